@@ -1,6 +1,7 @@
 package live
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -41,7 +42,7 @@ func Read(at time.Time, readings []Reading, troubles ...string) Sample {
 	for _, r := range readings {
 		src := parse(r.Families)
 		for _, b := range r.Latest.Broken {
-			src.function(b.Namespace, b.Name).broken = Printable(b.Reason)
+			src.function(b.Namespace, b.Name).unit(Printable(b.Revision)).broken = Printable(b.Reason)
 		}
 		s.sources[r.Source] = src
 		s.latest = append(s.latest, r.Latest.Functions...)
@@ -57,14 +58,33 @@ type source struct {
 
 // figures are what one process says of a function.
 type figures struct {
-	state
+	// inFlight is how many calls wait or run at the moment.
+	inFlight int
+	// units are its revisions, in the order in which they were told of; mostly one.
+	units []unit
 	counted
 	durations histogram
 }
 
+// unit is what is so of one revision at the moment.
+type unit struct {
+	revision string
+	state
+}
+
+// unit is that of a revision.
+func (f *figures) unit(revision string) *unit {
+	at := slices.IndexFunc(f.units, func(u unit) bool { return u.revision == revision })
+	if at < 0 {
+		at = len(f.units)
+		f.units = append(f.units, unit{revision: revision})
+	}
+	return &f.units[at]
+}
+
 // state is what is so at the moment.
 type state struct {
-	queued, inFlight         int
+	queued                   int
 	oldest                   float64
 	instances                Instances
 	meanExecution, meanStart float64
@@ -110,19 +130,24 @@ var readers = map[string]func(*figures, metric){
 	"windlass_gateway_cold_invocations_total":      func(f *figures, m metric) { f.cold += m.value },
 	"windlass_gateway_phase_seconds_total":         func(f *figures, m metric) { addPhase(&f.phases, phases, m) },
 
-	"windlass_scheduler_queue_length":                  func(f *figures, m metric) { f.queued = int(m.value) },
-	"windlass_scheduler_queue_oldest_wait_seconds":     func(f *figures, m metric) { f.oldest = m.value },
-	"windlass_scheduler_instances":                     func(f *figures, m metric) { f.instances.set(m.labels["state"], int(m.value)) },
-	"windlass_scheduler_estimated_execution_seconds":   func(f *figures, m metric) { f.meanExecution = m.value },
-	"windlass_scheduler_estimated_start_seconds":       func(f *figures, m metric) { f.meanStart = m.value },
-	"windlass_scheduler_desired_instances":             func(f *figures, m metric) { f.required = int(m.value) },
-	"windlass_scheduler_estimated_arrivals_per_second": func(f *figures, m metric) { f.arrivalRate = m.value },
-	"windlass_scheduler_horizon_seconds":               func(f *figures, m metric) { f.horizon = m.value },
+	"windlass_scheduler_queue_length":                  ofUnit(func(u *unit, m metric) { u.queued = int(m.value) }),
+	"windlass_scheduler_queue_oldest_wait_seconds":     ofUnit(func(u *unit, m metric) { u.oldest = m.value }),
+	"windlass_scheduler_instances":                     ofUnit(func(u *unit, m metric) { u.instances.set(m.labels["state"], int(m.value)) }),
+	"windlass_scheduler_estimated_execution_seconds":   ofUnit(func(u *unit, m metric) { u.meanExecution = m.value }),
+	"windlass_scheduler_estimated_start_seconds":       ofUnit(func(u *unit, m metric) { u.meanStart = m.value }),
+	"windlass_scheduler_desired_instances":             ofUnit(func(u *unit, m metric) { u.required = int(m.value) }),
+	"windlass_scheduler_estimated_arrivals_per_second": ofUnit(func(u *unit, m metric) { u.arrivalRate = m.value }),
+	"windlass_scheduler_horizon_seconds":               ofUnit(func(u *unit, m metric) { u.horizon = m.value }),
 
 	"windlass_scheduler_instances_ordered_total":        func(f *figures, m metric) { f.ordered += m.value },
 	"windlass_scheduler_instances_started_total":        func(f *figures, m metric) { f.started += m.value },
 	"windlass_scheduler_instances_failed_total":         func(f *figures, m metric) { f.failedStarts += m.value },
 	"windlass_scheduler_cold_start_phase_seconds_total": func(f *figures, m metric) { addPhase(&f.coldPhases, coldPhases, m) },
+}
+
+// ofUnit reads what a scheduler says of one revision.
+func ofUnit(read func(*unit, metric)) func(*figures, metric) {
+	return func(f *figures, m metric) { read(f.unit(Printable(m.labels["revision"])), m) }
 }
 
 func addPhase(s *sums, names []string, m metric) {

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/fpcs/history"
@@ -69,6 +70,14 @@ func (i *Instances) set(state string, n int) {
 	}
 }
 
+// most takes the larger number of each state.
+func (i *Instances) most(other Instances) {
+	i.Creating = max(i.Creating, other.Creating)
+	i.Busy = max(i.Busy, other.Busy)
+	i.Idle = max(i.Idle, other.Idle)
+	i.Leaving = max(i.Leaving, other.Leaving)
+}
+
 func (i *Instances) add(more Instances) {
 	i.Creating += more.Creating
 	i.Busy += more.Busy
@@ -86,6 +95,8 @@ type Function struct {
 	// Broken is why it cannot run, in one word, which is the reason of its condition
 	// Ready; empty if it can.
 	Broken string `json:"broken,omitempty"`
+	// Revisions are those that it has, the first one made first, if it has several.
+	Revisions []Revision `json:"revisions,omitempty"`
 	Load
 	Plan Plan `json:"plan"`
 	// Phases are those of its calls in the last ten seconds, and ColdPhases those
@@ -99,6 +110,24 @@ type Function struct {
 // Key names the function.
 func (f *Function) Key() invoke.FunctionKey {
 	return invoke.FunctionKey{Namespace: f.Namespace, Name: f.Name}
+}
+
+// Revision is what of a function's load is that of one revision.
+type Revision struct {
+	// Revision is its number, as in the name of its FunctionRevision.
+	Revision string `json:"revision"`
+	// Broken is why it cannot run, as in Function.
+	Broken    string    `json:"broken,omitempty"`
+	Queued    int       `json:"queued"`
+	Instances Instances `json:"instances"`
+}
+
+// Words say how many instances the revision has, or why it cannot run: 00007:2.
+func (r *Revision) Words() string {
+	if r.Broken != "" {
+		return r.Revision + ":" + r.Broken
+	}
+	return fmt.Sprintf("%s:%d", r.Revision, r.Instances.All())
 }
 
 // Plan is what the decider goes by. What is 0 is unknown.

@@ -85,13 +85,17 @@ func (w *Watcher) bridge(s Sample) {
 	}
 }
 
-// total adds up what the processes say of each function.
+// total adds up what the processes say of each function. Of one revision, two schedulers tell
+// while it changes hands: then the most counts, as in dashboards.
 func total(s Sample) map[invoke.FunctionKey]figures {
 	all := make(map[invoke.FunctionKey]figures)
 	for _, src := range s.sources {
 		for key, f := range src.functions {
 			sum := all[key]
-			sum.state.add(f.state)
+			sum.inFlight += f.inFlight
+			for _, u := range f.units {
+				sum.unit(u.revision).most(u.state)
+			}
 			sum.counted.add(f.counted)
 			all[key] = sum
 		}
@@ -99,17 +103,53 @@ func total(s Sample) map[invoke.FunctionKey]figures {
 	return all
 }
 
-func (s *state) add(more state) {
-	s.queued += more.queued
-	s.inFlight += more.inFlight
-	s.oldest = max(s.oldest, more.oldest)
-	s.broken = cmp.Or(s.broken, more.broken)
-	s.instances.add(more.instances)
-	s.meanExecution = max(s.meanExecution, more.meanExecution)
-	s.meanStart = max(s.meanStart, more.meanStart)
-	s.required = max(s.required, more.required)
-	s.arrivalRate = max(s.arrivalRate, more.arrivalRate)
-	s.horizon = max(s.horizon, more.horizon)
+// most joins what two schedulers say of one revision.
+func (s *state) most(other state) {
+	s.queued = max(s.queued, other.queued)
+	s.oldest = max(s.oldest, other.oldest)
+	s.broken = cmp.Or(s.broken, other.broken)
+	s.instances.most(other.instances)
+	s.meanExecution = max(s.meanExecution, other.meanExecution)
+	s.meanStart = max(s.meanStart, other.meanStart)
+	s.required = max(s.required, other.required)
+	s.arrivalRate = max(s.arrivalRate, other.arrivalRate)
+	s.horizon = max(s.horizon, other.horizon)
+}
+
+// state is that of all revisions together. The function cannot run if none of them can.
+func (f *figures) state() (sum state) {
+	broken := 0
+	for _, u := range f.units {
+		sum.queued += u.queued
+		sum.oldest = max(sum.oldest, u.oldest)
+		sum.instances.add(u.instances)
+		sum.meanExecution = max(sum.meanExecution, u.meanExecution)
+		sum.meanStart = max(sum.meanStart, u.meanStart)
+		sum.required += u.required
+		sum.arrivalRate += u.arrivalRate
+		sum.horizon = max(sum.horizon, u.horizon)
+		if u.broken != "" {
+			broken++
+			sum.broken = u.broken
+		}
+	}
+	if broken < len(f.units) {
+		sum.broken = ""
+	}
+	return sum
+}
+
+// revisions are those of a function that has several, the first one made first.
+func (f *figures) revisions() []Revision {
+	if len(f.units) < 2 {
+		return nil
+	}
+	list := make([]Revision, len(f.units))
+	for i, u := range f.units {
+		list[i] = Revision{Revision: u.revision, Broken: u.broken, Queued: u.queued, Instances: u.instances}
+	}
+	slices.SortFunc(list, func(a, b Revision) int { return cmp.Compare(a.Revision, b.Revision) })
+	return list
 }
 
 func (c *counted) add(more counted) {
@@ -264,9 +304,9 @@ func (w *Watcher) since() int {
 }
 
 // load is what calls came in the intervals.
-func (w *Watcher) load(s state, p past, since int, over float64) (Load, change) {
+func (w *Watcher) load(s state, inFlight int, p past, since int, over float64) (Load, change) {
 	l := Load{
-		Queued: s.queued, OldestWait: s.oldest, InFlight: s.inFlight, Instances: s.instances,
+		Queued: s.queued, OldestWait: s.oldest, InFlight: inFlight, Instances: s.instances,
 		Recent: make([]float64, len(w.lengths)),
 	}
 	var sum change
@@ -289,12 +329,13 @@ func (w *Watcher) function(key invoke.FunctionKey, f figures, since int, over fl
 	if p := w.functions[key]; p != nil {
 		intervals = *p
 	}
-	load, sum := w.load(f.state, intervals, since, over)
+	now := f.state()
+	load, sum := w.load(now, f.inFlight, intervals, since, over)
 	fn := Function{
-		Namespace: key.Namespace, Name: key.Name, Broken: f.broken, Load: load,
+		Namespace: key.Namespace, Name: key.Name, Broken: now.broken, Revisions: f.revisions(), Load: load,
 		Plan: Plan{
-			Required: f.required, ArrivalRate: f.arrivalRate, Horizon: f.horizon,
-			MeanExecution: f.meanExecution, MeanStart: f.meanStart,
+			Required: now.required, ArrivalRate: now.arrivalRate, Horizon: now.horizon,
+			MeanExecution: now.meanExecution, MeanStart: now.meanStart,
 			Ordered: int(f.ordered), Started: int(f.started), Failed: int(f.failedStarts),
 		},
 		Phases:     split(phases, sum.phases, sum.calls),
@@ -308,18 +349,18 @@ func (w *Watcher) function(key invoke.FunctionKey, f figures, since int, over fl
 
 func (w *Watcher) totals(v View, since int) Totals {
 	var s state
-	broken := 0
+	broken, inFlight := 0, 0
 	for i := range v.Functions {
 		f := &v.Functions[i]
 		s.queued += f.Queued
-		s.inFlight += f.InFlight
+		inFlight += f.InFlight
 		s.oldest = max(s.oldest, f.OldestWait)
 		s.instances.add(f.Instances)
 		if f.Broken != "" {
 			broken++
 		}
 	}
-	load, _ := w.load(s, w.all, since, v.Over)
+	load, _ := w.load(s, inFlight, w.all, since, v.Over)
 	return Totals{Functions: len(v.Functions), Called: len(w.functions), Broken: broken, Load: load}
 }
 

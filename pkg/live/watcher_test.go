@@ -148,19 +148,24 @@ func TestAProcessThatDoesNotTellIsAsItWas(t *testing.T) {
 }
 
 func TestStatesOfSeveralSchedulersAddUp(t *testing.T) {
+	six, seven := with(hello, "revision", "00006"), with(hello, "revision", "00007")
 	one := process().
-		says("windlass_scheduler_queue_length", 3, hello...).
-		says("windlass_scheduler_queue_oldest_wait_seconds", 0.5, hello...).
-		says("windlass_scheduler_instances", 2, with(hello, "state", "creating")...).
-		says("windlass_scheduler_instances", 4, with(hello, "state", "busy")...).
-		says("windlass_scheduler_desired_instances", 6, hello...).
+		says("windlass_scheduler_queue_length", 3, seven...).
+		says("windlass_scheduler_queue_oldest_wait_seconds", 0.5, seven...).
+		says("windlass_scheduler_instances", 2, with(seven, "state", "creating")...).
+		says("windlass_scheduler_instances", 4, with(seven, "state", "busy")...).
+		says("windlass_scheduler_desired_instances", 6, seven...).
 		says("windlass_scheduler_node_instances", 4, "node_name", "n1").
 		says("windlass_scheduler_node_requested_ratio", 0.25, "node_name", "n1", "resource", "cpu")
 	other := process().
-		says("windlass_scheduler_queue_length", 1, hello...).
-		says("windlass_scheduler_queue_oldest_wait_seconds", 1.5, hello...).
-		says("windlass_scheduler_instances", 1, with(hello, "state", "idle")...).
-		says("windlass_scheduler_instances", 1, with(hello, "state", "leaving")...).
+		says("windlass_scheduler_queue_length", 1, six...).
+		says("windlass_scheduler_queue_oldest_wait_seconds", 1.5, six...).
+		says("windlass_scheduler_instances", 1, with(six, "state", "idle")...).
+		says("windlass_scheduler_instances", 1, with(six, "state", "leaving")...).
+		// It has taken 00007 over, and the other has not noticed.
+		says("windlass_scheduler_queue_length", 2, seven...).
+		says("windlass_scheduler_instances", 3, with(seven, "state", "busy")...).
+		says("windlass_scheduler_desired_instances", 5, seven...).
 		says("windlass_scheduler_node_instances", 1, "node_name", "n1").
 		says("windlass_scheduler_node_instances", 9, "node_name", "n0").
 		says("windlass_scheduler_node_requested_ratio", 0.3, "node_name", "n1", "resource", "cpu")
@@ -176,6 +181,13 @@ func TestStatesOfSeveralSchedulersAddUp(t *testing.T) {
 	}
 	if f.Plan.Required != 6 {
 		t.Errorf("the plan is %+v", f.Plan)
+	}
+	revisions := []Revision{
+		{Revision: "00006", Queued: 1, Instances: Instances{Idle: 1, Leaving: 1}},
+		{Revision: "00007", Queued: 3, Instances: Instances{Creating: 2, Busy: 4}},
+	}
+	if diff := cmp.Diff(revisions, f.Revisions); diff != "" {
+		t.Errorf("revisions (-want +got):\n%s", diff)
 	}
 	nodes := []Node{{Name: "n0", Instances: 9}, {Name: "n1", Instances: 5, Requested: map[string]float64{"cpu": 0.3}}}
 	if diff := cmp.Diff(nodes, v.Nodes); diff != "" {
@@ -244,6 +256,23 @@ func TestA10AFunctionThatCannotRunSaysWhy(t *testing.T) {
 	v = w.See(at(1, gateway(1, 0).reading("g"), broken))
 	if f := helloOf(t, v); f.Broken != "" || v.Totals.Broken != 0 {
 		t.Errorf("after it was mended: %+v, %+v", f, v.Totals)
+	}
+}
+
+func TestAFunctionRunsAsLongAsOneOfItsRevisionsDoes(t *testing.T) {
+	var w Watcher
+	told := process().
+		says("windlass_scheduler_instances", 2, with(hello, "revision", "00006", "state", "idle")...).
+		says("windlass_scheduler_instances", 0, with(hello, "revision", "00007", "state", "idle")...).reading("s")
+	told.Latest.Broken = []history.Broken{{Namespace: "default", Name: "hello", Revision: "00007", Reason: "StartFailed"}}
+	v := w.See(at(0, told))
+	f := helloOf(t, v)
+	if f.Broken != "" || v.Totals.Broken != 0 || f.Revisions[1].Broken != "StartFailed" || f.Revisions[1].Words() != "00007:StartFailed" {
+		t.Errorf("%+v, %+v", f, v.Totals)
+	}
+	told.Latest.Broken = append(told.Latest.Broken, history.Broken{Namespace: "default", Name: "hello", Revision: "00006", Reason: "ImagePullFailed"})
+	if f := helloOf(t, w.See(at(1, told))); f.Broken == "" {
+		t.Errorf("none of the revisions can run: %+v", f)
 	}
 }
 

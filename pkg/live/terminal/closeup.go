@@ -157,11 +157,15 @@ func facts(f *live.Function, width int) []string {
 	if f.Plan.MeanStart > 0 {
 		starts += "; a start takes " + inWords(f.Plan.MeanStart)
 	}
+	instances := inStates(f.Instances)
+	if r := revisions(f); r.text != "" {
+		instances += "; by revision " + r.style.Render(r.text)
+	}
 	return []string{
 		fact("calls", strings.Join(calls, ", ")),
 		fact("recently", rising.Render(strings.TrimLeft(spark(f.Recent, min(60, max(10, width-14))), " "))),
 		fact("waiting", waiting),
-		fact("instances", inStates(f.Instances)),
+		fact("instances", instances),
 		fact("needed", needed),
 		fact("starts", starts),
 	}

@@ -128,9 +128,9 @@ type layout struct {
 	// several.
 	names      int
 	namespaces bool
-	// status is needed where a function cannot run.
-	status bool
-	sparks int
+	// status is needed where a function cannot run, and revisions where one has several.
+	status, revisions bool
+	sparks            int
 }
 
 // functionColumns are of functions. On 80 characters all fit that say what calls find.
@@ -148,6 +148,7 @@ func functionColumns(l layout) []column[*live.Function] {
 			return cell{f.Name, style}
 		}},
 		{title: "STATUS", least: 11, most: 17, left: true, rank: 1, cell: status},
+		{title: "REVISIONS", least: 15, most: 29, left: true, rank: 4, cell: revisions},
 		{title: "QUEUE", least: 6, by: live.ByQueue, cell: func(f *live.Function) cell { return number(f.Queued, notable) }},
 		{title: "OLDEST", least: 7, rank: 6, cell: func(f *live.Function) cell { return waited(f.OldestWait) }},
 		{title: "BUSY", least: 4, rank: 3, cell: func(f *live.Function) cell { return number(f.Instances.Busy, good) }},
@@ -161,16 +162,16 @@ func functionColumns(l layout) []column[*live.Function] {
 		{title: "RECENT CALLS", least: l.sparks, left: true, rank: 10, cell: func(f *live.Function) cell { return cell{spark(f.Recent, l.sparks), rising} }},
 		{title: "LAST DECISION", least: 16, most: 22, left: true, rank: 9, cell: func(f *live.Function) cell { return cell{decidedLast(f.Last), decisionStyle(f.Last)} }},
 	}
-	if !l.status {
-		columns = slices.Delete(columns, 1, 2)
-	}
-	return columns
+	return slices.DeleteFunc(columns, func(c column[*live.Function]) bool {
+		return c.title == "STATUS" && !l.status || c.title == "REVISIONS" && !l.revisions
+	})
 }
 
 // columnHelp says what stands in the columns of functions.
 func columnHelp() [][2]string {
 	return [][2]string{
 		{"STATUS", "why a function cannot run, if one cannot"},
+		{"REVISIONS", "instances of each, if a function has several"},
 		{"QUEUE OLDEST", "calls that wait, and how long the first has waited"},
 		{"BUSY IDLE", "instances that run a call, and instances that could"},
 		{"STARTING LEAVING", "instances that are not ready yet, and that stop"},
@@ -186,6 +187,23 @@ func status(f *live.Function) cell {
 		return cell{f.Broken, bad}
 	}
 	return cell{"ready", faint}
+}
+
+// severalRevisions tells whether any of the functions has more than one.
+func severalRevisions(functions []live.Function) bool {
+	return slices.ContainsFunc(functions, func(f live.Function) bool { return len(f.Revisions) > 0 })
+}
+
+func revisions(f *live.Function) cell {
+	style := usual
+	var words []string
+	for i := range f.Revisions {
+		words = append(words, f.Revisions[i].Words())
+		if f.Revisions[i].Broken != "" {
+			style = bad
+		}
+	}
+	return cell{strings.Join(words, " "), style}
 }
 
 func decisionStyle(d *live.Decision) lipgloss.Style {

@@ -429,6 +429,28 @@ func TestA10FunctionsThatCannotRunAreRedAndSayWhy(t *testing.T) {
 	}
 }
 
+func TestRevisionsOfAFunctionThatHasSeveralAreShown(t *testing.T) {
+	p := play(t, live.Choice{})
+	p.missing("REVISIONS", "by revision")
+	p.m.view.Functions[3].Revisions = []live.Revision{
+		{Revision: "00006", Instances: live.Instances{Creating: 2, Busy: 4}}, {Revision: "00007", Broken: "StartFailed"},
+	}
+	golden(t, "revisions-200", onScreen(t, p, 200, 12))
+	p.press("down")
+	if !strings.Contains(p.m.draw(), bad.Render("00006:6 00007:StartFailed")) {
+		t.Errorf("a revision that cannot run is not red:\n%s", p.m.draw())
+	}
+	p.missing("cannot run")
+	var out strings.Builder
+	if err := Print(&out, p.m.view, Config{Order: live.ByName}); err != nil || !strings.Contains(out.String(), "00006:6 00007:StartFailed") {
+		t.Errorf("%v:\n%s", err, out.String())
+	}
+	p.m.cursor = invoke.FunctionKey{Namespace: "team", Name: "thumbnail"}
+	p.press("enter")
+	p.tell(tea.WindowSizeMsg{Width: 160, Height: 30})
+	p.sees("4 busy, 2 starting; by revision 00006:6 00007:StartFailed")
+}
+
 // onScreen is the screen at a size.
 func onScreen(t *testing.T, p *player, width, height int) string {
 	t.Helper()

@@ -14,7 +14,7 @@ import (
 func Print(w io.Writer, v live.View, c Config) error {
 	functions := live.Choose(v.Functions, c.Choice)
 	live.Sort(functions, c.Order, false)
-	columns := functionColumns(layout{namespaces: c.Choice.Namespace == "", status: true, sparks: 20})
+	columns := functionColumns(layout{namespaces: c.Choice.Namespace == "", status: true, revisions: severalRevisions(functions), sparks: 20})
 	lines := make([][]string, len(functions)+1)
 	for i, column := range columns {
 		lines[0] = append(lines[0], column.title)

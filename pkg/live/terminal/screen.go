@@ -179,7 +179,8 @@ func (m model) functionLines() []string {
 	}
 	columns, widths := fit(functionColumns(layout{
 		names: min(names, max(16, m.width/5)), namespaces: m.config.Choice.Namespace == "",
-		status: slices.ContainsFunc(functions, func(f live.Function) bool { return f.Broken != "" }), sparks: m.sparks(),
+		status:    slices.ContainsFunc(functions, func(f live.Function) bool { return f.Broken != "" }),
+		revisions: severalRevisions(functions), sparks: m.sparks(),
 	}), m.width)
 	lines := []string{head(columns, widths, m.order, m.reverse)}
 	if len(functions) == 0 {

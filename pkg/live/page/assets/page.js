@@ -191,6 +191,7 @@ function details(f, now) {
   if (f.broken) facts.push(element("p", { className: "bad", textContent: "cannot run: " + f.broken }), element("p", { className: "soft", textContent: "windlass describe " + keyOf(f) + " says more" }));
   if (f.queued) fact("waiting", count(f.queued, "call", "calls") + ", the first for " + time(f.oldestWaitSeconds));
   fact("instances", inStates(f.instances) || "none");
+  if (f.revisions) fact("revisions", f.revisions.map((r) => r.revision + ": " + (r.broken ? "cannot run, " + r.broken : inStates(r.instances) || "none")).join("; "));
   if (f.plan.required) fact("needed", String(f.plan.required));
   if (f.plan.meanExecutionSeconds) fact("an execution takes", time(f.plan.meanExecutionSeconds));
   fact("starts", `${f.plan.ordered} ordered, ${f.plan.started} started, ${f.plan.failed} failed` +
