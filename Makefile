@@ -20,6 +20,7 @@ toolcache = $(CURDIR)/.cache/tools/$(shell cat hack/$(1)/go.mod hack/$(1)/go.sum
 TOOLS = $(call toolcache,tools)
 GOLANGCI = $(call toolcache,golangci)/golangci-lint
 GOVULNCHECK = $(call toolcache,govulncheck)/govulncheck
+BENCHSTAT = $(call toolcache,benchstat)/benchstat
 
 .DEFAULT_GOAL := help
 
@@ -125,6 +126,18 @@ bench: build ## Measure the core, a tick and the agent on this machine
 	go test -run '^$$' -bench OffersOfAThousandFunctions -cpu 1 ./pkg/scheduler/core
 	go test -run '^$$' -bench WarmCall -benchtime 1x ./test/e2e
 	hack/bench-agent.sh
+
+# A commit to compare with; by default the stored baseline.
+BASE ?=
+COMPARE_ROUNDS ?= 6
+
+.PHONY: bench-compare
+bench-compare: $(BENCHSTAT) ## Compare the pure packages by benchstat with a commit, both in turn, or with the stored baseline (BASE=, COMPARE_ROUNDS=)
+	hack/bench-compare.sh '$(BENCHSTAT)' '$(COMPARE_ROUNDS)' '$(or $(BASE),stored)'
+
+.PHONY: bench-baseline
+bench-baseline: $(BENCHSTAT) ## Store what the pure packages take on this machine, in hack/bench-baseline.txt
+	hack/bench-compare.sh '$(BENCHSTAT)' '$(COMPARE_ROUNDS)' store
 
 # How often each is measured.
 ROUNDS ?= 60
@@ -327,6 +340,9 @@ $(TOOLS)/.built:
 $(GOLANGCI):
 	@echo 'Building golangci-lint (once, some minutes; hack/golangci/go.mod pins it).'
 	cd hack/golangci && go build -buildvcs=false -o '$@' github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(BENCHSTAT):
+	cd hack/benchstat && go build -buildvcs=false -o '$@' golang.org/x/perf/cmd/benchstat
 
 $(GOVULNCHECK):
 	cd hack/govulncheck && go build -buildvcs=false -o '$@' golang.org/x/vuln/cmd/govulncheck
