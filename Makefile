@@ -286,7 +286,7 @@ cluster-load: images bin/cluster ## Build the images and load them into its node
 
 .PHONY: images
 images: ## Build the images as archives in bin/images, without Docker
-	cd images/build && go run . -out ../../bin/images -tag $(TAG) windlass podagent $(patsubst images/%/Dockerfile,%,$(wildcard images/runtime-*/Dockerfile)) test-functions etcd
+	cd images/build && go run . -out ../../bin/images -tag $(TAG) -any-version windlass podagent $(patsubst images/%/Dockerfile,%,$(wildcard images/runtime-*/Dockerfile)) test-functions etcd
 
 .PHONY: bin/cluster
 bin/cluster:

@@ -59,7 +59,7 @@ done
 bin/windlass deploy --name invoices --data-dir "$data" -- sh -c 'echo "cannot reach the database"; exit 1' >/dev/null
 curl -sS -o /dev/null --max-time 20 "$gateway/function/invoices" || true
 printf 'import time\ndef handler(event, context):\n    time.sleep(0.5)\n    return {"ordered": 1}\n' >"$work/orders.py"
-bin/windlass deploy --name orders --data-dir "$data" --runtime python3 --handler orders.handler --code "$work/orders.py" >/dev/null
+bin/windlass deploy --name orders --data-dir "$data" --runtime python3.13 --handler orders.handler --code "$work/orders.py" >/dev/null
 curl -sS -o /dev/null "$gateway/function/orders"
 # burst has 40 clients call until a file is gone.
 burst() {

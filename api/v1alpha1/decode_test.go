@@ -24,7 +24,7 @@ metadata:
   labels: {tier: "1"}
 spec:
   template:
-    runtimeRef: {name: python3}
+    runtimeRef: {name: python3.13}
     handler: main.handle
     code:
       inline: |

@@ -66,7 +66,7 @@ spec:
 }
 
 func TestDefaultKeepsWhatWasGiven(t *testing.T) {
-	given := `{template: {runtimeRef: {kind: Other, name: nodejs}, handler: a.b, code: {inline: x}, protocol: HTTP, port: 1, concurrency: -1, timeout: 1s, startupTimeout: 2s, resources: {requests: {cpu: 0, memory: 1Gi}}}, calls: {delivery: AtLeastOnce, onClientDisconnect: Cancel, rate: {requests: 5, period: 2s, burst: 1}}, scaling: {scaleDown: {idleTimeout: 4s, lastInstanceIdleTimeout: 5s, policy: Learned}}, rollout: {verify: None, progressDeadline: 6s, strategy: Steps}, revisionHistoryLimit: 0}`
+	given := `{template: {runtimeRef: {kind: Other, name: nodejs22.x}, handler: a.b, code: {inline: x}, protocol: HTTP, port: 1, concurrency: -1, timeout: 1s, startupTimeout: 2s, resources: {requests: {cpu: 0, memory: 1Gi}}}, calls: {delivery: AtLeastOnce, onClientDisconnect: Cancel, rate: {requests: 5, period: 2s, burst: 1}}, scaling: {scaleDown: {idleTimeout: 4s, lastInstanceIdleTimeout: 5s, policy: Learned}}, rollout: {verify: None, progressDeadline: 6s, strategy: Steps}, revisionHistoryLimit: 0}`
 	functions, err := Decode([]byte(header+"spec: "+given), "test")
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestDefaultKeepsWhatWasGiven(t *testing.T) {
 }
 
 func TestDefaultProtocolFollowsTheRuntime(t *testing.T) {
-	if p := defaulted(t, `{template: {runtimeRef: {name: python3}}}`).Spec.Template.Protocol; p != ProtocolLambdaRuntime {
+	if p := defaulted(t, `{template: {runtimeRef: {name: python3.13}}}`).Spec.Template.Protocol; p != ProtocolLambdaRuntime {
 		t.Errorf("a runtime speaks %s", p)
 	}
 	if p := defaulted(t, `{template: {image: x}}`).Spec.Template.Protocol; p != ProtocolHTTP {
@@ -200,7 +200,7 @@ func TestWhatIsOutsideOfTheTemplateReplacesNothing(t *testing.T) {
 
 func TestA1CodeIsPartOfTheRevision(t *testing.T) {
 	stamped := func(stamp string) *Function {
-		f := &Function{Spec: FunctionSpec{Template: FunctionTemplate{RuntimeRef: RuntimeReference{Name: RuntimePython3}, Code: &Code{Path: "/srv/app"}}}}
+		f := &Function{Spec: FunctionSpec{Template: FunctionTemplate{RuntimeRef: RuntimeReference{Name: RuntimePython313}, Code: &Code{Path: "/srv/app"}}}}
 		f.Annotations = map[string]string{"team": "a"}
 		if stamp != "" {
 			f.Annotations[AnnotationCodeStamp] = stamp

@@ -34,14 +34,14 @@ const (
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=63
-// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a ClusterRuntime, in lower-case letters, digits, hyphens and dots; write for example python3"
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a ClusterRuntime, in lower-case letters, digits, hyphens and dots; write for example python3.13"
 type RuntimeName string
 
 const (
-	// RuntimePython3 runs a Python handler with the standard library only.
-	RuntimePython3 RuntimeName = "python3"
-	// RuntimeNodeJS runs a Node.js handler with built-in modules only.
-	RuntimeNodeJS RuntimeName = "nodejs"
+	// RuntimePython313 runs a Python 3.13 handler with the standard library only.
+	RuntimePython313 RuntimeName = "python3.13"
+	// RuntimeNodeJS22 runs a Node.js 22 handler with built-in modules only.
+	RuntimeNodeJS22 RuntimeName = "nodejs22.x"
 )
 
 // Function is a piece of code that Windlass runs on demand: it has its own

@@ -39,10 +39,10 @@ func TestValidateAcceptsWhatIsRight(t *testing.T) {
 		"an image with a command":             `{template: {image: a/b, command: [x]}}`,
 		"an image, and how to run it locally": `{template: {image: a/b, command: [x], code: {path: .}}}`,
 		"an image of a Lambda runtime":        `{template: {image: a/b, protocol: LambdaRuntime}}`,
-		"a runtime with inline code":          `{template: {runtimeRef: {name: python3}, handler: main.handle, code: {inline: x}}}`,
-		"a runtime with a path":               `{template: {runtimeRef: {name: nodejs}, handler: src/app-v2.handle, code: {path: .}}}`,
-		"a handler in a package":              `{template: {runtimeRef: {name: python3}, handler: a.b.handle, code: {path: .}}}`,
-		"a runtime that speaks HTTP":          `{template: {runtimeRef: {name: python3}, protocol: HTTP, handler: main.app, code: {path: .}}}`,
+		"a runtime with inline code":          `{template: {runtimeRef: {name: python3.13}, handler: main.handle, code: {inline: x}}}`,
+		"a runtime with a path":               `{template: {runtimeRef: {name: nodejs22.x}, handler: src/app-v2.handle, code: {path: .}}}`,
+		"a handler in a package":              `{template: {runtimeRef: {name: python3.13}, handler: a.b.handle, code: {path: .}}}`,
+		"a runtime that speaks HTTP":          `{template: {runtimeRef: {name: python3.13}, protocol: HTTP, handler: main.app, code: {path: .}}}`,
 		"a runtime of one's own":              `{template: {runtimeRef: {name: java21}, handler: "com.example.Handler::handle", code: {configMapRef: {name: my.code}}}}`,
 		"everything that needs a cluster":     `{template: {image: "a.b:5000/c@sha256:0123", args: [--fast, ""], port: 65535, envFrom: [{secretRef: {name: a}}, {prefix: A_, configMapRef: {name: b.c}}], imagePullSecrets: [{name: a}, {name: b}], serviceAccountName: robot, placement: {runtimeClassName: gvisor, priorityClassName: batch}}}`,
 		"the lowest of everything":            `{template: {command: [x], concurrency: 1, timeout: 10ms, startupTimeout: 100ms, resources: {requests: {cpu: 1m, memory: 1Mi}}}, scaling: {minInstances: 0, maxInstances: 1, scaleDown: {idleTimeout: 1ms, lastInstanceIdleTimeout: 1ms}}}`,
@@ -73,7 +73,7 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 		want []string
 	}{
 		"nothing to run": {`{}`, []string{
-			`spec.template: Required value: command: or runtimeRef: missing; add for example command: ["./server"] for a program that serves HTTP on $PORT, or runtimeRef: {name: python3} with handler: main.handle and code: {path: .}; in a cluster image: does as well`}},
+			`spec.template: Required value: command: or runtimeRef: missing; add for example command: ["./server"] for a program that serves HTTP on $PORT, or runtimeRef: {name: python3.13} with handler: main.handle and code: {path: .}; in a cluster image: does as well`}},
 		"a rollout that nobody knows": {`{template: {command: [x]}, rollout: {verify: Twice, strategy: Slow, progressDeadline: 999ms}, revisionHistoryLimit: 101}`, []string{
 			`spec.rollout.verify: Unsupported value: "Twice": supported values: "OneInstance", "None"`,
 			`spec.rollout.progressDeadline: Invalid value: "999ms": must be 1s to 24h; write for example 1s`,
@@ -98,22 +98,22 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.command[0]: Required value: the program is missing; write for example command: ["./server"]`}},
 		"an argument that no program can be given": {`{template: {command: [x, "a\0b"]}}`, []string{
 			`spec.template.command[1]: Invalid value: "a\x00b": must not contain a NUL byte; remove it`}},
-		"a runtime without everything": {`{template: {runtimeRef: {name: python3}}}`, []string{
+		"a runtime without everything": {`{template: {runtimeRef: {name: python3.13}}}`, []string{
 			`spec.template.handler: Required value: a runtime needs module.function; write for example handler: main.handle`,
 			`spec.template.code: Required value: a runtime needs source code; write for example code: {path: .}, or put the source into code.inline`}},
-		"a runtime beside an image and a command": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {path: .}, image: i, command: [c]}}`, []string{
+		"a runtime beside an image and a command": {`{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {path: .}, image: i, command: [c]}}`, []string{
 			`spec.template.image: Forbidden: a runtime brings its own image; remove image or runtimeRef`,
 			`spec.template.command: Forbidden: a runtime brings its own program; remove command or runtimeRef`}},
-		"a handler without a module": {`{template: {runtimeRef: {name: python3}, handler: handle, code: {path: .}}}`, []string{
+		"a handler without a module": {`{template: {runtimeRef: {name: python3.13}, handler: handle, code: {path: .}}}`, []string{
 			`spec.template.handler: Invalid value: "handle": must be module.function; write for example main.handle`}},
-		"a handler outside the code": {`{template: {runtimeRef: {name: python3}, handler: ../main.handle, code: {path: .}}}`, []string{
+		"a handler outside the code": {`{template: {runtimeRef: {name: python3.13}, handler: ../main.handle, code: {path: .}}}`, []string{
 			`spec.template.handler: Invalid value: "../main.handle": must be module.function; write for example main.handle`}},
-		"code that is empty": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {}}}`, []string{
+		"code that is empty": {`{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {}}}`, []string{
 			`spec.template.code: Required value: a runtime needs source code; write for example code: {path: .}, or put the source into code.inline`}},
-		"code twice": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {path: ., inline: x}}}`, []string{
+		"code twice": {`{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {path: ., inline: x}}}`, []string{
 			`spec.template.code: Forbidden: inline and path exclude each other; remove code.inline or code.path`}},
 		"a handler of a command": {`{template: {command: [x], handler: a.b}}`, []string{
-			`spec.template.handler: Forbidden: only a runtime has a handler; add runtimeRef: {name: python3} or runtimeRef: {name: nodejs}, or protocol: LambdaRuntime for a runtime client of your own, or remove handler`}},
+			`spec.template.handler: Forbidden: only a runtime has a handler; add runtimeRef: {name: python3.13} or runtimeRef: {name: nodejs22.x}, or protocol: LambdaRuntime for a runtime client of your own, or remove handler`}},
 		"inline code of a command": {`{template: {command: [x], code: {inline: x}}}`, []string{
 			`spec.template.code.inline: Forbidden: only a runtime loads inline code; add runtimeRef: and handler:, or give code.path, the folder that the command starts in`}},
 		"empty code of a command": {`{template: {command: [x], code: {}}}`, []string{
@@ -207,15 +207,15 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.env[3].name: Forbidden: Windlass sets LAMBDA_TASK_ROOT itself; take another name, for example APP_LAMBDA_TASK_ROOT`,
 			`spec.template.env[4].name: Forbidden: Windlass sets WINDLASS_TOKEN itself; take another name, for example APP_TOKEN`,
 			`spec.template.env[5].name: Forbidden: Windlass sets WINDLASS_ itself; take another name, for example APP_MODE`}},
-		"a runtime beside arguments": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x}, args: [a]}}`, []string{
+		"a runtime beside arguments": {`{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {inline: x}, args: [a]}}`, []string{
 			`spec.template.args: Forbidden: a runtime brings its own program; remove args or runtimeRef`}},
 		"a runtime that is no name": {`{template: {runtimeRef: {name: Python 3}, handler: a.b, code: {inline: x}}}`, []string{
 			`spec.template.runtimeRef.name: Invalid value: "Python 3": must be 1 to 63 lower-case letters, digits, hyphens and dots, with a letter or digit at both ends; write for example python-3`}},
-		"code in line and in a ConfigMap": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x, configMapRef: {name: z}}}}`, []string{
+		"code in line and in a ConfigMap": {`{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {inline: x, configMapRef: {name: z}}}}`, []string{
 			`spec.template.code: Forbidden: inline and configMapRef exclude each other; remove code.inline or code.configMapRef`}},
-		"code in a ConfigMap and a path": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {path: /x, configMapRef: {name: z}}}}`, []string{
+		"code in a ConfigMap and a path": {`{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {path: /x, configMapRef: {name: z}}}}`, []string{
 			`spec.template.code: Forbidden: configMapRef and path exclude each other; remove code.configMapRef or code.path`}},
-		"code in a ConfigMap without a name": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {configMapRef: {name: A}}}}`, []string{
+		"code in a ConfigMap without a name": {`{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {configMapRef: {name: A}}}}`, []string{
 			`spec.template.code.configMapRef.name: Invalid value: "A": must be the name of a ConfigMap, in lower-case letters, digits, hyphens and dots; write for example my-function-code`}},
 		"a ConfigMap of a command": {`{template: {command: [x], code: {configMapRef: {name: z}}}}`, []string{
 			`spec.template.code.configMapRef: Forbidden: only a runtime loads code from a ConfigMap; add runtimeRef: and handler:, or put the code into the image and remove code`}},
@@ -371,8 +371,12 @@ func TestValidateLocalRefusesWhatNeedsAClusterOrAFile(t *testing.T) {
 		"a relative path": {`{template: {command: [x], code: {path: app}}}`, []string{
 			`spec.template.code.path: Invalid value: "app": is relative, which has a meaning only in a manifest file; give the absolute path`}},
 		"a runtime of a cluster": {`{template: {runtimeRef: {name: ruby}, handler: a.b, code: {inline: x}}}`, []string{
-			`spec.template.runtimeRef.name: Unsupported value: "ruby": supported values: "nodejs", "python3"`}},
-		"code in a ConfigMap": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {configMapRef: {name: x}}}}`, []string{
+			`spec.template.runtimeRef.name: Unsupported value: "ruby": supported values: "nodejs22.x", "python3.13"`}},
+		"a runtime without a version": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x}}}`, []string{
+			`spec.template.runtimeRef.name: Unsupported value: "python3": supported values: "nodejs22.x", "python3.13"; did you mean python3.13?`}},
+		"a runtime of another version": {`{template: {runtimeRef: {name: nodejs20.x}, handler: a.b, code: {inline: x}}}`, []string{
+			`spec.template.runtimeRef.name: Unsupported value: "nodejs20.x": supported values: "nodejs22.x", "python3.13"; did you mean nodejs22.x?`}},
+		"code in a ConfigMap": {`{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {configMapRef: {name: x}}}}`, []string{
 			`spec.template.code.configMapRef: Invalid value: "x": needs a cluster; give code.inline or code.path to run it in local mode`}},
 		"variables from a Secret": {`{template: {command: [x], envFrom: [{secretRef: {name: x}}]}}`, nil},
 		"an absolute path":        {`{template: {command: [x], code: {path: /app}}}`, nil},
@@ -380,7 +384,7 @@ func TestValidateLocalRefusesWhatNeedsAClusterOrAFile(t *testing.T) {
 			`spec.template.env[2].valueFrom.fieldRef.fieldPath: Invalid value: "status.podIP": needs a cluster: local mode has no pods, and knows metadata.name and metadata.namespace; write one of them, or a value`}},
 		"mounts": {`{template: {command: [x], mounts: [{name: a, mountPath: /a, emptyDir: {}}, {name: b, mountPath: /b, secret: {secretName: s}}]}}`, []string{
 			`spec.template.mounts: Invalid value: "a, b": need a cluster: here a function sees the files of this machine; remove mounts, and give it their path, for example in env`}},
-		"inline code": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x}}}`, nil},
+		"inline code": {`{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {inline: x}}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, lines(ValidateLocal(defaulted(t, c.spec)))); diff != "" {
@@ -400,9 +404,9 @@ func TestValidateClusterRefusesWhatNeedsLocalMode(t *testing.T) {
 		"the longest inline": {`{template: {runtimeRef: {name: ruby}, handler: a.b, code: {inline: ` + strings.Repeat("x", MaxInlineCode) + `}}}`, nil},
 		"a command": {`{template: {command: [x]}}`, []string{
 			`spec.template.command: Invalid value: ["x"]: a command without an image runs in local mode only; add image:, which holds the program`}},
-		"a path": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {path: /app}}}`, []string{
+		"a path": {`{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {path: /app}}}`, []string{
 			`spec.template.code.path: Forbidden: needs local mode; put the code into an image, a ConfigMap or code.inline`}},
-		"inline code that is too long": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: ` + strings.Repeat("x", MaxInlineCode+1) + `}}}`, []string{
+		"inline code that is too long": {`{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {inline: ` + strings.Repeat("x", MaxInlineCode+1) + `}}}`, []string{
 			`spec.template.code.inline: Invalid value: "200001 bytes": is longer than 200000 bytes; use a ConfigMap or an image`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -419,14 +423,14 @@ func TestValidateClusterRefusesWhatNeedsLocalMode(t *testing.T) {
 
 func TestValidateRuntimeNamesFieldAndRemedy(t *testing.T) {
 	good := ClusterRuntime{Spec: ClusterRuntimeSpec{Image: "a/b:1", Command: []string{"/bootstrap"}, FileExtension: "py", Env: []EnvVar{{Name: "A"}}}}
-	good.Name = "python3"
+	good.Name = "python3.13"
 	for name, c := range map[string]struct {
 		change func(*ClusterRuntime)
 		want   []string
 	}{
 		"everything is right": {func(*ClusterRuntime) {}, nil},
 		"no name and no image": {func(r *ClusterRuntime) { r.Name, r.Spec.Image = "", "" }, []string{
-			`metadata.name: Required value: must be 1 to 63 lower-case letters, digits, hyphens and dots, with a letter or digit at both ends; write for example name: python3`,
+			`metadata.name: Required value: must be 1 to 63 lower-case letters, digits, hyphens and dots, with a letter or digit at both ends; write for example name: python3.13`,
 			`spec.image: Required value: write for example image: example.com/team/runtime:1.0`}},
 		"everything is wrong": {func(r *ClusterRuntime) {
 			r.Name = "Python"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -16,12 +17,31 @@ const MaxInlineCode = 200_000
 // MaxWarmPool is the largest size of a warm pool.
 const MaxWarmPool = 100
 
+// SimilarRuntime is the first of some runtimes that is of the language that a name which is
+// none of them seems to mean, such as python3.13 for python3; empty if there is none.
+func SimilarRuntime(name RuntimeName, among []RuntimeName) RuntimeName {
+	language := func(name RuntimeName) string {
+		return strings.ToLower(strings.TrimRight(strings.TrimSuffix(string(name), ".x"), "0123456789.-"))
+	}
+	meant := language(name)
+	for _, known := range among {
+		if len(meant) >= 4 && strings.HasPrefix(language(known), meant) {
+			return known
+		}
+	}
+	return ""
+}
+
 // ValidateLocal says what of a valid Function local mode cannot run.
 func ValidateLocal(f *Function) field.ErrorList {
 	var errs field.ErrorList
 	spec := field.NewPath("spec", "template")
 	if f.Spec.Template.RuntimeRef.Name != "" && !slices.Contains(runtimes, f.Spec.Template.RuntimeRef.Name) {
-		errs = append(errs, field.NotSupported(spec.Child("runtimeRef", "name"), f.Spec.Template.RuntimeRef.Name, runtimes))
+		unknown := field.NotSupported(spec.Child("runtimeRef", "name"), f.Spec.Template.RuntimeRef.Name, runtimes)
+		if similar := SimilarRuntime(f.Spec.Template.RuntimeRef.Name, runtimes); similar != "" {
+			unknown.Detail += "; did you mean " + string(similar) + "?"
+		}
+		errs = append(errs, unknown)
 	}
 	if f.Spec.Template.Image != "" && f.Spec.Template.RuntimeRef.Name == "" && len(f.Spec.Template.Command) == 0 {
 		errs = append(errs, field.Invalid(spec.Child("image"), f.Spec.Template.Image,
@@ -131,11 +151,11 @@ const runtimeNameRule = "must be 1 to 63 lower-case letters, digits, hyphens and
 func validateRuntimeName(at *field.Path, name string) field.ErrorList {
 	switch {
 	case name == "":
-		return field.ErrorList{field.Required(at, runtimeNameRule+"; write for example "+lastName(at)+": "+string(RuntimePython3))}
+		return field.ErrorList{field.Required(at, runtimeNameRule+"; write for example "+lastName(at)+": "+string(RuntimePython313))}
 	case len(name) <= validation.DNS1123LabelMaxLength && len(validation.IsDNS1123Subdomain(name)) == 0:
 		return nil
 	}
-	example := string(RuntimePython3)
+	example := string(RuntimePython313)
 	if corrected := toLabel(name); corrected != "" {
 		example = corrected
 	}

@@ -3,6 +3,6 @@
 package v1alpha1
 
 // runtimes are those that Windlass brings along, and anyRuntime what to write for them.
-var runtimes = []RuntimeName{"nodejs", "python3"}
+var runtimes = []RuntimeName{"nodejs22.x", "python3.13"}
 
-const anyRuntime = "runtimeRef: {name: python3} or runtimeRef: {name: nodejs}"
+const anyRuntime = "runtimeRef: {name: python3.13} or runtimeRef: {name: nodejs22.x}"

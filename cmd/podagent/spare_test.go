@@ -30,9 +30,9 @@ type language struct {
 }
 
 var spareLanguages = []language{
-	{"python3", "python3", "python3/bootstrap.py", "app.py",
+	{"python3.13", "python3", "python3/bootstrap.py", "app.py",
 		"import os\n\ndef handler(event, context):\n    return [event, os.environ['GREETING'], context.function_name]\n"},
-	{"nodejs", "node", "nodejs/bootstrap.mjs", "app.js",
+	{"nodejs22.x", "node", "nodejs/bootstrap.mjs", "app.js",
 		"exports.handler = async (event, context) => [event, process.env.GREETING, context.functionName];\n"},
 }
 

@@ -22,11 +22,11 @@ import (
 func build(t *testing.T, name string) string {
 	t.Helper()
 	switch name {
-	case "runtime-python3":
+	case "runtime-python3.13":
 		if _, err := os.Stat("/usr/bin/python3"); err != nil {
 			t.Skip("there is no /usr/bin/python3: install the Debian package python3")
 		}
-	case "runtime-nodejs":
+	case "runtime-nodejs22.x":
 		if _, err := exec.LookPath("node"); err != nil {
 			t.Skip("node is not on PATH: install the Debian package nodejs")
 		}
@@ -37,7 +37,7 @@ func build(t *testing.T, name string) string {
 	}
 	out := filepath.Join(t.TempDir(), "new")
 	var said bytes.Buffer
-	err := run(t.Context(), []string{"-out", out, "-tag", "v1.2.3", "-revision", "0123abc", "-etcd-binary", etcd, name}, &said, &said)
+	err := run(t.Context(), []string{"-out", out, "-tag", "v1.2.3", "-revision", "0123abc", "-etcd-binary", etcd, "-any-version", name}, &said, &said)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said.String())
 	}
@@ -115,11 +115,11 @@ func TestBuildingTwiceGivesTheSameBytes(t *testing.T) {
 
 func TestImagesAreMadeAsTheirDockerfilesSay(t *testing.T) {
 	for name, want := range map[string]struct{ entrypoint, env, workdir string }{
-		"windlass":        {"/windlass", "PATH=/", ""},
-		"podagent":        {"/podagent", "PATH=/", ""},
-		"test-functions":  {"/functions", "PATH=/", ""},
-		"runtime-python3": {"python3 /runtime/bootstrap.py", "PATH=/usr/local/bin:/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1 HOME=/tmp", "/var/task"},
-		"runtime-nodejs":  {"node /runtime/bootstrap.mjs", "PATH=/usr/local/bin:/usr/bin:/bin NODE_ENV=production HOME=/tmp", "/var/task"},
+		"windlass":           {"/windlass", "PATH=/", ""},
+		"podagent":           {"/podagent", "PATH=/", ""},
+		"test-functions":     {"/functions", "PATH=/", ""},
+		"runtime-python3.13": {"python3 /runtime/bootstrap.py", "PATH=/usr/local/bin:/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1 HOME=/tmp", "/var/task"},
+		"runtime-nodejs22.x": {"node /runtime/bootstrap.mjs", "PATH=/usr/local/bin:/usr/bin:/bin NODE_ENV=production HOME=/tmp", "/var/task"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reference, config, files := read(t, build(t, name))
@@ -193,7 +193,7 @@ func TestEtcdBearsTheNameOfTheOfficialImage(t *testing.T) {
 }
 
 func TestThePythonShimIsCompiled(t *testing.T) {
-	_, _, files := read(t, build(t, "runtime-python3"))
+	_, _, files := read(t, build(t, "runtime-python3.13"))
 	found := 0
 	for name := range files {
 		if strings.HasPrefix(name, "runtime/__pycache__/") && strings.HasSuffix(name, ".pyc") {
@@ -215,9 +215,9 @@ func TestMistakesAreNamedWithTheRemedy(t *testing.T) {
 		{"-out DIR -tag v1", "no image is named: use some of etcd podagent"},
 		{"-out DIR -tag v1 sails", `there is no image "sails": use some of etcd`},
 		{"-out DIR -tag v1 -etcd-binary /no/such etcd", "give -etcd-binary"},
-		{"-out DIR -tag v1 -python /no/such runtime-python3", "install the Debian package python3"},
-		{"-out DIR -tag v1 -node /no/such runtime-nodejs", "install the Debian package nodejs"},
-		{"-out DIR -tag v1 -arch s390x runtime-nodejs", "not for s390x: use its Dockerfile"},
+		{"-out DIR -tag v1 -python /no/such runtime-python3.13", "install the Debian package python3"},
+		{"-out DIR -tag v1 -node /no/such runtime-nodejs22.x", "install the Debian package nodejs"},
+		{"-out DIR -tag v1 -arch s390x runtime-nodejs22.x", "not for s390x; use its Dockerfile"},
 		{"-out DIR -tag v1 -source /no/such windlass", "/no/such/images/windlass/Dockerfile"},
 	} {
 		args := strings.Fields(strings.ReplaceAll(c.args, "DIR", t.TempDir()))

@@ -8,19 +8,26 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 )
 
-// python3 is the content of the runtime for Python: this machine's interpreter
+// python is the content of a runtime for Python: this machine's interpreter
 // with its standard library, and the shim in its compiled form.
-func python3(ctx context.Context, o options, im *image) error {
-	if err := sameArch(o); err != nil {
-		return err
+func python(version string) content {
+	return func(ctx context.Context, o options, im *image) error {
+		if err := im.addVersion(ctx, o, o.python, version); err != nil {
+			return fmt.Errorf("%w: install the Debian package python3, or give -python", err)
+		}
+		return addPython(ctx, o, im)
 	}
+}
+
+func addPython(ctx context.Context, o options, im *image) error {
 	library, err := output(ctx, o.python, "-c", "import sysconfig; print(sysconfig.get_path('stdlib'))")
 	if err != nil {
-		return fmt.Errorf("%w: install the Debian package python3, or give -python", err)
+		return err
 	}
 	library = strings.TrimSpace(library)
 	if err := im.files.addFolder(library, library, unneeded); err != nil {
@@ -72,19 +79,42 @@ func addPythonShim(ctx context.Context, o options, files tree) error {
 	return addShim(files, shim)
 }
 
-// nodejs is the content of the runtime for JavaScript.
-func nodejs(ctx context.Context, o options, im *image) error {
-	if err := sameArch(o); err != nil {
-		return err
+// nodejs is the content of a runtime for JavaScript.
+func nodejs(version string) content {
+	return func(ctx context.Context, o options, im *image) error {
+		if err := im.addVersion(ctx, o, o.node, version); err != nil {
+			return fmt.Errorf("%w: install the Debian package nodejs, or give -node", err)
+		}
+		program, err := exec.LookPath(o.node)
+		if err != nil {
+			return err
+		}
+		if err := im.addInterpreter(ctx, program); err != nil {
+			return err
+		}
+		return addShim(im.files, filepath.Join(o.source, "pkg", "runtimes", "shims", "nodejs"))
 	}
-	program, err := exec.LookPath(o.node)
+}
+
+// numbers is the version in "Python 3.13.1" and "v22.9.0".
+var numbers = regexp.MustCompile(`[0-9]+(\.[0-9]+)*`)
+
+// addVersion says in the label dev.windlass.interpreter which version the image holds, and
+// refuses one that is not the version in the image's name, unless any will do.
+func (im *image) addVersion(ctx context.Context, o options, program, want string) error {
+	if o.arch != runtime.GOARCH {
+		return fmt.Errorf("the image is made of this machine's interpreter, which is not for %s; use its Dockerfile", o.arch)
+	}
+	said, err := output(ctx, program, "--version")
 	if err != nil {
-		return fmt.Errorf("%w: install the Debian package nodejs, or give -node", err)
-	}
-	if err := im.addInterpreter(ctx, program); err != nil {
 		return err
 	}
-	return addShim(im.files, filepath.Join(o.source, "pkg", "runtimes", "shims", "nodejs"))
+	got := numbers.FindString(said)
+	if got != want && !strings.HasPrefix(got, want+".") && !o.anyVersion {
+		return fmt.Errorf("the name of the image promises %s, and %s is %s; use its Dockerfile, or for tests -any-version", want, program, strings.TrimSpace(said))
+	}
+	im.config.Labels["dev.windlass.interpreter"] = got
+	return nil
 }
 
 // addShim copies a shim without the times of its files, which are those of the
@@ -149,13 +179,6 @@ func librariesIn(listed string) ([]string, error) {
 		found = append(found, file)
 	}
 	return found, nil
-}
-
-func sameArch(o options) error {
-	if o.arch != runtime.GOARCH {
-		return fmt.Errorf("it is made of this machine's interpreter, which is not for %s: use its Dockerfile", o.arch)
-	}
-	return nil
 }
 
 // output runs a program and returns its standard output.

@@ -1,7 +1,7 @@
 // Command build makes the images of Windlass without Docker, for clusters on
 // this machine:
 //
-//	go run . -out DIR -tag TAG windlass podagent runtime-python3 ...
+//	go run . -out DIR -tag TAG windlass podagent runtime-python3.13 ...
 //
 // It writes DIR/NAME.tar for each image, an archive that `docker load` and
 // `ctr images import` take, and prints a line with reference, image ID and path.
@@ -38,7 +38,9 @@ type options struct {
 	arch     string
 	// etcdBinary, python and node are programs of this machine.
 	etcdBinary, python, node string
-	images                   []string
+	// anyVersion accepts interpreters of another version than the image's name says.
+	anyVersion bool
+	images     []string
 }
 
 func main() {
@@ -90,8 +92,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.revision, "revision", "", "git `commit` for the labels")
 	flags.StringVar(&o.arch, "arch", runtime.GOARCH, "`architecture` of the images of Go programs")
 	flags.StringVar(&o.etcdBinary, "etcd-binary", cachedEtcd(), "etcd `program` for the image etcd")
-	flags.StringVar(&o.python, "python", "/usr/bin/python3", "interpreter `program` for the image runtime-python3")
-	flags.StringVar(&o.node, "node", "node", "interpreter `program` for the image runtime-nodejs")
+	flags.StringVar(&o.python, "python", "/usr/bin/python3", "interpreter `program` for the images runtime-python...")
+	flags.StringVar(&o.node, "node", "node", "interpreter `program` for the images runtime-nodejs...")
+	flags.BoolVar(&o.anyVersion, "any-version", false, "accept interpreters of another version than the images' names say: for tests")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}

@@ -21,12 +21,12 @@ const etcdImage = "gcr.io/etcd-development/etcd:v3.7.3"
 const certificates = "/etc/ssl/certs/ca-certificates.crt"
 
 var recipes = map[string]func(context.Context, options) (image, error){
-	"windlass":        ours("windlass", program("./cmd/windlass", "/windlass")),
-	"podagent":        ours("podagent", program("./cmd/podagent", "/podagent", "-tags", "grpcnotrace")),
-	"test-functions":  ours("test-functions", program("./test/images/functions", "/functions")),
-	"runtime-python3": ours("runtime-python3", python3),
-	"runtime-nodejs":  ours("runtime-nodejs", nodejs),
-	"etcd":            etcd,
+	"windlass":           ours("windlass", program("./cmd/windlass", "/windlass")),
+	"podagent":           ours("podagent", program("./cmd/podagent", "/podagent", "-tags", "grpcnotrace")),
+	"test-functions":     ours("test-functions", program("./test/images/functions", "/functions")),
+	"runtime-python3.13": ours("runtime-python3.13", python("3.13")),
+	"runtime-nodejs22.x": ours("runtime-nodejs22.x", nodejs("22")),
+	"etcd":               etcd,
 }
 
 // content adds to an image what it is for.

@@ -3,11 +3,13 @@ package main
 import (
 	"io/fs"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/runtimes"
 )
@@ -54,6 +56,8 @@ func TestWhatIsAddedIsListedEverywhere(t *testing.T) {
 	}
 }
 
+var shimsIn = regexp.MustCompile(`(?m)^COPY pkg/runtimes/shims/(\S+) /runtime$`)
+
 func TestEveryRuntimeHasShimsAndAnImage(t *testing.T) {
 	recipes, err := os.ReadFile("../../images/build/recipes.go")
 	if err != nil {
@@ -61,11 +65,18 @@ func TestEveryRuntimeHasShimsAndAnImage(t *testing.T) {
 	}
 	for _, name := range runtimes.Names() {
 		dockerfile, err := os.ReadFile("../../images/runtime-" + name + "/Dockerfile")
-		if err != nil || !strings.Contains(string(dockerfile), "COPY pkg/runtimes/shims/"+name+" /runtime\n") {
-			t.Errorf("images/runtime-%s/Dockerfile does not copy pkg/runtimes/shims/%s (%v)", name, name, err)
-		}
-		if _, err := os.Stat("../../pkg/runtimes/shims/" + name); err != nil {
+		if err != nil {
 			t.Error(err)
+			continue
+		}
+		if folder := shimsIn.FindSubmatch(dockerfile); folder == nil {
+			t.Errorf("images/runtime-%s/Dockerfile copies no shims", name)
+		} else if _, err := os.Stat("../../pkg/runtimes/shims/" + string(folder[1])); err != nil {
+			t.Error(err)
+		}
+		version := runtimes.Version(v1alpha1.RuntimeName(name))
+		if !strings.Contains(string(dockerfile), ":"+version+"-slim\nARG ") || !strings.HasSuffix(strings.TrimSuffix(name, ".x"), version) {
+			t.Errorf("images/runtime-%s/Dockerfile is not of an image of version %q, or the name does not say so", name, version)
 		}
 		if !strings.Contains(string(recipes), `"runtime-`+name+`"`) {
 			t.Errorf("images/build/recipes.go has no recipe of runtime-%s", name)

@@ -38,6 +38,10 @@ const anyRuntime = %q
 `, strings.Join(slices.Sorted(slices.Values(l.runtimes)), `", "`), anyRuntime(l))
 }
 
+// valuesKey is where the chart's values have a runtime. A dot would end the key on a
+// command line.
+func valuesKey(name string) string { return strings.ReplaceAll(name, ".", "") }
+
 // runtimeValues are the chart's values.
 func runtimeValues(l lists, _ string) string {
 	blocks := make([]string, len(l.runtimes))
@@ -58,7 +62,7 @@ func runtimeValues(l lists, _ string) string {
     protocol: LambdaRuntime
     fileExtension: %s
     env: []
-    warmPools: {}`, name, name, name, extension)
+    warmPools: {}`, valuesKey(name), name, name, extension)
 	}
 	return strings.Join(blocks, "\n")
 }

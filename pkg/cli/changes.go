@@ -1,16 +1,20 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
 	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/runtimes"
 )
 
 // change is a field of a function that is not what it was.
@@ -194,6 +198,26 @@ func (r *reporter) printPreview(preview control.Applied, all bool) bool {
 	return true
 }
 
+// noteInterpreter says which program of this machine runs a function if a cluster runs it
+// with another version.
+func (r *reporter) noteInterpreter(t *v1alpha1.FunctionTemplate) {
+	dir := ""
+	if t.Code != nil && t.Code.Path != "" {
+		dir = t.Code.Path
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			dir = filepath.Dir(dir)
+		}
+	}
+	// What is missing is told when an instance starts.
+	program, err := runtimes.Interpreter(t.RuntimeRef.Name, dir)
+	if err != nil {
+		return
+	}
+	if difference := runtimes.Difference(context.Background(), t.RuntimeRef.Name, program); difference != "" {
+		fmt.Fprintln(r.Err, "note:", difference)
+	}
+}
+
 // printApplied says what became of a function, and with try how to call it.
 func (r *reporter) printApplied(applied control.Applied, try bool) {
 	fn := applied.Function
@@ -201,6 +225,9 @@ func (r *reporter) printApplied(applied control.Applied, try bool) {
 	printChanges(r.Out, changesOf(applied), false)
 	if fn.Status.URL != "" {
 		fmt.Fprintf(r.Out, "  url  %s\n", fn.Status.URL)
+	}
+	if !r.inCluster {
+		r.noteInterpreter(&fn.Spec.Template)
 	}
 	if !try || (fn.Status.URL == "" && !r.inCluster) {
 		return

@@ -202,7 +202,7 @@ func TestDeployFromAnImage(t *testing.T) {
 func TestDeployOfCodeToACluster(t *testing.T) {
 	s := newStage(t)
 	dir := write(t, map[string]string{"greet/main.py": "def handle(e, c): return e\n", "many/main.py": "x", "many/lib/y.py": "y"})
-	s.run(t, "deploy", "--name", "greet", "--runtime", "python3", "--handler", "main.handle", "--code", filepath.Join(dir, "greet")).
+	s.run(t, "deploy", "--name", "greet", "--runtime", "python3.13", "--handler", "main.handle", "--code", filepath.Join(dir, "greet")).
 		expect(t, exitOK, "out", "function team/greet created")
 	var fn v1alpha1.Function
 	if err := s.kube.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "greet"}, &fn); err != nil {
@@ -211,7 +211,7 @@ func TestDeployOfCodeToACluster(t *testing.T) {
 	if !strings.HasPrefix(fn.Spec.Template.Code.Inline, "def handle") {
 		t.Errorf("the code is %+v", fn.Spec.Template.Code)
 	}
-	got := s.run(t, "deploy", "--name", "many", "--runtime", "python3", "--handler", "main.handle", "--code", filepath.Join(dir, "many"))
+	got := s.run(t, "deploy", "--name", "many", "--runtime", "python3.13", "--handler", "main.handle", "--code", filepath.Join(dir, "many"))
 	got.expect(t, exitUsage, "err", "lib is a folder", "build an image")
 	// Nothing is sent if one of several is wrong.
 	two := yamlOf("fine", "template: {image: 'example.com/x:1'}") + "---\n" + yamlOf("wrong", "template: {command: [./x]}")

@@ -59,7 +59,7 @@ text files. Only the fields that are given are sent, so that what others set
 stays as it is.`,
 		Example: `  windlass deploy -f function.yaml
   windlass deploy --name hello -- python3 app.py
-  windlass deploy --name greet --runtime python3 --handler main.handle --code ./greet
+  windlass deploy --name greet --runtime python3.13 --handler main.handle --code ./greet
   windlass deploy --name resize --image example.com/team/resize:1.0 --wait`,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("wait") && flags.wait <= 0 {

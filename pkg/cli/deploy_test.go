@@ -98,8 +98,8 @@ func TestDeployFromFlags(t *testing.T) {
 			v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Command: []string{"python3", "my app.py"}, Code: &v1alpha1.Code{Path: filepath.Join(here, "testdata")}}},
 		},
 		"a runtime": {
-			[]string{"--runtime", "python3", "--handler", "main.handle", "--code", "/srv/x", "--env", "A=1", "--env", "B=x=y"},
-			v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3"}, Handler: "main.handle", Code: &v1alpha1.Code{Path: "/srv/x"}, Env: []v1alpha1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "x=y"}}}},
+			[]string{"--runtime", "python3.13", "--handler", "main.handle", "--code", "/srv/x", "--env", "A=1", "--env", "B=x=y"},
+			v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3.13"}, Handler: "main.handle", Code: &v1alpha1.Code{Path: "/srv/x"}, Env: []v1alpha1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "x=y"}}}},
 		},
 		"everything else": {
 			[]string{"--timeout", "5s", "--concurrency", "4", "--min", "1", "--max", "3", "--protocol", "lambdaruntime", "--", "./x"},

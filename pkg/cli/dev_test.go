@@ -68,7 +68,7 @@ func TestWhatToolsWriteBesideCodeIsNoChange(t *testing.T) {
 }
 
 func TestDevRunsAWindlassOfItsOwnIfNoneRuns(t *testing.T) {
-	dir := write(t, map[string]string{"f.yaml": yamlOf("f", "template: {runtimeRef: {name: python3}, handler: m.h, code: {path: .}}")})
+	dir := write(t, map[string]string{"f.yaml": yamlOf("f", "template: {runtimeRef: {name: python3.13}, handler: m.h, code: {path: .}}")})
 	var got UpConfig
 	up := func(_ context.Context, config UpConfig) error {
 		got = config

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -83,8 +82,7 @@ func (d *doctor) printFindings(findings []finding) error {
 func (d *doctor) examineMachine(ctx context.Context) []finding {
 	findings := []finding{examineAgent()}
 	for _, name := range runtimes.Names() {
-		program, _ := runtimes.Program(v1alpha1.RuntimeName(name))
-		findings = append(findings, examineProgram(program, "functions with runtime: "+name))
+		findings = append(findings, examineRuntime(ctx, v1alpha1.RuntimeName(name)))
 	}
 	dir, err := d.resolveDataDir()
 	if err != nil {
@@ -116,12 +114,16 @@ func examineAgent() finding {
 	return finding{healthOK, "agent", path}
 }
 
-func examineProgram(name, what string) finding {
-	path, err := exec.LookPath(name)
+// examineRuntime tells what runs functions of a runtime here.
+func examineRuntime(ctx context.Context, name v1alpha1.RuntimeName) finding {
+	program, err := runtimes.Interpreter(name, "")
 	if err != nil {
-		return finding{healthWarn, name, "is not in $PATH, and " + what + " cannot run here without it; install it"}
+		return finding{healthWarn, string(name), err.Error()}
 	}
-	return finding{healthOK, name, path}
+	if difference := runtimes.Difference(ctx, name, program); difference != "" {
+		return finding{healthWarn, string(name), difference + "; put that version first on PATH to have the same here"}
+	}
+	return finding{healthOK, string(name), program}
 }
 
 // examineFolder tells whether the data folder can be written, or made.

@@ -44,7 +44,7 @@ with, and a README. With --runtime command, the code is an HTTP server in Go.
 
 Files that are there already are not changed.`,
 		Example: `  windlass init hello
-  windlass init --runtime nodejs services/greeter`,
+  windlass init --runtime nodejs22.x services/greeter`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("write the one FOLDER to create the function in, or . for this one")

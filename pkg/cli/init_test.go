@@ -44,7 +44,7 @@ func TestInitChangesNothingThatIsThere(t *testing.T) {
 	if text, readErr := os.ReadFile(path); err != nil || readErr != nil || len(left) != 1 || string(text) != "mine" {
 		t.Errorf("the folder has %v, and the file %q", left, text)
 	}
-	quiet(t).run(t, "init", "--runtime", "cobol", dir).expect(t, exitUsage, "err", `--runtime "cobol" is not known; write python3, nodejs, command`)
+	quiet(t).run(t, "init", "--runtime", "cobol", dir).expect(t, exitUsage, "err", `--runtime "cobol" is not known; write python3.13, nodejs22.x, command`)
 	quiet(t).run(t, "init", "--name", "X", filepath.Join(dir, "y")).expect(t, exitUsage, "err", `"X" is not a name of a function`)
 	quiet(t).run(t, "init").expect(t, exitUsage, "err", "write the one FOLDER")
 }

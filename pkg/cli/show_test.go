@@ -33,7 +33,7 @@ func repertoire(t *testing.T) *theatre {
 		fn.Spec.Template.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: limit}
 	})
 	th.put(t, "default/broken", func(fn *v1alpha1.Function) {
-		fn.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3"}, Handler: "main.handle", Code: &v1alpha1.Code{Inline: "import nothing"}}}
+		fn.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3.13"}, Handler: "main.handle", Code: &v1alpha1.Code{Inline: "import nothing"}}}
 	})
 	th.put(t, "team/fresh", nil)
 	since := metav1.NewTime(now.Add(-3 * time.Minute))
@@ -203,7 +203,7 @@ func TestA16CompletionKnowsTheValuesOfFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"list -o":           "table\nwide\nname\njson\nyaml\n:4",
 		"top --sort":        "queue\nrate\nerrors\np99\ninstances\nname\n:4",
-		"deploy --runtime":  "python3\nnodejs\n:4",
+		"deploy --runtime":  "python3.13\nnodejs22.x\n:4",
 		"deploy --protocol": "HTTP\nLambdaRuntime\n:4",
 		"up --algorithm":    strings.Join(fpcs.Names(), "\n") + "\n:4",
 		"list -n":           "default\nteam\n:4",

@@ -27,7 +27,7 @@ func fakeAgent(t *testing.T) string {
 func TestUpHandsOverWhatItWasTold(t *testing.T) {
 	th := quiet(t)
 	agent := fakeAgent(t)
-	dir := write(t, map[string]string{"f.yaml": yamlOf("f", "template: {runtimeRef: {name: python3}, handler: m.h, code: {path: .}}")})
+	dir := write(t, map[string]string{"f.yaml": yamlOf("f", "template: {runtimeRef: {name: python3.13}, handler: m.h, code: {path: .}}")})
 	var got UpConfig
 	up := func(_ context.Context, config UpConfig) error {
 		got = config

@@ -77,10 +77,10 @@ func TestAPIServerTakesWhatIsRight(t *testing.T) {
 		"an image":                  `{template: {image: a/b}}`,
 		"an image by digest":        `{template: {image: "a.b:5000/c/d@sha256:0123", command: [x, ""], args: [""]}}`,
 		"a Lambda image":            `{template: {image: a/b, protocol: LambdaRuntime, handler: "com.example.Handler::handle"}}`,
-		"inline code":               `{template: {runtimeRef: {name: python3}, handler: src/app-v2.handle, code: {inline: x}}}`,
-		"the longest inline code":   `{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: ` + strings.Repeat("x", v1alpha1.MaxInlineCode) + `}}}`,
+		"inline code":               `{template: {runtimeRef: {name: python3.13}, handler: src/app-v2.handle, code: {inline: x}}}`,
+		"the longest inline code":   `{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {inline: ` + strings.Repeat("x", v1alpha1.MaxInlineCode) + `}}}`,
 		"a ConfigMap":               `{template: {runtimeRef: {name: java21}, handler: "com.example.Handler::handle", code: {configMapRef: {name: my.code}}}}`,
-		"a runtime that speaks":     `{template: {runtimeRef: {name: python3}, protocol: HTTP, handler: main.app, code: {inline: x}}}`,
+		"a runtime that speaks":     `{template: {runtimeRef: {name: python3.13}, protocol: HTTP, handler: main.app, code: {inline: x}}}`,
 		"the lowest of everything":  `{template: {image: a, port: 1, concurrency: 1, timeout: 10ms, startupTimeout: 100ms, resources: {requests: {cpu: 1m, memory: 1Mi}}}, scaling: {minInstances: 0, maxInstances: 1, scaleDown: {idleTimeout: 1ms, lastInstanceIdleTimeout: 1ms}}}`,
 		"the highest of everything": `{template: {image: a, port: 65535, concurrency: 1000, timeout: 24h, startupTimeout: 1h}, calls: {maxInFlight: 1000000, rate: {requests: 1000000, period: 24h, burst: 1}, queueTimeout: 24h}, scaling: {minInstances: 3, maxInstances: 3, scaleDown: {lastInstanceIdleTimeout: 99999h59m59s999ms}}}`,
 		"quantities":                `{template: {image: a, resources: {requests: {cpu: 1, memory: 134217728}, limits: {cpu: "1.5", memory: 1e9}}}}`,
@@ -114,35 +114,35 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 		want []string
 	}{
 		"nothing to run": {`{template: {}}`, []string{
-			`spec.template: Invalid value: "object": image: or runtimeRef: missing; write for example image: example.com/team/function:1.0, or runtimeRef: {name: python3} with handler: main.handle and code: {inline: ...}`}},
+			`spec.template: Invalid value: "object": image: or runtimeRef: missing; write for example image: example.com/team/function:1.0, or runtimeRef: {name: python3.13} with handler: main.handle and code: {inline: ...}`}},
 		"a command alone": {`{template: {command: [x]}}`, []string{
 			`spec.template.command: Invalid value: "object": a command without an image runs in local mode only; add image:, which holds the program`}},
 		"a command without a program": {`{template: {image: a, command: [""]}}`, []string{
 			`spec.template.command: Invalid value: "array": the program is missing; write for example command: ["./server"]`}},
-		"a runtime beside everything": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x}, image: i, command: [c], args: [a]}}`, []string{
+		"a runtime beside everything": {`{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {inline: x}, image: i, command: [c], args: [a]}}`, []string{
 			`spec.template.args: Forbidden: a runtime brings its own program; remove args or runtimeRef`,
 			`spec.template.command: Forbidden: a runtime brings its own program; remove command or runtimeRef`,
 			`spec.template.image: Forbidden: a runtime brings its own image; remove image or runtimeRef`}},
-		"a runtime without everything": {`{template: {runtimeRef: {name: python3}}}`, []string{
+		"a runtime without everything": {`{template: {runtimeRef: {name: python3.13}}}`, []string{
 			`spec.template.code: Required value: a runtime needs source code; put it into code.inline, or into a ConfigMap that code.configMapRef names`,
 			`spec.template.handler: Required value: a runtime needs module.function; write for example handler: main.handle`}},
 		"a runtime that is no name": {`{template: {runtimeRef: {name: Python}, handler: a.b, code: {inline: x}}}`, []string{
-			`spec.template.runtimeRef.name: Invalid value: "string": must be the name of a ClusterRuntime, in lower-case letters, digits, hyphens and dots; write for example python3`}},
-		"a handler without a module": {`{template: {runtimeRef: {name: python3}, handler: ../main.handle, code: {inline: x}}}`, []string{
+			`spec.template.runtimeRef.name: Invalid value: "string": must be the name of a ClusterRuntime, in lower-case letters, digits, hyphens and dots; write for example python3.13`}},
+		"a handler without a module": {`{template: {runtimeRef: {name: python3.13}, handler: ../main.handle, code: {inline: x}}}`, []string{
 			`spec.template.handler: Invalid value: "object": must be module.function; write for example main.handle`}},
 		"a handler of an image": {`{template: {image: a, handler: a.b}}`, []string{
-			`spec.template.handler: Forbidden: only a runtime has a handler; add runtimeRef: {name: python3} or runtimeRef: {name: nodejs}, or protocol: LambdaRuntime for a runtime client of your own, or remove handler`}},
+			`spec.template.handler: Forbidden: only a runtime has a handler; add runtimeRef: {name: python3.13} or runtimeRef: {name: nodejs22.x}, or protocol: LambdaRuntime for a runtime client of your own, or remove handler`}},
 		"code of an image": {`{template: {image: a, code: {inline: x}}}`, []string{
 			`spec.template.code: Forbidden: an image holds its own code; remove code`}},
-		"a path": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {path: /app}}}`, []string{
+		"a path": {`{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {path: /app}}}`, []string{
 			`spec.template.code.path: Forbidden: needs local mode; put the code into an image, a ConfigMap or code.inline`}},
-		"code that is empty": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {}}}`, []string{
+		"code that is empty": {`{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {}}}`, []string{
 			`spec.template.code: Invalid value: "object": is empty; put the source into code.inline, or into a ConfigMap that code.configMapRef names`}},
-		"code twice": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x, configMapRef: {name: z}}}}`, []string{
+		"code twice": {`{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {inline: x, configMapRef: {name: z}}}}`, []string{
 			`spec.template.code: Forbidden: inline and configMapRef exclude each other; remove code.inline or code.configMapRef`}},
-		"code that is too long": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: ` + strings.Repeat("é", v1alpha1.MaxInlineCode/2+1) + `}}}`, []string{
+		"code that is too long": {`{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {inline: ` + strings.Repeat("é", v1alpha1.MaxInlineCode/2+1) + `}}}`, []string{
 			`spec.template.code.inline: Invalid value: "string": is longer than 200000 bytes; use a ConfigMap or an image`}},
-		"a ConfigMap that is no name": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {configMapRef: {name: A}}}}`, []string{
+		"a ConfigMap that is no name": {`{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {configMapRef: {name: A}}}}`, []string{
 			`spec.template.code.configMapRef.name: Invalid value: "string": must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object`}},
 		"an image that is none": {`{template: {image: "docker://a"}}`, []string{
 			`spec.template.image: Invalid value: "string": must be the reference of an image; write for example example.com/team/function:1.0`}},
@@ -350,7 +350,7 @@ func TestAPIServerChecksRuntimes(t *testing.T) {
 func TestProtocolCannotChange(t *testing.T) {
 	c := newClient(t)
 	const refused = `spec.template.protocol: Invalid value: "object": cannot change, because calls that wait were made for the old one; make a new function, or delete this one first`
-	const runtime = `{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x}`
+	const runtime = `{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {inline: x}`
 	for name, tc := range map[string]struct {
 		before, after string
 		want          []string
@@ -361,7 +361,7 @@ func TestProtocolCannotChange(t *testing.T) {
 		"from an image to a runtime":       {`{template: {image: a}}`, runtime + `}}`, []string{refused}},
 		"from a Lambda image to a runtime": {`{template: {image: a, protocol: LambdaRuntime}}`, runtime + `}}`, nil},
 		"from a runtime to HTTP":           {runtime + `}}`, runtime + `, protocol: HTTP}}`, []string{refused}},
-		"another runtime":                  {runtime + `}}`, `{template: {runtimeRef: {name: nodejs}, handler: a.c, code: {configMapRef: {name: z}}}}`, nil},
+		"another runtime":                  {runtime + `}}`, `{template: {runtimeRef: {name: nodejs22.x}, handler: a.c, code: {configMapRef: {name: z}}}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t, c)
@@ -392,7 +392,7 @@ func TestAPIServerDefaultsAsGoDoes(t *testing.T) {
 	c := newClient(t)
 	for name, spec := range map[string]string{
 		"an image":             `{template: {image: a}}`,
-		"a runtime":            `{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x}}}`,
+		"a runtime":            `{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {inline: x}}}`,
 		"empty groups":         `{template: {image: a, resources: {requests: {}, limits: {}}, metadata: {}, placement: {}}, calls: {}, scaling: {scaleDown: {}}}`,
 		"a part of the groups": `{template: {image: a, resources: {limits: {cpu: 50m}}}, scaling: {maxInstances: 3, scaleDown: {lastInstanceIdleTimeout: 2h}}}`,
 		"everything":           `{template: {image: a, port: 80, concurrency: 2, timeout: 1s, startupTimeout: 2s, protocol: HTTP, resources: {requests: {cpu: 1, memory: 1Gi}}}, scaling: {minInstances: 1, maxInstances: 2, windows: [{name: w1, start: "0 8 * * *", duration: 1h, minInstances: 2}], scaleDown: {idleTimeout: 2s, lastInstanceIdleTimeout: 3s, policy: Learned}}}`,

@@ -31,8 +31,10 @@ type input struct {
 	now time.Time
 	// function is as it was read, without defaults.
 	function *v1alpha1.Function
-	// runtime is nil if the function names none, or one that does not exist.
-	runtime *v1alpha1.ClusterRuntime
+	// runtime is nil if the function names none, or one that does not exist; runtimes are
+	// then the names of those that do.
+	runtime  *v1alpha1.ClusterRuntime
+	runtimes []v1alpha1.RuntimeName
 	// revisions are those of the function, and units what schedulers tell of them, by
 	// name. One that nobody tells of has none.
 	revisions []*v1alpha1.FunctionRevision

@@ -132,6 +132,10 @@ func TestStatusSaysWhatIsObserved(t *testing.T) {
 		"a runtime that is missing": {func(in *input) {
 			in.function.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "ruby"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}}
 		}, all("RuntimeNotFound") + " Stalled=True/RuntimeNotFound", `there is no ClusterRuntime "ruby"; make it`},
+		"a runtime without its version": {func(in *input) {
+			in.function.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}}
+			in.runtimes = []v1alpha1.RuntimeName{"python3.13", "nodejs22.x"}
+		}, all("RuntimeNotFound") + " Stalled=True/RuntimeNotFound", `lists, such as python3.13: nodejs22.x, python3.13`},
 		"a runtime that is there": {func(in *input) {
 			in.function.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "ruby"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}}
 			in.runtime = &v1alpha1.ClusterRuntime{}

@@ -81,6 +81,14 @@ func (r *reconciler) look(ctx context.Context, f *v1alpha1.Function) (input, err
 			in.runtime = runtime
 		case !apierrors.IsNotFound(err):
 			return input{}, fmt.Errorf("cannot read ClusterRuntime %s: %w", f.Spec.Template.RuntimeRef.Name, err)
+		default:
+			var there v1alpha1.ClusterRuntimeList
+			if err := r.client.List(ctx, &there); err != nil {
+				return input{}, fmt.Errorf("cannot list the ClusterRuntimes: %w", err)
+			}
+			for i := range there.Items {
+				in.runtimes = append(in.runtimes, v1alpha1.RuntimeName(there.Items[i].Name))
+			}
 		}
 	}
 	var pods corev1.PodList

@@ -46,7 +46,7 @@ func lookOf(in input) rollout.Look {
 	f.APIVersion, f.Kind = v1alpha1.APIVersion, v1alpha1.KindFunction
 	v1alpha1.DefaultFor(f, in.runtime)
 	look := rollout.Look{
-		Now: in.now, Function: f, Refused: refusal(f, in.runtime), Settling: in.settling,
+		Now: in.now, Function: f, Refused: refusal(f, in.runtime, in.runtimes), Settling: in.settling,
 		Units: make(map[string]rollout.Known, len(in.units)),
 	}
 	for _, r := range in.revisions {
@@ -59,15 +59,30 @@ func lookOf(in input) rollout.Look {
 
 // refusal says why a function that the API server has let in cannot be carried out; nil
 // if it can.
-func refusal(f *v1alpha1.Function, runtime *v1alpha1.ClusterRuntime) *rollout.Failure {
+func refusal(f *v1alpha1.Function, runtime *v1alpha1.ClusterRuntime, there []v1alpha1.RuntimeName) *rollout.Failure {
 	if errs := append(v1alpha1.Validate(f), v1alpha1.ValidateCluster(f)...); len(errs) > 0 {
 		return &rollout.Failure{Reason: v1alpha1.ReasonInvalid, Message: sentence(errs)}
 	}
 	if name := f.Spec.Template.RuntimeRef.Name; name != "" && runtime == nil {
-		return &rollout.Failure{Reason: v1alpha1.ReasonRuntimeNotFound, Message: fmt.Sprintf(
-			"there is no ClusterRuntime %q; make it, or write in spec.template.runtimeRef.name one that \"kubectl get clusterruntimes\" lists", name)}
+		return &rollout.Failure{Reason: v1alpha1.ReasonRuntimeNotFound, Message: missingRuntime(name, there)}
 	}
 	return nil
+}
+
+// namedRuntimes is how many ClusterRuntimes a message names at most.
+const namedRuntimes = 10
+
+// missingRuntime says that there is no such ClusterRuntime, and what to write instead.
+func missingRuntime(name v1alpha1.RuntimeName, there []v1alpha1.RuntimeName) string {
+	text := fmt.Sprintf("there is no ClusterRuntime %q; make it, or write in spec.template.runtimeRef.name one that \"kubectl get clusterruntimes\" lists", name)
+	there = slices.Sorted(slices.Values(there))
+	if similar := v1alpha1.SimilarRuntime(name, there); similar != "" {
+		text += ", such as " + string(similar)
+	}
+	for i, known := range there[:min(len(there), namedRuntimes)] {
+		text += map[bool]string{true: ": ", false: ", "}[i == 0] + string(known)
+	}
+	return text
 }
 
 // sentence joins errors to one text.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -33,9 +32,9 @@ func targets(root string) (functions []*v1alpha1.Function, calls []bench.Target,
 		return nil, nil, nil, err
 	}
 	for _, fn := range all {
-		if program, needed := runtimes.Program(fn.Spec.Template.RuntimeRef.Name); needed {
-			if _, err := exec.LookPath(program); err != nil {
-				leftOut = append(leftOut, fn.Name+" (needs "+program+")")
+		if name := fn.Spec.Template.RuntimeRef.Name; name != "" {
+			if _, err := runtimes.Interpreter(name, ""); err != nil {
+				leftOut = append(leftOut, fmt.Sprintf("%s (%v)", fn.Name, err))
 				continue
 			}
 		}

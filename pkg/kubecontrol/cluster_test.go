@@ -249,7 +249,7 @@ func testCode(t *testing.T, tc *testCluster, c *Client) {
 		}
 		return byName
 	}
-	fn := decode(t, "code", "greet", "{template: {runtimeRef: {name: python3}, handler: main.handle, code: {path: "+dir+"}}}")
+	fn := decode(t, "code", "greet", "{template: {runtimeRef: {name: python3.13}, handler: main.handle, code: {path: "+dir+"}}}")
 
 	write("main.py", "import words\n")
 	applied, err := c.deploy(ctx, t, fn, false)
@@ -304,10 +304,10 @@ func testCode(t *testing.T, tc *testCluster, c *Client) {
 
 func testRefused(t *testing.T, _ *testCluster, c *Client) {
 	// Prepare would find these before.
-	wrong := &Change{function: decode(t, "default", "wrong", "{template: {image: 'example.com/x:1', runtimeRef: {name: python3}, handler: main, concurrency: 5000}}")}
+	wrong := &Change{function: decode(t, "default", "wrong", "{template: {image: 'example.com/x:1', runtimeRef: {name: python3.13}, handler: main, concurrency: 5000}}")}
 	_, err := c.Apply(t.Context(), wrong, Options{})
 	wantError(t, err, ReasonInvalid, "function default/wrong: spec.template.concurrency: ")
-	wrong = &Change{function: decode(t, "default", "wrong", "{template: {image: 'example.com/x:1', runtimeRef: {name: python3}, handler: main, code: {inline: x}}}")}
+	wrong = &Change{function: decode(t, "default", "wrong", "{template: {image: 'example.com/x:1', runtimeRef: {name: python3.13}, handler: main, code: {inline: x}}}")}
 	_, err = c.Apply(t.Context(), wrong, Options{})
 	wantError(t, err, ReasonInvalid, "a runtime brings its own image; remove image or runtime", "must be module.function")
 	if lines := strings.Count(err.Error(), "function default/wrong: "); lines < 2 {

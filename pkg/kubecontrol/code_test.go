@@ -52,14 +52,14 @@ func TestCodeThatFits(t *testing.T) {
 		inline  string
 		names   []string
 	}{
-		"a file":                         {"python3", "main.handle", map[string]string{"main.py": "x", "other.py": "y"}, "main.py", "x", nil},
-		"a folder with one file":         {"python3", "main.handle", map[string]string{"main.py": "x"}, ".", "x", nil},
-		"what is no code beside it":      {"python3", "main.handle", map[string]string{"main.py": "x", "function.yaml": manifest, ".git/config": "", "__pycache__/main.pyc": "\x00"}, ".", "x", nil},
-		"Node.js":                        {"nodejs", "app.exports.run", map[string]string{"app.js": "x"}, ".", "x", nil},
-		"a kind of module of Node.js":    {"nodejs", "app.run", map[string]string{"app.mjs": "x"}, ".", "", []string{"app.mjs"}},
-		"several files":                  {"python3", "main.handle", map[string]string{"main.py": "x", "words.yaml": "a: 1"}, ".", "", []string{"main.py", "words.yaml"}},
-		"a file that is not quite small": {"python3", "main.handle", map[string]string{"main.py": big + "#"}, ".", "", []string{"main.py"}},
-		"the largest that is inline":     {"python3", "main.handle", map[string]string{"main.py": big}, ".", big, nil},
+		"a file":                         {"python3.13", "main.handle", map[string]string{"main.py": "x", "other.py": "y"}, "main.py", "x", nil},
+		"a folder with one file":         {"python3.13", "main.handle", map[string]string{"main.py": "x"}, ".", "x", nil},
+		"what is no code beside it":      {"python3.13", "main.handle", map[string]string{"main.py": "x", "function.yaml": manifest, ".git/config": "", "__pycache__/main.pyc": "\x00"}, ".", "x", nil},
+		"Node.js":                        {"nodejs22.x", "app.exports.run", map[string]string{"app.js": "x"}, ".", "x", nil},
+		"a kind of module of Node.js":    {"nodejs22.x", "app.run", map[string]string{"app.mjs": "x"}, ".", "", []string{"app.mjs"}},
+		"several files":                  {"python3.13", "main.handle", map[string]string{"main.py": "x", "words.yaml": "a: 1"}, ".", "", []string{"main.py", "words.yaml"}},
+		"a file that is not quite small": {"python3.13", "main.handle", map[string]string{"main.py": big + "#"}, ".", "", []string{"main.py"}},
+		"the largest that is inline":     {"python3.13", "main.handle", map[string]string{"main.py": big}, ".", big, nil},
 		"a runtime that is not known":    {"ruby", "main.handle", map[string]string{"main.rb": "x"}, ".", "", []string{"main.rb"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestCodeThatDoesNotFit(t *testing.T) {
 		"a file that is another": {map[string]string{"main.py": "x", "app.py": "y"}, "app.py", []string{"needs the file main.py"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Prepare(withCode("python3", "main.handle", filepath.Join(folder(t, c.files), c.path)))
+			_, err := Prepare(withCode("python3.13", "main.handle", filepath.Join(folder(t, c.files), c.path)))
 			wantError(t, err, ReasonInvalid, append(c.want, "function default/f: spec.")...)
 		})
 	}
@@ -133,7 +133,7 @@ func TestA1EditedCodeIsAnotherRevision(t *testing.T) {
 			dir := folder(t, files)
 			revision := func() string {
 				t.Helper()
-				change, err := Prepare(withCode("python3", "main.handle", dir))
+				change, err := Prepare(withCode("python3.13", "main.handle", dir))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -25,15 +25,15 @@ func TestTheEnvironmentSaysWhatToRun(t *testing.T) {
 		source        string
 		env           []string
 	}{
-		{"python", v1alpha1.RuntimePython3, "app.py", "app.handler", pythonEcho, nil},
-		{"python package", v1alpha1.RuntimePython3, "pkg/__init__.py", "pkg.handler", pythonEcho, nil},
-		{"python in a folder", v1alpha1.RuntimePython3, "src/app.py", "src/app.handler", pythonEcho, nil},
-		{"js that is CommonJS", v1alpha1.RuntimeNodeJS, "app.js", "app.handler", cjsEcho, nil},
-		{"js that is a module", v1alpha1.RuntimeNodeJS, "app.js", "app.handler", esmEcho, nil},
-		{"js that old Node.js cannot tell", v1alpha1.RuntimeNodeJS, "app.js", "app.handler", esmEcho, withoutDetection},
-		{"mjs", v1alpha1.RuntimeNodeJS, "app.mjs", "app.handler", esmEcho, nil},
-		{"cjs", v1alpha1.RuntimeNodeJS, "app.cjs", "app.handler", cjsEcho, nil},
-		{"js in a folder", v1alpha1.RuntimeNodeJS, "src/app.js", "src/app.handler", cjsEcho, nil},
+		{"python", v1alpha1.RuntimePython313, "app.py", "app.handler", pythonEcho, nil},
+		{"python package", v1alpha1.RuntimePython313, "pkg/__init__.py", "pkg.handler", pythonEcho, nil},
+		{"python in a folder", v1alpha1.RuntimePython313, "src/app.py", "src/app.handler", pythonEcho, nil},
+		{"js that is CommonJS", v1alpha1.RuntimeNodeJS22, "app.js", "app.handler", cjsEcho, nil},
+		{"js that is a module", v1alpha1.RuntimeNodeJS22, "app.js", "app.handler", esmEcho, nil},
+		{"js that old Node.js cannot tell", v1alpha1.RuntimeNodeJS22, "app.js", "app.handler", esmEcho, withoutDetection},
+		{"mjs", v1alpha1.RuntimeNodeJS22, "app.mjs", "app.handler", esmEcho, nil},
+		{"cjs", v1alpha1.RuntimeNodeJS22, "app.cjs", "app.handler", cjsEcho, nil},
+		{"js in a folder", v1alpha1.RuntimeNodeJS22, "src/app.js", "src/app.handler", cjsEcho, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if len(c.env) > 0 {
@@ -60,7 +60,7 @@ var withoutDetection = []string{"NODE_OPTIONS=--no-experimental-detect-module --
 
 func needDetection(t *testing.T) {
 	t.Helper()
-	cmd := exec.CommandContext(withPatience(t), need(t, v1alpha1.RuntimeNodeJS), "-e", "")
+	cmd := exec.CommandContext(withPatience(t), need(t, v1alpha1.RuntimeNodeJS22), "-e", "")
 	cmd.Env = append(os.Environ(), withoutDetection...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Skipf("this Node.js never looks at the syntax of a .js file: %s", out)
@@ -126,12 +126,12 @@ func TestAnUnknownProtocolIsNamed(t *testing.T) {
 }
 
 func TestInlineCodeIsNotGovernedByAPackageAbove(t *testing.T) {
-	need(t, v1alpha1.RuntimeNodeJS)
+	need(t, v1alpha1.RuntimeNodeJS22)
 	for kind, source := range map[string]string{"module": cjsEcho, "commonjs": esmEcho} {
 		t.Run(kind, func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, "package.json"), `{"type":"`+kind+`"}`, 0o644)
-			l, err := Launch(Request{Runtime: v1alpha1.RuntimeNodeJS, Handler: "app.handler", Code: &v1alpha1.Code{Inline: source},
+			l, err := Launch(Request{Runtime: v1alpha1.RuntimeNodeJS22, Handler: "app.handler", Code: &v1alpha1.Code{Inline: source},
 				WorkDir: filepath.Join(dir, "work")})
 			if err != nil {
 				t.Fatal(err)

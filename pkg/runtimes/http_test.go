@@ -273,7 +273,7 @@ func TestWSGIApplicationsThatMisbehave(t *testing.T) {
 		{"app.split", 500, "Internal Server Error\n", false, "X-Evil"},
 	} {
 		t.Run(c.handler, func(t *testing.T) {
-			s := startSite(t, v1alpha1.RuntimePython3, c.handler, httpSources[v1alpha1.RuntimePython3])
+			s := startSite(t, v1alpha1.RuntimePython313, c.handler, httpSources[v1alpha1.RuntimePython313])
 			resp, _ := s.begin("GET", "/", nil)
 			body, err := io.ReadAll(resp.Body)
 			_ = resp.Body.Close()

@@ -43,7 +43,7 @@ func TestCallsAreAnsweredOneAfterTheOther(t *testing.T) {
 		{"bytes", "image/png", "\x89\xff", "response", `["bytes",2]`, "", ""},
 		{"JSON that is none", js, `{"a":`, "error", "not valid JSON", "Runtime.UnmarshalError", ""},
 		{"an exception", js, `{"do":"throw"}`, "error", "no ☂ today", "Refused", ""},
-		{"a thrown string", js, `{"do":"throw string"}`, "error", "a string", "string", v1alpha1.RuntimeNodeJS},
+		{"a thrown string", js, `{"do":"throw string"}`, "error", "a string", "string", v1alpha1.RuntimeNodeJS22},
 		{"a result that is not JSON", js, `{"do":"unserialisable"}`, "error", "cannot be written as JSON", "Runtime.MarshalError", ""},
 		{"a number that is not JSON", js, `{"do":"nan"}`, "error", "cannot be written as JSON", "Runtime.MarshalError", ""},
 		{"a result of bytes", js, `{"do":"bytes"}`, "response", "\x00\xff", "", ""},
@@ -121,12 +121,12 @@ func TestHandlersOfEachStyle(t *testing.T) {
 		event         string
 		kind, want    string
 	}{
-		{v1alpha1.RuntimePython3, "async", "app.asynchronous", `{"a":1}`, "response", `{"event":{"a":1}}`},
-		{v1alpha1.RuntimeNodeJS, "plain", "app.plain", `{"a":1}`, "response", `{"event":{"a":1}}`},
-		{v1alpha1.RuntimeNodeJS, "callback", "app.callback", `{"a":1}`, "response", `{"event":{"a":1}}`},
-		{v1alpha1.RuntimeNodeJS, "callback with an error", "app.callback", `{"do":"fail"}`, "error", "called back"},
-		{v1alpha1.RuntimeNodeJS, "callback forgotten", "app.callback", `{"do":"forget"}`, "response", `null`},
-		{v1alpha1.RuntimeNodeJS, "promise forgotten", "app.handler", `{"do":"never"}`, "error", "Runtime.NodeJsExit"},
+		{v1alpha1.RuntimePython313, "async", "app.asynchronous", `{"a":1}`, "response", `{"event":{"a":1}}`},
+		{v1alpha1.RuntimeNodeJS22, "plain", "app.plain", `{"a":1}`, "response", `{"event":{"a":1}}`},
+		{v1alpha1.RuntimeNodeJS22, "callback", "app.callback", `{"a":1}`, "response", `{"event":{"a":1}}`},
+		{v1alpha1.RuntimeNodeJS22, "callback with an error", "app.callback", `{"do":"fail"}`, "error", "called back"},
+		{v1alpha1.RuntimeNodeJS22, "callback forgotten", "app.callback", `{"do":"forget"}`, "response", `null`},
+		{v1alpha1.RuntimeNodeJS22, "promise forgotten", "app.handler", `{"do":"never"}`, "error", "Runtime.NodeJsExit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			api := newFakeAPI(t)
@@ -143,7 +143,7 @@ func TestHandlersOfEachStyle(t *testing.T) {
 
 func TestCommonJSIsLoadedToo(t *testing.T) {
 	api := newFakeAPI(t)
-	startShim(t, v1alpha1.RuntimeNodeJS, "", "app.nested.handler",
+	startShim(t, v1alpha1.RuntimeNodeJS22, "", "app.nested.handler",
 		`const os = require('node:os'); module.exports = { nested: { handler: (e) => typeof os.EOL } };`, api.env()...)
 	if got := api.call(t, event{id: "1"}); got.body != `"string"` {
 		t.Errorf("got %+v", got)
@@ -152,7 +152,7 @@ func TestCommonJSIsLoadedToo(t *testing.T) {
 
 func TestAHandlerThatCannotBeLoadedIsAnInitError(t *testing.T) {
 	sources := func(python, node string) map[v1alpha1.RuntimeName]string {
-		return map[v1alpha1.RuntimeName]string{v1alpha1.RuntimePython3: python, v1alpha1.RuntimeNodeJS: node}
+		return map[v1alpha1.RuntimeName]string{v1alpha1.RuntimePython313: python, v1alpha1.RuntimeNodeJS22: node}
 	}
 	for _, c := range []struct {
 		name, handler string
@@ -311,8 +311,8 @@ func TestA3AnOrdinaryEndOfTheAgentIsNoLoss(t *testing.T) {
 
 func TestAFunctionThatBreaksItsProcessIsReportedAndEnds(t *testing.T) {
 	for runtime, c := range map[v1alpha1.RuntimeName]struct{ event, errorType, says string }{
-		v1alpha1.RuntimePython3: {`{"do":"exit"}`, "SystemExit", "enough"},
-		v1alpha1.RuntimeNodeJS:  {`{"do":"uncaught"}`, "Error", "from nowhere"},
+		v1alpha1.RuntimePython313: {`{"do":"exit"}`, "SystemExit", "enough"},
+		v1alpha1.RuntimeNodeJS22:  {`{"do":"uncaught"}`, "Error", "from nowhere"},
 	} {
 		t.Run(string(runtime), func(t *testing.T) {
 			api := newFakeAPI(t)

@@ -41,10 +41,10 @@ func TestInlineCodeBecomesTheModuleThatTheHandlerNames(t *testing.T) {
 		file          string
 		env           []string
 	}{
-		{"python", "app.handler", v1alpha1.RuntimePython3, "python3", "bootstrap.py", "app.py", []string{"PYTHONDONTWRITEBYTECODE=1"}},
-		{"python in a package", "pkg.app.handler", v1alpha1.RuntimePython3, "python3", "bootstrap.py", "pkg/app.py", []string{"PYTHONDONTWRITEBYTECODE=1"}},
-		{"nodejs", "app.handler", v1alpha1.RuntimeNodeJS, "node", "bootstrap.mjs", "app.js", nil},
-		{"nodejs in a folder", "src/app.api.get", v1alpha1.RuntimeNodeJS, "node", "bootstrap.mjs", "src/app.js", nil},
+		{"python", "app.handler", v1alpha1.RuntimePython313, "python3", "bootstrap.py", "app.py", []string{"PYTHONDONTWRITEBYTECODE=1"}},
+		{"python in a package", "pkg.app.handler", v1alpha1.RuntimePython313, "python3", "bootstrap.py", "pkg/app.py", []string{"PYTHONDONTWRITEBYTECODE=1"}},
+		{"nodejs", "app.handler", v1alpha1.RuntimeNodeJS22, "node", "bootstrap.mjs", "app.js", nil},
+		{"nodejs in a folder", "src/app.api.get", v1alpha1.RuntimeNodeJS22, "node", "bootstrap.mjs", "src/app.js", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const source = "the source"
@@ -84,13 +84,13 @@ func TestCodeIsLookedForInItsFolder(t *testing.T) {
 		runtime            v1alpha1.RuntimeName
 		path, handler, dir string
 	}{
-		{v1alpha1.RuntimePython3, ".", "app.handler", "."},
-		{v1alpha1.RuntimePython3, "app.py", "app.handler", "."},
-		{v1alpha1.RuntimePython3, ".", "pkg.handler", "."},
-		{v1alpha1.RuntimePython3, ".", "sub/mod.handler", "."},
-		{v1alpha1.RuntimePython3, "sub", "mod.handler", "sub"},
-		{v1alpha1.RuntimeNodeJS, ".", "web.handler", "."},
-		{v1alpha1.RuntimeNodeJS, ".", "lib/old.a.b", "."},
+		{v1alpha1.RuntimePython313, ".", "app.handler", "."},
+		{v1alpha1.RuntimePython313, "app.py", "app.handler", "."},
+		{v1alpha1.RuntimePython313, ".", "pkg.handler", "."},
+		{v1alpha1.RuntimePython313, ".", "sub/mod.handler", "."},
+		{v1alpha1.RuntimePython313, "sub", "mod.handler", "sub"},
+		{v1alpha1.RuntimeNodeJS22, ".", "web.handler", "."},
+		{v1alpha1.RuntimeNodeJS22, ".", "lib/old.a.b", "."},
 	} {
 		t.Run(c.path+" "+c.handler, func(t *testing.T) {
 			got, err := Launch(Request{Runtime: c.runtime, Handler: c.handler, WorkDir: t.TempDir(),
@@ -111,7 +111,7 @@ func TestAVirtualEnvironmentBesideTheCodeIsPreferred(t *testing.T) {
 	write(t, filepath.Join(dir, "app.py"), "", 0o644)
 	venv := filepath.Join(dir, ".venv", "bin", "python3")
 	write(t, venv, "", 0o755)
-	got, err := Launch(Request{Runtime: v1alpha1.RuntimePython3, Handler: "app.handler", Code: &v1alpha1.Code{Path: dir}, WorkDir: t.TempDir()})
+	got, err := Launch(Request{Runtime: v1alpha1.RuntimePython313, Handler: "app.handler", Code: &v1alpha1.Code{Path: dir}, WorkDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestLaunchAgainReplacesWhatChanged(t *testing.T) {
 	onPath(t, "python3")
 	work := t.TempDir()
 	for _, source := range []string{"x = 1\n", "x = 2\n"} {
-		r := Request{Runtime: v1alpha1.RuntimePython3, Handler: "app.handler", Code: &v1alpha1.Code{Inline: source}, WorkDir: work}
+		r := Request{Runtime: v1alpha1.RuntimePython313, Handler: "app.handler", Code: &v1alpha1.Code{Inline: source}, WorkDir: work}
 		if _, err := Launch(r); err != nil {
 			t.Fatal(err)
 		}
@@ -144,16 +144,16 @@ func TestErrorsNameWhatIsMissingAndTheRemedy(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "app.py"), "", 0o644)
 	write(t, filepath.Join(dir, "file"), "", 0o644)
-	good := Request{Runtime: v1alpha1.RuntimePython3, Handler: "app.handler", Code: &v1alpha1.Code{Path: dir}, WorkDir: t.TempDir()}
+	good := Request{Runtime: v1alpha1.RuntimePython313, Handler: "app.handler", Code: &v1alpha1.Code{Path: dir}, WorkDir: t.TempDir()}
 	for _, c := range []struct {
 		name   string
 		change func(*Request)
 		want   []string
 	}{
 		{"no python", func(*Request) {}, []string{"python3 is not on PATH", "install Python", ".venv"}},
-		{"no node", func(r *Request) { r.Runtime, r.Code = v1alpha1.RuntimeNodeJS, &v1alpha1.Code{Inline: "x"} },
+		{"no node", func(r *Request) { r.Runtime, r.Code = v1alpha1.RuntimeNodeJS22, &v1alpha1.Code{Inline: "x"} },
 			[]string{"node is not on PATH", "install Node.js"}},
-		{"unknown runtime", func(r *Request) { r.Runtime = "cobol" }, []string{`"cobol"`, "python3", "nodejs"}},
+		{"unknown runtime", func(r *Request) { r.Runtime = "cobol" }, []string{`"cobol"`, "python3.13", "nodejs22.x"}},
 		{"unknown protocol", func(r *Request) { r.Protocol = "SMTP" }, []string{`"SMTP"`, "LambdaRuntime", "HTTP"}},
 		{"no code", func(r *Request) { r.Code = nil }, []string{"code.inline", "code.path"}},
 		{"both codes", func(r *Request) { r.Code = &v1alpha1.Code{Inline: "x", Path: "y"} }, []string{"either code.inline or code.path"}},
@@ -162,7 +162,7 @@ func TestErrorsNameWhatIsMissingAndTheRemedy(t *testing.T) {
 		{"no such module", func(r *Request) { r.Handler = "other.handler" }, []string{`"other.handler"`, dir, "other.py", "correct the handler"}},
 		{"no module", func(r *Request) { r.Handler = "handler" }, []string{`"handler"`, "module.function"}},
 		{"no name", func(r *Request) { r.Handler = "app." }, []string{`"app."`, "module.function"}},
-		{"outside of the code", func(r *Request) { r.Runtime, r.Handler = v1alpha1.RuntimeNodeJS, "../app.handler" },
+		{"outside of the code", func(r *Request) { r.Runtime, r.Handler = v1alpha1.RuntimeNodeJS22, "../app.handler" },
 			[]string{`"../app.handler"`, "module.function"}},
 		{"no work directory", func(r *Request) { r.WorkDir = "" }, []string{"work directory"}},
 		{"a work directory that is a file", func(r *Request) {

@@ -6,9 +6,9 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-var nodejs = language{
-	name:    v1alpha1.RuntimeNodeJS,
-	program: "node",
+var nodejs22 = language{
+	name:    v1alpha1.RuntimeNodeJS22,
+	version: "22",
 	shims:   "nodejs",
 	main:    "bootstrap.mjs",
 	split:   splitNode,

@@ -8,9 +8,9 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-var python3 = language{
-	name:        v1alpha1.RuntimePython3,
-	program:     "python3",
+var python313 = language{
+	name:        v1alpha1.RuntimePython313,
+	version:     "3.13",
 	shims:       "python3",
 	main:        "bootstrap.py",
 	split:       splitPython,
@@ -35,6 +35,9 @@ func splitPython(handler string) (module string, err error) {
 // pythonInterpreter prefers the code's own virtual environment, which holds
 // its dependencies.
 func pythonInterpreter(dir string) (string, error) {
+	if dir == "" {
+		return lookPath("python3", "install Python 3.9 or later (for example: apt install python3)")
+	}
 	venv := filepath.Join(dir, ".venv", "bin", "python3")
 	if _, err := os.Stat(venv); err == nil {
 		return venv, nil

@@ -9,8 +9,8 @@ import (
 // language is what differs between the runtimes.
 type language struct {
 	name v1alpha1.RuntimeName
-	// program is what must be on PATH.
-	program string
+	// version is that of the interpreter in the image, as far as the name says it.
+	version string
 	// shims is the folder of the embedded programs; main is the one to run.
 	shims, main string
 	// split finds the module in a handler: its path below the code's folder,
@@ -21,7 +21,8 @@ type language struct {
 	// inline are the files that inline source of a module becomes, by their
 	// paths below the code's folder.
 	inline func(module, source string) map[string]string
-	// interpreter finds the program for code in dir.
+	// interpreter finds this machine's program for code in dir; empty for code that brings
+	// none of its own.
 	interpreter func(dir string) (string, error)
 	// env are variables that the interpreter needs besides, as NAME=value.
 	env []string
@@ -30,10 +31,11 @@ type language struct {
 // languages are all that Windlass brings along, the default of "windlass init" first. A
 // new one is a file of its own, its shims, its image (images/runtime-NAME and a line in
 // images/build/recipes.go), and a line here; then run "make generate", which writes its
-// name into API, CRD, chart and docs.
+// name into API, CRD, chart and docs. Another version of a language is a new one that
+// shares the shims.
 var languages = []language{
-	python3,
-	nodejs,
+	python313,
+	nodejs22,
 }
 
 func languageOf(name v1alpha1.RuntimeName) (language, bool) {
@@ -59,13 +61,6 @@ func Choice() string {
 	names := Names()
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
-}
-
-// Program is what must be on PATH for functions of a runtime; nothing of one that
-// Windlass does not bring along.
-func Program(name v1alpha1.RuntimeName) (program string, known bool) {
-	l, known := languageOf(name)
-	return l.program, known
 }
 
 // Candidates are the files that can hold a handler, best first, by their paths below the

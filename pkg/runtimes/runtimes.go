@@ -83,7 +83,7 @@ func Launch(r Request) (Launched, error) {
 func check(r Request) (language, v1alpha1.Protocol, error) {
 	lang, ok := languageOf(r.Runtime)
 	if !ok {
-		return language{}, "", fmt.Errorf("there is no runtime %q: use %s, or a command of your own", r.Runtime, Choice())
+		return language{}, "", unknown(r.Runtime)
 	}
 	protocol := r.Protocol
 	if protocol == "" {
@@ -100,6 +100,11 @@ func check(r Request) (language, v1alpha1.Protocol, error) {
 		return language{}, "", errors.New("the work directory is missing")
 	}
 	return lang, protocol, nil
+}
+
+// unknown says that Windlass does not bring a runtime along, and which it does.
+func unknown(name v1alpha1.RuntimeName) error {
+	return fmt.Errorf("there is no runtime %q: use %s, or a command of your own", name, Choice())
 }
 
 // lookPath finds a program and otherwise says how to get it.

@@ -45,7 +45,7 @@ func receive[T any](t *testing.T, what string, from <-chan T) T {
 // need skips the test if a language is not installed.
 func need(t *testing.T, runtime v1alpha1.RuntimeName) string {
 	t.Helper()
-	program := map[v1alpha1.RuntimeName]string{v1alpha1.RuntimePython3: "python3", v1alpha1.RuntimeNodeJS: "node"}[runtime]
+	program := map[v1alpha1.RuntimeName]string{v1alpha1.RuntimePython313: "python3", v1alpha1.RuntimeNodeJS22: "node"}[runtime]
 	path, err := exec.LookPath(program)
 	if err != nil {
 		t.Skipf("%s is not on PATH, so its shim cannot be run", program)
@@ -188,7 +188,7 @@ func TestShimsAreValidSource(t *testing.T) {
 			}
 			for _, file := range files {
 				args := []string{"--check", file}
-				if runtime == v1alpha1.RuntimePython3 {
+				if runtime == v1alpha1.RuntimePython313 {
 					args = []string{"-m", "py_compile", file}
 				}
 				if out, err := exec.CommandContext(withPatience(t), program, args...).CombinedOutput(); err != nil {

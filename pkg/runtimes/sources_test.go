@@ -5,7 +5,7 @@ import "github.com/windlass-dev/windlass/api/v1alpha1"
 // lambdaSources hold the same handlers in each language. The event says what
 // to do.
 var lambdaSources = map[v1alpha1.RuntimeName]string{
-	v1alpha1.RuntimePython3: `
+	v1alpha1.RuntimePython313: `
 import asyncio, os, sys, threading, time
 barrier = threading.Barrier(4)
 print("loaded")
@@ -48,7 +48,7 @@ async def asynchronous(event, context):
 
 not_a_function = 1
 `,
-	v1alpha1.RuntimeNodeJS: `
+	v1alpha1.RuntimeNodeJS22: `
 import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 console.log('loaded');
@@ -91,7 +91,7 @@ export const not_a_function = 1;
 
 // httpSources hold the same site in each language.
 var httpSources = map[v1alpha1.RuntimeName]string{
-	v1alpha1.RuntimePython3: `
+	v1alpha1.RuntimePython313: `
 import os, threading, time
 from urllib.parse import parse_qs
 barrier = threading.Barrier(2)
@@ -164,7 +164,7 @@ def split(environ, start_response):
     start_response("200 OK", [("X-Evil", "a\r\nb: c")])
     return [b"no"]
 `,
-	v1alpha1.RuntimeNodeJS: `
+	v1alpha1.RuntimeNodeJS22: `
 const fs = require('node:fs');
 const { setTimeout: sleep } = require('node:timers/promises');
 let met = 0, release;

@@ -14,7 +14,7 @@ import (
 // spareSources hold the same handler in each language, by the name of its file: it
 // tells of where it is.
 var spareSources = map[v1alpha1.RuntimeName]adapter.File{
-	v1alpha1.RuntimePython3: {Path: "pkg/app.py", Content: []byte(`
+	v1alpha1.RuntimePython313: {Path: "pkg/app.py", Content: []byte(`
 import os, sys, time
 print("loaded")
 
@@ -22,7 +22,7 @@ def handler(event, context):
     return [os.environ["GREETING"], os.environ.get("WINDLASS_SPARE"), os.path.realpath(os.getcwd()), open("data/word.txt").read(),
             os.environ["LAMBDA_TASK_ROOT"], context.function_name, time.strftime("%H", time.localtime(0))]
 `)},
-	v1alpha1.RuntimeNodeJS: {Path: "pkg/app.js", Content: []byte(`
+	v1alpha1.RuntimeNodeJS22: {Path: "pkg/app.js", Content: []byte(`
 import fs from 'node:fs';
 console.log('loaded');
 
@@ -92,7 +92,7 @@ func TestASpareInstanceServesConcurrently(t *testing.T) {
 	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
 		api := newFakeAPI(t)
 		startSpare(t, api, runtime, t.TempDir())
-		name := map[v1alpha1.RuntimeName]string{v1alpha1.RuntimePython3: "app.py", v1alpha1.RuntimeNodeJS: "app.js"}[runtime]
+		name := map[v1alpha1.RuntimeName]string{v1alpha1.RuntimePython313: "app.py", v1alpha1.RuntimeNodeJS22: "app.js"}[runtime]
 		api.assignments <- handover{
 			Variables: []adapter.Variable{{Name: "_HANDLER", Value: "app.handler"}, {Name: "AWS_LAMBDA_MAX_CONCURRENCY", Value: "4"}},
 			Files:     []adapter.File{{Path: name, Content: []byte(lambdaSources[runtime])}},

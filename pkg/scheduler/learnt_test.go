@@ -24,7 +24,7 @@ func (w *world) meanStart(fn *v1alpha1.Function) time.Duration {
 
 func TestANewFunctionStartsAsItsKindDoes(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
-		fn, image := w.put("f", ofRuntime("python3"), minInstances(1)), w.put("image")
+		fn, image := w.put("f", ofRuntime("python3.13"), minInstances(1)), w.put("image")
 		w.ticks(1)
 		spec := w.started(fn, 1)[0]
 		if got := w.meanStart(fn); got != 0 {
@@ -32,8 +32,8 @@ func TestANewFunctionStartsAsItsKindDoes(t *testing.T) {
 		}
 		w.after(2 * time.Second)
 		w.ready(spec)
-		sibling := w.put("sibling", ofRuntime("python3"))
-		patient := w.put("impatient", ofRuntime("python3"), func(fn *v1alpha1.Function) { fn.Spec.Template.StartupTimeout.Duration = time.Second })
+		sibling := w.put("sibling", ofRuntime("python3.13"))
+		patient := w.put("impatient", ofRuntime("python3.13"), func(fn *v1alpha1.Function) { fn.Spec.Template.StartupTimeout.Duration = time.Second })
 		for fn, want := range map[*v1alpha1.Function]time.Duration{
 			fn: 2 * time.Second, sibling: 2 * time.Second, patient: time.Second, image: 0,
 		} {
@@ -51,14 +51,14 @@ func TestANewFunctionStartsAsItsKindDoes(t *testing.T) {
 func TestWhatWasLearntBeforeIsASeed(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
 		w.scheduler.deps.Memory = memory{Execution: time.Hour, Start: 4 * time.Second}
-		fn := w.put("f", ofRuntime("python3"), minInstances(1))
+		fn := w.put("f", ofRuntime("python3.13"), minInstances(1))
 		w.ticks(1)
 		f := w.scheduler.lookup(string(fn.UID))
 		if got, want := f.means(), (estimate.Means{Execution: time.Minute, Start: 4 * time.Second}); got != want {
 			t.Errorf("recalled %v, want %v: a status may say anything", got, want)
 		}
 		w.scheduler.deps.Memory = nil
-		if got := w.meanStart(w.put("sibling", ofRuntime("python3"))); got != 4*time.Second {
+		if got := w.meanStart(w.put("sibling", ofRuntime("python3.13"))); got != 4*time.Second {
 			t.Errorf("a sibling starts in %v", got)
 		}
 		w.scheduler.observed(f, time.Second)

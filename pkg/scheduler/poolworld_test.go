@@ -32,7 +32,7 @@ func (r *oneRuntime) Get(name string) (*v1alpha1.ClusterRuntime, bool) {
 // pythonWith is a Runtime with a warm pool of that size.
 func pythonWith(size int32) *v1alpha1.ClusterRuntime {
 	rt := &v1alpha1.ClusterRuntime{}
-	rt.Name = "python3"
+	rt.Name = "python3.13"
 	rt.Spec.Image, rt.Spec.FileExtension = "python:1", "py"
 	if size > 0 {
 		rt.Spec.WarmPools = []v1alpha1.WarmPool{{Name: "small", Size: size}}
@@ -43,12 +43,12 @@ func pythonWith(size int32) *v1alpha1.ClusterRuntime {
 
 // inPython makes a function one that can take a spare instance.
 func inPython(fn *v1alpha1.Function) {
-	fn.Spec.Template.RuntimeRef.Name, fn.Spec.Template.Handler, fn.Spec.Template.Protocol = "python3", "app.handler", v1alpha1.ProtocolLambdaRuntime
+	fn.Spec.Template.RuntimeRef.Name, fn.Spec.Template.Handler, fn.Spec.Template.Protocol = "python3.13", "app.handler", v1alpha1.ProtocolLambdaRuntime
 	fn.Spec.Template.Code = &v1alpha1.Code{Inline: "def handler(event, context): return 'hello'"}
 	fn.Spec.Template.Env = append(fn.Spec.Template.Env, v1alpha1.EnvVar{Name: "GREETING", Value: "hello"})
 }
 
-var testPool = spare.Pool{Scheduler: "self", Namespace: "ns", Runtime: "python3"}
+var testPool = spare.Pool{Scheduler: "self", Namespace: "ns", Runtime: "python3.13"}
 
 func poolFunction(rt *v1alpha1.ClusterRuntime) *v1alpha1.Function {
 	return spare.PoolFunction(testPool, rt)

@@ -28,7 +28,7 @@ var settings = []func(*v1alpha1.Function){
 	minInstances(0), minInstances(1), minInstances(2), maxInstances(1), revision(2),
 	func(fn *v1alpha1.Function) { fn.Spec.Scaling.ScaleDown.Policy = v1alpha1.ScaleDownLearned },
 	func(fn *v1alpha1.Function) {
-		fn.Spec.Scaling.ScaleDown.Policy, fn.Spec.Template.RuntimeRef.Name = v1alpha1.ScaleDownLearned, "python3"
+		fn.Spec.Scaling.ScaleDown.Policy, fn.Spec.Template.RuntimeRef.Name = v1alpha1.ScaleDownLearned, "python3.13"
 	},
 	concurrency(2),
 }

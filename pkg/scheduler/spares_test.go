@@ -357,7 +357,7 @@ func TestSeriesOfPools(t *testing.T) {
 		w.helloSpare(w.started(poolFunction(rt), 2)[0])
 		got := w.scrape("runtime")
 		want := map[string]float64{
-			"spare_instances{ns,python3,starting}": 1, "spare_instances{ns,python3,ready}": 1, "spare_instances{ns,python3,leaving}": 0,
+			"spare_instances{ns,python3.13,starting}": 1, "spare_instances{ns,python3.13,ready}": 1, "spare_instances{ns,python3.13,leaving}": 0,
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("the series are %v, want %v", got, want)

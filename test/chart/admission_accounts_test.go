@@ -58,8 +58,8 @@ func TestS9AStolenAccountChangesNothingOfOthers(t *testing.T) {
 			return err == nil, err
 		})
 	}
-	shipped := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "python3"}}
-	shipped.Spec.Image = "ghcr.io/windlass-dev/runtime-python3:0.1.0"
+	shipped := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "python3.13"}}
+	shipped.Spec.Image = "ghcr.io/windlass-dev/runtime-python3.13:0.1.0"
 	mend := func(change func(*v1alpha1.Function)) func(context.Context) error {
 		return func(ctx context.Context) error {
 			changed := fn.DeepCopy()

@@ -17,11 +17,11 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
 )
 
-var chartPool = spare.Pool{Scheduler: "windlass-scheduler-1", Namespace: "wide-open", Runtime: "python3"}
+var chartPool = spare.Pool{Scheduler: "windlass-scheduler-1", Namespace: "wide-open", Runtime: "python3.13"}
 
 // spareInput is what a spare pod, as the scheduler makes it, depends on.
 func spareInput() podspec.Input {
-	rt := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "python3", UID: "0a1b2c3d-0000-4000-8000-000000000001"}}
+	rt := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "python3.13", UID: "0a1b2c3d-0000-4000-8000-000000000001"}}
 	rt.Spec.Image, rt.Spec.FileExtension, rt.Spec.WarmPools = "python3", "py", []v1alpha1.WarmPool{{Name: "small", Size: 1}}
 	return podspec.Input{
 		Config:   podspec.Config{AgentImage: agentImage, AgentMemoryLimit: 256 << 20, SchedulerAddr: "windlass-scheduler.windlass.svc:9443", OwnerAddr: "10.0.0.1:9443", CA: "PEM", TLSDomain: "windlass.windlass.windlass"},
@@ -47,7 +47,7 @@ func sparePolicyHolds(t *testing.T, c *cluster, scheduler kubernetes.Interface, 
 		"a spare pod that has a function":    {func(p *corev1.Pod) { p.Labels[v1alpha1.LabelFunctionUID] = "u" }, "must have the labels"},
 		"a spare pod that has a revision":    {func(p *corev1.Pod) { p.Labels[v1alpha1.LabelRevisionUID] = "u" }, "must have the labels"},
 		"a spare pod without an owner":       {func(p *corev1.Pod) { p.OwnerReferences = nil }, "must be owned"},
-		"a spare pod of another Runtime":     {func(p *corev1.Pod) { p.OwnerReferences[0].Name = "nodejs" }, "must be owned"},
+		"a spare pod of another Runtime":     {func(p *corev1.Pod) { p.OwnerReferences[0].Name = "nodejs22.x" }, "must be owned"},
 		"a spare pod owned by a Function":    {func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Function" }, "must be owned"},
 		"a spare pod with a Secret":          {mountSecret, "volumes must be"},
 		"a spare pod on the host's network":  {func(p *corev1.Pod) { p.Spec.HostNetwork = true }, "must not share"},
@@ -61,7 +61,7 @@ func sparePolicyHolds(t *testing.T, c *cluster, scheduler kubernetes.Interface, 
 		})
 	}
 	// The garbage collector deletes a pod whose owner does not exist.
-	owner := c.runtime(t, "python3")
+	owner := c.runtime(t, "python3.13")
 	pod, err := create(func(p *corev1.Pod) { p.OwnerReferences[0].UID = owner }, nil)
 	if err != nil {
 		t.Fatalf("a spare pod is refused: %v", err)

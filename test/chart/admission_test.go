@@ -35,7 +35,7 @@ func helloUnit(namespace string) *v1alpha1.Function {
 func functionPod(t *testing.T) *corev1.Pod {
 	t.Helper()
 	fn := helloUnit("team-a")
-	fn.Spec.Template.RuntimeRef.Name = "python3"
+	fn.Spec.Template.RuntimeRef.Name = "python3.13"
 	fn.Spec.Template.Handler = "hello.handler"
 	fn.Spec.Template.Code = &v1alpha1.Code{Inline: "def handler(event, context): return event\n"}
 	fn.Spec.Template.ServiceAccountName = "default"
@@ -65,7 +65,7 @@ func functionPod(t *testing.T) *corev1.Pod {
 	if errs := v1alpha1.Validate(fn); len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	runtime := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "python3"}}
+	runtime := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "python3.13"}}
 	runtime.Spec.Image = "python3"
 	runtime.Spec.FileExtension = "py"
 	pod, err := podspec.Pod(podspec.Input{

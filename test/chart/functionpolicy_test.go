@@ -93,7 +93,7 @@ func TestS14FunctionsMayAskForWhatThePlatformAllows(t *testing.T) {
 	}
 	t.Run("one of a Runtime needs no image", func(t *testing.T) {
 		refused(t, func(s *v1alpha1.FunctionSpec) {
-			s.Template.Image, s.Template.RuntimeRef.Name, s.Template.Handler = "", v1alpha1.RuntimePython3, "main.handle"
+			s.Template.Image, s.Template.RuntimeRef.Name, s.Template.Handler = "", v1alpha1.RuntimePython313, "main.handle"
 			s.Template.Code = &v1alpha1.Code{Inline: "def handle(event, context): return event\n"}
 		}, "")
 	})

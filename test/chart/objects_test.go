@@ -186,20 +186,20 @@ func TestCRDsAreThoseOfTheProject(t *testing.T) {
 // TestA19SingleRuntimesAreChanged sets what --set can reach of one, and wants the rest to
 // stay as it is.
 func TestA19SingleRuntimesAreChanged(t *testing.T) {
-	python3 := v1alpha1.ClusterRuntimeSpec{Image: "ghcr.io/windlass-dev/runtime-python3:0.1.0", Protocol: v1alpha1.ProtocolLambdaRuntime, FileExtension: "py"}
-	nodejs := v1alpha1.ClusterRuntimeSpec{Image: "ghcr.io/windlass-dev/runtime-nodejs:0.1.0", Protocol: v1alpha1.ProtocolLambdaRuntime, FileExtension: "js"}
+	python3 := v1alpha1.ClusterRuntimeSpec{Image: "ghcr.io/windlass-dev/runtime-python3.13:0.1.0", Protocol: v1alpha1.ProtocolLambdaRuntime, FileExtension: "py"}
+	nodejs := v1alpha1.ClusterRuntimeSpec{Image: "ghcr.io/windlass-dev/runtime-nodejs22.x:0.1.0", Protocol: v1alpha1.ProtocolLambdaRuntime, FileExtension: "js"}
 	pooled := python3
 	pooled.WarmPools = []v1alpha1.WarmPool{{Name: "default", Size: 3}}
 	for name, test := range map[string]struct {
 		values string
 		want   map[string]v1alpha1.ClusterRuntimeSpec
 	}{
-		"the defaults": {"", map[string]v1alpha1.ClusterRuntimeSpec{"python3": python3, "nodejs": nodejs}},
-		"a warm pool":  {"runtimes.python3.warmPools.default.size=3", map[string]v1alpha1.ClusterRuntimeSpec{"python3": pooled, "nodejs": nodejs}},
-		"disabled":     {"runtimes.nodejs.enabled=false", map[string]v1alpha1.ClusterRuntimeSpec{"python3": python3}},
-		"renamed":      {"runtimes.nodejs.name=nodejs22.x", map[string]v1alpha1.ClusterRuntimeSpec{"python3": python3, "nodejs22.x": nodejs}},
-		"one left out": {"runtimes.nodejs=null", map[string]v1alpha1.ClusterRuntimeSpec{"python3": python3}},
-		"all of one's own": {"runtimes.nodejs=null,runtimes.python3=null,runtimes.ruby.image.repository=mine,runtimes.ruby.image.tag=v9,runtimes.ruby.fileExtension=rb," +
+		"the defaults": {"", map[string]v1alpha1.ClusterRuntimeSpec{"python3.13": python3, "nodejs22.x": nodejs}},
+		"a warm pool":  {"runtimes.python313.warmPools.default.size=3", map[string]v1alpha1.ClusterRuntimeSpec{"python3.13": pooled, "nodejs22.x": nodejs}},
+		"disabled":     {"runtimes.nodejs22x.enabled=false", map[string]v1alpha1.ClusterRuntimeSpec{"python3.13": python3}},
+		"renamed":      {"runtimes.nodejs22x.name=node", map[string]v1alpha1.ClusterRuntimeSpec{"python3.13": python3, "node": nodejs}},
+		"one left out": {"runtimes.nodejs22x=null", map[string]v1alpha1.ClusterRuntimeSpec{"python3.13": python3}},
+		"all of one's own": {"runtimes.nodejs22x=null,runtimes.python313=null,runtimes.ruby.image.repository=mine,runtimes.ruby.image.tag=v9,runtimes.ruby.fileExtension=rb," +
 			"runtimes.ruby.command={/bin/ruby,main.rb},runtimes.ruby.env[0].name=A,runtimes.ruby.env[0].value=b,runtimes.ruby.protocol=HTTP", map[string]v1alpha1.ClusterRuntimeSpec{
 			"ruby": {Image: "mine:v9", Protocol: v1alpha1.ProtocolHTTP, FileExtension: "rb", Command: []string{"/bin/ruby", "main.rb"}, Env: []v1alpha1.EnvVar{{Name: "A", Value: "b"}}}}},
 	} {
@@ -230,7 +230,7 @@ func specs(t *testing.T, objects []unstructured.Unstructured) map[string]v1alpha
 }
 
 func TestOnlyTheControllerRollsWhenRuntimesChange(t *testing.T) {
-	before, after := render(t), render(t, "--set", "runtimes.python3.image.repository=mine")
+	before, after := render(t), render(t, "--set", "runtimes.python313.image.repository=mine")
 	for component, want := range map[string]bool{"controller": true, "gateway": false, "scheduler": false} {
 		was, _ := podOf(t, find(t, before, "Deployment", "windlass-"+component))
 		is, _ := podOf(t, find(t, after, "Deployment", "windlass-"+component))

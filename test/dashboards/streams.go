@@ -46,7 +46,7 @@ const (
 const bursting = "shop/checkout"
 
 // warm is a Runtime with spare instances.
-const warm = "python3-warm"
+const warm = "python3.13-warm"
 
 // of repeats a query so often, for most calls to go well.
 func of(n int, query string, others ...string) []string {

@@ -46,8 +46,8 @@ var _ = Describe("A1: edited code", func() {
 				}
 			}
 		},
-		Entry("of the runtime python3", "app.py", "version = 'VERSION'\ndef handler(event, context):\n    return version\n",
-			"--runtime", "python3", "--handler", "app.handler"),
+		Entry("of the runtime python3.13", "app.py", "version = 'VERSION'\ndef handler(event, context):\n    return version\n",
+			"--runtime", "python3.13", "--handler", "app.handler"),
 		Entry("of a server", "server.py", serverInPython, "--", "python3", "server.py"),
 	)
 })

@@ -10,7 +10,7 @@ import (
 )
 
 var _ = Describe("A function that windlass init made", func() {
-	for kind, program := range map[string]string{"python3": "python3", "nodejs": "node", "command": "go"} {
+	for kind, program := range map[string]string{"python3.13": "python3", "nodejs22.x": "node", "command": "go"} {
 		It("answers: "+kind, func() {
 			if _, err := exec.LookPath(program); err != nil {
 				Skip(program + " is not installed: " + err.Error())

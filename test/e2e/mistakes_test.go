@@ -105,7 +105,7 @@ var _ = Describe("A3: a function that ends in the middle of a call", func() {
 		Entry("by its exit, in Python", "python3", "exit", "exited with status 3", ofPython),
 		Entry("by a signal, in Python", "python3", "signal", "was killed by signal", ofPython),
 		Entry("by its exit, in Node.js", "node", "exit", "exited with status 3", func(s *v1alpha1.FunctionSpec) {
-			s.Template.RuntimeRef.Name, s.Template.Handler, s.Template.Code = v1alpha1.RuntimeNodeJS, "app.handler", &v1alpha1.Code{Inline: `
+			s.Template.RuntimeRef.Name, s.Template.Handler, s.Template.Code = v1alpha1.RuntimeNodeJS22, "app.handler", &v1alpha1.Code{Inline: `
 exports.handler = async (event) => {
   console.log("its last words");
   if (event.end) process.exit(3);
@@ -130,7 +130,7 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_fo
 })
 
 func ofPython(s *v1alpha1.FunctionSpec) {
-	s.Template.RuntimeRef.Name, s.Template.Handler, s.Template.Code = v1alpha1.RuntimePython3, "app.handler", &v1alpha1.Code{Inline: `
+	s.Template.RuntimeRef.Name, s.Template.Handler, s.Template.Code = v1alpha1.RuntimePython313, "app.handler", &v1alpha1.Code{Inline: `
 import os, signal
 def handler(event, context):
     print("its last words", flush=True)
@@ -187,8 +187,8 @@ exports.handler = async (event, context) => {
 			a = w.do("POST", "/function/handler", bodyOf(`{"name":"again"}`))
 			Expect(a.StatusCode).To(Equal(200), a.body)
 		},
-		Entry("in Python", v1alpha1.RuntimePython3, "python3", python, "ValueError"),
-		Entry("in Node.js", v1alpha1.RuntimeNodeJS, "node", node, "TypeError"),
+		Entry("in Python", v1alpha1.RuntimePython313, "python3", python, "ValueError"),
+		Entry("in Node.js", v1alpha1.RuntimeNodeJS22, "node", node, "TypeError"),
 	)
 
 	for _, client := range lambdaclients.All {
@@ -214,7 +214,7 @@ exports.handler = async (event, context) => {
 	It("that cannot load its handler is refused with the reason", func() {
 		needs("python3")
 		w := start()
-		lambda(w, v1alpha1.RuntimePython3, "app.handler", "import no_such_module\n")
+		lambda(w, v1alpha1.RuntimePython313, "app.handler", "import no_such_module\n")
 		a := w.do("POST", "/function/handler", bodyOf(`{}`))
 		Expect(a.StatusCode).To(Equal(503), a.body)
 		Expect(a.executed()).To(Equal("no"))

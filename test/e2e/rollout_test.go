@@ -132,7 +132,7 @@ var _ = Describe("Code that is edited again and again", func() {
 			GinkgoHelper()
 			text := fmt.Sprintf("def handler(event, context):\n    return %d\n", version)
 			Expect(os.WriteFile(filepath.Join(code, "app.py"), []byte(text), 0o600)).To(Succeed())
-			_, errs, exit := c.run("deploy", "--wait", "--name", "edited", "--code", code, "--runtime", "python3", "--handler", "app.handler")
+			_, errs, exit := c.run("deploy", "--wait", "--name", "edited", "--code", code, "--runtime", "python3.13", "--handler", "app.handler")
 			Expect(exit).To(BeZero(), errs)
 		}
 		deploy(0)

@@ -163,7 +163,7 @@ var _ = Describe("Traces", func() {
 		w := start(on)
 		fn := &v1alpha1.Function{}
 		fn.Namespace, fn.Name = "default", "lambda"
-		fn.Spec.Template.RuntimeRef.Name, fn.Spec.Template.Handler = v1alpha1.RuntimePython3, "app.handler"
+		fn.Spec.Template.RuntimeRef.Name, fn.Spec.Template.Handler = v1alpha1.RuntimePython313, "app.handler"
 		fn.Spec.Template.Code = &v1alpha1.Code{Inline: "import os\ndef handler(event, context):\n    return os.environ['_X_AMZN_TRACE_ID']\n"}
 		w.apply(fn)
 		a := w.get("/function/lambda")

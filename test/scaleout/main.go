@@ -18,7 +18,7 @@
 //     duration unless -needed says more, are to be 1.5 or less; more than five times
 //     as many are not created, whatever the decider wants. wait_p99 is of all calls,
 //     those of the first seconds included. -decider compares deciders.
-//   - warmpool: the first call of a python3 function with code in its manifest, once
+//   - warmpool: the first call of a python3.13 function with code in its manifest, once
 //     by a pod and once by a spare instance, in turns. The start is the time that the
 //     call waited for its instance; its median by a spare one is to be 150 ms or less.
 package main

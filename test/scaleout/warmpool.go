@@ -21,7 +21,7 @@ const (
 	// poolLabel is on the pods that are, or were, spare instances.
 	poolLabel = v1alpha1.GroupName + "/pool"
 	// source is the Runtime that both kinds are made of, and spares how many are kept.
-	source = "python3"
+	source = "python3.13"
 	spares = 2
 	// spareTime is how long a spare instance may take to be ready.
 	spareTime = 2 * time.Minute
@@ -76,7 +76,7 @@ func function(runtime string) v1alpha1.FunctionSpec {
 	return v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: v1alpha1.RuntimeName(runtime)}, Handler: "main.handle", Code: &v1alpha1.Code{Inline: code}}}
 }
 
-// copyRuntime makes a Runtime like python3 with a pool of its own, or none.
+// copyRuntime makes a Runtime like python3.13 with a pool of its own, or none.
 func (w world) copyRuntime(ctx context.Context, name string, pools ...v1alpha1.WarmPool) error {
 	var original v1alpha1.ClusterRuntime
 	if err := w.API.Get(ctx, client.ObjectKey{Name: source}, &original); err != nil {

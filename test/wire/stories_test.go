@@ -100,8 +100,8 @@ var stories = []story{
 	// A spare instance of a warm pool becomes a function's.
 	{"warm-pool", `
 		0s    own scheduler-a
-		0s    runtime python3
-		0s    function f runtime=python3
+		0s    runtime python3.13
+		0s    function f runtime=python3.13
 		5s    call 1 f one
 		1s    answer 1 eins
 		1s    wait`},

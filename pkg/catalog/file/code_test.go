@@ -65,7 +65,7 @@ func TestOneFileOfAFolderIsAllTheCode(t *testing.T) {
 	}
 	s := open(t, t.TempDir())
 	f := function("single")
-	f.Spec.Template.Command, f.Spec.Template.RuntimeRef.Name, f.Spec.Template.Handler = nil, v1alpha1.RuntimePython3, "app.handler"
+	f.Spec.Template.Command, f.Spec.Template.RuntimeRef.Name, f.Spec.Template.Handler = nil, v1alpha1.RuntimePython313, "app.handler"
 	f.Spec.Template.Code = &v1alpha1.Code{Path: handler}
 	apply(t, s, f, Created)
 	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600); err != nil {

@@ -172,7 +172,7 @@ func TestAReopenedStoreHoldsTheSame(t *testing.T) {
 	b := function("b")
 	b.Namespace = "team"
 	b.Spec.Template.Command = nil
-	b.Spec.Template.RuntimeRef.Name, b.Spec.Template.Handler = v1alpha1.RuntimePython3, "main.handle"
+	b.Spec.Template.RuntimeRef.Name, b.Spec.Template.Handler = v1alpha1.RuntimePython313, "main.handle"
 	b.Spec.Template.Code = &v1alpha1.Code{Inline: "def handle(e, c):\r\n\treturn '\x7f'\n"}
 	if _, err := s.Apply(b); err != nil {
 		t.Fatal(err)

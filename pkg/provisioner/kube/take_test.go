@@ -18,10 +18,10 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
 )
 
-var testPool = spare.Pool{Scheduler: "scheduler-1", Namespace: "shop", Runtime: "python3"}
+var testPool = spare.Pool{Scheduler: "scheduler-1", Namespace: "shop", Runtime: "python3.13"}
 
 func poolFunction() *v1alpha1.Function {
-	rt, _ := onlyPython{}.Get("python3")
+	rt, _ := onlyPython{}.Get("python3.13")
 	return spare.PoolFunction(testPool, rt)
 }
 
@@ -29,7 +29,7 @@ func poolFunction() *v1alpha1.Function {
 func pythonFunction(name string) *v1alpha1.Function {
 	f := testFunction(name)
 	f.Spec.Template.Image, f.Spec.Template.Protocol = "", "" // that of a Runtime is another one
-	f.Spec.Template.RuntimeRef.Name, f.Spec.Template.Handler = "python3", "app.handler"
+	f.Spec.Template.RuntimeRef.Name, f.Spec.Template.Handler = "python3.13", "app.handler"
 	f.Spec.Template.Code = &v1alpha1.Code{Inline: "def handler(event, context): pass"}
 	v1alpha1.Default(f)
 	return f
@@ -228,7 +228,7 @@ func TestAnInstanceMayBeStoppedWhileItIsTaken(t *testing.T) {
 // A scheduler that starts anew under its name has its spare instances still; those of
 // others are none of its business.
 func TestSpareInstancesAreFoundByTheirScheduler(t *testing.T) {
-	rt, _ := onlyPython{}.Get("python3")
+	rt, _ := onlyPython{}.Get("python3.13")
 	podOf := func(p spare.Pool, cid invoke.CID) *corev1.Pod {
 		pod, err := podspec.Spare(podspec.Input{Config: testConfig().Pod, Function: spare.PoolFunction(p, rt), Runtime: rt, CID: cid, Node: "node-1"})
 		if err != nil {
@@ -240,7 +240,7 @@ func TestSpareInstancesAreFoundByTheirScheduler(t *testing.T) {
 	other := testPool
 	other.Scheduler = "scheduler-2"
 	forged := podOf(testPool, "3")
-	forged.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "python3", Controller: new(true)}}
+	forged.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "python3.13", Controller: new(true)}}
 	play(t, testConfig(), []runtime.Object{readyNode("node-1"), podOf(testPool, "1"), podOf(other, "2"), forged}, func(th *theatre) {
 		found := th.Adopt(poolFunction())
 		if len(found) != 1 || found[0].CID != "1" || found[0].Revision != poolFunction().Revision() {

@@ -46,7 +46,7 @@ type theatre struct {
 type onlyPython struct{}
 
 func (onlyPython) Get(name string) (*v1alpha1.ClusterRuntime, bool) {
-	rt := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "python3", UID: "uid-python3"}}
+	rt := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "python3.13", UID: "uid-python3.13"}}
 	rt.Spec.Image, rt.Spec.FileExtension, rt.Spec.WarmPools = "python:1", "py", []v1alpha1.WarmPool{{Name: "small", Size: 2}}
 	v1alpha1.DefaultClusterRuntime(rt)
 	return rt, name == rt.Name

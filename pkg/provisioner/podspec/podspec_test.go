@@ -54,16 +54,16 @@ func input(f *v1alpha1.Function) Input {
 
 var (
 	python = &v1alpha1.ClusterRuntime{
-		ObjectMeta: metav1.ObjectMeta{Name: "python3"},
+		ObjectMeta: metav1.ObjectMeta{Name: "python3.13"},
 		Spec: v1alpha1.ClusterRuntimeSpec{
-			Image: "registry.example/runtime-python3:v1", FileExtension: "py",
+			Image: "registry.example/runtime-python3.13:v1", FileExtension: "py",
 			Env: []v1alpha1.EnvVar{{Name: "PYTHONUNBUFFERED", Value: "1"}, {Name: "LEVEL", Value: "runtime"}},
 		},
 	}
 	nodejs = &v1alpha1.ClusterRuntime{
-		ObjectMeta: metav1.ObjectMeta{Name: "nodejs"},
+		ObjectMeta: metav1.ObjectMeta{Name: "nodejs22.x"},
 		Spec: v1alpha1.ClusterRuntimeSpec{
-			Image: "registry.example/runtime-nodejs:v1", FileExtension: "js", Command: []string{"node", "/boot.mjs"},
+			Image: "registry.example/runtime-nodejs22.x:v1", FileExtension: "js", Command: []string{"node", "/boot.mjs"},
 		},
 	}
 )
@@ -122,10 +122,10 @@ func TestPodsAreAsWritten(t *testing.T) {
 		"image": {spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "registry.example/app:1"}}},
 		"full":  {spec: full().Spec},
 		"python-inline": {runtime: python, spec: v1alpha1.FunctionSpec{
-			Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3"}, Handler: "shop.cart.add", Concurrency: 4, Code: &v1alpha1.Code{Inline: "def add(event, context):\n    return '$(X)'\n"}, Env: []v1alpha1.EnvVar{{Name: "LEVEL", Value: "function"}}},
+			Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3.13"}, Handler: "shop.cart.add", Concurrency: 4, Code: &v1alpha1.Code{Inline: "def add(event, context):\n    return '$(X)'\n"}, Env: []v1alpha1.EnvVar{{Name: "LEVEL", Value: "function"}}},
 		}},
 		"nodejs-configmap": {runtime: nodejs, spec: v1alpha1.FunctionSpec{
-			Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "nodejs"}, Handler: "index.handler", Protocol: v1alpha1.ProtocolHTTP, Code: &v1alpha1.Code{ConfigMapRef: v1alpha1.LocalReference{Name: "code"}}},
+			Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "nodejs22.x"}, Handler: "index.handler", Protocol: v1alpha1.ProtocolHTTP, Code: &v1alpha1.Code{ConfigMapRef: v1alpha1.LocalReference{Name: "code"}}},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -349,7 +349,7 @@ func BenchmarkPod(b *testing.B) {
 
 // What a function makes its agent hold is outside the function's own limit.
 func TestS5TheAgentHasAMemoryLimit(t *testing.T) {
-	in := input(&v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}}})
+	in := input(&v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3.13"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}}})
 	in.Runtime = python
 	pod, err := Pod(in)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
 )
 
-var pool = spare.Pool{Scheduler: "windlass-scheduler-abc", Namespace: "shop", Runtime: "python3"}
+var pool = spare.Pool{Scheduler: "windlass-scheduler-abc", Namespace: "shop", Runtime: "python3.13"}
 
 // spareInput is what a spare pod of the Runtime python depends on.
 func spareInput() Input {
@@ -38,7 +38,7 @@ func spareInput() Input {
 // taker is a function that can take it.
 func taker() *v1alpha1.Function {
 	return &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{
-		Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3"}, Handler: "shop.cart.add", Concurrency: 4, Code: &v1alpha1.Code{Inline: "def add(event, context):\n    return '$(X)'\n"}, Env: []v1alpha1.EnvVar{{Name: "LEVEL", Value: "$(function)"}}},
+		Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3.13"}, Handler: "shop.cart.add", Concurrency: 4, Code: &v1alpha1.Code{Inline: "def add(event, context):\n    return '$(X)'\n"}, Env: []v1alpha1.EnvVar{{Name: "LEVEL", Value: "$(function)"}}},
 	}}
 }
 
@@ -204,7 +204,7 @@ func TestAClaimTurnsASparePodIntoTheFunctions(t *testing.T) {
 	want := map[string]any{
 		"/metadata/uid": "pod-uid",
 		"/metadata/labels/app.kubernetes.io~1component": "spare",
-		"/metadata/labels/windlass.dev~1pool":           "python3",
+		"/metadata/labels/windlass.dev~1pool":           "python3.13",
 		"/metadata/labels/windlass.dev~1scheduler":      "windlass-scheduler-abc",
 	}
 	if diff := cmp.Diff(want, tested); diff != "" {

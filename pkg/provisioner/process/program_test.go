@@ -46,7 +46,7 @@ func TestTheProgramOfACommand(t *testing.T) {
 
 func TestTheProgramOfARuntime(t *testing.T) {
 	f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{
-		Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: v1alpha1.RuntimePython3}, Handler: "app.handler", Protocol: v1alpha1.ProtocolLambdaRuntime, Code: &v1alpha1.Code{Inline: "def handler(e, c): return e"}},
+		Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: v1alpha1.RuntimePython313}, Handler: "app.handler", Protocol: v1alpha1.ProtocolLambdaRuntime, Code: &v1alpha1.Code{Inline: "def handler(e, c): return e"}},
 	}}
 	var asked runtimes.Request
 	answer := runtimes.Launched{Argv: []string{"/usr/bin/python3", "shim.py"}, Env: []string{"A=b"}, Dir: "/code", TaskRoot: "/task"}

@@ -198,7 +198,7 @@ func TestWhatCannotStartIsAnExitThatSaysWhy(t *testing.T) {
 		},
 		"a runtime that is refused": {
 			func(s *provisioner.InstanceSpec) {
-				s.Function.Spec.Template.Command, s.Function.Spec.Template.RuntimeRef.Name = nil, v1alpha1.RuntimePython3
+				s.Function.Spec.Template.Command, s.Function.Spec.Template.RuntimeRef.Name = nil, v1alpha1.RuntimePython313
 			},
 			"this test has no launcher",
 		},
@@ -319,7 +319,7 @@ func TestStopWhileTheLauncherWorks(t *testing.T) {
 		return runtimes.Launched{Argv: []string{"/no/such/program"}}, nil
 	})
 	spec := specFor(th.path, "c-1")
-	spec.Function.Spec.Template.Command, spec.Function.Spec.Template.RuntimeRef.Name = nil, v1alpha1.RuntimeNodeJS
+	spec.Function.Spec.Template.Command, spec.Function.Spec.Template.RuntimeRef.Name = nil, v1alpha1.RuntimeNodeJS22
 	th.Start(spec)
 	<-launching
 	th.Stop(testUID, "c-1")

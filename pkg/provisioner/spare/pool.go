@@ -44,7 +44,8 @@ func PoolOf(uid string) (Pool, bool) {
 // pool.
 func PoolFunction(p Pool, rt *v1alpha1.ClusterRuntime) *v1alpha1.Function {
 	f := &v1alpha1.Function{}
-	f.Namespace, f.Name, f.UID = p.Namespace, "windlass-"+p.Runtime+"-spare", types.UID(p.UID())
+	// The name becomes that of pods, whose hostname has no dots.
+	f.Namespace, f.Name, f.UID = p.Namespace, "windlass-"+strings.ReplaceAll(p.Runtime, ".", "-")+"-spare", types.UID(p.UID())
 	f.Spec.Template.RuntimeRef.Name = v1alpha1.RuntimeName(p.Runtime)
 	f.Spec.Template.Protocol = v1alpha1.ProtocolLambdaRuntime
 	// They are the Runtime's, and not what runs, but they belong to the revision.

@@ -16,7 +16,7 @@ import (
 
 func pooled(changes ...func(*v1alpha1.ClusterRuntime)) *v1alpha1.ClusterRuntime {
 	rt := &v1alpha1.ClusterRuntime{Spec: v1alpha1.ClusterRuntimeSpec{Image: "python:1", FileExtension: "py", WarmPools: []v1alpha1.WarmPool{{Name: "small", Size: 3}}}}
-	rt.Name = "python3"
+	rt.Name = "python3.13"
 	for _, change := range changes {
 		change(rt)
 	}
@@ -26,7 +26,7 @@ func pooled(changes ...func(*v1alpha1.ClusterRuntime)) *v1alpha1.ClusterRuntime 
 
 func fitting(changes ...func(*v1alpha1.FunctionSpec)) *v1alpha1.Function {
 	f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{
-		Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3"}, Handler: "app.handler", Code: &v1alpha1.Code{Inline: "def handler(e, c): pass"}},
+		Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3.13"}, Handler: "app.handler", Code: &v1alpha1.Code{Inline: "def handler(e, c): pass"}},
 	}}
 	f.Name, f.Namespace = "hello", "shop"
 	for _, change := range changes {
@@ -51,7 +51,7 @@ func TestWhoCanTakeASpareInstance(t *testing.T) {
 		"with LD_PRELOAD":    {func(s *v1alpha1.FunctionSpec) { s.Template.Env = []v1alpha1.EnvVar{{Name: "LD_PRELOAD"}} }, MisfitVariable},
 		"with NODE_ENV":      {func(s *v1alpha1.FunctionSpec) { s.Template.Env = []v1alpha1.EnvVar{{Name: "NODE_ENV"}} }, ""},
 		"with several calls": {func(s *v1alpha1.FunctionSpec) { s.Template.Concurrency = 10 }, ""},
-		"of another Runtime": {func(s *v1alpha1.FunctionSpec) { s.Template.RuntimeRef.Name = "nodejs" }, MisfitNoPool},
+		"of another Runtime": {func(s *v1alpha1.FunctionSpec) { s.Template.RuntimeRef.Name = "nodejs22.x" }, MisfitNoPool},
 		"with an image":      {func(s *v1alpha1.FunctionSpec) { s.Template.RuntimeRef.Name, s.Template.Image = "", "a" }, MisfitNoPool},
 		"with HTTP":          {func(s *v1alpha1.FunctionSpec) { s.Template.Protocol = v1alpha1.ProtocolHTTP }, MisfitProtocol},
 		"without code":       {func(s *v1alpha1.FunctionSpec) { s.Template.Code = nil }, MisfitCode},
@@ -118,7 +118,7 @@ func TestAPoolHasAUIDThatNoFunctionHas(t *testing.T) {
 }
 
 func TestThePoolsRevisionIsThatOfWhatRuns(t *testing.T) {
-	name := Pool{Scheduler: "s", Namespace: "shop", Runtime: "python3"}
+	name := Pool{Scheduler: "s", Namespace: "shop", Runtime: "python3.13"}
 	revision := func(changes ...func(*v1alpha1.ClusterRuntime)) string {
 		return PoolFunction(name, pooled(changes...)).Revision()
 	}

@@ -37,8 +37,8 @@ var _ = Describe("Code", func() {
 	It("runs inline, in Python and in JavaScript", func(ctx SpecContext) {
 		t := newTenant(ctx)
 		t.deploy(
-			handler("py", v1alpha1.RuntimePython3, v1alpha1.Code{Inline: python}),
-			handler("js", v1alpha1.RuntimeNodeJS, v1alpha1.Code{Inline: nodejs}))
+			handler("py", v1alpha1.RuntimePython313, v1alpha1.Code{Inline: python}),
+			handler("js", v1alpha1.RuntimeNodeJS22, v1alpha1.Code{Inline: nodejs}))
 		t.expectGreeting("py", "python")
 		t.expectGreeting("js", "nodejs")
 	})
@@ -55,7 +55,7 @@ var _ = Describe("Code", func() {
 				"tail.txt": " from python",
 			},
 		})).To(Succeed())
-		t.deploy(handler("py", v1alpha1.RuntimePython3, v1alpha1.Code{ConfigMapRef: v1alpha1.LocalReference{Name: "code"}}))
+		t.deploy(handler("py", v1alpha1.RuntimePython313, v1alpha1.Code{ConfigMapRef: v1alpha1.LocalReference{Name: "code"}}))
 		t.expectGreeting("py", "python")
 	})
 
@@ -68,7 +68,7 @@ var _ = Describe("Code", func() {
 			"    read = lambda path: open(path).read()\n" +
 			"    return {'key': os.environ['KEY'], 'level': os.environ['LEVEL'], 'none': os.environ.get('NONE'), 'pod': os.environ['POD'],\n" +
 			"            'file': read('/etc/partner/key'), 'greeting': read('/etc/app/greeting.txt'), 'scratch': read('/scratch/file')}\n"
-		fn := handler("py", v1alpha1.RuntimePython3, v1alpha1.Code{Inline: code})
+		fn := handler("py", v1alpha1.RuntimePython313, v1alpha1.Code{Inline: code})
 		fn.Spec.Template.Env = []v1alpha1.EnvVar{
 			{Name: "KEY", ValueFrom: &v1alpha1.EnvVarSource{SecretKeyRef: &v1alpha1.KeyReference{Name: "partner", Key: "key"}}},
 			{Name: "LEVEL", ValueFrom: &v1alpha1.EnvVarSource{ConfigMapKeyRef: &v1alpha1.KeyReference{Name: "settings", Key: "level"}}},
@@ -92,7 +92,7 @@ var _ = Describe("Code", func() {
 		t := newTenant(ctx)
 		own := v1alpha1.RuntimeName("snake-" + t.namespace)
 		runtime := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: string(own)}}
-		runtime.Spec = v1alpha1.ClusterRuntimeSpec{Image: image("runtime-python3"), FileExtension: "py"}
+		runtime.Spec = v1alpha1.ClusterRuntimeSpec{Image: image("runtime-python3.13"), FileExtension: "py"}
 
 		By("naming the Runtime that is missing")
 		t.apply(handler("py", own, v1alpha1.Code{Inline: python}))
@@ -133,7 +133,7 @@ var _ = Describe("A1: edited code", func() {
 			for name, text := range files {
 				Expect(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)).To(Succeed())
 			}
-			out, err := try("deploy", "--name", "edited", "--runtime", "python3", "--handler", "main.handle", "--code", dir, "--wait")
+			out, err := try("deploy", "--name", "edited", "--runtime", "python3.13", "--handler", "main.handle", "--code", dir, "--wait")
 			Expect(err).NotTo(HaveOccurred(), out)
 		}
 		expect := func(version string) {

@@ -14,8 +14,8 @@
 //     windlass and uninstalls it at the end, unless a release is there, which it
 //     uses as it is. Specs that stop machines are skipped.
 //   - WINDLASS_E2E_REGISTRY and WINDLASS_E2E_TAG: where that cluster gets its
-//     images: REGISTRY/windlass:TAG, and the same for podagent, runtime-python3,
-//     runtime-nodejs and test-functions.
+//     images: REGISTRY/windlass:TAG, and the same for podagent, runtime-python3.13,
+//     runtime-nodejs22.x and test-functions.
 //   - WINDLASS_E2E_KEEP: a folder for the state of the suite's own cluster, which
 //     is kept for the next run. That one builds and loads the images anew and
 //     upgrades the release. Its path has at most 48 bytes; `cluster down --state

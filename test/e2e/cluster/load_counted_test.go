@@ -38,8 +38,8 @@ func newCounted(ctx context.Context, instances int32) *counted {
 		return fn
 	}
 	c.deploy(
-		function("http", v1alpha1.RuntimePython3, v1alpha1.ProtocolHTTP, "application", ledgerPython),
-		function("event", v1alpha1.RuntimeNodeJS, v1alpha1.ProtocolLambdaRuntime, "handler", ledgerNode))
+		function("http", v1alpha1.RuntimePython313, v1alpha1.ProtocolHTTP, "application", ledgerPython),
+		function("event", v1alpha1.RuntimeNodeJS22, v1alpha1.ProtocolLambdaRuntime, "handler", ledgerNode))
 	for _, name := range []string{"http", "event"} {
 		Eventually(func() int32 { return c.status(name).Instances.Created }, "60s", "200ms").Should(BeNumerically(">=", instances), c.explain(name))
 	}

@@ -201,7 +201,7 @@ var _ = Describe("The namespace of a function", func() {
 		_, err := tryKubectl(ctx, "-n", t.namespace, "run", "plain", "--image", image("test-functions"))
 		Expect(err).To(MatchError(ContainSubstring(`violates PodSecurity "restricted:latest"`)), "it does enforce it")
 		t.warm(httpd("http"))
-		t.deploy(handler("py", v1alpha1.RuntimePython3, v1alpha1.Code{Inline: python}))
+		t.deploy(handler("py", v1alpha1.RuntimePython313, v1alpha1.Code{Inline: python}))
 		t.expectGreeting("py", "python")
 		for _, pod := range t.pods("http") {
 			Expect(pod.Spec.Containers).To(HaveLen(2))

@@ -71,7 +71,7 @@ func uids(pods []corev1.Pod) (list []types.UID) {
 func (t *tenant) warmPool(ctx context.Context, language string, size int32) v1alpha1.RuntimeName {
 	GinkgoHelper()
 	rt := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "warm-" + t.namespace}}
-	extension := map[string]string{"python3": "py", "nodejs": "js"}[language]
+	extension := map[string]string{"python3.13": "py", "nodejs22.x": "js"}[language]
 	rt.Spec = v1alpha1.ClusterRuntimeSpec{Image: image("runtime-" + language), FileExtension: extension}
 	rt.Spec.WarmPools = []v1alpha1.WarmPool{{Name: "small", Size: size, Resources: v1alpha1.Resources{Requests: amount("10m", "32Mi")}}}
 	Expect(world.api.Create(ctx, rt)).To(Succeed())
@@ -89,7 +89,7 @@ var _ = Describe("A warm pool", func() {
 	It("serves the first call of a function from a pod that was there, and no other function from that", func(ctx SpecContext) {
 		t := newTenant(ctx)
 		// One for each of the three schedulers, whichever of them owns the functions.
-		runtime := t.warmPool(ctx, "python3", 3)
+		runtime := t.warmPool(ctx, "python3.13", 3)
 		Expect(t.kubectl("get", "clusterruntime", string(runtime))).To(ContainSubstring("WARMPOOL"))
 		t.deploy(unproven(handler("first", runtime, v1alpha1.Code{Inline: python})))
 		t.waitFull(runtime, 3)
@@ -127,7 +127,7 @@ var _ = Describe("A warm pool", func() {
 
 	It("is measured against pods", func(ctx SpecContext) {
 		t := newTenant(ctx)
-		runtimes := map[string]v1alpha1.RuntimeName{"pods": "python3", "spare instances": t.warmPool(ctx, "python3", 3)}
+		runtimes := map[string]v1alpha1.RuntimeName{"pods": "python3.13", "spare instances": t.warmPool(ctx, "python3.13", 3)}
 		median := make(map[string]time.Duration)
 		for what, runtime := range runtimes {
 			var took []time.Duration
@@ -152,7 +152,7 @@ var _ = Describe("A warm pool", func() {
 
 	It("gives a function that does not load the blame, and not the next one", func(ctx SpecContext) {
 		t := newTenant(ctx)
-		runtime := t.warmPool(ctx, "nodejs", 3)
+		runtime := t.warmPool(ctx, "nodejs22.x", 3)
 		t.deploy(unproven(handler("broken", runtime, v1alpha1.Code{Inline: "require('no-such-module')"})))
 		t.waitFull(runtime, 3)
 		a := t.post("broken", "/", `{}`)
