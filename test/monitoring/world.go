@@ -61,7 +61,7 @@ func openWorld(ctx context.Context, dir string, out io.Writer) (w *world, err er
 		return nil, err
 	}
 	w = &world{Lab: l, began: time.Now(), out: out}
-	if err := errors.Join(w.startController(ctx), w.watch(ctx, dir)); err != nil {
+	if err := w.watch(ctx, dir); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return w, nil
@@ -85,9 +85,6 @@ func (w *world) watch(ctx context.Context, dir string) error {
 	if err := os.Mkdir(c.Dir, 0o755); err != nil {
 		return err
 	}
-	c.Targets = append(c.Targets, prometheus.Target{
-		Addr: controllerAddr, Labels: map[string]string{"namespace": "windlass", "pod": "controller-1", "component": "controller"},
-	})
 	w.prometheus, err = prometheus.Start(ctx, c)
 	return err
 }
