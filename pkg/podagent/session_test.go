@@ -95,7 +95,7 @@ func TestUnknownInstanceFinishesItsCallsAndEnds(t *testing.T) {
 func TestEndWhileTheFunctionStartsWaitsForNothing(t *testing.T) {
 	for name, end := range map[string]func(*pulls){
 		"unknown": func(p *pulls) { p.end <- status.Error(codes.NotFound, "no such instance") },
-		"retired": func(p *pulls) { p.retire("the function was changed") },
+		"retired": func(p *pulls) { p.retire("the revision is not in use any more") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, nil, func(w *world) {
@@ -264,8 +264,8 @@ func TestRetiredInstanceFinishesItsCallsOnly(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		p := w.begin()
 		claim, call := w.call(p, "a")
-		p.retire("the function was changed")
-		p.hear("goodbye DONE: the function was changed")
+		p.retire("the revision is not in use any more")
+		p.hear("goodbye DONE: the revision is not in use any more")
 		p.ticket("b")
 		p.retire("again")
 		w.runs()
@@ -282,10 +282,10 @@ func TestLeavingIsToldToANewSchedulerToo(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		p := w.begin()
 		claim, call := w.call(p, "a")
-		p.retire("the function was changed")
+		p.retire("the revision is not in use any more")
 		p.lose()
 		p = w.stream()
-		p.hear(helloText, "goodbye DONE: the function was changed")
+		p.hear(helloText, "goodbye DONE: the revision is not in use any more")
 		call.hello()
 		claim.hear(`head 200 cold whole "hello"`)
 		claim.hearEnd()

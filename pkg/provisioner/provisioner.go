@@ -216,7 +216,7 @@ func (p *Provisioner) settle(exit Exit, events Events) {
 // failureOf says why an instance ended that should not have. What the runtime
 // saw is more exact than what the agent could tell, if it names a cause.
 func failureOf(in Instance, exit Exit) StartFailure {
-	failure := StartFailure{Revision: in.Revision, Code: cmp.Or(exit.Code, v1alpha1.ReasonStartFailed), Reason: exit.Reason, LogTail: exit.LogTail}
+	failure := StartFailure{Code: cmp.Or(exit.Code, v1alpha1.ReasonStartFailed), Reason: exit.Reason, LogTail: exit.LogTail}
 	switch {
 	case exit.Code == v1alpha1.ReasonNodeLost:
 		// Then its agent was silent for that reason.

@@ -25,8 +25,6 @@ type StartGuard struct {
 
 // StartFailure is why an instance did not start.
 type StartFailure struct {
-	// Revision is the Function.Revision that it was started for.
-	Revision string
 	// Code is one of the condition reasons of a Function.
 	Code string
 	// Reason is for a person to read, LogTail the last lines of its log.

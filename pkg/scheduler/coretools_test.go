@@ -56,7 +56,7 @@ func (s *Scheduler) joinDeaf(f *function, cid invoke.CID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.streams[cid] = &pullStream{line: line{scheduler: s.host}, function: f}
-	s.stepLocked(f, core.Joined{CID: cid, Capacity: 1, Revision: f.core.Revision()})
+	s.stepLocked(f, core.Joined{CID: cid, Capacity: 1})
 }
 
 // refuseWaiting empties a queue.

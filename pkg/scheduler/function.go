@@ -47,7 +47,8 @@ type function struct {
 // unit is a function as it is now, with what ticks ask of it again and again. It is
 // replaced, never changed.
 type unit struct {
-	fn *v1alpha1.Function
+	fn       *v1alpha1.Function
+	revision string
 	// shape is what the room for one of its instances depends on, and turns names those
 	// who get that room in turns.
 	shape capacity.Shape
@@ -55,7 +56,7 @@ type unit struct {
 }
 
 func (s *host) unitOf(fn *v1alpha1.Function) *unit {
-	return &unit{fn: fn, shape: shapeOf(fn, s.deps.Instances), turns: cmp.Or(fn.FunctionRevisionName(), fn.Name)}
+	return &unit{fn: fn, revision: fn.Revision(), shape: shapeOf(fn, s.deps.Instances), turns: cmp.Or(fn.FunctionRevisionName(), fn.Name)}
 }
 
 // book is what is kept of a function for people.
@@ -116,7 +117,6 @@ func (s *host) specOf(fn *v1alpha1.Function) core.Spec {
 	scaling, down, calls := &fn.Spec.Scaling, &fn.Spec.Scaling.ScaleDown, &fn.Spec.Calls
 	backoff, idle := down.Idle()
 	spec := core.Spec{
-		Revision:    fn.Revision(),
 		Concurrency: int(fn.Spec.Template.Concurrency),
 		Timeout:     fn.Spec.Template.Timeout.Duration, StartupTimeout: fn.Spec.Template.StartupTimeout.Duration,
 		Decide: s.decider(fn),

@@ -98,7 +98,7 @@ func TestANewOwnerTakesOverTheInstances(t *testing.T) {
 		ago := time.Now().Add(-time.Hour)
 		w.runtime.existing = []provisioner.Existing{
 			{CID: "0000-1", Revision: fn.Revision(), Node: "n", Started: ago},
-			{CID: "0000-2", Revision: "old", Node: "n", Started: ago},
+			{CID: "0000-2", Revision: fn.Revision(), Node: "n", Started: ago},
 		}
 		w.keeper.own(true)
 		w.after(core.AuditEvery)
@@ -109,10 +109,10 @@ func TestANewOwnerTakesOverTheInstances(t *testing.T) {
 		a.pull(1)
 		g.offer(fn, 1)
 		a.expect("ticket 0001 at g:1")
-		b := w.hello(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: "0000-2"})
-		b.expect("retire: " + string(core.BecauseChanged))
+		w.hello(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: "0000-2"}).pull(1)
 		w.ticks(1)
-		w.started(fn, 1)
+		w.started(fn, 0)
+		w.expectCounts(fn, provisioner.Counts{Created: 2})
 	})
 }
 

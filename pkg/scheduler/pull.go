@@ -133,7 +133,7 @@ func (s *sessions) check(f *function, key provisioner.Key, proof string) (provis
 }
 
 // join takes the instance's place in the queue. One that was let go while it had
-// no stream, whose function was changed, or whose agent is not understood, is told so.
+// no stream, or whose agent is not understood, is told so.
 func (p *pullStream) join(instance provisioner.Instance, capacity int, kept core.Agent) error {
 	s, f := p.scheduler, p.function
 	term := s.term(f.slot)
@@ -143,7 +143,7 @@ func (p *pullStream) join(instance provisioner.Instance, capacity int, kept core
 	before := f.streams[p.key.CID]
 	f.streams[p.key.CID] = p
 	effects := s.stepLocked(f, core.Joined{
-		CID: p.key.CID, Capacity: capacity, Revision: instance.Revision, LetGo: instance.State == provisioner.Leaving, Agent: kept,
+		CID: p.key.CID, Capacity: capacity, LetGo: instance.State == provisioner.Leaving, Agent: kept,
 	})
 	if refused, is := core.AnswerOf[core.JoinRefused](effects); is {
 		if f.streams[p.key.CID] = before; before == nil {

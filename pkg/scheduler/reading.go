@@ -65,7 +65,7 @@ func (f *function) reading(now time.Time) reading {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := reading{
-		key: f.fn.Key(), revision: f.core.Revision(), known: f.known, view: f.core.View(now), means: f.core.Means(),
+		key: f.fn.Key(), revision: f.revision, known: f.known, view: f.core.View(now), means: f.core.Means(),
 		tally: f.book.tally, tallies: f.book.tallies.clone(), terms: f.book.terms, agents: f.book.reports.sum(),
 		executions: f.book.executions.Clone(),
 	}

@@ -156,10 +156,11 @@ func (s *Scheduler) functionChanged(e catalog.Event) {
 		s.remove(uid, why)
 	}
 	for _, unit := range units {
-		if f := s.lookup(uidOf(unit)); f != nil {
-			s.replace(f, unit)
-		} else {
+		switch f := s.lookup(uidOf(unit)); {
+		case f == nil:
 			s.add(unit)
+		case f.current() != unit: // another unit of the function has changed
+			s.replace(f, unit)
 		}
 	}
 }
@@ -285,7 +286,7 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 	defer f.mu.Unlock()
 	f.book.tallies.failures.add(why.Code, 1)
 	s.stepLocked(f, core.StartFailed{
-		Revision: why.Revision, Blameless: why.Blameless(), Others: seen.Created+seen.Creating > 0, Passing: seen.Failing && seen.Why.Passing(),
+		Blameless: why.Blameless(), Others: seen.Created+seen.Creating > 0, Passing: seen.Failing && seen.Why.Passing(),
 		Refusal: cannotStart(why, seen.RetryAfter),
 	})
 }

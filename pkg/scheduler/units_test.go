@@ -74,6 +74,22 @@ func TestEachRevisionHasItsOwnInstancesAndCalls(t *testing.T) {
 	})
 }
 
+func TestAChangeOfOneRevisionWakesNoOther(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		old, fresh := unitNo(1), unitNo(2)
+		w.putUnits(old, fresh)
+		w.ticks(2)
+		changed := fresh.DeepCopy()
+		changed.Spec.Calls.MaxInFlight = 7
+		w.putUnits(old, changed)
+		for unit, wakes := range map[*v1alpha1.Function]bool{old: false, changed: true} {
+			if f := w.scheduler.lookup(string(unit.UID)); w.scheduler.functions.awake(f) != wakes {
+				t.Errorf("%s is awake: %t", unit.Revision(), !wakes)
+			}
+		}
+	})
+}
+
 // A FunctionRevision that somebody deletes and creates again has the same number.
 func TestNoSeriesIsThereTwice(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {

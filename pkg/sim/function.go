@@ -103,7 +103,7 @@ func (f *function) make() {
 func (f *function) spec(u *v1alpha1.Function) core.Spec {
 	s := &u.Spec
 	return core.Spec{
-		Revision: u.Revision(), Concurrency: f.concurrency, Timeout: f.timeout, StartupTimeout: startupTimeout,
+		Concurrency: f.concurrency, Timeout: f.timeout, StartupTimeout: startupTimeout,
 		Decide: f.decide, Min: int(s.Scaling.MinInstances), Max: int(*s.Scaling.MaxInstances),
 		Calls:        intake.Limits{Concurrency: int(s.Calls.MaxInFlight), Rate: s.Calls.Rate.PerSecond(), Burst: int(s.Calls.Rate.Burst)},
 		BackoffAfter: backoffAfter, IdleTimeout: s.Scaling.ScaleDown.IdleTimeout.Duration, KeepLast: s.Scaling.ScaleDown.LastInstanceIdleTimeout.Duration,

@@ -106,7 +106,7 @@ func (f *served) ended(in *instance) {
 		return
 	}
 	f.step(core.StartFailed{
-		Revision: f.core.Revision(), Blameless: in.unplaced, Others: f.hasInstance(),
+		Blameless: in.unplaced, Others: f.hasInstance(),
 		Refusal: invoke.Refusal{Reason: invoke.RefusedCannotStart},
 	})
 }

@@ -114,7 +114,7 @@ func (p *pullEnd) join(e *entry) {
 	p.accepted, p.joined, e.heard = true, true, true
 	f.pulls = append(f.pulls, p)
 	effects := f.step(scheduling.Joined{
-		CID: p.cid, Capacity: f.fn.concurrency, Revision: f.core.Revision(), LetGo: e.leaving,
+		CID: p.cid, Capacity: f.fn.concurrency, LetGo: e.leaving,
 	})
 	if _, refused := scheduling.AnswerOf[scheduling.JoinRefused](effects); refused {
 		p.forget()

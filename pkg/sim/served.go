@@ -146,10 +146,6 @@ func (f *served) kicked() {
 
 // letGo lets an instance go that has some time to end by itself.
 func (f *served) letGo(e *entry, why core.LetGoReason) {
-	if why == core.BecauseChanged {
-		f.end(e)
-		return
-	}
 	e.leaving = true
 	e.evicted = e.evicted || why == core.BecauseEvicted
 	f.endWithin(e, capacity.EvictGrace)

@@ -97,15 +97,8 @@ func (p *platform) add(d deed, holder *runtime) {
 	})
 }
 
-// functionOf is the function of that UID, or nil.
-func (w *world) functionOf(uid string) *v1alpha1.Function {
-	for _, fn := range w.functions {
-		if string(fn.UID) == uid {
-			return fn
-		}
-	}
-	return nil
-}
+// functionOf is the unit of that UID, or nil.
+func (w *world) functionOf(uid string) *v1alpha1.Function { return w.units[uid] }
 
 func (w *world) agentConfig(d deed) agentenv.Config {
 	if d.Spare {

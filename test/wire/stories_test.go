@@ -74,7 +74,7 @@ var stories = []story{
 		0s    function never
 		0s    call 1 never one
 		3s    wait`},
-	// The function is changed while a call runs, and is deleted.
+	// The function gets another revision while a call runs, and is deleted.
 	{"retire", `
 		0s    own scheduler-a
 		0s    function f min=1

@@ -44,7 +44,8 @@ type world struct {
 	owners    *owners
 	platform  *platform
 	clients   *clients
-	functions map[string]*v1alpha1.Function
+	functions map[string]*v1alpha1.Function // the last unit of each, by name
+	units     map[string]*v1alpha1.Function // all that there were, by UID
 	runtimes  *runtimes
 	catalogs  map[string]*catalog.Catalog
 	// schedulers are those that are real, and running what runs until the end.
@@ -59,7 +60,7 @@ func newWorld(t *testing.T, n *network, isReal func(role string) bool, did func(
 	w := &world{
 		t: t, network: n, real: isReal, did: did, overhear: func(string) []grpc.ServerOption { return nil },
 		owners: newOwners(n), runtimes: new(runtimes),
-		functions: make(map[string]*v1alpha1.Function), catalogs: make(map[string]*catalog.Catalog),
+		functions: make(map[string]*v1alpha1.Function), units: make(map[string]*v1alpha1.Function), catalogs: make(map[string]*catalog.Catalog),
 		schedulers: make(map[string]*scheduler.Scheduler),
 	}
 	w.platform = newPlatform(w)
@@ -182,14 +183,12 @@ func (w *world) act(text string) {
 	case "own":
 		w.owners.own(args[0])
 	case "function":
-		w.put(newFunction(args[0], args[1:]), args[1:])
+		fn := newFunction(args[0], args[1:])
+		w.put(rollout.Alone(fn), args[1:])
 	case "runtime":
 		w.runtimes.put(args[0])
 	case "change":
-		fn := w.functions[args[0]].DeepCopy()
-		fn.Generation++
-		fn.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "GENERATION", Value: fmt.Sprint(fn.Generation)}}
-		w.put(fn, nil)
+		w.put(changed(w.functions[args[0]]), nil)
 	case "delete":
 		for _, c := range w.catalogs {
 			c.Remove(w.functions[args[0]].Key())
@@ -231,13 +230,25 @@ func number(text string) int {
 }
 
 // put lets all know a function, or only those that are named.
-func (w *world) put(fn *v1alpha1.Function, words []string) {
-	w.functions[fn.Name] = fn
+func (w *world) put(e *rollout.Entry, words []string) {
+	unit := e.Units[0]
+	w.functions[unit.Name], w.units[string(unit.UID)] = unit, unit
 	for role, c := range w.catalogs {
 		if only := value(words, "only"); only == "" || only == role {
-			c.Put(rollout.Alone(fn))
+			c.Put(e)
 		}
 	}
+}
+
+// changed is a function whose calls go to its next revision.
+func changed(was *v1alpha1.Function) *rollout.Entry {
+	fn := was.DeepCopy()
+	fn.Generation++
+	number := fmt.Sprintf("%05d", fn.Generation)
+	unit := fn.DeepCopy()
+	unit.UID += types.UID("-" + number)
+	unit.Annotations = map[string]string{v1alpha1.AnnotationRevision: number, v1alpha1.AnnotationFunctionUID: string(fn.UID)}
+	return &rollout.Entry{Function: fn, Units: []*v1alpha1.Function{unit}, Routes: []rollout.Route{{Weight: 100, Unit: unit}}}
 }
 
 // runtimes are the ClusterRuntimes: none or one.

@@ -8,13 +8,13 @@ import (
 )
 
 func TestOneOutdatedAgentGoesWhenItMay(t *testing.T) {
-	f := New(&Config{Tick: DefaultTick, MaxQueued: 10, ClaimGrace: DefaultClaimGrace, Executions: 1}, Spec{Revision: "r", Concurrency: 1})
+	f := New(&Config{Tick: DefaultTick, MaxQueued: 10, ClaimGrace: DefaultClaimGrace, Executions: 1}, Spec{Concurrency: 1})
 	now := time.Unix(1000, 0)
 	for cid, agent := range map[invoke.CID]Agent{"1": AgentKept, "2": AgentOutdated, "3": AgentOutdated} {
 		if err := f.queue.Join(cid, 1); err != nil {
 			t.Fatal(err)
 		}
-		f.instances[cid] = &instance{revision: "r", agent: agent}
+		f.instances[cid] = &instance{agent: agent}
 	}
 	until := now.Add(time.Hour)
 	for i, step := range []struct {

@@ -37,7 +37,7 @@ func newTraffic() *traffic {
 	for range trafficFunctions {
 		f := New(config, testSpec(func(s *Spec) { s.Decide = fpcs.Horizon }))
 		f.Step(tr.now, Served{Term: invoke.Term{Epoch: 1}})
-		f.Step(tr.now, Joined{CID: tr.cid, Capacity: 1, Revision: "r1"})
+		f.Step(tr.now, Joined{CID: tr.cid, Capacity: 1})
 		f.Step(tr.now, &Pulled{CID: tr.cid, Wants: true, Credits: 1})
 		tr.functions = append(tr.functions, f)
 	}

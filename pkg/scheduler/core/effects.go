@@ -55,7 +55,6 @@ type LetGoReason string
 
 // Reasons to let an instance go.
 const (
-	BecauseChanged LetGoReason = "the function was changed"
 	BecauseEvicted LetGoReason = "others need its room"
 	BecauseNoCall  LetGoReason = "no call is near"
 	BecauseTooMany LetGoReason = "there are more than scaling.maxInstances"

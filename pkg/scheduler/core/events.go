@@ -18,7 +18,7 @@ type Event interface {
 type (
 	// Woken lets the next tick look at the function.
 	Woken struct{}
-	// Changed brings another spec. Instances of other revisions are retired.
+	// Changed brings another spec.
 	Changed struct{ Spec Spec }
 	// Closed ends everything: the function was deleted, or its scheduler stops.
 	Closed struct {
@@ -60,7 +60,6 @@ type (
 	Joined struct {
 		CID      invoke.CID
 		Capacity int
-		Revision string
 		LetGo    bool
 		Agent    Agent
 	}
@@ -98,11 +97,10 @@ type (
 		IdleFor, KindStart time.Duration
 		Reason             string
 	}
-	// StartFailed is an instance of a revision that did not start. Blameless says that
-	// its function has nothing to do with it, Others that there are other instances, and
-	// Passing that it may work in a moment. Refusal is for calls if none of that is so.
+	// StartFailed is an instance that did not start. Blameless says that its function
+	// has nothing to do with it, Others that there are other instances, and Passing that
+	// it may work in a moment. Refusal is for calls if none of that is so.
 	StartFailed struct {
-		Revision                   string
 		Blameless, Others, Passing bool
 		Refusal                    invoke.Refusal
 	}

@@ -37,10 +37,9 @@ type Config struct {
 	Executions int
 }
 
-// Spec is what the owner of a function asks for, as far as it matters here.
+// Spec is what the owner of a function asks for, as far as it matters here. What
+// instances run never changes: to run something else is another function.
 type Spec struct {
-	// Revision names what instances run: one of another revision is let go.
-	Revision    string
 	Concurrency int
 	// Timeout bounds one execution, and StartupTimeout one start.
 	Timeout, StartupTimeout time.Duration

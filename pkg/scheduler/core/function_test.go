@@ -17,7 +17,7 @@ var start = time.Unix(10_000, 0)
 func testSpec(changes ...func(*Spec)) Spec {
 	listing1, _ := fpcs.ByName("FPCSch")
 	s := Spec{
-		Revision: "r1", Concurrency: 1, Timeout: time.Minute, StartupTimeout: 10 * time.Second, Decide: listing1,
+		Concurrency: 1, Timeout: time.Minute, StartupTimeout: 10 * time.Second, Decide: listing1,
 		BackoffAfter: 10 * time.Second, IdleTimeout: 10 * time.Minute, KeepLast: time.Hour,
 	}
 	for _, change := range changes {
@@ -167,7 +167,7 @@ func TestInstancesBeyondTheMaximumAreReleased(t *testing.T) {
 	f := newTestFunction(func(s *Spec) { s.Max = 1 })
 	f.Step(start, Served{Term: invoke.Term{Epoch: 1}})
 	for _, cid := range []invoke.CID{"1", "2", "3"} {
-		f.Step(start, Joined{CID: cid, Capacity: 1, Revision: "r1"})
+		f.Step(start, Joined{CID: cid, Capacity: 1})
 		f.Step(start, &Pulled{CID: cid, Wants: true, Credits: 1})
 	}
 	now := start.Add(time.Second)
@@ -190,7 +190,7 @@ func TestWhatAnInstanceHeldIsReplacedUnlessTheSchedulerStoodStill(t *testing.T) 
 	for _, paused := range []bool{false, true} {
 		f := newTestFunction()
 		f.Step(start, Served{Term: invoke.Term{Epoch: 1}})
-		f.Step(start, Joined{CID: "1", Capacity: 1, Revision: "r1"})
+		f.Step(start, Joined{CID: "1", Capacity: 1})
 		f.Step(start, &Pulled{CID: "1", Wants: true, Credits: 1})
 		f.Step(start, &Offered{Ticket: ticketOf(1, start)})
 		later := start.Add(3 * time.Second) // it has claimed it by then
@@ -236,7 +236,7 @@ func TestWhatIsRefusedSaysWhy(t *testing.T) {
 func TestATicketThatComesBackToAFunctionAtRestWakesIt(t *testing.T) {
 	f := newTestFunction()
 	f.Step(start, Served{Term: invoke.Term{Epoch: 1}})
-	f.Step(start, Joined{CID: "a", Capacity: 1, Revision: "r1"})
+	f.Step(start, Joined{CID: "a", Capacity: 1})
 	f.Step(start, &Pulled{CID: "a", Wants: true, Credits: 1})
 	call := ticketOf(1, start)
 	f.Step(start, &Offered{Ticket: call})

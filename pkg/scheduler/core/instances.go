@@ -21,9 +21,8 @@ var (
 type instances map[invoke.CID]*instance
 
 type instance struct {
-	revision string
-	agent    Agent
-	retired  bool
+	agent   Agent
+	retired bool
 }
 
 // cids are the instances in order.
@@ -47,12 +46,9 @@ func (e Joined) happen(f *Function, _ time.Time) {
 		f.do(JoinRefused{Why: err})
 		return
 	}
-	f.instances[e.CID] = &instance{revision: e.Revision, agent: e.Agent}
+	f.instances[e.CID] = &instance{agent: e.Agent}
 	f.do(Connected{CID: e.CID})
 	switch {
-	case e.Revision != f.spec.Revision:
-		f.retire(e.CID, string(BecauseChanged))
-		f.do(LetGo{CID: e.CID, Why: BecauseChanged})
 	case e.Agent == AgentUnsupported:
 		f.retire(e.CID, string(BecauseUnsupported))
 		f.do(LetGo{CID: e.CID, Why: BecauseUnsupported})
@@ -157,7 +153,7 @@ func (f *Function) letIdleGo(idle queue.IdleInstance, policy queue.EvictPolicy, 
 
 func (e StartFailed) happen(f *Function, now time.Time) {
 	switch {
-	case e.Blameless, e.Revision != f.spec.Revision:
+	case e.Blameless:
 		f.wake() // what waits goes on waiting, and the next tick tries again
 	case e.Others, e.Passing:
 	default:

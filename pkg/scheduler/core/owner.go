@@ -22,15 +22,9 @@ func (Woken) happen(f *Function, _ time.Time) { f.wake() }
 
 func (Paused) happen(f *Function, _ time.Time) { f.lost = 0 }
 
-// Those that have not joined yet are retired when they do.
 func (e Changed) happen(f *Function, _ time.Time) {
 	f.spec = e.Spec
 	f.keeper = newKeeper(e.Spec, f.keeper)
-	for _, cid := range f.instances.cids() {
-		if f.instances[cid].revision != e.Spec.Revision {
-			f.retire(cid, string(BecauseChanged))
-		}
-	}
 	f.wake()
 }
 

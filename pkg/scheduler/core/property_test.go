@@ -239,8 +239,7 @@ func (d *drawn) happen() {
 		}
 		d.step(pulled)
 	case 7, 8:
-		revision := rapid.SampledFrom([]string{"r1", "r1", "r2"}).Draw(d.T, "revision")
-		d.step(Joined{CID: d.cid(), Capacity: 1 + d.number(1, "capacity"), Revision: revision, LetGo: d.number(5, "let go") == 5})
+		d.step(Joined{CID: d.cid(), Capacity: 1 + d.number(1, "capacity"), LetGo: d.number(5, "let go") == 5})
 	case 9:
 		d.now = d.now.Add(d.seconds(3, "pass"))
 	case 10, 11:
@@ -265,12 +264,11 @@ func (d *drawn) happen() {
 		d.step(Served{Term: invoke.Term{Epoch: uint64(d.number(2, "epoch"))}})
 	case 20:
 		d.spec.Max = d.number(3, "max")
-		d.spec.Revision = rapid.SampledFrom([]string{"r1", "r2"}).Draw(d.T, "revision")
 		d.step(Changed{Spec: d.spec})
 	case 21:
 		d.step(rapid.SampledFrom([]Event{
 			Woken{}, Paused{}, Ended{}, Untaken{}, ActivityAudited{}, Started{Took: time.Second}, Discharged{CID: "1"},
-			GivenUp{Refusal: invoke.Refusal{Reason: invoke.RefusedNoCapacity}}, StartFailed{Revision: "r1"},
+			GivenUp{Refusal: invoke.Refusal{Reason: invoke.RefusedNoCapacity}}, StartFailed{},
 		}).Draw(d.T, "other"))
 	}
 }

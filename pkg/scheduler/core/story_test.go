@@ -157,7 +157,7 @@ func (s *story) event(w words) Event {
 	case "withdraw":
 		return &Withdrawn{ID: idOf(w.at(1))}
 	case "join":
-		return Joined{CID: cid, Capacity: w.number("capacity", 1), Revision: cmp.Or(w.values["revision"], s.spec.Revision)}
+		return Joined{CID: cid, Capacity: w.number("capacity", 1)}
 	case "pull":
 		return &Pulled{CID: cid, Wants: true, Credits: 1}
 	case "done", "unreached":
@@ -174,9 +174,10 @@ func (s *story) event(w words) Event {
 	case "evict":
 		return Evicted{CID: cid, IdleFor: time.Second, Reason: "others need its room"}
 	case "change":
-		s.spec.Revision = cmp.Or(w.values["revision"], s.spec.Revision)
 		s.spec.Max = w.number("max", s.spec.Max)
 		return Changed{Spec: s.spec}
+	case "discharge":
+		return Discharged{CID: cid, Reason: "it is not wanted any more"}
 	case "delete":
 		return Closed{Reason: "the function was deleted", Refusal: invoke.Refusal{Reason: invoke.RefusedUnknownFunction}}
 	case "audit-gateways":

@@ -24,6 +24,3 @@ func (f *Function) Means() estimate.Means {
 
 // Spec is what the owner of the function asks for.
 func (f *Function) Spec() Spec { return f.spec }
-
-// Revision is that of the spec.
-func (f *Function) Revision() string { return f.spec.Revision }

@@ -1105,8 +1105,6 @@ type FunctionFacts struct {
 	Creating uint32 `protobuf:"varint,5,opt,name=creating,proto3" json:"creating,omitempty"`
 	Created  uint32 `protobuf:"varint,6,opt,name=created,proto3" json:"created,omitempty"`
 	Busy     uint32 `protobuf:"varint,7,opt,name=busy,proto3" json:"busy,omitempty"`
-	// Not said any more: instances of another revision are told of with that.
-	Outdated uint32 `protobuf:"varint,8,opt,name=outdated,proto3" json:"outdated,omitempty"`
 	// Calls that wait.
 	Queued uint32 `protobuf:"varint,9,opt,name=queued,proto3" json:"queued,omitempty"`
 	// Mean of the last executions; 0 if unknown.
@@ -1205,13 +1203,6 @@ func (x *FunctionFacts) GetCreated() uint32 {
 func (x *FunctionFacts) GetBusy() uint32 {
 	if x != nil {
 		return x.Busy
-	}
-	return 0
-}
-
-func (x *FunctionFacts) GetOutdated() uint32 {
-	if x != nil {
-		return x.Outdated
 	}
 	return 0
 }
@@ -1622,7 +1613,7 @@ const file_wire_control_v1alpha1_control_proto_rawDesc = "" +
 	"WatchReply\x12F\n" +
 	"\tfunctions\x18\x01 \x03(\v2(.windlass.control.v1alpha1.FunctionFactsR\tfunctions\x12\x1a\n" +
 	"\breleased\x18\x02 \x03(\tR\breleased\x12<\n" +
-	"\awelcome\x18\x03 \x01(\v2\".windlass.control.v1alpha1.WelcomeR\awelcome\"\xc2\x04\n" +
+	"\awelcome\x18\x03 \x01(\v2\".windlass.control.v1alpha1.WelcomeR\awelcome\"\xac\x04\n" +
 	"\rFunctionFacts\x12!\n" +
 	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
@@ -1632,8 +1623,7 @@ const file_wire_control_v1alpha1_control_proto_rawDesc = "" +
 	"generation\x12\x1a\n" +
 	"\bcreating\x18\x05 \x01(\rR\bcreating\x12\x18\n" +
 	"\acreated\x18\x06 \x01(\rR\acreated\x12\x12\n" +
-	"\x04busy\x18\a \x01(\rR\x04busy\x12\x1a\n" +
-	"\boutdated\x18\b \x01(\rR\boutdated\x12\x16\n" +
+	"\x04busy\x18\a \x01(\rR\x04busy\x12\x16\n" +
 	"\x06queued\x18\t \x01(\rR\x06queued\x12 \n" +
 	"\fmean_exec_ns\x18\n" +
 	" \x01(\x03R\n" +
@@ -1646,7 +1636,7 @@ const file_wire_control_v1alpha1_control_proto_rawDesc = "" +
 	"\vunconfirmed\x18\x0e \x01(\bR\vunconfirmed\x12\"\n" +
 	"\rmean_start_ns\x18\x0f \x01(\x03R\vmeanStartNs\x12\x18\n" +
 	"\astarted\x18\x10 \x01(\bR\astarted\x12\x1a\n" +
-	"\brevision\x18\x11 \x01(\tR\brevision\"\x7f\n" +
+	"\brevision\x18\x11 \x01(\tR\brevisionJ\x04\b\b\x10\t\"\x7f\n" +
 	"\fStartProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x19\n" +
