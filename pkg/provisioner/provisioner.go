@@ -220,6 +220,8 @@ func failureOf(in Instance, exit Exit) StartFailure {
 	switch {
 	case exit.Code == v1alpha1.ReasonNodeLost:
 		// Then its agent was silent for that reason.
+	case in.Blamed != "" && exit.Code == in.BlamedCode && exit.Reason != "":
+		// It knows more of what the instance was blamed for.
 	case in.Blamed != "":
 		failure.Code, failure.Reason = in.BlamedCode, in.Blamed
 	case in.Broken != "" && exit.Code == "":

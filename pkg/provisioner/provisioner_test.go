@@ -364,6 +364,18 @@ func TestABrokenInstanceIsLostForTheReasonThatIsKnownBest(t *testing.T) {
 	})
 }
 
+func TestTheRuntimeMayKnowMoreOfWhyAnInstanceWasLate(t *testing.T) {
+	in := Instance{Blamed: "its agent was not heard of in time", BlamedCode: v1alpha1.ReasonStartTimeout}
+	for want, exit := range map[string]Exit{
+		"it waited for a volume":             {Code: v1alpha1.ReasonStartTimeout, Reason: "it waited for a volume"},
+		"its agent was not heard of in time": {Reason: "stopped"},
+	} {
+		if why := failureOf(in, exit); why.Code != v1alpha1.ReasonStartTimeout || why.Reason != want {
+			t.Errorf("%+v, want %q", why, want)
+		}
+	}
+}
+
 func TestA3AFunctionThatEndsWhileIdleHasACodeOfItsOwn(t *testing.T) {
 	in := Instance{Broken: "the function exited with status 3", BrokenCode: v1alpha1.ReasonFunctionExited}
 	for exit, want := range map[string]string{"": v1alpha1.ReasonFunctionExited, v1alpha1.ReasonOutOfMemory: v1alpha1.ReasonOutOfMemory} {

@@ -182,10 +182,23 @@ func slimPod(pod *corev1.Pod) *corev1.Pod {
 	}
 	s.Status.Reason, s.Status.Message = pod.Status.Reason, pod.Status.Message
 	s.Status.Conditions = slimConditions(pod)
+	if !hasSandbox(pod) {
+		s.Spec.Volumes = slimVolumes(pod.Spec.Volumes)
+	}
 	for _, c := range pod.Status.ContainerStatuses {
 		s.Status.ContainerStatuses = append(s.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: c.State})
 	}
 	return s
+}
+
+// slimVolumes are those that need an object which may be missing.
+func slimVolumes(volumes []corev1.Volume) (kept []corev1.Volume) {
+	for i := range volumes {
+		if objectOf(&volumes[i]) != "" {
+			kept = append(kept, volumes[i])
+		}
+	}
+	return kept
 }
 
 // slimOther leaves of a pod that is not of a function only what it requests in all, as

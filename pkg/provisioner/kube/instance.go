@@ -66,6 +66,8 @@ type instance struct {
 	// was ordered.
 	stopping bool
 	deleting bool
+	// unmounted names the volumes that its pod waited for when Stop was called.
+	unmounted string
 	// endBy is when a pod that is ending must have ended.
 	endBy time.Time
 	// ran says that the pod was ready when it was adopted.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"syscall"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -53,6 +54,53 @@ func judge(pod *corev1.Pod, nodeReady bool) verdict {
 		return verdict{ended: true, reason: "the pod has ended; the cluster does not say why"}
 	}
 	return verdict{}
+}
+
+// mountPatience is how long a pod's volumes may well take.
+const mountPatience = 5 * time.Second
+
+// unmounted names the volumes that a pod may still wait for; empty if it waits for none. The
+// kubelet makes neither a network nor a container before all are mounted. Which one is not,
+// it says in Events only, which Windlass may not read.
+func unmounted(pod *corev1.Pod) string {
+	if pod == nil || hasSandbox(pod) || len(pod.Status.ContainerStatuses) == 0 {
+		return ""
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.State.Waiting == nil || c.State.Waiting.Reason != "ContainerCreating" {
+			return ""
+		}
+	}
+	var volumes []string
+	for i := range pod.Spec.Volumes {
+		if object := objectOf(&pod.Spec.Volumes[i]); object != "" {
+			volumes = append(volumes, object)
+		}
+	}
+	if len(volumes) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the node %s did not mount the pod's volumes, or give it a network, in time; it needs %s in the namespace %s: make what is missing; Events say what failed (kubectl get events -n %s --field-selector reason=FailedMount)",
+		pod.Spec.NodeName, strings.Join(volumes, ", "), pod.Namespace, pod.Namespace)
+}
+
+// objectOf is the object that a volume needs; empty if it needs none.
+func objectOf(v *corev1.Volume) string {
+	needed := func(kind, name string, optional *bool) string {
+		if optional != nil && *optional {
+			return ""
+		}
+		return fmt.Sprintf("the %s %q (%s)", kind, name, podspec.VolumeTitle(v.Name))
+	}
+	switch {
+	case v.Secret != nil:
+		return needed("Secret", v.Secret.SecretName, v.Secret.Optional)
+	case v.ConfigMap != nil:
+		return needed("ConfigMap", v.ConfigMap.Name, v.ConfigMap.Optional)
+	case v.PersistentVolumeClaim != nil:
+		return needed("PersistentVolumeClaim", v.PersistentVolumeClaim.ClaimName, nil)
+	}
+	return ""
 }
 
 // judgeEnd says why an instance ended whose pod says so much of its end. What a pod that

@@ -142,6 +142,56 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// mounting is a pod as the kubelet tells of it while its volumes are not mounted.
+func mounting(volumes ...corev1.Volume) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		waiting(agentC, "ContainerCreating", "")(pod)
+		waiting(functionC, "ContainerCreating", "")(pod)
+		pod.Status.Phase = corev1.PodPending
+		pod.Status.Conditions = []corev1.PodCondition{
+			{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}, {Type: corev1.PodInitialized, Status: corev1.ConditionTrue},
+			{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady", Message: "containers with unready status: [agent function]"},
+			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+		}
+		pod.Spec.Volumes = append(volumes, corev1.Volume{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	}
+}
+
+func secretVolume(name string, optional *bool) corev1.Volume {
+	return corev1.Volume{Name: "mount-tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name, Optional: optional}}}
+}
+
+func TestWhatAPodMayWaitForIsNamed(t *testing.T) {
+	config := corev1.Volume{Name: "code", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "code-7"}}}}
+	claim := corev1.Volume{Name: "mount-models", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "models"}}}
+	for name, c := range map[string]struct {
+		pod   *corev1.Pod
+		words []string
+	}{
+		"a Secret":               {running(mounting(secretVolume("partner-tls", nil))), []string{`the Secret "partner-tls" (the mount tls)`, "the node node-1", "the namespace shop", "reason=FailedMount"}},
+		"code and a claim":       {running(mounting(config, claim)), []string{`the ConfigMap "code-7" (code.configMapRef), the PersistentVolumeClaim "models" (the mount models)`}},
+		"what may be missing":    {running(mounting(secretVolume("partner-tls", new(true)))), nil},
+		"no volume of its own":   {running(mounting()), nil},
+		"it has its network":     {running(mounting(claim), func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionTrue }), nil},
+		"a container has begun":  {running(mounting(claim), with(agentC, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})), nil},
+		"the image is too large": {running(mounting(claim), waiting(functionC, "ErrImagePull", "")), nil},
+		"no kubelet has seen it": {running(mounting(claim), func(p *corev1.Pod) { p.Status.ContainerStatuses = nil }), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.pod.Labels = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelRevisionUID: "u"}
+			got := unmounted(slimPod(c.pod))
+			if c.words == nil && got != "" {
+				t.Errorf("it waits for nothing, and said is %q", got)
+			}
+			for _, words := range c.words {
+				if !strings.Contains(got, words) {
+					t.Errorf("%q does not say %q", got, words)
+				}
+			}
+		})
+	}
+}
+
 func TestJudgeGone(t *testing.T) {
 	for name, c := range map[string]struct {
 		pod   *corev1.Pod

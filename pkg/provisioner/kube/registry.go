@@ -91,6 +91,9 @@ func (r *registry) conclude(in *instance, pod *corev1.Pod, v verdict) {
 
 // finish ends an instance.
 func (r *registry) finish(in *instance, v verdict) {
+	if v.code == "" && in.unmounted != "" {
+		v.code, v.reason = v1alpha1.ReasonStartTimeout, in.unmounted
+	}
 	r.remove(in)
 	r.ledger.dropAssumed(in.pod)
 	if v.blameNode {

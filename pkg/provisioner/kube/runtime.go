@@ -136,6 +136,9 @@ func (r *Runtime) Stop(functionUID string, cid invoke.CID) {
 		}
 		r.finish(in, verdict{reason: reasonStopped})
 	case there:
+		if time.Since(in.created) > mountPatience {
+			in.unmounted = unmounted(r.watcher.cluster.pod(in.pod))
+		}
 		r.condemn(in, nil)
 	case creating:
 		// Its end is ordered when it is there.

@@ -112,6 +112,36 @@ func TestWhateverEndsAPodEndsItsInstanceOnce(t *testing.T) {
 	}
 }
 
+// Which volume is missing is known only when its instance is late.
+func TestAPodThatIsStoppedBeforeItsVolumesAreMountedNamesThem(t *testing.T) {
+	for name, c := range map[string]struct {
+		after time.Duration
+		code  string
+	}{
+		"at once": {time.Second, ""},
+		"late":    {time.Minute, v1alpha1.ReasonStartTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, testConfig(), oneNode, func(th *theatre) {
+				f := testFunction("hello")
+				f.Spec.Template.Mounts = []v1alpha1.Mount{{Name: "tls", MountPath: "/tls", Secret: &v1alpha1.SecretMount{SecretName: "partner-tls"}}}
+				th.start(f, "c-1")
+				pod := th.pod(f, "c-1")
+				th.report(pod, func(p *corev1.Pod) {
+					volumes := p.Spec.Volumes
+					mounting()(p)
+					p.Spec.Volumes = volumes
+				})
+				time.Sleep(c.after)
+				th.Stop(string(f.UID), "c-1")
+				if e := th.exit(); e.Code != c.code || (c.code != "") != strings.Contains(e.Reason, `the Secret "partner-tls" (the mount tls)`) {
+					t.Errorf("exit %+v, want code %q", e, c.code)
+				}
+			})
+		})
+	}
+}
+
 func TestAPodThatSomebodyDeletesIsLost(t *testing.T) {
 	play(t, testConfig(), oneNode, func(th *theatre) {
 		f := testFunction("hello")

@@ -3,6 +3,7 @@ package podspec
 import (
 	"path"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -93,6 +94,17 @@ func emptyDisk(f *v1alpha1.Function) resource.Quantity {
 		}
 	}
 	return sum
+}
+
+// VolumeTitle is what people know the volume of a pod as: the field that asks for it.
+func VolumeTitle(name string) string {
+	if mount, is := strings.CutPrefix(name, mountPrefix); is {
+		return "the mount " + mount
+	}
+	if name == volumeCode {
+		return "code.configMapRef"
+	}
+	return "the volume " + name
 }
 
 func functionMounts(f *v1alpha1.Function) []corev1.VolumeMount {
