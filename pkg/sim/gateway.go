@@ -141,8 +141,11 @@ func (g *gateway) reofferOverdue() { g.reoffer(func(*call) bool { return false }
 func (g *gateway) reoffer(moved func(c *call) bool) {
 	now := g.now()
 	for _, c := range slices.Clone(g.calls) {
-		g.move(c)
-		g.carryOut(c, c.life.Audit(now, core.Observed{Moved: moved(c), Deleted: g.deleted(c)}, invoke.Token{}))
+		seen := core.Observed{Moved: moved(c), Deleted: g.deleted(c)}
+		if !c.life.Due(now, seen.Moved) || !seen.Deleted && g.reassign(c) {
+			continue
+		}
+		g.carryOut(c, c.life.Audit(now, seen, invoke.Token{}))
 	}
 }
 
@@ -300,14 +303,27 @@ func (g *gateway) deleted(c *call) bool {
 	return e == nil || e.UID() != c.of
 }
 
-// move lets a call that waits for a revision which is no unit any more wait for another.
-func (g *gateway) move(c *call) {
-	if c.life.Phase() != core.Queued || g.deleted(c) || has(g.entries[c.fn.index], c.fn) {
-		return
+// reassign lets a call that waits for a revision which is no unit any more wait for another
+// one, and tells whether anything came of it.
+func (g *gateway) reassign(c *call) bool {
+	if has(g.entries[c.fn.index], c.fn) {
+		return false
 	}
-	if to := g.pick(c.fn.function); to != nil {
+	to := g.pick(c.fn.function)
+	if to == nil {
+		return false
+	}
+	now, token := g.now(), g.world.token()
+	waits := c.life.Phase() == core.Queued && now.Before(c.life.AnswerBy())
+	d := c.life.Move(token, to.timeout, now)
+	if d.Offer != waits {
+		g.world.ledger.broken(c.invocation, RuleWaitsOn)
+	}
+	if d.Offer {
 		g.note("moves a call", uint64(c.number), 0)
-		c.fn = to
-		c.life.NotQueued()
+		g.withdraw(c)
+		g.world.ledger.moved(c.invocation, to, token)
 	}
+	g.carryOut(c, d)
+	return d != core.Decision{}
 }

@@ -50,6 +50,7 @@ type invocation struct {
 type showing struct {
 	token invoke.Token
 	cid   invoke.CID
+	fn    *unit
 }
 
 type grant struct {
@@ -94,10 +95,10 @@ func (l *ledger) admit(id invoke.ID, fn *unit, token invoke.Token) *invocation {
 	return in
 }
 
-// show notes that an instance was handed a ticket.
-func (l *ledger) show(id invoke.ID, token invoke.Token, cid invoke.CID) {
+// show notes that an instance of a unit was handed a ticket.
+func (l *ledger) show(id invoke.ID, token invoke.Token, cid invoke.CID, fn *unit) {
 	if in := l.byID[id]; in != nil {
-		in.shown = append(in.shown, showing{token, cid})
+		in.shown = append(in.shown, showing{token, cid, fn})
 	}
 }
 
@@ -128,7 +129,7 @@ func (l *ledger) grant(in *invocation, attempt int, token invoke.Token, cid invo
 
 func (in *invocation) wasShown(token invoke.Token, cid invoke.CID) bool {
 	for _, s := range in.shown {
-		if s.token == token && s.cid == cid {
+		if s.token == token && s.cid == cid && s.fn == in.fn {
 			return true
 		}
 	}
@@ -139,6 +140,11 @@ func (in *invocation) wasShown(token invoke.Token, cid invoke.CID) bool {
 func (l *ledger) renew(in *invocation, attempt int, token invoke.Token, released bool) {
 	in.token, in.used = token, false
 	in.grants[attempt-1].released = released
+}
+
+// moved notes that the call waits for another revision, under a new token.
+func (l *ledger) moved(in *invocation, to *unit, token invoke.Token) {
+	in.fn, in.token, in.used = to, token, false
 }
 
 // start notes that an instance starts a call, and returns the name of the

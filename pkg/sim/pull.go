@@ -192,7 +192,7 @@ func (p *pullEnd) deliver(t invoke.Ticket) {
 	}
 	p.scheduler.note("hands out to "+p.stream.ends[0].node.name, uint64(w.ledger.byID[t.ID].number), 0)
 	p.out = append(p.out, handed{t.ID, t.Token, now})
-	w.ledger.show(t.ID, t.Token, p.cid)
+	w.ledger.show(t.ID, t.Token, p.cid, p.served.fn)
 	by, rides := t.Request.(*offerEnd)
 	t.Request = nil
 	p.stream.sendTicket(p.scheduler.node, core.Ticket{Ticket: t, Request: rides && !by.over})

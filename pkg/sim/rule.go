@@ -18,7 +18,7 @@ const (
 	RuleAttemptsCounted    Rule = "attempts are counted without a gap"
 	RuleTokenOfTicket      Rule = "a claim is granted for the token of the ticket only"
 	RuleTokenOnce          Rule = "a token is good for one claim"
-	RuleHolderClaims       Rule = "a claim is granted only to an instance that was handed the ticket"
+	RuleHolderClaims       Rule = "a claim is granted only to an instance of the call's revision that was handed the ticket"
 	RuleClaimFirst         Rule = "an instance starts only what it has claimed, or whose request came with the ticket"
 	RuleOwnAttempt         Rule = "an instance starts only the attempt that it was granted"
 	RuleReleasedNotRun     Rule = "an instance that gave a call back does not start it"
@@ -32,6 +32,7 @@ const (
 	RuleEndedIsForgotten   Rule = "a gateway forgets a call once it has ended"
 	RuleDeletedAnswered    Rule = "a call that waits for a function which its gateway knows to be deleted is answered soon"
 	RuleUnansweredWaits    Rule = "a call that waits has no answer"
+	RuleWaitsOn            Rule = "a call whose revision goes waits for another one, for as long as it would have"
 )
 
 // What is promised about queues and owners.
