@@ -44,8 +44,8 @@ const (
 	RuntimeNodeJS22 RuntimeName = "nodejs22.x"
 )
 
-// Function is a piece of code that Windlass runs on demand: it has its own
-// queue, and its instances pull from that queue.
+// Function is code that Windlass runs when it is called. Its calls wait in a queue of its
+// own, and its instances take them from there.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=wfn;fn,categories=windlass
@@ -66,11 +66,11 @@ type Function struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	// spec is what one instance is, how calls are treated, and how many instances there
-	// are.
+	// spec is what one instance is (template), how calls are treated (calls), how many
+	// instances there are (scaling), and how a change comes into use (rollout, traffic).
 	// +required
 	Spec FunctionSpec `json:"spec,omitzero"`
-	// status is what Windlass observes of it.
+	// status is what Windlass observes of the function.
 	// +optional
 	// +kubebuilder:default={conditions: {{type: "Ready", status: "Unknown", reason: "Pending", message: "no controller has looked at the function yet", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status FunctionStatus `json:"status,omitzero"`
@@ -93,24 +93,24 @@ type FunctionList struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.traffic) || !has(self.rollout) || !has(self.rollout.strategy) || self.rollout.strategy != 'Steps'",fieldPath=".traffic",reason=FieldValueForbidden,message="traffic and rollout.strategy Steps exclude each other: both say where calls go; remove one of them"
 type FunctionSpec struct {
-	// template is what one instance is. A change in it replaces the instances; a change
-	// of anything else replaces none.
+	// template is what one instance is. A change of it makes a new revision of the
+	// function; a change of anything else does not, and replaces no instance.
 	// +required
 	Template FunctionTemplate `json:"template,omitzero"`
-	// calls says how the function's calls are treated. A change holds at once.
+	// calls says how calls of the function are treated. A change takes effect at once.
 	// +optional
 	// +kubebuilder:default={}
 	Calls Calls `json:"calls,omitzero"`
-	// scaling says how many instances there are. A change holds at once.
+	// scaling says how many instances there are. A change takes effect at once.
 	// +optional
 	// +kubebuilder:default={}
 	Scaling Scaling `json:"scaling,omitzero"`
-	// rollout says how a new revision comes into use.
+	// rollout says how a new revision is proven, and how calls move to it.
 	// +optional
 	// +kubebuilder:default={}
 	Rollout Rollout `json:"rollout,omitzero"`
-	// traffic parts the calls between revisions. Without it, all of them go to the latest
-	// that is ready.
+	// traffic divides the calls between revisions. Without it, all calls go to the latest
+	// revision that is proven. It excludes rollout.strategy Steps.
 	// +optional
 	// +listType=map
 	// +listMapKey=tag
@@ -118,8 +118,9 @@ type FunctionSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.map(t, has(t.weight) ? t.weight : 0).sum() == 100",message="the weights together must be 100; write for example [{tag: live, weight: 100}]"
 	Traffic []TrafficTarget `json:"traffic,omitempty"`
-	// revisionHistoryLimit is how many revisions are kept that have no calls and are not
-	// the latest, 0 to 100. The default is 10.
+	// revisionHistoryLimit is how many revisions are kept, 0 to 100, besides the latest
+	// one and those that have calls. windlass rollout undo can return to them. The default
+	// is 10.
 	// +optional
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=0
@@ -130,31 +131,31 @@ type FunctionSpec struct {
 // Calls says how the calls of a function are treated, of all callers together. A field
 // that is zero counts as left out.
 type Calls struct {
-	// maxInFlight is how many calls may wait and run at a time, 1 to 1000000. Further
-	// ones are refused with 429. There is no bound by default.
+	// maxInFlight is how many calls may wait or run at the same time, 1 to 1000000.
+	// Further calls are refused with status 429. The default is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	MaxInFlight int32 `json:"maxInFlight,omitempty"`
-	// rate is how many calls are taken in the long run. Further ones are refused with
-	// 429. There is no bound by default.
+	// rate limits how many calls are taken. Further calls are refused with status 429. The
+	// default is no limit.
 	// +optional
 	Rate Rate `json:"rate,omitzero"`
-	// queueTimeout is the longest a call may wait for an instance, 10ms to 24h. Then it is
-	// refused, and has not run. The default is 1m.
+	// queueTimeout is how long a call may wait for an instance, 10ms to 24h, such as 30s.
+	// A call that waits longer is refused, and has not run. The default is 1m.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('10ms') && duration(self) <= duration('24h')",message="must be a duration of 10ms to 24h; write for example 5s"
 	QueueTimeout Duration `json:"queueTimeout,omitzero"`
-	// delivery says how often a call may run: AtMostOnce; or AtLeastOnce, for functions
-	// for which running a call twice does no harm. Such a call is run again, twice at
-	// most, when an instance is lost with it, and a small one may start before its
-	// gateway knows. The default is AtMostOnce. More values may come.
+	// delivery is how often a call may run. AtMostOnce: never a second time. AtLeastOnce:
+	// a call whose instance is lost runs again, up to two times, and a small call may
+	// start before its gateway knows; choose it only where running a call twice does no
+	// harm. The default is AtMostOnce. More values may come.
 	// +optional
 	// +kubebuilder:default=AtMostOnce
 	Delivery Delivery `json:"delivery,omitempty"`
-	// onClientDisconnect says what becomes of a running call when its client hangs up:
-	// Continue, it runs to its end, unheard; or Cancel, the function's connection is
-	// closed. What the function does then is unknown, so its instance is replaced; that
+	// onClientDisconnect is what happens to a running call when its client hangs up.
+	// Continue: it runs to its end. Cancel: the connection to the function is closed, and
+	// the instance is replaced, because nobody knows what the function does then; this
 	// pays for calls that run for long. The default is Continue.
 	// +optional
 	// +kubebuilder:default=Continue
@@ -164,17 +165,18 @@ type Calls struct {
 // Rate bounds how many calls are taken: requests in each period in the long run, and
 // burst at once.
 type Rate struct {
-	// requests is how many calls are taken in a period, 1 to 1000000.
+	// requests is how many calls are taken in each period, 1 to 1000000.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	Requests int32 `json:"requests,omitempty"`
-	// period is the time in which they are taken, 1s to 24h. The default is 1s.
+	// period is the time that requests is about, 1s to 24h. The default is 1s.
 	// +optional
 	// +kubebuilder:default="1s"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration of 1s to 24h; write for example 1m"
 	Period Duration `json:"period,omitzero"`
-	// burst is how many calls are taken at once, 1 to 1000000. The default is requests.
+	// burst is how many calls are taken at once after a quiet time, 1 to 1000000. The
+	// default is the number of requests.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
@@ -213,23 +215,24 @@ func (c *Calls) CancelOnDisconnect() bool { return c.OnClientDisconnect == OnCli
 
 // FunctionStatus is what Windlass observes of a Function.
 type FunctionStatus struct {
-	// conditions are the standard conditions, keyed by type.
+	// conditions are Ready, Accepted, RevisionReady and MinInstancesReady and, while they
+	// are true, Reconciling, Stalled and InstancesFailing.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// latestCreatedRevisionName is the FunctionRevision of spec.template.
+	// latestCreatedRevisionName is the FunctionRevision of the present spec.template.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	LatestCreatedRevisionName string `json:"latestCreatedRevisionName,omitempty"`
-	// latestReadyRevisionName is the last of them that was proven.
+	// latestReadyRevisionName is the latest FunctionRevision that is proven.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	LatestReadyRevisionName string `json:"latestReadyRevisionName,omitempty"`
-	// traffic is where calls go.
+	// traffic is where calls go now.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -237,8 +240,7 @@ type FunctionStatus struct {
 	// rollout is how far the latest revision has come.
 	// +optional
 	Rollout RolloutStatus `json:"rollout,omitzero"`
-	// observedGeneration is the generation that the rest of the status is
-	// about.
+	// observedGeneration is the metadata.generation that this status is about.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -261,7 +263,7 @@ type FunctionStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url,omitempty"`
-	// selector selects the function's pods, for the scale subresource.
+	// selector selects the pods of the function, for the scale subresource.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024

@@ -7,25 +7,26 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:XValidation:rule="!has(self.steps) || (has(self.strategy) && self.strategy == 'Steps')",fieldPath=".steps",reason=FieldValueForbidden,message="need strategy: Steps; add it, or remove the steps"
 // +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'Steps' || has(self.steps)",fieldPath=".steps",reason=FieldValueRequired,message="strategy: Steps needs steps; write for example [{weight: 10, hold: 10m}]"
 type Rollout struct {
-	// verify says how a revision is proven before calls go to it: OneInstance, one of its
-	// instances starts; or None, calls go to it at once. The first revision of a function
-	// has calls at once in any case. The default is OneInstance. More values may come.
+	// verify is how a new revision is proven before it gets calls. OneInstance: one of its
+	// instances must start. None: it gets calls at once. The first revision of a function
+	// gets calls at once in any case. The default is OneInstance. More values may come.
 	// +optional
 	// +kubebuilder:default=OneInstance
 	Verify Verification `json:"verify,omitempty"`
-	// progressDeadline is how long a revision may take to be proven before the function
-	// is Stalled, 1s to 24h. Attempts go on after it. The default is 2m.
+	// progressDeadline is how long a new revision may take until it is proven, 1s to 24h.
+	// After that the function is Stalled; attempts go on. The default is 2m.
 	// +optional
 	// +kubebuilder:default="2m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration of 1s to 24h; write for example 2m"
 	ProgressDeadline Duration `json:"progressDeadline,omitzero"`
-	// strategy is Immediate, all calls go to the revision once it is proven; or Steps, a
-	// part of them first, as steps say. The default is Immediate. More values may come.
+	// strategy is how calls move to a revision that is proven. Immediate: all at once.
+	// Steps: in the shares that steps lists. The default is Immediate. More values may
+	// come.
 	// +optional
 	// +kubebuilder:default=Immediate
 	Strategy RolloutStrategy `json:"strategy,omitempty"`
-	// steps are taken one after the other before all calls go to the revision. One that
-	// had all calls before, and comes back, takes none.
+	// steps are 1 to 16 shares of the calls that a new revision gets, one after the other,
+	// before it gets all of them. A revision that had all calls before takes no steps.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -57,54 +58,55 @@ const (
 	RolloutSteps RolloutStrategy = "Steps"
 )
 
-// RolloutStep is a part of the calls for a time.
+// RolloutStep gives a new revision a share of the calls for a time.
 type RolloutStep struct {
-	// weight is the part of the calls that goes to the new revision, in percent, 1 to 99.
+	// weight is the share of the calls that goes to the new revision, 1 to 99 percent.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=99
 	Weight int32 `json:"weight,omitempty"`
-	// hold is how long it does, 1s to 168h.
+	// hold is how long this step lasts, 1s to 168h.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="must be a duration of 1s to 168h; write for example 10m"
 	Hold Duration `json:"hold,omitzero"`
 }
 
-// TrafficTarget is a part of a function's calls, and a name for the revision that it
-// goes to.
+// TrafficTarget is a share of a function's calls, and the revision that gets it.
 type TrafficTarget struct {
-	// tag names the part. Calls that name the tag go to its revision, whatever its weight.
+	// tag is a name for this share. Calls with the header "Windlass-Tag: TAG" go to its
+	// revision, whatever the weight.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example next"
 	Tag string `json:"tag,omitempty"`
-	// revisionName is the FunctionRevision that the part goes to. Without it, that is the
-	// latest that is ready.
+	// revisionName is the FunctionRevision that gets this share. Without it, that is the
+	// latest one that is proven.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	RevisionName string `json:"revisionName,omitempty"`
-	// weight is how large the part is, in percent, 0 to 100. All of them together are 100.
+	// weight is the share of the calls that name no tag, 0 to 100 percent. All weights
+	// together are 100.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Weight int32 `json:"weight,omitempty"`
 }
 
-// TrafficStatus is a part of a function's calls as it is.
+// TrafficStatus is a share of a function's calls as it is now.
 type TrafficStatus struct {
-	// tag of the part; none for the one of a function whose spec.traffic says nothing.
+	// tag is the name of this share. It is left out if spec.traffic is.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Tag string `json:"tag,omitempty"`
-	// revisionName is the FunctionRevision that it goes to.
+	// revisionName is the FunctionRevision that gets this share.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	RevisionName string `json:"revisionName,omitempty"`
-	// weight is how large it is, in percent.
+	// weight is the share of the calls, in percent.
 	// +optional
 	Weight int32 `json:"weight"`
 	// url is where the tag is called; none if it has no host of its own. Such a tag is
@@ -117,28 +119,28 @@ type TrafficStatus struct {
 
 // RolloutStatus is how far the latest revision has come.
 type RolloutStatus struct {
-	// revisionName is the revision that comes into use, or has.
+	// revisionName is the revision that calls move to, or have moved to.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	RevisionName string `json:"revisionName,omitempty"`
-	// stableRevisionName is the one that has the rest of the calls until all go to
-	// revisionName; none after that.
+	// stableRevisionName is the revision that has the other calls until revisionName has
+	// them all. It is empty after that.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	StableRevisionName string `json:"stableRevisionName,omitempty"`
-	// step is the number of the step that it is at, from 1; 0 before the first and after
-	// the last.
+	// step is the number of the present step, from 1. It is 0 before the first step and
+	// after the last.
 	// +optional
 	Step int32 `json:"step"`
-	// since is when it came to be at that step.
+	// since is when the present step began.
 	// +optional
 	Since metav1.Time `json:"since,omitzero"`
 }
 
-// FunctionRevision is a record of what one revision of a function is. Windlass makes it
-// from the Function's template, and its pods belong to it.
+// FunctionRevision is a record of what a Function was at one time. Windlass makes it from
+// spec.template of the Function, and the pods of the function belong to it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=wfnrev,categories=windlass
@@ -156,10 +158,10 @@ type FunctionRevision struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	// spec is what the revision is.
+	// spec is what the revision is. Only instances ever changes.
 	// +required
 	Spec FunctionRevisionSpec `json:"spec,omitzero"`
-	// status is what Windlass observes of it.
+	// status is what Windlass observes of the revision.
 	// +optional
 	Status FunctionRevisionStatus `json:"status,omitzero"`
 }
@@ -178,21 +180,21 @@ type FunctionRevisionList struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.template == oldSelf.template && self.functionName == oldSelf.functionName && self.number == oldSelf.number",message="a revision does not change; change spec.template of the Function, which makes another one"
 type FunctionRevisionSpec struct {
-	// functionName is the Function that it is a revision of, in the same namespace.
+	// functionName is the Function that this is a revision of, in the same namespace.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	FunctionName string `json:"functionName,omitempty"`
-	// number is the generation of the Function at which it was made. Later ones are
-	// higher.
+	// number is the metadata.generation of the Function that made this revision. A later
+	// revision has a higher number.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Number int64 `json:"number,omitempty"`
 	// template is what an instance of it is.
 	// +required
 	Template FunctionTemplate `json:"template,omitzero"`
-	// instances is how many of them are wanted, as Windlass last said. To write it changes
-	// nothing: the scheduler decides.
+	// instances is how many instances are wanted. Windlass writes it, for the scale
+	// subresource; a change by others has no effect.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Instances int32 `json:"instances,omitempty"`
@@ -200,22 +202,23 @@ type FunctionRevisionSpec struct {
 
 // FunctionRevisionStatus is what Windlass observes of a FunctionRevision.
 type FunctionRevisionStatus struct {
-	// conditions are the standard conditions, keyed by type: Ready, an instance of it has
-	// started; and Active, calls go to it.
+	// conditions are Ready, which says that an instance of the revision has started, and
+	// Active, which says that calls go to it.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// instances counts its instances.
+	// instances counts the instances of the revision.
 	// +optional
 	Instances RevisionInstances `json:"instances"`
-	// selector selects its pods, for the scale subresource.
+	// selector selects the pods of the revision, for the scale subresource.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	Selector string `json:"selector,omitempty"`
-	// fullTrafficTime is when all calls of the function went to it for the first time.
+	// fullTrafficTime is when the revision had all calls of its function for the first
+	// time.
 	// +optional
 	FullTrafficTime metav1.Time `json:"fullTrafficTime,omitzero"`
 }
