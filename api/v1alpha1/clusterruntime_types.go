@@ -52,14 +52,14 @@ const ContractV1 = "v1"
 // +kubebuilder:validation:XValidation:rule="!has(self.warmPools) || (has(self.protocol) && self.protocol == 'LambdaRuntime')",fieldPath=".warmPools",message="need the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPools"
 // +kubebuilder:validation:XValidation:rule="!has(self.warmPools) || (has(self.fileExtension) && size(self.fileExtension) > 0)",fieldPath=".warmPools",message="need fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py"
 type ClusterRuntimeSpec struct {
-	// contract is the version of what Windlass and the image expect of each other. The
-	// default is v1, and there is no other yet.
+	// contract is the version of what Windlass and the image expect of each other.
+	// The default is v1, and there is no other yet.
 	// +optional
 	// +kubebuilder:default=v1
 	// +kubebuilder:validation:Enum=v1
 	Contract string `json:"contract,omitempty"`
-	// image is the container image that holds the interpreter and the program that loads
-	// handlers.
+	// image is the container image that holds the interpreter and the program that
+	// loads handlers.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -74,20 +74,21 @@ type ClusterRuntimeSpec struct {
 	// +kubebuilder:validation:items:MaxLength=32768
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self[0] != ''",message="the program is missing; write for example command: [\"/runtime/bootstrap\"]"
 	Command []string `json:"command,omitempty"`
-	// protocol is the protocol of functions of this runtime that name none. The default is
-	// LambdaRuntime. It cannot change.
+	// protocol is the protocol of functions of this runtime that name none. The
+	// default is LambdaRuntime. It cannot change.
 	// +optional
 	// +kubebuilder:default=LambdaRuntime
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cannot change, because functions of this runtime have callers of the old one; make a new ClusterRuntime"
 	Protocol Protocol `json:"protocol,omitempty"`
-	// fileExtension is the extension of the file that holds inline code, such as "py".
+	// fileExtension is the extension of the file that holds inline code, such as
+	// "py".
 	// +optional
 	// +kubebuilder:validation:MinLength=0
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Za-z]*$')",message="must be letters and digits without a dot; write for example py"
 	FileExtension string `json:"fileExtension,omitempty"`
-	// env are environment variables of every function of this runtime. Variables of the
-	// function win. valueFrom is refused here.
+	// env are environment variables of every function of this runtime. Variables
+	// of the function win. valueFrom is refused here.
 	// +optional
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.valueFrom))",reason=FieldValueForbidden,message="a runtime is of all namespaces, and Secrets and ConfigMaps are of one; write a value, and valueFrom in the functions"

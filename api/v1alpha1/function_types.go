@@ -44,8 +44,8 @@ const (
 	RuntimeNodeJS22 RuntimeName = "nodejs22.x"
 )
 
-// Function is code that Windlass runs when it is called. Its calls wait in a queue of its
-// own, and its instances take them from there.
+// Function is code that Windlass runs when it is called. Its calls wait in a
+// queue of its own, and its instances take them from there.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=wfn;fn,categories=windlass
@@ -66,8 +66,9 @@ type Function struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	// spec is what one instance is (template), how calls are treated (calls), how many
-	// instances there are (scaling), and how a change comes into use (rollout, traffic).
+	// spec is what one instance is (template), how calls are treated (calls), how
+	// many instances there are (scaling), and how a change comes into use
+	// (rollout, traffic).
 	// +required
 	Spec FunctionSpec `json:"spec,omitzero"`
 	// status is what Windlass observes of the function.
@@ -97,7 +98,8 @@ type FunctionSpec struct {
 	// function; a change of anything else does not, and replaces no instance.
 	// +required
 	Template FunctionTemplate `json:"template,omitzero"`
-	// calls says how calls of the function are treated. A change takes effect at once.
+	// calls says how calls of the function are treated. A change takes effect at
+	// once.
 	// +optional
 	// +kubebuilder:default={}
 	Calls Calls `json:"calls,omitzero"`
@@ -109,8 +111,8 @@ type FunctionSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Rollout Rollout `json:"rollout,omitzero"`
-	// traffic divides the calls between revisions. Without it, all calls go to the latest
-	// revision that is proven. It excludes rollout.strategy Steps.
+	// traffic divides the calls between revisions. Without it, all calls go to the
+	// latest revision that is proven. It excludes rollout.strategy Steps.
 	// +optional
 	// +listType=map
 	// +listMapKey=tag
@@ -118,9 +120,9 @@ type FunctionSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.map(t, has(t.weight) ? t.weight : 0).sum() == 100",message="the weights together must be 100; write for example [{tag: live, weight: 100}]"
 	Traffic []TrafficTarget `json:"traffic,omitempty"`
-	// revisionHistoryLimit is how many revisions are kept, 0 to 100, besides the latest
-	// one and those that have calls. windlass rollout undo can return to them. The default
-	// is 10.
+	// revisionHistoryLimit is how many revisions are kept, 0 to 100, besides the
+	// latest one and those that have calls. windlass rollout undo can return to
+	// them. The default is 10.
 	// +optional
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=0
@@ -131,32 +133,34 @@ type FunctionSpec struct {
 // Calls says how the calls of a function are treated, of all callers together. A field
 // that is zero counts as left out.
 type Calls struct {
-	// maxInFlight is how many calls may wait or run at the same time, 1 to 1000000.
-	// Further calls are refused with status 429. The default is no limit.
+	// maxInFlight is how many calls may wait or run at the same time, 1 to
+	// 1000000. Further calls are refused with status 429. The default is no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	MaxInFlight int32 `json:"maxInFlight,omitempty"`
-	// rate limits how many calls are taken. Further calls are refused with status 429. The
-	// default is no limit.
+	// rate limits how many calls are taken. Further calls are refused with status
+	// 429. The default is no limit.
 	// +optional
 	Rate Rate `json:"rate,omitzero"`
-	// queueTimeout is how long a call may wait for an instance, 10ms to 24h, such as 30s.
-	// A call that waits longer is refused, and has not run. The default is 1m.
+	// queueTimeout is how long a call may wait for an instance, 10ms to 24h, such
+	// as 30s. A call that waits longer is refused, and has not run. The default is
+	// 1m.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('10ms') && duration(self) <= duration('24h')",message="must be a duration of 10ms to 24h; write for example 5s"
 	QueueTimeout Duration `json:"queueTimeout,omitzero"`
-	// delivery is how often a call may run. AtMostOnce: never a second time. AtLeastOnce:
-	// a call whose instance is lost runs again, up to two times, and a small call may
-	// start before its gateway knows; choose it only where running a call twice does no
-	// harm. The default is AtMostOnce. More values may come.
+	// delivery is how often a call may run. AtMostOnce: never a second time.
+	// AtLeastOnce: a call whose instance is lost runs again, up to two times, and
+	// a small call may start before its gateway knows; choose it only where
+	// running a call twice does no harm. The default is AtMostOnce. More values
+	// may come.
 	// +optional
 	// +kubebuilder:default=AtMostOnce
 	Delivery Delivery `json:"delivery,omitempty"`
-	// onClientDisconnect is what happens to a running call when its client hangs up.
-	// Continue: it runs to its end. Cancel: the connection to the function is closed, and
-	// the instance is replaced, because nobody knows what the function does then; this
-	// pays for calls that run for long. The default is Continue.
+	// onClientDisconnect is what happens to a running call when its client hangs
+	// up. Continue: it runs to its end. Cancel: the connection to the function is
+	// closed, and the instance is replaced, because nobody knows what the function
+	// does then; this pays for calls that run for long. The default is Continue.
 	// +optional
 	// +kubebuilder:default=Continue
 	OnClientDisconnect OnClientDisconnect `json:"onClientDisconnect,omitempty"`
@@ -175,8 +179,8 @@ type Rate struct {
 	// +kubebuilder:default="1s"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration of 1s to 24h; write for example 1m"
 	Period Duration `json:"period,omitzero"`
-	// burst is how many calls are taken at once after a quiet time, 1 to 1000000. The
-	// default is the number of requests.
+	// burst is how many calls are taken at once after a quiet time, 1 to 1000000.
+	// The default is the number of requests.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
@@ -215,14 +219,15 @@ func (c *Calls) CancelOnDisconnect() bool { return c.OnClientDisconnect == OnCli
 
 // FunctionStatus is what Windlass observes of a Function.
 type FunctionStatus struct {
-	// conditions are Ready, Accepted, RevisionReady and MinInstancesReady and, while they
-	// are true, Reconciling, Stalled and InstancesFailing.
+	// conditions are Ready, Accepted, RevisionReady and MinInstancesReady and,
+	// while they are true, Reconciling, Stalled and InstancesFailing.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// latestCreatedRevisionName is the FunctionRevision of the present spec.template.
+	// latestCreatedRevisionName is the FunctionRevision of the present
+	// spec.template.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

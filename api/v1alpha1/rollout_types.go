@@ -7,26 +7,29 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:XValidation:rule="!has(self.steps) || (has(self.strategy) && self.strategy == 'Steps')",fieldPath=".steps",reason=FieldValueForbidden,message="need strategy: Steps; add it, or remove the steps"
 // +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'Steps' || has(self.steps)",fieldPath=".steps",reason=FieldValueRequired,message="strategy: Steps needs steps; write for example [{weight: 10, hold: 10m}]"
 type Rollout struct {
-	// verify is how a new revision is proven before it gets calls. OneInstance: one of its
-	// instances must start. None: it gets calls at once. The first revision of a function
-	// gets calls at once in any case. The default is OneInstance. More values may come.
+	// verify is how a new revision is proven before it gets calls. OneInstance:
+	// one of its instances must start. None: it gets calls at once. The first
+	// revision of a function gets calls at once in any case. The default is
+	// OneInstance. More values may come.
 	// +optional
 	// +kubebuilder:default=OneInstance
 	Verify Verification `json:"verify,omitempty"`
-	// progressDeadline is how long a new revision may take until it is proven, 1s to 24h.
-	// After that the function is Stalled; attempts go on. The default is 2m.
+	// progressDeadline is how long a new revision may take until it is proven, 1s
+	// to 24h. After that the function is Stalled; attempts go on. The default is
+	// 2m.
 	// +optional
 	// +kubebuilder:default="2m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration of 1s to 24h; write for example 2m"
 	ProgressDeadline Duration `json:"progressDeadline,omitzero"`
-	// strategy is how calls move to a revision that is proven. Immediate: all at once.
-	// Steps: in the shares that steps lists. The default is Immediate. More values may
-	// come.
+	// strategy is how calls move to a revision that is proven. Immediate: all at
+	// once. Steps: in the shares that steps lists. The default is Immediate. More
+	// values may come.
 	// +optional
 	// +kubebuilder:default=Immediate
 	Strategy RolloutStrategy `json:"strategy,omitempty"`
-	// steps are 1 to 16 shares of the calls that a new revision gets, one after the other,
-	// before it gets all of them. A revision that had all calls before takes no steps.
+	// steps are 1 to 16 shares of the calls that a new revision gets, one after
+	// the other, before it gets all of them. A revision that had all calls before
+	// takes no steps.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -60,7 +63,8 @@ const (
 
 // RolloutStep gives a new revision a share of the calls for a time.
 type RolloutStep struct {
-	// weight is the share of the calls that goes to the new revision, 1 to 99 percent.
+	// weight is the share of the calls that goes to the new revision, 1 to 99
+	// percent.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=99
@@ -71,23 +75,24 @@ type RolloutStep struct {
 	Hold Duration `json:"hold,omitzero"`
 }
 
-// TrafficTarget is a share of a function's calls, and the revision that gets it.
+// TrafficTarget is a share of a function's calls, and the revision that gets
+// it.
 type TrafficTarget struct {
-	// tag is a name for this share. Calls with the header "Windlass-Tag: TAG" go to its
-	// revision, whatever the weight.
+	// tag is a name for this share. Calls with the header "Windlass-Tag: TAG" go
+	// to its revision, whatever the weight.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example next"
 	Tag string `json:"tag,omitempty"`
-	// revisionName is the FunctionRevision that gets this share. Without it, that is the
-	// latest one that is proven.
+	// revisionName is the FunctionRevision that gets this share. Without it, that
+	// is the latest one that is proven.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	RevisionName string `json:"revisionName,omitempty"`
-	// weight is the share of the calls that name no tag, 0 to 100 percent. All weights
-	// together are 100.
+	// weight is the share of the calls that name no tag, 0 to 100 percent. All
+	// weights together are 100.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
@@ -124,14 +129,14 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	RevisionName string `json:"revisionName,omitempty"`
-	// stableRevisionName is the revision that has the other calls until revisionName has
-	// them all. It is empty after that.
+	// stableRevisionName is the revision that has the other calls until
+	// revisionName has them all. It is empty after that.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	StableRevisionName string `json:"stableRevisionName,omitempty"`
-	// step is the number of the present step, from 1. It is 0 before the first step and
-	// after the last.
+	// step is the number of the present step, from 1. It is 0 before the first
+	// step and after the last.
 	// +optional
 	Step int32 `json:"step"`
 	// since is when the present step began.
@@ -139,8 +144,9 @@ type RolloutStatus struct {
 	Since metav1.Time `json:"since,omitzero"`
 }
 
-// FunctionRevision is a record of what a Function was at one time. Windlass makes it from
-// spec.template of the Function, and the pods of the function belong to it.
+// FunctionRevision is a record of what a Function was at one time. Windlass
+// makes it from spec.template of the Function, and the pods of the function
+// belong to it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=wfnrev,categories=windlass
@@ -180,21 +186,22 @@ type FunctionRevisionList struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.template == oldSelf.template && self.functionName == oldSelf.functionName && self.number == oldSelf.number",message="a revision does not change; change spec.template of the Function, which makes another one"
 type FunctionRevisionSpec struct {
-	// functionName is the Function that this is a revision of, in the same namespace.
+	// functionName is the Function that this is a revision of, in the same
+	// namespace.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	FunctionName string `json:"functionName,omitempty"`
-	// number is the metadata.generation of the Function that made this revision. A later
-	// revision has a higher number.
+	// number is the metadata.generation of the Function that made this revision. A
+	// later revision has a higher number.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Number int64 `json:"number,omitempty"`
 	// template is what an instance of it is.
 	// +required
 	Template FunctionTemplate `json:"template,omitzero"`
-	// instances is how many instances are wanted. Windlass writes it, for the scale
-	// subresource; a change by others has no effect.
+	// instances is how many instances are wanted. Windlass writes it, for the
+	// scale subresource; a change by others has no effect.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Instances int32 `json:"instances,omitempty"`
@@ -202,8 +209,8 @@ type FunctionRevisionSpec struct {
 
 // FunctionRevisionStatus is what Windlass observes of a FunctionRevision.
 type FunctionRevisionStatus struct {
-	// conditions are Ready, which says that an instance of the revision has started, and
-	// Active, which says that calls go to it.
+	// conditions are Ready, which says that an instance of the revision has
+	// started, and Active, which says that calls go to it.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -217,8 +224,8 @@ type FunctionRevisionStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	Selector string `json:"selector,omitempty"`
-	// fullTrafficTime is when the revision had all calls of its function for the first
-	// time.
+	// fullTrafficTime is when the revision had all calls of its function for the
+	// first time.
 	// +optional
 	FullTrafficTime metav1.Time `json:"fullTrafficTime,omitzero"`
 }

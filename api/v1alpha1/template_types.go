@@ -30,15 +30,16 @@ type FunctionTemplate struct {
 	// +optional
 	Metadata TemplateMetadata `json:"metadata,omitzero"`
 
-	// image is the container image of the function, such as example.com/team/function:1.0.
-	// It needs a cluster: local mode runs command or runtimeRef.
+	// image is the container image of the function, such as
+	// example.com/team/function:1.0. It needs a cluster: local mode runs command
+	// or runtimeRef.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Za-z][0-9A-Za-z._:/@-]*$') && !self.contains('://')",message="must be the reference of an image; write for example example.com/team/function:1.0"
 	Image string `json:"image,omitempty"`
-	// command is the program and its arguments. With image, it replaces the image's
-	// entrypoint; in local mode it is what runs.
+	// command is the program and its arguments. With image, it replaces the
+	// image's entrypoint; in local mode it is what runs.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -47,8 +48,8 @@ type FunctionTemplate struct {
 	// +kubebuilder:validation:items:MaxLength=32768
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self[0] != ''",message="the program is missing; write for example command: [\"./server\"]"
 	Command []string `json:"command,omitempty"`
-	// args are further arguments of command or, with an image and no command, of the
-	// image's entrypoint.
+	// args are further arguments of command or, with an image and no command, of
+	// the image's entrypoint.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -57,31 +58,33 @@ type FunctionTemplate struct {
 	// +kubebuilder:validation:items:MaxLength=32768
 	Args []string `json:"args,omitempty"`
 
-	// runtimeRef is the language runtime that runs handler and code, for a function that
-	// is neither an image nor a program.
+	// runtimeRef is the language runtime that runs handler and code, for a
+	// function that is neither an image nor a program.
 	// +optional
 	RuntimeRef RuntimeReference `json:"runtimeRef,omitzero"`
-	// handler is the function in the code that runtimeRef calls, as "module.function".
-	// With command and the protocol LambdaRuntime, it is the value of the environment
-	// variable _HANDLER.
+	// handler is the function in the code that runtimeRef calls, as
+	// "module.function". With command and the protocol LambdaRuntime, it is the
+	// value of the environment variable _HANDLER.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Handler string `json:"handler,omitempty"`
-	// code is the source code that runtimeRef loads: exactly one of inline, configMapRef
-	// and path. With command, code.path is the working directory of the program.
+	// code is the source code that runtimeRef loads: exactly one of inline,
+	// configMapRef and path. With command, code.path is the working directory of
+	// the program.
 	// +optional
 	Code *Code `json:"code,omitempty"`
 
-	// protocol is how calls reach the function. HTTP: the function is a server that
-	// listens on $PORT. LambdaRuntime: the function is a client of the AWS Lambda Runtime
-	// API. The default is the protocol of runtimeRef, which mostly is LambdaRuntime, and
-	// HTTP without a runtimeRef. It cannot change. More values may come.
+	// protocol is how calls reach the function. HTTP: the function is a server
+	// that listens on $PORT. LambdaRuntime: the function is a client of the AWS
+	// Lambda Runtime API. The default is the protocol of runtimeRef, which mostly
+	// is LambdaRuntime, and HTTP without a runtimeRef. It cannot change. More
+	// values may come.
 	// +optional
 	Protocol Protocol `json:"protocol,omitempty"`
-	// port is where an image with the protocol HTTP listens, and the value of $PORT: 1 to
-	// 65535 except 9001 and 9090. The default is 8080. In local mode Windlass chooses a
-	// free port.
+	// port is where an image with the protocol HTTP listens, and the value of
+	// $PORT: 1 to 65535 except 9001 and 9090. The default is 8080. In local mode
+	// Windlass chooses a free port.
 	// +optional
 	// +kubebuilder:default=8080
 	// +kubebuilder:validation:Minimum=1
@@ -89,49 +92,50 @@ type FunctionTemplate struct {
 	// +kubebuilder:validation:XValidation:rule="!(self in [9001, 9090])",message="the instance's agent uses the ports 9001 and 9090 itself; take another, for example 8080"
 	Port int32 `json:"port,omitempty"`
 
-	// concurrency is how many calls one instance runs at the same time, 1 to 1000. The
-	// default is 1.
+	// concurrency is how many calls one instance runs at the same time, 1 to 1000.
+	// The default is 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Concurrency int32 `json:"concurrency,omitempty"`
-	// timeout is how long a call may run, from when an instance has taken it, 10ms to 24h,
-	// such as 90s. The default is 1m.
+	// timeout is how long a call may run, from when an instance has taken it, 10ms
+	// to 24h, such as 90s. The default is 1m.
 	// +optional
 	// +kubebuilder:default="1m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('10ms') && duration(self) <= duration('24h')",message="must be a duration of 10ms to 24h; write for example 60s"
 	Timeout Duration `json:"timeout,omitzero"`
-	// startupTimeout is how long an instance may take from its start until its function
-	// can be called, 100ms to 1h. In a cluster this includes the pull of the image. The
-	// default is 1m.
+	// startupTimeout is how long an instance may take from its start until its
+	// function can be called, 100ms to 1h. In a cluster this includes the pull of
+	// the image. The default is 1m.
 	// +optional
 	// +kubebuilder:default="1m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('100ms') && duration(self) <= duration('1h')",message="must be a duration of 100ms to 1h; write for example 1m"
 	StartupTimeout Duration `json:"startupTimeout,omitzero"`
 
-	// resources are what each instance reserves on its node, and the most that it may use.
+	// resources are what each instance reserves on its node, and the most that it
+	// may use.
 	// +optional
 	// +kubebuilder:default={}
 	Resources Resources `json:"resources,omitzero"`
-	// env are environment variables of the function. Names that Windlass sets itself are
-	// refused: PORT, _HANDLER, LAMBDA_TASK_ROOT, AWS_LAMBDA_RUNTIME_API, and all that
-	// begin with WINDLASS_.
+	// env are environment variables of the function. Names that Windlass sets
+	// itself are refused: PORT, _HANDLER, LAMBDA_TASK_ROOT,
+	// AWS_LAMBDA_RUNTIME_API, and all that begin with WINDLASS_.
 	// +optional
 	// +kubebuilder:validation:MaxItems=256
 	// +listType=map
 	// +listMapKey=name
 	Env []EnvVar `json:"env,omitempty"`
-	// envFrom are Secrets and ConfigMaps of the function's namespace whose keys become
-	// environment variables. In local mode they are what windlass deploy --secret was
-	// given. Variables of env win.
+	// envFrom are Secrets and ConfigMaps of the function's namespace whose keys
+	// become environment variables. In local mode they are what windlass deploy
+	// --secret was given. Variables of env win.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	EnvFrom []EnvFromSource `json:"envFrom,omitempty"`
-	// mounts are files and folders that the function finds at paths of its own. They need
-	// a cluster. No path may be within another one, or within a folder that Windlass
-	// mounts itself.
+	// mounts are files and folders that the function finds at paths of its own.
+	// They need a cluster. No path may be within another one, or within a folder
+	// that Windlass mounts itself.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -139,22 +143,22 @@ type FunctionTemplate struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self.all(b, a.name == b.name || !(b.mountPath + '/').startsWith(a.mountPath + '/')))",message="a mountPath is that of another one, or below it; take paths apart, for example /etc/app and /models"
 	Mounts []Mount `json:"mounts,omitempty"`
 
-	// imagePullSecrets are the Secrets of the function's namespace by which its image is
-	// pulled. Local mode ignores them.
+	// imagePullSecrets are the Secrets of the function's namespace by which its
+	// image is pulled. Local mode ignores them.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
 	// +listMapKey=name
 	ImagePullSecrets []LocalReference `json:"imagePullSecrets,omitempty"`
-	// serviceAccountName is the ServiceAccount whose token the function gets, at the usual
-	// path. The default is no token. Local mode ignores it.
+	// serviceAccountName is the ServiceAccount whose token the function gets, at
+	// the usual path. The default is no token. Local mode ignores it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a ServiceAccount, in lower-case letters, digits, hyphens and dots; write for example my-function"
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
-	// placement says on which nodes the pods of the instances run, and by which classes.
-	// Local mode ignores it.
+	// placement says on which nodes the pods of the instances run, and by which
+	// classes. Local mode ignores it.
 	// +optional
 	Placement Placement `json:"placement,omitzero"`
 }
@@ -163,15 +167,16 @@ type FunctionTemplate struct {
 // annotations. Keys of windlass.dev, kubernetes.io and k8s.io, and of domains below them,
 // are not for functions.
 type TemplateMetadata struct {
-	// labels are added to the pods, such as a cost center, or a label that a policy
-	// selects. Keys of windlass.dev, kubernetes.io and k8s.io are refused. At most 32.
+	// labels are added to the pods, such as a cost center, or a label that a
+	// policy selects. Keys of windlass.dev, kubernetes.io and k8s.io are refused.
+	// At most 32.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && size(self[k]) <= 63)",message="a key or a value is too long for a label; write for example cost-center: \"4711\""
 	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.matches('^([^/]*[.])?(windlass[.]dev|kubernetes[.]io|k8s[.]io)/'))",reason=FieldValueForbidden,message="keys of windlass.dev, kubernetes.io and k8s.io, and below, are not for functions; take one of your own, for example cost-center"
 	Labels map[string]string `json:"labels,omitempty"`
-	// annotations are added to the pods. Keys of windlass.dev, kubernetes.io and k8s.io
-	// are refused. At most 32.
+	// annotations are added to the pods. Keys of windlass.dev, kubernetes.io and
+	// k8s.io are refused. At most 32.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && size(self[k]) <= 1024)",message="a key is too long for an annotation, or a value is longer than 1024 characters; write for example example.com/owner: payments"
@@ -181,14 +186,14 @@ type TemplateMetadata struct {
 
 // RuntimeReference names a language runtime.
 type RuntimeReference struct {
-	// kind is the kind of runtime. ClusterRuntime is one that all namespaces share. The
-	// default is ClusterRuntime. More values may come.
+	// kind is the kind of runtime. ClusterRuntime is one that all namespaces
+	// share. The default is ClusterRuntime. More values may come.
 	// +optional
 	// +kubebuilder:default=ClusterRuntime
 	// +kubebuilder:validation:Enum=ClusterRuntime
 	Kind string `json:"kind,omitempty"`
-	// name is the name of the runtime, such as python3.13. kubectl get clusterruntimes
-	// lists them.
+	// name is the name of the runtime, such as python3.13. kubectl get
+	// clusterruntimes lists them.
 	// +required
 	Name RuntimeName `json:"name,omitempty"`
 }
@@ -225,28 +230,28 @@ type Placement struct {
 // +kubebuilder:validation:XValidation:rule="has(self.path) || has(self.inline) || has(self.configMapRef)",message="is empty; put the source into code.inline, or into a ConfigMap that code.configMapRef names"
 // +kubebuilder:validation:XValidation:rule="!has(self.inline) || !has(self.configMapRef)",reason=FieldValueForbidden,message="inline and configMapRef exclude each other; remove code.inline or code.configMapRef"
 type Code struct {
-	// inline is the source code of one module, at most 1 MiB and in a cluster at most
-	// 200000 bytes.
+	// inline is the source code of one module, at most 1 MiB and in a cluster at
+	// most 200000 bytes.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1048576
 	// +kubebuilder:validation:XValidation:rule="size(bytes(self)) <= 200000",message="is longer than 200000 bytes; use a ConfigMap or an image"
 	Inline string `json:"inline,omitempty"`
-	// configMapRef is a ConfigMap of the function's namespace; its keys are the names of
-	// the files. It needs a cluster. Running instances keep the code that they started
-	// with.
+	// configMapRef is a ConfigMap of the function's namespace; its keys are the
+	// names of the files. It needs a cluster. Running instances keep the code that
+	// they started with.
 	// +optional
 	ConfigMapRef LocalReference `json:"configMapRef,omitzero"`
-	// path is a file or folder on the machine of a local Windlass. A relative path in a
-	// manifest starts at the manifest's folder. In a cluster it is refused.
+	// path is a file or folder on the machine of a local Windlass. A relative path
+	// in a manifest starts at the manifest's folder. In a cluster it is refused.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Path string `json:"path,omitempty"`
 }
 
-// EnvFromSource takes environment variables from the keys of an object: exactly one of
-// secretRef and configMapRef.
+// EnvFromSource takes environment variables from the keys of an object:
+// exactly one of secretRef and configMapRef.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.configMapRef)",message="needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}"
 type EnvFromSource struct {
@@ -272,58 +277,60 @@ type EnvFromReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object"
 	Name string `json:"name,omitempty"`
-	// optional lets instances start if the object is missing. The default is false.
+	// optional lets instances start if the object is missing. The default is
+	// false.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 }
 
-// Mount is a volume and where the function finds it. Exactly one of secret, configMap,
-// persistentVolumeClaim and emptyDir says what the volume holds.
+// Mount is a volume and where the function finds it. Exactly one of secret,
+// configMap, persistentVolumeClaim and emptyDir says what the volume holds.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.secret) ? 1 : 0) + (has(self.configMap) ? 1 : 0) + (has(self.persistentVolumeClaim) ? 1 : 0) + (has(self.emptyDir) ? 1 : 0) == 1",message="needs exactly one of secret, configMap, persistentVolumeClaim and emptyDir; write for example configMap: {name: my-settings}"
 type Mount struct {
-	// name is the name of the mount, which no other mount of the function has: at most 50
-	// lower-case letters, digits and hyphens.
+	// name is the name of the mount, which no other mount of the function has: at
+	// most 50 lower-case letters, digits and hyphens.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=50
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be at most 50 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example models"
 	Name string `json:"name,omitempty"`
-	// mountPath is the absolute path of the folder where the function finds the volume or,
-	// with subPath, of the folder or file.
+	// mountPath is the absolute path of the folder where the function finds the
+	// volume or, with subPath, of the folder or file.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[^/:]+)+$') && !self.matches('/[.][.]?(/|$)')",message="must be an absolute path without ':', '.', '..' and a slash at its end; write for example /etc/app"
 	// +kubebuilder:validation:XValidation:rule="!['/tmp', '/var/task', '/var/run/secrets/kubernetes.io', '/var/run/secrets/windlass.dev', '/run/secrets/kubernetes.io', '/run/secrets/windlass.dev', '/dev', '/proc', '/sys'].exists(p, (p + '/').startsWith(self + '/') || (self + '/').startsWith(p + '/'))",reason=FieldValueForbidden,message="is a path of Windlass' or the system's own, or contains one or is below it: /tmp, /var/task, /var/run/secrets, /dev, /proc, /sys; take another one, for example /etc/app"
 	MountPath string `json:"mountPath,omitempty"`
-	// subPath is a path within the volume; only what is there is mounted. A file of a
-	// Secret or ConfigMap that is mounted by a subPath does not change when the object
-	// does.
+	// subPath is a path within the volume; only what is there is mounted. A file
+	// of a Secret or ConfigMap that is mounted by a subPath does not change when
+	// the object does.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.matches('(^|/)[.][.](/|$)')",message="must be a path within the volume, without '..' and a slash at its beginning; write for example app/settings.json"
 	SubPath string `json:"subPath,omitempty"`
-	// readOnly makes the mount read-only, as those of Secrets and ConfigMaps always are.
-	// The default is false.
+	// readOnly makes the mount read-only, as those of Secrets and ConfigMaps
+	// always are. The default is false.
 	// +optional
 	ReadOnly bool `json:"readOnly,omitempty"`
 
-	// secret is a Secret of the function's namespace. The folder has a file for each of
-	// its keys.
+	// secret is a Secret of the function's namespace. The folder has a file for
+	// each of its keys.
 	// +optional
 	Secret *SecretMount `json:"secret,omitempty"`
-	// configMap is a ConfigMap of the function's namespace. The folder has a file for each
-	// of its keys.
+	// configMap is a ConfigMap of the function's namespace. The folder has a file
+	// for each of its keys.
 	// +optional
 	ConfigMap *ConfigMapMount `json:"configMap,omitempty"`
-	// persistentVolumeClaim is a claim of the function's namespace. It must be bound
-	// already, to a volume that every node can mount on which instances may run.
+	// persistentVolumeClaim is a claim of the function's namespace. It must be
+	// bound already, to a volume that every node can mount on which instances may
+	// run.
 	// +optional
 	PersistentVolumeClaim *ClaimMount `json:"persistentVolumeClaim,omitempty"`
-	// emptyDir is a folder of each instance: empty when the instance starts, deleted when
-	// it ends.
+	// emptyDir is a folder of each instance: empty when the instance starts,
+	// deleted when it ends.
 	// +optional
 	EmptyDir *EmptyDirMount `json:"emptyDir,omitempty"`
 }
@@ -336,8 +343,8 @@ type SecretMount struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object"
 	SecretName string `json:"secretName,omitempty"`
-	// optional lets instances start if the Secret is missing, with an empty folder. The
-	// default is false.
+	// optional lets instances start if the Secret is missing, with an empty
+	// folder. The default is false.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 }
@@ -350,8 +357,8 @@ type ConfigMapMount struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object"
 	Name string `json:"name,omitempty"`
-	// optional lets instances start if the ConfigMap is missing, with an empty folder. The
-	// default is false.
+	// optional lets instances start if the ConfigMap is missing, with an empty
+	// folder. The default is false.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 }
@@ -374,9 +381,9 @@ type EmptyDirMount struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Memory
 	Medium corev1.StorageMedium `json:"medium,omitempty"`
-	// sizeLimit is how many bytes the folder may hold, such as 512Mi. An instance that
-	// exceeds it is evicted. The default, which 0 means too, is no limit but those of
-	// resources.
+	// sizeLimit is how many bytes the folder may hold, such as 512Mi. An instance
+	// that exceeds it is evicted. The default, which 0 means too, is no limit but
+	// those of resources.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : size(self) <= 20 && !self.matches('[-eE]')",message="must be a quantity of 0 or more without an exponent; write for example 1Gi, which are 2^30 bytes"
 	SizeLimit *resource.Quantity `json:"sizeLimit,omitempty"`
@@ -403,14 +410,14 @@ type EnvVar struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z][-._a-zA-Z0-9]*$') && !self.matches('^[.][.]') && self != '.'",message="must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE"
 	// +kubebuilder:validation:XValidation:rule="!(self in ['PORT', 'AWS_LAMBDA_RUNTIME_API', '_HANDLER', 'LAMBDA_TASK_ROOT']) && !self.startsWith('WINDLASS_')",reason=FieldValueForbidden,messageExpression="'Windlass sets ' + self + ' itself; take another name, for example APP_MODE'",message="Windlass sets this variable itself; take another name, for example APP_MODE"
 	Name string `json:"name,omitempty"`
-	// value is the value of the variable. It is taken as it is written: $(NAME) is not
-	// expanded.
+	// value is the value of the variable. It is taken as it is written: $(NAME) is
+	// not expanded.
 	// +optional
 	// +kubebuilder:validation:MinLength=0
 	// +kubebuilder:validation:MaxLength=131072
 	Value string `json:"value,omitempty"`
-	// valueFrom is where the value is read when an instance starts, instead of value:
-	// exactly one of secretKeyRef, configMapKeyRef and fieldRef.
+	// valueFrom is where the value is read when an instance starts, instead of
+	// value: exactly one of secretKeyRef, configMapKeyRef and fieldRef.
 	// +optional
 	ValueFrom *EnvVarSource `json:"valueFrom,omitempty"`
 }
@@ -445,8 +452,8 @@ type KeyReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$') && self != '.' && !self.startsWith('..')",message="must be the key of a Secret or a ConfigMap, in letters, digits, '-', '_' and '.'; write for example password"
 	Key string `json:"key,omitempty"`
-	// optional lets instances start if the object or the key is missing; the variable is
-	// then not set. The default is false.
+	// optional lets instances start if the object or the key is missing; the
+	// variable is then not set. The default is false.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 }
@@ -456,8 +463,8 @@ type FieldReference struct {
 	// fieldPath is metadata.name, metadata.namespace, metadata.uid,
 	// metadata.labels['KEY'], metadata.annotations['KEY'], spec.nodeName,
 	// spec.serviceAccountName, status.hostIP, status.hostIPs, status.podIP or
-	// status.podIPs. Local mode has the first two only, and metadata.name is then the name
-	// of the instance.
+	// status.podIPs. Local mode has the first two only, and metadata.name is then
+	// the name of the instance.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=352
@@ -480,20 +487,21 @@ type FieldReference struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('ephemeral-storage' in self.limits) || !('ephemeral-storage' in self.requests) || !(size(string(self.limits['ephemeral-storage'])) <= 40 && !string(self.limits['ephemeral-storage']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.limits['ephemeral-storage'])) && size(string(self.requests['ephemeral-storage'])) <= 40 && !string(self.requests['ephemeral-storage']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.requests['ephemeral-storage']))) || quantity(string(self.limits['ephemeral-storage'])).compareTo(quantity(string(self.requests['ephemeral-storage']))) >= 0",fieldPath=".limits['ephemeral-storage']",message="must be at least the request; raise it, or lower resources.requests.ephemeral-storage"
 // +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(k, !k.contains('/') || has(self.limits) && k in self.limits && string(self.limits[k]) == string(self.requests[k]))",fieldPath=".requests",message="an extended resource is requested as much as it is limited to; write it in resources.limits alone"
 type Resources struct {
-	// requests are what is reserved for an instance on its node: cpu in cores, at least
-	// 1m, where "250m" is a quarter of a core; memory and ephemeral-storage in bytes, at
-	// least 1Mi, where "128Mi" is 128 times 2^20; and extended resources. The default is
-	// 100m cpu and 64Mi memory, or the limit if that is lower; of an extended resource it
-	// is the limit.
+	// requests are what is reserved for an instance on its node: cpu in cores, at
+	// least 1m, where "250m" is a quarter of a core; memory and ephemeral-storage
+	// in bytes, at least 1Mi, where "128Mi" is 128 times 2^20; and extended
+	// resources. The default is 100m cpu and 64Mi memory, or the limit if that is
+	// lower; of an extended resource it is the limit.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=8
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$') && !k.contains('kubernetes.io/') && !k.startsWith('requests.') && size(k) <= 128)",message="only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu, are known; correct the name"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || !string(self[k]).matches('^0|\\\\D'))",message="an extended resource is a whole number of 1 or more; write for example nvidia.com/gpu: 1"
 	Requests corev1.ResourceList `json:"requests,omitempty"`
-	// limits are the most that an instance may use, at least its requests and in the same
-	// units. By default cpu and memory have no limit; that of ephemeral-storage, the disk
-	// that an instance may write to, is 1Gi, or the request if that is more. An extended
-	// resource, such as nvidia.com/gpu, is a whole number.
+	// limits are the most that an instance may use, at least its requests and in
+	// the same units. By default cpu and memory have no limit; that of
+	// ephemeral-storage, the disk that an instance may write to, is 1Gi, or the
+	// request if that is more. An extended resource, such as nvidia.com/gpu, is a
+	// whole number.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=8
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$') && !k.contains('kubernetes.io/') && !k.startsWith('requests.') && size(k) <= 128)",message="only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu, are known; correct the name"
