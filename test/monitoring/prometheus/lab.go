@@ -2,7 +2,7 @@ package prometheus
 
 import "github.com/windlass-dev/windlass/test/lab"
 
-// LabTargets are the schedulers and gateways of a lab, with the labels that the
+// LabTargets are the members of a lab that are scraped, with the labels that the
 // ServiceMonitor of a release gives.
 func LabTargets(l *lab.Lab) []Target {
 	var targets []Target
