@@ -50,11 +50,11 @@ const (
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=wfn;fn,categories=windlass
 // +kubebuilder:subresource:status
-// +kubebuilder:subresource:scale:specpath=.spec.scaling.minInstances,statuspath=.status.instances.created,selectorpath=.status.selector
+// +kubebuilder:subresource:scale:specpath=.spec.scaling.minInstances,statuspath=.status.instances.ready,selectorpath=.status.selector
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the function can be called"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why the function is ready or not"
 // +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.latestReadyRevisionName`,description="The last revision that was proven"
-// +kubebuilder:printcolumn:name="Instances",type=integer,JSONPath=`.status.instances.created`,description="Instances that can be called"
+// +kubebuilder:printcolumn:name="Instances",type=integer,JSONPath=`.status.instances.ready`,description="Instances that can be called"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.spec.template.image`
 // +kubebuilder:printcolumn:name="Runtime",type=string,priority=1,JSONPath=`.spec.template.runtimeRef.name`
@@ -249,20 +249,10 @@ type FunctionStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// instances counts the function's instances by state.
+	// instances counts the function's instances, of all revisions together. It says what
+	// was so some seconds ago; what changes with every call is not here, but in metrics.
 	// +optional
 	Instances InstanceCounts `json:"instances"`
-	// queued is how many calls wait for an instance.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	Queued int64 `json:"queued"`
-	// meanExecutionTime is the mean of the last ten executions.
-	// +optional
-	MeanExecutionTime *metav1.Duration `json:"meanExecutionTime,omitempty"`
-	// meanStartTime is the mean time that the last ten instances took from
-	// their order until they could be called.
-	// +optional
-	MeanStartTime *metav1.Duration `json:"meanStartTime,omitempty"`
 	// url is where the function can be called.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -275,22 +265,14 @@ type FunctionStatus struct {
 	Selector string `json:"selector,omitempty"`
 }
 
-// InstanceCounts counts instances by state. Created = Busy + Idle.
+// InstanceCounts counts instances.
 type InstanceCounts struct {
-	// creating instances were ordered and cannot be called yet.
+	// ready instances can be called.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	Creating int32 `json:"creating"`
-	// created instances can be called.
+	Ready int32 `json:"ready"`
+	// desired is how many are ready or being made.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	Created int32 `json:"created"`
-	// busy instances run at least one call.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	Busy int32 `json:"busy"`
-	// idle instances run none.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	Idle int32 `json:"idle"`
+	Desired int32 `json:"desired"`
 }

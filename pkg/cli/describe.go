@@ -51,7 +51,7 @@ func (d *describer) describeCommand() *cobra.Command {
 				return d.printObject(fn, output)
 			default:
 				account, err := accountOf(cmd.Context(), t, fn)
-				d.describe(d.Out, fn, d.lastDecision(account, err))
+				d.describe(d.Out, fn, account.Load, d.lastDecision(account, err))
 				d.describeFailure(d.Out, fn, account.LastFailure)
 				d.describeCluster(cmd.Context(), t.witness, fn)
 				d.advise(d.Out, fn)
@@ -63,7 +63,9 @@ func (d *describer) describeCommand() *cobra.Command {
 	return cmd
 }
 
-func (d *describer) describe(w io.Writer, fn *v1alpha1.Function, lastDecision string) {
+// describe prints what was asked for and what is so. The load is nil if no scheduler tells of
+// it.
+func (d *describer) describe(w io.Writer, fn *v1alpha1.Function, load *history.Load, lastDecision string) {
 	// A cluster keeps what was written; people ask what counts.
 	fn = fn.DeepCopy()
 	if fn.Spec.Template.Protocol == "" && fn.Spec.Template.RuntimeRef.Name != "" {
@@ -73,16 +75,8 @@ func (d *describer) describe(w io.Writer, fn *v1alpha1.Function, lastDecision st
 	d.table(w, summary(fn, d.now()))
 
 	status := &fn.Status
-	counts := status.Instances
 	fmt.Fprintln(w, "\nNow")
-	d.table(w, [][]cell{
-		cells("  Instances", fmt.Sprintf("%d: %d busy, %d idle", counts.Created, counts.Busy, counts.Idle)),
-		cells("  Starting", fmt.Sprint(counts.Creating)),
-		cells("  Queued calls", fmt.Sprint(status.Queued)),
-		cells("  Mean duration", mean(status.MeanExecutionTime)),
-		cells("  Mean start", mean(status.MeanStartTime)),
-		cells("  Last decision", lastDecision),
-	})
+	d.table(w, append(loadRows(status.Instances, load), cells("  Last decision", lastDecision)))
 
 	fmt.Fprintln(w, "\nConditions")
 	if len(status.Conditions) == 0 {
@@ -98,6 +92,23 @@ func (d *describer) describe(w io.Writer, fn *v1alpha1.Function, lastDecision st
 		for line := range strings.Lines(c.Message) {
 			fmt.Fprintf(w, "    %s\n", strings.TrimRight(line, "\n"))
 		}
+	}
+}
+
+// loadRows are what goes on, as its scheduler tells, or else what the status says of it.
+func loadRows(counts v1alpha1.InstanceCounts, load *history.Load) [][]cell {
+	if load == nil {
+		return [][]cell{
+			cells("  Instances", fmt.Sprint(counts.Ready)),
+			cells("  Starting", fmt.Sprint(max(0, counts.Desired-counts.Ready))),
+		}
+	}
+	return [][]cell{
+		cells("  Instances", fmt.Sprintf("%d: %d busy, %d idle", load.Busy+load.Idle, load.Busy, load.Idle)),
+		cells("  Starting", fmt.Sprint(load.Creating)),
+		cells("  Queued calls", fmt.Sprint(load.Waiting)),
+		cells("  Mean duration", mean(load.MeanExecution)),
+		cells("  Mean start", mean(load.MeanStart)),
 	}
 }
 

@@ -25,16 +25,16 @@ func (l *lister) listCommand() *cobra.Command {
 		Use:        "list [NAME ...] [-A | -n NAMESPACE] [-o table|wide|name|json|yaml]",
 		Aliases:    []string{"ls", "get"},
 		SuggestFor: []string{"ps"},
-		Short:      "Show the functions and what they do",
-		Long: `Show the functions and what they do: those that are named, or else all.
+		Short:      "Show the functions and their state",
+		Long: `Show the functions and their state: those that are named, or else all.
 
 READY      whether the function can be called
 REASON     why, or why not, in one word
 REVISION   the number of its latest revision, or where calls go instead
 INSTANCES  how many can be called, and +n if n more are starting
-BUSY       how many of them run a call
-QUEUED     how many calls wait for an instance
-MEAN       the mean duration of the last executions`,
+
+In a cluster that was so some seconds ago. How busy they are, what waits and how long calls run
+is shown by windlass top, and of one function by windlass describe.`,
 		ValidArgsFunction: l.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(output, "table", "wide", "name", "json", "yaml"); err != nil {
@@ -121,7 +121,7 @@ func (l *lister) printList(list *v1alpha1.FunctionList, output, namespace string
 
 // listRows is the table of list.
 func listRows(functions []v1alpha1.Function, withNamespace, wide bool, now time.Time) [][]cell {
-	head := cells("NAME", "READY", "REASON", "REVISION", "INSTANCES", "BUSY", "QUEUED", "MEAN", "AGE", "URL")
+	head := cells("NAME", "READY", "REASON", "REVISION", "INSTANCES", "AGE", "URL")
 	if withNamespace {
 		head = append(cells("NAMESPACE"), head...)
 	}
@@ -138,9 +138,6 @@ func listRows(functions []v1alpha1.Function, withNamespace, wide bool, now time.
 			{text: orDash(ready.Reason), colour: nameColour(ready.Status)},
 			{text: orDash(callsInShort(fn))},
 			{text: instances(status.Instances)},
-			{text: fmt.Sprint(status.Instances.Busy)},
-			{text: fmt.Sprint(status.Queued)},
-			{text: mean(status.MeanExecutionTime)},
 			{text: age(fn.CreationTimestamp.Time, now)},
 			{text: orDash(status.URL)},
 		}
@@ -188,18 +185,17 @@ func nameColour(status metav1.ConditionStatus) string {
 }
 
 func instances(c v1alpha1.InstanceCounts) string {
-	if c.Creating == 0 {
-		return fmt.Sprint(c.Created)
+	if c.Desired <= c.Ready {
+		return fmt.Sprint(c.Ready)
 	}
-	return fmt.Sprintf("%d+%d", c.Created, c.Creating)
+	return fmt.Sprintf("%d+%d", c.Ready, c.Desired-c.Ready)
 }
 
-// mean keeps three digits or so: nobody compares nanoseconds.
-func mean(d *metav1.Duration) string {
-	if d == nil {
+// mean keeps three digits or so of seconds: nobody compares nanoseconds.
+func mean(seconds float64) string {
+	switch v := time.Duration(seconds * float64(time.Second)); {
+	case v <= 0:
 		return "-"
-	}
-	switch v := d.Duration; {
 	case v >= 10*time.Second:
 		return v.Round(100 * time.Millisecond).String()
 	case v >= time.Second:

@@ -42,10 +42,7 @@ func repertoire(t *testing.T) *theatre {
 		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue,
 			Reason: v1alpha1.ReasonStarted, LastTransitionTime: since, Message: "calls go to hello-00001"}},
 		LatestCreatedRevisionName: "hello-00001", Traffic: []v1alpha1.TrafficStatus{{RevisionName: "hello-00001", Weight: 100}},
-		Instances:         v1alpha1.InstanceCounts{Creating: 2, Created: 3, Busy: 1, Idle: 2},
-		Queued:            12,
-		MeanExecutionTime: &metav1.Duration{Duration: 12345678 * time.Nanosecond},
-		MeanStartTime:     &metav1.Duration{Duration: 1234 * time.Millisecond},
+		Instances: v1alpha1.InstanceCounts{Ready: 3, Desired: 5},
 	}
 	th.statuses[invoke.FunctionKey{Namespace: "default", Name: "broken"}] = v1alpha1.FunctionStatus{
 		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse,
@@ -76,7 +73,9 @@ func decided() history.Account {
 			fpcs.Decision{Create: 2, Why: fpcs.ReasonOverload, Required: 9}, history.Outcome{NoRoom: "node c: 100m CPU requested, 0m of 400m free"})
 	}
 	add(4*time.Second, fpcs.Snapshot{Created: 7, Busy: 1}, fpcs.Decision{Why: fpcs.ReasonNoDemand}, history.Outcome{})
-	return history.Account{Calls: 13, Instances: 7, Decisions: history.Tell(book.Last("f", 99))}
+	return history.Account{Calls: 13, Instances: 7, Decisions: history.Tell(book.Last("f", 99)), Load: &history.Load{
+		Creating: 2, Busy: 1, Idle: 2, Waiting: 12, MeanExecution: 0.012345678, MeanStart: 1.234,
+	}}
 }
 
 func TestWhatIsShownLooksAsItShould(t *testing.T) {
@@ -246,7 +245,7 @@ func TestDurationsAreShort(t *testing.T) {
 		1234567890 * time.Nanosecond:  "1.23s",
 		12345678901 * time.Nanosecond: "12.3s",
 	} {
-		if got := mean(&metav1.Duration{Duration: d}); got != want {
+		if got := mean(d.Seconds()); got != want {
 			t.Errorf("mean(%d ns) = %s, want %s", d, got, want)
 		}
 	}

@@ -142,9 +142,8 @@ func (d *remover) awaitGone(ctx context.Context, r registry, key invoke.Function
 
 // drains says what keeps a function that is being deleted.
 func drains(fn *v1alpha1.Function) string {
-	counts := fn.Status.Instances
-	if left := counts.Created + counts.Creating; left > 0 {
-		return fmt.Sprintf("%d of its instances have not ended, and %d of them run a call", left, counts.Busy)
+	if left := fn.Status.Instances.Desired; left > 0 {
+		return fmt.Sprintf("%d of its instances have not ended", left)
 	}
 	if len(fn.Finalizers) > 0 {
 		return "it has the finalizer " + strings.Join(fn.Finalizers, ", ") + ", which goes when its last instance has ended"

@@ -39,7 +39,7 @@ func shortDir(t *testing.T) string {
 type busy struct{}
 
 func (busy) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
-	return v1alpha1.FunctionStatus{ObservedGeneration: fn.Generation, Queued: 7, URL: "http://gateway/function/" + fn.Name}
+	return v1alpha1.FunctionStatus{ObservedGeneration: fn.Generation, Instances: v1alpha1.InstanceCounts{Ready: 7}, URL: "http://gateway/function/" + fn.Name}
 }
 
 type logFunc func(ctx context.Context, w io.Writer, options LogOptions) error
@@ -106,7 +106,7 @@ func TestAFunctionLivesFromApplyToDelete(t *testing.T) {
 		if applied.Result != want {
 			t.Errorf("apply %d: %s, want %s", i+1, applied.Result, want)
 		}
-		if applied.Function.UID == "" || applied.Function.Status.Queued != 7 {
+		if applied.Function.UID == "" || applied.Function.Status.Instances.Ready != 7 {
 			t.Errorf("apply %d: the answer lacks identity or status: %+v", i+1, applied.Function)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/estimate"
 )
 
 const (
@@ -68,15 +68,19 @@ func (b *book) tell(by *stream, reply *controlwire.WatchReply) {
 		if told.GetFunctionUid() == "" {
 			continue
 		}
-		e := b.entries[told.GetFunctionUid()]
-		if e == nil {
+		e, known := b.entries[told.GetFunctionUid()]
+		if !known {
 			e = &entry{}
 			b.entries[told.GetFunctionUid()] = e
 		}
+		before := *e
 		e.key = types.NamespacedName{Namespace: told.GetNamespace(), Name: told.GetName()}
 		e.by, e.lost, e.facts = by, time.Time{}, factsOf(told)
 		e.note(told.GetHappenings())
-		changed = append(changed, e.key)
+		// A busy function is told of twice a second, and mostly with other means only.
+		if !known || before.facts != e.facts || before.by == nil || len(told.GetHappenings()) > 0 {
+			changed = append(changed, e.key)
+		}
 	}
 	for _, uid := range reply.GetReleased() {
 		if e := b.entries[uid]; e != nil && e.by == by {
@@ -156,16 +160,17 @@ func factsOf(told *controlwire.FunctionFacts) facts {
 		generation: told.GetGeneration(),
 		creating:   int64(told.GetCreating()),
 		created:    int64(told.GetCreated()),
-		busy:       int64(told.GetBusy()),
-		queued:     int64(told.GetQueued()),
-		means:      estimate.Means{Execution: time.Duration(told.GetMeanExecNs()), Start: time.Duration(told.GetMeanStartNs())},
+		waiting:    told.GetQueued() > 0,
 		noRoom:     told.GetNoRoom(),
 
 		unconfirmed: told.GetUnconfirmed(),
 		started:     told.GetStarted(),
 	}
 	if p := told.GetProblem(); p != nil {
-		f.problem = &problem{reason: p.GetReason(), detail: p.GetDetail()}
+		f.problem = problem{reason: p.GetReason(), detail: p.GetDetail()}
+		if f.problem.reason == "" {
+			f.problem.reason = v1alpha1.ReasonStartFailed
+		}
 	}
 	return f
 }

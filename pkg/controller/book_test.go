@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/estimate"
 )
 
 // says is a message about the function of that UID.
@@ -83,6 +82,44 @@ func TestBookKeepsFactsOverAReconnection(t *testing.T) {
 	})
 }
 
+// Nothing follows here from how many instances are busy, how many calls wait, or how long
+// they run: a busy function would be looked at twice a second for it.
+func TestNobodyIsWokenByTelemetry(t *testing.T) {
+	woken := 0
+	b := newBook(func(types.NamespacedName) { woken++ })
+	by := &stream{}
+	say := func(change func(*controlwire.FunctionFacts)) int {
+		before, told := woken, says("u", 3)
+		f := told.GetFunctions()[0]
+		f.Queued = 1
+		change(f)
+		b.tell(by, told)
+		return woken - before
+	}
+	if say(func(*controlwire.FunctionFacts) {}) != 1 {
+		t.Error("nobody is woken by the first that is told")
+	}
+	if n := say(func(f *controlwire.FunctionFacts) { f.Busy, f.Queued, f.MeanExecNs, f.MeanStartNs = 2, 9, 7, 8 }); n != 0 {
+		t.Errorf("woken %d times", n)
+	}
+	for name, change := range map[string]func(*controlwire.FunctionFacts){
+		"instances":    func(f *controlwire.FunctionFacts) { f.Created = 4 },
+		"an empty one": func(f *controlwire.FunctionFacts) { f.Queued = 0 },
+		"a problem":    func(f *controlwire.FunctionFacts) { f.Problem = &controlwire.StartProblem{Reason: "a"} },
+		"a happening":  func(f *controlwire.FunctionFacts) { f.Happenings = []*controlwire.Happening{{Reason: "a"}} },
+	} {
+		if say(change) != 1 {
+			t.Errorf("nobody is woken by %s", name)
+		}
+		say(func(*controlwire.FunctionFacts) {})
+	}
+	b.close(by)
+	by = &stream{}
+	if say(func(*controlwire.FunctionFacts) {}) != 1 {
+		t.Error("nobody is woken when another scheduler tells")
+	}
+}
+
 func TestBookHandsOverHappeningsOnce(t *testing.T) {
 	b := newBook(func(types.NamespacedName) {})
 	by := &stream{}
@@ -119,7 +156,7 @@ func TestFactsAreReadFromTheWire(t *testing.T) {
 		Problem: &controlwire.StartProblem{Reason: "a", Detail: "b"}, NoRoom: "c",
 		Unconfirmed: true, Started: true,
 	})
-	want := facts{1, 2, 3, 4, 6, estimate.Means{Execution: 7, Start: 8}, &problem{"a", "b"}, "c", true, true}
+	want := facts{1, 2, 3, true, problem{"a", "b"}, "c", true, true}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(facts{}, problem{})); diff != "" {
 		t.Error(diff)
 	}

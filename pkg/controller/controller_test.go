@@ -201,13 +201,12 @@ func TestStatusFollowsTheScheduler(t *testing.T) {
 		t.Error("a controller that works is not ready")
 	}
 	w.tells(f, func(facts *controlwire.FunctionFacts) {
-		facts.Created, facts.Busy, facts.Queued, facts.MeanExecNs = 3, 2, 5, 1_234_567
+		facts.Created, facts.Creating, facts.Busy, facts.Queued = 3, 1, 2, 5
 		facts.Happenings = []*controlwire.Happening{{Reason: v1alpha1.ReasonNodeLost, Message: "node-1 is gone", Warning: true}}
 	})
 	w.ready(f, "True/Started")
-	want := v1alpha1.InstanceCounts{Created: 3, Busy: 2, Idle: 1}
-	if f.Status.Instances != want || f.Status.Queued != 5 || f.Status.MeanExecutionTime.Duration.String() != "1.23ms" ||
-		f.Status.URL != "http://gateway/function/f."+w.namespace || f.Status.ObservedGeneration != f.Generation {
+	want := v1alpha1.InstanceCounts{Ready: 3, Desired: 4}
+	if f.Status.Instances != want || f.Status.URL != "http://gateway/function/f."+w.namespace || f.Status.ObservedGeneration != f.Generation {
 		t.Errorf("status is %+v", f.Status)
 	}
 	w.event(f, corev1.EventTypeWarning, v1alpha1.ReasonNodeLost)
@@ -220,6 +219,41 @@ func TestStatusFollowsTheScheduler(t *testing.T) {
 	w.tells(f, nil)
 	w.ready(f, "True/Started")
 	w.event(f, corev1.EventTypeNormal, reasonReady)
+}
+
+// A function may be as busy as it likes: nothing is written for it while its instances stay.
+func TestTelemetryIsNotWritten(t *testing.T) {
+	w := newWorld(t, nil)
+	busy, other := w.makeFunction("busy", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}}),
+		w.makeFunction("other", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}})
+	for _, f := range []*v1alpha1.Function{busy, other} {
+		w.tells(f, func(facts *controlwire.FunctionFacts) { facts.Created = 1 })
+		w.ready(f, "True/Started")
+	}
+	for _, f := range []*v1alpha1.Function{busy, other} {
+		eventually(t, func(ctx context.Context) error { // the last that the start brings about
+			if r := w.revision(f); r.Spec.Instances != 1 || r.Status.Instances.Ready != 1 {
+				return fmt.Errorf("its scale is %d of %d", r.Status.Instances.Ready, r.Spec.Instances)
+			}
+			return w.Get(ctx, client.ObjectKeyFromObject(f), f)
+		})
+	}
+	for n := range uint32(20) {
+		w.tells(busy, func(facts *controlwire.FunctionFacts) {
+			facts.Created, facts.Busy, facts.Queued, facts.MeanExecNs, facts.MeanStartNs = 1, n%2, n, int64(n), int64(n)
+		})
+	}
+	w.tells(other, func(facts *controlwire.FunctionFacts) {
+		facts.Problem = &controlwire.StartProblem{Reason: v1alpha1.ReasonImagePullFailed, Detail: "not found"}
+	})
+	w.ready(other, "False/ImagePullFailed")
+	before, revision := busy.ResourceVersion, w.revision(busy).ResourceVersion
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(busy), busy); err != nil {
+		t.Fatal(err)
+	}
+	if busy.ResourceVersion != before || w.revision(busy).ResourceVersion != revision {
+		t.Errorf("written, and it is now %+v", busy.Status)
+	}
 }
 
 // change gives the function another image, which makes a revision.

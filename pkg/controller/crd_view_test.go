@@ -23,7 +23,7 @@ func TestScaleSetsTheMinimum(t *testing.T) {
 	if err := c.Create(t.Context(), f); err != nil {
 		t.Fatal(err)
 	}
-	f.Status.Instances.Created, f.Status.Selector = 4, "a=b"
+	f.Status.Instances.Ready, f.Status.Selector = 4, "a=b"
 	if err := c.Status().Update(t.Context(), f); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/estimate"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
 )
 
@@ -20,10 +19,6 @@ const (
 	// drainGrace is how long a Function that is being deleted has beyond its
 	// timeout until its pods are deleted.
 	drainGrace = 30 * time.Second
-	// urgentPause is the least time between two writes of a status, and
-	// countPause that if only numbers have changed.
-	urgentPause = time.Second
-	countPause  = 10 * time.Second
 )
 
 // input is all that plan decides from. It changes none of it.
@@ -46,18 +41,19 @@ type input struct {
 	pods []pod
 	// happenings have not been told as Events yet.
 	happenings []happening
-	// written is when the statuses were last written.
+	// written are the last writes.
 	written writes
 	// urls say where functions are called.
 	urls address.URLs
 }
 
-// writes are times of the last writes for a function; zero if there was none.
+// writes are the last ones for a function.
 type writes struct {
-	function time.Time
-	// revisions and scales are of the statuses and of spec.instances of its revisions, by
-	// name.
-	revisions, scales map[string]time.Time
+	// function is when its status was written, and revisions when those of its revisions
+	// were, by name; zero if they were not.
+	function  time.Time
+	revisions map[string]time.Time
+	pace      pace
 }
 
 // pod is what matters of a function's pod.
@@ -72,14 +68,15 @@ type pod struct {
 	deleting bool
 }
 
-// facts are what a scheduler observes of one revision of a function.
+// facts are what a scheduler observes of one revision of a function, as far as something
+// follows from it here.
 type facts struct {
-	generation                      int64
-	creating, created, busy, queued int64
-	// means of the last executions and starts; 0 if unknown.
-	means estimate.Means
-	// problem is nil unless instances do not start.
-	problem *problem
+	generation        int64
+	creating, created int64
+	// waiting says that calls wait for an instance.
+	waiting bool
+	// problem is none unless instances do not start.
+	problem problem
 	// noRoom is not empty while no node has room: why not.
 	noRoom string
 	// unconfirmed says that etcd cannot be reached.
@@ -88,7 +85,7 @@ type facts struct {
 	started bool
 }
 
-// problem says why instances do not start.
+// problem says why instances do not start; it has no reason if they do.
 type problem struct {
 	// reason is one of the condition reasons of a Function.
 	reason string
@@ -122,6 +119,8 @@ type outcome struct {
 	scales, revisions []*v1alpha1.FunctionRevision
 	// status is nil if it must not be written now.
 	status *v1alpha1.FunctionStatus
+	// pace is that after all these writes.
+	pace pace
 	// remove are revisions to delete.
 	remove []*v1alpha1.FunctionRevision
 	// events are to be told in any case, and changes once everything else
@@ -146,7 +145,7 @@ const (
 
 // plan decides what to do with a Function.
 func plan(in input) outcome {
-	var out outcome
+	out := outcome{pace: in.written.pace}
 	deleting := !in.function.DeletionTimestamp.IsZero()
 	held := slices.Contains(in.function.Finalizers, v1alpha1.FinalizerDrain)
 	out.deletePods, out.again = doomedPods(in)
@@ -166,13 +165,15 @@ func plan(in input) outcome {
 	return out
 }
 
-// pace tells whether so much time has passed since the last write that another may
-// follow; if not, it will be looked at again then.
-func (o *outcome) pace(now, last time.Time, pause time.Duration) bool {
-	if wait := pause - now.Sub(last); !last.IsZero() && wait > 0 {
+// may tells whether something may be written now of an object that was last written at some
+// time; if not, it will be looked at again then. Counts of one function are written together,
+// so that they agree: all of them if the first may be.
+func (o *outcome) may(in input, last time.Time, as urgency) bool {
+	if wait := in.written.pace.wait(in.now, last, as); wait > 0 {
 		o.sooner(wait)
 		return false
 	}
+	o.pace = o.pace.spend(in.now, as)
 	return true
 }
 

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/estimate"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
 )
 
@@ -31,7 +30,7 @@ func given(change func(*input)) input {
 	in := input{
 		now: now, function: f, urls: urls("https://fn.example.com/", ""),
 		revisions: []*v1alpha1.FunctionRevision{revisionOf(f)},
-		units:     map[string]facts{"f-00003": {generation: 3, created: 2, busy: 1, started: true}},
+		units:     map[string]facts{"f-00003": {generation: 3, created: 2, started: true}},
 	}
 	if change != nil {
 		change(&in)
@@ -104,7 +103,7 @@ func TestStatusSaysWhatIsObserved(t *testing.T) {
 		return strings.ReplaceAll("Ready=False/R Accepted=False/R RevisionReady=False/R MinInstancesReady=False/R", "/R", "/"+reason)
 	}
 	fails := func(why problem) func(*input) {
-		return told(func(f *facts) { f.created, f.busy, f.started, f.problem = 0, 0, false, &why })
+		return told(func(f *facts) { f.created, f.started, f.problem = 0, false, why })
 	}
 	failing := func(reason string) string {
 		return strings.ReplaceAll("Ready=False/R Accepted=True/Accepted RevisionReady=False/R MinInstancesReady=True/EnoughInstances Reconciling=True/Verifying", "/R", "/"+reason)
@@ -121,7 +120,7 @@ func TestStatusSaysWhatIsObserved(t *testing.T) {
 		"an image whose name is in the message": {fails(problem{v1alpha1.ReasonImagePullFailed, `"example.com/a:1": not found`}),
 			failing("ImagePullFailed"), `"example.com/a:1": not found`},
 		"a problem without a reason": {fails(problem{reason: "no reason!"}), failing("StartFailed"), "could not start"},
-		"a problem while instances are there": {told(func(f *facts) { f.problem = &problem{v1alpha1.ReasonOutOfMemory, "used 65Mi"} }),
+		"a problem while instances are there": {told(func(f *facts) { f.problem = problem{v1alpha1.ReasonOutOfMemory, "used 65Mi"} }),
 			fine + " InstancesFailing=True/OutOfMemory", "calls go to"},
 		"a minimum on its way": {func(in *input) { in.function.Spec.Scaling.MinInstances = 3 },
 			strings.Replace(fine, "True/EnoughInstances", "False/Creating", 1), "calls go to"},
@@ -175,7 +174,7 @@ func updated(change func(*input)) input {
 	in.function.Generation, in.function.Spec.Template.Image = 4, "example.com/a:2"
 	in.revisions = append(in.revisions, revisionOf(in.function))
 	in.units = map[string]facts{
-		"f-00003": {generation: 4, created: 2, busy: 1, queued: 3, started: true, means: estimate.Means{Execution: 123456789, Start: 3456789012}},
+		"f-00003": {generation: 4, created: 2, waiting: true, started: true},
 		"f-00004": {generation: 4, creating: 1},
 	}
 	if change != nil {
@@ -186,23 +185,18 @@ func updated(change func(*input)) input {
 
 func TestStatusCountsTheUnits(t *testing.T) {
 	status := statusIn(updated(func(in *input) {
-		f := in.units["f-00003"]
-		f.busy = 5 // It has just lost some.
-		in.units["f-00003"], in.units["f-00004"] = f, facts{generation: 4, creating: 1, created: 1}
+		in.units["f-00004"] = facts{generation: 4, creating: 1, created: 1}
 	}))
 	status.Conditions = nil
 	since := metav1.NewTime(now.Add(time.Minute)).Rfc3339Copy()
 	want := v1alpha1.FunctionStatus{
 		ObservedGeneration:        4,
 		LatestCreatedRevisionName: "f-00004", LatestReadyRevisionName: "f-00003",
-		Traffic:           []v1alpha1.TrafficStatus{{RevisionName: "f-00003", Weight: 100}},
-		Rollout:           v1alpha1.RolloutStatus{RevisionName: "f-00004", StableRevisionName: "f-00003", Since: since},
-		Instances:         v1alpha1.InstanceCounts{Creating: 1, Created: 3, Busy: 2, Idle: 1},
-		Queued:            3,
-		MeanExecutionTime: &metav1.Duration{Duration: 123 * time.Millisecond},
-		MeanStartTime:     &metav1.Duration{Duration: 3460 * time.Millisecond},
-		URL:               "https://fn.example.com/function/f.team",
-		Selector:          "windlass.dev/function-uid=uid-f",
+		Traffic:   []v1alpha1.TrafficStatus{{RevisionName: "f-00003", Weight: 100}},
+		Rollout:   v1alpha1.RolloutStatus{RevisionName: "f-00004", StableRevisionName: "f-00003", Since: since},
+		Instances: v1alpha1.InstanceCounts{Ready: 3, Desired: 4},
+		URL:       "https://fn.example.com/function/f.team",
+		Selector:  "windlass.dev/function-uid=uid-f",
 	}
 	if diff := cmp.Diff(want, status); diff != "" {
 		t.Error(diff)
@@ -244,7 +238,7 @@ func TestRevisionsSayWhatIsObserved(t *testing.T) {
 			"f-00004 Ready=Unknown/Verifying Active=False/NoCalls full=false ready=0 windlass.dev/revision-uid=uid-f-00004"}},
 		"no room": {facts{generation: 4, noRoom: "no node is ready"}, []string{first,
 			"f-00004 Ready=Unknown/VerificationDeferred Active=False/NoCalls full=false ready=0 windlass.dev/revision-uid=uid-f-00004"}},
-		"it fails": {facts{generation: 4, problem: &problem{v1alpha1.ReasonFunctionExited, "exit code 1"}}, []string{first,
+		"it fails": {facts{generation: 4, problem: problem{v1alpha1.ReasonFunctionExited, "exit code 1"}}, []string{first,
 			"f-00004 Ready=False/FunctionExited Active=False/NoCalls full=false ready=0 windlass.dev/revision-uid=uid-f-00004"}},
 		"it has started": {facts{generation: 4, created: 1, started: true}, []string{retired,
 			"f-00004 Ready=True/Started Active=True/Serving full=true ready=1 windlass.dev/revision-uid=uid-f-00004"}},
@@ -301,8 +295,8 @@ func TestRevisionsSayHowManyInstancesAreWanted(t *testing.T) {
 	if got := in.revisions[0].Spec.Instances; got != 5 {
 		t.Errorf("got %d", got)
 	}
-	in.units["f-00003"] = facts{generation: 3, creating: 1, created: 2, busy: 1, started: true}
-	in.written.scales = map[string]time.Time{"f-00003": now.Add(-countPause + time.Second)}
+	in.units["f-00003"] = facts{generation: 3, creating: 1, created: 2, started: true}
+	in.written.pace = pace{}.spend(now.Add(time.Second-writeEvery), counts)
 	if out := plan(in); out.scales != nil || out.again != time.Second {
 		t.Errorf("written too early: %v, again in %v", out.scales, out.again)
 	}
@@ -331,7 +325,7 @@ func TestRevisionsGoOnceNothingIsLeftOfThem(t *testing.T) {
 		"nothing is left":    {nil, []string{"f-00003"}},
 		"an instance":        {func(in *input) { in.units["f-00003"] = facts{created: 1} }, nil},
 		"one that starts":    {func(in *input) { in.units["f-00003"] = facts{creating: 1} }, nil},
-		"a call that waits":  {func(in *input) { in.units["f-00003"] = facts{queued: 1} }, nil},
+		"a call that waits":  {func(in *input) { in.units["f-00003"] = facts{waiting: true} }, nil},
 		"a pod":              {func(in *input) { in.pods = []pod{{name: "p", revision: "uid-f-00003"}} }, nil},
 		"a pod of the other": {func(in *input) { in.pods = []pod{{name: "p", revision: "uid-f-00004"}} }, []string{"f-00003"}},
 		"nobody tells of it": {func(in *input) { delete(in.units, "f-00003") }, []string{"f-00003"}},
@@ -411,19 +405,6 @@ func TestAFunctionAndItsTagsHaveURLs(t *testing.T) {
 	}
 }
 
-func TestMeanHasThreeDigits(t *testing.T) {
-	for given, want := range map[time.Duration]string{
-		999: "999ns", 1234567: "1.23ms", 12345 * time.Millisecond: "12.3s", 61 * time.Second: "1m1s",
-	} {
-		if got := meanOf(given).Duration.String(); got != want {
-			t.Errorf("%d is %s, want %s", given, got, want)
-		}
-	}
-	if meanOf(0) != nil {
-		t.Error("an unknown mean has a value")
-	}
-}
-
 // What was said is not unsaid only because the controller, or the function's
 // scheduler, starts anew.
 func TestStatusStaysWhileSchedulersSettle(t *testing.T) {
@@ -439,7 +420,7 @@ func TestStatusStaysWhileSchedulersSettle(t *testing.T) {
 	if got := brief(status.Conditions[:1]); got != "Ready=Unknown/Unobserved" {
 		t.Errorf("later it is %s", got)
 	}
-	if status.Instances.Created != 2 {
+	if status.Instances.Ready != 2 {
 		t.Error("the last known numbers are gone")
 	}
 }
@@ -458,7 +439,7 @@ func TestTransitionTimeIsThatOfTheTransition(t *testing.T) {
 }
 
 func TestStatusIsWrittenAtMeasuredPace(t *testing.T) {
-	count := told(func(f *facts) { f.queued++ })
+	count := told(func(f *facts) { f.created++ })
 	change := func(in *input) { in.function.Spec.Scaling.MinInstances = 3 }
 	taken := func(in *input) {
 		in.function.Generation = 4
@@ -473,8 +454,8 @@ func TestStatusIsWrittenAtMeasuredPace(t *testing.T) {
 		// wait is 0 if it is written at once.
 		wait time.Duration
 	}{
-		"numbers after a pause":     {count, countPause, 0},
-		"numbers at once":           {count, 500 * time.Millisecond, countPause - 500*time.Millisecond},
+		"numbers after a pause":     {count, writeEvery, 0},
+		"numbers at once":           {count, 500 * time.Millisecond, writeEvery - 500*time.Millisecond},
 		"a condition after a pause": {change, urgentPause, 0},
 		"a condition at once":       {change, 300 * time.Millisecond, urgentPause - 300*time.Millisecond},
 		"a generation at once":      {taken, 300 * time.Millisecond, urgentPause - 300*time.Millisecond},
@@ -482,7 +463,7 @@ func TestStatusIsWrittenAtMeasuredPace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := changed(given(nil), c.change)
-			in.written.function = now.Add(-c.ago)
+			in.written.function, in.written.pace = now.Add(-c.ago), pace{}.spend(now.Add(-c.ago), counts)
 			out := plan(in)
 			if written := out.status != nil; written != (c.wait == 0) {
 				t.Errorf("written is %t", written)
@@ -516,9 +497,9 @@ func TestTheLastStepIsWrittenAtOnce(t *testing.T) {
 }
 
 func TestRevisionsAreWrittenAtMeasuredPace(t *testing.T) {
-	unproven := func(f *facts) { f.created, f.busy, f.started, f.problem = 0, 0, false, &problem{"OutOfMemory", "65Mi"} }
-	proven := told(func(f *facts) { f.started, f.problem = true, nil })
-	another := told(func(f *facts) { f.problem = &problem{"OutOfMemory", "66Mi"} })
+	unproven := func(f *facts) { f.created, f.started, f.problem = 0, false, problem{"OutOfMemory", "65Mi"} }
+	proven := told(func(f *facts) { f.started, f.problem = true, problem{} })
+	another := told(func(f *facts) { f.problem = problem{"OutOfMemory", "66Mi"} })
 	count := told(func(f *facts) { f.created = 7 })
 	for name, c := range map[string]struct {
 		before func(*facts)
@@ -529,13 +510,13 @@ func TestRevisionsAreWrittenAtMeasuredPace(t *testing.T) {
 		"a proof":                {unproven, proven, time.Millisecond, 0},
 		"another failure":        {unproven, another, 400 * time.Millisecond, urgentPause - 400*time.Millisecond},
 		"another failure, later": {unproven, another, urgentPause, 0},
-		"numbers":                {func(*facts) {}, count, time.Second, countPause - time.Second},
-		"numbers after a pause":  {func(*facts) {}, count, countPause, 0},
+		"numbers":                {func(*facts) {}, count, time.Second, writeEvery - time.Second},
+		"numbers after a pause":  {func(*facts) {}, count, writeEvery, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := changed(given(told(c.before)), c.change)
 			last := map[string]time.Time{"f-00003": now.Add(-c.ago)}
-			in.written = writes{revisions: last, scales: map[string]time.Time{"f-00003": now}}
+			in.written = writes{revisions: last, pace: pace{}.spend(now.Add(-c.ago), counts)}
 			out := plan(in)
 			if written := out.revisions != nil; written != (c.wait == 0) {
 				t.Errorf("written is %t", written)
@@ -626,24 +607,24 @@ func TestPodsThatMustGo(t *testing.T) {
 
 func TestEventsTellOfChanges(t *testing.T) {
 	failing := func(why problem) func(*input) {
-		return told(func(f *facts) { f.created, f.busy, f.problem = 0, 0, &why })
+		return told(func(f *facts) { f.created, f.problem = 0, why })
 	}
 	exits := failing(problem{v1alpha1.ReasonFunctionExited, "exit code 1"})
 	second := func(told facts) func(*input) {
 		return func(in *input) { in.units["f-00004"] = told }
 	}
-	broken := facts{generation: 4, problem: &problem{v1alpha1.ReasonFunctionExited, "exit code 1"}}
+	broken := facts{generation: 4, problem: problem{v1alpha1.ReasonFunctionExited, "exit code 1"}}
 	for name, c := range map[string]struct {
 		before input
 		after  func(*input)
 		want   []happening
 	}{
-		"nothing happens": {given(nil), told(func(f *facts) { f.queued = 7 }), nil},
+		"nothing happens": {given(nil), told(func(f *facts) { f.created = 7 }), nil},
 		"it fails":        {given(nil), exits, []happening{{v1alpha1.ReasonFunctionExited, "f-00003: exit code 1", true}}},
-		"it still fails":  {given(exits), told(func(f *facts) { f.queued = 1 }), nil},
+		"it still fails":  {given(exits), told(func(f *facts) { f.waiting = true }), nil},
 		"it fails otherwise": {given(exits), failing(problem{"OutOfMemory", "65Mi"}),
 			[]happening{{"OutOfMemory", "f-00003: 65Mi", true}}},
-		"it works again": {given(exits), told(func(f *facts) { f.problem = nil }),
+		"it works again": {given(exits), told(func(f *facts) { f.problem = problem{} }),
 			[]happening{{reasonReady, "the function can be called again", false}}},
 		"it is observed": {given(func(in *input) { in.units = nil }), func(in *input) { in.units = given(nil).units },
 			[]happening{{reasonRevisionReady, "f-00003: an instance of it has started", false}}},

@@ -154,7 +154,7 @@ func (r *reconciler) carryOutUse(ctx context.Context, f *v1alpha1.Function, out 
 		}
 	}
 	for _, revision := range out.scales {
-		if err := r.writeScale(ctx, f, revision); err != nil {
+		if err := r.writeScale(ctx, revision); err != nil {
 			return err
 		}
 	}
@@ -168,6 +168,7 @@ func (r *reconciler) carryOutUse(ctx context.Context, f *v1alpha1.Function, out 
 			return err
 		}
 	}
+	r.note(f, func(w *writes) { w.pace = out.pace })
 	return nil
 }
 
@@ -232,7 +233,7 @@ func (r *reconciler) note(f *v1alpha1.Function, write func(*writes)) {
 	defer r.mu.Unlock()
 	key := client.ObjectKeyFromObject(f)
 	if r.written[key] == nil {
-		r.written[key] = &writes{revisions: make(map[string]time.Time), scales: make(map[string]time.Time)}
+		r.written[key] = &writes{revisions: make(map[string]time.Time)}
 	}
 	write(r.written[key])
 }
@@ -244,7 +245,7 @@ func (r *reconciler) writtenAt(key types.NamespacedName) writes {
 	if w == nil {
 		return writes{}
 	}
-	return writes{function: w.function, revisions: maps.Clone(w.revisions), scales: maps.Clone(w.scales)}
+	return writes{function: w.function, revisions: maps.Clone(w.revisions), pace: w.pace}
 }
 
 func (r *reconciler) forget(key types.NamespacedName) {

@@ -68,13 +68,12 @@ type recordedReply struct {
 
 // recordedFunction has the names that the fields have in recordings.
 type recordedFunction struct {
-	FunctionUID                     string
-	Creating, Created, Busy, Queued int64
-	MeanExecNs, MeanStartNs         int64 `json:",string"`
-	Started, Unconfirmed            bool
-	NoRoom                          string
-	Problem                         *struct{ Reason string }
-	Happenings                      []struct{ Reason string }
+	FunctionUID               string
+	Creating, Created, Queued int64
+	Started, Unconfirmed      bool
+	NoRoom                    string
+	Problem                   *struct{ Reason string }
+	Happenings                []struct{ Reason string }
 }
 
 func (want recordedFunction) believedBy(t *testing.T, path string, b *book) {
@@ -83,10 +82,9 @@ func (want recordedFunction) believedBy(t *testing.T, path string, b *book) {
 	if got == nil {
 		t.Fatalf("%s: nothing is known of %s", path, want.FunctionUID)
 	}
-	if [4]int64{got.creating, got.created, got.busy, got.queued} != [4]int64{want.Creating, want.Created, want.Busy, want.Queued} ||
-		int64(got.means.Execution) != want.MeanExecNs || int64(got.means.Start) != want.MeanStartNs ||
+	if got.creating != want.Creating || got.created != want.Created || got.waiting != (want.Queued > 0) ||
 		got.started != want.Started || got.unconfirmed != want.Unconfirmed || got.noRoom != want.NoRoom ||
-		(got.problem != nil) != (want.Problem != nil) || want.Problem != nil && got.problem.reason != want.Problem.Reason {
+		(got.problem.reason != "") != (want.Problem != nil) || want.Problem != nil && got.problem.reason != want.Problem.Reason {
 		t.Errorf("%s: %+v is believed of %s, and %+v was told", path, *got, want.FunctionUID, want)
 	}
 	if len(happened) != len(want.Happenings) || len(happened) > 0 && happened[0].reason != want.Happenings[0].Reason {

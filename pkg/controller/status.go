@@ -2,18 +2,15 @@ package controller
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/estimate"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/rollout"
@@ -45,7 +42,7 @@ func statusOf(in input, look rollout.Look) v1alpha1.FunctionStatus {
 	}
 	writeURLs(in.urls, f, &next)
 	if len(in.units) > 0 {
-		countUnits(in.units, &next)
+		next.Instances = countsOf(in.units)
 	}
 	return next
 }
@@ -59,31 +56,22 @@ func writeURLs(urls address.URLs, f *v1alpha1.Function, status *v1alpha1.Functio
 	}
 }
 
-// countUnits writes what all revisions together have. The means are those of the one
-// with most instances: they are about what most calls meet.
-func countUnits(units map[string]facts, status *v1alpha1.FunctionStatus) {
-	var all, most facts
-	for _, name := range slices.Sorted(maps.Keys(units)) {
-		told := units[name]
-		all.creating += told.creating
-		all.created += told.created
-		all.busy += min(told.busy, told.created)
-		all.queued += told.queued
-		if told.created > most.created || most.means == (estimate.Means{}) {
-			most = told
-		}
+// countsOf are the instances of all revisions together.
+func countsOf(units map[string]facts) v1alpha1.InstanceCounts {
+	var ready, desired int64
+	for _, told := range units {
+		ready += told.created
+		desired += told.created + told.creating
 	}
-	status.Instances = countsOf(&all)
-	status.Queued = all.queued
-	status.MeanExecutionTime, status.MeanStartTime = meanOf(most.means.Execution), meanOf(most.means.Start)
+	return v1alpha1.InstanceCounts{Ready: small(ready), Desired: small(desired)}
 }
 
 // reasonPattern is what Kubernetes takes as the reason of a condition.
 var reasonPattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]{0,254}[A-Za-z0-9_])?$`)
 
 // failureOf is a problem as a scheduler tells it, in the words of a condition.
-func failureOf(r *v1alpha1.FunctionRevision, told *problem) *rollout.Failure {
-	if told == nil {
+func failureOf(r *v1alpha1.FunctionRevision, told problem) *rollout.Failure {
+	if told.reason == "" {
 		return nil
 	}
 	why := &rollout.Failure{Reason: told.reason, Message: told.detail}
@@ -146,30 +134,7 @@ func find(conditions []metav1.Condition, kind string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-func countsOf(facts *facts) v1alpha1.InstanceCounts {
-	busy := min(facts.busy, facts.created)
-	return v1alpha1.InstanceCounts{
-		Creating: small(facts.creating),
-		Created:  small(facts.created),
-		Busy:     small(busy),
-		Idle:     small(facts.created - busy),
-	}
-}
-
 func small(n int64) int32 { return int32(min(n, math.MaxInt32)) }
-
-// meanOf is the mean with three digits: more of them would only make the status
-// change more often.
-func meanOf(mean time.Duration) *metav1.Duration {
-	if mean <= 0 {
-		return nil
-	}
-	unit := time.Duration(1)
-	for mean/unit >= 1000 {
-		unit *= 10
-	}
-	return &metav1.Duration{Duration: mean.Round(unit)}
-}
 
 // cut shortens a text to maxMessage without breaking a character.
 func cut(s string) string { return invoke.ExcerptOf(strings.ToValidUTF8(s, "?"), maxMessage) }

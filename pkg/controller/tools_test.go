@@ -164,7 +164,7 @@ func luaValue(l *lua.LState, v any) lua.LValue {
 
 func TestToolsJudgeAFunctionAsAPersonDoes(t *testing.T) {
 	serving, idle := facts{created: 2, started: true}, facts{started: true}
-	broken := facts{problem: &problem{v1alpha1.ReasonFunctionExited, "exit code 1"}}
+	broken := facts{problem: problem{v1alpha1.ReasonFunctionExited, "exit code 1"}}
 	var (
 		works   = judged{true, true, status.CurrentStatus, "Healthy"}
 		rolling = judged{false, false, status.InProgressStatus, "Progressing"}
@@ -230,9 +230,9 @@ func TestToolsJudgeAFunctionAsAPersonDoes(t *testing.T) {
 
 // Nothing but the counts changes when instances come and go with the calls.
 func TestABurstIsNoNews(t *testing.T) {
-	in := carriedOut(given(told(func(f *facts) { f.created, f.busy = 0, 0 })))
+	in := carriedOut(given(told(func(f *facts) { f.created = 0 })))
 	before := in.function.Status.Conditions
-	for _, f := range []facts{{creating: 20, queued: 90}, {created: 20, busy: 20}, {created: 3}, {}} {
+	for _, f := range []facts{{creating: 20, waiting: true}, {created: 20}, {created: 3}, {}} {
 		in = changed(in, func(in *input) {
 			f.generation, f.started = 3, true
 			in.units["f-00003"] = f

@@ -101,41 +101,39 @@ func knownOf(r *v1alpha1.FunctionRevision, told facts) rollout.Known {
 	}
 }
 
-// planRevisions decides which revisions are to be written now. One that changes in both
-// ways is written twice, one after the other.
+// planRevisions decides which revisions are to be written now.
 func planRevisions(in input, after []*v1alpha1.FunctionRevision, out *outcome) {
 	for _, r := range after {
 		i := slices.IndexFunc(in.revisions, func(b *v1alpha1.FunctionRevision) bool { return b.Name == r.Name })
 		before := in.revisions[i]
 		if !equality.Semantic.DeepEqual(before.Status, r.Status) &&
-			out.pace(in.now, in.written.revisions[r.Name], revisionPause(&before.Status, &r.Status)) {
+			out.may(in, in.written.revisions[r.Name], revisionUrgency(&before.Status, &r.Status)) {
 			out.revisions = append(out.revisions, r)
-			continue
 		}
 		told, ok := in.units[r.Name]
-		if wanted := small(told.creating + told.created); ok && wanted != before.Spec.Instances && out.pace(in.now, in.written.scales[r.Name], countPause) {
-			scaled := before.DeepCopy()
+		if wanted := small(told.creating + told.created); ok && wanted != before.Spec.Instances && out.may(in, time.Time{}, counts) {
+			scaled := r.DeepCopy()
 			scaled.Spec.Instances = wanted
 			out.scales = append(out.scales, scaled)
 		}
 	}
 }
 
-// revisionPause is the least time between two writes of a revision's status: none if that
-// makes a difference to what is decided.
-func revisionPause(before, after *v1alpha1.FunctionRevisionStatus) time.Duration {
+// revisionUrgency is why a revision's status is to be written. What becomes of the others
+// is decided from whether it is proven, and when it had calls.
+func revisionUrgency(before, after *v1alpha1.FunctionRevisionStatus) urgency {
 	for _, c := range after.Conditions {
 		if find(before.Conditions, c.Type).Status != c.Status {
-			return 0
+			return decisions
 		}
 	}
 	switch {
 	case !before.FullTrafficTime.Equal(&after.FullTrafficTime):
-		return 0
+		return decisions
 	case conditionsDiffer(before.Conditions, after.Conditions):
-		return urgentPause
+		return conditions
 	default:
-		return countPause
+		return counts
 	}
 }
 
@@ -145,7 +143,7 @@ func removable(in input, names []string) []*v1alpha1.FunctionRevision {
 	var found []*v1alpha1.FunctionRevision
 	for _, r := range in.revisions {
 		told, ok := in.units[r.Name]
-		gone := (ok || !in.settling) && told.creating+told.created+told.queued == 0 &&
+		gone := (ok || !in.settling) && !told.waiting && told.creating+told.created == 0 &&
 			!slices.ContainsFunc(in.pods, func(p pod) bool { return p.revision == r.UID })
 		if gone && slices.Contains(names, r.Name) {
 			found = append(found, r)
@@ -158,7 +156,7 @@ func removable(in input, names []string) []*v1alpha1.FunctionRevision {
 // not.
 func planStatus(in input, look rollout.Look, out *outcome) {
 	before, next := in.function.Status, statusOf(in, look)
-	if equality.Semantic.DeepEqual(next, before) || !out.pace(in.now, in.written.function, statusPause(&before, &next)) {
+	if equality.Semantic.DeepEqual(next, before) || !out.may(in, in.written.function, statusUrgency(&before, &next)) {
 		return
 	}
 	out.status = &next
@@ -168,19 +166,19 @@ func planStatus(in input, look rollout.Look, out *outcome) {
 	})
 }
 
-// statusPause is the least time between two writes of a function's status: none if that
-// makes a difference to where calls go, or to whether the latest revision is ready.
-func statusPause(before, after *v1alpha1.FunctionStatus) time.Duration {
+// statusUrgency is why a function's status is to be written. Gateways and schedulers read
+// from it where calls go, and people wait for the latest revision.
+func statusUrgency(before, after *v1alpha1.FunctionStatus) urgency {
 	proof := func(s *v1alpha1.FunctionStatus) metav1.ConditionStatus {
 		return find(s.Conditions, v1alpha1.ConditionRevisionReady).Status
 	}
 	switch {
 	case proof(before) != proof(after) || !equality.Semantic.DeepEqual(stateIn(before), stateIn(after)):
-		return 0
+		return decisions
 	case conditionsDiffer(before.Conditions, after.Conditions):
-		return urgentPause
+		return conditions
 	default:
-		return countPause
+		return counts
 	}
 }
 

@@ -259,8 +259,7 @@ func (d *demo) watchPeak(ctx context.Context) (peak int) {
 		}
 		now := 0
 		for _, fn := range d.replayed {
-			i := d.windlass.Status(fn).Instances
-			now += int(i.Creating + i.Created)
+			now += int(d.windlass.Status(fn).Instances.Desired)
 		}
 		peak = max(peak, now)
 	}

@@ -118,20 +118,22 @@ func (s *accounts) foremost(units []*function) (first *function) {
 }
 
 // Account tells of the last decisions on a function; false if there is no function
-// of that name. Of several revisions it tells of the one that is foremost.
+// of that name. Of several revisions it tells of the one that is foremost; the load is that
+// of all which are served here.
 func (s *accounts) Account(key invoke.FunctionKey) (history.Account, bool) {
 	entry, known := s.deps.Catalog.Get(key)
 	if !known {
 		return history.Account{}, false
 	}
-	f := s.foremost(s.functions.unitsOf(entry.UID()))
+	units := s.functions.unitsOf(entry.UID())
+	f := s.foremost(units)
 	if f == nil {
 		// It is so new that Run has not heard of it, or has no revision yet.
 		return history.Account{Namespace: key.Namespace, Name: key.Name, Scheduler: s.config.ID, Decisions: []history.Told{}}, true
 	}
 	a := s.account(f, history.DefaultBounds().PerFunction)
 	if a.Served {
-		a.LastFailure = f.lastFailure()
+		a.LastFailure, a.Load = f.lastFailure(), s.load(units, f)
 	}
 	return a, true
 }

@@ -559,3 +559,8 @@ func recvAll[T any](recv func() (*T, error), add func(*T), end func(error)) {
 }
 
 func idOf(n int) invoke.ID { return invoke.ID([]byte(fmt.Sprintf("%016d", n))) }
+
+// waiting is how many calls of a function wait.
+func (w *world) waiting(fn *v1alpha1.Function) int {
+	return w.scheduler.lookup(string(fn.UID)).view(time.Now()).Waiting
+}

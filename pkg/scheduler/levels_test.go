@@ -61,7 +61,7 @@ func TestM6TicketsOfAGatewayThatIsGoneOrderNothingForLong(t *testing.T) {
 		dead.hangUp()
 		synctest.Wait()
 		w.after(3 * core.ReconcileEvery)
-		if waiting := w.scheduler.Status(fn).Queued; waiting != 1 {
+		if waiting := w.waiting(fn); waiting != 1 {
 			t.Errorf("%d calls wait, want that of the gateway that lives", waiting)
 		}
 		w.expectBroken("ticket", 2)

@@ -148,7 +148,7 @@ func TestExpiredTicketsOfADeadGatewayBuyNoInstances(t *testing.T) {
 		spec := w.started(fn, 1)[0]
 		w.ticks(1)
 		w.started(fn, 0)
-		if waiting := w.scheduler.Status(fn).Queued; waiting != 0 {
+		if waiting := w.waiting(fn); waiting != 0 {
 			t.Errorf("%d wait past their deadline", waiting)
 		}
 		w.ready(spec).expect()

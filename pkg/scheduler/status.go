@@ -6,12 +6,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
-// Status is what the scheduler observes of a function, or of a unit alone. Calls and
-// instances are those of all its units; the condition and the means are of the one that is
-// foremost.
+// Status is what the scheduler observes of a function, or of a unit alone. Instances are
+// those of all its units; the condition is of the one that is foremost.
 func (s *accounts) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 	units := s.functions.unitsOf(uidOf(fn))
 	first := s.foremost(units)
@@ -23,26 +23,29 @@ func (s *accounts) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 		Conditions:         []metav1.Condition{s.ready(first, s.deps.Instances.Observe(first.uid))},
 	}
 	for _, f := range units {
-		seen, view := s.deps.Instances.Observe(f.uid), f.view(s.deps.Now())
-		busy := min(view.Busy, seen.Created)
-		counts := &status.Instances
-		counts.Creating += int32(seen.Creating)
-		counts.Created += int32(seen.Created)
-		counts.Busy += int32(busy)
-		counts.Idle += int32(seen.Created - busy)
-		status.Queued += int64(view.Waiting)
+		seen := s.deps.Instances.Observe(f.uid)
+		status.Instances.Ready += int32(seen.Created)
+		status.Instances.Desired += int32(seen.Created + seen.Creating)
 	}
-	means := first.means().Round(10 * time.Microsecond)
-	status.MeanExecutionTime, status.MeanStartTime = unlessZero(means.Execution), unlessZero(means.Start)
 	return status
 }
 
-// unlessZero is a mean, or nil if it is not known.
-func unlessZero(mean time.Duration) *metav1.Duration {
-	if mean <= 0 {
-		return nil
+// load is what goes on in the units that are served here; the means are those of the
+// foremost.
+func (s *accounts) load(units []*function, foremost *function) *history.Load {
+	means := foremost.means().Round(10 * time.Microsecond)
+	load := &history.Load{MeanExecution: means.Execution.Seconds(), MeanStart: means.Start.Seconds()}
+	for _, f := range units {
+		if _, served := s.serves(f); !served {
+			continue
+		}
+		seen, view := s.deps.Instances.Observe(f.uid), f.view(s.deps.Now())
+		load.Creating += seen.Creating
+		load.Busy += min(view.Busy, seen.Created)
+		load.Idle += max(0, seen.Created-view.Busy)
+		load.Waiting += view.Waiting
 	}
-	return &metav1.Duration{Duration: mean}
+	return load
 }
 
 // ready is the Ready condition. It is about the function that the scheduler has taken

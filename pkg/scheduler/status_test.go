@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 )
 
 // scrape returns all series that have a label, as name{values} value. The revision is one
@@ -115,8 +116,7 @@ func TestStatusSaysWhatIsThere(t *testing.T) {
 		got := w.scheduler.Status(fn)
 		want := v1alpha1.FunctionStatus{
 			ObservedGeneration: 4,
-			Instances:          v1alpha1.InstanceCounts{Creating: 1, Created: 2, Busy: 1, Idle: 1},
-			MeanExecutionTime:  &metav1.Duration{Duration: 1230 * time.Microsecond},
+			Instances:          v1alpha1.InstanceCounts{Ready: 2, Desired: 3},
 			Conditions: []metav1.Condition{{
 				Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonStarted,
 				Message: v1alpha1.MessageStarted, ObservedGeneration: 4, LastTransitionTime: known,
@@ -124,6 +124,10 @@ func TestStatusSaysWhatIsThere(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("status (-want +got):\n%s", diff)
+		}
+		account, _ := w.scheduler.Account(fn.Key())
+		if diff := cmp.Diff(&history.Load{Creating: 1, Busy: 1, Idle: 1, MeanExecution: 0.00123}, account.Load); diff != "" {
+			t.Errorf("load (-want +got):\n%s", diff)
 		}
 		if got := w.scheduler.Totals(string(fn.UID)); got != (Totals{Ordered: 3, Peak: 3}) {
 			t.Errorf("totals %+v", got)

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -123,15 +124,19 @@ func TestAFunctionIsToldOfWithAllItsRevisions(t *testing.T) {
 		function, _ := w.catalog.Get(old.Key())
 		of := func(fn *v1alpha1.Function) v1alpha1.InstanceCounts { return w.scheduler.Status(fn).Instances }
 		if diff := cmp.Diff([]v1alpha1.InstanceCounts{
-			{Created: 3, Busy: 1, Idle: 2}, {Created: 2, Busy: 1, Idle: 1}, {Created: 1, Idle: 1},
+			{Ready: 3, Desired: 3}, {Ready: 2, Desired: 2}, {Ready: 1, Desired: 1},
 		}, []v1alpha1.InstanceCounts{of(function.Function), of(old), of(fresh)}); diff != "" {
 			t.Errorf("the function's, and each revision's instances (-want +got):\n%s", diff)
 		}
 		if got := w.scheduler.Totals("uid-f"); got != (Totals{Ordered: 3, Peak: 3}) {
 			t.Errorf("totals %+v", got)
 		}
-		if got := w.account(); got.Revision != old.Revision() {
+		got := w.account()
+		if got.Revision != old.Revision() {
 			t.Errorf("the account is of %q, want the one that has the call", got.Revision)
+		}
+		if diff := cmp.Diff(&history.Load{Busy: 1, Idle: 2, MeanExecution: 1}, got.Load); diff != "" {
+			t.Errorf("load of both (-want +got):\n%s", diff)
 		}
 		told := make(map[string]bool)
 		for _, a := range w.scheduler.Latest().Functions {

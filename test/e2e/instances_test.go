@@ -71,21 +71,21 @@ var _ = Describe("Instances", func() {
 		expectOneAtATime(runs)
 
 		By("flocking to the best-ranked instance")
-		Eventually(func() int32 { return w.Status(fn).Instances.Creating }, "10s").Should(BeZero())
+		Eventually(func() int { return w.load(fn).Creating }, "10s").Should(BeZero())
 		alive := instancesAlive()
 		var took []string
 		for i := range 20 {
 			// An answer can be here before its instance has asked again.
-			Eventually(func() int32 { return w.Status(fn).Instances.Busy }, "5s", "1ms").Should(BeZero())
+			Eventually(func() int { return w.load(fn).Busy }, "5s", "1ms").Should(BeZero())
 			took = append(took, w.get(fmt.Sprintf("/function/work/work?ms=1&call=flock%d", i)).body)
 		}
 		Expect(slices.Compact(took)).To(Equal([]string{slices.Min(alive)}))
 
 		By("starving all but the last, and the last at last")
-		Eventually(func() int32 { return w.Status(fn).Instances.Created }, "20s", "20ms").Should(BeEquivalentTo(1))
-		Consistently(func() int32 { return w.Status(fn).Instances.Created }, "1s").Should(BeEquivalentTo(1))
+		Eventually(func() int32 { return w.Status(fn).Instances.Ready }, "20s", "20ms").Should(BeEquivalentTo(1))
+		Consistently(func() int32 { return w.Status(fn).Instances.Ready }, "1s").Should(BeEquivalentTo(1))
 		Expect(w.get("/function/work/work?ms=1&call=last").StatusCode).To(Equal(200))
-		Eventually(func() int32 { return w.Status(fn).Instances.Created }, "10s").Should(BeZero())
+		Eventually(func() int32 { return w.Status(fn).Instances.Ready }, "10s").Should(BeZero())
 		Eventually(func() []string { return processesOf(binaries) }, "5s").Should(BeEmpty())
 	})
 
@@ -117,8 +117,8 @@ var _ = Describe("Instances", func() {
 		fn := w.probe("ready", func(s *v1alpha1.FunctionSpec) {
 			s.Scaling = v1alpha1.Scaling{MinInstances: 2, ScaleDown: v1alpha1.ScaleDown{IdleTimeout: seconds(0.4), LastInstanceIdleTimeout: seconds(0.2)}}
 		})
-		Eventually(func() int32 { return w.Status(fn).Instances.Created }, "10s").Should(BeEquivalentTo(2))
-		Consistently(func() int32 { return w.Status(fn).Instances.Created }, "1s").Should(BeEquivalentTo(2))
+		Eventually(func() int32 { return w.Status(fn).Instances.Ready }, "10s").Should(BeEquivalentTo(2))
+		Consistently(func() int32 { return w.Status(fn).Instances.Ready }, "1s").Should(BeEquivalentTo(2))
 	})
 
 	It("are replaced when the function changes, without a failed call", func() {
@@ -165,9 +165,9 @@ var _ = Describe("Instances", func() {
 			// that they are fewer than the clients and always busy.
 			fn := w.apply(decidedBy("FPCSch", w.probe("work")))
 			load := startLoad(w, 6)
-			enough := func() int32 { return w.Status(fn).Instances.Created }
+			enough := func() int32 { return w.Status(fn).Instances.Ready }
 			Eventually(enough, "20s").Should(BeNumerically(">=", 3))
-			Eventually(func() int32 { return w.Status(fn).Instances.Creating }, "20s").Should(BeZero())
+			Eventually(func() int { return w.load(fn).Creating }, "20s").Should(BeZero())
 			for range 3 {
 				answered, ordered, before := load.Ended(), w.Totals(fn).Ordered, len(load.failed())
 				Expect(syscall.Kill(w.busiest(program), syscall.SIGKILL)).To(Succeed())

@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/local"
 )
 
@@ -130,6 +131,17 @@ func (w *windlass) change(fn *v1alpha1.Function) *v1alpha1.Function {
 	Eventually(func() []v1alpha1.TrafficStatus { return w.Status(fn).Traffic }, "20s").Should(
 		Equal([]v1alpha1.TrafficStatus{{RevisionName: fn.Status.LatestCreatedRevisionName, Weight: 100}}))
 	return fn
+}
+
+// load is what goes on in the function now.
+func (w *windlass) load(fn *v1alpha1.Function) history.Load {
+	GinkgoHelper()
+	account, ok := w.Account(fn.Key())
+	Expect(ok).To(BeTrue())
+	if account.Load == nil {
+		return history.Load{}
+	}
+	return *account.Load
 }
 
 // answer is an answer with its whole body.

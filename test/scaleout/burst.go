@@ -73,7 +73,7 @@ func measureBurst(ctx context.Context, w world, o options, out io.Writer) (err e
 		return err
 	}
 	b := burst{
-		calls: len(answers), created: len(pods), needed: needed(o), most: int(at.Created),
+		calls: len(answers), created: len(pods), needed: needed(o), most: int(at.Ready),
 	}
 	var last error
 	for _, a := range answers {

@@ -159,11 +159,11 @@ func (w world) awaitInstances(ctx context.Context, fn *v1alpha1.Function, n int)
 	err := sleep.Until(limited, tenant.AskEvery, func() (bool, error) {
 		var err error
 		counts, err = w.instances(limited, fn)
-		return int(counts.Created) == n && counts.Creating == 0, err
+		return int(counts.Ready) == n && int(counts.Desired) == n, err
 	})
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("it has %d instances and %d that are starting after %v, and was to have %d: see windlass explain %s/%s: %w",
-			counts.Created, counts.Creating, fillTime, n, fn.Namespace, fn.Name, err)
+			counts.Ready, counts.Desired-counts.Ready, fillTime, n, fn.Namespace, fn.Name, err)
 	}
 	return err
 }

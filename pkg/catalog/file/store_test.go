@@ -79,7 +79,7 @@ func TestApplyGivesAFunctionItsIdentity(t *testing.T) {
 		s := open(t, t.TempDir())
 		given := function("f")
 		given.UID, given.Generation, given.Finalizers = "mine", 7, []string{"x"}
-		given.Status.Queued = 3
+		given.Status.Instances.Ready = 3
 
 		first := apply(t, s, given, Created)
 		if first.UID == "" || first.UID == "mine" || first.Generation != 1 || !first.CreationTimestamp.Time.Equal(time.Now()) {
@@ -88,7 +88,7 @@ func TestApplyGivesAFunctionItsIdentity(t *testing.T) {
 		if first.Namespace != "default" || first.Spec.Template.Timeout.Duration != time.Minute {
 			t.Error("defaults are missing")
 		}
-		if len(first.Finalizers) > 0 || first.Status.Queued != 0 {
+		if len(first.Finalizers) > 0 || first.Status.Instances.Ready != 0 {
 			t.Error("what is not the user's to say was kept")
 		}
 		if given.Namespace != "" || given.Spec.Template.Timeout.Duration != 0 {

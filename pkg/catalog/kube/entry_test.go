@@ -166,12 +166,12 @@ func TestOnlyWhatDecidesAboutUnitsIsAChange(t *testing.T) {
 		changed string
 		entry   bool
 	}{
-		"telemetry of the function": {happen: func(s *Source) {
+		"counts of the function": {happen: func(s *Source) {
 			s.functionChanged(function(2, latest(2), ready(2), traffic(1, 90, 2, 10), func(fn *v1alpha1.Function) {
-				fn.Status.Queued, fn.Status.Instances.Idle, fn.Status.ObservedGeneration = 7, 3, 2
+				fn.Status.Instances.Ready, fn.Status.Instances.Desired, fn.Status.ObservedGeneration = 7, 3, 2
 			}))
 		}},
-		"telemetry of a revision": {happen: func(s *Source) {
+		"counts of a revision": {happen: func(s *Source) {
 			s.revisionChanged(revision(1, proven, func(r *v1alpha1.FunctionRevision) {
 				r.Status.Instances.Ready, r.Spec.Instances = 4, 4
 			}))
@@ -180,7 +180,7 @@ func TestOnlyWhatDecidesAboutUnitsIsAChange(t *testing.T) {
 			s.revisionChanged(revision(1, proven, condition("Other", metav1.ConditionTrue, 5)))
 		}},
 		"the weights": {happen: func(s *Source) {
-			s.functionChanged(function(2, latest(2), ready(2), traffic(1, 80, 2, 20), func(fn *v1alpha1.Function) { fn.Status.Queued = 7 }))
+			s.functionChanged(function(2, latest(2), ready(2), traffic(1, 80, 2, 20), func(fn *v1alpha1.Function) { fn.Status.Instances.Ready = 7 }))
 		}, entry: true},
 		"a part without calls": {happen: func(s *Source) {
 			s.functionChanged(function(2, latest(2), ready(2), traffic(1, 0, 2, 100)))

@@ -55,7 +55,7 @@ func TestWhatAloneChangesTheStatusIsNoChange(t *testing.T) {
 	s := newSource()
 	s.functionChanged(function(1))
 	before := served(s)
-	s.functionChanged(function(1, func(fn *v1alpha1.Function) { fn.Status.Queued = 5 }))
+	s.functionChanged(function(1, func(fn *v1alpha1.Function) { fn.Status.Instances.Ready = 5 }))
 	if served(s) != before {
 		t.Error("the catalog was told of a change of status")
 	}

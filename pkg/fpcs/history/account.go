@@ -34,8 +34,24 @@ type Account struct {
 	// LastFailure is how an instance of the function as it is now failed last; nil if
 	// none did since it is served here.
 	LastFailure *Failure `json:"lastFailure,omitempty"`
+	// Load is what goes on now; nil where only decisions are asked for.
+	Load *Load `json:"load,omitempty"`
 	// Decisions are the last ones, the oldest first.
 	Decisions []Told `json:"decisions"`
+}
+
+// Load is what goes on in a function at a time. It changes with every call.
+type Load struct {
+	// Creating instances cannot be called yet, Busy ones run at least one call, and Idle
+	// ones none.
+	Creating int `json:"creating"`
+	Busy     int `json:"busy"`
+	Idle     int `json:"idle"`
+	// Waiting calls have no instance yet.
+	Waiting int `json:"waiting"`
+	// Means of the last executions and starts, in seconds; 0 if not known.
+	MeanExecution float64 `json:"meanExecutionSeconds"`
+	MeanStart     float64 `json:"meanStartSeconds"`
 }
 
 // Failure is how an instance did not start, or was lost.

@@ -159,8 +159,10 @@ func TestMemoryGoesOnAfterTroubleWithEtcd(t *testing.T) {
 	writer.remember(t, k, learntOf("u1", time.Minute))
 	eventually(t, "it knows", m.recalls("u1", time.Minute))
 	m.line.down()
-	if m.remember(t, k, learntOf("u1", time.Hour)) != 1 || m.remember(t, k, learntOf("u1", time.Hour)) != 1 {
-		t.Error("it gave up")
+	for range 2 {
+		if m.remember(t, k, learntOf("u1", time.Hour)) != 1 {
+			t.Error("it gave up")
+		}
 	}
 	if n := m.journal.count("cannot be kept"); n != 1 {
 		t.Errorf("it was said %d times that nothing can be kept", n)

@@ -41,7 +41,7 @@ func newCounted(ctx context.Context, instances int32) *counted {
 		function("http", v1alpha1.RuntimePython313, v1alpha1.ProtocolHTTP, "application", ledgerPython),
 		function("event", v1alpha1.RuntimeNodeJS22, v1alpha1.ProtocolLambdaRuntime, "handler", ledgerNode))
 	for _, name := range []string{"http", "event"} {
-		Eventually(func() int32 { return c.status(name).Instances.Created }, "60s", "200ms").Should(BeNumerically(">=", instances), c.explain(name))
+		Eventually(func() int32 { return c.status(name).Instances.Ready }, "60s", "200ms").Should(BeNumerically(">=", instances), c.explain(name))
 	}
 	return c
 }

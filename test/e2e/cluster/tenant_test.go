@@ -177,7 +177,7 @@ func (t *tenant) warm(functions ...*v1alpha1.Function) {
 
 // created is how many instances the function's status says can be called.
 func (t *tenant) created(name string) func() int {
-	return func() int { return int(t.status(name).Instances.Created) }
+	return func() int { return int(t.status(name).Instances.Ready) }
 }
 
 // pods are a function's pods, of every revision, also those that are ending.

@@ -1,0 +1,56 @@
+package controller
+
+import "time"
+
+const (
+	// writeEvery is the least time between two writes for one function in the long run: of
+	// its status, and of the status and the scale of its revisions.
+	writeEvery = 10 * time.Second
+	// urgentPause is the least time between two writes of one object whose conditions have
+	// changed, so that changes which come together are one write.
+	urgentPause = time.Second
+	// maxAhead bounds how far conditions may run ahead of writeEvery: that is six writes.
+	maxAhead = time.Minute
+)
+
+// urgency is why something is to be written.
+type urgency int
+
+const (
+	// counts of instances wait for their turn.
+	counts urgency = iota
+	// conditions are written soon, unless they change again and again.
+	conditions
+	// decisions are what others act on: where calls go, and what has been proven. They are
+	// written at once; how many there are is bounded by what decides them.
+	decisions
+)
+
+// pace is when counts may be written for a function again: later by writeEvery for each
+// write. It is zero for a function that was never written for.
+type pace struct{ due time.Time }
+
+// wait is the time until something may be written of an object that was last written at
+// some time, which may be zero; 0 if it may be now.
+func (p pace) wait(now, last time.Time, as urgency) time.Duration {
+	switch as {
+	case decisions:
+		return 0
+	case conditions:
+		return max(0, last.Add(urgentPause).Sub(now), p.due.Add(-maxAhead).Sub(now))
+	default:
+		return max(0, p.due.Sub(now))
+	}
+}
+
+// spend is the pace after a write.
+func (p pace) spend(now time.Time, as urgency) pace {
+	from := now
+	if as != decisions && p.due.After(now) {
+		from = p.due
+	}
+	if due := from.Add(writeEvery); due.After(p.due) {
+		return pace{due}
+	}
+	return p
+}
