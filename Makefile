@@ -158,9 +158,10 @@ scaleout: ## Measure throughput by nodes, bursts or warm pools on the cluster of
 	go run ./test/scaleout -bench $(BENCH)
 
 .PHONY: scale
-scale: ## Measure decisions and API writes with 1,000 nodes of kwok
+scale: ## Measure decisions and API writes with 1,000 nodes of kwok, and the writes of 1,000 busy functions
 	WITH_KWOK=1 test/cluster/binaries.sh
 	go run ./test/scale
+	go run ./test/scale -busy 1000
 
 # Which rows, such as F2,F21-F24.
 ROWS ?=

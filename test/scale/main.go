@@ -13,6 +13,16 @@
 //     2 or less.
 //
 // Each is the median of the runs; _min and _max are their spread.
+//
+// With -busy it measures what Windlass writes for so many functions that are busy. The
+// controller is the real one, and a scheduler tells it twice a second of each function, with
+// other numbers each time. It has two loads: calls, where the instances stay as they are; and
+// scaling, where their number changes each time, too. Schedulers write nothing but pods.
+//
+//   - api_writes_per_second_LOAD: requests that write, and of which kind. The goal is 100 or
+//     less with 1,000 functions.
+//   - api_bytes_per_second_LOAD: what is in them.
+//   - api_writes_with_code_LOAD: how many have a function's code in them. The goal is none.
 package main
 
 import (
@@ -36,7 +46,7 @@ import (
 
 // options are the command's flags.
 type options struct {
-	nodes, instances, functions, runs int
+	nodes, instances, functions, runs, busy int
 }
 
 func main() {
@@ -45,6 +55,7 @@ func main() {
 	flag.IntVar(&o.instances, "instances", 5000, "instances that are ordered in each run")
 	flag.IntVar(&o.functions, "functions", 64, "functions that they are of")
 	flag.IntVar(&o.runs, "runs", 3, "runs")
+	flag.IntVar(&o.busy, "busy", 0, "busy `functions` of which writes are measured, and nothing else")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
@@ -60,9 +71,16 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	if o.nodes < 1 || o.instances < 1 || o.functions < 1 || o.runs < 1 {
 		return errors.New("all flags must be at least 1")
 	}
+	folder, err := programs()
+	if err != nil {
+		return err
+	}
+	if o.busy > 0 {
+		return measureWrites(ctx, out, folder, o.busy)
+	}
 	ctx, broke := context.WithCancelCause(ctx)
 	defer broke(nil)
-	config, stop, err := startCluster(ctx, broke)
+	config, stop, err := startCluster(ctx, folder, broke)
 	if err != nil {
 		return err
 	}
@@ -91,17 +109,23 @@ func report(out io.Writer, o options, results map[string][]float64) {
 	}
 }
 
-// startCluster starts a kube-apiserver with its etcd, and kwok.
-func startCluster(ctx context.Context, broke context.CancelCauseFunc) (*rest.Config, func() error, error) {
+// programs is the folder with the programs of a cluster.
+func programs() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return nil, nil, err
+		return "", err
 	}
 	folder := cmp.Or(os.Getenv("WINDLASS_KUBERNETES_BIN"), filepath.Join(cache, "windlass", "kubernetes-v1.34.4"))
-	for _, program := range []string{"kube-apiserver", "kwok"} {
-		if _, err := os.Stat(filepath.Join(folder, program)); err != nil {
-			return nil, nil, fmt.Errorf("%w: run make scale, which builds it", err)
-		}
+	if _, err := os.Stat(filepath.Join(folder, "kube-apiserver")); err != nil {
+		return "", fmt.Errorf("%w: run make scale, which builds it", err)
+	}
+	return folder, nil
+}
+
+// startCluster starts a kube-apiserver with its etcd, and kwok.
+func startCluster(ctx context.Context, folder string, broke context.CancelCauseFunc) (*rest.Config, func() error, error) {
+	if _, err := os.Stat(filepath.Join(folder, "kwok")); err != nil {
+		return nil, nil, fmt.Errorf("%w: run make scale, which builds it", err)
 	}
 	env := &envtest.Environment{BinaryAssetsDirectory: folder, ControlPlaneStartTimeout: time.Minute}
 	// Nobody here would take the taint of a new node away.
