@@ -153,7 +153,7 @@ func mounting(volumes ...corev1.Volume) func(*corev1.Pod) {
 			{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady", Message: "containers with unready status: [agent function]"},
 			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
 		}
-		pod.Spec.Volumes = append(volumes, corev1.Volume{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+		pod.Spec.Volumes = append([]corev1.Volume{{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}, volumes...)
 	}
 }
 
