@@ -218,11 +218,21 @@ func (r *reporter) noteInterpreter(t *v1alpha1.FunctionTemplate) {
 	}
 }
 
+// toBeProven tells whether calls still go to the revision before, so that the next one may
+// have an answer of the old code.
+func toBeProven(applied control.Applied) bool {
+	fn, before := applied.Function, applied.Before
+	return before != nil && before.Revision() != fn.Revision() && fn.Spec.Rollout.Verify != v1alpha1.VerifyNone && !progressOf(fn).done
+}
+
 // printApplied says what became of a function, and with try how to call it.
 func (r *reporter) printApplied(applied control.Applied, try bool) {
 	fn := applied.Function
 	fmt.Fprintf(r.Out, "function %s %s\n", fn.Key(), applied.Result)
 	printChanges(r.Out, changesOf(applied), false)
+	if toBeProven(applied) {
+		fmt.Fprintf(r.Out, "  calls go to the new revision as soon as an instance of it has started: %s\n", r.retell("windlass rollout status "+r.short(fn.Key())))
+	}
 	if fn.Status.URL != "" {
 		fmt.Fprintf(r.Out, "  url  %s\n", fn.Status.URL)
 	}

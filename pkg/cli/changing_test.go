@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/control"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner/process/secretfile"
 )
@@ -104,6 +105,32 @@ func TestA18EditedCodeIsNamed(t *testing.T) {
 			if printChanges(&out, changes(stamped("1", "/srv/a"), is), all); out.String() != want {
 				t.Errorf("printed is %q, want %q", &out, want)
 			}
+		}
+	}
+}
+
+func TestOfAChangeThatIsToBeProvenIsSaidWhereCallsGo(t *testing.T) {
+	fn := func(change func(*v1alpha1.Function)) *v1alpha1.Function {
+		f := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Name: "f", Namespace: "team", Generation: 2}}
+		f.Spec.Template.Image, f.Spec.Rollout.Verify = "app:1", v1alpha1.VerifyOneInstance
+		change(f)
+		return f
+	}
+	before := fn(func(*v1alpha1.Function) {})
+	for name, c := range map[string]struct {
+		before, after *v1alpha1.Function
+		said          bool
+	}{
+		"another image":     {before, fn(func(f *v1alpha1.Function) { f.Spec.Template.Image = "app:2" }), true},
+		"more instances":    {before, fn(func(f *v1alpha1.Function) { f.Spec.Scaling.MinInstances = 2 }), false},
+		"a function is new": {nil, before, false},
+		"nothing is proven": {before, fn(func(f *v1alpha1.Function) {
+			f.Spec.Template.Image, f.Spec.Rollout.Verify = "app:2", v1alpha1.VerifyNone
+		}), false},
+		"it was waited for": {before, rolledOut(metav1.ConditionTrue, v1alpha1.ReasonStarted), false},
+	} {
+		if got := toBeProven(control.Applied{Before: c.before, Function: c.after}); got != c.said {
+			t.Errorf("%s: %v, want %v", name, got, c.said)
 		}
 	}
 }

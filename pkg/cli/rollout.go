@@ -101,8 +101,8 @@ func (r *rollouter) follow(ctx context.Context, t *target, fn *v1alpha1.Function
 		if now.end() {
 			return r.tell(now)
 		}
-		if now.text != told {
-			told = now.text
+		if text := headline(now.text); text != told {
+			told = text
 			fmt.Fprintln(r.Out, told)
 		}
 		select {
@@ -191,7 +191,7 @@ func historyRows(fn *v1alpha1.Function, revisions []v1alpha1.FunctionRevision, n
 		}
 		ready := readyRevision(r)
 		if ready.Status != metav1.ConditionTrue {
-			reason = inOneLine(ready.Reason + ": " + ready.Message)
+			reason = inOneLine(headline(ready.Reason + ": " + ready.Message))
 		}
 		rows = append(rows, []cell{
 			{text: mark}, {text: r.Name, colour: nameColour(ready.Status)},
@@ -205,6 +205,17 @@ func historyRows(fn *v1alpha1.Function, revisions []v1alpha1.FunctionRevision, n
 
 // maxReason is how many characters of a reason the table has room for.
 const maxReason = 150
+
+// headline leaves of a failure with log lines its reason and the last of them, which says
+// what is wrong. Those before differ from one attempt to the next.
+func headline(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	reason, logged := strings.CutSuffix(lines[0], "; its last log lines:")
+	if !logged || len(lines) == 1 {
+		return text
+	}
+	return reason + ": " + strings.TrimSpace(lines[len(lines)-1])
+}
 
 // inOneLine is the beginning of a text that may have several lines.
 func inOneLine(text string) string {

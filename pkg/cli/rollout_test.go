@@ -226,6 +226,20 @@ func TestRolloutFollowsUntilTheEnd(t *testing.T) {
 	}
 }
 
+// Attempts differ in their stack traces, and each would be told anew.
+func TestOfAFailureOnlyTheLastLogLineIsTold(t *testing.T) {
+	const failed = "StartFailed: f-00002: the function exited with status 1"
+	for text, want := range map[string]string{
+		failed: failed,
+		failed + "; its last log lines:\nTraceback\n  File \"1.py\"\nSyntaxError: expected ':'\n": failed + ": SyntaxError: expected ':'",
+		"f-00002: one\ntwo": "f-00002: one\ntwo",
+	} {
+		if got := headline(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestRolloutInACluster(t *testing.T) {
 	fn := rolledOut(metav1.ConditionTrue, v1alpha1.ReasonStarted, func(fn *v1alpha1.Function) {
 		fn.Spec.Traffic = []v1alpha1.TrafficTarget{{Tag: "live", Weight: 90}, {Tag: "old", RevisionName: "f-00001", Weight: 10}}
