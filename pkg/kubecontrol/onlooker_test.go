@@ -19,13 +19,14 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// queues answers as a scheduler does that has so many calls of web in its queue.
+// queues answers as a scheduler does that has so many calls of web in its queue, all of
+// one revision, which no other scheduler serves.
 func queues(waiting string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/metrics":
 			_, _ = w.Write([]byte("# TYPE windlass_scheduler_queue_length gauge\n" +
-				`windlass_scheduler_queue_length{function_namespace="team",function="web"} ` + waiting + "\n"))
+				`windlass_scheduler_queue_length{function_namespace="team",function="web",revision="0000` + waiting + `"} ` + waiting + "\n"))
 		case "/debug/decisions":
 			_, _ = w.Write([]byte(`{"functions":[{"namespace":"team","name":"web","decisions":[{"what":"ordered 1","until":"2026-03-01T12:00:00Z"}]}]}`))
 		default:
@@ -114,14 +115,14 @@ func TestPodsThatCameAreAskedAndThoseThatWentAreNot(t *testing.T) {
 	if err := c.client.kube.Create(t.Context(), fresh); err != nil {
 		t.Fatal(err)
 	}
-	c.addresses["s-9"] = c.addresses["s-0"]
+	c.addresses["s-9"] = c.addresses["s-0"] // so that both tell of one revision
 	now = now.Add(relistEvery - 1)
 	if got := queued(); got != 7 {
 		t.Errorf("before pods are listed anew %d wait, want 7", got)
 	}
 	now = now.Add(1)
-	if got := queued(); got != 6 || !slices.Contains(c.dialled, "s-9") {
-		t.Errorf("%d wait, want 6; dialled were %v", got, c.dialled)
+	if got := queued(); got != 3 || !slices.Contains(c.dialled, "s-9") {
+		t.Errorf("%d wait, want 3; dialled were %v", got, c.dialled)
 	}
 }
 
