@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -92,12 +93,17 @@ func TestWithoutFaultsNothingFails(t *testing.T) {
 		config := Default(seed)
 		config.Faults, config.Adversarial = 0, false
 		config.Workers, config.Cores = 3, 8 // where room is short, calls may wait for too long
-		result := simulate(t, config)
-		if result.Violation != nil {
-			t.Errorf("seed %d: %v", seed, result.Violation)
+		limited := 0
+		result, err := Run(config, func(line string) {
+			if strings.Contains(line, "refuses a call: ConcurrencyLimited") || strings.Contains(line, "refuses a call: RateLimited") {
+				limited++
+			}
+		})
+		if err != nil || result.Violation != nil {
+			t.Errorf("seed %d: %v, %v", seed, err, result.Violation)
 		}
-		if result.Tally.No > 0 {
-			t.Errorf("seed %d: %d invocations were not run", seed, result.Tally.No)
+		if result.Tally.No > limited {
+			t.Errorf("seed %d: %d invocations were not run, and the limits of functions refused %d", seed, result.Tally.No, limited)
 		}
 	}
 }

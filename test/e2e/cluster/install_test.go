@@ -163,7 +163,8 @@ func values(in installation, version string) map[string]any {
 	gateway["problemDetail"] = "All" // Specs read in answers what went wrong.
 	languages := map[string]any{}
 	for _, name := range runtimes.Names() {
-		languages[name] = map[string]any{"image": image("runtime-" + name)}
+		key := strings.ReplaceAll(name, ".", "") // as values are named
+		languages[key] = map[string]any{"image": image("runtime-" + name)}
 	}
 	return map[string]any{
 		"image":      image("windlass"),
