@@ -74,6 +74,7 @@ GOTEST = $(if $(CI),$(TOOLS)/gotestsum --format standard-quiet --rerun-fails=1 -
 test: build $(if $(CI),tools) ## Run all tests but e2e; RACE= leaves the race detector out
 	$(GOTEST) $(RACE) -shuffle=on $(if $(CI),,./...)
 	cd images/build && go test ./...
+	cd hack/release && go test ./...
 
 # In CI a spec that fails is tried once more, and the summary says so.
 .PHONY: e2e
@@ -226,7 +227,7 @@ verify-wire: tools ## Check that the wire has not changed since it was frozen, b
 
 .PHONY: verify-modules
 verify-modules: ## Check that go.mod and go.sum are tidy
-	@(for module in . images/build hack/apilint hack/dashboards; do (cd "$$module" && go mod tidy -diff) || exit 1; done) || { echo 'go.mod or go.sum is not tidy: run "go mod tidy".' >&2; exit 1; }
+	@(for module in . images/build hack/apilint hack/dashboards hack/release; do (cd "$$module" && go mod tidy -diff) || exit 1; done) || { echo 'go.mod or go.sum is not tidy: run "go mod tidy".' >&2; exit 1; }
 
 .PHONY: verify-chart
 verify-chart: cluster-binaries ## Check the chart: lint, schema, and its manifests for Kubernetes 1.29 to 1.34
@@ -313,6 +314,20 @@ RELEASE ?= v1alpha1-1
 .PHONY: record-wire
 record-wire: ## Record what schedulers, gateways and agents say to each other, for a release (RELEASE=)
 	go test -count=1 ./test/wire -run TestRecord -record '$(RELEASE)'
+
+# A private key that signs, and a registry where images and chart are pushed; docs/releasing.md.
+KEY ?=
+REGISTRY ?=
+
+.PHONY: release
+release: ## Make the files of a release in bin/release, without a network (VERSION=v0.1.0, KEY=, REGISTRY=)
+	@[ '$(origin VERSION)' != file ] || { echo 'VERSION is missing: "make release VERSION=v0.1.0"' >&2; exit 1; }
+	cd hack/release && go run . -version '$(VERSION)' -out ../../bin/release/'$(VERSION)' $(if $(KEY),-key '$(abspath $(KEY))') $(if $(REGISTRY),-registry '$(REGISTRY)')
+
+.PHONY: release-check
+release-check: cluster-binaries ## Make the release of the last commit twice, from two folders, and compare and use what comes out (VERSION=)
+	@[ '$(origin VERSION)' != file ] || { echo 'VERSION is missing: "make release-check VERSION=v0.1.0"' >&2; exit 1; }
+	cd hack/release && WINDLASS_RELEASE='$(VERSION)' go test -count=1 -timeout 60m -v -run TestReleaseTwice .
 
 .PHONY: dashboards
 dashboards: ## Write the Grafana dashboards of the chart from hack/dashboards

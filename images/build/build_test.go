@@ -14,8 +14,10 @@ import (
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
 // build builds one image into a new folder and returns the archive's path.
@@ -208,10 +210,55 @@ func TestThePythonShimIsCompiled(t *testing.T) {
 	}
 }
 
+func TestALayoutHasOneIndexOverAllArchitectures(t *testing.T) {
+	out := t.TempDir()
+	digests := map[string]bool{}
+	for range 2 {
+		var said bytes.Buffer
+		err := run(t.Context(), []string{"-layout", "-arch", "amd64,arm64", "-out", out, "-tag", "1.2.3", "-version", "v1.2.3", "test-functions"}, &said, &said)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, said.String())
+		}
+		digests[strings.Fields(said.String())[1]] = true
+	}
+	if len(digests) != 1 {
+		t.Errorf("two builds gave the digests %v", digests)
+	}
+	top, err := layout.ImageIndexFromPath(filepath.Join(out, "test-functions"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := top.IndexManifest()
+	if err != nil || len(manifest.Manifests) != 1 || !digests[manifest.Manifests[0].Digest.String()] {
+		t.Fatalf("the layout has %+v (%v), want one index with the digest of %v", manifest, err, digests)
+	}
+	index, err := top.ImageIndex(manifest.Manifests[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if manifest, err = index.IndexManifest(); err != nil || len(manifest.Manifests) != 2 {
+		t.Fatalf("the index has %+v (%v), want two images", manifest, err)
+	}
+	for i, arch := range []string{"amd64", "arm64"} {
+		image, err := index.Image(manifest.Manifests[i].Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := image.ConfigFile()
+		if err != nil || config.Architecture != arch || config.Config.Labels["org.opencontainers.image.version"] != "v1.2.3" {
+			t.Errorf("image %d is %+v (%v), want %s of v1.2.3", i, config, err, arch)
+		}
+		if err := validate.Image(image); err != nil {
+			t.Errorf("%s: %v", arch, err)
+		}
+	}
+}
+
 func TestMistakesAreNamedWithTheRemedy(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"-tag v1 windlass", "-out is missing"},
 		{"-out DIR windlass", "-tag is missing"},
+		{"-out DIR -tag v1 -arch amd64,arm64 windlass", "give one -arch, or -layout"},
 		{"-out DIR -tag v1", "no image is named: use some of etcd podagent"},
 		{"-out DIR -tag v1 sails", `there is no image "sails": use some of etcd`},
 		{"-out DIR -tag v1 -etcd-binary /no/such etcd", "give -etcd-binary"},

@@ -5,6 +5,8 @@
 //
 // It writes DIR/NAME.tar for each image, an archive that `docker load` and
 // `ctr images import` take, and prints a line with reference, image ID and path.
+// With -layout it writes DIR/NAME, an OCI image layout with one image for each of
+// the architectures, and prints the digest of its index.
 // What runs, as whom and with which labels is read from the image's
 // Dockerfile, of which it is the second reader. The file system is made of
 // what this machine has: binaries from its Go toolchain, and for the language
@@ -35,7 +37,12 @@ type options struct {
 	source string
 	// revision is the git commit that the labels name; empty if unknown.
 	revision string
-	arch     string
+	// version is what the programs report.
+	version string
+	arch    string
+	// layout says that each image becomes an OCI layout, with these architectures.
+	layout bool
+	archs  []string
 	// etcdBinary, python and node are programs of this machine.
 	etcdBinary, python, node string
 	// anyVersion accepts interpreters of another version than the image's name says.
@@ -62,16 +69,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return fmt.Errorf("-out cannot be made: %w", err)
 	}
 	for _, name := range o.images {
-		im, err := recipes[name](ctx, o)
+		write := writeArchive
+		if o.layout {
+			write = writeLayout
+		}
+		said, err := write(ctx, o, name)
 		if err != nil {
 			return fmt.Errorf("image %s: %w", name, err)
 		}
-		path := filepath.Join(o.out, name+".tar")
-		id, err := im.write(path, o.arch)
-		if err != nil {
-			return fmt.Errorf("image %s: %w", name, err)
-		}
-		fmt.Fprintln(stdout, im.reference, id, path)
+		fmt.Fprintln(stdout, said)
 	}
 	return nil
 }
@@ -86,11 +92,13 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		flags.PrintDefaults()
 	}
 	flags.StringVar(&o.out, "out", "", "`folder` for the archives (required)")
-	flags.StringVar(&o.tag, "tag", "", "`tag` of the images, and the version that the programs report (required)")
+	flags.StringVar(&o.tag, "tag", "", "`tag` of the images (required)")
+	flags.StringVar(&o.version, "version", "", "`version` that the programs report (default: the tag)")
+	flags.BoolVar(&o.layout, "layout", false, "write OCI image layouts instead of archives")
 	flags.StringVar(&o.registry, "registry", "windlass.test", "what stands before the images' names: `host[/path]`")
 	flags.StringVar(&o.source, "source", "", "top `folder` of the checkout (default: above the working directory)")
 	flags.StringVar(&o.revision, "revision", "", "git `commit` for the labels")
-	flags.StringVar(&o.arch, "arch", runtime.GOARCH, "`architecture` of the images of Go programs")
+	archs := flags.String("arch", runtime.GOARCH, "`architecture` of the images of Go programs; with -layout several, as in amd64,arm64")
 	flags.StringVar(&o.etcdBinary, "etcd-binary", cachedEtcd(), "etcd `program` for the image etcd")
 	flags.StringVar(&o.python, "python", "/usr/bin/python3", "interpreter `program` for the images runtime-python...")
 	flags.StringVar(&o.node, "node", "node", "interpreter `program` for the images runtime-nodejs...")
@@ -99,11 +107,18 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return options{}, err
 	}
 	o.images = flags.Args()
+	o.archs = strings.Split(*archs, ",")
+	o.arch = o.archs[0]
+	if o.version == "" {
+		o.version = o.tag
+	}
 	switch {
 	case o.out == "":
 		return options{}, fmt.Errorf("-out is missing: say where the archives shall be")
 	case o.tag == "":
 		return options{}, fmt.Errorf("-tag is missing: for example -tag dev")
+	case len(o.archs) > 1 && !o.layout:
+		return options{}, fmt.Errorf("an archive is of one architecture: give one -arch, or -layout")
 	case len(o.images) == 0:
 		return options{}, fmt.Errorf("no image is named: use some of %s", known)
 	}

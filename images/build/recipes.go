@@ -39,7 +39,7 @@ func ours(name string, add content) func(context.Context, options) (image, error
 		if err != nil {
 			return image{}, err
 		}
-		config, err := configOf(string(text), map[string]string{"VERSION": o.tag, "REVISION": o.revision})
+		config, err := configOf(string(text), map[string]string{"VERSION": o.version, "REVISION": o.revision})
 		if err != nil {
 			return image{}, fmt.Errorf("its Dockerfile: %w", err)
 		}
@@ -76,7 +76,7 @@ func program(pkg, path string, flags ...string) content {
 		defer func() { _ = os.RemoveAll(out) }()
 		binary := filepath.Join(out, "program")
 		args := append([]string{"build", "-trimpath", "-buildvcs=false", "-o", binary,
-			"-ldflags", "-s -w -X github.com/windlass-dev/windlass/internal/buildinfo.Version=" + o.tag}, flags...)
+			"-ldflags", "-s -w -X github.com/windlass-dev/windlass/internal/buildinfo.Version=" + o.version}, flags...)
 		cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
 		cmd.Dir = o.source
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+o.arch, "GOFLAGS=", "GOWORK=off")
