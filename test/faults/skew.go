@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 	"github.com/windlass-dev/windlass/test/lab"
@@ -87,7 +88,7 @@ func (k *skew) begin(ctx context.Context, r *runner) error {
 	}
 	defer s.etcd.Close()
 	s.Kubelet.UseAgent(k.older.program("podagent"))
-	if err := k.become(ctx, s, k.older, append(slices.Clone(s.Schedulers), s.Gateways...)); err != nil {
+	if err := k.become(ctx, s, k.older, programs(s)); err != nil {
 		return err
 	}
 	for _, function := range []string{work, again} {
@@ -114,10 +115,15 @@ func (k *skew) become(ctx context.Context, s *scene, to release, members []*lab.
 	return nil
 }
 
+// settled is how long a controller that takes over looks around before it decides, and
+// some more.
+const settled = 10 * time.Second
+
 // keeping counts the instances that are gone when do has ended.
-func (k *skew) keeping(s *scene, do func() error) error {
+func (k *skew) keeping(ctx context.Context, s *scene, do func() error) error {
 	before := s.Kubelet.PodsOf(work)
 	err := do()
+	sleep.For(ctx, settled)
 	after := s.Kubelet.PodsOf(work)
 	replaced := 0
 	for _, pod := range before {
@@ -127,13 +133,40 @@ func (k *skew) keeping(s *scene, do func() error) error {
 	}
 	k.replaced += replaced
 	s.note("replaced=%d", replaced)
-	return err
+	return errors.Join(err, k.oneRevision(ctx, s))
 }
 
+// oneRevision holds every revision but the first against Windlass: nobody has changed a
+// template.
+func (k *skew) oneRevision(ctx context.Context, s *scene) error {
+	var all v1alpha1.FunctionRevisionList
+	if err := s.Cluster.Objects.List(ctx, &all); err != nil {
+		return err
+	}
+	s.note("revisions=%d", len(all.Items))
+	for _, r := range all.Items {
+		s.holds(r.Spec.Number == 1, "revision %s was made, and no template has changed", r.Name)
+	}
+	return nil
+}
+
+// programs are those that an update replaces, in the order in which it does.
+func programs(s *scene) []*lab.Member {
+	return append(append(slices.Clone(s.Schedulers), s.Gateways...), s.Controller)
+}
+
+// update changes the definitions first, as a chart does: a field gets a default, and there
+// is another one with a default. What there was is read with both from then on.
 func (k *skew) update(ctx context.Context, s *scene) error {
-	return k.keeping(s, func() error {
+	return k.keeping(ctx, s, func() error {
 		err := s.under(ctx, toWork, func() error {
-			return k.become(ctx, s, k.newer, append(slices.Clone(s.Schedulers), s.Gateways...))
+			if err := s.Cluster.Redefine(ctx, func(template map[string]any) {
+				template["protocol"].(map[string]any)["default"] = string(v1alpha1.ProtocolHTTP)
+				template["later"] = map[string]any{"type": "string", "default": "said"}
+			}); err != nil {
+				return err
+			}
+			return k.become(ctx, s, k.newer, programs(s))
 		})
 		return errors.Join(err, k.tell(ctx, s, 1))
 	})
@@ -181,9 +214,11 @@ func (k *skew) mixed(ctx context.Context, s *scene) error {
 }
 
 func (k *skew) rollBack(ctx context.Context, s *scene) error {
-	return k.keeping(s, func() error {
+	return k.keeping(ctx, s, func() error {
 		return s.under(ctx, toWork, func() error {
-			return k.become(ctx, s, k.older, append(slices.Clone(s.Gateways), s.Schedulers...))
+			back := programs(s)
+			slices.Reverse(back)
+			return k.become(ctx, s, k.older, back)
 		})
 	})
 }

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -122,6 +123,37 @@ func (l *Lab) furnish(ctx context.Context) error {
 	return l.Cluster.Namespace(ctx, Namespace)
 }
 
+// Redefine changes the fields of the template in the definitions of Functions and
+// FunctionRevisions.
+func (c *Cluster) Redefine(ctx context.Context, change func(template map[string]any)) error {
+	for _, name := range []string{"functions", "functionrevisions"} {
+		definition := &unstructured.Unstructured{}
+		definition.SetAPIVersion("apiextensions.k8s.io/v1")
+		definition.SetKind("CustomResourceDefinition")
+		if err := c.Objects.Get(ctx, client.ObjectKey{Name: name + "." + v1alpha1.GroupName}, definition); err != nil {
+			return err
+		}
+		versions, _, err := unstructured.NestedSlice(definition.Object, "spec", "versions")
+		if err != nil {
+			return err
+		}
+		for _, version := range versions {
+			at := version.(map[string]any)
+			for _, step := range []string{"schema", "openAPIV3Schema", "properties", "spec", "properties", "template", "properties"} {
+				at = at[step].(map[string]any)
+			}
+			change(at)
+		}
+		if err := unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"); err != nil {
+			return err
+		}
+		if err := c.Objects.Update(ctx, definition); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Namespace creates a namespace with the account that pods have by default,
 // which a controller would make.
 func (c *Cluster) Namespace(ctx context.Context, name string) error {
@@ -149,14 +181,15 @@ func (c *Cluster) endpoints(ctx context.Context, schedulers []netip.Addr) error 
 	return c.Objects.Create(ctx, slice)
 }
 
-// Function creates a function that runs the lab's own function program, and
-// changes what edit changes of it.
+// Function creates a function that runs the lab's own function program, with
+// what edit changes of it, and returns it with its defaults.
 func (c *Cluster) Function(ctx context.Context, name string, edit func(*v1alpha1.FunctionSpec)) (*v1alpha1.Function, error) {
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name}}
 	fn.Spec.Template.Image = ImageFunction
 	edit(&fn.Spec)
+	err := c.Objects.Create(ctx, fn)
 	v1alpha1.Default(fn)
-	return fn, c.Objects.Create(ctx, fn)
+	return fn, err
 }
 
 // Get reads a function of the lab's namespace.
