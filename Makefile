@@ -179,6 +179,10 @@ faults: cluster-binaries ## Break a Windlass of real programs under load, as roo
 skew: cluster-binaries ## Update an older release to this one and back under load, with the agents of each, as root
 	test/skew/run.sh -seed $(SEED)
 
+.PHONY: traffic
+traffic: cluster-binaries ## Part the calls of a function among its revisions, anew and back, and print how exactly and how soon, as root
+	go run ./test/faults -traffic -seed $(SEED)
+
 .PHONY: faults-page
 faults-page: ## Make docs/results/faults.md and the tables of docs/reliability.md from the kept rounds
 	go run ./test/faults -page docs

@@ -161,7 +161,7 @@ func call(ctx context.Context, gateway *loadgen.Backend, nonce string, r request
 	record.Ended = now()
 	record.Status = seen.Status
 	record.Executed = verdict.Executed(seen.Header.Get(invoke.HeaderExecuted))
-	record.Invocation = seen.Header.Get(invoke.HeaderInvocationID)
+	record.Invocation, record.Revision = seen.Header.Get(invoke.HeaderInvocationID), seen.Header.Get(invoke.HeaderRevision)
 	switch {
 	case seen.Outcome == loadgen.TimedOut:
 		record.Outcome = verdict.Unanswered

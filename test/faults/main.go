@@ -14,6 +14,7 @@
 //	go run ./test/faults -figures all       the figures, with larger counts
 //	go run ./test/faults -record FILE       every row, kept as a file
 //	go run ./test/faults -older DIR         an older release meets this one
+//	go run ./test/faults -traffic           calls are parted among revisions, and given back
 //	go run ./test/faults -page docs         the pages that are made of such files
 //
 // It needs Linux, root, iptables, and the programs of make cluster-binaries. No
@@ -51,6 +52,7 @@ type options struct {
 	record  string
 	page    string
 	older   string
+	traffic bool
 }
 
 func main() {
@@ -66,6 +68,7 @@ func main() {
 	flag.StringVar(&o.record, "record", "", "keep what became of each row in this `file`, too")
 	flag.StringVar(&o.page, "page", "", "make this `folder`'s reliability.md and results/faults.md from its results/faults-*.json, instead of running rows")
 	flag.StringVar(&o.older, "older", "", "let the programs in this `folder`, windlass and podagent of an older release, meet this one's, instead of running rows")
+	flag.BoolVar(&o.traffic, "traffic", false, "measure how exactly and how soon calls are parted among revisions, instead of running rows")
 	flag.Parse()
 	if o.list {
 		list(os.Stdout)
@@ -97,7 +100,7 @@ func (o options) main() (status int, err error) {
 	if _, err := o.chosen(); err != nil {
 		return 0, err
 	}
-	if o.labs < 1 || o.figures != "" || o.older != "" {
+	if o.labs < 1 || o.alone() {
 		o.labs = 1
 	}
 	dir, remove, err := lab.Workspace("faults", o.keep)
@@ -121,7 +124,7 @@ func (o options) enter(ctx context.Context, dir string, out io.Writer) (status i
 	}
 	labs.Wait()
 	status = slices.Max(statuses)
-	if err := errors.Join(errs...); err != nil || o.figures != "" || o.older != "" {
+	if err := errors.Join(errs...); err != nil || o.alone() {
 		return status, err
 	}
 	var total tally
@@ -142,6 +145,9 @@ func (o options) enter(ctx context.Context, dir string, out io.Writer) (status i
 	return status, err
 }
 
+// alone says that something else than rows runs, in one lab.
+func (o options) alone() bool { return o.figures != "" || o.older != "" || o.traffic }
+
 func labDir(dir string, i int) string { return filepath.Join(dir, fmt.Sprintf("lab-%d", i+1)) }
 
 // inside runs the rows in the lab.
@@ -161,6 +167,9 @@ func (o options) inside(dir string, out io.Writer) (status int, err error) {
 	}
 	if o.figures != "" {
 		return r.figures(ctx)
+	}
+	if o.traffic {
+		return new(traffic).run(ctx, r, out)
 	}
 	if o.older != "" {
 		k := &skew{older: release(o.older), newer: release(filepath.Dir(l.Config.Program("windlass")))}

@@ -48,6 +48,8 @@ type Call struct {
 	Error string
 	// Invocation is the id that the gateway gave it, as far as it said.
 	Invocation string
+	// Revision is that of the function which the call went to, as far as its gateway said.
+	Revision string
 	// Echo is the nonce in a successful answer, and Whole says that the rest
 	// of the answer fits the request.
 	Echo  string

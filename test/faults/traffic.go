@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/util/retry"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
+	"github.com/windlass-dev/windlass/test/faults/verdict"
+	"github.com/windlass-dev/windlass/test/lab"
+)
+
+// parted is the function whose calls are parted among its revisions.
+const parted = "parted"
+
+// What is asked of calls that are parted.
+const (
+	partCalls   = 100_000
+	part        = 10  // percent
+	partOff     = 0.3 // percent
+	partChanges = 50
+	partUndos   = 10
+	undoWithin  = time.Second
+)
+
+// traffic is what was seen of a function while its calls were parted, parted anew, and
+// given back to an earlier revision.
+type traffic struct {
+	// share is how many percent of the calls went where 10 % were to go.
+	share float64
+	// undo is the time from the beginning of the command until no call went elsewhere at any
+	// gateway, of the slowest one.
+	undo time.Duration
+	// cold are the instances that were started for that.
+	cold int
+}
+
+// run prints one line, and is 1 if a figure is not as it should be.
+func (f *traffic) run(ctx context.Context, r *runner, out io.Writer) (status int, err error) {
+	s, err := r.scene("traffic")
+	if err != nil {
+		return 1, err
+	}
+	defer s.etcd.Close()
+	err = s.with(ctx, parted, func(spec *v1alpha1.FunctionSpec) {
+		// One that is started is not there for the calls, but because one was missing.
+		spec.Scaling.MinInstances, spec.Scaling.MaxInstances = warm, new(int32(warm))
+	}, func(*v1alpha1.Function) error {
+		return errors.Join(f.deploy(ctx, s), f.parts(ctx, s), f.changes(ctx, s), f.undos(ctx, s))
+	})
+	if err != nil {
+		return 1, err
+	}
+	runs, err := r.ledger()
+	if err != nil {
+		return 1, err
+	}
+	report := verdict.Judge(s.calls, runs, nothing())
+	for _, fault := range append(report.Faults, s.broken...) {
+		fmt.Fprintf(out, "      %s\n", fault)
+	}
+	failed := report.Calls - report.Succeeded
+	fmt.Fprintf(out, "share=%.2f failed=%d undo_seconds=%.3f cold_starts=%d lost=%d twice=%d calls=%d\n",
+		f.share, failed, f.undo.Seconds(), f.cold, report.Lost, report.Duplicated, report.Calls)
+	if !report.Kept() || failed > 0 || len(s.broken) > 0 || math.Abs(f.share-part) > partOff || f.undo > undoWithin || f.cold > 0 {
+		status = 1
+	}
+	return status, nil
+}
+
+// deploy makes a second revision, and returns when it has all calls.
+func (f *traffic) deploy(ctx context.Context, s *scene) error {
+	if err := s.partedAs(ctx, map[string]int32{revisionOf(1): 100}); err != nil {
+		return err
+	}
+	err := s.change(ctx, parted, func(spec *v1alpha1.FunctionSpec) {
+		spec.Template.Env = append(spec.Template.Env, v1alpha1.EnvVar{Name: "VERSION", Value: "2"})
+	})
+	if err != nil {
+		return err
+	}
+	return s.partedAs(ctx, map[string]int32{revisionOf(2): 100})
+}
+
+func revisionOf(generation int64) string { return v1alpha1.RevisionName(parted, generation) }
+
+// parts has many calls made while a tenth of them is to go to one revision.
+func (f *traffic) parts(ctx context.Context, s *scene) error {
+	if err := s.part(ctx, part); err != nil {
+		return err
+	}
+	config := s.config(slowly(toParted, "ms=0"))
+	config.Rate, config.Clients = 0, 2*warm
+	l := startLoad(ctx, config)
+	for l.Begun() < partCalls && ctx.Err() == nil {
+		sleep.For(ctx, 10*time.Millisecond)
+	}
+	calls := l.Stop()
+	s.calls = append(s.calls, calls...)
+	small := 0
+	for _, c := range calls {
+		if c.Revision == revisionOf(2) {
+			small++
+		}
+	}
+	f.share = 100 * float64(small) / float64(len(calls))
+	return context.Cause(ctx)
+}
+
+// changes parts the calls anew again and again while they are made.
+func (f *traffic) changes(ctx context.Context, s *scene) error {
+	return s.under(ctx, toParted, func() error {
+		for i := range int32(partChanges) {
+			// None and all of them, and everything between, in no order.
+			if err := s.part(ctx, i*37%(partChanges)*100/(partChanges-1)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// undos goes back to the other revision by the command, again and again.
+func (f *traffic) undos(ctx context.Context, s *scene) error {
+	if err := s.change(ctx, parted, func(spec *v1alpha1.FunctionSpec) { spec.Traffic = nil }); err != nil {
+		return err
+	}
+	now2, now1 := map[string]int32{revisionOf(2): 100}, map[string]int32{revisionOf(1): 100}
+	if err := s.partedAs(ctx, now2); err != nil {
+		return err
+	}
+	for i := range partUndos {
+		to := now1
+		if i%2 == 1 {
+			to = now2
+		}
+		if err := f.back(ctx, s, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// back goes back once, and sees how long calls go elsewhere.
+func (f *traffic) back(ctx context.Context, s *scene, to map[string]int32) error {
+	watch := startLoad(ctx, s.config(toParted))
+	sleep.For(ctx, after)
+	before := s.Kubelet.PodsOf(parted)
+	began := now()
+	err := s.windlass(ctx, "rollout", "undo", parted)
+	if err == nil {
+		err = s.partedAs(ctx, to)
+	}
+	sleep.For(ctx, after)
+	calls := watch.Stop()
+	s.calls = append(s.calls, calls...)
+	for _, c := range calls {
+		if to[c.Revision] == 0 {
+			f.undo = max(f.undo, time.Duration(c.Began-began))
+		}
+	}
+	for _, pod := range s.Kubelet.PodsOf(parted) {
+		if !slices.Contains(before, pod) {
+			f.cold++
+		}
+	}
+	return err
+}
+
+// toParted calls the function whose calls are parted, for 5 ms each: few wait for others.
+func toParted(*rand.Rand) request {
+	return request{Function: lab.Namespace + "/" + parted, Query: "ms=5", Body: 10}
+}
+
+// part gives a part of the calls, in percent, to the second revision, and returns when
+// the function says so.
+func (s *scene) part(ctx context.Context, percent int32) error {
+	err := s.change(ctx, parted, func(spec *v1alpha1.FunctionSpec) {
+		spec.Traffic = []v1alpha1.TrafficTarget{
+			{Tag: "one", Weight: 100 - percent, RevisionName: revisionOf(1)},
+			{Tag: "two", Weight: percent, RevisionName: revisionOf(2)},
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return s.partedAs(ctx, map[string]int32{revisionOf(1): 100 - percent, revisionOf(2): percent})
+}
+
+// change changes the spec of a function.
+func (s *scene) change(ctx context.Context, name string, change func(*v1alpha1.FunctionSpec)) error {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		var fn v1alpha1.Function
+		if err := s.Cluster.Get(ctx, name, &fn); err != nil {
+			return err
+		}
+		change(&fn.Spec)
+		return s.Cluster.Objects.Update(ctx, &fn)
+	})
+}
+
+// partedAs returns when the function's status says that its calls are parted so.
+func (s *scene) partedAs(ctx context.Context, want map[string]int32) error {
+	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
+	defer cancel()
+	var fn v1alpha1.Function
+	err := sleep.Until(ctx, 20*time.Millisecond, func() (bool, error) {
+		if err := s.Cluster.Get(ctx, parted, &fn); err != nil {
+			return false, err
+		}
+		got := make(map[string]int32)
+		for _, part := range fn.Status.Traffic {
+			got[part.RevisionName] += part.Weight
+		}
+		for name, weight := range want {
+			if got[name] != weight {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("calls are not parted as %v: %w: %+v", want, err, fn.Status)
+	}
+	return nil
+}
+
+// windlass runs the command as a user of the lab.
+func (s *scene) windlass(ctx context.Context, arguments ...string) error {
+	arguments = append(arguments, "--kubeconfig", s.Config.Kubeconfig(), "--namespace", lab.Namespace)
+	command := exec.CommandContext(ctx, s.Config.Program("windlass"), arguments...)
+	command.Env = append(os.Environ(), "KUBECONFIG=")
+	if text, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("windlass %v: %w\n%s", arguments, err, text)
+	}
+	return nil
+}
