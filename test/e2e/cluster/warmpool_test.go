@@ -132,7 +132,7 @@ var _ = Describe("A warm pool", func() {
 		for what, runtime := range runtimes {
 			var took []time.Duration
 			for i := range 9 {
-				name := fmt.Sprintf("f%d-%s", i, runtime)
+				name := fmt.Sprintf("f%d-%s", i, strings.Fields(what)[0])
 				t.deploy(unproven(handler(name, runtime, v1alpha1.Code{Inline: python})))
 				if what == "spare instances" {
 					t.waitFull(runtime, 3)
