@@ -17,7 +17,8 @@ import (
 
 const idleFunctions = 10_000
 
-// benchWorld is a scheduler without Run whose node never fills up.
+// benchWorld is a scheduler without Run whose node never fills up, with functions as the
+// catalog has them: each is a unit.
 func benchWorld(b testing.TB, functions int, changes ...func(*v1alpha1.Function)) (*world, []*v1alpha1.Function) {
 	config := defaults()
 	config.node = 1 << 40
@@ -25,6 +26,7 @@ func benchWorld(b testing.TB, functions int, changes ...func(*v1alpha1.Function)
 	list := make([]*v1alpha1.Function, functions)
 	for i := range list {
 		list[i] = newTestFunction("f"+strconv.Itoa(i), changes...)
+		list[i].Annotations = map[string]string{v1alpha1.AnnotationRevision: "00001", v1alpha1.AnnotationFunctionUID: string(list[i].UID)}
 	}
 	return w, list
 }

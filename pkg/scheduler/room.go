@@ -135,8 +135,7 @@ func (p *placer) crowdSpares(now time.Time) {
 
 // lend makes room for functions of other schedulers that have calls, no instance and no
 // room; after all that functions of this scheduler want.
-func (p *placer) lend() {
-	now := p.now()
+func (p *placer) lend(now time.Time) {
 	asked := p.peers.asked(now)
 	made, loans := make(map[string]map[string]capacity.Made), make(map[capacity.Loan]int)
 	shapes := make(map[string]capacity.Shape) // by function, of those that are known

@@ -53,7 +53,7 @@ func (s *ticker) tick() {
 	}
 	// 6. Ask other schedulers for room that could not be made, and make what they ask for.
 	s.peerRoom.lack(s.placer.planner.Lacks())
-	s.placer.lend()
+	s.placer.lend(begun)
 	// 7. Bring warm pools to their size, with what is left.
 	s.keepSpares()
 	s.metrics.ticked(s.deps.Now().Sub(begun))
