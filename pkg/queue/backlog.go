@@ -2,6 +2,7 @@ package queue
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -11,8 +12,8 @@ import (
 type backlog struct {
 	// main are those that are in no lane.
 	main ticketList
-	// lanes are by gateway: one has a lane while some instance avoids it.
-	lanes map[string]*lane
+	// lanes are of gateways: one has a lane while some instance avoids it.
+	lanes []*lane
 	turn  turn
 	// arrived counts all tickets that ever waited, and departed those that do not
 	// any more.
@@ -24,7 +25,8 @@ type backlog struct {
 // pays nothing for them.
 type lane struct {
 	ticketList
-	until time.Time // the last instance avoids the gateway until then
+	gateway string
+	until   time.Time // the last instance avoids the gateway until then
 }
 
 func (b *backlog) waiting() int { return int(b.arrived - b.departed) }
@@ -48,24 +50,30 @@ func (b *backlog) remove(e *entry) {
 
 // list is where a ticket waits, or would.
 func (b *backlog) list(e *entry) *ticketList {
-	if len(b.lanes) > 0 {
-		if l, there := b.lanes[e.ticket.Gateway]; there {
-			return &l.ticketList
-		}
+	if l := b.lane(e.ticket.Gateway); l != nil {
+		return &l.ticketList
 	}
 	return &b.main
 }
 
+// lane is that of a gateway, or nil. A handout looks at the heads of all lanes anyway, so
+// that an index would save nothing.
+func (b *backlog) lane(gateway string) *lane {
+	for _, l := range b.lanes {
+		if l.gateway == gateway {
+			return l
+		}
+	}
+	return nil
+}
+
 // part puts the tickets of a gateway into a lane, until no instance avoids it.
 func (b *backlog) part(gateway string, until time.Time) {
-	if l, there := b.lanes[gateway]; there {
+	if l := b.lane(gateway); l != nil {
 		l.until = until
 		return
 	}
-	if b.lanes == nil {
-		b.lanes = make(map[string]*lane)
-	}
-	l := &lane{until: until}
+	l := &lane{gateway: gateway, until: until}
 	for e := b.main.first; e != nil; {
 		next := e.next
 		if e.ticket.Gateway == gateway {
@@ -74,7 +82,7 @@ func (b *backlog) part(gateway string, until time.Time) {
 		}
 		e = next
 	}
-	b.lanes[gateway] = l
+	b.lanes = append(b.lanes, l)
 }
 
 // merge ends the lanes of gateways that no instance avoids any more.
@@ -82,12 +90,13 @@ func (b *backlog) merge(now time.Time) {
 	if len(b.lanes) == 0 {
 		return
 	}
-	for gateway, l := range b.lanes {
-		if !l.until.After(now) {
-			delete(b.lanes, gateway)
+	b.lanes = slices.DeleteFunc(b.lanes, func(l *lane) bool {
+		over := !l.until.After(now)
+		if over {
 			b.main.absorb(&l.ticketList)
 		}
-	}
+		return over
+	})
 }
 
 // lists are those that tickets wait in.
@@ -98,17 +107,6 @@ func (b *backlog) lists() iter.Seq[*ticketList] {
 		}
 		for _, l := range b.lanes {
 			if !yield(&l.ticketList) {
-				return
-			}
-		}
-	}
-}
-
-// heads are the tickets whose turn it is, one of each list that has any.
-func (b *backlog) heads() iter.Seq[*entry] {
-	return func(yield func(*entry) bool) {
-		for l := range b.lists() {
-			if head := b.turn.head(l); head != nil && !yield(head) {
 				return
 			}
 		}

@@ -106,10 +106,10 @@ func play(t *testing.T, tape []byte) {
 func checkInvariants(t *testing.T, q *Queue) {
 	t.Helper()
 	waiting := checkList(t, &q.backlog.main)
-	for gateway, l := range q.backlog.lanes {
+	for _, l := range q.backlog.lanes {
 		waiting += checkList(t, &l.ticketList)
 		for e := q.backlog.main.first; e != nil; e = e.next {
-			if e.ticket.Gateway == gateway {
+			if e.ticket.Gateway == l.gateway {
 				t.Fatal("a ticket of an avoided gateway waits among the others")
 			}
 		}

@@ -57,8 +57,9 @@ func (q *Queue) pair(now time.Time) (best *entry, taker *instance) {
 	if len(q.backlog.lanes) == 0 { // as nearly always: nobody avoids anything
 		return q.backlog.turn.head(&q.backlog.main), q.instances.asking[0]
 	}
-	for e := range q.backlog.heads() {
-		if best != nil && !q.backlog.turn.first(e, best) {
+	for l := range q.backlog.lists() {
+		e := q.backlog.turn.head(l)
+		if e == nil || best != nil && !q.backlog.turn.first(e, best) {
 			continue
 		}
 		if in := q.instances.takerOf(e.ticket.Gateway, now); in != nil {
