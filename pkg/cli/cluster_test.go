@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -419,6 +420,26 @@ func TestA2DeployWaitsForTheProofOfWhatWasDeployed(t *testing.T) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// Gateways follow the API server by themselves.
+func TestDeployWaitsUntilGatewaysHaveHeard(t *testing.T) {
+	applied := clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonStarted)
+	applied.Status.ObservedGeneration, applied.Status.LatestCreatedRevisionName = applied.Generation, "f-00001"
+	applied.Status.Traffic = []v1alpha1.TrafficStatus{{RevisionName: "f-00001", Weight: 100}}
+	meta.SetStatusCondition(&applied.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionRevisionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonStarted})
+	for context, want := range map[string]time.Duration{"": 0, "somewhere": gatewaysHear} {
+		synctest.Test(t, func(t *testing.T) {
+			d := deployer{reporter{&finder{home: "team", host: &host{now: time.Now}}}}
+			began := time.Now()
+			if _, err := d.awaitProof(t.Context(), &target{context: context}, applied, defaultReadyTime); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took != want {
+				t.Errorf("in the context %q it took %v, want %v", context, took, want)
+			}
 		})
 	}
 }

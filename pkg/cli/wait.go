@@ -11,12 +11,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
 const (
 	// lookAgain is how often a function that is waited for is looked at.
 	lookAgain = 500 * time.Millisecond
+	// gatewaysHear is how long the gateways of a cluster may take to hear what was heard
+	// here. They and this command follow the API server each for itself, and those who
+	// deploy may not ask them.
+	gatewaysHear = time.Second
 	// defaultReadyTime is what deploy --wait waits, and defaultGoneTime
 	// delete.
 	defaultReadyTime = 30 * time.Second
@@ -27,7 +32,7 @@ const (
 var passing = []string{v1alpha1.ReasonNoCapacity, v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeRefused, v1alpha1.ReasonNodeFull, v1alpha1.ReasonClusterUnavailable}
 
 // awaitProof waits until the revision of a function as it was applied is proven and has
-// its calls, or is known not to start. What it returns is the function then.
+// its calls at all gateways, or is known not to start. What it returns is the function then.
 func (d *deployer) awaitProof(ctx context.Context, t *target, applied *v1alpha1.Function, limit time.Duration) (*v1alpha1.Function, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -37,6 +42,9 @@ func (d *deployer) awaitProof(ctx context.Context, t *target, applied *v1alpha1.
 		case proofGone:
 			return nil, fmt.Errorf("function %s was deleted while it was waited for", fn.Key())
 		case proofSeen:
+			if t.inCluster() {
+				sleep.For(ctx, gatewaysHear)
+			}
 			return fn, nil
 		case proofFailed:
 			return nil, fmt.Errorf("function %s does not start: %s\n%ssee windlass describe %s and windlass logs %s",
