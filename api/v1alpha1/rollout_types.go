@@ -201,8 +201,9 @@ type FunctionRevisionSpec struct {
 	// +required
 	Template FunctionTemplate `json:"template,omitzero"`
 	// instances is how many instances are wanted. Windlass writes it, for the
-	// scale subresource; a change by others has no effect.
+	// scale subresource; a change by others has no effect. The default is 0.
 	// +optional
+	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	Instances int32 `json:"instances,omitempty"`
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -176,6 +177,7 @@ func setUpFunctions(mgr manager.Manager, r *reconciler, pokes *pokes) error {
 		Owns(&v1alpha1.FunctionRevision{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(functionOfPod)).
 		Watches(&v1alpha1.ClusterRuntime{}, handler.EnqueueRequestsFromMapFunc(functionsOfRuntime(mgr.GetClient()))).
+		WatchesMetadata(&policyv1.PodDisruptionBudget{}, handler.EnqueueRequestsFromMapFunc(functionsBeside(mgr.GetClient())), comesAndGoes).
 		WatchesRawSource(source.Func(pokes.start)).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(r)
@@ -200,23 +202,36 @@ func functionOfPod(_ context.Context, o client.Object) []reconcile.Request {
 
 func functionsOfRuntime(reader client.Reader) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
-		var functions v1alpha1.FunctionList
-		if err := reader.List(ctx, &functions, client.MatchingFields{indexFunctionRuntime: o.GetName()}); err != nil {
-			return nil
-		}
-		requests := make([]reconcile.Request, 0, len(functions.Items))
-		for i := range functions.Items {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&functions.Items[i])})
-		}
-		return requests
+		return requestsFor(ctx, reader, client.MatchingFields{indexFunctionRuntime: o.GetName()})
 	}
 }
+
+// functionsBeside are those in the namespace of an object.
+func functionsBeside(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		return requestsFor(ctx, reader, client.InNamespace(o.GetNamespace()))
+	}
+}
+
+func requestsFor(ctx context.Context, reader client.Reader, which client.ListOption) []reconcile.Request {
+	var functions v1alpha1.FunctionList
+	if err := reader.List(ctx, &functions, which); err != nil {
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(functions.Items))
+	for i := range functions.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&functions.Items[i])})
+	}
+	return requests
+}
+
+// comesAndGoes leaves out changes of what is there.
+var comesAndGoes = builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})
 
 func setUpPolicies(mgr manager.Manager, r *policyReconciler) error {
 	namespaceOf := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: PolicyName}}}
 	})
-	comesAndGoes := builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})
 	return builder.ControllerManagedBy(mgr).
 		Named("network-policies").
 		Watches(&v1alpha1.Function{}, namespaceOf, comesAndGoes).

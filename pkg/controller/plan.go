@@ -39,6 +39,8 @@ type input struct {
 	settling bool
 	// pods are those that carry the function's UID.
 	pods []pod
+	// budgeted says that there are PodDisruptionBudgets in the namespace.
+	budgeted bool
 	// happenings have not been told as Events yet.
 	happenings []happening
 	// written are the last writes.

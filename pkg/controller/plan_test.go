@@ -300,6 +300,14 @@ func TestRevisionsSayHowManyInstancesAreWanted(t *testing.T) {
 	if out := plan(in); out.scales != nil || out.again != time.Second {
 		t.Errorf("written too early: %v, again in %v", out.scales, out.again)
 	}
+	in.budgeted = true
+	if out := plan(in); len(out.scales) != 1 || out.scales[0].Spec.Instances != 3 {
+		t.Errorf("written too late for a disruption budget: %v", out.scales)
+	}
+	if out := plan(in); out.pace != in.written.pace {
+		t.Error("a scale for a disruption budget delays what else changes")
+	}
+	in.budgeted = false
 	in.now = now.Add(time.Second)
 	if out := plan(in); len(out.scales) != 1 || out.scales[0].Spec.Instances != 3 {
 		t.Errorf("got %v", out.scales)

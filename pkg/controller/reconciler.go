@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -108,6 +109,12 @@ func (r *reconciler) look(ctx context.Context, f *v1alpha1.Function) (input, err
 	if err != nil {
 		return input{}, fmt.Errorf("cannot list the revisions of function %s: %w", f.Key(), err)
 	}
+	var budgets metav1.PartialObjectMetadataList
+	budgets.SetGroupVersionKind(policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudgetList"))
+	if err := r.client.List(ctx, &budgets, client.InNamespace(f.Namespace), client.Limit(1)); err != nil {
+		return input{}, fmt.Errorf("cannot list the disruption budgets beside function %s: %w", f.Key(), err)
+	}
+	in.budgeted = len(budgets.Items) > 0
 	in.units = make(map[string]facts, len(revisions.Items))
 	in.settling = r.book.settles() > 0
 	for i := range revisions.Items {

@@ -102,6 +102,11 @@ func knownOf(r *v1alpha1.FunctionRevision, told facts) rollout.Known {
 }
 
 // planRevisions decides which revisions are to be written now.
+//
+// A disruption budget is decided by the scale: Kubernetes asks for it when a pod has
+// changed, and not again. A number that comes after the pods would stand until the next of
+// them changes, and let all of them be evicted, or none. So where there are budgets it
+// waits for nothing, and delays nothing else: pods are created and deleted for each change.
 func planRevisions(in input, after []*v1alpha1.FunctionRevision, out *outcome) {
 	for _, r := range after {
 		i := slices.IndexFunc(in.revisions, func(b *v1alpha1.FunctionRevision) bool { return b.Name == r.Name })
@@ -111,7 +116,7 @@ func planRevisions(in input, after []*v1alpha1.FunctionRevision, out *outcome) {
 			out.revisions = append(out.revisions, r)
 		}
 		told, ok := in.units[r.Name]
-		if wanted := small(told.creating + told.created); ok && wanted != before.Spec.Instances && out.may(in, time.Time{}, counts) {
+		if wanted := small(told.creating + told.created); ok && wanted != before.Spec.Instances && (in.budgeted || out.may(in, time.Time{}, counts)) {
 			scaled := r.DeepCopy()
 			scaled.Spec.Instances = wanted
 			out.scales = append(out.scales, scaled)

@@ -84,6 +84,7 @@ func accountsAreLimited(t *testing.T, c *cluster) {
 		right{verb: "create", group: "windlass.dev", resource: "clusterruntimes"},
 		right{verb: "delete", resource: "pods", namespace: "team-a"},
 		right{verb: "patch", group: "networking.k8s.io", resource: "networkpolicies", namespace: "team-a"},
+		right{verb: "watch", group: "policy", resource: "poddisruptionbudgets", namespace: "team-a"},
 		right{verb: "create", group: "events.k8s.io", resource: "events", namespace: "team-a"},
 		right{verb: "create", resource: "events", namespace: namespace},
 		right{verb: "list", group: "discovery.k8s.io", resource: "endpointslices", namespace: namespace},

@@ -64,6 +64,10 @@ run, and "own" is the release's namespace. */}}
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]
   verbs: [get, list, watch, create, update, patch, delete]
+# Where there are any, it says at once how many instances are wanted.
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [list, watch]
 {{ include "windlass.rules.events" . }}
 {{- end }}
 

@@ -96,13 +96,13 @@ var _ = Describe("The rights", func() {
 				"list functionrevisions.windlass.dev", "watch functionrevisions.windlass.dev", "create functionrevisions.windlass.dev", "patch functionrevisions.windlass.dev",
 				"delete functionrevisions.windlass.dev", "patch functionrevisions/status.windlass.dev",
 				"list pods", "watch pods", "delete pods", "create clusterruntimes.windlass.dev", "update clusterruntimes.windlass.dev",
-				"create networkpolicies.networking.k8s.io", "delete networkpolicies.networking.k8s.io", "create events",
+				"create networkpolicies.networking.k8s.io", "delete networkpolicies.networking.k8s.io", "list poddisruptionbudgets.policy", "create events",
 				"update leases.coordination.k8s.io windlass/windlass-controller", "list endpointslices.discovery.k8s.io windlass",
 			},
 			[]string{
 				"create pods", "patch pods", "deletecollection pods", "delete clusterruntimes.windlass.dev", "list nodes", "update pods/status",
 				"update leases.coordination.k8s.io windlass/another", "update leases.coordination.k8s.io kube-system/kube-scheduler",
-				"list endpointslices.discovery.k8s.io", "delete events",
+				"list endpointslices.discovery.k8s.io", "delete events", "patch poddisruptionbudgets.policy",
 			}),
 		Entry("of etcd", "etcd", nil, []string{"get pods", "patch pods", "list functions.windlass.dev", "get endpoints"}),
 	)
