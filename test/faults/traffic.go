@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -56,7 +58,7 @@ func (f *traffic) run(ctx context.Context, r *runner, out io.Writer) (status int
 		// One that is started is not there for the calls, but because one was missing.
 		spec.Scaling.MinInstances, spec.Scaling.MaxInstances = warm, new(int32(warm))
 	}, func(*v1alpha1.Function) error {
-		return errors.Join(f.deploy(ctx, s), f.parts(ctx, s), f.changes(ctx, s), f.undos(ctx, s))
+		return errors.Join(f.deploy(ctx, s), f.parts(ctx, s, r.times(partCalls)), f.changes(ctx, s), f.undos(ctx, s))
 	})
 	if err != nil {
 		return 1, err
@@ -66,7 +68,7 @@ func (f *traffic) run(ctx context.Context, r *runner, out io.Writer) (status int
 		return 1, err
 	}
 	report := verdict.Judge(s.calls, runs, nothing())
-	for _, fault := range append(report.Faults, s.broken...) {
+	for _, fault := range slices.Concat(report.Faults, s.broken, s.notes) {
 		fmt.Fprintf(out, "      %s\n", fault)
 	}
 	failed := report.Calls - report.Succeeded
@@ -94,15 +96,15 @@ func (f *traffic) deploy(ctx context.Context, s *scene) error {
 
 func revisionOf(generation int64) string { return v1alpha1.RevisionName(parted, generation) }
 
-// parts has many calls made while a tenth of them is to go to one revision.
-func (f *traffic) parts(ctx context.Context, s *scene) error {
+// parts has that many calls made while a tenth of them is to go to one revision.
+func (f *traffic) parts(ctx context.Context, s *scene, many int) error {
 	if err := s.part(ctx, part); err != nil {
 		return err
 	}
 	config := s.config(slowly(toParted, "ms=0"))
 	config.Rate, config.Clients = 0, 2*warm
 	l := startLoad(ctx, config)
-	for l.Begun() < partCalls && ctx.Err() == nil {
+	for l.Begun() < many && ctx.Err() == nil {
 		sleep.For(ctx, 10*time.Millisecond)
 	}
 	calls := l.Stop()
@@ -130,13 +132,17 @@ func (f *traffic) changes(ctx context.Context, s *scene) error {
 	})
 }
 
-// undos goes back to the other revision by the command, again and again.
+// undos goes back to the other revision by the command, again and again. Each has had all
+// calls before, and the instances for them.
 func (f *traffic) undos(ctx context.Context, s *scene) error {
+	now2, now1 := map[string]int32{revisionOf(2): 100}, map[string]int32{revisionOf(1): 100}
+	if err := errors.Join(s.part(ctx, 0), s.staffed(ctx, 1)); err != nil {
+		return err
+	}
 	if err := s.change(ctx, parted, func(spec *v1alpha1.FunctionSpec) { spec.Traffic = nil }); err != nil {
 		return err
 	}
-	now2, now1 := map[string]int32{revisionOf(2): 100}, map[string]int32{revisionOf(1): 100}
-	if err := s.partedAs(ctx, now2); err != nil {
+	if err := errors.Join(s.partedAs(ctx, now2), s.staffed(ctx, 2)); err != nil {
 		return err
 	}
 	for i := range partUndos {
@@ -155,9 +161,12 @@ func (f *traffic) undos(ctx context.Context, s *scene) error {
 func (f *traffic) back(ctx context.Context, s *scene, to map[string]int32) error {
 	watch := startLoad(ctx, s.config(toParted))
 	sleep.For(ctx, after)
-	before := s.Kubelet.PodsOf(parted)
+	before, err := s.podsOf(ctx, parted)
+	if err != nil {
+		return err
+	}
 	began := now()
-	err := s.windlass(ctx, "rollout", "undo", parted)
+	err = s.windlass(ctx, "rollout", "undo", parted)
 	if err == nil {
 		err = s.partedAs(ctx, to)
 	}
@@ -169,12 +178,43 @@ func (f *traffic) back(ctx context.Context, s *scene, to map[string]int32) error
 			f.undo = max(f.undo, time.Duration(c.Began-began))
 		}
 	}
-	for _, pod := range s.Kubelet.PodsOf(parted) {
-		if !slices.Contains(before, pod) {
+	after, listErr := s.podsOf(ctx, parted)
+	for name, pod := range after {
+		if _, known := before[name]; !known {
 			f.cold++
+			s.note("%s of %s was started while calls went to %v", name, pod.Labels[v1alpha1.LabelRevision], to)
 		}
 	}
-	return err
+	return errors.Join(err, listErr)
+}
+
+// podsOf are a function's pods, of every revision, by their names.
+func (s *scene) podsOf(ctx context.Context, function string) (map[string]*corev1.Pod, error) {
+	list, err := s.Cluster.Core.CoreV1().Pods(lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelFunction + "=" + function})
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]*corev1.Pod)
+	for i := range list.Items {
+		found[list.Items[i].Name] = &list.Items[i]
+	}
+	return found, nil
+}
+
+// staffed returns when a revision has the instances that it is to have with all calls.
+func (s *scene) staffed(ctx context.Context, generation int64) error {
+	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
+	defer cancel()
+	return sleep.Until(ctx, 100*time.Millisecond, func() (bool, error) {
+		pods, err := s.podsOf(ctx, parted)
+		running := 0
+		for _, pod := range pods {
+			if pod.Labels[v1alpha1.LabelRevision] == fmt.Sprintf("%05d", generation) && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning {
+				running++
+			}
+		}
+		return running == warm, err
+	})
 }
 
 // toParted calls the function whose calls are parted, for 5 ms each: few wait for others.
