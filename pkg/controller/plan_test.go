@@ -314,6 +314,24 @@ func TestRevisionsSayHowManyInstancesAreWanted(t *testing.T) {
 	}
 }
 
+// That its scale was written is nothing to say of a revision, though it is a new generation.
+func TestAChangeOfCountsIsOneRoundOfWrites(t *testing.T) {
+	in := changed(given(nil), func(in *input) {
+		in.now = now.Add(time.Hour)
+		in.units["f-00003"] = facts{generation: 3, creating: 1, created: 4, started: true}
+	})
+	out := plan(in)
+	if len(out.revisions) != 1 || len(out.scales) != 1 || out.status == nil {
+		t.Fatalf("written are %d statuses and %d scales of revisions, and the function's %v", len(out.revisions), len(out.scales), out.status)
+	}
+	scaled := out.scales[0]
+	scaled.Generation++ // as the API server does
+	in.function.Status, in.revisions, in.now = *out.status, []*v1alpha1.FunctionRevision{scaled}, in.now.Add(time.Hour)
+	if again := plan(in); again.revisions != nil || again.scales != nil || again.status != nil {
+		t.Errorf("what was carried out is written again: %+v", again)
+	}
+}
+
 func TestRevisionsGoOnceNothingIsLeftOfThem(t *testing.T) {
 	surplus := func(change func(*input)) input {
 		in := carriedOut(updated(func(in *input) {

@@ -116,8 +116,10 @@ func activate(now time.Time, r *v1alpha1.FunctionRevision, weight int32) {
 	}
 }
 
+// set sets a condition. It is about a template that cannot change, and so about no
+// generation: that counts only how often spec.instances was written.
 func set(now time.Time, r *v1alpha1.FunctionRevision, c metav1.Condition) {
-	c.ObservedGeneration, c.LastTransitionTime = r.Generation, metav1.NewTime(now).Rfc3339Copy()
+	c.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
 	c.Message = excerpt(c.Message)
 	r.Status.Conditions = slices.Clone(r.Status.Conditions)
 	meta.SetStatusCondition(&r.Status.Conditions, c)
