@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -99,11 +100,12 @@ type writes struct {
 
 	mu       sync.Mutex
 	of       map[string]int
+	refused  map[string]int
 	bytes    int64
 	withCode int
 }
 
-// RoundTrip counts and passes on.
+// RoundTrip counts, passes on, and counts what the API server refuses.
 func (w *writes) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet {
 		return w.next.RoundTrip(r)
@@ -123,13 +125,19 @@ func (w *writes) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.withCode++
 	}
 	w.mu.Unlock()
-	return w.next.RoundTrip(r)
+	answer, err := w.next.RoundTrip(r)
+	if err == nil && answer.StatusCode >= http.StatusBadRequest {
+		w.mu.Lock()
+		w.refused[fmt.Sprintf("%s_%d", kindOf(r.URL.Path), answer.StatusCode)]++
+		w.mu.Unlock()
+	}
+	return answer, err
 }
 
 func (w *writes) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.of, w.bytes, w.withCode = make(map[string]int), 0, 0
+	w.of, w.refused, w.bytes, w.withCode = make(map[string]int), make(map[string]int), 0, 0
 }
 
 func (w *writes) report(out io.Writer, load string) {
@@ -146,6 +154,9 @@ func (w *writes) report(out io.Writer, load string) {
 	fmt.Fprintf(out, "api_writes_per_second_%s=%s\n", load, rate(float64(all)))
 	for _, kind := range kinds {
 		fmt.Fprintf(out, "api_writes_per_second_%s_%s=%s\n", load, kind, rate(float64(w.of[kind])))
+	}
+	for _, what := range slices.Sorted(maps.Keys(w.refused)) {
+		fmt.Fprintf(out, "api_writes_refused_%s_%s=%d\n", load, what, w.refused[what])
 	}
 	fmt.Fprintf(out, "api_bytes_per_second_%s=%s\napi_writes_with_code_%s=%d\n", load, rate(float64(w.bytes)), load, w.withCode)
 }
