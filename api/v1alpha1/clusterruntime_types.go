@@ -16,7 +16,6 @@ const KindClusterRuntime = "ClusterRuntime"
 // +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.spec.image`
 // +kubebuilder:printcolumn:name="Protocol",type=string,JSONPath=`.spec.protocol`
 // +kubebuilder:printcolumn:name="Contract",type=string,priority=1,JSONPath=`.spec.contract`
-// +kubebuilder:printcolumn:name="WarmPool",type=integer,JSONPath=`.spec.warmPools[0].size`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",fieldPath=".metadata",message="name must be 1 to 63 lower-case letters, digits, hyphens and dots, with a letter or digit at both ends; write for example ruby3.4"
 type ClusterRuntime struct {
@@ -96,9 +95,12 @@ type ClusterRuntimeSpec struct {
 	// +listMapKey=name
 	Env []EnvVar `json:"env,omitempty"`
 	// warmPools keep spare instances: pods in which the runtime has loaded, but no
-	// function. There is at most one for now, and none by default.
+	// function. There are at most 8, and none by default. A function takes from the first
+	// that has its resources and admits its namespace, so of pools with equal resources each
+	// needs a namespaceSelector, and no two should admit the same namespace.
 	// +optional
-	// +kubebuilder:validation:MaxItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.all(b, a.name == b.name || a.resources != b.resources || (has(a.namespaceSelector) && has(b.namespaceSelector) && a.namespaceSelector != b.namespaceSelector)))",message="two with equal resources admit the same namespaces, and functions would take from the first only; give each a namespaceSelector of its own, or make them one with a larger size"
 	// +listType=map
 	// +listMapKey=name
 	WarmPools []WarmPool `json:"warmPools,omitempty"`
@@ -120,17 +122,68 @@ type WarmPool struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Size int32 `json:"size,omitempty"`
-	// resources are those of a spare instance. Only functions with the same ones can take
-	// it.
+	// resources are those of a spare instance: cpu, memory and ephemeral-storage. Only
+	// functions with the same ones can take it.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",fieldPath=".requests",message="a spare instance holds no extended resources; write cpu, memory or ephemeral-storage, and functions with others start pods of their own"
+	// +kubebuilder:validation:XValidation:rule="!has(self.limits) || self.limits.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",fieldPath=".limits",message="a spare instance holds no extended resources; write cpu, memory or ephemeral-storage, and functions with others start pods of their own"
 	// +kubebuilder:default={}
 	Resources Resources `json:"resources,omitzero"`
+	// namespaceSelector picks, by the labels of namespaces, those in which the pool has
+	// spare instances. The default is all that may have functions. Every namespace has the
+	// label kubernetes.io/metadata.name.
+	// +optional
+	NamespaceSelector *NamespaceSelector `json:"namespaceSelector,omitempty"`
 }
 
-// Pool is the runtime's warm pool, or nil.
-func (s *ClusterRuntimeSpec) Pool() *WarmPool {
-	if len(s.WarmPools) == 0 {
-		return nil
+// NamespaceSelector picks namespaces by their labels, in the words of a LabelSelector of
+// Kubernetes, but with bounds. Everything in it must hold. An empty one picks all
+// namespaces.
+//
+// +structType=atomic
+type NamespaceSelector struct {
+	// matchLabels are labels that a namespace must have. At most 8.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	MatchLabels map[string]string `json:"matchLabels,omitempty"`
+	// matchExpressions are what must hold of labels. At most 8.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	MatchExpressions []NamespaceRequirement `json:"matchExpressions,omitempty"`
+}
+
+// NamespaceRequirement is what must hold of one label of a namespace.
+//
+// +kubebuilder:validation:XValidation:rule="(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",fieldPath=".values",message="In and NotIn need values, and Exists and DoesNotExist have none; write for example {key: team, operator: In, values: [payments]}"
+type NamespaceRequirement struct {
+	// key of the label.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="must be the key of a label: a name, or a domain, / and a name; write for example team, or example.com/team"
+	Key string `json:"key,omitempty"`
+	// operator is In or NotIn for a label with, or without, one of some values, and Exists
+	// or DoesNotExist for a label with any value, or none. A namespace without the label is
+	// picked by NotIn.
+	// +required
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
+	Operator metav1.LabelSelectorOperator `json:"operator,omitempty"`
+	// values are those of In and NotIn, which need 1 to 64 of them.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=0
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=atomic
+	Values []string `json:"values,omitempty"`
+}
+
+// Pool is the runtime's warm pool of that name, or nil.
+func (s *ClusterRuntimeSpec) Pool(name string) *WarmPool {
+	for i := range s.WarmPools {
+		if s.WarmPools[i].Name == name {
+			return &s.WarmPools[i]
+		}
 	}
-	return &s.WarmPools[0]
+	return nil
 }

@@ -1,9 +1,11 @@
 package v1alpha1
 
 import (
+	"maps"
 	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -15,6 +17,11 @@ func (f *Function) Key() invoke.FunctionKey {
 
 // Algorithm is the one that the function's author tries, or "".
 func (f *Function) Algorithm() string { return f.Annotations[AnnotationAlgorithm] }
+
+// Equal tells whether both name the same amounts, however these are written.
+func (r *Resources) Equal(o *Resources) bool {
+	return maps.EqualFunc(r.Requests, o.Requests, resource.Quantity.Equal) && maps.EqualFunc(r.Limits, o.Limits, resource.Quantity.Equal)
+}
 
 // Memory is how many bytes an instance may use: the limit or, without one, the request; 0
 // if nothing is said.

@@ -11,9 +11,10 @@ const (
 	// started for, and LabelRevisionUID its UID.
 	LabelRevision    = GroupName + "/revision"
 	LabelRevisionUID = GroupName + "/revision-uid"
-	// LabelPool is the Runtime of whose warm pool the instance is, or was until a
-	// function took it.
-	LabelPool = GroupName + "/pool"
+	// LabelPool is the warm pool of which the instance is, or was until a function took
+	// it, and LabelRuntime the ClusterRuntime that has the pool.
+	LabelPool    = GroupName + "/pool"
+	LabelRuntime = GroupName + "/runtime"
 	// LabelScheduler is the scheduler to which a spare instance belongs.
 	LabelScheduler = GroupName + "/scheduler"
 	// LabelComponent says what a pod is: ComponentFunction for an instance of a

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -445,13 +448,60 @@ func TestValidateRuntimeNamesFieldAndRemedy(t *testing.T) {
 		"a warm pool": {func(r *ClusterRuntime) { r.Spec.WarmPools = []WarmPool{{Name: "small", Size: MaxWarmPool}} }, nil},
 		"a warm pool that nobody could use": {func(r *ClusterRuntime) {
 			r.Spec.Protocol, r.Spec.FileExtension = ProtocolHTTP, ""
-			r.Spec.WarmPools = []WarmPool{{Size: MaxWarmPool + 1}, {Name: "b", Size: 1}}
+			r.Spec.WarmPools = []WarmPool{{Size: MaxWarmPool + 1}}
 		}, []string{
 			`spec.warmPools: Invalid value: "HTTP": need the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPools`,
 			`spec.warmPools: Invalid value: "": need fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py`,
-			`spec.warmPools: Too many: 2: must have at most 1 item`,
 			`spec.warmPools[0].name: Required value: must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example name: small`,
 			`spec.warmPools[0].size: Invalid value: 101: must be 1 to 100; write for example 3, or remove warmPools for none`}},
+		"pools of several sizes and teams": {func(r *ClusterRuntime) {
+			r.Spec.WarmPools = []WarmPool{pool("small", "64Mi", ""), pool("blue", "1Gi", "blue"), pool("red", "1Gi", "red")}
+		}, nil},
+		"pools for the same functions": {func(r *ClusterRuntime) {
+			r.Spec.WarmPools = []WarmPool{pool("a", "1Gi", ""), pool("b", "1024Mi", "red"), pool("c", "2Gi", "red"), pool("d", "2048Mi", "red"), pool("d", "64Mi", "")}
+		}, []string{
+			`spec.warmPools[1]: Invalid value: "b": has the resources of a and admits the same namespaces, and functions would take from the first only; give each a namespaceSelector of its own, or make them one with a larger size`,
+			`spec.warmPools[3]: Invalid value: "d": has the resources of c and admits the same namespaces, and functions would take from the first only; give each a namespaceSelector of its own, or make them one with a larger size`,
+			`spec.warmPools[4].name: Duplicate value: "d"`}},
+		"a pool with devices": {func(r *ClusterRuntime) {
+			p := pool("a", "1Gi", "")
+			p.Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
+			p.Resources.Requests["nvidia.com/gpu"] = resource.MustParse("1")
+			r.Spec.WarmPools = []WarmPool{p}
+		}, []string{
+			`spec.warmPools[0].resources.requests[nvidia.com/gpu]: Forbidden: a spare instance holds no extended resources; write cpu, memory or ephemeral-storage, and functions with others start pods of their own`,
+			`spec.warmPools[0].resources.limits[nvidia.com/gpu]: Forbidden: a spare instance holds no extended resources; write cpu, memory or ephemeral-storage, and functions with others start pods of their own`}},
+		"too many pools": {func(r *ClusterRuntime) {
+			for i := range MaxWarmPools + 1 {
+				r.Spec.WarmPools = append(r.Spec.WarmPools, pool(fmt.Sprint("p", i), "1Gi", fmt.Sprint("team", i)))
+			}
+		}, []string{`spec.warmPools: Too many: 9: must have at most 8 items`}},
+		"selectors that pick nothing": {func(r *ClusterRuntime) {
+			p := pool("a", "1Gi", "")
+			p.NamespaceSelector = &NamespaceSelector{MatchLabels: map[string]string{"team": "a b", "a/b/c": "d", "e": ""}, MatchExpressions: []NamespaceRequirement{
+				{Key: "team", Operator: "Like"}, {Key: "team", Operator: metav1.LabelSelectorOpIn},
+				{Key: "-team", Operator: metav1.LabelSelectorOpExists, Values: []string{"a"}},
+				{Key: "team", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"a"}}}}
+			r.Spec.WarmPools = []WarmPool{p}
+		}, []string{
+			`spec.warmPools[0].namespaceSelector.matchLabels[a/b/c]: Invalid value: "d": a key or a value is none that a label can have, so no namespace would be picked; write for example team: payments`,
+			`spec.warmPools[0].namespaceSelector.matchLabels[team]: Invalid value: "a b": a key or a value is none that a label can have, so no namespace would be picked; write for example team: payments`,
+			`spec.warmPools[0].namespaceSelector.matchExpressions[0].operator: Unsupported value: "Like": supported values: "In", "NotIn", "Exists", "DoesNotExist"`,
+			`spec.warmPools[0].namespaceSelector.matchExpressions[1].values: Invalid value: null: In and NotIn need values, and Exists and DoesNotExist have none; write for example {key: team, operator: In, values: [payments]}`,
+			`spec.warmPools[0].namespaceSelector.matchExpressions[2].key: Invalid value: "-team": must be the key of a label: a name, or a domain, / and a name; write for example team, or example.com/team`,
+			`spec.warmPools[0].namespaceSelector.matchExpressions[2].values: Invalid value: ["a"]: In and NotIn need values, and Exists and DoesNotExist have none; write for example {key: team, operator: In, values: [payments]}`}},
+		"too much of a selector": {func(r *ClusterRuntime) {
+			p := pool("a", "1Gi", "many")
+			for i := range MaxRequirements {
+				p.NamespaceSelector.MatchLabels[fmt.Sprint("l", i)] = "a"
+			}
+			p.NamespaceSelector.MatchExpressions = slices.Repeat([]NamespaceRequirement{{Key: "a", Operator: metav1.LabelSelectorOpExists}}, MaxRequirements+1)
+			p.NamespaceSelector.MatchExpressions[0] = NamespaceRequirement{Key: "a", Operator: metav1.LabelSelectorOpIn, Values: slices.Repeat([]string{"a"}, MaxSelectorValues+1)}
+			r.Spec.WarmPools = []WarmPool{p}
+		}, []string{
+			`spec.warmPools[0].namespaceSelector.matchLabels: Too many: 9: must have at most 8 items`,
+			`spec.warmPools[0].namespaceSelector.matchExpressions: Too many: 9: must have at most 8 items`,
+			`spec.warmPools[0].namespaceSelector.matchExpressions[0].values: Too many: 65: must have at most 64 items`}},
 		"dots in a name": {func(r *ClusterRuntime) { r.Name = "python3.13" }, nil},
 		"another contract": {func(r *ClusterRuntime) { r.Spec.Contract = "v2" }, []string{
 			`spec.contract: Unsupported value: "v2": supported values: "v1"`}},
@@ -488,4 +538,15 @@ func TestDefaultForTakesTheRuntimesProtocol(t *testing.T) {
 			}
 		})
 	}
+}
+
+// pool is a warm pool with so much memory for the namespaces of a team; for all if it is
+// empty.
+func pool(name, memory, team string) WarmPool {
+	p := WarmPool{Name: name, Size: 1}
+	p.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}
+	if team != "" {
+		p.NamespaceSelector = &NamespaceSelector{MatchLabels: map[string]string{"team": team}}
+	}
+	return p
 }

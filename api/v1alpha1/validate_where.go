@@ -2,10 +2,14 @@ package v1alpha1
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -14,8 +18,12 @@ import (
 // an annotation of each pod, of which Kubernetes takes 256 KiB in all.
 const MaxInlineCode = 200_000
 
-// MaxWarmPool is the largest size of a warm pool.
-const MaxWarmPool = 100
+// MaxWarmPool is the largest size of a warm pool, and MaxWarmPools how many a ClusterRuntime
+// may have.
+const (
+	MaxWarmPool  = 100
+	MaxWarmPools = 8
+)
 
 // SimilarRuntime is the first of some runtimes that is of the language that a name which is
 // none of them seems to mean, such as python3.13 for python3; empty if there is none.
@@ -129,8 +137,8 @@ func validateWarmPools(at *field.Path, r *ClusterRuntimeSpec) field.ErrorList {
 		errs = append(errs, field.Invalid(at, r.FileExtension,
 			"need fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py"))
 	}
-	if n := len(r.WarmPools); n > 1 {
-		errs = append(errs, field.TooMany(at, n, 1))
+	if n := len(r.WarmPools); n > MaxWarmPools {
+		errs = append(errs, field.TooMany(at, n, MaxWarmPools))
 	}
 	for i := range r.WarmPools {
 		pool, at := &r.WarmPools[i], at.Index(i)
@@ -140,8 +148,97 @@ func validateWarmPools(at *field.Path, r *ClusterRuntimeSpec) field.ErrorList {
 				fmt.Sprintf("must be 1 to %d; write for example 3, or remove warmPools for none", MaxWarmPool)))
 		}
 		errs = append(errs, validateResources(at.Child("resources"), &pool.Resources)...)
+		errs = append(errs, validatePlain(at.Child("resources", "requests"), pool.Resources.Requests)...)
+		errs = append(errs, validatePlain(at.Child("resources", "limits"), pool.Resources.Limits)...)
+		if pool.NamespaceSelector != nil {
+			errs = append(errs, validateSelector(at.Child("namespaceSelector"), pool.NamespaceSelector)...)
+		}
+		for _, before := range r.WarmPools[:i] {
+			switch {
+			case before.Name == pool.Name:
+				errs = append(errs, field.Duplicate(at.Child("name"), pool.Name))
+			case contend(&before, pool):
+				errs = append(errs, field.Invalid(at, pool.Name, fmt.Sprintf("has the resources of %s and admits the same namespaces, and functions would take from the first only; "+
+					"give each a namespaceSelector of its own, or make them one with a larger size", before.Name)))
+			}
+		}
 	}
 	return errs
+}
+
+// validatePlain refuses extended resources, which a spare instance would keep from functions
+// that use them.
+func validatePlain(at *field.Path, list corev1.ResourceList) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		if strings.Contains(string(name), "/") {
+			errs = append(errs, field.Forbidden(at.Key(string(name)),
+				"a spare instance holds no extended resources; write cpu, memory or ephemeral-storage, and functions with others start pods of their own"))
+		}
+	}
+	return errs
+}
+
+// MaxRequirements bounds matchLabels and matchExpressions of a NamespaceSelector, and
+// MaxSelectorValues the values of one requirement.
+const (
+	MaxRequirements   = 8
+	MaxSelectorValues = 64
+)
+
+var selectorOperators = []metav1.LabelSelectorOperator{
+	metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist,
+}
+
+// validateSelector refuses what could pick no namespace, because no label is like that.
+func validateSelector(at *field.Path, s *NamespaceSelector) field.ErrorList {
+	var errs field.ErrorList
+	labels, expressions := at.Child("matchLabels"), at.Child("matchExpressions")
+	if n := len(s.MatchLabels); n > MaxRequirements {
+		errs = append(errs, field.TooMany(labels, n, MaxRequirements))
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
+		if len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(s.MatchLabels[key])) > 0 {
+			errs = append(errs, field.Invalid(labels.Key(key), s.MatchLabels[key],
+				"a key or a value is none that a label can have, so no namespace would be picked; write for example team: payments"))
+		}
+	}
+	if n := len(s.MatchExpressions); n > MaxRequirements {
+		errs = append(errs, field.TooMany(expressions, n, MaxRequirements))
+	}
+	for i := range s.MatchExpressions {
+		errs = append(errs, validateRequirement(expressions.Index(i), &s.MatchExpressions[i])...)
+	}
+	return errs
+}
+
+func validateRequirement(at *field.Path, r *NamespaceRequirement) field.ErrorList {
+	var errs field.ErrorList
+	if len(validation.IsQualifiedName(r.Key)) > 0 {
+		errs = append(errs, field.Invalid(at.Child("key"), r.Key,
+			"must be the key of a label: a name, or a domain, / and a name; write for example team, or example.com/team"))
+	}
+	if !slices.Contains(selectorOperators, r.Operator) {
+		return append(errs, field.NotSupported(at.Child("operator"), r.Operator, selectorOperators))
+	}
+	compares := r.Operator == metav1.LabelSelectorOpIn || r.Operator == metav1.LabelSelectorOpNotIn
+	if compares != (len(r.Values) > 0) {
+		errs = append(errs, field.Invalid(at.Child("values"), r.Values,
+			"In and NotIn need values, and Exists and DoesNotExist have none; write for example {key: team, operator: In, values: [payments]}"))
+	}
+	if n := len(r.Values); n > MaxSelectorValues {
+		errs = append(errs, field.TooMany(at.Child("values"), n, MaxSelectorValues))
+	}
+	return errs
+}
+
+// contend tells whether two pools are for the same functions, as far as it can be seen
+// without knowing the namespaces.
+func contend(a, b *WarmPool) bool {
+	if !a.Resources.Equal(&b.Resources) {
+		return false
+	}
+	return a.NamespaceSelector == nil || b.NamespaceSelector == nil || equality.Semantic.DeepEqual(a.NamespaceSelector, b.NamespaceSelector)
 }
 
 const runtimeNameRule = "must be 1 to 63 lower-case letters, digits, hyphens and dots, with a letter or digit at both ends"

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -330,6 +331,29 @@ func TestAPIServerChecksRuntimes(t *testing.T) {
 		"a pool that nobody could use": {`{image: a, protocol: HTTP, warmPools: [{name: small, size: 1}]}`, []string{
 			`spec.warmPools: Invalid value: "object": need fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py`,
 			`spec.warmPools: Invalid value: "object": need the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPools`}},
+		"pools of several sizes and teams": {`{image: a, fileExtension: py, warmPools: [{name: small, size: 1}, ` +
+			`{name: blue, size: 1, resources: {requests: {memory: 1Gi}}, namespaceSelector: {matchLabels: {team: blue}}}, ` +
+			`{name: red, size: 1, resources: {requests: {memory: 1Gi}}, namespaceSelector: {matchLabels: {team: red}}}]}`, nil},
+		"a pool with devices": {`{image: a, fileExtension: py, warmPools: [{name: small, size: 1, resources: {limits: {nvidia.com/gpu: 1}}}]}`, []string{
+			`spec.warmPools[0].resources.limits: Invalid value: "object": a spare instance holds no extended resources; write cpu, memory or ephemeral-storage, and functions with others start pods of their own`}},
+		"pools for the same functions": {`{image: a, fileExtension: py, warmPools: [{name: small, size: 1}, {name: red, size: 1, namespaceSelector: {matchLabels: {team: red}}}]}`, []string{
+			`spec.warmPools: Invalid value: "array": two with equal resources admit the same namespaces, and functions would take from the first only; give each a namespaceSelector of its own, or make them one with a larger size`}},
+		"pools of one name": {`{image: a, fileExtension: py, warmPools: [{name: small, size: 1}, {name: small, size: 2, resources: {requests: {memory: 1Gi}}}]}`, []string{
+			`spec.warmPools[1]: Duplicate value: {"name":"small"}`}},
+		"too many pools": {`{image: a, fileExtension: py, warmPools: [` + pools(9) + `]}`, []string{
+			`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
+			`spec.warmPools: Too many: 9: must have at most 8 items`}},
+		"as many pools as there may be": {`{image: a, fileExtension: py, warmPools: [` + pools(8) + `]}`, nil},
+		"every selector": {pooledBy(`{matchLabels: {team: payments, example.com/x: "", kubernetes.io/metadata.name: a}, matchExpressions: [` +
+			`{key: example.com/team, operator: In, values: [a, ""]}, {key: a, operator: NotIn, values: [b]}, {key: a, operator: Exists}, {key: a, operator: DoesNotExist, values: []}]}`), nil},
+		"a selector of all": {pooledBy(`{}`), nil},
+		"an operator that nobody knows": {pooledBy(`{matchExpressions: [{key: a, operator: Like}]}`), []string{
+			`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
+			`spec.warmPools[0].namespaceSelector.matchExpressions[0].operator: Unsupported value: "Like": supported values: "In", "NotIn", "Exists", "DoesNotExist"`}},
+		"selectors that pick nothing": {pooledBy(`{matchExpressions: [{key: -a, operator: Exists}, {key: a, operator: In}, {key: a, operator: Exists, values: [b]}]}`), []string{
+			`spec.warmPools[0].namespaceSelector.matchExpressions[0].key: Invalid value: "string": must be the key of a label: a name, or a domain, / and a name; write for example team, or example.com/team`,
+			`spec.warmPools[0].namespaceSelector.matchExpressions[1].values: Invalid value: "object": In and NotIn need values, and Exists and DoesNotExist have none; write for example {key: team, operator: In, values: [payments]}`,
+			`spec.warmPools[0].namespaceSelector.matchExpressions[2].values: Invalid value: "object": In and NotIn need values, and Exists and DoesNotExist have none; write for example {key: team, operator: In, values: [payments]}`}},
 		"what is wrong": {`{image: a b, command: [""], fileExtension: .py, env: [{name: PORT}]}`, []string{
 			`spec.command: Invalid value: "array": the program is missing; write for example command: ["/runtime/bootstrap"]`,
 			`spec.env[0].name: Forbidden: Windlass sets PORT itself; take another name, for example APP_MODE`,
@@ -340,11 +364,34 @@ func TestAPIServerChecksRuntimes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := manifest(t, v1alpha1.KindClusterRuntime, "r", tc.spec)
-			if diff := cmp.Diff(tc.want, causes(t, c.Create(t.Context(), u, client.DryRunAll))); diff != "" {
+			if diff := cmp.Diff(tc.want, causes(t, c.Create(t.Context(), u.DeepCopy(), client.DryRunAll))); diff != "" {
 				t.Error(diff)
+			}
+			r := &v1alpha1.ClusterRuntime{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, r); err != nil {
+				return // Go's types cannot say it
+			}
+			v1alpha1.DefaultClusterRuntime(r)
+			if found := v1alpha1.ValidateClusterRuntime(r); (len(found) > 0) != (len(tc.want) > 0) {
+				t.Errorf("ValidateClusterRuntime finds %v", found)
 			}
 		})
 	}
+}
+
+// pools are so many of sizes of their own, each with the longest selector.
+func pools(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf(`{name: p%d, size: 1, resources: {requests: {memory: %dMi}}, namespaceSelector: {matchExpressions: [{key: a, operator: In, values: [%s]}]}}`,
+			i, i+64, strings.Repeat("a,", v1alpha1.MaxSelectorValues-1)+"b")
+	}
+	return strings.Join(list, ", ")
+}
+
+// pooledBy is a runtime with a pool for the namespaces that a selector picks.
+func pooledBy(selector string) string {
+	return `{image: a, fileExtension: py, warmPools: [{name: small, size: 1, namespaceSelector: ` + selector + `}]}`
 }
 
 func TestProtocolCannotChange(t *testing.T) {

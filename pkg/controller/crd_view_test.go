@@ -116,10 +116,10 @@ func TestColumnsOfRuntimes(t *testing.T) {
 	makeRuntime(t, c, r)
 	columns, cells := table(t, "clusterruntimes", "", "columns")
 	var got []string
-	for i, column := range columns[:5] {
+	for i, column := range columns[:4] {
 		got = append(got, fmt.Sprintf("%s=%v", column.Name, cells[i]))
 	}
-	if diff := cmp.Diff([]string{"Name=columns", "Image=a/b:1", "Protocol=LambdaRuntime", "Contract=v1", "WarmPool=3"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"Name=columns", "Image=a/b:1", "Protocol=LambdaRuntime", "Contract=v1"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

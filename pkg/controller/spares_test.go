@@ -43,7 +43,7 @@ func (w *world) makeSpare(name string) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelComponent: v1alpha1.ComponentSpare,
-			v1alpha1.LabelPool: "python3.13", v1alpha1.LabelScheduler: "windlass-scheduler-1",
+			v1alpha1.LabelRuntime: "python3.13", v1alpha1.LabelPool: "small", v1alpha1.LabelScheduler: "windlass-scheduler-1",
 		}},
 		Spec: corev1.PodSpec{
 			NodeName: "nowhere", TerminationGracePeriodSeconds: new(int64),

@@ -56,7 +56,7 @@ func (c stateCollector) collectSpares(ch chan<- prometheus.Metric) {
 		p, _ := spare.PoolOf(uid)
 		counts := c.s.deps.Instances.Observe(uid)
 		for state, n := range map[string]int{"starting": counts.Creating, "ready": counts.Created, "leaving": counts.Leaving} {
-			tell(ch, sparesDecl, float64(n), p.Namespace, p.Runtime, state)
+			tell(ch, sparesDecl, float64(n), p.Namespace, p.Runtime, p.Name, state)
 		}
 	}
 }

@@ -125,7 +125,7 @@ var (
 	reconciledDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_reconciled_total",
 		"Differences between what the scheduler believed and what was there, which no event explained within two looks, and which were mended, by kind: instance (in the inventory, and unknown to the runtime), pod (in the runtime's book and not in the cluster, or the other way round), stream (an instance connected, and noted as not, or the other way round), activity (a function at rest though calls wait) or ticket (a waiting call of a gateway that has no stream). None in health, but for pods that were being created as their scheduler was replaced, and for calls that waited at a gateway that was killed or cut off.", "kind")
 	sparesDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_spare_instances",
-		"Spare instances of the scheduler's warm pools by state: starting, ready or leaving.", "function_namespace", "runtime", "state")
+		"Spare instances of the scheduler's warm pools by state: starting, ready or leaving.", "function_namespace", "runtime", "pool", "state")
 	nodeInstancesDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_node_instances",
 		"Instances of the scheduler's functions and pools by node, of nodes that have some.", "node_name")
 	nodeRequestedDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_node_requested_ratio",

@@ -24,6 +24,10 @@ func only(rt *v1alpha1.ClusterRuntime) *oneRuntime {
 
 func (r *oneRuntime) List() []*v1alpha1.ClusterRuntime { return []*v1alpha1.ClusterRuntime{r.Load()} }
 
+func (r *oneRuntime) NamespaceLabels(name string) map[string]string {
+	return map[string]string{"kubernetes.io/metadata.name": name}
+}
+
 func (r *oneRuntime) Get(name string) (*v1alpha1.ClusterRuntime, bool) {
 	rt := r.Load()
 	return rt, rt.Name == name
@@ -48,7 +52,7 @@ func inPython(fn *v1alpha1.Function) {
 	fn.Spec.Template.Env = append(fn.Spec.Template.Env, v1alpha1.EnvVar{Name: "GREETING", Value: "hello"})
 }
 
-var testPool = spare.Pool{Scheduler: "self", Namespace: "ns", Runtime: "python3.13"}
+var testPool = spare.Pool{Scheduler: "self", Namespace: "ns", Runtime: "python3.13", Name: "small"}
 
 func poolFunction(rt *v1alpha1.ClusterRuntime) *v1alpha1.Function {
 	return spare.PoolFunction(testPool, rt)

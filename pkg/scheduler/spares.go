@@ -29,6 +29,9 @@ const (
 type Runtimes interface {
 	Get(name string) (*v1alpha1.ClusterRuntime, bool)
 	List() []*v1alpha1.ClusterRuntime
+	// NamespaceLabels are the labels of a namespace, which must not be changed; nil if it is
+	// not known. A pool's namespaceSelector goes by them.
+	NamespaceLabels(name string) map[string]string
 }
 
 // warmPools keeps this scheduler's share of the ClusterRuntimes' warm pools, and lets functions
@@ -109,7 +112,7 @@ func (s *spares) nextEpoch(now time.Time) uint64 {
 func (s *warmPools) planSpares() {
 	pooled := make(map[string]*v1alpha1.ClusterRuntime)
 	for _, rt := range s.deps.Runtimes.List() {
-		if rt.Spec.Pool() != nil {
+		if len(rt.Spec.WarmPools) > 0 {
 			pooled[rt.Name] = rt
 		}
 	}
@@ -118,7 +121,7 @@ func (s *warmPools) planSpares() {
 	if len(pooled) > 0 {
 		for name, owned := range s.eligible(pooled) {
 			rt := pooled[name.Runtime]
-			if target := spare.Share(int(rt.Spec.Pool().Size), owned, s.config.ID); target > 0 {
+			if target := spare.Share(int(rt.Spec.Pool(name.Name).Size), owned, s.config.ID); target > 0 {
 				fn := spare.PoolFunction(name, rt)
 				targets[name.UID()] = &pool{Pool: name, fn: fn, rev: fn.Revision(), term: term, target: target}
 			}
@@ -141,7 +144,11 @@ func (s *warmPools) eligible(pooled map[string]*v1alpha1.ClusterRuntime) map[spa
 	for _, f := range s.all() {
 		fn := f.current()
 		rt := pooled[string(fn.Spec.Template.RuntimeRef.Name)]
-		if rt == nil || spare.Fits(fn, rt) != "" {
+		if rt == nil {
+			continue
+		}
+		pool, _ := spare.Choose(fn, rt, s.deps.Runtimes.NamespaceLabels(fn.Namespace))
+		if pool == nil {
 			continue
 		}
 		owner := s.config.ID
@@ -152,7 +159,7 @@ func (s *warmPools) eligible(pooled map[string]*v1alpha1.ClusterRuntime) map[spa
 			}
 			owner = of.ID
 		}
-		name := spare.Pool{Scheduler: s.config.ID, Namespace: fn.Namespace, Runtime: rt.Name}
+		name := spare.Pool{Scheduler: s.config.ID, Namespace: fn.Namespace, Runtime: rt.Name, Name: pool.Name}
 		if counts[name] == nil {
 			counts[name] = make(map[string]int)
 		}
@@ -222,7 +229,7 @@ func (s *warmPools) keepPool(p pool) {
 	}
 	snapshot.Outdated = len(outdated)
 	d := spare.Decide(snapshot)
-	log := s.deps.Log.With("namespace", p.Namespace, "runtime", p.Runtime, "target", p.target,
+	log := s.deps.Log.With("namespace", p.Namespace, "runtime", p.Runtime, "pool", p.Name, "target", p.target,
 		"ready", snapshot.Ready, "starting", snapshot.Starting, "reason", string(d.Why))
 	switch {
 	case d.Create > 0:
@@ -311,7 +318,7 @@ func (s *warmPools) spareEnded(key provisioner.Key, why provisioner.StartFailure
 	if !ofPool {
 		return false
 	}
-	s.deps.Log.Info("a spare instance has ended", "namespace", p.Namespace, "runtime", p.Runtime, "cid", key.CID, "reason", why.Reason)
+	s.deps.Log.Info("a spare instance has ended", "namespace", p.Namespace, "runtime", p.Runtime, "pool", p.Name, "cid", key.CID, "reason", why.Reason)
 	s.spares.withhold(key)
 	s.spares.unsettle(key.FunctionUID)
 	return true

@@ -2,8 +2,10 @@ package scheduler
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -49,6 +51,43 @@ func TestAFirstCallTakesASpareInstance(t *testing.T) {
 		first.expect()
 		second.expect("assigned to ns/g as 00000007-000001")
 		second.become().expect("ticket 0002 at g:1")
+	})
+}
+
+// A Runtime has pools of several sizes and for several namespaces. Each function has the
+// one of its size, and a pool that admits no namespace with functions has no instance.
+func TestFunctionsTakeFromThePoolOfTheirSize(t *testing.T) {
+	rt := pythonWith(1)
+	large := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("1Gi")}
+	of := func(name, namespace string) v1alpha1.WarmPool {
+		return v1alpha1.WarmPool{Name: name, Size: 1, Resources: v1alpha1.Resources{Requests: large},
+			NamespaceSelector: &v1alpha1.NamespaceSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": namespace}}}
+	}
+	rt.Spec.WarmPools = append(rt.Spec.WarmPools, of("other", "elsewhere"), of("large", "ns"))
+	config := defaults()
+	config.runtimes = only(rt)
+	inWorld(t, config, func(w *world) {
+		w.keeper.owns("self")
+		small := w.put("f", inPython)
+		big := w.put("g", inPython, func(fn *v1alpha1.Function) { fn.Spec.Template.Resources.Requests = large.DeepCopy() })
+		w.after(planSparesEvery + time.Second/2)
+		agents := map[string]*agent{}
+		synctest.Wait()
+		for _, spec := range w.runtime.take() {
+			p, _ := spare.PoolOf(string(spec.Function.UID))
+			agents[p.Name] = w.helloSpare(spec)
+		}
+		if got := slices.Sorted(maps.Keys(agents)); !slices.Equal(got, []string{"large", "small"}) {
+			t.Fatalf("the pools %v have instances", got)
+		}
+		gw := w.gateway("g:1")
+		gw.offer(big, 1)
+		w.after(takeTime)
+		agents["small"].expect()
+		agents["large"].expect("assigned to ns/g as 00000007-000001")
+		gw.offer(small, 2)
+		w.after(takeTime)
+		agents["small"].expect("assigned to ns/f as 00000007-000001")
 	})
 }
 
@@ -357,7 +396,7 @@ func TestSeriesOfPools(t *testing.T) {
 		w.helloSpare(w.started(poolFunction(rt), 2)[0])
 		got := w.scrape("runtime")
 		want := map[string]float64{
-			"spare_instances{ns,python3.13,starting}": 1, "spare_instances{ns,python3.13,ready}": 1, "spare_instances{ns,python3.13,leaving}": 0,
+			"spare_instances{ns,small,python3.13,starting}": 1, "spare_instances{ns,small,python3.13,ready}": 1, "spare_instances{ns,small,python3.13,leaving}": 0,
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("the series are %v, want %v", got, want)

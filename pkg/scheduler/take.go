@@ -18,13 +18,17 @@ func (s *warmPools) poolOf(f *function, fn *v1alpha1.Function) (uid string, rt *
 		return "", nil, false
 	}
 	rt, known := s.deps.Runtimes.Get(string(fn.Spec.Template.RuntimeRef.Name))
-	if !known || spare.Fits(fn, rt) != "" {
+	if !known {
+		return "", nil, false
+	}
+	pool, _ := spare.Choose(fn, rt, s.deps.Runtimes.NamespaceLabels(fn.Namespace))
+	if pool == nil {
 		return "", nil, false
 	}
 	if s.deps.Instances.Observe(f.uid).Failing {
 		return "", nil, false
 	}
-	return spare.Pool{Scheduler: s.config.ID, Namespace: fn.Namespace, Runtime: rt.Name}.UID(), rt, true
+	return spare.Pool{Scheduler: s.config.ID, Namespace: fn.Namespace, Runtime: rt.Name, Name: pool.Name}.UID(), rt, true
 }
 
 // takeSpares lets a function take up to n spare instances and returns as whose they

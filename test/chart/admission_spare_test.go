@@ -17,7 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
 )
 
-var chartPool = spare.Pool{Scheduler: "windlass-scheduler-1", Namespace: "wide-open", Runtime: "python3.13"}
+var chartPool = spare.Pool{Scheduler: "windlass-scheduler-1", Namespace: "wide-open", Runtime: "python3.13", Name: "small"}
 
 // spareInput is what a spare pod, as the scheduler makes it, depends on.
 func spareInput() podspec.Input {
@@ -44,6 +44,7 @@ func sparePolicyHolds(t *testing.T, c *cluster, scheduler kubernetes.Interface, 
 		message string
 	}{
 		"a spare pod of no pool":             {func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelPool) }, "must have the labels"},
+		"a spare pod of no Runtime":          {func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelRuntime) }, "must have the labels"},
 		"a spare pod that has a function":    {func(p *corev1.Pod) { p.Labels[v1alpha1.LabelFunctionUID] = "u" }, "must have the labels"},
 		"a spare pod that has a revision":    {func(p *corev1.Pod) { p.Labels[v1alpha1.LabelRevisionUID] = "u" }, "must have the labels"},
 		"a spare pod without an owner":       {func(p *corev1.Pod) { p.OwnerReferences = nil }, "must be owned"},

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	quantities "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -190,12 +191,25 @@ func TestA19SingleRuntimesAreChanged(t *testing.T) {
 	nodejs := v1alpha1.ClusterRuntimeSpec{Image: "ghcr.io/windlass-dev/runtime-nodejs22.x:0.1.0", Protocol: v1alpha1.ProtocolLambdaRuntime, FileExtension: "js"}
 	pooled := python3
 	pooled.WarmPools = []v1alpha1.WarmPool{{Name: "default", Size: 3}}
+	several := python3
+	several.WarmPools = []v1alpha1.WarmPool{
+		{Name: "large", Size: 1, Resources: v1alpha1.Resources{Requests: corev1.ResourceList{corev1.ResourceMemory: quantities.MustParse("1Gi")}},
+			NamespaceSelector: &v1alpha1.NamespaceSelector{
+				MatchLabels:      map[string]string{"team": "payments"},
+				MatchExpressions: []v1alpha1.NamespaceRequirement{{Key: "stage", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"test"}}},
+			}},
+		{Name: "small", Size: 3},
+	}
 	for name, test := range map[string]struct {
 		values string
 		want   map[string]v1alpha1.ClusterRuntimeSpec
 	}{
 		"the defaults": {"", map[string]v1alpha1.ClusterRuntimeSpec{"python3.13": python3, "nodejs22.x": nodejs}},
 		"a warm pool":  {"runtimes.python313.warmPools.default.size=3", map[string]v1alpha1.ClusterRuntimeSpec{"python3.13": pooled, "nodejs22.x": nodejs}},
+		"pools by their names": {"runtimes.python313.warmPools.small.size=3,runtimes.python313.warmPools.large.size=1,runtimes.python313.warmPools.large.resources.requests.memory=1Gi," +
+			"runtimes.python313.warmPools.large.namespaceSelector.matchLabels.team=payments,runtimes.python313.warmPools.large.namespaceSelector.matchExpressions[0].key=stage," +
+			"runtimes.python313.warmPools.large.namespaceSelector.matchExpressions[0].operator=NotIn,runtimes.python313.warmPools.large.namespaceSelector.matchExpressions[0].values={test}",
+			map[string]v1alpha1.ClusterRuntimeSpec{"python3.13": several, "nodejs22.x": nodejs}},
 		"disabled":     {"runtimes.nodejs22x.enabled=false", map[string]v1alpha1.ClusterRuntimeSpec{"python3.13": python3}},
 		"renamed":      {"runtimes.nodejs22x.name=node", map[string]v1alpha1.ClusterRuntimeSpec{"python3.13": python3, "node": nodejs}},
 		"one left out": {"runtimes.nodejs22x=null", map[string]v1alpha1.ClusterRuntimeSpec{"python3.13": python3}},

@@ -18,8 +18,6 @@ import (
 )
 
 const (
-	// poolLabel is on the pods that are, or were, spare instances.
-	poolLabel = v1alpha1.GroupName + "/pool"
 	// source is the Runtime that both kinds are made of, and spares how many are kept.
 	source = "python3.13"
 	spares = 2
@@ -102,7 +100,7 @@ func (w world) awaitSpares(ctx context.Context, runtime string) error {
 	ready := 0
 	err := sleep.Until(limited, tenant.AskEvery, func() (bool, error) {
 		// One that a function has taken has that function's label as well.
-		pods, err := w.Core.CoreV1().Pods(w.Namespace).List(limited, metav1.ListOptions{LabelSelector: poolLabel + "=" + runtime + ",!" + v1alpha1.LabelFunction})
+		pods, err := w.Core.CoreV1().Pods(w.Namespace).List(limited, metav1.ListOptions{LabelSelector: v1alpha1.LabelRuntime + "=" + runtime + ",!" + v1alpha1.LabelFunction})
 		if err != nil {
 			return false, err
 		}
@@ -155,6 +153,6 @@ func (w world) firstCall(ctx context.Context, name, runtime string) (s start, er
 	if err != nil || len(pods.Items) == 0 {
 		return s, errors.Join(errors.New("its pod is not there"), err)
 	}
-	s.spare = pods.Items[0].Labels[poolLabel] != ""
+	s.spare = pods.Items[0].Labels[v1alpha1.LabelRuntime] != ""
 	return s, nil
 }

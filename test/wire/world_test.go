@@ -274,6 +274,8 @@ func (r *runtimes) List() []*v1alpha1.ClusterRuntime {
 	return slices.Clone(r.all)
 }
 
+func (r *runtimes) NamespaceLabels(string) map[string]string { return nil }
+
 func (r *runtimes) Get(name string) (*v1alpha1.ClusterRuntime, bool) {
 	for _, rt := range r.List() {
 		if rt.Name == name {

@@ -12,9 +12,10 @@ run, and "own" is the release's namespace. */}}
 - apiGroups: [windlass.dev]
   resources: [clusterruntimes]
   verbs: [get, list, watch]
-# What all pods request decides where there is room for another.
+# What all pods request decides where there is room for another, and the labels of
+# namespaces which warm pools they have.
 - apiGroups: [""]
-  resources: [nodes, pods]
+  resources: [namespaces, nodes, pods]
   verbs: [get, list, watch]
 # Agents' tokens whose key is not among those that were read.
 - apiGroups: [authentication.k8s.io]

@@ -9,7 +9,9 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -22,8 +24,8 @@ import (
 
 // Config of a Source.
 type Config struct {
-	// Runtimes says whether to read Runtimes as well. Who only needs to know
-	// which Functions there are does not.
+	// Runtimes says whether to read ClusterRuntimes and the labels of namespaces as well.
+	// Who only needs to know which Functions there are does not.
 	Runtimes bool
 	// Code says whether inline code is kept. Who starts no instances does not need it.
 	Code bool
@@ -50,18 +52,21 @@ type Source struct {
 	// and by their own names.
 	revisions map[invoke.FunctionKey]map[string]*v1alpha1.FunctionRevision
 	runtimes  map[string]*v1alpha1.ClusterRuntime
+	// namespaces are the labels of namespaces, by name.
+	namespaces map[string]map[string]string
 }
 
 // New makes a Source. It starts nothing.
 func New(config Config, deps Deps) *Source {
 	return &Source{
-		config:    config,
-		deps:      deps,
-		catalog:   catalog.New(),
-		synced:    make(chan struct{}),
-		functions: make(map[invoke.FunctionKey]*v1alpha1.Function),
-		revisions: make(map[invoke.FunctionKey]map[string]*v1alpha1.FunctionRevision),
-		runtimes:  make(map[string]*v1alpha1.ClusterRuntime),
+		config:     config,
+		deps:       deps,
+		catalog:    catalog.New(),
+		synced:     make(chan struct{}),
+		functions:  make(map[invoke.FunctionKey]*v1alpha1.Function),
+		revisions:  make(map[invoke.FunctionKey]map[string]*v1alpha1.FunctionRevision),
+		runtimes:   make(map[string]*v1alpha1.ClusterRuntime),
+		namespaces: make(map[string]map[string]string),
 	}
 }
 
@@ -86,6 +91,21 @@ func (s *Source) List() []*v1alpha1.ClusterRuntime {
 	return slices.Collect(maps.Values(s.runtimes))
 }
 
+// NamespaceLabels are the labels of a namespace, which are shared and must not be changed;
+// nil if it is not known.
+func (s *Source) NamespaceLabels(name string) map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.namespaces[name]
+}
+
+// namespaceMeta stands for namespaces of which only the metadata is read.
+func namespaceMeta() *metav1.PartialObjectMetadata {
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return o
+}
+
 // askAgain is how long a Source that begins while the API server is away waits before
 // it asks again.
 const askAgain = 2 * time.Second
@@ -100,7 +120,10 @@ func (s *Source) Run(ctx context.Context) error {
 	// Functions last: one that is read before its runtime or its revisions would seem to
 	// change when those are read.
 	if s.config.Runtimes {
-		kinds = append([]kind{{&v1alpha1.ClusterRuntime{}, s.runtimeChanged, s.runtimeGone}}, kinds...)
+		kinds = append([]kind{
+			{&v1alpha1.ClusterRuntime{}, s.runtimeChanged, s.runtimeGone},
+			{namespaceMeta(), s.namespaceChanged, s.namespaceGone},
+		}, kinds...)
 	}
 	for _, k := range kinds {
 		has, err := s.follow(ctx, k)
@@ -217,6 +240,26 @@ func (s *Source) runtimeGone(object any) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.runtimes, rt.Name)
+	}
+}
+
+func (s *Source) namespaceChanged(object any) {
+	if o, ok := object.(*metav1.PartialObjectMetadata); ok {
+		labels := o.Labels
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.namespaces[o.Name] = labels
+	}
+}
+
+func (s *Source) namespaceGone(object any) {
+	if o, ok := object.(*metav1.PartialObjectMetadata); ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.namespaces, o.Name)
 	}
 }
 

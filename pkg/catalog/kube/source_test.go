@@ -116,3 +116,26 @@ func TestARuntimeThatComesLaterSaysTheProtocol(t *testing.T) {
 		t.Error("a runtime that is gone is known still")
 	}
 }
+
+func TestLabelsOfNamespacesAreKnown(t *testing.T) {
+	s := newSource()
+	if got := s.NamespaceLabels("team"); got != nil {
+		t.Errorf("before it was read: %v", got)
+	}
+	team := namespaceMeta()
+	team.Name = "team"
+	s.namespaceChanged(team)
+	if got := s.NamespaceLabels("team"); got == nil || len(got) != 0 {
+		t.Errorf("without labels: %v", got)
+	}
+	labelled := team.DeepCopy()
+	labelled.Labels = map[string]string{"size": "large"}
+	s.namespaceChanged(labelled)
+	if got := s.NamespaceLabels("team"); got["size"] != "large" {
+		t.Errorf("with a label: %v", got)
+	}
+	s.namespaceGone(labelled)
+	if got := s.NamespaceLabels("team"); got != nil {
+		t.Errorf("after it was deleted: %v", got)
+	}
+}

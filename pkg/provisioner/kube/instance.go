@@ -85,7 +85,7 @@ func functionOf(pod *corev1.Pod) string {
 		return ""
 	}
 	if labels[v1alpha1.LabelComponent] == v1alpha1.ComponentSpare {
-		return spare.Pool{Scheduler: labels[v1alpha1.LabelScheduler], Namespace: pod.Namespace, Runtime: labels[v1alpha1.LabelPool]}.UID()
+		return spare.Pool{Scheduler: labels[v1alpha1.LabelScheduler], Namespace: pod.Namespace, Runtime: labels[v1alpha1.LabelRuntime], Name: labels[v1alpha1.LabelPool]}.UID()
 	}
 	return labels[v1alpha1.LabelRevisionUID]
 }
@@ -105,7 +105,7 @@ func identity(pod *corev1.Pod) (id, bool) {
 		}
 		switch {
 		case ofPool && owner.Kind == v1alpha1.KindClusterRuntime:
-			return of, owner.Name == pod.Labels[v1alpha1.LabelPool]
+			return of, owner.Name == pod.Labels[v1alpha1.LabelRuntime]
 		case !ofPool && ownsUnits(owner.Kind) && string(owner.UID) == of.functionUID:
 			wasSpare := pod.Labels[v1alpha1.LabelPool] != ""
 			return of, wasSpare || pod.Name == podspec.Name(pod.Labels[v1alpha1.LabelFunction], of.functionUID, of.cid)

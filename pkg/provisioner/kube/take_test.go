@@ -18,7 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
 )
 
-var testPool = spare.Pool{Scheduler: "scheduler-1", Namespace: "shop", Runtime: "python3.13"}
+var testPool = spare.Pool{Scheduler: "scheduler-1", Namespace: "shop", Runtime: "python3.13", Name: "small"}
 
 func poolFunction() *v1alpha1.Function {
 	rt, _ := onlyPython{}.Get("python3.13")

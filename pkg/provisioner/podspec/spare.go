@@ -35,7 +35,8 @@ func Spare(in Input) (*corev1.Pod, error) {
 			Name:      Name(in.Function.Name, string(in.Function.UID), in.CID),
 			Namespace: pool.Namespace,
 			Labels: map[string]string{
-				v1alpha1.LabelPool:      pool.Runtime,
+				v1alpha1.LabelRuntime:   pool.Runtime,
+				v1alpha1.LabelPool:      pool.Name,
 				v1alpha1.LabelScheduler: pool.Scheduler,
 				v1alpha1.LabelCID:       string(in.CID),
 				v1alpha1.LabelRevision:  in.Function.Revision(),
@@ -115,7 +116,8 @@ func Claim(in Input, pool spare.Pool, podUID types.UID) ([]byte, error) {
 	steps := []step{
 		{"test", "/metadata/uid", podUID},
 		{"test", label(v1alpha1.LabelComponent), v1alpha1.ComponentSpare},
-		{"test", label(v1alpha1.LabelPool), pool.Runtime},
+		{"test", label(v1alpha1.LabelRuntime), pool.Runtime},
+		{"test", label(v1alpha1.LabelPool), pool.Name},
 		{"test", label(v1alpha1.LabelScheduler), pool.Scheduler},
 		{"replace", "/metadata/ownerReferences", m.OwnerReferences},
 		{"add", "/metadata/annotations/" + strings.ReplaceAll(AnnotationDecided, "/", "~1"), m.Annotations[AnnotationDecided]},

@@ -22,7 +22,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
 )
 
-var pool = spare.Pool{Scheduler: "windlass-scheduler-abc", Namespace: "shop", Runtime: "python3.13"}
+var pool = spare.Pool{Scheduler: "windlass-scheduler-abc", Namespace: "shop", Runtime: "python3.13", Name: "small"}
 
 // spareInput is what a spare pod of the Runtime python depends on.
 func spareInput() Input {
@@ -109,7 +109,7 @@ func TestASparePodIsThatOfEveryFunctionThatFits(t *testing.T) {
 		maybe("map", func() { f.Spec.Template.Code = &v1alpha1.Code{ConfigMapRef: v1alpha1.LocalReference{Name: "code"}} })
 		own := input(f)
 		own.Runtime = in.Runtime
-		if spare.Fits(f, in.Runtime) != "" {
+		if pool, _ := spare.Choose(f, in.Runtime, nil); pool == nil {
 			return
 		}
 		spared, err := Spare(in)
@@ -204,7 +204,8 @@ func TestAClaimTurnsASparePodIntoTheFunctions(t *testing.T) {
 	want := map[string]any{
 		"/metadata/uid": "pod-uid",
 		"/metadata/labels/app.kubernetes.io~1component": "spare",
-		"/metadata/labels/windlass.dev~1pool":           "python3.13",
+		"/metadata/labels/windlass.dev~1runtime":        "python3.13",
+		"/metadata/labels/windlass.dev~1pool":           "small",
 		"/metadata/labels/windlass.dev~1scheduler":      "windlass-scheduler-abc",
 	}
 	if diff := cmp.Diff(want, tested); diff != "" {
@@ -215,9 +216,9 @@ func TestAClaimTurnsASparePodIntoTheFunctions(t *testing.T) {
 func TestSparePodsHaveNamesAndLabelsOfTheirOwn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := spareInput()
-		name := rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?`).Draw(t, "runtime")
+		name := rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?([.][a-z0-9]{1,10}){0,2}`).Draw(t, "runtime")
 		in.Runtime.ObjectMeta = metav1.ObjectMeta{Name: name, UID: "1"}
-		in.Function = spare.PoolFunction(spare.Pool{Scheduler: "s", Namespace: "shop", Runtime: name}, in.Runtime)
+		in.Function = spare.PoolFunction(spare.Pool{Scheduler: "s", Namespace: "shop", Runtime: name, Name: "small"}, in.Runtime)
 		pod, err := Spare(in)
 		if err != nil {
 			t.Fatal(err)

@@ -1,11 +1,8 @@
 package spare
 
 import (
-	"maps"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
@@ -43,14 +40,46 @@ const (
 	MisfitMetadata Misfit = "Metadata"
 	// MisfitTimeout says that its timeout is longer than MaxTimeout.
 	MisfitTimeout Misfit = "Timeout"
-	// MisfitResources says that it wants other resources than the pool has.
+	// MisfitResources says that it wants resources that no pool has, and MisfitNamespace
+	// that none of those that have them admits its namespace.
 	MisfitResources Misfit = "Resources"
+	MisfitNamespace Misfit = "Namespace"
 )
 
-// Fits says why a function cannot take a spare instance of its Runtime, which may be
-// nil. The function has its defaults.
+// Choose is the pool of its Runtime, which may be nil, from which a function takes spare
+// instances: the first that has its resources and admits its namespace. Otherwise it says
+// why there is none. The function has its defaults, and namespace are the labels of its
+// namespace; nil if they are not known.
+func Choose(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, namespace map[string]string) (*v1alpha1.WarmPool, Misfit) {
+	if why := Fits(fn, rt); why != "" {
+		return nil, why
+	}
+	why := MisfitResources
+	for i := range rt.Spec.WarmPools {
+		pool := &rt.Spec.WarmPools[i]
+		resources := pool.Resources
+		v1alpha1.DefaultResources(&resources)
+		if !fn.Spec.Template.Resources.Equal(&resources) {
+			continue
+		}
+		if admits(pool, namespace) {
+			return pool, ""
+		}
+		why = MisfitNamespace
+	}
+	return nil, why
+}
+
+// admits tells whether a pool has spare instances in a namespace with those labels. What
+// is not known of a namespace is not in its favour.
+func admits(pool *v1alpha1.WarmPool, namespace map[string]string) bool {
+	return pool.NamespaceSelector == nil || namespace != nil && pool.NamespaceSelector.Matches(namespace)
+}
+
+// Fits says why a function cannot take a spare instance of any pool of its Runtime, which
+// may be nil, whatever its resources and its namespace are. The function has its defaults.
 func Fits(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime) Misfit {
-	if rt == nil || rt.Spec.Pool() == nil || string(fn.Spec.Template.RuntimeRef.Name) != rt.Name {
+	if rt == nil || len(rt.Spec.WarmPools) == 0 || string(fn.Spec.Template.RuntimeRef.Name) != rt.Name {
 		return MisfitNoPool
 	}
 	s := &fn.Spec.Template
@@ -79,11 +108,6 @@ func Fits(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime) Misfit {
 		return MisfitMetadata
 	case s.Timeout.Duration > MaxTimeout:
 		return MisfitTimeout
-	}
-	pool := rt.Spec.Pool().Resources
-	v1alpha1.DefaultResources(&pool)
-	if !maps.EqualFunc(s.Resources.Requests, pool.Requests, resource.Quantity.Equal) || !maps.EqualFunc(s.Resources.Limits, pool.Limits, resource.Quantity.Equal) {
-		return MisfitResources
 	}
 	return ""
 }

@@ -85,7 +85,7 @@ func TestWhoCanTakeASpareInstance(t *testing.T) {
 			s.Template.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: other}
 		}, MisfitResources},
 	} {
-		if got := Fits(fitting(c.change), pooled()); got != c.want {
+		if _, got := Choose(fitting(c.change), pooled(), nil); got != c.want {
 			t.Errorf("a function %s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -93,24 +93,119 @@ func TestWhoCanTakeASpareInstance(t *testing.T) {
 		"no Runtime":        nil,
 		"a Runtime without": pooled(func(rt *v1alpha1.ClusterRuntime) { rt.Spec.WarmPools = nil }),
 	} {
-		if got := Fits(fitting(), rt); got != MisfitNoPool {
+		if _, got := Choose(fitting(), rt, nil); got != MisfitNoPool {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
-	if got := Fits(fitting(), pooled(func(rt *v1alpha1.ClusterRuntime) { rt.Spec.FileExtension = "" })); got != MisfitCode {
+	if _, got := Choose(fitting(), pooled(func(rt *v1alpha1.ClusterRuntime) { rt.Spec.FileExtension = "" }), nil); got != MisfitCode {
 		t.Errorf("nobody knows where the code would lie: %q", got)
+	}
+}
+
+// sized is a pool with so much memory, for namespaces with a label team of that value; for
+// all if it is empty.
+func sized(name, memory, team string) v1alpha1.WarmPool {
+	p := v1alpha1.WarmPool{Name: name, Size: 1}
+	p.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}
+	if team != "" {
+		p.NamespaceSelector = &v1alpha1.NamespaceSelector{MatchLabels: map[string]string{"team": team}}
+	}
+	return p
+}
+
+func TestAFunctionTakesFromThePoolOfItsSizeAndItsNamespace(t *testing.T) {
+	rt := pooled(func(rt *v1alpha1.ClusterRuntime) {
+		rt.Spec.WarmPools = []v1alpha1.WarmPool{
+			sized("small", "64Mi", ""), sized("blue", "512Mi", "blue"), sized("red", "0.5Gi", "red"), sized("late", "512Mi", "red"), sized("large", "1Gi", "blue"),
+			{Name: "broken", Size: 1, Resources: sized("", "2Gi", "").Resources, NamespaceSelector: &v1alpha1.NamespaceSelector{
+				MatchExpressions: []v1alpha1.NamespaceRequirement{{Key: "team", Operator: "Like"}}}},
+			{Name: "every", Size: 1, Resources: sized("", "3Gi", "").Resources, NamespaceSelector: &v1alpha1.NamespaceSelector{}},
+		}
+	})
+	for name, c := range map[string]struct {
+		memory string
+		team   map[string]string
+		want   string
+		why    Misfit
+	}{
+		"a pool of all namespaces":              {"64Mi", map[string]string{"team": "green"}, "small", ""},
+		"a pool of all, of a namespace unknown": {"64Mi", nil, "small", ""},
+		"a team's":                              {"512Mi", map[string]string{"team": "blue"}, "blue", ""},
+		"another team's, and the first of two":  {"512Mi", map[string]string{"team": "red"}, "red", ""},
+		"of two sizes for one team":             {"1Gi", map[string]string{"team": "blue"}, "large", ""},
+		"a team without one":                    {"512Mi", map[string]string{"team": "green"}, "", MisfitNamespace},
+		"a namespace without labels":            {"512Mi", map[string]string{}, "", MisfitNamespace},
+		"a namespace that is not known":         {"512Mi", nil, "", MisfitNamespace},
+		"a size that no pool has":               {"300Mi", map[string]string{"team": "blue"}, "", MisfitResources},
+		"a selector that means nothing":         {"2Gi", map[string]string{"team": "blue"}, "", MisfitNamespace},
+		"a selector that selects all":           {"3Gi", map[string]string{}, "every", ""},
+		"a selector that selects what is known": {"3Gi", nil, "", MisfitNamespace},
+	} {
+		fn := fitting(func(s *v1alpha1.FunctionSpec) { s.Template.Resources = sized("", c.memory, "").Resources })
+		pool, why := Choose(fn, rt, c.team)
+		got := ""
+		if pool != nil {
+			got = pool.Name
+		}
+		if got != c.want || why != c.why {
+			t.Errorf("%s: %q, %q; want %q, %q", name, got, why, c.want, c.why)
+		}
+	}
+}
+
+// The pool of a function is the first one that has its amounts, however they are written,
+// and picks its namespace. Nothing else of the list matters, and there is no second choice.
+func TestTheFirstPoolThatSuitsIsTaken(t *testing.T) {
+	amounts := rapid.SampledFrom([]string{"64Mi", "67108864", "1Gi", "1024Mi", "2Gi"})
+	team := rapid.SampledFrom([]string{"", "blue", "red"})
+	outcomes := map[Misfit]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		rt := pooled(func(rt *v1alpha1.ClusterRuntime) {
+			rt.Spec.WarmPools = nil
+			for i := range rapid.IntRange(1, v1alpha1.MaxWarmPools).Draw(t, "pools") {
+				rt.Spec.WarmPools = append(rt.Spec.WarmPools, sized(fmt.Sprint("p", i), amounts.Draw(t, "memory"), team.Draw(t, "team")))
+			}
+		})
+		fn := fitting(func(s *v1alpha1.FunctionSpec) {
+			s.Template.Resources = sized("", amounts.Draw(t, "wanted"), "").Resources
+		})
+		of := team.Draw(t, "of")
+		namespace := map[string]string{"team": of}
+
+		want, why := "", MisfitResources
+		for _, p := range rt.Spec.WarmPools {
+			if p.Resources.Memory() != fn.Spec.Template.Resources.Memory() {
+				continue
+			}
+			if p.NamespaceSelector == nil || p.NamespaceSelector.MatchLabels["team"] == of {
+				want, why = p.Name, ""
+				break
+			}
+			why = MisfitNamespace
+		}
+		pool, got := Choose(fn, rt, namespace)
+		if got != why || pool != nil && pool.Name != want || (pool == nil) != (want == "") {
+			t.Fatalf("%+v of the pools %+v: %v, %q; want %q, %q", fn.Spec.Template.Resources, rt.Spec.WarmPools, pool, got, want, why)
+		}
+		if pool != nil && !PoolFunction(Pool{Runtime: rt.Name, Name: pool.Name}, rt).Spec.Template.Resources.Equal(&fn.Spec.Template.Resources) {
+			t.Fatalf("the instances of %s are of another size than the function", pool.Name)
+		}
+		outcomes[got]++
+	})
+	if outcomes[""] == 0 || outcomes[MisfitResources] == 0 || outcomes[MisfitNamespace] == 0 {
+		t.Errorf("not all that can happen did: %v", outcomes)
 	}
 }
 
 func TestAPoolHasAUIDThatNoFunctionHas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?`)
-		p := Pool{Scheduler: word.Draw(t, "scheduler"), Namespace: word.Draw(t, "namespace"), Runtime: word.Draw(t, "runtime")}
+		p := Pool{Scheduler: word.Draw(t, "scheduler"), Namespace: word.Draw(t, "namespace"), Runtime: word.Draw(t, "runtime"), Name: word.Draw(t, "name")}
 		if got, ok := PoolOf(p.UID()); !ok || got != p {
 			t.Fatalf("%s is of %+v, %v", p.UID(), got, ok)
 		}
 	})
-	for _, uid := range []string{"", "6f9e4c1e-8d6b-4a43-9a52-1c3f60d1a111", "pool:a/b", "a/b/c"} {
+	for _, uid := range []string{"", "6f9e4c1e-8d6b-4a43-9a52-1c3f60d1a111", "pool:a/b/c", "a/b/c/d"} {
 		if p, ok := PoolOf(uid); ok {
 			t.Errorf("%q is of the pool %+v", uid, p)
 		}
@@ -118,12 +213,12 @@ func TestAPoolHasAUIDThatNoFunctionHas(t *testing.T) {
 }
 
 func TestThePoolsRevisionIsThatOfWhatRuns(t *testing.T) {
-	name := Pool{Scheduler: "s", Namespace: "shop", Runtime: "python3.13"}
+	name := Pool{Scheduler: "s", Namespace: "shop", Runtime: "python3.13", Name: "small"}
 	revision := func(changes ...func(*v1alpha1.ClusterRuntime)) string {
 		return PoolFunction(name, pooled(changes...)).Revision()
 	}
 	before := revision()
-	if got := revision(func(rt *v1alpha1.ClusterRuntime) { rt.Spec.Pool().Size = 7 }); got != before {
+	if got := revision(func(rt *v1alpha1.ClusterRuntime) { rt.Spec.Pool("small").Size = 7 }); got != before {
 		t.Error("a pool of another size needs no other instances")
 	}
 	memory := resource.MustParse("1Gi")
@@ -132,7 +227,7 @@ func TestThePoolsRevisionIsThatOfWhatRuns(t *testing.T) {
 		"command": func(rt *v1alpha1.ClusterRuntime) { rt.Spec.Command = []string{"a"} },
 		"env":     func(rt *v1alpha1.ClusterRuntime) { rt.Spec.Env = []v1alpha1.EnvVar{{Name: "A"}} },
 		"resources": func(rt *v1alpha1.ClusterRuntime) {
-			rt.Spec.Pool().Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: memory}
+			rt.Spec.Pool("small").Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: memory}
 		},
 	} {
 		if revision(change) == before {
@@ -277,10 +372,10 @@ func ExampleShare() {
 	// scheduler-c 0
 }
 
-func BenchmarkFits(b *testing.B) {
+func BenchmarkChoose(b *testing.B) {
 	fn, rt := fitting(func(s *v1alpha1.FunctionSpec) { s.Template.Timeout = v1alpha1.Duration{Duration: time.Second} }), pooled()
 	for b.Loop() {
-		if Fits(fn, rt) != "" {
+		if _, why := Choose(fn, rt, nil); why != "" {
 			b.Fatal("it does not fit")
 		}
 	}

@@ -22,7 +22,7 @@ import (
 func (t *tenant) spares(runtime string) []corev1.Pod {
 	GinkgoHelper()
 	return listPods(t.ctx, t.namespace, client.MatchingLabels{
-		v1alpha1.LabelPool: runtime, v1alpha1.LabelComponent: v1alpha1.ComponentSpare,
+		v1alpha1.LabelRuntime: runtime, v1alpha1.LabelComponent: v1alpha1.ComponentSpare,
 	})
 }
 
@@ -36,7 +36,7 @@ func (t *tenant) readySpares(runtime string) func(context.Context) (int, error) 
 			if err != nil {
 				return 0, err
 			}
-			prefix := fmt.Sprintf("windlass_scheduler_spare_instances{function_namespace=%q,runtime=%q,state=\"ready\"} ", t.namespace, runtime)
+			prefix := fmt.Sprintf("windlass_scheduler_spare_instances{function_namespace=%q,pool=\"small\",runtime=%q,state=\"ready\"} ", t.namespace, runtime)
 			for line := range strings.Lines(metrics) {
 				if value, found := strings.CutPrefix(strings.TrimSpace(line), prefix); found {
 					n, err := strconv.Atoi(value)
@@ -66,14 +66,21 @@ func uids(pods []corev1.Pod) (list []types.UID) {
 	return list
 }
 
-// warmPool makes a Runtime of the tenant's own with so many spare instances, of which
-// nothing is left after the spec.
+// warmPool makes a Runtime of the tenant's own with so many spare instances in its
+// namespace, and a pool for all others, before it. Nothing is left of it after the spec.
 func (t *tenant) warmPool(ctx context.Context, language string, size int32) v1alpha1.RuntimeName {
 	GinkgoHelper()
 	rt := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "warm-" + t.namespace}}
 	extension := map[string]string{"python3.13": "py", "nodejs22.x": "js"}[language]
 	rt.Spec = v1alpha1.ClusterRuntimeSpec{Image: image("runtime-" + language), FileExtension: extension}
-	rt.Spec.WarmPools = []v1alpha1.WarmPool{{Name: "small", Size: size, Resources: v1alpha1.Resources{Requests: amount("10m", "32Mi")}}}
+	here := &v1alpha1.NamespaceSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: t.namespace}}
+	elsewhere := &v1alpha1.NamespaceSelector{MatchExpressions: []v1alpha1.NamespaceRequirement{{
+		Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpNotIn, Values: []string{t.namespace}}}}
+	requests := v1alpha1.Resources{Requests: amount("10m", "32Mi")}
+	rt.Spec.WarmPools = []v1alpha1.WarmPool{
+		{Name: "elsewhere", Size: size, Resources: requests, NamespaceSelector: elsewhere},
+		{Name: "small", Size: size, Resources: requests, NamespaceSelector: here},
+	}
 	Expect(world.api.Create(ctx, rt)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(world.api.Delete(ctx, rt))).To(Succeed()) })
 	return v1alpha1.RuntimeName(rt.Name)
@@ -90,9 +97,11 @@ var _ = Describe("A warm pool", func() {
 		t := newTenant(ctx)
 		// One for each of the three schedulers, whichever of them owns the functions.
 		runtime := t.warmPool(ctx, "python3.13", 3)
-		Expect(t.kubectl("get", "clusterruntime", string(runtime))).To(ContainSubstring("WARMPOOL"))
 		t.deploy(unproven(handler("first", runtime, v1alpha1.Code{Inline: python})))
 		t.waitFull(runtime, 3)
+		// The pool for other namespaces comes first, and has nothing here.
+		Expect(t.kubectl("get", "pods", "-L", v1alpha1.LabelRuntime+","+v1alpha1.LabelPool)).To(And(
+			MatchRegexp(`-spare-\S+ .* %s +small\n`, runtime), Not(ContainSubstring(" elsewhere\n"))))
 		spares := uids(t.spares(string(runtime)))
 		Expect(spares).To(HaveLen(3))
 
