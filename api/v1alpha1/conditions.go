@@ -1,7 +1,7 @@
 package v1alpha1
 
-// Condition types of a Function. The first four are always there; the others only while
-// they are true, and Reconciling and Stalled never at once.
+// Condition types of a Function. The first four are always there; Reconciling, Stalled and
+// InstancesFailing only while they are true, and the first two of these never at once.
 const (
 	// ConditionReady is true when a call made now is served, or starts an instance of a
 	// revision that is known to start.
@@ -13,6 +13,9 @@ const (
 	// ConditionMinInstancesReady is true when there are at least as many instances as
 	// scaling.minInstances and the windows that are open ask for.
 	ConditionMinInstancesReady = "MinInstancesReady"
+	// ConditionHostsAccepted is true when the function has the hosts that spec.expose asks
+	// for. It is there if there are any, or if the function or a tag of it can have no host.
+	ConditionHostsAccepted = "HostsAccepted"
 	// ConditionReconciling is true while a change of the spec comes into use; not when
 	// the number of instances changes.
 	ConditionReconciling = "Reconciling"
@@ -64,6 +67,13 @@ const (
 	ReasonStepping = "Stepping"
 	// ReasonSchedulerBehind says that a scheduler has not taken up the latest change yet.
 	ReasonSchedulerBehind = "SchedulerBehind"
+	// ReasonHostConflict says that an older function has a host that the function asks for.
+	ReasonHostConflict = "HostConflict"
+	// ReasonHostNotPermitted says that its namespace may not have such a host.
+	ReasonHostNotPermitted = "HostNotPermitted"
+	// ReasonHostTooLong says that the function, or a tag of it, can have no host, as its
+	// names are too long for one, or begin with xn.
+	ReasonHostTooLong = "HostTooLong"
 	// ReasonServing says that calls go to the revision, and ReasonNoCalls that none do.
 	ReasonServing = "Serving"
 	ReasonNoCalls = "NoCalls"

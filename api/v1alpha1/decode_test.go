@@ -168,7 +168,7 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 		"a field in the wrong place": {header + `spec: {maxInstances: 3}`,
 			[]string{`spec.maxInstances: unknown field here; write it as spec.scaling.maxInstances`}},
 		"a field that is misspelt in the wrong place": {header + `spec: {concurency: 1}`,
-			[]string{`spec.concurency: unknown field; did you mean spec.template.concurrency? (valid here: calls, revisionHistoryLimit, rollout, scaling, template, traffic)`}},
+			[]string{`spec.concurency: unknown field; did you mean spec.template.concurrency? (valid here: calls, expose, revisionHistoryLimit, rollout, scaling, template, traffic)`}},
 		"a field of the spec beside it": {header + `image: x`,
 			[]string{`image: unknown field here; write it as spec.template.image`}},
 		"a field of nothing at all": {header + `spec: {scaling: {replicas: 3}}`,

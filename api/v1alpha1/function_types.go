@@ -120,6 +120,9 @@ type FunctionSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.map(t, has(t.weight) ? t.weight : 0).sum() == 100",message="the weights together must be 100; write for example [{tag: live, weight: 100}]"
 	Traffic []TrafficTarget `json:"traffic,omitempty"`
+	// expose says where the function can be called, besides where all functions can.
+	// +optional
+	Expose Expose `json:"expose,omitzero"`
 	// revisionHistoryLimit is how many revisions are kept, 0 to 100, besides the
 	// latest one and those that have calls. windlass rollout undo can return to
 	// them. The default is 10.
@@ -258,6 +261,12 @@ type FunctionStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url,omitempty"`
+	// hosts are those of spec.expose.hosts.
+	// +optional
+	// +listType=map
+	// +listMapKey=hostname
+	// +kubebuilder:validation:MaxItems=16
+	Hosts []HostStatus `json:"hosts,omitempty"`
 	// selector selects the pods of the function, for the scale subresource.
 	// +optional
 	// +kubebuilder:validation:MinLength=1

@@ -45,6 +45,7 @@ func Validate(f *Function) field.ErrorList {
 	errs = append(errs, validateTemplate(spec.Child("template"), &f.Spec.Template)...)
 	errs = append(errs, validateCalls(spec.Child("calls"), &f.Spec.Calls)...)
 	errs = append(errs, validateScaling(spec.Child("scaling"), &f.Spec.Scaling)...)
+	errs = append(errs, validateExpose(spec.Child("expose"), &f.Spec.Expose)...)
 	return append(errs, validateUse(spec, f)...)
 }
 

@@ -59,6 +59,7 @@ func TestValidateAcceptsWhatIsRight(t *testing.T) {
 		"another policy":                      `{template: {command: [x]}, scaling: {scaleDown: {policy: Learned}}}`,
 		"windows of all kinds":                `{template: {command: [x]}, scaling: {maxInstances: 100000, windows: [{name: w1, start: "0 8 * * 1-5", duration: 10h, minInstances: 100000}, {name: w2, start: "*/5 6-20/2 1,15 jan-MAR sun", duration: 1m, timeZone: America/St_Johns, minInstances: 1}, {name: w3, start: "0 0 29 2 ?", duration: 168h, timeZone: UTC, minInstances: 2}]}}`,
 		"steps":                               `{template: {command: [x]}, rollout: {strategy: Steps, steps: [{weight: 1, hold: 1s}, {weight: 99, hold: 168h}], progressDeadline: 24h}, revisionHistoryLimit: 0}`,
+		"hosts":                               `{template: {command: [x]}, expose: {hosts: [shop.example.com, xn--bcher-kva.example, a.b-c.d1]}}`,
 		"parts of the calls":                  `{template: {command: [x]}, rollout: {verify: None, progressDeadline: 1s}, traffic: [{tag: live, weight: 100, revisionName: f-00001}, {tag: next}], revisionHistoryLimit: 100}`,
 		"environment variables":               `{template: {command: [x], env: [{name: A}, {name: b.c-D_1, value: x}, {name: PORTS}, {name: windlass_x}]}}`,
 	} {
@@ -91,6 +92,11 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.rollout.steps[0].hold: Invalid value: "1ms": must be 1s to 168h; write for example 1s`}},
 		"steps beside traffic": {`{template: {command: [x]}, rollout: {strategy: Steps, steps: [{weight: 5, hold: 1m}]}, traffic: [{tag: live, weight: 100}]}`, []string{
 			`spec.traffic: Forbidden: traffic and rollout.strategy Steps exclude each other: both say where calls go; remove one of them`}},
+		"hosts that are none": {`{template: {command: [x]}, expose: {hosts: [Shop.example.com, shop, shop.example.com, shop.example.com, "a.b:80", "*.a.b", a.b., 10.0.0.1]}}`, []string{
+			`spec.expose.hosts[0]: Invalid value: "Shop.example.com": ` + hostRule, `spec.expose.hosts[1]: Invalid value: "shop": ` + hostRule,
+			`spec.expose.hosts[3]: Duplicate value: "shop.example.com"`, `spec.expose.hosts[4]: Invalid value: "a.b:80": ` + hostRule,
+			`spec.expose.hosts[5]: Invalid value: "*.a.b": ` + hostRule, `spec.expose.hosts[6]: Invalid value: "a.b.": ` + hostRule,
+			`spec.expose.hosts[7]: Invalid value: "10.0.0.1": ` + hostRule}},
 		"traffic that is not all": {`{template: {command: [x]}, traffic: [{tag: A, weight: 50}, {tag: b, weight: 101}, {tag: b, weight: -52}]}`, []string{
 			`spec.traffic[0].tag: Invalid value: "A": must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example a`,
 			`spec.traffic[1].weight: Invalid value: 101: must be 0 to 100; write for example 10`,
@@ -308,6 +314,8 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 		})
 	}
 }
+
+const hostRule = "must be a name in DNS, in lower-case letters, digits, hyphens and dots, without a port; write for example shop.example.com"
 
 const reservedKey = "keys of windlass.dev, kubernetes.io and k8s.io, and below, are not for functions; take one of your own, for example example.com/owner"
 

@@ -111,6 +111,8 @@ var examples = map[string]string{
 	"spec.rollout.steps[]":                                   "{weight: 10, hold: 10m}",
 	"spec.rollout.steps[].weight":                            "10",
 	"spec.rollout.steps[].hold":                              "10m",
+	"spec.expose":                                            "{hosts: [shop.example.com]}",
+	"spec.expose.hosts":                                      "[shop.example.com]",
 	"spec.traffic":                                           "[{tag: live, weight: 90, revisionName: thumbnail-00006}, {tag: next, weight: 10}]",
 	"spec.traffic[]":                                         "{tag: next, weight: 10}",
 	"spec.traffic[].tag":                                     "next",

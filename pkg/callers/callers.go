@@ -100,6 +100,11 @@ func (c *Callers) Limits(namespace string) admission.Limits {
 	return c.now.Load().policy.limits(namespace).Share(c.config.Gateways)
 }
 
+// Permits tells whether functions of a namespace may have a host of their own.
+func (c *Callers) Permits(namespace, host string) bool {
+	return c.now.Load().policy.Permits(namespace, host)
+}
+
 // Run follows the files and keeps issuers' keys fresh until ctx ends.
 func (c *Callers) Run(ctx context.Context) error {
 	keepers := newKeepers(c.deps.Log)

@@ -43,7 +43,9 @@ auth:
       algorithms: [ML-DSA-65]
       claim: functions
 tenancy:
-  default: {maxInFlight: 9, latencyCritical: true}
+  default: {maxInFlight: 9, latencyCritical: true, hosts: ["/^a/", "*.example.org"]}
+  namespaces:
+    vault: {hosts: ["**.example.org"]}
 `
 
 // A gateway of the release before reads the files of a newer one while a roll-out is
@@ -71,16 +73,22 @@ func TestFilesOfALaterReleaseAreRead(t *testing.T) {
 			want(t, c, bearer(token), "team-a/f", callers.ErrInvalid, "")
 		}
 
+		for namespace, may := range map[string]bool{"any": true, "vault": false} {
+			if c.Permits(namespace, "a.example.org") != may {
+				t.Errorf("the namespace %s may have a host: %t", namespace, !may)
+			}
+		}
+
 		// audit, realm, title, claimsThatMatch and latencyCritical; the mode, two
-		// algorithms, what the issuer requires, and what the key does.
-		const unknown = 5 + 1 + 2 + 1 + 1
+		// algorithms, what the issuer requires, what the key does, and two hosts.
+		const unknown = 5 + 1 + 2 + 1 + 1 + 2
 		if got := th.gauge("windlass_gateway_policy_unknown_entries"); got != unknown {
 			t.Errorf("the metric counts %v unknown entries, want %d", got, unknown)
 		}
 		if ok, _ := th.reloaded(); !ok {
 			t.Error("the metrics say that they could not be read")
 		}
-		for _, told := range []string{"auth.namespaces.vault.mode", "entries=10", `auth.issuers.corp.title`} {
+		for _, told := range []string{"auth.namespaces.vault.mode", "entries=12", `auth.issuers.corp.title`} {
 			if !strings.Contains(th.log.String(), told) {
 				t.Errorf("the log does not tell %s:\n%s", told, th.log.String())
 			}

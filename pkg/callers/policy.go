@@ -8,11 +8,13 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/go-jose/go-jose/v4"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/admission"
 )
 
@@ -67,6 +69,9 @@ type Tenant struct {
 	Burst       *int               `json:"burst,omitempty"`
 	MaxInFlight *int               `json:"maxInFlight,omitempty"`
 	BodyMemory  *resource.Quantity `json:"bodyMemory,omitempty"`
+	// Hosts are those that functions of the namespace may have of their own. *. in front
+	// stands for one label, as in a certificate. An empty list is none.
+	Hosts []string `json:"hosts,omitempty"`
 }
 
 // Issuer is who issues JSON Web Tokens.
@@ -143,7 +148,7 @@ func ReadPolicy(document []byte) (_ Policy, unknown []string, _ error) {
 		issuer.Name = name
 		p.Auth.Issuers[name] = issuer
 	}
-	unknown = append(unknown, p.Auth.tolerate()...)
+	unknown = append(append(unknown, p.Auth.tolerate()...), p.Tenancy.tolerate()...)
 	if err := p.Validate(); err != nil {
 		return Policy{}, nil, err
 	}
@@ -188,6 +193,51 @@ func (a *Auth) tolerate() (unknown []string) {
 		a.Issuers[name] = issuer
 	}
 	return unknown
+}
+
+// tolerate leaves out hosts that are written in a way that this release does not know.
+func (t *Tenancy) tolerate() (unknown []string) {
+	known := func(at string, hosts []string) []string {
+		return slices.DeleteFunc(hosts, func(host string) bool {
+			if isHostPattern(host) {
+				return false
+			}
+			unknown = append(unknown, fmt.Sprintf("%s.hosts: %q is neither a host nor *. in front of one", at, host))
+			return true
+		})
+	}
+	t.Default.Hosts = known("tenancy.default", t.Default.Hosts)
+	for _, namespace := range slices.Sorted(maps.Keys(t.Namespaces)) {
+		tenant := t.Namespaces[namespace]
+		tenant.Hosts = known("tenancy.namespaces."+namespace, tenant.Hosts)
+		t.Namespaces[namespace] = tenant
+	}
+	return unknown
+}
+
+// anyLabel in front of a host stands for one label.
+const anyLabel = "*."
+
+// isHostPattern tells whether a text stands for one host or more.
+func isHostPattern(pattern string) bool {
+	return v1alpha1.Hostname(strings.TrimPrefix(pattern, anyLabel)).Valid()
+}
+
+// Permits tells whether functions of a namespace may have a host of their own, which is a
+// name in small letters.
+func (p Policy) Permits(namespace, host string) bool {
+	patterns := p.Tenancy.Namespaces[namespace].Hosts
+	if patterns == nil {
+		patterns = p.Tenancy.Default.Hosts
+	}
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		parent, several := strings.CutPrefix(pattern, anyLabel)
+		if !several {
+			return pattern == host
+		}
+		label, rest, _ := strings.Cut(host, ".")
+		return label != "" && rest == parent
+	})
 }
 
 // Validate says what is wrong with a Policy.

@@ -75,6 +75,7 @@ func (c *Etcd) flags(flags *pflag.FlagSet) {
 }
 
 func (c *HostsConfig) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.ExternalURL, "external-url", "", "`URL` at which clients reach the gateways; hosts of functions have its scheme and port")
 	flags.StringVar(&c.Domain, "hosts-domain", "", "`domain` below which functions have hosts of their own, such as fn.example.com; none by default")
 	flags.StringVar(&c.Template, "hosts-template", gatewayaddress.DefaultTemplate, "`template` of these hosts")
 }
@@ -139,8 +140,8 @@ func controllerCommand() *cobra.Command {
 	c.servingFlags(flags)
 	flags.StringVar(&c.Namespace, "pod-namespace", os.Getenv("POD_NAMESPACE"), "`namespace` that the controller runs in")
 	flags.StringVar(&c.Schedulers, "schedulers", "", "headless `Service` of the schedulers")
-	flags.StringVar(&c.ExternalURL, "external-url", "", "`URL` at which clients reach the gateways; hosts of functions have its scheme and port")
 	c.Hosts.flags(flags)
+	flags.StringVar(&c.PolicyFile, "policy-file", "", "`file` that says which hosts functions may have of their own; none by default")
 	flags.StringVar(&c.RuntimesFile, "runtimes", "", "`file` with a list of ClusterRuntimes to install")
 	flags.StringVar((*string)(&c.Egress.Mode), "functions-egress", string(controller.EgressOpen), "where functions may connect to: Open, Internet or None as `mode`")
 	flags.StringSliceVar(&c.Egress.Except, "functions-egress-except", nil, "`networks` to which functions may not connect, as CIDRs")

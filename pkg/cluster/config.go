@@ -79,12 +79,19 @@ type GatewayConfig struct {
 
 // HostsConfig says which hosts functions have.
 type HostsConfig struct {
+	// ExternalURL is where clients reach the gateways.
+	ExternalURL string
 	// Domain is the one below which they are; empty gives them none. Template says which.
 	Domain, Template string
 }
 
-func (c HostsConfig) hosts() (gatewayaddress.Hosts, error) {
-	return gatewayaddress.NewHosts(c.Domain, c.Template)
+// urls say where functions are called.
+func (c HostsConfig) urls() (gatewayaddress.URLs, error) {
+	hosts, err := gatewayaddress.NewHosts(c.Domain, c.Template)
+	if err != nil {
+		return gatewayaddress.URLs{}, err
+	}
+	return gatewayaddress.NewURLs(c.ExternalURL, hosts)
 }
 
 // SchedulerConfig is what a scheduler is told.
@@ -129,9 +136,10 @@ type ControllerConfig struct {
 	Namespace string
 	// Schedulers is the headless Service of the schedulers, in Namespace.
 	Schedulers string
-	// ExternalURL is where clients reach the gateways, and Hosts are those of functions.
-	ExternalURL string
-	Hosts       HostsConfig
+	// Hosts are those of functions, and PolicyFile says who may have which of them; without
+	// it nobody may.
+	Hosts      HostsConfig
+	PolicyFile string
 	// RuntimesFile holds a list of ClusterRuntimes to install, in YAML.
 	RuntimesFile string
 	// Egress is where instances of functions may connect to.
@@ -191,7 +199,7 @@ func (c GatewayConfig) Validate() error {
 	errs = append(errs, c.Callers.validate()...)
 	_, err := gateway.ParseProxies(c.TrustedProxies)
 	errs = append(errs, err)
-	_, err = c.Hosts.hosts()
+	_, err = c.Hosts.urls()
 	errs = append(errs, err)
 	errs = append(errs, c.LogCalls.Validate(), c.ProblemDetail.Validate(), c.Tracing.Validate())
 	if c.DrainDelay < 0 || c.DrainTimeout < 0 {
@@ -249,17 +257,8 @@ func (c ControllerConfig) Validate() error {
 	if err := c.Egress.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("--functions-egress: %w", err))
 	}
-	_, err := c.urls()
+	_, err := c.Hosts.urls()
 	return errors.Join(append(errs, err)...)
-}
-
-// urls say where functions are called.
-func (c ControllerConfig) urls() (gatewayaddress.URLs, error) {
-	hosts, err := c.Hosts.hosts()
-	if err != nil {
-		return gatewayaddress.URLs{}, err
-	}
-	return gatewayaddress.NewURLs(c.ExternalURL, hosts)
 }
 
 // address checks an address to listen on.

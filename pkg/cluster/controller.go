@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 
 	"google.golang.org/grpc"
@@ -12,7 +13,9 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/serve"
+	"github.com/windlass-dev/windlass/pkg/callers"
 	"github.com/windlass-dev/windlass/pkg/controller"
+	gatewayaddress "github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 )
 
@@ -38,13 +41,17 @@ func Controller(ctx context.Context, config ControllerConfig) error {
 	if err != nil {
 		return err
 	}
-	urls, err := config.urls()
+	urls, err := config.Hosts.urls()
+	if err != nil {
+		return err
+	}
+	permits, err := readPermits(config.PolicyFile, log)
 	if err != nil {
 		return err
 	}
 	c, err := controller.New(controller.Config{
 		Namespace: config.Namespace, Namespaces: config.Namespaces, SchedulerService: config.Schedulers,
-		URLs: urls, Runtimes: runtimes, Egress: config.Egress, LeaderElection: config.LeaderElection,
+		Hosts: gatewayaddress.Rules{URLs: urls, Permits: permits}, Runtimes: runtimes, Egress: config.Egress, LeaderElection: config.LeaderElection,
 	}, controller.Deps{
 		REST: rest, Registerer: registry, Log: log,
 		Dial: []grpc.DialOption{grpc.WithTransportCredentials(tls.ClientCredentials(config.domain().Scheduler()))},
@@ -63,6 +70,25 @@ func Controller(ctx context.Context, config ControllerConfig) error {
 	}
 	parts.Start("controller", c.Run)
 	return untilDone(ctx, parts)
+}
+
+// readPermits reads which hosts functions of a namespace may have; none if no file is named.
+func readPermits(file string, log *slog.Logger) (func(namespace, host string) bool, error) {
+	if file == "" {
+		return callers.Everybody().Permits, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--policy-file: %w", err)
+	}
+	policy, unknown, err := callers.ReadPolicy(text)
+	if err != nil {
+		return nil, fmt.Errorf("--policy-file %s: %w", file, err)
+	}
+	if len(unknown) > 0 {
+		log.Warn("the policy says what this release does not know, which means nothing", "unknown", unknown)
+	}
+	return policy.Permits, nil
 }
 
 // readRuntimes reads a list of Runtimes; none if no file is named.

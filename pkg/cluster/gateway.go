@@ -101,7 +101,7 @@ func startGateway(
 	if settings.TrustedProxies, err = gateway.ParseProxies(config.TrustedProxies); err != nil {
 		return err
 	}
-	if settings.Hosts, err = config.Hosts.hosts(); err != nil {
+	if settings.URLs, err = config.Hosts.urls(); err != nil {
 		return err
 	}
 	who, err := newCallers(config.Callers, registry, log)

@@ -36,8 +36,8 @@ type Config struct {
 	Namespaces []string
 	// SchedulerService is the headless Service of the schedulers.
 	SchedulerService string
-	// URLs say where functions are called, for their statuses.
-	URLs address.URLs
+	// Hosts say where functions are called, for their statuses.
+	Hosts address.Rules
 	// Runtimes are installed, and installed again when they are deleted.
 	Runtimes []v1alpha1.ClusterRuntime
 	// Egress is where instances of functions may connect to.

@@ -107,7 +107,7 @@ func (c *Controller) setUp(config Config, deps Deps) error {
 	c.broadcaster = record.NewBroadcaster()
 	mgr, pokes := c.manager, &pokes{}
 	functions := &reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), book: newBook(pokes.poke), urls: config.URLs,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), book: newBook(pokes.poke), hosts: config.Hosts,
 		events:  c.broadcaster.NewRecorder(mgr.GetScheme(), corev1.EventSource{Component: "windlass-controller"}),
 		metrics: metrics, log: deps.Log, written: make(map[types.NamespacedName]*writes),
 	}
@@ -168,14 +168,19 @@ func setUpFunctions(mgr manager.Manager, r *reconciler, pokes *pokes) error {
 	if err := indexer.IndexField(ctx, &v1alpha1.Function{}, indexFunctionRuntime, byRuntime); err != nil {
 		return err
 	}
+	if err := indexer.IndexField(ctx, &v1alpha1.Function{}, indexFunctionHost, hostsAsked); err != nil {
+		return err
+	}
 	if err := indexer.IndexField(ctx, &v1alpha1.FunctionRevision{}, indexRevisionOwner, ownerOf); err != nil {
 		return err
 	}
+	notStatus := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	return builder.ControllerManagedBy(mgr).
 		Named("functions").
 		For(&v1alpha1.Function{}).
 		Owns(&v1alpha1.FunctionRevision{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(functionOfPod)).
+		Watches(&v1alpha1.Function{}, handler.EnqueueRequestsFromMapFunc(rivals(mgr.GetClient())), notStatus).
 		Watches(&v1alpha1.ClusterRuntime{}, handler.EnqueueRequestsFromMapFunc(functionsOfRuntime(mgr.GetClient()))).
 		WatchesMetadata(&policyv1.PodDisruptionBudget{}, handler.EnqueueRequestsFromMapFunc(functionsBeside(mgr.GetClient())), comesAndGoes).
 		WatchesRawSource(source.Func(pokes.start)).

@@ -21,6 +21,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
 )
 
 // world is a controller that runs, and the API server that it works with.
@@ -40,7 +41,7 @@ func newWorld(t *testing.T, change func(*Config, *Deps)) *world {
 	w.scheduler = w.schedulers.add(t, "scheduler:1")
 	config := Config{
 		Namespace: w.namespace, Namespaces: []string{w.namespace}, SchedulerService: "windlass-scheduler",
-		URLs: urls("http://gateway", ""),
+		Hosts: address.Rules{URLs: urls("http://gateway", "")},
 	}
 	deps := Deps{
 		REST: apiServer(t), Dial: w.schedulers.dial(), Schedulers: w.schedulers,

@@ -268,6 +268,9 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 			`spec.rollout.steps[0].hold: Invalid value: "string": must be a duration of 1s to 168h; write for example 10m`}},
 		"steps beside traffic": {`{template: {image: a}, rollout: {strategy: Steps, steps: [{weight: 5, hold: 1m}]}, traffic: [{tag: live, weight: 100}]}`, []string{
 			`spec.traffic: Forbidden: traffic and rollout.strategy Steps exclude each other: both say where calls go; remove one of them`}},
+		"hosts that are none": {`{template: {image: a}, expose: {hosts: [Shop.example.com, shop.example.com, 10.0.0.1]}}`, []string{
+			`spec.expose.hosts[0]: Invalid value: "string": must be a name in DNS, in lower-case letters, digits, hyphens and dots, without a port; write for example shop.example.com`,
+			`spec.expose.hosts[2]: Invalid value: "string": must be a name in DNS, in lower-case letters, digits, hyphens and dots, without a port; write for example shop.example.com`}},
 		"traffic that is not all": {`{template: {image: a}, traffic: [{tag: A, weight: 50}, {tag: b, weight: 49}]}`, []string{
 			`spec.traffic: Invalid value: "array": the weights together must be 100; write for example [{tag: live, weight: 100}]`,
 			`spec.traffic[0].tag: Invalid value: "string": must be lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example next`}},
@@ -445,6 +448,7 @@ func TestAPIServerDefaultsAsGoDoes(t *testing.T) {
 		"everything":           `{template: {image: a, port: 80, concurrency: 2, timeout: 1s, startupTimeout: 2s, protocol: HTTP, resources: {requests: {cpu: 1, memory: 1Gi}}}, scaling: {minInstances: 1, maxInstances: 2, windows: [{name: w1, start: "0 8 * * *", duration: 1h, minInstances: 2}], scaleDown: {idleTimeout: 2s, lastInstanceIdleTimeout: 3s, policy: Learned}}}`,
 		"a rate":               `{template: {image: a}, calls: {rate: {requests: 5}}}`,
 		"a part of a rollout":  `{template: {image: a}, rollout: {strategy: Steps, steps: [{weight: 5, hold: 1m}]}, revisionHistoryLimit: 0}`,
+		"hosts":                `{template: {image: a}, expose: {hosts: [shop.example.com]}}`,
 		"traffic":              `{template: {image: a}, rollout: {verify: None}, traffic: [{tag: live, weight: 90, revisionName: f-00001}, {tag: next, weight: 10}]}`,
 		"nulls":                `{template: {image: a, timeout: null}, scaling: {minInstances: null, scaleDown: {idleTimeout: null}}}`,
 	} {

@@ -45,8 +45,10 @@ type input struct {
 	happenings []happening
 	// written are the last writes.
 	written writes
-	// urls say where functions are called.
-	urls address.URLs
+	// hosts say where functions are called, and claims which functions ask for each host
+	// that this one asks for.
+	hosts  address.Rules
+	claims map[string][]address.Claim
 }
 
 // writes are the last ones for a function.

@@ -28,7 +28,7 @@ func given(change func(*input)) input {
 	f.Finalizers = []string{v1alpha1.FinalizerDrain}
 	f.CreationTimestamp = metav1.NewTime(now.Add(-time.Minute))
 	in := input{
-		now: now, function: f, urls: urls("https://fn.example.com/", ""),
+		now: now, function: f, hosts: address.Rules{URLs: urls("https://fn.example.com/", "")},
 		revisions: []*v1alpha1.FunctionRevision{revisionOf(f)},
 		units:     map[string]facts{"f-00003": {generation: 3, created: 2, started: true}},
 	}
@@ -378,7 +378,7 @@ func TestURLLeavesOutTheDefaultNamespace(t *testing.T) {
 	if got, want := statusIn(in).URL, "https://fn.example.com/function/f"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	in.urls = urls("", "")
+	in.hosts.URLs = urls("", "")
 	if got := statusIn(in).URL; got != "" {
 		t.Errorf("got %s without a gateway", got)
 	}
@@ -400,7 +400,7 @@ func urls(base, domain string) address.URLs {
 func TestAFunctionAndItsTagsHaveURLs(t *testing.T) {
 	long := strings.Repeat("t", 55)
 	in := given(func(in *input) {
-		in.urls = urls("https://example.com", "fn.example.com")
+		in.hosts.URLs = urls("https://example.com", "fn.example.com")
 		in.function.Spec.Traffic = []v1alpha1.TrafficTarget{{Tag: "live", Weight: 100}, {Tag: "next"}, {Tag: long}}
 	})
 	status := statusIn(in)
@@ -419,7 +419,7 @@ func TestAFunctionAndItsTagsHaveURLs(t *testing.T) {
 	}
 	// Nobody's calls have moved when the domain has.
 	in.function.Status = status
-	in.urls = urls("https://example.com", "fn.example.org")
+	in.hosts.URLs = urls("https://example.com", "fn.example.org")
 	out := plan(in)
 	if out.status == nil || out.status.Traffic[0].URL != "https://live---f--team.fn.example.org" {
 		t.Errorf("the status is not written anew: %+v", out.status)

@@ -28,6 +28,7 @@ const (
 	indexPodFunction     = "function-uid"
 	indexRevisionOwner   = "owner-uid"
 	indexFunctionRuntime = "runtime"
+	indexFunctionHost    = "host"
 )
 
 // reconciler carries out what plan decides, for one function at a time.
@@ -37,7 +38,7 @@ type reconciler struct {
 	live    client.Reader
 	book    *book
 	events  record.EventRecorder
-	urls    address.URLs
+	hosts   address.Rules
 	metrics *metrics
 	log     *slog.Logger
 
@@ -73,7 +74,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // look gathers what plan needs.
 func (r *reconciler) look(ctx context.Context, f *v1alpha1.Function) (input, error) {
-	in := input{now: time.Now(), function: f, urls: r.urls, written: r.writtenAt(client.ObjectKeyFromObject(f))}
+	in := input{now: time.Now(), function: f, hosts: r.hosts, written: r.writtenAt(client.ObjectKeyFromObject(f))}
 	if f.Spec.Template.RuntimeRef.Name != "" {
 		runtime := &v1alpha1.ClusterRuntime{}
 		err := r.client.Get(ctx, types.NamespacedName{Name: string(f.Spec.Template.RuntimeRef.Name)}, runtime)
@@ -92,8 +93,12 @@ func (r *reconciler) look(ctx context.Context, f *v1alpha1.Function) (input, err
 			}
 		}
 	}
+	var err error
+	if in.claims, err = r.claimsOn(ctx, f); err != nil {
+		return input{}, err
+	}
 	var pods corev1.PodList
-	err := r.client.List(ctx, &pods, client.InNamespace(f.Namespace), client.MatchingFields{indexPodFunction: string(f.UID)})
+	err = r.client.List(ctx, &pods, client.InNamespace(f.Namespace), client.MatchingFields{indexPodFunction: string(f.UID)})
 	if err != nil {
 		return input{}, fmt.Errorf("cannot list the pods of function %s: %w", f.Key(), err)
 	}

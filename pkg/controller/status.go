@@ -40,7 +40,8 @@ func statusOf(in input, look rollout.Look) v1alpha1.FunctionStatus {
 	if decided(look) {
 		look.Plan.State.Write(&next)
 	}
-	writeURLs(in.urls, f, &next)
+	writeURLs(in.hosts.URLs, f, &next)
+	next.Hosts = hostStates(in)
 	if len(in.units) > 0 {
 		next.Instances = countsOf(in.units)
 	}
@@ -116,6 +117,10 @@ func transitions(before, after *v1alpha1.FunctionStatus) []happening {
 	}
 	old, now = find(before.Conditions, v1alpha1.ConditionStalled), find(after.Conditions, v1alpha1.ConditionStalled)
 	if now.Status == metav1.ConditionTrue && now.Reason != old.Reason && now.Reason == v1alpha1.ReasonRevisionMissing {
+		tell(now.Reason, now.Message, true)
+	}
+	old, now = find(before.Conditions, v1alpha1.ConditionHostsAccepted), find(after.Conditions, v1alpha1.ConditionHostsAccepted)
+	if now.Status == metav1.ConditionFalse && (old.Status != now.Status || old.Reason != now.Reason) {
 		tell(now.Reason, now.Message, true)
 	}
 	return events

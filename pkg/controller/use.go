@@ -46,7 +46,7 @@ func lookOf(in input) rollout.Look {
 	f.APIVersion, f.Kind = v1alpha1.APIVersion, v1alpha1.KindFunction
 	v1alpha1.DefaultFor(f, in.runtime)
 	look := rollout.Look{
-		Now: in.now, Function: f, Refused: refusal(f, in.runtime, in.runtimes), Settling: in.settling,
+		Now: in.now, Function: f, Refused: refusal(f, in.runtime, in.runtimes), Hosts: hostsCondition(in), Settling: in.settling,
 		Units: make(map[string]rollout.Known, len(in.units)),
 	}
 	for _, r := range in.revisions {

@@ -38,6 +38,8 @@ type Callers interface {
 	Authenticate(h http.Header, key invoke.FunctionKey) (callers.Caller, error)
 	// Limits are what a namespace may use of this gateway.
 	Limits(namespace string) admission.Limits
+	// Permits tells whether functions of a namespace may have a host of their own.
+	Permits(namespace, host string) bool
 }
 
 // everybody may call, as much as there is room for.
@@ -48,6 +50,8 @@ func (everybody) Authenticate(http.Header, invoke.FunctionKey) (callers.Caller, 
 }
 
 func (everybody) Limits(string) admission.Limits { return admission.Limits{} }
+
+func (everybody) Permits(string, string) bool { return false }
 
 // denied is the answer to a caller who is not let through.
 func denied(err error) problem {

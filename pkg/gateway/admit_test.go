@@ -18,7 +18,10 @@ import (
 
 // guard lets those call what their key names, but for the namespace open, and
 // limits every namespace alike.
-type guard struct{ limits admission.Limits }
+type guard struct {
+	limits  admission.Limits
+	permits func(namespace, host string) bool
+}
 
 func (guard) Authenticate(h http.Header, key invoke.FunctionKey) (callers.Caller, error) {
 	shown, spent := h.Get(invoke.HeaderKey), invoke.HeaderKey
@@ -41,6 +44,10 @@ func (guard) Authenticate(h http.Header, key invoke.FunctionKey) (callers.Caller
 }
 
 func (g guard) Limits(string) admission.Limits { return g.limits }
+
+func (g guard) Permits(namespace, host string) bool {
+	return g.permits != nil && g.permits(namespace, host)
+}
 
 // as makes a request of somebody who shows something.
 func (w *world) as(shown, path string) *http.Request {
@@ -136,7 +143,7 @@ func TestCredentialsEndAtTheGateway(t *testing.T) {
 }
 
 func TestANamespaceIsHeldToItsLimits(t *testing.T) {
-	w := newGuardedWorld(t, guard{admission.Limits{InFlight: 2, Bytes: 10}})
+	w := newGuardedWorld(t, guard{limits: admission.Limits{InFlight: 2, Bytes: 10}})
 	w.put("open", "hello", time.Minute)
 	post := func(shown, path, body string) *http.Request {
 		r := w.request("POST", path, strings.NewReader(body))
@@ -176,7 +183,7 @@ func TestANamespaceIsHeldToItsLimits(t *testing.T) {
 }
 
 func TestANamespaceIsHeldToItsRate(t *testing.T) {
-	w := newGuardedWorld(t, guard{admission.Limits{Rate: 0.01, Burst: 1}})
+	w := newGuardedWorld(t, guard{limits: admission.Limits{Rate: 0.01, Burst: 1}})
 	answers := w.call(w.as("for-default", "/function/hello"))
 	w.take().whole(200, "")
 	wrote(t, answers, 200, invoke.ExecutedYes)

@@ -90,8 +90,11 @@ func browse(t *testing.T, address string) {
 // cannot read what the other answers.
 func TestFunctionsOnHostsOfTheirOwnCannotTouchEachOtherInABrowser(t *testing.T) {
 	w := newWorld(t, func(c *gateway.Config) {
-		var err error
-		if c.Hosts, err = address.NewHosts("localhost", address.DefaultTemplate); err != nil {
+		hosts, err := address.NewHosts("localhost", address.DefaultTemplate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.URLs, err = address.NewURLs("", hosts); err != nil {
 			t.Fatal(err)
 		}
 	})

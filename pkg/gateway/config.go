@@ -43,8 +43,9 @@ type Config struct {
 	// TrustedProxies are those whose X-Forwarded- headers and the like reach functions.
 	// Those of other peers are replaced by the gateway's own.
 	TrustedProxies Proxies
-	// Hosts are those of functions. Without them functions share one origin.
-	Hosts address.Hosts
+	// URLs say which hosts functions have. Without any, functions share one origin unless
+	// they ask for hosts of their own.
+	URLs address.URLs
 }
 
 // DefaultConfig is Config with everything but the address.

@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
@@ -29,7 +30,7 @@ func FuzzRoute(f *testing.F) {
 		fn.Namespace, fn.Name = key.Namespace, key.Name
 		functions.Put(rollout.Alone(fn))
 	}
-	g := &Gateway{deps: Deps{Catalog: functions}}
+	g := &Gateway{deps: Deps{Catalog: functions}, own: newOwnHosts(address.Rules{})}
 	for _, target := range []string{"/function/f.a/x?y", "/function/f", "/function/f%2ea/x", "/function/../f.a", "http://h/function/a/b", "/function/f/%00", "*", "/function/f.a//f?%zz", "/function/a%2ff/\""} {
 		f.Add(target)
 	}

@@ -8,6 +8,7 @@ import (
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
 )
 
 // Gateway serves HTTP calls by ServeHTTP and claims by the Gateway service of
@@ -22,6 +23,7 @@ type Gateway struct {
 	calls    *calls
 	dispatch *dispatcher
 	lots     *lots
+	own      *ownHosts
 	draining atomic.Bool
 }
 
@@ -39,10 +41,16 @@ func New(config Config, deps Deps) (*Gateway, error) {
 	door, calls := newDoor(config.capacity()), newCalls(config.MaxInvocations)
 	lots := newLots()
 	metrics := newMetrics(deps.Registry, deps.Catalog, door)
-	return &Gateway{
+	g := &Gateway{
 		config: config, deps: deps, metrics: metrics, door: door, calls: calls,
 		dispatch: newDispatcher(config, deps, calls, metrics, lots), lots: lots,
-	}, nil
+		own: newOwnHosts(address.Rules{URLs: config.URLs, Permits: deps.Callers.Permits}),
+	}
+	// A call may come before the watch has told of its function.
+	for _, entry := range deps.Catalog.List() {
+		g.own.changed(catalog.Event{Key: entry.Key(), Entry: entry})
+	}
+	return g, nil
 }
 
 // Run keeps the streams to schedulers and offers again what waits too long,
@@ -69,6 +77,7 @@ func (g *Gateway) Ready() bool { return !g.draining.Load() }
 // functionChanged forgets what is remembered of functions, their revisions and namespaces
 // that are gone.
 func (g *Gateway) functionChanged(known namespaces, e catalog.Event) {
+	g.own.changed(e)
 	last := known.changed(e)
 	if e.Entry == nil {
 		g.metrics.forget(e.Key, last)

@@ -163,13 +163,21 @@ func (g *Gateway) route(r *http.Request) (place, *problem) {
 func (g *Gateway) named(r *http.Request) (place, *problem) {
 	path, host := pathOf(r.URL), address.Hostname(r.Host)
 	to := place{uri: path, tag: r.Header.Get(invoke.HeaderTag)}
-	key, tag, known := g.config.Hosts.Parse(host)
+	hosts, claimed := g.config.URLs.Hosts(), false
+	key, tag, known := hosts.Parse(host)
+	if !known {
+		key, known, claimed = g.own.owner(host)
+	}
 	switch {
-	case !known && g.config.Hosts.Below(host):
+	case !known && hosts.Below(host):
 		p := newProblem(problems.FunctionNotFound, "no function has this host; see windlass list --all-namespaces")
 		return place{}, &p
 	case !known:
-		if to.key, to.uri, known = address.OfPath(path); !known {
+		if to.key, to.uri, known = address.OfPath(path); !known && claimed {
+			p := newProblem(problems.HostNotPermitted,
+				"a function asks for this host, and its namespace may not have it; the administrator grants it by tenancy.namespaces.NAMESPACE.hosts in the chart's values")
+			return place{}, &p
+		} else if !known {
 			p := newProblem(problems.UnknownPath,
 				"nothing is at this path; functions are called at /function/NAME.NAMESPACE/... or, in the namespace default, /function/NAME/...")
 			return place{}, &p

@@ -1,23 +1,29 @@
 package gateway_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 const helloHost = "hello--default.fn.example.com"
 
 // withHosts gives functions hosts below fn.example.com.
 func withHosts(c *gateway.Config) {
-	c.Hosts, _ = address.NewHosts("fn.example.com", address.DefaultTemplate)
+	hosts, _ := address.NewHosts("fn.example.com", address.DefaultTemplate)
+	c.URLs, _ = address.NewURLs("https://gateway.example.com", hosts)
 }
 
 // at is a request for a path on a host.
@@ -118,6 +124,69 @@ func TestATagHasAHostOfItsOwn(t *testing.T) {
 		}
 		problem(w.T, wrote(w.T, w.callWith(client, w.at("next---"+helloHost, "/.well-known/windlass/")), 404, invoke.ExecutedNo), "UnknownPath")
 	}, withHosts)
+}
+
+// asks makes a function ask for hosts.
+func (w *world) asks(namespace, name string, created int64, hosts ...v1alpha1.Hostname) {
+	fn := w.put(namespace, name, time.Minute).DeepCopy()
+	fn.CreationTimestamp, fn.Spec.Expose.Hosts = metav1.Unix(created, 0), hosts
+	w.catalog.Put(rollout.Alone(fn))
+}
+
+// awaitOwner returns when a function has a host, or nobody if it is "".
+func (w *world) awaitOwner(host, uid string) {
+	w.Helper()
+	until(w.T, fmt.Sprintf("%s is of %q", host, uid), func() bool {
+		a := wrote(w.T, w.call(w.at(host, "/.well-known/windlass/")), 404, invoke.ExecutedNo)
+		if owned := strings.Contains(a.body, "of a function's host"); !owned || uid == "" {
+			return owned == (uid != "")
+		}
+		got, _, _, _ := w.reached(w.call(w.at(host, "/")))
+		return got == uid
+	})
+}
+
+func TestAFunctionHasAHostThatItsNamespaceMayHave(t *testing.T) {
+	const shop, denied = "shop.example.org", "other.example.org"
+	var open atomic.Bool
+	permits := func(namespace, host string) bool {
+		return namespace == "open" && host != denied || open.Load()
+	}
+	w := newGuardedWorld(t, guard{permits: permits}, withHosts)
+	w.asks("open", "a", 5, shop, denied, "gateway.example.com", "hello--default.fn.example.com", "fn.example.com")
+	w.awaitOwner(shop, "open-a")
+	for _, host := range []string{"SHOP.example.org:8443", shop + "."} {
+		if uid, uri, _, _ := w.reached(w.call(w.at(host, "/function/x/b?c"))); uid != "open-a" || uri != "/function/x/b?c" {
+			t.Errorf("%s: called %s with %s", host, uid, uri)
+		}
+	}
+	for host, want := range map[string]string{
+		shop: "UnknownPath", "gateway.example.com": "UnknownPath", "fn.example.com": "UnknownPath", "x." + shop: "UnknownPath", denied: "HostNotPermitted",
+	} {
+		problem(t, wrote(t, w.call(w.at(host, "/.well-known/windlass/")), 404, invoke.ExecutedNo), want)
+	}
+	// Nobody loses a path by what others ask for.
+	for _, host := range []string{denied, "gateway.example.com", "fn.example.com"} {
+		if uid, _, _, _ := w.reached(w.call(w.at(host, "/function/a.open/b"))); uid != "open-a" {
+			t.Errorf("%s: called %s", host, uid)
+		}
+	}
+	// Older ones that may not have it change nothing, until they may.
+	w.asks("later", "b", 1, shop)
+	w.asks("open", "c", 6, shop)
+	if uid, _, _, _ := w.reached(w.call(w.at(shop, "/"))); uid != "open-a" {
+		t.Errorf("called %s", uid)
+	}
+	w.catalog.Remove(invoke.FunctionKey{Namespace: "open", Name: "a"})
+	w.awaitOwner(shop, "open-c")
+	w.asks("open", "c", 6)
+	w.awaitOwner(shop, "")
+	open.Store(true)
+	r := w.at(shop, "/")
+	r.Header.Set(invoke.HeaderKey, "for-later")
+	if uid, _, _, _ := w.reached(w.call(r)); uid != "later-b" {
+		t.Errorf("called %s", uid)
+	}
 }
 
 func TestWhatReachesBeyondAPathStaysOnAnOriginOfItsOwn(t *testing.T) {

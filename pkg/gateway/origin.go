@@ -1,6 +1,38 @@
 package gateway
 
-import "strings"
+import (
+	"strings"
+	"sync"
+
+	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// ownHosts knows which function has which of the hosts that functions ask for.
+type ownHosts struct {
+	mu    sync.RWMutex // guards the table
+	table *address.Table
+}
+
+func newOwnHosts(rules address.Rules) *ownHosts { return &ownHosts{table: address.NewTable(rules)} }
+
+// owner is the function that has a host; claimed tells whether any asks for it.
+func (o *ownHosts) owner(host string) (key invoke.FunctionKey, known, claimed bool) {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	return o.table.Owner(host)
+}
+
+func (o *ownHosts) changed(e catalog.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if e.Entry == nil {
+		o.table.Remove(e.Key)
+		return
+	}
+	o.table.Put(address.Claim{Key: e.Key, Created: e.Entry.Function.CreationTimestamp.Time}, e.Entry.Function.Spec.Expose.Hosts)
+}
 
 // ownPath is what of a function's own origin is Windlass's.
 const ownPath = "/.well-known/windlass"

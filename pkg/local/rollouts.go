@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
@@ -184,9 +186,22 @@ func (r *rollouts) say(fn *v1alpha1.Function, status *v1alpha1.FunctionStatus) {
 	so := history.Function.DeepCopy()
 	so.Status = r.said[entry.UID()]
 	status.Conditions, status.ObservedGeneration = rollout.Conditions(rollout.Look{
-		Now: time.Now(), Function: so, Plan: history.Plan, Revisions: history.Revisions, Units: known,
+		Now: time.Now(), Function: so, Plan: history.Plan, Revisions: history.Revisions, Units: known, Hosts: ownHosts(so),
 	})
+	for _, host := range so.Spec.Expose.Hosts {
+		status.Hosts = append(status.Hosts, v1alpha1.HostStatus{Hostname: host, State: v1alpha1.HostNotPermitted})
+	}
 	r.said[entry.UID()] = v1alpha1.FunctionStatus{Conditions: status.Conditions, ObservedGeneration: status.ObservedGeneration}
+}
+
+// ownHosts refuses the hosts that a function asks for. Any web site can let a name lead to
+// this machine, and its pages would then read what functions answer.
+func ownHosts(fn *v1alpha1.Function) metav1.Condition {
+	if len(fn.Spec.Expose.Hosts) == 0 {
+		return metav1.Condition{}
+	}
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonHostNotPermitted,
+		Message: "local mode answers for localhost only; the hosts of spec.expose need a cluster, and here the function is called at its URL"}
 }
 
 // Revisions implements control.Archive: those of a function, with what is seen of their

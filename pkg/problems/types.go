@@ -19,6 +19,7 @@ const (
 	FunctionDeleted      = "FunctionDeleted"
 	UnknownTag           = "UnknownTag"
 	UnknownPath          = "UnknownPath"
+	HostNotPermitted     = "HostNotPermitted"
 	MethodNotAllowed     = "MethodNotAllowed"
 	BodyTooSlow          = "BodyTooSlow"
 	BodyTooLarge         = "BodyTooLarge"
@@ -76,6 +77,9 @@ var types = []Type{
 	{UnknownPath, http.StatusNotFound, "Nothing is at this path",
 		"The path does not begin with `/function/NAME` or `/function/NAME.NAMESPACE`; or, on the host of a function, it begins with `/.well-known/windlass/`.",
 		"Correct it. Does a proxy in front cut it off?"},
+	{HostNotPermitted, http.StatusNotFound, "The host is not granted to the function that asks for it",
+		"The host is one that a function has in `spec.expose.hosts`, and its namespace may not have it.",
+		"Grant it in [`tenancy.namespaces`](security.md#hosts-of-their-own); or call the function at its `status.url`."},
 	{MethodNotAllowed, http.StatusMethodNotAllowed, "The method is not for functions",
 		"The method is CONNECT or TRACE.",
 		"Use another."},

@@ -151,7 +151,7 @@ func Unit(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, share Share) *v1al
 	u.UID, u.ResourceVersion, u.ManagedFields, u.Finalizers = r.UID, "", nil, nil
 	u.Status = v1alpha1.FunctionStatus{}
 	u.Spec.Template = *r.Spec.Template.DeepCopy()
-	u.Spec.Traffic = nil
+	u.Spec.Traffic, u.Spec.Expose = nil, v1alpha1.Expose{}
 	annotations := maps.Clone(u.Annotations)
 	if annotations == nil {
 		annotations = make(map[string]string)

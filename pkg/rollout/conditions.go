@@ -31,6 +31,9 @@ type Look struct {
 	Revisions []*v1alpha1.FunctionRevision
 	// Units are what is known of the revisions, by their names.
 	Units map[string]Known
+	// Hosts has status, reason and message of the condition HostsAccepted; without a status
+	// there is no such condition.
+	Hosts metav1.Condition
 	// Settling says that what is not observed may only be so because the observer has
 	// just started: what was said of it stays.
 	Settling bool
@@ -175,6 +178,7 @@ func (v *view) conditions() []metav1.Condition {
 		ready,
 		condition(v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "the function can be carried out as it stands"),
 		v.revisionReady(), v.minInstancesReady(), reconciling, stalled, v.instancesFailing(),
+		condition(v1alpha1.ConditionHostsAccepted, v.Hosts.Status, v.Hosts.Reason, v.Hosts.Message),
 	}
 }
 
@@ -187,6 +191,7 @@ func refused(why Failure, stalled metav1.ConditionStatus) []metav1.Condition {
 		all = append(all, condition(kind, metav1.ConditionFalse, why.Reason, why.Message))
 	}
 	return append(all,
+		condition(v1alpha1.ConditionHostsAccepted, "", "", ""),
 		condition(v1alpha1.ConditionReconciling, "", "", ""),
 		condition(v1alpha1.ConditionStalled, stalled, why.Reason, why.Message),
 		condition(v1alpha1.ConditionInstancesFailing, "", "", ""))

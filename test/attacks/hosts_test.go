@@ -12,16 +12,25 @@ import (
 const (
 	hostsDomain = "fn.example.com"
 	honestHost  = honest + "--shop." + hostsDomain
+	// gatewayHost is that of the gateways, ownHost one that honest has, and deniedHost one
+	// that no function may have.
+	gatewayHost = "gateway.example"
+	ownHost     = "shop.example.org"
+	deniedHost  = "denied.example.org"
 )
 
-// newHosts are those of the functions of the world.
-func newHosts(w *world) address.Hosts {
+// newURLs are those of the functions of the world.
+func newURLs(w *world) address.URLs {
 	w.Helper()
 	hosts, err := address.NewHosts(hostsDomain, address.DefaultTemplate)
 	if err != nil {
 		w.Fatal(err)
 	}
-	return hosts
+	urls, err := address.NewURLs("https://"+gatewayHost, hosts)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return urls
 }
 
 // nobodys are hosts below the domain that are no function's. On none of them a path may
@@ -42,6 +51,20 @@ var alike = []string{
 	honestHost + ".example.com", honestHost + "..", "x" + honestHost + "x", honestHost + "@evil.example", "evil.example@" + honestHost, honestHost + ":80:80",
 	honestHost + "%00", honestHost + "/..", honestHost + "\\", honestHost + "#", honestHost + "?", "[" + honestHost + "]", "[::1]." + honestHost + "x",
 	"honest--shop.fn\xe3\x80\x82example.com", "honest--shop." + hostsDomain + ",evil.example", "honest--shop.fn.exampie.com", "honest--shop",
+}
+
+// alikeOwn are hosts that somebody might take for ownHost.
+var alikeOwn = []string{
+	ownHost + "..", "." + ownHost, "shop..example.org", "x." + ownHost, ownHost + ".example.org", "shop.example.org@evil.example", ownHost + ":80:80", ownHost + "%00",
+	"shop\xe3\x80\x82example.org", "\xc5\xbfhop.example.org", "shop.example.or\xef\xbd\x87", "xn--hop-7ha.example.org", "shop.example.org,evil.example", "shop%2eexample.org",
+	"shop_example.org", "[" + ownHost + "]", "*.example.org", "example.org",
+}
+
+// toHonest looks at a call to the honest function.
+func toHonest(w *world, g *agentwire.Granted, _ http.Header) {
+	if g.GetRequestUri() != "/own?a" {
+		w.Errorf("the function sees %s", g.GetRequestUri())
+	}
 }
 
 var hostAttacks = []attack{
@@ -77,6 +100,27 @@ var hostAttacks = []attack{
 	{"F113", "Windlass's own path of a function's host", atTheEdge + "{reason=UnknownPath}", func(w *world) {
 		for _, path := range []string{"/.well-known/windlass", "/.well-known/windlass/", "/.well-known/windlass/attack?a=b"} {
 			refuses("GET "+path+" HTTP/1.1\r\nHost: "+honestHost+"\r\n\r\n", 404)(w)
+		}
+	}},
+	{"F113", "hosts that another function has, or that are Windlass's", "", func(w *world) {
+		for _, host := range []string{ownHost, strings.ToUpper(ownHost), ownHost + ".", ownHost + ":8443", ownHost + ".:80", honestHost} {
+			sees("GET /own?a HTTP/1.1\r\nHost: "+host+"\r\n\r\n", toHonest)(w)
+			sees("GET http://"+host+"/own?a HTTP/1.1\r\nHost: "+deniedHost+"\r\n\r\n", toHonest)(w)
+		}
+		for _, host := range []string{gatewayHost, hostsDomain, deniedHost} {
+			sees("GET /function/honest.shop/own?a HTTP/1.1\r\nHost: "+host+"\r\n\r\n", toHonest)(w)
+		}
+	}},
+	{"F113", "hosts that are Windlass's, whose pages a function wants", atTheEdge + "{reason=UnknownPath}", func(w *world) {
+		for _, host := range []string{gatewayHost, hostsDomain} {
+			refuses("GET /attack HTTP/1.1\r\nHost: "+host+"\r\n\r\n", 404)(w)
+		}
+	}},
+	{"F113", "a host that its namespace may not have", atTheEdge + "{reason=HostNotPermitted}",
+		refuses("GET /attack HTTP/1.1\r\nHost: "+deniedHost+"\r\n\r\n", 404)},
+	{"F113", fmt.Sprintf("%d hosts that look like one of a function's own", len(alikeOwn)), atTheEdge, func(w *world) {
+		for _, host := range alikeOwn {
+			refuses("GET /attack HTTP/1.1\r\nHost: "+host+"\r\n\r\n", 400, 404)(w)
 		}
 	}},
 	{"F113", "another function by its path on a function's host", "", sees("GET /function/evil.shop/ HTTP/1.1\r\nHost: "+honestHost+":8443\r\n\r\n",

@@ -24,6 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -33,6 +34,8 @@ import (
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/internal/sleep"
+	"github.com/windlass-dev/windlass/pkg/admission"
+	"github.com/windlass-dev/windlass/pkg/callers"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -117,11 +120,29 @@ func newWorld(t *testing.T) *world {
 	w.scheduler, w.gateway, w.calls = atScheduler.Addr().String(), atGateway.Addr().String(), atCalls.Addr().String()
 	w.startScheduler(atScheduler, log)
 	w.startGateway(atGateway, atCalls, log)
-	w.put(evil, time.Second)
-	w.put(honest, time.Minute)
+	w.put(evil, time.Second, asks(2, ownHost, honestHost, gatewayHost, hostsDomain, deniedHost))
+	w.put(honest, time.Minute, asks(1, ownHost))
 	go w.work(w.instanceOf(honest))
 	return w
 }
+
+// asks gives a function hosts to ask for, and the time of its creation in seconds.
+func asks(created int64, hosts ...v1alpha1.Hostname) func(*v1alpha1.Function) {
+	return func(fn *v1alpha1.Function) {
+		fn.CreationTimestamp, fn.Spec.Expose.Hosts = metav1.Unix(created, 0), hosts
+	}
+}
+
+// anybody may call, and functions may have any host but one.
+type anybody struct{}
+
+func (anybody) Authenticate(http.Header, invoke.FunctionKey) (callers.Caller, error) {
+	return callers.Caller{}, nil
+}
+
+func (anybody) Limits(string) admission.Limits { return admission.Limits{} }
+
+func (anybody) Permits(_, host string) bool { return host != deniedHost }
 
 // put registers a function with one instance.
 func (w *world) put(name string, timeout time.Duration, change ...func(*v1alpha1.Function)) {
@@ -166,10 +187,10 @@ func (w *world) startGateway(wire, calls net.Listener, log *slog.Logger) {
 	certificate := w.role(domain.Gateway())
 	config := gateway.DefaultConfig()
 	config.ClaimAddr, config.MaxBody, config.MaxQueueTime = w.gateway, maxBody, maxWait
-	config.ProblemDetail, config.Hosts = gateway.DetailNone, newHosts(w)
+	config.ProblemDetail, config.URLs = gateway.DetailNone, newURLs(w)
 	g, err := gateway.New(config, gateway.Deps{
 		Catalog: w.catalog, Router: ownership.NewStatic(ownership.Owner{ID: "one", Addr: w.scheduler}),
-		Schedulers: certificate.ClientCredentials(domain.Scheduler()), Registry: w.registry, Log: log, Left: serve.ClientLeft,
+		Schedulers: certificate.ClientCredentials(domain.Scheduler()), Registry: w.registry, Log: log, Left: serve.ClientLeft, Callers: anybody{},
 	})
 	if err != nil {
 		w.Fatal(err)

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -45,8 +46,16 @@ func TestThePolicyFollowsValues(t *testing.T) {
 		corp.JWKSFile != "corp.json" || strings.TrimSpace(files["corp.json"]) != "none" {
 		t.Errorf("who may call is\n%v", files)
 	}
+	for at, want := range map[string]bool{
+		"any a.example.com": true, "any a.b.example.com": false, "any shop.example.org": false, "open shop.example.org": true, "open a.example.com": false, "closed a.example.com": false,
+	} {
+		namespace, host, _ := strings.Cut(at, " ")
+		if policy.Permits(namespace, host) != want {
+			t.Errorf("%s is permitted: %t\n%s", at, !want, files["policy.yaml"])
+		}
+	}
 	policy, _ = policyOf(t, render(t))
-	if policy.Auth.Default.Mode != callers.ModeNone || policy.Tenancy.Default != (callers.Tenant{}) || len(policy.Auth.Issuers) > 0 {
+	if policy.Auth.Default.Mode != callers.ModeNone || !reflect.DeepEqual(policy.Tenancy.Default, callers.Tenant{}) || len(policy.Auth.Issuers) > 0 {
 		t.Errorf("without values it is %+v", policy)
 	}
 }

@@ -15,10 +15,10 @@ import (
 var flags = map[string][]string{
 	"gateway": slices.Concat(commonFlags, etcdFlags, tracingFlags, []string{
 		"listen", "wire-listen", "advertise", "max-body-size", "max-in-flight", "body-memory", "policy-file", "keys-file", "gateways",
-		"schedulers", "log-calls", "problem-detail", "trusted-proxies", "hosts-domain", "hosts-template", "tracing-trust-clients", "drain-delay", "drain-timeout"}),
+		"schedulers", "log-calls", "problem-detail", "trusted-proxies", "external-url", "hosts-domain", "hosts-template", "tracing-trust-clients", "drain-delay", "drain-timeout"}),
 	"scheduler": slices.Concat(commonFlags, etcdFlags, tracingFlags, []string{
 		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "agent-cpu", "agent-memory", "agent-memory-limit", "user-namespaces", "user-id-base", "user-id-count", "image-pull-policy", "algorithm"}),
-	"controller": slices.Concat(commonFlags, []string{"schedulers", "external-url", "hosts-domain", "hosts-template", "runtimes", "functions-egress", "functions-egress-except"}),
+	"controller": slices.Concat(commonFlags, []string{"schedulers", "external-url", "policy-file", "hosts-domain", "hosts-template", "runtimes", "functions-egress", "functions-egress-except"}),
 	"cleanup":    {"log-format", "log-level", "watch-namespaces", "timeout"},
 	"check":      {"gateway"},
 }
@@ -90,7 +90,7 @@ func TestArgumentsFollowValues(t *testing.T) {
 		"S15: trusted proxies": {"gateway.trustedProxies={10.42.0.0/16,fd00::/8}", "gateway", map[string]string{
 			"trusted-proxies": "10.42.0.0/16,fd00::/8"}},
 		"hosts of functions": {"gateway.hosts.domain=fn.example.com", "gateway", map[string]string{
-			"hosts-domain": "fn.example.com", "hosts-template": "{name}--{namespace}.{domain}"}},
+			"hosts-domain": "fn.example.com", "hosts-template": "{name}--{namespace}.{domain}", "external-url": "http://windlass-gateway.windlass.svc"}},
 		"hosts of functions in their statuses": {"gateway.hosts.domain=fn.example.com", "controller", map[string]string{
 			"hosts-domain": "fn.example.com", "hosts-template": "{name}--{namespace}.{domain}"}},
 		"no hosts of functions":   {"", "gateway", map[string]string{"hosts-domain": "", "hosts-template": ""}},

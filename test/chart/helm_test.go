@@ -43,7 +43,8 @@ var scenarios = map[string][]string{
 		"monitoring.serviceMonitor.enabled=true,monitoring.prometheusRule.enabled=true,monitoring.dashboards.enabled=true," +
 		"global.imageRegistry=mirror.example.com,global.imagePullSecrets[0].name=mirror,commonLabels.team=platform,gateway.maxBodySize=1Mi,gateway.maxInFlight=100," +
 		"tracing.endpoint=http://tempo.monitoring:4317,tracing.sampleRatio=0.1,gateway.logCalls=All"},
-	"callers": {"--set-json", `tenancy.default={"requestsPerSecond": 12.5, "burst": 50, "maxInFlight": 3000000, "bodyMemory": "64Mi"}`,
+	"callers": {"--set-json", `tenancy.default={"requestsPerSecond": 12.5, "burst": 50, "maxInFlight": 3000000, "bodyMemory": "64Mi", "hosts": ["*.example.com"]}`,
+		"--set", "tenancy.namespaces.open.hosts={shop.example.org}", "--set-json", "tenancy.namespaces.closed.hosts=[]",
 		"--set", "gateway.auth.default.mode=Required,gateway.auth.namespaces.open.mode=None,tenancy.namespaces.open.requestsPerSecond=0.5," +
 			"gateway.auth.issuers.corp.issuer=https://login.example.com,gateway.auth.issuers.corp.audience=windlass," +
 			"gateway.auth.issuers.corp.jwks=none,gateway.auth.issuers.corp.claim=functions,gateway.bodyMemory=64Mi"},

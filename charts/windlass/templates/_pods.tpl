@@ -113,9 +113,11 @@ capabilities:
 - --tracing-sample-ratio={{ .Values.tracing.sampleRatio }}
 {{- end }}
 
-{{/* The arguments that say which hosts functions have, or nothing. */}}
+{{/* The arguments that say where the gateways are, and which hosts functions have. */}}
 {{- define "windlass.hostsArgs" -}}
-{{- with .Values.gateway.hosts.domain -}}
+- --external-url={{ include "windlass.gatewayURL" . }}
+- --policy-file=/etc/windlass/policy/policy.yaml
+{{- with .Values.gateway.hosts.domain }}
 - --hosts-domain={{ . }}
 - {{ printf "--hosts-template=%s" $.Values.gateway.hosts.template | quote }}
 {{- end }}

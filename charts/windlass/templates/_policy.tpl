@@ -1,5 +1,5 @@
-{{/* The file that says to gateways who may call, and how much. Public keys of issuers
-are files beside it. */}}
+{{/* The file that says to gateways who may call, and how much, and to them and to controllers
+which hosts functions may have. Public keys of issuers are files beside it. */}}
 {{- define "windlass.policy" -}}
 {{- $issuers := dict -}}
 {{- range $name, $issuer := .Values.gateway.auth.issuers -}}
@@ -30,5 +30,15 @@ writes them with an exponent. */}}
 {{- with .burst }}{{ $fields = append $fields (printf "burst: %d" (int64 .)) }}{{ end -}}
 {{- with .maxInFlight }}{{ $fields = append $fields (printf "maxInFlight: %d" (int64 .)) }}{{ end -}}
 {{- with .bodyMemory }}{{ $fields = append $fields (printf "bodyMemory: %s" .) }}{{ end -}}
+{{- if hasKey . "hosts" }}{{ $fields = append $fields (printf "hosts: %s" (toJson .hosts)) }}{{ end -}}
 {{- printf "{%s}" (join ", " $fields) -}}
+{{- end }}
+
+{{/* What of the policy is about hosts, which controllers read when they start. */}}
+{{- define "windlass.grants" -}}
+{{- $grants := dict "default" (pick .Values.tenancy.default "hosts") -}}
+{{- range $namespace, $tenant := .Values.tenancy.namespaces -}}
+{{- $_ := set $grants (printf "in %s" $namespace) (pick $tenant "hosts") -}}
+{{- end -}}
+{{- toJson $grants -}}
 {{- end }}

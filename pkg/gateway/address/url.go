@@ -49,6 +49,7 @@ func (u URLs) Tag(key invoke.FunctionKey, tag string) string {
 	return ""
 }
 
+// at is the URL of a host.
 func (u URLs) at(host string) string {
 	if u.base == nil {
 		return "https://" + host
@@ -57,4 +58,13 @@ func (u URLs) at(host string) string {
 		host += ":" + port
 	}
 	return u.base.Scheme + "://" + host
+}
+
+// Hosts are those that functions have below the domain.
+func (u URLs) Hosts() Hosts { return u.hosts }
+
+// Reserved tells whether a host is Windlass's to give, so that no function may ask for it:
+// that of the gateways, the domain, and all below it.
+func (u URLs) Reserved(host string) bool {
+	return host == u.hosts.domain || u.hosts.Below(host) || u.base != nil && host == Hostname(u.base.Host)
 }

@@ -1,0 +1,163 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
+)
+
+// claimsOn are the functions that ask for each of the hosts that a function asks for,
+// itself among them.
+func (r *reconciler) claimsOn(ctx context.Context, f *v1alpha1.Function) (map[string][]address.Claim, error) {
+	if len(f.Spec.Expose.Hosts) == 0 {
+		return nil, nil
+	}
+	claims := make(map[string][]address.Claim, len(f.Spec.Expose.Hosts))
+	for _, host := range f.Spec.Expose.Hosts {
+		var functions v1alpha1.FunctionList
+		if err := r.client.List(ctx, &functions, client.MatchingFields{indexFunctionHost: string(host)}); err != nil {
+			return nil, fmt.Errorf("cannot list the functions that ask for the host %s: %w", host, err)
+		}
+		for i := range functions.Items {
+			other := &functions.Items[i]
+			claims[string(host)] = append(claims[string(host)], address.Claim{Key: other.Key(), Created: other.CreationTimestamp.Time})
+		}
+	}
+	return claims, nil
+}
+
+// hostsAsked are the hosts that a function asks for. One that is being deleted asks for none.
+func hostsAsked(o client.Object) []string {
+	f := o.(*v1alpha1.Function)
+	if !f.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	hosts := make([]string, 0, len(f.Spec.Expose.Hosts))
+	for _, host := range f.Spec.Expose.Hosts {
+		hosts = append(hosts, string(host))
+	}
+	return hosts
+}
+
+// rivals are the functions that ask for a host that a function asks for, or did.
+func rivals(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		var requests []reconcile.Request
+		for _, host := range o.(*v1alpha1.Function).Spec.Expose.Hosts {
+			var functions v1alpha1.FunctionList
+			if err := reader.List(ctx, &functions, client.MatchingFields{indexFunctionHost: string(host)}); err != nil {
+				continue
+			}
+			for i := range functions.Items {
+				key := client.ObjectKeyFromObject(&functions.Items[i])
+				if key != (types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}) {
+					requests = append(requests, reconcile.Request{NamespacedName: key})
+				}
+			}
+		}
+		return requests
+	}
+}
+
+// hostStates are what the function has of the hosts that it asks for.
+func hostStates(in input) []v1alpha1.HostStatus {
+	if !in.function.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	var states []v1alpha1.HostStatus
+	for _, host := range in.function.Spec.Expose.Hosts {
+		states = append(states, v1alpha1.HostStatus{
+			Hostname: host, State: in.hosts.State(in.function.Key(), string(host), in.claims[string(host)]),
+		})
+	}
+	return states
+}
+
+// hostsCondition says what is wrong with the function's hosts, the gravest first, or that
+// it has those that it asks for. It has no status for a function that asks for none and
+// has one below the domain.
+func hostsCondition(in input) metav1.Condition {
+	said := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAccepted}
+	var messages []string
+	wrong := func(reason, message string) {
+		if len(messages) == 0 {
+			said.Status, said.Reason = metav1.ConditionFalse, reason
+		}
+		messages = append(messages, message)
+	}
+	states := hostStates(in)
+	for _, s := range states {
+		if s.State == v1alpha1.HostNotPermitted {
+			wrong(v1alpha1.ReasonHostNotPermitted, notPermitted(in, string(s.Hostname)))
+		}
+	}
+	for _, s := range states {
+		if s.State == v1alpha1.HostConflict {
+			wrong(v1alpha1.ReasonHostConflict, conflict(in, string(s.Hostname)))
+		}
+	}
+	if message := tooLong(in); message != "" {
+		wrong(v1alpha1.ReasonHostTooLong, message)
+	}
+	switch {
+	case len(messages) > 0:
+		said.Message = strings.Join(messages, "; ")
+	case len(states) > 0:
+		said.Message = "calls to the hosts of spec.expose come to the function"
+	default:
+		return metav1.Condition{}
+	}
+	return said
+}
+
+func notPermitted(in input, host string) string {
+	if in.hosts.URLs.Reserved(host) {
+		return fmt.Sprintf("%s is a host of the gateways, or below the domain in which each function has one; ask for another", host)
+	}
+	return fmt.Sprintf("the namespace %s may not have the host %s; the administrator grants it by tenancy.namespaces.%[1]s.hosts in the chart's values",
+		in.function.Namespace, host)
+}
+
+// conflict names the older function only if it is in the same namespace: who reads the
+// message may not read others.
+func conflict(in input, host string) string {
+	owner, _ := in.hosts.Owner(host, in.claims[host])
+	if owner.Namespace != in.function.Namespace {
+		return fmt.Sprintf("an older function of another namespace has the host %s; ask for another", host)
+	}
+	return fmt.Sprintf("the function %s is older and has the host %s; take it out there, or ask for another", owner.Name, host)
+}
+
+// tooLong says what has no host below the domain, the function or tags of it; "" if all
+// have one.
+func tooLong(in input) string {
+	hosts, key := in.hosts.URLs.Hosts(), in.function.Key()
+	if hosts == (address.Hosts{}) {
+		return ""
+	}
+	const why = "as a label of it would be over 63 bytes long or begin with xn--"
+	if _, ok := hosts.Of(key, ""); !ok {
+		return "the function has no host, " + why + "; it is called by its path"
+	}
+	var tags []string
+	for _, target := range in.function.Spec.Traffic {
+		if _, ok := hosts.Of(key, target.Tag); !ok {
+			tags = append(tags, target.Tag)
+		}
+	}
+	if len(tags) == 0 {
+		return ""
+	}
+	slices.Sort(tags)
+	return fmt.Sprintf("tags have no host, %s, and are called with the header Windlass-Tag: %s", why, strings.Join(tags, ", "))
+}
