@@ -63,14 +63,20 @@ func (t *tenant) tryCall(ctx context.Context, name, path string) (answer, error)
 
 // send sends a request with header fields, each a name and a value.
 func (t *tenant) send(ctx context.Context, method, name, path string, body io.Reader, fields ...string) (answer, error) {
-	url := fmt.Sprintf("%s/function/%s.%s%s", world.gateway, name, t.namespace, path)
-	request, err := http.NewRequestWithContext(ctx, method, url, body)
+	return send(ctx, method, "", fmt.Sprintf("/function/%s.%s%s", name, t.namespace, path), body, fields...)
+}
+
+// send sends a request to the gateways, whatever they make of its host and path. Without a
+// host it has theirs.
+func send(ctx context.Context, method, host, path string, body io.Reader, fields ...string) (answer, error) {
+	request, err := http.NewRequestWithContext(ctx, method, world.gateway+path, body)
 	if err != nil {
 		return answer{}, err
 	}
 	for i := 0; i+1 < len(fields); i += 2 {
 		request.Header.Set(fields[i], fields[i+1])
 	}
+	request.Host = host
 	began := time.Now()
 	response, err := world.http.Do(request)
 	if err != nil {

@@ -161,6 +161,7 @@ func values(in installation, version string) map[string]any {
 	}
 	gateway := part(2)
 	gateway["problemDetail"] = "All" // Specs read in answers what went wrong.
+	gateway["hosts"] = map[string]any{"domain": hostsDomain}
 	languages := map[string]any{}
 	for _, name := range runtimes.Names() {
 		key := strings.ReplaceAll(name, ".", "") // as values are named
@@ -171,6 +172,7 @@ func values(in installation, version string) map[string]any {
 		"agent":      map[string]any{"image": image("podagent")},
 		"runtimes":   languages,
 		"gateway":    gateway,
+		"tenancy":    map[string]any{"default": map[string]any{"hosts": []string{"*." + grantedDomain}}},
 		"scheduler":  part(3),
 		"controller": part(2),
 		"etcd":       map[string]any{"replicas": 3, "persistence": map[string]any{"enabled": false}},

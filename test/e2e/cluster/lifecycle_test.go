@@ -29,7 +29,7 @@ var _ = Describe("A function", func() {
 			MatchRegexp(`NAME +READY +REASON +REVISION +INSTANCES +AGE`),
 			MatchRegexp(`hello +True +Started +hello-00001 +1 +\S+`)), t.explain("hello"))
 		Expect(t.kubectl("get", "fn", "hello", "-o", "wide")).To(SatisfyAll(
-			ContainSubstring(image("test-functions")), MatchRegexp(`http\S*/function/hello\.`+t.namespace)))
+			ContainSubstring(image("test-functions")), MatchRegexp(`http\S*hello\S*`+t.namespace)))
 
 		By("explaining it")
 		Expect(t.kubectl("explain", "function.spec.scaling.scaleDown.lastInstanceIdleTimeout")).To(ContainSubstring("last instance"))
