@@ -144,10 +144,13 @@ func summary(fn *v1alpha1.Function, now time.Time) [][]cell {
 		cells("Name", fn.Name),
 		cells("Namespace", fn.Namespace),
 		cells("URL", orDash(fn.Status.URL)),
+	}
+	rows = append(rows, labelled("Hosts", spec.Expose.Hosts, func(h v1alpha1.Hostname) string { return hostAndState(fn, h) })...)
+	rows = append(rows,
 		cells("Age", fmt.Sprintf("%s, generation %d", age(fn.CreationTimestamp.Time, now), fn.Generation)),
 		cells("Revision", orDash(revisionAndCalls(fn))),
 		cells("Runs", runs(&spec.Template)),
-	}
+	)
 	if spec.Template.Code != nil && spec.Template.Code.Path != "" {
 		rows = append(rows, cells("Code", spec.Template.Code.Path))
 	} else if spec.Template.Code != nil && spec.Template.Code.ConfigMapRef.Name != "" {
@@ -178,6 +181,23 @@ func summary(fn *v1alpha1.Function, now time.Time) [][]cell {
 		cells("Delivery", fmt.Sprintf("%s; %s when the client disconnects", spec.Calls.Delivery, strings.ToLower(string(spec.Calls.OnClientDisconnect)))),
 	)
 	return append(rows, labelled("Environment", spec.Template.Env, variable)...)
+}
+
+// hostAndState is a host that a function asks for, and whether and why it does not have it.
+func hostAndState(fn *v1alpha1.Function, host v1alpha1.Hostname) string {
+	at := slices.IndexFunc(fn.Status.Hosts, func(s v1alpha1.HostStatus) bool { return s.Hostname == host })
+	if at < 0 {
+		return string(host) + ": not decided yet"
+	}
+	state := fn.Status.Hosts[at].State
+	text := fmt.Sprintf("%s: %s", host, state)
+	switch state {
+	case v1alpha1.HostConflict:
+		text += ", an older function has it"
+	case v1alpha1.HostNotPermitted:
+		text += ", the namespace may not have it"
+	}
+	return text
 }
 
 // variable is what a variable is, or where its value is.

@@ -30,6 +30,7 @@ func repertoire(t *testing.T) *theatre {
 			{Name: "month", Start: "30 3 1 * *", Duration: v1alpha1.Duration{Duration: 90 * time.Minute}, MinInstances: 8},
 		}
 		fn.Spec.Calls = v1alpha1.Calls{MaxInFlight: 200, Rate: v1alpha1.Rate{Requests: 50}}
+		fn.Spec.Expose.Hosts = []v1alpha1.Hostname{"hello.example.com", "shop.example.com", "bank.example.com", "new.example.com"}
 		fn.Spec.Template.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: limit}
 	})
 	th.put(t, "default/broken", func(fn *v1alpha1.Function) {
@@ -43,6 +44,10 @@ func repertoire(t *testing.T) *theatre {
 			Reason: v1alpha1.ReasonStarted, LastTransitionTime: since, Message: "calls go to hello-00001"}},
 		LatestCreatedRevisionName: "hello-00001", Traffic: []v1alpha1.TrafficStatus{{RevisionName: "hello-00001", Weight: 100}},
 		Instances: v1alpha1.InstanceCounts{Ready: 3, Desired: 5},
+		Hosts: []v1alpha1.HostStatus{
+			{Hostname: "bank.example.com", State: v1alpha1.HostNotPermitted}, {Hostname: "hello.example.com", State: v1alpha1.HostAccepted},
+			{Hostname: "shop.example.com", State: v1alpha1.HostConflict},
+		},
 	}
 	th.statuses[invoke.FunctionKey{Namespace: "default", Name: "broken"}] = v1alpha1.FunctionStatus{
 		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse,
