@@ -13,10 +13,15 @@ const KindClusterRuntime = "ClusterRuntime"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=wrt,categories=windlass
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether functions of it can be run"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is ready or not"
 // +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.spec.image`
 // +kubebuilder:printcolumn:name="Protocol",type=string,JSONPath=`.spec.protocol`
-// +kubebuilder:printcolumn:name="Contract",type=string,priority=1,JSONPath=`.spec.contract`
+// +kubebuilder:printcolumn:name="Spare",type=integer,JSONPath=`.status.spareInstances.ready`,description="Spare instances that functions can take"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Wanted",type=integer,priority=1,JSONPath=`.status.spareInstances.desired`,description="How many spare instances there are to be"
+// +kubebuilder:printcolumn:name="Contract",type=string,priority=1,JSONPath=`.spec.contract`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",fieldPath=".metadata",message="name must be 1 to 63 lower-case letters, digits, hyphens and dots, with a letter or digit at both ends; write for example ruby3.4"
 type ClusterRuntime struct {
 	metav1.TypeMeta `json:",inline"`
@@ -27,6 +32,10 @@ type ClusterRuntime struct {
 	// spec is what runs the code of functions.
 	// +required
 	Spec ClusterRuntimeSpec `json:"spec,omitzero"`
+	// status is what Windlass observes of the runtime.
+	// +optional
+	// +kubebuilder:default={conditions: {{type: "Ready", status: "Unknown", reason: "Pending", message: "no controller has looked at the runtime yet", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status ClusterRuntimeStatus `json:"status,omitzero"`
 }
 
 // ClusterRuntimeList is a list of ClusterRuntimes.
@@ -176,6 +185,53 @@ type NamespaceRequirement struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	// +listType=atomic
 	Values []string `json:"values,omitempty"`
+}
+
+// ClusterRuntimeStatus is what Windlass observes of a ClusterRuntime.
+type ClusterRuntimeStatus struct {
+	// conditions are Ready, Accepted and WarmPoolsReady and, while it is true, Stalled.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// observedGeneration is the metadata.generation that this status is about.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// spareInstances counts those of all warm pools in all namespaces. It says what was so
+	// some seconds ago.
+	// +optional
+	SpareInstances SpareCounts `json:"spareInstances"`
+	// warmPools count those of each pool, in the order of spec.warmPools.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	WarmPools []WarmPoolStatus `json:"warmPools,omitempty"`
+}
+
+// WarmPoolStatus is what Windlass observes of one warm pool in all namespaces.
+type WarmPoolStatus struct {
+	// name of the pool.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name        string `json:"name,omitempty"`
+	SpareCounts `json:",inline"`
+}
+
+// SpareCounts counts spare instances.
+type SpareCounts struct {
+	// ready spare instances can be taken by functions.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Ready int32 `json:"ready"`
+	// desired is how many there are to be: the pool's size for each namespace with functions
+	// that can take one.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Desired int32 `json:"desired"`
 }
 
 // Pool is the runtime's warm pool of that name, or nil.

@@ -30,7 +30,12 @@ const (
 // once an instance of it has started.
 const ConditionActive = "Active"
 
-// Condition reasons of a Function and of its revisions.
+// ConditionWarmPoolsReady of a ClusterRuntime is true when its warm pools have as many
+// spare instances as they are to have. Its Ready is true when functions of it can be run,
+// and its Accepted and Stalled are as those of a Function.
+const ConditionWarmPoolsReady = "WarmPoolsReady"
+
+// Condition reasons of a Function, of its revisions, and of a ClusterRuntime.
 const (
 	// ReasonPending says that nobody has looked at the function yet.
 	ReasonPending = "Pending"
@@ -74,6 +79,11 @@ const (
 	// ReasonHostTooLong says that the function, or a tag of it, can have no host, as its
 	// names are too long for one, or begin with xn.
 	ReasonHostTooLong = "HostTooLong"
+	// ReasonNoPools says that the runtime has no warm pool, ReasonNotNeeded that no function
+	// can take from one, and ReasonFull that the pools have all their spare instances.
+	ReasonNoPools   = "NoPools"
+	ReasonNotNeeded = "NotNeeded"
+	ReasonFull      = "Full"
 	// ReasonServing says that calls go to the revision, and ReasonNoCalls that none do.
 	ReasonServing = "Serving"
 	ReasonNoCalls = "NoCalls"

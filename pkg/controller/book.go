@@ -31,6 +31,8 @@ type stream struct{ address string }
 type book struct {
 	// poke is called, without the lock, when there is something new.
 	poke func(types.NamespacedName)
+	// pools are what schedulers tell of warm pools by the same streams.
+	pools *poolBook
 
 	mu      sync.Mutex
 	opened  time.Time
@@ -48,8 +50,8 @@ type entry struct {
 	happenings []happening
 }
 
-func newBook(poke func(types.NamespacedName)) *book {
-	return &book{poke: poke, opened: time.Now(), entries: make(map[string]*entry)}
+func newBook(poke func(types.NamespacedName), pools *poolBook) *book {
+	return &book{poke: poke, pools: pools, opened: time.Now(), entries: make(map[string]*entry)}
 }
 
 // open starts the time in which schedulers may be silent.
@@ -62,6 +64,7 @@ func (b *book) open() {
 // tell notes what a stream says. Who speaks last is believed: the scheduler
 // that a unit has moved to tells of it after the one that it has left.
 func (b *book) tell(by *stream, reply *controlwire.WatchReply) {
+	b.pools.tell(by, reply.GetWarmPools())
 	var changed []types.NamespacedName
 	b.mu.Lock()
 	for _, told := range reply.GetFunctions() {
@@ -95,6 +98,7 @@ func (b *book) tell(by *stream, reply *controlwire.WatchReply) {
 
 // close says that a stream has ended.
 func (b *book) close(by *stream) {
+	b.pools.close(by)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range b.entries {
@@ -106,6 +110,7 @@ func (b *book) close(by *stream) {
 
 // sweep forgets facts that nobody has told for too long.
 func (b *book) sweep() {
+	b.pools.sweep()
 	var changed []types.NamespacedName
 	b.mu.Lock()
 	for uid, e := range b.entries {

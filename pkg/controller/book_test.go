@@ -25,7 +25,7 @@ func says(uid string, created uint32, happenings ...string) *controlwire.WatchRe
 func TestBookBelievesWhoSpokeLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var poked []string
-		b := newBook(func(key types.NamespacedName) { poked = append(poked, key.String()) })
+		b := newBook(func(key types.NamespacedName) { poked = append(poked, key.String()) }, newPoolBook(func(string) {}))
 		one, two := &stream{"one"}, &stream{"two"}
 		created := func() int64 {
 			f, _ := b.look("u")
@@ -66,7 +66,7 @@ func TestBookBelievesWhoSpokeLast(t *testing.T) {
 
 func TestBookKeepsFactsOverAReconnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook(func(types.NamespacedName) {})
+		b := newBook(func(types.NamespacedName) {}, newPoolBook(func(string) {}))
 		one := &stream{"one"}
 		b.tell(one, says("u", 1))
 		b.close(one)
@@ -86,7 +86,7 @@ func TestBookKeepsFactsOverAReconnection(t *testing.T) {
 // they run: a busy function would be looked at twice a second for it.
 func TestNobodyIsWokenByTelemetry(t *testing.T) {
 	woken := 0
-	b := newBook(func(types.NamespacedName) { woken++ })
+	b := newBook(func(types.NamespacedName) { woken++ }, newPoolBook(func(string) {}))
 	by := &stream{}
 	say := func(change func(*controlwire.FunctionFacts)) int {
 		before, told := woken, says("u", 3)
@@ -121,7 +121,7 @@ func TestNobodyIsWokenByTelemetry(t *testing.T) {
 }
 
 func TestBookHandsOverHappeningsOnce(t *testing.T) {
-	b := newBook(func(types.NamespacedName) {})
+	b := newBook(func(types.NamespacedName) {}, newPoolBook(func(string) {}))
 	by := &stream{}
 	for i := range maxHappenings + 5 {
 		b.tell(by, says("u", 0, fmt.Sprint("R", i), ""))
@@ -137,7 +137,7 @@ func TestBookHandsOverHappeningsOnce(t *testing.T) {
 
 func TestBookSettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook(func(types.NamespacedName) {})
+		b := newBook(func(types.NamespacedName) {}, newPoolBook(func(string) {}))
 		time.Sleep(time.Hour)
 		b.open()
 		if b.settles() != settleTime {

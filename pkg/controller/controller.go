@@ -105,9 +105,10 @@ func (c *Controller) setUp(config Config, deps Deps) error {
 		return err
 	}
 	c.broadcaster = record.NewBroadcaster()
-	mgr, pokes := c.manager, &pokes{}
+	mgr, ofFunctions, ofRuntimes := c.manager, &pokes{}, &pokes{}
+	pools := newPoolBook(func(name string) { ofRuntimes.poke(types.NamespacedName{Name: name}) })
 	functions := &reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), book: newBook(pokes.poke), hosts: config.Hosts,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), book: newBook(ofFunctions.poke, pools), hosts: config.Hosts,
 		events:  c.broadcaster.NewRecorder(mgr.GetScheme(), corev1.EventSource{Component: "windlass-controller"}),
 		metrics: metrics, log: deps.Log, written: make(map[types.NamespacedName]*writes),
 	}
@@ -127,12 +128,15 @@ func (c *Controller) setUp(config Config, deps Deps) error {
 			c.synced.Store(mgr.GetCache().WaitForCacheSync(ctx))
 			return nil
 		})),
-		setUpFunctions(mgr, functions, pokes),
+		setUpFunctions(mgr, functions, ofFunctions),
 		setUpSpares(mgr, &spareReconciler{
 			client: mgr.GetClient(), namespace: config.Namespace, service: config.SchedulerService, metrics: metrics, log: deps.Log,
 		}),
 		setUpPolicies(mgr, &policyReconciler{client: mgr.GetClient(), spec: policySpec(config.Namespace, config.Egress), log: deps.Log}),
 		setUpRuntimes(mgr, config.Runtimes, deps.Log),
+		setUpRuntimeStatus(mgr, &runtimeStatusReconciler{
+			client: mgr.GetClient(), book: functions.book, metrics: metrics, written: make(map[string]runtimeWrites),
+		}, ofRuntimes),
 	)
 }
 
@@ -181,7 +185,7 @@ func setUpFunctions(mgr manager.Manager, r *reconciler, pokes *pokes) error {
 		Owns(&v1alpha1.FunctionRevision{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(functionOfPod)).
 		Watches(&v1alpha1.Function{}, handler.EnqueueRequestsFromMapFunc(rivals(mgr.GetClient())), notStatus).
-		Watches(&v1alpha1.ClusterRuntime{}, handler.EnqueueRequestsFromMapFunc(functionsOfRuntime(mgr.GetClient()))).
+		Watches(&v1alpha1.ClusterRuntime{}, handler.EnqueueRequestsFromMapFunc(functionsOfRuntime(mgr.GetClient())), notStatus).
 		WatchesMetadata(&policyv1.PodDisruptionBudget{}, handler.EnqueueRequestsFromMapFunc(functionsBeside(mgr.GetClient())), comesAndGoes).
 		WatchesRawSource(source.Func(pokes.start)).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: concurrency}).
@@ -266,7 +270,15 @@ func setUpRuntimes(mgr manager.Manager, runtimes []v1alpha1.ClusterRuntime, log 
 		Complete(r)
 }
 
-// pokes hands the names of functions to the controller's queue, which holds
+func setUpRuntimeStatus(mgr manager.Manager, r *runtimeStatusReconciler, pokes *pokes) error {
+	return builder.ControllerManagedBy(mgr).
+		Named("runtime-status").
+		For(&v1alpha1.ClusterRuntime{}).
+		WatchesRawSource(source.Func(pokes.start)).
+		Complete(r)
+}
+
+// pokes hands the names of functions, or of ClusterRuntimes, to their controller's queue, which holds
 // each at most once.
 type pokes struct {
 	mu    sync.Mutex

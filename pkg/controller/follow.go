@@ -61,6 +61,7 @@ func (f *follower) run(ctx context.Context) error {
 			continue
 		}
 		redial.Reset()
+		f.book.pools.expect(addresses)
 		f.adjust(ctx, following, addresses, &running)
 		select {
 		case <-ctx.Done():

@@ -125,7 +125,7 @@ func TestFollowerListensToEverySchedulerAndComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	book := newBook(func(types.NamespacedName) {})
+	book := newBook(func(types.NamespacedName) {}, newPoolBook(func(string) {}))
 	f := &follower{schedulers: schedulers, dial: schedulers.dial(), book: book, metrics: metrics, log: slog.New(slog.DiscardHandler)}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)

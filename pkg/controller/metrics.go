@@ -13,7 +13,7 @@ var (
 	schedulersNow = Metrics.Gauge(metric.Stable, "windlass_controller_schedulers",
 		"Schedulers that tell the controller of their functions.")
 	statusWritesTotal = Metrics.Counter(metric.Stable, "windlass_controller_status_writes_total",
-		"Writes of the status of a Function or FunctionRevision, and of the scale of the latter.")
+		"Writes of the status of a Function, ClusterRuntime or FunctionRevision, and of the scale of the last.")
 	podsDeletedTotal = Metrics.Counter(metric.Experimental, "windlass_controller_pods_deleted_total",
 		"Pods that the controller deleted, by reason: their agent had ended (AgentEnded), their Function's time to drain was over (DrainTimedOut), or their scheduler is gone (SchedulerGone, of a spare instance).",
 		"reason")

@@ -28,7 +28,7 @@ func TestFactsOfEveryReleaseAreBelieved(t *testing.T) {
 	}
 	for _, path := range paths {
 		kind := watchReplyOf(t, filepath.Join(filepath.Dir(path), "wire.binpb"))
-		b, by, told := newBook(func(types.NamespacedName) {}), &stream{"s"}, 0
+		b, by, told := newBook(func(types.NamespacedName) {}, newPoolBook(func(string) {})), &stream{"s"}, 0
 		for _, said := range recordedFacts(t, path) {
 			as := dynamicpb.NewMessage(kind)
 			if err := protojson.Unmarshal(said.text, as); err != nil {
@@ -47,6 +47,9 @@ func TestFactsOfEveryReleaseAreBelieved(t *testing.T) {
 				told++
 				want.believedBy(t, path, b)
 			}
+			if said.WarmPools != nil {
+				said.WarmPools.believedBy(t, path, b.pools)
+			}
 			for _, uid := range said.Released {
 				if b.entries[uid].by != nil {
 					t.Errorf("%s: %s was released, and is still told of", path, uid)
@@ -64,6 +67,7 @@ type recordedReply struct {
 	text      []byte
 	Functions []recordedFunction
 	Released  []string
+	WarmPools *recordedPools
 }
 
 // recordedFunction has the names that the fields have in recordings.
@@ -74,6 +78,32 @@ type recordedFunction struct {
 	NoRoom                    string
 	Problem                   *struct{ Reason string }
 	Happenings                []struct{ Reason string }
+}
+
+// recordedPools have the names that the fields have in recordings.
+type recordedPools struct {
+	Runtimes []struct {
+		Name  string
+		Pools []struct {
+			Name           string
+			Desired, Ready int64
+		}
+	}
+}
+
+func (want recordedPools) believedBy(t *testing.T, path string, b *poolBook) {
+	t.Helper()
+	for _, rt := range want.Runtimes {
+		got := b.look(rt.Name)
+		if got.schedulers != 1 || len(got.pools) != len(rt.Pools) {
+			t.Errorf("%s: %+v is believed of %s, and %+v was told", path, got, rt.Name, rt.Pools)
+		}
+		for _, p := range rt.Pools {
+			if believed := got.pools[p.Name]; believed != (poolFacts{desired: p.Desired, ready: p.Ready}) {
+				t.Errorf("%s: %+v is believed of the pool %s, and %+v was told", path, believed, p.Name, p)
+			}
+		}
+	}
 }
 
 func (want recordedFunction) believedBy(t *testing.T, path string, b *book) {

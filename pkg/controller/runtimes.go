@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +18,70 @@ import (
 
 // fieldOwner owns the fields of what the controller applies.
 const fieldOwner = client.FieldOwner("windlass-controller")
+
+// runtimeStatusReconciler is the only writer of the statuses of ClusterRuntimes.
+type runtimeStatusReconciler struct {
+	client  client.Client
+	book    *book
+	metrics *metrics
+
+	mu      sync.Mutex
+	written map[string]runtimeWrites
+}
+
+// runtimeWrites are the last ones for a ClusterRuntime.
+type runtimeWrites struct {
+	at   time.Time
+	pace pace
+}
+
+// Reconcile brings one status to what is known.
+func (r *runtimeStatusReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	rt := &v1alpha1.ClusterRuntime{}
+	if err := r.client.Get(ctx, request.NamespacedName, rt); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.note(request.Name, runtimeWrites{})
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	was := r.writtenAt(rt.Name)
+	out := planRuntime(runtimeInput{
+		now: time.Now(), runtime: rt, told: r.book.pools.look(rt.Name), settles: r.book.settles(), written: was.at, pace: was.pace,
+	})
+	if out.status == nil {
+		return reconcile.Result{RequeueAfter: out.again}, nil
+	}
+	before := rt.DeepCopy()
+	rt.Status = *out.status
+	err := r.client.Status().Patch(ctx, rt, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	switch {
+	case apierrors.IsConflict(err):
+		// It was read before somebody else changed it; the change is on its way.
+		return reconcile.Result{RequeueAfter: urgentPause / 4}, nil
+	case err != nil:
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	r.metrics.statusWrites.Inc()
+	r.note(rt.Name, runtimeWrites{time.Now(), out.pace})
+	return reconcile.Result{}, nil
+}
+
+// note remembers the last write; a zero one is none.
+func (r *runtimeStatusReconciler) note(name string, w runtimeWrites) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w == (runtimeWrites{}) {
+		delete(r.written, name)
+		return
+	}
+	r.written[name] = w
+}
+
+func (r *runtimeStatusReconciler) writtenAt(name string) runtimeWrites {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.written[name]
+}
 
 // runtimeReconciler installs the ClusterRuntimes that the controller was given, when
 // it starts and when one of them is deleted. What others write into them stays
@@ -39,6 +105,7 @@ func (r *runtimeReconciler) Reconcile(ctx context.Context, request reconcile.Req
 	applied := &unstructured.Unstructured{Object: content}
 	applied.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.KindClusterRuntime))
 	unstructured.RemoveNestedField(applied.Object, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(applied.Object, "status")
 	labels := applied.GetLabels()
 	if labels == nil {
 		labels = make(map[string]string)

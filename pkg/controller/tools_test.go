@@ -100,21 +100,28 @@ func (s *scene) judge() judged {
 	}
 }
 
-// waits tells whether kubectl wait is content.
+// waits tells whether kubectl wait is content with the function.
 func (s *scene) waits(kind string) bool {
 	s.t.Helper()
-	kubectl := filepath.Join(apitest.Programs(s.t, "kubectl"), "kubectl")
-	config := filepath.Join(s.t.TempDir(), "kubeconfig")
+	return waits(s.t, s.namespace, "functions.windlass.dev/f", kind)
+}
+
+// waits tells whether kubectl wait is content with an object, such as
+// functions.windlass.dev/f.
+func waits(t *testing.T, namespace, object, kind string) bool {
+	t.Helper()
+	kubectl := filepath.Join(apitest.Programs(t, "kubectl"), "kubectl")
+	config := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(config, environment.env.KubeConfig, 0o600); err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	command := exec.CommandContext(s.t.Context(), kubectl, "--kubeconfig", config, "--namespace", s.namespace,
-		"wait", "--for=condition="+kind, "--timeout=0", "functions.windlass.dev/f")
+	command := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", config, "--namespace", namespace,
+		"wait", "--for=condition="+kind, "--timeout=0", object)
 	text, err := command.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	s.t.Logf("%s", text)
+	t.Logf("%s", text)
 	return err == nil
 }
 

@@ -96,6 +96,7 @@ func (ch *chronicle) recent(since time.Time, n int) (uids []string, more int) {
 type accounts struct {
 	*host
 	chronicle *chronicle
+	pools     *warmPools
 }
 
 // foremost is the unit that speaks for a function where one answer is wanted: of those that

@@ -62,7 +62,7 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 	t := &ticker{host: h, warmPools: pools, peerRoom: peers, chronicle: newChronicle()}
 	s := &Scheduler{
 		host: h, warmPools: pools, ticker: t,
-		sessions: &sessions{h, pools}, offers: &offers{h}, accounts: &accounts{h, t.chronicle}, auditor: newAuditor(h, t),
+		sessions: &sessions{h, pools}, offers: &offers{h}, accounts: &accounts{h, t.chronicle, pools}, auditor: newAuditor(h, t),
 		changes: make(chan catalog.Event),
 	}
 	h.metrics = newMetrics(deps.Registry, s)

@@ -56,7 +56,10 @@ type spares struct {
 
 	mu sync.Mutex
 	// pools has a pool by its UID as long as it has a share or an instance.
-	pools        map[string]*pool
+	pools map[string]*pool
+	// generations are those of the ClusterRuntimes with warm pools by which the shares were
+	// computed last, by name; nil before.
+	generations  map[string]int64
 	crowdedUntil time.Time
 	// closed says that the scheduler ends, and keeps none.
 	closed bool
@@ -73,6 +76,8 @@ type pool struct {
 	// the same names.
 	term   invoke.Term
 	target int
+	// noRoom says that some are missing, and that there was no room for them.
+	noRoom bool
 	// ready can be taken.
 	ready map[invoke.CID]*spareStream
 	// settled says that nothing has changed since there were as many as there
@@ -110,10 +115,10 @@ func (s *spares) nextEpoch(now time.Time) uint64 {
 
 // planSpares computes which pools there are and the scheduler's share of each.
 func (s *warmPools) planSpares() {
-	pooled := make(map[string]*v1alpha1.ClusterRuntime)
+	pooled, generations := make(map[string]*v1alpha1.ClusterRuntime), make(map[string]int64)
 	for _, rt := range s.deps.Runtimes.List() {
 		if len(rt.Spec.WarmPools) > 0 {
-			pooled[rt.Name] = rt
+			pooled[rt.Name], generations[rt.Name] = rt, rt.Generation
 		}
 	}
 	targets := make(map[string]*pool)
@@ -127,7 +132,7 @@ func (s *warmPools) planSpares() {
 			}
 		}
 	}
-	for _, p := range s.spares.plan(targets) {
+	for _, p := range s.spares.plan(targets, generations) {
 		// A scheduler that was here before under the same id may have left some.
 		s.deps.Instances.Adopt(p.fn)
 	}
@@ -169,12 +174,13 @@ func (s *warmPools) eligible(pooled map[string]*v1alpha1.ClusterRuntime) map[spa
 }
 
 // plan takes over what pools there are to be and returns those that are new.
-func (s *spares) plan(targets map[string]*pool) (fresh []*pool) {
+func (s *spares) plan(targets map[string]*pool, generations map[string]int64) (fresh []*pool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil
 	}
+	s.generations = generations
 	for uid, p := range s.pools {
 		p.settled = false
 		if targets[uid] == nil {
@@ -231,10 +237,12 @@ func (s *warmPools) keepPool(p pool) {
 	d := spare.Decide(snapshot)
 	log := s.deps.Log.With("namespace", p.Namespace, "runtime", p.Runtime, "pool", p.Name, "target", p.target,
 		"ready", snapshot.Ready, "starting", snapshot.Starting, "reason", string(d.Why))
+	noRoom := d.Why == spare.ReasonCrowded
 	switch {
 	case d.Create > 0:
 		ordered := s.placer.order("", s.unitOf(p.fn), p.term, d.Create)
 		s.budget.Spend(now, len(ordered.Keys))
+		noRoom = ordered.NoRoom != ""
 		level := slog.LevelDebug // again and again, as long as there is no room
 		if len(ordered.Keys) > 0 {
 			level = slog.LevelInfo
@@ -253,7 +261,7 @@ func (s *warmPools) keepPool(p pool) {
 		s.deps.Instances.Forget(uid)
 		return
 	}
-	s.spares.settle(uid)
+	s.spares.settle(uid, noRoom)
 }
 
 // leastReady orders spare instances by how little is lost with them: those that are
@@ -262,12 +270,13 @@ func leastReady(a, b provisioner.Instance) int {
 	return cmp.Or(cmp.Compare(a.State, b.State), b.Ordered.Compare(a.Ordered), cmp.Compare(b.CID, a.CID))
 }
 
-// settle says that a pool need not be looked at until something changes.
-func (s *spares) settle(uid string) {
+// settle says that a pool need not be looked at until something changes, and whether it
+// lacked room.
+func (s *spares) settle(uid string, noRoom bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.pools[uid]; p != nil {
-		p.settled = true
+		p.settled, p.noRoom = true, noRoom
 	}
 }
 

@@ -22,6 +22,12 @@ const (
 	newsAge = 30 * time.Second
 )
 
+// listener is what a watcher knows.
+type listener struct {
+	functions map[string]told
+	pools     *controlwire.WarmPools
+}
+
 // told is what a watcher knows of one function.
 type told struct {
 	facts      facts
@@ -34,7 +40,7 @@ func (s *accounts) Watch(request *controlwire.WatchRequest, stream grpc.ServerSt
 	if err != nil {
 		return err
 	}
-	known := make(map[string]told)
+	known := &listener{functions: make(map[string]told)}
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	for ; ; welcome = nil {
@@ -51,23 +57,26 @@ func (s *accounts) Watch(request *controlwire.WatchRequest, stream grpc.ServerSt
 
 // tell sends what a watcher does not know yet. With a welcome it sends at least that,
 // which says that the scheduler is there.
-func (s *accounts) tell(stream grpc.ServerStreamingServer[controlwire.WatchReply], known map[string]told, welcome *controlwire.Welcome) error {
+func (s *accounts) tell(stream grpc.ServerStreamingServer[controlwire.WatchReply], known *listener, welcome *controlwire.Welcome) error {
 	b := batch{send: stream.Send, reply: &controlwire.WatchReply{Welcome: welcome}}
-	owned := make(map[string]bool, len(known))
+	if err := b.pools(s.pools.poolFacts(), known); err != nil {
+		return err
+	}
+	owned := make(map[string]bool, len(known.functions))
 	for _, f := range s.all() {
 		if _, mine := s.serves(f); !mine {
 			continue
 		}
 		owned[f.uid] = true
-		if news := s.news(f, known); news != nil {
+		if news := s.news(f, known.functions); news != nil {
 			if err := b.function(news); err != nil {
 				return err
 			}
 		}
 	}
-	for uid := range known {
+	for uid := range known.functions {
 		if !owned[uid] {
-			delete(known, uid)
+			delete(known.functions, uid)
 			if err := b.released(uid); err != nil {
 				return err
 			}
@@ -86,6 +95,15 @@ type batch struct {
 	bytes int
 	// sent says that there was a message before.
 	sent bool
+}
+
+// pools tells of the warm pools if something of them has changed.
+func (b *batch) pools(now *controlwire.WarmPools, known *listener) error {
+	if now == nil || known.pools != nil && proto.Equal(now, known.pools) {
+		return nil
+	}
+	known.pools, b.reply.WarmPools = now, now
+	return b.grown(proto.Size(now))
 }
 
 func (b *batch) function(news *controlwire.FunctionFacts) error {

@@ -105,9 +105,11 @@ var stories = []story{
 		5s    call 1 f one
 		1s    answer 1 eins
 		1s    wait`},
-	// What is observed of functions is told to the controller.
+	// What is observed of functions and of warm pools is told to the controller.
 	{"watch", `
 		0s    own scheduler-a
+		0s    runtime python3.13
+		0s    function g runtime=python3.13
 		0s    function f min=1
 		1s    watch scheduler-a
 		2s    call 1 f one

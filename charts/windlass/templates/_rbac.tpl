@@ -40,6 +40,9 @@ run, and "own" is the release's namespace. */}}
 - apiGroups: [windlass.dev]
   resources: [clusterruntimes]
   verbs: [get, list, watch, create, update, patch]
+- apiGroups: [windlass.dev]
+  resources: [clusterruntimes/status]
+  verbs: [patch]
 {{- end }}
 
 {{- define "windlass.rules.controller.functions" -}}

@@ -83,10 +83,10 @@ var _ = Describe("The rights", func() {
 		Entry("of the scheduler", "scheduler",
 			[]string{
 				"get functions.windlass.dev", "list functions.windlass.dev", "watch functions.windlass.dev", "list clusterruntimes.windlass.dev", "watch clusterruntimes.windlass.dev",
-				"list functionrevisions.windlass.dev", "watch functionrevisions.windlass.dev", "list pods", "watch pods", "create pods", "delete pods", "patch pods", "list nodes", "watch nodes",
+				"list functionrevisions.windlass.dev", "watch functionrevisions.windlass.dev", "list pods", "watch pods", "create pods", "delete pods", "patch pods", "list nodes", "watch nodes", "list namespaces", "watch namespaces",
 			},
 			[]string{
-				"update functions.windlass.dev", "patch functions.windlass.dev", "patch functions/status.windlass.dev", "create clusterruntimes.windlass.dev",
+				"update functions.windlass.dev", "patch functions.windlass.dev", "patch functions/status.windlass.dev", "create clusterruntimes.windlass.dev", "patch clusterruntimes/status.windlass.dev",
 				"create functionrevisions.windlass.dev", "patch functionrevisions/status.windlass.dev", "delete functionrevisions.windlass.dev",
 				"deletecollection pods", "update pods/status", "create events", "create networkpolicies.networking.k8s.io", "delete networkpolicies.networking.k8s.io",
 			}),
@@ -95,7 +95,7 @@ var _ = Describe("The rights", func() {
 				"list functions.windlass.dev", "watch functions.windlass.dev", "update functions.windlass.dev", "patch functions/status.windlass.dev",
 				"list functionrevisions.windlass.dev", "watch functionrevisions.windlass.dev", "create functionrevisions.windlass.dev", "patch functionrevisions.windlass.dev",
 				"delete functionrevisions.windlass.dev", "patch functionrevisions/status.windlass.dev",
-				"list pods", "watch pods", "delete pods", "create clusterruntimes.windlass.dev", "update clusterruntimes.windlass.dev",
+				"list pods", "watch pods", "delete pods", "create clusterruntimes.windlass.dev", "update clusterruntimes.windlass.dev", "patch clusterruntimes/status.windlass.dev",
 				"create networkpolicies.networking.k8s.io", "delete networkpolicies.networking.k8s.io", "list poddisruptionbudgets.policy", "create events",
 				"update leases.coordination.k8s.io windlass/windlass-controller", "list endpointslices.discovery.k8s.io windlass",
 			},

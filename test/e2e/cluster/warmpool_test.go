@@ -104,6 +104,10 @@ var _ = Describe("A warm pool", func() {
 			MatchRegexp(`-spare-\S+ .* %s +small\n`, runtime), Not(ContainSubstring(" elsewhere\n"))))
 		spares := uids(t.spares(string(runtime)))
 		Expect(spares).To(HaveLen(3))
+		t.kubectl("wait", "--for=condition=WarmPoolsReady", "--timeout=1m", "clusterruntime/"+string(runtime))
+		Expect(t.kubectl("get", "clusterruntime", string(runtime))).To(MatchRegexp(`%s +True +Started .* 3 +\S+\n`, runtime))
+		Expect(t.kubectl("get", "clusterruntime", string(runtime), "-o", "jsonpath={.status.warmPools}")).To(MatchJSON(
+			`[{"name": "elsewhere", "ready": 0, "desired": 0}, {"name": "small", "ready": 3, "desired": 3}]`))
 
 		a := t.post("first", "/", `{"name": "Ada"}`)
 		Expect(a.status).To(Equal(200), a.String()+"\n"+t.explain("first")())

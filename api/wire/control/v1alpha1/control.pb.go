@@ -1035,7 +1035,10 @@ type WatchReply struct {
 	// UIDs of functions that somebody else tells of from now on, or nobody.
 	Released []string `protobuf:"bytes,2,rep,name=released,proto3" json:"released,omitempty"`
 	// In the first message of the stream.
-	Welcome       *Welcome `protobuf:"bytes,3,opt,name=welcome,proto3" json:"welcome,omitempty"`
+	Welcome *Welcome `protobuf:"bytes,3,opt,name=welcome,proto3" json:"welcome,omitempty"`
+	// What the scheduler keeps of warm pools, all of it. Not set if nothing of it has
+	// changed since it told.
+	WarmPools     *WarmPools `protobuf:"bytes,4,opt,name=warm_pools,json=warmPools,proto3" json:"warm_pools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1091,6 +1094,213 @@ func (x *WatchReply) GetWelcome() *Welcome {
 	return nil
 }
 
+func (x *WatchReply) GetWarmPools() *WarmPools {
+	if x != nil {
+		return x.WarmPools
+	}
+	return nil
+}
+
+// WarmPools are those of all ClusterRuntimes that have any.
+type WarmPools struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Runtimes      []*RuntimeFacts        `protobuf:"bytes,1,rep,name=runtimes,proto3" json:"runtimes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WarmPools) Reset() {
+	*x = WarmPools{}
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WarmPools) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WarmPools) ProtoMessage() {}
+
+func (x *WarmPools) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WarmPools.ProtoReflect.Descriptor instead.
+func (*WarmPools) Descriptor() ([]byte, []int) {
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *WarmPools) GetRuntimes() []*RuntimeFacts {
+	if x != nil {
+		return x.Runtimes
+	}
+	return nil
+}
+
+// RuntimeFacts are what a scheduler has made of one ClusterRuntime with warm pools.
+type RuntimeFacts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Generation of the ClusterRuntime that this is about.
+	Generation int64 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Those of which the scheduler keeps a share.
+	Pools         []*PoolFacts `protobuf:"bytes,3,rep,name=pools,proto3" json:"pools,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RuntimeFacts) Reset() {
+	*x = RuntimeFacts{}
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RuntimeFacts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RuntimeFacts) ProtoMessage() {}
+
+func (x *RuntimeFacts) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RuntimeFacts.ProtoReflect.Descriptor instead.
+func (*RuntimeFacts) Descriptor() ([]byte, []int) {
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *RuntimeFacts) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RuntimeFacts) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *RuntimeFacts) GetPools() []*PoolFacts {
+	if x != nil {
+		return x.Pools
+	}
+	return nil
+}
+
+// PoolFacts are what is observed of a scheduler's share of one warm pool, in all
+// namespaces together.
+type PoolFacts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// How many spare instances there are to be.
+	Desired uint32 `protobuf:"varint,2,opt,name=desired,proto3" json:"desired,omitempty"`
+	// Spare instances that can be taken.
+	Ready uint32 `protobuf:"varint,3,opt,name=ready,proto3" json:"ready,omitempty"`
+	// Set while spare instances do not start in some namespace: one of the condition
+	// reasons of a Function, and what to say about it to a person.
+	Problem string `protobuf:"bytes,4,opt,name=problem,proto3" json:"problem,omitempty"`
+	Detail  string `protobuf:"bytes,5,opt,name=detail,proto3" json:"detail,omitempty"`
+	// Some are missing, and are not created because no node has room, or because functions
+	// found none a moment ago.
+	NoRoom        bool `protobuf:"varint,6,opt,name=no_room,json=noRoom,proto3" json:"no_room,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PoolFacts) Reset() {
+	*x = PoolFacts{}
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PoolFacts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PoolFacts) ProtoMessage() {}
+
+func (x *PoolFacts) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PoolFacts.ProtoReflect.Descriptor instead.
+func (*PoolFacts) Descriptor() ([]byte, []int) {
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *PoolFacts) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PoolFacts) GetDesired() uint32 {
+	if x != nil {
+		return x.Desired
+	}
+	return 0
+}
+
+func (x *PoolFacts) GetReady() uint32 {
+	if x != nil {
+		return x.Ready
+	}
+	return 0
+}
+
+func (x *PoolFacts) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *PoolFacts) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *PoolFacts) GetNoRoom() bool {
+	if x != nil {
+		return x.NoRoom
+	}
+	return false
+}
+
 // FunctionFacts are what is observed of one function.
 type FunctionFacts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1130,7 +1340,7 @@ type FunctionFacts struct {
 
 func (x *FunctionFacts) Reset() {
 	*x = FunctionFacts{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[15]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1142,7 +1352,7 @@ func (x *FunctionFacts) String() string {
 func (*FunctionFacts) ProtoMessage() {}
 
 func (x *FunctionFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[15]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1155,7 +1365,7 @@ func (x *FunctionFacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FunctionFacts.ProtoReflect.Descriptor instead.
 func (*FunctionFacts) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{15}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *FunctionFacts) GetFunctionUid() string {
@@ -1287,7 +1497,7 @@ type StartProblem struct {
 
 func (x *StartProblem) Reset() {
 	*x = StartProblem{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[16]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1509,7 @@ func (x *StartProblem) String() string {
 func (*StartProblem) ProtoMessage() {}
 
 func (x *StartProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[16]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1522,7 @@ func (x *StartProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartProblem.ProtoReflect.Descriptor instead.
 func (*StartProblem) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{16}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StartProblem) GetReason() string {
@@ -1357,7 +1567,7 @@ type Happening struct {
 
 func (x *Happening) Reset() {
 	*x = Happening{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[17]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1369,7 +1579,7 @@ func (x *Happening) String() string {
 func (*Happening) ProtoMessage() {}
 
 func (x *Happening) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[17]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1382,7 +1592,7 @@ func (x *Happening) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Happening.ProtoReflect.Descriptor instead.
 func (*Happening) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{17}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Happening) GetReason() string {
@@ -1423,7 +1633,7 @@ type SlotsReply_Slot struct {
 
 func (x *SlotsReply_Slot) Reset() {
 	*x = SlotsReply_Slot{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[18]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1645,7 @@ func (x *SlotsReply_Slot) String() string {
 func (*SlotsReply_Slot) ProtoMessage() {}
 
 func (x *SlotsReply_Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[18]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1477,7 +1687,7 @@ type SlotsReply_Member struct {
 
 func (x *SlotsReply_Member) Reset() {
 	*x = SlotsReply_Member{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[19]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1489,7 +1699,7 @@ func (x *SlotsReply_Member) String() string {
 func (*SlotsReply_Member) ProtoMessage() {}
 
 func (x *SlotsReply_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[19]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1608,12 +1818,29 @@ const file_wire_control_v1alpha1_control_proto_rawDesc = "" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
 	"\bdraining\x18\x03 \x01(\bR\bdraining\"F\n" +
 	"\fWatchRequest\x126\n" +
-	"\x05hello\x18\x01 \x01(\v2 .windlass.control.v1alpha1.HelloR\x05hello\"\xae\x01\n" +
+	"\x05hello\x18\x01 \x01(\v2 .windlass.control.v1alpha1.HelloR\x05hello\"\xf3\x01\n" +
 	"\n" +
 	"WatchReply\x12F\n" +
 	"\tfunctions\x18\x01 \x03(\v2(.windlass.control.v1alpha1.FunctionFactsR\tfunctions\x12\x1a\n" +
 	"\breleased\x18\x02 \x03(\tR\breleased\x12<\n" +
-	"\awelcome\x18\x03 \x01(\v2\".windlass.control.v1alpha1.WelcomeR\awelcome\"\xac\x04\n" +
+	"\awelcome\x18\x03 \x01(\v2\".windlass.control.v1alpha1.WelcomeR\awelcome\x12C\n" +
+	"\n" +
+	"warm_pools\x18\x04 \x01(\v2$.windlass.control.v1alpha1.WarmPoolsR\twarmPools\"P\n" +
+	"\tWarmPools\x12C\n" +
+	"\bruntimes\x18\x01 \x03(\v2'.windlass.control.v1alpha1.RuntimeFactsR\bruntimes\"~\n" +
+	"\fRuntimeFacts\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x02 \x01(\x03R\n" +
+	"generation\x12:\n" +
+	"\x05pools\x18\x03 \x03(\v2$.windlass.control.v1alpha1.PoolFactsR\x05pools\"\x9a\x01\n" +
+	"\tPoolFacts\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\adesired\x18\x02 \x01(\rR\adesired\x12\x14\n" +
+	"\x05ready\x18\x03 \x01(\rR\x05ready\x12\x18\n" +
+	"\aproblem\x18\x04 \x01(\tR\aproblem\x12\x16\n" +
+	"\x06detail\x18\x05 \x01(\tR\x06detail\x12\x17\n" +
+	"\ano_room\x18\x06 \x01(\bR\x06noRoom\"\xac\x04\n" +
 	"\rFunctionFacts\x12!\n" +
 	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
@@ -1666,7 +1893,7 @@ func file_wire_control_v1alpha1_control_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_control_v1alpha1_control_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_wire_control_v1alpha1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_wire_control_v1alpha1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_wire_control_v1alpha1_control_proto_goTypes = []any{
 	(Refusal_Reason)(0),       // 0: windlass.control.v1alpha1.Refusal.Reason
 	(*OfferRequest)(nil),      // 1: windlass.control.v1alpha1.OfferRequest
@@ -1684,15 +1911,18 @@ var file_wire_control_v1alpha1_control_proto_goTypes = []any{
 	(*SlotsReply)(nil),        // 13: windlass.control.v1alpha1.SlotsReply
 	(*WatchRequest)(nil),      // 14: windlass.control.v1alpha1.WatchRequest
 	(*WatchReply)(nil),        // 15: windlass.control.v1alpha1.WatchReply
-	(*FunctionFacts)(nil),     // 16: windlass.control.v1alpha1.FunctionFacts
-	(*StartProblem)(nil),      // 17: windlass.control.v1alpha1.StartProblem
-	(*Happening)(nil),         // 18: windlass.control.v1alpha1.Happening
-	(*SlotsReply_Slot)(nil),   // 19: windlass.control.v1alpha1.SlotsReply.Slot
-	(*SlotsReply_Member)(nil), // 20: windlass.control.v1alpha1.SlotsReply.Member
-	(*v1alpha1.Ticket)(nil),   // 21: windlass.agent.v1alpha1.Ticket
+	(*WarmPools)(nil),         // 16: windlass.control.v1alpha1.WarmPools
+	(*RuntimeFacts)(nil),      // 17: windlass.control.v1alpha1.RuntimeFacts
+	(*PoolFacts)(nil),         // 18: windlass.control.v1alpha1.PoolFacts
+	(*FunctionFacts)(nil),     // 19: windlass.control.v1alpha1.FunctionFacts
+	(*StartProblem)(nil),      // 20: windlass.control.v1alpha1.StartProblem
+	(*Happening)(nil),         // 21: windlass.control.v1alpha1.Happening
+	(*SlotsReply_Slot)(nil),   // 22: windlass.control.v1alpha1.SlotsReply.Slot
+	(*SlotsReply_Member)(nil), // 23: windlass.control.v1alpha1.SlotsReply.Member
+	(*v1alpha1.Ticket)(nil),   // 24: windlass.agent.v1alpha1.Ticket
 }
 var file_wire_control_v1alpha1_control_proto_depIdxs = []int32{
-	21, // 0: windlass.control.v1alpha1.OfferRequest.offers:type_name -> windlass.agent.v1alpha1.Ticket
+	24, // 0: windlass.control.v1alpha1.OfferRequest.offers:type_name -> windlass.agent.v1alpha1.Ticket
 	4,  // 1: windlass.control.v1alpha1.OfferRequest.withdrawals:type_name -> windlass.control.v1alpha1.Withdrawal
 	2,  // 2: windlass.control.v1alpha1.OfferRequest.hello:type_name -> windlass.control.v1alpha1.Hello
 	6,  // 3: windlass.control.v1alpha1.OfferReply.refusals:type_name -> windlass.control.v1alpha1.Refusal
@@ -1703,28 +1933,31 @@ var file_wire_control_v1alpha1_control_proto_depIdxs = []int32{
 	10, // 8: windlass.control.v1alpha1.BeatReply.room:type_name -> windlass.control.v1alpha1.RoomMade
 	3,  // 9: windlass.control.v1alpha1.BeatReply.welcome:type_name -> windlass.control.v1alpha1.Welcome
 	2,  // 10: windlass.control.v1alpha1.SlotsRequest.hello:type_name -> windlass.control.v1alpha1.Hello
-	19, // 11: windlass.control.v1alpha1.SlotsReply.slots:type_name -> windlass.control.v1alpha1.SlotsReply.Slot
-	20, // 12: windlass.control.v1alpha1.SlotsReply.members:type_name -> windlass.control.v1alpha1.SlotsReply.Member
+	22, // 11: windlass.control.v1alpha1.SlotsReply.slots:type_name -> windlass.control.v1alpha1.SlotsReply.Slot
+	23, // 12: windlass.control.v1alpha1.SlotsReply.members:type_name -> windlass.control.v1alpha1.SlotsReply.Member
 	3,  // 13: windlass.control.v1alpha1.SlotsReply.welcome:type_name -> windlass.control.v1alpha1.Welcome
 	2,  // 14: windlass.control.v1alpha1.WatchRequest.hello:type_name -> windlass.control.v1alpha1.Hello
-	16, // 15: windlass.control.v1alpha1.WatchReply.functions:type_name -> windlass.control.v1alpha1.FunctionFacts
+	19, // 15: windlass.control.v1alpha1.WatchReply.functions:type_name -> windlass.control.v1alpha1.FunctionFacts
 	3,  // 16: windlass.control.v1alpha1.WatchReply.welcome:type_name -> windlass.control.v1alpha1.Welcome
-	17, // 17: windlass.control.v1alpha1.FunctionFacts.problem:type_name -> windlass.control.v1alpha1.StartProblem
-	18, // 18: windlass.control.v1alpha1.FunctionFacts.happenings:type_name -> windlass.control.v1alpha1.Happening
-	7,  // 19: windlass.control.v1alpha1.SlotsReply.Slot.owner:type_name -> windlass.control.v1alpha1.SlotOwner
-	1,  // 20: windlass.control.v1alpha1.Scheduler.Offer:input_type -> windlass.control.v1alpha1.OfferRequest
-	14, // 21: windlass.control.v1alpha1.Scheduler.Watch:input_type -> windlass.control.v1alpha1.WatchRequest
-	8,  // 22: windlass.control.v1alpha1.Scheduler.Beat:input_type -> windlass.control.v1alpha1.BeatRequest
-	12, // 23: windlass.control.v1alpha1.Scheduler.Slots:input_type -> windlass.control.v1alpha1.SlotsRequest
-	5,  // 24: windlass.control.v1alpha1.Scheduler.Offer:output_type -> windlass.control.v1alpha1.OfferReply
-	15, // 25: windlass.control.v1alpha1.Scheduler.Watch:output_type -> windlass.control.v1alpha1.WatchReply
-	11, // 26: windlass.control.v1alpha1.Scheduler.Beat:output_type -> windlass.control.v1alpha1.BeatReply
-	13, // 27: windlass.control.v1alpha1.Scheduler.Slots:output_type -> windlass.control.v1alpha1.SlotsReply
-	24, // [24:28] is the sub-list for method output_type
-	20, // [20:24] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	16, // 17: windlass.control.v1alpha1.WatchReply.warm_pools:type_name -> windlass.control.v1alpha1.WarmPools
+	17, // 18: windlass.control.v1alpha1.WarmPools.runtimes:type_name -> windlass.control.v1alpha1.RuntimeFacts
+	18, // 19: windlass.control.v1alpha1.RuntimeFacts.pools:type_name -> windlass.control.v1alpha1.PoolFacts
+	20, // 20: windlass.control.v1alpha1.FunctionFacts.problem:type_name -> windlass.control.v1alpha1.StartProblem
+	21, // 21: windlass.control.v1alpha1.FunctionFacts.happenings:type_name -> windlass.control.v1alpha1.Happening
+	7,  // 22: windlass.control.v1alpha1.SlotsReply.Slot.owner:type_name -> windlass.control.v1alpha1.SlotOwner
+	1,  // 23: windlass.control.v1alpha1.Scheduler.Offer:input_type -> windlass.control.v1alpha1.OfferRequest
+	14, // 24: windlass.control.v1alpha1.Scheduler.Watch:input_type -> windlass.control.v1alpha1.WatchRequest
+	8,  // 25: windlass.control.v1alpha1.Scheduler.Beat:input_type -> windlass.control.v1alpha1.BeatRequest
+	12, // 26: windlass.control.v1alpha1.Scheduler.Slots:input_type -> windlass.control.v1alpha1.SlotsRequest
+	5,  // 27: windlass.control.v1alpha1.Scheduler.Offer:output_type -> windlass.control.v1alpha1.OfferReply
+	15, // 28: windlass.control.v1alpha1.Scheduler.Watch:output_type -> windlass.control.v1alpha1.WatchReply
+	11, // 29: windlass.control.v1alpha1.Scheduler.Beat:output_type -> windlass.control.v1alpha1.BeatReply
+	13, // 30: windlass.control.v1alpha1.Scheduler.Slots:output_type -> windlass.control.v1alpha1.SlotsReply
+	27, // [27:31] is the sub-list for method output_type
+	23, // [23:27] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_wire_control_v1alpha1_control_proto_init() }
@@ -1738,7 +1971,7 @@ func file_wire_control_v1alpha1_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_control_v1alpha1_control_proto_rawDesc), len(file_wire_control_v1alpha1_control_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   20,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
