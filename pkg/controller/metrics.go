@@ -15,7 +15,7 @@ var (
 	statusWritesTotal = Metrics.Counter(metric.Stable, "windlass_controller_status_writes_total",
 		"Writes of the status of a Function, ClusterRuntime or FunctionRevision, and of the scale of the last.")
 	podsDeletedTotal = Metrics.Counter(metric.Experimental, "windlass_controller_pods_deleted_total",
-		"Pods that the controller deleted, by reason: their agent had ended (AgentEnded), their Function's time to drain was over (DrainTimedOut), or their scheduler is gone (SchedulerGone, of a spare instance).",
+		"Pods that the controller deleted, by reason: their agent had ended (AgentEnded), their Function's time to drain was over (DrainTimedOut), their revision has no calls any more and no scheduler had ended them (RevisionRetired), or their scheduler is gone (SchedulerGone, of a spare instance).",
 		"reason")
 	eventsTotal = Metrics.Counter(metric.Experimental, "windlass_controller_events_total",
 		"Events about Functions, by reason.", "reason")

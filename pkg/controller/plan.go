@@ -142,9 +142,10 @@ type doomed struct {
 
 // Reasons to delete a pod.
 const (
-	agentEnded    = "AgentEnded"
-	drainTimedOut = "DrainTimedOut"
-	schedulerGone = "SchedulerGone"
+	agentEnded      = "AgentEnded"
+	drainTimedOut   = "DrainTimedOut"
+	revisionRetired = "RevisionRetired"
+	schedulerGone   = "SchedulerGone"
 )
 
 // plan decides what to do with a Function.

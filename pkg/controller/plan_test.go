@@ -631,6 +631,44 @@ func TestPodsThatMustGo(t *testing.T) {
 	}
 }
 
+// A scheduler that ordered an instance, and died before it started, leaves one that no other
+// scheduler knows once the revision has no calls. It would keep the revision for ever.
+func TestPodsOfRetiredRevisionsGo(t *testing.T) {
+	const timeout = 30 * time.Second
+	for name, c := range map[string]struct {
+		pod   pod
+		want  []doomed
+		again time.Duration
+	}{
+		"of the revision that has the calls": {pod{revision: "uid-f-00004"}, nil, 0},
+		"that may still run a call":          {pod{revision: "uid-f-00003", created: now.Add(time.Minute - timeout)}, nil, 30 * time.Second},
+		"that is left":                       {pod{revision: "uid-f-00003"}, []doomed{{"p", revisionRetired}}, 0},
+		"that is going":                      {pod{revision: "uid-f-00003", deleting: true}, nil, 0},
+		"of no revision that there is":       {pod{revision: "uid-f-00001"}, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := carriedOut(updated(func(in *input) {
+				in.units["f-00003"] = facts{generation: 4, started: true}
+				in.units["f-00004"] = facts{generation: 4, created: 1, started: true}
+			}))
+			in.revisions[0].Spec.Template.Timeout.Duration = timeout
+			in.revisions[0].Status.FullTrafficTime = metav1.Time{} // it is not kept for a return
+			in.revisions[0].Status.Conditions = []metav1.Condition{{
+				Type: v1alpha1.ConditionActive, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(now.Add(-2 * time.Hour)),
+			}}
+			c.pod.name = "p"
+			in.pods = []pod{c.pod}
+			out := plan(in)
+			if diff := cmp.Diff(c.want, out.deletePods, cmp.AllowUnexported(doomed{})); diff != "" {
+				t.Error(diff)
+			}
+			if out.again != c.again {
+				t.Errorf("again in %v, want %v", out.again, c.again)
+			}
+		})
+	}
+}
+
 func TestEventsTellOfChanges(t *testing.T) {
 	failing := func(why problem) func(*input) {
 		return told(func(f *facts) { f.created, f.problem = 0, why })

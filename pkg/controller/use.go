@@ -28,10 +28,29 @@ func planUse(in input, out *outcome) {
 		if look.Plan.Again > 0 {
 			out.sooner(look.Plan.Again)
 		}
+		planLeftovers(in, look, out)
 		planRevisions(in, look.Revisions, out)
 		out.remove = removable(in, look.Plan.Remove)
 	}
 	planStatus(in, look, out)
+}
+
+// planLeftovers deletes pods of revisions that no scheduler serves.
+func planLeftovers(in input, look rollout.Look, out *outcome) {
+	entry := rollout.Compose(look.Function, look.Revisions)
+	for _, p := range in.pods {
+		at := slices.IndexFunc(look.Revisions, func(r *v1alpha1.FunctionRevision) bool { return r.UID == p.revision })
+		if at < 0 || p.deleting || !p.ended.IsZero() {
+			continue
+		}
+		switch deadline, left := entry.LeaveBy(look.Revisions[at], p.created); {
+		case !left:
+		case in.now.Before(deadline):
+			out.sooner(deadline.Sub(in.now))
+		default:
+			out.deletePods = append(out.deletePods, doomed{p.name, revisionRetired})
+		}
+	}
 }
 
 // decided tells whether there is anything to decide about a function's revisions.
