@@ -107,8 +107,6 @@ func (s *Scheduler) Run(ctx context.Context) error {
 			s.countSlots()
 		case f := <-s.kicks:
 			s.kicked(f)
-		case f := <-s.spares.untaken:
-			s.orderInstead(f)
 		case e := <-s.changes:
 			s.functionChanged(e)
 		case err := <-watched:

@@ -50,9 +50,6 @@ type spares struct {
 	planned time.Time
 	// epoch is that of the pools that were planned last.
 	epoch uint64
-	// untaken are functions that could not take the spare instance which they
-	// were to get. A full channel means that the next tick sees to them.
-	untaken chan *function
 
 	mu sync.Mutex
 	// pools has a pool by its UID as long as it has a share or an instance.
@@ -86,7 +83,7 @@ type pool struct {
 }
 
 func newSpares() *spares {
-	return &spares{untaken: make(chan *function, 64), pools: make(map[string]*pool)}
+	return &spares{pools: make(map[string]*pool)}
 }
 
 // keepSpares brings the pools to their shares. It comes after the orders of functions,

@@ -71,25 +71,6 @@ func (s *warmPools) tookSpare(f *function, fn *v1alpha1.Function, rt *v1alpha1.C
 	f.ended(key.CID)
 	s.deps.Log.Warn("a spare instance could not be taken; one is started", "function", fn.Key().String(), "cid", key.CID)
 	p.giveUp(errUntaken)
-	select {
-	case s.spares.untaken <- f:
-	default:
-		s.step(f, core.Untaken{})
-	}
-}
-
-// orderInstead orders an instance for a function that could not take the spare one
-// which it was to get.
-func (s *ticker) orderInstead(f *function) {
-	if s.lookup(f.uid) != f {
-		return
-	}
-	if term, served := s.serves(f); served {
-		c := &considered{Decided: new(core.Decided), unit: f.now(), function: f, term: term}
-		if s.budget.Left(s.deps.Now()) > 0 && s.order(c, 1) > 0 {
-			return
-		}
-	}
 	s.step(f, core.Untaken{})
 }
 

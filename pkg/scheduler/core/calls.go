@@ -39,6 +39,11 @@ func (e *Offered) happen(f *Function, now time.Time) {
 	}
 	f.match(now)
 	f.wake()
+	f.hurry(now)
+}
+
+// hurry asks for a decision if calls wait for one.
+func (f *Function) hurry(now time.Time) {
 	if f.queue.Waiting() > 0 && !f.lastDecision.blocked {
 		f.do(Hurry{Eager: f.eager(now)})
 	}

@@ -162,11 +162,12 @@ func (e StartFailed) happen(f *Function, now time.Time) {
 }
 
 // It is as good as lost, and ordered again.
-func (Untaken) happen(f *Function, _ time.Time) {
+func (Untaken) happen(f *Function, now time.Time) {
 	if f.served() {
 		f.lost++
 	}
 	f.wake()
+	f.hurry(now)
 }
 
 func (Ended) happen(f *Function, _ time.Time) { f.wake() }
