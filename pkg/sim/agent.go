@@ -25,8 +25,8 @@ type agent struct {
 	// gaveUp says that it takes no more calls, and spent that its function must not
 	// be given one any more.
 	gaveUp, spent bool
-	// lies says that it tells wrong numbers.
-	lies bool
+	// lies says that it tells wrong numbers, and spare that it is of no function so far.
+	lies, spare bool
 }
 
 // session is a stream to a scheduler, or the try to get one.
@@ -38,18 +38,27 @@ type session struct {
 }
 
 func newAgent(n *node, in *instance) *agent {
-	return &agent{
-		node: n, instance: in, attempts: make(map[core.Attempt]*agentAttempt), lies: n.world.chance(0.05),
-		core: core.New(core.Params{
-			Owner: in.owner, Concurrency: in.fn.concurrency, BackoffAfter: backoffAfter, IdleTimeout: idleTimeout,
-			Jitter: 1 + n.world.rng.Float64()/10,
-		}),
+	a := &agent{node: n, instance: in, attempts: make(map[core.Attempt]*agentAttempt), lies: n.world.chance(0.05), spare: in.fn.pool}
+	p := core.Params{Spare: a.spare, Owner: in.owner, Jitter: 1 + n.world.rng.Float64()/10}
+	if !a.spare {
+		p.Concurrency, p.BackoffAfter, p.IdleTimeout = in.fn.concurrency, backoffAfter, idleTimeout
 	}
+	a.core = core.New(p)
+	return a
 }
 
 func (a *agent) boot() {
 	a.world.explain(a.name, fmt.Sprintf("is instance %s of function %d", a.instance.cid, a.instance.fn.index))
 	a.step(core.Begin{})
+	if a.spare {
+		a.after(a.world.between(10*time.Millisecond, 400*time.Millisecond), func() { a.step(core.RuntimeReady{}) })
+		return
+	}
+	a.load(400 * time.Millisecond)
+}
+
+// load lets the function load, which may fail.
+func (a *agent) load(within time.Duration) {
 	w := a.world
 	if a.instance.fn.broken || w.faulty() && w.chance(0.03) {
 		a.after(w.between(10*time.Millisecond, time.Second), func() { a.step(core.FunctionFailed{}) })
@@ -59,7 +68,7 @@ func (a *agent) boot() {
 		a.after(startupTimeout, func() { a.step(core.FunctionFailed{TimedOut: true}) })
 		return
 	}
-	a.after(w.between(10*time.Millisecond, 400*time.Millisecond), func() { a.step(core.FunctionReady{}) })
+	a.after(w.between(within/40, within), func() { a.step(core.FunctionReady{}) })
 }
 
 func (a *agent) accept(*stream, any) sink { return nil }
@@ -114,6 +123,9 @@ func (a *agent) do(effect core.Effect) {
 		a.cancelCall(e.Attempt)
 	case core.WakeAt:
 		a.wakeAt(e.Time)
+	case core.Assume:
+		a.spare = false
+		a.load(50 * time.Millisecond)
 	case core.GaveUp:
 		a.gaveUp = true
 	case core.End:
@@ -126,6 +138,9 @@ func (a *agent) do(effect core.Effect) {
 func (a *agent) takes() {
 	if a.gaveUp {
 		a.world.violate(RuleLeaverTakesNothing, 0)
+	}
+	if a.spare {
+		a.world.violate(RuleSpareIsIdle, 0)
 	}
 }
 
@@ -190,6 +205,13 @@ func (a *agent) dialScheduler(e core.Dial) {
 	}
 	s := &session{agent: a, name: e.Session, to: to}
 	a.session = s
+	if a.spare {
+		if e.Addr != a.instance.owner {
+			a.world.violate(RuleSpareAtHome, 0)
+		}
+		s.stream = a.dial(to, openSpare{a}, s)
+		return
+	}
 	s.stream = a.dial(to, openPull{fn: a.instance.fn, cid: a.instance.cid}, s)
 }
 

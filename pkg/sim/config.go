@@ -14,8 +14,11 @@ type Config struct {
 	// there are, at least 1 and at most 16. Workers run the instances.
 	Gateways, Schedulers, Workers int
 	// Cores is how much instances may request of each worker, at least 2: every third
-	// function's request one, and the others' two.
+	// function's request one, and the others' two; all request one if there is a warm pool.
 	Cores int
+	// Spares is how many spare instances there are in the warm pool of one namespace, 0 for
+	// no pool. They request one core each.
+	Spares int
 	// Functions is how many functions are called, and MaxInstances how many
 	// instances each may have, both at least 1.
 	Functions, MaxInstances int
@@ -40,10 +43,10 @@ func Default(seed uint64) Config {
 	c := Config{
 		Seed: seed, Gateways: 1 + int(seed%3), Schedulers: 1 + int(seed/3%4), Workers: 3, Cores: 8, Functions: 3, MaxInstances: 3,
 		Invocations: 200, Faults: 5 + int(seed%16), Duration: 20 * time.Second, Settling: time.Minute,
-		Adversarial: seed%8 == 7,
+		Adversarial: seed%8 == 7, Spares: int(seed / 7 % 3),
 	}
 	switch seed / 5 % 4 {
-	case 0: // not even one instance of each function has room
+	case 0: // not even one instance of each function has room, unless all request one core
 		c.Workers, c.Cores = 2, 2
 	case 1: // there is not room for all that they may have
 		c.Cores = 2
@@ -74,7 +77,7 @@ func (c Config) Validate() error {
 	return errors.Join(
 		between("Gateways", c.Gateways, 1, 16), between("Schedulers", c.Schedulers, 1, 16),
 		between("Workers", c.Workers, 1, 16), between("Cores", c.Cores, 2, 1024),
-		between("Functions", c.Functions, 1, 64),
+		between("Spares", c.Spares, 0, 64), between("Functions", c.Functions, 1, 64),
 		between("MaxInstances", c.MaxInstances, 1, 64), between("Invocations", c.Invocations, 1, 1<<20),
 		between("Faults", c.Faults, 0, 1<<20), durations,
 	)

@@ -54,6 +54,8 @@ type function struct {
 type unit struct {
 	*function
 	uid string
+	// pool says that its instances are spare ones.
+	pool bool
 	// broken says that none of its instances ever starts, started that one has, and
 	// proven that the controller knows.
 	broken, started, proven bool
@@ -67,7 +69,7 @@ func (w *World) newFunction(i int) *function {
 	}
 	f.timeout = max(time.Second, 10*f.typical)
 	f.namespace, f.requests = namespaces[i%len(namespaces)], cores(1)
-	if i%3 > 0 {
+	if i%3 > 0 && w.config.Spares == 0 {
 		f.requests = cores(2)
 	}
 	f.make()

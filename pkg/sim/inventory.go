@@ -29,6 +29,10 @@ type entry struct {
 	startBy, silentSince time.Time
 	// ending says that it is stopped, if it does not end by itself.
 	ending bool
+	// wasSpare says that a function has taken it. spare is its stream if it is one now, and
+	// can be taken.
+	wasSpare bool
+	spare    *spareEnd
 }
 
 func (v *inventory) find(cid invoke.CID) *entry {
@@ -85,10 +89,10 @@ func (f *served) pulledBy(cid invoke.CID) {
 	if e == nil || e.pulled || e.leaving {
 		return
 	}
-	e.pulled, e.in.ready, f.doubted = true, true, true
+	e.pulled, e.in.ready, f.doubted, f.failing = true, true, true, false
 	f.fn.hasStarted()
 	took := time.Duration(0)
-	if !e.adopted {
+	if !e.adopted && !e.wasSpare {
 		took = f.scheduler.now().Sub(e.ordered)
 	}
 	f.step(core.Started{Took: took})
@@ -105,6 +109,7 @@ func (f *served) ended(in *instance) {
 		f.step(core.Ended{})
 		return
 	}
+	f.failing = true
 	f.step(core.StartFailed{
 		Blameless: in.unplaced, Others: f.hasInstance(),
 		Refusal: invoke.Refusal{Reason: invoke.RefusedCannotStart},
@@ -182,25 +187,21 @@ func inTurns(all []*considered) []*considered {
 	return sorted
 }
 
-// order orders up to n instances, and returns how many have room. Now and then one is
-// taken from a warm pool.
+// order orders up to n instances, and returns how many could be had: spare ones, and others
+// that have room.
 func (c *considered) order(n int) (had int) {
 	f, s := c.served, c.served.scheduler
-	w := s.world
 	c.noRoom = false
+	had = c.takeSpares(n)
 	for had < n {
-		spare := w.faulty() && w.chance(0.03)
-		at := w.workers[0]
-		if !spare {
-			if at = s.placer.place(f); at == nil {
-				c.noRoom = true
-				break
-			}
+		at := s.placer.place(f)
+		if at == nil {
+			c.noRoom = true
+			break
 		}
 		had++
-		f.scaling.orders()
-		s.placer.rules.orders(s.placer)
-		f.order(f.nextName(c.term), at, spare)
+		f.mayOrder()
+		f.order(f.nextName(c.term), at)
 	}
 	s.placer.budget.Spend(s.now(), had)
 	c.ordered += had
@@ -217,26 +218,20 @@ func (f *served) nextName(term invoke.Term) invoke.CID {
 	}
 }
 
-// order orders one instance on a worker. One that was to be had from a warm pool is not
-// after all.
-func (f *served) order(cid invoke.CID, at *worker, spare bool) {
+// mayOrder looks whether one more instance may be ordered now.
+func (f *served) mayOrder() {
+	f.scaling.orders()
+	f.scheduler.placer.rules.orders(f.scheduler.placer)
+}
+
+// order orders one instance on a worker.
+func (f *served) order(cid invoke.CID, at *worker) {
 	s := f.scheduler
-	w := s.world
 	s.note("orders an instance", uint64(f.fn.index), f.sequence)
 	in := &instance{cid: cid, fn: f.fn, owner: s.name, worker: at, by: s}
 	f.inventory.entries = append(f.inventory.entries, &entry{in: in, ordered: s.now(), startBy: s.now().Add(startupTimeout + startGrace)})
 	f.doubted = true
-	if spare {
-		s.after(w.between(time.Millisecond, 50*time.Millisecond), func() {
-			if e := f.inventory.find(cid); e != nil && e.in == in {
-				s.note("takes no spare instance", uint64(f.fn.index), 0)
-				f.inventory.remove(cid)
-				f.step(core.Untaken{})
-			}
-		})
-		return
-	}
-	if known := w.platform.create(in); known != in {
+	if known := s.world.platform.create(in); known != in {
 		f.inventory.find(cid).in = known
 	}
 }
@@ -263,7 +258,7 @@ func (c *considered) withdraw() {
 	for _, heard := range []bool{false, true} {
 		for i := len(f.inventory.entries) - 1; i >= 0 && c.withdrawn < c.Decision.Withdraw; i-- {
 			e := f.inventory.entries[i]
-			if e.pulled || e.leaving || e.ran || e.heard != heard || heard && !e.connected {
+			if e.pulled || e.leaving || e.ran || e.wasSpare || e.heard != heard || heard && !e.connected {
 				continue
 			}
 			c.withdrawn++

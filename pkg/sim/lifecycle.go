@@ -203,18 +203,32 @@ func (w functionFaults) deleteFunction() (func(), bool) {
 	}, true
 }
 
-// collectEvery is how often the instances of revisions that are gone are collected, of
-// which no scheduler may know any more.
+// collectEvery is how often instances are collected of which no scheduler may know any more.
 const collectEvery = 10 * time.Second
 
-// collect ends what is left of revisions that are gone, again and again.
+// collect ends what is left of revisions that are gone, and what the controller finds left
+// of others, again and again.
 func (p *platform) collect() {
 	for _, in := range slices.Clone(p.instances) {
-		if !in.fn.exists() {
+		if !in.fn.exists() || in.leftOver(start.Add(p.world.now)) {
 			p.stop(in)
 		}
 	}
 	p.world.at(collectEvery, p.collect)
+}
+
+// leftOver tells whether the instance must be gone by now, as the controller sees it.
+func (in *instance) leftOver(now time.Time) bool {
+	if in.fn.pool || in.fn.entry == nil || in.fn.world.uncontrolled {
+		return false
+	}
+	for _, r := range in.fn.revisions {
+		if string(r.UID) == in.fn.uid {
+			deadline, left := in.fn.entry.LeaveBy(r, start.Add(in.ordered))
+			return left && !now.Before(deadline)
+		}
+	}
+	return false
 }
 
 // exists tells whether there is a record of the unit's revision.

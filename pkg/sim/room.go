@@ -33,7 +33,7 @@ func newPlacer(s *scheduler) *placer {
 	return &placer{
 		scheduler: s, budget: capacity.NewBudget(orderRate, orderBurst), borrower: capacity.NewBorrower(s.name),
 		planner: capacity.New(capacity.Config{
-			Tick: s.config.Tick, EvictAfter: capacity.DefaultEvictAfter, Patience: patience,
+			Tick: s.config.Tick, EvictAfter: capacity.DefaultEvictAfter, Patience: patience, Spares: true,
 		}),
 	}
 }
@@ -53,7 +53,8 @@ func (p *placer) begin(now time.Time) {
 	s := p.scheduler
 	for _, key := range p.planner.Leaving() {
 		there := func(f *served) bool { return f.fn.uid == key.FunctionUID && f.inventory.find(key.CID) != nil }
-		if !slices.ContainsFunc(s.all(), there) {
+		spare := s.spares.unit.uid == key.FunctionUID && s.spares.inventory.find(key.CID) != nil
+		if !spare && !slices.ContainsFunc(s.all(), there) {
 			p.planner.Left(key)
 		}
 	}
@@ -80,6 +81,7 @@ func (p *placer) place(f *served) *worker {
 // that is in vain.
 func (p *placer) lackRoom(c *considered) {
 	f, now := c.served, p.scheduler.now()
+	p.crowdSpares(now)
 	if reserved := p.planner.Reserved(f.fn.uid); reserved > 0 && reserved >= c.missing() {
 		return
 	}
@@ -114,9 +116,12 @@ func (p *placer) lack() {
 	p.borrower.Lack(lacks)
 }
 
+// crowdSpares keeps the pool from growing while others lack room.
+func (p *placer) crowdSpares(now time.Time) { p.scheduler.spares.crowdedUntil = now.Add(crowdedFor) }
+
 // lend makes room for functions of other schedulers.
-func (p *placer) lend() {
-	s, now := p.scheduler, p.scheduler.now()
+func (p *placer) lend(now time.Time) {
+	s := p.scheduler
 	asked := p.lender.Asked(now)
 	if len(asked) == 0 && len(p.rules.lent) == 0 {
 		return
@@ -136,6 +141,7 @@ func (p *placer) lend() {
 	}
 	p.rules.lent = loans
 	if p.planner.KeepLent(loans) {
+		p.crowdSpares(now)
 		p.gather(now)
 	}
 	for _, a := range asked {
@@ -156,6 +162,12 @@ func (p *placer) lend() {
 
 // evict lets an instance go, unless it has been needed since it was looked at.
 func (p *placer) evict(e capacity.Evict) bool {
+	if e.Spare {
+		spare := p.scheduler.spares.inventory.find(e.CID)
+		spare.evicted = true
+		p.scheduler.spares.stop(spare)
+		return true
+	}
 	f := p.scheduler.of(e.FunctionUID)
 	if f == nil {
 		return false
@@ -194,6 +206,7 @@ func (p *placer) handInUsage(now time.Time) {
 		}
 	}
 	s.forgetClosed(usages)
+	usages[s.spares.unit.uid] = s.spares.usage()
 	p.planner.Update(usages)
 }
 

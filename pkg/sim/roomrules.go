@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 )
 
@@ -82,6 +83,9 @@ func (r *roomRules) evicts(p *placer, w capacity.Want, e capacity.Evict) {
 	switch {
 	case e.FunctionUID == w.UID:
 		p.broken(RuleNotForItself)
+	case e.Spare:
+	case r.spareWouldDo(p, w.Requests):
+		p.broken(RuleSparesFirst)
 	case !long && !(w.Starved && w.Waiting > 0 && e.For <= w.OldestWait):
 		p.broken(RuleEvictedIfIdle)
 	case !w.Starved && e.Namespace != w.Namespace && !share:
@@ -113,10 +117,12 @@ func (r *roomRules) lends(p *placer, f *served, a capacity.Asked, made capacity.
 
 // goes looks whether an instance was to go already.
 func (r *roomRules) goes(p *placer, e capacity.Evict) {
+	of := &p.scheduler.spares.inventory
 	if f := p.scheduler.of(e.FunctionUID); f != nil {
-		if known := f.inventory.find(e.CID); known != nil && known.evicted {
-			p.broken(RuleEvictedOnce)
-		}
+		of = &f.inventory
+	}
+	if known := of.find(e.CID); known != nil && known.evicted {
+		p.broken(RuleEvictedOnce)
 	}
 }
 
@@ -149,16 +155,22 @@ func (r *roomRules) promised(p *placer) {
 	if len(w.schedulers) > 1 || w.full {
 		return
 	}
-	left := int64(0)
+	left, evicted := int64(0), p.planner.Leaving()
 	for i, requested := range p.scheduler.requested(w.now) {
 		left += w.workers[i].cores.Minus(requested).MilliCPU
 	}
 	for _, f := range p.scheduler.all() {
 		left -= int64(p.planner.Reserved(f.fn.uid)) * f.fn.requests.MilliCPU
 		for _, e := range f.inventory.entries {
-			if e.leaving {
+			// One that was evicted, and then taken over anew, goes all the same.
+			if e.leaving || slices.Contains(evicted, capacity.Key{FunctionUID: f.fn.uid, CID: e.in.cid}) {
 				left += f.fn.requests.MilliCPU
 			}
+		}
+	}
+	for _, e := range p.scheduler.spares.inventory.entries {
+		if e.leaving {
+			left += pooled.MilliCPU
 		}
 	}
 	if left < 0 {
@@ -189,6 +201,7 @@ func (r *roomRules) known(p *placer) {
 	for _, f := range p.scheduler.all() {
 		usages[f.fn.uid] = f.usage(now)
 	}
+	usages[p.scheduler.spares.unit.uid] = p.scheduler.spares.usage()
 	fresh.Update(usages)
 	if !slices.Equal(p.planner.Known(), fresh.Known()) {
 		p.broken(RuleUsageIsKnown)
@@ -226,6 +239,24 @@ func (r *roomRules) givesUp(p *placer, f *served) {
 	}
 }
 
+// spareWouldDo tells whether a spare instance could go in place of another function's. What
+// is reserved here or lent may be in the way.
+func (r *roomRules) spareWouldDo(p *placer, want nodepick.Amount) bool {
+	if len(p.planner.Reserving())+len(r.lent) > 0 {
+		return false
+	}
+	s := p.scheduler
+	requested := s.requested(r.looked)
+	for _, e := range s.spares.present() {
+		at := e.in.worker
+		left := at.cores.MilliCPU - requested[at.index(s.world)].MilliCPU
+		if left >= 0 && left+pooled.MilliCPU >= want.MilliCPU {
+			return true
+		}
+	}
+	return false
+}
+
 func (p *placer) broken(rule Rule) { p.scheduler.world.violate(rule, 0) }
 
 // mayGoFor is an instance of another function that has been idle here for so long, and
@@ -254,11 +285,14 @@ func (s *scheduler) mayGoFor(f *served, idleFor time.Duration) *entry {
 // inVainTicks is for how many ticks a function may want for room that could be made.
 const inVainTicks = 10
 
-// ticked looks whether room is made for a function that has calls and no instance.
+// ticked looks whether room is made for a function that has calls and no instance, and, where
+// spare instances would make it, for any that lacks some.
 func (r *roomRules) ticked(p *placer, c *considered) {
-	f := c.served
-	wants := c.noRoom && c.starved() && c.Snapshot.Waiting() > 0 && !p.scheduler.world.full
-	if !wants || !p.has(f) && (p.planner.Reserved(f.fn.uid) > 0 || p.scheduler.mayGoFor(f, capacity.DefaultEvictAfter) == nil) {
+	f, reserved := c.served, p.planner.Reserved(c.served.fn.uid) > 0
+	starves := c.starved() && c.Snapshot.Waiting() > 0 &&
+		(p.has(f) || !reserved && p.scheduler.mayGoFor(f, capacity.DefaultEvictAfter) != nil)
+	lacks := !reserved && c.missing() > 0 && r.spareWouldDo(p, f.fn.requests)
+	if !c.noRoom || p.scheduler.world.full || !starves && !lacks {
 		f.inVain = 0
 		return
 	}

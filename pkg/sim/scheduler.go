@@ -24,6 +24,7 @@ type scheduler struct {
 	offerer []*offerEnd
 	stood   core.Standstill
 	placer  *placer
+	spares  *spares
 	// unheard are instances that have gone, of which this scheduler has not heard.
 	unheard []*instance
 }
@@ -42,7 +43,7 @@ func newScheduler(n *node) *scheduler {
 		}
 	}
 	s.keeper = newKeeper(s)
-	s.placer = newPlacer(s)
+	s.placer, s.spares = newPlacer(s), newSpares(s)
 	s.view.talk = s.placer
 	return s
 }
@@ -67,8 +68,7 @@ func (s *scheduler) reconsider() {
 }
 
 // tick looks at every function that is not idle. The numbers are those of
-// docs/architecture.md, "A tick"; alarms, which are in the first, are timers here, and
-// there are no warm pools.
+// docs/architecture.md, "A tick"; alarms, which are in the first, are timers here.
 func (s *scheduler) tick() {
 	now := s.now()
 	// 1. Learn what has gone from the workers.
@@ -97,7 +97,9 @@ func (s *scheduler) tick() {
 	}
 	// 6. Ask other schedulers for room that could not be made, and make what they ask for.
 	s.placer.lack()
-	s.placer.lend()
+	s.placer.lend(now)
+	// 7. Bring warm pools to their size, with what is left.
+	s.spares.keep(now)
 }
 
 // active are the functions that are not idle.
@@ -145,6 +147,8 @@ func (s *scheduler) accept(c *stream, what any) sink {
 		o := &offerEnd{scheduler: s, gateway: what.gateway, forwarded: what.forwarded, stream: c}
 		s.offerer = append(s.offerer, o)
 		return o
+	case openSpare:
+		return &spareEnd{scheduler: s, agent: what.agent, stream: c}
 	case openPull:
 		return &pullEnd{scheduler: s, fn: what.fn, cid: what.cid, stream: c}
 	case openSlots:
@@ -206,6 +210,7 @@ func (s *scheduler) audit() Rule {
 
 // ended hears that an instance is gone.
 func (s *scheduler) ended(in *instance) {
+	s.spares.ended(in)
 	for _, f := range s.all() {
 		if f.fn == in.fn {
 			f.ended(in)

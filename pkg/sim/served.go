@@ -25,6 +25,8 @@ type served struct {
 	// many ticks it has wanted for room that could be made.
 	doubted bool
 	inVain  int
+	// failing says that the last instance did not start.
+	failing bool
 	// missed says that the last look found an instance that is not known here.
 	missed bool
 	// waited is how many tickets waited after the last event.

@@ -52,7 +52,40 @@ func (w settling) unsettled() Rule {
 			return open
 		}
 	}
+	return w.unsettledPool()
+}
+
+// unsettledPool looks at the spare instances of all schedulers.
+func (w settling) unsettledPool() Rule {
+	there, ready := 0, 0
+	for _, in := range w.platform.instances {
+		if in.fn.pool {
+			there++
+		}
+	}
+	for _, n := range w.schedulers {
+		for _, e := range n.program.(*scheduler).spares.present() {
+			if e.connected {
+				ready++
+			}
+		}
+	}
+	if there > w.config.Spares || w.ample() && ready < w.config.Spares {
+		return RulePoolKept
+	}
 	return ""
+}
+
+// ample tells whether there is room for all instances that there may be.
+func (w settling) ample() bool {
+	most, room := int64(w.config.Spares)*pooled.MilliCPU, int64(0)
+	for _, fn := range w.functions {
+		most += int64(fn.most()) * fn.requests.MilliCPU
+	}
+	for _, at := range w.workers {
+		room += at.cores.MilliCPU
+	}
+	return most <= room
 }
 
 // probes is how many calls at a time show that a function is served again: more than it
@@ -74,14 +107,7 @@ const roomComes = 15 * time.Second
 // when they must be answered: clocks may go half as fast as they should, or twice. Where room
 // is short, they wait for as long as by default.
 func (w settling) patience() (waits, within time.Duration) {
-	most, room := int64(0), int64(0)
-	for _, fn := range w.functions {
-		most += int64(fn.most()) * fn.requests.MilliCPU
-	}
-	for _, at := range w.workers {
-		room += at.cores.MilliCPU
-	}
-	if most <= room {
+	if w.ample() {
 		return maxQueueTime, 2 * maxQueueTime
 	}
 	return time.Minute, 2 * roomComes
@@ -219,6 +245,9 @@ func (w *World) describe() {
 		k := n.program.(*scheduler).keeper
 		w.explain(n.name, fmt.Sprintf("keeps slots under lease %d: follows %v, lists %v, writes %v, holds %d, wakes at %v, members %v",
 			k.core.Lease(), k.core.Following(), k.reader.listing, k.trying, k.core.Holds(), k.core.Wake().Sub(k.now()), k.core.View().Members()))
+		pool := n.program.(*scheduler).spares
+		w.explain(n.name, fmt.Sprintf("has %d spare instances, and a share of %d; failing %v, crowded until %v, may order %d",
+			len(pool.inventory.entries), pool.target, pool.failing, pool.crowdedUntil.Sub(n.now()), pool.scheduler.placer.budget.Urgent(n.now())))
 		for _, f := range n.program.(*scheduler).served {
 			owner, _ := f.scheduler.view.owners.Owner(f.fn.slot)
 			w.explain(n.name, fmt.Sprintf("function %d: serves %v in term %+v, knows owner %+v, %d tickets wait, %d are out",

@@ -14,6 +14,7 @@ func (s *scheduler) stop() {
 	w, n := s.world, s.node
 	n.note("is told to stop", 0, 0)
 	watchful := w.watchDrain(s)
+	s.spares.drop()
 	exit := func() {
 		n.kill(false)
 		w.chaos.restartLater(n, w.chaos.howLong())

@@ -26,10 +26,12 @@ type World struct {
 	workers    []*worker
 	etcd       *etcd
 	platform   *platform
-	ledger     *ledger
-	trace      trace
-	tally      Tally
-	violation  *Violation
+	// pools are what the spare instances of each scheduler are of.
+	pools     map[string]*unit
+	ledger    *ledger
+	trace     trace
+	tally     Tally
+	violation *Violation
 	// struck counts the faults that there were.
 	struck int
 	// poisoned is the function whose calls end their instances; nil if there is none.
@@ -93,6 +95,10 @@ func (w *World) populate() {
 	for i := range w.config.Workers {
 		w.workers = append(w.workers, &worker{name: "w" + decimal(i+1), machine: machine, cores: cores(w.config.Cores)})
 		machine++
+	}
+	w.pools = make(map[string]*unit, len(w.schedulers))
+	for _, n := range w.schedulers {
+		w.pools[n.name] = w.newPoolUnit(n.name)
 	}
 	for _, n := range w.schedulers {
 		n.start(newScheduler(n))
