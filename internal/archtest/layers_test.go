@@ -234,8 +234,8 @@ var only = []allowance{
 	{"pkg/scheduler/upkeep", []string{"pkg/keepalive", "pkg/queue", "pkg/schedule"}, "what is kept is a function of the time and of idle times"},
 	{"pkg/sim", []string{
 		"api/v1alpha1", "k8s.io/apimachinery", "pkg/fpcs", "pkg/gateway/core", "pkg/invoke", "pkg/ownership",
-		"pkg/ownership/keeping", "pkg/podagent/core", "pkg/provisioner/nodepick", "pkg/provisioner/share", "pkg/queue/intake",
-		"pkg/rollout", "pkg/scheduler/capacity", "pkg/scheduler/core",
+		"pkg/ownership/keeping", "pkg/podagent/core", "pkg/provisioner/nodepick", "pkg/provisioner/share", "pkg/provisioner/spare",
+		"pkg/queue/intake", "pkg/rollout", "pkg/scheduler/capacity", "pkg/scheduler/core",
 	}, "what runs in virtual time has no shell"},
 	{"pkg/sim/cluster", []string{
 		"api/v1alpha1", "github.com/HdrHistogram/hdrhistogram-go", "pkg/estimate", "pkg/fpcs", "pkg/invoke", "pkg/podagent/core",
