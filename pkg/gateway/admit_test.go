@@ -303,6 +303,7 @@ func TestL7TheLeastMemoryHasRoomForAnyOneCall(t *testing.T) {
 
 // A refusal needs nothing of the body, and does not wait for it.
 func TestARefusalDoesNotWaitForTheBody(t *testing.T) {
+	t.Parallel()
 	w := newGuardedWorld(t, guard{})
 	c := w.dial()
 	c.send("POST /function/hello HTTP/1.1\r\nHost: h\r\nContent-Length: 60000\r\n\r\nthe rest never comes")

@@ -234,6 +234,7 @@ func TestABrokenAnswerNeverLooksWhole(t *testing.T) {
 }
 
 func TestAFunctionThatRunsTooLongIsToldToStop(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.put("default", "slow", 10*time.Millisecond)
 	answers := w.call(w.get("/function/slow/"))
@@ -272,6 +273,7 @@ func TestACallWhoseClientIsGoneRunsToItsEnd(t *testing.T) {
 // A client that does not read holds an instance, but no longer than the function
 // may run.
 func TestAClientThatDoesNotReadDoesNotHoldTheInstance(t *testing.T) {
+	t.Parallel()
 	eachProtocol(t, func(w *world, client *http.Client) {
 		w.put("default", "slow", 10*time.Millisecond)
 		go func() {

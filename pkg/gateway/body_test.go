@@ -166,6 +166,7 @@ func TestATooLargeBodyIsRefused(t *testing.T) {
 // A function may answer without having read its request, as it does when it
 // refuses it. The answer must not wait until somebody has.
 func TestAnAnswerDoesNotWaitForAnUnreadBody(t *testing.T) {
+	t.Parallel()
 	eachProtocol(t, func(w *world, client *http.Client) {
 		for name, answer := range map[string]func(i *instance){
 			"whole":    func(i *instance) { i.whole(401, "who are you?") },
@@ -355,6 +356,7 @@ func TestASmallBodyThatIsCutShortIsNoCall(t *testing.T) {
 }
 
 func TestASmallBodyThatDoesNotComeIsNotWaitedForForever(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = 50 * time.Millisecond })
 	c := w.dial()
 	c.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhalf")

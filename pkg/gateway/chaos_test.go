@@ -31,7 +31,7 @@ func TestNoFaultMakesTheGatewayLie(t *testing.T) {
 	faults.Go(func() { c.dispatch(ctx) })
 	faults.Go(func() { c.restart(ctx) })
 
-	const calls, clients = 3000, 48
+	const calls, clients = 3000, 192
 	results := make([]result, calls)
 	numbers := make(chan int)
 	var calling sync.WaitGroup
@@ -110,7 +110,7 @@ func (c *chaos) call(n int) result {
 func (c *chaos) dispatch(ctx context.Context) {
 	var instances sync.WaitGroup
 	defer instances.Wait()
-	free := make(chan struct{}, 16)
+	free := make(chan struct{}, 64)
 	var kept *agentwire.Ticket
 	dice := c.dice("scheduler", 0)
 	for {
@@ -151,7 +151,7 @@ func (c *chaos) restart(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(700 * time.Millisecond):
+		case <-time.After(1200 * time.Millisecond):
 			c.scheduler.stop()
 			c.scheduler.start()
 		}

@@ -264,6 +264,7 @@ func TestAFunctionSaysHowLongItsCallsMayWait(t *testing.T) {
 // The time to wait may pass while a call is claimed; given back after that, it
 // is not to wait on.
 func TestACallThatIsReleasedTooLateIsAnswered(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = time.Second })
 	answers, ticket := w.offered()
 	i := w.claim(ticket)

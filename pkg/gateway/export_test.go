@@ -1,5 +1,11 @@
 package gateway
 
+import "time"
+
+// LeaveGrace makes bodies begin with only so much of their grace left. It is for before the
+// first call.
+func (g *Gateway) LeaveGrace(left time.Duration) { g.pace = pace{spent: bodyGrace - left} }
+
 // Entries is the number of calls that wait or run, and Held that of those which are
 // held against their namespaces.
 func (g *Gateway) Entries() int {

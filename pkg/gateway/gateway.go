@@ -24,6 +24,8 @@ type Gateway struct {
 	dispatch *dispatcher
 	lots     *lots
 	own      *ownHosts
+	// pace is that of a body of which nothing has come. Tests shorten its grace.
+	pace     pace
 	draining atomic.Bool
 }
 

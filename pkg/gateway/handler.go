@@ -312,7 +312,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to place, rece
 			}),
 		},
 		uri: to.uri, request: r, admitted: now,
-		body: requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, replay: newReplay()},
+		body: requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, replay: newReplay(), pace: g.pace},
 	}
 	c.client = client{life: &c.life, request: r, body: &c.body, shared: to.shared, w: w, rc: rc}
 	return c

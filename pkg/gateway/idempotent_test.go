@@ -69,6 +69,7 @@ func TestACallThatIsTriedAgainIsNeverSaidNotToHaveRun(t *testing.T) {
 }
 
 func TestM7ACallThatIsLostLateIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	const wait = 2 * time.Second
 	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = wait })
 	w.putIdempotent()

@@ -42,6 +42,7 @@ var leavings = map[string]string{
 }
 
 func TestM1ACallWhoseClientLeftBeforeItsBodyWasReadNeverRuns(t *testing.T) {
+	t.Parallel()
 	for name, request := range leavings {
 		t.Run("found out while it waits: "+name, func(t *testing.T) {
 			w := newWorldWith(t, func(_ *gateway.Config, d *gateway.Deps) { d.Left = serve.ClientLeft })

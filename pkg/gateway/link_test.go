@@ -83,6 +83,7 @@ func linked(g *Gateway) *link {
 // A scheduler that is there and reads nothing holds up nobody who offers, and what
 // cannot be sent does not pile up.
 func TestADeafSchedulerHoldsUpNobody(t *testing.T) {
+	t.Parallel()
 	const bound = 10
 	addr, opened := serveDeaf(t)
 	g := runWith(t, addr, bound)
@@ -90,15 +91,9 @@ func TestADeafSchedulerHoldsUpNobody(t *testing.T) {
 	<-opened
 	// Two tickets of this size are more than the stream takes unread.
 	ticket := &agentwire.Ticket{FunctionUid: strings.Repeat("x", 1<<20)}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range 100 {
-			l.offer(ticket)
-			l.withdraw(invoke.ID{}, "uid")
-		}
-	}()
-	for range 100 {
+	// It is taken for dead and tried again. The gateway drops what comes before it knows
+	// that the stream is open.
+	for again := false; !again; {
 		l.offer(ticket)
 		l.withdraw(invoke.ID{}, "uid")
 		l.mu.Lock()
@@ -107,10 +102,12 @@ func TestADeafSchedulerHoldsUpNobody(t *testing.T) {
 		if offers > bound || withdrawals > bound {
 			t.Fatalf("%d offers and %d withdrawals wait", offers, withdrawals)
 		}
+		select {
+		case <-opened:
+			again = true
+		case <-time.After(time.Millisecond):
+		}
 	}
-	<-done
-	// It is taken for dead and tried again.
-	<-opened
 }
 
 // slowScheduler is a scheduler to which a message can be sent for each element of taken.

@@ -10,12 +10,13 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
-// These run side by side, because they take as long as a body may stand still.
+// grace is how long bodies may stand still here.
+const grace = time.Second
 
 func TestASlowBodyFreesTheInstance(t *testing.T) {
 	t.Parallel()
 	eachProtocol(t, func(w *world, client *http.Client) {
-		w.Parallel()
+		w.gateway.LeaveGrace(grace)
 		body, write := io.Pipe()
 		defer write.Close()
 		answers := w.callWith(client, w.request("POST", "/function/hello/", body))
@@ -35,14 +36,14 @@ func TestASlowBodyFreesTheInstance(t *testing.T) {
 func TestABodyMayPauseOnceTheFunctionAnswers(t *testing.T) {
 	t.Parallel()
 	eachProtocol(t, func(w *world, client *http.Client) {
-		w.Parallel()
+		w.gateway.LeaveGrace(grace)
 		body, write := io.Pipe()
 		answers := w.callWith(client, w.request("POST", "/function/hello/", body))
 		i := w.take()
 		_, _ = io.WriteString(write, "ping")
 		i.read(func(u *upload) bool { return u.body.Len() == 4 })
 		i.head(200)
-		<-time.After(12 * time.Second)
+		<-time.After(grace * 5 / 4)
 		_, _ = io.WriteString(write, strings.Repeat("x", 100))
 		_ = write.Close()
 		if u := i.read(func(u *upload) bool { return u.whole || u.aborted }); u.body.Len() != 100 || !u.whole {
