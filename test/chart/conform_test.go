@@ -15,7 +15,7 @@ var releases = []string{"v1.29.6", "v1.30.14", "v1.31.14", "v1.32.13", "v1.33.13
 const kubeconform = "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0"
 
 // notOfKubernetes are kinds for which Kubernetes itself has no schema.
-const notOfKubernetes = "Certificate,Issuer,PodMonitor,PrometheusRule,ServiceMonitor"
+const notOfKubernetes = "Certificate,HTTPRoute,Issuer,PodMonitor,PrometheusRule,ServiceMonitor"
 
 func TestConform(t *testing.T) {
 	if os.Getenv("WINDLASS_CONFORM") == "" {

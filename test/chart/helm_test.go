@@ -39,6 +39,7 @@ var scenarios = map[string][]string{
 	"existing certificates": {"--set", "tls.mode=Existing,tls.existing.gatewaySecret=g,tls.existing.schedulerSecret=s," +
 		"tls.existing.controllerSecret=c,tls.existing.etcdSecret=e"},
 	"everything on": {"--set", "gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.autoscaling.enabled=true," +
+		"gateway.httpRoute.enabled=true,gateway.httpRoute.parentRefs[0].name=public,gateway.httpRoute.hostnames={fn.example.com}," +
 		"gateway.service.type=LoadBalancer,gateway.service.nodePort=30080,gateway.priorityClassName=high," +
 		"monitoring.serviceMonitor.enabled=true,monitoring.prometheusRule.enabled=true,monitoring.dashboards.enabled=true," +
 		"global.imageRegistry=mirror.example.com,global.imagePullSecrets[0].name=mirror,commonLabels.team=platform,gateway.maxBodySize=1Mi,gateway.maxInFlight=100," +

@@ -39,6 +39,8 @@ func TestNotesFollowValues(t *testing.T) {
 			[]string{"persistence", "WINDLASS_KEY"}},
 		"S15: an Ingress that is not trusted": {[]string{"--set", "gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com}"},
 			[]string{"WARNING: functions see the Ingress controller as the client"}, nil},
+		"S15: an HTTPRoute that is not trusted": {[]string{"--set", "gateway.httpRoute.enabled=true,gateway.httpRoute.parentRefs[0].name=public"},
+			[]string{"WARNING: functions see the proxy of the HTTPRoute as the client"}, nil},
 		"S15: an Ingress that is trusted": {[]string{"--set", "gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.trustedProxies={10.42.0.0/16}"},
 			nil, []string{"functions see the Ingress controller"}},
 		"callers who prove who they are": {[]string{"--set", "gateway.auth.default.mode=Required"},

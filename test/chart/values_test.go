@@ -69,6 +69,7 @@ func TestMistakesInValuesAreNamed(t *testing.T) {
 		"runtimes[0].name=ruby":                         "at '/runtimes': got array, want object",
 		"gateway.networkPolicy.from[0].podselector.a=b": "at '/gateway/networkPolicy/from/0': additional properties 'podselector' not allowed",
 		"etcd.enabled=false":                            "etcd.enabled is false and etcd.endpoints is empty",
+		"gateway.httpRoute.enabled=true":                "name a Gateway of the cluster",
 		"etcd.endpoints={https://etcd:2379}":            "set etcd.enabled=false with it",
 		"etcd.endpoints={etcd:2379},etcd.enabled=false": "at '/etcd/endpoints/0'",
 		"etcd.auth.username=me":                         "etcd.auth.username needs etcd.auth.existingSecret",
