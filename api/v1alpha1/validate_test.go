@@ -315,7 +315,7 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 	}
 }
 
-const hostRule = "must be a name in DNS, in lower-case letters, digits, hyphens and dots, without a port; write for example shop.example.com"
+const hostRule = "must be a name in DNS of two labels or more, each of at most 63 lower-case letters, digits and hyphens, 253 bytes in all, and no URL, port, * or IP address; write for example shop.example.com"
 
 const reservedKey = "keys of windlass.dev, kubernetes.io and k8s.io, and below, are not for functions; take one of your own, for example example.com/owner"
 

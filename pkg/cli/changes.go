@@ -236,6 +236,9 @@ func (r *reporter) printApplied(applied control.Applied, try bool) {
 	if fn.Status.URL != "" {
 		fmt.Fprintf(r.Out, "  url  %s\n", fn.Status.URL)
 	}
+	for _, host := range fn.Spec.Expose.Hosts {
+		fmt.Fprintf(r.Out, "  host %s\n", hostAndState(fn, host))
+	}
 	if !r.inCluster {
 		r.noteInterpreter(&fn.Spec.Template)
 	}

@@ -37,6 +37,16 @@ func TestDeployFromAManifestSaysHowToCallIt(t *testing.T) {
 	th.run(t, "deploy", "-f", filepath.Join(dir, "fn.yaml")).expect(t, exitOK, "out", "function default/hello configured")
 }
 
+func TestDeploySaysWhichHostsAFunctionHas(t *testing.T) {
+	th := open(t)
+	th.statuses[invoke.FunctionKey{Namespace: "default", Name: "hello"}] = v1alpha1.FunctionStatus{
+		Hosts: []v1alpha1.HostStatus{{Hostname: "shop.example.com", State: v1alpha1.HostNotPermitted}},
+	}
+	dir := write(t, map[string]string{"fn.yaml": yamlOf("hello", "template: {command: [x]}, expose: {hosts: [shop.example.com, new.example.com]}")})
+	th.run(t, "deploy", "-f", filepath.Join(dir, "fn.yaml")).expect(t, exitOK, "out",
+		"\n  host shop.example.com: NotPermitted, not granted to the namespace\n  host new.example.com: not decided yet\n")
+}
+
 func TestDeployFromAFolderTakesFunctionsOnly(t *testing.T) {
 	th := open(t)
 	dir := write(t, map[string]string{

@@ -195,7 +195,7 @@ func hostAndState(fn *v1alpha1.Function, host v1alpha1.Hostname) string {
 	case v1alpha1.HostConflict:
 		text += ", an older function has it"
 	case v1alpha1.HostNotPermitted:
-		text += ", the namespace may not have it"
+		text += ", not granted to the namespace"
 	}
 	return text
 }

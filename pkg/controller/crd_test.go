@@ -269,8 +269,8 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 		"steps beside traffic": {`{template: {image: a}, rollout: {strategy: Steps, steps: [{weight: 5, hold: 1m}]}, traffic: [{tag: live, weight: 100}]}`, []string{
 			`spec.traffic: Forbidden: traffic and rollout.strategy Steps exclude each other: both say where calls go; remove one of them`}},
 		"hosts that are none": {`{template: {image: a}, expose: {hosts: [Shop.example.com, shop.example.com, 10.0.0.1]}}`, []string{
-			`spec.expose.hosts[0]: Invalid value: "string": must be a name in DNS, in lower-case letters, digits, hyphens and dots, without a port; write for example shop.example.com`,
-			`spec.expose.hosts[2]: Invalid value: "string": must be a name in DNS, in lower-case letters, digits, hyphens and dots, without a port; write for example shop.example.com`}},
+			`spec.expose.hosts[0]: Invalid value: "string": must be a name in DNS of two labels or more, each of at most 63 lower-case letters, digits and hyphens, 253 bytes in all, and no URL, port, * or IP address; write for example shop.example.com`,
+			`spec.expose.hosts[2]: Invalid value: "string": must be a name in DNS of two labels or more, each of at most 63 lower-case letters, digits and hyphens, 253 bytes in all, and no URL, port, * or IP address; write for example shop.example.com`}},
 		"traffic that is not all": {`{template: {image: a}, traffic: [{tag: A, weight: 50}, {tag: b, weight: 49}]}`, []string{
 			`spec.traffic: Invalid value: "array": the weights together must be 100; write for example [{tag: live, weight: 100}]`,
 			`spec.traffic[0].tag: Invalid value: "string": must be lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example next`}},

@@ -121,8 +121,11 @@ func hostsCondition(in input) metav1.Condition {
 }
 
 func notPermitted(in input, host string) string {
-	if in.hosts.URLs.Reserved(host) {
-		return fmt.Sprintf("%s is a host of the gateways, or below the domain in which each function has one; ask for another", host)
+	switch urls := in.hosts.URLs; {
+	case urls.Hosts().Below(host):
+		return fmt.Sprintf("%s is below the domain in which hosts are made of functions' names; ask for another", host)
+	case urls.Reserved(host):
+		return fmt.Sprintf("%s is the host of the gateways, or the domain of functions' hosts; ask for another", host)
 	}
 	return fmt.Sprintf("the namespace %s may not have the host %s; the administrator grants it by tenancy.namespaces.%[1]s.hosts in the chart's values",
 		in.function.Namespace, host)

@@ -55,7 +55,7 @@ func TestHostsThatAFunctionAsksFor(t *testing.T) {
 		"an older one that may not have it": {asking(map[string]string{a: "denied/x"}, a), "a.example.org=Accepted", "True Accepted "},
 		"not permitted": {asking(map[string]string{a: "team/x"}, a, other), "a.example.org=Conflict a.example.com=NotPermitted",
 			"False HostNotPermitted tenancy.namespaces.team.hosts in the chart's values; the function x"},
-		"the gateways'":        {asking(nil, "gateway.example.com"), "gateway.example.com=NotPermitted", "False HostNotPermitted is a host of the gateways"},
+		"the gateways'":        {asking(nil, "gateway.example.com"), "gateway.example.com=NotPermitted", "False HostNotPermitted is the host of the gateways"},
 		"below the domain":     {asking(nil, "x--y.fn.example.com"), "x--y.fn.example.com=NotPermitted", "False HostNotPermitted below the domain"},
 		"a name that is long":  {longer(asking(nil), 60), "", "False HostTooLong called by its path"},
 		"long, and with hosts": {longer(asking(nil, a), 60), "a.example.org=Accepted", "False HostTooLong called by its path"},
