@@ -36,8 +36,8 @@ const (
 	// tellEvery is how often a scheduler tells of what has changed.
 	tellEvery = 500 * time.Millisecond
 	// calmTime is how long the beginnings of a load are not counted, and countTime how long
-	// it is: counts of a function come in rounds of half a minute, of which it has four.
-	calmTime, countTime = 75 * time.Second, 2 * time.Minute
+	// it is: counts of a function come in rounds of 36 s, of which it has four.
+	calmTime, countTime = 75 * time.Second, 144 * time.Second
 	// codeBytes is how long the code of a function is, and codeMark where it begins.
 	codeBytes = 20 << 10
 	codeMark  = "# the code of a busy function"
