@@ -175,6 +175,14 @@ RECORD ?=
 faults: cluster-binaries ## Break a Windlass of real programs under load, as root (ROWS=, SEED=, LABS=, RECORD=)
 	go run ./test/faults -rows '$(ROWS)' -seed $(SEED) -labs $(LABS) -record '$(RECORD)'
 
+# What runs another runtime's image than those that Windlass brings along, and the folder of its handlers.
+COMMAND ?=
+CODE ?=
+
+.PHONY: contract
+contract: ## Check what runs code against the contract of runtimes (COMMAND= and CODE= for an image of your own)
+	go test -count=1 -v ./test/contract -command '$(COMMAND)' -code '$(abspath $(CODE))'
+
 .PHONY: skew
 skew: cluster-binaries ## Update an older release to this one and back under load, with the agents of each, as root
 	test/skew/run.sh -seed $(SEED)

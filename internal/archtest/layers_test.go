@@ -122,6 +122,7 @@ var rows = []struct {
 		"test/chart",
 		"test/cluster",
 		"test/coldstart",
+		"test/contract",
 		"test/cost",
 		"test/dashboards",
 		"test/e2e",

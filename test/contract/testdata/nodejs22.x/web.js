@@ -1,0 +1,1 @@
+exports.application = (request, response) => response.end('here');
