@@ -264,6 +264,10 @@ verify-layers: ## Check which package imports which
 house: ## Measure the shape of the code: methods, interfaces, guards, files to open; fails beyond its bounds
 	@go run ./internal/house
 
+.PHONY: words
+words: ## Print every public text on one page: metrics, commands, alerts, conditions, problems, chart values, API fields
+	@go run ./internal/publictexts/words
+
 # file:///FOLDER is a copy of the database.
 GOVULNDB ?= https://vuln.go.dev
 

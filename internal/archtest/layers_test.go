@@ -116,6 +116,7 @@ var rows = []struct {
 		"internal/listings",
 		"internal/metricsdoc",
 		"internal/problemsdoc",
+		"internal/publictexts",
 		"internal/tracetest",
 		"internal/wiretest",
 		"test/attacks",
