@@ -148,7 +148,7 @@ func TestAStatusStaysWhileSchedulersAreStillSilent(t *testing.T) {
 	}
 }
 
-// However often instances come and go, there is one write in ten seconds in the long run,
+// However often instances come and go, there is one write in writeEvery in the long run,
 // and in the end the status is what is known.
 func TestStatusesOfRuntimesKeepTheirPace(t *testing.T) {
 	const length, step = 20 * time.Minute, 500 * time.Millisecond
@@ -246,8 +246,9 @@ func (w *world) runtimeSays(rt *v1alpha1.ClusterRuntime, want ...string) {
 	})
 }
 
-// judgedRuntime is what kubectl and kstatus make of a ClusterRuntime.
-func (w *world) judgedRuntime(rt *v1alpha1.ClusterRuntime) (ready, full bool, overall status.Status) {
+// judgedRuntime is what tools make of a ClusterRuntime: whether kubectl waits no longer for
+// Ready and WarmPoolsReady, and what kstatus and Argo CD say.
+func (w *world) judgedRuntime(rt *v1alpha1.ClusterRuntime) (ready, full bool, overall status.Status, argo string) {
 	w.t.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.KindClusterRuntime))
@@ -259,7 +260,7 @@ func (w *world) judgedRuntime(rt *v1alpha1.ClusterRuntime) (ready, full bool, ov
 		w.t.Fatal(err)
 	}
 	object := "clusterruntimes.windlass.dev/" + rt.Name
-	return waits(w.t, w.namespace, object, v1alpha1.ConditionReady), waits(w.t, w.namespace, object, v1alpha1.ConditionWarmPoolsReady), result.Status
+	return waits(w.t, w.namespace, object, v1alpha1.ConditionReady), waits(w.t, w.namespace, object, v1alpha1.ConditionWarmPoolsReady), result.Status, argoHealth(w.t, u)
 }
 
 // A ClusterRuntime says what becomes of its pools, and kubectl wait and kstatus
@@ -270,8 +271,8 @@ func TestRuntimesSayWhatBecomesOfTheirPools(t *testing.T) {
 	rt.Name, rt.Generation = "says-its-status", 0
 	before := &world{Client: c, t: t, namespace: newNamespace(t, c)}
 	makeRuntime(t, c, rt)
-	if ready, full, overall := before.judgedRuntime(rt); ready || full || overall != status.InProgressStatus {
-		t.Errorf("before anybody has looked at it: %v, %v, %v", ready, full, overall)
+	if ready, full, overall, argo := before.judgedRuntime(rt); ready || full || overall != status.InProgressStatus || argo != "Progressing" {
+		t.Errorf("before anybody has looked at it: %v, %v, %v, %s", ready, full, overall, argo)
 	}
 	w := newWorld(t, nil)
 	w.runtimeSays(rt, "Accepted=True/Accepted", "Ready=True/Accepted", "WarmPoolsReady=Unknown/Unobserved")
@@ -283,8 +284,8 @@ func TestRuntimesSayWhatBecomesOfTheirPools(t *testing.T) {
 	}
 	tell(rt.Generation, &controlwire.PoolFacts{Name: "small", Desired: 3, Ready: 1})
 	w.runtimeSays(rt, "Accepted=True/Accepted", "Ready=True/Started", "WarmPoolsReady=False/Creating")
-	if ready, full, overall := w.judgedRuntime(rt); !ready || full || overall != status.CurrentStatus {
-		t.Errorf("while a pool is being filled: %v, %v, %v", ready, full, overall)
+	if ready, full, overall, argo := w.judgedRuntime(rt); !ready || full || overall != status.CurrentStatus || argo != "Healthy" {
+		t.Errorf("while a pool is being filled: %v, %v, %v, %s", ready, full, overall, argo)
 	}
 	tell(rt.Generation, &controlwire.PoolFacts{Name: "small", Desired: 3, Ready: 3}, &controlwire.PoolFacts{Name: "large", Desired: 1, Ready: 1})
 	w.runtimeSays(rt, "Accepted=True/Accepted", "Ready=True/Started", "WarmPoolsReady=True/Full")
@@ -292,8 +293,8 @@ func TestRuntimesSayWhatBecomesOfTheirPools(t *testing.T) {
 	if diff := cmp.Diff(want, rt.Status.WarmPools); diff != "" || rt.Status.SpareInstances != (v1alpha1.SpareCounts{Ready: 4, Desired: 4}) {
 		t.Errorf("it counts %+v; pools (-want +got):\n%s", rt.Status.SpareInstances, diff)
 	}
-	if ready, full, overall := w.judgedRuntime(rt); !ready || !full || overall != status.CurrentStatus {
-		t.Errorf("with all spare instances: %v, %v, %v", ready, full, overall)
+	if ready, full, overall, argo := w.judgedRuntime(rt); !ready || !full || overall != status.CurrentStatus || argo != "Healthy" {
+		t.Errorf("with all spare instances: %v, %v, %v, %s", ready, full, overall, argo)
 	}
 
 	// What is true of the former generation says nothing of this one.
@@ -301,8 +302,8 @@ func TestRuntimesSayWhatBecomesOfTheirPools(t *testing.T) {
 	if err := w.Update(t.Context(), rt); err != nil {
 		t.Fatal(err)
 	}
-	if ready, full, overall := w.judgedRuntime(rt); ready || full || overall != status.InProgressStatus {
-		t.Errorf("after a change that no scheduler has taken up: %v, %v, %v", ready, full, overall)
+	if ready, full, overall, argo := w.judgedRuntime(rt); ready || full || overall != status.InProgressStatus || argo != "Progressing" {
+		t.Errorf("after a change that no scheduler has taken up: %v, %v, %v, %s", ready, full, overall, argo)
 	}
 	w.runtimeSays(rt, "Accepted=True/Accepted", "Ready=True/Started", "WarmPoolsReady=Unknown/SchedulerBehind")
 	tell(rt.Generation, &controlwire.PoolFacts{Name: "small", Desired: 5, Problem: v1alpha1.ReasonImagePullFailed, Detail: "in namespace shop: no such image"})
@@ -320,8 +321,8 @@ func TestARuntimeThatCannotBeUsedIsStalled(t *testing.T) {
 	rt.Spec.WarmPools[0].NamespaceSelector = &v1alpha1.NamespaceSelector{MatchLabels: map[string]string{"a b": "c"}}
 	makeRuntime(t, w.Client, rt)
 	w.runtimeSays(rt, "Accepted=False/Invalid", "Ready=False/Invalid", "Stalled=True/Invalid", "WarmPoolsReady=False/Invalid")
-	if ready, _, overall := w.judgedRuntime(rt); ready || overall != status.FailedStatus {
-		t.Errorf("%v, %v", ready, overall)
+	if ready, _, overall, argo := w.judgedRuntime(rt); ready || overall != status.FailedStatus || argo != "Degraded" {
+		t.Errorf("%v, %v, %s", ready, overall, argo)
 	}
 	rt.Spec.WarmPools = nil
 	if err := w.Update(t.Context(), rt); err != nil {
