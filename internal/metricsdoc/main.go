@@ -29,10 +29,10 @@ type section struct {
 var sections = []section{
 	{"Gateways", "", []*metric.Set{&gateway.Metrics, &callers.Metrics}},
 	{"Schedulers",
-		"Series of creating pods exist in a cluster only.",
+		"Series about the creation of pods exist in a cluster only.",
 		[]*metric.Set{&scheduler.Metrics, &kube.Metrics}},
 	{"Gateways and schedulers",
-		"What a program tells of its peers, of those whom it refused, and of its traces.",
+		"What a program reports about its peers, the clients that it refused, and its traces.",
 		[]*metric.Set{&peers.Metrics, &serve.Metrics, &tracing.Metrics}},
 	{"Controller", "In a cluster only.", []*metric.Set{&controller.Metrics}},
 	{"Every program", "", []*metric.Set{&serve.Build}},
@@ -55,23 +55,22 @@ cluster, ` + "`--ops-listen`" + ` of ` + "`windlass up`" + `, which has those of
 agents in one place. [Operations](operations.md#metrics) says how to scrape them, and what
 to watch.
 
-- Series with the labels ` + "`function_namespace` and `function`" + ` are there as long as the function is, and
-  those with the label ` + "`revision`" + ` as long as that revision has calls, is to be proven or is kept warm. What a
-  function was never called for, or a scheduler never did for it, has no series.
-- A call counts at the gateway that it came to: sum over the pods. Only the
+- Series with the labels ` + "`function_namespace` and `function`" + ` exist as long as the function does, and
+  those with the label ` + "`revision`" + ` as long as that revision has calls, is being proven or is kept warm. A
+  function that was never called has no series of calls.
+- A call counts at the gateway that received it: sum over the pods. Only the
   scheduler that serves a revision of a function reports it. While a revision changes hands, two
-  may do so for one scrape: take its states as ` + "`max by (function_namespace, function, revision)`" + `. A gateway forgets what it
-  counted of a revision that has no part in the function any more.
-- A histogram has buckets of both kinds: classic ones, by ` + "`_bucket`" + `, and
-  [native](https://prometheus.io/docs/specs/native_histograms/) ones, a tenth apart, for a
-  Prometheus that scrapes them. A *native histogram* has only the latter, because there is one of each
-  function: a Prometheus that does not scrape them has its ` + "`_sum` and `_count`" + `. In the OpenMetrics and protobuf formats those on the way of
-  a call name traces as examples, by ` + "`trace_id`" + `, if the call's trace was recorded.
-- Agents serve nothing. What they say of themselves comes with their pings, and their
-  scheduler tells it, as sums by function.
-- Besides there are the usual series of Go and of the process, ` + "`go_*` and `process_*`" + `.
+  may do so for one scrape: take gauges as ` + "`max by (function_namespace, function, revision)`" + `. A gateway drops
+  the series of a revision that no longer belongs to the function.
+- A histogram has classic buckets, in ` + "`_bucket`" + `, and
+  [native](https://prometheus.io/docs/specs/native_histograms/) ones, each a tenth wider than the last, for a
+  Prometheus that scrapes them. A *native histogram* has only the latter, because each function
+  has one: a Prometheus that does not scrape them gets its ` + "`_sum` and `_count`" + `. In the OpenMetrics and protobuf formats,
+  histograms of calls carry exemplars with a ` + "`trace_id`" + `, if the call's trace was recorded.
+- Agents serve no metrics. They report to their scheduler, which exports sums by function.
+- Every program also has the usual series of Go and of the process, ` + "`go_*` and `process_*`" + `.
 
-Counters count from the start of their program. A *stable* metric keeps its name, type, unit and
+Counters start at 0 with their program. A *stable* metric keeps its name, type, unit and
 labels; an *experimental* one may change with any release
 ([Monitoring](monitoring.md#what-stays-as-it-is)).
 `

@@ -16,7 +16,7 @@ var Metrics metric.Set
 var Build metric.Set
 
 var buildInfo = Build.Gauge(metric.Stable, "windlass_build_info",
-	"1, with the release of Windlass and of Go that the program was built with.", "version", "go_version")
+	"1, with the versions of Windlass and of Go in the labels.", "version", "go_version")
 
 // NewBuildInfo tells which release runs.
 func NewBuildInfo() prometheus.Collector {
@@ -27,11 +27,11 @@ func NewBuildInfo() prometheus.Collector {
 
 var (
 	wireRefusedTotal = Metrics.Counter(metric.Stable, "windlass_wire_streams_refused_total",
-		"Streams of agents, gateways, schedulers and the controller that were refused, by method and gRPC status code.", "method", "code")
+		"Streams from agents, gateways, schedulers and the controller that the program refused, by method and gRPC status code.", "method", "code")
 	wireUnknownTotal = Metrics.Counter(metric.Experimental, "windlass_wire_unknown_total",
-		"Messages of agents that say something that this release does not know, and that were ignored, by the kind of message.", "message")
+		"Messages from agents with content that this release does not know and ignores, by the kind of message.", "message")
 	strangersClosedTotal = Metrics.Counter(metric.Experimental, "windlass_wire_strangers_closed_total",
-		"Connections that were closed because too many clients had proven nothing so far. Agents behind one address that is closed to them connect again.")
+		"Connections that the program closed because too many clients had not yet proven who they are. Agents that this hits connect again.")
 	httpRefusedTotal = Metrics.Counter(metric.Stable, "windlass_http_requests_refused_total",
-		"Requests that were refused because they are no proper HTTP/1.1, by the status code that answered them.", "code")
+		"Requests that the program refused because they are not valid HTTP/1.1, by the status code of the answer.", "code")
 )

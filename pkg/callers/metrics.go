@@ -7,9 +7,9 @@ var Metrics metric.Set
 
 var (
 	reloadedDecl = Metrics.Gauge(metric.Stable, "windlass_gateway_policy_last_reload_successful",
-		"1 if the policy and the list of API keys could be read when last tried; 0 if not, and what was read before counts.")
+		"1 if the last reload of the policy and the API keys succeeded. 0 if it failed and the gateway still uses the previous ones.")
 	reloadedAtDecl = Metrics.Gauge(metric.Stable, "windlass_gateway_policy_last_reload_success_timestamp_seconds",
-		"When the policy and the list of API keys that count were read, as a Unix time.")
+		"Unix time of the last successful reload of the policy and the API keys.")
 	unknownDecl = Metrics.Gauge(metric.Experimental, "windlass_gateway_policy_unknown_entries",
-		"Entries of the policy and of the list of API keys that this release does not know: fields, which mean nothing, and values, which let nobody in.")
+		"Entries of the policy and the API keys that this release does not know. It ignores unknown fields, and unknown values give nobody access.")
 )

@@ -11,10 +11,10 @@ import (
 var Metrics metric.Set
 
 var linesDroppedTotal = Metrics.Counter(metric.Stable, "windlass_log_lines_dropped_total",
-	"Lines of log that were dropped because nobody took them. Calls never wait for the log.")
+	"Log lines that the program dropped because their reader was too slow. Calls never wait for the log.")
 
 var certificateExpiry = Metrics.Gauge(metric.Stable, "windlass_tls_certificate_expiry_timestamp_seconds",
-	"When the certificate in use ends, as a Unix time.")
+	"Unix time at which the certificate in use expires.")
 
 // tellExpiry tells when the certificate of credentials ends, also once it was replaced.
 func tellExpiry(registry prometheus.Registerer, tls *wiretls.Credentials) {

@@ -11,11 +11,11 @@ var Metrics metric.Set
 
 var (
 	schedulersNow = Metrics.Gauge(metric.Stable, "windlass_controller_schedulers",
-		"Schedulers that tell the controller of their functions.")
+		"Schedulers that report to the controller.")
 	statusWritesTotal = Metrics.Counter(metric.Stable, "windlass_controller_status_writes_total",
-		"Writes of the status of a Function, ClusterRuntime or FunctionRevision, and of the scale of the last.")
+		"Status updates of Functions, ClusterRuntimes and FunctionRevisions, and updates of the scale of FunctionRevisions.")
 	podsDeletedTotal = Metrics.Counter(metric.Experimental, "windlass_controller_pods_deleted_total",
-		"Pods that the controller deleted, by reason: their agent had ended (AgentEnded), their Function's time to drain was over (DrainTimedOut), their revision has no calls any more and no scheduler had ended them (RevisionRetired), or their scheduler is gone (SchedulerGone, of a spare instance).",
+		"Pods that the controller deleted, by reason: the agent had ended (AgentEnded), the Function's time to drain was over (DrainTimedOut), the revision has no calls any more and no scheduler ended its pods (RevisionRetired), or the scheduler of a spare instance is gone (SchedulerGone).",
 		"reason")
 	eventsTotal = Metrics.Counter(metric.Experimental, "windlass_controller_events_total",
 		"Events about Functions, by reason.", "reason")

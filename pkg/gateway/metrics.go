@@ -22,39 +22,39 @@ var Metrics metric.Set
 
 var (
 	invocationsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_invocations_total",
-		"Calls that were answered or given up, by the revision that they belonged to, by HTTP status code (499 if the client left before) and by whether the function ran.",
+		"Calls that finished, by revision, HTTP status code (499 if the client left first) and whether the function ran.",
 		"function_namespace", "function", "revision", "code", "executed")
 	invocationSeconds = Metrics.Histogram(metric.Stable, "windlass_gateway_invocation_duration_seconds",
-		"Time from the receipt of a call until its answer was complete.",
+		"Time from the arrival of a call until its answer was complete.",
 		prometheus.ExponentialBuckets(0.001, 2, 17), "function_namespace", "function")
 	inFlightNow = Metrics.Gauge(metric.Stable, "windlass_gateway_invocations_in_flight",
 		"Calls that wait or run.", "function_namespace", "function")
 	phaseDurationSeconds = Metrics.Histogram(metric.Stable, "windlass_gateway_phase_duration_seconds",
-		"What the time of calls was spent on, by phase: admit (until the ticket was offered), queue (until an instance claimed the call), claim (until the function had it), execute, return (until the answer was complete). A call that did not come to a phase is not in it.",
+		"Time that calls spent in each phase: admit (until the gateway offered the ticket), queue (until an instance claimed the call), claim (until the function had it), execute, return (until the answer was complete). A call counts only in the phases that it reached.",
 		prometheus.ExponentialBuckets(0.00005, 2, 22), "phase")
 	phaseSecondsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_phase_seconds_total",
-		"Sum of the same time, by function and phase.", "function_namespace", "function", "phase")
+		"Total time that calls spent in each phase, by function.", "function_namespace", "function", "phase")
 	coldTotal = Metrics.Counter(metric.Stable, "windlass_gateway_cold_invocations_total",
-		"Calls that were the first of their instance.", "function_namespace", "function")
+		"Calls that were the first on their instance.", "function_namespace", "function")
 	refusedTotal = Metrics.Counter(metric.Stable, "windlass_gateway_invocations_refused_total",
-		"Calls that were refused before they were admitted, by reason; without a namespace if the caller may not know the function, or there is none.",
+		"Calls that the gateway refused before it admitted them, by reason. The namespace is empty if the function does not exist or the caller may not know about it.",
 		"function_namespace", "reason")
 	claimsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_claims_total",
-		"Claims of instances to calls, granted or refused.")
+		"Claims that instances made on calls, whether granted or refused.")
 	badClaimsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_claims_refused_total",
-		"Claims among these that were refused, by reason: the call did not wait any more (NotWaiting), the token was not that of its ticket (WrongToken), or the agent speaks no protocol of the gateway (Unsupported).", "reason")
+		"Claims that the gateway refused, by reason: the call no longer waited (NotWaiting), the token did not match its ticket (WrongToken), or gateway and agent have no protocol in common (Unsupported).", "reason")
 	offeredTotal = Metrics.Counter(metric.Experimental, "windlass_gateway_tickets_offered_total",
-		"Tickets that were offered to schedulers.")
+		"Tickets that the gateway offered to schedulers.")
 	reofferedTotal = Metrics.Counter(metric.Experimental, "windlass_gateway_tickets_reoffered_total",
-		"Tickets among these that had been offered before, since their call is tried again, or since ticket or scheduler may have been lost.")
+		"Tickets that the gateway offered again, because it retries the call or because the ticket or its scheduler may be lost.")
 	heldNow = Metrics.Gauge(metric.Stable, "windlass_gateway_invocations_held",
-		"Calls that the gateway holds, those whose body it is still reading included.")
+		"Calls that the gateway holds, including those with a body that is still arriving.")
 	heldLimit = Metrics.Gauge(metric.Stable, "windlass_gateway_invocations_limit",
-		"How many calls the gateway may hold; more are refused.")
+		"Most calls that the gateway holds at a time. It refuses further calls.")
 	bytesNow = Metrics.Gauge(metric.Stable, "windlass_gateway_bodies_held_bytes",
-		"What the bodies of these calls take.")
+		"Memory that the bodies of held calls use.")
 	bytesLimit = Metrics.Gauge(metric.Stable, "windlass_gateway_bodies_limit_bytes",
-		"How much the bodies of calls may take; calls with more are refused.")
+		"Most memory that the bodies of held calls may use. The gateway refuses calls that need more.")
 )
 
 // metrics are the gateway's series. Those of a function go with it. A nil one counts

@@ -17,10 +17,10 @@ import (
 
 var (
 	agentsDecl = Metrics.Gauge(metric.Experimental, "windlass_agents",
-		"Agents that have a stream to this scheduler, by the release that they say and the protocol that is spoken with them; 0 is one that cannot be talked to.",
+		"Agents that are connected to this scheduler, by their release and the protocol in use. Protocol 0 means that scheduler and agent have none in common.",
 		"release", "protocol")
 	agentsReplacedDecl = Metrics.Counter(metric.Experimental, "windlass_agents_replaced_total",
-		"Instances that were told to go because of their agents: Outdated ones one at a time, Unsupported ones at once.", "reason")
+		"Instances that the scheduler retired because of their agent's protocol: Outdated ones one at a time, Unsupported ones at once.", "reason")
 )
 
 // speaker is what is known of the agent at the other end of a stream.

@@ -35,7 +35,7 @@ const (
 var Metrics metric.Set
 
 var spans = Metrics.Counter(metric.Stable, "windlass_traces_spans_total",
-	"Spans of traces, by whether they were exported, failed to be, or were dropped because too many waited.", "result")
+	"Spans of traces, by whether they were exported, failed to export, or were dropped because too many waited.", "result")
 
 // Results of spans.
 const (

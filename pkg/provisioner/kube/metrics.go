@@ -13,10 +13,10 @@ var Metrics metric.Set
 
 var (
 	creationsDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_pod_creates_total",
-		"Requests to create a pod, by result: created, exists (an earlier request was answered late), refused, retried, or taken (a spare instance became a function's). In a cluster only.",
+		"Requests to create a pod, by result: created, exists (an earlier request had succeeded), refused, retried, or taken (the function took a spare instance instead). In a cluster only.",
 		"result")
 	createSecondsDecl = Metrics.Histogram(metric.Stable, "windlass_scheduler_pod_create_duration_seconds",
-		"How long the Kubernetes API took to answer a request to create a pod. In a cluster only.",
+		"Time that the Kubernetes API took to answer a request to create a pod. In a cluster only.",
 		prometheus.ExponentialBuckets(0.001, 2, 13))
 	queueLengthDecl = Metrics.Gauge(metric.Stable, "windlass_scheduler_pod_create_queue_length",
 		"Pods that wait to be created. In a cluster only.")
