@@ -40,8 +40,8 @@ func (m *modifier) scaleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scale NAME [--min N] [--max N|none]",
 		Short: "Change how many instances a function may have",
-		Long: `Change the fewest and the most instances that a function has. Between them,
-instances come and go with its calls. All else stays as it is.`,
+		Long: `Change the minimum and the maximum number of instances of a function. Between
+them, instances come and go with its calls. Everything else stays as it is.`,
 		Example: `  windlass scale hello --min 2
   windlass scale hello --min 0 --max none`,
 		Args:              oneName,
@@ -66,8 +66,8 @@ instances come and go with its calls. All else stays as it is.`,
 			})
 		}),
 	}
-	cmd.Flags().Int32Var(&least, "min", 0, "`number` of instances that are kept when nothing is called")
-	cmd.Flags().StringVar(&most, "max", "none", "`number` of instances that exist at most, or none for as many as fit")
+	cmd.Flags().Int32Var(&least, "min", 0, "`number` of instances to keep when nothing is called")
+	cmd.Flags().StringVar(&most, "max", "none", "largest `number` of instances, or none for as many as fit")
 	return cmd
 }
 
@@ -103,7 +103,7 @@ func (m *modifier) setEnvCommand() *cobra.Command {
 		Use:   "env NAME (KEY=VALUE | KEY- ...) [--env-file FILE]",
 		Short: "Change environment variables of a function",
 		Long: `Set environment variables of a function, with KEY=VALUE, and remove others, with
-KEY-. New instances replace the old ones. All else stays as it is.`,
+KEY-. New instances replace the old ones. Everything else stays as it is.`,
 		Example: `  windlass set env hello GREETING=ahoy DEBUG-
   windlass set env hello --env-file .env`,
 		ValidArgsFunction: m.completeNames,

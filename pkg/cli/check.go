@@ -30,8 +30,8 @@ func (p *prober) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [--gateway URL] [--timeout TIME]",
 		Short: "Check that a gateway answers",
-		Long: `Check that a gateway answers. No function is called. The gateway is --gateway,
-$WINDLASS_GATEWAY, or that of the Windlass on this machine.`,
+		Long: `Check that a gateway answers, without calling a function. The gateway is
+--gateway, $WINDLASS_GATEWAY, or that of the Windlass on this machine.`,
 		Example: `  windlass check --gateway http://127.0.0.1:8080`,
 		Args:    noArgs,
 		RunE: run(func(cmd *cobra.Command, _ []string) error {

@@ -87,12 +87,12 @@ Start it in one terminal, and use it from another:
   windlass deploy --name hello -- python3 app.py
   windlass invoke hello
 
-The verbs are about the Windlass of --data-dir or $WINDLASS_DATA_DIR, or of the
-cluster that --context or --kubeconfig name. Without any of them it is the one
-that runs on this machine, or else that of the kubeconfig's current context.
+Commands talk to the Windlass of --data-dir or $WINDLASS_DATA_DIR, or of the
+cluster of --context or --kubeconfig. Without any of these, they talk to the
+Windlass on this machine, or else to that of the kubeconfig's current context.
 
 Exit codes: 0 done; 1 the function answered with an error; 2 wrong flags,
-arguments or manifest; 3 Windlass is not there, refused, or failed.`,
+arguments or manifest; 3 Windlass cannot be reached, refused, or failed.`,
 		Version:       buildinfo.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,

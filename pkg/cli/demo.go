@@ -34,9 +34,9 @@ func (r *runner) demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo [--trace FOLDER] [--minutes N] [--speed FACTOR] [--seed N] [--check]",
 		Short: "Show what Windlass does under load, on this machine",
-		Long: `Run a Windlass of its own, replay a trace against the example functions, and
-report what became of every call. It leaves other Windlasses alone and ends by
-itself, or with Ctrl-C. Without --trace it replays a synthetic trace, with the
+		Long: `Start a separate Windlass, replay a trace against the example functions, and
+report how every call ended. The demo does not touch any other Windlass. It ends
+by itself, or with Ctrl-C. Without --trace it replays a synthetic trace, with the
 durations of Table I of the SFS paper.`,
 		Args: noArgs,
 		RunE: run(func(cmd *cobra.Command, _ []string) error {
@@ -50,9 +50,9 @@ durations of Table I of the SFS paper.`,
 		}),
 	}
 	cmd.Flags().StringVar(&config.TraceDir, "trace", "", "`folder` of a recorded trace of Azure Functions (default: a synthetic one)")
-	cmd.Flags().IntVar(&config.Minutes, "minutes", 2, "how many `minutes` of the trace are replayed")
-	cmd.Flags().Float64Var(&config.Speed, "speed", 3, "`factor` by which the trace is replayed faster than recorded")
-	cmd.Flags().Uint64Var(&config.Seed, "seed", 1, "`number` that everything random follows from")
+	cmd.Flags().IntVar(&config.Minutes, "minutes", 2, "`minutes` of the trace to replay")
+	cmd.Flags().Float64Var(&config.Speed, "speed", 3, "`factor` by which to speed up the trace")
+	cmd.Flags().Uint64Var(&config.Seed, "seed", 1, "`number` that seeds everything random")
 	cmd.Flags().BoolVar(&config.Check, "check", false, "fail if a call fails or is lost, or if too many are cold starts")
 	cmd.Flags().StringVar(&config.ExamplesDir, "examples", "examples", "`folder` of the example functions")
 	return cmd

@@ -43,20 +43,19 @@ A relative code path starts at the manifest's folder, or with flags at the
 current folder. A folder stands for the Functions in all *.yaml, *.yml and
 *.json files below it, without hidden folders, node_modules and .venv.
 
-Calls go to what was deployed once an instance of it has started; until then they
-go where they went before. --wait waits for that, and windlass rollout says how
-far it is, and goes back.
+Calls move to the new revision once one of its instances has started; until then
+they go where they went before. --wait waits for that. windlass rollout shows the
+progress, and goes back.
 
-Flags describe the whole function: what an earlier deploy said and this one does
-not is gone, and the output says so. windlass scale, set and edit change single
-fields.
+Flags describe the whole function: deploy removes what an earlier one set and this
+one leaves out, and says so. windlass scale, set and edit change single fields.
 
-On this machine a command is started as it is, without a shell, in the folder
---code, which is the current one if it is left out. It must serve HTTP on $PORT.
+On this machine, Windlass starts a command as it is, without a shell, in the
+folder --code (default: the current folder). It must serve HTTP on $PORT.
 
-A cluster takes an image, or the code of a runtime: a file, or a folder of a few
-text files. Only the fields that are given are sent, so that what others set
-stays as it is.`,
+A cluster takes an image, or code for a runtime: a file, or a folder of a few text
+files. Deploy sends only the fields that you give, so fields that others set stay
+as they are.`,
 		Example: `  windlass deploy -f function.yaml
   windlass deploy --name hello -- python3 app.py
   windlass deploy --name greet --runtime python3.13 --handler main.handle --code ./greet
@@ -90,9 +89,9 @@ stays as it is.`,
 		}),
 	}
 	flags.add(d.finder, cmd)
-	cmd.Flags().DurationVar(&flags.wait, "wait", 0, "wait until an instance of what was deployed has started and calls go to it, or it has failed to, as long as `time` (30s if none is given)")
+	cmd.Flags().DurationVar(&flags.wait, "wait", 0, "wait until the new revision has started and calls go to it, or it has failed, at most `time` (30s if none is given)")
 	cmd.Flags().Lookup("wait").NoOptDefVal = defaultReadyTime.String()
-	cmd.Flags().StringArrayVar(&flags.secrets, "secret", nil, "on this machine, `NAME=FILE` with variables that stand for the Secret or ConfigMap of that name; repeatable")
+	cmd.Flags().StringArrayVar(&flags.secrets, "secret", nil, "on this machine, `NAME=FILE` with the variables of the Secret or ConfigMap NAME; repeatable")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "say what would change, and change nothing")
 	return cmd
 }

@@ -27,11 +27,11 @@ func (d *developer) devCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev [-f FILE|FOLDER ...]",
 		Short: "Deploy functions, and again whenever their files change",
-		Long: `Deploy the functions of manifests, and again whenever these or the files of their
+		Long: `Deploy the functions of manifests, deploy them again whenever the manifests or the
 code change, and print what the functions print, until Ctrl-C.
 
-If no Windlass runs with the data folder, dev runs one of its own as "up" does,
-and prints calls too. With --context, or if one runs, it uses that.`,
+If no Windlass runs with the data folder, dev starts one as "up" does, and
+prints calls too. If one runs, or with --context, dev uses that.`,
 		Example: `  windlass init hello && windlass dev -f hello
   windlass dev --context staging -f hello`,
 		Args: noArgs,

@@ -11,8 +11,8 @@ func (d *deployer) diffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff (-f FILE|FOLDER|- ... | --name NAME [flags] [-- COMMAND ...])",
 		Short: "Show what deploy would change",
-		Long: `Show what windlass deploy with the same flags would change, with all values, also
-those of environment variables. Nothing is changed.
+		Long: `Show what windlass deploy would change with the same flags, including the values
+of environment variables. It changes nothing.
 
 The exit code is 1 if anything would change, and 0 if not.`,
 		Example: `  windlass diff -f function.yaml`,

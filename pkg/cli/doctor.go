@@ -46,7 +46,7 @@ func (d *doctor) doctorCommand() *cobra.Command {
 		Short: "Check that Windlass can run here and reach its cluster",
 		Long: `Check what Windlass needs on this machine, and the cluster of the kubeconfig if
 there is one. Each line is ok, warn (some things will not work) or fail, with what
-to do about it. The exit code is 1 if a line is fail. Nothing is changed.`,
+to do about it. The exit code is 1 if a line is fail. It changes nothing.`,
 		Example: `  windlass doctor`,
 		Args:    noArgs,
 		RunE: run(func(cmd *cobra.Command, _ []string) error {

@@ -21,9 +21,9 @@ func (m *modifier) editCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "edit NAME",
 		Short: "Change a function in an editor",
-		Long: `Open a function's manifest in $VISUAL or $EDITOR (default: vi), and apply what was
-saved. What is not valid is opened again, with the errors on top. Saving nothing
-new changes nothing.`,
+		Long: `Open a function's manifest in $VISUAL or $EDITOR (default: vi), and apply what you
+save. If that is not valid, the editor opens again with the errors on top. If you
+save no change, nothing happens.`,
 		Example:           `  EDITOR=nano windlass edit hello`,
 		Args:              oneName,
 		ValidArgsFunction: m.completeNames,

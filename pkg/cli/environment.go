@@ -10,7 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-const envFileUsage = "`file` with a variable in each line, KEY=VALUE; repeatable, and the later wins"
+const envFileUsage = "`file` with KEY=VALUE on each line; repeatable, the last one wins"
 
 // envChange sets a variable, or removes it.
 type envChange struct {

@@ -49,12 +49,12 @@ func (s *decisions) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain NAME [-n NAMESPACE] [--last N] [-f] [-o table|json]",
 		Short: "Explain scaling decisions of a function",
-		Long: `Explain the last scaling decisions of a function: what changed, why, and what the
-decision was made on.
+		Long: `Explain the last scaling decisions of a function: what changed, why, and on which
+numbers.
 
-A decision is shown if it changed something, or if its reason is another one
-than before; the same one again is counted. The scheduler that decides on the
-function keeps the last 33, for as long as it runs.`,
+It shows a decision that changed something or had a new reason, and counts the
+repetitions. The scheduler that owns the function keeps the last 33 decisions, for
+as long as it runs.`,
 		Args:              oneName,
 		ValidArgsFunction: s.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
@@ -77,8 +77,8 @@ function keeps the last 33, for as long as it runs.`,
 	}
 	cmd.Flags().StringVarP(&e.output, "output", "o", "table", "`format`: table or json")
 	cmd.Flags().IntVar(&e.last, "last", lastDecisions, "show the last `N` decisions")
-	cmd.Flags().BoolVarP(&e.follow, "follow", "f", false, "go on with new decisions until Ctrl-C")
-	cmd.Flags().StringVar(&s.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
+	cmd.Flags().BoolVarP(&e.follow, "follow", "f", false, "keep printing new decisions until Ctrl-C")
+	cmd.Flags().StringVar(&s.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: windlass finds it)")
 	return cmd
 }
 

@@ -25,19 +25,19 @@ var describing = []string{"name", "image", "port", "command", "runtime", "handle
 func (f *functionFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "", "`name` of the function, when there is no manifest")
-	flags.StringVar(&f.image, "image", "", "container `image` that serves HTTP on $PORT; what is behind -- are its arguments (in a cluster)")
+	flags.StringVar(&f.image, "image", "", "container `image` that serves HTTP on $PORT; its arguments follow -- (in a cluster)")
 	flags.Int32Var(&f.port, "port", 0, "`number` of the port that an image listens on (default 8080)")
-	flags.StringVar(&f.command, "command", "", "`program` that serves HTTP on $PORT, with its arguments; or write it behind --")
+	flags.StringVar(&f.command, "command", "", "`program` that serves HTTP on $PORT, with its arguments; or write it after --")
 	flags.StringVar(&f.runtime, "runtime", "", "language `runtime`: "+runtimes.Choice()+"; needs --handler and --code")
 	flags.StringVar(&f.handler, "handler", "", "`function` in the code that is called, such as main.handle")
 	flags.StringVar(&f.code, "code", "", "`path` of the code: a file or folder; with a command, the folder it starts in")
 	flags.StringVar(&f.protocol, "protocol", "", "`protocol` by which the function is called: HTTP or LambdaRuntime")
-	flags.StringArrayVar(&f.env, "env", nil, "environment variable, as `KEY=VALUE`; repeatable, and of one KEY the last wins")
-	flags.StringArrayVar(&f.envFiles, "env-file", nil, envFileUsage+"; --env beats it")
+	flags.StringArrayVar(&f.env, "env", nil, "environment variable, as `KEY=VALUE`; repeatable, the last one of a KEY wins")
+	flags.StringArrayVar(&f.envFiles, "env-file", nil, envFileUsage+"; --env overrides it")
 	flags.Var((*durationFlag)(&f.timeout), "timeout", "longest `time` that a call may run (default 1m)")
 	flags.Int32Var(&f.concurrency, "concurrency", 0, "`number` of calls that one instance runs at a time (default 1)")
-	flags.Int32Var(&f.least, "min", 0, "`number` of instances that are kept when nothing is called")
-	flags.Int32Var(&f.most, "max", 0, "`number` of instances that exist at most (default: what the machine can hold)")
+	flags.Int32Var(&f.least, "min", 0, "`number` of instances to keep when nothing is called")
+	flags.Int32Var(&f.most, "max", 0, "largest `number` of instances (default: what the machine can hold)")
 }
 
 // durationFlag is a duration as manifests have it. Its zero value is one that was not

@@ -42,7 +42,7 @@ func (s *scaffolder) initCommand() *cobra.Command {
 		Long: `Create the files of a new function: its manifest, its code, an event to call it
 with, and a README. With --runtime command, the code is an HTTP server in Go.
 
-Files that are there already are not changed.`,
+It does not change files that exist.`,
 		Example: `  windlass init hello
   windlass init --runtime nodejs22.x services/greeter`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -48,11 +48,11 @@ from a pipe. Without -X the method is POST if there is a body, and GET if not.
 The Content-Type is application/json if the body is JSON, and else text/plain or
 application/octet-stream; -H overrides it.
 
-The gateway is --gateway or, for a cluster, $WINDLASS_GATEWAY. Without them a
-cluster's is reached through its API server. Where API keys are required,
-$WINDLASS_KEY is shown; windlass up --auth needs none from this machine's user.
+The gateway is --gateway or, for a cluster, $WINDLASS_GATEWAY. Without them,
+calls go through the cluster's API server. Where API keys are required, invoke
+sends $WINDLASS_KEY; windlass up --auth needs none from this machine's user.
 
-What Windlass itself answers, such as that no instance has started, goes to the
+Errors of Windlass itself, such as that no instance has started, go to the
 standard error.`,
 		Example: `  windlass invoke hello
   windlass invoke greet '{"name": "Ada"}'
@@ -85,13 +85,13 @@ standard error.`,
 		}),
 	}
 	cmd.Flags().StringVarP(&flags.file, "filename", "f", "", "`file` with the body, or - for the standard input")
-	cmd.Flags().StringVar(&flags.path, "path", "", "`path` and query behind the function's URL, such as /items?id=1")
+	cmd.Flags().StringVar(&flags.path, "path", "", "`path` and query after the function's URL, such as /items?id=1")
 	cmd.Flags().StringVarP(&flags.method, "request", "X", "", "HTTP `method`")
 	cmd.Flags().StringArrayVarP(&flags.headers, "header", "H", nil, "request header, as `'KEY: VALUE'`; repeatable")
-	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0, "longest `time` that this command waits (default: without end; the function's own timeout holds)")
+	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0, "longest `time` that this command waits (default: no limit; the function's own timeout applies)")
 	cmd.Flags().BoolVarP(&flags.verbose, "verbose", "v", false, "print the status and Windlass's headers to the standard error")
 	cmd.Flags().StringVar(&flags.gateway, "gateway", "", "`URL` of the gateway, such as http://127.0.0.1:8080")
-	cmd.Flags().StringVar(&i.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
+	cmd.Flags().StringVar(&i.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: windlass finds it)")
 	return cmd
 }
 

@@ -18,20 +18,20 @@ type keyring struct{ *finder }
 func (k *keyring) keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys COMMAND",
-		Short: "Make, list and revoke API keys",
-		Long: `Make, list and revoke API keys, which callers show where they are required: with
-windlass up --auth, and in a cluster in namespaces with mode: Required.
+		Short: "Create, list and revoke API keys",
+		Long: `Create, list and revoke API keys. Callers need one with windlass up --auth, and in
+a cluster in namespaces with mode: Required.
 
-Only digests of keys are kept: in the file keys.yaml of the data folder, or in
-the Secret windlass-keys of the namespace that Windlass runs in. Gateways follow
-changes within two seconds, those of a cluster within about a minute.`,
+Windlass keeps only digests of keys: in the file keys.yaml of the data folder, or in
+the Secret windlass-keys of the namespace that Windlass runs in. Gateways take
+up changes within two seconds, in a cluster within about a minute.`,
 		Args: noArgs,
 		RunE: run(func(*cobra.Command, []string) error {
 			return usagef("which? write windlass keys create, list or revoke")
 		}),
 	}
 	cmd.AddCommand(k.keysCreateCommand(), k.keysListCommand(), k.keysRevokeCommand())
-	cmd.PersistentFlags().StringVar(&k.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
+	cmd.PersistentFlags().StringVar(&k.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: windlass finds it)")
 	return cmd
 }
 
@@ -40,10 +40,10 @@ func (k *keyring) keysCreateCommand() *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:   "create (NAMESPACE | NAMESPACE/NAME | '*') ... [--name NAME] [--expires TIME]",
-		Short: "Make an API key and print it, once",
-		Long: `Make an API key that may call all functions of the namespaces, and the functions,
-that are named, or everything. The key alone goes to the standard output. It
-cannot be shown again. A name says later whose it is, and revokes it too.`,
+		Short: "Create an API key and print it once",
+		Long: `Create an API key for the functions and namespaces that you name, or for
+everything. Only the key goes to the standard output. It cannot be shown again.
+A name says later whose key it is, and windlass keys revoke takes the name too.`,
 		Example: `  export WINDLASS_KEY=$(windlass keys create team-a --name laptop)
   windlass keys create team-a/resize team-b --expires 720h`,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
@@ -65,7 +65,7 @@ cannot be shown again. A name says later whose it is, and revokes it too.`,
 			return k.createKey(cmd.Context(), name, scope, expires)
 		}),
 	}
-	cmd.Flags().StringVar(&name, "name", "", "`name` by which people know the key, such as whose it is (default: none)")
+	cmd.Flags().StringVar(&name, "name", "", "`name` that says whose key it is (default: none)")
 	cmd.Flags().DurationVar(&expires, "expires", 0, "`time` for which the key is valid, such as 720h (default: until it is revoked)")
 	return cmd
 }

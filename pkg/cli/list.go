@@ -26,15 +26,16 @@ func (l *lister) listCommand() *cobra.Command {
 		Aliases:    []string{"ls", "get"},
 		SuggestFor: []string{"ps"},
 		Short:      "Show the functions and their state",
-		Long: `Show the functions and their state: those that are named, or else all.
+		Long: `Show the functions that you name, or all of them, and their state.
 
 READY      whether the function can be called
 REASON     why, or why not, in one word
 REVISION   the number of its latest revision, or where calls go instead
 INSTANCES  how many can be called, and +n if n more are starting
 
-In a cluster that was so some seconds ago. How busy they are, what waits and how long calls run
-is shown by windlass top, and of one function by windlass describe.`,
+In a cluster, this may be some seconds old. windlass top shows how busy functions
+are, how many calls wait and how long they run; windlass describe shows it for one
+function.`,
 		ValidArgsFunction: l.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(output, "table", "wide", "name", "json", "yaml"); err != nil {

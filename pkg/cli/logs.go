@@ -21,7 +21,7 @@ func (l *logPrinter) logsCommand() *cobra.Command {
 		Use:   "logs {NAME [-f] [--tail N] [--since TIME] [--timestamps] [--agent] [-n NAMESPACE] | --invocation ID}",
 		Short: "Print what a function's instances wrote",
 		Long: `Print what the instances of a function wrote to their standard output and error,
-in the order of time, each line behind the instance's id.
+in the order of time, each line after the instance's id.
 
 With --invocation, print the timeline of one call, by the id that its answer had
 in Windlass-Invocation-Id, and what its instance wrote meanwhile.`,
@@ -70,13 +70,13 @@ in Windlass-Invocation-Id, and what its instance wrote meanwhile.`,
 			return l.explain(cmd.Context(), t, request.key, err)
 		}),
 	}
-	cmd.Flags().BoolVarP(&request.follow, "follow", "f", false, "go on with new lines until Ctrl-C")
+	cmd.Flags().BoolVarP(&request.follow, "follow", "f", false, "keep printing new lines until Ctrl-C")
 	cmd.Flags().IntVar(&request.tail, "tail", -1, "print only the last `N` lines, of all instances together; -1 means all")
 	cmd.Flags().DurationVar(&since, "since", 0, "print only what was written in the last `TIME`, for example 10m")
 	cmd.Flags().BoolVar(&request.timestamps, "timestamps", false, "put the time (UTC) before each line")
 	cmd.Flags().BoolVar(&request.agent, "agent", false, "print what the agents beside the function wrote (in a cluster)")
 	cmd.Flags().StringVar(&invocation, "invocation", "", "show the timeline and logs of the call with this `ID`")
-	cmd.Flags().StringVar(&l.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
+	cmd.Flags().StringVar(&l.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: windlass finds it)")
 	return cmd
 }
 

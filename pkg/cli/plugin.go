@@ -61,13 +61,13 @@ func (f *finder) retell(text string) string {
 func asPlugin(root *cobra.Command) {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl windlass"}
 	root.Long = `Windlass runs serverless functions on Kubernetes. Instances pull calls from a
-queue. These verbs are about the Windlass in the cluster of a kubeconfig's context.
+queue. The commands talk to the Windlass in the cluster of the kubeconfig's context.
 
   kubectl windlass deploy --name hello --image example.com/team/hello:1.0
   kubectl windlass invoke hello
 
 Exit codes: 0 done; 1 the function answered with an error; 2 wrong flags,
-arguments or manifest; 3 Windlass is not there, refused, or failed.`
+arguments or manifest; 3 Windlass cannot be reached, refused, or failed.`
 	retellBelow(root)
 }
 

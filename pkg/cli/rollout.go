@@ -24,8 +24,8 @@ func (r *rollouter) rolloutCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollout COMMAND",
 		Short: "Follow a change of a function, or undo it",
-		Long: `Follow how a change of a function comes into use, list what it was before, and go
-back to that.
+		Long: `Follow a change of a function until calls go to it, list the earlier revisions,
+and go back to one.
 
 Each spec.template of a function is a revision. Calls go to a new one when an
 instance of it has started; until then they go where they went before.`,
@@ -43,9 +43,9 @@ func (r *rollouter) statusCommand() *cobra.Command {
 	var limit time.Duration
 	cmd := &cobra.Command{
 		Use:   "status NAME [--watch=false] [--timeout TIME]",
-		Short: "Say how far a change of a function is",
-		Long: `Say how far the last change of a function is, until it is in use or cannot come
-into use: the exit code is 0 or 3.`,
+		Short: "Show the progress of a change of a function",
+		Long: `Show the progress of the last change of a function, until calls go to it (exit
+code 0) or it has failed (exit code 3).`,
 		Example: `  windlass rollout status hello
   windlass rollout status hello --watch=false`,
 		Args:              oneName,
@@ -64,7 +64,7 @@ into use: the exit code is 0 or 3.`,
 			return r.tell(progressOf(fn))
 		}),
 	}
-	cmd.Flags().BoolVar(&watch, "watch", true, "go on until it is done")
+	cmd.Flags().BoolVar(&watch, "watch", true, "keep watching until it is done")
 	cmd.Flags().DurationVar(&limit, "timeout", 0, "give up after this `time` (default: never)")
 	return cmd
 }
@@ -139,12 +139,12 @@ func (r *rollouter) historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history NAME [-o table|json|yaml]",
 		Short: "List the revisions of a function",
-		Long: `List the revisions of a function that are kept, the first one first. * marks that of
-its present template.
+		Long: `List the kept revisions of a function, the oldest first. * marks the one of its
+current template.
 
 READY   whether an instance of it has started
-WEIGHT  which part of the calls goes to it
-TAGS    by which calls reach it in any case
+WEIGHT  its share of the calls
+TAGS    the tags whose calls go to it, whatever its weight
 WHAT    what its instances run`,
 		Args:              oneName,
 		ValidArgsFunction: r.completeNames,
@@ -239,9 +239,9 @@ func (r *rollouter) undoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "undo NAME [--to REVISION]",
 		Short: "Go back to an earlier revision of a function",
-		Long: `Make the template of an earlier revision the function's again. Without --to, that is
-the last one that had all calls. It has started before, so calls go to it at
-once. What else the function says, as of scaling, stays as it is.
+		Long: `Restore the template of an earlier revision. Without --to, that is the last one
+that had all calls. It has started before, so calls go to it at once. Everything
+else, such as scaling, stays as it is.
 
 The manifest that the function was deployed from does not change: correct it,
 or the next deploy undoes this.`,

@@ -55,7 +55,7 @@ func (s *simulator) simCommand() *cobra.Command {
 		Use:   "sim [NAME] [--json | --csv] [--quick] [--seed N] [--seeds N] [--scale X] [--data FOLDER]",
 		Short: "Try provisioning in virtual time",
 		Long: `Run an experiment on the scheduler's own queues and deciders in virtual time, and
-print what it assumed, what came out, and the goals beside it. Without a name it
+print its assumptions, its results and its goals. Without a name it
 lists the experiments; "all" runs every one. The same seed prints the same bytes.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -91,7 +91,7 @@ lists the experiments; "all" runs every one. The same seed prints the same bytes
 	flags.StringVarP(&config.Output, "output", "o", "table", "`format`: table, json or csv")
 	flags.BoolVar(&asJSON, "json", false, "print JSON, as -o json does; windlass-plot draws it")
 	flags.BoolVar(&asCSV, "csv", false, "print CSV, as -o csv does")
-	flags.Uint64Var(&config.Seed, "seed", 1, "first `number` that everything random follows from")
+	flags.Uint64Var(&config.Seed, "seed", 1, "first `number` that seeds everything random")
 	flags.IntVar(&config.Seeds, "seeds", 0, "`number` of seeds (default: as many as the experiment has)")
 	flags.Float64Var(&config.Scale, "scale", 0, "`factor` on calls or time, at most 1 (default 1)")
 	flags.BoolVar(&config.Quick, "quick", false, "fewer seeds and cells, and a smaller scale")

@@ -46,9 +46,9 @@ Keys sort (w r e l i n), filter (/), show one function (enter) or the nodes
 (tab), pause (space) and quit (q); ? lists them. Rates, p50 and p99 are of the
 last ten seconds.
 
-Where the output is not a terminal, or with --once, one table is printed after
-an interval. With -o json, a line of JSON is printed after each interval until
-Ctrl-C, and with --once one document; times are in seconds, rates per second.`,
+Without a terminal, or with --once, top prints one table after an interval. With
+-o json, it prints a line of JSON after each interval until Ctrl-C, and with
+--once one document; times are in seconds, rates per second.`,
 		Args: noArgs,
 		RunE: run(func(cmd *cobra.Command, _ []string) error {
 			if err := flags.check(); err != nil {
@@ -73,7 +73,7 @@ Ctrl-C, and with --once one document; times are in seconds, rates per second.`,
 	cmd.Flags().DurationVar(&flags.interval, "interval", topEvery, "`time` from one view to the next")
 	cmd.Flags().BoolVar(&flags.once, "once", false, "print one table or document, and end")
 	cmd.Flags().StringVarP(&flags.output, "output", "o", "table", "`format`: table or json")
-	cmd.Flags().StringVar(&w.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
+	cmd.Flags().StringVar(&w.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: windlass finds it)")
 	return cmd
 }
 

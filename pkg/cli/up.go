@@ -87,11 +87,11 @@ func (r *runner) upCommand() *cobra.Command {
 		Use:   "up [-f FILE|FOLDER ...]",
 		Short: "Run Windlass on this machine",
 		Long: `Run Windlass on this machine until Ctrl-C: gateway, scheduler and functions,
-without Kubernetes and without root. Functions that were deployed before are
-there again.
+without Kubernetes and without root. Functions that
+were deployed before start again.
 
-The first Ctrl-C takes no new calls and waits for those in flight, a second one
-ends at once.`,
+After the first Ctrl-C, Windlass refuses new calls and waits for those in flight.
+A second one ends it at once.`,
 		Example: `  windlass up
   windlass up -f examples/ --listen 127.0.0.1:9000`,
 		Args: noArgs,
@@ -110,7 +110,7 @@ ends at once.`,
 	cmd.Flags().StringVar(&flags.opsListen, "ops-listen", defaultOpsListen, "`address` of the status page, health checks and metrics")
 	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil, "`file` or folder with manifests to deploy, or - for the standard input; repeatable")
 	cmd.Flags().StringVar(&flags.agent, "agent", "", "`path` of the agent's program (default: podagent beside this program)")
-	cmd.Flags().BoolVar(&flags.auth, "auth", false, "require API keys of callers, and print one that counts for this run")
+	cmd.Flags().BoolVar(&flags.auth, "auth", false, "require API keys of callers, and print one that is valid for this run")
 	cmd.Flags().StringArrayVar(&flags.allowOrigins, "allow-origin", nil, "`origin` whose web pages may call functions, such as http://localhost:3000; repeatable")
 	cmd.Flags().StringVar(&flags.maxBody, "max-body-size", "64Mi", "largest `size` of a call's body in bytes, such as 512Ki or 64Mi")
 	cmd.Flags().StringVar(&flags.decider, "algorithm", fpcs.Default(), "`algorithm` that says how many instances a function needs: "+fpcs.Choice())

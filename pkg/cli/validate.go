@@ -16,8 +16,7 @@ func validateCommand(streams Streams) *cobra.Command {
 		Use:        "validate -f FILE|FOLDER|- ... [--for local|cluster]",
 		SuggestFor: []string{"lint"},
 		Short:      "Check manifests without a running Windlass",
-		Long: `Check manifests. Neither a running Windlass nor a cluster is needed, and none is
-asked. With --for, also check that the functions can run there.
+		Long: `Check manifests. This needs neither a running Windlass nor a cluster. With --for, also check that the functions can run there.
 
 The exit code is 1 if something is wrong.`,
 		Example: `  windlass validate -f functions/ --for cluster`,
@@ -50,7 +49,7 @@ The exit code is 1 if something is wrong.`,
 		}),
 	}
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "`file` or folder with manifests, or - for the standard input; repeatable")
-	cmd.Flags().StringVar(&where, "for", "", "`place` where the functions are to run: local or cluster (default: checks what holds in both)")
+	cmd.Flags().StringVar(&where, "for", "", "`place` where the functions will run: local or cluster (default: check what holds in both)")
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{"local", "cluster"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

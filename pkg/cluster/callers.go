@@ -22,7 +22,7 @@ type CallersConfig struct {
 
 func (c *CallersConfig) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.PolicyFile, "policy-file", "", "`file` that says who may call and how much; everybody by default")
-	flags.StringVar(&c.KeysFile, "keys-file", "", "`file` with API keys, which may come later")
+	flags.StringVar(&c.KeysFile, "keys-file", "", "`file` with API keys; it may appear later")
 	flags.IntVar(&c.Gateways, "gateways", 1, "`number` of gateways that share the limits of a namespace")
 }
 

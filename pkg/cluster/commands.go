@@ -55,7 +55,7 @@ func fromEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
 
 func (c *Common) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.LogFormat, "log-format", "json", "`format` of the log: json or text")
-	flags.StringVar(&c.LogLevel, "log-level", "info", "least `level` that is logged: debug, info, warn or error")
+	flags.StringVar(&c.LogLevel, "log-level", "info", "minimum log `level`: debug, info, warn or error")
 	flags.StringSliceVar(&c.Namespaces, "watch-namespaces", nil, "only these `namespaces`; all by default")
 }
 
@@ -63,7 +63,7 @@ func (c *Common) servingFlags(flags *pflag.FlagSet) {
 	c.flags(flags)
 	flags.StringVar(&c.OpsListen, "ops-listen", ":8081", "`address` of health checks and metrics")
 	flags.StringVar(&c.TLSDir, "tls-dir", "", "`folder` with ca.crt, tls.crt and tls.key")
-	flags.StringVar(&c.TLSDomain, "tls-domain", "", "`domain` in which the certificates name roles, such as scheduler.DOMAIN")
+	flags.StringVar(&c.TLSDomain, "tls-domain", "", "`domain` of the names in the certificates, such as scheduler.DOMAIN")
 }
 
 func (c *Etcd) flags(flags *pflag.FlagSet) {
@@ -75,9 +75,9 @@ func (c *Etcd) flags(flags *pflag.FlagSet) {
 }
 
 func (c *HostsConfig) flags(flags *pflag.FlagSet) {
-	flags.StringVar(&c.ExternalURL, "external-url", "", "`URL` at which clients reach the gateways; hosts of functions have its scheme and port")
-	flags.StringVar(&c.Domain, "hosts-domain", "", "`domain` below which functions have hosts of their own, such as fn.example.com; none by default")
-	flags.StringVar(&c.Template, "hosts-template", gatewayaddress.DefaultTemplate, "`template` of these hosts")
+	flags.StringVar(&c.ExternalURL, "external-url", "", "`URL` at which clients reach the gateways; the functions' own hosts use its scheme and port")
+	flags.StringVar(&c.Domain, "hosts-domain", "", "`domain` under which each function gets its own host, such as fn.example.com; none by default")
+	flags.StringVar(&c.Template, "hosts-template", gatewayaddress.DefaultTemplate, "`template` of the functions' own hosts")
 }
 
 func gatewayCommand() *cobra.Command {
@@ -88,22 +88,22 @@ func gatewayCommand() *cobra.Command {
 	c.Etcd.flags(flags)
 	flags.StringVar(&c.Listen, "listen", ":8080", "`address` at which functions are called")
 	flags.StringVar(&c.WireListen, "wire-listen", ":9443", "`address` at which instances claim calls")
-	flags.StringVar(&c.Advertise, "advertise", "", "the wire's `address` as instances reach it")
+	flags.StringVar(&c.Advertise, "advertise", "", "`address` at which instances reach --wire-listen")
 	flags.StringVar(&c.Schedulers, "schedulers", "", "`address` at which any scheduler answers")
 	flags.Var(&c.MaxBodySize, "max-body-size", "largest request body, as an `amount`")
-	flags.IntVar(&c.MaxInFlight, "max-in-flight", 20_000, "most `calls` at a time")
-	flags.Var(&c.BodyMemory, "body-memory", "most memory for the bodies of calls, as an `amount`; at least 2Mi")
+	flags.IntVar(&c.MaxInFlight, "max-in-flight", 20_000, "largest number of `calls` at a time")
+	flags.Var(&c.BodyMemory, "body-memory", "largest `amount` of memory for the bodies of calls, at least 2Mi")
 	c.Callers.flags(flags)
 	flags.StringVar((*string)(&c.ProblemDetail), "problem-detail", string(gateway.DetailNone),
-		"what callers read of a failure inside, such as log lines and names of nodes: All or None of its `detail`")
+		"how much `detail` of internal failures callers see, such as log lines and node names: All or None")
 	flags.StringSliceVar(&c.TrustedProxies, "trusted-proxies", nil,
-		"`networks`, as CIDRs, of the proxies in front, whose X-Forwarded- headers reach functions; none by default")
+		"`networks`, as CIDRs, of trusted proxies: their X-Forwarded- headers reach functions; none by default")
 	c.Hosts.flags(flags)
 	flags.StringVar((*string)(&c.LogCalls), "log-calls", string(gateway.LogFailed), "the `calls` to log, one line each: Failed, All or None")
 	c.Tracing.Flags(flags)
 	c.Tracing.ClientFlags(flags)
-	flags.DurationVar(&c.DrainDelay, "drain-delay", 5*time.Second, "how `long` to go on taking calls when told to stop")
-	flags.DurationVar(&c.DrainTimeout, "drain-timeout", time.Minute, "how `long` calls may take then")
+	flags.DurationVar(&c.DrainDelay, "drain-delay", 5*time.Second, "how `long` to keep taking calls after a signal to stop")
+	flags.DurationVar(&c.DrainTimeout, "drain-timeout", time.Minute, "how `long` to wait for calls after that")
 	return cmd
 }
 
@@ -115,21 +115,21 @@ func schedulerCommand() *cobra.Command {
 	c.Etcd.flags(flags)
 	flags.StringVar(&c.ID, "id", "", "`name` of this scheduler")
 	flags.StringVar(&c.WireListen, "wire-listen", ":9443", "`address` for gateways and instances")
-	flags.StringVar(&c.Advertise, "advertise", "", "the wire's `address` as others reach it")
+	flags.StringVar(&c.Advertise, "advertise", "", "`address` at which others reach --wire-listen")
 	flags.StringVar(&c.AgentImage, "agent-image", "", "`image` of the agent")
 	flags.StringVar(&c.AgentScheduler, "agent-scheduler", "", "`address` at which agents find any scheduler")
 	flags.StringVar(&c.AgentCPU, "agent-cpu", "10m", "CPU `amount` that an agent requests")
 	flags.StringVar(&c.AgentMemory, "agent-memory", "32Mi", "memory `amount` that an agent requests")
-	flags.StringVar(&c.AgentMemoryLimit, "agent-memory-limit", "256Mi", "most memory, as an `amount`, that an agent may have")
-	flags.BoolVar(&c.UserNamespaces, "user-namespaces", false, "give each pod users of its own, which all nodes must support")
-	flags.Int64Var(&c.UserIDs.Base, "user-id-base", 0, "first `user` of the functions of namespaces, at least 65536; 0 means 65532 for all")
-	flags.Int64Var(&c.UserIDs.Count, "user-id-count", 0, "`number` of such users; a namespace's name decides which is its own")
+	flags.StringVar(&c.AgentMemoryLimit, "agent-memory-limit", "256Mi", "memory limit of an agent, as an `amount`")
+	flags.BoolVar(&c.UserNamespaces, "user-namespaces", false, "run each pod in a user namespace of its own, which all nodes must support")
+	flags.Int64Var(&c.UserIDs.Base, "user-id-base", 0, "first `user` ID for functions, at least 65536; 0 runs all functions as user 65532")
+	flags.Int64Var(&c.UserIDs.Count, "user-id-count", 0, "`number` of user IDs for functions; the name of a namespace selects one of them")
 	flags.StringVar(&c.ImagePullPolicy, "image-pull-policy", "", "`policy` for the images of pods")
-	flags.Float64Var(&c.CreateQPS, "create-qps", 100, "most pods that are created in a `second`")
+	flags.Float64Var(&c.CreateQPS, "create-qps", 100, "largest number of pods to create in a `second`")
 	flags.StringVar(&c.Decider, "algorithm", fpcs.Default(), "`algorithm` that says how many instances a function needs: "+fpcs.Choice())
-	flags.DurationVar(&c.LeaseTTL, "lease-ttl", 10*time.Second, "how `long` slots are kept for a scheduler that vanished")
+	flags.DurationVar(&c.LeaseTTL, "lease-ttl", 10*time.Second, "how `long` a scheduler that vanished keeps its slots")
 	c.Tracing.Flags(flags)
-	flags.DurationVar(&c.HandoverDelay, "handover-delay", ownership.HandoverDelay, "how `long` to tell others where to go when told to stop")
+	flags.DurationVar(&c.HandoverDelay, "handover-delay", ownership.HandoverDelay, "how `long` to redirect gateways and agents after a signal to stop")
 	return cmd
 }
 
@@ -141,9 +141,9 @@ func controllerCommand() *cobra.Command {
 	flags.StringVar(&c.Namespace, "pod-namespace", os.Getenv("POD_NAMESPACE"), "`namespace` that the controller runs in")
 	flags.StringVar(&c.Schedulers, "schedulers", "", "headless `Service` of the schedulers")
 	c.Hosts.flags(flags)
-	flags.StringVar(&c.PolicyFile, "policy-file", "", "`file` that says which hosts functions may have of their own; none by default")
+	flags.StringVar(&c.PolicyFile, "policy-file", "", "`file` that says which further hosts functions may have; none by default")
 	flags.StringVar(&c.RuntimesFile, "runtimes", "", "`file` with a list of ClusterRuntimes to install")
-	flags.StringVar((*string)(&c.Egress.Mode), "functions-egress", string(controller.EgressOpen), "where functions may connect to: Open, Internet or None as `mode`")
+	flags.StringVar((*string)(&c.Egress.Mode), "functions-egress", string(controller.EgressOpen), "`mode` that says where functions may connect: Open, Internet or None")
 	flags.StringSliceVar(&c.Egress.Except, "functions-egress-except", nil, "`networks` to which functions may not connect, as CIDRs")
 	flags.BoolVar(&c.LeaderElection, "leader-elect", true, "let only one of several controllers act")
 	return cmd

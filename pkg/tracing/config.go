@@ -37,12 +37,12 @@ func DefaultConfig() Config { return Config{Protocol: ProtocolGRPC, SampleRatio:
 func (c *Config) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Endpoint, "tracing-endpoint", c.Endpoint, "`URL` of an OpenTelemetry collector, such as http://127.0.0.1:4317; empty records no traces")
 	flags.StringVar(&c.Protocol, "tracing-protocol", c.Protocol, "`protocol` of the collector: grpc or http/protobuf")
-	flags.Float64Var(&c.SampleRatio, "tracing-sample-ratio", c.SampleRatio, "`share` of calls that are recorded, 0 to 1, unless a trusted client has decided it")
+	flags.Float64Var(&c.SampleRatio, "tracing-sample-ratio", c.SampleRatio, "`share` of calls to record, 0 to 1, unless a trusted client decides")
 }
 
 // ClientFlags adds the flags of programs that clients call.
 func (c *Config) ClientFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&c.TrustClients, "tracing-trust-clients", c.TrustClients, "let the `traceparent` of clients decide which calls are recorded")
+	flags.BoolVar(&c.TrustClients, "tracing-trust-clients", c.TrustClients, "let the `traceparent` of clients decide which calls to record")
 }
 
 // Validate says what is wrong with a Config.

@@ -16,7 +16,7 @@ import (
 
 var azure = Experiment{
 	Name:      "azure",
-	Summary:   "recorded traces: what deciders and ways to keep instances cost, and what they are good for",
+	Summary:   "recorded traces: costs and benefits of deciders and of ways to keep instances",
 	NeedsData: true,
 	Full:      Size{Seeds: 5, Scale: 1},
 	Quick:     Size{Seeds: 2, Scale: 1, Sparse: true},

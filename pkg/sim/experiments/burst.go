@@ -12,7 +12,7 @@ import (
 
 var burst = Experiment{
 	Name:    "burst",
-	Summary: "steady calls from nothing: what each decider creates of what is needed",
+	Summary: "steady calls after silence: how many of the needed instances each decider creates",
 	Full:    Size{Seeds: 9, Scale: 1},
 	Quick:   Size{Seeds: 9, Scale: 1, Sparse: true},
 	run:     runBurst,
