@@ -225,6 +225,14 @@ type FunctionRevisionStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	Selector string `json:"selector,omitempty"`
+	// imageID is the image that the first instance of the revision ran, with the digest, as
+	// its node told, such as example.com/team/function@sha256:... It stays, though a node
+	// may later find another image under a tag that was moved. With a runtimeRef it is the
+	// image of the runtime. Local mode has none.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	ImageID string `json:"imageID,omitempty"`
 	// fullTrafficTime is when the revision had all calls of its function for the
 	// first time.
 	// +optional

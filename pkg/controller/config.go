@@ -136,7 +136,7 @@ func (c Config) cacheOptions() cache.Options {
 	return options
 }
 
-// slimPod leaves of a pod what endedAt and the selectors need.
+// slimPod leaves of a pod what endedAt, imageIDOf and the selectors need.
 func slimPod(object any) (any, error) {
 	p, ok := object.(*corev1.Pod)
 	if !ok {
@@ -152,7 +152,7 @@ func slimPod(object any) (any, error) {
 	}
 	for _, c := range p.Status.ContainerStatuses {
 		slim.Status.ContainerStatuses = append(slim.Status.ContainerStatuses,
-			corev1.ContainerStatus{Name: c.Name, State: c.State})
+			corev1.ContainerStatus{Name: c.Name, State: c.State, ImageID: c.ImageID})
 	}
 	return slim, nil
 }

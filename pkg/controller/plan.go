@@ -66,6 +66,8 @@ type pod struct {
 	// revision is the UID of its FunctionRevision.
 	revision types.UID
 	created  time.Time
+	// imageID is the image of its function, as its node tells; "" until it does.
+	imageID string
 	// ended is when its agent, or all of it, ended; zero while it runs.
 	ended time.Time
 	// deleting says that it is being deleted already.
@@ -260,6 +262,17 @@ func endedAt(p *corev1.Pod) time.Time {
 		return orCreation(metav1.NewTime(latest), p)
 	}
 	return time.Time{}
+}
+
+// imageIDOf is the image that a pod's function runs, with its digest; "" while its node has
+// not told, or if it tells more than a status takes.
+func imageIDOf(p *corev1.Pod) string {
+	for _, c := range p.Status.ContainerStatuses {
+		if c.Name == functionContainer && len(c.ImageID) <= maxImageID {
+			return c.ImageID
+		}
+	}
+	return ""
 }
 
 // orCreation is t, or the time of the pod's creation where no time was noted.

@@ -631,6 +631,45 @@ func TestPodsThatMustGo(t *testing.T) {
 	}
 }
 
+func TestARevisionRecordsTheImageOfItsFirstInstance(t *testing.T) {
+	in := given(nil)
+	uid := in.revisions[0].UID
+	in.pods = []pod{
+		{name: "second", revision: uid, created: now.Add(-time.Second), imageID: "a@sha256:2"},
+		{name: "first", revision: uid, created: now.Add(-time.Minute), imageID: "a@sha256:1"},
+		{name: "silent", revision: uid, created: now.Add(-time.Hour)},
+		{name: "other", revision: "uid-other", created: now.Add(-time.Hour), imageID: "a@sha256:3"},
+	}
+	in = carriedOut(in)
+	if got := in.revisions[0].Status.ImageID; got != "a@sha256:1" {
+		t.Errorf("the image is %q", got)
+	}
+	in.pods = []pod{{name: "third", revision: uid, created: now, imageID: "a@sha256:4"}}
+	if out := plan(in); out.revisions != nil {
+		t.Errorf("a later instance changes the record: %+v", out.revisions[0].Status)
+	}
+}
+
+func TestImageIDOf(t *testing.T) {
+	for want, containers := range map[string][]corev1.ContainerStatus{
+		"":             {{Name: "agent", ImageID: "agent@sha256:1"}, {Name: "function"}},
+		"f@sha256:2":   {{Name: "agent", ImageID: "agent@sha256:1"}, {Name: "function", ImageID: "f@sha256:2"}},
+		"sha256:local": {{Name: "function", ImageID: "sha256:local"}},
+	} {
+		slim, err := slimPod(&corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: containers}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := imageIDOf(slim.(*corev1.Pod)); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	long := corev1.ContainerStatus{Name: "function", ImageID: strings.Repeat("a", maxImageID+1)}
+	if got := imageIDOf(&corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{long}}}); got != "" {
+		t.Errorf("one that no status takes is %d bytes long", len(got))
+	}
+}
+
 // A scheduler that ordered an instance, and died before it started, leaves one that no other
 // scheduler knows once the revision has no calls. It would keep the revision for ever.
 func TestPodsOfRetiredRevisionsGo(t *testing.T) {

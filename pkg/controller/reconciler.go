@@ -106,7 +106,7 @@ func (r *reconciler) look(ctx context.Context, f *v1alpha1.Function) (input, err
 		p := &pods.Items[i]
 		in.pods = append(in.pods, pod{
 			name: p.Name, revision: types.UID(p.Labels[v1alpha1.LabelRevisionUID]), created: p.CreationTimestamp.Time,
-			ended: endedAt(p), deleting: !p.DeletionTimestamp.IsZero(),
+			imageID: imageIDOf(p), ended: endedAt(p), deleting: !p.DeletionTimestamp.IsZero(),
 		})
 	}
 	var revisions v1alpha1.FunctionRevisionList

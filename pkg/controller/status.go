@@ -24,9 +24,14 @@ const (
 	reasonDrained       = "Drained"
 )
 
-// agentContainer is the name of the container that every pod has beside that of
-// the function.
-const agentContainer = "agent"
+// Names of the containers that every pod has.
+const (
+	agentContainer    = "agent"
+	functionContainer = "function"
+)
+
+// maxImageID bounds FunctionRevisionStatus.ImageID, in bytes.
+const maxImageID = 2048
 
 // maxMessage bounds the message of an Event, in bytes.
 const maxMessage = 1000

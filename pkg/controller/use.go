@@ -28,11 +28,31 @@ func planUse(in input, out *outcome) {
 		if look.Plan.Again > 0 {
 			out.sooner(look.Plan.Again)
 		}
+		recordImages(in.pods, look.Revisions)
 		planLeftovers(in, look, out)
 		planRevisions(in, look.Revisions, out)
 		out.remove = removable(in, look.Plan.Remove)
 	}
 	planStatus(in, look, out)
+}
+
+// recordImages writes into the status of each revision which image its first instance ran. A
+// tag may be moved later; what calls were answered by stays on record.
+func recordImages(pods []pod, revisions []*v1alpha1.FunctionRevision) {
+	for _, r := range revisions {
+		if r.Status.ImageID != "" {
+			continue
+		}
+		var first *pod
+		for i, p := range pods {
+			if p.revision == r.UID && p.imageID != "" && (first == nil || p.created.Before(first.created)) {
+				first = &pods[i]
+			}
+		}
+		if first != nil {
+			r.Status.ImageID = first.imageID
+		}
+	}
 }
 
 // planLeftovers deletes pods of revisions that no scheduler serves.
