@@ -7,20 +7,20 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 const KindClusterRuntime = "ClusterRuntime"
 
 // ClusterRuntime is a language runtime of a cluster: an image that runs code which is
-// mounted into it. It learns what to run in the way of AWS Lambda's custom
-// runtimes: the code is in the folder LAMBDA_TASK_ROOT, _HANDLER names the handler,
-// and AWS_LAMBDA_RUNTIME_API is where events come from.
+// mounted into it. It works like a custom runtime of AWS Lambda: the code is in the
+// folder LAMBDA_TASK_ROOT, _HANDLER names the handler, and AWS_LAMBDA_RUNTIME_API is
+// the address that it gets events from.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=wrt,categories=windlass
 // +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether functions of it can be run"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether functions can use it"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is ready or not"
 // +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.spec.image`
 // +kubebuilder:printcolumn:name="Protocol",type=string,JSONPath=`.spec.protocol`
 // +kubebuilder:printcolumn:name="Spare",type=integer,JSONPath=`.status.spareInstances.ready`,description="Spare instances that functions can take"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Wanted",type=integer,priority=1,JSONPath=`.status.spareInstances.desired`,description="How many spare instances there are to be"
+// +kubebuilder:printcolumn:name="Wanted",type=integer,priority=1,JSONPath=`.status.spareInstances.desired`,description="Desired number of spare instances"
 // +kubebuilder:printcolumn:name="Contract",type=string,priority=1,JSONPath=`.spec.contract`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",fieldPath=".metadata",message="name must be 1 to 63 lower-case letters, digits, hyphens and dots, with a letter or digit at both ends; write for example ruby3.4"
 type ClusterRuntime struct {
@@ -60,8 +60,8 @@ const ContractV1 = "v1"
 // +kubebuilder:validation:XValidation:rule="!has(self.warmPools) || (has(self.protocol) && self.protocol == 'LambdaRuntime')",fieldPath=".warmPools",message="need the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPools"
 // +kubebuilder:validation:XValidation:rule="!has(self.warmPools) || (has(self.fileExtension) && size(self.fileExtension) > 0)",fieldPath=".warmPools",message="need fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py"
 type ClusterRuntimeSpec struct {
-	// contract is the version of what Windlass and the image expect of each other.
-	// The default is v1, and there is no other yet.
+	// contract is the version of the contract between Windlass and the image. The
+	// default is v1, the only version so far.
 	// +optional
 	// +kubebuilder:default=v1
 	// +kubebuilder:validation:Enum=v1
@@ -126,21 +126,21 @@ type WarmPool struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example small"
 	Name string `json:"name,omitempty"`
-	// size is how many there are in a namespace at most, 1 to 100.
+	// size is the largest number of spare instances in a namespace, 1 to 100.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Size int32 `json:"size,omitempty"`
-	// resources are those of a spare instance: cpu, memory and ephemeral-storage. Only
-	// functions with the same ones can take it.
+	// resources are the resources of a spare instance: cpu, memory and
+	// ephemeral-storage. Only functions with the same resources can take it.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",fieldPath=".requests",message="a spare instance holds no extended resources; write cpu, memory or ephemeral-storage, and functions with others start pods of their own"
 	// +kubebuilder:validation:XValidation:rule="!has(self.limits) || self.limits.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",fieldPath=".limits",message="a spare instance holds no extended resources; write cpu, memory or ephemeral-storage, and functions with others start pods of their own"
 	// +kubebuilder:default={}
 	Resources Resources `json:"resources,omitzero"`
-	// namespaceSelector picks, by the labels of namespaces, those in which the pool has
-	// spare instances. The default is all that may have functions. Every namespace has the
-	// label kubernetes.io/metadata.name.
+	// namespaceSelector selects, by their labels, the namespaces in which the pool keeps
+	// spare instances. The default is all namespaces that may have functions. Every
+	// namespace has the label kubernetes.io/metadata.name.
 	// +optional
 	NamespaceSelector *NamespaceSelector `json:"namespaceSelector,omitempty"`
 }
@@ -155,14 +155,14 @@ type NamespaceSelector struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=8
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
-	// matchExpressions are what must hold of labels. At most 8.
+	// matchExpressions are requirements on labels. At most 8.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	MatchExpressions []NamespaceRequirement `json:"matchExpressions,omitempty"`
 }
 
-// NamespaceRequirement is what must hold of one label of a namespace.
+// NamespaceRequirement is a requirement on one label of a namespace.
 //
 // +kubebuilder:validation:XValidation:rule="(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",fieldPath=".values",message="In and NotIn need values, and Exists and DoesNotExist have none; write for example {key: team, operator: In, values: [payments]}"
 type NamespaceRequirement struct {
@@ -172,13 +172,13 @@ type NamespaceRequirement struct {
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="must be the key of a label: a name, or a domain, / and a name; write for example team, or example.com/team"
 	Key string `json:"key,omitempty"`
-	// operator is In or NotIn for a label with, or without, one of some values, and Exists
-	// or DoesNotExist for a label with any value, or none. A namespace without the label is
-	// picked by NotIn.
+	// operator is the kind of requirement. In: the label has one of values. NotIn: it has
+	// none of values, or is missing. Exists: the namespace has the label. DoesNotExist: it
+	// does not.
 	// +required
 	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
 	Operator metav1.LabelSelectorOperator `json:"operator,omitempty"`
-	// values are those of In and NotIn, which need 1 to 64 of them.
+	// values are the values for In and NotIn, 1 to 64.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=0
@@ -199,11 +199,12 @@ type ClusterRuntimeStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// spareInstances counts those of all warm pools in all namespaces. It says what was so
-	// some seconds ago.
+	// spareInstances counts the spare instances of all warm pools in all namespaces. It
+	// can be some seconds old.
 	// +optional
 	SpareInstances SpareCounts `json:"spareInstances"`
-	// warmPools count those of each pool, in the order of spec.warmPools.
+	// warmPools count the spare instances of each pool, in the order of
+	// spec.warmPools.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -227,8 +228,8 @@ type SpareCounts struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Ready int32 `json:"ready"`
-	// desired is how many there are to be: the pool's size for each namespace with functions
-	// that can take one.
+	// desired is how many spare instances Windlass keeps: the pool's size in each namespace
+	// with functions that can take one.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Desired int32 `json:"desired"`

@@ -2,10 +2,10 @@ package v1alpha1
 
 // Expose says where a function can be called, besides where all functions can.
 type Expose struct {
-	// hosts are names in DNS that are the function's own, such as shop.example.com: all
-	// paths of them are the function's. The administrator of the cluster says which of
-	// them a namespace may have. Of two functions that ask for one, the older has it.
-	// Names in other alphabets are written with xn--.
+	// hosts are DNS names of the function's own, such as shop.example.com: calls to all
+	// of their paths go to the function. The administrator of the cluster decides which
+	// hosts a namespace may have. If two functions ask for the same host, the older
+	// function gets it. Names in other alphabets are written with xn--.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -13,7 +13,7 @@ type Expose struct {
 	Hosts []Hostname `json:"hosts,omitempty"`
 }
 
-// Hostname is a name in DNS of two labels or more.
+// Hostname is a DNS name of two labels or more.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=253

@@ -66,9 +66,9 @@ type Function struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	// spec is what one instance is (template), how calls are treated (calls), how
-	// many instances there are (scaling), and how a change comes into use
-	// (rollout, traffic).
+	// spec says what an instance runs (template), how Windlass treats calls
+	// (calls), how many instances there are (scaling), and how a change takes
+	// effect (rollout, traffic).
 	// +required
 	Spec FunctionSpec `json:"spec,omitzero"`
 	// status is what Windlass observes of the function.
@@ -94,12 +94,12 @@ type FunctionList struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.traffic) || !has(self.rollout) || !has(self.rollout.strategy) || self.rollout.strategy != 'Steps'",fieldPath=".traffic",reason=FieldValueForbidden,message="traffic and rollout.strategy Steps exclude each other: both say where calls go; remove one of them"
 type FunctionSpec struct {
-	// template is what one instance is. A change of it makes a new revision of the
+	// template describes an instance. A change of it makes a new revision of the
 	// function; a change of anything else does not, and replaces no instance.
 	// +required
 	Template FunctionTemplate `json:"template,omitzero"`
-	// calls says how calls of the function are treated. A change takes effect at
-	// once.
+	// calls says how Windlass treats calls of the function. A change takes effect
+	// at once.
 	// +optional
 	// +kubebuilder:default={}
 	Calls Calls `json:"calls,omitzero"`
@@ -162,8 +162,9 @@ type Calls struct {
 	Delivery Delivery `json:"delivery,omitempty"`
 	// onClientDisconnect is what happens to a running call when its client hangs
 	// up. Continue: it runs to its end. Cancel: the connection to the function is
-	// closed, and the instance is replaced, because nobody knows what the function
-	// does then; this pays for calls that run for long. The default is Continue.
+	// closed, and the instance is replaced, because the function may still work on
+	// the call; this pays off for calls that run for long. The default is
+	// Continue.
 	// +optional
 	// +kubebuilder:default=Continue
 	OnClientDisconnect OnClientDisconnect `json:"onClientDisconnect,omitempty"`
@@ -177,7 +178,8 @@ type Rate struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	Requests int32 `json:"requests,omitempty"`
-	// period is the time that requests is about, 1s to 24h. The default is 1s.
+	// period is the time over which requests are counted, 1s to 24h. The default
+	// is 1s.
 	// +optional
 	// +kubebuilder:default="1s"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration of 1s to 24h; write for example 1m"
@@ -252,8 +254,8 @@ type FunctionStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// instances counts the function's instances, of all revisions together. It says what
-	// was so some seconds ago; what changes with every call is not here, but in metrics.
+	// instances counts the function's instances, of all revisions together. It can be
+	// some seconds old. Numbers that change with every call are in metrics, not here.
 	// +optional
 	Instances InstanceCounts `json:"instances"`
 	// url is where the function can be called.
@@ -261,7 +263,7 @@ type FunctionStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url,omitempty"`
-	// hosts are those of spec.expose.hosts.
+	// hosts are the hosts of spec.expose.hosts, with their state.
 	// +optional
 	// +listType=map
 	// +listMapKey=hostname
@@ -280,7 +282,7 @@ type InstanceCounts struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Ready int32 `json:"ready"`
-	// desired is how many are ready or being made.
+	// desired is how many are ready or being created.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Desired int32 `json:"desired"`

@@ -15,8 +15,8 @@ type Rollout struct {
 	// +kubebuilder:default=OneInstance
 	Verify Verification `json:"verify,omitempty"`
 	// progressDeadline is how long a new revision may take until it is proven, 1s
-	// to 24h. After that the function is Stalled; attempts go on. The default is
-	// 2m.
+	// to 24h. After that the function is Stalled, and Windlass keeps trying. The
+	// default is 2m.
 	// +optional
 	// +kubebuilder:default="2m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration of 1s to 24h; write for example 2m"
@@ -101,7 +101,7 @@ type TrafficTarget struct {
 
 // TrafficStatus is a share of a function's calls as it is now.
 type TrafficStatus struct {
-	// tag is the name of this share. It is left out if spec.traffic is.
+	// tag is the name of this share. It is empty without spec.traffic.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -114,8 +114,8 @@ type TrafficStatus struct {
 	// weight is the share of the calls, in percent.
 	// +optional
 	Weight int32 `json:"weight"`
-	// url is where the tag is called; none if it has no host of its own. Such a tag is
-	// called with the header Windlass-Tag.
+	// url is the URL of the tag. It is empty if the tag has no host of its own; call
+	// such a tag with the header Windlass-Tag.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
@@ -144,7 +144,7 @@ type RolloutStatus struct {
 	Since metav1.Time `json:"since,omitzero"`
 }
 
-// FunctionRevision is a record of what a Function was at one time. Windlass
+// FunctionRevision is a record of a Function's template at one time. Windlass
 // makes it from spec.template of the Function, and the pods of the function
 // belong to it.
 //
@@ -164,7 +164,7 @@ type FunctionRevision struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	// spec is what the revision is. Only instances ever changes.
+	// spec describes the revision. Only instances ever changes.
 	// +required
 	Spec FunctionRevisionSpec `json:"spec,omitzero"`
 	// status is what Windlass observes of the revision.
@@ -197,10 +197,10 @@ type FunctionRevisionSpec struct {
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Number int64 `json:"number,omitempty"`
-	// template is what an instance of it is.
+	// template describes an instance of the revision.
 	// +required
 	Template FunctionTemplate `json:"template,omitzero"`
-	// instances is how many instances are wanted. Windlass writes it, for the
+	// instances is the desired number of instances. Windlass writes it, for the
 	// scale subresource; a change by others has no effect. The default is 0.
 	// +optional
 	// +kubebuilder:default=0

@@ -33,18 +33,18 @@ type Scaling struct {
 
 // ScaleDown says how long instances are kept that run no call.
 type ScaleDown struct {
-	// policy is how it is decided when idle instances leave. Fixed: after
-	// idleTimeout and lastInstanceIdleTimeout. Learned: by the times between the
-	// function's calls; instances leave if no call is likely soon, and one is
-	// started before a likely call. Until enough is known of them, Learned is as
-	// Fixed. The default is Fixed. More values may come.
+	// policy decides when idle instances leave. Fixed: after idleTimeout and
+	// lastInstanceIdleTimeout. Learned: by the times between the function's calls;
+	// instances leave if no call is likely soon, and Windlass starts one before a
+	// likely call. Until it has seen enough calls, Learned works like Fixed. The
+	// default is Fixed. More values may come.
 	// +optional
 	// +kubebuilder:default=Fixed
 	Policy ScaleDownPolicy `json:"policy,omitempty"`
 	// idleTimeout is how long an instance may be idle before it leaves, more than
 	// 0, such as 90s. The last instance has lastInstanceIdleTimeout instead. The
-	// default is 10m. An instance that has been idle for ten seconds gives memory
-	// and connections back already.
+	// default is 10m. After ten idle seconds, an instance already releases memory
+	// and connections.
 	// +optional
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) > duration('0s')",message="must be a duration of more than 0; write for example 10m"

@@ -113,8 +113,8 @@ type FunctionTemplate struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('100ms') && duration(self) <= duration('1h')",message="must be a duration of 100ms to 1h; write for example 1m"
 	StartupTimeout Duration `json:"startupTimeout,omitzero"`
 
-	// resources are what each instance reserves on its node, and the most that it
-	// may use.
+	// resources are what each instance reserves on its node, and what it may use
+	// at most.
 	// +optional
 	// +kubebuilder:default={}
 	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$') && !k.contains('kubernetes.io/') && !k.startsWith('requests.') && size(k) <= 128)",fieldPath=".requests",message="only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu, are known; correct the name"
@@ -141,8 +141,8 @@ type FunctionTemplate struct {
 	// +listMapKey=name
 	Env []EnvVar `json:"env,omitempty"`
 	// envFrom are Secrets and ConfigMaps of the function's namespace whose keys
-	// become environment variables. In local mode they are what windlass deploy
-	// --secret was given. Variables of env win.
+	// become environment variables. In local mode, windlass deploy --secret
+	// supplies them. Variables of env win.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -396,8 +396,8 @@ type EmptyDirMount struct {
 	// +kubebuilder:validation:Enum=Memory
 	Medium corev1.StorageMedium `json:"medium,omitempty"`
 	// sizeLimit is how many bytes the folder may hold, such as 512Mi. An instance
-	// that exceeds it is evicted. The default, which 0 means too, is no limit but
-	// those of resources.
+	// that exceeds it is evicted. The default, and 0, is no limit but those of
+	// resources.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : size(self) <= 20 && !self.matches('[-eE]')",message="must be a quantity of 0 or more without an exponent; write for example 1Gi, which are 2^30 bytes"
 	SizeLimit *resource.Quantity `json:"sizeLimit,omitempty"`
@@ -424,8 +424,8 @@ type EnvVar struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z][-._a-zA-Z0-9]*$') && !self.matches('^[.][.]') && self != '.'",message="must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE"
 	// +kubebuilder:validation:XValidation:rule="!(self in ['PORT', 'AWS_LAMBDA_RUNTIME_API', '_HANDLER', 'LAMBDA_TASK_ROOT']) && !self.startsWith('WINDLASS_')",reason=FieldValueForbidden,messageExpression="'Windlass sets ' + self + ' itself; take another name, for example APP_MODE'",message="Windlass sets this variable itself; take another name, for example APP_MODE"
 	Name string `json:"name,omitempty"`
-	// value is the value of the variable. It is taken as it is written: $(NAME) is
-	// not expanded.
+	// value is the value of the variable. Windlass takes it literally: it does not
+	// expand $(NAME).
 	// +optional
 	// +kubebuilder:validation:MinLength=0
 	// +kubebuilder:validation:MaxLength=131072
@@ -498,8 +498,8 @@ type Resources struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=8
 	Requests corev1.ResourceList `json:"requests,omitempty"`
-	// limits are the most that an instance may use, at least its requests and in
-	// the same units. By default cpu and memory have no limit; that of
+	// limits are how much an instance may use at most, not less than its requests
+	// and in the same units. By default cpu and memory have no limit; the limit of
 	// ephemeral-storage, the disk that an instance may write to, is 1Gi, or the
 	// request if that is more. An extended resource, such as nvidia.com/gpu, is a
 	// whole number.
