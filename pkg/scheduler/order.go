@@ -50,7 +50,7 @@ func (c *considered) waited() time.Duration {
 func inTurns(all []*considered) []*considered {
 	turns := make([]capacity.Turn, len(all))
 	for i, c := range all {
-		turns[i] = capacity.Turn{Index: i, Namespace: c.fn.Namespace, Waited: c.waited()}
+		turns[i] = capacity.Turn{Index: i, Namespace: c.fn.Namespace, Waited: c.waited(), Last: c.Proves()}
 	}
 	capacity.InTurns(turns)
 	sorted := make([]*considered, len(all))
@@ -68,7 +68,8 @@ func (s *ticker) divide(all []*considered) {
 	for _, c := range all {
 		if n := c.Wanted(); n > 0 {
 			wants = append(wants, share.Want{
-				Namespace: c.fn.Namespace, Function: c.turns, N: n, Cost: c.shape.Requests.MilliCPU, Waited: c.waited(),
+				Namespace: c.fn.Namespace, Function: c.turns, N: n, Cost: c.shape.Requests.MilliCPU,
+				Waited: c.waited(), Last: c.Proves(),
 			})
 			wanting = append(wanting, c)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
@@ -257,5 +258,25 @@ func TestARevisionThatComesBackStartsAnew(t *testing.T) {
 		g.offer(fn, 1)
 		w.ready(w.started(fn, 1)[0]).expect("ticket 0001 at g:1")
 		a.expect()
+	})
+}
+
+// Nobody waits for a proof, so it delays no other start of its namespace.
+func TestAProofComesAfterAllOtherStartsOfItsNamespace(t *testing.T) {
+	config := defaults()
+	config.CreateRate, config.CreateBurst = 1, 2
+	inWorld(t, config, func(w *world) {
+		proof := newTestFunction("a", minInstances(1), func(fn *v1alpha1.Function) {
+			metav1.SetMetaDataAnnotation(&fn.ObjectMeta, v1alpha1.AnnotationProving, "true")
+		})
+		grows := newTestFunction("b", minInstances(4))
+		w.catalog.Put(entryOf(proof))
+		w.catalog.Put(entryOf(grows))
+		w.ticks(1)
+		w.started(grows, 2)
+		w.after(2 * time.Second)
+		w.started(grows, 2)
+		w.after(time.Second)
+		w.started(proof, 1)
 	})
 }

@@ -159,7 +159,8 @@ func (s *scheduler) divide(all []*considered) {
 		if n := c.Wanted(); n > 0 {
 			fn := c.served.fn
 			wants = append(wants, share.Want{
-				Namespace: fn.namespace, Function: fn.uid, N: n, Cost: fn.requests.MilliCPU, Waited: c.waited(),
+				Namespace: fn.namespace, Function: fn.uid, N: n, Cost: fn.requests.MilliCPU,
+				Waited: c.waited(), Last: c.Proves(),
 			})
 			wanting = append(wanting, c)
 		}
@@ -177,7 +178,7 @@ func (s *scheduler) divide(all []*considered) {
 func inTurns(all []*considered) []*considered {
 	turns := make([]capacity.Turn, len(all))
 	for i, c := range all {
-		turns[i] = capacity.Turn{Index: i, Namespace: c.served.fn.namespace, Waited: c.waited()}
+		turns[i] = capacity.Turn{Index: i, Namespace: c.served.fn.namespace, Waited: c.waited(), Last: c.Proves()}
 	}
 	capacity.InTurns(turns)
 	sorted := make([]*considered, len(all))

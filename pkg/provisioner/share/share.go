@@ -15,6 +15,8 @@ type Want struct {
 	// each namespace, who has waited longest is served first, and nobody gets a second
 	// instance before all have their first.
 	Waited time.Duration
+	// Last says that it is served after all others of its namespace: nobody waits for it.
+	Last bool
 	// Cost is what one of them costs, at least 1, in a unit that is the same
 	// for all.
 	Cost int64
@@ -43,6 +45,13 @@ type account struct {
 type claim struct {
 	Want
 	index int
+}
+
+func (c *claim) rank() int {
+	if c.Last {
+		return 1
+	}
+	return 0
 }
 
 // Round is one division.
@@ -109,7 +118,8 @@ func (s *Shares) enter(wants []Want) {
 }
 
 // sort puts those first that have waited longest for a first instance, and of the
-// others the function that comes after the one that was served last.
+// others the function that comes after the one that was served last. Those that are Last
+// come behind.
 func (a *account) sort() {
 	lap := func(c *claim) int {
 		if c.Function > a.last {
@@ -118,8 +128,19 @@ func (a *account) sort() {
 		return 1
 	}
 	slices.SortFunc(a.functions, func(x, y *claim) int {
-		return cmp.Or(cmp.Compare(y.Waited, x.Waited), cmp.Compare(lap(x), lap(y)), cmp.Compare(x.Function, y.Function))
+		return cmp.Or(cmp.Compare(y.Waited, x.Waited), cmp.Compare(x.rank(), y.rank()), cmp.Compare(lap(x), lap(y)), cmp.Compare(x.Function, y.Function))
 	})
+}
+
+// requeue puts one that has got something behind the others, but before those that are Last.
+func (a *account) requeue(c *claim) {
+	at := len(a.functions)
+	if !c.Last {
+		if last := slices.IndexFunc(a.functions, func(f *claim) bool { return f.Last }); last >= 0 {
+			at = last
+		}
+	}
+	a.functions = slices.Insert(a.functions, at, c)
 }
 
 // Next grants n instances to the want of that index. It must be answered by Took
@@ -155,7 +176,7 @@ func (r *Round) Took(n, granted int) {
 	c.N, c.Waited = c.N-n, 0
 	a.functions = a.functions[1:]
 	if c.N > 0 && n == granted {
-		a.functions = append(a.functions, c)
+		a.requeue(c)
 	}
 	if len(a.functions) == 0 {
 		r.shares.turns = r.shares.turns[1:]

@@ -196,3 +196,24 @@ func TestWhoHasWaitedLongestForAFirstInstanceIsFirst(t *testing.T) {
 		}
 	}
 }
+
+// Nobody waits for it, so whatever else its namespace wants comes first; other namespaces
+// have their turns as ever.
+func TestWhoIsLastComesAfterAllOthersOfItsNamespace(t *testing.T) {
+	wants := []Want{
+		{Namespace: "ns", Function: "a", N: 1, Cost: 1, Last: true},
+		{Namespace: "ns", Function: "more", N: 9, Cost: 1},
+		{Namespace: "ns", Function: "waits", N: 2, Cost: 1, Waited: 1},
+	}
+	for budget, want := range map[int][]int{1: {0, 0, 1}, 11: {0, 9, 2}, 12: {1, 9, 2}} {
+		var s Shares
+		if got, _ := divide(&s, wants, budget, nil); !slices.Equal(got, want) {
+			t.Errorf("with a budget of %d they get %v, want %v", budget, got, want)
+		}
+	}
+	var s Shares
+	got, _ := divide(&s, append(wants[1:2:2], Want{Namespace: "other", Function: "f", N: 1, Cost: 1, Last: true}), 4, nil)
+	if !slices.Equal(got, []int{3, 1}) {
+		t.Errorf("beside another namespace they get %v", got)
+	}
+}

@@ -68,15 +68,26 @@ type Turn struct {
 	Namespace string
 	// Waited is for how long calls have waited for its first instance; 0 if none do.
 	Waited time.Duration
+	// Last says that it comes after all others of its namespace.
+	Last bool
 
 	lap int
 }
 
+func (t Turn) rank() int {
+	if t.Last {
+		return 1
+	}
+	return 0
+}
+
 // InTurns puts functions into the order in which room is made for them: in each namespace
-// those whose first instance is waited for the longest are first, and the first of all
-// namespaces come before the second of any.
+// those whose first instance is waited for the longest are first, those that are Last are
+// last, and the first of all namespaces come before the second of any.
 func InTurns(all []Turn) {
-	slices.SortStableFunc(all, func(a, b Turn) int { return cmp.Compare(b.Waited, a.Waited) })
+	slices.SortStableFunc(all, func(a, b Turn) int {
+		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.rank(), b.rank()))
+	})
 	laps := make(map[string]int)
 	for i := range all {
 		all[i].lap = laps[all[i].Namespace]

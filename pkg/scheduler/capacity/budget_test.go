@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -39,6 +40,20 @@ func TestNamespacesTakeTurns(t *testing.T) {
 			t.Fatalf("%d of %d functions have a turn", len(seen), len(turns))
 		}
 	})
+}
+
+func TestWhoIsLastHasRoomMadeAfterTheOthersOfItsNamespace(t *testing.T) {
+	turns := []Turn{
+		{Index: 0, Namespace: "a", Last: true}, {Index: 1, Namespace: "a"}, {Index: 2, Namespace: "b", Last: true}, {Index: 3, Namespace: "a", Waited: 1},
+	}
+	InTurns(turns)
+	var got []int
+	for _, turn := range turns {
+		got = append(got, turn.Index)
+	}
+	if !slices.Equal(got, []int{3, 2, 1, 0}) {
+		t.Errorf("the order is %v", got)
+	}
 }
 
 func TestHalfOfABurstIsKeptForTicks(t *testing.T) {

@@ -151,6 +151,9 @@ func (d *doubt) bound(l fpcs.Limits, o Observed) fpcs.Limits {
 	return l
 }
 
+// Proves tells whether what is wanted is to prove a revision, and no call waits for it.
+func (d *Decided) Proves() bool { return d.Bounds.Proof && d.Snapshot.Waiting() == 0 }
+
 // Wanted is how many instances are to be ordered: what was decided; or one, where no
 // room is known for any. The order finds out why not, and whether room is to be made.
 func (d *Decided) Wanted() int {
