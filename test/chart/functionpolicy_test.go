@@ -14,7 +14,7 @@ import (
 )
 
 const allowed = "functions.allowed.tolerations=false,functions.allowed.nodeSelector=false,functions.allowed.priorityClasses={batch,low}," +
-	"functions.allowed.mounts={configMap,emptyDir},functions.allowed.runtimeClasses={gvisor},functions.allowed.serviceAccounts={reader},functions.allowed.maxTimeout=15m," +
+	"functions.allowed.mounts={configMap,emptyDir},functions.allowed.metadata={cost-center,example.com/},functions.allowed.runtimeClasses={gvisor},functions.allowed.serviceAccounts={reader},functions.allowed.maxTimeout=15m," +
 	"functions.allowed.images={ghcr.io/acme,registry.example.com/,docker.io/library/nginx:1.29}"
 
 // TestS14FunctionsMayAskForWhatThePlatformAllows tries each field with the rights of an
@@ -75,8 +75,13 @@ func TestS14FunctionsMayAskForWhatThePlatformAllows(t *testing.T) {
 				{Name: "b", MountPath: "/b", PersistentVolumeClaim: &v1alpha1.ClaimMount{ClaimName: "b"}},
 			}
 		}, "spec.template.mounts: may be of configMap or emptyDir alone; remove the others"},
-		"a longer timeout":    {timeout(15*time.Minute + time.Second), "spec.template.timeout: must be at most 15m; lower it"},
-		"the longest timeout": {timeout(15 * time.Minute), ""},
+		"keys that are allowed": {metadata("cost-center", "example.com/owner"), ""},
+		"another label":         {metadata("sidecar.istio.io/inject", "example.com/owner"), "spec.template.metadata: keys must be cost-center or example.com/; remove the others"},
+		"another annotation":    {metadata("cost-center", "owner"), "spec.template.metadata: keys must be"},
+		"a key that is longer":  {metadata("cost-center-2", "cost-center"), "spec.template.metadata: keys must be"},
+		"a domain below":        {metadata("cost-center", "a.example.com/owner"), "spec.template.metadata: keys must be"},
+		"a longer timeout":      {timeout(15*time.Minute + time.Second), "spec.template.timeout: must be at most 15m; lower it"},
+		"the longest timeout":   {timeout(15 * time.Minute), ""},
 
 		"a repository below":       {image("ghcr.io/acme/fn/resize:1.0"), ""},
 		"the repository, a tag":    {image("ghcr.io/acme:1.0"), ""},
@@ -138,6 +143,12 @@ func imageFunction(name string) *v1alpha1.Function {
 
 func image(name string) func(*v1alpha1.FunctionSpec) {
 	return func(s *v1alpha1.FunctionSpec) { s.Template.Image = name }
+}
+
+func metadata(label, annotation string) func(*v1alpha1.FunctionSpec) {
+	return func(s *v1alpha1.FunctionSpec) {
+		s.Template.Metadata = v1alpha1.TemplateMetadata{Labels: map[string]string{label: "a"}, Annotations: map[string]string{annotation: "a"}}
+	}
 }
 
 func timeout(d time.Duration) func(*v1alpha1.FunctionSpec) {

@@ -85,6 +85,7 @@ func TestMistakesInValuesAreNamed(t *testing.T) {
 		"functions.userIDs.count=2000000000":                                                    "functions.userIDs.base and count together are more than 2147483648",
 		"functions.allowed.priorityClasses={system-node-critical}":                              "at '/functions/allowed/priorityClasses/0'",
 		"functions.allowed.images={ghcr.io/acme/*}":                                             "at '/functions/allowed/images/0': 'ghcr.io/acme/*' does not match pattern",
+		"functions.allowed.metadata={example.com/*}":                                            "at '/functions/allowed/metadata/0': 'example.com/*' does not match pattern",
 		"functions.allowed.maxTimeout=15 min":                                                   "at '/functions/allowed/maxTimeout'",
 		"functions.allowed.requiredRuntimeClass=gvisor,functions.allowed.runtimeClasses={kata}": "set one of the two",
 		"functions.allowed.tolerations=false,admissionPolicy.enabled=false":                     "functions.allowed has no effect without admission policies: set admissionPolicy.enabled=true",
