@@ -157,7 +157,7 @@ func (a *agent) mayStart(e core.Start) {
 // mayEnd looks whether all of its calls have ended.
 func (a *agent) mayEnd() {
 	for _, t := range a.attempts {
-		if !t.delivered {
+		if !t.delivered && !t.refused {
 			a.world.violate(RuleEndsAfterCalls, 0)
 		}
 	}

@@ -26,8 +26,9 @@ type agentAttempt struct {
 	over bool
 	// say is what is sent when the stream opens.
 	say []any
-	// delivered says that the core knows that nothing more will come.
-	delivered, ended bool
+	// delivered says that the core knows that nothing more will come, and refused that
+	// there is no call.
+	delivered, ended, refused bool
 }
 
 // claim asks the ticket's gateway for the call.
@@ -68,7 +69,7 @@ func (t *agentAttempt) take(m any) {
 			a.step(core.Granted{Attempt: t.name})
 		}
 	case claimRefused:
-		t.answered, t.ended = true, t.ended || !t.unclaimed
+		t.answered, t.ended, t.refused = true, t.ended || !t.unclaimed, !t.unclaimed
 		a.step(core.Refused{Attempt: t.name})
 		if t.unclaimed && !t.ended {
 			// The call goes on, and nobody wants its result.

@@ -82,9 +82,13 @@ func (s *scheduler) stopOverdue() {
 // returnTime is how long an instance may take to come back once nothing is wrong.
 const returnTime = 8 * time.Second
 
-// mayBeLate looks whether an instance that is there should have been heard of.
+// mayBeLate looks whether an instance that is there should have been heard of. One that waits
+// at another scheduler need not: an owner and who stood in for it may not know of each other
+// yet, for beats of a slow clock are seconds apart.
 func (w *World) mayBeLate(in *instance) {
-	if in.ready && in.node.up() && !in.node.paused && w.calm && w.now > w.config.Duration+returnTime {
+	late := in.ready && in.node.up() && !in.node.paused && w.calm && w.now > w.config.Duration+returnTime
+	waits := slices.ContainsFunc(w.schedulers, func(n *node) bool { return n.up() && n.program.(*scheduler).has(in) })
+	if late && !waits {
 		w.violate(RuleComesBack, 0)
 	}
 }

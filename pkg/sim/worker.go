@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
@@ -32,14 +33,10 @@ func cores(n int) nodepick.Amount { return nodepick.Amount{MilliCPU: 1000 * int6
 func (s *scheduler) requested(upTo time.Duration) []nodepick.Amount {
 	w := s.world
 	of := make([]nodepick.Amount, len(w.workers))
-	add := func(in *instance) { of[in.worker.index(w)].MilliCPU += in.fn.requests.MilliCPU }
-	for _, in := range w.platform.instances {
+	for _, in := range slices.Concat(w.platform.instances, s.unheard) {
 		if in.by == s || in.seen <= upTo {
-			add(in)
+			of[in.worker.index(w)].MilliCPU += in.fn.requests.MilliCPU
 		}
-	}
-	for _, in := range s.unheard {
-		add(in)
 	}
 	if w.full && w.filled <= upTo {
 		for i, at := range w.workers {
