@@ -207,7 +207,37 @@ func TestToolsJudgeAFunctionAsAPersonDoes(t *testing.T) {
 			s.deploy("a:3")
 			s.known(map[int64]facts{1: serving, 2: {}, 3: {creating: 1}})
 		}, judged{true, false, status.InProgressStatus, "Progressing"}},
-		"an invalid spec":     {func(s *scene) { s.f.Spec.Template.Args = []string{"\x00"}; s.deploy("a:1"); s.known(nil) }, failed},
+		"an invalid spec": {func(s *scene) { s.f.Spec.Template.Args = []string{"\x00"}; s.deploy("a:1"); s.known(nil) }, failed},
+		"a runtime that there is not": {func(s *scene) {
+			s.f.Spec.Template = v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "ruby3.4"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "a"}, Protocol: v1alpha1.ProtocolHTTP}
+			if err := s.Update(s.t.Context(), s.f); err != nil {
+				s.t.Fatal(err)
+			}
+			s.known(nil)
+		}, failed},
+		"a revision that there is not": {func(s *scene) {
+			good(s)
+			s.f.Spec.Traffic = []v1alpha1.TrafficTarget{{Tag: "live", Weight: 100, RevisionName: "f-00099"}}
+			s.deploy("a:1")
+			s.known(map[int64]facts{1: serving})
+		}, judged{true, true, status.FailedStatus, "Degraded"}},
+		"one that needs no proof": {func(s *scene) {
+			s.f.Spec.Rollout.Verify = v1alpha1.VerifyNone
+			s.deploy("a:1")
+			s.known(map[int64]facts{1: {}})
+		}, works},
+		"a proof without room": {func(s *scene) { update(s, facts{noRoom: "no node is ready"}) },
+			judged{true, false, status.InProgressStatus, "Progressing"}},
+		"one that is mended, in use": {func(s *scene) {
+			update(s, broken)
+			deadline(s, map[int64]facts{1: serving, 2: broken})
+			s.deploy("a:3")
+			s.known(map[int64]facts{1: serving, 2: {}, 3: {created: 1, started: true}})
+		}, works},
+		"a burst": {func(s *scene) {
+			s.known(map[int64]facts{1: idle})
+			s.known(map[int64]facts{1: {creating: 20, started: true, waiting: true}})
+		}, works},
 		"the cluster is full": {func(s *scene) { s.known(map[int64]facts{1: {noRoom: "no node is ready"}}) }, rolling},
 		"etcd is away":        {func(s *scene) { s.known(map[int64]facts{1: {created: 1, started: true, unconfirmed: true}}) }, works},
 		"some starts fail":    {func(s *scene) { s.known(map[int64]facts{1: {created: 8, started: true, problem: broken.problem}}) }, works},
