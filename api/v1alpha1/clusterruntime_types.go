@@ -99,7 +99,7 @@ type ClusterRuntimeSpec struct {
 	// of the function win. valueFrom is refused here.
 	// +optional
 	// +kubebuilder:validation:MaxItems=256
-	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.valueFrom))",reason=FieldValueForbidden,message="a runtime is of all namespaces, and Secrets and ConfigMaps are of one; write a value, and valueFrom in the functions"
+	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.valueFrom))",reason=FieldValueForbidden,message="a ClusterRuntime serves all namespaces, but a Secret or ConfigMap is in one; write a value here, or valueFrom in the functions"
 	// +listType=map
 	// +listMapKey=name
 	Env []EnvVar `json:"env,omitempty"`

@@ -6,7 +6,7 @@ const (
 	// ConditionReady is true when a call made now is served, or starts an instance of a
 	// revision that is known to start.
 	ConditionReady = "Ready"
-	// ConditionAccepted is true when the spec can be carried out as it stands.
+	// ConditionAccepted is true when the spec is valid and may run.
 	ConditionAccepted = "Accepted"
 	// ConditionRevisionReady is true when status.latestCreatedRevisionName is proven.
 	ConditionRevisionReady = "RevisionReady"
@@ -39,7 +39,7 @@ const ConditionWarmPoolsReady = "WarmPoolsReady"
 const (
 	// ReasonPending says that nobody has looked at the function yet.
 	ReasonPending = "Pending"
-	// ReasonAccepted says that the spec can be carried out.
+	// ReasonAccepted says that the spec is valid and may run.
 	ReasonAccepted = "Accepted"
 	// ReasonStarted says that an instance of the revision has started.
 	ReasonStarted = "Started"

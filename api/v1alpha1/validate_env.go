@@ -63,8 +63,8 @@ func validateEnv(at *field.Path, env []EnvVar) field.ErrorList {
 func validateRuntimeEnv(at *field.Path, env []EnvVar) field.ErrorList {
 	errs := validateEnv(at, env)
 	if slices.ContainsFunc(env, func(v EnvVar) bool { return v.ValueFrom != nil }) {
-		errs = append(errs, field.Forbidden(at, "a runtime is of all namespaces, and Secrets and ConfigMaps are of one; "+
-			"write a value, and valueFrom in the functions"))
+		errs = append(errs, field.Forbidden(at, "a ClusterRuntime serves all namespaces, but a Secret or ConfigMap is in one; "+
+			"write a value here, or valueFrom in the functions"))
 	}
 	return errs
 }
@@ -92,7 +92,7 @@ func validateValueFrom(at *field.Path, v EnvVar) field.ErrorList {
 	errs = append(errs, validateKeyReference(at.Child("configMapKeyRef"), from.ConfigMapKeyRef, "a ConfigMap", "my-settings")...)
 	if from.FieldRef != nil && !knownFieldPath(from.FieldRef.FieldPath) {
 		errs = append(errs, field.Invalid(at.Child("fieldRef", "fieldPath"), from.FieldRef.FieldPath,
-			"must be a field that a pod can tell of itself: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], "+
+			"must be a field of the pod: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], "+
 				"spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name"))
 	}
 	return errs

@@ -23,7 +23,7 @@ func validateExpose(at *field.Path, e *Expose) field.ErrorList {
 		switch {
 		case !host.Valid():
 			errs = append(errs, field.Invalid(hosts.Index(i), host,
-				"must be a name in DNS of two labels or more, each of at most 63 lower-case letters, digits and hyphens, 253 bytes in all, and no URL, port, * or IP address; write for example shop.example.com"))
+				"must be a DNS name of two labels or more, each of at most 63 lower-case letters, digits and hyphens, 253 bytes in all, and no URL, port, * or IP address; write for example shop.example.com"))
 		case slices.Contains(e.Hosts[:i], host):
 			errs = append(errs, field.Duplicate(hosts.Index(i), host))
 		}

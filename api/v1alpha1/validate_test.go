@@ -170,8 +170,8 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.env[2].valueFrom.configMapKeyRef.name: Required value: write for example name: my-settings`,
 			`spec.template.env[2].valueFrom.configMapKeyRef.key: Required value: write for example key: password`}},
 		"fields that no pod tells": {`{template: {command: [x], env: [{name: A, valueFrom: {fieldRef: {fieldPath: spec.hostname}}}, {name: B, valueFrom: {fieldRef: {fieldPath: "metadata.labels['a b']"}}}]}}`, []string{
-			`spec.template.env[0].valueFrom.fieldRef.fieldPath: Invalid value: "spec.hostname": must be a field that a pod can tell of itself: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name`,
-			`spec.template.env[1].valueFrom.fieldRef.fieldPath: Invalid value: "metadata.labels['a b']": must be a field that a pod can tell of itself: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name`}},
+			`spec.template.env[0].valueFrom.fieldRef.fieldPath: Invalid value: "spec.hostname": must be a field of the pod: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name`,
+			`spec.template.env[1].valueFrom.fieldRef.fieldPath: Invalid value: "metadata.labels['a b']": must be a field of the pod: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name`}},
 		"mounts of nothing and of two": {`{template: {command: [x], mounts: [{name: a, mountPath: /a}, {name: b, mountPath: /b, emptyDir: {}, secret: {secretName: s}}]}}`, []string{
 			`spec.template.mounts[0]: Forbidden: needs exactly one of secret, configMap, persistentVolumeClaim and emptyDir; write for example configMap: {name: my-settings}`,
 			`spec.template.mounts[1]: Forbidden: needs exactly one of secret, configMap, persistentVolumeClaim and emptyDir; write for example configMap: {name: my-settings}`}},
@@ -315,7 +315,7 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 	}
 }
 
-const hostRule = "must be a name in DNS of two labels or more, each of at most 63 lower-case letters, digits and hyphens, 253 bytes in all, and no URL, port, * or IP address; write for example shop.example.com"
+const hostRule = "must be a DNS name of two labels or more, each of at most 63 lower-case letters, digits and hyphens, 253 bytes in all, and no URL, port, * or IP address; write for example shop.example.com"
 
 const reservedKey = "keys of windlass.dev, kubernetes.io and k8s.io, and below, are not for functions; take one of your own, for example example.com/owner"
 
@@ -492,8 +492,8 @@ func TestValidateRuntimeNamesFieldAndRemedy(t *testing.T) {
 				{Key: "team", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"a"}}}}
 			r.Spec.WarmPools = []WarmPool{p}
 		}, []string{
-			`spec.warmPools[0].namespaceSelector.matchLabels[a/b/c]: Invalid value: "d": a key or a value is none that a label can have, so no namespace would be picked; write for example team: payments`,
-			`spec.warmPools[0].namespaceSelector.matchLabels[team]: Invalid value: "a b": a key or a value is none that a label can have, so no namespace would be picked; write for example team: payments`,
+			`spec.warmPools[0].namespaceSelector.matchLabels[a/b/c]: Invalid value: "d": a key or a value is not valid for a label, so it selects no namespace; write for example team: payments`,
+			`spec.warmPools[0].namespaceSelector.matchLabels[team]: Invalid value: "a b": a key or a value is not valid for a label, so it selects no namespace; write for example team: payments`,
 			`spec.warmPools[0].namespaceSelector.matchExpressions[0].operator: Unsupported value: "Like": supported values: "In", "NotIn", "Exists", "DoesNotExist"`,
 			`spec.warmPools[0].namespaceSelector.matchExpressions[1].values: Invalid value: null: In and NotIn need values, and Exists and DoesNotExist have none; write for example {key: team, operator: In, values: [payments]}`,
 			`spec.warmPools[0].namespaceSelector.matchExpressions[2].key: Invalid value: "-team": must be the key of a label: a name, or a domain, / and a name; write for example team, or example.com/team`,

@@ -200,7 +200,7 @@ func validateSelector(at *field.Path, s *NamespaceSelector) field.ErrorList {
 	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
 		if len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(s.MatchLabels[key])) > 0 {
 			errs = append(errs, field.Invalid(labels.Key(key), s.MatchLabels[key],
-				"a key or a value is none that a label can have, so no namespace would be picked; write for example team: payments"))
+				"a key or a value is not valid for a label, so it selects no namespace; write for example team: payments"))
 		}
 	}
 	if n := len(s.MatchExpressions); n > MaxRequirements {

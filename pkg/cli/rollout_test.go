@@ -91,7 +91,7 @@ func (p *past) deploy(t *testing.T, word string) {
 func TestRolloutOnThisMachine(t *testing.T) {
 	p := openPast(t)
 	p.deploy(t, "one")
-	p.run(t, "rollout", "status", "f", "--watch=false").expect(t, exitOK, "out", "f-00001: its first instance is being started\n")
+	p.run(t, "rollout", "status", "f", "--watch=false").expect(t, exitOK, "out", "f-00001: its first instance is starting\n")
 	p.sees(t, "f-00001", "")
 	p.run(t, "rollout", "status", "f").expect(t, exitOK, "out", "f-00001 has started; all calls go to f-00001\n")
 	p.run(t, "rollout", "undo", "f").expect(t, exitPlatform, "err", "no revision of function default/f but the present one has had all calls", "f-00001")

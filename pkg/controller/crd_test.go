@@ -213,8 +213,8 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.env[0].valueFrom.secretKeyRef.name: Invalid value: "string": must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object`,
 			`spec.template.env[1].valueFrom.configMapKeyRef.key: Invalid value: "string": must be the key of a Secret or a ConfigMap, in letters, digits, '-', '_' and '.'; write for example password`}},
 		"fields that no pod tells": {`{template: {image: a, env: [{name: A, valueFrom: {fieldRef: {fieldPath: spec.hostname}}}, {name: B, valueFrom: {fieldRef: {fieldPath: "metadata.labels['a b']"}}}]}}`, []string{
-			`spec.template.env[0].valueFrom.fieldRef.fieldPath: Invalid value: "string": must be a field that a pod can tell of itself: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name`,
-			`spec.template.env[1].valueFrom.fieldRef.fieldPath: Invalid value: "string": must be a field that a pod can tell of itself: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name`}},
+			`spec.template.env[0].valueFrom.fieldRef.fieldPath: Invalid value: "string": must be a field of the pod: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name`,
+			`spec.template.env[1].valueFrom.fieldRef.fieldPath: Invalid value: "string": must be a field of the pod: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name`}},
 		"mounts of nothing and of two": {`{template: {image: a, mounts: [{name: a, mountPath: /a}, {name: b, mountPath: /b, emptyDir: {}, secret: {secretName: s}}]}}`, []string{
 			`spec.template.mounts[0]: Invalid value: "object": needs exactly one of secret, configMap, persistentVolumeClaim and emptyDir; write for example configMap: {name: my-settings}`,
 			`spec.template.mounts[1]: Invalid value: "object": needs exactly one of secret, configMap, persistentVolumeClaim and emptyDir; write for example configMap: {name: my-settings}`}},
@@ -269,8 +269,8 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 		"steps beside traffic": {`{template: {image: a}, rollout: {strategy: Steps, steps: [{weight: 5, hold: 1m}]}, traffic: [{tag: live, weight: 100}]}`, []string{
 			`spec.traffic: Forbidden: traffic and rollout.strategy Steps exclude each other: both say where calls go; remove one of them`}},
 		"hosts that are none": {`{template: {image: a}, expose: {hosts: [Shop.example.com, shop.example.com, 10.0.0.1]}}`, []string{
-			`spec.expose.hosts[0]: Invalid value: "string": must be a name in DNS of two labels or more, each of at most 63 lower-case letters, digits and hyphens, 253 bytes in all, and no URL, port, * or IP address; write for example shop.example.com`,
-			`spec.expose.hosts[2]: Invalid value: "string": must be a name in DNS of two labels or more, each of at most 63 lower-case letters, digits and hyphens, 253 bytes in all, and no URL, port, * or IP address; write for example shop.example.com`}},
+			`spec.expose.hosts[0]: Invalid value: "string": must be a DNS name of two labels or more, each of at most 63 lower-case letters, digits and hyphens, 253 bytes in all, and no URL, port, * or IP address; write for example shop.example.com`,
+			`spec.expose.hosts[2]: Invalid value: "string": must be a DNS name of two labels or more, each of at most 63 lower-case letters, digits and hyphens, 253 bytes in all, and no URL, port, * or IP address; write for example shop.example.com`}},
 		"traffic that is not all": {`{template: {image: a}, traffic: [{tag: A, weight: 50}, {tag: b, weight: 49}]}`, []string{
 			`spec.traffic: Invalid value: "array": the weights together must be 100; write for example [{tag: live, weight: 100}]`,
 			`spec.traffic[0].tag: Invalid value: "string": must be lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example next`}},
@@ -363,7 +363,7 @@ func TestAPIServerChecksRuntimes(t *testing.T) {
 			`spec.fileExtension: Invalid value: "string": must be letters and digits without a dot; write for example py`,
 			`spec.image: Invalid value: "string": must be the reference of an image; write for example example.com/team/runtime:1.0`}},
 		"a variable from elsewhere": {`{image: a, env: [{name: A, valueFrom: {secretKeyRef: {name: a, key: b}}}]}`, []string{
-			`spec.env: Forbidden: a runtime is of all namespaces, and Secrets and ConfigMaps are of one; write a value, and valueFrom in the functions`}},
+			`spec.env: Forbidden: a ClusterRuntime serves all namespaces, but a Secret or ConfigMap is in one; write a value here, or valueFrom in the functions`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := manifest(t, v1alpha1.KindClusterRuntime, "r", tc.spec)

@@ -40,7 +40,7 @@ func (e Egress) Validate() error {
 	switch e.Mode {
 	case "", EgressOpen, EgressInternet, EgressNone:
 	default:
-		return fmt.Errorf("the egress of functions %q is none of Open, Internet and None", e.Mode)
+		return fmt.Errorf("the egress of functions %q is not one of Open, Internet and None", e.Mode)
 	}
 	for _, cidr := range e.Except {
 		if _, err := netip.ParsePrefix(cidr); err != nil {

@@ -101,7 +101,7 @@ func TestS12TheEgressOfFunctionsIsAsConfigured(t *testing.T) {
 			}
 		})
 	}
-	for want, wrong := range map[string]Egress{"none of Open, Internet and None": {Mode: "closed"}, "no network": {Except: []string{"10.0.0.1"}}} {
+	for want, wrong := range map[string]Egress{"not one of Open, Internet and None": {Mode: "closed"}, "no network": {Except: []string{"10.0.0.1"}}} {
 		if err := wrong.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", wrong, err)
 		}

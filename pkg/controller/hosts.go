@@ -113,7 +113,7 @@ func hostsCondition(in input) metav1.Condition {
 	case len(messages) > 0:
 		said.Message = strings.Join(messages, "; ")
 	case len(states) > 0:
-		said.Message = "calls to the hosts of spec.expose come to the function"
+		said.Message = "calls to the hosts of spec.expose reach the function"
 	default:
 		return metav1.Condition{}
 	}

@@ -48,7 +48,7 @@ func TestHostsThatAFunctionAsksFor(t *testing.T) {
 		condition string // status, reason, and what the message has
 	}{
 		"none":                              {asking(nil), "", ""},
-		"accepted":                          {asking(nil, a, b), "a.example.org=Accepted b.example.org=Accepted", "True Accepted come to the function"},
+		"accepted":                          {asking(nil, a, b), "a.example.org=Accepted b.example.org=Accepted", "True Accepted reach the function"},
 		"not asked":                         {asking(map[string]string{b: "shop/x"}, a), "a.example.org=Accepted", "True Accepted "},
 		"conflict":                          {asking(map[string]string{a: "team/x"}, a, b), "a.example.org=Conflict b.example.org=Accepted", "False HostConflict function x is older"},
 		"a stranger":                        {asking(map[string]string{a: "shop/secret"}, a), "a.example.org=Conflict", "False HostConflict of another namespace"},

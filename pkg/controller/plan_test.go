@@ -130,7 +130,7 @@ func TestStatusSaysWhatIsObserved(t *testing.T) {
 			fine + " Reconciling=True/SchedulerBehind", "calls go to"},
 		"a runtime that is missing": {func(in *input) {
 			in.function.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "ruby"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}}
-		}, all("RuntimeNotFound") + " Stalled=True/RuntimeNotFound", `there is no ClusterRuntime "ruby"; make it`},
+		}, all("RuntimeNotFound") + " Stalled=True/RuntimeNotFound", `there is no ClusterRuntime "ruby"; create it`},
 		"a runtime without its version": {func(in *input) {
 			in.function.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}}
 			in.runtimes = []v1alpha1.RuntimeName{"python3.13", "nodejs22.x"}

@@ -106,7 +106,7 @@ func runtimeConditions(rt *v1alpha1.ClusterRuntime, told runtimeFacts) []metav1.
 	}
 	return []metav1.Condition{
 		runtimeReady(rt, told),
-		say(v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "the runtime can be used as it stands"),
+		say(v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "the runtime is valid"),
 		warmPoolsReady(rt, told),
 		{Type: v1alpha1.ConditionStalled},
 	}
@@ -116,7 +116,7 @@ func runtimeConditions(rt *v1alpha1.ClusterRuntime, told runtimeFacts) []metav1.
 // show it: without them nobody knows before a function starts.
 func runtimeReady(rt *v1alpha1.ClusterRuntime, told runtimeFacts) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAccepted,
-		Message: "functions can name the runtime; its image is tried when one of them starts"}
+		Message: "functions can name the runtime; the first of them to start will pull its image"}
 	for _, p := range rt.Spec.WarmPools {
 		switch of := told.pools[p.Name]; {
 		case of.ready > 0:
@@ -139,7 +139,7 @@ func warmPoolsReady(rt *v1alpha1.ClusterRuntime, told runtimeFacts) metav1.Condi
 	case len(rt.Spec.WarmPools) == 0:
 		return say(metav1.ConditionTrue, v1alpha1.ReasonNoPools, "the runtime has no warm pools")
 	case told.schedulers == 0:
-		return say(metav1.ConditionUnknown, v1alpha1.ReasonUnobserved, "no scheduler tells of warm pools")
+		return say(metav1.ConditionUnknown, v1alpha1.ReasonUnobserved, "no scheduler reports on warm pools")
 	case told.generation < rt.Generation:
 		return say(metav1.ConditionUnknown, v1alpha1.ReasonSchedulerBehind, "a scheduler has not taken up the latest change yet")
 	}

@@ -139,11 +139,11 @@ func proof(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, u Known) metav1.C
 	case was != nil && was.Status == metav1.ConditionFalse && !comesBack(f, r):
 		return condition(kind, was.Status, was.Reason, was.Message)
 	case f.Spec.Rollout.Verify == v1alpha1.VerifyNone || !r.Is(f):
-		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "no instance of it has started, and none is started to prove it")
+		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "no instance of it has started, and Windlass starts none to prove it")
 	case u.NoRoom != "":
-		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonVerificationDeferred, "its first instance is started when a node has room: "+u.NoRoom)
+		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonVerificationDeferred, "its first instance starts when a node has room: "+u.NoRoom)
 	default:
-		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonVerifying, "its first instance is being started")
+		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonVerifying, "its first instance is starting")
 	}
 }
 

@@ -176,7 +176,7 @@ func (v *view) conditions() []metav1.Condition {
 	reconciling, stalled := v.progress(ready)
 	return []metav1.Condition{
 		ready,
-		condition(v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "the function can be carried out as it stands"),
+		condition(v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "the function is valid and may run"),
 		v.revisionReady(), v.minInstancesReady(), reconciling, stalled, v.instancesFailing(),
 		condition(v1alpha1.ConditionHostsAccepted, v.Hosts.Status, v.Hosts.Reason, v.Hosts.Message),
 	}
@@ -218,7 +218,7 @@ func condition(kind string, status metav1.ConditionStatus, reason, message strin
 // ready says of the revisions that have calls what is worst.
 func (v *view) ready() metav1.Condition {
 	if len(v.serving) == 0 {
-		return condition(v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the first revision of the function is being made")
+		return condition(v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the controller is creating the first revision of the function")
 	}
 	rank := map[metav1.ConditionStatus]int{metav1.ConditionUnknown: 1, metav1.ConditionFalse: 2}
 	worst := v.callable(v.serving[0].revision)
@@ -238,7 +238,7 @@ func (v *view) callable(r *v1alpha1.FunctionRevision) metav1.Condition {
 	u, why := v.unit(r), v.failure(r)
 	switch {
 	case !u.Observed:
-		return say(metav1.ConditionUnknown, v1alpha1.ReasonUnobserved, "no scheduler tells of "+r.Name+"; what the status says besides is the last that is known")
+		return say(metav1.ConditionUnknown, v1alpha1.ReasonUnobserved, "no scheduler reports on "+r.Name+"; the rest of the status is the last known state")
 	case u.Ready > 0:
 		return say(metav1.ConditionTrue, v1alpha1.ReasonStarted, v.split())
 	case why != nil:
@@ -250,7 +250,7 @@ func (v *view) callable(r *v1alpha1.FunctionRevision) metav1.Condition {
 	case v.unverified(r):
 		return say(metav1.ConditionTrue, v1alpha1.ReasonNotVerified, v.split()+"; no instance of it has started yet, as rollout.verify is None")
 	case r == v.latest:
-		return say(metav1.ConditionUnknown, v1alpha1.ReasonVerifying, "the first instance of "+r.Name+" is being started")
+		return say(metav1.ConditionUnknown, v1alpha1.ReasonVerifying, "the first instance of "+r.Name+" is starting")
 	default:
 		return say(metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "no instance of "+r.Name+" has started yet")
 	}
@@ -300,7 +300,7 @@ func Split(traffic []v1alpha1.TrafficStatus) string {
 func (v *view) revisionReady() metav1.Condition {
 	const kind = v1alpha1.ConditionRevisionReady
 	if v.latest == nil {
-		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the revision of spec.template is being made")
+		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the controller is creating the revision of spec.template")
 	}
 	c := proof(v.Function, v.latest, v.Units[v.latest.Name])
 	c.Type, c.Message = kind, v.latest.Name+": "+c.Message
@@ -313,10 +313,10 @@ func (v *view) revisionReady() metav1.Condition {
 func (v *view) minInstancesReady() metav1.Condition {
 	const kind = v1alpha1.ConditionMinInstancesReady
 	if len(v.serving) == 0 {
-		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the first revision of the function is being made")
+		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the controller is creating the first revision of the function")
 	}
 	if r := v.unobserved(); r != nil {
-		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonUnobserved, "no scheduler tells of "+r.Name)
+		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonUnobserved, "no scheduler reports on "+r.Name)
 	}
 	var ready int64
 	var unconfirmed bool
@@ -333,18 +333,18 @@ func (v *view) minInstancesReady() metav1.Condition {
 	switch {
 	case unconfirmed:
 		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonUnconfirmed,
-			"etcd cannot be reached: calls are served, but no more than a fifth more instances are created until it is back")
+			"schedulers cannot reach etcd: they serve calls, but until etcd is back they create at most a fifth more instances")
 	case least == 0:
 		return condition(kind, metav1.ConditionTrue, v1alpha1.ReasonEnoughInstances,
-			"instances come and go with the calls; scaling asks for none now")
+			"scaling asks for no instances now; they come and go with the calls")
 	case ready >= least:
 		return condition(kind, metav1.ConditionTrue, v1alpha1.ReasonEnoughInstances,
-			fmt.Sprintf("there are as many instances as scaling asks for now, %d", least))
+			fmt.Sprintf("all instances that scaling asks for now (%d) are ready", least))
 	case why != nil:
 		return condition(kind, metav1.ConditionFalse, why.Reason, why.Message)
 	default:
 		return condition(kind, metav1.ConditionFalse, v1alpha1.ReasonCreating,
-			fmt.Sprintf("scaling asks for %d instances now; they are being created", least))
+			fmt.Sprintf("scaling asks for %d instances now; schedulers are creating them", least))
 	}
 }
 
