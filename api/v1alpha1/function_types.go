@@ -30,7 +30,7 @@ const (
 
 // RuntimeName names a language runtime, so that a function can be a handler
 // instead of a server: one that Windlass brings along or, in a cluster, any
-// Runtime.
+// ClusterRuntime.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=63
@@ -67,8 +67,8 @@ type Function struct {
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	// spec says what an instance runs (template), how Windlass treats calls
-	// (calls), how many instances there are (scaling), and how a change takes
-	// effect (rollout, traffic).
+	// (calls), how many instances there are (scaling), how a change takes effect
+	// (rollout, traffic), and which hosts the function has (expose).
 	// +required
 	Spec FunctionSpec `json:"spec,omitzero"`
 	// status is what Windlass observes of the function.
@@ -90,7 +90,7 @@ type FunctionList struct {
 }
 
 // FunctionSpec is what one instance is, how calls are treated, how many instances there
-// are, and how a change comes into use.
+// are, how a change comes into use, and where the function can be called.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.traffic) || !has(self.rollout) || !has(self.rollout.strategy) || self.rollout.strategy != 'Steps'",fieldPath=".traffic",reason=FieldValueForbidden,message="traffic and rollout.strategy Steps exclude each other: both say where calls go; remove one of them"
 type FunctionSpec struct {
@@ -224,8 +224,9 @@ func (c *Calls) CancelOnDisconnect() bool { return c.OnClientDisconnect == OnCli
 
 // FunctionStatus is what Windlass observes of a Function.
 type FunctionStatus struct {
-	// conditions are Ready, Accepted, RevisionReady and MinInstancesReady and,
-	// while they are true, Reconciling, Stalled and InstancesFailing.
+	// conditions are Ready, Accepted, RevisionReady and MinInstancesReady; while
+	// they are true, Reconciling, Stalled and InstancesFailing; and HostsAccepted
+	// if the function asks for hosts, or can have none.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

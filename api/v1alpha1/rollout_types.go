@@ -78,8 +78,9 @@ type RolloutStep struct {
 // TrafficTarget is a share of a function's calls, and the revision that gets
 // it.
 type TrafficTarget struct {
-	// tag is a name for this share. Calls with the header "Windlass-Tag: TAG" go
-	// to its revision, whatever the weight.
+	// tag is a name for this share. Calls with the header "Windlass-Tag: TAG", and
+	// those to the tag's own host where functions have hosts, go to its revision,
+	// whatever the weight.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
