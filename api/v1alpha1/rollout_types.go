@@ -227,7 +227,7 @@ type FunctionRevisionStatus struct {
 	// +kubebuilder:validation:MaxLength=2048
 	Selector string `json:"selector,omitempty"`
 	// imageID is the image that the first instance of the revision ran, with the digest, as
-	// its node told, such as example.com/team/function@sha256:... It stays, though a node
+	// its node reported, such as example.com/team/function@sha256:... It stays, though a node
 	// may later find another image under a tag that was moved. With a runtimeRef it is the
 	// image of the runtime. Local mode has none.
 	// +optional

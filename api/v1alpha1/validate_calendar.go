@@ -49,7 +49,7 @@ func validateWindows(scaling *field.Path, s *Scaling) field.ErrorList {
 		name := s.Windows[i].Name
 		errs = append(errs, validateLabel(at.Index(i).Child("name"), name, "office-hours")...)
 		if seen.Has(name) {
-			errs = append(errs, field.Invalid(at.Index(i).Child("name"), name, "is there twice; remove one of the two or rename it"))
+			errs = append(errs, field.Invalid(at.Index(i).Child("name"), name, "occurs twice; remove one of the two or rename it"))
 		}
 		seen.Insert(name)
 		errs = append(errs, validateWindow(at.Index(i), &s.Windows[i])...)

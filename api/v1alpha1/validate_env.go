@@ -50,7 +50,7 @@ func validateEnv(at *field.Path, env []EnvVar) field.ErrorList {
 				"Windlass sets %s itself; take another name, for example APP_%s", v.Name,
 				cmp.Or(strings.Trim(strings.TrimPrefix(v.Name, reservedEnvPrefix), "_"), "MODE"))))
 		case seen.Has(v.Name):
-			errs = append(errs, field.Invalid(name, v.Name, "is there twice; remove one of the two or rename it"))
+			errs = append(errs, field.Invalid(name, v.Name, "occurs twice; remove one of the two or rename it"))
 		}
 		seen.Insert(v.Name)
 		errs = append(errs, validateNoNUL(at.Index(i).Child("value"), v.Value)...)

@@ -49,7 +49,7 @@ func validateMounts(at *field.Path, mounts []Mount) field.ErrorList {
 			errs = append(errs, field.TooLong(at.Child("name"), m.Name, MaxMountName))
 		}
 		if seen.Has(m.Name) {
-			errs = append(errs, field.Invalid(at.Child("name"), m.Name, "is there twice; remove one of the two or rename it"))
+			errs = append(errs, field.Invalid(at.Child("name"), m.Name, "occurs twice; remove one of the two or rename it"))
 		}
 		seen.Insert(m.Name)
 		errs = append(errs, validateMountPath(at.Child("mountPath"), m.MountPath)...)

@@ -23,7 +23,7 @@ func validateReferences(at *field.Path, t *FunctionTemplate) field.ErrorList {
 		at := at.Child("imagePullSecrets").Index(i).Child("name")
 		errs = append(errs, validateName(at, secret.Name, "a Secret", "my-registry")...)
 		if seen.Has(secret.Name) {
-			errs = append(errs, field.Invalid(at, secret.Name, "is there twice; remove one of the two"))
+			errs = append(errs, field.Invalid(at, secret.Name, "occurs twice; remove one of the two"))
 		}
 		seen.Insert(secret.Name)
 	}

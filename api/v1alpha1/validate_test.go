@@ -191,7 +191,7 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.mounts[3].mountPath: Forbidden: /run/secrets is, contains or is below /run/secrets/kubernetes.io, which is Windlass' or the system's own; take another one, for example /etc/app`}},
 		"paths over each other": {`{template: {command: [x], mounts: [{name: a, mountPath: /a/b, emptyDir: {}}, {name: b, mountPath: /a, emptyDir: {}}, {name: b, mountPath: /ab, emptyDir: {}}]}}`, []string{
 			`spec.template.mounts[1].mountPath: Invalid value: "/a": is the same as /a/b of a, or one is below the other; take paths apart, for example /etc/app and /models`,
-			`spec.template.mounts[2].name: Invalid value: "b": is there twice; remove one of the two or rename it`}},
+			`spec.template.mounts[2].name: Invalid value: "b": occurs twice; remove one of the two or rename it`}},
 		"sources that are none": {`{template: {command: [x], mounts: [{name: A, mountPath: /a, secret: {}}, {name: b, mountPath: /b, configMap: {name: B}}, {name: c, mountPath: /c, persistentVolumeClaim: {claimName: C}}, {name: d, mountPath: /d, emptyDir: {medium: HugePages, sizeLimit: -1}}]}}`, []string{
 			`spec.template.mounts[0].name: Invalid value: "A": must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example a`,
 			`spec.template.mounts[0].secret.secretName: Required value: write for example secretName: my-secret`,
@@ -207,7 +207,7 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.env[0].name: Required value: write for example name: APP_MODE`,
 			`spec.template.env[1].name: Invalid value: "1A": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,
 			`spec.template.env[2].name: Invalid value: "A=B": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,
-			`spec.template.env[4].name: Invalid value: "A": is there twice; remove one of the two or rename it`,
+			`spec.template.env[4].name: Invalid value: "A": occurs twice; remove one of the two or rename it`,
 			`spec.template.env[5].value: Invalid value: "\x00": must not contain a NUL byte; remove it`}},
 		"environment variables that are Windlass's": {`{template: {command: [x], env: [{name: PORT}, {name: AWS_LAMBDA_RUNTIME_API}, {name: _HANDLER}, {name: LAMBDA_TASK_ROOT}, {name: WINDLASS_TOKEN}, {name: WINDLASS_}]}}`, []string{
 			`spec.template.env[0].name: Forbidden: Windlass sets PORT itself; take another name, for example APP_PORT`,
@@ -242,7 +242,7 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.serviceAccountName: Invalid value: "a/b": must be the name of a ServiceAccount, in lower-case letters, digits, hyphens and dots; write for example my-function`,
 			`spec.template.imagePullSecrets[0].name: Required value: write for example name: my-registry`,
 			`spec.template.imagePullSecrets[1].name: Invalid value: "A": must be the name of a Secret, in lower-case letters, digits, hyphens and dots; write for example my-registry`,
-			`spec.template.imagePullSecrets[3].name: Invalid value: "b": is there twice; remove one of the two`}},
+			`spec.template.imagePullSecrets[3].name: Invalid value: "b": occurs twice; remove one of the two`}},
 		"sources of variables that are none": {`{template: {image: a, envFrom: [{}, {secretRef: {name: a}, configMapRef: {name: b}}, {prefix: 1A, secretRef: {name: a}}, {secretRef: {}}, {configMapRef: {name: A}}]}}`, []string{
 			`spec.template.envFrom[0]: Forbidden: needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}`,
 			`spec.template.envFrom[1]: Forbidden: needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}`,
@@ -280,7 +280,7 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.scaling.windows[0].duration: Invalid value: "0s": must be 1m to 168h; write for example 1m`,
 			`spec.scaling.windows[0].minInstances: Invalid value: 0: must be 1 to 100000; write for example 5, or remove the window`,
 			`spec.scaling.windows[1].name: Invalid value: "A B": must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example a-b`,
-			`spec.scaling.windows[3].name: Invalid value: "a-b": is there twice; remove one of the two or rename it`}},
+			`spec.scaling.windows[3].name: Invalid value: "a-b": occurs twice; remove one of the two or rename it`}},
 		"starts that are none": {`{template: {command: [x]}, scaling: {windows: [` + windows("0 8 * *", "0 0 8 * * 1-5", "x 0 8 * * *", "0 8 * * 7",
 			"@daily", "@every 1h", "CRON_TZ=Asia/Tokyo 0 8 * * *", "TZ=x", "0 8 30 2 *", ", 8 * * *", "0 8-6 * * *") + `]}}`, []string{
 			startIs(0, "0 8 * *") + `it has 4 instead of 5); write for example 0 8 * * 1-5`,

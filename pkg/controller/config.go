@@ -108,7 +108,7 @@ var instances = metav1.LabelSelector{
 func instancePods() labels.Selector {
 	selector, err := metav1.LabelSelectorAsSelector(&instances)
 	if err != nil {
-		panic("controller: a selector that is none: " + err.Error())
+		panic("controller: invalid selector: " + err.Error())
 	}
 	return selector
 }

@@ -248,7 +248,7 @@ func (v *view) callable(r *v1alpha1.FunctionRevision) metav1.Condition {
 	case r.Proven():
 		return say(metav1.ConditionTrue, v1alpha1.ReasonStarted, v.split())
 	case v.unverified(r):
-		return say(metav1.ConditionTrue, v1alpha1.ReasonNotVerified, v.split()+"; no instance of it has started yet, as rollout.verify is None")
+		return say(metav1.ConditionTrue, v1alpha1.ReasonNotVerified, v.split()+"; no instance of it has started yet, because rollout.verify is None")
 	case r == v.latest:
 		return say(metav1.ConditionUnknown, v1alpha1.ReasonVerifying, "the first instance of "+r.Name+" is starting")
 	default:

@@ -87,7 +87,7 @@ func readAzureCounts(fsys fs.FS, o AzureOptions) (azureInvocations, error) {
 	}, func(row csvRow) error {
 		counts := azureCounts{key: row.key(), calls: make([]int, len(columns))}
 		if seen[counts.key] {
-			return fmt.Errorf("function %s is there twice; remove one row", counts.key.function)
+			return fmt.Errorf("function %s occurs twice; remove one row", counts.key.function)
 		}
 		seen[counts.key] = true
 		for i, column := range columns {
@@ -122,7 +122,7 @@ func readAzureDurations(fsys fs.FS) (map[azureKey]durationTable, error) {
 			}
 		}
 		if _, twice := tables[row.key()]; twice {
-			return fmt.Errorf("function %s is there twice; remove one row", row.key().function)
+			return fmt.Errorf("function %s occurs twice; remove one row", row.key().function)
 		}
 		tables[row.key()] = table
 		return nil
