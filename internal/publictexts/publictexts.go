@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 )
 
@@ -53,22 +52,17 @@ func Gather(root string) ([]Group, error) {
 func Write(w io.Writer, groups []Group) error {
 	var page strings.Builder
 	page.WriteString("# Public texts\n")
+	seen := map[string]bool{}
 	for _, g := range groups {
 		fmt.Fprintf(&page, "\n## %s\n\n", g.Title)
-		for _, t := range distinct(g.Texts) {
+		for _, t := range g.Texts {
+			if seen[t.Text] {
+				continue
+			}
+			seen[t.Text] = true
 			fmt.Fprintf(&page, "- %s: %s\n", t.Of, strings.ReplaceAll(strings.TrimSpace(t.Text), "\n", "\n  "))
 		}
 	}
 	_, err := io.WriteString(w, page.String())
 	return err
-}
-
-// distinct are the texts without those that were there before, in their order.
-func distinct(texts []Text) []Text {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(slices.Clone(texts), func(t Text) bool {
-		twice := seen[t.Text]
-		seen[t.Text] = true
-		return twice
-	})
 }

@@ -47,9 +47,9 @@ func TestWrite(t *testing.T) {
 	var page strings.Builder
 	err := Write(&page, []Group{
 		{"Metrics", []Text{{"a", "One."}, {"b", "Two,\nin lines."}, {"c", "One."}}},
-		{"Alerts", []Text{{"d", "One."}}},
+		{"Alerts", []Text{{"d", "One."}, {"e", "Three."}}},
 	})
-	want := "# Public texts\n\n## Metrics\n\n- a: One.\n- b: Two,\n  in lines.\n\n## Alerts\n\n- d: One.\n"
+	want := "# Public texts\n\n## Metrics\n\n- a: One.\n- b: Two,\n  in lines.\n\n## Alerts\n\n- e: Three.\n"
 	if err != nil || page.String() != want {
 		t.Errorf("it is %q (%v), want %q", page.String(), err, want)
 	}
