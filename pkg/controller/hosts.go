@@ -123,7 +123,7 @@ func hostsCondition(in input) metav1.Condition {
 func notPermitted(in input, host string) string {
 	switch urls := in.hosts.URLs; {
 	case urls.Hosts().Below(host):
-		return fmt.Sprintf("%s is below the domain in which hosts are made of functions' names; ask for another", host)
+		return fmt.Sprintf("%s is below the domain whose hosts Windlass gives to functions; ask for another", host)
 	case urls.Reserved(host):
 		return fmt.Sprintf("%s is the host of the gateways, or the domain of functions' hosts; ask for another", host)
 	}

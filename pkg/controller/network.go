@@ -51,7 +51,7 @@ func (r *policyReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("cannot keep the NetworkPolicy of namespace %s: %w", request.Namespace, err)
+		return reconcile.Result{}, fmt.Errorf("cannot update the NetworkPolicy of namespace %s: %w", request.Namespace, err)
 	}
 	r.log.Info("changed a NetworkPolicy", "namespace", request.Namespace, "policy", PolicyName, "wanted", wanted)
 	return reconcile.Result{}, nil
