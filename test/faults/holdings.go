@@ -52,11 +52,21 @@ func (r *runner) leaks(ctx context.Context) []string {
 	}
 }
 
-// surplus says which of the standing functions have more pods than they may.
+// surplus says which of the standing functions have more pods than they may: of the latest
+// revision, and of the one before it, which stays warm for a return.
 func (r *runner) surplus() (found []string) {
 	for _, name := range []string{work, again} {
-		if pods := r.lab.Kubelet.PodsOf(name); len(pods) > atMost {
-			found = append(found, fmt.Sprintf("leak: %s has %d pods, and may have %d", name, len(pods), atMost))
+		revisions := make(map[string]int)
+		for _, pod := range r.lab.Kubelet.PodsOf(name) {
+			revisions[pod.Revision]++
+		}
+		for revision, pods := range revisions {
+			if pods > atMost {
+				found = append(found, fmt.Sprintf("leak: revision %s of %s has %d pods, and may have %d", revision, name, pods, atMost))
+			}
+		}
+		if len(revisions) > 2 {
+			found = append(found, fmt.Sprintf("leak: %d revisions of %s have pods, and two may", len(revisions), name))
 		}
 	}
 	return found

@@ -25,12 +25,12 @@ import (
 
 // Pod is one pod that the kubelet runs.
 type Pod struct {
-	// Function and CID say whose instance it is.
-	Function, CID string
-	kubelet       *Kubelet
-	object        *corev1.Pod
-	addr          netip.Addr
-	port          string
+	// Function, Revision and CID say whose instance it is.
+	Function, Revision, CID string
+	kubelet                 *Kubelet
+	object                  *corev1.Pod
+	addr                    netip.Addr
+	port                    string
 
 	mu sync.Mutex
 	// Space, agent and function are nil until the pod runs.
@@ -44,7 +44,7 @@ type Pod struct {
 
 func newPod(k *Kubelet, object *corev1.Pod, addr netip.Addr, port string) *Pod {
 	return &Pod{
-		Function: object.Labels[v1alpha1.LabelFunction], CID: object.Labels[v1alpha1.LabelCID],
+		Function: object.Labels[v1alpha1.LabelFunction], Revision: object.Labels[v1alpha1.LabelRevision], CID: object.Labels[v1alpha1.LabelCID],
 		kubelet: k, object: object, addr: addr, port: port,
 		grace: make(chan struct{}), over: make(chan struct{}),
 	}
