@@ -24,7 +24,7 @@ import (
 )
 
 // foreign are the groups whose types are not among those of Kubernetes itself.
-var foreign = []string{"apiextensions.k8s.io", "cert-manager.io", "monitoring.coreos.com"}
+var foreign = []string{"apiextensions.k8s.io", "cert-manager.io", "gateway.networking.k8s.io", "monitoring.coreos.com"}
 
 func TestLint(t *testing.T) {
 	for name, args := range scenarios {
