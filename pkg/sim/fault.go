@@ -26,7 +26,8 @@ var faults = []fault{
 	{"stop-scheduler", 5, (*chaos).stopScheduler},
 	{"stop-gateway", 2, (*chaos).stopGateway},
 	{"stop-instance", 3, (*chaos).stopInstance},
-	{"pause-server", 6, func(c *chaos) (func(), bool) { return c.standStill(c.anyServer()) }},
+	{"pause-gateway", 2, func(c *chaos) (func(), bool) { return c.standStill(pick(c.World, c.gateways)) }},
+	{"pause-scheduler", 8, func(c *chaos) (func(), bool) { return c.standStill(pick(c.World, c.schedulers)) }},
 	{"pause-instance", 4, (*chaos).pauseInstance},
 	{"partition-one-way", 5, func(c *chaos) (func(), bool) { return c.partition(false) }},
 	{"partition", 5, func(c *chaos) (func(), bool) { return c.partition(true) }},
@@ -128,17 +129,23 @@ func (c *chaos) strike() {
 // moods are kinds of faults that go together. In a seed that has one, half of all faults are
 // of its kinds: what takes several of them in a row would else be rare.
 var moods = [][]string{
-	{"etcd-down", "kill-instance", "burst", "max-changed"},                  // orphans
-	{"pause-server", "pause-instance", "kill-instance", "power-off-worker"}, // standstills
-	{"stale-word", "stop-scheduler", "lease-revoked", "kill-scheduler"},     // hearsay
-	{"etcd-restored", "etcd-wiped", "stale-word", "key-deleted"},            // of another history
-	{"burst", "no-room", "reset", "poison"},                                 // overload
+	{"etcd-down", "kill-instance", "burst", "max-changed"},                     // orphans
+	{"pause-scheduler", "pause-instance", "kill-instance", "power-off-worker"}, // standstills
+	{"stale-word", "stop-scheduler", "lease-revoked", "kill-scheduler"},        // hearsay
+	{"etcd-restored", "etcd-wiped", "stale-word", "key-deleted"},               // of another history
+	{"burst", "no-room", "reset", "poison"},                                    // overload
 	{"new-revision", "function-deleted", "stop-scheduler", "half-open"},
 }
 
+// overload is the mood in which clients are impatient as well.
+const overload = 4
+
+// mood is that of the seed, if it has one.
+func (w *World) mood() int { return int(w.config.Seed / 2 % uint64(len(moods)+2)) }
+
 // which is the index of the fault that strikes next. One of the seed's mood lasts for long.
 func (c *chaos) which() (i int, moody bool) {
-	if mood := int(c.config.Seed / 2 % uint64(len(moods)+2)); mood < len(moods) && c.chance(0.5) {
+	if mood := c.mood(); mood < len(moods) && c.chance(0.5) {
 		kind := pick(c.World, moods[mood])
 		return slices.IndexFunc(faults, func(f fault) bool { return f.kind == kind }), true
 	}
