@@ -122,6 +122,11 @@ func (c *chaos) strike() {
 		if moody {
 			lasts = c.between(2*time.Second, 8*time.Second)
 		}
+		if moody && c.mood() == orphans && faults[i].kind == "etcd-down" {
+			// It makes orphans once leases have ended, and then more calls come.
+			lasts += leaseTTL
+			c.at(leaseTTL+c.between(0, 2*time.Second), func() { c.burst() })
+		}
 		c.at(lasts, once)
 	}
 }
@@ -137,8 +142,12 @@ var moods = [][]string{
 	{"new-revision", "function-deleted", "stop-scheduler", "half-open"},
 }
 
-// overload is the mood in which clients are impatient as well.
-const overload = 4
+// Moods of which more is said: outages last longer among orphans, and clients are impatient
+// under overload.
+const (
+	orphans  = 0
+	overload = 4
+)
 
 // mood is that of the seed, if it has one.
 func (w *World) mood() int { return int(w.config.Seed / 2 % uint64(len(moods)+2)) }
