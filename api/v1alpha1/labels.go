@@ -11,8 +11,8 @@ const (
 	// started for, and LabelRevisionUID its UID.
 	LabelRevision    = GroupName + "/revision"
 	LabelRevisionUID = GroupName + "/revision-uid"
-	// LabelPool is the warm pool of which the instance is, or was until a function took
-	// it, and LabelRuntime the ClusterRuntime that has the pool.
+	// LabelPool is the warm pool that the instance belongs to, or belonged to until a
+	// function took it, and LabelRuntime the ClusterRuntime that has the pool.
 	LabelPool    = GroupName + "/pool"
 	LabelRuntime = GroupName + "/runtime"
 	// LabelScheduler is the scheduler to which a spare instance belongs.
