@@ -119,11 +119,11 @@ fuzz: ## Run every fuzz target for FUZZTIME
 
 .PHONY: cover
 cover: ## Print how much of the pure core its tests run; fails under 90 %
-	hack/cover.sh 90 pkg/queue pkg/fpcs
+	hack/cover.sh 90 pkg/queue pkg/autoscaler
 
 .PHONY: bench
 bench: build ## Measure the core, a tick and the agent on this machine
-	go test -run '^$$' -bench . -benchmem ./pkg/queue ./pkg/fpcs ./pkg/scheduler
+	go test -run '^$$' -bench . -benchmem ./pkg/queue ./pkg/autoscaler ./pkg/scheduler
 	go test -run '^$$' -bench OffersOfAThousandFunctions -cpu 1 ./pkg/scheduler/core
 	go test -run '^$$' -bench WarmCall -benchtime 1x ./test/e2e
 	hack/bench-agent.sh

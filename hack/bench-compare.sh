@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 usage="usage: hack/bench-compare.sh BENCHSTAT ROUNDS COMMIT|stored|store"
 benchstat=${1:?$usage} rounds=${2:?$usage} with=${3:?$usage}
-packages=(pkg/scheduler/core pkg/queue pkg/fpcs pkg/provisioner/nodepick pkg/scheduler/capacity pkg/podagent/core pkg/gateway/core)
+packages=(pkg/scheduler/core pkg/queue pkg/autoscaler pkg/provisioner/placement pkg/scheduler/capacity pkg/podagent/core pkg/gateway/core)
 baseline=hack/bench-baseline.txt
 
 work=$(mktemp -d)

@@ -7,12 +7,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Key is the function's namespace and name.
-func (f *Function) Key() invoke.FunctionKey {
-	return invoke.FunctionKey{Namespace: f.Namespace, Name: f.Name}
+func (f *Function) Key() invocation.FunctionKey {
+	return invocation.FunctionKey{Namespace: f.Namespace, Name: f.Name}
 }
 
 // Algorithm is the one that the function's author tries, or "".

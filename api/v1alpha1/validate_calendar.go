@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/windlass-dev/windlass/pkg/schedule"
+	"github.com/windlass-dev/windlass/internal/schedule"
 )
 
 // Bounds of a ScheduleWindow, inclusive.

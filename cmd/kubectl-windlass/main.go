@@ -8,7 +8,7 @@ import (
 	// Schedules have time zones, which not every machine knows.
 	_ "time/tzdata"
 
-	"github.com/windlass-dev/windlass/pkg/cli"
+	"github.com/windlass-dev/windlass/internal/cli"
 )
 
 func main() {

@@ -21,12 +21,12 @@ import (
 	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/mem"
 
+	"github.com/windlass-dev/windlass/internal/mtls"
 	"github.com/windlass-dev/windlass/internal/sameuser"
 	"github.com/windlass-dev/windlass/pkg/podagent"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter/httpadapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
-	"github.com/windlass-dev/windlass/pkg/wiretls"
 )
 
 // bufferSizes are the sizes of gRPC's buffers, in bytes: its own, and those of a
@@ -56,7 +56,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the environment does not say what to do:\n%w", err)
 	}
-	dialer, err := newDialer(config.CA, wiretls.Domain(config.TLSDomain))
+	dialer, err := newDialer(config.CA, mtls.Domain(config.TLSDomain))
 	if err != nil {
 		return err
 	}
@@ -88,15 +88,15 @@ func run(ctx context.Context) error {
 
 // newDialer makes connections to those whom the CA vouches for. Without a CA,
 // which is local mode, they are not encrypted.
-func newDialer(ca string, domain wiretls.Domain) (podagent.Dialer, error) {
+func newDialer(ca string, domain mtls.Domain) (podagent.Dialer, error) {
 	if ca == "" {
 		return podagent.Dialer{}, nil
 	}
-	schedulers, err := wiretls.AgentCredentials([]byte(ca), domain.Scheduler())
+	schedulers, err := mtls.AgentCredentials([]byte(ca), domain.Scheduler())
 	if err != nil {
 		return podagent.Dialer{}, fmt.Errorf("WINDLASS_CA: %w", err)
 	}
-	gateways, err := wiretls.AgentCredentials([]byte(ca), domain.Gateway())
+	gateways, err := mtls.AgentCredentials([]byte(ca), domain.Gateway())
 	if err != nil {
 		return podagent.Dialer{}, fmt.Errorf("WINDLASS_CA: %w", err)
 	}

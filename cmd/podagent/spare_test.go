@@ -122,7 +122,7 @@ func (s *stock) startSpare(t testing.TB, lang language) (end func()) {
 	if err != nil {
 		t.Skipf("%s is not on PATH, so its shim cannot be run", lang.program)
 	}
-	shim, err := filepath.Abs(filepath.Join("../../pkg/runtimes/shims", lang.shim))
+	shim, err := filepath.Abs(filepath.Join("../../internal/runtimes/shims", lang.shim))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/windlass-dev/windlass/pkg/sim/plots"
-	"github.com/windlass-dev/windlass/pkg/sim/report"
+	"github.com/windlass-dev/windlass/internal/sim/plots"
+	"github.com/windlass-dev/windlass/internal/sim/report"
 )
 
 func main() {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/windlass-dev/windlass/pkg/sim/report"
+	"github.com/windlass-dev/windlass/internal/sim/report"
 )
 
 func written(t *testing.T, chart string) []byte {

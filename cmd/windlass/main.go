@@ -12,11 +12,11 @@ import (
 	"golang.org/x/term"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/cli"
-	"github.com/windlass-dev/windlass/pkg/cluster"
-	"github.com/windlass-dev/windlass/pkg/control"
-	"github.com/windlass-dev/windlass/pkg/demo"
-	"github.com/windlass-dev/windlass/pkg/local"
+	"github.com/windlass-dev/windlass/internal/cli"
+	"github.com/windlass-dev/windlass/internal/cluster"
+	"github.com/windlass-dev/windlass/internal/demo"
+	"github.com/windlass-dev/windlass/internal/local"
+	"github.com/windlass-dev/windlass/internal/localapi"
 	"github.com/windlass-dev/windlass/pkg/provisioner/process/instancelog"
 )
 
@@ -40,7 +40,7 @@ func up(ctx context.Context, c cli.UpConfig) error {
 	if c.Printed != nil {
 		w.OnPrinted(func(l instancelog.Line) { c.Printed(l.Function.String(), string(l.CID), l.At, l.Text) })
 	}
-	var applied []control.Applied
+	var applied []localapi.Applied
 	for _, fn := range c.Functions {
 		v1alpha1.Default(fn)
 		result, err := w.Store().Apply(fn)
@@ -49,7 +49,7 @@ func up(ctx context.Context, c cli.UpConfig) error {
 			return err
 		}
 		registered, _ := w.Store().Get(fn.Key())
-		applied = append(applied, control.Applied{Result: result, Function: registered})
+		applied = append(applied, localapi.Applied{Result: result, Function: registered})
 	}
 	ended := make(chan struct{})
 	var telling sync.WaitGroup
@@ -67,7 +67,7 @@ func up(ctx context.Context, c cli.UpConfig) error {
 }
 
 // withStatus adds what is observed, which is where each function can be called.
-func withStatus(w *local.Windlass, applied []control.Applied) []control.Applied {
+func withStatus(w *local.Windlass, applied []localapi.Applied) []localapi.Applied {
 	for i, a := range applied {
 		fn := a.Function.DeepCopy()
 		fn.Status = w.Status(fn)

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/cli"
-	"github.com/windlass-dev/windlass/pkg/sim/experiments"
-	"github.com/windlass-dev/windlass/pkg/sim/report"
+	"github.com/windlass-dev/windlass/internal/cli"
+	"github.com/windlass-dev/windlass/internal/sim/experiments"
+	"github.com/windlass-dev/windlass/internal/sim/report"
 )
 
 func knownExperiments() []cli.Experiment {

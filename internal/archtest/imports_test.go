@@ -158,7 +158,7 @@ func TestTestsDoNotSleep(t *testing.T) {
 func pure() []string {
 	for _, r := range rows {
 		if r.name == "pure" {
-			return append([]string{"pkg/invoke", "pkg/schedule"}, r.packages...)
+			return append([]string{"pkg/invocation", "internal/schedule"}, r.packages...)
 		}
 	}
 	panic(fmt.Sprintf("no row is named pure: %v", rows))

@@ -77,7 +77,7 @@ func TestEveryReasonIsDocumented(t *testing.T) {
 
 func TestEveryReasonOfADecisionIsDocumented(t *testing.T) {
 	page := read(t, filepath.Join(root, "docs/cli.md"))
-	reasons := constants(t, "pkg/fpcs", regexp.MustCompile(`^Reason[A-Z]`))
+	reasons := constants(t, "pkg/autoscaler", regexp.MustCompile(`^Reason[A-Z]`))
 	if len(reasons) < 10 {
 		t.Fatalf("found only the reasons %v", reasons)
 	}
@@ -90,7 +90,7 @@ func TestEveryReasonOfADecisionIsDocumented(t *testing.T) {
 
 func TestEveryHeaderIsDocumented(t *testing.T) {
 	page := read(t, filepath.Join(root, callingPage))
-	headers := constants(t, "pkg/invoke", regexp.MustCompile(`^Header[A-Z]`))
+	headers := constants(t, "pkg/invocation", regexp.MustCompile(`^Header[A-Z]`))
 	if len(headers) < 3 {
 		t.Fatalf("found only the headers %v", headers)
 	}

@@ -10,13 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/fpcs"
-	"github.com/windlass-dev/windlass/pkg/runtimes"
+	"github.com/windlass-dev/windlass/internal/runtimes"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
 )
 
 func TestWhatIsListedFollowsTheRegistries(t *testing.T) {
 	checkout := os.DirFS("../..")
-	files, err := render(checkout, lists{fpcs.All(), runtimes.Names()})
+	files, err := render(checkout, lists{autoscaler.All(), runtimes.Names()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestWhatIsListedFollowsTheRegistries(t *testing.T) {
 }
 
 func TestWhatIsAddedIsListedEverywhere(t *testing.T) {
-	all := append(fpcs.All(), fpcs.Algorithm{Name: "another-decider", About: "does otherwise"})
+	all := append(autoscaler.All(), autoscaler.Algorithm{Name: "another-decider", About: "does otherwise"})
 	files, err := render(os.DirFS("../.."), lists{all, append(runtimes.Names(), "another-language")})
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestWhatIsAddedIsListedEverywhere(t *testing.T) {
 	}
 }
 
-var shimsIn = regexp.MustCompile(`(?m)^COPY pkg/runtimes/shims/(\S+) /runtime$`)
+var shimsIn = regexp.MustCompile(`(?m)^COPY internal/runtimes/shims/(\S+) /runtime$`)
 
 func TestEveryRuntimeHasShimsAndAnImage(t *testing.T) {
 	recipes, err := os.ReadFile("../../images/build/recipes.go")
@@ -71,7 +71,7 @@ func TestEveryRuntimeHasShimsAndAnImage(t *testing.T) {
 		}
 		if folder := shimsIn.FindSubmatch(dockerfile); folder == nil {
 			t.Errorf("images/runtime-%s/Dockerfile copies no shims", name)
-		} else if _, err := os.Stat("../../pkg/runtimes/shims/" + string(folder[1])); err != nil {
+		} else if _, err := os.Stat("../../internal/runtimes/shims/" + string(folder[1])); err != nil {
 			t.Error(err)
 		}
 		version := runtimes.Version(v1alpha1.RuntimeName(name))
@@ -88,7 +88,7 @@ func TestAPlaceThatIsGoneIsNamed(t *testing.T) {
 	before := places
 	defer func() { places = before }()
 	places = []place{{"docs/glossary.md", "(no such)(place)", deciderChoice}}
-	if _, err := render(os.DirFS("../.."), lists{fpcs.All(), runtimes.Names()}); err == nil || !strings.Contains(err.Error(), "docs/glossary.md: 0 places match") {
+	if _, err := render(os.DirFS("../.."), lists{autoscaler.All(), runtimes.Names()}); err == nil || !strings.Contains(err.Error(), "docs/glossary.md: 0 places match") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -1,6 +1,6 @@
 // Command listings writes the names of all deciders and runtimes wherever they are listed:
 // into the API's Go code, the chart, and the docs. The lists themselves are
-// pkg/fpcs/registry.go and pkg/runtimes/registry.go.
+// pkg/autoscaler/registry.go and internal/runtimes/registry.go.
 package main
 
 import (
@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/windlass-dev/windlass/pkg/fpcs"
-	"github.com/windlass-dev/windlass/pkg/runtimes"
+	"github.com/windlass-dev/windlass/internal/runtimes"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
 )
 
 func main() {
@@ -19,7 +19,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: listings FOLDER; run it in the checkout, \".\" changes that")
 		os.Exit(2)
 	}
-	if err := write(os.DirFS("."), os.Args[1], lists{fpcs.All(), runtimes.Names()}); err != nil {
+	if err := write(os.DirFS("."), os.Args[1], lists{autoscaler.All(), runtimes.Names()}); err != nil {
 		fmt.Fprintln(os.Stderr, "listings:", err)
 		os.Exit(1)
 	}

@@ -7,16 +7,16 @@ import (
 	"os"
 	"strings"
 
+	"github.com/windlass-dev/windlass/internal/cluster"
 	"github.com/windlass-dev/windlass/internal/metric"
 	"github.com/windlass-dev/windlass/internal/serve"
-	"github.com/windlass-dev/windlass/pkg/callers"
-	"github.com/windlass-dev/windlass/pkg/cluster"
+	"github.com/windlass-dev/windlass/internal/tracing"
 	"github.com/windlass-dev/windlass/pkg/controller"
 	"github.com/windlass-dev/windlass/pkg/gateway"
-	"github.com/windlass-dev/windlass/pkg/peers"
+	"github.com/windlass-dev/windlass/pkg/gateway/auth"
+	"github.com/windlass-dev/windlass/pkg/ownership/health"
 	"github.com/windlass-dev/windlass/pkg/provisioner/kube"
 	"github.com/windlass-dev/windlass/pkg/scheduler"
-	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 // section is what one kind of program tells.
@@ -27,13 +27,13 @@ type section struct {
 }
 
 var sections = []section{
-	{"Gateways", "", []*metric.Set{&gateway.Metrics, &callers.Metrics}},
+	{"Gateways", "", []*metric.Set{&gateway.Metrics, &auth.Metrics}},
 	{"Schedulers",
 		"Series about the creation of pods exist in a cluster only.",
 		[]*metric.Set{&scheduler.Metrics, &kube.Metrics}},
 	{"Gateways and schedulers",
 		"What a program reports about its peers, the clients that it refused, and its traces.",
-		[]*metric.Set{&peers.Metrics, &serve.Metrics, &tracing.Metrics}},
+		[]*metric.Set{&health.Metrics, &serve.Metrics, &tracing.Metrics}},
 	{"Controller", "In a cluster only.", []*metric.Set{&controller.Metrics}},
 	{"Every program", "", []*metric.Set{&serve.Build}},
 	{"Every program of a cluster", "", []*metric.Set{&cluster.Metrics}},

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/windlass-dev/windlass/pkg/problems"
+	"github.com/windlass-dev/windlass/pkg/gateway/problems"
 )
 
 func TestThePageFollowsTheList(t *testing.T) {
@@ -18,6 +18,6 @@ func TestThePageFollowsTheList(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(page) != want.String() {
-		t.Error(`docs/problems.md does not follow pkg/problems: run "make generate"`)
+		t.Error(`docs/problems.md does not follow pkg/gateway/problems: run "make generate"`)
 	}
 }

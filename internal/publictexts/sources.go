@@ -19,10 +19,10 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
-	"github.com/windlass-dev/windlass/pkg/cli"
-	"github.com/windlass-dev/windlass/pkg/cluster"
-	"github.com/windlass-dev/windlass/pkg/problems"
-	"github.com/windlass-dev/windlass/pkg/sim/experiments"
+	"github.com/windlass-dev/windlass/internal/cli"
+	"github.com/windlass-dev/windlass/internal/cluster"
+	"github.com/windlass-dev/windlass/internal/sim/experiments"
+	"github.com/windlass-dev/windlass/pkg/gateway/problems"
 )
 
 func metrics(root string) ([]Text, error) { return table(root, "docs/metrics.md", "windlass_") }

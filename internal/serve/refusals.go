@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // improper sees to it that what net/http itself answers, to a client that does
@@ -80,7 +80,7 @@ func (c *clientConn) Write(p []byte) (int, error) {
 	c.improper.refused.WithLabelValues(code).Inc()
 	answer := make([]byte, 0, len(p)+64)
 	answer = append(answer, p[:at]...)
-	answer = append(answer, invoke.HeaderExecuted+": "+string(invoke.ExecutedNo)+"\r\n"...)
+	answer = append(answer, invocation.HeaderExecuted+": "+string(invocation.ExecutedNo)+"\r\n"...)
 	answer = append(answer, p[at:]...)
 	if _, err := c.TCPConn.Write(answer); err != nil {
 		return 0, err

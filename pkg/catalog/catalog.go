@@ -3,14 +3,14 @@ package catalog
 import (
 	"context"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 // Event says that a function was added or changed, or that it is gone.
 type Event struct {
 	// Key names the function.
-	Key invoke.FunctionKey
+	Key invocation.FunctionKey
 	// UID of the function; a function that is deleted and created again has
 	// another one.
 	UID string
@@ -23,7 +23,7 @@ type Event struct {
 // shared, has its defaults, is valid, and must not be changed.
 type Reader interface {
 	// Get returns the function of that name.
-	Get(key invoke.FunctionKey) (*rollout.Entry, bool)
+	Get(key invocation.FunctionKey) (*rollout.Entry, bool)
 	// List returns all functions, in the order of their keys.
 	List() []*rollout.Entry
 	// Watch calls handle for every function that exists and then for every

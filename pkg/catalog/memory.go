@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
@@ -14,7 +14,7 @@ import (
 // time, also from within the handle of a Watch.
 type Catalog struct {
 	mu        sync.RWMutex
-	functions map[invoke.FunctionKey]*rollout.Entry
+	functions map[invocation.FunctionKey]*rollout.Entry
 	watchers  map[*watcher]struct{}
 }
 
@@ -23,7 +23,7 @@ var _ Reader = (*Catalog)(nil)
 // New makes an empty Catalog.
 func New() *Catalog {
 	return &Catalog{
-		functions: make(map[invoke.FunctionKey]*rollout.Entry),
+		functions: make(map[invocation.FunctionKey]*rollout.Entry),
 		watchers:  make(map[*watcher]struct{}),
 	}
 }
@@ -38,7 +38,7 @@ func (c *Catalog) Put(e *rollout.Entry) {
 }
 
 // Remove removes the function of that name, if there is one.
-func (c *Catalog) Remove(key invoke.FunctionKey) {
+func (c *Catalog) Remove(key invocation.FunctionKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.functions[key]; !ok {
@@ -49,7 +49,7 @@ func (c *Catalog) Remove(key invoke.FunctionKey) {
 }
 
 // Get returns the function of that name.
-func (c *Catalog) Get(key invoke.FunctionKey) (*rollout.Entry, bool) {
+func (c *Catalog) Get(key invocation.FunctionKey) (*rollout.Entry, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	f, ok := c.functions[key]
@@ -92,10 +92,10 @@ func (c *Catalog) Watch(ctx context.Context, handle func(Event)) error {
 // watcher is one Watch. The catalog's lock guards it.
 type watcher struct {
 	// told is what the watcher believes to exist.
-	told map[invoke.FunctionKey]*rollout.Entry
+	told map[invocation.FunctionKey]*rollout.Entry
 	// pending are the names to look at again. All of them exist or were
 	// told, so there are never more than those.
-	pending map[invoke.FunctionKey]struct{}
+	pending map[invocation.FunctionKey]struct{}
 	// wake holds an element if there may be something pending.
 	wake chan struct{}
 }
@@ -104,8 +104,8 @@ func (c *Catalog) join() *watcher {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := &watcher{
-		told:    make(map[invoke.FunctionKey]*rollout.Entry),
-		pending: make(map[invoke.FunctionKey]struct{}),
+		told:    make(map[invocation.FunctionKey]*rollout.Entry),
+		pending: make(map[invocation.FunctionKey]struct{}),
 		wake:    make(chan struct{}, 1),
 	}
 	for key := range c.functions {
@@ -123,7 +123,7 @@ func (c *Catalog) leave(w *watcher) {
 }
 
 // changed makes every watcher look at key again. The lock is held.
-func (c *Catalog) changed(key invoke.FunctionKey) {
+func (c *Catalog) changed(key invocation.FunctionKey) {
 	_, exists := c.functions[key]
 	for w := range c.watchers {
 		if _, told := w.told[key]; !exists && !told {
@@ -141,17 +141,17 @@ func (c *Catalog) changed(key invoke.FunctionKey) {
 
 // take empties the set of pending names. Going through all of them before those
 // that come up meanwhile keeps a busy function from hiding the others.
-func (c *Catalog) take(w *watcher) []invoke.FunctionKey {
+func (c *Catalog) take(w *watcher) []invocation.FunctionKey {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	keys := slices.SortedFunc(maps.Keys(w.pending), invoke.FunctionKey.Compare)
+	keys := slices.SortedFunc(maps.Keys(w.pending), invocation.FunctionKey.Compare)
 	clear(w.pending)
 	return keys
 }
 
 // advance brings what w was told of key up to the present, and returns how to
 // tell it.
-func (c *Catalog) advance(w *watcher, key invoke.FunctionKey) []Event {
+func (c *Catalog) advance(w *watcher, key invocation.FunctionKey) []Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	told, now := w.told[key], c.functions[key]

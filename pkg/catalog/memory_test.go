@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
@@ -24,7 +24,9 @@ func function(name, uid string, generation int64) *rollout.Entry {
 	return rollout.Alone(f)
 }
 
-func key(name string) invoke.FunctionKey { return invoke.FunctionKey{Namespace: "ns", Name: name} }
+func key(name string) invocation.FunctionKey {
+	return invocation.FunctionKey{Namespace: "ns", Name: name}
+}
 
 // observer is a watcher whose handle can be held up.
 type observer struct {

@@ -12,7 +12,7 @@ import (
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/backoff"
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/pkg/peers"
+	"github.com/windlass-dev/windlass/pkg/ownership/health"
 )
 
 const (
@@ -117,7 +117,7 @@ func (f *follower) watch(ctx context.Context, address string) (told bool, err er
 		return false, fmt.Errorf("cannot connect: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
-	replies, err := controlwire.NewSchedulerClient(conn).Watch(ctx, &controlwire.WatchRequest{Hello: peers.Hello()})
+	replies, err := controlwire.NewSchedulerClient(conn).Watch(ctx, &controlwire.WatchRequest{Hello: health.Hello()})
 	if err != nil {
 		return false, err
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // asking is a function that asks for hosts below example.org, which its namespace may
@@ -34,7 +34,7 @@ func asking(older map[string]string, hosts ...v1alpha1.Hostname) input {
 		for host, other := range older {
 			namespace, name, _ := strings.Cut(other, "/")
 			in.claims[host] = append(in.claims[host], address.Claim{
-				Key: invoke.FunctionKey{Namespace: namespace, Name: name}, Created: in.function.CreationTimestamp.Add(-time.Second),
+				Key: invocation.FunctionKey{Namespace: namespace, Name: name}, Created: in.function.CreationTimestamp.Add(-time.Second),
 			})
 		}
 	})
@@ -120,7 +120,7 @@ func TestAFunctionThatIsBeingDeletedHasNoHosts(t *testing.T) {
 func TestAHostThatIsRefusedIsAnEvent(t *testing.T) {
 	in := asking(nil, "a.example.org")
 	in = carriedOut(in)
-	in.claims["a.example.org"] = append(in.claims["a.example.org"], address.Claim{Key: invoke.FunctionKey{Namespace: "team", Name: "e"}})
+	in.claims["a.example.org"] = append(in.claims["a.example.org"], address.Claim{Key: invocation.FunctionKey{Namespace: "team", Name: "e"}})
 	in.written = writes{}
 	out := plan(in)
 	if len(out.changes) != 1 || out.changes[0].reason != v1alpha1.ReasonHostConflict || !out.changes[0].warning {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
@@ -147,4 +147,4 @@ func find(conditions []metav1.Condition, kind string) metav1.Condition {
 func small(n int64) int32 { return int32(min(n, math.MaxInt32)) }
 
 // cut shortens a text to maxMessage without breaking a character.
-func cut(s string) string { return invoke.ExcerptOf(strings.ToValidUTF8(s, "?"), maxMessage) }
+func cut(s string) string { return invocation.ExcerptOf(strings.ToValidUTF8(s, "?"), maxMessage) }

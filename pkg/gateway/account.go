@@ -10,9 +10,9 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/windlass-dev/windlass/internal/tracing"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/tracing"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // account tells of a call that has ended, wherever that is wanted.
@@ -45,7 +45,7 @@ func (c *call) told() told {
 	defer c.mu.Unlock()
 	code, _ := strconv.Atoi(status)
 	t := told{
-		Account: invoke.Account{
+		Account: invocation.Account{
 			ID: c.id, Function: c.function.Key(), Revision: c.to.unit.FunctionRevisionName(), Trace: c.scope.TraceID(), Code: code, Executed: said, Reason: c.reason,
 			Cold: cold, Received: c.times.Received(),
 		},
@@ -55,15 +55,15 @@ func (c *call) told() told {
 		t.CID, t.Attempt, t.Claimed = c.attempt.cid, c.attempt.number, c.attempt.claimed
 	}
 	t.Ended = t.Received.Add(c.times.Total())
-	t.Phases = make([]invoke.PhaseTime, 0, timeline.Phases)
+	t.Phases = make([]invocation.PhaseTime, 0, timeline.Phases)
 	for phase, span := range c.times.All() {
-		t.Phases = append(t.Phases, invoke.PhaseTime{Phase: phase.String(), Took: span.Duration()})
+		t.Phases = append(t.Phases, invocation.PhaseTime{Phase: phase.String(), Took: span.Duration()})
 	}
 	return t
 }
 
 // accountAttrs are what a line of log says of a call: what is not there is left out.
-func accountAttrs(a invoke.Account) []slog.Attr {
+func accountAttrs(a invocation.Account) []slog.Attr {
 	attrs := make([]slog.Attr, 0, 16)
 	add := func(key, value string) {
 		if value != "" {
@@ -107,7 +107,7 @@ const otherSpans = 1 << 20
 
 // told is what is known of a call that has ended.
 type told struct {
-	invoke.Account
+	invocation.Account
 	// uid and version are those of the unit that it belonged to.
 	uid, version, method string
 	scope                tracing.Scope
@@ -150,7 +150,7 @@ func (t told) trace() tracing.Trace {
 }
 
 // span is that of an attempt which did not end the call.
-func (e try) span(of invoke.FunctionKey, from, until time.Time) tracing.Span {
+func (e try) span(of invocation.FunctionKey, from, until time.Time) tracing.Span {
 	s := tracing.Span{
 		Name: timeline.Claim.String(), Kind: trace.SpanKindInternal, Start: from, End: until,
 		Attributes: attemptAttributes(e.cid, e.number), Error: e.why,
@@ -204,12 +204,12 @@ func (t told) failure() string {
 
 // executionAttributes tell which function was asked for in an attempt. Its revision is not
 // told here: that of an earlier attempt may have been removed since.
-func executionAttributes(of invoke.FunctionKey, cid invoke.CID, number int) []attribute.KeyValue {
+func executionAttributes(of invocation.FunctionKey, cid invocation.CID, number int) []attribute.KeyValue {
 	return append(attemptAttributes(cid, number),
 		semconv.FaaSInvokedName(of.Name), semconv.FaaSInvokedProviderKey.String(provider), semconv.K8SNamespaceName(of.Namespace))
 }
 
-func attemptAttributes(cid invoke.CID, number int) []attribute.KeyValue {
+func attemptAttributes(cid invocation.CID, number int) []attribute.KeyValue {
 	return []attribute.KeyValue{semconv.FaaSInstance(string(cid)), attribute.Int(attributeAttempt, number)}
 }
 

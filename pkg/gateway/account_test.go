@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/pkg/gateway"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // accounts is a log and a journal of calls.
 type accounts struct {
 	mu    sync.Mutex
 	lines []map[string]any
-	noted []invoke.Account
+	noted []invocation.Account
 }
 
 // Write takes a line of log.
@@ -32,7 +32,7 @@ func (a *accounts) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-func (a *accounts) Note(account invoke.Account) {
+func (a *accounts) Note(account invocation.Account) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.noted = append(a.noted, account)
@@ -84,11 +84,11 @@ func TestALineTellsTheWholeCall(t *testing.T) {
 	request.Header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")
 	answers := w.call(request)
 	w.take().whole(201, "")
-	got := wrote(t, answers, 201, invoke.ExecutedYes)
+	got := wrote(t, answers, 201, invocation.ExecutedYes)
 	until(t, "the call is noted", func() bool { _, calls := a.counted(); return calls == 1 })
 	line, noted := a.lines[0], a.noted[0]
 	for key, want := range map[string]any{
-		"level": "INFO", "function": "default/hello", "revision": "hello-00003", "invocation": got.header.Get(invoke.HeaderInvocationID),
+		"level": "INFO", "function": "default/hello", "revision": "hello-00003", "invocation": got.header.Get(invocation.HeaderInvocationID),
 		"trace": "4bf92f3577b34da6a3ce929d0e0e4736", "cid": "00000001-000001", "code": 201.0, "executed": "yes", "attempt": 1.0, "cold": false,
 	} {
 		if line[key] != want {
@@ -99,7 +99,7 @@ func TestALineTellsTheWholeCall(t *testing.T) {
 		if _, is := line[phase+"_ms"].(float64); !is {
 			t.Errorf("the line does not tell %s", phase)
 		}
-		if !slices.ContainsFunc(noted.Phases, func(s invoke.PhaseTime) bool { return s.Phase == phase }) {
+		if !slices.ContainsFunc(noted.Phases, func(s invocation.PhaseTime) bool { return s.Phase == phase }) {
 			t.Errorf("the account does not tell %s", phase)
 		}
 	}
@@ -112,7 +112,7 @@ func TestALineTellsWhyWindlassFailedACall(t *testing.T) {
 	w, a := newAccountedWorld(t, gateway.LogFailed)
 	answers := w.call(w.get("/function/hello/"))
 	w.take().die()
-	wrote(t, answers, 502, invoke.ExecutedMaybe)
+	wrote(t, answers, 502, invocation.ExecutedMaybe)
 	until(t, "the call is noted", func() bool { _, calls := a.counted(); return calls == 1 })
 	if line := a.lines[0]; line["level"] != "WARN" || line["reason"] != "InstanceLost" || line["code"] != 502.0 {
 		t.Errorf("the line is %v", line)

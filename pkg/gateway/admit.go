@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/admission"
-	"github.com/windlass-dev/windlass/pkg/callers"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/problems"
+	"github.com/windlass-dev/windlass/pkg/gateway/admission"
+	"github.com/windlass-dev/windlass/pkg/gateway/auth"
+	"github.com/windlass-dev/windlass/pkg/gateway/problems"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 const (
@@ -33,9 +33,9 @@ const (
 // Callers tells who calls, whether they may, and how much. It is implemented by
 // callers.Callers.
 type Callers interface {
-	// Authenticate fails with an error of package callers. The function need
+	// Authenticate fails with an error of package auth. The function need
 	// not exist.
-	Authenticate(h http.Header, key invoke.FunctionKey) (callers.Caller, error)
+	Authenticate(h http.Header, key invocation.FunctionKey) (auth.Caller, error)
 	// Limits are what a namespace may use of this gateway.
 	Limits(namespace string) admission.Limits
 	// Permits tells whether functions of a namespace may have a host of their own.
@@ -45,8 +45,8 @@ type Callers interface {
 // everybody may call, as much as there is room for.
 type everybody struct{}
 
-func (everybody) Authenticate(http.Header, invoke.FunctionKey) (callers.Caller, error) {
-	return callers.Caller{}, nil
+func (everybody) Authenticate(http.Header, invocation.FunctionKey) (auth.Caller, error) {
+	return auth.Caller{}, nil
 }
 
 func (everybody) Limits(string) admission.Limits { return admission.Limits{} }
@@ -59,12 +59,12 @@ func denied(err error) problem {
 	p := newProblem(problems.CredentialsMissing, err.Error())
 	p.challenge = realm
 	switch {
-	case errors.Is(err, callers.ErrInvalid):
+	case errors.Is(err, auth.ErrInvalid):
 		p = newProblem(problems.CredentialsInvalid, err.Error())
 		p.challenge = realm + `, error="invalid_token"`
-	case errors.Is(err, callers.ErrNotAllowed):
+	case errors.Is(err, auth.ErrNotAllowed):
 		p = newProblem(problems.NotAllowed, err.Error())
-	case errors.Is(err, callers.ErrUnavailable):
+	case errors.Is(err, auth.ErrUnavailable):
 		p = newProblem(problems.CredentialsUnchecked, err.Error())
 	}
 	return p

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/admission"
-	"github.com/windlass-dev/windlass/pkg/callers"
 	"github.com/windlass-dev/windlass/pkg/gateway"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/gateway/admission"
+	"github.com/windlass-dev/windlass/pkg/gateway/auth"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // guard lets those call what their key names, but for the namespace open, and
@@ -23,24 +23,24 @@ type guard struct {
 	permits func(namespace, host string) bool
 }
 
-func (guard) Authenticate(h http.Header, key invoke.FunctionKey) (callers.Caller, error) {
-	shown, spent := h.Get(invoke.HeaderKey), invoke.HeaderKey
+func (guard) Authenticate(h http.Header, key invocation.FunctionKey) (auth.Caller, error) {
+	shown, spent := h.Get(invocation.HeaderKey), invocation.HeaderKey
 	if shown == "" {
 		shown, spent = h.Get("Authorization"), "Authorization"
 	}
 	switch {
 	case key.Namespace == "open":
-		return callers.Caller{}, nil
+		return auth.Caller{}, nil
 	case shown == "":
-		return callers.Caller{}, callers.ErrMissing
+		return auth.Caller{}, auth.ErrMissing
 	case shown == "later":
-		return callers.Caller{}, callers.ErrUnavailable
+		return auth.Caller{}, auth.ErrUnavailable
 	case !strings.HasPrefix(shown, "for-"):
-		return callers.Caller{}, callers.ErrInvalid
+		return auth.Caller{}, auth.ErrInvalid
 	case shown != "for-"+key.Namespace && shown != "for-all":
-		return callers.Caller{}, callers.ErrNotAllowed
+		return auth.Caller{}, auth.ErrNotAllowed
 	}
-	return callers.Caller{Name: "key:" + shown, Spent: spent}, nil
+	return auth.Caller{Name: "key:" + shown, Spent: spent}, nil
 }
 
 func (g guard) Limits(string) admission.Limits { return g.limits }
@@ -53,7 +53,7 @@ func (g guard) Permits(namespace, host string) bool {
 func (w *world) as(shown, path string) *http.Request {
 	r := w.get(path)
 	if shown != "" {
-		r.Header.Set(invoke.HeaderKey, shown)
+		r.Header.Set(invocation.HeaderKey, shown)
 	}
 	return r
 }
@@ -84,7 +84,7 @@ func TestWhoMayCall(t *testing.T) {
 		{"", "/function/open/hello", 401, "CredentialsMissing"},
 		{"", "/other", 404, "UnknownPath"},
 	} {
-		a := wrote(t, w.call(w.as(tt.shown, tt.path)), tt.status, invoke.ExecutedNo)
+		a := wrote(t, w.call(w.as(tt.shown, tt.path)), tt.status, invocation.ExecutedNo)
 		p := problem(t, a, tt.reason)
 		challenged := strings.HasPrefix(a.header.Get("WWW-Authenticate"), `Bearer realm="windlass"`)
 		if challenged != (tt.status == 401) || (tt.shown != "" && strings.Contains(fmt.Sprint(a), tt.shown)) {
@@ -100,11 +100,11 @@ func TestWhoMayCall(t *testing.T) {
 	for _, path := range []string{"/function/hello.team", "/function/hello"} {
 		answers := w.call(w.as("for-all", path))
 		w.take().whole(200, "")
-		wrote(t, answers, 200, invoke.ExecutedYes)
+		wrote(t, answers, 200, invocation.ExecutedYes)
 	}
 	answers := w.call(w.as("", "/function/hello.open"))
 	w.take().whole(200, "")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 }
 
 // What has proven who calls is of no use to the function, but who it is.
@@ -116,11 +116,11 @@ func TestCredentialsEndAtTheGateway(t *testing.T) {
 		shown      http.Header
 		seen       http.Header
 	}{
-		{"an own header", "/function/hello", http.Header{invoke.HeaderKey: {"for-all"}, "Authorization": {"Basic eA=="}},
+		{"an own header", "/function/hello", http.Header{invocation.HeaderKey: {"for-all"}, "Authorization": {"Basic eA=="}},
 			http.Header{"Windlass-Caller": {"key:for-all"}, "Authorization": {"Basic eA=="}}},
 		{"Authorization", "/function/hello", http.Header{"Authorization": {"for-all"}}, http.Header{"Windlass-Caller": {"key:for-all"}}},
 		{"where nobody is asked", "/function/hello.open",
-			http.Header{invoke.HeaderKey: {"for-all"}, "Authorization": {"for-all"}, "Windlass-Caller": {"forged"}},
+			http.Header{invocation.HeaderKey: {"for-all"}, "Authorization": {"for-all"}, "Windlass-Caller": {"forged"}},
 			http.Header{"Authorization": {"for-all"}}},
 	} {
 		r := w.get(tt.path)
@@ -128,11 +128,11 @@ func TestCredentialsEndAtTheGateway(t *testing.T) {
 		answers := w.call(r)
 		i := w.take()
 		i.whole(200, "")
-		wrote(t, answers, 200, invoke.ExecutedYes)
+		wrote(t, answers, 200, invocation.ExecutedYes)
 		got := make(http.Header)
 		for _, h := range i.granted.GetHeaders() {
 			switch h.GetName() {
-			case invoke.HeaderKey, invoke.HeaderCaller, "Authorization":
+			case invocation.HeaderKey, invocation.HeaderCaller, "Authorization":
 				got.Add(h.GetName(), string(h.GetValue()))
 			}
 		}
@@ -147,36 +147,36 @@ func TestANamespaceIsHeldToItsLimits(t *testing.T) {
 	w.put("open", "hello", time.Minute)
 	post := func(shown, path, body string) *http.Request {
 		r := w.request("POST", path, strings.NewReader(body))
-		r.Header.Set(invoke.HeaderKey, shown)
+		r.Header.Set(invocation.HeaderKey, shown)
 		return r
 	}
 	first := w.call(post("for-default", "/function/hello", "12345678"))
 	ticket := w.scheduler.ticket()
-	a := wrote(t, w.call(post("for-default", "/function/hello", "123")), 429, invoke.ExecutedNo)
+	a := wrote(t, w.call(post("for-default", "/function/hello", "123")), 429, invocation.ExecutedNo)
 	if p := problem(t, a, "NamespaceBodies"); a.header.Get("Retry-After") != "1" || p["function"] != "default/hello" {
 		t.Errorf("said %v, %v", p, a.header)
 	}
 	second := w.call(post("for-default", "/function/hello", "12"))
 	other := w.scheduler.ticket()
-	problem(t, wrote(t, w.call(w.as("for-default", "/function/hello")), 429, invoke.ExecutedNo), "NamespaceCalls")
+	problem(t, wrote(t, w.call(w.as("for-default", "/function/hello")), 429, invocation.ExecutedNo), "NamespaceCalls")
 	// Others are not concerned.
 	open := w.call(w.as("", "/function/hello.open"))
 	w.take().whole(200, "")
-	wrote(t, open, 200, invoke.ExecutedYes)
+	wrote(t, open, 200, invocation.ExecutedYes)
 
 	w.claim(ticket).whole(200, "")
-	wrote(t, first, 200, invoke.ExecutedYes)
+	wrote(t, first, 200, invocation.ExecutedYes)
 	until(t, "it has left", func() bool { return w.gateway.Held() == 1 })
 	third := w.call(post("for-default", "/function/hello", "12345678"))
 	w.take().whole(200, "")
-	wrote(t, third, 200, invoke.ExecutedYes)
+	wrote(t, third, 200, invocation.ExecutedYes)
 	w.claim(other).whole(200, "")
-	wrote(t, second, 200, invoke.ExecutedYes)
+	wrote(t, second, 200, invocation.ExecutedYes)
 
 	if got := w.metric("windlass_gateway_invocations_refused_total", "function_namespace", "default"); got != 2 {
 		t.Errorf("%v refusals are counted, want 2", got)
 	}
-	w.catalog.Remove(invoke.FunctionKey{Namespace: "default", Name: "hello"})
+	w.catalog.Remove(invocation.FunctionKey{Namespace: "default", Name: "hello"})
 	until(t, "the series are gone", func() bool {
 		return w.metric("windlass_gateway_invocations_refused_total", "function_namespace", "default") == -1
 	})
@@ -186,8 +186,8 @@ func TestANamespaceIsHeldToItsRate(t *testing.T) {
 	w := newGuardedWorld(t, guard{limits: admission.Limits{Rate: 0.01, Burst: 1}})
 	answers := w.call(w.as("for-default", "/function/hello"))
 	w.take().whole(200, "")
-	wrote(t, answers, 200, invoke.ExecutedYes)
-	a := wrote(t, w.call(w.as("for-default", "/function/hello")), 429, invoke.ExecutedNo)
+	wrote(t, answers, 200, invocation.ExecutedYes)
+	a := wrote(t, w.call(w.as("for-default", "/function/hello")), 429, invocation.ExecutedNo)
 	problem(t, a, "NamespaceRate")
 	if after := a.header.Get("Retry-After"); after != "100" && after != "99" {
 		t.Errorf("Retry-After %s for one call in 100 s", after)
@@ -203,10 +203,10 @@ func TestOneNamespaceDoesNotFillTheGateway(t *testing.T) {
 		hog = append(hog, w.call(w.get("/function/hello/").WithContext(ctx)))
 		w.scheduler.ticket()
 	}
-	problem(t, wrote(t, w.call(w.get("/function/hello/")), 429, invoke.ExecutedNo), "NamespaceShare")
+	problem(t, wrote(t, w.call(w.get("/function/hello/")), 429, invocation.ExecutedNo), "NamespaceShare")
 	victim := w.call(w.get("/function/hello.victim"))
 	w.take().whole(200, "")
-	wrote(t, victim, 200, invoke.ExecutedYes)
+	wrote(t, victim, 200, invocation.ExecutedYes)
 	cancel()
 	for _, answers := range hog {
 		receive(t, answers, "the end of a call")
@@ -228,7 +228,7 @@ func newFullWorld(t *testing.T) (w *world, end func()) {
 		t.Cleanup(func() { _ = write.Close() })
 		streamed := w.call(w.request("POST", "/function/hello."+namespace, body))
 		i := w.take()
-		ends[n] = func() { i.whole(200, ""); wrote(t, streamed, 200, invoke.ExecutedYes) }
+		ends[n] = func() { i.whole(200, ""); wrote(t, streamed, 200, invocation.ExecutedYes) }
 	}
 	return w, func() {
 		for _, end := range ends {
@@ -239,11 +239,11 @@ func newFullWorld(t *testing.T) (w *world, end func()) {
 
 func TestBodiesAreBoundedInAll(t *testing.T) {
 	w, end := newFullWorld(t)
-	a := wrote(t, w.call(w.request("POST", "/function/hello.other", strings.NewReader(strings.Repeat("x", 40<<10)))), 503, invoke.ExecutedNo)
+	a := wrote(t, w.call(w.request("POST", "/function/hello.other", strings.NewReader(strings.Repeat("x", 40<<10)))), 503, invocation.ExecutedNo)
 	problem(t, a, "GatewayOverloaded")
 	small := w.call(w.request("POST", "/function/hello.other", strings.NewReader(strings.Repeat("x", 20<<10))))
 	w.take().whole(200, "")
-	wrote(t, small, 200, invoke.ExecutedYes)
+	wrote(t, small, 200, invocation.ExecutedYes)
 	end()
 }
 
@@ -259,14 +259,14 @@ func TestL7HeadersAreCountedAsMemory(t *testing.T) {
 		"a long query": w.get("/function/hello.other?" + strings.Repeat("x", 40<<10)),
 	} {
 		t.Log(name)
-		problem(t, wrote(t, w.call(r), 503, invoke.ExecutedNo), "GatewayOverloaded")
+		problem(t, wrote(t, w.call(r), 503, invocation.ExecutedNo), "GatewayOverloaded")
 	}
 	// Ordinary ones are not counted.
 	small := w.request("POST", "/function/hello.other", strings.NewReader(strings.Repeat("x", 32<<10)))
 	small.Header.Set("X-Small", strings.Repeat("x", 3<<10))
 	answers := w.call(small)
 	w.take().whole(200, "")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 	end()
 }
 
@@ -332,21 +332,21 @@ func TestFunctionsThatCallEachOtherAreCounted(t *testing.T) {
 	w := newWorld(t)
 	for _, tt := range []struct{ sent, seen string }{{"", "1"}, {"1", "2"}, {"15", "16"}, {"-3", "1"}, {"many", "1"}} {
 		r := w.get("/function/hello/")
-		r.Header.Set(invoke.HeaderDepth, tt.sent)
+		r.Header.Set(invocation.HeaderDepth, tt.sent)
 		answers := w.call(r)
 		i := w.take()
 		i.whole(200, "")
-		wrote(t, answers, 200, invoke.ExecutedYes)
+		wrote(t, answers, 200, invocation.ExecutedYes)
 		for _, h := range i.granted.GetHeaders() {
-			if h.GetName() == invoke.HeaderDepth && string(h.GetValue()) != tt.seen {
+			if h.GetName() == invocation.HeaderDepth && string(h.GetValue()) != tt.seen {
 				t.Errorf("after %q the function sees %q, want %q", tt.sent, h.GetValue(), tt.seen)
 			}
 		}
 	}
 	for _, sent := range []string{"16", "17", "100000"} {
 		r := w.get("/function/hello/")
-		r.Header.Set(invoke.HeaderDepth, sent)
-		problem(t, wrote(t, w.call(r), 508, invoke.ExecutedNo), "TooDeep")
+		r.Header.Set(invocation.HeaderDepth, sent)
+		problem(t, wrote(t, w.call(r), 508, invocation.ExecutedNo), "TooDeep")
 	}
 }
 
@@ -360,6 +360,6 @@ func TestWhatACallTakesIsGivenBack(t *testing.T) {
 	receive(t, gone, "the end of the call")
 	answers := w.call(w.get("/function/hello/"))
 	w.take().die()
-	wrote(t, answers, 502, invoke.ExecutedMaybe)
+	wrote(t, answers, 502, invocation.ExecutedMaybe)
 	until(t, "nothing is held", func() bool { return w.gateway.Held() == 0 })
 }

@@ -9,7 +9,7 @@ import (
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // client is the client's end of a call: nothing else writes to it. The attempt does until
@@ -55,15 +55,15 @@ func (c *client) head(head *agentwire.ResultHead, by time.Time) error {
 func (c *client) setHeaders(head *agentwire.ResultHead) {
 	h := c.w.Header()
 	answerHeaders(h, head.GetHeaders(), c.shared)
-	h.Set(invoke.HeaderInvocationID, c.life.id.String())
-	h.Set(invoke.HeaderExecuted, string(invoke.ExecutedYes))
+	h.Set(invocation.HeaderInvocationID, c.life.id.String())
+	h.Set(invocation.HeaderExecuted, string(invocation.ExecutedYes))
 	if revision := c.life.destination().unit.FunctionRevisionName(); revision != "" {
-		h.Set(invoke.HeaderRevision, revision)
+		h.Set(invocation.HeaderRevision, revision)
 	}
-	timing := invoke.Timing{Queue: c.life.timeline().Waited(), Cold: head.GetCold(), Function: time.Duration(max(0, head.GetExecNs()))}
-	h.Add(invoke.HeaderTiming, timing.String())
+	timing := invocation.Timing{Queue: c.life.timeline().Waited(), Cold: head.GetCold(), Function: time.Duration(max(0, head.GetExecNs()))}
+	h.Add(invocation.HeaderTiming, timing.String())
 	if head.GetFunctionError() != "" {
-		h.Set(invoke.HeaderFunctionError, invoke.Excerpt(head.GetFunctionError()))
+		h.Set(invocation.HeaderFunctionError, invocation.Excerpt(head.GetFunctionError()))
 	}
 	h.Del("Content-Length")
 	switch {

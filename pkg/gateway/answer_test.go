@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/problems"
+	"github.com/windlass-dev/windlass/pkg/gateway/problems"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // problem checks that an answer is a problem with the given reason, and returns
@@ -30,14 +30,14 @@ func problem(t *testing.T, a answer, reason string) map[string]any {
 	}
 	want := map[string]any{
 		"type": kind.URI(), "title": kind.Title, "status": float64(a.status),
-		"reason": reason, "executed": a.header.Get(invoke.HeaderExecuted),
+		"reason": reason, "executed": a.header.Get(invocation.HeaderExecuted),
 	}
 	for name, value := range want {
 		if p[name] != value {
 			t.Errorf("%s is %v, want %v", name, p[name], value)
 		}
 	}
-	if id := a.header.Get(invoke.HeaderInvocationID); id != "" && p["instance"] != "/calls/"+id {
+	if id := a.header.Get(invocation.HeaderInvocationID); id != "" && p["instance"] != "/calls/"+id {
 		t.Errorf("instance is %v, want %v", p["instance"], id)
 	}
 	if mayHaveRun := a.status == 502 || a.status == 504; mayHaveRun != (p["executed"] == "maybe") {
@@ -74,7 +74,7 @@ func TestAnswersReachTheClientAsTheFunctionGaveThem(t *testing.T) {
 				answers := w.callWith(client, w.request(tt.method, "/function/hello/", nil))
 				i := w.take()
 				i.whole(tt.status, tt.body, "X-Mine", "a", "X-Mine", "b")
-				a := wrote(t, answers, int(tt.status), invoke.ExecutedYes)
+				a := wrote(t, answers, int(tt.status), invocation.ExecutedYes)
 				if a.body != tt.body || !cmp.Equal(a.header["X-Mine"], []string{"a", "b"}) {
 					t.Errorf("answered %q, %v", a.body, a.header)
 				}
@@ -95,7 +95,7 @@ func TestABodyWhereNoneBelongsIsDropped(t *testing.T) {
 				w := w.in(t)
 				answers := w.callWith(client, w.request(tt.method, "/function/hello/", nil))
 				w.take().whole(tt.status, "body")
-				if a := wrote(t, answers, int(tt.status), invoke.ExecutedYes); a.body != "" {
+				if a := wrote(t, answers, int(tt.status), invocation.ExecutedYes); a.body != "" {
 					t.Errorf("answered %q", a.body)
 				}
 				answers = w.callWith(client, w.request(tt.method, "/function/hello/", nil))
@@ -103,7 +103,7 @@ func TestABodyWhereNoneBelongsIsDropped(t *testing.T) {
 				i.head(tt.status)
 				i.body("body")
 				i.end()
-				if a := wrote(t, answers, int(tt.status), invoke.ExecutedYes); a.body != "" {
+				if a := wrote(t, answers, int(tt.status), invocation.ExecutedYes); a.body != "" {
 					t.Errorf("answered %q in parts", a.body)
 				}
 			})
@@ -151,20 +151,20 @@ func TestWhatTheGatewaySaysOfAnAnswerIsItsOwn(t *testing.T) {
 			"Etag", `"e"`, "Set-Cookie", "a=1", "Set-Cookie", "b=2",
 		}),
 	}}})
-	a := wrote(t, answers, 200, invoke.ExecutedYes)
+	a := wrote(t, answers, 200, invocation.ExecutedYes)
 	a.header.Del("Date")
-	timing, known := invoke.ParseTiming(a.header["Server-Timing"])
+	timing, known := invocation.ParseTiming(a.header["Server-Timing"])
 	if !known || timing.Queue <= 0 || timing.Queue > time.Minute || !timing.Cold || timing.Function != 1500*time.Microsecond ||
 		len(a.header["Server-Timing"]) != 2 || a.header.Get("Server-Timing") != "db;dur=1" {
 		t.Errorf("%+v from %q", timing, a.header["Server-Timing"])
 	}
-	a.header.Del(invoke.HeaderTiming)
+	a.header.Del(invocation.HeaderTiming)
 	want := http.Header{
 		"Content-Length": {"1"}, "Content-Type": {"text/plain; charset=utf-8"}, "Etag": {`"e"`}, "Set-Cookie": {"a=1; Path=/function/hello", "b=2; Path=/function/hello"},
 		"Windlass-Executed":       {"yes"},
 		"Windlass-Function-Error": {"Unhandled"}, "Windlass-Invocation-Id": a.header["Windlass-Invocation-Id"],
 	}
-	if diff := cmp.Diff(want, a.header); diff != "" || len(a.header.Get(invoke.HeaderInvocationID)) != 32 {
+	if diff := cmp.Diff(want, a.header); diff != "" || len(a.header.Get(invocation.HeaderInvocationID)) != 32 {
 		t.Error(diff)
 	}
 }
@@ -195,7 +195,7 @@ func TestFailuresSayWhetherTheFunctionRan(t *testing.T) {
 			ticket := w.scheduler.ticket()
 			i := w.claim(ticket)
 			tt.end(i)
-			a := wrote(t, answers, tt.status, invoke.ExecutedMaybe)
+			a := wrote(t, answers, tt.status, invocation.ExecutedMaybe)
 			p := problem(t, a, tt.reason)
 			if !strings.Contains(p["detail"].(string), tt.detail) || p["attempt"] != 1.0 || p["function"] != "default/hello" {
 				t.Errorf("said %v", p)
@@ -244,7 +244,7 @@ func TestAFunctionThatRunsTooLongIsToldToStop(t *testing.T) {
 		t.Errorf("granted %v", got)
 	}
 	i.cancelled()
-	problem(t, wrote(t, answers, 504, invoke.ExecutedMaybe), "TimedOut")
+	problem(t, wrote(t, answers, 504, invocation.ExecutedMaybe), "TimedOut")
 	// Too late for anything: not even a release has an effect.
 	i.release("")
 	i.ended()

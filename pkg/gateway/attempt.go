@@ -12,8 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/api/wire"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/problems"
+	"github.com/windlass-dev/windlass/pkg/gateway/problems"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // detachedGrace is how long an answer may go on that nobody hears.
@@ -44,7 +44,7 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 		return err
 	}
 	claim := first.GetClaim()
-	id, err := invoke.IDFromBytes(claim.GetInvocationId())
+	id, err := invocation.IDFromBytes(claim.GetInvocationId())
 	if claim == nil || err != nil {
 		return status.Error(codes.InvalidArgument, "the first message must be a claim")
 	}
@@ -58,8 +58,8 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 		g.metrics.claimRefused(errUnsupported)
 		return stream.Send(refuseClaim(errUnsupported))
 	}
-	a := &attempt{claimant{cid: invoke.CID(claim.GetCid()), stream: stream}, g, c, agreed}
-	if err := a.claim(invoke.TokenFromBytes(claim.GetToken())); err != nil {
+	a := &attempt{claimant{cid: invocation.CID(claim.GetCid()), stream: stream}, g, c, agreed}
+	if err := a.claim(invocation.TokenFromBytes(claim.GetToken())); err != nil {
 		g.metrics.claimRefused(err)
 		return stream.Send(refuseClaim(err))
 	}
@@ -79,7 +79,7 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 }
 
 // claim takes the call for the attempt, or says why not.
-func (a *attempt) claim(token invoke.Token) error {
+func (a *attempt) claim(token invocation.Token) error {
 	c := a.call
 	if !c.body.ended.Load() && a.gateway.deps.Left(c.request) {
 		a.gateway.dispatch.step(c, (*core.Invocation).LeaveQueue, problem{})
@@ -283,7 +283,7 @@ func (a *attempt) fail(p problem) {
 func (a *attempt) lose(reason, detail string) {
 	_ = a.requeue(true, reason, newProblem(reason, detail),
 		func(v *core.Invocation, now time.Time) (core.Decision, error) {
-			return v.Lose(a.number, now, invoke.NewToken(), reason)
+			return v.Lose(a.number, now, invocation.NewToken(), reason)
 		})
 }
 
@@ -293,7 +293,7 @@ func (a *attempt) release(reason string) error {
 		"the instance ended before it could start, and the request's body cannot be read twice: "+reason)
 	kept := a.call.body.replay.giveBack()
 	return a.requeue(false, reason, p, func(v *core.Invocation, now time.Time) (core.Decision, error) {
-		return v.Release(a.number, now, invoke.NewToken(), kept)
+		return v.Release(a.number, now, invocation.NewToken(), kept)
 	})
 }
 

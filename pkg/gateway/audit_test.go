@@ -8,9 +8,9 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/gateway/problems"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
-	"github.com/windlass-dev/windlass/pkg/problems"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
@@ -35,13 +35,13 @@ func claimedBy(t *testing.T, stream attemptStream, spec core.Spec) (*Gateway, *c
 	spec.Admitted, spec.MaxQueueTime, spec.Timeout = time.Now(), time.Minute, time.Minute
 	c := &call{
 		life: life{
-			id: invoke.NewID(time.Now()), function: &v1alpha1.Function{}, to: destined(&v1alpha1.Function{}), ended: make(chan struct{}), invocation: core.New(spec),
+			id: invocation.NewID(time.Now()), function: &v1alpha1.Function{}, to: destined(&v1alpha1.Function{}), ended: make(chan struct{}), invocation: core.New(spec),
 		},
 		stay: newStay(func() {}),
 	}
 	g.calls.keep(c)
-	g.dispatch.step(c, func(v *core.Invocation) core.Decision { return v.Queue(invoke.Token{1}, time.Now()) }, problem{})
-	if _, err := c.claim(&claimant{cid: "cid", stream: stream}, invoke.Token{1}); err != nil {
+	g.dispatch.step(c, func(v *core.Invocation) core.Decision { return v.Queue(invocation.Token{1}, time.Now()) }, problem{})
+	if _, err := c.claim(&claimant{cid: "cid", stream: stream}, invocation.Token{1}); err != nil {
 		t.Fatal(err)
 	}
 	return g, c
@@ -54,7 +54,7 @@ func TestAnAuditAnswersACallWhoseInstanceEndedUnheard(t *testing.T) {
 		t.Fatal("answered by the first audit, which may have been a moment too early")
 	}
 	g.dispatch.audit(time.Now(), nowhere)
-	if _, p := c.answer(); p == nil || p.Reason != problems.InstanceLost || p.Executed != invoke.ExecutedMaybe {
+	if _, p := c.answer(); p == nil || p.Reason != problems.InstanceLost || p.Executed != invocation.ExecutedMaybe {
 		t.Errorf("the answer is %+v", p)
 	}
 	if n := len(g.calls.all()); n != 0 {

@@ -12,7 +12,7 @@ import (
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 const small = 64 << 10 // what rides in the grant
@@ -32,7 +32,7 @@ func TestASmallBodyRidesInTheGrant(t *testing.T) {
 					t.Errorf("whole %v, length %d, %d bytes", g.GetWhole(), g.GetContentLength(), len(g.GetWholeBody()))
 				}
 				i.whole(200, "")
-				wrote(t, answers, 200, invoke.ExecutedYes)
+				wrote(t, answers, 200, invocation.ExecutedYes)
 			})
 		}
 	})
@@ -67,7 +67,7 @@ func TestALargerBodyIsStreamed(t *testing.T) {
 					t.Errorf("got %d bytes, whole %v", u.body.Len(), u.whole)
 				}
 				i.whole(200, "")
-				wrote(t, answers, 200, invoke.ExecutedYes)
+				wrote(t, answers, 200, invocation.ExecutedYes)
 				i.ended()
 			})
 		}
@@ -141,7 +141,7 @@ func TestATooLargeBodyIsRefused(t *testing.T) {
 	eachProtocol(t, func(w *world, client *http.Client) {
 		// At the edge, if the client says so.
 		r := w.request("POST", "/function/hello/", bytes.NewReader(make([]byte, 100_001)))
-		problem(w.T, wrote(w.T, w.callWith(client, r), 413, invoke.ExecutedNo), "BodyTooLarge")
+		problem(w.T, wrote(w.T, w.callWith(client, r), 413, invocation.ExecutedNo), "BodyTooLarge")
 		// And on the way, if it does not: the instance has begun then.
 		r = w.request("POST", "/function/hello/", chunked(bytes.NewReader(make([]byte, 100_001))))
 		answers := w.callWith(client, r)
@@ -149,7 +149,7 @@ func TestATooLargeBodyIsRefused(t *testing.T) {
 		if u := i.read(bodyEnded); !u.aborted || u.body.Len() > 100_000 {
 			w.Errorf("the instance got %d bytes and %+v", u.body.Len(), u)
 		}
-		problem(w.T, wrote(w.T, answers, 502, invoke.ExecutedMaybe), "RequestCut")
+		problem(w.T, wrote(w.T, answers, 502, invocation.ExecutedMaybe), "RequestCut")
 		i.fail(agentwire.Failure_KIND_FUNCTION_LOST, "")
 		i.ended()
 		// What is just small enough goes through.
@@ -159,7 +159,7 @@ func TestATooLargeBodyIsRefused(t *testing.T) {
 			w.Errorf("the instance got %d bytes and %+v", u.body.Len(), u)
 		}
 		i.whole(200, "")
-		wrote(w.T, answers, 200, invoke.ExecutedYes)
+		wrote(w.T, answers, 200, invocation.ExecutedYes)
 	}, func(c *gateway.Config) { c.MaxBody = 100_000 })
 }
 
@@ -258,7 +258,7 @@ func TestTheConnectionIsUsedAgainAfterAStreamedBody(t *testing.T) {
 			t.Fatalf("the instance got %+v", u)
 		}
 		i.whole(200, "")
-		if a := c.answer(); a.status != 200 || a.header.Get(invoke.HeaderExecuted) != "yes" {
+		if a := c.answer(); a.status != 200 || a.header.Get(invocation.HeaderExecuted) != "yes" {
 			t.Fatalf("answered %+v", a)
 		}
 	}
@@ -273,7 +273,7 @@ func TestAReleasedCallWithAStreamedBodyIsAnswered(t *testing.T) {
 		i := w.claim(ticket)
 		i.read(func(u *upload) bool { return u.body.Len() > 1<<19 })
 		i.release("the function ended")
-		a := wrote(w.T, answers, 503, invoke.ExecutedNo)
+		a := wrote(w.T, answers, 503, invocation.ExecutedNo)
 		problem(w.T, a, "InstanceLeft")
 		if a.header.Get("Retry-After") == "" {
 			w.Error("no Retry-After")
@@ -309,7 +309,7 @@ func TestL4AReleasedCallIsGivenToAnotherInstanceWithAllOfItsBody(t *testing.T) {
 						t.Errorf("the second instance got %d bytes, whole %v", u.body.Len(), u.whole)
 					}
 					i.whole(200, "")
-					wrote(t, answers, 200, invoke.ExecutedYes)
+					wrote(t, answers, 200, invocation.ExecutedYes)
 					i.ended()
 				})
 			}
@@ -337,7 +337,7 @@ func TestL4WhatIsReadForAnInstanceThatLeftGoesToTheNext(t *testing.T) {
 			w.Errorf("it got %q, %+v", u.body.String(), rest)
 		}
 		i.whole(200, "")
-		wrote(w.T, answers, 200, invoke.ExecutedYes)
+		wrote(w.T, answers, 200, invocation.ExecutedYes)
 	})
 }
 
@@ -350,7 +350,7 @@ func TestASmallBodyThatIsCutShortIsNoCall(t *testing.T) {
 	}
 	a := c.answer()
 	problem(t, a, "BodyNotReadable")
-	if a.status != 400 || a.header.Get(invoke.HeaderExecuted) != "no" || len(w.scheduler.offers) > 0 {
+	if a.status != 400 || a.header.Get(invocation.HeaderExecuted) != "no" || len(w.scheduler.offers) > 0 {
 		t.Errorf("answered %+v", a)
 	}
 }
@@ -362,7 +362,7 @@ func TestASmallBodyThatDoesNotComeIsNotWaitedForForever(t *testing.T) {
 	c.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhalf")
 	a := c.answer()
 	problem(t, a, "BodyTooSlow")
-	if a.status != 408 || a.header.Get(invoke.HeaderExecuted) != "no" {
+	if a.status != 408 || a.header.Get(invocation.HeaderExecuted) != "no" {
 		t.Errorf("answered %+v", a)
 	}
 	c.closed()

@@ -12,9 +12,9 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/internal/tracing"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
-	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 // call is one client's call: its request, its life, and the one answer to it. The HTTP
@@ -134,10 +134,10 @@ type calls struct {
 	most int
 
 	mu   sync.Mutex // guards everything below
-	byID map[invoke.ID]*call
+	byID map[invocation.ID]*call
 }
 
-func newCalls(most int) *calls { return &calls{most: most, byID: make(map[invoke.ID]*call)} }
+func newCalls(most int) *calls { return &calls{most: most, byID: make(map[invocation.ID]*call)} }
 
 // keep takes a call in; false if there is no room for it.
 func (cs *calls) keep(c *call) bool {
@@ -162,7 +162,7 @@ func (cs *calls) forget(c *call) {
 }
 
 // find returns the call that waits or runs under an id, or nil.
-func (cs *calls) find(id invoke.ID) *call {
+func (cs *calls) find(id invocation.ID) *call {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	return cs.byID[id]

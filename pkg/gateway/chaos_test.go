@@ -16,7 +16,7 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Whatever clients, schedulers and instances do: no call runs twice, none that
@@ -244,7 +244,7 @@ func (c *chaos) judge(results []result) {
 		if ran > 1 {
 			c.Errorf("call %d ran %d times", n, ran)
 		}
-		executed := invoke.Executed(r.header.Get(invoke.HeaderExecuted))
+		executed := invocation.Executed(r.header.Get(invocation.HeaderExecuted))
 		switch {
 		case r.err != nil && r.left:
 			told["left"]++
@@ -253,11 +253,11 @@ func (c *chaos) judge(results []result) {
 			// Its body breaks off.
 		case r.err != nil:
 			c.Errorf("call %d was not answered: %v", n, r.err)
-		case executed == invoke.ExecutedNo && ran != 0:
+		case executed == invocation.ExecutedNo && ran != 0:
 			c.Errorf("call %d was told no and ran: %d, %s", n, r.status, r.body)
-		case executed == invoke.ExecutedYes && (ran != 1 || r.status != http.StatusOK || r.body != strconv.Itoa(n)):
+		case executed == invocation.ExecutedYes && (ran != 1 || r.status != http.StatusOK || r.body != strconv.Itoa(n)):
 			c.Errorf("call %d was told yes, ran %d times and was answered %d, %s", n, ran, r.status, r.body)
-		case executed == "" || executed != invoke.ExecutedYes && r.status < 400:
+		case executed == "" || executed != invocation.ExecutedYes && r.status < 400:
 			c.Errorf("call %d was told %q and answered %d, %s", n, executed, r.status, r.body)
 		}
 		told[fmt.Sprintf("%s %d", executed, r.status)]++

@@ -12,7 +12,7 @@ import (
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/wiretest"
 	"github.com/windlass-dev/windlass/pkg/gateway"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
@@ -34,7 +34,7 @@ func TestAClaimNeedsTheTicketsToken(t *testing.T) {
 		t.Errorf("second claim: %v", got)
 	}
 	i.whole(200, "hi")
-	if a := wrote(t, answers, 200, invoke.ExecutedYes); a.body != "hi" {
+	if a := wrote(t, answers, 200, invocation.ExecutedYes); a.body != "hi" {
 		t.Errorf("answered %q", a.body)
 	}
 	i.ended()
@@ -85,7 +85,7 @@ func TestAReleasedCallIsOfferedAgainAndAnswered(t *testing.T) {
 		t.Fatalf("second attempt: %v, %v", i.granted, i.refused)
 	}
 	i.whole(200, "")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 	// What another queue may still hold of the call is called back.
 	w.scheduler.withdrawn(first)
 }
@@ -102,7 +102,7 @@ func TestANewTicketHasNotWaited(t *testing.T) {
 		}
 		i := w.claim(ticket)
 		i.whole(200, "hi")
-		wrote(t, answers, 200, invoke.ExecutedYes)
+		wrote(t, answers, 200, invocation.ExecutedYes)
 		i.ended()
 	}
 }
@@ -137,7 +137,7 @@ func TestAReleaseOffersNothingElse(t *testing.T) {
 		}
 		i.ended()
 	}
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 	// A few may have waited for so long that it was their turn.
 	if others > 2*waiting {
 		t.Errorf("%d releases offered %d other tickets", releases, others)
@@ -159,7 +159,7 @@ func TestATicketThatNobodyClaimsIsOfferedAgain(t *testing.T) {
 	}
 	// Both are tickets of one call: either is good, once.
 	w.claim(lost).whole(200, "")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 	if got := w.claim(again).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 		t.Errorf("the other ticket: %v", got)
 	}
@@ -184,7 +184,7 @@ func TestWhatWaitsSurvivesARestartOfTheScheduler(t *testing.T) {
 		}
 	}
 	for _, a := range answers {
-		wrote(t, a, 200, invoke.ExecutedYes)
+		wrote(t, a, 200, invocation.ExecutedYes)
 	}
 }
 
@@ -240,7 +240,7 @@ func (w *world) offered() (<-chan answer, *agentwire.Ticket) {
 func TestACallThatNoInstanceTakesInTimeIsNotRun(t *testing.T) {
 	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = time.Second })
 	answers, ticket := w.offered()
-	problem(t, wrote(t, answers, 503, invoke.ExecutedNo), "NoInstanceInTime")
+	problem(t, wrote(t, answers, 503, invocation.ExecutedNo), "NoInstanceInTime")
 	w.scheduler.withdrawn(ticket)
 	if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 		t.Errorf("claim after the deadline: %v", got)
@@ -257,7 +257,7 @@ func TestAFunctionSaysHowLongItsCallsMayWait(t *testing.T) {
 	if wait := time.Duration(ticket.GetRemainingNs()); wait <= 0 || wait > time.Second {
 		t.Errorf("the ticket says that the call waits for %v", wait)
 	}
-	problem(t, wrote(t, answers, 503, invoke.ExecutedNo), "NoInstanceInTime")
+	problem(t, wrote(t, answers, 503, invocation.ExecutedNo), "NoInstanceInTime")
 	w.scheduler.withdrawn(ticket)
 }
 
@@ -270,7 +270,7 @@ func TestACallThatIsReleasedTooLateIsAnswered(t *testing.T) {
 	i := w.claim(ticket)
 	<-time.After(time.Duration(ticket.GetRemainingNs()))
 	i.release("")
-	problem(t, wrote(t, answers, 503, invoke.ExecutedNo), "NoInstanceInTime")
+	problem(t, wrote(t, answers, 503, invocation.ExecutedNo), "NoInstanceInTime")
 }
 
 func TestWhatALaterAgentSaysDoesNotLoseTheCall(t *testing.T) {
@@ -282,7 +282,7 @@ func TestWhatALaterAgentSaysDoesNotLoseTheCall(t *testing.T) {
 	i.send(wiretest.Beyond(&agentwire.AttemptRequest{}))
 	i.body("hi")
 	i.end()
-	if a := wrote(t, answers, 200, invoke.ExecutedYes); a.body != "hi" {
+	if a := wrote(t, answers, 200, invocation.ExecutedYes); a.body != "hi" {
 		t.Errorf("answered %q", a.body)
 	}
 }
@@ -306,7 +306,7 @@ func TestACallIsNotGrantedToAnAgentThatIsNotUnderstood(t *testing.T) {
 		t.Errorf("an agent that says nothing is granted %v", i.granted)
 	}
 	i.whole(200, "hi")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 }
 
 // Whatever a later scheduler refuses a call for, it was not run.
@@ -315,5 +315,5 @@ func TestARefusalForAReasonThatIsNotKnownSaysThatNothingRan(t *testing.T) {
 	answers := w.call(w.get("/function/hello/"))
 	ticket := w.scheduler.ticket()
 	w.scheduler.refuse(&controlwire.Refusal{InvocationId: ticket.GetInvocationId(), Reason: 1000})
-	wrote(t, answers, http.StatusServiceUnavailable, invoke.ExecutedNo)
+	wrote(t, answers, http.StatusServiceUnavailable, invocation.ExecutedNo)
 }

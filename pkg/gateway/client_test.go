@@ -18,7 +18,7 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // noWindow opens a call on an HTTP/2 connection whose client never lets a byte of a
@@ -72,7 +72,7 @@ func TestH1AClientWithoutAWindowHoldsUpNoRefusalOfOthers(t *testing.T) {
 		})
 		answers := w.call(w.get("/function/hello/"))
 		w.scheduler.refuse(&controlwire.Refusal{InvocationId: w.scheduler.ticket().GetInvocationId(), Reason: controlwire.Refusal_REASON_QUEUE_FULL})
-		wrote(t, answers, 429, invoke.ExecutedNo)
+		wrote(t, answers, 429, invocation.ExecutedNo)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestA5AnInstanceThatTakesNoSuchBodySaysThatNothingRan(t *testing.T) {
 	w := newWorld(t)
 	answers := w.call(w.get("/function/hello/"))
 	w.take().fail(agentwire.Failure_KIND_BODY_TOO_LARGE, "at most 6 MiB")
-	a := wrote(t, answers, 413, invoke.ExecutedNo)
+	a := wrote(t, answers, 413, invocation.ExecutedNo)
 	if p := problem(t, a, "BodyTooLarge"); p["detail"] != "at most 6 MiB" {
 		t.Errorf("said %v", p)
 	}
@@ -125,7 +125,7 @@ func TestA5AnInstanceThatTakesNoSuchBodySaysThatNothingRan(t *testing.T) {
 	answers = w.call(w.get("/function/hello/"))
 	w.take().die()
 	w.take().fail(agentwire.Failure_KIND_BODY_TOO_LARGE, "")
-	wrote(t, answers, 502, invoke.ExecutedMaybe)
+	wrote(t, answers, 502, invocation.ExecutedMaybe)
 }
 
 // promise begins an answer whose body is to have a length. What the headers say of
@@ -178,7 +178,7 @@ func TestM8TheLengthThatAFunctionSaidReachesTheClient(t *testing.T) {
 			i.promise(tt.status, large)
 			i.body(strings.Repeat("x", tt.body))
 			i.end()
-			a := wrote(w.T, answers, int(tt.status), invoke.ExecutedYes)
+			a := wrote(w.T, answers, int(tt.status), invocation.ExecutedYes)
 			want := strconv.Itoa(large)
 			if tt.status == 304 {
 				want = "" // clients of HTTP/2 would wait for the body
@@ -211,6 +211,6 @@ func TestH2ABodyOfAnotherLengthThanItsHeadSaidIsCutOff(t *testing.T) {
 		w.take().send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
 			Status: 200, ContentLength: proto.Int64(8), Whole: true, WholeBody: []byte("half"),
 		}}})
-		problem(t, wrote(t, answers, 502, invoke.ExecutedMaybe), "BadAnswer")
+		problem(t, wrote(t, answers, 502, invocation.ExecutedMaybe), "BadAnswer")
 	})
 }

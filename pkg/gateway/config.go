@@ -10,12 +10,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/credentials"
 
-	"github.com/windlass-dev/windlass/pkg/admission"
+	"github.com/windlass-dev/windlass/internal/tracing"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/gateway/admission"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
-	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 // Config is what a Gateway needs to know.
@@ -115,7 +115,7 @@ type Deps struct {
 
 // Journal keeps what became of calls. A call does not end before it is noted.
 type Journal interface {
-	Note(account invoke.Account)
+	Note(account invocation.Account)
 }
 
 // LogCalls says which calls are logged, a line each.

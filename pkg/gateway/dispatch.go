@@ -13,10 +13,10 @@ import (
 	"github.com/windlass-dev/windlass/internal/backoff"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/gateway/problems"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
-	"github.com/windlass-dev/windlass/pkg/peers"
-	"github.com/windlass-dev/windlass/pkg/problems"
+	"github.com/windlass-dev/windlass/pkg/ownership/health"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
@@ -135,7 +135,7 @@ func (d *dispatcher) offer(c *call) {
 // withdraw tells the owner that nobody wants a call's ticket any more.
 func (d *dispatcher) withdraw(c *call) { d.withdrawFrom(c.destination(), c.id) }
 
-func (d *dispatcher) withdrawFrom(at destination, id invoke.ID) {
+func (d *dispatcher) withdrawFrom(at destination, id invocation.ID) {
 	if l := d.linkTo(at.slot); l != nil {
 		l.withdraw(id, string(at.unit.UID))
 	}
@@ -198,9 +198,9 @@ func (d *dispatcher) reassign(c *call, e *rollout.Entry, now time.Time) bool {
 }
 
 // refused handles a scheduler's refusal of a ticket.
-func (d *dispatcher) refused(id invoke.ID, r invoke.Refusal) {
+func (d *dispatcher) refused(id invocation.ID, r invocation.Refusal) {
 	switch r.Reason {
-	case invoke.RefusedUnknownFunction, invoke.RefusedNotOwner:
+	case invocation.RefusedUnknownFunction, invocation.RefusedNotOwner:
 		// The scheduler may not know yet, or another one does: the ticket is
 		// offered again until the unit, or the function, is gone here too.
 		d.offerSoon(id)
@@ -212,7 +212,7 @@ func (d *dispatcher) refused(id invoke.ID, r invoke.Refusal) {
 }
 
 // offerSoon lets a ticket that no queue has be offered again.
-func (d *dispatcher) offerSoon(id invoke.ID) {
+func (d *dispatcher) offerSoon(id invocation.ID) {
 	if c := d.calls.find(id); c != nil {
 		c.decide(func(v *core.Invocation) core.Decision { v.NotQueued(); return core.Decision{} }, problem{})
 	}
@@ -308,7 +308,7 @@ func (l *link) offer(t *agentwire.Ticket) {
 	}
 }
 
-func (l *link) withdraw(id invoke.ID, uid string) {
+func (l *link) withdraw(id invocation.ID, uid string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = time.Now()
@@ -357,7 +357,7 @@ func (l *link) send(stream grpc.BidiStreamingClient[controlwire.OfferRequest, co
 // forgotten.
 func (l *link) run(ctx context.Context) {
 	const shortest, longest = 20 * time.Millisecond, time.Second
-	conn, err := peers.Dial(l.addr, l.dispatch.deps.Schedulers)
+	conn, err := health.Dial(l.addr, l.dispatch.deps.Schedulers)
 	if err != nil {
 		l.dispatch.deps.Log.Error("scheduler address is not usable", "addr", l.addr, "err", err)
 		return
@@ -390,7 +390,7 @@ func (l *link) converse(ctx context.Context, client controlwire.SchedulerClient)
 	stream, err := client.Offer(streamCtx, grpc.WaitForReady(true))
 	limit.Stop()
 	if err == nil {
-		err = stream.Send(&controlwire.OfferRequest{Gateway: l.dispatch.config.ClaimAddr, Hello: peers.Hello()})
+		err = stream.Send(&controlwire.OfferRequest{Gateway: l.dispatch.config.ClaimAddr, Hello: health.Hello()})
 	}
 	if err != nil {
 		return false
@@ -412,12 +412,12 @@ func (l *link) converse(ctx context.Context, client controlwire.SchedulerClient)
 			}
 			return true
 		}
-		if w := reply.GetWelcome(); w != nil && !peers.Accepts(w) {
+		if w := reply.GetWelcome(); w != nil && !health.Accepts(w) {
 			l.dispatch.deps.Log.Error("the scheduler does not speak this gateway's protocol", "addr", l.addr, "release", w.GetRelease())
 			return true
 		}
 		for _, r := range reply.GetRefusals() {
-			if id, err := invoke.IDFromBytes(r.GetInvocationId()); err == nil {
+			if id, err := invocation.IDFromBytes(r.GetInvocationId()); err == nil {
 				l.dispatch.refused(id, refusalFromWire(r))
 			}
 		}
@@ -431,25 +431,25 @@ func (l *link) begin(open bool) {
 	l.open, l.pending = open, said{}
 }
 
-var refusalReasons = map[controlwire.Refusal_Reason]invoke.RefusalReason{
-	controlwire.Refusal_REASON_QUEUE_FULL:          invoke.RefusedQueueFull,
-	controlwire.Refusal_REASON_UNKNOWN_FUNCTION:    invoke.RefusedUnknownFunction,
-	controlwire.Refusal_REASON_CANNOT_START:        invoke.RefusedCannotStart,
-	controlwire.Refusal_REASON_NOT_OWNER:           invoke.RefusedNotOwner,
-	controlwire.Refusal_REASON_NO_CAPACITY:         invoke.RefusedNoCapacity,
-	controlwire.Refusal_REASON_RATE_LIMITED:        invoke.RefusedRate,
-	controlwire.Refusal_REASON_CONCURRENCY_LIMITED: invoke.RefusedConcurrency,
-	controlwire.Refusal_REASON_WAIT_TOO_LONG:       invoke.RefusedWait,
+var refusalReasons = map[controlwire.Refusal_Reason]invocation.RefusalReason{
+	controlwire.Refusal_REASON_QUEUE_FULL:          invocation.RefusedQueueFull,
+	controlwire.Refusal_REASON_UNKNOWN_FUNCTION:    invocation.RefusedUnknownFunction,
+	controlwire.Refusal_REASON_CANNOT_START:        invocation.RefusedCannotStart,
+	controlwire.Refusal_REASON_NOT_OWNER:           invocation.RefusedNotOwner,
+	controlwire.Refusal_REASON_NO_CAPACITY:         invocation.RefusedNoCapacity,
+	controlwire.Refusal_REASON_RATE_LIMITED:        invocation.RefusedRate,
+	controlwire.Refusal_REASON_CONCURRENCY_LIMITED: invocation.RefusedConcurrency,
+	controlwire.Refusal_REASON_WAIT_TOO_LONG:       invocation.RefusedWait,
 }
 
 // refusalFromWire reads a refusal. For a reason that is not known the client may try
 // again, as for lack of room.
-func refusalFromWire(r *controlwire.Refusal) invoke.Refusal {
+func refusalFromWire(r *controlwire.Refusal) invocation.Refusal {
 	reason, known := refusalReasons[r.GetReason()]
 	if !known {
-		reason = invoke.RefusedNoCapacity
+		reason = invocation.RefusedNoCapacity
 	}
-	return invoke.Refusal{
+	return invocation.Refusal{
 		Reason:     reason,
 		Detail:     r.GetDetail(),
 		RetryAfter: time.Duration(r.GetRetryAfterNs()),

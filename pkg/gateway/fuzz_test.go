@@ -17,7 +17,7 @@ import (
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
@@ -25,7 +25,7 @@ import (
 // letter by letter.
 func FuzzRoute(f *testing.F) {
 	functions := catalog.New()
-	for _, key := range []invoke.FunctionKey{{Namespace: "default", Name: "f"}, {Namespace: "a", Name: "f"}, {Namespace: "default", Name: "a"}} {
+	for _, key := range []invocation.FunctionKey{{Namespace: "default", Name: "f"}, {Namespace: "a", Name: "f"}, {Namespace: "default", Name: "a"}} {
 		fn := &v1alpha1.Function{}
 		fn.Namespace, fn.Name = key.Namespace, key.Name
 		functions.Put(rollout.Alone(fn))
@@ -41,7 +41,7 @@ func FuzzRoute(f *testing.F) {
 		}
 		to, p := g.route(r)
 		if p != nil {
-			if p.Executed != invoke.ExecutedNo || p.Status < 400 || len(p.Detail) > invoke.MaxExcerpt {
+			if p.Executed != invocation.ExecutedNo || p.Status < 400 || len(p.Detail) > invocation.MaxExcerpt {
 				t.Errorf("%q: %+v", target, p)
 			}
 			return
@@ -70,14 +70,14 @@ func FuzzHeaders(f *testing.F) {
 		}
 		r := httptest.NewRequest(http.MethodPost, "/", nil)
 		r.Header = http.Header(header)
-		toFunction := requestHeaders(r, invoke.NewID(time.Now()), origin{})
+		toFunction := requestHeaders(r, invocation.NewID(time.Now()), origin{})
 		ids := 0
 		for _, h := range toFunction {
 			switch h.GetName() {
-			case invoke.HeaderInvocationID:
+			case invocation.HeaderInvocationID:
 				ids++
 				continue
-			case invoke.HeaderDepth: // ours, not the client's
+			case invocation.HeaderDepth: // ours, not the client's
 				continue
 			}
 			barred(t, h.GetName())
@@ -122,7 +122,7 @@ func FuzzRefusal(f *testing.F) {
 		w := httptest.NewRecorder()
 		fromRefusal(refusalFromWire(r)).send(w, DetailAll)
 		var said map[string]any
-		if err := json.Unmarshal(w.Body.Bytes(), &said); err != nil || w.Code < 400 || w.Header().Get(invoke.HeaderExecuted) != "no" || w.Header().Get("Retry-After") == "" {
+		if err := json.Unmarshal(w.Body.Bytes(), &said); err != nil || w.Code < 400 || w.Header().Get(invocation.HeaderExecuted) != "no" || w.Header().Get("Retry-After") == "" {
 			t.Errorf("answered %d, %v: %s, %v", w.Code, w.Header(), w.Body, err)
 		}
 	})

@@ -15,12 +15,12 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/callers"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
+	"github.com/windlass-dev/windlass/pkg/gateway/auth"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
+	"github.com/windlass-dev/windlass/pkg/gateway/problems"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/problems"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
@@ -100,7 +100,7 @@ func (g *Gateway) serve(c *call) *functionSeries {
 	series := g.metrics.begun(c.function)
 	g.dispatch.step(c, func(v *core.Invocation) core.Decision {
 		c.times.Offered(time.Now())
-		return v.Queue(invoke.NewToken(), c.admitted)
+		return v.Queue(invocation.NewToken(), c.admitted)
 	}, problem{})
 	g.wait(c)
 	return series
@@ -109,7 +109,7 @@ func (g *Gateway) serve(c *call) *functionSeries {
 // place is where a request wants to go.
 type place struct {
 	// key names a function, which need not exist. It is zero if none is named.
-	key invoke.FunctionKey
+	key invocation.FunctionKey
 	// entry is nil if there is no such function.
 	entry *rollout.Entry
 	// unit is the one that the call is assigned to.
@@ -162,7 +162,7 @@ func (g *Gateway) route(r *http.Request) (place, *problem) {
 // tag, whatever a header says.
 func (g *Gateway) named(r *http.Request) (place, *problem) {
 	path, host := pathOf(r.URL), address.Hostname(r.Host)
-	to := place{uri: path, tag: r.Header.Get(invoke.HeaderTag)}
+	to := place{uri: path, tag: r.Header.Get(invocation.HeaderTag)}
 	hosts, claimed := g.config.URLs.Hosts(), false
 	key, tag, known := hosts.Parse(host)
 	if !known {
@@ -230,9 +230,9 @@ func inPath(b byte) bool {
 
 // identify finds out who calls. Of a function that does not exist only those are
 // told who may call it.
-func (g *Gateway) identify(r *http.Request, to place) (callers.Caller, error) {
-	if to.key == (invoke.FunctionKey{}) {
-		return callers.Caller{}, nil
+func (g *Gateway) identify(r *http.Request, to place) (auth.Caller, error) {
+	if to.key == (invocation.FunctionKey{}) {
+		return auth.Caller{}, nil
 	}
 	return g.deps.Callers.Authenticate(r.Header, to.key)
 }
@@ -304,7 +304,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to place, rece
 	_ = rc.EnableFullDuplex()
 	c := &call{
 		life: life{
-			id: invoke.NewID(now), function: to.entry.Function, tag: to.tag, to: destined(unit),
+			id: invocation.NewID(now), function: to.entry.Function, tag: to.tag, to: destined(unit),
 			maxQueueTime: mayWait, ended: make(chan struct{}), times: timeline.Begin(received),
 			invocation: core.New(core.Spec{
 				Admitted: now, MaxQueueTime: mayWait, Timeout: unit.Spec.Template.Timeout.Duration,

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/callers"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/gateway/auth"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // hopByHop are the headers that concern one connection only (RFC 9110 7.6.1),
@@ -90,7 +90,7 @@ func endToEnd(h http.Header, keep func(name, value string)) {
 
 // origin is where a call comes from.
 type origin struct {
-	caller callers.Caller
+	caller auth.Caller
 	// depth is how many functions have called each other to get here.
 	depth int
 	// proxied is whether the request came by a trusted proxy.
@@ -99,7 +99,7 @@ type origin struct {
 
 // depth is how many functions have called each other to make this request.
 func depth(h http.Header) int {
-	n, err := strconv.Atoi(h.Get(invoke.HeaderDepth))
+	n, err := strconv.Atoi(h.Get(invocation.HeaderDepth))
 	if err != nil {
 		return 0
 	}
@@ -108,7 +108,7 @@ func depth(h http.Header) int {
 
 // requestHeaders are what the function sees of the client's headers. What they say
 // of a client behind the peer is kept if the peer is a trusted proxy.
-func requestHeaders(r *http.Request, id invoke.ID, from origin) []*agentwire.Header {
+func requestHeaders(r *http.Request, id invocation.ID, from origin) []*agentwire.Header {
 	headers := make([]*agentwire.Header, 0, len(r.Header)+6)
 	add := func(name, value string) {
 		headers = append(headers, &agentwire.Header{Name: name, Value: []byte(value)})
@@ -141,10 +141,10 @@ func requestHeaders(r *http.Request, id invoke.ID, from origin) []*agentwire.Hea
 	if !from.proxied || r.Header.Get("X-Forwarded-Host") == "" {
 		add("X-Forwarded-Host", r.Host)
 	}
-	add(invoke.HeaderInvocationID, id.String())
-	add(invoke.HeaderDepth, strconv.Itoa(from.depth))
+	add(invocation.HeaderInvocationID, id.String())
+	add(invocation.HeaderDepth, strconv.Itoa(from.depth))
 	if from.caller.Name != "" {
-		add(invoke.HeaderCaller, from.caller.Name)
+		add(invocation.HeaderCaller, from.caller.Name)
 	}
 	return headers
 }

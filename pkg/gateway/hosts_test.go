@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
@@ -39,7 +39,7 @@ func (w *world) reached(answers <-chan answer, headers ...string) (uid, uri, hos
 	ticket := w.scheduler.ticket()
 	i := w.claim(ticket)
 	i.whole(200, "", headers...)
-	return strings.TrimPrefix(ticket.GetFunctionUid(), "uid-of-"), i.granted.GetRequestUri(), i.granted.GetHost(), wrote(w.T, answers, 200, invoke.ExecutedYes)
+	return strings.TrimPrefix(ticket.GetFunctionUid(), "uid-of-"), i.granted.GetRequestUri(), i.granted.GetHost(), wrote(w.T, answers, 200, invocation.ExecutedYes)
 }
 
 func TestAFunctionHasAnOriginOfItsOwn(t *testing.T) {
@@ -74,7 +74,7 @@ func TestAFunctionHasAnOriginOfItsOwn(t *testing.T) {
 			if host == helloHost {
 				path = "/.well-known/windlass/a"
 			}
-			problem(w.T, wrote(w.T, w.callWith(client, w.at(host, path)), 404, invoke.ExecutedNo), want)
+			problem(w.T, wrote(w.T, w.callWith(client, w.at(host, path)), 404, invocation.ExecutedNo), want)
 		}
 	}, withHosts)
 }
@@ -89,7 +89,7 @@ func TestNamesWithTwoHyphensShareNoHost(t *testing.T) {
 			t.Errorf("%s is of %s, want %s", host, uid, want)
 		}
 	}
-	problem(t, wrote(t, w.call(w.at("a--b--c.fn.example.com", "/")), 404, invoke.ExecutedNo), "FunctionNotFound")
+	problem(t, wrote(t, w.call(w.at("a--b--c.fn.example.com", "/")), 404, invocation.ExecutedNo), "FunctionNotFound")
 }
 
 func TestATagHasAHostOfItsOwn(t *testing.T) {
@@ -107,12 +107,12 @@ func TestATagHasAHostOfItsOwn(t *testing.T) {
 		} {
 			r := w.at(tt.host, "/function/other/a")
 			if tt.header != "" {
-				r.Header.Set(invoke.HeaderTag, tt.header)
+				r.Header.Set(invocation.HeaderTag, tt.header)
 			}
 			answers := w.callWith(client, r)
 			i := w.claim(w.nextFor(tt.uid))
 			i.whole(200, "", "Strict-Transport-Security", "max-age=1")
-			a := wrote(w.T, answers, 200, invoke.ExecutedYes)
+			a := wrote(w.T, answers, 200, invocation.ExecutedYes)
 			if got := i.granted.GetRequestUri(); got != "/function/other/a" || a.header.Get("Strict-Transport-Security") == "" {
 				w.Errorf("%s: called with %s, answered with %v", tt.host, got, a.header)
 			}
@@ -120,9 +120,9 @@ func TestATagHasAHostOfItsOwn(t *testing.T) {
 		for host, want := range map[string]string{
 			"gone---" + helloHost: "UnknownTag", "next---next---" + helloHost: "FunctionNotFound", "next----" + helloHost: "FunctionNotFound", "---" + helloHost: "FunctionNotFound",
 		} {
-			problem(w.T, wrote(w.T, w.callWith(client, w.at(host, "/")), 404, invoke.ExecutedNo), want)
+			problem(w.T, wrote(w.T, w.callWith(client, w.at(host, "/")), 404, invocation.ExecutedNo), want)
 		}
-		problem(w.T, wrote(w.T, w.callWith(client, w.at("next---"+helloHost, "/.well-known/windlass/")), 404, invoke.ExecutedNo), "UnknownPath")
+		problem(w.T, wrote(w.T, w.callWith(client, w.at("next---"+helloHost, "/.well-known/windlass/")), 404, invocation.ExecutedNo), "UnknownPath")
 	}, withHosts)
 }
 
@@ -137,7 +137,7 @@ func (w *world) asks(namespace, name string, created int64, hosts ...v1alpha1.Ho
 func (w *world) awaitOwner(host, uid string) {
 	w.Helper()
 	until(w.T, fmt.Sprintf("%s is of %q", host, uid), func() bool {
-		a := wrote(w.T, w.call(w.at(host, "/.well-known/windlass/")), 404, invoke.ExecutedNo)
+		a := wrote(w.T, w.call(w.at(host, "/.well-known/windlass/")), 404, invocation.ExecutedNo)
 		if owned := strings.Contains(a.body, "of a function's host"); !owned || uid == "" {
 			return owned == (uid != "")
 		}
@@ -163,7 +163,7 @@ func TestAFunctionHasAHostThatItsNamespaceMayHave(t *testing.T) {
 	for host, want := range map[string]string{
 		shop: "UnknownPath", "gateway.example.com": "UnknownPath", "fn.example.com": "UnknownPath", "x." + shop: "UnknownPath", denied: "HostNotPermitted",
 	} {
-		problem(t, wrote(t, w.call(w.at(host, "/.well-known/windlass/")), 404, invoke.ExecutedNo), want)
+		problem(t, wrote(t, w.call(w.at(host, "/.well-known/windlass/")), 404, invocation.ExecutedNo), want)
 	}
 	// Nobody loses a path by what others ask for.
 	for _, host := range []string{denied, "gateway.example.com", "fn.example.com"} {
@@ -177,13 +177,13 @@ func TestAFunctionHasAHostThatItsNamespaceMayHave(t *testing.T) {
 	if uid, _, _, _ := w.reached(w.call(w.at(shop, "/"))); uid != "open-a" {
 		t.Errorf("called %s", uid)
 	}
-	w.catalog.Remove(invoke.FunctionKey{Namespace: "open", Name: "a"})
+	w.catalog.Remove(invocation.FunctionKey{Namespace: "open", Name: "a"})
 	w.awaitOwner(shop, "open-c")
 	w.asks("open", "c", 6)
 	w.awaitOwner(shop, "")
 	open.Store(true)
 	r := w.at(shop, "/")
-	r.Header.Set(invoke.HeaderKey, "for-later")
+	r.Header.Set(invocation.HeaderKey, "for-later")
 	if uid, _, _, _ := w.reached(w.call(r)); uid != "later-b" {
 		t.Errorf("called %s", uid)
 	}
@@ -230,11 +230,11 @@ func TestAnAnswerLaterIsNotSupported(t *testing.T) {
 		t.Errorf("the function was told %q", got)
 	}
 	i.whole(200, "now")
-	a := wrote(t, answers, 200, invoke.ExecutedYes)
+	a := wrote(t, answers, 200, invocation.ExecutedYes)
 	if a.body != "now" || a.header.Get("Preference-Applied") != "" || a.header.Get("Location") != "" {
 		t.Errorf("answered %+v", a)
 	}
-	problem(t, wrote(t, w.call(w.get("/calls/"+a.header.Get(invoke.HeaderInvocationID))), 404, invoke.ExecutedNo), "UnknownPath")
+	problem(t, wrote(t, w.call(w.get("/calls/"+a.header.Get(invocation.HeaderInvocationID))), 404, invocation.ExecutedNo), "UnknownPath")
 }
 
 // header is what the function sees of a header of the request.

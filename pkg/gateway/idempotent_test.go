@@ -11,7 +11,7 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
@@ -42,7 +42,7 @@ func TestAnIdempotentCallIsTriedAgain(t *testing.T) {
 		t.Errorf("the last attempt was granted %v", last.granted)
 	}
 	last.whole(200, "done")
-	if a := receive(t, answers, "an answer"); a.status != 200 || a.body != "done" || a.header.Get(invoke.HeaderExecuted) != "yes" {
+	if a := receive(t, answers, "an answer"); a.status != 200 || a.body != "done" || a.header.Get(invocation.HeaderExecuted) != "yes" {
 		t.Errorf("answered %+v", a)
 	}
 }
@@ -54,7 +54,7 @@ func TestAnIdempotentCallIsGivenUpInTheEnd(t *testing.T) {
 	for range 3 {
 		w.take().die()
 	}
-	if a := receive(t, answers, "an answer"); a.status != 502 || a.header.Get(invoke.HeaderExecuted) != "maybe" {
+	if a := receive(t, answers, "an answer"); a.status != 502 || a.header.Get(invocation.HeaderExecuted) != "maybe" {
 		t.Errorf("answered %+v", a)
 	}
 }
@@ -65,7 +65,7 @@ func TestACallThatIsTriedAgainIsNeverSaidNotToHaveRun(t *testing.T) {
 	w.putIdempotent()
 	answers := w.post("x")
 	w.take().die()
-	problem(t, wrote(t, answers, 502, invoke.ExecutedMaybe), "InstanceLost")
+	problem(t, wrote(t, answers, 502, invocation.ExecutedMaybe), "InstanceLost")
 }
 
 func TestM7ACallThatIsLostLateIsTriedAgain(t *testing.T) {
@@ -88,7 +88,7 @@ func TestM7ACallThatIsLostLateIsTriedAgain(t *testing.T) {
 		t.Fatalf("the retry was granted %v, refused %v", i.granted, i.refused)
 	}
 	i.whole(200, "done")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 }
 
 // What became of the retry does not hide that an instance had the call.
@@ -98,7 +98,7 @@ func TestM7ARetryThatIsRefusedIsALostCall(t *testing.T) {
 	answers := w.post("x")
 	w.take().fail(agentwire.Failure_KIND_FUNCTION_LOST, "it crashed")
 	w.scheduler.refuse(&controlwire.Refusal{InvocationId: w.scheduler.ticket().GetInvocationId(), Reason: controlwire.Refusal_REASON_QUEUE_FULL})
-	problem(t, wrote(t, answers, 502, invoke.ExecutedMaybe), "FunctionLost")
+	problem(t, wrote(t, answers, 502, invocation.ExecutedMaybe), "FunctionLost")
 }
 
 func TestOtherCallsAreNotTriedAgain(t *testing.T) {
@@ -109,7 +109,7 @@ func TestOtherCallsAreNotTriedAgain(t *testing.T) {
 	} else {
 		w.claim(ticket).die()
 	}
-	if a := receive(t, answers, "an answer"); a.status != 502 || a.header.Get(invoke.HeaderExecuted) != "maybe" {
+	if a := receive(t, answers, "an answer"); a.status != 502 || a.header.Get(invocation.HeaderExecuted) != "maybe" {
 		t.Errorf("answered %+v", a)
 	}
 }
@@ -175,7 +175,7 @@ func TestATicketMovesWithItsSlot(t *testing.T) {
 func TestARequestThatRodeIsNeverSaidNotToHaveRun(t *testing.T) {
 	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = 300 * time.Millisecond })
 	w.putIdempotent()
-	problem(t, wrote(t, w.post("x"), 502, invoke.ExecutedMaybe), "OutcomeUnknown")
+	problem(t, wrote(t, w.post("x"), 502, invocation.ExecutedMaybe), "OutcomeUnknown")
 }
 
 func TestACallIsCancelledWithItsClientIfTheFunctionWantsThat(t *testing.T) {

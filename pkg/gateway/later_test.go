@@ -5,7 +5,7 @@ import (
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/wiretest"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // FuzzLaterAgent has a later agent answer a call and say more at moments that the data
@@ -30,7 +30,7 @@ func FuzzLaterAgent(f *testing.F) {
 		i.body("hi")
 		more(2)
 		i.send(wiretest.Newer(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{}}}))
-		if a := wrote(t, answers, 200, invoke.ExecutedYes); a.body != "hi" {
+		if a := wrote(t, answers, 200, invocation.ExecutedYes); a.body != "hi" {
 			t.Errorf("answered %q", a.body)
 		}
 		i.ended()

@@ -11,15 +11,15 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
+	"github.com/windlass-dev/windlass/pkg/gateway/problems"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/problems"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // life is what becomes of a call, under one lock: what is decided about it, which the
 // core does, and what was noted of it.
 type life struct {
-	id invoke.ID
+	id invocation.ID
 	// function is the one that is called, as it was when it was.
 	function *v1alpha1.Function
 	// tag is that of the part of its traffic that was called, or "".
@@ -35,7 +35,7 @@ type life struct {
 	times      timeline.Timeline
 	cold       bool // it was the first of its instance
 	status     int
-	said       invoke.Executed
+	said       invocation.Executed
 	reason     string // of the problem that is the answer
 	// problem is the answer if it is not the function's.
 	problem *problem
@@ -110,7 +110,7 @@ func (l *life) destination() destination {
 
 // move lets a call that waits go to another unit, from the one that it had.
 func (l *life) move(to destination, now time.Time) (from destination, d core.Decision) {
-	fresh := invoke.NewToken()
+	fresh := invocation.NewToken()
 	d = l.decide(func(v *core.Invocation) core.Decision {
 		from = l.to
 		d := v.Move(fresh, to.unit.Spec.Template.Timeout.Duration, now)
@@ -124,9 +124,9 @@ func (l *life) move(to destination, now time.Time) (from destination, d core.Dec
 
 // audit compares what is believed of the call with what is seen.
 func (l *life) audit(now time.Time, seen core.Observed) core.Decision {
-	var fresh invoke.Token
+	var fresh invocation.Token
 	if seen.Silent {
-		fresh = invoke.NewToken()
+		fresh = invocation.NewToken()
 	}
 	return l.decide(func(v *core.Invocation) core.Decision {
 		claimed := v.Phase() == core.Claimed
@@ -139,7 +139,7 @@ func (l *life) audit(now time.Time, seen core.Observed) core.Decision {
 }
 
 // claim gives the call to an attempt.
-func (l *life) claim(a *claimant, token invoke.Token) (core.Grant, error) {
+func (l *life) claim(a *claimant, token invocation.Token) (core.Grant, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -166,7 +166,7 @@ func (l *life) begin(attempt int, head *agentwire.ResultHead) (core.Decision, er
 	defer l.mu.Unlock()
 	d, err := l.invocation.Begin(attempt, head.GetWhole())
 	if err == nil {
-		l.status, l.said, l.cold = int(head.GetStatus()), invoke.ExecutedYes, head.GetCold()
+		l.status, l.said, l.cold = int(head.GetStatus()), invocation.ExecutedYes, head.GetCold()
 	}
 	return d, err
 }
@@ -212,11 +212,11 @@ func (l *life) broken() bool {
 }
 
 // outcome is what the client was told; codeLeft if it left before.
-func (l *life) outcome() (code string, said invoke.Executed, cold bool) {
+func (l *life) outcome() (code string, said invocation.Executed, cold bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.status == 0 {
-		return strconv.Itoa(codeLeft), invoke.ExecutedMaybe, l.cold
+		return strconv.Itoa(codeLeft), invocation.ExecutedMaybe, l.cold
 	}
 	return strconv.Itoa(l.status), l.said, l.cold
 }
@@ -269,7 +269,7 @@ const maxTries = 16
 // try is an attempt that did not end the call.
 type try struct {
 	number      int
-	cid         invoke.CID
+	cid         invocation.CID
 	from, until time.Time
 	// ran says that the function may have been handed the call.
 	ran bool
@@ -283,7 +283,7 @@ type attemptStream = grpc.BidiStreamingServer[agentwire.AttemptRequest, agentwir
 
 // claimant is an instance that has claimed a call.
 type claimant struct {
-	cid    invoke.CID
+	cid    invocation.CID
 	stream attemptStream
 	// number, claimed and runBy, when it must have ended, come with the grant.
 	number         int

@@ -18,7 +18,7 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
@@ -95,7 +95,7 @@ func TestADeafSchedulerHoldsUpNobody(t *testing.T) {
 	// that the stream is open.
 	for again := false; !again; {
 		l.offer(ticket)
-		l.withdraw(invoke.ID{}, "uid")
+		l.withdraw(invocation.ID{}, "uid")
 		l.mu.Lock()
 		offers, withdrawals := len(l.pending.offers), len(l.pending.withdrawals)
 		l.mu.Unlock()
@@ -163,7 +163,7 @@ func TestL6WhoOffersWaitsForNoScheduler(t *testing.T) {
 		begun := time.Now()
 		for n := range 4 {
 			l.offer(&agentwire.Ticket{FunctionUid: fmt.Sprint(n)})
-			l.withdraw(invoke.ID{byte(n)}, "uid")
+			l.withdraw(invocation.ID{byte(n)}, "uid")
 			synctest.Wait()
 		}
 		if waited := time.Since(begun); waited > 0 {
@@ -247,7 +247,7 @@ func TestForwardedForNamesTheClient(t *testing.T) {
 				full = before + ", " + want
 			}
 			var got []string
-			for _, h := range requestHeaders(r, invoke.ID{}, from) {
+			for _, h := range requestHeaders(r, invocation.ID{}, from) {
 				if h.GetName() == "X-Forwarded-For" {
 					got = append(got, string(h.GetValue()))
 				}

@@ -13,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
@@ -77,7 +77,7 @@ type metrics struct {
 	// a call that outlives its function must not bring them back.
 	mu sync.RWMutex
 	// functions are the series of those that were called.
-	functions map[invoke.FunctionKey]*functionSeries
+	functions map[invocation.FunctionKey]*functionSeries
 }
 
 // newMetrics makes the series, or nothing if there is nobody to tell.
@@ -87,7 +87,7 @@ func newMetrics(reg prometheus.Registerer, functions catalog.Reader, door *door)
 	}
 	m := &metrics{
 		catalog:     functions,
-		functions:   make(map[invoke.FunctionKey]*functionSeries),
+		functions:   make(map[invocation.FunctionKey]*functionSeries),
 		invocations: invocationsTotal.Vec(),
 		duration:    invocationSeconds.Vec(),
 		inFlight:    inFlightNow.Vec(),
@@ -218,7 +218,7 @@ func observe(histogram prometheus.Observer, d time.Duration, trace string) {
 
 // forget deletes the series of a function that is gone and, if it was the last one of
 // its namespace, those of that.
-func (m *metrics) forget(key invoke.FunctionKey, last bool) {
+func (m *metrics) forget(key invocation.FunctionKey, last bool) {
 	if m == nil {
 		return
 	}
@@ -274,7 +274,7 @@ type functionSeries struct {
 type outcome struct {
 	revision string
 	code     string
-	executed invoke.Executed
+	executed invocation.Executed
 }
 
 // exists tells whether a function has series. The catalog forgets a function
@@ -310,7 +310,7 @@ func (m *metrics) of(fn *v1alpha1.Function) *functionSeries {
 	return s
 }
 
-func (m *metrics) newSeries(key invoke.FunctionKey) *functionSeries {
+func (m *metrics) newSeries(key invocation.FunctionKey) *functionSeries {
 	s := &functionSeries{
 		duration: m.duration.WithLabelValues(key.Namespace, key.Name),
 		inFlight: m.inFlight.WithLabelValues(key.Namespace, key.Name),

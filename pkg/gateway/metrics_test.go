@@ -10,7 +10,7 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // metric is the sum over all series of a counter or gauge whose labels include
@@ -81,10 +81,10 @@ func TestCallsAreCounted(t *testing.T) {
 		t.Errorf("%v in flight", got)
 	}
 	i.whole(201, "")
-	wrote(t, answers, 201, invoke.ExecutedYes)
+	wrote(t, answers, 201, invocation.ExecutedYes)
 	answers = w.call(w.get("/function/hello/"))
 	w.take().die()
-	wrote(t, answers, 502, invoke.ExecutedMaybe)
+	wrote(t, answers, 502, invocation.ExecutedMaybe)
 	ctx, cancel := context.WithCancel(t.Context())
 	answers = w.call(w.get("/function/hello/").WithContext(ctx))
 	ticket := w.scheduler.ticket()
@@ -92,7 +92,7 @@ func TestCallsAreCounted(t *testing.T) {
 	receive(t, answers, "the end of the call")
 	w.scheduler.withdrawn(ticket)
 	w.claim(ticket)
-	wrote(t, w.call(w.get("/function/nobody/")), 404, invoke.ExecutedNo)
+	wrote(t, w.call(w.get("/function/nobody/")), 404, invocation.ExecutedNo)
 
 	until(t, "the last call is counted", func() bool { return w.metric(duration) == 3 })
 	for _, tt := range []struct {
@@ -125,16 +125,16 @@ func TestWhatTheTimeOfCallsIsSpentOn(t *testing.T) {
 	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
 		Status: 200, Whole: true, Cold: true, ExecNs: int64(time.Microsecond), BegunAfterNs: 1,
 	}}})
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 	answers = w.call(w.get("/function/hello/"))
 	i = w.take()
 	i.head(200)
 	i.body("x")
 	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{ExecNs: math.MaxInt64}}})
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 	answers = w.call(w.get("/function/hello/"))
 	w.take().die()
-	wrote(t, answers, 502, invoke.ExecutedMaybe)
+	wrote(t, answers, 502, invocation.ExecutedMaybe)
 	refuseNext(w)
 
 	until(t, "the last call is counted", func() bool { return w.metric(duration) == 4 })
@@ -162,7 +162,7 @@ func refuseNext(w *world) {
 	answers := w.call(w.get("/function/hello/"))
 	ticket := w.scheduler.ticket()
 	w.scheduler.refuse(&controlwire.Refusal{InvocationId: ticket.GetInvocationId(), Reason: controlwire.Refusal_REASON_QUEUE_FULL})
-	wrote(w.T, answers, 429, invoke.ExecutedNo)
+	wrote(w.T, answers, 429, invocation.ExecutedNo)
 }
 
 func TestWhatIsHeldIsTold(t *testing.T) {
@@ -180,7 +180,7 @@ func TestWhatIsHeldIsTold(t *testing.T) {
 		}
 	}
 	i.whole(200, "")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 	until(t, "nothing is held", func() bool { return w.metric("windlass_gateway_invocations_held") == 0 })
 }
 
@@ -191,7 +191,7 @@ func TestTicketsThatAreOfferedAgainAreCounted(t *testing.T) {
 	i := w.take()
 	i.release("not now")
 	w.take().whole(200, "")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 	all, again := w.metric("windlass_gateway_tickets_offered_total"), w.metric("windlass_gateway_tickets_reoffered_total")
 	if again < 1 || all != again+1 {
 		t.Errorf("%v tickets were offered, %v of them again: want one more than again", all, again)
@@ -204,13 +204,13 @@ func TestTheSeriesOfADeletedFunctionAreDeleted(t *testing.T) {
 	w := newWorld(t)
 	answers := w.call(w.get("/function/hello/"))
 	w.take().whole(200, "")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 	answers = w.call(w.get("/function/hello/"))
 	i := w.take()
-	w.catalog.Remove(invoke.FunctionKey{Namespace: "default", Name: "hello"})
+	w.catalog.Remove(invocation.FunctionKey{Namespace: "default", Name: "hello"})
 	until(t, "the series are gone", func() bool { return w.metric(total) == -1 && w.metric(inFlight) == -1 })
 	i.whole(200, "")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 	for _, name := range []string{total, duration, inFlight, "windlass_gateway_phase_seconds_total", "windlass_gateway_cold_invocations_total"} {
 		if got := w.metric(name); got != -1 {
 			t.Errorf("%s is back: %v", name, got)

@@ -12,9 +12,9 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
+	"github.com/windlass-dev/windlass/pkg/gateway/problems"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/problems"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
@@ -55,7 +55,7 @@ func TestNothingIsCountedForNobody(t *testing.T) {
 	m.claimRefused(core.ErrNotWaiting)
 	m.refusedAtTheEdge(c.function, problems.FunctionNotFound)
 	m.ended(c, m.begun(c.function))
-	m.forget(invoke.FunctionKey{}, true)
+	m.forget(invocation.FunctionKey{}, true)
 }
 
 // BenchmarkMetricsOfACall measures what counting one call takes: all of it, and without
@@ -70,7 +70,7 @@ func BenchmarkMetricsOfACall(b *testing.B) {
 			m := newMetrics(reg, functions, newDoor(config.capacity()))
 			b.ReportAllocs()
 			for now := time.Now(); b.Loop(); now = now.Add(time.Millisecond) {
-				c := &call{life: life{function: fn, times: timeline.Begin(now), status: 200, said: invoke.ExecutedYes}}
+				c := &call{life: life{function: fn, times: timeline.Begin(now), status: 200, said: invocation.ExecutedYes}}
 				series := m.begun(c.function)
 				m.offered(false)
 				m.claimGranted()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // ownHosts knows which function has which of the hosts that functions ask for.
@@ -18,7 +18,7 @@ type ownHosts struct {
 func newOwnHosts(rules address.Rules) *ownHosts { return &ownHosts{table: address.NewTable(rules)} }
 
 // owner is the function that has a host; claimed tells whether any asks for it.
-func (o *ownHosts) owner(host string) (key invoke.FunctionKey, known, claimed bool) {
+func (o *ownHosts) owner(host string) (key invocation.FunctionKey, known, claimed bool) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	return o.table.Owner(host)

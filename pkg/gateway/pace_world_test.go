@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // grace is how long bodies may stand still here.
@@ -27,7 +27,7 @@ func TestASlowBodyFreesTheInstance(t *testing.T) {
 			w.Errorf("the instance got %q, aborted %v, cancelled %v", u.body.String(), u.aborted, u.cancelled)
 		}
 		i.die()
-		problem(w.T, wrote(w.T, answers, 502, invoke.ExecutedMaybe), "RequestCut")
+		problem(w.T, wrote(w.T, answers, 502, invocation.ExecutedMaybe), "RequestCut")
 		until(w.T, "nothing is held", func() bool { return w.gateway.Held() == 0 })
 	})
 }
@@ -51,7 +51,7 @@ func TestABodyMayPauseOnceTheFunctionAnswers(t *testing.T) {
 		}
 		i.body("pong")
 		i.end()
-		if a := wrote(w.T, answers, 200, invoke.ExecutedYes); a.body != "pong" {
+		if a := wrote(w.T, answers, 200, invocation.ExecutedYes); a.body != "pong" {
 			w.Errorf("answered %q", a.body)
 		}
 	})

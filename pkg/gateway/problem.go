@@ -11,8 +11,8 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/problems"
+	"github.com/windlass-dev/windlass/pkg/gateway/problems"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // problemWithin is how long a client may take to accept an answer of Windlass's own.
@@ -26,11 +26,11 @@ type problem struct {
 	Detail   string `json:"detail"`
 	Instance string `json:"instance,omitempty"`
 
-	Reason       string          `json:"reason"`
-	Executed     invoke.Executed `json:"executed"`
-	RetryAfterMs int64           `json:"retryAfterMs,omitempty"`
-	Function     string          `json:"function,omitempty"`
-	Attempt      int             `json:"attempt,omitempty"`
+	Reason       string              `json:"reason"`
+	Executed     invocation.Executed `json:"executed"`
+	RetryAfterMs int64               `json:"retryAfterMs,omitempty"`
+	Function     string              `json:"function,omitempty"`
+	Attempt      int                 `json:"attempt,omitempty"`
 
 	kind       problems.Type
 	invocation string // the id of the call; empty if it was not taken in
@@ -49,7 +49,7 @@ func newProblem(reason, detail string) problem {
 	if !known {
 		kind, _ = problems.Of(problems.Refused)
 	}
-	p := problem{Detail: invoke.Excerpt(detail)}
+	p := problem{Detail: invocation.Excerpt(detail)}
 	p.become(kind)
 	return p
 }
@@ -70,7 +70,7 @@ func (p problem) wait() time.Duration {
 }
 
 // fromRefusal is the answer to a client whose ticket a scheduler refuses.
-func fromRefusal(r invoke.Refusal) problem {
+func fromRefusal(r invocation.Refusal) problem {
 	p := newProblem(string(r.Reason), r.Detail)
 	p.retryAfter = r.RetryAfter
 	return p
@@ -122,7 +122,7 @@ func (p problem) document() []byte {
 		if over <= 0 || p.Detail == "" {
 			return append(body, '\n')
 		}
-		p.Detail = invoke.ExcerptOf(p.Detail, len(p.Detail)-over)
+		p.Detail = invocation.ExcerptOf(p.Detail, len(p.Detail)-over)
 	}
 }
 
@@ -140,12 +140,12 @@ func (p problem) send(w http.ResponseWriter, detail ProblemDetail) {
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Cache-Control", "no-store")
-	h.Set(invoke.HeaderExecuted, string(p.Executed))
+	h.Set(invocation.HeaderExecuted, string(p.Executed))
 	if p.invocation != "" {
-		h.Set(invoke.HeaderInvocationID, p.invocation)
+		h.Set(invocation.HeaderInvocationID, p.invocation)
 	}
 	if p.revision != "" {
-		h.Set(invoke.HeaderRevision, p.revision)
+		h.Set(invocation.HeaderRevision, p.revision)
 	}
 	if p.challenge != "" {
 		h.Set("WWW-Authenticate", p.challenge)
@@ -181,15 +181,15 @@ func (d ProblemDetail) Validate() error {
 // functions, instances, nodes and issuers. Details of other reasons are the gateway's
 // own, or limits.
 var outside = map[string]string{
-	string(invoke.RefusedCannotStart): "instances of the function do not start",
-	string(invoke.RefusedNoCapacity):  "there is no room for an instance of the function",
-	problems.FunctionLost:             "the function broke off the call",
-	problems.BadAnswer:                "the function's answer is not valid",
-	problems.InstanceLost:             "the instance was lost during the call",
-	problems.CredentialsUnchecked:     "the credentials cannot be checked now",
-	problems.InstanceLeft:             "the instance left before it began",
-	problems.OutcomeUnknown:           "the call was refused, and an instance may have begun with it unseen",
-	problems.Refused:                  "the call was refused",
+	string(invocation.RefusedCannotStart): "instances of the function do not start",
+	string(invocation.RefusedNoCapacity):  "there is no room for an instance of the function",
+	problems.FunctionLost:                 "the function broke off the call",
+	problems.BadAnswer:                    "the function's answer is not valid",
+	problems.InstanceLost:                 "the instance was lost during the call",
+	problems.CredentialsUnchecked:         "the credentials cannot be checked now",
+	problems.InstanceLeft:                 "the instance left before it began",
+	problems.OutcomeUnknown:               "the call was refused, and an instance may have begun with it unseen",
+	problems.Refused:                      "the call was refused",
 }
 
 // of is a problem as callers may read it.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 func TestS15ForwardedHeadersAreThoseOfTrustedProxiesOnly(t *testing.T) {
@@ -46,7 +46,7 @@ func TestS15ForwardedHeadersAreThoseOfTrustedProxiesOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &http.Request{RemoteAddr: "10.42.3.4:1234", Host: "h", Header: said.Clone()}
 			got := make(http.Header)
-			for _, h := range requestHeaders(r, invoke.ID{}, origin{proxied: tt.trusted.trust(r.RemoteAddr)}) {
+			for _, h := range requestHeaders(r, invocation.ID{}, origin{proxied: tt.trusted.trust(r.RemoteAddr)}) {
 				got.Add(h.GetName(), string(h.GetValue()))
 			}
 			got.Del("Windlass-Invocation-Id")

@@ -12,7 +12,7 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 func TestRefusalsReachTheClient(t *testing.T) {
@@ -39,7 +39,7 @@ func TestRefusalsReachTheClient(t *testing.T) {
 			w.scheduler.refuse(&controlwire.Refusal{
 				InvocationId: ticket.GetInvocationId(), Reason: tt.reason, Detail: "because", RetryAfterNs: int64(tt.retryAfter),
 			})
-			a := wrote(t, answers, tt.status, invoke.ExecutedNo)
+			a := wrote(t, answers, tt.status, invocation.ExecutedNo)
 			if p := problem(t, a, tt.says); p["detail"] != "because" || a.header.Get("Retry-After") != tt.header {
 				t.Errorf("said %v, retry after %s", p, a.header.Get("Retry-After"))
 			}
@@ -57,8 +57,8 @@ func TestS4CallersReadNothingOfWhatIsInside(t *testing.T) {
 		w := newWorld(t, inside)
 		answers := w.call(w.get("/function/hello/"))
 		w.scheduler.refuse(&controlwire.Refusal{InvocationId: w.scheduler.ticket().GetInvocationId(), Reason: reason, Detail: secret})
-		a := wrote(t, answers, 503, invoke.ExecutedNo)
-		if id := a.header.Get(invoke.HeaderInvocationID); strings.Contains(a.body, secret) || !strings.Contains(a.body, "windlass logs --invocation "+id) {
+		a := wrote(t, answers, 503, invocation.ExecutedNo)
+		if id := a.header.Get(invocation.HeaderInvocationID); strings.Contains(a.body, secret) || !strings.Contains(a.body, "windlass logs --invocation "+id) {
 			t.Errorf("%s: %s", reason, a.body)
 		}
 	}
@@ -66,7 +66,7 @@ func TestS4CallersReadNothingOfWhatIsInside(t *testing.T) {
 		w := newWorld(t, inside)
 		answers := w.call(w.get("/function/hello/"))
 		w.take().fail(kind, secret)
-		if a := wrote(t, answers, 502, invoke.ExecutedMaybe); strings.Contains(a.body, secret) {
+		if a := wrote(t, answers, 502, invocation.ExecutedMaybe); strings.Contains(a.body, secret) {
 			t.Errorf("%s: %s", kind, a.body)
 		}
 	}
@@ -76,8 +76,8 @@ func TestS4CallersReadNothingOfWhatIsInside(t *testing.T) {
 		Status: 500, Whole: true, FunctionError: "KeyError",
 		WholeBody: []byte(`{"errorMessage":"no such key","errorType":"KeyError","stackTrace":["/task/app.py line 3"]}`),
 	}}})
-	a := wrote(t, answers, 500, invoke.ExecutedYes)
-	if a.body != `{"errorMessage":"no such key","errorType":"KeyError"}` || a.header.Get(invoke.HeaderFunctionError) != "KeyError" {
+	a := wrote(t, answers, 500, invocation.ExecutedYes)
+	if a.body != `{"errorMessage":"no such key","errorType":"KeyError"}` || a.header.Get(invocation.HeaderFunctionError) != "KeyError" {
 		t.Errorf("answered %v %s", a.header, a.body)
 	}
 }
@@ -94,9 +94,9 @@ func TestARefusalComesTooLateForAClaimedCall(t *testing.T) {
 	for _, id := range [][]byte{ticket.GetInvocationId(), []byte("no id"), w.scheduler.ticket().GetInvocationId()} {
 		w.scheduler.refuse(&controlwire.Refusal{InvocationId: id, Reason: controlwire.Refusal_REASON_QUEUE_FULL})
 	}
-	wrote(t, second, 429, invoke.ExecutedNo)
+	wrote(t, second, 429, invocation.ExecutedNo)
 	i.whole(200, "")
-	wrote(t, first, 200, invoke.ExecutedYes)
+	wrote(t, first, 200, invocation.ExecutedYes)
 }
 
 // A scheduler may hear of a function, or that it owns it, later than the gateway.
@@ -107,14 +107,14 @@ func TestACallWaitsForASchedulerThatDoesNotKnowTheFunction(t *testing.T) {
 		w.scheduler.refuse(&controlwire.Refusal{InvocationId: w.scheduler.offered().GetInvocationId(), Reason: reason})
 	}
 	w.take().whole(200, "")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 
 	// Until the function is gone here too.
 	answers = w.call(w.get("/function/hello/"))
 	ticket := w.scheduler.ticket()
-	w.catalog.Remove(invoke.FunctionKey{Namespace: "default", Name: "hello"})
+	w.catalog.Remove(invocation.FunctionKey{Namespace: "default", Name: "hello"})
 	w.scheduler.refuse(&controlwire.Refusal{InvocationId: ticket.GetInvocationId(), Reason: controlwire.Refusal_REASON_UNKNOWN_FUNCTION})
-	problem(t, wrote(t, answers, 404, invoke.ExecutedNo), "FunctionDeleted")
+	problem(t, wrote(t, answers, 404, invocation.ExecutedNo), "FunctionDeleted")
 	if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 		t.Errorf("claim of a deleted function's call: %v", got)
 	}
@@ -131,13 +131,13 @@ func TestADrainingGatewayTakesNoMoreCalls(t *testing.T) {
 	if w.gateway.Ready() {
 		t.Error("ready after Drain")
 	}
-	a := wrote(t, w.call(w.get("/function/hello/")), 503, invoke.ExecutedNo)
+	a := wrote(t, w.call(w.get("/function/hello/")), 503, invocation.ExecutedNo)
 	problem(t, a, "GatewayDraining")
 	if a.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
 	i.whole(200, "")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 }
 
 func TestAFullGatewayTakesNoMoreCalls(t *testing.T) {
@@ -152,10 +152,10 @@ func TestAFullGatewayTakesNoMoreCalls(t *testing.T) {
 		defer cancel()
 		a := do(w.http1, w.get("/function/hello/").WithContext(ctx))
 		return a.status == 503 && problem(t, a, "GatewayOverloaded") != nil && a.header.Get("Retry-After") == "1" &&
-			a.header.Get(invoke.HeaderExecuted) == "no"
+			a.header.Get(invocation.HeaderExecuted) == "no"
 	})
 	w.claim(first).whole(200, "")
-	wrote(t, waiting, 200, invoke.ExecutedYes)
+	wrote(t, waiting, 200, invocation.ExecutedYes)
 	slow.send("lf")
 	w.take().whole(200, "")
 	if a := slow.answer(); a.status != 200 {
@@ -164,7 +164,7 @@ func TestAFullGatewayTakesNoMoreCalls(t *testing.T) {
 	// All is free again.
 	waiting = w.call(w.get("/function/hello/"))
 	w.take().whole(200, "")
-	wrote(t, waiting, 200, invoke.ExecutedYes)
+	wrote(t, waiting, 200, invocation.ExecutedYes)
 }
 
 // Attempts whose clients are gone still run, and so still count.
@@ -176,12 +176,12 @@ func TestUnheardAttemptsCountAsCalls(t *testing.T) {
 	cancel()
 	receive(t, answers, "the end of the call")
 	until(t, "the gateway has noticed", func() bool { return w.metric("windlass_gateway_invocations_total") == 1 })
-	problem(t, wrote(t, w.call(w.get("/function/hello/")), 503, invoke.ExecutedNo), "GatewayOverloaded")
+	problem(t, wrote(t, w.call(w.get("/function/hello/")), 503, invocation.ExecutedNo), "GatewayOverloaded")
 	i.whole(200, "")
 	i.ended()
 	answers = w.call(w.get("/function/hello/"))
 	w.take().whole(200, "")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 }
 
 func TestARequestThatCannotBeHandedOverIsRefused(t *testing.T) {
@@ -193,7 +193,7 @@ func TestARequestThatCannotBeHandedOverIsRefused(t *testing.T) {
 		c := w.dial()
 		c.send(request)
 		a := c.answer()
-		if p := problem(t, a, "NotUTF8"); a.status != 400 || a.header.Get(invoke.HeaderExecuted) != "no" || !strings.Contains(fmt.Sprint(p["detail"]), name) {
+		if p := problem(t, a, "NotUTF8"); a.status != 400 || a.header.Get(invocation.HeaderExecuted) != "no" || !strings.Contains(fmt.Sprint(p["detail"]), name) {
 			t.Errorf("%s: answered %+v", name, a)
 		}
 	}
@@ -240,7 +240,7 @@ func TestPaths(t *testing.T) {
 			c := w.dial()
 			c.send("GET " + tt.path + " HTTP/1.1\r\nHost: h\r\n\r\n")
 			if tt.uid == "" {
-				if a := c.answer(); a.status != 404 || a.header.Get(invoke.HeaderExecuted) != "no" {
+				if a := c.answer(); a.status != 404 || a.header.Get(invocation.HeaderExecuted) != "no" {
 					t.Errorf("answered %+v", a)
 				}
 				return
@@ -272,7 +272,7 @@ func TestWhatTheFunctionSeesOfTheRequest(t *testing.T) {
 	ticket := w.scheduler.ticket()
 	i := w.claim(ticket)
 	i.whole(200, "")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 	got := make(http.Header)
 	for _, h := range i.granted.GetHeaders() {
 		got.Add(h.GetName(), string(h.GetValue()))

@@ -16,7 +16,7 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
@@ -75,26 +75,26 @@ func TestACallGoesToTheRevisionOfItsTagOrByWeight(t *testing.T) {
 	for tag, number := range map[string]int64{"": 6, "live": 6, "next": 7} {
 		r := w.get("/function/hello/")
 		if tag != "" {
-			r.Header.Set(invoke.HeaderTag, tag)
+			r.Header.Set(invocation.HeaderTag, tag)
 		}
-		r.Header.Set(invoke.HeaderRevision, "forged")
+		r.Header.Set(invocation.HeaderRevision, "forged")
 		answers := w.call(r)
 		i := w.claim(w.nextFor(fmt.Sprint("r-", number)))
 		if got, want := time.Duration(i.granted.GetRemainingNs()), time.Duration(number)*time.Minute; got != want {
 			t.Errorf("the tag %q: it may run for %v, want %v", tag, got, want)
 		}
-		if i.header(invoke.HeaderTag) != "" || i.header(invoke.HeaderRevision) != "" {
+		if i.header(invocation.HeaderTag) != "" || i.header(invocation.HeaderRevision) != "" {
 			t.Errorf("the function sees %v", i.granted.GetHeaders())
 		}
-		i.whole(200, "", invoke.HeaderRevision, "forged too")
-		a := wrote(t, answers, 200, invoke.ExecutedYes)
-		if got, want := a.header[invoke.HeaderRevision], v1alpha1.RevisionName("hello", number); len(got) != 1 || got[0] != want {
+		i.whole(200, "", invocation.HeaderRevision, "forged too")
+		a := wrote(t, answers, 200, invocation.ExecutedYes)
+		if got, want := a.header[invocation.HeaderRevision], v1alpha1.RevisionName("hello", number); len(got) != 1 || got[0] != want {
 			t.Errorf("the tag %q: of the revision %q, want %q", tag, got, want)
 		}
 	}
 	r := w.get("/function/hello/")
-	r.Header.Set(invoke.HeaderTag, "gone")
-	problem(t, wrote(t, w.call(r), 404, invoke.ExecutedNo), "UnknownTag")
+	r.Header.Set(invocation.HeaderTag, "gone")
+	problem(t, wrote(t, w.call(r), 404, invocation.ExecutedNo), "UnknownTag")
 }
 
 // What was counted of a revision goes with it, and comes back for a call that ends later.
@@ -103,12 +103,12 @@ func TestCallsAreCountedByRevision(t *testing.T) {
 	w.route(part{"live", 6, 100}, part{"next", 7, 0})
 	call := func(tag string) (end func()) {
 		r := w.get("/function/hello/")
-		r.Header.Set(invoke.HeaderTag, tag)
+		r.Header.Set(invocation.HeaderTag, tag)
 		answers := w.call(r)
 		i := w.take()
 		return func() {
 			i.whole(200, "")
-			wrote(t, answers, 200, invoke.ExecutedYes)
+			wrote(t, answers, 200, invocation.ExecutedYes)
 		}
 	}
 	expect := func(when string, want ...float64) {
@@ -135,9 +135,9 @@ func TestAProblemOfACallNamesItsRevision(t *testing.T) {
 	w.route(part{"", 6, 100})
 	answers, ticket := w.offered()
 	w.scheduler.refuse(&controlwire.Refusal{InvocationId: ticket.GetInvocationId(), Reason: controlwire.Refusal_REASON_QUEUE_FULL, Detail: "full"})
-	a := wrote(t, answers, 429, invoke.ExecutedNo)
+	a := wrote(t, answers, 429, invocation.ExecutedNo)
 	problem(t, a, "QueueFull")
-	if got := a.header.Get(invoke.HeaderRevision); got != "hello-00006" {
+	if got := a.header.Get(invocation.HeaderRevision); got != "hello-00006" {
 		t.Errorf("of the revision %q", got)
 	}
 }
@@ -145,17 +145,17 @@ func TestAProblemOfACallNamesItsRevision(t *testing.T) {
 func TestAFunctionWithoutARevisionIsToBeTriedAgain(t *testing.T) {
 	w := newGuardedWorld(t, guard{})
 	w.route()
-	a := wrote(t, w.call(w.as("for-default", "/function/hello/")), 503, invoke.ExecutedNo)
+	a := wrote(t, w.call(w.as("for-default", "/function/hello/")), 503, invocation.ExecutedNo)
 	problem(t, a, "RevisionPending")
 	if got := a.header.Get("Retry-After"); got != "1" {
 		t.Errorf("Retry-After %q", got)
 	}
 	// Who may not call it is not told.
-	problem(t, wrote(t, w.call(w.as("for-team", "/function/hello/")), 403, invoke.ExecutedNo), "NotAllowed")
+	problem(t, wrote(t, w.call(w.as("for-team", "/function/hello/")), 403, invocation.ExecutedNo), "NotAllowed")
 	w.route(part{"", 1, 100})
 	answers := w.call(w.as("for-default", "/function/hello/"))
 	w.take().whole(200, "")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 }
 
 func TestACallWaitsForASchedulerThatDoesNotKnowItsRevisionYet(t *testing.T) {
@@ -170,7 +170,7 @@ func TestACallWaitsForASchedulerThatDoesNotKnowItsRevisionYet(t *testing.T) {
 		}
 	}
 	w.claim(ticket).whole(200, "")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 }
 
 func TestACallThatWaitsForARemovedRevisionGoesToAnother(t *testing.T) {
@@ -201,8 +201,8 @@ func TestACallThatWaitsForARemovedRevisionGoesToAnother(t *testing.T) {
 				t.Errorf("it may run for %v, want the time of the other revision", got)
 			}
 			i.whole(200, "")
-			a := wrote(t, answers, 200, invoke.ExecutedYes)
-			if got := a.header.Get(invoke.HeaderRevision); got != "hello-00002" {
+			a := wrote(t, answers, 200, invocation.ExecutedYes)
+			if got := a.header.Get(invocation.HeaderRevision); got != "hello-00002" {
 				t.Errorf("of the revision %q", got)
 			}
 		})
@@ -218,14 +218,14 @@ func TestACallWaitsWhileItsFunctionHasNoRevision(t *testing.T) {
 	w.unknown(w.scheduler.offered())
 	w.route(part{"", 2, 100})
 	w.claim(w.nextFor("r-2")).whole(200, "")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 }
 
 func TestACallKeepsToItsTagWhenItsRevisionIsRemoved(t *testing.T) {
 	w := newWorld(t)
 	tagged := func() (<-chan answer, *agentwire.Ticket) {
 		r := w.get("/function/hello/")
-		r.Header.Set(invoke.HeaderTag, "next")
+		r.Header.Set(invocation.HeaderTag, "next")
 		return w.call(r), w.nextFor("r-2")
 	}
 	w.route(part{"live", 1, 100}, part{"next", 2, 0})
@@ -233,13 +233,13 @@ func TestACallKeepsToItsTagWhenItsRevisionIsRemoved(t *testing.T) {
 	w.route(part{"live", 1, 100}, part{"next", 3, 0})
 	w.unknown(ticket)
 	w.claim(w.nextFor("r-3")).whole(200, "")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 
 	w.route(part{"live", 1, 100}, part{"next", 2, 0})
 	answers, ticket = tagged()
 	w.route(part{"live", 1, 100})
 	w.unknown(ticket)
-	problem(t, wrote(t, answers, 404, invoke.ExecutedNo), "UnknownTag")
+	problem(t, wrote(t, answers, 404, invocation.ExecutedNo), "UnknownTag")
 }
 
 // Calls run while traffic goes from revision to revision and those without calls are
@@ -386,7 +386,7 @@ func (s *shift) run(ticket *agentwire.Ticket) {
 // call makes a call, which must be answered by the revision that it says.
 func (s *shift) call() {
 	a := do(s.http1, s.get("/function/hello/"))
-	revision := a.header.Get(invoke.HeaderRevision)
+	revision := a.header.Get(invocation.HeaderRevision)
 	var number int64
 	_, _ = fmt.Sscanf(strings.TrimPrefix(a.body, "r-"), "%d", &number)
 	s.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/gateway/problems"
 	"github.com/windlass-dev/windlass/pkg/ownership"
-	"github.com/windlass-dev/windlass/pkg/problems"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 

@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/tracing"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/tracing"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -22,9 +22,9 @@ func at(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond
 // toldOf is a call of default/hello with such times and attempts before the last one.
 func toldOf(times timeline.Timeline, tries ...try) told {
 	return told{
-		Account: invoke.Account{
-			Function: invoke.FunctionKey{Namespace: "default", Name: "hello"}, CID: "cid-2", Attempt: len(tries) + 1,
-			Code: 200, Executed: invoke.ExecutedYes, Received: times.Received(), Ended: times.Received().Add(times.Total()),
+		Account: invocation.Account{
+			Function: invocation.FunctionKey{Namespace: "default", Name: "hello"}, CID: "cid-2", Attempt: len(tries) + 1,
+			Code: 200, Executed: invocation.ExecutedYes, Received: times.Received(), Ended: times.Received().Add(times.Total()),
 		},
 		uid: "uid", version: "00007", method: "GET", times: times, tries: tries,
 	}
@@ -131,7 +131,7 @@ func TestWhatIsAFailure(t *testing.T) {
 		"a client that left":             {codeLeft, "", "the client left"},
 		"a function that refuses itself": {429, "", ""},
 	} {
-		of := told{Account: invoke.Account{Code: tt.code, Reason: tt.reason}}
+		of := told{Account: invocation.Account{Code: tt.code, Reason: tt.reason}}
 		if got := of.whole().Error; got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
@@ -168,7 +168,7 @@ func TestWhatTheFunctionIsToldOfATrace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return traces.Begin(http.Header{tracing.HeaderParent: {parent}}, invoke.NewID(noon))
+		return traces.Begin(http.Header{tracing.HeaderParent: {parent}}, invocation.NewID(noon))
 	}
 	values := func(headers []*agentwire.Header, name string) (all []string) {
 		for _, h := range headers {

@@ -9,9 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/windlass-dev/windlass/internal/tracetest"
+	"github.com/windlass-dev/windlass/internal/tracing"
 	"github.com/windlass-dev/windlass/pkg/gateway"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/tracing"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // newTracedWorld is newWorld with a collector of all traces. What was recorded is
@@ -58,9 +58,9 @@ func TestEveryAttemptIsTheParentOfItsOwnRun(t *testing.T) {
 	first.die()
 	second := w.take()
 	second.whole(200, "")
-	got := wrote(t, answers, 200, invoke.ExecutedYes)
+	got := wrote(t, answers, 200, invocation.ExecutedYes)
 	flush()
-	spans := c.Trace(got.header.Get(invoke.HeaderInvocationID))
+	spans := c.Trace(got.header.Get(invocation.HeaderInvocationID))
 	told := map[string]string{first.parentTold(): "InstanceLost", second.parentTold(): ""}
 	if len(told) != 2 {
 		t.Fatalf("both attempts were told of the span %v", told)
@@ -83,7 +83,7 @@ func TestATicketNamesTheCallThatIsRecorded(t *testing.T) {
 	answers := w.call(w.get("/function/hello/"))
 	ticket := w.scheduler.ticket()
 	w.claim(ticket).whole(200, "")
-	wrote(t, answers, 200, invoke.ExecutedYes)
+	wrote(t, answers, 200, invocation.ExecutedYes)
 	flush()
 	named := tracing.FromWire(ticket.GetTrace())
 	spans := c.Trace(named.TraceID().String())

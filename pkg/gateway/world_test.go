@@ -25,7 +25,7 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
@@ -257,13 +257,13 @@ func (w *world) request(method, path string, body io.Reader) *http.Request {
 func (w *world) get(path string) *http.Request { return w.request("GET", path, nil) }
 
 // wrote checks an answer and returns it.
-func wrote(t *testing.T, answers <-chan answer, status int, executed invoke.Executed) answer {
+func wrote(t *testing.T, answers <-chan answer, status int, executed invocation.Executed) answer {
 	t.Helper()
 	a := receive(t, answers, "the answer")
 	if a.err != nil {
 		t.Fatalf("the call failed: %v", a.err)
 	}
-	if said := a.header.Get(invoke.HeaderExecuted); a.status != status || said != string(executed) {
+	if said := a.header.Get(invocation.HeaderExecuted); a.status != status || said != string(executed) {
 		t.Fatalf("answered %d, executed %q, want %d, %q; %s", a.status, said, status, executed, a.body)
 	}
 	return a

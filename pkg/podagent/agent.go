@@ -12,7 +12,7 @@ import (
 	"time"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
@@ -192,7 +192,7 @@ func (a *Agent) carryOut(e core.Effect, said *agentwire.PullReply) {
 // launch begins an attempt. Its contexts are not that of Run, which calls outlive: they
 // end by their own deadlines. The first is of the call and of the stream to the gateway;
 // the second is of the call alone. The caller holds the lock.
-func (a *Agent) launch(n core.Attempt, t invoke.Ticket, run func(at *attempt, ctx, callCtx context.Context)) {
+func (a *Agent) launch(n core.Attempt, t invocation.Ticket, run func(at *attempt, ctx, callCtx context.Context)) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	callCtx, cut := context.WithCancelCause(ctx)
 	at := &attempt{calls: a.calls, number: n, ticket: t, cid: a.identity.cid, cancel: cancel, cut: cut}

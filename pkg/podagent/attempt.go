@@ -13,7 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/wire"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
@@ -51,7 +51,7 @@ type calls struct {
 type attempt struct {
 	*calls
 	number core.Attempt
-	ticket invoke.Ticket
+	ticket invocation.Ticket
 	cid    string
 	// cancel ends the call and the stream to the gateway; cut ends the call alone, and
 	// leaves the stream to tell of it.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
@@ -37,7 +37,7 @@ func outcome(err error) core.Outcome {
 
 // newCall is the call that was granted. Its body is fed by follow if it did not
 // come whole.
-func newCall(ctx context.Context, id invoke.ID, g *agentwire.Granted) (*adapter.Call, *bodyPipe) {
+func newCall(ctx context.Context, id invocation.ID, g *agentwire.Granted) (*adapter.Call, *bodyPipe) {
 	header := make(http.Header, len(g.GetHeaders()))
 	for _, h := range g.GetHeaders() {
 		header.Add(h.GetName(), string(h.GetValue()))

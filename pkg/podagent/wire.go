@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/api/wire"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/buildinfo"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
@@ -71,12 +71,12 @@ func fromWire(said *agentwire.PullReply, speech wire.Speech) (core.Reply, error)
 	switch kind := said.GetKind().(type) {
 	case *agentwire.PullReply_Ticket:
 		t := kind.Ticket
-		id, err := invoke.IDFromBytes(t.GetInvocationId())
+		id, err := invocation.IDFromBytes(t.GetInvocationId())
 		if err != nil {
 			return nil, err
 		}
 		return core.Ticket{
-			Ticket:  invoke.Ticket{ID: id, Token: invoke.TokenFromBytes(t.GetToken()), Gateway: t.GetGateway()},
+			Ticket:  invocation.Ticket{ID: id, Token: invocation.TokenFromBytes(t.GetToken()), Gateway: t.GetGateway()},
 			Request: t.GetRequest().GetWhole(),
 		}, nil
 	case *agentwire.PullReply_Leave:

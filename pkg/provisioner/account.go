@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // account is what is kept of one function, under the function's own lock. It outlives
@@ -19,7 +19,7 @@ type account struct {
 	moves *Moves
 
 	mu        sync.Mutex
-	instances map[invoke.CID]*Instance
+	instances map[invocation.CID]*Instance
 	counts    Counts
 	sequence  uint64
 	guard     StartGuard
@@ -30,7 +30,7 @@ type account struct {
 }
 
 // order adds an instance that is now ordered and names it.
-func (a *account) order(named func(seq uint64) invoke.CID, in Instance) Instance {
+func (a *account) order(named func(seq uint64) invocation.CID, in Instance) Instance {
 	a.forgotten = false
 	in.Key = Key{FunctionUID: a.uid, CID: a.name(named)}
 	in.State = Creating
@@ -40,7 +40,7 @@ func (a *account) order(named func(seq uint64) invoke.CID, in Instance) Instance
 
 // name is the next name that no instance has. One that was adopted may have any: where
 // etcd has lost its history, epochs come again, and with them the names of the time before.
-func (a *account) name(named func(seq uint64) invoke.CID) invoke.CID {
+func (a *account) name(named func(seq uint64) invocation.CID) invocation.CID {
 	for {
 		a.sequence++
 		if cid := named(a.sequence); a.instances[cid] == nil {

@@ -3,7 +3,7 @@ package provisioner
 import (
 	"sync"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // accounts are those of all functions. Each has a lock of its own, so that nobody waits
@@ -60,7 +60,7 @@ func (s *accounts) enter(uid string) *account {
 	defer s.mu.Unlock()
 	a := s.functions[uid]
 	if a == nil {
-		a = &account{uid: uid, nodes: s.nodes, moves: s.moves, instances: make(map[invoke.CID]*Instance), sequence: s.given}
+		a = &account{uid: uid, nodes: s.nodes, moves: s.moves, instances: make(map[invocation.CID]*Instance), sequence: s.given}
 		s.functions[uid] = a
 	}
 	return a

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // sharedRuntime has an instance that ends while it is adopted: its exit is on its way
@@ -44,7 +44,7 @@ func TestM3AnInstanceThatEndsWhileItIsAdoptedIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, e := &sharedRuntime{fakeRuntime: &fakeRuntime{exits: make(chan Exit, 16)}}, &told{}
 		p := New(
-			Config{Nodes: []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: 400, Memory: 1 << 30}}}},
+			Config{Nodes: []placement.Node{{Name: "n", Allocatable: placement.Amount{MilliCPU: 400, Memory: 1 << 30}}}},
 			Deps{Runtime: r, Shared: r, Now: time.Now, Log: slog.New(slog.NewTextHandler(&r.log, nil))},
 		)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -71,7 +71,7 @@ func TestAnOrderPassesOverTheNamesOfInstancesThatWereAdopted(t *testing.T) {
 	adopted(v, Instance{Key: there, Ran: true})
 	v.Connect(there)
 	v.Pulled(there)
-	ordered := v.order("u", invoke.Term{Epoch: 7}.CID, 1, func() (Instance, bool) { return Instance{}, true })
+	ordered := v.order("u", invocation.Term{Epoch: 7}.CID, 1, func() (Instance, bool) { return Instance{}, true })
 	if len(ordered) != 1 || ordered[0].CID != cid2 {
 		t.Errorf("ordered %v, want %s", ordered, cid2)
 	}

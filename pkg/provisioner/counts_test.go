@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // counted is what the instances of a function come to when they are counted one by one.
@@ -35,11 +35,11 @@ func aRandomLife(v *Inventory, r *rand.Rand, uid string) {
 	}
 	switch r.IntN(10) {
 	case 0, 1:
-		v.order(uid, invoke.Term{Epoch: 1}.CID, 1, func() (Instance, bool) {
+		v.order(uid, invocation.Term{Epoch: 1}.CID, 1, func() (Instance, bool) {
 			return Instance{Revision: strconv.Itoa(r.IntN(3)), Ordered: v.now()}, true
 		})
 	case 2:
-		cid := invoke.Term{Epoch: 9}.CID(uint64(r.IntN(5)))
+		cid := invocation.Term{Epoch: 9}.CID(uint64(r.IntN(5)))
 		adopted(v, Instance{Key: Key{FunctionUID: uid, CID: cid}, Revision: "0", Ran: r.IntN(2) == 0, State: State(2 * r.IntN(2))})
 	case 3:
 		v.Connect(pick())
@@ -112,7 +112,7 @@ func TestNothingIsEnteredInAnAccountThatIsClosed(t *testing.T) {
 	for range 4 {
 		running.Go(func() {
 			for range 2000 {
-				for _, in := range v.order("u", invoke.Term{Epoch: 1}.CID, 1, func() (Instance, bool) { return Instance{Node: "n"}, true }) {
+				for _, in := range v.order("u", invocation.Term{Epoch: 1}.CID, 1, func() (Instance, bool) { return Instance{Node: "n"}, true }) {
 					v.Forget("u")
 					v.remove(in.Key)
 				}

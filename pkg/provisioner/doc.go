@@ -9,7 +9,7 @@
 // function has an account with a lock of its own.
 //
 // A spare instance of a warm pool is an instance of the pool, which is a function
-// without calls (see package spare). Take turns it into one of a real function.
+// without calls (see package warmpool). Take turns it into one of a real function.
 //
 // The Provisioner acts on the Runtime, and follows instances to their end. It promises
 // that ordering never waits for the Runtime; that every instance that was ordered is

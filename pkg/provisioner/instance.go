@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 var (
@@ -47,7 +47,7 @@ func (s State) String() string {
 // Key names an instance.
 type Key struct {
 	FunctionUID string
-	CID         invoke.CID
+	CID         invocation.CID
 }
 
 // Instance is one entry of the inventory.
@@ -58,7 +58,7 @@ type Instance struct {
 	Revision string
 	Token    string
 	Node     string
-	Requests nodepick.Amount
+	Requests placement.Amount
 	// Ordered is when it was ordered, and StartBy when it must have pulled.
 	Ordered time.Time
 	StartBy time.Time

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/reconcile"
+	"github.com/windlass-dev/windlass/internal/reconcile"
 )
 
 // Inventory is what was ordered or adopted and has not ended, and how the last starts

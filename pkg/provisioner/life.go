@@ -3,7 +3,7 @@ package provisioner
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Connect notes that the stream of an agent that was checked is there.
@@ -36,7 +36,7 @@ func (v *Inventory) Pulled(key Key) (took time.Duration, first bool) {
 
 // order enters up to n instances of a function, as next makes them: fewer if it makes
 // no more, or if the function's last instances did not start. The seq-th is named(seq).
-func (v *Inventory) order(uid string, named func(seq uint64) invoke.CID, n int, next func() (Instance, bool)) (ordered []Instance) {
+func (v *Inventory) order(uid string, named func(seq uint64) invocation.CID, n int, next func() (Instance, bool)) (ordered []Instance) {
 	a := v.open(uid)
 	defer a.mu.Unlock()
 	for range a.guard.Allowed(v.now(), n, a.counts.Creating) {

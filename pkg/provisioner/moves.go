@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // Moves tells one reader which functions have instances that moved: that have come, gone
@@ -71,7 +71,7 @@ type Placed struct {
 	Key
 	State    State
 	Node     string
-	Requests nodepick.Amount
+	Requests placement.Amount
 	Ordered  time.Time
 }
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // occupancy is what the instances of the inventory come to on each node that has some.
@@ -17,13 +17,13 @@ type occupancy struct {
 // load is how many instances are on a node, and what they request.
 type load struct {
 	instances int
-	requested nodepick.Amount
+	requested placement.Amount
 }
 
 func newOccupancy() *occupancy { return &occupancy{on: make(map[string]load)} }
 
 // occupy puts an instance on its node.
-func (o *occupancy) occupy(node string, requests nodepick.Amount) {
+func (o *occupancy) occupy(node string, requests placement.Amount) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	was := o.on[node]
@@ -31,7 +31,7 @@ func (o *occupancy) occupy(node string, requests nodepick.Amount) {
 }
 
 // vacate takes an instance off its node.
-func (o *occupancy) vacate(node string, requests nodepick.Amount) {
+func (o *occupancy) vacate(node string, requests placement.Amount) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	was := o.on[node]
@@ -43,7 +43,7 @@ func (o *occupancy) vacate(node string, requests nodepick.Amount) {
 }
 
 // fill says of each node what instances have requested of it.
-func (o *occupancy) fill(nodes []nodepick.Node) {
+func (o *occupancy) fill(nodes []placement.Node) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range nodes {
@@ -73,27 +73,27 @@ type NodeView struct {
 
 // Requests is what an instance of a function requests of its node, with its agent. Nodes
 // of the configuration say nothing about other resources than CPU and memory.
-func (n *NodeView) Requests(fn *v1alpha1.Function) nodepick.Amount {
+func (n *NodeView) Requests(fn *v1alpha1.Function) placement.Amount {
 	requests := Requests(fn, n.config.AgentRequests)
 	if n.runtime == nil {
-		requests.Further = nodepick.Further{}
+		requests.Further = placement.Further{}
 	}
 	return requests
 }
 
 // Candidates are the nodes that instances of a function may use, with what is
 // requested of each now.
-func (n *NodeView) Candidates(fn *v1alpha1.Function) nodepick.Candidates {
+func (n *NodeView) Candidates(fn *v1alpha1.Function) placement.Candidates {
 	if n.runtime != nil {
 		return n.runtime.Candidates(fn)
 	}
-	return nodepick.Candidates{Nodes: n.configured()}
+	return placement.Candidates{Nodes: n.configured()}
 }
 
 // NodeLoad is how full a node is.
 type NodeLoad struct {
 	// Node says what it can hold and what is requested of it, as far as it is known.
-	nodepick.Node
+	placement.Node
 	// Instances are those of the inventory.
 	Instances int
 }
@@ -107,12 +107,12 @@ func (n *NodeView) Nodes() []NodeLoad {
 		delete(on, node.Name)
 	}
 	for name, instances := range on {
-		loads = append(loads, NodeLoad{nodepick.Node{Name: name}, instances})
+		loads = append(loads, NodeLoad{placement.Node{Name: name}, instances})
 	}
 	return loads
 }
 
-func (n *NodeView) known() []nodepick.Node {
+func (n *NodeView) known() []placement.Node {
 	if n.runtime != nil {
 		return n.runtime.Nodes()
 	}
@@ -120,7 +120,7 @@ func (n *NodeView) known() []nodepick.Node {
 }
 
 // configured are the nodes of the configuration, with what is requested of each.
-func (n *NodeView) configured() []nodepick.Node {
+func (n *NodeView) configured() []placement.Node {
 	nodes := slices.Clone(n.config.Nodes)
 	n.occupied.fill(nodes)
 	return nodes

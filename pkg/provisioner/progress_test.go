@@ -8,14 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // fakeWitness has seen the same of all instances.
 type fakeWitness struct{ created, sandboxed time.Time }
 
-func (w fakeWitness) Progress(string, invoke.CID) (created, sandboxed time.Time) {
+func (w fakeWitness) Progress(string, invocation.CID) (created, sandboxed time.Time) {
 	return w.created, w.sandboxed
 }
 
@@ -30,10 +30,10 @@ func TestHowFarAStartHasComeIsTold(t *testing.T) {
 		"by one that does not see any": {nil, Progress{Ordered: now}},
 	} {
 		p := New(
-			Config{Nodes: []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: 400, Memory: 1 << 40}}}},
+			Config{Nodes: []placement.Node{{Name: "n", Allocatable: placement.Amount{MilliCPU: 400, Memory: 1 << 40}}}},
 			Deps{Runtime: &fakeRuntime{exits: make(chan Exit, 1)}, Witness: tc.witness, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }},
 		)
-		key := p.Order(function(), invoke.Term{Epoch: 7}, 1).Keys[0]
+		key := p.Order(function(), invocation.Term{Epoch: 7}, 1).Keys[0]
 		if got := p.Progress(key); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
@@ -47,14 +47,14 @@ func TestHowFarAStartHasComeIsTold(t *testing.T) {
 // fakeNodes is a cluster of which two nodes are known.
 type fakeNodes struct{}
 
-func (fakeNodes) Candidates(*v1alpha1.Function) nodepick.Candidates {
-	return nodepick.Candidates{Nodes: []nodepick.Node{{Name: "a", Allocatable: nodepick.Amount{MilliCPU: 1000, Memory: 1 << 40}}}}
+func (fakeNodes) Candidates(*v1alpha1.Function) placement.Candidates {
+	return placement.Candidates{Nodes: []placement.Node{{Name: "a", Allocatable: placement.Amount{MilliCPU: 1000, Memory: 1 << 40}}}}
 }
 
-func (fakeNodes) Nodes() []nodepick.Node {
-	return []nodepick.Node{
-		{Name: "a", Allocatable: nodepick.Amount{MilliCPU: 1000}, Requested: nodepick.Amount{MilliCPU: 900}},
-		{Name: "b", Allocatable: nodepick.Amount{MilliCPU: 2000}},
+func (fakeNodes) Nodes() []placement.Node {
+	return []placement.Node{
+		{Name: "a", Allocatable: placement.Amount{MilliCPU: 1000}, Requested: placement.Amount{MilliCPU: 900}},
+		{Name: "b", Allocatable: placement.Amount{MilliCPU: 2000}},
 	}
 }
 
@@ -63,11 +63,11 @@ func TestNodesAreThoseThatAreKnownOrHaveInstances(t *testing.T) {
 		Runtime: &fakeRuntime{exits: make(chan Exit, 1)}, Nodes: fakeNodes{},
 		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Unix(1000, 0) },
 	})
-	p.Order(function(), invoke.Term{Epoch: 7}, 2)
+	p.Order(function(), invocation.Term{Epoch: 7}, 2)
 	gone := Key{FunctionUID: "u", CID: "gone"}
 	adopted(p.Inventory, Instance{Key: gone, Node: "c"})
 	known := fakeNodes{}.Nodes()
-	want := []NodeLoad{{known[0], 2}, {known[1], 0}, {nodepick.Node{Name: "c"}, 1}}
+	want := []NodeLoad{{known[0], 2}, {known[1], 0}, {placement.Node{Name: "c"}, 1}}
 	if diff := cmp.Diff(want, p.Nodes()); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // silencePatience is how long a created instance may be without a stream before
@@ -25,9 +25,9 @@ const startGrace = 5 * time.Second
 type Config struct {
 	// Nodes are the nodes that there are, with what they can hold, unless
 	// Deps.Nodes tells.
-	Nodes []nodepick.Node
+	Nodes []placement.Node
 	// AgentRequests is what an agent requests of its instance's node.
-	AgentRequests nodepick.Amount
+	AgentRequests placement.Amount
 }
 
 // Deps are what a Provisioner works with.
@@ -106,8 +106,8 @@ type Ordered struct {
 
 // Order orders up to n instances of a function, on nodes as they are now, and returns
 // at once.
-func (p *Provisioner) Order(fn *v1alpha1.Function, term invoke.Term, n int) Ordered {
-	site, want := nodepick.NewSite(p.Candidates(fn)), p.Requests(fn)
+func (p *Provisioner) Order(fn *v1alpha1.Function, term invocation.Term, n int) Ordered {
+	site, want := placement.NewSite(p.Candidates(fn)), p.Requests(fn)
 	var ordered Ordered
 	ordered.Keys = p.OrderOn(fn, term, n, func() (string, bool) {
 		node, ok := site.Pick(want, mathrand.IntN)
@@ -127,7 +127,7 @@ func (p *Provisioner) Order(fn *v1alpha1.Function, term invoke.Term, n int) Orde
 //
 // All are in the inventory before any is started, so that no exit can come before its
 // order.
-func (p *Provisioner) OrderOn(fn *v1alpha1.Function, term invoke.Term, n int, place func() (node string, ok bool)) (keys []Key) {
+func (p *Provisioner) OrderOn(fn *v1alpha1.Function, term invocation.Term, n int, place func() (node string, ok bool)) (keys []Key) {
 	var each Instance // made only once there is room: mostly there is none, and it costs more
 	ordered := p.Inventory.order(string(fn.UID), names(fn, term), n, func() (Instance, bool) {
 		node, ok := place()
@@ -150,11 +150,11 @@ func (p *Provisioner) OrderOn(fn *v1alpha1.Function, term invoke.Term, n int, pl
 
 // names gives a unit's instances their CIDs. Units of one function can have the same term,
 // and pods and logs are named by function and CID, so the revision's number comes first.
-func names(fn *v1alpha1.Function, term invoke.Term) func(seq uint64) invoke.CID {
+func names(fn *v1alpha1.Function, term invocation.Term) func(seq uint64) invocation.CID {
 	if fn.FunctionRevisionName() == "" {
 		return term.CID
 	}
-	return func(seq uint64) invoke.CID { return invoke.CID(fn.Revision()+"-") + term.CID(seq) }
+	return func(seq uint64) invocation.CID { return invocation.CID(fn.Revision()+"-") + term.CID(seq) }
 }
 
 // startLimit is how long an instance may take to pull.

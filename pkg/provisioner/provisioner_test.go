@@ -19,21 +19,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // fakeRuntime starts nothing and ends what it is told to.
 type fakeRuntime struct {
 	started []InstanceSpec
-	stopped []invoke.CID
+	stopped []invocation.CID
 	exits   chan Exit
 	// code is that of whatever is stopped.
 	code string
 }
 
 func (r *fakeRuntime) Start(spec InstanceSpec) { r.started = append(r.started, spec) }
-func (r *fakeRuntime) Stop(uid string, cid invoke.CID) {
+func (r *fakeRuntime) Stop(uid string, cid invocation.CID) {
 	r.stopped = append(r.stopped, cid)
 	r.exits <- Exit{FunctionUID: uid, CID: cid, Code: r.code, Reason: "stopped", LogTail: []string{"last words"}}
 }
@@ -65,10 +65,10 @@ func (e *told) Gone(key Key, lost bool, why StartFailure) {
 	e.add(why.Code, "%s gone, lost %v: %s", key.CID, lost, why.Reason)
 }
 
-const cid1, cid2 = invoke.CID("00000007-000001"), invoke.CID("00000007-000002")
+const cid1, cid2 = invocation.CID("00000007-000001"), invocation.CID("00000007-000002")
 
 // requested is what is requested of the first node.
-func requested(p *Provisioner) nodepick.Amount {
+func requested(p *Provisioner) placement.Amount {
 	return p.Candidates(function()).Nodes[0].Requested
 }
 
@@ -85,7 +85,7 @@ func running(t *testing.T, body func(p *Provisioner, r *fakeRuntime, e *told)) {
 	synctest.Test(t, func(t *testing.T) {
 		r, e := &fakeRuntime{exits: make(chan Exit, 16)}, &told{}
 		p := New(
-			Config{Nodes: []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: 400, Memory: 1 << 30}}}},
+			Config{Nodes: []placement.Node{{Name: "n", Allocatable: placement.Amount{MilliCPU: 400, Memory: 1 << 30}}}},
 			Deps{Runtime: r, Now: time.Now, Log: slog.New(slog.DiscardHandler)},
 		)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -124,7 +124,7 @@ func expectTold(t *testing.T, e *told, want ...string) {
 
 func TestOrderCountsAtOnceAndFillsTheNode(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		ordered := p.Order(function(), invoke.Term{Epoch: 7}, 9)
+		ordered := p.Order(function(), invocation.Term{Epoch: 7}, 9)
 		if len(ordered.Keys) != 4 || ordered.Keys[0].CID != cid1 || !strings.Contains(ordered.NoRoom, "a node has at most 0m free") {
 			t.Errorf("ordered %+v", ordered)
 		}
@@ -137,7 +137,7 @@ func TestOrderCountsAtOnceAndFillsTheNode(t *testing.T) {
 		}
 		p.End(Key{"u", cid2}, Ending{})
 		expectTold(t, e, "00000007-000002 gone, lost false: stopped")
-		if again := p.Order(function(), invoke.Term{Epoch: 7}, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000005" {
+		if again := p.Order(function(), invocation.Term{Epoch: 7}, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000005" {
 			t.Errorf("ordered %+v after one was stopped", again)
 		}
 	})
@@ -145,7 +145,7 @@ func TestOrderCountsAtOnceAndFillsTheNode(t *testing.T) {
 
 func TestAgentMustShowItsToken(t *testing.T) {
 	running(t, func(p *Provisioner, _ *fakeRuntime, _ *told) {
-		key := p.Order(function(), invoke.Term{Epoch: 7}, 1).Keys[0]
+		key := p.Order(function(), invocation.Term{Epoch: 7}, 1).Keys[0]
 		if _, err := p.Check(key, "guess"); !errors.Is(err, ErrBadToken) {
 			t.Errorf("wrong token: %v", err)
 		}
@@ -160,7 +160,7 @@ func TestFunctionThatDoesNotStartIsTriedLessAndLess(t *testing.T) {
 		var waits []time.Duration
 		begin := time.Now()
 		for len(waits) < 7 {
-			if ordered := p.Order(function(), invoke.Term{Epoch: 7}, 3); len(ordered.Keys) > 0 {
+			if ordered := p.Order(function(), invocation.Term{Epoch: 7}, 3); len(ordered.Keys) > 0 {
 				waits = append(waits, time.Since(begin).Round(100*time.Millisecond))
 				begin = time.Now()
 				for _, key := range ordered.Keys {
@@ -180,7 +180,7 @@ func TestFunctionThatDoesNotStartIsTriedLessAndLess(t *testing.T) {
 			t.Errorf("failing: %v, %v, %v", why, retry, failing)
 		}
 		time.Sleep(time.Minute)
-		p.Order(function(), invoke.Term{Epoch: 7}, 1)
+		p.Order(function(), invocation.Term{Epoch: 7}, 1)
 		start(t, p, r.started[len(r.started)-1])
 		if _, _, failing := startsFail(p.Inventory, "u"); failing {
 			t.Error("still failing after a start")
@@ -190,7 +190,7 @@ func TestFunctionThatDoesNotStartIsTriedLessAndLess(t *testing.T) {
 
 func TestAgentsReasonIsBetterThanTheExits(t *testing.T) {
 	running(t, func(p *Provisioner, _ *fakeRuntime, e *told) {
-		key := p.Order(function(), invoke.Term{Epoch: 7}, 1).Keys[0]
+		key := p.Order(function(), invocation.Term{Epoch: 7}, 1).Keys[0]
 		p.End(key, Ending{Code: v1alpha1.ReasonStartFailed, Reason: "nothing listens on port 4242"})
 		p.End(key, Ending{})
 		expectTold(t, e, "00000007-000001 failed: nothing listens on port 4242; its last log lines:\nlast words")
@@ -199,7 +199,7 @@ func TestAgentsReasonIsBetterThanTheExits(t *testing.T) {
 
 func TestInstanceThatEndsUnexpectedlyIsLost(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.Order(function(), invoke.Term{Epoch: 7}, 2)
+		p.Order(function(), invocation.Term{Epoch: 7}, 2)
 		start(t, p, r.started[0])
 		leaving := start(t, p, r.started[1])
 		p.End(leaving, Ending{Within: time.Minute})
@@ -215,7 +215,7 @@ func TestInstanceThatEndsUnexpectedlyIsLost(t *testing.T) {
 func TestALostNodeIsWhyAnInstanceFellSilent(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
 		r.code = v1alpha1.ReasonNodeLost
-		p.Order(function(), invoke.Term{Epoch: 7}, 1)
+		p.Order(function(), invocation.Term{Epoch: 7}, 1)
 		p.Disconnect(start(t, p, r.started[0]))
 		time.Sleep(silencePatience + 2*time.Second)
 		expectTold(t, e, "00000007-000001 gone, lost true: stopped")
@@ -224,7 +224,7 @@ func TestALostNodeIsWhyAnInstanceFellSilent(t *testing.T) {
 
 func TestSilentInstancesAreStopped(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.Order(function(), invoke.Term{Epoch: 7}, 2)
+		p.Order(function(), invocation.Term{Epoch: 7}, 2)
 		key := start(t, p, r.started[0])
 		p.Disconnect(key)
 		if c := p.Observe("u").Counts; c.Created != 0 {
@@ -245,7 +245,7 @@ func TestSilentInstancesAreStopped(t *testing.T) {
 
 func TestInstanceThatIsLetGoMustEndInTime(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.Order(function(), invoke.Term{Epoch: 7}, 2)
+		p.Order(function(), invocation.Term{Epoch: 7}, 2)
 		patient, stopped := start(t, p, r.started[0]), start(t, p, r.started[1])
 		p.End(patient, Ending{Within: time.Minute})
 		time.Sleep(30 * time.Second)
@@ -256,7 +256,7 @@ func TestInstanceThatIsLetGoMustEndInTime(t *testing.T) {
 		time.Sleep(33 * time.Second)
 		expectTold(t, e, "00000007-000002 gone, lost false: stopped",
 			"00000007-000001 gone, lost false: it did not end in time after it was let go")
-		if got := requested(p); got != (nodepick.Amount{}) {
+		if got := requested(p); got != (placement.Amount{}) {
 			t.Errorf("%+v is still requested", got)
 		}
 	})
@@ -264,12 +264,12 @@ func TestInstanceThatIsLetGoMustEndInTime(t *testing.T) {
 
 func TestNothingIsKeptOfAFunctionThatIsGone(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.Order(function(), invoke.Term{Epoch: 7}, 2)
+		p.Order(function(), invocation.Term{Epoch: 7}, 2)
 		key := start(t, p, r.started[0])
 		p.Forget("u")
 		r.exits <- Exit{FunctionUID: "u", CID: cid2, Reason: "killed"}
 		synctest.Wait()
-		if again := p.Order(function(), invoke.Term{Epoch: 7}, 1); len(again.Keys) != 0 {
+		if again := p.Order(function(), invocation.Term{Epoch: 7}, 1); len(again.Keys) != 0 {
 			t.Errorf("ordered %v during the backoff", again.Keys)
 		}
 		p.Forget("u")
@@ -283,19 +283,19 @@ func TestNothingIsKeptOfAFunctionThatIsGone(t *testing.T) {
 
 func TestNamesAreNotGivenTwice(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.End(p.Order(function(), invoke.Term{Epoch: 7}, 1).Keys[0], Ending{})
+		p.End(p.Order(function(), invocation.Term{Epoch: 7}, 1).Keys[0], Ending{})
 		synctest.Wait()
 		p.Forgive("u")
-		again := p.Order(function(), invoke.Term{Epoch: 7}, 1)
+		again := p.Order(function(), invocation.Term{Epoch: 7}, 1)
 		if len(again.Keys) != 1 || again.Keys[0].CID != cid2 {
 			t.Fatalf("ordered %+v, want the next name", again)
 		}
 		p.Forget("u") // and then it is there again
-		third := p.Order(function(), invoke.Term{Epoch: 7}, 1)
+		third := p.Order(function(), invocation.Term{Epoch: 7}, 1)
 		p.End(again.Keys[0], Ending{})
 		p.End(third.Keys[0], Ending{})
 		synctest.Wait()
-		if again := p.Order(function(), invoke.Term{Epoch: 7}, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000004" {
+		if again := p.Order(function(), invocation.Term{Epoch: 7}, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000004" {
 			t.Errorf("ordered %+v, want the fourth name", again)
 		}
 	})
@@ -304,7 +304,7 @@ func TestNamesAreNotGivenTwice(t *testing.T) {
 func TestBadLuckWithNodesIsNotTheFunctionsFault(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, _ *told) {
 		for try := 1; try <= nodeTries; try++ {
-			p.Order(function(), invoke.Term{Epoch: 7}, 1)
+			p.Order(function(), invocation.Term{Epoch: 7}, 1)
 			spec := r.started[len(r.started)-1]
 			r.exits <- Exit{FunctionUID: "u", CID: spec.CID, Code: v1alpha1.ReasonNodeRefused, Reason: "OutOfcpu"}
 			synctest.Wait()
@@ -324,7 +324,7 @@ func TestM9AnAPIThatIsAwayIsNotHeldAgainstTheFunction(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
 		for i := range 10 {
 			code := []string{v1alpha1.ReasonClusterUnavailable, v1alpha1.ReasonNodeFull}[i%2]
-			ordered := p.Order(function(), invoke.Term{Epoch: 7}, 2)
+			ordered := p.Order(function(), invocation.Term{Epoch: 7}, 2)
 			if len(ordered.Keys) != 2 {
 				t.Fatalf("%d instances are ordered, want 2", len(ordered.Keys))
 			}
@@ -335,13 +335,13 @@ func TestM9AnAPIThatIsAwayIsNotHeldAgainstTheFunction(t *testing.T) {
 			if why, _, failing := startsFail(p.Inventory, "u"); failing {
 				t.Errorf("the function is failing: %v", why)
 			}
-			if again := p.Order(function(), invoke.Term{Epoch: 7}, 1); len(again.Keys) != 0 {
+			if again := p.Order(function(), invocation.Term{Epoch: 7}, 1); len(again.Keys) != 0 {
 				t.Error("another one is ordered at once")
 			}
 			time.Sleep(firstBackoff)
 		}
 		// What is the function's own counts as it did.
-		key := p.Order(function(), invoke.Term{Epoch: 7}, 1).Keys[0]
+		key := p.Order(function(), invocation.Term{Epoch: 7}, 1).Keys[0]
 		r.exits <- Exit{FunctionUID: "u", CID: key.CID, Code: v1alpha1.ReasonFunctionExited, Reason: "status 1"}
 		synctest.Wait()
 		if why, retryAfter, failing := startsFail(p.Inventory, "u"); !failing || why.InARow != 1 || retryAfter != firstBackoff {
@@ -352,7 +352,7 @@ func TestM9AnAPIThatIsAwayIsNotHeldAgainstTheFunction(t *testing.T) {
 
 func TestABrokenInstanceIsLostForTheReasonThatIsKnownBest(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.Order(function(), invoke.Term{Epoch: 7}, 2)
+		p.Order(function(), invocation.Term{Epoch: 7}, 2)
 		first, second := start(t, p, r.started[0]), start(t, p, r.started[1])
 		p.End(first, Ending{Within: time.Minute, Code: v1alpha1.ReasonCallBroken, Reason: "it broke the connection"})
 		p.End(second, Ending{Within: time.Minute, Code: v1alpha1.ReasonCallBroken, Reason: "it broke the connection"})
@@ -410,14 +410,14 @@ func revision(n int) *v1alpha1.Function {
 // Pods and logs have their names from the function's and the CID.
 func TestInstancesOfTwoRevisionsHaveDifferentNames(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		term := invoke.Term{Epoch: 7}
-		var cids []invoke.CID
+		term := invocation.Term{Epoch: 7}
+		var cids []invocation.CID
 		for n := range 2 {
 			for _, key := range p.Order(revision(n+1), term, 1).Keys {
 				cids = append(cids, key.CID)
 			}
 		}
-		if want := []invoke.CID{"00001-00000007-000001", "00002-00000007-000001"}; !slices.Equal(cids, want) {
+		if want := []invocation.CID{"00001-00000007-000001", "00002-00000007-000001"}; !slices.Equal(cids, want) {
 			t.Errorf("the names are %v, want %v", cids, want)
 		}
 	})
@@ -426,7 +426,7 @@ func TestInstancesOfTwoRevisionsHaveDifferentNames(t *testing.T) {
 // The pod of its last time may still be ending.
 func TestARevisionThatComesBackGivesOtherNames(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		term := invoke.Term{Epoch: 7}
+		term := invocation.Term{Epoch: 7}
 		before := p.Order(revision(1), term, 1).Keys
 		p.Forget(before[0].FunctionUID)
 		p.End(before[0], Ending{})

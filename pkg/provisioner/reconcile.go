@@ -2,7 +2,7 @@ package provisioner
 
 import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/reconcile"
+	"github.com/windlass-dev/windlass/internal/reconcile"
 )
 
 // vanishedBuffer is how many instances wait for Run to settle them that their runtime

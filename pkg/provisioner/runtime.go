@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
-	"github.com/windlass-dev/windlass/pkg/reconcile"
+	"github.com/windlass-dev/windlass/internal/reconcile"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // InstanceSpec is all that a runtime needs to start one instance: the
@@ -16,7 +16,7 @@ type InstanceSpec struct {
 	// is shared and must not be changed.
 	Function *v1alpha1.Function
 	// CID is the instance's id, unique within the function.
-	CID invoke.CID
+	CID invocation.CID
 	// Token is the secret by which the agent proves itself to the scheduler,
 	// unless its runtime gives it a better proof.
 	Token string
@@ -28,7 +28,7 @@ type InstanceSpec struct {
 type Exit struct {
 	// FunctionUID and CID name the instance.
 	FunctionUID string
-	CID         invoke.CID
+	CID         invocation.CID
 	// Code is one of the condition reasons of a Function, such as
 	// v1alpha1.ReasonImagePullFailed; empty if none says more than that.
 	Code string
@@ -45,7 +45,7 @@ type Runtime interface {
 	Start(spec InstanceSpec)
 	// Stop ends an instance: politely at first, by force soon after. An
 	// instance that is unknown or has ended is no error.
-	Stop(functionUID string, cid invoke.CID)
+	Stop(functionUID string, cid invocation.CID)
 	// Exits tells of every instance that ended. It must be read without
 	// delay.
 	Exits() <-chan Exit
@@ -53,11 +53,11 @@ type Runtime interface {
 
 // Existing is an instance that a Shared runtime has found.
 type Existing struct {
-	CID invoke.CID
+	CID invocation.CID
 	// Revision is the Function.Revision that it was started for.
 	Revision string
 	Node     string
-	Requests nodepick.Amount
+	Requests placement.Amount
 	// Started is when it was started.
 	Started time.Time
 	// Ran says that it is known to have run already, so that its agent should
@@ -103,7 +103,7 @@ type Taker interface {
 	// neither has an Exit. It is false, and nothing is changed, if there is no such
 	// spare instance. Told is not called if the instance is stopped, which its Exit
 	// tells, or released before.
-	Take(poolUID string, cid invoke.CID, spec InstanceSpec, told func(taken bool)) bool
+	Take(poolUID string, cid invocation.CID, spec InstanceSpec, told func(taken bool)) bool
 }
 
 // Nodes tells where instances may run.
@@ -112,14 +112,14 @@ type Nodes interface {
 	// that is requested of each of them now. They depend on the function's
 	// node selector and tolerations only, and are the caller's own. An
 	// instance counts as soon as its Start has returned.
-	Candidates(fn *v1alpha1.Function) nodepick.Candidates
+	Candidates(fn *v1alpha1.Function) placement.Candidates
 	// Nodes are all nodes, with all that is requested of each of them now.
-	Nodes() []nodepick.Node
+	Nodes() []placement.Node
 }
 
 // Witness is a runtime that sees how far the start of an instance has come.
 type Witness interface {
 	// Progress says when an instance that was started here was there, and when its
 	// pod had a network; the zero time for what was not seen, or is none.
-	Progress(functionUID string, cid invoke.CID) (created, sandboxed time.Time)
+	Progress(functionUID string, cid invocation.CID) (created, sandboxed time.Time)
 }

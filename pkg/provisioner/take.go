@@ -2,7 +2,7 @@ package provisioner
 
 import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Take makes a spare instance one of the function's, which counts as ordered from now
@@ -10,7 +10,7 @@ import (
 // nothing is left of either instance, and another one must be ordered. It is false,
 // and nothing happens, if the spare instance cannot be had, or if the function may
 // not be given an instance now, since its last ones did not start.
-func (p *Provisioner) Take(fn *v1alpha1.Function, term invoke.Term, pooled Key, told func(key Key, taken bool)) (Key, bool) {
+func (p *Provisioner) Take(fn *v1alpha1.Function, term invocation.Term, pooled Key, told func(key Key, taken bool)) (Key, bool) {
 	if p.deps.Taker == nil {
 		return Key{}, false
 	}
@@ -36,7 +36,7 @@ func (p *Provisioner) Take(fn *v1alpha1.Function, term invoke.Term, pooled Key, 
 
 // enter orders an instance in the place of a spare one, which stays until the other
 // is there.
-func (p *Provisioner) enter(fn *v1alpha1.Function, term invoke.Term, pooled Key) (Instance, bool) {
+func (p *Provisioner) enter(fn *v1alpha1.Function, term invocation.Term, pooled Key) (Instance, bool) {
 	in, known := p.Look(pooled)
 	if !known || in.State != Created || !in.Connected || in.Blamed != "" {
 		return Instance{}, false

@@ -6,19 +6,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // fakeTaker takes, or refuses to, and keeps whom to tell.
 type fakeTaker struct {
 	refuses bool
-	taken   []invoke.CID
+	taken   []invocation.CID
 	spec    InstanceSpec
 	tell    func(bool)
 }
 
-func (r *fakeTaker) Take(_ string, cid invoke.CID, spec InstanceSpec, told func(bool)) bool {
+func (r *fakeTaker) Take(_ string, cid invocation.CID, spec InstanceSpec, told func(bool)) bool {
 	if r.refuses {
 		return false
 	}
@@ -38,7 +38,7 @@ type takers struct {
 func newTakers() *takers {
 	w := &takers{taker: &fakeTaker{}, now: time.Unix(1000, 0)}
 	w.Provisioner = New(
-		Config{Nodes: []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: 400, Memory: 1 << 40}}}},
+		Config{Nodes: []placement.Node{{Name: "n", Allocatable: placement.Amount{MilliCPU: 400, Memory: 1 << 40}}}},
 		Deps{
 			Runtime: &fakeRuntime{exits: make(chan Exit, 16)}, Taker: w.taker, Log: slog.New(slog.DiscardHandler),
 			Now: func() time.Time { return w.now },
@@ -52,14 +52,14 @@ func newTakers() *takers {
 	)
 	pool := function()
 	pool.UID = "pool"
-	w.spare = w.Order(pool, invoke.Term{Epoch: 1}, 1).Keys[0]
+	w.spare = w.Order(pool, invocation.Term{Epoch: 1}, 1).Keys[0]
 	w.Connect(w.spare)
 	w.Pulled(w.spare)
 	return w
 }
 
 func (w *takers) take() (Key, bool) {
-	return w.Take(function(), invoke.Term{Epoch: 7}, w.spare, func(_ Key, taken bool) { w.heard = append(w.heard, taken) })
+	return w.Take(function(), invocation.Term{Epoch: 7}, w.spare, func(_ Key, taken bool) { w.heard = append(w.heard, taken) })
 }
 
 // fail has a start of a function fail.
@@ -101,14 +101,14 @@ func TestOfWhatCouldNotBeTakenNothingIsLeft(t *testing.T) {
 		t.Fatal("it was not taken")
 	}
 	w.taker.tell(false)
-	if w.Observe("u").Counts != (Counts{}) || w.Observe("pool").Counts != (Counts{}) || requested(w.Provisioner) != (nodepick.Amount{}) {
+	if w.Observe("u").Counts != (Counts{}) || w.Observe("pool").Counts != (Counts{}) || requested(w.Provisioner) != (placement.Amount{}) {
 		t.Errorf("there are %+v and %+v, with requests of %+v", w.Observe("u").Counts, w.Observe("pool").Counts, requested(w.Provisioner))
 	}
 	if _, _, failing := startsFail(w.Inventory, "u"); failing || len(w.heard) != 1 || w.heard[0] {
 		t.Errorf("failing %v, told %v", failing, w.heard)
 	}
 	// The name is not given again.
-	if keys := w.Order(function(), invoke.Term{Epoch: 7}, 1).Keys; keys[0].CID != cid2 {
+	if keys := w.Order(function(), invocation.Term{Epoch: 7}, 1).Keys; keys[0].CID != cid2 {
 		t.Errorf("the next one is %s", keys[0].CID)
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 func TestTheYoungestThatNobodyHasHeardOfAreWithdrawn(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
 		for range 3 {
-			p.Order(function(), invoke.Term{Epoch: 7}, 1)
+			p.Order(function(), invocation.Term{Epoch: 7}, 1)
 			time.Sleep(time.Second)
 		}
 		second := Key{FunctionUID: "u", CID: r.started[1].CID}
@@ -39,7 +39,7 @@ func TestTheYoungestThatNobodyHasHeardOfAreWithdrawn(t *testing.T) {
 		if _, _, failing := startsFail(p.Inventory, "u"); failing {
 			t.Error("what was withdrawn counts as failed")
 		}
-		if !slices.Equal(r.stopped, []invoke.CID{third, first}) {
+		if !slices.Equal(r.stopped, []invocation.CID{third, first}) {
 			t.Errorf("stopped %v", r.stopped)
 		}
 	})
@@ -47,7 +47,7 @@ func TestTheYoungestThatNobodyHasHeardOfAreWithdrawn(t *testing.T) {
 
 func TestTheTimeToStartIsKnownOnceUnlessItRanBefore(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, _ *told) {
-		p.Order(function(), invoke.Term{Epoch: 7}, 1)
+		p.Order(function(), invocation.Term{Epoch: 7}, 1)
 		time.Sleep(3 * time.Second)
 		key := Key{FunctionUID: "u", CID: r.started[0].CID}
 		if took, first := p.Pulled(key); took != 3*time.Second || !first {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // from offers tickets of a gateway.
@@ -91,18 +91,18 @@ func TestClearedTicketsOfAnAvoidedGatewayAreInOrder(t *testing.T) {
 // another one go on.
 func BenchmarkOfferMatchDoneBesideAnAvoidedGateway(b *testing.B) {
 	q := New(Limits{MaxWaiting: 20_000, ClaimGrace: time.Hour, AvoidFor: time.Hour})
-	away := invoke.Ticket{Gateway: "cut off", Arrived: start, Deadline: start.Add(time.Hour)}
+	away := invocation.Ticket{Gateway: "cut off", Arrived: start, Deadline: start.Add(time.Hour)}
 	offer := func(n int) {
-		away.ID = invoke.ID{1, byte(n), byte(n >> 8)}
+		away.ID = invocation.ID{1, byte(n), byte(n >> 8)}
 		_ = q.Offer(away, start)
 	}
 	for n := range 100 {
-		cid := invoke.Term{Epoch: 1}.CID(uint64(n))
+		cid := invocation.Term{Epoch: 1}.CID(uint64(n))
 		_ = q.Join(cid, 1)
 		_ = q.Pull(cid, 1, start)
 		offer(n)
 	}
-	q.Match(start, func(invoke.CID, *invoke.Ticket) {})
+	q.Match(start, func(invocation.CID, *invocation.Ticket) {})
 	for cid, in := range q.instances.joined {
 		for len(in.out) > 0 {
 			q.GiveBack(cid, in.out[0].ticket.ID, start)
@@ -117,8 +117,8 @@ func BenchmarkOfferMatchDoneBesideAnAvoidedGateway(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = q.Offer(t, start)
-		var taker invoke.CID
-		q.Match(start, func(cid invoke.CID, _ *invoke.Ticket) { taker = cid })
+		var taker invocation.CID
+		q.Match(start, func(cid invocation.CID, _ *invocation.Ticket) { taker = cid })
 		q.Done(taker, t.ID)
 		_ = q.Pull(taker, 1, start)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // backlog is the tickets that wait, and whose turn it is.
@@ -148,7 +148,7 @@ func (e *entry) overdue(now time.Time) bool { return !e.ticket.Deadline.After(no
 
 // EachWaiting calls see with every ticket that waits, in the order of arrival of each
 // lane.
-func (q *Queue) EachWaiting(see func(invoke.Ticket)) {
+func (q *Queue) EachWaiting(see func(invocation.Ticket)) {
 	for l := range q.backlog.lists() {
 		for e := l.first; e != nil; e = e.next {
 			see(e.ticket)

@@ -5,15 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // crowded is a queue with instances that all ask for a ticket.
-func crowded(tb testing.TB, instances int) (*Queue, []invoke.CID) {
+func crowded(tb testing.TB, instances int) (*Queue, []invocation.CID) {
 	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
-	cids := make([]invoke.CID, instances)
+	cids := make([]invocation.CID, instances)
 	for i := range cids {
-		cids[i] = invoke.Term{Epoch: 1}.CID(uint64(i))
+		cids[i] = invocation.Term{Epoch: 1}.CID(uint64(i))
 		if err := q.Join(cids[i], 1); err != nil {
 			tb.Fatal(err)
 		}
@@ -33,9 +33,9 @@ func BenchmarkCrowd(b *testing.B) {
 		b.Run("call/"+strconv.Itoa(n), func(b *testing.B) {
 			t := ticket(1)
 			for b.Loop() {
-				var taker invoke.CID
+				var taker invocation.CID
 				_ = q.Offer(t, start)
-				q.Match(start, func(cid invoke.CID, _ *invoke.Ticket) { taker = cid })
+				q.Match(start, func(cid invocation.CID, _ *invocation.Ticket) { taker = cid })
 				q.Done(taker, t.ID)
 				_ = q.Pull(taker, 1, start)
 			}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // EvictPolicy says which instances may be sent away so that others have room.
@@ -18,7 +18,7 @@ type EvictPolicy struct {
 
 // IdleInstance is an instance that may be evicted.
 type IdleInstance struct {
-	CID invoke.CID
+	CID invocation.CID
 	// Idle is how long it has run nothing, and Since from when on.
 	Idle  time.Duration
 	Since time.Time
@@ -45,7 +45,7 @@ func (q *Queue) LongestIdle(now time.Time, policy EvictPolicy) []IdleInstance {
 
 // Evict retires an instance if it may be evicted now, and tells whether it did.
 // Because the check and the retirement are one step, no ticket comes in between.
-func (q *Queue) Evict(cid invoke.CID, now time.Time, policy EvictPolicy) bool {
+func (q *Queue) Evict(cid invocation.CID, now time.Time, policy EvictPolicy) bool {
 	in, known := q.instances.joined[cid]
 	return known && in.idleFor(now, policy.IdleFor) && q.instances.crowd.staying(in) >= policy.Min && q.instances.retire(in)
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // play runs a tape of operations on a queue and on its slow twin and fails at
@@ -23,14 +23,14 @@ func play(t *testing.T, tape []byte) {
 	for step := 0; len(tape) >= 3; step++ {
 		op, which, much := tape[0]%13, tape[1]%12, tape[2]%8
 		tape = tape[3:]
-		cid := invoke.Term{Epoch: 1}.CID(uint64(which % 5))
-		id := invoke.ID{which}
+		cid := invocation.Term{Epoch: 1}.CID(uint64(which % 5))
+		id := invocation.ID{which}
 		var got, want any
 		switch op {
 		case 0, 1:
-			ticket := invoke.Ticket{
+			ticket := invocation.Ticket{
 				ID:       id,
-				Token:    invoke.Token{much / 6},
+				Token:    invocation.Token{much / 6},
 				Gateway:  string('A' + rune(which%3)),
 				Arrived:  now.Add(-time.Duration(much%3) * time.Second),
 				Deadline: now.Add(time.Duration(1+much) * time.Second),
@@ -62,7 +62,7 @@ func play(t *testing.T, tape []byte) {
 			now = now.Add(time.Duration(much) * time.Second)
 		case 9:
 			if much == 0 {
-				var ids []invoke.ID
+				var ids []invocation.ID
 				for _, ticket := range q.Clear() {
 					ids = append(ids, ticket.ID)
 				}
@@ -79,7 +79,7 @@ func play(t *testing.T, tape []byte) {
 		}
 
 		var out []handed
-		expired := q.Match(now, func(cid invoke.CID, ticket *invoke.Ticket) {
+		expired := q.Match(now, func(cid invocation.CID, ticket *invocation.Ticket) {
 			out = append(out, handed{cid, ticket.ID})
 		})
 		wantOut, wantExpired := w.match(now)
@@ -115,7 +115,7 @@ func checkInvariants(t *testing.T, q *Queue) {
 		}
 	}
 	each := 0
-	q.EachWaiting(func(invoke.Ticket) { each++ })
+	q.EachWaiting(func(invocation.Ticket) { each++ })
 	if each != waiting {
 		t.Fatalf("%d tickets wait, %d were seen", waiting, each)
 	}

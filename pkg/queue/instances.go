@@ -4,12 +4,12 @@ import (
 	"container/heap"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // instances are those that have joined: which of them ask, and what they come to.
 type instances struct {
-	joined map[invoke.CID]*instance
+	joined map[invocation.CID]*instance
 	asking askHeap
 	crowd  crowd
 	// asked counts the tickets that were ever asked for.
@@ -19,7 +19,7 @@ type instances struct {
 // instance is a joined instance. It is in the heap of those that ask exactly
 // while credits is positive and it is not retired.
 type instance struct {
-	cid      invoke.CID
+	cid      invocation.CID
 	capacity int // credits + len(out) <= capacity
 	credits  int
 	out      []*entry // in no order
@@ -57,7 +57,7 @@ func (c *crowd) count(in *instance, n int) {
 }
 
 // join adds an instance, and tells whether it was not there.
-func (s *instances) join(cid invoke.CID, capacity int) bool {
+func (s *instances) join(cid invocation.CID, capacity int) bool {
 	if _, known := s.joined[cid]; known {
 		return false
 	}

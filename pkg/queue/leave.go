@@ -3,7 +3,7 @@ package queue
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // LeavePolicy says when an instance that waits in vain may leave.
@@ -28,7 +28,7 @@ type LeaveAnswer struct {
 // RequestLeave decides whether an instance that has been idle for so long may
 // leave. Because the answer and the removal are one step, two instances cannot
 // both leave in the belief that the other one stays.
-func (q *Queue) RequestLeave(cid invoke.CID, idle time.Duration, policy LeavePolicy) (LeaveAnswer, error) {
+func (q *Queue) RequestLeave(cid invocation.CID, idle time.Duration, policy LeavePolicy) (LeaveAnswer, error) {
 	in, known := q.instances.joined[cid]
 	if !known {
 		return LeaveAnswer{}, ErrUnknownInstance

@@ -3,7 +3,7 @@ package queue
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Match hands waiting tickets to asking instances until no ticket is left that one
@@ -13,7 +13,7 @@ import (
 // Tickets past their deadline are forgotten if they come up meanwhile, or if they
 // are then the oldest that wait, of an avoided gateway or of the others. Match
 // returns how many it forgot.
-func (q *Queue) Match(now time.Time, deliver func(invoke.CID, *invoke.Ticket)) (expired int) {
+func (q *Queue) Match(now time.Time, deliver func(invocation.CID, *invocation.Ticket)) (expired int) {
 	// 1. Tickets of gateways that no instance avoids any more wait among the others.
 	q.backlog.merge(now)
 	// 2. Return to the order of arrival once there is hope.

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // reoffered are tickets as a new owner is offered them: in no order at all.
-func reoffered(n int) []invoke.Ticket {
-	tickets := make([]invoke.Ticket, n)
+func reoffered(n int) []invocation.Ticket {
+	tickets := make([]invocation.Ticket, n)
 	for i := range tickets {
-		tickets[i] = invoke.Ticket{Arrived: start.Add(time.Duration(i) * time.Millisecond), Deadline: start.Add(time.Hour)}
+		tickets[i] = invocation.Ticket{Arrived: start.Add(time.Duration(i) * time.Millisecond), Deadline: start.Add(time.Hour)}
 		binary.BigEndian.PutUint32(tickets[i].ID[:], uint32(i))
 	}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -22,7 +22,7 @@ func reoffered(n int) []invoke.Ticket {
 	return tickets
 }
 
-func queueOf(tb testing.TB, tickets []invoke.Ticket) *Queue {
+func queueOf(tb testing.TB, tickets []invocation.Ticket) *Queue {
 	q := New(Limits{MaxWaiting: len(tickets), ClaimGrace: time.Second})
 	for _, t := range tickets {
 		if err := q.Offer(t, start); err != nil {
@@ -50,7 +50,7 @@ func TestM5APlaceIsFoundInAFewStepsAmongTenThousandTickets(t *testing.T) {
 			}
 		}
 	}
-	if waiting := q.Clear(); !slices.IsSortedFunc(waiting, func(a, b invoke.Ticket) int { return a.Arrived.Compare(b.Arrived) }) {
+	if waiting := q.Clear(); !slices.IsSortedFunc(waiting, func(a, b invocation.Ticket) int { return a.Arrived.Compare(b.Arrived) }) {
 		t.Error("the tickets are not in order of arrival")
 	}
 }

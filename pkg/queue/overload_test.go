@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // overload is a queue in virtual time whose instances each run a call for as long
@@ -31,12 +31,12 @@ type overload struct {
 	// tries is how often a caller calls who gives up each time; 0 means once.
 	tries   int
 	callers []caller // by the time at which they give up
-	ended   map[invoke.ID]bool
+	ended   map[invocation.ID]bool
 }
 
 // caller waits for one call.
 type caller struct {
-	id    invoke.ID
+	id    invocation.ID
 	until time.Time
 	tries int // that are left
 }
@@ -44,8 +44,8 @@ type caller struct {
 // end is the end of one execution.
 type end struct {
 	at       time.Time
-	cid      invoke.CID
-	id       invoke.ID
+	cid      invocation.CID
+	id       invocation.ID
 	deadline time.Time
 }
 
@@ -64,10 +64,10 @@ func (h *endHeap) Pop() any {
 func newOverload(instances int, execution, patience time.Duration) *overload {
 	o := &overload{
 		q:   New(Limits{MaxWaiting: 100_000, ClaimGrace: time.Minute, AvoidFor: time.Second}),
-		now: start, execution: execution, patience: patience, ended: make(map[invoke.ID]bool),
+		now: start, execution: execution, patience: patience, ended: make(map[invocation.ID]bool),
 	}
 	for n := range instances {
-		cid := invoke.Term{Epoch: 1}.CID(uint64(n))
+		cid := invocation.Term{Epoch: 1}.CID(uint64(n))
 		_ = o.q.Join(cid, 1)
 		_ = o.q.Pull(cid, 1, start)
 	}
@@ -77,9 +77,9 @@ func newOverload(instances int, execution, patience time.Duration) *overload {
 func (o *overload) offer() { o.try(o.tries - 1) }
 
 func (o *overload) try(rest int) {
-	var id invoke.ID
+	var id invocation.ID
 	binary.BigEndian.PutUint64(id[:], uint64(o.offered))
-	_ = o.q.Offer(invoke.Ticket{ID: id, Arrived: o.now, Deadline: o.now.Add(o.patience)}, o.now)
+	_ = o.q.Offer(invocation.Ticket{ID: id, Arrived: o.now, Deadline: o.now.Add(o.patience)}, o.now)
 	if rest > 0 {
 		o.callers = append(o.callers, caller{id, o.now.Add(o.patience), rest})
 	}
@@ -102,7 +102,7 @@ func (o *overload) match() {
 	if o.inOrder {
 		o.q.backlog.turn = turn{}
 	}
-	o.expired += o.q.Match(o.now, func(cid invoke.CID, t *invoke.Ticket) {
+	o.expired += o.q.Match(o.now, func(cid invocation.CID, t *invocation.Ticket) {
 		o.handed = append(o.handed, int(binary.BigEndian.Uint64(t.ID[:])))
 		heap.Push(&o.ends, end{o.now.Add(o.execution), cid, t.ID, t.Deadline})
 	})
@@ -235,7 +235,7 @@ func TestABurstDuringAColdStartIsServedInOrder(t *testing.T) {
 	}
 	o.runTo(start.Add(40 * time.Second)) // two thirds of the patience
 	for n := range 2 {
-		cid := invoke.Term{Epoch: 1}.CID(uint64(n))
+		cid := invocation.Term{Epoch: 1}.CID(uint64(n))
 		_ = o.q.Join(cid, 1)
 		_ = o.q.Pull(cid, 1, o.now)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 var (
@@ -38,7 +38,7 @@ type Queue struct {
 	limits Limits
 	// entries are all tickets that the queue knows: those of the backlog, and those
 	// that are out with instances.
-	entries   map[invoke.ID]*entry
+	entries   map[invocation.ID]*entry
 	backlog   backlog
 	instances instances
 	seq       uint64
@@ -48,15 +48,15 @@ type Queue struct {
 func New(limits Limits) *Queue {
 	return &Queue{
 		limits:    limits,
-		entries:   make(map[invoke.ID]*entry),
-		instances: instances{joined: make(map[invoke.CID]*instance)},
+		entries:   make(map[invocation.ID]*entry),
+		instances: instances{joined: make(map[invocation.CID]*instance)},
 	}
 }
 
 // entry is a ticket that the queue knows: it waits if holder is nil, and is
 // out with holder otherwise.
 type entry struct {
-	ticket    invoke.Ticket
+	ticket    invocation.Ticket
 	seq       uint64 // breaks ties of Arrived
 	holder    *instance
 	handed    time.Time // valid while holder is set
@@ -73,7 +73,7 @@ type entry struct {
 // new token says that the instance which had claimed the call has given it back,
 // so that the ticket with the old one is void.
 // The error is ErrFull or nil.
-func (q *Queue) Offer(t invoke.Ticket, now time.Time) error {
+func (q *Queue) Offer(t invocation.Ticket, now time.Time) error {
 	if e, known := q.entries[t.ID]; known {
 		released := e.ticket.Token != t.Token
 		if e.holder != nil && (released || now.Sub(e.handed) >= q.limits.ClaimGrace) {
@@ -94,20 +94,20 @@ func (q *Queue) Offer(t invoke.Ticket, now time.Time) error {
 }
 
 // Knows tells whether the queue has a ticket of that invocation, waiting or out.
-func (q *Queue) Knows(id invoke.ID) bool {
+func (q *Queue) Knows(id invocation.ID) bool {
 	_, known := q.entries[id]
 	return known
 }
 
 // Waits tells whether the ticket of that invocation waits.
-func (q *Queue) Waits(id invoke.ID) bool {
+func (q *Queue) Waits(id invocation.ID) bool {
 	e, known := q.entries[id]
 	return known && e.holder == nil
 }
 
 // Withdraw removes a ticket that waits, and tells whether it did. One that is out
 // stays with its holder, which may run the call, and will not wait again.
-func (q *Queue) Withdraw(id invoke.ID) bool {
+func (q *Queue) Withdraw(id invocation.ID) bool {
 	e, known := q.entries[id]
 	if !known {
 		return false
@@ -121,8 +121,8 @@ func (q *Queue) Withdraw(id invoke.ID) bool {
 }
 
 // Clear removes all tickets that wait and returns them in order of arrival.
-func (q *Queue) Clear() []invoke.Ticket {
-	cleared := make([]invoke.Ticket, 0, q.Waiting())
+func (q *Queue) Clear() []invocation.Ticket {
+	cleared := make([]invocation.Ticket, 0, q.Waiting())
 	for e := q.backlog.oldest(); e != nil; e = q.backlog.oldest() {
 		q.drop(e)
 		cleared = append(cleared, e.ticket)
@@ -132,7 +132,7 @@ func (q *Queue) Clear() []invoke.Ticket {
 
 // Join adds an instance that can hold capacity tickets at a time, at least 1.
 // It asks for nothing yet.
-func (q *Queue) Join(cid invoke.CID, capacity int) error {
+func (q *Queue) Join(cid invocation.CID, capacity int) error {
 	if !q.instances.join(cid, capacity) {
 		return fmt.Errorf("%w: %s", ErrJoined, cid)
 	}
@@ -144,7 +144,7 @@ func (q *Queue) Join(cid invoke.CID, capacity int) error {
 // Those that it has held for ClaimGrace are forgotten, since they are claimed: a
 // gateway that still wants one offers it again. To put them back would ask for
 // instances to run calls that run already. It returns how many tickets it held.
-func (q *Queue) Leave(cid invoke.CID, now time.Time) (held int) {
+func (q *Queue) Leave(cid invocation.CID, now time.Time) (held int) {
 	in, known := q.instances.joined[cid]
 	if !known {
 		return 0
@@ -164,7 +164,7 @@ func (q *Queue) Leave(cid invoke.CID, now time.Time) (held int) {
 
 // Pull lets an instance ask for credits more tickets, but for no more than its
 // capacity allows. A retired instance asks in vain.
-func (q *Queue) Pull(cid invoke.CID, credits int, now time.Time) error {
+func (q *Queue) Pull(cid invocation.CID, credits int, now time.Time) error {
 	in, known := q.instances.joined[cid]
 	if !known {
 		return fmt.Errorf("%w: %s", ErrUnknownInstance, cid)
@@ -175,7 +175,7 @@ func (q *Queue) Pull(cid invoke.CID, credits int, now time.Time) error {
 
 // Done says that an instance has finished with a ticket, whatever came of it.
 // Tickets that the instance does not hold any more are ignored.
-func (q *Queue) Done(cid invoke.CID, id invoke.ID) {
+func (q *Queue) Done(cid invocation.CID, id invocation.ID) {
 	if e := q.held(cid, id); e != nil {
 		q.forget(e)
 	}
@@ -185,7 +185,7 @@ func (q *Queue) Done(cid invoke.CID, id invoke.ID) {
 // nothing is known of the call. The ticket goes back to its place, and for AvoidFor
 // the instance is handed none of that gateway. Tickets that it does not hold any
 // more are ignored.
-func (q *Queue) GiveBack(cid invoke.CID, id invoke.ID, now time.Time) {
+func (q *Queue) GiveBack(cid invocation.CID, id invocation.ID, now time.Time) {
 	e := q.held(cid, id)
 	if e == nil {
 		return
@@ -202,13 +202,13 @@ func (q *Queue) GiveBack(cid invoke.CID, id invoke.ID, now time.Time) {
 
 // Retire lets an instance finish what it holds and gives it nothing more. It
 // tells whether that changed anything.
-func (q *Queue) Retire(cid invoke.CID) bool {
+func (q *Queue) Retire(cid invocation.CID) bool {
 	in, known := q.instances.joined[cid]
 	return known && q.instances.retire(in)
 }
 
 // held is a ticket that an instance holds, or nil.
-func (q *Queue) held(cid invoke.CID, id invoke.ID) *entry {
+func (q *Queue) held(cid invocation.CID, id invocation.ID) *entry {
 	if e := q.entries[id]; e != nil && e.holder != nil && e.holder.cid == cid {
 		return e
 	}

@@ -7,13 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 var start = time.Unix(1_000_000, 0)
 
-func ticket(n byte) invoke.Ticket {
-	return invoke.Ticket{ID: invoke.ID{n}, Arrived: start.Add(time.Duration(n)), Deadline: start.Add(time.Minute)}
+func ticket(n byte) invocation.Ticket {
+	return invocation.Ticket{ID: invocation.ID{n}, Arrived: start.Add(time.Duration(n)), Deadline: start.Add(time.Minute)}
 }
 
 func mustOffer(t *testing.T, q *Queue, tickets ...byte) {
@@ -25,7 +25,7 @@ func mustOffer(t *testing.T, q *Queue, tickets ...byte) {
 	}
 }
 
-func mustJoin(t *testing.T, q *Queue, credits int, cids ...invoke.CID) {
+func mustJoin(t *testing.T, q *Queue, credits int, cids ...invocation.CID) {
 	t.Helper()
 	for _, cid := range cids {
 		if err := errors.Join(q.Join(cid, credits), q.Pull(cid, credits, start)); err != nil {
@@ -36,7 +36,7 @@ func mustJoin(t *testing.T, q *Queue, credits int, cids ...invoke.CID) {
 
 // matched is who got which ticket, in order.
 func matched(q *Queue, now time.Time) (got []string) {
-	q.Match(now, func(cid invoke.CID, t *invoke.Ticket) {
+	q.Match(now, func(cid invocation.CID, t *invocation.Ticket) {
 		got = append(got, string(cid)+string('0'+rune(t.ID[0])))
 	})
 	return got
@@ -127,11 +127,11 @@ func TestReleasedTicketIsHandedOutUnderItsNewToken(t *testing.T) {
 	mustOffer(t, q, 1)
 	expectMatched(t, q, "a1")
 	again := ticket(1)
-	again.Token = invoke.Token{9}
+	again.Token = invocation.Token{9}
 	if err := q.Offer(again, start); err != nil {
 		t.Fatal(err)
 	}
-	q.Match(start, func(cid invoke.CID, got *invoke.Ticket) {
+	q.Match(start, func(cid invocation.CID, got *invocation.Ticket) {
 		if cid != "b" || got.Token != again.Token {
 			t.Errorf("%s got the token %v", cid, got.Token)
 		}
@@ -146,7 +146,7 @@ func TestExpiredTicketsAreForgotten(t *testing.T) {
 	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
 	mustOffer(t, q, 1)
 	mustJoin(t, q, 1, "a")
-	if n := q.Match(start.Add(time.Hour), func(invoke.CID, *invoke.Ticket) { t.Error("handed out") }); n != 1 {
+	if n := q.Match(start.Add(time.Hour), func(invocation.CID, *invocation.Ticket) { t.Error("handed out") }); n != 1 {
 		t.Errorf("%d tickets expired, want 1", n)
 	}
 	if v := q.View(start); v.Waiting != 0 || v.Out != 0 {
@@ -203,7 +203,7 @@ func TestLongClaimedTicketsDoNotComeBack(t *testing.T) {
 	if err := q.Offer(ticket(2), later); err != nil {
 		t.Fatal(err)
 	}
-	q.Match(later, func(invoke.CID, *invoke.Ticket) {})
+	q.Match(later, func(invocation.CID, *invocation.Ticket) {})
 	if held := q.Leave("a", later); held != 2 {
 		t.Errorf("it held %d tickets, want 2", held)
 	}
@@ -278,7 +278,7 @@ func BenchmarkOfferMatchDone(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = q.Offer(t, start)
-		q.Match(start, func(invoke.CID, *invoke.Ticket) {})
+		q.Match(start, func(invocation.CID, *invocation.Ticket) {})
 		q.Done("a", t.ID)
 		_ = q.Pull("a", 1, start)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // What is counted from both ends is what a walk over all counts, with lanes too.
@@ -19,8 +19,8 @@ func TestStaleIsWhatAWalkCounts(t *testing.T) {
 		}
 		waits := rapid.SliceOfN(rapid.IntRange(0, 20), 0, 30).Draw(t, "waits")
 		for i, wait := range waits {
-			ticket := invoke.Ticket{
-				ID: invoke.ID{byte(i + 1)}, Gateway: rapid.SampledFrom([]string{"g", "h"}).Draw(t, "gateway"),
+			ticket := invocation.Ticket{
+				ID: invocation.ID{byte(i + 1)}, Gateway: rapid.SampledFrom([]string{"g", "h"}).Draw(t, "gateway"),
 				Arrived: start.Add(-time.Duration(wait) * time.Second), Deadline: start.Add(time.Hour),
 			}
 			if err := q.Offer(ticket, start); err != nil {
@@ -29,7 +29,7 @@ func TestStaleIsWhatAWalkCounts(t *testing.T) {
 		}
 		if len(waits) > 0 && rapid.Bool().Draw(t, "avoid") {
 			_ = q.Pull("a", 1, start)
-			q.Match(start, func(cid invoke.CID, ticket *invoke.Ticket) { q.GiveBack(cid, ticket.ID, start) })
+			q.Match(start, func(cid invocation.CID, ticket *invocation.Ticket) { q.GiveBack(cid, ticket.ID, start) })
 		}
 		after := rapid.IntRange(0, 20).Draw(t, "after")
 		want := 0

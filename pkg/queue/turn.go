@@ -3,7 +3,7 @@ package queue
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // hopelessAfter is how long every ticket must have been late before the queue can
@@ -41,7 +41,7 @@ func (t *turn) head(l *ticketList) *entry {
 func (t *turn) first(a, b *entry) bool { return a.before(b) != t.newestFirst }
 
 // judge takes note of a ticket that was just handed out.
-func (b *backlog) judge(handed *invoke.Ticket, now time.Time) {
+func (b *backlog) judge(handed *invocation.Ticket, now time.Time) {
 	t := &b.turn
 	switch {
 	case t.newestFirst:
@@ -74,13 +74,13 @@ func (b *backlog) calmDown(now time.Time) {
 
 // hopeless tells whether the newest ticket will be late when all that wait are
 // handed out before it, at the pace of so many in so much time.
-func hopeless(took time.Duration, handed, waiting int, newest *invoke.Ticket, now time.Time) bool {
+func hopeless(took time.Duration, handed, waiting int, newest *invocation.Ticket, now time.Time) bool {
 	rest := time.Duration(float64(took) * float64(waiting) / float64(handed))
 	return late(newest, now.Add(rest))
 }
 
 // late tells whether a ticket that is handed out now has waited for more than half
 // of the time that it had.
-func late(t *invoke.Ticket, now time.Time) bool {
+func late(t *invocation.Ticket, now time.Time) bool {
 	return now.Sub(t.Arrived) > t.Deadline.Sub(now)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // twin is the queue once more, as slowly and obviously as possible: flat
@@ -28,16 +28,16 @@ type twin struct {
 }
 
 type twinTicket struct {
-	invoke.Ticket
+	invocation.Ticket
 	seq    int
-	holder invoke.CID // empty while it waits
+	holder invocation.CID // empty while it waits
 	handed time.Time
 	// withdrawn tickets do not wait again.
 	withdrawn bool
 }
 
 type twinInstance struct {
-	cid      invoke.CID
+	cid      invocation.CID
 	capacity int
 	credits  int
 	asked    bool
@@ -46,11 +46,11 @@ type twinInstance struct {
 	avoids   map[string]time.Time
 }
 
-func (w *twin) ticket(id invoke.ID) int {
+func (w *twin) ticket(id invocation.ID) int {
 	return slices.IndexFunc(w.tickets, func(t twinTicket) bool { return t.ID == id })
 }
 
-func (w *twin) instance(cid invoke.CID) int {
+func (w *twin) instance(cid invocation.CID) int {
 	return slices.IndexFunc(w.instances, func(in twinInstance) bool { return in.cid == cid })
 }
 
@@ -67,7 +67,7 @@ func (w *twin) waiting() []twinTicket {
 	return waiting
 }
 
-func (w *twin) holding(cid invoke.CID) int {
+func (w *twin) holding(cid invocation.CID) int {
 	n := 0
 	for _, t := range w.tickets {
 		if t.holder == cid {
@@ -79,7 +79,7 @@ func (w *twin) holding(cid invoke.CID) int {
 
 func (w *twin) drop(i int) { w.tickets = slices.Delete(w.tickets, i, i+1) }
 
-func (w *twin) offer(t invoke.Ticket, now time.Time) error {
+func (w *twin) offer(t invocation.Ticket, now time.Time) error {
 	if i := w.ticket(t.ID); i >= 0 {
 		known := &w.tickets[i]
 		if known.holder != "" && (known.Token != t.Token || now.Sub(known.handed) >= w.limits.ClaimGrace) {
@@ -98,7 +98,7 @@ func (w *twin) offer(t invoke.Ticket, now time.Time) error {
 	return nil
 }
 
-func (w *twin) withdraw(id invoke.ID) bool {
+func (w *twin) withdraw(id invocation.ID) bool {
 	i := w.ticket(id)
 	if i < 0 {
 		return false
@@ -112,7 +112,7 @@ func (w *twin) withdraw(id invoke.ID) bool {
 	return true
 }
 
-func (w *twin) join(cid invoke.CID, capacity int) bool {
+func (w *twin) join(cid invocation.CID, capacity int) bool {
 	if w.instance(cid) >= 0 {
 		return false
 	}
@@ -120,7 +120,7 @@ func (w *twin) join(cid invoke.CID, capacity int) bool {
 	return true
 }
 
-func (w *twin) leave(cid invoke.CID, now time.Time) {
+func (w *twin) leave(cid invocation.CID, now time.Time) {
 	i := w.instance(cid)
 	if i < 0 {
 		return
@@ -137,7 +137,7 @@ func (w *twin) leave(cid invoke.CID, now time.Time) {
 	}
 }
 
-func (w *twin) pull(cid invoke.CID, credits int, now time.Time) bool {
+func (w *twin) pull(cid invocation.CID, credits int, now time.Time) bool {
 	i := w.instance(cid)
 	if i < 0 {
 		return false
@@ -154,13 +154,13 @@ func (w *twin) pull(cid invoke.CID, credits int, now time.Time) bool {
 	return true
 }
 
-func (w *twin) done(cid invoke.CID, id invoke.ID) {
+func (w *twin) done(cid invocation.CID, id invocation.ID) {
 	if i := w.ticket(id); i >= 0 && cid != "" && w.tickets[i].holder == cid {
 		w.drop(i)
 	}
 }
 
-func (w *twin) giveBack(cid invoke.CID, id invoke.ID, now time.Time) {
+func (w *twin) giveBack(cid invocation.CID, id invocation.ID, now time.Time) {
 	i := w.ticket(id)
 	if i < 0 || cid == "" || w.tickets[i].holder != cid {
 		return
@@ -182,7 +182,7 @@ func (w *twin) giveBack(cid invoke.CID, id invoke.ID, now time.Time) {
 	w.departed--
 }
 
-func (w *twin) retire(cid invoke.CID) bool {
+func (w *twin) retire(cid invocation.CID) bool {
 	i := w.instance(cid)
 	if i < 0 || w.instances[i].retired {
 		return false
@@ -191,7 +191,7 @@ func (w *twin) retire(cid invoke.CID) bool {
 	return true
 }
 
-func (w *twin) requestLeave(cid invoke.CID, idle time.Duration, p LeavePolicy) (LeaveAnswer, bool) {
+func (w *twin) requestLeave(cid invocation.CID, idle time.Duration, p LeavePolicy) (LeaveAnswer, bool) {
 	i := w.instance(cid)
 	if i < 0 {
 		return LeaveAnswer{}, false
@@ -212,7 +212,7 @@ func (w *twin) requestLeave(cid invoke.CID, idle time.Duration, p LeavePolicy) (
 	return LeaveAnswer{Granted: true}, true
 }
 
-func (w *twin) others(cid invoke.CID) int {
+func (w *twin) others(cid invocation.CID) int {
 	n := 0
 	for _, in := range w.instances {
 		if in.cid != cid && in.asked && !in.retired {
@@ -238,7 +238,7 @@ func (w *twin) longestIdle(now time.Time, p EvictPolicy) []IdleInstance {
 	return idle
 }
 
-func (w *twin) evict(cid invoke.CID, now time.Time, p EvictPolicy) bool {
+func (w *twin) evict(cid invocation.CID, now time.Time, p EvictPolicy) bool {
 	for _, in := range w.longestIdle(now, p) {
 		if in.CID == cid {
 			return w.retire(cid)
@@ -248,8 +248,8 @@ func (w *twin) evict(cid invoke.CID, now time.Time, p EvictPolicy) bool {
 }
 
 type handed struct {
-	cid invoke.CID
-	id  invoke.ID
+	cid invocation.CID
+	id  invocation.ID
 }
 
 func (w *twin) match(now time.Time) (out []handed, expired int) {
@@ -315,12 +315,12 @@ func (w *twin) expire(now time.Time) (expired int) {
 	return expired
 }
 
-func twinLate(t invoke.Ticket, now time.Time) bool {
+func twinLate(t invocation.Ticket, now time.Time) bool {
 	half := t.Arrived.Add(t.Deadline.Sub(t.Arrived) / 2)
 	return now.After(half)
 }
 
-func (w *twin) judge(t invoke.Ticket, now time.Time) {
+func (w *twin) judge(t invocation.Ticket, now time.Time) {
 	if w.newestFirst {
 		return
 	}
@@ -348,8 +348,8 @@ func (w *twin) calmDown(now time.Time) {
 	}
 }
 
-func (w *twin) clear() []invoke.ID {
-	var ids []invoke.ID
+func (w *twin) clear() []invocation.ID {
+	var ids []invocation.ID
 	for _, t := range w.waiting() {
 		ids = append(ids, t.ID)
 		w.drop(w.ticket(t.ID))

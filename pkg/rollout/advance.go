@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/schedule"
+	"github.com/windlass-dev/windlass/internal/schedule"
 )
 
 // Known is what is known of the instances of a revision.

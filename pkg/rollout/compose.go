@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Entry is a function and what is made of its revisions. It is shared and must not be
@@ -25,7 +25,7 @@ type Entry struct {
 }
 
 // Key is the function's name and namespace.
-func (e *Entry) Key() invoke.FunctionKey { return e.Function.Key() }
+func (e *Entry) Key() invocation.FunctionKey { return e.Function.Key() }
 
 // UID is the function's.
 func (e *Entry) UID() string { return string(e.Function.UID) }

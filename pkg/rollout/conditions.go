@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // maxMessage bounds the message of a condition, in bytes.
@@ -208,7 +208,7 @@ func excerpt(text string) string {
 	for !utf8.RuneStart(text[from]) {
 		from++
 	}
-	return invoke.ExcerptOf(text[:from], maxMessage/2) + text[from:]
+	return invocation.ExcerptOf(text[:from], maxMessage/2) + text[from:]
 }
 
 func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/peers"
+	"github.com/windlass-dev/windlass/pkg/ownership/health"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 )
 
@@ -80,7 +80,7 @@ func (s *Scheduler) Answered(by string, room []*controlwire.RoomMade) {
 	s.peerRoom.answered(by, made, s.deps.Now())
 }
 
-var _ peers.Talk = (*Scheduler)(nil)
+var _ health.Talk = (*Scheduler)(nil)
 
 // Slots tells who owns which slot.
 func (s *Scheduler) Slots(_ context.Context, request *controlwire.SlotsRequest) (*controlwire.SlotsReply, error) {
@@ -91,7 +91,7 @@ func (s *Scheduler) Slots(_ context.Context, request *controlwire.SlotsRequest) 
 	if err != nil {
 		return nil, err
 	}
-	reply := peers.ToWire(s.deps.Router.Map())
+	reply := health.ToWire(s.deps.Router.Map())
 	reply.Welcome = welcome
 	return reply, nil
 }

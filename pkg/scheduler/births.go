@@ -6,7 +6,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 )
@@ -14,7 +14,7 @@ import (
 // births are the starts of a function's instances that were ordered here and are not
 // over: what the scheduler itself knows of their moments. Each is taken out when its
 // instance has asked for its first call or has ended. Its zero value is empty.
-type births map[invoke.CID]*birth
+type births map[invocation.CID]*birth
 
 type birth struct {
 	coldstart.Moments
@@ -40,7 +40,7 @@ func (f *function) ordered(keys []provisioner.Key, wanted time.Time) {
 
 // greeted notes that an agent said hello for the first time, and what it told of its
 // own beginning. Whether the function was ready by then is known only if it was.
-func (f *function) greeted(cid invoke.CID, hello *agentwire.Hello, now time.Time) {
+func (f *function) greeted(cid invocation.CID, hello *agentwire.Hello, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.book.births[cid]
@@ -57,7 +57,7 @@ func (f *function) greeted(cid invoke.CID, hello *agentwire.Hello, now time.Time
 }
 
 // born ends a start, and returns what is known of it; nil if it was not ordered here.
-func (f *function) born(cid invoke.CID) *birth {
+func (f *function) born(cid invocation.CID) *birth {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.book.births[cid]
@@ -78,7 +78,7 @@ func (f *function) spend(phases coldstart.Durations) {
 }
 
 // ended forgets what is kept of an instance that is gone.
-func (f *function) ended(cid invoke.CID) {
+func (f *function) ended(cid invocation.CID) {
 	f.born(cid)
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
@@ -23,7 +23,7 @@ type chaosAgent struct {
 	// ended is closed when the runtime has ended the instance, and finished
 	// takes the calls that ended.
 	ended    chan struct{}
-	finished chan invoke.ID
+	finished chan invocation.ID
 
 	running int
 	leaving bool
@@ -32,7 +32,7 @@ type chaosAgent struct {
 
 func newChaosAgent(c *chaos, spec provisioner.InstanceSpec, r *rand.Rand) *chaosAgent {
 	a := &chaosAgent{c: c, spec: spec, key: keyOf(string(spec.Function.UID), spec.CID), rand: r}
-	a.finished = make(chan invoke.ID, spec.Function.Spec.Template.Concurrency)
+	a.finished = make(chan invocation.ID, spec.Function.Spec.Template.Concurrency)
 	c.runtime.mu.Lock()
 	defer c.runtime.mu.Unlock()
 	a.ended = c.runtime.alive[a.key] // nil if it has ended already
@@ -158,12 +158,12 @@ func (a *chaosAgent) hear(reply *agentwire.PullReply) {
 		if a.running++; a.running > a.concurrency() {
 			a.c.t.Errorf("%s was handed more than it asked for", a.key.CID)
 		}
-		a.run(invoke.ID(kind.Ticket.GetInvocationId()))
+		a.run(invocation.ID(kind.Ticket.GetInvocationId()))
 	}
 }
 
 // run claims and runs one call; what becomes of it is heard of by finished.
-func (a *chaosAgent) run(id invoke.ID) {
+func (a *chaosAgent) run(id invocation.ID) {
 	var took time.Duration
 	if !a.bad(3) && a.c.claim(id) {
 		took = time.Duration(a.rand.Int64N(int64(300 * time.Millisecond)))

@@ -13,9 +13,9 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/fpcs"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // Gateways, instances and people do random things. At every step, no function
@@ -55,7 +55,7 @@ type chaos struct {
 	needy    [chaosFunctions]need
 
 	mu    sync.Mutex
-	calls map[invoke.ID]*chaosCall
+	calls map[invocation.ID]*chaosCall
 	next  int
 }
 
@@ -69,7 +69,7 @@ type chaosCall struct {
 }
 
 func runChaos(w *world, seed uint64) {
-	c := &chaos{world: w, rand: rand.New(rand.NewPCG(seed, 1)), calls: make(map[invoke.ID]*chaosCall)}
+	c := &chaos{world: w, rand: rand.New(rand.NewPCG(seed, 1)), calls: make(map[invocation.ID]*chaosCall)}
 	for i := range 3 {
 		c.gateways = append(c.gateways, w.gateway(fmt.Sprint("g:", i)))
 	}
@@ -102,7 +102,7 @@ func (c *chaos) newFunction(i, incarnation int) *v1alpha1.Function {
 		fn.UID = types.UID(fmt.Sprintf("uid-%d-%d", i, incarnation))
 		fn.Spec.Template.Concurrency = 1 + c.rand.Int32N(3)
 		fn.Spec.Template.Timeout.Duration = 2 * time.Second
-		fn.Annotations = map[string]string{v1alpha1.AnnotationAlgorithm: fpcs.Names()[c.rand.IntN(len(fpcs.Names()))]}
+		fn.Annotations = map[string]string{v1alpha1.AnnotationAlgorithm: autoscaler.Names()[c.rand.IntN(len(autoscaler.Names()))]}
 		fn.Spec.Scaling.MinInstances = c.rand.Int32N(2)
 		fn.Spec.Scaling.ScaleDown.IdleTimeout.Duration = 2 * time.Second
 		fn.Spec.Scaling.ScaleDown.LastInstanceIdleTimeout.Duration = 3 * time.Second
@@ -170,7 +170,7 @@ func (c *chaos) withdrawOne() {
 }
 
 // claim is an agent's claim of a call.
-func (c *chaos) claim(id invoke.ID) bool {
+func (c *chaos) claim(id invocation.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	call := c.calls[id]
@@ -221,7 +221,7 @@ func (c *chaos) refused(r *controlwire.Refusal) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if call := c.calls[invoke.ID(r.GetInvocationId())]; call.final == "" {
+	if call := c.calls[invocation.ID(r.GetInvocationId())]; call.final == "" {
 		call.final = r.GetReason().String()
 	}
 }
@@ -267,7 +267,7 @@ type need struct {
 }
 
 // node is the only node.
-func (c *chaos) node() nodepick.Node {
+func (c *chaos) node() placement.Node {
 	nodes := c.instances.Candidates(newTestFunction("any")).Nodes
 	return nodes[0]
 }

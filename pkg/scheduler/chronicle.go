@@ -6,29 +6,31 @@ import (
 	"sync"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/fpcs"
-	"github.com/windlass-dev/windlass/pkg/fpcs/history"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
 // chronicle keeps what was decided lately, for people who ask why.
 type chronicle struct {
 	mu   sync.Mutex
-	book *history.Book
+	book *decisionlog.Book
 }
 
-func newChronicle() *chronicle { return &chronicle{book: history.NewBook(history.DefaultBounds())} }
+func newChronicle() *chronicle {
+	return &chronicle{book: decisionlog.NewBook(decisionlog.DefaultBounds())}
+}
 
 // keep takes down a decision and what became of it.
 func (ch *chronicle) keep(s *ticker, c *considered) {
-	e := history.Entry{
+	e := decisionlog.Entry{
 		At: s.deps.Now(), Params: s.params(), Snapshot: c.Snapshot, Decision: c.Decision,
-		Outcome: history.Outcome{
+		Outcome: decisionlog.Outcome{
 			Wanted:     c.Wanted(),
 			Withdrawn:  len(c.withdrawn),
 			Floor:      c.floor(),
-			Placed:     history.Place(s.nodesOf(c.ordered.Keys)),
+			Placed:     decisionlog.Place(s.nodesOf(c.ordered.Keys)),
 			NoRoom:     c.ordered.NoRoom,
 			MakingRoom: s.placer.planner.Reserved(c.function.uid) > 0,
 		},
@@ -39,19 +41,19 @@ func (ch *chronicle) keep(s *ticker, c *considered) {
 }
 
 // floor says what asks for the least instances, if there are fewer.
-func (c *considered) floor() history.Floor {
-	f := history.Floor{Instances: c.Bounds.Min}
+func (c *considered) floor() decisionlog.Floor {
+	f := decisionlog.Floor{Instances: c.Bounds.Min}
 	switch {
-	case c.Decision.Why == fpcs.ReasonProof:
-		f.Of = history.FloorProof
-	case c.Decision.Why != fpcs.ReasonMin:
-		return history.Floor{}
+	case c.Decision.Why == autoscaler.ReasonProof:
+		f.Of = decisionlog.FloorProof
+	case c.Decision.Why != autoscaler.ReasonMin:
+		return decisionlog.Floor{}
 	case c.Upkeep.Scheduled >= f.Instances:
-		f.Of = history.FloorSchedule
+		f.Of = decisionlog.FloorSchedule
 	case c.Upkeep.Awaited >= f.Instances:
-		f.Of = history.FloorAwaited
+		f.Of = decisionlog.FloorAwaited
 	default:
-		f.Of = history.FloorSpec
+		f.Of = decisionlog.FloorSpec
 	}
 	return f
 }
@@ -80,7 +82,7 @@ func (ch *chronicle) forget(uid string) {
 	ch.book.Forget(uid)
 }
 
-func (ch *chronicle) last(uid string, n int) []history.Entry {
+func (ch *chronicle) last(uid string, n int) []decisionlog.Entry {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	return ch.book.Last(uid, n)
@@ -121,18 +123,18 @@ func (s *accounts) foremost(units []*function) (first *function) {
 // Account tells of the last decisions on a function; false if there is no function
 // of that name. Of several revisions it tells of the one that is foremost; the load is that
 // of all which are served here.
-func (s *accounts) Account(key invoke.FunctionKey) (history.Account, bool) {
+func (s *accounts) Account(key invocation.FunctionKey) (decisionlog.Account, bool) {
 	entry, known := s.deps.Catalog.Get(key)
 	if !known {
-		return history.Account{}, false
+		return decisionlog.Account{}, false
 	}
 	units := s.functions.unitsOf(entry.UID())
 	f := s.foremost(units)
 	if f == nil {
 		// It is so new that Run has not heard of it, or has no revision yet.
-		return history.Account{Namespace: key.Namespace, Name: key.Name, Scheduler: s.config.ID, Decisions: []history.Told{}}, true
+		return decisionlog.Account{Namespace: key.Namespace, Name: key.Name, Scheduler: s.config.ID, Decisions: []decisionlog.Told{}}, true
 	}
-	a := s.account(f, history.DefaultBounds().PerFunction)
+	a := s.account(f, decisionlog.DefaultBounds().PerFunction)
 	if a.Served {
 		a.LastFailure, a.Load = f.lastFailure(), s.load(units, f)
 	}
@@ -140,9 +142,9 @@ func (s *accounts) Account(key invoke.FunctionKey) (history.Account, bool) {
 }
 
 // account tells of the last n decisions on a unit.
-func (s *accounts) account(f *function, n int) history.Account {
+func (s *accounts) account(f *function, n int) decisionlog.Account {
 	fn := f.current()
-	a := history.Account{Namespace: fn.Namespace, Name: fn.Name, Revision: fn.Revision(), Scheduler: s.config.ID, Decisions: []history.Told{}}
+	a := decisionlog.Account{Namespace: fn.Namespace, Name: fn.Name, Revision: fn.Revision(), Scheduler: s.config.ID, Decisions: []decisionlog.Told{}}
 	if _, served := s.serves(f); !served {
 		a.Owner = s.owner(f.slot).ID
 		return a
@@ -154,7 +156,7 @@ func (s *accounts) account(f *function, n int) history.Account {
 	if seen.Failing {
 		a.Problem = seen.Why.Code
 	}
-	a.Decisions = history.Tell(s.chronicle.last(f.uid, n))
+	a.Decisions = decisionlog.Tell(s.chronicle.last(f.uid, n))
 	return a
 }
 
@@ -168,9 +170,9 @@ const (
 // minute, which all are that have calls or are getting instances; at most 1,000, the
 // last one first. Functions that cannot run are told of for as long as that is so. Each
 // revision is told of for itself.
-func (s *accounts) Latest() history.Latest {
+func (s *accounts) Latest() decisionlog.Latest {
 	uids, more := s.chronicle.recent(s.deps.Now().Add(-latestAge), latestFunctions)
-	latest := history.Latest{Scheduler: s.config.ID, Functions: []history.Account{}, Broken: s.broken(latestFunctions), More: more}
+	latest := decisionlog.Latest{Scheduler: s.config.ID, Functions: []decisionlog.Account{}, Broken: s.broken(latestFunctions), More: more}
 	for _, uid := range uids {
 		if f := s.lookup(uid); f != nil {
 			if a := s.account(f, 1); a.Served {
@@ -182,8 +184,8 @@ func (s *accounts) Latest() history.Latest {
 }
 
 // broken are the functions that cannot run, at most n.
-func (s *accounts) broken(n int) []history.Broken {
-	var all []history.Broken
+func (s *accounts) broken(n int) []decisionlog.Broken {
+	var all []decisionlog.Broken
 	for _, f := range s.all() {
 		seen := s.deps.Instances.Observe(f.uid)
 		if !seen.Failing || seen.Created > 0 {
@@ -191,10 +193,10 @@ func (s *accounts) broken(n int) []history.Broken {
 		}
 		if _, served := s.serves(f); served {
 			fn := f.current()
-			all = append(all, history.Broken{Namespace: fn.Namespace, Name: fn.Name, Revision: fn.Revision(), Reason: seen.Why.Code})
+			all = append(all, decisionlog.Broken{Namespace: fn.Namespace, Name: fn.Name, Revision: fn.Revision(), Reason: seen.Why.Code})
 		}
 	}
-	slices.SortFunc(all, func(a, b history.Broken) int {
+	slices.SortFunc(all, func(a, b decisionlog.Broken) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Revision, b.Revision))
 	})
 	return all[:min(len(all), n)]

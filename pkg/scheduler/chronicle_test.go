@@ -12,17 +12,17 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/fpcs"
-	"github.com/windlass-dev/windlass/pkg/fpcs/history"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
 // account is what is told of ns/f.
-func (w *world) account() history.Account {
+func (w *world) account() decisionlog.Account {
 	w.t.Helper()
 	synctest.Wait()
-	a, known := w.scheduler.Account(invoke.FunctionKey{Namespace: "ns", Name: "f"})
+	a, known := w.scheduler.Account(invocation.FunctionKey{Namespace: "ns", Name: "f"})
 	if !known {
 		w.t.Fatal("nothing is known of the function")
 	}
@@ -30,7 +30,7 @@ func (w *world) account() history.Account {
 }
 
 // expectTold expects decisions that say all of words, one string for each.
-func (w *world) expectTold(a history.Account, words ...string) {
+func (w *world) expectTold(a decisionlog.Account, words ...string) {
 	w.t.Helper()
 	if len(a.Decisions) != len(words) {
 		w.t.Errorf("%d decisions are told of, want %d", len(a.Decisions), len(words))
@@ -82,7 +82,7 @@ func TestA10FunctionsThatCannotRunAreToldForAsLongAsThatIsSo(t *testing.T) {
 		w.ticks(1)
 		time.Sleep(10 * latestAge)
 		synctest.Wait()
-		want := []history.Broken{{Namespace: "ns", Name: "f", Revision: fn.Revision(), Reason: v1alpha1.ReasonStartFailed}}
+		want := []decisionlog.Broken{{Namespace: "ns", Name: "f", Revision: fn.Revision(), Reason: v1alpha1.ReasonStartFailed}}
 		if got := w.scheduler.Latest(); !slices.Equal(got.Broken, want) || len(got.Functions) != 0 {
 			t.Errorf("long after its last decision is told: %+v", got)
 		}
@@ -111,7 +111,7 @@ func TestA3TheLastFailureIsToldUntilTheFunctionIsAnother(t *testing.T) {
 		}
 		a.goodbye(agentwire.Goodbye_REASON_FUNCTION_ENDED, "the function exited with status 3")
 		a.closeSend()
-		want := &history.Failure{At: time.Now().UTC(), Code: v1alpha1.ReasonFunctionExited, Detail: "the function exited with status 3; its last log lines:\nlast words"}
+		want := &decisionlog.Failure{At: time.Now().UTC(), Code: v1alpha1.ReasonFunctionExited, Detail: "the function exited with status 3; its last log lines:\nlast words"}
 		if diff := cmp.Diff(want, w.account().LastFailure); diff != "" {
 			t.Errorf("told (-want +got):\n%s", diff)
 		}
@@ -191,10 +191,10 @@ func TestWhatWasWithdrawnIsTold(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
 		c := &considered{
 			function:  w.scheduler.lookup(string(w.put("f").UID)),
-			Decided:   unwanted(2, fpcs.ReasonSurplus),
+			Decided:   unwanted(2, autoscaler.ReasonSurplus),
 			withdrawn: []provisioner.Key{{CID: "1"}, {CID: "2"}},
 		}
-		c.Snapshot = fpcs.Snapshot{Creating: 3, Room: -1}
+		c.Snapshot = autoscaler.Snapshot{Creating: 3, Room: -1}
 		w.scheduler.accounts.chronicle.keep(w.scheduler.ticker, c)
 		w.expectTold(w.account(), "-2 instances (Surplus): |3 starting")
 	})

@@ -5,7 +5,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/metric"
 	"github.com/windlass-dev/windlass/pkg/ownership"
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
 // stateCollector reads the series of slots, spare instances and nodes when it is asked.
@@ -53,7 +53,7 @@ func (c stateCollector) collectSlots(ch chan<- prometheus.Metric) {
 
 func (c stateCollector) collectSpares(ch chan<- prometheus.Metric) {
 	for _, uid := range c.s.spares.uids() {
-		p, _ := spare.PoolOf(uid)
+		p, _ := warmpool.PoolOf(uid)
 		counts := c.s.deps.Instances.Observe(uid)
 		for state, n := range map[string]int{"starting": counts.Creating, "ready": counts.Created, "leaving": counts.Leaving} {
 			tell(ch, sparesDecl, float64(n), p.Namespace, p.Runtime, p.Name, state)

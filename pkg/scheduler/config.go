@@ -11,10 +11,10 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
 	"github.com/windlass-dev/windlass/pkg/catalog"
-	"github.com/windlass-dev/windlass/pkg/estimate"
-	"github.com/windlass-dev/windlass/pkg/fpcs"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
@@ -61,7 +61,7 @@ func DefaultConfig() Config {
 		MaxQueued:      core.DefaultMaxQueued,
 		ClaimGrace:     core.DefaultClaimGrace,
 		Executions:     core.DefaultExecutions,
-		Decider:        fpcs.Default(),
+		Decider:        autoscaler.Default(),
 		NoRoomPatience: capacity.DefaultPatience,
 		EvictAfter:     capacity.DefaultEvictAfter,
 	}
@@ -82,8 +82,8 @@ func (c Config) Validate() error {
 	if c.Executions < 1 {
 		errs = append(errs, fmt.Errorf("scheduler: Executions is %d: must be at least 1", c.Executions))
 	}
-	if _, known := fpcs.ByName(c.Decider); !known {
-		errs = append(errs, fmt.Errorf("scheduler: Decider is %q: must be %s", c.Decider, fpcs.Choice()))
+	if _, known := autoscaler.ByName(c.Decider); !known {
+		errs = append(errs, fmt.Errorf("scheduler: Decider is %q: must be %s", c.Decider, autoscaler.Choice()))
 	}
 	if c.NoRoomPatience < 0 {
 		errs = append(errs, fmt.Errorf("scheduler: NoRoomPatience is %v: must not be negative", c.NoRoomPatience))
@@ -152,6 +152,6 @@ type Deps struct {
 
 func uidOf(fn *v1alpha1.Function) string { return string(fn.UID) }
 
-func keyOf(uid string, cid invoke.CID) provisioner.Key {
+func keyOf(uid string, cid invocation.CID) provisioner.Key {
 	return provisioner.Key{FunctionUID: uid, CID: cid}
 }

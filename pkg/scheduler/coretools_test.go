@@ -3,8 +3,8 @@ package scheduler
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/fpcs"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
@@ -40,8 +40,8 @@ func (s *Scheduler) calledEvery(f *function, n int, idle func(i int) time.Durati
 		at = at.Add(-idle(i))
 	}
 	for i := range n + 1 {
-		id := invoke.ID{15: byte(i), 14: 0xff}
-		f.core.Step(at, &core.Offered{Ticket: invoke.Ticket{ID: id, Arrived: at, Deadline: at.Add(time.Hour)}})
+		id := invocation.ID{15: byte(i), 14: 0xff}
+		f.core.Step(at, &core.Offered{Ticket: invocation.Ticket{ID: id, Arrived: at, Deadline: at.Add(time.Hour)}})
 		f.core.Step(at, &core.Withdrawn{ID: id})
 		s.functions.activate(f) // since nothing was carried out
 		if i < n {
@@ -52,7 +52,7 @@ func (s *Scheduler) calledEvery(f *function, n int, idle func(i int) time.Durati
 }
 
 // joinDeaf lets an instance join that hears nothing.
-func (s *Scheduler) joinDeaf(f *function, cid invoke.CID) {
+func (s *Scheduler) joinDeaf(f *function, cid invocation.CID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.streams[cid] = &pullStream{line: line{scheduler: s.host}, function: f}
@@ -61,12 +61,12 @@ func (s *Scheduler) joinDeaf(f *function, cid invoke.CID) {
 
 // refuseWaiting empties a queue.
 func (s *Scheduler) refuseWaiting(f *function) {
-	s.step(f, core.GivenUp{Refusal: invoke.Refusal{Reason: invoke.RefusedNoCapacity}})
+	s.step(f, core.GivenUp{Refusal: invocation.Refusal{Reason: invocation.RefusedNoCapacity}})
 }
 
 // unwanted is a decision to withdraw instances.
-func unwanted(n int, why fpcs.Reason) *core.Decided {
-	return &core.Decided{Decision: fpcs.Decision{Withdraw: n, Why: why}}
+func unwanted(n int, why autoscaler.Reason) *core.Decided {
+	return &core.Decided{Decision: autoscaler.Decision{Withdraw: n, Why: why}}
 }
 
-func (f *function) withdrawn(s *Scheduler, id invoke.ID) { s.step(f, &core.Withdrawn{ID: id}) }
+func (f *function) withdrawn(s *Scheduler, id invocation.ID) { s.step(f, &core.Withdrawn{ID: id}) }

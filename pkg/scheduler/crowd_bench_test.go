@@ -13,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -32,7 +32,7 @@ func newPopulation(b *testing.B, instances int, idle bool) *population {
 	w, functions := benchWorld(b, 1, minInstances(int32(instances)))
 	w.register(functions)
 	c := &population{world: w, f: w.scheduler.lookup(string(functions[0].UID)), gateway: &offerStream{gateway: "g:1"}}
-	ordered := w.instances.Order(functions[0], invoke.Term{Epoch: 7}, instances-len(w.instances.Instances(c.f.uid)))
+	ordered := w.instances.Order(functions[0], invocation.Term{Epoch: 7}, instances-len(w.instances.Instances(c.f.uid)))
 	if ordered.NoRoom != "" {
 		b.Fatal(ordered.NoRoom)
 	}

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc"
 
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/peers"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/ownership/health"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
@@ -133,7 +133,7 @@ func (f *forward) pass(ctx context.Context, request *controlwire.OfferRequest) e
 // refuse lets the gateway offer again what could not be passed on.
 func (f *forward) refuse(request *controlwire.OfferRequest) {
 	for _, t := range request.GetOffers() {
-		if id, err := invoke.IDFromBytes(t.GetInvocationId()); err == nil {
+		if id, err := invocation.IDFromBytes(t.GetInvocationId()); err == nil {
 			f.from.refuse(id, core.NotOwner)
 		}
 	}
@@ -144,7 +144,7 @@ func (f *forward) connect(ctx context.Context) error {
 	if f.stream != nil {
 		return nil
 	}
-	conn, err := peers.Dial(f.addr, f.scheduler.deps.Schedulers)
+	conn, err := health.Dial(f.addr, f.scheduler.deps.Schedulers)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (f *forward) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := stream.Send(&controlwire.OfferRequest{Gateway: f.from.gateway, Forwarded: true, Hello: peers.Hello()}); err != nil {
+	if err := stream.Send(&controlwire.OfferRequest{Gateway: f.from.gateway, Forwarded: true, Hello: health.Hello()}); err != nil {
 		return err
 	}
 	f.stream = stream

@@ -9,13 +9,13 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
-	"github.com/windlass-dev/windlass/pkg/estimate"
-	"github.com/windlass-dev/windlass/pkg/fpcs/history"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/queue"
-	"github.com/windlass-dev/windlass/pkg/queue/intake"
+	"github.com/windlass-dev/windlass/pkg/queue/admission"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -38,7 +38,7 @@ type function struct {
 	core *core.Function
 	*unit
 	// streams are those of the instances that have joined.
-	streams map[invoke.CID]*pullStream
+	streams map[invocation.CID]*pullStream
 	book    book
 	// doubted says that the function is among the doubts.
 	doubted bool
@@ -66,7 +66,7 @@ type book struct {
 	since   time.Time
 	started bool
 	// failure is how an instance failed last, or nil.
-	failure *history.Failure
+	failure *decisionlog.Failure
 	// noRoom is why the last order found no node; empty if it did.
 	noRoom string
 	// peak is the most instances at a time.
@@ -107,7 +107,7 @@ func (s *host) newFunction(fn *v1alpha1.Function) *function {
 		known:   now.Truncate(time.Second),
 		core:    core.New(&s.core, s.specOf(fn)),
 		unit:    s.unitOf(fn),
-		streams: make(map[invoke.CID]*pullStream),
+		streams: make(map[invocation.CID]*pullStream),
 		book:    book{since: now},
 	}
 }
@@ -120,7 +120,7 @@ func (s *host) specOf(fn *v1alpha1.Function) core.Spec {
 		Concurrency: int(fn.Spec.Template.Concurrency),
 		Timeout:     fn.Spec.Template.Timeout.Duration, StartupTimeout: fn.Spec.Template.StartupTimeout.Duration,
 		Decide: s.decider(fn),
-		Calls:  intake.Limits{Concurrency: int(calls.MaxInFlight), Rate: calls.Rate.PerSecond(), Burst: int(calls.Rate.Burst)},
+		Calls:  admission.Limits{Concurrency: int(calls.MaxInFlight), Rate: calls.Rate.PerSecond(), Burst: int(calls.Rate.Burst)},
 		Min:    int(scaling.MinInstances), Proving: fn.Proving(),
 		BackoffAfter: backoff, IdleTimeout: idle, KeepLast: down.LastInstanceIdleTimeout.Duration,
 		Windows: scaling.Calendar(), Learns: down.Policy == v1alpha1.ScaleDownLearned,
@@ -159,11 +159,11 @@ func (f *function) means() estimate.Means {
 func (f *function) failed(why provisioner.StartFailure, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.book.failure = &history.Failure{At: now.UTC(), Code: why.Code, Detail: invoke.Excerpt(why.String())}
+	f.book.failure = &decisionlog.Failure{At: now.UTC(), Code: why.Code, Detail: invocation.Excerpt(why.String())}
 }
 
 // lastFailure is how an instance of the function failed last, or nil.
-func (f *function) lastFailure() *history.Failure {
+func (f *function) lastFailure() *decisionlog.Failure {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.book.failure

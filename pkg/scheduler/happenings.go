@@ -4,7 +4,7 @@ import (
 	"time"
 
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // maxHappenings bounds what is kept for one function. Of more, the oldest are
@@ -34,7 +34,7 @@ type numbered struct {
 // add notes that something happened. What happens again and again is counted,
 // and is news each time.
 func (h *happenings) add(what happening, now time.Time) {
-	what.message = invoke.Excerpt(what.message)
+	what.message = invocation.Excerpt(what.message)
 	h.next++
 	for i, n := range h.list {
 		if n.happening == what {

@@ -28,12 +28,12 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
+	"github.com/windlass-dev/windlass/internal/reconcile"
 	"github.com/windlass-dev/windlass/pkg/catalog"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
-	"github.com/windlass-dev/windlass/pkg/reconcile"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
@@ -146,7 +146,7 @@ func newWorld(t testing.TB, config worldConfig) *world {
 		config.ID = "self"
 		deps.Taker, deps.Identify, deps.Verify = w.runtime, w.runtime.identify, w.runtime.verify
 	}
-	nodes := []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: config.node, Memory: 1 << 50}}}
+	nodes := []placement.Node{{Name: "n", Allocatable: placement.Amount{MilliCPU: config.node, Memory: 1 << 50}}}
 	for i := 1; i < config.nodes; i++ {
 		n := nodes[0]
 		n.Name += fmt.Sprint(i)
@@ -423,7 +423,7 @@ type fakeRuntime struct {
 	progress map[provisioner.Key][2]time.Time
 }
 
-func (r *fakeRuntime) Progress(uid string, cid invoke.CID) (created, sandboxed time.Time) {
+func (r *fakeRuntime) Progress(uid string, cid invocation.CID) (created, sandboxed time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	seen := r.progress[keyOf(uid, cid)]
@@ -460,7 +460,7 @@ func (r *fakeRuntime) Start(spec provisioner.InstanceSpec) {
 	r.alive[keyOf(string(spec.Function.UID), spec.CID)] = make(chan struct{})
 }
 
-func (r *fakeRuntime) Stop(uid string, cid invoke.CID) {
+func (r *fakeRuntime) Stop(uid string, cid invocation.CID) {
 	r.mu.Lock()
 	key := keyOf(uid, cid)
 	r.stopped = append(r.stopped, key)
@@ -558,7 +558,7 @@ func recvAll[T any](recv func() (*T, error), add func(*T), end func(error)) {
 	}
 }
 
-func idOf(n int) invoke.ID { return invoke.ID([]byte(fmt.Sprintf("%016d", n))) }
+func idOf(n int) invocation.ID { return invocation.ID([]byte(fmt.Sprintf("%016d", n))) }
 
 // waiting is how many calls of a function wait.
 func (w *world) waiting(fn *v1alpha1.Function) int {

@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // Instances are what the scheduler asks of the level below, by subject.
@@ -32,8 +32,8 @@ func InstancesOf(p *provisioner.Provisioner) Instances {
 
 // Launcher begins starts, and takes back those that are not over.
 type Launcher interface {
-	OrderOn(fn *v1alpha1.Function, term invoke.Term, n int, place func() (node string, ok bool)) []provisioner.Key
-	Take(fn *v1alpha1.Function, term invoke.Term, pooled provisioner.Key, told func(key provisioner.Key, taken bool)) (provisioner.Key, bool)
+	OrderOn(fn *v1alpha1.Function, term invocation.Term, n int, place func() (node string, ok bool)) []provisioner.Key
+	Take(fn *v1alpha1.Function, term invocation.Term, pooled provisioner.Key, told func(key provisioner.Key, taken bool)) (provisioner.Key, bool)
 	Withdraw(uid string, n int) []provisioner.Key
 }
 
@@ -83,8 +83,8 @@ type Moves interface {
 // NodeView is where instances may run.
 type NodeView interface {
 	Nodes() []provisioner.NodeLoad
-	Candidates(fn *v1alpha1.Function) nodepick.Candidates
-	Requests(fn *v1alpha1.Function) nodepick.Amount
+	Candidates(fn *v1alpha1.Function) placement.Candidates
+	Requests(fn *v1alpha1.Function) placement.Amount
 }
 
 // Identities tells whose an agent is.

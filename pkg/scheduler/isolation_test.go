@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -26,7 +26,7 @@ type neighbours struct {
 	next             uint64
 
 	mu      sync.Mutex
-	offered map[invoke.ID]call
+	offered map[invocation.ID]call
 	// took are the times from the offer to the end of the call, by namespace.
 	took map[string][]time.Duration
 	// over is closed when the instances are to end.
@@ -42,7 +42,7 @@ type call struct {
 type instance struct {
 	n   *neighbours
 	f   *function
-	cid invoke.CID
+	cid invocation.CID
 }
 
 // run runs what the instance is handed, one call at a time.
@@ -53,7 +53,7 @@ func (i instance) run(p *pullStream) {
 			return
 		case reply := <-p.replies:
 			if t := reply.GetTicket(); t != nil {
-				id, _ := invoke.IDFromBytes(t.GetInvocationId())
+				id, _ := invocation.IDFromBytes(t.GetInvocationId())
 				time.AfterFunc(i.n.execution, func() {
 					i.n.ended(id)
 					i.pull(core.Done{ID: id, Execution: i.n.execution})
@@ -67,7 +67,7 @@ func (i instance) pull(done ...core.Done) {
 	i.n.scheduler.step(i.f, &core.Pulled{CID: i.cid, Wants: true, Credits: 1, Done: done})
 }
 
-func (n *neighbours) ended(id invoke.ID) {
+func (n *neighbours) ended(id invocation.ID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c := n.offered[id]
@@ -75,7 +75,7 @@ func (n *neighbours) ended(id invoke.ID) {
 }
 
 func (n *neighbours) call(fn *v1alpha1.Function) {
-	var id invoke.ID
+	var id invocation.ID
 	n.next++
 	binary.BigEndian.PutUint64(id[:], n.next)
 	n.mu.Lock()
@@ -150,7 +150,7 @@ func quiet(t *testing.T, noise int) (p99 time.Duration, calls int, deferred floa
 	inWorld(t, config, func(w *world) {
 		n := &neighbours{
 			world: w, start: time.Second, execution: 50 * time.Millisecond,
-			offered: make(map[invoke.ID]call), took: make(map[string][]time.Duration), over: make(chan struct{}),
+			offered: make(map[invocation.ID]call), took: make(map[string][]time.Duration), over: make(chan struct{}),
 			gateway: &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, 1), ended: make(chan struct{})},
 		}
 		w.scheduler.gateways.enter(n.gateway)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 

@@ -1,8 +1,8 @@
 package scheduler
 
 import (
+	"github.com/windlass-dev/windlass/internal/reconcile"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/reconcile"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 

@@ -2,27 +2,27 @@ package scheduler
 
 import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // algorithm is the name of a function's: that which it tries, or that of the
 // configuration.
 func (s *host) algorithm(fn *v1alpha1.Function) string {
-	if _, known := fpcs.ByName(fn.Algorithm()); known {
+	if _, known := autoscaler.ByName(fn.Algorithm()); known {
 		return fn.Algorithm()
 	}
 	return s.config.Decider
 }
 
-func (s *host) decider(fn *v1alpha1.Function) fpcs.Decider {
-	d, _ := fpcs.ByName(s.algorithm(fn)) // which Config.Validate knows
+func (s *host) decider(fn *v1alpha1.Function) autoscaler.Decider {
+	d, _ := autoscaler.ByName(s.algorithm(fn)) // which Config.Validate knows
 	return d
 }
 
 // params are the deciders' constants.
-func (s *host) params() fpcs.Params {
-	return fpcs.Params{Tick: s.config.Tick, StaleAfter: core.StaleAfter}
+func (s *host) params() autoscaler.Params {
+	return autoscaler.Params{Tick: s.config.Tick, StaleAfter: core.StaleAfter}
 }
 
 // observe is what a tick sees of a function one level below. The instances come first,

@@ -13,7 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -22,7 +22,7 @@ func decidedBy(name string) func(*v1alpha1.Function) {
 	return func(fn *v1alpha1.Function) { fn.Annotations = map[string]string{v1alpha1.AnnotationAlgorithm: name} }
 }
 
-func (w *world) snapshot(fn *v1alpha1.Function) fpcs.Snapshot {
+func (w *world) snapshot(fn *v1alpha1.Function) autoscaler.Snapshot {
 	f := w.scheduler.lookup(string(fn.UID))
 	w.scheduler.placer.planner.BeginTick(time.Now())
 	d, _ := ask[*core.Decided](w.scheduler.host, f, &core.Ticked{Observed: w.scheduler.observe(f, f.now())})
@@ -46,7 +46,7 @@ func TestASnapshotSaysAllThatADeciderAsksFor(t *testing.T) {
 		g.offer(fn, 6)
 		w.after(20 * time.Millisecond)
 		got := w.snapshot(fn)
-		want := fpcs.Snapshot{
+		want := autoscaler.Snapshot{
 			Arrived: 6, Departed: 3, Stale: 2, OldestWait: 220 * time.Millisecond,
 			Created: 1, Busy: 1, Creating: 1, Room: 8, Concurrency: 2,
 			MeanExecution: 40 * time.Millisecond, MeanStart: 3 * time.Second,
@@ -94,7 +94,7 @@ func TestAnUnknownDeciderIsRefused(t *testing.T) {
 	config := DefaultConfig()
 	config.Decider = "best"
 	_, err := New(config, Deps{Registry: prometheus.NewRegistry()})
-	if err == nil || !strings.Contains(err.Error(), `Decider is "best": must be `+fpcs.Choice()) {
+	if err == nil || !strings.Contains(err.Error(), `Decider is "best": must be `+autoscaler.Choice()) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -102,7 +102,7 @@ func TestAnUnknownDeciderIsRefused(t *testing.T) {
 // A decider that knows of no room asks for nothing. That room is made, or calls are
 // refused with the reason, does not depend on the decider.
 func TestALackOfRoomIsSeenToWhateverDecides(t *testing.T) {
-	for _, name := range fpcs.Names() {
+	for _, name := range autoscaler.Names() {
 		t.Run(name, func(t *testing.T) {
 			config := defaults()
 			config.node = 100
@@ -166,7 +166,7 @@ func TestWithdrawnInstancesAreEndedAndCounted(t *testing.T) {
 		specs := w.started(fn, 4)
 		a := w.ready(specs[0])
 		f := w.scheduler.lookup(string(fn.UID))
-		c := &considered{unit: f.unit, function: f, Decided: unwanted(2, fpcs.ReasonSurplus)}
+		c := &considered{unit: f.unit, function: f, Decided: unwanted(2, autoscaler.ReasonSurplus)}
 		w.scheduler.withdrawSurplus(c)
 		if len(c.withdrawn) != 2 || c.withdrawn[0].CID != specs[3].CID || c.withdrawn[1].CID != specs[2].CID {
 			t.Errorf("withdrew %v", c.withdrawn)

@@ -11,7 +11,7 @@ import (
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -109,7 +109,7 @@ func (s *offers) follow(o *offerStream, request *controlwire.OfferRequest) {
 
 // offer puts one ticket into its function's queue, or refuses it.
 func (s *offers) offer(o *offerStream, wire *agentwire.Ticket) {
-	id, err := invoke.IDFromBytes(wire.GetInvocationId())
+	id, err := invocation.IDFromBytes(wire.GetInvocationId())
 	if err != nil {
 		return
 	}
@@ -124,10 +124,10 @@ func (s *offers) offer(o *offerStream, wire *agentwire.Ticket) {
 }
 
 // accept brings a ticket to its function, or says why not.
-func (s *offers) accept(o *offerStream, id invoke.ID, wire *agentwire.Ticket) *invoke.Refusal {
+func (s *offers) accept(o *offerStream, id invocation.ID, wire *agentwire.Ticket) *invocation.Refusal {
 	f := s.lookup(wire.GetFunctionUid())
 	if f == nil {
-		return &invoke.Refusal{Reason: invoke.RefusedUnknownFunction, Detail: "no such function here"}
+		return &invocation.Refusal{Reason: invocation.RefusedUnknownFunction, Detail: "no such function here"}
 	}
 	barred, term := s.barred(f), s.term(f.slot)
 	f.mu.Lock()
@@ -153,7 +153,7 @@ func (s *offers) accept(o *offerStream, id invoke.ID, wire *agentwire.Ticket) *i
 }
 
 // barred is why no instance of a function can start, if that is so and there is none.
-func (s *offers) barred(f *function) *invoke.Refusal {
+func (s *offers) barred(f *function) *invocation.Refusal {
 	seen := s.deps.Instances.Observe(f.uid)
 	if !seen.Failing || seen.RetryAfter <= 0 || seen.Why.Passing() || seen.Created+seen.Creating > 0 {
 		return nil
@@ -167,10 +167,10 @@ func (s *offers) barred(f *function) *invoke.Refusal {
 const longestWait = 48 * time.Hour
 
 // ticketOf reads a ticket from the wire.
-func ticketOf(o *offerStream, id invoke.ID, wire *agentwire.Ticket, now time.Time) invoke.Ticket {
-	return invoke.Ticket{
+func ticketOf(o *offerStream, id invocation.ID, wire *agentwire.Ticket, now time.Time) invocation.Ticket {
+	return invocation.Ticket{
 		ID:       id,
-		Token:    invoke.TokenFromBytes(wire.GetToken()),
+		Token:    invocation.TokenFromBytes(wire.GetToken()),
 		Gateway:  o.gateway,
 		Arrived:  now.Add(-believable(wire.GetWaitedNs())),
 		Deadline: now.Add(believable(wire.GetRemainingNs())),
@@ -189,7 +189,7 @@ type riding struct {
 }
 
 // requestOf is the request that a ticket may be handed out with, or nil.
-func requestOf(t *invoke.Ticket) *agentwire.Granted {
+func requestOf(t *invocation.Ticket) *agentwire.Granted {
 	r, rides := t.Request.(riding)
 	if !rides {
 		return nil
@@ -221,25 +221,25 @@ func (s *offers) withdraw(o *offerStream, w *controlwire.Withdrawal) {
 		return
 	}
 	if f := s.lookup(w.GetFunctionUid()); f != nil {
-		if id, err := invoke.IDFromBytes(w.GetInvocationId()); err == nil {
+		if id, err := invocation.IDFromBytes(w.GetInvocationId()); err == nil {
 			o.withdrawn.ID = id
 			s.step(f, &o.withdrawn)
 		}
 	}
 }
 
-var wireReasons = map[invoke.RefusalReason]controlwire.Refusal_Reason{
-	invoke.RefusedQueueFull:       controlwire.Refusal_REASON_QUEUE_FULL,
-	invoke.RefusedUnknownFunction: controlwire.Refusal_REASON_UNKNOWN_FUNCTION,
-	invoke.RefusedCannotStart:     controlwire.Refusal_REASON_CANNOT_START,
-	invoke.RefusedNotOwner:        controlwire.Refusal_REASON_NOT_OWNER,
-	invoke.RefusedNoCapacity:      controlwire.Refusal_REASON_NO_CAPACITY,
-	invoke.RefusedRate:            controlwire.Refusal_REASON_RATE_LIMITED,
-	invoke.RefusedConcurrency:     controlwire.Refusal_REASON_CONCURRENCY_LIMITED,
-	invoke.RefusedWait:            controlwire.Refusal_REASON_WAIT_TOO_LONG,
+var wireReasons = map[invocation.RefusalReason]controlwire.Refusal_Reason{
+	invocation.RefusedQueueFull:       controlwire.Refusal_REASON_QUEUE_FULL,
+	invocation.RefusedUnknownFunction: controlwire.Refusal_REASON_UNKNOWN_FUNCTION,
+	invocation.RefusedCannotStart:     controlwire.Refusal_REASON_CANNOT_START,
+	invocation.RefusedNotOwner:        controlwire.Refusal_REASON_NOT_OWNER,
+	invocation.RefusedNoCapacity:      controlwire.Refusal_REASON_NO_CAPACITY,
+	invocation.RefusedRate:            controlwire.Refusal_REASON_RATE_LIMITED,
+	invocation.RefusedConcurrency:     controlwire.Refusal_REASON_CONCURRENCY_LIMITED,
+	invocation.RefusedWait:            controlwire.Refusal_REASON_WAIT_TOO_LONG,
 }
 
-func (o *offerStream) refuse(id invoke.ID, r invoke.Refusal) {
+func (o *offerStream) refuse(id invocation.ID, r invocation.Refusal) {
 	o.put(&controlwire.Refusal{
 		InvocationId: id[:],
 		Reason:       wireReasons[r.Reason],

@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/share"
+	"github.com/windlass-dev/windlass/pkg/provisioner/fairshare"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -16,7 +16,7 @@ type considered struct {
 	*core.Decided
 	*unit
 	function *function
-	term     invoke.Term
+	term     invocation.Term
 
 	// ordered is what became of its orders, and asked says that there were any.
 	ordered provisioner.Ordered
@@ -63,11 +63,11 @@ func inTurns(all []*considered) []*considered {
 // divide orders what all functions want, as far as it may be created now, and in
 // turns of their namespaces.
 func (s *ticker) divide(all []*considered) {
-	var wants []share.Want
+	var wants []fairshare.Want
 	var wanting []*considered
 	for _, c := range all {
 		if n := c.Wanted(); n > 0 {
-			wants = append(wants, share.Want{
+			wants = append(wants, fairshare.Want{
 				Namespace: c.fn.Namespace, Function: c.turns, N: n, Cost: c.shape.Requests.MilliCPU,
 				Waited: c.waited(), Last: c.Proves(),
 			})

@@ -11,26 +11,26 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/ownership"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 )
 
 // commons are the nodes of several worlds.
 type commons struct {
-	nodes []nodepick.Node
+	nodes []placement.Node
 
 	mu     sync.Mutex
 	worlds []*world
 }
 
-func (c *commons) Candidates(*v1alpha1.Function) nodepick.Candidates {
-	return nodepick.Candidates{Nodes: c.Nodes()}
+func (c *commons) Candidates(*v1alpha1.Function) placement.Candidates {
+	return placement.Candidates{Nodes: c.Nodes()}
 }
 
-func (c *commons) Nodes() []nodepick.Node {
+func (c *commons) Nodes() []placement.Node {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	nodes, places := make([]nodepick.Node, len(c.nodes)), make(map[string]int)
+	nodes, places := make([]placement.Node, len(c.nodes)), make(map[string]int)
 	for i, n := range c.nodes {
 		nodes[i], places[n.Name] = n, i
 	}
@@ -54,7 +54,7 @@ func inWorlds(t *testing.T, worlds, nodes, room int, body func(l *land)) {
 	synctest.Test(t, func(t *testing.T) {
 		c, l := &commons{}, &land{beats: make(map[int]bool)}
 		for n := range nodes {
-			c.nodes = append(c.nodes, nodepick.Node{Name: fmt.Sprint("n", n), Allocatable: nodepick.Amount{MilliCPU: int64(100 * room), Memory: 1 << 50}})
+			c.nodes = append(c.nodes, placement.Node{Name: fmt.Sprint("n", n), Allocatable: placement.Amount{MilliCPU: int64(100 * room), Memory: 1 << 50}})
 		}
 		for n := range worlds {
 			config := crowded(0)

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"sync"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -15,7 +15,7 @@ var none = core.Unserved
 
 // serves tells in which term the function's slot is served here, if it is. When that has
 // changed, the function's instances are taken over or left first.
-func (s *host) serves(f *function) (invoke.Term, bool) {
+func (s *host) serves(f *function) (invocation.Term, bool) {
 	term := s.term(f.slot)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -24,7 +24,7 @@ func (s *host) serves(f *function) (invoke.Term, bool) {
 
 // serveLocked is serves for who holds the function's lock, and has just read the term. It
 // reads it again if it is another one: somebody may have been quicker with a later one.
-func (s *host) serveLocked(f *function, term invoke.Term) (invoke.Term, bool) {
+func (s *host) serveLocked(f *function, term invocation.Term) (invocation.Term, bool) {
 	if term != f.core.Term() {
 		term = s.term(f.slot)
 	}
@@ -61,17 +61,17 @@ type tenancy struct {
 // term is that in which a slot is served here; none if it is not. Whoever holds a
 // slot serves it until it hears of a later owner. Whoever does not, stands in
 // while the owner is silent, if it is the one to own the slot next.
-func (s *tenancy) term(slot ownership.Slot) invoke.Term {
+func (s *tenancy) term(slot ownership.Slot) invocation.Term {
 	epoch, held := s.keeper.Epoch(slot)
 	if s.router == nil {
-		return invoke.Term{Epoch: epoch}
+		return invocation.Term{Epoch: epoch}
 	}
 	to, provisional, known := s.router.Route(slot)
 	switch {
 	case held && (to.ID == s.id || to.Epoch <= epoch):
-		return invoke.Term{Epoch: epoch}
+		return invocation.Term{Epoch: epoch}
 	case !held && known && provisional && to.ID == s.id && s.isServing():
-		return invoke.Term{Epoch: to.Epoch, Heir: s.heir}
+		return invocation.Term{Epoch: to.Epoch, Heir: s.heir}
 	}
 	return none
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
@@ -162,7 +162,7 @@ func (w *world) connect(hello *agentwire.Hello) *agent {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	a := &agent{w: w, stream: stream, hangUp: cancel, key: keyOf(hello.GetFunctionUid(), invoke.CID(hello.GetCid()))}
+	a := &agent{w: w, stream: stream, hangUp: cancel, key: keyOf(hello.GetFunctionUid(), invocation.CID(hello.GetCid()))}
 	a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Hello{Hello: hello}})
 	go recvAll(stream.Recv, a.hear, func(err error) {
 		cancel()

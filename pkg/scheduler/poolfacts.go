@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
 // portion is what this scheduler keeps of a pool in one namespace.
 type portion struct {
-	spare.Pool
+	warmpool.Pool
 	desired, ready int
 	noRoom         bool
 }
@@ -64,6 +64,6 @@ func (s *warmPools) addTo(rt *controlwire.RuntimeFacts, of portion) {
 	p := rt.Pools[last]
 	p.Desired, p.Ready, p.NoRoom = p.Desired+uint32(of.desired), p.Ready+uint32(of.ready), p.NoRoom || of.noRoom
 	if seen := s.deps.Instances.Observe(of.UID()); seen.Failing && p.Problem == "" {
-		p.Problem, p.Detail = seen.Why.Code, "in namespace "+of.Namespace+": "+invoke.Excerpt(seen.Why.String())
+		p.Problem, p.Detail = seen.Why.Code, "in namespace "+of.Namespace+": "+invocation.Excerpt(seen.Why.String())
 	}
 }

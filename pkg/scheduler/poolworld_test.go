@@ -8,7 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
 // oneRuntime is the only one.
@@ -52,10 +52,10 @@ func inPython(fn *v1alpha1.Function) {
 	fn.Spec.Template.Env = append(fn.Spec.Template.Env, v1alpha1.EnvVar{Name: "GREETING", Value: "hello"})
 }
 
-var testPool = spare.Pool{Scheduler: "self", Namespace: "ns", Runtime: "python3.13", Name: "small"}
+var testPool = warmpool.Pool{Scheduler: "self", Namespace: "ns", Runtime: "python3.13", Name: "small"}
 
 func poolFunction(rt *v1alpha1.ClusterRuntime) *v1alpha1.Function {
-	return spare.PoolFunction(testPool, rt)
+	return warmpool.PoolFunction(testPool, rt)
 }
 
 // inPoolWorld runs body in a world with a Runtime whose warm pool has that size, and

@@ -10,7 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -32,7 +32,7 @@ type pullStream struct {
 
 	// first is the call whose ticket was the first that was delivered, under the
 	// function's lock.
-	first *invoke.ID
+	first *invocation.ID
 }
 
 // sessions serves the streams of instances.
@@ -77,7 +77,7 @@ func (s *sessions) hello(hello *agentwire.Hello) (*pullStream, error) {
 	if hello == nil {
 		return nil, status.Error(codes.InvalidArgument, "the first message must be a hello")
 	}
-	key := keyOf(hello.GetFunctionUid(), invoke.CID(hello.GetCid()))
+	key := keyOf(hello.GetFunctionUid(), invocation.CID(hello.GetCid()))
 	f := s.lookup(key.FunctionUID)
 	if f == nil {
 		if s.term(ownership.SlotOf(key.FunctionUID, 0)) == none {
@@ -236,7 +236,7 @@ func (p *pullStream) firstPull() (first bool) {
 func doneOf(done []core.Done, ended []*agentwire.Done) []core.Done {
 	for _, d := range ended {
 		// One whose call cannot be told still teaches how long it took.
-		id, _ := invoke.IDFromBytes(d.GetInvocationId())
+		id, _ := invocation.IDFromBytes(d.GetInvocationId())
 		done = append(done, core.Done{ID: id, Execution: time.Duration(d.GetExecNs()), Unclaimed: d.GetUnclaimed()})
 	}
 	return done
@@ -313,7 +313,7 @@ func (p *pullStream) goodbye(g *agentwire.Goodbye) {
 		p.scheduler.metrics.agentReplaced("Unsupported")
 	}
 	if ending.Code != "" {
-		ending.Reason = invoke.Excerpt(g.GetDetail())
+		ending.Reason = invocation.Excerpt(g.GetDetail())
 	}
 	p.scheduler.deps.Instances.End(p.key, ending)
 	p.depart(g.GetReason() != agentwire.Goodbye_REASON_DONE)
@@ -351,7 +351,7 @@ func (p *pullStream) end(orderly bool) {
 
 // deliver hands a ticket to the instance. Like the two below it is called under the
 // function's lock, and only fills a buffer.
-func (p *pullStream) deliver(t *invoke.Ticket, now time.Time) {
+func (p *pullStream) deliver(t *invocation.Ticket, now time.Time) {
 	if p.first == nil {
 		id := t.ID // a copy, so that only this one is kept
 		p.first = &id
@@ -369,8 +369,8 @@ func (p *pullStream) deliver(t *invoke.Ticket, now time.Time) {
 // ticketReply is a reply with all that it points to, in one piece of memory: each call has
 // one.
 type ticketReply struct {
-	id     invoke.ID
-	token  invoke.Token
+	id     invocation.ID
+	token  invocation.Token
 	ticket agentwire.Ticket
 	kind   agentwire.PullReply_Ticket
 	reply  agentwire.PullReply

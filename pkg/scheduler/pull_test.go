@@ -13,7 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
@@ -283,7 +283,7 @@ func TestA3AnEventHasTheNewestLines(t *testing.T) {
 		"all that fit":      {[]string{"a", "b"}, []string{"a", "b"}},
 		"the last that fit": {[]string{long, "a", "bc"}, []string{"a", "bc"}},
 		"just as many":      {[]string{"a", strings.Repeat("b", 17)}, []string{"a", strings.Repeat("b", 17)}},
-		"a part of one":     {[]string{"a", long}, []string{invoke.ExcerptOf(long, 20)}},
+		"a part of one":     {[]string{"a", long}, []string{invocation.ExcerptOf(long, 20)}},
 	} {
 		if got := newest(c.lines, 20); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

@@ -4,16 +4,16 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
-	"github.com/windlass-dev/windlass/pkg/estimate"
-	"github.com/windlass-dev/windlass/pkg/fpcs"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/queue"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 )
 
 // reading is what is told of a function beside its instances.
 type reading struct {
-	key invoke.FunctionKey
+	key invocation.FunctionKey
 	// revision is the unit's.
 	revision string
 	known    time.Time
@@ -44,7 +44,7 @@ type terms struct {
 // after are the terms after another decision. As long as calls wait, a decider that does
 // not ask how many instances are needed needs those that there are and those that it
 // creates.
-func (t terms) after(d fpcs.Decision, s fpcs.Snapshot, now time.Time) terms {
+func (t terms) after(d autoscaler.Decision, s autoscaler.Snapshot, now time.Time) terms {
 	next := terms{d.Required, d.Rate, d.Horizon, now}
 	if next.required == 0 && s.Waiting() > 0 {
 		next.required = s.Created + s.Creating + d.Create

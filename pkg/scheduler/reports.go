@@ -2,7 +2,7 @@ package scheduler
 
 import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // totals are what agents count.
@@ -55,14 +55,14 @@ type reports struct {
 	sums *totals
 	// last has the last report of each instance that has not ended, and resident
 	// and backedOff are what they come to.
-	last      map[invoke.CID]report
+	last      map[invocation.CID]report
 	resident  uint64
 	backedOff int
 }
 
 // hear takes note of a report. What an instance that was taken over has counted before
 // its first one, was told to another scheduler.
-func (r *reports) hear(cid invoke.CID, now report, takenOver bool) {
+func (r *reports) hear(cid invocation.CID, now report, takenOver bool) {
 	before, known := r.last[cid]
 	if !known && takenOver {
 		before = now
@@ -71,7 +71,7 @@ func (r *reports) hear(cid invoke.CID, now report, takenOver bool) {
 		r.sums = new(totals)
 	}
 	if r.last == nil {
-		r.last = make(map[invoke.CID]report)
+		r.last = make(map[invocation.CID]report)
 	}
 	*r.sums = r.sums.plus(now.since(before.totals))
 	r.drop(cid)
@@ -83,7 +83,7 @@ func (r *reports) hear(cid invoke.CID, now report, takenOver bool) {
 }
 
 // drop takes back the last report of an instance.
-func (r *reports) drop(cid invoke.CID) {
+func (r *reports) drop(cid invocation.CID) {
 	last := r.last[cid]
 	r.resident -= last.resident
 	if last.backedOff {
@@ -93,7 +93,7 @@ func (r *reports) drop(cid invoke.CID) {
 }
 
 // forget drops what is known of an instance that has ended.
-func (r *reports) forget(cid invoke.CID) {
+func (r *reports) forget(cid invocation.CID) {
 	if r.drop(cid); len(r.last) == 0 {
 		r.last = nil
 	}

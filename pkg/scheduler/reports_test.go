@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -108,10 +108,10 @@ func TestSumsOfReportsNeverFall(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var r reports
 		honest := rapid.Bool().Draw(t, "honest")
-		calls := map[invoke.CID]uint64{} // of instances that were not forgotten
+		calls := map[invocation.CID]uint64{} // of instances that were not forgotten
 		all, before := uint64(0), totals{}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			cid := rapid.SampledFrom([]invoke.CID{"a", "b", "c"}).Draw(t, "cid")
+			cid := rapid.SampledFrom([]invocation.CID{"a", "b", "c"}).Draw(t, "cid")
 			if rapid.IntRange(0, 5).Draw(t, "ends") == 0 {
 				r.forget(cid)
 				delete(calls, cid)

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 	"github.com/windlass-dev/windlass/pkg/queue"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -81,7 +81,7 @@ func (p *placer) room(u *unit) int { return p.planner.Room(p.shape(u)) }
 // order orders up to n instances on nodes that have room, first of all where some is
 // reserved for the function; and says why they are fewer if that is for want of room. The
 // UID is empty for a pool.
-func (p *placer) order(uid string, u *unit, term invoke.Term, n int) (ordered provisioner.Ordered) {
+func (p *placer) order(uid string, u *unit, term invocation.Term, n int) (ordered provisioner.Ordered) {
 	of := p.shape(u)
 	ordered.Keys = p.instances.OrderOn(u.fn, term, n, func() (string, bool) {
 		node, ok := p.planner.Place(uid, of, rand.IntN)
@@ -229,7 +229,7 @@ func (p *placer) mistrust() {
 // usage is what the instances of one function, or of one pool, amount to.
 func (p *placer) usage(uid string, list []provisioner.Placed, now time.Time) (u capacity.Usage) {
 	created := 0
-	_, pool := spare.PoolOf(uid)
+	_, pool := warmpool.PoolOf(uid)
 	for _, in := range list {
 		if in.State != provisioner.Created {
 			u.Moving = append(u.Moving, in.Node)

@@ -8,12 +8,12 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/tracing"
 	"github.com/windlass-dev/windlass/pkg/catalog"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
-	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 // leaveGrace is how much longer than its calls may run an instance has to go
@@ -135,7 +135,7 @@ func (s *Scheduler) close() {
 		if _, served := s.serves(f); !served {
 			continue
 		}
-		s.step(f, core.Closed{Reason: reasonStopping, Refusal: invoke.Refusal{Reason: invoke.RefusedNotOwner, Detail: reasonStopping}})
+		s.step(f, core.Closed{Reason: reasonStopping, Refusal: invocation.Refusal{Reason: invocation.RefusedNotOwner, Detail: reasonStopping}})
 	}
 }
 
@@ -209,7 +209,7 @@ func (s *Scheduler) remove(uid, why string) {
 		return
 	}
 	s.alarms.set(f, time.Time{})
-	s.step(f, core.Closed{Reason: why, Refusal: invoke.Refusal{Reason: invoke.RefusedUnknownFunction, Detail: why}})
+	s.step(f, core.Closed{Reason: why, Refusal: invocation.Refusal{Reason: invocation.RefusedUnknownFunction, Detail: why}})
 	if s.term(f.slot) != none {
 		s.deps.Instances.Adopt(f.current())
 	}
@@ -289,10 +289,10 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 	})
 }
 
-func cannotStart(why provisioner.StartFailure, retryAfter time.Duration) invoke.Refusal {
-	return invoke.Refusal{
-		Reason:     invoke.RefusedCannotStart,
-		Detail:     invoke.Excerpt("the function could not be started: " + why.String()),
+func cannotStart(why provisioner.StartFailure, retryAfter time.Duration) invocation.Refusal {
+	return invocation.Refusal{
+		Reason:     invocation.RefusedCannotStart,
+		Detail:     invocation.Excerpt("the function could not be started: " + why.String()),
 		RetryAfter: retryAfter,
 	}
 }
@@ -335,7 +335,7 @@ func newest(lines []string, most int) []string {
 		left -= len(lines[from-1]) + 1
 	}
 	if from == len(lines) {
-		return []string{invoke.ExcerptOf(lines[from-1], most)}
+		return []string{invocation.ExcerptOf(lines[from-1], most)}
 	}
 	return lines[from:]
 }

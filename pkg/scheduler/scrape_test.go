@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/serve"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -67,7 +67,7 @@ var scrapedFunctions = []struct {
 		for e := range events {
 			f.note(e, 1)
 		}
-		for _, why := range []invoke.RefusalReason{invoke.RefusedQueueFull, invoke.RefusedNoCapacity, invoke.RefusedCannotStart} {
+		for _, why := range []invocation.RefusalReason{invocation.RefusedQueueFull, invocation.RefusedNoCapacity, invocation.RefusedCannotStart} {
 			f.book.tallies.refusals.add(string(why), 1)
 		}
 		f.book.tallies.failures.add("StartFailed", 1)

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 )
 
@@ -64,19 +64,19 @@ type spares struct {
 
 // pool is the scheduler's share of a warm pool.
 type pool struct {
-	spare.Pool
+	warmpool.Pool
 	// fn is the function that its instances are of, as it is now, and rev its
 	// revision.
 	fn  *v1alpha1.Function
 	rev string
 	// term names its instances: no other scheduler, and no pool of before, gives
 	// the same names.
-	term   invoke.Term
+	term   invocation.Term
 	target int
 	// noRoom says that some are missing, and that there was no room for them.
 	noRoom bool
 	// ready can be taken.
-	ready map[invoke.CID]*spareStream
+	ready map[invocation.CID]*spareStream
 	// settled says that nothing has changed since there were as many as there
 	// should be, or since there was nothing to be done about it.
 	settled bool
@@ -119,12 +119,12 @@ func (s *warmPools) planSpares() {
 		}
 	}
 	targets := make(map[string]*pool)
-	term := invoke.Term{Epoch: s.spares.nextEpoch(s.deps.Now()), Heir: s.heir}
+	term := invocation.Term{Epoch: s.spares.nextEpoch(s.deps.Now()), Heir: s.heir}
 	if len(pooled) > 0 {
 		for name, owned := range s.eligible(pooled) {
 			rt := pooled[name.Runtime]
-			if target := spare.Share(int(rt.Spec.Pool(name.Name).Size), owned, s.config.ID); target > 0 {
-				fn := spare.PoolFunction(name, rt)
+			if target := warmpool.Share(int(rt.Spec.Pool(name.Name).Size), owned, s.config.ID); target > 0 {
+				fn := warmpool.PoolFunction(name, rt)
 				targets[name.UID()] = &pool{Pool: name, fn: fn, rev: fn.Revision(), term: term, target: target}
 			}
 		}
@@ -137,19 +137,19 @@ func (s *warmPools) planSpares() {
 
 // eligible counts, for each pool, how many functions that could take its instances
 // each scheduler owns.
-func (s *warmPools) eligible(pooled map[string]*v1alpha1.ClusterRuntime) map[spare.Pool]map[string]int {
+func (s *warmPools) eligible(pooled map[string]*v1alpha1.ClusterRuntime) map[warmpool.Pool]map[string]int {
 	var slots *ownership.Map
 	if s.deps.Router != nil {
 		slots = s.deps.Router.Map()
 	}
-	counts := make(map[spare.Pool]map[string]int)
+	counts := make(map[warmpool.Pool]map[string]int)
 	for _, f := range s.all() {
 		fn := f.current()
 		rt := pooled[string(fn.Spec.Template.RuntimeRef.Name)]
 		if rt == nil {
 			continue
 		}
-		pool, _ := spare.Choose(fn, rt, s.deps.Runtimes.NamespaceLabels(fn.Namespace))
+		pool, _ := warmpool.Choose(fn, rt, s.deps.Runtimes.NamespaceLabels(fn.Namespace))
 		if pool == nil {
 			continue
 		}
@@ -161,7 +161,7 @@ func (s *warmPools) eligible(pooled map[string]*v1alpha1.ClusterRuntime) map[spa
 			}
 			owner = of.ID
 		}
-		name := spare.Pool{Scheduler: s.config.ID, Namespace: fn.Namespace, Runtime: rt.Name, Name: pool.Name}
+		name := warmpool.Pool{Scheduler: s.config.ID, Namespace: fn.Namespace, Runtime: rt.Name, Name: pool.Name}
 		if counts[name] == nil {
 			counts[name] = make(map[string]int)
 		}
@@ -189,7 +189,7 @@ func (s *spares) plan(targets map[string]*pool, generations map[string]int64) (f
 			known.fn, known.rev, known.target = planned.fn, planned.rev, planned.target
 			continue
 		}
-		planned.ready = make(map[invoke.CID]*spareStream)
+		planned.ready = make(map[invocation.CID]*spareStream)
 		s.pools[uid] = planned
 		fresh = append(fresh, planned)
 	}
@@ -214,7 +214,7 @@ func (s *spares) unsettled() []pool {
 func (s *warmPools) keepPool(p pool) {
 	uid, now := p.UID(), s.deps.Now()
 	var present, outdated []provisioner.Instance
-	snapshot := spare.Snapshot{Target: p.target, Crowded: s.spares.crowded(now), Room: s.budget.Urgent(now)}
+	snapshot := warmpool.Snapshot{Target: p.target, Crowded: s.spares.crowded(now), Room: s.budget.Urgent(now)}
 	snapshot.Failing = s.deps.Instances.Observe(uid).Failing
 	for _, in := range s.deps.Instances.Instances(uid) {
 		switch in.State {
@@ -231,10 +231,10 @@ func (s *warmPools) keepPool(p pool) {
 		}
 	}
 	snapshot.Outdated = len(outdated)
-	d := spare.Decide(snapshot)
+	d := warmpool.Decide(snapshot)
 	log := s.deps.Log.With("namespace", p.Namespace, "runtime", p.Runtime, "pool", p.Name, "target", p.target,
 		"ready", snapshot.Ready, "starting", snapshot.Starting, "reason", string(d.Why))
-	noRoom := d.Why == spare.ReasonCrowded
+	noRoom := d.Why == warmpool.ReasonCrowded
 	switch {
 	case d.Create > 0:
 		ordered := s.placer.order("", s.unitOf(p.fn), p.term, d.Create)
@@ -320,7 +320,7 @@ func (s *spares) stop(instances Ender, key provisioner.Key) {
 // spareEnded notes that an instance has ended, or has not started, if it is a spare
 // one.
 func (s *warmPools) spareEnded(key provisioner.Key, why provisioner.StartFailure) bool {
-	p, ofPool := spare.PoolOf(key.FunctionUID)
+	p, ofPool := warmpool.PoolOf(key.FunctionUID)
 	if !ofPool {
 		return false
 	}

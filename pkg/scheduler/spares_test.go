@@ -16,7 +16,7 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
 func TestAFirstCallTakesASpareInstance(t *testing.T) {
@@ -74,7 +74,7 @@ func TestFunctionsTakeFromThePoolOfTheirSize(t *testing.T) {
 		agents := map[string]*agent{}
 		synctest.Wait()
 		for _, spec := range w.runtime.take() {
-			p, _ := spare.PoolOf(string(spec.Function.UID))
+			p, _ := warmpool.PoolOf(string(spec.Function.UID))
 			agents[p.Name] = w.helloSpare(spec)
 		}
 		if got := slices.Sorted(maps.Keys(agents)); !slices.Equal(got, []string{"large", "small"}) {
@@ -137,7 +137,7 @@ func TestNoSpareInstanceIsGivenTwice(t *testing.T) {
 		// The others get pods of their own.
 		pods := 0
 		for _, spec := range w.runtime.take() {
-			if _, ofPool := spare.PoolOf(string(spec.Function.UID)); !ofPool {
+			if _, ofPool := warmpool.PoolOf(string(spec.Function.UID)); !ofPool {
 				pods++
 				if owners[spec.Function.Key().String()] {
 					t.Errorf("%s has a spare instance and a pod", spec.Function.Name)

@@ -9,9 +9,9 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
@@ -54,7 +54,7 @@ func (s *sessions) pullSpare(server pullServer, hello *agentwire.Hello) error {
 // welcomeSpare makes a spare instance one that can be taken. One that was taken
 // already, and does not know it since its stream broke, is told.
 func (s *sessions) welcomeSpare(p *spareStream, in provisioner.Instance) error {
-	if pool, ofPool := spare.PoolOf(in.FunctionUID); ofPool {
+	if pool, ofPool := warmpool.PoolOf(in.FunctionUID); ofPool {
 		s.deps.Instances.Connect(p.key)
 		if took, first := s.deps.Instances.Pulled(p.key); first && took > 0 {
 			s.starts.observe(pool.Runtime, took)
@@ -68,7 +68,7 @@ func (s *sessions) welcomeSpare(p *spareStream, in provisioner.Instance) error {
 	}
 	fn := f.current()
 	rt, known := s.deps.Runtimes.Get(string(fn.Spec.Template.RuntimeRef.Name))
-	if !known || spare.Fits(fn, rt) != "" {
+	if !known || warmpool.Fits(fn, rt) != "" {
 		return errUntaken
 	}
 	p.assign(assignment(fn, rt, in.CID))
@@ -148,8 +148,8 @@ func (s *spares) available(uid string) int {
 }
 
 // takeable are the spare instances of the pool's revision, the oldest first.
-func (p *pool) takeable() []invoke.CID {
-	var cids []invoke.CID
+func (p *pool) takeable() []invocation.CID {
+	var cids []invocation.CID
 	for cid, stream := range p.ready {
 		if stream.revision == p.rev {
 			cids = append(cids, cid)

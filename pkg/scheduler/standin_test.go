@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -89,7 +89,7 @@ func TestT1InstancesThatAreNotHeardOfCountAgainstTheMaximum(t *testing.T) {
 			}
 			fn, g := w.put("f", changes...), w.gateway("g:1")
 			for i := range tc.unheard {
-				cid := invoke.CID(fmt.Sprintf("00000008-%06d", i))
+				cid := invocation.CID(fmt.Sprintf("00000008-%06d", i))
 				w.runtime.existing = append(w.runtime.existing,
 					provisioner.Existing{CID: cid, Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true})
 			}

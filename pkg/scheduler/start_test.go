@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
@@ -121,7 +121,7 @@ func TestFailureOfADeletedFunctionIsForgotten(t *testing.T) {
 		w.catalog.Remove(fn.Key())
 		synctest.Wait()
 		// Its start was ordered before, and its end is heard of after.
-		key := w.instances.Order(fn, invoke.Term{Epoch: 7}, 1).Keys[0]
+		key := w.instances.Order(fn, invocation.Term{Epoch: 7}, 1).Keys[0]
 		w.runtime.end(key, "exited with status 3")
 		w.after(0)
 		if w.instances.Observe(string(fn.UID)).Failing {

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/fpcs/history"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
@@ -32,9 +32,9 @@ func (s *accounts) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 
 // load is what goes on in the units that are served here; the means are those of the
 // foremost.
-func (s *accounts) load(units []*function, foremost *function) *history.Load {
+func (s *accounts) load(units []*function, foremost *function) *decisionlog.Load {
 	means := foremost.means().Round(10 * time.Microsecond)
-	load := &history.Load{MeanExecution: means.Execution.Seconds(), MeanStart: means.Start.Seconds()}
+	load := &decisionlog.Load{MeanExecution: means.Execution.Seconds(), MeanStart: means.Start.Seconds()}
 	for _, f := range units {
 		if _, served := s.serves(f); !served {
 			continue

@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/fpcs/history"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
 )
 
 // scrape returns all series that have a label, as name{values} value. The revision is one
@@ -126,7 +126,7 @@ func TestStatusSaysWhatIsThere(t *testing.T) {
 			t.Errorf("status (-want +got):\n%s", diff)
 		}
 		account, _ := w.scheduler.Account(fn.Key())
-		if diff := cmp.Diff(&history.Load{Creating: 1, Busy: 1, Idle: 1, MeanExecution: 0.00123}, account.Load); diff != "" {
+		if diff := cmp.Diff(&decisionlog.Load{Creating: 1, Busy: 1, Idle: 1, MeanExecution: 0.00123}, account.Load); diff != "" {
 			t.Errorf("load (-want +got):\n%s", diff)
 		}
 		if got := w.scheduler.Totals(string(fn.UID)); got != (Totals{Ordered: 3, Peak: 3}) {

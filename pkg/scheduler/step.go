@@ -5,9 +5,9 @@ import (
 
 	"github.com/windlass-dev/windlass/api/wire"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/scheduler/alarm"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
+	"github.com/windlass-dev/windlass/pkg/scheduler/timerqueue"
 )
 
 // host is the shell around the cores of all functions: it brings them events, and carries
@@ -56,11 +56,11 @@ func newHost(config Config, deps Deps) *host {
 // alarms are those of functions that rest until a time comes. Only Run's goroutine uses
 // them: only ticks let functions rest.
 type alarms struct {
-	queue alarm.Alarms[*function]
-	of    map[*function]*alarm.Alarm[*function]
+	queue timerqueue.Alarms[*function]
+	of    map[*function]*timerqueue.Alarm[*function]
 }
 
-func newAlarms() *alarms { return &alarms{of: make(map[*function]*alarm.Alarm[*function])} }
+func newAlarms() *alarms { return &alarms{of: make(map[*function]*timerqueue.Alarm[*function])} }
 
 // set sets a function's alarm, in place of the one before; the zero time is for none.
 func (a *alarms) set(f *function, at time.Time) {
@@ -69,7 +69,7 @@ func (a *alarms) set(f *function, at time.Time) {
 	case at.IsZero() && one == nil:
 		return
 	case one == nil:
-		one = &alarm.Alarm[*function]{Of: f}
+		one = &timerqueue.Alarm[*function]{Of: f}
 		a.of[f] = one
 	case at.IsZero():
 		delete(a.of, f)

@@ -3,10 +3,10 @@ package scheduler
 import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
@@ -21,14 +21,14 @@ func (s *warmPools) poolOf(f *function, fn *v1alpha1.Function) (uid string, rt *
 	if !known {
 		return "", nil, false
 	}
-	pool, _ := spare.Choose(fn, rt, s.deps.Runtimes.NamespaceLabels(fn.Namespace))
+	pool, _ := warmpool.Choose(fn, rt, s.deps.Runtimes.NamespaceLabels(fn.Namespace))
 	if pool == nil {
 		return "", nil, false
 	}
 	if s.deps.Instances.Observe(f.uid).Failing {
 		return "", nil, false
 	}
-	return spare.Pool{Scheduler: s.config.ID, Namespace: fn.Namespace, Runtime: rt.Name, Name: pool.Name}.UID(), rt, true
+	return warmpool.Pool{Scheduler: s.config.ID, Namespace: fn.Namespace, Runtime: rt.Name, Name: pool.Name}.UID(), rt, true
 }
 
 // takeSpares lets a function take up to n spare instances and returns as whose they
@@ -75,7 +75,7 @@ func (s *warmPools) tookSpare(f *function, fn *v1alpha1.Function, rt *v1alpha1.C
 }
 
 // assignment is what makes a spare instance one of a function's.
-func assignment(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, cid invoke.CID) *agentwire.Assignment {
+func assignment(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, cid invocation.CID) *agentwire.Assignment {
 	backoff, idle := fn.Spec.Scaling.ScaleDown.Idle()
 	handover := podspec.HandoverOf(podspec.Input{Function: fn, Runtime: rt, CID: cid})
 	a := &agentwire.Assignment{

@@ -3,7 +3,7 @@ package scheduler
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
@@ -101,9 +101,9 @@ func (s *ticker) conclude(c *considered, ticking bool) {
 	}
 }
 
-func noCapacity(why string, retryAfter time.Duration) invoke.Refusal {
-	return invoke.Refusal{
-		Reason:     invoke.RefusedNoCapacity,
+func noCapacity(why string, retryAfter time.Duration) invocation.Refusal {
+	return invocation.Refusal{
+		Reason:     invocation.RefusedNoCapacity,
 		Detail:     "no node has room for an instance: " + why,
 		RetryAfter: retryAfter,
 	}

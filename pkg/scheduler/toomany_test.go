@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
@@ -53,7 +53,7 @@ func TestInstancesThatComeBackAreNotMoreThanTheMost(t *testing.T) {
 		w.ticks(3)
 		var others []*agent
 		for _, cid := range []string{"0000-1", "0000-2", "0000-3"} { // of one who stood in
-			w.runtime.existing = append(w.runtime.existing, provisioner.Existing{CID: invoke.CID(cid), Revision: fn.Revision(), Node: "n"})
+			w.runtime.existing = append(w.runtime.existing, provisioner.Existing{CID: invocation.CID(cid), Revision: fn.Revision(), Node: "n"})
 			b := w.hello(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: cid})
 			b.pull(1)
 			others = append(others, b)

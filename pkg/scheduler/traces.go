@@ -9,10 +9,10 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/internal/tracing"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
-	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 // maxAwaited bounds the recorded calls that are remembered of a function while they
@@ -23,7 +23,7 @@ const maxAwaited = 32
 type Traces interface {
 	// BeginStart decides whether a start is recorded; wanted says that a recorded
 	// call waited for it.
-	BeginStart(functionUID string, cid invoke.CID, wanted bool) tracing.Scope
+	BeginStart(functionUID string, cid invocation.CID, wanted bool) tracing.Scope
 	Record(trace tracing.Trace)
 }
 
@@ -31,13 +31,13 @@ type Traces interface {
 type awaited []awaitedCall
 
 type awaitedCall struct {
-	id   invoke.ID
+	id   invocation.ID
 	span trace.SpanContext
 }
 
 // await remembers a call that waits, if it is recorded. Calls that do not wait any
 // more make room for it; if all do, the first ones are enough. The function's lock is held.
-func (f *function) await(id invoke.ID, wire *agentwire.Ticket) {
+func (f *function) await(id invocation.ID, wire *agentwire.Ticket) {
 	span := tracing.FromWire(wire.GetTrace())
 	if !span.IsValid() {
 		return

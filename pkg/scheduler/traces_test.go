@@ -11,9 +11,9 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/internal/tracing"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
-	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 // recorder keeps the traces that are recorded.
@@ -185,7 +185,7 @@ func TestSpansOfAStart(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
 	of := beginning{
-		key: keyOf("uid", invoke.CID("cid")), fn: newTestFunction("f"), node: "n",
+		key: keyOf("uid", invocation.CID("cid")), fn: newTestFunction("f"), node: "n",
 		moments: coldstart.Moments{Wanted: at(0), Ordered: at(10), Created: at(30), Began: at(60), Ready: at(100), Hello: at(90), Served: at(101)},
 		waited:  []trace.SpanContext{tracing.FromWire(traceOf(1))}, served: tracing.FromWire(traceOf(1)),
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/estimate"
-	"github.com/windlass-dev/windlass/pkg/fpcs/history"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -136,7 +136,7 @@ func TestAFunctionIsToldOfWithAllItsRevisions(t *testing.T) {
 		if got.Revision != old.Revision() {
 			t.Errorf("the account is of %q, want the one that has the call", got.Revision)
 		}
-		if diff := cmp.Diff(&history.Load{Busy: 1, Idle: 2, MeanExecution: 1}, got.Load); diff != "" {
+		if diff := cmp.Diff(&decisionlog.Load{Busy: 1, Idle: 2, MeanExecution: 1}, got.Load); diff != "" {
 			t.Errorf("load of both (-want +got):\n%s", diff)
 		}
 		told := make(map[string]bool)

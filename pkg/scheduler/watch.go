@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/estimate"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // watchEvery is how often a watcher is told of what changed. watchBatch bounds the
@@ -178,7 +178,7 @@ func (s *accounts) facts(f *function) facts {
 	f.mu.Unlock()
 	_, now.unconfirmed = s.deps.Keeper.Orphan()
 	if why := seen.Why; seen.Failing {
-		now.problem, now.detail = why.Code, invoke.Excerpt(why.String())
+		now.problem, now.detail = why.Code, invocation.Excerpt(why.String())
 		now.since, now.retryAt = why.At.UnixNano(), why.RetryAt.UnixNano()
 	}
 	return now

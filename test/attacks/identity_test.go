@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
@@ -188,4 +188,4 @@ func (w *world) ticketOfEvil() (*agentwire.Ticket, pullStream, chan response) {
 	return ticket, pulls, responses
 }
 
-func newID() []byte { id := invoke.NewID(time.Now()); return id[:] }
+func newID() []byte { id := invocation.NewID(time.Now()); return id[:] }

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/local"
+	"github.com/windlass-dev/windlass/internal/local"
 )
 
 // localWindlass is a local Windlass with one function, which tells where it finds the

@@ -18,8 +18,8 @@ import (
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/wiretls"
-	"github.com/windlass-dev/windlass/pkg/wiretls/testca"
+	"github.com/windlass-dev/windlass/internal/mtls"
+	"github.com/windlass-dev/windlass/internal/mtls/testca"
 )
 
 // noCertificate stands for whoever has none.
@@ -80,7 +80,7 @@ var roleAttacks = []attack{
 	}},
 	{"F101", "connections without TLS, with an old one, or of another CA", "", func(w *world) {
 		theirs := testca.New(w)
-		others, err := wiretls.Load(theirs.Folder(w, domain.Gateway()), w.discard())
+		others, err := mtls.Load(theirs.Folder(w, domain.Gateway()), w.discard())
 		if err != nil {
 			w.Fatal(err)
 		}

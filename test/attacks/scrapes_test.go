@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/cluster"
 	"github.com/windlass-dev/windlass/internal/serve"
-	"github.com/windlass-dev/windlass/pkg/cluster"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 

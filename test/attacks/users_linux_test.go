@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
@@ -63,11 +63,11 @@ func (w *world) hog(what, namespace string, node int, change func(*podspec.Confi
 	fn.Spec.Template.Image = "hog:1"
 	v1alpha1.Default(fn)
 	config := podspec.Config{
-		AgentImage: "podagent:1", AgentRequests: nodepick.Amount{MilliCPU: 10, Memory: 32 << 20, Pods: 1}, AgentMemoryLimit: 256 << 20,
+		AgentImage: "podagent:1", AgentRequests: placement.Amount{MilliCPU: 10, Memory: 32 << 20, Pods: 1}, AgentMemoryLimit: 256 << 20,
 		SchedulerAddr: "scheduler:9443", CA: "ca", TLSDomain: string(domain),
 	}
 	change(&config)
-	pod, err := podspec.Pod(podspec.Input{Config: config, Function: fn, CID: invoke.Term{Epoch: 1}.CID(1), Node: nodeName, Decided: time.Now()})
+	pod, err := podspec.Pod(podspec.Input{Config: config, Function: fn, CID: invocation.Term{Epoch: 1}.CID(1), Node: nodeName, Decided: time.Now()})
 	if err != nil {
 		w.Fatal(err)
 	}

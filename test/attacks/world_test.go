@@ -32,27 +32,27 @@ import (
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/loadgen"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
+	"github.com/windlass-dev/windlass/internal/mtls"
+	"github.com/windlass-dev/windlass/internal/mtls/testca"
+	"github.com/windlass-dev/windlass/internal/podtoken"
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/pkg/admission"
-	"github.com/windlass-dev/windlass/pkg/callers"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/gateway/admission"
+	"github.com/windlass-dev/windlass/pkg/gateway/auth"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
-	"github.com/windlass-dev/windlass/pkg/podidentity"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 	"github.com/windlass-dev/windlass/pkg/scheduler"
-	"github.com/windlass-dev/windlass/pkg/wiretls"
-	"github.com/windlass-dev/windlass/pkg/wiretls/testca"
 )
 
 // domain is that of the certificates, and another that of a Windlass with the same CA.
 const (
-	domain  wiretls.Domain = "windlass.attacked.windlass"
-	another wiretls.Domain = "windlass.evil.windlass"
+	domain  mtls.Domain = "windlass.attacked.windlass"
+	another mtls.Domain = "windlass.evil.windlass"
 )
 
 const (
@@ -84,7 +84,7 @@ type world struct {
 	registry *exposition.Registry
 	log      *logBuffer
 	catalog  *catalog.Catalog
-	verifier *podidentity.Verifier
+	verifier *podtoken.Verifier
 	calls    string // address of the gateway for clients
 
 	scheduler, gateway string // addresses on the wire
@@ -111,7 +111,7 @@ func newWorld(t *testing.T) *world {
 		},
 	}
 	log := slog.New(slog.NewJSONHandler(w.log, nil))
-	w.verifier, err = podidentity.New(podidentity.DefaultConfig(), podidentity.Deps{Keys: w, Log: log, Now: time.Now})
+	w.verifier, err = podtoken.New(podtoken.DefaultConfig(), podtoken.Deps{Keys: w, Log: log, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,8 +136,8 @@ func asks(created int64, hosts ...v1alpha1.Hostname) func(*v1alpha1.Function) {
 // anybody may call, and functions may have any host but one.
 type anybody struct{}
 
-func (anybody) Authenticate(http.Header, invoke.FunctionKey) (callers.Caller, error) {
-	return callers.Caller{}, nil
+func (anybody) Authenticate(http.Header, invocation.FunctionKey) (auth.Caller, error) {
+	return auth.Caller{}, nil
 }
 
 func (anybody) Limits(string) admission.Limits { return admission.Limits{} }
@@ -162,7 +162,7 @@ func (w *world) put(name string, timeout time.Duration, change ...func(*v1alpha1
 func (w *world) startScheduler(l net.Listener, log *slog.Logger) {
 	certificate := w.role(domain.Scheduler())
 	instances := provisioner.New(
-		provisioner.Config{Nodes: []nodepick.Node{{Name: nodeName, Allocatable: nodepick.Amount{MilliCPU: 1 << 30, Memory: 1 << 50}}}},
+		provisioner.Config{Nodes: []placement.Node{{Name: nodeName, Allocatable: placement.Amount{MilliCPU: 1 << 30, Memory: 1 << 50}}}},
 		provisioner.Deps{Runtime: &runtime{world: w, exits: make(chan provisioner.Exit)}, Verify: w.verify, Now: time.Now, Log: log},
 	)
 	owner := ownership.NewStatic(ownership.Owner{ID: "one", Addr: w.scheduler})
@@ -175,7 +175,7 @@ func (w *world) startScheduler(l net.Listener, log *slog.Logger) {
 	}
 	w.decider = s
 	server := serve.NewWire(prometheus.WrapRegistererWith(prometheus.Labels{"at": "scheduler"}, w.registry),
-		append(wiretls.RequirePeer(wiretls.SchedulerMethods(domain)), grpc.Creds(certificate.ServerCredentials()))...)
+		append(mtls.RequirePeer(mtls.SchedulerMethods(domain)), grpc.Creds(certificate.ServerCredentials()))...)
 	agentwire.RegisterInstancesServer(server, s)
 	controlwire.RegisterSchedulerServer(server, s)
 	w.runs(func(ctx context.Context) error { return instances.Run(ctx, s) })
@@ -196,7 +196,7 @@ func (w *world) startGateway(wire, calls net.Listener, log *slog.Logger) {
 		w.Fatal(err)
 	}
 	server := serve.NewWire(prometheus.WrapRegistererWith(prometheus.Labels{"at": "gateway"}, w.registry),
-		append(wiretls.RequirePeer(wiretls.GatewayMethods()), grpc.Creds(certificate.ServerCredentials()))...)
+		append(mtls.RequirePeer(mtls.GatewayMethods()), grpc.Creds(certificate.ServerCredentials()))...)
 	agentwire.RegisterGatewayServer(server, g)
 	w.runs(g.Run)
 	w.runs(func(ctx context.Context) error { return serve.Wire(ctx, wire, server) })
@@ -225,9 +225,9 @@ func (w *world) listen() net.Listener {
 	return l
 }
 
-func (w *world) role(name string) *wiretls.Credentials {
+func (w *world) role(name string) *mtls.Credentials {
 	w.Helper()
-	c, err := wiretls.Load(w.ca.Folder(w, name), slog.New(slog.DiscardHandler))
+	c, err := mtls.Load(w.ca.Folder(w, name), slog.New(slog.DiscardHandler))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func (w *world) signed(key *ecdsa.PrivateKey, pod string, changes map[string]any
 	w.Helper()
 	now := time.Now()
 	said := map[string]any{
-		"aud": []string{podidentity.Audience}, "iss": "https://kubernetes.default.svc", "sub": "system:serviceaccount:shop:default",
+		"aud": []string{podtoken.Audience}, "iss": "https://kubernetes.default.svc", "sub": "system:serviceaccount:shop:default",
 		"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(10 * time.Minute).Unix(), "jti": rand.Text() + marker,
 		"kubernetes.io": map[string]any{
 			"namespace": "shop", "pod": map[string]any{"name": "p", "uid": pod}, "serviceaccount": map[string]any{"name": "default", "uid": "s"},
@@ -321,7 +321,7 @@ var endings = map[string]provisioner.Exit{
 	pulling: {Reason: "the image " + secretImage + " cannot be pulled on node " + nodeName},
 }
 
-func (r *runtime) Stop(string, invoke.CID)        {}
+func (r *runtime) Stop(string, invocation.CID)    {}
 func (r *runtime) Exits() <-chan provisioner.Exit { return r.exits }
 
 // as connects to the wire with credentials.
@@ -355,7 +355,7 @@ func (w *world) agent(addr string) credentials.TransportCredentials {
 	if addr == w.gateway {
 		name = domain.Gateway()
 	}
-	c, err := wiretls.AgentCredentials(w.ca.PEM(), name)
+	c, err := mtls.AgentCredentials(w.ca.PEM(), name)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/windlass-dev/windlass/pkg/podidentity"
+	"github.com/windlass-dev/windlass/internal/podtoken"
 )
 
 // policyCluster has the chart, and namespaces without a level and of the level
@@ -160,7 +160,7 @@ var beyondRestricted = map[string]struct {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "agent-token", MountPath: "/token"})
 	}), "only the container agent"},
 	"another token like the agent's": {func(p *corev1.Pod) {
-		projected(corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: podidentity.Audience, Path: "t"}})(p)
+		projected(corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: podtoken.Audience, Path: "t"}})(p)
 		inFunction(func(c *corev1.Container) {
 			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "extra", MountPath: "/token"})
 		})(p)

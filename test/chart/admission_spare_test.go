@@ -14,10 +14,10 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
-var chartPool = spare.Pool{Scheduler: "windlass-scheduler-1", Namespace: "wide-open", Runtime: "python3.13", Name: "small"}
+var chartPool = warmpool.Pool{Scheduler: "windlass-scheduler-1", Namespace: "wide-open", Runtime: "python3.13", Name: "small"}
 
 // spareInput is what a spare pod, as the scheduler makes it, depends on.
 func spareInput() podspec.Input {
@@ -25,7 +25,7 @@ func spareInput() podspec.Input {
 	rt.Spec.Image, rt.Spec.FileExtension, rt.Spec.WarmPools = "python3", "py", []v1alpha1.WarmPool{{Name: "small", Size: 1}}
 	return podspec.Input{
 		Config:   podspec.Config{AgentImage: agentImage, AgentMemoryLimit: 256 << 20, SchedulerAddr: "windlass-scheduler.windlass.svc:9443", OwnerAddr: "10.0.0.1:9443", CA: "PEM", TLSDomain: "windlass.windlass.windlass"},
-		Function: spare.PoolFunction(chartPool, rt), Runtime: rt, CID: "1", Node: "a-node", Decided: time.Unix(0, 0),
+		Function: warmpool.PoolFunction(chartPool, rt), Runtime: rt, CID: "1", Node: "a-node", Decided: time.Unix(0, 0),
 	}
 }
 

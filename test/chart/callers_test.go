@@ -8,14 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/windlass-dev/windlass/pkg/callers"
+	"github.com/windlass-dev/windlass/pkg/gateway/auth"
 )
 
 // policyOf is the policy that gateways are given, and the files beside it.
-func policyOf(t *testing.T, objects []unstructured.Unstructured) (callers.Policy, map[string]string) {
+func policyOf(t *testing.T, objects []unstructured.Unstructured) (auth.Policy, map[string]string) {
 	t.Helper()
 	files := as[corev1.ConfigMap](t, find(t, objects, "ConfigMap", "windlass-gateway-policy")).Data
-	policy, err := callers.ParsePolicy([]byte(files["policy.yaml"]))
+	policy, err := auth.ParsePolicy([]byte(files["policy.yaml"]))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, files["policy.yaml"])
 	}
@@ -42,7 +42,7 @@ func TestThePolicyFollowsValues(t *testing.T) {
 		t.Errorf("namespaces may use\n%s", files["policy.yaml"])
 	}
 	corp := policy.Auth.Issuers["corp"]
-	if policy.Auth.Default.Mode != callers.ModeRequired || policy.Auth.Namespaces["open"].Mode != callers.ModeNone ||
+	if policy.Auth.Default.Mode != auth.ModeRequired || policy.Auth.Namespaces["open"].Mode != auth.ModeNone ||
 		corp.JWKSFile != "corp.json" || strings.TrimSpace(files["corp.json"]) != "none" {
 		t.Errorf("who may call is\n%v", files)
 	}
@@ -55,7 +55,7 @@ func TestThePolicyFollowsValues(t *testing.T) {
 		}
 	}
 	policy, _ = policyOf(t, render(t))
-	if policy.Auth.Default.Mode != callers.ModeNone || !reflect.DeepEqual(policy.Tenancy.Default, callers.Tenant{}) || len(policy.Auth.Issuers) > 0 {
+	if policy.Auth.Default.Mode != auth.ModeNone || !reflect.DeepEqual(policy.Tenancy.Default, auth.Tenant{}) || len(policy.Auth.Issuers) > 0 {
 		t.Errorf("without values it is %+v", policy)
 	}
 }

@@ -45,7 +45,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/loadgen"
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/test/tenant"
 )
 
@@ -168,7 +168,7 @@ func call(ctx context.Context, url string) (m marks, err error) {
 		return m, c.Err
 	}
 	c := get(url)
-	timing, known := invoke.ParseTiming(c.Header[invoke.HeaderTiming])
+	timing, known := invocation.ParseTiming(c.Header[invocation.HeaderTiming])
 	m.sent, m.answered = c.Began, c.Ended
 	switch {
 	case c.Err != nil:
@@ -176,12 +176,12 @@ func call(ctx context.Context, url string) (m marks, err error) {
 	case c.Status != http.StatusOK:
 		return m, fmt.Errorf("the call was answered with %d %s", c.Status, http.StatusText(c.Status))
 	case !known:
-		return m, fmt.Errorf("the answer's header %s is %q", invoke.HeaderTiming, c.Header[invoke.HeaderTiming])
+		return m, fmt.Errorf("the answer's header %s is %q", invocation.HeaderTiming, c.Header[invocation.HeaderTiming])
 	case !timing.Cold:
 		return m, errors.New("the call did not start an instance: is the function's scaling.minInstances 0?")
 	}
 	m.execution = timing.Function
-	id, err := invoke.ParseID(c.Header.Get(invoke.HeaderInvocationID))
+	id, err := invocation.ParseID(c.Header.Get(invocation.HeaderInvocationID))
 	if err != nil {
 		return m, err
 	}
@@ -190,7 +190,7 @@ func call(ctx context.Context, url string) (m marks, err error) {
 }
 
 // admitted is when the gateway made an id.
-func admitted(id invoke.ID) time.Time {
+func admitted(id invocation.ID) time.Time {
 	var ms [8]byte
 	copy(ms[2:], id[:6])
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(ms[:])))

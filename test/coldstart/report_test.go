@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 func TestReportSaysWhetherTheGoalsWereReached(t *testing.T) {
@@ -36,7 +36,7 @@ func TestReportSaysWhetherTheGoalsWereReached(t *testing.T) {
 }
 
 func TestTimeInAnInvocationID(t *testing.T) {
-	if got := admitted(invoke.NewID(at(7))); !got.Equal(at(7)) {
+	if got := admitted(invocation.NewID(at(7))); !got.Equal(at(7)) {
 		t.Errorf("an id made at %v says %v", at(7), got)
 	}
 }

@@ -8,7 +8,7 @@
 // outside of the folder of the code, comes from a stand-in.
 //
 // Without flags it checks the entry programs of the runtimes that Windlass brings along, with this
-// machine's interpreters; their own tests, in pkg/runtimes, go further. "make contract" checks
+// machine's interpreters; their own tests, in internal/runtimes, go further. "make contract" checks
 // any other:
 //
 //	make contract COMMAND='docker run --rm --network host --volume {task}:/var/task:ro --workdir /var/task {env} IMAGE' CODE=FOLDER

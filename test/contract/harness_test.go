@@ -27,7 +27,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
 var (
@@ -55,7 +55,7 @@ func subjects(t *testing.T) []subject {
 		return []subject{{"image", strings.Fields(*command), *code}}
 	}
 	shim := func(parts ...string) string {
-		path, err := filepath.Abs(filepath.Join(append([]string{"../../pkg/runtimes/shims"}, parts...)...))
+		path, err := filepath.Abs(filepath.Join(append([]string{"../../internal/runtimes/shims"}, parts...)...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func input(f *v1alpha1.Function) podspec.Input {
 // spareInput is what a pod of a spare instance is made of.
 func spareInput() podspec.Input {
 	in := input(nil)
-	in.Function = spare.PoolFunction(spare.Pool{Scheduler: "s", Namespace: "shop", Runtime: "checked", Name: "small"}, in.Runtime)
+	in.Function = warmpool.PoolFunction(warmpool.Pool{Scheduler: "s", Namespace: "shop", Runtime: "checked", Name: "small"}, in.Runtime)
 	return in
 }
 

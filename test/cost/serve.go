@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/local"
+	"github.com/windlass-dev/windlass/internal/local"
 )
 
 // instances is how many the function has, all the time.

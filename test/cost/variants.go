@@ -3,7 +3,7 @@ package main
 import (
 	"os"
 
-	"github.com/windlass-dev/windlass/pkg/local"
+	"github.com/windlass-dev/windlass/internal/local"
 )
 
 // variant is a Windlass that is measured.

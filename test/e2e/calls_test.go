@@ -15,7 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/local"
+	"github.com/windlass-dev/windlass/internal/local"
 )
 
 var _ = Describe("A call", func() {

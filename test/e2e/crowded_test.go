@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/local"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/internal/local"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 var _ = Describe("A full machine", func() {
 	const room = 4
 	// narrow has room for so many instances that request a core each.
 	narrow := func(c *local.Config) {
-		c.Capacity = nodepick.Amount{MilliCPU: room*1000 + 500, Memory: 1 << 40}
+		c.Capacity = placement.Amount{MilliCPU: room*1000 + 500, Memory: 1 << 40}
 	}
 
 	for name, filled := range map[string]bool{"that is empty": false, "that is full of other functions' idle instances": true} {

@@ -19,13 +19,13 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/loadgen"
-	"github.com/windlass-dev/windlass/pkg/local"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/internal/local"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // roomy lets a small machine hold many instances that only wait.
 func roomy(c *local.Config) {
-	c.Capacity = nodepick.Amount{MilliCPU: 1000_000, Memory: 1 << 40}
+	c.Capacity = placement.Amount{MilliCPU: 1000_000, Memory: 1 << 40}
 }
 
 // expectOneAtATime fails the spec if an instance ran two calls at a time.

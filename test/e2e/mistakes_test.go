@@ -15,7 +15,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/lambdaclients"
-	"github.com/windlass-dev/windlass/pkg/local"
+	"github.com/windlass-dev/windlass/internal/local"
 )
 
 func misbehaving(how string) func(*v1alpha1.FunctionSpec) {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // reply is what became of a call.
@@ -72,7 +72,7 @@ func (l *ceaseless) call() reply {
 		var body []byte
 		body, err = io.ReadAll(response.Body)
 		_ = response.Body.Close()
-		r.revision, r.body = response.Header.Get(invoke.HeaderRevision), string(body)
+		r.revision, r.body = response.Header.Get(invocation.HeaderRevision), string(body)
 		if response.StatusCode != http.StatusOK {
 			r.failure = response.Status + ": " + r.body
 		}

@@ -20,8 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/fpcs/history"
-	"github.com/windlass-dev/windlass/pkg/local"
+	"github.com/windlass-dev/windlass/internal/local"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
 )
 
 // binaries is the folder with the command, the agent and the probe.
@@ -134,12 +134,12 @@ func (w *windlass) change(fn *v1alpha1.Function) *v1alpha1.Function {
 }
 
 // load is what goes on in the function now.
-func (w *windlass) load(fn *v1alpha1.Function) history.Load {
+func (w *windlass) load(fn *v1alpha1.Function) decisionlog.Load {
 	GinkgoHelper()
 	account, ok := w.Account(fn.Key())
 	Expect(ok).To(BeTrue())
 	if account.Load == nil {
-		return history.Load{}
+		return decisionlog.Load{}
 	}
 	return *account.Load
 }

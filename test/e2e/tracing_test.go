@@ -10,8 +10,8 @@ import (
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/local"
 	"github.com/windlass-dev/windlass/internal/tracetest"
-	"github.com/windlass-dev/windlass/pkg/local"
 )
 
 const (

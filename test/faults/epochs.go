@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc"
 
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/mtls"
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/pkg/wiretls"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 	"github.com/windlass-dev/windlass/test/lab"
 )
@@ -46,7 +46,7 @@ func watchEpochs(ctx context.Context, l *lab.Lab) (*epochWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	tls, err := wiretls.Load(l.Config.TLSDir("gateway"), slog.New(slog.DiscardHandler))
+	tls, err := mtls.Load(l.Config.TLSDir("gateway"), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/loadgen"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
 
@@ -144,7 +144,7 @@ const maxAnswer = 64 << 20
 // path is where a gateway has a function, by its key.
 func path(function string) string {
 	namespace, name, _ := strings.Cut(function, "/")
-	return address.Path(invoke.FunctionKey{Namespace: namespace, Name: name})
+	return address.Path(invocation.FunctionKey{Namespace: namespace, Name: name})
 }
 
 // call makes one call and records what its caller saw.
@@ -160,8 +160,8 @@ func call(ctx context.Context, gateway *loadgen.Backend, nonce string, r request
 	})
 	record.Ended = now()
 	record.Status = seen.Status
-	record.Executed = verdict.Executed(seen.Header.Get(invoke.HeaderExecuted))
-	record.Invocation, record.Revision = seen.Header.Get(invoke.HeaderInvocationID), seen.Header.Get(invoke.HeaderRevision)
+	record.Executed = verdict.Executed(seen.Header.Get(invocation.HeaderExecuted))
+	record.Invocation, record.Revision = seen.Header.Get(invocation.HeaderInvocationID), seen.Header.Get(invocation.HeaderRevision)
 	switch {
 	case seen.Outcome == loadgen.TimedOut:
 		record.Outcome = verdict.Unanswered

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/loadgen"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
 
@@ -31,8 +31,8 @@ func at(t *testing.T, gateway http.HandlerFunc) loadConfig {
 func echo(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	sum := sha256.Sum256(body)
-	w.Header().Set(invoke.HeaderExecuted, "yes")
-	w.Header().Set(invoke.HeaderInvocationID, "i1")
+	w.Header().Set(invocation.HeaderExecuted, "yes")
+	w.Header().Set(invocation.HeaderInvocationID, "i1")
 	fmt.Fprintf(w, "%s %d %s\n", r.Header.Get("Lab-Nonce"), len(body), hex.EncodeToString(sum[:]))
 }
 
@@ -59,7 +59,7 @@ func TestAnAnswerThatDoesNotFitTheRequestIsNotWhole(t *testing.T) {
 
 func TestAProblemIsRecordedWithItsReason(t *testing.T) {
 	config := at(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set(invoke.HeaderExecuted, "no")
+		w.Header().Set(invocation.HeaderExecuted, "no")
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = io.WriteString(w, `{"reason":"NoCapacity"}`)
 	})
@@ -71,7 +71,7 @@ func TestAProblemIsRecordedWithItsReason(t *testing.T) {
 
 func TestABrokenConnectionIsRecordedAsSuch(t *testing.T) {
 	config := at(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set(invoke.HeaderExecuted, "yes")
+		w.Header().Set(invocation.HeaderExecuted, "yes")
 		w.Header().Set("Content-Length", "1000")
 		_, _ = io.WriteString(w, "not all")
 		_ = http.NewResponseController(w).Flush()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/pkg/problems"
+	"github.com/windlass-dev/windlass/pkg/gateway/problems"
 	"github.com/windlass-dev/windlass/test/lab"
 )
 

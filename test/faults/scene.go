@@ -12,8 +12,8 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/problems"
+	"github.com/windlass-dev/windlass/pkg/gateway/problems"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 	"github.com/windlass-dev/windlass/test/lab"
 )
@@ -212,7 +212,7 @@ func (s *scene) routes(ctx context.Context, gateway *lab.Member, function string
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: lab\r\n%s: no-such-tag\r\n\r\n", path(function), invoke.HeaderTag)
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: lab\r\n%s: no-such-tag\r\n\r\n", path(function), invocation.HeaderTag)
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		return false, err

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/loadgen"
-	"github.com/windlass-dev/windlass/pkg/wiretls"
+	"github.com/windlass-dev/windlass/internal/mtls"
 )
 
 // Lab is a Windlass that runs.
@@ -66,7 +66,7 @@ func Open(ctx context.Context, config Config) (*Lab, error) {
 }
 
 // Domain is that of the certificates of a lab.
-const Domain wiretls.Domain = "lab.windlass"
+const Domain mtls.Domain = "lab.windlass"
 
 // roleNames are the names in the certificates of roles.
 var roleNames = map[string]string{

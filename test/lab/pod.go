@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/podidentity"
+	"github.com/windlass-dev/windlass/internal/podtoken"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
@@ -233,7 +233,7 @@ func (p *Pod) start(ctx context.Context) error {
 func (p *Pod) token(ctx context.Context) (string, error) {
 	seconds := int64(3600)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		Audiences: []string{podidentity.Audience}, ExpirationSeconds: &seconds,
+		Audiences: []string{podtoken.Audience}, ExpirationSeconds: &seconds,
 		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: p.object.Name, UID: p.object.UID},
 	}}
 	got, err := p.kubelet.core.CoreV1().ServiceAccounts(p.object.Namespace).CreateToken(ctx, p.object.Spec.ServiceAccountName, request, metav1.CreateOptions{})

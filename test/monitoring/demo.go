@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/demo"
+	"github.com/windlass-dev/windlass/internal/demo"
 	"github.com/windlass-dev/windlass/test/lab"
 	"github.com/windlass-dev/windlass/test/monitoring/prometheus"
 )

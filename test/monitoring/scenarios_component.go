@@ -13,8 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/mtls"
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/pkg/wiretls"
 	"github.com/windlass-dev/windlass/test/lab"
 )
 
@@ -47,11 +47,11 @@ func claimsOfOthers(ctx context.Context, w *world, _ string) (undo func() error,
 	if err != nil {
 		return nil, err
 	}
-	claims, err := wiretls.AgentCredentials(ca, lab.Domain.Gateway())
+	claims, err := mtls.AgentCredentials(ca, lab.Domain.Gateway())
 	if err != nil {
 		return nil, err
 	}
-	asAgent, err := wiretls.AgentCredentials(ca, lab.Domain.Scheduler())
+	asAgent, err := mtls.AgentCredentials(ca, lab.Domain.Scheduler())
 	if err != nil {
 		return nil, err
 	}

@@ -12,10 +12,10 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/kube"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
@@ -50,7 +50,7 @@ func (noRuntimes) Get(string) (*v1alpha1.ClusterRuntime, bool) { return nil, fal
 
 // open starts a scheduler that creates so many pods per second.
 func (w *world) open(ctx context.Context, qps float64) (*scheduler, error) {
-	agent := nodepick.Amount{MilliCPU: 10, Memory: 32 << 20, Pods: 1}
+	agent := placement.Amount{MilliCPU: 10, Memory: 32 << 20, Pods: 1}
 	runtime, err := kube.New(kube.Config{
 		Pod: podspec.Config{AgentImage: "agent:1", SchedulerAddr: "scheduler:9443", AgentRequests: agent, AgentMemoryLimit: 256 << 20},
 		QPS: qps, Burst: 1, Workers: 16, MaxQueue: w.options.instances,
@@ -145,7 +145,7 @@ func (w *world) lives(ctx context.Context, epoch uint64) (creates, writes float6
 func (w *world) order(s *scheduler, epoch uint64) ([]provisioner.Key, error) {
 	keys := make([]provisioner.Key, 0, w.options.instances)
 	for i := range w.options.instances {
-		ordered := s.Order(w.functions[i%len(w.functions)], invoke.Term{Epoch: epoch}, 1)
+		ordered := s.Order(w.functions[i%len(w.functions)], invocation.Term{Epoch: epoch}, 1)
 		if len(ordered.Keys) != 1 {
 			return keys, fmt.Errorf("instance %d cannot be ordered: %s", i, ordered.NoRoom)
 		}

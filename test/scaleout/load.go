@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/loadgen"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // pauseAfterFailure keeps clients that are refused from doing nothing else.
@@ -43,14 +43,14 @@ const maxProblem = 200
 func (c *caller) call(ctx context.Context) (a answer) {
 	client := loadgen.Client{Transport: c.transport, Keep: maxProblem}
 	call := client.Do(ctx, loadgen.Request{Method: http.MethodGet, URL: c.url, Resend: true})
-	timing, known := invoke.ParseTiming(call.Header[invoke.HeaderTiming])
+	timing, known := invocation.ParseTiming(call.Header[invocation.HeaderTiming])
 	switch {
 	case call.Err != nil:
 		a.err = call.Err
 	case call.Status != http.StatusOK:
 		a.err = fmt.Errorf("the call was answered with %d %s: %s", call.Status, http.StatusText(call.Status), call.Body)
 	case !known:
-		a.err = fmt.Errorf("the answer's header %s is %q", invoke.HeaderTiming, call.Header[invoke.HeaderTiming])
+		a.err = fmt.Errorf("the answer's header %s is %q", invocation.HeaderTiming, call.Header[invocation.HeaderTiming])
 	default:
 		a.waited, a.cold = timing.Queue, timing.Cold
 	}

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // functions answer as a gateway does, every third call with an error.
@@ -24,7 +24,7 @@ func functions(t *testing.T, fail bool) (*caller, *atomic.Int64) {
 			http.Error(w, "no node has room", http.StatusServiceUnavailable)
 			return
 		}
-		w.Header().Set(invoke.HeaderTiming, "queue;dur=1.5, start, function;dur=1")
+		w.Header().Set(invocation.HeaderTiming, "queue;dur=1.5, start, function;dur=1")
 	}))
 	t.Cleanup(server.Close)
 	calls := newCaller(server.URL, 10)

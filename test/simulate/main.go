@@ -17,7 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/sim"
+	"github.com/windlass-dev/windlass/test/simulate/sim"
 )
 
 func main() {

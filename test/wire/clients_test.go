@@ -12,7 +12,7 @@ import (
 
 	"google.golang.org/grpc/test/bufconn"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // clients call functions at the gateway.
@@ -75,7 +75,7 @@ func (c *clients) call(n int, function, body string, upload bool) {
 		}
 		defer func() { _ = response.Body.Close() }()
 		text, err := io.ReadAll(response.Body)
-		said := fmt.Sprintf("%d %s", response.StatusCode, response.Header.Get(invoke.HeaderExecuted))
+		said := fmt.Sprintf("%d %s", response.StatusCode, response.Header.Get(invocation.HeaderExecuted))
 		if response.StatusCode == http.StatusOK {
 			said += fmt.Sprintf(" %q", text)
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
@@ -123,7 +123,7 @@ func (p *platform) over(agent string) {
 		if in.Agent == agent && in.alive {
 			in.alive = false
 			if in.holder != nil {
-				in.holder.exits <- provisioner.Exit{FunctionUID: in.UID, CID: invoke.CID(in.CID), Reason: "the agent has ended"}
+				in.holder.exits <- provisioner.Exit{FunctionUID: in.UID, CID: invocation.CID(in.CID), Reason: "the agent has ended"}
 			}
 		}
 	}
@@ -135,7 +135,7 @@ func (p *platform) identify(proof string) (provisioner.Key, error) {
 	defer p.mu.Unlock()
 	for _, in := range p.instances {
 		if in.Token == proof {
-			return provisioner.Key{FunctionUID: in.UID, CID: invoke.CID(in.CID)}, nil
+			return provisioner.Key{FunctionUID: in.UID, CID: invocation.CID(in.CID)}, nil
 		}
 	}
 	return provisioner.Key{}, provisioner.ErrUnknownInstance
@@ -171,7 +171,7 @@ func (r *runtime) Start(spec provisioner.InstanceSpec) {
 // takeTime is how long it takes to take a spare instance.
 const takeTime = 10 * time.Millisecond
 
-func (r *runtime) Take(poolUID string, cid invoke.CID, spec provisioner.InstanceSpec, told func(taken bool)) bool {
+func (r *runtime) Take(poolUID string, cid invocation.CID, spec provisioner.InstanceSpec, told func(taken bool)) bool {
 	p := r.platform
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,7 +203,7 @@ func (p *platform) take(d deed) {
 	}
 }
 
-func (r *runtime) Stop(uid string, cid invoke.CID) {
+func (r *runtime) Stop(uid string, cid invocation.CID) {
 	p := r.platform
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -237,7 +237,7 @@ func (r *runtime) Adopt(fn *v1alpha1.Function) (found []provisioner.Existing) {
 	for _, in := range p.instances {
 		if in.UID == string(fn.UID) && in.alive {
 			in.holder = r
-			found = append(found, provisioner.Existing{CID: invoke.CID(in.CID), Revision: in.Revision, Node: "n", Started: in.born, Ran: true})
+			found = append(found, provisioner.Existing{CID: invocation.CID(in.CID), Revision: in.Revision, Node: "n", Started: in.born, Ran: true})
 		}
 	}
 	return found

@@ -22,9 +22,9 @@ import (
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway"
-	"github.com/windlass-dev/windlass/pkg/peers"
+	"github.com/windlass-dev/windlass/pkg/ownership/health"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 	"github.com/windlass-dev/windlass/pkg/scheduler"
 )
@@ -123,7 +123,7 @@ func (w *world) startGateway() {
 func (w *world) startScheduler(role string) {
 	w.catalogs[role] = catalog.New()
 	runtime := w.platform.runtimeOf(role)
-	nodes := []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: 100_000, Memory: 1 << 50}}}
+	nodes := []placement.Node{{Name: "n", Allocatable: placement.Amount{MilliCPU: 100_000, Memory: 1 << 50}}}
 	instances := provisioner.New(provisioner.Config{Nodes: nodes}, provisioner.Deps{
 		Runtime: runtime, Shared: runtime, Taker: runtime, Identify: w.platform.identify, Verify: w.platform.verify,
 		Now: time.Now, Log: silent,
@@ -150,7 +150,7 @@ func (w *world) startScheduler(role string) {
 
 // startPeers watches schedulers as gateways do.
 func (w *world) startPeers() {
-	watching, err := peers.New(peers.Config{}, peers.Deps{
+	watching, err := health.New(health.Config{}, health.Deps{
 		Directory: w.owners.hearsay(), Credentials: w.network.as(thePeers), Registry: prometheus.NewRegistry(), Log: silent,
 	})
 	if err != nil {
@@ -162,12 +162,12 @@ func (w *world) startPeers() {
 // startController watches a scheduler as the controller does.
 func (w *world) startController(of string) {
 	w.run("the controller", func(ctx context.Context) error {
-		conn, err := peers.Dial(w.network.addrs[of], w.network.as(theController))
+		conn, err := health.Dial(w.network.addrs[of], w.network.as(theController))
 		if err != nil {
 			return err
 		}
 		defer func() { _ = conn.Close() }()
-		replies, err := controlwire.NewSchedulerClient(conn).Watch(ctx, &controlwire.WatchRequest{Hello: peers.Hello()})
+		replies, err := controlwire.NewSchedulerClient(conn).Watch(ctx, &controlwire.WatchRequest{Hello: health.Hello()})
 		for err == nil {
 			_, err = replies.Recv()
 		}

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
 )
 
 // maxLearnt bounds the file, in bytes: that is some 20,000 revisions.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
@@ -82,7 +82,7 @@ func loadFile(nsDir, name string) (record, error) {
 	state.Write(&f.Status)
 	v1alpha1.Default(f)
 	r := record{fn: f, revisions: revisions}
-	if err := r.check(invoke.FunctionKey{Namespace: filepath.Base(nsDir), Name: base}); err != nil {
+	if err := r.check(invocation.FunctionKey{Namespace: filepath.Base(nsDir), Name: base}); err != nil {
 		return record{}, broken(path, fmt.Errorf("%s: %w", path, err))
 	}
 	if problems := validate(f); len(problems) > 0 {
@@ -96,7 +96,7 @@ func loadFile(nsDir, name string) (record, error) {
 }
 
 // check says that the file of this name is not one that the store wrote.
-func (r record) check(want invoke.FunctionKey) error {
+func (r record) check(want invocation.FunctionKey) error {
 	switch f := r.fn; {
 	case f.Key() != want:
 		return fmt.Errorf("holds function %s, not %s", f.Key(), want)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
@@ -66,7 +66,7 @@ func born(r *v1alpha1.FunctionRevision, now time.Time) *v1alpha1.FunctionRevisio
 // Observe notes what is known of the instances of a function's revisions, by the
 // revisions' names, and does what follows from it. What is no news is not written. Its
 // error is one of the disk; then all is as it was.
-func (s *Store) Observe(key invoke.FunctionKey, known map[string]rollout.Known) error {
+func (s *Store) Observe(key invocation.FunctionKey, known map[string]rollout.Known) error {
 	lasting := make(map[string]rollout.Known, len(known))
 	for name, k := range known {
 		// How many instances there are is for nobody to read in a file.
@@ -114,7 +114,7 @@ type History struct {
 }
 
 // History tells of the function of that name. It is false if there is none.
-func (s *Store) History(key invoke.FunctionKey) (History, bool) {
+func (s *Store) History(key invocation.FunctionKey) (History, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, ok := s.records[key]

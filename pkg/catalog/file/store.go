@@ -16,7 +16,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // ErrNotFound says that the store has no function of that name.
@@ -25,7 +25,7 @@ var ErrNotFound = errors.New("no such function")
 // InvalidError says that a Function cannot be applied, and why. Everything else
 // that Apply may return is a failure of the disk.
 type InvalidError struct {
-	Key invoke.FunctionKey
+	Key invocation.FunctionKey
 	// Problems is not empty.
 	Problems field.ErrorList
 }
@@ -58,7 +58,7 @@ type Store struct {
 	catalog *catalog.Catalog
 	// mu orders changes: the files and the catalog change as one.
 	mu      sync.Mutex
-	records map[invoke.FunctionKey]record
+	records map[invocation.FunctionKey]record
 }
 
 // Open loads the Functions of a folder, which is made if it is missing. Its
@@ -71,7 +71,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, catalog: catalog.New(), records: make(map[invoke.FunctionKey]record)}
+	s := &Store{dir: dir, catalog: catalog.New(), records: make(map[invocation.FunctionKey]record)}
 	for _, r := range functions {
 		// Time has passed since it was kept.
 		r.due = time.Now()
@@ -86,7 +86,7 @@ func (s *Store) Catalog() *catalog.Catalog { return s.catalog }
 
 // Get returns the function of that name. Its status says where calls go, and nothing
 // else. It is shared and must not be changed.
-func (s *Store) Get(key invoke.FunctionKey) (*v1alpha1.Function, bool) {
+func (s *Store) Get(key invocation.FunctionKey) (*v1alpha1.Function, bool) {
 	entry, ok := s.catalog.Get(key)
 	if !ok {
 		return nil, false
@@ -187,7 +187,7 @@ func identify(want, have *v1alpha1.Function, now time.Time) Result {
 }
 
 // Delete removes a function; ErrNotFound if there is none of that name.
-func (s *Store) Delete(key invoke.FunctionKey) error {
+func (s *Store) Delete(key invocation.FunctionKey) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.records[key]; !ok {
@@ -203,7 +203,7 @@ func (s *Store) Delete(key invoke.FunctionKey) error {
 
 // path is where a valid function is kept: its names are labels of DNS, which
 // are safe as names of files.
-func (s *Store) path(key invoke.FunctionKey) string {
+func (s *Store) path(key invocation.FunctionKey) string {
 	return filepath.Join(s.dir, key.Namespace, key.Name+extension)
 }
 

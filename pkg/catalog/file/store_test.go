@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,8 +37,8 @@ func function(name string) *v1alpha1.Function {
 	return f
 }
 
-func key(name string) invoke.FunctionKey {
-	return invoke.FunctionKey{Namespace: v1alpha1.DefaultNamespace, Name: name}
+func key(name string) invocation.FunctionKey {
+	return invocation.FunctionKey{Namespace: v1alpha1.DefaultNamespace, Name: name}
 }
 
 func apply(t *testing.T, s *Store, f *v1alpha1.Function, want Result) *v1alpha1.Function {

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
@@ -50,12 +50,12 @@ func (s *Source) revisionGone(object any) {
 }
 
 // functionOf is the function that a revision names.
-func functionOf(r *v1alpha1.FunctionRevision) invoke.FunctionKey {
-	return invoke.FunctionKey{Namespace: r.Namespace, Name: r.Spec.FunctionName}
+func functionOf(r *v1alpha1.FunctionRevision) invocation.FunctionKey {
+	return invocation.FunctionKey{Namespace: r.Namespace, Name: r.Spec.FunctionName}
 }
 
 // revisionsMatter looks again at the function of revisions, if it is known.
-func (s *Source) revisionsMatter(key invoke.FunctionKey) {
+func (s *Source) revisionsMatter(key invocation.FunctionKey) {
 	if fn := s.functions[key]; fn != nil {
 		s.put(fn)
 	}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Config of a Source.
@@ -47,10 +47,10 @@ type Source struct {
 	synced  chan struct{}
 
 	mu        sync.Mutex
-	functions map[invoke.FunctionKey]*v1alpha1.Function // as they were written
+	functions map[invocation.FunctionKey]*v1alpha1.Function // as they were written
 	// revisions are by the function that they name, which need not be known or be theirs,
 	// and by their own names.
-	revisions map[invoke.FunctionKey]map[string]*v1alpha1.FunctionRevision
+	revisions map[invocation.FunctionKey]map[string]*v1alpha1.FunctionRevision
 	runtimes  map[string]*v1alpha1.ClusterRuntime
 	// namespaces are the labels of namespaces, by name.
 	namespaces map[string]map[string]string
@@ -63,8 +63,8 @@ func New(config Config, deps Deps) *Source {
 		deps:       deps,
 		catalog:    catalog.New(),
 		synced:     make(chan struct{}),
-		functions:  make(map[invoke.FunctionKey]*v1alpha1.Function),
-		revisions:  make(map[invoke.FunctionKey]map[string]*v1alpha1.FunctionRevision),
+		functions:  make(map[invocation.FunctionKey]*v1alpha1.Function),
+		revisions:  make(map[invocation.FunctionKey]map[string]*v1alpha1.FunctionRevision),
 		runtimes:   make(map[string]*v1alpha1.ClusterRuntime),
 		namespaces: make(map[string]map[string]string),
 	}
@@ -216,7 +216,7 @@ func (s *Source) functionGone(object any) {
 	}
 }
 
-func (s *Source) drop(key invoke.FunctionKey) {
+func (s *Source) drop(key invocation.FunctionKey) {
 	delete(s.functions, key)
 	s.catalog.Remove(key)
 }

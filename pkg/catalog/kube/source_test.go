@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
-var key = invoke.FunctionKey{Namespace: "shop", Name: "hello"}
+var key = invocation.FunctionKey{Namespace: "shop", Name: "hello"}
 
 func function(generation int64, change ...func(*v1alpha1.Function)) *v1alpha1.Function {
 	fn := &v1alpha1.Function{}

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // DefaultTemplate gives functions hosts that one wildcard certificate covers, which stands
@@ -49,7 +49,7 @@ func NewHosts(domain, template string) (Hosts, error) {
 		return Hosts{}, fmt.Errorf("--hosts-template %q must have {name} and {namespace} with -- or a dot between them, and end in .{domain}, such as %s", template, DefaultTemplate)
 	}
 	h := Hosts{before: m[1], between: m[3], behind: m[5] + "." + domain, namespaceFirst: m[2] == "namespace", domain: domain}
-	if _, ok := h.Of(invoke.FunctionKey{Namespace: "a", Name: "a"}, ""); !ok || !isName(domain) {
+	if _, ok := h.Of(invocation.FunctionKey{Namespace: "a", Name: "a"}, ""); !ok || !isName(domain) {
 		return Hosts{}, fmt.Errorf("--hosts-domain %q and --hosts-template %q make no host names; write small letters, digits, hyphens and dots, such as fn.example.com", domain, template)
 	}
 	return h, nil
@@ -58,7 +58,7 @@ func NewHosts(domain, template string) (Hosts, error) {
 // Of is the host of a function, or that of a tag of its traffic. There is none if a label
 // of it would be over 63 bytes long, or would begin with xn--, by which browsers know names
 // in other alphabets.
-func (h Hosts) Of(key invoke.FunctionKey, tag string) (host string, ok bool) {
+func (h Hosts) Of(key invocation.FunctionKey, tag string) (host string, ok bool) {
 	if h.domain == "" {
 		return "", false
 	}
@@ -78,7 +78,7 @@ func (h Hosts) Of(key invoke.FunctionKey, tag string) (host string, ok bool) {
 }
 
 // Parse is the reverse of Of.
-func (h Hosts) Parse(host string) (key invoke.FunctionKey, tag string, ok bool) {
+func (h Hosts) Parse(host string) (key invocation.FunctionKey, tag string, ok bool) {
 	if h.domain == "" {
 		return key, "", false
 	}
@@ -94,10 +94,10 @@ func (h Hosts) Parse(host string) (key invoke.FunctionKey, tag string, ok bool) 
 	if before, name, tagged := cut(first, behindTag); tagged {
 		tag, first = shorten(before), name
 	}
-	key = invoke.FunctionKey{Namespace: shorten(second), Name: shorten(first)}
+	key = invocation.FunctionKey{Namespace: shorten(second), Name: shorten(first)}
 	made, ok := h.Of(key, tag)
 	if !ok || made != host || !isLabel(key.Name) || !isLabel(key.Namespace) || tag != "" && !isLabel(tag) {
-		return invoke.FunctionKey{}, "", false
+		return invocation.FunctionKey{}, "", false
 	}
 	return key, tag, true
 }

@@ -7,11 +7,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-func named(namespace, name string) invoke.FunctionKey {
-	return invoke.FunctionKey{Namespace: namespace, Name: name}
+func named(namespace, name string) invocation.FunctionKey {
+	return invocation.FunctionKey{Namespace: namespace, Name: name}
 }
 
 func hosts(t testing.TB, template string) address.Hosts {

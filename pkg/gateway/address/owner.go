@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Rules say which hosts of their own functions may ask for.
@@ -19,7 +19,7 @@ type Rules struct {
 
 // Claim is a function that asks for a host.
 type Claim struct {
-	Key     invoke.FunctionKey
+	Key     invocation.FunctionKey
 	Created time.Time
 }
 
@@ -37,7 +37,7 @@ func (r Rules) permits(namespace, host string) bool {
 
 // Owner is who has a host of those who ask for it: the oldest that may have it, and the first
 // by name of those that are equally old.
-func (r Rules) Owner(host string, claims []Claim) (owner invoke.FunctionKey, known bool) {
+func (r Rules) Owner(host string, claims []Claim) (owner invocation.FunctionKey, known bool) {
 	var oldest Claim
 	for _, c := range claims {
 		if r.permits(c.Key.Namespace, host) && (!known || c.compare(oldest) < 0) {
@@ -49,7 +49,7 @@ func (r Rules) Owner(host string, claims []Claim) (owner invoke.FunctionKey, kno
 
 // State is what a function has of a host that it asks for, as the claims, of which one is its
 // own, have it.
-func (r Rules) State(key invoke.FunctionKey, host string, claims []Claim) v1alpha1.HostState {
+func (r Rules) State(key invocation.FunctionKey, host string, claims []Claim) v1alpha1.HostState {
 	if !r.permits(key.Namespace, host) {
 		return v1alpha1.HostNotPermitted
 	}
@@ -66,7 +66,7 @@ type Table struct {
 	// first: what the functions of one namespace ask for does not slow down the calls
 	// of others.
 	claims map[string]map[string][]Claim
-	asked  map[invoke.FunctionKey]asked
+	asked  map[invocation.FunctionKey]asked
 }
 
 // asked is what a function asks for.
@@ -77,7 +77,7 @@ type asked struct {
 
 // NewTable makes a Table without functions.
 func NewTable(rules Rules) *Table {
-	return &Table{rules: rules, claims: make(map[string]map[string][]Claim), asked: make(map[invoke.FunctionKey]asked)}
+	return &Table{rules: rules, claims: make(map[string]map[string][]Claim), asked: make(map[invocation.FunctionKey]asked)}
 }
 
 // Put enters the hosts that a function asks for, in the place of those that it asked for
@@ -103,7 +103,7 @@ func (t *Table) Put(c Claim, hosts []v1alpha1.Hostname) {
 }
 
 // Remove takes a function out.
-func (t *Table) Remove(key invoke.FunctionKey) {
+func (t *Table) Remove(key invocation.FunctionKey) {
 	was := t.asked[key]
 	delete(t.asked, key)
 	for _, host := range was.hosts {
@@ -120,7 +120,7 @@ func (t *Table) Remove(key invoke.FunctionKey) {
 
 // Owner is the function that has a host; known is false if none has. claimed tells whether
 // any asks for it, so that the administrator may let it have the host.
-func (t *Table) Owner(host string) (owner invoke.FunctionKey, known, claimed bool) {
+func (t *Table) Owner(host string) (owner invocation.FunctionKey, known, claimed bool) {
 	of := t.claims[host]
 	if len(of) == 0 || t.rules.URLs.Reserved(host) {
 		return owner, false, false

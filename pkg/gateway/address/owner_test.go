@@ -9,7 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // rules permit what permits says, beside a gateway at gateway.example.com and functions
@@ -53,7 +53,7 @@ func TestAHostIsOfOneOfThoseWhoAreThere(t *testing.T) {
 		table := address.NewTable(r)
 		there := map[address.Claim][]v1alpha1.Hostname{}
 		label := rapid.SampledFrom([]string{"a", "b", "c"})
-		remove := func(key invoke.FunctionKey) {
+		remove := func(key invocation.FunctionKey) {
 			for c := range there {
 				if c.Key == key {
 					delete(there, c)

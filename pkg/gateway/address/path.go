@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // functions is what the paths of all functions begin with.
@@ -12,7 +12,7 @@ const functions = "/function/"
 
 // Path is the path of a function on the origin that functions share:
 // /function/NAME.NAMESPACE, and /function/NAME in the namespace default.
-func Path(key invoke.FunctionKey) string {
+func Path(key invocation.FunctionKey) string {
 	if key.Namespace == v1alpha1.DefaultNamespace {
 		return functions + key.Name
 	}
@@ -22,7 +22,7 @@ func Path(key invoke.FunctionKey) string {
 // OfPath is the function that a path names, and what of the path is the function's own: empty,
 // or with a slash in front. Neither names nor namespaces have dots, so a path names
 // one function at most. It is not known for a path that is none of a function.
-func OfPath(path string) (key invoke.FunctionKey, rest string, known bool) {
+func OfPath(path string) (key invocation.FunctionKey, rest string, known bool) {
 	path, found := strings.CutPrefix(path, functions)
 	if !found {
 		return key, "", false
@@ -38,5 +38,5 @@ func OfPath(path string) (key invoke.FunctionKey, rest string, known bool) {
 	if name == "" || namespace == "" || strings.Contains(namespace, ".") {
 		return key, "", false
 	}
-	return invoke.FunctionKey{Namespace: namespace, Name: name}, rest, true
+	return invocation.FunctionKey{Namespace: namespace, Name: name}, rest, true
 }

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 func TestWhichFunctionAPathNames(t *testing.T) {
@@ -39,7 +39,7 @@ func TestWhichFunctionAPathNames(t *testing.T) {
 		"*":                                   {},
 	} {
 		key, rest, known := address.OfPath(path)
-		if known != (want.name != "") || key != (invoke.FunctionKey{Namespace: want.namespace, Name: want.name}) || rest != want.rest {
+		if known != (want.name != "") || key != (invocation.FunctionKey{Namespace: want.namespace, Name: want.name}) || rest != want.rest {
 			t.Errorf("%s: %s with %q, known %t", path, key, rest, known)
 		}
 	}
@@ -49,7 +49,7 @@ func TestWhichFunctionAPathNames(t *testing.T) {
 func TestAPathNamesItsFunction(t *testing.T) {
 	label := rapid.StringMatching(`[a-z]([-a-z0-9]{0,8}[a-z0-9])?`)
 	rapid.Check(t, func(t *rapid.T) {
-		want := invoke.FunctionKey{Namespace: label.Draw(t, "namespace"), Name: label.Draw(t, "name")}
+		want := invocation.FunctionKey{Namespace: label.Draw(t, "namespace"), Name: label.Draw(t, "name")}
 		rest := rapid.StringMatching(`(/[a-z./%]*)?`).Draw(t, "rest")
 		key, got, known := address.OfPath(address.Path(want) + rest)
 		if !known || key != want || got != rest {

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // URLs say where clients call functions.
@@ -30,7 +30,7 @@ func NewURLs(base string, hosts Hosts) (URLs, error) {
 }
 
 // Function is where a function is called: at its host or, if it has none, by its path.
-func (u URLs) Function(key invoke.FunctionKey) string {
+func (u URLs) Function(key invocation.FunctionKey) string {
 	if host, ok := u.hosts.Of(key, ""); ok {
 		return u.at(host)
 	}
@@ -42,7 +42,7 @@ func (u URLs) Function(key invoke.FunctionKey) string {
 
 // Tag is where a tag of a function's traffic is called; empty if it has no host. Its calls
 // then need a header.
-func (u URLs) Tag(key invoke.FunctionKey, tag string) string {
+func (u URLs) Tag(key invocation.FunctionKey, tag string) string {
 	if host, ok := u.hosts.Of(key, tag); ok && tag != "" {
 		return u.at(host)
 	}

@@ -3,7 +3,7 @@ package core
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // InstanceLost is why an attempt was broken off whose stream ended without a word.
@@ -21,7 +21,7 @@ type Grant struct {
 
 // Claim gives an invocation that waits to an instance. The error is ErrNotWaiting,
 // ErrBadToken or nil.
-func (v *Invocation) Claim(now time.Time, token invoke.Token, cid invoke.CID) (Grant, error) {
+func (v *Invocation) Claim(now time.Time, token invocation.Token, cid invocation.CID) (Grant, error) {
 	switch {
 	case v.phase != Queued:
 		return Grant{}, ErrNotWaiting
@@ -99,7 +99,7 @@ func (v *Invocation) RunTimeUp(attempt int, now time.Time) Decision {
 func (v *Invocation) FailUntouched(attempt int) Decision {
 	d := v.Fail(attempt)
 	if d.Fail && !v.started {
-		d.Verdict.Executed = invoke.ExecutedNo
+		d.Verdict.Executed = invocation.ExecutedNo
 	}
 	return d
 }
@@ -107,7 +107,7 @@ func (v *Invocation) FailUntouched(attempt int) Decision {
 // Release queues an invocation again under a new token, for the function has seen
 // nothing of it. It keeps the time that it has left. If its body cannot be sent again, it
 // fails. The error is ErrOver, ErrOutOfOrder or nil.
-func (v *Invocation) Release(attempt int, now time.Time, token invoke.Token, bodyKept bool) (Decision, error) {
+func (v *Invocation) Release(attempt int, now time.Time, token invocation.Token, bodyKept bool) (Decision, error) {
 	switch {
 	case !v.runs(attempt):
 		return Decision{}, ErrOver
@@ -122,7 +122,7 @@ func (v *Invocation) Release(attempt int, now time.Time, token invoke.Token, bod
 // Lose ends an attempt that was broken off, and says why. An invocation that may run
 // twice is queued again under a new token, and has as long to be taken as a new one: the
 // attempt may have run for longer than invocations wait. The error is ErrOver or nil.
-func (v *Invocation) Lose(attempt int, now time.Time, token invoke.Token, why string) (Decision, error) {
+func (v *Invocation) Lose(attempt int, now time.Time, token invocation.Token, why string) (Decision, error) {
 	switch {
 	case !v.runs(attempt):
 		return Decision{}, ErrOver
@@ -137,7 +137,7 @@ func (v *Invocation) Lose(attempt int, now time.Time, token invoke.Token, why st
 }
 
 // queueAgain lets it wait unless nobody waits for it, or its deadline has come.
-func (v *Invocation) queueAgain(now time.Time, token invoke.Token) Decision {
+func (v *Invocation) queueAgain(now time.Time, token invocation.Token) Decision {
 	if v.answer.Final() {
 		d := v.end()
 		d.Withdraw = true

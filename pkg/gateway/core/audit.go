@@ -3,7 +3,7 @@ package core
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Observed is what is seen of an invocation one level below: of its function, of the
@@ -37,7 +37,7 @@ func (v *Invocation) Due(now time.Time, moved bool) bool {
 // stream ended before an answer began. Two audits in a row must see that last one, which
 // one alone may only have seen before the event that tells of it. An invocation that is
 // queued again by that has the fresh token.
-func (v *Invocation) Audit(now time.Time, seen Observed, fresh invoke.Token) Decision {
+func (v *Invocation) Audit(now time.Time, seen Observed, fresh invocation.Token) Decision {
 	silentBefore := v.silent
 	v.silent = seen.Silent && v.phase == Claimed && !v.begun
 	switch {

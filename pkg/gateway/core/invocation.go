@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 const (
@@ -115,7 +115,7 @@ type Decision struct {
 
 // Verdict is what can be said of an invocation that Windlass answers itself.
 type Verdict struct {
-	Executed invoke.Executed
+	Executed invocation.Executed
 	// Cause is why it failed; CauseTold if the event says.
 	Cause Cause
 	// Attempt is the one that ended it; 0 if it was not claimed.
@@ -138,7 +138,7 @@ const (
 )
 
 // Queue lets an invocation wait whose request was read, under the token of its ticket.
-func (v *Invocation) Queue(token invoke.Token, now time.Time) Decision {
+func (v *Invocation) Queue(token invocation.Token, now time.Time) Decision {
 	if v.phase != Admitted {
 		return Decision{}
 	}
@@ -156,7 +156,7 @@ func (v *Invocation) NotQueued() { v.ticket.offered = time.Time{} }
 // Move lets it wait, if it waits, for another revision of its function under a new token:
 // what an instance of the one before claims is refused. It keeps the time that it has left.
 // The timeout is that of the other one.
-func (v *Invocation) Move(token invoke.Token, timeout time.Duration, now time.Time) Decision {
+func (v *Invocation) Move(token invocation.Token, timeout time.Duration, now time.Time) Decision {
 	if v.phase != Queued {
 		return Decision{}
 	}
@@ -240,12 +240,12 @@ func (v *Invocation) Wrote(whole bool) {
 
 // verdict is what can be said of it if it is answered with a problem now.
 func (v *Invocation) verdict(why Cause) Verdict {
-	verdict := Verdict{Executed: invoke.ExecutedMaybe, Cause: why, Lost: v.lost}
+	verdict := Verdict{Executed: invocation.ExecutedMaybe, Cause: why, Lost: v.lost}
 	switch {
 	case v.phase == Claimed:
 		verdict.Attempt, verdict.Lost = v.attempt, ""
 	case v.phase != Ended && !v.started:
-		verdict.Executed = invoke.ExecutedNo
+		verdict.Executed = invocation.ExecutedNo
 	}
 	return verdict
 }

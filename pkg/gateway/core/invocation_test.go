@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 var start = time.Unix(1_000_000, 0)
@@ -16,7 +16,7 @@ func spec() Spec { return Spec{Admitted: start, MaxQueueTime: 30 * time.Second, 
 // queued is an invocation that waits under the token 1.
 func queued(s Spec) *Invocation {
 	v := New(s)
-	v.Queue(invoke.Token{1}, start)
+	v.Queue(invocation.Token{1}, start)
 	return v
 }
 
@@ -24,7 +24,7 @@ func queued(s Spec) *Invocation {
 func claimed(t *testing.T, s Spec) *Invocation {
 	t.Helper()
 	v := queued(s)
-	if _, err := v.Claim(start, invoke.Token{1}, "a"); err != nil {
+	if _, err := v.Claim(start, invocation.Token{1}, "a"); err != nil {
 		t.Fatal(err)
 	}
 	return v
@@ -39,17 +39,17 @@ func TestM7ARetryHasADeadlineOfItsOwn(t *testing.T) {
 		t.Errorf("the queue's deadline of one that is claimed: %+v", d)
 	}
 	lost := start.Add(time.Minute)
-	if d, err := v.Lose(1, lost, invoke.Token{2}, "InstanceLost"); err != nil || !d.Offer {
+	if d, err := v.Lose(1, lost, invocation.Token{2}, "InstanceLost"); err != nil || !d.Offer {
 		t.Fatalf("lost: %+v, %v", d, err)
 	}
-	if ticket, waits := v.Ticket(); !waits || ticket.Remaining != s.MaxQueueTime || ticket.Token != (invoke.Token{2}) || ticket.Attempt != 2 {
+	if ticket, waits := v.Ticket(); !waits || ticket.Remaining != s.MaxQueueTime || ticket.Token != (invocation.Token{2}) || ticket.Attempt != 2 {
 		t.Errorf("the retry's ticket: %+v, waits %t", ticket, waits)
 	}
 	if d := v.QueueTimeUp(lost.Add(s.MaxQueueTime - 1)); d.End {
 		t.Error("the retry ended before its deadline")
 	}
 	d := v.QueueTimeUp(lost.Add(s.MaxQueueTime))
-	want := Verdict{Executed: invoke.ExecutedMaybe, Lost: InstanceLost, Cause: CauseLate}
+	want := Verdict{Executed: invocation.ExecutedMaybe, Lost: InstanceLost, Cause: CauseLate}
 	if !d.End || !d.Fail || !d.Withdraw || d.Verdict != want {
 		t.Errorf("at the retry's deadline: %+v", d)
 	}
@@ -60,14 +60,14 @@ func TestARetryIsAnsweredOnceItsDeadlineHasComeHoweverLatelyItWasOffered(t *test
 	s.MayRepeat = true
 	v := claimed(t, s)
 	lost := start.Add(time.Minute)
-	if _, err := v.Lose(1, lost, invoke.Token{2}, "InstanceLost"); err != nil {
+	if _, err := v.Lose(1, lost, invocation.Token{2}, "InstanceLost"); err != nil {
 		t.Fatal(err)
 	}
 	deadline := lost.Add(s.MaxQueueTime)
-	if d := v.Audit(deadline.Add(-time.Millisecond), Observed{Moved: true}, invoke.Token{}); !d.Offer {
+	if d := v.Audit(deadline.Add(-time.Millisecond), Observed{Moved: true}, invocation.Token{}); !d.Offer {
 		t.Fatalf("before the deadline: %+v", d)
 	}
-	if d := v.Audit(deadline.Add(time.Millisecond), Observed{}, invoke.Token{}); !d.End || d.Verdict.Cause != CauseLate {
+	if d := v.Audit(deadline.Add(time.Millisecond), Observed{}, invocation.Token{}); !d.End || d.Verdict.Cause != CauseLate {
 		t.Errorf("after the deadline: %+v", d)
 	}
 }
@@ -79,23 +79,23 @@ func TestExecutedIsNoOnlyIfNobodyHadTheRequest(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spec   Spec
 		before func(*Invocation)
-		want   invoke.Executed
+		want   invocation.Executed
 	}{
-		"that was never claimed": {spec(), func(*Invocation) {}, invoke.ExecutedNo},
+		"that was never claimed": {spec(), func(*Invocation) {}, invocation.ExecutedNo},
 		"that was offered three times": {spec(), func(v *Invocation) {
 			v.NotQueued()
-			v.Audit(start, Observed{}, invoke.Token{})
-			v.Audit(start, Observed{Moved: true}, invoke.Token{})
-		}, invoke.ExecutedNo},
-		"whose request rode": {repeatable, func(v *Invocation) { v.Rides() }, invoke.ExecutedMaybe},
+			v.Audit(start, Observed{}, invocation.Token{})
+			v.Audit(start, Observed{Moved: true}, invocation.Token{})
+		}, invocation.ExecutedNo},
+		"whose request rode": {repeatable, func(v *Invocation) { v.Rides() }, invocation.ExecutedMaybe},
 		"that was released": {spec(), func(v *Invocation) {
-			_, _ = v.Claim(start, invoke.Token{1}, "a")
-			_, _ = v.Release(1, start, invoke.Token{2}, true)
-		}, invoke.ExecutedNo},
+			_, _ = v.Claim(start, invocation.Token{1}, "a")
+			_, _ = v.Release(1, start, invocation.Token{2}, true)
+		}, invocation.ExecutedNo},
 		"that was lost": {repeatable, func(v *Invocation) {
-			_, _ = v.Claim(start, invoke.Token{1}, "a")
-			_, _ = v.Lose(1, start, invoke.Token{2}, "InstanceLost")
-		}, invoke.ExecutedMaybe},
+			_, _ = v.Claim(start, invocation.Token{1}, "a")
+			_, _ = v.Lose(1, start, invocation.Token{2}, "InstanceLost")
+		}, invocation.ExecutedMaybe},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := queued(tc.spec)
@@ -112,24 +112,24 @@ func TestExecutedIsNoOnlyIfNobodyHadTheRequest(t *testing.T) {
 func TestNothingHappensToWhatHasEnded(t *testing.T) {
 	later := start.Add(time.Hour)
 	for name, event := range map[string]func(*Invocation) (Decision, error){
-		"queue": func(v *Invocation) (Decision, error) { return v.Queue(invoke.Token{3}, later), nil },
+		"queue": func(v *Invocation) (Decision, error) { return v.Queue(invocation.Token{3}, later), nil },
 		"claim": func(v *Invocation) (Decision, error) {
-			_, err := v.Claim(later, invoke.Token{1}, "b")
+			_, err := v.Claim(later, invocation.Token{1}, "b")
 			return Decision{}, err
 		},
 		"begin":      func(v *Invocation) (Decision, error) { return v.Begin(1, true) },
 		"finish":     func(v *Invocation) (Decision, error) { return v.Finish(1) },
 		"fail":       func(v *Invocation) (Decision, error) { return v.Fail(1), nil },
-		"lose":       func(v *Invocation) (Decision, error) { return v.Lose(1, later, invoke.Token{3}, "InstanceLost") },
-		"release":    func(v *Invocation) (Decision, error) { return v.Release(1, later, invoke.Token{3}, true) },
+		"lose":       func(v *Invocation) (Decision, error) { return v.Lose(1, later, invocation.Token{3}, "InstanceLost") },
+		"release":    func(v *Invocation) (Decision, error) { return v.Release(1, later, invocation.Token{3}, true) },
 		"run time":   func(v *Invocation) (Decision, error) { return v.RunTimeUp(1, later), nil },
 		"queue time": func(v *Invocation) (Decision, error) { return v.QueueTimeUp(later), nil },
 		"audit": func(v *Invocation) (Decision, error) {
 			seen := Observed{Deleted: true, Moved: true, Silent: true}
-			v.Audit(later, seen, invoke.Token{3})
-			return v.Audit(later, seen, invoke.Token{3}), nil
+			v.Audit(later, seen, invocation.Token{3})
+			return v.Audit(later, seen, invocation.Token{3}), nil
 		},
-		"move":        func(v *Invocation) (Decision, error) { return v.Move(invoke.Token{3}, time.Hour, later), nil },
+		"move":        func(v *Invocation) (Decision, error) { return v.Move(invocation.Token{3}, time.Hour, later), nil },
 		"refuse":      func(v *Invocation) (Decision, error) { return v.Refuse(), nil },
 		"client left": func(v *Invocation) (Decision, error) { return v.ClientLeft(), nil },
 		"abort":       func(v *Invocation) (Decision, error) { return v.Abort(true), nil },
@@ -165,7 +165,7 @@ func TestPromisesHoldInAnyOrder(t *testing.T) {
 			},
 			"claim": func(t *rapid.T) {
 				waits := v.Phase() == Queued
-				g, err := v.Claim(w.now, invoke.Token{rapid.ByteRange(0, w.tokens).Draw(t, "token")}, "a")
+				g, err := v.Claim(w.now, invocation.Token{rapid.ByteRange(0, w.tokens).Draw(t, "token")}, "a")
 				if err == nil && !waits {
 					t.Fatal("granted twice")
 				}
@@ -229,9 +229,9 @@ type witness struct {
 }
 
 // token is a new one.
-func (w *witness) token() invoke.Token {
+func (w *witness) token() invocation.Token {
 	w.tokens++
-	return invoke.Token{w.tokens}
+	return invocation.Token{w.tokens}
 }
 
 // ran notes that the present attempt ran, if there is one.
@@ -240,7 +240,7 @@ func (w *witness) ran() { w.mayHaveRun = w.mayHaveRun || w.v.Phase() == Claimed 
 func (w *witness) saw(d Decision) {
 	if d.Fail {
 		w.answers++
-		if d.Verdict.Executed == invoke.ExecutedNo && w.mayHaveRun {
+		if d.Verdict.Executed == invocation.ExecutedNo && w.mayHaveRun {
 			w.Fatalf("said no of what may have run: %+v", d)
 		}
 	}
@@ -272,8 +272,8 @@ func BenchmarkWarmCall(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		v := New(spec())
-		v.Queue(invoke.Token{1}, start)
-		g, _ := v.Claim(start, invoke.Token{1}, "a")
+		v.Queue(invocation.Token{1}, start)
+		g, _ := v.Claim(start, invocation.Token{1}, "a")
 		_, _ = v.Begin(g.Attempt, true)
 		v.Wrote(true)
 	}

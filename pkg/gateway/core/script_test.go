@@ -8,7 +8,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // The stories in testdata/stories tell what follows from what. Each line is an event, which
@@ -72,7 +72,7 @@ var causeNames = map[Cause]string{
 func (s *story) happen(t *testing.T, words []string) string {
 	v, now, n := s.v, s.now, s.v.attempt
 	has := func(word string) bool { return strings.Contains(strings.Join(words[1:], " "), word) }
-	token := func() invoke.Token { return invoke.Token{words[len(words)-1][0]} }
+	token := func() invocation.Token { return invocation.Token{words[len(words)-1][0]} }
 	switch words[0] {
 	case "queue":
 		return said(v.Queue(token(), now), nil)

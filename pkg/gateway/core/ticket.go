@@ -3,19 +3,19 @@ package core
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // ticket is what schedulers were told of an invocation.
 type ticket struct {
-	token    invoke.Token
+	token    invocation.Token
 	deadline time.Time // when the invocation stops waiting
 	offered  time.Time // when it was sent last; zero if no queue has it
 	offers   int
 }
 
 // renew offers an invocation under a new token: the earlier one is worth nothing.
-func (t *ticket) renew(token invoke.Token, now time.Time) Decision {
+func (t *ticket) renew(token invocation.Token, now time.Time) Decision {
 	t.token = token
 	return t.offer(now)
 }
@@ -36,7 +36,7 @@ func (t *ticket) due(now time.Time, moved bool) bool {
 // wait, the token, and the number that a claim by it would have. Again says that it is
 // not the first ticket.
 type Ticket struct {
-	Token             invoke.Token
+	Token             invocation.Token
 	Waited, Remaining time.Duration
 	Attempt           int
 	Again             bool

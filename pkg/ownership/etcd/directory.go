@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/backoff"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/ownership"
-	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
+	"github.com/windlass-dev/windlass/pkg/ownership/coordinator"
 )
 
 // Directory tells who owns a slot, and which schedulers there are. It is for
@@ -21,7 +21,7 @@ type Directory struct {
 	changed  chan struct{}
 
 	mu      sync.RWMutex // covers everything below
-	view    keeping.View
+	view    coordinator.View
 	current *ownership.Map // which is replaced, and never changed
 	// listed says that etcd was read.
 	listed bool

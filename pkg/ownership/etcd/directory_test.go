@@ -8,7 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/windlass-dev/windlass/pkg/local/embeddedetcd"
+	"github.com/windlass-dev/windlass/internal/local/embeddedetcd"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 

@@ -1,6 +1,6 @@
 // Package etcd keeps the ownership of slots in etcd. A Keeper holds slots for a
 // scheduler, a Directory tells who holds which, and which schedulers there are.
-// What a Keeper does is decided by pkg/ownership/keeping; this package reads the
+// What a Keeper does is decided by pkg/ownership/coordinator; this package reads the
 // clock and talks to etcd for it. A Memory keeps what the owners learn.
 //
 // etcd holds, under a prefix,

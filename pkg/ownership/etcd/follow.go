@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
+	"github.com/windlass-dev/windlass/pkg/ownership/coordinator"
 )
 
 const (
@@ -38,8 +38,8 @@ type follower struct {
 // news are what a following yields: a listing, changes, or that all that was
 // told before is still so. Or nothing of these, when its time has come.
 type news struct {
-	listing   *keeping.Listing
-	entries   []keeping.Entry
+	listing   *coordinator.Listing
+	entries   []coordinator.Entry
 	confirmed bool
 }
 
@@ -53,11 +53,11 @@ type following struct {
 }
 
 // begin lists all keys and watches them from there until ctx ends.
-func (f *follower) begin(ctx context.Context) (*following, keeping.Listing, error) {
+func (f *follower) begin(ctx context.Context) (*following, coordinator.Listing, error) {
 	w := &following{follower: f}
 	listing, err := w.list(ctx)
 	if err != nil {
-		return nil, keeping.Listing{}, err
+		return nil, coordinator.Listing{}, err
 	}
 	w.watch = f.client.Watch(clientv3.WithRequireLeader(ctx), f.keys.all(),
 		clientv3.WithPrefix(), clientv3.WithRev(listing.Revision+1), clientv3.WithProgressNotify())
@@ -95,14 +95,14 @@ func (w *following) next(ctx context.Context, until time.Time) (news, error) {
 	}
 }
 
-func (w *following) list(ctx context.Context) (keeping.Listing, error) {
+func (w *following) list(ctx context.Context) (coordinator.Listing, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	answer, err := w.client.Get(ctx, w.keys.all(), clientv3.WithPrefix())
 	if err != nil {
-		return keeping.Listing{}, fmt.Errorf("etcd: listing the keys: %w", err)
+		return coordinator.Listing{}, fmt.Errorf("etcd: listing the keys: %w", err)
 	}
-	listing := keeping.Listing{Revision: answer.Header.Revision}
+	listing := coordinator.Listing{Revision: answer.Header.Revision}
 	w.known = make(map[string]int64, len(answer.Kvs))
 	for _, kv := range answer.Kvs {
 		w.known[string(kv.Key)] = kv.ModRevision
@@ -113,14 +113,14 @@ func (w *following) list(ctx context.Context) (keeping.Listing, error) {
 	return listing, nil
 }
 
-func (w *following) changes(answer clientv3.WatchResponse) []keeping.Entry {
-	entries := make([]keeping.Entry, 0, len(answer.Events))
+func (w *following) changes(answer clientv3.WatchResponse) []coordinator.Entry {
+	entries := make([]coordinator.Entry, 0, len(answer.Events))
 	for _, event := range answer.Events {
 		name, revision := string(event.Kv.Key), event.Kv.ModRevision
 		if event.Type == clientv3.EventTypeDelete {
 			delete(w.known, name)
 			if key, err := w.keys.parse(name); err == nil {
-				entries = append(entries, keeping.Entry{Key: key, Revision: revision, Absent: true})
+				entries = append(entries, coordinator.Entry{Key: key, Revision: revision, Absent: true})
 			}
 			continue
 		}
@@ -132,7 +132,7 @@ func (w *following) changes(answer clientv3.WatchResponse) []keeping.Entry {
 	return entries
 }
 
-func (f *follower) entry(kv *mvccpb.KeyValue) (keeping.Entry, bool) {
+func (f *follower) entry(kv *mvccpb.KeyValue) (coordinator.Entry, bool) {
 	entry, known, err := f.keys.entry(kv)
 	if err != nil {
 		f.log.Warn("a key in etcd was ignored", "err", err)

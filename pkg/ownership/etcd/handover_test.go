@@ -10,7 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/windlass-dev/windlass/pkg/ownership"
-	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
+	"github.com/windlass-dev/windlass/pkg/ownership/coordinator"
 )
 
 // history is what was done to the keys of slots since a revision.
@@ -162,7 +162,7 @@ func TestAKeyThatWasWrittenByHandIsRepaired(t *testing.T) {
 	d := directory(t)
 	<-d.Ready()
 	name := a.follower.keys.slot(7)
-	for _, value := range []string{`{"id":"x","addr":"x:1"}`, encode(keeping.Value{ID: "a", Addr: "a:7000"}), "nobody"} {
+	for _, value := range []string{`{"id":"x","addr":"x:1"}`, encode(coordinator.Value{ID: "a", Addr: "a:7000"}), "nobody"} {
 		written, err := store.Put(t.Context(), name, value)
 		if err != nil {
 			t.Fatal(err)

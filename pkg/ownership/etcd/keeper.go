@@ -10,13 +10,13 @@ import (
 	"github.com/windlass-dev/windlass/internal/backoff"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/ownership"
-	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
+	"github.com/windlass-dev/windlass/pkg/ownership/coordinator"
 )
 
 // handOverTimeout bounds how long the end of Run waits for etcd.
 const handOverTimeout = 2 * time.Second
 
-// Keeper holds slots for a scheduler: its share of them, as pkg/ownership/keeping
+// Keeper holds slots for a scheduler: its share of them, as pkg/ownership/coordinator
 // decides. Epoch, Ready and Orphan are for concurrent use.
 type Keeper struct {
 	config   Config
@@ -27,7 +27,7 @@ type Keeper struct {
 	tenure   *tenure
 
 	mu   sync.Mutex // covers everything below
-	core *keeping.Core
+	core *coordinator.Core
 }
 
 // tenure is what a Keeper holds, for those who ask for every ticket.
@@ -54,7 +54,7 @@ func NewKeeper(config Config, deps Deps) (*Keeper, error) {
 		lessor:   lessor{client: deps.Client, ttl: config.TTL},
 		ready:    make(chan struct{}),
 		tenure:   &tenure{},
-		core:     keeping.New(keeping.Config{Self: self, TTL: config.TTL, Settle: config.Settle}, deps.Busy),
+		core:     coordinator.New(coordinator.Config{Self: self, TTL: config.TTL, Settle: config.Settle}, deps.Busy),
 	}, nil
 }
 
@@ -102,7 +102,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 // returns why it ended.
 func (k *Keeper) session(ctx context.Context, retry *backoff.Backoff) error {
 	asked := time.Now()
-	lease, err := k.lessor.get(ctx, read(k, (*keeping.Core).Lease))
+	lease, err := k.lessor.get(ctx, read(k, (*coordinator.Core).Lease))
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (k *Keeper) follow(ctx context.Context, retry *backoff.Backoff) error {
 			return err
 		}
 		retry.Reset()
-		heard, err := watching.next(ctx, read(k, (*keeping.Core).Wake))
+		heard, err := watching.next(ctx, read(k, (*coordinator.Core).Wake))
 		if err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (k *Keeper) follow(ctx context.Context, retry *backoff.Backoff) error {
 // act carries out what the core wants.
 func (k *Keeper) act(ctx context.Context) error {
 	for {
-		var txn keeping.Txn
+		var txn coordinator.Txn
 		var due bool
 		k.tell(func() { txn, due = k.core.Next(time.Now()) })
 		if !due {
@@ -166,17 +166,17 @@ func (k *Keeper) act(ctx context.Context) error {
 		k.tell(func() { k.core.Answered(time.Now(), txn, result) })
 	}
 	switch {
-	case read(k, (*keeping.Core).Lease) == 0:
+	case read(k, (*coordinator.Core).Lease) == 0:
 		return errLeaseLost
-	case !read(k, (*keeping.Core).Following):
+	case !read(k, (*coordinator.Core).Following):
 		return errRewound
-	case read(k, (*keeping.Core).Complete):
+	case read(k, (*coordinator.Core).Complete):
 		closeOnce(k.ready)
 	}
 	return nil
 }
 
-func (k *Keeper) listed(listing keeping.Listing) (rewound bool) {
+func (k *Keeper) listed(listing coordinator.Listing) (rewound bool) {
 	k.tell(func() { rewound = k.core.Listed(time.Now(), listing) })
 	if rewound {
 		k.deps.Log.Error("etcd went back to an earlier revision, as after a restore; its owners and epochs replace the known ones",
@@ -196,14 +196,14 @@ func (k *Keeper) tell(what func()) {
 }
 
 // read reads something of the core, which renewals change meanwhile.
-func read[T any](k *Keeper, what func(*keeping.Core) T) T {
+func read[T any](k *Keeper, what func(*coordinator.Core) T) T {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return what(k.core)
 }
 
 // update takes over what the core holds, and counts the slots that changed hands.
-func (t *tenure) update(core *keeping.Core) (gained, lost int) {
+func (t *tenure) update(core *coordinator.Core) (gained, lost int) {
 	for i := range t.epochs {
 		before, now := t.epochs[i].Load(), core.Epoch(ownership.Slot(i))
 		if now == before {
@@ -230,7 +230,7 @@ func (t *tenure) update(core *keeping.Core) (gained, lost int) {
 func (k *Keeper) handOver(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOverTimeout)
 	defer cancel()
-	lease := read(k, (*keeping.Core).Lease)
+	lease := read(k, (*coordinator.Core).Lease)
 	var err error
 	if lease != 0 {
 		err = k.giveAll(ctx)

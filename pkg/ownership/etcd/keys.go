@@ -9,7 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"github.com/windlass-dev/windlass/pkg/ownership"
-	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
+	"github.com/windlass-dev/windlass/pkg/ownership/coordinator"
 )
 
 // keys names the keys under a prefix.
@@ -30,7 +30,7 @@ func (k keys) members() string { return string(k) + "/members/" }
 
 func (k keys) member(id string) string { return k.members() + id }
 
-func (k keys) name(key keeping.Key) string {
+func (k keys) name(key coordinator.Key) string {
 	if key.Member != "" {
 		return k.member(key.Member)
 	}
@@ -38,15 +38,15 @@ func (k keys) name(key keeping.Key) string {
 }
 
 // parse reads what name wrote.
-func (k keys) parse(name string) (keeping.Key, error) {
+func (k keys) parse(name string) (coordinator.Key, error) {
 	if id, under := strings.CutPrefix(name, k.members()); under && id != "" && !strings.Contains(id, "/") {
-		return keeping.Key{Member: id}, nil
+		return coordinator.Key{Member: id}, nil
 	}
 	slot, ok := slotIn(name, k.slots(), k.slot)
 	if !ok {
-		return keeping.Key{}, fmt.Errorf("etcd: key %q names no slot and no member: remove it", name)
+		return coordinator.Key{}, fmt.Errorf("etcd: key %q names no slot and no member: remove it", name)
 	}
-	return keeping.Key{Slot: slot}, nil
+	return coordinator.Key{Slot: slot}, nil
 }
 
 // parseRecord reads what record wrote.
@@ -70,13 +70,13 @@ func slotIn(name, prefix string, nameOf func(ownership.Slot) string) (ownership.
 
 // entry reads a key that exists. The error may be of its value only: then there
 // is an entry all the same, of somebody unknown.
-func (k keys) entry(kv *mvccpb.KeyValue) (entry keeping.Entry, known bool, err error) {
+func (k keys) entry(kv *mvccpb.KeyValue) (entry coordinator.Entry, known bool, err error) {
 	key, err := k.parse(string(kv.Key))
 	if err != nil {
-		return keeping.Entry{}, false, err
+		return coordinator.Entry{}, false, err
 	}
 	value, err := decode(kv.Value)
-	return keeping.Entry{Key: key, Value: value, Lease: keeping.Lease(kv.Lease), Revision: kv.ModRevision}, true, err
+	return coordinator.Entry{Key: key, Value: value, Lease: coordinator.Lease(kv.Lease), Revision: kv.ModRevision}, true, err
 }
 
 // member is the value of every key.
@@ -86,19 +86,19 @@ type member struct {
 	Draining bool   `json:"draining,omitempty"`
 }
 
-func encode(value keeping.Value) string {
+func encode(value coordinator.Value) string {
 	// A struct of strings always encodes.
 	text, _ := json.Marshal(member(value))
 	return string(text)
 }
 
-func decode(value []byte) (keeping.Value, error) {
+func decode(value []byte) (coordinator.Value, error) {
 	var m member
 	if err := json.Unmarshal(value, &m); err != nil {
-		return keeping.Value{}, fmt.Errorf("etcd: value %q is no owner: remove the key: %w", value, err)
+		return coordinator.Value{}, fmt.Errorf("etcd: value %q is no owner: remove the key: %w", value, err)
 	}
 	if m.ID == "" || m.Addr == "" {
-		return keeping.Value{}, fmt.Errorf("etcd: value %q lacks an id or addr: remove the key", value)
+		return coordinator.Value{}, fmt.Errorf("etcd: value %q lacks an id or addr: remove the key", value)
 	}
-	return keeping.Value(m), nil
+	return coordinator.Value(m), nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/backoff"
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
+	"github.com/windlass-dev/windlass/pkg/ownership/coordinator"
 )
 
 // renewals is how many times a lease is renewed in the time that it lasts.
@@ -26,7 +26,7 @@ type lessor struct {
 
 // get returns the lease before if that lives, so that after an outage of etcd
 // nothing has to change hands, or else a new one.
-func (l *lessor) get(ctx context.Context, before keeping.Lease) (keeping.Lease, error) {
+func (l *lessor) get(ctx context.Context, before coordinator.Lease) (coordinator.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if before != 0 {
@@ -43,12 +43,12 @@ func (l *lessor) get(ctx context.Context, before keeping.Lease) (keeping.Lease, 
 	if err != nil {
 		return 0, fmt.Errorf("etcd: getting a lease: %w", err)
 	}
-	return keeping.Lease(answer.ID), nil
+	return coordinator.Lease(answer.ID), nil
 }
 
 // keep renews a lease until it is lost or ctx ends, and tells renewed each time
 // when it asked for it. It returns why it ended.
-func (l *lessor) keep(ctx context.Context, lease keeping.Lease, renewed func(at time.Time)) error {
+func (l *lessor) keep(ctx context.Context, lease coordinator.Lease, renewed func(at time.Time)) error {
 	retry := newRetry()
 	for {
 		asked := time.Now()
@@ -96,7 +96,7 @@ func (l *lessor) renew(ctx context.Context, lease clientv3.LeaseID) error {
 func lives(answer *clientv3.LeaseTimeToLiveResponse) bool { return answer.TTL >= 0 }
 
 // end ends a lease, and with it all keys under it.
-func (l *lessor) end(ctx context.Context, lease keeping.Lease) error {
+func (l *lessor) end(ctx context.Context, lease coordinator.Lease) error {
 	if _, err := l.client.Revoke(ctx, clientv3.LeaseID(lease)); err != nil && !isNoLease(err) {
 		return fmt.Errorf("etcd: ending the lease: %w", err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/backoff"
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/reconcile"
+	"github.com/windlass-dev/windlass/internal/reconcile"
 )
 
 // auditEvery is how often an agent looks what is really there. Only calls make it wake

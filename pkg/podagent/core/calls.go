@@ -3,7 +3,7 @@ package core
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // claimPatience is how long a gateway may take to answer a claim. One that is there
@@ -38,7 +38,7 @@ const (
 
 type attempt struct {
 	phase attemptPhase
-	id    invoke.ID
+	id    invocation.ID
 	// claimBy is when its claim is given up.
 	claimBy time.Time
 	// unwanted says that the client, or its gateway, broke off.
@@ -48,7 +48,7 @@ type attempt struct {
 func newCalls() calls { return calls{attempts: make(map[Attempt]*attempt)} }
 
 // take makes room for a ticket.
-func (cs *calls) take(id invoke.ID) (Attempt, *attempt) {
+func (cs *calls) take(id invocation.ID) (Attempt, *attempt) {
 	cs.last++
 	a := &attempt{id: id}
 	cs.attempts[cs.last] = a
@@ -57,7 +57,7 @@ func (cs *calls) take(id invoke.ID) (Attempt, *attempt) {
 }
 
 // runs tells whether an invocation is here already.
-func (cs *calls) runs(id invoke.ID) bool {
+func (cs *calls) runs(id invocation.ID) bool {
 	for _, a := range cs.attempts {
 		if a.id == id && a.phase != delivering {
 			return true

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // script plays events to a Core and compares what it does.
@@ -147,7 +147,7 @@ func tellMessage(m Message) string {
 }
 
 // ticket is a ticket of an invocation with a name of one letter.
-func ticket(name byte) Ticket { return Ticket{Ticket: invoke.Ticket{ID: invoke.ID{name}}} }
+func ticket(name byte) Ticket { return Ticket{Ticket: invocation.Ticket{ID: invocation.ID{name}}} }
 
 func request(name byte) Ticket {
 	t := ticket(name)

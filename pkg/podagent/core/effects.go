@@ -3,7 +3,7 @@ package core
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Effect is something to do.
@@ -51,7 +51,7 @@ type Pull struct {
 
 // Done gives back a ticket.
 type Done struct {
-	ID invoke.ID
+	ID invocation.ID
 	// Exec is how long the function took; 0 if it did not run.
 	Exec time.Duration
 	// Unclaimed says that the ticket's gateway could not be reached.
@@ -103,7 +103,7 @@ type Assume struct{}
 // Unreachable.
 type Claim struct {
 	Attempt Attempt
-	Ticket  invoke.Ticket
+	Ticket  invocation.Ticket
 }
 
 // Start is to hand a call to the function. It is answered by CallEnded, and behind it
@@ -112,7 +112,7 @@ type Start struct {
 	Attempt Attempt
 	// Unclaimed says that there was no claim: it goes with the result.
 	Unclaimed bool
-	Ticket    invoke.Ticket
+	Ticket    invocation.Ticket
 }
 
 // Release is to tell the gateway that a claim, granted or not, will not be used. It

@@ -3,7 +3,7 @@ package core
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Session names one try to talk to a scheduler: a dial, and the stream that came of
@@ -85,7 +85,7 @@ type Pong struct{}
 
 // Ticket hands out a ticket.
 type Ticket struct {
-	Ticket invoke.Ticket
+	Ticket invocation.Ticket
 	// Request says that the call's request came with it: the function is
 	// idempotent and may start at once.
 	Request bool

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // FuzzStep plays any history, whose bytes say what happens next, and compares what
@@ -212,7 +212,7 @@ func (w *witness) ticket(session Session, how int) {
 	if taken {
 		w.credits--
 	}
-	w.play(Said{session, Ticket{invoke.Ticket{ID: invoke.ID{byte(how)}}, w.unclaimed}})
+	w.play(Said{session, Ticket{invocation.Ticket{ID: invocation.ID{byte(how)}}, w.unclaimed}})
 	if got := w.core.calls.last > before; got != taken {
 		w.t.Errorf("ticket taken: %v, want %v", got, taken)
 	}

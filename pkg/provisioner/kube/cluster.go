@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
@@ -220,7 +220,7 @@ func slimOther(pod *corev1.Pod) *corev1.Pod {
 }
 
 // countedList is an amount as a container requests it, but for the pod itself.
-func countedList(a nodepick.Amount) corev1.ResourceList {
+func countedList(a placement.Amount) corev1.ResourceList {
 	list := make(corev1.ResourceList, 2)
 	put := func(name corev1.ResourceName, q *resource.Quantity) {
 		if !q.IsZero() {

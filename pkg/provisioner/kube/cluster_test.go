@@ -22,7 +22,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/apitest"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // stageAPI is a Runtime before a real API; the test plays kubelet.
@@ -263,7 +263,7 @@ func testRefusals(t *testing.T, s *stageAPI, f *v1alpha1.Function) {
 	if e := s.exit(); e.Code != v1alpha1.ReasonQuotaExceeded || !strings.Contains(e.Reason, "exceeded quota: small") {
 		t.Errorf("quota: %+v", e)
 	}
-	if nodes := s.Candidates(f).Nodes; nodes[0].Requested != (nodepick.Amount{}) {
+	if nodes := s.Candidates(f).Nodes; nodes[0].Requested != (placement.Amount{}) {
 		t.Errorf("%+v is requested by pods that do not exist", nodes[0].Requested)
 	}
 }

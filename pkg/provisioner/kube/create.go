@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
 // creator creates the pods of instances, and takes spare ones for them.
@@ -99,7 +99,7 @@ func (c *creator) podOf(spec provisioner.InstanceSpec, decided time.Time) (*core
 		return nil, v
 	}
 	build := podspec.Pod
-	if _, ofPool := spare.PoolOf(string(spec.Function.UID)); ofPool {
+	if _, ofPool := warmpool.PoolOf(string(spec.Function.UID)); ofPool {
 		build = podspec.Spare
 	}
 	pod, err := build(in)

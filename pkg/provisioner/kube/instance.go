@@ -8,17 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
 // id names an instance.
 type id struct {
 	functionUID string
-	cid         invoke.CID
+	cid         invocation.CID
 }
 
 func (i id) key() provisioner.Key {
@@ -46,7 +46,7 @@ type instance struct {
 	// spec is what to create; it is empty once the pod exists.
 	spec     provisioner.InstanceSpec
 	revision string
-	requests nodepick.Amount
+	requests placement.Amount
 	// started is when it was ordered, tried when its creation was first asked
 	// for, and changed when it reached its stage.
 	started time.Time
@@ -85,7 +85,7 @@ func functionOf(pod *corev1.Pod) string {
 		return ""
 	}
 	if labels[v1alpha1.LabelComponent] == v1alpha1.ComponentSpare {
-		return spare.Pool{Scheduler: labels[v1alpha1.LabelScheduler], Namespace: pod.Namespace, Runtime: labels[v1alpha1.LabelRuntime], Name: labels[v1alpha1.LabelPool]}.UID()
+		return warmpool.Pool{Scheduler: labels[v1alpha1.LabelScheduler], Namespace: pod.Namespace, Runtime: labels[v1alpha1.LabelRuntime], Name: labels[v1alpha1.LabelPool]}.UID()
 	}
 	return labels[v1alpha1.LabelRevisionUID]
 }
@@ -94,11 +94,11 @@ func functionOf(pod *corev1.Pod) string {
 // only if the pod's owner says the same, and its name, which is that of the instance
 // unless it was a spare one before.
 func identity(pod *corev1.Pod) (id, bool) {
-	of := id{functionUID: functionOf(pod), cid: invoke.CID(pod.Labels[v1alpha1.LabelCID])}
+	of := id{functionUID: functionOf(pod), cid: invocation.CID(pod.Labels[v1alpha1.LabelCID])}
 	if of.functionUID == "" || of.cid == "" {
 		return id{}, false
 	}
-	_, ofPool := spare.PoolOf(of.functionUID)
+	_, ofPool := warmpool.PoolOf(of.functionUID)
 	for _, owner := range pod.OwnerReferences {
 		if owner.APIVersion != v1alpha1.APIVersion || owner.Controller == nil || !*owner.Controller {
 			continue

@@ -12,7 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // podKey names a pod.
@@ -32,14 +32,14 @@ type ledger struct {
 // charge is what one pod requests.
 type charge struct {
 	node   *node
-	amount nodepick.Amount
+	amount placement.Amount
 	// assumed says that the informer has not shown the pod yet.
 	assumed bool
 }
 
 // node is a node, or the name of one that is not known but has pods.
 type node struct {
-	nodepick.Node
+	placement.Node
 	// at is the node's place in the list, -1 if it is not known.
 	at     int
 	pods   int
@@ -72,7 +72,7 @@ func (l *ledger) setPod(pod *corev1.Pod) {
 }
 
 // assume counts a pod that is about to be created.
-func (l *ledger) assume(key podKey, node string, amount nodepick.Amount) {
+func (l *ledger) assume(key podKey, node string, amount placement.Amount) {
 	l.put(key, node, amount, true)
 }
 
@@ -102,7 +102,7 @@ func (l *ledger) removePod(key podKey) {
 	l.remove(key)
 }
 
-func (l *ledger) put(key podKey, name string, amount nodepick.Amount, assumed bool) {
+func (l *ledger) put(key podKey, name string, amount placement.Amount, assumed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.remove(key)
@@ -126,7 +126,7 @@ func (l *ledger) remove(key podKey) {
 func (l *ledger) nodeOf(name string) *node {
 	n := l.nodes[name]
 	if n == nil {
-		n = &node{Node: nodepick.Node{Name: name}, at: -1}
+		n = &node{Node: placement.Node{Name: name}, at: -1}
 		l.nodes[name] = n
 	}
 	return n
@@ -195,10 +195,10 @@ func (l *ledger) avoid(name string, until time.Time) {
 }
 
 // all are the nodes that exist.
-func (l *ledger) all() []nodepick.Node {
+func (l *ledger) all() []placement.Node {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	nodes := make([]nodepick.Node, len(l.list))
+	nodes := make([]placement.Node, len(l.list))
 	for i, n := range l.list {
 		nodes[i] = n.Node
 	}
@@ -206,10 +206,10 @@ func (l *ledger) all() []nodepick.Node {
 }
 
 // candidates are the nodes that pods of a function may use.
-func (l *ledger) candidates(fn *v1alpha1.Function, now time.Time) nodepick.Candidates {
+func (l *ledger) candidates(fn *v1alpha1.Function, now time.Time) placement.Candidates {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := nodepick.Candidates{Nodes: make([]nodepick.Node, 0, len(l.list)), Excluded: make(nodepick.Tally)}
+	c := placement.Candidates{Nodes: make([]placement.Node, 0, len(l.list)), Excluded: make(placement.Tally)}
 	for _, n := range l.list {
 		switch reason := n.rejects(fn); {
 		case reason != "":
@@ -273,7 +273,7 @@ func readiness(n *corev1.Node) (ready bool, refuses string) {
 }
 
 // podAmount is what a pod requests, counted as the Kubernetes scheduler does.
-func podAmount(pod *corev1.Pod) nodepick.Amount {
+func podAmount(pod *corev1.Pod) placement.Amount {
 	a := provisioner.AmountOf(resource.PodRequests(pod, resource.PodResourcesOptions{}))
 	a.Pods = 1
 	return a

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 func somePod(name, node string, milli int64) *corev1.Pod {
@@ -23,7 +23,7 @@ func somePod(name, node string, milli int64) *corev1.Pod {
 	}
 }
 
-func names(nodes []nodepick.Node) string {
+func names(nodes []placement.Node) string {
 	var all []string
 	for _, n := range nodes {
 		all = append(all, n.Name)
@@ -78,13 +78,13 @@ func TestANodeThatFailedIsAvoidedWhileOthersHaveRoom(t *testing.T) {
 	l.setNode(readyNode("bad"))
 	l.setNode(readyNode("good"))
 	l.avoid("bad", epoch.Add(avoidFor))
-	f, want := testFunction("hello"), nodepick.Amount{MilliCPU: 600, Pods: 1}
+	f, want := testFunction("hello"), placement.Amount{MilliCPU: 600, Pods: 1}
 	first := func(int) int { return 0 }
-	if node, ok := nodepick.NewSite(l.candidates(f, epoch)).Pick(want, first); node != "good" || !ok {
+	if node, ok := placement.NewSite(l.candidates(f, epoch)).Pick(want, first); node != "good" || !ok {
 		t.Errorf("picked %q", node)
 	}
 	l.setPod(somePod("big", "good", 600))
-	if node, ok := nodepick.NewSite(l.candidates(f, epoch)).Pick(want, first); node != "bad" || !ok {
+	if node, ok := placement.NewSite(l.candidates(f, epoch)).Pick(want, first); node != "bad" || !ok {
 		t.Errorf("with no room elsewhere: picked %q", node)
 	}
 	l.removePod(podKey{"shop", "big"})
@@ -97,7 +97,7 @@ func TestAPodIsCountedAsTheSchedulerDoes(t *testing.T) {
 	pod := somePod("a", "node-1", 100)
 	pod.Spec.InitContainers = somePod("", "", 250).Spec.Containers
 	pod.Spec.Overhead = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m")}
-	if got, want := podAmount(slimPod(pod)), (nodepick.Amount{MilliCPU: 300, Pods: 1}); got != want {
+	if got, want := podAmount(slimPod(pod)), (placement.Amount{MilliCPU: 300, Pods: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
@@ -115,10 +115,10 @@ func TestFurtherResourcesOfNodesAndPodsAreCounted(t *testing.T) {
 	for _, seen := range []*corev1.Pod{pod, slimOther(pod), slimOther(slimOther(pod))} {
 		l.setPod(seen)
 		n := l.all()[0]
-		if n.Allocatable.Further != nodepick.FurtherOf(map[string]int64{"nvidia.com/gpu": 4, "ephemeral-storage": 10 << 30}) {
+		if n.Allocatable.Further != placement.FurtherOf(map[string]int64{"nvidia.com/gpu": 4, "ephemeral-storage": 10 << 30}) {
 			t.Errorf("the node has %+v", n.Allocatable)
 		}
-		if want := (nodepick.Amount{MilliCPU: 100, Pods: 1, Further: nodepick.FurtherOf(map[string]int64{"nvidia.com/gpu": 3, "ephemeral-storage": 1 << 30})}); n.Requested != want {
+		if want := (placement.Amount{MilliCPU: 100, Pods: 1, Further: placement.FurtherOf(map[string]int64{"nvidia.com/gpu": 3, "ephemeral-storage": 1 << 30})}); n.Requested != want {
 			t.Errorf("the pod requests %+v, want %+v", n.Requested, want)
 		}
 	}
@@ -143,7 +143,7 @@ func TestSumsAreThoseOfThePods(t *testing.T) {
 			},
 			"assume": func(t *rapid.T) {
 				name, node := podName.Draw(t, "pod"), nodeName.Draw(t, "node")
-				l.assume(podKey{"shop", name}, node, nodepick.Amount{MilliCPU: 7, Pods: 1})
+				l.assume(podKey{"shop", name}, node, placement.Amount{MilliCPU: 7, Pods: 1})
 				pods[name] = counted{node, 7, true}
 			},
 			"drop": func(t *rapid.T) {
@@ -187,9 +187,9 @@ func TestSumsAreThoseOfThePods(t *testing.T) {
 				delete(nodes, name)
 			},
 			"": func(t *rapid.T) {
-				want := map[string]nodepick.Amount{}
+				want := map[string]placement.Amount{}
 				for _, p := range pods {
-					want[p.node] = want[p.node].Plus(nodepick.Amount{MilliCPU: p.milli, Pods: 1})
+					want[p.node] = want[p.node].Plus(placement.Amount{MilliCPU: p.milli, Pods: 1})
 				}
 				found := l.candidates(testFunction("any"), epoch).Nodes
 				if len(found) != len(nodes) {

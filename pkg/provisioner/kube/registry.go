@@ -9,7 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
 // registry holds the instances that have not ended, under the lock that all changes of
@@ -65,7 +65,7 @@ func (r *registry) condemn(in *instance, grace *int64) {
 		return
 	}
 	in.deleting = true
-	if _, ofPool := spare.PoolOf(in.id.functionUID); ofPool {
+	if _, ofPool := warmpool.PoolOf(in.id.functionUID); ofPool {
 		grace = new(brokenGrace)
 	}
 	d := deletion{lane: in.id.functionUID, pod: in.pod, uid: in.uid, grace: -1}

@@ -8,16 +8,16 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 func TestNodesArePickedByWhatPodsAreCountedAs(t *testing.T) {
-	agent := nodepick.Amount{MilliCPU: 10, Memory: 32 << 20, Pods: 1}
+	agent := placement.Amount{MilliCPU: 10, Memory: 32 << 20, Pods: 1}
 	for name, c := range map[string]struct {
 		requests corev1.ResourceList
-		want     nodepick.Amount
+		want     placement.Amount
 	}{
-		"both": {corev1.ResourceList{"cpu": resource.MustParse("250m"), "memory": resource.MustParse("100Mi")}, nodepick.Amount{MilliCPU: 260, Memory: 132 << 20, Pods: 1}},
+		"both": {corev1.ResourceList{"cpu": resource.MustParse("250m"), "memory": resource.MustParse("100Mi")}, placement.Amount{MilliCPU: 260, Memory: 132 << 20, Pods: 1}},
 		"none": {nil, agent},
 	} {
 		fn := &v1alpha1.Function{}
@@ -34,10 +34,10 @@ func TestNodesArePickedByWhatPodsAreCountedAs(t *testing.T) {
 func TestFurtherResourcesCountOnNodesAlone(t *testing.T) {
 	fn := &v1alpha1.Function{}
 	fn.Spec.Template.Resources.Requests = corev1.ResourceList{"ephemeral-storage": resource.MustParse("1Gi"), "nvidia.com/gpu": resource.MustParse("2")}
-	if got, want := (&Runtime{}).Requests(fn), (nodepick.Amount{Further: nodepick.FurtherOf(map[string]int64{"nvidia.com/gpu": 2, "ephemeral-storage": 1 << 30})}); got != want {
+	if got, want := (&Runtime{}).Requests(fn), (placement.Amount{Further: placement.FurtherOf(map[string]int64{"nvidia.com/gpu": 2, "ephemeral-storage": 1 << 30})}); got != want {
 		t.Errorf("on nodes it requests %+v, want %+v", got, want)
 	}
-	if got := provisioner.New(provisioner.Config{}, provisioner.Deps{}).Requests(fn); got != (nodepick.Amount{}) {
+	if got := provisioner.New(provisioner.Config{}, provisioner.Deps{}).Requests(fn); got != (placement.Amount{}) {
 		t.Errorf("in local mode it requests %+v", got)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
@@ -33,7 +33,7 @@ type Runtime struct {
 	creator *creator
 	watcher *watcher
 	// agent is what an agent requests of a node.
-	agent nodepick.Amount
+	agent placement.Amount
 	began atomic.Bool
 }
 
@@ -118,7 +118,7 @@ func (r *Runtime) Start(spec provisioner.InstanceSpec) {
 
 // Stop ends an instance: its pod is deleted, with a grace period in which it can
 // finish its calls. One whose pod was not asked for yet ends at once.
-func (r *Runtime) Stop(functionUID string, cid invoke.CID) {
+func (r *Runtime) Stop(functionUID string, cid invocation.CID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	in := r.byID[id{functionUID, cid}]
@@ -150,15 +150,15 @@ func (r *Runtime) Stop(functionUID string, cid invoke.CID) {
 func (r *Runtime) Exits() <-chan provisioner.Exit { return r.outbox.exits }
 
 // Candidates are the nodes that instances of a function may use.
-func (r *Runtime) Candidates(fn *v1alpha1.Function) nodepick.Candidates {
+func (r *Runtime) Candidates(fn *v1alpha1.Function) placement.Candidates {
 	return r.ledger.candidates(fn, time.Now())
 }
 
 // Nodes are all nodes that exist.
-func (r *Runtime) Nodes() []nodepick.Node { return r.ledger.all() }
+func (r *Runtime) Nodes() []placement.Node { return r.ledger.all() }
 
 // Requests is what the pod of an instance requests of its node.
-func (r *Runtime) Requests(fn *v1alpha1.Function) nodepick.Amount {
+func (r *Runtime) Requests(fn *v1alpha1.Function) placement.Amount {
 	return provisioner.Requests(fn, r.agent)
 }
 
@@ -213,7 +213,7 @@ func (r *Runtime) Release(functionUID string) {
 // Identify says of which instance a pod is that was started or adopted here. It is
 // of none, and its id empty, if it was not, whatever it looks like. Known is false
 // if no such pod has been seen yet.
-func (r *Runtime) Identify(podUID, namespace, name string) (functionUID string, cid invoke.CID, known bool) {
+func (r *Runtime) Identify(podUID, namespace, name string) (functionUID string, cid invocation.CID, known bool) {
 	key, uid := podKey{namespace, name}, types.UID(podUID)
 	r.mu.Lock()
 	defer r.mu.Unlock()

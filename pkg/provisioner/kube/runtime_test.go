@@ -17,9 +17,9 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
@@ -51,7 +51,7 @@ func TestALifeIsTwoWrites(t *testing.T) {
 func TestAPodCountsFromItsStartToItsEnd(t *testing.T) {
 	play(t, testConfig(), oneNode, func(th *theatre) {
 		f := testFunction("hello")
-		want := nodepick.Amount{MilliCPU: 110, Memory: 96 << 20, Pods: 1}
+		want := placement.Amount{MilliCPU: 110, Memory: 96 << 20, Pods: 1}
 		th.Start(provisioner.InstanceSpec{Function: f, CID: "c-1", Node: "node-1"})
 		if got := th.requested("node-1"); got != want {
 			t.Errorf("at once %+v, want %+v", got, want)
@@ -62,7 +62,7 @@ func TestAPodCountsFromItsStartToItsEnd(t *testing.T) {
 		}
 		th.Stop(string(f.UID), "c-1")
 		th.exit()
-		if got := th.requested("node-1"); got != (nodepick.Amount{}) {
+		if got := th.requested("node-1"); got != (placement.Amount{}) {
 			t.Errorf("afterwards %+v, want nothing", got)
 		}
 		th.fail = func(verb string, _ int) error {
@@ -75,7 +75,7 @@ func TestAPodCountsFromItsStartToItsEnd(t *testing.T) {
 		if e := th.exit(); e.Code != v1alpha1.ReasonQuotaExceeded {
 			t.Errorf("exit %+v", e)
 		}
-		if got := th.requested("node-1"); got != (nodepick.Amount{}) {
+		if got := th.requested("node-1"); got != (placement.Amount{}) {
 			t.Errorf("after a refusal %+v, want nothing", got)
 		}
 	})
@@ -253,7 +253,7 @@ func TestOneFunctionsTroubleHoldsNobodyUp(t *testing.T) {
 			return false, nil, nil
 		})
 		for i := range 100 {
-			th.Start(provisioner.InstanceSpec{Function: bad, CID: invoke.Term{Epoch: 1}.CID(uint64(i)), Node: "node-1"})
+			th.Start(provisioner.InstanceSpec{Function: bad, CID: invocation.Term{Epoch: 1}.CID(uint64(i)), Node: "node-1"})
 		}
 		time.Sleep(time.Second)
 		th.start(good, "c-1")
@@ -269,17 +269,17 @@ func TestWhatWasNotAskedForYetIsDropped(t *testing.T) {
 	play(t, config, oneNode, func(th *theatre) {
 		f := testFunction("hello")
 		for i := range 6 {
-			th.Start(provisioner.InstanceSpec{Function: f, CID: invoke.Term{Epoch: 1}.CID(uint64(i)), Node: "node-1"})
+			th.Start(provisioner.InstanceSpec{Function: f, CID: invocation.Term{Epoch: 1}.CID(uint64(i)), Node: "node-1"})
 			synctest.Wait()
 		}
 		// One was created, one waits for the limiter, and three in the queue.
-		if e := th.exit(); e.CID != (invoke.Term{Epoch: 1}).CID(5) || !strings.Contains(e.Reason, "3 pods wait") {
+		if e := th.exit(); e.CID != (invocation.Term{Epoch: 1}).CID(5) || !strings.Contains(e.Reason, "3 pods wait") {
 			t.Errorf("exit %+v", e)
 		} else if why := (provisioner.StartFailure{Code: e.Code}); !why.Blameless() {
 			t.Errorf("%s is held against the function", e.Code)
 		}
-		th.Stop(string(f.UID), invoke.Term{Epoch: 1}.CID(4))
-		th.Stop(string(f.UID), invoke.Term{Epoch: 1}.CID(1))
+		th.Stop(string(f.UID), invocation.Term{Epoch: 1}.CID(4))
+		th.Stop(string(f.UID), invocation.Term{Epoch: 1}.CID(1))
 		for range 2 {
 			if e := th.exit(); e.Reason != reasonStopped {
 				t.Errorf("exit %+v", e)
@@ -314,7 +314,7 @@ func TestDeletionsAreTriedUntilThePodIsGone(t *testing.T) {
 }
 
 // podOfOther is a pod that another scheduler created.
-func podOfOther(t *testing.T, f *v1alpha1.Function, cid invoke.CID, node string) *corev1.Pod {
+func podOfOther(t *testing.T, f *v1alpha1.Function, cid invocation.CID, node string) *corev1.Pod {
 	t.Helper()
 	pod, err := podspec.Pod(podspec.Input{Config: testConfig().Pod, Function: f, CID: cid, Node: node, Decided: epoch})
 	if err != nil {
@@ -344,7 +344,7 @@ func TestAdoptTakesOverAndReleaseLetsGo(t *testing.T) {
 		}
 		want := provisioner.Existing{
 			CID: "c-1", Revision: f.Revision(), Node: "node-1", Started: epoch,
-			Requests: nodepick.Amount{MilliCPU: 110, Memory: 96 << 20, Pods: 1},
+			Requests: placement.Amount{MilliCPU: 110, Memory: 96 << 20, Pods: 1},
 		}
 		if got := found[0]; !got.Started.Equal(want.Started) || got.Revision != want.Revision || got.Requests != want.Requests || got.Node != want.Node {
 			t.Errorf("got %+v, want %+v", got, want)
@@ -382,7 +382,7 @@ func TestIdentifyBelievesOnlyWhatFits(t *testing.T) {
 		th.Adopt(f)
 		for _, c := range []struct {
 			uid, namespace, name string
-			cid                  invoke.CID
+			cid                  invocation.CID
 		}{
 			{string(other.UID), "shop", "hello-c-1", "c-1"},
 			{string(th.pod(f, "c-3").UID), "shop", "hello-c-3", "c-3"},
@@ -404,7 +404,7 @@ func TestALostNodeEndsItsInstances(t *testing.T) {
 	play(t, testConfig(), []runtime.Object{readyNode("node-1"), readyNode("node-2")}, func(th *theatre) {
 		f := testFunction("hello")
 		nodes := corev1.SchemeGroupVersion.WithResource("nodes")
-		for _, cid := range []invoke.CID{"c-1", "c-2"} {
+		for _, cid := range []invocation.CID{"c-1", "c-2"} {
 			th.start(f, cid)
 			th.report(th.pod(f, cid))
 		}
@@ -473,10 +473,10 @@ func TestExitsWaitForTheirReader(t *testing.T) {
 		const many = 1000
 		f := testFunction("hello")
 		for i := range many {
-			th.Start(provisioner.InstanceSpec{Function: f, CID: invoke.Term{Epoch: 1}.CID(uint64(i)), Node: "node-1"})
+			th.Start(provisioner.InstanceSpec{Function: f, CID: invocation.Term{Epoch: 1}.CID(uint64(i)), Node: "node-1"})
 		}
 		time.Sleep(10 * time.Second)
-		seen := map[invoke.CID]bool{}
+		seen := map[invocation.CID]bool{}
 		for range many {
 			seen[th.exit().CID] = true
 		}
@@ -554,7 +554,7 @@ func TestEachRevisionHasPodsOfItsOwn(t *testing.T) {
 	old, fresh := testUnit("hello", 1), testUnit("hello", 2)
 	objects := append([]runtime.Object{podOfOther(t, old, "00001-1", "node-1"), podOfOther(t, fresh, "00002-1", "node-1")}, oneNode...)
 	play(t, testConfig(), objects, func(th *theatre) {
-		for f, cid := range map[*v1alpha1.Function]invoke.CID{old: "00001-1", fresh: "00002-1"} {
+		for f, cid := range map[*v1alpha1.Function]invocation.CID{old: "00001-1", fresh: "00002-1"} {
 			if found := th.Adopt(f); len(found) != 1 || found[0].CID != cid || found[0].Revision != f.Revision() {
 				t.Errorf("%s has %+v", f.FunctionRevisionName(), found)
 			}

@@ -2,8 +2,8 @@ package kube
 
 import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/reconcile"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/reconcile"
 )
 
 // Instances are those that were started, taken or adopted and have not ended.

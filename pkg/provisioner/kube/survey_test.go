@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
@@ -87,7 +87,7 @@ func TestM4APodThatCameAfterTheTakeoverIsJudged(t *testing.T) {
 func TestM4APodThatGoesWithoutAnEventIsForgotten(t *testing.T) {
 	provide(t, func(th *theatre, p *provisioner.Provisioner, look func(...*v1alpha1.Function) (int, int)) {
 		f := testFunction("hello")
-		p.Order(f, invoke.Term{Epoch: 1}, 2)
+		p.Order(f, invocation.Term{Epoch: 1}, 2)
 		synctest.Wait()
 		lost := p.Instances(string(f.UID))[0]
 		pod := th.pod(f, lost.CID)
@@ -118,7 +118,7 @@ func TestNothingIsMendedOfALifeThatGoesAsItShould(t *testing.T) {
 				}
 			}
 		}
-		p.Order(f, invoke.Term{Epoch: 1}, 2)
+		p.Order(f, invocation.Term{Epoch: 1}, 2)
 		healthy("ordered")
 		in := p.Instances(string(f.UID))
 		th.report(th.pod(f, in[0].CID))

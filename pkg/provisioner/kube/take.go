@@ -9,10 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
 // taking is what is known of a spare instance while a function takes it.
@@ -28,7 +28,7 @@ type taking struct {
 // request, and then calls told, from another goroutine, with whether it is. A spare
 // instance that cannot be taken is deleted, and neither has an Exit. Told is not
 // called if the instance is stopped or released before the API was asked.
-func (r *Runtime) Take(poolUID string, cid invoke.CID, spec provisioner.InstanceSpec, told func(taken bool)) bool {
+func (r *Runtime) Take(poolUID string, cid invocation.CID, spec provisioner.InstanceSpec, told func(taken bool)) bool {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,7 +75,7 @@ func (c *creator) take(ctx context.Context, in *instance, spec provisioner.Insta
 
 func (c *creator) claim(ctx context.Context, in *instance, spec provisioner.InstanceSpec) (*corev1.Pod, error) {
 	input, _ := c.input(spec, in.started)
-	pool, _ := spare.PoolOf(in.taking.spare.functionUID)
+	pool, _ := warmpool.PoolOf(in.taking.spare.functionUID)
 	patch, err := podspec.Claim(input, pool, in.taking.uid)
 	if err != nil {
 		return nil, err

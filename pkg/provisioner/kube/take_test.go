@@ -12,17 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
-var testPool = spare.Pool{Scheduler: "scheduler-1", Namespace: "shop", Runtime: "python3.13", Name: "small"}
+var testPool = warmpool.Pool{Scheduler: "scheduler-1", Namespace: "shop", Runtime: "python3.13", Name: "small"}
 
 func poolFunction() *v1alpha1.Function {
 	rt, _ := onlyPython{}.Get("python3.13")
-	return spare.PoolFunction(testPool, rt)
+	return warmpool.PoolFunction(testPool, rt)
 }
 
 // pythonFunction is one that can take a spare instance.
@@ -37,7 +37,7 @@ func pythonFunction(name string) *v1alpha1.Function {
 
 // take takes the spare instance 1 as the instance of a function and waits. Until it
 // is told what came of it, what is -1.
-func (th *theatre) take(f *v1alpha1.Function, cid invoke.CID) (begun bool, what *int) {
+func (th *theatre) take(f *v1alpha1.Function, cid invocation.CID) (begun bool, what *int) {
 	th.t.Helper()
 	what = new(-1)
 	begun = th.Take(testPool.UID(), "1", provisioner.InstanceSpec{Function: f, CID: cid, Node: "node-1"}, func(taken bool) {
@@ -229,8 +229,8 @@ func TestAnInstanceMayBeStoppedWhileItIsTaken(t *testing.T) {
 // others are none of its business.
 func TestSpareInstancesAreFoundByTheirScheduler(t *testing.T) {
 	rt, _ := onlyPython{}.Get("python3.13")
-	podOf := func(p spare.Pool, cid invoke.CID) *corev1.Pod {
-		pod, err := podspec.Spare(podspec.Input{Config: testConfig().Pod, Function: spare.PoolFunction(p, rt), Runtime: rt, CID: cid, Node: "node-1"})
+	podOf := func(p warmpool.Pool, cid invocation.CID) *corev1.Pod {
+		pod, err := podspec.Spare(podspec.Input{Config: testConfig().Pod, Function: warmpool.PoolFunction(p, rt), Runtime: rt, CID: cid, Node: "node-1"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,11 +255,11 @@ func TestSpareInstancesAreFoundByTheirScheduler(t *testing.T) {
 // testSpare is the life of a spare instance before a real API.
 func testSpare(t *testing.T, s *stageAPI) {
 	f := pythonFunction("taker")
-	start := func(cid invoke.CID) *corev1.Pod {
+	start := func(cid invocation.CID) *corev1.Pod {
 		s.Start(provisioner.InstanceSpec{Function: poolFunction(), CID: cid, Node: "node-1"})
 		return s.pod(podspec.Name(poolFunction().Name, testPool.UID(), cid))
 	}
-	take := func(pooled invoke.CID, cid invoke.CID) bool {
+	take := func(pooled invocation.CID, cid invocation.CID) bool {
 		told := make(chan bool, 1)
 		s.eventually("it is there", func() error {
 			if !s.Take(testPool.UID(), pooled, provisioner.InstanceSpec{Function: f, CID: cid, Node: "node-1"}, func(taken bool) { told <- taken }) {

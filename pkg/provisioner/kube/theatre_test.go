@@ -19,9 +19,9 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
@@ -56,7 +56,7 @@ func testConfig() Config {
 	return Config{
 		Pod: podspec.Config{
 			AgentImage: "agent:1", SchedulerAddr: "scheduler:9443",
-			AgentRequests: nodepick.Amount{MilliCPU: 10, Memory: 32 << 20}, AgentMemoryLimit: 256 << 20,
+			AgentRequests: placement.Amount{MilliCPU: 10, Memory: 32 << 20}, AgentMemoryLimit: 256 << 20,
 		},
 		QPS: 1000, Burst: 1000,
 	}
@@ -142,14 +142,14 @@ func (th *theatre) noExit() {
 }
 
 // start starts an instance and waits for its pod.
-func (th *theatre) start(f *v1alpha1.Function, cid invoke.CID) {
+func (th *theatre) start(f *v1alpha1.Function, cid invocation.CID) {
 	th.t.Helper()
 	th.Start(provisioner.InstanceSpec{Function: f, CID: cid, Node: "node-1"})
 	synctest.Wait()
 }
 
 // pod is the pod of an instance as the API has it.
-func (th *theatre) pod(f *v1alpha1.Function, cid invoke.CID) *corev1.Pod {
+func (th *theatre) pod(f *v1alpha1.Function, cid invocation.CID) *corev1.Pod {
 	th.t.Helper()
 	object, err := th.client.Tracker().Get(corev1.SchemeGroupVersion.WithResource("pods"), f.Namespace, podspec.Name(f.Name, string(f.UID), cid))
 	if err != nil {
@@ -174,13 +174,13 @@ func (th *theatre) report(pod *corev1.Pod, changes ...func(*corev1.Pod)) {
 }
 
 // requested is what is requested of a node.
-func (th *theatre) requested(name string) nodepick.Amount {
+func (th *theatre) requested(name string) placement.Amount {
 	for _, n := range th.Candidates(testFunction("any")).Nodes {
 		if n.Name == name {
 			return n.Requested
 		}
 	}
-	return nodepick.Amount{}
+	return placement.Amount{}
 }
 
 // testFunction is the unit of a function's first revision.

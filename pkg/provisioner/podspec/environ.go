@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda/lambdaenv"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
@@ -102,7 +102,7 @@ func functionPairs(in Input, taskRoot string) []string {
 		"WINDLASS_CONCURRENCY=" + strconv.Itoa(int(f.Spec.Template.Concurrency)),
 		"WINDLASS_PROTOCOL=" + string(f.Spec.Template.Protocol),
 		"WINDLASS_RUNTIME_API=" + v1alpha1.ContractV1,
-		"OTEL_RESOURCE_ATTRIBUTES=" + invoke.ResourceAttributes(f.Key(), f.Revision(), in.CID),
+		"OTEL_RESOURCE_ATTRIBUTES=" + invocation.ResourceAttributes(f.Key(), f.Revision(), in.CID),
 		"HOME=/tmp",
 	}
 	if f.Spec.Template.Protocol == v1alpha1.ProtocolLambdaRuntime {

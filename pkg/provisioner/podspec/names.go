@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // maxName is how long a pod's name may be so that it is its host name as well.
@@ -15,7 +15,7 @@ const maxName = 63
 // Name is the name of an instance's pod: the function's name and the CID. A name
 // that is too long is cut, and a hash of the function's UID keeps it apart from
 // others that begin alike.
-func Name(function, functionUID string, cid invoke.CID) string {
+func Name(function, functionUID string, cid invocation.CID) string {
 	suffix := "-" + strings.ToLower(string(cid))
 	if len(function)+len(suffix) <= maxName {
 		return function + suffix

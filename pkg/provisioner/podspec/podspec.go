@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 const (
@@ -55,7 +55,7 @@ type Config struct {
 	// AgentImage is the agent's image.
 	AgentImage string
 	// AgentRequests is what the agent's container requests.
-	AgentRequests nodepick.Amount
+	AgentRequests placement.Amount
 	// AgentMemoryLimit bounds the agent's memory, in bytes. Callers' bodies and the
 	// function's requests to its agent are in it: without a bound a function would
 	// have its agent's memory besides its own.
@@ -118,7 +118,7 @@ type Input struct {
 	Function *v1alpha1.Function
 	// Runtime is the function's, or nil if it has none.
 	Runtime *v1alpha1.ClusterRuntime
-	CID     invoke.CID
+	CID     invocation.CID
 	// Node is where the pod runs.
 	Node string
 	// Decided is when it was ordered.

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -38,7 +38,7 @@ func input(f *v1alpha1.Function) Input {
 	return Input{
 		Config: Config{
 			AgentImage:    "registry.example/podagent:v1",
-			AgentRequests: nodepick.Amount{MilliCPU: 10, Memory: 32 << 20, Pods: 1}, AgentMemoryLimit: 256 << 20,
+			AgentRequests: placement.Amount{MilliCPU: 10, Memory: 32 << 20, Pods: 1}, AgentMemoryLimit: 256 << 20,
 			SchedulerAddr: "windlass-scheduler.windlass-system:9443",
 			OwnerAddr:     "10.0.0.7:9443",
 			CA:            "-----BEGIN CERTIFICATE-----\n",
@@ -46,7 +46,7 @@ func input(f *v1alpha1.Function) Input {
 			PullPolicy:    corev1.PullIfNotPresent,
 		},
 		Function: f,
-		CID:      "00003-" + invoke.Term{Epoch: 0x2a}.CID(7),
+		CID:      "00003-" + invocation.Term{Epoch: 0x2a}.CID(7),
 		Node:     "node-1",
 		Decided:  time.Date(2026, 5, 4, 3, 2, 1, 123456789, time.UTC),
 	}
@@ -269,7 +269,7 @@ func TestWhatCannotRunInAClusterIsSaid(t *testing.T) {
 func TestNamesAreValidAndTellInstancesApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?`).Draw(t, "name")
-		cid := invoke.Term{Epoch: rapid.Uint64Range(0, 1<<52).Draw(t, "epoch")}.CID(rapid.Uint64Range(0, 1<<32).Draw(t, "sequence"))
+		cid := invocation.Term{Epoch: rapid.Uint64Range(0, 1<<52).Draw(t, "epoch")}.CID(rapid.Uint64Range(0, 1<<32).Draw(t, "sequence"))
 		got := Name(name, "uid", cid)
 		if errs := validation.IsDNS1123Label(got); len(errs) > 0 {
 			t.Fatalf("%s: %v", got, errs)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 // pool's, spare.PoolFunction, and the Runtime must be there. It is the pod of a
 // function but for what tells which function.
 func Spare(in Input) (*corev1.Pod, error) {
-	pool, ok := spare.PoolOf(string(in.Function.UID))
+	pool, ok := warmpool.PoolOf(string(in.Function.UID))
 	if !ok || in.Runtime == nil {
 		return nil, fmt.Errorf("there is no ClusterRuntime %q: spare instances need one", in.Function.Spec.Template.RuntimeRef.Name)
 	}
@@ -105,7 +105,7 @@ func HandoverOf(in Input) Handover {
 // Claim is the change by which a function takes a spare instance, as a JSON patch
 // (RFC 6902). It is refused, and changes nothing, if the pod is not a spare
 // instance any more or belongs to another scheduler.
-func Claim(in Input, pool spare.Pool, podUID types.UID) ([]byte, error) {
+func Claim(in Input, pool warmpool.Pool, podUID types.UID) ([]byte, error) {
 	m := meta(in)
 	type step struct {
 		Op    string `json:"op"`

@@ -17,12 +17,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
-var pool = spare.Pool{Scheduler: "windlass-scheduler-abc", Namespace: "shop", Runtime: "python3.13", Name: "small"}
+var pool = warmpool.Pool{Scheduler: "windlass-scheduler-abc", Namespace: "shop", Runtime: "python3.13", Name: "small"}
 
 // spareInput is what a spare pod of the Runtime python depends on.
 func spareInput() Input {
@@ -30,8 +30,8 @@ func spareInput() Input {
 	rt.UID = "0a1b2c3d-0000-4000-8000-000000000001"
 	rt.Spec.WarmPools = []v1alpha1.WarmPool{{Name: "small", Size: 2}}
 	in := input(&v1alpha1.Function{})
-	in.Function, in.Runtime = spare.PoolFunction(pool, rt), rt
-	in.CID = invoke.Term{Epoch: 0x66bb, Heir: "beef"}.CID(3)
+	in.Function, in.Runtime = warmpool.PoolFunction(pool, rt), rt
+	in.CID = invocation.Term{Epoch: 0x66bb, Heir: "beef"}.CID(3)
 	return in
 }
 
@@ -90,7 +90,7 @@ func TestASparePodIsThatOfEveryFunctionThatFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := spareInput()
 		f := taker()
-		f.Spec.Template.Timeout.Duration = rapid.SampledFrom([]time.Duration{0, time.Second, spare.MaxTimeout, time.Hour}).Draw(t, "timeout")
+		f.Spec.Template.Timeout.Duration = rapid.SampledFrom([]time.Duration{0, time.Second, warmpool.MaxTimeout, time.Hour}).Draw(t, "timeout")
 		maybe := func(what string, change func()) {
 			if rapid.IntRange(0, 5).Draw(t, what) == 0 {
 				change()
@@ -109,7 +109,7 @@ func TestASparePodIsThatOfEveryFunctionThatFits(t *testing.T) {
 		maybe("map", func() { f.Spec.Template.Code = &v1alpha1.Code{ConfigMapRef: v1alpha1.LocalReference{Name: "code"}} })
 		own := input(f)
 		own.Runtime = in.Runtime
-		if pool, _ := spare.Choose(f, in.Runtime, nil); pool == nil {
+		if pool, _ := warmpool.Choose(f, in.Runtime, nil); pool == nil {
 			return
 		}
 		spared, err := Spare(in)
@@ -218,7 +218,7 @@ func TestSparePodsHaveNamesAndLabelsOfTheirOwn(t *testing.T) {
 		in := spareInput()
 		name := rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?([.][a-z0-9]{1,10}){0,2}`).Draw(t, "runtime")
 		in.Runtime.ObjectMeta = metav1.ObjectMeta{Name: name, UID: "1"}
-		in.Function = spare.PoolFunction(spare.Pool{Scheduler: "s", Namespace: "shop", Runtime: name, Name: "small"}, in.Runtime)
+		in.Function = warmpool.PoolFunction(warmpool.Pool{Scheduler: "s", Namespace: "shop", Runtime: name, Name: "small"}, in.Runtime)
 		pod, err := Spare(in)
 		if err != nil {
 			t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/runtimes"
+	"github.com/windlass-dev/windlass/internal/runtimes"
 )
 
 // DefaultStopGrace is the StopGrace of a Config that names none.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda/lambdaenv"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
@@ -40,7 +40,7 @@ func functionEnv(parent []string, spec provisioner.InstanceSpec, port int, p pro
 		"WINDLASS_FUNCTION_NAMESPACE="+f.Namespace,
 		"WINDLASS_INSTANCE="+string(spec.CID),
 		"WINDLASS_RUNTIME_API="+v1alpha1.ContractV1,
-		"OTEL_RESOURCE_ATTRIBUTES="+invoke.ResourceAttributes(f.Key(), f.Revision(), spec.CID),
+		"OTEL_RESOURCE_ATTRIBUTES="+invocation.ResourceAttributes(f.Key(), f.Revision(), spec.CID),
 		"WINDLASS_CONCURRENCY="+strconv.Itoa(int(f.Spec.Template.Concurrency)))
 	if f.Spec.Template.Protocol == v1alpha1.ProtocolLambdaRuntime {
 		env = append(env, lambdaenv.Environ(lambdaConfig(f, port, p))...)

@@ -9,20 +9,20 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
 // id names an instance.
 type id struct {
 	functionUID string
-	cid         invoke.CID
+	cid         invocation.CID
 }
 
 // instance is one Start that has not been answered by its Exit.
 type instance struct {
 	id   id
-	key  invoke.FunctionKey
+	key  invocation.FunctionKey
 	spec provisioner.InstanceSpec
 	log  *slog.Logger
 	// stop is closed when the instance shall end.
@@ -70,7 +70,7 @@ func (r *Runtime) run(in *instance) (reason string, tail []string) {
 
 // prune makes room for the logs of an instance that has ended.
 func (r *Runtime) prune(in *instance) {
-	live := func() map[invoke.CID]bool { return r.cids(in.key) }
+	live := func() map[invocation.CID]bool { return r.cids(in.key) }
 	if err := pruneLogs(r.config.DataDir, in.key, live); err != nil {
 		in.log.Warn("old logs could not be deleted", "err", err)
 	}

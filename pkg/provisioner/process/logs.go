@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner/process/instancelog"
 )
 
@@ -29,7 +29,7 @@ type logs struct {
 	start, noted int64
 }
 
-func openLogs(dataDir string, key invoke.FunctionKey, cid invoke.CID) (*logs, error) {
+func openLogs(dataDir string, key invocation.FunctionKey, cid invocation.CID) (*logs, error) {
 	dir := instancelog.Dir(dataDir, key)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

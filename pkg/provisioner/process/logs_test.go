@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner/process/instancelog"
 )
 
@@ -85,7 +85,7 @@ func TestPruneLogsKeepsTheLivingAndTheYoungest(t *testing.T) {
 	const n = keptLogs + 5
 	for i := range n {
 		// The ids fall as time goes on, so that they cannot be what counts.
-		cid := invoke.CID(fmt.Sprintf("c-%02d", n-i))
+		cid := invocation.CID(fmt.Sprintf("c-%02d", n-i))
 		l, err := openLogs(dataDir, testKey(), cid)
 		if err != nil {
 			t.Fatal(err)
@@ -101,14 +101,14 @@ func TestPruneLogsKeepsTheLivingAndTheYoungest(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	oldest := invoke.CID(fmt.Sprintf("c-%02d", n))
-	err := pruneLogs(dataDir, testKey(), func() map[invoke.CID]bool { return map[invoke.CID]bool{oldest: true} })
+	oldest := invocation.CID(fmt.Sprintf("c-%02d", n))
+	err := pruneLogs(dataDir, testKey(), func() map[invocation.CID]bool { return map[invocation.CID]bool{oldest: true} })
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want []string
 	for i := 1; i <= keptLogs; i++ {
-		cid := invoke.CID(fmt.Sprintf("c-%02d", i))
+		cid := invocation.CID(fmt.Sprintf("c-%02d", i))
 		want = append(want, instancelog.AgentFile(cid), instancelog.FunctionFile(cid))
 	}
 	want = append(want, instancelog.AgentFile(oldest), instancelog.FunctionFile(oldest), "notes.txt")
@@ -126,7 +126,7 @@ func TestPruneLogsKeepsTheLivingAndTheYoungest(t *testing.T) {
 }
 
 func TestPruneLogsOfAFunctionThatNeverRan(t *testing.T) {
-	if err := pruneLogs(t.TempDir(), testKey(), func() map[invoke.CID]bool { return nil }); err != nil {
+	if err := pruneLogs(t.TempDir(), testKey(), func() map[invocation.CID]bool { return nil }); err != nil {
 		t.Error(err)
 	}
 }

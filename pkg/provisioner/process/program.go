@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/runtimes"
+	"github.com/windlass-dev/windlass/internal/runtimes"
 )
 
 // program is what a function's process runs.

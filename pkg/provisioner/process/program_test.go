@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/runtimes"
+	"github.com/windlass-dev/windlass/internal/runtimes"
 )
 
 func TestTheProgramOfACommand(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner/process/instancelog"
 )
 
@@ -19,7 +19,7 @@ const keptLogs = 20
 
 // pruneLogs deletes the oldest logs of a function beyond those to keep. live
 // tells which instances still write.
-func pruneLogs(dataDir string, key invoke.FunctionKey, live func() map[invoke.CID]bool) error {
+func pruneLogs(dataDir string, key invocation.FunctionKey, live func() map[invocation.CID]bool) error {
 	dir := instancelog.Dir(dataDir, key)
 	written, err := lastWritten(dir)
 	if err != nil {
@@ -42,12 +42,12 @@ func pruneLogs(dataDir string, key invoke.FunctionKey, live func() map[invoke.CI
 }
 
 // lastWritten says when each instance wrote its last line.
-func lastWritten(dir string) (map[invoke.CID]time.Time, error) {
+func lastWritten(dir string) (map[invocation.CID]time.Time, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	written := map[invoke.CID]time.Time{}
+	written := map[invocation.CID]time.Time{}
 	for _, e := range entries {
 		cid, ok := instancelog.FileCID(e.Name())
 		if !ok {
@@ -68,15 +68,15 @@ func lastWritten(dir string) (map[invoke.CID]time.Time, error) {
 }
 
 // surplus are the instances beyond keep, the longest ended first.
-func surplus(written map[invoke.CID]time.Time, keep int) []invoke.CID {
+func surplus(written map[invocation.CID]time.Time, keep int) []invocation.CID {
 	if len(written) <= keep {
 		return nil
 	}
-	cids := make([]invoke.CID, 0, len(written))
+	cids := make([]invocation.CID, 0, len(written))
 	for cid := range written {
 		cids = append(cids, cid)
 	}
-	slices.SortFunc(cids, func(a, b invoke.CID) int {
+	slices.SortFunc(cids, func(a, b invocation.CID) int {
 		return cmp.Or(written[a].Compare(written[b]), strings.Compare(string(a), string(b)))
 	})
 	return cids[:len(cids)-keep]

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
@@ -173,7 +173,7 @@ func (r *Runtime) Start(spec provisioner.InstanceSpec) {
 
 // Stop ends an instance: the agent is asked at first, then the function, and
 // after Config.StopGrace both are killed.
-func (r *Runtime) Stop(functionUID string, cid invoke.CID) {
+func (r *Runtime) Stop(functionUID string, cid invocation.CID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if in, there := r.instances[id{functionUID, cid}]; there {
@@ -191,7 +191,7 @@ func (in *instance) halt() {
 
 // Progress says when the processes of an instance that has not ended were started; it
 // has no pod whose network could be waited for.
-func (r *Runtime) Progress(functionUID string, cid invoke.CID) (created, sandboxed time.Time) {
+func (r *Runtime) Progress(functionUID string, cid invocation.CID) (created, sandboxed time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if in, there := r.instances[id{functionUID, cid}]; there && !in.settled {
@@ -250,10 +250,10 @@ func (r *Runtime) forget(in *instance) {
 }
 
 // cids are the instances of the function that have not ended.
-func (r *Runtime) cids(key invoke.FunctionKey) map[invoke.CID]bool {
+func (r *Runtime) cids(key invocation.FunctionKey) map[invocation.CID]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	live := map[invoke.CID]bool{}
+	live := map[invocation.CID]bool{}
 	for _, in := range r.instances {
 		if in.key == key && !in.settled {
 			live[in.id.cid] = true

@@ -19,10 +19,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/internal/runtimes"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/process/instancelog"
-	"github.com/windlass-dev/windlass/pkg/runtimes"
 )
 
 func TestAnInstanceLivesUntilItsAgentLeaves(t *testing.T) {
@@ -352,7 +352,7 @@ func TestRunLeavesNoProcess(t *testing.T) {
 	th := newTheatre(t, time.Millisecond)
 	var puppets []*puppet
 	for i := range 3 {
-		function, agent := th.begin(invoke.CID(fmt.Sprintf("c-%d", i)))
+		function, agent := th.begin(invocation.CID(fmt.Sprintf("c-%d", i)))
 		puppets = append(puppets, function, agent)
 	}
 	puppets[0].ask("ignore-term")
@@ -380,7 +380,7 @@ func TestRunEndsAlthoughNobodyReadsExits(t *testing.T) {
 	th := newTheatre(t, never)
 	const starts = exitsBuffer + 20
 	for i := range starts {
-		spec := specFor(th.path, invoke.CID(fmt.Sprintf("c-%d", i)))
+		spec := specFor(th.path, invocation.CID(fmt.Sprintf("c-%d", i)))
 		spec.Function.Spec.Template.Command = []string{"no-such-program"}
 		th.Start(spec)
 	}
@@ -433,7 +433,7 @@ func TestThirtyInstancesAtATime(t *testing.T) {
 	th := newTheatre(t, never)
 	const n = 30
 	for i := range n {
-		th.Start(specFor(th.path, invoke.CID(fmt.Sprintf("c-%02d", i))))
+		th.Start(specFor(th.path, invocation.CID(fmt.Sprintf("c-%02d", i))))
 	}
 	seen := map[string]bool{}
 	for i := range n {
@@ -444,7 +444,7 @@ func TestThirtyInstancesAtATime(t *testing.T) {
 	if len(seen) != n {
 		t.Errorf("%d instances share %d ports", n, len(seen))
 	}
-	ended := map[invoke.CID]bool{}
+	ended := map[invocation.CID]bool{}
 	for range n {
 		ended[th.exit().CID] = true
 	}

@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/internal/runtimes"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/runtimes"
 )
 
 const (
@@ -29,7 +29,7 @@ var noLauncher = LauncherFunc(func(runtimes.Request) (runtimes.Launched, error) 
 })
 
 // specFor is an instance whose function and agent are puppets of the stage.
-func specFor(stage string, cid invoke.CID) provisioner.InstanceSpec {
+func specFor(stage string, cid invocation.CID) provisioner.InstanceSpec {
 	return provisioner.InstanceSpec{
 		Function: &v1alpha1.Function{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hello", UID: testUID, Generation: 3},
@@ -45,7 +45,9 @@ func specFor(stage string, cid invoke.CID) provisioner.InstanceSpec {
 	}
 }
 
-func testKey() invoke.FunctionKey { return invoke.FunctionKey{Namespace: "default", Name: "hello"} }
+func testKey() invocation.FunctionKey {
+	return invocation.FunctionKey{Namespace: "default", Name: "hello"}
+}
 
 // theatre is a Runtime that runs, and a stage for its instances.
 type theatre struct {
@@ -86,7 +88,7 @@ func testConfig(dir string, grace time.Duration) Config {
 }
 
 // begin starts an instance and returns its puppets.
-func (th *theatre) begin(cid invoke.CID) (function, agent *puppet) {
+func (th *theatre) begin(cid invocation.CID) (function, agent *puppet) {
 	th.t.Helper()
 	th.Start(specFor(th.path, cid))
 	return th.await(roleFunction, string(cid)), th.await(roleAgent, string(cid))

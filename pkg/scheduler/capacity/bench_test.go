@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // BenchmarkTick is what a tick costs that places ten instances on a thousand nodes.
@@ -14,7 +14,7 @@ func BenchmarkTick(b *testing.B) {
 	for b.Loop() {
 		c.now = c.now.Add(testTick)
 		c.BeginTick(c.now)
-		c.Observe("", nodepick.Candidates{Nodes: slices.Clone(c.nodes)})
+		c.Observe("", placement.Candidates{Nodes: slices.Clone(c.nodes)})
 		for range 10 {
 			if _, ok := c.Place("f", of, func(int) int { return 0 }); !ok {
 				b.Fatal("there is no room")

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/windlass-dev/windlass/pkg/provisioner/share"
+	"github.com/windlass-dev/windlass/pkg/provisioner/fairshare"
 )
 
 // maxOrders bounds the instances that are ordered in one tick where no rate does: the next
@@ -16,7 +16,7 @@ const maxOrders = 1024
 
 // Budget is how many instances may be ordered. Namespaces share it.
 type Budget struct {
-	shares share.Shares
+	shares fairshare.Shares
 	// rate is nil if there is none.
 	rate *rate.Limiter
 }
@@ -57,7 +57,7 @@ func (b *Budget) Spend(now time.Time, n int) {
 
 // Divide divides what is left now between those that want some, in turns of their
 // namespaces.
-func (b *Budget) Divide(wants []share.Want, now time.Time) *share.Round {
+func (b *Budget) Divide(wants []fairshare.Want, now time.Time) *fairshare.Round {
 	return b.shares.Begin(wants, b.Left(now))
 }
 

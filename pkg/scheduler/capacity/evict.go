@@ -3,18 +3,18 @@ package capacity
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // crowd is what one tick knows of instances that may be evicted. It is made of the roster
 // once for all functions that lack room.
 type crowd struct {
 	gathered bool
-	idle     []nodepick.Idle
+	idle     []placement.Idle
 	whose    []*Idle // of the same index in idle
 	gone     []bool
 	// clearings are by the Where of the functions that ask.
-	clearings map[string]*nodepick.Clearing
+	clearings map[string]*placement.Clearing
 	// lacks is room for first instances that could not be made.
 	lacks map[Shape]*Lack
 }
@@ -46,11 +46,11 @@ func (p *Planner) Gather(now time.Time) {
 		changed = r.idle
 	}
 	p.changed = nil
-	known.gathered, known.clearings = true, make(map[string]*nodepick.Clearing)
-	known.idle, known.whose = make([]nodepick.Idle, 0, len(r.idle)), make([]*Idle, 0, len(r.idle))
+	known.gathered, known.clearings = true, make(map[string]*placement.Clearing)
+	known.idle, known.whose = make([]placement.Idle, 0, len(r.idle)), make([]*Idle, 0, len(r.idle))
 	for _, i := range r.idle {
 		if idle := i.idleFor(now); idle > 0 {
-			known.idle = append(known.idle, nodepick.Idle{Node: i.Node, Requests: i.Requests, For: idle, Group: i.group()})
+			known.idle = append(known.idle, placement.Idle{Node: i.Node, Requests: i.Requests, For: idle, Group: i.group()})
 			known.whose = append(known.whose, i)
 		}
 	}
@@ -106,7 +106,7 @@ func (p *Planner) MakeRoom(w Want, now time.Time, evict Evictor) (inVain bool) {
 // makeRoomForOne reserves room for one more instance of a function, which may have some
 // reserved already.
 func (p *Planner) makeRoomForOne(w *Want, has bool, now time.Time, evict Evictor) bool {
-	ask := nodepick.Ask{Want: w.Requests, Group: spareGroup, IdleFor: p.config.EvictAfter}
+	ask := placement.Ask{Want: w.Requests, Group: spareGroup, IdleFor: p.config.EvictAfter}
 	if p.config.Spares && p.reserveFor(w, ask, now, evict) {
 		return true
 	}
@@ -125,7 +125,7 @@ func (p *Planner) makeRoomForOne(w *Want, has bool, now time.Time, evict Evictor
 
 // reserveFor reserves room for one more instance of a function, if what is asked for can
 // be had.
-func (p *Planner) reserveFor(w *Want, ask nodepick.Ask, now time.Time, evict Evictor) bool {
+func (p *Planner) reserveFor(w *Want, ask placement.Ask, now time.Time, evict Evictor) bool {
 	node, ok := p.free(w.UID, w.Where, ask, now, evict)
 	if ok {
 		h := p.holders[w.UID]
@@ -139,7 +139,7 @@ func (p *Planner) reserveFor(w *Want, ask nodepick.Ask, now time.Time, evict Evi
 }
 
 // reserve reserves room, which nobody else is to be given in this tick.
-func (p *Planner) reserve(h *holder, node string, amount nodepick.Amount) {
+func (p *Planner) reserve(h *holder, node string, amount placement.Amount) {
 	p.hold(h, node, amount)
 	for _, clearing := range p.crowd.clearings {
 		clearing.Reserve(node, amount)
@@ -156,7 +156,7 @@ func (p *Planner) underShare(w *Want) bool {
 // free finds a node that has what is asked for, now or once idle instances have gone, and
 // has these evicted. Those of the function itself, which is empty for a peer's, stay. The
 // room is to be reserved then.
-func (p *Planner) free(function, where string, ask nodepick.Ask, now time.Time, evict Evictor) (node string, ok bool) {
+func (p *Planner) free(function, where string, ask placement.Ask, now time.Time, evict Evictor) (node string, ok bool) {
 	known := &p.crowd
 	for {
 		node, out, ok := p.clearing(where).Find(ask)
@@ -182,7 +182,7 @@ func (p *Planner) free(function, where string, ask nodepick.Ask, now time.Time, 
 }
 
 // clearing is the nodes as they will be once all that were evicted have gone.
-func (p *Planner) clearing(where string) *nodepick.Clearing {
+func (p *Planner) clearing(where string) *placement.Clearing {
 	known := &p.crowd
 	c := known.clearings[where]
 	if c == nil {
@@ -190,7 +190,7 @@ func (p *Planner) clearing(where string) *nodepick.Clearing {
 		for i := range nodes {
 			nodes[i].Requested = nodes[i].Requested.Minus(p.freed[nodes[i].Name])
 		}
-		c = nodepick.NewClearing(nodes, known.idle)
+		c = placement.NewClearing(nodes, known.idle)
 		for i, gone := range known.gone {
 			if gone {
 				c.Gone(i, false) // it is among those that were evicted

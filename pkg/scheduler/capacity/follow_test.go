@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // Nodes that are followed are known in every tick as they would be read: with what the
@@ -15,7 +15,7 @@ func TestNodesThatAreFollowedNeedNotBeReadAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, functions := newCluster(rapid.IntRange(1, 4).Draw(t, "nodes"), 100), callers()
 		functions = slices.DeleteFunc(functions, func(f *caller) bool { return f.shape.Where != "" || f.pool() })
-		c.Follow("", nodepick.Candidates{Nodes: slices.Clone(c.nodes)})
+		c.Follow("", placement.Candidates{Nodes: slices.Clone(c.nodes)})
 		for range rapid.IntRange(1, 12).Draw(t, "ticks") {
 			c.end(t)
 			c.now = c.now.Add(testTick)
@@ -26,7 +26,7 @@ func TestNodesThatAreFollowedNeedNotBeReadAgain(t *testing.T) {
 			}
 			c.BeginTick(c.now)
 			for _, f := range functions {
-				if got, want := c.Room(f.shape), nodepick.Room(c.read(), f.shape.Requests); got != want {
+				if got, want := c.Room(f.shape), placement.Room(c.read(), f.shape.Requests); got != want {
 					t.Fatalf("room for %d instances of %s, want %d", got, f.uid, want)
 				}
 			}
@@ -55,7 +55,7 @@ func (c *cluster) end(t *rapid.T) {
 }
 
 // read are the nodes as they are now.
-func (c *cluster) read() []nodepick.Node {
+func (c *cluster) read() []placement.Node {
 	nodes := slices.Clone(c.nodes)
 	for i := range nodes {
 		nodes[i].Requested = c.requested(nodes[i].Name, false).Plus(c.reserved(nodes[i].Name))

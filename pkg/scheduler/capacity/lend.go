@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // maxBorrowers bounds how many schedulers are believed to be there.
@@ -100,7 +100,7 @@ func (p *Planner) Lend(of Loan, n int, waited time.Duration, now time.Time, evic
 	if h == nil {
 		h = &holder{}
 	}
-	ask := nodepick.Ask{Want: of.Requests, IdleFor: p.config.EvictAfter, Waited: waited}
+	ask := placement.Ask{Want: of.Requests, IdleFor: p.config.EvictAfter, Waited: waited}
 	for len(h.reserved) < n {
 		node, ok := p.free("", of.Where, ask, now, evict)
 		if !ok {

@@ -3,7 +3,7 @@ package capacity
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // movement knows when something last moved on each node, as looks at the nodes a tick
@@ -17,7 +17,7 @@ type movement struct {
 
 // lastMove is how a node was at the last look, and when it had last changed.
 type lastMove struct {
-	allocatable, requested nodepick.Amount
+	allocatable, requested placement.Amount
 	at                     time.Time
 }
 
@@ -35,7 +35,7 @@ const forgetMovesAfter = 10
 
 // look compares a node with how it was. A change, and a node that was not known, moved
 // since the tick before.
-func (m *movement) look(n nodepick.Node, since time.Time) {
+func (m *movement) look(n placement.Node, since time.Time) {
 	last, known := m.nodes[n.Name]
 	if !known || last.allocatable != n.Allocatable || last.requested != n.Requested {
 		m.nodes[n.Name] = lastMove{n.Allocatable, n.Requested, later(last.at, since)}

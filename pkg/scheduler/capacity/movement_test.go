@@ -4,18 +4,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 func TestWhatMovesOnANode(t *testing.T) {
 	const tick = 100 * time.Millisecond
 	epoch := time.Unix(1000, 0)
 	at := func(ticks int) time.Time { return epoch.Add(time.Duration(ticks) * tick) }
-	node := func(requested int64) nodepick.Node {
-		return nodepick.Node{Name: "n", Allocatable: nodepick.Amount{MilliCPU: 1000}, Requested: nodepick.Amount{MilliCPU: requested}}
+	node := func(requested int64) placement.Node {
+		return placement.Node{Name: "n", Allocatable: placement.Amount{MilliCPU: 1000}, Requested: placement.Amount{MilliCPU: requested}}
 	}
 	var m movement
-	look := func(ticks int, n nodepick.Node) {
+	look := func(ticks int, n placement.Node) {
 		m.begin(at(ticks), tick)
 		m.look(n, at(ticks-1))
 	}

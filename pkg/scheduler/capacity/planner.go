@@ -3,8 +3,8 @@ package capacity
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // Config is what a Planner needs to know.
@@ -63,7 +63,7 @@ type ledger struct {
 	// leaving are the instances that were evicted and have not gone, and freed what they
 	// request of each node.
 	leaving map[Key]leaver
-	freed   map[string]nodepick.Amount
+	freed   map[string]placement.Amount
 }
 
 // New makes a Planner that knows nothing.
@@ -76,7 +76,7 @@ func New(config Config) *Planner {
 func newLedger() ledger {
 	return ledger{
 		sites: make(map[string]*site), holders: make(map[string]*holder), lent: make(map[Loan]*holder),
-		leaving: make(map[Key]leaver), freed: make(map[string]nodepick.Amount),
+		leaving: make(map[Key]leaver), freed: make(map[string]placement.Amount),
 	}
 }
 
@@ -84,12 +84,12 @@ func newLedger() ledger {
 type Key struct {
 	// FunctionUID is that of the pool for a spare instance.
 	FunctionUID string
-	CID         invoke.CID
+	CID         invocation.CID
 }
 
 // Shape is what the room for an instance depends on.
 type Shape struct {
-	Requests nodepick.Amount
+	Requests placement.Amount
 	// Where names the nodes on which it may run: instances of which it is the same may
 	// run on the same nodes.
 	Where string

@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 const (
@@ -19,13 +19,13 @@ const (
 	testPatience   = 5 * time.Second
 )
 
-func milli(cpu int64) nodepick.Amount { return nodepick.Amount{MilliCPU: cpu} }
+func milli(cpu int64) placement.Amount { return placement.Amount{MilliCPU: cpu} }
 
 // cluster is nodes with instances on them, as a scheduler sees them.
 type cluster struct {
 	*Planner
 	now   time.Time
-	nodes []nodepick.Node
+	nodes []placement.Node
 	// instances are all that have not gone.
 	instances map[Key]*instance
 	evicted   map[Key]int
@@ -43,7 +43,7 @@ func newCluster(nodes int, size int64) *cluster {
 		now:     time.Unix(1000, 0), instances: make(map[Key]*instance), evicted: make(map[Key]int),
 	}
 	for n := range nodes {
-		c.nodes = append(c.nodes, nodepick.Node{Name: fmt.Sprint("n", n), Allocatable: milli(size)})
+		c.nodes = append(c.nodes, placement.Node{Name: fmt.Sprint("n", n), Allocatable: milli(size)})
 	}
 	return c
 }
@@ -52,7 +52,7 @@ func newCluster(nodes int, size int64) *cluster {
 func (c *cluster) add(uid, namespace, node string, cpu int64) *instance {
 	c.last++
 	in := &instance{Idle: Idle{
-		Key: Key{uid, invoke.CID(fmt.Sprintf("c%03d", c.last))}, Node: node, Requests: milli(cpu),
+		Key: Key{uid, invocation.CID(fmt.Sprintf("c%03d", c.last))}, Node: node, Requests: milli(cpu),
 		Namespace: namespace, Spare: namespace == "", Since: c.now,
 	}}
 	c.instances[in.Key] = in
@@ -60,7 +60,7 @@ func (c *cluster) add(uid, namespace, node string, cpu int64) *instance {
 }
 
 // requested is what all instances request of a node, or those that stay.
-func (c *cluster) requested(node string, staying bool) (sum nodepick.Amount) {
+func (c *cluster) requested(node string, staying bool) (sum placement.Amount) {
 	for _, in := range c.instances {
 		if in.Node == node && !(staying && in.leaving) {
 			sum = sum.Plus(in.Requests)
@@ -82,8 +82,8 @@ func (c *cluster) begin(elapsed time.Duration) {
 	for i := range nodes {
 		nodes[i].Requested = c.requested(nodes[i].Name, false)
 	}
-	c.Observe("", nodepick.Candidates{Nodes: nodes})
-	c.Observe("first", nodepick.Candidates{Nodes: slices.Clone(nodes[:min(1, len(nodes))])})
+	c.Observe("", placement.Candidates{Nodes: nodes})
+	c.Observe("first", placement.Candidates{Nodes: slices.Clone(nodes[:min(1, len(nodes))])})
 }
 
 // gather hands in the usage of all.
@@ -122,7 +122,7 @@ func (c *cluster) evict(e Evict) bool {
 }
 
 // reserved is what is reserved on a node.
-func (c *cluster) reserved(node string) (sum nodepick.Amount) {
+func (c *cluster) reserved(node string) (sum placement.Amount) {
 	for h := range c.all() {
 		for _, r := range h.reserved {
 			if r.node == node {

@@ -4,7 +4,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // EvictGrace is how long an idle instance has to go once it was evicted.
@@ -24,7 +24,7 @@ const (
 // that needs less.
 type reservation struct {
 	node   string
-	amount nodepick.Amount
+	amount placement.Amount
 	// until is when it lapses; zero while an evicted instance is still on the node.
 	until time.Time
 }
@@ -32,7 +32,7 @@ type reservation struct {
 // leaver is an instance that was evicted.
 type leaver struct {
 	node   string
-	amount nodepick.Amount
+	amount placement.Amount
 	// until is how long its end is waited for.
 	until time.Time
 }
@@ -103,7 +103,7 @@ func (b *ledger) Keep(uid string, n int) {
 }
 
 // hold reserves room.
-func (b *ledger) hold(h *holder, node string, amount nodepick.Amount) {
+func (b *ledger) hold(h *holder, node string, amount placement.Amount) {
 	h.reserved = append(h.reserved, reservation{node: node, amount: amount})
 	b.request(node, amount)
 }
@@ -115,7 +115,7 @@ func (b *ledger) release(h *holder, i int) {
 	if len(h.reserved) == 0 {
 		delete(b.holders, h.function)
 	}
-	b.request(gone.node, nodepick.Amount{}.Minus(gone.amount))
+	b.request(gone.node, placement.Amount{}.Minus(gone.amount))
 }
 
 // keep gives up reservations beyond n; first those whose room has come free, since it was

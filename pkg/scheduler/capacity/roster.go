@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
-	"github.com/windlass-dev/windlass/pkg/scheduler/alarm"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
+	"github.com/windlass-dev/windlass/pkg/scheduler/timerqueue"
 )
 
 // Usage is what the instances of one function, or of one pool of spare ones, amount to.
@@ -29,7 +29,7 @@ type Usage struct {
 type Idle struct {
 	Key
 	Node     string
-	Requests nodepick.Amount
+	Requests placement.Amount
 	// Namespace is that of its function, which a Spare instance does not have.
 	Namespace string
 	Spare     bool
@@ -82,13 +82,13 @@ type roster struct {
 	// used is what each namespace's instances request, and total the sum.
 	used   map[string]int64
 	total  int64
-	alarms alarm.Alarms[string]
+	alarms timerqueue.Alarms[string]
 }
 
 // enrolled is a function of which something is known.
 type enrolled struct {
 	Usage
-	alarm alarm.Alarm[string]
+	alarm timerqueue.Alarm[string]
 }
 
 // newRoster makes a roster that knows no function.
@@ -107,7 +107,7 @@ func (r *roster) update(usages map[string]Usage) (idle []*Idle) {
 		if next.MilliCPU == 0 && len(next.Idle)+len(next.Moving) == 0 {
 			continue
 		}
-		one := &enrolled{Usage: next, alarm: alarm.Alarm[string]{Of: uid}}
+		one := &enrolled{Usage: next, alarm: timerqueue.Alarm[string]{Of: uid}}
 		r.of[uid] = one
 		r.charge(next.Namespace, next.MilliCPU)
 		if len(next.Moving) > 0 {

@@ -3,14 +3,14 @@ package capacity
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
 // site is the nodes on which the instances of some functions may run. A tick reads them
 // once for all these functions and follows what is ordered since. What others take or
 // leave meanwhile, the next tick sees.
 type site struct {
-	*nodepick.Site
+	*placement.Site
 	applied int
 	// observed says that this tick has looked for what moved, and followed that the next
 	// one need not read the nodes again.
@@ -20,7 +20,7 @@ type site struct {
 // charge is an amount that is requested of a node, or given back if it is negative.
 type charge struct {
 	node   string
-	amount nodepick.Amount
+	amount placement.Amount
 }
 
 // Knows tells whether the nodes are known in this tick on which instances may run whose
@@ -29,24 +29,24 @@ func (b *ledger) Knows(where string) bool { return b.sites[where] != nil }
 
 // Observe hands in these nodes, with what is requested of them now. It is to be called
 // before anything else is asked for that Where in a tick; until then there are none.
-func (b *ledger) Observe(where string, candidates nodepick.Candidates) {
+func (b *ledger) Observe(where string, candidates placement.Candidates) {
 	b.observe(where, candidates)
 }
 
 // Follow is Observe for nodes that change only by what is ordered here and what Ended
 // reports, as simulated ones do: it holds for all ticks from now on.
-func (b *ledger) Follow(where string, candidates nodepick.Candidates) {
+func (b *ledger) Follow(where string, candidates placement.Candidates) {
 	b.observe(where, candidates).followed = true
 }
 
 // Ended says that an amount is not requested of a node any more that is followed.
-func (b *ledger) Ended(node string, amount nodepick.Amount) {
-	b.request(node, nodepick.Amount{}.Minus(amount))
+func (b *ledger) Ended(node string, amount placement.Amount) {
+	b.request(node, placement.Amount{}.Minus(amount))
 }
 
-func (b *ledger) observe(where string, candidates nodepick.Candidates) *site {
+func (b *ledger) observe(where string, candidates placement.Candidates) *site {
 	// What was ordered before is counted among the candidates already.
-	at := &site{Site: nodepick.NewSite(candidates), applied: len(b.charges)}
+	at := &site{Site: placement.NewSite(candidates), applied: len(b.charges)}
 	for h := range b.all() {
 		for _, kept := range h.reserved {
 			at.Request(kept.node, kept.amount)
@@ -73,7 +73,7 @@ func (b *ledger) forgetSites() {
 // site is what is known of nodes now.
 func (b *ledger) site(where string) *site {
 	if !b.Knows(where) {
-		b.Observe(where, nodepick.Candidates{})
+		b.Observe(where, placement.Candidates{})
 	}
 	at := b.sites[where]
 	b.apply(at)
@@ -89,7 +89,7 @@ func (b *ledger) apply(at *site) {
 }
 
 // request notes that an amount is requested of a node from now on.
-func (b *ledger) request(node string, amount nodepick.Amount) {
+func (b *ledger) request(node string, amount placement.Amount) {
 	b.charges = append(b.charges, charge{node, amount})
 }
 
@@ -118,7 +118,7 @@ func (b *ledger) Place(uid string, of Shape, intn func(n int) int) (node string,
 
 // useReservation gives up a reservation of a function whose room has come free, and
 // returns its node.
-func (b *ledger) useReservation(uid string, at *site, want nodepick.Amount) (node string, ok bool) {
+func (b *ledger) useReservation(uid string, at *site, want placement.Amount) (node string, ok bool) {
 	h := b.holders[uid]
 	if h == nil {
 		return "", false
@@ -153,7 +153,7 @@ func (p *Planner) still(of Shape, now time.Time) time.Duration {
 	last, known := p.stills[of]
 	if !known {
 		for _, n := range p.site(of.Where).Nodes() {
-			if n.Requested = (nodepick.Amount{}); n.Fits(of.Requests) {
+			if n.Requested = (placement.Amount{}); n.Fits(of.Requests) {
 				last = later(last, p.moves.last(n.Name))
 			}
 		}

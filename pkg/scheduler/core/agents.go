@@ -3,7 +3,7 @@ package core
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Agent says whether the agent of an instance is understood.
@@ -42,7 +42,7 @@ func (f *Function) renewed(may bool, until, now time.Time) time.Time {
 
 // outdated is the oldest instance whose agent is outdated and that was not told to go;
 // empty if there is none.
-func (s instances) outdated() (oldest invoke.CID) {
+func (s instances) outdated() (oldest invocation.CID) {
 	for cid, in := range s {
 		if in.agent == AgentOutdated && !in.retired && (oldest == "" || cid < oldest) {
 			oldest = cid

@@ -4,13 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 func TestOneOutdatedAgentGoesWhenItMay(t *testing.T) {
 	f := New(&Config{Tick: DefaultTick, MaxQueued: 10, ClaimGrace: DefaultClaimGrace, Executions: 1}, Spec{Concurrency: 1})
 	now := time.Unix(1000, 0)
-	for cid, agent := range map[invoke.CID]Agent{"1": AgentKept, "2": AgentOutdated, "3": AgentOutdated} {
+	for cid, agent := range map[invocation.CID]Agent{"1": AgentKept, "2": AgentOutdated, "3": AgentOutdated} {
 		if err := f.queue.Join(cid, 1); err != nil {
 			t.Fatal(err)
 		}
@@ -19,7 +19,7 @@ func TestOneOutdatedAgentGoesWhenItMay(t *testing.T) {
 	until := now.Add(time.Hour)
 	for i, step := range []struct {
 		may  bool
-		gone invoke.CID
+		gone invocation.CID
 		rest time.Time
 	}{
 		{false, "", now.Add(RenewLook)},
@@ -30,7 +30,7 @@ func TestOneOutdatedAgentGoesWhenItMay(t *testing.T) {
 	} {
 		f.out = f.out[:0]
 		rest := f.renewed(step.may, until, now)
-		var gone invoke.CID
+		var gone invocation.CID
 		if let, is := AnswerOf[LetGo](f.out); is {
 			gone = let.CID
 		}

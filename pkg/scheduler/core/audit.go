@@ -3,7 +3,7 @@ package core
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Audits compare what is believed of the function with what is so one level below. What
@@ -39,8 +39,8 @@ func (e ActivityAudited) happen(f *Function, _ time.Time) {
 // their deadlines. One that could only not be heard offers its tickets again.
 func (e GatewaysAudited) happen(f *Function, now time.Time) {
 	var unheard map[string]bool
-	var gone []invoke.ID
-	f.queue.EachWaiting(func(t invoke.Ticket) {
+	var gone []invocation.ID
+	f.queue.EachWaiting(func(t invocation.Ticket) {
 		if e.Heard(t.Gateway) {
 			return
 		}

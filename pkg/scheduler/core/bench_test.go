@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/fpcs"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // traffic is what the functions of one scheduler go through: a call each 10 µs, for one
@@ -14,7 +14,7 @@ import (
 // 100 ms.
 type traffic struct {
 	functions []*Function
-	cid       invoke.CID
+	cid       invocation.CID
 	now       time.Time
 	offers    uint64
 	handedOut int
@@ -35,8 +35,8 @@ func newTraffic() *traffic {
 	tr := &traffic{cid: "1-1", now: start}
 	config := &Config{Tick: 100 * time.Millisecond, MaxQueued: 1_000, ClaimGrace: 2 * time.Second, Executions: 10}
 	for range trafficFunctions {
-		f := New(config, testSpec(func(s *Spec) { s.Decide = fpcs.Horizon }))
-		f.Step(tr.now, Served{Term: invoke.Term{Epoch: 1}})
+		f := New(config, testSpec(func(s *Spec) { s.Decide = autoscaler.Horizon }))
+		f.Step(tr.now, Served{Term: invocation.Term{Epoch: 1}})
 		f.Step(tr.now, Joined{CID: tr.cid, Capacity: 1})
 		f.Step(tr.now, &Pulled{CID: tr.cid, Wants: true, Credits: 1})
 		tr.functions = append(tr.functions, f)
@@ -54,7 +54,7 @@ func (tr *traffic) offer() {
 	f := tr.functions[tr.offers%trafficFunctions]
 	tr.offers++
 	tr.now = tr.now.Add(trafficPace)
-	t := invoke.Ticket{Gateway: "gateway-0:8443", Arrived: tr.now, Deadline: tr.now.Add(time.Minute)}
+	t := invocation.Ticket{Gateway: "gateway-0:8443", Arrived: tr.now, Deadline: tr.now.Add(time.Minute)}
 	binary.BigEndian.PutUint64(t.ID[:], tr.offers)
 	tr.offered.Ticket = t
 	for _, e := range tr.step(f, &tr.offered) {

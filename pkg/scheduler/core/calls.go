@@ -4,17 +4,17 @@ import (
 	"errors"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/queue"
-	"github.com/windlass-dev/windlass/pkg/queue/intake"
+	"github.com/windlass-dev/windlass/pkg/queue/admission"
 )
 
 // NotOwner refuses calls of a function that is not served here.
-var NotOwner = invoke.Refusal{Reason: invoke.RefusedNotOwner, Detail: becauseUnserved}
+var NotOwner = invocation.Refusal{Reason: invocation.RefusedNotOwner, Detail: becauseUnserved}
 
 // match is where tickets meet pulls.
 func (f *Function) match(now time.Time) {
-	f.queue.Match(now, func(cid invoke.CID, t *invoke.Ticket) {
+	f.queue.Match(now, func(cid invocation.CID, t *invocation.Ticket) {
 		f.handOuts = append(f.handOuts, HandOut{CID: cid, Ticket: *t})
 		f.do(&f.handOuts[len(f.handOuts)-1])
 	})
@@ -52,7 +52,7 @@ func (f *Function) hurry(now time.Time) {
 // takeIn puts a ticket into the queue, or says why not. A ticket that the queue knows
 // was let in before, and gateways say of a ticket that it has waited only when they offer
 // it again.
-func (f *Function) takeIn(e *Offered, now time.Time) *invoke.Refusal {
+func (f *Function) takeIn(e *Offered, now time.Time) *invocation.Refusal {
 	switch {
 	case !f.served():
 		return &NotOwner
@@ -65,7 +65,7 @@ func (f *Function) takeIn(e *Offered, now time.Time) *invoke.Refusal {
 		if !f.quietSince.IsZero() {
 			quiet = now.Sub(f.quietSince)
 		}
-		refusal := f.intake.Admit(intake.Call{
+		refusal := f.intake.Admit(admission.Call{
 			Now: now, Term: f.term, Again: t.Arrived.Before(now), Remaining: t.Deadline.Sub(now),
 			Waiting: f.queue.Waiting(), Out: f.queue.Out(), Chance: e.Chance,
 		}, f.spec.Calls, outlook)
@@ -74,10 +74,10 @@ func (f *Function) takeIn(e *Offered, now time.Time) *invoke.Refusal {
 		}
 	}
 	if err := f.queue.Offer(e.Ticket, now); errors.Is(err, queue.ErrFull) {
-		return &invoke.Refusal{
-			Reason:     invoke.RefusedQueueFull,
+		return &invocation.Refusal{
+			Reason:     invocation.RefusedQueueFull,
 			Detail:     "too many calls of this function wait already; call it less often, or let it scale further (spec.scaling.maxInstances)",
-			RetryAfter: intake.RetryAfter(outlook.Wait(f.config.MaxQueued), e.Chance),
+			RetryAfter: admission.RetryAfter(outlook.Wait(f.config.MaxQueued), e.Chance),
 		}
 	}
 	if quiet > 0 {
@@ -88,7 +88,7 @@ func (f *Function) takeIn(e *Offered, now time.Time) *invoke.Refusal {
 
 // Outlook is how fast the queue is worked off, by the instances that the last decision
 // saw.
-func (f *Function) Outlook() intake.Outlook {
+func (f *Function) Outlook() admission.Outlook {
 	outlook := f.lastDecision.outlook
 	outlook.Mean = f.learnt.executions.Mean()
 	return outlook

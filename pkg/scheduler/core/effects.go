@@ -3,9 +3,9 @@ package core
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/fpcs"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/floor"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Effect is something to do. Its types are below. Those that come with every call and every
@@ -16,21 +16,21 @@ type Effect interface{ effect() }
 type (
 	// HandOut gives a ticket to an instance that asked for one.
 	HandOut struct {
-		CID    invoke.CID
-		Ticket invoke.Ticket
+		CID    invocation.CID
+		Ticket invocation.Ticket
 	}
 	// Refuse refuses tickets at the gateways that they came from.
 	Refuse struct {
-		Tickets []invoke.Ticket
-		Why     invoke.Refusal
+		Tickets []invocation.Ticket
+		Why     invocation.Refusal
 	}
 	// Retire tells an instance to finish what it runs and go.
 	Retire struct {
-		CID    invoke.CID
+		CID    invocation.CID
 		Reason string
 	}
 	// Dismiss sends an instance to another scheduler.
-	Dismiss struct{ CID invoke.CID }
+	Dismiss struct{ CID invocation.CID }
 )
 
 // Effects on the instances one level below.
@@ -40,11 +40,11 @@ type (
 	// Release leaves the instances to another scheduler.
 	Release struct{}
 	// Connected says that an instance's stream counts from now on.
-	Connected struct{ CID invoke.CID }
+	Connected struct{ CID invocation.CID }
 	// LetGo is an instance that was retired and should end. Idle says for how long it was
 	// idle, if it was let go for that.
 	LetGo struct {
-		CID  invoke.CID
+		CID  invocation.CID
 		Why  LetGoReason
 		Idle time.Duration
 	}
@@ -80,10 +80,10 @@ type (
 	// Decided is what a tick decided; see Ticked.
 	Decided struct {
 		Observed Observed
-		Snapshot fpcs.Snapshot
-		Upkeep   upkeep.Upkeep
-		Bounds   fpcs.Limits
-		Decision fpcs.Decision
+		Snapshot autoscaler.Snapshot
+		Upkeep   floor.Upkeep
+		Bounds   autoscaler.Limits
+		Decision autoscaler.Decision
 	}
 	// Mended says how much of what was believed was not so; see ActivityAudited.
 	Mended struct{ N int }
@@ -92,7 +92,7 @@ type (
 // Answers to the events of the same names.
 type (
 	// OfferRefused answers Offered.
-	OfferRefused struct{ Why *invoke.Refusal }
+	OfferRefused struct{ Why *invocation.Refusal }
 	// JoinRefused answers Joined: ErrUnserved, ErrClosed or queue.ErrJoined.
 	JoinRefused struct{ Why error }
 	// Renewed answers Concluded if an instance was let go for the age of its agent.

@@ -3,8 +3,8 @@ package core
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/estimate"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Event is something that happened to a function. Its types are below. Those that come with
@@ -23,12 +23,12 @@ type (
 	// Closed ends everything: the function was deleted, or its scheduler stops.
 	Closed struct {
 		Reason  string
-		Refusal invoke.Refusal
+		Refusal invocation.Refusal
 	}
 	// Served says in which term the function is served here from now on; Unserved if it
 	// is not. Recalled is what another scheduler has learnt of it.
 	Served struct {
-		Term     invoke.Term
+		Term     invocation.Term
 		Recalled estimate.Means
 	}
 	// Paused says that the scheduler stood still. Instances that it lost meanwhile come
@@ -42,14 +42,14 @@ type (
 	// Barred is why no instance can start, if that is so and there is none. Chance is a
 	// random number in [0, 1).
 	Offered struct {
-		Ticket invoke.Ticket
-		Barred *invoke.Refusal
+		Ticket invocation.Ticket
+		Barred *invocation.Refusal
 		Chance float64
 	}
 	// Withdrawn says that nobody wants a call any more.
-	Withdrawn struct{ ID invoke.ID }
+	Withdrawn struct{ ID invocation.ID }
 	// GivenUp says that nothing that waits can be served.
-	GivenUp struct{ Refusal invoke.Refusal }
+	GivenUp struct{ Refusal invocation.Refusal }
 )
 
 // Events of instances.
@@ -58,7 +58,7 @@ type (
 	// or nothing answers it. LetGo says that it was told to go before, and Agent whether
 	// its agent is understood.
 	Joined struct {
-		CID      invoke.CID
+		CID      invocation.CID
 		Capacity int
 		LetGo    bool
 		Agent    Agent
@@ -66,7 +66,7 @@ type (
 	// Pulled is an instance that asks for Credits more tickets, if Wants, and is done
 	// with some. PullRefused or nothing answers it.
 	Pulled struct {
-		CID     invoke.CID
+		CID     invocation.CID
 		Wants   bool
 		Credits int
 		Done    []Done
@@ -76,24 +76,24 @@ type (
 	// AskedToLeave is an instance that was idle for so long; LeaveAnswered answers it.
 	// KindStart is what Observed has.
 	AskedToLeave struct {
-		CID             invoke.CID
+		CID             invocation.CID
 		Idle, KindStart time.Duration
 	}
 	// Departed is an instance that will pull no more. Involuntary says that it neither
 	// chose to nor was told to.
 	Departed struct {
-		CID         invoke.CID
+		CID         invocation.CID
 		Involuntary bool
 	}
 	// Discharged tells an instance to finish what it runs and go.
 	Discharged struct {
-		CID    invoke.CID
+		CID    invocation.CID
 		Reason string
 	}
 	// Evicted lets an instance go that was idle for IdleFor, if it still is and may:
 	// LetGo answers it.
 	Evicted struct {
-		CID                invoke.CID
+		CID                invocation.CID
 		IdleFor, KindStart time.Duration
 		Reason             string
 	}
@@ -102,7 +102,7 @@ type (
 	// it may work in a moment. Refusal is for calls if none of that is so.
 	StartFailed struct {
 		Blameless, Others, Passing bool
-		Refusal                    invoke.Refusal
+		Refusal                    invocation.Refusal
 	}
 	// Untaken is an instance that was to be had from a warm pool, and was not.
 	Untaken struct{}
@@ -114,7 +114,7 @@ type (
 // reach the gateway, so that nothing is known of the call. Execution is what the instance
 // says that the call took.
 type Done struct {
-	ID        invoke.ID
+	ID        invocation.ID
 	Execution time.Duration
 	Unclaimed bool
 }

@@ -3,12 +3,12 @@ package core
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/fpcs"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/internal/schedule"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/floor"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/queue"
-	"github.com/windlass-dev/windlass/pkg/queue/intake"
-	"github.com/windlass-dev/windlass/pkg/schedule"
-	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
+	"github.com/windlass-dev/windlass/pkg/queue/admission"
 )
 
 const (
@@ -43,8 +43,8 @@ type Spec struct {
 	Concurrency int
 	// Timeout bounds one execution, and StartupTimeout one start.
 	Timeout, StartupTimeout time.Duration
-	Decide                  fpcs.Decider
-	Calls                   intake.Limits
+	Decide                  autoscaler.Decider
+	Calls                   admission.Limits
 	// Min and Max are the instances at a time; Max is 0 if there is no bound.
 	Min, Max int
 	// Proving says that Min is one instance that is to prove the revision.
@@ -62,7 +62,7 @@ type Spec struct {
 const keptHandOuts = 16
 
 // Unserved is the term of a function that is not served here.
-var Unserved invoke.Term
+var Unserved invocation.Term
 
 // Function is what a scheduler knows of one function. It is not safe for concurrent use.
 type Function struct {
@@ -71,14 +71,14 @@ type Function struct {
 	tenure
 
 	queue     *queue.Queue
-	intake    intake.Intake
+	intake    admission.Intake
 	instances instances
 	// quietSince is when the last ticket was done with; zero while there are some, and
 	// before the first.
 	quietSince time.Time
 
 	learnt learnt
-	keeper *upkeep.Keeper
+	keeper *floor.Keeper
 	lastDecision
 	doubt doubt
 	// lost counts the instances that ended while they were needed, since the last
@@ -122,7 +122,7 @@ func (f *Function) Step(now time.Time, e Event) []Effect {
 func (f *Function) do(e Effect) { f.out = append(f.out, e) }
 
 // refuse refuses all tickets that wait.
-func (f *Function) refuse(why invoke.Refusal, now time.Time) {
+func (f *Function) refuse(why invocation.Refusal, now time.Time) {
 	if tickets := f.queue.Clear(); len(tickets) > 0 {
 		f.do(Refuse{Tickets: tickets, Why: why})
 	}

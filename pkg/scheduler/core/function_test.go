@@ -5,17 +5,17 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/windlass-dev/windlass/pkg/fpcs"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/floor"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/queue"
-	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
 )
 
 var start = time.Unix(10_000, 0)
 
 // testSpec is a function of the paper's times.
 func testSpec(changes ...func(*Spec)) Spec {
-	listing1, _ := fpcs.ByName("FPCSch")
+	listing1, _ := autoscaler.ByName("FPCSch")
 	s := Spec{
 		Concurrency: 1, Timeout: time.Minute, StartupTimeout: 10 * time.Second, Decide: listing1,
 		BackoffAfter: 10 * time.Second, IdleTimeout: 10 * time.Minute, KeepLast: time.Hour,
@@ -32,8 +32,8 @@ func newTestFunction(changes ...func(*Spec)) *Function {
 }
 
 // ticketOf is the ticket of a call that came now and is wanted for a minute.
-func ticketOf(n byte, now time.Time) invoke.Ticket {
-	return invoke.Ticket{ID: invoke.ID{15: n}, Gateway: "g:1", Arrived: now, Deadline: now.Add(time.Minute)}
+func ticketOf(n byte, now time.Time) invocation.Ticket {
+	return invocation.Ticket{ID: invocation.ID{15: n}, Gateway: "g:1", Arrived: now, Deadline: now.Add(time.Minute)}
 }
 
 // decide is what a tick decides, if it decides.
@@ -45,13 +45,13 @@ func decide(f *Function, now time.Time, o Observed) (*Decided, bool) {
 func TestTheMaximumWinsOverEveryFloor(t *testing.T) {
 	f := newTestFunction(func(s *Spec) { s.Min, s.Max = 2, 4 })
 	for name, tt := range map[string]struct {
-		kept upkeep.Upkeep
+		kept floor.Upkeep
 		want int
 	}{
-		"the spec's minimum":    {upkeep.Upkeep{}, 2},
-		"a window's":            {upkeep.Upkeep{Scheduled: 3}, 3},
-		"an awaited call's":     {upkeep.Upkeep{Awaited: 1}, 2},
-		"more than the maximum": {upkeep.Upkeep{Scheduled: 9}, 4},
+		"the spec's minimum":    {floor.Upkeep{}, 2},
+		"a window's":            {floor.Upkeep{Scheduled: 3}, 3},
+		"an awaited call's":     {floor.Upkeep{Awaited: 1}, 2},
+		"more than the maximum": {floor.Upkeep{Scheduled: 9}, 4},
 	} {
 		if got := f.spec.limits(tt.kept); got.Min != tt.want || got.Max != 4 {
 			t.Errorf("%s: %+v, want a minimum of %d", name, got, tt.want)
@@ -69,15 +69,15 @@ func TestAnInstanceMayLeaveByTheFixedTimes(t *testing.T) {
 
 func TestAnOrphanMayHaveAFifthMore(t *testing.T) {
 	for _, tt := range []struct {
-		limits  fpcs.Limits
+		limits  autoscaler.Limits
 		settled int
-		want    fpcs.Limits
+		want    autoscaler.Limits
 	}{
-		{fpcs.Limits{}, 0, fpcs.Limits{Max: 1}},
-		{fpcs.Limits{}, 1, fpcs.Limits{Max: 2}},
-		{fpcs.Limits{}, 10, fpcs.Limits{Max: 12}},
-		{fpcs.Limits{Max: 5}, 10, fpcs.Limits{Max: 5}},
-		{fpcs.Limits{Min: 8, Max: 20}, 4, fpcs.Limits{Min: 5, Max: 5}},
+		{autoscaler.Limits{}, 0, autoscaler.Limits{Max: 1}},
+		{autoscaler.Limits{}, 1, autoscaler.Limits{Max: 2}},
+		{autoscaler.Limits{}, 10, autoscaler.Limits{Max: 12}},
+		{autoscaler.Limits{Max: 5}, 10, autoscaler.Limits{Max: 5}},
+		{autoscaler.Limits{Min: 8, Max: 20}, 4, autoscaler.Limits{Min: 5, Max: 5}},
 	} {
 		f := newTestFunction()
 		if got := f.doubt.bound(tt.limits, Observed{Created: tt.settled, Orphan: true}); got != tt.want {
@@ -108,11 +108,11 @@ func stepped(t *testing.T, at time.Time, by time.Duration) time.Time {
 
 func TestL9AStepOfTheClockDistortsNoDecision(t *testing.T) {
 	for _, step := range []time.Duration{time.Hour, -time.Hour} {
-		again := func(fpcs.Snapshot, fpcs.Params) fpcs.Decision {
-			return fpcs.Decision{Required: 3, Again: 2 * time.Second}
+		again := func(autoscaler.Snapshot, autoscaler.Params) autoscaler.Decision {
+			return autoscaler.Decision{Required: 3, Again: 2 * time.Second}
 		}
 		f, now := newTestFunction(func(s *Spec) { s.Decide = again }), time.Now()
-		f.Step(now, Served{Term: invoke.Term{Epoch: 1}})
+		f.Step(now, Served{Term: invocation.Term{Epoch: 1}})
 		if _, decided := decide(f, now, Observed{}); !decided {
 			t.Fatal("nothing was decided")
 		}
@@ -145,7 +145,7 @@ func TestFunctionIsAwakeIfSomethingHappensAsItFallsAsleep(t *testing.T) {
 		"it was changed":       Changed{Spec: testSpec()},
 	} {
 		f := newTestFunction()
-		f.Step(start, Served{Term: invoke.Term{Epoch: 1}})
+		f.Step(start, Served{Term: invocation.Term{Epoch: 1}})
 		d, _ := decide(f, start, Observed{})
 		if happen != nil {
 			f.Step(start, happen)
@@ -165,14 +165,14 @@ func TestFunctionIsAwakeIfSomethingHappensAsItFallsAsleep(t *testing.T) {
 
 func TestInstancesBeyondTheMaximumAreReleased(t *testing.T) {
 	f := newTestFunction(func(s *Spec) { s.Max = 1 })
-	f.Step(start, Served{Term: invoke.Term{Epoch: 1}})
-	for _, cid := range []invoke.CID{"1", "2", "3"} {
+	f.Step(start, Served{Term: invocation.Term{Epoch: 1}})
+	for _, cid := range []invocation.CID{"1", "2", "3"} {
 		f.Step(start, Joined{CID: cid, Capacity: 1})
 		f.Step(start, &Pulled{CID: cid, Wants: true, Credits: 1})
 	}
 	now := start.Add(time.Second)
 	d, _ := decide(f, now, Observed{Created: 3})
-	var released []invoke.CID
+	var released []invocation.CID
 	for _, e := range f.Step(now, &Concluded{Decided: d}) {
 		if e, is := e.(LetGo); is {
 			if e.Why != BecauseTooMany {
@@ -189,7 +189,7 @@ func TestInstancesBeyondTheMaximumAreReleased(t *testing.T) {
 func TestWhatAnInstanceHeldIsReplacedUnlessTheSchedulerStoodStill(t *testing.T) {
 	for _, paused := range []bool{false, true} {
 		f := newTestFunction()
-		f.Step(start, Served{Term: invoke.Term{Epoch: 1}})
+		f.Step(start, Served{Term: invocation.Term{Epoch: 1}})
 		f.Step(start, Joined{CID: "1", Capacity: 1})
 		f.Step(start, &Pulled{CID: "1", Wants: true, Credits: 1})
 		f.Step(start, &Offered{Ticket: ticketOf(1, start)})
@@ -207,18 +207,18 @@ func TestWhatAnInstanceHeldIsReplacedUnlessTheSchedulerStoodStill(t *testing.T) 
 
 // Calls get in, or a reason why they do not.
 func TestWhatIsRefusedSaysWhy(t *testing.T) {
-	barred := invoke.Refusal{Reason: invoke.RefusedCannotStart, Detail: "no such image"}
+	barred := invocation.Refusal{Reason: invocation.RefusedCannotStart, Detail: "no such image"}
 	for name, tt := range map[string]struct {
 		before []Event
 		offer  *Offered
-		want   invoke.RefusalReason
+		want   invocation.RefusalReason
 	}{
-		"not served":        {nil, &Offered{}, invoke.RefusedNotOwner},
-		"served":            {[]Event{Served{Term: invoke.Term{Epoch: 1}}}, &Offered{}, ""},
-		"closed":            {[]Event{Served{Term: invoke.Term{Epoch: 1}}, Closed{}}, &Offered{}, invoke.RefusedNotOwner},
-		"nothing can start": {[]Event{Served{Term: invoke.Term{Epoch: 1}}}, &Offered{Barred: &barred}, invoke.RefusedCannotStart},
+		"not served":        {nil, &Offered{}, invocation.RefusedNotOwner},
+		"served":            {[]Event{Served{Term: invocation.Term{Epoch: 1}}}, &Offered{}, ""},
+		"closed":            {[]Event{Served{Term: invocation.Term{Epoch: 1}}, Closed{}}, &Offered{}, invocation.RefusedNotOwner},
+		"nothing can start": {[]Event{Served{Term: invocation.Term{Epoch: 1}}}, &Offered{Barred: &barred}, invocation.RefusedCannotStart},
 		"left": {
-			[]Event{Served{Term: invoke.Term{Epoch: 1}}, Served{Term: Unserved}}, &Offered{}, invoke.RefusedNotOwner,
+			[]Event{Served{Term: invocation.Term{Epoch: 1}}, Served{Term: Unserved}}, &Offered{}, invocation.RefusedNotOwner,
 		},
 	} {
 		f := newTestFunction()
@@ -235,7 +235,7 @@ func TestWhatIsRefusedSaysWhy(t *testing.T) {
 
 func TestATicketThatComesBackToAFunctionAtRestWakesIt(t *testing.T) {
 	f := newTestFunction()
-	f.Step(start, Served{Term: invoke.Term{Epoch: 1}})
+	f.Step(start, Served{Term: invocation.Term{Epoch: 1}})
 	f.Step(start, Joined{CID: "a", Capacity: 1})
 	f.Step(start, &Pulled{CID: "a", Wants: true, Credits: 1})
 	call := ticketOf(1, start)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
@@ -18,7 +18,7 @@ var (
 )
 
 // instances are those that have joined.
-type instances map[invoke.CID]*instance
+type instances map[invocation.CID]*instance
 
 type instance struct {
 	agent   Agent
@@ -26,9 +26,9 @@ type instance struct {
 }
 
 // cids are the instances in order.
-func (s instances) cids() []invoke.CID { return slices.Sorted(maps.Keys(s)) }
+func (s instances) cids() []invocation.CID { return slices.Sorted(maps.Keys(s)) }
 
-func (s instances) retired(cid invoke.CID) bool {
+func (s instances) retired(cid invocation.CID) bool {
 	in := s[cid]
 	return in != nil && in.retired
 }
@@ -59,14 +59,14 @@ func (e Joined) happen(f *Function, _ time.Time) {
 }
 
 // retire lets an instance finish what it holds and tells it to go.
-func (f *Function) retire(cid invoke.CID, reason string) {
+func (f *Function) retire(cid invocation.CID, reason string) {
 	if f.queue.Retire(cid) {
 		f.retired(cid, reason)
 	}
 }
 
 // retired tells an instance that the queue has retired it.
-func (f *Function) retired(cid invoke.CID, reason string) {
+func (f *Function) retired(cid invocation.CID, reason string) {
 	f.instances[cid].retired = true
 	f.do(Retire{CID: cid, Reason: reason})
 }
@@ -136,7 +136,7 @@ func (e Departed) happen(f *Function, now time.Time) {
 }
 
 // Retired tells whether an instance that has joined was told to go.
-func (f *Function) Retired(cid invoke.CID) bool { return f.instances.retired(cid) }
+func (f *Function) Retired(cid invocation.CID) bool { return f.instances.retired(cid) }
 
 func (e Evicted) happen(f *Function, now time.Time) {
 	policy := f.EvictPolicy(now, e.IdleFor, e.KindStart)

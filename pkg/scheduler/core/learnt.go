@@ -3,7 +3,7 @@ package core
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
 )
 
 // learnt is how long the last executions and starts took.

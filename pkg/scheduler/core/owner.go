@@ -3,13 +3,13 @@ package core
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // tenure says whether the function is served here.
 type tenure struct {
 	// term is that in which it is served, and takenOver when that began.
-	term      invoke.Term
+	term      invocation.Term
 	takenOver time.Time
 	// closed says that the function was deleted, or that its scheduler stops.
 	closed bool
@@ -69,7 +69,7 @@ func (f *Function) disown(now time.Time) {
 }
 
 // Term is that in which the function is served; Unserved if it is not.
-func (t *tenure) Term() invoke.Term { return t.term }
+func (t *tenure) Term() invocation.Term { return t.term }
 
 // ServedSince is when the present term began; zero if the function was never served.
 func (t *tenure) ServedSince() time.Time { return t.takenOver }

@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/windlass-dev/windlass/pkg/fpcs"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // drawn is a function to which random things happen, and what is true of it if all
@@ -20,23 +20,23 @@ type drawn struct {
 	now  time.Time
 	// calls are those that were let in and have not ended, and joined the instances,
 	// with whether they were told to go.
-	calls  map[invoke.ID]*drawnCall
-	joined map[invoke.CID]bool
+	calls  map[invocation.ID]*drawnCall
+	joined map[invocation.CID]bool
 	// decided is what the last tick did, until that is concluded.
 	decided *Decided
 }
 
 type drawnCall struct {
-	ticket    invoke.Ticket
-	holder    invoke.CID // "" while it waits
+	ticket    invocation.Ticket
+	holder    invocation.CID // "" while it waits
 	handed    time.Time
 	withdrawn bool
 }
 
 // ends are the ways in which calls ended in one step. Each has one.
-type ends map[invoke.ID][]string
+type ends map[invocation.ID][]string
 
-func (e ends) add(id invoke.ID, how string) { e[id] = append(e[id], how) }
+func (e ends) add(id invocation.ID, how string) { e[id] = append(e[id], how) }
 
 // step carries out an event and holds what follows against the promises.
 func (d *drawn) step(e Event) {
@@ -110,7 +110,7 @@ func (d *drawn) event(e Event, effects []Effect, ended ends) {
 	}
 }
 
-func (d *drawn) withdraw(id invoke.ID, ended ends) {
+func (d *drawn) withdraw(id invocation.ID, ended ends) {
 	switch c := d.calls[id]; {
 	case c == nil:
 	case c.holder == "":
@@ -121,7 +121,7 @@ func (d *drawn) withdraw(id invoke.ID, ended ends) {
 }
 
 // left notes what becomes of the calls of an instance that has left.
-func (d *drawn) left(cid invoke.CID, ended ends) {
+func (d *drawn) left(cid invocation.CID, ended ends) {
 	delete(d.joined, cid)
 	for id, c := range d.calls {
 		switch {
@@ -136,7 +136,7 @@ func (d *drawn) left(cid invoke.CID, ended ends) {
 
 // effect holds one effect against what went before.
 func (d *drawn) effect(effect Effect, ended ends) {
-	mustHaveJoined := func(cid invoke.CID) {
+	mustHaveJoined := func(cid invocation.CID) {
 		if _, joined := d.joined[cid]; !joined {
 			d.Fatalf("%T for %s, which has not joined", effect, cid)
 		}
@@ -188,22 +188,22 @@ func (d *drawn) seconds(most int, of string) time.Duration {
 	return time.Duration(d.number(most, of)) * time.Second
 }
 
-func (d *drawn) cid() invoke.CID {
-	return rapid.SampledFrom([]invoke.CID{"1", "2", "3", "4"}).Draw(d.T, "cid")
+func (d *drawn) cid() invocation.CID {
+	return rapid.SampledFrom([]invocation.CID{"1", "2", "3", "4"}).Draw(d.T, "cid")
 }
 
-func (d *drawn) id() invoke.ID { return invoke.ID{15: byte(d.number(15, "call"))} }
+func (d *drawn) id() invocation.ID { return invocation.ID{15: byte(d.number(15, "call"))} }
 
 // ticket is that of a new call, or of one that is in, perhaps with a new token.
-func (d *drawn) ticket() invoke.Ticket {
-	t := invoke.Ticket{
+func (d *drawn) ticket() invocation.Ticket {
+	t := invocation.Ticket{
 		ID: d.id(), Gateway: rapid.SampledFrom([]string{"g1", "g2"}).Draw(d.T, "gateway"),
 		Arrived: d.now.Add(-d.seconds(1, "waited")), Deadline: d.now.Add(time.Second + d.seconds(20, "wanted")),
 	}
 	if c := d.calls[t.ID]; c != nil {
 		t = c.ticket
 	}
-	t.Token = invoke.Token{byte(d.number(1, "token"))}
+	t.Token = invocation.Token{byte(d.number(1, "token"))}
 	return t
 }
 
@@ -233,8 +233,8 @@ func (d *drawn) happen() {
 	case 4, 5, 6:
 		pulled := &Pulled{CID: d.cid(), Wants: d.flag("wants"), Credits: d.number(2, "credits")}
 		for id := byte(0); id < 16; id++ { // what it holds, and what it does not any more
-			if c := d.calls[invoke.ID{15: id}]; c != nil && c.holder == pulled.CID || d.number(15, "other") == 15 {
-				pulled.Done = []Done{{ID: invoke.ID{15: id}, Execution: d.seconds(3, "execution"), Unclaimed: d.flag("unclaimed")}}
+			if c := d.calls[invocation.ID{15: id}]; c != nil && c.holder == pulled.CID || d.number(15, "other") == 15 {
+				pulled.Done = []Done{{ID: invocation.ID{15: id}, Execution: d.seconds(3, "execution"), Unclaimed: d.flag("unclaimed")}}
 			}
 		}
 		d.step(pulled)
@@ -261,14 +261,14 @@ func (d *drawn) happen() {
 		heard := d.flag("heard")
 		d.step(GatewaysAudited{Heard: func(gateway string) bool { return heard || gateway == "g1" }})
 	case 19:
-		d.step(Served{Term: invoke.Term{Epoch: uint64(d.number(2, "epoch"))}})
+		d.step(Served{Term: invocation.Term{Epoch: uint64(d.number(2, "epoch"))}})
 	case 20:
 		d.spec.Max = d.number(3, "max")
 		d.step(Changed{Spec: d.spec})
 	case 21:
 		d.step(rapid.SampledFrom([]Event{
 			Woken{}, Paused{}, Ended{}, Untaken{}, ActivityAudited{}, Started{Took: time.Second}, Discharged{CID: "1"},
-			GivenUp{Refusal: invoke.Refusal{Reason: invoke.RefusedNoCapacity}}, StartFailed{},
+			GivenUp{Refusal: invocation.Refusal{Reason: invocation.RefusedNoCapacity}}, StartFailed{},
 		}).Draw(d.T, "other"))
 	}
 }
@@ -279,20 +279,20 @@ func (d *drawn) happen() {
 // in which calls wait does not rest.
 func TestWhateverHappensTheCorePromisesHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := &drawn{T: t, now: start, calls: map[invoke.ID]*drawnCall{}, joined: map[invoke.CID]bool{}}
+		d := &drawn{T: t, now: start, calls: map[invocation.ID]*drawnCall{}, joined: map[invocation.CID]bool{}}
 		d.spec = testSpec(func(s *Spec) {
 			s.Max, s.Min = d.number(3, "max"), d.number(1, "min")
 			if d.flag("Horizon") {
-				s.Decide = fpcs.Horizon
+				s.Decide = autoscaler.Horizon
 			}
 		})
 		d.f = New(&Config{Tick: 100 * time.Millisecond, MaxQueued: 6, ClaimGrace: 2 * time.Second, Executions: 3}, d.spec)
-		d.step(Served{Term: invoke.Term{Epoch: 1}})
+		d.step(Served{Term: invocation.Term{Epoch: 1}})
 		for range rapid.IntRange(1, 100).Draw(t, "events") {
 			d.happen()
 		}
 		if d.flag("closed") {
-			d.step(Closed{Reason: "deleted", Refusal: invoke.Refusal{Reason: invoke.RefusedUnknownFunction}})
+			d.step(Closed{Reason: "deleted", Refusal: invocation.Refusal{Reason: invocation.RefusedUnknownFunction}})
 		}
 		d.now = d.now.Add(time.Minute)
 		for cid := range d.joined {

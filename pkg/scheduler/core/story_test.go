@@ -11,8 +11,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/windlass-dev/windlass/pkg/fpcs"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // The stories in testdata tell what becomes of a function and its calls. Each line is an
@@ -47,7 +47,7 @@ type story struct {
 // newStory makes a function that the default decider decides on, with the min and max of
 // the story.
 func newStory(t *testing.T, d *datadriven.TestData) *story {
-	s := &story{t: t, now: start, spec: testSpec(func(s *Spec) { s.Decide = fpcs.Horizon })}
+	s := &story{t: t, now: start, spec: testSpec(func(s *Spec) { s.Decide = autoscaler.Horizon })}
 	d.MaybeScanArgs(t, "min", &s.spec.Min)
 	d.MaybeScanArgs(t, "max", &s.spec.Max)
 	s.f = New(&Config{Tick: 100 * time.Millisecond, MaxQueued: 10, ClaimGrace: 2 * time.Second, Executions: 10}, s.spec)
@@ -95,9 +95,9 @@ func duration(text string) time.Duration {
 }
 
 // idOf is the invocation that a story calls by a letter, and nameOf that letter.
-func idOf(letter string) invoke.ID { return invoke.ID{15: letter[0]} }
+func idOf(letter string) invocation.ID { return invocation.ID{15: letter[0]} }
 
-func nameOf(t invoke.Ticket) string { return string(rune(t.ID[15])) }
+func nameOf(t invocation.Ticket) string { return string(rune(t.ID[15])) }
 
 // happen carries out one line and says what follows.
 func (s *story) happen(w words) []string {
@@ -113,8 +113,8 @@ func (s *story) happen(w words) []string {
 	case "offer":
 		var said []string
 		for _, letter := range w.plain[1:] {
-			said = append(said, s.step(&Offered{Ticket: invoke.Ticket{
-				ID: idOf(letter), Gateway: cmp.Or(w.values["from"], "g1"), Token: invoke.Token{byte(w.number("token", 0))},
+			said = append(said, s.step(&Offered{Ticket: invocation.Ticket{
+				ID: idOf(letter), Gateway: cmp.Or(w.values["from"], "g1"), Token: invocation.Token{byte(w.number("token", 0))},
 				Arrived:  s.now.Add(-duration(w.values["waited"])),
 				Deadline: s.now.Add(cmp.Or(duration(w.values["wanted"]), time.Minute)),
 			}})...)
@@ -147,11 +147,11 @@ func counted(said []string) (once []string) {
 
 // event is what a line stands for.
 func (s *story) event(w words) Event {
-	cid := invoke.CID(w.at(1))
+	cid := invocation.CID(w.at(1))
 	switch w.at(0) {
 	case "served":
 		epoch, _ := strconv.ParseUint(w.at(1), 10, 64)
-		return Served{Term: invoke.Term{Epoch: epoch}}
+		return Served{Term: invocation.Term{Epoch: epoch}}
 	case "unserved":
 		return Served{Term: Unserved}
 	case "withdraw":
@@ -179,7 +179,7 @@ func (s *story) event(w words) Event {
 	case "discharge":
 		return Discharged{CID: cid, Reason: "it is not wanted any more"}
 	case "delete":
-		return Closed{Reason: "the function was deleted", Refusal: invoke.Refusal{Reason: invoke.RefusedUnknownFunction}}
+		return Closed{Reason: "the function was deleted", Refusal: invocation.Refusal{Reason: invocation.RefusedUnknownFunction}}
 	case "audit-gateways":
 		return GatewaysAudited{Heard: w.has}
 	case "audit-activity":

@@ -3,10 +3,10 @@ package core
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/floor"
 	"github.com/windlass-dev/windlass/pkg/queue"
-	"github.com/windlass-dev/windlass/pkg/queue/intake"
-	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
+	"github.com/windlass-dev/windlass/pkg/queue/admission"
 )
 
 // Observed is what a tick sees of a function one level below.
@@ -32,14 +32,14 @@ type Ticked struct{ Observed Observed }
 // lastDecision is what the next decision, and calls until then, need to know of the last.
 type lastDecision struct {
 	at     time.Time // zero if there was none
-	memory fpcs.Memory
+	memory autoscaler.Memory
 	// eagerFrom is from when on the decider wants to be asked as soon as a call comes;
 	// zero if the next tick is soon enough.
 	eagerFrom time.Time
 	// blocked says that the last order had no effect: until another one has, only
 	// ticks try again.
 	blocked bool
-	outlook intake.Outlook
+	outlook admission.Outlook
 }
 
 // The numbers are those of docs/architecture.md, "A tick".
@@ -66,16 +66,16 @@ func (e *Ticked) happen(f *Function, now time.Time) {
 	// e. How many there may be.
 	d.Bounds = f.doubt.bound(beside(unheard, f.spec.limits(d.Upkeep)), o)
 	// f. Decide, and remember it.
-	params := fpcs.Params{Tick: f.config.Tick, StaleAfter: StaleAfter}
-	d.Decision = fpcs.Bound(f.spec.Decide(d.Snapshot, params), d.Snapshot, d.Bounds)
+	params := autoscaler.Params{Tick: f.config.Tick, StaleAfter: StaleAfter}
+	d.Decision = autoscaler.Bound(f.spec.Decide(d.Snapshot, params), d.Snapshot, d.Bounds)
 	f.remember(d.Decision, now)
 	f.do(d)
 }
 
 // snapshot makes the value that is decided on. Lost instances count once.
-func (f *Function) snapshot(o Observed, now time.Time) fpcs.Snapshot {
+func (f *Function) snapshot(o Observed, now time.Time) autoscaler.Snapshot {
 	view := f.queue.View(now)
-	s := fpcs.Snapshot{
+	s := autoscaler.Snapshot{
 		Arrived: view.Arrived, Departed: view.Departed,
 		Stale: f.queue.Stale(now, StaleAfter), OldestWait: view.OldestWait,
 		Created: o.Created, Busy: min(view.Busy, o.Created), Creating: o.Creating,
@@ -91,7 +91,7 @@ func (f *Function) snapshot(o Observed, now time.Time) fpcs.Snapshot {
 	return s
 }
 
-func (l *lastDecision) remember(d fpcs.Decision, now time.Time) {
+func (l *lastDecision) remember(d autoscaler.Decision, now time.Time) {
 	l.at, l.memory, l.eagerFrom = now, d.Next, time.Time{}
 	if d.Again > 0 {
 		l.eagerFrom = now.Add(d.Again)
@@ -118,7 +118,7 @@ func (l *lastDecision) Blocked() bool { return l.blocked }
 // beside leaves the instances out of the maximum that were not heard of, but may run:
 // until they are given up (after 15 s), others take their places only up to the maximum,
 // or one if that is all that can be reached.
-func beside(unheard int, l fpcs.Limits) fpcs.Limits {
+func beside(unheard int, l autoscaler.Limits) autoscaler.Limits {
 	if l.Max > 0 {
 		l.Max = max(1, l.Max-unheard)
 		l.Min = min(l.Min, l.Max)
@@ -135,7 +135,7 @@ type doubt struct {
 
 // bound keeps to the instances that there were and a fifth more, and to one in any case,
 // while nobody can confirm the ownership: somebody else may provide for the function too.
-func (d *doubt) bound(l fpcs.Limits, o Observed) fpcs.Limits {
+func (d *doubt) bound(l autoscaler.Limits, o Observed) autoscaler.Limits {
 	if o.Orphan && !d.orphan {
 		d.before = o.Created + o.Creating
 	}
@@ -158,7 +158,7 @@ func (d *Decided) Proves() bool { return d.Bounds.Proof && d.Snapshot.Waiting() 
 // room is known for any. The order finds out why not, and whether room is to be made.
 func (d *Decided) Wanted() int {
 	total := d.Observed.Created + d.Observed.Creating
-	short := d.Decision.Create == 0 && d.Decision.Why == fpcs.ReasonNoRoom && d.Snapshot.Waiting() > 0
+	short := d.Decision.Create == 0 && d.Decision.Why == autoscaler.ReasonNoRoom && d.Snapshot.Waiting() > 0
 	if short && (d.Bounds.Max == 0 || total < d.Bounds.Max) {
 		return 1
 	}
@@ -183,7 +183,7 @@ func (e *Concluded) happen(f *Function, now time.Time) {
 	// g. Note how fast the queue is worked off, for admission. A function cannot grow
 	// if it has all the instances that it may have, or if this tick found no room.
 	instances, most := d.Observed.Created+d.Observed.Creating+e.Ordered-e.Withdrawn, f.spec.limits(d.Upkeep).Max
-	f.lastDecision.outlook = intake.Outlook{
+	f.lastDecision.outlook = admission.Outlook{
 		Parallel: instances * f.spec.Concurrency,
 		Stuck:    e.NoRoom || most > 0 && instances >= most,
 	}
@@ -203,7 +203,7 @@ func (e *Concluded) happen(f *Function, now time.Time) {
 // surplus says which idle instances go before their own times are over, and why: those
 // beyond the maximum, when it was lowered or some came back that nobody could reach while
 // others were ordered; and all beyond the minimum when no call is near.
-func (s *Spec) surplus(kept upkeep.Upkeep, tooMany bool) (queue.EvictPolicy, LetGoReason) {
+func (s *Spec) surplus(kept floor.Upkeep, tooMany bool) (queue.EvictPolicy, LetGoReason) {
 	limits := s.limits(kept)
 	switch {
 	case kept.ReleasesIdle():

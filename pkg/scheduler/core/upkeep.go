@@ -3,24 +3,24 @@ package core
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/floor"
 	"github.com/windlass-dev/windlass/pkg/queue"
-	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
 )
 
 // newKeeper makes the keeper of a function, with what one before has learnt.
-func newKeeper(s Spec, before *upkeep.Keeper) *upkeep.Keeper {
-	return upkeep.New(s.Windows, s.Learns, s.KeepLast, before)
+func newKeeper(s Spec, before *floor.Keeper) *floor.Keeper {
+	return floor.New(s.Windows, s.Learns, s.KeepLast, before)
 }
 
 // Upkeep is what instances the function is to have now whether it is called or not.
-func (f *Function) Upkeep(now time.Time, kindStart time.Duration) upkeep.Upkeep {
+func (f *Function) Upkeep(now time.Time, kindStart time.Duration) floor.Upkeep {
 	return f.keeper.At(now, f.quietSince, max(f.config.Tick, f.learnt.meanStart(kindStart, f.spec.StartupTimeout)))
 }
 
 // limits are the bounds on the number of instances. Max wins over everything else.
-func (s *Spec) limits(kept upkeep.Upkeep) fpcs.Limits {
-	l := fpcs.Limits{Min: kept.Least(s.Min), Max: s.Max}
+func (s *Spec) limits(kept floor.Upkeep) autoscaler.Limits {
+	l := autoscaler.Limits{Min: kept.Least(s.Min), Max: s.Max}
 	l.Proof = s.Proving && max(kept.Scheduled, kept.Awaited) < l.Min
 	if l.Max > 0 {
 		l.Min = min(l.Min, l.Max)
@@ -29,7 +29,7 @@ func (s *Spec) limits(kept upkeep.Upkeep) fpcs.Limits {
 }
 
 // leavePolicy is when an instance that has been idle for so long may leave.
-func (s *Spec) leavePolicy(kept upkeep.Upkeep, idle time.Duration, now time.Time) queue.LeavePolicy {
+func (s *Spec) leavePolicy(kept floor.Upkeep, idle time.Duration, now time.Time) queue.LeavePolicy {
 	return kept.Leave(queue.LeavePolicy{
 		Min:         s.limits(kept).Min,
 		IdleTimeout: s.BackoffAfter + s.IdleTimeout,

@@ -3,8 +3,8 @@ package core
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/estimate"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
@@ -15,7 +15,7 @@ func (f *Function) View(now time.Time) queue.View { return f.queue.View(now) }
 func (f *Function) Waiting() int { return f.queue.Waiting() }
 
 // Waits tells whether the ticket of an invocation waits.
-func (f *Function) Waits(id invoke.ID) bool { return f.queue.Waits(id) }
+func (f *Function) Waits(id invocation.ID) bool { return f.queue.Waits(id) }
 
 // Means are what was learnt of the function.
 func (f *Function) Means() estimate.Means {

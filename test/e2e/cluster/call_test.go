@@ -12,7 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // answer is an answer with its whole body.
@@ -23,10 +23,10 @@ type answer struct {
 	duration time.Duration
 }
 
-func (a answer) executed() string { return a.header.Get(invoke.HeaderExecuted) }
+func (a answer) executed() string { return a.header.Get(invocation.HeaderExecuted) }
 
 // id is the id that the gateway has given to the call.
-func (a answer) id() string { return a.header.Get(invoke.HeaderInvocationID) }
+func (a answer) id() string { return a.header.Get(invocation.HeaderInvocationID) }
 
 // host is the host name of the pod that has answered a path without a meaning of its own.
 func (a answer) host() string {

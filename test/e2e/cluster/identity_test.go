@@ -27,14 +27,14 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/wiretls"
+	"github.com/windlass-dev/windlass/internal/mtls"
 )
 
 // audience is the one of the tokens that agents show to schedulers.
 const audience = "windlass-scheduler"
 
 // tlsDomain is that of the certificates of the release.
-const tlsDomain = wiretls.Domain("windlass." + releaseNamespace + ".windlass")
+const tlsDomain = mtls.Domain("windlass." + releaseNamespace + ".windlass")
 
 // token is a token of the namespace's default account, for an audience. If pod is
 // not nil, it is bound to it, as a token in the pod is.
@@ -63,7 +63,7 @@ func secret(ctx context.Context, part string) map[string][]byte {
 // asAgent are the credentials of who has the CA only.
 func asAgent(ctx context.Context) credentials.TransportCredentials {
 	GinkgoHelper()
-	creds, err := wiretls.AgentCredentials(secret(ctx, "scheduler")["ca.crt"], tlsDomain.Scheduler())
+	creds, err := mtls.AgentCredentials(secret(ctx, "scheduler")["ca.crt"], tlsDomain.Scheduler())
 	Expect(err).NotTo(HaveOccurred())
 	return creds
 }
@@ -75,7 +75,7 @@ func asPart(ctx context.Context, part string) credentials.TransportCredentials {
 	for name, content := range secret(ctx, part) {
 		Expect(os.WriteFile(filepath.Join(dir, name), content, 0o600)).To(Succeed())
 	}
-	loaded, err := wiretls.Load(dir, slog.New(slog.DiscardHandler))
+	loaded, err := mtls.Load(dir, slog.New(slog.DiscardHandler))
 	Expect(err).NotTo(HaveOccurred())
 	return loaded.ClientCredentials(tlsDomain.Scheduler())
 }

@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/windlass-dev/windlass/pkg/runtimes"
+	"github.com/windlass-dev/windlass/internal/runtimes"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 

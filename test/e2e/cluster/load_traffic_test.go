@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/loadgen"
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // stream is one kind of calls, made in closed loops.
@@ -109,7 +109,7 @@ func (s streamClient) call(name string) tripped {
 	answer := client.Do(context.Background(), loadgen.Request{Method: s.method, URL: named(s.url), Body: []byte(named(s.body)), Resend: true})
 	c := tripped{
 		stream: s.name, name: name, began: answer.Began, ended: answer.Ended, takes: s.takes, usual: s.takes + s.pause,
-		sent: answer.Sent, invocation: answer.Header.Get(invoke.HeaderInvocationID),
+		sent: answer.Sent, invocation: answer.Header.Get(invocation.HeaderInvocationID),
 	}
 	switch {
 	case answer.Err != nil && answer.Status != 0:
@@ -119,7 +119,7 @@ func (s streamClient) call(name string) tripped {
 	case answer.Status != http.StatusOK:
 		var problem struct{ Reason string }
 		_ = json.Unmarshal(answer.Body, &problem) // another answer has no reason
-		c.kind = fmt.Sprintf("status %d, executed %q, reason %q", answer.Status, answer.Header.Get(invoke.HeaderExecuted), problem.Reason)
+		c.kind = fmt.Sprintf("status %d, executed %q, reason %q", answer.Status, answer.Header.Get(invocation.HeaderExecuted), problem.Reason)
 		c.detail = string(answer.Body)
 	}
 	return c

@@ -4,7 +4,7 @@
 // A mutant is a file in the folder patches: which rule it breaks, and a few lines of the
 // product with what replaces them. It is built with go build -overlay, so that the
 // product's files stay as they are. One that no seed notices names a rule or a fault that
-// pkg/sim lacks.
+// test/simulate/sim lacks.
 package main
 
 import (
@@ -89,7 +89,7 @@ func (l *lab) catchAll(ctx context.Context, out io.Writer, mutants []patch) erro
 	fmt.Fprintf(out, "mutants_caught=%d/%d\n", caught, len(mutants))
 	fmt.Fprintf(out, "mutants_seconds=%.1f\n", time.Since(begun).Seconds())
 	if caught < len(mutants) {
-		return fmt.Errorf("%d mutants were not noticed within %d seeds: pkg/sim lacks a rule or a fault", len(mutants)-caught, l.seeds)
+		return fmt.Errorf("%d mutants were not noticed within %d seeds: test/simulate/sim lacks a rule or a fault", len(mutants)-caught, l.seeds)
 	}
 	return nil
 }

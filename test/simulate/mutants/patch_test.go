@@ -51,7 +51,7 @@ func TestAPatchSaysWhatItBreaksAndChangesTheProduct(t *testing.T) {
 		"no line changed":   "# A rule.\npkg/queue/queue.go\n a\n",
 		"no line named":     "# A rule.\npkg/queue/queue.go\n+a\n",
 		"no file":           "# A rule.\n-a\n+b\n",
-		"the simulator":     "# A rule.\npkg/sim/rule.go\n-a\n+b\n",
+		"the simulator":     "# A rule.\ntest/simulate/sim/rule.go\n-a\n+b\n",
 		"a test":            "# A rule.\npkg/queue/queue_test.go\n-a\n+b\n",
 		"outside of pkg":    "# A rule.\n../pkg/queue/queue.go\n-a\n+b\n",
 		"one of two places": "# A rule.\npkg/queue/queue.go\n-a\n+b\npkg/queue/turn.go\n",

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 const (
@@ -42,7 +42,7 @@ type Options struct {
 // the order of their times, each line behind its instance's id. dataDir is the
 // runtime's data folder. It returns nil when ctx ends, and an error if w or a
 // file fails, or if there is nothing to print and Options.Follow is not set.
-func Follow(ctx context.Context, w io.Writer, dataDir string, key invoke.FunctionKey, opts Options) error {
+func Follow(ctx context.Context, w io.Writer, dataDir string, key invocation.FunctionKey, opts Options) error {
 	f := newFollower(w, Dir(dataDir, key), opts)
 	if err := f.step(); err != nil {
 		return err
@@ -78,13 +78,13 @@ type follower struct {
 	now  func() time.Time
 	// stepped says that what is found from now on is new.
 	stepped bool
-	files   map[invoke.CID]*followed
+	files   map[invocation.CID]*followed
 	buffer  []byte
 }
 
 // followed is one log.
 type followed struct {
-	cid invoke.CID
+	cid invocation.CID
 	// offset is where the first line begins that was not printed, and size is
 	// that of the log when it was read last.
 	offset, size int64
@@ -97,7 +97,7 @@ type followed struct {
 func newFollower(w io.Writer, dir string, opts Options) *follower {
 	return &follower{
 		w: w, dir: dir, opts: opts, now: time.Now,
-		files:  map[invoke.CID]*followed{},
+		files:  map[invocation.CID]*followed{},
 		buffer: make([]byte, chunkBytes),
 	}
 }
@@ -145,7 +145,7 @@ func (f *follower) step() error {
 }
 
 // open is what is new in a log; nil if nothing is.
-func (f *follower) open(cid invoke.CID) (*growth, error) {
+func (f *follower) open(cid invocation.CID) (*growth, error) {
 	log, err := os.Open(filepath.Join(f.dir, FunctionFile(cid)))
 	if errors.Is(err, fs.ErrNotExist) {
 		// It was deleted just now; the next step finds it gone.
@@ -246,7 +246,7 @@ func (f *follower) merge(grown []*growth, keep int) error {
 // Time is how times are written before lines: in UTC, to the millisecond.
 const Time = "2006-01-02T15:04:05.000Z"
 
-func (f *follower) render(cid invoke.CID, at time.Time, line []byte) string {
+func (f *follower) render(cid invocation.CID, at time.Time, line []byte) string {
 	text := fmt.Sprintf("%s | %s\n", cid, line)
 	if f.opts.Timestamps {
 		return at.UTC().Format(Time) + " " + text

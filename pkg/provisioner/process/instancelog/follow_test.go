@@ -15,12 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var key = invoke.FunctionKey{Namespace: "default", Name: "hello"}
+var key = invocation.FunctionKey{Namespace: "default", Name: "hello"}
 
 // folder is the logs of one function, and what a follower has printed of them.
 type folder struct {
@@ -235,7 +235,7 @@ func TestFollowEndsWhenItsWriterFails(t *testing.T) {
 }
 
 // times says when a log had grown to its lines' ends: pairs of an offset and a second.
-func (d *folder) times(cid invoke.CID, pairs ...int64) {
+func (d *folder) times(cid invocation.CID, pairs ...int64) {
 	d.t.Helper()
 	log := &recorded{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -294,7 +294,7 @@ func TestALineThatIsTooNewForATimeComesLast(t *testing.T) {
 }
 
 func TestFileCID(t *testing.T) {
-	for name, want := range map[string]invoke.CID{
+	for name, want := range map[string]invocation.CID{
 		FunctionFile("c-1"): "c-1",
 		AgentFile("c-1"):    "c-1",
 		"notes.txt":         "",

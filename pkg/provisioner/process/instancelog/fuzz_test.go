@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // FuzzFollow prints logs of anything, which grow while they are read.
@@ -36,7 +36,7 @@ func FuzzFollow(f *testing.F) {
 		if err := follower.flush(); err != nil {
 			t.Fatal(err)
 		}
-		if cid, ok := FileCID(FunctionFile("c")); !ok || cid != invoke.CID("c") {
+		if cid, ok := FileCID(FunctionFile("c")); !ok || cid != invocation.CID("c") {
 			t.Errorf("the file is of %q", cid)
 		}
 		if whole := string(first) + string(more); tail < 0 && len(whole) < chunkBytes {

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 const (
@@ -15,31 +15,31 @@ const (
 )
 
 // Dir is the folder of a function's logs below the runtime's data folder.
-func Dir(dataDir string, key invoke.FunctionKey) string {
+func Dir(dataDir string, key invocation.FunctionKey) string {
 	return filepath.Join(dataDir, logsFolder, key.Namespace, key.Name)
 }
 
 // FunctionFile is the name of the file that an instance's function writes.
-func FunctionFile(cid invoke.CID) string { return string(cid) + functionSuffix }
+func FunctionFile(cid invocation.CID) string { return string(cid) + functionSuffix }
 
 // AgentFile is the name of the file that an instance's agent writes.
-func AgentFile(cid invoke.CID) string { return string(cid) + agentSuffix }
+func AgentFile(cid invocation.CID) string { return string(cid) + agentSuffix }
 
 // TimesFile is the name of the file that says when an instance's function wrote its lines.
-func TimesFile(cid invoke.CID) string { return string(cid) + timesSuffix }
+func TimesFile(cid invocation.CID) string { return string(cid) + timesSuffix }
 
 // FileCID says whose instance's log a file is; ok is false for other files.
-func FileCID(name string) (cid invoke.CID, ok bool) {
+func FileCID(name string) (cid invocation.CID, ok bool) {
 	for _, suffix := range []string{agentSuffix, functionSuffix} {
 		if stem, found := strings.CutSuffix(name, suffix); found {
-			return invoke.CID(stem), stem != ""
+			return invocation.CID(stem), stem != ""
 		}
 	}
 	return "", false
 }
 
 // functionFileCID is FileCID for the logs of functions only.
-func functionFileCID(name string) (invoke.CID, bool) {
+func functionFileCID(name string) (invocation.CID, bool) {
 	if strings.HasSuffix(name, agentSuffix) {
 		return "", false
 	}

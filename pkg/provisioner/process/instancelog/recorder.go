@@ -14,13 +14,13 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Line is one that a function has written.
 type Line struct {
-	Function invoke.FunctionKey
-	CID      invoke.CID
+	Function invocation.FunctionKey
+	CID      invocation.CID
 	At       time.Time
 	Text     string
 }
@@ -48,8 +48,8 @@ type RecorderDeps struct {
 
 // recorded is one log.
 type recorded struct {
-	function invoke.FunctionKey
-	cid      invoke.CID
+	function invocation.FunctionKey
+	cid      invocation.CID
 	// stamps is how many stamps there are, and last is the last one.
 	stamps int64
 	last   stamp
@@ -138,7 +138,7 @@ func (r *Recorder) grow(path string, before bool) error {
 	log, known := r.logs[path]
 	if !known {
 		dir := filepath.Dir(path)
-		log = &recorded{cid: cid, function: invoke.FunctionKey{Namespace: filepath.Base(filepath.Dir(dir)), Name: filepath.Base(dir)}}
+		log = &recorded{cid: cid, function: invocation.FunctionKey{Namespace: filepath.Base(filepath.Dir(dir)), Name: filepath.Base(dir)}}
 		times, err := readTimeline(filepath.Join(dir, TimesFile(cid)))
 		if err != nil {
 			return err

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+const (
+	// checkTime is how long check tries by default, and checkPause how long
+	// it waits between two tries.
+	checkTime  = 10 * time.Second
+	checkPause = 250 * time.Millisecond
+)
+
+// prober asks gateways whether they answer.
+type prober struct{ *finder }
+
+func (p *prober) checkCommand() *cobra.Command {
+	var gateway string
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "check [--gateway URL] [--timeout TIME]",
+		Short: "Check that a gateway answers",
+		Long: `Check that a gateway answers, without calling a function. The gateway is
+--gateway, $WINDLASS_GATEWAY, or that of the Windlass on this machine.`,
+		Example: `  windlass check --gateway http://127.0.0.1:8080`,
+		Args:    noArgs,
+		RunE: run(func(cmd *cobra.Command, _ []string) error {
+			if gateway == "" {
+				var err error
+				if gateway, err = p.settledGateway(); err != nil {
+					return err
+				}
+			}
+			if gateway == "" {
+				gateway = p.localGateway(cmd.Context())
+			}
+			if gateway == "" {
+				return usagef("which gateway? name its URL with --gateway or $%s", gatewayVariable)
+			}
+			if err := checkGateway(gateway); err != nil {
+				return err
+			}
+			if timeout <= 0 {
+				return usagef("--timeout %s must be more than 0; write for example --timeout 10s", timeout)
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			return p.check(ctx, strings.TrimRight(gateway, "/"))
+		}),
+	}
+	cmd.Flags().StringVar(&gateway, "gateway", "", "`URL` of the gateway, such as http://127.0.0.1:8080")
+	cmd.Flags().DurationVar(&timeout, "timeout", checkTime, "longest `time` to try")
+	return cmd
+}
+
+// check tries until the gateway answers or ctx ends.
+func (p *prober) check(ctx context.Context, gateway string) error {
+	var last error
+	for {
+		began := p.now()
+		err := ask(ctx, gateway)
+		if err == nil {
+			fmt.Fprintf(p.Out, "the gateway at %s answers, in %s\n", gateway, p.now().Sub(began).Round(100*time.Microsecond))
+			return nil
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the gateway at %s does not answer: %w; see that it runs and that this is its URL", gateway, last)
+		case <-time.After(checkPause):
+		}
+	}
+}
+
+// ask makes a request that runs nothing, and knows a gateway by its refusal.
+func ask(ctx context.Context, gateway string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, gateway+"/", nil)
+	if err != nil {
+		return err
+	}
+	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
+	if err != nil {
+		return withoutRequest(err)
+	}
+	defer response.Body.Close()
+	if invocation.Executed(response.Header.Get(invocation.HeaderExecuted)) != invocation.ExecutedNo {
+		return fmt.Errorf("something else answers %s there", response.Status)
+	}
+	return nil
+}
+
+// withoutRequest takes off what the reader knows: the URL.
+func withoutRequest(err error) error {
+	var of *url.Error
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
+}

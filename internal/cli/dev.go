@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/internal/localapi"
+	"github.com/windlass-dev/windlass/internal/tracing"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+)
+
+// developer deploys functions whenever their files change.
+type developer struct {
+	deployer
+	own *runner
+}
+
+func (d *developer) devCommand() *cobra.Command {
+	flags := upFlags{maxBody: "64Mi", decider: autoscaler.Default(), logLevel: "info", logFormat: "console", logCalls: string(gateway.LogAll), tracing: tracing.DefaultConfig()}
+	cmd := &cobra.Command{
+		Use:   "dev [-f FILE|FOLDER ...]",
+		Short: "Deploy functions, and again whenever their files change",
+		Long: `Deploy the functions of manifests, deploy them again whenever the manifests or the
+code change, and print what the functions print, until Ctrl-C.
+
+If no Windlass runs with the data folder, dev starts one as "up" does, and
+prints calls too. If one runs, or with --context, dev uses that.`,
+		Example: `  windlass init hello && windlass dev -f hello
+  windlass dev --context staging -f hello`,
+		Args: noArgs,
+		RunE: run(func(cmd *cobra.Command, _ []string) error {
+			if len(flags.files) == 0 {
+				flags.files = []string{"."}
+			}
+			if slices.Contains(flags.files, "-") {
+				return usagef("-f - cannot be watched; name a file or a folder")
+			}
+			return d.interruptible(cmd.Context(), func(ctx context.Context) error { return d.dev(ctx, flags) })
+		}),
+	}
+	cmd.Flags().StringVar(&flags.listen, "listen", "127.0.0.1:8080", "`address` of the gateway, if dev runs one")
+	cmd.Flags().StringVar(&flags.opsListen, "ops-listen", "127.0.0.1:8081", "`address` of the status page, health checks and metrics, if dev runs them")
+	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil, "`file` or folder with manifests to deploy and watch (default: this folder); repeatable")
+	cmd.Flags().StringVar(&flags.agent, "agent", "", "`path` of the agent's program (default: podagent beside this program)")
+	return cmd
+}
+
+// dev deploys functions until ctx ends: to the Windlass that was named or runs, or else
+// to one of its own.
+func (d *developer) dev(ctx context.Context, flags upFlags) error {
+	if d.flags.context != "" || d.flags.kubeconfig != "" {
+		t, err := d.target(ctx)
+		if err != nil {
+			return err
+		}
+		return d.devWith(ctx, t, flags.files)
+	}
+	dataDir, err := d.resolveDataDir()
+	if err != nil {
+		return err
+	}
+	var absent *localapi.NotRunningError
+	switch err := localapi.NewClient(dataDir).Probe(ctx); {
+	case err == nil:
+		return d.devWith(ctx, localTarget(dataDir), flags.files)
+	case !errors.As(err, &absent):
+		return err
+	}
+	return d.devAlone(ctx, flags)
+}
+
+// devAlone runs a Windlass, whose console has all that there is to see.
+func (d *developer) devAlone(ctx context.Context, flags upFlags) error {
+	config, err := d.own.upConfig(flags)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer cancel()
+	ready := config.Ready
+	config.Ready = func(info localapi.Info, applied []localapi.Applied) {
+		ready(info, applied)
+		watching.Go(func() { d.deployOnChange(ctx, localTarget(config.DataDir), flags.files, nil) })
+	}
+	return d.own.programs.Up(ctx, config)
+}
+
+// devWith uses a Windlass that runs, and follows the logs of the functions.
+func (d *developer) devWith(ctx context.Context, t *target, files []string) error {
+	manifests, err := readManifests(files, nil)
+	if err != nil {
+		return err
+	}
+	if err := d.enforceNamespace(manifests); err != nil {
+		return err
+	}
+	if err := d.deploy(ctx, t, manifests, deployFlags{}); err != nil {
+		return err
+	}
+	var following sync.WaitGroup
+	defer following.Wait()
+	followed := make(map[string]bool)
+	follow := func(manifests []manifest) {
+		for _, m := range manifests {
+			key, err := parseKey(m.function.Name, m.function.Namespace)
+			if err != nil || followed[t.key(key).String()] {
+				continue
+			}
+			key = t.key(key)
+			followed[key.String()] = true
+			following.Go(func() {
+				if err := t.Log(ctx, logRequest{key: key, follow: true, out: &prefixed{to: d.Out, prefix: d.short(key) + " "}, notes: d.Err}); err != nil && ctx.Err() == nil {
+					fmt.Fprintf(d.Err, "cannot follow the log of function %s: %s\n", key, d.retell(err.Error()))
+				}
+			})
+		}
+	}
+	follow(manifests)
+	d.deployOnChange(ctx, t, files, follow)
+	return nil
+}
+
+// deployOnChange deploys again when files change, until ctx ends. What is wrong with them
+// is said, and waits for the next change.
+func (d *developer) deployOnChange(ctx context.Context, t *target, files []string, deployed func([]manifest)) {
+	tell := func(err error) {
+		if err != nil && ctx.Err() == nil {
+			fmt.Fprintf(d.Err, "%s %s\n", d.paint(d.Err, red, "not deployed:"), d.retell(err.Error()))
+		}
+	}
+	tell(watchFiles(ctx, func() []string { return watched(files) }, func() {
+		manifests, err := readManifests(files, nil)
+		if err == nil {
+			err = d.enforceNamespace(manifests)
+		}
+		if err == nil {
+			err = d.deploy(ctx, t, manifests, deployFlags{})
+		}
+		if tell(err); err == nil && deployed != nil {
+			deployed(manifests)
+		}
+	}))
+}
+
+// watched are the files and folders whose changes matter: the manifests and the code that
+// they name.
+func watched(files []string) []string {
+	paths := slices.Clone(files)
+	manifests, err := readManifests(files, nil)
+	if err != nil {
+		// What can be read is watched until it is mended.
+		return paths
+	}
+	for _, m := range manifests {
+		if code := m.function.Spec.Template.Code; code != nil && code.Path != "" && filepath.IsAbs(code.Path) {
+			paths = append(paths, code.Path)
+		}
+	}
+	return paths
+}

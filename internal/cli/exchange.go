@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// maxProblem is how much of a problem's body is read, in bytes.
+const maxProblem = 1 << 20
+
+const (
+	// asksFirst is the largest body, in bytes, that is sent without asking whether
+	// it will be taken.
+	asksFirst = 1 << 20
+	// expectTime is how long to wait for the answer to that.
+	expectTime = 5 * time.Second
+)
+
+// problem is what the gateway answers when the function does not.
+type problem struct {
+	Detail string `json:"detail"`
+	Reason string `json:"reason"`
+}
+
+// exchange sends the request once, and prints what comes back. Redirects are
+// answers like any other.
+func (i *invoker) exchange(ctx context.Context, key invocation.FunctionKey, request *http.Request, flags invokeFlags, way *route) error {
+	if flags.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, flags.timeout)
+		defer cancel()
+	}
+	// A transport repeats a request on its own when a connection that it
+	// has used before breaks. This one uses each only once.
+	var sent atomic.Bool
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: way.reaching(&sent), ExpectContinueTimeout: expectTime}
+	if request.ContentLength > asksFirst {
+		// One that is refused for its size is not worth sending, and cannot be told
+		// apart from one that got lost on its way.
+		request.Header.Set("Expect", "100-continue")
+	}
+	response, err := transport.RoundTrip(request.WithContext(ctx))
+	if err != nil {
+		return lost(key, request, err, flags.timeout, way.hint, sent.Load())
+	}
+	defer response.Body.Close()
+	if flags.verbose {
+		printHead(i.Err, response)
+	}
+	executed := invocation.Executed(response.Header.Get(invocation.HeaderExecuted))
+	if executed != invocation.ExecutedYes {
+		return i.refused(key, response, executed)
+	}
+	if err := i.printBody(response.Body); err != nil {
+		return maybef("the answer of function %s was cut off: %w; it did run: check what it has done before you call it again", key, err)
+	}
+	return i.failed(key, response)
+}
+
+// failed says that the function's answer is an error, if it is.
+func (i *invoker) failed(key invocation.FunctionKey, response *http.Response) error {
+	kind := response.Header.Get(invocation.HeaderFunctionError)
+	if response.StatusCode < http.StatusBadRequest && kind == "" {
+		return nil
+	}
+	if kind != "" {
+		kind = ", error " + kind
+	}
+	return functionErrorf("function %s ran and answered %s%s; see what it wrote: windlass logs %s",
+		key, response.Status, kind, i.short(key))
+}
+
+// lost says why there is no answer. Without a connection nothing was sent.
+func lost(key invocation.FunctionKey, request *http.Request, err error, timeout time.Duration, hint string, sent bool) error {
+	const mayHaveRun = "it may have run; call it again only if running it twice does no harm"
+	if sent && errors.Is(err, context.DeadlineExceeded) {
+		return maybef("function %s did not answer within %s; %s, and perhaps give it more time with --timeout", key, timeout, mayHaveRun)
+	}
+	at := (&url.URL{Scheme: request.URL.Scheme, Host: request.URL.Host}).String()
+	if !sent {
+		return fmt.Errorf("no answer from the gateway at %s: %w; the function did not run; %s", at, err, hint)
+	}
+	return maybef("no answer from the gateway at %s: %w; %s, and %s", at, err, mayHaveRun, hint)
+}
+
+// refused says that Windlass did not get an answer from the function, and what
+// to do about it.
+func (i *invoker) refused(key invocation.FunctionKey, response *http.Response, executed invocation.Executed) error {
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
+	var p problem
+	if json.Unmarshal(body, &p) != nil || p.Detail == "" {
+		p.Detail = strings.TrimSpace(string(body))
+	}
+	what := cmp.Or(p.Reason, response.Status)
+	text := fmt.Sprintf("calling function %s failed: %s", key, what)
+	if p.Detail != "" {
+		text += ": " + p.Detail
+	}
+	switch executed {
+	case invocation.ExecutedNo:
+		return errors.New(text + "\nit did not run; " + i.nextStep(key, invocation.RefusalReason(p.Reason), response.Header.Get("Retry-After")))
+	case invocation.ExecutedMaybe:
+		return maybef("%s\nit may have run; call it again only if running it twice does no harm, and see windlass logs %s", text, i.short(key))
+	default:
+		return maybef("%s\nthis is no answer of a Windlass gateway: something else listens at its address, see windlass describe %s", text, i.short(key))
+	}
+}
+
+// nextStep is what to do about a call that did not run.
+func (i *invoker) nextStep(key invocation.FunctionKey, reason invocation.RefusalReason, retryAfter string) string {
+	var step string
+	switch reason {
+	case "CredentialsMissing", "CredentialsInvalid", "NotAllowed":
+		step = "put an API key for it into $" + keyVariable + "; windlass keys create makes one"
+	case invocation.RefusedCannotStart:
+		step = fmt.Sprintf("see why: windlass describe %s and windlass logs %s", i.short(key), i.short(key))
+	case "BodyTooLarge":
+		step = "send less"
+	case invocation.RefusedUnknownFunction:
+		step = "see windlass list --all-namespaces"
+	default:
+		step = fmt.Sprintf("see windlass describe %s", i.short(key))
+	}
+	if retryAfter == "" {
+		return step
+	}
+	if _, err := strconv.Atoi(retryAfter); err == nil {
+		retryAfter = "in " + retryAfter + " s"
+	} else {
+		retryAfter = "at " + retryAfter
+	}
+	return "try again " + retryAfter + ", or " + step
+}
+
+// besides are headers of Windlass's answers that have no name of its own.
+var besides = []string{"Content-Type", "Retry-After", invocation.HeaderTiming}
+
+func printHead(w io.Writer, response *http.Response) {
+	fmt.Fprintf(w, "%s %s\n", response.Proto, response.Status)
+	for _, name := range slices.Sorted(maps.Keys(response.Header)) {
+		if strings.HasPrefix(name, "Windlass-") || slices.Contains(besides, name) {
+			fmt.Fprintf(w, "%s: %s\n", name, strings.Join(response.Header[name], ", "))
+		}
+	}
+}
+
+// printBody copies the body as it comes. On a terminal the prompt begins on a
+// line of its own.
+func (i *invoker) printBody(body io.Reader) error {
+	if !isTerminal(i.Out) {
+		_, err := io.Copy(i.Out, body)
+		return err
+	}
+	begin, err := io.ReadAll(io.LimitReader(body, maxPretty+1))
+	last := &lastByte{w: i.Out}
+	_, _ = last.Write(pretty(begin))
+	if err == nil {
+		_, err = io.Copy(last, body)
+	}
+	if last.seen && last.b != '\n' {
+		fmt.Fprintln(i.Out)
+	}
+	return err
+}
+
+// maxPretty is the largest body, in bytes, that is laid out for people.
+const maxPretty = 64 << 10
+
+// pretty lays out a whole body that is JSON with things in it, and leaves others alone.
+func pretty(body []byte) []byte {
+	trimmed := bytes.TrimSpace(body)
+	if len(body) > maxPretty || len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[' {
+		return body
+	}
+	var out bytes.Buffer
+	if json.Indent(&out, trimmed, "", "  ") != nil {
+		return body
+	}
+	return out.Bytes()
+}
+
+// lastByte remembers the last byte that was written.
+type lastByte struct {
+	w    io.Writer
+	b    byte
+	seen bool
+}
+
+func (l *lastByte) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		l.b, l.seen = p[len(p)-1], true
+	}
+	return l.w.Write(p)
+}

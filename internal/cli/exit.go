@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/internal/kubeclient"
+	"github.com/windlass-dev/windlass/internal/localapi"
+)
+
+// Exit codes.
+const (
+	exitOK       = 0
+	exitFunction = 1
+	exitUsage    = 2
+	// exitPlatform says that a function that was called did not run.
+	exitPlatform = 3
+	// exitMaybe says that it may have run, and that its answer is not known.
+	exitMaybe = 4
+	// exitWaited says that what was waited for had not come in time. It may still come.
+	exitWaited = 5
+)
+
+// exitError is an error that knows its exit code.
+type exitError struct {
+	code int
+	err  error
+	// noUsage says that the flags were right and what they name was not, so
+	// that the usage would not help.
+	noUsage bool
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error {
+	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+// inputError is about what the flags name: a manifest, a file.
+func inputError(err error) error {
+	return &exitError{code: exitUsage, err: err, noUsage: true}
+}
+
+func functionErrorf(format string, args ...any) error {
+	return &exitError{code: exitFunction, err: fmt.Errorf(format, args...)}
+}
+
+func maybef(format string, args ...any) error {
+	return &exitError{code: exitMaybe, err: fmt.Errorf(format, args...)}
+}
+
+func waitedf(format string, args ...any) error {
+	return &exitError{code: exitWaited, err: fmt.Errorf(format, args...)}
+}
+
+// classify gives an error from a command's work its exit code.
+func classify(err error) error {
+	var known *exitError
+	if errors.As(err, &known) {
+		return err
+	}
+	var problem *localapi.Error
+	if errors.As(err, &problem) && (problem.Reason == localapi.ReasonInvalid || problem.Reason == localapi.ReasonTooLarge) {
+		return inputError(err)
+	}
+	if kubeclient.Is(err, kubeclient.ReasonInvalid) {
+		return inputError(err)
+	}
+	return &exitError{code: exitPlatform, err: err}
+}
+
+// report prints an error of a command and returns its exit code.
+func (a *app) report(cmd *cobra.Command, err error) int {
+	var known *exitError
+	if !errors.As(err, &known) {
+		known = &exitError{code: exitUsage, err: err}
+	}
+	fmt.Fprintf(a.Err, "%s %s\n", a.paint(a.Err, red, "windlass:"), a.retell(err.Error()))
+	if known.code == exitUsage && !known.noUsage {
+		fmt.Fprintf(a.Err, "usage: %s\nsee %s --help\n", cmd.UseLine(), cmd.CommandPath())
+	}
+	return known.code
+}

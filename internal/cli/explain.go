@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+const (
+	// lastDecisions is how many are shown unless something else is said.
+	lastDecisions = 10
+	// followEvery is how often those who decide are asked for more.
+	followEvery = time.Second
+	// decisionTime is how long describe waits for the last decision, which is not all
+	// that it shows.
+	decisionTime = 5 * time.Second
+)
+
+// explanation is what explain was asked for.
+type explanation struct {
+	output string
+	last   int
+	follow bool
+}
+
+func (e explanation) check() error {
+	if err := checkOutput(e.output, "table", "json"); err != nil {
+		return err
+	}
+	if e.last < 1 {
+		return usagef("--last %d: write how many decisions to show, at least 1", e.last)
+	}
+	return nil
+}
+
+// decisions shows what was decided on functions, and why.
+type decisions struct{ *finder }
+
+func (s *decisions) explainCommand() *cobra.Command {
+	var e explanation
+	cmd := &cobra.Command{
+		Use:   "explain NAME [-n NAMESPACE] [--last N] [-f] [-o table|json]",
+		Short: "Explain scaling decisions of a function",
+		Long: `Explain the last scaling decisions of a function: what changed, why, and on which
+numbers.
+
+It shows a decision that changed something or had a new reason, and counts the
+repetitions. The scheduler that owns the function keeps the last 33 decisions, for
+as long as it runs.`,
+		Args:              oneName,
+		ValidArgsFunction: s.completeNames,
+		RunE: run(func(cmd *cobra.Command, args []string) error {
+			if err := e.check(); err != nil {
+				return err
+			}
+			key, err := s.key(args[0])
+			if err != nil {
+				return err
+			}
+			t, err := s.target(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := t.clusterOnly("windlass-namespace", s.flags.windlassNamespace != ""); err != nil {
+				return err
+			}
+			return s.explainFunction(cmd.Context(), t, t.key(key), e)
+		}),
+	}
+	cmd.Flags().StringVarP(&e.output, "output", "o", "table", "`format`: table or json")
+	cmd.Flags().IntVar(&e.last, "last", lastDecisions, "show the last `N` decisions")
+	cmd.Flags().BoolVarP(&e.follow, "follow", "f", false, "keep printing new decisions until Ctrl-C")
+	cmd.Flags().StringVar(&s.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: windlass finds it)")
+	return cmd
+}
+
+func (s *decisions) explainFunction(ctx context.Context, t *target, key invocation.FunctionKey, e explanation) error {
+	fn, err := t.Get(ctx, key)
+	if err != nil {
+		return s.explain(ctx, t, key, err)
+	}
+	h := t.Historian()
+	defer h.Close()
+	account, err := h.Decisions(ctx, key)
+	if err != nil {
+		return err
+	}
+	account.Decisions = account.Decisions[max(0, len(account.Decisions)-e.last):]
+	if e.output == "json" && !e.follow {
+		return s.printObject(account, "json")
+	}
+	if err := s.printDecisions(account.Decisions, e.output); err != nil {
+		return err
+	}
+	s.noteProblems(fn, &account)
+	if !e.follow {
+		return nil
+	}
+	return s.followDecisions(ctx, h, key, account, e.output)
+}
+
+// noteProblems says what decisions do not: why there are none, and what keeps the
+// function from running.
+func (s *decisions) noteProblems(fn *v1alpha1.Function, account *decisionlog.Account) {
+	if _, ok := account.Last(); !ok {
+		fmt.Fprintln(s.Err, account.Silence(s.clock))
+	}
+	ready := readyOf(fn)
+	switch {
+	case account.Problem != "":
+		fmt.Fprintf(s.Err, "instances do not start: %s; see %s\n", account.Problem, s.retell("windlass describe "+s.short(fn.Key())))
+	case ready.Status == metav1.ConditionFalse:
+		fmt.Fprintf(s.Err, "the function is not ready: %s: %s; see %s\n", ready.Reason, firstLine(ready.Message), s.retell("windlass describe "+s.short(fn.Key())))
+	}
+}
+
+// followDecisions prints decisions that are new, until ctx ends or the function is
+// gone. Whoever decides may change meanwhile, or be away for a moment.
+func (s *decisions) followDecisions(ctx context.Context, h historian, key invocation.FunctionKey, known decisionlog.Account, output string) error {
+	ticker := time.NewTicker(followEvery)
+	defer ticker.Stop()
+	var shown time.Time
+	if last, ok := known.Last(); ok {
+		shown = last.At
+	}
+	trouble := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		account, err := h.Decisions(ctx, key)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case isNotFound(err):
+			return err
+		case err != nil:
+			if err.Error() != trouble {
+				trouble = err.Error()
+				fmt.Fprintf(s.Err, "%s; asking again\n", s.retell(trouble))
+			}
+			continue
+		}
+		trouble = ""
+		fresh := after(account.Decisions, shown)
+		if len(fresh) > 0 {
+			shown = fresh[len(fresh)-1].At
+		}
+		if err := s.printDecisions(fresh, output); err != nil {
+			return err
+		}
+	}
+}
+
+// after are the decisions that were made first after a time.
+func after(decisions []decisionlog.Told, at time.Time) []decisionlog.Told {
+	for i, d := range decisions {
+		if d.At.After(at) {
+			return decisions[i:]
+		}
+	}
+	return nil
+}
+
+// printDecisions prints one line for each.
+func (s *decisions) printDecisions(decisions []decisionlog.Told, output string) error {
+	for _, d := range decisions {
+		line := s.decisionLine(d, true)
+		if output == "json" {
+			text, err := json.Marshal(d)
+			if err != nil {
+				return err
+			}
+			line = string(text)
+		}
+		if _, err := fmt.Fprintln(s.Out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *decisions) decisionLine(d decisionlog.Told, painted bool) string {
+	colour := ""
+	switch {
+	case d.Ordered > 0 || d.Withdrawn > 0:
+		colour = green
+	case d.Wanted > 0:
+		colour = yellow
+	}
+	what := d.What
+	if painted {
+		what = s.paint(s.Out, colour, what)
+	}
+	line := s.clock(d.At) + "  " + what + ": " + d.Why
+	if d.Times > 1 {
+		line += fmt.Sprintf(" · repeated %d× until %s", d.Times, s.clock(d.Until))
+	}
+	return line
+}
+
+// accountOf asks the scheduler of a function for its account.
+func accountOf(ctx context.Context, t *target, fn *v1alpha1.Function) (decisionlog.Account, error) {
+	ctx, cancel := context.WithTimeout(ctx, decisionTime)
+	defer cancel()
+	h := t.Historian()
+	defer h.Close()
+	return h.Decisions(ctx, fn.Key())
+}
+
+// lastDecision is that on a function, in a line.
+func (s *decisions) lastDecision(account decisionlog.Account, err error) string {
+	if err != nil {
+		return "unknown: " + firstLine(s.retell(err.Error()))
+	}
+	if last, ok := account.Last(); ok {
+		return s.decisionLine(last, false)
+	}
+	return account.Silence(s.clock)
+}

@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/streaming/pkg/httpstream"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/localapi"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+func TestExplainTellsNewcomersWhatIsAmiss(t *testing.T) {
+	th := repertoire(t)
+	th.run(t, "explain", "fresh", "-n", "team").expect(t, exitOK, "err",
+		"no decisions yet: the function has not been called since Windlass took it over at 10:00:00.0")
+	th.run(t, "explain", "broken").expect(t, exitOK, "err", "no decisions yet: no change was needed", "2 calls, 0 instances",
+		"instances do not start: StartFailed; see windlass describe broken")
+	th.run(t, "explain", "helo").expect(t, exitPlatform, "err", "there is no function default/helo; did you mean hello?")
+	th.run(t, "explain", "hello", "--last", "0").expect(t, exitUsage, "err", "--last 0: write how many")
+	th.run(t, "explain", "hello", "-o", "yaml").expect(t, exitUsage, "err", "-o yaml is not known; write -o and one of table, json")
+	th.run(t, "explain").expect(t, exitUsage, "err", "NAME of the function is missing")
+	th.run(t, "explain", "hello", "--windlass-namespace", "x").expect(t, exitUsage, "err", "--windlass-namespace is for a cluster")
+	if got := th.run(t, "explain", "hello", "--last", "1"); strings.Count(got.out, "\n") != 1 || !strings.Contains(got.out, "NoDemand") {
+		t.Errorf("of the last decision is said:\n%s", got.out)
+	}
+	quiet(t).run(t, "explain", "x").expect(t, exitPlatform, "err", "no Windlass runs with the data folder")
+}
+
+// sequel tells more every time it is asked.
+type sequel struct {
+	accounts []decisionlog.Account
+	errs     []error
+	asked    int
+}
+
+func (s *sequel) Decisions(context.Context, invocation.FunctionKey) (decisionlog.Account, error) {
+	i := s.asked
+	s.asked++
+	return s.accounts[i], s.errs[i]
+}
+
+func (s *sequel) Close() error { return nil }
+
+func TestFollowingPrintsEachDecisionOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one := func(n int) decisionlog.Told {
+			return decisionlog.Told{Number: uint64(n), At: now.Add(time.Duration(n) * time.Second), Times: 1, What: "ordered 1", Why: fmt.Sprintf("reason %d", n), Ordered: 1}
+		}
+		away, gone := errors.New("the scheduler is away"), &localapi.Error{Reason: localapi.ReasonNotFound, Message: "there is no function"}
+		s := &sequel{
+			accounts: []decisionlog.Account{
+				{Decisions: []decisionlog.Told{one(1), one(2)}},
+				{}, {},
+				{Scheduler: "another", Decisions: []decisionlog.Told{one(4)}},
+				{Scheduler: "another", Decisions: []decisionlog.Told{one(4), one(5)}},
+				{},
+			},
+			errs: []error{nil, away, away, nil, nil, gone},
+		}
+		for _, output := range []string{"table", "json"} {
+			var out, errs bytes.Buffer
+			shown := decisions{newApp(Streams{Out: &out, Err: &errs}, Programs{}).finder}
+			shown.now = func() time.Time { return now }
+			s.asked = 0
+			err := shown.followDecisions(t.Context(), s, invocation.FunctionKey{}, decisionlog.Account{Decisions: []decisionlog.Told{one(1)}}, output)
+			if !isNotFound(err) {
+				t.Errorf("it ended with %v", err)
+			}
+			if n := strings.Count(out.String(), "\n"); n != 3 {
+				t.Errorf("%d lines were printed, want those of decisions 2, 4 and 5:\n%s", n, out.String())
+			}
+			for _, want := range []string{"reason 2", "reason 4", "reason 5"} {
+				if strings.Count(out.String(), want) != 1 {
+					t.Errorf("%s is not there once:\n%s", want, out.String())
+				}
+			}
+			if strings.Count(errs.String(), "the scheduler is away; asking again") != 1 {
+				t.Errorf("said:\n%s", errs.String())
+			}
+		}
+	})
+}
+
+func TestFollowingEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		defer cancel()
+		shown := decisions{newApp(Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, Programs{}).finder}
+		s := &sequel{accounts: make([]decisionlog.Account, 1), errs: make([]error, 1)}
+		if err := shown.followDecisions(ctx, s, invocation.FunctionKey{}, decisionlog.Account{}, "table"); err != nil || s.asked != 1 {
+			t.Errorf("asked %d times, then %v", s.asked, err)
+		}
+	})
+}
+
+func schedulerPod(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "windlass", Name: name, Labels: map[string]string{
+			"app.kubernetes.io/name": "windlass", "app.kubernetes.io/component": "scheduler"}},
+		Spec:   corev1.PodSpec{Containers: []corev1.Container{{Name: "scheduler", Ports: []corev1.ContainerPort{{Name: "ops", ContainerPort: 8081}}}}},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+	}
+}
+
+func TestExplainAsksTheSchedulersOfACluster(t *testing.T) {
+	account := decided()
+	account.Served, account.Scheduler = true, "scheduler-0"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/debug/decisions/team/web" {
+			http.Error(w, "there is no function", http.StatusNotFound)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(account)
+	}))
+	t.Cleanup(server.Close)
+	s := newStage(t, schedulerPod("scheduler-0"),
+		clusterFunction("team", "web", metav1.ConditionTrue, v1alpha1.ReasonAccepted),
+		clusterFunction("team", "other", metav1.ConditionFalse, v1alpha1.ReasonInvalid))
+	s.streams = pipes{address: strings.TrimPrefix(server.URL, "http://")}
+	golden(t, "explain.txt", s.run(t, "explain", "web").out)
+	s.run(t, "describe", "web").expect(t, exitOK, "out", "Last decision   11:59:04.0  no change (NoDemand)")
+	s.run(t, "explain", "other").expect(t, exitPlatform, "err", "the scheduler windlass/scheduler-0 does not tell what it decided",
+		"404 Not Found: there is no function", "kubectl -n windlass logs scheduler-0")
+	s.run(t, "explain", "wob").expect(t, exitPlatform, "err", "there is no function team/wob; did you mean web?")
+
+	none := newStage(t, clusterFunction("team", "web", metav1.ConditionTrue, v1alpha1.ReasonAccepted))
+	none.run(t, "explain", "web", "--windlass-namespace", "w").expect(t, exitPlatform, "err", "Windlass is not installed in the namespace w")
+	none.run(t, "describe", "web").expect(t, exitOK, "out", "Last decision   unknown: Windlass is not installed in any namespace")
+}
+
+func TestTimesOfOtherDaysHaveTheirDay(t *testing.T) {
+	a := newApp(Streams{}, Programs{})
+	a.now = func() time.Time { return now }
+	for at, want := range map[time.Time]string{
+		now.Add(-3 * time.Second):           "11:59:57.0",
+		now.Add(-24 * time.Hour):            "2026-02-28 12:00:00",
+		now.In(time.FixedZone("x", 3600*5)): "12:00:00.0",
+	} {
+		if got := a.clock(at); got != want {
+			t.Errorf("%v is %q, want %q", at, got, want)
+		}
+	}
+}
+
+// pipes lead to an address, whichever pod is dialled.
+type pipes struct{ address string }
+
+func (p pipes) DialPod(string, string) (httpstream.Connection, error) {
+	return pipeConnection(p), nil
+}
+
+type pipeConnection struct{ address string }
+
+func (p pipeConnection) CreateStream(headers http.Header) (httpstream.Stream, error) {
+	if headers.Get(corev1.StreamType) == corev1.StreamTypeError {
+		quiet, other := net.Pipe()
+		return pipe{quiet}, other.Close()
+	}
+	conn, err := net.Dial("tcp", p.address)
+	return pipe{conn}, err
+}
+func (pipeConnection) Close() error                       { return nil }
+func (pipeConnection) CloseChan() <-chan bool             { return nil }
+func (pipeConnection) SetIdleTimeout(time.Duration)       {}
+func (pipeConnection) RemoveStreams(...httpstream.Stream) {}
+
+type pipe struct{ net.Conn }
+
+func (p pipe) Reset() error       { return p.Close() }
+func (pipe) Headers() http.Header { return nil }
+func (pipe) Identifier() uint32   { return 0 }

@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/kubeclient"
+	"github.com/windlass-dev/windlass/internal/localapi"
+)
+
+// place is where a verb looks for Windlass.
+type place int
+
+const (
+	// placeLocal is the Windlass of a data folder.
+	placeLocal place = iota
+	// placeCluster is that of a kubeconfig's context.
+	placeCluster
+	// placeEither is whichever of the two is there, the local one first.
+	placeEither
+)
+
+// finder finds the Windlass that a verb is about, and names it and its functions as
+// this user does.
+type finder struct {
+	*host
+	// connect makes the client for a cluster.
+	connect func(*kubeclient.Access) (*kubeclient.Client, error)
+	// plugin means that kubectl runs this: it is about a cluster only.
+	plugin bool
+	// program is how this user starts this program; empty for windlass.
+	program string
+	// dataDir, namespace and flags are flags.
+	dataDir   string
+	namespace string
+	flags     clusterFlags
+	// settledContext is the context of the settings, where these say which Windlass.
+	settledContext string
+	// home is the namespace of functions that are named without one, inCluster
+	// says that the verb is about a cluster, and byDefault that nothing but
+	// what was there has made it so. They are known once there is a target.
+	home      string
+	inCluster bool
+	byDefault bool
+}
+
+func newFinder(h *host) *finder {
+	return &finder{host: h, home: v1alpha1.DefaultNamespace,
+		connect: func(access *kubeclient.Access) (*kubeclient.Client, error) {
+			return kubeclient.New(access, h.Err)
+		}}
+}
+
+// addFlags adds those that say which Windlass a verb is about.
+func (f *finder) addFlags(flags *pflag.FlagSet) {
+	if !f.plugin {
+		flags.StringVar(&f.dataDir, "data-dir", "",
+			"`folder` of the running Windlass (default $WINDLASS_DATA_DIR, or else windlass in $XDG_STATE_HOME or ~/.local/state)")
+	}
+	flags.StringVar(&f.flags.context, "context", "", "`name` of the kubeconfig's context, for a Windlass in a cluster")
+	flags.StringVar(&f.flags.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default $KUBECONFIG, or else ~/.kube/config)")
+	flags.StringVarP(&f.namespace, "namespace", "n", "",
+		"`namespace` of the function (default: the context's, and \""+v1alpha1.DefaultNamespace+"\" on this machine)")
+}
+
+// choose says where to look, by what flags and the environment say.
+func (f *finder) choose() (place, error) {
+	flag := ""
+	switch {
+	case f.flags.context != "":
+		flag = "--context"
+	case f.flags.kubeconfig != "":
+		flag = "--kubeconfig"
+	}
+	switch {
+	case flag != "" && f.dataDir != "":
+		return 0, usagef("%s means a cluster, and --data-dir a Windlass on this machine; remove one of the two", flag)
+	case flag != "" || f.plugin:
+		return placeCluster, nil
+	case f.dataDir != "" || f.getenv("WINDLASS_DATA_DIR") != "":
+		return placeLocal, nil
+	}
+	settings, err := f.settings()
+	switch {
+	case err != nil:
+		return 0, err
+	case settings.Context != "":
+		f.settledContext = settings.Context
+		return placeCluster, nil
+	case settings.DataDir != "":
+		return placeLocal, nil
+	}
+	return placeEither, nil
+}
+
+// target is the Windlass that flags, environment and what is there name.
+func (f *finder) target(ctx context.Context) (*target, error) {
+	if f.namespace != "" && len(validation.IsDNS1123Label(f.namespace)) > 0 {
+		return nil, usagef("%q is not a namespace: its name is made of lower-case letters, digits and hyphens; correct --namespace", f.namespace)
+	}
+	where, err := f.choose()
+	if err != nil {
+		return nil, err
+	}
+	t, err := f.reach(ctx, where)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := f.settings()
+	if err != nil {
+		return nil, err
+	}
+	t.namespace = cmp.Or(settings.Namespace, t.namespace)
+	f.home, f.inCluster = t.namespace, t.inCluster()
+	return t, nil
+}
+
+func (f *finder) reach(ctx context.Context, where place) (*target, error) {
+	switch where {
+	case placeCluster:
+		return f.cluster()
+	case placeLocal:
+		dir, err := f.resolveDataDir()
+		if err != nil {
+			return nil, err
+		}
+		return localTarget(dir), nil
+	}
+	dir, err := f.resolveDataDir()
+	if err == nil {
+		err = localapi.NewClient(dir).Probe(ctx)
+	}
+	var notRunning *localapi.NotRunningError
+	switch {
+	case err == nil:
+		return localTarget(dir), nil
+	case kubeclient.Exists(f.kubeconfigFiles()):
+		f.byDefault = true
+		return f.cluster()
+	case errors.As(err, &notRunning):
+		return nil, &nowhereError{dataDir: dir}
+	}
+	return nil, err
+}
+
+// nowhereError says that there is neither a local Windlass nor a kubeconfig.
+type nowhereError struct{ dataDir string }
+
+func (e *nowhereError) Error() string {
+	return "no Windlass runs with the data folder " + e.dataDir + ", and there is no kubeconfig either: " +
+		"start one with windlass up, name its folder with --data-dir, or name a cluster with --kubeconfig or --context"
+}
+
+// localOnly refuses flags of a cluster for verbs that run on this machine.
+func (f *finder) localOnly(verb string) error {
+	for _, flag := range []struct{ name, value string }{
+		{"context", f.flags.context}, {"kubeconfig", f.flags.kubeconfig}, {"namespace", f.namespace},
+	} {
+		if flag.value != "" {
+			return usagef("--%s has no effect with %q, which runs on this machine; remove it", flag.name, verb)
+		}
+	}
+	return nil
+}
+
+// tellContext says which cluster is about to be changed, if nobody has named it.
+func (f *finder) tellContext(t *target) {
+	if f.byDefault {
+		fmt.Fprintf(f.Err, "using the cluster of the context %s, because no Windlass runs on this machine\n", t.context)
+	}
+}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/windlass-dev/windlass/internal/localapi"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// settledGateway is the gateway of the environment, or else of the settings; empty if
+// there is none.
+func (f *finder) settledGateway() (string, error) {
+	gateway := f.getenv(gatewayVariable)
+	if gateway == "" {
+		settings, err := f.settings()
+		if err != nil {
+			return "", err
+		}
+		gateway = settings.Gateway
+	}
+	if gateway == "" {
+		return "", nil
+	}
+	return gateway, checkGateway(gateway)
+}
+
+// localGateway is the gateway of the Windlass on this machine; empty if there is none.
+func (f *finder) localGateway(ctx context.Context) string {
+	dir, err := f.resolveDataDir()
+	if err != nil || f.plugin {
+		return ""
+	}
+	info, err := localapi.NewClient(dir).Info(ctx)
+	if err != nil {
+		return ""
+	}
+	return info.GatewayURL
+}
+
+// gatewayVariable of the environment is the URL of the gateway.
+const gatewayVariable = "WINDLASS_GATEWAY"
+
+// checkGateway refuses what is no URL of a gateway.
+func checkGateway(gateway string) error {
+	u, err := url.Parse(gateway)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" {
+		return usagef("the gateway %q is no URL; write for example http://127.0.0.1:8080", gateway)
+	}
+	return nil
+}
+
+// gatewayURL is where a gateway has a function.
+func gatewayURL(gateway string, key invocation.FunctionKey) string {
+	return strings.TrimRight(gateway, "/") + address.Path(key)
+}

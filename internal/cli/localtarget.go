@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/localapi"
+	"github.com/windlass-dev/windlass/internal/monitor"
+	"github.com/windlass-dev/windlass/internal/monitor/scrape"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// localTarget is the Windlass of a data folder.
+func localTarget(dataDir string) *target {
+	l := &localWindlass{Client: localapi.NewClient(dataDir), dataDir: dataDir}
+	return &target{registry: l, editor: l, logReader: l, storyteller: l, router: l, explainer: l, observatory: l, keyStore: l, namespace: v1alpha1.DefaultNamespace}
+}
+
+// localWindlass is what the control socket of a data folder offers.
+type localWindlass struct {
+	*localapi.Client
+	dataDir string
+}
+
+// Prepare leaves it to Windlass to say what is wrong.
+func (l *localWindlass) Prepare(fn *v1alpha1.Function) (apply, error) {
+	return func(ctx context.Context, dryRun bool) (localapi.Applied, error) { return l.put(ctx, fn, dryRun) }, nil
+}
+
+func (l *localWindlass) put(ctx context.Context, fn *v1alpha1.Function, dryRun bool) (localapi.Applied, error) {
+	if dryRun {
+		return l.Preview(ctx, fn)
+	}
+	return l.Apply(ctx, fn)
+}
+
+// Change reads the function, and applies what has become of it.
+func (l *localWindlass) Change(ctx context.Context, key invocation.FunctionKey, edit func(*v1alpha1.Function) error, dryRun bool) (localapi.Applied, error) {
+	fn, err := l.Get(ctx, key)
+	if err == nil {
+		err = edit(fn)
+	}
+	if err != nil {
+		return localapi.Applied{}, err
+	}
+	return l.put(ctx, fn, dryRun)
+}
+
+func (l *localWindlass) Log(ctx context.Context, r logRequest) error {
+	err := l.Client.Log(ctx, r.out, r.key, localapi.LogOptions{Follow: r.follow, Tail: r.tail, Since: r.since, Timestamps: r.timestamps})
+	if err != nil || !r.follow || ctx.Err() != nil {
+		return err
+	}
+	if _, err := l.Get(ctx, r.key); isNotFound(err) {
+		fmt.Fprintf(r.notes, "function %s was deleted: its log ends here\n", r.key)
+	} else if err != nil {
+		fmt.Fprintln(r.notes, "Windlass has stopped: the log ends here")
+	}
+	return nil
+}
+
+func (l *localWindlass) Route(ctx context.Context, fn *v1alpha1.Function) (*route, error) {
+	if fn.Status.URL == "" {
+		return nil, fmt.Errorf("function %s has no URL yet, because Windlass is starting; try again in a second", fn.Key())
+	}
+	info, err := l.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &route{url: fn.Status.URL, key: info.Key, hint: "look at what windlass up prints", close: func() error { return nil }}, nil
+}
+
+// Historian asks over the control socket, which keeps no connection.
+func (l *localWindlass) Historian() historian { return localHistorian{l.Client} }
+
+type localHistorian struct{ *localapi.Client }
+
+func (localHistorian) Close() error { return nil }
+
+// Onlooker asks for metrics where they are for everybody, and for decisions over the
+// control socket.
+func (l *localWindlass) Onlooker(now func() time.Time) onlooker {
+	return &localOnlooker{Client: l.Client, now: now, transport: &http.Transport{DisableKeepAlives: true}}
+}
+
+type localOnlooker struct {
+	*localapi.Client
+	now       func() time.Time
+	transport *http.Transport
+}
+
+// Sample implements terminal.Source. Where to ask is asked each time: Windlass may
+// have been started again.
+func (o *localOnlooker) Sample(ctx context.Context) (monitor.Sample, error) {
+	info, err := o.Info(ctx)
+	if err != nil {
+		return monitor.Sample{}, err
+	}
+	families, err := scrape.Metrics(ctx, o.transport, info.OpsURL+"/metrics")
+	if err != nil {
+		return monitor.Sample{}, fmt.Errorf("this Windlass does not tell its metrics at %s: %w; see what windlass up prints", info.OpsURL, err)
+	}
+	latest, err := o.Latest(ctx)
+	if err != nil {
+		return monitor.Sample{}, err
+	}
+	source := fmt.Sprintf("process %d", info.PID)
+	return monitor.Read(o.now(), []monitor.Reading{{Source: source, Families: families, Latest: latest}}), nil
+}
+
+func (*localOnlooker) Close() error { return nil }

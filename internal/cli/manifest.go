@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// manifest is a Function and where it was read.
+type manifest struct {
+	source   string
+	function *v1alpha1.Function
+	lines    v1alpha1.Lines
+}
+
+// at is where a field is.
+func (m manifest) at(path string) string {
+	if line := m.lines.Of(path); line > 0 {
+		return fmt.Sprintf("%s:%d", m.source, line)
+	}
+	return m.source
+}
+
+// skippedFolders hold other people's files.
+var skippedFolders = []string{"node_modules", ".venv"}
+
+var manifestExtensions = []string{".yaml", ".yml", ".json"}
+
+// A folder with functions also holds files like package.json. One that neither
+// names the API nor calls itself a Function is none of ours.
+var looksLikeFunction = regexp.MustCompile(`windlass\.dev/|\bkind["']?\s*:\s*["']?Function\b`)
+
+// readManifests reads the Functions of files and folders, "-" being stdin. It
+// reads all before it fails, so that its error is complete. What it returns has the
+// shape of Functions, may not be valid, and is not defaulted.
+func readManifests(paths []string, stdin io.Reader) ([]manifest, error) {
+	var manifests []manifest
+	var errs []error
+	for _, path := range paths {
+		read, err := readPath(path, stdin)
+		manifests = append(manifests, read...)
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, inputError(errors.Join(append(errs, check(manifests, v1alpha1.Validate)...)...))
+	}
+	return manifests, nil
+}
+
+func readPath(path string, stdin io.Reader) ([]manifest, error) {
+	if path == "-" {
+		data, err := io.ReadAll(stdin)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the standard input: %w", err)
+		}
+		return decode(data, "standard input", ".")
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: there is no such file or folder; check the path, which starts at the current folder", path)
+	case err != nil:
+		return nil, fmt.Errorf("cannot read %s: %w; see to its rights", path, err)
+	case info.IsDir():
+		return readFolder(path)
+	}
+	return readFile(path)
+}
+
+func readFile(path string) ([]manifest, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w; see to its rights", path, err)
+	}
+	return decode(data, path, filepath.Dir(path))
+}
+
+// readFolder reads every manifest below a folder, in the order of their paths.
+func readFolder(root string) ([]manifest, error) {
+	var manifests []manifest
+	var errs []error
+	visit := func(path string, entry fs.DirEntry, err error) error {
+		name := entry.Name()
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("cannot read %s: %w; see to its rights", path, err))
+		case entry.IsDir():
+			below := filepath.Clean(path) != filepath.Clean(root)
+			if below && (strings.HasPrefix(name, ".") || slices.Contains(skippedFolders, name)) {
+				return fs.SkipDir
+			}
+		case !strings.HasPrefix(name, ".") && slices.Contains(manifestExtensions, filepath.Ext(name)):
+			read, err := readIfFunction(path)
+			manifests = append(manifests, read...)
+			if err != nil {
+				errs = append(errs, err)
+			}
+		}
+		return nil
+	}
+	// The separator makes WalkDir enter a root that is a link.
+	if err := filepath.WalkDir(root+string(filepath.Separator), visit); err != nil {
+		errs = append(errs, err)
+	}
+	if len(manifests)+len(errs) == 0 {
+		errs = append(errs, fmt.Errorf("%s: no Function is in this folder; a manifest is a .yaml, .yml or .json file with apiVersion: %s and kind: %s",
+			root, v1alpha1.APIVersion, v1alpha1.KindFunction))
+	}
+	return manifests, errors.Join(errs...)
+}
+
+func readIfFunction(path string) ([]manifest, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w; see to its rights", path, err)
+	}
+	if !looksLikeFunction.Match(data) {
+		return nil, nil
+	}
+	return decode(data, path, filepath.Dir(path))
+}
+
+func decode(data []byte, source, dir string) ([]manifest, error) {
+	functions, err := v1alpha1.DecodeLocated(data, source)
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	var manifests []manifest
+	for _, fn := range functions {
+		v1alpha1.ResolvePaths(fn.Function, dir)
+		manifests = append(manifests, manifest{source: source, function: fn.Function, lines: fn.Lines})
+	}
+	return manifests, nil
+}
+
+// check says what is wrong with the manifests, all of it.
+func check(manifests []manifest, validate func(*v1alpha1.Function) field.ErrorList) []error {
+	var errs []error
+	first := map[invocation.FunctionKey]string{}
+	for _, m := range manifests {
+		errs = append(errs, problems(m, validate)...)
+		key := defaulted(m.function).Key()
+		if source, twice := first[key]; twice {
+			errs = append(errs, fmt.Errorf("%s: function %s is in %s too; remove or rename one of the two", m.at("metadata.name"), key, source))
+			continue
+		}
+		first[key] = m.at("metadata.name")
+	}
+	return errs
+}
+
+// validateLocal and validateCluster say all that keeps a function from being valid
+// and from running there.
+func validateLocal(fn *v1alpha1.Function) field.ErrorList {
+	return append(v1alpha1.Validate(fn), v1alpha1.ValidateLocal(fn)...)
+}
+
+func validateCluster(fn *v1alpha1.Function) field.ErrorList {
+	return append(v1alpha1.Validate(fn), v1alpha1.ValidateCluster(fn)...)
+}
+
+// checkLocal says what keeps manifests from running on this machine.
+func checkLocal(manifests []manifest) error {
+	if err := errors.Join(check(manifests, validateLocal)...); err != nil {
+		return inputError(err)
+	}
+	return nil
+}
+
+func problems(m manifest, validate func(*v1alpha1.Function) field.ErrorList) []error {
+	var errs []error
+	fn := defaulted(m.function)
+	for _, p := range validate(fn) {
+		errs = append(errs, fmt.Errorf("%s: function %s: %w", m.at(p.Field), fn.Name, p))
+	}
+	return errs
+}
+
+func defaulted(fn *v1alpha1.Function) *v1alpha1.Function {
+	fn = fn.DeepCopy()
+	v1alpha1.Default(fn)
+	return fn
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// tellStory prints what is known of one call.
+func (l *logPrinter) tellStory(ctx context.Context, text string) error {
+	id, err := invocation.ParseID(strings.ToLower(text))
+	if err != nil {
+		return usagef("--invocation %s: %w; the id is what a call's answer has in Windlass-Invocation-Id", text, err)
+	}
+	t, err := l.target(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.clusterOnly("windlass-namespace", l.flags.windlassNamespace != ""); err != nil {
+		return err
+	}
+	story, err := t.Story(ctx, id)
+	if err != nil {
+		return err
+	}
+	if story.Account != nil {
+		l.table(l.Out, l.accountRows(*story.Account))
+	}
+	for _, line := range story.Lines {
+		fmt.Fprintf(l.Out, "%s | %s\n", line.Source, line.Text)
+	}
+	for _, note := range story.Notes {
+		fmt.Fprintln(l.Err, note)
+	}
+	return nil
+}
+
+// accountRows tell what became of a call, and what its time was spent on.
+func (l *logPrinter) accountRows(account invocation.Account) [][]cell {
+	answer := fmt.Sprintf("%d, executed: %s", account.Code, account.Executed)
+	if account.Reason != "" {
+		answer += ", " + account.Reason
+	}
+	if account.Cold {
+		answer += ", the first call of its instance"
+	}
+	rows := [][]cell{
+		cells("function", l.short(account.Function)),
+		cells("invocation", account.ID.String()),
+		cells("answer", answer),
+		cells("received", account.Received.UTC().Format("2006-01-02T15:04:05.000Z07:00")),
+	}
+	if account.CID != "" {
+		instance := string(account.CID)
+		if account.Attempt > 1 {
+			instance += fmt.Sprintf(", the %d. that had it", account.Attempt)
+		}
+		rows = append(rows, cells("instance", instance))
+	}
+	if account.Trace != "" {
+		rows = append(rows, cells("trace", account.Trace))
+	}
+	for _, s := range account.Phases {
+		rows = append(rows, cells(s.Phase, fmt.Sprintf("%.3f ms", float64(s.Took)/float64(time.Millisecond))))
+	}
+	return rows
+}

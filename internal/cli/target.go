@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/kubeclient"
+	"github.com/windlass-dev/windlass/internal/localapi"
+	"github.com/windlass-dev/windlass/internal/monitor/terminal"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// registry knows the functions.
+type registry interface {
+	// List returns the functions of a namespace, or all if it is empty.
+	List(ctx context.Context, namespace string) (*v1alpha1.FunctionList, error)
+	Get(ctx context.Context, key invocation.FunctionKey) (*v1alpha1.Function, error)
+	// Revisions returns those of a function, the first one first.
+	Revisions(ctx context.Context, fn *v1alpha1.Function) ([]v1alpha1.FunctionRevision, error)
+}
+
+// editor changes functions.
+type editor interface {
+	// Prepare finds what is wrong with a function before anything is sent.
+	// What it returns applies it.
+	Prepare(fn *v1alpha1.Function) (apply, error)
+	// Change changes fields of a function that exists. It may call edit again if
+	// somebody else was faster. A dry run says what would become of it.
+	Change(ctx context.Context, key invocation.FunctionKey, edit func(*v1alpha1.Function) error, dryRun bool) (localapi.Applied, error)
+	Delete(ctx context.Context, key invocation.FunctionKey) error
+}
+
+// apply makes a function exist. A dry run says what would become of it.
+type apply func(ctx context.Context, dryRun bool) (localapi.Applied, error)
+
+// logReader copies logs.
+type logReader interface {
+	Log(ctx context.Context, request logRequest) error
+}
+
+// storyteller gathers what was written about an invocation.
+type storyteller interface {
+	Story(ctx context.Context, id invocation.ID) (invocation.Story, error)
+}
+
+type logRequest struct {
+	key    invocation.FunctionKey
+	follow bool
+	// tail lines of all instances together, or all if it is negative.
+	tail int
+	// since is when the first line was written at the earliest; zero for any time.
+	since time.Time
+	// timestamps puts its time before each line.
+	timestamps bool
+	// agent means the log of the agents, if there is one.
+	agent      bool
+	out, notes io.Writer
+}
+
+// router finds the way to where functions are called.
+type router interface {
+	Route(ctx context.Context, fn *v1alpha1.Function) (*route, error)
+}
+
+// route leads to a function.
+type route struct {
+	// url is the function's, without a slash at its end.
+	url string
+	// dial replaces the usual way of connecting to url, unless it is nil.
+	dial dialer
+	// hint is what to look at if nothing answers there.
+	hint string
+	// key is an API key that counts there, or empty.
+	key   string
+	close func() error
+}
+
+// dialer connects to an address.
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+// reaching is the way of connecting, and notes that a connection was made, before anything
+// can be sent over it.
+func (r *route) reaching(made *atomic.Bool) dialer {
+	dial := r.dial
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err == nil {
+			made.Store(true)
+		}
+		return conn, err
+	}
+}
+
+// witness knows more of a function than its status.
+type witness interface {
+	Pods(ctx context.Context, fn *v1alpha1.Function) ([]kubeclient.Pod, error)
+	Events(ctx context.Context, fn *v1alpha1.Function) ([]kubeclient.Event, error)
+}
+
+// explainer leads to those who decide how many instances functions have.
+type explainer interface {
+	Historian() historian
+}
+
+// historian tells of the last decisions on functions. It may keep connections until
+// it is closed.
+type historian interface {
+	Decisions(ctx context.Context, key invocation.FunctionKey) (decisionlog.Account, error)
+	Close() error
+}
+
+// observatory leads to those who say what goes on.
+type observatory interface {
+	Onlooker(now func() time.Time) onlooker
+}
+
+// onlooker asks all of them. It may keep connections until it is closed.
+type onlooker interface {
+	terminal.Source
+	Close() error
+}
+
+// keyStore has the list of API keys.
+type keyStore interface {
+	// ReadKeys returns the list; empty if there is none.
+	ReadKeys(ctx context.Context) ([]byte, error)
+	// EditKeys replaces the list by what becomes of it. It may call edit again
+	// if somebody else was faster.
+	EditKeys(ctx context.Context, edit func([]byte) ([]byte, error)) error
+}
+
+// target is the Windlass that a verb is about.
+type target struct {
+	registry
+	editor
+	logReader
+	storyteller
+	router
+	explainer
+	observatory
+	keyStore
+	// witness is nil where there is none.
+	witness witness
+	// context names the cluster, and is empty for a local Windlass.
+	context string
+	// namespace is that of functions which are named without one.
+	namespace string
+}
+
+func (t *target) inCluster() bool { return t.context != "" }
+
+// key puts a function that was named without a namespace into the target's.
+func (t *target) key(key invocation.FunctionKey) invocation.FunctionKey {
+	if key.Namespace == "" {
+		key.Namespace = t.namespace
+	}
+	return key
+}
+
+// clusterOnly refuses flags that mean something in a cluster only.
+func (t *target) clusterOnly(flag string, given bool) error {
+	if !given || t.inCluster() {
+		return nil
+	}
+	return usagef("--%s is for a cluster, and this is a Windlass on this machine; remove it, or name the cluster with --context", flag)
+}

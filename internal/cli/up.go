@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/localapi"
+	"github.com/windlass-dev/windlass/internal/monitor/console"
+	"github.com/windlass-dev/windlass/internal/tracing"
+	"github.com/windlass-dev/windlass/internal/webguard"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+)
+
+// Where windlass up listens unless it is told otherwise.
+const (
+	defaultListen    = "127.0.0.1:8080"
+	defaultOpsListen = "127.0.0.1:8081"
+)
+
+// UpConfig is what windlass up was told.
+type UpConfig struct {
+	// DataDir is the absolute path of the data folder, which may not exist.
+	DataDir string
+	// Listen is the gateway's address and OpsListen that of health and
+	// metrics: host:port, where port 0 takes a free one.
+	Listen, OpsListen string
+	// AgentPath is the absolute path of the agent's program, which exists.
+	AgentPath string
+	// RequireKeys lets nobody call functions who has no API key.
+	RequireKeys bool
+	// AllowOrigins are the origins whose web pages may call functions.
+	AllowOrigins []string
+	// Decider is the algorithm of functions that name none, as autoscaler.ByName knows
+	// it.
+	Decider string
+	// MaxBody is the largest body of a call in bytes, at least 1.
+	MaxBody int64
+	// LogCalls says of which calls a line is logged, and Tracing which of them are
+	// recorded as traces.
+	LogCalls gateway.LogCalls
+	Tracing  tracing.Config
+	// Functions are to be applied once calls can be made. They are valid in
+	// local mode and have no defaults yet.
+	Functions []*v1alpha1.Function
+	Log       *slog.Logger
+	// Printed gets each line that a function prints, with the function's name as
+	// NAMESPACE/NAME and the instance's id; nil if nobody wants them.
+	Printed func(function, cid string, at time.Time, line string)
+	// Ready is to be called once, when calls can be made and Functions are
+	// applied, with what became of them.
+	Ready func(info localapi.Info, applied []localapi.Applied)
+}
+
+// upFlags are the flags of up.
+type upFlags struct {
+	listen, opsListen, agent, maxBody string
+	decider                           string
+	files, allowOrigins               []string
+	logLevel, logFormat               string
+	auth                              bool
+	logCalls                          string
+	tracing                           tracing.Config
+}
+
+// runner runs a whole Windlass in this process.
+type runner struct {
+	reporter
+	programs Programs
+}
+
+func (r *runner) upCommand() *cobra.Command {
+	flags := upFlags{tracing: tracing.DefaultConfig()}
+	cmd := &cobra.Command{
+		Use:   "up [-f FILE|FOLDER ...]",
+		Short: "Run Windlass on this machine",
+		Long: `Run Windlass on this machine until Ctrl-C: gateway, scheduler and functions,
+without Kubernetes and without root. Functions that
+were deployed before start again.
+
+After the first Ctrl-C, Windlass refuses new calls and waits for those in flight.
+A second one ends it at once.`,
+		Example: `  windlass up
+  windlass up -f examples/ --listen 127.0.0.1:9000`,
+		Args: noArgs,
+		RunE: run(func(cmd *cobra.Command, _ []string) error {
+			if err := r.localOnly("up"); err != nil {
+				return err
+			}
+			config, err := r.upConfig(flags)
+			if err != nil {
+				return err
+			}
+			return r.interruptible(cmd.Context(), func(ctx context.Context) error { return r.programs.Up(ctx, config) })
+		}),
+	}
+	cmd.Flags().StringVar(&flags.listen, "listen", defaultListen, "`address` of the gateway, where functions are called")
+	cmd.Flags().StringVar(&flags.opsListen, "ops-listen", defaultOpsListen, "`address` of the status page, health checks and metrics")
+	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil, "`file` or folder with manifests to deploy, or - for the standard input; repeatable")
+	cmd.Flags().StringVar(&flags.agent, "agent", "", "`path` of the agent's program (default: podagent beside this program)")
+	cmd.Flags().BoolVar(&flags.auth, "auth", false, "require API keys of callers, and print one that is valid for this run")
+	cmd.Flags().StringArrayVar(&flags.allowOrigins, "allow-origin", nil, "`origin` whose web pages may call functions, such as http://localhost:3000; repeatable")
+	cmd.Flags().StringVar(&flags.maxBody, "max-body-size", "64Mi", "largest `size` of a call's body in bytes, such as 512Ki or 64Mi")
+	cmd.Flags().StringVar(&flags.decider, "algorithm", autoscaler.Default(), "`algorithm` that says how many instances a function needs: "+autoscaler.Choice())
+	cmd.Flags().StringVar(&flags.logLevel, "log-level", "info", "minimum log `level`: debug, info, warn or error")
+	cmd.Flags().StringVar(&flags.logFormat, "log-format", "console", "`format` of the log: console for people, with what functions print; text or json for programs")
+	cmd.Flags().StringVar(&flags.logCalls, "log-calls", string(gateway.LogFailed), "which `calls` to log: Failed, All or None")
+	flags.tracing.Flags(cmd.Flags())
+	flags.tracing.ClientFlags(cmd.Flags())
+	return cmd
+}
+
+func (r *runner) upConfig(flags upFlags) (UpConfig, error) {
+	config := UpConfig{Listen: flags.listen, OpsListen: flags.opsListen, RequireKeys: flags.auth, AllowOrigins: flags.allowOrigins, Decider: flags.decider, Ready: r.printReady}
+	for flag, addr := range map[string]string{"--listen": flags.listen, "--ops-listen": flags.opsListen} {
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			return config, usagef("%s %q is no address: write host:port, for example 127.0.0.1:8080", flag, addr)
+		}
+	}
+	if err := (webguard.Guard{Origins: flags.allowOrigins}).Validate(); err != nil {
+		return config, usagef("--allow-origin %w", err)
+	}
+	if _, known := autoscaler.ByName(flags.decider); !known {
+		return config, usagef("--algorithm %q is not known; write %s", flags.decider, autoscaler.Choice())
+	}
+	config.LogCalls, config.Tracing = gateway.LogCalls(flags.logCalls), flags.tracing
+	err := errors.Join(config.LogCalls.Validate(), config.Tracing.Validate())
+	if err != nil {
+		return config, usagef("%w", err)
+	}
+	if err := r.logTo(&config, flags.logLevel, flags.logFormat); err != nil {
+		return config, err
+	}
+	if config.MaxBody, err = parseSize(flags.maxBody); err != nil {
+		return config, err
+	}
+	if config.DataDir, err = r.resolveDataDir(); err != nil {
+		return config, err
+	}
+	if config.DataDir != chooseDataDir("", func(name string) string { return r.getenvBut("WINDLASS_DATA_DIR", name) }) {
+		// Another terminal may know neither the variable nor this folder.
+		r.dataDir = config.DataDir
+	}
+	if _, err := localapi.SocketPath(config.DataDir); err != nil {
+		return config, usagef("%w", err)
+	}
+	manifests, err := readManifests(flags.files, r.In)
+	if err != nil {
+		return config, err
+	}
+	if err := checkLocal(manifests); err != nil {
+		return config, err
+	}
+	for _, m := range manifests {
+		config.Functions = append(config.Functions, m.function)
+	}
+	config.AgentPath, err = findAgent(flags.agent)
+	return config, err
+}
+
+// logTo makes the log. People also see what functions print.
+func (r *runner) logTo(config *UpConfig, level, format string) error {
+	var options slog.HandlerOptions
+	var parsed slog.Level
+	if err := parsed.UnmarshalText([]byte(strings.ToUpper(level))); err != nil {
+		return usagef("--log-level %q is not known; write debug, info, warn or error", level)
+	}
+	options.Level = parsed
+	switch format {
+	case "console":
+		people := console.New(r.Err, console.Config{Level: parsed, Colours: r.colours(r.Err), Home: v1alpha1.DefaultNamespace})
+		config.Log, config.Printed = slog.New(people), people.Printed
+	case "text":
+		config.Log = slog.New(slog.NewTextHandler(r.Err, &options))
+	case "json":
+		config.Log = slog.New(slog.NewJSONHandler(r.Err, &options))
+	default:
+		return usagef("--log-format %q is not known; write console, text or json", format)
+	}
+	return nil
+}
+
+func parseSize(size string) (int64, error) {
+	q, err := resource.ParseQuantity(size)
+	if err != nil || q.Value() < 1 {
+		return 0, usagef("--max-body-size %q is no size; write a number of bytes, for example 64Mi", size)
+	}
+	return q.Value(), nil
+}
+
+// findAgent is the absolute path of the agent's program.
+func findAgent(flag string) (string, error) {
+	path := flag
+	if path == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", inputError(fmt.Errorf("cannot tell where this program is: %w; name the agent's with --agent", err))
+		}
+		path = filepath.Join(filepath.Dir(self), "podagent")
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", inputError(fmt.Errorf("the agent's program is not at %s; build it with make build, or name it with --agent", path))
+	case err != nil:
+		return "", inputError(fmt.Errorf("cannot look at the agent's program: %w; name another with --agent", err))
+	case info.IsDir() || info.Mode()&0o111 == 0:
+		return "", inputError(fmt.Errorf("%s is not a program; name the agent's with --agent", path))
+	}
+	return path, nil
+}
+
+// printReady says what runs and what to do now.
+func (r *runner) printReady(info localapi.Info, applied []localapi.Applied) {
+	fmt.Fprintf(r.Out, "Windlass %s is up\n", info.Version)
+	rows := [][]cell{
+		cells("  gateway", info.GatewayURL),
+		cells("  status", info.OpsURL+"/"),
+		cells("  metrics", info.OpsURL+"/metrics"),
+		cells("  data", info.DataDir),
+	}
+	if info.Key != "" {
+		rows = append(rows, cells("  key", info.Key))
+	}
+	r.table(r.Out, rows)
+	for _, one := range applied {
+		r.printApplied(one, false)
+	}
+	next := "windlass list"
+	if len(applied) > 0 {
+		next = "windlass invoke " + r.short(applied[0].Function.Key())
+	}
+	fmt.Fprintf(r.Out, "Try in another terminal: %s. Stop with Ctrl-C.\n", r.retell(next))
+}

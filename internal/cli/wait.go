@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+const (
+	// lookAgain is how often a function that is waited for is looked at.
+	lookAgain = 500 * time.Millisecond
+	// gatewaysHear is how long the gateways of a cluster may take to hear what was heard
+	// here. They and this command follow the API server each for itself, and those who
+	// deploy may not ask them.
+	gatewaysHear = time.Second
+	// defaultReadyTime is what deploy --wait waits, and defaultGoneTime
+	// delete.
+	defaultReadyTime = 30 * time.Second
+	defaultGoneTime  = 2 * time.Minute
+)
+
+// passing are reasons for not starting that may pass while one waits.
+var passing = []string{v1alpha1.ReasonNoCapacity, v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeRefused, v1alpha1.ReasonNodeFull, v1alpha1.ReasonClusterUnavailable}
+
+// awaitProof waits until the revision of a function as it was applied is proven and has
+// its calls at all gateways, or is known not to start. What it returns is the function then.
+func (d *deployer) awaitProof(ctx context.Context, t *target, applied *v1alpha1.Function, limit time.Duration) (*v1alpha1.Function, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	fn := applied
+	for {
+		switch verdict, why := proofOf(fn, applied); verdict {
+		case proofGone:
+			return nil, fmt.Errorf("function %s was deleted while it was waited for", fn.Key())
+		case proofSeen:
+			if t.inCluster() {
+				sleep.For(ctx, gatewaysHear)
+			}
+			return fn, nil
+		case proofFailed:
+			return nil, fmt.Errorf("function %s does not start: %s\n%ssee windlass describe %s and windlass logs %s",
+				fn.Key(), reasonOf(why), stillServing(fn), d.short(fn.Key()), d.short(fn.Key()))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, waitedf("function %s has not started yet, after %s: %s\n%ssee windlass rollout status %s, or wait longer with --wait=2m",
+				fn.Key(), limit, progressOf(fn).text, stillServing(fn), d.short(fn.Key()))
+		case <-time.After(lookAgain):
+		}
+		again, err := t.Get(ctx, applied.Key())
+		switch {
+		case err == nil:
+			fn = again
+		case ctx.Err() == nil:
+			return nil, err
+		}
+	}
+}
+
+// proof is what a status says of the start of a revision.
+type proof int
+
+const (
+	proofUnknown proof = iota
+	proofSeen
+	proofFailed
+	proofGone
+)
+
+// proofOf is what the status of a function says of the revision of one that was applied,
+// and why. What is said of older generations says nothing, and so does a failure that was
+// known when the function was applied: the next attempt may succeed.
+func proofOf(fn, applied *v1alpha1.Function) (proof, metav1.Condition) {
+	ready, stalled := conditionOf(fn, v1alpha1.ConditionRevisionReady), conditionOf(fn, v1alpha1.ConditionStalled)
+	switch {
+	case fn.UID != applied.UID:
+		return proofGone, ready
+	case fn.Status.ObservedGeneration < applied.Generation:
+		return proofUnknown, ready
+	case ready.Status == metav1.ConditionTrue && hasItsCalls(fn):
+		return proofSeen, ready
+	case stalled.Status == metav1.ConditionTrue && !known(applied, stalled):
+		return proofFailed, stalled
+	case ready.Status == metav1.ConditionFalse && !slices.Contains(passing, ready.Reason) && !known(applied, ready):
+		return proofFailed, ready
+	}
+	return proofUnknown, ready
+}
+
+// known tells whether a function said the same of itself when it was applied.
+func known(applied *v1alpha1.Function, c metav1.Condition) bool {
+	was := conditionOf(applied, c.Type)
+	return was.Status == c.Status && was.Reason == c.Reason && was.Message == c.Message && was.LastTransitionTime.Equal(&c.LastTransitionTime)
+}
+
+// hasItsCalls tells whether the calls go where the function wants them while its latest
+// revision is proven: all to that, or the part of a step, or as spec.traffic says.
+func hasItsCalls(fn *v1alpha1.Function) bool {
+	status := &fn.Status
+	if fn.Spec.Traffic != nil {
+		return status.LatestReadyRevisionName == status.LatestCreatedRevisionName
+	}
+	return weightOf(fn, status.LatestCreatedRevisionName) > 0
+}
+
+func reasonOf(c metav1.Condition) string {
+	text := cmp.Or(c.Reason, "nobody has looked at it yet; see that the controller of Windlass runs")
+	if c.Message != "" {
+		text += ": " + strings.TrimSpace(c.Message)
+	}
+	return text
+}
+
+// awaitGone waits until a function that is being deleted is gone. It tells when
+// it has to wait at all, and what for.
+func (d *remover) awaitGone(ctx context.Context, r registry, key invocation.FunctionKey, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for told := ""; ; {
+		fn, err := r.Get(ctx, key)
+		switch {
+		case isNotFound(err), err == nil && fn.DeletionTimestamp == nil:
+			// One that is not being deleted was made anew.
+			return nil
+		case err != nil && ctx.Err() == nil:
+			return err
+		case err == nil && told == "":
+			told = drains(fn)
+			fmt.Fprintf(d.Err, "waiting for function %s: %s\n", key, told)
+		case err == nil:
+			told = drains(fn)
+		}
+		select {
+		case <-ctx.Done():
+			return waitedf("function %s is still there after %s: %s; it goes by itself, see windlass describe %s, or wait longer with --timeout",
+				key, limit, cmp.Or(told, "its state is not known"), d.short(key))
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// drains says what keeps a function that is being deleted.
+func drains(fn *v1alpha1.Function) string {
+	if left := fn.Status.Instances.Desired; left > 0 {
+		return fmt.Sprintf("%d of its instances have not ended", left)
+	}
+	if len(fn.Finalizers) > 0 {
+		return "it has the finalizer " + strings.Join(fn.Finalizers, ", ") + ", which goes when its last instance has ended"
+	}
+	return "the cluster removes it"
+}

@@ -1,0 +1,278 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/windlass-dev/windlass/internal/mtls"
+	"github.com/windlass-dev/windlass/internal/tracing"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/controller"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	gatewayaddress "github.com/windlass-dev/windlass/pkg/gateway/address"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
+)
+
+// Common is what every role is told.
+type Common struct {
+	// LogFormat is json or text, and LogLevel debug, info, warn or error.
+	LogFormat, LogLevel string
+	// OpsListen is where health checks and metrics are served, without
+	// encryption.
+	OpsListen string
+	// TLSDir is a folder with ca.crt, tls.crt and tls.key.
+	TLSDir string
+	// TLSDomain is what the names in all certificates of this Windlass end in.
+	TLSDomain string
+	// Namespaces restricts the role to some namespaces; none means all.
+	Namespaces []string
+}
+
+// Etcd is how etcd is reached.
+type Etcd struct {
+	Endpoints []string
+	// Prefix of all keys. Schedulers and gateways of one Windlass share it.
+	Prefix string
+	// TLSDir is a folder with ca.crt, tls.crt and tls.key; empty for etcd
+	// without TLS.
+	TLSDir string
+	// Username and PasswordFile are for an etcd with authentication.
+	Username, PasswordFile string
+}
+
+// GatewayConfig is what a gateway is told.
+type GatewayConfig struct {
+	Common
+	Etcd Etcd
+	// Listen is where calls come in, and WireListen where instances claim
+	// them; Advertise is the address of WireListen that instances can reach.
+	Listen, WireListen, Advertise string
+	// Schedulers is the address at which any scheduler answers: who owns which
+	// slot is asked for there if etcd cannot be reached at the start.
+	Schedulers string
+	// MaxBodySize is the largest request body, and MaxInFlight bounds the calls
+	// that are here.
+	MaxBodySize Bytes
+	MaxInFlight int
+	// BodyMemory bounds what the bodies of those calls take.
+	BodyMemory Bytes
+	Callers    CallersConfig
+	// LogCalls says of which calls a line is logged, and Tracing which of them are
+	// recorded as traces.
+	LogCalls gateway.LogCalls
+	Tracing  tracing.Config
+	// ProblemDetail says what callers read of a failure inside.
+	ProblemDetail gateway.ProblemDetail
+	// TrustedProxies are the networks, as CIDRs, of proxies in front of the gateways.
+	TrustedProxies []string
+	// Hosts are those of functions.
+	Hosts HostsConfig
+	// DrainDelay is how long a gateway that is told to stop goes on taking
+	// calls, and DrainTimeout how long those that it has may take then.
+	DrainDelay, DrainTimeout time.Duration
+}
+
+// HostsConfig says which hosts functions have.
+type HostsConfig struct {
+	// ExternalURL is where clients reach the gateways.
+	ExternalURL string
+	// Domain is the one below which they are; empty gives them none. Template says which.
+	Domain, Template string
+}
+
+// urls say where functions are called.
+func (c HostsConfig) urls() (gatewayaddress.URLs, error) {
+	hosts, err := gatewayaddress.NewHosts(c.Domain, c.Template)
+	if err != nil {
+		return gatewayaddress.URLs{}, err
+	}
+	return gatewayaddress.NewURLs(c.ExternalURL, hosts)
+}
+
+// SchedulerConfig is what a scheduler is told.
+type SchedulerConfig struct {
+	Common
+	Etcd Etcd
+	// ID names the scheduler; no two that run have the same.
+	ID string
+	// WireListen is where gateways and instances come, and Advertise its
+	// address that they can reach.
+	WireListen, Advertise string
+	// AgentImage is the agent's image, and AgentScheduler the address at which
+	// agents find any scheduler.
+	AgentImage, AgentScheduler string
+	// AgentCPU and AgentMemory are what an agent requests, and AgentMemoryLimit is the
+	// most memory that it may have.
+	AgentCPU, AgentMemory, AgentMemoryLimit string
+	// UserNamespaces gives each pod users of its own.
+	UserNamespaces bool
+	// UserIDs are the users of functions, by namespace; none means the same for all.
+	UserIDs podspec.UserIDs
+	// ImagePullPolicy is that of functions and agents; empty leaves it to the
+	// cluster.
+	ImagePullPolicy string
+	// CreateQPS bounds the pods that are created in a second.
+	CreateQPS float64
+	// LeaseTTL is how long a scheduler that vanished keeps its slots.
+	LeaseTTL time.Duration
+	// Decider is the algorithm of functions that name none.
+	Decider string
+	// HandoverDelay is how long a scheduler that gave its slots back tells
+	// those who come where to go.
+	HandoverDelay time.Duration
+	// Tracing says which starts of instances are recorded as traces.
+	Tracing tracing.Config
+}
+
+// ControllerConfig is what a controller is told.
+type ControllerConfig struct {
+	Common
+	// Namespace is the one that the controller runs in.
+	Namespace string
+	// Schedulers is the headless Service of the schedulers, in Namespace.
+	Schedulers string
+	// Hosts are those of functions, and PolicyFile says who may have which of them; without
+	// it nobody may.
+	Hosts      HostsConfig
+	PolicyFile string
+	// RuntimesFile holds a list of ClusterRuntimes to install, in YAML.
+	RuntimesFile string
+	// Egress is where instances of functions may connect to.
+	Egress controller.Egress
+	// LeaderElection makes only one of several controllers act.
+	LeaderElection bool
+}
+
+// CleanupConfig is what cleaning up is told.
+type CleanupConfig struct {
+	Common
+	// Namespace is the one that Windlass ran in.
+	Namespace string
+	// Timeout bounds it.
+	Timeout time.Duration
+}
+
+func (c Common) validate() []error {
+	var errs []error
+	if c.LogFormat != "json" && c.LogFormat != "text" {
+		errs = append(errs, fmt.Errorf("--log-format %q is neither json nor text", c.LogFormat))
+	}
+	if _, err := level(c.LogLevel); err != nil {
+		errs = append(errs, err)
+	}
+	return errs
+}
+
+// domain names the roles of this Windlass.
+func (c Common) domain() mtls.Domain { return mtls.Domain(c.TLSDomain) }
+
+func (c Common) validateServing() []error {
+	errs := append(c.validate(), address("--ops-listen", c.OpsListen)...)
+	if c.TLSDir == "" {
+		errs = append(errs, errors.New("--tls-dir is missing: name a folder with ca.crt, tls.crt and tls.key"))
+	}
+	if wrong := validation.IsDNS1123Subdomain(c.TLSDomain); len(wrong) > 0 {
+		errs = append(errs, fmt.Errorf("--tls-domain %q is no domain: name what the names in all certificates of this Windlass end in, such as windlass.my-namespace.windlass", c.TLSDomain))
+	}
+	return errs
+}
+
+func (c Etcd) validate() []error {
+	if len(c.Endpoints) == 0 {
+		return []error{errors.New("--etcd-endpoints is missing: write for example https://etcd-0.etcd:2379")}
+	}
+	return nil
+}
+
+// Validate says what is wrong with a GatewayConfig.
+func (c GatewayConfig) Validate() error {
+	errs := append(c.validateServing(), c.Etcd.validate()...)
+	errs = append(errs, address("--listen", c.Listen)...)
+	errs = append(errs, address("--wire-listen", c.WireListen)...)
+	errs = append(errs, reachable("--advertise", c.Advertise)...)
+	errs = append(errs, reachable("--schedulers", c.Schedulers)...)
+	errs = append(errs, c.Callers.validate()...)
+	_, err := gateway.ParseProxies(c.TrustedProxies)
+	errs = append(errs, err)
+	_, err = c.Hosts.urls()
+	errs = append(errs, err)
+	errs = append(errs, c.LogCalls.Validate(), c.ProblemDetail.Validate(), c.Tracing.Validate())
+	if c.DrainDelay < 0 || c.DrainTimeout < 0 {
+		errs = append(errs, fmt.Errorf("--drain-delay %v and --drain-timeout %v must not be negative", c.DrainDelay, c.DrainTimeout))
+	}
+	return errors.Join(errs...)
+}
+
+// Validate says what is wrong with a SchedulerConfig.
+func (c SchedulerConfig) Validate() error {
+	errs := append(c.validateServing(), c.Etcd.validate()...)
+	errs = append(errs, address("--wire-listen", c.WireListen)...)
+	errs = append(errs, reachable("--advertise", c.Advertise)...)
+	errs = append(errs, reachable("--agent-scheduler", c.AgentScheduler)...)
+	errs = append(errs, c.Tracing.Validate())
+	if c.ID == "" {
+		errs = append(errs, errors.New("--id is missing: give the scheduler a name of its own, such as its pod's"))
+	}
+	if c.AgentImage == "" {
+		errs = append(errs, errors.New("--agent-image is missing: name the image of the agent"))
+	}
+	for flag, amount := range map[string]string{
+		"--agent-cpu": c.AgentCPU, "--agent-memory": c.AgentMemory, "--agent-memory-limit": c.AgentMemoryLimit,
+	} {
+		if _, err := resource.ParseQuantity(amount); err != nil {
+			errs = append(errs, fmt.Errorf("%s %q is not an amount: write for example 10m or 32Mi", flag, amount))
+		}
+	}
+	if c.CreateQPS <= 0 {
+		errs = append(errs, fmt.Errorf("--create-qps %v must be positive", c.CreateQPS))
+	}
+	if err := c.UserIDs.Validate(c.UserNamespaces); err != nil {
+		errs = append(errs, fmt.Errorf("--user-id-base and --user-id-count: %w", err))
+	}
+	if _, known := autoscaler.ByName(c.Decider); !known {
+		errs = append(errs, fmt.Errorf("--algorithm %q is not known; write %s", c.Decider, autoscaler.Choice()))
+	}
+	switch c.ImagePullPolicy {
+	case "", "Always", "IfNotPresent", "Never":
+	default:
+		errs = append(errs, fmt.Errorf("--image-pull-policy %q is none of Always, IfNotPresent and Never", c.ImagePullPolicy))
+	}
+	return errors.Join(errs...)
+}
+
+// Validate says what is wrong with a ControllerConfig.
+func (c ControllerConfig) Validate() error {
+	errs := c.validateServing()
+	if c.Namespace == "" {
+		errs = append(errs, errors.New("--pod-namespace is missing: name the namespace that the controller runs in"))
+	}
+	if c.Schedulers == "" {
+		errs = append(errs, errors.New("--schedulers is missing: name the headless Service of the schedulers"))
+	}
+	if err := c.Egress.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("--functions-egress: %w", err))
+	}
+	_, err := c.Hosts.urls()
+	return errors.Join(append(errs, err)...)
+}
+
+// address checks an address to listen on.
+func address(flag, addr string) []error {
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return []error{fmt.Errorf("%s %q is not host:port: write for example :8080", flag, addr)}
+	}
+	return nil
+}
+
+// reachable checks an address that others are told.
+func reachable(flag, addr string) []error {
+	if host, _, err := net.SplitHostPort(addr); err != nil || host == "" {
+		return []error{fmt.Errorf("%s %q is not host:port: write for example 10.0.0.7:9443", flag, addr)}
+	}
+	return nil
+}

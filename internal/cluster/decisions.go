@@ -1,0 +1,73 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
+	"github.com/windlass-dev/windlass/internal/serve"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// Decider tells what it has decided lately.
+type Decider interface {
+	Latest() decisionlog.Latest
+	Account(invocation.FunctionKey) (decisionlog.Account, bool)
+}
+
+func (s *schedulerRole) operations() http.Handler {
+	return SchedulerOperations(s.registry, s.state.get, func() Decider { return s.scheduler })
+}
+
+// SchedulerOperations are the health checks and metrics of a scheduler, and what it has
+// decided lately, which decider is asked for once it has started. They tell no more to
+// strangers than metrics do: names of functions and numbers.
+func SchedulerOperations(metrics exposition.Source, unready func() string, decider func() Decider) http.Handler {
+	d := decisions{unready, decider}
+	mux := http.NewServeMux()
+	mux.Handle("/", serve.Operations(metrics, unready))
+	mux.Handle("GET /debug/decisions", serve.FewAtATime(http.HandlerFunc(d.latest)))
+	mux.Handle("GET /debug/decisions/{namespace}/{function}", serve.FewAtATime(http.HandlerFunc(d.account)))
+	return mux
+}
+
+type decisions struct {
+	unready func() string
+	decider func() Decider
+}
+
+// started says whether there is a scheduler to ask, and answers if there is none yet.
+func (d decisions) started(w http.ResponseWriter) bool {
+	// There is one once the state says something else.
+	if d.unready() == starting {
+		http.Error(w, "the scheduler is starting; try again in a second", http.StatusServiceUnavailable)
+		return false
+	}
+	return true
+}
+
+func (d decisions) latest(w http.ResponseWriter, _ *http.Request) {
+	if d.started(w) {
+		tell(w, d.decider().Latest())
+	}
+}
+
+func (d decisions) account(w http.ResponseWriter, r *http.Request) {
+	if !d.started(w) {
+		return
+	}
+	key := invocation.FunctionKey{Namespace: r.PathValue("namespace"), Name: r.PathValue("function")}
+	account, known := d.decider().Account(key)
+	if !known {
+		http.Error(w, fmt.Sprintf("there is no function %s in the namespaces that Windlass watches", key), http.StatusNotFound)
+		return
+	}
+	tell(w, account.Public())
+}
+
+func tell(w http.ResponseWriter, what any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(what)
+}

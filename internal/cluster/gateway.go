@@ -1,0 +1,164 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/lifecycle"
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
+	"github.com/windlass-dev/windlass/internal/mtls"
+	"github.com/windlass-dev/windlass/internal/serve"
+	"github.com/windlass-dev/windlass/pkg/catalog/kube"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+)
+
+// Gateway runs a gateway until ctx ends and its calls have been answered.
+func Gateway(ctx context.Context, config GatewayConfig) error {
+	if err := config.Validate(); err != nil {
+		return err
+	}
+	registry, parts := newRegistry(), lifecycle.New()
+	log, flush := newLog(config.Common, registry)
+	defer flush()
+	defer parts.Stop()
+	var state readiness
+	state.set(starting)
+	if err := startGateway(ctx, config, parts, &state, registry, log); err != nil {
+		return unlessDone(ctx, err)
+	}
+	state.set("")
+	log.Info("ready", "listen", config.Listen)
+	err := untilDone(ctx, parts)
+	if err == nil {
+		// Whoever routes calls needs a moment to notice.
+		state.set("stopping")
+		log.Info("stopping", "delay", config.DrainDelay, "timeout", config.DrainTimeout)
+		time.Sleep(config.DrainDelay)
+	}
+	return err
+}
+
+// lastAnswers asks clients to close their connections once the gateway is to
+// stop, so that none of them sends a call on one that is being closed.
+func lastAnswers(handler http.Handler, state *readiness) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if state.get() != "" && r.ProtoMajor == 1 {
+			w.Header().Set("Connection", "close")
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// starting is the readiness of a program that has not all its parts yet.
+const starting = "starting"
+
+// readiness is why a program should get no work; empty if it should.
+type readiness struct{ why atomic.Pointer[string] }
+
+func (r *readiness) set(why string) { r.why.Store(&why) }
+
+func (r *readiness) get() string { return *r.why.Load() }
+
+// startGateway makes the parts and starts them in the order in which they need
+// each other.
+func startGateway(
+	ctx context.Context, config GatewayConfig, parts *lifecycle.Lifecycle, state *readiness, registry *exposition.Registry, log *slog.Logger,
+) error {
+	if err := serveOperations(parts, config.Common, serve.Operations(registry, state.get), log); err != nil {
+		return err
+	}
+	tls, err := mtls.Load(config.TLSDir, log)
+	if err != nil {
+		return fmt.Errorf("--tls-dir: %w", err)
+	}
+	tellExpiry(registry, tls)
+	// 1. Which functions there are, and who owns them.
+	source, err := startCatalog(parts, config.Common, kube.Config{}, log)
+	if err != nil {
+		return err
+	}
+	schedulers := tls.ClientCredentials(config.domain().Scheduler())
+	watched, known, err := startSlots(parts, config, schedulers, registry, log)
+	if err != nil {
+		return err
+	}
+	if err := wait(ctx, parts, source.Synced(), known); err != nil {
+		return err
+	}
+	// 2. The gateway, first for instances and then for calls.
+	settings := gateway.DefaultConfig()
+	settings.ClaimAddr, settings.MaxBody, settings.MaxInvocations = config.Advertise, int64(config.MaxBodySize), config.MaxInFlight
+	settings.MaxBodyMemory, settings.LogCalls = int64(config.BodyMemory), config.LogCalls
+	settings.ProblemDetail = config.ProblemDetail
+	if settings.TrustedProxies, err = gateway.ParseProxies(config.TrustedProxies); err != nil {
+		return err
+	}
+	if settings.URLs, err = config.Hosts.urls(); err != nil {
+		return err
+	}
+	who, err := newCallers(config.Callers, registry, log)
+	if err != nil {
+		return err
+	}
+	parts.Start("callers", who.Run)
+	traces, err := startTraces(parts, config.Tracing, "windlass-gateway", registry, log)
+	if err != nil {
+		return err
+	}
+	g, err := gateway.New(settings, gateway.Deps{
+		Catalog: source.Catalog(), Router: watched, Callers: who, Registry: registry, Log: log, Traces: traces,
+		Schedulers: schedulers, Left: serve.ClientLeft,
+	})
+	if err != nil {
+		return err
+	}
+	parts.Start("gateway", g.Run)
+	if err := serveInstances(parts, config, tls, g, registry); err != nil {
+		return err
+	}
+	calls, err := net.Listen("tcp", config.Listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	handler := lastAnswers(g, state)
+	parts.Start("calls", func(ctx context.Context) error {
+		return serve.Calls(ctx, calls, handler, config.DrainTimeout, registry, log)
+	})
+	return nil
+}
+
+// serveInstances lets instances claim calls.
+func serveInstances(parts *lifecycle.Lifecycle, config GatewayConfig, tls *mtls.Credentials, g *gateway.Gateway, registry *exposition.Registry) error {
+	listener, err := net.Listen("tcp", config.WireListen)
+	if err != nil {
+		return fmt.Errorf("--wire-listen: %w", err)
+	}
+	server := serve.NewWire(registry, append(mtls.RequirePeer(mtls.GatewayMethods()), grpc.Creds(tls.ServerCredentials()))...)
+	agentwire.RegisterGatewayServer(server, g)
+	parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, listener, server) })
+	return nil
+}
+
+// startCatalog follows the cluster's Functions and their revisions.
+func startCatalog(parts *lifecycle.Lifecycle, config Common, what kube.Config, log *slog.Logger) (*kube.Source, error) {
+	rest, err := restConfig()
+	if err != nil {
+		return nil, err
+	}
+	informers, err := newInformers(rest, config.Namespaces, what.Transform())
+	if err != nil {
+		return nil, err
+	}
+	source := kube.New(what, kube.Deps{Informers: informers, Log: log})
+	parts.Start("informers", informers.Start)
+	parts.Start("catalog", source.Run)
+	return source, nil
+}

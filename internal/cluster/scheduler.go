@@ -1,0 +1,302 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/kubernetes"
+
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/lifecycle"
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
+	"github.com/windlass-dev/windlass/internal/mtls"
+	"github.com/windlass-dev/windlass/internal/podtoken"
+	"github.com/windlass-dev/windlass/internal/serve"
+	"github.com/windlass-dev/windlass/internal/tracing"
+	catalogkube "github.com/windlass-dev/windlass/pkg/catalog/kube"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/ownership/etcd"
+	"github.com/windlass-dev/windlass/pkg/ownership/health"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/kube"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
+	"github.com/windlass-dev/windlass/pkg/scheduler"
+)
+
+// settleTime is how long a scheduler that starts waits for others that do, so
+// that they share the slots from the start. A pod is ready some hundred
+// milliseconds after another that was created with it.
+const settleTime = 500 * time.Millisecond
+
+// Scheduler runs a scheduler until ctx ends and others have its slots.
+func Scheduler(ctx context.Context, config SchedulerConfig) error {
+	if err := config.Validate(); err != nil {
+		return err
+	}
+	registry := newRegistry()
+	log, flush := newLog(config.Common, registry)
+	defer flush()
+	s := &schedulerRole{config: config, log: log, registry: registry, parts: lifecycle.New(), keeping: lifecycle.New()}
+	s.state.set(starting)
+	defer s.parts.Stop()
+	defer s.keeping.Stop()
+	if err := s.start(ctx); err != nil {
+		return unlessDone(ctx, err)
+	}
+	s.state.set("")
+	s.log.Info("ready", "id", config.ID, "advertise", config.Advertise)
+	err := untilDone(ctx, s.parts)
+	if err == nil {
+		s.state.set("stopping")
+		s.log.Info("handing the slots over", "delay", config.HandoverDelay)
+		s.keeping.Stop()
+		s.scheduler.Serving(false)
+		s.scheduler.DropSpares()
+		s.scheduler.Audit()
+		time.Sleep(config.HandoverDelay)
+	}
+	return err
+}
+
+// schedulerRole is a scheduler with what it is made of.
+type schedulerRole struct {
+	config   SchedulerConfig
+	log      *slog.Logger
+	registry *exposition.Registry
+	state    readiness
+	// parts are all but what keeps the slots, which stops before them.
+	parts, keeping *lifecycle.Lifecycle
+
+	tls       *mtls.Credentials
+	traces    *tracing.Tracer
+	source    *catalogkube.Source
+	pods      *kube.Runtime
+	verifier  *podtoken.Verifier
+	instances *provisioner.Provisioner
+	scheduler *scheduler.Scheduler
+}
+
+// start makes the parts and starts them in the order in which they need each
+// other. Slots are claimed last: whoever owns one must know its functions and
+// their instances.
+func (s *schedulerRole) start(ctx context.Context) (err error) {
+	if err := serveOperations(s.parts, s.config.Common, s.operations(), s.log); err != nil {
+		return err
+	}
+	if s.tls, err = mtls.Load(s.config.TLSDir, s.log); err != nil {
+		return fmt.Errorf("--tls-dir: %w", err)
+	}
+	tellExpiry(s.registry, s.tls)
+	if s.traces, err = startTraces(s.parts, s.config.Tracing, "windlass-scheduler", s.registry, s.log); err != nil {
+		return err
+	}
+	// 1. Which functions and which pods there are.
+	if s.source, err = startCatalog(s.parts, s.config.Common, catalogkube.Config{Runtimes: true, Code: true}, s.log); err != nil {
+		return err
+	}
+	if err := s.startPods(); err != nil {
+		return err
+	}
+	if err := wait(ctx, s.parts, s.source.Synced(), poll(ctx, s.pods.Synced)); err != nil {
+		return err
+	}
+	// 2. Who owns which slot, and the scheduler, which others can reach.
+	keeper, directory, memory, err := s.newOwnership()
+	if err != nil {
+		return err
+	}
+	watched, err := health.New(health.Config{Self: s.config.ID}, health.Deps{
+		Directory: directory, Credentials: s.tls.ClientCredentials(s.config.domain().Scheduler()), Registry: s.registry, Log: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.startScheduler(keeper, watched, memory); err != nil {
+		return err
+	}
+	s.parts.Start("slot directory", directory.Run)
+	s.parts.Start("peers", watched.Run)
+	// What was learnt of a function is asked for when its slot comes.
+	s.parts.Start("memory", memory.Run)
+	if err := wait(ctx, s.parts, memory.Ready()); err != nil {
+		return err
+	}
+	s.keeping.Start("slot keeper", keeper.Run)
+	s.keeping.Start("keeping what is learnt", func(ctx context.Context) error { return memory.Keep(ctx, keeper, s.scheduler.Learnt) })
+	if err := wait(ctx, s.parts, keeper.Ready(), directory.Ready()); err != nil {
+		return err
+	}
+	s.scheduler.Serving(true)
+	return nil
+}
+
+// startPods follows pods and nodes, and what proves a pod's identity.
+func (s *schedulerRole) startPods() error {
+	config, err := restConfig()
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	ca, err := os.ReadFile(filepath.Join(s.config.TLSDir, "ca.crt"))
+	if err != nil {
+		return fmt.Errorf("--tls-dir: %w", err)
+	}
+	s.pods, err = kube.New(kube.Config{
+		Pod: podspec.Config{
+			AgentImage: s.config.AgentImage, AgentRequests: s.agentRequests(), AgentMemoryLimit: s.agentMemoryLimit(),
+			UserNamespaces: s.config.UserNamespaces, UserIDs: s.config.UserIDs,
+			SchedulerAddr: s.config.AgentScheduler, OwnerAddr: s.config.Advertise, CA: string(ca), TLSDomain: s.config.TLSDomain,
+			PullPolicy: corev1.PullPolicy(s.config.ImagePullPolicy), TokenAudience: podtoken.Audience,
+		},
+		QPS: s.config.CreateQPS, Burst: s.createBurst(),
+	}, kube.Deps{Client: client, Runtimes: s.source, Registerer: s.registry, Log: s.log})
+	if err != nil {
+		return err
+	}
+	s.verifier, err = podtoken.New(podtoken.DefaultConfig(), podtoken.Deps{
+		Keys:     podtoken.ClusterKeys{Client: client.CoreV1().RESTClient()},
+		Reviewer: podtoken.ClusterReviews{Client: client.AuthenticationV1().TokenReviews()},
+		Known:    s.runs,
+		Log:      s.log, Now: time.Now,
+	})
+	if err != nil {
+		return err
+	}
+	s.parts.Start("pods", s.pods.Run)
+	s.parts.Start("identity", s.verifier.Run)
+	return nil
+}
+
+// runs says whether a pod is an instance that was started or adopted here.
+func (s *schedulerRole) runs(podUID, namespace, name string) bool {
+	functionUID, _, known := s.pods.Identify(podUID, namespace, name)
+	return known && functionUID != ""
+}
+
+// createBurst is how many pods may be created at once, at least 2.
+func (s *schedulerRole) createBurst() int { return max(2, int(2*s.config.CreateQPS)) }
+
+func (s *schedulerRole) agentRequests() placement.Amount {
+	cpu, memory := resource.MustParse(s.config.AgentCPU), resource.MustParse(s.config.AgentMemory)
+	return placement.Amount{MilliCPU: cpu.MilliValue(), Memory: memory.Value(), Pods: 1}
+}
+
+func (s *schedulerRole) agentMemoryLimit() int64 {
+	limit := resource.MustParse(s.config.AgentMemoryLimit)
+	return limit.Value()
+}
+
+// identify says which instance the pod is that a token is of; none if it is not one
+// that this scheduler looks after.
+func (s *schedulerRole) identify(token string) (provisioner.Key, error) {
+	key, _, err := s.podOf(token)
+	if err == nil && key == (provisioner.Key{}) {
+		return key, provisioner.ErrUnknownInstance
+	}
+	return key, err
+}
+
+// verify checks that a token is of the pod that is the instance.
+func (s *schedulerRole) verify(key provisioner.Key, token string) error {
+	of, pod, err := s.podOf(token)
+	if err == nil && of != key {
+		return fmt.Errorf("%w: the token is of pod %s, which is not that instance", provisioner.ErrBadToken, pod)
+	}
+	return err
+}
+
+func (s *schedulerRole) podOf(token string) (key provisioner.Key, pod string, err error) {
+	identity, err := s.verifier.Verify(token)
+	switch {
+	case errors.Is(err, podtoken.ErrInvalid):
+		return key, "", fmt.Errorf("%w: %w", provisioner.ErrBadToken, err)
+	case err != nil:
+		return key, "", err
+	}
+	pod = identity.Namespace + "/" + identity.PodName
+	uid, cid, known := s.pods.Identify(identity.PodUID, identity.Namespace, identity.PodName)
+	if !known {
+		return key, pod, fmt.Errorf("pod %s has not been seen yet", pod)
+	}
+	return provisioner.Key{FunctionUID: uid, CID: cid}, pod, nil
+}
+
+func (s *schedulerRole) newOwnership() (*etcd.Keeper, *etcd.Directory, *etcd.Memory, error) {
+	client, err := newEtcd(s.config.Etcd, s.log)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	s.parts.OnStop(func() { _ = client.Close() })
+	// The keeper runs only once there is a scheduler.
+	busy := func(slot ownership.Slot) bool { return s.scheduler.Busy(slot) }
+	deps := etcd.Deps{Client: client, Busy: busy, Log: s.log}
+	keeper, err := etcd.NewKeeper(etcd.Config{
+		ID: s.config.ID, Addr: s.config.Advertise, Prefix: s.config.Etcd.Prefix, TTL: s.config.LeaseTTL,
+		Settle: settleTime,
+	}, deps)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	directory, err := etcd.NewDirectory(s.config.Etcd.Prefix, deps)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	memory, err := etcd.NewMemory(s.config.Etcd.Prefix, deps)
+	return keeper, directory, memory, err
+}
+
+// isScheduler tells whether a call is another scheduler's, by its certificate.
+func (s *schedulerRole) isScheduler(ctx context.Context) bool {
+	names, _ := mtls.PeerName(ctx)
+	return slices.Contains(names, s.config.domain().Scheduler())
+}
+
+// startScheduler starts the scheduler and lets others reach it.
+func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *health.Peers, memory *etcd.Memory) (err error) {
+	s.instances = provisioner.New(
+		provisioner.Config{AgentRequests: s.agentRequests()},
+		provisioner.Deps{
+			Runtime: s.pods, Shared: s.pods, Nodes: s.pods, Taker: s.pods, Witness: s.pods, Book: s.pods, Surveyor: s.pods,
+			Verify: s.verify, Identify: s.identify, Now: time.Now, Log: s.log,
+		},
+	)
+	settings := scheduler.DefaultConfig()
+	settings.ID, settings.Decider = s.config.ID, s.config.Decider
+	settings.CreateRate, settings.CreateBurst = s.config.CreateQPS, s.createBurst()
+	s.scheduler, err = scheduler.New(settings, scheduler.Deps{
+		Catalog: s.source.Catalog(), Memory: memory, Runtimes: s.source,
+		Keeper: keeper, Router: watched, Instances: scheduler.InstancesOf(s.instances),
+		Schedulers: s.tls.ClientCredentials(s.config.domain().Scheduler()), IsScheduler: s.isScheduler,
+		Registry: s.registry, Traces: s.traces, Log: s.log, Now: time.Now,
+	})
+	if err != nil {
+		return err
+	}
+	watched.TalkBy(s.scheduler)
+	listener, err := net.Listen("tcp", s.config.WireListen)
+	if err != nil {
+		return fmt.Errorf("--wire-listen: %w", err)
+	}
+	server := serve.NewWire(s.registry, append(mtls.RequirePeer(mtls.SchedulerMethods(s.config.domain())), grpc.Creds(s.tls.ServerCredentials()))...)
+	agentwire.RegisterInstancesServer(server, s.scheduler)
+	controlwire.RegisterSchedulerServer(server, s.scheduler)
+	s.parts.Start("provisioner", func(ctx context.Context) error { return s.instances.Run(ctx, s.scheduler) })
+	s.parts.Start("scheduler", s.scheduler.Run)
+	s.parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, listener, server) })
+	return nil
+}

@@ -1,0 +1,282 @@
+package kubeclient
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// Containers of a function's pod.
+const (
+	functionContainer = "function"
+	agentContainer    = "agent"
+)
+
+const (
+	// lookAgain is how often Logs looks for new pods.
+	lookAgain = time.Second
+	// maxFollowed is how many logs are followed at a time. Each is a
+	// connection of the API server's to a node.
+	maxFollowed = 50
+	// maxLine is the longest line in bytes that is printed as one.
+	maxLine = 64 << 10
+)
+
+// LogRequest says which log to copy where.
+type LogRequest struct {
+	Key invocation.FunctionKey
+	// Follow goes on with new lines and new pods until the context ends.
+	Follow bool
+	// Tail is how many of the last lines that are there already are copied, of
+	// all instances together; a negative one means all.
+	Tail int
+	// Since leaves out what was written before, if it is not zero.
+	Since time.Time
+	// Timestamps puts its time before each line.
+	Timestamps bool
+	// Agent means the agent's log instead of the function's.
+	Agent bool
+	// Out gets the lines, each behind its instance's id, and Notes what is
+	// said about them.
+	Out, Notes io.Writer
+}
+
+// Logs copies what the instances of a function write: what is there in the order of
+// time, and then, if it is followed, what comes as it comes, until ctx ends or the
+// function is deleted.
+func (c *Client) Logs(ctx context.Context, request LogRequest) error {
+	fn, err := c.Get(ctx, request.Key)
+	if err != nil {
+		return err
+	}
+	pods, err := c.podsOf(ctx, fn)
+	if err != nil {
+		return err
+	}
+	f := &follower{client: c, request: request, out: &lineWriter{w: request.Out, timestamps: request.Timestamps}, logs: map[types.UID]*podLog{}}
+	if !request.Follow {
+		return f.copyAll(ctx, pods)
+	}
+	if len(pods) == 0 {
+		fmt.Fprintf(request.Notes, "function %s has no instance; waiting for one, which a call starts\n", request.Key)
+	}
+	if err := f.copyAll(ctx, pods[:min(len(pods), maxFollowed)]); err != nil && !Is(err, ReasonNoPod) {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer f.running.Wait()
+	defer cancel()
+	ticker := time.NewTicker(lookAgain)
+	defer ticker.Stop()
+	for {
+		f.look(ctx, pods)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if now, err := c.Get(ctx, request.Key); Is(err, ReasonNotFound) || err == nil && now.UID != fn.UID {
+			fmt.Fprintf(request.Notes, "function %s was deleted: its log ends here\n", request.Key)
+			return nil
+		}
+		again, err := c.podsOf(ctx, fn)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil:
+			pods = again
+		case !Is(err, ReasonUnreachable) && !Is(err, ReasonRefused):
+			return err
+		}
+	}
+}
+
+// isNotYet says that the container has not started, or that its pod has just
+// gone.
+func isNotYet(err error) bool { return apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) }
+
+// follower follows the logs of the pods that are there.
+type follower struct {
+	client  *Client
+	request LogRequest
+	out     *lineWriter
+	running sync.WaitGroup
+	logs    map[types.UID]*podLog
+	crowded bool
+}
+
+// look starts to copy what is not being copied, and forgets pods that are gone.
+func (f *follower) look(ctx context.Context, pods []corev1.Pod) {
+	there := map[types.UID]bool{}
+	for i := range pods {
+		pod := &pods[i]
+		there[pod.UID] = true
+		log := f.logs[pod.UID]
+		if log == nil {
+			if len(f.logs) >= maxFollowed {
+				f.tellCrowded()
+				continue
+			}
+			log = &podLog{fresh: true}
+			f.logs[pod.UID] = log
+		}
+		if log.begin(pod) {
+			f.running.Go(func() { f.follow(ctx, log) })
+		}
+	}
+	for uid := range f.logs {
+		if !there[uid] {
+			delete(f.logs, uid)
+		}
+	}
+}
+
+func (f *follower) tellCrowded() {
+	if !f.crowded {
+		fmt.Fprintf(f.request.Notes, "function %s has more instances than the %d whose logs are followed\n", f.request.Key, maxFollowed)
+	}
+	f.crowded = true
+}
+
+func (f *follower) follow(ctx context.Context, log *podLog) {
+	err := log.copy(ctx, f.client.logs, f.request, f.out)
+	log.end(err == nil)
+}
+
+// podLog is how far a pod's log was copied.
+type podLog struct {
+	mu  sync.Mutex
+	pod *corev1.Pod
+	// busy means that it is being copied, and whole that nothing can follow. Fresh
+	// means that it began after the request: all of its lines are wanted, and Tail is
+	// about those that were there.
+	busy, whole, fresh bool
+	// last is the time of the last line, zero if there was none.
+	last time.Time
+}
+
+// begin says whether to copy the log, which end then ends.
+func (l *podLog) begin(pod *corev1.Pod) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.busy || l.whole {
+		return false
+	}
+	l.pod, l.busy = pod, true
+	return true
+}
+
+// end notes whether the log was read to its end. That of a container that had
+// ended before has all its lines then.
+func (l *podLog) end(read bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.busy = false
+	l.whole = read && (l.pod.Status.Phase == corev1.PodSucceeded || l.pod.Status.Phase == corev1.PodFailed)
+}
+
+// options ask for the lines behind the last one.
+func (l *podLog) options(request LogRequest) *corev1.PodLogOptions {
+	options := &corev1.PodLogOptions{Container: functionContainer, Timestamps: true}
+	if request.Agent {
+		options.Container = agentContainer
+	}
+	switch {
+	case !l.last.IsZero():
+		// It counts in seconds, so some lines come again.
+		since := metav1.NewTime(l.last.Truncate(time.Second))
+		options.SinceTime = &since
+	case request.Tail >= 0 && !l.fresh:
+		lines := int64(request.Tail)
+		options.TailLines = &lines
+	}
+	if options.SinceTime == nil && !request.Since.IsZero() {
+		since := metav1.NewTime(request.Since.Truncate(time.Second))
+		options.SinceTime = &since
+	}
+	return options
+}
+
+// copy copies the lines behind the last one.
+func (l *podLog) copy(ctx context.Context, logs LogOpener, request LogRequest, out *lineWriter) error {
+	options := l.options(request)
+	options.Follow = request.Follow
+	source, err := logs.OpenLog(ctx, l.pod.Namespace, l.pod.Name, options)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	lines, resumed := bufio.NewReaderSize(source, maxLine), l.last
+	for {
+		line, err := lines.ReadSlice('\n')
+		if len(line) > 0 {
+			if writeErr := l.print(out, line, later(resumed, request.Since.Add(-1))); writeErr != nil {
+				return writeErr
+			}
+		}
+		switch {
+		case err == nil, errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF), ctx.Err() != nil:
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// print prints a line, which begins with its time, unless it is not after
+// resumed: it came before.
+func (l *podLog) print(out *lineWriter, line []byte, resumed time.Time) error {
+	stamp, text, ok := bytes.Cut(line, []byte(" "))
+	at, err := time.Parse(time.RFC3339Nano, string(stamp))
+	switch {
+	case !ok || err != nil:
+		// The rest of a long line has no time.
+		text = line
+	case !at.After(resumed):
+		return nil
+	default:
+		l.last = at
+	}
+	return out.write(cidOf(l.pod), l.last, text)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// lineWriter writes whole lines of many.
+type lineWriter struct {
+	timestamps bool
+	mu         sync.Mutex
+	w          io.Writer
+}
+
+// stampFormat is how times are written before lines: in UTC, to the millisecond.
+const stampFormat = "2006-01-02T15:04:05.000Z"
+
+func (l *lineWriter) write(cid string, at time.Time, text []byte) error {
+	line := fmt.Sprintf("%s %s\n", cid, bytes.TrimRight(text, "\n"))
+	if l.timestamps {
+		line = at.UTC().Format(stampFormat) + " " + line
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := io.WriteString(l.w, line)
+	return err
+}

@@ -1,0 +1,282 @@
+package kubeclient
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// nodes are the logs of pods: each opening of one reads what open returns.
+type nodes struct {
+	mu     sync.Mutex
+	open   func(pod string, nth int) (io.ReadCloser, error)
+	asked  map[string]int
+	wanted []string
+}
+
+func (n *nodes) OpenLog(_ context.Context, _, pod string, o *corev1.PodLogOptions) (io.ReadCloser, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.asked == nil {
+		n.asked = map[string]int{}
+	}
+	n.asked[pod]++
+	want := fmt.Sprintf("%s %s follow=%t", pod, o.Container, o.Follow)
+	if o.TailLines != nil {
+		want += fmt.Sprintf(" tail=%d", *o.TailLines)
+	}
+	if o.SinceTime != nil {
+		want += " since=" + o.SinceTime.UTC().Format("05")
+	}
+	n.wanted = append(n.wanted, want)
+	return n.open(pod, n.asked[pod])
+}
+
+func text(lines ...string) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader(strings.Join(lines, "\n") + "\n")), nil
+}
+
+// stuck is a log that goes on after its lines until it is closed.
+type stuck struct {
+	io.Reader
+	ctx context.Context
+}
+
+func (s stuck) Read(p []byte) (int, error) {
+	if n, _ := s.Reader.Read(p); n > 0 {
+		return n, nil
+	}
+	<-s.ctx.Done()
+	return 0, s.ctx.Err()
+}
+
+func (stuck) Close() error { return nil }
+
+func notStarted() (io.ReadCloser, error) {
+	return nil, apierrors.NewBadRequest(`container "function" is waiting to start: ContainerCreating`)
+}
+
+func podNamed(name string, age time.Duration, phase corev1.PodPhase) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name),
+		CreationTimestamp: metav1.NewTime(time.Unix(1e9, 0).Add(-age)),
+		Labels:            map[string]string{v1alpha1.LabelFunctionUID: "u", v1alpha1.LabelCID: strings.TrimPrefix(name, "f-")}},
+		Status: corev1.PodStatus{Phase: phase}}
+}
+
+func withPods(n *nodes, pods ...*corev1.Pod) (*Client, client.Client) {
+	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "f", UID: "u"}}
+	builder := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(fn)
+	for _, pod := range pods {
+		builder.WithObjects(pod)
+	}
+	kube := builder.Build()
+	return NewWith(Deps{Context: "test", Kube: kube, Logs: n}), kube
+}
+
+func TestLogsOfAllInstances(t *testing.T) {
+	n := &nodes{open: func(pod string, _ int) (io.ReadCloser, error) {
+		if pod == "f-3" {
+			return notStarted()
+		}
+		return text("2026-03-01T12:00:00.5Z hi from "+pod, "2026-03-01T12:00:00.5Z ", "2026-03-01T12:00:01Z bye")
+	}}
+	c, _ := withPods(n, podNamed("f-2", time.Minute, corev1.PodRunning), podNamed("f-1", time.Hour, corev1.PodRunning), podNamed("f-3", 0, corev1.PodPending))
+	var out bytes.Buffer
+	if err := c.Logs(t.Context(), LogRequest{Key: key("default", "f"), Tail: 5, Out: &out, Notes: io.Discard}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("1 \n2 hi from f-2\n2 \n1 bye\n2 bye\n", out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := c.Logs(t.Context(), LogRequest{Key: key("default", "f"), Tail: -1, Agent: true, Out: io.Discard}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"f-1 function follow=false tail=5", "f-2 function follow=false tail=5", "f-3 function follow=false tail=5",
+		"f-1 agent follow=false", "f-2 agent follow=false", "f-3 agent follow=false"}
+	if diff := cmp.Diff(want, n.wanted); diff != "" {
+		t.Errorf("asked for (-want +got):\n%s", diff)
+	}
+}
+
+func TestA12LogsOfAllPodsAreInTheOrderOfTime(t *testing.T) {
+	at := func(second int, line string) string { return fmt.Sprintf("2026-03-01T12:00:%02d.5Z %s", second, line) }
+	n := &nodes{open: func(pod string, _ int) (io.ReadCloser, error) {
+		if pod == "f-1" {
+			return text(at(1, "one"), at(4, "four"), at(5, "five"))
+		}
+		return text(at(2, "two"), at(3, "three"), at(6, "six"))
+	}}
+	c, _ := withPods(n, podNamed("f-1", time.Hour, corev1.PodRunning), podNamed("f-2", time.Minute, corev1.PodRunning))
+	for want, request := range map[string]LogRequest{
+		"1 one\n2 two\n2 three\n1 four\n1 five\n2 six\n": {Tail: -1},
+		"1 five\n2 six\n": {Tail: 2},
+		"2026-03-01T12:00:05.500Z 1 five\n2026-03-01T12:00:06.500Z 2 six\n": {Tail: -1, Since: time.Date(2026, 3, 1, 12, 0, 5, 0, time.UTC), Timestamps: true},
+	} {
+		var out bytes.Buffer
+		request.Key, request.Out, request.Notes = key("default", "f"), &out, io.Discard
+		if err := c.Logs(t.Context(), request); err != nil || out.String() != want {
+			t.Errorf("%v, printed:\n%swant:\n%s", err, out.String(), want)
+		}
+	}
+	if last := n.wanted[len(n.wanted)-1]; !slices.ContainsFunc(n.wanted, func(w string) bool { return strings.HasSuffix(w, "since=05") }) {
+		t.Errorf("the cluster sends lines from before, such as for %s", last)
+	}
+}
+
+func TestA12AFollowedLogEndsWhenItsFunctionIsDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &nodes{open: func(_ string, nth int) (io.ReadCloser, error) {
+			if nth == 1 {
+				return text("2026-03-01T12:00:00.1Z a")
+			}
+			return stuck{strings.NewReader(""), t.Context()}, nil
+		}}
+		c, kube := withPods(n)
+		var notes bytes.Buffer
+		done := make(chan error)
+		go func() {
+			done <- c.Logs(t.Context(), LogRequest{Key: key("default", "f"), Follow: true, Tail: -1, Out: io.Discard, Notes: &notes})
+		}()
+		synctest.Wait()
+		fn, err := c.Get(t.Context(), key("default", "f"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := kube.Delete(t.Context(), fn); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil || !strings.Contains(notes.String(), "function default/f was deleted: its log ends here") {
+			t.Errorf("%v, notes: %s", err, notes.String())
+		}
+	})
+}
+
+func TestLogsOfNobody(t *testing.T) {
+	request := LogRequest{Key: key("default", "f"), Tail: -1, Out: io.Discard, Notes: io.Discard}
+	n := &nodes{open: func(string, int) (io.ReadCloser, error) { return notStarted() }}
+	c, _ := withPods(n)
+	wantError(t, c.Logs(t.Context(), request), ReasonNoPod, "has no instance", "call it first", "--follow")
+	c, _ = withPods(n, podNamed("f-1", 0, corev1.PodPending))
+	wantError(t, c.Logs(t.Context(), request), ReasonNoPod, "no instance of function default/f has started yet", "windlass describe default/f")
+	request.Key.Name = "g"
+	wantError(t, c.Logs(t.Context(), request), ReasonNotFound)
+}
+
+func TestALongLineIsPrintedInPieces(t *testing.T) {
+	long := strings.Repeat("x", 2*maxLine)
+	n := &nodes{open: func(string, int) (io.ReadCloser, error) {
+		return text("2026-03-01T12:00:00Z "+long, "2026-03-01T12:00:01Z end")
+	}}
+	c, _ := withPods(n, podNamed("f-1", 0, corev1.PodRunning))
+	var out bytes.Buffer
+	if err := c.Logs(t.Context(), LogRequest{Key: key("default", "f"), Tail: -1, Out: &out}); err != nil {
+		t.Fatal(err)
+	}
+	joined := strings.ReplaceAll(out.String(), "\n1 ", "")
+	if want := "1 " + long + "end\n"; joined != want {
+		t.Errorf("%d bytes were printed, want %d", len(joined), len(want))
+	}
+}
+
+func TestFollowedLogs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		n := &nodes{open: func(pod string, nth int) (io.ReadCloser, error) {
+			switch {
+			case pod == "f-1" && nth == 1:
+				// The connection breaks while the container runs.
+				return text("2026-03-01T12:00:00.1Z a", "2026-03-01T12:00:01.5Z b")
+			case pod == "f-1":
+				return stuck{strings.NewReader("2026-03-01T12:00:01.5Z b\n2026-03-01T12:00:01.6Z c\n"), ctx}, nil
+			case pod == "f-2" && nth == 1:
+				return notStarted()
+			}
+			return text("2026-03-01T12:00:05Z from " + pod)
+		}}
+		c, kube := withPods(n, podNamed("f-1", time.Hour, corev1.PodRunning))
+		var out, notes bytes.Buffer
+		done := make(chan error)
+		go func() {
+			done <- c.Logs(ctx, LogRequest{Key: key("default", "f"), Follow: true, Tail: 7, Out: &out, Notes: &notes})
+		}()
+		synctest.Wait()
+		if err := kube.Create(ctx, podNamed("f-2", 0, corev1.PodSucceeded)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the end of the context is the error %v", err)
+		}
+		if diff := cmp.Diff("1 a\n1 b\n1 c\n2 from f-2\n", out.String()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		want := []string{"f-1 function follow=false tail=7", "f-1 function follow=true since=01", "f-2 function follow=true", "f-2 function follow=true"}
+		if diff := cmp.Diff(want, n.wanted, cmp.Transformer("sorted", func(in []string) map[string]int {
+			counts := map[string]int{}
+			for _, one := range in {
+				counts[one]++
+			}
+			return counts
+		})); diff != "" {
+			t.Errorf("asked for (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestFollowingNobodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		c, _ := withPods(&nodes{})
+		var notes bytes.Buffer
+		if err := c.Logs(ctx, LogRequest{Key: key("default", "f"), Follow: true, Notes: &notes}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(notes.String(), "waiting for one") {
+			t.Errorf("the notes are %q", notes.String())
+		}
+	})
+}
+
+func TestNoMoreLogsAreFollowedThanAllowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		n := &nodes{open: func(_ string, nth int) (io.ReadCloser, error) {
+			if nth == 1 {
+				return io.NopCloser(strings.NewReader("")), nil
+			}
+			return stuck{strings.NewReader(""), ctx}, nil
+		}}
+		var pods []*corev1.Pod
+		for i := range maxFollowed + 5 {
+			pods = append(pods, podNamed(fmt.Sprintf("f-%d", i), time.Duration(i), corev1.PodRunning))
+		}
+		c, _ := withPods(n, pods...)
+		var notes bytes.Buffer
+		if err := c.Logs(ctx, LogRequest{Key: key("default", "f"), Follow: true, Tail: -1, Out: io.Discard, Notes: &notes}); err != nil {
+			t.Fatal(err)
+		}
+		if len(n.wanted) != 2*maxFollowed || strings.Count(notes.String(), "more instances") != 1 {
+			t.Errorf("%d logs were followed; notes: %s", len(n.wanted), notes.String())
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package kubeclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/windlass-dev/windlass/internal/monitor"
+	"github.com/windlass-dev/windlass/internal/monitor/scrape"
+)
+
+const (
+	// relistEvery is how often an Onlooker looks for pods that came or went.
+	relistEvery = 5 * time.Second
+	// maxLatest is the longest answer about decisions on all functions, in bytes.
+	maxLatest = 8 << 20
+	// scrapes is how many pods are asked at a time.
+	scrapes = 16
+)
+
+// gatewayOperations is where gateways tell of themselves.
+var gatewayOperations = component{name: "gateway", port: "ops"}
+
+// Onlooker asks all gateways and schedulers what they do. It keeps the ways to them
+// open until it is closed. It is for one goroutine.
+type Onlooker struct {
+	windlass  *components
+	namespace string
+	now       func() time.Time
+
+	listed time.Time
+	pods   []*observed
+}
+
+// observed is a pod that is asked.
+type observed struct {
+	pod    corev1.Pod
+	part   component
+	tunnel *Tunnel
+	err    error
+}
+
+// Onlooker asks the gateways and schedulers of a namespace or, if that is empty, of
+// any. It connects to nothing yet. Close must be called on it.
+func (c *components) Onlooker(namespace string, now func() time.Time) *Onlooker {
+	return &Onlooker{windlass: c, namespace: namespace, now: now}
+}
+
+// Close ends all connections.
+func (o *Onlooker) Close() error {
+	var errs []error
+	for _, p := range o.pods {
+		errs = append(errs, p.close())
+	}
+	o.pods = nil
+	return errors.Join(errs...)
+}
+
+// Sample is what all that are ready tell. It fails if nobody does. Pods that are new
+// are asked within some seconds, and those that are gone are not asked any more.
+func (o *Onlooker) Sample(ctx context.Context) (monitor.Sample, error) {
+	if err := o.list(ctx); err != nil {
+		return monitor.Sample{}, err
+	}
+	readings := make([]monitor.Reading, len(o.pods))
+	var asked sync.WaitGroup
+	turns := make(chan struct{}, scrapes)
+	for i, p := range o.pods {
+		asked.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			readings[i], p.err = p.ask(ctx, o.windlass)
+		})
+	}
+	asked.Wait()
+	var told []monitor.Reading
+	var troubles []string
+	for i, p := range o.pods {
+		switch {
+		case p.err == nil:
+			told = append(told, readings[i])
+		case Is(p.err, ReasonForbidden), ctx.Err() != nil:
+			return monitor.Sample{}, p.err
+		default:
+			troubles = append(troubles, p.err.Error())
+		}
+	}
+	if len(told) == 0 {
+		return monitor.Sample{}, o.pods[0].err
+	}
+	return monitor.Read(o.now(), told, troubles...), nil
+}
+
+// list finds the pods anew if that is due.
+func (o *Onlooker) list(ctx context.Context) error {
+	failed := slices.ContainsFunc(o.pods, func(p *observed) bool { return p.err != nil })
+	if now := o.now(); !failed && len(o.pods) > 0 && now.Sub(o.listed) < relistEvery {
+		return nil
+	}
+	var found []*observed
+	for _, part := range []component{gatewayOperations, schedulers} {
+		pods, all, err := o.windlass.readyPods(ctx, part, o.namespace)
+		if err != nil {
+			return err
+		}
+		if len(pods) == 0 && part == schedulers {
+			return &Error{Reason: ReasonNoPod, Message: o.windlass.noneReady(part, o.namespace, all)}
+		}
+		for _, pod := range pods {
+			found = append(found, o.known(pod, part))
+		}
+	}
+	for _, p := range o.pods {
+		if !slices.Contains(found, p) {
+			_ = p.close()
+		}
+	}
+	o.pods, o.listed = found, o.now()
+	return nil
+}
+
+// known is the pod as it was observed before, if it was.
+func (o *Onlooker) known(pod corev1.Pod, part component) *observed {
+	for _, p := range o.pods {
+		if p.pod.UID == pod.UID && nameOf(&p.pod) == nameOf(&pod) {
+			return p
+		}
+	}
+	return &observed{pod: pod, part: part}
+}
+
+func (p *observed) close() error {
+	if p.tunnel == nil {
+		return nil
+	}
+	tunnel := p.tunnel
+	p.tunnel = nil
+	return tunnel.Close()
+}
+
+// ask asks one pod. What broke is closed, so that another try dials anew.
+func (p *observed) ask(ctx context.Context, c *components) (monitor.Reading, error) {
+	if p.tunnel == nil {
+		tunnel, err := c.openTunnel(&p.pod, p.part)
+		if err != nil {
+			return monitor.Reading{}, fmt.Errorf("%w\na port-forward to pods in the namespace %s needs the right to create pods/portforward", err, p.pod.Namespace)
+		}
+		p.tunnel = tunnel
+	}
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	// A pod that was made anew under its name counts from 0, too.
+	reading := monitor.Reading{Source: nameOf(&p.pod) + " " + string(p.pod.UID)}
+	var err error
+	if reading.Families, err = scrape.Metrics(ctx, p.tunnel.transport(), operations+"/metrics"); err == nil && p.part == schedulers {
+		err = fetch(ctx, p.tunnel, "/debug/decisions", maxLatest, &reading.Latest)
+	}
+	if err != nil {
+		_ = p.close()
+		return reading, &Error{Reason: ReasonRefused, Err: err, Message: fmt.Sprintf("the %s %s does not tell what it does: %v", p.part.name, nameOf(&p.pod), err)}
+	}
+	return reading, nil
+}

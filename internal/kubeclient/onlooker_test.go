@@ -1,0 +1,151 @@
+package kubeclient
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/windlass-dev/windlass/internal/monitor"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// queues answers as a scheduler does that has so many calls of web in its queue, all of
+// one revision, which no other scheduler serves.
+func queues(waiting string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/metrics":
+			_, _ = w.Write([]byte("# TYPE windlass_scheduler_queue_length gauge\n" +
+				`windlass_scheduler_queue_length{function_namespace="team",function="web",revision="0000` + waiting + `"} ` + waiting + "\n"))
+		case "/debug/decisions":
+			_, _ = w.Write([]byte(`{"functions":[{"namespace":"team","name":"web","decisions":[{"what":"ordered 1","until":"2026-03-01T12:00:00Z"}]}]}`))
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}
+}
+
+// withGateway lets the control plane's gateway answer.
+func withGateway(t *testing.T, answers map[string]http.HandlerFunc, gateway http.HandlerFunc) *control {
+	t.Helper()
+	c := newControl(t, answers)
+	server := httptest.NewServer(gateway)
+	t.Cleanup(server.Close)
+	c.addresses["gateway-1"] = strings.TrimPrefix(server.URL, "http://")
+	return c
+}
+
+// idle answers as a gateway does that nobody has called.
+func idle(http.ResponseWriter, *http.Request) {}
+
+func failing(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "starting", http.StatusServiceUnavailable)
+}
+
+func TestAllSchedulersAreAsked(t *testing.T) {
+	current := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, current) })
+	c := withGateway(t, map[string]http.HandlerFunc{"s-0": queues("3"), "s-1": queues("4"), "s-2": failing}, idle)
+	now := noon
+	o := c.client.Onlooker("", func() time.Time { return now })
+	var w monitor.Watcher
+	for range 3 {
+		sample, err := o.Sample(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := w.See(sample)
+		if len(v.Functions) != 1 || v.Functions[0].Queued != 7 || v.Functions[0].Last == nil || v.Functions[0].Last.What != "ordered 1" || !v.At.Equal(now) {
+			t.Errorf("seen: %+v", v)
+		}
+		if len(v.Troubles) != 1 || !strings.Contains(v.Troubles[0], "the scheduler windlass/s-2 does not tell what it does: it answered 503") {
+			t.Errorf("troubles: %q", v.Troubles)
+		}
+		now = now.Add(time.Second)
+	}
+	dialled := func(pod string) (n int) {
+		for _, name := range c.dialled {
+			if name == pod {
+				n++
+			}
+		}
+		return n
+	}
+	if dialled("s-0") != 1 || dialled("s-2") != 3 {
+		t.Errorf("dialled %v, want those that tell once, and what broke anew", c.dialled)
+	}
+	if err := o.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPodsThatCameAreAskedAndThoseThatWentAreNot(t *testing.T) {
+	c := withGateway(t, map[string]http.HandlerFunc{"s-0": queues("3"), "s-1": queues("4")}, idle)
+	now := noon
+	o := c.client.Onlooker("windlass", func() time.Time { return now })
+	defer o.Close()
+	queued := func() int {
+		t.Helper()
+		var w monitor.Watcher
+		sample, err := o.Sample(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.See(sample).Totals.Queued
+	}
+	if got := queued(); got != 7 {
+		t.Errorf("%d wait, want 7", got)
+	}
+	gone := gatewayPod("s-1", corev1.ConditionTrue)
+	if err := c.client.kube.Delete(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	fresh := gatewayPod("s-9", corev1.ConditionTrue)
+	fresh.Labels[labelComponent] = "scheduler"
+	if err := c.client.kube.Create(t.Context(), fresh); err != nil {
+		t.Fatal(err)
+	}
+	c.addresses["s-9"] = c.addresses["s-0"] // so that both tell of one revision
+	now = now.Add(relistEvery - 1)
+	if got := queued(); got != 7 {
+		t.Errorf("before pods are listed anew %d wait, want 7", got)
+	}
+	now = now.Add(1)
+	if got := queued(); got != 3 || !slices.Contains(c.dialled, "s-9") {
+		t.Errorf("%d wait, want 3; dialled were %v", got, c.dialled)
+	}
+}
+
+func TestWhyNobodyTells(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answers map[string]http.HandlerFunc
+		refused error
+		reason  Reason
+		want    []string
+	}{
+		"there is no scheduler": {nil, nil, ReasonNoPod, []string{"Windlass is not installed in any namespace"}},
+		"none can":              {map[string]http.HandlerFunc{"s-0": failing}, nil, ReasonRefused, []string{"the gateway windlass/gateway-1 does not tell what it does"}},
+		"no rights": {map[string]http.HandlerFunc{"s-0": queues("1")},
+			apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "s-0", errors.New(`User "u" cannot create resource "pods/portforward" in API group "" in the namespace "windlass"`)),
+			ReasonForbidden, []string{"you may not create pods/portforward in the namespace windlass", "needs the right to create pods/portforward"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := withGateway(t, tc.answers, failing)
+			c.refused = tc.refused
+			o := c.client.Onlooker("", func() time.Time { return noon })
+			defer o.Close()
+			_, err := o.Sample(t.Context())
+			wantError(t, err, tc.reason, tc.want...)
+		})
+	}
+}

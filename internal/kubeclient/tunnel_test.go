@@ -1,0 +1,194 @@
+package kubeclient
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/spdy"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+// forwarding is an API server that forwards ports to addresses as a node does.
+type forwarding struct {
+	t       *testing.T
+	address string
+	ports   atomic.Value
+	dials   atomic.Int32
+}
+
+func (f *forwarding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost || r.URL.Path != "/api/v1/namespaces/windlass/pods/gateway-1/portforward" {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	if _, err := httpstream.Handshake(r, w, []string{portforward.PortForwardProtocolV1Name}); err != nil {
+		f.t.Errorf("the handshake: %v", err)
+		return
+	}
+	problems := make(chan httpstream.Stream, 8)
+	upgraded := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(stream httpstream.Stream, replySent <-chan struct{}) error {
+		go func() {
+			<-replySent
+			if stream.Headers().Get(corev1.StreamType) == corev1.StreamTypeError {
+				problems <- stream
+				return
+			}
+			f.ports.Store(stream.Headers().Get(corev1.PortHeader))
+			f.forward(stream, <-problems)
+		}()
+		return nil
+	})
+	if upgraded != nil {
+		<-upgraded.CloseChan()
+	}
+}
+
+func (f *forwarding) forward(data, problems httpstream.Stream) {
+	defer problems.Close()
+	defer data.Close()
+	f.dials.Add(1)
+	conn, err := net.Dial("tcp", f.address)
+	if err != nil {
+		fmt.Fprintf(problems, "an error occurred forwarding: %v", err)
+		// Nobody reads what comes any more.
+		go func() { _, _ = io.Copy(io.Discard, data) }()
+		return
+	}
+	defer conn.Close()
+	go func() { _, _ = io.Copy(conn, data) }()
+	_, _ = io.Copy(data, conn)
+}
+
+func gatewayPod(name string, ready corev1.ConditionStatus) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "windlass", Name: name, Labels: map[string]string{
+			"app.kubernetes.io/name": "windlass", "app.kubernetes.io/component": "gateway"}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "gateway", Ports: []corev1.ContainerPort{
+			{Name: "ops", ContainerPort: 8081}, {Name: "http", ContainerPort: 8080}}}}},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},
+	}
+}
+
+// tunnelTo is a tunnel to a gateway that listens at an address.
+func tunnelTo(t *testing.T, address string) (*Tunnel, *forwarding) {
+	t.Helper()
+	f := &forwarding{t: t, address: address}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	pods, err := newPodClient(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewWith(Deps{Context: "test", Streams: pods, Kube: fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(
+		gatewayPod("gateway-0", corev1.ConditionFalse), gatewayPod("gateway-1", corev1.ConditionTrue)).Build()})
+	tunnel, err := c.OpenTunnel(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tunnel, f
+}
+
+func send(t *testing.T, tunnel *Tunnel, method, path string, body io.Reader) (*http.Response, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, "http://gateway.windlass"+path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return (&http.Transport{DisableKeepAlives: true, DialContext: tunnel.Dial}).RoundTrip(request)
+}
+
+func TestATunnelLeadsToTheGateway(t *testing.T) {
+	current := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, current) })
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s %s %d %s", r.Method, r.URL, len(body), r.Host)
+	}))
+	defer gateway.Close()
+	tunnel, f := tunnelTo(t, strings.TrimPrefix(gateway.URL, "http://"))
+	if tunnel.Pod != "windlass/gateway-1" {
+		t.Errorf("the tunnel leads to %s, which is not the gateway that is ready", tunnel.Pod)
+	}
+	for range 3 {
+		response, err := send(t, tunnel, "POST", "/function/f.default?x=1", strings.NewReader(strings.Repeat("b", 1<<20)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || string(got) != "POST /function/f.default?x=1 1048576 gateway.windlass" {
+			t.Errorf("the answer is %.100q, %v", got, err)
+		}
+	}
+	if port, dials := f.ports.Load(), f.dials.Load(); port != "8080" || dials != 3 {
+		t.Errorf("%d connections were made, the last to the port %v", dials, port)
+	}
+	if err := tunnel.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestATunnelSaysWhyItEnds(t *testing.T) {
+	current := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, current) })
+	tunnel, f := tunnelTo(t, "127.0.0.1:1")
+	_, err := send(t, tunnel, "GET", "/", nil)
+	if err == nil || !strings.Contains(err.Error(), "windlass/gateway-1") || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("the error is %v", err)
+	}
+	if dials := f.dials.Load(); dials != 1 {
+		t.Errorf("%d connections were made", dials)
+	}
+	if err := tunnel.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCloseEndsWhatIsUnderWay(t *testing.T) {
+	current := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, current) })
+	arrived, leave := make(chan struct{}), make(chan struct{})
+	gateway := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(arrived)
+		<-leave
+	}))
+	defer gateway.Close()
+	defer close(leave)
+	tunnel, _ := tunnelTo(t, strings.TrimPrefix(gateway.URL, "http://"))
+	failed := make(chan error, 1)
+	go func() {
+		_, err := send(t, tunnel, "GET", "/", nil)
+		failed <- err
+	}()
+	<-arrived
+	_ = tunnel.Close()
+	select {
+	case err := <-failed:
+		if err == nil {
+			t.Error("a request was answered by nobody")
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the request goes on")
+	}
+}
+
+func TestNoGatewayIsReady(t *testing.T) {
+	ending := gatewayPod("ending", corev1.ConditionTrue)
+	ending.DeletionTimestamp, ending.Finalizers = &metav1.Time{Time: time.Unix(1e9, 0)}, []string{"x/y"}
+	c := NewWith(Deps{Context: "test", Kube: fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(gatewayPod("a", corev1.ConditionFalse), ending).Build()})
+	_, err := c.OpenTunnel(t.Context(), "windlass")
+	wantError(t, err, ReasonNoPod, "no gateway is ready in the namespace windlass of the cluster of the context test, 2 are not ready", "--gateway")
+}

@@ -1,0 +1,117 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/internal/tracing"
+	"github.com/windlass-dev/windlass/internal/webguard"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
+	"github.com/windlass-dev/windlass/pkg/scheduler"
+)
+
+// overcommit is how much more CPU instances may request in all than there is:
+// on one's own machine most of them idle.
+const overcommit = 4
+
+// Config is what local mode needs to know.
+type Config struct {
+	// DataDir holds the functions, the logs and the control socket. It
+	// belongs to one Windlass at a time.
+	DataDir string
+	// Listen is the gateway's address and OpsListen that of health checks
+	// and metrics; port 0 takes a free one.
+	Listen    string
+	OpsListen string
+	// AgentPath is the agent's program.
+	AgentPath string
+	// DrainTimeout is how long calls in flight may take to finish when
+	// Windlass stops.
+	DrainTimeout time.Duration
+	// Capacity is what instances may request in all.
+	Capacity placement.Amount
+
+	// RequireKeys lets nobody call functions who has no API key.
+	RequireKeys bool
+
+	// WebGuard says whose web pages may call functions while no keys are required, and
+	// read the metrics.
+	WebGuard webguard.Guard
+
+	// Tracing says what is recorded as traces, and where they go.
+	Tracing tracing.Config
+	// NoMetrics counts neither calls nor decisions: it is for measuring what
+	// counting costs.
+	NoMetrics bool
+
+	Gateway   gateway.Config
+	Scheduler scheduler.Config
+}
+
+// DefaultConfig is the configuration of windlass up without flags, but for the
+// data folder.
+func DefaultConfig() Config {
+	calls := gateway.DefaultConfig()
+	// A development server of this machine may stand in front.
+	calls.TrustedProxies = gateway.Loopback()
+	return Config{
+		Listen:       "127.0.0.1:8080",
+		OpsListen:    "127.0.0.1:8081",
+		AgentPath:    agentBeside(),
+		DrainTimeout: time.Minute,
+		Capacity:     machineCapacity(),
+		Tracing:      tracing.DefaultConfig(),
+		Gateway:      calls,
+		Scheduler:    scheduler.DefaultConfig(),
+	}
+}
+
+// agentBeside is where the agent is installed: beside this program.
+func agentBeside() string {
+	self, err := os.Executable()
+	if err != nil {
+		return "podagent"
+	}
+	return filepath.Join(filepath.Dir(self), "podagent")
+}
+
+// machineCapacity is three quarters of the memory, and every core several times.
+func machineCapacity() placement.Amount {
+	return placement.Amount{
+		MilliCPU: int64(runtime.NumCPU()) * 1000 * overcommit,
+		Memory:   totalMemory() / 4 * 3,
+	}
+}
+
+// Validate says what is wrong with a Config.
+func (c Config) Validate() error {
+	var errs []error
+	if c.DataDir == "" {
+		errs = append(errs, errors.New("local: DataDir is empty: name a folder with --data-dir"))
+	}
+	for flag, addr := range map[string]string{"--listen": c.Listen, "--ops-listen": c.OpsListen} {
+		host, _, err := net.SplitHostPort(addr)
+		ip := net.ParseIP(host)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("%s %q is not host:port: write for example 127.0.0.1:8080", flag, addr))
+		case !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()):
+			errs = append(errs, fmt.Errorf("%s %q is not a loopback address: local mode encrypts nothing, so it listens on 127.0.0.1 only", flag, addr))
+		}
+	}
+	if c.DrainTimeout < 0 {
+		errs = append(errs, fmt.Errorf("local: DrainTimeout is %v: must not be negative", c.DrainTimeout))
+	}
+	if err := c.WebGuard.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("--allow-origin %w", err))
+	}
+	errs = append(errs, c.Tracing.Validate())
+	return errors.Join(errs...)
+}

@@ -1,0 +1,47 @@
+package local
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/windlass-dev/windlass/internal/buildinfo"
+	"github.com/windlass-dev/windlass/internal/localapi"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner/process/instancelog"
+)
+
+// Info is what this Windlass says of itself.
+func (w *Windlass) Info() localapi.Info {
+	return localapi.Info{
+		Version:    buildinfo.Version,
+		GatewayURL: w.GatewayURL(),
+		OpsURL:     w.OpsURL(),
+		DataDir:    w.config.DataDir,
+		PID:        os.Getpid(),
+		Key:        w.key,
+	}
+}
+
+// controlAPI is what the other verbs of the command talk to.
+func (w *Windlass) controlAPI() http.Handler {
+	return localapi.New(localapi.Deps{
+		Info:         w.Info(),
+		Store:        w.store,
+		Reader:       w.store,
+		StatusReader: w,
+		Archive:      w.rollouts,
+		Logs:         instanceLogs(w.config.DataDir),
+		Explainer:    w,
+		Storyteller:  w.journal,
+	})
+}
+
+// instanceLogs prints the logs below a data folder.
+type instanceLogs string
+
+// Follow implements control.Logs.
+func (dir instanceLogs) Follow(ctx context.Context, w io.Writer, key invocation.FunctionKey, options localapi.LogOptions) error {
+	return instancelog.Follow(ctx, w, string(dir), key, instancelog.Options(options))
+}

@@ -1,0 +1,177 @@
+package journal
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner/process/instancelog"
+)
+
+var (
+	noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	key  = invocation.FunctionKey{Namespace: "default", Name: "hello"}
+)
+
+func at(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
+
+// world is a data folder with a journal.
+type world struct {
+	*testing.T
+	*Journal
+	last byte
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{T: t, Journal: New(t.TempDir())}
+	if err := os.MkdirAll(instancelog.Dir(w.dataDir, key), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// says lets an instance write a line.
+func (w *world) says(cid invocation.CID, text string) {
+	w.Helper()
+	f, err := os.OpenFile(w.file(cid), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer f.Close()
+	fmt.Fprintln(f, text)
+}
+
+func (w *world) file(cid invocation.CID) string {
+	return filepath.Join(instancelog.Dir(w.dataDir, key), instancelog.FunctionFile(cid))
+}
+
+// ended notes a call that an instance had from one time to another.
+func (w *world) ended(cid invocation.CID, from, to int) invocation.ID {
+	w.last++
+	a := invocation.Account{ID: invocation.ID{w.last}, Function: key, CID: cid, Claimed: at(from), Ended: at(to)}
+	w.Note(a)
+	return a.ID
+}
+
+// tells checks what a call's lines are, and returns its notes.
+func (w *world) tells(id invocation.ID, want ...string) string {
+	w.Helper()
+	story, known := w.Tell(id)
+	if !known || story.Account.ID != id {
+		w.Fatalf("invocation %v: known %t, %+v", id, known, story)
+	}
+	var got []string
+	for _, line := range story.Lines {
+		got = append(got, line.Text)
+	}
+	if strings.Join(got, "|") != strings.Join(want, "|") {
+		w.Errorf("the lines are %q, want %q", got, want)
+	}
+	return strings.Join(story.Notes, "\n")
+}
+
+func TestACallHasTheLinesSinceTheOneBefore(t *testing.T) {
+	w := newWorld(t)
+	w.says("a", "starting")
+	w.says("a", "one")
+	first := w.ended("a", 0, 10)
+	w.says("b", "another")
+	other := w.ended("b", 5, 15)
+	w.says("a", "two")
+	w.says("a", "two again")
+	second := w.ended("a", 20, 30)
+	silent := w.ended("a", 30, 40)
+	w.says("a", "later")
+	w.tells(first, "starting", "one")
+	w.tells(second, "two", "two again")
+	w.tells(other, "another")
+	if notes := w.tells(silent); notes != "" {
+		t.Errorf("notes: %s", notes)
+	}
+}
+
+func TestCallsAtTheSameTimeShareTheirLines(t *testing.T) {
+	w := newWorld(t)
+	w.says("a", "before")
+	w.ended("a", 0, 10)
+	w.says("a", "x1")
+	w.says("a", "y1")
+	x := w.ended("a", 20, 40)
+	w.says("a", "y2")
+	y := w.ended("a", 30, 50)
+	w.says("a", "z")
+	z := w.ended("a", 50, 60)
+	for id, want := range map[invocation.ID][]string{x: {"x1", "y1"}, y: {"x1", "y1", "y2"}} {
+		if notes := w.tells(id, want...); !strings.Contains(notes, "ran 1 other calls at the same time") {
+			t.Errorf("notes: %q", notes)
+		}
+	}
+	w.tells(z, "z")
+}
+
+func TestACallWithoutAnInstanceHasNoLines(t *testing.T) {
+	w := newWorld(t)
+	if notes := w.tells(w.ended("", 0, 0)); notes != "" {
+		t.Errorf("notes: %s", notes)
+	}
+}
+
+func TestALogThatIsGoneIsSaidToBe(t *testing.T) {
+	w := newWorld(t)
+	w.says("a", "one")
+	id := w.ended("a", 0, 10)
+	if err := os.Remove(w.file("a")); err != nil {
+		t.Fatal(err)
+	}
+	if notes := w.tells(id); !strings.Contains(notes, "instance a cannot be read") {
+		t.Errorf("notes: %q", notes)
+	}
+}
+
+func TestOfVeryMuchTextTheLastIsTold(t *testing.T) {
+	w := newWorld(t)
+	w.says("a", strings.Repeat("x", maxText))
+	w.says("a", "the end")
+	id := w.ended("a", 0, 10)
+	story, _ := w.Tell(id)
+	if n := len(story.Lines); n != 2 || story.Lines[1].Text != "the end" || len(story.Notes) != 1 {
+		t.Errorf("%d lines, notes %v", n, story.Notes)
+	}
+}
+
+func TestTheOldestCallsAreForgotten(t *testing.T) {
+	j := New(t.TempDir())
+	id := func(n int) invocation.ID { return invocation.ID{byte(n >> 8), byte(n)} }
+	const calls = capacity + 100
+	for n := range calls {
+		j.Note(invocation.Account{ID: id(n)})
+	}
+	for n := range calls {
+		if _, known := j.Tell(id(n)); known != (n >= calls-capacity) {
+			t.Fatalf("of call %d of %d it is %t that it is known", n, calls, known)
+		}
+	}
+	if len(j.ring) != capacity {
+		t.Errorf("%d calls are remembered", len(j.ring))
+	}
+}
+
+// What every call of a local Windlass pays for being remembered.
+func BenchmarkNote(b *testing.B) {
+	j := New(b.TempDir())
+	dir := instancelog.Dir(j.dataDir, key)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, instancelog.FunctionFile("a")), []byte("line\n"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	account := invocation.Account{Function: key, CID: "a", Claimed: noon, Ended: at(1)}
+	for b.Loop() {
+		j.Note(account)
+	}
+}

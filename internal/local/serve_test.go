@@ -1,0 +1,36 @@
+package local
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/windlass-dev/windlass/internal/webguard"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+func TestS8OtherPeoplesPagesAreRefusedClearly(t *testing.T) {
+	w := &Windlass{config: Config{WebGuard: webguard.Guard{Origins: []string{"http://localhost:3000"}}}}
+	ran := 0
+	handler := w.guarded(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { ran++ }))
+	ask := func(origin string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:8080/function/hello", strings.NewReader("hi"))
+		r.Header.Set("Origin", origin)
+		to := httptest.NewRecorder()
+		handler.ServeHTTP(to, r)
+		return to
+	}
+	got := ask("https://attacker.example")
+	if got.Code != http.StatusForbidden || got.Header().Get(invocation.HeaderExecuted) != "no" || ran != 0 {
+		t.Errorf("answered with %d, executed %q, ran %d times", got.Code, got.Header().Get(invocation.HeaderExecuted), ran)
+	}
+	for _, want := range []string{"OriginNotAllowed", "https://attacker.example", "--allow-origin"} {
+		if !strings.Contains(got.Body.String(), want) {
+			t.Errorf("the answer lacks %q: %s", want, got.Body)
+		}
+	}
+	if ask("http://localhost:3000"); ran != 1 {
+		t.Errorf("an origin that may call ran %d calls", ran)
+	}
+}

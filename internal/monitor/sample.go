@@ -1,0 +1,235 @@
+package monitor
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// Reading is what one process told.
+type Reading struct {
+	// Source names the process, and no other one.
+	Source string
+	// Families are its metrics. Those of a gateway and a scheduler may be mixed.
+	Families []*dto.MetricFamily
+	// Latest are the last decisions that it knows, and the functions that it cannot
+	// start, if it decides.
+	Latest decisionlog.Latest
+}
+
+// Sample is what all processes told at about the same time.
+type Sample struct {
+	At time.Time
+	// Troubles say in words who did not tell, and why.
+	Troubles []string
+
+	sources map[string]*source
+	latest  []decisionlog.Account
+}
+
+// Read makes a Sample of what was told.
+func Read(at time.Time, readings []Reading, troubles ...string) Sample {
+	s := Sample{At: at, sources: make(map[string]*source, len(readings))}
+	for _, trouble := range troubles {
+		s.Troubles = append(s.Troubles, Printable(trouble))
+	}
+	for _, r := range readings {
+		src := parse(r.Families)
+		for _, b := range r.Latest.Broken {
+			src.function(b.Namespace, b.Name).unit(Printable(b.Revision)).broken = Printable(b.Reason)
+		}
+		s.sources[r.Source] = src
+		s.latest = append(s.latest, r.Latest.Functions...)
+	}
+	return s
+}
+
+// source is one process.
+type source struct {
+	functions map[invocation.FunctionKey]*figures
+	nodes     map[string]*Node
+}
+
+// figures are what one process says of a function.
+type figures struct {
+	// inFlight is how many calls wait or run at the moment.
+	inFlight int
+	// units are its revisions, in the order in which they were told of; mostly one.
+	units []unit
+	counted
+	durations histogram
+}
+
+// unit is what is so of one revision at the moment.
+type unit struct {
+	revision string
+	state
+}
+
+// unit is that of a revision.
+func (f *figures) unit(revision string) *unit {
+	at := slices.IndexFunc(f.units, func(u unit) bool { return u.revision == revision })
+	if at < 0 {
+		at = len(f.units)
+		f.units = append(f.units, unit{revision: revision})
+	}
+	return &f.units[at]
+}
+
+// state is what is so at the moment.
+type state struct {
+	queued                   int
+	oldest                   float64
+	instances                Instances
+	meanExecution, meanStart float64
+	// broken is why it cannot run; empty if it can.
+	broken               string
+	required             int
+	arrivalRate, horizon float64
+}
+
+// counted is what only rises, for as long as a process runs.
+type counted struct {
+	calls, failed, cold            float64
+	ordered, started, failedStarts float64
+	phases, coldPhases             sums
+}
+
+// sums are of phases, by their places in one of the lists below.
+type sums [7]float64
+
+// phases of a call and of a cold start, in their order.
+var (
+	phases     = []string{"admit", "queue", "claim", "execute", "return"}
+	coldPhases = []string{"decide", "create", "sandbox", "containers", "ready", "hello", "claim"}
+)
+
+// metric is one series of a family.
+type metric struct {
+	*dto.Metric
+	labels map[string]string
+	value  float64
+}
+
+// readers are by the names of the families that say something of functions.
+var readers = map[string]func(*figures, metric){
+	"windlass_gateway_invocations_total": func(f *figures, m metric) {
+		f.calls += m.value
+		if strings.HasPrefix(m.labels["code"], "5") {
+			f.failed += m.value
+		}
+	},
+	"windlass_gateway_invocation_duration_seconds": func(f *figures, m metric) { f.durations = readHistogram(m.GetHistogram()) },
+	"windlass_gateway_invocations_in_flight":       func(f *figures, m metric) { f.inFlight += int(m.value) },
+	"windlass_gateway_cold_invocations_total":      func(f *figures, m metric) { f.cold += m.value },
+	"windlass_gateway_phase_seconds_total":         func(f *figures, m metric) { addPhase(&f.phases, phases, m) },
+
+	"windlass_scheduler_queue_length":                  ofUnit(func(u *unit, m metric) { u.queued = int(m.value) }),
+	"windlass_scheduler_queue_oldest_wait_seconds":     ofUnit(func(u *unit, m metric) { u.oldest = m.value }),
+	"windlass_scheduler_instances":                     ofUnit(func(u *unit, m metric) { u.instances.set(m.labels["state"], int(m.value)) }),
+	"windlass_scheduler_estimated_execution_seconds":   ofUnit(func(u *unit, m metric) { u.meanExecution = m.value }),
+	"windlass_scheduler_estimated_start_seconds":       ofUnit(func(u *unit, m metric) { u.meanStart = m.value }),
+	"windlass_scheduler_desired_instances":             ofUnit(func(u *unit, m metric) { u.required = int(m.value) }),
+	"windlass_scheduler_estimated_arrivals_per_second": ofUnit(func(u *unit, m metric) { u.arrivalRate = m.value }),
+	"windlass_scheduler_horizon_seconds":               ofUnit(func(u *unit, m metric) { u.horizon = m.value }),
+
+	"windlass_scheduler_instances_ordered_total":        func(f *figures, m metric) { f.ordered += m.value },
+	"windlass_scheduler_instances_started_total":        func(f *figures, m metric) { f.started += m.value },
+	"windlass_scheduler_instances_failed_total":         func(f *figures, m metric) { f.failedStarts += m.value },
+	"windlass_scheduler_cold_start_phase_seconds_total": func(f *figures, m metric) { addPhase(&f.coldPhases, coldPhases, m) },
+}
+
+// ofUnit reads what a scheduler says of one revision.
+func ofUnit(read func(*unit, metric)) func(*figures, metric) {
+	return func(f *figures, m metric) { read(f.unit(Printable(m.labels["revision"])), m) }
+}
+
+func addPhase(s *sums, names []string, m metric) {
+	for i, name := range names {
+		if m.labels["phase"] == name {
+			s[i] += m.value
+		}
+	}
+}
+
+func parse(families []*dto.MetricFamily) *source {
+	s := &source{functions: make(map[invocation.FunctionKey]*figures), nodes: make(map[string]*Node)}
+	for _, family := range families {
+		read := readers[family.GetName()]
+		node := nodeReaders[family.GetName()]
+		if read == nil && node == nil {
+			continue
+		}
+		for _, series := range family.GetMetric() {
+			m := metric{Metric: series, labels: make(map[string]string, len(series.GetLabel())), value: valueOf(series)}
+			for _, label := range series.GetLabel() {
+				m.labels[label.GetName()] = label.GetValue()
+			}
+			if node != nil {
+				node(s.node(m.labels["node_name"]), m)
+				continue
+			}
+			read(s.function(m.labels["function_namespace"], m.labels["function"]), m)
+		}
+	}
+	return s
+}
+
+func (s *source) function(namespace, name string) *figures {
+	key := invocation.FunctionKey{Namespace: Printable(namespace), Name: Printable(name)}
+	f := s.functions[key]
+	if f == nil {
+		f = &figures{}
+		s.functions[key] = f
+	}
+	return f
+}
+
+func (s *source) node(name string) *Node {
+	name = Printable(name)
+	n := s.nodes[name]
+	if n == nil {
+		n = &Node{Name: name}
+		s.nodes[name] = n
+	}
+	return n
+}
+
+// nodeReaders are by the names of the families that say something of nodes.
+var nodeReaders = map[string]func(*Node, metric){
+	"windlass_scheduler_node_instances": func(n *Node, m metric) { n.Instances += int(m.value) },
+	"windlass_scheduler_node_requested_ratio": func(n *Node, m metric) {
+		n.request(Printable(m.labels["resource"]), m.value)
+	},
+}
+
+func valueOf(m *dto.Metric) float64 {
+	switch {
+	case m.Counter != nil:
+		return m.Counter.GetValue()
+	case m.Gauge != nil:
+		return m.Gauge.GetValue()
+	}
+	return m.GetUntyped().GetValue()
+}
+
+// Printable is text without what a terminal might obey: control characters, and the
+// invisible ones that change how others are read. Each becomes a space, or a question
+// mark if it is no white space.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == unicode.ReplacementChar:
+			return '?'
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,49 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/windlass-dev/windlass/internal/monitor"
+)
+
+// Print writes a View as a table without colours, every column as wide as it must be.
+func Print(w io.Writer, v monitor.View, c Config) error {
+	functions := monitor.Choose(v.Functions, c.Choice)
+	monitor.Sort(functions, c.Order, false)
+	columns := functionColumns(layout{namespaces: c.Choice.Namespace == "", status: true, revisions: severalRevisions(functions), sparks: 20})
+	lines := make([][]string, len(functions)+1)
+	for i, column := range columns {
+		lines[0] = append(lines[0], column.title)
+		for j := range functions {
+			lines[j+1] = append(lines[j+1], column.cell(&functions[j]).text)
+		}
+		width := 0
+		for _, line := range lines {
+			width = max(width, ansi.StringWidth(line[i]))
+		}
+		for j, line := range lines {
+			lines[j][i] = padded(line[i], width, column.left)
+		}
+	}
+	var out strings.Builder
+	for _, line := range lines {
+		out.WriteString(strings.TrimRight(strings.Join(line, strings.Repeat(" ", gap)), " ") + "\n")
+	}
+	for _, trouble := range v.Troubles {
+		fmt.Fprintf(&out, "not all is shown: %s\n", trouble)
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func padded(text string, width int, left bool) string {
+	pad := strings.Repeat(" ", max(0, width-ansi.StringWidth(text)))
+	if left {
+		return text + pad
+	}
+	return pad + text
+}

@@ -1,0 +1,191 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/windlass-dev/windlass/internal/monitor"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// Source tells what goes on.
+type Source interface {
+	// Sample fails if nobody tells anything. Who does not while others do is
+	// named in the Sample.
+	Sample(ctx context.Context) (monitor.Sample, error)
+}
+
+// Historian tells of the last decisions on a function.
+type Historian interface {
+	Decisions(ctx context.Context, key invocation.FunctionKey) (decisionlog.Account, error)
+}
+
+// Config is what to show.
+type Config struct {
+	// Place says whose functions these are.
+	Place string
+	// Interval is the time from one View to the next, more than 0.
+	Interval time.Duration
+	Order    monitor.Order
+	Choice   monitor.Choice
+}
+
+// Deps are who is asked and where it is shown. In and Out are a terminal, and Environ
+// is what is known of it.
+type Deps struct {
+	Source    Source
+	Historian Historian
+	In        io.Reader
+	Out       io.Writer
+	Environ   []string
+}
+
+// sampleWithin is how long all processes together may take to tell.
+const sampleWithin = 10 * time.Second
+
+// Run shows Views until its user quits or ctx ends. It fails if there is nothing to
+// show to begin with; later it asks again.
+func Run(ctx context.Context, c Config, d Deps) error {
+	first, err := sample(ctx, d.Source)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	// What asks ends before Run does.
+	defer asking.Wait()
+	defer cancel()
+	a := &asker{Deps: d, interval: c.Interval, turned: make(chan struct{}, 1)}
+	m := newModel(c, a.turnTo)
+	m, _ = m.see(sampleMsg{sample: first})
+	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(d.In), tea.WithOutput(d.Out), tea.WithEnvironment(d.Environ))
+	asking.Go(func() { a.run(ctx, program.Send) })
+	_, err = program.Run()
+	if errors.Is(err, tea.ErrInterrupted) || ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// Stream hands over a View after each interval, until ctx ends or something fails. The
+// first one has rates already.
+func Stream(ctx context.Context, source Source, interval time.Duration, show func(monitor.View) error) error {
+	var w monitor.Watcher
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for first := true; ; first = false {
+		s, err := sample(ctx, source)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if view := w.See(s); !first {
+			if err := show(view); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// Two is the View of two Samples, an interval apart: enough for rates.
+func Two(ctx context.Context, source Source, interval time.Duration) (monitor.View, error) {
+	var w monitor.Watcher
+	first, err := sample(ctx, source)
+	if err != nil {
+		return monitor.View{}, err
+	}
+	w.See(first)
+	select {
+	case <-time.After(interval):
+	case <-ctx.Done():
+		return monitor.View{}, ctx.Err()
+	}
+	second, err := sample(ctx, source)
+	if err != nil {
+		return monitor.View{}, err
+	}
+	return w.See(second), nil
+}
+
+func sample(ctx context.Context, source Source) (monitor.Sample, error) {
+	ctx, cancel := context.WithTimeout(ctx, sampleWithin)
+	defer cancel()
+	return source.Sample(ctx)
+}
+
+// sampleMsg is what was told, or why not.
+type sampleMsg struct {
+	sample monitor.Sample
+	err    error
+}
+
+// accountMsg is what was told of a function's decisions, or why not.
+type accountMsg struct {
+	key     invocation.FunctionKey
+	account decisionlog.Account
+	err     error
+}
+
+// asker asks on behalf of the screen.
+type asker struct {
+	Deps
+	interval time.Duration
+	// turned says that the function has changed.
+	turned chan struct{}
+
+	mu sync.Mutex
+	// function is the one whose decisions are wanted, or nil.
+	function *invocation.FunctionKey
+}
+
+// turnTo makes it ask for the decisions on a function, or on none.
+func (a *asker) turnTo(key *invocation.FunctionKey) {
+	a.mu.Lock()
+	a.function = key
+	a.mu.Unlock()
+	select {
+	case a.turned <- struct{}{}:
+	default:
+	}
+}
+
+func (a *asker) wanted() *invocation.FunctionKey {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.function
+}
+
+// run asks until ctx ends.
+func (a *asker) run(ctx context.Context, tell func(tea.Msg)) {
+	ticker := time.NewTicker(a.interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.turned:
+		case <-ticker.C:
+			s, err := sample(ctx, a.Source)
+			tell(sampleMsg{s, err})
+		}
+		if key := a.wanted(); key != nil {
+			asked, cancel := context.WithTimeout(ctx, sampleWithin)
+			account, err := a.Historian.Decisions(asked, *key)
+			cancel()
+			tell(accountMsg{*key, account, err})
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package monitor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// View is what people see. Times are in seconds, rates per second.
+type View struct {
+	At time.Time `json:"at"`
+	// Over is the time that rates and quantiles are of; 0 in the first View,
+	// which knows none.
+	Over      float64    `json:"overSeconds"`
+	Totals    Totals     `json:"totals"`
+	Functions []Function `json:"functions"`
+	Nodes     []Node     `json:"nodes"`
+	Troubles  []string   `json:"troubles,omitempty"`
+}
+
+// Totals are of all functions.
+type Totals struct {
+	Functions int `json:"functions"`
+	// Called is how many of them were called in the last minute.
+	Called int `json:"called"`
+	// Broken is how many of them cannot run.
+	Broken int `json:"broken"`
+	Load
+}
+
+// Load is what calls come, and what they find.
+type Load struct {
+	Queued int `json:"queued"`
+	// OldestWait is how long the first of those that wait has.
+	OldestWait float64   `json:"oldestWaitSeconds"`
+	InFlight   int       `json:"inFlight"`
+	Instances  Instances `json:"instances"`
+	// Rate is of calls that were answered, Errors of those with a status from 500,
+	// and Cold of those that were the first of their instance.
+	Rate   float64 `json:"rate"`
+	Errors float64 `json:"errors"`
+	Cold   float64 `json:"cold"`
+	// P50 and P99 are of the time a call took; 0 if there was none.
+	P50 float64 `json:"p50Seconds"`
+	P99 float64 `json:"p99Seconds"`
+	// Recent are the rates between samples, the last one last, at most 60.
+	Recent []float64 `json:"recent"`
+}
+
+// Instances are counted by state. Busy and idle ones can be called.
+type Instances struct {
+	Creating int `json:"creating"`
+	Busy     int `json:"busy"`
+	Idle     int `json:"idle"`
+	Leaving  int `json:"leaving"`
+}
+
+func (i *Instances) set(state string, n int) {
+	switch state {
+	case "creating":
+		i.Creating = n
+	case "busy":
+		i.Busy = n
+	case "idle":
+		i.Idle = n
+	case "leaving":
+		i.Leaving = n
+	}
+}
+
+// most takes the larger number of each state.
+func (i *Instances) most(other Instances) {
+	i.Creating = max(i.Creating, other.Creating)
+	i.Busy = max(i.Busy, other.Busy)
+	i.Idle = max(i.Idle, other.Idle)
+	i.Leaving = max(i.Leaving, other.Leaving)
+}
+
+func (i *Instances) add(more Instances) {
+	i.Creating += more.Creating
+	i.Busy += more.Busy
+	i.Idle += more.Idle
+	i.Leaving += more.Leaving
+}
+
+// All is how many there are, in whatever state.
+func (i Instances) All() int { return i.Creating + i.Busy + i.Idle + i.Leaving }
+
+// Function is one of them.
+type Function struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Broken is why it cannot run, in one word, which is the reason of its condition
+	// Ready; empty if it can.
+	Broken string `json:"broken,omitempty"`
+	// Revisions are those that it has, the first one made first, if it has several.
+	Revisions []Revision `json:"revisions,omitempty"`
+	Load
+	Plan Plan `json:"plan"`
+	// Phases are those of its calls in the last ten seconds, and ColdPhases those
+	// of all its cold starts; empty if there were none.
+	Phases     []Phase `json:"phases,omitempty"`
+	ColdPhases []Phase `json:"coldPhases,omitempty"`
+	// Last is the last decision; nil if none is known.
+	Last *Decision `json:"last,omitempty"`
+}
+
+// Key names the function.
+func (f *Function) Key() invocation.FunctionKey {
+	return invocation.FunctionKey{Namespace: f.Namespace, Name: f.Name}
+}
+
+// Revision is what of a function's load is that of one revision.
+type Revision struct {
+	// Revision is its number, as in the name of its FunctionRevision.
+	Revision string `json:"revision"`
+	// Broken is why it cannot run, as in Function.
+	Broken    string    `json:"broken,omitempty"`
+	Queued    int       `json:"queued"`
+	Instances Instances `json:"instances"`
+}
+
+// Words say how many instances the revision has, or why it cannot run: 00007:2.
+func (r *Revision) Words() string {
+	if r.Broken != "" {
+		return r.Revision + ":" + r.Broken
+	}
+	return fmt.Sprintf("%s:%d", r.Revision, r.Instances.All())
+}
+
+// Plan is what the decider goes by. What is 0 is unknown.
+type Plan struct {
+	Required      int     `json:"required"`
+	ArrivalRate   float64 `json:"arrivalRate"`
+	Horizon       float64 `json:"horizonSeconds"`
+	MeanExecution float64 `json:"meanExecutionSeconds"`
+	MeanStart     float64 `json:"meanStartSeconds"`
+	// Ordered, Started and Failed are how many instances were, for as long as the
+	// scheduler has counted.
+	Ordered int `json:"ordered"`
+	Started int `json:"started"`
+	Failed  int `json:"failed"`
+}
+
+// Phase is a part of what something took.
+type Phase struct {
+	Name string `json:"name"`
+	// Mean is for one call or start, and Share that of all phases, from 0 to 1.
+	Mean  float64 `json:"meanSeconds"`
+	Share float64 `json:"share"`
+}
+
+// Decision is one in words.
+type Decision struct {
+	At time.Time `json:"at"`
+	// Until is when it was made last, and Times how often.
+	Until time.Time `json:"until"`
+	Times int       `json:"times"`
+	// What was done, and Why.
+	What   string `json:"what"`
+	Why    string `json:"why"`
+	Reason string `json:"reason"`
+	// Ordered and Withdrawn are how many instances were.
+	Ordered   int `json:"ordered"`
+	Withdrawn int `json:"withdrawn"`
+	// Changed says that more or fewer instances were wanted.
+	Changed bool `json:"changed"`
+}
+
+// Tell makes a Decision of one that was told.
+func Tell(t decisionlog.Told) Decision {
+	return Decision{
+		At: t.At, Until: t.Until, Times: t.Times, What: Printable(t.What), Why: Printable(t.Why), Reason: Printable(t.Reason),
+		Ordered: t.Ordered, Withdrawn: t.Withdrawn, Changed: t.Wanted > 0 || t.Withdrawn > 0,
+	}
+}
+
+// Node is one machine.
+type Node struct {
+	Name string `json:"name"`
+	// Instances are those that the schedulers know there.
+	Instances int `json:"instances"`
+	// Requested is the share of what the node has that is requested, by resource:
+	// cpu and memory.
+	Requested map[string]float64 `json:"requested,omitempty"`
+}
+
+// request takes the largest share that anyone tells: all look at the same node.
+func (n *Node) request(resource string, share float64) {
+	if n.Requested == nil {
+		n.Requested = make(map[string]float64)
+	}
+	n.Requested[resource] = max(n.Requested[resource], share)
+}
+
+func (n *Node) add(more *Node) {
+	n.Instances += more.Instances
+	for resource, share := range more.Requested {
+		n.request(resource, share)
+	}
+}

@@ -1,0 +1,400 @@
+package monitor
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+const (
+	// memory is how many intervals between samples are remembered.
+	memory = 60
+	// window is the time that rates and quantiles are of.
+	window = 10 * time.Second
+)
+
+// Watcher makes a View of each Sample. The zero value is ready. It is for one
+// goroutine.
+type Watcher struct {
+	last *Sample
+	// lengths are of the intervals, the last one last.
+	lengths   []time.Duration
+	functions map[invocation.FunctionKey]*past
+	// all is of all functions together.
+	all       past
+	decisions map[invocation.FunctionKey]Decision
+}
+
+// past is what a function did in the intervals that are remembered, the last one
+// last.
+type past []change
+
+// change is what was counted in one interval.
+type change struct {
+	calls, failed, cold float64
+	phases              sums
+	durations           spread
+}
+
+func (c *change) add(more change) {
+	c.calls += more.calls
+	c.failed += more.failed
+	c.cold += more.cold
+	for i := range c.phases {
+		c.phases[i] += more.phases[i]
+	}
+	c.durations = append(c.durations, more.durations...)
+}
+
+// See makes a View of the next Sample, which is later than those before.
+func (w *Watcher) See(s Sample) View {
+	w.bridge(s)
+	now := total(s)
+	w.learn(s)
+	w.forget(now)
+	if w.last != nil && s.At.After(w.last.At) {
+		w.remember(s.At.Sub(w.last.At), changes(*w.last, s), now)
+	}
+	v := View{At: s.At, Troubles: s.Troubles, Functions: []Function{}, Nodes: nodesOf(s)}
+	since := w.since()
+	for _, length := range w.lengths[since:] {
+		v.Over += length.Seconds()
+	}
+	for key, f := range now {
+		v.Functions = append(v.Functions, w.function(key, f, since, v.Over))
+	}
+	slices.SortFunc(v.Functions, byName)
+	v.Totals = w.totals(v, since)
+	last := s
+	w.last = &last
+	return v
+}
+
+// bridge lets a process that does not tell at the moment be as it was, so that a
+// connection that breaks does not look like a catastrophe.
+func (w *Watcher) bridge(s Sample) {
+	if w.last == nil || len(s.Troubles) == 0 {
+		return
+	}
+	for name, src := range w.last.sources {
+		if s.sources[name] == nil {
+			s.sources[name] = src
+		}
+	}
+}
+
+// total adds up what the processes say of each function. Of one revision, two schedulers tell
+// while it changes hands: then the most counts, as in dashboards.
+func total(s Sample) map[invocation.FunctionKey]figures {
+	all := make(map[invocation.FunctionKey]figures)
+	for _, src := range s.sources {
+		for key, f := range src.functions {
+			sum := all[key]
+			sum.inFlight += f.inFlight
+			for _, u := range f.units {
+				sum.unit(u.revision).most(u.state)
+			}
+			sum.counted.add(f.counted)
+			all[key] = sum
+		}
+	}
+	return all
+}
+
+// most joins what two schedulers say of one revision.
+func (s *state) most(other state) {
+	s.queued = max(s.queued, other.queued)
+	s.oldest = max(s.oldest, other.oldest)
+	s.broken = cmp.Or(s.broken, other.broken)
+	s.instances.most(other.instances)
+	s.meanExecution = max(s.meanExecution, other.meanExecution)
+	s.meanStart = max(s.meanStart, other.meanStart)
+	s.required = max(s.required, other.required)
+	s.arrivalRate = max(s.arrivalRate, other.arrivalRate)
+	s.horizon = max(s.horizon, other.horizon)
+}
+
+// state is that of all revisions together. The function cannot run if none of them can.
+func (f *figures) state() (sum state) {
+	broken := 0
+	for _, u := range f.units {
+		sum.queued += u.queued
+		sum.oldest = max(sum.oldest, u.oldest)
+		sum.instances.add(u.instances)
+		sum.meanExecution = max(sum.meanExecution, u.meanExecution)
+		sum.meanStart = max(sum.meanStart, u.meanStart)
+		sum.required += u.required
+		sum.arrivalRate += u.arrivalRate
+		sum.horizon = max(sum.horizon, u.horizon)
+		if u.broken != "" {
+			broken++
+			sum.broken = u.broken
+		}
+	}
+	if broken < len(f.units) {
+		sum.broken = ""
+	}
+	return sum
+}
+
+// revisions are those of a function that has several, the first one made first.
+func (f *figures) revisions() []Revision {
+	if len(f.units) < 2 {
+		return nil
+	}
+	list := make([]Revision, len(f.units))
+	for i, u := range f.units {
+		list[i] = Revision{Revision: u.revision, Broken: u.broken, Queued: u.queued, Instances: u.instances}
+	}
+	slices.SortFunc(list, func(a, b Revision) int { return cmp.Compare(a.Revision, b.Revision) })
+	return list
+}
+
+func (c *counted) add(more counted) {
+	c.calls += more.calls
+	c.failed += more.failed
+	c.cold += more.cold
+	c.ordered += more.ordered
+	c.started += more.started
+	c.failedStarts += more.failedStarts
+	for i := range c.phases {
+		c.phases[i] += more.phases[i]
+		c.coldPhases[i] += more.coldPhases[i]
+	}
+}
+
+// learn keeps the last decision on each function.
+func (w *Watcher) learn(s Sample) {
+	if w.decisions == nil {
+		w.decisions = make(map[invocation.FunctionKey]Decision)
+	}
+	for i := range s.latest {
+		a := &s.latest[i]
+		told, ok := a.Last()
+		key := invocation.FunctionKey{Namespace: Printable(a.Namespace), Name: Printable(a.Name)}
+		if ok && !told.Until.Before(w.decisions[key].Until) {
+			w.decisions[key] = Tell(told)
+		}
+	}
+}
+
+// forget forgets functions that are gone.
+func (w *Watcher) forget(now map[invocation.FunctionKey]figures) {
+	for key := range w.decisions {
+		if _, there := now[key]; !there {
+			delete(w.decisions, key)
+		}
+	}
+	for key := range w.functions {
+		if _, there := now[key]; !there {
+			delete(w.functions, key)
+		}
+	}
+}
+
+// remember takes down what changed in an interval, and forgets functions that were
+// not called in any.
+func (w *Watcher) remember(length time.Duration, changes map[invocation.FunctionKey]change, now map[invocation.FunctionKey]figures) {
+	w.lengths = append(w.lengths, length)
+	w.lengths = w.lengths[max(0, len(w.lengths)-memory):]
+	if w.functions == nil {
+		w.functions = make(map[invocation.FunctionKey]*past)
+	}
+	var sum change
+	for key := range now {
+		p, c := w.functions[key], changes[key]
+		if p == nil && c.calls == 0 {
+			continue
+		}
+		if p == nil {
+			p = &past{}
+			w.functions[key] = p
+		}
+		sum.add(c)
+		p.append(c, len(w.lengths))
+		if p.calls() == 0 {
+			delete(w.functions, key)
+		}
+	}
+	sum.durations = merge(sum.durations)
+	w.all.append(sum, len(w.lengths))
+	since := w.since()
+	w.all.trim(since)
+	for _, p := range w.functions {
+		p.trim(since)
+	}
+}
+
+// append adds an interval, so that there are n.
+func (p *past) append(c change, n int) {
+	for len(*p) < n-1 {
+		*p = append(*p, change{})
+	}
+	if len(*p) == n {
+		copy(*p, (*p)[1:])
+		*p = (*p)[:n-1]
+	}
+	*p = append(*p, c)
+}
+
+// trim drops the durations of intervals that no quantile is of any more.
+func (p past) trim(since int) {
+	for i := range p[:since] {
+		p[i].durations = nil
+	}
+}
+
+func (p past) calls() (sum float64) {
+	for i := range p {
+		sum += p[i].calls
+	}
+	return sum
+}
+
+// changes are what each function's processes counted from one Sample to the next.
+func changes(before, after Sample) map[invocation.FunctionKey]change {
+	all := make(map[invocation.FunctionKey]change)
+	for name, src := range after.sources {
+		old := before.sources[name]
+		if old == nil {
+			// Whatever it has counted may be of any time.
+			continue
+		}
+		for key, f := range src.functions {
+			was := old.functions[key]
+			if was == nil {
+				was = &figures{}
+			}
+			c := all[key]
+			c.add(f.since(was))
+			all[key] = c
+		}
+	}
+	return all
+}
+
+// since is what was counted after before. Whoever counts less has begun anew.
+func (f *figures) since(before *figures) change {
+	was := before.counted
+	if f.calls < was.calls {
+		was = counted{}
+	}
+	c := change{durations: f.durations.since(before.durations)}
+	c.calls = f.calls - was.calls
+	c.failed = max(0, f.failed-was.failed)
+	c.cold = max(0, f.cold-was.cold)
+	for i := range c.phases {
+		c.phases[i] = max(0, f.phases[i]-was.phases[i])
+	}
+	return c
+}
+
+// since is the first interval of the window: as many of the last as fit, at least one.
+func (w *Watcher) since() int {
+	i, length := len(w.lengths), time.Duration(0)
+	for i > 0 {
+		if length += w.lengths[i-1]; length > window && i < len(w.lengths) {
+			break
+		}
+		i--
+	}
+	return i
+}
+
+// load is what calls came in the intervals.
+func (w *Watcher) load(s state, inFlight int, p past, since int, over float64) (Load, change) {
+	l := Load{
+		Queued: s.queued, OldestWait: s.oldest, InFlight: inFlight, Instances: s.instances,
+		Recent: make([]float64, len(w.lengths)),
+	}
+	var sum change
+	for i, c := range p {
+		l.Recent[i] = c.calls / w.lengths[i].Seconds()
+		if i >= since {
+			sum.add(c)
+		}
+	}
+	if over > 0 {
+		l.Rate, l.Errors, l.Cold = sum.calls/over, sum.failed/over, sum.cold/over
+	}
+	durations := merge(sum.durations)
+	l.P50, l.P99 = durations.quantile(0.5), durations.quantile(0.99)
+	return l, sum
+}
+
+func (w *Watcher) function(key invocation.FunctionKey, f figures, since int, over float64) Function {
+	var intervals past
+	if p := w.functions[key]; p != nil {
+		intervals = *p
+	}
+	now := f.state()
+	load, sum := w.load(now, f.inFlight, intervals, since, over)
+	fn := Function{
+		Namespace: key.Namespace, Name: key.Name, Broken: now.broken, Revisions: f.revisions(), Load: load,
+		Plan: Plan{
+			Required: now.required, ArrivalRate: now.arrivalRate, Horizon: now.horizon,
+			MeanExecution: now.meanExecution, MeanStart: now.meanStart,
+			Ordered: int(f.ordered), Started: int(f.started), Failed: int(f.failedStarts),
+		},
+		Phases:     split(phases, sum.phases, sum.calls),
+		ColdPhases: split(coldPhases, f.coldPhases, f.started),
+	}
+	if d, known := w.decisions[key]; known {
+		fn.Last = &d
+	}
+	return fn
+}
+
+func (w *Watcher) totals(v View, since int) Totals {
+	var s state
+	broken, inFlight := 0, 0
+	for i := range v.Functions {
+		f := &v.Functions[i]
+		s.queued += f.Queued
+		inFlight += f.InFlight
+		s.oldest = max(s.oldest, f.OldestWait)
+		s.instances.add(f.Instances)
+		if f.Broken != "" {
+			broken++
+		}
+	}
+	load, _ := w.load(s, inFlight, w.all, since, v.Over)
+	return Totals{Functions: len(v.Functions), Called: len(w.functions), Broken: broken, Load: load}
+}
+
+// split divides what n calls or starts took; nil if nothing is known of that.
+func split(names []string, of sums, n float64) []Phase {
+	total := 0.0
+	for _, sum := range of {
+		total += sum
+	}
+	if total <= 0 || n <= 0 {
+		return nil
+	}
+	parts := make([]Phase, len(names))
+	for i, name := range names {
+		parts[i] = Phase{Name: name, Mean: of[i] / n, Share: of[i] / total}
+	}
+	return parts
+}
+
+// nodesOf are the nodes that anyone tells of, in the order of their names.
+func nodesOf(s Sample) []Node {
+	all := make(map[string]*Node)
+	for _, src := range s.sources {
+		for name, n := range src.nodes {
+			if all[name] == nil {
+				all[name] = &Node{Name: name}
+			}
+			all[name].add(n)
+		}
+	}
+	nodes := make([]Node, 0, len(all))
+	for _, n := range all {
+		nodes = append(nodes, *n)
+	}
+	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
+	return nodes
+}

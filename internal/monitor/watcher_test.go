@@ -1,0 +1,340 @@
+package monitor
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// told is the metrics of one process, under construction.
+type told struct{ families map[string]*dto.MetricFamily }
+
+func process() *told { return &told{map[string]*dto.MetricFamily{}} }
+
+// says adds a series: a counter or gauge, which are read alike.
+func (t *told) says(name string, value float64, labels ...string) *told {
+	return t.add(name, &dto.Metric{Untyped: &dto.Untyped{Value: &value}}, labels...)
+}
+
+func (t *told) add(name string, m *dto.Metric, labels ...string) *told {
+	for i := 0; i < len(labels); i += 2 {
+		m.Label = append(m.Label, &dto.LabelPair{Name: &labels[i], Value: &labels[i+1]})
+	}
+	if t.families[name] == nil {
+		t.families[name] = &dto.MetricFamily{Name: &name}
+	}
+	t.families[name].Metric = append(t.families[name].Metric, m)
+	return t
+}
+
+func (t *told) reading(source string) Reading {
+	r := Reading{Source: source}
+	for _, family := range t.families {
+		r.Families = append(r.Families, family)
+	}
+	return r
+}
+
+var hello = []string{"function_namespace", "default", "function", "hello"}
+
+func with(labels []string, more ...string) []string {
+	return append(labels[:len(labels):len(labels)], more...)
+}
+
+// gateway has answered so many calls of hello, and failed so many of them.
+func gateway(calls, failed float64) *told {
+	return process().
+		says("windlass_gateway_invocations_total", calls-failed, with(hello, "code", "200", "executed", "yes")...).
+		says("windlass_gateway_invocations_total", failed, with(hello, "code", "503", "executed", "no")...)
+}
+
+func at(second int, readings ...Reading) Sample {
+	return Read(noon.Add(time.Duration(second)*time.Second), readings)
+}
+
+func helloOf(t *testing.T, v View) Function {
+	t.Helper()
+	for _, f := range v.Functions {
+		if f.Name == "hello" {
+			return f
+		}
+	}
+	t.Fatalf("hello is not in the view: %+v", v)
+	return Function{}
+}
+
+func TestRatesAreOverTheLastTenSeconds(t *testing.T) {
+	var w Watcher
+	first := w.See(at(0, gateway(100, 50).reading("g")))
+	if f := helloOf(t, first); f.Rate != 0 || len(f.Recent) != 0 || first.Over != 0 {
+		t.Errorf("before anything could change: %+v", f)
+	}
+	calls := 100.0
+	for second, more := range []float64{20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10} {
+		calls += more
+		v := w.See(at(second+1, gateway(calls, 50).reading("g")))
+		f := helloOf(t, v)
+		want := map[int]float64{0: 20, 1: 10, 9: 2, 10: 1}
+		if rate, checked := want[second]; checked && f.Rate != rate {
+			t.Errorf("after %d s the rate is %g, want %g", second+1, f.Rate, rate)
+		}
+		if f.Rate != v.Totals.Rate {
+			t.Errorf("the only function has a rate of %g, all have %g", f.Rate, v.Totals.Rate)
+		}
+		if len(f.Recent) != second+1 || f.Recent[second] != more {
+			t.Errorf("after %d s the last minute is %v", second+1, f.Recent)
+		}
+	}
+}
+
+func TestALongIntervalIsTakenAlone(t *testing.T) {
+	var w Watcher
+	w.See(at(0, gateway(0, 0).reading("g")))
+	v := w.See(at(30, gateway(60, 30).reading("g")))
+	if f := helloOf(t, v); f.Rate != 2 || f.Errors != 1 || v.Over != 30 {
+		t.Errorf("rate %g, errors %g over %g s", f.Rate, f.Errors, v.Over)
+	}
+}
+
+func TestOnlyNewsCount(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before, after []Reading
+		rate          float64
+	}{
+		"of two gateways":         {[]Reading{gateway(5, 0).reading("a"), gateway(50, 0).reading("b")}, []Reading{gateway(6, 0).reading("a"), gateway(53, 0).reading("b")}, 4},
+		"a gateway that is new":   {[]Reading{gateway(5, 0).reading("a")}, []Reading{gateway(6, 0).reading("a"), gateway(53, 0).reading("b")}, 1},
+		"a gateway that is gone":  {[]Reading{gateway(5, 0).reading("a"), gateway(50, 0).reading("b")}, []Reading{gateway(6, 0).reading("a")}, 1},
+		"one that started again":  {[]Reading{gateway(500, 0).reading("a")}, []Reading{gateway(7, 0).reading("a")}, 7},
+		"a function that is new":  {[]Reading{process().reading("a")}, []Reading{gateway(3, 0).reading("a")}, 3},
+		"a scheduler counts none": {[]Reading{gateway(1, 0).reading("a"), process().reading("s")}, []Reading{gateway(2, 0).reading("a"), process().says("windlass_scheduler_queue_length", 3, hello...).reading("s")}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var w Watcher
+			w.See(at(0, tc.before...))
+			if f := helloOf(t, w.See(at(1, tc.after...))); f.Rate != tc.rate {
+				t.Errorf("the rate is %g, want %g", f.Rate, tc.rate)
+			}
+		})
+	}
+}
+
+func TestAProcessThatDoesNotTellIsAsItWas(t *testing.T) {
+	var w Watcher
+	scheduler := process().says("windlass_scheduler_queue_length", 3, hello...).reading("s")
+	w.See(at(0, gateway(5, 0).reading("g"), scheduler))
+	v := w.See(Read(noon.Add(time.Second), []Reading{scheduler}, "g does not\x1b[2J tell"))
+	if f := helloOf(t, v); f.Rate != 0 || f.Queued != 3 {
+		t.Errorf("while the gateway is silent: %+v", f)
+	}
+	if diff := cmp.Diff([]string{"g does not?[2J tell"}, v.Troubles); diff != "" {
+		t.Error(diff)
+	}
+	v = w.See(at(2, gateway(11, 0).reading("g"), scheduler))
+	if f := helloOf(t, v); f.Rate != 3 {
+		t.Errorf("of 6 calls in 2 seconds the rate is %g", f.Rate)
+	}
+	if v = w.See(at(3, scheduler)); helloOf(t, v).InFlight != 0 || len(v.Troubles) != 0 {
+		t.Errorf("when the gateway is gone for good: %+v", v)
+	}
+}
+
+func TestStatesOfSeveralSchedulersAddUp(t *testing.T) {
+	six, seven := with(hello, "revision", "00006"), with(hello, "revision", "00007")
+	one := process().
+		says("windlass_scheduler_queue_length", 3, seven...).
+		says("windlass_scheduler_queue_oldest_wait_seconds", 0.5, seven...).
+		says("windlass_scheduler_instances", 2, with(seven, "state", "creating")...).
+		says("windlass_scheduler_instances", 4, with(seven, "state", "busy")...).
+		says("windlass_scheduler_desired_instances", 6, seven...).
+		says("windlass_scheduler_node_instances", 4, "node_name", "n1").
+		says("windlass_scheduler_node_requested_ratio", 0.25, "node_name", "n1", "resource", "cpu")
+	other := process().
+		says("windlass_scheduler_queue_length", 1, six...).
+		says("windlass_scheduler_queue_oldest_wait_seconds", 1.5, six...).
+		says("windlass_scheduler_instances", 1, with(six, "state", "idle")...).
+		says("windlass_scheduler_instances", 1, with(six, "state", "leaving")...).
+		// It has taken 00007 over, and the other has not noticed.
+		says("windlass_scheduler_queue_length", 2, seven...).
+		says("windlass_scheduler_instances", 3, with(seven, "state", "busy")...).
+		says("windlass_scheduler_desired_instances", 5, seven...).
+		says("windlass_scheduler_node_instances", 1, "node_name", "n1").
+		says("windlass_scheduler_node_instances", 9, "node_name", "n0").
+		says("windlass_scheduler_node_requested_ratio", 0.3, "node_name", "n1", "resource", "cpu")
+	var w Watcher
+	v := w.See(at(0, one.reading("a"), other.reading("b"), gateway(0, 0).says("windlass_gateway_invocations_in_flight", 7, hello...).reading("g")))
+	want := Load{Queued: 4, OldestWait: 1.5, InFlight: 7, Instances: Instances{Creating: 2, Busy: 4, Idle: 1, Leaving: 1}, Recent: []float64{}}
+	f := helloOf(t, v)
+	if diff := cmp.Diff(want, f.Load); diff != "" || f.Instances.All() != 8 {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(Totals{Functions: 1, Load: want}, v.Totals); diff != "" {
+		t.Errorf("totals (-want +got):\n%s", diff)
+	}
+	if f.Plan.Required != 6 {
+		t.Errorf("the plan is %+v", f.Plan)
+	}
+	revisions := []Revision{
+		{Revision: "00006", Queued: 1, Instances: Instances{Idle: 1, Leaving: 1}},
+		{Revision: "00007", Queued: 3, Instances: Instances{Creating: 2, Busy: 4}},
+	}
+	if diff := cmp.Diff(revisions, f.Revisions); diff != "" {
+		t.Errorf("revisions (-want +got):\n%s", diff)
+	}
+	nodes := []Node{{Name: "n0", Instances: 9}, {Name: "n1", Instances: 5, Requested: map[string]float64{"cpu": 0.3}}}
+	if diff := cmp.Diff(nodes, v.Nodes); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+}
+
+func TestPhasesAreWhatACallTook(t *testing.T) {
+	sums := func(calls, queue, execute float64) Reading {
+		return gateway(calls, 0).
+			says("windlass_gateway_phase_seconds_total", queue, with(hello, "phase", "queue")...).
+			says("windlass_gateway_phase_seconds_total", execute, with(hello, "phase", "execute")...).
+			says("windlass_scheduler_instances_started_total", 4, hello...).
+			says("windlass_scheduler_cold_start_phase_seconds_total", 2, with(hello, "phase", "containers")...).
+			reading("g")
+	}
+	var w Watcher
+	w.See(at(0, sums(10, 100, 100)))
+	f := helloOf(t, w.See(at(1, sums(14, 101, 103))))
+	want := []Phase{{Name: "admit"}, {Name: "queue", Mean: 0.25, Share: 0.25}, {Name: "claim"}, {Name: "execute", Mean: 0.75, Share: 0.75}, {Name: "return"}}
+	if diff := cmp.Diff(want, f.Phases, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		t.Errorf("phases (-want +got):\n%s", diff)
+	}
+	if len(f.ColdPhases) != len(coldPhases) || f.ColdPhases[3] != (Phase{Name: "containers", Mean: 0.5, Share: 1}) {
+		t.Errorf("phases of cold starts: %+v", f.ColdPhases)
+	}
+	if f = helloOf(t, w.See(at(20, sums(14, 101, 103)))); f.Phases != nil {
+		t.Errorf("long after the last call there are phases %+v", f.Phases)
+	}
+}
+
+func TestTheLastDecisionIsKept(t *testing.T) {
+	account := func(name, what string, second int) decisionlog.Account {
+		at := noon.Add(time.Duration(second) * time.Second)
+		return decisionlog.Account{Namespace: "default", Name: name, Decisions: []decisionlog.Told{{What: "older"}, {What: what, Why: "First: a\tnode\x07", At: at, Until: at, Times: 1}}}
+	}
+	reading := gateway(1, 0).reading("g")
+	var w Watcher
+	see := func(second int, latest ...decisionlog.Account) View {
+		r := reading
+		r.Latest.Functions = latest
+		return w.See(at(second, r))
+	}
+	see(0, account("hello", "ordered 1", 0), account("gone", "ordered 9", 0))
+	if last := helloOf(t, see(1)).Last; last == nil || last.What != "ordered 1" || last.Why != "First: a node?" {
+		t.Errorf("the last decision is %+v", last)
+	}
+	see(2, account("hello", "ordered 2", 2), account("hello", "ordered 0", 1))
+	if last := helloOf(t, see(3)).Last; last == nil || last.What != "ordered 2" {
+		t.Errorf("the last decision is %+v", last)
+	}
+	if len(w.decisions) != 1 {
+		t.Errorf("decisions on functions that are gone are kept: %v", w.decisions)
+	}
+}
+
+func TestA10AFunctionThatCannotRunSaysWhy(t *testing.T) {
+	var w Watcher
+	broken := process().says("windlass_scheduler_queue_length", 0, hello...).reading("s")
+	broken.Latest.Broken = []decisionlog.Broken{{Namespace: "default", Name: "hello", Reason: "StartFailed\x07"}}
+	v := w.See(at(0, gateway(1, 0).reading("g"), broken))
+	if f := helloOf(t, v); f.Broken != "StartFailed?" || v.Totals.Broken != 1 {
+		t.Errorf("%+v, %+v", f, v.Totals)
+	}
+	broken.Latest.Broken = nil
+	v = w.See(at(1, gateway(1, 0).reading("g"), broken))
+	if f := helloOf(t, v); f.Broken != "" || v.Totals.Broken != 0 {
+		t.Errorf("after it was mended: %+v, %+v", f, v.Totals)
+	}
+}
+
+func TestAFunctionRunsAsLongAsOneOfItsRevisionsDoes(t *testing.T) {
+	var w Watcher
+	told := process().
+		says("windlass_scheduler_instances", 2, with(hello, "revision", "00006", "state", "idle")...).
+		says("windlass_scheduler_instances", 0, with(hello, "revision", "00007", "state", "idle")...).reading("s")
+	told.Latest.Broken = []decisionlog.Broken{{Namespace: "default", Name: "hello", Revision: "00007", Reason: "StartFailed"}}
+	v := w.See(at(0, told))
+	f := helloOf(t, v)
+	if f.Broken != "" || v.Totals.Broken != 0 || f.Revisions[1].Broken != "StartFailed" || f.Revisions[1].Words() != "00007:StartFailed" {
+		t.Errorf("%+v, %+v", f, v.Totals)
+	}
+	told.Latest.Broken = append(told.Latest.Broken, decisionlog.Broken{Namespace: "default", Name: "hello", Revision: "00006", Reason: "ImagePullFailed"})
+	if f := helloOf(t, w.See(at(1, told))); f.Broken == "" {
+		t.Errorf("none of the revisions can run: %+v", f)
+	}
+}
+
+func TestNoMoreThanAMinuteIsRemembered(t *testing.T) {
+	var w Watcher
+	for second := range 200 {
+		w.See(at(second, gateway(float64(min(second, 100)), 0).reading("g")))
+		if got := len(w.lengths); got > memory {
+			t.Fatalf("%d intervals are remembered", got)
+		}
+	}
+	if len(w.functions) != 0 {
+		t.Error("a function that was not called for long is remembered")
+	}
+	f := helloOf(t, w.See(at(200, gateway(105, 0).reading("g"))))
+	if len(f.Recent) != memory || f.Recent[memory-1] != 5 || f.Recent[memory-2] != 0 {
+		t.Errorf("recently: %v", f.Recent)
+	}
+	v := w.See(at(201, process().reading("g")))
+	if len(v.Functions) != 0 || len(w.functions) != 0 || math.Abs(v.Totals.Rate-0.5) > 1e-9 {
+		t.Errorf("when the function is gone: %+v", v)
+	}
+}
+
+func TestChoosing(t *testing.T) {
+	named := func(namespace, name string, change func(*Function)) Function {
+		f := Function{Namespace: namespace, Name: name}
+		if change != nil {
+			change(&f)
+		}
+		return f
+	}
+	all := []Function{
+		named("team", "a", func(f *Function) { f.Rate, f.P99 = 5, 0.1 }),
+		named("default", "b", func(f *Function) { f.Queued, f.OldestWait = 3, 1 }),
+		named("default", "web", func(f *Function) { f.Queued, f.OldestWait, f.Errors = 3, 2, 1 }),
+		named("team", "c", func(f *Function) { f.Instances.Busy, f.Rate = 4, 7 }),
+	}
+	names := func(functions []Function) (s string) {
+		for _, f := range functions {
+			s += f.Name + " "
+		}
+		return s
+	}
+	for by, want := range map[Order]string{
+		ByQueue: "web b c a ", ByRate: "c a b web ", ByErrors: "web b a c ", ByP99: "a b web c ", ByInstances: "c b web a ", ByName: "b web a c ",
+	} {
+		Sort(all, by, false)
+		if got := names(all); got != want {
+			t.Errorf("by %s: %s, want %s", by, got, want)
+		}
+	}
+	Sort(all, ByName, true)
+	if got := names(all); got != "c a web b " {
+		t.Errorf("backwards: %s", got)
+	}
+	for want, c := range map[string]Choice{"c a web b ": {}, "web ": {Text: "T/WE"}, "c a ": {Namespace: "team"}, "": {Namespace: "team", Text: "b"}} {
+		if got := names(Choose(all, c)); got != want {
+			t.Errorf("of %+v: %s, want %s", c, got, want)
+		}
+	}
+	if (&all[0]).Key() != (invocation.FunctionKey{Namespace: "team", Name: "c"}) {
+		t.Error("a function has the key of another one")
+	}
+}

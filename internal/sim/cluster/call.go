@@ -1,0 +1,127 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// call is one call on its way.
+type call struct {
+	id       invocation.ID
+	function *function
+	arrived  time.Duration
+	work     time.Duration
+	// crowd is whose client waits for it; nil in an open loop.
+	crowd *crowd
+	// instance is the one that was handed the call, begun when its work began, and took
+	// how long that took.
+	instance    *instance
+	begun, took time.Duration
+	over        bool
+	// left is the work that is left, in nanoseconds, where calls share a machine,
+	// and controller the one that pushed the call, where calls are pushed.
+	left       float64
+	controller int
+}
+
+// arrive is a call that its caller makes now.
+func (w *world) arrive(due Call, from *crowd) {
+	f := w.function(due.Function)
+	c := &call{function: f, arrived: w.now, work: due.Work, crowd: from}
+	if c.work < 0 {
+		c.work = f.class.Work.Draw(w.works)
+	}
+	w.calls++
+	binary.BigEndian.PutUint64(c.id[8:], w.calls)
+	w.tally.open++
+	f.result.Calls++
+	w.after(w.config.Overheads.Admit, (*callAdmitted)(c))
+}
+
+// callAdmitted is when a call comes to its queue.
+type callAdmitted call
+
+func (e *callAdmitted) happen(w *world) {
+	w.tally.waiting++
+	w.onCalls.admit((*call)(e))
+}
+
+// hand gives a call to an instance that is ready.
+func (w *world) hand(c *call, in *instance) {
+	c.instance = in
+	w.tally.waiting--
+	in.held++
+	if in.phase == idle {
+		w.enter(in, busy)
+	}
+	w.after(w.config.Overheads.Claim, (*callBegun)(c))
+}
+
+// callBegun is when the work begins.
+type callBegun call
+
+func (e *callBegun) happen(w *world) {
+	c := (*call)(e)
+	c.begun = w.now
+	w.result.began(c, w.now-c.arrived-w.config.Overheads.Admit-w.config.Overheads.Claim, w.now-c.arrived)
+	if m := w.machines[c.instance.node]; m.shared {
+		m.begin(w, c)
+		return
+	}
+	w.agenda.plan(w.now+c.work, (*callEnded)(c))
+}
+
+// callEnded is when the work ends.
+type callEnded call
+
+func (e *callEnded) happen(w *world) { w.end((*call)(e)) }
+
+func (w *world) end(c *call) {
+	c.took, c.over = w.now-c.begun, true
+	w.result.ended(c)
+	w.after(w.config.Overheads.Answer, (*callAnswered)(c))
+	w.after(w.config.Overheads.Pull, (*instanceFreed)(c))
+}
+
+// callAnswered is when the caller has its answer.
+type callAnswered call
+
+func (e *callAnswered) happen(w *world) {
+	c := (*call)(e)
+	w.tally.answered++
+	w.result.answered(c, w.now)
+	w.settle(c)
+}
+
+// callGivenUp is when a caller has no more patience.
+type callGivenUp call
+
+func (e *callGivenUp) happen(w *world) {
+	c := (*call)(e)
+	if c.instance != nil || c.over {
+		return
+	}
+	w.onCalls.forget(c)
+	c.over = true
+	w.tally.waiting--
+	c.function.result.Expired++
+	w.settle(c)
+}
+
+// refuse answers a call that waits with a refusal.
+func (w *world) refuse(c *call) {
+	w.tally.waiting--
+	c.over = true
+	c.function.result.Refused++
+	w.settle(c)
+}
+
+// settle is the end of a call.
+func (w *world) settle(c *call) {
+	w.tally.open--
+	if c.crowd != nil {
+		c.crowd.answered(w)
+	}
+}

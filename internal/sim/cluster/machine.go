@@ -1,0 +1,192 @@
+package cluster
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
+)
+
+// machine is what happens on a node.
+type machine struct {
+	placement.Node
+	// starts is how many instances may start at a time, 0 for any number; begun
+	// have, and waiting are those that wait for their turn.
+	starts  int
+	begun   int
+	waiting []*instance
+
+	// shared says that the calls that run share capacity. Their work was last
+	// brought forward at since, and at due the next of them ends.
+	shared   bool
+	capacity Demand
+	running  []*call
+	used     Demand // what they did, demand times seconds
+	since    time.Duration
+	due      time.Duration
+	// planned says that an event is planned for due.
+	planned bool
+}
+
+// joinLater lets nodes join when it is their time.
+func (w *world) joinLater(n Nodes) {
+	if n.From > 0 {
+		w.agenda.plan(n.From, (*nodesJoin)(&n))
+		return
+	}
+	w.join(n)
+}
+
+// nodesJoin is when nodes join.
+type nodesJoin Nodes
+
+func (e *nodesJoin) happen(w *world) { w.join(Nodes(*e)) }
+
+func (w *world) join(n Nodes) {
+	for range n.Count {
+		w.machines = append(w.machines, &machine{
+			Node:   placement.Node{Name: strconv.Itoa(len(w.machines)), Allocatable: n.Allocatable},
+			starts: n.Starts, shared: n.Capacity != Demand{}, capacity: n.Capacity,
+		})
+		w.result.Nodes = append(w.result.Nodes, NodeResult{Joined: w.now})
+	}
+	w.onNodes.joined(len(w.machines))
+}
+
+// start lets an instance start, when it is its turn.
+func (m *machine) start(w *world, in *instance) {
+	if m.starts > 0 && m.begun >= m.starts {
+		m.waiting = append(m.waiting, in)
+		return
+	}
+	m.begun++
+	in.begun = true
+	took := in.delay + in.function.class.Start.Draw(w.starts)
+	w.agenda.plan(w.now+took, (*instanceReady)(in))
+}
+
+// started is told that one has started, or that one which did is not wanted.
+func (m *machine) started(w *world) {
+	m.begun--
+	if len(m.waiting) > 0 {
+		next := m.waiting[0]
+		m.waiting = m.waiting[1:]
+		m.start(w, next)
+	}
+}
+
+// withdrawn is told that an instance is not wanted any more that has not started.
+func (m *machine) withdrawn(w *world, in *instance) {
+	if in.begun {
+		m.started(w)
+		return
+	}
+	m.waiting = without(m.waiting, in)
+}
+
+// begin begins a call's work on a shared machine.
+func (m *machine) begin(w *world, c *call) {
+	m.advance(w.now)
+	c.left = float64(c.work)
+	m.running = append(m.running, c)
+	m.plan(w)
+}
+
+// advance brings the work of all calls forward to now.
+func (m *machine) advance(now time.Duration) {
+	passed := float64(now - m.since)
+	m.since = now
+	if passed <= 0 {
+		return
+	}
+	full := m.fullness()
+	for _, c := range m.running {
+		d := c.function.class.Demand
+		did := passed * full.speed(d)
+		c.left -= did
+		m.used.CPU += d.CPU * did / float64(time.Second)
+		m.used.IO += d.IO * did / float64(time.Second)
+		m.used.Network += d.Network * did / float64(time.Second)
+	}
+}
+
+// fullness is by how much the demand for each resource exceeds the capacity; 1 if it
+// does not.
+func (m *machine) fullness() Demand {
+	var sum Demand
+	for _, c := range m.running {
+		d := &c.function.class.Demand
+		sum.CPU += d.CPU
+		sum.IO += d.IO
+		sum.Network += d.Network
+	}
+	return Demand{
+		CPU: excess(sum.CPU, m.capacity.CPU), IO: excess(sum.IO, m.capacity.IO), Network: excess(sum.Network, m.capacity.Network),
+	}
+}
+
+func excess(demand, capacity float64) float64 {
+	if capacity <= 0 {
+		return 1
+	}
+	return max(1, demand/capacity)
+}
+
+// speed is how fast a call of that demand runs, 1 as if it were alone: as fast as the
+// resource allows that it has to share most.
+func (full Demand) speed(d Demand) float64 {
+	slowest := 1.0
+	for _, r := range [...]struct{ demand, full float64 }{{d.CPU, full.CPU}, {d.IO, full.IO}, {d.Network, full.Network}} {
+		if r.demand > 0 {
+			slowest = max(slowest, r.full)
+		}
+	}
+	return 1 / slowest
+}
+
+// plan plans when the next call ends if nothing changes until then.
+func (m *machine) plan(w *world) {
+	if len(m.running) == 0 {
+		return
+	}
+	full := m.fullness()
+	soonest := math.Inf(1)
+	for _, c := range m.running {
+		soonest = min(soonest, c.left/full.speed(c.function.class.Demand))
+	}
+	due := w.now + time.Duration(math.Ceil(max(0, soonest)))
+	if m.planned && m.due == due {
+		return
+	}
+	m.due, m.planned = due, true
+	w.agenda.plan(due, (*machineDue)(m))
+}
+
+// machineDue is when the work of a call on a shared machine ends, unless something
+// has changed since this was planned.
+type machineDue machine
+
+func (e *machineDue) happen(w *world) {
+	m := (*machine)(e)
+	if !m.planned || w.now != m.due {
+		return
+	}
+	m.planned = false
+	m.advance(w.now)
+	var ended []*call
+	kept := m.running[:0]
+	for _, c := range m.running {
+		if c.left < 1 {
+			ended = append(ended, c)
+		} else {
+			kept = append(kept, c)
+		}
+	}
+	clear(m.running[len(kept):])
+	m.running = kept
+	m.plan(w)
+	for _, c := range ended {
+		w.end(c)
+	}
+}

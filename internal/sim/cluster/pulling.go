@@ -1,0 +1,90 @@
+package cluster
+
+import (
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	agent "github.com/windlass-dev/windlass/pkg/podagent/core"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
+)
+
+// callPolicy decides what becomes of calls.
+type callPolicy interface {
+	// admit takes a call that waits from now on, and forget one that does not wait
+	// any more.
+	admit(c *call)
+	forget(c *call)
+}
+
+// instancePolicy decides what instances do.
+type instancePolicy interface {
+	// ready is told of an instance that can have its first call, and freed of one
+	// that can have another one.
+	ready(in *instance)
+	freed(in *instance, c *call)
+	// leave tells whether an instance that has been idle for its time may leave.
+	leave(in *instance) bool
+}
+
+// nodePolicy follows the nodes.
+type nodePolicy interface {
+	// joined is told of how many nodes there are since some joined, and vacated of an
+	// instance that has given back what it took of its node.
+	joined(nodes int)
+	vacated(in *instance)
+}
+
+// pulling is the policy of Windlass: instances pull from the queue of their function,
+// and deciders decide how many there are.
+type pulling struct {
+	*scheduler
+	// offered and pulled are memory for the events that come with each call.
+	offered core.Offered
+	pulled  core.Pulled
+	done    [1]core.Done
+}
+
+func (p *pulling) admit(c *call) {
+	w, f := p.scheduler, c.function
+	deadline := forever
+	if f.class.Patience > 0 {
+		deadline = w.now + f.class.Patience
+	}
+	p.offered.Ticket = invocation.Ticket{ID: c.id, Arrived: instant(w.now), Deadline: instant(deadline), Request: c}
+	effects := w.step(f, &p.offered)
+	if _, refused := core.AnswerOf[core.OfferRefused](effects); refused {
+		w.refuse(c)
+		return
+	}
+	if f.class.Patience > 0 {
+		w.agenda.plan(deadline, (*callGivenUp)(c))
+	}
+	w.settle()
+}
+
+func (p *pulling) forget(c *call) { p.step(c.function, &core.Withdrawn{ID: c.id}) }
+
+func (p *pulling) ready(in *instance) {
+	f, capacity, took := in.function, in.function.class.Concurrency, p.now-in.ordered
+	p.step(f, core.Joined{CID: in.cid, Capacity: capacity})
+	p.step(f, &core.Pulled{CID: in.cid, Wants: true, Credits: capacity})
+	p.startsOf(f).Observe(took)
+	p.step(f, core.Started{Took: took})
+}
+
+func (p *pulling) freed(in *instance, c *call) {
+	p.done[0] = core.Done{ID: c.id, Execution: c.took}
+	p.pulled = core.Pulled{CID: in.cid, Wants: true, Credits: 1, Done: p.done[:]}
+	p.step(in.function, &p.pulled)
+}
+
+func (p *pulling) leave(in *instance) bool {
+	f := in.function
+	answer, is := core.AnswerOf[core.LeaveAnswered](p.step(f, core.AskedToLeave{
+		CID: in.cid, Idle: p.now - in.since, KindStart: p.kindStart(f),
+	}))
+	if is && !answer.Granted {
+		in.notBefore = p.now + max(answer.AskAgain, agent.LeastPause)
+		return false
+	}
+	p.step(f, core.Departed{CID: in.cid})
+	return true
+}

@@ -1,0 +1,179 @@
+package decisionlog
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+)
+
+// Entry is one decision, or several in a row that came to the same.
+type Entry struct {
+	// Number rises with each entry of a function, from 1.
+	Number uint64
+	// At is when it was decided first, and Until when last.
+	At, Until time.Time
+	// Times is how often, at least 1. Snapshot and Decision are those of the last
+	// time.
+	Times    int
+	Params   autoscaler.Params
+	Snapshot autoscaler.Snapshot
+	Decision autoscaler.Decision
+	Outcome  Outcome
+}
+
+// Outcome is what became of a decision.
+type Outcome struct {
+	// Wanted is how many instances were to be ordered.
+	Wanted int
+	// Placed are the nodes that instances were ordered on.
+	Placed []Placement
+	// Withdrawn is how many that were being created were stopped.
+	Withdrawn int
+	// NoRoom explains why not all that was wanted found a node; empty if that is
+	// not why.
+	NoRoom string
+	// MakingRoom says that an idle instance of another function is let go.
+	MakingRoom bool
+	// Floor is what asked for more instances whether the function is called or not,
+	// if there were fewer.
+	Floor Floor
+}
+
+// Floor is the minimum of instances at a moment, and what it comes from.
+type Floor struct {
+	Instances int
+	Of        string
+}
+
+// What a Floor comes from, in words.
+const (
+	FloorSpec     = "scaling.minInstances"
+	FloorProof    = "rollout.verify"
+	FloorSchedule = "scaling.windows"
+	FloorAwaited  = "a call that is near, by the function's idle times,"
+)
+
+// Placement is how many instances were ordered on one node.
+type Placement struct {
+	Node      string
+	Instances int
+}
+
+// Ordered is how many instances were ordered.
+func (o Outcome) Ordered() int {
+	n := 0
+	for _, p := range o.Placed {
+		n += p.Instances
+	}
+	return n
+}
+
+// Place gathers the nodes of single instances, those with most of them first.
+func Place(nodes []string) []Placement {
+	var placed []Placement
+	for _, node := range nodes {
+		i := slices.IndexFunc(placed, func(p Placement) bool { return p.Node == node })
+		if i < 0 {
+			placed = append(placed, Placement{Node: node, Instances: 1})
+		} else {
+			placed[i].Instances++
+		}
+	}
+	slices.SortFunc(placed, func(a, b Placement) int {
+		return cmp.Or(b.Instances-a.Instances, strings.Compare(a.Node, b.Node))
+	})
+	return placed
+}
+
+// changed says that there are other instances than before.
+func (e *Entry) changed() bool { return e.Outcome.Ordered() > 0 || e.Outcome.Withdrawn > 0 }
+
+// repeats says that e came to the same as the entry before.
+func (e *Entry) repeats(before *Entry) bool {
+	return !e.changed() && !before.changed() && e.Decision.Why == before.Decision.Why &&
+		(e.Outcome.Wanted > 0) == (before.Outcome.Wanted > 0) &&
+		(e.Outcome.NoRoom == "") == (before.Outcome.NoRoom == "") && e.Outcome.Floor.Of == before.Outcome.Floor.Of
+}
+
+// What says in a few words what was done, with the reason: +1 instance (FirstInstance).
+func (e Entry) What() string {
+	return fmt.Sprintf("%s (%s)", e.change(), e.Decision.Why)
+}
+
+func (e Entry) change() string {
+	ordered, wanted := e.Outcome.Ordered(), e.Outcome.Wanted
+	switch {
+	case e.Outcome.Withdrawn > 0:
+		return "-" + count(e.Outcome.Withdrawn, "instance", "instances")
+	case ordered < wanted:
+		return fmt.Sprintf("+%d of %s", ordered, count(wanted, "instance", "instances"))
+	case ordered > 0:
+		return "+" + count(ordered, "instance", "instances")
+	}
+	return "no change"
+}
+
+// Words say why, on what it was decided, and what became of it.
+func (e Entry) Words() string {
+	parts := []string{autoscaler.Words(e.Snapshot, e.Decision, e.Params)}
+	if floor := e.Outcome.Floor; floor.Of != "" {
+		parts = append(parts, fmt.Sprintf("%s asks for at least %d", floor.Of, floor.Instances))
+	}
+	if len(e.Outcome.Placed) > 0 {
+		parts[len(parts)-1] += " → " + placedWords(e.Outcome.Placed)
+	}
+	if missing := e.Outcome.Wanted - e.Outcome.Ordered(); missing > 0 {
+		parts = append(parts, e.missingWords(missing))
+	}
+	if e.Outcome.MakingRoom {
+		parts = append(parts, "an idle instance is evicted to make room")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// missingWords say why instances that were wanted were not ordered.
+func (e Entry) missingWords(missing int) string {
+	switch {
+	case e.Outcome.NoRoom != "":
+		return fmt.Sprintf("%d not placed: %s", missing, e.Outcome.NoRoom)
+	case e.Snapshot.Failing:
+		return fmt.Sprintf("%d held back until an instance starts", missing)
+	}
+	return fmt.Sprintf("%d put off to a later tick, since instances are created at a bounded rate and in turns of the namespaces", missing)
+}
+
+// A sentence names at most so many nodes.
+const (
+	maxPlaced   = 6
+	maxRejected = 4
+)
+
+func placedWords(placed []Placement) string {
+	var words []string
+	for _, p := range placed[:min(len(placed), maxPlaced)] {
+		if p.Instances == 1 {
+			words = append(words, "node "+p.Node)
+		} else {
+			words = append(words, fmt.Sprintf("node %s (%d)", p.Node, p.Instances))
+		}
+	}
+	return withMore(words, len(placed), ", ")
+}
+
+// shorten keeps the first nodes of an explanation with one part for each.
+func shorten(noRoom string) string {
+	parts := strings.Split(noRoom, "; ")
+	return withMore(parts[:min(len(parts), maxRejected)], len(parts), "; ")
+}
+
+func withMore(words []string, of int, separator string) string {
+	text := strings.Join(words, separator)
+	if more := of - len(words); more > 0 {
+		text += fmt.Sprintf(" and %d more nodes", more)
+	}
+	return text
+}

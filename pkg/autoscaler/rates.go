@@ -1,0 +1,255 @@
+package autoscaler
+
+import (
+	"math"
+	"time"
+)
+
+// Rates is what Horizon learns from tick to tick of a function's calls: a small
+// value that takes the same time to renew however many calls there were.
+type Rates struct {
+	// Known says that there was a tick from which on calls are counted.
+	Known bool
+	// Slow counts arrivals over a time that is long beside their noise, and Fast
+	// over one that is short, so that it shows a change. Fast begins one look
+	// later, so that it tells whether calls keep coming. Brief counts the last few
+	// ticks.
+	Slow, Fast, Brief Window
+	// Missing is how many calls of late did not come that Promised, the rate when none
+	// was missing, promised. If they come now, they were held up on a busy machine, and
+	// are no change.
+	Missing, Promised float64
+	// Departed is the snapshot's. Runs counts departures as Slow counts arrivals,
+	// and Held is for how long calls held an instance meanwhile, in seconds.
+	// Busy is how many were busy at the last tick.
+	Departed uint64
+	Busy     int
+	Runs     float64
+	Held     float64
+	// Guessed is the part of Held in which some instance may have rested between two
+	// ticks, and Full says that at the last one all were busy and calls waited.
+	Guessed float64
+	Full    bool
+	// Execution is the mean of many execution times.
+	Execution time.Duration
+	// Hold is for how long a call keeps an instance, in seconds, as it was last
+	// planned with.
+	Hold float64
+	// Peak is the most calls that were there at a tick, fading.
+	Peak float64
+	// Queue is how many waited when it last became shorter, and Stuck since when.
+	Queue int
+	Stuck time.Duration
+	// Surplus is for how many ticks on end more was on its way than is wanted.
+	Surplus int
+	// Creating is how many were on their way after the last look, and Aged how long
+	// before it each of them was ordered, in seconds, summed up.
+	Creating int
+	Aged     float64
+}
+
+// Window counts calls over a time. Both fade, so that Calls by Span is a rate.
+type Window struct {
+	Calls float64
+	Span  time.Duration
+}
+
+const (
+	// slowMemory is how far back arrivals count: at ten calls a second the noise of
+	// what is counted is a twentieth.
+	slowMemory  = 30 * time.Second
+	fastMemory  = 2 * time.Second
+	briefMemory = 300 * time.Millisecond
+	// heldUp is for how long a machine that is short of CPU holds up calls.
+	heldUp = time.Second
+	// followedAfter is how long after the first calls others must come, or they were
+	// all: a crowd's calls may be some milliseconds on their way.
+	followedAfter = 10 * time.Millisecond
+	// forgetAfter is for how long nothing happens before what comes next has
+	// nothing to do with what was.
+	forgetAfter = 10 * time.Second
+	// surprise is how many standard deviations, and how many calls, are more than
+	// chance brings: less than once an hour where the rate is steady.
+	surprise = 4
+	// steadyWork is how many executions the mean of the last few is mixed with:
+	// ten alone would say now half and now twice of what calls take.
+	steadyWork = 100
+)
+
+// add lets what was counted fade and adds n calls in a time.
+func (w Window) add(n float64, over, memory time.Duration) Window {
+	fade := fading(over, memory)
+	// What comes within this time has begun to fade at its end.
+	return Window{Calls: w.Calls*fade + n, Span: time.Duration(float64(w.Span)*fade + float64(memory)*(1-fade))}
+}
+
+func fading(over, memory time.Duration) float64 { return math.Exp(-float64(over) / float64(memory)) }
+
+// rate is how many calls come in a second.
+func (w Window) rate() float64 {
+	if w.Span <= 0 {
+		return 0
+	}
+	return w.Calls / w.Span.Seconds()
+}
+
+// surprises tells whether these are far more calls than another window promises.
+func (w Window) surprises(other Window) bool {
+	expected := other.rate() * w.Span.Seconds()
+	return w.Calls > expected+surprise*math.Sqrt(expected)+surprise
+}
+
+// renew takes in a snapshot; arrived is how many tickets had arrived at the last one.
+func (r Rates) renew(s Snapshot, p Params, arrived uint64) Rates {
+	came := float64(s.Arrived - arrived)
+	ran := float64(s.Departed - r.Departed)
+	busy := min(r.Busy, s.Busy) // instances that came or rested in between count as idle
+	full := s.Created > 0 && s.Busy >= s.Created && s.Waiting() > 0
+	rested := !full || !r.Full
+	r.Departed, r.Busy, r.Full = s.Departed, s.Busy, full
+	r.Execution = steadied(r.Execution, s.MeanExecution, came)
+	if !r.Known || s.Elapsed > forgetAfter || s.Elapsed <= 0 || s.Arrived < arrived {
+		// What is there now came at one moment, as far as can be told, and says
+		// nothing of a rate.
+		return Rates{Known: true, Departed: r.Departed, Busy: r.Busy, Execution: r.Execution, Runs: r.Runs, Held: r.Held, Guessed: r.Guessed, Full: r.Full, Hold: r.Hold, Peak: s.present()}
+	}
+	fade := fading(s.Elapsed, slowMemory)
+	r.Peak = max(s.present(), r.Peak*fade)
+	if s.Elapsed <= 2*p.Tick { // else nobody saw who was busy
+		r.Runs = r.Runs*fade + ran
+		held := float64(busy) * s.Elapsed.Seconds()
+		r.Held, r.Guessed = r.Held*fade+held, r.Guessed*fade
+		if rested {
+			r.Guessed += held
+		}
+	}
+	now := Window{Calls: came - r.Missing, Span: s.Elapsed}
+	r.Brief = r.Brief.add(came, s.Elapsed, briefMemory)
+	if r.Slow.Span > 0 && now.surprises(r.Slow) {
+		r.Slow, r.Fast, r.Missing = Window{Calls: came, Span: s.Elapsed}, Window{}, 0
+		return r
+	}
+	r.Missing, r.Promised = r.missing(came, s.Elapsed)
+	if r.Slow.Span > 0 {
+		r.Fast = r.Fast.add(came, s.Elapsed, fastMemory)
+	}
+	r.Slow = r.Slow.add(came, s.Elapsed, slowMemory)
+	if r.Fast.surprises(r.Slow) {
+		r.Slow = r.Fast
+	}
+	return r
+}
+
+// missing is how many calls are, and the rate that promised them, after so many came in
+// a time. Calls are held up for no longer than heldUp; beyond that they have become fewer.
+func (r Rates) missing(came float64, elapsed time.Duration) (calls, rate float64) {
+	rate = r.Promised
+	if r.Missing <= 0 || r.Missing >= rate*heldUp.Seconds() {
+		rate = r.Slow.rate()
+	}
+	return min(max(0, r.Missing+rate*elapsed.Seconds()-came), rate*heldUp.Seconds()), rate
+}
+
+// aged is how long ago those were ordered that are on their way, in seconds, summed up.
+// Where there are fewer than there were, the oldest are there.
+func (r Rates) aged(s Snapshot) float64 {
+	ready := float64(max(0, r.Creating-s.Creating))
+	before := max(0, r.Aged-ready*max(0, (s.MeanStart-s.Elapsed).Seconds()))
+	return before + float64(s.Creating)*s.Elapsed.Seconds()
+}
+
+// stuck is for how long a queue has not become shorter though all that was ordered is
+// there. A tenth less is shorter.
+func (r Rates) stuck(s Snapshot) (since time.Duration, from int) {
+	waiting := max(0, s.Waiting())
+	switch {
+	case s.Created == 0 || r.Queue == 0 || float64(waiting) < .9*float64(r.Queue):
+		return 0, waiting
+	case s.Creating > 0:
+		return r.Stuck, max(r.Queue, waiting)
+	}
+	return r.Stuck + s.Elapsed, r.Queue
+}
+
+// present is how many calls are there, waiting or running; an instance that takes
+// more than one at a time is taken to be full.
+func (s Snapshot) present() float64 {
+	return float64(max(0, s.Waiting()) + s.Busy*max(1, s.Concurrency))
+}
+
+// steadied follows the mean of the last few executions by how many there were.
+func steadied(known, mean time.Duration, calls float64) time.Duration {
+	if known <= 0 || mean <= 0 {
+		return max(known, mean)
+	}
+	return known + time.Duration(calls/(calls+steadyWork)*float64(mean-known))
+}
+
+// held is for how long, in seconds, a call keeps an instance from the next one. That
+// is its execution, and in truth what claiming, answering and pulling take too, which
+// for a short call is the larger part. What was seen counts as far as it is certain.
+func (r Rates) held(tick time.Duration) float64 {
+	work := r.Execution.Seconds()
+	if work <= 0 || r.Runs < 1 {
+		return work
+	}
+	// Ticks that see the same call say the same thing.
+	looks := r.Held / tick.Seconds()
+	guessed := r.Guessed / tick.Seconds()
+	sure := looks - 2*math.Sqrt(guessed*(1+work/tick.Seconds())) - float64(r.Busy)*work/tick.Seconds()
+	return max(work, sure*tick.Seconds()/r.Runs)
+}
+
+// holding is held, but while instances start it grows no faster than to the double in
+// the time that they take. Instances that start take from those that run: calls that
+// take longer for it would else order more instances, which make them take longer.
+func (r Rates) holding(s Snapshot, p Params, start float64) float64 {
+	held := r.held(p.Tick)
+	if s.Creating > 0 && r.Hold > 0 {
+		held = min(held, r.Hold*(1+s.Elapsed.Seconds()/start))
+	}
+	return held
+}
+
+// cautious is a rate that calls come at least at, most likely, and bold the likeliest.
+// Evidence is time that must pass before a few calls in a short time are believed.
+func (r Rates) cautious(evidence float64) float64 {
+	n := r.Slow.Calls
+	if n <= 0 {
+		return 0
+	}
+	sure := n / (r.Slow.Span.Seconds() + evidence) * max(0, 1-1.7*math.Pow(n, -2.0/3))
+	return min(r.atMost(), max(sure, r.pressing(evidence)))
+}
+
+// pressing is a rate at which calls have come of late at least, where all instances are
+// busy and calls wait. Clients that wait for their answers call as fast as there are
+// instances, so that their rate grows with each one, and a long memory lags behind.
+func (r Rates) pressing(evidence float64) float64 {
+	if !r.Full || r.Brief.Span <= 0 {
+		return 0
+	}
+	n := r.Brief.Calls
+	return (n - 3*math.Sqrt(n)) / (r.Brief.Span.Seconds() + evidence)
+}
+
+func (r Rates) bold(evidence float64) float64 {
+	n := r.Slow.Calls
+	if n <= 1 {
+		return 0
+	}
+	return min(r.atMost(), (n-0.5)/(r.Slow.Span.Seconds()+evidence))
+}
+
+// followed tells whether enough time has passed since the first look to tell whether
+// calls keep coming.
+func (r Rates) followed() bool { return r.Fast.Span >= followedAfter }
+
+// atMost is a rate that calls have not come faster than of late: calls that came all
+// at once and were not followed by others are no rate.
+func (r Rates) atMost() float64 {
+	if !r.followed() {
+		return math.Inf(1)
+	}
+	return (r.Fast.Calls + 2*math.Sqrt(r.Fast.Calls)) / r.Fast.Span.Seconds()
+}

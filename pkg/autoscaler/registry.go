@@ -1,0 +1,51 @@
+package autoscaler
+
+import "strings"
+
+// Algorithm is a decider that Functions and flags name.
+type Algorithm struct {
+	Name string
+	// About says in one line what it does, for people who choose.
+	About  string
+	Decide Decider
+}
+
+// algorithms are all there are, the default first. A new one is a file of its own and a
+// line here; then run "make generate", which writes its name wherever one is listed.
+var algorithms = []Algorithm{
+	horizon,
+	listing1,
+	staleness,
+}
+
+// All are the deciders, the default first.
+func All() []Algorithm { return append([]Algorithm(nil), algorithms...) }
+
+// Default is the name of the decider of functions that name none.
+func Default() string { return algorithms[0].Name }
+
+// ByName returns the decider of that name.
+func ByName(name string) (Decider, bool) {
+	for _, a := range algorithms {
+		if a.Name == name {
+			return a.Decide, true
+		}
+	}
+	return nil, false
+}
+
+// Names are those of all deciders, the default first.
+func Names() []string {
+	names := make([]string, len(algorithms))
+	for i, a := range algorithms {
+		names[i] = a.Name
+	}
+	return names
+}
+
+// Choice lists the names in a sentence: a, b or c.
+func Choice() string {
+	names := Names()
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}

@@ -1,0 +1,94 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// What Authenticate fails with.
+var (
+	// ErrMissing says that the caller has shown nothing.
+	ErrMissing = errors.New("the namespace requires credentials")
+	// ErrInvalid says that what was shown does not count.
+	ErrInvalid = errors.New("the credentials do not count")
+	// ErrNotAllowed says that the caller is known, and may not call.
+	ErrNotAllowed = errors.New("the caller may not call this")
+	// ErrUnavailable says that nothing can be told now of what was shown.
+	ErrUnavailable = errors.New("the credentials cannot be checked now")
+)
+
+// Caller is who calls.
+type Caller struct {
+	// Name is key:ID for an API key and ISSUER:SUBJECT for a token, with
+	// what is unusual in the subject percent-encoded. It is empty where nobody
+	// is asked.
+	Name string
+	// Spent is the header that has proven it, and that nobody else needs.
+	Spent string
+}
+
+// state is what counts at one time.
+type state struct {
+	policy  Policy
+	keys    keyIndex
+	issuers issuers
+}
+
+// authenticate decides who calls and whether they may call the function of a
+// name, which need not exist.
+func (s *state) authenticate(h http.Header, key invocation.FunctionKey, now time.Time) (Caller, error) {
+	switch s.policy.Auth.mode(key.Namespace) {
+	case ModeNone:
+		return Caller{}, nil
+	case ModeRequired:
+	default:
+		return Caller{}, fmt.Errorf("%w: what the namespace requires is not known to this release", ErrUnavailable)
+	}
+	shown, from, err := credential(h)
+	if err != nil {
+		return Caller{}, err
+	}
+	p, err := s.prove(shown, now)
+	if err != nil {
+		return Caller{}, err
+	}
+	if !p.scope.Permits(key) {
+		return Caller{}, fmt.Errorf("%w: %s has no right to call %s", ErrNotAllowed, p.name, key)
+	}
+	return Caller{Name: p.name, Spent: from}, nil
+}
+
+// prove returns what a credential proves.
+func (s *state) prove(shown string, now time.Time) (proven, error) {
+	if !strings.HasPrefix(shown, keyPrefix) {
+		return s.issuers.check(shown, now)
+	}
+	key, err := s.keys.check(shown, now)
+	return proven{name: keysName + ":" + key.ID, scope: key.Allow}, err
+}
+
+// credential is what the caller shows, and in which header. An API key in a
+// header of its own leaves Authorization to the function.
+func credential(h http.Header) (shown, from string, err error) {
+	keys, authorizations := h[invocation.HeaderKey], h["Authorization"]
+	switch {
+	case len(keys) == 1 && keys[0] != "":
+		return keys[0], invocation.HeaderKey, nil
+	case len(keys) > 0:
+		return "", "", fmt.Errorf("%w: send %s once", ErrInvalid, invocation.HeaderKey)
+	case len(authorizations) == 0:
+		return "", "", fmt.Errorf("%w: send an API key in %s, or a key or token as Authorization: Bearer", ErrMissing, invocation.HeaderKey)
+	case len(authorizations) > 1:
+		return "", "", fmt.Errorf("%w: send Authorization once", ErrInvalid)
+	}
+	scheme, shown, _ := strings.Cut(authorizations[0], " ")
+	if shown = strings.TrimSpace(shown); !strings.EqualFold(scheme, "Bearer") || shown == "" {
+		return "", "", fmt.Errorf("%w: send an API key in %s, or a key or token as Authorization: Bearer", ErrMissing, invocation.HeaderKey)
+	}
+	return shown, "Authorization", nil
+}

@@ -1,0 +1,175 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/internal/jwks"
+)
+
+// files reads policy and keys. What a file holds is compared, and not when it was
+// changed, which a mounted Secret does not tell.
+type files struct {
+	config Config
+	deps   Deps
+	// reloaded says whether the last look could be read, and reloadedAt when what counts was.
+	reloaded, reloadedAt prometheus.Gauge
+	// unknown is how much of the files this release does not know.
+	unknown prometheus.Gauge
+	// last is what the files held when they were read last; nil if they could
+	// not be.
+	last *contents
+}
+
+// contents are those of the files; empty where there is none.
+type contents struct{ policy, keys string }
+
+func newFiles(config Config, deps Deps) *files {
+	f := &files{config: config, deps: deps, reloaded: reloadedDecl.New(), reloadedAt: reloadedAtDecl.New(), unknown: unknownDecl.New()}
+	deps.Registry.MustRegister(f.reloaded, f.reloadedAt, f.unknown)
+	return f
+}
+
+// read returns what counts from now on. changed says that the files do not hold
+// what they held when read last. Issuers of before that stay the same keep what
+// they know.
+func (f *files) read(before *state) (_ *state, changed bool, err error) {
+	now, err := f.contents()
+	switch {
+	case err != nil:
+		changed, f.last = f.last != nil, nil
+	case before != nil && f.last != nil && *f.last == now:
+		return before, false, nil
+	default:
+		changed, f.last = true, &now
+		before, err = f.parse(now, before)
+	}
+	if err != nil {
+		f.reloaded.Set(0)
+		return nil, changed, err
+	}
+	f.reloaded.Set(1)
+	f.reloadedAt.Set(float64(f.deps.Now().Unix()))
+	return before, true, nil
+}
+
+func (f *files) contents() (contents, error) {
+	var policy, keys []byte
+	var err error
+	if f.config.PolicyFile != "" {
+		if policy, err = os.ReadFile(f.config.PolicyFile); err != nil {
+			return contents{}, fmt.Errorf("callers: read the policy: %w", err)
+		}
+	}
+	if f.config.KeysFile != "" {
+		if keys, err = os.ReadFile(f.config.KeysFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return contents{}, fmt.Errorf("callers: read the list of keys: %w", err)
+		}
+	}
+	return contents{string(policy), string(keys)}, nil
+}
+
+func (f *files) parse(now contents, before *state) (*state, error) {
+	next := &state{policy: f.config.Policy}
+	var unknown []string
+	var err error
+	if f.config.PolicyFile != "" {
+		if next.policy, unknown, err = ReadPolicy([]byte(now.policy)); err != nil {
+			return nil, fmt.Errorf("callers: the policy is wrong: %w", err)
+		}
+	}
+	list, more, err := ReadKeys([]byte(now.keys))
+	if err != nil {
+		return nil, fmt.Errorf("callers: the list of keys is wrong: %w", err)
+	}
+	f.tellUnknown(append(unknown, more...))
+	list.Keys = append(list.Keys, f.config.Keys...)
+	next.keys = list.index()
+	next.issuers = make(issuers, len(next.policy.Auth.Issuers))
+	for _, policy := range next.policy.Auth.Issuers {
+		next.issuers[policy.Issuer] = f.issuer(policy, before)
+	}
+	return next, nil
+}
+
+// maxToldUnknown is how many entries a message names.
+const maxToldUnknown = 10
+
+// tellUnknown counts what the files say that this release does not know.
+func (f *files) tellUnknown(unknown []string) {
+	f.unknown.Set(float64(len(unknown)))
+	if len(unknown) > 0 {
+		f.deps.Log.Warn("who may call says what this release does not know: fields mean nothing, and values let nobody in",
+			"entries", len(unknown), "unknown", unknown[:min(len(unknown), maxToldUnknown)])
+	}
+}
+
+// issuer is the one of before if the policy says the same of it.
+func (f *files) issuer(policy Issuer, before *state) *issuer {
+	if before != nil {
+		if same := before.issuers[policy.Issuer]; same != nil && reflect.DeepEqual(same.policy, policy) {
+			return same
+		}
+	}
+	var source jwks.KeySource = &keysAtURL{client: f.deps.Client, url: policy.JWKSURL}
+	if policy.JWKSFile != "" {
+		path := policy.JWKSFile
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(f.config.PolicyFile), path)
+		}
+		source = keysInFile(path)
+	}
+	return &issuer{policy: policy, keys: jwks.NewKeyring(source, jwksRest, f.deps.Now)}
+}
+
+// maxKeySet is the longest document of keys that is read, in bytes.
+const maxKeySet = 1 << 20
+
+// keysAtURL reads an issuer's keys.
+type keysAtURL struct {
+	client *http.Client
+	url    string
+}
+
+// Keys implements tokens.KeySource.
+func (k *keysAtURL) Keys(ctx context.Context) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, k.url, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", "application/jwk-set+json, application/json")
+	resp, err := k.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("callers: %s answered %s", k.url, resp.Status)
+	}
+	return io.ReadAll(io.LimitReader(resp.Body, maxKeySet))
+}
+
+// NewClient makes a client for reading issuers' keys. It follows no redirect: what
+// the policy says is who is believed.
+func NewClient() *http.Client {
+	return &http.Client{
+		Timeout:       10 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// keysInFile is the path of an issuer's keys.
+type keysInFile string
+
+// Keys implements tokens.KeySource.
+func (path keysInFile) Keys(context.Context) ([]byte, error) { return os.ReadFile(string(path)) }

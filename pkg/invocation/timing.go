@@ -1,0 +1,79 @@
+package invocation
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// HeaderTiming is where an answer says what its call's time was spent on. The header
+// belongs to the web: a function may have times of its own in it, and the gateway's come
+// last.
+const HeaderTiming = "Server-Timing"
+
+// Timing is what the time of a call that was answered was spent on.
+type Timing struct {
+	// Queue is the time from the call's receipt until an instance had it.
+	Queue time.Duration
+	// Cold says that the call was the first of its instance.
+	Cold bool
+	// Function is the function's own time until its answer began, or ended if that is
+	// small.
+	Function time.Duration
+}
+
+// What the entries are named.
+const (
+	timingQueue    = "queue"
+	timingStart    = "start"
+	timingFunction = "function"
+)
+
+// String is a value of the header: times in milliseconds, and a start only if it was one.
+func (t Timing) String() string {
+	entry := func(name string, took time.Duration) string {
+		return name + ";dur=" + strconv.FormatFloat(float64(took)/float64(time.Millisecond), 'f', 3, 64)
+	}
+	entries := []string{entry(timingQueue, t.Queue)}
+	if t.Cold {
+		entries = append(entries, timingStart)
+	}
+	return strings.Join(append(entries, entry(timingFunction, t.Function)), ", ")
+}
+
+// ParseTiming reads what String wrote, out of all values that an answer has of the header.
+// It is not known if there is no such thing.
+func ParseTiming(values []string) (t Timing, known bool) {
+	// A proxy may have joined the values. What a function has said comes first.
+	all := strings.Join(values, ",")
+	own := strings.LastIndex(all, timingQueue+";dur=")
+	if own < 0 {
+		return Timing{}, false
+	}
+	var queue, function bool
+	for entry := range strings.SplitSeq(all[own:], ",") {
+		name, took, _ := strings.Cut(strings.TrimSpace(entry), ";dur=")
+		switch name {
+		case timingQueue:
+			t.Queue, queue = milliseconds(took)
+		case timingFunction:
+			t.Function, function = milliseconds(took)
+		case timingStart:
+			t.Cold = true
+		}
+	}
+	if !queue || !function {
+		return Timing{}, false
+	}
+	return t, true
+}
+
+// milliseconds reads a number of milliseconds such as 12.5.
+func milliseconds(text string) (time.Duration, bool) {
+	ms, err := strconv.ParseFloat(text, 64)
+	// Ten years keep the product within a time.Duration.
+	if err != nil || !(ms >= 0 && ms < 10*365*24*3600*1000) {
+		return 0, false
+	}
+	return time.Duration(ms * float64(time.Millisecond)), true
+}

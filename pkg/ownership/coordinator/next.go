@@ -1,0 +1,165 @@
+package coordinator
+
+import (
+	"slices"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/ownership"
+)
+
+// Next is the transaction to try next; false if there is nothing to do before
+// Wake, or one is under way.
+func (c *Core) Next(now time.Time) (Txn, bool) {
+	if c.waiting || !c.following || c.lease == 0 || !c.rings(now) {
+		return Txn{}, false
+	}
+	c.alarm = alarm{}
+	txn, due := c.plan(now)
+	c.waiting = due
+	return txn, due
+}
+
+func (c *Core) plan(now time.Time) (Txn, bool) {
+	if txn, due := c.register(); due {
+		return txn, true
+	}
+	if !c.recorded() {
+		// Another process of the same name has come after this one.
+		return Txn{}, false
+	}
+	if c.draining {
+		return c.handOver()
+	}
+	if _, orphan := c.Orphan(now); orphan {
+		return Txn{}, false
+	}
+	if txn, due := c.claim(now); due {
+		return txn, true
+	}
+	return c.rebalance(now)
+}
+
+// recorded tells whether the member's key is this process's.
+func (c *Core) recorded() bool {
+	e, known := c.view.members[c.config.Self.ID]
+	return known && !e.Absent && e.Lease == c.lease
+}
+
+// register writes the member's key where that is due: in any case once, and
+// later unless a process of the same name has written it since.
+func (c *Core) register() (Txn, bool) {
+	self := c.config.Self
+	self.Draining = c.draining
+	op := Op{Key: Key{Member: self.ID}, Value: self, Lease: c.lease}
+	switch e := c.view.members[self.ID]; {
+	case !c.registered:
+		op.If = Always
+	case e.Absent || e.Revision == 0:
+		op.If = 0
+	case e.Lease == 0, e.Lease == c.lease && e.Value != self:
+		op.If = e.Revision
+	default:
+		return Txn{}, false
+	}
+	return Txn{Ops: []Op{op}}, true
+}
+
+// claim claims what has no owner, if it is this scheduler's turn, and what names
+// it without being held.
+func (c *Core) claim(now time.Time) (Txn, bool) {
+	var txn Txn
+	members := c.peers.members
+	for i := range c.view.slots {
+		slot, r := ownership.Slot(i), &c.view.slots[i]
+		due, may := c.due(slot, r, members)
+		switch {
+		case !may:
+		case now.Before(due):
+			c.at(due)
+		case len(txn.Ops) < MaxOps:
+			txn.Ops = append(txn.Ops, Op{Key: Key{Slot: slot}, If: r.condition(), Value: c.config.Self, Lease: c.lease})
+		}
+	}
+	return txn, len(txn.Ops) > 0
+}
+
+// due is when a slot may be claimed; false if it may not.
+func (c *Core) due(slot ownership.Slot, r *record, members []ownership.Member) (time.Time, bool) {
+	mine := r.names(c.config.Self.ID)
+	switch {
+	case r.exists && r.lease == c.lease:
+		// Somebody may have written another name over it by hand.
+		return time.Time{}, !mine
+	case r.exists && r.lease != 0:
+		// An earlier lease or an earlier process of this name left it.
+		return time.Time{}, mine
+	}
+	holds := c.epochs[slot] != 0
+	wait, may := ownership.Turn(slot, c.config.Self.ID, r.owner, holds, members)
+	from := c.vacant[slot]
+	if !holds {
+		from = latest(from, c.returned(r.owner.ID))
+	}
+	return from.Add(wait), may
+}
+
+// returned is when the last owner of a slot has come back, or is not waited for any
+// more. One that is a member again need not hold the slot: it may never have heard
+// that it was given it, and then claims it in turn like everybody else.
+func (c *Core) returned(owner string) time.Time {
+	if a, member := c.peers.since[owner]; member {
+		return a.at
+	}
+	return c.calm.until
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// rebalance gives slots away to members that have been there for some time.
+func (c *Core) rebalance(now time.Time) (Txn, bool) {
+	members, next := c.peers.trusted(now, c.config.Self.ID)
+	if !next.IsZero() {
+		c.at(next)
+	}
+	if c.n == 0 || slices.Equal(members, c.settled) {
+		return Txn{}, false
+	}
+	if now.Before(c.calm.until) {
+		c.at(c.calm.until)
+		return Txn{}, false
+	}
+	c.gifts.refill(now)
+	held := c.list(c.works)
+	if txn, due := c.give(held, members, c.gifts.idle, c.gifts.busy); due {
+		c.gifts.spend(txn.Ops, c.works)
+		return txn, true
+	}
+	if _, rest := ownership.Gifts(c.config.Self.ID, held, members, 1, 1); len(rest) > 0 {
+		c.at(c.gifts.renewed)
+	} else {
+		c.settled = members
+	}
+	return Txn{}, false
+}
+
+// handOver gives everything away, for as long as there is somebody.
+func (c *Core) handOver() (Txn, bool) {
+	return c.give(c.list(c.works), c.peers.others(c.config.Self.ID), MaxOps, MaxOps)
+}
+
+// give gives slots to one of the members.
+func (c *Core) give(held []ownership.Holding, members []ownership.Member, idle, busy int) (Txn, bool) {
+	heir, slots := ownership.Gifts(c.config.Self.ID, held, members, idle, busy)
+	txn := Txn{Gift: true}
+	for _, slot := range slots[:min(len(slots), MaxOps)] {
+		txn.Ops = append(txn.Ops, Op{
+			Key: Key{Slot: slot}, If: c.view.slots[slot].condition(), Value: heir, Lease: c.peers.lease(heir.ID),
+		})
+	}
+	return txn, len(txn.Ops) > 0
+}

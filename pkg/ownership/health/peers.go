@@ -1,0 +1,235 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/credentials"
+
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+)
+
+// Directory is what is known of slots and members.
+type Directory interface {
+	// Map is what is known now. It must not be changed.
+	Map() *ownership.Map
+	// Changed is signalled after the Map has changed. There may be one signal
+	// for many changes.
+	Changed() <-chan struct{}
+	// Learn takes note of an owner that somebody named, and tells whether
+	// that is news.
+	Learn(slot ownership.Slot, owner ownership.Owner) bool
+}
+
+// Config of Peers.
+type Config struct {
+	// Self is the ID of the scheduler that watches the others; empty for a
+	// gateway. Nobody is silent to itself.
+	Self string
+}
+
+// Deps of Peers.
+type Deps struct {
+	Directory Directory
+	// Credentials says who schedulers must prove to be. Without it, what is
+	// said to them is not encrypted.
+	Credentials credentials.TransportCredentials
+	Registry    prometheus.Registerer
+	Log         *slog.Logger
+}
+
+// Talk is what a scheduler says to others with its beats, and hears in their answers.
+type Talk interface {
+	// Ask is the room that a scheduler is asked for with the next beat.
+	Ask(to string) []*controlwire.RoomWant
+	// Answered is told of every answer, with what was made of that.
+	Answered(by string, made []*controlwire.RoomMade)
+}
+
+// Peers are the schedulers as they are seen from here. Its methods are for
+// concurrent use.
+type Peers struct {
+	config  Config
+	deps    Deps
+	routes  *routes
+	changed chan struct{}
+	// talk is nil for a gateway.
+	talk Talk
+	// news holds an element if a pulse has changed.
+	news chan struct{}
+
+	mu      sync.Mutex
+	watched map[string]*peer // by ID
+}
+
+// route is where a slot's tickets and pulls go.
+type route struct {
+	to                 ownership.Owner
+	provisional, known bool
+}
+
+// routes are those of all slots, replaced at once: every ticket reads one.
+type routes struct {
+	now atomic.Pointer[[ownership.Slots]route]
+}
+
+func newRoutes() *routes {
+	r := &routes{}
+	r.now.Store(new([ownership.Slots]route))
+	return r
+}
+
+func (r *routes) of(slot ownership.Slot) route { return r.now.Load()[slot%ownership.Slots] }
+
+// replace tells whether any route has changed.
+func (r *routes) replace(next *[ownership.Slots]route) (changed bool) {
+	return *r.now.Swap(next) != *next
+}
+
+// New makes Peers. It starts nothing.
+func New(config Config, deps Deps) (*Peers, error) {
+	if deps.Directory == nil || deps.Registry == nil || deps.Log == nil {
+		return nil, errors.New("peers: Directory, Registry or Log is nil: pass all of them")
+	}
+	p := &Peers{
+		config: config, deps: deps,
+		changed: make(chan struct{}, 1), news: make(chan struct{}, 1),
+		routes: newRoutes(), watched: make(map[string]*peer),
+	}
+	deps.Registry.MustRegister(silentNow.Func(func() float64 { return float64(len(p.silent())) }))
+	return p, nil
+}
+
+// Route is the scheduler to which a slot's tickets and pulls go now. Provisional
+// says that it stands in for the owner; its epoch then is the owner's. It is
+// false while nobody is known.
+func (p *Peers) Route(slot ownership.Slot) (to ownership.Owner, provisional, known bool) {
+	r := p.routes.of(slot)
+	return r.to, r.provisional, r.known
+}
+
+// Map is what is known of slots and members. It must not be changed.
+func (p *Peers) Map() *ownership.Map { return p.deps.Directory.Map() }
+
+// Changed is signalled after a route has changed. There may be one signal for
+// many changes, and there is one channel for all.
+func (p *Peers) Changed() <-chan struct{} { return p.changed }
+
+// TalkBy lets a scheduler talk by its beats. It is to be set before Run.
+func (p *Peers) TalkBy(talk Talk) { p.talk = talk }
+
+// Run watches until ctx ends.
+func (p *Peers) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	// Twice a beat, so that silence is noticed soon after it is one.
+	look := time.NewTicker(ownership.BeatEvery / 2)
+	defer look.Stop()
+	p.follow(ctx, &running)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.deps.Directory.Changed():
+			p.follow(ctx, &running)
+		case <-p.news:
+		case now := <-look.C:
+			p.look(now)
+		}
+		p.reroute()
+	}
+}
+
+// follow watches the schedulers of the map, and no others.
+func (p *Peers) follow(ctx context.Context, running *sync.WaitGroup) {
+	wanted := p.schedulers()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, old := range p.watched {
+		if wanted[id] != old.addr {
+			old.stop()
+			delete(p.watched, id)
+		}
+	}
+	for id, addr := range wanted {
+		if p.watched[id] == nil {
+			watching, stop := context.WithCancel(ctx)
+			one := newPeer(id, addr, stop, p)
+			p.watched[id] = one
+			running.Go(func() { one.run(watching) })
+		}
+	}
+}
+
+// schedulers are the addresses of all that are members or own a slot, by ID. One
+// that lost its membership may serve on; only its pulse tells.
+func (p *Peers) schedulers() map[string]string {
+	known := p.deps.Directory.Map()
+	wanted := make(map[string]string)
+	for slot := range ownership.Slot(ownership.Slots) {
+		if owner, ok := known.Owner(slot); ok {
+			wanted[owner.ID] = owner.Addr
+		}
+	}
+	for _, m := range known.Members() {
+		wanted[m.ID] = m.Addr
+	}
+	delete(wanted, p.config.Self)
+	return wanted
+}
+
+func (p *Peers) look(now time.Time) {
+	p.mu.Lock()
+	watched := maps.Clone(p.watched)
+	p.mu.Unlock()
+	for _, one := range watched {
+		one.feel(func(pulse ownership.Pulse) ownership.Pulse { return pulse.Look(now) })
+	}
+}
+
+// silent are the IDs of those that do not answer.
+func (p *Peers) silent() map[string]bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	silent := make(map[string]bool)
+	for id, one := range p.watched {
+		if one.isSilent() {
+			silent[id] = true
+		}
+	}
+	return silent
+}
+
+// reroute brings the routes up to date.
+func (p *Peers) reroute() {
+	silent := p.silent()
+	known := p.deps.Directory.Map()
+	next := new([ownership.Slots]route)
+	for slot := range next {
+		r := &next[slot]
+		r.to, r.provisional, r.known = known.Route(ownership.Slot(slot), func(id string) bool { return silent[id] })
+	}
+	if p.routes.replace(next) {
+		select {
+		case p.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// feltChange lets Run bring the routes up to date.
+func (p *Peers) feltChange() {
+	select {
+	case p.news <- struct{}{}:
+	default:
+	}
+}

@@ -1,9 +1,0 @@
-package peers
-
-import "github.com/windlass-dev/windlass/internal/metric"
-
-// Metrics are what a gateway or a scheduler tells of the schedulers that it watches.
-var Metrics metric.Set
-
-var silentNow = Metrics.Gauge(metric.Stable, "windlass_peers_silent",
-	"Schedulers that do not answer this program. Others stand in for them.")

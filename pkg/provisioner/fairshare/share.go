@@ -1,0 +1,191 @@
+package fairshare
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Want is what one function would like to have.
+type Want struct {
+	Namespace, Function string
+	// N is how many instances.
+	N int
+	// Waited is for how long a first instance is waited for; 0 if that is not so. In
+	// each namespace, who has waited longest is served first, and nobody gets a second
+	// instance before all have their first.
+	Waited time.Duration
+	// Last says that it is served after all others of its namespace: nobody waits for it.
+	Last bool
+	// Cost is what one of them costs, at least 1, in a unit that is the same
+	// for all.
+	Cost int64
+}
+
+// Shares remembers between rounds whose turn it is. Its zero value is ready. It is
+// not safe for concurrent use.
+type Shares struct {
+	// turns are the namespaces that want something, the next one first.
+	turns []*account
+}
+
+// account is that of a namespace as long as it wants something.
+type account struct {
+	namespace string
+	// deficit is what it may spend in its turn.
+	deficit int64
+	// begun says that its turn has begun and was not over when a round ended.
+	begun bool
+	// functions are its wants, those to be served first in front.
+	functions []*claim
+	last      string // function that was served last
+}
+
+// claim is what is left of a Want.
+type claim struct {
+	Want
+	index int
+}
+
+func (c *claim) rank() int {
+	if c.Last {
+		return 1
+	}
+	return 0
+}
+
+// Round is one division.
+type Round struct {
+	shares *Shares
+	budget int
+	// quantum is what a turn is worth: enough for a chunk of the most
+	// expensive instances.
+	quantum int64
+	chunk   int
+	granted *claim
+}
+
+// turnsInRound is into how many turns of each function a budget is cut, so that
+// nobody takes all the room in one turn, and yet few grants are needed.
+const turnsInRound = 4
+
+// Begin begins a round in which at most budget instances are granted. It ends the
+// round before it.
+func (s *Shares) Begin(wants []Want, budget int) *Round {
+	s.enter(wants)
+	r := &Round{shares: s, budget: budget}
+	total, claims, dearest := 0, 0, int64(1)
+	for _, a := range s.turns {
+		claims += len(a.functions)
+	}
+	for _, w := range wants {
+		total += w.N
+		dearest = max(dearest, w.Cost)
+	}
+	r.chunk = max(1, min(budget, total))
+	if claims > 1 {
+		r.chunk = max(1, r.chunk/(turnsInRound*claims))
+	}
+	r.quantum = int64(r.chunk) * dearest
+	return r
+}
+
+// enter opens accounts for namespaces that want something now and closes those of
+// others: who wants nothing saves nothing.
+func (s *Shares) enter(wants []Want) {
+	accounts := make(map[string]*account, len(s.turns))
+	for _, a := range s.turns {
+		a.functions = nil
+		accounts[a.namespace] = a
+	}
+	for i, w := range wants {
+		if w.N <= 0 {
+			continue
+		}
+		a := accounts[w.Namespace]
+		if a == nil {
+			a = &account{namespace: w.Namespace}
+			accounts[w.Namespace] = a
+			s.turns = append(s.turns, a)
+		}
+		w.Cost = max(1, w.Cost)
+		a.functions = append(a.functions, &claim{Want: w, index: i})
+	}
+	s.turns = slices.DeleteFunc(s.turns, func(a *account) bool { return len(a.functions) == 0 })
+	for _, a := range s.turns {
+		a.sort()
+	}
+}
+
+// sort puts those first that have waited longest for a first instance, and of the
+// others the function that comes after the one that was served last. Those that are Last
+// come behind.
+func (a *account) sort() {
+	lap := func(c *claim) int {
+		if c.Function > a.last {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(a.functions, func(x, y *claim) int {
+		return cmp.Or(cmp.Compare(y.Waited, x.Waited), cmp.Compare(x.rank(), y.rank()), cmp.Compare(lap(x), lap(y)), cmp.Compare(x.Function, y.Function))
+	})
+}
+
+// requeue puts one that has got something behind the others, but before those that are Last.
+func (a *account) requeue(c *claim) {
+	at := len(a.functions)
+	if !c.Last {
+		if last := slices.IndexFunc(a.functions, func(f *claim) bool { return f.Last }); last >= 0 {
+			at = last
+		}
+	}
+	a.functions = slices.Insert(a.functions, at, c)
+}
+
+// Next grants n instances to the want of that index. It must be answered by Took
+// before it is called again. It returns false when the round is over.
+func (r *Round) Next() (index, n int, ok bool) {
+	for r.budget > 0 && len(r.shares.turns) > 0 {
+		a := r.shares.turns[0]
+		if !a.begun {
+			a.begun = true
+			a.deficit += r.quantum
+		}
+		c := a.functions[0]
+		n := min(c.N, r.chunk, r.budget, int(a.deficit/c.Cost))
+		if c.Waited > 0 {
+			n = min(n, 1)
+		}
+		if n > 0 {
+			r.granted = c
+			return c.index, n, true
+		}
+		r.shares.pass()
+	}
+	return 0, 0, false
+}
+
+// Took says how many instances of the last grant could be had. If that is fewer than
+// were granted, the function gets no more in this round.
+func (r *Round) Took(n, granted int) {
+	a, c := r.shares.turns[0], r.granted
+	r.budget -= n
+	a.deficit -= int64(n) * c.Cost
+	a.last = c.Function
+	c.N, c.Waited = c.N-n, 0
+	a.functions = a.functions[1:]
+	if c.N > 0 && n == granted {
+		a.requeue(c)
+	}
+	if len(a.functions) == 0 {
+		r.shares.turns = r.shares.turns[1:]
+	}
+}
+
+// pass ends a turn.
+func (s *Shares) pass() {
+	a := s.turns[0]
+	a.begun = false
+	s.turns = append(s.turns[1:], a)
+}

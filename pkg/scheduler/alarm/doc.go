@@ -1,5 +1,0 @@
-// Package alarm tells which of many sleepers are to be woken now. What sleeps costs
-// nothing: only those that are due are looked at.
-//
-// It reads no clock and wakes nobody itself, and it is not safe for concurrent use.
-package alarm

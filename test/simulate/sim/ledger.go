@@ -1,0 +1,230 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/gateway/core"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// answer is what a client was told.
+type answer int
+
+const (
+	unanswered answer = iota
+	answeredOK
+	answeredNo
+	answeredMaybe
+	// clientLeft, before there was an answer.
+	clientLeft
+	// gatewayDied, and with it the connection to the client.
+	gatewayDied
+)
+
+// callRecord is the truth about one call, which no program of the simulation can
+// see.
+type callRecord struct {
+	number int
+	id     invocation.ID
+	fn     *unit
+	answer answer
+	// token is that of the ticket that counts now; used tells that it was
+	// claimed with.
+	token invocation.Token
+	used  bool
+	// shown is who was handed which ticket.
+	shown []showing
+	// grants are the claims that were granted, the attempts 1, 2, ...
+	grants []grant
+	// confused says that a void ticket was offered behind a later one, which can
+	// come by way of another scheduler. A queue cannot tell which one is void.
+	confused bool
+	// open says that a ticket carried the request, so that it can be started
+	// without a claim.
+	open bool
+	// rides says that the request of the call is small enough for a ticket.
+	rides  bool
+	starts int
+}
+
+type showing struct {
+	token invocation.Token
+	cid   invocation.CID
+	fn    *unit
+}
+
+type grant struct {
+	cid      invocation.CID
+	released bool
+}
+
+// execution is one run of a function.
+type execution struct {
+	callRecord *callRecord
+	attempt    int
+	finished   bool
+}
+
+// ledger knows all invocations and executions, and says which promise is broken.
+type ledger struct {
+	world *World
+	calls []*callRecord
+	byID  map[invocation.ID]*callRecord
+	runs  []execution
+	// epochs is which scheduler holds a slot in an epoch of a history of etcd.
+	epochs map[tenure]*node
+}
+
+type tenure struct {
+	history int
+	fn      int
+	epoch   uint64
+}
+
+func newLedger(w *World) *ledger {
+	return &ledger{world: w, byID: make(map[invocation.ID]*callRecord), epochs: make(map[tenure]*node)}
+}
+
+// admit enters a call that a gateway has taken.
+func (l *ledger) admit(id invocation.ID, fn *unit, token invocation.Token) *callRecord {
+	in := &callRecord{number: len(l.calls) + 1, id: id, fn: fn, token: token}
+	in.rides = fn.idempotent && in.number%2 == 0
+	l.calls = append(l.calls, in)
+	l.byID[id] = in
+	l.world.tally.Invocations++
+	return in
+}
+
+// show notes that an instance of a unit was handed a ticket.
+func (l *ledger) show(id invocation.ID, token invocation.Token, cid invocation.CID, fn *unit) {
+	if in := l.byID[id]; in != nil {
+		in.shown = append(in.shown, showing{token, cid, fn})
+	}
+}
+
+// offered notes that a ticket comes to a queue.
+func (l *ledger) offered(m offer) {
+	if in := l.byID[m.id]; in != nil && in.token != m.token {
+		in.confused = true
+	}
+}
+
+// grant notes that a claim with a token was granted.
+func (l *ledger) grant(in *callRecord, attempt int, token invocation.Token, cid invocation.CID) {
+	switch {
+	case token != in.token:
+		l.broken(in, RuleTokenOfTicket)
+	case in.used:
+		l.broken(in, RuleTokenOnce)
+	case !in.wasShown(token, cid):
+		l.broken(in, RuleHolderClaims)
+	case attempt != len(in.grants)+1:
+		l.broken(in, RuleAttemptsCounted)
+	case attempt > core.MaxAttempts && in.fn.idempotent && !in.grants[attempt-2].released:
+		l.broken(in, RuleThreeAttempts)
+	}
+	in.used = true
+	in.grants = append(in.grants, grant{cid: cid})
+}
+
+func (in *callRecord) wasShown(token invocation.Token, cid invocation.CID) bool {
+	for _, s := range in.shown {
+		if s.token == token && s.cid == cid && s.fn == in.fn {
+			return true
+		}
+	}
+	return false
+}
+
+// renew notes that the call waits again, under a new token.
+func (l *ledger) renew(in *callRecord, attempt int, token invocation.Token, released bool) {
+	in.token, in.used = token, false
+	in.grants[attempt-1].released = released
+}
+
+// moved notes that the call waits for another revision, under a new token.
+func (l *ledger) moved(in *callRecord, to *unit, token invocation.Token) {
+	in.fn, in.token, in.used = to, token, false
+}
+
+// start notes that an instance starts a call, and returns the name of the
+// execution. Attempt is 0 if it has not claimed.
+func (l *ledger) start(in *callRecord, attempt int, cid invocation.CID) int {
+	in.starts++
+	l.world.tally.Executions++
+	l.world.note("ledger", "start", uint64(in.number), uint64(attempt))
+	switch {
+	case in.answer == answeredNo:
+		l.broken(in, RuleNoStaysTrue)
+	case in.starts > 1 && !in.fn.idempotent:
+		l.broken(in, RuleStartsOnce)
+	case attempt == 0 && !in.open:
+		l.broken(in, RuleClaimFirst)
+	case attempt == 0:
+	case attempt > len(in.grants) || in.grants[attempt-1].cid != cid:
+		l.broken(in, RuleOwnAttempt)
+	case in.grants[attempt-1].released:
+		l.broken(in, RuleReleasedNotRun)
+	}
+	l.runs = append(l.runs, execution{callRecord: in, attempt: attempt})
+	return len(l.runs)
+}
+
+// finish notes the good end of an execution.
+func (l *ledger) finish(run int) { l.runs[run-1].finished = true }
+
+// answered notes what a client is told. Run is the execution that the answer
+// comes from.
+func (l *ledger) answered(in *callRecord, a answer, run int) {
+	l.world.note("ledger", answerNames[a], uint64(in.number), uint64(run))
+	if in.answer != unanswered {
+		l.broken(in, RuleAnsweredOnce)
+		return
+	}
+	in.answer = a
+	tally := &l.world.tally
+	switch a {
+	case answeredOK:
+		tally.OK++
+		if run == 0 || l.runs[run-1].callRecord != in || !l.runs[run-1].finished {
+			l.broken(in, RuleOKIsTrue)
+		}
+	case answeredNo:
+		tally.No++
+		if in.starts > 0 {
+			l.broken(in, RuleNoIsTrue)
+		}
+	case answeredMaybe:
+		tally.Maybe++
+		if len(in.grants) == 0 && !in.open {
+			l.broken(in, RuleMaybeHasReason)
+		}
+	case unanswered, clientLeft, gatewayDied:
+		tally.Abandoned++
+	}
+}
+
+var answerNames = [...]string{"unanswered", "ok", "no", "maybe", "client left", "gateway died"}
+
+// wanted notes that an instance is handed a call: nobody may be handed one that
+// nobody waits for.
+func (l *ledger) wanted(in *callRecord) {
+	if in.answer != unanswered {
+		l.broken(in, RuleUnwantedNotRun)
+	}
+}
+
+// hold notes that a scheduler holds the slot of a function in an epoch.
+func (l *ledger) hold(n *node, fn *function, history int, epoch uint64) {
+	key := tenure{history, fn.index, epoch}
+	holder, known := l.epochs[key]
+	if known && holder != n {
+		l.world.violate(RuleOneHolder, 0)
+	}
+	l.epochs[key] = n
+}
+
+func (l *ledger) broken(in *callRecord, rule Rule) { l.world.violate(rule, in.number) }
+
+// overdue is how much later than its deadline a call may be answered.
+const overdue = time.Second

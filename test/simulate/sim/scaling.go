@@ -1,0 +1,133 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
+)
+
+// scaling looks at which instances are ordered and let go: the rules of a function's core
+// once more, by what happened to it.
+type scaling struct {
+	served *served
+	// lost is how many instances ended since the last decision that were needed.
+	lost      int
+	takenOver time.Time
+	// settled is how many instances there were at the first decision as an orphan; -1
+	// while somebody confirms the ownership.
+	settled int
+	// surplus is for how many ticks idle instances were too many.
+	surplus int
+	// blocked says that the last order had no effect.
+	blocked bool
+}
+
+// before notes what an event will do to instances, as they are before it.
+func (c *scaling) before(e core.Event) {
+	switch e := e.(type) {
+	case core.Served:
+		if e.Term == core.Unserved {
+			c.lost, c.blocked = 0, false
+		} else {
+			c.takenOver = c.served.scheduler.now()
+		}
+	case core.Paused:
+		c.lost = 0
+	case core.Departed:
+		if e.Involuntary && !c.served.core.Retired(e.CID) && c.served.tickets.holds(e.CID) > 0 {
+			c.lost++
+		}
+	case core.Untaken:
+		if c.served.serving() {
+			c.lost++
+		}
+	case *core.Concluded:
+		c.blocked = e.Decided.Wanted() > 0 && e.Ordered == 0
+	}
+}
+
+// after looks at what came of an event.
+func (c *scaling) after(_ core.Event, effects []core.Effect) {
+	w := c.served.scheduler.world
+	if c.served.core.Blocked() != c.blocked {
+		w.violate(RuleBlockedIfInVain, 0)
+	}
+	for _, effect := range effects {
+		switch effect := effect.(type) {
+		case *core.Decided:
+			c.decided(effect)
+		case core.LetGo:
+			if c.served.tickets.holds(effect.CID) > 0 {
+				w.violate(RuleLetGoIdle, 0)
+			}
+		}
+	}
+}
+
+// decided looks at what was decided on.
+func (c *scaling) decided(d *core.Decided) {
+	if d.Snapshot.Lost != c.lost {
+		c.served.scheduler.world.violate(RuleLostAreReplaced, 0)
+	}
+	c.lost = 0
+	switch {
+	case !d.Observed.Orphan:
+		c.settled = -1
+	case c.settled < 0:
+		c.settled = d.Observed.Created + d.Observed.Creating
+	}
+}
+
+// orders looks whether one more instance may be ordered now.
+func (c *scaling) orders() {
+	f := c.served
+	s := f.scheduler
+	w, now, o := s.world, s.now(), f.inventory.count()
+	heard, most := o.Created+o.Creating-o.Awaited+1, f.core.Spec().Max
+	switch {
+	case now.Before(s.silentUntil):
+		w.violate(RuleHoldAfterStandstill, 0)
+	case o.Awaited > 0 && now.Sub(c.takenOver) < core.HelloTime:
+		w.violate(RuleTimeForHello, 0)
+	case heard > max(1, most-o.Awaited):
+		w.violate(RuleWithinMax, 0)
+	case c.settled >= 0 && heard > max(1, c.settled+(c.settled+4)/5):
+		w.violate(RuleOrphansAreCautious, 0)
+	}
+}
+
+// surplusTicks is after how many ticks idle instances must have been let go that are too
+// many.
+const surplusTicks = 10
+
+// ticked looks whether idle instances were let go that are too many.
+func (c *scaling) ticked() {
+	f := c.served
+	there, idle := 0, 0
+	for _, p := range f.pulls {
+		if e := f.inventory.find(p.cid); e == nil || e.leaving || !p.pulled || f.core.Retired(p.cid) {
+			continue
+		}
+		if there++; len(p.out) == 0 && f.asks(p.cid) {
+			idle++
+		}
+	}
+	if there <= f.core.Spec().Max || idle == 0 {
+		c.surplus = 0
+		return
+	}
+	if c.surplus++; c.surplus > surplusTicks {
+		f.scheduler.world.violate(RuleSurplusGoes, 0)
+	}
+}
+
+// asks tells whether an instance asks for calls, as many as it can run.
+func (f *served) asks(cid invocation.CID) bool {
+	for _, a := range f.tickets.asking {
+		if a.cid == cid {
+			return a.credits == f.fn.concurrency
+		}
+	}
+	return false
+}

@@ -1,0 +1,292 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
+)
+
+// tickets is what a queue must have and do, by what it was told: the rules of a queue
+// once more, without its ways to be fast.
+type tickets struct {
+	world *World
+	core  *core.Function
+	// capacity is how many tickets an instance may hold.
+	capacity int
+	kept     map[invocation.ID]*kept
+	asking   []asking
+	// avoiding says until when some instance may avoid some gateway: meanwhile the
+	// order is another one.
+	avoiding time.Time
+	// newestFirst says that the newest ticket was handed out first before the last event.
+	newestFirst bool
+	// unheard are the gateways that the last audit could not hear.
+	unheard map[string]bool
+}
+
+// kept is a ticket that was offered, and not withdrawn, finished with or given up since.
+type kept struct {
+	token    invocation.Token
+	gateway  string
+	deadline time.Time
+	// holder was handed it at a time; empty while it waits.
+	holder    invocation.CID
+	handed    time.Time
+	withdrawn bool
+}
+
+// asking is how many tickets an instance asks for.
+type asking struct {
+	cid     invocation.CID
+	credits int
+}
+
+func newTickets(w *World, f *core.Function, capacity int) *tickets {
+	return &tickets{world: w, core: f, capacity: capacity, kept: make(map[invocation.ID]*kept)}
+}
+
+// happened notes an event, and then what came of it.
+func (k *tickets) happened(e core.Event, effects []core.Effect, now time.Time) {
+	switch e := e.(type) {
+	case *core.Offered:
+		if _, refused := core.AnswerOf[core.OfferRefused](effects); !refused {
+			k.offered(e.Ticket, now)
+		}
+	case *core.Withdrawn:
+		k.withdrawn(e.ID)
+	case *core.Pulled:
+		k.answered(e, now)
+	case core.AskedToLeave:
+		if answer, _ := core.AnswerOf[core.LeaveAnswered](effects); answer.Granted {
+			k.mayLeave(e.CID, answer.Retired, now)
+		}
+	case core.Departed:
+		k.left(e.CID, now)
+	case core.GatewaysAudited:
+		k.audited(e)
+	}
+	_, closed := e.(core.Closed)
+	for _, effect := range effects {
+		switch effect := effect.(type) {
+		case *core.HandOut:
+			k.handed(effect.CID, effect.Ticket, now)
+			k.newestFirst = true // or not: what is handed out may change the order
+		case core.Retire:
+			k.stops(effect.CID)
+		case core.Dismiss:
+			k.left(effect.CID, now)
+		case core.Refuse:
+			k.refused(effect.Tickets)
+		}
+	}
+	if s, is := e.(core.Served); closed || is && s.Term == core.Unserved {
+		k.lost(now)
+	}
+}
+
+// answered notes what an instance says and asks for.
+func (k *tickets) answered(e *core.Pulled, now time.Time) {
+	for _, d := range e.Done {
+		if d.Unclaimed {
+			k.givenBack(e.CID, d.ID, now)
+		} else {
+			k.done(e.CID, d.ID)
+		}
+	}
+	if e.Wants && !k.core.Retired(e.CID) {
+		k.pulled(e.CID, e.Credits)
+	}
+}
+
+// refused notes tickets that were refused.
+func (k *tickets) refused(tickets []invocation.Ticket) {
+	for _, t := range tickets {
+		if e := k.kept[t.ID]; e == nil || e.holder != "" {
+			k.broken(t.ID, RuleOnlyWhatWaits)
+		}
+		delete(k.kept, t.ID)
+	}
+}
+
+// lost looks whether all tickets of a function that others serve now, or that was
+// deleted, were refused.
+func (k *tickets) lost(now time.Time) {
+	for id, e := range k.kept {
+		switch {
+		case e.holder != "" && k.core.Term() != core.Unserved:
+			continue // it was deleted, and its instances finish what they have
+		case e.deadline.After(now):
+			k.world.violate(RuleRefusedToo, 0)
+		}
+		delete(k.kept, id)
+	}
+	k.asking = nil
+}
+
+// audited notes that tickets were withdrawn whose gateways two audits could not hear.
+func (k *tickets) audited(e core.GatewaysAudited) {
+	unheard := make(map[string]bool)
+	for id, t := range k.kept {
+		if t.holder != "" || e.Heard(t.gateway) {
+			continue
+		}
+		unheard[t.gateway] = true
+		if k.unheard[t.gateway] {
+			delete(k.kept, id)
+		}
+	}
+	k.unheard = unheard
+}
+
+// offered notes a ticket that the queue has accepted.
+func (k *tickets) offered(t invocation.Ticket, now time.Time) {
+	e, known := k.kept[t.ID]
+	if !known {
+		k.kept[t.ID] = &kept{token: t.Token, gateway: t.Gateway, deadline: t.Deadline}
+		// What comes back may be more than that.
+		if k.core.Waiting() > maxQueued {
+			k.broken(t.ID, RuleQueueBounded)
+		}
+		return
+	}
+	if e.token != t.Token || now.Sub(e.handed) >= core.DefaultClaimGrace {
+		e.holder = ""
+	}
+	e.token, e.withdrawn = t.Token, false
+}
+
+// withdrawn notes that nobody wants a ticket any more.
+func (k *tickets) withdrawn(id invocation.ID) {
+	if e, known := k.kept[id]; known && e.holder != "" {
+		e.withdrawn = true
+		return
+	}
+	delete(k.kept, id)
+}
+
+// pulled notes that an instance asks for tickets.
+func (k *tickets) pulled(cid invocation.CID, credits int) {
+	a := k.asks(cid)
+	if more := min(credits, k.capacity-a.credits-k.holds(cid)); more > 0 {
+		a.credits += more
+	}
+}
+
+func (k *tickets) asks(cid invocation.CID) *asking {
+	for i := range k.asking {
+		if k.asking[i].cid == cid {
+			return &k.asking[i]
+		}
+	}
+	k.asking = append(k.asking, asking{cid: cid})
+	return &k.asking[len(k.asking)-1]
+}
+
+func (k *tickets) holds(cid invocation.CID) (n int) {
+	for _, e := range k.kept {
+		if e.holder == cid {
+			n++
+		}
+	}
+	return n
+}
+
+// handed notes that an instance is handed a ticket.
+func (k *tickets) handed(cid invocation.CID, t invocation.Ticket, now time.Time) {
+	a, e := k.asks(cid), k.kept[t.ID]
+	inOrder := !now.Before(k.avoiding)
+	view := k.core.View(now)
+	switch {
+	case e == nil || e.withdrawn || e.holder != "":
+		k.broken(t.ID, RuleOnlyWhatWaits)
+		return
+	case !t.Deadline.After(now):
+		k.broken(t.ID, RuleNotTooLate)
+	case a.credits <= 0:
+		k.broken(t.ID, RuleNoMoreThanAsked)
+	case inOrder && slices.ContainsFunc(k.asking, func(o asking) bool { return o.cid < cid && o.credits > 0 }):
+		k.broken(t.ID, RuleFirstOfThoseThatAsk)
+	case inOrder && !k.newestFirst && !view.NewestFirst && now.Sub(t.Arrived) < view.OldestWait:
+		k.broken(t.ID, RuleOldestFirst)
+	}
+	a.credits--
+	e.holder, e.handed = cid, now
+}
+
+// done notes that an instance has finished with a ticket.
+func (k *tickets) done(cid invocation.CID, id invocation.ID) {
+	if e, known := k.kept[id]; known && e.holder == cid {
+		delete(k.kept, id)
+	}
+}
+
+// givenBack notes that an instance could not reach a ticket's gateway.
+func (k *tickets) givenBack(cid invocation.CID, id invocation.ID, now time.Time) {
+	if e, known := k.kept[id]; known && e.holder == cid {
+		k.avoiding = now.Add(core.AvoidFor)
+		k.putBack(id, e, e.withdrawn)
+	}
+}
+
+// left notes that an instance is gone. What it has held for long is claimed.
+func (k *tickets) left(cid invocation.CID, now time.Time) {
+	k.stops(cid)
+	for id, e := range k.kept {
+		if e.holder == cid {
+			k.putBack(id, e, e.withdrawn || now.Sub(e.handed) >= core.DefaultClaimGrace)
+		}
+	}
+}
+
+// mayLeave notes that an instance was allowed to leave. One that was retired may in any case.
+func (k *tickets) mayLeave(cid invocation.CID, retired bool, now time.Time) {
+	if k.holds(cid) > 0 {
+		k.world.violate(RuleLeaverHoldsNothing, 0)
+	}
+	spec := k.core.Spec()
+	if !retired && spec.KeepLast > spec.IdleTimeout && !slices.ContainsFunc(k.asking, func(a asking) bool { return a.cid != cid }) {
+		k.world.violate(RuleLastStays, 0)
+	}
+	k.left(cid, now)
+}
+
+func (k *tickets) putBack(id invocation.ID, e *kept, over bool) {
+	if e.holder = ""; over {
+		delete(k.kept, id)
+	}
+}
+
+// stops notes that an instance is to be handed nothing more.
+func (k *tickets) stops(cid invocation.CID) {
+	k.asking = slices.DeleteFunc(k.asking, func(a asking) bool { return a.cid == cid })
+}
+
+// audit compares what the queue has with what it must have. It must come before what a
+// queue is told, since it finds out by that which tickets were too late.
+func (k *tickets) audit(now time.Time) {
+	view := k.core.View(now)
+	k.newestFirst = view.NewestFirst
+	has := view.Waiting + view.Out
+	if has == len(k.kept) {
+		return
+	}
+	for id, e := range k.kept {
+		if !k.core.Waits(id) && e.holder == "" && !e.deadline.After(now) {
+			delete(k.kept, id)
+		}
+	}
+	switch {
+	case has < len(k.kept):
+		k.world.violate(RuleTicketKept, 0)
+	case has > len(k.kept):
+		k.world.violate(RuleTicketGone, 0)
+	}
+}
+
+func (k *tickets) broken(id invocation.ID, rule Rule) {
+	if in := k.world.ledger.byID[id]; in != nil {
+		k.world.ledger.broken(in, rule)
+	}
+}
