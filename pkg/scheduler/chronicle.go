@@ -48,9 +48,9 @@ func (c *considered) floor() decisionlog.Floor {
 		f.Of = decisionlog.FloorProof
 	case c.Decision.Why != autoscaler.ReasonMin:
 		return decisionlog.Floor{}
-	case c.Upkeep.Scheduled >= f.Instances:
+	case c.Floor.Scheduled >= f.Instances:
 		f.Of = decisionlog.FloorSchedule
-	case c.Upkeep.Awaited >= f.Instances:
+	case c.Floor.Awaited >= f.Instances:
 		f.Of = decisionlog.FloorAwaited
 	default:
 		f.Of = decisionlog.FloorSpec

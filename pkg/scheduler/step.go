@@ -27,7 +27,7 @@ type host struct {
 	doubts    *doubts
 	gateways  *registrations
 	streams   *streams // of instances
-	// alarms let ticks look at functions whose upkeep changes.
+	// alarms let ticks look at functions whose floor changes.
 	alarms *alarms
 	// starts are those of all functions.
 	starts *starts

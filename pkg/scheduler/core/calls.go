@@ -81,7 +81,7 @@ func (f *Function) takeIn(e *Offered, now time.Time) *invocation.Refusal {
 		}
 	}
 	if quiet > 0 {
-		f.keeper.CalledAfter(quiet)
+		f.floorPolicy.CalledAfter(quiet)
 	}
 	return nil
 }

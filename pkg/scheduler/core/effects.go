@@ -81,7 +81,7 @@ type (
 	Decided struct {
 		Observed Observed
 		Snapshot autoscaler.Snapshot
-		Upkeep   floor.Upkeep
+		Floor    floor.Floor
 		Bounds   autoscaler.Limits
 		Decision autoscaler.Decision
 	}

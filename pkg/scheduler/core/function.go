@@ -52,7 +52,7 @@ type Spec struct {
 	// An instance backs off when it was idle for BackoffAfter, and may leave after
 	// IdleTimeout more; the last one after KeepLast.
 	BackoffAfter, IdleTimeout, KeepLast time.Duration
-	// Windows and Learns are what upkeep.New takes.
+	// Windows and Learns are what floor.New takes.
 	Windows []schedule.Window
 	Learns  bool
 }
@@ -77,8 +77,8 @@ type Function struct {
 	// before the first.
 	quietSince time.Time
 
-	learnt learnt
-	keeper *floor.Keeper
+	learnt      learnt
+	floorPolicy *floor.Policy
 	lastDecision
 	doubt doubt
 	// lost counts the instances that ended while they were needed, since the last
@@ -96,13 +96,13 @@ type Function struct {
 // New makes a Function that is not served yet, and rests.
 func New(config *Config, spec Spec) *Function {
 	return &Function{
-		config:    config,
-		spec:      spec,
-		queue:     queue.New(queue.Limits{MaxWaiting: config.MaxQueued, ClaimGrace: config.ClaimGrace, AvoidFor: AvoidFor}),
-		instances: make(instances),
-		learnt:    newLearnt(config),
-		keeper:    newKeeper(spec, nil),
-		rest:      restfulness{resting: true},
+		config:      config,
+		spec:        spec,
+		queue:       queue.New(queue.Limits{MaxWaiting: config.MaxQueued, ClaimGrace: config.ClaimGrace, AvoidFor: AvoidFor}),
+		instances:   make(instances),
+		learnt:      newLearnt(config),
+		floorPolicy: newFloorPolicy(spec, nil),
+		rest:        restfulness{resting: true},
 	}
 }
 

@@ -45,13 +45,13 @@ func decide(f *Function, now time.Time, o Observed) (*Decided, bool) {
 func TestTheMaximumWinsOverEveryFloor(t *testing.T) {
 	f := newTestFunction(func(s *Spec) { s.Min, s.Max = 2, 4 })
 	for name, tt := range map[string]struct {
-		kept floor.Upkeep
+		kept floor.Floor
 		want int
 	}{
-		"the spec's minimum":    {floor.Upkeep{}, 2},
-		"a window's":            {floor.Upkeep{Scheduled: 3}, 3},
-		"an awaited call's":     {floor.Upkeep{Awaited: 1}, 2},
-		"more than the maximum": {floor.Upkeep{Scheduled: 9}, 4},
+		"the spec's minimum":    {floor.Floor{}, 2},
+		"a window's":            {floor.Floor{Scheduled: 3}, 3},
+		"an awaited call's":     {floor.Floor{Awaited: 1}, 2},
+		"more than the maximum": {floor.Floor{Scheduled: 9}, 4},
 	} {
 		if got := f.spec.limits(tt.kept); got.Min != tt.want || got.Max != 4 {
 			t.Errorf("%s: %+v, want a minimum of %d", name, got, tt.want)
@@ -62,7 +62,7 @@ func TestTheMaximumWinsOverEveryFloor(t *testing.T) {
 func TestAnInstanceMayLeaveByTheFixedTimes(t *testing.T) {
 	f := newTestFunction()
 	want := queue.LeavePolicy{IdleTimeout: 10*time.Minute + 10*time.Second, KeepLast: time.Hour}
-	if got := f.spec.leavePolicy(f.Upkeep(start, 0), 20*time.Minute, start); got != want {
+	if got := f.spec.leavePolicy(f.Floor(start, 0), 20*time.Minute, start); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

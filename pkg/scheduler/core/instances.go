@@ -96,7 +96,7 @@ func (e *Pulled) happen(f *Function, now time.Time) {
 	switch {
 	case back && f.queue.Waiting() > 0:
 		f.wake() // a tick hands it out when this instance may have it again, or orders another
-	case done && f.keeper.Taught() && !f.quietSince.IsZero():
+	case done && f.floorPolicy.Patterned() && !f.quietSince.IsZero():
 		f.wake() // which plans what to keep from now on
 	}
 }
@@ -109,7 +109,7 @@ func (e Started) happen(f *Function, _ time.Time) {
 }
 
 func (e AskedToLeave) happen(f *Function, now time.Time) {
-	policy := f.spec.leavePolicy(f.Upkeep(now, e.KindStart), e.Idle, now)
+	policy := f.spec.leavePolicy(f.Floor(now, e.KindStart), e.Idle, now)
 	answer, err := f.queue.RequestLeave(e.CID, e.Idle, policy)
 	retired := f.instances.retired(e.CID)
 	if answer.Granted {

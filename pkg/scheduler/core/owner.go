@@ -24,7 +24,7 @@ func (Paused) happen(f *Function, _ time.Time) { f.lost = 0 }
 
 func (e Changed) happen(f *Function, _ time.Time) {
 	f.spec = e.Spec
-	f.keeper = newKeeper(e.Spec, f.keeper)
+	f.floorPolicy = newFloorPolicy(e.Spec, f.floorPolicy)
 	f.wake()
 }
 

@@ -62,9 +62,9 @@ func (e *Ticked) happen(f *Function, now time.Time) {
 	unheard := o.Awaited
 	o.Creating, o.Awaited = o.Creating-unheard, 0
 	// d. What is so now.
-	d := &Decided{Observed: o, Snapshot: f.snapshot(o, now), Upkeep: f.Upkeep(now, o.KindStart)}
+	d := &Decided{Observed: o, Snapshot: f.snapshot(o, now), Floor: f.Floor(now, o.KindStart)}
 	// e. How many there may be.
-	d.Bounds = f.doubt.bound(beside(unheard, f.spec.limits(d.Upkeep)), o)
+	d.Bounds = f.doubt.bound(beside(unheard, f.spec.limits(d.Floor)), o)
 	// f. Decide, and remember it.
 	params := autoscaler.Params{Tick: f.config.Tick, StaleAfter: StaleAfter}
 	d.Decision = autoscaler.Bound(f.spec.Decide(d.Snapshot, params), d.Snapshot, d.Bounds)
@@ -182,28 +182,28 @@ func (e *Concluded) happen(f *Function, now time.Time) {
 	f.lastDecision.blocked = wanted > 0 && e.Ordered == 0
 	// g. Note how fast the queue is worked off, for admission. A function cannot grow
 	// if it has all the instances that it may have, or if this tick found no room.
-	instances, most := d.Observed.Created+d.Observed.Creating+e.Ordered-e.Withdrawn, f.spec.limits(d.Upkeep).Max
+	instances, most := d.Observed.Created+d.Observed.Creating+e.Ordered-e.Withdrawn, f.spec.limits(d.Floor).Max
 	f.lastDecision.outlook = admission.Outlook{
 		Parallel: instances * f.spec.Concurrency,
 		Stuck:    e.NoRoom || most > 0 && instances >= most,
 	}
 	// h. Let idle instances go that are not to wait until their own times are over.
 	tooMany := most > 0 && d.Observed.Created > most
-	if policy, why := f.spec.surplus(d.Upkeep, tooMany); why != "" && d.Observed.Created > 0 {
+	if policy, why := f.spec.surplus(d.Floor, tooMany); why != "" && d.Observed.Created > 0 {
 		for _, idle := range f.queue.LongestIdle(now, policy) {
 			f.letIdleGo(idle, policy, why, string(why), now)
 		}
 	}
 	// i. Rest, unless an instance is to be replaced for its agent.
 	if wanted == 0 && d.Snapshot.Waiting() == 0 && d.Observed.Creating == 0 && !tooMany {
-		f.settle(f.renewed(e.Renew, d.Upkeep.Change, now))
+		f.settle(f.renewed(e.Renew, d.Floor.Change, now))
 	}
 }
 
 // surplus says which idle instances go before their own times are over, and why: those
 // beyond the maximum, when it was lowered or some came back that nobody could reach while
 // others were ordered; and all beyond the minimum when no call is near.
-func (s *Spec) surplus(kept floor.Upkeep, tooMany bool) (queue.EvictPolicy, LetGoReason) {
+func (s *Spec) surplus(kept floor.Floor, tooMany bool) (queue.EvictPolicy, LetGoReason) {
 	limits := s.limits(kept)
 	switch {
 	case kept.ReleasesIdle():

@@ -1,4 +1,4 @@
-package keepalive
+package floor
 
 import (
 	"encoding/csv"
@@ -82,9 +82,9 @@ func (c *cost) gap(w Windows, idle, start time.Duration) {
 }
 
 // replay is the cost of a policy for functions whose calls take no time.
-func replay(functions [][]time.Duration, policy func(*Learner) Windows) (c cost) {
+func replay(functions [][]time.Duration, policy func(*Histogram) Windows) (c cost) {
 	for _, called := range functions {
-		var l Learner
+		var l Histogram
 		for i, at := range called {
 			if i == 0 {
 				c.cold++
@@ -92,7 +92,7 @@ func replay(functions [][]time.Duration, policy func(*Learner) Windows) (c cost)
 			}
 			idle := at - called[i-1]
 			c.gap(policy(&l), idle, 3*time.Second)
-			l.Idle(idle)
+			l.Add(idle)
 		}
 	}
 	return c
@@ -102,12 +102,12 @@ func replay(functions [][]time.Duration, policy func(*Learner) Windows) (c cost)
 // holds for the default of keepLast. It reads samples that are not
 // part of the project.
 func TestHistogramIsBetterThanTheFixedTimeOnRealSamples(t *testing.T) {
-	fixed := func(keepLast time.Duration) func(*Learner) Windows {
-		return func(*Learner) Windows { return Windows{KeepAlive: keepLast} }
+	fixed := func(keepLast time.Duration) func(*Histogram) Windows {
+		return func(*Histogram) Windows { return Windows{KeepAlive: keepLast} }
 	}
-	learnt := func(keepLast time.Duration) func(*Learner) Windows {
-		return func(l *Learner) Windows {
-			if w, ok := l.Windows(keepLast); ok {
+	learnt := func(keepLast time.Duration) func(*Histogram) Windows {
+		return func(h *Histogram) Windows {
+			if w, ok := h.Windows(keepLast); ok {
 				return w
 			}
 			return Windows{KeepAlive: keepLast}

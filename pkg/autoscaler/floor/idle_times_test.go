@@ -1,4 +1,4 @@
-package keepalive
+package floor
 
 import (
 	"math"
@@ -12,10 +12,10 @@ import (
 )
 
 // learnt has heard of an idle time for each of the numbers of minutes.
-func learnt(minutes ...float64) *Learner {
-	l := &Learner{}
+func learnt(minutes ...float64) *Histogram {
+	l := &Histogram{}
 	for _, m := range minutes {
-		l.Idle(time.Duration(m * float64(time.Minute)))
+		l.Add(time.Duration(m * float64(time.Minute)))
 	}
 	return l
 }
@@ -108,9 +108,9 @@ func drawIdle(t *rapid.T) []time.Duration {
 func TestWindowsAreThoseOfTheSlowTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		idle := drawIdle(t)
-		var l Learner
+		var l Histogram
 		for _, d := range idle {
-			l.Idle(d)
+			l.Add(d)
 		}
 		keepLast := time.Duration(rapid.Int64Range(0, int64(5*time.Hour)).Draw(t, "keepLast"))
 		got, ok := l.Windows(keepLast)
@@ -127,13 +127,13 @@ func TestWhatIsLearntFades(t *testing.T) {
 		t.Fatalf("after many idle times of 200 minutes: %v", w)
 	}
 	for range 11 * most / 2 {
-		l.Idle(10 * time.Minute)
+		l.Add(10 * time.Minute)
 	}
 	if w, ok := l.Windows(0); !ok || w != (Windows{9 * time.Minute, 12*time.Minute + 6*time.Second - 9*time.Minute}) {
 		t.Errorf("after as many of 10 minutes: %v, %t", w, ok)
 	}
 	for range 3 * most {
-		l.Idle(Range)
+		l.Add(Range)
 	}
 	if w, ok := l.Windows(0); ok {
 		t.Errorf("after many beyond the range: %v", w)
@@ -143,10 +143,10 @@ func TestWhatIsLearntFades(t *testing.T) {
 // TestSumsAreThoseOfTheCounts checks what is kept so that it need not be summed.
 func TestSumsAreThoseOfTheCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var l Learner
+		var l Histogram
 		minutes := rapid.SliceOfN(rapid.IntRange(1, 300), 1, 5).Draw(t, "minutes")
 		for i := range rapid.SampledFrom([]int{5, most - 1, most, most + 1, 2 * most, 5 * most}).Draw(t, "how many") {
-			l.Idle(time.Duration(minutes[i%len(minutes)]) * time.Minute)
+			l.Add(time.Duration(minutes[i%len(minutes)]) * time.Minute)
 		}
 		within, squares := 0, 0
 		if l.counts != nil {
@@ -169,9 +169,9 @@ func TestAFunctionThatIsNeverIdleTakesNextToNoMemory(t *testing.T) {
 }
 
 func BenchmarkIdle(b *testing.B) {
-	var l Learner
+	var l Histogram
 	for i := 0; b.Loop(); i++ {
-		l.Idle(time.Duration(i%300) * time.Minute)
+		l.Add(time.Duration(i%300) * time.Minute)
 	}
 }
 
