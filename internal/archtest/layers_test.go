@@ -57,7 +57,6 @@ var rows = []struct {
 	}},
 	{"shells", []string{
 		"internal/loadgen",
-		"internal/logsink",
 		"internal/serve",
 		"pkg/gateway/auth",
 		"pkg/catalog",

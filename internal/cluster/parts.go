@@ -33,7 +33,6 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
-	"github.com/windlass-dev/windlass/internal/logsink"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/serve"
 )
@@ -54,7 +53,7 @@ func level(name string) (slog.Level, error) {
 // still to be written is written by flush.
 func newLog(c Common, registerer prometheus.Registerer) (log *slog.Logger, flush func()) {
 	l, _ := level(c.LogLevel)
-	sink := logsink.New(os.Stderr)
+	sink := newLogWriter(os.Stderr)
 	registerer.MustRegister(linesDroppedTotal.Func(func() float64 { return float64(sink.Dropped()) }))
 	options := &slog.HandlerOptions{Level: l}
 	var handler slog.Handler = slog.NewJSONHandler(sink, options)

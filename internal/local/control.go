@@ -34,7 +34,7 @@ func (w *Windlass) controlAPI() http.Handler {
 		Archive:      w.rollouts,
 		Logs:         instanceLogs(w.config.DataDir),
 		Explainer:    w,
-		Storyteller:  w.journal,
+		Storyteller:  w.callLog,
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/local/embeddedetcd"
-	"github.com/windlass-dev/windlass/internal/local/journal"
+
 	"github.com/windlass-dev/windlass/internal/localapi"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/runtimes"
@@ -50,7 +50,7 @@ type Windlass struct {
 	store    *file.Store
 	learnt   *learnt
 	traces   *tracing.Tracer
-	journal  *journal.Journal
+	callLog  *callLog
 	process  *process.Runtime
 
 	listeners
@@ -122,7 +122,7 @@ func (w *Windlass) open() (err error) {
 		return err
 	}
 	w.learnt = openLearnt(w.config.DataDir, w.log)
-	w.journal = journal.New(w.config.DataDir)
+	w.callLog = newCallLog(w.config.DataDir)
 	if w.traces, err = tracing.New(w.config.Tracing, tracing.Deps{Service: "windlass", Registry: w.counting(), Log: w.log}); err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	config := w.config.Gateway
 	config.ClaimAddr = w.wire.Addr().String()
 	if w.gateway, err = gateway.New(config, gateway.Deps{
-		Catalog: w.store.Catalog(), Callers: w.guard(), Registry: w.counting(), Log: w.log, Traces: w.traces, Journal: w.journal,
+		Catalog: w.store.Catalog(), Callers: w.guard(), Registry: w.counting(), Log: w.log, Traces: w.traces, Journal: w.callLog,
 		Router: ownership.NewStatic(ownership.Owner{ID: nodeName, Addr: config.ClaimAddr}), Left: serve.ClientLeft,
 	}); err != nil {
 		return err

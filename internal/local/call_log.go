@@ -1,4 +1,4 @@
-package journal
+package local
 
 import (
 	"bytes"
@@ -15,59 +15,66 @@ import (
 )
 
 const (
-	// capacity is how many calls are remembered.
-	capacity = 4096
+	// maxCalls is how many calls are remembered.
+	maxCalls = 4096
 	// maxText is how much of a call's lines is told, in bytes: the last ones.
 	maxText = 256 << 10
 )
 
-// Journal remembers calls. It may be used by many goroutines at a time.
-type Journal struct {
+// callLog remembers the last calls, and which lines of their instance's log are theirs.
+//
+// The processes of instances write their logs directly, without times. So it notes how
+// long the log is when a call of the instance ends: what was written between the end of
+// one call and the end of the next belongs to the next. Calls that an instance ran at the
+// same time share their lines.
+//
+// It holds maxCalls calls; the oldest go first. It is for concurrent use.
+type callLog struct {
 	dataDir string
 
 	mu sync.Mutex
 	// ring holds the calls in the order of their ends; next is where the oldest one
 	// is, or will be put the next one.
-	ring []entry
+	ring []endedCall
 	next int
 }
 
-// entry is a call and how long its instance's log was when it had ended.
-type entry struct {
+// endedCall is a call and how long its instance's log was when it had ended.
+type endedCall struct {
 	account invocation.Account
 	length  int64
 }
 
-// New makes an empty Journal for the logs below a data folder.
-func New(dataDir string) *Journal { return &Journal{dataDir: dataDir} }
+// newCallLog makes an empty callLog for the logs below a data folder.
+func newCallLog(dataDir string) *callLog { return &callLog{dataDir: dataDir} }
 
 // Note remembers a call that has ended.
-func (j *Journal) Note(account invocation.Account) {
-	e := entry{account: account}
+func (l *callLog) Note(account invocation.Account) {
+	e := endedCall{account: account}
 	if account.CID != "" {
 		// os.Stat would allocate, and every call comes by here.
 		var stat syscall.Stat_t
-		if syscall.Stat(j.log(account), &stat) == nil {
+		if syscall.Stat(l.log(account), &stat) == nil {
 			e.length = stat.Size
 		}
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if len(j.ring) < capacity {
-		j.ring = append(j.ring, e)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.ring) < maxCalls {
+		l.ring = append(l.ring, e)
 		return
 	}
-	j.ring[j.next] = e
-	j.next = (j.next + 1) % capacity
+	l.ring[l.next] = e
+	l.next = (l.next + 1) % maxCalls
 }
 
-func (j *Journal) log(a invocation.Account) string {
-	return filepath.Join(instancelog.Dir(j.dataDir, a.Function), instancelog.FunctionFile(a.CID))
+func (l *callLog) log(a invocation.Account) string {
+	return filepath.Join(instancelog.Dir(l.dataDir, a.Function), instancelog.FunctionFile(a.CID))
 }
 
-// Tell tells of a call; false if it is not remembered.
-func (j *Journal) Tell(id invocation.ID) (invocation.Story, bool) {
-	of, from, shared, known := j.find(id)
+// Tell returns the timeline and log lines of a call; false if it is not remembered.
+func (l *callLog) Tell(id invocation.ID) (invocation.Story, bool) {
+	of, from, shared, known := l.find(id)
 	if !known {
 		return invocation.Story{}, false
 	}
@@ -75,7 +82,7 @@ func (j *Journal) Tell(id invocation.ID) (invocation.Story, bool) {
 	if of.account.CID == "" {
 		return story, true
 	}
-	text, err := read(j.log(of.account), max(from, of.length-maxText), of.length)
+	text, err := readPart(l.log(of.account), max(from, of.length-maxText), of.length)
 	switch {
 	case err != nil:
 		story.Notes = append(story.Notes, fmt.Sprintf("the log of instance %s cannot be read: %v", of.account.CID, err))
@@ -93,10 +100,10 @@ func (j *Journal) Tell(id invocation.ID) (invocation.Story, bool) {
 
 // find finds a call; where in its instance's log its lines begin; and how many calls
 // the instance ran beside it.
-func (j *Journal) find(id invocation.ID) (of entry, from int64, shared int, known bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, e := range j.ring {
+func (l *callLog) find(id invocation.ID) (of endedCall, from int64, shared int, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.ring {
 		if e.account.ID == id {
 			of, known = e, true
 		}
@@ -105,7 +112,7 @@ func (j *Journal) find(id invocation.ID) (of entry, from int64, shared int, know
 		return of, 0, 0, known
 	}
 	var last time.Time
-	for _, e := range j.ring {
+	for _, e := range l.ring {
 		a := e.account
 		if a.ID == id || a.CID != of.account.CID || a.Function != of.account.Function {
 			continue
@@ -121,8 +128,8 @@ func (j *Journal) find(id invocation.ID) (of entry, from int64, shared int, know
 	return of, min(from, of.length), shared, true
 }
 
-// read reads a part of a file.
-func read(path string, from, to int64) ([]byte, error) {
+// readPart reads a part of a file.
+func readPart(path string, from, to int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package logsink
+package cluster
 
 import (
 	"context"
@@ -14,8 +14,12 @@ const (
 	flushWithin = time.Second
 )
 
-// Writer is an io.Writer that does not wait. It is for concurrent use.
-type Writer struct {
+// logWriter keeps code that logs from waiting for the reader of the log: a pipe that
+// nobody reads, or a disk that hangs, would stop the program at its next line, and every
+// call with it. Write never waits and never fails; Run writes lines whole and in their
+// order. At most a megabyte of lines waits; lines beyond that are dropped and counted.
+// It is for concurrent use.
+type logWriter struct {
 	to io.Writer
 	// wake holds an element if there may be something to write.
 	wake chan struct{}
@@ -27,20 +31,20 @@ type Writer struct {
 	closing bool
 }
 
-// New makes a Writer that writes to another one while Run runs. It starts nothing.
-func New(to io.Writer) *Writer {
-	return &Writer{to: to, wake: make(chan struct{}, 1)}
+// newLogWriter makes a logWriter that writes to another one while Run runs. It starts nothing.
+func newLogWriter(to io.Writer) *logWriter {
+	return &logWriter{to: to, wake: make(chan struct{}, 1)}
 }
 
 // Write takes a line. It keeps none of the caller's memory.
-func (w *Writer) Write(line []byte) (int, error) {
+func (w *logWriter) Write(line []byte) (int, error) {
 	if w.add(line) {
 		w.rouse()
 	}
 	return len(line), nil
 }
 
-func (w *Writer) add(line []byte) bool {
+func (w *logWriter) add(line []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.bytes+len(line) > maxWaiting {
@@ -52,7 +56,7 @@ func (w *Writer) add(line []byte) bool {
 	return true
 }
 
-func (w *Writer) rouse() {
+func (w *logWriter) rouse() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -60,7 +64,7 @@ func (w *Writer) rouse() {
 }
 
 // Dropped is how many lines were not written because too many waited.
-func (w *Writer) Dropped() uint64 {
+func (w *logWriter) Dropped() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.dropped
@@ -68,7 +72,7 @@ func (w *Writer) Dropped() uint64 {
 
 // Run writes lines until ctx ends, and then those that wait still, for a second at
 // most. A write that hangs then is left behind: nothing can end it.
-func (w *Writer) Run(ctx context.Context) error {
+func (w *logWriter) Run(ctx context.Context) error {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
@@ -85,7 +89,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	return nil
 }
 
-func (w *Writer) close() {
+func (w *logWriter) close() {
 	w.mu.Lock()
 	w.closing = true
 	w.mu.Unlock()
@@ -93,7 +97,7 @@ func (w *Writer) close() {
 }
 
 // write writes lines until it is to end and none waits.
-func (w *Writer) write() {
+func (w *logWriter) write() {
 	for {
 		lines, closing := w.take()
 		for _, line := range lines {
@@ -111,7 +115,7 @@ func (w *Writer) write() {
 	}
 }
 
-func (w *Writer) take() (lines [][]byte, closing bool) {
+func (w *logWriter) take() (lines [][]byte, closing bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	lines, w.waiting = w.waiting, nil
@@ -119,7 +123,7 @@ func (w *Writer) take() (lines [][]byte, closing bool) {
 }
 
 // done makes room for as much as was written.
-func (w *Writer) done(bytes int) {
+func (w *logWriter) done(bytes int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.bytes -= bytes

@@ -1,4 +1,4 @@
-package logsink_test
+package cluster
 
 import (
 	"bytes"
@@ -11,12 +11,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/windlass-dev/windlass/internal/logsink"
 )
 
-// run runs a Writer and returns what ends it.
-func run(w *logsink.Writer) (end func()) {
+// run runs a logWriter and returns what ends it.
+func run(w *logWriter) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -28,7 +26,7 @@ func run(w *logsink.Writer) (end func()) {
 
 func TestLinesAreWrittenInTheirOrder(t *testing.T) {
 	var out, want bytes.Buffer
-	w := logsink.New(&out)
+	w := newLogWriter(&out)
 	fmt.Fprintln(w, "before it runs")
 	end := run(w)
 	fmt.Fprintln(&want, "before it runs")
@@ -49,7 +47,7 @@ func TestLinesAreWrittenInTheirOrder(t *testing.T) {
 func TestNobodyWaitsForAReaderThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reader, pipe := io.Pipe()
-		w := logsink.New(pipe)
+		w := newLogWriter(pipe)
 		end := run(w)
 		line := []byte(strings.Repeat("x", 1023) + "\n")
 		began := time.Now()
@@ -84,7 +82,7 @@ func TestNobodyWaitsForAReaderThatDoesNotRead(t *testing.T) {
 func TestItsEndIsNotHeldUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reader, pipe := io.Pipe()
-		w := logsink.New(pipe)
+		w := newLogWriter(pipe)
 		end := run(w)
 		fmt.Fprintln(w, "nobody reads this")
 		synctest.Wait()
@@ -102,7 +100,7 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
 func TestAFullDiskFailsNobody(t *testing.T) {
-	w := logsink.New(broken{})
+	w := newLogWriter(broken{})
 	end := run(w)
 	for range 5000 {
 		if _, err := w.Write(make([]byte, 1000)); err != nil {

@@ -1,4 +1,4 @@
-package journal
+package local
 
 import (
 	"fmt"
@@ -19,15 +19,15 @@ var (
 
 func at(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
 
-// world is a data folder with a journal.
-type world struct {
+// callLogHarness is a data folder with a journal.
+type callLogHarness struct {
 	*testing.T
-	*Journal
+	*callLog
 	last byte
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{T: t, Journal: New(t.TempDir())}
+func newCallLogHarness(t *testing.T) *callLogHarness {
+	w := &callLogHarness{T: t, callLog: newCallLog(t.TempDir())}
 	if err := os.MkdirAll(instancelog.Dir(w.dataDir, key), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // says lets an instance write a line.
-func (w *world) says(cid invocation.CID, text string) {
+func (w *callLogHarness) says(cid invocation.CID, text string) {
 	w.Helper()
 	f, err := os.OpenFile(w.file(cid), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -45,12 +45,12 @@ func (w *world) says(cid invocation.CID, text string) {
 	fmt.Fprintln(f, text)
 }
 
-func (w *world) file(cid invocation.CID) string {
+func (w *callLogHarness) file(cid invocation.CID) string {
 	return filepath.Join(instancelog.Dir(w.dataDir, key), instancelog.FunctionFile(cid))
 }
 
 // ended notes a call that an instance had from one time to another.
-func (w *world) ended(cid invocation.CID, from, to int) invocation.ID {
+func (w *callLogHarness) ended(cid invocation.CID, from, to int) invocation.ID {
 	w.last++
 	a := invocation.Account{ID: invocation.ID{w.last}, Function: key, CID: cid, Claimed: at(from), Ended: at(to)}
 	w.Note(a)
@@ -58,7 +58,7 @@ func (w *world) ended(cid invocation.CID, from, to int) invocation.ID {
 }
 
 // tells checks what a call's lines are, and returns its notes.
-func (w *world) tells(id invocation.ID, want ...string) string {
+func (w *callLogHarness) tells(id invocation.ID, want ...string) string {
 	w.Helper()
 	story, known := w.Tell(id)
 	if !known || story.Account.ID != id {
@@ -75,7 +75,7 @@ func (w *world) tells(id invocation.ID, want ...string) string {
 }
 
 func TestACallHasTheLinesSinceTheOneBefore(t *testing.T) {
-	w := newWorld(t)
+	w := newCallLogHarness(t)
 	w.says("a", "starting")
 	w.says("a", "one")
 	first := w.ended("a", 0, 10)
@@ -95,7 +95,7 @@ func TestACallHasTheLinesSinceTheOneBefore(t *testing.T) {
 }
 
 func TestCallsAtTheSameTimeShareTheirLines(t *testing.T) {
-	w := newWorld(t)
+	w := newCallLogHarness(t)
 	w.says("a", "before")
 	w.ended("a", 0, 10)
 	w.says("a", "x1")
@@ -114,14 +114,14 @@ func TestCallsAtTheSameTimeShareTheirLines(t *testing.T) {
 }
 
 func TestACallWithoutAnInstanceHasNoLines(t *testing.T) {
-	w := newWorld(t)
+	w := newCallLogHarness(t)
 	if notes := w.tells(w.ended("", 0, 0)); notes != "" {
 		t.Errorf("notes: %s", notes)
 	}
 }
 
 func TestALogThatIsGoneIsSaidToBe(t *testing.T) {
-	w := newWorld(t)
+	w := newCallLogHarness(t)
 	w.says("a", "one")
 	id := w.ended("a", 0, 10)
 	if err := os.Remove(w.file("a")); err != nil {
@@ -133,7 +133,7 @@ func TestALogThatIsGoneIsSaidToBe(t *testing.T) {
 }
 
 func TestOfVeryMuchTextTheLastIsTold(t *testing.T) {
-	w := newWorld(t)
+	w := newCallLogHarness(t)
 	w.says("a", strings.Repeat("x", maxText))
 	w.says("a", "the end")
 	id := w.ended("a", 0, 10)
@@ -144,25 +144,25 @@ func TestOfVeryMuchTextTheLastIsTold(t *testing.T) {
 }
 
 func TestTheOldestCallsAreForgotten(t *testing.T) {
-	j := New(t.TempDir())
+	j := newCallLog(t.TempDir())
 	id := func(n int) invocation.ID { return invocation.ID{byte(n >> 8), byte(n)} }
-	const calls = capacity + 100
+	const calls = maxCalls + 100
 	for n := range calls {
 		j.Note(invocation.Account{ID: id(n)})
 	}
 	for n := range calls {
-		if _, known := j.Tell(id(n)); known != (n >= calls-capacity) {
+		if _, known := j.Tell(id(n)); known != (n >= calls-maxCalls) {
 			t.Fatalf("of call %d of %d it is %t that it is known", n, calls, known)
 		}
 	}
-	if len(j.ring) != capacity {
+	if len(j.ring) != maxCalls {
 		t.Errorf("%d calls are remembered", len(j.ring))
 	}
 }
 
 // What every call of a local Windlass pays for being remembered.
 func BenchmarkNote(b *testing.B) {
-	j := New(b.TempDir())
+	j := newCallLog(b.TempDir())
 	dir := instancelog.Dir(j.dataDir, key)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		b.Fatal(err)
