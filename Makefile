@@ -5,8 +5,9 @@ SHELL := bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 
-# RACE= runs the tests without the race detector, which needs a C compiler.
-RACE ?= -race
+# RACE= runs the tests without the race detector. It needs a C compiler, without which
+# Go leaves out cgo.
+RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 # What `git describe` says, or nothing outside a git checkout. Go's own stamping
 # is off because it fails where git distrusts the checkout's owner.
@@ -67,12 +68,30 @@ pictures: build examples ## Draw the pictures of windlass top and the status pag
 ##@ Check
 
 # In CI a test that fails is tried once more, unless many do or there was a data race,
-# and the summary names it.
-GOTEST = $(if $(CI),$(TOOLS)/gotestsum --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race --packages ./... --,go test)
+# and the summary names it. At the end of both is which tests were skipped, and why.
+# $(call gotest,FLAGS,PACKAGES)
+gotest = $(if $(RACE),,echo 'The race detector is left out.' &&) $(if $(CI), \
+  $(TOOLS)/gotestsum --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race --packages '$(2)' -- $(RACE) -shuffle=on $(1), \
+  go test -json $(RACE) -shuffle=on $(1) $(2) | go run ./internal/testreport)
+
+# $(call tagged,TAG) are the packages with tests that need more than Go.
+tagged = $(shell grep -rl --include='*_test.go' '^//go:build $(1)$$' cmd internal pkg test | sed 's,^,./,; s,/[^/]*$$,,' | sort -u)
 
 .PHONY: test
-test: build $(if $(CI),tools) ## Run all tests but e2e; RACE= leaves the race detector out
-	$(GOTEST) $(RACE) -shuffle=on $(if $(CI),,./...)
+test: $(if $(CI),tools) ## Run all tests that need Go only; RACE= leaves the race detector out
+	$(call gotest,,./...)
+
+# make verify-chart runs those of the chart.
+.PHONY: test-apiserver
+test-apiserver: cluster-binaries $(if $(CI),tools) ## Run the tests that need an API server
+	$(call gotest,-tags apiserver,$(filter-out ./test/chart,$(call tagged,apiserver)))
+
+.PHONY: test-clients
+test-clients: examples $(if $(CI),tools) ## Run the tests that need npm, pip or a browser
+	$(call gotest,-tags clients,$(call tagged,clients))
+
+.PHONY: test-release
+test-release: ## Run the tests of what makes images and releases, which have modules of their own
 	cd images/build && go test ./...
 	cd hack/release && go test ./...
 
@@ -80,7 +99,7 @@ test: build $(if $(CI),tools) ## Run all tests but e2e; RACE= leaves the race de
 .PHONY: e2e
 e2e: ## Run the suite on a real cluster: one of its own (as root), or KUBECONFIG's
 	@[ -n "$${KUBECONFIG:-}" ] || test/cluster/binaries.sh
-	WINDLASS_E2E=1 go test -timeout 45m -v -count=1 ./test/e2e/cluster $(if $(CI),-ginkgo.no-color -ginkgo.flake-attempts=2)
+	go test -tags e2e -timeout 45m -v -count=1 ./test/e2e/cluster $(if $(CI),-ginkgo.no-color -ginkgo.flake-attempts=2)
 
 # The first seed and how many; a violation says how to replay it.
 SEED ?= 1
@@ -106,7 +125,7 @@ results: ## Run them at full size, and draw docs/results anew; takes a quarter o
 	go run ./cmd/windlass-plot -dir docs/results -formats svg,txt,md bin/results.json
 
 .PHONY: attacks
-attacks: ## Attack gateway, scheduler, agent, local mode and what the API server admits; print how many attacks came to nothing, and the memory
+attacks: cluster-binaries ## Attack gateway, scheduler, agent, local mode and what the API server admits; print how many attacks came to nothing, and the memory
 	hack/attacks.sh
 
 # How long each target runs, and which: patterns of packages or targets.
@@ -243,7 +262,7 @@ verify-modules: ## Check that go.mod and go.sum are tidy
 
 .PHONY: verify-chart
 verify-chart: cluster-binaries ## Check the chart: lint, schema, and its manifests for Kubernetes 1.29 to 1.34
-	go test -count=1 ./test/chart
+	go test -tags apiserver -count=1 ./test/chart
 	test/chart/conform.sh
 
 .PHONY: verify-rules
@@ -329,7 +348,7 @@ RELEASE ?= v1alpha1-1
 
 .PHONY: record-wire
 record-wire: ## Record what schedulers, gateways and agents say to each other, for a release (RELEASE=)
-	go test -count=1 ./test/wire -run TestRecord -record '$(RELEASE)'
+	go test -tags record -count=1 ./test/wire -run TestRecord -record '$(RELEASE)'
 
 # A private key that signs, and a registry where images and chart are pushed; docs/releasing.md.
 KEY ?=
@@ -343,7 +362,7 @@ release: ## Make the files of a release in bin/release, without a network (VERSI
 .PHONY: release-check
 release-check: cluster-binaries ## Make the release of the last commit twice, from two folders, and compare and use what comes out (VERSION=)
 	@[ '$(origin VERSION)' != file ] || { echo 'VERSION is missing: "make release-check VERSION=v0.1.0"' >&2; exit 1; }
-	cd hack/release && WINDLASS_RELEASE='$(VERSION)' go test -count=1 -timeout 60m -v -run TestReleaseTwice .
+	cd hack/release && WINDLASS_RELEASE='$(VERSION)' go test -tags twice -count=1 -timeout 60m -v -run TestReleaseTwice .
 
 .PHONY: dashboards
 dashboards: ## Write the Grafana dashboards of the chart from hack/dashboards

@@ -13,7 +13,7 @@ import (
 // Release is that of the programs which test/cluster/binaries.sh builds.
 const Release = "v1.34.4"
 
-// Programs is the folder with the programs of a cluster. The test is skipped
+// Programs is the folder with the programs of a cluster. The test fails
 // unless those that it names are there.
 func Programs(t testing.TB, names ...string) string {
 	t.Helper()
@@ -27,7 +27,7 @@ func Programs(t testing.TB, names ...string) string {
 	}
 	for _, name := range names {
 		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
-			t.Skipf("%v: run make cluster-binaries", err)
+			t.Fatalf("%v: run make cluster-binaries", err)
 		}
 	}
 	return folder

@@ -1,4 +1,4 @@
 // Package apitest gives tests a real Kubernetes API: a kube-apiserver and an etcd
-// without nodes. Where their programs are missing, the test is skipped and says how
-// to build them.
+// without nodes. Tests that use it have the build tag apiserver, which make
+// test-apiserver gives after it has built the programs.
 package apitest

@@ -115,6 +115,7 @@ var rows = []struct {
 		"internal/metricsdoc",
 		"internal/problemsdoc",
 		"internal/publictexts",
+		"internal/testreport",
 		"internal/tracetest",
 		"internal/wiretest",
 		"test/attacks",

@@ -49,8 +49,7 @@ var All = []Client{
 }
 
 // Install installs the client, once for all runs of the tests, and returns the
-// command that runs a handler with it. Where it cannot be installed, the test is
-// skipped.
+// command that runs a handler with it.
 func (c Client) Install(t testing.TB, handler string) []string {
 	t.Helper()
 	return c.command(c.folder(t), handler)
@@ -58,15 +57,12 @@ func (c Client) Install(t testing.TB, handler string) []string {
 
 func (c Client) folder(t testing.TB) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("skipped with -short: it installs and runs an official Lambda runtime client")
-	}
 	if _, err := exec.LookPath(c.Name); err != nil {
-		t.Skipf("skipped: %v", err)
+		t.Fatal(err)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		t.Skipf("skipped: no folder to install the runtime client in: %v", err)
+		t.Fatalf("no folder to install the runtime client in: %v", err)
 	}
 	parent := filepath.Join(cache, "windlass-test", "lambda-"+c.Name)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
@@ -90,7 +86,7 @@ func (c Client) folder(t testing.TB) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if out, err := c.install(ctx, folder).CombinedOutput(); err != nil {
-		t.Skipf("skipped: the runtime client cannot be installed here: %v\n%s", err, out)
+		t.Fatalf("the runtime client cannot be installed here: %v\n%s", err, out)
 	}
 	if err := os.WriteFile(complete, nil, 0o644); err != nil {
 		t.Fatal(err)

@@ -1,3 +1,5 @@
+//go:build apiserver
+
 package controller
 
 import (
@@ -558,14 +560,89 @@ func TestOnlyTheLeaderWorks(t *testing.T) {
 	}
 }
 
-func TestConfigNamesWhatIsMissing(t *testing.T) {
-	err := Config{Runtimes: []v1alpha1.ClusterRuntime{{ObjectMeta: metav1.ObjectMeta{Name: "r"}}}}.Validate()
-	if err == nil {
-		t.Fatal("it is valid")
+func TestAHostGoesToTheNextWhenItsFunctionIsGone(t *testing.T) {
+	const host = "shop.example.org"
+	w := newWorld(t, func(c *Config, _ *Deps) { c.Hosts.Permits = func(string, string) bool { return true } })
+	spec := v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}, Expose: v1alpha1.Expose{Hosts: []v1alpha1.Hostname{host}}}
+	// They may be of the same second: then the name decides.
+	older, younger := w.makeFunction("a", spec), w.makeFunction("b", spec)
+	has := func(f *v1alpha1.Function, want v1alpha1.HostState) {
+		t.Helper()
+		eventually(t, func(ctx context.Context) error {
+			if err := w.Get(ctx, client.ObjectKeyFromObject(f), f); err != nil {
+				return err
+			}
+			if len(f.Status.Hosts) != 1 || f.Status.Hosts[0] != (v1alpha1.HostStatus{Hostname: host, State: want}) {
+				return fmt.Errorf("%s has %v", f.Name, f.Status.Hosts)
+			}
+			return nil
+		})
 	}
-	want := "controller: Namespace must be set\ncontroller: SchedulerService must be set\n" +
-		"controller: ClusterRuntime \"r\": spec.image: Required value: write for example image: example.com/team/runtime:1.0"
-	if err.Error() != want {
-		t.Errorf("got %s", err)
+	has(older, v1alpha1.HostAccepted)
+	has(younger, v1alpha1.HostConflict)
+	eventually(t, func(ctx context.Context) error {
+		if err := w.Get(ctx, client.ObjectKeyFromObject(older), older); err != nil {
+			return err
+		}
+		older.Spec.Expose = v1alpha1.Expose{}
+		return w.Update(ctx, older)
+	})
+	has(younger, v1alpha1.HostAccepted)
+}
+
+// makeSpare makes a pod of a scheduler's warm pool.
+func (w *world) makeSpare(name string) *corev1.Pod {
+	w.t.Helper()
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelComponent: v1alpha1.ComponentSpare,
+			v1alpha1.LabelRuntime: "python3.13", v1alpha1.LabelPool: "small", v1alpha1.LabelScheduler: "windlass-scheduler-1",
+		}},
+		Spec: corev1.PodSpec{
+			NodeName: "nowhere", TerminationGracePeriodSeconds: new(int64),
+			Containers: []corev1.Container{{Name: "agent", Image: "a"}, {Name: "function", Image: "b"}},
+		},
 	}
+	w.make(p)
+	return p
+}
+
+func TestSparePodsWhoseAgentEndedGo(t *testing.T) {
+	w := newWorld(t, nil)
+	waits, ended := w.makeSpare("waits"), w.makeSpare("ended")
+	w.endAgent(ended)
+	w.gone(ended)
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(waits), waits); err != nil {
+		t.Errorf("the pod that waits: %v", err)
+	}
+}
+
+func TestSchedulersAreKnownByTheirPods(t *testing.T) {
+	c := newClient(t)
+	r := &spareReconciler{client: c, namespace: newNamespace(t, c), service: "windlass-scheduler-peers"}
+	found := func(want int) {
+		t.Helper()
+		if got, err := r.schedulers(t.Context()); err != nil || len(got) != want {
+			t.Errorf("schedulers %v, %v; want %d", got, err, want)
+		}
+	}
+	found(0)
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: "peers-1", Namespace: r.namespace, Labels: map[string]string{discoveryv1.LabelServiceName: r.service}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints: []discoveryv1.Endpoint{
+			{Addresses: []string{"10.0.0.1"}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "a"}},
+			{Addresses: []string{"10.0.0.2"}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "b"}, Conditions: discoveryv1.EndpointConditions{Ready: new(false)}},
+		},
+	}
+	if err := c.Create(t.Context(), slice); err != nil {
+		t.Fatal(err)
+	}
+	found(2)
+	// Whoever is not told by name could be any of them.
+	slice.Endpoints[0].TargetRef = nil
+	if err := c.Update(t.Context(), slice); err != nil {
+		t.Fatal(err)
+	}
+	found(0)
 }

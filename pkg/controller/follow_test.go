@@ -7,12 +7,14 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 )
@@ -161,5 +163,21 @@ func TestFollowerListensToEverySchedulerAndComesBack(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// patience is how long a test waits for something that should come at once.
+const patience = 30 * time.Second
+
+// eventually waits until check says nothing more.
+func eventually(t *testing.T, check func(ctx context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%v: %v", err, last)
 	}
 }

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
@@ -126,34 +124,4 @@ func TestAHostThatIsRefusedIsAnEvent(t *testing.T) {
 	if len(out.changes) != 1 || out.changes[0].reason != v1alpha1.ReasonHostConflict || !out.changes[0].warning {
 		t.Errorf("told %+v", out.changes)
 	}
-}
-
-func TestAHostGoesToTheNextWhenItsFunctionIsGone(t *testing.T) {
-	const host = "shop.example.org"
-	w := newWorld(t, func(c *Config, _ *Deps) { c.Hosts.Permits = func(string, string) bool { return true } })
-	spec := v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}, Expose: v1alpha1.Expose{Hosts: []v1alpha1.Hostname{host}}}
-	// They may be of the same second: then the name decides.
-	older, younger := w.makeFunction("a", spec), w.makeFunction("b", spec)
-	has := func(f *v1alpha1.Function, want v1alpha1.HostState) {
-		t.Helper()
-		eventually(t, func(ctx context.Context) error {
-			if err := w.Get(ctx, client.ObjectKeyFromObject(f), f); err != nil {
-				return err
-			}
-			if len(f.Status.Hosts) != 1 || f.Status.Hosts[0] != (v1alpha1.HostStatus{Hostname: host, State: want}) {
-				return fmt.Errorf("%s has %v", f.Name, f.Status.Hosts)
-			}
-			return nil
-		})
-	}
-	has(older, v1alpha1.HostAccepted)
-	has(younger, v1alpha1.HostConflict)
-	eventually(t, func(ctx context.Context) error {
-		if err := w.Get(ctx, client.ObjectKeyFromObject(older), older); err != nil {
-			return err
-		}
-		older.Spec.Expose = v1alpha1.Expose{}
-		return w.Update(ctx, older)
-	})
-	has(younger, v1alpha1.HostAccepted)
 }

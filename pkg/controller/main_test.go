@@ -1,3 +1,5 @@
+//go:build apiserver
+
 package controller
 
 import (
@@ -7,12 +9,10 @@ import (
 	"os"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -20,9 +20,6 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/apitest"
 )
-
-// patience is how long a test waits for something that should come at once.
-const patience = 30 * time.Second
 
 var environment struct {
 	once sync.Once
@@ -96,17 +93,4 @@ func makeRuntime(t *testing.T, c client.Client, o client.Object) {
 			t.Error(err)
 		}
 	})
-}
-
-// eventually waits until check says nothing more.
-func eventually(t *testing.T, check func(ctx context.Context) error) {
-	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%v: %v", err, last)
-	}
 }

@@ -1,3 +1,5 @@
+//go:build apiserver
+
 package controller
 
 import (
@@ -262,26 +264,5 @@ func TestToolsJudgeAFunctionAsAPersonDoes(t *testing.T) {
 				t.Errorf("%s\n%s", diff, text)
 			}
 		})
-	}
-}
-
-// Nothing but the counts changes when instances come and go with the calls.
-func TestABurstIsNoNews(t *testing.T) {
-	in := carriedOut(given(told(func(f *facts) { f.created = 0 })))
-	before := in.function.Status.Conditions
-	for _, f := range []facts{{creating: 20, waiting: true}, {created: 20}, {created: 3}, {}} {
-		in = changed(in, func(in *input) {
-			f.generation, f.started = 3, true
-			in.units["f-00003"] = f
-			in.now = in.now.Add(time.Minute)
-		})
-		out := plan(in)
-		if len(out.changes) > 0 {
-			t.Errorf("%+v is told as %+v", f, out.changes)
-		}
-		in = carriedOut(in)
-		if diff := cmp.Diff(before, in.function.Status.Conditions); diff != "" {
-			t.Errorf("%+v: %s", f, diff)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build clients
 
 package gateway_test
 
@@ -83,7 +83,7 @@ func browse(t *testing.T, address string) {
 		})
 		return
 	}
-	t.Skip("there is no Chromium")
+	t.Skip("there is no Chromium: install the Debian package chromium-headless-shell")
 }
 
 // What the page of one function keeps in a browser does not touch another's, and its page

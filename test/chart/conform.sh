@@ -4,4 +4,4 @@
 # stays in the caches of the user.
 set -euo pipefail
 cd "$(dirname "$0")"
-WINDLASS_CONFORM=1 exec go test -count 1 -timeout 30m -run TestConform "$@" .
+exec go test -tags apiserver,conform -count 1 -timeout 30m -run TestConform "$@" .

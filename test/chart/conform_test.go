@@ -1,3 +1,5 @@
+//go:build conform
+
 package chart
 
 import (
@@ -18,9 +20,6 @@ const kubeconform = "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0"
 const notOfKubernetes = "Certificate,HTTPRoute,Issuer,PodMonitor,PrometheusRule,ServiceMonitor"
 
 func TestConform(t *testing.T) {
-	if os.Getenv("WINDLASS_CONFORM") == "" {
-		t.Skip("this downloads a lot: run test/chart/conform.sh")
-	}
 	validator := installKubeconform(t)
 	for _, release := range releases {
 		t.Run(release, func(t *testing.T) {

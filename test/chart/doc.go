@@ -3,7 +3,7 @@
 // server, that it can be installed, upgraded and uninstalled, and what the
 // accounts that it makes may do.
 //
-// The tests need helm, and some of them the binaries of Kubernetes and etcd;
-// without them they skip and say so. conform.sh, which downloads a lot,
-// validates what is rendered against several releases of Kubernetes.
+// The tests need helm, Kubernetes and etcd, so they have the build tag apiserver;
+// make verify-chart builds the programs and runs them. conform.sh, which downloads a
+// lot, validates what is rendered against several releases of Kubernetes.
 package chart

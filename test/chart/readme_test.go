@@ -1,3 +1,5 @@
+//go:build apiserver
+
 package chart
 
 import (
@@ -11,7 +13,7 @@ import (
 )
 
 const (
-	tableBegins = "<!-- values: made from values.yaml by `go test ./test/chart -run TestReadme -update` -->\n"
+	tableBegins = "<!-- values: made from values.yaml by `go test -tags apiserver ./test/chart -run TestReadme -update` -->\n"
 	tableEnds   = "<!-- end of values -->\n"
 )
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,9 +28,27 @@ import (
 // binaries is the folder with the command, the agent and the probe.
 var binaries string
 
+// labels says which specs are run; "" is all.
+var labels string
+
+// skipped are the specs that cannot run on this machine.
+var skipped []SpecReport
+
+var _ = ReportAfterEach(func(report SpecReport) {
+	if report.State.Is(types.SpecStateSkipped) && report.Failure.Message != "" {
+		skipped = append(skipped, report)
+	}
+})
+
 func TestE2E(t *testing.T) {
 	RegisterFailHandler(Fail)
-	RunSpecs(t, "Windlass in local mode")
+	suite, reporter := GinkgoConfiguration()
+	suite.LabelFilter = labels
+	RunSpecs(t, "Windlass in local mode", suite, reporter)
+	// go test knows of tests only.
+	for _, spec := range skipped {
+		t.Run(spec.FullText(), func(t *testing.T) { t.Skip(spec.FailureMessage()) })
+	}
 }
 
 var _ = BeforeSuite(func() {

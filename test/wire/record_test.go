@@ -5,10 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,28 +20,6 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 )
-
-var recordAs = flag.String("record", "", "record the stories into this folder of testdata, which must not exist")
-
-// TestRecord records what all programs of this tree say in every story. What was recorded
-// before is never changed.
-func TestRecord(t *testing.T) {
-	if *recordAs == "" {
-		t.Skip("nothing is to be recorded: make record-wire does")
-	}
-	folder := filepath.Join("testdata", *recordAs)
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		t.Fatalf("%v: what was recorded of a release is not changed; choose another name with RELEASE=", err)
-	}
-	if err := writeDescriptors(folder); err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range stories {
-		if err := (recording{s.name, play(t, s)}).write(folder); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // play lets a story happen among the programs of this tree, and returns what they said.
 func play(t *testing.T, s story) (lines []line) {

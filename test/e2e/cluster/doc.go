@@ -1,8 +1,7 @@
 // Package cluster tests Windlass on a real Kubernetes cluster: its specs state
 // what somebody who installed the chart may rely on. It has tests only.
 //
-// It runs with WINDLASS_E2E=1, and skips without it, because it takes minutes;
-// `make e2e` runs it with several specs at a time. As root it starts a cluster of
+// It has the build tag e2e, because it takes minutes; `make e2e` runs it. As root it starts a cluster of
 // three nodes of its own (see test/cluster), builds the images from the checkout,
 // installs the chart, and removes all that at the end, after a failure, and on an
 // interrupt.

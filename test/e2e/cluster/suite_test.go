@@ -5,21 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 )
-
-func TestCluster(t *testing.T) {
-	if os.Getenv("WINDLASS_E2E") != "1" {
-		t.Skip("needs a cluster and some minutes: run make e2e, or set WINDLASS_E2E=1")
-	}
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Windlass in a cluster")
-}
 
 // releaseNamespace is where the chart is installed.
 const releaseNamespace = "windlass"

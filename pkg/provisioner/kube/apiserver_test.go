@@ -1,3 +1,5 @@
+//go:build apiserver
+
 package kube
 
 import (
@@ -21,8 +23,10 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/apitest"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
 // stageAPI is a Runtime before a real API; the test plays kubelet.
@@ -265,5 +269,66 @@ func testRefusals(t *testing.T, s *stageAPI, f *v1alpha1.Function) {
 	}
 	if nodes := s.Candidates(f).Nodes; nodes[0].Requested != (placement.Amount{}) {
 		t.Errorf("%+v is requested by pods that do not exist", nodes[0].Requested)
+	}
+}
+
+// testSpare is the life of a spare instance before a real API.
+func testSpare(t *testing.T, s *stageAPI) {
+	f := pythonFunction("taker")
+	start := func(cid invocation.CID) *corev1.Pod {
+		s.Start(provisioner.InstanceSpec{Function: poolFunction(), CID: cid, Node: "node-1"})
+		return s.pod(podspec.Name(poolFunction().Name, testPool.UID(), cid))
+	}
+	take := func(pooled invocation.CID, cid invocation.CID) bool {
+		told := make(chan bool, 1)
+		s.eventually("it is there", func() error {
+			if !s.Take(testPool.UID(), pooled, provisioner.InstanceSpec{Function: f, CID: cid, Node: "node-1"}, func(taken bool) { told <- taken }) {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+		return <-told
+	}
+	pod := start("spare-1")
+	// A change of status in between, as of every pod that starts, is no obstacle.
+	pod.Status.Phase = corev1.PodRunning
+	if _, err := s.client.CoreV1().Pods("shop").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if !take("spare-1", "00000007-000001") {
+		t.Fatal("it was not taken")
+	}
+	if uid, cid, known := s.Identify(string(pod.UID), "shop", pod.Name); uid != string(f.UID) || cid != "00000007-000001" || !known {
+		t.Errorf("the pod is %s %s", uid, cid)
+	}
+	taken := s.pod(pod.Name)
+	if of, ours := identity(taken); !ours || of != (id{string(f.UID), "00000007-000001"}) {
+		t.Errorf("the API has %v", taken.ObjectMeta)
+	}
+	s.eventually("the informer shows the function", func() error {
+		if len(s.watcher.cluster.podsOf(string(f.UID))) != 1 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+
+	// Somebody else was faster.
+	second := start("spare-2")
+	second.Labels[v1alpha1.LabelComponent], second.Labels[v1alpha1.LabelFunctionUID] = v1alpha1.ComponentFunction, "uid-other"
+	if _, err := s.client.CoreV1().Pods("shop").Update(t.Context(), second, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if take("spare-2", "00000007-000002") {
+		t.Error("two functions have one instance")
+	}
+	s.Stop(string(f.UID), "00000007-000001")
+	for _, name := range []string{pod.Name, second.Name} {
+		// What the kubelet does when the containers have ended.
+		if err := s.client.CoreV1().Pods("shop").Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+			t.Error(err)
+		}
+	}
+	if e := s.exit(); e.FunctionUID != string(f.UID) || e.CID != "00000007-000001" {
+		t.Errorf("the exit is %+v", e)
 	}
 }
