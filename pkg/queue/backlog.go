@@ -8,25 +8,24 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// backlog is the tickets that wait, and whose turn it is.
+// backlog holds the tickets that wait, and the order in which they are handed out.
 type backlog struct {
-	// main are those that are in no lane.
+	// main has all tickets but those of the gateways that have their own queue.
 	main ticketList
-	// lanes are of gateways: one has a lane while some instance avoids it.
-	lanes []*lane
-	turn  turn
-	// arrived counts all tickets that ever waited, and departed those that do not
-	// any more.
+	// perGateway has a queue for each gateway that some instance has a cool-down for.
+	perGateway []*gatewayQueue
+	order      order
+	// arrived counts all tickets that ever waited, and departed those that no longer do.
 	arrived, departed uint64
 }
 
-// lane holds the tickets of a gateway that some instance avoids, so that they are
-// in nobody's way. A queue of which no instance avoids anything has no lanes, and
-// pays nothing for them.
-type lane struct {
+// gatewayQueue holds the tickets of a gateway that some instance has a cool-down for, so
+// that they do not block those of other gateways. Without cool-downs there is none, and
+// none costs anything.
+type gatewayQueue struct {
 	ticketList
 	gateway string
-	until   time.Time // the last instance avoids the gateway until then
+	until   time.Time // when the last cool-down for the gateway ends
 }
 
 func (b *backlog) waiting() int { return int(b.arrived - b.departed) }
@@ -37,29 +36,29 @@ func (b *backlog) insert(e *entry) {
 	b.arrived++
 }
 
-// putBack adds a ticket that was handed out.
-func (b *backlog) putBack(e *entry) {
+// requeue adds a ticket that was handed out.
+func (b *backlog) requeue(e *entry) {
 	b.list(e).insert(e)
 	b.departed--
 }
 
 func (b *backlog) remove(e *entry) {
-	b.list(e).remove(e)
+	b.list(e).unlink(e)
 	b.departed++
 }
 
 // list is where a ticket waits, or would.
 func (b *backlog) list(e *entry) *ticketList {
-	if l := b.lane(e.ticket.Gateway); l != nil {
+	if l := b.gatewayQueue(e.ticket.Gateway); l != nil {
 		return &l.ticketList
 	}
 	return &b.main
 }
 
-// lane is that of a gateway, or nil. A handout looks at the heads of all lanes anyway, so
-// that an index would save nothing.
-func (b *backlog) lane(gateway string) *lane {
-	for _, l := range b.lanes {
+// gatewayQueue is that of a gateway, or nil. Match looks at the heads of all of them anyway,
+// so an index would save nothing.
+func (b *backlog) gatewayQueue(gateway string) *gatewayQueue {
+	for _, l := range b.perGateway {
 		if l.gateway == gateway {
 			return l
 		}
@@ -67,30 +66,30 @@ func (b *backlog) lane(gateway string) *lane {
 	return nil
 }
 
-// part puts the tickets of a gateway into a lane, until no instance avoids it.
-func (b *backlog) part(gateway string, until time.Time) {
-	if l := b.lane(gateway); l != nil {
+// separate moves the tickets of a gateway into their own queue until that time.
+func (b *backlog) separate(gateway string, until time.Time) {
+	if l := b.gatewayQueue(gateway); l != nil {
 		l.until = until
 		return
 	}
-	l := &lane{gateway: gateway, until: until}
+	l := &gatewayQueue{gateway: gateway, until: until}
 	for e := b.main.first; e != nil; {
 		next := e.next
 		if e.ticket.Gateway == gateway {
-			b.main.remove(e)
+			b.main.unlink(e)
 			l.insert(e)
 		}
 		e = next
 	}
-	b.lanes = append(b.lanes, l)
+	b.perGateway = append(b.perGateway, l)
 }
 
-// merge ends the lanes of gateways that no instance avoids any more.
-func (b *backlog) merge(now time.Time) {
-	if len(b.lanes) == 0 {
+// mergeBack returns the tickets of gateways whose cool-downs have ended to the main list.
+func (b *backlog) mergeBack(now time.Time) {
+	if len(b.perGateway) == 0 {
 		return
 	}
-	b.lanes = slices.DeleteFunc(b.lanes, func(l *lane) bool {
+	b.perGateway = slices.DeleteFunc(b.perGateway, func(l *gatewayQueue) bool {
 		over := !l.until.After(now)
 		if over {
 			b.main.absorb(&l.ticketList)
@@ -102,10 +101,10 @@ func (b *backlog) merge(now time.Time) {
 // lists are those that tickets wait in.
 func (b *backlog) lists() iter.Seq[*ticketList] {
 	return func(yield func(*ticketList) bool) {
-		if !yield(&b.main) || len(b.lanes) == 0 {
+		if !yield(&b.main) || len(b.perGateway) == 0 {
 			return
 		}
-		for _, l := range b.lanes {
+		for _, l := range b.perGateway {
 			if !yield(&l.ticketList) {
 				return
 			}
@@ -113,10 +112,10 @@ func (b *backlog) lists() iter.Seq[*ticketList] {
 	}
 }
 
-// overdue is the oldest ticket of a list that is past its deadline, or nil.
-func (b *backlog) overdue(now time.Time) *entry {
+// oldestExpired is the oldest ticket of a list that is past its deadline, or nil.
+func (b *backlog) oldestExpired(now time.Time) *entry {
 	for l := range b.lists() {
-		if l.first != nil && l.first.overdue(now) {
+		if l.first != nil && l.first.expired(now) {
 			return l.first
 		}
 	}
@@ -143,15 +142,15 @@ func (b *backlog) newest() (newest *entry) {
 	return newest
 }
 
-// overdue tells whether nobody waits for the call any more.
-func (e *entry) overdue(now time.Time) bool { return !e.ticket.Deadline.After(now) }
+// expired reports whether the deadline of the call has passed.
+func (e *entry) expired(now time.Time) bool { return !e.ticket.Deadline.After(now) }
 
-// EachWaiting calls see with every ticket that waits, in the order of arrival of each
-// lane.
-func (q *Queue) EachWaiting(see func(invocation.Ticket)) {
+// EachWaiting calls visit with every ticket that waits, in order of arrival within the main
+// list and within each gateway's queue.
+func (q *Queue) EachWaiting(visit func(invocation.Ticket)) {
 	for l := range q.backlog.lists() {
 		for e := l.first; e != nil; e = e.next {
-			see(e.ticket)
+			visit(e.ticket)
 		}
 	}
 }

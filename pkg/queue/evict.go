@@ -8,7 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// EvictPolicy says which instances may be sent away so that others have room.
+// EvictPolicy says which instances may be evicted to make room for others.
 type EvictPolicy struct {
 	// Min is how many instances stay in any case.
 	Min int
@@ -28,7 +28,7 @@ type IdleInstance struct {
 // idle for longest first, and of two equals the one of lower rank. Each of them
 // may be, but not all of them: every eviction changes the answer.
 func (q *Queue) LongestIdle(now time.Time, policy EvictPolicy) []IdleInstance {
-	if q.instances.crowd.staying(nil) <= policy.Min {
+	if q.instances.totals.staying(nil) <= policy.Min {
 		return nil
 	}
 	var idle []IdleInstance
@@ -43,11 +43,11 @@ func (q *Queue) LongestIdle(now time.Time, policy EvictPolicy) []IdleInstance {
 	return idle
 }
 
-// Evict retires an instance if it may be evicted now, and tells whether it did.
-// Because the check and the retirement are one step, no ticket comes in between.
+// Evict drains an instance if it may be evicted now, and reports whether it did.
+// Because check and drain are one step, no ticket comes in between.
 func (q *Queue) Evict(cid invocation.CID, now time.Time, policy EvictPolicy) bool {
 	in, known := q.instances.joined[cid]
-	return known && in.idleFor(now, policy.IdleFor) && q.instances.crowd.staying(in) >= policy.Min && q.instances.retire(in)
+	return known && in.idleFor(now, policy.IdleFor) && q.instances.totals.staying(in) >= policy.Min && q.instances.drain(in)
 }
 
 func (in *instance) idleFor(now time.Time, least time.Duration) bool {

@@ -10,12 +10,12 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// play runs a tape of operations on a queue and on its slow twin and fails at
+// play runs a tape of operations on a queue and on the slow model and fails at
 // the first difference. Each operation is three bytes: what, which instance or
 // ticket, and how much.
 func play(t *testing.T, tape []byte) {
-	limits := Limits{MaxWaiting: 6, ClaimGrace: 3 * time.Second, AvoidFor: 5 * time.Second}
-	q, w := New(limits), &twin{limits: limits}
+	limits := Limits{MaxWaiting: 6, ClaimGrace: 3 * time.Second, CoolDown: 5 * time.Second}
+	q, w := New(limits), &model{limits: limits}
 	now := time.Unix(1_000_000, 0)
 	evict := EvictPolicy{Min: 1, IdleFor: 2 * time.Second}
 	policy := LeavePolicy{Min: 1, IdleTimeout: 4 * time.Second, KeepLast: 9 * time.Second}
@@ -37,7 +37,7 @@ func play(t *testing.T, tape []byte) {
 			}
 			got, want = q.Offer(ticket, now), w.offer(ticket, now)
 		case 2:
-			got, want = q.Withdraw(id), w.withdraw(id)
+			got, want = q.Cancel(id), w.cancel(id)
 		case 3:
 			got, want = q.Join(cid, 1+int(much%3)) == nil, w.join(cid, 1+int(much%3))
 		case 4:
@@ -51,7 +51,7 @@ func play(t *testing.T, tape []byte) {
 			w.done(cid, id)
 		case 7:
 			if much == 0 {
-				got, want = q.Retire(cid), w.retire(cid)
+				got, want = q.Drain(cid), w.drain(cid)
 			} else {
 				idle := time.Duration(much) * 2 * time.Second
 				answer, err := q.RequestLeave(cid, idle, policy)
@@ -69,8 +69,8 @@ func play(t *testing.T, tape []byte) {
 				got, want = ids, w.clear()
 			}
 		case 11, 12:
-			q.GiveBack(cid, id, now)
-			w.giveBack(cid, id, now)
+			q.Requeue(cid, id, now)
+			w.requeue(cid, id, now)
 		case 10:
 			got, want = q.Evict(cid, now, evict), w.evict(cid, now, evict)
 		}
@@ -106,11 +106,11 @@ func play(t *testing.T, tape []byte) {
 func checkInvariants(t *testing.T, q *Queue) {
 	t.Helper()
 	waiting := checkList(t, &q.backlog.main)
-	for _, l := range q.backlog.lanes {
+	for _, l := range q.backlog.perGateway {
 		waiting += checkList(t, &l.ticketList)
 		for e := q.backlog.main.first; e != nil; e = e.next {
 			if e.ticket.Gateway == l.gateway {
-				t.Fatal("a ticket of an avoided gateway waits among the others")
+				t.Fatal("a ticket of a gateway with a cool-down waits among the others")
 			}
 		}
 	}
@@ -122,26 +122,26 @@ func checkInvariants(t *testing.T, q *Queue) {
 	if uint64(waiting) != q.backlog.arrived-q.backlog.departed {
 		t.Fatalf("%d tickets wait, the counters say %d", waiting, q.backlog.arrived-q.backlog.departed)
 	}
-	if q.backlog.main.len > 0 && len(q.instances.asking) > 0 {
-		t.Fatal("a ticket that every instance takes waits while one asks")
+	if q.backlog.main.len > 0 && len(q.instances.pollers) > 0 {
+		t.Fatal("a ticket that every instance may be handed waits while one polls")
 	}
-	var all crowd
+	var all totals
 	for cid, in := range q.instances.joined {
-		if !in.retired {
-			all.count(in, 1)
+		if !in.draining {
+			all.adjust(in, 1)
 			all.credits += in.credits
 		}
 		if (in.index >= 0) != (in.credits > 0) {
-			t.Fatalf("%s asks for %d and has heap index %d", cid, in.credits, in.index)
+			t.Fatalf("%s polls for %d and has heap index %d", cid, in.credits, in.index)
 		}
 		if in.credits+len(in.out) > in.capacity {
-			t.Fatalf("%s asks for %d and holds %d of %d", cid, in.credits, len(in.out), in.capacity)
+			t.Fatalf("%s polls for %d and holds %d of %d", cid, in.credits, len(in.out), in.capacity)
 		}
 		if in.idleSince.IsZero() == (in.credits == in.capacity) {
-			t.Fatalf("%s asks for %d of %d and is idle since %v", cid, in.credits, in.capacity, in.idleSince)
+			t.Fatalf("%s polls for %d of %d and is idle since %v", cid, in.credits, in.capacity, in.idleSince)
 		}
-		if in.retired && in.credits > 0 {
-			t.Fatalf("%s is retired and asks", cid)
+		if in.draining && in.credits > 0 {
+			t.Fatalf("%s is draining and polls", cid)
 		}
 		for place, e := range in.out {
 			if q.entries[e.ticket.ID] != e || e.holder != in || e.place != place {
@@ -149,8 +149,8 @@ func checkInvariants(t *testing.T, q *Queue) {
 			}
 		}
 	}
-	if all != q.instances.crowd {
-		t.Fatalf("the instances come to %+v, the queue says %+v", all, q.instances.crowd)
+	if all != q.instances.totals {
+		t.Fatalf("the instances come to %+v, the queue says %+v", all, q.instances.totals)
 	}
 }
 
@@ -169,13 +169,13 @@ func checkList(t *testing.T, l *ticketList) (waiting int) {
 	}
 	for level := range len(l.above) + 1 {
 		n := 0
-		for e := l.at(level).first; e != nil; e = e.at(level).next {
+		for e := l.level(level).first; e != nil; e = e.linkAt(level).next {
 			n++
-			next := e.at(level).next
-			if next != nil && (next.before(e) || next.at(level).prev != e) {
+			next := e.linkAt(level).next
+			if next != nil && (next.before(e) || next.linkAt(level).prev != e) {
 				t.Fatalf("tickets are out of order on level %d", level)
 			}
-			if next == nil && l.at(level).last != e {
+			if next == nil && l.level(level).last != e {
 				t.Fatalf("level %d ends elsewhere", level)
 			}
 		}
@@ -189,12 +189,12 @@ func checkList(t *testing.T, l *ticketList) (waiting int) {
 	return waiting
 }
 
-func FuzzQueueAgainstTwin(f *testing.F) {
+func FuzzQueueAgainstModel(f *testing.F) {
 	f.Add([]byte{3, 0, 0, 5, 0, 3, 0, 1, 2, 0, 2, 2, 6, 0, 0, 4, 0, 0, 8, 0, 5, 0, 1, 0})
 	f.Fuzz(play)
 }
 
-func TestRandomTapesAgreeWithTwin(t *testing.T) {
+func TestRandomTapesAgreeWithModel(t *testing.T) {
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 17))
 		tape := make([]byte, 600)
@@ -212,7 +212,7 @@ func TestRandomTapesAgreeWithTwin(t *testing.T) {
 // sight of gateways.
 var busyOps = []byte{9, 0, 0, 0, 0, 0, 0, 3, 3, 5, 5, 5, 5, 11, 11, 11, 6, 8, 8, 4, 2}
 
-func TestTapesOfABusyQueueAgreeWithTwin(t *testing.T) {
+func TestTapesOfABusyQueueAgreeWithModel(t *testing.T) {
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 18))
 		tape := make([]byte, 0, 900)

@@ -7,49 +7,48 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// instances are those that have joined: which of them ask, and what they come to.
+// instances are those that have joined, the ones that poll for tickets, and their totals.
 type instances struct {
-	joined map[invocation.CID]*instance
-	asking askHeap
-	crowd  crowd
-	// asked counts the tickets that were ever asked for.
-	asked uint64
+	joined  map[invocation.CID]*instance
+	pollers pollHeap
+	totals  totals
+	// requested counts the tickets that instances ever asked for.
+	requested uint64
 }
 
-// instance is a joined instance. It is in the heap of those that ask exactly
-// while credits is positive and it is not retired.
+// instance is a joined instance. It is in the heap of pollers exactly while it has
+// credits and is not draining.
 type instance struct {
 	cid      invocation.CID
 	capacity int // credits + len(out) <= capacity
 	credits  int
 	out      []*entry // in no order
-	asked    bool     // has ever asked, so that it is known to work
-	retired  bool
+	ready    bool     // has polled at least once, so that it is known to work
+	draining bool
 	index    int // in the heap, -1 if not there
-	// idleSince is when it came to ask for all that it can hold, which it
+	// idleSince is when its credits reached its capacity, which they
 	// does only while it runs nothing; zero while it does not.
 	idleSince time.Time
-	// avoids are the gateways that it could not reach, and until when it is
-	// handed no ticket of them.
-	avoids map[string]time.Time
+	// coolDowns are the gateways that it could not reach, and until when it is
+	// handed none of their tickets.
+	coolDowns map[string]time.Time
 }
 
-// crowd is what the instances that are not retired come to. It is kept as they
-// change, since it is asked for more often than it may cost to look at all of them.
-type crowd struct {
-	all int
-	// asked are those that have ever asked for work, and busy those that hold a
-	// ticket.
-	asked, busy int
-	// credits is how many tickets they ask for.
+// totals are the sums over all instances that are not draining. They are updated with
+// each change, because they are read too often to be summed up each time.
+type totals struct {
+	instances int
+	// ready instances have polled at least once, and busy ones hold a ticket.
+	ready, busy int
+	// credits is how many tickets they poll for.
 	credits int
 }
 
-// count adds an instance that asks for nothing at the moment, or takes it away.
-func (c *crowd) count(in *instance, n int) {
-	c.all += n
-	if in.asked {
-		c.asked += n
+// adjust adds an instance without credits, with n = 1, or takes it away, with n = -1.
+func (c *totals) adjust(in *instance, n int) {
+	c.instances += n
+	if in.ready {
+		c.ready += n
 	}
 	if len(in.out) > 0 {
 		c.busy += n
@@ -63,143 +62,143 @@ func (s *instances) join(cid invocation.CID, capacity int) bool {
 	}
 	in := &instance{cid: cid, capacity: capacity, index: -1}
 	s.joined[cid] = in
-	s.crowd.count(in, 1)
+	s.totals.adjust(in, 1)
 	return true
 }
 
-// remove removes an instance that holds nothing.
-func (s *instances) remove(in *instance) {
-	s.stopAsking(in)
-	if !in.retired {
-		s.crowd.count(in, -1)
+// removeInstance removes an instance that holds nothing.
+func (s *instances) removeInstance(in *instance) {
+	s.clearCredits(in)
+	if !in.draining {
+		s.totals.adjust(in, -1)
 	}
 	delete(s.joined, in.cid)
 }
 
-// retire gives an instance nothing more, and tells whether that changed anything.
-func (s *instances) retire(in *instance) bool {
-	if in.retired {
+// drain assigns nothing more to an instance, and reports whether that changed anything.
+func (s *instances) drain(in *instance) bool {
+	if in.draining {
 		return false
 	}
-	s.stopAsking(in)
-	s.crowd.count(in, -1)
-	in.retired = true
+	s.clearCredits(in)
+	s.totals.adjust(in, -1)
+	in.draining = true
 	return true
 }
 
-// ask lets an instance ask for credits more tickets, as far as it can hold them.
-func (s *instances) ask(in *instance, credits int, now time.Time) {
-	if !in.asked {
-		in.asked = true
-		if !in.retired {
-			s.crowd.asked++
+// addCredits lets an instance poll for credits more tickets, within its capacity.
+func (s *instances) addCredits(in *instance, credits int, now time.Time) {
+	if !in.ready {
+		in.ready = true
+		if !in.draining {
+			s.totals.ready++
 		}
 	}
 	credits = min(credits, in.capacity-in.credits-len(in.out))
-	if credits <= 0 || in.retired {
+	if credits <= 0 || in.draining {
 		return
 	}
 	in.credits += credits
-	s.crowd.credits += credits
-	s.asked += uint64(credits)
+	s.totals.credits += credits
+	s.requested += uint64(credits)
 	if in.credits == in.capacity {
 		in.idleSince = now
 	}
 	if in.index < 0 {
-		heap.Push(&s.asking, in)
+		heap.Push(&s.pollers, in)
 	}
 }
 
-// stopAsking takes back what an instance asked for.
-func (s *instances) stopAsking(in *instance) {
-	s.crowd.credits -= in.credits
+// clearCredits ends an instance's poll.
+func (s *instances) clearCredits(in *instance) {
+	s.totals.credits -= in.credits
 	in.credits, in.idleSince = 0, time.Time{}
 	if in.index >= 0 {
-		heap.Remove(&s.asking, in.index)
+		heap.Remove(&s.pollers, in.index)
 	}
 }
 
-// hand gives a ticket to an instance that asks.
-func (s *instances) hand(e *entry, in *instance, now time.Time) {
+// assign gives a ticket to a polling instance.
+func (s *instances) assign(e *entry, in *instance, now time.Time) {
 	in.idleSince = time.Time{}
 	in.credits--
-	s.crowd.credits--
+	s.totals.credits--
 	if in.credits == 0 {
-		s.stopAsking(in)
+		s.clearCredits(in)
 	}
 	e.holder, e.handed = in, now
 	e.place = len(in.out)
 	in.out = append(in.out, e)
 	if len(in.out) == 1 {
-		s.crowd.busy++ // it asked, so it is not retired
+		s.totals.busy++ // it polls, so it is not draining
 	}
 }
 
-// takeBack takes a ticket from its holder.
-func (s *instances) takeBack(e *entry) {
+// unassign takes a ticket from its holder.
+func (s *instances) unassign(e *entry) {
 	in := e.holder
 	e.holder = nil
 	last := in.out[len(in.out)-1]
 	in.out[e.place], last.place = last, e.place
 	in.out[len(in.out)-1] = nil
 	in.out = in.out[:len(in.out)-1]
-	if len(in.out) == 0 && !in.retired {
-		s.crowd.busy--
+	if len(in.out) == 0 && !in.draining {
+		s.totals.busy--
 	}
 }
 
-// takerOf is the first of the asking instances that does not avoid a gateway, or nil.
-// There must be one that asks.
-func (s *instances) takerOf(gateway string, now time.Time) *instance {
-	if first := s.asking[0]; !first.avoiding(gateway, now) {
+// pollerFor is the first polling instance that has no cool-down for a gateway, or nil.
+// At least one instance must poll.
+func (s *instances) pollerFor(gateway string, now time.Time) *instance {
+	if first := s.pollers[0]; !first.coolingDown(gateway, now) {
 		return first
 	}
 	var best *instance
-	for _, in := range s.asking {
-		if (best == nil || in.cid < best.cid) && !in.avoiding(gateway, now) {
+	for _, in := range s.pollers {
+		if (best == nil || in.cid < best.cid) && !in.coolingDown(gateway, now) {
 			best = in
 		}
 	}
 	return best
 }
 
-// avoid keeps a gateway's tickets from an instance.
-func (in *instance) avoid(gateway string, until, now time.Time) {
-	for other, until := range in.avoids {
+// coolDown hands an instance no ticket of a gateway until that time.
+func (in *instance) coolDown(gateway string, until, now time.Time) {
+	for other, until := range in.coolDowns {
 		if !until.After(now) {
-			delete(in.avoids, other)
+			delete(in.coolDowns, other)
 		}
 	}
-	if in.avoids == nil {
-		in.avoids = make(map[string]time.Time)
+	if in.coolDowns == nil {
+		in.coolDowns = make(map[string]time.Time)
 	}
-	in.avoids[gateway] = until
+	in.coolDowns[gateway] = until
 }
 
-func (in *instance) avoiding(gateway string, now time.Time) bool {
-	return len(in.avoids) > 0 && in.avoids[gateway].After(now)
+func (in *instance) coolingDown(gateway string, now time.Time) bool {
+	return len(in.coolDowns) > 0 && in.coolDowns[gateway].After(now)
 }
 
-// askHeap is a heap of asking instances, the alphabetically first CID on top.
-type askHeap []*instance
+// pollHeap is a heap of polling instances, the alphabetically first CID on top.
+type pollHeap []*instance
 
-func (h askHeap) Len() int           { return len(h) }
-func (h askHeap) Less(i, j int) bool { return h[i].cid < h[j].cid }
+func (h pollHeap) Len() int           { return len(h) }
+func (h pollHeap) Less(i, j int) bool { return h[i].cid < h[j].cid }
 
-func (h askHeap) Swap(i, j int) {
+func (h pollHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].index, h[j].index = i, j
 }
 
 // Push is for container/heap only.
-func (h *askHeap) Push(x any) {
+func (h *pollHeap) Push(x any) {
 	in := x.(*instance)
 	in.index = len(*h)
 	*h = append(*h, in)
 }
 
 // Pop is for container/heap only.
-func (h *askHeap) Pop() any {
+func (h *pollHeap) Pop() any {
 	old := *h
 	in := old[len(old)-1]
 	old[len(old)-1] = nil

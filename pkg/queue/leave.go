@@ -6,7 +6,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// LeavePolicy says when an instance that waits in vain may leave.
+// LeavePolicy says when an idle instance may leave.
 type LeavePolicy struct {
 	// Min is how many instances stay in any case.
 	Min int
@@ -17,12 +17,12 @@ type LeavePolicy struct {
 	KeepLast    time.Duration
 }
 
-// LeaveAnswer is what an instance that asked to leave is told.
+// LeaveAnswer answers an instance that asks to leave.
 type LeaveAnswer struct {
 	// Granted means that it has left: it will be handed nothing any more.
 	Granted bool
-	// AskAgain is how much longer it must wait before it asks again.
-	AskAgain time.Duration
+	// RetryAfter is how much longer it must wait before it asks again.
+	RetryAfter time.Duration
 }
 
 // RequestLeave decides whether an instance that has been idle for so long may
@@ -33,26 +33,26 @@ func (q *Queue) RequestLeave(cid invocation.CID, idle time.Duration, policy Leav
 	if !known {
 		return LeaveAnswer{}, ErrUnknownInstance
 	}
-	staying := q.instances.crowd.staying(in)
+	staying := q.instances.totals.staying(in)
 	needed := policy.IdleTimeout
 	if staying == 0 {
 		needed = max(needed, policy.KeepLast)
 	}
 	switch {
-	case len(in.out) > 0, staying < policy.Min && !in.retired:
-		return LeaveAnswer{AskAgain: policy.IdleTimeout}, nil
-	case idle < needed && !in.retired:
-		return LeaveAnswer{AskAgain: needed - idle}, nil
+	case len(in.out) > 0, staying < policy.Min && !in.draining:
+		return LeaveAnswer{RetryAfter: policy.IdleTimeout}, nil
+	case idle < needed && !in.draining:
+		return LeaveAnswer{RetryAfter: needed - idle}, nil
 	}
-	q.instances.remove(in)
+	q.instances.removeInstance(in)
 	return LeaveAnswer{Granted: true}, nil
 }
 
 // staying is how many instances there would be without this one. Those that
-// have not asked for work yet do not count: they may never come to work.
-func (c *crowd) staying(without *instance) int {
-	if without != nil && without.asked && !without.retired {
-		return c.asked - 1
+// have not polled yet do not count: they may never start to work.
+func (c *totals) staying(without *instance) int {
+	if without != nil && without.ready && !without.draining {
+		return c.ready - 1
 	}
-	return c.asked
+	return c.ready
 }

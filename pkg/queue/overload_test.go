@@ -63,7 +63,7 @@ func (h *endHeap) Pop() any {
 
 func newOverload(instances int, execution, patience time.Duration) *overload {
 	o := &overload{
-		q:   New(Limits{MaxWaiting: 100_000, ClaimGrace: time.Minute, AvoidFor: time.Second}),
+		q:   New(Limits{MaxWaiting: 100_000, ClaimGrace: time.Minute, CoolDown: time.Second}),
 		now: start, execution: execution, patience: patience, ended: make(map[invocation.ID]bool),
 	}
 	for n := range instances {
@@ -100,7 +100,7 @@ func (o *overload) tryAgain() {
 
 func (o *overload) match() {
 	if o.inOrder {
-		o.q.backlog.turn = turn{}
+		o.q.backlog.order = order{}
 	}
 	o.expired += o.q.Match(o.now, func(cid invocation.CID, t *invocation.Ticket) {
 		o.handed = append(o.handed, int(binary.BigEndian.Uint64(t.ID[:])))
@@ -217,7 +217,7 @@ func TestNoTicketIsLostAndOrderReturns(t *testing.T) {
 		// Every ticket of the overload is served or expires within patience.
 		o.runTo(o.now.Add(patience + time.Second))
 		if o.q.View(o.now).NewestFirst {
-			t.Fatal("an empty queue is hopeless")
+			t.Fatal("an empty queue is overloaded")
 		}
 		served := len(o.handed)
 		o.load(max(1, int(capacity/2)), 3*time.Second)

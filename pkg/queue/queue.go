@@ -27,10 +27,10 @@ type Limits struct {
 	// back. Too short makes instances claim in vain; too long makes a call
 	// wait for an instance that hangs.
 	ClaimGrace time.Duration
-	// AvoidFor is how long an instance that could not reach a gateway is
-	// handed no ticket of it. Too short makes it fail again; too long makes
+	// CoolDown is how long an instance that could not reach a gateway is
+	// handed none of its tickets. Too short makes it fail again; too long makes
 	// calls wait for others after the network has healed.
-	AvoidFor time.Duration
+	CoolDown time.Duration
 }
 
 // Queue is the queue of one function. It is not safe for concurrent use.
@@ -60,7 +60,7 @@ type entry struct {
 	seq       uint64 // breaks ties of Arrived
 	holder    *instance
 	handed    time.Time // valid while holder is set
-	withdrawn bool      // valid while holder is set
+	cancelled bool      // valid while holder is set
 	place     int       // in holder.out
 	// The links are valid while holder is nil; those above are as many as the
 	// entry has levels above the lowest.
@@ -68,19 +68,19 @@ type entry struct {
 	above []link
 }
 
-// Offer adds a ticket. Offering one again that waits changes nothing; one that
-// has been out for ClaimGrace goes back to its place in the order of arrival. A
-// new token says that the instance which had claimed the call has given it back,
-// so that the ticket with the old one is void.
+// Offer adds a ticket. To offer a waiting ticket again changes nothing; one that an
+// instance has held for ClaimGrace goes back to its place in the order of arrival. A
+// new token means that the instance which had claimed the call has released it, so
+// that the ticket with the old token is void.
 // The error is ErrFull or nil.
 func (q *Queue) Offer(t invocation.Ticket, now time.Time) error {
 	if e, known := q.entries[t.ID]; known {
 		released := e.ticket.Token != t.Token
 		if e.holder != nil && (released || now.Sub(e.handed) >= q.limits.ClaimGrace) {
-			q.putBack(e)
+			q.requeue(e)
 		}
 		e.ticket.Token = t.Token
-		e.withdrawn = false
+		e.cancelled = false
 		return nil
 	}
 	if q.Waiting() >= q.limits.MaxWaiting {
@@ -93,30 +93,30 @@ func (q *Queue) Offer(t invocation.Ticket, now time.Time) error {
 	return nil
 }
 
-// Knows tells whether the queue has a ticket of that invocation, waiting or out.
-func (q *Queue) Knows(id invocation.ID) bool {
+// Contains reports whether the queue has a ticket of that invocation, waiting or held.
+func (q *Queue) Contains(id invocation.ID) bool {
 	_, known := q.entries[id]
 	return known
 }
 
-// Waits tells whether the ticket of that invocation waits.
-func (q *Queue) Waits(id invocation.ID) bool {
+// IsWaiting reports whether the ticket of that invocation waits.
+func (q *Queue) IsWaiting(id invocation.ID) bool {
 	e, known := q.entries[id]
 	return known && e.holder == nil
 }
 
-// Withdraw removes a ticket that waits, and tells whether it did. One that is out
-// stays with its holder, which may run the call, and will not wait again.
-func (q *Queue) Withdraw(id invocation.ID) bool {
+// Cancel removes a waiting ticket, and reports whether it did. One that an instance
+// holds stays with it, since the instance may run the call, but will not wait again.
+func (q *Queue) Cancel(id invocation.ID) bool {
 	e, known := q.entries[id]
 	if !known {
 		return false
 	}
 	if e.holder != nil {
-		e.withdrawn = true
+		e.cancelled = true
 		return false
 	}
-	q.drop(e)
+	q.removeWaiting(e)
 	return true
 }
 
@@ -124,14 +124,14 @@ func (q *Queue) Withdraw(id invocation.ID) bool {
 func (q *Queue) Clear() []invocation.Ticket {
 	cleared := make([]invocation.Ticket, 0, q.Waiting())
 	for e := q.backlog.oldest(); e != nil; e = q.backlog.oldest() {
-		q.drop(e)
+		q.removeWaiting(e)
 		cleared = append(cleared, e.ticket)
 	}
 	return cleared
 }
 
 // Join adds an instance that can hold capacity tickets at a time, at least 1.
-// It asks for nothing yet.
+// It does not poll yet.
 func (q *Queue) Join(cid invocation.CID, capacity int) error {
 	if !q.instances.join(cid, capacity) {
 		return fmt.Errorf("%w: %s", ErrJoined, cid)
@@ -140,10 +140,10 @@ func (q *Queue) Join(cid invocation.CID, capacity int) error {
 }
 
 // Leave removes an instance. Tickets that it was handed lately go back to their
-// places: if it had claimed them, claiming them again is refused at the gateway.
-// Those that it has held for ClaimGrace are forgotten, since they are claimed: a
-// gateway that still wants one offers it again. To put them back would ask for
-// instances to run calls that run already. It returns how many tickets it held.
+// places: if it had claimed them, the gateway refuses a second claim. Tickets that it
+// has held for ClaimGrace are dropped, since they are claimed: a gateway that still
+// wants one offers it again. To requeue them would create instances for calls that run
+// already. It returns how many tickets the instance held.
 func (q *Queue) Leave(cid invocation.CID, now time.Time) (held int) {
 	in, known := q.instances.joined[cid]
 	if !known {
@@ -152,59 +152,59 @@ func (q *Queue) Leave(cid invocation.CID, now time.Time) (held int) {
 	held = len(in.out)
 	for len(in.out) > 0 {
 		e := in.out[0]
-		if e.withdrawn || now.Sub(e.handed) >= q.limits.ClaimGrace {
-			q.forget(e)
+		if e.cancelled || now.Sub(e.handed) >= q.limits.ClaimGrace {
+			q.removeHeld(e)
 		} else {
-			q.putBack(e)
+			q.requeue(e)
 		}
 	}
-	q.instances.remove(in)
+	q.instances.removeInstance(in)
 	return held
 }
 
-// Pull lets an instance ask for credits more tickets, but for no more than its
-// capacity allows. A retired instance asks in vain.
+// Pull lets an instance poll for credits more tickets, but for no more than its
+// capacity allows. A draining instance gets none.
 func (q *Queue) Pull(cid invocation.CID, credits int, now time.Time) error {
 	in, known := q.instances.joined[cid]
 	if !known {
 		return fmt.Errorf("%w: %s", ErrUnknownInstance, cid)
 	}
-	q.instances.ask(in, credits, now)
+	q.instances.addCredits(in, credits, now)
 	return nil
 }
 
-// Done says that an instance has finished with a ticket, whatever came of it.
+// Done says that an instance has finished with a ticket, successfully or not.
 // Tickets that the instance does not hold any more are ignored.
 func (q *Queue) Done(cid invocation.CID, id invocation.ID) {
 	if e := q.held(cid, id); e != nil {
-		q.forget(e)
+		q.removeHeld(e)
 	}
 }
 
-// GiveBack says that an instance could not reach the gateway of a ticket, so that
-// nothing is known of the call. The ticket goes back to its place, and for AvoidFor
-// the instance is handed none of that gateway. Tickets that it does not hold any
-// more are ignored.
-func (q *Queue) GiveBack(cid invocation.CID, id invocation.ID, now time.Time) {
+// Requeue says that an instance could not reach the gateway of a ticket, so that
+// the state of the call is unknown. The ticket goes back to its place, and for
+// CoolDown the instance is handed no ticket of that gateway. Tickets that the
+// instance does not hold any more are ignored.
+func (q *Queue) Requeue(cid invocation.CID, id invocation.ID, now time.Time) {
 	e := q.held(cid, id)
 	if e == nil {
 		return
 	}
-	until := now.Add(q.limits.AvoidFor)
-	e.holder.avoid(e.ticket.Gateway, until, now)
-	q.backlog.part(e.ticket.Gateway, until)
-	if e.withdrawn {
-		q.forget(e)
+	until := now.Add(q.limits.CoolDown)
+	e.holder.coolDown(e.ticket.Gateway, until, now)
+	q.backlog.separate(e.ticket.Gateway, until)
+	if e.cancelled {
+		q.removeHeld(e)
 	} else {
-		q.putBack(e)
+		q.requeue(e)
 	}
 }
 
-// Retire lets an instance finish what it holds and gives it nothing more. It
-// tells whether that changed anything.
-func (q *Queue) Retire(cid invocation.CID) bool {
+// Drain lets an instance finish what it holds and hands it nothing more. It
+// reports whether that changed anything.
+func (q *Queue) Drain(cid invocation.CID) bool {
 	in, known := q.instances.joined[cid]
-	return known && q.instances.retire(in)
+	return known && q.instances.drain(in)
 }
 
 // held is a ticket that an instance holds, or nil.
@@ -215,20 +215,20 @@ func (q *Queue) held(cid invocation.CID, id invocation.ID) *entry {
 	return nil
 }
 
-// drop removes an entry that waits.
-func (q *Queue) drop(e *entry) {
+// removeWaiting removes an entry that waits.
+func (q *Queue) removeWaiting(e *entry) {
 	q.backlog.remove(e)
 	delete(q.entries, e.ticket.ID)
 }
 
-// putBack makes an entry that is out wait again.
-func (q *Queue) putBack(e *entry) {
-	q.instances.takeBack(e)
-	q.backlog.putBack(e)
+// requeue makes an entry that is out wait again.
+func (q *Queue) requeue(e *entry) {
+	q.instances.unassign(e)
+	q.backlog.requeue(e)
 }
 
-// forget removes an entry that is out.
-func (q *Queue) forget(e *entry) {
-	q.instances.takeBack(e)
+// removeHeld removes an entry that is out.
+func (q *Queue) removeHeld(e *entry) {
+	q.instances.unassign(e)
 	delete(q.entries, e.ticket.ID)
 }

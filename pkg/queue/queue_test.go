@@ -106,12 +106,12 @@ func TestTicketComesBackOnlyAfterClaimGrace(t *testing.T) {
 	expectMatched(t, q, "b1")
 }
 
-func TestWithdrawnTicketStaysWithItsHolderAndDoesNotWaitAgain(t *testing.T) {
+func TestCancelledTicketStaysWithItsHolderAndDoesNotWaitAgain(t *testing.T) {
 	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
 	mustJoin(t, q, 1, "a")
 	mustOffer(t, q, 1)
 	expectMatched(t, q, "a1")
-	if q.Withdraw(ticket(1).ID) {
+	if q.Cancel(ticket(1).ID) {
 		t.Error("a ticket that was out is said to have waited")
 	}
 	if held := q.Leave("a", start); held != 1 {
@@ -142,7 +142,7 @@ func TestReleasedTicketIsHandedOutUnderItsNewToken(t *testing.T) {
 	}
 }
 
-func TestExpiredTicketsAreForgotten(t *testing.T) {
+func TestTicketsExpire(t *testing.T) {
 	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
 	mustOffer(t, q, 1)
 	mustJoin(t, q, 1, "a")
@@ -160,7 +160,7 @@ func TestOnlyOneOfTwoIdleInstancesMayLeaveEarly(t *testing.T) {
 	policy := LeavePolicy{IdleTimeout: time.Minute, KeepLast: time.Hour}
 	first, _ := q.RequestLeave("b", time.Minute, policy)
 	second, _ := q.RequestLeave("a", time.Minute, policy)
-	if !first.Granted || second.Granted || second.AskAgain != 59*time.Minute {
+	if !first.Granted || second.Granted || second.RetryAfter != 59*time.Minute {
 		t.Errorf("answers %+v and %+v", first, second)
 	}
 	if _, err := q.RequestLeave("b", time.Hour, policy); !errors.Is(err, ErrUnknownInstance) {
@@ -177,12 +177,12 @@ func TestInstanceIsHandedNoMoreThanItsCapacity(t *testing.T) {
 	expectMatched(t, q, "a1", "a2")
 }
 
-func TestRetiredInstanceFinishesAndLeaves(t *testing.T) {
+func TestDrainingInstanceFinishesAndLeaves(t *testing.T) {
 	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
 	mustJoin(t, q, 2, "a")
 	mustOffer(t, q, 1)
 	expectMatched(t, q, "a1")
-	q.Retire("a")
+	q.Drain("a")
 	mustOffer(t, q, 2)
 	if err := q.Pull("a", 1, start); err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestRetiredInstanceFinishesAndLeaves(t *testing.T) {
 	expectMatched(t, q)
 	q.Done("a", ticket(1).ID)
 	if answer, _ := q.RequestLeave("a", 0, LeavePolicy{Min: 5, IdleTimeout: time.Hour}); !answer.Granted {
-		t.Errorf("a retired instance must stay: %+v", answer)
+		t.Errorf("a draining instance must stay: %+v", answer)
 	}
 }
 
@@ -212,7 +212,7 @@ func TestLongClaimedTicketsDoNotComeBack(t *testing.T) {
 	}
 }
 
-func TestExpiredTicketsAreForgottenThoughNobodyAsks(t *testing.T) {
+func TestTicketsExpireThoughNobodyPolls(t *testing.T) {
 	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
 	mustOffer(t, q, 1, 2)
 	if n := q.Match(start.Add(time.Hour), nil); n != 2 {

@@ -12,17 +12,17 @@ type View struct {
 	// Arrived - Departed = Waiting.
 	Arrived  uint64
 	Departed uint64
-	// Asked counts the tickets that instances ever asked for, as far as they could
-	// hold them, and Asking those that they ask for now.
-	Asked  uint64
-	Asking int
-	// Instances have joined and are not retired; Busy ones hold a ticket.
+	// Requested counts the tickets that instances ever polled for within their capacity,
+	// and Credits those that they poll for now.
+	Requested uint64
+	Credits   int
+	// Instances have joined and are not draining; Busy ones hold a ticket.
 	Instances int
 	Busy      int
 	// OldestWait is how long the first waiting ticket has waited.
 	OldestWait time.Duration
-	// NewestFirst says that the queue was hopeless when it was last matched,
-	// so that the newest ticket is the next to be handed out.
+	// NewestFirst says that the queue was overloaded at the last Match, so that the
+	// newest ticket is the next to be handed out.
 	NewestFirst bool
 }
 
@@ -33,11 +33,11 @@ func (q *Queue) View(now time.Time) View {
 		Out:         q.Out(),
 		Arrived:     q.backlog.arrived,
 		Departed:    q.backlog.departed,
-		Asked:       q.instances.asked,
-		NewestFirst: q.backlog.turn.newestFirst,
-		Instances:   q.instances.crowd.all,
-		Asking:      q.instances.crowd.credits,
-		Busy:        q.instances.crowd.busy,
+		Requested:   q.instances.requested,
+		NewestFirst: q.backlog.order.newestFirst,
+		Instances:   q.instances.totals.instances,
+		Credits:     q.instances.totals.credits,
+		Busy:        q.instances.totals.busy,
 	}
 	if first := q.backlog.oldest(); first != nil {
 		v.OldestWait = max(0, now.Sub(first.ticket.Arrived))
@@ -53,3 +53,30 @@ func (q *Queue) Arrived() uint64 { return q.backlog.arrived }
 
 // Out is how many tickets are out with instances.
 func (q *Queue) Out() int { return len(q.entries) - q.Waiting() }
+
+// Stale is how many tickets have waited for after or longer. It costs at most twice
+// the lesser of how many have and how many have not.
+func (q *Queue) Stale(now time.Time, after time.Duration) int {
+	limit := now.Add(-after)
+	n := 0
+	for l := range q.backlog.lists() {
+		n += l.arrivedBy(limit)
+	}
+	return n
+}
+
+// arrivedBy is how many of the list had arrived at a time. It walks from both ends
+// at once: the list is in order of arrival.
+func (l *ticketList) arrivedBy(limit time.Time) int {
+	counted := 0
+	for oldest, newest := l.first, l.last; oldest != nil; oldest, newest = oldest.next, newest.prev {
+		if oldest.ticket.Arrived.After(limit) {
+			return counted
+		}
+		if !newest.ticket.Arrived.After(limit) {
+			return l.len - counted
+		}
+		counted++
+	}
+	return counted
+}

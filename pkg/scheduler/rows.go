@@ -53,8 +53,8 @@ var ofFunctions = slices.Concat([]functionSeries{
 	{Declaration: executionsDecl, Of: (*row).ran},
 	one(startDecl.Declaration, hasStarted, func(r *row) float64 { return r.means.Start.Seconds() }),
 
-	one(pullsDecl.Declaration, pulled, func(r *row) float64 { return float64(r.view.Asked) }),
-	one(pullsWaitingDecl.Declaration, pulled, func(r *row) float64 { return float64(r.view.Asking) }),
+	one(pullsDecl.Declaration, pulled, func(r *row) float64 { return float64(r.view.Requested) }),
+	one(pullsWaitingDecl.Declaration, pulled, func(r *row) float64 { return float64(r.view.Credits) }),
 	one(backedOffDecl.Declaration, pulled, func(r *row) float64 { return float64(r.agents.backedOff) }),
 	one(silentDecl.Declaration, pulled, func(r *row) float64 { return float64(r.counts.Silent) }),
 
@@ -79,7 +79,7 @@ type functionSeries = exposition.Series[row]
 // When a series is there.
 func always(*row) bool       { return true }
 func called(r *row) bool     { return r.view.Arrived > 0 }
-func pulled(r *row) bool     { return r.view.Asked > 0 }
+func pulled(r *row) bool     { return r.view.Requested > 0 }
 func hasRun(r *row) bool     { return r.means.Execution > 0 }
 func hasStarted(r *row) bool { return r.means.Start > 0 }
 func reported(r *row) bool   { return r.agents.heard }

@@ -1,18 +1,16 @@
-// Package admission decides whether a function's queue takes a call in, for the
-// owner of the queue, which is the one place that knows all calls of the function.
+// Package admission decides whether a function's queue admits a call. It runs at the owner
+// of the queue, the one place that knows all calls of the function.
 //
-// A call is refused if as many of the function's calls wait and run as its limit
-// allows, if it would have to wait for longer than anybody wants it, or if more
-// come in a second than the limit on their rate allows. They are checked in this
-// order, so that a call which is refused for another reason is not counted against
-// the rate.
+// A call is refused if as many of the function's calls wait and run as its limit allows, if
+// it would have to wait for longer than its caller does, or if more come in a second than
+// the limit on their rate allows. The checks run in this order, so that a call which is
+// refused for another reason does not count against the rate.
 //
-// The wait is predicted only if the mean execution time is known and no further
-// instance can come: during a cold start nobody knows how soon there will be how
-// many. It promises never to refuse for the wait a call that the instances would
-// reach in time at that mean.
+// The wait is predicted only if the mean execution time is known and the function cannot
+// get another instance: during a cold start nobody knows how many instances come, or when.
+// A call that the instances would reach in time at that mean is never refused for its wait.
 //
-// A call that was let in once is not refused later: whoever offers a ticket again
-// must not ask again, and one that was offered to an owner before this one is let in
-// without being counted.
+// A call that was admitted once is not refused later: a ticket that the queue knows does not
+// come here again, and a ticket that was offered to a previous owner is admitted and not
+// counted.
 package admission

@@ -29,7 +29,7 @@ func (f *Function) renewed(may bool, until, now time.Time) time.Time {
 	if oldest == "" {
 		return until
 	}
-	if may && f.queue.Retire(oldest) {
+	if may && f.queue.Drain(oldest) {
 		f.retired(oldest, string(BecauseOutdated))
 		f.do(LetGo{CID: oldest, Why: BecauseOutdated})
 		f.do(Renewed{})

@@ -57,7 +57,7 @@ func (e GatewaysAudited) happen(f *Function, now time.Time) {
 		return
 	}
 	for _, id := range gone {
-		f.queue.Withdraw(id)
+		f.queue.Cancel(id)
 	}
 	f.noteQuiet(now)
 	f.do(Mended{N: len(gone)})

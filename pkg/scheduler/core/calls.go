@@ -61,13 +61,13 @@ func (f *Function) takeIn(e *Offered, now time.Time) *invocation.Refusal {
 	}
 	var quiet time.Duration
 	outlook := f.Outlook()
-	if t := &e.Ticket; !f.queue.Knows(t.ID) {
+	if t := &e.Ticket; !f.queue.Contains(t.ID) {
 		if !f.quietSince.IsZero() {
 			quiet = now.Sub(f.quietSince)
 		}
 		refusal := f.intake.Admit(admission.Call{
-			Now: now, Term: f.term, Again: t.Arrived.Before(now), Remaining: t.Deadline.Sub(now),
-			Waiting: f.queue.Waiting(), Out: f.queue.Out(), Chance: e.Chance,
+			Now: now, Term: f.term, Reoffered: t.Arrived.Before(now), Remaining: t.Deadline.Sub(now),
+			Waiting: f.queue.Waiting(), Out: f.queue.Out(), Jitter: e.Chance,
 		}, f.spec.Calls, outlook)
 		if refusal != nil {
 			return refusal
@@ -88,14 +88,14 @@ func (f *Function) takeIn(e *Offered, now time.Time) *invocation.Refusal {
 
 // Outlook is how fast the queue is worked off, by the instances that the last decision
 // saw.
-func (f *Function) Outlook() admission.Outlook {
+func (f *Function) Outlook() admission.BacklogEstimate {
 	outlook := f.lastDecision.outlook
 	outlook.Mean = f.learnt.executions.Mean()
 	return outlook
 }
 
 func (e *Withdrawn) happen(f *Function, now time.Time) {
-	f.queue.Withdraw(e.ID)
+	f.queue.Cancel(e.ID)
 	f.noteQuiet(now)
 }
 

@@ -71,7 +71,7 @@ type Function struct {
 	tenure
 
 	queue     *queue.Queue
-	intake    admission.Intake
+	intake    admission.Limiter
 	instances instances
 	// quietSince is when the last ticket was done with; zero while there are some, and
 	// before the first.
@@ -98,7 +98,7 @@ func New(config *Config, spec Spec) *Function {
 	return &Function{
 		config:      config,
 		spec:        spec,
-		queue:       queue.New(queue.Limits{MaxWaiting: config.MaxQueued, ClaimGrace: config.ClaimGrace, AvoidFor: AvoidFor}),
+		queue:       queue.New(queue.Limits{MaxWaiting: config.MaxQueued, ClaimGrace: config.ClaimGrace, CoolDown: AvoidFor}),
 		instances:   make(instances),
 		learnt:      newLearnt(config),
 		floorPolicy: newFloorPolicy(spec, nil),

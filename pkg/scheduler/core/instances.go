@@ -60,7 +60,7 @@ func (e Joined) happen(f *Function, _ time.Time) {
 
 // retire lets an instance finish what it holds and tells it to go.
 func (f *Function) retire(cid invocation.CID, reason string) {
-	if f.queue.Retire(cid) {
+	if f.queue.Drain(cid) {
 		f.retired(cid, reason)
 	}
 }
@@ -80,7 +80,7 @@ func (e *Pulled) happen(f *Function, now time.Time) {
 		// It comes from an agent, so it is held within what the timeout allows.
 		f.learnt.executions.Observe(min(d.Execution, f.spec.Timeout))
 		if d.Unclaimed {
-			f.queue.GiveBack(e.CID, d.ID, now)
+			f.queue.Requeue(e.CID, d.ID, now)
 			back = true
 		} else {
 			f.queue.Done(e.CID, d.ID)
@@ -115,7 +115,7 @@ func (e AskedToLeave) happen(f *Function, now time.Time) {
 	if answer.Granted {
 		delete(f.instances, e.CID)
 	}
-	f.do(LeaveAnswered{Granted: answer.Granted, Retired: retired, AskAgain: answer.AskAgain, Err: err})
+	f.do(LeaveAnswered{Granted: answer.Granted, Retired: retired, AskAgain: answer.RetryAfter, Err: err})
 }
 
 // An instance that held calls was needed, and is replaced if it went neither by choice

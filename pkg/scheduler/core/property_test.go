@@ -47,7 +47,7 @@ func (d *drawn) step(e Event) {
 		d.effect(effect, ended)
 	}
 	for id, c := range d.calls {
-		known := d.f.queue.Knows(id)
+		known := d.f.queue.Contains(id)
 		if !known && len(ended[id]) == 0 && !c.ticket.Deadline.After(d.now) {
 			ended.add(id, "expired")
 		}
@@ -58,7 +58,7 @@ func (d *drawn) step(e Event) {
 			d.Fatalf("%T: call %d ended in %d ways: %v", e, id[15], len(ended[id]), ended[id])
 		case !known:
 			delete(d.calls, id)
-		case d.f.queue.Waits(id):
+		case d.f.queue.IsWaiting(id):
 			c.holder = ""
 		case c.holder == "":
 			d.Fatalf("%T: call %d is out with nobody", e, id[15])
@@ -86,7 +86,7 @@ func (d *drawn) event(e Event, effects []Effect, ended ends) {
 		d.withdraw(e.ID, ended)
 	case GatewaysAudited:
 		for id, c := range d.calls {
-			if c.holder == "" && !e.Heard(c.ticket.Gateway) && !d.f.queue.Knows(id) {
+			if c.holder == "" && !e.Heard(c.ticket.Gateway) && !d.f.queue.Contains(id) {
 				d.withdraw(id, ended)
 			}
 		}

@@ -39,7 +39,7 @@ type lastDecision struct {
 	// blocked says that the last order had no effect: until another one has, only
 	// ticks try again.
 	blocked bool
-	outlook admission.Outlook
+	outlook admission.BacklogEstimate
 }
 
 // The numbers are those of docs/architecture.md, "A tick".
@@ -183,9 +183,9 @@ func (e *Concluded) happen(f *Function, now time.Time) {
 	// g. Note how fast the queue is worked off, for admission. A function cannot grow
 	// if it has all the instances that it may have, or if this tick found no room.
 	instances, most := d.Observed.Created+d.Observed.Creating+e.Ordered-e.Withdrawn, f.spec.limits(d.Floor).Max
-	f.lastDecision.outlook = admission.Outlook{
-		Parallel: instances * f.spec.Concurrency,
-		Stuck:    e.NoRoom || most > 0 && instances >= most,
+	f.lastDecision.outlook = admission.BacklogEstimate{
+		Parallel:   instances * f.spec.Concurrency,
+		AtCapacity: e.NoRoom || most > 0 && instances >= most,
 	}
 	// h. Let idle instances go that are not to wait until their own times are over.
 	tooMany := most > 0 && d.Observed.Created > most

@@ -15,7 +15,7 @@ func (f *Function) View(now time.Time) queue.View { return f.queue.View(now) }
 func (f *Function) Waiting() int { return f.queue.Waiting() }
 
 // Waits tells whether the ticket of an invocation waits.
-func (f *Function) Waits(id invocation.ID) bool { return f.queue.Waits(id) }
+func (f *Function) Waits(id invocation.ID) bool { return f.queue.IsWaiting(id) }
 
 // Means are what was learnt of the function.
 func (f *Function) Means() estimate.Means {

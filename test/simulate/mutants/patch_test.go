@@ -54,7 +54,7 @@ func TestAPatchSaysWhatItBreaksAndChangesTheProduct(t *testing.T) {
 		"the simulator":     "# A rule.\ntest/simulate/sim/rule.go\n-a\n+b\n",
 		"a test":            "# A rule.\npkg/queue/queue_test.go\n-a\n+b\n",
 		"outside of pkg":    "# A rule.\n../pkg/queue/queue.go\n-a\n+b\n",
-		"one of two places": "# A rule.\npkg/queue/queue.go\n-a\n+b\npkg/queue/turn.go\n",
+		"one of two places": "# A rule.\npkg/queue/queue.go\n-a\n+b\npkg/queue/adaptive_lifo.go\n",
 	} {
 		if _, err := parsePatch("bad", text); err == nil {
 			t.Errorf("%s: the patch is accepted", name)

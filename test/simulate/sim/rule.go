@@ -52,7 +52,7 @@ const (
 	RuleNotTooLate          Rule = "a ticket is not handed out after its deadline"
 	RuleNoMoreThanAsked     Rule = "an instance is handed no more tickets than it asked for and can hold"
 	RuleFirstOfThoseThatAsk Rule = "of the instances that ask, the first in order is handed a ticket"
-	RuleOldestFirst         Rule = "the oldest ticket is handed out first, unless the queue is hopeless"
+	RuleOldestFirst         Rule = "the oldest ticket is handed out first, unless the queue is overloaded"
 	RuleLastStays           Rule = "the last instance of a function stays for longer"
 	RuleDeletedTakesNothing Rule = "an instance of a deleted function is handed no ticket"
 	RuleLeaverHoldsNothing  Rule = "an instance that holds a ticket may not leave"

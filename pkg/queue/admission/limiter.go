@@ -20,65 +20,65 @@ type Limits struct {
 	Burst int
 }
 
-// Outlook is what is known of how fast a queue is worked off.
-type Outlook struct {
+// BacklogEstimate says how fast the instances work off a queue.
+type BacklogEstimate struct {
 	// Parallel is how many calls the instances that exist, or are on their
 	// way, run at a time.
 	Parallel int
-	// Mean is the mean execution time; 0 if unknown. It comes from agents and
-	// must have been held within what the function may take.
+	// Mean is the mean execution time; 0 if unknown. It comes from agents, so the caller
+	// must have capped each execution at the function's timeout.
 	Mean time.Duration
-	// Stuck says that no further instance can come: there are as many as there
-	// may be, or no node has room.
-	Stuck bool
+	// AtCapacity says that no further instance can come: the function has its maximum,
+	// or no node has room.
+	AtCapacity bool
 }
 
-// Call is a call that wants in.
+// Call is a call that asks for admission.
 type Call struct {
 	Now time.Time
 	// Term is that in which the function is served. In a new one, earlier calls
 	// are not known.
 	Term invocation.Term
-	// Again says that the call was offered before: not to this queue, or it
-	// would be known, but to that of an owner that is gone.
-	Again bool
-	// Remaining is how long the call is wanted.
+	// Reoffered says that the call was offered before, to the queue of a previous owner:
+	// this queue would know it.
+	Reoffered bool
+	// Remaining is how long the caller still waits.
 	Remaining time.Duration
 	// Waiting and Out are the calls that are in already.
 	Waiting, Out int
-	// Chance is a random number in [0, 1).
-	Chance float64
+	// Jitter is a random number in [0, 1) that spreads RetryAfter.
+	Jitter float64
 }
 
-// Intake remembers how many calls came lately. Its zero value is that of a
+// Limiter remembers how many calls came lately. Its zero value is that of a
 // function of which nothing is known. It is not safe for concurrent use.
-type Intake struct {
+type Limiter struct {
 	term   invocation.Term
 	limits Limits
 	bucket *rate.Limiter // nil while there is no Rate
 }
 
-// Admit takes a call in, or says why not.
-func (in *Intake) Admit(c Call, l Limits, o Outlook) *invocation.Refusal {
-	if c.Again {
+// Admit admits a call, or says why not.
+func (in *Limiter) Admit(c Call, l Limits, o BacklogEstimate) *invocation.Refusal {
+	if c.Reoffered {
 		return nil
 	}
 	if l.Concurrency > 0 && c.Waiting+c.Out >= l.Concurrency {
 		return &invocation.Refusal{
 			Reason:     invocation.RefusedConcurrency,
 			Detail:     fmt.Sprintf("%d calls of this function wait or run, which is its limit; call it less often, or raise spec.calls.maxInFlight", c.Waiting+c.Out),
-			RetryAfter: RetryAfter(o.Mean, c.Chance),
+			RetryAfter: RetryAfter(o.Mean, c.Jitter),
 		}
 	}
-	if wait := o.Wait(c.Waiting); o.Stuck && wait > c.Remaining {
+	if wait := o.Wait(c.Waiting); o.AtCapacity && wait > c.Remaining {
 		return &invocation.Refusal{
 			Reason: invocation.RefusedWait,
 			Detail: fmt.Sprintf("the call would wait for about %s and is wanted for %s; call it less often, or let the function scale further (spec.scaling.maxInstances, or more nodes)",
 				wait.Round(100*time.Millisecond), c.Remaining.Round(100*time.Millisecond)),
-			RetryAfter: RetryAfter(wait, c.Chance),
+			RetryAfter: RetryAfter(wait, c.Jitter),
 		}
 	}
-	in.follow(c, l)
+	in.updateBucket(c, l)
 	if in.bucket == nil || in.bucket.AllowN(c.Now, 1) {
 		return nil
 	}
@@ -86,13 +86,13 @@ func (in *Intake) Admit(c Call, l Limits, o Outlook) *invocation.Refusal {
 	return &invocation.Refusal{
 		Reason:     invocation.RefusedRate,
 		Detail:     fmt.Sprintf("this function takes %.3g calls a second, and %d at once; call it less often, or raise spec.calls.rate.requests", l.Rate, l.Burst),
-		RetryAfter: RetryAfter(time.Duration(missing/l.Rate*float64(time.Second)), c.Chance),
+		RetryAfter: RetryAfter(time.Duration(missing/l.Rate*float64(time.Second)), c.Jitter),
 	}
 }
 
-// follow makes the bucket that of the limits and of the term. A new bucket is half
-// full: whoever served the function before may have let as many calls in just now.
-func (in *Intake) follow(c Call, l Limits) {
+// updateBucket makes the bucket that of the limits and of the term. A new bucket is half
+// full: the previous owner may have admitted as many calls just now.
+func (in *Limiter) updateBucket(c Call, l Limits) {
 	switch {
 	case l.Rate <= 0:
 		in.bucket = nil
@@ -107,7 +107,7 @@ func (in *Intake) follow(c Call, l Limits) {
 }
 
 // Wait is how long a call waits behind so many others; 0 if that is unknown.
-func (o Outlook) Wait(waiting int) time.Duration {
+func (o BacklogEstimate) Wait(waiting int) time.Duration {
 	if o.Mean <= 0 || o.Parallel <= 0 {
 		return 0
 	}
@@ -115,18 +115,18 @@ func (o Outlook) Wait(waiting int) time.Duration {
 }
 
 const (
-	shortestRetry = time.Second
-	// longestRetry is short enough for a caller to find the function free soon
+	minRetryAfter = time.Second
+	// maxRetryAfter is short enough for a caller to find the function free soon
 	// after it is.
-	longestRetry = 30 * time.Second
-	// spread is by how much retries differ, so that those who were refused
+	maxRetryAfter = 30 * time.Second
+	// retrySpread is by how much retries differ, so that those who were refused
 	// together do not come back together.
-	spread = 0.2
+	retrySpread = 0.2
 )
 
 // RetryAfter is when a caller should try again if the reason for its refusal will
 // be gone after that time; chance is a random number in [0, 1). It is 1s to 30s.
-func RetryAfter(gone time.Duration, chance float64) time.Duration {
-	base := min(float64(gone), float64(longestRetry)/(1+spread))
-	return max(shortestRetry, time.Duration(base*(1-spread+2*spread*chance)))
+func RetryAfter(gone time.Duration, jitter float64) time.Duration {
+	base := min(float64(gone), float64(maxRetryAfter)/(1+retrySpread))
+	return max(minRetryAfter, time.Duration(base*(1-retrySpread+2*retrySpread*jitter)))
 }

@@ -43,16 +43,16 @@ func (e *entry) before(other *entry) bool {
 	return e.seq < other.seq
 }
 
-// at is an entry's link to a level that it is on; 0 is the level of all entries.
-func (e *entry) at(level int) *link {
+// linkAt is an entry's link to a level that it is on; 0 is the level of all entries.
+func (e *entry) linkAt(level int) *link {
 	if level == 0 {
 		return &e.link
 	}
 	return &e.above[level-1]
 }
 
-// at are the ends of a level.
-func (l *ticketList) at(level int) *ends {
+// level are the ends of a level.
+func (l *ticketList) level(level int) *ends {
 	if level == 0 {
 		return &l.ends
 	}
@@ -68,11 +68,11 @@ func (l *ticketList) insert(e *entry) {
 	switch {
 	case l.last == nil || !e.before(l.last):
 		for level := range len(e.above) + 1 {
-			l.at(level).insert(e, level, l.at(level).last)
+			l.level(level).linkAfter(e, level, l.level(level).last)
 		}
 	case e.before(l.first):
 		for level := range len(e.above) + 1 {
-			l.at(level).insert(e, level, nil)
+			l.level(level).linkAfter(e, level, nil)
 		}
 	default:
 		l.search(e)
@@ -83,12 +83,12 @@ func (l *ticketList) insert(e *entry) {
 func (l *ticketList) search(e *entry) {
 	var after *entry
 	for level := len(l.above); level >= 0; level-- {
-		next := l.at(level).following(after, level)
+		next := l.level(level).following(after, level)
 		for next != nil && next.before(e) {
-			after, next = next, next.at(level).next
+			after, next = next, next.linkAt(level).next
 		}
 		if level <= len(e.above) {
-			l.at(level).insert(e, level, after)
+			l.level(level).linkAfter(e, level, after)
 		}
 	}
 }
@@ -98,51 +98,51 @@ func (s *ends) following(after *entry, level int) *entry {
 	if after == nil {
 		return s.first
 	}
-	return after.at(level).next
+	return after.linkAt(level).next
 }
 
-// insert puts an entry into a level after another one, or in front if that is nil.
-func (s *ends) insert(e *entry, level int, after *entry) {
+// linkAfter puts an entry into a level after another one, or in front if that is nil.
+func (s *ends) linkAfter(e *entry, level int, after *entry) {
 	next := s.following(after, level)
-	*e.at(level) = link{prev: after, next: next}
+	*e.linkAt(level) = link{prev: after, next: next}
 	if after == nil {
 		s.first = e
 	} else {
-		after.at(level).next = e
+		after.linkAt(level).next = e
 	}
 	if next == nil {
 		s.last = e
 	} else {
-		next.at(level).prev = e
+		next.linkAt(level).prev = e
 	}
 }
 
 // absorb moves all of another list to their places in this one.
 func (l *ticketList) absorb(other *ticketList) {
 	for e := other.first; e != nil; e = other.first {
-		other.remove(e)
+		other.unlink(e)
 		l.insert(e)
 	}
 }
 
-func (l *ticketList) remove(e *entry) {
+func (l *ticketList) unlink(e *entry) {
 	l.len--
 	for level := range len(e.above) + 1 {
-		l.at(level).remove(e, level)
+		l.level(level).unlink(e, level)
 	}
 }
 
-func (s *ends) remove(e *entry, level int) {
-	at := e.at(level)
+func (s *ends) unlink(e *entry, level int) {
+	at := e.linkAt(level)
 	if at.prev == nil {
 		s.first = at.next
 	} else {
-		at.prev.at(level).next = at.next
+		at.prev.linkAt(level).next = at.next
 	}
 	if at.next == nil {
 		s.last = at.prev
 	} else {
-		at.next.at(level).prev = at.prev
+		at.next.linkAt(level).prev = at.prev
 	}
 	*at = link{}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// crowded is a queue with instances that all ask for a ticket.
-func crowded(tb testing.TB, instances int) (*Queue, []invocation.CID) {
+// pollingQueue is a queue with instances that all ask for a ticket.
+func pollingQueue(tb testing.TB, instances int) (*Queue, []invocation.CID) {
 	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
 	cids := make([]invocation.CID, instances)
 	for i := range cids {
@@ -29,15 +29,15 @@ func crowded(tb testing.TB, instances int) (*Queue, []invocation.CID) {
 // to leave that is refused.
 func BenchmarkCrowd(b *testing.B) {
 	for _, n := range []int{10, 10_000} {
-		q, cids := crowded(b, n)
+		q, cids := pollingQueue(b, n)
 		b.Run("call/"+strconv.Itoa(n), func(b *testing.B) {
 			t := ticket(1)
 			for b.Loop() {
-				var taker invocation.CID
+				var poller invocation.CID
 				_ = q.Offer(t, start)
-				q.Match(start, func(cid invocation.CID, _ *invocation.Ticket) { taker = cid })
-				q.Done(taker, t.ID)
-				_ = q.Pull(taker, 1, start)
+				q.Match(start, func(cid invocation.CID, _ *invocation.Ticket) { poller = cid })
+				q.Done(poller, t.ID)
+				_ = q.Pull(poller, 1, start)
 			}
 		})
 		b.Run("view/"+strconv.Itoa(n), func(b *testing.B) {

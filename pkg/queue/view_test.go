@@ -9,10 +9,10 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// What is counted from both ends is what a walk over all counts, with lanes too.
+// Counting from both ends gives what a walk over all tickets counts, with queues per gateway too.
 func TestStaleIsWhatAWalkCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		q := New(Limits{MaxWaiting: 100, ClaimGrace: time.Second, AvoidFor: time.Hour})
+		q := New(Limits{MaxWaiting: 100, ClaimGrace: time.Second, CoolDown: time.Hour})
 		start := time.Unix(1000, 0)
 		if err := q.Join("a", 1); err != nil {
 			t.Fatal(err)
@@ -27,9 +27,9 @@ func TestStaleIsWhatAWalkCounts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if len(waits) > 0 && rapid.Bool().Draw(t, "avoid") {
+		if len(waits) > 0 && rapid.Bool().Draw(t, "cool down") {
 			_ = q.Pull("a", 1, start)
-			q.Match(start, func(cid invocation.CID, ticket *invocation.Ticket) { q.GiveBack(cid, ticket.ID, start) })
+			q.Match(start, func(cid invocation.CID, ticket *invocation.Ticket) { q.Requeue(cid, ticket.ID, start) })
 		}
 		after := rapid.IntRange(0, 20).Draw(t, "after")
 		want := 0

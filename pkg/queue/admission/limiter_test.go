@@ -26,7 +26,7 @@ func TestConcurrencyCountsWhatWaitsAndWhatRuns(t *testing.T) {
 	}{
 		{0, 0, ""}, {2, 2, ""}, {5, 0, invocation.RefusedConcurrency}, {0, 5, invocation.RefusedConcurrency}, {3, 2, invocation.RefusedConcurrency},
 	} {
-		got := new(Intake).Admit(Call{Now: start, Remaining: time.Minute, Waiting: c.waiting, Out: c.out}, Limits{Concurrency: 5}, Outlook{})
+		got := new(Limiter).Admit(Call{Now: start, Remaining: time.Minute, Waiting: c.waiting, Out: c.out}, Limits{Concurrency: 5}, BacklogEstimate{})
 		if reason(got) != c.want {
 			t.Errorf("%d wait and %d are out: %+v, want %q", c.waiting, c.out, got, c.want)
 		}
@@ -34,20 +34,20 @@ func TestConcurrencyCountsWhatWaitsAndWhatRuns(t *testing.T) {
 }
 
 func TestWaitIsPredictedOnlyFromWhatIsKnown(t *testing.T) {
-	call := Call{Now: start, Remaining: 10 * time.Second, Waiting: 100, Chance: 0.5}
+	call := Call{Now: start, Remaining: 10 * time.Second, Waiting: 100, Jitter: 0.5}
 	for name, c := range map[string]struct {
-		outlook Outlook
+		backlog BacklogEstimate
 		want    invocation.RefusalReason
 		after   time.Duration
 	}{
-		"too long":        {Outlook{Parallel: 5, Mean: time.Second, Stuck: true}, invocation.RefusedWait, 20 * time.Second},
-		"just in time":    {Outlook{Parallel: 10, Mean: time.Second, Stuck: true}, "", 0},
-		"may grow":        {Outlook{Parallel: 1, Mean: time.Second}, "", 0},
-		"no mean":         {Outlook{Parallel: 1, Stuck: true}, "", 0},
-		"no instance":     {Outlook{Mean: time.Second, Stuck: true}, "", 0},
-		"nearly for ever": {Outlook{Parallel: 1, Mean: math.MaxInt64, Stuck: true}, invocation.RefusedWait, 25 * time.Second},
+		"too long":        {BacklogEstimate{Parallel: 5, Mean: time.Second, AtCapacity: true}, invocation.RefusedWait, 20 * time.Second},
+		"just in time":    {BacklogEstimate{Parallel: 10, Mean: time.Second, AtCapacity: true}, "", 0},
+		"may grow":        {BacklogEstimate{Parallel: 1, Mean: time.Second}, "", 0},
+		"no mean":         {BacklogEstimate{Parallel: 1, AtCapacity: true}, "", 0},
+		"no instance":     {BacklogEstimate{Mean: time.Second, AtCapacity: true}, "", 0},
+		"nearly for ever": {BacklogEstimate{Parallel: 1, Mean: math.MaxInt64, AtCapacity: true}, invocation.RefusedWait, 25 * time.Second},
 	} {
-		got := new(Intake).Admit(call, Limits{}, c.outlook)
+		got := new(Limiter).Admit(call, Limits{}, c.backlog)
 		if reason(got) != c.want || got != nil && got.RetryAfter.Round(time.Millisecond) != c.after {
 			t.Errorf("%s: %+v, want %q after %v", name, got, c.want, c.after)
 		}
@@ -55,11 +55,11 @@ func TestWaitIsPredictedOnlyFromWhatIsKnown(t *testing.T) {
 }
 
 func TestRateOfAMinute(t *testing.T) {
-	var in Intake
+	var in Limiter
 	taken := func(from time.Time) (n int) {
 		for i := range 6000 {
 			call := Call{Now: from.Add(time.Duration(i) * 10 * time.Millisecond), Term: invocation.Term{Epoch: 1}, Remaining: time.Minute}
-			if got := in.Admit(call, Limits{Rate: 10, Burst: 20}, Outlook{}); got == nil {
+			if got := in.Admit(call, Limits{Rate: 10, Burst: 20}, BacklogEstimate{}); got == nil {
 				n++
 			} else if got.Reason != invocation.RefusedRate || got.RetryAfter < time.Second {
 				t.Fatalf("refused with %+v", got)
@@ -77,10 +77,10 @@ func TestRateOfAMinute(t *testing.T) {
 }
 
 func TestNewTermStartsWithHalfABurst(t *testing.T) {
-	var in Intake
+	var in Limiter
 	limits := Limits{Rate: 1, Burst: 10}
 	taken := func(epoch uint64, limits Limits) (n int) {
-		for in.Admit(Call{Now: start, Term: invocation.Term{Epoch: epoch}}, limits, Outlook{}) == nil {
+		for in.Admit(Call{Now: start, Term: invocation.Term{Epoch: epoch}}, limits, BacklogEstimate{}) == nil {
 			n++
 		}
 		return n
@@ -101,14 +101,14 @@ func TestNewTermStartsWithHalfABurst(t *testing.T) {
 
 // A call that is refused for another reason must not be counted against the rate.
 func TestRefusedCallsCostNoRate(t *testing.T) {
-	var in Intake
+	var in Limiter
 	limits := Limits{Rate: 1, Burst: 2, Concurrency: 1}
 	for range 10 {
-		if got := in.Admit(Call{Now: start, Waiting: 1}, limits, Outlook{}); reason(got) != invocation.RefusedConcurrency {
+		if got := in.Admit(Call{Now: start, Waiting: 1}, limits, BacklogEstimate{}); reason(got) != invocation.RefusedConcurrency {
 			t.Fatalf("got %+v", got)
 		}
 	}
-	if got := in.Admit(Call{Now: start}, limits, Outlook{}); got != nil {
+	if got := in.Admit(Call{Now: start}, limits, BacklogEstimate{}); got != nil {
 		t.Errorf("the first call that fits: %+v", got)
 	}
 }
@@ -134,7 +134,7 @@ func TestWaitIsNeverRefusedWrongly(t *testing.T) {
 		remaining := time.Duration(rapid.IntRange(0, 60_000).Draw(t, "remaining, ms")) * time.Millisecond
 		// The slow way: all instances take a call each, again and again.
 		turn := time.Duration(waiting/parallel) * mean
-		got := new(Intake).Admit(Call{Now: start, Remaining: remaining, Waiting: waiting}, Limits{}, Outlook{Parallel: parallel, Mean: mean, Stuck: true})
+		got := new(Limiter).Admit(Call{Now: start, Remaining: remaining, Waiting: waiting}, Limits{}, BacklogEstimate{Parallel: parallel, Mean: mean, AtCapacity: true})
 		if got != nil && turn+mean <= remaining {
 			t.Fatalf("its turn comes after %v: %+v", turn, got)
 		}
@@ -142,15 +142,15 @@ func TestWaitIsNeverRefusedWrongly(t *testing.T) {
 }
 
 func TestCallsOfAnEarlierOwnerAreLetIn(t *testing.T) {
-	call := Call{Now: start, Again: true, Remaining: time.Second, Waiting: 100}
-	limits, outlook := Limits{Concurrency: 1, Rate: 1, Burst: 1}, Outlook{Parallel: 1, Mean: time.Minute, Stuck: true}
-	var in Intake
+	call := Call{Now: start, Reoffered: true, Remaining: time.Second, Waiting: 100}
+	limits, backlog := Limits{Concurrency: 1, Rate: 1, Burst: 1}, BacklogEstimate{Parallel: 1, Mean: time.Minute, AtCapacity: true}
+	var in Limiter
 	for range 10 {
-		if got := in.Admit(call, limits, outlook); got != nil {
+		if got := in.Admit(call, limits, backlog); got != nil {
 			t.Fatalf("refused: %+v", got)
 		}
 	}
-	if got := in.Admit(Call{Now: start}, limits, outlook); got != nil {
+	if got := in.Admit(Call{Now: start}, limits, backlog); got != nil {
 		t.Errorf("they were counted: a new call is refused with %+v", got)
 	}
 }

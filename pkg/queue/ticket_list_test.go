@@ -41,7 +41,7 @@ func TestM5APlaceIsFoundInAFewStepsAmongTenThousandTickets(t *testing.T) {
 	l := &q.backlog.main
 	for level := range len(l.above) + 1 {
 		gap := 0
-		for e := l.at(level).first; e != nil; e = e.at(level).next {
+		for e := l.level(level).first; e != nil; e = e.linkAt(level).next {
 			if gap++; level < len(e.above) {
 				gap = 0
 			}
@@ -62,7 +62,7 @@ func TestTicketsOfALongQueueComeAndGoInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 2_000 {
 		one := tickets[r.IntN(len(tickets))]
-		if !q.Withdraw(one.ID) {
+		if !q.Cancel(one.ID) {
 			_ = q.Offer(one, start)
 		}
 	}

@@ -19,13 +19,13 @@ func from(t *testing.T, q *Queue, gateway string, tickets ...byte) {
 	}
 }
 
-func avoidingQueue(t *testing.T) *Queue {
+func coolingDownQueue(t *testing.T) *Queue {
 	t.Helper()
-	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second, AvoidFor: 5 * time.Second})
+	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second, CoolDown: 5 * time.Second})
 	mustJoin(t, q, 1, "a")
 	from(t, q, "cut off", 1)
 	expectMatched(t, q, "a1")
-	q.GiveBack("a", ticket(1).ID, start)
+	q.Requeue("a", ticket(1).ID, start)
 	if err := q.Pull("a", 1, start); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func avoidingQueue(t *testing.T) *Queue {
 }
 
 func TestInstanceGetsTicketsOfOtherGatewaysThanTheOneItCannotReach(t *testing.T) {
-	q := avoidingQueue(t)
+	q := coolingDownQueue(t)
 	expectMatched(t, q)
 	from(t, q, "cut off", 2)
 	from(t, q, "fine", 3)
@@ -42,8 +42,8 @@ func TestInstanceGetsTicketsOfOtherGatewaysThanTheOneItCannotReach(t *testing.T)
 	expectMatched(t, q, "b1", "b2")
 }
 
-func TestGatewayIsTriedAgainAfterAvoidFor(t *testing.T) {
-	q := avoidingQueue(t)
+func TestGatewayIsTriedAgainAfterTheCoolDown(t *testing.T) {
+	q := coolingDownQueue(t)
 	if got := matched(q, start.Add(5*time.Second-1)); got != nil {
 		t.Errorf("handed out too early: %v", got)
 	}
@@ -52,29 +52,29 @@ func TestGatewayIsTriedAgainAfterAvoidFor(t *testing.T) {
 	}
 }
 
-func TestTicketThatWasWithdrawnIsNotGivenBack(t *testing.T) {
-	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second, AvoidFor: time.Second})
+func TestCancelledTicketIsNotRequeued(t *testing.T) {
+	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second, CoolDown: time.Second})
 	mustJoin(t, q, 1, "a")
 	from(t, q, "cut off", 1)
 	expectMatched(t, q, "a1")
-	q.Withdraw(ticket(1).ID)
-	q.GiveBack("a", ticket(1).ID, start)
+	q.Cancel(ticket(1).ID)
+	q.Requeue("a", ticket(1).ID, start)
 	if v := q.View(start); v.Waiting != 0 || v.Out != 0 {
 		t.Errorf("it is still there: %+v", v)
 	}
 }
 
-func TestGatewayIsAvoidedStillAfterTheQueueWasCleared(t *testing.T) {
-	q := avoidingQueue(t)
+func TestCoolDownOutlivesClear(t *testing.T) {
+	q := coolingDownQueue(t)
 	q.Clear()
 	from(t, q, "cut off", 2)
 	expectMatched(t, q)
 }
 
-func TestClearedTicketsOfAnAvoidedGatewayAreInOrder(t *testing.T) {
-	q := avoidingQueue(t)
-	if !q.Retire("a") {
-		t.Fatal("not retired")
+func TestClearedTicketsOfACoolingDownGatewayAreInOrder(t *testing.T) {
+	q := coolingDownQueue(t)
+	if !q.Drain("a") {
+		t.Fatal("not drained")
 	}
 	from(t, q, "fine", 2, 4)
 	from(t, q, "cut off", 3, 5)
@@ -87,10 +87,10 @@ func TestClearedTicketsOfAnAvoidedGatewayAreInOrder(t *testing.T) {
 	}
 }
 
-// Many instances avoid a gateway of which many tickets wait, while the calls of
+// Many instances have a cool-down for a gateway with many waiting tickets, while the calls of
 // another one go on.
-func BenchmarkOfferMatchDoneBesideAnAvoidedGateway(b *testing.B) {
-	q := New(Limits{MaxWaiting: 20_000, ClaimGrace: time.Hour, AvoidFor: time.Hour})
+func BenchmarkOfferMatchDoneBesideACoolingDownGateway(b *testing.B) {
+	q := New(Limits{MaxWaiting: 20_000, ClaimGrace: time.Hour, CoolDown: time.Hour})
 	away := invocation.Ticket{Gateway: "cut off", Arrived: start, Deadline: start.Add(time.Hour)}
 	offer := func(n int) {
 		away.ID = invocation.ID{1, byte(n), byte(n >> 8)}
@@ -105,7 +105,7 @@ func BenchmarkOfferMatchDoneBesideAnAvoidedGateway(b *testing.B) {
 	q.Match(start, func(invocation.CID, *invocation.Ticket) {})
 	for cid, in := range q.instances.joined {
 		for len(in.out) > 0 {
-			q.GiveBack(cid, in.out[0].ticket.ID, start)
+			q.Requeue(cid, in.out[0].ticket.ID, start)
 		}
 		_ = q.Pull(cid, 1, start)
 	}
@@ -117,9 +117,9 @@ func BenchmarkOfferMatchDoneBesideAnAvoidedGateway(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = q.Offer(t, start)
-		var taker invocation.CID
-		q.Match(start, func(cid invocation.CID, _ *invocation.Ticket) { taker = cid })
-		q.Done(taker, t.ID)
-		_ = q.Pull(taker, 1, start)
+		var poller invocation.CID
+		q.Match(start, func(cid invocation.CID, _ *invocation.Ticket) { poller = cid })
+		q.Done(poller, t.ID)
+		_ = q.Pull(poller, 1, start)
 	}
 }
