@@ -25,10 +25,10 @@ type Methods map[string][]string
 func SchedulerMethods(d Domain) Methods {
 	return Methods{
 		// Schedulers pass on what gateways offered to them.
-		controlwire.Scheduler_Offer_FullMethodName: {d.Gateway(), d.Scheduler()},
-		controlwire.Scheduler_Beat_FullMethodName:  {d.Gateway(), d.Scheduler()},
-		controlwire.Scheduler_Slots_FullMethodName: {d.Gateway(), d.Scheduler()},
-		controlwire.Scheduler_Watch_FullMethodName: {d.Controller()},
+		controlwire.Scheduler_Offer_FullMethodName:     {d.Gateway(), d.Scheduler()},
+		controlwire.Scheduler_Heartbeat_FullMethodName: {d.Gateway(), d.Scheduler()},
+		controlwire.Scheduler_Slots_FullMethodName:     {d.Gateway(), d.Scheduler()},
+		controlwire.Scheduler_Watch_FullMethodName:     {d.Controller()},
 		// The first message holds the token of the instance.
 		agentwire.Instances_Pull_FullMethodName: nil,
 	}

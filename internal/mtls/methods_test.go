@@ -91,10 +91,10 @@ func TestWhoMayCallWhat(t *testing.T) {
 		{controlwire.Scheduler_Offer_FullMethodName, "nameless", codes.PermissionDenied, domain.Gateway()},
 		{controlwire.Scheduler_Offer_FullMethodName, "agent", codes.Unauthenticated, domain.Gateway()},
 		{controlwire.Scheduler_Offer_FullMethodName, "scheduler", allowed, ""},
-		{controlwire.Scheduler_Beat_FullMethodName, "scheduler", allowed, ""},
-		{controlwire.Scheduler_Beat_FullMethodName, "gateway", allowed, ""},
-		{controlwire.Scheduler_Beat_FullMethodName, "controller", codes.PermissionDenied, domain.Scheduler()},
-		{controlwire.Scheduler_Beat_FullMethodName, "agent", codes.Unauthenticated, domain.Scheduler()},
+		{controlwire.Scheduler_Heartbeat_FullMethodName, "scheduler", allowed, ""},
+		{controlwire.Scheduler_Heartbeat_FullMethodName, "gateway", allowed, ""},
+		{controlwire.Scheduler_Heartbeat_FullMethodName, "controller", codes.PermissionDenied, domain.Scheduler()},
+		{controlwire.Scheduler_Heartbeat_FullMethodName, "agent", codes.Unauthenticated, domain.Scheduler()},
 		{controlwire.Scheduler_Slots_FullMethodName, "scheduler", allowed, ""},
 		{controlwire.Scheduler_Slots_FullMethodName, "gateway", allowed, ""},
 		{controlwire.Scheduler_Slots_FullMethodName, "agent", codes.Unauthenticated, domain.Scheduler()},
@@ -228,9 +228,9 @@ func TestS11TwoWindlassesOfOneCADoNotTrustEachOther(t *testing.T) {
 	scheduler := role(t, ca, domain.Scheduler())
 	addr := serve(t, scheduler.ServerCredentials(), mtls.SchedulerMethods(domain))
 	for method, name := range map[string]string{
-		controlwire.Scheduler_Offer_FullMethodName: other.Gateway(),
-		controlwire.Scheduler_Beat_FullMethodName:  other.Scheduler(),
-		controlwire.Scheduler_Watch_FullMethodName: other.Controller(),
+		controlwire.Scheduler_Offer_FullMethodName:     other.Gateway(),
+		controlwire.Scheduler_Heartbeat_FullMethodName: other.Scheduler(),
+		controlwire.Scheduler_Watch_FullMethodName:     other.Controller(),
 	} {
 		theirs := role(t, ca, name)
 		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(theirs.ClientCredentials(domain.Scheduler())))

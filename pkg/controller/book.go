@@ -79,9 +79,9 @@ func (b *book) tell(by *stream, reply *controlwire.WatchReply) {
 		before := *e
 		e.key = types.NamespacedName{Namespace: told.GetNamespace(), Name: told.GetName()}
 		e.by, e.lost, e.facts = by, time.Time{}, factsOf(told)
-		e.note(told.GetHappenings())
+		e.note(told.GetEvents())
 		// A busy function is told of twice a second, and mostly with other means only.
-		if !known || before.facts != e.facts || before.by == nil || len(told.GetHappenings()) > 0 {
+		if !known || before.facts != e.facts || before.by == nil || len(told.GetEvents()) > 0 {
 			changed = append(changed, e.key)
 		}
 	}
@@ -146,7 +146,7 @@ func (b *book) settles() time.Duration {
 	return max(settleTime-time.Since(b.opened), 0)
 }
 
-func (e *entry) note(told []*controlwire.Happening) {
+func (e *entry) note(told []*controlwire.Event) {
 	for _, h := range told {
 		if h.GetReason() == "" {
 			continue
@@ -166,7 +166,7 @@ func factsOf(told *controlwire.FunctionFacts) facts {
 		creating:   int64(told.GetCreating()),
 		created:    int64(told.GetCreated()),
 		waiting:    told.GetQueued() > 0,
-		noRoom:     told.GetNoRoom(),
+		noRoom:     told.GetNoCapacity(),
 
 		unconfirmed: told.GetUnconfirmed(),
 		started:     told.GetStarted(),

@@ -17,7 +17,7 @@ import (
 func says(uid string, created uint32, happenings ...string) *controlwire.WatchReply {
 	f := &controlwire.FunctionFacts{FunctionUid: uid, Namespace: "team", Name: "name-" + uid, Created: created}
 	for _, h := range happenings {
-		f.Happenings = append(f.Happenings, &controlwire.Happening{Reason: h})
+		f.Events = append(f.Events, &controlwire.Event{Reason: h})
 	}
 	return &controlwire.WatchReply{Functions: []*controlwire.FunctionFacts{f}}
 }
@@ -106,7 +106,7 @@ func TestNobodyIsWokenByTelemetry(t *testing.T) {
 		"instances":    func(f *controlwire.FunctionFacts) { f.Created = 4 },
 		"an empty one": func(f *controlwire.FunctionFacts) { f.Queued = 0 },
 		"a problem":    func(f *controlwire.FunctionFacts) { f.Problem = &controlwire.StartProblem{Reason: "a"} },
-		"a happening":  func(f *controlwire.FunctionFacts) { f.Happenings = []*controlwire.Happening{{Reason: "a"}} },
+		"a happening":  func(f *controlwire.FunctionFacts) { f.Events = []*controlwire.Event{{Reason: "a"}} },
 	} {
 		if say(change) != 1 {
 			t.Errorf("nobody is woken by %s", name)
@@ -153,7 +153,7 @@ func TestBookSettles(t *testing.T) {
 func TestFactsAreReadFromTheWire(t *testing.T) {
 	got := factsOf(&controlwire.FunctionFacts{
 		Generation: 1, Creating: 2, Created: 3, Busy: 4, Queued: 6, MeanExecNs: 7, MeanStartNs: 8,
-		Problem: &controlwire.StartProblem{Reason: "a", Detail: "b"}, NoRoom: "c",
+		Problem: &controlwire.StartProblem{Reason: "a", Detail: "b"}, NoCapacity: "c",
 		Unconfirmed: true, Started: true,
 	})
 	want := facts{1, 2, 3, true, problem{"a", "b"}, "c", true, true}

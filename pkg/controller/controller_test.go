@@ -205,7 +205,7 @@ func TestStatusFollowsTheScheduler(t *testing.T) {
 	}
 	w.tells(f, func(facts *controlwire.FunctionFacts) {
 		facts.Created, facts.Creating, facts.Busy, facts.Queued = 3, 1, 2, 5
-		facts.Happenings = []*controlwire.Happening{{Reason: v1alpha1.ReasonNodeLost, Message: "node-1 is gone", Warning: true}}
+		facts.Events = []*controlwire.Event{{Reason: v1alpha1.ReasonNodeLost, Message: "node-1 is gone", Warning: true}}
 	})
 	w.ready(f, "True/Started")
 	want := v1alpha1.InstanceCounts{Ready: 3, Desired: 4}

@@ -144,7 +144,7 @@ func (b *poolBook) look(name string) runtimeFacts {
 // and adds what another scheduler keeps of the pool. Of several problems it keeps the
 // first by reason and detail, so that the order of schedulers changes nothing.
 func (f poolFacts) and(p *controlwire.PoolFacts) poolFacts {
-	f.desired, f.ready, f.noRoom = f.desired+int64(p.GetDesired()), f.ready+int64(p.GetReady()), f.noRoom || p.GetNoRoom()
+	f.desired, f.ready, f.noRoom = f.desired+int64(p.GetDesired()), f.ready+int64(p.GetReady()), f.noRoom || p.GetNoCapacity()
 	if p.GetProblem() == "" {
 		return f
 	}

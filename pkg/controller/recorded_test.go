@@ -77,7 +77,7 @@ type recordedFunction struct {
 	Started, Unconfirmed      bool
 	NoRoom                    string
 	Problem                   *struct{ Reason string }
-	Happenings                []struct{ Reason string }
+	Events                    []struct{ Reason string }
 }
 
 // recordedPools have the names that the fields have in recordings.
@@ -117,8 +117,8 @@ func (want recordedFunction) believedBy(t *testing.T, path string, b *book) {
 		(got.problem.reason != "") != (want.Problem != nil) || want.Problem != nil && got.problem.reason != want.Problem.Reason {
 		t.Errorf("%s: %+v is believed of %s, and %+v was told", path, *got, want.FunctionUID, want)
 	}
-	if len(happened) != len(want.Happenings) || len(happened) > 0 && happened[0].reason != want.Happenings[0].Reason {
-		t.Errorf("%s: of %s these happened: %+v, and %+v was told", path, want.FunctionUID, happened, want.Happenings)
+	if len(happened) != len(want.Events) || len(happened) > 0 && happened[0].reason != want.Events[0].Reason {
+		t.Errorf("%s: of %s these happened: %+v, and %+v was told", path, want.FunctionUID, happened, want.Events)
 	}
 }
 

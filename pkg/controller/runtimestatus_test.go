@@ -204,17 +204,17 @@ func TestSchedulersTogetherKeepAPool(t *testing.T) {
 		b.tell(two, &controlwire.WarmPools{})
 		expect("two does not know it", runtimeFacts{schedulers: 2, pools: map[string]poolFacts{
 			"a": {desired: 2, ready: 1, problem: problem{v1alpha1.ReasonStartFailed, "b"}}}})
-		b.tell(two, poolsTold(3, &controlwire.PoolFacts{Name: "a", Desired: 1, NoRoom: true, Problem: v1alpha1.ReasonImagePullFailed, Detail: "c"}))
+		b.tell(two, poolsTold(3, &controlwire.PoolFacts{Name: "a", Desired: 1, NoCapacity: true, Problem: v1alpha1.ReasonImagePullFailed, Detail: "c"}))
 		both := runtimeFacts{schedulers: 2, generation: 2, pools: map[string]poolFacts{
 			"a": {desired: 3, ready: 1, noRoom: true, problem: problem{v1alpha1.ReasonImagePullFailed, "c"}}}}
 		expect("both", both, "r")
-		b.tell(two, poolsTold(3, &controlwire.PoolFacts{Name: "a", Desired: 1, NoRoom: true, Problem: v1alpha1.ReasonImagePullFailed, Detail: "c"}))
+		b.tell(two, poolsTold(3, &controlwire.PoolFacts{Name: "a", Desired: 1, NoCapacity: true, Problem: v1alpha1.ReasonImagePullFailed, Detail: "c"}))
 		expect("the same again", both)
 
 		b.close(two)
 		expect("its stream is broken", both)
 		anew := &stream{"two:1"}
-		b.tell(anew, poolsTold(3, &controlwire.PoolFacts{Name: "a", Desired: 1, NoRoom: true, Problem: v1alpha1.ReasonImagePullFailed, Detail: "c"}))
+		b.tell(anew, poolsTold(3, &controlwire.PoolFacts{Name: "a", Desired: 1, NoCapacity: true, Problem: v1alpha1.ReasonImagePullFailed, Detail: "c"}))
 		time.Sleep(2 * lostGrace)
 		b.sweep()
 		expect("it came back, and counts once", both)

@@ -313,7 +313,7 @@ func (l *link) withdraw(id invocation.ID, uid string) {
 	defer l.mu.Unlock()
 	l.used = time.Now()
 	if l.open && len(l.pending.withdrawals) < l.dispatch.config.MaxInvocations {
-		l.pending.withdraw(&controlwire.Withdrawal{InvocationId: id[:], FunctionUid: uid})
+		l.pending.withdraw(&controlwire.Cancellation{InvocationId: id[:], FunctionUid: uid})
 		signal(l.said)
 	}
 }
@@ -465,7 +465,7 @@ const maxBatch = 128
 // not. Its zero value is empty.
 type said struct {
 	offers      []*agentwire.Ticket
-	withdrawals []*controlwire.Withdrawal
+	withdrawals []*controlwire.Cancellation
 	// taken is how many offers were sent. Until it is sent, a withdrawal has how
 	// many had been made in all before it.
 	taken uint32
@@ -473,7 +473,7 @@ type said struct {
 
 func (s *said) offer(t *agentwire.Ticket) { s.offers = append(s.offers, t) }
 
-func (s *said) withdraw(w *controlwire.Withdrawal) {
+func (s *said) withdraw(w *controlwire.Cancellation) {
 	w.AfterOffers = s.taken + uint32(len(s.offers))
 	s.withdrawals = append(s.withdrawals, w)
 }
@@ -492,7 +492,7 @@ func (s *said) batch() *controlwire.OfferRequest {
 		// No offer overtakes a withdrawal that is left.
 		n = min(n, int(s.withdrawals[m].AfterOffers-s.taken))
 	}
-	batch := &controlwire.OfferRequest{Offers: s.offers[:n:n], Withdrawals: s.withdrawals[:m:m]}
+	batch := &controlwire.OfferRequest{Offers: s.offers[:n:n], Cancellations: s.withdrawals[:m:m]}
 	s.offers, s.withdrawals, s.taken = s.offers[n:], s.withdrawals[m:], s.taken+uint32(n)
 	return batch
 }

@@ -176,7 +176,7 @@ func TestL6WhoOffersWaitsForNoScheduler(t *testing.T) {
 		offers, withdrawals := 0, 0
 		for _, request := range slow.sent {
 			offers += len(request.GetOffers())
-			withdrawals += len(request.GetWithdrawals())
+			withdrawals += len(request.GetCancellations())
 		}
 		if offers != 4 || withdrawals != 4 {
 			t.Errorf("%d offers and %d withdrawals were sent in %d messages, want 4 each", offers, withdrawals, len(slow.sent))

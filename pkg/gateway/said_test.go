@@ -13,10 +13,10 @@ import (
 // inOrder is what a message says, in order.
 func inOrder(t *testing.T, batch *controlwire.OfferRequest) (said []string) {
 	t.Helper()
-	if n, m := len(batch.GetOffers()), len(batch.GetWithdrawals()); n > maxBatch || m > maxBatch || n+m == 0 {
+	if n, m := len(batch.GetOffers()), len(batch.GetCancellations()); n > maxBatch || m > maxBatch || n+m == 0 {
 		t.Fatalf("a message has %d offers and %d withdrawals", n, m)
 	}
-	left := batch.GetWithdrawals()
+	left := batch.GetCancellations()
 	for n := uint32(0); ; n++ {
 		for len(left) > 0 && left[0].GetAfterOffers() == n {
 			said, left = append(said, "withdraw "+left[0].GetFunctionUid()), left[1:]
@@ -44,7 +44,7 @@ func TestL2WhatIsSaidIsSentInOrderHoweverItIsCutIntoMessages(t *testing.T) {
 				s.offer(&agentwire.Ticket{FunctionUid: uid})
 				want = append(want, "offer "+uid)
 			} else {
-				s.withdraw(&controlwire.Withdrawal{FunctionUid: uid})
+				s.withdraw(&controlwire.Cancellation{FunctionUid: uid})
 				want = append(want, "withdraw "+uid)
 			}
 			if r.IntN(200) == 0 {

@@ -16,7 +16,7 @@ type fakeScheduler struct {
 	t           *testing.T
 	addr        string
 	offers      chan *agentwire.Ticket
-	withdrawals chan *controlwire.Withdrawal
+	withdrawals chan *controlwire.Cancellation
 
 	mu     sync.Mutex
 	server *grpc.Server
@@ -28,7 +28,7 @@ func newFakeScheduler(t *testing.T) *fakeScheduler {
 	s := &fakeScheduler{
 		t: t, addr: "127.0.0.1:0",
 		offers:      make(chan *agentwire.Ticket, 100_000),
-		withdrawals: make(chan *controlwire.Withdrawal, 100_000),
+		withdrawals: make(chan *controlwire.Cancellation, 100_000),
 	}
 	s.start()
 	t.Cleanup(func() { s.stop() })
@@ -129,7 +129,7 @@ func (s *schedulerService) Offer(stream grpc.BidiStreamingServer[controlwire.Off
 		for _, t := range request.GetOffers() {
 			s.fake.offers <- t
 		}
-		for _, w := range request.GetWithdrawals() {
+		for _, w := range request.GetCancellations() {
 			s.fake.withdrawals <- w
 		}
 	}

@@ -199,7 +199,7 @@ func (p *pulls) mayLeave(granted bool, again time.Duration) {
 
 func (p *pulls) retire(reason string) {
 	p.t.Helper()
-	p.say(&agentwire.PullReply{Kind: &agentwire.PullReply_Retire{Retire: &agentwire.Retire{Detail: reason}}})
+	p.say(&agentwire.PullReply{Kind: &agentwire.PullReply_Drain{Drain: &agentwire.Drain{Detail: reason}}})
 }
 
 // ends tells the agent how its function ended.

@@ -18,7 +18,7 @@ func FuzzLaterScheduler(f *testing.F) {
 	for _, reply := range []*agentwire.PullReply{
 		{Kind: &agentwire.PullReply_Ticket{Ticket: &agentwire.Ticket{InvocationId: make([]byte, 16), Gateway: "g:1", Request: &agentwire.Granted{Whole: true}}}},
 		{Kind: &agentwire.PullReply_Leave{Leave: &agentwire.LeaveReply{Granted: true}}},
-		{Kind: &agentwire.PullReply_Retire{Retire: &agentwire.Retire{Reason: agentwire.Retire_REASON_UNSUPPORTED, Detail: "old"}}},
+		{Kind: &agentwire.PullReply_Drain{Drain: &agentwire.Drain{Reason: agentwire.Drain_REASON_UNSUPPORTED, Detail: "old"}}},
 		{Kind: &agentwire.PullReply_Moved{Moved: &agentwire.Moved{Address: "s:1", Epoch: 7}}},
 		{Kind: &agentwire.PullReply_Welcome{Welcome: &agentwire.Welcome{Epoch: 7, Protocol: 1, Features: []string{"made-up"}}}},
 		{Kind: &agentwire.PullReply_Assignment{Assignment: &agentwire.Assignment{FunctionUid: "u", Variables: []*agentwire.Variable{{Name: "A"}}}}},

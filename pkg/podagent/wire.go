@@ -81,8 +81,8 @@ func fromWire(said *agentwire.PullReply, speech wire.Speech) (core.Reply, error)
 		}, nil
 	case *agentwire.PullReply_Leave:
 		return core.LeaveAnswer{Granted: kind.Leave.GetGranted(), AskAgain: time.Duration(kind.Leave.GetAskAgainNs())}, nil
-	case *agentwire.PullReply_Retire:
-		return core.Retire{Detail: kind.Retire.GetDetail()}, nil
+	case *agentwire.PullReply_Drain:
+		return core.Retire{Detail: kind.Drain.GetDetail()}, nil
 	case *agentwire.PullReply_Ended:
 		return core.Ended{How: kind.Ended.GetHow()}, nil
 	case *agentwire.PullReply_Moved:

@@ -45,12 +45,12 @@ func (s *host) understand(h *agentwire.Hello) (speaker, core.Agent) {
 
 // retirement tells an agent to go, and why.
 func retirement(why string) *agentwire.PullReply {
-	retire := &agentwire.Retire{Detail: why}
+	retire := &agentwire.Drain{Detail: why}
 	switch core.LetGoReason(why) {
 	case core.BecauseOutdated, core.BecauseUnsupported:
-		retire.Reason = agentwire.Retire_REASON_UNSUPPORTED
+		retire.Reason = agentwire.Drain_REASON_UNSUPPORTED
 	}
-	return &agentwire.PullReply{Kind: &agentwire.PullReply_Retire{Retire: retire}}
+	return &agentwire.PullReply{Kind: &agentwire.PullReply_Drain{Drain: retire}}
 }
 
 // greet answers the hello of a client within the control plane. The error is for the

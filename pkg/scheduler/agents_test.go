@@ -127,11 +127,11 @@ func TestAClientThatSpeaksNoProtocolOfThisReleaseIsRefused(t *testing.T) {
 		_ = offers.Send(&controlwire.OfferRequest{Gateway: "g:1", Hello: hello})
 		_, err = offers.Recv()
 		expectCode(t, "offers", err, codes.FailedPrecondition)
-		beats, err := w.client.Beat(w.t.Context())
+		beats, err := w.client.Heartbeat(w.t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = beats.Send(&controlwire.BeatRequest{Hello: hello})
+		_ = beats.Send(&controlwire.HeartbeatRequest{Hello: hello})
 		_, err = beats.Recv()
 		expectCode(t, "beats", err, codes.FailedPrecondition)
 		watch, err := w.client.Watch(w.t.Context(), &controlwire.WatchRequest{Hello: hello})

@@ -14,15 +14,15 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 )
 
-// Beat answers beats until the stream ends.
-func (s *Scheduler) Beat(stream grpc.BidiStreamingServer[controlwire.BeatRequest, controlwire.BeatReply]) error {
+// Heartbeat answers beats until the stream ends.
+func (s *Scheduler) Heartbeat(stream grpc.BidiStreamingServer[controlwire.HeartbeatRequest, controlwire.HeartbeatReply]) error {
 	trusted := s.deps.IsScheduler == nil || s.deps.IsScheduler(stream.Context())
 	for first := true; ; first = false {
 		request, err := stream.Recv()
 		if err != nil {
 			return nil
 		}
-		reply := &controlwire.BeatReply{Number: request.GetNumber(), Serving: s.isServing()}
+		reply := &controlwire.HeartbeatReply{Number: request.GetNumber(), Serving: s.isServing()}
 		if first {
 			if reply.Welcome, err = s.greet(request.GetHello()); err != nil {
 				return err
@@ -32,7 +32,7 @@ func (s *Scheduler) Beat(stream grpc.BidiStreamingServer[controlwire.BeatRequest
 			reply.Epoch = s.deps.Router.Map().LastEpoch()
 		}
 		if trusted {
-			reply.Room = s.hearWants(request)
+			reply.CapacityFreed = s.hearWants(request)
 		}
 		if err := stream.Send(reply); err != nil {
 			return err
@@ -41,8 +41,8 @@ func (s *Scheduler) Beat(stream grpc.BidiStreamingServer[controlwire.BeatRequest
 }
 
 // hearWants hears what room another scheduler asks for, and says what was made of it.
-func (s *Scheduler) hearWants(request *controlwire.BeatRequest) []*controlwire.RoomMade {
-	id, asked := request.GetScheduler(), request.GetRoom()
+func (s *Scheduler) hearWants(request *controlwire.HeartbeatRequest) []*controlwire.CapacityFreed {
+	id, asked := request.GetScheduler(), request.GetCapacityRequests()
 	if id == "" || id == s.config.ID {
 		return nil
 	}
@@ -52,25 +52,25 @@ func (s *Scheduler) hearWants(request *controlwire.BeatRequest) []*controlwire.R
 			UID: w.GetFunctionUid(), Instances: int(min(w.GetInstances(), capacity.MaxInstances)), Waited: believable(w.GetWaitedNs()),
 		})
 	}
-	var room []*controlwire.RoomMade
+	var room []*controlwire.CapacityFreed
 	for uid, made := range s.peerRoom.hear(id, lacks, s.deps.Now()) {
-		room = append(room, &controlwire.RoomMade{FunctionUid: uid, Instances: uint32(made.Instances), Exhausted: made.Exhausted})
+		room = append(room, &controlwire.CapacityFreed{FunctionUid: uid, Instances: uint32(made.Instances), Exhausted: made.Exhausted})
 	}
 	return room
 }
 
 // Ask is what another scheduler is asked for with the next beat. It implements
 // peers.Talk, as Answered does.
-func (s *Scheduler) Ask(to string) []*controlwire.RoomWant {
-	var room []*controlwire.RoomWant
+func (s *Scheduler) Ask(to string) []*controlwire.CapacityRequest {
+	var room []*controlwire.CapacityRequest
 	for _, l := range s.peerRoom.ask(to, s.deps.Now()) {
-		room = append(room, &controlwire.RoomWant{FunctionUid: l.UID, Instances: uint32(l.Instances), WaitedNs: int64(l.Waited)})
+		room = append(room, &controlwire.CapacityRequest{FunctionUid: l.UID, Instances: uint32(l.Instances), WaitedNs: int64(l.Waited)})
 	}
 	return room
 }
 
 // Answered hears what another scheduler has made of what it was asked for.
-func (s *Scheduler) Answered(by string, room []*controlwire.RoomMade) {
+func (s *Scheduler) Answered(by string, room []*controlwire.CapacityFreed) {
 	made := make(map[capacity.Shape]capacity.Made, min(len(room), capacity.MaxLacks))
 	for _, m := range room[:min(len(room), capacity.MaxLacks)] {
 		if f := s.lookup(m.GetFunctionUid()); f != nil {

@@ -145,7 +145,7 @@ func (a *chaosAgent) leave(reason agentwire.Goodbye_Reason) {
 
 func (a *chaosAgent) hear(reply *agentwire.PullReply) {
 	switch kind := reply.GetKind().(type) {
-	case *agentwire.PullReply_Retire:
+	case *agentwire.PullReply_Drain:
 		if !a.leaving {
 			a.leave(agentwire.Goodbye_REASON_DONE)
 		}

@@ -80,7 +80,7 @@ func BenchmarkCrowd(b *testing.B) {
 		{"offer", false, func(_ *testing.B, c *population, _ int) {
 			t := c.ticket()
 			c.scheduler.offer(c.gateway, t)
-			c.scheduler.withdraw(c.gateway, &controlwire.Withdrawal{InvocationId: t.GetInvocationId(), FunctionUid: c.f.uid})
+			c.scheduler.withdraw(c.gateway, &controlwire.Cancellation{InvocationId: t.GetInvocationId(), FunctionUid: c.f.uid})
 		}},
 		{"pull", true, func(b *testing.B, c *population, _ int) {
 			t := c.ticket()

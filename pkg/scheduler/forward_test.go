@@ -81,15 +81,15 @@ func TestL2OffersAndWithdrawalsAreFollowedInTheOrderInWhichTheyWereSaid(t *testi
 			id := idOf(n)
 			return &agentwire.Ticket{InvocationId: id[:], FunctionUid: string(fn.UID), Token: id[:], RemainingNs: int64(time.Minute)}
 		}
-		withdrawal := func(n int, after uint32) *controlwire.Withdrawal {
+		withdrawal := func(n int, after uint32) *controlwire.Cancellation {
 			id := idOf(n)
-			return &controlwire.Withdrawal{InvocationId: id[:], FunctionUid: string(fn.UID), AfterOffers: after}
+			return &controlwire.Cancellation{InvocationId: id[:], FunctionUid: string(fn.UID), AfterOffers: after}
 		}
 		g.offer(fn, 1)
 		// Call 1 was claimed, given back, and waits again; nobody wants call 2.
 		g.send(&controlwire.OfferRequest{
-			Offers:      []*agentwire.Ticket{ticket(1), ticket(2), ticket(3)},
-			Withdrawals: []*controlwire.Withdrawal{withdrawal(1, 0), withdrawal(2, 2)},
+			Offers:        []*agentwire.Ticket{ticket(1), ticket(2), ticket(3)},
+			Cancellations: []*controlwire.Cancellation{withdrawal(1, 0), withdrawal(2, 2)},
 		})
 		w.ready(w.started(fn, 1)[0]).expect("ticket 0001 at g:1", "ticket 0003 at g:1")
 	})

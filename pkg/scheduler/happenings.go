@@ -51,10 +51,10 @@ func (h *happenings) add(what happening, now time.Time) {
 
 // since returns what happened after a number and not before a time, and the number
 // to ask with next.
-func (h *happenings) since(number uint64, notBefore time.Time) (news []*controlwire.Happening, next uint64) {
+func (h *happenings) since(number uint64, notBefore time.Time) (news []*controlwire.Event, next uint64) {
 	for _, n := range h.list {
 		if n.number > number && !n.last.Before(notBefore) {
-			news = append(news, &controlwire.Happening{Reason: n.reason, Message: n.message, Warning: n.warning, Count: n.count})
+			news = append(news, &controlwire.Event{Reason: n.reason, Message: n.message, Warning: n.warning, Count: n.count})
 		}
 	}
 	return news, h.next
@@ -69,7 +69,7 @@ func (f *function) happened(what happening, now time.Time) {
 
 // news is what happened to the function since a number and not before a time, and the
 // number to ask with next.
-func (f *function) news(since uint64, notBefore time.Time) ([]*controlwire.Happening, uint64) {
+func (f *function) news(since uint64, notBefore time.Time) ([]*controlwire.Event, uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.book.happenings.since(since, notBefore)

@@ -33,7 +33,7 @@ func TestH4WhatIsSaidAboutFullNodesDoesNotGrowWithThem(t *testing.T) {
 						t.Errorf("a message has %d bytes", size)
 					}
 					for _, facts := range reply.GetFunctions() {
-						told[facts.GetFunctionUid()] = facts.GetNoRoom()
+						told[facts.GetFunctionUid()] = facts.GetNoCapacity()
 					}
 				}
 				for uid, noRoom := range told {
@@ -73,7 +73,7 @@ func TestH4AMessageToAWatcherIsBoundedInBytes(t *testing.T) {
 	happened, _ := h.since(0, time.Time{})
 	const functions = 100
 	for range functions {
-		if err := b.function(&controlwire.FunctionFacts{FunctionUid: "uid", Happenings: happened}); err != nil {
+		if err := b.function(&controlwire.FunctionFacts{FunctionUid: "uid", Events: happened}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -94,7 +94,7 @@ func (s *offers) Offer(stream grpc.BidiStreamingServer[controlwire.OfferRequest,
 
 // follow does what a message says, in the order in which the gateway said it.
 func (s *offers) follow(o *offerStream, request *controlwire.OfferRequest) {
-	withdrawals := request.GetWithdrawals()
+	withdrawals := request.GetCancellations()
 	for n, t := range request.GetOffers() {
 		for len(withdrawals) > 0 && withdrawals[0].GetAfterOffers() <= uint32(n) {
 			s.withdraw(o, withdrawals[0])
@@ -212,10 +212,10 @@ func (s *offers) forwardTo(o *offerStream, uid string) string {
 	return s.owner(slot).Addr
 }
 
-func (s *offers) withdraw(o *offerStream, w *controlwire.Withdrawal) {
+func (s *offers) withdraw(o *offerStream, w *controlwire.Cancellation) {
 	if addr := s.forwardTo(o, w.GetFunctionUid()); addr != "" {
 		request := o.elsewhere.to(addr)
-		request.Withdrawals = append(request.Withdrawals, &controlwire.Withdrawal{
+		request.Cancellations = append(request.Cancellations, &controlwire.Cancellation{
 			InvocationId: w.GetInvocationId(), FunctionUid: w.GetFunctionUid(), AfterOffers: uint32(len(request.GetOffers())),
 		})
 		return

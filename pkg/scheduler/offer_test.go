@@ -38,8 +38,8 @@ func TestTicketWithoutAProperIDIsIgnored(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.send(&controlwire.OfferRequest{
-			Offers:      []*agentwire.Ticket{{InvocationId: []byte("short"), FunctionUid: string(fn.UID)}, nil},
-			Withdrawals: []*controlwire.Withdrawal{{FunctionUid: string(fn.UID)}, {FunctionUid: "unknown"}},
+			Offers:        []*agentwire.Ticket{{InvocationId: []byte("short"), FunctionUid: string(fn.UID)}, nil},
+			Cancellations: []*controlwire.Cancellation{{FunctionUid: string(fn.UID)}, {FunctionUid: "unknown"}},
 		})
 		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		w.started(fn, 0)

@@ -103,8 +103,8 @@ func (l *land) beat() {
 			if i == j || !l.beats[i] {
 				continue
 			}
-			request := &controlwire.BeatRequest{Scheduler: from.scheduler.config.ID, Room: from.scheduler.Ask(to.scheduler.config.ID)}
-			var made []*controlwire.RoomMade
+			request := &controlwire.HeartbeatRequest{Scheduler: from.scheduler.config.ID, CapacityRequests: from.scheduler.Ask(to.scheduler.config.ID)}
+			var made []*controlwire.CapacityFreed
 			if l.beats[j] {
 				made = to.scheduler.hearWants(request)
 			}
@@ -210,10 +210,10 @@ func TestRoomThatWasMadeForAnotherSchedulerIsKeptForIt(t *testing.T) {
 		w.after(3 * time.Second)
 		a.heard()
 		theirs, own := w.put("theirs"), w.put("own")
-		asks := func(n uint32) (made []*controlwire.RoomMade) {
-			request := &controlwire.BeatRequest{Scheduler: "another"}
+		asks := func(n uint32) (made []*controlwire.CapacityFreed) {
+			request := &controlwire.HeartbeatRequest{Scheduler: "another"}
 			if n > 0 {
-				request.Room = []*controlwire.RoomWant{{FunctionUid: string(theirs.UID), Instances: n, WaitedNs: 1e9}}
+				request.CapacityRequests = []*controlwire.CapacityRequest{{FunctionUid: string(theirs.UID), Instances: n, WaitedNs: 1e9}}
 			}
 			return w.scheduler.hearWants(request)
 		}
@@ -258,12 +258,12 @@ func TestWhoIsNoSchedulerAsksForNoRoom(t *testing.T) {
 				fn := w.put("f")
 				ctx, hangUp := context.WithCancel(context.Background())
 				defer hangUp()
-				stream, err := w.client.Beat(ctx)
+				stream, err := w.client.Heartbeat(ctx)
 				if err != nil {
 					t.Fatal(err)
 				}
-				beat := &controlwire.BeatRequest{Scheduler: tt.id, Room: []*controlwire.RoomWant{{FunctionUid: string(fn.UID), Instances: 1}}}
-				var reply *controlwire.BeatReply
+				beat := &controlwire.HeartbeatRequest{Scheduler: tt.id, CapacityRequests: []*controlwire.CapacityRequest{{FunctionUid: string(fn.UID), Instances: 1}}}
+				var reply *controlwire.HeartbeatReply
 				for range 2 {
 					if err := stream.Send(beat); err != nil {
 						t.Fatal(err)
@@ -273,7 +273,7 @@ func TestWhoIsNoSchedulerAsksForNoRoom(t *testing.T) {
 					}
 					w.ticks(1)
 				}
-				if got := len(reply.GetRoom()); got != tt.made {
+				if got := len(reply.GetCapacityFreed()); got != tt.made {
 					t.Errorf("room was made for %d", got)
 				}
 			})
@@ -285,7 +285,7 @@ func TestWhoIsNoSchedulerAsksForNoRoom(t *testing.T) {
 func TestRoomOfASchedulerThatFellSilentIsFree(t *testing.T) {
 	inWorld(t, crowded(1), func(w *world) {
 		theirs, own, g := w.put("theirs"), w.put("own"), w.gateway("g:1")
-		w.scheduler.hearWants(&controlwire.BeatRequest{Scheduler: "another", Room: []*controlwire.RoomWant{{FunctionUid: string(theirs.UID), Instances: 1}}})
+		w.scheduler.hearWants(&controlwire.HeartbeatRequest{Scheduler: "another", CapacityRequests: []*controlwire.CapacityRequest{{FunctionUid: string(theirs.UID), Instances: 1}}})
 		w.ticks(1)
 		g.offer(own, 1)
 		w.ticks(1)

@@ -229,10 +229,10 @@ func TestAWatcherIsToldWhyInstancesDoNotStart(t *testing.T) {
 		if p := got.GetProblem(); p.GetReason() != v1alpha1.ReasonImagePullFailed || p.GetRetryAfterNs() <= 0 || p.GetSinceNs() <= 0 {
 			t.Errorf("problem: %v", p)
 		}
-		want := []*controlwire.Happening{{
+		want := []*controlwire.Event{{
 			Reason: v1alpha1.ReasonImagePullFailed, Message: "an instance did not start: no such image: shop/hello:2", Warning: true, Count: 1,
 		}}
-		if diff := cmp.Diff(want, got.GetHappenings(), protocmp.Transform()); diff != "" {
+		if diff := cmp.Diff(want, got.GetEvents(), protocmp.Transform()); diff != "" {
 			t.Errorf("happenings (-want +got):\n%s", diff)
 		}
 	})

@@ -88,7 +88,7 @@ func (g *gateway) offerFor(fn *v1alpha1.Function, remaining time.Duration, ids .
 func (g *gateway) withdraw(fn *v1alpha1.Function, n int) {
 	g.t.Helper()
 	id := idOf(n)
-	g.send(&controlwire.OfferRequest{Withdrawals: []*controlwire.Withdrawal{{InvocationId: id[:], FunctionUid: string(fn.UID)}}})
+	g.send(&controlwire.OfferRequest{Cancellations: []*controlwire.Cancellation{{InvocationId: id[:], FunctionUid: string(fn.UID)}}})
 	synctest.Wait()
 }
 
@@ -195,8 +195,8 @@ func (a *agent) hear(reply *agentwire.PullReply) {
 		a.welcome = kind.Welcome
 	case *agentwire.PullReply_Moved:
 		a.said = append(a.said, "moved to "+kind.Moved.GetAddress())
-	case *agentwire.PullReply_Retire:
-		a.said = append(a.said, "retire: "+kind.Retire.GetDetail())
+	case *agentwire.PullReply_Drain:
+		a.said = append(a.said, "retire: "+kind.Drain.GetDetail())
 	case *agentwire.PullReply_Ended:
 		a.said = append(a.said, fmt.Sprintf("ended: %s %q", kind.Ended.GetHow(), kind.Ended.GetLastLines()))
 	case *agentwire.PullReply_Assignment:

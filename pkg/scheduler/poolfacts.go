@@ -62,7 +62,7 @@ func (s *warmPools) addTo(rt *controlwire.RuntimeFacts, of portion) {
 		last++
 	}
 	p := rt.Pools[last]
-	p.Desired, p.Ready, p.NoRoom = p.Desired+uint32(of.desired), p.Ready+uint32(of.ready), p.NoRoom || of.noRoom
+	p.Desired, p.Ready, p.NoCapacity = p.Desired+uint32(of.desired), p.Ready+uint32(of.ready), p.NoCapacity || of.noRoom
 	if seen := s.deps.Instances.Observe(of.UID()); seen.Failing && p.Problem == "" {
 		p.Problem, p.Detail = seen.Why.Code, "in namespace "+of.Namespace+": "+invocation.Excerpt(seen.Why.String())
 	}

@@ -79,7 +79,7 @@ func TestAWatcherIsToldThatAPoolFindsNoRoom(t *testing.T) {
 		v := w.watch()
 		w.after(0)
 		p := (<-v.replies).GetWarmPools().GetRuntimes()[0].GetPools()[0]
-		if !p.GetNoRoom() || p.GetDesired() != 1 || p.GetReady() != 0 || p.GetProblem() != "" {
+		if !p.GetNoCapacity() || p.GetDesired() != 1 || p.GetReady() != 0 || p.GetProblem() != "" {
 			t.Errorf("the pool that no node has room for: %v", p)
 		}
 	})

@@ -219,10 +219,10 @@ func TestTicketsArePassedOnToTheOwnerOnce(t *testing.T) {
 	if err != nil || len(reply.GetRefusals()) != 1 || reply.GetRefusals()[0].GetDetail() != "by the owner" {
 		t.Errorf("the gateway heard %v, %v", reply, err)
 	}
-	if err := stream.Send(&controlwire.OfferRequest{Withdrawals: []*controlwire.Withdrawal{{InvocationId: id[:], FunctionUid: "uid-f"}}}); err != nil {
+	if err := stream.Send(&controlwire.OfferRequest{Cancellations: []*controlwire.Cancellation{{InvocationId: id[:], FunctionUid: "uid-f"}}}); err != nil {
 		t.Fatal(err)
 	}
-	if third := <-owner.heard; len(third.GetWithdrawals()) != 1 {
+	if third := <-owner.heard; len(third.GetCancellations()) != 1 {
 		t.Errorf("the owner was told %v", third)
 	}
 
@@ -252,13 +252,13 @@ func TestBeats(t *testing.T) {
 	inSharedWorld(t, func(w *world) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		stream, err := w.client.Beat(ctx)
+		stream, err := w.client.Heartbeat(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, serving := range []bool{true, false} {
 			w.scheduler.Serving(serving)
-			if err := stream.Send(&controlwire.BeatRequest{Number: uint64(i)}); err != nil {
+			if err := stream.Send(&controlwire.HeartbeatRequest{Number: uint64(i)}); err != nil {
 				t.Fatal(err)
 			}
 			reply, err := stream.Recv()

@@ -185,7 +185,7 @@ func (s *accounts) facts(f *function) facts {
 }
 
 // wire is what the facts are on the wire.
-func (n facts) wire(f *function, happened []*controlwire.Happening, now time.Time) *controlwire.FunctionFacts {
+func (n facts) wire(f *function, happened []*controlwire.Event, now time.Time) *controlwire.FunctionFacts {
 	fn := f.current()
 	w := &controlwire.FunctionFacts{
 		FunctionUid: f.uid,
@@ -199,10 +199,10 @@ func (n facts) wire(f *function, happened []*controlwire.Happening, now time.Tim
 		Queued:      uint32(n.queued),
 		MeanExecNs:  int64(n.means.Execution),
 		MeanStartNs: int64(n.means.Start),
-		NoRoom:      n.noRoom,
+		NoCapacity:  n.noRoom,
 		Unconfirmed: n.unconfirmed,
 		Started:     n.started,
-		Happenings:  happened,
+		Events:      happened,
 	}
 	if n.problem != "" {
 		w.Problem = &controlwire.StartProblem{

@@ -75,7 +75,7 @@ func nextTicket(stream pullStream) (*agentwire.Ticket, error) {
 		if ticket := reply.GetTicket(); ticket != nil {
 			return ticket, nil
 		}
-		if reply.GetMoved() != nil || reply.GetRetire() != nil {
+		if reply.GetMoved() != nil || reply.GetDrain() != nil {
 			return nil, fmt.Errorf("was sent away: %v", reply)
 		}
 	}

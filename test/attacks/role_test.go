@@ -33,12 +33,12 @@ var everybody = []string{noCertificate, domain.Gateway(), domain.Scheduler(), do
 
 // mayCall is which certificate is good for which method.
 var mayCall = map[string][]string{
-	controlwire.Scheduler_Offer_FullMethodName: {domain.Gateway(), domain.Scheduler()},
-	controlwire.Scheduler_Beat_FullMethodName:  {domain.Gateway(), domain.Scheduler()},
-	controlwire.Scheduler_Slots_FullMethodName: {domain.Gateway(), domain.Scheduler()},
-	controlwire.Scheduler_Watch_FullMethodName: {domain.Controller()},
-	agentwire.Instances_Pull_FullMethodName:    everybody,
-	agentwire.Gateway_Attempt_FullMethodName:   everybody,
+	controlwire.Scheduler_Offer_FullMethodName:     {domain.Gateway(), domain.Scheduler()},
+	controlwire.Scheduler_Heartbeat_FullMethodName: {domain.Gateway(), domain.Scheduler()},
+	controlwire.Scheduler_Slots_FullMethodName:     {domain.Gateway(), domain.Scheduler()},
+	controlwire.Scheduler_Watch_FullMethodName:     {domain.Controller()},
+	agentwire.Instances_Pull_FullMethodName:        everybody,
+	agentwire.Gateway_Attempt_FullMethodName:       everybody,
 }
 
 var roleAttacks = []attack{

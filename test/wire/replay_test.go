@@ -67,7 +67,7 @@ func TestWhatIsNotAsItWasIsNoticed(t *testing.T) {
 		now    string // replaces it; dropped says that the line goes
 		want   string
 	}{
-		"another member":         {schedulerA, `{"welcome":{"epoch":"1","protocol":1,"release":"(devel)"}}`, `{"retire":{}}`, "PullReply.retire is not there"},
+		"another member":         {schedulerA, `{"welcome":{"epoch":"1","protocol":1,"release":"(devel)"}}`, `{"drain":{}}`, "PullReply.drain is not there"},
 		"another value":          {theGateway, `"attempt":1`, `"attempt":2`, "Granted.attempt: it is 1, and was 2"},
 		"a message that is new":  {"agent-1", `{"hello":`, dropped, "hello is"},
 		"a message in between":   {"agent-1", `{"pull":{"credits":1}}`, dropped, "done is not there"},
@@ -366,7 +366,7 @@ func (p *player) saidBefore(s *stream, m *dynamicpb.Message) bool {
 	if !strings.HasSuffix(s.Method, "/Offer") || m.Descriptor() != s.method.Input() {
 		return false
 	}
-	offers, withdrawals := idsIn(m, "offers"), idsIn(m, "withdrawals")
+	offers, withdrawals := idsIn(m, "offers"), idsIn(m, "cancellations")
 	return len(offers)+len(withdrawals) > 0 &&
 		!slices.ContainsFunc(offers, func(id string) bool { return !p.offered[id] }) &&
 		!slices.ContainsFunc(withdrawals, func(id string) bool { return !p.granted[id] })

@@ -75,7 +75,7 @@ var stories = []story{
 		0s    call 1 never one
 		3s    wait`},
 	// The function gets another revision while a call runs, and is deleted.
-	{"retire", `
+	{"drain", `
 		0s    own scheduler-a
 		0s    function f min=1
 		2s    call 1 f one
@@ -119,7 +119,7 @@ var stories = []story{
 		3s    own scheduler-b
 		2s    wait`},
 	// Schedulers say that they are there, and who owns what to those who cannot read it.
-	{"beats", `
+	{"heartbeats", `
 		0s    own scheduler-a
 		0s    peers
 		3s    drain scheduler-b

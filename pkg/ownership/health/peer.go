@@ -105,7 +105,7 @@ func (p *peer) beats(ctx context.Context, client controlwire.SchedulerClient) (s
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	limit := time.AfterFunc(connectWithin, cancel)
-	stream, err := client.Beat(ctx)
+	stream, err := client.Heartbeat(ctx)
 	if err == nil {
 		err = stream.Send(p.beat(0))
 	}
@@ -126,7 +126,7 @@ func (p *peer) beats(ctx context.Context, client controlwire.SchedulerClient) (s
 			stood = true
 			p.feel(func(pulse ownership.Pulse) ownership.Pulse { return pulse.Answer(time.Now(), reply.GetServing()) })
 			if talk := p.all.talk; talk != nil {
-				talk.Answered(p.id, reply.GetRoom())
+				talk.Answered(p.id, reply.GetCapacityFreed())
 			}
 			p.catchUp(ctx, client, reply.GetEpoch())
 		}
@@ -148,13 +148,13 @@ func (p *peer) understands(w *controlwire.Welcome) bool {
 }
 
 // beat is the beat of that number, with what is asked for.
-func (p *peer) beat(number uint64) *controlwire.BeatRequest {
-	beat := &controlwire.BeatRequest{Number: number}
+func (p *peer) beat(number uint64) *controlwire.HeartbeatRequest {
+	beat := &controlwire.HeartbeatRequest{Number: number}
 	if number == 0 {
 		beat.Hello = Hello()
 	}
 	if talk := p.all.talk; talk != nil {
-		beat.Scheduler, beat.Room = p.all.config.Self, talk.Ask(p.id)
+		beat.Scheduler, beat.CapacityRequests = p.all.config.Self, talk.Ask(p.id)
 	}
 	return beat
 }
@@ -189,7 +189,7 @@ func (p *peer) catchUp(ctx context.Context, client controlwire.SchedulerClient, 
 
 // ask sends beats until nothing is received any more, or what was sent last has
 // not been answered for as long as it takes to be silent.
-func (p *peer) ask(stream grpc.BidiStreamingClient[controlwire.BeatRequest, controlwire.BeatReply], received <-chan struct{}) {
+func (p *peer) ask(stream grpc.BidiStreamingClient[controlwire.HeartbeatRequest, controlwire.HeartbeatReply], received <-chan struct{}) {
 	ticker := time.NewTicker(ownership.BeatEvery)
 	defer ticker.Stop()
 	for number := uint64(1); ; number++ {

@@ -48,9 +48,9 @@ type Deps struct {
 // Talk is what a scheduler says to others with its beats, and hears in their answers.
 type Talk interface {
 	// Ask is the room that a scheduler is asked for with the next beat.
-	Ask(to string) []*controlwire.RoomWant
+	Ask(to string) []*controlwire.CapacityRequest
 	// Answered is told of every answer, with what was made of that.
-	Answered(by string, made []*controlwire.RoomMade)
+	Answered(by string, made []*controlwire.CapacityFreed)
 }
 
 // Peers are the schedulers as they are seen from here. Its methods are for

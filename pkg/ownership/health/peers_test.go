@@ -60,7 +60,7 @@ type fakeScheduler struct {
 	serving atomic.Bool
 	deaf    atomic.Bool
 	knows   *ownership.Map
-	asked   chan *controlwire.BeatRequest // nil if nobody wants to see beats
+	asked   chan *controlwire.HeartbeatRequest // nil if nobody wants to see beats
 	server  *grpc.Server
 	ended   chan struct{}
 }
@@ -87,7 +87,7 @@ func (s *fakeScheduler) stop() {
 	<-s.ended
 }
 
-func (s *fakeScheduler) Beat(stream grpc.BidiStreamingServer[controlwire.BeatRequest, controlwire.BeatReply]) error {
+func (s *fakeScheduler) Heartbeat(stream grpc.BidiStreamingServer[controlwire.HeartbeatRequest, controlwire.HeartbeatReply]) error {
 	for {
 		request, err := stream.Recv()
 		if err != nil {
@@ -100,7 +100,7 @@ func (s *fakeScheduler) Beat(stream grpc.BidiStreamingServer[controlwire.BeatReq
 			}
 		}
 		if !s.deaf.Load() {
-			_ = stream.Send(&controlwire.BeatReply{Number: request.GetNumber(), Serving: s.serving.Load(), Epoch: s.knows.LastEpoch(), Room: []*controlwire.RoomMade{{FunctionUid: "f", Instances: 2}}})
+			_ = stream.Send(&controlwire.HeartbeatReply{Number: request.GetNumber(), Serving: s.serving.Load(), Epoch: s.knows.LastEpoch(), CapacityFreed: []*controlwire.CapacityFreed{{FunctionUid: "f", Instances: 2}}})
 		}
 	}
 }

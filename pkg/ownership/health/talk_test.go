@@ -14,11 +14,11 @@ import (
 // talker asks for one room, and passes on what it hears.
 type talker struct{ heard chan int }
 
-func (t talker) Ask(to string) []*controlwire.RoomWant {
-	return []*controlwire.RoomWant{{FunctionUid: "f of " + to, Instances: 1}}
+func (t talker) Ask(to string) []*controlwire.CapacityRequest {
+	return []*controlwire.CapacityRequest{{FunctionUid: "f of " + to, Instances: 1}}
 }
 
-func (t talker) Answered(by string, made []*controlwire.RoomMade) {
+func (t talker) Answered(by string, made []*controlwire.CapacityFreed) {
 	select {
 	case t.heard <- int(made[0].GetInstances()):
 	default:
@@ -27,7 +27,7 @@ func (t talker) Answered(by string, made []*controlwire.RoomMade) {
 
 func TestASchedulerTalksByItsBeats(t *testing.T) {
 	a := startScheduler(t, "127.0.0.1:0")
-	a.asked = make(chan *controlwire.BeatRequest, 1)
+	a.asked = make(chan *controlwire.HeartbeatRequest, 1)
 	known := newBook()
 	known.edit(func(m *ownership.Map) { m.SetMembers([]ownership.Member{{ID: "a", Addr: a.addr}, {ID: "self"}}) })
 	p, err := New(Config{Self: "self"}, Deps{Directory: known, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
@@ -40,7 +40,7 @@ func TestASchedulerTalksByItsBeats(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()
 	beat := <-a.asked
-	if beat.GetScheduler() != "self" || len(beat.GetRoom()) != 1 || beat.GetRoom()[0].GetFunctionUid() != "f of a" {
+	if beat.GetScheduler() != "self" || len(beat.GetCapacityRequests()) != 1 || beat.GetCapacityRequests()[0].GetFunctionUid() != "f of a" {
 		t.Errorf("said %v", beat)
 	}
 	if n := <-talk.heard; n != 2 {
