@@ -75,7 +75,7 @@ type recordedFunction struct {
 	FunctionUID               string
 	Creating, Created, Queued int64
 	Started, Unconfirmed      bool
-	NoRoom                    string
+	NoCapacity                string
 	Problem                   *struct{ Reason string }
 	Events                    []struct{ Reason string }
 }
@@ -113,7 +113,7 @@ func (want recordedFunction) believedBy(t *testing.T, path string, b *book) {
 		t.Fatalf("%s: nothing is known of %s", path, want.FunctionUID)
 	}
 	if got.creating != want.Creating || got.created != want.Created || got.waiting != (want.Queued > 0) ||
-		got.started != want.Started || got.unconfirmed != want.Unconfirmed || got.noRoom != want.NoRoom ||
+		got.started != want.Started || got.unconfirmed != want.Unconfirmed || got.noRoom != want.NoCapacity ||
 		(got.problem.reason != "") != (want.Problem != nil) || want.Problem != nil && got.problem.reason != want.Problem.Reason {
 		t.Errorf("%s: %+v is believed of %s, and %+v was told", path, *got, want.FunctionUID, want)
 	}
