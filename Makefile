@@ -280,7 +280,7 @@ verify-layers: ## Check which package imports which
 	go test ./internal/archtest
 
 .PHONY: house
-house: ## Measure the shape of the code: methods, interfaces, guards, files to open; fails beyond its bounds
+house: ## Measure the shape of the code: boxes, methods, guards, names, words, files to open; fails beyond its bounds
 	@go run ./internal/house
 
 .PHONY: words

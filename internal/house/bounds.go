@@ -8,15 +8,19 @@ type limits struct {
 	guards    int            // ways of guarding the fields of one struct
 	questions map[string]int // files to open
 	question  int            // files to open for questions that are not listed
+	boxes     int            // folders of pkg
+	lonely    int            // packages with one importer
 }
 
-// bounds hold for everything that is not listed in known. No struct holds a
-// context, and no interface has more than three methods.
+// bounds hold for everything that is not listed in known. No struct holds a context, no
+// interface has more than three methods, and no box imports against the order.
 var bounds = limits{
 	methods:   30,
 	guards:    1,
 	questions: map[string]int{"POST": 9},
 	question:  4,
+	boxes:     12,
+	lonely:    12,
 }
 
 // exceptions are things beyond a bound, with the reason, by figure.
@@ -54,6 +58,19 @@ func (f *figures) judge(bounds limits, known exceptions) []string {
 		"a context is an argument: pass it to the methods that wait")
 	hold("ways_of_guarding_one_value", over(f.guards, bounds.guards), known.guards,
 		"the fields of a struct are guarded in one way: split it into values that each have their own")
+	if n := len(f.boxes.names); n > bounds.boxes {
+		problems = append(problems, fmt.Sprintf("boxes=%d: pkg has at most %d folders: put a package into the box that it is a part of", n, bounds.boxes))
+	}
+	if n := len(f.boxes.lonely); n > bounds.lonely {
+		problems = append(problems, fmt.Sprintf("packages_with_one_importer=%d: at most %d: make one a part of its importer", n, bounds.lonely))
+	}
+	none := func(of string, all []figure, remedy string) {
+		for _, figure := range all {
+			problems = append(problems, fmt.Sprintf("%s{%s}=%d: %s (%s)", of, figure.name, figure.n, remedy, figure.what))
+		}
+	}
+	none("imports_against_the_order", f.boxes.against, "a box imports only from boxes before it in internal/house/tree.go")
+	none("subjects_over_72", f.subjects, "shorten the subject, and say the rest in the body")
 	for _, question := range f.questions {
 		bound := bounds.question
 		if own, ok := bounds.questions[question.name]; ok {

@@ -15,7 +15,7 @@ func tree(files map[string]string) fstest.MapFS {
 		page: {Data: []byte("# Architecture\n\n" + heading + "\n\n| question | files |\n|---|---|\n" +
 			"| a pod | [a.go](../pkg/a/a.go), [b.go](../pkg/a/b.go) |\n\n## Next\n\n| no | [c.go](c.go) |\n")},
 	}
-	for _, folder := range product {
+	for _, folder := range append([]string{"test"}, product...) {
 		all[folder+"/doc.go"] = &fstest.MapFile{Data: []byte("package " + folder + "\n")}
 	}
 	for name, text := range files {

@@ -34,6 +34,21 @@
 // One way is what the bound allows: a struct with two splits into two values
 // that each have their own.
 //
+// boxes, arrows_between_boxes and imports_against_the_order are of the folders of pkg; tests
+// may import what they like.
+//
+// packages_with_one_importer counts packages of pkg and internal that one other package
+// imports and no program does: each of these is a part of its importer, unless it has a
+// picture of its own.
+//
+// names_with_too_many_homes counts names that more than six types and packages give to a
+// function, other than those of the standard library's conventions.
+//
+// forbidden_words counts the names and texts with a word that the field has another one
+// for; names.go lists both.
+//
+// subjects_over_72 counts commits whose subject is longer than that.
+//
 // files_to_open counts, by question, the files in the table "Files to open" of
 // docs/architecture.md.
 package main
@@ -52,6 +67,9 @@ func main() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "house:", err)
 		os.Exit(2)
+	}
+	if found.subjects, err = longSubjects(root); err != nil {
+		fmt.Fprintln(os.Stderr, "house:", err)
 	}
 	found.print(os.Stdout)
 	problems := found.judge(bounds, known)

@@ -17,6 +17,10 @@ type figures struct {
 	contexts   []figure // by field
 	guards     []figure // by struct, ways of guarding
 	questions  []figure // by question, files to open
+	homes      []figure // by name, the functions and methods that have it
+	forbidden  []figure // names with a forbidden word
+	boxes      boxes
+	subjects   []figure // commits whose subject is too long
 	lines      int
 	functions  int
 }
@@ -34,8 +38,14 @@ func measure(tree fs.FS) (*figures, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &figures{}
+	f := &figures{homes: homes(files)}
 	if f.questions, err = filesToOpen(tree); err != nil {
+		return nil, err
+	}
+	if f.boxes, err = lookAtTree(files, tree); err != nil {
+		return nil, err
+	}
+	if f.forbidden, err = forbiddenNames(tree); err != nil {
 		return nil, err
 	}
 	methods := map[string]int{}
@@ -68,7 +78,7 @@ func measure(tree fs.FS) (*figures, error) {
 	for name, contract := range interfaces {
 		f.interfaces = append(f.interfaces, figure{name: strings.TrimPrefix(name, module), n: interfaces.methods(contract)})
 	}
-	for _, all := range [][]figure{f.methods, f.interfaces, f.contexts, f.guards} {
+	for _, all := range [][]figure{f.methods, f.interfaces, f.contexts, f.guards, f.homes, f.forbidden, f.boxes.against, f.boxes.lonely} {
 		slices.SortFunc(all, func(a, b figure) int {
 			return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.name, b.name))
 		})
@@ -98,7 +108,21 @@ func (f *figures) print(w io.Writer) {
 	for _, of := range f.questions {
 		fmt.Fprintf(w, "files_to_open{%s}=%d\n", of.name, of.n)
 	}
+	fmt.Fprintf(w, "boxes=%d\narrows_between_boxes=%d\n", len(f.boxes.names), f.boxes.arrows)
+	printAll(w, "imports_against_the_order", f.boxes.against)
+	printAll(w, "packages_with_one_importer", f.boxes.lonely)
+	printAll(w, "names_with_too_many_homes", over(f.homes, maxHomes))
+	printAll(w, "forbidden_words", f.forbidden)
+	printAll(w, "subjects_over_72", f.subjects)
 	fmt.Fprintf(w, "lines_of_product_code=%d\nfunctions=%d\n", f.lines, f.functions)
+}
+
+// printAll writes a line for each figure, and one for their number.
+func printAll(w io.Writer, name string, all []figure) {
+	for _, of := range all {
+		fmt.Fprintf(w, "%s{%s}=%d (%s)\n", name, of.name, of.n, of.what)
+	}
+	fmt.Fprintf(w, "%s=%d\n", name, len(all))
 }
 
 // most returns the largest number of figures.

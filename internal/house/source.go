@@ -26,29 +26,11 @@ type source struct {
 // read parses the product's files.
 func read(tree fs.FS) ([]source, error) {
 	var files []source
-	fset := token.NewFileSet()
 	for _, folder := range product {
-		err := fs.WalkDir(tree, folder, func(name string, entry fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case entry.IsDir() && entry.Name() == "testdata":
-				return fs.SkipDir
-			case entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
-				return nil
+		err := eachFile(tree, folder, func(name string, file *ast.File, lines int) {
+			if !strings.HasSuffix(name, "_test.go") && !ast.IsGenerated(file) {
+				files = append(files, source{path.Dir(name), file, lines})
 			}
-			text, err := fs.ReadFile(tree, name)
-			if err != nil {
-				return err
-			}
-			file, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
-			if err != nil {
-				return fmt.Errorf("parse: %w", err)
-			}
-			if !ast.IsGenerated(file) {
-				files = append(files, source{path.Dir(name), file, strings.Count(string(text), "\n")})
-			}
-			return nil
 		})
 		if err != nil {
 			return nil, err
@@ -96,5 +78,40 @@ func (s source) eachType(visit func(spec *ast.TypeSpec)) {
 			visit(spec)
 		}
 		return true
+	})
+}
+
+// importPaths are the paths that the file imports.
+func (s source) importPaths() []string {
+	var all []string
+	for _, spec := range s.ast.Imports {
+		all = append(all, strings.Trim(spec.Path.Value, `"`))
+	}
+	return all
+}
+
+// eachFile parses the Go files below a folder, testdata aside, and calls visit for each,
+// with the number of its lines.
+func eachFile(tree fs.FS, folder string, visit func(name string, file *ast.File, lines int)) error {
+	fset := token.NewFileSet()
+	return fs.WalkDir(tree, folder, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && entry.Name() == "testdata":
+			return fs.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(name, ".go"):
+			return nil
+		}
+		text, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return fmt.Errorf("parse: %w", err)
+		}
+		visit(name, file, strings.Count(string(text), "\n"))
+		return nil
 	})
 }
