@@ -25,7 +25,7 @@ type Deps struct {
 	Spare adapter.Spare
 	// Dialer makes connections to schedulers and gateways.
 	Dialer Dialer
-	// FunctionEnd tells how the function ended, once; nil if nobody watches it.
+	// FunctionEnd delivers how the function ended, once; nil if nothing watches its process.
 	FunctionEnd <-chan FunctionEnd
 	Log         *slog.Logger
 }
@@ -35,29 +35,27 @@ type Agent struct {
 	config   agentenv.Config
 	deps     Deps
 	gateways *gatewayPool
-	// dialScheduler makes a connection to the scheduler of an address; empty for
-	// any.
+	// dialScheduler connects to the scheduler of an address; empty for any.
 	dialScheduler func(addr string) (conn, error)
-	// jitter is what core.Params says it is.
+	// jitter is core.Params.Jitter.
 	jitter   float64
 	calls    *calls
 	function *functionEnd
-	// tasks are what Run waits for. They grow only while an event happens, and not
-	// after the end.
+	// tasks are the goroutines that Run waits for. Only core effects start them, and none
+	// after core.End.
 	tasks sync.WaitGroup
-	// assigned takes what a spare instance becomes.
+	// assigned delivers the assignment of a spare instance.
 	assigned chan *agentwire.Assignment
-	// drained is closed when the instance is given up and no call runs any more,
-	// and ended when there is nothing more to do.
+	// drained is closed when the instance drains and no call runs any more, and ended when
+	// there is nothing more to do.
 	drained, ended chan struct{}
 
 	mu   sync.Mutex
 	core *core.Core
-	// identity is that of a function's instance, or of a spare one until it is
-	// assigned.
+	// identity changes once, when a spare instance is assigned.
 	identity identity
 	timer    *time.Timer
-	session  *session // the last one
+	session  *session // the latest
 	attempts map[core.Attempt]*attempt
 }
 
@@ -83,15 +81,14 @@ func New(config agentenv.Config, deps Deps) *Agent {
 	}
 	a.calls = &calls{
 		adapter: deps.Adapter, gateways: a.gateways, function: a.function, watched: deps.FunctionEnd != nil,
-		tell: a.tell, log: deps.Log,
+		notify: a.notify, log: deps.Log,
 	}
 	return a
 }
 
-// Run serves until the instance is of no more use: it may leave, was retired,
-// its function failed, or ctx ended. Calls that run are finished first. The
-// error is nil unless the function, or the runtime of a spare instance, never
-// became ready.
+// Run serves until the instance has drained: its scheduler let it leave or told it to drain,
+// its function failed, or ctx ended. It finishes the calls that run first. The error is nil
+// unless the function, or the runtime of a spare instance, never became ready.
 func (a *Agent) Run(ctx context.Context) error {
 	params := core.Params{
 		Spare: a.config.Spare, Owner: a.config.Owner, Concurrency: a.config.Concurrency,
@@ -102,7 +99,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	starting, abandon := context.WithCancel(ctx)
 	defer abandon()
-	a.begin(core.New(params))
+	a.startCore(core.New(params))
 	var startErr error
 	var awaiting, watching sync.WaitGroup
 	watching.Go(a.awaitEnd)
@@ -110,7 +107,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	select {
 	case <-a.drained:
 	case <-ctx.Done():
-		a.tell(core.Stop{Detail: "the agent was told to stop: " + context.Cause(ctx).Error()})
+		a.notify(core.Stop{Detail: "the agent was told to stop: " + context.Cause(ctx).Error()})
 		<-a.drained
 	}
 	abandon()
@@ -122,64 +119,64 @@ func (a *Agent) Run(ctx context.Context) error {
 	return startErr
 }
 
-func (a *Agent) begin(c *core.Core) {
+func (a *Agent) startCore(c *core.Core) {
 	a.mu.Lock()
 	a.core = c
-	a.timer = time.AfterFunc(time.Hour, func() { a.tell(core.Wake{}) })
+	a.timer = time.AfterFunc(time.Hour, func() { a.notify(core.Wake{}) })
 	a.mu.Unlock()
-	a.tell(core.Begin{})
+	a.notify(core.Begin{})
 }
 
-// tell tells the core what happened, and does what it decides.
-func (a *Agent) tell(e core.Event) {
+// notify passes an event to the core, and carries out its effects.
+func (a *Agent) notify(e core.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.step(e, nil)
 }
 
-// step is tell for callers that hold the lock. If the event is what a scheduler said,
-// said is all that came with it.
-func (a *Agent) step(e core.Event, said *agentwire.PullReply) {
+// step is notify for callers that hold the lock. If the event is a scheduler's message,
+// reply is that message.
+func (a *Agent) step(e core.Event, reply *agentwire.PullReply) {
 	for _, effect := range a.core.Step(time.Now(), e) {
-		a.carryOut(effect, said)
+		a.carryOut(effect, reply)
 	}
 }
 
-// carryOut carries out one effect, or starts what does. The caller holds the lock.
-func (a *Agent) carryOut(e core.Effect, said *agentwire.PullReply) {
+// carryOut carries out one effect, or starts a goroutine that does. The caller holds the lock.
+func (a *Agent) carryOut(e core.Effect, reply *agentwire.PullReply) {
 	switch e := e.(type) {
 	case core.Dial:
 		a.dial(e)
 	case core.Send:
-		a.session.send(e.Message, a.identity)
+		a.session.sendMessage(e.Message, a.identity)
 	case core.HangUp:
 		_ = a.session.stream.CloseSend()
 	case core.Drop:
 		a.session.cancel()
-	case core.Assume:
-		a.assume(said.GetAssignment())
+	case core.LoadFunction:
+		a.applyAssignment(reply.GetAssignment())
 	case core.Claim:
-		a.launch(e.Attempt, e.Ticket, (*attempt).claimAndRun)
+		a.startAttempt(e.Attempt, e.Ticket, (*attempt).claimAndRun)
 	case core.Start:
 		if !e.Unclaimed {
 			a.attempts[e.Attempt].grant()
 			return
 		}
-		request := said.GetTicket().GetRequest()
-		a.launch(e.Attempt, e.Ticket, func(at *attempt, ctx, callCtx context.Context) { at.runUnclaimed(ctx, callCtx, request) })
+		request := reply.GetTicket().GetRequest()
+		a.startAttempt(e.Attempt, e.Ticket, func(at *attempt, ctx, callCtx context.Context) { at.runUnclaimed(ctx, callCtx, request) })
 	case core.Release:
 		a.attempts[e.Attempt].release()
 	case core.Cancel:
 		a.attempts[e.Attempt].cancel(errUnwanted)
 	case core.Cut:
-		a.attempts[e.Attempt].cut(a.function.lost())
-	case core.Observe:
+		a.attempts[e.Attempt].cut(a.function.lostError())
+	case core.RunAudit:
 		a.tasks.Go(a.audit)
 	case core.Quiet:
 		a.tasks.Go(a.goQuiet)
 	case core.WakeAt:
 		a.timer.Reset(time.Until(e.Time))
-	case core.GaveUp:
+	case core.Draining:
 		a.deps.Log.Info("leaving", "reason", goodbyeReason(e.Reason).String(), "detail", e.Detail)
 	case core.Drained:
 		close(a.drained)
@@ -189,22 +186,22 @@ func (a *Agent) carryOut(e core.Effect, said *agentwire.PullReply) {
 	}
 }
 
-// launch begins an attempt. Its contexts are not that of Run, which calls outlive: they
-// end by their own deadlines. The first is of the call and of the stream to the gateway;
-// the second is of the call alone. The caller holds the lock.
-func (a *Agent) launch(n core.Attempt, t invocation.Ticket, run func(at *attempt, ctx, callCtx context.Context)) {
+// startAttempt starts an attempt. Its contexts are not Run's, because calls outlive that one:
+// they end by their own deadlines. ctx covers the call and the stream to the gateway, callCtx
+// the call alone. The caller holds the lock.
+func (a *Agent) startAttempt(n core.Attempt, t invocation.Ticket, run func(at *attempt, ctx, callCtx context.Context)) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	callCtx, cut := context.WithCancelCause(ctx)
 	at := &attempt{calls: a.calls, number: n, ticket: t, cid: a.identity.cid, cancel: cancel, cut: cut}
 	a.attempts[n] = at
 	a.tasks.Go(func() {
-		defer a.over(at)
+		defer a.attemptOver(at)
 		run(at, ctx, callCtx)
 	})
 }
 
-// over ends an attempt: nothing more is to come of it.
-func (a *Agent) over(at *attempt) {
+// attemptOver releases a finished attempt.
+func (a *Agent) attemptOver(at *attempt) {
 	at.close()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -212,7 +209,7 @@ func (a *Agent) over(at *attempt) {
 	delete(a.attempts, at.number)
 }
 
-// audit tells the core what is really there.
+// audit tells the core what really runs.
 func (a *Agent) audit() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -223,7 +220,7 @@ func (a *Agent) audit() {
 	a.step(seen, nil)
 }
 
-// goQuiet closes what is not used and gives memory back. That takes milliseconds.
+// goQuiet closes unused connections and gives memory back. That takes milliseconds.
 func (a *Agent) goQuiet() {
 	a.gateways.closeIdle()
 	runtime.GC() // what pools hold survives one collection

@@ -20,15 +20,14 @@ import (
 
 type attemptStream = grpc.BidiStreamingClient[agentwire.AttemptRequest, agentwire.AttemptReply]
 
-// How long an agent waits for a gateway, beyond what the core waits for: to take
-// note of a release, and to be connected with the result of a call that began before
-// its claim.
+// How long an agent waits for a gateway beyond the core's own timeouts: to process a release,
+// and to take a connection for the result of a call that started before its claim.
 const (
-	releasePatience = 10 * time.Second
-	resultPatience  = 500 * time.Millisecond
+	releaseTimeout = 10 * time.Second
+	resultTimeout  = 500 * time.Millisecond
 )
 
-// Why a call, or the claim of one, is given up.
+// Why a call or its claim is cancelled.
 var (
 	errUnwanted = errors.New("nobody waits for its answer any more")
 	errReleased = errors.New("the claim was given up")
@@ -39,38 +38,38 @@ type calls struct {
 	adapter  adapter.Adapter
 	gateways *gatewayPool
 	function *functionEnd
-	// watched says that somebody watches the function's process.
+	// watched says that the agent's parent watches the function's process.
 	watched bool
-	// tell tells the core what happened.
-	tell   func(core.Event)
+	// notify passes an event to the core.
+	notify func(core.Event)
 	log    *slog.Logger
 	served atomic.Bool // was granted a call
 }
 
-// attempt is one ticket, and what the agent has of its call.
+// attempt is the work on one ticket: its claim, its call, and its result.
 type attempt struct {
 	*calls
 	number core.Attempt
 	ticket invocation.Ticket
 	cid    string
-	// cancel ends the call and the stream to the gateway; cut ends the call alone, and
-	// leaves the stream to tell of it.
+	// cancel ends the call and the stream to the gateway; cut ends the call alone, so that
+	// its result still reaches the gateway.
 	cancel, cut context.CancelCauseFunc
 	// gateway is nil until it is needed.
 	gateway *gateway
-	// asked is when the claim was sent; zero before that.
-	asked time.Time
-	state claimState
+	// claimedAt is when the agent sent the claim; zero before that.
+	claimedAt time.Time
+	state     claimState
 }
 
-// claimState is how far the claim has come.
+// claimState is the progress of a claim.
 type claimState struct {
 	mu sync.Mutex // guards everything below
-	// stream is there once the claim is on its way.
+	// stream is set once the claim is on its way.
 	stream            attemptStream
 	granted, released bool
-	// patience ends with the time that the gateway has to take note of a release.
-	patience *time.Timer
+	// releaseTimer cancels an attempt whose release the gateway does not process.
+	releaseTimer *time.Timer
 }
 
 // grant lets the call run.
@@ -80,8 +79,8 @@ func (at *attempt) grant() {
 	at.state.granted = true
 }
 
-// release gives up a claim. A gateway that may have heard it hears of that, behind it on
-// the same stream, and gets some time to hear that.
+// release gives up a claim. If the claim was sent, the release follows it on the same stream,
+// and the gateway gets releaseTimeout to process it.
 func (at *attempt) release() {
 	at.state.mu.Lock()
 	defer at.state.mu.Unlock()
@@ -95,15 +94,15 @@ func (at *attempt) release() {
 		Reason: errReleased.Error(),
 	}}})
 	_ = stream.CloseSend()
-	at.state.patience = time.AfterFunc(releasePatience, func() { at.cancel(errReleased) })
+	at.state.releaseTimer = time.AfterFunc(releaseTimeout, func() { at.cancel(errReleased) })
 }
 
-// close gives back what it has.
+// close frees its timer, contexts and connection.
 func (at *attempt) close() {
 	at.cancel(nil)
 	at.state.mu.Lock()
-	if at.state.patience != nil {
-		at.state.patience.Stop()
+	if at.state.releaseTimer != nil {
+		at.state.releaseTimer.Stop()
 	}
 	at.state.mu.Unlock()
 	if at.gateway != nil {
@@ -117,12 +116,12 @@ func (at *attempt) claimAndRun(ctx, callCtx context.Context) {
 	switch {
 	case err != nil:
 		at.log.Warn("could not claim", "invocation", at.ticket.ID.String(), "addr", at.ticket.Gateway, "err", err)
-		at.tell(core.Unreachable{Attempt: at.number})
+		at.notify(core.Unreachable{Attempt: at.number})
 	case reply.GetRefused().GetReason() == agentwire.Refused_REASON_UNSUPPORTED:
 		at.log.Warn("the gateway does not speak this agent's protocol", "invocation", at.ticket.ID.String(), "addr", at.ticket.Gateway)
-		at.tell(core.Unreachable{Attempt: at.number})
+		at.notify(core.Unreachable{Attempt: at.number})
 	case reply.GetGranted() == nil:
-		at.tell(core.Refused{Attempt: at.number})
+		at.notify(core.Refused{Attempt: at.number})
 	case at.mayRun():
 		at.run(ctx, callCtx, stream, reply.GetGranted())
 	default:
@@ -150,9 +149,9 @@ func (at *attempt) claim(ctx context.Context) (attemptStream, *agentwire.Attempt
 	}
 }
 
-// connect finds the connection to the ticket's gateway, which need not stand.
+// connect gets a connection to the ticket's gateway, which may not be up yet.
 func (at *attempt) connect() (err error) {
-	at.gateway, err = at.gateways.take(at.ticket.Gateway)
+	at.gateway, err = at.gateways.acquire(at.ticket.Gateway)
 	return err
 }
 
@@ -164,7 +163,7 @@ func (at *attempt) sendClaim(stream attemptStream) error {
 	if at.state.released {
 		return errReleased
 	}
-	at.state.stream, at.asked = stream, time.Now()
+	at.state.stream, at.claimedAt = stream, time.Now()
 	return stream.Send(at.claimOf(false))
 }
 
@@ -177,7 +176,7 @@ func (at *attempt) claimOf(started bool) *agentwire.AttemptRequest {
 
 // mayRun tells the core of the grant, which may come too late.
 func (at *attempt) mayRun() bool {
-	at.tell(core.Granted{Attempt: at.number})
+	at.notify(core.Granted{Attempt: at.number})
 	at.state.mu.Lock()
 	defer at.state.mu.Unlock()
 	return at.state.granted
@@ -198,23 +197,23 @@ func (at *attempt) run(ctx, callCtx context.Context, stream attemptStream, grant
 	defer expire()
 	call, body := newCall(callCtx, at.ticket.ID, granted)
 	w := at.newResult(granted.GetMethod())
-	w.stream, w.begunAfter = stream, w.begun.Sub(at.asked)
+	w.stream, w.begunAfter = stream, w.begun.Sub(at.claimedAt)
 	followed := make(chan struct{})
 	go func() {
 		defer close(followed)
-		at.follow(ctx, w, body)
+		at.receiveReplies(ctx, w, body)
 	}()
 	at.invoke(callCtx, call, w, body)
 	// The gateway's end of the stream: only then has the result arrived.
 	<-followed
 }
 
-// claimSoon is how long a call may run unclaimed: its gateway offers it again after
-// a second.
-const claimSoon = 200 * time.Millisecond
+// lateClaimDelay is how long a call may run unclaimed. It is well below the second after
+// which its gateway offers the ticket again.
+const lateClaimDelay = 200 * time.Millisecond
 
-// runUnclaimed runs a call whose request came with its ticket, and claims it with the
-// result, or as soon as it takes long.
+// runUnclaimed runs a call whose request came with its ticket. It claims the call with the
+// result, or after lateClaimDelay.
 func (at *attempt) runUnclaimed(ctx, callCtx context.Context, request *agentwire.Granted) {
 	callCtx, expire := context.WithTimeout(callCtx, time.Duration(request.GetRemainingNs()))
 	defer expire()
@@ -229,11 +228,11 @@ func (at *attempt) runUnclaimed(ctx, callCtx context.Context, request *agentwire
 		}
 		go func() {
 			defer close(followed)
-			at.follow(ctx, w, body)
+			at.receiveReplies(ctx, w, body)
 		}()
 		return nil
 	}
-	early := time.AfterFunc(claimSoon, w.openOnce)
+	early := time.AfterFunc(lateClaimDelay, w.openOnce)
 	at.invoke(callCtx, call, w, body)
 	early.Stop()
 	if w.opened() {
@@ -241,14 +240,14 @@ func (at *attempt) runUnclaimed(ctx, callCtx context.Context, request *agentwire
 	}
 }
 
-// claimLate opens the stream for a result, and claims what it is the result of. The
-// call goes on if that fails.
+// claimLate opens the stream for a result, and claims the call on it. If that fails, the call
+// goes on.
 func (at *attempt) claimLate(ctx context.Context) (attemptStream, error) {
 	if err := at.connect(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	impatient := time.AfterFunc(resultPatience, cancel)
+	impatient := time.AfterFunc(resultTimeout, cancel)
 	defer impatient.Stop()
 	stream, err := agentwire.NewGatewayClient(at.gateway.conn).Attempt(ctx)
 	if err != nil {
@@ -262,43 +261,43 @@ func (at *attempt) claimLate(ctx context.Context) (attemptStream, error) {
 
 // invoke hands a call to the function and its result to the gateway, and reports.
 func (at *attempt) invoke(ctx context.Context, call *adapter.Call, w *resultWriter, body *bodyPipe) {
-	err := at.whyLost(ctx, at.adapter.Invoke(ctx, call, w))
+	err := at.lossCause(ctx, at.adapter.Invoke(ctx, call, w))
 	ended := core.CallEnded{Attempt: at.number, Outcome: outcome(err), Exec: time.Since(w.begun)}
-	body.drop()
-	w.end(err)
+	body.discard()
+	w.sendEnd(err)
 	ended.Unclaimed = w.unreached
 	if err != nil {
 		ended.Detail = err.Error()
 		at.log.Warn("a call did not end as it should", "invocation", call.ID, "trace", traceOf(call.Header), "err", err)
 	}
-	at.tell(ended)
+	at.notify(ended)
 }
 
-// endPatience is how long a call that the function broke off waits to hear whether, and
-// how, the function ended: its connections break a moment before its end is known.
-const endPatience = 50 * time.Millisecond
+// functionEndTimeout is how long a call that the function broke off waits for the report of
+// the function's end, because its connections break a moment earlier.
+const functionEndTimeout = 50 * time.Millisecond
 
-// whyLost is the error of a call, or the end of the function if that explains it.
-func (cs *calls) whyLost(ctx context.Context, err error) error {
+// lossCause is the end of the function if that explains err, and otherwise err.
+func (cs *calls) lossCause(ctx context.Context, err error) error {
 	if !cs.watched || !errors.Is(err, adapter.ErrFunctionLost) {
 		return err
 	}
-	patience, over := context.WithTimeout(ctx, endPatience)
+	patience, over := context.WithTimeout(ctx, functionEndTimeout)
 	defer over()
 	select {
 	case <-cs.function.known:
 	case <-patience.Done():
 	}
-	if lost := cs.function.lost(); lost != nil {
+	if lost := cs.function.lostError(); lost != nil {
 		return lost
 	}
 	return err
 }
 
-// follow takes what the gateway sends after the claim: the body, the order to stop,
-// and the refusal of a call that began before. It returns when the gateway has ended
-// the stream.
-func (at *attempt) follow(ctx context.Context, w *resultWriter, body *bodyPipe) {
+// receiveReplies handles what the gateway sends after the claim: the body, a cancellation,
+// and the refusal of a call that started before its claim. It returns when the gateway has
+// ended the stream.
+func (at *attempt) receiveReplies(ctx context.Context, w *resultWriter, body *bodyPipe) {
 	defer body.close()
 	for {
 		reply, err := w.stream.Recv()
@@ -306,23 +305,23 @@ func (at *attempt) follow(ctx context.Context, w *resultWriter, body *bodyPipe) 
 			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
 				at.log.Warn("the gateway of a call is lost", "invocation", at.ticket.ID.String(), "addr", at.ticket.Gateway, "err", err)
 				w.lost.Store(true)
-				at.tell(core.GatewayLost{Attempt: at.number})
+				at.notify(core.GatewayLost{Attempt: at.number})
 			}
 			return
 		}
 		switch kind := reply.GetKind().(type) {
 		case *agentwire.AttemptReply_Cancel:
-			at.tell(core.Cancelled{Attempt: at.number})
+			at.notify(core.Cancelled{Attempt: at.number})
 		case *agentwire.AttemptReply_Refused:
 			w.lost.Store(true)
-			at.tell(core.Refused{Attempt: at.number})
+			at.notify(core.Refused{Attempt: at.number})
 		case *agentwire.AttemptReply_Body:
 			body.write(kind.Body)
 		case *agentwire.AttemptReply_BodyEnd:
 			if kind.BodyEnd.GetAborted() {
-				at.tell(core.BodyCut{Attempt: at.number})
+				at.notify(core.BodyCut{Attempt: at.number})
 			}
-			body.end(kind.BodyEnd.GetAborted())
+			body.endBody(kind.BodyEnd.GetAborted())
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 func TestClaimRepeatsWhatTheTicketSays(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.ticket("a")
 		c := w.claim()
@@ -42,7 +42,7 @@ func TestFunctionIsNotCalledWithoutAGrant(t *testing.T) {
 		"no meaning": {func(c *claimed) { c.bodyEnd(false) }, "done a after 0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, nil, func(w *world) {
+			withHarness(t, nil, func(w *harness) {
 				p := w.begin()
 				p.ticket("a")
 				c := w.claim()
@@ -68,7 +68,7 @@ func TestFunctionIsNotCalledWithoutAGrant(t *testing.T) {
 }
 
 func TestNoMoreCallsRunThanTheConcurrency(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.ticket("a", "b", "c", "d", "e")
 		claims := []*claimed{w.claim(), w.claim()}
@@ -96,7 +96,7 @@ func TestNoMoreCallsRunThanTheConcurrency(t *testing.T) {
 }
 
 func TestExecutionTimeIsReported(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		claim, call := w.call(p, "a")
 		time.Sleep(5 * time.Millisecond)
@@ -139,7 +139,7 @@ func TestAnswersTravelAsSmallOrLargeOnesDo(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, nil, func(w *world) {
+			withHarness(t, nil, func(w *harness) {
 				p := w.begin()
 				p.ticket("a")
 				claim := w.claim()
@@ -156,7 +156,7 @@ func TestAnswersTravelAsSmallOrLargeOnesDo(t *testing.T) {
 }
 
 func TestRequestReachesTheFunctionAsItCame(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.ticket("a")
 		claim := w.claim()
@@ -192,7 +192,7 @@ func TestStreamedBodies(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, nil, func(w *world) {
+			withHarness(t, nil, func(w *harness) {
 				p := w.begin()
 				p.ticket("a")
 				claim := w.claim()
@@ -218,7 +218,7 @@ func TestBodyEndsWithTheCall(t *testing.T) {
 		"timed out": func(*claimed) {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, nil, func(w *world) {
+			withHarness(t, nil, func(w *harness) {
 				p := w.begin()
 				p.ticket("a")
 				claim := w.claim()
@@ -239,7 +239,7 @@ func TestBodyEndsWithTheCall(t *testing.T) {
 }
 
 func TestBodyThatTheFunctionDoesNotReadHoldsUpNothing(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.ticket("a")
 		claim := w.claim()
@@ -287,7 +287,7 @@ func TestCallsThatDoNotEndWell(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, nil, func(w *world) {
+			withHarness(t, nil, func(w *harness) {
 				p := w.begin()
 				claim, call := w.call(p, "a")
 				other, otherCall := w.call(p, "b")
@@ -317,7 +317,7 @@ func TestInstanceStaysIfTheClientBrokeOffBeforeTheFunctionSawIt(t *testing.T) {
 		"body aborted": func(c *claimed) { c.bodyEnd(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, nil, func(w *world) {
+			withHarness(t, nil, func(w *harness) {
 				p := w.begin()
 				p.ticket("a")
 				claim := w.claim()
@@ -337,7 +337,7 @@ func TestInstanceStaysIfTheClientBrokeOffBeforeTheFunctionSawIt(t *testing.T) {
 }
 
 func TestFunctionWithoutAnAnswerIsToldToTheGateway(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		claim, call := w.call(p, "a")
 		call.end <- nil
@@ -349,7 +349,7 @@ func TestFunctionWithoutAnAnswerIsToldToTheGateway(t *testing.T) {
 }
 
 func TestTicketWithAnAddressThatIsNoneIsGivenBack(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		w.agent.gateways.dial = func(string) (conn, error) { return nil, errors.New("no address") }
 		p := w.begin()
 		p.ticket("a")
@@ -360,7 +360,7 @@ func TestTicketWithAnAddressThatIsNoneIsGivenBack(t *testing.T) {
 }
 
 func TestWhatALaterGatewaySaysDoesNotLoseTheCall(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.ticket("a")
 		c := w.claim()
@@ -377,7 +377,7 @@ func TestWhatALaterGatewaySaysDoesNotLoseTheCall(t *testing.T) {
 }
 
 func TestATicketGoesBackIfTheGatewayIsNotUnderstood(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.ticket("a")
 		w.claim().say(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Refused{Refused: &agentwire.Refused{
@@ -390,7 +390,7 @@ func TestATicketGoesBackIfTheGatewayIsNotUnderstood(t *testing.T) {
 }
 
 func TestAnAgentLeavesASchedulerWhoseProtocolItDoesNotSpeak(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.say(&agentwire.PullReply{Kind: &agentwire.PullReply_Welcome{Welcome: &agentwire.Welcome{Protocol: 1000, Release: "v9"}}})
 		p.hear("goodbye UNSUPPORTED")

@@ -23,7 +23,7 @@ func traceOf(h http.Header) string {
 	return parts[1]
 }
 
-// outcome is what an error of an adapter tells of the function.
+// outcome is the state of the function after an adapter's error.
 func outcome(err error) core.Outcome {
 	switch {
 	case err == nil, errors.Is(err, adapter.ErrBodyTooLarge):
@@ -35,8 +35,8 @@ func outcome(err error) core.Outcome {
 	return core.Broken
 }
 
-// newCall is the call that was granted. Its body is fed by follow if it did not
-// come whole.
+// newCall makes the call from a grant. receiveReplies feeds its body unless the grant has all
+// of it.
 func newCall(ctx context.Context, id invocation.ID, g *agentwire.Granted) (*adapter.Call, *bodyPipe) {
 	header := make(http.Header, len(g.GetHeaders()))
 	for _, h := range g.GetHeaders() {
@@ -81,8 +81,8 @@ func (b *bodyPipe) write(p []byte) {
 	}
 }
 
-// end ends the body; cut says that it is not the whole.
-func (b *bodyPipe) end(cut bool) {
+// endBody ends the body; cut says that it is not the whole.
+func (b *bodyPipe) endBody(cut bool) {
 	switch {
 	case b == nil:
 	case cut:
@@ -96,12 +96,12 @@ func (b *bodyPipe) end(cut bool) {
 func (b *bodyPipe) close() {
 	if b != nil {
 		b.stop()
-		b.end(true)
+		b.endBody(true)
 	}
 }
 
-// drop drops what comes from now on, so that whatever follows it is seen.
-func (b *bodyPipe) drop() {
+// discard drops what comes from now on, so that whatever follows it is seen.
+func (b *bodyPipe) discard() {
 	if b != nil {
 		_ = b.r.Close()
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
 
-// account plays a scheduler that keeps account of the credits of one agent, and
+// creditModel plays a scheduler that keeps account of the credits of one agent, and
 // a gateway and a function that do what chance says.
-type account struct {
-	*world
+type creditModel struct {
+	*harness
 	rand    *rand.Rand
 	pulls   *pulls // nil while there is no stream
 	credits int
@@ -36,8 +36,8 @@ func TestCreditsAndCallsAreAlwaysTheConcurrency(t *testing.T) {
 	const concurrency = 3
 	sessions, calls := 0, 0
 	for seed := range uint64(200) {
-		inWorld(t, func(c *agentenv.Config) { c.Concurrency = concurrency }, func(w *world) {
-			acc := &account{world: w, rand: rand.New(rand.NewPCG(seed, 1)), running: map[string]*claimed{}}
+		withHarness(t, func(c *agentenv.Config) { c.Concurrency = concurrency }, func(w *harness) {
+			acc := &creditModel{harness: w, rand: rand.New(rand.NewPCG(seed, 1)), running: map[string]*claimed{}}
 			w.run()
 			w.adapter.ready <- nil
 			acc.look()
@@ -62,7 +62,7 @@ func TestCreditsAndCallsAreAlwaysTheConcurrency(t *testing.T) {
 }
 
 // step does one thing that can happen.
-func (a *account) step(what int) {
+func (a *creditModel) step(what int) {
 	switch what {
 	case 0, 1, 2:
 		if a.pulls != nil && a.credits > 0 {
@@ -96,7 +96,7 @@ func (a *account) step(what int) {
 }
 
 // endCall ends a call well, or in a way that says nothing against the instance.
-func (a *account) endCall() {
+func (a *creditModel) endCall() {
 	call := take(a.rand, &a.calls)
 	if call == nil {
 		return
@@ -121,7 +121,7 @@ func (a *account) endCall() {
 }
 
 // look waits until all is still and takes note of what the agent did.
-func (a *account) look() {
+func (a *creditModel) look() {
 	synctest.Wait()
 	for more := true; more; {
 		select {
@@ -153,7 +153,7 @@ func (a *account) look() {
 }
 
 // settle ends everything.
-func (a *account) settle() {
+func (a *creditModel) settle() {
 	a.signal(errSignal)
 	for len(a.claims) > 0 {
 		a.step(5)

@@ -29,7 +29,7 @@ const (
 // Dialer makes connections to schedulers and gateways. Its zero value does not
 // encrypt them.
 type Dialer struct {
-	// Schedulers and Gateways say who they must prove to be.
+	// Schedulers and Gateways say how they prove their identity.
 	Schedulers, Gateways credentials.TransportCredentials
 }
 
@@ -39,12 +39,11 @@ func (d Dialer) Scheduler(addr string) (*grpc.ClientConn, error) { return dial(a
 // Gateway makes a connection to a gateway.
 func (d Dialer) Gateway(addr string) (*grpc.ClientConn, error) { return dial(addr, d.Gateways) }
 
-// dial makes a connection as an agent needs it: it connects when it is first
-// used, notices a dead peer within seconds, is there again soon after its peer
-// is, and keeps little memory.
+// dial makes a connection as an agent needs it: it connects on first use, notices a dead peer
+// within seconds, reconnects soon after its peer is back, and keeps little memory.
 //
-// What is sent and not acknowledged for as long as the time-out of the keepalive ends
-// the connection, by the socket option that gRPC sets for it.
+// Data that stays unacknowledged for the keepalive timeout ends the connection, by the socket
+// option that gRPC sets.
 func dial(addr string, creds credentials.TransportCredentials) (*grpc.ClientConn, error) {
 	if creds == nil {
 		creds = insecure.NewCredentials()
@@ -66,8 +65,8 @@ func dial(addr string, creds credentials.TransportCredentials) (*grpc.ClientConn
 	)
 }
 
-// dialTCP connects so that the kernel notices a peer that is gone while nothing is
-// sent.
+// dialTCP connects with TCP keepalives, so that the kernel notices a dead peer on an idle
+// connection.
 func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: time.Second, Interval: 500 * time.Millisecond, Count: 3,

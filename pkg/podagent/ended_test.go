@@ -25,7 +25,7 @@ func (c *claimed) hearLost(detail string) {
 }
 
 func TestA3AFunctionThatEndsFailsItsCallsAtOnce(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		c, call := w.call(p, "a")
 		w.ends <- exited
@@ -41,16 +41,16 @@ func TestA3AFunctionThatEndsFailsItsCallsAtOnce(t *testing.T) {
 }
 
 func TestA3WhatASchedulerTellsOfTheFunctionsEndFailsItsCalls(t *testing.T) {
-	for name, before := range map[string]func(w *world, p *pulls){
-		"of an instance that works": func(*world, *pulls) {},
+	for name, before := range map[string]func(w *harness, p *pulls){
+		"of an instance that works": func(*harness, *pulls) {},
 		// As the pod of a function that ended is deleted, SIGTERM may be first.
-		"of one that is told to stop": func(w *world, p *pulls) {
+		"of one that is told to stop": func(w *harness, p *pulls) {
 			w.signal(errSignal)
 			p.hear("goodbye STOPPED: the agent was told to stop: SIGTERM")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, nil, func(w *world) {
+			withHarness(t, nil, func(w *harness) {
 				p := w.begin()
 				c, call := w.call(p, "a")
 				before(w, p)
@@ -68,7 +68,7 @@ func TestA3WhatASchedulerTellsOfTheFunctionsEndFailsItsCalls(t *testing.T) {
 }
 
 func TestA3ACallThatWasBrokenOffIsExplainedByTheEndOfTheFunction(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		c, call := w.call(p, "a")
 		call.end <- fmt.Errorf("%w: %w", adapter.ErrFunctionLost, io.EOF)
@@ -82,7 +82,7 @@ func TestA3ACallThatWasBrokenOffIsExplainedByTheEndOfTheFunction(t *testing.T) {
 }
 
 func TestACallThatAFunctionBrokeOffThatLivesOnIsNotHeldForLong(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		c, call := w.call(p, "a")
 		call.end <- fmt.Errorf("%w: %w", adapter.ErrFunctionLost, io.EOF)
@@ -97,10 +97,10 @@ func TestACallThatAFunctionBrokeOffThatLivesOnIsNotHeldForLong(t *testing.T) {
 
 // What a scheduler says on a stream that the agent has just left is not heard.
 func TestAnAuditFindsAnEndOfTheFunctionThatWasNotHeard(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		c, call := w.call(p, "a")
-		w.agent.function.note(exited)
+		w.agent.function.record(exited)
 		<-call.ctx.Done()
 		call.end <- adapter.Ended(call.ctx, call.Call)
 		c.hearLost(exitedText)

@@ -19,7 +19,7 @@ const (
 )
 
 func TestSilentSchedulerIsReplacedAndItsCallGoesOn(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		claim, call := w.call(p, "a")
 		p.deaf.Store(true)
@@ -39,7 +39,7 @@ func TestSilentSchedulerIsReplacedAndItsCallGoesOn(t *testing.T) {
 }
 
 func TestPingsAreFewAndFewerWhenQuiet(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		time.Sleep(10*time.Second - time.Millisecond)
 		synctest.Wait()
@@ -59,7 +59,7 @@ func TestPingsAreFewAndFewerWhenQuiet(t *testing.T) {
 }
 
 func TestClaimThatIsNotAnsweredIsReleased(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.ticket("a")
 		c := w.claim()
@@ -81,7 +81,7 @@ func TestClaimThatIsNotAnsweredIsReleased(t *testing.T) {
 }
 
 func TestGatewayThatCannotBeReachedIsToldToTheScheduler(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		away := newMemoryConn(w.scheduler, w.gateway)
 		away.takeDown()
 		w.agent.gateways.dial = func(string) (conn, error) { return away, nil }
@@ -103,7 +103,7 @@ func TestGatewayThatCannotBeReachedIsToldToTheScheduler(t *testing.T) {
 }
 
 func TestGatewayThatNeverHearsAReleaseHoldsUpNothingForLong(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.ticket("a")
 		w.claim()
@@ -111,8 +111,8 @@ func TestGatewayThatNeverHearsAReleaseHoldsUpNothingForLong(t *testing.T) {
 		begun := time.Now()
 		p.retire("enough")
 		w.ended(nil)
-		if took := time.Since(begun); took != releasePatience {
-			t.Errorf("ended after %v, want %v", took, releasePatience)
+		if took := time.Since(begun); took != releaseTimeout {
+			t.Errorf("ended after %v, want %v", took, releaseTimeout)
 		}
 	})
 }
@@ -125,7 +125,7 @@ func TestCallOfALostGatewayRunsToItsEndAndTheInstanceStays(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, nil, func(w *world) {
+			withHarness(t, nil, func(w *harness) {
 				p := w.begin()
 				claim, call := w.call(p, "a")
 				claim.end <- errGone
@@ -143,7 +143,7 @@ func TestCallOfALostGatewayRunsToItsEndAndTheInstanceStays(t *testing.T) {
 }
 
 func TestGatewayThatIsLostDuringTheAnswerCostsNoInstance(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		claim, call := w.call(p, "a")
 		if err := call.w.WriteHead(adapter.Head{Status: 200, ContentLength: -1}); err != nil {
@@ -163,7 +163,7 @@ func TestGatewayThatIsLostDuringTheAnswerCostsNoInstance(t *testing.T) {
 }
 
 func TestRequestThatComesWithItsTicketStartsAtOnce(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.request("a", &agentwire.Granted{Attempt: 1, Method: "PUT", Whole: true, WholeBody: []byte("body"), RequestUri: "/x"})
 		call := <-w.adapter.calls
@@ -190,7 +190,7 @@ func TestRequestThatComesWithItsTicketStartsAtOnce(t *testing.T) {
 }
 
 func TestResultThatIsRefusedIsDropped(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.request("a", &agentwire.Granted{Whole: true})
 		call := <-w.adapter.calls
@@ -212,7 +212,7 @@ func TestResultThatIsRefusedIsDropped(t *testing.T) {
 }
 
 func TestCancelReachesACallThatBeganBeforeItsClaim(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.request("a", &agentwire.Granted{Whole: true})
 		call := <-w.adapter.calls
@@ -230,7 +230,7 @@ func TestCancelReachesACallThatBeganBeforeItsClaim(t *testing.T) {
 }
 
 func TestResultWhoseGatewayIsGoneIsToldToTheScheduler(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		away := newMemoryConn(w.scheduler, w.gateway)
 		away.takeDown()
 		w.agent.gateways.dial = func(string) (conn, error) { return away, nil }
@@ -244,7 +244,7 @@ func TestResultWhoseGatewayIsGoneIsToldToTheScheduler(t *testing.T) {
 }
 
 func TestRequestThatIsNotWholeIsClaimed(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.request("a", &agentwire.Granted{ContentLength: 10})
 		if c := w.claim(); c.claim.GetStarted() {
@@ -258,7 +258,7 @@ func TestRequestThatIsNotWholeIsClaimed(t *testing.T) {
 }
 
 func TestTicketWithoutAnIDEndsTheSession(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.say(&agentwire.PullReply{Kind: &agentwire.PullReply_Ticket{Ticket: &agentwire.Ticket{InvocationId: []byte("short")}}})
 		next := w.stream()
@@ -269,7 +269,7 @@ func TestTicketWithoutAnIDEndsTheSession(t *testing.T) {
 }
 
 func TestOwnerThatDoesNotConnectIsGivenUp(t *testing.T) {
-	inWorld(t, func(c *agentenv.Config) { c.Owner = "owner:1" }, func(w *world) {
+	withHarness(t, func(c *agentenv.Config) { c.Owner = "owner:1" }, func(w *harness) {
 		away := newMemoryConn(w.scheduler, w.gateway)
 		away.takeDown()
 		w.agent.dialScheduler = func(addr string) (conn, error) {
@@ -289,7 +289,7 @@ func TestOwnerThatDoesNotConnectIsGivenUp(t *testing.T) {
 }
 
 func TestAgentWithASettingThatIsWrongDoesNotRun(t *testing.T) {
-	inWorld(t, func(c *agentenv.Config) { c.Concurrency = 0 }, func(w *world) {
+	withHarness(t, func(c *agentenv.Config) { c.Concurrency = 0 }, func(w *harness) {
 		if err := w.agent.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Concurrency") {
 			t.Errorf("error %v", err)
 		}
@@ -297,13 +297,13 @@ func TestAgentWithASettingThatIsWrongDoesNotRun(t *testing.T) {
 }
 
 func TestCallThatRodeAndTakesLongIsClaimedBeforeItEnds(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.request("a", &agentwire.Granted{Attempt: 1, Method: "PUT", Whole: true})
 		call, begun := <-w.adapter.calls, time.Now()
 		// Long before the gateway would offer it to another instance.
 		c := w.claim()
-		if waited := time.Since(begun); !c.claim.GetStarted() || waited > 2*claimSoon {
+		if waited := time.Since(begun); !c.claim.GetStarted() || waited > 2*lateClaimDelay {
 			t.Errorf("claimed with %v after %v", c.claim, waited)
 		}
 		call.hello()

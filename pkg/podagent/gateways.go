@@ -7,8 +7,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// maxGateways bounds the connections that an agent keeps unused: before it opens
-// one more, it closes those.
+// maxGateways is how many connections an agent keeps. Before it opens another one, it closes
+// those that are unused.
 const maxGateways = 64
 
 // gatewayPool are the connections to the gateways that an agent has claimed at.
@@ -36,8 +36,8 @@ func newGatewayPool(d Dialer) *gatewayPool {
 	}
 }
 
-// take takes a connection to a gateway, which stays open until giveBack.
-func (p *gatewayPool) take(addr string) (*gateway, error) {
+// acquire returns a connection to a gateway, which stays open until giveBack.
+func (p *gatewayPool) acquire(addr string) (*gateway, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	g, known := p.gateways[addr]
@@ -62,7 +62,7 @@ func (p *gatewayPool) giveBack(g *gateway) {
 	g.users--
 }
 
-// closeIdle closes the connections that nobody uses.
+// closeIdle closes unused connections.
 func (p *gatewayPool) closeIdle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,7 @@ func TestConnectionsInUseStayOpenHoweverManyThereAre(t *testing.T) {
 	}
 	take := func(addr string) *gateway {
 		t.Helper()
-		g, err := pool.take(addr)
+		g, err := pool.acquire(addr)
 		if err != nil {
 			t.Fatal(err)
 		}

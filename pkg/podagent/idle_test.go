@@ -7,7 +7,7 @@ import (
 )
 
 func TestIdleAgentLeavesWhenItMay(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		time.Sleep(10*time.Second + 1)
 		synctest.Wait()
@@ -22,7 +22,7 @@ func TestIdleAgentLeavesWhenItMay(t *testing.T) {
 }
 
 func TestQuietAgentClosesItsConnectionsToGateways(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		claim, call := w.call(p, "a")
 		call.hello()
@@ -49,7 +49,7 @@ func TestQuietAgentClosesItsConnectionsToGateways(t *testing.T) {
 }
 
 func TestAgentThatMustStayAsksAgainWhenItWasTold(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.hear("leave? idle for 10m10s")
 		p.mayLeave(false, time.Hour)
@@ -62,7 +62,7 @@ func TestAgentThatMustStayAsksAgainWhenItWasTold(t *testing.T) {
 }
 
 func TestCallBetweenQuestionAndAnswerKeepsTheAgent(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.hear("leave? idle for 10m10s")
 		claim, call := w.call(p, "a")
@@ -78,7 +78,7 @@ func TestCallBetweenQuestionAndAnswerKeepsTheAgent(t *testing.T) {
 }
 
 func TestLeaveThatIsGrantedWhileACallRunsWaitsForIt(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.hear("leave? idle for 10m10s")
 		claim, call := w.call(p, "a")
@@ -93,7 +93,7 @@ func TestLeaveThatIsGrantedWhileACallRunsWaitsForIt(t *testing.T) {
 }
 
 func TestAgentAsksANewSchedulerWhetherItMayLeave(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.hear("leave? idle for 10m10s")
 		p.lose()
@@ -105,7 +105,7 @@ func TestAgentAsksANewSchedulerWhetherItMayLeave(t *testing.T) {
 }
 
 func TestAnswerAfterTheGoodbyeStartsNoTimer(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.hear("leave? idle for 10m10s")
 		p.retire("test")

@@ -74,7 +74,7 @@ func FuzzLaterGateway(f *testing.F) {
 	f.Add([]byte{0, 1, 2})
 	f.Add([]byte{2, 2, 0, 0})
 	f.Fuzz(func(t *testing.T, moments []byte) {
-		inWorld(t, nil, func(w *world) {
+		withHarness(t, nil, func(w *harness) {
 			p := w.begin()
 			p.ticket("a")
 			c := w.claim()

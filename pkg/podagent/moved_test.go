@@ -17,7 +17,7 @@ import (
 )
 
 // dialled lets the agent reach owners, and keeps whom it dialled.
-func (w *world) dialled() *[]string {
+func (w *harness) dialled() *[]string {
 	var addrs []string
 	w.agent.dialScheduler = func(addr string) (conn, error) {
 		addrs = append(addrs, cmp.Or(addr, "any"))
@@ -26,7 +26,7 @@ func (w *world) dialled() *[]string {
 	return &addrs
 }
 
-func (w *world) expectDialled(addrs *[]string, want ...string) {
+func (w *harness) expectDialled(addrs *[]string, want ...string) {
 	w.t.Helper()
 	synctest.Wait()
 	if diff := gocmp.Diff(want, *addrs); diff != "" {
@@ -35,7 +35,7 @@ func (w *world) expectDialled(addrs *[]string, want ...string) {
 }
 
 func TestAgentGoesToTheNewOwnerAndKeepsItsCall(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		addrs := w.dialled()
 		p := w.begin()
 		claim, call := w.call(p, "one")
@@ -53,7 +53,7 @@ func TestAgentGoesToTheNewOwnerAndKeepsItsCall(t *testing.T) {
 }
 
 func TestAgentAsksAnySchedulerWhenItsOwnerIsGone(t *testing.T) {
-	inWorld(t, func(c *agentenv.Config) { c.Owner = "owner:1" }, func(w *world) {
+	withHarness(t, func(c *agentenv.Config) { c.Owner = "owner:1" }, func(w *harness) {
 		addrs := w.dialled()
 		p := w.begin()
 		w.expectDialled(addrs, "owner:1")
@@ -70,7 +70,7 @@ func TestAgentAsksAnySchedulerWhenItsOwnerIsGone(t *testing.T) {
 }
 
 func TestAgentAsksAFewTimesASecondWhileNobodyOwnsItsFunction(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		w.begin().moved("")
 		begun, asked := time.Now(), 0
 		for time.Since(begun) < 10*time.Second {
@@ -95,7 +95,7 @@ func TestAgentReadsItsTokenAnewAtEachHello(t *testing.T) {
 		}
 	}
 	write("first")
-	inWorld(t, func(c *agentenv.Config) { c.Token, c.TokenFile = "", file }, func(w *world) {
+	withHarness(t, func(c *agentenv.Config) { c.Token, c.TokenFile = "", file }, func(w *harness) {
 		w.run()
 		p := w.stream()
 		p.hear("hello uid/3 cid first")
@@ -109,7 +109,7 @@ func TestAgentReadsItsTokenAnewAtEachHello(t *testing.T) {
 }
 
 func TestDrainedIsAnsweredWhenTheLastCallHasEnded(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		claim, call := w.call(p, "one")
 		near, far := net.Pipe()

@@ -17,8 +17,8 @@ import (
 )
 
 // onNetwork prepares a world whose agent connects to addr.
-func onNetwork(t *testing.T, addr string) *world {
-	w := newWorld(t)
+func onNetwork(t *testing.T, addr string) *harness {
+	w := newHarness(t)
 	c := config()
 	c.Scheduler = addr
 	w.agent = New(c, Deps{Adapter: w.adapter, Log: slog.New(slog.DiscardHandler)})
@@ -29,7 +29,7 @@ func onNetwork(t *testing.T, addr string) *world {
 
 // serve serves the world's scheduler and gateway until the returned function is
 // called, or the test ends.
-func (w *world) serve(l net.Listener) (stop func()) {
+func (w *harness) serve(l net.Listener) (stop func()) {
 	server := grpc.NewServer()
 	agentwire.RegisterInstancesServer(server, w.scheduler)
 	agentwire.RegisterGatewayServer(server, w.gateway)

@@ -12,7 +12,7 @@ import (
 
 func TestGatewaysAreToldTheTimesOfACall(t *testing.T) {
 	const toGrant, toHead, toEnd = 3 * time.Millisecond, 5 * time.Millisecond, 12 * time.Millisecond
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.ticket("a")
 		claim := w.claim()
@@ -46,7 +46,7 @@ func TestGatewaysAreToldTheTimesOfACall(t *testing.T) {
 }
 
 func TestSchedulersAreToldOfTheAgent(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		w.run()
 		p := w.stream()
 		time.Sleep(time.Second)
@@ -83,7 +83,7 @@ func TestSchedulersAreToldOfTheAgent(t *testing.T) {
 }
 
 func TestHelloTellsHowOldTheAgentIs(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		w.scheduler.deaf = true
 		w.run()
 		p := w.stream()

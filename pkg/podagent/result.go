@@ -25,19 +25,20 @@ type resultWriter struct {
 
 	cold   bool
 	isHead bool // answers a HEAD request, whose Content-Length has no body
-	// stream is there from the beginning, or as soon as open was called, which
-	// the first message does, if nobody did before; then open is nil.
-	// opening guards open, and stream until open is nil. It holds an element
-	// while nobody has it: to have it may take as long as to open.
+	// stream is set from the beginning, or once open was called, by the first message at
+	// the latest; open is nil afterwards. opening is a lock that guards open, and stream
+	// until open is nil. It holds an element while it is free: taking it may take as long
+	// as opening the stream.
 	opening chan struct{}
 	stream  attemptStream
 	open    func() error
-	// lost says that nobody hears the result, and unreached that nobody could.
+	// lost says that the gateway does not take the result any more, and unreached that it
+	// could not be reached at all.
 	lost      atomic.Bool
 	unreached bool
 
-	// held is the head of an answer that is being gathered; nil before the
-	// head and after it was sent.
+	// held is the head of a small answer that is being collected; nil before the
+	// head came and after it was sent.
 	held *agentwire.ResultHead
 	body []byte
 	sent bool
@@ -80,7 +81,7 @@ func (w *resultWriter) WriteHead(h adapter.Head) error {
 func (w *resultWriter) sendHead(head *agentwire.ResultHead) {
 	head.BegunAfterNs, head.ExecNs = int64(w.begunAfter), int64(time.Since(w.begun))
 	w.sent = true
-	w.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: head}})
+	w.sendToGateway(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: head}})
 }
 
 // Write implements adapter.ResultWriter.
@@ -102,24 +103,24 @@ func (w *resultWriter) Write(p []byte) (int, error) {
 
 func (w *resultWriter) sendBody(p []byte) {
 	for part := range slices.Chunk(p, wholeBody) {
-		w.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Body{Body: part}})
+		w.sendToGateway(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Body{Body: part}})
 	}
 }
 
-// end sends what is left, or what went wrong, and that nothing follows.
-func (w *resultWriter) end(err error) {
+// sendEnd sends the rest of the answer, or the failure, and closes the stream.
+func (w *resultWriter) sendEnd(err error) {
 	switch {
 	case err == nil && w.held != nil:
 		w.held.Whole, w.held.WholeBody = true, w.body
 		w.sendHead(w.held)
 	case err == nil && w.sent:
-		w.send(w.endOf(nil))
+		w.sendToGateway(w.endOf(nil))
 	case err == nil:
-		w.send(w.endOf(&agentwire.Failure{Kind: agentwire.Failure_KIND_BAD_ANSWER, Detail: "the function gave no answer"}))
+		w.sendToGateway(w.endOf(&agentwire.Failure{Kind: agentwire.Failure_KIND_BAD_ANSWER, Detail: "the function gave no answer"}))
 	case errors.Is(err, adapter.ErrNotStarted) && !w.sent:
-		w.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Release{Release: &agentwire.Release{Reason: err.Error()}}})
+		w.sendToGateway(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Release{Release: &agentwire.Release{Reason: err.Error()}}})
 	default:
-		w.send(w.endOf(failure(err)))
+		w.sendToGateway(w.endOf(failure(err)))
 	}
 	if w.stream != nil {
 		_ = w.stream.CloseSend()
@@ -167,9 +168,9 @@ func (w *resultWriter) opened() bool {
 	return w.open == nil
 }
 
-// send sends to the gateway, if it is there. If the gateway has ended the stream, its
-// own reason is known to its receiver.
-func (w *resultWriter) send(msg *agentwire.AttemptRequest) {
+// sendToGateway sends a message, unless the gateway is lost. If the gateway has ended the
+// stream, receiveReplies sees its reason.
+func (w *resultWriter) sendToGateway(msg *agentwire.AttemptRequest) {
 	w.openOnce()
 	if !w.lost.Load() && w.stream.Send(msg) != nil {
 		w.lost.Store(true)

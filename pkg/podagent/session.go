@@ -19,20 +19,20 @@ import (
 
 type pullStream = grpc.BidiStreamingClient[agentwire.PullRequest, agentwire.PullReply]
 
-// session is one try to talk to a scheduler.
+// session is one connection attempt to a scheduler, and its stream.
 type session struct {
 	number core.Session
 	cancel context.CancelFunc
-	// stream and token, the instance's proof, are there once it is open.
+	// stream and the instance's token are set once it is open.
 	stream pullStream
 	token  string
-	// over says that the core was told of its end.
+	// over says that the core knows of its end.
 	over bool
 }
 
-// send says something. Messages are few and small, so that the stream's buffer of 64
-// KiB takes them without waiting while the agent's lock is held.
-func (s *session) send(m core.Message, who identity) {
+// sendMessage sends a message. Messages are few and small, so that the stream's buffer of 64
+// KiB takes them without blocking while the agent's lock is held.
+func (s *session) sendMessage(m core.Message, who identity) {
 	// An error ends the stream, which its reader sees.
 	_ = s.stream.Send(toWire(m, who, s.token, wire.AgentProtocols))
 }
@@ -44,25 +44,25 @@ func (a *Agent) dial(e core.Dial) {
 	a.session = s
 	a.tasks.Go(func() {
 		defer cancel()
-		err := a.converse(ctx, s, e.Addr)
+		err := a.runSession(ctx, s, e.Addr)
 		a.deps.Log.Debug("no stream to the scheduler", "addr", e.Addr, "err", err)
-		a.closed(s, err)
+		a.sessionClosed(s, err)
 	})
 }
 
-// why tells what the end of a session means.
-func why(err error) core.Why {
+// causeOf classifies the end of a session.
+func causeOf(err error) core.Cause {
 	if errors.Is(err, io.EOF) {
-		return core.WhyHeard
+		return core.CauseClosed
 	}
 	if code := status.Code(err); code == codes.NotFound || code == codes.Unauthenticated {
-		return core.WhyUnknown
+		return core.CauseUnknown
 	}
-	return core.WhyBroken
+	return core.CauseBroken
 }
 
-// converse opens the stream to a scheduler and takes its replies until it ends.
-func (a *Agent) converse(ctx context.Context, s *session, addr string) error {
+// runSession opens the stream to a scheduler and handles its replies until it ends.
+func (a *Agent) runSession(ctx context.Context, s *session, addr string) error {
 	connection, err := a.dialScheduler(addr)
 	if err != nil {
 		return err
@@ -76,53 +76,53 @@ func (a *Agent) converse(ctx context.Context, s *session, addr string) error {
 	if err != nil {
 		return err
 	}
-	token, err := proof(a.config)
+	token, err := instanceToken(a.config)
 	if err != nil {
 		return err
 	}
-	a.opened(s, stream, token)
+	a.sessionOpened(s, stream, token)
 	for {
 		reply, err := stream.Recv()
 		if err != nil {
 			return err
 		}
-		if err := a.hear(s, reply); err != nil {
+		if err := a.receive(s, reply); err != nil {
 			return err
 		}
 	}
 }
 
-func (a *Agent) opened(s *session, stream pullStream, token string) {
+func (a *Agent) sessionOpened(s *session, stream pullStream, token string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s.stream, s.token = stream, token
 	a.step(core.Opened{Session: s.number}, nil)
 }
 
-func (a *Agent) closed(s *session, err error) {
+func (a *Agent) sessionClosed(s *session, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s.over = true
-	a.step(core.Lost{Session: s.number, Why: why(err), Detail: err.Error()}, nil)
+	a.step(core.Lost{Session: s.number, Cause: causeOf(err), Detail: err.Error()}, nil)
 }
 
-// hear passes on what a scheduler says.
-func (a *Agent) hear(s *session, said *agentwire.PullReply) error {
-	reply, err := fromWire(said, wire.AgentProtocols)
+// receive passes a scheduler's message to the core.
+func (a *Agent) receive(s *session, msg *agentwire.PullReply) error {
+	reply, err := fromWire(msg, wire.AgentProtocols)
 	if err != nil {
 		return err
 	}
-	if ended := said.GetEnded(); ended != nil {
-		a.function.note(FunctionEnd{How: ended.GetHow(), LastLines: ended.GetLastLines()})
+	if ended := msg.GetEnded(); ended != nil {
+		a.function.record(FunctionEnd{How: ended.GetHow(), LastLines: ended.GetLastLines()})
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.step(core.Said{Session: s.number, Reply: reply}, said)
+	a.step(core.Received{Session: s.number, Reply: reply}, msg)
 	return nil
 }
 
-// proof is the token of now: one in a file is replaced before it expires.
-func proof(c agentenv.Config) (string, error) {
+// instanceToken reads the current token: a token in a file is replaced before it expires.
+func instanceToken(c agentenv.Config) (string, error) {
 	if c.TokenFile == "" {
 		return c.Token, nil
 	}

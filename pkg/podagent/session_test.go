@@ -22,7 +22,7 @@ const (
 )
 
 func TestAgentAsksForWorkOnlyWhenTheFunctionIsReady(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		w.run()
 		p := w.stream()
 		p.hear(helloText)
@@ -37,7 +37,7 @@ func TestAgentAsksForWorkOnlyWhenTheFunctionIsReady(t *testing.T) {
 }
 
 func TestLostStreamIsReplacedAndCallsGoOn(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		claim, call := w.call(p, "a")
 		w.conn.takeDown()
@@ -57,7 +57,7 @@ func TestLostStreamIsReplacedAndCallsGoOn(t *testing.T) {
 }
 
 func TestCallThatEndsWhileThereIsNoStreamIsAskedForByTheNext(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		claim, call := w.call(p, "a")
 		w.conn.takeDown()
@@ -78,7 +78,7 @@ func TestCallThatEndsWhileThereIsNoStreamIsAskedForByTheNext(t *testing.T) {
 func TestUnknownInstanceFinishesItsCallsAndEnds(t *testing.T) {
 	for _, code := range []codes.Code{codes.NotFound, codes.Unauthenticated} {
 		t.Run(code.String(), func(t *testing.T) {
-			inWorld(t, nil, func(w *world) {
+			withHarness(t, nil, func(w *harness) {
 				p := w.begin()
 				claim, call := w.call(p, "a")
 				p.end <- status.Error(code, "no such instance")
@@ -98,7 +98,7 @@ func TestEndWhileTheFunctionStartsWaitsForNothing(t *testing.T) {
 		"retired": func(p *pulls) { p.retire("the revision is not in use any more") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, nil, func(w *world) {
+			withHarness(t, nil, func(w *harness) {
 				begun := time.Now()
 				w.run()
 				end(w.stream())
@@ -112,7 +112,7 @@ func TestEndWhileTheFunctionStartsWaitsForNothing(t *testing.T) {
 }
 
 func TestSchedulerThatCannotBeReachedIsGivenUp(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		w.conn.takeDown()
 		begun := time.Now()
 		w.run()
@@ -125,7 +125,7 @@ func TestSchedulerThatCannotBeReachedIsGivenUp(t *testing.T) {
 }
 
 func TestSchedulerThatRefusesIsGivenUp(t *testing.T) {
-	inWorld(t, func(c *agentenv.Config) { c.IdleTimeout, c.StartupTimeout = 1, time.Hour }, func(w *world) {
+	withHarness(t, func(c *agentenv.Config) { c.IdleTimeout, c.StartupTimeout = 1, time.Hour }, func(w *harness) {
 		w.scheduler.deaf = true
 		begun := time.Now()
 		w.run()
@@ -148,7 +148,7 @@ func TestSchedulerThatRefusesIsGivenUp(t *testing.T) {
 }
 
 func TestStreamThatStoodWithoutAReplyCounts(t *testing.T) {
-	inWorld(t, func(c *agentenv.Config) { c.StartupTimeout = 3 * time.Hour }, func(w *world) {
+	withHarness(t, func(c *agentenv.Config) { c.StartupTimeout = 3 * time.Hour }, func(w *harness) {
 		w.run()
 		p := w.stream()
 		p.hear(helloText)
@@ -162,7 +162,7 @@ func TestStreamThatStoodWithoutAReplyCounts(t *testing.T) {
 }
 
 func TestFunctionThatDoesNotStartIsToldAndReturned(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		w.run()
 		p := w.stream()
 		p.hear(helloText)
@@ -174,7 +174,7 @@ func TestFunctionThatDoesNotStartIsToldAndReturned(t *testing.T) {
 }
 
 func TestStartFailureIsToldEvenIfItComesBeforeTheConnection(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		w.conn.takeDown()
 		w.run()
 		w.adapter.ready <- errNoStart
@@ -187,7 +187,7 @@ func TestStartFailureIsToldEvenIfItComesBeforeTheConnection(t *testing.T) {
 }
 
 func TestGoodbyeThatWasLostIsSaidAgain(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.dying.Store(true) // before it has understood
 		w.signal(errSignal)
@@ -200,7 +200,7 @@ func TestGoodbyeThatWasLostIsSaidAgain(t *testing.T) {
 }
 
 func TestNobodyWaitsForeverForASchedulerToHear(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		w.conn.takeDown()
 		p.lose()
@@ -215,7 +215,7 @@ func TestNobodyWaitsForeverForASchedulerToHear(t *testing.T) {
 }
 
 func TestStopBeforeTheFunctionIsReadySaysNoGoodbye(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		w.run()
 		p := w.stream()
 		p.hear(helloText)
@@ -226,7 +226,7 @@ func TestStopBeforeTheFunctionIsReadySaysNoGoodbye(t *testing.T) {
 }
 
 func TestStopBeforeAnythingEndsAtOnce(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		w.conn.takeDown()
 		w.run()
 		w.runs()
@@ -240,7 +240,7 @@ func TestStopBeforeAnythingEndsAtOnce(t *testing.T) {
 }
 
 func TestStopLetsCallsFinish(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		claim, call := w.call(p, "a")
 		w.signal(errSignal)
@@ -261,7 +261,7 @@ func TestStopLetsCallsFinish(t *testing.T) {
 }
 
 func TestRetiredInstanceFinishesItsCallsOnly(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		claim, call := w.call(p, "a")
 		p.retire("the revision is not in use any more")
@@ -279,7 +279,7 @@ func TestRetiredInstanceFinishesItsCallsOnly(t *testing.T) {
 }
 
 func TestLeavingIsToldToANewSchedulerToo(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		claim, call := w.call(p, "a")
 		p.retire("the revision is not in use any more")

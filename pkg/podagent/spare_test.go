@@ -38,7 +38,7 @@ func (p *pulls) assign(to *agentwire.Assignment) {
 }
 
 // beginSpare runs an agent whose runtime waits for its assignment.
-func (w *world) beginSpare() *pulls {
+func (w *harness) beginSpare() *pulls {
 	w.t.Helper()
 	w.run()
 	w.adapter.waits <- nil
@@ -48,7 +48,7 @@ func (w *world) beginSpare() *pulls {
 }
 
 func TestASpareInstanceIsAssignedAndServes(t *testing.T) {
-	inWorld(t, asSpare, func(w *world) {
+	withHarness(t, asSpare, func(w *harness) {
 		w.run()
 		synctest.Wait()
 		if len(w.scheduler.streams) > 0 {
@@ -94,19 +94,19 @@ func TestASpareInstanceIsAssignedAndServes(t *testing.T) {
 }
 
 func TestASpareInstanceThatIsNotWantedLeaves(t *testing.T) {
-	inWorld(t, asSpare, func(w *world) {
+	withHarness(t, asSpare, func(w *harness) {
 		p := w.beginSpare()
 		p.retire("too many")
 		p.hear("goodbye DONE: too many", "hung up")
 		w.ended(nil)
 	})
-	inWorld(t, asSpare, func(w *world) {
+	withHarness(t, asSpare, func(w *harness) {
 		p := w.beginSpare()
 		w.signal(errSignal)
 		p.hear("hung up")
 		w.ended(nil)
 	})
-	inWorld(t, asSpare, func(w *world) { // before its runtime is there
+	withHarness(t, asSpare, func(w *harness) { // before its runtime is there
 		w.run()
 		synctest.Wait()
 		w.signal(errSignal)
@@ -115,7 +115,7 @@ func TestASpareInstanceThatIsNotWantedLeaves(t *testing.T) {
 }
 
 func TestASpareInstanceWhoseSchedulerIsGoneEnds(t *testing.T) {
-	inWorld(t, asSpare, func(w *world) {
+	withHarness(t, asSpare, func(w *harness) {
 		p := w.beginSpare()
 		synctest.Wait()
 		w.scheduler.deaf = true
@@ -136,7 +136,7 @@ func TestASpareInstanceWhoseSchedulerIsGoneEnds(t *testing.T) {
 
 func TestWhatASpareInstanceCannotStartIsReported(t *testing.T) {
 	oh := errors.New("no such module")
-	inWorld(t, asSpare, func(w *world) {
+	withHarness(t, asSpare, func(w *harness) {
 		w.run()
 		w.adapter.waits <- oh
 		w.ended(oh) // with which the program ends; whom nobody has heard of says nothing
@@ -144,7 +144,7 @@ func TestWhatASpareInstanceCannotStartIsReported(t *testing.T) {
 			t.Error("it offered itself")
 		}
 	})
-	inWorld(t, asSpare, func(w *world) {
+	withHarness(t, asSpare, func(w *harness) {
 		w.beginSpare().assign(wireAssignment())
 		p := w.stream()
 		p.hear(helloText)
@@ -152,7 +152,7 @@ func TestWhatASpareInstanceCannotStartIsReported(t *testing.T) {
 		p.hear("goodbye START_FAILED: no such module", "hung up")
 		w.ended(oh)
 	})
-	inWorld(t, asSpare, func(w *world) {
+	withHarness(t, asSpare, func(w *harness) {
 		w.beginSpare().assign(wireAssignment())
 		p := w.stream()
 		p.hear(helloText)
@@ -166,7 +166,7 @@ func TestWhatASpareInstanceCannotStartIsReported(t *testing.T) {
 			t.Error("Run: no error")
 		}
 	})
-	inWorld(t, asSpare, func(w *world) {
+	withHarness(t, asSpare, func(w *harness) {
 		bad := wireAssignment()
 		bad.Files[0].Path = "/etc/passwd"
 		w.beginSpare().assign(bad)

@@ -11,16 +11,16 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
-// identity is what an instance says of itself.
+// identity names an instance in its hello.
 type identity struct {
-	// spare says that it is of no function so far, and all else is empty.
+	// spare says that it belongs to no function yet; all else is empty then.
 	spare    bool
 	uid      string
 	revision string
 	cid      string
 }
 
-// toWire is what an agent says, for the wire.
+// toWire encodes a message of the agent.
 func toWire(m core.Message, who identity, token string, speech wire.Speech) *agentwire.PullRequest {
 	switch m := m.(type) {
 	case core.Hello:
@@ -40,7 +40,7 @@ func toWire(m core.Message, who identity, token string, speech wire.Speech) *age
 	case core.Goodbye:
 		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Goodbye{Goodbye: &agentwire.Goodbye{Reason: goodbyeReason(m.Reason), Detail: m.Detail}}}
 	case core.Ping:
-		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Ping{Ping: &agentwire.Ping{EveryNs: int64(m.Every), Report: report(m.Report)}}}
+		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Ping{Ping: &agentwire.Ping{EveryNs: int64(m.Every), Report: reportToWire(m.Report)}}}
 	}
 	return &agentwire.PullRequest{}
 }
@@ -65,10 +65,10 @@ func goodbyeReason(r core.Reason) agentwire.Goodbye_Reason {
 	return agentwire.Goodbye_REASON_UNSPECIFIED
 }
 
-// fromWire reads what a scheduler says. What it says about time is said about now, so
-// a ticket has no times.
-func fromWire(said *agentwire.PullReply, speech wire.Speech) (core.Reply, error) {
-	switch kind := said.GetKind().(type) {
+// fromWire decodes a scheduler's message. The times of a ticket are relative to now and mean
+// nothing to the core, so it leaves them out.
+func fromWire(msg *agentwire.PullReply, speech wire.Speech) (core.Reply, error) {
+	switch kind := msg.GetKind().(type) {
 	case *agentwire.PullReply_Ticket:
 		t := kind.Ticket
 		id, err := invocation.IDFromBytes(t.GetInvocationId())
@@ -82,7 +82,7 @@ func fromWire(said *agentwire.PullReply, speech wire.Speech) (core.Reply, error)
 	case *agentwire.PullReply_Leave:
 		return core.LeaveAnswer{Granted: kind.Leave.GetGranted(), AskAgain: time.Duration(kind.Leave.GetAskAgainNs())}, nil
 	case *agentwire.PullReply_Drain:
-		return core.Retire{Detail: kind.Drain.GetDetail()}, nil
+		return core.Drain{Detail: kind.Drain.GetDetail()}, nil
 	case *agentwire.PullReply_Ended:
 		return core.Ended{How: kind.Ended.GetHow()}, nil
 	case *agentwire.PullReply_Moved:
@@ -91,28 +91,28 @@ func fromWire(said *agentwire.PullReply, speech wire.Speech) (core.Reply, error)
 		return assignment(kind.Assignment), nil
 	case *agentwire.PullReply_Welcome:
 		if _, ok := speech.Accept(kind.Welcome); !ok {
-			return core.Retire{Reason: core.ReasonUnsupported, Detail: fmt.Sprintf(
+			return core.Drain{Reason: core.ReasonUnsupported, Detail: fmt.Sprintf(
 				"the scheduler, of release %q, speaks protocol %d, and this agent %d to %d",
 				kind.Welcome.GetRelease(), kind.Welcome.GetProtocol(), speech.Min, speech.Max)}, nil
 		}
 		return core.Welcome{Epoch: kind.Welcome.GetEpoch()}, nil
 	}
-	// Whatever else a scheduler says, it says that it is there.
+	// Any other message proves that the scheduler is alive.
 	return core.Pong{}, nil
 }
 
-// assignment is what the core needs to know of one.
-func assignment(said *agentwire.Assignment) core.Assignment {
+// assignment is the part of an assignment that the core needs.
+func assignment(msg *agentwire.Assignment) core.Assignment {
 	return core.Assignment{
-		StartupTimeout: time.Duration(said.GetStartupTimeoutNs()),
-		Concurrency:    int(said.GetConcurrency()),
-		BackoffAfter:   time.Duration(said.GetBackoffAfterNs()),
-		IdleTimeout:    time.Duration(said.GetIdleTimeoutNs()),
+		StartupTimeout: time.Duration(msg.GetStartupTimeoutNs()),
+		Concurrency:    int(msg.GetConcurrency()),
+		BackoffAfter:   time.Duration(msg.GetBackoffAfterNs()),
+		IdleTimeout:    time.Duration(msg.GetIdleTimeoutNs()),
 	}
 }
 
-// report is what was counted, and what this process uses now.
-func report(r core.Report) *agentwire.AgentReport {
+// reportToWire adds what this process uses now to the counters.
+func reportToWire(r core.Report) *agentwire.AgentReport {
 	cpu, resident := usage()
 	return &agentwire.AgentReport{
 		Calls: r.Calls, Broken: r.Broken, ClaimsRefused: r.ClaimsRefused, Reconnects: r.Reconnects,

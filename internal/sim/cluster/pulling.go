@@ -82,7 +82,7 @@ func (p *pulling) leave(in *instance) bool {
 		CID: in.cid, Idle: p.now - in.since, KindStart: p.kindStart(f),
 	}))
 	if is && !answer.Granted {
-		in.notBefore = p.now + max(answer.AskAgain, agent.LeastPause)
+		in.notBefore = p.now + max(answer.AskAgain, agent.MinLeavePause)
 		return false
 	}
 	p.step(f, core.Departed{CID: in.cid})

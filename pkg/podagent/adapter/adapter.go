@@ -10,7 +10,7 @@ import (
 )
 
 // Errors of Invoke. An adapter wraps exactly one of them, so that the agent
-// can tell the gateway what is known of the attempt. People read them in logs and
+// can tell the gateway how the attempt ended. People read them in logs and
 // answers, without the name of this package.
 var (
 	// ErrNotStarted says that the function provably saw nothing of the
@@ -43,9 +43,8 @@ type Call struct {
 	Header http.Header
 	// ContentLength of Body in bytes; -1 if unknown.
 	ContentLength int64
-	// Body is never nil. Its Read returns when the context of Invoke ends,
-	// and must stand being in one last Read when Invoke returns. A body that
-	// is whole in memory is best given as a *bytes.Reader.
+	// Body is never nil. Its Read returns when the context of Invoke ends. Invoke may
+	// return while one last Read is under way. A body in memory is best a *bytes.Reader.
 	Body io.Reader
 	// Deadline is when the call times out. The context of Invoke ends then
 	// too.
@@ -67,7 +66,7 @@ type Head struct {
 }
 
 // ResultWriter takes an answer as it comes: one head, then the body in any
-// number of writes. It may keep nothing that it is given after it returned.
+// number of writes. Its methods must not keep their arguments.
 type ResultWriter interface {
 	WriteHead(Head) error
 	io.Writer
@@ -86,10 +85,9 @@ type Adapter interface {
 	Invoke(ctx context.Context, call *Call, w ResultWriter) error
 }
 
-// Ended is the error of a call that the function may have seen and whose
-// context has ended: the cause if that is an ErrFunctionLost, ErrTimedOut if its
-// deadline passed, otherwise ErrFunctionLost, since what became of the call is
-// unknown.
+// Ended is the error of a call that the function may have seen and whose context has
+// ended: the context's cause if that is an ErrFunctionLost, ErrTimedOut if the deadline
+// passed, and otherwise ErrFunctionLost, since its outcome is unknown.
 func Ended(ctx context.Context, call *Call) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, ErrFunctionLost) {
@@ -98,31 +96,31 @@ func Ended(ctx context.Context, call *Call) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) || !time.Now().Before(call.Deadline) {
 		return fmt.Errorf("%w: %w", ErrTimedOut, cause)
 	}
-	return givenUp{cause}
+	return abandonedError{cause}
 }
 
-// givenUp is ErrFunctionLost without blaming the function.
-type givenUp struct{ cause error }
+// abandonedError is ErrFunctionLost without blaming the function.
+type abandonedError struct{ cause error }
 
-func (e givenUp) Error() string   { return "the call was given up: " + e.cause.Error() }
-func (e givenUp) Unwrap() []error { return []error{ErrFunctionLost, e.cause} }
+func (e abandonedError) Error() string   { return "the call was given up: " + e.cause.Error() }
+func (e abandonedError) Unwrap() []error { return []error{ErrFunctionLost, e.cause} }
 
 // NotReady is the error of a function that was not ready when ctx ended. It wraps the
 // cause of ctx, and names it only where a person needs to know it.
 func NotReady(ctx context.Context, why string) error {
-	return notReady{why: why, cause: context.Cause(ctx)}
+	return notReadyError{why: why, cause: context.Cause(ctx)}
 }
 
-type notReady struct {
+type notReadyError struct {
 	why   string
 	cause error
 }
 
-func (e notReady) Error() string {
+func (e notReadyError) Error() string {
 	if errors.Is(e.cause, context.DeadlineExceeded) {
 		return e.why + "; if it needs more time, raise startupTimeout"
 	}
 	return e.why
 }
 
-func (e notReady) Unwrap() error { return e.cause }
+func (e notReadyError) Unwrap() error { return e.cause }

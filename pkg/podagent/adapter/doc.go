@@ -1,5 +1,5 @@
-// Package adapter holds the words between the agent and the protocols of
-// functions: a Call, its Head, and the Adapter that turns one into the other.
+// Package adapter is the interface between the agent and the protocols of functions: a
+// Call, the Head of its answer, and the Adapter that runs it.
 //
 // Each protocol is a package below this one: httpadapter calls a plain HTTP
 // server on the instance's port, and lambda serves the AWS Lambda Runtime API,

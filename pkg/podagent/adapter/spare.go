@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// MaxAssignment bounds what an assignment hands over, in bytes.
+// MaxAssignment bounds the variables and files of an assignment, in bytes.
 const MaxAssignment = 2 << 20
 
-// Assignment is the function that a spare instance becomes one of.
+// Assignment names the function that a spare instance becomes an instance of.
 type Assignment struct {
 	// Namespace and Function name the function.
 	Namespace string
@@ -24,7 +24,7 @@ type Assignment struct {
 	Files []File
 }
 
-// Variable is one of the environment.
+// Variable is a variable of the environment.
 type Variable struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -37,8 +37,8 @@ type File struct {
 	Content []byte `json:"content"`
 }
 
-// Spare is what the Adapter of a spare instance, which is of no function until it is
-// assigned to one, can do besides.
+// Spare is the Adapter of a spare instance, which has no function until it is assigned to
+// one.
 type Spare interface {
 	// WaitRuntime returns when the runtime has loaded and waits for the
 	// assignment, or with the reason why it never will; it gives up when ctx

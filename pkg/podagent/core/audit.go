@@ -8,17 +8,17 @@ import (
 	"github.com/windlass-dev/windlass/internal/reconcile"
 )
 
-// auditEvery is how often an agent looks what is really there. Only calls make it wake
-// up for that: an idle one looks when it is awake anyway.
+// auditEvery is how often an agent audits itself. Only an agent with calls wakes up for it;
+// an idle one does it when something else wakes it.
 const auditEvery = 5 * time.Second
 
-// Audit says what is seen one level below: what is believed of calls, of the session
-// and of the function is a copy, which is wrong if an event was lost.
+// Audit is what really runs in the process. The core's own view of calls, session and
+// function is a copy, which is wrong if an event was lost.
 type Audit struct {
-	// Calls are the attempts that somebody works on: their claim is to be answered, their
-	// call runs, or their result is on its way.
+	// Calls are the attempts with a goroutine: it waits for the claim's answer, runs the
+	// call, or sends the result.
 	Calls []Attempt
-	// Session is the one whose dial or stream is there; 0 if none is.
+	// Session is the one with a connection attempt or stream; 0 for none.
 	Session Session
 	// FunctionEnd says how the function has ended; empty if it has not.
 	FunctionEnd string
@@ -26,46 +26,46 @@ type Audit struct {
 
 // audits remembers what the last audit found.
 type audits struct {
-	at    time.Time // when the next one is due
+	dueAt time.Time // when the next one is due
 	calls reconcile.Level[Attempt]
 	// absent is the session that the last audit did not find; 0 if it found it.
 	absent Session
 }
 
-// due tells whether it is time to look, and notes that it is done.
+// due reports whether an audit is due, and if so schedules the next.
 func (a *audits) due(now time.Time) bool {
-	first := a.at.IsZero()
-	if !first && now.Before(a.at) {
+	first := a.dueAt.IsZero()
+	if !first && now.Before(a.dueAt) {
 		return false
 	}
-	a.at = now.Add(auditEvery)
+	a.dueAt = now.Add(auditEvery)
 	return !first
 }
 
-// next is when to be woken for it; zero without calls.
-func (a *audits) next(calls int) time.Time {
+// nextAt is when to wake up for an audit; zero without calls.
+func (a *audits) nextAt(calls int) time.Time {
 	if calls == 0 {
 		return time.Time{}
 	}
-	return a.at
+	return a.dueAt
 }
 
-// An Audit mends what two of them in a row have found: what one alone finds is news that
-// is under way. That the function has ended is never undone.
-func (e Audit) happen(c *Core, now time.Time) {
-	believed := make(reconcile.Set[Attempt], len(c.calls.attempts))
+// onAudit repairs a difference that two audits in a row have found: what only one finds may
+// be an event under way. The end of the function is final, so one audit is enough for it.
+func onAudit(c *Core, now time.Time, e Audit) {
+	recorded := make(reconcile.Set[Attempt], len(c.calls.attempts))
 	for n := range c.calls.attempts {
-		believed.Add(n)
+		recorded.Add(n)
 	}
-	differ := c.audits.calls.Look(reconcile.Compare(believed, reconcile.SetOf(e.Calls...)))
+	differ := c.audits.calls.Look(reconcile.Compare(recorded, reconcile.SetOf(e.Calls...)))
 	for _, n := range slices.Sorted(maps.Keys(differ.Gone)) {
-		c.vanished(now, n)
+		c.attemptVanished(now, n)
 	}
 	for _, n := range slices.Sorted(maps.Keys(differ.Unknown)) {
-		c.do(Cancel{n})
+		c.emit(Cancel{n})
 	}
 	session := Session(0)
-	if c.link.phase != linkApart {
+	if c.link.phase != linkDown {
 		session = c.link.session
 	}
 	absent := Session(0)
@@ -73,22 +73,22 @@ func (e Audit) happen(c *Core, now time.Time) {
 		absent = session
 	}
 	if absent != 0 && absent == c.audits.absent {
-		Lost{Session: absent, Why: WhyBroken, Detail: "its end was not heard of"}.happen(c, now)
+		onLost(c, now, Lost{Session: absent, Cause: CauseBroken, Detail: "its end was not heard of"})
 	}
 	c.audits.absent = absent
-	if e.FunctionEnd != "" && !c.life.leaving {
-		FunctionEnded{Detail: e.FunctionEnd}.happen(c, now)
+	if e.FunctionEnd != "" && !c.life.draining {
+		onFunctionEnded(c, now, FunctionEnded{Detail: e.FunctionEnd})
 	}
 }
 
-// vanished ends an attempt that nobody works on. Of a call that ran it is unknown what
-// the function still does.
-func (c *Core) vanished(now time.Time, n Attempt) {
+// attemptVanished ends an attempt that has no goroutine any more. A call that ran counts as
+// Broken.
+func (c *Core) attemptVanished(now time.Time, n Attempt) {
 	switch c.calls.attempts[n].phase {
 	case claiming:
-		Unreachable{n}.happen(c, now)
+		onUnreachable(c, now, Unreachable{n})
 	case running:
-		CallEnded{Attempt: n, Detail: "its end was not heard of"}.happen(c, now)
+		onCallEnded(c, now, CallEnded{Attempt: n, Detail: "its end was not heard of"})
 	}
-	Delivered{n}.happen(c, now)
+	onDelivered(c, Delivered{n})
 }

@@ -10,7 +10,7 @@ func BenchmarkCall(b *testing.B) {
 	p := params()
 	p.Concurrency = 32
 	c, now := New(p), time.Unix(1_000_000, 0)
-	for _, e := range []Event{Begin{}, Opened{1}, Said{1, Welcome{1}}, FunctionReady{}} {
+	for _, e := range []Event{Begin{}, Opened{1}, Received{1, Welcome{1}}, FunctionReady{}} {
 		c.Step(now, e)
 	}
 	b.ReportAllocs()
@@ -18,7 +18,7 @@ func BenchmarkCall(b *testing.B) {
 	for b.Loop() {
 		n++
 		now = now.Add(time.Microsecond)
-		c.Step(now, Said{1, ticket('a')})
+		c.Step(now, Received{1, ticket('a')})
 		c.Step(now, Granted{n})
 		c.Step(now, CallEnded{Attempt: n, Outcome: Complete})
 		c.Step(now, Delivered{n})

@@ -6,12 +6,12 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// claimPatience is how long a gateway may take to answer a claim. One that is there
-// needs a thousandth of it. It doubles with every claim in a row that was not answered,
-// up to claimDoublings times: gateways that are slow because they are overloaded must
-// not be asked for ever by instances that never wait for the answer.
+// claimTimeout bounds a gateway's answer to a claim. A healthy gateway needs a thousandth of
+// it. It doubles with every unanswered claim in a row, up to claimDoublings times: an
+// overloaded gateway must not get claims forever from instances that never wait for the
+// answer.
 const (
-	claimPatience  = 500 * time.Millisecond
+	claimTimeout   = 500 * time.Millisecond
 	claimDoublings = 3
 )
 
@@ -19,11 +19,11 @@ const (
 type calls struct {
 	attempts map[Attempt]*attempt
 	last     Attempt
-	// held is how many of them take up the function: they claim or run.
+	// held counts the attempts that occupy the function: they claim or run.
 	held int
-	// claims are those that were claimed, in order; some are answered.
+	// claims are the attempts that claimed, oldest first; some have their answer already.
 	claims []Attempt
-	// unanswered counts the claims in a row that were given up.
+	// unanswered counts claims in a row without an answer.
 	unanswered int
 }
 
@@ -39,16 +39,16 @@ const (
 type attempt struct {
 	phase attemptPhase
 	id    invocation.ID
-	// claimBy is when its claim is given up.
-	claimBy time.Time
-	// unwanted says that the client, or its gateway, broke off.
+	// claimDeadline is when the agent gives up the claim.
+	claimDeadline time.Time
+	// unwanted says that the client or its gateway broke off the call.
 	unwanted bool
 }
 
 func newCalls() calls { return calls{attempts: make(map[Attempt]*attempt)} }
 
-// take makes room for a ticket.
-func (cs *calls) take(id invocation.ID) (Attempt, *attempt) {
+// addAttempt makes room for a ticket.
+func (cs *calls) addAttempt(id invocation.ID) (Attempt, *attempt) {
 	cs.last++
 	a := &attempt{id: id}
 	cs.attempts[cs.last] = a
@@ -56,8 +56,8 @@ func (cs *calls) take(id invocation.ID) (Attempt, *attempt) {
 	return cs.last, a
 }
 
-// runs tells whether an invocation is here already.
-func (cs *calls) runs(id invocation.ID) bool {
+// has tells whether an invocation is here already.
+func (cs *calls) has(id invocation.ID) bool {
 	for _, a := range cs.attempts {
 		if a.id == id && a.phase != delivering {
 			return true
@@ -66,25 +66,25 @@ func (cs *calls) runs(id invocation.ID) bool {
 	return false
 }
 
-// in is an attempt if it is in a phase, and nil otherwise.
-func (cs *calls) in(phase attemptPhase, n Attempt) *attempt {
+// inPhase is an attempt if it is in a phase, and nil otherwise.
+func (cs *calls) inPhase(phase attemptPhase, n Attempt) *attempt {
 	if a := cs.attempts[n]; a != nil && a.phase == phase {
 		return a
 	}
 	return nil
 }
 
-// answered is in for a claim that was answered.
-func (cs *calls) answered(n Attempt) *attempt {
-	a := cs.in(claiming, n)
+// claimAnswered is in for a claim that was answered.
+func (cs *calls) claimAnswered(n Attempt) *attempt {
+	a := cs.inPhase(claiming, n)
 	if a != nil {
 		cs.unanswered = 0
 	}
 	return a
 }
 
-// free frees the function of an attempt; more says that something is still to come.
-func (cs *calls) free(n Attempt, more bool) {
+// freeFunction frees the function of an attempt; more says that something is still to come.
+func (cs *calls) freeFunction(n Attempt, more bool) {
 	cs.held--
 	if more {
 		cs.attempts[n].phase = delivering
@@ -93,10 +93,10 @@ func (cs *calls) free(n Attempt, more bool) {
 	delete(cs.attempts, n)
 }
 
-// first is the oldest claim that was not answered; nil if there is none.
-func (cs *calls) first() *attempt {
+// oldestClaim is the oldest claim that was not answered; nil if there is none.
+func (cs *calls) oldestClaim() *attempt {
 	for len(cs.claims) > 0 {
-		if a := cs.in(claiming, cs.claims[0]); a != nil {
+		if a := cs.inPhase(claiming, cs.claims[0]); a != nil {
 			return a
 		}
 		cs.claims = cs.claims[1:]
@@ -104,10 +104,10 @@ func (cs *calls) first() *attempt {
 	return nil
 }
 
-// next is when the oldest claim is given up; zero if there is none.
-func (cs *calls) next() time.Time {
-	if a := cs.first(); a != nil {
-		return a.claimBy
+// nextClaimDeadline is when the oldest claim is given up; zero if there is none.
+func (cs *calls) nextClaimDeadline() time.Time {
+	if a := cs.oldestClaim(); a != nil {
+		return a.claimDeadline
 	}
 	return time.Time{}
 }
@@ -115,48 +115,48 @@ func (cs *calls) next() time.Time {
 // A Ticket is taken if the instance has room, and otherwise left to the one that gets it
 // when the instance has left. An invocation that is here already is claimed even if
 // it could be started, since the gateway tells which of the two is real.
-func (t Ticket) heard(c *Core, now time.Time) {
-	if c.life.leaving || !c.life.ready || c.calls.held >= c.params.Concurrency {
+func onTicket(c *Core, now time.Time, t Ticket) {
+	if c.life.draining || !c.life.ready || c.calls.held >= c.params.Concurrency {
 		return
 	}
-	start := t.Request && !c.calls.runs(t.Ticket.ID)
-	n, a := c.calls.take(t.Ticket.ID)
+	start := t.Request && !c.calls.has(t.Ticket.ID)
+	n, a := c.calls.addAttempt(t.Ticket.ID)
 	c.idle = idleness{}
 	if start {
 		a.phase = running
-		c.do(Start{Attempt: n, Unclaimed: true, Ticket: t.Ticket})
+		c.emit(Start{Attempt: n, Unclaimed: true, Ticket: t.Ticket})
 		return
 	}
-	a.claimBy = now.Add(claimPatience << min(c.calls.unanswered, claimDoublings))
+	a.claimDeadline = now.Add(claimTimeout << min(c.calls.unanswered, claimDoublings))
 	c.calls.claims = append(c.calls.claims, n)
-	c.do(Claim{n, t.Ticket})
+	c.emit(Claim{n, t.Ticket})
 }
 
-func (g Granted) happen(c *Core, now time.Time) {
-	a := c.calls.answered(g.Attempt)
+func onGranted(c *Core, now time.Time, g Granted) {
+	a := c.calls.claimAnswered(g.Attempt)
 	switch {
 	case a == nil:
-	case c.life.spent: // since the claim was made
-		c.do(Release(g))
+	case c.life.unusable: // since the claim was made
+		c.emit(Release(g))
 		c.giveBack(now, g.Attempt, Done{ID: a.id}, true)
 	default:
 		a.phase = running
-		c.do(Start{Attempt: g.Attempt})
+		c.emit(Start{Attempt: g.Attempt})
 	}
 }
 
-func (r Refused) happen(c *Core, now time.Time) {
-	if c.calls.in(running, r.Attempt) != nil { // it began before its claim
+func onRefused(c *Core, now time.Time, r Refused) {
+	if c.calls.inPhase(running, r.Attempt) != nil { // it began before its claim
 		c.counts.ClaimsRefused++
 	}
-	if a := c.calls.answered(r.Attempt); a != nil {
+	if a := c.calls.claimAnswered(r.Attempt); a != nil {
 		c.counts.ClaimsRefused++
 		c.giveBack(now, r.Attempt, Done{ID: a.id}, false)
 	}
 }
 
-func (u Unreachable) happen(c *Core, now time.Time) {
-	if a := c.calls.in(claiming, u.Attempt); a != nil {
+func onUnreachable(c *Core, now time.Time, u Unreachable) {
+	if a := c.calls.inPhase(claiming, u.Attempt); a != nil {
 		c.giveBack(now, u.Attempt, Done{ID: a.id, Unclaimed: true}, false)
 	}
 }
@@ -164,35 +164,35 @@ func (u Unreachable) happen(c *Core, now time.Time) {
 // claimsDue gives up the claims that were not answered in time. The gateway may have
 // granted one and not be heard, so it has to know.
 func (c *Core) claimsDue(now time.Time) {
-	for a := c.calls.first(); a != nil && !now.Before(a.claimBy); a = c.calls.first() {
+	for a := c.calls.oldestClaim(); a != nil && !now.Before(a.claimDeadline); a = c.calls.oldestClaim() {
 		n := c.calls.claims[0]
 		c.calls.unanswered++
-		c.do(Release{n})
+		c.emit(Release{n})
 		c.giveBack(now, n, Done{ID: a.id, Unclaimed: true}, true)
 	}
 }
 
-func (e Cancelled) happen(c *Core, _ time.Time) {
-	if a := c.calls.in(running, e.Attempt); a != nil {
+func onCancelled(c *Core, e Cancelled) {
+	if a := c.calls.inPhase(running, e.Attempt); a != nil {
 		a.unwanted = true
-		c.do(Cancel(e))
+		c.emit(Cancel(e))
 	}
 }
 
-func (e BodyCut) happen(c *Core, _ time.Time) { c.unwanted(e.Attempt) }
+func onBodyCut(c *Core, e BodyCut) { c.unwanted(e.Attempt) }
 
 // A call whose gateway is lost goes on: to break it off would cost the instance, and
 // what the function does may be of use even if nobody hears of it.
-func (e GatewayLost) happen(c *Core, _ time.Time) { c.unwanted(e.Attempt) }
+func onGatewayLost(c *Core, e GatewayLost) { c.unwanted(e.Attempt) }
 
 func (c *Core) unwanted(n Attempt) {
-	if a := c.calls.in(running, n); a != nil {
+	if a := c.calls.inPhase(running, n); a != nil {
 		a.unwanted = true
 	}
 }
 
-func (e CallEnded) happen(c *Core, now time.Time) {
-	a := c.calls.in(running, e.Attempt)
+func onCallEnded(c *Core, now time.Time, e CallEnded) {
+	a := c.calls.inPhase(running, e.Attempt)
 	if a == nil {
 		return
 	}
@@ -203,34 +203,34 @@ func (e CallEnded) happen(c *Core, now time.Time) {
 	case e.Outcome == NotStarted && a.unwanted: // it was the client that broke off
 		done.Exec = 0
 	case e.Outcome == NotStarted:
-		c.leave(now, ReasonFunctionEnded, e.Detail)
+		c.drain(now, ReasonFunctionEnded, e.Detail)
 	default:
-		c.leave(now, ReasonCallBroken, e.Detail)
+		c.drain(now, ReasonCallBroken, e.Detail)
 	}
 	c.giveBack(now, e.Attempt, done, true)
 }
 
-func (d Delivered) happen(c *Core, _ time.Time) {
-	if c.calls.in(delivering, d.Attempt) != nil {
+func onDelivered(c *Core, d Delivered) {
+	if c.calls.inPhase(delivering, d.Attempt) != nil {
 		delete(c.calls.attempts, d.Attempt)
 	}
 }
 
 // giveBack ends what an attempt had of the function, and asks for the next.
 func (c *Core) giveBack(now time.Time, n Attempt, done Done, more bool) {
-	c.calls.free(n, more)
-	if c.life.leaving {
+	c.calls.freeFunction(n, more)
+	if c.life.draining {
 		return
 	}
 	if c.calls.held == 0 {
 		c.idle = idleness{since: now}
 	}
-	c.say(now, Pull{Credits: 1, Done: []Done{done}})
+	c.send(now, Pull{Credits: 1, Done: []Done{done}})
 }
 
-// ask asks for all that the instance can take.
-func (c *Core) ask(now time.Time) {
-	if c.life.ready && !c.life.leaving {
-		c.say(now, Pull{Credits: c.params.Concurrency - c.calls.held})
+// sendPull asks for all that the instance can take.
+func (c *Core) sendPull(now time.Time) {
+	if c.life.ready && !c.life.draining {
+		c.send(now, Pull{Credits: c.params.Concurrency - c.calls.held})
 	}
 }

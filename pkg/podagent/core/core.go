@@ -2,6 +2,7 @@ package core
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -42,14 +43,14 @@ func (p Params) Validate() error {
 
 // Core is the state of one agent.
 type Core struct {
-	params Params
-	link   link
-	calls  calls
-	idle   idleness
-	life   life
-	origin origin
-	counts Report
-	audits audits
+	params  Params
+	link    link
+	calls   calls
+	idle    idleness
+	life    lifecycle
+	startup startup
+	counts  Report
+	audits  audits
 	// wake is the time of the last WakeAt; zero if it has come.
 	wake time.Time
 	out  []Effect
@@ -64,17 +65,17 @@ func New(params Params) *Core {
 	}
 }
 
-// Step takes note of an event and returns what to do about it, in order. The time
-// must not go back from one step to the next.
+// Step applies an event and returns its effects, in order. The time must not go back from
+// one step to the next.
 func (c *Core) Step(now time.Time, e Event) []Effect {
 	if c.life.over {
 		return nil
 	}
 	c.out = nil
-	e.happen(c, now)
+	c.apply(now, e)
 	if !c.life.over {
 		c.due(now)
-		c.settleEnd(now)
+		c.advanceDrain(now)
 		c.arm()
 	}
 	out := c.out
@@ -82,45 +83,99 @@ func (c *Core) Step(now time.Time, e Event) []Effect {
 	return out
 }
 
-func (c *Core) do(e Effect) { c.out = append(c.out, e) }
+// apply changes the state by one event.
+func (c *Core) apply(now time.Time, e Event) {
+	switch e := e.(type) {
+	case Begin:
+		onBegin(c, now)
+	case Wake:
+		onWake(c)
+	case RuntimeReady:
+		onRuntimeReady(c, now)
+	case FunctionReady:
+		onFunctionReady(c, now)
+	case FunctionFailed:
+		onFunctionFailed(c, now, e)
+	case FunctionEnded:
+		onFunctionEnded(c, now, e)
+	case Stop:
+		onStop(c, now, e)
+	case Audit:
+		onAudit(c, now, e)
+	case Opened:
+		onOpened(c, now, e)
+	case Received:
+		onReceived(c, now, e)
+	case Lost:
+		onLost(c, now, e)
+	default:
+		c.applyToAttempt(now, e)
+	}
+}
 
-// A spare instance says nothing before it is of use.
-func (Begin) happen(c *Core, now time.Time) {
-	c.origin.began = now
+// applyToAttempt is apply for the events of an attempt.
+func (c *Core) applyToAttempt(now time.Time, e Event) {
+	switch e := e.(type) {
+	case Granted:
+		onGranted(c, now, e)
+	case Refused:
+		onRefused(c, now, e)
+	case Unreachable:
+		onUnreachable(c, now, e)
+	case Cancelled:
+		onCancelled(c, e)
+	case BodyCut:
+		onBodyCut(c, e)
+	case GatewayLost:
+		onGatewayLost(c, e)
+	case CallEnded:
+		onCallEnded(c, now, e)
+	case Delivered:
+		onDelivered(c, e)
+	default:
+		panic(fmt.Sprintf("core: no handler for the event %T", e))
+	}
+}
+
+func (c *Core) emit(e Effect) { c.out = append(c.out, e) }
+
+// A spare instance connects once its runtime is ready.
+func onBegin(c *Core, now time.Time) {
+	c.startup.began = now
 	if c.params.Spare {
 		return
 	}
-	c.link.begin(now)
+	c.link.enable(now)
 	c.dialIfDue(now)
 }
 
-func (Wake) happen(c *Core, _ time.Time) { c.wake = time.Time{} }
+func onWake(c *Core) { c.wake = time.Time{} }
 
-// due does everything whose time has come.
+// due does everything that is due.
 func (c *Core) due(now time.Time) {
 	c.claimsDue(now)
 	c.idleDue(now)
 	c.linkDue(now)
 	if c.audits.due(now) {
-		c.do(Observe{})
+		c.emit(RunAudit{})
 	}
 }
 
-// arm asks to be woken for what is due next. A wake that comes too early costs less
-// than to move it with every message, so it is only ever moved forward.
+// arm sets the timer for what is due next. Waking too early costs less than resetting the
+// timer with every message, so it is only ever moved forward.
 func (c *Core) arm() {
 	if c.life.over {
 		return
 	}
-	next := earliest(c.calls.next(), c.idleNext(), c.linkNext(), c.audits.next(len(c.calls.attempts)), c.life.giveUpAt)
+	next := earliest(c.calls.nextClaimDeadline(), c.idleNext(), c.linkNext(), c.audits.nextAt(len(c.calls.attempts)), c.life.goodbyeDeadline)
 	if next.IsZero() || !c.wake.IsZero() && !next.Before(c.wake) {
 		return
 	}
 	c.wake = next
-	c.do(WakeAt{next})
+	c.emit(WakeAt{next})
 }
 
-// earliest is the first of some times; those that are zero do not count.
+// earliest is the first of some times, without those that are zero.
 func earliest(times ...time.Time) time.Time {
 	var first time.Time
 	for _, t := range times {

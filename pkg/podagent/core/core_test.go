@@ -40,7 +40,7 @@ func newScript(t *testing.T, p Params) *script {
 func ready(t *testing.T, p Params) *script {
 	t.Helper()
 	s := newScript(t, p)
-	s.on(Opened{1}, Said{1, Welcome{7}}, FunctionReady{})
+	s.on(Opened{1}, Received{1, Welcome{7}}, FunctionReady{})
 	s.done = nil
 	return s
 }
@@ -54,10 +54,10 @@ func (s *script) on(events ...Event) {
 			case WakeAt:
 				s.wake = e.Time
 				continue
-			case Observe: // what is seen is for stories to say
+			case RunAudit: // what is seen is for stories to say
 				continue
 			}
-			s.done = append(s.done, tell(effect))
+			s.done = append(s.done, effectText(effect))
 		}
 	}
 }
@@ -94,18 +94,18 @@ func (s *script) answered(session Session, d time.Duration) {
 	for until := s.now.Add(d); s.now.Before(until); {
 		s.pass(min(100*time.Millisecond, until.Sub(s.now)))
 		if slices.ContainsFunc(s.done, func(d string) bool { return strings.Contains(d, "ping") }) {
-			s.on(Said{session, Pong{}})
+			s.on(Received{session, Pong{}})
 			s.done = slices.DeleteFunc(s.done, func(d string) bool { return strings.Contains(d, "ping") })
 		}
 	}
 }
 
-func tell(e Effect) string {
+func effectText(e Effect) string {
 	switch e := e.(type) {
 	case Dial:
 		return fmt.Sprintf("dial %d %s", e.Session, max(e.Addr, "any"))
 	case Send:
-		return fmt.Sprintf("send %d %s", e.Session, tellMessage(e.Message))
+		return fmt.Sprintf("send %d %s", e.Session, messageText(e.Message))
 	case Claim:
 		return fmt.Sprintf("claim %d of %c", e.Attempt, e.Ticket.ID[0])
 	case Start:
@@ -113,14 +113,14 @@ func tell(e Effect) string {
 			return fmt.Sprintf("start %d of %c unclaimed", e.Attempt, e.Ticket.ID[0])
 		}
 		return fmt.Sprintf("start %d", e.Attempt)
-	case GaveUp:
-		return fmt.Sprintf("gave up %d: %s", e.Reason, e.Detail)
+	case Draining:
+		return fmt.Sprintf("draining %d: %s", e.Reason, e.Detail)
 	}
 	name := strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", e), "core."))
 	return strings.TrimSpace(name + " " + strings.Trim(fmt.Sprint(e), "{}"))
 }
 
-func tellMessage(m Message) string {
+func messageText(m Message) string {
 	switch m := m.(type) {
 	case Hello:
 		if m.Spare {
@@ -176,43 +176,43 @@ func TestOneCall(t *testing.T) {
 	s.expect("dial 1 any")
 	s.on(Opened{1})
 	s.expect("send 1 hello")
-	s.on(Said{1, Welcome{7}}, FunctionReady{})
+	s.on(Received{1, Welcome{7}}, FunctionReady{})
 	s.expect("send 1 pull 2")
-	s.on(Said{1, ticket('a')})
+	s.on(Received{1, ticket('a')})
 	s.expect("claim 1 of a")
 	s.on(Granted{1})
 	s.expect("start 1")
 	s.on(CallEnded{Attempt: 1, Outcome: Complete, Exec: time.Second})
 	s.expect("send 1 pull 1 done a 1s")
-	s.on(Said{1, Retire{Detail: "changed"}})
-	s.expect("gave up 0: changed", "send 1 goodbye 0", "drained") // the result is on its way
+	s.on(Received{1, Drain{Detail: "changed"}})
+	s.expect("draining 0: changed", "send 1 goodbye 0", "drained") // the result is on its way
 	s.on(Delivered{1})
 	s.expect("hangup 1")
-	s.on(Lost{Session: 1, Why: WhyHeard})
+	s.on(Lost{Session: 1, Cause: CauseClosed})
 	s.expect("end")
-	s.on(Said{1, ticket('b')}, Wake{}, Begin{})
+	s.on(Received{1, ticket('b')}, Wake{}, Begin{})
 	s.expect()
 }
 
 func TestTicketsThatAreNotTaken(t *testing.T) {
 	s := newScript(t, params())
-	s.on(Opened{1}, Said{1, Welcome{7}})
+	s.on(Opened{1}, Received{1, Welcome{7}})
 	s.done = nil
-	s.on(Said{1, ticket('a')})
+	s.on(Received{1, ticket('a')})
 	s.expect() // nothing was asked for
-	s.on(FunctionReady{}, Said{1, ticket('a')}, Said{1, ticket('b')}, Said{1, ticket('c')})
+	s.on(FunctionReady{}, Received{1, ticket('a')}, Received{1, ticket('b')}, Received{1, ticket('c')})
 	s.expect("send 1 pull 2", "claim 1 of a", "claim 2 of b")
-	s.on(Stop{"told"}, Refused{1}, Said{1, ticket('d')})
-	s.expect("gave up 5: told", "send 1 goodbye 5")
+	s.on(Stop{"told"}, Refused{1}, Received{1, ticket('d')})
+	s.expect("draining 5: told", "send 1 goodbye 5")
 }
 
 func TestClaimsThatAreNotGranted(t *testing.T) {
 	s := ready(t, params())
-	s.on(Said{1, ticket('a')}, Refused{1})
+	s.on(Received{1, ticket('a')}, Refused{1})
 	s.expect("claim 1 of a", "send 1 pull 1 done a 0s")
-	s.on(Said{1, ticket('b')}, Unreachable{2})
+	s.on(Received{1, ticket('b')}, Unreachable{2})
 	s.expect("claim 2 of b", "send 1 pull 1 done b 0s unclaimed")
-	s.on(Said{1, ticket('c')})
+	s.on(Received{1, ticket('c')})
 	s.pass(499 * time.Millisecond)
 	s.expect("claim 3 of c")
 	s.pass(time.Millisecond)
@@ -220,7 +220,7 @@ func TestClaimsThatAreNotGranted(t *testing.T) {
 	s.on(Granted{3}) // too late: the release is on its way
 	s.expect()
 	s.on(Stop{"told"})
-	s.expect("gave up 5: told", "send 1 goodbye 5", "drained")
+	s.expect("draining 5: told", "send 1 goodbye 5", "drained")
 	s.on(Delivered{3})
 	s.expect("hangup 1")
 }
@@ -230,7 +230,7 @@ func TestClaimsThatAreNotAnsweredAreWaitedForLonger(t *testing.T) {
 	var waited []time.Duration
 	wait := func(name byte) {
 		begun := s.now
-		s.on(Said{1, ticket(name)})
+		s.on(Received{1, ticket(name)})
 		for s.core.calls.held > 0 {
 			s.answered(1, 100*time.Millisecond)
 		}
@@ -239,9 +239,9 @@ func TestClaimsThatAreNotAnsweredAreWaitedForLonger(t *testing.T) {
 	for range 5 {
 		wait('a')
 	}
-	s.on(Said{1, ticket('b')}, Refused{6})
+	s.on(Received{1, ticket('b')}, Refused{6})
 	wait('c')
-	want := []time.Duration{claimPatience, 2 * claimPatience, 4 * claimPatience, 8 * claimPatience, 8 * claimPatience, claimPatience}
+	want := []time.Duration{claimTimeout, 2 * claimTimeout, 4 * claimTimeout, 8 * claimTimeout, 8 * claimTimeout, claimTimeout}
 	if diff := cmp.Diff(want, waited); diff != "" {
 		t.Error(diff)
 	}
@@ -250,8 +250,8 @@ func TestClaimsThatAreNotAnsweredAreWaitedForLonger(t *testing.T) {
 func TestWhatBecomesOfTheInstance(t *testing.T) {
 	reused := []string{"send 1 pull 1 done a 1s"}
 	freed := []string{"send 1 pull 1 done a 0s"}
-	broken := []string{"gave up 4: oh", "send 1 goodbye 4", "drained"}
-	ended := []string{"gave up 3: oh", "send 1 goodbye 3", "drained"}
+	broken := []string{"draining 4: oh", "send 1 goodbye 4", "drained"}
+	ended := []string{"draining 3: oh", "send 1 goodbye 3", "drained"}
 	cases := map[string]struct {
 		before  Event
 		outcome Outcome
@@ -272,7 +272,7 @@ func TestWhatBecomesOfTheInstance(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := ready(t, params())
-			s.on(Said{1, ticket('a')}, Granted{1})
+			s.on(Received{1, ticket('a')}, Granted{1})
 			s.done = nil
 			s.on(tc.before, CallEnded{Attempt: 1, Outcome: tc.outcome, Exec: time.Second, Detail: "oh"})
 			s.expect(tc.want...)
@@ -282,7 +282,7 @@ func TestWhatBecomesOfTheInstance(t *testing.T) {
 
 func TestClaimThatIsGrantedToASpentInstanceIsReleased(t *testing.T) {
 	s := ready(t, params())
-	s.on(Said{1, ticket('a')}, Granted{1}, Said{1, ticket('b')})
+	s.on(Received{1, ticket('a')}, Granted{1}, Received{1, ticket('b')})
 	s.on(CallEnded{Attempt: 1, Detail: "oh"})
 	s.done = nil
 	s.on(Granted{2})
@@ -291,10 +291,10 @@ func TestClaimThatIsGrantedToASpentInstanceIsReleased(t *testing.T) {
 
 func TestA3CallsOfAFunctionThatEndedAreCut(t *testing.T) {
 	s := ready(t, params())
-	s.on(Said{1, ticket('a')}, Granted{1}, Said{1, ticket('b')})
+	s.on(Received{1, ticket('a')}, Granted{1}, Received{1, ticket('b')})
 	s.done = nil
 	s.on(FunctionEnded{"exited"})
-	s.expect("gave up 3: exited", "send 1 goodbye 3", "cut 1")
+	s.expect("draining 3: exited", "send 1 goodbye 3", "cut 1")
 	s.on(Granted{2})
 	s.expect("release 2")
 	s.on(CallEnded{Attempt: 1, Detail: "exited"})
@@ -303,7 +303,7 @@ func TestA3CallsOfAFunctionThatEndedAreCut(t *testing.T) {
 
 func TestA3ARetiredInstanceDoesNotWaitForAFunctionThatEnded(t *testing.T) {
 	s := ready(t, params())
-	s.on(Said{1, ticket('a')}, Granted{1}, Said{1, Retire{Detail: "changed"}})
+	s.on(Received{1, ticket('a')}, Granted{1}, Received{1, Drain{Detail: "changed"}})
 	s.done = nil
 	s.on(FunctionEnded{"exited"})
 	s.expect("cut 1")
@@ -311,15 +311,15 @@ func TestA3ARetiredInstanceDoesNotWaitForAFunctionThatEnded(t *testing.T) {
 
 func TestAFunctionThatEndsBeforeItIsReadyIsLeftToOthersToTell(t *testing.T) {
 	s := newScript(t, params())
-	s.on(Opened{1}, Said{1, Welcome{7}})
+	s.on(Opened{1}, Received{1, Welcome{7}})
 	s.done = nil
 	s.on(FunctionEnded{"exited"})
-	s.expect("gave up 0: exited", "drained", "hangup 1")
+	s.expect("draining 0: exited", "drained", "hangup 1")
 }
 
 func TestClaimThatIsGrantedToALeavingInstanceRuns(t *testing.T) {
 	s := ready(t, params())
-	s.on(Said{1, ticket('a')}, Stop{"told"})
+	s.on(Received{1, ticket('a')}, Stop{"told"})
 	s.done = nil
 	s.on(Granted{1})
 	s.expect("start 1")
@@ -327,17 +327,17 @@ func TestClaimThatIsGrantedToALeavingInstanceRuns(t *testing.T) {
 
 func TestRequestThatCameWithItsTicketStartsAtOnce(t *testing.T) {
 	s := ready(t, params())
-	s.on(Said{1, request('a')}, Said{1, request('a')})
+	s.on(Received{1, request('a')}, Received{1, request('a')})
 	s.expect("start 1 of a unclaimed", "claim 2 of a") // the same: one of them is not real
 	s.on(Refused{2}, CallEnded{Attempt: 1, Outcome: Complete, Exec: time.Second})
 	s.expect("send 1 pull 1 done a 0s", "send 1 pull 1 done a 1s")
 	s.on(Refused{1}, Delivered{1})
-	s.on(Said{1, request('b')}, Refused{3})
+	s.on(Received{1, request('b')}, Refused{3})
 	s.expect("start 3 of b unclaimed") // it goes on
 	s.on(CallEnded{Attempt: 3, Outcome: Complete, Exec: time.Second, Unclaimed: true}, Delivered{3})
 	s.expect("send 1 pull 1 done b 1s unclaimed")
 	s.on(Stop{"told"})
-	s.expect("gave up 5: told", "send 1 goodbye 5", "drained", "hangup 1")
+	s.expect("draining 5: told", "send 1 goodbye 5", "drained", "hangup 1")
 }
 
 func TestIdleInstanceGoesQuietAndThenAsksToLeave(t *testing.T) {
@@ -346,51 +346,51 @@ func TestIdleInstanceGoesQuietAndThenAsksToLeave(t *testing.T) {
 	s.expect()
 	s.pass(1)
 	s.expect("quiet", "send 1 ping 5s")
-	s.on(Said{1, Pong{}})
+	s.on(Received{1, Pong{}})
 	s.answered(1, 10*time.Minute)
 	s.expect("send 1 leave? 10m10s")
-	s.on(Said{1, LeaveAnswer{AskAgain: time.Hour}})
+	s.on(Received{1, LeaveAnswer{AskAgain: time.Hour}})
 	s.answered(1, time.Hour)
 	s.expect("send 1 leave? 1h10m10s")
-	s.on(Said{1, LeaveAnswer{}})
+	s.on(Received{1, LeaveAnswer{}})
 	s.answered(1, time.Second) // not in a frenzy
 	s.expect("send 1 leave? 1h10m11s")
-	s.on(Said{1, LeaveAnswer{Granted: true}})
-	s.expect("gave up 0: it waited in vain", "drained", "hangup 1")
-	s.on(Lost{Session: 1, Why: WhyBroken}) // without a goodbye there is nothing to say again
+	s.on(Received{1, LeaveAnswer{Granted: true}})
+	s.expect("draining 0: it waited in vain", "drained", "hangup 1")
+	s.on(Lost{Session: 1, Cause: CauseBroken}) // without a goodbye there is nothing to say again
 	s.expect("end")
 }
 
 func TestInstanceThatWokeLateAsksAtOnce(t *testing.T) {
 	s := ready(t, params())
 	s.now = s.now.Add(time.Hour)
-	s.on(Said{1, Pong{}})
+	s.on(Received{1, Pong{}})
 	s.expect("send 1 leave? 1h0m0s", "send 1 ping 500ms") // a report is due as well
 }
 
 func TestStopOfAnInstanceThatIsNotReadySaysNothing(t *testing.T) {
 	s := newScript(t, params())
 	s.on(Stop{"told"})
-	s.expect("dial 1 any", "gave up 0: told", "drained", "drop 1", "end")
+	s.expect("dial 1 any", "draining 0: told", "drained", "drop 1", "end")
 }
 
 func TestFunctionThatIsNotReady(t *testing.T) {
 	for timedOut, want := range map[bool]string{false: "1", true: "2"} {
 		s := newScript(t, params())
 		s.on(FunctionFailed{timedOut, "oh"}, Opened{1})
-		s.expect("dial 1 any", "gave up "+want+": oh", "drained", "send 1 hello", "send 1 goodbye "+want, "hangup 1")
-		s.on(Lost{Session: 1, Why: WhyBroken})
-		s.pass(shortestPause)
+		s.expect("dial 1 any", "draining "+want+": oh", "drained", "send 1 hello", "send 1 goodbye "+want, "hangup 1")
+		s.on(Lost{Session: 1, Cause: CauseBroken})
+		s.pass(minPause)
 		s.expect("dial 2 any") // it was not heard
-		s.pass(lastWords)
+		s.pass(goodbyeTimeout)
 		s.expect("drop 2", "dial 3 any", "drop 3", "end") // nor did anybody answer
 	}
 }
 
 func TestUnknownInstanceEndsWithItsCalls(t *testing.T) {
 	s := ready(t, params())
-	s.on(Said{1, ticket('a')}, Granted{1}, Lost{Session: 1, Why: WhyUnknown, Detail: "who"})
-	s.expect("claim 1 of a", "start 1", "gave up 0: who")
+	s.on(Received{1, ticket('a')}, Granted{1}, Lost{Session: 1, Cause: CauseUnknown, Detail: "who"})
+	s.expect("claim 1 of a", "start 1", "draining 0: who")
 	s.pass(time.Hour)
 	s.expect() // it looks for nobody
 	s.on(CallEnded{Attempt: 1, Outcome: Complete}, Delivered{1})

@@ -6,35 +6,35 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// Effect is something to do.
-type Effect interface{ effect() }
+// Effect is something for the agent to do.
+type Effect interface{ isEffect() }
 
-// Dial is to connect to a scheduler and open a stream, without waiting for one that
-// refuses. It is answered by Opened or Lost.
+// Dial connects to a scheduler and opens a stream. It fails at once if the scheduler refuses
+// the connection. Opened or Lost follows.
 type Dial struct {
 	Session Session
 	// Addr is host:port; empty for any scheduler.
 	Addr string
 }
 
-// Send is to say something on a session's stream.
+// Send sends a message on a session's stream.
 type Send struct {
 	Session Session
 	Message Message
 }
 
-// HangUp is to end the stream behind all that was said on it.
+// HangUp closes the agent's side of the stream, behind everything sent so far.
 type HangUp struct{ Session Session }
 
-// Drop is to break off a dial or a stream, about which no more is to be told.
+// Drop cancels a connection attempt or a stream. No event of its session counts afterwards.
 type Drop struct{ Session Session }
 
-// Message is what an agent may say to a scheduler.
-type Message interface{ message() }
+// Message is what an agent may send to a scheduler.
+type Message interface{ isMessage() }
 
 // Hello is the first message of a stream.
 type Hello struct {
-	// Spare says that the instance is of no function so far.
+	// Spare says that the instance belongs to no function yet.
 	Spare bool
 	// Age is how long ago the instance began or, if it was a spare one, was
 	// assigned, and ReadyAfter how long after that its function was ready; 0 if
@@ -42,7 +42,7 @@ type Hello struct {
 	Age, ReadyAfter time.Duration
 }
 
-// Pull asks for tickets and gives back what is done.
+// Pull asks for tickets and gives finished ones back.
 type Pull struct {
 	// Credits is how many more tickets can be taken, at least 0.
 	Credits int
@@ -67,18 +67,18 @@ type Goodbye struct {
 	Detail string
 }
 
-// Ping asks whether the scheduler is there.
+// Ping is a heartbeat. The scheduler answers it.
 type Ping struct {
 	// Every is how soon the next one follows at the latest.
 	Every  time.Duration
 	Report Report
 }
 
-// Reason is why an instance is given up.
+// Reason is why an instance drains.
 type Reason int
 
 const (
-	// ReasonDone says that it was told to go, or that nobody wants it.
+	// ReasonDone says that a scheduler told it to, or that no scheduler knows it.
 	ReasonDone Reason = iota
 	// ReasonStartFailed says that the function will never be ready.
 	ReasonStartFailed
@@ -86,7 +86,7 @@ const (
 	ReasonStartTimedOut
 	// ReasonFunctionEnded says that the function takes no calls any more.
 	ReasonFunctionEnded
-	// ReasonCallBroken says that it is unknown what the function still does.
+	// ReasonCallBroken says that the function may still be busy with a broken call.
 	ReasonCallBroken
 	// ReasonStopped says that the agent was told to stop.
 	ReasonStopped
@@ -94,79 +94,75 @@ const (
 	ReasonUnsupported
 )
 
-// Assume is to be the instance of the function whose Assignment was heard, in all that
-// is said from now on, and to have the runtime load it. It is answered by FunctionReady
-// or FunctionFailed.
-type Assume struct{}
+// LoadFunction makes the spare instance one of the function in the received Assignment:
+// messages carry its identity from now on, and the runtime loads its code. FunctionReady or
+// FunctionFailed follows.
+type LoadFunction struct{}
 
-// Claim is to claim a call at its gateway. It is answered by Granted, Refused or
-// Unreachable.
+// Claim claims a call at its gateway. Granted, Refused or Unreachable follows.
 type Claim struct {
 	Attempt Attempt
 	Ticket  invocation.Ticket
 }
 
-// Start is to hand a call to the function. It is answered by CallEnded, and behind it
-// by Delivered.
+// Start hands a call to the function. CallEnded follows, then Delivered.
 type Start struct {
 	Attempt Attempt
-	// Unclaimed says that there was no claim: it goes with the result.
+	// Unclaimed says that the call is not claimed yet: the claim goes with the result.
 	Unclaimed bool
 	Ticket    invocation.Ticket
 }
 
-// Release is to tell the gateway that a claim, granted or not, will not be used. It
-// is answered by Delivered.
+// Release tells the gateway that a claim, granted or not, will not be used. Delivered follows.
 type Release struct{ Attempt Attempt }
 
-// Cancel is to let the function see that nobody waits for its answer. The call is
-// still answered by CallEnded.
+// Cancel lets the function see that nobody waits for its answer. CallEnded still follows.
 type Cancel struct{ Attempt Attempt }
 
-// Cut is to end a call whose function has ended: there will be no answer. It is still
-// answered by CallEnded.
+// Cut ends a call whose function has ended, so that there will be no answer. CallEnded still
+// follows.
 type Cut struct{ Attempt Attempt }
 
-// Quiet is to close what is not used and to give memory back.
+// Quiet closes unused connections and gives memory back.
 type Quiet struct{}
 
-// Observe is to look what is really there. It is answered by Audit.
-type Observe struct{}
+// RunAudit collects what really runs in the process. Audit follows.
+type RunAudit struct{}
 
-// WakeAt is to bring about a Wake at a time, instead of at the one before.
+// WakeAt sets the timer for the next Wake. There is one timer.
 type WakeAt struct{ Time time.Time }
 
-// GaveUp tells that the instance takes no more tickets, and why.
-type GaveUp struct {
+// Draining says that the instance takes no more tickets, and why.
+type Draining struct {
 	Reason Reason
 	Detail string
 }
 
-// Drained tells that no call runs any more, nor will one.
+// Drained says that no call runs any more, nor will one.
 type Drained struct{}
 
-// End tells that there is nothing more to do. No effect follows it.
+// End says that there is nothing more to do. No effect follows it.
 type End struct{}
 
-func (Dial) effect()    {}
-func (Send) effect()    {}
-func (HangUp) effect()  {}
-func (Drop) effect()    {}
-func (Assume) effect()  {}
-func (Claim) effect()   {}
-func (Start) effect()   {}
-func (Release) effect() {}
-func (Cancel) effect()  {}
-func (Cut) effect()     {}
-func (Quiet) effect()   {}
-func (Observe) effect() {}
-func (WakeAt) effect()  {}
-func (GaveUp) effect()  {}
-func (Drained) effect() {}
-func (End) effect()     {}
+func (Dial) isEffect()         {}
+func (Send) isEffect()         {}
+func (HangUp) isEffect()       {}
+func (Drop) isEffect()         {}
+func (LoadFunction) isEffect() {}
+func (Claim) isEffect()        {}
+func (Start) isEffect()        {}
+func (Release) isEffect()      {}
+func (Cancel) isEffect()       {}
+func (Cut) isEffect()          {}
+func (Quiet) isEffect()        {}
+func (RunAudit) isEffect()     {}
+func (WakeAt) isEffect()       {}
+func (Draining) isEffect()     {}
+func (Drained) isEffect()      {}
+func (End) isEffect()          {}
 
-func (Hello) message()        {}
-func (Pull) message()         {}
-func (LeaveRequest) message() {}
-func (Goodbye) message()      {}
-func (Ping) message()         {}
+func (Hello) isMessage()        {}
+func (Pull) isMessage()         {}
+func (LeaveRequest) isMessage() {}
+func (Goodbye) isMessage()      {}
+func (Ping) isMessage()         {}

@@ -6,21 +6,21 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// Session names one try to talk to a scheduler: a dial, and the stream that came of
-// it. Numbers rise and are never used twice.
+// Session names one connection attempt to a scheduler, and its stream. Numbers rise and are
+// never used twice.
 type Session uint64
 
-// Attempt names one ticket that was taken, and what came of it.
+// Attempt names the work on one ticket.
 type Attempt uint64
 
-// Event is something that happened to an agent. Those of a session or an attempt
-// that is over change nothing.
-type Event interface{ happen(c *Core, now time.Time) }
+// Event is something that happened to an agent. Events of a session or an attempt that is
+// over change nothing.
+type Event interface{ isEvent() }
 
 // Begin is the first event.
 type Begin struct{}
 
-// Wake says that the time of the last WakeAt has come.
+// Wake says that the timer of the last WakeAt has fired.
 type Wake struct{}
 
 // RuntimeReady says that the runtime of a spare instance has loaded and waits for the
@@ -46,8 +46,8 @@ type FunctionEnded struct{ Detail string }
 // Opened says that a dial has become a stream.
 type Opened struct{ Session Session }
 
-// Said is a scheduler's word.
-type Said struct {
+// Received is a message of a scheduler.
+type Received struct {
 	Session Session
 	Reply   Reply
 }
@@ -55,27 +55,26 @@ type Said struct {
 // Lost says that a dial failed or a stream ended.
 type Lost struct {
 	Session Session
-	Why     Why
+	Cause   Cause
 	Detail  string
 }
 
-// Why is how a session came to its end.
-type Why int
+// Cause is why a session ended.
+type Cause int
 
 const (
-	// WhyBroken is the end of a connection, or that there was none.
-	WhyBroken Why = iota
-	// WhyHeard is an end without an error: the scheduler has heard all.
-	WhyHeard
-	// WhyUnknown says that the scheduler does not know the instance, or that
-	// it is not who it says.
-	WhyUnknown
+	// CauseBroken says that the connection broke, or never came up.
+	CauseBroken Cause = iota
+	// CauseClosed says that the scheduler closed the stream without an error: it has read
+	// everything.
+	CauseClosed
+	// CauseUnknown says that the scheduler does not know the instance, or does not accept
+	// its token.
+	CauseUnknown
 )
 
-// Reply is what a scheduler may say.
-type Reply interface {
-	heard(c *Core, now time.Time)
-}
+// Reply is an event that a message of a scheduler brings, inside Received.
+type Reply Event
 
 // Welcome accepts a Hello.
 type Welcome struct{ Epoch uint64 }
@@ -98,8 +97,8 @@ type LeaveAnswer struct {
 	AskAgain time.Duration
 }
 
-// Retire says that the instance is not wanted any more.
-type Retire struct {
+// Drain tells the instance to finish its calls and end.
+type Drain struct {
 	// Reason is ReasonDone, or ReasonUnsupported if the agent cannot talk to the
 	// scheduler.
 	Reason Reason
@@ -133,7 +132,7 @@ type Granted struct{ Attempt Attempt }
 // and its result is of no use.
 type Refused struct{ Attempt Attempt }
 
-// Unreachable says that a claim could not be made, because its gateway is not there.
+// Unreachable says that a claim could not be made, because its gateway does not respond.
 type Unreachable struct{ Attempt Attempt }
 
 // Cancelled says that the gateway wants no result any more.
@@ -158,18 +157,47 @@ type CallEnded struct {
 	Detail string
 }
 
-// Outcome is what is known of the function after a call.
+// Outcome is the state of the function after a call.
 type Outcome int
 
 const (
-	// Broken says that it is unknown what the function still does.
+	// Broken says that the function may still be busy with the call.
 	Broken Outcome = iota
 	// Complete says that its answer was complete.
 	Complete
-	// NotStarted says that it saw nothing of the call.
+	// NotStarted says that the function saw nothing of the call.
 	NotStarted
 )
 
-// Delivered says that nothing more is to come of an attempt: its gateway has the
-// result or the release, or is gone.
+// Delivered is the last event of an attempt: its gateway has the result or the release, or
+// is gone.
 type Delivered struct{ Attempt Attempt }
+
+func (Begin) isEvent()          {}
+func (Wake) isEvent()           {}
+func (RuntimeReady) isEvent()   {}
+func (FunctionReady) isEvent()  {}
+func (FunctionFailed) isEvent() {}
+func (FunctionEnded) isEvent()  {}
+func (Stop) isEvent()           {}
+func (Audit) isEvent()          {}
+func (Opened) isEvent()         {}
+func (Received) isEvent()       {}
+func (Lost) isEvent()           {}
+func (Granted) isEvent()        {}
+func (Refused) isEvent()        {}
+func (Unreachable) isEvent()    {}
+func (Cancelled) isEvent()      {}
+func (BodyCut) isEvent()        {}
+func (GatewayLost) isEvent()    {}
+func (CallEnded) isEvent()      {}
+func (Delivered) isEvent()      {}
+
+func (Welcome) isEvent()     {}
+func (Pong) isEvent()        {}
+func (Ticket) isEvent()      {}
+func (LeaveAnswer) isEvent() {}
+func (Drain) isEvent()       {}
+func (Ended) isEvent()       {}
+func (Assignment) isEvent()  {}
+func (Moved) isEvent()       {}

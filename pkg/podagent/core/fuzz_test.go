@@ -17,7 +17,7 @@ func FuzzStep(f *testing.F) {
 }
 
 func TestPromisesHoldInManyHistories(t *testing.T) {
-	sum := tally{}
+	sum := outcomes{}
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		history := make([]byte, r.IntN(600))
@@ -34,10 +34,10 @@ func TestPromisesHoldInManyHistories(t *testing.T) {
 	}
 }
 
-// tally counts what happened, so that a test can see that it did.
-type tally struct{ starts, sessions, released, unclaimed, silent, assigned, mended int }
+// outcomes counts what happened, so that a test can see that it did.
+type outcomes struct{ starts, sessions, released, unclaimed, silent, assigned, mended int }
 
-func (s *tally) add(o tally) {
+func (s *outcomes) add(o outcomes) {
 	s.starts += o.starts
 	s.sessions += o.sessions
 	s.released += o.released
@@ -47,14 +47,14 @@ func (s *tally) add(o tally) {
 	s.mended += o.mended
 }
 
-// witness knows what was done and what happened, in the plainest way.
-type witness struct {
+// checker knows what was done and what happened, in the plainest way.
+type checker struct {
 	t     *testing.T
 	core  *Core
 	p     Params
 	now   time.Time
 	wake  time.Time
-	tally tally
+	tally outcomes
 
 	dialled, open map[Session]bool
 	credits       int // asked for on the stream that is open, less tickets
@@ -68,8 +68,8 @@ type witness struct {
 	dials         []time.Time
 }
 
-func playHistory(t *testing.T, history []byte) tally {
-	w := &witness{
+func playHistory(t *testing.T, history []byte) outcomes {
+	w := &checker{
 		t: t, now: time.Unix(1_000_000, 0),
 		p:       Params{Concurrency: 3, BackoffAfter: 3 * time.Second, IdleTimeout: 10 * time.Second, Jitter: 1},
 		dialled: map[Session]bool{}, open: map[Session]bool{}, state: map[Attempt]string{},
@@ -83,7 +83,7 @@ func playHistory(t *testing.T, history []byte) tally {
 	w.core = New(w.params())
 	w.play(Begin{})
 	for len(history) > 1 && !w.over {
-		w.happen(history[0], int(history[1]))
+		w.playOne(history[0], int(history[1]))
 		history = history[2:]
 	}
 	w.settle()
@@ -91,15 +91,15 @@ func playHistory(t *testing.T, history []byte) tally {
 }
 
 // params are those of a core that knows what it may know.
-func (w *witness) params() Params {
+func (w *checker) params() Params {
 	if w.spare {
 		return Params{Spare: true, Owner: w.p.Owner, Jitter: w.p.Jitter}
 	}
 	return w.p
 }
 
-// happen plays one of all things that can happen; some make no sense.
-func (w *witness) happen(what byte, how int) {
+// playOne plays one of all things that can happen; some make no sense.
+func (w *checker) playOne(what byte, how int) {
 	session := w.core.link.session
 	if how%16 == 0 {
 		session-- // one that is over
@@ -111,12 +111,12 @@ func (w *witness) happen(what byte, how int) {
 	case 1, 2, 3:
 		if w.dialled[session] {
 			w.play(Opened{session})
-			w.play(Said{session, Welcome{uint64(how % 5)}})
+			w.play(Received{session, Welcome{uint64(how % 5)}})
 		}
 	case 4:
-		w.play(Lost{Session: session, Why: WhyBroken})
+		w.play(Lost{Session: session, Cause: CauseBroken})
 	case 5:
-		w.play(Said{session, Moved{[]string{"", "o:1", "o:2", "o:3"}[how%4], uint64(how / 4 % 8)}})
+		w.play(Received{session, Moved{[]string{"", "o:1", "o:2", "o:3"}[how%4], uint64(how / 4 % 8)}})
 	case 6, 7, 8, 9:
 		w.ticket(session, how)
 	case 10, 11:
@@ -138,14 +138,14 @@ func (w *witness) happen(what byte, how int) {
 	case 19, 20:
 		w.pass(time.Duration(how*how) * 100 * time.Microsecond)
 	case 21:
-		w.play(Said{session, Pong{}})
+		w.play(Received{session, Pong{}})
 	case 22:
-		w.play(Said{session, LeaveAnswer{Granted: how%20 == 0, AskAgain: time.Duration(how) * time.Millisecond}})
+		w.play(Received{session, LeaveAnswer{Granted: how%20 == 0, AskAgain: time.Duration(how) * time.Millisecond}})
 	case 23:
 		w.seldom(session, how)
 	case 24:
 		w.play(RuntimeReady{})
-		w.play(Said{session, Assignment{time.Minute, w.p.Concurrency, w.p.BackoffAfter, w.p.IdleTimeout}})
+		w.play(Received{session, Assignment{time.Minute, w.p.Concurrency, w.p.BackoffAfter, w.p.IdleTimeout}})
 	case 25:
 		w.audit(how)
 		if how%3 == 0 {
@@ -155,7 +155,7 @@ func (w *witness) happen(what byte, how int) {
 }
 
 // audit plays one that misses nothing, or a call, or the session.
-func (w *witness) audit(how int) {
+func (w *checker) audit(how int) {
 	if w.over {
 		return
 	}
@@ -190,35 +190,35 @@ func (w *witness) audit(how int) {
 }
 
 // seldom plays what ends an agent.
-func (w *witness) seldom(session Session, how int) {
+func (w *checker) seldom(session Session, how int) {
 	switch how {
 	case 1, 2:
 		w.play(Stop{})
 	case 3:
-		w.play(Said{session, Retire{}})
+		w.play(Received{session, Drain{}})
 	case 4:
 		w.play(FunctionFailed{})
 	case 5:
-		w.play(Lost{Session: session, Why: WhyUnknown})
+		w.play(Lost{Session: session, Cause: CauseUnknown})
 	case 6:
-		w.play(Lost{Session: session, Why: WhyHeard})
+		w.play(Lost{Session: session, Cause: CauseClosed})
 	}
 }
 
-func (w *witness) ticket(session Session, how int) {
+func (w *checker) ticket(session Session, how int) {
 	taken := w.ready && !w.gaveUp && w.open[session] && w.held() < w.p.Concurrency
 	w.unclaimed = how%3 == 0
 	before := w.core.calls.last
 	if taken {
 		w.credits--
 	}
-	w.play(Said{session, Ticket{invocation.Ticket{ID: invocation.ID{byte(how)}}, w.unclaimed}})
+	w.play(Received{session, Ticket{invocation.Ticket{ID: invocation.ID{byte(how)}}, w.unclaimed}})
 	if got := w.core.calls.last > before; got != taken {
 		w.t.Errorf("ticket taken: %v, want %v", got, taken)
 	}
 }
 
-func (w *witness) pick(how int) Attempt {
+func (w *checker) pick(how int) Attempt {
 	if len(w.attempts) == 0 {
 		return 0
 	}
@@ -226,7 +226,7 @@ func (w *witness) pick(how int) Attempt {
 	return recent[how%len(recent)]
 }
 
-func (w *witness) held() int {
+func (w *checker) held() int {
 	n := 0
 	for _, s := range w.state {
 		if s != "free" {
@@ -237,7 +237,7 @@ func (w *witness) held() int {
 }
 
 // pass lets time pass.
-func (w *witness) pass(d time.Duration) {
+func (w *checker) pass(d time.Duration) {
 	until := w.now.Add(d)
 	for !w.over && !w.wake.IsZero() && !w.wake.After(until) {
 		if w.wake.Before(w.now) {
@@ -253,7 +253,7 @@ func (w *witness) pass(d time.Duration) {
 }
 
 // play plays an event, and checks what was promised.
-func (w *witness) play(e Event) {
+func (w *checker) play(e Event) {
 	if w.over {
 		return
 	}
@@ -273,7 +273,7 @@ func (w *witness) play(e Event) {
 }
 
 // before takes note of what an event says.
-func (w *witness) before(e Event) {
+func (w *checker) before(e Event) {
 	switch e := e.(type) {
 	case FunctionReady:
 		w.ready = w.ready || !w.gaveUp && !w.spare
@@ -297,14 +297,14 @@ func (w *witness) before(e Event) {
 	}
 }
 
-func (w *witness) move(n Attempt, from, to string) {
+func (w *checker) move(n Attempt, from, to string) {
 	if w.state[n] == from {
 		w.state[n] = to
 	}
 }
 
 // see checks one effect.
-func (w *witness) see(e Effect) {
+func (w *checker) see(e Effect) {
 	switch e := e.(type) {
 	case Dial:
 		if len(w.dialled)+len(w.open) > 0 {
@@ -332,13 +332,13 @@ func (w *witness) see(e Effect) {
 		}
 	case WakeAt:
 		w.wake = e.Time
-	case Assume:
+	case LoadFunction:
 		if !w.spare || w.gaveUp {
 			w.t.Error("became a function's twice, or while it left")
 		}
 		w.spare = false
 		w.tally.assigned++
-	case GaveUp:
+	case Draining:
 		w.gaveUp = true
 	case Drained:
 		if w.drained || !w.gaveUp || w.held() > 0 {
@@ -356,7 +356,7 @@ func (w *witness) see(e Effect) {
 }
 
 // hear checks what is said to a scheduler.
-func (w *witness) hear(m Message) {
+func (w *checker) hear(m Message) {
 	switch m := m.(type) {
 	case Hello:
 		if m.Spare != w.spare {
@@ -370,7 +370,7 @@ func (w *witness) hear(m Message) {
 	}
 }
 
-func (w *witness) seeCall(e Effect) {
+func (w *checker) seeCall(e Effect) {
 	switch e := e.(type) {
 	case Claim:
 		if w.gaveUp {
@@ -413,7 +413,7 @@ func (w *witness) seeCall(e Effect) {
 
 // countDial checks that schedulers are not tried in a frenzy: at most three with each
 // of the pauses that make up a second.
-func (w *witness) countDial() {
+func (w *checker) countDial() {
 	w.tally.sessions++
 	w.dials = append(w.dials, w.now)
 	const most = 30
@@ -423,14 +423,14 @@ func (w *witness) countDial() {
 }
 
 // settle ends everything in good order, which must lead to the end.
-func (w *witness) settle() {
+func (w *checker) settle() {
 	w.play(Stop{})
 	for _, n := range w.attempts {
 		w.play(Refused{n})
 		w.play(CallEnded{Attempt: n, Outcome: Complete})
 		w.play(Delivered{n})
 	}
-	w.pass(lastWords + time.Second)
+	w.pass(goodbyeTimeout + time.Second)
 	if !w.over {
 		w.t.Error("it does not end")
 	}

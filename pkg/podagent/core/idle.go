@@ -2,21 +2,20 @@ package core
 
 import "time"
 
-// LeastPause is the shortest time between two requests to leave, however soon the
+// MinLeavePause is the shortest time between two requests to leave, however soon the
 // scheduler wants to be asked again.
-const LeastPause = time.Second
+const MinLeavePause = time.Second
 
-// idleness is how long an agent has waited and what it did about it.
+// idleness is how long an instance has waited for calls, and what it did about that.
 type idleness struct {
 	// since is when the last call ended; zero while one runs.
 	since time.Time
-	// quiet says that connections were closed already.
+	// quiet says that the instance has gone quiet.
 	quiet bool
-	// notBefore is when the scheduler wants to be asked again; zero if it was
-	// not asked yet.
+	// notBefore is when the instance may ask again; zero if it has not asked yet.
 	notBefore time.Time
-	// asked says that an answer is due.
-	asked bool
+	// askedToLeave says that it waits for an answer.
+	askedToLeave bool
 }
 
 // quietAt and leaveAt are when the agent goes quiet and asks to leave.
@@ -30,13 +29,13 @@ func (i idleness) leaveAt(p Params) time.Time {
 	return at
 }
 
-// waits tells whether time is counted at all.
-func (c *Core) waits() bool { return !c.idle.since.IsZero() && !c.life.leaving }
+// waits reports whether the instance is idle and not draining.
+func (c *Core) waits() bool { return !c.idle.since.IsZero() && !c.life.draining }
 
 // idleNext is when idleDue has something to do; zero for not at all.
 func (c *Core) idleNext() time.Time {
 	switch {
-	case !c.waits() || c.idle.asked:
+	case !c.waits() || c.idle.askedToLeave:
 		return time.Time{}
 	case !c.idle.quiet:
 		return earliest(c.idle.quietAt(c.params), c.idle.leaveAt(c.params))
@@ -44,31 +43,31 @@ func (c *Core) idleNext() time.Time {
 	return c.idle.leaveAt(c.params)
 }
 
-// idleDue goes quiet or asks to leave if it is time. An agent without a scheduler
-// asks the next one.
+// idleDue goes quiet or asks to leave if it is time. Without a scheduler, the agent asks the
+// next one.
 func (c *Core) idleDue(now time.Time) {
-	if !c.waits() || c.idle.asked {
+	if !c.waits() || c.idle.askedToLeave {
 		return
 	}
 	if !now.Before(c.idle.leaveAt(c.params)) {
-		c.idle.asked = true
-		c.say(now, LeaveRequest{now.Sub(c.idle.since)})
+		c.idle.askedToLeave = true
+		c.send(now, LeaveRequest{now.Sub(c.idle.since)})
 		return
 	}
 	if !c.idle.quiet && !now.Before(c.idle.quietAt(c.params)) {
 		c.idle.quiet = true
-		c.do(Quiet{})
+		c.emit(Quiet{})
 		c.pingIfWelcome(now) // the scheduler learns that it will hear less
 	}
 }
 
-func (a LeaveAnswer) heard(c *Core, now time.Time) {
+func onLeaveAnswer(c *Core, now time.Time, a LeaveAnswer) {
 	switch {
-	case c.life.leaving:
+	case c.life.draining:
 	case a.Granted:
-		c.leaveSilently("it waited in vain")
-	case c.idle.asked:
-		c.idle.asked = false
-		c.idle.notBefore = now.Add(max(a.AskAgain, LeastPause))
+		c.drainSilently("it waited in vain")
+	case c.idle.askedToLeave:
+		c.idle.askedToLeave = false
+		c.idle.notBefore = now.Add(max(a.AskAgain, MinLeavePause))
 	}
 }

@@ -1,263 +1,286 @@
 package core
 
-import "time"
-
-// Pauses between two tries to reach a scheduler: at most hopefulPause for as long as
-// hopefulFor after one was there, because calls wait for it.
-const (
-	shortestPause = 10 * time.Millisecond
-	hopefulPause  = 250 * time.Millisecond
-	longestPause  = 2 * time.Second
-	hopefulFor    = 10 * time.Second
+import (
+	"fmt"
+	"time"
 )
 
-// leastPatience is how long an agent tries to reach a scheduler at least. Beyond it,
-// it tries for as long as it would wait for a call.
-const leastPatience = time.Minute
+// Pauses between two attempts to reach a scheduler. For recentFor after the last reply they
+// stay below maxRecentPause, because calls wait.
+const (
+	minPause       = 10 * time.Millisecond
+	maxRecentPause = 250 * time.Millisecond
+	maxPause       = 2 * time.Second
+	recentFor      = 10 * time.Second
+)
+
+// minReconnectTimeout bounds from below how long an agent tries to reach a scheduler. It
+// tries for longer if it would wait longer for a call.
+const minReconnectTimeout = time.Minute
 
 const (
-	// dialPatience is how long a connection may take. To any scheduler it doubles
-	// with each that took too long, up to dialDoublings times: a balancer may
-	// have chosen one that hangs, or all may be slow.
-	dialPatience  = time.Second
+	// dialTimeout bounds one connection attempt. For an address that stands for any
+	// scheduler it doubles with each timeout, up to dialDoublings times: the balancer
+	// may have chosen one that hangs, or all may be slow.
+	dialTimeout   = time.Second
 	dialDoublings = 2
 )
 
 const (
-	// steadyAfter is how long a session must have stood so that the next one
-	// starts without a history.
+	// steadyAfter is how long a session must last to reset pauses and hops.
 	steadyAfter = time.Second
-	// mostHops is how many owners in a row are believed.
-	mostHops = 2
-	// shunFor is how long an owner that could not be reached is not tried
-	// again, unless it has become the owner anew.
-	shunFor = time.Second
+	// maxHops is how many redirects in a row the agent follows.
+	maxHops = 2
+	// avoidFor is how long the agent ignores redirects to an owner that it could not
+	// reach, unless they have a newer epoch.
+	avoidFor = time.Second
 )
 
 type linkPhase int
 
 const (
-	linkApart linkPhase = iota
-	linkDialling
+	linkDown linkPhase = iota
+	linkDialing
 	linkOpen
 )
 
-// link is the conversation with schedulers, or the search for one.
+// link is the connection to a scheduler, or the search for one.
 type link struct {
-	patience time.Duration
-	// home is whom to turn to if nobody was named; empty for any.
+	reconnectTimeout time.Duration
+	// home is the address to dial unless a redirect names one; empty for any scheduler.
 	home    string
 	session Session
 	phase   linkPhase
-	// addr is whom the session is with; empty for any.
+	// addr is the scheduler of the session; empty for any.
 	addr string
-	// at is when to dial while apart, when to give up while dialling, and since
-	// when the stream stands while it is open.
+	// at is when to dial (linkDown), when to give up the attempt (linkDialing), or when
+	// the stream opened (linkOpen).
 	at time.Time
-	// pulse is of a stream that is open.
-	pulse pulse
+	// heartbeat watches an open stream.
+	heartbeat heartbeat
 
-	// next is whom to dial; empty for any. hops counts the owners in a row that
-	// were named, and pause is that before the last dial.
+	// next is the address to dial; empty for any scheduler. hops counts redirects in a
+	// row, and pause is the pause before the last dial.
 	next  string
 	hops  int
 	pause time.Duration
-	// unanswered counts hellos in a row that were not answered in time.
+	// unanswered counts hellos in a row that got no answer in time.
 	unanswered int
-	// undialled counts connections in a row that took too long.
-	undialled int
+	// dialTimeouts counts connection attempts in a row that timed out.
+	dialTimeouts int
 
-	// seen is when a scheduler was heard last.
-	seen time.Time
-	// epoch is the highest that was heard of.
+	// lastHeard is when the last reply came.
+	lastHeard time.Time
+	// epoch is the highest epoch seen so far.
 	epoch uint64
-	gone  map[string]failure
+	// unreachable are owners that could not be reached lately, by address.
+	unreachable map[string]failure
 }
 
-// failure is what is known of an owner that could not be reached.
+// failure is a failed attempt to reach an owner.
 type failure struct {
 	epoch uint64
 	until time.Time
 }
 
 func newLink(p Params) link {
-	l := link{patience: patience(p), next: p.Owner, gone: make(map[string]failure)}
+	l := link{reconnectTimeout: reconnectTimeout(p), next: p.Owner, unreachable: make(map[string]failure)}
 	if p.Spare {
 		l.home = p.Owner
 	}
 	return l
 }
 
-// patience is for how long an instance tries to reach a scheduler.
-func patience(p Params) time.Duration {
+// reconnectTimeout is how long an instance tries to reach a scheduler.
+func reconnectTimeout(p Params) time.Duration {
 	if p.Spare {
-		return sparePatience
+		return spareReconnectTimeout
 	}
-	return max(leastPatience, p.BackoffAfter+p.IdleTimeout)
+	return max(minReconnectTimeout, p.BackoffAfter+p.IdleTimeout)
 }
 
-func (l *link) begin(now time.Time) { l.seen, l.at = now, now }
+func (l *link) enable(now time.Time) { l.lastHeard, l.at = now, now }
 
-// steady tells whether a session was good for long enough.
+// steady reports whether the session has worked for steadyAfter.
 func (l *link) steady(now time.Time) bool {
-	return l.phase == linkOpen && l.pulse.answered && now.Sub(l.at) >= steadyAfter
+	return l.phase == linkOpen && l.heartbeat.helloAnswered && now.Sub(l.at) >= steadyAfter
 }
 
-// turn ends a session, or a dial, and goes on with any scheduler, or with the one
-// that a spare instance belongs to, after a pause.
-func (l *link) turn(now time.Time) {
+// retryAny ends the session or connection attempt. After a pause the agent dials any
+// scheduler; a spare instance dials its own.
+func (l *link) retryAny(now time.Time) {
 	if l.steady(now) {
 		l.pause = 0
 	}
-	limit := longestPause
-	if now.Sub(l.seen) < hopefulFor {
-		limit = hopefulPause
+	limit := maxPause
+	if now.Sub(l.lastHeard) < recentFor {
+		limit = maxRecentPause
 	}
-	l.pause = min(max(2*l.pause, shortestPause), limit)
-	l.phase, l.next, l.hops, l.at = linkApart, l.home, 0, now.Add(l.pause)
+	l.pause = min(max(2*l.pause, minPause), limit)
+	l.phase, l.next, l.hops, l.at = linkDown, l.home, 0, now.Add(l.pause)
 }
 
-// follow ends a session and goes on at once with the owner that was named, if that
-// makes sense.
-func (l *link) follow(now time.Time, m Moved) {
+// redirect ends the session and dials the named owner at once, unless that owner is known to
+// be unreachable or the hops are used up.
+func (l *link) redirect(now time.Time, m Moved) {
 	if l.steady(now) {
 		l.hops, l.pause = 0, 0
 	}
 	l.epoch = max(l.epoch, m.Epoch)
-	failed, known := l.gone[m.Addr]
-	shunned := known && m.Epoch <= failed.epoch && now.Before(failed.until)
-	if m.Addr == "" || shunned || l.hops >= mostHops || l.home != "" {
-		l.turn(now)
+	failed, known := l.unreachable[m.Addr]
+	avoid := known && m.Epoch <= failed.epoch && now.Before(failed.until)
+	if m.Addr == "" || avoid || l.hops >= maxHops || l.home != "" {
+		l.retryAny(now)
 		return
 	}
-	l.phase, l.next, l.hops, l.at = linkApart, m.Addr, l.hops+1, now
+	l.phase, l.next, l.hops, l.at = linkDown, m.Addr, l.hops+1, now
 }
 
-// shun takes note that an owner is not there. One whose stream only broke is asked
-// again if others name it: to be refused takes no time.
-func (l *link) shun(now time.Time) {
+// markUnreachable records that the owner could not be reached. An owner whose stream merely
+// broke is not recorded: dialing it again costs nothing, as it refuses at once.
+func (l *link) markUnreachable(now time.Time) {
 	if l.addr == "" {
 		return
 	}
-	for addr, f := range l.gone {
+	for addr, f := range l.unreachable {
 		if !now.Before(f.until) {
-			delete(l.gone, addr)
+			delete(l.unreachable, addr)
 		}
 	}
-	l.gone[l.addr] = failure{epoch: l.epoch, until: now.Add(shunFor)}
+	l.unreachable[l.addr] = failure{epoch: l.epoch, until: now.Add(avoidFor)}
 }
 
-// hopeless tells whether the agent has tried for long enough.
-func (l *link) hopeless(now time.Time) bool {
-	return !l.heardNow() && now.Sub(l.seen) >= l.patience
+// timedOut reports whether the agent has tried for long enough.
+func (l *link) timedOut(now time.Time) bool {
+	return !l.established() && now.Sub(l.lastHeard) >= l.reconnectTimeout
 }
 
-func (l *link) heardNow() bool { return l.phase == linkOpen && l.pulse.answered }
+func (l *link) established() bool { return l.phase == linkOpen && l.heartbeat.helloAnswered }
 
 // dialIfDue dials if it is time.
 func (c *Core) dialIfDue(now time.Time) {
 	l := &c.link
-	if l.phase != linkApart || c.life.abandoned || l.at.IsZero() || now.Before(l.at) {
+	if l.phase != linkDown || c.life.abandoned || l.at.IsZero() || now.Before(l.at) {
 		return
 	}
-	patience := dialPatience
+	timeout := dialTimeout
 	if l.next == l.home {
-		patience <<= min(l.undialled, dialDoublings)
+		timeout <<= min(l.dialTimeouts, dialDoublings)
 	}
 	l.session++
-	l.phase, l.addr, l.at = linkDialling, l.next, now.Add(patience)
-	c.do(Dial{l.session, l.addr})
+	l.phase, l.addr, l.at = linkDialing, l.next, now.Add(timeout)
+	c.emit(Dial{l.session, l.addr})
 }
 
-// Opened introduces the instance and says how things stand.
-func (o Opened) happen(c *Core, now time.Time) {
+// onOpened says hello, and then pulls or repeats the goodbye.
+func onOpened(c *Core, now time.Time, o Opened) {
 	l := &c.link
-	if o.Session != l.session || l.phase != linkDialling {
+	if o.Session != l.session || l.phase != linkDialing {
 		return
 	}
-	l.phase, l.at, l.pulse, l.undialled = linkOpen, now, newPulse(now), 0
-	if c.origin.opened {
+	l.phase, l.at, l.heartbeat, l.dialTimeouts = linkOpen, now, newHeartbeat(now), 0
+	if c.startup.opened {
 		c.counts.Reconnects++
 	}
-	c.origin.opened = true
-	c.say(now, c.origin.hello(now, c.params.Spare))
+	c.startup.opened = true
+	c.send(now, c.startup.hello(now, c.params.Spare))
 	switch {
 	case c.life.goodbye != nil:
-		c.say(now, *c.life.goodbye)
+		c.send(now, *c.life.goodbye)
 	default:
-		c.ask(now)
+		c.sendPull(now)
 		// The answer to a request to leave may have been lost.
-		c.idle.asked = false
+		c.idle.askedToLeave = false
 	}
 	if c.life.hungUp {
 		c.hangUp()
 	}
 }
 
-func (e Lost) happen(c *Core, now time.Time) {
+func onLost(c *Core, now time.Time, e Lost) {
 	l := &c.link
-	if e.Session != l.session || l.phase == linkApart {
+	if e.Session != l.session || l.phase == linkDown {
 		return
 	}
 	switch {
-	case e.Why == WhyUnknown:
-		l.phase = linkApart
+	case e.Cause == CauseUnknown:
+		l.phase = linkDown
 		c.abandon(now, e.Detail)
-	case c.life.hungUp && l.phase == linkOpen && (c.life.goodbye == nil || e.Why == WhyHeard):
-		l.phase = linkApart
-		c.end()
+	case c.life.hungUp && l.phase == linkOpen && (c.life.goodbye == nil || e.Cause == CauseClosed):
+		l.phase = linkDown
+		c.stop()
 	default:
-		if l.phase == linkDialling {
-			l.shun(now)
+		if l.phase == linkDialing {
+			l.markUnreachable(now)
 		}
-		l.turn(now)
+		l.retryAny(now)
 	}
 }
 
-func (s Said) happen(c *Core, now time.Time) {
+func onReceived(c *Core, now time.Time, s Received) {
 	l := &c.link
 	if s.Session != l.session || l.phase != linkOpen {
 		return
 	}
-	l.seen, l.unanswered = now, 0
-	l.pulse.hear(now)
-	s.Reply.heard(c, now)
+	l.lastHeard, l.unanswered = now, 0
+	l.heartbeat.observe(now)
+	c.applyReply(now, s.Reply)
 }
 
-func (w Welcome) heard(c *Core, now time.Time) {
+func (c *Core) applyReply(now time.Time, r Reply) {
+	switch r := r.(type) {
+	case Welcome:
+		onWelcome(c, now, r)
+	case Pong: // any reply proves that the scheduler is there
+	case Moved:
+		onMoved(c, now, r)
+	case Ticket:
+		onTicket(c, now, r)
+	case LeaveAnswer:
+		onLeaveAnswer(c, now, r)
+	case Assignment:
+		onAssignment(c, now, r)
+	case Ended:
+		onEnded(c, now, r)
+	case Drain:
+		onDrain(c, now, r)
+	default:
+		panic(fmt.Sprintf("core: no handler for the reply %T", r))
+	}
+}
+
+func onWelcome(c *Core, now time.Time, w Welcome) {
 	c.link.epoch = max(c.link.epoch, w.Epoch)
-	c.origin.known = true
+	c.startup.accepted = true
 	if c.params.Spare {
 		c.pingIfWelcome(now) // the scheduler learns that it will hear little
 	}
 }
 
-func (Pong) heard(*Core, time.Time) {}
-
-func (m Moved) heard(c *Core, now time.Time) {
-	c.do(Drop{c.link.session})
-	c.link.follow(now, m)
+func onMoved(c *Core, now time.Time, m Moved) {
+	c.emit(Drop{c.link.session})
+	c.link.redirect(now, m)
 }
 
-// say says something if there is a stream; if not, the next hello says all.
-func (c *Core) say(now time.Time, m Message) {
+// send says something if there is a stream; if not, the next hello says all.
+func (c *Core) send(now time.Time, m Message) {
 	if c.link.phase == linkOpen {
-		c.link.pulse.said = now
-		c.do(Send{c.link.session, m})
+		c.link.heartbeat.sent = now
+		c.emit(Send{c.link.session, m})
 	}
 }
 
 func (c *Core) hangUp() {
 	if c.link.phase == linkOpen {
-		c.do(HangUp{c.link.session})
+		c.emit(HangUp{c.link.session})
 	}
 }
 
-// drop breaks off whatever there is.
-func (c *Core) drop() {
-	if c.link.phase != linkApart {
-		c.do(Drop{c.link.session})
-		c.link.phase = linkApart
+// dropSession breaks off whatever there is.
+func (c *Core) dropSession() {
+	if c.link.phase != linkDown {
+		c.emit(Drop{c.link.session})
+		c.link.phase = linkDown
 	}
 }
 
@@ -268,19 +291,19 @@ func (c *Core) linkDue(now time.Time) {
 	if l.at.IsZero() || c.life.abandoned {
 		return
 	}
-	if l.hopeless(now) {
-		c.drop()
+	if l.timedOut(now) {
+		c.dropSession()
 		c.abandon(now, "no scheduler could be reached")
 		return
 	}
 	switch {
-	case l.phase == linkDialling && !now.Before(l.at):
-		l.undialled++
-		c.do(Drop{l.session})
-		l.shun(now)
-		l.turn(now)
+	case l.phase == linkDialing && !now.Before(l.at):
+		l.dialTimeouts++
+		c.emit(Drop{l.session})
+		l.markUnreachable(now)
+		l.retryAny(now)
 	case l.phase == linkOpen && !c.life.hungUp:
-		c.pulseDue(now)
+		c.heartbeatDue(now)
 	}
 	c.dialIfDue(now)
 }
@@ -291,10 +314,10 @@ func (c *Core) linkNext() time.Time {
 	switch {
 	case l.at.IsZero() || c.life.abandoned:
 		return time.Time{}
-	case l.heardNow():
-		return c.pulseNext()
+	case l.established():
+		return c.heartbeatNext()
 	case l.phase == linkOpen:
-		return earliest(c.pulseNext(), l.seen.Add(l.patience))
+		return earliest(c.heartbeatNext(), l.lastHeard.Add(l.reconnectTimeout))
 	}
-	return earliest(l.at, l.seen.Add(l.patience))
+	return earliest(l.at, l.lastHeard.Add(l.reconnectTimeout))
 }

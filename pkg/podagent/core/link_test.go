@@ -10,7 +10,7 @@ import (
 // welcome lets the session stand for as long as it takes to forget what was before.
 func (s *script) welcome(n Session, epoch uint64) {
 	s.t.Helper()
-	s.on(Opened{n}, Said{n, Welcome{epoch}})
+	s.on(Opened{n}, Received{n, Welcome{epoch}})
 	s.answered(n, steadyAfter)
 	s.done = nil
 }
@@ -25,15 +25,15 @@ func TestOwnerThatRefusesIsGivenUpAtOnce(t *testing.T) {
 	s := newScript(t, withOwner())
 	s.expect("dial 1 o:1")
 	s.on(Lost{Session: 1})
-	s.pass(shortestPause)
+	s.pass(minPause)
 	s.expect("dial 2 any")
 }
 
 func TestOwnerThatDoesNotAnswerTheDialIsGivenUpAfterASecond(t *testing.T) {
 	s := newScript(t, withOwner())
-	s.pass(dialPatience - 1)
+	s.pass(dialTimeout - 1)
 	s.expect("dial 1 o:1")
-	s.pass(1 + shortestPause)
+	s.pass(1 + minPause)
 	s.expect("drop 1", "dial 2 any")
 	s.on(Opened{1}) // too late
 	s.expect()
@@ -43,24 +43,24 @@ func TestBrokenSessionIsReplacedAtOnceAndAnyMayName(t *testing.T) {
 	s := newScript(t, withOwner())
 	s.welcome(1, 7)
 	s.on(Lost{Session: 1})
-	s.pass(shortestPause)
+	s.pass(minPause)
 	s.expect("dial 2 any")
-	s.on(Opened{2}, Said{2, Moved{"o:2", 8}})
+	s.on(Opened{2}, Received{2, Moved{"o:2", 8}})
 	s.expect("send 2 hello", "drop 2", "dial 3 o:2")
 	s.on(Opened{3})
 	s.expect("send 3 hello")
-	s.on(Said{2, Moved{"o:3", 9}}, Lost{Session: 2}, Opened{2}) // of a session that is over
+	s.on(Received{2, Moved{"o:3", 9}}, Lost{Session: 2}, Opened{2}) // of a session that is over
 	s.expect()
 }
 
 func TestOwnerThatRefusesIsNotTriedAgainAtOnce(t *testing.T) {
 	s := newScript(t, withOwner())
 	s.on(Lost{Session: 1})
-	s.pass(shortestPause)
+	s.pass(minPause)
 	s.on(Opened{2})
 	s.done = nil
-	s.on(Said{2, Moved{"o:1", 0}})
-	s.pass(2 * shortestPause)
+	s.on(Received{2, Moved{"o:1", 0}})
+	s.pass(2 * minPause)
 	s.expect("drop 2", "dial 3 any")
 }
 
@@ -68,10 +68,10 @@ func TestOwnerWhoseStreamBrokeIsTriedAgainAtOnce(t *testing.T) {
 	s := newScript(t, withOwner())
 	s.welcome(1, 5)
 	s.on(Lost{Session: 1})
-	s.pass(shortestPause)
+	s.pass(minPause)
 	s.on(Opened{2})
 	s.done = nil
-	s.on(Said{2, Moved{"o:1", 5}})
+	s.on(Received{2, Moved{"o:1", 5}})
 	s.expect("drop 2", "dial 3 o:1")
 }
 
@@ -80,7 +80,7 @@ func TestNewSchedulerIsAskedAgainWhatTheLastDidNotAnswer(t *testing.T) {
 	s.answered(1, 10*time.Minute+10*time.Second)
 	s.expect("quiet", "send 1 leave? 10m10s")
 	s.on(Lost{Session: 1})
-	s.pass(shortestPause)
+	s.pass(minPause)
 	s.on(Opened{2})
 	s.expect("dial 2 any", "send 2 hello", "send 2 pull 2", "send 2 leave? 10m10.01s")
 }
@@ -89,26 +89,26 @@ func TestSilentSchedulerIsLeftAfterThreeBeats(t *testing.T) {
 	s := ready(t, params())
 	s.pass(3*pingEvery - 1)
 	s.expect("send 1 ping 500ms", "send 1 ping 500ms")
-	s.pass(1 + shortestPause)
+	s.pass(1 + minPause)
 	s.expect("drop 1", "dial 2 any")
 }
 
 func TestWhatTheAgentSaysIsNoSignOfTheScheduler(t *testing.T) {
 	s := ready(t, params())
-	s.on(Said{1, ticket('a')}, Granted{1}, Said{1, ticket('b')}, Granted{2})
+	s.on(Received{1, ticket('a')}, Granted{1}, Received{1, ticket('b')}, Granted{2})
 	s.pass(400 * time.Millisecond)
 	s.on(CallEnded{Attempt: 1, Outcome: Complete})
 	s.pass(900 * time.Millisecond)
 	s.on(CallEnded{Attempt: 2, Outcome: Complete})
 	s.done = nil
-	s.pass(200*time.Millisecond + shortestPause)
+	s.pass(200*time.Millisecond + minPause)
 	s.expect("drop 1", "dial 2 any")
 }
 
 func TestAgentThatIsBusyPingsOnlyToReport(t *testing.T) {
 	s := ready(t, params())
 	for n := Attempt(1); n <= 120; n++ {
-		s.on(Said{1, ticket('a')}, Granted{n})
+		s.on(Received{1, ticket('a')}, Granted{n})
 		s.pass(100 * time.Millisecond)
 		s.on(CallEnded{Attempt: n, Outcome: Complete}, Delivered{n})
 	}
@@ -122,7 +122,7 @@ func TestAgentThatOnlyListensStillTellsThatItIsThere(t *testing.T) {
 	s := ready(t, p)
 	pings := 0
 	for range 50 {
-		s.on(Said{1, ticket('a')})
+		s.on(Received{1, ticket('a')})
 		s.on(Granted{s.core.calls.last})
 		s.pass(100 * time.Millisecond)
 	}
@@ -139,7 +139,7 @@ func TestAgentThatOnlyListensStillTellsThatItIsThere(t *testing.T) {
 func TestQuietAgentPingsLessOften(t *testing.T) {
 	s := ready(t, params())
 	s.answered(1, 10*time.Second)
-	s.on(Said{1, Pong{}})
+	s.on(Received{1, Pong{}})
 	s.done = nil
 	s.pass(3 * quietPingEvery)
 	s.expect("send 1 ping 5s", "send 1 ping 5s", "drop 1")
@@ -148,17 +148,17 @@ func TestQuietAgentPingsLessOften(t *testing.T) {
 func TestHelloThatIsNotAnsweredIsWaitedForLongerEachTime(t *testing.T) {
 	s := newScript(t, params())
 	s.on(Opened{1})
-	s.pass(helloPatience + shortestPause)
+	s.pass(helloTimeout + minPause)
 	s.expect("dial 1 any", "send 1 hello", "drop 1", "dial 2 any")
 	s.on(Opened{2})
-	s.pass(2*helloPatience - 1)
+	s.pass(2*helloTimeout - 1)
 	s.expect("send 2 hello")
-	s.on(Said{2, Welcome{1}})
+	s.on(Received{2, Welcome{1}})
 	s.answered(2, time.Minute)
 	s.on(Lost{Session: 2})
-	s.pass(shortestPause)
+	s.pass(minPause)
 	s.on(Opened{3})
-	s.pass(helloPatience)
+	s.pass(helloTimeout)
 	s.expect("dial 3 any", "send 3 hello", "drop 3")
 }
 
@@ -173,12 +173,12 @@ func TestSchedulersThatNameEachOtherAreNotBelievedForEver(t *testing.T) {
 		}
 		s.done = nil
 		n := s.core.link.session
-		if s.core.link.phase == linkDialling {
+		if s.core.link.phase == linkDialing {
 			addr := "o:1"
 			if s.core.link.addr == addr {
 				addr = "o:2"
 			}
-			s.on(Opened{n}, Said{n, Welcome{3}}, Said{n, Moved{addr, 3}})
+			s.on(Opened{n}, Received{n, Welcome{3}}, Received{n, Moved{addr, 3}})
 			continue
 		}
 		s.pass(10 * time.Millisecond)
@@ -190,11 +190,11 @@ func TestSchedulersThatNameEachOtherAreNotBelievedForEver(t *testing.T) {
 
 func TestMovedIsFollowedTwice(t *testing.T) {
 	s := newScript(t, params())
-	s.on(Opened{1}, Said{1, Moved{"o:1", 1}}, Opened{2}, Said{2, Moved{"o:2", 2}}, Opened{3})
+	s.on(Opened{1}, Received{1, Moved{"o:1", 1}}, Opened{2}, Received{2, Moved{"o:2", 2}}, Opened{3})
 	s.done = nil
-	s.on(Said{3, Moved{"o:3", 3}})
+	s.on(Received{3, Moved{"o:3", 3}})
 	s.expect("drop 3")
-	s.pass(shortestPause)
+	s.pass(minPause)
 	s.expect("dial 4 any")
 }
 
@@ -202,11 +202,11 @@ func TestOwnerThatIsGoneIsTriedAgainOnlyAnewOrLater(t *testing.T) {
 	at := func(epoch uint64, later time.Duration) []string {
 		s := newScript(t, withOwner())
 		s.welcome(1, 5)
-		s.pass(4*pingEvery + shortestPause) // it fell silent
+		s.pass(4*pingEvery + minPause) // it fell silent
 		s.on(Opened{2})
 		s.pass(later)
 		s.done = nil
-		s.on(Said{2, Moved{"o:1", epoch}})
+		s.on(Received{2, Moved{"o:1", epoch}})
 		return s.done
 	}
 	stay, follow := "drop 2", "drop 2,dial 3 o:1"
@@ -214,7 +214,7 @@ func TestOwnerThatIsGoneIsTriedAgainOnlyAnewOrLater(t *testing.T) {
 		"earlier epoch": {strings.Join(at(4, 0), ","), stay},
 		"same epoch":    {strings.Join(at(5, 0), ","), stay},
 		"later epoch":   {strings.Join(at(6, 0), ","), follow},
-		"same, later":   {strings.Join(at(5, shunFor), ","), follow},
+		"same, later":   {strings.Join(at(5, avoidFor), ","), follow},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: %s, want %s", name, tc.got, tc.want)
@@ -227,16 +227,16 @@ func TestSchedulerThatCannotBeReachedIsGivenUp(t *testing.T) {
 	begun := s.now
 	s.on(Lost{Session: 1})
 	for !s.core.life.over {
-		s.pass(longestPause)
+		s.pass(maxPause)
 		if s.now.Sub(begun) > time.Hour {
 			t.Fatal("it tries for ever")
 		}
 	}
 	last := s.done[len(s.done)-3:]
-	if got := strings.Join(last, ","); got != "gave up 0: no scheduler could be reached,drained,end" {
+	if got := strings.Join(last, ","); got != "draining 0: no scheduler could be reached,drained,end" {
 		t.Error(got)
 	}
-	if took, want := s.now.Sub(begun), 10*time.Minute+10*time.Second; took < want || took > want+longestPause {
+	if took, want := s.now.Sub(begun), 10*time.Minute+10*time.Second; took < want || took > want+maxPause {
 		t.Errorf("took %v", took)
 	}
 }

@@ -2,10 +2,10 @@ package core
 
 import "time"
 
-// reportEvery is how often a scheduler hears of an instance that is too busy to ping.
+// reportEvery is how often a busy instance pings, so that its report arrives.
 const reportEvery = 5 * time.Second
 
-// Report is what is counted of an instance, since it began or was assigned.
+// Report has the counters of an instance since it began or was assigned.
 type Report struct {
 	// Calls were run, Broken of them did not end as they should.
 	Calls, Broken uint64
@@ -13,7 +13,7 @@ type Report struct {
 	ClaimsRefused uint64
 	// Reconnects is how many streams were opened after the first.
 	Reconnects uint64
-	// BackedOff says that the instance has waited in vain and asks less often.
+	// BackedOff says that the instance got no call for BackoffAfter and pings less often.
 	BackedOff bool
 }
 
@@ -28,22 +28,20 @@ func (r *Report) ran(o Outcome) {
 	r.Calls++
 }
 
-// origin is how an instance came into being, which hellos say until a scheduler has
-// accepted its hello.
-type origin struct {
+// startup has the times of the instance's start. Hellos carry them until a scheduler has
+// accepted one.
+type startup struct {
 	began, ready time.Time
-	known        bool
-	// opened says that there was a stream.
-	opened bool
+	// accepted says that a scheduler has accepted a hello, opened that a stream was open.
+	accepted, opened bool
 }
 
-// hello introduces the instance.
-func (o origin) hello(now time.Time, spare bool) Hello {
+func (s startup) hello(now time.Time, spare bool) Hello {
 	h := Hello{Spare: spare}
-	if !o.known {
-		h.Age = now.Sub(o.began)
-		if !o.ready.IsZero() {
-			h.ReadyAfter = o.ready.Sub(o.began)
+	if !s.accepted {
+		h.Age = now.Sub(s.began)
+		if !s.ready.IsZero() {
+			h.ReadyAfter = s.ready.Sub(s.began)
 		}
 	}
 	return h

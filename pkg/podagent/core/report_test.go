@@ -29,21 +29,21 @@ func said[M Message](s *script, events ...Event) M {
 
 func TestReportCountsWhatHappened(t *testing.T) {
 	s := ready(t, params())
-	s.on(Said{1, ticket('a')}, Granted{1}, CallEnded{Attempt: 1, Outcome: Complete}, Delivered{1})
-	s.on(Said{1, ticket('b')}, Refused{2})
-	s.on(Said{1, request('c')}, Refused{3}, CallEnded{Attempt: 3, Outcome: Complete}, Delivered{3})
+	s.on(Received{1, ticket('a')}, Granted{1}, CallEnded{Attempt: 1, Outcome: Complete}, Delivered{1})
+	s.on(Received{1, ticket('b')}, Refused{2})
+	s.on(Received{1, request('c')}, Refused{3}, CallEnded{Attempt: 3, Outcome: Complete}, Delivered{3})
 	s.on(Lost{Session: 1})
-	s.pass(shortestPause)
-	s.on(Opened{2}, Said{2, Welcome{7}})
+	s.pass(minPause)
+	s.on(Opened{2}, Received{2, Welcome{7}})
 	s.now = s.now.Add(pingEvery)
 	if diff := cmp.Diff(Report{Calls: 2, ClaimsRefused: 2, Reconnects: 1}, said[Ping](s, Wake{}).Report); diff != "" {
 		t.Errorf("while it waits (-want +got):\n%s", diff)
 	}
 	s.now = s.now.Add(params().BackoffAfter)
-	if diff := cmp.Diff(Report{Calls: 2, ClaimsRefused: 2, Reconnects: 1, BackedOff: true}, said[Ping](s, Said{2, Pong{}}).Report); diff != "" {
+	if diff := cmp.Diff(Report{Calls: 2, ClaimsRefused: 2, Reconnects: 1, BackedOff: true}, said[Ping](s, Received{2, Pong{}}).Report); diff != "" {
 		t.Errorf("having gone quiet (-want +got):\n%s", diff)
 	}
-	s.on(Said{2, ticket('d')}, Granted{4}, Said{2, ticket('e')}, Granted{5})
+	s.on(Received{2, ticket('d')}, Granted{4}, Received{2, ticket('e')}, Granted{5})
 	s.on(CallEnded{Attempt: 4, Outcome: NotStarted}, CallEnded{Attempt: 5, Outcome: Broken})
 	if diff := cmp.Diff(Report{Calls: 3, Broken: 1, ClaimsRefused: 2, Reconnects: 1}, s.core.report()); diff != "" {
 		t.Errorf("after a call that broke (-want +got):\n%s", diff)
@@ -56,15 +56,15 @@ func TestHelloTellsHowTheInstanceCameIntoBeing(t *testing.T) {
 	if got, want := said[Hello](s, Opened{1}), (Hello{Age: 300 * time.Millisecond}); got != want {
 		t.Errorf("before the function is ready: %+v, want %+v", got, want)
 	}
-	s.on(Said{1, Moved{"o:1", 1}})
+	s.on(Received{1, Moved{"o:1", 1}})
 	s.now = s.now.Add(100 * time.Millisecond)
 	s.on(FunctionReady{})
 	s.now = s.now.Add(50 * time.Millisecond)
 	if got, want := said[Hello](s, Opened{2}), (Hello{Age: 450 * time.Millisecond, ReadyAfter: 400 * time.Millisecond}); got != want {
 		t.Errorf("to the owner: %+v, want %+v", got, want)
 	}
-	s.on(Said{2, Welcome{1}}, Lost{Session: 2})
-	s.pass(shortestPause)
+	s.on(Received{2, Welcome{1}}, Lost{Session: 2})
+	s.pass(minPause)
 	if got := said[Hello](s, Opened{3}); got != (Hello{}) {
 		t.Errorf("to the next one: %+v", got)
 	}
@@ -78,9 +78,9 @@ func TestSpareInstanceBeginsAnewWhenItIsAssigned(t *testing.T) {
 	if got, want := said[Hello](s, Opened{1}), (Hello{Spare: true, Age: time.Minute}); got != want {
 		t.Errorf("as a spare instance: %+v, want %+v", got, want)
 	}
-	s.on(Said{1, Welcome{1}})
+	s.on(Received{1, Welcome{1}})
 	s.pass(time.Second)
-	s.on(Said{1, assignment()})
+	s.on(Received{1, assignment()})
 	s.now = s.now.Add(20 * time.Millisecond)
 	if got, want := said[Hello](s, Opened{2}), (Hello{Age: 20 * time.Millisecond}); got != want {
 		t.Errorf("as the function's: %+v, want %+v", got, want)

@@ -24,7 +24,7 @@ func TestStories(t *testing.T) {
 			var out strings.Builder
 			for line := range strings.Lines(d.Input) {
 				line = strings.TrimSpace(line)
-				s.happen(strings.Fields(line))
+				s.play(strings.Fields(line))
 				fmt.Fprintf(&out, "%s: %s\n", line, cmp.Or(strings.Join(s.done, "; "), "nothing"))
 				s.done = nil
 			}
@@ -57,9 +57,9 @@ func audit(t *testing.T, words []string) Audit {
 	return a
 }
 
-// happen plays an event that is written in words: its name, the number of its session or
+// play plays an event that is written in words: its name, the number of its session or
 // attempt, and what else it has.
-func (s *script) happen(words []string) {
+func (s *script) play(words []string) {
 	s.t.Helper()
 	word := func(i int) string {
 		if i < len(words) {
@@ -91,16 +91,16 @@ func (s *script) happen(words []string) {
 	event, known := map[string]func() Event{
 		"begin":         func() Event { return Begin{} },
 		"opened":        func() Event { return Opened{session} },
-		"welcome":       func() Event { return Said{session, Welcome{7}} },
+		"welcome":       func() Event { return Received{session, Welcome{7}} },
 		"lost":          func() Event { return Lost{Session: session, Detail: "broken"} },
-		"heard-all":     func() Event { return Lost{Session: session, Why: WhyHeard} },
-		"moved":         func() Event { return Said{session, Moved{Addr: word(2), Epoch: 8}} },
+		"closed":        func() Event { return Lost{Session: session, Cause: CauseClosed} },
+		"moved":         func() Event { return Received{session, Moved{Addr: word(2), Epoch: 8}} },
 		"function-up":   func() Event { return FunctionReady{} },
 		"function-down": func() Event { return FunctionEnded{"exit status 3"} },
-		"ticket":        func() Event { return Said{session, ticket(word(2)[0])} },
-		"leave-granted": func() Event { return Said{session, LeaveAnswer{Granted: true}} },
-		"leave-refused": func() Event { return Said{session, LeaveAnswer{AskAgain: time.Minute}} },
-		"retire":        func() Event { return Said{session, Retire{Detail: "changed"}} },
+		"ticket":        func() Event { return Received{session, ticket(word(2)[0])} },
+		"leave-granted": func() Event { return Received{session, LeaveAnswer{Granted: true}} },
+		"leave-refused": func() Event { return Received{session, LeaveAnswer{AskAgain: time.Minute}} },
+		"drain":         func() Event { return Received{session, Drain{Detail: "changed"}} },
 		"stop":          func() Event { return Stop{"told to stop"} },
 		"granted":       func() Event { return Granted{attempt} },
 		"refused":       func() Event { return Refused{attempt} },

@@ -123,10 +123,10 @@ func (a *agent) do(effect core.Effect) {
 		a.cancelCall(e.Attempt)
 	case core.WakeAt:
 		a.wakeAt(e.Time)
-	case core.Assume:
+	case core.LoadFunction:
 		a.spare = false
 		a.load(50 * time.Millisecond)
-	case core.GaveUp:
+	case core.Draining:
 		a.gaveUp = true
 	case core.End:
 		a.mayEnd()
@@ -249,10 +249,10 @@ func (s *session) take(m any) {
 	}
 	switch m := m.(type) {
 	case unknownInstance:
-		s.agent.lose(s, core.WhyUnknown)
+		s.agent.lose(s, core.CauseUnknown)
 	case core.Reply:
 		leaves := s.agent.gaveUp
-		s.agent.step(core.Said{Session: s.name, Reply: m})
+		s.agent.step(core.Received{Session: s.name, Reply: m})
 		if told, answered := m.(core.LeaveAnswer); answered && !told.Granted && s.agent.gaveUp && !leaves {
 			s.agent.world.violate(RuleLeavesIfAllowed, 0)
 		}
@@ -260,16 +260,16 @@ func (s *session) take(m any) {
 }
 
 func (s *session) closed(how closing) {
-	why := core.WhyBroken
+	why := core.CauseBroken
 	if how == hungUp {
-		why = core.WhyHeard
+		why = core.CauseClosed
 	}
 	s.agent.lose(s, why)
 }
 
-func (a *agent) lose(s *session, why core.Why) {
+func (a *agent) lose(s *session, why core.Cause) {
 	if a.session == s {
 		a.session = nil
-		a.step(core.Lost{Session: s.name, Why: why})
+		a.step(core.Lost{Session: s.name, Cause: why})
 	}
 }

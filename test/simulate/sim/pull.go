@@ -129,7 +129,7 @@ func (p *pullEnd) giveUp() {
 }
 
 // retire tells the instance to go.
-func (p *pullEnd) retire(reason string) { p.say(core.Retire{Detail: reason}) }
+func (p *pullEnd) retire(reason string) { p.say(core.Drain{Detail: reason}) }
 
 // moved names the owner and ends the stream.
 func (p *pullEnd) moved() {

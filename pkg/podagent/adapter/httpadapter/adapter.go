@@ -123,7 +123,7 @@ func (a *Adapter) Invoke(ctx context.Context, call *adapter.Call, w adapter.Resu
 	for {
 		up := newUpload(call)
 		ex := &exchange{onEnd: up.stop}
-		resp, err := a.send(ctx, call, up, ex)
+		resp, err := a.roundTrip(ctx, call, up, ex)
 		if err == nil {
 			err = a.relay(ctx, call, w, resp, ex, up)
 			_ = resp.Body.Close()
@@ -143,13 +143,13 @@ func (a *Adapter) Invoke(ctx context.Context, call *adapter.Call, w adapter.Resu
 	}
 }
 
-// send returns the head of the answer. ex keeps account of what was written.
-func (a *Adapter) send(ctx context.Context, call *adapter.Call, up *upload, ex *exchange) (*http.Response, error) {
+// roundTrip returns the head of the answer. ex records what was written.
+func (a *Adapter) roundTrip(ctx context.Context, call *adapter.Call, up *upload, ex *exchange) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
 			c, ok := info.Conn.(*conn)
-			if !ok || !ex.use(c, info.Reused) {
+			if !ok || !ex.attach(c, info.Reused) {
 				cancel(errRepeat)
 			}
 		},
@@ -201,7 +201,7 @@ func (a *Adapter) relay(ctx context.Context, call *adapter.Call, w adapter.Resul
 	}
 }
 
-// explain says what became of a request of which something was written.
+// explain is the error of a request that was at least partly written.
 func explain(ctx context.Context, call *adapter.Call, ex *exchange, up *upload, err error) error {
 	if ctx.Err() != nil {
 		return adapter.Ended(ctx, call)
@@ -212,9 +212,9 @@ func explain(ctx context.Context, call *adapter.Call, ex *exchange, up *upload, 
 	// The transport reports a connection that ended by errors of many
 	// kinds, so what the connection itself saw decides.
 	if cause := ex.broken(); cause != nil {
-		return lostBy(cause)
+		return lostError(cause)
 	}
-	return fmt.Errorf("%w: it is no HTTP/1.1: %s", adapter.ErrBadAnswer, plain(err))
+	return fmt.Errorf("%w: it is no HTTP/1.1: %s", adapter.ErrBadAnswer, withoutPrefix(err))
 }
 
 // lost is how a connection to the function ended before its answer did.
@@ -226,7 +226,7 @@ type lost struct {
 func (l lost) Error() string   { return adapter.ErrFunctionLost.Error() + ": " + l.how }
 func (l lost) Unwrap() []error { return []error{adapter.ErrFunctionLost, l.cause} }
 
-func lostBy(cause error) error {
+func lostError(cause error) error {
 	switch {
 	case errors.Is(cause, io.EOF), errors.Is(cause, io.ErrUnexpectedEOF):
 		return lost{"it closed the connection before its answer was complete", cause}
@@ -236,8 +236,8 @@ func lostBy(cause error) error {
 	return lost{"the connection to it broke before its answer was complete: " + cause.Error(), cause}
 }
 
-// plain is what net/http says of an answer, without what it says of itself.
-func plain(err error) string {
+// withoutPrefix is net/http's complaint about an answer, without the package's name.
+func withoutPrefix(err error) string {
 	text := strings.TrimPrefix(err.Error(), "net/http: HTTP/1.x transport connection broken: ")
 	return strings.TrimPrefix(text, "net/http: ")
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"syscall"
 )
 
 var (
@@ -11,38 +12,38 @@ var (
 	errIdleDead = errors.New("the function closed the idle connection")
 )
 
-// exchange is the account of one request: on which connection it is, and
-// whether the function may have seen a byte of it.
+// exchange tracks one request: its connection, and whether the function may have
+// seen a byte of it.
 type exchange struct {
 	// onEnd is called when the connection has ended, any number of times.
 	onEnd func()
 
-	mu     sync.Mutex
-	on     *conn
-	kept   bool  // on was used before
-	wrote  bool  // a byte may have left
-	sealed bool  // no further byte may leave
-	cause  error // how the connection broke
+	mu        sync.Mutex
+	on        *conn
+	keptAlive bool  // on was used before
+	wrote     bool  // a byte may have left
+	sealed    bool  // no further byte may leave
+	cause     error // how the connection broke
 }
 
-// use puts the exchange on a connection that is idle; kept says that it had
+// attach puts the exchange on an idle connection; kept says that the connection had
 // requests before. It refuses a second connection once the first had a byte.
-func (e *exchange) use(c *conn, kept bool) bool {
+func (e *exchange) attach(c *conn, kept bool) bool {
 	e.mu.Lock()
 	if e.wrote {
 		e.sealed = true
 	}
 	ok := !e.sealed
 	if ok {
-		e.on, e.kept = c, kept
+		e.on, e.keptAlive = c, kept
 	}
 	e.mu.Unlock()
-	c.carry(e)
+	c.setExchange(e)
 	return ok
 }
 
-// begin asks to write on c. It returns an error if nothing may be written.
-func (e *exchange) begin(c *conn) (first bool, err error) {
+// beginWrite allows or refuses a write on c. first is true for the request's first write.
+func (e *exchange) beginWrite(c *conn) (first bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.sealed || e.on != c {
@@ -51,7 +52,7 @@ func (e *exchange) begin(c *conn) (first bool, err error) {
 	if e.wrote {
 		return false, nil
 	}
-	if e.kept && idleDead(c.Conn) {
+	if e.keptAlive && idleDead(c.Conn) {
 		e.cause = errIdleDead
 		return false, errIdleDead
 	}
@@ -59,8 +60,8 @@ func (e *exchange) begin(c *conn) (first bool, err error) {
 	return true, nil
 }
 
-// unwritten takes back a begin whose write moved no byte.
-func (e *exchange) unwritten() {
+// undoBegin undoes a beginWrite whose write moved no byte.
+func (e *exchange) undoBegin() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.wrote = false
@@ -78,7 +79,7 @@ func (e *exchange) seal() bool {
 func (e *exchange) reused() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.kept
+	return e.keptAlive
 }
 
 // broken is how the connection broke, or nil if the function did not break it.
@@ -110,7 +111,7 @@ type conn struct {
 	closed bool
 }
 
-func (c *conn) carry(e *exchange) {
+func (c *conn) setExchange(e *exchange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ex = e
@@ -128,7 +129,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	if e == nil {
 		return 0, errRepeat
 	}
-	first, err := e.begin(c)
+	first, err := e.beginWrite(c)
 	if err != nil {
 		return 0, err
 	}
@@ -137,7 +138,7 @@ func (c *conn) Write(p []byte) (int, error) {
 		return n, nil
 	}
 	if first && n == 0 {
-		e.unwritten()
+		e.undoBegin()
 		return 0, err
 	}
 	if _, closed := c.current(); closed {
@@ -169,4 +170,25 @@ func (c *conn) Close() error {
 		e.ended(c, nil)
 	}
 	return c.Conn.Close()
+}
+
+// idleDead says whether the other side has closed an idle connection, or sent
+// bytes unasked. It neither consumes bytes nor blocks, even while another
+// goroutine reads.
+func idleDead(c net.Conn) bool {
+	sc, ok := c.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return true
+	}
+	alive := false
+	err = raw.Control(func(fd uintptr) {
+		var b [1]byte
+		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		alive = err == syscall.EAGAIN || err == syscall.EINTR
+	})
+	return err != nil || !alive
 }

@@ -43,7 +43,7 @@ func TestKeptConnectionIsLookedAtBeforeTheFirstByte(t *testing.T) {
 			c, far := pair(t)
 			tc.far(far)
 			e := newExchange()
-			e.use(c, true)
+			e.attach(c, true)
 			n, err := io.WriteString(c, "GET /")
 			if dead := err != nil; dead != tc.dead || (dead && n != 0) {
 				t.Errorf("wrote %d bytes with error %v, want dead %t", n, err, tc.dead)
@@ -59,11 +59,11 @@ func TestSecondConnectionIsRefusedAfterTheFirstByte(t *testing.T) {
 	first, _ := pair(t)
 	second, _ := pair(t)
 	e := newExchange()
-	e.use(first, false)
+	e.attach(first, false)
 	if _, err := io.WriteString(first, "GET /"); err != nil {
 		t.Fatal(err)
 	}
-	if e.use(second, false) {
+	if e.attach(second, false) {
 		t.Error("a second connection was not refused")
 	}
 	for name, c := range map[string]*conn{"first": first, "second": second} {
@@ -81,11 +81,11 @@ func TestSecondConnectionIsFineWhileNothingWasWritten(t *testing.T) {
 	far.Close()
 	second, _ := pair(t)
 	e := newExchange()
-	e.use(first, true)
+	e.attach(first, true)
 	if _, err := io.WriteString(first, "GET /"); err == nil {
 		t.Fatal("the first connection took a byte")
 	}
-	if !e.use(second, false) {
+	if !e.attach(second, false) {
 		t.Error("the second connection was refused")
 	}
 	if _, err := io.WriteString(second, "GET /"); err != nil {
@@ -99,7 +99,7 @@ func TestSecondConnectionIsFineWhileNothingWasWritten(t *testing.T) {
 func TestNothingIsWrittenOnceTheAccountIsSealed(t *testing.T) {
 	c, _ := pair(t)
 	e := newExchange()
-	e.use(c, false)
+	e.attach(c, false)
 	if e.seal() {
 		t.Error("the account says that something was written")
 	}

@@ -46,7 +46,7 @@ const neverAsked = "the runtime client never asked for an event: the program mus
 type Adapter struct {
 	dispatcher *dispatcher
 	server     *server
-	events     *room
+	events     *bodyBudget
 }
 
 var _ adapter.Adapter = (*Adapter)(nil)
@@ -54,7 +54,7 @@ var _ adapter.Adapter = (*Adapter)(nil)
 // New is an Adapter for a valid cfg. It serves nothing until Serve is called.
 func New(cfg Config) *Adapter {
 	a := newAdapter(cfg.BufferBytes)
-	a.dispatcher.become(cfg.Namespace, cfg.Function, cfg.Concurrency)
+	a.dispatcher.configure(cfg.Namespace, cfg.Function, cfg.Concurrency)
 	return a
 }
 
@@ -65,8 +65,8 @@ func newAdapter(bufferBytes int64) *Adapter {
 	d := newDispatcher()
 	return &Adapter{
 		dispatcher: d,
-		events:     newRoom(bufferBytes/2, maxEvent),
-		server:     &server{dispatcher: d, clients: &clients{dispatcher: d}, answers: newRoom(bufferBytes/2, maxAnswer)},
+		events:     newBodyBudget(bufferBytes/2, maxEvent),
+		server:     &server{dispatcher: d, clients: &clients{dispatcher: d}, answers: newBodyBudget(bufferBytes/2, maxAnswer)},
 	}
 }
 
@@ -105,14 +105,14 @@ func (a *Adapter) Invoke(ctx context.Context, in *adapter.Call, w adapter.Result
 	}
 	select {
 	case out := <-c.outcome:
-		return a.conclude(ctx, in, w, out)
+		return a.deliverOutcome(ctx, in, w, out)
 	case <-ctx.Done():
 		return a.abandon(ctx, in, c)
 	}
 }
 
-// conclude passes an outcome on. If ctx ends meanwhile, so does the answer.
-func (a *Adapter) conclude(ctx context.Context, in *adapter.Call, w adapter.ResultWriter, out outcome) error {
+// deliverOutcome writes an outcome to w. If ctx ends meanwhile, so does the answer.
+func (a *Adapter) deliverOutcome(ctx context.Context, in *adapter.Call, w adapter.ResultWriter, out outcome) error {
 	if out.err != nil {
 		return out.err
 	}
@@ -121,21 +121,21 @@ func (a *Adapter) conclude(ctx context.Context, in *adapter.Call, w adapter.Resu
 		return out.answer.relay(ctx, in, w)
 	}
 	stop := context.AfterFunc(ctx, func() {
-		a.dispatcher.giveUp(ctx, in)
+		a.dispatcher.abandonCall(ctx, in)
 		_ = out.answer.stream.CloseWithError(context.Cause(ctx))
 	})
 	err := out.answer.relay(ctx, in, w)
 	stop()
 	_ = out.answer.stream.CloseWithError(errGivenUp)
 	if err != nil {
-		a.dispatcher.giveUp(ctx, in)
+		a.dispatcher.abandonCall(ctx, in)
 	}
 	return err
 }
 
 // abandon ends a call whose context ended before its outcome was there.
 func (a *Adapter) abandon(ctx context.Context, in *adapter.Call, c *call) error {
-	seen := a.dispatcher.giveUp(ctx, in)
+	seen := a.dispatcher.abandonCall(ctx, in)
 	select {
 	case out := <-c.outcome:
 		if out.err != nil {

@@ -14,18 +14,18 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
-// scene runs a test with a function of the given concurrency in a bubble.
-func scene(t *testing.T, concurrency int, f func(s *stage)) {
+// inBubble runs a test with a function of the given concurrency in a bubble.
+func inBubble(t *testing.T, concurrency int, f func(s *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, concurrency)
+		s := newHarness(t, concurrency)
 		defer func() { s.end() }()
 		f(s)
 	})
 }
 
 func TestCallGoesToTheRuntimeClientAndBack(t *testing.T) {
-	scene(t, 1, func(s *stage) {
+	inBubble(t, 1, func(s *harness) {
 		for i := range 3 {
 			id := fmt.Sprintf("%032d", i)
 			p := s.invoke(id, `{"n":1}`)
@@ -57,7 +57,7 @@ func TestCallGoesToTheRuntimeClientAndBack(t *testing.T) {
 }
 
 func TestRuntimeClientMayWaitFirst(t *testing.T) {
-	scene(t, 1, func(s *stage) {
+	inBubble(t, 1, func(s *harness) {
 		events := make(chan reply)
 		go func() { events <- s.next() }()
 		synctest.Wait()
@@ -75,7 +75,7 @@ func TestReportedErrorIsAFunctionError(t *testing.T) {
 		"ValueError": "ValueError", "": "Runtime.Unknown", "not a name": "Runtime.Unknown",
 	} {
 		t.Run(reported, func(t *testing.T) {
-			scene(t, 1, func(s *stage) {
+			inBubble(t, 1, func(s *harness) {
 				p := s.invoke("a", "1")
 				s.next()
 				s.want(s.post("a", "error", `{"errorMessage":"no","errorType":"ValueError"}`, headErrorType, reported), 202, "OK")
@@ -90,7 +90,7 @@ func TestReportedErrorIsAFunctionError(t *testing.T) {
 
 func TestWaitReady(t *testing.T) {
 	t.Run("returns at the first request for an event", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			ready := make(chan error, 1)
 			go func() { ready <- s.a.WaitReady(s.Context()) }()
 			synctest.Wait()
@@ -108,7 +108,7 @@ func TestWaitReady(t *testing.T) {
 		})
 	})
 	t.Run("gives up with ctx and says what is missing", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			ctx, cancel := context.WithTimeout(s.Context(), time.Second)
 			defer cancel()
 			err := s.a.WaitReady(ctx)
@@ -118,7 +118,7 @@ func TestWaitReady(t *testing.T) {
 		})
 	})
 	t.Run("returns the error that the runtime client reports", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			p := s.invoke("a", "1")
 			synctest.Wait()
 			post := func() reply {
@@ -143,7 +143,7 @@ func TestWaitReady(t *testing.T) {
 
 func TestContextThatEnds(t *testing.T) {
 	t.Run("before the event is asked for: not started, and never handed out", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			p := s.invoke("a", "1")
 			s.wantError(p.result(), adapter.ErrNotStarted) // after its deadline
 			q := s.invoke("b", "2")
@@ -153,7 +153,7 @@ func TestContextThatEnds(t *testing.T) {
 		})
 	})
 	t.Run("by its deadline: timed out, and a late answer is refused", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			p := s.invoke("a", "1")
 			s.next()
 			s.wantError(p.result(), adapter.ErrTimedOut)
@@ -161,7 +161,7 @@ func TestContextThatEnds(t *testing.T) {
 		})
 	})
 	t.Run("otherwise: lost, and a late answer is thrown away", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			p := s.invoke("a", "1")
 			s.next()
 			p.cancel()
@@ -178,7 +178,7 @@ func TestContextThatEnds(t *testing.T) {
 		})
 	})
 	t.Run("with its server", func(t *testing.T) {
-		scene(t, 2, func(s *stage) {
+		inBubble(t, 2, func(s *harness) {
 			p := s.invoke("a", "1")
 			s.next()
 			q := s.invoke("b", "1")
@@ -191,7 +191,7 @@ func TestContextThatEnds(t *testing.T) {
 }
 
 func TestServerThatEndsGivesNoEvent(t *testing.T) {
-	scene(t, 1, func(s *stage) {
+	inBubble(t, 1, func(s *harness) {
 		conn := s.park()
 		s.end()
 		if n := conn.written(); n != 0 {
@@ -201,7 +201,7 @@ func TestServerThatEndsGivesNoEvent(t *testing.T) {
 }
 
 func TestNextInsteadOfAnAnswerIsABadAnswer(t *testing.T) {
-	scene(t, 1, func(s *stage) {
+	inBubble(t, 1, func(s *harness) {
 		p := s.invoke("a", "1")
 		s.next()
 		ctx, leave := context.WithCancel(s.Context())
@@ -212,7 +212,7 @@ func TestNextInsteadOfAnAnswerIsABadAnswer(t *testing.T) {
 }
 
 func TestRuntimeClientThatLeavesDoesNotTakeACallWithIt(t *testing.T) {
-	scene(t, 1, func(s *stage) {
+	inBubble(t, 1, func(s *harness) {
 		ctx, leave := context.WithCancel(s.Context())
 		left := make(chan struct{})
 		go func() {
@@ -230,7 +230,7 @@ func TestRuntimeClientThatLeavesDoesNotTakeACallWithIt(t *testing.T) {
 }
 
 func TestEventOfWhichNothingCouldBeSentGoesToTheNextRequest(t *testing.T) {
-	scene(t, 1, func(s *stage) {
+	inBubble(t, 1, func(s *harness) {
 		conn := s.park()
 		conn.failWrites(0)
 		p := s.invoke("a", "1")
@@ -242,7 +242,7 @@ func TestEventOfWhichNothingCouldBeSentGoesToTheNextRequest(t *testing.T) {
 }
 
 func TestEventOfWhichAPartWasSentIsLost(t *testing.T) {
-	scene(t, 1, func(s *stage) {
+	inBubble(t, 1, func(s *harness) {
 		conn := s.park()
 		conn.failWrites(10)
 		s.wantError(s.invoke("a", "1").result(), adapter.ErrFunctionLost)
@@ -250,7 +250,7 @@ func TestEventOfWhichAPartWasSentIsLost(t *testing.T) {
 }
 
 func TestCallsUpToTheConcurrencyAreOutAtATime(t *testing.T) {
-	scene(t, 2, func(s *stage) {
+	inBubble(t, 2, func(s *harness) {
 		p, q := s.invoke("a", "1"), s.invoke("b", "2")
 		s.next()
 		s.next()
@@ -265,14 +265,14 @@ func TestCallsUpToTheConcurrencyAreOutAtATime(t *testing.T) {
 func TestSizes(t *testing.T) {
 	t.Run("A5: a body above 6 MiB is refused and not handed out", func(t *testing.T) {
 		for _, length := range []int64{maxEvent + 1, -1} {
-			scene(t, 1, func(s *stage) {
+			inBubble(t, 1, func(s *harness) {
 				p := s.invoke("a", strings.Repeat("x", maxEvent+1), func(c *adapter.Call) { c.ContentLength = length })
 				s.wantError(p.result(), adapter.ErrBodyTooLarge)
 			})
 		}
 	})
 	t.Run("the largest event and answer pass", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			p := s.invoke("a", strings.Repeat("x", maxEvent))
 			if n := len(s.next().body); n != maxEvent {
 				t.Errorf("event of %d bytes", n)
@@ -284,7 +284,7 @@ func TestSizes(t *testing.T) {
 		})
 	})
 	t.Run("a larger answer becomes an error", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			p := s.invoke("a", "1")
 			s.next()
 			s.want(s.post("a", "response", strings.Repeat("y", maxAnswer+1)), 413, "RequestEntityTooLarge")
@@ -301,7 +301,7 @@ func TestBodyThatBreaksOffIsNotHandedOut(t *testing.T) {
 		"too early":     strings.NewReader("12"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			scene(t, 1, func(s *stage) {
+			inBubble(t, 1, func(s *harness) {
 				p := s.invoke("a", "1234", func(c *adapter.Call) { c.Body = body })
 				s.wantError(p.result(), adapter.ErrNotStarted)
 			})
@@ -314,7 +314,7 @@ type failing struct{}
 func (*failing) Read([]byte) (int, error) { return 0, errors.New("client went away") }
 
 func TestRequestsThatTheProtocolDoesNotKnow(t *testing.T) {
-	scene(t, 1, func(s *stage) {
+	inBubble(t, 1, func(s *harness) {
 		s.want(s.post("nobody", "response", "1"), 400, `"errorType":"InvalidRequestID"`)
 		s.want(s.post("nobody", "error", "1"), 400, `"errorType":"InvalidRequestID"`)
 		p := s.invoke("a", "1")

@@ -27,7 +27,7 @@ type answer struct {
 	contentType string
 	// functionError is the type of the error that body describes, or empty.
 	functionError string
-	body          *held
+	body          *bufferedBody
 	// stream is set instead of body if the answer is streamed.
 	stream *io.PipeReader
 }
@@ -45,7 +45,7 @@ func (e *midError) Error() string {
 // errorAnswer is an answer that tells of an error which the adapter found.
 func errorAnswer(kind, message string) *answer {
 	body, _ := json.Marshal(errorBody{Message: message, Type: kind}) // strings always marshal
-	return &answer{functionError: kind, body: &held{body: body}}
+	return &answer{functionError: kind, body: &bufferedBody{body: body}}
 }
 
 // relay passes the answer on to w.

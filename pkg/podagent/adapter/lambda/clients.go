@@ -9,12 +9,12 @@ import (
 	"github.com/windlass-dev/windlass/internal/webguard"
 )
 
-// headClient is how a runtime client of Windlass names itself: by a word that its process
-// makes up as it begins, the same with every request. Who names itself so is served alone
-// from its first request on, so that nobody else whom the function can be made to ask for
-// a URL gets an event. It also promises to keep the connection on which it asked for an
-// event until it has answered that, so that its end is the end of the process. To such a
-// client the end of the instance is 204 where it waits.
+// headClient is the header by which a runtime client of Windlass identifies itself: a random
+// word that its process picks at its start and sends with every request. From its first
+// request on, the server serves no other client, so that a function tricked into fetching
+// a URL (SSRF) cannot steal an event. Such a client also keeps the connection on which it asked
+// for an event until it has answered, so that the end of the connection is the end of the
+// process. Its waiting request gets 204 when the instance ends.
 const headClient = "Windlass-Client"
 
 var errPresumedGone = errors.New("the function's process has ended, as it seems: all its connections to the Runtime API, which it keeps longer otherwise, broke before it answered")
@@ -29,11 +29,10 @@ type clients struct {
 	habit  habit
 }
 
-// habit is how a runtime client that promises nothing treats its connections. One that
-// asks for an event and answers it on the same connection keeps it open meanwhile, at
-// least for as long as the longest of its calls so far: an earlier break is the end of its
-// process, not that of an idle connection. Others, such as curl in a script, close it
-// whenever they have the event, and are never suspected.
+// habit is how any other runtime client treats its connections. A client that answers on the
+// connection on which it asked for the event has kept it open at least as long as its longest
+// call so far: if a connection breaks earlier, the process has probably ended. Clients such
+// as curl in a script close it as soon as they have the event, and are never suspected.
 type habit struct {
 	// kept is for how long a connection was idle on which more came after an event.
 	kept time.Duration
@@ -71,9 +70,9 @@ func (k *clients) keptIdle(d time.Duration) {
 	k.habit.kept = max(k.habit.kept, d)
 }
 
-// disconnected takes note that a connection ended, on which a call may have been handed
-// out; left is how many there are still. Clients that run more calls at a time may close
-// what they have too many of.
+// disconnected records the end of a connection, on which a call may have been handed out; left
+// is how many are still open. Clients that run several calls at a time may close surplus
+// connections.
 func (k *clients) disconnected(last *handout, left int64) {
 	if last != nil && last.promised {
 		k.dispatcher.clientGone(last.id)

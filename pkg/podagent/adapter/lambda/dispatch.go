@@ -20,7 +20,7 @@ var (
 // call is a call that waits for its outcome.
 type call struct {
 	id      string
-	event   *held
+	event   *bufferedBody
 	header  http.Header
 	outcome chan outcome // takes one
 	// handing says that the event is with a request for the next event, which may
@@ -28,8 +28,8 @@ type call struct {
 	handing bool
 }
 
-// forgetEvent gives the room of an event back that nobody writes or will write.
-func (c *call) forgetEvent() {
+// releaseEvent gives the buffer of an event back, unless a request is writing it.
+func (c *call) releaseEvent() {
 	if !c.handing {
 		c.event.giveBack()
 	}
@@ -41,11 +41,11 @@ type outcome struct {
 	err    error
 }
 
-// dispatcher carries out what the machine decides: it brings the calls of the agent to
-// the requests of the runtime client, and the answers back.
+// dispatcher carries out what the machine decides: it matches the agent's calls with the
+// runtime client's requests, and passes the answers back.
 type dispatcher struct {
-	ready chan struct{} // closed at the first event asked for, or at failed
-	desk  *desk         // of an instance that was a spare one; otherwise nil
+	ready       chan struct{}  // closed at the first event asked for, or at failed
+	assignments *assignmentBox // of an instance that was a spare one; otherwise nil
 
 	mu       sync.Mutex
 	arn      string
@@ -63,9 +63,9 @@ func newDispatcher() *dispatcher {
 	}
 }
 
-// become says whose calls these are, and how many there may be at a time. d.mu is held
-// unless nobody else knows d yet.
-func (d *dispatcher) become(namespace, function string, concurrency int) {
+// configure sets the function and its concurrency. The caller holds d.mu, or is the only one
+// that knows d.
+func (d *dispatcher) configure(namespace, function string, concurrency int) {
 	d.arn, d.machine.concurrency = lambdaenv.ARN(namespace, function), concurrency
 }
 
@@ -90,16 +90,16 @@ func (d *dispatcher) failure() error {
 	return d.failed
 }
 
-// giveUp ends a call from the side of its caller. It says whether the function may have
+// abandonCall ends a call from the side of its caller. It says whether the function may have
 // seen it.
-func (d *dispatcher) giveUp(ctx context.Context, in *adapter.Call) (seen bool) {
+func (d *dispatcher) abandonCall(ctx context.Context, in *adapter.Call) (seen bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if c := d.calls[in.ID]; c != nil {
 		delete(d.calls, in.ID)
-		c.forgetEvent()
+		c.releaseEvent()
 	}
-	return d.machine.giveUp(in.ID, errors.Is(adapter.Ended(ctx, in), adapter.ErrTimedOut))
+	return d.machine.abandonCall(in.ID, errors.Is(adapter.Ended(ctx, in), adapter.ErrTimedOut))
 }
 
 // submit adds a call.
@@ -131,14 +131,14 @@ func (d *dispatcher) match() {
 	}
 }
 
-// end gives a call its outcome, unless nobody waits for it any more. d.mu is held.
-func (d *dispatcher) end(id string, out outcome) (taken bool) {
+// resolve gives a call its outcome, unless the call has ended. d.mu is held.
+func (d *dispatcher) resolve(id string, out outcome) (taken bool) {
 	c := d.calls[id]
 	if c == nil {
 		return false
 	}
 	delete(d.calls, id)
-	c.forgetEvent()
+	c.releaseEvent()
 	c.outcome <- out
 	return true
 }
@@ -154,7 +154,7 @@ func (d *dispatcher) fail(err error) {
 		if d.machine.calls[id] == queued {
 			kind = adapter.ErrNotStarted
 		}
-		d.end(id, outcome{err: fmt.Errorf("%w: %w", kind, err)})
+		d.resolve(id, outcome{err: fmt.Errorf("%w: %w", kind, err)})
 	}
 	d.becomeReady()
 }
@@ -172,17 +172,17 @@ func (d *dispatcher) becomeReady() {
 func (d *dispatcher) park() (poll uint64, inbox <-chan *call, no *refusal) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.desk.unassigned() {
+	if d.assignments.unassigned() {
 		d.fail(errTooEarly)
 		return 0, nil, &refusedState
 	}
 	d.lastPoll++
-	unanswered, no := d.machine.next(d.lastPoll)
+	unanswered, no := d.machine.parkPoll(d.lastPoll)
 	if no != nil {
 		return 0, nil, no
 	}
 	for _, id := range unanswered {
-		d.end(id, outcome{err: errNoAnswer})
+		d.resolve(id, outcome{err: errNoAnswer})
 	}
 	box := make(chan *call, 1)
 	d.inboxes[d.lastPoll] = box
@@ -202,17 +202,17 @@ func (d *dispatcher) unpark(poll uint64, inbox <-chan *call) {
 	d.unsent(<-inbox)
 }
 
-// unsent is for a call whose event nobody has seen. d.mu is held.
+// unsent queues a call again whose event was not sent. d.mu is held.
 func (d *dispatcher) unsent(c *call) {
 	c.handing = false
 	if d.calls[c.id] == nil { // it has ended meanwhile
-		c.forgetEvent()
+		c.releaseEvent()
 	}
 	d.machine.unsent(c.id)
 	d.match()
 }
 
-// delivery is what became of an event that was to be written.
+// delivery is how much of an event was written.
 type delivery uint8
 
 const (
@@ -221,7 +221,7 @@ const (
 	sentPart
 )
 
-// delivered takes what became of the event of a call.
+// delivered records how much of a call's event was written.
 func (d *dispatcher) delivered(c *call, what delivery, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -230,11 +230,11 @@ func (d *dispatcher) delivered(c *call, what delivery, err error) {
 		return
 	}
 	c.handing = false
-	c.forgetEvent()
+	c.releaseEvent()
 	switch what {
 	case sentWhole:
 		if d.machine.sent(c.id) {
-			d.end(c.id, outcome{err: errNoAnswer})
+			d.resolve(c.id, outcome{err: errNoAnswer})
 		}
 	case sentPart:
 		d.breakOff(c.id, fmt.Errorf("handing the event to the runtime client: %w", err))
@@ -244,7 +244,7 @@ func (d *dispatcher) delivered(c *call, what delivery, err error) {
 // breakOff ends a call whose connection broke. d.mu is held.
 func (d *dispatcher) breakOff(id string, err error) {
 	if d.machine.lost(id) {
-		d.end(id, outcome{err: fmt.Errorf("%w: %w", adapter.ErrFunctionLost, err)})
+		d.resolve(id, outcome{err: fmt.Errorf("%w: %w", adapter.ErrFunctionLost, err)})
 	}
 }
 
@@ -264,18 +264,18 @@ func (d *dispatcher) answerStreams(id string, contentType string, stream *io.Pip
 		_ = stream.CloseWithError(errGivenUp)
 		return
 	}
-	d.end(id, outcome{answer: &answer{contentType: contentType, stream: stream}})
+	d.resolve(id, outcome{answer: &answer{contentType: contentType, stream: stream}})
 }
 
 // answerEnds ends an answer; ans is nil if it was streamed.
 func (d *dispatcher) answerEnds(id string, ans *answer) *refusal {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	discard, no := d.machine.finish(id)
+	discard, no := d.machine.finishAnswer(id)
 	if ans == nil {
 		return no
 	}
-	if no != nil || discard || !d.end(id, outcome{answer: ans}) {
+	if no != nil || discard || !d.resolve(id, outcome{answer: ans}) {
 		ans.body.giveBack()
 	}
 	return no
@@ -303,8 +303,8 @@ func (d *dispatcher) presumeGone(id string) bool {
 	if d.machine.calls[id] != running {
 		return false
 	}
-	d.machine.giveUp(id, false) // should it answer after all, it is thanked for it
-	d.end(id, outcome{err: fmt.Errorf("%w: %w", adapter.ErrFunctionLost, errPresumedGone)})
+	d.machine.abandonCall(id, false) // a late answer is accepted and discarded
+	d.resolve(id, outcome{err: fmt.Errorf("%w: %w", adapter.ErrFunctionLost, errPresumedGone)})
 	return true
 }
 

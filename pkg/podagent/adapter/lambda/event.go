@@ -17,7 +17,7 @@ import (
 const maxEvent = 6 << 20
 
 // readEvent reads the event that is a call's body.
-func readEvent(ctx context.Context, events *room, call *adapter.Call) (*held, error) {
+func readEvent(ctx context.Context, events *bodyBudget, call *adapter.Call) (*bufferedBody, error) {
 	event, err := events.read(ctx, call.Body, call.ContentLength)
 	if err != nil {
 		return nil, fmt.Errorf("reading the call's body: %w", err)

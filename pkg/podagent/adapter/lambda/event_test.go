@@ -11,7 +11,7 @@ import (
 )
 
 func TestEmptyBodyIsAnEmptyObject(t *testing.T) {
-	event, err := readEvent(t.Context(), newRoom(9, 9), &adapter.Call{Body: strings.NewReader(""), ContentLength: 0})
+	event, err := readEvent(t.Context(), newBodyBudget(9, 9), &adapter.Call{Body: strings.NewReader(""), ContentLength: 0})
 	if err != nil || string(event.bytes()) != "{}" {
 		t.Errorf("got %q, %v", event.bytes(), err)
 	}

@@ -51,8 +51,8 @@ func (m *memory) dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// stage is an adapter and a runtime client to play by hand.
-type stage struct {
+// harness is an adapter and a runtime client to play by hand.
+type harness struct {
 	*testing.T
 	a      *Adapter
 	l      *memory
@@ -60,19 +60,19 @@ type stage struct {
 	end    func()
 }
 
-// newStage is for use within a synctest bubble.
-func newStage(t *testing.T, concurrency int) *stage {
+// newHarness is for use within a synctest bubble.
+func newHarness(t *testing.T, concurrency int) *harness {
 	t.Helper()
-	return newStageOf(t, New(Config{Namespace: "shop", Function: "hello", Concurrency: concurrency}))
+	return newHarnessOf(t, New(Config{Namespace: "shop", Function: "hello", Concurrency: concurrency}))
 }
 
-func newStageOf(t *testing.T, a *Adapter) *stage {
+func newHarnessOf(t *testing.T, a *Adapter) *harness {
 	t.Helper()
 	l := newMemory()
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return l.dial(ctx) },
 	}
-	s := &stage{T: t, a: a, l: l, client: &http.Client{Transport: transport}}
+	s := &harness{T: t, a: a, l: l, client: &http.Client{Transport: transport}}
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -91,7 +91,7 @@ type reply struct {
 	body   string
 }
 
-func (s *stage) do(ctx context.Context, method, path string, header http.Header, body io.Reader) (reply, error) {
+func (s *harness) do(ctx context.Context, method, path string, header http.Header, body io.Reader) (reply, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://127.0.0.1:9001"+path, body)
 	if err != nil {
 		s.Fatal(err)
@@ -109,7 +109,7 @@ func (s *stage) do(ctx context.Context, method, path string, header http.Header,
 }
 
 // next asks for the next event, which has to come.
-func (s *stage) next() reply {
+func (s *harness) next() reply {
 	s.Helper()
 	got, err := s.do(context.Background(), http.MethodGet, base+"/invocation/next", nil, nil)
 	if err != nil || got.status != http.StatusOK {
@@ -119,7 +119,7 @@ func (s *stage) next() reply {
 }
 
 // post answers the call id; what is "response" or "error".
-func (s *stage) post(id, what, body string, header ...string) reply {
+func (s *harness) post(id, what, body string, header ...string) reply {
 	s.Helper()
 	h := http.Header{}
 	for i := 0; i < len(header); i += 2 {
@@ -132,7 +132,7 @@ func (s *stage) post(id, what, body string, header ...string) reply {
 	return got
 }
 
-func (s *stage) want(got reply, status int, body string) {
+func (s *harness) want(got reply, status int, body string) {
 	s.Helper()
 	if got.status != status || !strings.Contains(got.body, body) {
 		s.Errorf("reply %d %q, want %d with %q", got.status, got.body, status, body)
@@ -151,7 +151,7 @@ type pending struct {
 func (p *pending) result() error { <-p.done; return p.err }
 
 // invoke starts the call id with body as its event.
-func (s *stage) invoke(id, body string, more ...func(*adapter.Call)) *pending {
+func (s *harness) invoke(id, body string, more ...func(*adapter.Call)) *pending {
 	s.Helper()
 	call := &adapter.Call{
 		ID: id, Attempt: 1, Method: http.MethodPost, RequestURI: "/", Header: http.Header{},
@@ -173,7 +173,7 @@ func (s *stage) invoke(id, body string, more ...func(*adapter.Call)) *pending {
 	return p
 }
 
-func (s *stage) wantError(got, want error) {
+func (s *harness) wantError(got, want error) {
 	s.Helper()
 	for _, kind := range []error{adapter.ErrNotStarted, adapter.ErrFunctionLost, adapter.ErrBadAnswer, adapter.ErrTimedOut} {
 		if errors.Is(got, kind) != (kind == want) {
@@ -183,7 +183,7 @@ func (s *stage) wantError(got, want error) {
 }
 
 // wantAnswer waits for p to end well.
-func (s *stage) wantAnswer(p *pending, status int, body string) {
+func (s *harness) wantAnswer(p *pending, status int, body string) {
 	s.Helper()
 	if err := p.result(); err != nil {
 		s.Fatal(err)
@@ -261,7 +261,7 @@ func (f *faulty) Write(p []byte) (int, error) {
 
 // park lets a runtime client wait for an event on a connection of its own, of
 // which it reads all that comes.
-func (s *stage) park() *faulty {
+func (s *harness) park() *faulty {
 	s.Helper()
 	near, far := net.Pipe()
 	conn := &faulty{Conn: far}

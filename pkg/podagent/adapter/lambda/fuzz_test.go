@@ -19,7 +19,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add("", "", "", []byte(nil))
 	f.Fuzz(func(t *testing.T, contentType, errorKind, errorText string, body []byte) {
 		w := &recorder{}
-		a := &answer{contentType: contentType, body: &held{body: body}}
+		a := &answer{contentType: contentType, body: &bufferedBody{body: body}}
 		err := a.relay(t.Context(), &adapter.Call{Deadline: time.Now().Add(time.Hour)}, w)
 		if err == nil && (w.head.Status < 200 || w.head.Status > 599) {
 			t.Errorf("answered with %+v", w.head)
@@ -51,7 +51,7 @@ func FuzzEvent(f *testing.F) {
 			ID: "i", ContentLength: length, Body: bytes.NewReader(body), Deadline: time.Now(),
 			Header: http.Header{"X-Amzn-Trace-Id": {trace}, "Traceparent": {parent}, "X-Amz-Client-Context": {context}},
 		}
-		event, err := readEvent(t.Context(), newRoom(maxEvent, maxEvent), call)
+		event, err := readEvent(t.Context(), newBodyBudget(maxEvent, maxEvent), call)
 		if err == nil && length > 0 && len(event.body) != int(length) {
 			t.Errorf("%d bytes of %d", len(event.body), length)
 		}

@@ -10,16 +10,16 @@ import (
 
 const (
 	// commonHead is the head of a request that any connection may send, in bytes, and
-	// maxHead one that mostLarge of them may at a time: the cause of an error that
+	// maxHead one that maxLarge of them may at a time: the cause of an error that
 	// X-Ray would be told, of up to 1 MiB, comes as a header.
 	commonHead = 64 << 10
 	maxHead    = 1<<20 + commonHead
-	mostLarge  = 4
-	// headPatience is how long the head of a request may take.
-	headPatience = 10 * time.Second
-	// spareConns is how many connections there may be beside two for each call: some
+	maxLarge   = 4
+	// headTimeout is how long the head of a request may take.
+	headTimeout = 10 * time.Second
+	// extraConns is how many connections there may be beside two for each call: some
 	// runtime clients poll from more threads than that.
-	spareConns = 64
+	extraConns = 64
 )
 
 var errHeads = errors.New("lambda: too many requests with large heads at a time")
@@ -43,7 +43,7 @@ type conn struct {
 	// last is the call that was handed out on it, if nothing came since.
 	last *handout
 	// handling says that the head of a request is complete, and head is how many bytes
-	// of it came so far. large says that it is one of mostLarge.
+	// of it came so far. large says that it is one of maxLarge.
 	handling, large, closed bool
 	head                    int
 }
@@ -93,7 +93,7 @@ func (c *conn) mayRead(n int) bool {
 	}
 	c.head += n
 	if c.head > commonHead && !c.large && !c.closed {
-		c.large = c.from.takeLarge()
+		c.large = c.from.acquireLarge()
 		return c.large
 	}
 	return true
@@ -113,11 +113,11 @@ func (c *conn) endRequest() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.handling, c.head = false, 0
-	c.giveLargeBack()
+	c.releaseLarge()
 }
 
-// giveLargeBack is for the caller that holds the lock.
-func (c *conn) giveLargeBack() {
+// releaseLarge is for the caller that holds the lock.
+func (c *conn) releaseLarge() {
 	if c.large {
 		c.large = false
 		c.from.large.Add(-1)
@@ -128,7 +128,7 @@ func (c *conn) Close() error {
 	c.mu.Lock()
 	if !c.closed {
 		c.closed = true
-		c.giveLargeBack()
+		c.releaseLarge()
 		c.from.open.Add(-1)
 	}
 	c.mu.Unlock()
@@ -139,7 +139,7 @@ func (c *conn) Close() error {
 // closed at once.
 type listener struct {
 	net.Listener
-	most        func() int64
+	limit       func() int64
 	open, large atomic.Int64
 }
 
@@ -149,7 +149,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if l.open.Load() < l.most() {
+		if l.open.Load() < l.limit() {
 			l.open.Add(1)
 			return &conn{Conn: c, from: l}, nil
 		}
@@ -157,9 +157,9 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// takeLarge takes one of mostLarge if it is free.
-func (l *listener) takeLarge() bool {
-	if l.large.Add(1) <= mostLarge {
+// acquireLarge takes one of maxLarge if it is free.
+func (l *listener) acquireLarge() bool {
+	if l.large.Add(1) <= maxLarge {
 		return true
 	}
 	l.large.Add(-1)

@@ -18,7 +18,7 @@ const self = "made up at the start"
 
 // dialled is a connection that the test writes requests to by hand. What comes back is
 // dropped.
-func (s *stage) dialled() net.Conn {
+func (s *harness) dialled() net.Conn {
 	s.Helper()
 	c, err := s.l.dial(s.Context())
 	if err != nil {
@@ -42,7 +42,7 @@ func TestA3ARuntimeClientThatEndsFailsItsCallAtOnce(t *testing.T) {
 		"that closes connections": {"", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scene(t, 1, func(s *stage) {
+			inBubble(t, 1, func(s *harness) {
 				conn := s.dialled()
 				if _, err := io.WriteString(conn, getNext(c.headers)); err != nil {
 					t.Fatal(err)
@@ -66,7 +66,7 @@ func TestA3ARuntimeClientThatEndsFailsItsCallAtOnce(t *testing.T) {
 }
 
 // write writes requests to a connection, and waits for what comes of them.
-func (s *stage) write(conn net.Conn, request string) {
+func (s *harness) write(conn net.Conn, request string) {
 	s.Helper()
 	if _, err := io.WriteString(conn, request); err != nil {
 		s.Fatal(err)
@@ -83,7 +83,7 @@ func TestA3ANativeClientThatEndsIsKnownByWhatItUsedToDo(t *testing.T) {
 	for name, c := range map[string]struct {
 		concurrency int
 		// before is how the client did its first call, on the connection of the second.
-		before func(s *stage, conn net.Conn)
+		before func(s *harness, conn net.Conn)
 		// other says that it has another connection.
 		other bool
 		after time.Duration
@@ -92,11 +92,11 @@ func TestA3ANativeClientThatEndsIsKnownByWhatItUsedToDo(t *testing.T) {
 		"sooner than it used to keep it": {1, oneCall(usual), false, usual / 2, true},
 		"after longer, as idle ones are": {1, oneCall(usual), false, usual, false},
 		"while it has another":           {1, oneCall(usual), true, usual / 2, false},
-		"in its first call":              {1, func(*stage, net.Conn) {}, false, usual / 2, false},
+		"in its first call":              {1, func(*harness, net.Conn) {}, false, usual / 2, false},
 		"one of many connections":        {2, oneCall(usual), false, usual / 2, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scene(t, c.concurrency, func(s *stage) {
+			inBubble(t, c.concurrency, func(s *harness) {
 				conn := s.dialled()
 				c.before(s, conn)
 				p := s.invoke("a", "1")
@@ -127,8 +127,8 @@ func TestA3ANativeClientThatEndsIsKnownByWhatItUsedToDo(t *testing.T) {
 }
 
 // oneCall is a client that does one call that takes so long.
-func oneCall(takes time.Duration) func(*stage, net.Conn) {
-	return func(s *stage, conn net.Conn) {
+func oneCall(takes time.Duration) func(*harness, net.Conn) {
+	return func(s *harness, conn net.Conn) {
 		s.Helper()
 		p := s.invoke("before", "1")
 		s.write(conn, getNext(""))
@@ -139,7 +139,7 @@ func oneCall(takes time.Duration) func(*stage, net.Conn) {
 }
 
 func TestA3AClientIsGoneWhenItsLastConnectionIs(t *testing.T) {
-	scene(t, 1, func(s *stage) {
+	inBubble(t, 1, func(s *harness) {
 		conn, other := s.dialled(), s.dialled()
 		oneCall(time.Second)(s, conn)
 		p := s.invoke("a", "1")
@@ -152,7 +152,7 @@ func TestA3AClientIsGoneWhenItsLastConnectionIs(t *testing.T) {
 }
 
 func TestA3AClientThatConnectsAnewLives(t *testing.T) {
-	scene(t, 1, func(s *stage) {
+	inBubble(t, 1, func(s *harness) {
 		conn, other := s.dialled(), s.dialled()
 		oneCall(time.Second)(s, conn)
 		p := s.invoke("a", "1")
@@ -170,7 +170,7 @@ func TestA3AClientThatConnectsAnewLives(t *testing.T) {
 }
 
 func TestS13OnlyTheRuntimeIsServed(t *testing.T) {
-	ask := func(s *stage, host string, headers ...string) int {
+	ask := func(s *harness, host string, headers ...string) int {
 		s.Helper()
 		r, err := http.NewRequest(http.MethodPost, "http://127.0.0.1:9001"+base+"/invocation/none/response", nil)
 		if err != nil {
@@ -203,7 +203,7 @@ func TestS13OnlyTheRuntimeIsServed(t *testing.T) {
 		"a browser on another's part": {local, []string{"Sec-Fetch-Site", "cross-site"}, refused},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scene(t, 1, func(s *stage) {
+			inBubble(t, 1, func(s *harness) {
 				if got := ask(s, c.host, c.headers...); got != c.want {
 					t.Errorf("status %d, want %d", got, c.want)
 				}
@@ -211,7 +211,7 @@ func TestS13OnlyTheRuntimeIsServed(t *testing.T) {
 		})
 	}
 	t.Run("and alone if it named itself", func(t *testing.T) {
-		scene(t, 4, func(s *stage) {
+		inBubble(t, 4, func(s *harness) {
 			for _, c := range []struct {
 				headers []string
 				want    int
@@ -228,7 +228,7 @@ func TestS13OnlyTheRuntimeIsServed(t *testing.T) {
 		})
 	})
 	t.Run("and from the first request on", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			if got := ask(s, local); got != served {
 				t.Fatalf("status %d", got)
 			}
@@ -250,8 +250,8 @@ func isClosed(c net.Conn) bool {
 }
 
 func TestS5ConnectionsAreBounded(t *testing.T) {
-	scene(t, 3, func(s *stage) {
-		const most = 2*3 + spareConns
+	inBubble(t, 3, func(s *harness) {
+		const most = 2*3 + extraConns
 		var conns []net.Conn
 		for range most {
 			conns = append(conns, s.dialled())
@@ -276,20 +276,20 @@ func TestS5ConnectionsAreBounded(t *testing.T) {
 
 func TestS5HeadsAreBoundedInTimeAndSize(t *testing.T) {
 	t.Run("a head that does not end", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			c := s.dialled()
 			defer c.Close()
 			if _, err := io.WriteString(c, "GET /ping HTTP/1.1\r\nHost: "); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(headPatience + time.Second)
+			time.Sleep(headTimeout + time.Second)
 			if !isClosed(c) {
 				t.Error("the server still waits")
 			}
 		})
 	})
 	t.Run("heads that grow", func(t *testing.T) {
-		scene(t, 20, func(s *stage) {
+		inBubble(t, 20, func(s *harness) {
 			taken := 0
 			var conns []net.Conn
 			for range 20 {
@@ -303,14 +303,14 @@ func TestS5HeadsAreBoundedInTimeAndSize(t *testing.T) {
 					taken++
 				}
 			}
-			if taken != mostLarge {
-				t.Errorf("%d connections may send large heads at a time, want %d", taken, mostLarge)
+			if taken != maxLarge {
+				t.Errorf("%d connections may send large heads at a time, want %d", taken, maxLarge)
 			}
 		})
 	})
 	t.Run("a cause as large as AWS takes it", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
-			for range 3 * mostLarge { // one after the other
+		inBubble(t, 1, func(s *harness) {
+			for range 3 * maxLarge { // one after the other
 				header := http.Header{"Lambda-Runtime-Function-Xray-Error-Cause": {strings.Repeat("x", 1<<20)}}
 				got, err := s.do(context.Background(), http.MethodPost, base+"/invocation/none/error", header, nil)
 				if err != nil || got.status != http.StatusBadRequest {
@@ -320,7 +320,7 @@ func TestS5HeadsAreBoundedInTimeAndSize(t *testing.T) {
 		})
 	})
 	t.Run("a head that is larger", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			header := http.Header{"X": {strings.Repeat("x", 2<<20)}}
 			got, err := s.do(context.Background(), http.MethodGet, "/ping", header, nil)
 			if err == nil && got.status != http.StatusRequestHeaderFieldsTooLarge {

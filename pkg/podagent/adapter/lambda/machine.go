@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// spareParks is how many more requests for the next event than the function
+// extraPolls is how many more requests for the next event than the function
 // has concurrency may wait. Some runtime clients poll from more threads than
 // that, and the end of a connection is not always seen at once.
-const spareParks = 1024
+const extraPolls = 1024
 
 var (
-	errEnded = errors.New("the runtime client has failed or its server has ended")
-	errKnown = errors.New("a call with the same id is here already")
-	errFull  = errors.New("as many calls as the function's concurrency are here already")
+	errEnded     = errors.New("the runtime client has failed or its server has ended")
+	errDuplicate = errors.New("a call with the same id is here already")
+	errFull      = errors.New("as many calls as the function's concurrency are here already")
 )
 
 // state is where one call is. A call that ended is not in the machine.
@@ -31,7 +31,7 @@ const (
 
 // machine decides what the runtime client may do when, and who gets which
 // call. It is not safe for concurrent use. Its sizes are bounded: by
-// concurrency, and by spareParks beyond it.
+// concurrency, and by extraPolls beyond it.
 type machine struct {
 	concurrency int
 	began       bool // the runtime client asked for an event
@@ -58,7 +58,7 @@ func (m *machine) submit(id string) error {
 	case m.ended:
 		return errEnded
 	case m.calls[id] != 0:
-		return errKnown
+		return errDuplicate
 	case len(m.calls)-len(m.lapsed) >= m.concurrency:
 		return errFull
 	}
@@ -67,9 +67,9 @@ func (m *machine) submit(id string) error {
 	return nil
 }
 
-// giveUp ends a call from the side of its caller. It says whether the function
+// abandonCall ends a call from the side of its caller. It says whether the function
 // may have seen it.
-func (m *machine) giveUp(id string, outOfTime bool) (seen bool) {
+func (m *machine) abandonCall(id string, outOfTime bool) (seen bool) {
 	switch m.calls[id] {
 	case queued:
 		m.queue = without(m.queue, id)
@@ -82,18 +82,18 @@ func (m *machine) giveUp(id string, outOfTime bool) (seen bool) {
 		}
 		m.lapsed = append(m.lapsed, id)
 		if len(m.lapsed) > m.concurrency {
-			m.forget(m.lapsed[0])
+			m.removeCall(m.lapsed[0])
 		}
 	}
 	return true
 }
 
-// next parks a request for the next event. A runtime client that does one call
+// parkPoll parks a request for the next event. A runtime client that does one call
 // at a time has thereby finished the calls that it returns, without an answer.
 // Of a call that is being written this is known when that has ended, since it may
 // be written to a connection that the runtime client gave up before it asked again.
-func (m *machine) next(poll uint64) (unanswered []string, no *refusal) {
-	if m.ended || len(m.parked) >= m.concurrency+spareParks {
+func (m *machine) parkPoll(poll uint64) (unanswered []string, no *refusal) {
+	if m.ended || len(m.parked) >= m.concurrency+extraPolls {
 		return nil, &refusedState
 	}
 	m.began = true
@@ -113,7 +113,7 @@ func (m *machine) next(poll uint64) (unanswered []string, no *refusal) {
 		delete(m.calls, id)
 	}
 	for len(m.lapsed) > 0 {
-		m.forget(m.lapsed[0])
+		m.removeCall(m.lapsed[0])
 	}
 	return unanswered, nil
 }
@@ -146,7 +146,7 @@ func (m *machine) sent(id string) (unanswered bool) {
 	case handed:
 		m.calls[id] = running
 	case overtaken:
-		m.forget(id)
+		m.removeCall(id)
 		return true
 	}
 	return false
@@ -159,7 +159,7 @@ func (m *machine) unsent(id string) {
 		m.calls[id] = queued
 		m.queue = slices.Insert(m.queue, 0, id)
 	case abandoned, timedOut:
-		m.forget(id)
+		m.removeCall(id)
 	}
 }
 
@@ -167,7 +167,7 @@ func (m *machine) unsent(id string) {
 // answered. It returns whether the call was still wanted.
 func (m *machine) lost(id string) bool {
 	s := m.calls[id]
-	m.forget(id)
+	m.removeCall(id)
 	return s == handed || s == overtaken || s == running || s == answering
 }
 
@@ -178,7 +178,7 @@ func (m *machine) answer(id string) (discard bool, no *refusal) {
 		m.calls[id] = answering
 		return false, nil
 	case abandoned:
-		m.done(id)
+		m.markAnswered(id)
 		return true, nil
 	case answering:
 		return false, &refusedState
@@ -189,15 +189,15 @@ func (m *machine) answer(id string) (discard bool, no *refusal) {
 	return false, &refusedID
 }
 
-// finish ends an answer that was begun. If discard, the call was given up
+// finishAnswer ends an answer that was begun. If discard, the call was given up
 // meanwhile.
-func (m *machine) finish(id string) (discard bool, no *refusal) {
+func (m *machine) finishAnswer(id string) (discard bool, no *refusal) {
 	s := m.calls[id]
 	if s != answering && s != abandoned {
-		m.forget(id)
+		m.removeCall(id)
 		return true, &refusedID
 	}
-	m.done(id)
+	m.markAnswered(id)
 	return s == abandoned, nil
 }
 
@@ -210,16 +210,16 @@ func (m *machine) initError() *refusal {
 	return nil
 }
 
-// done remembers that a call was answered.
-func (m *machine) done(id string) {
-	m.forget(id)
+// markAnswered remembers that a call was answered.
+func (m *machine) markAnswered(id string) {
+	m.removeCall(id)
 	m.answered = append(m.answered, id)
 	if len(m.answered) > m.concurrency {
 		m.answered = m.answered[1:]
 	}
 }
 
-func (m *machine) forget(id string) {
+func (m *machine) removeCall(id string) {
 	delete(m.calls, id)
 	m.queue = without(m.queue, id)
 	m.lapsed = without(m.lapsed, id)

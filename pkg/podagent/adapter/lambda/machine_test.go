@@ -15,7 +15,7 @@ func given(t *testing.T, concurrency int) *machine {
 	if err := m.submit("a"); err != nil {
 		t.Fatal(err)
 	}
-	if _, no := m.next(1); no != nil {
+	if _, no := m.parkPoll(1); no != nil {
 		t.Fatal(no)
 	}
 	if poll, id, ok := m.match(); !ok || poll != 1 || id != "a" {
@@ -42,15 +42,15 @@ func TestAnswersToACall(t *testing.T) {
 		{"that runs", func(m *machine) { m.sent("a") }, "a", false, nil},
 		{"that the client has before the server knows", func(*machine) {}, "a", false, nil},
 		{"that never was", func(*machine) {}, "b", false, &refusedID},
-		{"that was not handed out", func(m *machine) { m.giveUp("a", false); _ = m.submit("b") }, "b", false, &refusedID},
+		{"that was not handed out", func(m *machine) { m.abandonCall("a", false); _ = m.submit("b") }, "b", false, &refusedID},
 		{"that is being answered", func(m *machine) { _, _ = m.answer("a") }, "a", false, &refusedState},
-		{"that was answered", func(m *machine) { _, _ = m.answer("a"); _, _ = m.finish("a") }, "a", false, &refusedState},
-		{"that was given up", func(m *machine) { m.giveUp("a", false) }, "a", true, nil},
-		{"that was given up and answered", func(m *machine) { m.giveUp("a", false); _, _ = m.answer("a") }, "a", false, &refusedState},
-		{"that ran out of time", func(m *machine) { m.sent("a"); m.giveUp("a", true) }, "a", false, &refusedID},
+		{"that was answered", func(m *machine) { _, _ = m.answer("a"); _, _ = m.finishAnswer("a") }, "a", false, &refusedState},
+		{"that was given up", func(m *machine) { m.abandonCall("a", false) }, "a", true, nil},
+		{"that was given up and answered", func(m *machine) { m.abandonCall("a", false); _, _ = m.answer("a") }, "a", false, &refusedState},
+		{"that ran out of time", func(m *machine) { m.sent("a"); m.abandonCall("a", true) }, "a", false, &refusedID},
 		{"whose connection broke", func(m *machine) { m.lost("a") }, "a", false, &refusedID},
 		{"that went back to the queue", func(m *machine) { m.unsent("a") }, "a", false, &refusedID},
-		{"that the client finished by asking for the next", func(m *machine) { _, _ = m.next(2) }, "a", false, &refusedID},
+		{"that the client finished by asking for the next", func(m *machine) { _, _ = m.parkPoll(2) }, "a", false, &refusedID},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m := given(t, 1)
@@ -76,7 +76,7 @@ func TestACallIsWrittenWhileTheClientAsksAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := given(t, 1)
-			if ended, no := m.next(2); len(ended) > 0 || no != nil {
+			if ended, no := m.parkPoll(2); len(ended) > 0 || no != nil {
 				t.Fatalf("calls %v have ended, refusal %v", ended, no)
 			}
 			if got := tc.written(m); got != tc.want {
@@ -102,10 +102,10 @@ func TestAnswerWhoseCallEndsMeanwhile(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			m := given(t, 1)
 			_, _ = m.answer("a")
-			if !m.giveUp("a", tc.outOfTime) {
+			if !m.abandonCall("a", tc.outOfTime) {
 				t.Error("said that the function did not see the call")
 			}
-			discard, no := m.finish("a")
+			discard, no := m.finishAnswer("a")
 			wantRefusal(t, no, tc.no)
 			if !discard {
 				t.Error("the answer is wanted, though nobody waits for it")
@@ -118,20 +118,20 @@ func TestNextWithoutAnAnswer(t *testing.T) {
 	t.Run("finishes the call of a client that does one at a time", func(t *testing.T) {
 		m := given(t, 1)
 		m.sent("a")
-		if ids, _ := m.next(2); !slices.Equal(ids, []string{"a"}) {
+		if ids, _ := m.parkPoll(2); !slices.Equal(ids, []string{"a"}) {
 			t.Errorf("unanswered %v, want [a]", ids)
 		}
 	})
 	t.Run("says nothing of a client that does several", func(t *testing.T) {
 		m := given(t, 2)
-		if ids, _ := m.next(2); len(ids) != 0 {
+		if ids, _ := m.parkPoll(2); len(ids) != 0 {
 			t.Errorf("unanswered %v, want none", ids)
 		}
 	})
 	t.Run("leaves an answer alone that is being read", func(t *testing.T) {
 		m := given(t, 1)
 		_, _ = m.answer("a")
-		if ids, _ := m.next(2); len(ids) != 0 {
+		if ids, _ := m.parkPoll(2); len(ids) != 0 {
 			t.Errorf("unanswered %v, want none", ids)
 		}
 	})
@@ -143,7 +143,7 @@ func TestCallsAreHandedOutInOrderToTheNewestRequest(t *testing.T) {
 		_ = m.submit(id)
 	}
 	for poll := range uint64(3) {
-		_, _ = m.next(poll)
+		_, _ = m.parkPoll(poll)
 	}
 	for i, want := range []string{"a", "b", "c"} {
 		if poll, id, ok := m.match(); !ok || id != want || poll != uint64(2-i) {
@@ -151,7 +151,7 @@ func TestCallsAreHandedOutInOrderToTheNewestRequest(t *testing.T) {
 		}
 	}
 	m.unsent("b")
-	_, _ = m.next(9)
+	_, _ = m.parkPoll(9)
 	if _, id, _ := m.match(); id != "b" {
 		t.Errorf("handed out %q, want b again", id)
 	}
@@ -159,7 +159,7 @@ func TestCallsAreHandedOutInOrderToTheNewestRequest(t *testing.T) {
 
 func TestRequestThatWentAwayGetsNothing(t *testing.T) {
 	m := newMachine(1)
-	_, _ = m.next(1)
+	_, _ = m.parkPoll(1)
 	if !m.unpark(1) {
 		t.Error("the request was not there")
 	}
@@ -179,13 +179,13 @@ func TestSubmitRefuses(t *testing.T) {
 		id   string
 		want error
 	}{
-		{"a call that is here", func(*machine) {}, "a", errKnown},
-		{"a call whose late answer may come", func(m *machine) { m.giveUp("a", true) }, "a", errKnown},
+		{"a call that is here", func(*machine) {}, "a", errDuplicate},
+		{"a call whose late answer may come", func(m *machine) { m.abandonCall("a", true) }, "a", errDuplicate},
 		{"more calls than concurrency", func(*machine) {}, "b", errFull},
 		{"everything after the end", func(m *machine) { m.ended = true }, "b", errEnded},
-		{"nothing when the one before was given up", func(m *machine) { m.giveUp("a", false) }, "b", nil},
-		{"nothing when the one before was answered", func(m *machine) { _, _ = m.answer("a"); _, _ = m.finish("a") }, "b", nil},
-		{"no second attempt at a call that was answered", func(m *machine) { _, _ = m.answer("a"); _, _ = m.finish("a") }, "a", nil},
+		{"nothing when the one before was given up", func(m *machine) { m.abandonCall("a", false) }, "b", nil},
+		{"nothing when the one before was answered", func(m *machine) { _, _ = m.answer("a"); _, _ = m.finishAnswer("a") }, "b", nil},
+		{"no second attempt at a call that was answered", func(m *machine) { _, _ = m.answer("a"); _, _ = m.finishAnswer("a") }, "a", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m := given(t, 1)
@@ -200,10 +200,10 @@ func TestSubmitRefuses(t *testing.T) {
 func TestGiveUpKnowsWhetherTheFunctionSawTheCall(t *testing.T) {
 	m := given(t, 2)
 	_ = m.submit("b")
-	if m.giveUp("b", true) {
+	if m.abandonCall("b", true) {
 		t.Error("b was not handed out")
 	}
-	if !m.giveUp("a", true) {
+	if !m.abandonCall("a", true) {
 		t.Error("a was handed out")
 	}
 }
@@ -212,19 +212,19 @@ func TestInitErrorComesOnceAndBeforeTheFirstEvent(t *testing.T) {
 	m := newMachine(1)
 	wantRefusal(t, m.initError(), nil)
 	wantRefusal(t, m.initError(), &refusedState)
-	_, no := m.next(1)
+	_, no := m.parkPoll(1)
 	wantRefusal(t, no, &refusedState)
 	wantRefusal(t, given(t, 1).initError(), &refusedState)
 }
 
 func TestParkedRequestsAreBounded(t *testing.T) {
 	m := newMachine(2)
-	for poll := range uint64(2 + spareParks) {
-		if _, no := m.next(poll); no != nil {
+	for poll := range uint64(2 + extraPolls) {
+		if _, no := m.parkPoll(poll); no != nil {
 			t.Fatalf("request %d was refused", poll)
 		}
 	}
-	_, no := m.next(99)
+	_, no := m.parkPoll(99)
 	wantRefusal(t, no, &refusedState)
 }
 
@@ -243,7 +243,7 @@ func TestMachineKeepsItsBounds(t *testing.T) {
 					delete(out, c)
 				}
 			},
-			"next": func(*rapid.T) { poll++; _, _ = m.next(poll) },
+			"next": func(*rapid.T) { poll++; _, _ = m.parkPoll(poll) },
 			"unsent": func(t *rapid.T) {
 				c := id.Draw(t, "call")
 				if s := m.calls[c]; s == handed || s == overtaken {
@@ -254,8 +254,8 @@ func TestMachineKeepsItsBounds(t *testing.T) {
 			"sent":    func(t *rapid.T) { m.sent(id.Draw(t, "call")) },
 			"lost":    func(t *rapid.T) { m.lost(id.Draw(t, "call")) },
 			"answer":  func(t *rapid.T) { _, _ = m.answer(id.Draw(t, "call")) },
-			"finish":  func(t *rapid.T) { _, _ = m.finish(id.Draw(t, "call")) },
-			"give up": func(t *rapid.T) { m.giveUp(id.Draw(t, "call"), rapid.Bool().Draw(t, "out of time")) },
+			"finish":  func(t *rapid.T) { _, _ = m.finishAnswer(id.Draw(t, "call")) },
+			"give up": func(t *rapid.T) { m.abandonCall(id.Draw(t, "call"), rapid.Bool().Draw(t, "out of time")) },
 			"match": func(t *rapid.T) {
 				_, c, ok := m.match()
 				if ok && out[c] {
@@ -273,7 +273,7 @@ func TestMachineKeepsItsBounds(t *testing.T) {
 					}
 				}
 				if lapsed != len(m.lapsed) || lapsed > concurrency || len(m.calls)-lapsed > concurrency ||
-					len(m.answered) > concurrency || len(m.queue) > concurrency || len(m.parked) > concurrency+spareParks {
+					len(m.answered) > concurrency || len(m.queue) > concurrency || len(m.parked) > concurrency+extraPolls {
 					t.Fatalf("out of bounds: %+v", m)
 				}
 			},

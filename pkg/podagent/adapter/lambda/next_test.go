@@ -13,7 +13,7 @@ func newCall(id string) *call { return &call{id: id, outcome: make(chan outcome,
 // The connection's end and a call for it may come at the same time.
 func TestCallThatWasMatchedWithARequestThatLeavesGoesToTheNext(t *testing.T) {
 	d := newDispatcher()
-	d.become("shop", "hello", 1)
+	d.configure("shop", "hello", 1)
 	poll, inbox, _ := d.park()
 	if err := d.submit(newCall("a")); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestA3AnOrdinaryEndIsToldToClientsThatKnowIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newStageOf(t, c.a())
+				s := newHarnessOf(t, c.a())
 				conn, err := s.l.dial(t.Context())
 				if err != nil {
 					t.Fatal(err)

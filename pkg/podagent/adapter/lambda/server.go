@@ -26,13 +26,13 @@ const (
 	maxDrain = 64 << 20
 	// maxInitError bounds what is read of why a function could not start.
 	maxInitError = 64 << 10
-	// farewell is how long the last replies may take.
-	farewell = 500 * time.Millisecond
+	// shutdownTimeout is how long the last replies may take.
+	shutdownTimeout = 500 * time.Millisecond
 )
 
 var (
-	errGivenUp = errors.New("nobody waits for the answer any more")
-	errCut     = errors.New("the connection ended before the answer did")
+	errGivenUp      = errors.New("nobody waits for the answer any more")
+	errDisconnected = errors.New("the connection ended before the answer did")
 
 	errServerGone = errors.New("the Runtime API's server has ended")
 )
@@ -41,7 +41,7 @@ var (
 type server struct {
 	dispatcher *dispatcher
 	clients    *clients
-	answers    *room
+	answers    *bodyBudget
 }
 
 // serve serves until ctx ends or l fails, and then ends all calls; see Adapter.Serve.
@@ -64,15 +64,15 @@ func (s *server) serve(ctx context.Context, l net.Listener) error {
 		},
 		BaseContext:       func(net.Listener) context.Context { return requests },
 		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
-		ReadHeaderTimeout: headPatience,
+		ReadHeaderTimeout: headTimeout,
 		MaxHeaderBytes:    maxHead,
 	}
 	stop := context.AfterFunc(ctx, func() { _ = l.Close(); endRequests(errServerGone) })
 	defer stop()
-	most := func() int64 { return int64(2*s.dispatcher.concurrency() + spareConns) }
-	err := web.Serve(&listener{Listener: l, most: most})
+	most := func() int64 { return int64(2*s.dispatcher.concurrency() + extraConns) }
+	err := web.Serve(&listener{Listener: l, limit: most})
 	if ctx.Err() != nil {
-		takeLeave(web)
+		shutdown(web)
 	}
 	_ = web.Close()
 	s.dispatcher.close(errServerGone)
@@ -83,15 +83,15 @@ func (s *server) serve(ctx context.Context, l net.Listener) error {
 	return fmt.Errorf("serving the Runtime API: %w", err)
 }
 
-// takeLeave lets those read that nothing comes any more who wait for it.
-func takeLeave(server *http.Server) {
-	soon, cancel := context.WithTimeout(context.Background(), farewell)
+// shutdown lets waiting requests read the end.
+func shutdown(server *http.Server) {
+	soon, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	_ = server.Shutdown(soon)
 }
 
-// endWaiting ends a request that nothing came for. Runtime clients of Windlass know that
-// 204 is the ordinary end of the instance; to others any reply would be an event.
+// endWaiting ends a waiting request. Runtime clients of Windlass know 204 as the ordinary end
+// of the instance; others would take any reply for an event.
 func endWaiting(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(headClient) == "" || !errors.Is(context.Cause(r.Context()), errServerGone) {
 		panic(http.ErrAbortHandler)
@@ -141,7 +141,7 @@ func (s *server) serveNext(w http.ResponseWriter, r *http.Request) {
 	}
 	select {
 	case c := <-inbox:
-		what, err := hand(w, r, c)
+		what, err := writeEvent(w, r, c)
 		s.dispatcher.delivered(c, what, err)
 		if what == sentWhole {
 			r.Context().Value(connKey{}).(*conn).handedOut(&handout{
@@ -156,8 +156,8 @@ func (s *server) serveNext(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hand writes an event to the runtime client.
-func hand(w http.ResponseWriter, r *http.Request, c *call) (delivery, error) {
+// writeEvent writes an event to the runtime client.
+func writeEvent(w http.ResponseWriter, r *http.Request, c *call) (delivery, error) {
 	if err := r.Context().Err(); err != nil {
 		return sentNothing, err
 	}
@@ -185,25 +185,25 @@ func (s *server) serveResponse(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	id := r.PathValue("id")
-	if !s.answerBeginsOr(w, r, id) {
+	if !s.beginAnswer(w, r, id) {
 		return
 	}
 	if mode == "streaming" {
 		s.stream(w, r, id)
 		return
 	}
-	s.take(w, r, id, &answer{contentType: r.Header.Get("Content-Type")})
+	s.receiveAnswer(w, r, id, &answer{contentType: r.Header.Get("Content-Type")})
 }
 
 func (s *server) serveError(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
-	if s.answerBeginsOr(w, r, id) {
-		s.take(w, r, id, &answer{functionError: errorType(r.Header.Get(headErrorType))})
+	if s.beginAnswer(w, r, id) {
+		s.receiveAnswer(w, r, id, &answer{functionError: errorType(r.Header.Get(headErrorType))})
 	}
 }
 
-// answerBeginsOr replies by itself to an answer that is not to be read.
-func (s *server) answerBeginsOr(w http.ResponseWriter, r *http.Request, id string) bool {
+// beginAnswer reports whether the answer's body is to be read. If not, it has replied.
+func (s *server) beginAnswer(w http.ResponseWriter, r *http.Request, id string) bool {
 	discard, no := s.dispatcher.answerBegins(id)
 	switch {
 	case no != nil:
@@ -217,8 +217,8 @@ func (s *server) answerBeginsOr(w http.ResponseWriter, r *http.Request, id strin
 	return false
 }
 
-// take reads a whole answer into ans. While there is no room for it its sender waits.
-func (s *server) take(w http.ResponseWriter, r *http.Request, id string, ans *answer) {
+// receiveAnswer reads a whole answer into ans. The sender waits for room.
+func (s *server) receiveAnswer(w http.ResponseWriter, r *http.Request, id string, ans *answer) {
 	body, err := s.answers.read(r.Context(), r.Body, r.ContentLength)
 	var tooLarge *tooLargeError
 	switch {
@@ -231,7 +231,7 @@ func (s *server) take(w http.ResponseWriter, r *http.Request, id string, ans *an
 		refuse(w, r, &refused)
 		return
 	case err != nil:
-		s.dispatcher.answerBreaks(id, errCut)
+		s.dispatcher.answerBreaks(id, errDisconnected)
 		refusedTruncated.write(w)
 		return
 	}
@@ -246,15 +246,15 @@ func (s *server) take(w http.ResponseWriter, r *http.Request, id string, ans *an
 // stream passes an answer on while it comes.
 func (s *server) stream(w http.ResponseWriter, r *http.Request, id string) {
 	pr, pw := io.Pipe()
-	stop := context.AfterFunc(r.Context(), func() { _ = pw.CloseWithError(errCut) })
+	stop := context.AfterFunc(r.Context(), func() { _ = pw.CloseWithError(errDisconnected) })
 	defer stop()
 	s.dispatcher.answerStreams(id, r.Header.Get("Content-Type"), pr)
 	body := &source{from: r.Body}
 	_, err := io.Copy(pw, body)
 	switch {
 	case body.err != nil:
-		s.dispatcher.answerBreaks(id, errCut)
-		_ = pw.CloseWithError(errCut)
+		s.dispatcher.answerBreaks(id, errDisconnected)
+		_ = pw.CloseWithError(errDisconnected)
 		refusedTruncated.write(w)
 		return
 	case err != nil:

@@ -19,13 +19,13 @@ import (
 
 // streamed is an answer that the test writes part by part.
 type streamed struct {
-	*stage
+	*harness
 	io.Writer
 	conn net.Conn
 }
 
 // stream begins a streamed answer to the call id.
-func (s *stage) stream(id, contentType string) *streamed {
+func (s *harness) stream(id, contentType string) *streamed {
 	s.Helper()
 	conn, err := s.l.dial(s.Context())
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *stage) stream(id, contentType string) *streamed {
 	if err != nil {
 		s.Fatal(err)
 	}
-	return &streamed{stage: s, conn: conn}
+	return &streamed{harness: s, conn: conn}
 }
 
 func (r *streamed) send(part string) {
@@ -76,7 +76,7 @@ func errorTrailer(kind, body string) string {
 const report = `{"errorMessage":"no","errorType":"Error"}`
 
 func TestStreamedAnswerIsPassedOnPartByPart(t *testing.T) {
-	scene(t, 1, func(s *stage) {
+	inBubble(t, 1, func(s *harness) {
 		p := s.invoke("a", "1")
 		s.next()
 		r := s.stream("a", "text/event-stream")
@@ -101,7 +101,7 @@ func TestStreamedAnswerIsPassedOnPartByPart(t *testing.T) {
 }
 
 func TestEmptyStreamedAnswer(t *testing.T) {
-	scene(t, 1, func(s *stage) {
+	inBubble(t, 1, func(s *harness) {
 		p := s.invoke("a", "1")
 		s.next()
 		s.stream("a", "text/plain").finish("")
@@ -111,7 +111,7 @@ func TestEmptyStreamedAnswer(t *testing.T) {
 
 func TestErrorInAStreamedAnswer(t *testing.T) {
 	t.Run("before its first byte is a function error", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			p := s.invoke("a", "1")
 			s.next()
 			s.stream("a", "text/plain").finish(errorTrailer("Function.Oops", report))
@@ -122,7 +122,7 @@ func TestErrorInAStreamedAnswer(t *testing.T) {
 		})
 	})
 	t.Run("within its prelude too", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			p := s.invoke("a", "1")
 			s.next()
 			r := s.stream("a", httpResponse)
@@ -132,7 +132,7 @@ func TestErrorInAStreamedAnswer(t *testing.T) {
 		})
 	})
 	t.Run("later on cuts the answer short", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			p := s.invoke("a", "1")
 			s.next()
 			r := s.stream("a", "text/plain")
@@ -151,7 +151,7 @@ func TestErrorInAStreamedAnswer(t *testing.T) {
 
 func TestAnswerWhoseConnectionBreaksIsLost(t *testing.T) {
 	t.Run("streamed", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			p := s.invoke("a", "1")
 			s.next()
 			r := s.stream("a", "text/plain")
@@ -161,7 +161,7 @@ func TestAnswerWhoseConnectionBreaksIsLost(t *testing.T) {
 		})
 	})
 	t.Run("buffered", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			p := s.invoke("a", "1")
 			s.next()
 			conn, err := s.l.dial(s.Context())
@@ -189,7 +189,7 @@ func TestStreamedAnswerWhoseCallEnds(t *testing.T) {
 		{"by its deadline: the rest is refused", func(*pending) {}, adapter.ErrTimedOut, 400},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			scene(t, 1, func(s *stage) {
+			inBubble(t, 1, func(s *harness) {
 				p := s.invoke("a", "1")
 				s.next()
 				r := s.stream("a", "text/plain")
@@ -207,7 +207,7 @@ func TestStreamedAnswerWhoseCallEnds(t *testing.T) {
 		})
 	}
 	t.Run("by an error of its writer: the next call can run", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			gone := errors.New("gone")
 			p := s.invoke("a", "1")
 			p.w.onWrite = func() error { return gone }
@@ -233,7 +233,7 @@ func TestHTTPShapedAnswer(t *testing.T) {
 		"X-A": {"1"}, "X-N": {"7"}, "Set-Cookie": {"a=1", "b=2"}, "Content-Type": {"application/octet-stream"},
 	}}
 	t.Run("streamed, cut anywhere", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			p := s.invoke("a", "1")
 			s.next()
 			r := s.stream("a", httpResponse)
@@ -249,7 +249,7 @@ func TestHTTPShapedAnswer(t *testing.T) {
 		})
 	})
 	t.Run("buffered", func(t *testing.T) {
-		scene(t, 1, func(s *stage) {
+		inBubble(t, 1, func(s *harness) {
 			p := s.invoke("a", "1")
 			s.next()
 			s.want(s.post("a", "response", prelude+"teapot", "Content-Type", httpResponse), 202, "OK")
@@ -274,7 +274,7 @@ func TestHTTPShapedAnswerThatIsNotValid(t *testing.T) {
 		"prelude without bounds": `{"headers":{"a":"` + strings.Repeat("a", maxPrelude) + `"}}` + end,
 	} {
 		t.Run(name, func(t *testing.T) {
-			scene(t, 1, func(s *stage) {
+			inBubble(t, 1, func(s *harness) {
 				p := s.invoke("a", "1")
 				s.next()
 				s.want(s.post("a", "response", text, "Content-Type", httpResponse), 202, "OK")

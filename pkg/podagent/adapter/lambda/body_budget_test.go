@@ -15,10 +15,10 @@ import (
 )
 
 // small runs a test in a bubble with room for two events, and for two answers, of 1 MiB.
-func small(t *testing.T, concurrency int, f func(s *stage)) {
+func small(t *testing.T, concurrency int, f func(s *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStageOf(t, New(Config{Namespace: "shop", Function: "hello", Concurrency: concurrency, BufferBytes: 4 << 20}))
+		s := newHarnessOf(t, New(Config{Namespace: "shop", Function: "hello", Concurrency: concurrency, BufferBytes: 4 << 20}))
 		defer func() { s.end() }()
 		f(s)
 		synctest.Wait()
@@ -27,9 +27,9 @@ func small(t *testing.T, concurrency int, f func(s *stage)) {
 }
 
 // wantEmptyRooms says that nothing is held of what has ended.
-func (s *stage) wantEmptyRooms() {
+func (s *harness) wantEmptyRooms() {
 	s.Helper()
-	for name, r := range map[string]*room{"events": s.a.events, "answers": s.a.server.answers} {
+	for name, r := range map[string]*bodyBudget{"events": s.a.events, "answers": s.a.server.answers} {
 		if !r.free.TryAcquire(2 << 20) {
 			s.Errorf("room for %s is taken though no call is left", name)
 		}
@@ -53,7 +53,7 @@ var mebibyte = strings.Repeat("x", 1<<20)
 func TestL7EventsWaitForRoomInOrder(t *testing.T) {
 	for name, length := range map[string]int64{"of known length": 1 << 20, "of unknown length": -1} {
 		t.Run(name, func(t *testing.T) {
-			small(t, 8, func(s *stage) {
+			small(t, 8, func(s *harness) {
 				var read atomic.Int64
 				calls := map[string]*pending{}
 				for i := range 8 {
@@ -88,7 +88,7 @@ func TestL7EventsWaitForRoomInOrder(t *testing.T) {
 }
 
 func TestL7AnEventThatFindsNoRoomInTimeDidNotRun(t *testing.T) {
-	small(t, 3, func(s *stage) {
+	small(t, 3, func(s *harness) {
 		first, second := s.invoke("a", mebibyte), s.invoke("b", mebibyte)
 		synctest.Wait()
 		late := s.invoke("c", mebibyte, func(c *adapter.Call) { c.Deadline = time.Now().Add(time.Second) })
@@ -113,7 +113,7 @@ func TestL7WhatNeverFitsIsRefused(t *testing.T) {
 	const remedy = "bodies of at most 2097152 bytes: raise agent.resources.limits.memory"
 	for name, length := range map[string]int64{"of known length": 2<<20 + 1, "of unknown length": -1} {
 		t.Run("an event "+name, func(t *testing.T) {
-			small(t, 1, func(s *stage) {
+			small(t, 1, func(s *harness) {
 				p := s.invoke("a", mebibyte+mebibyte+"x", func(c *adapter.Call) { c.ContentLength = length })
 				err := p.result()
 				s.wantError(err, adapter.ErrBodyTooLarge)
@@ -124,7 +124,7 @@ func TestL7WhatNeverFitsIsRefused(t *testing.T) {
 		})
 	}
 	t.Run("an answer", func(t *testing.T) {
-		small(t, 1, func(s *stage) {
+		small(t, 1, func(s *harness) {
 			p := s.invoke("a", "1")
 			s.next()
 			s.want(s.post("a", "response", mebibyte+mebibyte+"x"), 413, remedy)
@@ -134,7 +134,7 @@ func TestL7WhatNeverFitsIsRefused(t *testing.T) {
 		})
 	})
 	t.Run("what just fits is not", func(t *testing.T) {
-		small(t, 1, func(s *stage) {
+		small(t, 1, func(s *harness) {
 			p := s.invoke("a", mebibyte+mebibyte, func(c *adapter.Call) { c.ContentLength = -1 })
 			s.next()
 			s.want(s.post("a", "response", mebibyte+mebibyte), 202, "OK")
@@ -144,7 +144,7 @@ func TestL7WhatNeverFitsIsRefused(t *testing.T) {
 }
 
 // upload is an answer of 1 MiB that a runtime client sends as fast as it is read.
-func (s *stage) upload(id string, sent *atomic.Int64) (status chan int) {
+func (s *harness) upload(id string, sent *atomic.Int64) (status chan int) {
 	status = make(chan int, 1)
 	conn, err := s.l.dial(s.Context())
 	if err != nil {
@@ -177,7 +177,7 @@ func (c countedWriter) Write(p []byte) (int, error) {
 }
 
 func TestL7AnswersAreReadAsRoomComesFree(t *testing.T) {
-	small(t, 8, func(s *stage) {
+	small(t, 8, func(s *harness) {
 		taken := make(chan struct{}) // a gateway takes an answer
 		var calls []*pending
 		for i := range 8 {
@@ -216,7 +216,7 @@ func TestL7AnswersAreReadAsRoomComesFree(t *testing.T) {
 // concurrency, asks for the next event when it has answered: answers must not wait for
 // events.
 func TestL7AnAnswerNeverWaitsForEvents(t *testing.T) {
-	small(t, 4, func(s *stage) {
+	small(t, 4, func(s *harness) {
 		running := s.invoke("a", "1")
 		s.next()
 		waiting := map[string]*pending{}
@@ -235,18 +235,18 @@ func TestL7AnAnswerNeverWaitsForEvents(t *testing.T) {
 }
 
 func TestL7RoomComesBackHoweverACallEnds(t *testing.T) {
-	for name, end := range map[string]func(s *stage){
-		"given up in the queue": func(s *stage) {
+	for name, end := range map[string]func(s *harness){
+		"given up in the queue": func(s *harness) {
 			p := s.invoke("a", mebibyte)
 			synctest.Wait()
 			p.cancel()
 			s.wantError(p.result(), adapter.ErrNotStarted)
 		},
-		"its event cannot be written": func(s *stage) {
+		"its event cannot be written": func(s *harness) {
 			s.park().failWrites(9)
 			s.wantError(s.invoke("a", mebibyte).result(), adapter.ErrFunctionLost)
 		},
-		"given up while its event could not be written": func(s *stage) {
+		"given up while its event could not be written": func(s *harness) {
 			near, far := net.Pipe()
 			s.l.conns <- far
 			_, _ = io.WriteString(near, "GET "+base+"/invocation/next HTTP/1.1\r\nHost: 127.0.0.1:9001\r\n\r\n")
@@ -256,14 +256,14 @@ func TestL7RoomComesBackHoweverACallEnds(t *testing.T) {
 			s.wantError(p.result(), adapter.ErrFunctionLost)
 			near.Close()
 		},
-		"given up while it runs, and answered": func(s *stage) {
+		"given up while it runs, and answered": func(s *harness) {
 			p := s.invoke("a", mebibyte)
 			s.next()
 			p.cancel()
 			s.wantError(p.result(), adapter.ErrFunctionLost)
 			s.want(s.post("a", "response", mebibyte), 202, "OK")
 		},
-		"its answer is cut": func(s *stage) {
+		"its answer is cut": func(s *harness) {
 			p := s.invoke("a", "1")
 			s.next()
 			conn, err := s.l.dial(s.Context())
@@ -274,7 +274,7 @@ func TestL7RoomComesBackHoweverACallEnds(t *testing.T) {
 			conn.Close()
 			s.wantError(p.result(), adapter.ErrFunctionLost)
 		},
-		"given up in the middle of its answer": func(s *stage) {
+		"given up in the middle of its answer": func(s *harness) {
 			p := s.invoke("a", "1")
 			s.next()
 			conn, err := s.l.dial(s.Context())
@@ -290,7 +290,7 @@ func TestL7RoomComesBackHoweverACallEnds(t *testing.T) {
 				s.Errorf("status %d", got)
 			}
 		},
-		"never answered": func(s *stage) {
+		"never answered": func(s *harness) {
 			p := s.invoke("a", mebibyte)
 			s.next()
 			s.park()
@@ -305,7 +305,7 @@ func TestL7TheAgentsMemoryLimitSizesTheRoom(t *testing.T) {
 	if got := BufferBytes(256 << 20); got != 128<<20 {
 		t.Errorf("%d bytes of 256 MiB are for bodies", got)
 	}
-	if a := NewSpare(4 << 20); a.events.most != 2<<20 || a.server.answers.most != 2<<20 {
-		t.Errorf("a spare instance takes events of %d and answers of %d bytes", a.events.most, a.server.answers.most)
+	if a := NewSpare(4 << 20); a.events.largest != 2<<20 || a.server.answers.largest != 2<<20 {
+		t.Errorf("a spare instance takes events of %d and answers of %d bytes", a.events.largest, a.server.answers.largest)
 	}
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
-// spareScene runs a test with a spare instance in a bubble.
-func spareScene(t *testing.T, f func(s *stage)) {
+// spareHarness runs a test with a spare instance in a bubble.
+func spareHarness(t *testing.T, f func(s *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStageOf(t, NewSpare(0))
+		s := newHarnessOf(t, NewSpare(0))
 		defer func() { s.end() }()
 		f(s)
 	})
@@ -35,7 +35,7 @@ func assignment() adapter.Assignment {
 const assignmentText = `{"variables":[{"name":"_HANDLER","value":"app.handler"}],"files":[{"path":"app.py","content":"eCA9IDEK"}]}`
 
 // ask asks for the assignment in the background.
-func (s *stage) ask(ctx context.Context) <-chan reply {
+func (s *harness) ask(ctx context.Context) <-chan reply {
 	came := make(chan reply, 1)
 	go func() {
 		got, err := s.do(ctx, http.MethodGet, assignmentPath, nil, nil)
@@ -48,14 +48,14 @@ func (s *stage) ask(ctx context.Context) <-chan reply {
 	return came
 }
 
-func (s *stage) assign(to adapter.Assignment) {
+func (s *harness) assign(to adapter.Assignment) {
 	s.Helper()
 	if err := s.a.Assign(to); err != nil {
 		s.Fatal(err)
 	}
 }
 
-func (s *stage) waitRuntime() {
+func (s *harness) waitRuntime() {
 	s.Helper()
 	if err := s.a.WaitRuntime(context.Background()); err != nil {
 		s.Fatal(err)
@@ -63,7 +63,7 @@ func (s *stage) waitRuntime() {
 }
 
 func TestAnAssignmentIsFetchedOnce(t *testing.T) {
-	spareScene(t, func(s *stage) {
+	spareHarness(t, func(s *harness) {
 		first := s.ask(context.Background())
 		s.waitRuntime()
 		s.want(<-s.ask(context.Background()), http.StatusGone, "Gone") // another one waits
@@ -77,7 +77,7 @@ func TestAnAssignmentIsFetchedOnce(t *testing.T) {
 }
 
 func TestAnAssignedInstanceIsLikeAnyOther(t *testing.T) {
-	spareScene(t, func(s *stage) {
+	spareHarness(t, func(s *harness) {
 		asked := s.ask(context.Background())
 		s.assign(assignment())
 		<-asked
@@ -98,7 +98,7 @@ func TestAnAssignedInstanceIsLikeAnyOther(t *testing.T) {
 }
 
 func TestAnAssignmentThatNobodyReadIsTheNextOnes(t *testing.T) {
-	spareScene(t, func(s *stage) {
+	spareHarness(t, func(s *harness) {
 		ctx, hangUp := context.WithCancel(context.Background())
 		left := s.ask(ctx)
 		hangUp()
@@ -112,7 +112,7 @@ func TestAnAssignmentThatNobodyReadIsTheNextOnes(t *testing.T) {
 }
 
 func TestARuntimeThatDoesNotKnowSpareInstancesHasFailed(t *testing.T) {
-	spareScene(t, func(s *stage) {
+	spareHarness(t, func(s *harness) {
 		got, err := s.do(context.Background(), http.MethodGet, base+"/invocation/next", nil, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -125,7 +125,7 @@ func TestARuntimeThatDoesNotKnowSpareInstancesHasFailed(t *testing.T) {
 			t.Errorf("Assign: %v", err)
 		}
 	})
-	spareScene(t, func(s *stage) {
+	spareHarness(t, func(s *harness) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := s.a.WaitRuntime(ctx); !errors.Is(err, errNeverWaited) || !errors.Is(err, context.DeadlineExceeded) {
@@ -136,7 +136,7 @@ func TestARuntimeThatDoesNotKnowSpareInstancesHasFailed(t *testing.T) {
 
 func TestARuntimeThatCannotLoadTheFunctionSaysSo(t *testing.T) {
 	for _, assigned := range []bool{false, true} {
-		spareScene(t, func(s *stage) {
+		spareHarness(t, func(s *harness) {
 			wait := s.a.WaitRuntime
 			if assigned {
 				asked := s.ask(context.Background())
@@ -157,14 +157,14 @@ func TestARuntimeThatCannotLoadTheFunctionSaysSo(t *testing.T) {
 }
 
 func TestAssignmentsThatAreNoneAreNotHandedOver(t *testing.T) {
-	spareScene(t, func(s *stage) {
+	spareHarness(t, func(s *harness) {
 		bad := assignment()
 		bad.Files[0].Path = "../app.py"
 		if err := s.a.Assign(bad); err == nil || !strings.Contains(err.Error(), "../app.py") {
 			t.Errorf("assigned: %v", err)
 		}
 	})
-	scene(t, 1, func(s *stage) {
+	inBubble(t, 1, func(s *harness) {
 		s.want(<-s.ask(context.Background()), http.StatusGone, "Gone")
 		if err := s.a.Assign(assignment()); !errors.Is(err, errAssigned) {
 			t.Errorf("a function's instance was assigned: %v", err)
@@ -174,12 +174,12 @@ func TestAssignmentsThatAreNoneAreNotHandedOver(t *testing.T) {
 
 func TestAnAssignmentIsNeverWithTwo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := newDesk()
+		d := newAssignmentBox()
 		var waiting <-chan []byte
 		assigned, fetched := false, 0
 		t.Repeat(map[string]func(*rapid.T){
 			"wait": func(t *rapid.T) {
-				inbox, no := d.wait()
+				inbox, no := d.fetch()
 				if (no == nil) != (waiting == nil && fetched == 0) {
 					t.Fatalf("refused: %v, one waits: %v, fetched: %d", no, waiting != nil, fetched)
 				}
@@ -191,7 +191,7 @@ func TestAnAssignmentIsNeverWithTwo(t *testing.T) {
 				if waiting == nil {
 					t.Skip("nobody waits")
 				}
-				d.leave(waiting)
+				d.cancelFetch(waiting)
 				waiting = nil
 			},
 			"assign": func(t *rapid.T) {

@@ -13,9 +13,9 @@ import (
 // where no limit of memory says how many it may.
 const DefaultBufferBytes = 128 << 20
 
-// BufferBytes is how many bytes of events and answers an agent should hold at a time that
-// may use limit bytes of memory. The other half is for all else: the program itself, what
-// arrives for each call before the adapter reads it, headers, and garbage.
+// BufferBytes is how many bytes of events and answers an agent with a memory limit should
+// hold at a time. The other half is for the rest: the program itself, bytes that arrive
+// before the adapter reads them, headers, and garbage.
 func BufferBytes(limit int64) int64 { return limit / 2 }
 
 // firstRead is how much of a body of unknown length is read before room for the largest
@@ -24,36 +24,36 @@ const firstRead = 64 << 10
 
 var errNoRoom = errors.New("other calls' bodies took all of the agent's memory for bodies, for as long as this one could wait")
 
-// room bounds the bytes of the events, or of the answers, that are in memory at a time.
-// They have a room each, because an event may have to wait for an answer (of a runtime
-// client that asks for the next event when it has answered) and an answer must never wait
-// for an event. A body takes all its room at once, before a byte of it is read, so that
-// none waits for another's end with a part of the room; who waits is served in order.
-type room struct {
+// bodyBudget bounds the bytes of events, or of answers, in memory at a time. Events and answers
+// have a budget each, because an event may have to wait for an answer (of a runtime client
+// that asks for the next event when it has answered) and an answer must never wait for an
+// event. A body reserves all its bytes before the first is read, so that no two bodies wait
+// for each other; waiting bodies are served in order.
+type bodyBudget struct {
 	free *semaphore.Weighted
-	// most is the largest body that ever fits.
-	most int64
+	// largest is the largest body that ever fits.
+	largest int64
 }
 
-func newRoom(bytes, largest int64) *room {
-	return &room{free: semaphore.NewWeighted(bytes), most: min(bytes, largest)}
+func newBodyBudget(bytes, largest int64) *bodyBudget {
+	return &bodyBudget{free: semaphore.NewWeighted(bytes), largest: min(bytes, largest)}
 }
 
 // read reads a body of length bytes, or of an unknown number if length is -1, and waits
 // for room as long as ctx allows. A body that can never fit is a *tooLargeError. What is
 // held stays taken until it is given back.
-func (r *room) read(ctx context.Context, from io.Reader, length int64) (*held, error) {
-	if length > r.most {
-		return nil, &tooLargeError{r.most}
+func (r *bodyBudget) read(ctx context.Context, from io.Reader, length int64) (*bufferedBody, error) {
+	if length > r.largest {
+		return nil, &tooLargeError{r.largest}
 	}
 	size := length
 	if length < 0 {
-		size = r.most
+		size = r.largest
 	}
 	if err := r.free.Acquire(ctx, size); err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoRoom, context.Cause(ctx))
 	}
-	h := &held{room: r, size: size}
+	h := &bufferedBody{budget: r, size: size}
 	var err error
 	if h.body, err = readBody(from, length, int(size)); err != nil {
 		h.giveBack()
@@ -108,15 +108,15 @@ func fill(from io.Reader, to []byte) (n int, ended bool, err error) {
 	return n, false, nil
 }
 
-// held is a body in memory. It is not safe for concurrent use, and may be nil.
-type held struct {
-	body []byte
-	room *room
-	size int64
+// bufferedBody is a body in memory. It is not safe for concurrent use, and may be nil.
+type bufferedBody struct {
+	body   []byte
+	budget *bodyBudget
+	size   int64
 }
 
 // bytes are the body, while it is held.
-func (h *held) bytes() []byte {
+func (h *bufferedBody) bytes() []byte {
 	if h == nil {
 		return nil
 	}
@@ -124,12 +124,12 @@ func (h *held) bytes() []byte {
 }
 
 // giveBack gives the room of the body back, once.
-func (h *held) giveBack() {
-	if h == nil || h.room == nil {
+func (h *bufferedBody) giveBack() {
+	if h == nil || h.budget == nil {
 		return
 	}
-	h.room.free.Release(h.size)
-	h.room, h.body = nil, nil
+	h.budget.free.Release(h.size)
+	h.budget, h.body = nil, nil
 }
 
 // tooLargeError is a body that never fits.

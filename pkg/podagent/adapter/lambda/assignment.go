@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
-// assignmentPath is where the runtime of a spare instance waits for what it becomes.
+// assignmentPath is where the runtime of a spare instance waits for its assignment.
 const assignmentPath = "/windlass/v1/assignment"
 
 var (
@@ -23,65 +23,65 @@ var (
 
 var _ adapter.Spare = (*Adapter)(nil)
 
-// desk is where an assignment is fetched, once. That of an instance that was never a
-// spare one is nil.
-type desk struct {
-	// asked is closed when the runtime asks what the instance becomes.
-	asked chan struct{}
+// assignmentBox passes the assignment of a spare instance to its runtime, once. It is nil in
+// an instance that was never spare.
+type assignmentBox struct {
+	// request is closed when the runtime asks for the assignment.
+	request chan struct{}
 
-	mu    sync.Mutex
-	waits bool // asked is closed
-	// waiter takes the assignment for the request that waits; nil if none does.
+	mu           sync.Mutex
+	wasRequested bool // request is closed
+	// waiter delivers the assignment to the waiting request; nil if none waits.
 	waiter chan []byte
-	// body is the assignment while nobody has fetched it.
-	body            []byte
-	assigned, taken bool
+	// body is the assignment until it is fetched.
+	body              []byte
+	assigned, fetched bool
 }
 
-func newDesk() *desk { return &desk{asked: make(chan struct{})} }
+func newAssignmentBox() *assignmentBox { return &assignmentBox{request: make(chan struct{})} }
 
-// visited is closed when the runtime asks what the instance becomes.
-func (d *desk) visited() <-chan struct{} {
+// requested is closed when the runtime asks for the assignment.
+func (d *assignmentBox) requested() <-chan struct{} {
 	if d == nil {
 		return nil
 	}
-	return d.asked
+	return d.request
 }
 
-// wait is for a request that asks. What it returns takes the assignment.
-func (d *desk) wait() (<-chan []byte, *refusal) {
+// fetch registers a request for the assignment. The channel delivers it.
+func (d *assignmentBox) fetch() (<-chan []byte, *refusal) {
 	if d == nil {
 		return nil, &refusedAssignment
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.taken || d.waiter != nil {
+	if d.fetched || d.waiter != nil {
 		return nil, &refusedAssignment
 	}
 	d.waiter = make(chan []byte, 1)
 	inbox := d.waiter
-	d.match()
-	if !d.waits {
-		d.waits = true
-		close(d.asked)
+	d.deliver()
+	if !d.wasRequested {
+		d.wasRequested = true
+		close(d.request)
 	}
 	return inbox, nil
 }
 
-// leave is for a request whose connection ended. What it was given is the next one's:
-// nothing of it was sent.
-func (d *desk) leave(inbox <-chan []byte) {
+// cancelFetch unregisters a request whose connection ended. The next request gets the
+// assignment, of which nothing was sent.
+func (d *assignmentBox) cancelFetch(inbox <-chan []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	select {
 	case body := <-inbox:
-		d.body, d.taken = body, false
+		d.body, d.fetched = body, false
 	default:
 	}
 	d.waiter = nil
 }
 
-func (d *desk) assign(body []byte) error {
+func (d *assignmentBox) assign(body []byte) error {
 	if d == nil {
 		return errAssigned
 	}
@@ -91,33 +91,33 @@ func (d *desk) assign(body []byte) error {
 		return errAssigned
 	}
 	d.body, d.assigned = body, true
-	d.match()
+	d.deliver()
 	return nil
 }
 
-// unassigned tells whether the runtime does not know its function yet.
-func (d *desk) unassigned() bool {
+// unassigned reports whether the runtime has not fetched its assignment yet.
+func (d *assignmentBox) unassigned() bool {
 	if d == nil {
 		return false
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return !d.taken
+	return !d.fetched
 }
 
-// match hands the assignment to the request that waits. d.mu is held.
-func (d *desk) match() {
+// deliver hands the assignment to the request that waits. d.mu is held.
+func (d *assignmentBox) deliver() {
 	if d.waiter != nil && d.body != nil {
 		d.waiter <- d.body
-		d.waiter, d.body, d.taken = nil, nil, true
+		d.waiter, d.body, d.fetched = nil, nil, true
 	}
 }
 
-// NewSpare is an Adapter of a spare instance, which Assign makes a function's. It
-// serves nothing until Serve is called. It holds bufferBytes as Config says.
+// NewSpare is an Adapter of a spare instance, which Assign turns into one of a function. It
+// serves nothing until Serve is called. For bufferBytes see Config.
 func NewSpare(bufferBytes int64) *Adapter {
 	a := newAdapter(bufferBytes)
-	a.dispatcher.desk = newDesk()
+	a.dispatcher.assignments = newAssignmentBox()
 	return a
 }
 
@@ -125,7 +125,7 @@ func NewSpare(bufferBytes int64) *Adapter {
 // with which it could not start.
 func (a *Adapter) WaitRuntime(ctx context.Context) error {
 	select {
-	case <-a.dispatcher.desk.visited():
+	case <-a.dispatcher.assignments.requested():
 		return nil
 	case <-a.dispatcher.ready:
 		return a.dispatcher.failure()
@@ -134,42 +134,41 @@ func (a *Adapter) WaitRuntime(ctx context.Context) error {
 	}
 }
 
-// handover is an assignment as a runtime reads it.
-type handover struct {
+// assignmentJSON is an assignment as a runtime reads it.
+type assignmentJSON struct {
 	Variables []adapter.Variable `json:"variables"`
 	Files     []adapter.File     `json:"files"`
 }
 
-// Assign makes the instance the function's.
+// Assign makes the instance one of a function.
 func (a *Adapter) Assign(to adapter.Assignment) error {
 	if err := to.Validate(); err != nil {
 		return err
 	}
-	body, err := json.Marshal(handover{append([]adapter.Variable{}, to.Variables...), append([]adapter.File{}, to.Files...)})
+	body, err := json.Marshal(assignmentJSON{append([]adapter.Variable{}, to.Variables...), append([]adapter.File{}, to.Files...)})
 	if err != nil {
 		return fmt.Errorf("lambda: the assignment: %w", err)
 	}
 	return a.dispatcher.assign(to, body)
 }
 
-// assign hands the instance's assignment over, which makes it a function's. Its runtime
-// asks for an event only after that.
+// assign passes the assignment to the runtime, which asks for events only after that.
 func (d *dispatcher) assign(to adapter.Assignment, body []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.failed != nil {
 		return d.failed
 	}
-	if err := d.desk.assign(body); err != nil {
+	if err := d.assignments.assign(body); err != nil {
 		return err
 	}
-	d.become(to.Namespace, to.Function, to.Concurrency)
+	d.configure(to.Namespace, to.Function, to.Concurrency)
 	return nil
 }
 
 // serveAssignment waits for the assignment, however long that takes.
 func (s *server) serveAssignment(w http.ResponseWriter, r *http.Request) {
-	inbox, no := s.dispatcher.desk.wait()
+	inbox, no := s.dispatcher.assignments.fetch()
 	if no != nil {
 		refuse(w, r, no)
 		return
@@ -179,16 +178,16 @@ func (s *server) serveAssignment(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		if _, err := w.Write(body); err != nil {
-			s.dispatcher.breakDown(fmt.Errorf("handing the assignment to the runtime: %w", err))
+			s.dispatcher.failAssignment(fmt.Errorf("handing the assignment to the runtime: %w", err))
 		}
 	case <-r.Context().Done():
-		s.dispatcher.desk.leave(inbox)
+		s.dispatcher.assignments.cancelFetch(inbox)
 		endWaiting(w, r)
 	}
 }
 
-// breakDown ends everything since the runtime cannot be handed its assignment.
-func (d *dispatcher) breakDown(why error) {
+// failAssignment ends everything, because the runtime cannot get its assignment.
+func (d *dispatcher) failAssignment(why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fail(why)

@@ -13,9 +13,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
 
-// world is a running Agent between a scheduler, a gateway and a function that
+// harness is a running Agent between a scheduler, a gateway and a function that
 // the test plays.
-type world struct {
+type harness struct {
 	t         *testing.T
 	agent     *Agent
 	adapter   *fakeAdapter
@@ -38,8 +38,8 @@ func config() agentenv.Config {
 
 const helloText = "hello uid/3 cid secret"
 
-func newWorld(t *testing.T) *world {
-	return &world{
+func newHarness(t *testing.T) *harness {
+	return &harness{
 		t: t,
 		adapter: &fakeAdapter{
 			ready: make(chan error, 1), calls: make(chan *called, 100),
@@ -52,12 +52,12 @@ func newWorld(t *testing.T) *world {
 	}
 }
 
-// inWorld plays in a world without a network, in its own time. The agent must
+// withHarness plays in a world without a network, in its own time. The agent must
 // have ended when play returns.
-func inWorld(t *testing.T, change func(*agentenv.Config), play func(*world)) {
+func withHarness(t *testing.T, change func(*agentenv.Config), play func(*harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newHarness(t)
 		w.conn = newMemoryConn(w.scheduler, w.gateway)
 		c := config()
 		if change != nil {
@@ -77,7 +77,7 @@ type sharedConn struct{ *memoryConn }
 func (sharedConn) Close() error { return nil }
 
 // run runs the agent.
-func (w *world) run() {
+func (w *harness) run() {
 	ctx, signal := context.WithCancelCause(context.Background())
 	w.signal = signal
 	w.t.Cleanup(func() { signal(nil) })
@@ -86,7 +86,7 @@ func (w *world) run() {
 
 // begin runs an agent with a function that is ready, and returns its stream
 // after it has asked for work.
-func (w *world) begin() *pulls {
+func (w *harness) begin() *pulls {
 	w.t.Helper()
 	w.run()
 	w.adapter.ready <- nil
@@ -96,21 +96,21 @@ func (w *world) begin() *pulls {
 }
 
 // stream is the next stream to the scheduler.
-func (w *world) stream() *pulls {
+func (w *harness) stream() *pulls {
 	p := <-w.scheduler.streams
 	p.t = w.t
 	return p
 }
 
 // claim is the next claim at the gateway.
-func (w *world) claim() *claimed {
+func (w *harness) claim() *claimed {
 	c := <-w.gateway.claims
 	c.t = w.t
 	return c
 }
 
 // call hands out a ticket, grants the claim, and returns both ends of the call.
-func (w *world) call(p *pulls, id string) (*claimed, *called) {
+func (w *harness) call(p *pulls, id string) (*claimed, *called) {
 	w.t.Helper()
 	p.ticket(id)
 	c := w.claim()
@@ -119,7 +119,7 @@ func (w *world) call(p *pulls, id string) (*claimed, *called) {
 }
 
 // ended expects that the agent has ended, or does so without a further cause.
-func (w *world) ended(want error) {
+func (w *harness) ended(want error) {
 	w.t.Helper()
 	if err := <-w.ran; !errors.Is(err, want) {
 		w.t.Fatalf("Run: %v, want %v", err, want)
@@ -127,7 +127,7 @@ func (w *world) ended(want error) {
 }
 
 // runs expects that the agent has not ended.
-func (w *world) runs() {
+func (w *harness) runs() {
 	w.t.Helper()
 	synctest.Wait()
 	select {

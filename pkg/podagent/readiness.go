@@ -10,18 +10,19 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
-// awaitFunction waits until the function can be called; in a spare instance, as
-// soon as there is one.
+// awaitFunction waits until the function can be called. A spare instance waits for its
+// assignment first.
 func (a *Agent) awaitFunction(ctx context.Context) error {
 	if a.config.Spare {
 		return a.awaitAssignment(ctx)
 	}
-	return a.await(ctx, a.config.StartupTimeout, a.deps.Adapter.WaitReady, core.FunctionReady{})
+	return a.awaitStart(ctx, a.config.StartupTimeout, a.deps.Adapter.WaitReady, core.FunctionReady{})
 }
 
-// await waits for a time and tells the core what came of it.
-func (a *Agent) await(ctx context.Context, patience time.Duration, wait func(context.Context) error, came core.Event) error {
-	startCtx, cancel := context.WithTimeout(ctx, patience)
+// awaitStart runs wait with a timeout and passes the result to the core: ready, or
+// core.FunctionFailed.
+func (a *Agent) awaitStart(ctx context.Context, timeout time.Duration, wait func(context.Context) error, ready core.Event) error {
+	startCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := wait(startCtx)
 	switch {
@@ -29,17 +30,17 @@ func (a *Agent) await(ctx context.Context, patience time.Duration, wait func(con
 		return nil
 	case err != nil:
 		a.deps.Log.Error("the function did not become ready", "err", err)
-		a.tell(core.FunctionFailed{TimedOut: startCtx.Err() != nil, Detail: err.Error()})
+		a.notify(core.FunctionFailed{TimedOut: startCtx.Err() != nil, Detail: err.Error()})
 		return err
 	}
-	a.tell(came)
+	a.notify(ready)
 	return nil
 }
 
-// awaitAssignment waits until the runtime is there, then until somebody needs it, and
-// then until it has loaded the function.
+// awaitAssignment waits until the runtime has loaded, then for the assignment, and then until
+// the runtime has loaded the function.
 func (a *Agent) awaitAssignment(ctx context.Context) error {
-	if err := a.await(ctx, a.config.StartupTimeout, a.deps.Spare.WaitRuntime, core.RuntimeReady{}); err != nil {
+	if err := a.awaitStart(ctx, a.config.StartupTimeout, a.deps.Spare.WaitRuntime, core.RuntimeReady{}); err != nil {
 		return err
 	}
 	select {
@@ -50,21 +51,21 @@ func (a *Agent) awaitAssignment(ctx context.Context) error {
 			}
 			return a.deps.Spare.WaitReady(ctx)
 		}
-		return a.await(ctx, time.Duration(to.GetStartupTimeoutNs()), load, core.FunctionReady{})
+		return a.awaitStart(ctx, time.Duration(to.GetStartupTimeoutNs()), load, core.FunctionReady{})
 	case <-ctx.Done():
 		return nil
 	}
 }
 
-// assume makes a spare instance the function's. The core sees to it that it happens
-// once, so that there is room in the channel. The caller holds the lock.
-func (a *Agent) assume(to *agentwire.Assignment) {
+// applyAssignment gives a spare instance the identity of a function's instance. The core emits
+// LoadFunction once, so the channel never blocks. The caller holds the lock.
+func (a *Agent) applyAssignment(to *agentwire.Assignment) {
 	a.identity = identity{uid: to.GetFunctionUid(), revision: to.GetRevision(), cid: to.GetCid()}
 	a.deps.Log.Info("assigned", "function", to.GetFunction(), "cid", to.GetCid())
 	a.assigned <- to
 }
 
-// forRuntime is what the runtime needs to know of an assignment.
+// forRuntime is the part of an assignment that the runtime needs.
 func forRuntime(wire *agentwire.Assignment) adapter.Assignment {
 	namespace, name, _ := strings.Cut(wire.GetFunction(), "/")
 	to := adapter.Assignment{Namespace: namespace, Function: name, Concurrency: int(wire.GetConcurrency())}

@@ -15,9 +15,9 @@ import (
 
 // FunctionEnd is how a function's process ended.
 type FunctionEnd struct {
-	// How is for a person to read, such as "the function exited with status 3".
+	// How is a text for people, such as "the function exited with status 3".
 	How string
-	// LastLines are the last that the function wrote.
+	// LastLines are the last lines that the function wrote.
 	LastLines []string
 }
 
@@ -30,17 +30,17 @@ type functionEnd struct {
 
 func newFunctionEnd() *functionEnd { return &functionEnd{known: make(chan struct{})} }
 
-// note keeps how the function ended, as it was first heard.
-func (f *functionEnd) note(end FunctionEnd) {
+// record keeps how the function ended. Only the first report counts.
+func (f *functionEnd) record(end FunctionEnd) {
 	f.once.Do(func() {
 		f.end = end
 		close(f.known)
 	})
 }
 
-// lost is the error of the calls that the function ran; nil while it is not known to
-// have ended.
-func (f *functionEnd) lost() error {
+// lostError is the error of calls that ran when the function ended; nil while it runs, as far
+// as is known.
+func (f *functionEnd) lostError() error {
 	select {
 	case <-f.known:
 		return &functionLost{f.end}
@@ -49,9 +49,9 @@ func (f *functionEnd) lost() error {
 	}
 }
 
-// how tells how the function ended; empty while that is not known.
+// how is how the function ended; empty while that is not known.
 func (f *functionEnd) how() string {
-	if f.lost() == nil {
+	if f.lostError() == nil {
 		return ""
 	}
 	return f.end.How
@@ -70,23 +70,22 @@ func (e *functionLost) Error() string {
 
 func (e *functionLost) Unwrap() error { return adapter.ErrFunctionLost }
 
-// awaitEnd waits until it is known that the function has ended, or nothing depends on
-// that any more.
+// awaitEnd waits for the function's end, or the agent's.
 func (a *Agent) awaitEnd() {
 	select {
 	case <-a.ended:
 	case end := <-a.deps.FunctionEnd:
-		a.function.note(end)
-		a.tell(core.FunctionEnded{Detail: end.How})
+		a.function.record(end)
+		a.notify(core.FunctionEnded{Detail: end.How})
 	}
 }
 
-// drainPath is what answers once the instance has ended its calls.
+// drainPath answers once the instance has drained.
 const drainPath = "GET /drained"
 
 // ServeDrained answers GET /drained on a listener as soon as the agent runs no
-// call any more and takes none, until ctx ends: who is about to stop the
-// function waits for that. To ask changes nothing.
+// call any more and takes none, until ctx ends. The function's preStop hook waits for that
+// before the function is stopped. Asking changes nothing.
 func (a *Agent) ServeDrained(ctx context.Context, l net.Listener) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc(drainPath, func(_ http.ResponseWriter, r *http.Request) {

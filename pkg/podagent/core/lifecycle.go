@@ -1,0 +1,144 @@
+package core
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// goodbyeTimeout is how long an ending agent waits for a scheduler to receive its goodbye.
+const goodbyeTimeout = 2 * time.Second
+
+// lifecycle is how far an instance has come.
+type lifecycle struct {
+	// ready says that the function can be called.
+	ready bool
+	// draining says that the instance takes no more tickets. goodbye is what it tells the
+	// scheduler about that; nil for nothing.
+	draining bool
+	goodbye  *Goodbye
+	// unusable says that the function must not get another call, not even a granted one.
+	unusable bool
+	// drained says that no call runs any more, hungUp that the agent closed its side of the
+	// stream, and abandoned that it no longer looks for a scheduler.
+	drained, hungUp, abandoned bool
+	// goodbyeDeadline is when the agent stops waiting for its goodbye to arrive; zero
+	// before it was sent.
+	goodbyeDeadline time.Time
+	over            bool
+}
+
+func onFunctionReady(c *Core, now time.Time) {
+	if c.life.draining || c.life.ready || c.params.Spare {
+		return
+	}
+	c.life.ready = true
+	c.startup.ready = now
+	c.idle = idleness{since: now}
+	c.sendPull(now)
+}
+
+// A spare instance whose runtime fails has not said hello yet, so no scheduler would assign
+// it. The driver sees that and how it ends, without a goodbye.
+func onFunctionFailed(c *Core, now time.Time, f FunctionFailed) {
+	if c.link.at.IsZero() {
+		c.drainSilently(f.Detail)
+		return
+	}
+	reason := ReasonStartFailed
+	if f.TimedOut {
+		reason = ReasonStartTimedOut
+	}
+	c.drain(now, reason, f.Detail)
+}
+
+// An instance that is stopped before its function is ready says no goodbye: whatever
+// stopped it knows the cause.
+func onStop(c *Core, now time.Time, s Stop) {
+	if !c.life.ready {
+		c.drainSilently(s.Detail)
+		return
+	}
+	c.drain(now, ReasonStopped, s.Detail)
+}
+
+// Calls of a function that has ended get no answer, so they are cut. Why a function ended
+// before it was ready is for the driver to report.
+func onFunctionEnded(c *Core, now time.Time, f FunctionEnded) {
+	if !c.life.ready {
+		c.drainSilently(f.Detail)
+		return
+	}
+	c.drain(now, ReasonFunctionEnded, f.Detail)
+	for _, n := range slices.Sorted(maps.Keys(c.calls.attempts)) {
+		if c.calls.inPhase(running, n) != nil {
+			c.emit(Cut{n})
+		}
+	}
+}
+
+func onEnded(c *Core, now time.Time, e Ended) { onFunctionEnded(c, now, FunctionEnded{Detail: e.How}) }
+
+func onDrain(c *Core, now time.Time, r Drain) { c.drain(now, r.Reason, r.Detail) }
+
+// drain stops taking tickets and says goodbye. Only the first reason counts.
+func (c *Core) drain(now time.Time, reason Reason, detail string) {
+	if reason == ReasonCallBroken || reason == ReasonFunctionEnded {
+		c.life.unusable = true
+	}
+	if c.life.draining {
+		return
+	}
+	c.life.draining = true
+	c.life.goodbye = &Goodbye{Reason: reason, Detail: detail}
+	c.emit(Draining{reason, detail})
+	c.send(now, *c.life.goodbye)
+}
+
+// drainSilently is drain without a goodbye.
+func (c *Core) drainSilently(detail string) {
+	if c.life.draining {
+		return
+	}
+	c.life.draining = true
+	c.emit(Draining{ReasonDone, detail})
+}
+
+// abandon drains, and ends the search for a scheduler.
+func (c *Core) abandon(now time.Time, detail string) {
+	c.drain(now, ReasonDone, detail)
+	c.life.abandoned = true
+}
+
+// advanceDrain takes a draining instance one step further: it waits for the calls, then for
+// their results to be delivered, then for the goodbye.
+func (c *Core) advanceDrain(now time.Time) {
+	if !c.life.draining {
+		return
+	}
+	if !c.life.drained && c.calls.held == 0 {
+		c.life.drained = true
+		c.emit(Drained{})
+	}
+	if len(c.calls.attempts) > 0 {
+		return
+	}
+	if !c.life.hungUp {
+		c.life.hungUp = true
+		c.life.goodbyeDeadline = now.Add(goodbyeTimeout)
+		c.hangUp()
+	}
+	nothingToSay := c.life.goodbye == nil && c.link.phase != linkOpen
+	if nothingToSay || c.life.abandoned || !now.Before(c.life.goodbyeDeadline) {
+		c.stop()
+	}
+}
+
+func (c *Core) stop() {
+	if c.life.over {
+		return
+	}
+	c.dropSession()
+	c.life.over = true
+	c.emit(End{})
+}
