@@ -284,7 +284,7 @@ house: ## Measure the shape of the code: boxes, methods, guards, names, words, f
 	@go run ./internal/house
 
 .PHONY: words
-words: ## Print every public text on one page: metrics, commands, alerts, conditions, problems, chart values, API fields
+words: ## Print every public text on one page: metrics, commands, alerts, dashboards, conditions, problems, chart values, API fields
 	@go run ./internal/publictexts/words
 
 # file:///FOLDER is a copy of the database.

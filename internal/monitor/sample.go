@@ -139,7 +139,7 @@ var readers = map[string]func(*figures, metric){
 	"windlass_scheduler_estimated_arrivals_per_second": ofUnit(func(u *unit, m metric) { u.arrivalRate = m.value }),
 	"windlass_scheduler_horizon_seconds":               ofUnit(func(u *unit, m metric) { u.horizon = m.value }),
 
-	"windlass_scheduler_instances_ordered_total":        func(f *figures, m metric) { f.ordered += m.value },
+	"windlass_scheduler_instances_launched_total":       func(f *figures, m metric) { f.ordered += m.value },
 	"windlass_scheduler_instances_started_total":        func(f *figures, m metric) { f.started += m.value },
 	"windlass_scheduler_instances_failed_total":         func(f *figures, m metric) { f.failedStarts += m.value },
 	"windlass_scheduler_cold_start_phase_seconds_total": func(f *figures, m metric) { addPhase(&f.coldPhases, coldPhases, m) },

@@ -30,6 +30,7 @@ func Gather(root string) ([]Group, error) {
 		{"Metrics", metrics},
 		{"Commands", commands},
 		{"Alerts", alerts},
+		{"Dashboards", dashboards},
 		{"Conditions and Events", conditions},
 		{"Problems", problemTypes},
 		{"Chart values", chartValues},

@@ -26,6 +26,7 @@ func TestThePageHasTextsOfEveryKind(t *testing.T) {
 		{"Commands", "`windlass gateway --listen`", "address"},
 		{"Commands", "`windlass sim burst`", "decider"},
 		{"Alerts", "WindlassTickLag, description", "ticks"},
+		{"Dashboards", "Windlass / Overview, Waiting", "wait for an instance"},
 		{"Conditions and Events", "api/v1alpha1/conditions.go", "the function can be called; an instance of it has started"},
 		{"Problems", "503 NoCapacity, what to do", "nodes"},
 		{"Chart values", "`gateway.replicas`", "gateways"},

@@ -109,6 +109,31 @@ func alerts(root string) ([]Text, error) {
 	return texts, nil
 }
 
+// dashboards are the descriptions of the Grafana dashboards and of their panels.
+func dashboards(root string) ([]Text, error) {
+	paths, err := filepath.Glob(filepath.Join(root, "charts/windlass/dashboards/*.json"))
+	if err != nil {
+		return nil, err
+	}
+	var texts []Text
+	for _, path := range paths {
+		var board struct {
+			Title, Description string
+			Panels             []struct{ Title, Description string }
+		}
+		if err := readYAML(path, &board); err != nil {
+			return nil, err
+		}
+		texts = append(texts, Text{board.Title, board.Description})
+		for _, panel := range board.Panels {
+			if panel.Description != "" {
+				texts = append(texts, Text{board.Title + ", " + panel.Title, panel.Description})
+			}
+		}
+	}
+	return texts, nil
+}
+
 // conditionFolders are the packages that write conditions and Events.
 var conditionFolders = []string{"api/v1alpha1", "pkg/controller", "pkg/rollout"}
 

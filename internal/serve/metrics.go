@@ -30,7 +30,7 @@ var (
 		"Streams from agents, gateways, schedulers and the controller that the program refused, by method and gRPC status code.", "method", "code")
 	wireUnknownTotal = Metrics.Counter(metric.Experimental, "windlass_wire_unknown_total",
 		"Messages from agents with content that this release does not know and ignores, by the kind of message.", "message")
-	strangersClosedTotal = Metrics.Counter(metric.Experimental, "windlass_wire_strangers_closed_total",
+	strangersClosedTotal = Metrics.Counter(metric.Experimental, "windlass_wire_unauthenticated_closed_total",
 		"Connections that the program closed because too many clients had not yet proven who they are. Agents that this hits connect again.")
 	httpRefusedTotal = Metrics.Counter(metric.Stable, "windlass_http_requests_refused_total",
 		"Requests that the program refused because they are not valid HTTP/1.1, by the status code of the answer.", "code")

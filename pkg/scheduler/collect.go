@@ -47,7 +47,7 @@ func (c stateCollector) collectSlots(ch chan<- prometheus.Metric) {
 	}
 	tell(ch, orphanDecl, number(orphan))
 	tell(ch, slotsDecl, owned, "owner")
-	tell(ch, slotsDecl, provisional, "heir")
+	tell(ch, slotsDecl, provisional, "standby")
 	tell(ch, epochDecl, highest)
 }
 

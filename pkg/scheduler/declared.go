@@ -36,17 +36,17 @@ var (
 		"Requests of instances for a call.", "function_namespace", "function", "revision")
 	pullsWaitingDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_pulls_waiting",
 		"Requests of instances for a call that still wait for one.", "function_namespace", "function", "revision")
-	pullsInVainDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_pulls_in_vain_total",
+	pullsInVainDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_leave_requests_total",
 		"Requests of instances to leave because no call came, whether granted or refused.", "function_namespace", "function", "revision")
 	executionDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_estimated_execution_seconds",
 		"Mean of recent execution times. Absent if unknown.", "function_namespace", "function", "revision")
 	executionsDecl = Metrics.Native(metric.Experimental, "windlass_function_execution_duration_seconds",
 		"Time that the function itself took for each call, as measured by the agents. A call that timed out counts with its timeout.", "function_namespace", "function", "revision")
 	startDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_estimated_start_seconds",
-		"Mean time that recent instances took from the scheduler's order until they asked for their first call. Absent if unknown.", "function_namespace", "function", "revision")
+		"Mean time that recent instances took from their launch until they asked for their first call. Absent if unknown.", "function_namespace", "function", "revision")
 	refusedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_invocations_refused_total",
 		"Calls that the scheduler refused, on arrival or while they waited, by reason.", "function_namespace", "function", "revision", "reason")
-	unheardDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_refusals_unheard_total",
+	unheardDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_refusals_undelivered_total",
 		"Refusals of waiting calls that did not reach their gateway, by reason: the gateway is not connected to this scheduler (NoStream), or has not read earlier messages (NotTaken). The gateway offers such calls again, and the scheduler then refuses them.", "reason")
 )
 
@@ -60,19 +60,19 @@ var (
 		"How far ahead the last decision planned. Absent if that decision is ten seconds old, or if the function's decider does not plan ahead.", "function_namespace", "function", "revision")
 	decisionsDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_decisions_total",
 		"Decisions to create instances, by reason.", "function_namespace", "function", "revision", "reason")
-	orderedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_ordered_total",
-		"Instances that the scheduler ordered.", "function_namespace", "function", "revision")
-	deferredDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_orders_deferred_total",
+	orderedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_launched_total",
+		"Instances that the scheduler launched.", "function_namespace", "function", "revision")
+	deferredDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_launches_deferred_total",
 		"Decisions to create instances that had to wait for a later tick, because --create-qps was used up.", "function_namespace", "function", "revision")
-	sparesTakenDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_spare_instances_taken_total",
-		"Spare instances that the function took from warm pools.", "function_namespace", "function", "revision")
+	sparesTakenDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_spare_instances_assigned_total",
+		"Spare instances of warm pools that the scheduler assigned to the function.", "function_namespace", "function", "revision")
 	startedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_started_total",
 		"Instances that started and asked for their first call.", "function_namespace", "function", "revision")
 	failedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_failed_total",
 		"Instances that ended before they asked for their first call, by reason. The reasons are those of the Function's conditions.", "function_namespace", "function", "revision", "reason")
 	evictedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_evicted_total",
 		"Idle instances that the scheduler retired to make room for an instance of another function.", "function_namespace", "function", "revision")
-	withdrawnDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_withdrawn_total",
+	withdrawnDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_cancelled_total",
 		"Instances that the scheduler cancelled before they had started, because the function no longer needed them.", "function_namespace", "function", "revision")
 	releasedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_released_total",
 		"Idle instances that the scheduler retired, because by the function's idle times no call is likely soon, or because there were more than scaling.maxInstances.", "function_namespace", "function", "revision")

@@ -160,7 +160,7 @@ func quiet(t *testing.T, noise int) (p99 time.Duration, calls int, deferred floa
 		slices.Sort(took)
 		p99, calls = took[len(took)*99/100], len(took)
 		for series, value := range w.scrape("function") {
-			if strings.HasPrefix(series, "orders_deferred_total{noisy") {
+			if strings.HasPrefix(series, "launches_deferred_total{noisy") {
 				deferred += value
 			}
 		}
@@ -175,7 +175,7 @@ func TestBurstOfOneNamespaceLeavesAnotherAlone(t *testing.T) {
 	base, calls, _ := quiet(t, 20)
 	burst, callsInBurst, deferred := quiet(t, 2000)
 	ratio := float64(burst) / float64(base)
-	t.Logf("burst=100x victim_p99_base=%v victim_p99_burst=%v ratio=%.2f calls=%d orders_deferred=%v", base, burst, ratio, callsInBurst, deferred)
+	t.Logf("burst=100x victim_p99_base=%v victim_p99_burst=%v ratio=%.2f calls=%d launches_deferred=%v", base, burst, ratio, callsInBurst, deferred)
 	if callsInBurst != calls {
 		t.Errorf("%d calls of the quiet namespace were served in the burst, %d without", callsInBurst, calls)
 	}

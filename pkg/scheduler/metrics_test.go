@@ -38,11 +38,11 @@ func TestWhoWaitsInVainAndLeavesIsCounted(t *testing.T) {
 		a := w.ready(w.started(fn, 1)[0])
 		a.pull(1, doneWith(1, time.Millisecond))
 		a.askToLeave(time.Minute)
-		if vain, expired := w.value("pulls_in_vain_total"), w.value("instances_expired_total"); vain != 1 || expired != 0 {
+		if vain, expired := w.value("leave_requests_total"), w.value("instances_expired_total"); vain != 1 || expired != 0 {
 			t.Errorf("%v in vain and %v expired, want 1 and 0", vain, expired)
 		}
 		a.askToLeave(2 * time.Hour)
-		if vain, expired := w.value("pulls_in_vain_total"), w.value("instances_expired_total"); vain != 2 || expired != 1 {
+		if vain, expired := w.value("leave_requests_total"), w.value("instances_expired_total"); vain != 2 || expired != 1 {
 			t.Errorf("%v in vain and %v expired, want 2 and 1", vain, expired)
 		}
 	})

@@ -174,7 +174,7 @@ func TestWithdrawnInstancesAreEndedAndCounted(t *testing.T) {
 		w.expectCounts(fn, provisioner.Counts{Created: 1, Creating: 1})
 		w.expectLog("withdrew instances", "function=ns/f", "withdrawn=2", "reason=Surplus")
 		series := w.scrape("function")
-		if series["instances_withdrawn_total{f,ns}"] != 2 || series["instances_failed_total{f,ns}"] != 0 {
+		if series["instances_cancelled_total{f,ns}"] != 2 || series["instances_failed_total{f,ns}"] != 0 {
 			t.Errorf("counted: %v", series)
 		}
 		a.heard()

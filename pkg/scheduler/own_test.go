@@ -73,7 +73,7 @@ func TestOnlyWhoServesAFunctionTellsOfIt(t *testing.T) {
 		w.ticks(1)
 		w.ready(w.started(fn, 1)[0])
 		g.offer(fn, 1)
-		if got := w.scrape("function"); got["instances{f,ns,busy}"] != 1 || got["instances_ordered_total{f,ns}"] != 1 {
+		if got := w.scrape("function"); got["instances{f,ns,busy}"] != 1 || got["instances_launched_total{f,ns}"] != 1 {
 			t.Errorf("the owner tells %v", got)
 		}
 		w.keeper.lose("other:1")

@@ -63,7 +63,7 @@ func TestH3ARefusalThatReachesNobodyIsCounted(t *testing.T) {
 		synctest.Wait()
 		w.catalog.Remove(fn.Key())
 		synctest.Wait()
-		if got := w.scrape("reason")["refusals_unheard_total{NoStream}"]; got != 2 {
+		if got := w.scrape("reason")["refusals_undelivered_total{NoStream}"]; got != 2 {
 			t.Errorf("%v refusals were counted that reached nobody, want 2", got)
 		}
 	})

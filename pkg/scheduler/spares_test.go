@@ -42,7 +42,7 @@ func TestAFirstCallTakesASpareInstance(t *testing.T) {
 		// What was taken is replaced.
 		w.ticks(1)
 		w.started(poolFunction(rt), 1)
-		if got := w.scrape("function")["spare_instances_taken_total{f,ns}"]; got != 1 {
+		if got := w.scrape("function")["spare_instances_assigned_total{f,ns}"]; got != 1 {
 			t.Errorf("%v were taken, as is counted", got)
 		}
 		// The other function gets the other one.

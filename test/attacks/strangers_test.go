@@ -51,7 +51,7 @@ var strangerAttacks = []attack{
 		measure()
 		return 10_000
 	})},
-	{"F103", "1,500 connections that say nothing", "windlass_wire_strangers_closed_total", func(w *world) {
+	{"F103", "1,500 connections that say nothing", "windlass_wire_unauthenticated_closed_total", func(w *world) {
 		// They are of another address than the honest ones.
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 		for _, addr := range []string{w.scheduler, w.gateway} {

@@ -162,10 +162,10 @@ func (w *world) surge(ctx context.Context) error {
 		return err
 	}
 	stop := w.call(ctx, name, "ms=1000", 40)
-	err = w.until(ctx, `sum(windlass_scheduler_orders_deferred_total{function="surge"}) > 0`)
+	err = w.until(ctx, `sum(windlass_scheduler_launches_deferred_total{function="surge"}) > 0`)
 	stop()
 	if err == nil {
-		err = w.until(ctx, `sum(windlass_scheduler_instances_withdrawn_total{function="surge"}) > 0`)
+		err = w.until(ctx, `sum(windlass_scheduler_instances_cancelled_total{function="surge"}) > 0`)
 	}
 	return errors.Join(err, w.Cluster.Delete(context.WithoutCancel(ctx), name))
 }

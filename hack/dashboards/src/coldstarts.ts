@@ -16,10 +16,10 @@ const started = `windlass_scheduler_instances_started_total{${chosen}}`;
 const traces = toTraces('Starts as traces', '{ name =~ "start instance .*" }');
 
 /** What each phase is, for readers who meet the words here. */
-const words = '*decide*: from the arrival of the oldest waiting call to the order. *create*: until the API server or the process runtime has made it. *sandbox*: until its network is ready. *containers*: until the agent runs. *ready*: until the function is ready. *hello*: until the scheduler knows it. *claim*: until it has its first call.';
+const words = '*decide*: from the arrival of the oldest waiting call to the launch. *create*: until the API server or the process runtime has created it. *sandbox*: until its network is ready. *containers*: until the agent runs. *ready*: until the function is ready. *hello*: until the scheduler knows it. *claim*: until it has its first call.';
 
 export function coldStarts(): dashboard.DashboardBuilder {
-  const board = frame('Cold starts', uids.coldStarts, 'How long instances take from the call that wanted them to their first call, phase by phase.', 'many');
+  const board = frame('Cold starts', uids.coldStarts, 'How long instances take from the call that needed them to their first call, phase by phase.', 'many');
   glance(board);
   board
     .withPanel(graph({
@@ -33,7 +33,7 @@ export function coldStarts(): dashboard.DashboardBuilder {
     }))
     .withPanel(spread({
       title: 'How long starts take', unit: 's', width: 12, height: 10,
-      description: 'How the durations of cold starts spread, over all functions. A second band high up is often an image that had to be pulled, or a node under load.',
+      description: 'Distribution of the durations of cold starts, over all functions. A second band high up often means image pulls, or a node under load.',
       query: `sum by (le) (${increase(`${total}_bucket`)})`,
       links: [traces],
     }));
@@ -52,17 +52,17 @@ function glance(board: dashboard.DashboardBuilder): void {
     .withPanel(number({ ...coldCalls, width: 4 }))
     .withPanel(number({
       title: 'Median start', unit: 's', width: 4, course: false,
-      description: 'Half of the cold starts within the time shown took no longer, over all functions.',
+      description: 'Median of the cold starts within the time shown, over all functions.',
       query: { expr: `histogram_quantile(0.5, sum by (le) (increase(${total}_bucket[$__range]))) >= 0 or vector(0)` },
     }))
     .withPanel(number({
       title: 'p90 of starts', unit: 's', width: 4, limits: { warn: 5, bad: 15 }, course: false,
-      description: 'Of ten cold starts within the time shown nine took no longer, over all functions.',
+      description: '90th percentile of the cold starts within the time shown, over all functions.',
       query: { expr: `histogram_quantile(0.9, sum by (le) (increase(${total}_bucket[$__range]))) >= 0 or vector(0)` },
     }))
     .withPanel(number({
       title: 'Starting now', unit: 'short', width: 4,
-      description: 'Instances that were ordered and have not asked for work yet.',
+      description: 'Instances that were launched and have not pulled their first call yet.',
       query: { expr: orZero(`sum(max by (function_namespace, function, revision, state) (windlass_scheduler_instances{${chosen}, state="creating"}))`) },
     }))
     .withPanel(number({
@@ -82,13 +82,13 @@ function phases(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'Phases over time (p90)', unit: 's', width: 8, colours: startPhases, logarithmic: true,
-      description: 'The 90th percentile of each phase in the last five minutes. A phase that climbs tells where to look: *create* at the API server, *sandbox* at the network plugin, *containers* at images and nodes, *ready* at the function.',
+      description: 'The 90th percentile of each phase in the last five minutes. Where a phase climbs, look there: *create* at the API server, *sandbox* at the network plugin, *containers* at images and nodes, *ready* at the function.',
       queries: [{ expr: orNone('phase', 'phase:windlass_scheduler_cold_start_phase_duration_seconds:p90_5m >= 0'), legend: '{{phase}}' }],
       links: [traces],
     }))
     .withPanel(graph({
       title: 'Whole starts over time', unit: 's', width: 8, colours: quantiles,
-      description: 'From the call that wanted an instance to the instance\'s first call, over all functions.',
+      description: 'From the call that needed an instance to the instance\'s first call, over all functions.',
       queries: [0.5, 0.9, 0.99].map((q) => ({ expr: `${quantile(q, total)} >= 0 or vector(0)`, legend: `p${q * 100}` })),
       links: [traces],
     }));
@@ -118,7 +118,7 @@ function byFunction(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'Cold calls by function', unit: 'reqps', width: 12,
-      description: 'Calls in a second that were the first of their instance: the ten functions with most of them.',
+      description: 'Calls per second that were the first of their instance: the ten functions with most of them.',
       queries: [{ expr: orNone('function', `topk(10, sum by (function_namespace, function) (${rate(`windlass_gateway_cold_invocations_total{${chosen}}`)}) > 0)`), legend: '{{function_namespace}} {{function}}' }],
     }))
     .withPanel(graph({

@@ -42,7 +42,7 @@ export const decisions: Drawn = {
   queries: [{ expr: orNone('reason', whole(`sum by (reason) (${increase(`windlass_scheduler_decisions_total{${chosen}}`)})`)), legend: '{{reason}}' }],
 };
 
-/** How instances went on that were ordered. */
+/** What happened to instances that were launched. */
 export const becoming: Drawn = {
   unit: 'none', bars: true, colours: fates,
   queries: Object.keys(fates).map((fate) => ({
@@ -50,5 +50,5 @@ export const becoming: Drawn = {
   })),
 };
 
-/** What each of the fates means. */
-export const fatesMean = 'Instances that were *ordered*, and how they went on: *started*, *failed* to start, *withdrawn* before they were there, *evicted* for another function, *expired* for want of calls, *released* since no call is near or there were too many.';
+/** The meaning of each of the fates. */
+export const fatesMean = 'Instances that were *launched*, and what happened to them: *started*; *failed* to start; *cancelled* before they were ready; *evicted* for another function; *expired* without calls; *released* because no call is expected soon, or because there were too many.';

@@ -26,7 +26,7 @@ export function oneFunction(): dashboard.DashboardBuilder {
 function glance(board: dashboard.DashboardBuilder): void {
   board
     .withPanel(number({
-      title: 'Calls', unit: 'reqps', width: 3, description: 'Calls that were answered or given up, in a second.',
+      title: 'Calls', unit: 'reqps', width: 3, description: 'Calls per second that were answered or abandoned.',
       query: { expr: orZero(`sum(${rate(calls)})`) },
     }))
     .withPanel(number({
@@ -36,11 +36,11 @@ function glance(board: dashboard.DashboardBuilder): void {
       links: [toTraces('Failed calls as traces', '{ name = "invoke ${namespace}/${function}" && status = error }')],
     }))
     .withPanel(number({
-      title: 'p50', unit: 's', width: 3, description: 'Half of the calls took no longer, from admission to the end of the answer.',
+      title: 'p50', unit: 's', width: 3, description: 'Median, from admission to the end of the answer.',
       query: { expr: `${quantile(0.5, 'windlass_gateway_invocation_duration_seconds', chosen)} >= 0 or vector(0)` },
     }))
     .withPanel(number({
-      title: 'p99', unit: 's', width: 3, description: 'Of a hundred calls 99 took no longer, from admission to the end of the answer.',
+      title: 'p99', unit: 's', width: 3, description: '99th percentile, from admission to the end of the answer.',
       query: { expr: `${quantile(0.99, 'windlass_gateway_invocation_duration_seconds', chosen)} >= 0 or vector(0)` },
       links: [toTraces('Slow calls as traces', slowTraces)],
     }))
@@ -50,11 +50,11 @@ function glance(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(number({
       title: 'Oldest wait', unit: 's', width: 3, limits: { warn: 2, bad: 10 },
-      description: 'How long the call that has waited longest has waited.',
+      description: 'Wait of the oldest waiting call.',
       query: { expr: orZero(`max(windlass_scheduler_queue_oldest_wait_seconds{${chosen}})`) },
     }))
     .withPanel(number({
-      title: 'Instances', unit: 'short', width: 3, description: 'Instances that are there, busy or idle.',
+      title: 'Instances', unit: 'short', width: 3, description: 'Ready instances, busy or idle.',
       query: { expr: orZero(`sum(max by (function_namespace, function, revision, state) (windlass_scheduler_instances{${chosen}, state=~"busy|idle"}))`) },
     }))
     .withPanel(number({ ...coldCalls, width: 3, links: [toBoard('Cold starts', uids.coldStarts)] }));
@@ -62,15 +62,15 @@ function glance(board: dashboard.DashboardBuilder): void {
 
 function callers(board: dashboard.DashboardBuilder): void {
   board
-    .withRow(heading('What callers feel'))
+    .withRow(heading('What callers see'))
     .withPanel(graph({
       title: 'Calls by status', unit: 'reqps', width: 8, stacked: true, colours: codes,
-      description: 'Calls in a second by the first digit of their status.',
+      description: 'Calls per second by the first digit of their status.',
       queries: [{ expr: orNone('class', byClass(chosen)), legend: '{{class}}' }],
     }))
     .withPanel(graph({
       title: 'Duration', unit: 's', width: 8, colours: quantiles,
-      description: 'From admission to the end of the answer. A dot is one call; it leads to its trace.',
+      description: 'From admission to the end of the answer. A dot is one call, and links to its trace.',
       queries: [0.5, 0.9, 0.99].map((q) => ({
         expr: quantile(q, 'windlass_gateway_invocation_duration_seconds', chosen), legend: `p${q * 100}`, exemplar: q === 0.99,
       })),
@@ -86,18 +86,18 @@ function callers(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(spread({
       title: 'Durations', unit: 's', width: 8,
-      description: 'How the durations of calls spread: two bands are often warm and cold calls.',
+      description: 'Distribution of the durations of calls. Two bands are often warm and cold calls.',
       query: `sum by (le) (${increase(`windlass_gateway_invocation_duration_seconds_bucket{${chosen}}`)})`, exemplar: true,
       links: [toTraces('Calls as traces', traces)],
     }))
     .withPanel(graph({
       title: 'Failed calls, and whether the function ran', unit: 'reqps', width: 8, bars: true, stacked: true,
-      description: 'Calls with a status of 500 or more in a second. Those with *no* never ran, so they can be sent again; *maybe* and *yes* tell the others.',
+      description: 'Calls per second with a status of 500 or more, by whether the function ran. *no*: it did not, so the call can be sent again. *maybe*: unknown. *yes*: it ran.',
       queries: [{ expr: orNone('code', `sum by (code, executed) (${rate(`windlass_gateway_invocations_total{${chosen}, code=~"5.."}`)})`), legend: '{{code}} {{executed}}' }],
     }))
     .withPanel(graph({
-      title: 'Turned away', unit: 'reqps', width: 8, bars: true, stacked: true,
-      description: 'Calls that were refused when they came or while they waited, by reason.',
+      title: 'Refused calls', unit: 'reqps', width: 8, bars: true, stacked: true,
+      description: 'Calls that were refused on arrival or while they waited, by reason.',
       queries: [{ expr: orNone('reason', `sum by (reason) (${rate(`windlass_scheduler_invocations_refused_total{${chosen}}`)})`), legend: '{{reason}}' }],
     }));
 }
@@ -107,21 +107,21 @@ function provisioning(board: dashboard.DashboardBuilder): void {
     .withRow(heading('Queue and provisioning'))
     .withPanel(graph({
       ...waiting, title: 'Waiting calls', width: 8,
-      description: 'Calls that wait for an instance, and the wait of the oldest. A queue that does not shrink while instances idle is wrong.',
+      description: 'Calls that wait for an instance, and the wait of the oldest. A queue that does not shrink while instances are idle is a fault.',
     }))
     .withPanel(graph({
-      ...againstNeed, title: 'Instances against need', width: 8,
-      description: 'Instances by state, and how many the last decision held to be needed.',
+      ...againstNeed, title: 'Instances and need', width: 8,
+      description: 'Instances by state, and how many the last decision found necessary.',
       links: [toBoard('Provisioning', uids.provisioning)],
     }))
     .withPanel(graph({
       ...decisions, title: 'Decisions', width: 8,
-      description: 'Decisions to create instances, by reason. `windlass explain` tells of the last ones in words.',
+      description: 'Decisions to create instances, by reason. `windlass explain` describes the last ones in words.',
     }))
     .withPanel(graph({ ...becoming, title: 'Instance lifecycle', width: 8, description: fatesMean }))
     .withPanel(graph({
       title: 'How long it runs and starts', unit: 's', width: 8, logarithmic: true,
-      description: 'What decisions reckon with: the means of the last ten executions and of the last ten starts.',
+      description: 'Inputs of decisions: the means of the last ten executions and of the last ten starts.',
       queries: [
         { expr: `max(windlass_scheduler_estimated_execution_seconds{${chosen}})`, legend: 'execution' },
         { expr: `max(windlass_scheduler_estimated_start_seconds{${chosen}})`, legend: 'start' },
@@ -130,7 +130,7 @@ function provisioning(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'Where a start\'s time goes', unit: 's', width: 8, bars: true, stacked: true, colours: startPhases,
-      description: 'Mean time of a cold start in each phase. 0 while none starts.',
+      description: 'Mean time of a cold start in each phase. 0 while no instance starts.',
       queries: [{
         expr: orNone('phase', `sum by (phase) (${rate(`windlass_scheduler_cold_start_phase_seconds_total{${chosen}}`)}) / on () group_left () (sum(${rate(`windlass_scheduler_instances_started_total{${chosen}}`)}) > 0)`),
         legend: '{{phase}}',
@@ -144,7 +144,7 @@ function instances(board: dashboard.DashboardBuilder): void {
     .withRow(heading('Instances at work'))
     .withPanel(graph({
       title: 'Execution time', unit: 's', width: 8, logarithmic: true, colours: { ...quantiles, mean: '#56A64B' },
-      description: 'How long the function itself took for a call. Only a Prometheus that stores native histograms has p50 and p99; any has the mean.',
+      description: 'Execution time of the function itself. p50 and p99 need a Prometheus that stores native histograms; the mean does not.',
       queries: [
         { expr: nativeMean(executions, chosen), legend: 'mean' },
         ...[0.5, 0.99].map((q) => ({ expr: nativeQuantile(q, executions, chosen), legend: `p${q * 100}` })),
@@ -152,14 +152,14 @@ function instances(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'Pulls', unit: 'count:pulls/s', width: 8,
-      description: 'How often instances asked for a call in a second; *in vain* counts the idle ones that asked to leave. On the right: pulls that wait for a call now, and idle instances that report less often.',
+      description: 'Pulls per second; *leave requests* are idle instances that asked to leave. On the right: pulls that wait for a call now, and idle instances that report less often.',
       queries: [
         { expr: orZero(`sum(${rate(`windlass_scheduler_pulls_total{${chosen}}`)})`), legend: 'pulls' },
-        { expr: orZero(`sum(${rate(`windlass_scheduler_pulls_in_vain_total{${chosen}}`)})`), legend: 'in vain' },
+        { expr: orZero(`sum(${rate(`windlass_scheduler_leave_requests_total{${chosen}}`)})`), legend: 'leave requests' },
         { expr: orZero(`sum(max by (function_namespace, function, revision) (windlass_scheduler_pulls_waiting{${chosen}}))`), legend: 'waiting now' },
         { expr: orZero(`sum(max by (function_namespace, function, revision) (windlass_scheduler_instances_backed_off{${chosen}}))`), legend: 'backed off now' },
       ],
-      colours: { pulls: '#56A64B', 'in vain': '#E02F44' },
+      colours: { pulls: '#56A64B', 'leave requests': '#E02F44' },
       right: {
         'waiting now': { unit: 'none', label: 'now', colour: '#8AB8FF' },
         'backed off now': { unit: 'none', label: 'now', colour: '#9FA7B3' },
@@ -167,7 +167,7 @@ function instances(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'Agents in trouble', unit: 'none', width: 8,
-      description: 'Calls that broke, claims that were refused and streams that were made anew, as agents report them, and agents that are silent. All should be 0; reconnects come with every change of owner.',
+      description: 'Broken calls, refused claims and reconnected streams, as reported by the agents, and agents that do not report. All should be 0, but each change of owner brings reconnects.',
       queries: [
         { expr: orZero(whole(`sum(${increase(`windlass_agent_calls_broken_total{${chosen}}`)})`)), legend: 'calls broken' },
         { expr: orZero(whole(`sum(${increase(`windlass_agent_claims_refused_total{${chosen}}`)})`)), legend: 'claims refused' },
@@ -178,7 +178,7 @@ function instances(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'CPU', unit: 'count:cores', width: 12,
-      description: 'Processor seconds in a second, of the agents of all its instances.',
+      description: 'CPU that the agents of all its instances use, in cores.',
       queries: [{ expr: orZero(`sum(${rate(`windlass_agent_cpu_seconds_total{${chosen}}`)})`), legend: 'cores' }],
       colours: { cores: plain },
     }))

@@ -28,12 +28,12 @@ function glance(board: dashboard.DashboardBuilder): void {
       query: { expr: orZero(used) },
     }))
     .withPanel(number({
-      title: 'Executed', unit: 'reqps', width: 4, description: 'Calls in a second whose function ran.',
+      title: 'Executed', unit: 'reqps', width: 4, description: 'Calls per second whose function ran.',
       query: { expr: orZero(executed) },
     }))
     .withPanel(number({
       title: 'Executed on each node', unit: 'reqps', width: 4,
-      description: 'Calls executed in a second, by the number of nodes in use. It stays level while throughput grows as nodes do.',
+      description: 'Calls executed per second, divided by the number of nodes in use. It stays level while throughput grows with the nodes.',
       query: { expr: orZero(`${executed} / (${used} > 0)`) },
     }))
     .withPanel(number({
@@ -42,13 +42,13 @@ function glance(board: dashboard.DashboardBuilder): void {
       query: { expr: orZero('max(windlass_scheduler_node_requested_ratio)') },
     }))
     .withPanel(number({
-      title: 'Unevenness', unit: 'none', width: 4, limits: { warn: 2, bad: 4 },
-      description: 'Instances on the node that has most, over the mean. 1 is even; much more where nodes are alike is wrong.',
+      title: 'Imbalance', unit: 'none', width: 4, limits: { warn: 2, bad: 4 },
+      description: 'Instances on the fullest node, divided by the mean. 1 is even. Much more, with nodes of one size, is a fault.',
       query: { expr: orZero(`max(${perNode}) / avg(${perNode} > 0)`) },
     }))
     .withPanel(number({
-      title: 'Refused for want of room', unit: 'reqps', width: 4, limits: { warn: 0.001, bad: 1 },
-      description: 'Calls that were refused since no node has room. Add nodes, or lower requests.',
+      title: 'Refused for lack of capacity', unit: 'reqps', width: 4, limits: { warn: 0.001, bad: 1 },
+      description: 'Calls that were refused because no node has capacity. Add nodes, or lower resource requests.',
       query: { expr: orZero(`sum(${rate('windlass_scheduler_invocations_refused_total{reason="NoCapacity"}')})`) },
     }));
 }
@@ -58,7 +58,7 @@ function throughput(board: dashboard.DashboardBuilder): void {
     .withRow(heading('Throughput'))
     .withPanel(graph({
       title: 'Throughput and nodes', unit: 'reqps', width: 12, height: 9,
-      description: 'Calls executed in a second, and nodes in use. Under full load both rise together.',
+      description: 'Calls executed per second, and nodes in use. Under full load both rise together.',
       queries: [{ expr: orZero(executed), legend: 'executed' }, { expr: orZero(used), legend: 'nodes' }],
       colours: { executed: '#56A64B' },
       right: { nodes: { unit: 'none', label: 'nodes in use', colour: '#B877D9' } },
@@ -67,7 +67,7 @@ function throughput(board: dashboard.DashboardBuilder): void {
   board
     .withPanel(graph({
       title: 'Executed by busy instance', unit: 'reqps', width: 8,
-      description: 'Calls executed in a second, by the number of busy instances. It falls when nodes are overcommitted.',
+      description: 'Calls executed per second, divided by the number of busy instances. It falls when nodes are overcommitted.',
       queries: [{ expr: share(executed, 'sum(max by (function_namespace, function, revision, state) (windlass_scheduler_instances{state="busy"}))'), legend: 'executed' }],
       colours: { executed: plain },
     }))
@@ -78,7 +78,7 @@ function throughput(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'Waiting', unit: 'none', width: 8, colours: { waiting: warning },
-      description: 'Calls that wait. While all nodes are full it grows: more nodes, or fewer callers.',
+      description: 'Calls that wait. It grows while all nodes are full: add nodes, or reduce the load.',
       queries: [{ expr: orZero('sum(max by (function_namespace, function, revision) (windlass_scheduler_queue_length))'), legend: 'waiting' }],
     }));
 }
@@ -87,7 +87,7 @@ function throughput(board: dashboard.DashboardBuilder): void {
 function against(): xychart.PanelBuilder {
   return new xychart.PanelBuilder()
     .title('Throughput against nodes').datasource(source).span(12).height(9).unit('reqps').min(0)
-    .description('A dot for each moment: calls executed in a second over the nodes in use. Under full load the dots lie on a line through zero; where they bend, something other than nodes is short.')
+    .description('A dot for each moment: calls executed per second by nodes in use. Under full load the dots lie on a line through zero. Where they bend, something other than nodes is the bottleneck.')
     .targets([range({ expr: used, legend: 'nodes' }, 0), range({ expr: executed, legend: 'executed' }, 1)])
     .withTransformation({ id: 'joinByField', options: { byField: 'Time', mode: 'inner' } })
     .mapping(xychart.SeriesMapping.Manual)

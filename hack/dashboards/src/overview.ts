@@ -18,12 +18,12 @@ const each = (expr: string): string => `max by (function_namespace, function) ($
 /** Colours of answers by the first digit of their status. */
 export const codes = { '2xx': '#56A64B', '3xx': '#8AB8FF', '4xx': '#F2CC0C', '5xx': '#E02F44' };
 
-/** Calls in a second by the first digit of their status. */
+/** Calls per second by the first digit of their status. */
 export const byClass = (matchers: string): string =>
   `sum by (class) (label_replace(${rate(`windlass_gateway_invocations_total{${matchers}}`)}, "class", "\${1}xx", "code", "(.).*"))`;
 
 export function overview(): dashboard.DashboardBuilder {
-  const board = frame('Overview', uids.overview, 'Whether calls are answered, who waits, and where time goes.', 'many');
+  const board = frame('Overview', uids.overview, 'Whether calls are answered, what waits, and where time goes.', 'many');
   health(board);
   functions(board);
   time(board);
@@ -35,12 +35,12 @@ function health(board: dashboard.DashboardBuilder): void {
   board
     .withPanel(number({
       title: 'Alerts', unit: 'none', width: 3, limits: { bad: 1 }, course: false, calc: 'lastNotNull',
-      description: 'Alerts of Windlass that fire now. 0 as well if its alerting rules are not loaded.',
+      description: 'Alerts of Windlass that fire now. Also 0 if its alerting rules are not loaded.',
       query: { expr: orZero('count(ALERTS{alertname=~"Windlass.+", alertstate="firing"})') },
     }))
     .withPanel(number({
       title: 'Calls', unit: 'reqps', width: 3,
-      description: 'Calls that were answered or given up, in a second.',
+      description: 'Calls per second that were answered or abandoned.',
       query: { expr: orZero(`sum(${rate(`windlass_gateway_invocations_total{${chosen}}`)})`) },
     }))
     .withPanel(number({
@@ -55,17 +55,17 @@ function health(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(number({
       title: 'Oldest wait', unit: 's', width: 3, limits: { warn: 2, bad: 10 },
-      description: 'How long the call that has waited longest has waited. Above some seconds instances do not start, or there is no room for them.',
+      description: 'Wait of the oldest waiting call. Above some seconds instances do not start, or no node has capacity.',
       query: { expr: orZero(`max(windlass_scheduler_queue_oldest_wait_seconds{${chosen}})`) },
     }))
     .withPanel(number({
       title: 'Instances', unit: 'short', width: 3,
-      description: 'Instances that are there, busy or idle.',
+      description: 'Ready instances, busy or idle.',
       query: { expr: orZero(`sum(max by (function_namespace, function, revision, state) (windlass_scheduler_instances{${chosen}, state=~"busy|idle"}))`) },
     }))
     .withPanel(number({
       title: 'Being created', unit: 'short', width: 3,
-      description: 'Instances that were ordered and have not asked for work yet.',
+      description: 'Instances that were launched and have not pulled their first call yet.',
       query: { expr: orZero(`sum(max by (function_namespace, function, revision, state) (windlass_scheduler_instances{${chosen}, state="creating"}))`) },
       links: [toBoard('Provisioning', uids.provisioning)],
     }))
@@ -98,7 +98,7 @@ function time(board: dashboard.DashboardBuilder): void {
     .withRow(heading('Calls'))
     .withPanel(graph({
       title: 'Calls by status', unit: 'reqps', width: 8, stacked: true, colours: codes,
-      description: 'Calls in a second by the first digit of their status. 499, among 4xx: the client left.',
+      description: 'Calls per second by the first digit of their status. 499, counted in 4xx: the client closed the connection.',
       queries: [{ expr: orNone('class', byClass(chosen)), legend: '{{class}}' }],
     }))
     .withPanel(graph({
@@ -128,13 +128,13 @@ function time(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'Slowest phases (p99)', unit: 's', width: 8, colours: callPhases,
-      description: 'The 99th percentile of every phase over all functions. A dot is one call; it leads to its trace.',
+      description: 'The 99th percentile of every phase over all functions. A dot is one call, and links to its trace.',
       queries: [{ expr: quantile(0.99, 'windlass_gateway_phase_duration_seconds', '', ['phase']), legend: '{{phase}}', exemplar: true }],
       links: [toTraces('Calls as traces', '{ name =~ "invoke .*" }')],
     }))
     .withPanel(graph({
       title: 'Refused', unit: 'reqps', width: 8, bars: true, stacked: true,
-      description: 'Calls that were turned away, by reason: before admission by a gateway, or by a scheduler when they came or while they waited.',
+      description: 'Refused calls by reason: by a gateway before admission, or by a scheduler on arrival or while they waited.',
       queries: [
         { expr: orNone('reason', `sum by (reason) (${rate(`windlass_gateway_invocations_refused_total{function_namespace=~"$namespace|"}`)})`), legend: 'gateway: {{reason}}' },
         { expr: orNone('reason', `sum by (reason) (${rate(`windlass_scheduler_invocations_refused_total{${chosen}}`)})`), legend: 'scheduler: {{reason}}' },
@@ -147,18 +147,18 @@ function instances(board: dashboard.DashboardBuilder): void {
     .withRow(heading('Instances'))
     .withPanel(graph({
       title: 'Instances by state', unit: 'none', width: 8, stacked: true, colours: states,
-      description: 'Instances of the chosen functions. Many that are *creating* for long do not start; many that are *idle* wait for their time to leave.',
+      description: 'Instances of the chosen functions. Many that stay *creating* do not start; many *idle* ones wait for their idle timeout.',
       queries: [{ expr: `sum by (state) (max by (function_namespace, function, revision, state) (windlass_scheduler_instances{${chosen}}))`, legend: '{{state}}' }],
       links: [toBoard('Provisioning', uids.provisioning)],
     }))
     .withPanel(graph({
       title: 'Longest queues', unit: 'none', width: 8, dataLinks: [seriesToFunction()],
-      description: 'The ten functions with most calls that wait. A click on a line leads to the function.',
+      description: 'The ten functions with most waiting calls. A click on a line opens the function.',
       queries: [{ expr: `topk(10, function_namespace_function:windlass_scheduler_queue_length:sum_max{${chosen}} > 0) or on () label_replace(vector(0), "function", "none", "", "")`, legend: '{{function_namespace}} {{function}}' }],
     }))
     .withPanel(bars({
       title: 'Phases of a cold start', unit: 's', width: 8,
-      description: 'The 90th percentile of each phase of the cold starts of the last five minutes. 0 if there were none.',
+      description: 'The 90th percentile of each phase of the cold starts of the last five minutes. 0 without any.',
       queries: [{ expr: orNone('phase', 'sort_desc(phase:windlass_scheduler_cold_start_phase_duration_seconds:p90_5m >= 0)'), legend: '{{phase}}' }],
       links: [toBoardOfAll('Cold starts', uids.coldStarts)],
     }));

@@ -32,10 +32,10 @@ export const startPhases: Record<string, string> = {
 
 /** Colours of what becomes of orders. */
 export const fates: Record<string, string> = {
-  ordered: '#5794F2',
+  launched: '#5794F2',
   started: '#56A64B',
   failed: '#E02F44',
-  withdrawn: '#F2CC0C',
+  cancelled: '#F2CC0C',
   evicted: '#FF9830',
   expired: '#9FA7B3',
   released: '#CAA9F5',

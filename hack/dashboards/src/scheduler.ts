@@ -26,12 +26,12 @@ function glance(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(number({
       title: 'Unowned slots', unit: 'none', width: 3, limits: { bad: 1 },
-      description: 'Of the 1024 slots, those that no scheduler serves: calls of their functions wait. Some for a second after a failure are usual.',
+      description: 'Slots, of 1024, that no scheduler serves: calls of their functions wait. After a failure, some for a second are normal.',
       query: { expr: '1024 - (sum(windlass_scheduler_slots) < 1024) or vector(0)' },
     }))
     .withPanel(number({
       title: 'Unconfirmed owners', unit: 'none', width: 3, limits: { bad: 1 },
-      description: 'Schedulers for which etcd does not confirm what they own. Calls go on; few instances are created and slots do not move.',
+      description: 'Schedulers whose ownership etcd does not confirm. Calls go on, few instances are created, and slots do not move.',
       query: { expr: orZero('sum(windlass_scheduler_ownership_unconfirmed)') },
     }))
     .withPanel(number({
@@ -46,7 +46,7 @@ function glance(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(number({
       title: 'Tick p99', unit: 's', width: 3, limits: { warn: 0.05, bad: 0.1 },
-      description: 'The 99th percentile of the time that a tick takes. Ten are due in a second.',
+      description: 'The 99th percentile of the time that a tick takes. Ten are due per second.',
       query: { expr: `${quantile(0.99, 'windlass_scheduler_tick_duration_seconds')} >= 0 or vector(0)` },
     }))
     .withPanel(number({
@@ -56,7 +56,7 @@ function glance(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(number({
       title: 'Silent agents', unit: 'none', width: 3, limits: { warn: 1, bad: 10 },
-      description: 'Instances that had said hello and are not heard of any more, though they are not known to have ended.',
+      description: 'Connected agents that have stopped reporting, and whose instances are not known to have ended.',
       query: { expr: orZero('sum(max by (function_namespace, function, revision) (windlass_scheduler_agents_silent))') },
     }));
 }
@@ -66,12 +66,12 @@ function ownership(board: dashboard.DashboardBuilder): void {
     .withRow(heading('Ownership'))
     .withPanel(graph({
       title: 'Slots by scheduler', unit: 'none', width: 8, stacked: true, max: 1024,
-      description: 'Slots that each scheduler serves as their *owner*, or as their *heir* while the owner is silent. All 1024 together, evenly shared.',
+      description: 'Slots that each scheduler serves as their *owner*, or as their *standby* while the owner does not answer. Together they are 1024, in equal shares.',
       queries: [{ expr: 'sum by (instance, role) (windlass_scheduler_slots) > 0', legend: '{{instance}} {{role}}' }],
     }))
     .withPanel(graph({
       title: 'Slots that move', unit: 'none', width: 8, bars: true, colours: { gained: good, lost: warning },
-      description: 'Slots that schedulers gained and lost. Steady moves while no scheduler comes or goes are wrong.',
+      description: 'Slots that schedulers gained and lost. Steady moves while no scheduler starts or stops are a fault.',
       queries: [{ expr: orNone('direction', whole(`sum by (direction) (${increase('windlass_scheduler_slot_moves_total')})`)), legend: '{{direction}}' }],
     }))
     .withPanel(graph({
@@ -84,7 +84,7 @@ function ownership(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'Highest epoch', unit: 'none', width: 4,
-      description: 'The highest epoch of the slots that a scheduler owns. It climbs with every move and never falls for all of them.',
+      description: 'The highest epoch of the slots that a scheduler owns. It rises with every move, and the highest of all schedulers never falls.',
       queries: [{ expr: 'max by (instance) (windlass_scheduler_highest_epoch)', legend: '{{instance}}' }],
     }));
 }
@@ -94,17 +94,17 @@ function ticks(board: dashboard.DashboardBuilder): void {
     .withRow(heading('Ticks'))
     .withPanel(graph({
       title: 'Tick duration (p99)', unit: 's', width: 8, limit: { bad: 0.1 },
-      description: 'The 99th percentile of each scheduler\'s ticks. Above the dashed line it cannot keep ten in a second.',
+      description: 'The 99th percentile of each scheduler\'s ticks. Above the dashed line it cannot keep ten per second.',
       queries: [{ expr: quantile(0.99, 'windlass_scheduler_tick_duration_seconds', '', ['instance']), legend: '{{instance}}' }],
     }))
     .withPanel(graph({
       title: 'Tick lag (p99)', unit: 's', width: 8, limit: { bad: 0.5 },
-      description: 'How much later than due each scheduler\'s ticks began. Decisions are that much older than they should be.',
+      description: 'How much later than due each scheduler\'s ticks began. Decisions are late by as much.',
       queries: [{ expr: quantile(0.99, 'windlass_scheduler_tick_lag_seconds', '', ['instance']), legend: '{{instance}}' }],
     }))
     .withPanel(spread({
       title: 'Tick durations', unit: 's', width: 8,
-      description: 'How the durations of ticks spread, over all schedulers.',
+      description: 'Distribution of the durations of ticks, over all schedulers.',
       query: `sum by (le) (${increase('windlass_scheduler_tick_duration_seconds_bucket')})`,
     }));
 }
@@ -114,7 +114,7 @@ function claims(board: dashboard.DashboardBuilder): void {
     .withRow(heading('Claims, limits and refusals'))
     .withPanel(graph({
       title: 'Claims', unit: 'count:claims/s', width: 8, colours: { claims: good },
-      description: 'Claims of instances in a second, and those of them that gateways refused. *NotWaiting*: another instance was faster or the call was given up. *WrongToken*: somebody tries what he may not.',
+      description: 'Claims of instances per second, and claims that gateways refused. *NotWaiting*: another instance was faster, or the call was abandoned. *WrongToken*: the claim had no right to the call.',
       queries: [
         { expr: orZero(`sum(${rate('windlass_gateway_claims_total')})`), legend: 'claims' },
         { expr: orNone('reason', `sum by (reason) (${rate('windlass_gateway_claims_refused_total')})`), legend: 'refused: {{reason}}' },
@@ -122,15 +122,15 @@ function claims(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'Tickets offered', unit: 'count:tickets/s', width: 4, colours: { offered: good, again: warning },
-      description: 'Tickets that gateways offered to owners in a second, and those of them that they offered *again*, after a move or a failure.',
+      description: 'Tickets that gateways offered to owners per second, and tickets offered *again* after a move or a failure.',
       queries: [
         { expr: orZero(`sum(${rate('windlass_gateway_tickets_offered_total')})`), legend: 'offered' },
         { expr: orZero(`sum(${rate('windlass_gateway_tickets_reoffered_total')})`), legend: 'again' },
       ],
     }))
     .withPanel(graph({
-      title: 'Turned away at the door', unit: 'reqps', width: 4, stacked: true, bars: true,
-      description: 'Requests that are no proper HTTP, and streams that were refused, in a second.',
+      title: 'Rejected connections', unit: 'reqps', width: 4, stacked: true, bars: true,
+      description: 'Requests that are not valid HTTP, and streams that were refused, per second.',
       queries: [
         { expr: orNone('code', `sum by (code) (${rate('windlass_http_requests_refused_total')})`), legend: 'HTTP {{code}}' },
         { expr: orNone('code', `sum by (code) (${rate('windlass_wire_streams_refused_total')})`), legend: 'stream {{code}}' },
@@ -138,12 +138,12 @@ function claims(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'Gateways: calls held', unit: 'percentunit', width: 4, max: 1, limit: { warn: 0.8, bad: 0.95 },
-      description: 'Calls that each gateway holds, as a share of how many it may. At 1 it refuses.',
+      description: 'Calls that each gateway holds, as a share of its limit. At 1 it refuses calls.',
       queries: [{ expr: 'windlass_gateway_invocations_held / windlass_gateway_invocations_limit', legend: '{{instance}}' }],
     }))
     .withPanel(graph({
       title: 'Gateways: bodies held', unit: 'percentunit', width: 4, max: 1, limit: { warn: 0.8, bad: 0.95 },
-      description: 'Bytes of bodies that each gateway holds, as a share of how many it may. At 1 it refuses.',
+      description: 'Bytes of request bodies that each gateway holds, as a share of its limit. At 1 it refuses calls.',
       queries: [{ expr: 'windlass_gateway_bodies_held_bytes / windlass_gateway_bodies_limit_bytes', legend: '{{instance}}' }],
     }));
 }
@@ -165,7 +165,7 @@ function processes(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'Controller', unit: 'count:writes/s', width: 4,
-      description: 'What the controller did in a second: statuses written, pods deleted, events told. In a cluster only.',
+      description: 'Work of the controller per second: statuses written, pods deleted, Events written. In a cluster only.',
       queries: [
         { expr: orZero(`sum(${rate('windlass_controller_status_writes_total')})`), legend: 'statuses' },
         { expr: orZero(`sum(${rate('windlass_controller_pods_deleted_total')})`), legend: 'pods deleted' },
@@ -174,7 +174,7 @@ function processes(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'Log and traces', unit: 'count:records/s', width: 4, colours: { 'log lines dropped': bad, 'spans dropped': warning, 'spans failed': bad, 'spans exported': plain },
-      description: 'Lines of log that were dropped since nobody took them, and spans by what became of them, in a second.',
+      description: 'Log lines that were dropped because their reader was too slow, and spans by result, per second.',
       queries: [
         { expr: orZero(`sum(${rate('windlass_log_lines_dropped_total')})`), legend: 'log lines dropped' },
         { expr: orNone('result', `sum by (result) (${rate('windlass_traces_spans_total')})`), legend: 'spans {{result}}' },
