@@ -40,13 +40,13 @@ func (s *host) understand(h *agentwire.Hello) (speaker, core.Agent) {
 	case agreed.Protocol < s.keepAgents:
 		return known, core.AgentOutdated
 	}
-	return known, core.AgentKept
+	return known, core.AgentCurrent
 }
 
 // retirement tells an agent to go, and why.
 func retirement(why string) *agentwire.PullReply {
 	retire := &agentwire.Drain{Detail: why}
-	switch core.LetGoReason(why) {
+	switch core.TerminateReason(why) {
 	case core.BecauseOutdated, core.BecauseUnsupported:
 		retire.Reason = agentwire.Drain_REASON_UNSUPPORTED
 	}

@@ -85,7 +85,7 @@ func TestOutdatedAgentsAreReplacedOneAtATime(t *testing.T) {
 			old = append(old, a)
 		}
 		for replaced := 1; replaced <= 3; replaced++ {
-			w.after(core.RenewLook + core.RenewEvery)
+			w.after(core.ReplaceAgentRetry + core.ReplaceAgentEvery)
 			for i, a := range old {
 				told := slices.Contains(a.heard(), "retire: "+string(core.BecauseOutdated))
 				if told != (i == replaced-1) {

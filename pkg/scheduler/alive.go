@@ -50,7 +50,7 @@ func newLine(s *host, key provisioner.Key, of speaker, buffer int) line {
 // silent, or it opens another stream. Then it calls end with whether it was the
 // instance that ended it.
 func (p *line) attend(server pullServer, handle func(*agentwire.PullRequest) error, end func(orderly bool)) error {
-	p.silence = time.AfterFunc(core.LongestSilence, func() { p.giveUp(errSilent) })
+	p.silence = time.AfterFunc(core.MaxSilence, func() { p.giveUp(errSilent) })
 	p.silence.Stop() // until it says how often it speaks
 	ended := make(chan error, 1)
 	go func() {
@@ -149,7 +149,7 @@ func (s *streams) tell(key provisioner.Key, reply *agentwire.PullReply) {
 // hear takes note that the instance is there.
 func (p *line) hear(msg *agentwire.PullRequest) {
 	if ping := msg.GetPing(); ping != nil {
-		p.maySleep = core.MaySleep(time.Duration(ping.GetEveryNs()))
+		p.maySleep = core.SilenceLimit(time.Duration(ping.GetEveryNs()))
 	}
 	if p.maySleep > 0 {
 		p.silence.Reset(p.maySleep)

@@ -52,9 +52,9 @@ func TestInstanceThatFallsSilentIsGivenUp(t *testing.T) {
 	}{
 		"often":         {500 * time.Millisecond, 2 * time.Second},
 		"seldom":        {5 * time.Second, 20 * time.Second},
-		"all the time":  {1, core.MaySleep(0)},
-		"next to never": {1 << 62, core.LongestSilence},
-		"nonsense":      {-1, core.MaySleep(0)},
+		"all the time":  {1, core.SilenceLimit(0)},
+		"next to never": {1 << 62, core.MaxSilence},
+		"nonsense":      {-1, core.SilenceLimit(0)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, defaults(), func(w *world) {

@@ -46,9 +46,9 @@ func (s *Scheduler) hearWants(request *controlwire.HeartbeatRequest) []*controlw
 	if id == "" || id == s.config.ID {
 		return nil
 	}
-	lacks := make([]capacity.Lack, 0, min(len(asked), capacity.MaxLacks))
-	for _, w := range asked[:min(len(asked), capacity.MaxLacks)] {
-		lacks = append(lacks, capacity.Lack{
+	lacks := make([]capacity.Shortage, 0, min(len(asked), capacity.MaxShortages))
+	for _, w := range asked[:min(len(asked), capacity.MaxShortages)] {
+		lacks = append(lacks, capacity.Shortage{
 			UID: w.GetFunctionUid(), Instances: int(min(w.GetInstances(), capacity.MaxInstances)), Waited: believable(w.GetWaitedNs()),
 		})
 	}
@@ -71,10 +71,10 @@ func (s *Scheduler) Ask(to string) []*controlwire.CapacityRequest {
 
 // Answered hears what another scheduler has made of what it was asked for.
 func (s *Scheduler) Answered(by string, room []*controlwire.CapacityFreed) {
-	made := make(map[capacity.Shape]capacity.Made, min(len(room), capacity.MaxLacks))
-	for _, m := range room[:min(len(room), capacity.MaxLacks)] {
+	made := make(map[capacity.Shape]capacity.Grant, min(len(room), capacity.MaxShortages))
+	for _, m := range room[:min(len(room), capacity.MaxShortages)] {
 		if f := s.lookup(m.GetFunctionUid()); f != nil {
-			made[f.now().shape] = capacity.Made{Instances: int(min(m.GetInstances(), capacity.MaxInstances)), Exhausted: m.GetExhausted()}
+			made[f.now().shape] = capacity.Grant{Instances: int(min(m.GetInstances(), capacity.MaxInstances)), Exhausted: m.GetExhausted()}
 		}
 	}
 	s.peerRoom.answered(by, made, s.deps.Now())
@@ -108,44 +108,44 @@ func newPeerRoom(self string) *peerRoom {
 	return &peerRoom{borrower: capacity.NewBorrower(self)}
 }
 
-func (n *peerRoom) lack(lacks []capacity.Lack) {
+func (n *peerRoom) lack(lacks []capacity.Shortage) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.borrower.Lack(lacks)
+	n.borrower.SetShortages(lacks)
 }
 
-func (n *peerRoom) ask(peer string, now time.Time) []capacity.Lack {
+func (n *peerRoom) ask(peer string, now time.Time) []capacity.Shortage {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.borrower.Ask(peer, now)
+	return n.borrower.RequestsTo(peer, now)
 }
 
-func (n *peerRoom) answered(peer string, made map[capacity.Shape]capacity.Made, now time.Time) {
+func (n *peerRoom) answered(peer string, made map[capacity.Shape]capacity.Grant, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.borrower.Answered(peer, made, now)
+	n.borrower.RecordGrants(peer, made, now)
 }
 
 func (n *peerRoom) hope(of capacity.Shape, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.borrower.Hope(of, now)
+	return n.borrower.MayGrant(of, now)
 }
 
-func (n *peerRoom) hear(peer string, lacks []capacity.Lack, now time.Time) map[string]capacity.Made {
+func (n *peerRoom) hear(peer string, lacks []capacity.Shortage, now time.Time) map[string]capacity.Grant {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.lender.Hear(peer, lacks, now)
+	return n.lender.Receive(peer, lacks, now)
 }
 
-func (n *peerRoom) asked(now time.Time) []capacity.Asked {
+func (n *peerRoom) asked(now time.Time) []capacity.Request {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.lender.Asked(now)
+	return n.lender.Requests(now)
 }
 
-func (n *peerRoom) answer(made map[string]map[string]capacity.Made) {
+func (n *peerRoom) answer(made map[string]map[string]capacity.Grant) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.lender.Answer(made)
+	n.lender.SetGrants(made)
 }

@@ -99,7 +99,7 @@ func useOnce(b testing.TB, w *world, fn *v1alpha1.Function, n int) {
 	w.scheduler.offer(&offerStream{gateway: "g:1"}, &agentwire.Ticket{
 		InvocationId: id[:], FunctionUid: f.uid, RemainingNs: int64(time.Hour),
 	})
-	w.scheduler.stood = core.Standstill{} // a slow machine did not stand still
+	w.scheduler.stood = core.PauseDetector{} // a slow machine did not stand still
 	w.scheduler.kicked(f)
 	in := w.instances.Instances(f.uid)[0]
 	w.scheduler.joinDeaf(f, in.CID)

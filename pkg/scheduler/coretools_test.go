@@ -42,7 +42,7 @@ func (s *Scheduler) calledEvery(f *function, n int, idle func(i int) time.Durati
 	for i := range n + 1 {
 		id := invocation.ID{15: byte(i), 14: 0xff}
 		f.core.Step(at, &core.Offered{Ticket: invocation.Ticket{ID: id, Arrived: at, Deadline: at.Add(time.Hour)}})
-		f.core.Step(at, &core.Withdrawn{ID: id})
+		f.core.Step(at, &core.CallCancelled{ID: id})
 		s.functions.activate(f) // since nothing was carried out
 		if i < n {
 			at = at.Add(idle(i))
@@ -61,7 +61,7 @@ func (s *Scheduler) joinDeaf(f *function, cid invocation.CID) {
 
 // refuseWaiting empties a queue.
 func (s *Scheduler) refuseWaiting(f *function) {
-	s.step(f, core.GivenUp{Refusal: invocation.Refusal{Reason: invocation.RefusedNoCapacity}})
+	s.step(f, core.NoRoomFound{Refusal: invocation.Refusal{Reason: invocation.RefusedNoCapacity}})
 }
 
 // unwanted is a decision to withdraw instances.
@@ -69,4 +69,4 @@ func unwanted(n int, why autoscaler.Reason) *core.Decided {
 	return &core.Decided{Decision: autoscaler.Decision{Withdraw: n, Why: why}}
 }
 
-func (f *function) withdrawn(s *Scheduler, id invocation.ID) { s.step(f, &core.Withdrawn{ID: id}) }
+func (f *function) withdrawn(s *Scheduler, id invocation.ID) { s.step(f, &core.CallCancelled{ID: id}) }

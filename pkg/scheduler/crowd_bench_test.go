@@ -40,7 +40,7 @@ func newPopulation(b *testing.B, instances int, idle bool) *population {
 	slices.SortFunc(all, func(a, b provisioner.Instance) int { return cmp.Compare(a.CID, b.CID) })
 	for _, in := range all {
 		p := &pullStream{line: newLine(w.scheduler.host, in.Key, speaker{}, 1), function: c.f}
-		if err := p.join(in, 1, core.AgentKept); err != nil {
+		if err := p.join(in, 1, core.AgentCurrent); err != nil {
 			b.Fatal(err)
 		}
 		c.streams = append(c.streams, p)

@@ -120,7 +120,7 @@ func TestTicketOfAGatewayThatAnInstanceCannotReachGoesToAnother(t *testing.T) {
 		a.pull(1, doneWith(2, time.Millisecond))
 		cut.offer(fn, 3)
 		a.expect()
-		w.after(core.AvoidFor)
+		w.after(core.GatewayCoolDown)
 		a.expect("ticket 0003 at cut:1")
 	})
 }

@@ -95,7 +95,7 @@ func (n *neighbours) begin(specs []provisioner.InstanceSpec) {
 			p := &pullStream{line: newLine(n.scheduler.host, key, speaker{}, 16), function: f}
 			n.scheduler.streams.enter(&p.line)
 			in, _ := n.instances.Look(key)
-			_ = p.join(in, 1, core.AgentKept)
+			_ = p.join(in, 1, core.AgentCurrent)
 			n.instances.Pulled(key)
 			i := instance{n, f, spec.CID}
 			go i.run(p)

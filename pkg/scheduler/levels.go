@@ -54,14 +54,14 @@ func (s *auditor) mendActivity() int {
 // mendTickets has each function compare the gateways whose tickets wait with those that
 // have a stream.
 func (s *auditor) mendTickets() int {
-	heard := core.GatewaysAudited{Heard: func(gateway string) bool { return s.gateways.reach(gateway) != nil }}
+	heard := core.GatewaysAudited{Connected: func(gateway string) bool { return s.gateways.reach(gateway) != nil }}
 	return s.audit(func(*function) core.Event { return heard })
 }
 
 // audit brings an event to each function and returns how much was mended.
 func (s *auditor) audit(event func(*function) core.Event) (mended int) {
 	for _, f := range s.all() {
-		if m, is := ask[core.Mended](s.host, f, event(f)); is {
+		if m, is := ask[core.Repaired](s.host, f, event(f)); is {
 			mended += m.N
 		}
 	}

@@ -33,6 +33,6 @@ func (s *ticker) observe(f *function, u *unit) core.Observed {
 	_, orphan := s.deps.Keeper.Orphan()
 	return core.Observed{
 		Created: seen.Created, Creating: seen.Creating, Awaited: seen.Awaited,
-		Failing: seen.Failing, Room: s.placer.room(u) + s.spareRoom(f, u.fn), KindStart: s.starts.mean(kindOf(u.fn)), Orphan: orphan,
+		Failing: seen.Failing, Room: s.placer.room(u) + s.spareRoom(f, u.fn), KindStart: s.starts.mean(kindOf(u.fn)), Unconfirmed: orphan,
 	}
 }

@@ -38,7 +38,7 @@ type offerStream struct {
 	elsewhere *forwards
 	// offered and withdrawn are memory for the events that it brings.
 	offered   core.Offered
-	withdrawn core.Withdrawn
+	withdrawn core.CallCancelled
 }
 
 // offers serves the streams of gateways.
@@ -138,7 +138,7 @@ func (s *offers) accept(o *offerStream, id invocation.ID, wire *agentwire.Ticket
 	// By two looks at the clock, a new call would have waited, and so have been let in before.
 	now := s.deps.Now()
 	e := &o.offered
-	*e = core.Offered{Ticket: ticketOf(o, id, wire, now), Barred: barred, Chance: rand.Float64()}
+	*e = core.Offered{Ticket: ticketOf(o, id, wire, now), StartBlocked: barred, Jitter: rand.Float64()}
 	if request := wire.GetRequest(); request != nil && f.core.Waiting() < maxRiding {
 		e.Ticket.Request = riding{request, o}
 	}

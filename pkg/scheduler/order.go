@@ -48,11 +48,11 @@ func (c *considered) waited() time.Duration {
 
 // inTurns are functions in the order in which room is made for them.
 func inTurns(all []*considered) []*considered {
-	turns := make([]capacity.Turn, len(all))
+	turns := make([]capacity.Contender, len(all))
 	for i, c := range all {
-		turns[i] = capacity.Turn{Index: i, Namespace: c.fn.Namespace, Waited: c.waited(), Last: c.Proves()}
+		turns[i] = capacity.Contender{Index: i, Namespace: c.fn.Namespace, Waited: c.waited(), Last: c.Proves()}
 	}
-	capacity.InTurns(turns)
+	capacity.RoundRobin(turns)
 	sorted := make([]*considered, len(all))
 	for i, t := range turns {
 		sorted[i] = all[t.Index]
@@ -77,7 +77,7 @@ func (s *ticker) divide(all []*considered) {
 	if len(wants) == 0 {
 		return
 	}
-	round := s.budget.Divide(wants, s.deps.Now())
+	round := s.budget.Allocate(wants, s.deps.Now())
 	for i, n, ok := round.Next(); ok; i, n, ok = round.Next() {
 		round.Took(s.order(wanting[i], n), n)
 	}

@@ -29,9 +29,9 @@ func (s *host) serveLocked(f *function, term invocation.Term) (invocation.Term, 
 		term = s.term(f.slot)
 	}
 	if term != f.core.Term() {
-		e := core.Served{Term: term}
+		e := core.OwnershipChanged{Term: term}
 		if term != core.Unserved {
-			e.Recalled = s.recall(f.fn)
+			e.Restored = s.recall(f.fn)
 		}
 		s.stepLocked(f, e)
 	}

@@ -143,7 +143,7 @@ func (p *pullStream) join(instance provisioner.Instance, capacity int, kept core
 	before := f.streams[p.key.CID]
 	f.streams[p.key.CID] = p
 	effects := s.stepLocked(f, core.Joined{
-		CID: p.key.CID, Capacity: capacity, LetGo: instance.State == provisioner.Leaving, Agent: kept,
+		CID: p.key.CID, Capacity: capacity, Draining: instance.State == provisioner.Leaving, Agent: kept,
 	})
 	if refused, is := core.AnswerOf[core.JoinRefused](effects); is {
 		if f.streams[p.key.CID] = before; before == nil {
@@ -151,7 +151,7 @@ func (p *pullStream) join(instance provisioner.Instance, capacity int, kept core
 		}
 		return joinError(refused.Why)
 	}
-	if _, let := core.AnswerOf[core.LetGo](effects); let {
+	if _, let := core.AnswerOf[core.Terminate](effects); let {
 		s.letGo(instance, finishTime(f.fn))
 	}
 	return nil
@@ -255,7 +255,7 @@ func (p *pullStream) requestLeave(idle time.Duration) error {
 		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{Within: leaveGrace})
 	}
 	r := &leaveReply{}
-	r.leave.Granted, r.leave.AskAgainNs = answer.Granted, int64(max(answer.AskAgain, shortestAskAgain))
+	r.leave.Granted, r.leave.AskAgainNs = answer.Granted, int64(max(answer.RetryAfter, shortestAskAgain))
 	r.kind.Leave = &r.leave
 	r.reply.Kind = &r.kind
 	p.reply(&r.reply)
@@ -275,7 +275,7 @@ func (p *pullStream) askToLeave(idle time.Duration) core.LeaveAnswered {
 	s, f := p.scheduler, p.function
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	answer, _ := core.AnswerOf[core.LeaveAnswered](s.stepLocked(f, core.AskedToLeave{
+	answer, _ := core.AnswerOf[core.LeaveAnswered](s.stepLocked(f, core.LeaveRequested{
 		CID: p.key.CID, Idle: idle, KindStart: s.kindStart(f),
 	}))
 	if answer.Err != nil {
@@ -284,7 +284,7 @@ func (p *pullStream) askToLeave(idle time.Duration) core.LeaveAnswered {
 	f.book.tally[pulledInVain]++
 	if answer.Granted {
 		delete(f.streams, p.key.CID)
-		if !answer.Retired {
+		if !answer.Drained {
 			f.book.tally[instanceExpired]++
 		}
 	}
@@ -324,8 +324,8 @@ func (p *pullStream) depart(involuntary bool) (retired bool) {
 	f := p.function
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	retired = f.core.Retired(p.key.CID)
-	p.scheduler.stepLocked(f, core.Departed{CID: p.key.CID, Involuntary: involuntary})
+	retired = f.core.Draining(p.key.CID)
+	p.scheduler.stepLocked(f, core.Left{CID: p.key.CID, Involuntary: involuntary})
 	if f.streams[p.key.CID] == p {
 		delete(f.streams, p.key.CID)
 	}

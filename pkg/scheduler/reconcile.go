@@ -55,7 +55,7 @@ func (s *auditor) servedFunctions() []*v1alpha1.Function {
 func (s *auditor) reconcile() {
 	now := s.deps.Now()
 	s.noteTurn(now)
-	if s.stood.Holds(now) {
+	if s.stood.Holding(now) {
 		return
 	}
 	s.placer.mistrust()

@@ -69,7 +69,7 @@ func shapeOf(fn *v1alpha1.Function, nodes NodeView) capacity.Shape {
 
 // shape is that of a unit, of whose nodes the planner knows from then on.
 func (p *placer) shape(u *unit) capacity.Shape {
-	if !p.planner.Knows(u.shape.Where) {
+	if !p.planner.Observed(u.shape.Where) {
 		p.planner.Observe(u.shape.Where, p.instances.Candidates(u.fn))
 	}
 	return u.shape
@@ -102,7 +102,7 @@ func (p *placer) begin(now time.Time) {
 	}
 	for _, uid := range p.planner.Reserving() {
 		if f := p.functions.of(uid); f == nil || !f.served() {
-			p.planner.Keep(uid, 0)
+			p.planner.Trim(uid, 0)
 		}
 	}
 	p.planner.BeginTick(now)
@@ -122,7 +122,7 @@ func (p *placer) lackRoom(c *considered) {
 	w := c.want()
 	inVain := p.planner.MakeRoom(w, now, p.evictorFor(c.fn))
 	if inVain && !p.peers.hope(w.Shape, now) {
-		p.cores.step(f, core.GivenUp{Refusal: noCapacity(c.ordered.NoRoom, p.patience)})
+		p.cores.step(f, core.NoRoomFound{Refusal: noCapacity(c.ordered.NoRoom, p.patience)})
 	}
 }
 
@@ -137,13 +137,13 @@ func (p *placer) crowdSpares(now time.Time) {
 // room; after all that functions of this scheduler want.
 func (p *placer) lend(now time.Time) {
 	asked := p.peers.asked(now)
-	made, loans := make(map[string]map[string]capacity.Made), make(map[capacity.Loan]int)
+	made, loans := make(map[string]map[string]capacity.Grant), make(map[capacity.Loan]int)
 	shapes := make(map[string]capacity.Shape) // by function, of those that are known
 	for _, a := range asked {
 		if made[a.Peer] == nil {
-			made[a.Peer] = make(map[string]capacity.Made)
+			made[a.Peer] = make(map[string]capacity.Grant)
 		}
-		made[a.Peer][a.UID] = capacity.Made{Exhausted: true}
+		made[a.Peer][a.UID] = capacity.Grant{Exhausted: true}
 		if f := p.functions.of(a.UID); f != nil {
 			a.Shape = p.shape(f.now())
 			shapes[a.UID] = a.Shape
@@ -151,7 +151,7 @@ func (p *placer) lend(now time.Time) {
 			loans[loan] = max(loans[loan], a.Instances)
 		}
 	}
-	if p.planner.KeepLent(loans) {
+	if p.planner.TrimLoans(loans) {
 		p.crowdSpares(now)
 		p.gather(now)
 	}
@@ -183,7 +183,7 @@ func (p *placer) evict(e capacity.Evict, reason string) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, let := core.AnswerOf[core.LetGo](p.cores.stepLocked(f, core.Evicted{
+	_, let := core.AnswerOf[core.Terminate](p.cores.stepLocked(f, core.EvictRequested{
 		CID: e.CID, IdleFor: e.For, KindStart: p.starts.mean(kindOf(f.fn)), Reason: reason,
 	}))
 	if let {
@@ -223,7 +223,7 @@ func (p *placer) handInUsage(now time.Time) {
 func (p *placer) mistrust() {
 	p.doubts.take()
 	p.instances.ForgetMoves()
-	p.planner.Mistrust()
+	p.planner.Invalidate()
 }
 
 // usage is what the instances of one function, or of one pool, amount to.

@@ -139,7 +139,7 @@ func TestTheRosterFollowsTheTime(t *testing.T) {
 
 // evictable is how many instances may be evicted.
 func (w *world) evictable() (n int) {
-	for _, line := range w.scheduler.placer.planner.Known() {
+	for _, line := range w.scheduler.placer.planner.Lines() {
 		if strings.HasPrefix(line, "idle: ") {
 			n++
 		}
@@ -158,7 +158,7 @@ func (w *world) madeAnew() []string {
 		look(key.FunctionUID)
 	}
 	planner.Update(usages)
-	return planner.Known()
+	return planner.Lines()
 }
 
 // rosterDiff compares the roster as it is kept with one that is made anew. Run rests
@@ -173,5 +173,5 @@ func (w *world) rosterDiff() string {
 		}
 	}()
 	s.placer.handInUsage(time.Now())
-	return cmp.Diff(w.madeAnew(), s.placer.planner.Known())
+	return cmp.Diff(w.madeAnew(), s.placer.planner.Lines())
 }

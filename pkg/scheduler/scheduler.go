@@ -180,7 +180,7 @@ func (s *Scheduler) replace(f *function, unit *v1alpha1.Function) {
 	f.mu.Lock()
 	changed := f.fn.Generation != unit.Generation
 	f.unit = s.unitOf(unit)
-	s.stepLocked(f, core.Changed{Spec: spec})
+	s.stepLocked(f, core.SpecChanged{Spec: spec})
 	f.mu.Unlock()
 	if changed {
 		s.deps.Instances.Forgive(f.uid)
@@ -235,8 +235,8 @@ func (s *host) all() []*function { return s.functions.all() }
 func (s *ticker) kicked(f *function) {
 	now := s.deps.Now()
 	s.noteTurn(now)
-	urgent := s.budget.Urgent(now)
-	if urgent == 0 || !s.urgent(f) || s.stood.Holds(now) {
+	urgent := s.budget.LeftNow(now)
+	if urgent == 0 || !s.urgent(f) || s.stood.Holding(now) {
 		return
 	}
 	if c := s.consider(f); c != nil {
@@ -250,7 +250,7 @@ func (s *ticker) urgent(f *function) bool {
 	there := s.hasInstance(f)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.core.Urgent(s.deps.Now(), there)
+	return f.core.NeedsRun(s.deps.Now(), there)
 }
 
 // hasInstance tells whether one is there or under way.
@@ -284,7 +284,7 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 	defer f.mu.Unlock()
 	f.book.tallies.failures.add(why.Code, 1)
 	s.stepLocked(f, core.StartFailed{
-		Blameless: why.Blameless(), Others: seen.Created+seen.Creating > 0, Passing: seen.Failing && seen.Why.Passing(),
+		Blameless: why.Blameless(), OthersExist: seen.Created+seen.Creating > 0, Transient: seen.Failing && seen.Why.Passing(),
 		Refusal: cannotStart(why, seen.RetryAfter),
 	})
 }

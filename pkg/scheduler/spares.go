@@ -214,7 +214,7 @@ func (s *spares) unsettled() []pool {
 func (s *warmPools) keepPool(p pool) {
 	uid, now := p.UID(), s.deps.Now()
 	var present, outdated []provisioner.Instance
-	snapshot := warmpool.Snapshot{Target: p.target, Crowded: s.spares.crowded(now), Room: s.budget.Urgent(now)}
+	snapshot := warmpool.Snapshot{Target: p.target, Crowded: s.spares.crowded(now), Room: s.budget.LeftNow(now)}
 	snapshot.Failing = s.deps.Instances.Observe(uid).Failing
 	for _, in := range s.deps.Instances.Instances(uid) {
 		switch in.State {

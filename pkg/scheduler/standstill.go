@@ -16,8 +16,8 @@ func (s *ticker) overlook(active []*function) {
 
 // noteTurn notes that Run turns. It comes before anything that may order.
 func (s *ticker) noteTurn(now time.Time) {
-	if stood := s.stood.Turn(now); stood > 0 {
+	if stood := s.stood.Ran(now); stood > 0 {
 		s.deps.Log.Warn("the scheduler stood still, and orders nothing until it knows what became of its instances",
-			"stood", stood, "hold", core.StandstillHold)
+			"stood", stood, "hold", core.PauseHold)
 	}
 }

@@ -27,12 +27,12 @@ func TestAnOwnerThatStoodStillReplacesOnlyWhoDoesNotComeBack(t *testing.T) {
 		g.offer(fn, 1, 2) // both are needed
 		w.ticks(1)
 		w.standStill(a, b)
-		w.after(core.StandstillHold / 2)
+		w.after(core.PauseHold / 2)
 		w.started(fn, 0)
 		w.ready(specs[0])
-		w.after(core.StandstillHold / 3)
+		w.after(core.PauseHold / 3)
 		w.started(fn, 0)
-		w.after(core.StandstillHold)
+		w.after(core.PauseHold)
 		w.started(fn, 1)
 		w.expectLog("stood still", "15s")
 	})
@@ -45,9 +45,9 @@ func TestAnOwnerThatWasReplacedWhileItStoodStillOrdersNothing(t *testing.T) {
 		specs := w.started(fn, 2)
 		a, b := w.ready(specs[0]), w.ready(specs[1])
 		w.standStill(a, b)
-		w.after(core.StandstillHold / 2) // so late it hears of it
+		w.after(core.PauseHold / 2) // so late it hears of it
 		w.keeper.lose("other:1")
-		w.after(2 * core.StandstillHold)
+		w.after(2 * core.PauseHold)
 		w.started(fn, 0)
 	})
 }
@@ -61,7 +61,7 @@ func TestCallsThatCameWhileOrdersAreHeldAreServedAfterwards(t *testing.T) {
 		g.offer(fn, 1)
 		w.ticks(1)
 		w.started(fn, 0)
-		w.after(core.StandstillHold)
+		w.after(core.PauseHold)
 		w.ready(w.started(fn, 1)[0]).expect("ticket 0001 at g:1")
 	})
 }

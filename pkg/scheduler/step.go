@@ -56,11 +56,11 @@ func newHost(config Config, deps Deps) *host {
 // alarms are those of functions that rest until a time comes. Only Run's goroutine uses
 // them: only ticks let functions rest.
 type alarms struct {
-	queue timerqueue.Alarms[*function]
-	of    map[*function]*timerqueue.Alarm[*function]
+	queue timerqueue.Queue[*function]
+	of    map[*function]*timerqueue.Timer[*function]
 }
 
-func newAlarms() *alarms { return &alarms{of: make(map[*function]*timerqueue.Alarm[*function])} }
+func newAlarms() *alarms { return &alarms{of: make(map[*function]*timerqueue.Timer[*function])} }
 
 // set sets a function's alarm, in place of the one before; the zero time is for none.
 func (a *alarms) set(f *function, at time.Time) {
@@ -69,7 +69,7 @@ func (a *alarms) set(f *function, at time.Time) {
 	case at.IsZero() && one == nil:
 		return
 	case one == nil:
-		one = &timerqueue.Alarm[*function]{Of: f}
+		one = &timerqueue.Timer[*function]{Owner: f}
 		a.of[f] = one
 	case at.IsZero():
 		delete(a.of, f)
@@ -115,9 +115,9 @@ func (s *host) stepAt(f *function, now time.Time, e core.Event) []core.Effect {
 		s.carryOut(f, now, effect)
 	}
 	switch e.(type) {
-	case *core.Ticked, *core.Concluded, core.ActivityAudited, core.GatewaysAudited, core.Woken, core.Paused:
+	case *core.Ticked, *core.Applied, core.ActivityAudited, core.GatewaysAudited, core.Woken, core.Paused:
 		// They change what others could have of it only in these ways.
-		if _, let := core.AnswerOf[core.LetGo](effects); let || f.core.Waiting() != waiting {
+		if _, let := core.AnswerOf[core.Terminate](effects); let || f.core.Waiting() != waiting {
 			s.unsure(f)
 		}
 	default:
@@ -134,9 +134,9 @@ func (s *host) carryOut(f *function, now time.Time, e core.Effect) {
 		f.streams[e.CID].deliver(&e.Ticket, now)
 	case core.Refuse:
 		s.refuse(f, e)
-	case core.Retire:
+	case core.Drain:
 		f.streams[e.CID].retire(e.Reason)
-	case core.Dismiss:
+	case core.Redirect:
 		f.streams[e.CID].dismiss()
 		delete(f.streams, e.CID)
 	case core.Adopt:
@@ -147,15 +147,15 @@ func (s *host) carryOut(f *function, now time.Time, e core.Effect) {
 		f.book.reports.release()
 	case core.Connected:
 		s.deps.Instances.Connect(keyOf(f.uid, e.CID))
-	case core.LetGo:
+	case core.Terminate:
 		s.letIdleGo(f, e)
 	case core.Wake:
 		s.functions.activate(f)
-	case core.Rest:
+	case core.Park:
 		s.alarms.set(f, e.Until)
 		s.functions.idle(f)
-	case core.Hurry:
-		s.kick(f, e.Eager)
+	case core.RunNow:
+		s.kick(f, e.Always)
 	}
 }
 
@@ -172,7 +172,7 @@ func (s *host) refuse(f *function, e core.Refuse) {
 }
 
 // letIdleGo follows up on an instance that was retired since it was idle.
-func (s *host) letIdleGo(f *function, e core.LetGo) {
+func (s *host) letIdleGo(f *function, e core.Terminate) {
 	switch e.Why {
 	case core.BecauseEvicted:
 		f.book.tally[instanceEvicted]++

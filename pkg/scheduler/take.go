@@ -71,7 +71,7 @@ func (s *warmPools) tookSpare(f *function, fn *v1alpha1.Function, rt *v1alpha1.C
 	f.ended(key.CID)
 	s.deps.Log.Warn("a spare instance could not be taken; one is started", "function", fn.Key().String(), "cid", key.CID)
 	p.giveUp(errUntaken)
-	s.step(f, core.Untaken{})
+	s.step(f, core.AssignFailed{})
 }
 
 // assignment is what makes a spare instance one of a function's.

@@ -14,10 +14,10 @@ type ticker struct {
 	*warmPools
 	peerRoom  *peerRoom
 	chronicle *chronicle
-	stood     core.Standstill
+	stood     core.PauseDetector
 	// ticked and concluded are memory for the events of each function.
 	ticked    core.Ticked
-	concluded core.Concluded
+	concluded core.Applied
 	// renewAt is when the next instance may be replaced for the age of its agent.
 	renewAt time.Time
 }
@@ -33,7 +33,7 @@ func (s *ticker) tick() {
 	}
 	active := s.functions.actives()
 	// 2. Order nothing after a standstill: what is seen then is old.
-	if s.noteTurn(begun); s.stood.Holds(begun) {
+	if s.noteTurn(begun); s.stood.Holding(begun) {
 		s.overlook(active)
 		return
 	}
@@ -52,7 +52,7 @@ func (s *ticker) tick() {
 		s.conclude(c, true)
 	}
 	// 6. Ask other schedulers for room that could not be made, and make what they ask for.
-	s.peerRoom.lack(s.placer.planner.Lacks())
+	s.peerRoom.lack(s.placer.planner.Shortages())
 	s.placer.lend(begun)
 	// 7. Bring warm pools to their size, with what is left.
 	s.keepSpares()
@@ -86,18 +86,18 @@ func (s *ticker) conclude(c *considered, ticking bool) {
 	f, ordered := c.function, c.ordered
 	s.report(c)
 	s.withdrawSurplus(c)
-	s.placer.planner.Keep(f.uid, c.missing())
+	s.placer.planner.Trim(f.uid, c.missing())
 	if ordered.NoRoom != "" && ticking {
 		s.placer.lackRoom(c)
 	}
 	s.chronicle.keep(s, c)
 	now := s.deps.Now()
-	s.concluded = core.Concluded{
-		Decided: c.Decided, Ordered: len(ordered.Keys), Withdrawn: len(c.withdrawn), NoRoom: ordered.NoRoom != "",
-		Renew: !now.Before(s.renewAt),
+	s.concluded = core.Applied{
+		Decided: c.Decided, Launched: len(ordered.Keys), Cancelled: len(c.withdrawn), NoRoom: ordered.NoRoom != "",
+		ReplaceAgent: !now.Before(s.renewAt),
 	}
-	if _, renewed := ask[core.Renewed](s.host, f, &s.concluded); renewed {
-		s.renewAt = now.Add(core.RenewEvery)
+	if _, renewed := ask[core.AgentReplaced](s.host, f, &s.concluded); renewed {
+		s.renewAt = now.Add(core.ReplaceAgentEvery)
 	}
 }
 

@@ -55,7 +55,7 @@ func (f *function) await(id invocation.ID, wire *agentwire.Ticket) {
 // waiting returns the spans of the recorded calls that wait, and forgets those that do
 // not any more. The function's lock is held.
 func (f *function) waiting() (spans []trace.SpanContext) {
-	f.book.awaited = slices.DeleteFunc(f.book.awaited, func(c awaitedCall) bool { return !f.core.Waits(c.id) })
+	f.book.awaited = slices.DeleteFunc(f.book.awaited, func(c awaitedCall) bool { return !f.core.IsWaiting(c.id) })
 	for _, c := range f.book.awaited {
 		spans = append(spans, c.span)
 	}

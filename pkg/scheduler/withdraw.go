@@ -44,7 +44,7 @@ func (s *ticker) withdrawHeard(f *function, n int) []provisioner.Key {
 	heard = heard[:min(n, len(heard))]
 	withdrawn := make([]provisioner.Key, 0, len(heard))
 	for _, in := range heard {
-		s.step(f, core.Discharged{CID: in.CID, Reason: reasonUnwanted})
+		s.step(f, core.DrainRequested{CID: in.CID, Reason: reasonUnwanted})
 		withdrawn = append(withdrawn, in.Key)
 	}
 	within := finishTime(f.current())

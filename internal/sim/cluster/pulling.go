@@ -60,7 +60,7 @@ func (p *pulling) admit(c *call) {
 	w.settle()
 }
 
-func (p *pulling) forget(c *call) { p.step(c.function, &core.Withdrawn{ID: c.id}) }
+func (p *pulling) forget(c *call) { p.step(c.function, &core.CallCancelled{ID: c.id}) }
 
 func (p *pulling) ready(in *instance) {
 	f, capacity, took := in.function, in.function.class.Concurrency, p.now-in.ordered
@@ -78,13 +78,13 @@ func (p *pulling) freed(in *instance, c *call) {
 
 func (p *pulling) leave(in *instance) bool {
 	f := in.function
-	answer, is := core.AnswerOf[core.LeaveAnswered](p.step(f, core.AskedToLeave{
+	answer, is := core.AnswerOf[core.LeaveAnswered](p.step(f, core.LeaveRequested{
 		CID: in.cid, Idle: p.now - in.since, KindStart: p.kindStart(f),
 	}))
 	if is && !answer.Granted {
-		in.notBefore = p.now + max(answer.AskAgain, agent.MinLeavePause)
+		in.notBefore = p.now + max(answer.RetryAfter, agent.MinLeavePause)
 		return false
 	}
-	p.step(f, core.Departed{CID: in.cid})
+	p.step(f, core.Left{CID: in.cid})
 	return true
 }

@@ -19,7 +19,7 @@ func (s *scheduler) joined(int) {
 	for i, m := range s.machines {
 		nodes[i] = m.Node
 	}
-	s.planner.Follow("", placement.Candidates{Nodes: nodes})
+	s.planner.Track("", placement.Candidates{Nodes: nodes})
 }
 
 func (s *scheduler) vacated(in *instance) {
@@ -100,6 +100,6 @@ func (s *scheduler) usage(f *function, now time.Time) (u capacity.Usage) {
 // looked at.
 func (s *scheduler) evict(e capacity.Evict) bool {
 	f := s.functionOf(e.FunctionUID)
-	_, let := core.AnswerOf[core.LetGo](s.step(f, core.Evicted{CID: e.CID, IdleFor: e.For, KindStart: s.kindStart(f)}))
+	_, let := core.AnswerOf[core.Terminate](s.step(f, core.EvictRequested{CID: e.CID, IdleFor: e.For, KindStart: s.kindStart(f)}))
 	return let
 }

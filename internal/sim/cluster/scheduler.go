@@ -23,7 +23,7 @@ type scheduler struct {
 	active, spare []*function
 	considered    []considered
 	ticked        core.Ticked
-	concluded     core.Concluded
+	concluded     core.Applied
 	ticking       bool
 	// planned is when the planner's tick began.
 	planned time.Duration
@@ -67,7 +67,7 @@ func (s *scheduler) serve(f *function) {
 		Windows: class.Windows, Learns: class.Learns,
 	})
 	s.startsOf(f).Observe(class.KnownStart)
-	s.stepAt(0, f, core.Served{Term: term, Recalled: estimate.Means{Execution: class.KnownWork, Start: class.KnownStart}})
+	s.stepAt(0, f, core.OwnershipChanged{Term: term, Restored: estimate.Means{Execution: class.KnownWork, Start: class.KnownStart}})
 	first := s.config.Tick
 	if s.now <= first {
 		return
@@ -75,7 +75,7 @@ func (s *scheduler) serve(f *function) {
 	// One that wants instances at once gets them from the next tick.
 	ticked := f.core.Step(instant(first), &core.Ticked{Observed: s.observe(f)})
 	if d, is := core.AnswerOf[*core.Decided](ticked); is && d.Wanted() == 0 {
-		s.stepAt(first, f, &core.Concluded{Decided: d})
+		s.stepAt(first, f, &core.Applied{Decided: d})
 	}
 }
 
@@ -130,7 +130,7 @@ func (s *scheduler) carryOut(f *function, e core.Effect) {
 		for _, t := range e.Tickets {
 			s.refuse(t.Request.(*call))
 		}
-	case core.LetGo:
+	case core.Terminate:
 		if e.Why == core.BecauseEvicted {
 			f.result.Evicted++
 		} else {
@@ -139,10 +139,10 @@ func (s *scheduler) carryOut(f *function, e core.Effect) {
 		s.letGo = append(s.letGo, f.instances[e.CID])
 	case core.Wake:
 		s.activate(f)
-	case core.Rest:
+	case core.Park:
 		s.rest(f, e.Until)
-	case core.Hurry:
-		if e.Eager || len(f.instances) == 0 {
+	case core.RunNow:
+		if e.Always || len(f.instances) == 0 {
 			s.hurried = append(s.hurried, f)
 		}
 	case *core.Decided:
@@ -161,7 +161,7 @@ func (s *scheduler) settle() {
 	}
 	s.hurried = s.hurried[:0]
 	for _, in := range s.letGo {
-		s.step(in.function, core.Departed{CID: in.cid})
+		s.step(in.function, core.Left{CID: in.cid})
 		s.remove(in)
 	}
 	s.letGo = s.letGo[:0]

@@ -100,7 +100,7 @@ func (s *scheduler) divide(all []considered) {
 	if len(wants) == 0 {
 		return
 	}
-	round := s.budget.Divide(wants, instant(s.now))
+	round := s.budget.Allocate(wants, instant(s.now))
 	for i, n, ok := round.Next(); ok; i, n, ok = round.Next() {
 		round.Took(s.order(wanting[i], n), n)
 	}
@@ -125,12 +125,12 @@ func (s *scheduler) order(c *considered, n int) int {
 
 // inTurns are the indexes of functions in the order in which room is made for them.
 func inTurns(all []considered) []int {
-	turns := make([]capacity.Turn, len(all))
+	turns := make([]capacity.Contender, len(all))
 	for i := range all {
-		turns[i] = capacity.Turn{Index: i, Namespace: all[i].function.class.Namespace, Waited: all[i].waited()}
+		turns[i] = capacity.Contender{Index: i, Namespace: all[i].function.class.Namespace, Waited: all[i].waited()}
 	}
 	if len(turns) > 1 {
-		capacity.InTurns(turns)
+		capacity.RoundRobin(turns)
 	}
 	order := make([]int, len(all))
 	for i := range turns {
@@ -143,11 +143,11 @@ func inTurns(all []considered) []int {
 func (s *scheduler) conclude(c *considered, ticking bool) {
 	f := c.function
 	withdrawn := s.withdraw(f, c.Decision.Withdraw)
-	s.planner.Keep(f.name, c.missing())
+	s.planner.Trim(f.name, c.missing())
 	if c.noRoom && ticking {
 		s.lackRoom(c)
 	}
-	s.concluded = core.Concluded{Decided: c.Decided, Ordered: c.ordered, Withdrawn: withdrawn, NoRoom: c.noRoom}
+	s.concluded = core.Applied{Decided: c.Decided, Launched: c.ordered, Cancelled: withdrawn, NoRoom: c.noRoom}
 	s.step(f, &s.concluded)
 }
 
@@ -177,18 +177,18 @@ func (s *scheduler) lackRoom(c *considered) {
 		Missing: c.missing(), Starved: c.starved(), Waiting: c.Snapshot.Waiting(), OldestWait: c.Snapshot.OldestWait,
 	}, now, s.evict)
 	if inVain {
-		s.step(f, core.GivenUp{Refusal: invocation.Refusal{Reason: invocation.RefusedNoCapacity}})
+		s.step(f, core.NoRoomFound{Refusal: invocation.Refusal{Reason: invocation.RefusedNoCapacity}})
 	}
 }
 
 // kicked decides on a function that need not wait for the next tick.
 func (s *scheduler) kicked(f *function) {
-	if !f.core.Urgent(instant(s.now), len(f.instances) > 0) {
+	if !f.core.NeedsRun(instant(s.now), len(f.instances) > 0) {
 		return
 	}
 	s.planRoom()
 	for _, c := range s.consider(nil, f) {
-		s.order(&c, min(s.budget.Urgent(instant(s.now)), c.Wanted()))
+		s.order(&c, min(s.budget.LeftNow(instant(s.now)), c.Wanted()))
 		s.conclude(&c, false)
 	}
 }

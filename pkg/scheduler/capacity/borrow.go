@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// MaxLacks bounds of how many shapes room is asked of peers.
-	MaxLacks = 8
+	// MaxShortages bounds of how many shapes room is asked of peers.
+	MaxShortages = 8
 	// MaxInstances bounds for how many instances of each shape it is.
 	MaxInstances = 256
 	// PeerSilent is how long a peer may say nothing before nothing is hoped of it, or lent
@@ -22,8 +22,8 @@ const (
 	exhaustedFor = 4 * ownership.BeatEvery
 )
 
-// Lack is room that is lacked for first instances of one shape, and not to be had here.
-type Lack struct {
+// Shortage is room that is lacked for first instances of one shape, and not to be had here.
+type Shortage struct {
 	Shape
 	// UID is the function that has waited longest for it.
 	UID       string
@@ -32,8 +32,8 @@ type Lack struct {
 	Waited time.Duration
 }
 
-// Made is what a peer has made of what it was asked for.
-type Made struct {
+// Grant is what a peer has made of what it was asked for.
+type Grant struct {
 	Instances int
 	// Exhausted says that it can make no more.
 	Exhausted bool
@@ -45,20 +45,20 @@ type Made struct {
 // room only while what one was asked for and did not make is asked of another, and its
 // late answer is on the way.
 type Borrower struct {
-	self  string
-	lacks []Lack
-	peers map[string]*lender
+	self      string
+	shortages []Shortage
+	peers     map[string]*lender
 }
 
 // lender is a peer that may lend room.
 type lender struct {
-	heard time.Time
-	of    map[Shape]*asked
+	heard   time.Time
+	byShape map[Shape]*loanRequest
 }
 
-// asked is what a peer was asked for, and what it has made.
-type asked struct {
-	instances, made int
+// loanRequest is what a peer was asked for, and what it has made.
+type loanRequest struct {
+	instances, granted int
 	// since is since when it has been asked for more than it has made; zero if it
 	// is not.
 	since time.Time
@@ -73,39 +73,39 @@ func NewBorrower(self string) Borrower {
 	return Borrower{self: self, peers: make(map[string]*lender)}
 }
 
-// Lack replaces what is lacked. What has been waited for longest is asked for.
-func (b *Borrower) Lack(lacks []Lack) {
-	slices.SortFunc(lacks, func(x, y Lack) int {
+// SetShortages replaces what is lacked. What has been waited for longest is asked for.
+func (b *Borrower) SetShortages(shortages []Shortage) {
+	slices.SortFunc(shortages, func(x, y Shortage) int {
 		return cmp.Or(cmp.Compare(y.Waited, x.Waited), cmp.Compare(x.UID, y.UID))
 	})
-	b.lacks = lacks[:min(len(lacks), MaxLacks)]
+	b.shortages = shortages[:min(len(shortages), MaxShortages)]
 	for _, p := range b.peers {
-		maps.DeleteFunc(p.of, func(of Shape, _ *asked) bool { return !b.asksFor(of) })
+		maps.DeleteFunc(p.byShape, func(of Shape, _ *loanRequest) bool { return !b.isShort(of) })
 	}
 }
 
-func (b *Borrower) asksFor(of Shape) bool {
-	return slices.ContainsFunc(b.lacks, func(l Lack) bool { return l.Shape == of })
+func (b *Borrower) isShort(of Shape) bool {
+	return slices.ContainsFunc(b.shortages, func(l Shortage) bool { return l.Shape == of })
 }
 
-// Ask is all that a peer is asked for now.
-func (b *Borrower) Ask(peer string, now time.Time) []Lack {
+// RequestsTo is all that a peer is asked for now.
+func (b *Borrower) RequestsTo(peer string, now time.Time) []Shortage {
 	ids := b.alive(now)
 	at := slices.Index(ids, peer)
 	if at < 0 {
 		return nil // it has said nothing yet
 	}
-	var all []Lack
-	for _, l := range b.lacks {
+	var all []Shortage
+	for _, l := range b.shortages {
 		offers := make([]offer, len(ids))
 		for i, id := range ids {
-			r := b.peers[id].room(l.Shape)
-			offers[i] = offer{r.made, now.Before(r.exhaustedUntil)}
+			r := b.peers[id].request(l.Shape)
+			offers[i] = offer{r.granted, now.Before(r.exhaustedUntil)}
 		}
-		r := b.peers[peer].room(l.Shape)
-		r.instances = divide(min(l.Instances, MaxInstances), offers)[at]
+		r := b.peers[peer].request(l.Shape)
+		r.instances = splitRequest(min(l.Instances, MaxInstances), offers)[at]
 		switch {
-		case r.instances <= r.made:
+		case r.instances <= r.granted:
 			r.since = time.Time{}
 		case r.since.IsZero():
 			r.since = now
@@ -117,34 +117,34 @@ func (b *Borrower) Ask(peer string, now time.Time) []Lack {
 	return all
 }
 
-// Answered notes what a peer has made of what it was asked for. One that says nothing of a
+// RecordGrants notes what a peer has made of what it was asked for. One that says nothing of a
 // shape for PeerSilent does not know it, or has nothing.
-func (b *Borrower) Answered(peer string, made map[Shape]Made, now time.Time) {
+func (b *Borrower) RecordGrants(peer string, granted map[Shape]Grant, now time.Time) {
 	p := b.peers[peer]
 	if p == nil {
-		p = &lender{of: make(map[Shape]*asked)}
+		p = &lender{byShape: make(map[Shape]*loanRequest)}
 		b.peers[peer] = p
 	}
 	p.heard = now
-	for of, r := range p.of {
-		m := made[of]
-		r.made = min(m.Instances, r.instances)
+	for of, r := range p.byShape {
+		m := granted[of]
+		r.granted = min(m.Instances, r.instances)
 		overdue := !r.since.IsZero() && now.Sub(r.since) >= PeerSilent
-		if r.made < r.instances && (m.Exhausted || overdue) {
+		if r.granted < r.instances && (m.Exhausted || overdue) {
 			r.exhaustedUntil, r.tried, r.since = now.Add(exhaustedFor), true, time.Time{}
 		}
 	}
 	maps.DeleteFunc(b.peers, func(_ string, p *lender) bool { return now.Sub(p.heard) > time.Minute })
 }
 
-// Hope tells whether a peer makes room of a shape, or may yet.
-func (b *Borrower) Hope(of Shape, now time.Time) bool {
-	if !b.asksFor(of) {
+// MayGrant tells whether a peer makes room of a shape, or may yet.
+func (b *Borrower) MayGrant(of Shape, now time.Time) bool {
+	if !b.isShort(of) {
 		return false // too many others have waited longer
 	}
 	return slices.ContainsFunc(b.alive(now), func(id string) bool {
-		r := b.peers[id].room(of)
-		return r.made > 0 || !r.tried
+		r := b.peers[id].request(of)
+		return r.granted > 0 || !r.tried
 	})
 }
 
@@ -166,27 +166,27 @@ func (b *Borrower) alive(now time.Time) []string {
 	return ids
 }
 
-func (p *lender) room(of Shape) *asked {
-	r := p.of[of]
+func (p *lender) request(of Shape) *loanRequest {
+	r := p.byShape[of]
 	if r == nil {
-		r = &asked{}
-		p.of[of] = r
+		r = &loanRequest{}
+		p.byShape[of] = r
 	}
 	return r
 }
 
 // offer is what one peer has made, and whether it has no more.
 type offer struct {
-	made      int
+	granted   int
 	exhausted bool
 }
 
-// divide divides what is wanted: what a peer has made is asked of it, and the rest
+// splitRequest divides what is wanted: what a peer has made is asked of it, and the rest
 // evenly of those that may have more. It is never more than is wanted in all.
-func divide(want int, offers []offer) []int {
+func splitRequest(want int, offers []offer) []int {
 	asked, able := make([]int, len(offers)), 0
 	for i, o := range offers {
-		asked[i] = min(o.made, want)
+		asked[i] = min(o.granted, want)
 		want -= asked[i]
 		if !o.exhausted {
 			able++

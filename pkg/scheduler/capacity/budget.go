@@ -10,9 +10,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/fairshare"
 )
 
-// maxOrders bounds the instances that are ordered in one tick where no rate does: the next
+// maxLaunches bounds the instances that are ordered in one tick where no rate does: the next
 // one decides with what became of them.
-const maxOrders = 1024
+const maxLaunches = 1024
 
 // Budget is how many instances may be ordered. Namespaces share it.
 type Budget struct {
@@ -33,17 +33,17 @@ func NewBudget(perSecond float64, burst int) *Budget {
 // Left is how many instances may be ordered now.
 func (b *Budget) Left(now time.Time) int {
 	if b.rate == nil {
-		return maxOrders
+		return maxLaunches
 	}
-	return max(0, min(maxOrders, int(b.rate.TokensAt(now))))
+	return max(0, min(maxLaunches, int(b.rate.TokensAt(now))))
 }
 
-// Urgent is how many may be ordered without waiting for a tick, and so for others. Half of
+// LeftNow is how many may be ordered without waiting for a tick, and so for others. Half of
 // a burst is kept back: calls of many functions of one namespace must not leave nothing to
 // divide.
-func (b *Budget) Urgent(now time.Time) int {
+func (b *Budget) LeftNow(now time.Time) int {
 	if b.rate == nil {
-		return maxOrders
+		return maxLaunches
 	}
 	return max(0, b.Left(now)-b.rate.Burst()/2)
 }
@@ -55,14 +55,14 @@ func (b *Budget) Spend(now time.Time, n int) {
 	}
 }
 
-// Divide divides what is left now between those that want some, in turns of their
+// Allocate divides what is left now between those that want some, in turns of their
 // namespaces.
-func (b *Budget) Divide(wants []fairshare.Want, now time.Time) *fairshare.Round {
+func (b *Budget) Allocate(wants []fairshare.Want, now time.Time) *fairshare.Round {
 	return b.shares.Begin(wants, b.Left(now))
 }
 
-// Turn is a function that takes part in a tick.
-type Turn struct {
+// Contender is a function that takes part in a tick.
+type Contender struct {
 	// Index is which one it is for the caller.
 	Index     int
 	Namespace string
@@ -71,27 +71,27 @@ type Turn struct {
 	// Last says that it comes after all others of its namespace.
 	Last bool
 
-	lap int
+	round int
 }
 
-func (t Turn) rank() int {
+func (t Contender) rank() int {
 	if t.Last {
 		return 1
 	}
 	return 0
 }
 
-// InTurns puts functions into the order in which room is made for them: in each namespace
+// RoundRobin puts functions into the order in which room is made for them: in each namespace
 // those whose first instance is waited for the longest are first, those that are Last are
 // last, and the first of all namespaces come before the second of any.
-func InTurns(all []Turn) {
-	slices.SortStableFunc(all, func(a, b Turn) int {
+func RoundRobin(all []Contender) {
+	slices.SortStableFunc(all, func(a, b Contender) int {
 		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.rank(), b.rank()))
 	})
-	laps := make(map[string]int)
+	rounds := make(map[string]int)
 	for i := range all {
-		all[i].lap = laps[all[i].Namespace]
-		laps[all[i].Namespace]++
+		all[i].round = rounds[all[i].Namespace]
+		rounds[all[i].Namespace]++
 	}
-	slices.SortStableFunc(all, func(a, b Turn) int { return cmp.Compare(a.lap, b.lap) })
+	slices.SortStableFunc(all, func(a, b Contender) int { return cmp.Compare(a.round, b.round) })
 }

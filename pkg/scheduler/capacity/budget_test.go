@@ -12,8 +12,8 @@ import (
 // come first that have waited for longest.
 func TestNamespacesTakeTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		turns := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Turn {
-			return Turn{
+		turns := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Contender {
+			return Contender{
 				Namespace: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "namespace"),
 				Waited:    time.Duration(rapid.IntRange(0, 5).Draw(t, "waited")),
 			}
@@ -21,7 +21,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 		for i := range turns {
 			turns[i].Index = i
 		}
-		InTurns(turns)
+		RoundRobin(turns)
 		seen, of, last := make(map[int]bool), make(map[string]int), make(map[string]time.Duration)
 		lap := 0
 		for _, turn := range turns {
@@ -43,10 +43,10 @@ func TestNamespacesTakeTurns(t *testing.T) {
 }
 
 func TestWhoIsLastHasRoomMadeAfterTheOthersOfItsNamespace(t *testing.T) {
-	turns := []Turn{
+	turns := []Contender{
 		{Index: 0, Namespace: "a", Last: true}, {Index: 1, Namespace: "a"}, {Index: 2, Namespace: "b", Last: true}, {Index: 3, Namespace: "a", Waited: 1},
 	}
-	InTurns(turns)
+	RoundRobin(turns)
 	var got []int
 	for _, turn := range turns {
 		got = append(got, turn.Index)
@@ -58,11 +58,11 @@ func TestWhoIsLastHasRoomMadeAfterTheOthersOfItsNamespace(t *testing.T) {
 
 func TestHalfOfABurstIsKeptForTicks(t *testing.T) {
 	b, now := NewBudget(10, 8), time.Unix(1000, 0)
-	if left, urgent := b.Left(now), b.Urgent(now); left != 8 || urgent != 4 {
+	if left, urgent := b.Left(now), b.LeftNow(now); left != 8 || urgent != 4 {
 		t.Errorf("%d are left, %d for urgent ones; want 8 and 4", left, urgent)
 	}
 	b.Spend(now, 6)
-	if left, urgent := b.Left(now), b.Urgent(now); left != 2 || urgent != 0 {
+	if left, urgent := b.Left(now), b.LeftNow(now); left != 2 || urgent != 0 {
 		t.Errorf("%d are left, %d for urgent ones; want 2 and 0", left, urgent)
 	}
 	if left := b.Left(now.Add(300 * time.Millisecond)); left != 5 {
@@ -70,7 +70,7 @@ func TestHalfOfABurstIsKeptForTicks(t *testing.T) {
 	}
 	unbounded := NewBudget(0, 0)
 	unbounded.Spend(now, 1<<20)
-	if left := unbounded.Left(now); left != maxOrders {
-		t.Errorf("%d are left without a rate, want %d", left, maxOrders)
+	if left := unbounded.Left(now); left != maxLaunches {
+		t.Errorf("%d are left without a rate, want %d", left, maxLaunches)
 	}
 }

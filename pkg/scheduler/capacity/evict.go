@@ -6,63 +6,63 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
-// crowd is what one tick knows of instances that may be evicted. It is made of the roster
+// candidates is what one tick knows of instances that may be evicted. It is made of the roster
 // once for all functions that lack room.
-type crowd struct {
-	gathered bool
-	idle     []placement.Idle
-	whose    []*Idle // of the same index in idle
-	gone     []bool
+type candidates struct {
+	gathered  bool
+	idle      []placement.Idle
+	instances []*Idle // of the same index in idle
+	gone      []bool
 	// clearings are by the Where of the functions that ask.
 	clearings map[string]*placement.Clearing
-	// lacks is room for first instances that could not be made.
-	lacks map[Shape]*Lack
+	// shortages is room for first instances that could not be made.
+	shortages map[Shape]*Shortage
 }
 
 // Due are functions whose usage is to be handed in though nothing has changed but the time.
-func (p *Planner) Due(now time.Time) []string { return p.roster.alarms.Due(now) }
+func (p *Planner) Due(now time.Time) []string { return p.index.timers.Due(now) }
 
 // Update hands in the usage of functions that are due, or of which something has changed
 // since the last call; of all after Mistrust, and at first.
 func (p *Planner) Update(usages map[string]Usage) {
-	p.changed = append(p.changed, p.roster.update(usages)...)
+	p.changed = append(p.changed, p.index.update(usages)...)
 }
 
-// Mistrust forgets all usage: a change that nobody noted is made up for when all is handed
+// Invalidate forgets all usage: a change that nobody noted is made up for when all is handed
 // in again.
-func (p *Planner) Mistrust() { p.roster, p.changed = newRoster(), nil }
+func (p *Planner) Invalidate() { p.index, p.changed = newUsageIndex(), nil }
 
-// Known is what is known of all usage, in lines that can be compared.
-func (p *Planner) Known() []string { return p.roster.lines() }
+// Lines is what is known of all usage, in lines that can be compared.
+func (p *Planner) Lines() []string { return p.index.lines() }
 
 // Gathered tells whether Gather was called in this tick.
-func (p *Planner) Gathered() bool { return p.crowd.gathered }
+func (p *Planner) Gathered() bool { return p.candidates.gathered }
 
 // Gather finds out from the usage which instances may be evicted now. It is to be called
 // once in a tick that makes room, before that.
 func (p *Planner) Gather(now time.Time) {
-	changed, r, known := p.changed, p.roster, &p.crowd
-	if forgot := p.moves.begin(now, p.config.Tick); forgot {
+	changed, r, known := p.changed, p.index, &p.candidates
+	if forgot := p.moves.beginTick(now, p.config.Tick); forgot {
 		changed = r.idle
 	}
 	p.changed = nil
 	known.gathered, known.clearings = true, make(map[string]*placement.Clearing)
-	known.idle, known.whose = make([]placement.Idle, 0, len(r.idle)), make([]*Idle, 0, len(r.idle))
+	known.idle, known.instances = make([]placement.Idle, 0, len(r.idle)), make([]*Idle, 0, len(r.idle))
 	for _, i := range r.idle {
 		if idle := i.idleFor(now); idle > 0 {
 			known.idle = append(known.idle, placement.Idle{Node: i.Node, Requests: i.Requests, For: idle, Group: i.group()})
-			known.whose = append(known.whose, i)
+			known.instances = append(known.instances, i)
 		}
 	}
 	known.gone = make([]bool, len(known.idle))
 	for _, i := range changed {
 		if !i.Spare {
-			p.moves.touch(i.Node, i.Since)
+			p.moves.record(i.Node, i.Since)
 		}
 	}
 	for _, nodes := range r.moving {
 		for _, node := range nodes {
-			p.moves.touch(node, now)
+			p.moves.record(node, now)
 		}
 	}
 }
@@ -89,7 +89,7 @@ type Evictor func(Evict) (evicted bool)
 // other namespaces as long as its own has less than an equal share of what the functions
 // of this scheduler use. Otherwise a namespace that calls much would push aside, instance
 // by instance, what others keep for their next call.
-func (p *Planner) MakeRoom(w Want, now time.Time, evict Evictor) (inVain bool) {
+func (p *Planner) MakeRoom(w Want, now time.Time, evict Evictor) (unplaceable bool) {
 	p.observeMoves(w.Where, now)
 	reserved := p.Reserved(w.UID)
 	for reserved < w.Missing && p.makeRoomForOne(&w, reserved > 0, now, evict) {
@@ -99,8 +99,8 @@ func (p *Planner) MakeRoom(w Want, now time.Time, evict Evictor) (inVain bool) {
 	if reserved > 0 || waited == 0 {
 		return false
 	}
-	p.lack(w.Shape, w.UID, waited)
-	return waited >= p.config.Patience && p.still(w.Shape, now) >= p.config.Patience
+	p.shortage(w.Shape, w.UID, waited)
+	return waited >= p.config.Patience && p.quietFor(w.Shape, now) >= p.config.Patience
 }
 
 // makeRoomForOne reserves room for one more instance of a function, which may have some
@@ -126,7 +126,7 @@ func (p *Planner) makeRoomForOne(w *Want, has bool, now time.Time, evict Evictor
 // reserveFor reserves room for one more instance of a function, if what is asked for can
 // be had.
 func (p *Planner) reserveFor(w *Want, ask placement.Ask, now time.Time, evict Evictor) bool {
-	node, ok := p.free(w.UID, w.Where, ask, now, evict)
+	node, ok := p.findNode(w.UID, w.Where, ask, now, evict)
 	if ok {
 		h := p.holders[w.UID]
 		if h == nil {
@@ -140,8 +140,8 @@ func (p *Planner) reserveFor(w *Want, ask placement.Ask, now time.Time, evict Ev
 
 // reserve reserves room, which nobody else is to be given in this tick.
 func (p *Planner) reserve(h *holder, node string, amount placement.Amount) {
-	p.hold(h, node, amount)
-	for _, clearing := range p.crowd.clearings {
+	p.addReservation(h, node, amount)
+	for _, clearing := range p.candidates.clearings {
 		clearing.Reserve(node, amount)
 	}
 }
@@ -149,25 +149,25 @@ func (p *Planner) reserve(h *holder, node string, amount placement.Amount) {
 // underShare tells whether a function's namespace would have no more than an equal share
 // with one more instance.
 func (p *Planner) underShare(w *Want) bool {
-	r := p.roster
+	r := p.index
 	return r.used[w.Namespace]+max(1, w.Requests.MilliCPU) <= r.total/int64(max(1, len(r.used)))
 }
 
-// free finds a node that has what is asked for, now or once idle instances have gone, and
+// findNode finds a node that has what is asked for, now or once idle instances have gone, and
 // has these evicted. Those of the function itself, which is empty for a peer's, stay. The
 // room is to be reserved then.
-func (p *Planner) free(function, where string, ask placement.Ask, now time.Time, evict Evictor) (node string, ok bool) {
-	known := &p.crowd
+func (p *Planner) findNode(function, where string, ask placement.Ask, now time.Time, evict Evictor) (node string, ok bool) {
+	known := &p.candidates
 	for {
 		node, out, ok := p.clearing(where).Find(ask)
 		if !ok {
 			return "", false
 		}
 		for _, i := range out {
-			one := known.whose[i]
+			one := known.instances[i]
 			evicted := one.FunctionUID != function && evict(Evict{one, known.idle[i].For})
 			if evicted {
-				p.leave(one, now)
+				p.markLeaving(one, now)
 			}
 			known.gone[i] = true
 			for _, clearing := range known.clearings {
@@ -183,7 +183,7 @@ func (p *Planner) free(function, where string, ask placement.Ask, now time.Time,
 
 // clearing is the nodes as they will be once all that were evicted have gone.
 func (p *Planner) clearing(where string) *placement.Clearing {
-	known := &p.crowd
+	known := &p.candidates
 	c := known.clearings[where]
 	if c == nil {
 		nodes := p.site(where).Nodes()
@@ -201,26 +201,26 @@ func (p *Planner) clearing(where string) *placement.Clearing {
 	return c
 }
 
-// lack notes that room for a first instance could not be made.
-func (p *Planner) lack(of Shape, uid string, waited time.Duration) {
-	known := &p.crowd
-	if known.lacks == nil {
-		known.lacks = make(map[Shape]*Lack)
+// shortage notes that room for a first instance could not be made.
+func (p *Planner) shortage(of Shape, uid string, waited time.Duration) {
+	known := &p.candidates
+	if known.shortages == nil {
+		known.shortages = make(map[Shape]*Shortage)
 	}
-	l := known.lacks[of]
+	l := known.shortages[of]
 	if l == nil {
-		l = &Lack{Shape: of}
-		known.lacks[of] = l
+		l = &Shortage{Shape: of}
+		known.shortages[of] = l
 	}
 	if l.Instances++; waited > l.Waited {
 		l.UID, l.Waited = uid, waited
 	}
 }
 
-// Lacks is all room for first instances that could not be made in this tick.
-func (p *Planner) Lacks() (lacks []Lack) {
-	for _, l := range p.crowd.lacks {
-		lacks = append(lacks, *l)
+// Shortages is all room for first instances that could not be made in this tick.
+func (p *Planner) Shortages() (shortages []Shortage) {
+	for _, l := range p.candidates.shortages {
+		shortages = append(shortages, *l)
 	}
-	return lacks
+	return shortages
 }

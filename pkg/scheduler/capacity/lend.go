@@ -13,74 +13,74 @@ const maxBorrowers = 256
 
 // Lender is what peers that lack room said last, and what is lent to them. Its zero value
 // has heard of none.
-type Lender struct{ of map[string]*borrower }
+type Lender struct{ byPeer map[string]*borrower }
 
 // borrower is a peer that lacks room.
 type borrower struct {
-	heard time.Time
-	lacks []Lack
-	// made is what became of them, by function.
-	made map[string]Made
+	heard     time.Time
+	shortages []Shortage
+	// granted is what became of them, by function.
+	granted map[string]Grant
 }
 
-// Asked is what one peer asks for. Its Shape is not known from what peers say.
-type Asked struct {
+// Request is what one peer asks for. Its Shape is not known from what peers say.
+type Request struct {
 	Peer string
-	Lack
+	Shortage
 }
 
-// Hear notes what a peer asks for now, which is all that it asks for, and returns what was
+// Receive notes what a peer asks for now, which is all that it asks for, and returns what was
 // made of what it asked for before, by function.
-func (l *Lender) Hear(peer string, lacks []Lack, now time.Time) map[string]Made {
-	one := l.of[peer]
+func (l *Lender) Receive(peer string, shortages []Shortage, now time.Time) map[string]Grant {
+	one := l.byPeer[peer]
 	if one == nil {
-		if len(lacks) == 0 || len(l.of) >= maxBorrowers {
+		if len(shortages) == 0 || len(l.byPeer) >= maxBorrowers {
 			return nil
 		}
 		one = &borrower{}
-		if l.of == nil {
-			l.of = make(map[string]*borrower)
+		if l.byPeer == nil {
+			l.byPeer = make(map[string]*borrower)
 		}
-		l.of[peer] = one
+		l.byPeer[peer] = one
 	}
-	one.heard, one.lacks = now, lacks
-	return one.made
+	one.heard, one.shortages = now, shortages
+	return one.granted
 }
 
-// Asked is what all peers ask for, what has been waited for longest first. Peers that ask
+// Requests is what all peers ask for, what has been waited for longest first. Peers that ask
 // for nothing, or say nothing, any more are forgotten.
-func (l *Lender) Asked(now time.Time) (all []Asked) {
-	for peer, one := range l.of {
+func (l *Lender) Requests(now time.Time) (all []Request) {
+	for peer, one := range l.byPeer {
 		age := now.Sub(one.heard)
-		if age >= PeerSilent || len(one.lacks) == 0 {
-			delete(l.of, peer)
+		if age >= PeerSilent || len(one.shortages) == 0 {
+			delete(l.byPeer, peer)
 			continue
 		}
-		for _, lack := range one.lacks {
-			lack.Waited += age
-			all = append(all, Asked{peer, lack})
+		for _, shortage := range one.shortages {
+			shortage.Waited += age
+			all = append(all, Request{peer, shortage})
 		}
 	}
-	slices.SortFunc(all, func(a, b Asked) int {
+	slices.SortFunc(all, func(a, b Request) int {
 		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.UID, b.UID))
 	})
 	return all
 }
 
-// Answer notes what was made for peers that asked, by function, which Hear tells them.
-func (l *Lender) Answer(made map[string]map[string]Made) {
-	for peer, of := range made {
-		if one := l.of[peer]; one != nil {
-			one.made = of
+// SetGrants notes what was made for peers that asked, by function, which Hear tells them.
+func (l *Lender) SetGrants(granted map[string]map[string]Grant) {
+	for peer, of := range granted {
+		if one := l.byPeer[peer]; one != nil {
+			one.granted = of
 		}
 	}
 }
 
-// KeepLent gives up what is reserved for peers except for these, and for them what they do
+// TrimLoans gives up what is reserved for peers except for these, and for them what they do
 // not ask for any more. It tells whether room is still to be made.
-func (b *ledger) KeepLent(all map[Loan]int) (lacking bool) {
+func (b *nodeUsage) TrimLoans(all map[Loan]int) (short bool) {
 	for of, h := range b.lent {
-		b.keep(h, all[of])
+		b.trim(h, all[of])
 		if len(h.reserved) == 0 {
 			delete(b.lent, of)
 		}
@@ -95,19 +95,19 @@ func (b *ledger) KeepLent(all map[Loan]int) (lacking bool) {
 
 // Lend reserves room for n instances in all of a peer's functions, which have waited that
 // long, and has idle instances evicted for it. The room is given to nobody here.
-func (p *Planner) Lend(of Loan, n int, waited time.Duration, now time.Time, evict Evictor) Made {
+func (p *Planner) Lend(of Loan, n int, waited time.Duration, now time.Time, evict Evictor) Grant {
 	h := p.lent[of]
 	if h == nil {
 		h = &holder{}
 	}
 	ask := placement.Ask{Want: of.Requests, IdleFor: p.config.EvictAfter, Waited: waited}
 	for len(h.reserved) < n {
-		node, ok := p.free("", of.Where, ask, now, evict)
+		node, ok := p.findNode("", of.Where, ask, now, evict)
 		if !ok {
-			return Made{Instances: len(h.reserved), Exhausted: true}
+			return Grant{Instances: len(h.reserved), Exhausted: true}
 		}
 		p.reserve(h, node, ask.Want)
 		p.lent[of] = h
 	}
-	return Made{Instances: len(h.reserved)}
+	return Grant{Instances: len(h.reserved)}
 }

@@ -17,14 +17,14 @@ type peer struct {
 	id       string
 	borrower Borrower
 	lender   Lender
-	// lacks is for how many instances of its functions it finds no room.
-	lacks int
+	// shortages is for how many instances of its functions it finds no room.
+	shortages int
 }
 
 var lent = Shape{Requests: milli(100)}
 
-func newPeer(n, idle, lacks int) *peer {
-	p := &peer{cluster: newCluster(idle, 100), id: fmt.Sprint("s", n), lacks: lacks}
+func newPeer(n, idle, shortages int) *peer {
+	p := &peer{cluster: newCluster(idle, 100), id: fmt.Sprint("s", n), shortages: shortages}
 	p.borrower = NewBorrower(p.id)
 	for i := range idle {
 		p.add(fmt.Sprint("f", i), "ns", fmt.Sprint("n", i), 100)
@@ -40,31 +40,31 @@ func (p *peer) tick() {
 			delete(p.instances, key)
 		}
 	}
-	if p.lacks > 0 {
-		p.borrower.Lack([]Lack{{Shape: lent, UID: "uid-" + p.id, Instances: p.lacks, Waited: time.Second}})
+	if p.shortages > 0 {
+		p.borrower.SetShortages([]Shortage{{Shape: lent, UID: "uid-" + p.id, Instances: p.shortages, Waited: time.Second}})
 	}
-	loans, made := make(map[Loan]int), make(map[string]map[string]Made)
-	asked := p.lender.Asked(p.now)
+	loans, granted := make(map[Loan]int), make(map[string]map[string]Grant)
+	asked := p.lender.Requests(p.now)
 	for _, a := range asked {
 		loans[Loan{a.Peer, lent}] = a.Instances
 	}
-	if p.KeepLent(loans) {
+	if p.TrimLoans(loans) {
 		p.gather()
 	}
 	for _, a := range asked {
-		made[a.Peer] = map[string]Made{a.UID: p.Lend(Loan{a.Peer, lent}, a.Instances, a.Waited, p.now, p.evict)}
+		granted[a.Peer] = map[string]Grant{a.UID: p.Lend(Loan{a.Peer, lent}, a.Instances, a.Waited, p.now, p.evict)}
 	}
-	p.lender.Answer(made)
+	p.lender.SetGrants(granted)
 }
 
-// beat asks another one for room, and hears what it has made.
-func (p *peer) beat(to *peer) {
-	heard := to.lender.Hear(p.id, p.borrower.Ask(to.id, p.now), to.now)
-	made := make(map[Shape]Made)
+// heartbeat asks another one for room, and hears what it has made.
+func (p *peer) heartbeat(to *peer) {
+	heard := to.lender.Receive(p.id, p.borrower.RequestsTo(to.id, p.now), to.now)
+	granted := make(map[Shape]Grant)
 	for _, m := range heard {
-		made[lent] = m
+		granted[lent] = m
 	}
-	p.borrower.Answered(to.id, made, p.now)
+	p.borrower.RecordGrants(to.id, granted, p.now)
 }
 
 // Of several schedulers some lack room and others have idle instances: all that is lacked
@@ -78,7 +78,7 @@ func TestPeersLendWhatIsLackedAndNoMore(t *testing.T) {
 		for n := range peers {
 			if n < borrowers {
 				peers[n] = newPeer(n, 0, rapid.IntRange(1, 4).Draw(t, "lacks"))
-				lacked += peers[n].lacks
+				lacked += peers[n].shortages
 			} else {
 				peers[n] = newPeer(n, rapid.IntRange(0, 5).Draw(t, "idle"), 0)
 				idle += len(peers[n].instances)
@@ -99,7 +99,7 @@ func TestPeersLendWhatIsLackedAndNoMore(t *testing.T) {
 			for _, from := range rapid.Permutation(peers).Draw(t, "beats") {
 				for _, to := range peers {
 					if from != to {
-						from.beat(to)
+						from.heartbeat(to)
 					}
 				}
 			}
@@ -126,9 +126,9 @@ func TestPeersLendWhatIsLackedAndNoMore(t *testing.T) {
 func TestALoanEndsWithItsBorrower(t *testing.T) {
 	for name, end := range map[string]func(from, to *peer){
 		"it has what it lacks": func(from, to *peer) {
-			from.lacks = 0
-			from.borrower.Lack(nil)
-			from.beat(to)
+			from.shortages = 0
+			from.borrower.SetShortages(nil)
+			from.heartbeat(to)
 		},
 		"it is silent": func(_, to *peer) { to.now = to.now.Add(PeerSilent) },
 	} {
@@ -137,7 +137,7 @@ func TestALoanEndsWithItsBorrower(t *testing.T) {
 			for range 20 {
 				from.tick()
 				to.tick()
-				from.beat(to)
+				from.heartbeat(to)
 			}
 			if len(to.Planner.lent) != 1 {
 				t.Fatalf("%d loans, want one", len(to.Planner.lent))
@@ -152,13 +152,13 @@ func TestALoanEndsWithItsBorrower(t *testing.T) {
 }
 
 // Peers are believed up to a bound.
-func TestHowManyBorrowersAreBelievedIsBounded(t *testing.T) {
+func TestTheNumberOfBorrowersIsBounded(t *testing.T) {
 	var l Lender
 	now := time.Unix(1000, 0)
 	for n := range 2 * maxBorrowers {
-		l.Hear(fmt.Sprint(n), []Lack{{UID: "f", Instances: 1}}, now)
+		l.Receive(fmt.Sprint(n), []Shortage{{UID: "f", Instances: 1}}, now)
 	}
-	if n := len(l.Asked(now)); n != maxBorrowers {
+	if n := len(l.Requests(now)); n != maxBorrowers {
 		t.Errorf("%d are believed, want %d", n, maxBorrowers)
 	}
 }

@@ -30,29 +30,29 @@ const (
 // Planner decides who gets room on the nodes, for the functions of one scheduler.
 type Planner struct {
 	config Config
-	ledger
+	nodeUsage
 
 	// What one tick knows. It is forgotten when the next one begins.
 	//
 	// stills is when something last moved where there could be room; see still.
-	stills map[Shape]time.Time
-	crowd  crowd
+	lastMoves  map[Shape]time.Time
+	candidates candidates
 
 	// What is kept from tick to tick.
-	moves  movement
-	roster *roster
+	moves nodeMoves
+	index *usageIndex
 	// changed are the idle instances whose functions' usage was handed in since the last
 	// Gather.
 	changed []*Idle
 }
 
-// ledger knows the nodes of a tick, and what is reserved on them.
-type ledger struct {
+// nodeUsage knows the nodes of a tick, and what is reserved on them.
+type nodeUsage struct {
 	// What one tick knows: sites are by the Where of the functions, and charges what was
 	// ordered and reserved since the tick began. A site applies those that it has not seen
 	// when it is next asked for.
 	sites   map[string]*site
-	charges []charge
+	changes []usageChange
 
 	// What is kept from tick to tick.
 	//
@@ -69,12 +69,12 @@ type ledger struct {
 // New makes a Planner that knows nothing.
 func New(config Config) *Planner {
 	return &Planner{
-		config: config, ledger: newLedger(), stills: make(map[Shape]time.Time), roster: newRoster(),
+		config: config, nodeUsage: newLedger(), lastMoves: make(map[Shape]time.Time), index: newUsageIndex(),
 	}
 }
 
-func newLedger() ledger {
-	return ledger{
+func newLedger() nodeUsage {
+	return nodeUsage{
 		sites: make(map[string]*site), holders: make(map[string]*holder), lent: make(map[Loan]*holder),
 		leaving: make(map[Key]leaver), freed: make(map[string]placement.Amount),
 	}
@@ -121,7 +121,7 @@ func Waited(starved bool, waiting int, oldest time.Duration) time.Duration {
 // lapsed. What has gone since is to be said before (Left, Keep).
 func (p *Planner) BeginTick(now time.Time) {
 	p.forgetSites()
-	clear(p.stills)
-	p.crowd = crowd{}
-	p.reviewReservations(now)
+	clear(p.lastMoves)
+	p.candidates = candidates{}
+	p.expireReservations(now)
 }

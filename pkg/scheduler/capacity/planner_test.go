@@ -92,7 +92,7 @@ func (c *cluster) gather() {
 		return
 	}
 	usages := make(map[string]Usage)
-	for uid := range c.roster.of {
+	for uid := range c.index.of {
 		usages[uid] = Usage{}
 	}
 	for _, in := range c.instances {
@@ -123,7 +123,7 @@ func (c *cluster) evict(e Evict) bool {
 
 // reserved is what is reserved on a node.
 func (c *cluster) reserved(node string) (sum placement.Amount) {
-	for h := range c.all() {
+	for h := range c.allHolders() {
 		for _, r := range h.reserved {
 			if r.node == node {
 				sum = sum.Plus(r.amount)
@@ -213,7 +213,7 @@ func (c *cluster) place(t *rapid.T, f *caller) (ok bool) {
 
 // makeRoom makes room for what a function lacks.
 func (c *cluster) makeRoom(t *rapid.T, f *caller) {
-	c.Keep(f.uid, f.missing)
+	c.Trim(f.uid, f.missing)
 	if f.missing > 0 {
 		c.gather()
 		waited := time.Duration(rapid.IntRange(0, 20).Draw(t, "waited")) * testTick
@@ -230,13 +230,13 @@ func (c *cluster) makeRoom(t *rapid.T, f *caller) {
 // lend lends room to a peer.
 func (c *cluster) lend(t *rapid.T, of Loan) {
 	n := rapid.IntRange(0, 2).Draw(t, "asked")
-	if !c.KeepLent(map[Loan]int{of: n}) {
+	if !c.TrimLoans(map[Loan]int{of: n}) {
 		return
 	}
 	c.gather()
-	made := c.Lend(of, n, time.Second, c.now, c.evictor(t, "", time.Second))
-	if made.Instances > n || made.Instances < n && !made.Exhausted {
-		t.Fatalf("a peer asks for %d and gets %+v", n, made)
+	granted := c.Lend(of, n, time.Second, c.now, c.evictor(t, "", time.Second))
+	if granted.Instances > n || granted.Instances < n && !granted.Exhausted {
+		t.Fatalf("a peer asks for %d and gets %+v", n, granted)
 	}
 }
 
@@ -342,36 +342,36 @@ func TestWhoIsEvictedForWhom(t *testing.T) {
 
 // A function waits in vain once nothing has moved for as long as patience lasts, neither
 // before that nor if it has an instance, or has some room reserved.
-func TestWaitingIsInVainOnceNothingHasMoved(t *testing.T) {
+func TestAShortageIsUnplaceableOnceNothingHasMoved(t *testing.T) {
 	c := newCluster(1, 100)
 	busy := c.add("a", "x", "n0", 100)
 	busy.busy = true
 	want := Want{UID: "f", Namespace: "ns", Shape: Shape{Requests: milli(100)}, Missing: 1, Starved: true, Waiting: 1}
 	begun := c.now
-	inVain := func(w Want) bool {
+	unplaceable := func(w Want) bool {
 		c.begin(testTick)
 		c.gather()
 		w.OldestWait = c.now.Sub(begun)
 		return c.MakeRoom(w, c.now, c.evict)
 	}
 	for c.now.Sub(begun) < testPatience-testTick {
-		if inVain(want) {
+		if unplaceable(want) {
 			t.Fatalf("in vain after %v", c.now.Sub(begun))
 		}
 	}
-	if !inVain(want) {
+	if !unplaceable(want) {
 		t.Fatal("it hopes for ever")
 	}
-	if lacks := c.Lacks(); len(lacks) != 1 || lacks[0].UID != "f" || lacks[0].Instances != 1 {
-		t.Errorf("lacked: %+v", lacks)
+	if shortages := c.Shortages(); len(shortages) != 1 || shortages[0].UID != "f" || shortages[0].Instances != 1 {
+		t.Errorf("lacked: %+v", shortages)
 	}
 	slow := want
 	slow.Starved = false
-	if inVain(slow) || len(c.Lacks()) > 0 {
+	if unplaceable(slow) || len(c.Shortages()) > 0 {
 		t.Error("a function that is only slow waits in vain")
 	}
 	busy.busy, busy.Since = false, c.now
-	if inVain(want) || c.Reserved("f") != 1 {
+	if unplaceable(want) || c.Reserved("f") != 1 {
 		t.Error("room is coming free, and it waits in vain")
 	}
 }
@@ -389,7 +389,7 @@ func TestRoomThatIsNotNeededGoesToTheNext(t *testing.T) {
 		if len(c.evicted) != 1 || c.Reserved(uid) != 1 {
 			t.Fatalf("for %s: %d were evicted and %d reserved", uid, len(c.evicted), c.Reserved(uid))
 		}
-		c.Keep(uid, 0)
+		c.Trim(uid, 0)
 	}
 }
 
@@ -407,11 +407,11 @@ func TestAReservationLapses(t *testing.T) {
 			t.Errorf("%s: %d are reserved, want %d", when, got, want)
 		}
 	}
-	c.begin(leaveTime)
+	c.begin(leaveTimeout)
 	expect("it has not gone yet", 1)
 	delete(c.instances, in.Key)
 	c.begin(testTick)
-	c.begin(settleTime)
+	c.begin(reservationGrace)
 	expect("it has gone", 1)
 	if _, ok := c.Place("g", Shape{Requests: milli(100)}, func(int) int { return 0 }); ok {
 		t.Error("another function gets the room")

@@ -11,12 +11,12 @@ import (
 const EvictGrace = 10 * time.Second
 
 const (
-	// settleTime is how much longer a reservation lasts than the instances that were
+	// reservationGrace is how much longer a reservation lasts than the instances that were
 	// evicted for it: until the node is known to have the room. It lapses if somebody who
 	// knows nothing of reservations was quicker, such as another scheduler.
-	settleTime = 3 * time.Second
-	// leaveTime is longer than it takes an evicted instance to go, or to be stopped.
-	leaveTime = 2 * EvictGrace
+	reservationGrace = 3 * time.Second
+	// leaveTimeout is longer than it takes an evicted instance to go, or to be stopped.
+	leaveTimeout = 2 * EvictGrace
 )
 
 // reservation is room on a node that is kept for an instance, or that is coming free for
@@ -50,8 +50,8 @@ type Loan struct {
 	Shape
 }
 
-// all are those that have room reserved.
-func (b *ledger) all() iter.Seq[*holder] {
+// allHolders are those that have room reserved.
+func (b *nodeUsage) allHolders() iter.Seq[*holder] {
 	return func(yield func(*holder) bool) {
 		for _, h := range b.holders {
 			if !yield(h) {
@@ -67,7 +67,7 @@ func (b *ledger) all() iter.Seq[*holder] {
 }
 
 // Reserved is how many instances of a function room is reserved for.
-func (b *ledger) Reserved(uid string) int {
+func (b *nodeUsage) Reserved(uid string) int {
 	if h := b.holders[uid]; h != nil {
 		return len(h.reserved)
 	}
@@ -75,7 +75,7 @@ func (b *ledger) Reserved(uid string) int {
 }
 
 // Reserving are the UIDs of the functions that have reservations.
-func (b *ledger) Reserving() []string {
+func (b *nodeUsage) Reserving() []string {
 	uids := make([]string, 0, len(b.holders))
 	for uid := range b.holders {
 		uids = append(uids, uid)
@@ -84,7 +84,7 @@ func (b *ledger) Reserving() []string {
 }
 
 // Leaving are the instances that were evicted and are not known to have gone.
-func (b *ledger) Leaving() []Key {
+func (b *nodeUsage) Leaving() []Key {
 	keys := make([]Key, 0, len(b.leaving))
 	for key := range b.leaving {
 		keys = append(keys, key)
@@ -93,23 +93,23 @@ func (b *ledger) Leaving() []Key {
 }
 
 // Left says that an instance which was evicted has gone.
-func (b *ledger) Left(key Key) { delete(b.leaving, key) }
+func (b *nodeUsage) Left(key Key) { delete(b.leaving, key) }
 
-// Keep gives up reservations of a function beyond n.
-func (b *ledger) Keep(uid string, n int) {
+// Trim gives up reservations of a function beyond n.
+func (b *nodeUsage) Trim(uid string, n int) {
 	if h := b.holders[uid]; h != nil {
-		b.keep(h, n)
+		b.trim(h, n)
 	}
 }
 
-// hold reserves room.
-func (b *ledger) hold(h *holder, node string, amount placement.Amount) {
+// addReservation reserves room.
+func (b *nodeUsage) addReservation(h *holder, node string, amount placement.Amount) {
 	h.reserved = append(h.reserved, reservation{node: node, amount: amount})
 	b.request(node, amount)
 }
 
-// release gives up the reservation of that index.
-func (b *ledger) release(h *holder, i int) {
+// dropReservation gives up the reservation of that index.
+func (b *nodeUsage) dropReservation(h *holder, i int) {
 	gone := h.reserved[i]
 	h.reserved = append(h.reserved[:i], h.reserved[i+1:]...)
 	if len(h.reserved) == 0 {
@@ -118,31 +118,31 @@ func (b *ledger) release(h *holder, i int) {
 	b.request(gone.node, placement.Amount{}.Minus(gone.amount))
 }
 
-// keep gives up reservations beyond n; first those whose room has come free, since it was
+// trim gives up reservations beyond n; first those whose room has come free, since it was
 // used or is not needed.
-func (b *ledger) keep(h *holder, n int) {
+func (b *nodeUsage) trim(h *holder, n int) {
 	n = max(0, n)
 	for i := 0; i < len(h.reserved) && len(h.reserved) > n; {
 		if h.reserved[i].until.IsZero() {
 			i++
 		} else {
-			b.release(h, i)
+			b.dropReservation(h, i)
 		}
 	}
 	for len(h.reserved) > n {
-		b.release(h, len(h.reserved)-1)
+		b.dropReservation(h, len(h.reserved)-1)
 	}
 }
 
-// leave notes that an instance was evicted.
-func (b *ledger) leave(in *Idle, now time.Time) {
-	b.leaving[in.Key] = leaver{in.Node, in.Requests, now.Add(leaveTime)}
+// markLeaving notes that an instance was evicted.
+func (b *nodeUsage) markLeaving(in *Idle, now time.Time) {
+	b.leaving[in.Key] = leaver{in.Node, in.Requests, now.Add(leaveTimeout)}
 	b.freed[in.Node] = b.freed[in.Node].Plus(in.Requests)
 }
 
-// reviewReservations forgets evicted instances whose time is over, and reservations that
+// expireReservations forgets evicted instances whose time is over, and reservations that
 // have lapsed.
-func (b *ledger) reviewReservations(now time.Time) {
+func (b *nodeUsage) expireReservations(now time.Time) {
 	clear(b.freed)
 	for key, l := range b.leaving {
 		if now.After(l.until) {
@@ -151,16 +151,16 @@ func (b *ledger) reviewReservations(now time.Time) {
 		}
 		b.freed[l.node] = b.freed[l.node].Plus(l.amount)
 	}
-	for h := range b.all() {
+	for h := range b.allHolders() {
 		for i := len(h.reserved) - 1; i >= 0; i-- {
 			kept := &h.reserved[i]
 			_, awaited := b.freed[kept.node]
 			switch {
 			case awaited:
 			case kept.until.IsZero():
-				kept.until = now.Add(settleTime)
+				kept.until = now.Add(reservationGrace)
 			case now.After(kept.until):
-				b.release(h, i)
+				b.dropReservation(h, i)
 			}
 		}
 	}

@@ -23,7 +23,7 @@ type traffic struct {
 	pulled    Pulled
 	done      [1]Done
 	ticked    Ticked
-	concluded Concluded
+	concluded Applied
 }
 
 const (
@@ -36,7 +36,7 @@ func newTraffic() *traffic {
 	config := &Config{Tick: 100 * time.Millisecond, MaxQueued: 1_000, ClaimGrace: 2 * time.Second, Executions: 10}
 	for range trafficFunctions {
 		f := New(config, testSpec(func(s *Spec) { s.Decide = autoscaler.Horizon }))
-		f.Step(tr.now, Served{Term: invocation.Term{Epoch: 1}})
+		f.Step(tr.now, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
 		f.Step(tr.now, Joined{CID: tr.cid, Capacity: 1})
 		f.Step(tr.now, &Pulled{CID: tr.cid, Wants: true, Credits: 1})
 		tr.functions = append(tr.functions, f)

@@ -18,57 +18,57 @@ func (f *Function) match(now time.Time) {
 		f.handOuts = append(f.handOuts, HandOut{CID: cid, Ticket: *t})
 		f.do(&f.handOuts[len(f.handOuts)-1])
 	})
-	f.noteQuiet(now)
+	f.updateIdleSince(now)
 }
 
-// noteQuiet notes when no ticket was left. It follows everything that may have taken
+// updateIdleSince notes when no ticket was left. It follows everything that may have taken
 // the last one away.
-func (f *Function) noteQuiet(now time.Time) {
+func (f *Function) updateIdleSince(now time.Time) {
 	switch {
 	case f.queue.Waiting()+f.queue.Out() > 0:
-		f.quietSince = time.Time{}
-	case f.quietSince.IsZero() && f.queue.Arrived() > 0:
-		f.quietSince = now
+		f.idleSince = time.Time{}
+	case f.idleSince.IsZero() && f.queue.Arrived() > 0:
+		f.idleSince = now
 	}
 }
 
-func (e *Offered) happen(f *Function, now time.Time) {
-	if refusal := f.takeIn(e, now); refusal != nil {
+func (f *Function) onOffered(e *Offered, now time.Time) {
+	if refusal := f.admit(e, now); refusal != nil {
 		f.do(OfferRefused{Why: refusal})
 		return
 	}
 	f.match(now)
 	f.wake()
-	f.hurry(now)
+	f.requestRun(now)
 }
 
-// hurry asks for a decision if calls wait for one.
-func (f *Function) hurry(now time.Time) {
+// requestRun asks for a decision if calls wait for one.
+func (f *Function) requestRun(now time.Time) {
 	if f.queue.Waiting() > 0 && !f.lastDecision.blocked {
-		f.do(Hurry{Eager: f.eager(now)})
+		f.do(RunNow{Always: f.runsOnCall(now)})
 	}
 }
 
-// takeIn puts a ticket into the queue, or says why not. A ticket that the queue knows
+// admit puts a ticket into the queue, or says why not. A ticket that the queue knows
 // was let in before, and gateways say of a ticket that it has waited only when they offer
 // it again.
-func (f *Function) takeIn(e *Offered, now time.Time) *invocation.Refusal {
+func (f *Function) admit(e *Offered, now time.Time) *invocation.Refusal {
 	switch {
 	case !f.served():
 		return &NotOwner
-	case e.Barred != nil:
-		return e.Barred
+	case e.StartBlocked != nil:
+		return e.StartBlocked
 	}
-	var quiet time.Duration
-	outlook := f.Outlook()
+	var idle time.Duration
+	backlog := f.Backlog()
 	if t := &e.Ticket; !f.queue.Contains(t.ID) {
-		if !f.quietSince.IsZero() {
-			quiet = now.Sub(f.quietSince)
+		if !f.idleSince.IsZero() {
+			idle = now.Sub(f.idleSince)
 		}
-		refusal := f.intake.Admit(admission.Call{
+		refusal := f.limiter.Admit(admission.Call{
 			Now: now, Term: f.term, Reoffered: t.Arrived.Before(now), Remaining: t.Deadline.Sub(now),
-			Waiting: f.queue.Waiting(), Out: f.queue.Out(), Jitter: e.Chance,
-		}, f.spec.Calls, outlook)
+			Waiting: f.queue.Waiting(), Out: f.queue.Out(), Jitter: e.Jitter,
+		}, f.spec.Calls, backlog)
 		if refusal != nil {
 			return refusal
 		}
@@ -77,26 +77,26 @@ func (f *Function) takeIn(e *Offered, now time.Time) *invocation.Refusal {
 		return &invocation.Refusal{
 			Reason:     invocation.RefusedQueueFull,
 			Detail:     "too many calls of this function wait already; call it less often, or let it scale further (spec.scaling.maxInstances)",
-			RetryAfter: admission.RetryAfter(outlook.Wait(f.config.MaxQueued), e.Chance),
+			RetryAfter: admission.RetryAfter(backlog.Wait(f.config.MaxQueued), e.Jitter),
 		}
 	}
-	if quiet > 0 {
-		f.floorPolicy.CalledAfter(quiet)
+	if idle > 0 {
+		f.floorPolicy.CalledAfter(idle)
 	}
 	return nil
 }
 
-// Outlook is how fast the queue is worked off, by the instances that the last decision
+// Backlog is how fast the queue is worked off, by the instances that the last decision
 // saw.
-func (f *Function) Outlook() admission.BacklogEstimate {
-	outlook := f.lastDecision.outlook
-	outlook.Mean = f.learnt.executions.Mean()
-	return outlook
+func (f *Function) Backlog() admission.BacklogEstimate {
+	backlog := f.lastDecision.backlog
+	backlog.Mean = f.estimates.executions.Mean()
+	return backlog
 }
 
-func (e *Withdrawn) happen(f *Function, now time.Time) {
+func (f *Function) onCallCancelled(e *CallCancelled, now time.Time) {
 	f.queue.Cancel(e.ID)
-	f.noteQuiet(now)
+	f.updateIdleSince(now)
 }
 
-func (e GivenUp) happen(f *Function, now time.Time) { f.refuse(e.Refusal, now) }
+func (f *Function) onNoRoomFound(e NoRoomFound, now time.Time) { f.refuseWaiting(e.Refusal, now) }

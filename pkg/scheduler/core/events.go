@@ -10,26 +10,24 @@ import (
 // Event is something that happened to a function. Its types are below. Those that come with
 // every call and every tick are pointers: a step keeps none of them, so that a shell can use
 // the same one again.
-type Event interface {
-	happen(f *Function, now time.Time)
-}
+type Event interface{ isEvent() }
 
 // Events of the function and of its owner.
 type (
 	// Woken lets the next tick look at the function.
 	Woken struct{}
-	// Changed brings another spec.
-	Changed struct{ Spec Spec }
+	// SpecChanged brings another spec.
+	SpecChanged struct{ Spec Spec }
 	// Closed ends everything: the function was deleted, or its scheduler stops.
 	Closed struct {
 		Reason  string
 		Refusal invocation.Refusal
 	}
-	// Served says in which term the function is served here from now on; Unserved if it
+	// OwnershipChanged says in which term the function is served here from now on; Unserved if it
 	// is not. Recalled is what another scheduler has learnt of it.
-	Served struct {
+	OwnershipChanged struct {
 		Term     invocation.Term
-		Recalled estimate.Means
+		Restored estimate.Means
 	}
 	// Paused says that the scheduler stood still. Instances that it lost meanwhile come
 	// back, and are no reason to order others.
@@ -42,25 +40,25 @@ type (
 	// Barred is why no instance can start, if that is so and there is none. Chance is a
 	// random number in [0, 1).
 	Offered struct {
-		Ticket invocation.Ticket
-		Barred *invocation.Refusal
-		Chance float64
+		Ticket       invocation.Ticket
+		StartBlocked *invocation.Refusal
+		Jitter       float64
 	}
-	// Withdrawn says that nobody wants a call any more.
-	Withdrawn struct{ ID invocation.ID }
-	// GivenUp says that nothing that waits can be served.
-	GivenUp struct{ Refusal invocation.Refusal }
+	// CallCancelled says that nobody wants a call any more.
+	CallCancelled struct{ ID invocation.ID }
+	// NoRoomFound says that nothing that waits can be served.
+	NoRoomFound struct{ Refusal invocation.Refusal }
 )
 
 // Events of instances.
 type (
 	// Joined is an instance that has opened a stream, and is who it says. JoinRefused
-	// or nothing answers it. LetGo says that it was told to go before, and Agent whether
+	// or nothing answers it. Terminate says that it was told to go before, and Agent whether
 	// its agent is understood.
 	Joined struct {
 		CID      invocation.CID
 		Capacity int
-		LetGo    bool
+		Draining bool
 		Agent    Agent
 	}
 	// Pulled is an instance that asks for Credits more tickets, if Wants, and is done
@@ -73,26 +71,26 @@ type (
 	}
 	// Started says how long an instance took from its order to its first pull.
 	Started struct{ Took time.Duration }
-	// AskedToLeave is an instance that was idle for so long; LeaveAnswered answers it.
+	// LeaveRequested is an instance that was idle for so long; LeaveAnswered answers it.
 	// KindStart is what Observed has.
-	AskedToLeave struct {
+	LeaveRequested struct {
 		CID             invocation.CID
 		Idle, KindStart time.Duration
 	}
-	// Departed is an instance that will pull no more. Involuntary says that it neither
+	// Left is an instance that will pull no more. Involuntary says that it neither
 	// chose to nor was told to.
-	Departed struct {
+	Left struct {
 		CID         invocation.CID
 		Involuntary bool
 	}
-	// Discharged tells an instance to finish what it runs and go.
-	Discharged struct {
+	// DrainRequested tells an instance to finish what it runs and go.
+	DrainRequested struct {
 		CID    invocation.CID
 		Reason string
 	}
-	// Evicted lets an instance go that was idle for IdleFor, if it still is and may:
-	// LetGo answers it.
-	Evicted struct {
+	// EvictRequested lets an instance go that was idle for IdleFor, if it still is and may:
+	// Terminate answers it.
+	EvictRequested struct {
 		CID                invocation.CID
 		IdleFor, KindStart time.Duration
 		Reason             string
@@ -101,11 +99,11 @@ type (
 	// has nothing to do with it, Others that there are other instances, and Passing that
 	// it may work in a moment. Refusal is for calls if none of that is so.
 	StartFailed struct {
-		Blameless, Others, Passing bool
-		Refusal                    invocation.Refusal
+		Blameless, OthersExist, Transient bool
+		Refusal                           invocation.Refusal
 	}
-	// Untaken is an instance that was to be had from a warm pool, and was not.
-	Untaken struct{}
+	// AssignFailed is an instance that was to be had from a warm pool, and was not.
+	AssignFailed struct{}
 	// Ended is an instance that is gone.
 	Ended struct{}
 )
@@ -118,3 +116,76 @@ type Done struct {
 	Execution time.Duration
 	Unclaimed bool
 }
+
+// handle updates the function for an event.
+func (f *Function) handle(e Event, now time.Time) {
+	switch e := e.(type) {
+	case Woken:
+		f.wake()
+	case SpecChanged:
+		f.onSpecChanged(e)
+	case Closed:
+		f.onClosed(e, now)
+	case OwnershipChanged:
+		f.onOwnershipChanged(e, now)
+	case Paused:
+		f.lost = 0
+	case *Offered:
+		f.onOffered(e, now)
+	case *CallCancelled:
+		f.onCallCancelled(e, now)
+	case NoRoomFound:
+		f.onNoRoomFound(e, now)
+	case Joined:
+		f.onJoined(e)
+	case *Pulled:
+		f.onPulled(e, now)
+	case Started:
+		f.onStarted(e)
+	case LeaveRequested:
+		f.onLeaveRequested(e, now)
+	case Left:
+		f.onLeft(e, now)
+	case DrainRequested:
+		f.onDrainRequested(e)
+	case EvictRequested:
+		f.onEvictRequested(e, now)
+	case StartFailed:
+		f.onStartFailed(e, now)
+	case AssignFailed:
+		f.onAssignFailed(now)
+	case Ended:
+		f.wake()
+	case *Ticked:
+		f.onTicked(e, now)
+	case *Applied:
+		f.onApplied(e, now)
+	case ActivityAudited:
+		f.onActivityAudited(e)
+	case GatewaysAudited:
+		f.onGatewaysAudited(e, now)
+	}
+}
+
+func (Woken) isEvent()            {}
+func (SpecChanged) isEvent()      {}
+func (Closed) isEvent()           {}
+func (OwnershipChanged) isEvent() {}
+func (Paused) isEvent()           {}
+func (*Offered) isEvent()         {}
+func (*CallCancelled) isEvent()   {}
+func (NoRoomFound) isEvent()      {}
+func (Joined) isEvent()           {}
+func (*Pulled) isEvent()          {}
+func (Started) isEvent()          {}
+func (LeaveRequested) isEvent()   {}
+func (Left) isEvent()             {}
+func (DrainRequested) isEvent()   {}
+func (EvictRequested) isEvent()   {}
+func (StartFailed) isEvent()      {}
+func (AssignFailed) isEvent()     {}
+func (Ended) isEvent()            {}
+func (*Ticked) isEvent()          {}
+func (*Applied) isEvent()         {}
+func (ActivityAudited) isEvent()  {}
+func (GatewaysAudited) isEvent()  {}

@@ -15,7 +15,7 @@ func newFloorPolicy(s Spec, before *floor.Policy) *floor.Policy {
 
 // Floor is what the function keeps now whether it is called or not.
 func (f *Function) Floor(now time.Time, kindStart time.Duration) floor.Floor {
-	return f.floorPolicy.At(now, f.quietSince, max(f.config.Tick, f.learnt.meanStart(kindStart, f.spec.StartupTimeout)))
+	return f.floorPolicy.At(now, f.idleSince, max(f.config.Tick, f.estimates.meanStart(kindStart, f.spec.StartupTimeout)))
 }
 
 // limits are the bounds on the number of instances. Max wins over everything else.
@@ -51,7 +51,7 @@ func (f *Function) Evictable(now time.Time, kindStart time.Duration) (idle []que
 	}
 	kept := f.Floor(now, kindStart)
 	until = kept.Change
-	if kept.Planned && f.learnt.starts.Mean() == 0 {
+	if kept.Planned && f.estimates.starts.Mean() == 0 {
 		until = now // it goes by the starts of others, which are not followed
 	}
 	return f.queue.LongestIdle(now, f.EvictPolicy(now, 0, kindStart)), until

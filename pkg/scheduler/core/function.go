@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// AvoidFor is how long an instance that could not reach a gateway is not handed its
+	// GatewayCoolDown is how long an instance that could not reach a gateway is not handed its
 	// tickets: a restart of a gateway takes about as long.
-	AvoidFor = 2 * time.Second
+	GatewayCoolDown = 2 * time.Second
 	// StaleAfter is how long a call waits until it is stale, as in production.
 	StaleAfter = 100 * time.Millisecond
 	// HelloTime is how long the instances of a function that was taken over have to say
@@ -68,25 +68,25 @@ var Unserved invocation.Term
 type Function struct {
 	config *Config
 	spec   Spec
-	tenure
+	serving
 
 	queue     *queue.Queue
-	intake    admission.Limiter
+	limiter   admission.Limiter
 	instances instances
-	// quietSince is when the last ticket was done with; zero while there are some, and
+	// idleSince is when the last ticket was done with; zero while there are some, and
 	// before the first.
-	quietSince time.Time
+	idleSince time.Time
 
-	learnt      learnt
+	estimates   estimates
 	floorPolicy *floor.Policy
 	lastDecision
-	doubt doubt
+	degraded degradedMode
 	// lost counts the instances that ended while they were needed, since the last
 	// decision.
 	lost int
 
-	rest  restfulness
-	audit suspicions
+	activity activity
+	audits   auditFindings
 	// out are the effects of this step, and handOuts those of them that come with calls:
 	// memory that steps use again.
 	out      []Effect
@@ -98,11 +98,11 @@ func New(config *Config, spec Spec) *Function {
 	return &Function{
 		config:      config,
 		spec:        spec,
-		queue:       queue.New(queue.Limits{MaxWaiting: config.MaxQueued, ClaimGrace: config.ClaimGrace, CoolDown: AvoidFor}),
+		queue:       queue.New(queue.Limits{MaxWaiting: config.MaxQueued, ClaimGrace: config.ClaimGrace, CoolDown: GatewayCoolDown}),
 		instances:   make(instances),
-		learnt:      newLearnt(config),
+		estimates:   newEstimates(config),
 		floorPolicy: newFloorPolicy(spec, nil),
-		rest:        restfulness{resting: true},
+		activity:    activity{parked: true},
 	}
 }
 
@@ -115,41 +115,41 @@ func (f *Function) Step(now time.Time, e Event) []Effect {
 		f.handOuts = nil
 	}
 	f.handOuts = f.handOuts[:0]
-	e.happen(f, now)
+	f.handle(e, now)
 	return f.out
 }
 
 func (f *Function) do(e Effect) { f.out = append(f.out, e) }
 
-// refuse refuses all tickets that wait.
-func (f *Function) refuse(why invocation.Refusal, now time.Time) {
+// refuseWaiting refuses all tickets that wait.
+func (f *Function) refuseWaiting(why invocation.Refusal, now time.Time) {
 	if tickets := f.queue.Clear(); len(tickets) > 0 {
 		f.do(Refuse{Tickets: tickets, Why: why})
 	}
-	f.noteQuiet(now)
+	f.updateIdleSince(now)
 }
 
-// restfulness says whether ticks pass over a function.
-type restfulness struct {
-	// resting says that they do, and news that something happened since the last one
+// activity says whether ticks pass over a function.
+type activity struct {
+	// parked says that they do, and news that something happened since the last one
 	// began to look at it.
-	resting, news bool
+	parked, woken bool
 }
 
 // wake lets the next tick look at the function, also if one is looking at it now.
 func (f *Function) wake() {
-	f.rest.news = true
-	if f.rest.resting {
-		f.rest.resting = false
+	f.activity.woken = true
+	if f.activity.parked {
+		f.activity.parked = false
 		f.do(Wake{})
 	}
 }
 
-// settle lets ticks pass over the function until something happens or a time comes,
+// park lets ticks pass over the function until something happens or a time comes,
 // unless something has happened since the tick began.
-func (f *Function) settle(until time.Time) {
-	if !f.rest.news {
-		f.rest.resting = true
-		f.do(Rest{Until: until})
+func (f *Function) park(until time.Time) {
+	if !f.activity.woken {
+		f.activity.parked = true
+		f.do(Park{Until: until})
 	}
 }

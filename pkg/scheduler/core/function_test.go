@@ -67,7 +67,7 @@ func TestAnInstanceMayLeaveByTheFixedTimes(t *testing.T) {
 	}
 }
 
-func TestAnOrphanMayHaveAFifthMore(t *testing.T) {
+func TestADegradedFunctionMayHaveAFifthMore(t *testing.T) {
 	for _, tt := range []struct {
 		limits  autoscaler.Limits
 		settled int
@@ -80,14 +80,14 @@ func TestAnOrphanMayHaveAFifthMore(t *testing.T) {
 		{autoscaler.Limits{Min: 8, Max: 20}, 4, autoscaler.Limits{Min: 5, Max: 5}},
 	} {
 		f := newTestFunction()
-		if got := f.doubt.bound(tt.limits, Observed{Created: tt.settled, Orphan: true}); got != tt.want {
+		if got := f.degraded.bound(tt.limits, Observed{Created: tt.settled, Unconfirmed: true}); got != tt.want {
 			t.Errorf("%+v with %d: %+v, want %+v", tt.limits, tt.settled, got, tt.want)
 		}
 		// More that came meanwhile do not raise the bound, and it ends with the doubt.
-		if got := f.doubt.bound(tt.limits, Observed{Created: 100, Orphan: true}); got != tt.want {
+		if got := f.degraded.bound(tt.limits, Observed{Created: 100, Unconfirmed: true}); got != tt.want {
 			t.Errorf("%+v with %d, later: %+v, want %+v", tt.limits, tt.settled, got, tt.want)
 		}
-		if got := f.doubt.bound(tt.limits, Observed{Created: 100}); got != tt.limits {
+		if got := f.degraded.bound(tt.limits, Observed{Created: 100}); got != tt.limits {
 			t.Errorf("%+v, confirmed: %+v", tt.limits, got)
 		}
 	}
@@ -112,7 +112,7 @@ func TestL9AStepOfTheClockDistortsNoDecision(t *testing.T) {
 			return autoscaler.Decision{Required: 3, Again: 2 * time.Second}
 		}
 		f, now := newTestFunction(func(s *Spec) { s.Decide = again }), time.Now()
-		f.Step(now, Served{Term: invocation.Term{Epoch: 1}})
+		f.Step(now, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
 		if _, decided := decide(f, now, Observed{}); !decided {
 			t.Fatal("nothing was decided")
 		}
@@ -120,7 +120,7 @@ func TestL9AStepOfTheClockDistortsNoDecision(t *testing.T) {
 		if _, decided := decide(f, now, Observed{Awaited: 1}); decided {
 			t.Errorf("step %v: instances have no time to say hello any more", step)
 		}
-		if f.eager(now) {
+		if f.runsOnCall(now) {
 			t.Errorf("step %v: the decider is asked early", step)
 		}
 		if d, _ := decide(f, now, Observed{}); d.Snapshot.Elapsed != time.Second {
@@ -130,7 +130,7 @@ func TestL9AStepOfTheClockDistortsNoDecision(t *testing.T) {
 		if _, decided := decide(f, now, Observed{Awaited: 1}); !decided {
 			t.Errorf("step %v: time has stopped", step)
 		}
-		if !f.eager(now.Add(2 * time.Second)) {
+		if !f.runsOnCall(now.Add(2 * time.Second)) {
 			t.Errorf("step %v: the decider is not asked early", step)
 		}
 	}
@@ -142,15 +142,15 @@ func TestFunctionIsAwakeIfSomethingHappensAsItFallsAsleep(t *testing.T) {
 		"nothing":              nil,
 		"a call came and went": &Offered{Ticket: ticketOf(1, start)},
 		"an instance is gone":  Ended{},
-		"it was changed":       Changed{Spec: testSpec()},
+		"it was changed":       SpecChanged{Spec: testSpec()},
 	} {
 		f := newTestFunction()
-		f.Step(start, Served{Term: invocation.Term{Epoch: 1}})
+		f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
 		d, _ := decide(f, start, Observed{})
 		if happen != nil {
 			f.Step(start, happen)
 		}
-		_, rests := AnswerOf[Rest](f.Step(start, &Concluded{Decided: d}))
+		_, rests := AnswerOf[Park](f.Step(start, &Applied{Decided: d}))
 		if rests != (happen == nil) {
 			t.Errorf("%s: it rests: %t", name, rests)
 		}
@@ -165,7 +165,7 @@ func TestFunctionIsAwakeIfSomethingHappensAsItFallsAsleep(t *testing.T) {
 
 func TestInstancesBeyondTheMaximumAreReleased(t *testing.T) {
 	f := newTestFunction(func(s *Spec) { s.Max = 1 })
-	f.Step(start, Served{Term: invocation.Term{Epoch: 1}})
+	f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
 	for _, cid := range []invocation.CID{"1", "2", "3"} {
 		f.Step(start, Joined{CID: cid, Capacity: 1})
 		f.Step(start, &Pulled{CID: cid, Wants: true, Credits: 1})
@@ -173,8 +173,8 @@ func TestInstancesBeyondTheMaximumAreReleased(t *testing.T) {
 	now := start.Add(time.Second)
 	d, _ := decide(f, now, Observed{Created: 3})
 	var released []invocation.CID
-	for _, e := range f.Step(now, &Concluded{Decided: d}) {
-		if e, is := e.(LetGo); is {
+	for _, e := range f.Step(now, &Applied{Decided: d}) {
+		if e, is := e.(Terminate); is {
 			if e.Why != BecauseTooMany {
 				t.Errorf("%s is let go because %s", e.CID, e.Why)
 			}
@@ -186,15 +186,15 @@ func TestInstancesBeyondTheMaximumAreReleased(t *testing.T) {
 	}
 }
 
-func TestWhatAnInstanceHeldIsReplacedUnlessTheSchedulerStoodStill(t *testing.T) {
+func TestALostInstanceIsReplacedUnlessTheSchedulerWasPaused(t *testing.T) {
 	for _, paused := range []bool{false, true} {
 		f := newTestFunction()
-		f.Step(start, Served{Term: invocation.Term{Epoch: 1}})
+		f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
 		f.Step(start, Joined{CID: "1", Capacity: 1})
 		f.Step(start, &Pulled{CID: "1", Wants: true, Credits: 1})
 		f.Step(start, &Offered{Ticket: ticketOf(1, start)})
 		later := start.Add(3 * time.Second) // it has claimed it by then
-		f.Step(later, Departed{CID: "1", Involuntary: true})
+		f.Step(later, Left{CID: "1", Involuntary: true})
 		if paused {
 			f.Step(later, Paused{})
 		}
@@ -214,11 +214,11 @@ func TestWhatIsRefusedSaysWhy(t *testing.T) {
 		want   invocation.RefusalReason
 	}{
 		"not served":        {nil, &Offered{}, invocation.RefusedNotOwner},
-		"served":            {[]Event{Served{Term: invocation.Term{Epoch: 1}}}, &Offered{}, ""},
-		"closed":            {[]Event{Served{Term: invocation.Term{Epoch: 1}}, Closed{}}, &Offered{}, invocation.RefusedNotOwner},
-		"nothing can start": {[]Event{Served{Term: invocation.Term{Epoch: 1}}}, &Offered{Barred: &barred}, invocation.RefusedCannotStart},
+		"served":            {[]Event{OwnershipChanged{Term: invocation.Term{Epoch: 1}}}, &Offered{}, ""},
+		"closed":            {[]Event{OwnershipChanged{Term: invocation.Term{Epoch: 1}}, Closed{}}, &Offered{}, invocation.RefusedNotOwner},
+		"nothing can start": {[]Event{OwnershipChanged{Term: invocation.Term{Epoch: 1}}}, &Offered{StartBlocked: &barred}, invocation.RefusedCannotStart},
 		"left": {
-			[]Event{Served{Term: invocation.Term{Epoch: 1}}, Served{Term: Unserved}}, &Offered{}, invocation.RefusedNotOwner,
+			[]Event{OwnershipChanged{Term: invocation.Term{Epoch: 1}}, OwnershipChanged{Term: Unserved}}, &Offered{}, invocation.RefusedNotOwner,
 		},
 	} {
 		f := newTestFunction()
@@ -235,13 +235,13 @@ func TestWhatIsRefusedSaysWhy(t *testing.T) {
 
 func TestATicketThatComesBackToAFunctionAtRestWakesIt(t *testing.T) {
 	f := newTestFunction()
-	f.Step(start, Served{Term: invocation.Term{Epoch: 1}})
+	f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
 	f.Step(start, Joined{CID: "a", Capacity: 1})
 	f.Step(start, &Pulled{CID: "a", Wants: true, Credits: 1})
 	call := ticketOf(1, start)
 	f.Step(start, &Offered{Ticket: call})
 	d, _ := decide(f, start, Observed{Created: 1})
-	if _, rests := AnswerOf[Rest](f.Step(start, &Concluded{Decided: d})); !rests {
+	if _, rests := AnswerOf[Park](f.Step(start, &Applied{Decided: d})); !rests {
 		t.Fatal("a function whose calls all run does not rest")
 	}
 	// The only instance could not reach the gateway, and is not handed the call again.

@@ -21,19 +21,19 @@ var (
 type instances map[invocation.CID]*instance
 
 type instance struct {
-	agent   Agent
-	retired bool
+	agent    Agent
+	draining bool
 }
 
 // cids are the instances in order.
 func (s instances) cids() []invocation.CID { return slices.Sorted(maps.Keys(s)) }
 
-func (s instances) retired(cid invocation.CID) bool {
+func (s instances) draining(cid invocation.CID) bool {
 	in := s[cid]
-	return in != nil && in.retired
+	return in != nil && in.draining
 }
 
-func (e Joined) happen(f *Function, _ time.Time) {
+func (f *Function) onJoined(e Joined) {
 	switch {
 	case f.closed:
 		f.do(JoinRefused{Why: ErrClosed})
@@ -50,35 +50,35 @@ func (e Joined) happen(f *Function, _ time.Time) {
 	f.do(Connected{CID: e.CID})
 	switch {
 	case e.Agent == AgentUnsupported:
-		f.retire(e.CID, string(BecauseUnsupported))
-		f.do(LetGo{CID: e.CID, Why: BecauseUnsupported})
-	case e.LetGo:
-		f.retire(e.CID, becauseLetGo)
+		f.drain(e.CID, string(BecauseUnsupported))
+		f.do(Terminate{CID: e.CID, Why: BecauseUnsupported})
+	case e.Draining:
+		f.drain(e.CID, becauseDraining)
 	}
 	f.wake() // it may be one too many
 }
 
-// retire lets an instance finish what it holds and tells it to go.
-func (f *Function) retire(cid invocation.CID, reason string) {
+// drain lets an instance finish what it holds and tells it to go.
+func (f *Function) drain(cid invocation.CID, reason string) {
 	if f.queue.Drain(cid) {
-		f.retired(cid, reason)
+		f.draining(cid, reason)
 	}
 }
 
-// retired tells an instance that the queue has retired it.
-func (f *Function) retired(cid invocation.CID, reason string) {
-	f.instances[cid].retired = true
-	f.do(Retire{CID: cid, Reason: reason})
+// draining tells an instance that the queue has retired it.
+func (f *Function) draining(cid invocation.CID, reason string) {
+	f.instances[cid].draining = true
+	f.do(Drain{CID: cid, Reason: reason})
 }
 
-func (e Discharged) happen(f *Function, _ time.Time) { f.retire(e.CID, e.Reason) }
+func (f *Function) onDrainRequested(e DrainRequested) { f.drain(e.CID, e.Reason) }
 
 // A ticket whose gateway the instance could not reach goes to another one.
-func (e *Pulled) happen(f *Function, now time.Time) {
+func (f *Function) onPulled(e *Pulled, now time.Time) {
 	done, back := false, false
 	for _, d := range e.Done {
 		// It comes from an agent, so it is held within what the timeout allows.
-		f.learnt.executions.Observe(min(d.Execution, f.spec.Timeout))
+		f.estimates.executions.Observe(min(d.Execution, f.spec.Timeout))
 		if d.Unclaimed {
 			f.queue.Requeue(e.CID, d.ID, now)
 			back = true
@@ -96,31 +96,31 @@ func (e *Pulled) happen(f *Function, now time.Time) {
 	switch {
 	case back && f.queue.Waiting() > 0:
 		f.wake() // a tick hands it out when this instance may have it again, or orders another
-	case done && f.floorPolicy.Patterned() && !f.quietSince.IsZero():
+	case done && f.floorPolicy.Patterned() && !f.idleSince.IsZero():
 		f.wake() // which plans what to keep from now on
 	}
 }
 
-func (e Started) happen(f *Function, _ time.Time) {
+func (f *Function) onStarted(e Started) {
 	if took := min(e.Took, f.spec.StartupTimeout); took > 0 {
-		f.learnt.starts.Observe(took)
+		f.estimates.starts.Observe(took)
 	}
 	f.wake()
 }
 
-func (e AskedToLeave) happen(f *Function, now time.Time) {
+func (f *Function) onLeaveRequested(e LeaveRequested, now time.Time) {
 	policy := f.spec.leavePolicy(f.Floor(now, e.KindStart), e.Idle, now)
 	answer, err := f.queue.RequestLeave(e.CID, e.Idle, policy)
-	retired := f.instances.retired(e.CID)
+	draining := f.instances.draining(e.CID)
 	if answer.Granted {
 		delete(f.instances, e.CID)
 	}
-	f.do(LeaveAnswered{Granted: answer.Granted, Retired: retired, AskAgain: answer.RetryAfter, Err: err})
+	f.do(LeaveAnswered{Granted: answer.Granted, Drained: draining, RetryAfter: answer.RetryAfter, Err: err})
 }
 
 // An instance that held calls was needed, and is replaced if it went neither by choice
 // nor because it was told to.
-func (e Departed) happen(f *Function, now time.Time) {
+func (f *Function) onLeft(e Left, now time.Time) {
 	in := f.instances[e.CID]
 	if in == nil {
 		f.wake()
@@ -128,46 +128,89 @@ func (e Departed) happen(f *Function, now time.Time) {
 	}
 	held := f.queue.Leave(e.CID, now)
 	delete(f.instances, e.CID)
-	if held > 0 && e.Involuntary && !in.retired {
+	if held > 0 && e.Involuntary && !in.draining {
 		f.lost++
 	}
 	f.match(now)
 	f.wake()
 }
 
-// Retired tells whether an instance that has joined was told to go.
-func (f *Function) Retired(cid invocation.CID) bool { return f.instances.retired(cid) }
+// Draining tells whether an instance that has joined was told to go.
+func (f *Function) Draining(cid invocation.CID) bool { return f.instances.draining(cid) }
 
-func (e Evicted) happen(f *Function, now time.Time) {
+func (f *Function) onEvictRequested(e EvictRequested, now time.Time) {
 	policy := f.EvictPolicy(now, e.IdleFor, e.KindStart)
-	f.letIdleGo(queue.IdleInstance{CID: e.CID, Idle: e.IdleFor}, policy, BecauseEvicted, e.Reason, now)
+	f.terminateIdle(queue.IdleInstance{CID: e.CID, Idle: e.IdleFor}, policy, BecauseEvicted, e.Reason, now)
 }
 
-// letIdleGo lets an idle instance go if the policy allows it still.
-func (f *Function) letIdleGo(idle queue.IdleInstance, policy queue.EvictPolicy, why LetGoReason, reason string, now time.Time) {
+// terminateIdle lets an idle instance go if the policy allows it still.
+func (f *Function) terminateIdle(idle queue.IdleInstance, policy queue.EvictPolicy, why TerminateReason, reason string, now time.Time) {
 	if f.queue.Evict(idle.CID, now, policy) {
-		f.retired(idle.CID, reason)
-		f.do(LetGo{CID: idle.CID, Why: why, Idle: idle.Idle})
+		f.draining(idle.CID, reason)
+		f.do(Terminate{CID: idle.CID, Why: why, Idle: idle.Idle})
 	}
 }
 
-func (e StartFailed) happen(f *Function, now time.Time) {
+func (f *Function) onStartFailed(e StartFailed, now time.Time) {
 	switch {
 	case e.Blameless:
 		f.wake() // what waits goes on waiting, and the next tick tries again
-	case e.Others, e.Passing:
+	case e.OthersExist, e.Transient:
 	default:
-		f.refuse(e.Refusal, now)
+		f.refuseWaiting(e.Refusal, now)
 	}
 }
 
 // It is as good as lost, and ordered again.
-func (Untaken) happen(f *Function, now time.Time) {
+func (f *Function) onAssignFailed(now time.Time) {
 	if f.served() {
 		f.lost++
 	}
 	f.wake()
-	f.hurry(now)
+	f.requestRun(now)
 }
 
-func (Ended) happen(f *Function, _ time.Time) { f.wake() }
+// Agent says whether the agent of an instance is understood.
+type Agent int
+
+const (
+	// AgentCurrent is one that is left alone.
+	AgentCurrent Agent = iota
+	// AgentOutdated is one that is understood as yet: its instance is replaced when
+	// it is its turn.
+	AgentOutdated
+	// AgentUnsupported is one that cannot be talked to: its instance finishes what
+	// it runs and goes.
+	AgentUnsupported
+)
+
+// replaceOutdated lets one instance go whose agent is outdated, if it may. It is asked while
+// nothing waits and nothing is on its way, so that one goes after another, and each
+// only when what went before was replaced. It returns until when the function may
+// rest, which by itself may be until a time, or zero.
+func (f *Function) replaceOutdated(may bool, until, now time.Time) time.Time {
+	oldest := f.instances.outdated()
+	if oldest == "" {
+		return until
+	}
+	if may && f.queue.Drain(oldest) {
+		f.draining(oldest, string(BecauseOutdated))
+		f.do(Terminate{CID: oldest, Why: BecauseOutdated})
+		f.do(AgentReplaced{})
+	}
+	if look := now.Add(ReplaceAgentRetry); until.IsZero() || look.Before(until) {
+		return look
+	}
+	return until
+}
+
+// outdated is the oldest instance whose agent is outdated and that was not told to go;
+// empty if there is none.
+func (s instances) outdated() (oldest invocation.CID) {
+	for cid, in := range s {
+		if in.agent == AgentOutdated && !in.draining && (oldest == "" || cid < oldest) {
+			oldest = cid
+		}
+	}
+	return oldest
+}

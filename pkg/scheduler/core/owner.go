@@ -6,8 +6,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// tenure says whether the function is served here.
-type tenure struct {
+// serving says whether the function is served here.
+type serving struct {
 	// term is that in which it is served, and takenOver when that began.
 	term      invocation.Term
 	takenOver time.Time
@@ -16,60 +16,56 @@ type tenure struct {
 }
 
 // served tells whether calls and instances are welcome.
-func (t *tenure) served() bool { return t.term != Unserved && !t.closed }
+func (t *serving) served() bool { return t.term != Unserved && !t.closed }
 
-func (Woken) happen(f *Function, _ time.Time) { f.wake() }
-
-func (Paused) happen(f *Function, _ time.Time) { f.lost = 0 }
-
-func (e Changed) happen(f *Function, _ time.Time) {
+func (f *Function) onSpecChanged(e SpecChanged) {
 	f.spec = e.Spec
 	f.floorPolicy = newFloorPolicy(e.Spec, f.floorPolicy)
 	f.wake()
 }
 
-func (e Closed) happen(f *Function, now time.Time) {
+func (f *Function) onClosed(e Closed, now time.Time) {
 	f.closed = true
 	for _, cid := range f.instances.cids() {
-		f.retire(cid, e.Reason)
+		f.drain(cid, e.Reason)
 	}
-	f.refuse(e.Refusal, now)
+	f.refuseWaiting(e.Refusal, now)
 }
 
-func (e Served) happen(f *Function, now time.Time) {
+func (f *Function) onOwnershipChanged(e OwnershipChanged, now time.Time) {
 	switch {
 	case e.Term == f.term:
 		return
 	case e.Term == Unserved:
-		f.disown(now)
+		f.releaseOwnership(now)
 	default:
 		f.do(Adopt{})
-		f.learnt.executions.Seed(min(e.Recalled.Execution, f.spec.Timeout))
-		f.learnt.starts.Seed(min(e.Recalled.Start, f.spec.StartupTimeout))
+		f.estimates.executions.Seed(min(e.Restored.Execution, f.spec.Timeout))
+		f.estimates.starts.Seed(min(e.Restored.Start, f.spec.StartupTimeout))
 		f.takenOver = now
 		f.wake()
 	}
 	f.term = e.Term
 }
 
-// disown sends the instances to the new owner, leaves them to it, refuses what waits,
+// releaseOwnership sends the instances to the new owner, leaves them to it, refuses what waits,
 // and forgets what was learnt: the new owner knows better when the function comes back.
 // Whether it is quiet there is not known here.
-func (f *Function) disown(now time.Time) {
+func (f *Function) releaseOwnership(now time.Time) {
 	for _, cid := range f.instances.cids() {
 		f.queue.Leave(cid, now)
-		f.do(Dismiss{CID: cid})
+		f.do(Redirect{CID: cid})
 	}
 	clear(f.instances)
 	f.do(Release{})
-	f.refuse(NotOwner, now)
-	f.quietSince = time.Time{}
+	f.refuseWaiting(NotOwner, now)
+	f.idleSince = time.Time{}
 	f.lost, f.lastDecision.blocked = 0, false
-	f.learnt = newLearnt(f.config)
+	f.estimates = newEstimates(f.config)
 }
 
 // Term is that in which the function is served; Unserved if it is not.
-func (t *tenure) Term() invocation.Term { return t.term }
+func (t *serving) Term() invocation.Term { return t.term }
 
 // ServedSince is when the present term began; zero if the function was never served.
-func (t *tenure) ServedSince() time.Time { return t.takenOver }
+func (t *serving) ServedSince() time.Time { return t.takenOver }

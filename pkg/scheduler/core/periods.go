@@ -13,11 +13,11 @@ const (
 	// What two successive looks find is mended, so that a lost event heals within two of
 	// them.
 	ReconcileEvery = 5 * time.Second
-	// RenewEvery is how often a scheduler replaces an instance for the age of its agent:
-	// 3,600 an hour, of all functions. RenewLook is how often a function that has such
+	// ReplaceAgentEvery is how often a scheduler replaces an instance for the age of its agent:
+	// 3,600 an hour, of all functions. ReplaceAgentRetry is how often a function that has such
 	// instances, and rests, asks whether it is its turn.
-	RenewEvery = time.Second
-	RenewLook  = 10 * time.Second
+	ReplaceAgentEvery = time.Second
+	ReplaceAgentRetry = 10 * time.Second
 	// DefaultClaimGrace is how long an instance may hold a ticket unclaimed.
 	DefaultClaimGrace = 2 * time.Second
 	// DefaultMaxQueued is how many tickets may wait.
@@ -27,14 +27,14 @@ const (
 )
 
 // An instance that says how often it speaks is given up when it was silent for as long
-// as silentTimes of that, at least shortestSilence and at most LongestSilence.
+// as silentIntervals of that, at least minSilence and at most MaxSilence.
 const (
-	silentTimes     = 4
-	shortestSilence = time.Second
-	LongestSilence  = time.Minute
+	silentIntervals = 4
+	minSilence      = time.Second
+	MaxSilence      = time.Minute
 )
 
-// MaySleep is how long an instance may be silent that speaks so often.
-func MaySleep(every time.Duration) time.Duration {
-	return min(max(silentTimes*min(every, LongestSilence), shortestSilence), LongestSilence)
+// SilenceLimit is how long an instance may be silent that speaks so often.
+func SilenceLimit(every time.Duration) time.Duration {
+	return min(max(silentIntervals*min(every, MaxSilence), minSilence), MaxSilence)
 }

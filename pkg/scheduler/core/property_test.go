@@ -64,7 +64,7 @@ func (d *drawn) step(e Event) {
 			d.Fatalf("%T: call %d is out with nobody", e, id[15])
 		}
 	}
-	if d.f.rest.resting && d.f.Waiting() > 0 {
+	if d.f.activity.parked && d.f.Waiting() > 0 {
 		d.Fatalf("%T: it rests while %d calls wait", e, d.f.Waiting())
 	}
 }
@@ -82,12 +82,12 @@ func (d *drawn) event(e Event, effects []Effect, ended ends) {
 		}
 	case *Ticked:
 		d.decided = nil
-	case *Withdrawn:
-		d.withdraw(e.ID, ended)
+	case *CallCancelled:
+		d.cancel(e.ID, ended)
 	case GatewaysAudited:
 		for id, c := range d.calls {
-			if c.holder == "" && !e.Heard(c.ticket.Gateway) && !d.f.queue.Contains(id) {
-				d.withdraw(id, ended)
+			if c.holder == "" && !e.Connected(c.ticket.Gateway) && !d.f.queue.Contains(id) {
+				d.cancel(id, ended)
 			}
 		}
 	case *Pulled:
@@ -101,16 +101,16 @@ func (d *drawn) event(e Event, effects []Effect, ended ends) {
 				ended.add(done.ID, "withdrawn")
 			}
 		}
-	case AskedToLeave:
+	case LeaveRequested:
 		if answer, _ := AnswerOf[LeaveAnswered](effects); answer.Granted {
 			d.left(e.CID, ended)
 		}
-	case Departed:
+	case Left:
 		d.left(e.CID, ended)
 	}
 }
 
-func (d *drawn) withdraw(id invocation.ID, ended ends) {
+func (d *drawn) cancel(id invocation.ID, ended ends) {
 	switch c := d.calls[id]; {
 	case c == nil:
 	case c.holder == "":
@@ -160,12 +160,12 @@ func (d *drawn) effect(effect Effect, ended ends) {
 		for _, t := range e.Tickets {
 			ended.add(t.ID, "refused")
 		}
-	case Retire:
+	case Drain:
 		mustHaveJoined(e.CID)
 		d.joined[e.CID] = true
-	case LetGo:
+	case Terminate:
 		mustHaveJoined(e.CID)
-	case Dismiss:
+	case Redirect:
 		mustHaveJoined(e.CID)
 		d.left(e.CID, ended)
 	case *Decided:
@@ -212,24 +212,24 @@ func (d *drawn) observed() Observed {
 	creating := max(0, d.number(8, "creating")-4)
 	return Observed{
 		Created: d.number(6, "created"), Creating: creating, Awaited: min(creating, d.number(2, "awaited")),
-		Room: d.number(5, "room") - 1, Failing: d.flag("failing"), Orphan: d.flag("orphan"),
+		Room: d.number(5, "room") - 1, Failing: d.flag("failing"), Unconfirmed: d.flag("orphan"),
 		KindStart: d.seconds(2, "start"),
 	}
 }
 
-func (d *drawn) conclude() {
+func (d *drawn) apply() {
 	if decided := d.decided; decided != nil {
 		d.decided = nil
 		ordered := min(decided.Wanted(), d.number(3, "ordered"))
-		d.step(&Concluded{Decided: decided, Ordered: ordered, NoRoom: ordered < decided.Wanted()})
+		d.step(&Applied{Decided: decided, Launched: ordered, NoRoom: ordered < decided.Wanted()})
 	}
 }
 
-// happen lets one random thing happen. Calls and pulls are the most frequent.
-func (d *drawn) happen() {
+// randomEvent lets one random thing happen. Calls and pulls are the most frequent.
+func (d *drawn) randomEvent() {
 	switch d.number(21, "event") {
 	case 0, 1, 2, 3:
-		d.step(&Offered{Ticket: d.ticket(), Chance: 0.5})
+		d.step(&Offered{Ticket: d.ticket(), Jitter: 0.5})
 	case 4, 5, 6:
 		pulled := &Pulled{CID: d.cid(), Wants: d.flag("wants"), Credits: d.number(2, "credits")}
 		for id := byte(0); id < 16; id++ { // what it holds, and what it does not any more
@@ -239,36 +239,36 @@ func (d *drawn) happen() {
 		}
 		d.step(pulled)
 	case 7, 8:
-		d.step(Joined{CID: d.cid(), Capacity: 1 + d.number(1, "capacity"), LetGo: d.number(5, "let go") == 5})
+		d.step(Joined{CID: d.cid(), Capacity: 1 + d.number(1, "capacity"), Draining: d.number(5, "let go") == 5})
 	case 9:
 		d.now = d.now.Add(d.seconds(3, "pass"))
 	case 10, 11:
 		d.step(&Ticked{Observed: d.observed()})
 		if d.flag("at once") {
-			d.conclude()
+			d.apply()
 		}
 	case 12, 13:
-		d.conclude()
+		d.apply()
 	case 14:
-		d.step(&Withdrawn{ID: d.id()})
+		d.step(&CallCancelled{ID: d.id()})
 	case 15:
-		d.step(Departed{CID: d.cid(), Involuntary: d.flag("involuntary")})
+		d.step(Left{CID: d.cid(), Involuntary: d.flag("involuntary")})
 	case 16:
-		d.step(AskedToLeave{CID: d.cid(), Idle: time.Duration(d.number(90, "minutes idle")) * time.Minute})
+		d.step(LeaveRequested{CID: d.cid(), Idle: time.Duration(d.number(90, "minutes idle")) * time.Minute})
 	case 17:
-		d.step(Evicted{CID: d.cid(), IdleFor: time.Second})
+		d.step(EvictRequested{CID: d.cid(), IdleFor: time.Second})
 	case 18:
 		heard := d.flag("heard")
-		d.step(GatewaysAudited{Heard: func(gateway string) bool { return heard || gateway == "g1" }})
+		d.step(GatewaysAudited{Connected: func(gateway string) bool { return heard || gateway == "g1" }})
 	case 19:
-		d.step(Served{Term: invocation.Term{Epoch: uint64(d.number(2, "epoch"))}})
+		d.step(OwnershipChanged{Term: invocation.Term{Epoch: uint64(d.number(2, "epoch"))}})
 	case 20:
 		d.spec.Max = d.number(3, "max")
-		d.step(Changed{Spec: d.spec})
+		d.step(SpecChanged{Spec: d.spec})
 	case 21:
 		d.step(rapid.SampledFrom([]Event{
-			Woken{}, Paused{}, Ended{}, Untaken{}, ActivityAudited{}, Started{Took: time.Second}, Discharged{CID: "1"},
-			GivenUp{Refusal: invocation.Refusal{Reason: invocation.RefusedNoCapacity}}, StartFailed{},
+			Woken{}, Paused{}, Ended{}, AssignFailed{}, ActivityAudited{}, Started{Took: time.Second}, DrainRequested{CID: "1"},
+			NoRoomFound{Refusal: invocation.Refusal{Reason: invocation.RefusedNoCapacity}}, StartFailed{},
 		}).Draw(d.T, "other"))
 	}
 }
@@ -287,16 +287,16 @@ func TestWhateverHappensTheCorePromisesHold(t *testing.T) {
 			}
 		})
 		d.f = New(&Config{Tick: 100 * time.Millisecond, MaxQueued: 6, ClaimGrace: 2 * time.Second, Executions: 3}, d.spec)
-		d.step(Served{Term: invocation.Term{Epoch: 1}})
+		d.step(OwnershipChanged{Term: invocation.Term{Epoch: 1}})
 		for range rapid.IntRange(1, 100).Draw(t, "events") {
-			d.happen()
+			d.randomEvent()
 		}
 		if d.flag("closed") {
 			d.step(Closed{Reason: "deleted", Refusal: invocation.Refusal{Reason: invocation.RefusedUnknownFunction}})
 		}
 		d.now = d.now.Add(time.Minute)
 		for cid := range d.joined {
-			d.step(Departed{CID: cid})
+			d.step(Left{CID: cid})
 		}
 		d.step(&Ticked{Observed: Observed{Room: -1}})
 		if len(d.calls) > 0 {

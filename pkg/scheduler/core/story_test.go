@@ -28,7 +28,7 @@ func TestStories(t *testing.T) {
 			var out strings.Builder
 			for line := range strings.Lines(d.Input) {
 				line = strings.TrimSpace(line)
-				fmt.Fprintf(&out, "%s: %s\n", line, cmp.Or(strings.Join(counted(s.happen(wordsOf(line))), "; "), "nothing"))
+				fmt.Fprintf(&out, "%s: %s\n", line, cmp.Or(strings.Join(counted(s.run(wordsOf(line))), "; "), "nothing"))
 			}
 			return out.String() + s.stands()
 		})
@@ -41,7 +41,7 @@ type story struct {
 	f     *Function
 	spec  Spec
 	now   time.Time
-	still Standstill
+	still PauseDetector
 }
 
 // newStory makes a function that the default decider decides on, with the min and max of
@@ -99,14 +99,14 @@ func idOf(letter string) invocation.ID { return invocation.ID{15: letter[0]} }
 
 func nameOf(t invocation.Ticket) string { return string(rune(t.ID[15])) }
 
-// happen carries out one line and says what follows.
-func (s *story) happen(w words) []string {
+// run carries out one line and says what follows.
+func (s *story) run(w words) []string {
 	switch w.at(0) {
 	case "pass":
 		s.now = s.now.Add(duration(w.at(1)))
 		return []string{"it is " + s.now.Sub(start).String()}
 	case "turn":
-		if stood := s.still.Turn(s.now); stood > 0 {
+		if stood := s.still.Ran(s.now); stood > 0 {
 			return append([]string{fmt.Sprintf("it stood still for %s", stood)}, s.step(Paused{})...)
 		}
 		return nil
@@ -151,11 +151,11 @@ func (s *story) event(w words) Event {
 	switch w.at(0) {
 	case "served":
 		epoch, _ := strconv.ParseUint(w.at(1), 10, 64)
-		return Served{Term: invocation.Term{Epoch: epoch}}
+		return OwnershipChanged{Term: invocation.Term{Epoch: epoch}}
 	case "unserved":
-		return Served{Term: Unserved}
+		return OwnershipChanged{Term: Unserved}
 	case "withdraw":
-		return &Withdrawn{ID: idOf(w.at(1))}
+		return &CallCancelled{ID: idOf(w.at(1))}
 	case "join":
 		return Joined{CID: cid, Capacity: w.number("capacity", 1)}
 	case "pull":
@@ -166,22 +166,22 @@ func (s *story) event(w words) Event {
 	case "started":
 		return Started{Took: duration(w.at(1))}
 	case "ask-to-leave":
-		return AskedToLeave{CID: cid, Idle: duration(w.values["idle"])}
+		return LeaveRequested{CID: cid, Idle: duration(w.values["idle"])}
 	case "goodbye":
-		return Departed{CID: cid}
+		return Left{CID: cid}
 	case "lost":
-		return Departed{CID: cid, Involuntary: true}
+		return Left{CID: cid, Involuntary: true}
 	case "evict":
-		return Evicted{CID: cid, IdleFor: time.Second, Reason: "others need its room"}
+		return EvictRequested{CID: cid, IdleFor: time.Second, Reason: "others need its room"}
 	case "change":
 		s.spec.Max = w.number("max", s.spec.Max)
-		return Changed{Spec: s.spec}
+		return SpecChanged{Spec: s.spec}
 	case "discharge":
-		return Discharged{CID: cid, Reason: "it is not wanted any more"}
+		return DrainRequested{CID: cid, Reason: "it is not wanted any more"}
 	case "delete":
 		return Closed{Reason: "the function was deleted", Refusal: invocation.Refusal{Reason: invocation.RefusedUnknownFunction}}
 	case "audit-gateways":
-		return GatewaysAudited{Heard: w.has}
+		return GatewaysAudited{Connected: w.has}
 	case "audit-activity":
 		return ActivityAudited{Awake: w.has("awake")}
 	}
@@ -193,14 +193,14 @@ func (s *story) event(w words) Event {
 func (s *story) tick(w words) []string {
 	said := s.step(&Ticked{Observed: Observed{
 		Created: w.number("created", 0), Creating: w.number("creating", 0), Awaited: w.number("awaited", 0),
-		Room: w.number("room", -1), KindStart: time.Second, Orphan: w.has("orphan"),
+		Room: w.number("room", -1), KindStart: time.Second, Unconfirmed: w.has("orphan"),
 	}})
 	d, decided := AnswerOf[*Decided](s.f.out)
 	if !decided {
 		return said
 	}
 	ordered := w.number("ordered", d.Wanted())
-	return append(said, s.step(&Concluded{Decided: d, Ordered: ordered, Withdrawn: d.Decision.Withdraw, NoRoom: ordered < d.Wanted()})...)
+	return append(said, s.step(&Applied{Decided: d, Launched: ordered, Cancelled: d.Decision.Withdraw, NoRoom: ordered < d.Wanted()})...)
 }
 
 func (s *story) step(e Event) []string {
@@ -214,7 +214,7 @@ func (s *story) step(e Event) []string {
 // stands is how the function stands.
 func (s *story) stands() string {
 	v, rests := s.f.View(s.now), "awake"
-	if s.f.rest.resting {
+	if s.f.activity.parked {
 		rests = "at rest"
 	}
 	return fmt.Sprintf("%d wait, %d out, %d instances, %s\n", v.Waiting, v.Out, v.Instances, rests)
@@ -230,9 +230,9 @@ func effectInWords(e Effect) string {
 			names[i] = nameOf(t)
 		}
 		return fmt.Sprintf("refuse %s: %s", strings.Join(names, " "), e.Why.Reason)
-	case Retire:
+	case Drain:
 		return fmt.Sprintf("retire %s: %s", e.CID, e.Reason)
-	case Dismiss:
+	case Redirect:
 		return fmt.Sprintf("dismiss %s", e.CID)
 	case Adopt:
 		return "adopt its instances"
@@ -240,23 +240,23 @@ func effectInWords(e Effect) string {
 		return "release its instances"
 	case Connected:
 		return fmt.Sprintf("%s is connected", e.CID)
-	case LetGo:
+	case Terminate:
 		return fmt.Sprintf("let %s go: %s", e.CID, e.Why)
 	case Wake:
 		return "wake"
-	case Rest:
+	case Park:
 		if e.Until.IsZero() {
 			return "rest"
 		}
 		return fmt.Sprintf("rest until %s", e.Until.Sub(start))
-	case Hurry:
-		if e.Eager {
+	case RunNow:
+		if e.Always {
 			return "decide at once"
 		}
 		return "decide at once if there is no instance"
 	case *Decided:
 		return decisionInWords(e)
-	case Mended:
+	case Repaired:
 		return fmt.Sprintf("mended %d", e.N)
 	case OfferRefused:
 		return fmt.Sprintf("refused: %s", e.Why.Reason)
@@ -268,7 +268,7 @@ func effectInWords(e Effect) string {
 		if e.Granted {
 			return "it may leave"
 		}
-		return fmt.Sprintf("ask again in %s", e.AskAgain)
+		return fmt.Sprintf("ask again in %s", e.RetryAfter)
 	}
 	return fmt.Sprintf("%T", e)
 }

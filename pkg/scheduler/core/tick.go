@@ -21,8 +21,8 @@ type Observed struct {
 	Room int
 	// KindStart is how long instances of the same kind take to start; 0 if unknown.
 	KindStart time.Duration
-	// Orphan says that nobody can confirm that the function is served here.
-	Orphan bool
+	// Unconfirmed says that nobody can confirm that the function is served here.
+	Unconfirmed bool
 }
 
 // Ticked decides how many instances there should be. Decided answers it, or nothing if
@@ -33,23 +33,23 @@ type Ticked struct{ Observed Observed }
 type lastDecision struct {
 	at     time.Time // zero if there was none
 	memory autoscaler.Memory
-	// eagerFrom is from when on the decider wants to be asked as soon as a call comes;
+	// runOnCallFrom is from when on the decider wants to be asked as soon as a call comes;
 	// zero if the next tick is soon enough.
-	eagerFrom time.Time
+	runOnCallFrom time.Time
 	// blocked says that the last order had no effect: until another one has, only
 	// ticks try again.
 	blocked bool
-	outlook admission.BacklogEstimate
+	backlog admission.BacklogEstimate
 }
 
 // The numbers are those of docs/architecture.md, "A tick".
-func (e *Ticked) happen(f *Function, now time.Time) {
-	f.rest.news = false // what happens from now on is for the next tick
+func (f *Function) onTicked(e *Ticked, now time.Time) {
+	f.activity.woken = false // what happens from now on is for the next tick
 	o := e.Observed
 	// a. Only the owner decides. Tickets may have come as the slot went.
 	if f.term == Unserved {
-		f.refuse(NotOwner, now)
-		f.settle(time.Time{})
+		f.refuseWaiting(NotOwner, now)
+		f.park(time.Time{})
 		return
 	}
 	// b. Forget calls that nobody waits for any more, and hand out what can be.
@@ -59,12 +59,12 @@ func (e *Ticked) happen(f *Function, now time.Time) {
 	if o.Awaited > 0 && now.Before(f.takenOver.Add(HelloTime)) {
 		return
 	}
-	unheard := o.Awaited
-	o.Creating, o.Awaited = o.Creating-unheard, 0
+	silent := o.Awaited
+	o.Creating, o.Awaited = o.Creating-silent, 0
 	// d. What is so now.
 	d := &Decided{Observed: o, Snapshot: f.snapshot(o, now), Floor: f.Floor(now, o.KindStart)}
 	// e. How many there may be.
-	d.Bounds = f.doubt.bound(beside(unheard, f.spec.limits(d.Floor)), o)
+	d.Bounds = f.degraded.bound(excludeSilent(silent, f.spec.limits(d.Floor)), o)
 	// f. Decide, and remember it.
 	params := autoscaler.Params{Tick: f.config.Tick, StaleAfter: StaleAfter}
 	d.Decision = autoscaler.Bound(f.spec.Decide(d.Snapshot, params), d.Snapshot, d.Bounds)
@@ -81,7 +81,7 @@ func (f *Function) snapshot(o Observed, now time.Time) autoscaler.Snapshot {
 		Created: o.Created, Busy: min(view.Busy, o.Created), Creating: o.Creating,
 		Lost: f.lost, Failing: o.Failing, Room: o.Room,
 		Concurrency:   f.spec.Concurrency,
-		MeanExecution: f.learnt.executions.Mean(), MeanStart: f.learnt.meanStart(o.KindStart, f.spec.StartupTimeout),
+		MeanExecution: f.estimates.executions.Mean(), MeanStart: f.estimates.meanStart(o.KindStart, f.spec.StartupTimeout),
 		Memory: f.lastDecision.memory,
 	}
 	if !f.lastDecision.at.IsZero() {
@@ -92,21 +92,21 @@ func (f *Function) snapshot(o Observed, now time.Time) autoscaler.Snapshot {
 }
 
 func (l *lastDecision) remember(d autoscaler.Decision, now time.Time) {
-	l.at, l.memory, l.eagerFrom = now, d.Next, time.Time{}
+	l.at, l.memory, l.runOnCallFrom = now, d.Next, time.Time{}
 	if d.Again > 0 {
-		l.eagerFrom = now.Add(d.Again)
+		l.runOnCallFrom = now.Add(d.Again)
 	}
 }
 
-// eager tells whether a call that comes now is reason to decide before the next tick.
-func (l *lastDecision) eager(now time.Time) bool {
-	return !l.eagerFrom.IsZero() && !now.Before(l.eagerFrom)
+// runsOnCall tells whether a call that comes now is reason to decide before the next tick.
+func (l *lastDecision) runsOnCall(now time.Time) bool {
+	return !l.runOnCallFrom.IsZero() && !now.Before(l.runOnCallFrom)
 }
 
-// Urgent tells whether a call that waits is not to wait for the next tick; there says
+// NeedsRun tells whether a call that waits is not to wait for the next tick; there says
 // that the function has instances, or that some are on their way.
-func (l *lastDecision) Urgent(now time.Time, there bool) bool {
-	return !l.blocked && (!there || l.eager(now))
+func (l *lastDecision) NeedsRun(now time.Time, there bool) bool {
+	return !l.blocked && (!there || l.runsOnCall(now))
 }
 
 // DecidedAt is when the last decision was made; zero if there was none.
@@ -115,32 +115,32 @@ func (l *lastDecision) DecidedAt() time.Time { return l.at }
 // Blocked tells whether the last order had no effect.
 func (l *lastDecision) Blocked() bool { return l.blocked }
 
-// beside leaves the instances out of the maximum that were not heard of, but may run:
+// excludeSilent leaves the instances out of the maximum that were not heard of, but may run:
 // until they are given up (after 15 s), others take their places only up to the maximum,
 // or one if that is all that can be reached.
-func beside(unheard int, l autoscaler.Limits) autoscaler.Limits {
+func excludeSilent(silent int, l autoscaler.Limits) autoscaler.Limits {
 	if l.Max > 0 {
-		l.Max = max(1, l.Max-unheard)
+		l.Max = max(1, l.Max-silent)
 		l.Min = min(l.Min, l.Max)
 	}
 	return l
 }
 
-// doubt is whether nobody can confirm the ownership, and how many instances there were
+// degradedMode is whether nobody can confirm the ownership, and how many instances there were
 // when that began.
-type doubt struct {
-	orphan bool
-	before int
+type degradedMode struct {
+	unconfirmed bool
+	before      int
 }
 
 // bound keeps to the instances that there were and a fifth more, and to one in any case,
 // while nobody can confirm the ownership: somebody else may provide for the function too.
-func (d *doubt) bound(l autoscaler.Limits, o Observed) autoscaler.Limits {
-	if o.Orphan && !d.orphan {
+func (d *degradedMode) bound(l autoscaler.Limits, o Observed) autoscaler.Limits {
+	if o.Unconfirmed && !d.unconfirmed {
 		d.before = o.Created + o.Creating
 	}
-	d.orphan = o.Orphan
-	if !d.orphan {
+	d.unconfirmed = o.Unconfirmed
+	if !d.unconfirmed {
 		return l
 	}
 	most := max(1, d.before+(d.before+4)/5)
@@ -165,25 +165,25 @@ func (d *Decided) Wanted() int {
 	return d.Decision.Create
 }
 
-// Concluded says what became of a decision: how many instances were ordered, why there
+// Applied says what became of a decision: how many instances were ordered, why there
 // were no more if that was for want of room, and how many that were on their way were
 // withdrawn.
-type Concluded struct {
-	Decided            *Decided
-	Ordered, Withdrawn int
-	NoRoom             bool
-	// Renew says that one instance may be replaced for the age of its agent.
-	Renew bool
+type Applied struct {
+	Decided             *Decided
+	Launched, Cancelled int
+	NoRoom              bool
+	// ReplaceAgent says that one instance may be replaced for the age of its agent.
+	ReplaceAgent bool
 }
 
 // The letters go on from those of Ticked.
-func (e *Concluded) happen(f *Function, now time.Time) {
+func (f *Function) onApplied(e *Applied, now time.Time) {
 	d, wanted := e.Decided, e.Decided.Wanted()
-	f.lastDecision.blocked = wanted > 0 && e.Ordered == 0
+	f.lastDecision.blocked = wanted > 0 && e.Launched == 0
 	// g. Note how fast the queue is worked off, for admission. A function cannot grow
 	// if it has all the instances that it may have, or if this tick found no room.
-	instances, most := d.Observed.Created+d.Observed.Creating+e.Ordered-e.Withdrawn, f.spec.limits(d.Floor).Max
-	f.lastDecision.outlook = admission.BacklogEstimate{
+	instances, most := d.Observed.Created+d.Observed.Creating+e.Launched-e.Cancelled, f.spec.limits(d.Floor).Max
+	f.lastDecision.backlog = admission.BacklogEstimate{
 		Parallel:   instances * f.spec.Concurrency,
 		AtCapacity: e.NoRoom || most > 0 && instances >= most,
 	}
@@ -191,19 +191,19 @@ func (e *Concluded) happen(f *Function, now time.Time) {
 	tooMany := most > 0 && d.Observed.Created > most
 	if policy, why := f.spec.surplus(d.Floor, tooMany); why != "" && d.Observed.Created > 0 {
 		for _, idle := range f.queue.LongestIdle(now, policy) {
-			f.letIdleGo(idle, policy, why, string(why), now)
+			f.terminateIdle(idle, policy, why, string(why), now)
 		}
 	}
 	// i. Rest, unless an instance is to be replaced for its agent.
 	if wanted == 0 && d.Snapshot.Waiting() == 0 && d.Observed.Creating == 0 && !tooMany {
-		f.settle(f.renewed(e.Renew, d.Floor.Change, now))
+		f.park(f.replaceOutdated(e.ReplaceAgent, d.Floor.Change, now))
 	}
 }
 
 // surplus says which idle instances go before their own times are over, and why: those
 // beyond the maximum, when it was lowered or some came back that nobody could reach while
 // others were ordered; and all beyond the minimum when no call is near.
-func (s *Spec) surplus(kept floor.Floor, tooMany bool) (queue.EvictPolicy, LetGoReason) {
+func (s *Spec) surplus(kept floor.Floor, tooMany bool) (queue.EvictPolicy, TerminateReason) {
 	limits := s.limits(kept)
 	switch {
 	case kept.ReleasesIdle():

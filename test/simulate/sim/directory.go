@@ -172,7 +172,7 @@ func (d *directory) follow(id string) {
 func (d *directory) look() {
 	now, stood := d.now(), false
 	if !d.looked.IsZero() {
-		stood = now.Sub(d.looked) >= core.StandstillAfter
+		stood = now.Sub(d.looked) >= core.PauseThreshold
 	}
 	d.looked = now
 	for _, b := range d.beats {

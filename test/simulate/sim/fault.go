@@ -551,7 +551,7 @@ func (c *chaos) evict() (func(), bool) {
 		return nil, false
 	}
 	n.after(c.between(time.Millisecond, 200*time.Millisecond), func() {
-		f.step(core.Evicted{CID: idle[0].CID, IdleFor: idle[0].Idle, Reason: string(core.BecauseEvicted)})
+		f.step(core.EvictRequested{CID: idle[0].CID, IdleFor: idle[0].Idle, Reason: string(core.BecauseEvicted)})
 	})
 	return nil, true
 }

@@ -111,7 +111,7 @@ func (f *served) ended(in *instance) {
 	}
 	f.failing = true
 	f.step(core.StartFailed{
-		Blameless: in.unplaced, Others: f.hasInstance(),
+		Blameless: in.unplaced, OthersExist: f.hasInstance(),
 		Refusal: invocation.Refusal{Reason: invocation.RefusedCannotStart},
 	})
 }
@@ -143,7 +143,7 @@ func (f *served) consider() *considered {
 	f.reconsider()
 	o, p := f.inventory.count(), f.scheduler.placer
 	o.Room = p.planner.Room(p.shape(f.fn.function))
-	_, o.Orphan = f.scheduler.keeper.core.Orphan(f.scheduler.now())
+	_, o.Unconfirmed = f.scheduler.keeper.core.Orphan(f.scheduler.now())
 	d, is := core.AnswerOf[*core.Decided](f.step(&core.Ticked{Observed: o}))
 	if !is {
 		return nil
@@ -168,7 +168,7 @@ func (s *scheduler) divide(all []*considered) {
 	if len(wants) == 0 {
 		return
 	}
-	round := s.placer.budget.Divide(wants, s.now())
+	round := s.placer.budget.Allocate(wants, s.now())
 	for i, n, ok := round.Next(); ok; i, n, ok = round.Next() {
 		round.Took(wanting[i].order(n), n)
 	}
@@ -176,11 +176,11 @@ func (s *scheduler) divide(all []*considered) {
 
 // inTurns are functions in the order in which room is made for them.
 func inTurns(all []*considered) []*considered {
-	turns := make([]capacity.Turn, len(all))
+	turns := make([]capacity.Contender, len(all))
 	for i, c := range all {
-		turns[i] = capacity.Turn{Index: i, Namespace: c.served.fn.namespace, Waited: c.waited(), Last: c.Proves()}
+		turns[i] = capacity.Contender{Index: i, Namespace: c.served.fn.namespace, Waited: c.waited(), Last: c.Proves()}
 	}
-	capacity.InTurns(turns)
+	capacity.RoundRobin(turns)
 	sorted := make([]*considered, len(all))
 	for i, t := range turns {
 		sorted[i] = all[t.Index]
@@ -241,14 +241,14 @@ func (f *served) order(cid invocation.CID, at *worker) {
 func (c *considered) conclude(ticking bool) {
 	f, p := c.served, c.served.scheduler.placer
 	c.withdraw()
-	p.planner.Keep(f.fn.uid, c.missing())
+	p.planner.Trim(f.fn.uid, c.missing())
 	if c.noRoom && ticking {
 		p.lackRoom(c)
 	}
 	if ticking {
 		p.rules.ticked(p, c)
 	}
-	f.step(&core.Concluded{Decided: c.Decided, Ordered: c.ordered, Withdrawn: c.withdrawn, NoRoom: c.noRoom})
+	f.step(&core.Applied{Decided: c.Decided, Launched: c.ordered, Cancelled: c.withdrawn, NoRoom: c.noRoom})
 }
 
 // withdraw ends instances that are being created and not wanted any more, the youngest
@@ -266,7 +266,7 @@ func (c *considered) withdraw() {
 			f.scheduler.note("withdraws an instance", uint64(f.fn.index), 0)
 			e.leaving, f.doubted = true, true
 			if heard {
-				f.step(core.Discharged{CID: e.in.cid, Reason: "it is not wanted any more"})
+				f.step(core.DrainRequested{CID: e.in.cid, Reason: "it is not wanted any more"})
 			} else {
 				f.scheduler.world.platform.stop(e.in)
 			}

@@ -36,7 +36,7 @@ func (f *served) change(spec core.Spec) {
 		return
 	}
 	f.scheduler.note("hears of a change", uint64(f.fn.index), uint64(spec.Max))
-	f.step(core.Changed{Spec: spec})
+	f.step(core.SpecChanged{Spec: spec})
 }
 
 // end lets an instance that was retired finish what it runs and go. One that is being
@@ -267,7 +267,7 @@ func (s *scheduler) remove(f *served) {
 	f.alarms++
 	f.step(core.Closed{Reason: "deleted", Refusal: invocation.Refusal{Reason: invocation.RefusedUnknownFunction}})
 	for _, p := range f.pulls {
-		if !f.core.Retired(p.cid) {
+		if !f.core.Draining(p.cid) {
 			s.world.violate(RuleDeletedTakesNothing, 0)
 		}
 	}

@@ -23,7 +23,7 @@ type limits struct {
 func (l *limits) happened(e core.Event, effects []core.Effect) {
 	if failed, is := e.(core.StartFailed); is {
 		_, refused := core.AnswerOf[core.Refuse](effects)
-		if refused && (failed.Blameless || failed.Others) {
+		if refused && (failed.Blameless || failed.OthersExist) {
 			l.served.scheduler.world.violate(RuleRefusedForAReason, 0)
 		}
 	}

@@ -43,14 +43,14 @@ type (
 	beat      struct {
 		// from is the scheduler that asks, and lacks the room that it asks for.
 		from  string
-		lacks []capacity.Lack
+		lacks []capacity.Shortage
 	}
 	beatReply struct {
 		serving bool
 		// epoch is the highest that the scheduler knows.
 		epoch uint64
 		// made is what was made of the room that was asked for, by function.
-		made map[string]capacity.Made
+		made map[string]capacity.Grant
 	}
 )
 

@@ -121,13 +121,13 @@ func (n *node) resume() {
 func (n *node) stood() {
 	now := n.now()
 	stood, since := now.Sub(n.pausedAt), now.Sub(n.heldAt)
-	if stood < core.StandstillAfter-core.AuditEvery {
+	if stood < core.PauseThreshold-core.AuditEvery {
 		return
 	}
 	n.heldAt = now
-	notices := stood >= core.StandstillAfter && n.pausedAt.Sub(n.startedAt) >= core.AuditEvery
-	if notices && since > 2*core.StandstillHold {
-		n.silentUntil = now.Add(core.StandstillHold)
+	notices := stood >= core.PauseThreshold && n.pausedAt.Sub(n.startedAt) >= core.AuditEvery
+	if notices && since > 2*core.PauseHold {
+		n.silentUntil = now.Add(core.PauseHold)
 	}
 }
 

@@ -11,16 +11,16 @@ import (
 type standstill struct{ runs, stands time.Duration }
 
 func TestWhoMustHaveNoticedItsStandstillIsToOrderNothing(t *testing.T) {
-	stands, runs := 2*core.StandstillAfter, 5*core.StandstillHold
+	stands, runs := 2*core.PauseThreshold, 5*core.PauseHold
 	for name, c := range map[string]struct {
 		stills []standstill
 		must   bool
 	}{
 		"ran for long":                {[]standstill{{runs, stands}}, true},
 		"had just started":            {[]standstill{{time.Millisecond, stands}}, false},
-		"stood for too short a time":  {[]standstill{{runs, core.StandstillAfter - time.Millisecond}}, false},
-		"had held a moment ago":       {[]standstill{{runs, stands}, {core.StandstillHold / 2, stands}}, false},
-		"may have held a moment ago":  {[]standstill{{time.Millisecond, stands}, {core.StandstillHold / 2, stands}}, false},
+		"stood for too short a time":  {[]standstill{{runs, core.PauseThreshold - time.Millisecond}}, false},
+		"had held a moment ago":       {[]standstill{{runs, stands}, {core.PauseHold / 2, stands}}, false},
+		"may have held a moment ago":  {[]standstill{{time.Millisecond, stands}, {core.PauseHold / 2, stands}}, false},
 		"had held a long time before": {[]standstill{{runs, stands}, {runs, stands}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,7 @@ func (o *offerEnd) take(m any) {
 			return
 		}
 		if f := o.scheduler.lookup(m.fn); f != nil {
-			f.step(&core.Withdrawn{ID: m.id})
+			f.step(&core.CallCancelled{ID: m.id})
 		}
 	}
 }

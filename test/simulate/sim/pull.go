@@ -114,7 +114,7 @@ func (p *pullEnd) join(e *entry) {
 	p.accepted, p.joined, e.heard = true, true, true
 	f.pulls = append(f.pulls, p)
 	effects := f.step(scheduling.Joined{
-		CID: p.cid, Capacity: f.fn.concurrency, LetGo: e.leaving,
+		CID: p.cid, Capacity: f.fn.concurrency, Draining: e.leaving,
 	})
 	if _, refused := scheduling.AnswerOf[scheduling.JoinRefused](effects); refused {
 		p.forget()
@@ -143,7 +143,7 @@ func (p *pullEnd) moved() {
 // how often it speaks.
 func (p *pullEnd) ping(every time.Duration) {
 	watched := p.maySleep > 0
-	p.maySleep = scheduling.MaySleep(every)
+	p.maySleep = scheduling.SilenceLimit(every)
 	p.say(core.Pong{})
 	if !watched {
 		p.watch(p.maySleep)
@@ -214,7 +214,7 @@ func (p *pullEnd) requestLeave(m core.LeaveRequest) {
 	if p.leaving {
 		return
 	}
-	answer, _ := scheduling.AnswerOf[scheduling.LeaveAnswered](p.served.step(scheduling.AskedToLeave{CID: p.cid, Idle: m.Idle}))
+	answer, _ := scheduling.AnswerOf[scheduling.LeaveAnswered](p.served.step(scheduling.LeaveRequested{CID: p.cid, Idle: m.Idle}))
 	if answer.Err != nil {
 		p.giveUp()
 		return
@@ -222,7 +222,7 @@ func (p *pullEnd) requestLeave(m core.LeaveRequest) {
 	if answer.Granted {
 		p.goes()
 	}
-	p.say(core.LeaveAnswer{Granted: answer.Granted, AskAgain: answer.AskAgain})
+	p.say(core.LeaveAnswer{Granted: answer.Granted, AskAgain: answer.RetryAfter})
 }
 
 // goodbye is the instance's last word but for the calls that it still runs.
@@ -233,7 +233,7 @@ func (p *pullEnd) goodbye(m core.Goodbye) {
 		e.leaving = false // it counts until it is gone, as one that did not start
 	}
 	if joined {
-		p.served.step(scheduling.Departed{CID: p.cid, Involuntary: m.Reason != core.ReasonDone})
+		p.served.step(scheduling.Left{CID: p.cid, Involuntary: m.Reason != core.ReasonDone})
 	}
 }
 
@@ -255,7 +255,7 @@ func (p *pullEnd) end() {
 	if e := p.served.inventory.find(p.cid); e != nil {
 		e.connected, e.silentSince = false, p.scheduler.now()
 	}
-	p.served.step(scheduling.Departed{CID: p.cid, Involuntary: true})
+	p.served.step(scheduling.Left{CID: p.cid, Involuntary: true})
 }
 
 func (p *pullEnd) forget() {

@@ -41,7 +41,7 @@ func newPlacer(s *scheduler) *placer {
 // shape is what the room for an instance of a function depends on: all may run on all
 // workers, which the planner knows from then on.
 func (p *placer) shape(fn *function) capacity.Shape {
-	if !p.planner.Knows("") {
+	if !p.planner.Observed("") {
 		p.planner.Observe("", p.scheduler.candidates())
 		p.rules.looked = p.scheduler.world.now
 	}
@@ -60,7 +60,7 @@ func (p *placer) begin(now time.Time) {
 	}
 	for _, uid := range p.planner.Reserving() {
 		if f := s.of(uid); f == nil || !f.serving() {
-			p.planner.Keep(uid, 0)
+			p.planner.Trim(uid, 0)
 		}
 	}
 	p.planner.BeginTick(now)
@@ -96,16 +96,16 @@ func (p *placer) lackRoom(c *considered) {
 		return p.evict(e)
 	})
 	p.rules.made(p, w, before)
-	if inVain && !p.borrower.Hope(w.Shape, now) {
+	if inVain && !p.borrower.MayGrant(w.Shape, now) {
 		p.rules.givesUp(p, f)
 		p.scheduler.note("gives calls up for want of room", uint64(f.fn.index), uint64(w.OldestWait))
-		f.step(core.GivenUp{Refusal: invocation.Refusal{Reason: invocation.RefusedNoCapacity}})
+		f.step(core.NoRoomFound{Refusal: invocation.Refusal{Reason: invocation.RefusedNoCapacity}})
 	}
 }
 
 // lack asks other schedulers for room that could not be made.
 func (p *placer) lack() {
-	lacks := p.planner.Lacks()
+	lacks := p.planner.Shortages()
 	if len(lacks)+len(p.rules.lacks) == 0 {
 		return
 	}
@@ -113,7 +113,7 @@ func (p *placer) lack() {
 	for _, l := range lacks {
 		p.rules.lacks[l.Shape] = l.Instances
 	}
-	p.borrower.Lack(lacks)
+	p.borrower.SetShortages(lacks)
 }
 
 // crowdSpares keeps the pool from growing while others lack room.
@@ -122,17 +122,17 @@ func (p *placer) crowdSpares(now time.Time) { p.scheduler.spares.crowdedUntil = 
 // lend makes room for functions of other schedulers.
 func (p *placer) lend(now time.Time) {
 	s := p.scheduler
-	asked := p.lender.Asked(now)
+	asked := p.lender.Requests(now)
 	if len(asked) == 0 && len(p.rules.lent) == 0 {
 		return
 	}
-	made, loans := make(map[string]map[string]capacity.Made), make(map[capacity.Loan]int)
+	made, loans := make(map[string]map[string]capacity.Grant), make(map[capacity.Loan]int)
 	for i := range asked {
 		a := &asked[i]
 		if made[a.Peer] == nil {
-			made[a.Peer] = make(map[string]capacity.Made)
+			made[a.Peer] = make(map[string]capacity.Grant)
 		}
-		made[a.Peer][a.UID] = capacity.Made{Exhausted: true}
+		made[a.Peer][a.UID] = capacity.Grant{Exhausted: true}
 		if f := s.of(a.UID); f != nil {
 			a.Shape = p.shape(f.fn.function)
 			loan := capacity.Loan{Peer: a.Peer, Shape: a.Shape}
@@ -140,7 +140,7 @@ func (p *placer) lend(now time.Time) {
 		}
 	}
 	p.rules.lent = loans
-	if p.planner.KeepLent(loans) {
+	if p.planner.TrimLoans(loans) {
 		p.crowdSpares(now)
 		p.gather(now)
 	}
@@ -157,7 +157,7 @@ func (p *placer) lend(now time.Time) {
 			})
 		p.rules.lends(p, f, a, made[a.Peer][a.UID])
 	}
-	p.lender.Answer(made)
+	p.lender.SetGrants(made)
 }
 
 // evict lets an instance go, unless it has been needed since it was looked at.
@@ -172,7 +172,7 @@ func (p *placer) evict(e capacity.Evict) bool {
 	if f == nil {
 		return false
 	}
-	_, let := core.AnswerOf[core.LetGo](f.step(core.Evicted{CID: e.CID, IdleFor: e.For, Reason: string(core.BecauseEvicted)}))
+	_, let := core.AnswerOf[core.Terminate](f.step(core.EvictRequested{CID: e.CID, IdleFor: e.For, Reason: string(core.BecauseEvicted)}))
 	if let {
 		p.scheduler.note("makes room", uint64(f.fn.index), uint64(e.For))
 	}
@@ -213,7 +213,7 @@ func (p *placer) handInUsage(now time.Time) {
 // mistrust has all usage handed in anew when it is next needed.
 func (p *placer) mistrust() {
 	p.rules.known(p)
-	p.planner.Mistrust()
+	p.planner.Invalidate()
 	for _, f := range p.scheduler.all() {
 		f.doubted = true
 	}
@@ -250,9 +250,9 @@ func (f *served) usage(now time.Time) (u capacity.Usage) {
 // Peers talk about room with the beats.
 
 // asks is what another scheduler is asked for with the next beat. Shapes are not told.
-func (p *placer) asks(peer string) []capacity.Lack {
+func (p *placer) asks(peer string) []capacity.Shortage {
 	now := p.scheduler.now()
-	lacks := p.borrower.Ask(peer, now)
+	lacks := p.borrower.RequestsTo(peer, now)
 	p.rules.asks(p, peer, lacks)
 	for i := range lacks {
 		lacks[i].Shape = capacity.Shape{}
@@ -261,15 +261,15 @@ func (p *placer) asks(peer string) []capacity.Lack {
 }
 
 // answered hears what another scheduler has made of what it was asked for.
-func (p *placer) answered(peer string, room map[string]capacity.Made) {
-	var made map[capacity.Shape]capacity.Made
+func (p *placer) answered(peer string, room map[string]capacity.Grant) {
+	var made map[capacity.Shape]capacity.Grant
 	if len(room) > 0 {
-		made = make(map[capacity.Shape]capacity.Made, len(room))
+		made = make(map[capacity.Shape]capacity.Grant, len(room))
 	}
 	for uid, m := range room {
 		if f := p.scheduler.of(uid); f != nil {
 			made[capacity.Shape{Requests: f.fn.requests}] = m
 		}
 	}
-	p.borrower.Answered(peer, made, p.scheduler.now())
+	p.borrower.RecordGrants(peer, made, p.scheduler.now())
 }

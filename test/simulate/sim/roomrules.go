@@ -96,7 +96,7 @@ func (r *roomRules) evicts(p *placer, w capacity.Want, e capacity.Evict) {
 }
 
 // evictsFor is evicts for a function of a peer.
-func (r *roomRules) evictsFor(p *placer, a capacity.Asked, e capacity.Evict) {
+func (r *roomRules) evictsFor(p *placer, a capacity.Request, e capacity.Evict) {
 	if e.For < capacity.DefaultEvictAfter && e.For > a.Waited {
 		p.broken(RuleEvictedIfIdle)
 	}
@@ -104,7 +104,7 @@ func (r *roomRules) evictsFor(p *placer, a capacity.Asked, e capacity.Evict) {
 }
 
 // lends looks whether room is made for a function of a peer.
-func (r *roomRules) lends(p *placer, f *served, a capacity.Asked, made capacity.Made) {
+func (r *roomRules) lends(p *placer, f *served, a capacity.Request, made capacity.Grant) {
 	able := made.Instances < a.Instances && !p.scheduler.world.full && len(p.planner.Reserving()) == 0
 	if !able || p.scheduler.mayGoFor(f, capacity.DefaultEvictAfter) == nil {
 		f.inVain = 0
@@ -203,13 +203,13 @@ func (r *roomRules) known(p *placer) {
 	}
 	usages[p.scheduler.spares.unit.uid] = p.scheduler.spares.usage()
 	fresh.Update(usages)
-	if !slices.Equal(p.planner.Known(), fresh.Known()) {
+	if !slices.Equal(p.planner.Lines(), fresh.Lines()) {
 		p.broken(RuleUsageIsKnown)
 	}
 }
 
 // asks looks whether more room is asked of all peers together than is lacked.
-func (r *roomRules) asks(p *placer, peer string, lacks []capacity.Lack) {
+func (r *roomRules) asks(p *placer, peer string, lacks []capacity.Shortage) {
 	if len(lacks)+len(r.asked) == 0 {
 		return
 	}

@@ -26,7 +26,7 @@ type scaling struct {
 // before notes what an event will do to instances, as they are before it.
 func (c *scaling) before(e core.Event) {
 	switch e := e.(type) {
-	case core.Served:
+	case core.OwnershipChanged:
 		if e.Term == core.Unserved {
 			c.lost, c.blocked = 0, false
 		} else {
@@ -34,16 +34,16 @@ func (c *scaling) before(e core.Event) {
 		}
 	case core.Paused:
 		c.lost = 0
-	case core.Departed:
-		if e.Involuntary && !c.served.core.Retired(e.CID) && c.served.tickets.holds(e.CID) > 0 {
+	case core.Left:
+		if e.Involuntary && !c.served.core.Draining(e.CID) && c.served.tickets.holds(e.CID) > 0 {
 			c.lost++
 		}
-	case core.Untaken:
+	case core.AssignFailed:
 		if c.served.serving() {
 			c.lost++
 		}
-	case *core.Concluded:
-		c.blocked = e.Decided.Wanted() > 0 && e.Ordered == 0
+	case *core.Applied:
+		c.blocked = e.Decided.Wanted() > 0 && e.Launched == 0
 	}
 }
 
@@ -57,7 +57,7 @@ func (c *scaling) after(_ core.Event, effects []core.Effect) {
 		switch effect := effect.(type) {
 		case *core.Decided:
 			c.decided(effect)
-		case core.LetGo:
+		case core.Terminate:
 			if c.served.tickets.holds(effect.CID) > 0 {
 				w.violate(RuleLetGoIdle, 0)
 			}
@@ -72,7 +72,7 @@ func (c *scaling) decided(d *core.Decided) {
 	}
 	c.lost = 0
 	switch {
-	case !d.Observed.Orphan:
+	case !d.Observed.Unconfirmed:
 		c.settled = -1
 	case c.settled < 0:
 		c.settled = d.Observed.Created + d.Observed.Creating
@@ -106,7 +106,7 @@ func (c *scaling) ticked() {
 	f := c.served
 	there, idle := 0, 0
 	for _, p := range f.pulls {
-		if e := f.inventory.find(p.cid); e == nil || e.leaving || !p.pulled || f.core.Retired(p.cid) {
+		if e := f.inventory.find(p.cid); e == nil || e.leaving || !p.pulled || f.core.Draining(p.cid) {
 			continue
 		}
 		if there++; len(p.out) == 0 && f.asks(p.cid) {

@@ -22,7 +22,7 @@ type scheduler struct {
 	// closed are functions that were deleted and have left instances.
 	closed  []*served
 	offerer []*offerEnd
-	stood   core.Standstill
+	stood   core.PauseDetector
 	placer  *placer
 	spares  *spares
 	// unheard are instances that have gone, of which this scheduler has not heard.
@@ -52,7 +52,7 @@ func (s *scheduler) boot() {
 	s.view.boot()
 	s.keeper.boot()
 	s.every(core.AuditEvery, func() {
-		s.stood.Turn(s.now())
+		s.stood.Ran(s.now())
 		s.reconsider()
 	})
 	s.every(s.config.Tick, s.tick)
@@ -74,7 +74,7 @@ func (s *scheduler) tick() {
 	// 1. Learn what has gone from the workers.
 	s.placer.begin(now)
 	// 2. Order nothing after a standstill: what is seen then is old.
-	if s.stood.Turn(now); s.stood.Holds(now) {
+	if s.stood.Ran(now); s.stood.Holding(now) {
 		for _, f := range s.active() {
 			f.step(core.Paused{})
 		}
@@ -116,14 +116,14 @@ func (s *scheduler) active() []*served {
 // reconcile compares what is believed with what is so, unless the process stood still.
 func (s *scheduler) reconcile() {
 	now := s.now()
-	if s.stood.Turn(now); s.stood.Holds(now) {
+	if s.stood.Ran(now); s.stood.Holding(now) {
 		return
 	}
 	s.placer.mistrust()
 	for _, f := range s.served {
 		f.survey()
 		f.step(core.ActivityAudited{Awake: f.awake})
-		f.step(core.GatewaysAudited{Heard: s.hears})
+		f.step(core.GatewaysAudited{Connected: s.hears})
 	}
 }
 
@@ -175,7 +175,7 @@ func (b *beatEnd) take(m any) {
 	case beat:
 		reply := beatReply{serving: s.keeper.ready() && !s.draining, epoch: s.view.lastEpoch()}
 		if m.from != "" {
-			reply.made = s.placer.lender.Hear(m.from, m.lacks, s.now())
+			reply.made = s.placer.lender.Receive(m.from, m.lacks, s.now())
 		}
 		b.stream.send(s.node, reply)
 	}

@@ -76,9 +76,9 @@ func (f *served) carryOut(e core.Effect) {
 		for _, t := range e.Tickets {
 			f.scheduler.refuse(t, e.Why.Reason)
 		}
-	case core.Retire:
+	case core.Drain:
 		f.stream(e.CID).retire(e.Reason)
-	case core.Dismiss:
+	case core.Redirect:
 		f.stream(e.CID).moved()
 	case core.Adopt:
 		f.adopt()
@@ -86,7 +86,7 @@ func (f *served) carryOut(e core.Effect) {
 		f.inventory = inventory{}
 	case core.Connected:
 		f.inventory.find(e.CID).connected = true
-	case core.LetGo:
+	case core.Terminate:
 		f.scheduler.note("lets an instance go", uint64(f.fn.index), uint64(len(e.Why)))
 		// Of one whose worker is off the stream may be there for longer than itself.
 		if gone := f.inventory.find(e.CID); gone != nil {
@@ -94,9 +94,9 @@ func (f *served) carryOut(e core.Effect) {
 		}
 	case core.Wake:
 		f.awake = true
-	case core.Rest:
+	case core.Park:
 		f.rest(e)
-	case core.Hurry:
+	case core.RunNow:
 		f.hurry(e)
 	}
 }
@@ -109,7 +109,7 @@ func (f *served) mayTake() {
 }
 
 // rest lets ticks pass over the function until it is woken, or a time comes.
-func (f *served) rest(e core.Rest) {
+func (f *served) rest(e core.Park) {
 	f.awake = false
 	f.alarms++
 	if e.Until.IsZero() {
@@ -124,8 +124,8 @@ func (f *served) rest(e core.Rest) {
 }
 
 // hurry has a decision made before the next tick.
-func (f *served) hurry(e core.Hurry) {
-	if !e.Eager && f.hasInstance() {
+func (f *served) hurry(e core.RunNow) {
+	if !e.Always && f.hasInstance() {
 		return
 	}
 	n, life := f.scheduler.node, f.scheduler.life
@@ -135,9 +135,9 @@ func (f *served) hurry(e core.Hurry) {
 func (f *served) kicked() {
 	s := f.scheduler
 	now := s.now()
-	s.stood.Turn(now)
-	urgent := s.placer.budget.Urgent(now)
-	if urgent == 0 || !f.core.Urgent(now, f.hasInstance()) || s.stood.Holds(now) {
+	s.stood.Ran(now)
+	urgent := s.placer.budget.LeftNow(now)
+	if urgent == 0 || !f.core.NeedsRun(now, f.hasInstance()) || s.stood.Holding(now) {
 		return
 	}
 	if c := f.consider(); c != nil {
@@ -147,7 +147,7 @@ func (f *served) kicked() {
 }
 
 // letGo lets an instance go that has some time to end by itself.
-func (f *served) letGo(e *entry, why core.LetGoReason) {
+func (f *served) letGo(e *entry, why core.TerminateReason) {
 	e.leaving = true
 	e.evicted = e.evicted || why == core.BecauseEvicted
 	f.endWithin(e, capacity.EvictGrace)
@@ -172,8 +172,8 @@ func (f *served) endWithin(e *entry, within time.Duration) {
 // what others could have of it only in these ways.
 func (f *served) doubt(e core.Event, effects []core.Effect) {
 	switch e.(type) {
-	case *core.Ticked, *core.Concluded, core.ActivityAudited, core.GatewaysAudited, core.Woken, core.Paused:
-		_, let := core.AnswerOf[core.LetGo](effects)
+	case *core.Ticked, *core.Applied, core.ActivityAudited, core.GatewaysAudited, core.Woken, core.Paused:
+		_, let := core.AnswerOf[core.Terminate](effects)
 		f.doubted = f.doubted || let || f.core.Waiting() != f.waited
 	default:
 		f.doubted = true
@@ -211,7 +211,7 @@ func (f *served) reconsider() {
 		return
 	}
 	f.scheduler.note("serves", uint64(f.fn.index), term.Epoch)
-	f.step(core.Served{Term: term})
+	f.step(core.OwnershipChanged{Term: term})
 }
 
 // elsewhere is who serves a function, as far as is known here; its epoch is 0 if
@@ -238,7 +238,7 @@ func (f *served) offer(m offer, by *offerEnd) invocation.RefusalReason {
 	if m.request {
 		t.Request = by
 	}
-	if refused, is := core.AnswerOf[core.OfferRefused](f.step(&core.Offered{Ticket: t, Chance: w.rng.Float64()})); is {
+	if refused, is := core.AnswerOf[core.OfferRefused](f.step(&core.Offered{Ticket: t, Jitter: w.rng.Float64()})); is {
 		return refused.Why.Reason
 	}
 	return ""

@@ -247,7 +247,7 @@ func (w *World) describe() {
 			k.core.Lease(), k.core.Following(), k.reader.listing, k.trying, k.core.Holds(), k.core.Wake().Sub(k.now()), k.core.View().Members()))
 		pool := n.program.(*scheduler).spares
 		w.explain(n.name, fmt.Sprintf("has %d spare instances, and a share of %d; failing %v, crowded until %v, may order %d",
-			len(pool.inventory.entries), pool.target, pool.failing, pool.crowdedUntil.Sub(n.now()), pool.scheduler.placer.budget.Urgent(n.now())))
+			len(pool.inventory.entries), pool.target, pool.failing, pool.crowdedUntil.Sub(n.now()), pool.scheduler.placer.budget.LeftNow(n.now())))
 		for _, f := range n.program.(*scheduler).served {
 			owner, _ := f.scheduler.view.owners.Owner(f.fn.slot)
 			w.explain(n.name, fmt.Sprintf("function %d: serves %v in term %+v, knows owner %+v, %d tickets wait, %d are out",

@@ -72,7 +72,7 @@ func (p *spares) keep(now time.Time) {
 	}
 	p.endOverdue(now)
 	snapshot := warmpool.Snapshot{
-		Target: p.target, Failing: p.failing, Crowded: now.Before(p.crowdedUntil), Room: p.scheduler.placer.budget.Urgent(now),
+		Target: p.target, Failing: p.failing, Crowded: now.Before(p.crowdedUntil), Room: p.scheduler.placer.budget.LeftNow(now),
 	}
 	for _, e := range p.present() {
 		if e.pulled {
@@ -276,6 +276,6 @@ func (f *served) took(e *entry, by *spareEnd, taken bool) {
 	default:
 		s.note("takes no spare instance", uint64(f.fn.index), 0)
 		f.inventory.remove(e.in.cid)
-		f.step(core.Untaken{})
+		f.step(core.AssignFailed{})
 	}
 }

@@ -54,15 +54,15 @@ func (k *tickets) happened(e core.Event, effects []core.Effect, now time.Time) {
 		if _, refused := core.AnswerOf[core.OfferRefused](effects); !refused {
 			k.offered(e.Ticket, now)
 		}
-	case *core.Withdrawn:
+	case *core.CallCancelled:
 		k.withdrawn(e.ID)
 	case *core.Pulled:
 		k.answered(e, now)
-	case core.AskedToLeave:
+	case core.LeaveRequested:
 		if answer, _ := core.AnswerOf[core.LeaveAnswered](effects); answer.Granted {
-			k.mayLeave(e.CID, answer.Retired, now)
+			k.mayLeave(e.CID, answer.Drained, now)
 		}
-	case core.Departed:
+	case core.Left:
 		k.left(e.CID, now)
 	case core.GatewaysAudited:
 		k.audited(e)
@@ -73,15 +73,15 @@ func (k *tickets) happened(e core.Event, effects []core.Effect, now time.Time) {
 		case *core.HandOut:
 			k.handed(effect.CID, effect.Ticket, now)
 			k.newestFirst = true // or not: what is handed out may change the order
-		case core.Retire:
+		case core.Drain:
 			k.stops(effect.CID)
-		case core.Dismiss:
+		case core.Redirect:
 			k.left(effect.CID, now)
 		case core.Refuse:
 			k.refused(effect.Tickets)
 		}
 	}
-	if s, is := e.(core.Served); closed || is && s.Term == core.Unserved {
+	if s, is := e.(core.OwnershipChanged); closed || is && s.Term == core.Unserved {
 		k.lost(now)
 	}
 }
@@ -95,7 +95,7 @@ func (k *tickets) answered(e *core.Pulled, now time.Time) {
 			k.done(e.CID, d.ID)
 		}
 	}
-	if e.Wants && !k.core.Retired(e.CID) {
+	if e.Wants && !k.core.Draining(e.CID) {
 		k.pulled(e.CID, e.Credits)
 	}
 }
@@ -129,7 +129,7 @@ func (k *tickets) lost(now time.Time) {
 func (k *tickets) audited(e core.GatewaysAudited) {
 	unheard := make(map[string]bool)
 	for id, t := range k.kept {
-		if t.holder != "" || e.Heard(t.gateway) {
+		if t.holder != "" || e.Connected(t.gateway) {
 			continue
 		}
 		unheard[t.gateway] = true
@@ -225,7 +225,7 @@ func (k *tickets) done(cid invocation.CID, id invocation.ID) {
 // givenBack notes that an instance could not reach a ticket's gateway.
 func (k *tickets) givenBack(cid invocation.CID, id invocation.ID, now time.Time) {
 	if e, known := k.kept[id]; known && e.holder == cid {
-		k.avoiding = now.Add(core.AvoidFor)
+		k.avoiding = now.Add(core.GatewayCoolDown)
 		k.putBack(id, e, e.withdrawn)
 	}
 }
@@ -273,7 +273,7 @@ func (k *tickets) audit(now time.Time) {
 		return
 	}
 	for id, e := range k.kept {
-		if !k.core.Waits(id) && e.holder == "" && !e.deadline.After(now) {
+		if !k.core.IsWaiting(id) && e.holder == "" && !e.deadline.After(now) {
 			delete(k.kept, id)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 func TestOneOutdatedAgentGoesWhenItMay(t *testing.T) {
 	f := New(&Config{Tick: DefaultTick, MaxQueued: 10, ClaimGrace: DefaultClaimGrace, Executions: 1}, Spec{Concurrency: 1})
 	now := time.Unix(1000, 0)
-	for cid, agent := range map[invocation.CID]Agent{"1": AgentKept, "2": AgentOutdated, "3": AgentOutdated} {
+	for cid, agent := range map[invocation.CID]Agent{"1": AgentCurrent, "2": AgentOutdated, "3": AgentOutdated} {
 		if err := f.queue.Join(cid, 1); err != nil {
 			t.Fatal(err)
 		}
@@ -22,23 +22,23 @@ func TestOneOutdatedAgentGoesWhenItMay(t *testing.T) {
 		gone invocation.CID
 		rest time.Time
 	}{
-		{false, "", now.Add(RenewLook)},
-		{true, "2", now.Add(RenewLook)},
-		{false, "", now.Add(RenewLook)},
-		{true, "3", now.Add(RenewLook)},
+		{false, "", now.Add(ReplaceAgentRetry)},
+		{true, "2", now.Add(ReplaceAgentRetry)},
+		{false, "", now.Add(ReplaceAgentRetry)},
+		{true, "3", now.Add(ReplaceAgentRetry)},
 		{true, "", until},
 	} {
 		f.out = f.out[:0]
-		rest := f.renewed(step.may, until, now)
+		rest := f.replaceOutdated(step.may, until, now)
 		var gone invocation.CID
-		if let, is := AnswerOf[LetGo](f.out); is {
+		if let, is := AnswerOf[Terminate](f.out); is {
 			gone = let.CID
 		}
 		if gone != step.gone || !rest.Equal(step.rest) {
 			t.Errorf("step %d: %q goes and the function rests until %v, want %q and %v", i, gone, rest, step.gone, step.rest)
 		}
 	}
-	if at := f.renewed(false, time.Time{}, now); !at.IsZero() {
+	if at := f.replaceOutdated(false, time.Time{}, now); !at.IsZero() {
 		t.Errorf("a function without outdated agents is looked at again at %v", at)
 	}
 }

@@ -11,11 +11,11 @@ import (
 
 // Nodes that are followed are known in every tick as they would be read: with what the
 // instances request that exist, and what is reserved.
-func TestNodesThatAreFollowedNeedNotBeReadAgain(t *testing.T) {
+func TestTrackedNodesNeedNotBeReadAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, functions := newCluster(rapid.IntRange(1, 4).Draw(t, "nodes"), 100), callers()
 		functions = slices.DeleteFunc(functions, func(f *caller) bool { return f.shape.Where != "" || f.pool() })
-		c.Follow("", placement.Candidates{Nodes: slices.Clone(c.nodes)})
+		c.Track("", placement.Candidates{Nodes: slices.Clone(c.nodes)})
 		for range rapid.IntRange(1, 12).Draw(t, "ticks") {
 			c.end(t)
 			c.now = c.now.Add(testTick)

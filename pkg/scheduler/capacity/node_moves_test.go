@@ -14,14 +14,14 @@ func TestWhatMovesOnANode(t *testing.T) {
 	node := func(requested int64) placement.Node {
 		return placement.Node{Name: "n", Allocatable: placement.Amount{MilliCPU: 1000}, Requested: placement.Amount{MilliCPU: requested}}
 	}
-	var m movement
+	var m nodeMoves
 	look := func(ticks int, n placement.Node) {
-		m.begin(at(ticks), tick)
-		m.look(n, at(ticks-1))
+		m.beginTick(at(ticks), tick)
+		m.observe(n, at(ticks-1))
 	}
 	expect := func(what string, want time.Time) {
 		t.Helper()
-		if got := m.last("n"); !got.Equal(want) {
+		if got := m.lastOn("n"); !got.Equal(want) {
 			t.Errorf("%s: it last moved at %v, want %v", what, got.Sub(epoch), want.Sub(epoch))
 		}
 	}
@@ -36,20 +36,20 @@ func TestWhatMovesOnANode(t *testing.T) {
 	look(22, node(500))
 	expect("one was placed", at(21))
 	look(23, node(500))
-	m.touch("n", at(19))
+	m.record("n", at(19))
 	expect("an instance is idle since before", at(21))
-	m.touch("n", at(23))
+	m.record("n", at(23))
 	expect("an instance became idle", at(23))
 	grown := node(500)
 	grown.Allocatable.MilliCPU = 2000
 	look(24, grown)
 	expect("the node has grown", at(23))
 	look(25, grown)
-	look(25+forgetMovesAfter, grown)
+	look(25+maxMissedTicks, grown)
 	expect("nobody has looked for a second", at(23))
-	look(26+2*forgetMovesAfter, grown)
-	expect("nobody has looked for longer", at(25+2*forgetMovesAfter))
-	if !m.last("other").IsZero() {
+	look(26+2*maxMissedTicks, grown)
+	expect("nobody has looked for longer", at(25+2*maxMissedTicks))
+	if !m.lastOn("other").IsZero() {
 		t.Error("something moved on a node that is not there")
 	}
 }

@@ -70,11 +70,11 @@ func evictedBefore(i, j *Idle) int {
 	)
 }
 
-// roster is what is known of the instances of all functions. It is kept from tick to tick,
+// usageIndex is what is known of the instances of all functions. It is kept from tick to tick,
 // so that a tick looks only at functions of which something has changed since, or whose
 // time has come.
-type roster struct {
-	of map[string]*enrolled
+type usageIndex struct {
+	of map[string]*indexedUsage
 	// idle are those of all functions, in the order in which they are evicted.
 	idle []*Idle
 	// moving are the nodes on which instances of a function start or leave.
@@ -82,39 +82,39 @@ type roster struct {
 	// used is what each namespace's instances request, and total the sum.
 	used   map[string]int64
 	total  int64
-	alarms timerqueue.Alarms[string]
+	timers timerqueue.Queue[string]
 }
 
-// enrolled is a function of which something is known.
-type enrolled struct {
+// indexedUsage is a function of which something is known.
+type indexedUsage struct {
 	Usage
-	alarm timerqueue.Alarm[string]
+	timer timerqueue.Timer[string]
 }
 
-// newRoster makes a roster that knows no function.
-func newRoster() *roster {
-	return &roster{of: make(map[string]*enrolled), moving: make(map[string][]string), used: make(map[string]int64)}
+// newUsageIndex makes a roster that knows no function.
+func newUsageIndex() *usageIndex {
+	return &usageIndex{of: make(map[string]*indexedUsage), moving: make(map[string][]string), used: make(map[string]int64)}
 }
 
 // update replaces what is known of some functions; one without instances is forgotten. It
 // returns the idle instances of these functions.
-func (r *roster) update(usages map[string]Usage) (idle []*Idle) {
+func (r *usageIndex) update(usages map[string]Usage) (idle []*Idle) {
 	had := false
 	for uid, next := range usages {
-		if r.drop(uid) {
+		if r.removeUsage(uid) {
 			had = true
 		}
 		if next.MilliCPU == 0 && len(next.Idle)+len(next.Moving) == 0 {
 			continue
 		}
-		one := &enrolled{Usage: next, alarm: timerqueue.Alarm[string]{Of: uid}}
+		one := &indexedUsage{Usage: next, timer: timerqueue.Timer[string]{Owner: uid}}
 		r.of[uid] = one
-		r.charge(next.Namespace, next.MilliCPU)
+		r.addUsage(next.Namespace, next.MilliCPU)
 		if len(next.Moving) > 0 {
 			r.moving[uid] = next.Moving
 		}
 		if !next.Until.IsZero() {
-			r.alarms.Set(&one.alarm, next.Until)
+			r.timers.Set(&one.timer, next.Until)
 		}
 		for i := range next.Idle {
 			idle = append(idle, &next.Idle[i])
@@ -128,26 +128,26 @@ func (r *roster) update(usages map[string]Usage) (idle []*Idle) {
 	}
 	if len(idle) > 0 {
 		slices.SortFunc(idle, evictedBefore)
-		r.idle = merge(r.idle, idle)
+		r.idle = mergeIdle(r.idle, idle)
 	}
 	return idle
 }
 
-// drop forgets a function except for its idle instances, and tells whether it has some.
-func (r *roster) drop(uid string) (idle bool) {
+// removeUsage forgets a function except for its idle instances, and tells whether it has some.
+func (r *usageIndex) removeUsage(uid string) (idle bool) {
 	old := r.of[uid]
 	if old == nil {
 		return false
 	}
-	r.charge(old.Namespace, -old.MilliCPU)
-	r.alarms.Set(&old.alarm, time.Time{})
+	r.addUsage(old.Namespace, -old.MilliCPU)
+	r.timers.Set(&old.timer, time.Time{})
 	delete(r.of, uid)
 	delete(r.moving, uid)
 	return len(old.Idle) > 0
 }
 
-// charge adds to what a namespace uses. One that uses nothing is forgotten.
-func (r *roster) charge(namespace string, milliCPU int64) {
+// addUsage adds to what a namespace uses. One that uses nothing is forgotten.
+func (r *usageIndex) addUsage(namespace string, milliCPU int64) {
 	if milliCPU == 0 {
 		return
 	}
@@ -157,8 +157,8 @@ func (r *roster) charge(namespace string, milliCPU int64) {
 	}
 }
 
-// merge adds idle instances to others, both in order.
-func merge(all, more []*Idle) []*Idle {
+// mergeIdle adds idle instances to others, both in order.
+func mergeIdle(all, more []*Idle) []*Idle {
 	i, j := len(all)-1, len(more)-1
 	all = append(all, more...)
 	for at := len(all) - 1; j >= 0; at-- {
@@ -174,7 +174,7 @@ func merge(all, more []*Idle) []*Idle {
 }
 
 // lines is all that is known, in an order that does not depend on how it came about.
-func (r *roster) lines() (lines []string) {
+func (r *usageIndex) lines() (lines []string) {
 	for _, i := range r.idle {
 		lines = append(lines, fmt.Sprint("idle: ", *i))
 	}

@@ -1,0 +1,75 @@
+package timerqueue
+
+import (
+	"container/heap"
+	"time"
+)
+
+// Timer is a sleeper's alarm. Its zero value, but for Of, is one that is not set.
+type Timer[T any] struct {
+	// Owner is who sleeps.
+	Owner T
+
+	at    int64 // in nanoseconds since 1970
+	index int   // in the heap, counted from 1; 0 if it is not set
+}
+
+// Queue are the alarms that are set. Its zero value has none.
+type Queue[T any] struct{ timers timerHeap[T] }
+
+// Set sets an alarm, in place of the time that it was set to before. The zero time
+// means that it is not set any more.
+func (a *Queue[T]) Set(timer *Timer[T], at time.Time) {
+	set := timer.index > 0
+	timer.at = at.UnixNano()
+	switch {
+	case at.IsZero() && set:
+		heap.Remove(&a.timers, timer.index-1)
+	case at.IsZero():
+	case set:
+		heap.Fix(&a.timers, timer.index-1)
+	default:
+		heap.Push(&a.timers, timer)
+	}
+}
+
+// Due returns who is to be woken now, the one whose time came first in front. Their
+// alarms are not set any more.
+func (a *Queue[T]) Due(now time.Time) []T {
+	var due []T
+	for len(a.timers) > 0 && a.timers[0].at <= now.UnixNano() {
+		due = append(due, heap.Pop(&a.timers).(*Timer[T]).Owner)
+	}
+	return due
+}
+
+// Len is how many are set.
+func (a *Queue[T]) Len() int { return len(a.timers) }
+
+// timerHeap is a heap, the first time on top.
+type timerHeap[T any] []*Timer[T]
+
+func (q timerHeap[T]) Len() int           { return len(q) }
+func (q timerHeap[T]) Less(i, j int) bool { return q[i].at < q[j].at }
+
+func (q timerHeap[T]) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i+1, j+1
+}
+
+// Push is for container/heap only.
+func (q *timerHeap[T]) Push(x any) {
+	timer := x.(*Timer[T])
+	*q = append(*q, timer)
+	timer.index = len(*q)
+}
+
+// Pop is for container/heap only.
+func (q *timerHeap[T]) Pop() any {
+	old := *q
+	timer := old[len(old)-1]
+	old[len(old)-1] = nil
+	*q = old[:len(old)-1]
+	timer.index = 0
+	return timer
+}
