@@ -15,7 +15,7 @@ var (
 	statusWritesTotal = Metrics.Counter(metric.Stable, "windlass_controller_status_writes_total",
 		"Status updates of Functions, ClusterRuntimes and FunctionRevisions, and updates of the scale of FunctionRevisions.")
 	podsDeletedTotal = Metrics.Counter(metric.Experimental, "windlass_controller_pods_deleted_total",
-		"Pods that the controller deleted, by reason: the agent had ended (AgentEnded), the Function's time to drain was over (DrainTimedOut), the revision has no calls any more and no scheduler ended its pods (RevisionRetired), or the scheduler of a spare instance is gone (SchedulerGone).",
+		"Pods that the controller deleted, by reason: the agent had ended (AgentEnded), the Function's time to drain was over (DrainTimedOut), the revision has no calls any more and no scheduler ended its pods (RevisionRetired), the scheduler of a spare instance is gone (SchedulerGone), or a spare instance did not start and no scheduler ended it (NeverStarted).",
 		"reason")
 	eventsTotal = Metrics.Counter(metric.Experimental, "windlass_controller_events_total",
 		"Events about Functions, by reason.", "reason")

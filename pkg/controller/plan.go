@@ -146,6 +146,7 @@ type doomed struct {
 const (
 	agentEnded      = "AgentEnded"
 	drainTimedOut   = "DrainTimedOut"
+	neverStarted    = "NeverStarted"
 	revisionRetired = "RevisionRetired"
 	schedulerGone   = "SchedulerGone"
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
 // orphanAge is how old a spare instance must be to be deleted because its scheduler
@@ -27,6 +29,8 @@ const orphanAge = time.Minute
 type sparePod struct {
 	pod
 	scheduler string
+	// started says that its agent runs, or did.
+	started bool
 }
 
 // spareDoom says why a spare instance must be deleted now; empty if it need not, and
@@ -47,12 +51,25 @@ func spareDoom(p sparePod, schedulers map[string]bool, now time.Time) (why strin
 	if len(schedulers) > 0 && !schedulers[p.scheduler] {
 		return schedulerGone, 0
 	}
-	return "", orphanAge
+	if p.started {
+		return "", orphanAge
+	}
+	if wait := warmpool.LeaveBy(p.created, v1alpha1.DefaultStartupTimeout).Sub(now); wait > 0 {
+		return "", min(wait, orphanAge)
+	}
+	return neverStarted, 0
+}
+
+// hasStarted tells whether a pod's agent runs, or did.
+func hasStarted(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.Name == agentContainer && (c.State.Running != nil || c.State.Terminated != nil)
+	})
 }
 
 // spareReconciler deletes the pods of spare instances that nobody looks after: those
-// whose agent has ended, and those whose scheduler is no more. It does not look at
-// those that a function has taken.
+// whose agent has ended or has not begun to run for long, and those whose scheduler is no
+// more. It does not look at those that a function has taken.
 type spareReconciler struct {
 	client client.Client
 	// namespace and service are those of the schedulers.
@@ -86,7 +103,7 @@ func (r *spareReconciler) Reconcile(ctx context.Context, request reconcile.Reque
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	found := sparePod{scheduler: p.Labels[v1alpha1.LabelScheduler]}
+	found := sparePod{scheduler: p.Labels[v1alpha1.LabelScheduler], started: hasStarted(p)}
 	found.created, found.ended, found.deleting = p.CreationTimestamp.Time, endedAt(p), !p.DeletionTimestamp.IsZero()
 	why, again := spareDoom(found, schedulers, time.Now())
 	if why == "" {

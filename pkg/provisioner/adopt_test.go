@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
 // sharedRuntime has an instance that ends while it is adopted: its exit is on its way
@@ -77,5 +78,16 @@ func TestAnOrderPassesOverTheNamesOfInstancesThatWereAdopted(t *testing.T) {
 	}
 	if c := v.Observe("u").Counts; c != (Counts{Created: 1, Creating: 1}) {
 		t.Errorf("counts %+v, want those of both", c)
+	}
+}
+
+func TestASchedulerEndsASpareInstanceThatDoesNotStartBeforeTheControllerDoes(t *testing.T) {
+	rt := &v1alpha1.ClusterRuntime{Spec: v1alpha1.ClusterRuntimeSpec{WarmPools: []v1alpha1.WarmPool{{Name: "small", Size: 1}}}}
+	rt.Name = "python3.13"
+	fn := warmpool.PoolFunction(warmpool.Pool{Scheduler: "s", Namespace: "shop", Runtime: rt.Name, Name: "small"}, rt)
+	ordered := time.Unix(1_000_000, 0)
+	byController := warmpool.LeaveBy(ordered, v1alpha1.DefaultStartupTimeout)
+	if limit := ordered.Add(startLimit(fn) + adoptPatience); !limit.Before(byController) {
+		t.Errorf("a scheduler waits until %v, and the controller until %v", limit, byController)
 	}
 }

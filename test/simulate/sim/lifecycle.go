@@ -6,6 +6,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -223,7 +224,12 @@ func (p *platform) collect() {
 
 // leftOver tells whether the instance must be gone by now, as the controller sees it.
 func (in *instance) leftOver(now time.Time) bool {
-	if in.fn.pool || in.fn.entry == nil || in.fn.world.uncontrolled {
+	switch {
+	case in.fn.world.uncontrolled:
+		return false
+	case in.fn.pool:
+		return in.node == nil && !now.Before(warmpool.LeaveBy(start.Add(in.ordered), startupTimeout))
+	case in.fn.entry == nil:
 		return false
 	}
 	for _, r := range in.fn.revisions {

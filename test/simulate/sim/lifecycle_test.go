@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
 func TestEachHearsOfAFunctionInOrder(t *testing.T) {
@@ -35,5 +37,25 @@ func TestEachHearsOfAFunctionInOrder(t *testing.T) {
 		if slices.Equal(heard, said) {
 			t.Errorf("%s hears of two functions in one order, which nothing promises", n.name)
 		}
+	}
+}
+
+func TestASpareInstanceThatNeverStartsIsCollected(t *testing.T) {
+	w := newWorld(Default(1), nil)
+	unit := w.newPoolUnit("s1")
+	never := &instance{cid: "00000001-000001", fn: unit}
+	runs := &instance{cid: "00000001-000002", fn: unit, node: w.newNode("i", 0, 1)}
+	w.platform.instances = []*instance{never, runs}
+	late := warmpool.LeaveBy(start, startupTimeout)
+	if never.leftOver(late.Add(-time.Nanosecond)) {
+		t.Error("it is collected while it may still start")
+	}
+	w.uncontrolled = true
+	if never.leftOver(late) {
+		t.Error("it is collected while the controller is away")
+	}
+	w.uncontrolled = false
+	if !never.leftOver(late) || runs.leftOver(late) {
+		t.Errorf("of one that does not start and one that runs, left over are %v and %v", never.leftOver(late), runs.leftOver(late))
 	}
 }
