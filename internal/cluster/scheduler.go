@@ -245,14 +245,15 @@ func (s *schedulerRole) newOwnership() (*etcd.Keeper, *etcd.Directory, *etcd.Mem
 	// The keeper runs only once there is a scheduler.
 	busy := func(slot ownership.Slot) bool { return s.scheduler.Busy(slot) }
 	deps := etcd.Deps{Client: client, Busy: busy, Log: s.log}
+	directory, err := etcd.NewDirectory(s.config.Etcd.Prefix, deps)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	deps.Named = directory.Owner
 	keeper, err := etcd.NewKeeper(etcd.Config{
 		ID: s.config.ID, Addr: s.config.Advertise, Prefix: s.config.Etcd.Prefix, TTL: s.config.LeaseTTL,
 		Settle: settleTime,
 	}, deps)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	directory, err := etcd.NewDirectory(s.config.Etcd.Prefix, deps)
 	if err != nil {
 		return nil, nil, nil, err
 	}

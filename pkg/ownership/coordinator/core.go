@@ -34,6 +34,7 @@ type Config struct {
 type Core struct {
 	config Config
 	works  func(ownership.Slot) bool
+	named  func(ownership.Slot) (ownership.Owner, bool)
 	view   View
 
 	holdings
@@ -56,12 +57,16 @@ type Core struct {
 }
 
 // New makes a Core that knows nothing. Works tells whether a slot carries work;
-// nil is that none does.
-func New(config Config, works func(ownership.Slot) bool) *Core {
+// nil is that none does. Named tells who owns a slot as far as other schedulers and
+// gateways have said, false if they have not; nil is that they are not asked.
+func New(config Config, works func(ownership.Slot) bool, named func(ownership.Slot) (ownership.Owner, bool)) *Core {
 	if works == nil {
 		works = func(ownership.Slot) bool { return false }
 	}
-	return &Core{config: config, works: works}
+	if named == nil {
+		named = func(ownership.Slot) (ownership.Owner, bool) { return ownership.Owner{}, false }
+	}
+	return &Core{config: config, works: works, named: named}
 }
 
 // Leased takes the lease under which keys are written from now on.

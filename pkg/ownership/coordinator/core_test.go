@@ -245,6 +245,53 @@ func TestAGiftThatWasNeverHeardOfIsClaimedOnceItsOwnerIsBack(t *testing.T) {
 	}
 }
 
+func TestAGiverThatHasLeftIsNotWaitedFor(t *testing.T) {
+	for name, tt := range map[string]struct {
+		told func(before, gift ownership.Owner) ownership.Owner
+		soon bool
+	}{
+		"nobody tells of the gift":   {func(_, _ ownership.Owner) ownership.Owner { return ownership.Owner{} }, false},
+		"the giver tells of it":      {func(_, gift ownership.Owner) ownership.Owner { return gift }, true},
+		"others tell of a time past": {func(before, _ ownership.Owner) ownership.Owner { return before }, false},
+		"others name somebody else": {func(_, gift ownership.Owner) ownership.Owner {
+			return ownership.Owner{ID: "x", Addr: "x:1", Epoch: gift.Epoch + 1}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			a, b := w.start("a"), w.start("b")
+			w.run(time.Second)
+			slot := ownership.Slot(0)
+			for a.Epoch(slot) == 0 {
+				slot++
+			}
+			before, _ := b.View().Owner(slot)
+			// b stands still, is given everything, and its lease ends before it goes on.
+			b.ended = true
+			w.stop(a)
+			gift := w.store.Get(Key{Slot: slot})
+			w.store.End(b.Lease())
+			w.store.Compact(w.store.Revision())
+			w.now = w.now.Add(ttl)
+			b.ended = false
+			b.Interrupted()
+			w.run(2 * step)
+			told := tt.told(before, ownership.Owner{ID: gift.Value.ID, Addr: gift.Value.Addr, Epoch: uint64(gift.Revision)})
+			if told.ID != "" {
+				b.told = map[ownership.Slot]ownership.Owner{slot: told}
+			}
+			w.run(askAgainAfter + 2*step)
+			if soon := b.Epoch(slot) != 0; soon != tt.soon {
+				t.Errorf("b holds the slot soon: %v, want %v", soon, tt.soon)
+			}
+			w.run(returnTime + ownership.HeadStart)
+			if b.Epoch(slot) == 0 {
+				t.Errorf("nobody holds the slot in the end")
+			}
+		})
+	}
+}
+
 func TestAnOrphanStartsNothing(t *testing.T) {
 	w := newWorld(t)
 	a := w.start("a")

@@ -64,6 +64,9 @@ func (c *Core) register() (Txn, bool) {
 	return Txn{Ops: []Op{op}}, true
 }
 
+// askAgainAfter is how long what others say of a slot's owner counts while it is waited for.
+const askAgainAfter = time.Second
+
 // claim claims what has no owner, if it is this scheduler's turn, and what names
 // it without being held.
 func (c *Core) claim(now time.Time) (Txn, bool) {
@@ -75,7 +78,7 @@ func (c *Core) claim(now time.Time) (Txn, bool) {
 		switch {
 		case !may:
 		case now.Before(due):
-			c.at(due)
+			c.at(earliest(due, now.Add(askAgainAfter)))
 		case len(txn.Ops) < MaxOps:
 			txn.Ops = append(txn.Ops, Op{Key: Key{Slot: slot}, If: r.condition(), Value: c.config.Self, Lease: c.lease})
 		}
@@ -95,12 +98,23 @@ func (c *Core) due(slot ownership.Slot, r *record, members []ownership.Member) (
 		return time.Time{}, mine
 	}
 	holds := c.epochs[slot] != 0
-	wait, may := ownership.Turn(slot, c.config.Self.ID, r.owner, holds, members)
+	last := c.lastOwner(slot, r)
+	wait, may := ownership.Turn(slot, c.config.Self.ID, last, holds, members)
 	from := c.vacant[slot]
 	if !holds {
-		from = latest(from, c.returned(r.owner.ID))
+		from = latest(from, c.returned(last.ID))
 	}
 	return from.Add(wait), may
+}
+
+// lastOwner is who a slot's key named last, unless others know that it has named this
+// scheduler since. It was given the slot while it heard nothing of the store, and its lease
+// has ended, so that no listing has the gift. The giver is not to be waited for.
+func (c *Core) lastOwner(slot ownership.Slot, r *record) ownership.Owner {
+	if told, known := c.named(slot); known && told.ID == c.config.Self.ID && told.Epoch > r.owner.Epoch {
+		return told
+	}
+	return r.owner
 }
 
 // returned is when the last owner of a slot has come back, or is not waited for any
@@ -111,6 +125,13 @@ func (c *Core) returned(owner string) time.Time {
 		return a.at
 	}
 	return c.calm.until
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 func latest(a, b time.Time) time.Time {

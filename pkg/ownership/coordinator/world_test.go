@@ -41,6 +41,8 @@ type node struct {
 	*Core
 	id    string
 	works func(ownership.Slot) bool
+	// told is what others say of owners.
+	told map[ownership.Slot]ownership.Owner
 	// lag is how late news come; cut says that it does not reach the store.
 	lag     time.Duration
 	cut     bool
@@ -64,7 +66,8 @@ func newWorld(t testing.TB) *world {
 func (w *world) start(id string) *node {
 	n := &node{id: id}
 	n.Core = New(Config{Self: ownership.Member{ID: id, Addr: id + ":1"}, TTL: ttl, Settle: settle},
-		func(s ownership.Slot) bool { return n.works != nil && n.works(s) })
+		func(s ownership.Slot) bool { return n.works != nil && n.works(s) },
+		func(s ownership.Slot) (ownership.Owner, bool) { owner, known := n.told[s]; return owner, known })
 	w.all = append(w.all, n)
 	return n
 }

@@ -54,7 +54,7 @@ func NewKeeper(config Config, deps Deps) (*Keeper, error) {
 		lessor:   lessor{client: deps.Client, ttl: config.TTL},
 		ready:    make(chan struct{}),
 		tenure:   &tenure{},
-		core:     coordinator.New(coordinator.Config{Self: self, TTL: config.TTL, Settle: config.Settle}, deps.Busy),
+		core:     coordinator.New(coordinator.Config{Self: self, TTL: config.TTL, Settle: config.Settle}, deps.Busy, deps.Named),
 	}, nil
 }
 

@@ -38,7 +38,7 @@ func newKeeper(s *scheduler) *keeper {
 	k := &keeper{node: s.node, scheduler: s, held: make([]uint64, n), taken: make([]bool, n), since: make([]int, n)}
 	k.core = coordinator.New(coordinator.Config{
 		Self: ownership.Member{ID: s.name, Addr: s.name}, TTL: leaseTTL, Settle: settleTime,
-	}, k.works)
+	}, k.works, func(slot ownership.Slot) (ownership.Owner, bool) { return s.view.owners.Owner(slot) })
 	k.reader = &reader{node: s.node, listed: k.listed, saw: k.saw, interrupted: k.interrupted, busy: func() bool { return k.trying }}
 	return k
 }
