@@ -106,6 +106,7 @@ func (a *attempt) requeue(d core.Decision, token invocation.Token, released bool
 	c := a.call
 	if d.Offer {
 		a.gateway.note("queues again", uint64(c.number), uint64(a.number))
+		c.queued = a.gateway.now()
 		a.gateway.world.ledger.renew(c.callRecord, a.number, token, released)
 		// An instance that was lost may have run it.
 		c.open = c.open || !released

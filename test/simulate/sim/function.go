@@ -29,8 +29,9 @@ type function struct {
 	concurrency int
 	// decide is its decider.
 	decide autoscaler.Decider
-	// served is when somebody served it last, or nobody could.
+	// served is when somebody served it last, or nobody could, and server who did.
 	served time.Duration
+	server *node
 	// namespace is whose it is, and requests what an instance requests of its worker.
 	namespace string
 	requests  placement.Amount

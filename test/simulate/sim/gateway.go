@@ -41,6 +41,7 @@ type call struct {
 	of      string
 	attempt *attempt  // the last one
 	offered time.Time // when its ticket was sent last
+	queued  time.Time // since when it waits, if it does
 }
 
 func newGateway(n *node) *gateway {
@@ -87,6 +88,7 @@ func (g *gateway) call(name *function, waits, leavesAfter time.Duration) {
 			Admitted: now, MaxQueueTime: waits, Timeout: fn.timeout, CancelOnDisconnect: true,
 			MayRepeat: fn.idempotent,
 		}),
+		queued: now,
 	}
 	g.note("admits", uint64(c.number), uint64(fn.index))
 	g.calls = append(g.calls, c)
@@ -256,14 +258,14 @@ func (c *call) wouldSayNo() bool {
 // overdue looks for a client that waits for longer than anybody may, and for a ticket
 // that was not offered again for so long. A gateway that stands still can do neither.
 func (g *gateway) overdue() {
-	now := g.now()
+	now, soon := g.now(), core.ReofferAfter+core.ReofferEvery+overdue
 	for _, c := range g.calls {
 		switch {
 		case !c.life.Answer().Final() && now.After(c.life.AnswerBy().Add(overdue)):
 			g.world.ledger.broken(c.callRecord, RuleInTime)
-		case c.life.Phase() == core.Queued && now.After(c.offered.Add(core.ReofferAfter+core.ReofferEvery+overdue)):
+		case c.life.Phase() == core.Queued && now.After(c.offered.Add(soon)):
 			g.world.ledger.broken(c.callRecord, RuleOfferedAgain)
-		case c.life.Phase() == core.Queued && g.deleted(c) && now.After(g.gone[c.fn.index].Add(core.ReofferAfter+core.ReofferEvery+overdue)):
+		case c.life.Phase() == core.Queued && g.deleted(c) && now.After(g.gone[c.fn.index].Add(soon)) && now.After(c.queued.Add(soon)):
 			g.world.ledger.broken(c.callRecord, RuleDeletedAnswered)
 		}
 	}

@@ -203,7 +203,7 @@ func (w functionFaults) deleteFunction() (func(), bool) {
 	f.publish()
 	return func() {
 		w.note("world", "makes a function again", uint64(f.index), 0)
-		f.served = w.now
+		f.served, f.server = w.now, nil
 		f.make()
 	}, true
 }

@@ -1,6 +1,10 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/ownership"
+)
 
 // planCalls plans the calls of all clients.
 func (w *World) planCalls() {
@@ -63,23 +67,49 @@ func (s *scheduler) serves(fn *function) bool {
 	return f != nil && f.serving()
 }
 
+// able tells whether a scheduler could serve functions.
+func (n *node) able() bool { return n.up() && !n.paused && !n.draining }
+
 // lookForServer looks whether somebody serves a function, or could not.
 func (w *World) lookForServer(fn *function) {
-	able := false
+	ready := false
 	for _, n := range w.schedulers {
-		if !n.up() || n.paused || n.draining {
+		if !n.able() {
 			continue
 		}
 		s := n.program.(*scheduler)
-		if able = able || s.keeper.ready(); s.serves(fn) {
-			fn.served = w.now
+		if ready = ready || s.keeper.ready(); s.serves(fn) {
+			fn.served, fn.server = w.now, n
 		}
 	}
-	if !able || fn.main() == nil || w.troubled() || w.etcd.rewritten > 0 && w.now-w.etcd.rewritten < 4*leaseTTL {
+	if !ready || fn.main() == nil || w.troubled() || w.etcd.rewritten > 0 && w.now-w.etcd.rewritten < 4*leaseTTL {
 		fn.served = w.now
 	}
-	if w.now-fn.served > unservedFor {
+	if w.now-max(fn.served, fn.heirSince()) > unservedFor {
 		w.describe()
 		w.violate(RuleStandIn, 0)
 	}
+}
+
+// heirSince is since when nothing has changed about who is to serve a function: its last
+// server, and of the others the first that is able and those that come before it. A scheduler
+// that starts knows nothing of the silence of another, so each of these faults takes its time.
+func (f *function) heirSince() time.Duration {
+	w := f.world
+	var members []ownership.Member
+	for _, n := range w.schedulers {
+		members = append(members, ownership.Member{ID: n.name})
+	}
+	since := time.Duration(0)
+	if f.server != nil {
+		since = f.server.turned
+	}
+	for _, m := range ownership.Ranked(f.slot, members) {
+		n := w.nodeOf(m.ID)
+		since = max(since, n.turned)
+		if n.able() && n != f.server {
+			break
+		}
+	}
+	return since
 }

@@ -39,6 +39,8 @@ type node struct {
 	// startedAt and pausedAt are when it began to run and to stand still, heldAt when it last may have noticed
 	// that, and silentUntil until when it must order nothing for it.
 	startedAt, pausedAt, heldAt, silentUntil time.Time
+	// turned is when it last started, died, stood still or went on, in the world's time.
+	turned time.Duration
 	// dark says that the machine is off, too, so that nobody is told that
 	// the process is gone.
 	dark    bool
@@ -58,6 +60,7 @@ func (n *node) now() time.Time { return n.clock.read(n.world.now) }
 // start boots a program on a node that is down.
 func (n *node) start(p program) {
 	n.life++
+	n.turned = n.world.now
 	n.dark, n.draining = false, false
 	n.program = p
 	n.startedAt, n.heldAt, n.silentUntil = n.now(), time.Time{}, time.Time{}
@@ -76,6 +79,7 @@ func (n *node) kill(dark bool) {
 	}
 	n.note("dies", uint64(n.life), 0)
 	n.life++
+	n.turned = n.world.now
 	n.paused, n.waiting, n.dark = false, nil, dark
 	streams := n.streams
 	n.streams = nil
@@ -85,14 +89,14 @@ func (n *node) kill(dark bool) {
 }
 
 // pause lets the process stand still; its kernel goes on taking what comes.
-func (n *node) pause() { n.paused, n.pausedAt = true, n.now() }
+func (n *node) pause() { n.paused, n.pausedAt, n.turned = true, n.now(), n.world.now }
 
 // resume lets the process go on: everything that it missed happens now.
 func (n *node) resume() {
 	if !n.paused {
 		return
 	}
-	n.paused = false
+	n.paused, n.turned = false, n.world.now
 	n.stood()
 	missed := n.waiting
 	n.waiting = nil
