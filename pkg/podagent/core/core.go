@@ -72,7 +72,7 @@ func (c *Core) Step(now time.Time, e Event) []Effect {
 		return nil
 	}
 	c.out = nil
-	c.apply(now, e)
+	apply(c, now, e)
 	if !c.life.over {
 		c.due(now)
 		c.advanceDrain(now)
@@ -84,7 +84,7 @@ func (c *Core) Step(now time.Time, e Event) []Effect {
 }
 
 // apply changes the state by one event.
-func (c *Core) apply(now time.Time, e Event) {
+func apply(c *Core, now time.Time, e Event) {
 	switch e := e.(type) {
 	case Begin:
 		onBegin(c, now)
@@ -109,12 +109,12 @@ func (c *Core) apply(now time.Time, e Event) {
 	case Lost:
 		onLost(c, now, e)
 	default:
-		c.applyToAttempt(now, e)
+		applyToAttempt(c, now, e)
 	}
 }
 
 // applyToAttempt is apply for the events of an attempt.
-func (c *Core) applyToAttempt(now time.Time, e Event) {
+func applyToAttempt(c *Core, now time.Time, e Event) {
 	switch e := e.(type) {
 	case Granted:
 		onGranted(c, now, e)

@@ -25,7 +25,7 @@ type auditFindings struct {
 	silent map[string]bool
 }
 
-func (f *Function) onActivityAudited(e ActivityAudited) {
+func onActivityAudited(f *Function, e ActivityAudited) {
 	before := f.audits.asleep
 	f.audits.asleep = !e.Awake && f.served() && (f.queue.Waiting() > 0 || f.lost > 0)
 	if before && f.audits.asleep {
@@ -37,7 +37,7 @@ func (f *Function) onActivityAudited(e ActivityAudited) {
 
 // A gateway that is gone wants none of its calls, but they would order instances until
 // their deadlines. One that could only not be heard offers its tickets again.
-func (f *Function) onGatewaysAudited(e GatewaysAudited, now time.Time) {
+func onGatewaysAudited(f *Function, e GatewaysAudited, now time.Time) {
 	var silent map[string]bool
 	var gone []invocation.ID
 	f.queue.EachWaiting(func(t invocation.Ticket) {

@@ -32,7 +32,7 @@ func (f *Function) updateIdleSince(now time.Time) {
 	}
 }
 
-func (f *Function) onOffered(e *Offered, now time.Time) {
+func onOffered(f *Function, e *Offered, now time.Time) {
 	if refusal := f.admit(e, now); refusal != nil {
 		f.do(OfferRefused{Why: refusal})
 		return
@@ -94,9 +94,9 @@ func (f *Function) Backlog() admission.BacklogEstimate {
 	return backlog
 }
 
-func (f *Function) onCallCancelled(e *CallCancelled, now time.Time) {
+func onCallCancelled(f *Function, e *CallCancelled, now time.Time) {
 	f.queue.Cancel(e.ID)
 	f.updateIdleSince(now)
 }
 
-func (f *Function) onNoRoomFound(e NoRoomFound, now time.Time) { f.refuseWaiting(e.Refusal, now) }
+func onNoRoomFound(f *Function, e NoRoomFound, now time.Time) { f.refuseWaiting(e.Refusal, now) }

@@ -118,52 +118,52 @@ type Done struct {
 }
 
 // handle updates the function for an event.
-func (f *Function) handle(e Event, now time.Time) {
+func handle(f *Function, e Event, now time.Time) {
 	switch e := e.(type) {
 	case Woken:
 		f.wake()
 	case SpecChanged:
-		f.onSpecChanged(e)
+		onSpecChanged(f, e)
 	case Closed:
-		f.onClosed(e, now)
+		onClosed(f, e, now)
 	case OwnershipChanged:
-		f.onOwnershipChanged(e, now)
+		onOwnershipChanged(f, e, now)
 	case Paused:
 		f.lost = 0
 	case *Offered:
-		f.onOffered(e, now)
+		onOffered(f, e, now)
 	case *CallCancelled:
-		f.onCallCancelled(e, now)
+		onCallCancelled(f, e, now)
 	case NoRoomFound:
-		f.onNoRoomFound(e, now)
+		onNoRoomFound(f, e, now)
 	case Joined:
-		f.onJoined(e)
+		onJoined(f, e)
 	case *Pulled:
-		f.onPulled(e, now)
+		onPulled(f, e, now)
 	case Started:
-		f.onStarted(e)
+		onStarted(f, e)
 	case LeaveRequested:
-		f.onLeaveRequested(e, now)
+		onLeaveRequested(f, e, now)
 	case Left:
-		f.onLeft(e, now)
+		onLeft(f, e, now)
 	case DrainRequested:
-		f.onDrainRequested(e)
+		onDrainRequested(f, e)
 	case EvictRequested:
-		f.onEvictRequested(e, now)
+		onEvictRequested(f, e, now)
 	case StartFailed:
-		f.onStartFailed(e, now)
+		onStartFailed(f, e, now)
 	case AssignFailed:
-		f.onAssignFailed(now)
+		onAssignFailed(f, now)
 	case Ended:
 		f.wake()
 	case *Ticked:
-		f.onTicked(e, now)
+		onTicked(f, e, now)
 	case *Applied:
-		f.onApplied(e, now)
+		onApplied(f, e, now)
 	case ActivityAudited:
-		f.onActivityAudited(e)
+		onActivityAudited(f, e)
 	case GatewaysAudited:
-		f.onGatewaysAudited(e, now)
+		onGatewaysAudited(f, e, now)
 	}
 }
 

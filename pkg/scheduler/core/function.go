@@ -115,7 +115,7 @@ func (f *Function) Step(now time.Time, e Event) []Effect {
 		f.handOuts = nil
 	}
 	f.handOuts = f.handOuts[:0]
-	f.handle(e, now)
+	handle(f, e, now)
 	return f.out
 }
 

@@ -33,7 +33,7 @@ func (s instances) draining(cid invocation.CID) bool {
 	return in != nil && in.draining
 }
 
-func (f *Function) onJoined(e Joined) {
+func onJoined(f *Function, e Joined) {
 	switch {
 	case f.closed:
 		f.do(JoinRefused{Why: ErrClosed})
@@ -71,10 +71,10 @@ func (f *Function) draining(cid invocation.CID, reason string) {
 	f.do(Drain{CID: cid, Reason: reason})
 }
 
-func (f *Function) onDrainRequested(e DrainRequested) { f.drain(e.CID, e.Reason) }
+func onDrainRequested(f *Function, e DrainRequested) { f.drain(e.CID, e.Reason) }
 
 // A ticket whose gateway the instance could not reach goes to another one.
-func (f *Function) onPulled(e *Pulled, now time.Time) {
+func onPulled(f *Function, e *Pulled, now time.Time) {
 	done, back := false, false
 	for _, d := range e.Done {
 		// It comes from an agent, so it is held within what the timeout allows.
@@ -101,14 +101,14 @@ func (f *Function) onPulled(e *Pulled, now time.Time) {
 	}
 }
 
-func (f *Function) onStarted(e Started) {
+func onStarted(f *Function, e Started) {
 	if took := min(e.Took, f.spec.StartupTimeout); took > 0 {
 		f.estimates.starts.Observe(took)
 	}
 	f.wake()
 }
 
-func (f *Function) onLeaveRequested(e LeaveRequested, now time.Time) {
+func onLeaveRequested(f *Function, e LeaveRequested, now time.Time) {
 	policy := f.spec.leavePolicy(f.Floor(now, e.KindStart), e.Idle, now)
 	answer, err := f.queue.RequestLeave(e.CID, e.Idle, policy)
 	draining := f.instances.draining(e.CID)
@@ -120,7 +120,7 @@ func (f *Function) onLeaveRequested(e LeaveRequested, now time.Time) {
 
 // An instance that held calls was needed, and is replaced if it went neither by choice
 // nor because it was told to.
-func (f *Function) onLeft(e Left, now time.Time) {
+func onLeft(f *Function, e Left, now time.Time) {
 	in := f.instances[e.CID]
 	if in == nil {
 		f.wake()
@@ -138,7 +138,7 @@ func (f *Function) onLeft(e Left, now time.Time) {
 // Draining tells whether an instance that has joined was told to go.
 func (f *Function) Draining(cid invocation.CID) bool { return f.instances.draining(cid) }
 
-func (f *Function) onEvictRequested(e EvictRequested, now time.Time) {
+func onEvictRequested(f *Function, e EvictRequested, now time.Time) {
 	policy := f.EvictPolicy(now, e.IdleFor, e.KindStart)
 	f.terminateIdle(queue.IdleInstance{CID: e.CID, Idle: e.IdleFor}, policy, BecauseEvicted, e.Reason, now)
 }
@@ -151,7 +151,7 @@ func (f *Function) terminateIdle(idle queue.IdleInstance, policy queue.EvictPoli
 	}
 }
 
-func (f *Function) onStartFailed(e StartFailed, now time.Time) {
+func onStartFailed(f *Function, e StartFailed, now time.Time) {
 	switch {
 	case e.Blameless:
 		f.wake() // what waits goes on waiting, and the next tick tries again
@@ -162,7 +162,7 @@ func (f *Function) onStartFailed(e StartFailed, now time.Time) {
 }
 
 // It is as good as lost, and ordered again.
-func (f *Function) onAssignFailed(now time.Time) {
+func onAssignFailed(f *Function, now time.Time) {
 	if f.served() {
 		f.lost++
 	}

@@ -18,13 +18,13 @@ type serving struct {
 // served tells whether calls and instances are welcome.
 func (t *serving) served() bool { return t.term != Unserved && !t.closed }
 
-func (f *Function) onSpecChanged(e SpecChanged) {
+func onSpecChanged(f *Function, e SpecChanged) {
 	f.spec = e.Spec
 	f.floorPolicy = newFloorPolicy(e.Spec, f.floorPolicy)
 	f.wake()
 }
 
-func (f *Function) onClosed(e Closed, now time.Time) {
+func onClosed(f *Function, e Closed, now time.Time) {
 	f.closed = true
 	for _, cid := range f.instances.cids() {
 		f.drain(cid, e.Reason)
@@ -32,7 +32,7 @@ func (f *Function) onClosed(e Closed, now time.Time) {
 	f.refuseWaiting(e.Refusal, now)
 }
 
-func (f *Function) onOwnershipChanged(e OwnershipChanged, now time.Time) {
+func onOwnershipChanged(f *Function, e OwnershipChanged, now time.Time) {
 	switch {
 	case e.Term == f.term:
 		return

@@ -43,7 +43,7 @@ type lastDecision struct {
 }
 
 // The numbers are those of docs/architecture.md, "A tick".
-func (f *Function) onTicked(e *Ticked, now time.Time) {
+func onTicked(f *Function, e *Ticked, now time.Time) {
 	f.activity.woken = false // what happens from now on is for the next tick
 	o := e.Observed
 	// a. Only the owner decides. Tickets may have come as the slot went.
@@ -177,7 +177,7 @@ type Applied struct {
 }
 
 // The letters go on from those of Ticked.
-func (f *Function) onApplied(e *Applied, now time.Time) {
+func onApplied(f *Function, e *Applied, now time.Time) {
 	d, wanted := e.Decided, e.Decided.Wanted()
 	f.lastDecision.blocked = wanted > 0 && e.Launched == 0
 	// g. Note how fast the queue is worked off, for admission. A function cannot grow
