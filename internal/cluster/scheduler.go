@@ -82,7 +82,7 @@ type schedulerRole struct {
 	tls       *mtls.Credentials
 	traces    *tracing.Tracer
 	source    *catalogkube.Source
-	pods      *kube.Runtime
+	pods      *kube.Driver
 	verifier  *podtoken.Verifier
 	instances *provisioner.Provisioner
 	scheduler *scheduler.Scheduler
@@ -272,7 +272,7 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *health.Peer
 	s.instances = provisioner.New(
 		provisioner.Config{AgentRequests: s.agentRequests()},
 		provisioner.Deps{
-			Runtime: s.pods, Shared: s.pods, Nodes: s.pods, Taker: s.pods, Witness: s.pods, Book: s.pods, Surveyor: s.pods,
+			Driver: s.pods, Adopting: s.pods, Nodes: s.pods, Assigner: s.pods, StartObserver: s.pods, Lister: s.pods, Drift: s.pods,
 			Verify: s.verify, Identify: s.identify, Now: time.Now, Log: s.log,
 		},
 	)

@@ -51,7 +51,7 @@ type Windlass struct {
 	learnt   *learnt
 	traces   *tracing.Tracer
 	callLog  *callLog
-	process  *process.Runtime
+	process  *process.Driver
 
 	listeners
 
@@ -187,7 +187,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	// 2. The scheduler and the gateway, which instances can reach.
 	instances := provisioner.New(
 		provisioner.Config{Nodes: []placement.Node{{Name: nodeName, Allocatable: w.config.Capacity}}},
-		provisioner.Deps{Runtime: w.process, Witness: w.process, Book: w.process, Now: time.Now, Log: w.log},
+		provisioner.Deps{Driver: w.process, StartObserver: w.process, Lister: w.process, Now: time.Now, Log: w.log},
 	)
 	if w.scheduler, err = scheduler.New(w.config.Scheduler, scheduler.Deps{
 		Catalog: w.store.Catalog(), Memory: w.learnt.Learnt, Keeper: keeper, Instances: scheduler.InstancesOf(instances),
@@ -206,7 +206,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	}
 	w.serveWire(parts)
 	// 3. Instances, and those who order them.
-	recorder := instancelog.NewRecorder(w.config.DataDir, instancelog.RecorderDeps{Now: time.Now, Heard: w.printed, Log: w.log})
+	recorder := instancelog.NewRecorder(w.config.DataDir, instancelog.RecorderDeps{Now: time.Now, OnLine: w.printed, Log: w.log})
 	parts.Start("log times", recorder.Run)
 	parts.Start("process runtime", w.process.Run)
 	parts.Start("provisioner", func(ctx context.Context) error { return instances.Run(ctx, w.scheduler) })

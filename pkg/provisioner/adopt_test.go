@@ -15,22 +15,22 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
-// sharedRuntime has an instance that ends while it is adopted: its exit is on its way
+// adoptingDriver has an instance that ends while it is adopted: its exit is on its way
 // before Adopt returns.
-type sharedRuntime struct {
-	*fakeRuntime
-	log heard
+type adoptingDriver struct {
+	*fakeDriver
+	log logBuffer
 }
 
-// heard is a log that remembers that something was written to it.
-type heard struct{ atomic.Bool }
+// logBuffer is a log that remembers that something was written to it.
+type logBuffer struct{ atomic.Bool }
 
-func (h *heard) Write(p []byte) (int, error) {
+func (h *logBuffer) Write(p []byte) (int, error) {
 	h.Store(true)
 	return len(p), nil
 }
 
-func (r *sharedRuntime) Adopt(fn *v1alpha1.Function) []Existing {
+func (r *adoptingDriver) Adopt(fn *v1alpha1.Function) []Existing {
 	r.exits <- Exit{FunctionUID: string(fn.UID), CID: cid1, Reason: "the pod has ended"}
 	// The reader of exits has all the time it needs to find no such instance.
 	for i := 0; i < 100_000 && !r.log.Load(); i++ {
@@ -39,14 +39,14 @@ func (r *sharedRuntime) Adopt(fn *v1alpha1.Function) []Existing {
 	return []Existing{{CID: cid1, Node: "n", Started: time.Now()}}
 }
 
-func (r *sharedRuntime) Release(string) {}
+func (r *adoptingDriver) Release(string) {}
 
 func TestM3AnInstanceThatEndsWhileItIsAdoptedIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, e := &sharedRuntime{fakeRuntime: &fakeRuntime{exits: make(chan Exit, 16)}}, &told{}
+		r, e := &adoptingDriver{fakeDriver: &fakeDriver{exits: make(chan Exit, 16)}}, &eventRecorder{}
 		p := New(
 			Config{Nodes: []placement.Node{{Name: "n", Allocatable: placement.Amount{MilliCPU: 400, Memory: 1 << 30}}}},
-			Deps{Runtime: r, Shared: r, Now: time.Now, Log: slog.New(slog.NewTextHandler(&r.log, nil))},
+			Deps{Driver: r, Adopting: r, Now: time.Now, Log: slog.New(slog.NewTextHandler(&r.log, nil))},
 		)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -56,7 +56,7 @@ func TestM3AnInstanceThatEndsWhileItIsAdoptedIsForgotten(t *testing.T) {
 		if c := p.Observe("u").Counts; c != (Counts{}) {
 			t.Errorf("counts %+v, want none: the instance has ended", c)
 		}
-		expectTold(t, e, "00000007-000001 gone, lost true: the pod has ended")
+		expectEvents(t, e, "00000007-000001 gone, lost true: the pod has ended")
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -72,9 +72,9 @@ func TestAnOrderPassesOverTheNamesOfInstancesThatWereAdopted(t *testing.T) {
 	adopted(v, Instance{Key: there, Ran: true})
 	v.Connect(there)
 	v.Pulled(there)
-	ordered := v.order("u", invocation.Term{Epoch: 7}.CID, 1, func() (Instance, bool) { return Instance{}, true })
-	if len(ordered) != 1 || ordered[0].CID != cid2 {
-		t.Errorf("ordered %v, want %s", ordered, cid2)
+	launched := v.launch("u", invocation.Term{Epoch: 7}.CID, 1, func() (Instance, bool) { return Instance{}, true })
+	if len(launched) != 1 || launched[0].CID != cid2 {
+		t.Errorf("ordered %v, want %s", launched, cid2)
 	}
 	if c := v.Observe("u").Counts; c != (Counts{Created: 1, Creating: 1}) {
 		t.Errorf("counts %+v, want those of both", c)

@@ -8,16 +8,16 @@ type Counts struct {
 	// Awaited are those of Creating that ran when they were adopted, and whose
 	// agent has not been heard of since.
 	Awaited int
-	// Silent are those, creating or created, whose agent was heard of and has no
+	// Disconnected are those, creating or created, whose agent was heard of and has no
 	// stream now. Those that were created are among Leaving.
-	Silent int
+	Disconnected int
 }
 
 // countsFor is what one instance adds to its function's. A created instance without a
 // stream counts as leaving: it can take no work.
 func countsFor(in *Instance) (c Counts) {
-	if in.silent() {
-		c.Silent = 1
+	if in.disconnected() {
+		c.Disconnected = 1
 	}
 	switch {
 	case in.State == Creating:
@@ -34,11 +34,11 @@ func countsFor(in *Instance) (c Counts) {
 }
 
 func (c Counts) plus(d Counts) Counts {
-	return Counts{c.Creating + d.Creating, c.Created + d.Created, c.Leaving + d.Leaving, c.Awaited + d.Awaited, c.Silent + d.Silent}
+	return Counts{c.Creating + d.Creating, c.Created + d.Created, c.Leaving + d.Leaving, c.Awaited + d.Awaited, c.Disconnected + d.Disconnected}
 }
 
 func (c Counts) minus(d Counts) Counts {
-	return Counts{c.Creating - d.Creating, c.Created - d.Created, c.Leaving - d.Leaving, c.Awaited - d.Awaited, c.Silent - d.Silent}
+	return Counts{c.Creating - d.Creating, c.Created - d.Created, c.Leaving - d.Leaving, c.Awaited - d.Awaited, c.Disconnected - d.Disconnected}
 }
 
 // Observation is what the inventory says of one function at one time.
@@ -61,7 +61,7 @@ func (v *Inventory) Observe(uid string) (o Observation) {
 	defer a.mu.Unlock()
 	var retryAt time.Time
 	o.Counts = a.counts
-	if o.Why, retryAt, o.Failing = a.guard.Failing(); !retryAt.IsZero() {
+	if o.Why, retryAt, o.Failing = a.backoff.Failing(); !retryAt.IsZero() {
 		o.RetryAfter = max(0, retryAt.Sub(v.now()))
 	}
 	return o

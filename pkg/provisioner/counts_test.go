@@ -24,8 +24,8 @@ func adopted(v *Inventory, in Instance) {
 	v.adopt(in.FunctionUID, func() []Instance { return []Instance{in} })
 }
 
-// aRandomLife lets one thing happen to the instances of a function.
-func aRandomLife(v *Inventory, r *rand.Rand, uid string) {
+// randomLifecycle lets one thing happen to the instances of a function.
+func randomLifecycle(v *Inventory, r *rand.Rand, uid string) {
 	pick := func() Key {
 		all := v.Instances(uid)
 		if len(all) == 0 {
@@ -35,8 +35,8 @@ func aRandomLife(v *Inventory, r *rand.Rand, uid string) {
 	}
 	switch r.IntN(10) {
 	case 0, 1:
-		v.order(uid, invocation.Term{Epoch: 1}.CID, 1, func() (Instance, bool) {
-			return Instance{Revision: strconv.Itoa(r.IntN(3)), Ordered: v.now()}, true
+		v.launch(uid, invocation.Term{Epoch: 1}.CID, 1, func() (Instance, bool) {
+			return Instance{Revision: strconv.Itoa(r.IntN(3)), Launched: v.now()}, true
 		})
 	case 2:
 		cid := invocation.Term{Epoch: 9}.CID(uint64(r.IntN(5)))
@@ -48,16 +48,16 @@ func aRandomLife(v *Inventory, r *rand.Rand, uid string) {
 	case 5:
 		v.Disconnect(pick())
 	case 6:
-		v.end(pick(), Ending{Within: time.Minute})
+		v.markEnding(pick(), Ending{Within: time.Minute})
 	case 7:
-		v.withdraw(uid, r.IntN(3))
+		v.cancelLaunches(uid, r.IntN(3))
 	case 8:
-		v.remove(pick())
+		v.removeWithoutExit(pick())
 	case 9:
 		if r.IntN(10) == 0 {
 			v.release(uid, func() {})
 		} else {
-			v.end(pick(), Ending{Within: time.Minute, Code: v1alpha1.ReasonCallBroken, Reason: "broken"})
+			v.markEnding(pick(), Ending{Within: time.Minute, Code: v1alpha1.ReasonCallBroken, Reason: "broken"})
 		}
 	}
 }
@@ -70,7 +70,7 @@ func TestM5CountsThatAreKeptAreThoseThatWouldBeCounted(t *testing.T) {
 		for step := range 500 {
 			uid := strconv.Itoa(r.IntN(2))
 			now = now.Add(time.Second)
-			aRandomLife(v, r, uid)
+			randomLifecycle(v, r, uid)
 			want := counted(v, uid)
 			if got := v.Observe(uid).Counts; got != want {
 				t.Fatalf("seed %d, step %d: the counts are %+v, want %+v", seed, step, got, want)
@@ -112,16 +112,16 @@ func TestNothingIsEnteredInAnAccountThatIsClosed(t *testing.T) {
 	for range 4 {
 		running.Go(func() {
 			for range 2000 {
-				for _, in := range v.order("u", invocation.Term{Epoch: 1}.CID, 1, func() (Instance, bool) { return Instance{Node: "n"}, true }) {
+				for _, in := range v.launch("u", invocation.Term{Epoch: 1}.CID, 1, func() (Instance, bool) { return Instance{Node: "n"}, true }) {
 					v.Forget("u")
-					v.remove(in.Key)
+					v.removeWithoutExit(in.Key)
 				}
 			}
 		})
 	}
 	running.Wait()
 	v.Forget("u")
-	if on := v.nodes.instances(); len(on) > 0 || len(v.functions) > 0 || v.Observe("u").Counts != (Counts{}) {
+	if on := v.usage.instances(); len(on) > 0 || len(v.functions) > 0 || v.Observe("u").Counts != (Counts{}) {
 		t.Errorf("left: on nodes %v, accounts %v, counts %+v", on, v.functions, v.Observe("u").Counts)
 	}
 }

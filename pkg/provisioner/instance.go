@@ -59,28 +59,28 @@ type Instance struct {
 	Token    string
 	Node     string
 	Requests placement.Amount
-	// Ordered is when it was ordered, and StartBy when it must have pulled.
-	Ordered time.Time
-	StartBy time.Time
+	// Launched is when it was ordered, and StartBy when it must have pulled.
+	Launched time.Time
+	StartBy  time.Time
 	// Adopted says that somebody else started it, and Ran that it ran then.
 	Adopted, Ran bool
 	// Spare says that it was a spare instance before, of which its start says
 	// nothing about others.
 	Spare bool
-	// Connected says that its agent's stream is there; SilentSince is when
+	// Connected says that its agent's stream is there; DisconnectedAt is when
 	// the stream ended, valid while a created instance is not connected.
-	Connected   bool
-	SilentSince time.Time
+	Connected      bool
+	DisconnectedAt time.Time
 	// EndBy is when a leaving instance must have ended by itself; zero if the
 	// runtime was told to end it.
 	EndBy time.Time
-	// Broken is what its agent said when it gave the instance up because of
-	// its function, and BrokenCode the condition reason for it; both are empty
+	// AgentReason is what its agent said when it gave the instance up because of
+	// its function, and AgentCode the condition reason for it; both are empty
 	// for an instance that goes as it should.
-	Broken, BrokenCode string
-	// Blamed is why it was told to end, if somebody knows better than its
-	// exit will, and BlamedCode the condition reason for it.
-	Blamed, BlamedCode string
+	AgentReason, AgentCode string
+	// Cause is why it was told to end, if somebody knows better than its
+	// exit will, and CauseCode the condition reason for it.
+	Cause, CauseCode string
 }
 
 // Ending is how an instance comes to its end.
@@ -94,45 +94,45 @@ type Ending struct {
 	Code, Reason string
 }
 
-// end notes how an instance ends.
-func (in *Instance) end(how Ending, now time.Time) {
+// markEnding notes how an instance ends.
+func (in *Instance) markEnding(how Ending, now time.Time) {
 	switch {
 	case how.Within == 0 && how.Code != "":
-		in.blame(how.Code, how.Reason)
+		in.setCause(how.Code, how.Reason)
 	case how.Within == 0:
-		in.leave(time.Time{})
+		in.markLeaving(time.Time{})
 	default:
-		if how.Code != "" && in.Broken == "" {
-			in.Broken, in.BrokenCode = how.Reason, how.Code
+		if how.Code != "" && in.AgentReason == "" {
+			in.AgentReason, in.AgentCode = how.Reason, how.Code
 		}
-		in.leave(now.Add(how.Within))
+		in.markLeaving(now.Add(how.Within))
 	}
 }
 
-// blame keeps the first reason why an instance is to end.
-func (in *Instance) blame(code, reason string) {
-	if in.Blamed == "" {
-		in.Blamed, in.BlamedCode = reason, code
+// setCause keeps the first reason why an instance is to end.
+func (in *Instance) setCause(code, reason string) {
+	if in.Cause == "" {
+		in.Cause, in.CauseCode = reason, code
 	}
 }
 
-// leave says that an instance is expected to end by itself until then, the first
+// markLeaving says that an instance is expected to end by itself until then, the first
 // time that it is said; or, if that is zero, that the runtime ends it. One that
 // was blamed already ends for that reason.
-func (in *Instance) leave(endBy time.Time) {
-	if in.Blamed == "" && (in.State != Leaving || endBy.IsZero()) {
+func (in *Instance) markLeaving(endBy time.Time) {
+	if in.Cause == "" && (in.State != Leaving || endBy.IsZero()) {
 		in.State, in.EndBy = Leaving, endBy
 	}
 }
 
-// unheard tells whether nobody has heard of an instance that is being created.
-func (in *Instance) unheard() bool {
-	return in.State == Creating && !in.Ran && !in.Spare && !in.Connected && in.SilentSince.IsZero() && in.Blamed == ""
+// neverConnected tells whether nobody has heard of an instance that is being created.
+func (in *Instance) neverConnected() bool {
+	return in.State == Creating && !in.Ran && !in.Spare && !in.Connected && in.DisconnectedAt.IsZero() && in.Cause == ""
 }
 
-// silent tells whether the agent of an instance that is not leaving has gone.
-func (in *Instance) silent() bool {
-	return in.State != Leaving && !in.Connected && !in.SilentSince.IsZero()
+// disconnected tells whether the agent of an instance that is not leaving has gone.
+func (in *Instance) disconnected() bool {
+	return in.State != Leaving && !in.Connected && !in.DisconnectedAt.IsZero()
 }
 
 // startFailed tells whether an instance that ended like this did not start.
@@ -142,12 +142,12 @@ func (in *Instance) startFailed() bool { return in.State == Creating && !in.Adop
 // silent for too long, and nobody has told it to end for that.
 func (in *Instance) overdue(now time.Time) bool {
 	switch {
-	case in.Blamed != "":
+	case in.Cause != "":
 		return false
 	case in.State == Creating:
 		return now.After(in.StartBy)
 	case in.State == Created:
-		return !in.Connected && now.Sub(in.SilentSince) > silencePatience
+		return !in.Connected && now.Sub(in.DisconnectedAt) > reconnectTimeout
 	}
 	return !in.EndBy.IsZero() && now.After(in.EndBy)
 }

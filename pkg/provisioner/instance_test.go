@@ -23,14 +23,14 @@ func TestAnEndingSaysWhoEndsTheInstanceAndWhoseFaultItIs(t *testing.T) {
 		"it leaves, said twice":           {[]Ending{byItself, {Within: time.Hour}}, Instance{State: Leaving, EndBy: soon}},
 		"it is stopped":                   {[]Ending{stopped}, Instance{State: Leaving}},
 		"it leaves and is stopped":        {[]Ending{byItself, stopped}, Instance{State: Leaving}},
-		"its function broke":              {[]Ending{broken}, Instance{State: Leaving, EndBy: soon, Broken: "it broke", BrokenCode: v1alpha1.ReasonCallBroken}},
-		"its function broke as it left":   {[]Ending{byItself, broken}, Instance{State: Leaving, EndBy: soon, Broken: "it broke", BrokenCode: v1alpha1.ReasonCallBroken}},
-		"it did not start":                {[]Ending{unstarted}, Instance{Blamed: "nothing listens", BlamedCode: v1alpha1.ReasonStartTimeout}},
-		"it did not start and is stopped": {[]Ending{unstarted, stopped}, Instance{Blamed: "nothing listens", BlamedCode: v1alpha1.ReasonStartTimeout}},
+		"its function broke":              {[]Ending{broken}, Instance{State: Leaving, EndBy: soon, AgentReason: "it broke", AgentCode: v1alpha1.ReasonCallBroken}},
+		"its function broke as it left":   {[]Ending{byItself, broken}, Instance{State: Leaving, EndBy: soon, AgentReason: "it broke", AgentCode: v1alpha1.ReasonCallBroken}},
+		"it did not start":                {[]Ending{unstarted}, Instance{Cause: "nothing listens", CauseCode: v1alpha1.ReasonStartTimeout}},
+		"it did not start and is stopped": {[]Ending{unstarted, stopped}, Instance{Cause: "nothing listens", CauseCode: v1alpha1.ReasonStartTimeout}},
 	} {
 		in := Instance{}
 		for _, how := range tc.how {
-			in.end(how, now)
+			in.markEnding(how, now)
 		}
 		if diff := cmp.Diff(tc.want, in); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

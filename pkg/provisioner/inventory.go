@@ -10,16 +10,16 @@ import (
 // Inventory is what was ordered or adopted and has not ended, and how the last starts
 // went.
 type Inventory struct {
-	*accounts
+	*functionTable
 	now func() time.Time
 }
 
 func newInventory(now func() time.Time) *Inventory {
-	return &Inventory{accounts: newAccounts(), now: now}
+	return &Inventory{functionTable: newFunctionTable(), now: now}
 }
 
 // change changes what is counted of an instance, and tells whether it is known.
-func (v *Inventory) change(key Key, how func(a *account, in *Instance)) bool {
+func (v *Inventory) change(key Key, how func(a *functionEntry, in *Instance)) bool {
 	a := v.find(key.FunctionUID)
 	if a == nil {
 		return false
@@ -32,8 +32,8 @@ func (v *Inventory) change(key Key, how func(a *account, in *Instance)) bool {
 	return in != nil
 }
 
-// Look returns an instance, if it was ordered or adopted and has not ended.
-func (v *Inventory) Look(key Key) (Instance, bool) {
+// Lookup returns an instance, if it was ordered or adopted and has not ended.
+func (v *Inventory) Lookup(key Key) (Instance, bool) {
 	a := v.find(key.FunctionUID)
 	if a == nil {
 		return Instance{}, false
@@ -48,7 +48,7 @@ func (v *Inventory) Look(key Key) (Instance, bool) {
 
 // get is Look with an error, which is ErrUnknownInstance or nil.
 func (v *Inventory) get(key Key) (Instance, error) {
-	in, known := v.Look(key)
+	in, known := v.Lookup(key)
 	if !known {
 		return Instance{}, fmt.Errorf("%w: %s", ErrUnknownInstance, key.CID)
 	}

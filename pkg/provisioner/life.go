@@ -8,13 +8,13 @@ import (
 
 // Connect notes that the stream of an agent that was checked is there.
 func (v *Inventory) Connect(key Key) {
-	v.change(key, func(_ *account, in *Instance) { in.Connected = true })
+	v.change(key, func(_ *functionEntry, in *Instance) { in.Connected = true })
 }
 
 // Disconnect notes that an agent's stream ended.
 func (v *Inventory) Disconnect(key Key) {
 	now := v.now()
-	v.change(key, func(_ *account, in *Instance) { in.Connected, in.SilentSince = false, now })
+	v.change(key, func(_ *functionEntry, in *Instance) { in.Connected, in.DisconnectedAt = false, now })
 }
 
 // Pulled notes that an instance asked for work. It tells whether it did so for the
@@ -22,31 +22,31 @@ func (v *Inventory) Disconnect(key Key) {
 // was adopted, so that another scheduler's clock knows when, or was a spare instance.
 func (v *Inventory) Pulled(key Key) (took time.Duration, first bool) {
 	now := v.now()
-	v.change(key, func(a *account, in *Instance) {
+	v.change(key, func(a *functionEntry, in *Instance) {
 		if in.State != Creating {
 			return
 		}
-		in.State, first, a.guard = Created, true, StartGuard{}
+		in.State, first, a.backoff = Created, true, StartBackoff{}
 		if !in.Adopted && !in.Spare {
-			took = max(0, now.Sub(in.Ordered))
+			took = max(0, now.Sub(in.Launched))
 		}
 	})
 	return took, first
 }
 
-// order enters up to n instances of a function, as next makes them: fewer if it makes
+// launch enters up to n instances of a function, as next makes them: fewer if it makes
 // no more, or if the function's last instances did not start. The seq-th is named(seq).
-func (v *Inventory) order(uid string, named func(seq uint64) invocation.CID, n int, next func() (Instance, bool)) (ordered []Instance) {
-	a := v.open(uid)
+func (v *Inventory) launch(uid string, named func(seq uint64) invocation.CID, n int, next func() (Instance, bool)) (launched []Instance) {
+	a := v.lockOrAdd(uid)
 	defer a.mu.Unlock()
-	for range a.guard.Allowed(v.now(), n, a.counts.Creating) {
+	for range a.backoff.Allowed(v.now(), n, a.counts.Creating) {
 		in, ok := next()
 		if !ok {
 			break
 		}
-		ordered = append(ordered, a.order(named, in))
+		launched = append(launched, a.launch(named, in))
 	}
-	return ordered
+	return launched
 }
 
 // adopt adds the instances of a function that somebody else started and found returns.
@@ -56,7 +56,7 @@ func (v *Inventory) order(uid string, named func(seq uint64) invocation.CID, n i
 // The lock is held from before found is called: an instance that ends meanwhile is looked
 // for only when it is there to be found.
 func (v *Inventory) adopt(uid string, found func() []Instance) {
-	a := v.open(uid)
+	a := v.lockOrAdd(uid)
 	defer a.mu.Unlock()
 	for _, in := range found() {
 		if a.instances[in.CID] == nil {
@@ -69,46 +69,46 @@ func (v *Inventory) adopt(uid string, found func() []Instance) {
 // release drops a function's instances, which somebody else looks after. The lock is
 // held while handOver is called, as in adopt.
 func (v *Inventory) release(uid string, handOver func()) {
-	a := v.open(uid)
+	a := v.lockOrAdd(uid)
 	defer a.mu.Unlock()
 	handOver()
-	a.guard = StartGuard{}
+	a.backoff = StartBackoff{}
 	for _, in := range a.instances {
-		a.remove(in)
+		a.removeInstance(in)
 	}
-	v.close(a)
+	v.closeIfGone(a)
 }
 
-// withdraw has up to n instances of a function that nobody has heard of leave.
-func (v *Inventory) withdraw(uid string, n int) []Key {
+// cancelLaunches has up to n instances of a function that nobody has heard of leave.
+func (v *Inventory) cancelLaunches(uid string, n int) []Key {
 	a := v.find(uid)
 	if a == nil {
 		return nil
 	}
 	defer a.mu.Unlock()
-	return a.withdraw(n)
+	return a.cancelLaunches(n)
 }
 
-// end notes how an instance ends.
-func (v *Inventory) end(key Key, how Ending) {
+// markEnding notes how an instance ends.
+func (v *Inventory) markEnding(key Key, how Ending) {
 	now := v.now()
-	v.change(key, func(_ *account, in *Instance) { in.end(how, now) })
+	v.change(key, func(_ *functionEntry, in *Instance) { in.markEnding(how, now) })
 }
 
-// remove takes an instance off the inventory that has no Exit.
-func (v *Inventory) remove(key Key) {
+// removeWithoutExit takes an instance off the inventory that has no Exit.
+func (v *Inventory) removeWithoutExit(key Key) {
 	if a := v.find(key.FunctionUID); a != nil {
 		defer a.mu.Unlock()
 		if in := a.instances[key.CID]; in != nil {
-			a.remove(in)
-			v.close(a)
+			a.removeInstance(in)
+			v.closeIfGone(a)
 		}
 	}
 }
 
-// exited takes an instance off the inventory that has ended, and returns it as it was.
+// recordExit takes an instance off the inventory that has ended, and returns it as it was.
 // A start that failed is held against its function.
-func (v *Inventory) exited(exit Exit) (in Instance, why StartFailure, known bool) {
+func (v *Inventory) recordExit(exit Exit) (in Instance, why StartFailure, known bool) {
 	a := v.find(exit.FunctionUID)
 	if a == nil {
 		return in, why, false
@@ -119,29 +119,29 @@ func (v *Inventory) exited(exit Exit) (in Instance, why StartFailure, known bool
 		return in, why, false
 	}
 	why = failureOf(*ended, exit)
-	a.remove(ended)
+	a.removeInstance(ended)
 	if ended.startFailed() {
-		a.guard.Failed(v.now(), why)
+		a.backoff.Failed(v.now(), why)
 	}
-	v.close(a)
+	v.closeIfGone(a)
 	return *ended, why, true
 }
 
-// blameOverdue blames all instances that are overdue for it, and returns what each was.
-func (v *Inventory) blameOverdue() (overdue []Instance) {
-	for _, a := range v.all() {
+// takeOverdue blames all instances that are overdue for it, and returns what each was.
+func (v *Inventory) takeOverdue() (overdue []Instance) {
+	for _, a := range v.entries() {
 		a.mu.Lock()
-		overdue = append(overdue, a.blameOverdue(v.now())...)
+		overdue = append(overdue, a.takeOverdue(v.now())...)
 		a.mu.Unlock()
 	}
 	return overdue
 }
 
-// Forgive drops what is known of a function's failures.
-func (v *Inventory) Forgive(uid string) {
+// ResetBackoff drops what is known of a function's failures.
+func (v *Inventory) ResetBackoff(uid string) {
 	if a := v.find(uid); a != nil {
 		defer a.mu.Unlock()
-		a.guard = StartGuard{}
+		a.backoff = StartBackoff{}
 	}
 }
 
@@ -150,7 +150,7 @@ func (v *Inventory) Forgive(uid string) {
 func (v *Inventory) Forget(uid string) {
 	if a := v.find(uid); a != nil {
 		defer a.mu.Unlock()
-		a.guard, a.forgotten = StartGuard{}, true
-		v.close(a)
+		a.backoff, a.forgotten = StartBackoff{}, true
+		v.closeIfGone(a)
 	}
 }

@@ -11,6 +11,6 @@ func startsFail(v *Inventory, uid string) (why StartFailure, retryAfter time.Dur
 
 // has tells whether an instance was ordered, or taken over, and has not ended.
 func has(v *Inventory, key Key) bool {
-	_, known := v.Look(key)
+	_, known := v.Lookup(key)
 	return known
 }

@@ -4,12 +4,14 @@ import (
 	"slices"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
-// occupancy is what the instances of the inventory come to on each node that has some.
-type occupancy struct {
+// nodeUsage is what the instances of the inventory come to on each node that has some.
+type nodeUsage struct {
 	mu sync.Mutex
 	on map[string]load
 }
@@ -20,18 +22,18 @@ type load struct {
 	requested placement.Amount
 }
 
-func newOccupancy() *occupancy { return &occupancy{on: make(map[string]load)} }
+func newNodeUsage() *nodeUsage { return &nodeUsage{on: make(map[string]load)} }
 
-// occupy puts an instance on its node.
-func (o *occupancy) occupy(node string, requests placement.Amount) {
+// add puts an instance on its node.
+func (o *nodeUsage) add(node string, requests placement.Amount) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	was := o.on[node]
 	o.on[node] = load{was.instances + 1, was.requested.Plus(requests)}
 }
 
-// vacate takes an instance off its node.
-func (o *occupancy) vacate(node string, requests placement.Amount) {
+// subtract takes an instance off its node.
+func (o *nodeUsage) subtract(node string, requests placement.Amount) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	was := o.on[node]
@@ -42,8 +44,8 @@ func (o *occupancy) vacate(node string, requests placement.Amount) {
 	o.on[node] = load{was.instances - 1, was.requested.Minus(requests)}
 }
 
-// fill says of each node what instances have requested of it.
-func (o *occupancy) fill(nodes []placement.Node) {
+// fillRequested says of each node what instances have requested of it.
+func (o *nodeUsage) fillRequested(nodes []placement.Node) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range nodes {
@@ -52,7 +54,7 @@ func (o *occupancy) fill(nodes []placement.Node) {
 }
 
 // instances is how many instances are on each node that has some.
-func (o *occupancy) instances() map[string]int {
+func (o *nodeUsage) instances() map[string]int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	on := make(map[string]int, len(o.on))
@@ -66,17 +68,17 @@ func (o *occupancy) instances() map[string]int {
 // there.
 type NodeView struct {
 	config Config
-	// runtime tells of the nodes, unless they are those of the configuration.
-	runtime  Nodes
-	occupied *occupancy
+	// driver tells of the nodes, unless they are those of the configuration.
+	driver Nodes
+	usage  *nodeUsage
 }
 
 // Requests is what an instance of a function requests of its node, with its agent. Nodes
 // of the configuration say nothing about other resources than CPU and memory.
 func (n *NodeView) Requests(fn *v1alpha1.Function) placement.Amount {
 	requests := Requests(fn, n.config.AgentRequests)
-	if n.runtime == nil {
-		requests.Further = placement.Further{}
+	if n.driver == nil {
+		requests.Scalars = placement.Scalars{}
 	}
 	return requests
 }
@@ -84,8 +86,8 @@ func (n *NodeView) Requests(fn *v1alpha1.Function) placement.Amount {
 // Candidates are the nodes that instances of a function may use, with what is
 // requested of each now.
 func (n *NodeView) Candidates(fn *v1alpha1.Function) placement.Candidates {
-	if n.runtime != nil {
-		return n.runtime.Candidates(fn)
+	if n.driver != nil {
+		return n.driver.Candidates(fn)
 	}
 	return placement.Candidates{Nodes: n.configured()}
 }
@@ -100,7 +102,7 @@ type NodeLoad struct {
 
 // Nodes are all nodes that are known or have instances.
 func (n *NodeView) Nodes() []NodeLoad {
-	known, on := n.known(), n.occupied.instances()
+	known, on := n.known(), n.usage.instances()
 	loads := make([]NodeLoad, 0, len(known))
 	for _, node := range known {
 		loads = append(loads, NodeLoad{node, on[node.Name]})
@@ -113,8 +115,8 @@ func (n *NodeView) Nodes() []NodeLoad {
 }
 
 func (n *NodeView) known() []placement.Node {
-	if n.runtime != nil {
-		return n.runtime.Nodes()
+	if n.driver != nil {
+		return n.driver.Nodes()
 	}
 	return n.configured()
 }
@@ -122,6 +124,41 @@ func (n *NodeView) known() []placement.Node {
 // configured are the nodes of the configuration, with what is requested of each.
 func (n *NodeView) configured() []placement.Node {
 	nodes := slices.Clone(n.config.Nodes)
-	n.occupied.fill(nodes)
+	n.usage.fillRequested(nodes)
 	return nodes
+}
+
+// Requests is what an instance of a function requests of its node, with an agent that
+// requests that much. Nodes are picked and pods are counted by this one sum.
+func Requests(fn *v1alpha1.Function, agent placement.Amount) placement.Amount {
+	return agent.Plus(AmountOf(fn.Spec.Template.Resources.Requests))
+}
+
+// AmountOf is what a list says of CPU, memory, local storage and extended resources.
+func AmountOf(list corev1.ResourceList) placement.Amount {
+	// Most lists have no more than the first two, and each function is asked in each tick.
+	others := len(list)
+	var amount placement.Amount
+	if cpu, there := list[corev1.ResourceCPU]; there {
+		amount.MilliCPU = cpu.MilliValue()
+		others--
+	}
+	if memory, there := list[corev1.ResourceMemory]; there {
+		amount.Memory = memory.Value()
+		others--
+	}
+	if others > 0 {
+		amount.Scalars = scalarsOf(list)
+	}
+	return amount
+}
+
+func scalarsOf(list corev1.ResourceList) placement.Scalars {
+	further := make(map[string]int64)
+	for name, q := range list {
+		if name == corev1.ResourceEphemeralStorage || v1alpha1.IsExtended(name) {
+			further[string(name)] = q.Value()
+		}
+	}
+	return placement.ScalarsOf(further)
 }

@@ -12,28 +12,28 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
-// fakeWitness has seen the same of all instances.
-type fakeWitness struct{ created, sandboxed time.Time }
+// fakeStartObserver has seen the same of all instances.
+type fakeStartObserver struct{ created, sandboxed time.Time }
 
-func (w fakeWitness) Progress(string, invocation.CID) (created, sandboxed time.Time) {
+func (w fakeStartObserver) Progress(string, invocation.CID) (created, sandboxed time.Time) {
 	return w.created, w.sandboxed
 }
 
 func TestHowFarAStartHasComeIsTold(t *testing.T) {
 	now := time.Unix(1000, 0)
-	seen := fakeWitness{now.Add(time.Second), now.Add(2 * time.Second)}
+	seen := fakeStartObserver{now.Add(time.Second), now.Add(2 * time.Second)}
 	for name, tc := range map[string]struct {
-		witness Witness
+		witness StartObserver
 		want    Progress
 	}{
 		"by a runtime that sees it":    {seen, Progress{now, seen.created, seen.sandboxed}},
-		"by one that does not see any": {nil, Progress{Ordered: now}},
+		"by one that does not see any": {nil, Progress{Launched: now}},
 	} {
 		p := New(
 			Config{Nodes: []placement.Node{{Name: "n", Allocatable: placement.Amount{MilliCPU: 400, Memory: 1 << 40}}}},
-			Deps{Runtime: &fakeRuntime{exits: make(chan Exit, 1)}, Witness: tc.witness, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }},
+			Deps{Driver: &fakeDriver{exits: make(chan Exit, 1)}, StartObserver: tc.witness, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }},
 		)
-		key := p.Order(function(), invocation.Term{Epoch: 7}, 1).Keys[0]
+		key := p.Launch(function(), invocation.Term{Epoch: 7}, 1).Keys[0]
 		if got := p.Progress(key); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
@@ -60,10 +60,10 @@ func (fakeNodes) Nodes() []placement.Node {
 
 func TestNodesAreThoseThatAreKnownOrHaveInstances(t *testing.T) {
 	p := New(Config{}, Deps{
-		Runtime: &fakeRuntime{exits: make(chan Exit, 1)}, Nodes: fakeNodes{},
+		Driver: &fakeDriver{exits: make(chan Exit, 1)}, Nodes: fakeNodes{},
 		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Unix(1000, 0) },
 	})
-	p.Order(function(), invocation.Term{Epoch: 7}, 2)
+	p.Launch(function(), invocation.Term{Epoch: 7}, 2)
 	gone := Key{FunctionUID: "u", CID: "gone"}
 	adopted(p.Inventory, Instance{Key: gone, Node: "c"})
 	known := fakeNodes{}.Nodes()
@@ -71,7 +71,7 @@ func TestNodesAreThoseThatAreKnownOrHaveInstances(t *testing.T) {
 	if diff := cmp.Diff(want, p.Nodes()); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
-	p.Inventory.remove(gone)
+	p.Inventory.removeWithoutExit(gone)
 	if diff := cmp.Diff(want[:2], p.Nodes()); diff != "" {
 		t.Errorf("nodes without c (-want +got):\n%s", diff)
 	}

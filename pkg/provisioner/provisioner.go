@@ -13,9 +13,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
-// silencePatience is how long a created instance may be without a stream before
+// reconnectTimeout is how long a created instance may be without a stream before
 // it is stopped: long enough for an agent to reconnect.
-const silencePatience = 10 * time.Second
+const reconnectTimeout = 10 * time.Second
 
 // startGrace is how much longer than its own startup timeout an instance gets:
 // its agent measures from its own start, and reports a better reason.
@@ -32,22 +32,22 @@ type Config struct {
 
 // Deps are what a Provisioner works with.
 type Deps struct {
-	Runtime Runtime
-	// Shared is the same runtime, if its instances outlive this process, and
+	Driver Driver
+	// Adopting is the same runtime, if its instances outlive this process, and
 	// Nodes tells where they may run; both may be nil.
-	Shared Shared
-	Nodes  Nodes
-	// Taker is the same runtime, if it keeps spare instances, and Identify says
+	Adopting AdoptingDriver
+	Nodes    Nodes
+	// Assigner is the same runtime, if it keeps spare instances, and Identify says
 	// which instance an agent's proof is of; both may be nil. The error is
 	// ErrUnknownInstance, wraps ErrBadToken or is a passing one.
-	Taker    Taker
+	Assigner Assigner
 	Identify func(proof string) (Key, error)
-	// Book is the same runtime, if it tells which instances it looks after, and
+	// Lister is the same runtime, if it tells which instances it looks after, and
 	// Surveyor if they may come and go unseen; both may be nil.
-	Book     Book
-	Surveyor Surveyor
-	// Witness is the same runtime, if it sees how starts come along; may be nil.
-	Witness Witness
+	Lister InstanceLister
+	Drift  DriftDetector
+	// StartObserver is the same runtime, if it sees how starts come along; may be nil.
+	StartObserver StartObserver
 	// Verify checks an agent's proof that it is the instance's. If it is nil,
 	// the proof is the token that the instance was started with. The error
 	// wraps ErrBadToken or is a passing one.
@@ -70,7 +70,7 @@ type Events interface {
 // in its parts, each of which has its own guard; the Provisioner only acts.
 type Provisioner struct {
 	*Inventory
-	*Moves
+	*ChangeTracker
 	*NodeView
 	*Authenticator
 	*Auditor
@@ -83,20 +83,20 @@ func New(config Config, deps Deps) *Provisioner {
 	inventory := newInventory(deps.Now)
 	p := &Provisioner{
 		Inventory:     inventory,
-		Moves:         inventory.moves,
-		NodeView:      &NodeView{config: config, runtime: deps.Nodes, occupied: inventory.nodes},
+		ChangeTracker: inventory.changes,
+		NodeView:      &NodeView{config: config, driver: deps.Nodes, usage: inventory.usage},
 		Authenticator: &Authenticator{inventory: inventory, verify: deps.Verify, identify: deps.Identify},
 		deps:          deps,
 	}
 	p.Auditor = &Auditor{
-		inventory: inventory, book: deps.Book, surveyor: deps.Surveyor, adopt: p.Adopt,
+		inventory: inventory, lister: deps.Lister, detector: deps.Drift, adopt: p.Adopt,
 		vanished: make(chan Key, vanishedBuffer),
 	}
 	return p
 }
 
-// Ordered is what became of an order.
-type Ordered struct {
+// LaunchResult is what became of an order.
+type LaunchResult struct {
 	// Keys are the instances that were ordered.
 	Keys []Key
 	// NoRoom explains, if fewer were ordered than allowed for, why no node
@@ -104,46 +104,46 @@ type Ordered struct {
 	NoRoom string
 }
 
-// Order orders up to n instances of a function, on nodes as they are now, and returns
+// Launch orders up to n instances of a function, on nodes as they are now, and returns
 // at once.
-func (p *Provisioner) Order(fn *v1alpha1.Function, term invocation.Term, n int) Ordered {
+func (p *Provisioner) Launch(fn *v1alpha1.Function, term invocation.Term, n int) LaunchResult {
 	site, want := placement.NewSite(p.Candidates(fn)), p.Requests(fn)
-	var ordered Ordered
-	ordered.Keys = p.OrderOn(fn, term, n, func() (string, bool) {
+	var launched LaunchResult
+	launched.Keys = p.LaunchOn(fn, term, n, func() (string, bool) {
 		node, ok := site.Pick(want, mathrand.IntN)
 		if !ok {
-			ordered.NoRoom = site.Explain(want)
+			launched.NoRoom = site.Explain(want)
 			return "", false
 		}
 		site.Request(node, want)
 		return node, true
 	})
-	return ordered
+	return launched
 }
 
-// OrderOn orders up to n instances of a function, each on the node that place names,
+// LaunchOn orders up to n instances of a function, each on the node that place names,
 // and returns at once: fewer if place names no more, or if the function's last
 // instances did not start. Place must not call the Provisioner.
 //
 // All are in the inventory before any is started, so that no exit can come before its
 // order.
-func (p *Provisioner) OrderOn(fn *v1alpha1.Function, term invocation.Term, n int, place func() (node string, ok bool)) (keys []Key) {
+func (p *Provisioner) LaunchOn(fn *v1alpha1.Function, term invocation.Term, n int, place func() (node string, ok bool)) (keys []Key) {
 	var each Instance // made only once there is room: mostly there is none, and it costs more
-	ordered := p.Inventory.order(string(fn.UID), names(fn, term), n, func() (Instance, bool) {
+	launched := p.Inventory.launch(string(fn.UID), names(fn, term), n, func() (Instance, bool) {
 		node, ok := place()
 		if !ok {
 			return Instance{}, false
 		}
 		if each.Revision == "" {
 			now := p.deps.Now()
-			each = Instance{Revision: fn.Revision(), Requests: p.Requests(fn), Ordered: now, StartBy: now.Add(startLimit(fn))}
+			each = Instance{Revision: fn.Revision(), Requests: p.Requests(fn), Launched: now, StartBy: now.Add(startLimit(fn))}
 		}
 		each.Node, each.Token = node, rand.Text()
 		return each, true
 	})
-	for _, in := range ordered {
+	for _, in := range launched {
 		keys = append(keys, in.Key)
-		p.deps.Runtime.Start(InstanceSpec{Function: fn, CID: in.CID, Token: in.Token, Node: in.Node})
+		p.deps.Driver.Start(InstanceSpec{Function: fn, CID: in.CID, Token: in.Token, Node: in.Node})
 	}
 	return keys
 }
@@ -162,23 +162,23 @@ func startLimit(fn *v1alpha1.Function) time.Duration {
 	return fn.Spec.Template.StartupTimeout.Duration + startGrace
 }
 
-// Withdraw ends up to n of a function's instances that are being created and whose
+// CancelLaunches ends up to n of a function's instances that are being created and whose
 // agents were never heard of, the youngest first, and returns which. That is no failure
 // of theirs: each is reported as gone, not lost.
-func (p *Provisioner) Withdraw(uid string, n int) []Key {
-	withdrawn := p.Inventory.withdraw(uid, n)
-	for _, key := range withdrawn {
-		p.deps.Runtime.Stop(key.FunctionUID, key.CID)
+func (p *Provisioner) CancelLaunches(uid string, n int) []Key {
+	cancelled := p.Inventory.cancelLaunches(uid, n)
+	for _, key := range cancelled {
+		p.deps.Driver.Stop(key.FunctionUID, key.CID)
 	}
-	return withdrawn
+	return cancelled
 }
 
 // End ends an instance, or notes that it ends by itself. If it is to be ended since it
 // did not start, its exit brings the last log lines.
 func (p *Provisioner) End(key Key, how Ending) {
-	p.Inventory.end(key, how)
+	p.Inventory.markEnding(key, how)
 	if how.Within == 0 {
-		p.deps.Runtime.Stop(key.FunctionUID, key.CID)
+		p.deps.Driver.Stop(key.FunctionUID, key.CID)
 	}
 }
 
@@ -190,26 +190,26 @@ func (p *Provisioner) Run(ctx context.Context, events Events) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case exit := <-p.deps.Runtime.Exits():
-			p.settle(exit, events)
+		case exit := <-p.deps.Driver.Exits():
+			p.handleExit(exit, events)
 		case key := <-p.vanished:
-			p.settle(endOf(key), events)
+			p.handleExit(endOf(key), events)
 		case <-overdue.C:
 			p.stopOverdue()
 		}
 	}
 }
 
-// settle settles the account of an instance that has ended.
-func (p *Provisioner) settle(exit Exit, events Events) {
-	in, why, known := p.Inventory.exited(exit)
+// handleExit settles the account of an instance that has ended.
+func (p *Provisioner) handleExit(exit Exit, events Events) {
+	in, why, known := p.Inventory.recordExit(exit)
 	switch {
 	case !known:
 		p.deps.Log.Warn("an instance ended that was not ordered", "cid", exit.CID, "reason", exit.Reason)
 	case in.startFailed():
 		events.StartFailed(in.Key, why)
 	default:
-		events.Gone(in.Key, in.State != Leaving || in.Broken != "", why)
+		events.Gone(in.Key, in.State != Leaving || in.AgentReason != "", why)
 	}
 }
 
@@ -220,12 +220,12 @@ func failureOf(in Instance, exit Exit) StartFailure {
 	switch {
 	case exit.Code == v1alpha1.ReasonNodeLost:
 		// Then its agent was silent for that reason.
-	case in.Blamed != "" && exit.Code == in.BlamedCode && exit.Reason != "":
+	case in.Cause != "" && exit.Code == in.CauseCode && exit.Reason != "":
 		// It knows more of what the instance was blamed for.
-	case in.Blamed != "":
-		failure.Code, failure.Reason = in.BlamedCode, in.Blamed
-	case in.Broken != "" && exit.Code == "":
-		failure.Code, failure.Reason = in.BrokenCode, in.Broken
+	case in.Cause != "":
+		failure.Code, failure.Reason = in.CauseCode, in.Cause
+	case in.AgentReason != "" && exit.Code == "":
+		failure.Code, failure.Reason = in.AgentCode, in.AgentReason
 	}
 	return failure
 }
@@ -233,8 +233,28 @@ func failureOf(in Instance, exit Exit) StartFailure {
 // stopOverdue ends instances that should have been heard of. Their exits tell
 // the rest.
 func (p *Provisioner) stopOverdue() {
-	for _, in := range p.Inventory.blameOverdue() {
-		p.deps.Log.Warn("stopping an overdue instance", "cid", in.CID, "state", in.State.String(), "reason", in.Blamed)
-		p.deps.Runtime.Stop(in.FunctionUID, in.CID)
+	for _, in := range p.Inventory.takeOverdue() {
+		p.deps.Log.Warn("stopping an overdue instance", "cid", in.CID, "state", in.State.String(), "reason", in.Cause)
+		p.deps.Driver.Stop(in.FunctionUID, in.CID)
 	}
+}
+
+// Progress is how far the start of an instance has come; what is zero is not known.
+type Progress struct {
+	// Launched is when it was ordered, Created when the runtime had made it, and
+	// Sandboxed when its pod had a network.
+	Launched, Created, Sandboxed time.Time
+}
+
+// Progress says how far the start of an instance has come.
+func (p *Provisioner) Progress(key Key) Progress {
+	in, known := p.Lookup(key)
+	if !known {
+		return Progress{}
+	}
+	progress := Progress{Launched: in.Launched}
+	if p.deps.StartObserver != nil {
+		progress.Created, progress.Sandboxed = p.deps.StartObserver.Progress(key.FunctionUID, key.CID)
+	}
+	return progress
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
-// fakeRuntime starts nothing and ends what it is told to.
-type fakeRuntime struct {
+// fakeDriver starts nothing and ends what it is told to.
+type fakeDriver struct {
 	started []InstanceSpec
 	stopped []invocation.CID
 	exits   chan Exit
@@ -32,36 +32,36 @@ type fakeRuntime struct {
 	code string
 }
 
-func (r *fakeRuntime) Start(spec InstanceSpec) { r.started = append(r.started, spec) }
-func (r *fakeRuntime) Stop(uid string, cid invocation.CID) {
+func (r *fakeDriver) Start(spec InstanceSpec) { r.started = append(r.started, spec) }
+func (r *fakeDriver) Stop(uid string, cid invocation.CID) {
 	r.stopped = append(r.stopped, cid)
 	r.exits <- Exit{FunctionUID: uid, CID: cid, Code: r.code, Reason: "stopped", LogTail: []string{"last words"}}
 }
-func (r *fakeRuntime) Exits() <-chan Exit { return r.exits }
+func (r *fakeDriver) Exits() <-chan Exit { return r.exits }
 
-// told keeps what the provisioner tells.
-type told struct {
+// eventRecorder keeps what the provisioner tells.
+type eventRecorder struct {
 	mu    sync.Mutex
 	lines []string
 	codes []string
 }
 
-func (e *told) add(code, format string, args ...any) {
+func (e *eventRecorder) add(code, format string, args ...any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.lines, e.codes = append(e.lines, fmt.Sprintf(format, args...)), append(e.codes, code)
 }
 
-func (e *told) all() []string {
+func (e *eventRecorder) snapshot() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.lines)
 }
 
-func (e *told) StartFailed(key Key, why StartFailure) {
+func (e *eventRecorder) StartFailed(key Key, why StartFailure) {
 	e.add(why.Code, "%s failed: %s", key.CID, why)
 }
-func (e *told) Gone(key Key, lost bool, why StartFailure) {
+func (e *eventRecorder) Gone(key Key, lost bool, why StartFailure) {
 	e.add(why.Code, "%s gone, lost %v: %s", key.CID, lost, why.Reason)
 }
 
@@ -81,12 +81,12 @@ func function() *v1alpha1.Function {
 }
 
 // running runs a provisioner with one node of 400m CPU for the length of body.
-func running(t *testing.T, body func(p *Provisioner, r *fakeRuntime, e *told)) {
+func running(t *testing.T, body func(p *Provisioner, r *fakeDriver, e *eventRecorder)) {
 	synctest.Test(t, func(t *testing.T) {
-		r, e := &fakeRuntime{exits: make(chan Exit, 16)}, &told{}
+		r, e := &fakeDriver{exits: make(chan Exit, 16)}, &eventRecorder{}
 		p := New(
 			Config{Nodes: []placement.Node{{Name: "n", Allocatable: placement.Amount{MilliCPU: 400, Memory: 1 << 30}}}},
-			Deps{Runtime: r, Now: time.Now, Log: slog.New(slog.DiscardHandler)},
+			Deps{Driver: r, Now: time.Now, Log: slog.New(slog.DiscardHandler)},
 		)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -114,19 +114,19 @@ func start(t *testing.T, p *Provisioner, spec InstanceSpec) Key {
 	return key
 }
 
-func expectTold(t *testing.T, e *told, want ...string) {
+func expectEvents(t *testing.T, e *eventRecorder, want ...string) {
 	t.Helper()
 	synctest.Wait()
-	if diff := cmp.Diff(want, e.all()); diff != "" {
+	if diff := cmp.Diff(want, e.snapshot()); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
 
 func TestOrderCountsAtOnceAndFillsTheNode(t *testing.T) {
-	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		ordered := p.Order(function(), invocation.Term{Epoch: 7}, 9)
-		if len(ordered.Keys) != 4 || ordered.Keys[0].CID != cid1 || !strings.Contains(ordered.NoRoom, "a node has at most 0m free") {
-			t.Errorf("ordered %+v", ordered)
+	running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
+		launched := p.Launch(function(), invocation.Term{Epoch: 7}, 9)
+		if len(launched.Keys) != 4 || launched.Keys[0].CID != cid1 || !strings.Contains(launched.NoRoom, "a node has at most 0m free") {
+			t.Errorf("ordered %+v", launched)
 		}
 		if c := p.Observe("u").Counts; c != (Counts{Creating: 4}) {
 			t.Errorf("counts %+v", c)
@@ -136,16 +136,16 @@ func TestOrderCountsAtOnceAndFillsTheNode(t *testing.T) {
 			t.Errorf("counts %+v", c)
 		}
 		p.End(Key{"u", cid2}, Ending{})
-		expectTold(t, e, "00000007-000002 gone, lost false: stopped")
-		if again := p.Order(function(), invocation.Term{Epoch: 7}, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000005" {
+		expectEvents(t, e, "00000007-000002 gone, lost false: stopped")
+		if again := p.Launch(function(), invocation.Term{Epoch: 7}, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000005" {
 			t.Errorf("ordered %+v after one was stopped", again)
 		}
 	})
 }
 
 func TestAgentMustShowItsToken(t *testing.T) {
-	running(t, func(p *Provisioner, _ *fakeRuntime, _ *told) {
-		key := p.Order(function(), invocation.Term{Epoch: 7}, 1).Keys[0]
+	running(t, func(p *Provisioner, _ *fakeDriver, _ *eventRecorder) {
+		key := p.Launch(function(), invocation.Term{Epoch: 7}, 1).Keys[0]
 		if _, err := p.Check(key, "guess"); !errors.Is(err, ErrBadToken) {
 			t.Errorf("wrong token: %v", err)
 		}
@@ -156,14 +156,14 @@ func TestAgentMustShowItsToken(t *testing.T) {
 }
 
 func TestFunctionThatDoesNotStartIsTriedLessAndLess(t *testing.T) {
-	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
+	running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
 		var waits []time.Duration
 		begin := time.Now()
 		for len(waits) < 7 {
-			if ordered := p.Order(function(), invocation.Term{Epoch: 7}, 3); len(ordered.Keys) > 0 {
+			if launched := p.Launch(function(), invocation.Term{Epoch: 7}, 3); len(launched.Keys) > 0 {
 				waits = append(waits, time.Since(begin).Round(100*time.Millisecond))
 				begin = time.Now()
-				for _, key := range ordered.Keys {
+				for _, key := range launched.Keys {
 					r.exits <- Exit{FunctionUID: "u", CID: key.CID, Reason: "the function exited with status 3"}
 				}
 				synctest.Wait()
@@ -180,7 +180,7 @@ func TestFunctionThatDoesNotStartIsTriedLessAndLess(t *testing.T) {
 			t.Errorf("failing: %v, %v, %v", why, retry, failing)
 		}
 		time.Sleep(time.Minute)
-		p.Order(function(), invocation.Term{Epoch: 7}, 1)
+		p.Launch(function(), invocation.Term{Epoch: 7}, 1)
 		start(t, p, r.started[len(r.started)-1])
 		if _, _, failing := startsFail(p.Inventory, "u"); failing {
 			t.Error("still failing after a start")
@@ -189,23 +189,23 @@ func TestFunctionThatDoesNotStartIsTriedLessAndLess(t *testing.T) {
 }
 
 func TestAgentsReasonIsBetterThanTheExits(t *testing.T) {
-	running(t, func(p *Provisioner, _ *fakeRuntime, e *told) {
-		key := p.Order(function(), invocation.Term{Epoch: 7}, 1).Keys[0]
+	running(t, func(p *Provisioner, _ *fakeDriver, e *eventRecorder) {
+		key := p.Launch(function(), invocation.Term{Epoch: 7}, 1).Keys[0]
 		p.End(key, Ending{Code: v1alpha1.ReasonStartFailed, Reason: "nothing listens on port 4242"})
 		p.End(key, Ending{})
-		expectTold(t, e, "00000007-000001 failed: nothing listens on port 4242; its last log lines:\nlast words")
+		expectEvents(t, e, "00000007-000001 failed: nothing listens on port 4242; its last log lines:\nlast words")
 	})
 }
 
 func TestInstanceThatEndsUnexpectedlyIsLost(t *testing.T) {
-	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.Order(function(), invocation.Term{Epoch: 7}, 2)
+	running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
+		p.Launch(function(), invocation.Term{Epoch: 7}, 2)
 		start(t, p, r.started[0])
 		leaving := start(t, p, r.started[1])
 		p.End(leaving, Ending{Within: time.Minute})
 		r.exits <- Exit{FunctionUID: "u", CID: cid1, Reason: "killed"}
 		r.exits <- Exit{FunctionUID: "u", CID: cid2, Reason: "exited"}
-		expectTold(t, e, "00000007-000001 gone, lost true: killed", "00000007-000002 gone, lost false: exited")
+		expectEvents(t, e, "00000007-000001 gone, lost true: killed", "00000007-000002 gone, lost false: exited")
 		if c := p.Observe("u").Counts; c != (Counts{}) {
 			t.Errorf("counts %+v", c)
 		}
@@ -213,28 +213,28 @@ func TestInstanceThatEndsUnexpectedlyIsLost(t *testing.T) {
 }
 
 func TestALostNodeIsWhyAnInstanceFellSilent(t *testing.T) {
-	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
+	running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
 		r.code = v1alpha1.ReasonNodeLost
-		p.Order(function(), invocation.Term{Epoch: 7}, 1)
+		p.Launch(function(), invocation.Term{Epoch: 7}, 1)
 		p.Disconnect(start(t, p, r.started[0]))
-		time.Sleep(silencePatience + 2*time.Second)
-		expectTold(t, e, "00000007-000001 gone, lost true: stopped")
+		time.Sleep(reconnectTimeout + 2*time.Second)
+		expectEvents(t, e, "00000007-000001 gone, lost true: stopped")
 	})
 }
 
 func TestSilentInstancesAreStopped(t *testing.T) {
-	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.Order(function(), invocation.Term{Epoch: 7}, 2)
+	running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
+		p.Launch(function(), invocation.Term{Epoch: 7}, 2)
 		key := start(t, p, r.started[0])
 		p.Disconnect(key)
 		if c := p.Observe("u").Counts; c.Created != 0 {
 			t.Errorf("an instance without a stream counts: %+v", c)
 		}
-		time.Sleep(silencePatience + 2*time.Second)
-		expectTold(t, e, "00000007-000001 gone, lost true: its agent was not heard of in time")
+		time.Sleep(reconnectTimeout + 2*time.Second)
+		expectEvents(t, e, "00000007-000001 gone, lost true: its agent was not heard of in time")
 		time.Sleep(startGrace)
 		synctest.Wait()
-		if lines := e.all(); len(lines) != 2 || !strings.HasPrefix(lines[1], "00000007-000002 failed: its agent was not heard of in time") {
+		if lines := e.snapshot(); len(lines) != 2 || !strings.HasPrefix(lines[1], "00000007-000002 failed: its agent was not heard of in time") {
 			t.Errorf("told %v", lines)
 		}
 		if want := []string{v1alpha1.ReasonAgentSilent, v1alpha1.ReasonStartTimeout}; !slices.Equal(e.codes, want) {
@@ -244,17 +244,17 @@ func TestSilentInstancesAreStopped(t *testing.T) {
 }
 
 func TestInstanceThatIsLetGoMustEndInTime(t *testing.T) {
-	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.Order(function(), invocation.Term{Epoch: 7}, 2)
+	running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
+		p.Launch(function(), invocation.Term{Epoch: 7}, 2)
 		patient, stopped := start(t, p, r.started[0]), start(t, p, r.started[1])
 		p.End(patient, Ending{Within: time.Minute})
 		time.Sleep(30 * time.Second)
 		p.End(patient, Ending{Within: time.Hour}) // the first notice counts
 		p.End(stopped, Ending{Within: time.Second})
 		p.End(stopped, Ending{}) // the runtime sees to it now
-		expectTold(t, e, "00000007-000002 gone, lost false: stopped")
+		expectEvents(t, e, "00000007-000002 gone, lost false: stopped")
 		time.Sleep(33 * time.Second)
-		expectTold(t, e, "00000007-000002 gone, lost false: stopped",
+		expectEvents(t, e, "00000007-000002 gone, lost false: stopped",
 			"00000007-000001 gone, lost false: it did not end in time after it was let go")
 		if got := requested(p); got != (placement.Amount{}) {
 			t.Errorf("%+v is still requested", got)
@@ -263,13 +263,13 @@ func TestInstanceThatIsLetGoMustEndInTime(t *testing.T) {
 }
 
 func TestNothingIsKeptOfAFunctionThatIsGone(t *testing.T) {
-	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.Order(function(), invocation.Term{Epoch: 7}, 2)
+	running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
+		p.Launch(function(), invocation.Term{Epoch: 7}, 2)
 		key := start(t, p, r.started[0])
 		p.Forget("u")
 		r.exits <- Exit{FunctionUID: "u", CID: cid2, Reason: "killed"}
 		synctest.Wait()
-		if again := p.Order(function(), invocation.Term{Epoch: 7}, 1); len(again.Keys) != 0 {
+		if again := p.Launch(function(), invocation.Term{Epoch: 7}, 1); len(again.Keys) != 0 {
 			t.Errorf("ordered %v during the backoff", again.Keys)
 		}
 		p.Forget("u")
@@ -282,35 +282,35 @@ func TestNothingIsKeptOfAFunctionThatIsGone(t *testing.T) {
 }
 
 func TestNamesAreNotGivenTwice(t *testing.T) {
-	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.End(p.Order(function(), invocation.Term{Epoch: 7}, 1).Keys[0], Ending{})
+	running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
+		p.End(p.Launch(function(), invocation.Term{Epoch: 7}, 1).Keys[0], Ending{})
 		synctest.Wait()
-		p.Forgive("u")
-		again := p.Order(function(), invocation.Term{Epoch: 7}, 1)
+		p.ResetBackoff("u")
+		again := p.Launch(function(), invocation.Term{Epoch: 7}, 1)
 		if len(again.Keys) != 1 || again.Keys[0].CID != cid2 {
 			t.Fatalf("ordered %+v, want the next name", again)
 		}
 		p.Forget("u") // and then it is there again
-		third := p.Order(function(), invocation.Term{Epoch: 7}, 1)
+		third := p.Launch(function(), invocation.Term{Epoch: 7}, 1)
 		p.End(again.Keys[0], Ending{})
 		p.End(third.Keys[0], Ending{})
 		synctest.Wait()
-		if again := p.Order(function(), invocation.Term{Epoch: 7}, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000004" {
+		if again := p.Launch(function(), invocation.Term{Epoch: 7}, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000004" {
 			t.Errorf("ordered %+v, want the fourth name", again)
 		}
 	})
 }
 
 func TestBadLuckWithNodesIsNotTheFunctionsFault(t *testing.T) {
-	running(t, func(p *Provisioner, r *fakeRuntime, _ *told) {
+	running(t, func(p *Provisioner, r *fakeDriver, _ *eventRecorder) {
 		for try := 1; try <= nodeTries; try++ {
-			p.Order(function(), invocation.Term{Epoch: 7}, 1)
+			p.Launch(function(), invocation.Term{Epoch: 7}, 1)
 			spec := r.started[len(r.started)-1]
 			r.exits <- Exit{FunctionUID: "u", CID: spec.CID, Code: v1alpha1.ReasonNodeRefused, Reason: "OutOfcpu"}
 			synctest.Wait()
 			why, retryAfter, failing := startsFail(p.Inventory, "u")
-			if !failing || why.Passing() != (try < nodeTries) {
-				t.Errorf("after %d of them: failing %v, passing %v", try, failing, why.Passing())
+			if !failing || why.Transient() != (try < nodeTries) {
+				t.Errorf("after %d of them: failing %v, passing %v", try, failing, why.Transient())
 			}
 			time.Sleep(retryAfter)
 		}
@@ -321,27 +321,27 @@ func TestBadLuckWithNodesIsNotTheFunctionsFault(t *testing.T) {
 }
 
 func TestM9AnAPIThatIsAwayIsNotHeldAgainstTheFunction(t *testing.T) {
-	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
+	running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
 		for i := range 10 {
 			code := []string{v1alpha1.ReasonClusterUnavailable, v1alpha1.ReasonNodeFull}[i%2]
-			ordered := p.Order(function(), invocation.Term{Epoch: 7}, 2)
-			if len(ordered.Keys) != 2 {
-				t.Fatalf("%d instances are ordered, want 2", len(ordered.Keys))
+			launched := p.Launch(function(), invocation.Term{Epoch: 7}, 2)
+			if len(launched.Keys) != 2 {
+				t.Fatalf("%d instances are ordered, want 2", len(launched.Keys))
 			}
-			for _, key := range ordered.Keys {
+			for _, key := range launched.Keys {
 				r.exits <- Exit{FunctionUID: "u", CID: key.CID, Code: code, Reason: "connection refused"}
 			}
 			synctest.Wait()
 			if why, _, failing := startsFail(p.Inventory, "u"); failing {
 				t.Errorf("the function is failing: %v", why)
 			}
-			if again := p.Order(function(), invocation.Term{Epoch: 7}, 1); len(again.Keys) != 0 {
+			if again := p.Launch(function(), invocation.Term{Epoch: 7}, 1); len(again.Keys) != 0 {
 				t.Error("another one is ordered at once")
 			}
 			time.Sleep(firstBackoff)
 		}
 		// What is the function's own counts as it did.
-		key := p.Order(function(), invocation.Term{Epoch: 7}, 1).Keys[0]
+		key := p.Launch(function(), invocation.Term{Epoch: 7}, 1).Keys[0]
 		r.exits <- Exit{FunctionUID: "u", CID: key.CID, Code: v1alpha1.ReasonFunctionExited, Reason: "status 1"}
 		synctest.Wait()
 		if why, retryAfter, failing := startsFail(p.Inventory, "u"); !failing || why.InARow != 1 || retryAfter != firstBackoff {
@@ -351,21 +351,21 @@ func TestM9AnAPIThatIsAwayIsNotHeldAgainstTheFunction(t *testing.T) {
 }
 
 func TestABrokenInstanceIsLostForTheReasonThatIsKnownBest(t *testing.T) {
-	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.Order(function(), invocation.Term{Epoch: 7}, 2)
+	running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
+		p.Launch(function(), invocation.Term{Epoch: 7}, 2)
 		first, second := start(t, p, r.started[0]), start(t, p, r.started[1])
 		p.End(first, Ending{Within: time.Minute, Code: v1alpha1.ReasonCallBroken, Reason: "it broke the connection"})
 		p.End(second, Ending{Within: time.Minute, Code: v1alpha1.ReasonCallBroken, Reason: "it broke the connection"})
 		r.exits <- Exit{FunctionUID: "u", CID: first.CID, Code: v1alpha1.ReasonOutOfMemory, Reason: "too much memory"}
 		synctest.Wait()
 		r.exits <- Exit{FunctionUID: "u", CID: second.CID, Reason: "stopped"}
-		expectTold(t, e, "00000007-000001 gone, lost true: too much memory",
+		expectEvents(t, e, "00000007-000001 gone, lost true: too much memory",
 			"00000007-000002 gone, lost true: it broke the connection")
 	})
 }
 
 func TestTheRuntimeMayKnowMoreOfWhyAnInstanceWasLate(t *testing.T) {
-	in := Instance{Blamed: "its agent was not heard of in time", BlamedCode: v1alpha1.ReasonStartTimeout}
+	in := Instance{Cause: "its agent was not heard of in time", CauseCode: v1alpha1.ReasonStartTimeout}
 	for want, exit := range map[string]Exit{
 		"it waited for a volume":             {Code: v1alpha1.ReasonStartTimeout, Reason: "it waited for a volume"},
 		"its agent was not heard of in time": {Reason: "stopped"},
@@ -377,7 +377,7 @@ func TestTheRuntimeMayKnowMoreOfWhyAnInstanceWasLate(t *testing.T) {
 }
 
 func TestA3AFunctionThatEndsWhileIdleHasACodeOfItsOwn(t *testing.T) {
-	in := Instance{Broken: "the function exited with status 3", BrokenCode: v1alpha1.ReasonFunctionExited}
+	in := Instance{AgentReason: "the function exited with status 3", AgentCode: v1alpha1.ReasonFunctionExited}
 	for exit, want := range map[string]string{"": v1alpha1.ReasonFunctionExited, v1alpha1.ReasonOutOfMemory: v1alpha1.ReasonOutOfMemory} {
 		if why := failureOf(in, Exit{Code: exit, Reason: "killed"}); why.Code != want {
 			t.Errorf("an exit with code %q is told as %s, want %s", exit, why.Code, want)
@@ -409,11 +409,11 @@ func revision(n int) *v1alpha1.Function {
 
 // Pods and logs have their names from the function's and the CID.
 func TestInstancesOfTwoRevisionsHaveDifferentNames(t *testing.T) {
-	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
+	running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
 		term := invocation.Term{Epoch: 7}
 		var cids []invocation.CID
 		for n := range 2 {
-			for _, key := range p.Order(revision(n+1), term, 1).Keys {
+			for _, key := range p.Launch(revision(n+1), term, 1).Keys {
 				cids = append(cids, key.CID)
 			}
 		}
@@ -425,13 +425,13 @@ func TestInstancesOfTwoRevisionsHaveDifferentNames(t *testing.T) {
 
 // The pod of its last time may still be ending.
 func TestARevisionThatComesBackGivesOtherNames(t *testing.T) {
-	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
+	running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
 		term := invocation.Term{Epoch: 7}
-		before := p.Order(revision(1), term, 1).Keys
+		before := p.Launch(revision(1), term, 1).Keys
 		p.Forget(before[0].FunctionUID)
 		p.End(before[0], Ending{})
 		synctest.Wait()
-		if after := p.Order(revision(1), term, 1).Keys; len(after) != 1 || after[0] == before[0] {
+		if after := p.Launch(revision(1), term, 1).Keys; len(after) != 1 || after[0] == before[0] {
 			t.Errorf("ordered %v after %v", after, before)
 		}
 	})

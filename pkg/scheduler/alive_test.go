@@ -71,7 +71,7 @@ func TestInstanceThatFallsSilentIsGivenUp(t *testing.T) {
 				w.expectCounts(fn, provisioner.Counts{Created: 1})
 				w.after(time.Millisecond)
 				a.expectEnded(codes.Unavailable)
-				w.expectCounts(fn, provisioner.Counts{Leaving: 1, Silent: 1})
+				w.expectCounts(fn, provisioner.Counts{Leaving: 1, Disconnected: 1})
 			})
 		})
 	}

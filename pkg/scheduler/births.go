@@ -103,7 +103,7 @@ func (s *host) started(p *pullStream, asked time.Time) {
 		return
 	}
 	progress := s.deps.Instances.Progress(key)
-	m.Ordered, m.Created, m.Sandboxed = progress.Ordered, progress.Created, progress.Sandboxed
+	m.Ordered, m.Created, m.Sandboxed = progress.Launched, progress.Created, progress.Sandboxed
 	if m.Ready.IsZero() {
 		// It said hello while its function began, and asks as soon as that is ready.
 		m.Ready = asked

@@ -32,7 +32,7 @@ func newPopulation(b *testing.B, instances int, idle bool) *population {
 	w, functions := benchWorld(b, 1, minInstances(int32(instances)))
 	w.register(functions)
 	c := &population{world: w, f: w.scheduler.lookup(string(functions[0].UID)), gateway: &offerStream{gateway: "g:1"}}
-	ordered := w.instances.Order(functions[0], invocation.Term{Epoch: 7}, instances-len(w.instances.Instances(c.f.uid)))
+	ordered := w.instances.Launch(functions[0], invocation.Term{Epoch: 7}, instances-len(w.instances.Instances(c.f.uid)))
 	if ordered.NoRoom != "" {
 		b.Fatal(ordered.NoRoom)
 	}

@@ -45,7 +45,7 @@ func (r *fakeRuntime) verify(key provisioner.Key, token string) error {
 	return nil
 }
 
-func (r *fakeRuntime) Take(poolUID string, cid invocation.CID, spec provisioner.InstanceSpec, told func(bool)) bool {
+func (r *fakeRuntime) Assign(poolUID string, cid invocation.CID, spec provisioner.InstanceSpec, told func(bool)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	from, to := keyOf(poolUID, cid), keyOf(string(spec.Function.UID), spec.CID)

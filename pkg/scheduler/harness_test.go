@@ -135,16 +135,16 @@ func newWorld(t testing.TB, config worldConfig) *world {
 		keeper:  newFakeKeeper(),
 	}
 	log := slog.New(slog.NewTextHandler(w.log, nil))
-	deps := provisioner.Deps{Runtime: w.runtime, Witness: w.runtime, Book: w.runtime, Surveyor: w.runtime, Now: time.Now, Log: log}
+	deps := provisioner.Deps{Driver: w.runtime, StartObserver: w.runtime, Lister: w.runtime, Drift: w.runtime, Now: time.Now, Log: log}
 	if config.shared {
 		config.ID = "self"
 		// Which function adopted instances are of, the fake does not know.
-		deps.Book, deps.Surveyor = nil, nil
-		deps.Shared, deps.Verify = w.runtime, func(provisioner.Key, string) error { return nil }
+		deps.Lister, deps.Drift = nil, nil
+		deps.Adopting, deps.Verify = w.runtime, func(provisioner.Key, string) error { return nil }
 	}
 	if config.runtimes != nil {
 		config.ID = "self"
-		deps.Taker, deps.Identify, deps.Verify = w.runtime, w.runtime.identify, w.runtime.verify
+		deps.Assigner, deps.Identify, deps.Verify = w.runtime, w.runtime.identify, w.runtime.verify
 	}
 	nodes := []placement.Node{{Name: "n", Allocatable: placement.Amount{MilliCPU: config.node, Memory: 1 << 50}}}
 	for i := 1; i < config.nodes; i++ {
@@ -477,7 +477,7 @@ func (r *fakeRuntime) Instances() []provisioner.Key {
 	return slices.Collect(maps.Keys(r.alive))
 }
 
-func (r *fakeRuntime) Survey([]*v1alpha1.Function) (found reconcile.Difference[provisioner.Key]) {
+func (r *fakeRuntime) Drift([]*v1alpha1.Function) (found reconcile.Difference[provisioner.Key]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found.Unknown = maps.Clone(r.strays)
@@ -491,7 +491,7 @@ func (r *fakeRuntime) stray(keys ...provisioner.Key) {
 	r.strays = reconcile.SetOf(keys...)
 }
 
-func (r *fakeRuntime) Strike(provisioner.Key) {}
+func (r *fakeRuntime) MarkGone(provisioner.Key) {}
 
 // vanish ends an instance without a word.
 func (r *fakeRuntime) vanish(key provisioner.Key) {

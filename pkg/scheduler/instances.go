@@ -32,9 +32,9 @@ func InstancesOf(p *provisioner.Provisioner) Instances {
 
 // Launcher begins starts, and takes back those that are not over.
 type Launcher interface {
-	OrderOn(fn *v1alpha1.Function, term invocation.Term, n int, place func() (node string, ok bool)) []provisioner.Key
-	Take(fn *v1alpha1.Function, term invocation.Term, pooled provisioner.Key, told func(key provisioner.Key, taken bool)) (provisioner.Key, bool)
-	Withdraw(uid string, n int) []provisioner.Key
+	LaunchOn(fn *v1alpha1.Function, term invocation.Term, n int, place func() (node string, ok bool)) []provisioner.Key
+	Assign(fn *v1alpha1.Function, term invocation.Term, pooled provisioner.Key, told func(key provisioner.Key, taken bool)) (provisioner.Key, bool)
+	CancelLaunches(uid string, n int) []provisioner.Key
 }
 
 // Ender ends instances.
@@ -62,22 +62,22 @@ type Observer interface {
 
 // Directory lists instances.
 type Directory interface {
-	Look(key provisioner.Key) (provisioner.Instance, bool)
+	Lookup(key provisioner.Key) (provisioner.Instance, bool)
 	Instances(uid string) []provisioner.Instance
 	Connected() map[provisioner.Key]bool
 }
 
 // Revisions hears what the catalog says of functions.
 type Revisions interface {
-	Forgive(uid string)
+	ResetBackoff(uid string)
 	Forget(uid string)
 }
 
 // Moves tells which functions have instances that moved.
 type Moves interface {
-	Moved(uids []string) []string
+	Changed(uids []string) []string
 	Placed(list []provisioner.Placed, uid string) []provisioner.Placed
-	ForgetMoves()
+	ResetChanged()
 }
 
 // NodeView is where instances may run.

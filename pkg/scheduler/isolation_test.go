@@ -94,7 +94,7 @@ func (n *neighbours) begin(specs []provisioner.InstanceSpec) {
 			key := keyOf(f.uid, spec.CID)
 			p := &pullStream{line: newLine(n.scheduler.host, key, speaker{}, 16), function: f}
 			n.scheduler.streams.enter(&p.line)
-			in, _ := n.instances.Look(key)
+			in, _ := n.instances.Lookup(key)
 			_ = p.join(in, 1, core.AgentCurrent)
 			n.instances.Pulled(key)
 			i := instance{n, f, spec.CID}

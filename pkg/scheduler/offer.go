@@ -155,7 +155,7 @@ func (s *offers) accept(o *offerStream, id invocation.ID, wire *agentwire.Ticket
 // barred is why no instance of a function can start, if that is so and there is none.
 func (s *offers) barred(f *function) *invocation.Refusal {
 	seen := s.deps.Instances.Observe(f.uid)
-	if !seen.Failing || seen.RetryAfter <= 0 || seen.Why.Passing() || seen.Created+seen.Creating > 0 {
+	if !seen.Failing || seen.RetryAfter <= 0 || seen.Why.Transient() || seen.Created+seen.Creating > 0 {
 		return nil
 	}
 	refusal := cannotStart(seen.Why, seen.RetryAfter)

@@ -19,7 +19,7 @@ type considered struct {
 	term     invocation.Term
 
 	// ordered is what became of its orders, and asked says that there were any.
-	ordered provisioner.Ordered
+	ordered provisioner.LaunchResult
 	asked   bool
 	// withdrawn are those of the instances being created that were ended.
 	withdrawn []provisioner.Key
@@ -79,7 +79,7 @@ func (s *ticker) divide(all []*considered) {
 	}
 	round := s.budget.Allocate(wants, s.deps.Now())
 	for i, n, ok := round.Next(); ok; i, n, ok = round.Next() {
-		round.Took(s.order(wanting[i], n), n)
+		round.Launched(s.order(wanting[i], n), n)
 	}
 }
 

@@ -344,7 +344,7 @@ func (p *pullStream) end(orderly bool) {
 	if orderly && toGo {
 		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{})
 	}
-	if _, there := p.scheduler.deps.Instances.Look(p.key); !there {
+	if _, there := p.scheduler.deps.Instances.Lookup(p.key); !there {
 		p.function.ended(p.key.CID)
 	}
 }

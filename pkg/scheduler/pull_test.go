@@ -128,7 +128,7 @@ func TestAgentThatTakesNoRepliesLosesItsStream(t *testing.T) {
 		if sent == 100_000 {
 			t.Error("the stream goes on")
 		}
-		w.expectCounts(fn, provisioner.Counts{Leaving: 1, Silent: 1})
+		w.expectCounts(fn, provisioner.Counts{Leaving: 1, Disconnected: 1})
 	})
 }
 
@@ -341,7 +341,7 @@ func TestAgentThatComesBackGoesOn(t *testing.T) {
 		spec := w.started(fn, 1)[0]
 		a := w.ready(spec)
 		a.cut()
-		w.expectCounts(fn, provisioner.Counts{Leaving: 1, Silent: 1})
+		w.expectCounts(fn, provisioner.Counts{Leaving: 1, Disconnected: 1})
 		b := w.ready(spec)
 		w.expectCounts(fn, provisioner.Counts{Created: 1})
 		w.after(time.Minute)

@@ -81,9 +81,9 @@ func (p *placer) room(u *unit) int { return p.planner.Room(p.shape(u)) }
 // order orders up to n instances on nodes that have room, first of all where some is
 // reserved for the function; and says why they are fewer if that is for want of room. The
 // UID is empty for a pool.
-func (p *placer) order(uid string, u *unit, term invocation.Term, n int) (ordered provisioner.Ordered) {
+func (p *placer) order(uid string, u *unit, term invocation.Term, n int) (ordered provisioner.LaunchResult) {
 	of := p.shape(u)
-	ordered.Keys = p.instances.OrderOn(u.fn, term, n, func() (string, bool) {
+	ordered.Keys = p.instances.LaunchOn(u.fn, term, n, func() (string, bool) {
 		node, ok := p.planner.Place(uid, of, rand.IntN)
 		if !ok {
 			ordered.NoRoom = p.planner.Explain(of)
@@ -96,7 +96,7 @@ func (p *placer) order(uid string, u *unit, term invocation.Term, n int) (ordere
 // begin begins a tick of the planner, which learns what has gone since the last one.
 func (p *placer) begin(now time.Time) {
 	for _, key := range p.planner.Leaving() {
-		if _, there := p.instances.Look(provisioner.Key(key)); !there {
+		if _, there := p.instances.Lookup(provisioner.Key(key)); !there {
 			p.planner.Left(key)
 		}
 	}
@@ -206,7 +206,7 @@ func (p *placer) handInUsage(now time.Time) {
 	for _, f := range p.doubts.take() {
 		changed = append(changed, f.uid)
 	}
-	changed = p.instances.Moved(changed)
+	changed = p.instances.Changed(changed)
 	usages := make(map[string]capacity.Usage, len(changed))
 	var list []provisioner.Placed
 	for _, uid := range changed {
@@ -222,7 +222,7 @@ func (p *placer) handInUsage(now time.Time) {
 // is made up for when every other level of what is believed is looked at.
 func (p *placer) mistrust() {
 	p.doubts.take()
-	p.instances.ForgetMoves()
+	p.instances.ResetChanged()
 	p.planner.Invalidate()
 }
 
@@ -237,7 +237,7 @@ func (p *placer) usage(uid string, list []provisioner.Placed, now time.Time) (u 
 		switch {
 		case in.State == provisioner.Leaving:
 		case pool:
-			u.Idle = append(u.Idle, capacity.Idle{Key: capacity.Key(in.Key), Node: in.Node, Requests: in.Requests, Spare: true, Since: in.Ordered})
+			u.Idle = append(u.Idle, capacity.Idle{Key: capacity.Key(in.Key), Node: in.Node, Requests: in.Requests, Spare: true, Since: in.Launched})
 		default:
 			created++
 		}

@@ -56,7 +56,7 @@ var ofFunctions = slices.Concat([]functionSeries{
 	one(pullsDecl.Declaration, pulled, func(r *row) float64 { return float64(r.view.Requested) }),
 	one(pullsWaitingDecl.Declaration, pulled, func(r *row) float64 { return float64(r.view.Credits) }),
 	one(backedOffDecl.Declaration, pulled, func(r *row) float64 { return float64(r.agents.backedOff) }),
-	one(silentDecl.Declaration, pulled, func(r *row) float64 { return float64(r.counts.Silent) }),
+	one(silentDecl.Declaration, pulled, func(r *row) float64 { return float64(r.counts.Disconnected) }),
 
 	one(requiredDecl.Declaration, needed, (*row).required),
 	one(rateDecl.Declaration, hasRate, func(r *row) float64 { return r.terms.rate }),

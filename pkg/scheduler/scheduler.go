@@ -183,7 +183,7 @@ func (s *Scheduler) replace(f *function, unit *v1alpha1.Function) {
 	s.stepLocked(f, core.SpecChanged{Spec: spec})
 	f.mu.Unlock()
 	if changed {
-		s.deps.Instances.Forgive(f.uid)
+		s.deps.Instances.ResetBackoff(f.uid)
 	}
 }
 
@@ -275,7 +275,7 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 	s.stillborn(f, key, why)
 	f.ended(key.CID)
 	now := s.deps.Now()
-	if !why.Blameless() {
+	if !why.FromCluster() {
 		f.failed(why, now)
 		f.happened(happening{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true}, now)
 	}
@@ -284,7 +284,7 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 	defer f.mu.Unlock()
 	f.book.tallies.failures.add(why.Code, 1)
 	s.stepLocked(f, core.StartFailed{
-		Blameless: why.Blameless(), OthersExist: seen.Created+seen.Creating > 0, Transient: seen.Failing && seen.Why.Passing(),
+		Blameless: why.FromCluster(), OthersExist: seen.Created+seen.Creating > 0, Transient: seen.Failing && seen.Why.Transient(),
 		Refusal: cannotStart(why, seen.RetryAfter),
 	})
 }

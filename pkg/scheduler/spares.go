@@ -214,7 +214,7 @@ func (s *spares) unsettled() []pool {
 func (s *warmPools) keepPool(p pool) {
 	uid, now := p.UID(), s.deps.Now()
 	var present, outdated []provisioner.Instance
-	snapshot := warmpool.Snapshot{Target: p.target, Crowded: s.spares.crowded(now), Room: s.budget.LeftNow(now)}
+	snapshot := warmpool.Snapshot{Target: p.target, NodesFull: s.spares.crowded(now), LaunchBudget: s.budget.LeftNow(now)}
 	snapshot.Failing = s.deps.Instances.Observe(uid).Failing
 	for _, in := range s.deps.Instances.Instances(uid) {
 		switch in.State {
@@ -234,7 +234,7 @@ func (s *warmPools) keepPool(p pool) {
 	d := warmpool.Decide(snapshot)
 	log := s.deps.Log.With("namespace", p.Namespace, "runtime", p.Runtime, "pool", p.Name, "target", p.target,
 		"ready", snapshot.Ready, "starting", snapshot.Starting, "reason", string(d.Why))
-	noRoom := d.Why == warmpool.ReasonCrowded
+	noRoom := d.Why == warmpool.ReasonNodesFull
 	switch {
 	case d.Create > 0:
 		ordered := s.placer.order("", s.unitOf(p.fn), p.term, d.Create)
@@ -264,7 +264,7 @@ func (s *warmPools) keepPool(p pool) {
 // leastReady orders spare instances by how little is lost with them: those that are
 // starting first, and of those alike the youngest.
 func leastReady(a, b provisioner.Instance) int {
-	return cmp.Or(cmp.Compare(a.State, b.State), b.Ordered.Compare(a.Ordered), cmp.Compare(b.CID, a.CID))
+	return cmp.Or(cmp.Compare(a.State, b.State), b.Launched.Compare(a.Launched), cmp.Compare(b.CID, a.CID))
 }
 
 // settle says that a pool need not be looked at until something changes, and whether it

@@ -44,7 +44,7 @@ func (s *warmPools) takeSpares(c *considered, n int) []provisioner.Key {
 		if p == nil {
 			break
 		}
-		key, ok := s.deps.Instances.Take(c.fn, c.term, p.key, func(key provisioner.Key, taken bool) {
+		key, ok := s.deps.Instances.Assign(c.fn, c.term, p.key, func(key provisioner.Key, taken bool) {
 			s.tookSpare(c.function, c.fn, rt, p, key, taken)
 		})
 		if !ok {
@@ -77,7 +77,7 @@ func (s *warmPools) tookSpare(f *function, fn *v1alpha1.Function, rt *v1alpha1.C
 // assignment is what makes a spare instance one of a function's.
 func assignment(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, cid invocation.CID) *agentwire.Assignment {
 	backoff, idle := fn.Spec.Scaling.ScaleDown.Idle()
-	handover := podspec.HandoverOf(podspec.Input{Function: fn, Runtime: rt, CID: cid})
+	handover := podspec.AssignmentOf(podspec.Input{Function: fn, Runtime: rt, CID: cid})
 	a := &agentwire.Assignment{
 		FunctionUid: uidOf(fn), Function: fn.Key().String(), Revision: fn.Revision(), Cid: string(cid),
 		Concurrency:      uint32(fn.Spec.Template.Concurrency),

@@ -19,7 +19,7 @@ func (s *ticker) withdrawSurplus(c *considered) {
 		return
 	}
 	f := c.function
-	c.withdrawn = s.deps.Instances.Withdraw(f.uid, unwanted)
+	c.withdrawn = s.deps.Instances.CancelLaunches(f.uid, unwanted)
 	c.withdrawn = append(c.withdrawn, s.withdrawHeard(f, unwanted-len(c.withdrawn))...)
 	if n := len(c.withdrawn); n > 0 {
 		f.note(instanceWithdrawn, n)
@@ -39,7 +39,7 @@ func (s *ticker) withdrawHeard(f *function, n int) []provisioner.Key {
 		return in.State != provisioner.Creating || in.Ran || in.Spare || !in.Connected
 	})
 	slices.SortFunc(heard, func(a, b provisioner.Instance) int {
-		return cmp.Or(b.Ordered.Compare(a.Ordered), cmp.Compare(b.CID, a.CID))
+		return cmp.Or(b.Launched.Compare(a.Launched), cmp.Compare(b.CID, a.CID))
 	})
 	heard = heard[:min(n, len(heard))]
 	withdrawn := make([]provisioner.Key, 0, len(heard))

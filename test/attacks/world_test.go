@@ -163,7 +163,7 @@ func (w *world) startScheduler(l net.Listener, log *slog.Logger) {
 	certificate := w.role(domain.Scheduler())
 	instances := provisioner.New(
 		provisioner.Config{Nodes: []placement.Node{{Name: nodeName, Allocatable: placement.Amount{MilliCPU: 1 << 30, Memory: 1 << 50}}}},
-		provisioner.Deps{Runtime: &runtime{world: w, exits: make(chan provisioner.Exit)}, Verify: w.verify, Now: time.Now, Log: log},
+		provisioner.Deps{Driver: &runtime{world: w, exits: make(chan provisioner.Exit)}, Verify: w.verify, Now: time.Now, Log: log},
 	)
 	owner := ownership.NewStatic(ownership.Owner{ID: "one", Addr: w.scheduler})
 	config := scheduler.DefaultConfig()

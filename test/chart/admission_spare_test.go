@@ -121,7 +121,7 @@ type step struct {
 func changesOfPods(t *testing.T, scheduler kubernetes.Interface, pod, own *corev1.Pod) {
 	in := spareInput()
 	in.Function, in.CID = helloUnit(pod.Namespace), "00003-00000007-000001"
-	claim, err := podspec.Claim(in, chartPool, pod.UID)
+	claim, err := podspec.AssignPatch(in, chartPool, pod.UID)
 	if err != nil {
 		t.Fatal(err)
 	}

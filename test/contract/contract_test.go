@@ -156,7 +156,7 @@ func (s *stage) assignmentOf(handler, task string) adapter.Assignment {
 	f := function(handler)
 	to := adapter.Assignment{Namespace: f.Namespace, Function: f.Name, Concurrency: 1}
 	var variables []adapter.Variable
-	for _, v := range podspec.HandoverOf(input(f)).Variables {
+	for _, v := range podspec.AssignmentOf(input(f)).Variables {
 		variables = append(variables, adapter.Variable{Name: v.Name, Value: v.Value})
 	}
 	to.Variables = append([]adapter.Variable{{Name: "GREETING", Value: "the last one counts"}}, s.here(variables, task)...)

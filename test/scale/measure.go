@@ -59,7 +59,7 @@ func (w *world) open(ctx context.Context, qps float64) (*scheduler, error) {
 		return nil, err
 	}
 	s := &scheduler{Provisioner: provisioner.New(provisioner.Config{AgentRequests: agent}, provisioner.Deps{
-		Runtime: runtime, Shared: runtime, Nodes: runtime, Now: time.Now, Log: slog.Default(),
+		Driver: runtime, Adopting: runtime, Nodes: runtime, Now: time.Now, Log: slog.Default(),
 	})}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -145,7 +145,7 @@ func (w *world) lives(ctx context.Context, epoch uint64) (creates, writes float6
 func (w *world) order(s *scheduler, epoch uint64) ([]provisioner.Key, error) {
 	keys := make([]provisioner.Key, 0, w.options.instances)
 	for i := range w.options.instances {
-		ordered := s.Order(w.functions[i%len(w.functions)], invocation.Term{Epoch: epoch}, 1)
+		ordered := s.Launch(w.functions[i%len(w.functions)], invocation.Term{Epoch: epoch}, 1)
 		if len(ordered.Keys) != 1 {
 			return keys, fmt.Errorf("instance %d cannot be ordered: %s", i, ordered.NoRoom)
 		}

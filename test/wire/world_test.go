@@ -125,7 +125,7 @@ func (w *world) startScheduler(role string) {
 	runtime := w.platform.runtimeOf(role)
 	nodes := []placement.Node{{Name: "n", Allocatable: placement.Amount{MilliCPU: 100_000, Memory: 1 << 50}}}
 	instances := provisioner.New(provisioner.Config{Nodes: nodes}, provisioner.Deps{
-		Runtime: runtime, Shared: runtime, Taker: runtime, Identify: w.platform.identify, Verify: w.platform.verify,
+		Driver: runtime, Adopting: runtime, Assigner: runtime, Identify: w.platform.identify, Verify: w.platform.verify,
 		Now: time.Now, Log: silent,
 	})
 	config := scheduler.DefaultConfig()

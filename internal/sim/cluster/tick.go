@@ -102,7 +102,7 @@ func (s *scheduler) divide(all []considered) {
 	}
 	round := s.budget.Allocate(wants, instant(s.now))
 	for i, n, ok := round.Next(); ok; i, n, ok = round.Next() {
-		round.Took(s.order(wanting[i], n), n)
+		round.Launched(s.order(wanting[i], n), n)
 	}
 }
 

@@ -26,28 +26,28 @@ type Want struct {
 // not safe for concurrent use.
 type Shares struct {
 	// turns are the namespaces that want something, the next one first.
-	turns []*account
+	turns []*namespaceTurn
 }
 
-// account is that of a namespace as long as it wants something.
-type account struct {
+// namespaceTurn is that of a namespace as long as it wants something.
+type namespaceTurn struct {
 	namespace string
 	// deficit is what it may spend in its turn.
 	deficit int64
-	// begun says that its turn has begun and was not over when a round ended.
-	begun bool
+	// started says that its turn has begun and was not over when a round ended.
+	started bool
 	// functions are its wants, those to be served first in front.
-	functions []*claim
+	functions []*request
 	last      string // function that was served last
 }
 
-// claim is what is left of a Want.
-type claim struct {
+// request is what is left of a Want.
+type request struct {
 	Want
 	index int
 }
 
-func (c *claim) rank() int {
+func (c *request) rank() int {
 	if c.Last {
 		return 1
 	}
@@ -62,7 +62,7 @@ type Round struct {
 	// expensive instances.
 	quantum int64
 	chunk   int
-	granted *claim
+	granted *request
 }
 
 // turnsInRound is into how many turns of each function a budget is cut, so that
@@ -72,46 +72,46 @@ const turnsInRound = 4
 // Begin begins a round in which at most budget instances are granted. It ends the
 // round before it.
 func (s *Shares) Begin(wants []Want, budget int) *Round {
-	s.enter(wants)
+	s.setWants(wants)
 	r := &Round{shares: s, budget: budget}
-	total, claims, dearest := 0, 0, int64(1)
+	total, claims, maxCost := 0, 0, int64(1)
 	for _, a := range s.turns {
 		claims += len(a.functions)
 	}
 	for _, w := range wants {
 		total += w.N
-		dearest = max(dearest, w.Cost)
+		maxCost = max(maxCost, w.Cost)
 	}
 	r.chunk = max(1, min(budget, total))
 	if claims > 1 {
 		r.chunk = max(1, r.chunk/(turnsInRound*claims))
 	}
-	r.quantum = int64(r.chunk) * dearest
+	r.quantum = int64(r.chunk) * maxCost
 	return r
 }
 
-// enter opens accounts for namespaces that want something now and closes those of
+// setWants opens accounts for namespaces that want something now and closes those of
 // others: who wants nothing saves nothing.
-func (s *Shares) enter(wants []Want) {
-	accounts := make(map[string]*account, len(s.turns))
+func (s *Shares) setWants(wants []Want) {
+	turns := make(map[string]*namespaceTurn, len(s.turns))
 	for _, a := range s.turns {
 		a.functions = nil
-		accounts[a.namespace] = a
+		turns[a.namespace] = a
 	}
 	for i, w := range wants {
 		if w.N <= 0 {
 			continue
 		}
-		a := accounts[w.Namespace]
+		a := turns[w.Namespace]
 		if a == nil {
-			a = &account{namespace: w.Namespace}
-			accounts[w.Namespace] = a
+			a = &namespaceTurn{namespace: w.Namespace}
+			turns[w.Namespace] = a
 			s.turns = append(s.turns, a)
 		}
 		w.Cost = max(1, w.Cost)
-		a.functions = append(a.functions, &claim{Want: w, index: i})
+		a.functions = append(a.functions, &request{Want: w, index: i})
 	}
-	s.turns = slices.DeleteFunc(s.turns, func(a *account) bool { return len(a.functions) == 0 })
+	s.turns = slices.DeleteFunc(s.turns, func(a *namespaceTurn) bool { return len(a.functions) == 0 })
 	for _, a := range s.turns {
 		a.sort()
 	}
@@ -120,23 +120,23 @@ func (s *Shares) enter(wants []Want) {
 // sort puts those first that have waited longest for a first instance, and of the
 // others the function that comes after the one that was served last. Those that are Last
 // come behind.
-func (a *account) sort() {
-	lap := func(c *claim) int {
+func (a *namespaceTurn) sort() {
+	lap := func(c *request) int {
 		if c.Function > a.last {
 			return 0
 		}
 		return 1
 	}
-	slices.SortFunc(a.functions, func(x, y *claim) int {
+	slices.SortFunc(a.functions, func(x, y *request) int {
 		return cmp.Or(cmp.Compare(y.Waited, x.Waited), cmp.Compare(x.rank(), y.rank()), cmp.Compare(lap(x), lap(y)), cmp.Compare(x.Function, y.Function))
 	})
 }
 
 // requeue puts one that has got something behind the others, but before those that are Last.
-func (a *account) requeue(c *claim) {
+func (a *namespaceTurn) requeue(c *request) {
 	at := len(a.functions)
 	if !c.Last {
-		if last := slices.IndexFunc(a.functions, func(f *claim) bool { return f.Last }); last >= 0 {
+		if last := slices.IndexFunc(a.functions, func(f *request) bool { return f.Last }); last >= 0 {
 			at = last
 		}
 	}
@@ -148,8 +148,8 @@ func (a *account) requeue(c *claim) {
 func (r *Round) Next() (index, n int, ok bool) {
 	for r.budget > 0 && len(r.shares.turns) > 0 {
 		a := r.shares.turns[0]
-		if !a.begun {
-			a.begun = true
+		if !a.started {
+			a.started = true
 			a.deficit += r.quantum
 		}
 		c := a.functions[0]
@@ -161,14 +161,14 @@ func (r *Round) Next() (index, n int, ok bool) {
 			r.granted = c
 			return c.index, n, true
 		}
-		r.shares.pass()
+		r.shares.endTurn()
 	}
 	return 0, 0, false
 }
 
-// Took says how many instances of the last grant could be had. If that is fewer than
+// Launched says how many instances of the last grant could be had. If that is fewer than
 // were granted, the function gets no more in this round.
-func (r *Round) Took(n, granted int) {
+func (r *Round) Launched(n, granted int) {
 	a, c := r.shares.turns[0], r.granted
 	r.budget -= n
 	a.deficit -= int64(n) * c.Cost
@@ -183,9 +183,9 @@ func (r *Round) Took(n, granted int) {
 	}
 }
 
-// pass ends a turn.
-func (s *Shares) pass() {
+// endTurn ends a turn.
+func (s *Shares) endTurn() {
 	a := s.turns[0]
-	a.begun = false
+	a.started = false
 	s.turns = append(s.turns[1:], a)
 }

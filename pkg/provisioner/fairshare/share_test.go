@@ -20,7 +20,7 @@ func divide(s *Shares, wants []Want, budget int, room []int) (got []int, total i
 		}
 		got[i] += had
 		total += had
-		r.Took(had, n)
+		r.Launched(had, n)
 	}
 	return got, total
 }
@@ -85,7 +85,7 @@ func TestFunctionsOfOneNamespaceShareTheRoom(t *testing.T) {
 		had := min(n, room)
 		got[i] += had
 		room -= had
-		r.Took(had, n)
+		r.Launched(had, n)
 	}
 	if room > 0 || slices.Min(got) < 316/8 {
 		t.Errorf("got %v, and %d was left", got, room)

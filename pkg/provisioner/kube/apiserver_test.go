@@ -29,17 +29,17 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
-// stageAPI is a Runtime before a real API; the test plays kubelet.
-type stageAPI struct {
-	*Runtime
+// apiHarness is a Runtime before a real API; the test plays kubelet.
+type apiHarness struct {
+	*Driver
 	t      *testing.T
 	client kubernetes.Interface
 }
 
-func startRuntime(t *testing.T, client kubernetes.Interface) *stageAPI {
+func startRuntime(t *testing.T, client kubernetes.Interface) *apiHarness {
 	t.Helper()
 	r, err := New(testConfig(), Deps{
-		Client: client, Runtimes: onlyPython{}, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+		Client: client, Runtimes: pythonRuntime{}, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func startRuntime(t *testing.T, client kubernetes.Interface) *stageAPI {
 		}
 	})
 	t.Cleanup(func() { cancel(); running.Wait() })
-	s := &stageAPI{r, t, client}
+	s := &apiHarness{r, t, client}
 	s.eventually("it has synced", func() error {
 		if !r.Synced() {
 			return errors.New("not yet")
@@ -63,9 +63,9 @@ func startRuntime(t *testing.T, client kubernetes.Interface) *stageAPI {
 }
 
 // in is the same stage, failing the test t.
-func (s *stageAPI) in(t *testing.T) *stageAPI { return &stageAPI{s.Runtime, t, s.client} }
+func (s *apiHarness) in(t *testing.T) *apiHarness { return &apiHarness{s.Driver, t, s.client} }
 
-func (s *stageAPI) eventually(what string, check func() error) {
+func (s *apiHarness) eventually(what string, check func() error) {
 	s.t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(s.t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
@@ -77,7 +77,7 @@ func (s *stageAPI) eventually(what string, check func() error) {
 	}
 }
 
-func (s *stageAPI) exit() provisioner.Exit {
+func (s *apiHarness) exit() provisioner.Exit {
 	s.t.Helper()
 	select {
 	case e := <-s.Exits():
@@ -88,7 +88,7 @@ func (s *stageAPI) exit() provisioner.Exit {
 	}
 }
 
-func (s *stageAPI) pod(name string) *corev1.Pod {
+func (s *apiHarness) pod(name string) *corev1.Pod {
 	s.t.Helper()
 	var pod *corev1.Pod
 	s.eventually("the pod "+name, func() (err error) {
@@ -148,12 +148,12 @@ func TestPodsBeforeARealAPI(t *testing.T) {
 	})
 
 	t.Run("a life", func(t *testing.T) { testLife(t, s.in(t), f) })
-	t.Run("a pod that is there", func(t *testing.T) { testThere(t, s.in(t), f) })
+	t.Run("a pod that is there", func(t *testing.T) { testExisting(t, s.in(t), f) })
 	t.Run("a spare one", func(t *testing.T) { testSpare(t, s.in(t)) })
 	t.Run("refusals", func(t *testing.T) { testRefusals(t, s.in(t), f) })
 }
 
-func testLife(t *testing.T, s *stageAPI, f *v1alpha1.Function) {
+func testLife(t *testing.T, s *apiHarness, f *v1alpha1.Function) {
 	s.Start(provisioner.InstanceSpec{Function: f, CID: "c-1", Node: "node-1"})
 	pod := s.pod("hello-c-1")
 	s.eventually("the overhead counts", func() error {
@@ -190,7 +190,7 @@ func testLife(t *testing.T, s *stageAPI, f *v1alpha1.Function) {
 	}
 }
 
-func testThere(t *testing.T, s *stageAPI, f *v1alpha1.Function) {
+func testExisting(t *testing.T, s *apiHarness, f *v1alpha1.Function) {
 	s.Start(provisioner.InstanceSpec{Function: f, CID: "c-2", Node: "node-1"})
 	first := s.pod("hello-c-2")
 	// Another scheduler that orders the same instance finds this pod.
@@ -213,7 +213,7 @@ func testThere(t *testing.T, s *stageAPI, f *v1alpha1.Function) {
 	if _, err := s.client.CoreV1().Pods("shop").UpdateStatus(t.Context(), first, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, each := range []*stageAPI{s, other} {
+	for _, each := range []*apiHarness{s, other} {
 		if e := each.exit(); e.CID != "c-2" || e.Code != v1alpha1.ReasonOutOfMemory {
 			t.Errorf("exit %+v", e)
 		}
@@ -227,7 +227,7 @@ func testThere(t *testing.T, s *stageAPI, f *v1alpha1.Function) {
 	})
 }
 
-func testRefusals(t *testing.T, s *stageAPI, f *v1alpha1.Function) {
+func testRefusals(t *testing.T, s *apiHarness, f *v1alpha1.Function) {
 	elsewhere := f.DeepCopy()
 	elsewhere.Namespace, elsewhere.UID = "nowhere", "uid-nowhere"
 	s.Start(provisioner.InstanceSpec{Function: elsewhere, CID: "c-1", Node: "node-1"})
@@ -273,21 +273,21 @@ func testRefusals(t *testing.T, s *stageAPI, f *v1alpha1.Function) {
 }
 
 // testSpare is the life of a spare instance before a real API.
-func testSpare(t *testing.T, s *stageAPI) {
+func testSpare(t *testing.T, s *apiHarness) {
 	f := pythonFunction("taker")
 	start := func(cid invocation.CID) *corev1.Pod {
 		s.Start(provisioner.InstanceSpec{Function: poolFunction(), CID: cid, Node: "node-1"})
 		return s.pod(podspec.Name(poolFunction().Name, testPool.UID(), cid))
 	}
-	take := func(pooled invocation.CID, cid invocation.CID) bool {
-		told := make(chan bool, 1)
+	assign := func(spare, cid invocation.CID) bool {
+		done := make(chan bool, 1)
 		s.eventually("it is there", func() error {
-			if !s.Take(testPool.UID(), pooled, provisioner.InstanceSpec{Function: f, CID: cid, Node: "node-1"}, func(taken bool) { told <- taken }) {
+			if !s.Assign(testPool.UID(), spare, provisioner.InstanceSpec{Function: f, CID: cid, Node: "node-1"}, func(assigned bool) { done <- assigned }) {
 				return errors.New("not yet")
 			}
 			return nil
 		})
-		return <-told
+		return <-done
 	}
 	pod := start("spare-1")
 	// A change of status in between, as of every pod that starts, is no obstacle.
@@ -295,15 +295,15 @@ func testSpare(t *testing.T, s *stageAPI) {
 	if _, err := s.client.CoreV1().Pods("shop").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if !take("spare-1", "00000007-000001") {
-		t.Fatal("it was not taken")
+	if !assign("spare-1", "00000007-000001") {
+		t.Fatal("it was not assigned")
 	}
 	if uid, cid, known := s.Identify(string(pod.UID), "shop", pod.Name); uid != string(f.UID) || cid != "00000007-000001" || !known {
 		t.Errorf("the pod is %s %s", uid, cid)
 	}
-	taken := s.pod(pod.Name)
-	if of, ours := identity(taken); !ours || of != (id{string(f.UID), "00000007-000001"}) {
-		t.Errorf("the API has %v", taken.ObjectMeta)
+	assigned := s.pod(pod.Name)
+	if of, ours := identity(assigned); !ours || of != (id{string(f.UID), "00000007-000001"}) {
+		t.Errorf("the API has %v", assigned.ObjectMeta)
 	}
 	s.eventually("the informer shows the function", func() error {
 		if len(s.watcher.cluster.podsOf(string(f.UID))) != 1 {
@@ -318,7 +318,7 @@ func testSpare(t *testing.T, s *stageAPI) {
 	if _, err := s.client.CoreV1().Pods("shop").Update(t.Context(), second, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if take("spare-2", "00000007-000002") {
+	if assign("spare-2", "00000007-000002") {
 		t.Error("two functions have one instance")
 	}
 	s.Stop(string(f.UID), "00000007-000001")

@@ -36,22 +36,22 @@ type nodeObserver interface {
 type cluster struct {
 	factory informers.SharedInformerFactory
 	pods    cache.SharedIndexInformer
-	// heard say that all that was there at the start has been told.
-	heard []cache.InformerSynced
+	// hasSynced say that all that was there at the start has been told.
+	hasSynced []cache.InformerSynced
 }
 
-func newCluster(client kubernetes.Interface, ofPods podObserver, ofNodes nodeObserver) (*cluster, error) {
+func newCluster(client kubernetes.Interface, podEvents podObserver, nodeEvents nodeObserver) (*cluster, error) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(slim))
 	c := &cluster{factory: factory, pods: factory.InformerFor(&corev1.Pod{}, placedPods)}
-	pods, err := c.pods.AddEventHandler(podHandler(ofPods))
+	pods, err := c.pods.AddEventHandler(podHandler(podEvents))
 	if err != nil {
 		return nil, fmt.Errorf("kube: watching pods: %w", err)
 	}
-	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(nodeHandler(ofNodes))
+	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(nodeHandler(nodeEvents))
 	if err != nil {
 		return nil, fmt.Errorf("kube: watching nodes: %w", err)
 	}
-	c.heard = []cache.InformerSynced{pods.HasSynced, nodes.HasSynced}
+	c.hasSynced = []cache.InformerSynced{pods.HasSynced, nodes.HasSynced}
 	return c, nil
 }
 
@@ -70,7 +70,7 @@ func podHandler(tell podObserver) cache.ResourceEventHandler {
 		AddFunc:    func(object any) { tell.podChanged(object.(*corev1.Pod)) },
 		UpdateFunc: func(_, object any) { tell.podChanged(object.(*corev1.Pod)) },
 		DeleteFunc: func(object any) {
-			if pod, ok := last(object).(*corev1.Pod); ok {
+			if pod, ok := lastKnown(object).(*corev1.Pod); ok {
 				tell.podGone(pod)
 			}
 		},
@@ -82,15 +82,15 @@ func nodeHandler(tell nodeObserver) cache.ResourceEventHandler {
 		AddFunc:    func(object any) { tell.nodeChanged(object.(*corev1.Node)) },
 		UpdateFunc: func(_, object any) { tell.nodeChanged(object.(*corev1.Node)) },
 		DeleteFunc: func(object any) {
-			if n, ok := last(object).(*corev1.Node); ok {
+			if n, ok := lastKnown(object).(*corev1.Node); ok {
 				tell.nodeGone(n.Name)
 			}
 		},
 	}
 }
 
-// last is the last known state of something that was deleted.
-func last(object any) any {
+// lastKnown is the last known state of something that was deleted.
+func lastKnown(object any) any {
 	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		return unknown.Obj
 	}
@@ -105,8 +105,8 @@ func (c *cluster) run(ctx context.Context) {
 }
 
 func (c *cluster) synced() bool {
-	for _, heard := range c.heard {
-		if !heard() {
+	for _, hasSynced := range c.hasSynced {
+		if !hasSynced() {
 			return false
 		}
 	}
@@ -229,7 +229,7 @@ func countedList(a placement.Amount) corev1.ResourceList {
 	}
 	put(corev1.ResourceCPU, resource.NewMilliQuantity(a.MilliCPU, resource.DecimalSI))
 	put(corev1.ResourceMemory, resource.NewQuantity(a.Memory, resource.BinarySI))
-	for name, n := range a.Further.Amounts() {
+	for name, n := range a.Scalars.Amounts() {
 		put(corev1.ResourceName(name), resource.NewQuantity(n, resource.DecimalSI))
 	}
 	return list
@@ -245,7 +245,7 @@ func slimConditions(pod *corev1.Pod) []corev1.PodCondition {
 		}
 	}
 	for _, condition := range []corev1.PodConditionType{corev1.PodReady, corev1.PodReadyToStartContainers} {
-		if holds(pod, condition) {
+		if conditionTrue(pod, condition) {
 			return append(slimmed, corev1.PodCondition{Type: condition, Status: corev1.ConditionTrue})
 		}
 	}

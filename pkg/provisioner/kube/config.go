@@ -87,24 +87,24 @@ func (d Deps) validate() error {
 }
 
 const (
-	// startPatience is how long a creation is tried again, from its first
+	// retryWindow is how long a creation is tried again, from its first
 	// attempt.
-	startPatience = 8 * time.Second
+	retryWindow = 8 * time.Second
 	// requestTimeout bounds one request to the API. It is long, since asking
 	// again does an API that is slow no good.
 	requestTimeout = 10 * time.Second
-	// takeTimeout bounds the request by which a spare instance is taken: soon,
+	// assignTimeout bounds the request by which a spare instance is taken: soon,
 	// a pod of its own is as fast.
-	takeTimeout = 2 * time.Second
+	assignTimeout = 2 * time.Second
 	// brokenGrace is the grace, in seconds, of a pod whose agent or function
 	// has ended: nobody waits for the rest.
 	brokenGrace int64 = 2
-	// sightPatience is how long a pod that was created may be unseen before
+	// observeTimeout is how long a pod that was created may be unseen before
 	// the API is asked for it.
-	sightPatience = 10 * time.Second
-	// endPatience is how much longer than its grace period a pod may take to
+	observeTimeout = 10 * time.Second
+	// endTimeout is how much longer than its grace period a pod may take to
 	// end before its node counts as lost.
-	endPatience = 30 * time.Second
+	endTimeout = 30 * time.Second
 	// avoidFor is how long a node is avoided that refused or lost a pod.
 	avoidFor = 30 * time.Second
 )

@@ -27,7 +27,7 @@ type creator struct {
 	metrics  *metrics
 	registry *registry
 
-	queue *pump[*instance]
+	queue *workerPool[*instance]
 	limit int
 }
 
@@ -36,7 +36,7 @@ func newCreator(config Config, deps Deps, registry *registry) (*creator, error) 
 		pod: config.Pod, client: deps.Client, runtimes: deps.Runtimes, log: deps.Log,
 		registry: registry, limit: config.MaxQueue,
 	}
-	c.queue = newPump(config, c.create)
+	c.queue = newWorkerPool(config, c.create)
 	var err error
 	c.metrics, err = newMetrics(deps.Registerer, func() float64 { return float64(c.queue.length()) })
 	return c, err
@@ -47,53 +47,53 @@ func (c *creator) push(in *instance) bool {
 	return c.queue.push(in.id.functionUID, in, c.limit)
 }
 
-// withdraw takes an instance out of the queue.
-func (c *creator) withdraw(in *instance) { c.queue.remove(in.id.functionUID, in) }
+// dequeue takes an instance out of the queue.
+func (c *creator) dequeue(in *instance) { c.queue.remove(in.id.functionUID, in) }
 
 // create makes one attempt to create the pod of an instance.
 func (c *creator) create(ctx context.Context, in *instance) {
-	spec, wanted := c.begin(in)
+	spec, wanted := c.startAttempt(in)
 	if !wanted {
 		return
 	}
-	if in.taking != nil {
-		c.take(ctx, in, spec)
+	if in.assigning != nil {
+		c.assign(ctx, in, spec)
 		return
 	}
 	pod, v := c.podOf(spec, in.started)
 	if pod == nil {
-		c.settle(in, func() { c.registry.finish(in, v) })
+		c.ifCreating(in, func() { c.registry.endInstance(in, v) })
 		return
 	}
 	created, err := c.post(ctx, pod)
 	switch {
 	case err == nil:
 		c.metrics.creations.WithLabelValues(resultCreated).Inc()
-		c.settle(in, func() { c.arrived(in, created) })
+		c.ifCreating(in, func() { c.podCreated(in, created) })
 	case apierrors.IsAlreadyExists(err):
-		c.taken(ctx, in)
+		c.resolveConflict(ctx, in)
 	default:
-		c.failed(in, err)
+		c.retryOrFail(in, err)
 	}
 }
 
-// begin says whether an instance still has to be created, and of what.
-func (c *creator) begin(in *instance) (provisioner.InstanceSpec, bool) {
+// startAttempt says whether an instance still has to be created, and of what.
+func (c *creator) startAttempt(in *instance) (provisioner.InstanceSpec, bool) {
 	c.registry.mu.Lock()
 	defer c.registry.mu.Unlock()
-	if !c.registry.has(in) || in.stage != queued {
+	if !c.registry.contains(in) || in.stage != stageQueued {
 		return provisioner.InstanceSpec{}, false
 	}
-	in.stage, in.changed = creating, time.Now()
+	in.stage, in.changed = stageCreating, time.Now()
 	if in.attempts == 0 {
-		in.tried = in.changed
+		in.firstAttempt = in.changed
 	}
 	in.attempts++
 	return in.spec, true
 }
 
 // podOf is the pod to create, or nil and why there is none.
-func (c *creator) podOf(spec provisioner.InstanceSpec, decided time.Time) (*corev1.Pod, verdict) {
+func (c *creator) podOf(spec provisioner.InstanceSpec, decided time.Time) (*corev1.Pod, podOutcome) {
 	in, v := c.input(spec, decided)
 	if v.ended {
 		return nil, v
@@ -104,24 +104,24 @@ func (c *creator) podOf(spec provisioner.InstanceSpec, decided time.Time) (*core
 	}
 	pod, err := build(in)
 	if err != nil {
-		return nil, verdict{code: v1alpha1.ReasonInvalid, reason: err.Error()}
+		return nil, podOutcome{code: v1alpha1.ReasonInvalid, reason: err.Error()}
 	}
-	return pod, verdict{}
+	return pod, podOutcome{}
 }
 
 // input is what the pod of an instance depends on. The verdict has ended if there
 // can be none.
-func (c *creator) input(spec provisioner.InstanceSpec, decided time.Time) (podspec.Input, verdict) {
+func (c *creator) input(spec provisioner.InstanceSpec, decided time.Time) (podspec.Input, podOutcome) {
 	in := podspec.Input{Config: c.pod, Function: spec.Function, CID: spec.CID, Node: spec.Node, Decided: decided}
 	if name := string(spec.Function.Spec.Template.RuntimeRef.Name); name != "" {
 		runtime, known := c.runtimes.Get(name)
 		if !known {
-			return in, verdict{ended: true, code: v1alpha1.ReasonRuntimeNotFound,
+			return in, podOutcome{ended: true, code: v1alpha1.ReasonRuntimeNotFound,
 				reason: fmt.Sprintf("spec.template.runtimeRef.name: there is no ClusterRuntime %q: correct the name or create it", name)}
 		}
 		in.Runtime = runtime
 	}
-	return in, verdict{}
+	return in, podOutcome{}
 }
 
 func (c *creator) post(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
@@ -133,67 +133,67 @@ func (c *creator) post(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error
 	return created, err
 }
 
-// settle does something about an instance whose creation was tried, unless it has
+// ifCreating does something about an instance whose creation was tried, unless it has
 // ended or been seen meanwhile.
-func (c *creator) settle(in *instance, do func()) {
+func (c *creator) ifCreating(in *instance, do func()) {
 	c.registry.mu.Lock()
 	defer c.registry.mu.Unlock()
-	if !c.registry.has(in) {
+	if !c.registry.contains(in) {
 		// What came of it is seen, if it came to anything.
-		c.registry.ledger.dropAssumed(in.pod)
+		c.registry.resources.dropAssumed(in.pod)
 		return
 	}
-	if in.stage == creating {
+	if in.stage == stageCreating {
 		do()
 	}
 }
 
-// arrived notes that the API has the pod.
-func (c *creator) arrived(in *instance, pod *corev1.Pod) {
-	c.registry.ledger.created(pod)
-	c.registry.exists(in, pod)
+// podCreated notes that the API has the pod.
+func (c *creator) podCreated(in *instance, pod *corev1.Pod) {
+	c.registry.resources.confirm(pod)
+	c.registry.podCreated(in, pod)
 }
 
-// taken deals with a name that is taken: by the same pod, if the answer to an
+// resolveConflict deals with a name that is taken: by the same pod, if the answer to an
 // earlier attempt was lost, or by another one.
-func (c *creator) taken(ctx context.Context, in *instance) {
+func (c *creator) resolveConflict(ctx context.Context, in *instance) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	pod, err := c.client.CoreV1().Pods(in.pod.namespace).Get(ctx, in.pod.name, metav1.GetOptions{})
 	if err != nil {
 		// It may be gone meanwhile; the next attempt tells.
-		c.failed(in, apierrors.NewServerTimeout(corev1.Resource("pods"), "get", 0))
+		c.retryOrFail(in, apierrors.NewServerTimeout(corev1.Resource("pods"), "get", 0))
 		return
 	}
 	if of, ours := identity(pod); ours && of == in.id && pod.DeletionTimestamp == nil {
 		c.metrics.creations.WithLabelValues(resultExists).Inc()
-		c.settle(in, func() { c.arrived(in, pod) })
+		c.ifCreating(in, func() { c.podCreated(in, pod) })
 		return
 	}
 	c.metrics.creations.WithLabelValues(resultRefused).Inc()
-	c.settle(in, func() {
-		c.registry.finish(in, verdict{code: v1alpha1.ReasonPodRefused, reason: fmt.Sprintf("there is another pod %s, or one that is ending", in.pod.name)})
+	c.ifCreating(in, func() {
+		c.registry.endInstance(in, podOutcome{code: v1alpha1.ReasonPodRefused, reason: fmt.Sprintf("there is another pod %s, or one that is ending", in.pod.name)})
 	})
 }
 
-// failed tries again later what may pass, as long as it is worth it.
-func (c *creator) failed(in *instance, err error) {
-	why := refused(err, in.pod.namespace)
-	c.settle(in, func() {
+// retryOrFail tries again later what may pass, as long as it is worth it.
+func (c *creator) retryOrFail(in *instance, err error) {
+	why := refusalOf(err, in.pod.namespace)
+	c.ifCreating(in, func() {
 		now := time.Now()
 		again := now.Add(max(why.delay, retryDelay(in.attempts, 2*time.Second)))
-		if !why.passing || in.stopping || again.Sub(in.tried) > startPatience {
+		if !why.transient || in.stopping || again.Sub(in.firstAttempt) > retryWindow {
 			c.metrics.creations.WithLabelValues(resultRefused).Inc()
-			if in.attempts > 1 || why.passing {
+			if in.attempts > 1 || why.transient {
 				// An attempt may have succeeded without an answer.
-				c.registry.condemn(in, new(brokenGrace))
+				c.registry.deletePod(in, new(brokenGrace))
 			}
-			c.registry.finish(in, verdict{code: why.code, reason: why.reason})
+			c.registry.endInstance(in, podOutcome{code: why.code, reason: why.reason})
 			return
 		}
 		c.metrics.creations.WithLabelValues(resultRetried).Inc()
 		c.log.Debug("creating a pod is tried again", "pod", in.pod.name, "namespace", in.pod.namespace, "at", again, "err", err)
-		in.stage, in.changed = queued, now
+		in.stage, in.changed = stageQueued, now
 		c.queue.pushBack(in.id.functionUID, in, again)
 	})
 }

@@ -14,7 +14,7 @@ import (
 
 // deletion is an order to delete a pod.
 type deletion struct {
-	lane string
+	flow string
 	pod  podKey
 	// uid is empty if it is not known whether there is such a pod.
 	uid types.UID
@@ -27,41 +27,41 @@ type deletion struct {
 type deleter struct {
 	client kubernetes.Interface
 	log    *slog.Logger
-	queue  *pump[deletion]
+	queue  *workerPool[deletion]
 	// missing is told of pods that do not exist.
 	missing func(podKey, types.UID)
 
 	mu sync.Mutex
-	// condemned are pods whose deletion was ordered and has not been answered.
-	condemned map[podKey]bool
+	// pending are pods whose deletion was ordered and has not been answered.
+	pending map[podKey]bool
 }
 
 func newDeleter(config Config, deps Deps, missing func(podKey, types.UID)) *deleter {
-	d := &deleter{client: deps.Client, log: deps.Log, missing: missing, condemned: make(map[podKey]bool)}
-	d.queue = newPump(config, d.delete)
+	d := &deleter{client: deps.Client, log: deps.Log, missing: missing, pending: make(map[podKey]bool)}
+	d.queue = newWorkerPool(config, d.delete)
 	return d
 }
 
-// order orders a deletion.
-func (d *deleter) order(del deletion) {
+// enqueue orders a deletion.
+func (d *deleter) enqueue(del deletion) {
 	d.mu.Lock()
-	d.condemned[del.pod] = true
+	d.pending[del.pod] = true
 	d.mu.Unlock()
-	d.queue.push(del.lane, del, 0)
+	d.queue.push(del.flow, del, 0)
 }
 
-// answered notes that the deletion of a pod needs nothing more.
-func (d *deleter) answered(del deletion) {
+// markDone notes that the deletion of a pod needs nothing more.
+func (d *deleter) markDone(del deletion) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.condemned, del.pod)
+	delete(d.pending, del.pod)
 }
 
-// ordered tells whether the deletion of a pod was ordered and has not been answered.
-func (d *deleter) ordered(pod podKey) bool {
+// isPending tells whether the deletion of a pod was ordered and has not been answered.
+func (d *deleter) isPending(pod podKey) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.condemned[pod]
+	return d.pending[pod]
 }
 
 // delete makes one attempt to delete a pod.
@@ -71,16 +71,16 @@ func (d *deleter) delete(ctx context.Context, del deletion) {
 	err := d.client.CoreV1().Pods(del.pod.namespace).Delete(ask, del.pod.name, del.options())
 	switch {
 	case err == nil:
-		d.answered(del)
+		d.markDone(del)
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		d.answered(del)
+		d.markDone(del)
 		d.missing(del.pod, del.uid)
 	case ctx.Err() != nil:
 	default:
 		del.attempts++
 		again := time.Now().Add(retryDelay(del.attempts, 30*time.Second))
 		d.log.Warn("deleting a pod is tried again", "pod", del.pod.name, "namespace", del.pod.namespace, "at", again, "err", err)
-		d.queue.pushBack(del.lane, del, again)
+		d.queue.pushBack(del.flow, del, again)
 	}
 }
 

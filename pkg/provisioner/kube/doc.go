@@ -15,7 +15,7 @@
 // queues behind a rate limit. The queues serve functions in turn, and only a part
 // of the workers serves one function, so that one that wants thousands of pods,
 // or whose namespace refuses or delays them, holds nobody else up. What may pass
-// is tried again for startPatience; what is final ends the instance at once, with
+// is tried again for retryWindow; what is final ends the instance at once, with
 // the API's own words (see refusal).
 //
 // # Ends

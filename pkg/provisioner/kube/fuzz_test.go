@@ -31,9 +31,9 @@ func FuzzPod(f *testing.F) {
 				t.Errorf("%s counts as %+v", text, of)
 			}
 		}
-		judge(pod, true)
-		judge(pod, false)
-		judgeGone(pod)
+		classifyPod(pod, true)
+		classifyPod(pod, false)
+		classifyGone(pod)
 		startedAt(pod)
 	})
 }

@@ -29,12 +29,12 @@ func (i id) key() provisioner.Key {
 type stage int
 
 const (
-	// queued pods wait to be created, for the first time or again.
-	queued stage = iota
-	// creating pods are being asked for.
-	creating
-	// there are pods that exist.
-	there
+	// stageQueued pods wait to be created, for the first time or again.
+	stageQueued stage = iota
+	// stageCreating pods are being asked for.
+	stageCreating
+	// stageCreated are pods that exist.
+	stageCreated
 )
 
 // instance is one that was started or adopted and has not ended. All but id, pod
@@ -49,9 +49,9 @@ type instance struct {
 	requests placement.Amount
 	// started is when it was ordered, tried when its creation was first asked
 	// for, and changed when it reached its stage.
-	started time.Time
-	tried   time.Time
-	changed time.Time
+	started      time.Time
+	firstAttempt time.Time
+	changed      time.Time
 	// created is when its pod was there, and sandboxed when the pod was seen to have
 	// a network.
 	created, sandboxed time.Time
@@ -72,9 +72,9 @@ type instance struct {
 	endBy time.Time
 	// ran says that the pod was ready when it was adopted.
 	ran bool
-	// taking is not nil while the pod is that of a spare instance still, which is
+	// assigning is not nil while the pod is that of a spare instance still, which is
 	// to become this one's.
-	taking *taking
+	assigning *assignment
 }
 
 // functionOf is the UID of the unit that a pod's labels name or, if it is a spare
@@ -127,8 +127,8 @@ func startedAt(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// adopted is the instance of a pod that somebody else created.
-func adopted(pod *corev1.Pod, of id, now time.Time) *instance {
+// adoptedInstance is the instance of a pod that somebody else created.
+func adoptedInstance(pod *corev1.Pod, of id, now time.Time) *instance {
 	return &instance{
 		id:       of,
 		pod:      keyOf(pod),
@@ -137,29 +137,29 @@ func adopted(pod *corev1.Pod, of id, now time.Time) *instance {
 		requests: podAmount(pod),
 		started:  startedAt(pod),
 		changed:  now,
-		stage:    there,
+		stage:    stageCreated,
 		uid:      pod.UID,
 		seen:     true,
 		ran:      isReady(pod),
 	}
 }
 
-func isReady(pod *corev1.Pod) bool { return holds(pod, corev1.PodReady) }
+func isReady(pod *corev1.Pod) bool { return conditionTrue(pod, corev1.PodReady) }
 
 // hasSandbox says whether a pod has its network.
 func hasSandbox(pod *corev1.Pod) bool {
-	return holds(pod, corev1.PodReadyToStartContainers) || isReady(pod)
+	return conditionTrue(pod, corev1.PodReadyToStartContainers) || isReady(pod)
 }
 
-// holds says whether a condition of a pod is true.
-func holds(pod *corev1.Pod, condition corev1.PodConditionType) bool {
+// conditionTrue says whether a condition of a pod is true.
+func conditionTrue(pod *corev1.Pod, condition corev1.PodConditionType) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == condition && c.Status == corev1.ConditionTrue
 	})
 }
 
-// noteSandbox notes when a pod was first seen to have its network.
-func (in *instance) noteSandbox(pod *corev1.Pod, now time.Time) {
+// observeSandbox notes when a pod was first seen to have its network.
+func (in *instance) observeSandbox(pod *corev1.Pod, now time.Time) {
 	if in.sandboxed.IsZero() && hasSandbox(pod) {
 		in.sandboxed = now
 	}
@@ -178,8 +178,8 @@ func (in *instance) existing() provisioner.Existing {
 	}
 }
 
-// noteEnd notes until when a pod that is ending must have ended.
-func (in *instance) noteEnd(pod *corev1.Pod, now time.Time) {
+// observeDeletion notes until when a pod that is ending must have ended.
+func (in *instance) observeDeletion(pod *corev1.Pod, now time.Time) {
 	if pod.DeletionTimestamp == nil || !in.endBy.IsZero() {
 		return
 	}
@@ -187,5 +187,5 @@ func (in *instance) noteEnd(pod *corev1.Pod, now time.Time) {
 	if s := pod.DeletionGracePeriodSeconds; s != nil {
 		grace = time.Duration(*s) * time.Second
 	}
-	in.endBy = now.Add(grace + endPatience)
+	in.endBy = now.Add(grace + endTimeout)
 }

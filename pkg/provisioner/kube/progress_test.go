@@ -19,7 +19,7 @@ func condition(of corev1.PodConditionType, status corev1.ConditionStatus) func(*
 }
 
 func TestHowFarAStartHasComeIsSeen(t *testing.T) {
-	play(t, testConfig(), oneNode, func(th *theatre) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
 		f := testFunction("hello")
 		uid := string(f.UID)
 		expect := func(wantCreated, wantSandboxed time.Time) {
@@ -50,7 +50,7 @@ func TestHowFarAStartHasComeIsSeen(t *testing.T) {
 
 // Clusters that do not tell of the network tell that a pod is ready.
 func TestAPodThatIsReadyHasItsNetwork(t *testing.T) {
-	play(t, testConfig(), oneNode, func(th *theatre) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
 		f := testFunction("hello")
 		th.start(f, "c-1")
 		time.Sleep(time.Second)
@@ -63,7 +63,7 @@ func TestAPodThatIsReadyHasItsNetwork(t *testing.T) {
 
 // What was a spare instance needed neither pod nor network.
 func TestATakenInstanceHadItsNetwork(t *testing.T) {
-	withSpare(t, func(th *theatre) {
+	withSpare(t, func(th *harness) {
 		f, ordered := pythonFunction("f"), time.Now()
 		if begun, _ := th.take(f, "00000007-000001"); !begun {
 			t.Fatal("it was not taken")
@@ -84,7 +84,7 @@ func TestWhichPodsRanIsKnownWhenTheyAreTakenOver(t *testing.T) {
 	condition(corev1.PodReady, corev1.ConditionTrue)(ready)
 	condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue)(starting)
 	condition(corev1.PodReady, corev1.ConditionFalse)(starting)
-	play(t, testConfig(), append([]runtime.Object{ready, starting}, oneNode...), func(th *theatre) {
+	runHarness(t, testConfig(), append([]runtime.Object{ready, starting}, oneNode...), func(th *harness) {
 		found := map[string]provisioner.Existing{}
 		for _, e := range th.Adopt(f) {
 			found[string(e.CID)] = e
@@ -127,7 +127,7 @@ func TestOfConditionsOnlyWhatIsAskedForIsKept(t *testing.T) {
 }
 
 func TestNodesAreToldWithWhatIsRequested(t *testing.T) {
-	play(t, testConfig(), oneNode, func(th *theatre) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
 		th.start(testFunction("hello"), "c-1")
 		nodes := th.Nodes()
 		if len(nodes) != 1 || nodes[0].Name != "node-1" || nodes[0].Allocatable.MilliCPU != 1000 || nodes[0].Requested.MilliCPU != 110 {

@@ -15,32 +15,32 @@ import (
 
 // refusal is what the API's error about the creation of a pod means.
 type refusal struct {
-	// passing says that trying again may help, not before the delay.
-	passing bool
-	delay   time.Duration
+	// transient says that trying again may help, not before the delay.
+	transient bool
+	delay     time.Duration
 	// code and reason are for the Exit if it is not tried again.
 	code   string
 	reason string
 }
 
-// refused says what an error of the API means.
-func refused(err error, namespace string) refusal {
-	words := plainWords(err)
+// refusalOf says what an error of the API means.
+func refusalOf(err error, namespace string) refusal {
+	message := plainMessage(err)
 	final := func(code, reason string) refusal { return refusal{code: code, reason: reason} }
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return final(v1alpha1.ReasonPodRefused, fmt.Sprintf("the namespace %s is being deleted", namespace))
-	case apierrors.IsForbidden(err) && aboutQuota(words):
-		return final(v1alpha1.ReasonQuotaExceeded, fmt.Sprintf("the quota of the namespace %s allows no further instance: %s", namespace, words))
+	case apierrors.IsForbidden(err) && aboutQuota(message):
+		return final(v1alpha1.ReasonQuotaExceeded, fmt.Sprintf("the quota of the namespace %s allows no further instance: %s", namespace, message))
 	case apierrors.IsNotFound(err):
-		return final(v1alpha1.ReasonPodRefused, fmt.Sprintf("the namespace %s does not exist, or something that the pod names: %s", namespace, words))
+		return final(v1alpha1.ReasonPodRefused, fmt.Sprintf("the namespace %s does not exist, or something that the pod names: %s", namespace, message))
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err),
 		apierrors.IsMethodNotSupported(err), apierrors.IsRequestEntityTooLargeError(err):
-		return final(v1alpha1.ReasonPodRefused, "the cluster refused the pod: "+words)
+		return final(v1alpha1.ReasonPodRefused, "the cluster refused the pod: "+message)
 	}
-	r := refusal{passing: true, code: v1alpha1.ReasonStartFailed, reason: "the pod could not be created: " + words}
-	if unavailable(err, words) {
-		r.code, r.reason = v1alpha1.ReasonClusterUnavailable, "the Kubernetes API cannot be asked for the pod: "+words
+	r := refusal{transient: true, code: v1alpha1.ReasonStartFailed, reason: "the pod could not be created: " + message}
+	if unavailable(err, message) {
+		r.code, r.reason = v1alpha1.ReasonClusterUnavailable, "the Kubernetes API cannot be asked for the pod: "+message
 	}
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		r.delay = time.Duration(seconds) * time.Second
@@ -51,36 +51,36 @@ func refused(err error, namespace string) refusal {
 // unavailable says whether an error is about the API and not about the pod: it was not
 // reached, did not answer, cannot work now, or does not accept the scheduler's own
 // token. A webhook that cannot be called is a choice of the cluster's for these pods.
-func unavailable(err error, words string) bool {
+func unavailable(err error, message string) bool {
 	var answer apierrors.APIStatus
 	switch {
 	case !errors.As(err, &answer):
 		return true
 	case apierrors.IsInternalError(err):
-		return !strings.Contains(words, "webhook")
+		return !strings.Contains(message, "webhook")
 	}
 	return apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
 		apierrors.IsTooManyRequests(err) || apierrors.IsUnauthorized(err)
 }
 
-func aboutQuota(words string) bool {
-	return strings.Contains(words, "exceeded quota") || strings.Contains(words, "failed quota")
+func aboutQuota(message string) bool {
+	return strings.Contains(message, "exceeded quota") || strings.Contains(message, "failed quota")
 }
 
-// plainWords are the API's message without the pod's name, which the reader
+// plainMessage are the API's message without the pod's name, which the reader
 // never chose.
-func plainWords(err error) string {
+func plainMessage(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "the Kubernetes API did not answer in time"
 	}
-	words := err.Error()
-	if _, rest, found := strings.Cut(words, " is forbidden: "); found {
+	message := err.Error()
+	if _, rest, found := strings.Cut(message, " is forbidden: "); found {
 		return rest
 	}
-	if _, rest, found := strings.Cut(words, " is invalid: "); found {
+	if _, rest, found := strings.Cut(message, " is invalid: "); found {
 		return rest
 	}
-	return words
+	return message
 }
 
 // retryDelay is how long to wait after so many attempts, at the most.

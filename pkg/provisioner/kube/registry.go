@@ -16,12 +16,12 @@ import (
 // instances need, and brings them to their end. Its methods are called with the lock,
 // but for those that say that they take it.
 type registry struct {
-	ledger  *ledger
-	deleter *deleter
-	outbox  *outbox
+	resources *resourceCache
+	deleter   *deleter
+	exits     *exitQueue
 
 	mu sync.Mutex
-	book
+	instanceIndex
 	// ended says that Run has ended: nothing is started or deleted any more.
 	ended bool
 }
@@ -45,22 +45,22 @@ func (r *registry) instanceOf(pod *corev1.Pod) *instance {
 	return in
 }
 
-// exists notes that the pod of an instance is there.
-func (r *registry) exists(in *instance, pod *corev1.Pod) {
+// podCreated notes that the pod of an instance is there.
+func (r *registry) podCreated(in *instance, pod *corev1.Pod) {
 	in.uid = pod.UID
-	if in.stage != there {
+	if in.stage != stageCreated {
 		now := time.Now()
-		in.stage, in.changed, in.created, in.spec = there, now, now, provisioner.InstanceSpec{}
+		in.stage, in.changed, in.created, in.spec = stageCreated, now, now, provisioner.InstanceSpec{}
 		in.revision = pod.Labels[v1alpha1.LabelRevision]
 	}
 	if in.stopping && !in.deleting {
-		r.condemn(in, nil)
+		r.deletePod(in, nil)
 	}
 }
 
-// condemn orders the deletion of an instance's pod, with a grace period in seconds or
+// deletePod orders the deletion of an instance's pod, with a grace period in seconds or
 // else its own. A spare instance has nothing to finish.
-func (r *registry) condemn(in *instance, grace *int64) {
+func (r *registry) deletePod(in *instance, grace *int64) {
 	if r.ended {
 		return
 	}
@@ -68,69 +68,69 @@ func (r *registry) condemn(in *instance, grace *int64) {
 	if _, ofPool := warmpool.PoolOf(in.id.functionUID); ofPool {
 		grace = new(brokenGrace)
 	}
-	d := deletion{lane: in.id.functionUID, pod: in.pod, uid: in.uid, grace: -1}
+	d := deletion{flow: in.id.functionUID, pod: in.pod, uid: in.uid, grace: -1}
 	if grace != nil {
 		d.grace = *grace
 	}
-	r.deleter.order(d)
+	r.deleter.enqueue(d)
 }
 
-// discard deletes what is left of the pod of an instance that has ended.
-func (r *registry) discard(in *instance, pod *corev1.Pod) {
+// deleteRemains deletes what is left of the pod of an instance that has ended.
+func (r *registry) deleteRemains(in *instance, pod *corev1.Pod) {
 	if pod.DeletionTimestamp == nil && !in.deleting {
-		r.condemn(in, new(brokenGrace))
+		r.deletePod(in, new(brokenGrace))
 	}
 }
 
-// conclude ends an instance whose pod says that it has ended, and deletes what
+// endByPod ends an instance whose pod says that it has ended, and deletes what
 // is left of the pod.
-func (r *registry) conclude(in *instance, pod *corev1.Pod, v verdict) {
-	r.discard(in, pod)
-	r.finish(in, judgeEnd(pod, v, in.stopping))
+func (r *registry) endByPod(in *instance, pod *corev1.Pod, v podOutcome) {
+	r.deleteRemains(in, pod)
+	r.endInstance(in, classifyEnd(pod, v, in.stopping))
 }
 
-// finish ends an instance.
-func (r *registry) finish(in *instance, v verdict) {
+// endInstance ends an instance.
+func (r *registry) endInstance(in *instance, v podOutcome) {
 	if v.code == "" && in.unmounted != "" {
 		v.code, v.reason = v1alpha1.ReasonStartTimeout, in.unmounted
 	}
-	r.remove(in)
-	r.ledger.dropAssumed(in.pod)
-	if v.blameNode {
-		r.ledger.avoid(in.node, time.Now().Add(avoidFor))
+	r.removeInstance(in)
+	r.resources.dropAssumed(in.pod)
+	if v.avoidNode {
+		r.resources.avoid(in.node, time.Now().Add(avoidFor))
 	}
-	r.outbox.tell(provisioner.Exit{FunctionUID: in.id.functionUID, CID: in.id.cid, Code: v.code, Reason: v.reason, LogTail: v.logTail})
+	r.exits.push(provisioner.Exit{FunctionUID: in.id.functionUID, CID: in.id.cid, Code: v.code, Reason: v.reason, LogTail: v.logTail})
 }
 
-// missing takes the lock and notes that a pod does not exist, which the informer may
+// podMissing takes the lock and notes that a pod does not exist, which the informer may
 // never tell.
-func (r *registry) missing(key podKey, uid types.UID) {
+func (r *registry) podMissing(key podKey, uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	in := r.byPod[key]
-	if in == nil || in.uid != uid || in.stage != there {
+	if in == nil || in.uid != uid || in.stage != stageCreated {
 		return
 	}
-	r.ledger.removePod(key)
-	r.finish(in, judgeMissing(in.stopping))
+	r.resources.removePod(key)
+	r.endInstance(in, classifyMissing(in.stopping))
 }
 
-// book holds the instances that have not ended.
-type book struct {
+// instanceIndex holds the instances that have not ended.
+type instanceIndex struct {
 	byID       map[id]*instance
 	byPod      map[podKey]*instance
 	byFunction map[string]map[*instance]bool
 }
 
-func newBook() book {
-	return book{
+func newInstanceIndex() instanceIndex {
+	return instanceIndex{
 		byID:       make(map[id]*instance),
 		byPod:      make(map[podKey]*instance),
 		byFunction: make(map[string]map[*instance]bool),
 	}
 }
 
-func (b *book) add(in *instance) {
+func (b *instanceIndex) addInstance(in *instance) {
 	b.byID[in.id] = in
 	b.byPod[in.pod] = in
 	of := b.byFunction[in.id.functionUID]
@@ -141,7 +141,7 @@ func (b *book) add(in *instance) {
 	of[in] = true
 }
 
-func (b *book) remove(in *instance) {
+func (b *instanceIndex) removeInstance(in *instance) {
 	delete(b.byID, in.id)
 	delete(b.byPod, in.pod)
 	of := b.byFunction[in.id.functionUID]
@@ -151,5 +151,5 @@ func (b *book) remove(in *instance) {
 	}
 }
 
-// has says whether the instance has not ended.
-func (b *book) has(in *instance) bool { return b.byID[in.id] == in }
+// contains says whether the instance has not ended.
+func (b *instanceIndex) contains(in *instance) bool { return b.byID[in.id] == in }

@@ -22,7 +22,7 @@ func TestNodesArePickedByWhatPodsAreCountedAs(t *testing.T) {
 	} {
 		fn := &v1alpha1.Function{}
 		fn.Spec.Template.Resources.Requests = c.requests
-		r := &Runtime{agent: agent}
+		r := &Driver{agent: agent}
 		p := provisioner.New(provisioner.Config{AgentRequests: agent}, provisioner.Deps{})
 		if picked, counted := p.Requests(fn), r.Requests(fn); picked != c.want || counted != c.want {
 			t.Errorf("%s: picked by %+v, counted as %+v, want %+v", name, picked, counted, c.want)
@@ -34,7 +34,7 @@ func TestNodesArePickedByWhatPodsAreCountedAs(t *testing.T) {
 func TestFurtherResourcesCountOnNodesAlone(t *testing.T) {
 	fn := &v1alpha1.Function{}
 	fn.Spec.Template.Resources.Requests = corev1.ResourceList{"ephemeral-storage": resource.MustParse("1Gi"), "nvidia.com/gpu": resource.MustParse("2")}
-	if got, want := (&Runtime{}).Requests(fn), (placement.Amount{Further: placement.FurtherOf(map[string]int64{"nvidia.com/gpu": 2, "ephemeral-storage": 1 << 30})}); got != want {
+	if got, want := (&Driver{}).Requests(fn), (placement.Amount{Scalars: placement.ScalarsOf(map[string]int64{"nvidia.com/gpu": 2, "ephemeral-storage": 1 << 30})}); got != want {
 		t.Errorf("on nodes it requests %+v, want %+v", got, want)
 	}
 	if got := provisioner.New(provisioner.Config{}, provisioner.Deps{}).Requests(fn); got != (placement.Amount{}) {

@@ -13,9 +13,9 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 )
 
-// strangersPod is one of somebody else's: a service with sidecars and what people and
+// foreignPod is one of somebody else's: a service with sidecars and what people and
 // tools write on it.
-func strangersPod(i int) *corev1.Pod {
+func foreignPod(i int) *corev1.Pod {
 	requests := func(cpu, memory string) corev1.ResourceRequirements {
 		list := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
 		return corev1.ResourceRequirements{Requests: list, Limits: list.DeepCopy()}
@@ -45,7 +45,7 @@ func strangersPod(i int) *corev1.Pod {
 }
 
 func TestL10OfAStrangersPodOnlyItsSumIsKept(t *testing.T) {
-	pod := strangersPod(1)
+	pod := foreignPod(1)
 	want := podAmount(pod)
 	for range 2 { // informers may do it twice
 		slimmed, err := slim(pod)
@@ -60,7 +60,7 @@ func TestL10OfAStrangersPodOnlyItsSumIsKept(t *testing.T) {
 			t.Errorf("more is kept than the sum: %+v", pod)
 		}
 	}
-	pod = strangersPod(1)
+	pod = foreignPod(1)
 	pod.Status.Phase = corev1.PodSucceeded
 	if ended := slimPod(pod); ended.Spec.Containers != nil || !finished(ended) {
 		t.Errorf("of a pod that has ended its containers are kept: %+v", ended.Spec)
@@ -68,7 +68,7 @@ func TestL10OfAStrangersPodOnlyItsSumIsKept(t *testing.T) {
 }
 
 func TestL10PodsWithoutANodeAreNotAskedFor(t *testing.T) {
-	play(t, testConfig(), oneNode, func(th *theatre) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
 		asked := 0
 		for _, action := range th.client.Actions() {
 			var selector string
@@ -104,7 +104,7 @@ func BenchmarkL10Pods(b *testing.B) {
 		kept = kept[:0]
 		before := heap()
 		for i := range pods {
-			kept = append(kept, slimPod(strangersPod(i)))
+			kept = append(kept, slimPod(foreignPod(i)))
 		}
 		b.ReportMetric(float64(heap()-before)/pods, "B/pod")
 	}

@@ -61,8 +61,8 @@ func (x *Index) Pick(want Amount, intn func(n int) int) int {
 // often.
 func (x *Index) Room(want Amount) int { return x.shape(want).total }
 
-// count is Room that leaves nothing behind for an amount of which nothing is known yet.
-func (x *Index) count(want Amount) int {
+// countRoom is Room that leaves nothing behind for an amount of which nothing is known yet.
+func (x *Index) countRoom(want Amount) int {
 	if s, known := x.of[want]; known {
 		return s.total
 	}

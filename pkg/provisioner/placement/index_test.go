@@ -15,7 +15,7 @@ func drawAmount(t *rapid.T, what string, most int64) Amount {
 		Memory:   rapid.Int64Range(0, most).Draw(t, what+" memory"),
 		Pods:     rapid.Int64Range(0, most).Draw(t, what+" pods"),
 		// Few want any.
-		Further: further("a.b/c", max(0, rapid.Int64Range(-most, most).Draw(t, what+" devices"))).Further,
+		Scalars: further("a.b/c", max(0, rapid.Int64Range(-most, most).Draw(t, what+" devices"))).Scalars,
 	}
 }
 

@@ -7,9 +7,9 @@ import "slices"
 // out once, however many functions ask. It is not safe for concurrent use.
 type Site struct {
 	ordinary, avoided *Index
-	excluded          Tally
-	rooms             map[Amount]int
-	whys              map[Amount]string
+	excluded          ReasonCounts
+	capacities        map[Amount]int
+	explanations      map[Amount]string
 	// places are where nodes stand, by name; nil until somebody asks.
 	places map[string]place
 }
@@ -24,28 +24,28 @@ type place struct {
 func NewSite(c Candidates) *Site {
 	return &Site{
 		ordinary: NewIndex(c.Nodes), avoided: NewIndex(c.Avoided), excluded: c.Excluded,
-		rooms: make(map[Amount]int), whys: make(map[Amount]string),
+		capacities: make(map[Amount]int), explanations: make(map[Amount]string),
 	}
 }
 
 // Room is for how many instances there was room at the first look. Nodes that are
 // avoided count only if there is none elsewhere.
 func (s *Site) Room(want Amount) int {
-	room, counted := s.rooms[want]
+	room, counted := s.capacities[want]
 	if !counted {
-		if room = s.ordinary.count(want); room == 0 {
-			room = s.avoided.count(want)
+		if room = s.ordinary.countRoom(want); room == 0 {
+			room = s.avoided.countRoom(want)
 		}
-		s.rooms[want] = room
+		s.capacities[want] = room
 	}
 	return room
 }
 
-// LookAgain makes what is known of the nodes now the first look of those who ask from
+// Refresh makes what is known of the nodes now the first look of those who ask from
 // now on.
-func (s *Site) LookAgain() {
-	clear(s.rooms)
-	clear(s.whys)
+func (s *Site) Refresh() {
+	clear(s.capacities)
+	clear(s.explanations)
 }
 
 // Pick returns the name of a node that has room for want now, each with the same
@@ -85,10 +85,10 @@ func (s *Site) Nodes() []Node { return slices.Concat(s.ordinary.nodes, s.avoided
 
 // Explain says why there was no room at the first look.
 func (s *Site) Explain(want Amount) string {
-	why, said := s.whys[want]
+	why, said := s.explanations[want]
 	if !said {
-		why = Lacking(s.ordinary.nodes, want).Plus(Lacking(s.avoided.nodes, want)).Plus(s.excluded).String()
-		s.whys[want] = why
+		why = Shortages(s.ordinary.nodes, want).Plus(Shortages(s.avoided.nodes, want)).Plus(s.excluded).String()
+		s.explanations[want] = why
 	}
 	return why
 }

@@ -43,7 +43,7 @@ func containerSecurity(user int64, readOnlyRoot bool) *corev1.SecurityContext {
 	}
 }
 
-func agent(in Input) corev1.Container {
+func agentContainer(in Input) corev1.Container {
 	return corev1.Container{
 		Name:            ContainerAgent,
 		Image:           in.Config.AgentImage,
@@ -64,7 +64,7 @@ func agent(in Input) corev1.Container {
 	}
 }
 
-func function(in Input) corev1.Container {
+func functionContainer(in Input) corev1.Container {
 	spec := &in.Function.Spec
 	c := corev1.Container{
 		Name:            ContainerFunction,

@@ -2,7 +2,7 @@
 // function: the same Input yields the same pod, to the byte.
 //
 // Spare says what the pod of a spare instance looks like, Claim what a function
-// changes of it, and HandoverOf what it is given besides.
+// changes of it, and AssignmentOf what it is given besides.
 //
 // # Two containers
 //

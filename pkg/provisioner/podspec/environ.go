@@ -17,7 +17,7 @@ import (
 // agentEnv is the agent's environment.
 func agentEnv(in Input) []corev1.EnvVar {
 	f := in.Function
-	meeting := port(f)
+	meeting := functionPort(f)
 	if f.Spec.Template.Protocol == v1alpha1.ProtocolLambdaRuntime {
 		meeting = LambdaPort
 	}
@@ -108,7 +108,7 @@ func functionPairs(in Input, taskRoot string) []string {
 	if f.Spec.Template.Protocol == v1alpha1.ProtocolLambdaRuntime {
 		env = append(env, lambdaenv.Environ(lambdaConfig(f, taskRoot))...)
 	} else {
-		env = append(env, "PORT="+strconv.Itoa(int(port(f))))
+		env = append(env, "PORT="+strconv.Itoa(int(functionPort(f))))
 		if in.Runtime != nil {
 			env = append(env, "_HANDLER="+f.Spec.Template.Handler, "LAMBDA_TASK_ROOT="+taskRoot)
 		}

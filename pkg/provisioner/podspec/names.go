@@ -45,15 +45,15 @@ func module(handler, extension string) string {
 	return handler[:base] + name
 }
 
-func inline(f *v1alpha1.Function) string {
+func inlineCode(f *v1alpha1.Function) string {
 	if f.Spec.Template.Code == nil {
 		return ""
 	}
 	return f.Spec.Template.Code.Inline
 }
 
-// port is where the agent and the function meet.
-func port(f *v1alpha1.Function) int32 {
+// functionPort is where the agent and the function meet.
+func functionPort(f *v1alpha1.Function) int32 {
 	if f.Spec.Template.Port != 0 {
 		return f.Spec.Template.Port
 	}

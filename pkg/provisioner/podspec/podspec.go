@@ -128,11 +128,11 @@ type Input struct {
 // Pod is the pod of an instance. An error says what of the function cannot run
 // in a cluster and what to do about it.
 func Pod(in Input) (*corev1.Pod, error) {
-	if err := check(in); err != nil {
+	if err := checkInput(in); err != nil {
 		return nil, err
 	}
-	pod := &corev1.Pod{ObjectMeta: meta(in), Spec: podSpec(in)}
-	pod.Spec.Containers = []corev1.Container{agent(in), function(in)}
+	pod := &corev1.Pod{ObjectMeta: podMeta(in), Spec: podSpec(in)}
+	pod.Spec.Containers = []corev1.Container{agentContainer(in), functionContainer(in)}
 	return pod, nil
 }
 
@@ -164,16 +164,16 @@ func podSpec(in Input) corev1.PodSpec {
 	return spec
 }
 
-// check refuses what runs only in local mode, or nowhere.
-func check(in Input) error {
+// checkInput refuses what runs only in local mode, or nowhere.
+func checkInput(in Input) error {
 	f, spec := in.Function, &in.Function.Spec
 	switch {
 	case spec.Template.RuntimeRef.Name != "" && in.Runtime == nil:
 		return fmt.Errorf("spec.template.runtimeRef: there is no ClusterRuntime %q: correct the name or create it", spec.Template.RuntimeRef.Name)
 	case spec.Template.RuntimeRef.Name == "" && spec.Template.Image == "":
 		return errors.New("spec.template.image is missing: a cluster runs images and runtimes; only local mode runs a command alone")
-	case port(f) == LambdaPort || port(f) == DrainPort:
-		return fmt.Errorf("spec.template.port %d is taken by the agent: choose another one", port(f))
+	case functionPort(f) == LambdaPort || functionPort(f) == DrainPort:
+		return fmt.Errorf("spec.template.port %d is taken by the agent: choose another one", functionPort(f))
 	}
 	return checkCode(in)
 }
@@ -195,7 +195,7 @@ func checkCode(in Input) error {
 	return nil
 }
 
-func meta(in Input) metav1.ObjectMeta {
+func podMeta(in Input) metav1.ObjectMeta {
 	f := in.Function
 	m := metav1.ObjectMeta{
 		Name:      Name(f.Name, string(f.UID), in.CID),
@@ -213,8 +213,8 @@ func meta(in Input) metav1.ObjectMeta {
 		Annotations:     joined(f.Spec.Template.Metadata.Annotations, annotations(in.Decided)),
 		OwnerReferences: []metav1.OwnerReference{ownerOf(f)},
 	}
-	if inline(f) != "" {
-		m.Annotations[v1alpha1.AnnotationCode] = inline(f)
+	if inlineCode(f) != "" {
+		m.Annotations[v1alpha1.AnnotationCode] = inlineCode(f)
 	}
 	return m
 }

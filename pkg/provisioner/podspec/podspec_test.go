@@ -164,7 +164,7 @@ func TestPodsAreAsWritten(t *testing.T) {
 func TestWindlassMountsNothingThatAFunctionMayMountOver(t *testing.T) {
 	f := full()
 	f.Spec.Template.Mounts = nil
-	for name, in := range map[string]Input{"an image": input(f), "a runtime": withRuntime(taker())} {
+	for name, in := range map[string]Input{"an image": input(f), "a runtime": withRuntime(assigned())} {
 		pod, err := Pod(in)
 		if err != nil {
 			t.Fatal(err)

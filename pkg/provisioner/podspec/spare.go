@@ -48,7 +48,7 @@ func Spare(in Input) (*corev1.Pod, error) {
 		},
 		Spec: podSpec(in),
 	}
-	agent, function := agent(in), function(in)
+	agent, function := agentContainer(in), functionContainer(in)
 	agent.Env = spareAgentEnv(in)
 	function.Env = spareEnv(in)
 	function.WorkingDir = "/tmp"
@@ -82,31 +82,31 @@ func spareEnv(in Input) []corev1.EnvVar {
 	))
 }
 
-// Handover is what a spare instance is given when a function takes it.
-type Handover struct {
+// Assignment is what a spare instance is given when a function takes it.
+type Assignment struct {
 	// Variables are the environment, each name once.
 	Variables []v1alpha1.EnvVar
 	// Files are the function's code, by their paths below SpareTaskRoot.
 	Files map[string][]byte
 }
 
-// HandoverOf is what makes a spare instance that of the input's function. The pod
+// AssignmentOf is what makes a spare instance that of the input's function. The pod
 // of such an instance would have the same variables, but for the folder, and the
 // same files.
-func HandoverOf(in Input) Handover {
-	return Handover{
+func AssignmentOf(in Input) Assignment {
+	return Assignment{
 		Variables: lastOfEach(functionPairs(in, SpareTaskRoot)),
 		Files: map[string][]byte{
-			path.Clean(codeFile(in.Function.Spec.Template.Handler, in.Runtime.Spec.FileExtension)): []byte(inline(in.Function)),
+			path.Clean(codeFile(in.Function.Spec.Template.Handler, in.Runtime.Spec.FileExtension)): []byte(inlineCode(in.Function)),
 		},
 	}
 }
 
-// Claim is the change by which a function takes a spare instance, as a JSON patch
+// AssignPatch is the change by which a function takes a spare instance, as a JSON patch
 // (RFC 6902). It is refused, and changes nothing, if the pod is not a spare
 // instance any more or belongs to another scheduler.
-func Claim(in Input, pool warmpool.Pool, podUID types.UID) ([]byte, error) {
-	m := meta(in)
+func AssignPatch(in Input, pool warmpool.Pool, podUID types.UID) ([]byte, error) {
+	m := podMeta(in)
 	type step struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`

@@ -35,8 +35,8 @@ func spareInput() Input {
 	return in
 }
 
-// taker is a function that can take it.
-func taker() *v1alpha1.Function {
+// assigned is a function that can take it.
+func assigned() *v1alpha1.Function {
 	return &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{
 		Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3.13"}, Handler: "shop.cart.add", Concurrency: 4, Code: &v1alpha1.Code{Inline: "def add(event, context):\n    return '$(X)'\n"}, Env: []v1alpha1.EnvVar{{Name: "LEVEL", Value: "$(function)"}}},
 	}}
@@ -89,7 +89,7 @@ func TestTheAgentUnderstandsASparePod(t *testing.T) {
 func TestASparePodIsThatOfEveryFunctionThatFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := spareInput()
-		f := taker()
+		f := assigned()
 		f.Spec.Template.Timeout.Duration = rapid.SampledFrom([]time.Duration{0, time.Second, warmpool.MaxTimeout, time.Hour}).Draw(t, "timeout")
 		maybe := func(what string, change func()) {
 			if rapid.IntRange(0, 5).Draw(t, what) == 0 {
@@ -142,13 +142,13 @@ func TestASparePodIsThatOfEveryFunctionThatFits(t *testing.T) {
 }
 
 func TestWhatIsHandedOverIsWhatAPodWouldHaveHad(t *testing.T) {
-	in := input(taker())
+	in := input(assigned())
 	in.Runtime = python
 	pod, err := Pod(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := HandoverOf(in)
+	got := AssignmentOf(in)
 	handed := map[string]string{}
 	for _, v := range got.Variables {
 		if _, twice := handed[v.Name]; twice {
@@ -176,9 +176,9 @@ func TestWhatIsHandedOverIsWhatAPodWouldHaveHad(t *testing.T) {
 }
 
 func TestAClaimTurnsASparePodIntoTheFunctions(t *testing.T) {
-	in := input(taker())
+	in := input(assigned())
 	in.Runtime = python
-	text, err := Claim(in, pool, "pod-uid")
+	text, err := AssignPatch(in, pool, "pod-uid")
 	if err != nil {
 		t.Fatal(err)
 	}

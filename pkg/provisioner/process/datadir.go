@@ -19,10 +19,10 @@ var ErrInUse = errors.New("is in use by another process")
 // comes with the *fs.PathError that says why.
 var ErrUnusable = errors.New("cannot be used")
 
-// claimDataDir makes the folder ours until the returned file is closed, and
+// lockDataDir makes the folder ours until the returned file is closed, and
 // removes what a predecessor left of its instances. The lock dies with its
 // process, so whoever holds it knows that the predecessor is dead.
-func claimDataDir(dataDir string) (*os.File, error) {
+func lockDataDir(dataDir string) (*os.File, error) {
 	instances := filepath.Join(dataDir, "instances")
 	if err := os.MkdirAll(instances, 0o700); err != nil {
 		return nil, fmt.Errorf("process: DataDir %s %w: %w", dataDir, ErrUnusable, err)

@@ -29,30 +29,30 @@ type instance struct {
 	stop chan struct{}
 	// stopping says that it is closed; the Runtime's lock guards it.
 	stopping bool
-	// settled says that it has ended and only its Exit is left; the Runtime's lock
+	// ended says that it has ended and only its Exit is left; the Runtime's lock
 	// guards it.
-	settled bool
+	ended bool
 	// created is when its processes were started; the Runtime's lock guards it.
 	created time.Time
 }
 
-// live runs an instance from its start to its Exit.
-func (r *Runtime) live(in *instance) {
+// superviseToExit runs an instance from its start to its Exit.
+func (r *Driver) superviseToExit(in *instance) {
 	exit := provisioner.Exit{FunctionUID: in.id.functionUID, CID: in.id.cid}
 	if err := checkNames(in.spec); err != nil {
 		exit.Reason = preparing(err).Error()
 	} else {
 		exit.Reason, exit.LogTail = r.run(in)
-		r.settle(in)
+		r.markEnded(in)
 		r.prune(in)
 	}
 	in.log.Info("instance ended", "reason", exit.Reason)
-	r.report(exit)
-	r.forget(in)
+	r.sendExit(exit)
+	r.removeInstance(in)
 }
 
 // run returns when the instance has ended and nothing is left of it but logs.
-func (r *Runtime) run(in *instance) (reason string, tail []string) {
+func (r *Driver) run(in *instance) (reason string, tail []string) {
 	if in.stopped() {
 		return reasonStopped, nil
 	}
@@ -62,15 +62,15 @@ func (r *Runtime) run(in *instance) (reason string, tail []string) {
 	}
 	reason, err = r.runPrepared(in, p)
 	tail, tailErr := p.logs.tail()
-	if err := errors.Join(err, tailErr, r.release(p)); err != nil {
+	if err := errors.Join(err, tailErr, r.cleanUp(p)); err != nil {
 		in.log.Warn("instance was not cleaned up", "err", err)
 	}
 	return reason, tail
 }
 
 // prune makes room for the logs of an instance that has ended.
-func (r *Runtime) prune(in *instance) {
-	live := func() map[invocation.CID]bool { return r.cids(in.key) }
+func (r *Driver) prune(in *instance) {
+	live := func() map[invocation.CID]bool { return r.liveCIDs(in.key) }
 	if err := pruneLogs(r.config.DataDir, in.key, live); err != nil {
 		in.log.Warn("old logs could not be deleted", "err", err)
 	}
@@ -78,7 +78,7 @@ func (r *Runtime) prune(in *instance) {
 
 // runPrepared starts the processes and returns when they have been reaped. An
 // error says that one could not be reaped.
-func (r *Runtime) runPrepared(in *instance, p *prepared) (reason string, err error) {
+func (r *Driver) runPrepared(in *instance, p *prepared) (reason string, err error) {
 	if in.stopped() {
 		return reasonStopped, nil
 	}
@@ -86,9 +86,9 @@ func (r *Runtime) runPrepared(in *instance, p *prepared) (reason string, err err
 	if err != nil {
 		return err.Error(), p.reapAfterKill()
 	}
-	r.noteCreated(in, time.Now())
+	r.setCreated(in, time.Now())
 	in.log.Info("instance started", "addr", loopbackAddr(p.port))
-	return p.attend(in.stop, r.config.StopGrace)
+	return p.supervise(in.stop, r.config.StopGrace)
 }
 
 func (in *instance) stopped() bool {
@@ -100,21 +100,21 @@ func (in *instance) stopped() bool {
 	}
 }
 
-// ended says that a process has ended and how to reap it.
-type ended struct {
+// processEnd says that a process has ended and how to reap it.
+type processEnd struct {
 	event event
 	reap  func() (*os.ProcessState, error)
 }
 
-// attend watches both processes until they have ended, ends what they leave
+// supervise watches both processes until they have ended, ends what they leave
 // behind, and reaps them.
-func (p *prepared) attend(stop <-chan struct{}, grace time.Duration) (reason string, err error) {
-	endings := make(chan ended, 2)
-	watch := func(e event, child *os.Process) { endings <- ended{e, awaitEnd(child)} }
+func (p *prepared) supervise(stop <-chan struct{}, grace time.Duration) (reason string, err error) {
+	endings := make(chan processEnd, 2)
+	watch := func(e event, child *os.Process) { endings <- processEnd{e, awaitEnd(child)} }
 	go watch(eventFunctionEnded, p.function.Process)
 	go watch(eventAgentEnded, p.agent.Process)
 
-	var l life
+	var l lifecycle
 	timer := time.NewTimer(grace)
 	timer.Stop()
 	defer timer.Stop()
@@ -138,9 +138,9 @@ func (p *prepared) attend(stop <-chan struct{}, grace time.Duration) (reason str
 			// The group keeps its number: the agent, even dead, is in it.
 			function, functionErr = status(e.reap)
 		}
-		for _, a := range l.on(now) {
-			if a == tellAgent {
-				p.tellAgent("the function " + describe(function))
+		for _, a := range l.handle(now) {
+			if a == notifyAgent {
+				p.notifyAgent("the function " + describe(function))
 				continue
 			}
 			p.act(a, timer, grace)
@@ -151,14 +151,14 @@ func (p *prepared) attend(stop <-chan struct{}, grace time.Duration) (reason str
 	return l.reason(function, agent), errors.Join(functionErr, agentErr)
 }
 
-// tellAgent tells the agent how the function ended, and notes it in the function's log.
-func (p *prepared) tellAgent(how string) {
+// notifyAgent tells the agent how the function ended, and notes it in the function's log.
+func (p *prepared) notifyAgent(how string) {
 	tail, err := p.logs.tail()
 	if err != nil {
 		tail = nil // how it ended is worth more than what it wrote
 	}
 	// First, so that whoever gets the agent's answer finds it in the log.
-	p.logs.note(how)
+	p.logs.appendNote(how)
 	// It fails only if the agent has ended, which is an event of its own.
 	_, _ = io.WriteString(p.endings, strings.Join(append([]string{how}, tail...), "\n"))
 	_ = p.endings.Close()

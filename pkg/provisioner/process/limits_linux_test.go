@@ -11,13 +11,13 @@ func TestACPULimitBindsTheFunctionToCores(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		t.Skip("one core cannot be divided")
 	}
-	th := newTheatre(t, never)
+	th := newHarness(t, noTimeout)
 	spec := specFor(th.path, "c-1")
 	spec.Function.Spec.Template.Resources.Limits = amounts("500m", "")
 	th.Start(spec)
 	function, agent := th.await(roleFunction, "c-1"), th.await(roleAgent, "c-1")
 	for _, c := range []struct {
-		p    *puppet
+		p    *testProgram
 		want int
 	}{{function, 1}, {agent, runtime.NumCPU()}} {
 		var set unix.CPUSet

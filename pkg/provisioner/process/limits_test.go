@@ -90,7 +90,7 @@ func TestAMemoryLimitStopsAnAllocation(t *testing.T) {
 		"16Mi": "the function exited with status 1",
 	} {
 		t.Run("limit "+limit, func(t *testing.T) {
-			th := newTheatre(t, never)
+			th := newHarness(t, noTimeout)
 			gate := filepath.Join(t.TempDir(), "gate")
 			if err := syscall.Mkfifo(gate, 0o600); err != nil {
 				t.Fatal(err)

@@ -26,7 +26,7 @@ type logs struct {
 	function, agent *os.File
 	// start is the size of the function's log before this instance, and noted that
 	// before the note behind it; 0 if there is none.
-	start, noted int64
+	start, noteOffset int64
 }
 
 func openLogs(dataDir string, key invocation.FunctionKey, cid invocation.CID) (*logs, error) {
@@ -65,7 +65,7 @@ func (l *logs) tail() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	end := cmp.Or(l.noted, info.Size())
+	end := cmp.Or(l.noteOffset, info.Size())
 	from := max(l.start, end-tailReadBytes)
 	data := make([]byte, max(0, end-from))
 	n, err := l.function.ReadAt(data, from)
@@ -75,16 +75,16 @@ func (l *logs) tail() ([]string, error) {
 	return lastLines(data[:n], from > l.start), nil
 }
 
-// note ends the function's log with a line of ours, which is none of its tail.
-func (l *logs) note(line string) {
+// appendNote ends the function's log with a line of ours, which is none of its tail.
+func (l *logs) appendNote(line string) {
 	info, err := l.function.Stat()
 	if err != nil {
 		return
 	}
-	l.noted = info.Size()
+	l.noteOffset = info.Size()
 	last := []byte{'\n'}
-	if l.noted > l.start {
-		_, _ = l.function.ReadAt(last, l.noted-1)
+	if l.noteOffset > l.start {
+		_, _ = l.function.ReadAt(last, l.noteOffset-1)
 	}
 	line = "windlass: " + line + "\n"
 	if last[0] != '\n' {

@@ -25,7 +25,7 @@ func newPorts(free func() (int, error)) *ports {
 	return &ports{free: free, taken: map[int]bool{}}
 }
 
-func (p *ports) take() (int, error) {
+func (p *ports) acquire() (int, error) {
 	for range portAttempts {
 		port, err := p.free()
 		if err != nil {

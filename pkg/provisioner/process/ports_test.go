@@ -15,26 +15,26 @@ func TestNoPortIsHandedOutTwice(t *testing.T) {
 		return port, nil
 	})
 	for i, want := range []int{4000, 4001} {
-		if got, err := p.take(); got != want || err != nil {
+		if got, err := p.acquire(); got != want || err != nil {
 			t.Errorf("take %d: %d, %v; want %d", i, got, err, want)
 		}
 	}
 	p.release(4000)
-	if got, err := p.take(); got != 4000 || err != nil {
+	if got, err := p.acquire(); got != 4000 || err != nil {
 		t.Errorf("after its release: %d, %v; want 4000", got, err)
 	}
 }
 
 func TestTakeGivesUpWithAReason(t *testing.T) {
 	stuck := newPorts(func() (int, error) { return 4000, nil })
-	if _, err := stuck.take(); err != nil {
+	if _, err := stuck.acquire(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stuck.take(); err == nil || !strings.Contains(err.Error(), "other instances") {
+	if _, err := stuck.acquire(); err == nil || !strings.Contains(err.Error(), "other instances") {
 		t.Errorf("error %v", err)
 	}
 	failure := errors.New("no sockets left")
-	if _, err := newPorts(func() (int, error) { return 0, failure }).take(); !errors.Is(err, failure) {
+	if _, err := newPorts(func() (int, error) { return 0, failure }).acquire(); !errors.Is(err, failure) {
 		t.Errorf("error %v, want one that wraps %v", err, failure)
 	}
 }
@@ -51,13 +51,13 @@ func TestAPortThatAnotherProgramTakesIsGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	offers := []int{taken, free}
-	r := &Runtime{ports: newPorts(func() (int, error) {
+	r := &Driver{ports: newPorts(func() (int, error) {
 		port := offers[0]
 		offers = offers[1:]
 		return port, nil
 	})}
 	var p prepared
-	if err := r.claimPort(&p, true); err != nil || p.port != free || p.listener == nil {
+	if err := r.acquirePort(&p, true); err != nil || p.port != free || p.listener == nil {
 		t.Fatalf("%v; port %d, want %d, which the agent listens at", err, p.port, free)
 	}
 	_ = p.listener.Close()

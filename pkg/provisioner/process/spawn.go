@@ -32,14 +32,14 @@ type prepared struct {
 
 // prepare gathers all that an instance needs; checkNames must have passed. If
 // it fails, nothing is held.
-func (r *Runtime) prepare(spec provisioner.InstanceSpec) (_ *prepared, err error) {
+func (r *Driver) prepare(spec provisioner.InstanceSpec) (_ *prepared, err error) {
 	p := &prepared{
 		limits:  limitsOf(spec.Function.Spec.Template.Resources.Limits),
 		workDir: workDir(r.config.DataDir, spec),
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, r.release(p))
+			err = errors.Join(err, r.cleanUp(p))
 		}
 	}()
 	if err := os.MkdirAll(p.workDir, 0o700); err != nil {
@@ -48,7 +48,7 @@ func (r *Runtime) prepare(spec provisioner.InstanceSpec) (_ *prepared, err error
 	if p.logs, err = openLogs(r.config.DataDir, spec.Function.Key(), spec.CID); err != nil {
 		return nil, preparing(err)
 	}
-	if err := r.claimPort(p, spec.Function.Spec.Template.Protocol == v1alpha1.ProtocolLambdaRuntime); err != nil {
+	if err := r.acquirePort(p, spec.Function.Spec.Template.Protocol == v1alpha1.ProtocolLambdaRuntime); err != nil {
 		return nil, preparing(err)
 	}
 	if p.agentEndings, p.endings, err = os.Pipe(); err != nil {
@@ -76,11 +76,11 @@ func (r *Runtime) prepare(spec provisioner.InstanceSpec) (_ *prepared, err error
 	return p, nil
 }
 
-// claimPort takes a port, and listens there if the agent is to. Another program of this
+// acquirePort takes a port, and listens there if the agent is to. Another program of this
 // machine may listen there before; then it takes another one.
-func (r *Runtime) claimPort(p *prepared, listens bool) error {
+func (r *Driver) acquirePort(p *prepared, listens bool) error {
 	for attempt := 1; ; attempt++ {
-		port, err := r.ports.take()
+		port, err := r.ports.acquire()
 		if err != nil {
 			return err
 		}
@@ -110,9 +110,9 @@ func command(path string, argv []string, dir string, log *os.File) *exec.Cmd {
 	return cmd
 }
 
-// release gives back what p holds. Its processes must have been reaped.
-func (r *Runtime) release(p *prepared) error {
-	p.handOver()
+// cleanUp gives back what p holds. Its processes must have been reaped.
+func (r *Driver) cleanUp(p *prepared) error {
+	p.closeInherited()
 	if p.endings != nil {
 		_ = p.endings.Close() // or it was when the agent was told
 	}
@@ -136,9 +136,9 @@ func listen(port int) (*os.File, error) {
 	return file, errors.Join(err, l.Close())
 }
 
-// handOver leaves to the agent alone what it inherits: when the agent ends, nobody
+// closeInherited leaves to the agent alone what it inherits: when the agent ends, nobody
 // shall listen any more.
-func (p *prepared) handOver() {
+func (p *prepared) closeInherited() {
 	for _, inherited := range []*os.File{p.listener, p.agentEndings} {
 		if inherited != nil {
 			// It fails only if it was closed before.
@@ -160,7 +160,7 @@ func (p *prepared) start(l *limiter) error {
 	if err := p.agent.Start(); err != nil {
 		return fmt.Errorf("starting the agent: %w", err)
 	}
-	p.handOver()
+	p.closeInherited()
 	return nil
 }
 

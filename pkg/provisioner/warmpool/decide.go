@@ -16,11 +16,11 @@ type Snapshot struct {
 	Outdated int
 	// Failing says that the last one did not start.
 	Failing bool
-	// Crowded says that functions have lately found no room on the nodes.
-	Crowded bool
-	// Room is how many instances may be created now, by what functions have left
+	// NodesFull says that functions have lately found no room on the nodes.
+	NodesFull bool
+	// LaunchBudget is how many instances may be created now, by what functions have left
 	// of the rate.
-	Room int
+	LaunchBudget int
 }
 
 // Reason is why a decision is as it is.
@@ -39,8 +39,8 @@ const (
 	// ReasonFailing says that there are too few, and that the last one did not
 	// start: one at a time is tried.
 	ReasonFailing Reason = "Failing"
-	// ReasonCrowded says that there are too few, and that functions need the room.
-	ReasonCrowded Reason = "Crowded"
+	// ReasonNodesFull says that there are too few, and that functions need the room.
+	ReasonNodesFull Reason = "Crowded"
 	// ReasonRate says that there are too few, and that functions have used the
 	// rate up.
 	ReasonRate Reason = "Rate"
@@ -71,14 +71,14 @@ func Decide(s Snapshot) Decision {
 		return Decision{Remove: -missing, Why: ReasonSurplus}
 	case missing == 0:
 		return Decision{Why: ReasonEnough}
-	case s.Crowded:
-		return Decision{Why: ReasonCrowded}
-	case s.Room <= 0:
+	case s.NodesFull:
+		return Decision{Why: ReasonNodesFull}
+	case s.LaunchBudget <= 0:
 		return Decision{Why: ReasonRate}
 	case s.Failing && s.Starting > 0:
 		return Decision{Why: ReasonFailing}
 	case s.Failing:
 		return Decision{Create: 1, Why: ReasonFailing}
 	}
-	return Decision{Create: min(missing, s.Room, maxAtOnce), Why: ReasonRefill}
+	return Decision{Create: min(missing, s.LaunchBudget, maxAtOnce), Why: ReasonRefill}
 }

@@ -290,18 +290,18 @@ func TestDecisions(t *testing.T) {
 		s    Snapshot
 		want Decision
 	}{
-		"nothing is wanted":              {Snapshot{Room: 9}, Decision{Why: ReasonEnough}},
-		"there are enough":               {Snapshot{Target: 3, Ready: 1, Starting: 2, Room: 9}, Decision{Why: ReasonEnough}},
-		"some were taken":                {Snapshot{Target: 3, Ready: 1, Room: 9}, Decision{Create: 2, Why: ReasonRefill}},
-		"many were taken":                {Snapshot{Target: 100, Room: 90}, Decision{Create: maxAtOnce, Why: ReasonRefill}},
-		"functions have left little":     {Snapshot{Target: 3, Room: 1}, Decision{Create: 1, Why: ReasonRefill}},
+		"nothing is wanted":              {Snapshot{LaunchBudget: 9}, Decision{Why: ReasonEnough}},
+		"there are enough":               {Snapshot{Target: 3, Ready: 1, Starting: 2, LaunchBudget: 9}, Decision{Why: ReasonEnough}},
+		"some were taken":                {Snapshot{Target: 3, Ready: 1, LaunchBudget: 9}, Decision{Create: 2, Why: ReasonRefill}},
+		"many were taken":                {Snapshot{Target: 100, LaunchBudget: 90}, Decision{Create: maxAtOnce, Why: ReasonRefill}},
+		"functions have left little":     {Snapshot{Target: 3, LaunchBudget: 1}, Decision{Create: 1, Why: ReasonRefill}},
 		"functions have left nothing":    {Snapshot{Target: 3}, Decision{Why: ReasonRate}},
-		"functions lack room":            {Snapshot{Target: 3, Room: 9, Crowded: true}, Decision{Why: ReasonCrowded}},
-		"the last did not start":         {Snapshot{Target: 3, Room: 9, Failing: true}, Decision{Create: 1, Why: ReasonFailing}},
-		"another one is tried":           {Snapshot{Target: 3, Room: 9, Starting: 1, Failing: true}, Decision{Why: ReasonFailing}},
-		"the share has shrunk":           {Snapshot{Target: 1, Ready: 3, Starting: 1, Room: 9}, Decision{Remove: 3, Why: ReasonSurplus}},
-		"the Runtime has changed":        {Snapshot{Target: 3, Ready: 3, Outdated: 2, Room: 9}, Decision{Replace: 2, Why: ReasonOutdated}},
-		"the pool is gone while failing": {Snapshot{Ready: 2, Failing: true, Crowded: true}, Decision{Remove: 2, Why: ReasonSurplus}},
+		"functions lack room":            {Snapshot{Target: 3, LaunchBudget: 9, NodesFull: true}, Decision{Why: ReasonNodesFull}},
+		"the last did not start":         {Snapshot{Target: 3, LaunchBudget: 9, Failing: true}, Decision{Create: 1, Why: ReasonFailing}},
+		"another one is tried":           {Snapshot{Target: 3, LaunchBudget: 9, Starting: 1, Failing: true}, Decision{Why: ReasonFailing}},
+		"the share has shrunk":           {Snapshot{Target: 1, Ready: 3, Starting: 1, LaunchBudget: 9}, Decision{Remove: 3, Why: ReasonSurplus}},
+		"the Runtime has changed":        {Snapshot{Target: 3, Ready: 3, Outdated: 2, LaunchBudget: 9}, Decision{Replace: 2, Why: ReasonOutdated}},
+		"the pool is gone while failing": {Snapshot{Ready: 2, Failing: true, NodesFull: true}, Decision{Remove: 2, Why: ReasonSurplus}},
 	} {
 		if got := Decide(c.s); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
@@ -314,7 +314,7 @@ func TestDecisionsKeepWhatThePackagePromises(t *testing.T) {
 		n := rapid.IntRange(0, 120)
 		s := Snapshot{
 			Target: rapid.IntRange(0, 100).Draw(t, "target"), Ready: n.Draw(t, "ready"), Starting: n.Draw(t, "starting"),
-			Failing: rapid.Bool().Draw(t, "failing"), Crowded: rapid.Bool().Draw(t, "crowded"), Room: rapid.IntRange(-1, 1024).Draw(t, "room"),
+			Failing: rapid.Bool().Draw(t, "failing"), NodesFull: rapid.Bool().Draw(t, "crowded"), LaunchBudget: rapid.IntRange(-1, 1024).Draw(t, "room"),
 		}
 		s.Outdated = rapid.IntRange(0, s.Ready+s.Starting).Draw(t, "outdated")
 		d := Decide(s)
@@ -333,9 +333,9 @@ func TestDecisionsKeepWhatThePackagePromises(t *testing.T) {
 			t.Fatalf("%+v: more than one thing is done: %+v", s, d)
 		case d.Create > 0 && have+d.Create > s.Target:
 			t.Fatalf("%+v: more than the target: %+v", s, d)
-		case d.Create > max(0, s.Room) || d.Create > maxAtOnce:
+		case d.Create > max(0, s.LaunchBudget) || d.Create > maxAtOnce:
 			t.Fatalf("%+v: more than may be created: %+v", s, d)
-		case d.Create > 0 && s.Crowded, s.Failing && have+d.Create > max(have, 1) && d.Create > 1:
+		case d.Create > 0 && s.NodesFull, s.Failing && have+d.Create > max(have, 1) && d.Create > 1:
 			t.Fatalf("%+v: nothing should be created: %+v", s, d)
 		case d.Remove > 0 && have-d.Remove != s.Target, d.Replace > have:
 			t.Fatalf("%+v: too many are removed: %+v", s, d)
@@ -348,7 +348,7 @@ func TestDecisionsKeepWhatThePackagePromises(t *testing.T) {
 // A pool that is left alone comes to its target and stays there, whatever it was.
 func TestAPoolSettles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := Snapshot{Target: rapid.IntRange(0, 100).Draw(t, "target"), Ready: rapid.IntRange(0, 120).Draw(t, "ready"), Room: 1024}
+		s := Snapshot{Target: rapid.IntRange(0, 100).Draw(t, "target"), Ready: rapid.IntRange(0, 120).Draw(t, "ready"), LaunchBudget: 1024}
 		s.Outdated = rapid.IntRange(0, s.Ready).Draw(t, "outdated")
 		for range 40 {
 			d := Decide(s)

@@ -14,7 +14,7 @@ type candidates struct {
 	instances []*Idle // of the same index in idle
 	gone      []bool
 	// clearings are by the Where of the functions that ask.
-	clearings map[string]*placement.Clearing
+	clearings map[string]*placement.EvictionPlanner
 	// shortages is room for first instances that could not be made.
 	shortages map[Shape]*Shortage
 }
@@ -46,7 +46,7 @@ func (p *Planner) Gather(now time.Time) {
 		changed = r.idle
 	}
 	p.changed = nil
-	known.gathered, known.clearings = true, make(map[string]*placement.Clearing)
+	known.gathered, known.clearings = true, make(map[string]*placement.EvictionPlanner)
 	known.idle, known.instances = make([]placement.Idle, 0, len(r.idle)), make([]*Idle, 0, len(r.idle))
 	for _, i := range r.idle {
 		if idle := i.idleFor(now); idle > 0 {
@@ -106,7 +106,7 @@ func (p *Planner) MakeRoom(w Want, now time.Time, evict Evictor) (unplaceable bo
 // makeRoomForOne reserves room for one more instance of a function, which may have some
 // reserved already.
 func (p *Planner) makeRoomForOne(w *Want, has bool, now time.Time, evict Evictor) bool {
-	ask := placement.Ask{Want: w.Requests, Group: spareGroup, IdleFor: p.config.EvictAfter}
+	ask := placement.EvictionRequest{Want: w.Requests, Group: spareGroup, IdleFor: p.config.EvictAfter}
 	if p.config.Spares && p.reserveFor(w, ask, now, evict) {
 		return true
 	}
@@ -125,7 +125,7 @@ func (p *Planner) makeRoomForOne(w *Want, has bool, now time.Time, evict Evictor
 
 // reserveFor reserves room for one more instance of a function, if what is asked for can
 // be had.
-func (p *Planner) reserveFor(w *Want, ask placement.Ask, now time.Time, evict Evictor) bool {
+func (p *Planner) reserveFor(w *Want, ask placement.EvictionRequest, now time.Time, evict Evictor) bool {
 	node, ok := p.findNode(w.UID, w.Where, ask, now, evict)
 	if ok {
 		h := p.holders[w.UID]
@@ -156,7 +156,7 @@ func (p *Planner) underShare(w *Want) bool {
 // findNode finds a node that has what is asked for, now or once idle instances have gone, and
 // has these evicted. Those of the function itself, which is empty for a peer's, stay. The
 // room is to be reserved then.
-func (p *Planner) findNode(function, where string, ask placement.Ask, now time.Time, evict Evictor) (node string, ok bool) {
+func (p *Planner) findNode(function, where string, ask placement.EvictionRequest, now time.Time, evict Evictor) (node string, ok bool) {
 	known := &p.candidates
 	for {
 		node, out, ok := p.clearing(where).Find(ask)
@@ -171,7 +171,7 @@ func (p *Planner) findNode(function, where string, ask placement.Ask, now time.T
 			}
 			known.gone[i] = true
 			for _, clearing := range known.clearings {
-				clearing.Gone(i, evicted)
+				clearing.MarkGone(i, evicted)
 			}
 			ok = ok && evicted
 		}
@@ -182,7 +182,7 @@ func (p *Planner) findNode(function, where string, ask placement.Ask, now time.T
 }
 
 // clearing is the nodes as they will be once all that were evicted have gone.
-func (p *Planner) clearing(where string) *placement.Clearing {
+func (p *Planner) clearing(where string) *placement.EvictionPlanner {
 	known := &p.candidates
 	c := known.clearings[where]
 	if c == nil {
@@ -190,10 +190,10 @@ func (p *Planner) clearing(where string) *placement.Clearing {
 		for i := range nodes {
 			nodes[i].Requested = nodes[i].Requested.Minus(p.freed[nodes[i].Name])
 		}
-		c = placement.NewClearing(nodes, known.idle)
+		c = placement.NewEvictionPlanner(nodes, known.idle)
 		for i, gone := range known.gone {
 			if gone {
-				c.Gone(i, false) // it is among those that were evicted
+				c.MarkGone(i, false) // it is among those that were evicted
 			}
 		}
 		known.clearings[where] = c

@@ -100,7 +100,7 @@ func (p *Planner) Lend(of Loan, n int, waited time.Duration, now time.Time, evic
 	if h == nil {
 		h = &holder{}
 	}
-	ask := placement.Ask{Want: of.Requests, IdleFor: p.config.EvictAfter, Waited: waited}
+	ask := placement.EvictionRequest{Want: of.Requests, IdleFor: p.config.EvictAfter, Waited: waited}
 	for len(h.reserved) < n {
 		node, ok := p.findNode("", of.Where, ask, now, evict)
 		if !ok {

@@ -62,7 +62,7 @@ func (b *nodeUsage) forgetSites() {
 			continue
 		}
 		b.apply(at)
-		at.LookAgain()
+		at.Refresh()
 		at.applied, at.observed = 0, false
 	}
 	b.changes = b.changes[:0]

@@ -170,7 +170,7 @@ func (s *scheduler) divide(all []*considered) {
 	}
 	round := s.placer.budget.Allocate(wants, s.now())
 	for i, n, ok := round.Next(); ok; i, n, ok = round.Next() {
-		round.Took(wanting[i].order(n), n)
+		round.Launched(wanting[i].order(n), n)
 	}
 }
 

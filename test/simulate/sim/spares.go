@@ -72,7 +72,7 @@ func (p *spares) keep(now time.Time) {
 	}
 	p.endOverdue(now)
 	snapshot := warmpool.Snapshot{
-		Target: p.target, Failing: p.failing, Crowded: now.Before(p.crowdedUntil), Room: p.scheduler.placer.budget.LeftNow(now),
+		Target: p.target, Failing: p.failing, NodesFull: now.Before(p.crowdedUntil), LaunchBudget: p.scheduler.placer.budget.LeftNow(now),
 	}
 	for _, e := range p.present() {
 		if e.pulled {

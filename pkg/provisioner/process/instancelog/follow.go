@@ -78,12 +78,12 @@ type follower struct {
 	now  func() time.Time
 	// stepped says that what is found from now on is new.
 	stepped bool
-	files   map[invocation.CID]*followed
+	files   map[invocation.CID]*followedLog
 	buffer  []byte
 }
 
-// followed is one log.
-type followed struct {
+// followedLog is one log.
+type followedLog struct {
 	cid invocation.CID
 	// offset is where the first line begins that was not printed, and size is
 	// that of the log when it was read last.
@@ -97,7 +97,7 @@ type followed struct {
 func newFollower(w io.Writer, dir string, opts Options) *follower {
 	return &follower{
 		w: w, dir: dir, opts: opts, now: time.Now,
-		files:  map[invocation.CID]*followed{},
+		files:  map[invocation.CID]*followedLog{},
 		buffer: make([]byte, chunkBytes),
 	}
 }
@@ -110,7 +110,7 @@ func (f *follower) step() error {
 		return fmt.Errorf("instancelog: %w", err)
 	}
 	gone := maps.Clone(f.files)
-	var grown []*growth
+	var grown []*newLines
 	defer func() {
 		for _, g := range grown {
 			g.close()
@@ -122,7 +122,7 @@ func (f *follower) step() error {
 			continue
 		}
 		delete(gone, cid)
-		g, err := f.open(cid)
+		g, err := f.readNew(cid)
 		if err != nil {
 			return fmt.Errorf("instancelog: %w", err)
 		}
@@ -144,8 +144,8 @@ func (f *follower) step() error {
 	return f.merge(grown, keep)
 }
 
-// open is what is new in a log; nil if nothing is.
-func (f *follower) open(cid invocation.CID) (*growth, error) {
+// readNew is what is new in a log; nil if nothing is.
+func (f *follower) readNew(cid invocation.CID) (*newLines, error) {
 	log, err := os.Open(filepath.Join(f.dir, FunctionFile(cid)))
 	if errors.Is(err, fs.ErrNotExist) {
 		// It was deleted just now; the next step finds it gone.
@@ -162,20 +162,20 @@ func (f *follower) open(cid invocation.CID) (*growth, error) {
 	size := info.Size()
 	switch {
 	case !known:
-		file = &followed{cid: cid}
+		file = &followedLog{cid: cid}
 		f.files[cid] = file
 	case size == file.size:
 		return nil, log.Close()
 	case size < file.size:
 		// Another file took its place.
-		*file = followed{cid: cid}
+		*file = followedLog{cid: cid}
 	}
 	times, err := readTimeline(filepath.Join(f.dir, TimesFile(cid)))
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
 	if !known && !f.stepped {
-		if file.offset, err = f.begin(log, size, times, info.ModTime()); err != nil {
+		if file.offset, err = f.startOffset(log, size, times, info.ModTime()); err != nil {
 			return nil, errors.Join(err, log.Close())
 		}
 	}
@@ -183,13 +183,13 @@ func (f *follower) open(cid invocation.CID) (*growth, error) {
 	if f.stepped {
 		latest = f.now()
 	}
-	return newGrowth(file, log, size, times, latest), nil
+	return openNewLines(file, log, size, times, latest), nil
 }
 
-// begin is where the first line is that may be printed at all.
-func (f *follower) begin(log io.ReaderAt, size int64, times timeline, modified time.Time) (offset int64, err error) {
+// startOffset is where the first line is that may be printed at all.
+func (f *follower) startOffset(log io.ReaderAt, size int64, times timeline, modified time.Time) (offset int64, err error) {
 	if !f.opts.Since.IsZero() {
-		offset = times.since(f.opts.Since)
+		offset = times.offsetSince(f.opts.Since)
 		if len(times) == 0 && modified.Before(f.opts.Since) {
 			offset = size
 		}
@@ -203,11 +203,11 @@ func (f *follower) begin(log io.ReaderAt, size int64, times timeline, modified t
 
 // merge prints what is new in the order of time, but only the last lines if keep
 // is not negative.
-func (f *follower) merge(grown []*growth, keep int) error {
+func (f *follower) merge(grown []*newLines, keep int) error {
 	var last []string
-	var rest []*growth
+	var rest []*newLines
 	for _, g := range grown {
-		more, err := g.next()
+		more, err := g.nextLine()
 		if err != nil {
 			return fmt.Errorf("instancelog: %w", err)
 		}
@@ -216,7 +216,7 @@ func (f *follower) merge(grown []*growth, keep int) error {
 		}
 	}
 	for len(rest) > 0 {
-		first := slices.MinFunc(rest, func(a, b *growth) int {
+		first := slices.MinFunc(rest, func(a, b *newLines) int {
 			return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.file.cid, b.file.cid))
 		})
 		text := f.render(first.file.cid, first.at, first.line)
@@ -227,12 +227,12 @@ func (f *follower) merge(grown []*growth, keep int) error {
 		} else if last = append(last, text); len(last) > 2*keep {
 			last = append(last[:0], last[len(last)-keep:]...)
 		}
-		more, err := first.next()
+		more, err := first.nextLine()
 		if err != nil {
 			return fmt.Errorf("instancelog: %w", err)
 		}
 		if !more {
-			rest = slices.DeleteFunc(rest, func(g *growth) bool { return g == first })
+			rest = slices.DeleteFunc(rest, func(g *newLines) bool { return g == first })
 		}
 	}
 	for _, text := range last[max(0, len(last)-max(keep, 0)):] {
@@ -264,7 +264,7 @@ func (f *follower) flush() error {
 	return nil
 }
 
-func (f *follower) flushOne(file *followed) error {
+func (f *follower) flushOne(file *followedLog) error {
 	if len(file.partial) == 0 {
 		return nil
 	}

@@ -22,14 +22,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var key = invocation.FunctionKey{Namespace: "default", Name: "hello"}
 
-// folder is the logs of one function, and what a follower has printed of them.
-type folder struct {
+// logFolder is the logs of one function, and what a follower has printed of them.
+type logFolder struct {
 	t       *testing.T
 	dataDir string
 	printed bytes.Buffer
 }
 
-func (d *folder) path(name string) string {
+func (d *logFolder) path(name string) string {
 	d.t.Helper()
 	dir := Dir(d.dataDir, key)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -38,7 +38,7 @@ func (d *folder) path(name string) string {
 	return filepath.Join(dir, name)
 }
 
-func (d *folder) write(name, text string) {
+func (d *logFolder) write(name, text string) {
 	d.t.Helper()
 	f, err := os.OpenFile(d.path(name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -50,7 +50,7 @@ func (d *folder) write(name, text string) {
 	}
 }
 
-func (d *folder) remove(name string) {
+func (d *logFolder) deleteFile(name string) {
 	d.t.Helper()
 	if err := os.Remove(d.path(name)); err != nil {
 		d.t.Fatal(err)
@@ -58,7 +58,7 @@ func (d *folder) remove(name string) {
 }
 
 // want fails unless these lines were printed since the last call.
-func (d *folder) want(lines ...string) {
+func (d *logFolder) want(lines ...string) {
 	d.t.Helper()
 	var got []string
 	if d.printed.Len() > 0 {
@@ -70,9 +70,9 @@ func (d *folder) want(lines ...string) {
 	d.printed.Reset()
 }
 
-func newFolder(t *testing.T) *folder { return &folder{t: t, dataDir: t.TempDir()} }
+func newFolder(t *testing.T) *logFolder { return &logFolder{t: t, dataDir: t.TempDir()} }
 
-func (d *folder) follower(tail int) *follower {
+func (d *logFolder) follower(tail int) *follower {
 	return newFollower(&d.printed, Dir(d.dataDir, key), Options{Tail: tail})
 }
 
@@ -154,7 +154,7 @@ func TestALogThatIsDeletedIsPrintedToItsEnd(t *testing.T) {
 	d.write("c-1.log", "one\nunfinished")
 	f := d.follower(-1)
 	mustStep(t, f)
-	d.remove("c-1.log")
+	d.deleteFile("c-1.log")
 	mustStep(t, f)
 	d.want("c-1 | one", "c-1 | unfinished")
 	d.write("c-1.log", "another\n")
@@ -168,7 +168,7 @@ func TestALogThatIsReplacedByAShorterOneIsReadAnew(t *testing.T) {
 	f := d.follower(-1)
 	mustStep(t, f)
 	d.want("c-1 | a long line")
-	d.remove("c-1.log")
+	d.deleteFile("c-1.log")
 	d.write("c-1.log", "short\n")
 	mustStep(t, f)
 	d.want("c-1 | short")
@@ -220,24 +220,24 @@ func TestFollowGoesOnUntilItsContextEnds(t *testing.T) {
 	}
 }
 
-// broken is a writer that fails.
-type broken struct{ err error }
+// failingWriter is a writer that fails.
+type failingWriter struct{ err error }
 
-func (b broken) Write([]byte) (int, error) { return 0, b.err }
+func (b failingWriter) Write([]byte) (int, error) { return 0, b.err }
 
 func TestFollowEndsWhenItsWriterFails(t *testing.T) {
 	d := newFolder(t)
 	d.write("c-1.log", "one\n")
 	want := errors.New("the terminal is gone")
-	if err := Follow(t.Context(), broken{want}, d.dataDir, key, Options{Follow: true, Tail: -1}); !errors.Is(err, want) {
+	if err := Follow(t.Context(), failingWriter{want}, d.dataDir, key, Options{Follow: true, Tail: -1}); !errors.Is(err, want) {
 		t.Errorf("error %v, want %v", err, want)
 	}
 }
 
 // times says when a log had grown to its lines' ends: pairs of an offset and a second.
-func (d *folder) times(cid invocation.CID, pairs ...int64) {
+func (d *logFolder) times(cid invocation.CID, pairs ...int64) {
 	d.t.Helper()
-	log := &recorded{}
+	log := &recordedLog{}
 	for i := 0; i < len(pairs); i += 2 {
 		if err := log.stamp(d.path(TimesFile(cid)), stamp{pairs[i], second(pairs[i+1])}); err != nil {
 			d.t.Fatal(err)

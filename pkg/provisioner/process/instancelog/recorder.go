@@ -35,19 +35,19 @@ type Recorder struct {
 	root string
 	deps RecorderDeps
 	// logs are by their paths.
-	logs map[string]*recorded
+	logs map[string]*recordedLog
 }
 
 // RecorderDeps are what a Recorder needs. Heard gets each line once it has an end, and
 // must not wait; it may be nil.
 type RecorderDeps struct {
-	Now   func() time.Time
-	Heard func(Line)
-	Log   *slog.Logger
+	Now    func() time.Time
+	OnLine func(Line)
+	Log    *slog.Logger
 }
 
-// recorded is one log.
-type recorded struct {
+// recordedLog is one log.
+type recordedLog struct {
 	function invocation.FunctionKey
 	cid      invocation.CID
 	// stamps is how many stamps there are, and last is the last one.
@@ -60,7 +60,7 @@ type recorded struct {
 
 // NewRecorder makes a Recorder for the runtime's data folder. It starts nothing.
 func NewRecorder(dataDir string, deps RecorderDeps) *Recorder {
-	return &Recorder{root: filepath.Join(dataDir, logsFolder), deps: deps, logs: make(map[string]*recorded)}
+	return &Recorder{root: filepath.Join(dataDir, logsFolder), deps: deps, logs: make(map[string]*recordedLog)}
 }
 
 // Run records until ctx ends. Where the system cannot tell of files, it says so in the
@@ -83,29 +83,29 @@ func (r *Recorder) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case event := <-watcher.Events:
-			r.see(watcher, event)
+			r.handle(watcher, event)
 		case err := <-watcher.Errors:
 			// Some changes were missed.
 			r.deps.Log.Debug("looking at all logs of functions", "err", err)
-			r.note(r.scan(watcher, r.root, false))
+			r.logError(r.scan(watcher, r.root, false))
 		}
 	}
 }
 
-func (r *Recorder) note(err error) {
+func (r *Recorder) logError(err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.deps.Log.Warn("cannot note when functions wrote their logs", "err", err)
 	}
 }
 
-func (r *Recorder) see(watcher *fsnotify.Watcher, event fsnotify.Event) {
+func (r *Recorder) handle(watcher *fsnotify.Watcher, event fsnotify.Event) {
 	switch {
 	case event.Has(fsnotify.Remove), event.Has(fsnotify.Rename):
 		delete(r.logs, event.Name)
 	case event.Has(fsnotify.Create) && !strings.Contains(filepath.Base(event.Name), "."):
-		r.note(r.scan(watcher, event.Name, false))
+		r.logError(r.scan(watcher, event.Name, false))
 	default:
-		r.note(r.grow(event.Name, false))
+		r.logError(r.update(event.Name, false))
 	}
 }
 
@@ -121,12 +121,12 @@ func (r *Recorder) scan(watcher *fsnotify.Watcher, folder string, before bool) e
 		case entry.IsDir():
 			return watcher.Add(path)
 		}
-		return r.grow(path, before)
+		return r.update(path, before)
 	})
 }
 
-// grow notes how far a file has grown, if it is a log of a function.
-func (r *Recorder) grow(path string, before bool) error {
+// update notes how far a file has grown, if it is a log of a function.
+func (r *Recorder) update(path string, before bool) error {
 	cid, ok := functionFileCID(filepath.Base(path))
 	if !ok {
 		return nil
@@ -138,7 +138,7 @@ func (r *Recorder) grow(path string, before bool) error {
 	log, known := r.logs[path]
 	if !known {
 		dir := filepath.Dir(path)
-		log = &recorded{cid: cid, function: invocation.FunctionKey{Namespace: filepath.Base(filepath.Dir(dir)), Name: filepath.Base(dir)}}
+		log = &recordedLog{cid: cid, function: invocation.FunctionKey{Namespace: filepath.Base(filepath.Dir(dir)), Name: filepath.Base(dir)}}
 		times, err := readTimeline(filepath.Join(dir, TimesFile(cid)))
 		if err != nil {
 			return err
@@ -159,11 +159,11 @@ func (r *Recorder) grow(path string, before bool) error {
 	if err := log.stamp(filepath.Join(filepath.Dir(path), TimesFile(cid)), stamp{info.Size(), at}); err != nil {
 		return err
 	}
-	return r.hand(log, path, info.Size(), at)
+	return r.emitLines(log, path, info.Size(), at)
 }
 
 // stamp notes a time if the log has grown.
-func (l *recorded) stamp(path string, s stamp) error {
+func (l *recordedLog) stamp(path string, s stamp) error {
 	if s.offset <= l.last.offset {
 		return nil
 	}
@@ -183,9 +183,9 @@ func (l *recorded) stamp(path string, s stamp) error {
 	return nil
 }
 
-// hand hands on the lines that have ended.
-func (r *Recorder) hand(l *recorded, path string, size int64, at time.Time) error {
-	if r.deps.Heard == nil || size <= l.read {
+// emitLines hands on the lines that have ended.
+func (r *Recorder) emitLines(l *recordedLog, path string, size int64, at time.Time) error {
+	if r.deps.OnLine == nil || size <= l.read {
 		return nil
 	}
 	file, err := os.Open(path)
@@ -203,7 +203,7 @@ func (r *Recorder) hand(l *recorded, path string, size int64, at time.Time) erro
 			if !ended && len(line) < chunkBytes {
 				break
 			}
-			r.deps.Heard(Line{Function: l.function, CID: l.cid, At: at, Text: string(line)})
+			r.deps.OnLine(Line{Function: l.function, CID: l.cid, At: at, Text: string(line)})
 			l.partial = rest
 		}
 		if err != nil && !errors.Is(err, io.EOF) || n == 0 {

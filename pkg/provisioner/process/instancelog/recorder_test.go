@@ -11,19 +11,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// office is a Recorder whose time stands until it is moved.
-type office struct {
-	*folder
+// recorderHarness is a Recorder whose time stands until it is moved.
+type recorderHarness struct {
+	*logFolder
 	recorder *Recorder
 	watcher  *fsnotify.Watcher
 	now      time.Time
-	heard    []Line
+	lines    []Line
 }
 
-func newOffice(t *testing.T, d *folder) *office {
-	o := &office{folder: d, now: second(0)}
+func newRecorderHarness(t *testing.T, d *logFolder) *recorderHarness {
+	o := &recorderHarness{logFolder: d, now: second(0)}
 	o.recorder = NewRecorder(d.dataDir, RecorderDeps{
-		Now: func() time.Time { return o.now }, Heard: func(l Line) { o.heard = append(o.heard, l) }, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return o.now }, OnLine: func(l Line) { o.lines = append(o.lines, l) }, Log: slog.New(slog.DiscardHandler),
 	})
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -35,7 +35,7 @@ func newOffice(t *testing.T, d *folder) *office {
 }
 
 // open looks at what is there.
-func (o *office) open() {
+func (o *recorderHarness) open() {
 	o.t.Helper()
 	if err := o.recorder.scan(o.watcher, o.recorder.root, true); err != nil {
 		o.t.Fatal(err)
@@ -43,14 +43,14 @@ func (o *office) open() {
 }
 
 // wait handles events until so many lines were heard.
-func (o *office) wait(lines int) {
+func (o *recorderHarness) wait(lines int) {
 	o.t.Helper()
-	for len(o.heard) < lines {
-		o.recorder.see(o.watcher, <-o.watcher.Events)
+	for len(o.lines) < lines {
+		o.recorder.handle(o.watcher, <-o.watcher.Events)
 	}
 }
 
-func (o *office) times() (all []int64) {
+func (o *recorderHarness) times() (all []int64) {
 	o.t.Helper()
 	times, err := readTimeline(o.path(TimesFile("c-1")))
 	if err != nil {
@@ -64,7 +64,7 @@ func (o *office) times() (all []int64) {
 
 func TestA12TheRecorderNotesWhenLinesWereWritten(t *testing.T) {
 	d := newFolder(t)
-	o := newOffice(t, d)
+	o := newRecorderHarness(t, d)
 	d.write("c-0.log", "from before\n")
 	o.open()
 	o.now = second(1)
@@ -74,14 +74,14 @@ func TestA12TheRecorderNotesWhenLinesWereWritten(t *testing.T) {
 	d.write("c-1.log", "o\n")
 	o.wait(2)
 	want := []Line{{Function: key, CID: "c-1", At: second(1), Text: "one"}, {Function: key, CID: "c-1", At: second(2), Text: "two"}}
-	if diff := cmp.Diff(want, o.heard); diff != "" {
+	if diff := cmp.Diff(want, o.lines); diff != "" {
 		t.Errorf("heard (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]int64{6, 1, 8, 2}, o.times()); diff != "" {
 		t.Errorf("stamps (-want +got):\n%s", diff)
 	}
 	// Another Recorder goes on where this one ended.
-	again := newOffice(t, d)
+	again := newRecorderHarness(t, d)
 	again.open()
 	again.now = second(9)
 	d.write("c-1.log", "three\n")
@@ -93,29 +93,29 @@ func TestA12TheRecorderNotesWhenLinesWereWritten(t *testing.T) {
 
 func TestANewFunctionIsWatchedFromItsFirstLine(t *testing.T) {
 	d := newFolder(t)
-	o := newOffice(t, d)
+	o := newRecorderHarness(t, d)
 	d.path("")
 	o.open()
-	other := &folder{t: t, dataDir: d.dataDir}
+	other := &logFolder{t: t, dataDir: d.dataDir}
 	file := filepath.Join("..", "..", "another", "new", "c-7.log")
 	other.path(file)
 	mustMkdir(t, filepath.Dir(other.path(file)))
 	other.write(file, "hello\n")
 	o.wait(1)
-	if l := o.heard[0]; l.Function.String() != "another/new" || l.Text != "hello" {
+	if l := o.lines[0]; l.Function.String() != "another/new" || l.Text != "hello" {
 		t.Errorf("heard %+v", l)
 	}
 }
 
 func TestStampsOfABurstAreFew(t *testing.T) {
 	d := newFolder(t)
-	log := &recorded{}
+	log := &recordedLog{}
 	for i := range int64(1000) {
 		if err := log.stamp(d.path(TimesFile("c-1")), stamp{i + 1, second(0).Add(time.Duration(i) * time.Microsecond)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if times, err := readTimeline(d.path(TimesFile("c-1"))); err != nil || len(times) != 1 || times.end() != 1000 {
+	if times, err := readTimeline(d.path(TimesFile("c-1"))); err != nil || len(times) != 1 || times.lastOffset() != 1000 {
 		t.Errorf("%v, %v", times, err)
 	}
 }
@@ -123,7 +123,7 @@ func TestStampsOfABurstAreFew(t *testing.T) {
 func TestABrokenTimelineEndsWhereItBreaks(t *testing.T) {
 	good := append(stamp{5, second(1)}.encode(), stamp{9, second(2)}.encode()...)
 	for _, broken := range [][]byte{append(good[:len(good):len(good)], 1, 2, 3), append(good[:len(good):len(good)], stamp{9, second(3)}.encode()...)} {
-		if times := decodeTimeline(broken); len(times) != 2 || times.end() != 9 {
+		if times := decodeTimeline(broken); len(times) != 2 || times.lastOffset() != 9 {
 			t.Errorf("%v", times)
 		}
 	}

@@ -43,7 +43,7 @@ func readTimeline(path string) (timeline, error) {
 func decodeTimeline(data []byte) (times timeline) {
 	for ; len(data) >= stampBytes; data = data[stampBytes:] {
 		s := stamp{int64(binary.BigEndian.Uint64(data)), time.Unix(0, int64(binary.BigEndian.Uint64(data[8:])))}
-		if s.offset <= times.end() {
+		if s.offset <= times.lastOffset() {
 			break
 		}
 		times = append(times, s)
@@ -51,16 +51,16 @@ func decodeTimeline(data []byte) (times timeline) {
 	return times
 }
 
-// end is how much of the log has a time.
-func (t timeline) end() int64 {
+// lastOffset is how much of the log has a time.
+func (t timeline) lastOffset() int64 {
 	if len(t) == 0 {
 		return 0
 	}
 	return t[len(t)-1].offset
 }
 
-// at is when a line was written that ends before an offset; false if it is not known.
-func (t timeline) at(end int64) (time.Time, bool) {
+// timeOf is when a line was written that ends before an offset; false if it is not known.
+func (t timeline) timeOf(end int64) (time.Time, bool) {
 	i, _ := slices.BinarySearchFunc(t, end, func(s stamp, end int64) int { return int(min(1, max(-1, s.offset-end))) })
 	if i == len(t) {
 		return time.Time{}, false
@@ -68,8 +68,8 @@ func (t timeline) at(end int64) (time.Time, bool) {
 	return t[i].at, true
 }
 
-// since is where what was written at a time or later begins.
-func (t timeline) since(at time.Time) (offset int64) {
+// offsetSince is where what was written at a time or later begins.
+func (t timeline) offsetSince(at time.Time) (offset int64) {
 	for _, s := range t {
 		if !s.at.Before(at) {
 			break

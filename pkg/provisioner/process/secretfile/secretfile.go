@@ -62,9 +62,9 @@ func Check(dataDir string, fn *v1alpha1.Function, coming map[string]map[string]s
 		}
 		return there(name)
 	}
-	_, whole := environ(both, fn)
-	_, single := keys(both, fn)
-	return errors.Join(whole, single)
+	_, envErr := environ(both, fn)
+	_, keyErr := keys(both, fn)
+	return errors.Join(envErr, keyErr)
 }
 
 // secrets finds the variables of a secret. Its error is fs.ErrNotExist if there is none of

@@ -1,0 +1,89 @@
+package provisioner
+
+import (
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
+)
+
+// ChangeTracker tells one reader which functions have instances that moved: that have come, gone
+// or changed their state.
+type ChangeTracker struct {
+	table *functionTable
+
+	mu sync.Mutex
+	// uids are those functions; nil until they are first asked for.
+	uids map[string]struct{}
+}
+
+// mark notes a function of which an instance moves, while its lock is held: a reader
+// that hears of the move waits for that lock.
+func (m *ChangeTracker) mark(uid string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.uids != nil {
+		m.uids[uid] = struct{}{}
+	}
+}
+
+// Changed appends the functions of which an instance has come, gone or changed its state
+// since the last call; at first, and after ResetChanged, all that have instances.
+func (m *ChangeTracker) Changed(uids []string) []string {
+	uids, noted := m.collect(uids)
+	if noted {
+		return uids
+	}
+	for _, a := range m.table.entries() {
+		a.mu.Lock()
+		if len(a.instances) > 0 {
+			uids = append(uids, a.uid)
+		}
+		a.mu.Unlock()
+	}
+	return uids
+}
+
+// collect appends what was noted, and tells whether anything could have been.
+func (m *ChangeTracker) collect(uids []string) (all []string, noted bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.uids == nil {
+		m.uids = make(map[string]struct{})
+		return uids, false
+	}
+	for uid := range m.uids {
+		uids = append(uids, uid)
+	}
+	clear(m.uids)
+	return uids, true
+}
+
+// ResetChanged has nothing noted until Moved is asked again, which then tells of all.
+func (m *ChangeTracker) ResetChanged() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.uids = nil
+}
+
+// Placed is where an instance is and what it takes there.
+type Placed struct {
+	Key
+	State    State
+	Node     string
+	Requests placement.Amount
+	Launched time.Time
+}
+
+// Placed appends a function's instances to list.
+func (m *ChangeTracker) Placed(list []Placed, uid string) []Placed {
+	a := m.table.find(uid)
+	if a == nil {
+		return list
+	}
+	defer a.mu.Unlock()
+	for _, in := range a.instances {
+		list = append(list, Placed{Key: in.Key, State: in.State, Node: in.Node, Requests: in.Requests, Launched: in.Launched})
+	}
+	return list
+}

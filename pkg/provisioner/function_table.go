@@ -1,0 +1,201 @@
+package provisioner
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// functionTable are those of all functions. Each has a lock of its own, so that nobody waits
+// for what is done for other functions.
+type functionTable struct {
+	// usage and moves are what all accounts come to.
+	usage   *nodeUsage
+	changes *ChangeTracker
+
+	// mu guards the map and not what is in it. It is never held while an account's
+	// lock is waited for.
+	mu        sync.RWMutex
+	functions map[string]*functionEntry
+	// sequenceFloor is the highest sequence of the accounts that were closed. A revision can come
+	// back while a pod of its last time is still there, so new accounts go on from it.
+	sequenceFloor uint64
+}
+
+func newFunctionTable() *functionTable {
+	s := &functionTable{usage: newNodeUsage(), functions: make(map[string]*functionEntry)}
+	s.changes = &ChangeTracker{table: s}
+	return s
+}
+
+// find returns a function's account with its lock held, or nil.
+func (s *functionTable) find(uid string) *functionEntry {
+	s.mu.RLock()
+	a := s.functions[uid]
+	s.mu.RUnlock()
+	if a != nil {
+		a.mu.Lock()
+	}
+	return a
+}
+
+// lockOrAdd returns a function's account with its lock held.
+func (s *functionTable) lockOrAdd(uid string) *functionEntry {
+	for {
+		a := s.find(uid)
+		if a == nil {
+			a = s.insert(uid)
+			a.mu.Lock()
+		}
+		if !a.closed {
+			return a
+		}
+		a.mu.Unlock()
+	}
+}
+
+// insert makes an account for a function, unless there is one by now.
+func (s *functionTable) insert(uid string) *functionEntry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.functions[uid]
+	if a == nil {
+		a = &functionEntry{uid: uid, usage: s.usage, changes: s.changes, instances: make(map[invocation.CID]*Instance), sequence: s.sequenceFloor}
+		s.functions[uid] = a
+	}
+	return a
+}
+
+// closeIfGone closes an account, whose lock is held, if its function is gone and its last
+// instance has ended.
+func (s *functionTable) closeIfGone(a *functionEntry) {
+	if !a.forgotten || len(a.instances) > 0 || a.closed {
+		return
+	}
+	a.closed = true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.functions, a.uid)
+	s.sequenceFloor = max(s.sequenceFloor, a.sequence)
+}
+
+// entries are those that are open. Their locks are not held.
+func (s *functionTable) entries() []*functionEntry {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	all := make([]*functionEntry, 0, len(s.functions))
+	for _, a := range s.functions {
+		all = append(all, a)
+	}
+	return all
+}
+
+// each calls do with all instances, under the lock of the function of each.
+func (s *functionTable) each(do func(in *Instance)) {
+	for _, a := range s.entries() {
+		a.mu.Lock()
+		for _, in := range a.instances {
+			do(in)
+		}
+		a.mu.Unlock()
+	}
+}
+
+// functionEntry is what is kept of one function, under the function's own lock. It outlives
+// the function's instances, so that no name is given twice, until the function is
+// forgotten. Its methods are called with the lock held.
+type functionEntry struct {
+	uid string
+	// The account passes every change on to nodes and moves, which have locks of their own.
+	usage   *nodeUsage
+	changes *ChangeTracker
+
+	mu        sync.Mutex
+	instances map[invocation.CID]*Instance
+	counts    Counts
+	sequence  uint64
+	backoff   StartBackoff
+	forgotten bool
+	// closed says that this account is not the function's any more, to somebody who
+	// found it before.
+	closed bool
+}
+
+// launch adds an instance that is now ordered and names it.
+func (a *functionEntry) launch(named func(seq uint64) invocation.CID, in Instance) Instance {
+	a.forgotten = false
+	in.Key = Key{FunctionUID: a.uid, CID: a.name(named)}
+	in.State = Creating
+	a.add(in)
+	return in
+}
+
+// name is the next name that no instance has. One that was adopted may have any: where
+// etcd has lost its history, epochs come again, and with them the names of the time before.
+func (a *functionEntry) name(named func(seq uint64) invocation.CID) invocation.CID {
+	for {
+		a.sequence++
+		if cid := named(a.sequence); a.instances[cid] == nil {
+			return cid
+		}
+	}
+}
+
+func (a *functionEntry) add(in Instance) {
+	a.instances[in.CID] = &in
+	a.counts = a.counts.plus(countsFor(&in))
+	a.usage.add(in.Node, in.Requests)
+	a.changes.mark(a.uid)
+}
+
+func (a *functionEntry) removeInstance(in *Instance) {
+	delete(a.instances, in.CID)
+	a.counts = a.counts.minus(countsFor(in))
+	a.usage.subtract(in.Node, in.Requests)
+	a.changes.mark(a.uid)
+}
+
+// change changes what is counted of an instance.
+func (a *functionEntry) change(in *Instance, how func(in *Instance)) {
+	before, was := countsFor(in), in.State
+	how(in)
+	if in.State != was {
+		a.changes.mark(a.uid)
+	}
+	if after := countsFor(in); after != before {
+		a.counts = a.counts.minus(before).plus(after)
+	}
+}
+
+// cancelLaunches has up to n instances that nobody has heard of leave, the youngest first.
+func (a *functionEntry) cancelLaunches(n int) []Key {
+	var unconnected []*Instance
+	for _, in := range a.instances {
+		if in.neverConnected() {
+			unconnected = append(unconnected, in)
+		}
+	}
+	slices.SortFunc(unconnected, func(a, b *Instance) int {
+		return cmp.Or(b.Launched.Compare(a.Launched), cmp.Compare(b.CID, a.CID))
+	})
+	var cancelled []Key
+	for _, in := range unconnected[:min(max(0, n), len(unconnected))] {
+		a.change(in, func(in *Instance) { in.markLeaving(time.Time{}) })
+		cancelled = append(cancelled, in.Key)
+	}
+	return cancelled
+}
+
+// takeOverdue blames the instances that are overdue for it, and returns what each was.
+func (a *functionEntry) takeOverdue(now time.Time) (overdue []Instance) {
+	for _, in := range a.instances {
+		if in.overdue(now) {
+			in.setCause(in.overdueCode(), in.overdueReason())
+			overdue = append(overdue, *in)
+		}
+	}
+	return overdue
+}

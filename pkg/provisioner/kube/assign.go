@@ -1,0 +1,107 @@
+package kube
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
+)
+
+// assignment is what is known of a spare instance while a function takes it.
+type assignment struct {
+	spare id
+	// uid is its pod's.
+	uid types.UID
+	// done is told whether the pod is the function's.
+	done func(assigned bool)
+}
+
+// Assign makes the pod of a spare instance that of an instance of a function, by one
+// request, and then calls told, from another goroutine, with whether it is. A spare
+// instance that cannot be taken is deleted, and neither has an Exit. Told is not
+// called if the instance is stopped or released before the API was asked.
+func (r *Driver) Assign(poolUID string, cid invocation.CID, spec provisioner.InstanceSpec, done func(assigned bool)) bool {
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.byID[id{poolUID, cid}]
+	of := id{string(spec.Function.UID), spec.CID}
+	if r.ended || old == nil || old.stage != stageCreated || old.stopping || !old.endBy.IsZero() || r.byID[of] != nil {
+		return false
+	}
+	in := &instance{
+		id: of, pod: old.pod, node: old.node, spec: spec, requests: old.requests, uid: old.uid,
+		started: now, changed: now, sandboxed: now, assigning: &assignment{spare: old.id, uid: old.uid, done: done},
+	}
+	r.removeInstance(old)
+	r.addInstance(in)
+	if !r.creator.push(in) {
+		r.removeInstance(in)
+		r.addInstance(old)
+		return false
+	}
+	return true
+}
+
+// assign makes the one attempt to take a spare instance. Whatever goes wrong, the pod is
+// of no use any more: it may be the function's.
+func (c *creator) assign(ctx context.Context, in *instance, spec provisioner.InstanceSpec) {
+	pod, err := c.patchPod(ctx, in, spec)
+	assigned := err == nil && pod.DeletionTimestamp == nil
+	result := resultTaken
+	if !assigned {
+		result = resultRefused
+		c.log.Warn("a spare instance could not be taken", "pod", in.pod.name, "namespace", in.pod.namespace, "err", err)
+	}
+	c.metrics.creations.WithLabelValues(result).Inc()
+	done := in.assigning.done
+	c.registry.mu.Lock()
+	if assigned {
+		c.podAssigned(in, pod)
+	} else {
+		c.discard(in, apierrors.IsNotFound(err))
+	}
+	c.registry.mu.Unlock()
+	done(assigned)
+}
+
+func (c *creator) patchPod(ctx context.Context, in *instance, spec provisioner.InstanceSpec) (*corev1.Pod, error) {
+	input, _ := c.input(spec, in.started)
+	pool, _ := warmpool.PoolOf(in.assigning.spare.functionUID)
+	patch, err := podspec.AssignPatch(input, pool, in.assigning.uid)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, assignTimeout)
+	defer cancel()
+	return c.client.CoreV1().Pods(in.pod.namespace).Patch(ctx, in.pod.name, types.JSONPatchType, patch, metav1.PatchOptions{})
+}
+
+// podAssigned notes that a pod is the function's from now on. One that somebody else looks
+// after meanwhile is found by its labels.
+func (c *creator) podAssigned(in *instance, pod *corev1.Pod) {
+	in.assigning = nil
+	if c.registry.contains(in) {
+		c.registry.podCreated(in, pod)
+	}
+}
+
+// discard ends an attempt that has failed: nobody hears of that instance, and the pod
+// is deleted unless there is none.
+func (c *creator) discard(in *instance, gone bool) {
+	if !c.registry.contains(in) {
+		return
+	}
+	c.registry.removeInstance(in)
+	if !gone {
+		c.registry.deletePod(in, new(brokenGrace))
+	}
+}

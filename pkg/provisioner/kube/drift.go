@@ -1,0 +1,61 @@
+package kube
+
+import (
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/reconcile"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+// Instances are those that were started, taken or adopted and have not ended.
+func (r *Driver) Instances() []provisioner.Key {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	keys := make([]provisioner.Key, 0, len(r.byID))
+	for of := range r.byID {
+		keys = append(keys, of.key())
+	}
+	return keys
+}
+
+// Drift compares the book with the pods that the informer knows. A pod whose end was
+// told, or ordered, is no difference, whether it is in the book or not: it goes.
+func (r *Driver) Drift(functions []*v1alpha1.Function) reconcile.Difference[provisioner.Key] {
+	found := reconcile.Difference[provisioner.Key]{
+		Gone: make(reconcile.Set[provisioner.Key]), Unknown: make(reconcile.Set[provisioner.Key]),
+	}
+	if !r.Synced() {
+		return found
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, in := range r.byID {
+		if in.stage != stageCreated || !in.seen {
+			continue
+		}
+		if pod := r.watcher.cluster.pod(in.pod); pod == nil || pod.UID != in.uid {
+			found.Gone.Add(in.id.key())
+		}
+	}
+	for _, fn := range functions {
+		for _, pod := range r.watcher.cluster.podsOf(string(fn.UID)) {
+			key := keyOf(pod)
+			if r.byPod[key] != nil || r.deleter.isPending(key) || pod.DeletionTimestamp != nil || pod.Namespace != fn.Namespace {
+				continue
+			}
+			if of, ours := identity(pod); ours && !classifyPod(pod, r.resources.ready(pod.Spec.NodeName)).ended {
+				found.Unknown.Add(of.key())
+			}
+		}
+	}
+	return found
+}
+
+// MarkGone ends an instance whose pod is not there any more.
+func (r *Driver) MarkGone(key provisioner.Key) {
+	r.mu.Lock()
+	in := r.byID[id{key.FunctionUID, key.CID}]
+	r.mu.Unlock()
+	if in != nil {
+		r.podMissing(in.pod, in.uid)
+	}
+}

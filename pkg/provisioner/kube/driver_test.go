@@ -1,0 +1,575 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
+)
+
+var oneNode = []runtime.Object{readyNode("node-1")}
+
+func TestALifeIsTwoWrites(t *testing.T) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
+		f := testFunction("hello")
+		th.start(f, "c-1")
+		th.report(th.pod(f, "c-1"))
+		th.noExit()
+		th.Stop(string(f.UID), "c-1")
+		if e := th.exit(); e.CID != "c-1" || e.Reason != reasonStopped || e.Code != "" {
+			t.Errorf("exit %+v", e)
+		}
+		th.noExit()
+		if th.pod(f, "c-1") != nil {
+			t.Error("the pod is still there")
+		}
+		if c, d, all := th.count("create"), th.count("delete"), th.requests; c != 1 || d != 1 || len(all) != 3 {
+			t.Errorf("requests %v, want one create, one delete and the informer's list", all)
+		}
+		if g := th.deleted[0].GracePeriodSeconds; g != nil {
+			t.Errorf("the pod had %d s, want its own grace period", *g)
+		}
+	})
+}
+
+func TestAPodCountsFromItsStartToItsEnd(t *testing.T) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
+		f := testFunction("hello")
+		want := placement.Amount{MilliCPU: 110, Memory: 96 << 20, Pods: 1}
+		th.Start(provisioner.InstanceSpec{Function: f, CID: "c-1", Node: "node-1"})
+		if got := th.requested("node-1"); got != want {
+			t.Errorf("at once %+v, want %+v", got, want)
+		}
+		synctest.Wait()
+		if got := th.requested("node-1"); got != want {
+			t.Errorf("when it is there %+v, want %+v", got, want)
+		}
+		th.Stop(string(f.UID), "c-1")
+		th.exit()
+		if got := th.requested("node-1"); got != (placement.Amount{}) {
+			t.Errorf("afterwards %+v, want nothing", got)
+		}
+		th.fail = func(verb string, _ int) error {
+			if verb == "create" {
+				return apierrors.NewForbidden(corev1.Resource("pods"), "p", errors.New("exceeded quota: small"))
+			}
+			return nil
+		}
+		th.start(f, "c-2")
+		if e := th.exit(); e.Code != v1alpha1.ReasonQuotaExceeded {
+			t.Errorf("exit %+v", e)
+		}
+		if got := th.requested("node-1"); got != (placement.Amount{}) {
+			t.Errorf("after a refusal %+v, want nothing", got)
+		}
+	})
+}
+
+func TestWhateverEndsAPodEndsItsInstanceOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*corev1.Pod)
+		code   string
+	}{
+		"the image is missing": {waiting(functionC, "ErrImagePull", "manifest unknown"), v1alpha1.ReasonImagePullFailed},
+		"the function exits":   {ended(functionC, "Error", 3, 1, "Traceback"), v1alpha1.ReasonFunctionExited},
+		"the agent leaves":     {ended(agentC, "Completed", 0, 1, ""), ""},
+		"the node refuses":     {failed("OutOfcpu", "no"), v1alpha1.ReasonNodeFull},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runHarness(t, testConfig(), oneNode, func(th *harness) {
+				f := testFunction("hello")
+				th.start(f, "c-1")
+				th.report(th.pod(f, "c-1"), c.change)
+				if e := th.exit(); e.Code != c.code || e.Reason == "" {
+					t.Errorf("exit %+v, want code %q", e, c.code)
+				}
+				th.Stop(string(f.UID), "c-1")
+				th.noExit()
+				if th.pod(f, "c-1") != nil {
+					t.Error("the pod is still there")
+				}
+				if len(th.deleted) != 1 || *th.deleted[0].GracePeriodSeconds != brokenGrace || th.deleted[0].Preconditions == nil {
+					t.Errorf("deleted with %+v", th.deleted)
+				}
+			})
+		})
+	}
+}
+
+// Which volume is missing is known only when its instance is late.
+func TestAPodThatIsStoppedBeforeItsVolumesAreMountedNamesThem(t *testing.T) {
+	for name, c := range map[string]struct {
+		after time.Duration
+		code  string
+	}{
+		"at once": {time.Second, ""},
+		"late":    {time.Minute, v1alpha1.ReasonStartTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runHarness(t, testConfig(), oneNode, func(th *harness) {
+				f := testFunction("hello")
+				f.Spec.Template.Mounts = []v1alpha1.Mount{{Name: "tls", MountPath: "/tls", Secret: &v1alpha1.SecretMount{SecretName: "partner-tls"}}}
+				th.start(f, "c-1")
+				pod := th.pod(f, "c-1")
+				th.report(pod, func(p *corev1.Pod) {
+					volumes := p.Spec.Volumes
+					mounting()(p)
+					p.Spec.Volumes = volumes
+				})
+				time.Sleep(c.after)
+				th.Stop(string(f.UID), "c-1")
+				if e := th.exit(); e.Code != c.code || (c.code != "") != strings.Contains(e.Reason, `the Secret "partner-tls" (the mount tls)`) {
+					t.Errorf("exit %+v, want code %q", e, c.code)
+				}
+			})
+		})
+	}
+}
+
+func TestAPodThatSomebodyDeletesIsLost(t *testing.T) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
+		f := testFunction("hello")
+		th.start(f, "c-1")
+		if err := th.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), "shop", "hello-c-1"); err != nil {
+			t.Fatal(err)
+		}
+		if e := th.exit(); e.Code != v1alpha1.ReasonNodeLost || !strings.Contains(e.Reason, "not by Windlass") {
+			t.Errorf("exit %+v", e)
+		}
+		if th.count("delete") != 0 {
+			t.Error("it was deleted again")
+		}
+	})
+}
+
+func TestCreationsAreTriedAgainForAWhile(t *testing.T) {
+	t.Run("it passes", func(t *testing.T) {
+		runHarness(t, testConfig(), oneNode, func(th *harness) {
+			th.fail = func(verb string, attempt int) error {
+				if verb == "create" && attempt <= 3 {
+					return apierrors.NewServiceUnavailable("starting")
+				}
+				return nil
+			}
+			f := testFunction("hello")
+			th.start(f, "c-1")
+			time.Sleep(retryWindow)
+			th.noExit()
+			if th.pod(f, "c-1") == nil || th.count("create") != 4 {
+				t.Errorf("%d attempts, pod %v", th.count("create"), th.pod(f, "c-1"))
+			}
+		})
+	})
+	t.Run("it does not", func(t *testing.T) {
+		runHarness(t, testConfig(), oneNode, func(th *harness) {
+			th.fail = func(verb string, _ int) error {
+				if verb == "create" {
+					return apierrors.NewServiceUnavailable("starting")
+				}
+				return nil
+			}
+			f := testFunction("hello")
+			th.start(f, "c-1")
+			time.Sleep(retryWindow)
+			if e := th.exit(); e.Code != v1alpha1.ReasonClusterUnavailable || !strings.Contains(e.Reason, "starting") {
+				t.Errorf("exit %+v", e)
+			}
+			if n := th.count("create"); n < 4 || n > 12 {
+				t.Errorf("%d attempts in %v", n, retryWindow)
+			}
+		})
+	})
+}
+
+// An answer that is lost leaves a pod behind that the next attempt finds.
+func TestALostAnswerMakesNoSecondPod(t *testing.T) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
+		f := testFunction("hello")
+		lost := false
+		th.fail = func(verb string, _ int) error {
+			if verb != "create" || lost {
+				return nil
+			}
+			lost = true
+			pod, err := podspec.Pod(podspec.Input{Config: testConfig().Pod, Function: f, CID: "c-1", Node: "node-1"})
+			if err != nil {
+				return err
+			}
+			pod.UID = "pod-lost"
+			if err := th.client.Tracker().Add(pod); err != nil {
+				return err
+			}
+			return apierrors.NewTimeoutError("lost", 0)
+		}
+		th.start(f, "c-1")
+		time.Sleep(retryWindow)
+		th.noExit()
+		th.Stop(string(f.UID), "c-1")
+		if e := th.exit(); e.Reason != reasonStopped {
+			t.Errorf("exit %+v", e)
+		}
+		if th.pod(f, "c-1") != nil {
+			t.Error("the pod is still there")
+		}
+	})
+}
+
+func TestANameThatAnotherPodHasIsRefused(t *testing.T) {
+	foreign := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "hello-c-1", Namespace: "shop", UID: "foreign"}}
+	runHarness(t, testConfig(), append([]runtime.Object{foreign}, oneNode...), func(th *harness) {
+		th.start(testFunction("hello"), "c-1")
+		if e := th.exit(); e.Code != v1alpha1.ReasonPodRefused || !strings.Contains(e.Reason, "another pod hello-c-1") {
+			t.Errorf("exit %+v", e)
+		}
+		if th.count("delete") != 0 {
+			t.Error("the other pod was deleted")
+		}
+	})
+}
+
+func TestOneFunctionsTroubleHoldsNobodyUp(t *testing.T) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
+		bad, good := testFunction("bad"), testFunction("good")
+		th.client.PrependReactor("create", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
+			if action.(k8stesting.CreateAction).GetObject().(*corev1.Pod).Labels[v1alpha1.LabelFunction] == bad.Name {
+				return true, nil, apierrors.NewServiceUnavailable("its webhook is down")
+			}
+			return false, nil, nil
+		})
+		for i := range 100 {
+			th.Start(provisioner.InstanceSpec{Function: bad, CID: invocation.Term{Epoch: 1}.CID(uint64(i)), Node: "node-1"})
+		}
+		time.Sleep(time.Second)
+		th.start(good, "c-1")
+		if th.pod(good, "c-1") == nil {
+			t.Error("the good function waits for the bad one")
+		}
+	})
+}
+
+func TestWhatWasNotAskedForYetIsDropped(t *testing.T) {
+	config := testConfig()
+	config.QPS, config.Burst, config.MaxQueue = 1, 1, 3
+	runHarness(t, config, oneNode, func(th *harness) {
+		f := testFunction("hello")
+		for i := range 6 {
+			th.Start(provisioner.InstanceSpec{Function: f, CID: invocation.Term{Epoch: 1}.CID(uint64(i)), Node: "node-1"})
+			synctest.Wait()
+		}
+		// One was created, one waits for the limiter, and three in the queue.
+		if e := th.exit(); e.CID != (invocation.Term{Epoch: 1}).CID(5) || !strings.Contains(e.Reason, "3 pods wait") {
+			t.Errorf("exit %+v", e)
+		} else if why := (provisioner.StartFailure{Code: e.Code}); !why.FromCluster() {
+			t.Errorf("%s is held against the function", e.Code)
+		}
+		th.Stop(string(f.UID), invocation.Term{Epoch: 1}.CID(4))
+		th.Stop(string(f.UID), invocation.Term{Epoch: 1}.CID(1))
+		for range 2 {
+			if e := th.exit(); e.Reason != reasonStopped {
+				t.Errorf("exit %+v", e)
+			}
+		}
+		time.Sleep(time.Minute)
+		if n := th.count("create"); n != 3 {
+			t.Errorf("%d pods were created, want 3", n)
+		}
+	})
+}
+
+func TestDeletionsAreTriedUntilThePodIsGone(t *testing.T) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
+		th.fail = func(verb string, attempt int) error {
+			if verb == "delete" && attempt <= 6 {
+				return apierrors.NewInternalError(errors.New("busy"))
+			}
+			return nil
+		}
+		f := testFunction("hello")
+		th.start(f, "c-1")
+		th.Stop(string(f.UID), "c-1")
+		time.Sleep(time.Minute)
+		if e := th.exit(); e.Reason != reasonStopped {
+			t.Errorf("exit %+v", e)
+		}
+		if th.pod(f, "c-1") != nil {
+			t.Error("the pod is still there")
+		}
+	})
+}
+
+// podOfOther is a pod that another scheduler created.
+func podOfOther(t *testing.T, f *v1alpha1.Function, cid invocation.CID, node string) *corev1.Pod {
+	t.Helper()
+	pod, err := podspec.Pod(podspec.Input{Config: testConfig().Pod, Function: f, CID: cid, Node: node, Decided: epoch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.UID = types.UID("uid-of-" + string(f.UID) + "-" + string(cid))
+	pod.Status = *running().Status.DeepCopy()
+	return pod
+}
+
+func TestAdoptTakesOverAndReleaseLetsGo(t *testing.T) {
+	f := testFunction("hello")
+	good, broken, leaving := podOfOther(t, f, "c-1", "node-1"), podOfOther(t, f, "c-2", "node-1"), podOfOther(t, f, "c-3", "node-1")
+	ended(agentC, "Completed", 0, 1, "")(broken)
+	leaving.DeletionTimestamp, leaving.Finalizers = new(metav1.NewTime(epoch)), []string{"test/keep"}
+	forged := podOfOther(t, f, "c-4", "node-1")
+	forged.OwnerReferences = nil
+	elsewhere := podOfOther(t, f, "c-5", "node-1")
+	elsewhere.Namespace = "evil"
+	objects := append([]runtime.Object{good, broken, leaving, forged, elsewhere}, oneNode...)
+	runHarness(t, testConfig(), objects, func(th *harness) {
+		th.noExit()
+		found := th.Adopt(f)
+		slices.SortFunc(found, func(a, b provisioner.Existing) int { return strings.Compare(string(a.CID), string(b.CID)) })
+		if len(found) != 2 || found[0].CID != "c-1" || found[1].CID != "c-3" || found[0].Ending || !found[1].Ending {
+			t.Fatalf("found %+v", found)
+		}
+		want := provisioner.Existing{
+			CID: "c-1", Revision: f.Revision(), Node: "node-1", Started: epoch,
+			Requests: placement.Amount{MilliCPU: 110, Memory: 96 << 20, Pods: 1},
+		}
+		if got := found[0]; !got.Started.Equal(want.Started) || got.Revision != want.Revision || got.Requests != want.Requests || got.Node != want.Node {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		synctest.Wait()
+		if th.pod(f, "c-2") != nil {
+			t.Error("the pod whose agent has left is still there")
+		}
+		th.noExit()
+		if again := th.Adopt(f); len(again) != 2 {
+			t.Errorf("the second time %+v", again)
+		}
+		th.report(th.pod(f, "c-1"), ended(functionC, "Error", 1, 1, ""))
+		if e := th.exit(); e.CID != "c-1" || e.Code != v1alpha1.ReasonFunctionExited {
+			t.Errorf("exit %+v", e)
+		}
+		th.Release(string(f.UID))
+		th.report(th.pod(f, "c-3"), ended(functionC, "Error", 1, 1, ""))
+		th.noExit()
+	})
+}
+
+func TestIdentifyBelievesOnlyWhatFits(t *testing.T) {
+	f := testFunction("hello")
+	other := podOfOther(t, f, "c-1", "node-1")
+	forged := podOfOther(t, f, "c-2", "node-1")
+	forged.Name, forged.UID = "hello-c-9", "forged"
+	elsewhere := podOfOther(t, f, "c-4", "node-1")
+	elsewhere.Namespace, elsewhere.UID = "evil", "elsewhere"
+	runHarness(t, testConfig(), append([]runtime.Object{other, forged, elsewhere}, oneNode...), func(th *harness) {
+		th.start(f, "c-3")
+		if uid, cid, known := th.Identify(string(other.UID), "shop", "hello-c-1"); uid != "" || cid != "" || !known {
+			t.Errorf("a pod that was not adopted yet is %q %q, known %v", uid, cid, known)
+		}
+		th.Adopt(f)
+		for _, c := range []struct {
+			uid, namespace, name string
+			cid                  invocation.CID
+		}{
+			{string(other.UID), "shop", "hello-c-1", "c-1"},
+			{string(th.pod(f, "c-3").UID), "shop", "hello-c-3", "c-3"},
+			{"another", "shop", "hello-c-1", ""},
+			{"", "shop", "hello-c-7", ""},
+			{string(other.UID), "elsewhere", "hello-c-1", ""},
+			{"forged", "shop", "hello-c-9", ""},
+			{"elsewhere", "evil", "hello-c-4", ""},
+		} {
+			uid, cid, known := th.Identify(c.uid, c.namespace, c.name)
+			if cid != c.cid || cid != "" && (uid != string(f.UID) || !known) {
+				t.Errorf("%s/%s of %q: %s %s %v, want %q", c.namespace, c.name, c.uid, uid, cid, known, c.cid)
+			}
+		}
+	})
+}
+
+func TestALostNodeEndsItsInstances(t *testing.T) {
+	runHarness(t, testConfig(), []runtime.Object{readyNode("node-1"), readyNode("node-2")}, func(th *harness) {
+		f := testFunction("hello")
+		nodes := corev1.SchemeGroupVersion.WithResource("nodes")
+		for _, cid := range []invocation.CID{"c-1", "c-2"} {
+			th.start(f, cid)
+			th.report(th.pod(f, cid))
+		}
+		unready := readyNode("node-1", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown })
+		if err := th.client.Tracker().Update(nodes, unready, ""); err != nil {
+			t.Fatal(err)
+		}
+		th.noExit()
+		th.report(th.pod(f, "c-1"), func(pod *corev1.Pod) {
+			pod.DeletionTimestamp, pod.Finalizers = new(metav1.Now()), []string{"test/keep"}
+		}, disruption("DeletionByTaintManager"))
+		if e := th.exit(); e.CID != "c-1" || e.Code != v1alpha1.ReasonNodeLost {
+			t.Errorf("exit %+v", e)
+		}
+		if err := th.client.Tracker().Delete(nodes, "", "node-1"); err != nil {
+			t.Fatal(err)
+		}
+		if e := th.exit(); e.CID != "c-2" || e.Code != v1alpha1.ReasonNodeLost || !strings.Contains(e.Reason, "node-1 is gone") {
+			t.Errorf("exit %+v", e)
+		}
+	})
+}
+
+func TestAPodThatDoesNotEndIsGivenUp(t *testing.T) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
+		f := testFunction("hello")
+		th.start(f, "c-1")
+		th.report(th.pod(f, "c-1"), func(pod *corev1.Pod) {
+			pod.DeletionTimestamp, pod.Finalizers = new(metav1.Now()), []string{"test/keep"}
+			pod.DeletionGracePeriodSeconds = new(int64(70))
+		})
+		time.Sleep(99 * time.Second)
+		th.noExit()
+		time.Sleep(3 * time.Second)
+		if e := th.exit(); e.Code != v1alpha1.ReasonNodeLost || !strings.Contains(e.Reason, "in time") {
+			t.Errorf("exit %+v", e)
+		}
+	})
+}
+
+func TestWhatCannotBeAPodIsSaidAtOnce(t *testing.T) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
+		f := testFunction("hello")
+		f.Spec.Template.Image, f.Spec.Template.RuntimeRef.Name, f.Spec.Template.Handler = "", "cobol", "a.b"
+		th.start(f, "c-1")
+		if e := th.exit(); e.Code != v1alpha1.ReasonRuntimeNotFound || !strings.Contains(e.Reason, "cobol") {
+			t.Errorf("exit %+v", e)
+		}
+		f = testFunction("local")
+		f.Spec.Template.Image, f.Spec.Template.Command = "", []string{"./server"}
+		th.start(f, "c-1")
+		if e := th.exit(); e.Code != v1alpha1.ReasonInvalid || !strings.Contains(e.Reason, "spec.template.image") {
+			t.Errorf("exit %+v", e)
+		}
+	})
+}
+
+func TestExitsWaitForTheirReader(t *testing.T) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
+		th.fail = func(verb string, _ int) error {
+			if verb == "create" {
+				return apierrors.NewForbidden(corev1.Resource("pods"), "p", errors.New("exceeded quota: none"))
+			}
+			return nil
+		}
+		const many = 1000
+		f := testFunction("hello")
+		for i := range many {
+			th.Start(provisioner.InstanceSpec{Function: f, CID: invocation.Term{Epoch: 1}.CID(uint64(i)), Node: "node-1"})
+		}
+		time.Sleep(10 * time.Second)
+		seen := map[invocation.CID]bool{}
+		for range many {
+			seen[th.exit().CID] = true
+		}
+		th.noExit()
+		if len(seen) != many {
+			t.Errorf("%d different exits, want %d", len(seen), many)
+		}
+	})
+}
+
+func TestNewNamesWhatIsWrong(t *testing.T) {
+	config := testConfig()
+	config.QPS, config.Workers, config.Pod.AgentImage = -1, -1, ""
+	_, err := New(config, Deps{})
+	for _, want := range []string{"QPS", "Workers", "AgentImage", "Client"} {
+		if !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("error %v does not name %s", err, want)
+		}
+	}
+}
+
+func TestTheEndOfTheFunctionIsWaitedForWhenTheAgentsIsToldFirst(t *testing.T) {
+	f := testFunction("hello")
+	for name, c := range map[string]struct {
+		stop bool
+		end  func(*corev1.Pod)
+		code string
+	}{
+		"killed for its memory, after a goodbye":      {true, ended(functionC, "OOMKilled", 137, 1, ""), v1alpha1.ReasonOutOfMemory},
+		"killed for its memory, before the goodbye":   {false, ended(functionC, "OOMKilled", 137, 1, ""), v1alpha1.ReasonOutOfMemory},
+		"exited in the second in which its agent did": {true, ended(functionC, "Error", 3, 1, "last words"), v1alpha1.ReasonFunctionExited},
+		"ended when it was told to":                   {true, ended(functionC, "Error", 143, 2, ""), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runHarness(t, testConfig(), oneNode, func(th *harness) {
+				th.lingering = true
+				th.start(f, "c-1")
+				th.report(th.pod(f, "c-1"))
+				if c.stop {
+					th.Stop(string(f.UID), "c-1")
+				}
+				th.report(th.pod(f, "c-1"), ended(agentC, "Completed", 0, 1, ""))
+				th.noExit()
+				th.report(th.pod(f, "c-1"), ended(agentC, "Completed", 0, 1, ""), c.end)
+				if e := th.exit(); e.Code != c.code {
+					t.Errorf("exit %+v, want the code %q", e, c.code)
+				}
+			})
+		})
+	}
+}
+
+func TestANodeThatWasLostIsWhyAPodThatWasStoppedEnds(t *testing.T) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
+		th.lingering = true
+		f := testFunction("hello")
+		th.start(f, "c-1")
+		th.report(th.pod(f, "c-1"))
+		th.Stop(string(f.UID), "c-1") // nothing was heard of it
+		th.report(th.pod(f, "c-1"), func(pod *corev1.Pod) { pod.DeletionTimestamp = new(metav1.Now()) })
+		th.noExit()
+		silent := readyNode("node-1", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown })
+		if err := th.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"), silent, ""); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if e := th.exit(); e.Code != v1alpha1.ReasonNodeLost || !strings.Contains(e.Reason, "node-1 is not ready") {
+			t.Errorf("exit %+v, want one because of the node", e)
+		}
+	})
+}
+
+// All pods of a function have its label, and each revision adopts its own.
+func TestEachRevisionHasPodsOfItsOwn(t *testing.T) {
+	old, fresh := testUnit("hello", 1), testUnit("hello", 2)
+	objects := append([]runtime.Object{podOfOther(t, old, "00001-1", "node-1"), podOfOther(t, fresh, "00002-1", "node-1")}, oneNode...)
+	runHarness(t, testConfig(), objects, func(th *harness) {
+		for f, cid := range map[*v1alpha1.Function]invocation.CID{old: "00001-1", fresh: "00002-1"} {
+			if found := th.Adopt(f); len(found) != 1 || found[0].CID != cid || found[0].Revision != f.Revision() {
+				t.Errorf("%s has %+v", f.FunctionRevisionName(), found)
+			}
+			if labels := th.pod(f, cid).Labels; labels[v1alpha1.LabelFunctionUID] != "uid-hello" || labels[v1alpha1.LabelRevisionUID] != string(f.UID) {
+				t.Errorf("the pod of %s has the labels %v", f.FunctionRevisionName(), labels)
+			}
+		}
+		if difference := th.Drift([]*v1alpha1.Function{old, fresh}); len(difference.Gone)+len(difference.Unknown) > 0 {
+			t.Errorf("the survey finds %+v", difference)
+		}
+		// One may not pass for the other's.
+		forged := podOfOther(t, old, "00001-2", "node-1")
+		forged.Labels[v1alpha1.LabelRevisionUID] = string(fresh.UID)
+		if of, ours := identity(forged); ours {
+			t.Errorf("a pod that the first revision owns counts as %v", of)
+		}
+	})
+}

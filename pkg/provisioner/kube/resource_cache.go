@@ -1,0 +1,285 @@
+package kube
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+	schedcorev1 "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
+)
+
+// podKey names a pod.
+type podKey struct{ namespace, name string }
+
+func keyOf(pod *corev1.Pod) podKey { return podKey{pod.Namespace, pod.Name} }
+
+// resourceCache keeps what is requested of each node. It is safe for concurrent use.
+type resourceCache struct {
+	mu    sync.Mutex
+	nodes map[string]*node
+	// list are the nodes that exist, in no order.
+	list []*node
+	pods map[podKey]podUsage
+}
+
+// podUsage is what one pod requests.
+type podUsage struct {
+	node   *node
+	amount placement.Amount
+	// assumed says that the informer has not shown the pod yet.
+	assumed bool
+}
+
+// node is a node, or the name of one that is not known but has pods.
+type node struct {
+	placement.Node
+	// at is the node's place in the list, -1 if it is not known.
+	at     int
+	pods   int
+	labels map[string]string
+	ready  bool
+	// refuses says why it takes no pod at all; empty if it may.
+	refuses string
+	taints  []taint
+	// avoidUntil is until when it is avoided.
+	avoidUntil time.Time
+}
+
+// taint is one that keeps pods away, and how to say so.
+type taint struct {
+	taint  corev1.Taint
+	reason string
+}
+
+func newResourceCache() *resourceCache {
+	return &resourceCache{nodes: make(map[string]*node), pods: make(map[podKey]podUsage)}
+}
+
+// setPod counts a pod that exists as it is now.
+func (l *resourceCache) setPod(pod *corev1.Pod) {
+	if pod.Spec.NodeName == "" || finished(pod) {
+		l.removePod(keyOf(pod))
+		return
+	}
+	l.put(keyOf(pod), pod.Spec.NodeName, podAmount(pod), false)
+}
+
+// assume counts a pod that is about to be created.
+func (l *resourceCache) assume(key podKey, node string, amount placement.Amount) {
+	l.put(key, node, amount, true)
+}
+
+// confirm corrects what a pod requests, which the API may have changed, if the
+// informer has not shown it yet.
+func (l *resourceCache) confirm(pod *corev1.Pod) {
+	l.mu.Lock()
+	c, counted := l.pods[keyOf(pod)]
+	l.mu.Unlock()
+	if counted && c.assumed {
+		l.put(keyOf(pod), pod.Spec.NodeName, podAmount(pod), true)
+	}
+}
+
+// dropAssumed forgets a pod that was assumed and has not been seen.
+func (l *resourceCache) dropAssumed(key podKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pods[key].assumed {
+		l.subtract(key)
+	}
+}
+
+func (l *resourceCache) removePod(key podKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.subtract(key)
+}
+
+func (l *resourceCache) put(key podKey, name string, amount placement.Amount, assumed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.subtract(key)
+	n := l.nodeOf(name)
+	n.Requested = n.Requested.Plus(amount)
+	n.pods++
+	l.pods[key] = podUsage{node: n, amount: amount, assumed: assumed}
+}
+
+func (l *resourceCache) subtract(key podKey) {
+	c, counted := l.pods[key]
+	if !counted {
+		return
+	}
+	delete(l.pods, key)
+	c.node.Requested = c.node.Requested.Minus(c.amount)
+	c.node.pods--
+	l.removeIfUnused(c.node)
+}
+
+func (l *resourceCache) nodeOf(name string) *node {
+	n := l.nodes[name]
+	if n == nil {
+		n = &node{Node: placement.Node{Name: name}, at: -1}
+		l.nodes[name] = n
+	}
+	return n
+}
+
+// removeIfUnused forgets a node that does not exist and has no pods.
+func (l *resourceCache) removeIfUnused(n *node) {
+	if n.at < 0 && n.pods == 0 {
+		delete(l.nodes, n.Name)
+	}
+}
+
+// setNode notes a node as it is now, and says whether its readiness changed.
+func (l *resourceCache) setNode(n *corev1.Node) (changed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known := l.nodeOf(n.Name)
+	if known.at < 0 {
+		known.at = len(l.list)
+		l.list = append(l.list, known)
+	}
+	known.Allocatable = provisioner.AmountOf(n.Status.Allocatable)
+	known.Allocatable.Pods = n.Status.Allocatable.Pods().Value()
+	known.labels = n.Labels
+	known.taints = known.taints[:0:0]
+	for _, t := range n.Spec.Taints {
+		if t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute {
+			known.taints = append(known.taints, taint{t, fmt.Sprintf("with the taint %s, which the function does not tolerate", t.ToString())})
+		}
+	}
+	was := known.ready
+	known.ready, known.refuses = readiness(n)
+	return was != known.ready
+}
+
+// removeNode notes that a node is gone.
+func (l *resourceCache) removeNode(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.nodes[name]
+	if n == nil || n.at < 0 {
+		return
+	}
+	last := l.list[len(l.list)-1]
+	l.list[n.at], last.at = last, n.at
+	l.list = l.list[:len(l.list)-1]
+	n.at = -1
+	l.removeIfUnused(n)
+}
+
+// ready says whether a node is; one that is not known counts as ready.
+func (l *resourceCache) ready(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.nodes[name]
+	return n == nil || n.at < 0 || n.ready
+}
+
+// avoid makes other nodes be preferred for a while.
+func (l *resourceCache) avoid(name string, until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := l.nodes[name]; n != nil && n.at >= 0 {
+		n.avoidUntil = until
+	}
+}
+
+// allNodes are the nodes that exist.
+func (l *resourceCache) allNodes() []placement.Node {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	nodes := make([]placement.Node, len(l.list))
+	for i, n := range l.list {
+		nodes[i] = n.Node
+	}
+	return nodes
+}
+
+// candidates are the nodes that pods of a function may use.
+func (l *resourceCache) candidates(fn *v1alpha1.Function, now time.Time) placement.Candidates {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := placement.Candidates{Nodes: make([]placement.Node, 0, len(l.list)), Excluded: make(placement.ReasonCounts)}
+	for _, n := range l.list {
+		switch reason := n.rejects(fn); {
+		case reason != "":
+			c.Excluded[reason]++
+		case now.Before(n.avoidUntil):
+			c.Avoided = append(c.Avoided, n.Node)
+		default:
+			c.Nodes = append(c.Nodes, n.Node)
+		}
+	}
+	return c
+}
+
+// rejects says why pods of a function may not run on the node, room aside, in words
+// that follow a number of nodes.
+func (n *node) rejects(fn *v1alpha1.Function) string {
+	if n.refuses != "" {
+		return n.refuses
+	}
+	if len(fn.Spec.Template.Placement.NodeSelector) > 0 {
+		if label := missingLabel(n.labels, fn.Spec.Template.Placement.NodeSelector); label != "" {
+			return "without the label " + label
+		}
+	}
+	for i := range n.taints {
+		if !schedcorev1.TolerationsTolerateTaint(klog.Logger{}, fn.Spec.Template.Placement.Tolerations, &n.taints[i].taint, false) {
+			return n.taints[i].reason
+		}
+	}
+	return ""
+}
+
+// missingLabel is the first label that a selector asks for in vain.
+func missingLabel(labels, selector map[string]string) string {
+	missing := ""
+	for key, value := range selector {
+		has, there := labels[key]
+		if label := key + "=" + value; (!there || has != value) && (missing == "" || label < missing) {
+			missing = label
+		}
+	}
+	return missing
+}
+
+// readiness says whether a node is ready, and why it takes no pods.
+func readiness(n *corev1.Node) (ready bool, refuses string) {
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			ready = c.Status == corev1.ConditionTrue
+		}
+	}
+	switch {
+	case n.DeletionTimestamp != nil:
+		return ready, "being removed"
+	case !ready:
+		return false, "not ready"
+	case n.Spec.Unschedulable:
+		return true, "cordoned"
+	}
+	return true, ""
+}
+
+// podAmount is what a pod requests, counted as the Kubernetes scheduler does.
+func podAmount(pod *corev1.Pod) placement.Amount {
+	a := provisioner.AmountOf(resource.PodRequests(pod, resource.PodResourcesOptions{}))
+	a.Pods = 1
+	return a
+}
+
+// finished says that a pod has ended and requests nothing any more.
+func finished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}

@@ -1,0 +1,171 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// watcher does what the state of pods and nodes means for instances.
+type watcher struct {
+	client    kubernetes.Interface
+	resources *resourceCache
+	registry  *registry
+	creator   *creator
+	cluster   *cluster
+}
+
+func newWatcher(deps Deps, registry *registry, creator *creator) (*watcher, error) {
+	w := &watcher{client: deps.Client, resources: registry.resources, registry: registry, creator: creator}
+	var err error
+	w.cluster, err = newCluster(deps.Client, w, w)
+	return w, err
+}
+
+// podChanged is told of every pod that there is.
+func (w *watcher) podChanged(pod *corev1.Pod) {
+	w.resources.setPod(pod)
+	w.applyPod(pod)
+}
+
+// applyPod does what the state of a pod means for its instance.
+func (w *watcher) applyPod(pod *corev1.Pod) {
+	w.registry.mu.Lock()
+	defer w.registry.mu.Unlock()
+	in := w.registry.instanceOf(pod)
+	if in == nil {
+		return
+	}
+	if in.stage == stageQueued {
+		// The answer to an attempt was lost.
+		w.creator.dequeue(in)
+	}
+	in.seen = true
+	w.registry.podCreated(in, pod)
+	in.observeSandbox(pod, time.Now())
+	in.observeDeletion(pod, time.Now())
+	switch v := classifyPod(pod, w.resources.ready(in.node)); {
+	case v.ended && functionStatusPending(pod):
+		w.registry.deleteRemains(in, pod)
+	case v.ended:
+		w.registry.endByPod(in, pod, v)
+	}
+}
+
+// podGone is told of every pod that is there no more, as it was last seen.
+func (w *watcher) podGone(pod *corev1.Pod) {
+	w.resources.removePod(keyOf(pod))
+	w.registry.mu.Lock()
+	defer w.registry.mu.Unlock()
+	if in := w.registry.instanceOf(pod); in != nil {
+		// Nothing is left to delete.
+		in.deleting = true
+		w.registry.endByPod(in, pod, classifyGone(pod))
+	}
+}
+
+// nodeChanged is told of every node that there is.
+func (w *watcher) nodeChanged(n *corev1.Node) {
+	if !w.resources.setNode(n) {
+		return
+	}
+	for _, pod := range w.podsOn(n.Name) {
+		w.applyPod(pod)
+	}
+}
+
+// nodeGone is told of every node that is there no more.
+func (w *watcher) nodeGone(name string) {
+	w.resources.removeNode(name)
+	pods := w.podsOn(name)
+	w.registry.mu.Lock()
+	defer w.registry.mu.Unlock()
+	for _, pod := range pods {
+		if in := w.registry.instanceOf(pod); in != nil {
+			w.registry.endByPod(in, pod, podOutcome{ended: true, code: v1alpha1.ReasonNodeLost,
+				reason: fmt.Sprintf("the node %s is gone", name)})
+		}
+	}
+}
+
+// podsOn are the pods of instances on a node, as far as they have been seen.
+func (w *watcher) podsOn(node string) []*corev1.Pod {
+	w.registry.mu.Lock()
+	var keys []podKey
+	for key, in := range w.registry.byPod {
+		if in.node == node {
+			keys = append(keys, key)
+		}
+	}
+	w.registry.mu.Unlock()
+	var pods []*corev1.Pod
+	for _, key := range keys {
+		if pod := w.cluster.pod(key); pod != nil {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// maxVerified bounds how many pods are asked for in one round.
+const maxVerified = 10
+
+// resyncLoop looks every second for what no event tells: pods that were created
+// and never seen, and pods that do not end.
+func (w *watcher) resyncLoop(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			for _, in := range w.unobserved(time.Now()) {
+				w.verify(ctx, in)
+			}
+			w.endOverdue(time.Now())
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// unobserved are some instances whose pods should have been seen by now.
+func (w *watcher) unobserved(now time.Time) []*instance {
+	w.registry.mu.Lock()
+	defer w.registry.mu.Unlock()
+	var found []*instance
+	for _, in := range w.registry.byID {
+		if in.stage == stageCreated && !in.seen && now.Sub(in.changed) > observeTimeout && len(found) < maxVerified {
+			in.changed = now
+			found = append(found, in)
+		}
+	}
+	return found
+}
+
+func (w *watcher) verify(ctx context.Context, in *instance) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	pod, err := w.client.CoreV1().Pods(in.pod.namespace).Get(ctx, in.pod.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && pod.UID != in.uid {
+		w.registry.podMissing(in.pod, in.uid)
+	}
+}
+
+// endOverdue ends the instances whose nodes do not end their pods.
+func (w *watcher) endOverdue(now time.Time) {
+	w.registry.mu.Lock()
+	defer w.registry.mu.Unlock()
+	for _, in := range w.registry.byID {
+		if !in.endBy.IsZero() && now.After(in.endBy) {
+			w.registry.endInstance(in, podOutcome{code: v1alpha1.ReasonNodeLost, avoidNode: true,
+				reason: fmt.Sprintf("the node %s did not end the pod in time", in.node)})
+		}
+	}
+}

@@ -1,0 +1,263 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+// exitsBuffer is how many Exits wait for their reader.
+const exitsBuffer = 256
+
+var (
+	_ provisioner.Driver         = (*Driver)(nil)
+	_ provisioner.StartObserver  = (*Driver)(nil)
+	_ provisioner.InstanceLister = (*Driver)(nil)
+)
+
+// phase is how far Run has come.
+type phase int
+
+const (
+	phaseNew phase = iota
+	phaseRunning
+	phaseEnded
+)
+
+// Driver runs instances as processes. It is safe for concurrent use.
+type Driver struct {
+	config   Config
+	launcher Launcher
+	log      *slog.Logger
+
+	forker  forker
+	limiter *limiter
+	ports   *ports
+	lock    *os.File
+
+	exits chan provisioner.Exit
+	// ending is closed when Run begins to end.
+	ending chan struct{}
+
+	mu        sync.Mutex
+	phase     phase
+	instances map[id]*instance
+	// running counts the goroutines of instances.
+	running sync.WaitGroup
+}
+
+// New makes a Runtime, takes possession of the data folder, and removes the
+// instances' folders that a dead predecessor left there. It fails if the
+// folder belongs to another Runtime or if the agent's program is missing. The
+// folder is given back when Run returns.
+func New(config Config, deps Deps) (*Driver, error) {
+	if err := errors.Join(config.Validate(), deps.validate()); err != nil {
+		return nil, err
+	}
+	if config.StopGrace == 0 {
+		config.StopGrace = DefaultStopGrace
+	}
+	var err error
+	if config.DataDir, err = filepath.Abs(config.DataDir); err != nil {
+		return nil, fmt.Errorf("process: DataDir: %w", err)
+	}
+	if config.AgentPath, err = findAgent(config.AgentPath); err != nil {
+		return nil, err
+	}
+	lock, err := lockDataDir(config.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	return &Driver{
+		config:    config,
+		launcher:  deps.Launcher,
+		log:       deps.Logger,
+		forker:    make(forker),
+		limiter:   newLimiter(deps.Logger),
+		ports:     newPorts(freePort),
+		lock:      lock,
+		exits:     make(chan provisioner.Exit, exitsBuffer),
+		ending:    make(chan struct{}),
+		instances: map[id]*instance{},
+	}, nil
+}
+
+func findAgent(path string) (string, error) {
+	found, err := exec.LookPath(path)
+	if err != nil {
+		return "", fmt.Errorf("process: AgentPath must be the agent's program: %w", err)
+	}
+	// The agent starts in another folder than this one.
+	return filepath.Abs(found)
+}
+
+// Run runs the instances until ctx ends; then it stops them all and returns
+// when their processes have been reaped. It can be called once.
+func (r *Driver) Run(ctx context.Context) error {
+	if err := r.startQueued(); err != nil {
+		return err
+	}
+	var serving sync.WaitGroup
+	serving.Go(r.forker.serve)
+	<-ctx.Done()
+	r.stopAll()
+	r.running.Wait()
+	close(r.forker)
+	serving.Wait()
+	if err := r.lock.Close(); err != nil {
+		return fmt.Errorf("process: giving back DataDir: %w", err)
+	}
+	return nil
+}
+
+// startQueued starts the instances that were ordered before Run.
+func (r *Driver) startQueued() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.phase != phaseNew {
+		return errors.New("process: Run was called before: make a new Runtime")
+	}
+	r.phase = phaseRunning
+	for _, in := range r.instances {
+		r.running.Go(func() { r.superviseToExit(in) })
+	}
+	return nil
+}
+
+// stopAll stops all instances and lets no other begin.
+func (r *Driver) stopAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.phase = phaseEnded
+	close(r.ending)
+	for _, in := range r.instances {
+		in.requestStop()
+	}
+}
+
+// Start begins to start an instance; before Run it is started by Run, and
+// after Run it ends at once. An instance that is there already is left as it
+// is and has one Exit.
+func (r *Driver) Start(spec provisioner.InstanceSpec) {
+	in := &instance{
+		id:   id{string(spec.Function.UID), spec.CID},
+		key:  spec.Function.Key(),
+		spec: spec,
+		stop: make(chan struct{}),
+	}
+	in.log = r.log.With("function", in.key.String(), "cid", string(in.id.cid))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, there := r.instances[in.id]; there {
+		return
+	}
+	switch r.phase {
+	case phaseNew:
+		r.instances[in.id] = in
+	case phaseRunning:
+		r.instances[in.id] = in
+		r.running.Go(func() { r.superviseToExit(in) })
+	case phaseEnded:
+		r.sendExit(provisioner.Exit{FunctionUID: in.id.functionUID, CID: in.id.cid, Reason: reasonStopped})
+	}
+}
+
+// Stop ends an instance: the agent is asked at first, then the function, and
+// after Config.StopGrace both are killed.
+func (r *Driver) Stop(functionUID string, cid invocation.CID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if in, there := r.instances[id{functionUID, cid}]; there {
+		in.requestStop()
+	}
+}
+
+// requestStop tells an instance to end. It must be called with the Runtime's lock.
+func (in *instance) requestStop() {
+	if !in.stopping {
+		in.stopping = true
+		close(in.stop)
+	}
+}
+
+// Progress says when the processes of an instance that has not ended were started; it
+// has no pod whose network could be waited for.
+func (r *Driver) Progress(functionUID string, cid invocation.CID) (created, sandboxed time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if in, there := r.instances[id{functionUID, cid}]; there && !in.ended {
+		created = in.created
+	}
+	return created, time.Time{}
+}
+
+func (r *Driver) setCreated(in *instance, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	in.created = now
+}
+
+// Exits tells of every instance that ended. It holds a few hundred; when it is
+// full, instances that end wait for the reader, and only those. Once Run ends
+// nobody is expected to read, and what does not fit is dropped. It is never
+// closed.
+func (r *Driver) Exits() <-chan provisioner.Exit { return r.exits }
+
+func (r *Driver) sendExit(e provisioner.Exit) {
+	select {
+	case r.exits <- e:
+		return
+	default:
+	}
+	select {
+	case r.exits <- e:
+	case <-r.ending:
+	}
+}
+
+// Instances are those whose Exit was not handed over yet. They end seen by this process
+// alone, whose children they are.
+func (r *Driver) Instances() []provisioner.Key {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	keys := make([]provisioner.Key, 0, len(r.instances))
+	for of := range r.instances {
+		keys = append(keys, provisioner.Key{FunctionUID: of.functionUID, CID: of.cid})
+	}
+	return keys
+}
+
+// markEnded notes that nothing is left of an instance but logs.
+func (r *Driver) markEnded(in *instance) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	in.ended = true
+}
+
+func (r *Driver) removeInstance(in *instance) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.instances, in.id)
+}
+
+// liveCIDs are the instances of the function that have not ended.
+func (r *Driver) liveCIDs(key invocation.FunctionKey) map[invocation.CID]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	live := map[invocation.CID]bool{}
+	for _, in := range r.instances {
+		if in.key == key && !in.ended {
+			live[in.id.cid] = true
+		}
+	}
+	return live
+}
