@@ -87,7 +87,7 @@ func TestASchedulerEndsASpareInstanceThatDoesNotStartBeforeTheControllerDoes(t *
 	fn := warmpool.PoolFunction(warmpool.Pool{Scheduler: "s", Namespace: "shop", Runtime: rt.Name, Name: "small"}, rt)
 	ordered := time.Unix(1_000_000, 0)
 	byController := warmpool.LeaveBy(ordered, v1alpha1.DefaultStartupTimeout)
-	if limit := ordered.Add(startLimit(fn) + adoptPatience); !limit.Before(byController) {
+	if limit := ordered.Add(startLimit(fn) + adoptTimeout); !limit.Before(byController) {
 		t.Errorf("a scheduler waits until %v, and the controller until %v", limit, byController)
 	}
 }
