@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	if err := report(os.Stdin, os.Stdout); err != nil {
+	if err := summarize(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
 		os.Exit(1)
 	}
@@ -36,8 +36,8 @@ type transcript struct {
 	over map[string]string
 }
 
-// report copies to out what a reader of test results needs of what it reads from in.
-func report(in io.Reader, out io.Writer) error {
+// summarize copies to out what a reader of test results needs of what it reads from in.
+func summarize(in io.Reader, out io.Writer) error {
 	packages := make(map[string]*transcript)
 	var skipped []string
 	lines := bufio.NewReader(in)

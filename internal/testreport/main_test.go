@@ -54,7 +54,7 @@ Skipped on this machine:
   a TestLame: a_test.go:2: python3 is not installed
 `
 	var out strings.Builder
-	if err := report(strings.NewReader(said), &out); err != nil {
+	if err := summarize(strings.NewReader(said), &out); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, out.String()); diff != "" {
@@ -64,7 +64,7 @@ Skipped on this machine:
 
 func TestNothingIsSaidOfSkippedTestsWhereThereAreNone(t *testing.T) {
 	var out strings.Builder
-	if err := report(strings.NewReader(`{"Action":"pass","Package":"a"}`), &out); err != nil || out.Len() > 0 {
+	if err := summarize(strings.NewReader(`{"Action":"pass","Package":"a"}`), &out); err != nil || out.Len() > 0 {
 		t.Errorf("it says %q, %v", &out, err)
 	}
 }
