@@ -137,6 +137,16 @@ func (c *Cluster) LoadImage(ctx context.Context, archive string) error {
 	return group.wait()
 }
 
+// PullFrom makes nodes pull the images of a registry, host[:port], from a URL such as
+// http://ADDRESS:PORT, which nodes reach: Cluster.MachineAddress, for one.
+func (c *Cluster) PullFrom(registry, url string) error {
+	folder := filepath.Join(c.layout.registries(), registry)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "hosts.toml"), []byte(registryConfig(url)), 0o600)
+}
+
 func (c *Cluster) runs(name string) bool {
 	c.mu.Lock()
 	p, ok := c.record.find(name)

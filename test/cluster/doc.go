@@ -20,9 +20,10 @@
 // as well as what a killed starter left behind.
 //
 // Differences from a production cluster: NetworkPolicies are stored but not
-// enforced; pods do not reach the internet, and images come from LoadImage only;
-// there is no storage class, and no load balancer; etcd listens without TLS,
-// inside the namespace; kube-proxy runs once for all nodes, so that a service with
-// internalTrafficPolicy Local answers for the first node only; every node reports
-// the whole machine's CPU and memory unless Node says less.
+// enforced; pods do not reach the internet, and images come from LoadImage, or from
+// a registry on this machine that PullFrom names; there is no storage class, and no
+// load balancer; etcd listens without TLS, inside the namespace; kube-proxy runs once
+// for all nodes, so that a service with internalTrafficPolicy Local answers for the
+// first node only; every node reports the whole machine's CPU and memory unless Node
+// says less.
 package cluster

@@ -14,6 +14,7 @@ func (l layout) pki(file string) string  { return filepath.Join(l.state, "pki", 
 func (l layout) etc(file string) string  { return filepath.Join(l.state, "etc", file) }
 func (l layout) etcd() string            { return filepath.Join(l.state, "etcd") }
 func (l layout) pause() string           { return filepath.Join(l.state, "pause.tar") }
+func (l layout) registries() string      { return filepath.Join(l.state, "registries") }
 func (l layout) node(name string) string { return filepath.Join(l.state, "nodes", name) }
 
 func (l layout) nodeFile(node, file string) string { return filepath.Join(l.node(node), file) }

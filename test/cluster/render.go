@@ -202,7 +202,15 @@ disabled_plugins = ["io.containerd.internal.v1.opt"]
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "` + pluginsPath + `"
     conf_dir = "` + l.nodeFile(node, "cni") + `"
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "` + l.registries() + `"
 `
+}
+
+// registryConfig tells containerd where a registry is; it is read anew at each pull.
+// Before 1.7, containerd takes no file without a host.
+func registryConfig(url string) string {
+	return fmt.Sprintf("server = %[1]q\n[host.%[1]q]\n  capabilities = [\"pull\", \"resolve\"]\n", url)
 }
 
 func networkConfig(a addresses, node int) object {

@@ -19,6 +19,7 @@ import (
 const usage = `Usage: cluster up [--nodes 3] [--state DIR] [--programs DIR] [--attached]
        cluster status [--state DIR]
        cluster load [--state DIR] ARCHIVE...
+       cluster pull-from [--state DIR] REGISTRY URL
        cluster stop-node|start-node [--state DIR] NODE
        cluster down [--state DIR]
 `
@@ -67,6 +68,11 @@ func run(ctx context.Context, arguments []string, out, diagnostics io.Writer) er
 			}
 		}
 		return nil
+	case "pull-from":
+		if flags.NArg() != 2 {
+			return fmt.Errorf("pull-from takes a registry and the URL that nodes reach it at\n%s", usage)
+		}
+		return c.PullFrom(flags.Arg(0), flags.Arg(1))
 	case "stop-node":
 		return c.StopNode(ctx, flags.Arg(0))
 	case "start-node":
@@ -95,7 +101,7 @@ func up(ctx context.Context, config cluster.Config, out io.Writer) error {
 
 func status(c *cluster.Cluster, out io.Writer) error {
 	s := c.Status()
-	fmt.Fprintf(out, "state    %s\nrunning  %s\n", c.State(), strings.Join(s.Running, " "))
+	fmt.Fprintf(out, "state    %s\nmachine  %s\nrunning  %s\n", c.State(), c.MachineAddress(), strings.Join(s.Running, " "))
 	if len(s.Ended) > 0 {
 		fmt.Fprintf(out, "ended    %s\n", strings.Join(s.Ended, " "))
 	}
