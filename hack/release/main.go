@@ -162,12 +162,13 @@ func parse(args []string, stderr io.Writer) (*release, error) {
 
 // look reads commit and time of the checkout, which must be as it was committed.
 func (r *release) look(ctx context.Context) error {
-	changed, err := r.command(ctx, r.source, "git", "status", "--porcelain", "--untracked-files=no")
+	// A file that git does not know may be a part of a program or of the chart, too.
+	changed, err := r.command(ctx, r.source, "git", "status", "--porcelain")
 	if err != nil {
 		return err
 	}
 	if changed != "" {
-		return fmt.Errorf("the checkout has changes, which no commit would name: commit them\n%s", changed)
+		return fmt.Errorf("the checkout has changes, which no commit would name: commit or remove them\n%s", changed)
 	}
 	told, err := r.command(ctx, r.source, "git", "log", "-1", "--format=%H %ct")
 	if err != nil {
@@ -184,7 +185,8 @@ func (r *release) plain() string { return strings.TrimPrefix(r.version, "v") }
 
 // command runs a program in a folder and returns what it prints, without the last newline.
 // No setting of the caller's for Go reaches it but where caches are and whether there is a
-// network.
+// network. GOFLAGS has what every build has anyway, because an empty variable would let a
+// setting of go env -w through.
 func (r *release) command(ctx context.Context, dir, name string, args ...string) (string, error) {
 	return r.commandWith(ctx, dir, nil, name, args...)
 }
@@ -194,7 +196,7 @@ func (r *release) commandWith(ctx context.Context, dir string, env []string, nam
 	cmd.Dir = dir
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "GOOS=") || strings.HasPrefix(v, "GOARCH=") || strings.HasPrefix(v, "GOEXPERIMENT=") || strings.HasPrefix(v, "GOFIPS140=")
-	}), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local", "GOAMD64=v1", "GOARM64=v8.0")
+	}), "CGO_ENABLED=0", "GOFLAGS=-trimpath", "GOWORK=off", "GOTOOLCHAIN=local", "GOAMD64=v1", "GOARM64=v8.0")
 	cmd.Env = append(cmd.Env, env...)
 	var complaint strings.Builder
 	cmd.Stderr = &complaint

@@ -229,6 +229,24 @@ func TestMistakesAreNamedWithTheRemedy(t *testing.T) {
 	}
 }
 
+func TestNothingIsReleasedThatIsNotCommitted(t *testing.T) {
+	r := &release{source: t.TempDir()}
+	git := func(args ...string) {
+		do(t, "git", append([]string{"-C", r.source, "-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)...)
+	}
+	git("init", "--quiet")
+	git("commit", "--quiet", "--allow-empty", "-m", "x")
+	if err := r.look(t.Context()); err != nil || len(r.commit) != 40 || r.at.IsZero() {
+		t.Errorf("got %q of %v: %v", r.commit, r.at, err)
+	}
+	if err := os.WriteFile(filepath.Join(r.source, "stray.go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.look(t.Context()); err == nil || !strings.Contains(err.Error(), "stray.go") {
+		t.Errorf("with a file that git does not know: %v", err)
+	}
+}
+
 func newKey(t *testing.T) (key *ecdsa.PrivateKey, text []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

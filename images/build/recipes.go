@@ -79,7 +79,7 @@ func program(pkg, path string, flags ...string) content {
 			"-ldflags", "-s -w -X github.com/windlass-dev/windlass/internal/buildinfo.Version=" + o.version}, flags...)
 		cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
 		cmd.Dir = o.source
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+o.arch, "GOFLAGS=", "GOWORK=off")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+o.arch, "GOFLAGS=-trimpath", "GOWORK=off")
 		if said, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, said)
 		}
