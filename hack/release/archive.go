@@ -118,6 +118,7 @@ func (r *release) images(ctx context.Context) error {
 		if err := r.write(fmt.Sprintf("%s-image_%s.tar", name, r.version), packed, err); err != nil {
 			return err
 		}
+		r.imageNames = append(r.imageNames, name)
 		r.subjects = append(r.subjects, subject{"image:" + name, map[string]string{"sha256": strings.TrimPrefix(fields[1], "sha256:")}})
 	}
 	return nil

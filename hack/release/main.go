@@ -1,11 +1,11 @@
 // Command release makes what a release of Windlass consists of, without a network:
 //
-//	go run . -version v0.1.0 -out DIR [-key KEY.pem] [-registry localhost:5000/windlass]
+//	go run . -version v0.1.0 -out DIR [-key KEY.pem [-registry localhost:5000/windlass]]
 //
 // It writes archives of the programs, OCI layouts of the images, the chart, a bill of
 // materials (SPDX), a statement of provenance (in-toto, SLSA), a krew manifest and
 // checksums of all of these. With a key it signs the checksums, and with a registry it
-// pushes images and chart.
+// pushes images and chart, each with a signature beside it.
 //
 // The same commit, Go release and public certificates give the same bytes, wherever the
 // checkout is and whenever it is built. docs/releasing.md says how to use and check a
@@ -29,6 +29,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
@@ -53,6 +54,8 @@ type release struct {
 	// programs are the executables that were built; subjects what the provenance is about.
 	programs []program
 	subjects []subject
+	// imageNames are the folders in work/images, an OCI layout each.
+	imageNames []string
 	// artefact is the chart as a registry keeps it.
 	artefact v1.Image
 }
@@ -118,8 +121,8 @@ func parse(args []string, stderr io.Writer) (*release, error) {
 	flags.StringVar(&r.version, "version", "", "`version`, such as v0.1.0 (required)")
 	flags.StringVar(&r.out, "out", "", "new or empty `folder` for the files (required)")
 	flags.StringVar(&r.source, "source", "../..", "top `folder` of the checkout")
-	flags.StringVar(&r.registry, "registry", "", "where to push images and chart: `host[/path]`")
-	key := flags.String("key", "", "`file` with a private ECDSA key in PEM, which signs the checksums")
+	flags.StringVar(&r.registry, "registry", "", "where to push images and chart, signed with the key: `host[/path]`")
+	key := flags.String("key", "", "`file` with a private ECDSA key in PEM, which signs the checksums and what is pushed")
 	platforms := flags.String("platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64", "`systems` of the archives; images are made for those of linux")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
@@ -131,7 +134,7 @@ func parse(args []string, stderr io.Writer) (*release, error) {
 		return nil, errors.New("-out is missing: say where the files shall be")
 	}
 	if left, err := os.ReadDir(r.out); err == nil && len(left) > 0 {
-		return nil, fmt.Errorf("%s is not empty: what is in it would look released", r.out)
+		return nil, fmt.Errorf("%s is not empty, and what is in it would look released: remove it", r.out)
 	}
 	for p := range strings.SplitSeq(*platforms, ",") {
 		system, arch, ok := strings.Cut(p, "/")
@@ -143,21 +146,38 @@ func parse(args []string, stderr io.Writer) (*release, error) {
 			r.archs = append(r.archs, arch)
 		}
 	}
-	if *key != "" {
-		pem, err := os.ReadFile(*key)
-		if err != nil {
-			return nil, fmt.Errorf("-key: %w", err)
-		}
-		if r.key, err = readKey(pem); err != nil {
-			return nil, fmt.Errorf("-key %s: %w", *key, err)
-		}
+	err := r.parseKey(*key)
+	if err != nil {
+		return nil, err
 	}
-	var err error
 	if r.source, err = filepath.Abs(r.source); err != nil {
 		return nil, err
 	}
 	r.out, err = filepath.Abs(r.out)
 	return r, err
+}
+
+// parseKey reads the key, if there is one, and sees that there is one for what is pushed.
+func (r *release) parseKey(file string) error {
+	if file != "" {
+		pem, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("-key: %w", err)
+		}
+		if r.key, err = readKey(pem); err != nil {
+			return fmt.Errorf("-key %s: %w", file, err)
+		}
+	}
+	if r.registry == "" {
+		return nil
+	}
+	if r.key == nil {
+		return errors.New("-registry needs -key: nobody could check what is pushed without a signature")
+	}
+	if _, err := name.NewRepository(r.registry + "/windlass"); err != nil {
+		return fmt.Errorf("-registry is %q: give one such as registry.example.com/windlass: %w", r.registry, err)
+	}
+	return nil
 }
 
 // look reads commit and time of the checkout, which must be as it was committed.

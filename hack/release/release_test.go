@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	spdxjson "github.com/spdx/tools-golang/json"
@@ -79,26 +78,12 @@ func TestTheChartIsOfTheReleasesVersion(t *testing.T) {
 }
 
 func TestARegistryKeepsTheChartAsItIs(t *testing.T) {
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	defer server.Close()
-	meta, content := []byte("name: windlass\nversion: 0.1.0\ndescription: x\n"), []byte("packed")
-	artefact, err := artefactOf(meta, content)
+	r, content := pushedChart(t)
+	pulled, err := remote.Image(tagOf(t, r.registry+"/charts/windlass:0.1.0"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &release{version: "v0.1.0", registry: strings.TrimPrefix(server.URL, "http://"), artefact: artefact, work: t.TempDir()}
-	if err := r.push(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	ref, err := name.NewTag(r.registry + "/charts/windlass:0.1.0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pulled, err := remote.Image(ref)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, _ := artefact.Digest()
+	want, _ := r.artefact.Digest()
 	if got, err := pulled.Digest(); err != nil || got != want {
 		t.Errorf("the digest is %v (%v), want %v", got, err, want)
 	}
@@ -116,6 +101,24 @@ func TestARegistryKeepsTheChartAsItIs(t *testing.T) {
 	if manifest, err := pulled.Manifest(); err != nil || manifest.Config.MediaType != chartConfig || manifest.Layers[0].MediaType != chartContent {
 		t.Errorf("the manifest is %+v (%v)", manifest, err)
 	}
+}
+
+// pushedChart pushes a chart with its signature into a registry of the test.
+func pushedChart(t *testing.T) (r *release, content []byte) {
+	t.Helper()
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	key, _ := newKey(t)
+	meta, content := []byte("name: windlass\nversion: 0.1.0\ndescription: x\n"), []byte("packed")
+	artefact, err := artefactOf(meta, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = &release{version: "v0.1.0", registry: strings.TrimPrefix(server.URL, "http://"), key: key, artefact: artefact, work: t.TempDir()}
+	if err := r.push(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return r, content
 }
 
 func TestTheBillOfMaterialsNamesEachModuleOnce(t *testing.T) {
@@ -215,6 +218,11 @@ func TestMistakesAreNamedWithTheRemedy(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(full, "old"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	_, text := newKey(t)
+	keyFile := filepath.Join(t.TempDir(), "release.pem")
+	if err := os.WriteFile(keyFile, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ args, want string }{
 		{"-out x", "-version is"},
 		{"-version 0.1.0 -out x", "such as v0.1.0"},
@@ -222,6 +230,8 @@ func TestMistakesAreNamedWithTheRemedy(t *testing.T) {
 		{"-version v0.1.0 -out " + full, "is not empty"},
 		{"-version v0.1.0 -out x -platforms linux", "such as linux/amd64"},
 		{"-version v0.1.0 -out x -key release_test.go", "not in PEM"},
+		{"-version v0.1.0 -out x -registry localhost:5000", "-registry needs -key"},
+		{"-version v0.1.0 -out x -registry Example.com/Upper -key " + keyFile, "-registry is"},
 	} {
 		if _, err := parse(strings.Fields(c.args), io.Discard); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.args, err, c.want)
@@ -267,4 +277,17 @@ func readFile(t *testing.T, folder, file string) []byte {
 		t.Fatal(err)
 	}
 	return content
+}
+
+func publicKey(t *testing.T, file string) *ecdsa.PublicKey {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := readKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &key.PublicKey
 }
