@@ -22,6 +22,7 @@ TOOLS = $(call toolcache,tools)
 GOLANGCI = $(call toolcache,golangci)/golangci-lint
 GOVULNCHECK = $(call toolcache,govulncheck)/govulncheck
 BENCHSTAT = $(call toolcache,benchstat)/benchstat
+COSIGN = $(call toolcache,cosign)/cosign
 
 .DEFAULT_GOAL := help
 
@@ -359,10 +360,14 @@ release: ## Make the files of a release in bin/release, without a network (VERSI
 	@[ '$(origin VERSION)' != file ] || { echo 'VERSION is missing: "make release VERSION=v0.1.0"' >&2; exit 1; }
 	cd hack/release && go run . -version '$(VERSION)' -out ../../bin/release/'$(VERSION)' $(if $(KEY),-key '$(abspath $(KEY))') $(if $(REGISTRY),-registry '$(REGISTRY)')
 
+# Only archives and images for this machine, and Go's cache as it is.
+QUICK ?=
+
 .PHONY: release-check
-release-check: cluster-binaries ## Make the release of the last commit twice, from two folders, and compare and use what comes out (VERSION=)
-	@[ '$(origin VERSION)' != file ] || { echo 'VERSION is missing: "make release-check VERSION=v0.1.0"' >&2; exit 1; }
-	cd hack/release && WINDLASS_RELEASE='$(VERSION)' go test -tags twice -count=1 -timeout 60m -v -run TestReleaseTwice .
+release-check: cluster-binaries bin/cluster $(COSIGN) ## Make the release of the last commit twice, compare, verify, and install it on a cluster, as root (VERSION=, QUICK=)
+	cd hack/release && COSIGN='$(COSIGN)' WINDLASS_RELEASE_QUICK='$(QUICK)' \
+	  WINDLASS_RELEASE='$(if $(filter file,$(origin VERSION)),v$(shell sed -n 's/^version: //p' charts/windlass/Chart.yaml),$(VERSION))' \
+	  go test -tags release -count=1 -timeout 60m -v -run '^TestRelease$$' .
 
 .PHONY: dashboards
 dashboards: ## Write the Grafana dashboards of the chart from hack/dashboards
@@ -394,6 +399,10 @@ $(GOLANGCI):
 
 $(BENCHSTAT):
 	cd hack/benchstat && go build -buildvcs=false -o '$@' golang.org/x/perf/cmd/benchstat
+
+$(COSIGN):
+	@echo 'Building cosign (once, some minutes; hack/cosign/go.mod pins it).'
+	cd hack/cosign && CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags '-s -w' -o '$@' github.com/sigstore/cosign/v3/cmd/cosign
 
 $(GOVULNCHECK):
 	cd hack/govulncheck && go build -buildvcs=false -o '$@' golang.org/x/vuln/cmd/govulncheck

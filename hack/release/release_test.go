@@ -15,6 +15,7 @@ import (
 	"log"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -279,15 +280,15 @@ func readFile(t *testing.T, folder, file string) []byte {
 	return content
 }
 
-func publicKey(t *testing.T, file string) *ecdsa.PublicKey {
+// do runs a program and returns what it prints.
+func do(t *testing.T, program string, args ...string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	said, err := cmd.Output()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v\n%s%s", strings.Join(cmd.Args, " "), err, said, complaint.String())
 	}
-	key, err := readKey(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &key.PublicKey
+	return strings.TrimSpace(string(said))
 }
