@@ -72,7 +72,7 @@ type batch struct {
 	// What follows is guarded by mu.
 
 	done       uint64
-	tally      sim.Tally
+	counts     sim.Counts
 	hashes     map[uint64]struct{}
 	violations int
 	rules      map[sim.Rule]int
@@ -119,7 +119,7 @@ func (b *batch) add(config sim.Config, r sim.Result) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.done++
-	b.tally.Add(r.Tally)
+	b.counts.Add(r.Counts)
 	b.hashes[r.Hash] = struct{}{}
 	if r.Violation == nil {
 		return
@@ -144,7 +144,7 @@ func (b *batch) print(out io.Writer, took time.Duration) {
 	for _, rule := range sorted(b.rules) {
 		fmt.Fprintf(out, "broken %d times: %s\n", b.rules[rule], rule)
 	}
-	t, faults := b.tally, 0
+	t, faults := b.counts, 0
 	for _, kind := range sorted(t.Faults) {
 		fmt.Fprintf(out, "fault_%s=%d\n", kind, t.Faults[kind])
 		faults += t.Faults[kind]

@@ -48,10 +48,10 @@ func (a *attempt) claim(m claim) {
 	c.attempt = a
 	a.call, a.number = c, grant.Attempt
 	g.note("grants", uint64(c.number), uint64(a.number))
-	g.world.ledger.grant(c.callRecord, a.number, m.token, m.cid)
-	g.world.ledger.wanted(c.callRecord)
+	g.world.truth.grant(c.callRecord, a.number, m.token, m.cid)
+	g.world.truth.wanted(c.callRecord)
 	if grant.Withdraw {
-		g.withdraw(c)
+		g.cancelTicket(c)
 	}
 	g.after(grant.RunBy.Sub(g.now()), func() { g.carryOut(c, c.life.RunTimeUp(a.number, g.now())) })
 	a.stream.send(g.node, granted{attempt: a.number, remain: c.fn.timeout})
@@ -101,13 +101,13 @@ func (a *attempt) lose() {
 	a.requeue(d, token, false)
 }
 
-// requeue does what was decided, of which the ledger hears if the call waits again.
+// requeue does what was decided, and records if the call waits again.
 func (a *attempt) requeue(d core.Decision, token invocation.Token, released bool) {
 	c := a.call
 	if d.Offer {
 		a.gateway.note("queues again", uint64(c.number), uint64(a.number))
 		c.queued = a.gateway.now()
-		a.gateway.world.ledger.renew(c.callRecord, a.number, token, released)
+		a.gateway.world.truth.renew(c.callRecord, a.number, token, released)
 		// An instance that was lost may have run it.
 		c.open = c.open || !released
 	}

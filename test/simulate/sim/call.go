@@ -142,7 +142,7 @@ func (a *agent) startCall(e core.Start) {
 		t.connect()
 	}
 	w := a.world
-	in := w.ledger.byID[t.ticket.ID]
+	in := w.truth.byID[t.ticket.ID]
 	kind := fate(w)
 	if w.poisoned == in.fn.function {
 		kind = fateKills
@@ -151,7 +151,7 @@ func (a *agent) startCall(e core.Start) {
 		a.world.at(time.Millisecond, func() { a.node.do(a.life, true, func() { t.end(core.NotStarted) }) })
 		return
 	}
-	t.run = w.ledger.start(in, t.granted.attempt, a.instance.cid)
+	t.run = w.truth.start(in, t.granted.attempt, a.instance.cid)
 	length := in.fn.typical/2 + w.between(0, in.fn.typical)
 	switch kind {
 	case fateFine:
@@ -219,7 +219,7 @@ func (t *agentAttempt) end(outcome core.Outcome) {
 	exec := time.Duration(0)
 	switch outcome {
 	case core.Complete:
-		a.world.ledger.finish(t.run)
+		a.world.truth.finish(t.run)
 		t.send(result{run: t.run})
 		exec = a.instance.fn.typical
 	case core.NotStarted:

@@ -16,8 +16,8 @@ type directory struct {
 	view    coordinator.View
 	owners  ownership.Map
 	// read says that etcd was.
-	read  bool
-	beats []*beats
+	read       bool
+	heartbeats []*heartbeats
 	// looked is when the beats were looked at last.
 	looked time.Time
 	// talk is what is said with beats; nil for a gateway.
@@ -129,7 +129,7 @@ func (d *directory) route(fn *function) (ownership.Owner, bool, bool) {
 }
 
 func (d *directory) silent(id string) bool {
-	for _, b := range d.beats {
+	for _, b := range d.heartbeats {
 		if b.id == id {
 			return b.pulse.Silent()
 		}
@@ -158,13 +158,13 @@ func (d *directory) follow(id string) {
 	if id == d.name {
 		return
 	}
-	for _, b := range d.beats {
+	for _, b := range d.heartbeats {
 		if b.id == id {
 			return
 		}
 	}
-	b := &beats{directory: d, id: id, pulse: ownership.NewPulse(d.now())}
-	d.beats = append(d.beats, b)
+	b := &heartbeats{directory: d, id: id, pulse: ownership.NewPulse(d.now())}
+	d.heartbeats = append(d.heartbeats, b)
 	b.dial()
 }
 
@@ -175,7 +175,7 @@ func (d *directory) look() {
 		stood = now.Sub(d.looked) >= core.PauseThreshold
 	}
 	d.looked = now
-	for _, b := range d.beats {
+	for _, b := range d.heartbeats {
 		was := b.pulse.Silent()
 		b.set(b.pulse.Look(now))
 		if stood && !was && b.pulse.Silent() {
@@ -203,8 +203,8 @@ func (d *directory) audit() Rule {
 	return wrong
 }
 
-// beats is the stream that asks one scheduler whether it is there.
-type beats struct {
+// heartbeats is the stream that asks one scheduler whether it is there.
+type heartbeats struct {
 	directory *directory
 	id        string
 	stream    *stream
@@ -216,32 +216,32 @@ type beats struct {
 	behind time.Time
 }
 
-func (b *beats) dial() {
+func (b *heartbeats) dial() {
 	to := b.directory.world.nodeOf(b.id)
 	if to == nil {
 		return
 	}
-	b.stream = b.directory.dial(to, openBeats{}, b)
+	b.stream = b.directory.dial(to, openHeartbeats{}, b)
 }
 
-func (b *beats) opened() {
+func (b *heartbeats) opened() {
 	b.open = true
 	b.ask()
 }
 
-func (b *beats) ask() {
+func (b *heartbeats) ask() {
 	if b.open {
-		m := beat{}
+		m := heartbeat{}
 		if talk := b.directory.talk; talk != nil {
-			m = beat{from: b.directory.name, lacks: talk.asks(b.id)}
+			m = heartbeat{from: b.directory.name, lacks: talk.asks(b.id)}
 		}
 		b.stream.send(b.directory.node, m)
 	}
 }
 
-func (b *beats) take(m any) {
+func (b *heartbeats) take(m any) {
 	switch m := m.(type) {
-	case beatReply:
+	case heartbeatReply:
 		b.stood = true
 		b.set(b.pulse.Answer(b.directory.now(), m.serving))
 		b.catchUp(m.epoch)
@@ -259,7 +259,7 @@ func (b *beats) take(m any) {
 
 // closed opens the stream again, at once if it ever stood. If it did not, nobody is
 // there.
-func (b *beats) closed(closing) {
+func (b *heartbeats) closed(closing) {
 	pause := 20 * time.Millisecond
 	if !b.stood {
 		b.set(b.pulse.Refuse())
@@ -273,7 +273,7 @@ func (b *beats) closed(closing) {
 const catchUpAfter = time.Second
 
 // catchUp asks the scheduler for the slots if it has known more of them for a while.
-func (b *beats) catchUp(epoch uint64) {
+func (b *heartbeats) catchUp(epoch uint64) {
 	now := b.directory.now()
 	switch {
 	case epoch <= b.directory.lastEpoch():
@@ -286,7 +286,7 @@ func (b *beats) catchUp(epoch uint64) {
 }
 
 // set replaces the pulse, and tells if that changes the routes.
-func (b *beats) set(p ownership.Pulse) {
+func (b *heartbeats) set(p ownership.Pulse) {
 	was := b.pulse.Silent()
 	b.pulse = p
 	if p.Silent() != was {

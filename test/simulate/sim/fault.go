@@ -90,7 +90,7 @@ func onStore(strike func(*storeFaults) (func(), bool)) func(*chaos) (func(), boo
 
 // planFaults plans when something goes wrong, but not yet what.
 func (c *chaos) planFaults() {
-	c.tally.Faults = make(map[string]int)
+	c.counts.Faults = make(map[string]int)
 	for range c.config.Faults {
 		c.at(c.between(0, c.config.Duration), c.strike)
 	}
@@ -107,7 +107,7 @@ func (c *chaos) strike() {
 	if !struck {
 		return
 	}
-	c.tally.Faults[faults[i].kind]++
+	c.counts.Faults[faults[i].kind]++
 	if end != nil {
 		over := false
 		once := func() {

@@ -67,7 +67,7 @@ func (g *gateway) boot() {
 func (g *gateway) died() {
 	for _, c := range g.calls {
 		if c.answer == unanswered {
-			g.world.ledger.answered(c.callRecord, gatewayDied, 0)
+			g.world.truth.answered(c.callRecord, gatewayDied, 0)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func (g *gateway) call(name *function, waits, leavesAfter time.Duration) {
 	}
 	token := g.world.token()
 	c := &call{
-		callRecord: g.world.ledger.admit(g.world.id(now.Add(g.clock.wall)), fn, token),
+		callRecord: g.world.truth.admit(g.world.id(now.Add(g.clock.wall)), fn, token),
 		of:         g.entries[name.index].UID(),
 		life: core.New(core.Spec{
 			Admitted: now, MaxQueueTime: waits, Timeout: fn.timeout, CancelOnDisconnect: true,
@@ -108,7 +108,7 @@ func (g *gateway) carryOut(c *call, d core.Decision) {
 		g.answer(c, unserved(d.Verdict.Executed), 0)
 	}
 	if d.Withdraw {
-		g.withdraw(c)
+		g.cancelTicket(c)
 	}
 	if d.Offer {
 		g.offer(c)
@@ -126,12 +126,12 @@ func (g *gateway) offer(c *call) {
 	if !known {
 		return
 	}
-	if c.rides {
+	if c.inlined {
 		c.life.Rides()
 		c.open = true
 	}
 	g.linkTo(to.Addr).send(offer{
-		id: c.id, fn: c.fn, token: ticket.Token, waited: ticket.Waited, remain: ticket.Remaining, request: c.rides,
+		id: c.id, fn: c.fn, token: ticket.Token, waited: ticket.Waited, remain: ticket.Remaining, request: c.inlined,
 	})
 }
 
@@ -215,15 +215,15 @@ func (g *gateway) clientLeft(c *call) {
 	g.carryOut(c, c.life.ClientLeft())
 }
 
-// withdraw tells the scheduler that nobody wants a ticket any more.
-func (g *gateway) withdraw(c *call) {
+// cancelTicket tells the scheduler that nobody wants a ticket any more.
+func (g *gateway) cancelTicket(c *call) {
 	if to, _, known := g.view.route(c.fn.function); known {
 		g.linkTo(to.Addr).send(withdrawal{id: c.id, fn: c.fn})
 	}
 }
 
 // answer tells a client what came of its call.
-func (g *gateway) answer(c *call, a answer, run int) { g.world.ledger.answered(c.callRecord, a, run) }
+func (g *gateway) answer(c *call, a answer, run int) { g.world.truth.answered(c.callRecord, a, run) }
 
 // forget drops a call that is out of the table.
 func (g *gateway) forget(c *call) {
@@ -262,11 +262,11 @@ func (g *gateway) overdue() {
 	for _, c := range g.calls {
 		switch {
 		case !c.life.Answer().Final() && now.After(c.life.AnswerBy().Add(overdue)):
-			g.world.ledger.broken(c.callRecord, RuleInTime)
+			g.world.truth.broken(c.callRecord, RuleInTime)
 		case c.life.Phase() == core.Queued && now.After(c.offered.Add(soon)):
-			g.world.ledger.broken(c.callRecord, RuleOfferedAgain)
+			g.world.truth.broken(c.callRecord, RuleOfferedAgain)
 		case c.life.Phase() == core.Queued && g.deleted(c) && now.After(g.gone[c.fn.index].Add(soon)) && now.After(c.queued.Add(soon)):
-			g.world.ledger.broken(c.callRecord, RuleDeletedAnswered)
+			g.world.truth.broken(c.callRecord, RuleDeletedAnswered)
 		}
 	}
 }
@@ -319,12 +319,12 @@ func (g *gateway) reassign(c *call) bool {
 	waits := c.life.Phase() == core.Queued && now.Before(c.life.AnswerBy())
 	d := c.life.Move(token, to.timeout, now)
 	if d.Offer != waits {
-		g.world.ledger.broken(c.callRecord, RuleWaitsOn)
+		g.world.truth.broken(c.callRecord, RuleWaitsOn)
 	}
 	if d.Offer {
 		g.note("moves a call", uint64(c.number), 0)
-		g.withdraw(c)
-		g.world.ledger.moved(c.callRecord, to, token)
+		g.cancelTicket(c)
+		g.world.truth.moved(c.callRecord, to, token)
 	}
 	g.carryOut(c, d)
 	return d != core.Decision{}

@@ -240,7 +240,7 @@ func (f *served) order(cid invocation.CID, at *worker) {
 // conclude follows up on a decision. Room is made only by ticks.
 func (c *considered) conclude(ticking bool) {
 	f, p := c.served, c.served.scheduler.placer
-	c.withdraw()
+	c.cancelLaunches()
 	p.planner.Trim(f.fn.uid, c.missing())
 	if c.noRoom && ticking {
 		p.lackRoom(c)
@@ -251,10 +251,10 @@ func (c *considered) conclude(ticking bool) {
 	f.step(&core.Applied{Decided: c.Decided, Launched: c.ordered, Cancelled: c.withdrawn, NoRoom: c.noRoom})
 }
 
-// withdraw ends instances that are being created and not wanted any more, the youngest
+// cancelLaunches ends instances that are being created and not needed any more, the youngest
 // first: those of which nothing was heard yet, and then those that wait for their
 // function.
-func (c *considered) withdraw() {
+func (c *considered) cancelLaunches() {
 	f := c.served
 	for _, heard := range []bool{false, true} {
 		for i := len(f.inventory.entries) - 1; i >= 0 && c.withdrawn < c.Decision.Withdraw; i-- {

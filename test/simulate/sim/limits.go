@@ -32,7 +32,7 @@ func (l *limits) happened(e core.Event, effects []core.Effect) {
 		return
 	}
 	f, now := l.served, l.served.scheduler.now()
-	in, calls := f.scheduler.world.ledger.byID[o.Ticket.ID], f.core.Spec().Calls
+	in, calls := f.scheduler.world.truth.byID[o.Ticket.ID], f.core.Spec().Calls
 	present := len(f.tickets.kept)
 	_, known := f.tickets.kept[o.Ticket.ID]
 	full := calls.Concurrency > 0 && present >= calls.Concurrency
@@ -50,7 +50,7 @@ func (l *limits) happened(e core.Event, effects []core.Effect) {
 			wrong = true
 		}
 		if wrong {
-			f.scheduler.world.ledger.broken(in, RuleRefusedForAReason)
+			f.scheduler.world.truth.broken(in, RuleRefusedForAReason)
 		}
 		return
 	}
@@ -58,7 +58,7 @@ func (l *limits) happened(e core.Event, effects []core.Effect) {
 		return // it was let in before
 	}
 	if full || l.tooFast(now) {
-		f.scheduler.world.ledger.broken(in, RuleWithinLimits)
+		f.scheduler.world.truth.broken(in, RuleWithinLimits)
 	}
 }
 

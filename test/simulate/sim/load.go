@@ -85,16 +85,16 @@ func (w *World) lookForServer(fn *function) {
 	if !ready || fn.main() == nil || w.troubled() || w.etcd.rewritten > 0 && w.now-w.etcd.rewritten < 4*leaseTTL {
 		fn.served = w.now
 	}
-	if w.now-max(fn.served, fn.heirSince()) > unservedFor {
+	if w.now-max(fn.served, fn.standbySince()) > unservedFor {
 		w.describe()
 		w.violate(RuleStandIn, 0)
 	}
 }
 
-// heirSince is since when nothing has changed about who is to serve a function: its last
+// standbySince is since when nothing has changed about who is to serve a function: its last
 // server, and of the others the first that is able and those that come before it. A scheduler
 // that starts knows nothing of the silence of another, so each of these faults takes its time.
-func (f *function) heirSince() time.Duration {
+func (f *function) standbySince() time.Duration {
 	w := f.world
 	var members []ownership.Member
 	for _, n := range w.schedulers {

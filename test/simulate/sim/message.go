@@ -39,13 +39,13 @@ type (
 
 // What asks whether a scheduler is there.
 type (
-	openBeats struct{}
-	beat      struct {
+	openHeartbeats struct{}
+	heartbeat      struct {
 		// from is the scheduler that asks, and lacks the room that it asks for.
 		from  string
 		lacks []capacity.Shortage
 	}
-	beatReply struct {
+	heartbeatReply struct {
 		serving bool
 		// epoch is the highest that the scheduler knows.
 		epoch uint64

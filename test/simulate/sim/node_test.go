@@ -7,21 +7,21 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// standstill is for how long a process runs, and then stands still.
-type standstill struct{ runs, stands time.Duration }
+// pause is for how long a process runs, and then stands still.
+type pause struct{ runs, stands time.Duration }
 
-func TestWhoMustHaveNoticedItsStandstillIsToOrderNothing(t *testing.T) {
+func TestWhoMustHaveNoticedItsPauseIsToOrderNothing(t *testing.T) {
 	stands, runs := 2*core.PauseThreshold, 5*core.PauseHold
 	for name, c := range map[string]struct {
-		stills []standstill
+		stills []pause
 		must   bool
 	}{
-		"ran for long":                {[]standstill{{runs, stands}}, true},
-		"had just started":            {[]standstill{{time.Millisecond, stands}}, false},
-		"stood for too short a time":  {[]standstill{{runs, core.PauseThreshold - time.Millisecond}}, false},
-		"had held a moment ago":       {[]standstill{{runs, stands}, {core.PauseHold / 2, stands}}, false},
-		"may have held a moment ago":  {[]standstill{{time.Millisecond, stands}, {core.PauseHold / 2, stands}}, false},
-		"had held a long time before": {[]standstill{{runs, stands}, {runs, stands}}, true},
+		"ran for long":                {[]pause{{runs, stands}}, true},
+		"had just started":            {[]pause{{time.Millisecond, stands}}, false},
+		"stood for too short a time":  {[]pause{{runs, core.PauseThreshold - time.Millisecond}}, false},
+		"had held a moment ago":       {[]pause{{runs, stands}, {core.PauseHold / 2, stands}}, false},
+		"may have held a moment ago":  {[]pause{{time.Millisecond, stands}, {core.PauseHold / 2, stands}}, false},
+		"had held a long time before": {[]pause{{runs, stands}, {runs, stands}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(Default(1), nil)

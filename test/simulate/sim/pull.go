@@ -186,16 +186,16 @@ func (p *pullEnd) pull(m core.Pull) {
 // stream is there by which the ticket came.
 func (p *pullEnd) deliver(t invocation.Ticket) {
 	w, now := p.scheduler.world, p.scheduler.now()
-	in := w.ledger.byID[t.ID]
+	in := w.truth.byID[t.ID]
 	if p.served.outElsewhere(t, now) && !in.confused && !w.config.Adversarial {
-		w.ledger.broken(in, RuleTicketInOnePlace)
+		w.truth.broken(in, RuleTicketInOnePlace)
 	}
-	p.scheduler.note("hands out to "+p.stream.ends[0].node.name, uint64(w.ledger.byID[t.ID].number), 0)
+	p.scheduler.note("hands out to "+p.stream.ends[0].node.name, uint64(w.truth.byID[t.ID].number), 0)
 	p.out = append(p.out, handed{t.ID, t.Token, now})
-	w.ledger.show(t.ID, t.Token, p.cid, p.served.fn)
-	by, rides := t.Request.(*offerEnd)
+	w.truth.show(t.ID, t.Token, p.cid, p.served.fn)
+	by, inlined := t.Request.(*offerEnd)
 	t.Request = nil
-	p.stream.sendTicket(p.scheduler.node, core.Ticket{Ticket: t, Request: rides && !by.over})
+	p.stream.sendTicket(p.scheduler.node, core.Ticket{Ticket: t, Request: inlined && !by.over})
 }
 
 // outElsewhere tells whether some instance was handed a ticket lately.

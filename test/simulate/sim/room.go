@@ -81,7 +81,7 @@ func (p *placer) place(f *served) *worker {
 // that is in vain.
 func (p *placer) lackRoom(c *considered) {
 	f, now := c.served, p.scheduler.now()
-	p.crowdSpares(now)
+	p.blockRefill(now)
 	if reserved := p.planner.Reserved(f.fn.uid); reserved > 0 && reserved >= c.missing() {
 		return
 	}
@@ -116,8 +116,8 @@ func (p *placer) lack() {
 	p.borrower.SetShortages(lacks)
 }
 
-// crowdSpares keeps the pool from growing while others lack room.
-func (p *placer) crowdSpares(now time.Time) { p.scheduler.spares.crowdedUntil = now.Add(crowdedFor) }
+// blockRefill keeps the pool from growing while others lack room.
+func (p *placer) blockRefill(now time.Time) { p.scheduler.spares.blockedUntil = now.Add(blockedFor) }
 
 // lend makes room for functions of other schedulers.
 func (p *placer) lend(now time.Time) {
@@ -141,7 +141,7 @@ func (p *placer) lend(now time.Time) {
 	}
 	p.rules.lent = loans
 	if p.planner.TrimLoans(loans) {
-		p.crowdSpares(now)
+		p.blockRefill(now)
 		p.gather(now)
 	}
 	for _, a := range asked {

@@ -61,7 +61,7 @@ const (
 	RuleBlockedIfInVain     Rule = "a function is blocked as long as its last order had no effect"
 	RuleLetGoIdle           Rule = "only idle instances are let go"
 	RuleSurplusGoes         Rule = "idle instances beyond the maximum are let go"
-	RuleHoldAfterStandstill Rule = "who stood still orders nothing for a while"
+	RuleHoldAfterPause      Rule = "who stood still orders nothing for a while"
 	RuleTimeForHello        Rule = "nothing is ordered while instances that were taken over have time to say hello"
 	RuleOrphansAreCautious  Rule = "while nobody confirms the ownership, there are at most a fifth more instances"
 	RuleWithinRoom          Rule = "an instance is placed on a worker only if that has room for it"

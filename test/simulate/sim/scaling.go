@@ -87,7 +87,7 @@ func (c *scaling) orders() {
 	heard, most := o.Created+o.Creating-o.Awaited+1, f.core.Spec().Max
 	switch {
 	case now.Before(s.silentUntil):
-		w.violate(RuleHoldAfterStandstill, 0)
+		w.violate(RuleHoldAfterPause, 0)
 	case o.Awaited > 0 && now.Sub(c.takenOver) < core.HelloTime:
 		w.violate(RuleTimeForHello, 0)
 	case heard > max(1, most-o.Awaited):

@@ -153,27 +153,27 @@ func (s *scheduler) accept(c *stream, what any) sink {
 		return &pullEnd{scheduler: s, fn: what.fn, cid: what.cid, stream: c}
 	case openSlots:
 		return &slotsEnd{scheduler: s, stream: c}
-	case openBeats:
-		return &beatEnd{scheduler: s, stream: c}
+	case openHeartbeats:
+		return &heartbeatEnd{scheduler: s, stream: c}
 	}
 	return nil
 }
 
-// beatEnd answers beats.
-type beatEnd struct {
+// heartbeatEnd answers heartbeats.
+type heartbeatEnd struct {
 	scheduler *scheduler
 	stream    *stream
 }
 
-func (b *beatEnd) opened() {}
+func (b *heartbeatEnd) opened() {}
 
-func (b *beatEnd) take(m any) {
+func (b *heartbeatEnd) take(m any) {
 	s := b.scheduler
 	switch m := m.(type) {
 	case askSlots:
 		b.stream.send(s.node, slots{known: s.view.owners.Clone()})
-	case beat:
-		reply := beatReply{serving: s.keeper.ready() && !s.draining, epoch: s.view.lastEpoch()}
+	case heartbeat:
+		reply := heartbeatReply{serving: s.keeper.ready() && !s.draining, epoch: s.view.lastEpoch()}
 		if m.from != "" {
 			reply.made = s.placer.lender.Receive(m.from, m.lacks, s.now())
 		}
@@ -181,7 +181,7 @@ func (b *beatEnd) take(m any) {
 	}
 }
 
-func (b *beatEnd) closed(closing) {}
+func (b *heartbeatEnd) closed(closing) {}
 
 // audit looks at all functions.
 func (s *scheduler) audit() Rule {
@@ -202,7 +202,7 @@ func (s *scheduler) audit() Rule {
 			return RuleServerHasInstances
 		}
 		if term := f.core.Term(); f.serving() && term.Heir == "" {
-			s.world.ledger.hold(s.node, f.fn.function, s.keeper.since[f.fn.index], term.Epoch)
+			s.world.truth.hold(s.node, f.fn.function, s.keeper.since[f.fn.index], term.Epoch)
 		}
 	}
 	return cmp.Or(s.view.audit(), kept)

@@ -129,10 +129,10 @@ func (f *served) hurry(e core.RunNow) {
 		return
 	}
 	n, life := f.scheduler.node, f.scheduler.life
-	n.world.at(0, func() { n.do(life, false, f.kicked) })
+	n.world.at(0, func() { n.do(life, false, f.triggered) })
 }
 
-func (f *served) kicked() {
+func (f *served) triggered() {
 	s := f.scheduler
 	now := s.now()
 	s.stood.Ran(now)
@@ -230,7 +230,7 @@ func (f *served) offer(m offer, by *offerEnd) invocation.RefusalReason {
 		return invocation.RefusedNotOwner
 	}
 	w, now := f.scheduler.world, f.scheduler.now()
-	w.ledger.offered(m)
+	w.truth.offered(m)
 	t := invocation.Ticket{
 		ID: m.id, Token: m.token, Gateway: by.gateway,
 		Arrived: now.Add(-m.waited), Deadline: now.Add(m.remain),

@@ -39,7 +39,7 @@ func (w settling) unsettled() Rule {
 			return RuleAllAnswered
 		}
 	}
-	for _, in := range w.ledger.calls {
+	for _, in := range w.truth.calls {
 		if in.answer == unanswered {
 			return RuleAllAnswered
 		}
@@ -119,7 +119,7 @@ func (w settling) probe() Rule {
 	if w.config.Adversarial {
 		return ""
 	}
-	first := len(w.ledger.calls)
+	first := len(w.truth.calls)
 	waits, within := w.patience()
 	for _, fn := range w.functions {
 		for range probes {
@@ -129,7 +129,7 @@ func (w settling) probe() Rule {
 	}
 	for end := w.now + within; w.now < end && w.violation == nil; {
 		w.until(w.now + 100*time.Millisecond)
-		if !slices.ContainsFunc(w.ledger.calls[first:], func(in *callRecord) bool { return in.answer != answeredOK }) {
+		if !slices.ContainsFunc(w.truth.calls[first:], func(in *callRecord) bool { return in.answer != answeredOK }) {
 			return ""
 		}
 	}
@@ -246,8 +246,8 @@ func (w *World) describe() {
 		w.explain(n.name, fmt.Sprintf("keeps slots under lease %d: follows %v, lists %v, writes %v, holds %d, wakes at %v, members %v",
 			k.core.Lease(), k.core.Following(), k.reader.listing, k.trying, k.core.Holds(), k.core.Wake().Sub(k.now()), k.core.View().Members()))
 		pool := n.program.(*scheduler).spares
-		w.explain(n.name, fmt.Sprintf("has %d spare instances, and a share of %d; failing %v, crowded until %v, may order %d",
-			len(pool.inventory.entries), pool.target, pool.failing, pool.crowdedUntil.Sub(n.now()), pool.scheduler.placer.budget.LeftNow(n.now())))
+		w.explain(n.name, fmt.Sprintf("has %d spare instances, and a share of %d; failing %v, blocked until %v, may order %d",
+			len(pool.inventory.entries), pool.target, pool.failing, pool.blockedUntil.Sub(n.now()), pool.scheduler.placer.budget.LeftNow(n.now())))
 		for _, f := range n.program.(*scheduler).served {
 			owner, _ := f.scheduler.view.owners.Owner(f.fn.slot)
 			w.explain(n.name, fmt.Sprintf("function %d: serves %v in term %+v, knows owner %+v, %d tickets wait, %d are out",

@@ -41,7 +41,7 @@ func TestPromisesHoldUnderFaults(t *testing.T) {
 		seeds = usualSeeds
 	}
 	var mu sync.Mutex
-	var total Tally
+	var total Counts
 	forSeeds(seeds, func(seed uint64) {
 		result, err := Run(Default(seed), nil)
 		mu.Lock()
@@ -49,7 +49,7 @@ func TestPromisesHoldUnderFaults(t *testing.T) {
 		if err != nil || result.Violation != nil {
 			t.Errorf("seed %d: %v, error %v; replay: go run ./test/simulate -seed %d -trace", seed, result.Violation, err, seed)
 		}
-		total.Add(result.Tally)
+		total.Add(result.Counts)
 	})
 	if len(total.Faults) != len(faults) {
 		t.Errorf("of %d kinds of faults only %d struck: %v", len(faults), len(total.Faults), total.Faults)
@@ -102,8 +102,8 @@ func TestWithoutFaultsNothingFails(t *testing.T) {
 		if err != nil || result.Violation != nil {
 			t.Errorf("seed %d: %v, %v", seed, err, result.Violation)
 		}
-		if result.Tally.No > limited {
-			t.Errorf("seed %d: %d invocations were not run, and the limits of functions refused %d", seed, result.Tally.No, limited)
+		if result.Counts.No > limited {
+			t.Errorf("seed %d: %d invocations were not run, and the limits of functions refused %d", seed, result.Counts.No, limited)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func TestConfigIsValidated(t *testing.T) {
 	if err := Default(1).Validate(); err != nil {
 		t.Error(err)
 	}
-	for name, spoil := range map[string]func(*Config){
+	for name, discard := range map[string]func(*Config){
 		"gateways":    func(c *Config) { c.Gateways = 0 },
 		"schedulers":  func(c *Config) { c.Schedulers = 17 },
 		"workers":     func(c *Config) { c.Workers = 0 },
@@ -124,7 +124,7 @@ func TestConfigIsValidated(t *testing.T) {
 		"duration":    func(c *Config) { c.Duration = time.Millisecond },
 	} {
 		config := Default(1)
-		spoil(&config)
+		discard(&config)
 		if _, err := Run(config, nil); err == nil {
 			t.Errorf("%s: an impossible value is accepted", name)
 		}

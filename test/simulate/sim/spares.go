@@ -16,9 +16,9 @@ import (
 const (
 	// planSparesEvery is how often the shares of the warm pool are computed.
 	planSparesEvery = time.Second
-	// crowdedFor is how long no spare instance is ordered after a function found no room:
+	// blockedFor is how long no spare instance is ordered after a function found no room:
 	// less long than the product waits.
-	crowdedFor = 3 * time.Second
+	blockedFor = 3 * time.Second
 )
 
 // pooled is what a spare instance requests, and where there are any, each function: what
@@ -49,9 +49,9 @@ type spares struct {
 	inventory inventory
 	sequence  uint64
 	target    int
-	// planned is when the share was computed, and crowdedUntil until when functions need
+	// planned is when the share was computed, and blockedUntil until when functions need
 	// the room.
-	planned, crowdedUntil time.Time
+	planned, blockedUntil time.Time
 	// known says that there is a share, or was and has left instances; failing that the
 	// last instance did not start; and closed that the scheduler ends, and keeps none.
 	known, failing, closed bool
@@ -72,7 +72,7 @@ func (p *spares) keep(now time.Time) {
 	}
 	p.endOverdue(now)
 	snapshot := warmpool.Snapshot{
-		Target: p.target, Failing: p.failing, NodesFull: now.Before(p.crowdedUntil), LaunchBudget: p.scheduler.placer.budget.LeftNow(now),
+		Target: p.target, Failing: p.failing, NodesFull: now.Before(p.blockedUntil), LaunchBudget: p.scheduler.placer.budget.LeftNow(now),
 	}
 	for _, e := range p.present() {
 		if e.pulled {
@@ -146,7 +146,7 @@ func (p *spares) mayOrder() {
 	if len(p.present()) >= p.target {
 		s.world.violate(RuleSparesWithinShare, 0)
 	}
-	if s.now().Before(p.crowdedUntil) {
+	if s.now().Before(p.blockedUntil) {
 		s.world.violate(RuleSparesYield, 0)
 	}
 }

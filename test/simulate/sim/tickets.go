@@ -286,7 +286,7 @@ func (k *tickets) audit(now time.Time) {
 }
 
 func (k *tickets) broken(id invocation.ID, rule Rule) {
-	if in := k.world.ledger.byID[id]; in != nil {
-		k.world.ledger.broken(in, rule)
+	if in := k.world.truth.byID[id]; in != nil {
+		k.world.truth.broken(in, rule)
 	}
 }

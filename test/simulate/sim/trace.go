@@ -41,8 +41,8 @@ func (w *World) explain(who, what string) {
 	}
 }
 
-// Tally counts what happened in one simulation or in many.
-type Tally struct {
+// Counts counts what happened in one simulation or in many.
+type Counts struct {
 	Invocations int
 	// Answered with the function's answer, or with an error that says that it
 	// did not run, or that it may have.
@@ -59,7 +59,7 @@ type Tally struct {
 }
 
 // Add adds what another simulation counted.
-func (t *Tally) Add(other Tally) {
+func (t *Counts) Add(other Counts) {
 	t.Invocations += other.Invocations
 	t.OK += other.OK
 	t.No += other.No
@@ -90,7 +90,7 @@ func (v Violation) String() string {
 
 // Result is what came of a simulation.
 type Result struct {
-	Tally Tally
+	Counts Counts
 	// Hash is that of the trace.
 	Hash uint64
 	// Violation is the first one; nil if there was none.
@@ -98,8 +98,8 @@ type Result struct {
 }
 
 func (w *World) result() Result {
-	w.tally.Steps = w.steps
-	return Result{Tally: w.tally, Hash: w.trace.hash, Violation: w.violation}
+	w.counts.Steps = w.steps
+	return Result{Counts: w.counts, Hash: w.trace.hash, Violation: w.violation}
 }
 
 // violate notes that a promise was broken. Nothing happens after the first time.

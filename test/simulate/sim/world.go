@@ -28,9 +28,9 @@ type World struct {
 	platform   *platform
 	// pools are what the spare instances of each scheduler are of.
 	pools     map[string]*unit
-	ledger    *ledger
+	truth     *truth
 	trace     trace
-	tally     Tally
+	counts    Counts
 	violation *Violation
 	// struck counts the faults that there were.
 	struck int
@@ -71,7 +71,7 @@ func newWorld(config Config, sink TraceSink) *World {
 		trace:  trace{hash: 0xcbf29ce484222325, sink: sink},
 	}
 	w.net = newNetwork(w, 1+config.Gateways+config.Schedulers+config.Workers)
-	w.ledger = newLedger(w)
+	w.truth = newTruth(w)
 	w.etcd = newEtcd(w)
 	w.platform = &platform{world: w}
 	w.chaos = &chaos{World: w}

@@ -42,9 +42,9 @@ type callRecord struct {
 	// open says that a ticket carried the request, so that it can be started
 	// without a claim.
 	open bool
-	// rides says that the request of the call is small enough for a ticket.
-	rides  bool
-	starts int
+	// inlined says that the request of the call is small enough for a ticket.
+	inlined bool
+	starts  int
 }
 
 type showing struct {
@@ -65,8 +65,8 @@ type execution struct {
 	finished   bool
 }
 
-// ledger knows all invocations and executions, and says which promise is broken.
-type ledger struct {
+// truth knows all invocations and executions, and says which promise is broken.
+type truth struct {
 	world *World
 	calls []*callRecord
 	byID  map[invocation.ID]*callRecord
@@ -81,36 +81,36 @@ type tenure struct {
 	epoch   uint64
 }
 
-func newLedger(w *World) *ledger {
-	return &ledger{world: w, byID: make(map[invocation.ID]*callRecord), epochs: make(map[tenure]*node)}
+func newTruth(w *World) *truth {
+	return &truth{world: w, byID: make(map[invocation.ID]*callRecord), epochs: make(map[tenure]*node)}
 }
 
 // admit enters a call that a gateway has taken.
-func (l *ledger) admit(id invocation.ID, fn *unit, token invocation.Token) *callRecord {
+func (l *truth) admit(id invocation.ID, fn *unit, token invocation.Token) *callRecord {
 	in := &callRecord{number: len(l.calls) + 1, id: id, fn: fn, token: token}
-	in.rides = fn.idempotent && in.number%2 == 0
+	in.inlined = fn.idempotent && in.number%2 == 0
 	l.calls = append(l.calls, in)
 	l.byID[id] = in
-	l.world.tally.Invocations++
+	l.world.counts.Invocations++
 	return in
 }
 
 // show notes that an instance of a unit was handed a ticket.
-func (l *ledger) show(id invocation.ID, token invocation.Token, cid invocation.CID, fn *unit) {
+func (l *truth) show(id invocation.ID, token invocation.Token, cid invocation.CID, fn *unit) {
 	if in := l.byID[id]; in != nil {
 		in.shown = append(in.shown, showing{token, cid, fn})
 	}
 }
 
 // offered notes that a ticket comes to a queue.
-func (l *ledger) offered(m offer) {
+func (l *truth) offered(m offer) {
 	if in := l.byID[m.id]; in != nil && in.token != m.token {
 		in.confused = true
 	}
 }
 
 // grant notes that a claim with a token was granted.
-func (l *ledger) grant(in *callRecord, attempt int, token invocation.Token, cid invocation.CID) {
+func (l *truth) grant(in *callRecord, attempt int, token invocation.Token, cid invocation.CID) {
 	switch {
 	case token != in.token:
 		l.broken(in, RuleTokenOfTicket)
@@ -137,22 +137,22 @@ func (in *callRecord) wasShown(token invocation.Token, cid invocation.CID) bool 
 }
 
 // renew notes that the call waits again, under a new token.
-func (l *ledger) renew(in *callRecord, attempt int, token invocation.Token, released bool) {
+func (l *truth) renew(in *callRecord, attempt int, token invocation.Token, released bool) {
 	in.token, in.used = token, false
 	in.grants[attempt-1].released = released
 }
 
 // moved notes that the call waits for another revision, under a new token.
-func (l *ledger) moved(in *callRecord, to *unit, token invocation.Token) {
+func (l *truth) moved(in *callRecord, to *unit, token invocation.Token) {
 	in.fn, in.token, in.used = to, token, false
 }
 
 // start notes that an instance starts a call, and returns the name of the
 // execution. Attempt is 0 if it has not claimed.
-func (l *ledger) start(in *callRecord, attempt int, cid invocation.CID) int {
+func (l *truth) start(in *callRecord, attempt int, cid invocation.CID) int {
 	in.starts++
-	l.world.tally.Executions++
-	l.world.note("ledger", "start", uint64(in.number), uint64(attempt))
+	l.world.counts.Executions++
+	l.world.note("truth", "start", uint64(in.number), uint64(attempt))
 	switch {
 	case in.answer == answeredNo:
 		l.broken(in, RuleNoStaysTrue)
@@ -171,36 +171,36 @@ func (l *ledger) start(in *callRecord, attempt int, cid invocation.CID) int {
 }
 
 // finish notes the good end of an execution.
-func (l *ledger) finish(run int) { l.runs[run-1].finished = true }
+func (l *truth) finish(run int) { l.runs[run-1].finished = true }
 
 // answered notes what a client is told. Run is the execution that the answer
 // comes from.
-func (l *ledger) answered(in *callRecord, a answer, run int) {
-	l.world.note("ledger", answerNames[a], uint64(in.number), uint64(run))
+func (l *truth) answered(in *callRecord, a answer, run int) {
+	l.world.note("truth", answerNames[a], uint64(in.number), uint64(run))
 	if in.answer != unanswered {
 		l.broken(in, RuleAnsweredOnce)
 		return
 	}
 	in.answer = a
-	tally := &l.world.tally
+	counts := &l.world.counts
 	switch a {
 	case answeredOK:
-		tally.OK++
+		counts.OK++
 		if run == 0 || l.runs[run-1].callRecord != in || !l.runs[run-1].finished {
 			l.broken(in, RuleOKIsTrue)
 		}
 	case answeredNo:
-		tally.No++
+		counts.No++
 		if in.starts > 0 {
 			l.broken(in, RuleNoIsTrue)
 		}
 	case answeredMaybe:
-		tally.Maybe++
+		counts.Maybe++
 		if len(in.grants) == 0 && !in.open {
 			l.broken(in, RuleMaybeHasReason)
 		}
 	case unanswered, clientLeft, gatewayDied:
-		tally.Abandoned++
+		counts.Abandoned++
 	}
 }
 
@@ -208,14 +208,14 @@ var answerNames = [...]string{"unanswered", "ok", "no", "maybe", "client left", 
 
 // wanted notes that an instance is handed a call: nobody may be handed one that
 // nobody waits for.
-func (l *ledger) wanted(in *callRecord) {
+func (l *truth) wanted(in *callRecord) {
 	if in.answer != unanswered {
 		l.broken(in, RuleUnwantedNotRun)
 	}
 }
 
 // hold notes that a scheduler holds the slot of a function in an epoch.
-func (l *ledger) hold(n *node, fn *function, history int, epoch uint64) {
+func (l *truth) hold(n *node, fn *function, history int, epoch uint64) {
 	key := tenure{history, fn.index, epoch}
 	holder, known := l.epochs[key]
 	if known && holder != n {
@@ -224,7 +224,7 @@ func (l *ledger) hold(n *node, fn *function, history int, epoch uint64) {
 	l.epochs[key] = n
 }
 
-func (l *ledger) broken(in *callRecord, rule Rule) { l.world.violate(rule, in.number) }
+func (l *truth) broken(in *callRecord, rule Rule) { l.world.violate(rule, in.number) }
 
 // overdue is how much later than its deadline a call may be answered.
 const overdue = time.Second
