@@ -51,7 +51,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) error {
 	}
 	if slices.Contains(wanted, asPage) {
 		page := func(w io.Writer) error { return writePage(w, reports) }
-		if err := save("figures", asPage, *folder, out, page); err != nil {
+		if err := writeFile("figures", asPage, *folder, out, page); err != nil {
 			return err
 		}
 	}
@@ -83,14 +83,14 @@ func saveAll(r report.Report, folder string, formats []string, out io.Writer) er
 			continue
 		}
 		if format == asText {
-			if err := save(r.Name, asText, folder, out, r.WriteText); err != nil {
+			if err := writeFile(r.Name, asText, folder, out, r.WriteText); err != nil {
 				return err
 			}
 			continue
 		}
 		for _, chart := range r.Charts {
 			draw := func(w io.Writer) error { return plots.Draw(w, chart, format) }
-			if err := save(chart.Name, format, folder, out, draw); err != nil {
+			if err := writeFile(chart.Name, format, folder, out, draw); err != nil {
 				return err
 			}
 		}
@@ -118,8 +118,8 @@ func read(files []string, in io.Reader) ([]report.Report, error) {
 	return all, nil
 }
 
-// save writes a file, and tells its name.
-func save(name, format, folder string, out io.Writer, write func(io.Writer) error) error {
+// writeFile writes a file and prints its name.
+func writeFile(name, format, folder string, out io.Writer, write func(io.Writer) error) error {
 	var content bytes.Buffer
 	if err := write(&content); err != nil {
 		return err

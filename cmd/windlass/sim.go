@@ -89,10 +89,10 @@ func (p *progress) each(n int, do func(int)) {
 	}
 	working.Go(func() {
 		for finished := range n {
-			p.tell(finished, n)
+			p.print(finished, n)
 			<-done
 		}
-		p.tell(n, n)
+		p.print(n, n)
 	})
 	for i := range n {
 		next <- i
@@ -101,7 +101,7 @@ func (p *progress) each(n int, do func(int)) {
 	working.Wait()
 }
 
-func (p *progress) tell(finished, n int) {
+func (p *progress) print(finished, n int) {
 	if !p.shown {
 		return
 	}

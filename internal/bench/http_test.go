@@ -219,7 +219,7 @@ func TestAWholeReplayOverHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	report := Summarize(samples, nil)
-	if failed := Verdict(report, Bounds{}); failed != nil {
+	if failed := Violations(report, Bounds{}); failed != nil {
 		t.Errorf("verdict %q", failed)
 	}
 	if len(report.Functions) != 2 || report.Total.Calls != len(tr.Arrivals) || report.Total.Setup.N != len(tr.Arrivals) {

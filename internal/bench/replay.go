@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -107,7 +108,7 @@ func (r *Replay) Run(ctx context.Context) ([]Sample, error) {
 	}
 	stopProgress := run.reportProgress()
 	sent := loadgen.Start(ctx, loadgen.Config[numbered]{
-		Arrivals: r.arrivals, MaxInFlight: r.config.MaxInFlight, Next: run.next, Refused: run.refused,
+		Arrivals: r.arrivals, MaxInFlight: r.config.MaxInFlight, Next: run.prepare, Refused: run.refused,
 	}).Wait()
 	stopProgress()
 	slices.SortFunc(sent, func(a, b numbered) int { return a.n - b.n })
@@ -153,8 +154,8 @@ func (r *run) sample(turn loadgen.Turn) numbered {
 	return numbered{turn.N, Sample{Function: target.Function, At: turn.Due, Late: turn.Late}}
 }
 
-// next prepares the call that is due.
-func (r *run) next(turn loadgen.Turn) func(context.Context) numbered {
+// prepare makes the call that is due.
+func (r *run) prepare(turn loadgen.Turn) func(context.Context) numbered {
 	s := r.sample(turn)
 	arrival := r.trace.Arrivals[turn.N]
 	target, _ := r.mapping.Target(arrival.Function)
@@ -223,4 +224,37 @@ func (r *run) progress() Progress {
 		Calls:   len(r.trace.Arrivals),
 		Elapsed: min(time.Since(r.start), r.trace.Length), Length: r.trace.Length,
 	}
+}
+
+// progressEvery is how often progress is printed where lines cannot be
+// rewritten.
+const progressEvery = 5
+
+// ProgressPrinter returns a function for Deps.Progress that prints one line to
+// w. On a terminal it rewrites that line; elsewhere it prints a new one for
+// every fifth report and for the last. Errors of writing are ignored: progress
+// is a courtesy.
+func ProgressPrinter(w io.Writer, terminal bool) func(Progress) {
+	reports := 0
+	return func(p Progress) {
+		reports++
+		switch {
+		case terminal && p.Ended:
+			fmt.Fprintf(w, "\r\x1b[K%s\n", p)
+		case terminal:
+			fmt.Fprintf(w, "\r\x1b[K%s", p)
+		case p.Ended || reports%progressEvery == 0:
+			fmt.Fprintln(w, p)
+		}
+	}
+}
+
+// String is the progress as one line of less than 100 columns.
+func (p Progress) String() string {
+	line := fmt.Sprintf("%3.0f s of %.0f s: sent %d of %d, done %d, in flight %d, errors %d",
+		p.Elapsed.Seconds(), p.Length.Seconds(), p.Sent, p.Calls, p.Done, p.InFlight, p.Errors)
+	if p.NotSent > 0 {
+		line += fmt.Sprintf(" (%d not sent)", p.NotSent)
+	}
+	return line
 }

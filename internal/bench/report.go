@@ -2,7 +2,9 @@ package bench
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/workload"
@@ -126,9 +128,9 @@ func summarizeRow(function string, samples []Sample) Row {
 			continue
 		}
 		row.Calls++
-		row.ColdStarts += count(s.Cold)
-		row.Lost += count(s.Lost())
-		row.NotSent += count(s.Outcome == NotSent)
+		row.ColdStarts += boolToInt(s.Cold)
+		row.Lost += boolToInt(s.Lost())
+		row.NotSent += boolToInt(s.Outcome == NotSent)
 		if s.Failed() {
 			row.Errors++
 			continue
@@ -165,9 +167,47 @@ func quantiles(d []time.Duration) Quantiles {
 	return Quantiles{N: len(d), P50: workload.Quantile(d, .5), P95: workload.Quantile(d, .95), P99: workload.Quantile(d, .99)}
 }
 
-func count(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
+
+// Bounds are what a replay must keep to besides having no error and no lost
+// call.
+type Bounds struct {
+	// ColdStartRatio is what the share of cold starts must stay below, 0 to
+	// 1; 0 means 0.05.
+	ColdStartRatio float64
+}
+
+const defaultColdStartRatio = .05
+
+// Violations are the bounds that a replay missed, one sentence each; nothing if it passed. A
+// replay without calls, or with calls that were broken off, has failed too.
+func Violations(r Report, b Bounds) []string {
+	if b.ColdStartRatio == 0 {
+		b.ColdStartRatio = defaultColdStartRatio
+	}
+	var failed []string
+	if r.Total.Calls == 0 {
+		failed = append(failed, "no call was made")
+	}
+	if n := r.Total.CutOff; n > 0 {
+		failed = append(failed, fmt.Sprintf("the replay was stopped with %d calls under way", n))
+	}
+	if n := r.Total.Errors; n > 0 {
+		failed = append(failed, fmt.Sprintf("%d of %d calls failed; none may", n, r.Total.Calls))
+	}
+	if n := r.Total.Lost; n > 0 {
+		failed = append(failed, fmt.Sprintf("%d of %d calls were lost; none may be", n, r.Total.Calls))
+	}
+	if r.Total.ColdStartRatio() >= b.ColdStartRatio && r.Total.Calls > 0 {
+		failed = append(failed, fmt.Sprintf("%d of %d calls were cold starts (%s); they must stay below %s",
+			r.Total.ColdStarts, r.Total.Calls, percent(r.Total.ColdStartRatio()), percent(b.ColdStartRatio)))
+	}
+	return failed
+}
+
+func percent(ratio float64) string { return strconv.FormatFloat(100*ratio, 'f', 1, 64) + " %" }

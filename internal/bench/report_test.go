@@ -160,7 +160,7 @@ func TestVerdictNamesEachBoundThatWasBroken(t *testing.T) {
 		"lost is an error and more": {append(coldOf(0, 2), Sample{Outcome: NoAnswer, Failure: "x"}), Bounds{}, []string{"1 of 3 calls failed; none may", "1 of 3 calls were lost; none may be"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Verdict(Summarize(tt.samples, nil), tt.bounds)); diff != "" {
+			if diff := cmp.Diff(tt.want, Violations(Summarize(tt.samples, nil), tt.bounds)); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -144,18 +144,18 @@ func printChanges(w io.Writer, list []change, all bool) {
 			fmt.Fprintf(w, "  ~ %s\n", c.field)
 			printLines(w, c.before, c.after)
 		case c.before == "":
-			fmt.Fprintf(w, "  + %s%s\n", c.field, c.told(c.after, all))
+			fmt.Fprintf(w, "  + %s%s\n", c.field, c.text(c.after, all))
 		case c.after == "":
-			fmt.Fprintf(w, "  - %s%s\n", c.field, c.told(c.before, all))
-		case c.told(c.before, all) == "" || c.told(c.after, all) == "":
+			fmt.Fprintf(w, "  - %s%s\n", c.field, c.text(c.before, all))
+		case c.text(c.before, all) == "" || c.text(c.after, all) == "":
 			fmt.Fprintf(w, "  ~ %s\n", c.field)
 		default:
-			fmt.Fprintf(w, "  ~ %s%s ->%s\n", c.field, c.told(c.before, all), c.told(c.after, all))
+			fmt.Fprintf(w, "  ~ %s%s ->%s\n", c.field, c.text(c.before, all), c.text(c.after, all))
 		}
 	}
 }
 
-func (c change) told(value string, all bool) string {
+func (c change) text(value string, all bool) string {
 	if !all && (c.hidden || len(value) > longValue || strings.Contains(value, "\n")) {
 		return ""
 	}
@@ -218,9 +218,9 @@ func (r *reporter) noteInterpreter(t *v1alpha1.FunctionTemplate) {
 	}
 }
 
-// toBeProven tells whether calls still go to the revision before, so that the next one may
-// have an answer of the old code.
-func toBeProven(applied localapi.Applied) bool {
+// awaitsProof reports whether calls still go to the previous revision, so that the next one
+// may get an answer of the old code.
+func awaitsProof(applied localapi.Applied) bool {
 	fn, before := applied.Function, applied.Before
 	return before != nil && before.Revision() != fn.Revision() && fn.Spec.Rollout.Verify != v1alpha1.VerifyNone && !progressOf(fn).done
 }
@@ -230,8 +230,8 @@ func (r *reporter) printApplied(applied localapi.Applied, try bool) {
 	fn := applied.Function
 	fmt.Fprintf(r.Out, "function %s %s\n", fn.Key(), applied.Result)
 	printChanges(r.Out, changesOf(applied), false)
-	if toBeProven(applied) {
-		fmt.Fprintf(r.Out, "  calls go to the new revision as soon as an instance of it has started: %s\n", r.retell("windlass rollout status "+r.short(fn.Key())))
+	if awaitsProof(applied) {
+		fmt.Fprintf(r.Out, "  calls go to the new revision as soon as an instance of it has started: %s\n", r.rewriteCommands("windlass rollout status "+r.shortName(fn.Key())))
 	}
 	if fn.Status.URL != "" {
 		fmt.Fprintf(r.Out, "  url  %s\n", fn.Status.URL)
@@ -245,7 +245,7 @@ func (r *reporter) printApplied(applied localapi.Applied, try bool) {
 	if !try || (fn.Status.URL == "" && !r.inCluster) {
 		return
 	}
-	fmt.Fprintf(r.Out, "  try  %s\n", r.retell("windlass invoke "+r.short(fn.Key())))
+	fmt.Fprintf(r.Out, "  try  %s\n", r.rewriteCommands("windlass invoke "+r.shortName(fn.Key())))
 	// The URL of a cluster may mean nothing to this machine.
 	if !r.inCluster {
 		fmt.Fprintf(r.Out, "       curl %s\n", fn.Status.URL)

@@ -17,7 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/process/secretfile"
 )
 
-func (th *theatre) get(t *testing.T, name string) *v1alpha1.Function {
+func (th *harness) get(t *testing.T, name string) *v1alpha1.Function {
 	t.Helper()
 	fn, ok := th.catalog.Get(invocation.FunctionKey{Namespace: "default", Name: name})
 	if !ok {
@@ -28,7 +28,7 @@ func (th *theatre) get(t *testing.T, name string) *v1alpha1.Function {
 
 func TestA4HintsAreWhatThisUserTypes(t *testing.T) {
 	f := &finder{program: "bin/windlass", dataDir: "/srv/my data"}
-	if got, want := f.retell("try windlass invoke f"), `try bin/windlass --data-dir "/srv/my data" invoke f`; got != want {
+	if got, want := f.rewriteCommands("try windlass invoke f"), `try bin/windlass --data-dir "/srv/my data" invoke f`; got != want {
 		t.Errorf("the hint is %q, want %q", got, want)
 	}
 	dir := t.TempDir()
@@ -129,7 +129,7 @@ func TestOfAChangeThatIsToBeProvenIsSaidWhereCallsGo(t *testing.T) {
 		}), false},
 		"it was waited for": {before, rolledOut(metav1.ConditionTrue, v1alpha1.ReasonStarted), false},
 	} {
-		if got := toBeProven(localapi.Applied{Before: c.before, Function: c.after}); got != c.said {
+		if got := awaitsProof(localapi.Applied{Before: c.before, Function: c.after}); got != c.said {
 			t.Errorf("%s: %v, want %v", name, got, c.said)
 		}
 	}
@@ -190,7 +190,7 @@ func TestScaleAndSetEnvChangeNothingElse(t *testing.T) {
 }
 
 func TestChangingSingleFieldsInAClusterLeavesTheOthersToTheirOwners(t *testing.T) {
-	s := newStage(t, clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonStarted))
+	s := newClusterHarness(t, clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonStarted))
 	s.run(t, "scale", "f", "--max", "7").expect(t, exitOK, "out", "function team/f configured\n  + scaling.maxInstances 7\n")
 	s.run(t, "set", "env", "f", "A=1").expect(t, exitOK, "out", "  + template.env A\n")
 	var fn v1alpha1.Function
@@ -335,7 +335,7 @@ func TestSecretsAreKeptOnThisMachineOnly(t *testing.T) {
 	}
 	th.run(t, "deploy", "-f", manifest, "--secret", "db").expect(t, exitUsage, "err", `--secret "db" is not NAME=FILE`)
 	th.run(t, "deploy", "-f", manifest, "--secret", "DB="+filepath.Join(dir, "db.env")).expect(t, exitUsage, "err", "is not the name of a secret")
-	s := newStage(t)
+	s := newClusterHarness(t)
 	s.run(t, "deploy", "--name", "x", "--image", "example.com/x:1", "--secret", secret).expect(t, exitUsage, "err", "kubectl create secret generic")
 }
 

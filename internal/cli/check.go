@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// checkTime is how long check tries by default, and checkPause how long
+	// defaultCheckTimeout is how long check tries by default, and checkInterval how long
 	// it waits between two tries.
-	checkTime  = 10 * time.Second
-	checkPause = 250 * time.Millisecond
+	defaultCheckTimeout = 10 * time.Second
+	checkInterval       = 250 * time.Millisecond
 )
 
 // prober asks gateways whether they answer.
@@ -37,7 +37,7 @@ func (p *prober) checkCommand() *cobra.Command {
 		RunE: run(func(cmd *cobra.Command, _ []string) error {
 			if gateway == "" {
 				var err error
-				if gateway, err = p.settledGateway(); err != nil {
+				if gateway, err = p.configuredGateway(); err != nil {
 					return err
 				}
 			}
@@ -59,7 +59,7 @@ func (p *prober) checkCommand() *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&gateway, "gateway", "", "`URL` of the gateway, such as http://127.0.0.1:8080")
-	cmd.Flags().DurationVar(&timeout, "timeout", checkTime, "longest `time` to try")
+	cmd.Flags().DurationVar(&timeout, "timeout", defaultCheckTimeout, "longest `time` to try")
 	return cmd
 }
 
@@ -68,7 +68,7 @@ func (p *prober) check(ctx context.Context, gateway string) error {
 	var last error
 	for {
 		began := p.now()
-		err := ask(ctx, gateway)
+		err := probeGateway(ctx, gateway)
 		if err == nil {
 			fmt.Fprintf(p.Out, "the gateway at %s answers, in %s\n", gateway, p.now().Sub(began).Round(100*time.Microsecond))
 			return nil
@@ -79,13 +79,13 @@ func (p *prober) check(ctx context.Context, gateway string) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("the gateway at %s does not answer: %w; see that it runs and that this is its URL", gateway, last)
-		case <-time.After(checkPause):
+		case <-time.After(checkInterval):
 		}
 	}
 }
 
-// ask makes a request that runs nothing, and knows a gateway by its refusal.
-func ask(ctx context.Context, gateway string) error {
+// probeGateway sends a request that runs no function, and recognizes a gateway by its refusal.
+func probeGateway(ctx context.Context, gateway string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, gateway+"/", nil)
 	if err != nil {
 		return err

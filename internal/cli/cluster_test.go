@@ -39,8 +39,8 @@ contexts:
 - {name: there, context: {cluster: c, user: u}}
 `
 
-// stage is a machine with a kubeconfig, whose cluster is kube.
-type stage struct {
+// clusterHarness is a machine with a kubeconfig, whose cluster is kube.
+type clusterHarness struct {
 	kube client.Client
 	env  map[string]string
 	// connected are the contexts that were used.
@@ -49,7 +49,7 @@ type stage struct {
 	streams   kubeclient.StreamDialer
 }
 
-func newStage(t *testing.T, objects ...client.Object) *stage {
+func newClusterHarness(t *testing.T, objects ...client.Object) *clusterHarness {
 	t.Helper()
 	home := write(t, map[string]string{".kube/config": kubeconfig})
 	kube := fake.NewClientBuilder().WithScheme(kubeclient.Scheme()).WithObjects(objects...).
@@ -57,15 +57,15 @@ func newStage(t *testing.T, objects ...client.Object) *stage {
 		WithIndex(&corev1.Event{}, "involvedObject.uid", func(o client.Object) []string {
 			return []string{string(o.(*corev1.Event).InvolvedObject.UID)}
 		}).Build()
-	return &stage{kube: kube, env: map[string]string{"HOME": home}}
+	return &clusterHarness{kube: kube, env: map[string]string{"HOME": home}}
 }
 
-func (s *stage) run(t *testing.T, args ...string) outcome {
+func (s *clusterHarness) run(t *testing.T, args ...string) outcome {
 	t.Helper()
 	return s.play(t, nil, args...)
 }
 
-func (s *stage) play(t *testing.T, stdin io.Reader, args ...string) outcome {
+func (s *clusterHarness) play(t *testing.T, stdin io.Reader, args ...string) outcome {
 	t.Helper()
 	var out, errs bytes.Buffer
 	a := newApp(Streams{In: stdin, Out: &out, Err: &errs}, Programs{})
@@ -105,22 +105,22 @@ func TestWhichWindlass(t *testing.T) {
 	for name, c := range map[string]struct {
 		finder finder
 		env    string
-		want   place
+		want   targetKind
 		err    string
 	}{
-		"nothing":                {finder{}, "", placeEither, ""},
-		"the environment":        {finder{}, "/x", placeLocal, ""},
-		"a data folder":          {finder{dataDir: "/x"}, "", placeLocal, ""},
-		"a context":              {finder{flags: clusterFlags{context: "c"}}, "", placeCluster, ""},
-		"a kubeconfig":           {finder{flags: clusterFlags{kubeconfig: "k"}}, "", placeCluster, ""},
-		"flags beat environment": {finder{flags: clusterFlags{context: "c"}}, "/x", placeCluster, ""},
-		"the plugin":             {finder{plugin: true}, "/x", placeCluster, ""},
+		"nothing":                {finder{}, "", targetEither, ""},
+		"the environment":        {finder{}, "/x", targetLocal, ""},
+		"a data folder":          {finder{dataDir: "/x"}, "", targetLocal, ""},
+		"a context":              {finder{flags: clusterFlags{context: "c"}}, "", targetCluster, ""},
+		"a kubeconfig":           {finder{flags: clusterFlags{kubeconfig: "k"}}, "", targetCluster, ""},
+		"flags beat environment": {finder{flags: clusterFlags{context: "c"}}, "/x", targetCluster, ""},
+		"the plugin":             {finder{plugin: true}, "/x", targetCluster, ""},
 		"both kinds of flags":    {finder{dataDir: "/x", flags: clusterFlags{context: "c"}}, "", 0, "--context means a cluster, and --data-dir"},
 		"both kinds again":       {finder{dataDir: "/x", flags: clusterFlags{kubeconfig: "k"}}, "", 0, "--kubeconfig means a cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.finder.host = &host{getenv: func(string) string { return c.env }}
-			got, err := c.finder.choose()
+			got, err := c.finder.chooseTarget()
 			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) || got != c.want {
 				t.Errorf("got %v, %v, want %v, %q", got, err, c.want, c.err)
 			}
@@ -129,7 +129,7 @@ func TestWhichWindlass(t *testing.T) {
 }
 
 func TestByDefaultItIsTheLocalWindlassOrElseTheCurrentContext(t *testing.T) {
-	s := newStage(t, clusterFunction("team", "far", metav1.ConditionTrue, v1alpha1.ReasonAccepted))
+	s := newClusterHarness(t, clusterFunction("team", "far", metav1.ConditionTrue, v1alpha1.ReasonAccepted))
 	s.run(t, "list").expect(t, exitOK, "out", "far")
 	got := s.run(t, "deploy", "--name", "x", "--image", "example.com/x:1")
 	got.expect(t, exitOK, "err", "using the cluster of the context here")
@@ -152,9 +152,9 @@ func TestByDefaultItIsTheLocalWindlassOrElseTheCurrentContext(t *testing.T) {
 	s.run(t, "list").expect(t, exitOK, "out", "near")
 	s.run(t, "list", "--context", "here").expect(t, exitOK, "out", "far")
 
-	empty := &stage{env: map[string]string{"HOME": quiet(t).dir}}
+	empty := &clusterHarness{env: map[string]string{"HOME": quiet(t).dir}}
 	empty.run(t, "list").expect(t, exitPlatform, "err", "no Windlass runs with the data folder", "there is no kubeconfig either", "windlass up", "--data-dir", "--context")
-	(&stage{env: map[string]string{}}).run(t, "list").expect(t, exitUsage, "err", "no data folder")
+	(&clusterHarness{env: map[string]string{}}).run(t, "list").expect(t, exitUsage, "err", "no data folder")
 }
 
 func TestFlagsOfTheOtherKindAreMisuse(t *testing.T) {
@@ -187,7 +187,7 @@ func TestFlagsOfTheOtherKindAreMisuse(t *testing.T) {
 }
 
 func TestDeployFromAnImage(t *testing.T) {
-	s := newStage(t)
+	s := newClusterHarness(t)
 	s.run(t, "deploy", "--name", "x", "--image", "example.com/x:1", "--port", "9000", "--command", "/bin/serve -v", "--env", "A=1", "--", "--level", "3").
 		expect(t, exitOK, "out", "function team/x created", "try  windlass invoke x")
 	var fn v1alpha1.Function
@@ -201,7 +201,7 @@ func TestDeployFromAnImage(t *testing.T) {
 }
 
 func TestDeployOfCodeToACluster(t *testing.T) {
-	s := newStage(t)
+	s := newClusterHarness(t)
 	dir := write(t, map[string]string{"greet/main.py": "def handle(e, c): return e\n", "many/main.py": "x", "many/lib/y.py": "y"})
 	s.run(t, "deploy", "--name", "greet", "--runtime", "python3.13", "--handler", "main.handle", "--code", filepath.Join(dir, "greet")).
 		expect(t, exitOK, "out", "function team/greet created")
@@ -229,7 +229,7 @@ func TestAFunctionInAClusterLooksAsItShould(t *testing.T) {
 			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found\nat all"}}}}}}
 	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "e"}, InvolvedObject: corev1.ObjectReference{UID: fn.UID},
 		Type: "Warning", Reason: "ImagePullFailed", Message: "instance 00000007: not found", Count: 3, LastTimestamp: metav1.NewTime(now.Add(-2 * time.Minute))}
-	s := newStage(t, fn, pod, event)
+	s := newClusterHarness(t, fn, pod, event)
 	got := s.run(t, "describe", "broken")
 	got.expect(t, exitOK, "out")
 	golden(t, "describe-cluster.txt", got.out)
@@ -241,7 +241,7 @@ func TestAFunctionInAClusterLooksAsItShould(t *testing.T) {
 }
 
 func TestThePluginIsAboutAClusterOnly(t *testing.T) {
-	s := newStage(t, clusterFunction("team", "f", metav1.ConditionFalse, v1alpha1.ReasonStartFailed))
+	s := newClusterHarness(t, clusterFunction("team", "f", metav1.ConditionFalse, v1alpha1.ReasonStartFailed))
 	s.plugin = true
 	s.env["WINDLASS_DATA_DIR"] = "/nowhere"
 	s.run(t, "list").expect(t, exitOK, "out", "f  ")
@@ -267,13 +267,13 @@ func TestInvokeThroughANamedGateway(t *testing.T) {
 	gateway := httptest.NewServer(http.HandlerFunc(echo))
 	t.Cleanup(gateway.Close)
 	// Nobody looks whether the function is there: the gateway says that.
-	s := newStage(t)
+	s := newClusterHarness(t)
 	s.run(t, "invoke", "f", "--gateway", gateway.URL+"/").expect(t, exitOK, "out", "GET /function/f.team ")
 	s.env["WINDLASS_GATEWAY"] = gateway.URL
 	s.run(t, "invoke", "x/f", "hi", "--path", "/y").expect(t, exitOK, "out", "POST /function/f.x/y ")
 	s.env["WINDLASS_GATEWAY"] = "http://127.0.0.1:1"
 	s.run(t, "invoke", "f").expect(t, exitPlatform, "err", "no answer from the gateway at http://127.0.0.1:1", "did not run", "this is its URL")
-	(&stage{env: map[string]string{"HOME": quiet(t).dir}}).run(t, "invoke", "f", "--gateway", gateway.URL).expect(t, exitOK, "out", "GET /function/f ")
+	(&clusterHarness{env: map[string]string{"HOME": quiet(t).dir}}).run(t, "invoke", "f", "--gateway", gateway.URL).expect(t, exitOK, "out", "GET /function/f ")
 
 	th := open(t)
 	th.put(t, "default/f", nil)
@@ -281,7 +281,7 @@ func TestInvokeThroughANamedGateway(t *testing.T) {
 }
 
 func TestInvokeWithoutAGateway(t *testing.T) {
-	s := newStage(t, clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonAccepted))
+	s := newClusterHarness(t, clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonAccepted))
 	s.run(t, "invoke", "f").expect(t, exitPlatform, "err", "Windlass is not installed in any namespace", "no gateway pod found", "--gateway")
 	s.run(t, "invoke", "f", "--windlass-namespace", "w").expect(t, exitPlatform, "err", "Windlass is not installed in the namespace w")
 	s.run(t, "invoke", "g").expect(t, exitPlatform, "err", "there is no function team/g")
@@ -297,7 +297,7 @@ func TestCheck(t *testing.T) {
 		return server.URL
 	}
 	gateway, other := answer(invocation.ExecutedNo), answer("")
-	s := &stage{env: map[string]string{}}
+	s := &clusterHarness{env: map[string]string{}}
 	s.run(t, "check", "--gateway", gateway+"/").expect(t, exitOK, "out", "the gateway at "+gateway+" answers")
 	s.env["WINDLASS_GATEWAY"] = gateway
 	s.run(t, "check").expect(t, exitOK, "out", "answers")
@@ -383,17 +383,17 @@ func TestA2DeployWaitsForTheProofOfWhatWasDeployed(t *testing.T) {
 	}{
 		"it starts":                     {[]func() (*v1alpha1.Function, error){say(yes, v1alpha1.ReasonStarted, behind), verifying, started}, 0, []string{"f-00002 has started; all calls go to f-00002"}},
 		"it starts, and has no calls":   {[]func() (*v1alpha1.Function, error){say(yes, v1alpha1.ReasonStarted, noCalls), started}, 0, []string{"all calls go to f-00002"}},
-		"it starts, and never gets any": {[]func() (*v1alpha1.Function, error){say(yes, v1alpha1.ReasonStarted, noCalls)}, exitWaited, []string{"all calls go to f-00001"}},
+		"it starts, and never gets any": {[]func() (*v1alpha1.Function, error){say(yes, v1alpha1.ReasonStarted, noCalls)}, exitTimeout, []string{"all calls go to f-00001"}},
 		"it takes steps":                {[]func() (*v1alpha1.Function, error){verifying, say(yes, v1alpha1.ReasonStarted, step)}, 0, []string{"step 1 of 2: calls go 90 % to f-00001, 10 % to f-00002"}},
 		"spec.traffic has others":       {[]func() (*v1alpha1.Function, error){say(yes, v1alpha1.ReasonStarted, pinned)}, 0, []string{"all calls go to f-00001, tag live; 0 % of the calls go to f-00002, tag next"}},
 		"it fails":                      {[]func() (*v1alpha1.Function, error){verifying, failed}, exitPlatform, []string{"function team/f does not start: StartFailed: f-00002: the reason in full", "all calls go to f-00001", "windlass logs f"}},
 		"it is stalled":                 {[]func() (*v1alpha1.Function, error){say(unknown, v1alpha1.ReasonVerifying, condition(v1alpha1.ConditionStalled, yes, v1alpha1.ReasonRevisionMissing))}, exitPlatform, []string{"RevisionMissing: f-00002: the reason in full"}},
 		"it failed before":              {[]func() (*v1alpha1.Function, error){say(no, v1alpha1.ReasonStartFailed), started}, 0, nil},
-		"it goes on failing":            {[]func() (*v1alpha1.Function, error){say(no, v1alpha1.ReasonStartFailed)}, exitWaited, []string{"has not started yet, after 30s: StartFailed"}},
-		"nothing is tried":              {[]func() (*v1alpha1.Function, error){verifying}, exitWaited, []string{"has not started yet, after 30s: Verifying", "windlass rollout status f"}},
-		"nobody looks at it":            {[]func() (*v1alpha1.Function, error){say(yes, v1alpha1.ReasonStarted, behind)}, exitWaited, []string{"generation 2 of function team/f has not been taken up yet"}},
+		"it goes on failing":            {[]func() (*v1alpha1.Function, error){say(no, v1alpha1.ReasonStartFailed)}, exitTimeout, []string{"has not started yet, after 30s: StartFailed"}},
+		"nothing is tried":              {[]func() (*v1alpha1.Function, error){verifying}, exitTimeout, []string{"has not started yet, after 30s: Verifying", "windlass rollout status f"}},
+		"nobody looks at it":            {[]func() (*v1alpha1.Function, error){say(yes, v1alpha1.ReasonStarted, behind)}, exitTimeout, []string{"generation 2 of function team/f has not been taken up yet"}},
 		"room is found":                 {[]func() (*v1alpha1.Function, error){say(no, v1alpha1.ReasonNoCapacity), started}, 0, nil},
-		"no room is found":              {[]func() (*v1alpha1.Function, error){say(no, v1alpha1.ReasonNoCapacity)}, exitWaited, []string{"has not started yet, after 30s: NoCapacity"}},
+		"no room is found":              {[]func() (*v1alpha1.Function, error){say(no, v1alpha1.ReasonNoCapacity)}, exitTimeout, []string{"has not started yet, after 30s: NoCapacity"}},
 		"it is another":                 {[]func() (*v1alpha1.Function, error){is(other)}, exitPlatform, []string{"was deleted"}},
 		"it cannot be asked":            {[]func() (*v1alpha1.Function, error){func() (*v1alpha1.Function, error) { return nil, errors.New("broken") }}, exitPlatform, []string{"broken"}},
 	} {
@@ -480,9 +480,9 @@ func TestDeleteWaitsUntilItIsGone(t *testing.T) {
 func TestDeleteInACluster(t *testing.T) {
 	held := clusterFunction("team", "held", metav1.ConditionTrue, v1alpha1.ReasonAccepted)
 	held.Finalizers = []string{v1alpha1.FinalizerDrain}
-	s := newStage(t, clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonAccepted), held)
+	s := newClusterHarness(t, clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonAccepted), held)
 	s.run(t, "delete", "f").expect(t, exitOK, "out", "function team/f deleted\n")
 	s.run(t, "delete", "held", "--wait=false").expect(t, exitOK, "out", "function team/held is being deleted\n")
-	s.run(t, "delete", "held", "--timeout", "10ms").expect(t, exitWaited, "err", "still there after 10ms", v1alpha1.FinalizerDrain, "windlass describe held")
+	s.run(t, "delete", "held", "--timeout", "10ms").expect(t, exitTimeout, "err", "still there after 10ms", v1alpha1.FinalizerDrain, "windlass describe held")
 	s.run(t, "delete", "f").expect(t, exitPlatform, "err", "there is no function team/f")
 }

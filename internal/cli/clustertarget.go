@@ -40,13 +40,13 @@ func (f *finder) cluster() (*target, error) {
 // access reads the kubeconfig that flags, environment and settings name.
 func (f *finder) access() (*kubeclient.Access, error) {
 	return kubeclient.Load(kubeclient.Config{
-		Kubeconfig: f.flags.kubeconfig, Files: f.kubeconfigFiles(), Context: cmp.Or(f.flags.context, f.settledContext),
+		Kubeconfig: f.flags.kubeconfig, Files: f.kubeconfigFiles(), Context: cmp.Or(f.flags.context, f.settingsContext),
 	})
 }
 
 func clusterTarget(client *kubeclient.Client, access *kubeclient.Access, flags *clusterFlags) *target {
 	c := &clusterWindlass{Client: client, flags: flags}
-	return &target{registry: c, editor: c, logReader: c, storyteller: c, router: c, explainer: c, observatory: c, keyStore: c, witness: c, context: access.Context,
+	return &target{registry: c, editor: c, logReader: c, callLookup: c, router: c, decisionSource: c, snapshotSource: c, keyStore: c, pods: c, context: access.Context,
 		namespace: cmp.Or(access.Namespace, v1alpha1.DefaultNamespace)}
 }
 
@@ -73,16 +73,16 @@ func (c *clusterWindlass) Prepare(fn *v1alpha1.Function) (apply, error) {
 		return nil, err
 	}
 	return func(ctx context.Context, dryRun bool) (localapi.Applied, error) {
-		return inWords(c.Apply(ctx, change, kubeclient.Options{Force: c.flags.forceConflicts, DryRun: dryRun}))
+		return asLocal(c.Apply(ctx, change, kubeclient.Options{Force: c.flags.forceConflicts, DryRun: dryRun}))
 	}, nil
 }
 
 func (c *clusterWindlass) Change(ctx context.Context, key invocation.FunctionKey, edit func(*v1alpha1.Function) error, dryRun bool) (localapi.Applied, error) {
-	return inWords(c.Client.Change(ctx, key, edit, kubeclient.Options{DryRun: dryRun}))
+	return asLocal(c.Client.Change(ctx, key, edit, kubeclient.Options{DryRun: dryRun}))
 }
 
-// inWords makes what a cluster did the same as what a local Windlass does.
-func inWords(applied kubeclient.Applied, err error) (localapi.Applied, error) {
+// asLocal converts the result of a cluster into that of a local Windlass.
+func asLocal(applied kubeclient.Applied, err error) (localapi.Applied, error) {
 	return localapi.Applied{Result: file.Result(applied.Result), Function: applied.Function, Before: applied.Before}, err
 }
 
@@ -90,8 +90,8 @@ func (c *clusterWindlass) Log(ctx context.Context, r logRequest) error {
 	return c.Logs(ctx, kubeclient.LogRequest{Key: r.key, Follow: r.follow, Tail: r.tail, Since: r.since, Timestamps: r.timestamps, Agent: r.agent, Out: r.out, Notes: r.notes})
 }
 
-func (c *clusterWindlass) Story(ctx context.Context, id invocation.ID) (invocation.Story, error) {
-	return c.Client.Story(ctx, c.flags.windlassNamespace, id)
+func (c *clusterWindlass) LookUpCall(ctx context.Context, id invocation.ID) (invocation.Story, error) {
+	return c.Client.LookUpCall(ctx, c.flags.windlassNamespace, id)
 }
 
 func (c *clusterWindlass) Events(ctx context.Context, fn *v1alpha1.Function) ([]kubeclient.Event, error) {
@@ -101,7 +101,7 @@ func (c *clusterWindlass) Events(ctx context.Context, fn *v1alpha1.Function) ([]
 // Route leads through the API server, which reaches pods that this machine
 // does not.
 func (c *clusterWindlass) Route(ctx context.Context, fn *v1alpha1.Function) (*route, error) {
-	ctx, cancel := context.WithTimeout(ctx, routeTime)
+	ctx, cancel := context.WithTimeout(ctx, routeTimeout)
 	defer cancel()
 	tunnel, err := c.OpenTunnel(ctx, c.flags.windlassNamespace)
 	if err != nil {
@@ -111,12 +111,14 @@ func (c *clusterWindlass) Route(ctx context.Context, fn *v1alpha1.Function) (*ro
 		hint: "look at the gateway's pod " + tunnel.Pod}, nil
 }
 
-// Historian asks the schedulers, through the API server too.
-func (c *clusterWindlass) Historian() historian { return c.Client.Historian(c.flags.windlassNamespace) }
+// DecisionGetter asks the schedulers through the API server.
+func (c *clusterWindlass) DecisionGetter() decisionGetter {
+	return c.Client.DecisionGetter(c.flags.windlassNamespace)
+}
 
-// Onlooker asks gateways and schedulers, through the API server too.
-func (c *clusterWindlass) Onlooker(now func() time.Time) onlooker {
-	return c.Client.Onlooker(c.flags.windlassNamespace, now)
+// Snapshotter asks gateways and schedulers through the API server.
+func (c *clusterWindlass) Snapshotter(now func() time.Time) snapshotter {
+	return c.Client.Snapshotter(c.flags.windlassNamespace, now)
 }
 
 func (c *clusterWindlass) ReadKeys(ctx context.Context) ([]byte, error) {
@@ -130,6 +132,6 @@ func (c *clusterWindlass) EditKeys(ctx context.Context, edit func([]byte) ([]byt
 const (
 	// tunnelHost stands in the URL of what a tunnel leads to.
 	tunnelHost = "gateway.windlass"
-	// routeTime is how long finding a gateway may take.
-	routeTime = 30 * time.Second
+	// routeTimeout bounds the search for a gateway.
+	routeTimeout = 30 * time.Second
 )

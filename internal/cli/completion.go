@@ -15,10 +15,10 @@ import (
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 )
 
-// offer is what a shell offers for a flag or an argument.
-type offer = cobra.CompletionFunc
+// completion lists what a shell offers for a flag or an argument.
+type completion = cobra.CompletionFunc
 
-func oneOf(values ...string) offer {
+func oneOf(values ...string) completion {
 	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 }
 
@@ -35,7 +35,7 @@ func (c *completer) finishCompletion(cmd *cobra.Command) {
 		if _, known := cmd.GetFlagCompletionFunc(flag.Name); known || flag.Value.Type() == "bool" {
 			return
 		}
-		if offered := c.offerFor(flag); offered != nil {
+		if offered := c.completionFor(flag); offered != nil {
 			_ = cmd.RegisterFlagCompletionFunc(flag.Name, offered) // It fails for unknown flags only.
 		}
 	}
@@ -52,13 +52,13 @@ func (c *completer) finishCompletion(cmd *cobra.Command) {
 	}
 }
 
-// offerFor is what is offered for a flag; nil means files.
-func (c *completer) offerFor(flag *pflag.Flag) offer {
+// completionFor is the completion of a flag; nil means files.
+func (c *completer) completionFor(flag *pflag.Flag) completion {
 	switch flag.Name {
 	case "namespace", "windlass-namespace":
-		return c.offerNamespaces
+		return c.completeNamespaces
 	case "context":
-		return c.offerContexts
+		return c.completeContexts
 	case "runtime":
 		return oneOf(runtimes.Names()...)
 	case "protocol":
@@ -95,8 +95,8 @@ func (c *completer) experimentNames() (names []string) {
 	return names
 }
 
-func (c *completer) offerNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completeTime)
+func (c *completer) completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
 	t, err := c.target(ctx)
 	if err != nil {
@@ -114,6 +114,6 @@ func (c *completer) offerNamespaces(cmd *cobra.Command, _ []string, _ string) ([
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
 
-func (c *completer) offerContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func (c *completer) completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return kubeclient.Contexts(kubeclient.Config{Kubeconfig: c.flags.kubeconfig, Files: c.kubeconfigFiles()}), cobra.ShellCompDirectiveNoFileComp
 }

@@ -29,7 +29,7 @@ that.`,
   windlass delete -f function.yaml`,
 		ValidArgsFunction: d.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
-			keys, err := d.deleted(args, files)
+			keys, err := d.keysToDelete(args, files)
 			if err != nil {
 				return err
 			}
@@ -40,7 +40,7 @@ that.`,
 			if err != nil {
 				return err
 			}
-			d.tellContext(t)
+			d.noteContext(t)
 			if !wait {
 				timeout = 0
 			}
@@ -61,7 +61,7 @@ func (d *remover) delete(ctx context.Context, t *target, keys []invocation.Funct
 	for _, key := range keys {
 		key = t.key(key)
 		if err := t.Delete(ctx, key); err != nil {
-			errs = append(errs, d.explain(ctx, t, key, err))
+			errs = append(errs, d.explainNotFound(ctx, t, key, err))
 			continue
 		}
 		going = append(going, key)
@@ -83,8 +83,8 @@ func (d *remover) delete(ctx context.Context, t *target, keys []invocation.Funct
 	return errors.Join(errs...)
 }
 
-// deleted are the functions to delete.
-func (d *remover) deleted(names, files []string) ([]invocation.FunctionKey, error) {
+// keysToDelete are the functions that arguments or files name.
+func (d *remover) keysToDelete(names, files []string) ([]invocation.FunctionKey, error) {
 	switch {
 	case len(names) > 0 && len(files) > 0:
 		return nil, usagef("NAME and -f exclude each other; remove one of the two")

@@ -43,7 +43,7 @@ durations of Table I of the SFS paper.`,
 			if err := r.localOnly("demo"); err != nil {
 				return err
 			}
-			if err := config.check(); err != nil {
+			if err := config.validate(); err != nil {
 				return err
 			}
 			return r.interruptible(cmd.Context(), func(ctx context.Context) error { return r.programs.Demo(ctx, config) })
@@ -58,7 +58,7 @@ durations of Table I of the SFS paper.`,
 	return cmd
 }
 
-func (c DemoConfig) check() error {
+func (c DemoConfig) validate() error {
 	switch {
 	case !(c.Speed > 0):
 		return usagef("--speed %g must be more than 0; 1 is as recorded, 2 is twice as fast", c.Speed)

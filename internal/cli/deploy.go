@@ -67,24 +67,24 @@ as they are.`,
 			if flags.wait > 0 && flags.dryRun {
 				return usagef("--dry-run starts nothing, and --wait waits for a start; remove one of the two")
 			}
-			t, manifests, err := d.wanted(cmd, flags, args)
+			t, manifests, err := d.resolveDeploy(cmd, flags, args)
 			if err != nil {
 				return err
 			}
 			secrets, err := readSecrets(flags.secrets)
 			if err == nil {
-				err = t.clusterless("secret", len(secrets) > 0)
+				err = t.localOnlyFlag("secret", len(secrets) > 0)
 			}
 			if err == nil && !t.inCluster() {
 				err = d.checkSecrets(t, secrets, manifests)
 			}
 			if err == nil && len(secrets) > 0 && !flags.dryRun {
-				err = d.keepSecrets(t, secrets, manifests)
+				err = d.storeSecrets(t, secrets, manifests)
 			}
 			if err != nil {
 				return err
 			}
-			d.tellContext(t)
+			d.noteContext(t)
 			return d.deploy(cmd.Context(), t, manifests, flags)
 		}),
 	}
@@ -96,10 +96,10 @@ as they are.`,
 	return cmd
 }
 
-// wanted are the functions that files or flags describe, and the Windlass that is to
-// have them. What is wrong with any of them there is found before anything is sent.
-func (d *deployer) wanted(cmd *cobra.Command, flags deployFlags, args []string) (*target, []manifest, error) {
-	manifests, err := d.deployed(cmd, flags.files, flags.from, args)
+// resolveDeploy finds the functions that files or flags describe, and the target. It reports
+// everything that is wrong with any of them there before anything is sent.
+func (d *deployer) resolveDeploy(cmd *cobra.Command, flags deployFlags, args []string) (*target, []manifest, error) {
+	manifests, err := d.describedFunctions(cmd, flags.files, flags.from, args)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,7 +121,7 @@ func checkFor(t *target, manifests []manifest, fromFiles bool) error {
 	if t != nil && !t.inCluster() {
 		validate = validateLocal
 	}
-	problems := errors.Join(check(manifests, validate)...)
+	problems := errors.Join(validateManifests(manifests, validate)...)
 	switch {
 	case problems == nil:
 		return nil
@@ -131,8 +131,8 @@ func checkFor(t *target, manifests []manifest, fromFiles bool) error {
 	return usagef("%w", problems)
 }
 
-// deployed are the functions that files or flags describe.
-func (d *deployer) deployed(cmd *cobra.Command, files []string, from functionFlags, args []string) ([]manifest, error) {
+// describedFunctions are the functions that files or flags describe.
+func (d *deployer) describedFunctions(cmd *cobra.Command, files []string, from functionFlags, args []string) ([]manifest, error) {
 	given := from.given(cmd)
 	switch {
 	case len(files) > 0 && len(given) > 0:
@@ -150,7 +150,7 @@ func (d *deployer) deployed(cmd *cobra.Command, files []string, from functionFla
 	case len(args) > 0 && cmd.ArgsLenAtDash() != 0:
 		return nil, usagef("unexpected argument %q: did you mean -f %s for a manifest, --name %s for a name, or -- before a command?", args[0], args[0], args[0])
 	}
-	fn, err := from.function(cmd, d.namespace, args)
+	fn, err := from.build(cmd, d.namespace, args)
 	if err != nil {
 		return nil, err
 	}
@@ -201,4 +201,47 @@ func prepare(t *target, manifests []manifest) ([]apply, error) {
 		applies = append(applies, prepared)
 	}
 	return applies, errors.Join(errs...)
+}
+
+func (d *deployer) diffCommand() *cobra.Command {
+	var flags deployFlags
+	cmd := &cobra.Command{
+		Use:   "diff (-f FILE|FOLDER|- ... | --name NAME [flags] [-- COMMAND ...])",
+		Short: "Show what deploy would change",
+		Long: `Show what windlass deploy would change with the same flags, including the values
+of environment variables. It changes nothing.
+
+The exit code is 1 if anything would change, and 0 if not.`,
+		Example: `  windlass diff -f function.yaml`,
+		RunE: run(func(cmd *cobra.Command, args []string) error {
+			t, manifests, err := d.resolveDeploy(cmd, flags, args)
+			if err != nil {
+				return err
+			}
+			return d.diff(cmd.Context(), t, manifests)
+		}),
+	}
+	flags.add(d.finder, cmd)
+	return cmd
+}
+
+func (d *deployer) diff(ctx context.Context, t *target, manifests []manifest) error {
+	applies, err := prepare(t, manifests)
+	if err != nil {
+		return err
+	}
+	differ := 0
+	for _, apply := range applies {
+		preview, err := apply(ctx, true)
+		if err != nil {
+			return err
+		}
+		if d.printPreview(preview, true) {
+			differ++
+		}
+	}
+	if differ > 0 {
+		return functionErrorf("%d of %d functions would change; windlass deploy does it", differ, len(manifests))
+	}
+	return nil
 }

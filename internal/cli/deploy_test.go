@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-func (th *theatre) names() []string {
+func (th *harness) names() []string {
 	var names []string
 	for _, fn := range th.catalog.List() {
 		names = append(names, fn.Key().String())

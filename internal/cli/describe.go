@@ -42,18 +42,18 @@ func (d *describer) describeCommand() *cobra.Command {
 			key = t.key(key)
 			fn, err := t.Get(cmd.Context(), key)
 			if err != nil {
-				return d.explain(cmd.Context(), t, key, err)
+				return d.explainNotFound(cmd.Context(), t, key, err)
 			}
 			switch output {
 			case "name":
-				fmt.Fprintln(d.Out, d.short(key))
+				fmt.Fprintln(d.Out, d.shortName(key))
 			case "json", "yaml":
 				return d.printObject(fn, output)
 			default:
-				account, err := accountOf(cmd.Context(), t, fn)
+				account, err := decisionsOf(cmd.Context(), t, fn)
 				d.describe(d.Out, fn, account.Load, d.lastDecision(account, err))
 				d.describeFailure(d.Out, fn, account.LastFailure)
-				d.describeCluster(cmd.Context(), t.witness, fn)
+				d.describeCluster(cmd.Context(), t.pods, fn)
 				d.advise(d.Out, fn)
 			}
 			return nil
@@ -118,7 +118,7 @@ func (d *describer) describeFailure(w io.Writer, fn *v1alpha1.Function, failure 
 		return
 	}
 	fmt.Fprintf(w, "\nLast failure\n  %s, %s ago\n", failure.Code, age(failure.At, d.now()))
-	detail := cmp.Or(failure.Detail, "the Events say how; what it wrote: "+d.retell("windlass logs "+d.short(fn.Key())))
+	detail := cmp.Or(failure.Detail, "the Events say how; what it wrote: "+d.rewriteCommands("windlass logs "+d.shortName(fn.Key())))
 	for line := range strings.Lines(detail) {
 		fmt.Fprintf(w, "    %s\n", strings.TrimRight(line, "\n"))
 	}
@@ -134,7 +134,7 @@ func (d *describer) advise(w io.Writer, fn *v1alpha1.Function) {
 		fmt.Fprintf(w, "\n%s\n", step)
 		return
 	}
-	fmt.Fprintf(w, "\nSee what its instances wrote: %s\n", d.retell("windlass logs "+d.short(fn.Key())))
+	fmt.Fprintf(w, "\nSee what its instances wrote: %s\n", d.rewriteCommands("windlass logs "+d.shortName(fn.Key())))
 }
 
 // summary is what was asked for.
@@ -149,7 +149,7 @@ func summary(fn *v1alpha1.Function, now time.Time) [][]cell {
 	rows = append(rows,
 		cells("Age", fmt.Sprintf("%s, generation %d", age(fn.CreationTimestamp.Time, now), fn.Generation)),
 		cells("Revision", orDash(revisionAndCalls(fn))),
-		cells("Runs", runs(&spec.Template)),
+		cells("Runs", programOf(&spec.Template)),
 	)
 	if spec.Template.Code != nil && spec.Template.Code.Path != "" {
 		rows = append(rows, cells("Code", spec.Template.Code.Path))

@@ -118,8 +118,8 @@ func (d *developer) devWith(ctx context.Context, t *target, files []string) erro
 			key = t.key(key)
 			followed[key.String()] = true
 			following.Go(func() {
-				if err := t.Log(ctx, logRequest{key: key, follow: true, out: &prefixed{to: d.Out, prefix: d.short(key) + " "}, notes: d.Err}); err != nil && ctx.Err() == nil {
-					fmt.Fprintf(d.Err, "cannot follow the log of function %s: %s\n", key, d.retell(err.Error()))
+				if err := t.Log(ctx, logRequest{key: key, follow: true, out: &prefixed{to: d.Out, prefix: d.shortName(key) + " "}, notes: d.Err}); err != nil && ctx.Err() == nil {
+					fmt.Fprintf(d.Err, "cannot follow the log of function %s: %s\n", key, d.rewriteCommands(err.Error()))
 				}
 			})
 		}
@@ -134,7 +134,7 @@ func (d *developer) devWith(ctx context.Context, t *target, files []string) erro
 func (d *developer) deployOnChange(ctx context.Context, t *target, files []string, deployed func([]manifest)) {
 	tell := func(err error) {
 		if err != nil && ctx.Err() == nil {
-			fmt.Fprintf(d.Err, "%s %s\n", d.paint(d.Err, red, "not deployed:"), d.retell(err.Error()))
+			fmt.Fprintf(d.Err, "%s %s\n", d.paint(d.Err, red, "not deployed:"), d.rewriteCommands(err.Error()))
 		}
 	}
 	tell(watchFiles(ctx, func() []string { return watched(files) }, func() {

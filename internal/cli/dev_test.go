@@ -58,11 +58,11 @@ func TestWhatToolsWriteBesideCodeIsNoChange(t *testing.T) {
 		"handler.py": true, "function.yaml": true, "data.json": true,
 		".handler.py.swp": false, "handler.py~": false, "handler.pyc": false, "__pycache__": false, "4913": false,
 	} {
-		if got := matters(fsnotify.Event{Name: filepath.Join("dir", name), Op: fsnotify.Write}); got != want {
+		if got := isRelevant(fsnotify.Event{Name: filepath.Join("dir", name), Op: fsnotify.Write}); got != want {
 			t.Errorf("%s matters: %t", name, got)
 		}
 	}
-	if matters(fsnotify.Event{Name: "handler.py", Op: fsnotify.Chmod}) {
+	if isRelevant(fsnotify.Event{Name: "handler.py", Op: fsnotify.Chmod}) {
 		t.Error("a mode that changes is no change of code")
 	}
 }

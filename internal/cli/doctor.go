@@ -34,8 +34,8 @@ type finding struct {
 	text string
 }
 
-// clusterTime is how long doctor waits for a cluster.
-const clusterTime = 5 * time.Second
+// clusterTimeout is how long doctor waits for a cluster.
+const clusterTimeout = 5 * time.Second
 
 // doctor examines this machine and the cluster.
 type doctor struct{ *finder }
@@ -67,7 +67,7 @@ func (d *doctor) printFindings(findings []finding) error {
 		if f.health == healthFail {
 			failed++
 		}
-		row := cells(string(f.health), f.what, d.retell(f.text))
+		row := cells(string(f.health), f.what, d.rewriteCommands(f.text))
 		row[0].colour = colours[f.health]
 		rows = append(rows, row)
 	}
@@ -170,7 +170,7 @@ func (d *doctor) examineCluster(ctx context.Context) []finding {
 	if err != nil {
 		return []finding{{healthFail, what, err.Error()}}
 	}
-	d.settledContext = settings.Context
+	d.settingsContext = settings.Context
 	access, err := d.access()
 	if err != nil {
 		return []finding{{healthFail, what, err.Error()}}
@@ -179,7 +179,7 @@ func (d *doctor) examineCluster(ctx context.Context) []finding {
 	if err != nil {
 		return []finding{{healthFail, what, err.Error()}}
 	}
-	ctx, cancel := context.WithTimeout(ctx, clusterTime)
+	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
 	version, err := client.ServerVersion(ctx)
 	if err != nil {

@@ -39,7 +39,7 @@ func TestDoctorSaysWhatToDo(t *testing.T) {
 func TestDoctorLooksAtMachineAndCluster(t *testing.T) {
 	th := open(t)
 	th.run(t, "doctor").expect(t, exitFunction, "out", "fail   agent", "make build", "runs with the data folder "+th.dir, "there is no kubeconfig")
-	s := newStage(t, clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonStarted))
+	s := newClusterHarness(t, clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonStarted))
 	s.plugin = true
 	s.run(t, "doctor").expect(t, exitOK, "out", "ok   cluster     Kubernetes v1.99 of the context here", "ok   functions")
 	s.env["KUBECONFIG"] = filepath.Join(t.TempDir(), "nowhere")

@@ -36,7 +36,7 @@ save no change, nothing happens.`,
 			if err != nil {
 				return err
 			}
-			m.tellContext(t)
+			m.noteContext(t)
 			return m.edit(cmd.Context(), t, t.key(key))
 		}),
 	}
@@ -47,7 +47,7 @@ save no change, nothing happens.`,
 func (m *modifier) edit(ctx context.Context, t *target, key invocation.FunctionKey) error {
 	fn, err := t.Get(ctx, key)
 	if err != nil {
-		return m.explain(ctx, t, key, err)
+		return m.explainNotFound(ctx, t, key, err)
 	}
 	text, err := v1alpha1.Encode(authored(fn))
 	if err != nil {
@@ -62,7 +62,7 @@ func (m *modifier) edit(ctx context.Context, t *target, key invocation.FunctionK
 		return err
 	}
 	for {
-		saved, err := m.letEdit(ctx, path, shown)
+		saved, err := m.openEditor(ctx, path, shown)
 		switch {
 		case err != nil:
 			return err
@@ -84,8 +84,8 @@ func (m *modifier) edit(ctx context.Context, t *target, key invocation.FunctionK
 	}
 }
 
-// letEdit lets the user edit a text and returns what was saved.
-func (m *modifier) letEdit(ctx context.Context, path string, text []byte) ([]byte, error) {
+// openEditor opens the user's editor on a text and returns what was saved.
+func (m *modifier) openEditor(ctx context.Context, path string, text []byte) ([]byte, error) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return nil, inputError(fmt.Errorf("cannot write the file to edit: %w", err))
 	}

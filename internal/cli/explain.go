@@ -17,11 +17,11 @@ import (
 const (
 	// lastDecisions is how many are shown unless something else is said.
 	lastDecisions = 10
-	// followEvery is how often those who decide are asked for more.
-	followEvery = time.Second
-	// decisionTime is how long describe waits for the last decision, which is not all
-	// that it shows.
-	decisionTime = 5 * time.Second
+	// followInterval is how often explain -f asks for new decisions.
+	followInterval = time.Second
+	// decisionTimeout is how long describe waits for the last decision, which is only a
+	// part of its output.
+	decisionTimeout = 5 * time.Second
 )
 
 // explanation is what explain was asked for.
@@ -31,7 +31,7 @@ type explanation struct {
 	follow bool
 }
 
-func (e explanation) check() error {
+func (e explanation) validate() error {
 	if err := checkOutput(e.output, "table", "json"); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ as long as it runs.`,
 		Args:              oneName,
 		ValidArgsFunction: s.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
-			if err := e.check(); err != nil {
+			if err := e.validate(); err != nil {
 				return err
 			}
 			key, err := s.key(args[0])
@@ -85,9 +85,9 @@ as long as it runs.`,
 func (s *decisions) explainFunction(ctx context.Context, t *target, key invocation.FunctionKey, e explanation) error {
 	fn, err := t.Get(ctx, key)
 	if err != nil {
-		return s.explain(ctx, t, key, err)
+		return s.explainNotFound(ctx, t, key, err)
 	}
-	h := t.Historian()
+	h := t.DecisionGetter()
 	defer h.Close()
 	account, err := h.Decisions(ctx, key)
 	if err != nil {
@@ -116,16 +116,16 @@ func (s *decisions) noteProblems(fn *v1alpha1.Function, account *decisionlog.Acc
 	ready := readyOf(fn)
 	switch {
 	case account.Problem != "":
-		fmt.Fprintf(s.Err, "instances do not start: %s; see %s\n", account.Problem, s.retell("windlass describe "+s.short(fn.Key())))
+		fmt.Fprintf(s.Err, "instances do not start: %s; see %s\n", account.Problem, s.rewriteCommands("windlass describe "+s.shortName(fn.Key())))
 	case ready.Status == metav1.ConditionFalse:
-		fmt.Fprintf(s.Err, "the function is not ready: %s: %s; see %s\n", ready.Reason, firstLine(ready.Message), s.retell("windlass describe "+s.short(fn.Key())))
+		fmt.Fprintf(s.Err, "the function is not ready: %s: %s; see %s\n", ready.Reason, firstLine(ready.Message), s.rewriteCommands("windlass describe "+s.shortName(fn.Key())))
 	}
 }
 
 // followDecisions prints decisions that are new, until ctx ends or the function is
 // gone. Whoever decides may change meanwhile, or be away for a moment.
-func (s *decisions) followDecisions(ctx context.Context, h historian, key invocation.FunctionKey, known decisionlog.Account, output string) error {
-	ticker := time.NewTicker(followEvery)
+func (s *decisions) followDecisions(ctx context.Context, h decisionGetter, key invocation.FunctionKey, known decisionlog.Account, output string) error {
+	ticker := time.NewTicker(followInterval)
 	defer ticker.Stop()
 	var shown time.Time
 	if last, ok := known.Last(); ok {
@@ -147,7 +147,7 @@ func (s *decisions) followDecisions(ctx context.Context, h historian, key invoca
 		case err != nil:
 			if err.Error() != trouble {
 				trouble = err.Error()
-				fmt.Fprintf(s.Err, "%s; asking again\n", s.retell(trouble))
+				fmt.Fprintf(s.Err, "%s; asking again\n", s.rewriteCommands(trouble))
 			}
 			continue
 		}
@@ -209,11 +209,11 @@ func (s *decisions) decisionLine(d decisionlog.Told, painted bool) string {
 	return line
 }
 
-// accountOf asks the scheduler of a function for its account.
-func accountOf(ctx context.Context, t *target, fn *v1alpha1.Function) (decisionlog.Account, error) {
-	ctx, cancel := context.WithTimeout(ctx, decisionTime)
+// decisionsOf asks the function's scheduler for its decisions.
+func decisionsOf(ctx context.Context, t *target, fn *v1alpha1.Function) (decisionlog.Account, error) {
+	ctx, cancel := context.WithTimeout(ctx, decisionTimeout)
 	defer cancel()
-	h := t.Historian()
+	h := t.DecisionGetter()
 	defer h.Close()
 	return h.Decisions(ctx, fn.Key())
 }
@@ -221,7 +221,7 @@ func accountOf(ctx context.Context, t *target, fn *v1alpha1.Function) (decisionl
 // lastDecision is that on a function, in a line.
 func (s *decisions) lastDecision(account decisionlog.Account, err error) string {
 	if err != nil {
-		return "unknown: " + firstLine(s.retell(err.Error()))
+		return "unknown: " + firstLine(s.rewriteCommands(err.Error()))
 	}
 	if last, ok := account.Last(); ok {
 		return s.decisionLine(last, false)

@@ -25,7 +25,7 @@ import (
 )
 
 func TestExplainTellsNewcomersWhatIsAmiss(t *testing.T) {
-	th := repertoire(t)
+	th := sampleFunctions(t)
 	th.run(t, "explain", "fresh", "-n", "team").expect(t, exitOK, "err",
 		"no decisions yet: the function has not been called since Windlass took it over at 10:00:00.0")
 	th.run(t, "explain", "broken").expect(t, exitOK, "err", "no decisions yet: no change was needed", "2 calls, 0 instances",
@@ -41,20 +41,20 @@ func TestExplainTellsNewcomersWhatIsAmiss(t *testing.T) {
 	quiet(t).run(t, "explain", "x").expect(t, exitPlatform, "err", "no Windlass runs with the data folder")
 }
 
-// sequel tells more every time it is asked.
-type sequel struct {
+// decisionSequence tells more every time it is asked.
+type decisionSequence struct {
 	accounts []decisionlog.Account
 	errs     []error
 	asked    int
 }
 
-func (s *sequel) Decisions(context.Context, invocation.FunctionKey) (decisionlog.Account, error) {
+func (s *decisionSequence) Decisions(context.Context, invocation.FunctionKey) (decisionlog.Account, error) {
 	i := s.asked
 	s.asked++
 	return s.accounts[i], s.errs[i]
 }
 
-func (s *sequel) Close() error { return nil }
+func (s *decisionSequence) Close() error { return nil }
 
 func TestFollowingPrintsEachDecisionOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestFollowingPrintsEachDecisionOnce(t *testing.T) {
 			return decisionlog.Told{Number: uint64(n), At: now.Add(time.Duration(n) * time.Second), Times: 1, What: "ordered 1", Why: fmt.Sprintf("reason %d", n), Ordered: 1}
 		}
 		away, gone := errors.New("the scheduler is away"), &localapi.Error{Reason: localapi.ReasonNotFound, Message: "there is no function"}
-		s := &sequel{
+		s := &decisionSequence{
 			accounts: []decisionlog.Account{
 				{Decisions: []decisionlog.Told{one(1), one(2)}},
 				{}, {},
@@ -101,7 +101,7 @@ func TestFollowingEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		shown := decisions{newApp(Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, Programs{}).finder}
-		s := &sequel{accounts: make([]decisionlog.Account, 1), errs: make([]error, 1)}
+		s := &decisionSequence{accounts: make([]decisionlog.Account, 1), errs: make([]error, 1)}
 		if err := shown.followDecisions(ctx, s, invocation.FunctionKey{}, decisionlog.Account{}, "table"); err != nil || s.asked != 1 {
 			t.Errorf("asked %d times, then %v", s.asked, err)
 		}
@@ -128,7 +128,7 @@ func TestExplainAsksTheSchedulersOfACluster(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(account)
 	}))
 	t.Cleanup(server.Close)
-	s := newStage(t, schedulerPod("scheduler-0"),
+	s := newClusterHarness(t, schedulerPod("scheduler-0"),
 		clusterFunction("team", "web", metav1.ConditionTrue, v1alpha1.ReasonAccepted),
 		clusterFunction("team", "other", metav1.ConditionFalse, v1alpha1.ReasonInvalid))
 	s.streams = pipes{address: strings.TrimPrefix(server.URL, "http://")}
@@ -138,7 +138,7 @@ func TestExplainAsksTheSchedulersOfACluster(t *testing.T) {
 		"404 Not Found: there is no function", "kubectl -n windlass logs scheduler-0")
 	s.run(t, "explain", "wob").expect(t, exitPlatform, "err", "there is no function team/wob; did you mean web?")
 
-	none := newStage(t, clusterFunction("team", "web", metav1.ConditionTrue, v1alpha1.ReasonAccepted))
+	none := newClusterHarness(t, clusterFunction("team", "web", metav1.ConditionTrue, v1alpha1.ReasonAccepted))
 	none.run(t, "explain", "web", "--windlass-namespace", "w").expect(t, exitPlatform, "err", "Windlass is not installed in the namespace w")
 	none.run(t, "describe", "web").expect(t, exitOK, "out", "Last decision   unknown: Windlass is not installed in any namespace")
 }

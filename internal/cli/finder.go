@@ -14,16 +14,16 @@ import (
 	"github.com/windlass-dev/windlass/internal/localapi"
 )
 
-// place is where a verb looks for Windlass.
-type place int
+// targetKind is where a verb looks for Windlass.
+type targetKind int
 
 const (
-	// placeLocal is the Windlass of a data folder.
-	placeLocal place = iota
-	// placeCluster is that of a kubeconfig's context.
-	placeCluster
-	// placeEither is whichever of the two is there, the local one first.
-	placeEither
+	// targetLocal is the Windlass of a data folder.
+	targetLocal targetKind = iota
+	// targetCluster is that of a kubeconfig's context.
+	targetCluster
+	// targetEither is whichever of the two is there, the local one first.
+	targetEither
 )
 
 // finder finds the Windlass that a verb is about, and names it and its functions as
@@ -40,8 +40,8 @@ type finder struct {
 	dataDir   string
 	namespace string
 	flags     clusterFlags
-	// settledContext is the context of the settings, where these say which Windlass.
-	settledContext string
+	// settingsContext is the context from the settings, if they name one.
+	settingsContext string
 	// home is the namespace of functions that are named without one, inCluster
 	// says that the verb is about a cluster, and byDefault that nothing but
 	// what was there has made it so. They are known once there is a target.
@@ -69,8 +69,8 @@ func (f *finder) addFlags(flags *pflag.FlagSet) {
 		"`namespace` of the function (default: the context's, and \""+v1alpha1.DefaultNamespace+"\" on this machine)")
 }
 
-// choose says where to look, by what flags and the environment say.
-func (f *finder) choose() (place, error) {
+// chooseTarget says where to look, by flags, environment and settings.
+func (f *finder) chooseTarget() (targetKind, error) {
 	flag := ""
 	switch {
 	case f.flags.context != "":
@@ -82,21 +82,21 @@ func (f *finder) choose() (place, error) {
 	case flag != "" && f.dataDir != "":
 		return 0, usagef("%s means a cluster, and --data-dir a Windlass on this machine; remove one of the two", flag)
 	case flag != "" || f.plugin:
-		return placeCluster, nil
+		return targetCluster, nil
 	case f.dataDir != "" || f.getenv("WINDLASS_DATA_DIR") != "":
-		return placeLocal, nil
+		return targetLocal, nil
 	}
 	settings, err := f.settings()
 	switch {
 	case err != nil:
 		return 0, err
 	case settings.Context != "":
-		f.settledContext = settings.Context
-		return placeCluster, nil
+		f.settingsContext = settings.Context
+		return targetCluster, nil
 	case settings.DataDir != "":
-		return placeLocal, nil
+		return targetLocal, nil
 	}
-	return placeEither, nil
+	return targetEither, nil
 }
 
 // target is the Windlass that flags, environment and what is there name.
@@ -104,7 +104,7 @@ func (f *finder) target(ctx context.Context) (*target, error) {
 	if f.namespace != "" && len(validation.IsDNS1123Label(f.namespace)) > 0 {
 		return nil, usagef("%q is not a namespace: its name is made of lower-case letters, digits and hyphens; correct --namespace", f.namespace)
 	}
-	where, err := f.choose()
+	where, err := f.chooseTarget()
 	if err != nil {
 		return nil, err
 	}
@@ -121,11 +121,11 @@ func (f *finder) target(ctx context.Context) (*target, error) {
 	return t, nil
 }
 
-func (f *finder) reach(ctx context.Context, where place) (*target, error) {
+func (f *finder) reach(ctx context.Context, where targetKind) (*target, error) {
 	switch where {
-	case placeCluster:
+	case targetCluster:
 		return f.cluster()
-	case placeLocal:
+	case targetLocal:
 		dir, err := f.resolveDataDir()
 		if err != nil {
 			return nil, err
@@ -169,8 +169,8 @@ func (f *finder) localOnly(verb string) error {
 	return nil
 }
 
-// tellContext says which cluster is about to be changed, if nobody has named it.
-func (f *finder) tellContext(t *target) {
+// noteContext names the cluster that is about to be changed, if the user has not named it.
+func (f *finder) noteContext(t *target) {
 	if f.byDefault {
 		fmt.Fprintf(f.Err, "using the cluster of the context %s, because no Windlass runs on this machine\n", t.context)
 	}

@@ -70,8 +70,8 @@ func (f *functionFlags) given(cmd *cobra.Command) []string {
 	return given
 }
 
-// function makes the Function; args is the command behind "--".
-func (f *functionFlags) function(cmd *cobra.Command, namespace string, args []string) (*v1alpha1.Function, error) {
+// build makes the Function; args is the command behind "--".
+func (f *functionFlags) build(cmd *cobra.Command, namespace string, args []string) (*v1alpha1.Function, error) {
 	if f.name == "" {
 		if len(args) > 0 {
 			return nil, usagef("--name is missing: write --name NAME -- %s", quoteWords(args))

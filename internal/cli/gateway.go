@@ -10,9 +10,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// settledGateway is the gateway of the environment, or else of the settings; empty if
+// configuredGateway is the gateway of the environment, or else of the settings; empty if
 // there is none.
-func (f *finder) settledGateway() (string, error) {
+func (f *finder) configuredGateway() (string, error) {
 	gateway := f.getenv(gatewayVariable)
 	if gateway == "" {
 		settings, err := f.settings()

@@ -104,8 +104,8 @@ func (s *scaffolder) initFunction(folder, kind, name string) error {
 	if kind == "command" {
 		fmt.Fprintf(s.Out, "build it:   go build -C %s -o server .\n", folder)
 	}
-	fmt.Fprintf(s.Out, "deploy it:  %s\ncall it:    %s\n", s.retell("windlass deploy -f "+manifest),
-		s.retell("windlass invoke "+name+" -f "+filepath.Join(folder, "event.json")))
+	fmt.Fprintf(s.Out, "deploy it:  %s\ncall it:    %s\n", s.rewriteCommands("windlass deploy -f "+manifest),
+		s.rewriteCommands("windlass invoke "+name+" -f "+filepath.Join(folder, "event.json")))
 	return nil
 }
 

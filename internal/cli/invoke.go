@@ -174,7 +174,7 @@ const keyVariable = "WINDLASS_KEY"
 func (i *invoker) route(ctx context.Context, t *target, key invocation.FunctionKey, gateway string) (*route, error) {
 	if gateway == "" && t.inCluster() {
 		var err error
-		if gateway, err = i.settledGateway(); err != nil {
+		if gateway, err = i.configuredGateway(); err != nil {
 			return nil, err
 		}
 	}
@@ -183,7 +183,7 @@ func (i *invoker) route(ctx context.Context, t *target, key invocation.FunctionK
 	}
 	fn, err := t.Get(ctx, key)
 	if err != nil {
-		return nil, i.explain(ctx, t, key, err)
+		return nil, i.explainNotFound(ctx, t, key, err)
 	}
 	return t.Route(ctx, fn)
 }

@@ -80,7 +80,7 @@ func (k *keyring) createKey(ctx context.Context, name string, scope auth.Scope, 
 	if err != nil {
 		return err
 	}
-	k.tellContext(t)
+	k.noteContext(t)
 	err = k.editKeys(ctx, t, func(list auth.KeyList) (auth.KeyList, error) {
 		if name != "" && list.Named(name) {
 			return list, inputError(fmt.Errorf("there is a key named %s already; choose another name, or revoke that one first", name))
@@ -131,7 +131,7 @@ func (k *keyring) keysListCommand() *cobra.Command {
 				return inputError(err)
 			}
 			if output != "table" {
-				return k.printObject(toldKeys(list), output)
+				return k.printObject(shownKeys(list), output)
 			}
 			k.printKeys(list)
 			return nil
@@ -141,8 +141,8 @@ func (k *keyring) keysListCommand() *cobra.Command {
 	return cmd
 }
 
-// toldKey is what programs are told of a key: all but its digest.
-type toldKey struct {
+// shownKey is a key as programs read it: without its digest.
+type shownKey struct {
 	ID      string     `json:"id"`
 	Name    string     `json:"name,omitempty"`
 	Allow   auth.Scope `json:"allow"`
@@ -150,10 +150,10 @@ type toldKey struct {
 	Expires time.Time  `json:"expires,omitzero"`
 }
 
-func toldKeys(list auth.KeyList) []toldKey {
-	told := make([]toldKey, 0, len(list.Keys))
+func shownKeys(list auth.KeyList) []shownKey {
+	told := make([]shownKey, 0, len(list.Keys))
 	for _, key := range list.Keys {
-		told = append(told, toldKey{key.ID, key.Name, key.Allow, key.Created, key.Expires})
+		told = append(told, shownKey{key.ID, key.Name, key.Allow, key.Created, key.Expires})
 	}
 	return told
 }
@@ -192,7 +192,7 @@ func (k *keyring) keysRevokeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			k.tellContext(t)
+			k.noteContext(t)
 			var revoked []auth.Key
 			err = k.editKeys(cmd.Context(), t, func(list auth.KeyList) (_ auth.KeyList, err error) {
 				list, revoked, err = without(list, which)

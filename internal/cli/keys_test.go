@@ -94,7 +94,7 @@ func TestKeysOfACluster(t *testing.T) {
 		Labels: map[string]string{"app.kubernetes.io/name": "windlass", "app.kubernetes.io/component": "gateway"}}}
 	gateway.Spec.Containers = []corev1.Container{{Name: "gateway", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}}}
 	gateway.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	s := newStage(t, gateway)
+	s := newClusterHarness(t, gateway)
 	first := s.run(t, "--context", "here", "keys", "create", "team")
 	first.expect(t, exitOK, "err", "may call team until it is revoked")
 	second := s.run(t, "--context", "here", "keys", "create", "*", "--windlass-namespace", "platform")

@@ -83,7 +83,7 @@ func (l *lister) listNamed(ctx context.Context, t *target, names []string, outpu
 		key = t.key(key)
 		fn, err := t.Get(ctx, key)
 		if err != nil {
-			return l.explain(ctx, t, key, err)
+			return l.explainNotFound(ctx, t, key, err)
 		}
 		namespaces[key.Namespace] = true
 		list.Items = append(list.Items, *fn)
@@ -102,7 +102,7 @@ func (l *lister) printList(list *v1alpha1.FunctionList, output, namespace string
 	switch output {
 	case "name":
 		for i := range list.Items {
-			fmt.Fprintln(l.Out, l.short(list.Items[i].Key()))
+			fmt.Fprintln(l.Out, l.shortName(list.Items[i].Key()))
 		}
 		return nil
 	case "json", "yaml":
@@ -113,7 +113,7 @@ func (l *lister) printList(list *v1alpha1.FunctionList, output, namespace string
 		if namespace == "" {
 			where = "there is no function yet;"
 		}
-		fmt.Fprintf(l.Err, "%s %s says how to make one\n", where, l.retell("windlass deploy --help"))
+		fmt.Fprintf(l.Err, "%s %s says how to make one\n", where, l.rewriteCommands("windlass deploy --help"))
 		return nil
 	}
 	l.table(l.Out, listRows(list.Items, namespace == "", output == "wide", l.now()))
@@ -146,7 +146,7 @@ func listRows(functions []v1alpha1.Function, withNamespace, wide bool, now time.
 			row = append(cells(fn.Namespace), row...)
 		}
 		if wide {
-			row = append(row, cells(string(fn.Spec.Template.Protocol), runs(&fn.Spec.Template))...)
+			row = append(row, cells(string(fn.Spec.Template.Protocol), programOf(&fn.Spec.Template))...)
 		}
 		rows = append(rows, row)
 	}
@@ -217,8 +217,8 @@ func age(since, now time.Time) string {
 	return duration.HumanDuration(now.Sub(since))
 }
 
-// runs says in a few words what an instance runs.
-func runs(t *v1alpha1.FunctionTemplate) string {
+// programOf says in a few words what an instance runs.
+func programOf(t *v1alpha1.FunctionTemplate) string {
 	switch {
 	case t.RuntimeRef.Name != "":
 		return string(t.RuntimeRef.Name) + " " + t.Handler

@@ -2,21 +2,26 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/localapi"
 	"github.com/windlass-dev/windlass/internal/monitor"
 	"github.com/windlass-dev/windlass/internal/monitor/scrape"
+	"github.com/windlass-dev/windlass/pkg/gateway/auth"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // localTarget is the Windlass of a data folder.
 func localTarget(dataDir string) *target {
 	l := &localWindlass{Client: localapi.NewClient(dataDir), dataDir: dataDir}
-	return &target{registry: l, editor: l, logReader: l, storyteller: l, router: l, explainer: l, observatory: l, keyStore: l, namespace: v1alpha1.DefaultNamespace}
+	return &target{registry: l, editor: l, logReader: l, callLookup: l, router: l, decisionSource: l, snapshotSource: l, keyStore: l, namespace: v1alpha1.DefaultNamespace}
 }
 
 // localWindlass is what the control socket of a data folder offers.
@@ -73,20 +78,20 @@ func (l *localWindlass) Route(ctx context.Context, fn *v1alpha1.Function) (*rout
 	return &route{url: fn.Status.URL, key: info.Key, hint: "look at what windlass up prints", close: func() error { return nil }}, nil
 }
 
-// Historian asks over the control socket, which keeps no connection.
-func (l *localWindlass) Historian() historian { return localHistorian{l.Client} }
+// DecisionGetter asks over the control socket, which keeps no connection.
+func (l *localWindlass) DecisionGetter() decisionGetter { return localDecisions{l.Client} }
 
-type localHistorian struct{ *localapi.Client }
+type localDecisions struct{ *localapi.Client }
 
-func (localHistorian) Close() error { return nil }
+func (localDecisions) Close() error { return nil }
 
-// Onlooker asks for metrics where they are for everybody, and for decisions over the
-// control socket.
-func (l *localWindlass) Onlooker(now func() time.Time) onlooker {
-	return &localOnlooker{Client: l.Client, now: now, transport: &http.Transport{DisableKeepAlives: true}}
+// Snapshotter scrapes the metrics, which are public, and asks for decisions over the control
+// socket.
+func (l *localWindlass) Snapshotter(now func() time.Time) snapshotter {
+	return &localSnapshotter{Client: l.Client, now: now, transport: &http.Transport{DisableKeepAlives: true}}
 }
 
-type localOnlooker struct {
+type localSnapshotter struct {
 	*localapi.Client
 	now       func() time.Time
 	transport *http.Transport
@@ -94,7 +99,7 @@ type localOnlooker struct {
 
 // Sample implements terminal.Source. Where to ask is asked each time: Windlass may
 // have been started again.
-func (o *localOnlooker) Sample(ctx context.Context) (monitor.Sample, error) {
+func (o *localSnapshotter) Sample(ctx context.Context) (monitor.Sample, error) {
 	info, err := o.Info(ctx)
 	if err != nil {
 		return monitor.Sample{}, err
@@ -111,4 +116,50 @@ func (o *localOnlooker) Sample(ctx context.Context) (monitor.Sample, error) {
 	return monitor.Read(o.now(), []monitor.Reading{{Source: source, Families: families, Latest: latest}}), nil
 }
 
-func (*localOnlooker) Close() error { return nil }
+func (*localSnapshotter) Close() error { return nil }
+
+func (l *localWindlass) keysFile() string { return filepath.Join(l.dataDir, auth.KeysFileName) }
+
+// ReadKeys reads the data folder; Windlass need not run.
+func (l *localWindlass) ReadKeys(context.Context) ([]byte, error) {
+	list, err := os.ReadFile(l.keysFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, inputError(fmt.Errorf("cannot read the list of keys: %w; check the rights of the data folder", err))
+	}
+	return list, nil
+}
+
+// EditKeys replaces the file atomically: a reader sees the old file or the new one.
+func (l *localWindlass) EditKeys(ctx context.Context, edit func([]byte) ([]byte, error)) error {
+	list, err := l.ReadKeys(ctx)
+	if err != nil {
+		return err
+	}
+	if list, err = edit(list); err != nil {
+		return err
+	}
+	if err := replaceFile(l.keysFile(), list); err != nil {
+		return inputError(fmt.Errorf("cannot write the list of keys: %w; check the rights of the data folder", err))
+	}
+	return nil
+}
+
+// replaceFile writes a file that only its owner may read.
+func replaceFile(path string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	next, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(next.Name())
+	_, err = next.Write(content)
+	if err := errors.Join(err, next.Close()); err != nil {
+		return err
+	}
+	return os.Rename(next.Name(), path)
+}

@@ -48,7 +48,7 @@ in Windlass-Invocation-Id, and what its instance wrote meanwhile.`,
 				request.since = l.now().Add(-since)
 			}
 			if invocation != "" {
-				return l.tellStory(cmd.Context(), invocation)
+				return l.printCall(cmd.Context(), invocation)
 			}
 			key, err := l.key(args[0])
 			if err != nil {
@@ -67,7 +67,7 @@ in Windlass-Invocation-Id, and what its instance wrote meanwhile.`,
 			if err == nil && out.bytes == 0 && request.tail != 0 && !request.follow {
 				l.noteSilence(request.key, since)
 			}
-			return l.explain(cmd.Context(), t, request.key, err)
+			return l.explainNotFound(cmd.Context(), t, request.key, err)
 		}),
 	}
 	cmd.Flags().BoolVarP(&request.follow, "follow", "f", false, "keep printing new lines until Ctrl-C")

@@ -24,8 +24,8 @@ type manifest struct {
 	lines    v1alpha1.Lines
 }
 
-// at is where a field is.
-func (m manifest) at(path string) string {
+// fieldPath names a field and where it was read.
+func (m manifest) fieldPath(path string) string {
 	if line := m.lines.Of(path); line > 0 {
 		return fmt.Sprintf("%s:%d", m.source, line)
 	}
@@ -55,7 +55,7 @@ func readManifests(paths []string, stdin io.Reader) ([]manifest, error) {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, inputError(errors.Join(append(errs, check(manifests, v1alpha1.Validate)...)...))
+		return nil, inputError(errors.Join(append(errs, validateManifests(manifests, v1alpha1.Validate)...)...))
 	}
 	return manifests, nil
 }
@@ -149,18 +149,18 @@ func decode(data []byte, source, dir string) ([]manifest, error) {
 	return manifests, nil
 }
 
-// check says what is wrong with the manifests, all of it.
-func check(manifests []manifest, validate func(*v1alpha1.Function) field.ErrorList) []error {
+// validateManifests reports everything that is wrong with the manifests.
+func validateManifests(manifests []manifest, validate func(*v1alpha1.Function) field.ErrorList) []error {
 	var errs []error
 	first := map[invocation.FunctionKey]string{}
 	for _, m := range manifests {
 		errs = append(errs, problems(m, validate)...)
 		key := defaulted(m.function).Key()
 		if source, twice := first[key]; twice {
-			errs = append(errs, fmt.Errorf("%s: function %s is in %s too; remove or rename one of the two", m.at("metadata.name"), key, source))
+			errs = append(errs, fmt.Errorf("%s: function %s is in %s too; remove or rename one of the two", m.fieldPath("metadata.name"), key, source))
 			continue
 		}
-		first[key] = m.at("metadata.name")
+		first[key] = m.fieldPath("metadata.name")
 	}
 	return errs
 }
@@ -177,7 +177,7 @@ func validateCluster(fn *v1alpha1.Function) field.ErrorList {
 
 // checkLocal says what keeps manifests from running on this machine.
 func checkLocal(manifests []manifest) error {
-	if err := errors.Join(check(manifests, validateLocal)...); err != nil {
+	if err := errors.Join(validateManifests(manifests, validateLocal)...); err != nil {
 		return inputError(err)
 	}
 	return nil
@@ -187,7 +187,7 @@ func problems(m manifest, validate func(*v1alpha1.Function) field.ErrorList) []e
 	var errs []error
 	fn := defaulted(m.function)
 	for _, p := range validate(fn) {
-		errs = append(errs, fmt.Errorf("%s: function %s: %w", m.at(p.Field), fn.Name, p))
+		errs = append(errs, fmt.Errorf("%s: function %s: %w", m.fieldPath(p.Field), fn.Name, p))
 	}
 	return errs
 }

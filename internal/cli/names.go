@@ -62,16 +62,16 @@ func (f *finder) enforceNamespace(manifests []manifest) error {
 	return nil
 }
 
-// short is how people name a function in the next command.
-func (f *finder) short(key invocation.FunctionKey) string {
+// shortName is how people name a function in the next command.
+func (f *finder) shortName(key invocation.FunctionKey) string {
 	if key.Namespace == f.home {
 		return key.Name
 	}
 	return key.String()
 }
 
-// explain adds to an error about a function that is not there which ones are.
-func (f *finder) explain(ctx context.Context, r registry, key invocation.FunctionKey, err error) error {
+// explainNotFound adds to a not-found error which functions of a similar name exist.
+func (f *finder) explainNotFound(ctx context.Context, r registry, key invocation.FunctionKey, err error) error {
 	if !isNotFound(err) {
 		return err
 	}
@@ -120,13 +120,13 @@ func (f *finder) nearest(key invocation.FunctionKey, functions []v1alpha1.Functi
 	})
 	var names []string
 	for _, fn := range near[:min(len(near), maxNear)] {
-		names = append(names, f.short(fn))
+		names = append(names, f.shortName(fn))
 	}
 	return names
 }
 
-// completeTime is how long a shell's completion may take.
-const completeTime = time.Second
+// completionTimeout bounds a shell's completion.
+const completionTimeout = time.Second
 
 // completeNames offers the names of functions to a shell.
 func (f *finder) completeNames(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -134,7 +134,7 @@ func (f *finder) completeNames(cmd *cobra.Command, args []string, begun string) 
 	if len(args) > 0 && !several {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completeTime)
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
 	t, err := f.target(ctx)
 	if err != nil {
@@ -147,7 +147,7 @@ func (f *finder) completeNames(cmd *cobra.Command, args []string, begun string) 
 	var names []string
 	for i := range list.Items {
 		// Who has begun to write a namespace wants it in the name.
-		name := f.short(list.Items[i].Key())
+		name := f.shortName(list.Items[i].Key())
 		if strings.Contains(begun, "/") {
 			name = list.Items[i].Key().String()
 		}

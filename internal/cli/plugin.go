@@ -37,9 +37,9 @@ func callName(program string) string {
 	return name
 }
 
-// retell makes the commands in a text those that this user types to be told of
-// the same Windlass.
-func (f *finder) retell(text string) string {
+// rewriteCommands makes the commands in a text those that this user types to reach the same
+// Windlass.
+func (f *finder) rewriteCommands(text string) string {
 	name := cmp.Or(f.program, "windlass")
 	if f.plugin {
 		name = "kubectl windlass"
@@ -68,14 +68,14 @@ queue. The commands talk to the Windlass in the cluster of the kubeconfig's cont
 
 Exit codes: 0 done; 1 the function answered with an error; 2 wrong flags,
 arguments or manifest; 3 Windlass cannot be reached, refused, or failed.`
-	retellBelow(root)
+	rewriteCommandsBelow(root)
 }
 
-// retellBelow does that for the texts of all commands below one.
-func retellBelow(above *cobra.Command) {
+// rewriteCommandsBelow does that for the texts of all commands below one.
+func rewriteCommandsBelow(above *cobra.Command) {
 	for _, cmd := range above.Commands() {
 		cmd.Long = commandLine.ReplaceAllString(cmd.Long, "kubectl windlass $1")
 		cmd.Example = commandLine.ReplaceAllString(cmd.Example, "kubectl windlass $1")
-		retellBelow(cmd)
+		rewriteCommandsBelow(cmd)
 	}
 }

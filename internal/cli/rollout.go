@@ -54,14 +54,14 @@ code 0) or it has failed (exit code 3).`,
 			if limit < 0 {
 				return usagef("--timeout=%s must be more than 0; leave it out to wait without end", limit)
 			}
-			t, fn, err := r.function(cmd.Context(), args[0])
+			t, fn, err := r.find(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if watch {
-				return r.follow(cmd.Context(), t, fn, limit)
+				return r.followRollout(cmd.Context(), t, fn, limit)
 			}
-			return r.tell(progressOf(fn))
+			return r.printProgress(progressOf(fn))
 		}),
 	}
 	cmd.Flags().BoolVar(&watch, "watch", true, "keep watching until it is done")
@@ -69,8 +69,8 @@ code 0) or it has failed (exit code 3).`,
 	return cmd
 }
 
-// function finds the function that an argument names, and its Windlass.
-func (r *rollouter) function(ctx context.Context, name string) (*target, *v1alpha1.Function, error) {
+// find finds the function that an argument names, and its Windlass.
+func (r *rollouter) find(ctx context.Context, name string) (*target, *v1alpha1.Function, error) {
 	key, err := r.key(name)
 	if err != nil {
 		return nil, nil, err
@@ -82,13 +82,13 @@ func (r *rollouter) function(ctx context.Context, name string) (*target, *v1alph
 	key = t.key(key)
 	fn, err := t.Get(ctx, key)
 	if err != nil {
-		return nil, nil, r.explain(ctx, t, key, err)
+		return nil, nil, r.explainNotFound(ctx, t, key, err)
 	}
 	return t, fn, nil
 }
 
-// follow tells of a rollout until it is at its end.
-func (r *rollouter) follow(ctx context.Context, t *target, fn *v1alpha1.Function, limit time.Duration) error {
+// followRollout prints the progress of a rollout until it ends.
+func (r *rollouter) followRollout(ctx context.Context, t *target, fn *v1alpha1.Function, limit time.Duration) error {
 	waits := ctx
 	if limit > 0 {
 		var cancel context.CancelFunc
@@ -98,8 +98,8 @@ func (r *rollouter) follow(ctx context.Context, t *target, fn *v1alpha1.Function
 	told := ""
 	for {
 		now := progressOf(fn)
-		if now.end() {
-			return r.tell(now)
+		if now.finished() {
+			return r.printProgress(now)
 		}
 		if text := headline(now.text); text != told {
 			told = text
@@ -110,7 +110,7 @@ func (r *rollouter) follow(ctx context.Context, t *target, fn *v1alpha1.Function
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			return waitedf("function %s is not there yet, after %s: %s\nsee windlass describe %s", fn.Key(), limit, told, r.short(fn.Key()))
+			return timeoutf("function %s is not there yet, after %s: %s\nsee windlass describe %s", fn.Key(), limit, told, r.shortName(fn.Key()))
 		case <-time.After(lookAgain):
 		}
 		again, err := t.Get(waits, fn.Key())
@@ -125,8 +125,8 @@ func (r *rollouter) follow(ctx context.Context, t *target, fn *v1alpha1.Function
 	}
 }
 
-// tell prints where a rollout is. One that cannot go on is an error.
-func (r *rollouter) tell(now progress) error {
+// printProgress prints where a rollout is. A rollout that is stuck is an error.
+func (r *rollouter) printProgress(now progress) error {
 	if now.stalled {
 		return fmt.Errorf("the change does not come into use: %s\n%s", now.text, now.remedy)
 	}
@@ -152,7 +152,7 @@ WHAT    what its instances run`,
 			if err := checkOutput(output, "table", "json", "yaml"); err != nil {
 				return err
 			}
-			t, fn, err := r.function(cmd.Context(), args[0])
+			t, fn, err := r.find(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -197,7 +197,7 @@ func historyRows(fn *v1alpha1.Function, revisions []v1alpha1.FunctionRevision, n
 			{text: mark}, {text: r.Name, colour: nameColour(ready.Status)},
 			{text: string(ready.Status), colour: statusColour(ready.Status)},
 			{text: fmt.Sprintf("%d%%", weightOf(fn, r.Name))}, {text: orDash(strings.Join(tagsOf(fn, r.Name), ","))},
-			{text: age(r.CreationTimestamp.Time, now)}, {text: runs(&r.Spec.Template)}, {text: reason},
+			{text: age(r.CreationTimestamp.Time, now)}, {text: programOf(&r.Spec.Template)}, {text: reason},
 		})
 	}
 	return rows
@@ -250,11 +250,11 @@ or the next deploy undoes this.`,
 		Args:              oneName,
 		ValidArgsFunction: r.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
-			t, fn, err := r.function(cmd.Context(), args[0])
+			t, fn, err := r.find(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			r.tellContext(t)
+			r.noteContext(t)
 			revisions, err := t.Revisions(cmd.Context(), fn)
 			if err != nil {
 				return err
@@ -284,17 +284,17 @@ func (r *rollouter) undo(ctx context.Context, t *target, fn *v1alpha1.Function, 
 	if _, kept := revision.Annotations[v1alpha1.AnnotationCodeStamp]; kept {
 		preview, err := t.Change(ctx, fn.Key(), again, true)
 		if err != nil || !revision.Is(preview.Function) {
-			return errors.Join(filesChanged(r.short(fn.Key()), revision), err)
+			return errors.Join(filesChanged(r.shortName(fn.Key()), revision), err)
 		}
 	}
 	applied, err := t.Change(ctx, fn.Key(), again, false)
 	if err != nil {
-		return r.explain(ctx, t, fn.Key(), err)
+		return r.explainNotFound(ctx, t, fn.Key(), err)
 	}
-	fmt.Fprintf(r.Out, "function %s is %s again: %s\n", fn.Key(), revision.Name, runs(&revision.Spec.Template))
+	fmt.Fprintf(r.Out, "function %s is %s again: %s\n", fn.Key(), revision.Name, programOf(&revision.Spec.Template))
 	printChanges(r.Out, changesOf(applied), false)
 	fmt.Fprintf(r.Err, "%s says how far it is; the manifest that it was deployed from still says otherwise: correct that before the next deploy\n",
-		r.retell("windlass rollout status "+r.short(fn.Key())))
+		r.rewriteCommands("windlass rollout status "+r.shortName(fn.Key())))
 	return nil
 }
 
@@ -371,9 +371,9 @@ func (r *rollouter) completeRevisions(cmd *cobra.Command, args []string, _ strin
 	if len(args) == 0 {
 		return nil, none
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completeTime)
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
-	t, fn, err := r.function(ctx, args[0])
+	t, fn, err := r.find(ctx, args[0])
 	if err != nil {
 		return nil, none
 	}
@@ -399,7 +399,7 @@ type progress struct {
 	remedy string
 }
 
-func (p progress) end() bool { return p.done || p.stalled }
+func (p progress) finished() bool { return p.done || p.stalled }
 
 // progressOf reads it from a function's conditions.
 func progressOf(fn *v1alpha1.Function) progress {

@@ -20,10 +20,10 @@ import (
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
-// past is a theatre with a store, in which instances of revisions start or fail as the
+// past is a harness with a store, in which instances of revisions start or fail as the
 // test says.
 type past struct {
-	*theatre
+	*harness
 	store *file.Store
 	known map[string]rollout.Known
 }
@@ -42,7 +42,7 @@ func openPast(t *testing.T) *past {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	handler := localapi.New(localapi.Deps{Store: store, Reader: store, StatusReader: p, Archive: p, Logs: th, Explainer: th, Storyteller: th})
+	handler := localapi.New(localapi.Deps{Store: store, Reader: store, StatusReader: p, Archive: p, Logs: th, Decisions: th, CallLookup: th})
 	go func() { served <- localapi.Serve(ctx, listener, handler) }()
 	t.Cleanup(func() {
 		cancel()
@@ -99,7 +99,7 @@ func TestRolloutOnThisMachine(t *testing.T) {
 	p.deploy(t, "two")
 	p.sees(t, "f-00002", "SyntaxError\nline 2")
 	p.run(t, "rollout", "status", "f", "--watch=false").expect(t, exitOK, "out", "StartFailed: f-00002: SyntaxError")
-	p.run(t, "rollout", "status", "f", "--timeout", "10ms").expect(t, exitWaited, "err", "function default/f is not there yet, after 10ms: StartFailed")
+	p.run(t, "rollout", "status", "f", "--timeout", "10ms").expect(t, exitTimeout, "err", "function default/f is not there yet, after 10ms: StartFailed")
 	p.run(t, "list").expect(t, exitOK, "out", "00001 100%, 00002 0%")
 	p.run(t, "describe", "f").expect(t, exitOK, "out", "f-00002; all calls go to f-00001\n")
 
@@ -209,7 +209,7 @@ func TestRolloutFollowsUntilTheEnd(t *testing.T) {
 				if len(s.answers) == 0 || len(c.answers) == 1 {
 					s.answers = append(s.answers, is(c.answers[0]))
 				}
-				err := r.follow(t.Context(), &target{registry: s}, c.answers[0], time.Hour)
+				err := r.followRollout(t.Context(), &target{registry: s}, c.answers[0], time.Hour)
 				if out.String() != c.out {
 					t.Errorf("it prints\n%swant\n%s", out.String(), c.out)
 				}
@@ -256,7 +256,7 @@ func TestRolloutInACluster(t *testing.T) {
 		r.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonStarted}}
 		objects = append(objects, r)
 	}
-	s := newStage(t, objects...)
+	s := newClusterHarness(t, objects...)
 	got := s.run(t, "rollout", "history", "f")
 	got.out = strings.Join(strings.Fields(got.out), " ")
 	got.expect(t, exitOK, "out", " REASON f-00001 True 10% old 60m example.com/f:1 * f-00002 True 90% live 60m example.com/f:2")
@@ -267,7 +267,7 @@ func TestRolloutInACluster(t *testing.T) {
 	if err := s.kube.Get(t.Context(), client.ObjectKeyFromObject(fn), &after); err != nil || after.Spec.Template.Image != "example.com/f:1" || len(after.Spec.Traffic) != 2 {
 		t.Errorf("%v; the function is %+v", err, after.Spec)
 	}
-	s = newStage(t, clusterFunction("team", "g", metav1.ConditionTrue, v1alpha1.ReasonStarted))
+	s = newClusterHarness(t, clusterFunction("team", "g", metav1.ConditionTrue, v1alpha1.ReasonStarted))
 	s.run(t, "rollout", "history", "g").expect(t, exitPlatform, "err", "function team/g has no revision yet")
 	s.run(t, "rollout", "status", "g", "--watch=false").expect(t, exitOK, "out", "generation 1 of function team/g has not been taken up yet")
 }

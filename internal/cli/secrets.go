@@ -9,8 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/process/secretfile"
 )
 
-// clusterless refuses flags that mean something on this machine only.
-func (t *target) clusterless(flag string, given bool) error {
+// localOnlyFlag refuses a flag that has an effect on this machine only.
+func (t *target) localOnlyFlag(flag string, given bool) error {
 	if !given || !t.inCluster() {
 		return nil
 	}
@@ -59,8 +59,8 @@ func (d *deployer) checkSecrets(t *target, secrets map[string]map[string]string,
 	return nil
 }
 
-// keepSecrets gives secrets to the namespaces of the functions.
-func (d *deployer) keepSecrets(t *target, secrets map[string]map[string]string, manifests []manifest) error {
+// storeSecrets stores secrets for the namespaces of the functions.
+func (d *deployer) storeSecrets(t *target, secrets map[string]map[string]string, manifests []manifest) error {
 	dataDir, err := d.resolveDataDir()
 	if err != nil {
 		return err

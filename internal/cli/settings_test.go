@@ -11,7 +11,7 @@ import (
 )
 
 func TestSettingsStandInForFlagsThatAreLeftOut(t *testing.T) {
-	s := newStage(t, clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonStarted), clusterFunction("mine", "g", metav1.ConditionTrue, v1alpha1.ReasonStarted))
+	s := newClusterHarness(t, clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonStarted), clusterFunction("mine", "g", metav1.ConditionTrue, v1alpha1.ReasonStarted))
 	settle := func(text string) {
 		t.Helper()
 		path := filepath.Join(s.env["HOME"], ".config", "windlass.yaml")

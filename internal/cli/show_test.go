@@ -15,8 +15,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// repertoire are functions in every state that list and describe show.
-func repertoire(t *testing.T) *theatre {
+// sampleFunctions are functions in every state that list and describe show.
+func sampleFunctions(t *testing.T) *harness {
 	th := open(t)
 	th.put(t, "default/hello", func(fn *v1alpha1.Function) {
 		most, limit := int32(8), resource.MustParse("128Mi")
@@ -84,7 +84,7 @@ func decided() decisionlog.Account {
 }
 
 func TestWhatIsShownLooksAsItShould(t *testing.T) {
-	th := repertoire(t)
+	th := sampleFunctions(t)
 	for file, args := range map[string]string{
 		"list.txt":             "list",
 		"list-namespace.txt":   "list -n team",
@@ -115,7 +115,7 @@ func TestWhatIsShownLooksAsItShould(t *testing.T) {
 }
 
 func TestA3DescribeSaysHowAnInstanceFailedLast(t *testing.T) {
-	th := repertoire(t)
+	th := sampleFunctions(t)
 	hello, broken := invocation.FunctionKey{Namespace: "default", Name: "hello"}, invocation.FunctionKey{Namespace: "default", Name: "broken"}
 	failed := func(key invocation.FunctionKey, detail string) {
 		account := th.accounts[key]
@@ -134,7 +134,7 @@ func TestA3DescribeSaysHowAnInstanceFailedLast(t *testing.T) {
 }
 
 func TestA20AListOfNames(t *testing.T) {
-	th := repertoire(t)
+	th := sampleFunctions(t)
 	th.run(t, "list", "hello", "team/fresh", "-o", "name").expect(t, exitOK, "out", "hello\nteam/fresh\n")
 	th.run(t, "list", "helo").expect(t, exitPlatform, "err", "there is no function default/helo; did you mean hello?")
 }
@@ -160,7 +160,7 @@ func TestAnEmptyListSaysWhatToDo(t *testing.T) {
 }
 
 func TestLogs(t *testing.T) {
-	th := repertoire(t)
+	th := sampleFunctions(t)
 	th.run(t, "logs", "hello").expect(t, exitPlatform, "err", "call the function first")
 	th.log = "00000001-000001 hi\n"
 	th.run(t, "logs", "hello").expect(t, exitOK, "out", th.log)
@@ -174,7 +174,7 @@ func TestLogs(t *testing.T) {
 }
 
 func TestA12LogsSayWhatKeepsThemEmpty(t *testing.T) {
-	th := repertoire(t)
+	th := sampleFunctions(t)
 	th.log = "00000001-000001 hi\n"
 	th.run(t, "logs", "hello", "--since", "90m").expect(t, exitOK, "err", "the instances of function default/hello wrote nothing in the last 1h30m")
 	if want := "default/hello follow false tail -1 since " + now.Add(-90*time.Minute).Format(time.TimeOnly); th.followed != want {
@@ -196,14 +196,14 @@ func TestVersion(t *testing.T) {
 }
 
 func TestCompletionKnowsTheFunctions(t *testing.T) {
-	th := repertoire(t)
+	th := sampleFunctions(t)
 	th.run(t, "__complete", "describe", "").expect(t, exitOK, "out", "broken\nhello\nteam/fresh\n")
 	th.run(t, "completion", "bash").expect(t, exitOK, "out", "__windlass")
 	quiet(t).run(t, "__complete", "describe", "").expect(t, exitOK, "out", ":4")
 }
 
 func TestA16CompletionKnowsTheValuesOfFlags(t *testing.T) {
-	th := repertoire(t)
+	th := sampleFunctions(t)
 	for args, want := range map[string]string{
 		"list -o":           "table\nwide\nname\njson\nyaml\n:4",
 		"top --sort":        "queue\nrate\nerrors\np99\ninstances\nname\n:4",

@@ -71,13 +71,13 @@ lists the experiments; "all" runs every one. The same seed prints the same bytes
 				s.listExperiments()
 				return nil
 			}
-			if err := config.format(asJSON, asCSV); err != nil {
+			if err := config.setFormat(asJSON, asCSV); err != nil {
 				return err
 			}
 			if err := s.chooseExperiments(&config, args[0]); err != nil {
 				return err
 			}
-			if err := config.check(cmd.Flags().Changed); err != nil {
+			if err := config.validate(cmd.Flags().Changed); err != nil {
 				return err
 			}
 			if err := s.programs.Sim(config); err != nil {
@@ -107,8 +107,8 @@ func (s *simulator) listExperiments() {
 	s.table(s.Out, append(rows, cells(allExperiments, "all of them")))
 }
 
-// format reads the flags that say in several ways what to print.
-func (c *SimConfig) format(asJSON, asCSV bool) error {
+// setFormat reads the flags that choose an output format.
+func (c *SimConfig) setFormat(asJSON, asCSV bool) error {
 	if asJSON && asCSV {
 		return usagef("--json and --csv exclude each other; remove one")
 	}
@@ -145,8 +145,8 @@ func (s *simulator) chooseExperiments(c *SimConfig, name string) error {
 	return nil
 }
 
-// check is about the numbers; given tells which flags were.
-func (c SimConfig) check(given func(flag string) bool) error {
+// validate checks the numbers; given reports which flags were given.
+func (c SimConfig) validate(given func(flag string) bool) error {
 	switch {
 	case c.Quick && (given("seeds") || given("scale")):
 		return usagef("--quick says how many seeds there are, and what scale; remove it, or --seeds and --scale")

@@ -43,9 +43,9 @@ type logReader interface {
 	Log(ctx context.Context, request logRequest) error
 }
 
-// storyteller gathers what was written about an invocation.
-type storyteller interface {
-	Story(ctx context.Context, id invocation.ID) (invocation.Story, error)
+// callLookup collects the log of one invocation.
+type callLookup interface {
+	LookUpCall(ctx context.Context, id invocation.ID) (invocation.Story, error)
 }
 
 type logRequest struct {
@@ -83,9 +83,9 @@ type route struct {
 // dialer connects to an address.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// reaching is the way of connecting, and notes that a connection was made, before anything
-// can be sent over it.
-func (r *route) reaching(made *atomic.Bool) dialer {
+// dialNoting connects, and sets made once a connection is up, before anything can be sent over
+// it.
+func (r *route) dialNoting(made *atomic.Bool) dialer {
 	dial := r.dial
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
@@ -99,31 +99,32 @@ func (r *route) reaching(made *atomic.Bool) dialer {
 	}
 }
 
-// witness knows more of a function than its status.
-type witness interface {
+// podLister lists the pods and Events of a function.
+type podLister interface {
 	Pods(ctx context.Context, fn *v1alpha1.Function) ([]kubeclient.Pod, error)
 	Events(ctx context.Context, fn *v1alpha1.Function) ([]kubeclient.Event, error)
 }
 
-// explainer leads to those who decide how many instances functions have.
-type explainer interface {
-	Historian() historian
+// decisionSource opens a decisionGetter.
+type decisionSource interface {
+	DecisionGetter() decisionGetter
 }
 
-// historian tells of the last decisions on functions. It may keep connections until
-// it is closed.
-type historian interface {
+// decisionGetter gets the last decisions on a function from its scheduler. It may keep
+// connections until it is closed.
+type decisionGetter interface {
 	Decisions(ctx context.Context, key invocation.FunctionKey) (decisionlog.Account, error)
 	Close() error
 }
 
-// observatory leads to those who say what goes on.
-type observatory interface {
-	Onlooker(now func() time.Time) onlooker
+// snapshotSource opens a snapshotter.
+type snapshotSource interface {
+	Snapshotter(now func() time.Time) snapshotter
 }
 
-// onlooker asks all of them. It may keep connections until it is closed.
-type onlooker interface {
+// snapshotter takes samples of the metrics of all gateways and schedulers. It may keep
+// connections until it is closed.
+type snapshotter interface {
 	terminal.Source
 	Close() error
 }
@@ -142,13 +143,13 @@ type target struct {
 	registry
 	editor
 	logReader
-	storyteller
+	callLookup
 	router
-	explainer
-	observatory
+	decisionSource
+	snapshotSource
 	keyStore
-	// witness is nil where there is none.
-	witness witness
+	// pods is nil for a local Windlass, which has none.
+	pods podLister
 	// context names the cluster, and is empty for a local Windlass.
 	context string
 	// namespace is that of functions which are named without one.

@@ -51,7 +51,7 @@ Without a terminal, or with --once, top prints one table after an interval. With
 --once one document; times are in seconds, rates per second.`,
 		Args: noArgs,
 		RunE: run(func(cmd *cobra.Command, _ []string) error {
-			if err := flags.check(); err != nil {
+			if err := flags.validate(); err != nil {
 				return err
 			}
 			if flags.all && w.namespace != "" {
@@ -85,7 +85,7 @@ func orders() string {
 	return strings.Join(names, ", ")
 }
 
-func (f topFlags) check() error {
+func (f topFlags) validate() error {
 	if err := checkOutput(f.output, "table", "json"); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (w *overview) top(ctx context.Context, t *target, flags topFlags) error {
 	if flags.all {
 		config.Choice.Namespace = ""
 	}
-	o := t.Onlooker(w.now)
+	o := t.Snapshotter(w.now)
 	defer o.Close()
 	if flags.output == "json" && !flags.once {
 		return terminal.Stream(ctx, o, flags.interval, func(v monitor.View) error {
@@ -128,7 +128,7 @@ func (w *overview) top(ctx context.Context, t *target, flags topFlags) error {
 		}
 		return terminal.Print(w.Out, view, config)
 	}
-	h := t.Historian()
+	h := t.DecisionGetter()
 	defer h.Close()
-	return terminal.Run(ctx, config, terminal.Deps{Source: o, Historian: h, In: w.In, Out: w.Out, Environ: os.Environ()})
+	return terminal.Run(ctx, config, terminal.Deps{Source: o, Decisions: h, In: w.In, Out: w.Out, Environ: os.Environ()})
 }

@@ -33,7 +33,7 @@ func busyScheduler(w http.ResponseWriter, r *http.Request) {
 func TestTopAsksTheSchedulersOfACluster(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(busyScheduler))
 	t.Cleanup(server.Close)
-	s := newStage(t, schedulerPod("scheduler-0"))
+	s := newClusterHarness(t, schedulerPod("scheduler-0"))
 	s.streams = pipes{address: strings.TrimPrefix(server.URL, "http://")}
 	out := s.run(t, "top", "--once", "--interval", "200ms").out
 	lines := strings.Split(strings.TrimSpace(out), "\n")
@@ -50,7 +50,7 @@ func TestTopAsksTheSchedulersOfACluster(t *testing.T) {
 func TestA17TopForPrograms(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(busyScheduler))
 	t.Cleanup(server.Close)
-	s := newStage(t, schedulerPod("scheduler-0"))
+	s := newClusterHarness(t, schedulerPod("scheduler-0"))
 	s.streams = pipes{address: strings.TrimPrefix(server.URL, "http://")}
 	var v monitor.View
 	if err := json.Unmarshal([]byte(s.run(t, "top", "--once", "--interval", "200ms", "-o", "json").out), &v); err != nil {
@@ -70,10 +70,10 @@ func (noWay) DialPod(string, string) (httpstream.Connection, error) {
 }
 
 func TestTopSaysWhyThereIsNothingToShow(t *testing.T) {
-	s := newStage(t, schedulerPod("scheduler-0"))
+	s := newClusterHarness(t, schedulerPod("scheduler-0"))
 	s.streams = noWay{}
 	s.run(t, "top").expect(t, exitPlatform, "err", "you may not create pods/portforward in the namespace windlass", "needs the right")
-	newStage(t).run(t, "top", "--windlass-namespace", "w").expect(t, exitPlatform, "err", "Windlass is not installed in the namespace w", "see docs/install.md")
+	newClusterHarness(t).run(t, "top", "--windlass-namespace", "w").expect(t, exitPlatform, "err", "Windlass is not installed in the namespace w", "see docs/install.md")
 	quiet(t).run(t, "top").expect(t, exitPlatform, "err", "no Windlass runs with the data folder")
 	th := open(t)
 	th.run(t, "top").expect(t, exitPlatform, "err", "does not tell its metrics", "see what windlass up prints")

@@ -244,7 +244,7 @@ func (r *runner) printReady(info localapi.Info, applied []localapi.Applied) {
 	}
 	next := "windlass list"
 	if len(applied) > 0 {
-		next = "windlass invoke " + r.short(applied[0].Function.Key())
+		next = "windlass invoke " + r.shortName(applied[0].Function.Key())
 	}
-	fmt.Fprintf(r.Out, "Try in another terminal: %s. Stop with Ctrl-C.\n", r.retell(next))
+	fmt.Fprintf(r.Out, "Try in another terminal: %s. Stop with Ctrl-C.\n", r.rewriteCommands(next))
 }

@@ -117,7 +117,7 @@ func TestTheFirstInterruptStopsAndTheSecondEnds(t *testing.T) {
 		a := newApp(Streams{Err: &said}, Programs{})
 		a.exit = func(code int) { exits = append(exits, code) }
 		signals := make(chan os.Signal)
-		ctx, done := a.heed(t.Context(), signals)
+		ctx, done := a.cancelOnSignal(t.Context(), signals)
 		defer done()
 
 		synctest.Wait()

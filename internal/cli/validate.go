@@ -37,7 +37,7 @@ The exit code is 1 if something is wrong.`,
 			}
 			manifests, err := readManifests(files, streams.In)
 			if err == nil {
-				err = errors.Join(check(manifests, validate)...)
+				err = errors.Join(validateManifests(manifests, validate)...)
 			}
 			if err != nil {
 				return functionErrorf("%w", err)

@@ -48,12 +48,12 @@ func (d *deployer) awaitProof(ctx context.Context, t *target, applied *v1alpha1.
 			return fn, nil
 		case proofFailed:
 			return nil, fmt.Errorf("function %s does not start: %s\n%ssee windlass describe %s and windlass logs %s",
-				fn.Key(), reasonOf(why), stillServing(fn), d.short(fn.Key()), d.short(fn.Key()))
+				fn.Key(), reasonOf(why), stillServing(fn), d.shortName(fn.Key()), d.shortName(fn.Key()))
 		}
 		select {
 		case <-ctx.Done():
-			return nil, waitedf("function %s has not started yet, after %s: %s\n%ssee windlass rollout status %s, or wait longer with --wait=2m",
-				fn.Key(), limit, progressOf(fn).text, stillServing(fn), d.short(fn.Key()))
+			return nil, timeoutf("function %s has not started yet, after %s: %s\n%ssee windlass rollout status %s, or wait longer with --wait=2m",
+				fn.Key(), limit, progressOf(fn).text, stillServing(fn), d.shortName(fn.Key()))
 		case <-time.After(lookAgain):
 		}
 		again, err := t.Get(ctx, applied.Key())
@@ -134,22 +134,22 @@ func (d *remover) awaitGone(ctx context.Context, r registry, key invocation.Func
 		case err != nil && ctx.Err() == nil:
 			return err
 		case err == nil && told == "":
-			told = drains(fn)
+			told = drainReason(fn)
 			fmt.Fprintf(d.Err, "waiting for function %s: %s\n", key, told)
 		case err == nil:
-			told = drains(fn)
+			told = drainReason(fn)
 		}
 		select {
 		case <-ctx.Done():
-			return waitedf("function %s is still there after %s: %s; it goes by itself, see windlass describe %s, or wait longer with --timeout",
-				key, limit, cmp.Or(told, "its state is not known"), d.short(key))
+			return timeoutf("function %s is still there after %s: %s; it goes by itself, see windlass describe %s, or wait longer with --timeout",
+				key, limit, cmp.Or(told, "its state is not known"), d.shortName(key))
 		case <-time.After(lookAgain):
 		}
 	}
 }
 
-// drains says what keeps a function that is being deleted.
-func drains(fn *v1alpha1.Function) string {
+// drainReason says what keeps a function that is being deleted.
+func drainReason(fn *v1alpha1.Function) string {
 	if left := fn.Status.Instances.Desired; left > 0 {
 		return fmt.Sprintf("%d of its instances have not ended", left)
 	}

@@ -45,7 +45,7 @@ func watchFiles(ctx context.Context, paths func() []string, changed func()) erro
 		case <-ctx.Done():
 			return nil
 		case event := <-watcher.Events:
-			if matters(event) {
+			if isRelevant(event) {
 				begin()
 			}
 		case err, open := <-watcher.Errors:
@@ -96,8 +96,8 @@ func watchAll(watcher *fsnotify.Watcher, paths []string) error {
 	return nil
 }
 
-// matters says whether a change may be one of code or of a manifest.
-func matters(event fsnotify.Event) bool {
+// isRelevant reports whether an event may change code or a manifest.
+func isRelevant(event fsnotify.Event) bool {
 	return event.Op != fsnotify.Chmod && !ignored(filepath.Base(event.Name))
 }
 

@@ -98,7 +98,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	return demo.conclude(report, warm)
+	return demo.printResult(report, warm)
 }
 
 // startLocal starts a Windlass with a data folder that is removed in the end.
@@ -265,21 +265,21 @@ func (d *demo) watchPeak(ctx context.Context) (peak int) {
 	}
 }
 
-// conclude prints the report and the verdict.
-func (d *demo) conclude(report bench.Report, warm bench.Warm) error {
+// printResult prints the report, and what it missed.
+func (d *demo) printResult(report bench.Report, warm bench.Warm) error {
 	heading(d.Out, "Result")
 	fmt.Fprintln(d.Out, report.Table())
 	printLines(d.Out, report.Values())
 	fmt.Fprintf(d.Out, "warm_added_p50_ms=%.3f\nwarm_added_p95_ms=%.3f\nwarm_calls=%d\n",
 		milliseconds(warm.Added.P50), milliseconds(warm.Added.P95), warm.Added.N)
-	text, err := conclusion(bench.Verdict(report, bench.Bounds{}), d.Check)
+	text, err := resultText(bench.Violations(report, bench.Bounds{}), d.Check)
 	fmt.Fprint(d.Out, text)
 	return err
 }
 
-// conclusion is the last words on what a replay missed. A demo shows what happens; only
-// one that checks has goals, and fails without them.
-func conclusion(missed []string, check bool) (string, error) {
+// resultText is the closing line about what a replay missed. Only a demo with --check has
+// goals, and fails without them.
+func resultText(missed []string, check bool) (string, error) {
 	if !check {
 		return "", nil
 	}

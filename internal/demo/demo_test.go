@@ -8,13 +8,13 @@ import (
 
 func TestA7ADemoFailsOnlyWhereItIsAskedToCheck(t *testing.T) {
 	missed := []string{"51 of 670 calls were cold starts"}
-	if text, err := conclusion(missed, false); err != nil || strings.Contains(text, "FAILED") {
+	if text, err := resultText(missed, false); err != nil || strings.Contains(text, "FAILED") {
 		t.Errorf("a demo ended with %q, %v", text, err)
 	}
-	if text, err := conclusion(missed, true); !errors.Is(err, ErrFailed) || !strings.Contains(text, "FAILED: 51 of 670") {
+	if text, err := resultText(missed, true); !errors.Is(err, ErrFailed) || !strings.Contains(text, "FAILED: 51 of 670") {
 		t.Errorf("a check that missed its goals ended with %q, %v", text, err)
 	}
-	if text, err := conclusion(nil, true); err != nil || !strings.Contains(text, "none was lost") {
+	if text, err := resultText(nil, true); err != nil || !strings.Contains(text, "none was lost") {
 		t.Errorf("a check that met its goals ended with %q, %v", text, err)
 	}
 }

@@ -84,10 +84,10 @@ func Prepare(fn *v1alpha1.Function) (*Change, error) {
 			spec.Template.Code.ConfigMapRef.Name = codeName(fn.Name, files)
 		}
 	}
-	return change, check(change.function)
+	return change, validate(change.function)
 }
 
-func check(fn *v1alpha1.Function) error {
+func validate(fn *v1alpha1.Function) error {
 	defaulted := fn.DeepCopy()
 	v1alpha1.Default(defaulted)
 	problems := append(v1alpha1.Validate(defaulted), v1alpha1.ValidateCluster(defaulted)...)
@@ -109,7 +109,7 @@ func (f *functions) Apply(ctx context.Context, change *Change, options Options) 
 	if err != nil && !Is(err, ReasonNotFound) {
 		return Applied{}, err
 	}
-	if err := goingAway(before); err != nil {
+	if err := refuseDeleting(before); err != nil {
 		return Applied{}, err
 	}
 	if options.DryRun {
@@ -130,8 +130,8 @@ func (f *functions) Apply(ctx context.Context, change *Change, options Options) 
 	return applied(before, after), f.removeOldCode(ctx, before, after)
 }
 
-// goingAway refuses to change a function that is being deleted.
-func goingAway(fn *v1alpha1.Function) error {
+// refuseDeleting refuses to change a function that is being deleted.
+func refuseDeleting(fn *v1alpha1.Function) error {
 	if fn == nil || fn.DeletionTimestamp == nil {
 		return nil
 	}
@@ -154,15 +154,15 @@ func compare(before, after *v1alpha1.Function) Result {
 }
 
 func (f *functions) applyFunction(ctx context.Context, fn *v1alpha1.Function, options Options) (*v1alpha1.Function, error) {
-	object, err := intent(fn)
+	object, err := applyConfiguration(fn)
 	if err != nil {
 		return nil, err
 	}
-	err = f.send(ctx, object, options)
+	err = f.patch(ctx, object, options)
 	if !options.Force && onlyOurs(err) {
 		// This command's own verbs have changed single fields since.
 		options.Force = true
-		err = f.send(ctx, object, options)
+		err = f.patch(ctx, object, options)
 	}
 	if err != nil {
 		return nil, f.explain(fn.Key(), err)
@@ -175,7 +175,7 @@ func (f *functions) applyFunction(ctx context.Context, fn *v1alpha1.Function, op
 	return after, nil
 }
 
-func (f *functions) send(ctx context.Context, object *unstructured.Unstructured, options Options) error {
+func (f *functions) patch(ctx context.Context, object *unstructured.Unstructured, options Options) error {
 	apply := []client.ApplyOption{FieldManager}
 	if options.Force {
 		apply = append(apply, client.ForceOwnership)
@@ -186,8 +186,8 @@ func (f *functions) send(ctx context.Context, object *unstructured.Unstructured,
 	return f.kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), apply...)
 }
 
-// intent is what the author of a Function has said, and nothing else.
-func intent(fn *v1alpha1.Function) (*unstructured.Unstructured, error) {
+// applyConfiguration has the fields that the author of a Function has written, and no others.
+func applyConfiguration(fn *v1alpha1.Function) (*unstructured.Unstructured, error) {
 	text, err := json.Marshal(fn)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write function %s: %w", fn.Key(), err)
@@ -226,7 +226,7 @@ func (f *functions) applyCode(ctx context.Context, change *Change, owner *v1alph
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": true, "data": data,
 	}}
-	if err := f.send(ctx, object, Options{Force: true}); err != nil {
+	if err := f.patch(ctx, object, Options{Force: true}); err != nil {
 		return f.explainCode(key, err)
 	}
 	return nil

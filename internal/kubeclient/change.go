@@ -20,14 +20,14 @@ func (f *functions) Change(ctx context.Context, key invocation.FunctionKey, edit
 		if err := f.kube.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: key.Name}, before); err != nil {
 			return f.explain(key, err)
 		}
-		if err := goingAway(before); err != nil {
+		if err := refuseDeleting(before); err != nil {
 			return err
 		}
 		after := before.DeepCopy()
 		if err := edit(after); err != nil {
 			return err
 		}
-		if err := check(after); err != nil {
+		if err := validate(after); err != nil {
 			return err
 		}
 		patch := []client.PatchOption{FieldManager}

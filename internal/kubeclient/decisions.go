@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// askWithin is how long one scheduler may take to answer.
-	askWithin = 5 * time.Second
+	// requestTimeout is how long one scheduler may take to answer.
+	requestTimeout = 5 * time.Second
 	// maxAccount is the longest answer in bytes.
 	maxAccount = 1 << 20
 )
 
-// Historian asks schedulers about their decisions. It keeps the ways to them open
-// until it is closed, for those who ask again. It is for one goroutine.
-type Historian struct {
+// DecisionGetter asks schedulers about their decisions. It keeps its connections open until it
+// is closed. It is for one goroutine.
+type DecisionGetter struct {
 	pods      *components
 	namespace string
 	// tunnels are by their pods' names, as namespace/name.
@@ -36,14 +36,14 @@ type Historian struct {
 	owner *corev1.Pod
 }
 
-// Historian asks the schedulers of a namespace or, if that is empty, of any. It
+// DecisionGetter asks the schedulers of a namespace or, if that is empty, of any. It
 // connects to nothing yet. Close must be called on it.
-func (c *components) Historian(namespace string) *Historian {
-	return &Historian{pods: c, namespace: namespace, tunnels: make(map[string]*Tunnel)}
+func (c *components) DecisionGetter(namespace string) *DecisionGetter {
+	return &DecisionGetter{pods: c, namespace: namespace, tunnels: make(map[string]*Tunnel)}
 }
 
 // Close ends all connections.
-func (h *Historian) Close() error {
+func (h *DecisionGetter) Close() error {
 	var errs []error
 	for pod, tunnel := range h.tunnels {
 		errs = append(errs, tunnel.Close())
@@ -54,9 +54,9 @@ func (h *Historian) Close() error {
 
 // Decisions tells of the last decisions on a function. It asks one scheduler after
 // the other until the one that decides on it answers; others say who that is.
-func (h *Historian) Decisions(ctx context.Context, key invocation.FunctionKey) (decisionlog.Account, error) {
+func (h *DecisionGetter) Decisions(ctx context.Context, key invocation.FunctionKey) (decisionlog.Account, error) {
 	if h.owner != nil {
-		if account, err := h.ask(ctx, h.owner, key); err == nil && account.Served {
+		if account, err := h.fetchFrom(ctx, h.owner, key); err == nil && account.Served {
 			return account, nil
 		}
 		h.owner = nil
@@ -74,7 +74,7 @@ func (h *Historian) Decisions(ctx context.Context, key invocation.FunctionKey) (
 		i := max(0, slices.IndexFunc(pods, func(pod corev1.Pod) bool { return nameOf(&pod) == owner }))
 		pod := pods[i]
 		pods = slices.Delete(pods, i, i+1)
-		account, err := h.ask(ctx, &pod, key)
+		account, err := h.fetchFrom(ctx, &pod, key)
 		switch {
 		case err == nil && account.Served:
 			h.owner = &pod
@@ -96,8 +96,8 @@ func (h *Historian) Decisions(ctx context.Context, key invocation.FunctionKey) (
 
 func nameOf(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Name }
 
-// ask asks one scheduler.
-func (h *Historian) ask(ctx context.Context, pod *corev1.Pod, key invocation.FunctionKey) (account decisionlog.Account, err error) {
+// fetchFrom asks one scheduler.
+func (h *DecisionGetter) fetchFrom(ctx context.Context, pod *corev1.Pod, key invocation.FunctionKey) (account decisionlog.Account, err error) {
 	tunnel := h.tunnels[nameOf(pod)]
 	if tunnel == nil {
 		if tunnel, err = h.pods.openTunnel(pod, schedulers); err != nil {
@@ -105,9 +105,9 @@ func (h *Historian) ask(ctx context.Context, pod *corev1.Pod, key invocation.Fun
 		}
 		h.tunnels[nameOf(pod)] = tunnel
 	}
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	account, err = fetchAccount(ctx, tunnel, key)
+	account, err = fetchDecisions(ctx, tunnel, key)
 	if err != nil {
 		// What broke does not come back; another try dials anew.
 		delete(h.tunnels, nameOf(pod))
@@ -118,8 +118,8 @@ func (h *Historian) ask(ctx context.Context, pod *corev1.Pod, key invocation.Fun
 	return account, nil
 }
 
-// fetchAccount asks the scheduler at the other end of a tunnel.
-func fetchAccount(ctx context.Context, tunnel *Tunnel, key invocation.FunctionKey) (account decisionlog.Account, err error) {
+// fetchDecisions asks the scheduler at the other end of a tunnel.
+func fetchDecisions(ctx context.Context, tunnel *Tunnel, key invocation.FunctionKey) (account decisionlog.Account, err error) {
 	path := "/debug/decisions/" + url.PathEscape(key.Namespace) + "/" + url.PathEscape(key.Name)
 	return account, fetch(ctx, tunnel, path, maxAccount, &account)
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// control is a control plane with some schedulers, which can be asked.
-type control struct {
+// fakeScheduler is a control plane with some schedulers, which can be asked.
+type fakeScheduler struct {
 	client *Client
 	// addresses are where they listen, and dialled whose pods were.
 	addresses map[string]string
@@ -34,10 +34,10 @@ type control struct {
 	dialled []string
 }
 
-// newControl has a scheduler for each answer.
-func newControl(t *testing.T, answers map[string]http.HandlerFunc) *control {
+// newFakeScheduler has a scheduler for each answer.
+func newFakeScheduler(t *testing.T, answers map[string]http.HandlerFunc) *fakeScheduler {
 	t.Helper()
-	c := &control{addresses: map[string]string{}}
+	c := &fakeScheduler{addresses: map[string]string{}}
 	kube := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(gatewayPod("gateway-1", corev1.ConditionTrue))
 	for name, answer := range answers {
 		server := httptest.NewServer(answer)
@@ -51,7 +51,7 @@ func newControl(t *testing.T, answers map[string]http.HandlerFunc) *control {
 	return c
 }
 
-func (c *control) DialPod(_, pod string) (httpstream.Connection, error) {
+func (c *fakeScheduler) DialPod(_, pod string) (httpstream.Connection, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dialled = append(c.dialled, pod)
@@ -105,10 +105,10 @@ var (
 func TestTheSchedulerThatDecidesIsAsked(t *testing.T) {
 	current := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, current) })
-	c := newControl(t, map[string]http.HandlerFunc{
+	c := newFakeScheduler(t, map[string]http.HandlerFunc{
 		"s-0": tells(decisionlog.Account{Owner: "s-2"}), "s-1": tells(decisionlog.Account{}), "s-2": tells(served),
 	})
-	h := c.client.Historian("")
+	h := c.client.DecisionGetter("")
 	for range 2 {
 		got, err := h.Decisions(t.Context(), web)
 		if diff := cmp.Diff(served, got); err != nil || diff != "" {
@@ -125,7 +125,7 @@ func TestTheSchedulerThatDecidesIsAsked(t *testing.T) {
 
 func TestAnotherSchedulerIsAskedWhenTheOwnerIsGone(t *testing.T) {
 	gone := false
-	c := newControl(t, map[string]http.HandlerFunc{
+	c := newFakeScheduler(t, map[string]http.HandlerFunc{
 		"s-0": func(w http.ResponseWriter, r *http.Request) {
 			if gone {
 				tells(decisionlog.Account{Owner: "s-1"})(w, r)
@@ -135,7 +135,7 @@ func TestAnotherSchedulerIsAskedWhenTheOwnerIsGone(t *testing.T) {
 		},
 		"s-1": tells(served),
 	})
-	h := c.client.Historian("windlass")
+	h := c.client.DecisionGetter("windlass")
 	defer h.Close()
 	for _, gone = range []bool{false, true, true} {
 		if _, err := h.Decisions(t.Context(), web); err != nil {
@@ -149,8 +149,8 @@ func TestAnotherSchedulerIsAskedWhenTheOwnerIsGone(t *testing.T) {
 
 func TestOneSchedulerThatFailsHidesNoOther(t *testing.T) {
 	fails := func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "starting", http.StatusServiceUnavailable) }
-	c := newControl(t, map[string]http.HandlerFunc{"s-0": fails, "s-1": tells(served)})
-	h := c.client.Historian("")
+	c := newFakeScheduler(t, map[string]http.HandlerFunc{"s-0": fails, "s-1": tells(served)})
+	h := c.client.DecisionGetter("")
 	defer h.Close()
 	if _, err := h.Decisions(t.Context(), web); err != nil {
 		t.Error(err)
@@ -178,9 +178,9 @@ func TestWhyNoSchedulerTells(t *testing.T) {
 			ReasonForbidden, []string{"you may not create pods/portforward in the namespace windlass", "needs the right to create pods/portforward"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newControl(t, tc.answers)
+			c := newFakeScheduler(t, tc.answers)
 			c.refused = tc.refused
-			h := c.client.Historian("")
+			h := c.client.DecisionGetter("")
 			defer h.Close()
 			_, err := h.Decisions(t.Context(), web)
 			wantError(t, err, tc.reason, tc.want...)

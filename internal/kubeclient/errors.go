@@ -68,11 +68,11 @@ func (c *cluster) explain(key invocation.FunctionKey, err error) error {
 	if !errors.As(err, &answer) {
 		return c.unreachable(err)
 	}
-	reason, message := c.told(key, err, answer.Status())
+	reason, message := c.reasonFor(key, err, answer.Status())
 	return &Error{Reason: reason, Message: message, Err: err}
 }
 
-func (c *cluster) told(key invocation.FunctionKey, err error, status metav1.Status) (Reason, string) {
+func (c *cluster) reasonFor(key invocation.FunctionKey, err error, status metav1.Status) (Reason, string) {
 	switch {
 	case isNoResource(err, status):
 		return ReasonNotInstalled, fmt.Sprintf("Windlass is not installed in the cluster of the context %s: install it with helm install windlass charts/windlass --namespace windlass --create-namespace, or name another context with --context", c.context)

@@ -34,7 +34,7 @@ func (k *keyList) Keys(ctx context.Context, namespace string) ([]byte, error) {
 // EditKeys replaces the list of API keys by what becomes of it. It calls edit
 // again if somebody else has changed the list meanwhile.
 func (k *keyList) EditKeys(ctx context.Context, namespace string, edit func([]byte) ([]byte, error)) error {
-	return retry.OnError(retry.DefaultRetry, overtaken, func() error {
+	return retry.OnError(retry.DefaultRetry, isConflict, func() error {
 		secret, err := k.keysSecret(ctx, namespace)
 		if err != nil {
 			return err
@@ -52,15 +52,15 @@ func (k *keyList) EditKeys(ctx context.Context, namespace string, edit func([]by
 		} else {
 			err = k.kube.Update(ctx, secret)
 		}
-		if err == nil || overtaken(err) {
+		if err == nil || isConflict(err) {
 			return err
 		}
 		return k.explainKeys(secret.Namespace, err)
 	})
 }
 
-// overtaken says that somebody else has written first.
-func overtaken(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+// isConflict reports that somebody else has written first.
+func isConflict(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
 // keysSecret returns the Secret, or a new one that is not stored yet.
 func (k *keyList) keysSecret(ctx context.Context, namespace string) (*corev1.Secret, error) {

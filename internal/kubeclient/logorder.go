@@ -25,7 +25,7 @@ func (f *follower) copyAll(ctx context.Context, pods []corev1.Pod) error {
 	var waiting error
 	for i := range pods {
 		log := &podLog{pod: &pods[i]}
-		p, err := f.open(ctx, log)
+		p, err := f.openLog(ctx, log)
 		switch {
 		case isNotYet(err):
 			waiting = err
@@ -59,7 +59,7 @@ type podLines struct {
 	at   time.Time
 }
 
-func (f *follower) open(ctx context.Context, log *podLog) (*podLines, error) {
+func (f *follower) openLog(ctx context.Context, log *podLog) (*podLines, error) {
 	source, err := f.client.logs.OpenLog(ctx, log.pod.Namespace, log.pod.Name, log.options(f.request))
 	if err != nil {
 		return nil, err
@@ -67,8 +67,8 @@ func (f *follower) open(ctx context.Context, log *podLog) (*podLines, error) {
 	return &podLines{log: log, source: source, lines: bufio.NewReaderSize(source, maxLine)}, nil
 }
 
-// next goes to the next line; false if there is none.
-func (p *podLines) next() (bool, error) {
+// advance goes to the next line; false if there is none.
+func (p *podLines) advance() (bool, error) {
 	line, err := p.lines.ReadSlice('\n')
 	if err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
 		return false, err
@@ -99,7 +99,7 @@ func (f *follower) merge(all []*podLines) error {
 	var last []line
 	more := func(p *podLines) (bool, error) {
 		for {
-			there, err := p.next()
+			there, err := p.advance()
 			if err != nil || !there || !p.at.Before(f.request.Since) {
 				return there, err
 			}

@@ -81,7 +81,7 @@ func (c *Client) Logs(ctx context.Context, request LogRequest) error {
 	ticker := time.NewTicker(lookAgain)
 	defer ticker.Stop()
 	for {
-		f.look(ctx, pods)
+		f.update(ctx, pods)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -114,11 +114,11 @@ type follower struct {
 	out     *lineWriter
 	running sync.WaitGroup
 	logs    map[types.UID]*podLog
-	crowded bool
+	tooMany bool
 }
 
-// look starts to copy what is not being copied, and forgets pods that are gone.
-func (f *follower) look(ctx context.Context, pods []corev1.Pod) {
+// update starts to copy the logs of new pods, and drops pods that are gone.
+func (f *follower) update(ctx context.Context, pods []corev1.Pod) {
 	there := map[types.UID]bool{}
 	for i := range pods {
 		pod := &pods[i]
@@ -126,14 +126,14 @@ func (f *follower) look(ctx context.Context, pods []corev1.Pod) {
 		log := f.logs[pod.UID]
 		if log == nil {
 			if len(f.logs) >= maxFollowed {
-				f.tellCrowded()
+				f.noteTooMany()
 				continue
 			}
 			log = &podLog{fresh: true}
 			f.logs[pod.UID] = log
 		}
-		if log.begin(pod) {
-			f.running.Go(func() { f.follow(ctx, log) })
+		if log.beginCopy(pod) {
+			f.running.Go(func() { f.followLog(ctx, log) })
 		}
 	}
 	for uid := range f.logs {
@@ -143,16 +143,16 @@ func (f *follower) look(ctx context.Context, pods []corev1.Pod) {
 	}
 }
 
-func (f *follower) tellCrowded() {
-	if !f.crowded {
+func (f *follower) noteTooMany() {
+	if !f.tooMany {
 		fmt.Fprintf(f.request.Notes, "function %s has more instances than the %d whose logs are followed\n", f.request.Key, maxFollowed)
 	}
-	f.crowded = true
+	f.tooMany = true
 }
 
-func (f *follower) follow(ctx context.Context, log *podLog) {
+func (f *follower) followLog(ctx context.Context, log *podLog) {
 	err := log.copy(ctx, f.client.logs, f.request, f.out)
-	log.end(err == nil)
+	log.endCopy(err == nil)
 }
 
 // podLog is how far a pod's log was copied.
@@ -167,8 +167,8 @@ type podLog struct {
 	last time.Time
 }
 
-// begin says whether to copy the log, which end then ends.
-func (l *podLog) begin(pod *corev1.Pod) bool {
+// beginCopy reports whether to copy the log; if so, endCopy must follow.
+func (l *podLog) beginCopy(pod *corev1.Pod) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.busy || l.whole {
@@ -178,9 +178,9 @@ func (l *podLog) begin(pod *corev1.Pod) bool {
 	return true
 }
 
-// end notes whether the log was read to its end. That of a container that had
+// endCopy notes whether the log was read to its end. That of a container that had
 // ended before has all its lines then.
-func (l *podLog) end(read bool) {
+func (l *podLog) endCopy(read bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.busy = false

@@ -68,12 +68,12 @@ func Start[R any](ctx context.Context, config Config[R]) *Load[R] {
 	loop, stop := context.WithCancel(ctx)
 	l := &Load[R]{config: config, stop: stop, began: time.Now()}
 	if config.Arrivals != nil {
-		l.running.Go(func() { l.open(loop, ctx) })
+		l.running.Go(func() { l.openLoop(loop, ctx) })
 		return l
 	}
 	for client := range config.Clients {
-		if l.take() {
-			l.running.Go(func() { l.closed(loop, ctx, client) })
+		if l.reserveCall() {
+			l.running.Go(func() { l.closedLoop(loop, ctx, client) })
 		}
 	}
 	return l
@@ -129,8 +129,8 @@ func (l *Load[R]) inFlight() int {
 	return l.begun - l.ended
 }
 
-// open begins calls when they are due.
-func (l *Load[R]) open(loop, ctx context.Context) {
+// openLoop makes calls when they are due.
+func (l *Load[R]) openLoop(loop, ctx context.Context) {
 	turn := Turn{}
 	for turn.Due = range l.config.Arrivals {
 		wait := time.Until(l.began.Add(turn.Due))
@@ -144,22 +144,22 @@ func (l *Load[R]) open(loop, ctx context.Context) {
 				l.record(l.config.Refused(turn))
 			}
 		} else {
-			l.begin()
-			l.running.Go(func() { l.finish(call(ctx)) })
+			l.countBegun()
+			l.running.Go(func() { l.recordEnd(call(ctx)) })
 		}
 		turn.N++
 	}
 }
 
-// closed makes one call after the other. The first was taken already.
-func (l *Load[R]) closed(loop, ctx context.Context, client int) {
+// closedLoop makes one call after the other. The first was reserved already.
+func (l *Load[R]) closedLoop(loop, ctx context.Context, client int) {
 	for turn := (Turn{Client: client}); loop.Err() == nil; turn.N++ {
-		if turn.N > 0 && !l.take() {
+		if turn.N > 0 && !l.reserveCall() {
 			return
 		}
 		call := l.config.Next(turn)
-		l.begin()
-		record := l.finish(call(ctx))
+		l.countBegun()
+		record := l.recordEnd(call(ctx))
 		if l.config.Rest == nil {
 			continue
 		}
@@ -169,8 +169,8 @@ func (l *Load[R]) closed(loop, ctx context.Context, client int) {
 	}
 }
 
-// take takes one of the calls that there may be.
-func (l *Load[R]) take() bool {
+// reserveCall reserves one of the remaining calls.
+func (l *Load[R]) reserveCall() bool {
 	if l.config.Calls == 0 {
 		return true
 	}
@@ -180,13 +180,13 @@ func (l *Load[R]) take() bool {
 	return l.taken <= l.config.Calls
 }
 
-func (l *Load[R]) begin() {
+func (l *Load[R]) countBegun() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.begun++
 }
 
-func (l *Load[R]) finish(record R) R {
+func (l *Load[R]) recordEnd(record R) R {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.records = append(l.records, record)

@@ -72,8 +72,8 @@ func (l *callLog) log(a invocation.Account) string {
 	return filepath.Join(instancelog.Dir(l.dataDir, a.Function), instancelog.FunctionFile(a.CID))
 }
 
-// Tell returns the timeline and log lines of a call; false if it is not remembered.
-func (l *callLog) Tell(id invocation.ID) (invocation.Story, bool) {
+// LookUp returns the timeline and log lines of a call; false if the log has no such call.
+func (l *callLog) LookUp(id invocation.ID) (invocation.Story, bool) {
 	of, from, shared, known := l.find(id)
 	if !known {
 		return invocation.Story{}, false

@@ -60,7 +60,7 @@ func (w *callLogHarness) ended(cid invocation.CID, from, to int) invocation.ID {
 // tells checks what a call's lines are, and returns its notes.
 func (w *callLogHarness) tells(id invocation.ID, want ...string) string {
 	w.Helper()
-	story, known := w.Tell(id)
+	story, known := w.LookUp(id)
 	if !known || story.Account.ID != id {
 		w.Fatalf("invocation %v: known %t, %+v", id, known, story)
 	}
@@ -137,7 +137,7 @@ func TestOfVeryMuchTextTheLastIsTold(t *testing.T) {
 	w.says("a", strings.Repeat("x", maxText))
 	w.says("a", "the end")
 	id := w.ended("a", 0, 10)
-	story, _ := w.Tell(id)
+	story, _ := w.LookUp(id)
 	if n := len(story.Lines); n != 2 || story.Lines[1].Text != "the end" || len(story.Notes) != 1 {
 		t.Errorf("%d lines, notes %v", n, story.Notes)
 	}
@@ -151,7 +151,7 @@ func TestTheOldestCallsAreForgotten(t *testing.T) {
 		j.Note(invocation.Account{ID: id(n)})
 	}
 	for n := range calls {
-		if _, known := j.Tell(id(n)); known != (n >= calls-maxCalls) {
+		if _, known := j.LookUp(id(n)); known != (n >= calls-maxCalls) {
 			t.Fatalf("of call %d of %d it is %t that it is known", n, calls, known)
 		}
 	}

@@ -26,8 +26,8 @@ func (w *Windlass) requireKeys() error {
 	return err
 }
 
-// guard is who says who may call, or nobody.
-func (w *Windlass) guard() gateway.Callers {
+// callerPolicy decides who may call; nil if anybody may.
+func (w *Windlass) callerPolicy() gateway.Callers {
 	if w.callers == nil {
 		return nil
 	}

@@ -33,8 +33,8 @@ func (w *Windlass) controlAPI() http.Handler {
 		StatusReader: w,
 		Archive:      w.rollouts,
 		Logs:         instanceLogs(w.config.DataDir),
-		Explainer:    w,
-		Storyteller:  w.callLog,
+		Decisions:    w,
+		CallLookup:   w.callLog,
 	})
 }
 

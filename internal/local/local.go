@@ -44,14 +44,14 @@ const (
 
 // Windlass is one local Windlass.
 type Windlass struct {
-	config   Config
-	log      *slog.Logger
-	registry *exposition.Registry
-	store    *file.Store
-	learnt   *learnt
-	traces   *tracing.Tracer
-	callLog  *callLog
-	process  *process.Driver
+	config    Config
+	log       *slog.Logger
+	registry  *exposition.Registry
+	store     *file.Store
+	estimates *estimatesFile
+	traces    *tracing.Tracer
+	callLog   *callLog
+	process   *process.Driver
 
 	listeners
 
@@ -121,7 +121,7 @@ func (w *Windlass) open() (err error) {
 	if w.store, err = file.Open(filepath.Join(w.config.DataDir, "functions")); err != nil {
 		return err
 	}
-	w.learnt = openLearnt(w.config.DataDir, w.log)
+	w.estimates = openEstimates(w.config.DataDir, w.log)
 	w.callLog = newCallLog(w.config.DataDir)
 	if w.traces, err = tracing.New(w.config.Tracing, tracing.Deps{Service: "windlass", Registry: w.counting(), Log: w.log}); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (w *Windlass) open() (err error) {
 			return err
 		}
 	}
-	return w.listeners.open(w.config)
+	return w.listeners.listenAll(w.config)
 }
 
 // Close gives back what Open took. It is needed only for a Windlass that is not
@@ -190,7 +190,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 		provisioner.Deps{Driver: w.process, StartObserver: w.process, Lister: w.process, Now: time.Now, Log: w.log},
 	)
 	if w.scheduler, err = scheduler.New(w.config.Scheduler, scheduler.Deps{
-		Catalog: w.store.Catalog(), Memory: w.learnt.Learnt, Keeper: keeper, Instances: scheduler.InstancesOf(instances),
+		Catalog: w.store.Catalog(), Memory: w.estimates.Learnt, Keeper: keeper, Instances: scheduler.InstancesOf(instances),
 		Registry: w.counting(), Traces: w.traces, Log: w.log, Now: time.Now,
 	}); err != nil {
 		return err
@@ -199,7 +199,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	config := w.config.Gateway
 	config.ClaimAddr = w.wire.Addr().String()
 	if w.gateway, err = gateway.New(config, gateway.Deps{
-		Catalog: w.store.Catalog(), Callers: w.guard(), Registry: w.counting(), Log: w.log, Traces: w.traces, Journal: w.callLog,
+		Catalog: w.store.Catalog(), Callers: w.callerPolicy(), Registry: w.counting(), Log: w.log, Traces: w.traces, Journal: w.callLog,
 		Router: ownership.NewStatic(ownership.Owner{ID: nodeName, Addr: config.ClaimAddr}), Left: serve.ClientLeft,
 	}); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	parts.Start("provisioner", func(ctx context.Context) error { return instances.Run(ctx, w.scheduler) })
 	parts.Start("scheduler", w.scheduler.Run)
 	parts.Start("rollouts", w.rollouts.Run)
-	parts.Start("learnt", func(ctx context.Context) error { return w.learnt.keep(ctx, w.scheduler) })
+	parts.Start("learnt", func(ctx context.Context) error { return w.estimates.persist(ctx, w.scheduler) })
 	// 4. Calls: last to come and first to go.
 	if w.callers != nil {
 		parts.Start("callers", w.callers.Run)
@@ -267,7 +267,7 @@ func (w *Windlass) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 		return v1alpha1.FunctionStatus{}
 	}
 	status := w.scheduler.Status(fn)
-	w.rollouts.say(fn, &status)
+	w.rollouts.fillStatus(fn, &status)
 	status.URL = w.FunctionURL(fn)
 	return status
 }

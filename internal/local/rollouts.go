@@ -66,7 +66,7 @@ func (r *rollouts) Run(ctx context.Context) error {
 	// It watches memory, which never fails.
 	watching.Go(func() { _ = r.store.Catalog().Watch(ctx, r.functionChanged) })
 	for ctx.Err() == nil {
-		r.wait(ctx, r.round())
+		r.awaitChange(ctx, r.updateAll())
 	}
 	return nil
 }
@@ -85,9 +85,9 @@ func (r *rollouts) functionChanged(e catalog.Event) {
 	}
 }
 
-// round looks at all that are open, and returns in how long the next one is; 0 if there
-// is none before something changes.
-func (r *rollouts) round() (next time.Duration) {
+// updateAll updates all functions that are due, and returns the time until the next is; 0 if
+// none is before something changes.
+func (r *rollouts) updateAll() (next time.Duration) {
 	r.mu.Lock()
 	open, quiet := r.open, time.Since(r.changed)
 	r.open = make(map[invocation.FunctionKey]struct{})
@@ -98,7 +98,7 @@ func (r *rollouts) round() (next time.Duration) {
 		}
 	}
 	for key := range open {
-		waits, err := r.look(key)
+		waits, err := r.updateFunction(key)
 		if err != nil {
 			r.log.Error("what has become of a function cannot be kept", "function", key, "err", err)
 			soonest(tryAgain)
@@ -121,8 +121,8 @@ func (r *rollouts) round() (next time.Duration) {
 	return next
 }
 
-// wait waits for a change, or for so long if that is not 0.
-func (r *rollouts) wait(ctx context.Context, most time.Duration) {
+// awaitChange waits for a change, or for most if that is not 0.
+func (r *rollouts) awaitChange(ctx context.Context, most time.Duration) {
 	var over <-chan time.Time
 	if most > 0 {
 		timer := time.NewTimer(most)
@@ -136,9 +136,9 @@ func (r *rollouts) wait(ctx context.Context, most time.Duration) {
 	}
 }
 
-// look brings what is seen of a function's instances to the store. It waits if one of its
-// revisions may be proven yet.
-func (r *rollouts) look(key invocation.FunctionKey) (waits bool, err error) {
+// updateFunction passes what was observed of a function's instances to the store. waits says
+// that one of its revisions may still be proven.
+func (r *rollouts) updateFunction(key invocation.FunctionKey) (waits bool, err error) {
 	entry, ok := r.store.Catalog().Get(key)
 	if !ok {
 		return false, nil
@@ -164,9 +164,8 @@ func (r *rollouts) known(entry *rollout.Entry) map[string]rollout.Known {
 	return known
 }
 
-// say writes into a status what has become of the function that has it, if the store has
-// that function.
-func (r *rollouts) say(fn *v1alpha1.Function, status *v1alpha1.FunctionStatus) {
+// fillStatus writes conditions and rollout into a status, if the store has the function.
+func (r *rollouts) fillStatus(fn *v1alpha1.Function, status *v1alpha1.FunctionStatus) {
 	entry, ok := r.store.Catalog().Get(fn.Key())
 	if !ok || entry.UID() != string(fn.UID) {
 		return

@@ -50,8 +50,8 @@ func (i *instances) looked() int {
 	return n
 }
 
-// onStage runs rollouts over a store, in virtual time.
-func onStage(t *testing.T, play func(t *testing.T, dir string, r *rollouts, i *instances)) {
+// withRollouts runs rollouts over a store, in virtual time.
+func withRollouts(t *testing.T, play func(t *testing.T, dir string, r *rollouts, i *instances)) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		store, err := file.Open(dir)
@@ -89,7 +89,7 @@ func applied(t *testing.T, r *rollouts, concurrency int32, edits ...func(*v1alph
 // told is the status of a function, with a condition as Status/Reason.
 func told(r *rollouts, fn *v1alpha1.Function, kind string) (v1alpha1.FunctionStatus, string) {
 	var status v1alpha1.FunctionStatus
-	r.say(fn, &status)
+	r.fillStatus(fn, &status)
 	if c := meta.FindStatusCondition(status.Conditions, kind); c != nil {
 		return status, string(c.Status) + "/" + c.Reason
 	}
@@ -97,7 +97,7 @@ func told(r *rollouts, fn *v1alpha1.Function, kind string) (v1alpha1.FunctionSta
 }
 
 func TestCallsFollowTheProofSoon(t *testing.T) {
-	onStage(t, func(t *testing.T, _ string, r *rollouts, i *instances) {
+	withRollouts(t, func(t *testing.T, _ string, r *rollouts, i *instances) {
 		fn := applied(t, r, 1)
 		i.are("f-00001", rollout.Known{Started: true, Ready: 1})
 		time.Sleep(lookSoon)
@@ -130,7 +130,7 @@ func TestCallsFollowTheProofSoon(t *testing.T) {
 }
 
 func TestWhatTakesLongIsLookedAtMoreRarely(t *testing.T) {
-	onStage(t, func(t *testing.T, _ string, r *rollouts, i *instances) {
+	withRollouts(t, func(t *testing.T, _ string, r *rollouts, i *instances) {
 		applied(t, r, 1)
 		time.Sleep(time.Second)
 		if n := i.looked(); n < 15 || n > 25 {
@@ -146,7 +146,7 @@ func TestWhatTakesLongIsLookedAtMoreRarely(t *testing.T) {
 }
 
 func TestStepsGoOnWithoutAnybodyAsking(t *testing.T) {
-	onStage(t, func(t *testing.T, _ string, r *rollouts, i *instances) {
+	withRollouts(t, func(t *testing.T, _ string, r *rollouts, i *instances) {
 		steps := func(fn *v1alpha1.Function) {
 			fn.Spec.Rollout.Strategy = v1alpha1.RolloutSteps
 			fn.Spec.Rollout.Steps = []v1alpha1.RolloutStep{{Weight: 10, Hold: v1alpha1.Duration{Duration: time.Hour}}}
@@ -170,7 +170,7 @@ func TestStepsGoOnWithoutAnybodyAsking(t *testing.T) {
 }
 
 func TestAStatusSaysWhatIsSeenAtTheMoment(t *testing.T) {
-	onStage(t, func(t *testing.T, _ string, r *rollouts, i *instances) {
+	withRollouts(t, func(t *testing.T, _ string, r *rollouts, i *instances) {
 		i.are("f-00001", rollout.Known{Started: true, Ready: 1})
 		fn := applied(t, r, 1)
 		if status, ready := told(r, fn, v1alpha1.ConditionRevisionReady); ready != "True/Started" || status.ObservedGeneration != 1 || status.LatestReadyRevisionName != "f-00001" {
@@ -219,7 +219,7 @@ func TestAStatusSaysWhatIsSeenAtTheMoment(t *testing.T) {
 }
 
 func TestADiskThatIsFullIsTriedAgain(t *testing.T) {
-	onStage(t, func(t *testing.T, dir string, r *rollouts, i *instances) {
+	withRollouts(t, func(t *testing.T, dir string, r *rollouts, i *instances) {
 		fn := applied(t, r, 1)
 		synctest.Wait()
 		path := filepath.Join(dir, "default", "f.yaml")

@@ -144,8 +144,8 @@ func (c *Client) Delete(ctx context.Context, key invocation.FunctionKey) error {
 	return c.call(ctx, http.MethodDelete, functionPath(key), nil, nil)
 }
 
-// Story tells what is known of an invocation.
-func (c *Client) Story(ctx context.Context, id invocation.ID) (invocation.Story, error) {
+// LookUpCall returns the log of one invocation.
+func (c *Client) LookUpCall(ctx context.Context, id invocation.ID) (invocation.Story, error) {
 	var story invocation.Story
 	err := c.call(ctx, http.MethodGet, invocations+"/"+id.String(), nil, &story)
 	return story, err
@@ -154,7 +154,7 @@ func (c *Client) Story(ctx context.Context, id invocation.ID) (invocation.Story,
 // Log copies a function's log to w. What is followed ends when ctx does, Windlass
 // stops, or the function is deleted.
 func (c *Client) Log(ctx context.Context, w io.Writer, key invocation.FunctionKey, options LogOptions) error {
-	response, err := c.send(ctx, http.MethodGet, functionPath(key)+"/log?"+options.query().Encode(), nil)
+	response, err := c.do(ctx, http.MethodGet, functionPath(key)+"/log?"+options.query().Encode(), nil)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (c *Client) Log(ctx context.Context, w io.Writer, key invocation.FunctionKe
 
 // call sends a request and reads the answer into result, unless that is nil.
 func (c *Client) call(ctx context.Context, method, path string, body []byte, result any) error {
-	response, err := c.send(ctx, method, path, body)
+	response, err := c.do(ctx, method, path, body)
 	if err != nil {
 		return err
 	}
@@ -181,8 +181,9 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, res
 	return nil
 }
 
-// send returns an answer that is no error. The host's name is never looked up.
-func (c *Client) send(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+// do sends a request and returns the answer unless that is an error. The host's name is never
+// resolved.
+func (c *Client) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, "http://windlass"+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ func start(t *testing.T, logs logFunc) (client *Client, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := New(Deps{Info: Info{Version: "v1", DataDir: dir, PID: 42}, Store: store, Reader: store, StatusReader: busy{}, Archive: archive{store}, Logs: logs, Explainer: decided{store}, Storyteller: stories{}})
+	handler := New(Deps{Info: Info{Version: "v1", DataDir: dir, PID: 42}, Store: store, Reader: store, StatusReader: busy{}, Archive: archive{store}, Logs: logs, Decisions: fakeDecisions{store}, CallLookup: callReports{}})
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- Serve(ctx, listener, handler) }()
@@ -162,15 +162,15 @@ func TestRevisionsAreThoseOfOneFunction(t *testing.T) {
 	}
 }
 
-// decided tells of one decision on every function.
-type decided struct{ Reader }
+// fakeDecisions tells of one decision on every function.
+type fakeDecisions struct{ Reader }
 
-func (d decided) Account(key invocation.FunctionKey) (decisionlog.Account, bool) {
+func (d fakeDecisions) Account(key invocation.FunctionKey) (decisionlog.Account, bool) {
 	_, known := d.Get(key)
 	return decisionlog.Account{Namespace: key.Namespace, Name: key.Name, Served: true, Decisions: []decisionlog.Told{{Number: 1, What: "ordered 1"}}}, known
 }
 
-func (d decided) Latest() decisionlog.Latest {
+func (d fakeDecisions) Latest() decisionlog.Latest {
 	latest := decisionlog.Latest{Functions: []decisionlog.Account{}}
 	for _, fn := range d.List() {
 		a, _ := d.Account(fn.Key())
@@ -477,12 +477,12 @@ func TestAnAnswerOfSomethingElseIsNotMistaken(t *testing.T) {
 	}
 }
 
-// stories remember one invocation.
-type stories struct{}
+// callReports remember one invocation.
+type callReports struct{}
 
 var remembered = invocation.ID{1, 2, 3}
 
-func (stories) Tell(id invocation.ID) (invocation.Story, bool) {
+func (callReports) LookUp(id invocation.ID) (invocation.Story, bool) {
 	return invocation.Story{
 		Account: &invocation.Account{
 			ID: id, Function: invocation.FunctionKey{Namespace: "team", Name: "hello"}, Code: 200, Executed: invocation.ExecutedYes,
@@ -494,16 +494,16 @@ func (stories) Tell(id invocation.ID) (invocation.Story, bool) {
 
 func TestTheStoryOfAnInvocationIsTold(t *testing.T) {
 	client, _ := start(t, noLogs)
-	got, err := client.Story(t.Context(), remembered)
+	got, err := client.LookUpCall(t.Context(), remembered)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, _ := stories{}.Tell(remembered)
+	want, _ := callReports{}.LookUp(remembered)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var problem *Error
-	if _, err := client.Story(t.Context(), invocation.ID{}); !errors.As(err, &problem) || problem.Reason != ReasonNotFound {
+	if _, err := client.LookUpCall(t.Context(), invocation.ID{}); !errors.As(err, &problem) || problem.Reason != ReasonNotFound {
 		t.Errorf("of an unknown one: %v", err)
 	}
 }

@@ -52,17 +52,17 @@ type Logs interface {
 	Follow(ctx context.Context, w io.Writer, key invocation.FunctionKey, options LogOptions) error
 }
 
-// Explainer tells of the last decisions.
-type Explainer interface {
+// DecisionReader has the last decisions on functions.
+type DecisionReader interface {
 	// Account tells of those on a function. It is false if there is none of that name.
 	Account(key invocation.FunctionKey) (decisionlog.Account, bool)
 	// Latest tells of the last one on each function that was decided on lately.
 	Latest() decisionlog.Latest
 }
 
-// Storyteller remembers calls. It is false if it does not remember one of that id.
-type Storyteller interface {
-	Tell(id invocation.ID) (invocation.Story, bool)
+// CallLookup has the logs of the last calls. It is false for a call that it does not have.
+type CallLookup interface {
+	LookUp(id invocation.ID) (invocation.Story, bool)
 }
 
 // Deps are what the API is made of.
@@ -73,8 +73,8 @@ type Deps struct {
 	StatusReader StatusReader
 	Archive      Archive
 	Logs         Logs
-	Explainer    Explainer
-	Storyteller  Storyteller
+	Decisions    DecisionReader
+	CallLookup   CallLookup
 }
 
 // New makes the handler of the API.
@@ -91,9 +91,9 @@ func New(deps Deps) http.Handler {
 	mux.HandleFunc("PUT "+one, s.apply)
 	mux.HandleFunc("DELETE "+one, s.delete)
 	mux.HandleFunc("GET "+one+"/log", s.log)
-	mux.HandleFunc("GET "+invocations+"/{id}", s.story)
+	mux.HandleFunc("GET "+invocations+"/{id}", s.lookUpCall)
 	mux.HandleFunc("GET "+one+"/decisions", s.decisions)
-	mux.HandleFunc("GET "+latestPath, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, deps.Explainer.Latest()) })
+	mux.HandleFunc("GET "+latestPath, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, deps.Decisions.Latest()) })
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, &Error{Reason: ReasonBadRequest,
 			Message: fmt.Sprintf("%s %s is not known here; the windlass command may be of another version than the Windlass that runs: restart it with windlass up", r.Method, r.URL.Path)})
@@ -264,7 +264,7 @@ func (s *server) delete(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) decisions(w http.ResponseWriter, r *http.Request) {
-	account, ok := s.Explainer.Account(keyOf(r))
+	account, ok := s.Decisions.Account(keyOf(r))
 	if !ok {
 		writeNotFound(w, keyOf(r))
 		return
@@ -272,13 +272,13 @@ func (s *server) decisions(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, account)
 }
 
-func (s *server) story(w http.ResponseWriter, r *http.Request) {
+func (s *server) lookUpCall(w http.ResponseWriter, r *http.Request) {
 	id, err := invocation.ParseID(r.PathValue("id"))
 	if err != nil {
 		writeError(w, http.StatusBadRequest, &Error{Reason: ReasonBadRequest, Message: err.Error()})
 		return
 	}
-	story, known := s.Storyteller.Tell(id)
+	story, known := s.CallLookup.LookUp(id)
 	if !known {
 		writeError(w, http.StatusNotFound, &Error{Reason: ReasonNotFound, Message: fmt.Sprintf(
 			"no invocation %s has ended here lately: Windlass remembers the last few thousand since it was started, and none that still runs", id)})
@@ -308,7 +308,7 @@ func (s *server) log(w http.ResponseWriter, r *http.Request) {
 	err = s.Logs.Follow(ctx, out, keyOf(r), options)
 	switch {
 	case err == nil && !out.begun:
-		out.begin()
+		out.sendHead()
 	case err != nil && !out.begun:
 		writeError(w, http.StatusNotFound, &Error{Reason: ReasonNoLog, Message: err.Error()})
 	case err != nil && r.Context().Err() == nil:
@@ -325,7 +325,7 @@ type logWriter struct {
 	begun bool
 }
 
-func (l *logWriter) begin() {
+func (l *logWriter) sendHead() {
 	l.begun = true
 	l.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	l.w.WriteHeader(http.StatusOK)
@@ -333,7 +333,7 @@ func (l *logWriter) begin() {
 
 func (l *logWriter) Write(p []byte) (int, error) {
 	if !l.begun {
-		l.begin()
+		l.sendHead()
 	}
 	n, err := l.w.Write(p)
 	if err != nil {

@@ -42,7 +42,7 @@ func Read(at time.Time, readings []Reading, troubles ...string) Sample {
 	for _, r := range readings {
 		src := parse(r.Families)
 		for _, b := range r.Latest.Broken {
-			src.function(b.Namespace, b.Name).unit(Printable(b.Revision)).broken = Printable(b.Reason)
+			src.figuresOf(b.Namespace, b.Name).unit(Printable(b.Revision)).broken = Printable(b.Reason)
 		}
 		s.sources[r.Source] = src
 		s.latest = append(s.latest, r.Latest.Functions...)
@@ -175,13 +175,13 @@ func parse(families []*dto.MetricFamily) *source {
 				node(s.node(m.labels["node_name"]), m)
 				continue
 			}
-			read(s.function(m.labels["function_namespace"], m.labels["function"]), m)
+			read(s.figuresOf(m.labels["function_namespace"], m.labels["function"]), m)
 		}
 	}
 	return s
 }
 
-func (s *source) function(namespace, name string) *figures {
+func (s *source) figuresOf(namespace, name string) *figures {
 	key := invocation.FunctionKey{Namespace: Printable(namespace), Name: Printable(name)}
 	f := s.functions[key]
 	if f == nil {

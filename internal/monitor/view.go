@@ -169,8 +169,8 @@ type Decision struct {
 	Changed bool `json:"changed"`
 }
 
-// Tell makes a Decision of one that was told.
-func Tell(t decisionlog.Told) Decision {
+// NewDecision makes a Decision of a scheduler's entry.
+func NewDecision(t decisionlog.Told) Decision {
 	return Decision{
 		At: t.At, Until: t.Until, Times: t.Times, What: Printable(t.What), Why: Printable(t.Why), Reason: Printable(t.Reason),
 		Ordered: t.Ordered, Withdrawn: t.Withdrawn, Changed: t.Wanted > 0 || t.Withdrawn > 0,

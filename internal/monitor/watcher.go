@@ -52,8 +52,8 @@ func (c *change) add(more change) {
 func (w *Watcher) See(s Sample) View {
 	w.bridge(s)
 	now := total(s)
-	w.learn(s)
-	w.forget(now)
+	w.keepDecisions(s)
+	w.dropRemoved(now)
 	if w.last != nil && s.At.After(w.last.At) {
 		w.remember(s.At.Sub(w.last.At), changes(*w.last, s), now)
 	}
@@ -63,7 +63,7 @@ func (w *Watcher) See(s Sample) View {
 		v.Over += length.Seconds()
 	}
 	for key, f := range now {
-		v.Functions = append(v.Functions, w.function(key, f, since, v.Over))
+		v.Functions = append(v.Functions, w.viewOf(key, f, since, v.Over))
 	}
 	slices.SortFunc(v.Functions, byName)
 	v.Totals = w.totals(v, since)
@@ -165,8 +165,8 @@ func (c *counted) add(more counted) {
 	}
 }
 
-// learn keeps the last decision on each function.
-func (w *Watcher) learn(s Sample) {
+// keepDecisions keeps the last decision on each function.
+func (w *Watcher) keepDecisions(s Sample) {
 	if w.decisions == nil {
 		w.decisions = make(map[invocation.FunctionKey]Decision)
 	}
@@ -175,13 +175,13 @@ func (w *Watcher) learn(s Sample) {
 		told, ok := a.Last()
 		key := invocation.FunctionKey{Namespace: Printable(a.Namespace), Name: Printable(a.Name)}
 		if ok && !told.Until.Before(w.decisions[key].Until) {
-			w.decisions[key] = Tell(told)
+			w.decisions[key] = NewDecision(told)
 		}
 	}
 }
 
-// forget forgets functions that are gone.
-func (w *Watcher) forget(now map[invocation.FunctionKey]figures) {
+// dropRemoved drops functions that are gone.
+func (w *Watcher) dropRemoved(now map[invocation.FunctionKey]figures) {
 	for key := range w.decisions {
 		if _, there := now[key]; !there {
 			delete(w.decisions, key)
@@ -324,7 +324,7 @@ func (w *Watcher) load(s state, inFlight int, p past, since int, over float64) (
 	return l, sum
 }
 
-func (w *Watcher) function(key invocation.FunctionKey, f figures, since int, over float64) Function {
+func (w *Watcher) viewOf(key invocation.FunctionKey, f figures, since int, over float64) Function {
 	var intervals past
 	if p := w.functions[key]; p != nil {
 		intervals = *p

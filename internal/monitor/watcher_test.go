@@ -15,17 +15,17 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// told is the metrics of one process, under construction.
-type told struct{ families map[string]*dto.MetricFamily }
+// fakeReading is the metrics of one process, under construction.
+type fakeReading struct{ families map[string]*dto.MetricFamily }
 
-func process() *told { return &told{map[string]*dto.MetricFamily{}} }
+func process() *fakeReading { return &fakeReading{map[string]*dto.MetricFamily{}} }
 
 // says adds a series: a counter or gauge, which are read alike.
-func (t *told) says(name string, value float64, labels ...string) *told {
+func (t *fakeReading) says(name string, value float64, labels ...string) *fakeReading {
 	return t.add(name, &dto.Metric{Untyped: &dto.Untyped{Value: &value}}, labels...)
 }
 
-func (t *told) add(name string, m *dto.Metric, labels ...string) *told {
+func (t *fakeReading) add(name string, m *dto.Metric, labels ...string) *fakeReading {
 	for i := 0; i < len(labels); i += 2 {
 		m.Label = append(m.Label, &dto.LabelPair{Name: &labels[i], Value: &labels[i+1]})
 	}
@@ -36,7 +36,7 @@ func (t *told) add(name string, m *dto.Metric, labels ...string) *told {
 	return t
 }
 
-func (t *told) reading(source string) Reading {
+func (t *fakeReading) reading(source string) Reading {
 	r := Reading{Source: source}
 	for _, family := range t.families {
 		r.Families = append(r.Families, family)
@@ -51,7 +51,7 @@ func with(labels []string, more ...string) []string {
 }
 
 // gateway has answered so many calls of hello, and failed so many of them.
-func gateway(calls, failed float64) *told {
+func gateway(calls, failed float64) *fakeReading {
 	return process().
 		says("windlass_gateway_invocations_total", calls-failed, with(hello, "code", "200", "executed", "yes")...).
 		says("windlass_gateway_invocations_total", failed, with(hello, "code", "503", "executed", "no")...)

@@ -32,12 +32,12 @@ type Console struct {
 type screen struct {
 	mu   sync.Mutex
 	to   io.Writer
-	look look
+	look style
 }
 
 // New makes a Console that writes to a terminal or a file.
 func New(to io.Writer, c Config) *Console {
-	return &Console{level: c.Level, screen: &screen{to: to, look: look{colours: c.Colours, home: c.Home}}}
+	return &Console{level: c.Level, screen: &screen{to: to, look: style{colours: c.Colours, home: c.Home}}}
 }
 
 // Enabled implements slog.Handler.

@@ -19,8 +19,8 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// said is what is logged in a minute of a small Windlass.
-func said(ctx context.Context, c *Console) {
+// consoleText is what is logged in a minute of a small Windlass.
+func consoleText(ctx context.Context, c *Console) {
 	at := noon
 	log := func(level slog.Level, text string, args ...any) {
 		at = at.Add(1234 * time.Millisecond)
@@ -57,7 +57,7 @@ func TestA11TheConsoleIsForPeople(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			said(t.Context(), New(&out, config))
+			consoleText(t.Context(), New(&out, config))
 			path := filepath.Join("testdata", name+".txt")
 			if *update {
 				if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {

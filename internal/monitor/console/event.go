@@ -152,8 +152,8 @@ func read(record slog.Record, with []slog.Attr, level slog.Level) (event, bool) 
 	return e, true
 }
 
-// look is how lines are drawn.
-type look struct {
+// style is how lines are drawn.
+type style struct {
 	colours bool
 	// home is the namespace whose functions are named without it.
 	home string
@@ -162,7 +162,7 @@ type look struct {
 }
 
 // render is the line of an event, with its end.
-func (l *look) render(e event) string {
+func (l *style) render(e event) string {
 	const narrowest, widest = 12, 24
 	name := monitor.Printable(strings.TrimPrefix(e.function, l.home+"/"))
 	l.width = min(max(l.width, len([]rune(name)), narrowest), widest)
@@ -179,7 +179,7 @@ func (l *look) render(e event) string {
 	return strings.TrimRight(line.String(), " ") + "\n"
 }
 
-func (l *look) paint(colour, text string) string {
+func (l *style) paint(colour, text string) string {
 	if !l.colours || colour == "" || strings.TrimSpace(text) == "" {
 		return text
 	}

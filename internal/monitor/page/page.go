@@ -105,7 +105,7 @@ func (p *Page) status(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "pages of others may not read the status: "+why, http.StatusForbidden)
 		return
 	}
-	view, err := p.look(r.Context())
+	view, err := p.currentView(r.Context())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
@@ -119,8 +119,8 @@ func (p *Page) status(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(s)
 }
 
-// look is the View of the present, or one that is not much older.
-func (p *Page) look(ctx context.Context) (monitor.View, error) {
+// currentView is the latest View, or a new one if that is too old.
+func (p *Page) currentView(ctx context.Context) (monitor.View, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	age := p.now().Sub(p.view.At)

@@ -16,15 +16,15 @@ import (
 	"github.com/windlass-dev/windlass/internal/monitor"
 )
 
-// stage is a Windlass with some functions, whose time stands until it is moved.
-type stage struct {
+// fakeSource is a Windlass with some functions, whose time stands until it is moved.
+type fakeSource struct {
 	now     time.Time
 	names   []string
 	asked   int
 	trouble error
 }
 
-func (s *stage) Sample(context.Context) (monitor.Sample, error) {
+func (s *fakeSource) Sample(context.Context) (monitor.Sample, error) {
 	s.asked++
 	family := &dto.MetricFamily{Name: ptr("windlass_gateway_invocations_total")}
 	for _, name := range s.names {
@@ -39,8 +39,8 @@ func (s *stage) Sample(context.Context) (monitor.Sample, error) {
 
 func ptr[T any](v T) *T { return &v }
 
-func open(names ...string) (*stage, *Page) {
-	s := &stage{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), names: names}
+func open(names ...string) (*fakeSource, *Page) {
+	s := &fakeSource{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), names: names}
 	return s, New(Config{Version: "v1", GatewayURL: "http://127.0.0.1:8080"}, s, func() time.Time { return s.now })
 }
 

@@ -157,8 +157,8 @@ func functionColumns(l layout) []column[*monitor.Function] {
 		{title: "LEAVING", least: 7, rank: 11, cell: func(f *monitor.Function) cell { return number(f.Instances.Leaving, usual) }},
 		{title: "CALLS/S", least: 8, rank: 1, by: monitor.ByRate, cell: func(f *monitor.Function) cell { return rate(f.Rate, usual) }},
 		{title: "ERR/S", least: 6, rank: 5, by: monitor.ByErrors, cell: func(f *monitor.Function) cell { return rate(f.Errors, bad) }},
-		{title: "P50", least: 7, rank: 7, cell: func(f *monitor.Function) cell { return cell{inWords(f.P50), usual} }},
-		{title: "P99", least: 7, rank: 2, by: monitor.ByP99, cell: func(f *monitor.Function) cell { return cell{inWords(f.P99), usual} }},
+		{title: "P50", least: 7, rank: 7, cell: func(f *monitor.Function) cell { return cell{formatSeconds(f.P50), usual} }},
+		{title: "P99", least: 7, rank: 2, by: monitor.ByP99, cell: func(f *monitor.Function) cell { return cell{formatSeconds(f.P99), usual} }},
 		{title: "RECENT CALLS", least: l.sparks, left: true, rank: 10, cell: func(f *monitor.Function) cell { return cell{spark(f.Recent, l.sparks), rising} }},
 		{title: "LAST DECISION", least: 16, most: 22, left: true, rank: 9, cell: func(f *monitor.Function) cell { return cell{decidedLast(f.Last), decisionStyle(f.Last)} }},
 	}
@@ -235,9 +235,9 @@ const longWait = 1
 
 func waited(seconds float64) cell {
 	if seconds > longWait {
-		return cell{inWords(seconds), bad}
+		return cell{formatSeconds(seconds), bad}
 	}
-	return cell{inWords(seconds), usual}
+	return cell{formatSeconds(seconds), usual}
 }
 
 // nodeColumns are of nodes with names at most so long.

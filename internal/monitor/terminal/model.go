@@ -23,8 +23,8 @@ const (
 type model struct {
 	config Config
 	keys   keyMap
-	// turnTo says whose decisions are wanted.
-	turnTo func(*invocation.FunctionKey)
+	// watchDecisions says whose decisions are wanted.
+	watchDecisions func(*invocation.FunctionKey)
 
 	width, height int
 
@@ -43,7 +43,7 @@ type model struct {
 	cursor  invocation.FunctionKey
 	offset  int
 	help    help.Model
-	closeup closeup
+	detail  detail
 }
 
 // newModel shows functions on a screen whose size is not known yet.
@@ -58,7 +58,7 @@ func newModel(c Config, turnTo func(*invocation.FunctionKey)) model {
 		Ellipsis: faint, ShortKey: bold, ShortDesc: usual, ShortSeparator: faint, FullKey: bold, FullDesc: usual, FullSeparator: faint,
 	}
 	return model{
-		config: c, keys: keys(), turnTo: turnTo, width: 80, height: 24,
+		config: c, keys: keys(), watchDecisions: turnTo, width: 80, height: 24,
 		watcher: &monitor.Watcher{}, order: c.Order, filter: filter, help: bottom,
 	}
 }
@@ -75,8 +75,8 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.help.SetWidth(msg.Width)
 	case sampleMsg:
 		m, cmd = m.see(msg)
-	case accountMsg:
-		m.closeup.hear(msg)
+	case decisionsMsg:
+		m.detail.update(msg)
 	case tea.KeyPressMsg:
 		m, cmd = m.press(msg)
 	default:
@@ -118,9 +118,9 @@ func (m model) press(msg tea.KeyPressMsg) (model, tea.Cmd) {
 	case key.Matches(msg, m.keys.pause):
 		m.paused = !m.paused
 	case key.Matches(msg, m.keys.nodes):
-		return m.turn()
+		return m.toggleNodes()
 	case m.at == oneFunction:
-		return m.pressCloseup(msg)
+		return m.pressDetail(msg)
 	case m.at == allFunctions:
 		return m.pressFunctions(msg)
 	case key.Matches(msg, m.keys.back):
@@ -144,11 +144,11 @@ func (m model) type_(msg tea.KeyPressMsg) (model, tea.Cmd) {
 	return m, cmd
 }
 
-// turn goes from functions to nodes and back.
-func (m model) turn() (model, tea.Cmd) {
+// toggleNodes goes from functions to nodes and back.
+func (m model) toggleNodes() (model, tea.Cmd) {
 	switch m.at {
 	case oneFunction:
-		return m.leaveCloseup(), m.turned(nil)
+		return m.closeDetail(), m.selectDecisions(nil)
 	case allNodes:
 		m.at = allFunctions
 	default:
@@ -171,7 +171,7 @@ func (m model) pressFunctions(msg tea.KeyPressMsg) (model, tea.Cmd) {
 	case key.Matches(msg, m.keys.back):
 		m.filter.Reset()
 	case key.Matches(msg, m.keys.open):
-		return m.look()
+		return m.openDetail()
 	default:
 		m.move(msg)
 	}
@@ -227,25 +227,25 @@ func (m *model) scroll() {
 	m.offset = max(0, min(m.offset, len(functions)-rows))
 }
 
-// look opens the function that is selected.
-func (m model) look() (model, tea.Cmd) {
+// openDetail opens the function that is selected.
+func (m model) openDetail() (model, tea.Cmd) {
 	functions := m.functions()
 	if len(functions) == 0 {
 		return m, nil
 	}
 	m.cursor = functions[m.index(functions)].Key()
-	m.at, m.closeup = oneFunction, closeup{key: m.cursor}
-	return m, m.turned(&m.closeup.key)
+	m.at, m.detail = oneFunction, detail{key: m.cursor}
+	return m, m.selectDecisions(&m.detail.key)
 }
 
-// turned lets the asker know whose decisions are wanted.
-func (m model) turned(to *invocation.FunctionKey) tea.Cmd {
+// selectDecisions tells the poller whose decisions are wanted.
+func (m model) selectDecisions(to *invocation.FunctionKey) tea.Cmd {
 	if to != nil {
 		key := *to
 		to = &key
 	}
 	return func() tea.Msg {
-		m.turnTo(to)
+		m.watchDecisions(to)
 		return nil
 	}
 }

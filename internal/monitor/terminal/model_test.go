@@ -59,16 +59,16 @@ func sight() monitor.View {
 	return v
 }
 
-// player presses keys and looks at the screen.
-type player struct {
+// screenHarness presses keys and looks at the screen.
+type screenHarness struct {
 	t *testing.T
 	m model
 	// asked are whose decisions were wanted, "" for nobody's.
 	asked []string
 }
 
-func play(t *testing.T, choice monitor.Choice) *player {
-	p := &player{t: t}
+func play(t *testing.T, choice monitor.Choice) *screenHarness {
+	p := &screenHarness{t: t}
 	p.m = newModel(Config{Place: "on this machine", Interval: time.Second, Order: monitor.ByQueue, Choice: choice}, func(key *invocation.FunctionKey) {
 		name := ""
 		if key != nil {
@@ -81,14 +81,14 @@ func play(t *testing.T, choice monitor.Choice) *player {
 	return p
 }
 
-func (p *player) tell(msg tea.Msg) tea.Cmd {
+func (p *screenHarness) tell(msg tea.Msg) tea.Cmd {
 	next, cmd := p.m.Update(msg)
 	p.m = next.(model)
 	return cmd
 }
 
 // press presses keys, such as enter or x, and does at once what they lead to.
-func (p *player) press(keys ...string) *player {
+func (p *screenHarness) press(keys ...string) *screenHarness {
 	special := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown,
 		"pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp, "end": tea.KeyEnd, "space": tea.KeySpace, "backspace": tea.KeyBackspace}
 	for _, name := range keys {
@@ -107,9 +107,9 @@ func (p *player) press(keys ...string) *player {
 }
 
 // screen is what is seen, without colours.
-func (p *player) screen() string { return ansi.Strip(p.m.draw()) }
+func (p *screenHarness) screen() string { return ansi.Strip(p.m.draw()) }
 
-func (p *player) sees(wants ...string) {
+func (p *screenHarness) sees(wants ...string) {
 	p.t.Helper()
 	for _, want := range wants {
 		if !strings.Contains(p.screen(), want) {
@@ -118,7 +118,7 @@ func (p *player) sees(wants ...string) {
 	}
 }
 
-func (p *player) missing(none ...string) {
+func (p *screenHarness) missing(none ...string) {
 	p.t.Helper()
 	for _, text := range none {
 		if strings.Contains(p.screen(), text) {
@@ -128,7 +128,7 @@ func (p *player) missing(none ...string) {
 }
 
 // order is the functions on the screen, from top to bottom.
-func (p *player) order() (names []string) {
+func (p *screenHarness) order() (names []string) {
 	for _, line := range strings.Split(p.screen(), "\n") {
 		for _, f := range sight().Functions {
 			if strings.HasPrefix(line, f.Namespace+"/"+f.Name) {
@@ -164,7 +164,7 @@ func TestScreensLookAsTheyShould(t *testing.T) {
 			p.tell(tea.WindowSizeMsg{Width: tc.width, Height: tc.height})
 			p.press(tc.keys...)
 			if tc.account != nil {
-				p.tell(accountMsg{key: p.m.closeup.key, account: *tc.account})
+				p.tell(decisionsMsg{key: p.m.detail.key, account: *tc.account})
 			}
 			lines := strings.Split(p.screen(), "\n")
 			if len(lines) != tc.height {
@@ -294,7 +294,7 @@ func TestA3TheCloserViewSaysHowAnInstanceFailedLast(t *testing.T) {
 	p := play(t, monitor.Choice{})
 	p.tell(tea.WindowSizeMsg{Width: 60, Height: 50})
 	p.press("enter")
-	p.tell(accountMsg{key: p.m.closeup.key, account: decisionlog.Account{Decisions: told(), LastFailure: &decisionlog.Failure{
+	p.tell(decisionsMsg{key: p.m.detail.key, account: decisionlog.Account{Decisions: told(), LastFailure: &decisionlog.Failure{
 		At: p.m.view.At.Add(-90 * time.Second), Code: "FunctionExited", Detail: "the function exited with status 3; its last log lines:\none\x1b]0;evil\x07\n2\n3\n4\nlater",
 	}}})
 	p.sees("Last failure  FunctionExited  90 s ago", "exited with status 3", "one?]0;evil?", "windlass logs team/thumbnail says more", "Last decisions")
@@ -306,9 +306,9 @@ func TestLookingCloser(t *testing.T) {
 	p.tell(tea.WindowSizeMsg{Width: 160, Height: 50})
 	p.press("enter")
 	p.sees("team/thumbnail", "asking", "6 instances for 14 calls/s within 500 ms; an execution takes 200 ms", "7 ordered, 4 started, 1 failed", "Where a cold start's time goes")
-	p.tell(accountMsg{key: invocation.FunctionKey{Namespace: "default", Name: "hello"}, account: decisionlog.Account{Decisions: told()[:1]}})
+	p.tell(decisionsMsg{key: invocation.FunctionKey{Namespace: "default", Name: "hello"}, account: decisionlog.Account{Decisions: told()[:1]}})
 	p.missing("FirstInstance")
-	p.tell(accountMsg{key: p.m.closeup.key, account: decisionlog.Account{Decisions: told()}})
+	p.tell(decisionsMsg{key: p.m.detail.key, account: decisionlog.Account{Decisions: told()}})
 	p.sees("90 s ago", "+1 instance (FirstInstance): first call", "3 s ago", "repeated 7×")
 	p.tell(tea.WindowSizeMsg{Width: 160, Height: 20})
 	p.sees("FirstInstance")
@@ -321,9 +321,9 @@ func TestLookingCloser(t *testing.T) {
 	}
 	p.press("g")
 	p.sees("repeated 7×")
-	p.tell(accountMsg{key: p.m.closeup.key, err: errors.New("the scheduler is\x1b]0;evil\x07 away")})
+	p.tell(decisionsMsg{key: p.m.detail.key, err: errors.New("the scheduler is\x1b]0;evil\x07 away")})
 	p.sees("not told: the scheduler is?]0;evil? away")
-	p.tell(accountMsg{key: p.m.closeup.key, account: decisionlog.Account{Calls: 0}})
+	p.tell(decisionsMsg{key: p.m.detail.key, account: decisionlog.Account{Calls: 0}})
 	p.sees("no decisions yet: the function has not been called")
 	p.press("esc")
 	p.sees("FUNCTION", "hello")
@@ -357,7 +357,7 @@ func TestAPausedPictureStays(t *testing.T) {
 }
 
 func TestQuitting(t *testing.T) {
-	quits := func(p *player, k tea.Key) bool {
+	quits := func(p *screenHarness, k tea.Key) bool {
 		cmd := p.tell(tea.KeyPressMsg(k))
 		if cmd == nil {
 			return false
@@ -452,7 +452,7 @@ func TestRevisionsOfAFunctionThatHasSeveralAreShown(t *testing.T) {
 }
 
 // onScreen is the screen at a size.
-func onScreen(t *testing.T, p *player, width, height int) string {
+func onScreen(t *testing.T, p *screenHarness, width, height int) string {
 	t.Helper()
 	p.tell(tea.WindowSizeMsg{Width: width, Height: height})
 	lines := strings.Split(p.screen(), "\n")

@@ -21,8 +21,8 @@ type Source interface {
 	Sample(ctx context.Context) (monitor.Sample, error)
 }
 
-// Historian tells of the last decisions on a function.
-type Historian interface {
+// DecisionGetter gets the last decisions on a function.
+type DecisionGetter interface {
 	Decisions(ctx context.Context, key invocation.FunctionKey) (decisionlog.Account, error)
 }
 
@@ -40,7 +40,7 @@ type Config struct {
 // is what is known of it.
 type Deps struct {
 	Source    Source
-	Historian Historian
+	Decisions DecisionGetter
 	In        io.Reader
 	Out       io.Writer
 	Environ   []string
@@ -61,8 +61,8 @@ func Run(ctx context.Context, c Config, d Deps) error {
 	// What asks ends before Run does.
 	defer asking.Wait()
 	defer cancel()
-	a := &asker{Deps: d, interval: c.Interval, turned: make(chan struct{}, 1)}
-	m := newModel(c, a.turnTo)
+	a := &poller{Deps: d, interval: c.Interval, turned: make(chan struct{}, 1)}
+	m := newModel(c, a.watchDecisions)
 	m, _ = m.see(sampleMsg{sample: first})
 	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(d.In), tea.WithOutput(d.Out), tea.WithEnvironment(d.Environ))
 	asking.Go(func() { a.run(ctx, program.Send) })
@@ -132,15 +132,15 @@ type sampleMsg struct {
 	err    error
 }
 
-// accountMsg is what was told of a function's decisions, or why not.
-type accountMsg struct {
+// decisionsMsg has a function's decisions, or the error.
+type decisionsMsg struct {
 	key     invocation.FunctionKey
 	account decisionlog.Account
 	err     error
 }
 
-// asker asks on behalf of the screen.
-type asker struct {
+// poller takes samples and gets decisions for the screen.
+type poller struct {
 	Deps
 	interval time.Duration
 	// turned says that the function has changed.
@@ -151,8 +151,8 @@ type asker struct {
 	function *invocation.FunctionKey
 }
 
-// turnTo makes it ask for the decisions on a function, or on none.
-func (a *asker) turnTo(key *invocation.FunctionKey) {
+// watchDecisions makes it get the decisions on a function, or on none.
+func (a *poller) watchDecisions(key *invocation.FunctionKey) {
 	a.mu.Lock()
 	a.function = key
 	a.mu.Unlock()
@@ -162,14 +162,14 @@ func (a *asker) turnTo(key *invocation.FunctionKey) {
 	}
 }
 
-func (a *asker) wanted() *invocation.FunctionKey {
+func (a *poller) watched() *invocation.FunctionKey {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.function
 }
 
 // run asks until ctx ends.
-func (a *asker) run(ctx context.Context, tell func(tea.Msg)) {
+func (a *poller) run(ctx context.Context, tell func(tea.Msg)) {
 	ticker := time.NewTicker(a.interval)
 	defer ticker.Stop()
 	for {
@@ -181,11 +181,11 @@ func (a *asker) run(ctx context.Context, tell func(tea.Msg)) {
 			s, err := sample(ctx, a.Source)
 			tell(sampleMsg{s, err})
 		}
-		if key := a.wanted(); key != nil {
+		if key := a.watched(); key != nil {
 			asked, cancel := context.WithTimeout(ctx, sampleWithin)
-			account, err := a.Historian.Decisions(asked, *key)
+			account, err := a.Decisions.Decisions(asked, *key)
 			cancel()
-			tell(accountMsg{*key, account, err})
+			tell(decisionsMsg{*key, account, err})
 		}
 	}
 }

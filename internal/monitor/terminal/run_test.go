@@ -61,7 +61,7 @@ func (s *script) Decisions(_ context.Context, key invocation.FunctionKey) (decis
 func TestItAsksAtIntervalsAndForTheFunctionThatIsLookedAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{takes: 100 * time.Millisecond}
-		a := &asker{Deps: Deps{Source: s, Historian: s}, interval: time.Second, turned: make(chan struct{}, 1)}
+		a := &poller{Deps: Deps{Source: s, Decisions: s}, interval: time.Second, turned: make(chan struct{}, 1)}
 		ctx, cancel := context.WithCancel(t.Context())
 		var told notes
 		done := make(chan struct{})
@@ -71,19 +71,19 @@ func TestItAsksAtIntervalsAndForTheFunctionThatIsLookedAt(t *testing.T) {
 				switch msg := msg.(type) {
 				case sampleMsg:
 					told.take("sample")
-				case accountMsg:
+				case decisionsMsg:
 					told.take(msg.key.Name + " is " + msg.account.Name)
 				}
 			})
 		}()
 		time.Sleep(2500 * time.Millisecond)
-		a.turnTo(&invocation.FunctionKey{Name: "hello"})
+		a.watchDecisions(&invocation.FunctionKey{Name: "hello"})
 		synctest.Wait()
 		if want := []string{"sample", "sample", "hello is hello"}; !slices.Equal(told.read(), want) {
 			t.Errorf("told %q, want %q", told.read(), want)
 		}
 		time.Sleep(time.Second)
-		a.turnTo(nil)
+		a.watchDecisions(nil)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if want := []string{"all", "all", "hello", "all", "hello", "all"}; !slices.Equal(s.asked.read(), want) {
@@ -97,7 +97,7 @@ func TestItAsksAtIntervalsAndForTheFunctionThatIsLookedAt(t *testing.T) {
 func TestNobodyIsAskedTwiceAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{takes: time.Hour}
-		a := &asker{Deps: Deps{Source: s, Historian: s}, interval: time.Second, turned: make(chan struct{}, 1)}
+		a := &poller{Deps: Deps{Source: s, Decisions: s}, interval: time.Second, turned: make(chan struct{}, 1)}
 		ctx, cancel := context.WithCancel(t.Context())
 		var told notes
 		done := make(chan struct{})

@@ -46,7 +46,7 @@ func (m model) draw() string {
 	case m.helping:
 		lines = append(lines, m.helpLines()...)
 	case m.at == oneFunction:
-		lines = append(lines, m.closeup.draw(m)...)
+		lines = append(lines, m.detail.draw(m)...)
 	case m.at == allNodes:
 		lines = append(lines, m.nodeLines()...)
 	default:
@@ -107,7 +107,7 @@ func (m model) callsLine(t monitor.Totals) string {
 		parts = append(parts, perSecond(t.Cold)+" cold/s")
 	}
 	if t.P50 > 0 {
-		parts = append(parts, "p50 "+bold.Render(inWords(t.P50)), "p99 "+bold.Render(inWords(t.P99)))
+		parts = append(parts, "p50 "+bold.Render(formatSeconds(t.P50)), "p99 "+bold.Render(formatSeconds(t.P99)))
 	}
 	// What happened lately takes the room that is left.
 	const few, wide = 8, 30
@@ -124,23 +124,23 @@ func joined(parts []string) string { return strings.Join(parts, faint.Render("  
 func (m model) stateLine(t monitor.Totals) string {
 	waiting := faint.Render("no call waits")
 	if t.Queued > 0 {
-		waiting = notable.Render(count(t.Queued, "call waits", "calls wait") + ", the first for " + inWords(t.OldestWait))
+		waiting = notable.Render(plural(t.Queued, "call waits", "calls wait") + ", the first for " + formatSeconds(t.OldestWait))
 	}
 	parts := []string{waiting}
 	if t.Broken > 0 {
-		parts = append(parts, bad.Render(count(t.Broken, "function cannot run", "functions cannot run")))
+		parts = append(parts, bad.Render(plural(t.Broken, "function cannot run", "functions cannot run")))
 	}
-	functions := count(t.Functions, "function", "functions")
+	functions := plural(t.Functions, "function", "functions")
 	if m.view.Over > 0 {
 		functions += fmt.Sprintf(", %d called", t.Called)
 	}
 	states := len(parts)
 	parts = append(parts, inStates(t.Instances), functions)
 	if nodes := len(m.view.Nodes); nodes > 0 {
-		parts = append(parts, count(nodes, "node", "nodes"))
+		parts = append(parts, plural(nodes, "node", "nodes"))
 	}
 	if ansi.StringWidth(joined(parts[:states+1])) > m.width {
-		parts[states] = count(t.Instances.All(), "instance", "instances")
+		parts[states] = plural(t.Instances.All(), "instance", "instances")
 	}
 	for len(parts) > 1 && ansi.StringWidth(joined(parts)) > m.width {
 		parts = parts[:len(parts)-1]
@@ -160,7 +160,7 @@ func inStates(i monitor.Instances) string {
 			states = append(states, s.style.Render(fmt.Sprintf("%d %s", s.n, s.word)))
 		}
 	}
-	text := count(i.All(), "instance", "instances")
+	text := plural(i.All(), "instance", "instances")
 	if len(states) > 0 {
 		text += ": " + strings.Join(states, ", ")
 	}

@@ -26,7 +26,7 @@ var advice = map[string]string{
 
 // describeCluster prints the function's pods and Events. What may not be seen is
 // said, and keeps nothing else from being shown.
-func (d *describer) describeCluster(ctx context.Context, w witness, fn *v1alpha1.Function) {
+func (d *describer) describeCluster(ctx context.Context, w podLister, fn *v1alpha1.Function) {
 	if w == nil {
 		return
 	}
@@ -34,7 +34,7 @@ func (d *describer) describeCluster(ctx context.Context, w witness, fn *v1alpha1
 	pods, err := w.Pods(ctx, fn)
 	switch {
 	case err != nil:
-		fmt.Fprintf(d.Out, "  unknown: %s\n", d.retell(err.Error()))
+		fmt.Fprintf(d.Out, "  unknown: %s\n", d.rewriteCommands(err.Error()))
 	case len(pods) == 0:
 		fmt.Fprintln(d.Out, "  none")
 	default:
@@ -44,7 +44,7 @@ func (d *describer) describeCluster(ctx context.Context, w witness, fn *v1alpha1
 	events, err := w.Events(ctx, fn)
 	switch {
 	case err != nil:
-		fmt.Fprintf(d.Out, "  unknown: %s\n", d.retell(err.Error()))
+		fmt.Fprintf(d.Out, "  unknown: %s\n", d.rewriteCommands(err.Error()))
 	case len(events) == 0:
 		fmt.Fprintln(d.Out, "  none")
 	default:

@@ -9,8 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// tellStory prints what is known of one call.
-func (l *logPrinter) tellStory(ctx context.Context, text string) error {
+// printCall prints the log of one call.
+func (l *logPrinter) printCall(ctx context.Context, text string) error {
 	id, err := invocation.ParseID(strings.ToLower(text))
 	if err != nil {
 		return usagef("--invocation %s: %w; the id is what a call's answer has in Windlass-Invocation-Id", text, err)
@@ -22,12 +22,12 @@ func (l *logPrinter) tellStory(ctx context.Context, text string) error {
 	if err := t.clusterOnly("windlass-namespace", l.flags.windlassNamespace != ""); err != nil {
 		return err
 	}
-	story, err := t.Story(ctx, id)
+	story, err := t.LookUpCall(ctx, id)
 	if err != nil {
 		return err
 	}
 	if story.Account != nil {
-		l.table(l.Out, l.accountRows(*story.Account))
+		l.table(l.Out, l.callRows(*story.Account))
 	}
 	for _, line := range story.Lines {
 		fmt.Fprintf(l.Out, "%s | %s\n", line.Source, line.Text)
@@ -38,8 +38,8 @@ func (l *logPrinter) tellStory(ctx context.Context, text string) error {
 	return nil
 }
 
-// accountRows tell what became of a call, and what its time was spent on.
-func (l *logPrinter) accountRows(account invocation.Account) [][]cell {
+// callRows show how a call ended and where its time went.
+func (l *logPrinter) callRows(account invocation.Account) [][]cell {
 	answer := fmt.Sprintf("%d, executed: %s", account.Code, account.Executed)
 	if account.Reason != "" {
 		answer += ", " + account.Reason
@@ -48,7 +48,7 @@ func (l *logPrinter) accountRows(account invocation.Account) [][]cell {
 		answer += ", the first call of its instance"
 	}
 	rows := [][]cell{
-		cells("function", l.short(account.Function)),
+		cells("function", l.shortName(account.Function)),
 		cells("invocation", account.ID.String()),
 		cells("answer", answer),
 		cells("received", account.Received.UTC().Format("2006-01-02T15:04:05.000Z07:00")),

@@ -52,7 +52,7 @@ func TestTheStoryOfACall(t *testing.T) {
 	})
 	c, _ := withPods(logs, windlassPod("gateway-1", "gateway"), windlassPod("gateway-2", "gateway"), windlassPod("scheduler", "scheduler"),
 		podNamed("f-1", time.Hour, corev1.PodRunning), podNamed("f-2", time.Hour, corev1.PodRunning))
-	got, err := c.Story(t.Context(), "", storyID)
+	got, err := c.LookUpCall(t.Context(), "", storyID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestAStoryThatIsNotWholeSaysWhy(t *testing.T) {
 		"a pod that is gone": {[]*corev1.Pod{gateway}, map[string][]string{"gateway": {ended("7")}}, "the pod of instance 7 is gone"},
 	} {
 		c, _ := withPods(logsOf(tt.logs), tt.pods...)
-		got, err := c.Story(t.Context(), "", storyID)
+		got, err := c.LookUpCall(t.Context(), "", storyID)
 		if err != nil || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], tt.note) {
 			t.Errorf("%s: %v, notes %q", name, err, got.Notes)
 		}
@@ -110,7 +110,7 @@ func TestAStoryIsBounded(t *testing.T) {
 		lines = append(lines, "2026-03-01T12:00:01.5Z again")
 	}
 	c, _ := withPods(logsOf(map[string][]string{"gateway": {ended("1")}, "f-1": lines}), windlassPod("gateway", "gateway"), podNamed("f-1", time.Hour, corev1.PodRunning))
-	got, err := c.Story(t.Context(), "", storyID)
+	got, err := c.LookUpCall(t.Context(), "", storyID)
 	if err != nil || len(got.Lines) != maxLines+1 || len(got.Notes) != 1 {
 		t.Errorf("%d lines, notes %q, %v", len(got.Lines), got.Notes, err)
 	}

@@ -3,8 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/windlass-dev/windlass/internal/kubeclient"
 	"github.com/windlass-dev/windlass/internal/localapi"
@@ -19,8 +21,9 @@ const (
 	exitPlatform = 3
 	// exitMaybe says that it may have run, and that its answer is not known.
 	exitMaybe = 4
-	// exitWaited says that what was waited for had not come in time. It may still come.
-	exitWaited = 5
+	// exitTimeout says that the timeout expired before what the command waits for came. It
+	// may still come.
+	exitTimeout = 5
 )
 
 // exitError is an error that knows its exit code.
@@ -52,8 +55,8 @@ func maybef(format string, args ...any) error {
 	return &exitError{code: exitMaybe, err: fmt.Errorf(format, args...)}
 }
 
-func waitedf(format string, args ...any) error {
-	return &exitError{code: exitWaited, err: fmt.Errorf(format, args...)}
+func timeoutf(format string, args ...any) error {
+	return &exitError{code: exitTimeout, err: fmt.Errorf(format, args...)}
 }
 
 // classify gives an error from a command's work its exit code.
@@ -78,9 +81,36 @@ func (a *app) report(cmd *cobra.Command, err error) int {
 	if !errors.As(err, &known) {
 		known = &exitError{code: exitUsage, err: err}
 	}
-	fmt.Fprintf(a.Err, "%s %s\n", a.paint(a.Err, red, "windlass:"), a.retell(err.Error()))
+	fmt.Fprintf(a.Err, "%s %s\n", a.paint(a.Err, red, "windlass:"), a.rewriteCommands(err.Error()))
 	if known.code == exitUsage && !known.noUsage {
 		fmt.Fprintf(a.Err, "usage: %s\nsee %s --help\n", cmd.UseLine(), cmd.CommandPath())
 	}
 	return known.code
+}
+
+// flagError says in plain words what is wrong with a flag.
+func flagError(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return usagef("%v", err)
+	}
+	name, value := "--"+invalid.GetFlag().Name, invalid.GetValue()
+	switch kind := invalid.GetFlag().Value.Type(); kind {
+	case "duration":
+		example := "30s"
+		if _, err := strconv.ParseFloat(value, 64); err == nil {
+			example = value + "s"
+		}
+		return usagef("%s %q is not a duration; write for example %s", name, value, example)
+	case "bool":
+		return usagef("%s=%s is neither true nor false; write one of the two, or %s alone for true", name, value, name)
+	case "int", "int32", "int64", "uint", "uint32", "uint64":
+		if errors.Is(err, strconv.ErrRange) {
+			return usagef("%s %s is too large or too small; write a number that makes sense there", name, value)
+		}
+		return usagef("%s %q is not a whole number; write for example 3", name, value)
+	case "float32", "float64":
+		return usagef("%s %q is not a number; write for example 0.5", name, value)
+	}
+	return usagef("%s %q: %v", name, value, errors.Unwrap(invalid))
 }

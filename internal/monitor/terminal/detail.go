@@ -15,8 +15,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// closeup is one function, looked at closer.
-type closeup struct {
+// detail is the screen of one function.
+type detail struct {
 	key invocation.FunctionKey
 	// account is what was told of its decisions; heard says that anything was, and
 	// trouble why there is nothing newer.
@@ -27,8 +27,8 @@ type closeup struct {
 	down int
 }
 
-// hear takes an account, unless it is of a function that was looked at before.
-func (c *closeup) hear(msg accountMsg) {
+// update takes decisions, unless they are of a function shown before.
+func (c *detail) update(msg decisionsMsg) {
 	if msg.key != c.key {
 		return
 	}
@@ -39,28 +39,28 @@ func (c *closeup) hear(msg accountMsg) {
 	c.account, c.heard, c.trouble = msg.account, true, ""
 }
 
-func (m model) pressCloseup(msg tea.KeyPressMsg) (model, tea.Cmd) {
+func (m model) pressDetail(msg tea.KeyPressMsg) (model, tea.Cmd) {
 	switch {
 	case key.Matches(msg, m.keys.back):
-		return m.leaveCloseup(), m.turned(nil)
+		return m.closeDetail(), m.selectDecisions(nil)
 	case key.Matches(msg, m.keys.down):
-		m.closeup.down++
+		m.detail.down++
 	case key.Matches(msg, m.keys.up):
-		m.closeup.down--
+		m.detail.down--
 	case key.Matches(msg, m.keys.top):
-		m.closeup.down = 0
+		m.detail.down = 0
 	}
-	m.closeup.down = min(max(0, m.closeup.down), max(0, len(m.closeup.below(m))-1))
+	m.detail.down = min(max(0, m.detail.down), max(0, len(m.detail.below(m))-1))
 	return m, nil
 }
 
-func (m model) leaveCloseup() model {
-	m.at, m.closeup = allFunctions, closeup{}
+func (m model) closeDetail() model {
+	m.at, m.detail = allFunctions, detail{}
 	return m
 }
 
-// function is what is seen of it; nil if it is gone.
-func (c *closeup) function(m model) *monitor.Function {
+// current is the function as last sampled; nil if it is gone.
+func (c *detail) current(m model) *monitor.Function {
 	i := slices.IndexFunc(m.view.Functions, func(f monitor.Function) bool { return f.Key() == c.key })
 	if i < 0 {
 		return nil
@@ -69,9 +69,9 @@ func (c *closeup) function(m model) *monitor.Function {
 }
 
 // draw are the lines of the function.
-func (c *closeup) draw(m model) []string {
+func (c *detail) draw(m model) []string {
 	lines := []string{bold.Render(c.key.String()), ""}
-	f := c.function(m)
+	f := c.current(m)
 	if f == nil {
 		return append(lines, "it is not there any more; esc goes back")
 	}
@@ -92,8 +92,8 @@ const (
 
 // below are the phases and the decisions. Where there is not enough room for both, the
 // decisions come first.
-func (c *closeup) below(m model) []string {
-	f := c.function(m)
+func (c *detail) below(m model) []string {
+	f := c.current(m)
 	if f == nil {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (c *closeup) below(m model) []string {
 const fewWords = 5
 
 // failureLines say how an instance of the function failed last.
-func (c *closeup) failureLines(m model) []string {
+func (c *detail) failureLines(m model) []string {
 	failure := c.account.LastFailure
 	if failure == nil {
 		return nil
@@ -134,28 +134,28 @@ func facts(f *monitor.Function, width int) []string {
 		calls = append(calls, perSecond(f.Cold)+" cold/s")
 	}
 	if f.P50 > 0 {
-		calls = append(calls, "p50 "+inWords(f.P50), "p99 "+inWords(f.P99))
+		calls = append(calls, "p50 "+formatSeconds(f.P50), "p99 "+formatSeconds(f.P99))
 	}
 	waiting := "none"
 	if f.Queued > 0 {
-		waiting = notable.Render(fmt.Sprintf("%d, the first for %s", f.Queued, inWords(f.OldestWait)))
+		waiting = notable.Render(fmt.Sprintf("%d, the first for %s", f.Queued, formatSeconds(f.OldestWait)))
 	}
 	needed := "none at the moment"
 	if f.Plan.Required > 0 {
-		needed = count(f.Plan.Required, "instance", "instances")
+		needed = plural(f.Plan.Required, "instance", "instances")
 	}
 	if f.Plan.ArrivalRate > 0 {
 		needed += fmt.Sprintf(" for %s calls/s", perSecond(f.Plan.ArrivalRate))
 	}
 	if f.Plan.Horizon > 0 {
-		needed += " within " + inWords(f.Plan.Horizon)
+		needed += " within " + formatSeconds(f.Plan.Horizon)
 	}
 	if f.Plan.MeanExecution > 0 {
-		needed += "; an execution takes " + inWords(f.Plan.MeanExecution)
+		needed += "; an execution takes " + formatSeconds(f.Plan.MeanExecution)
 	}
 	starts := fmt.Sprintf("%d ordered, %d started, %d failed", f.Plan.Ordered, f.Plan.Started, f.Plan.Failed)
 	if f.Plan.MeanStart > 0 {
-		starts += "; a start takes " + inWords(f.Plan.MeanStart)
+		starts += "; a start takes " + formatSeconds(f.Plan.MeanStart)
 	}
 	instances := inStates(f.Instances)
 	if r := revisions(f); r.text != "" {
@@ -203,13 +203,13 @@ func phaseBlock(title string, phases []monitor.Phase) []string {
 	}
 	lines := []string{bold.Render(title)}
 	for _, s := range phases {
-		lines = append(lines, fmt.Sprintf("%s %8s  %s", faint.Render(fmt.Sprintf("%-11s", s.Name)), inWords(s.Mean), rising.Render(bar(s.Share, width))))
+		lines = append(lines, fmt.Sprintf("%s %8s  %s", faint.Render(fmt.Sprintf("%-11s", s.Name)), formatSeconds(s.Mean), rising.Render(bar(s.Share, width))))
 	}
 	return append(lines, "")
 }
 
 // decisionLines are the decisions, the last one first.
-func (c *closeup) decisionLines(m model) []string {
+func (c *detail) decisionLines(m model) []string {
 	lines := []string{bold.Render("Last decisions")}
 	switch {
 	case c.trouble != "":
@@ -221,7 +221,7 @@ func (c *closeup) decisionLines(m model) []string {
 	}
 	const indent = 12
 	for _, told := range slices.Backward(c.account.Decisions) {
-		d := monitor.Tell(told)
+		d := monitor.NewDecision(told)
 		text := decided(&d)
 		if d.Times > 1 {
 			text += fmt.Sprintf(" · repeated %d×", d.Times)

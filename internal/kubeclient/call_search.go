@@ -27,10 +27,10 @@ const (
 	maxLines = 1000
 )
 
-// Story gathers what the gateways, the schedulers and the instance of an invocation
-// wrote of it. Windlass is looked for in a namespace or, if that is empty, in any.
-func (c *Client) Story(ctx context.Context, namespace string, id invocation.ID) (invocation.Story, error) {
-	s := &story{client: c, id: id, text: []byte(id.String())}
+// LookUpCall collects what the gateways, the schedulers and the instance of an invocation
+// logged about it. It looks for Windlass in a namespace or, if that is empty, in any.
+func (c *Client) LookUpCall(ctx context.Context, namespace string, id invocation.ID) (invocation.Story, error) {
+	s := &callSearch{client: c, id: id, text: []byte(id.String())}
 	all, err := c.allPods(ctx, gateways, namespace)
 	if err != nil {
 		return s.Story, err
@@ -41,7 +41,7 @@ func (c *Client) Story(ctx context.Context, namespace string, id invocation.ID) 
 		}
 	}
 	if s.Account == nil {
-		s.missing(len(all))
+		s.noteMissing(len(all))
 		return s.Story, nil
 	}
 	if s.Account.CID == "" {
@@ -68,16 +68,16 @@ func (c *components) allPods(ctx context.Context, of component, namespace string
 	return list.Items, nil
 }
 
-// story is what was found so far.
-type story struct {
+// callSearch collects the log of one call.
+type callSearch struct {
 	invocation.Story
 	client *Client
 	id     invocation.ID
 	text   []byte
 }
 
-// missing says why there may be nothing, and how to have something next time.
-func (s *story) missing(gateways int) {
+// noteMissing says why nothing was found, and how to find something next time.
+func (s *callSearch) noteMissing(gateways int) {
 	why := "by default a gateway logs only calls that failed or are recorded as traces: install the chart with gateway.logCalls=all to have all of them"
 	switch {
 	case gateways == 0:
@@ -90,13 +90,13 @@ func (s *story) missing(gateways int) {
 }
 
 // gateway looks for the call in a gateway's log, up to the line about its end.
-func (s *story) gateway(ctx context.Context, pod *corev1.Pod) error {
+func (s *callSearch) gateway(ctx context.Context, pod *corev1.Pod) error {
 	return s.read(ctx, pod, gateways.name, s.id.Time(), func(_ time.Time, line []byte) bool {
 		if !bytes.Contains(line, s.text) {
 			return true
 		}
 		s.add(pod.Name, line)
-		account, ended := accountOf(line)
+		account, ended := parseCallEnded(line)
 		if ended {
 			s.Account = &account
 		}
@@ -106,7 +106,7 @@ func (s *story) gateway(ctx context.Context, pod *corev1.Pod) error {
 
 // scheduler looks in a scheduler's log for what it wrote about the instance before
 // that had the call.
-func (s *story) scheduler(ctx context.Context, pod *corev1.Pod) error {
+func (s *callSearch) scheduler(ctx context.Context, pod *corev1.Pod) error {
 	of, cid := s.Account, []byte(s.Account.CID)
 	function := []byte(of.Function.String())
 	return s.read(ctx, pod, schedulers.name, of.Received, func(at time.Time, line []byte) bool {
@@ -120,7 +120,7 @@ func (s *story) scheduler(ctx context.Context, pod *corev1.Pod) error {
 
 // instance copies what the instance wrote while it had the call, and what its agent
 // wrote of the call.
-func (s *story) instance(ctx context.Context) error {
+func (s *callSearch) instance(ctx context.Context) error {
 	of := s.Account
 	fn, err := s.client.Get(ctx, of.Function)
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *story) instance(ctx context.Context) error {
 	})
 }
 
-func (s *story) add(source string, line []byte) {
+func (s *callSearch) add(source string, line []byte) {
 	switch {
 	case len(s.Lines) < maxLines:
 		s.Lines = append(s.Lines, invocation.Line{Source: source, Text: string(bytes.TrimRight(line, "\r\n"))})
@@ -168,7 +168,7 @@ func (s *story) add(source string, line []byte) {
 
 // read hands over the lines of a container since some time, until it is told that
 // this was enough. A container that has no log yet has no lines.
-func (s *story) read(ctx context.Context, pod *corev1.Pod, container string, since time.Time, take func(at time.Time, line []byte) bool) error {
+func (s *callSearch) read(ctx context.Context, pod *corev1.Pod, container string, since time.Time, take func(at time.Time, line []byte) bool) error {
 	// It counts in seconds.
 	from := metav1.NewTime(since.Truncate(time.Second))
 	source, err := s.client.logs.OpenLog(ctx, pod.Namespace, pod.Name,
@@ -204,9 +204,9 @@ func (s *story) read(ctx context.Context, pod *corev1.Pod, container string, sin
 // phases are those of a call, in order, as gateways log them.
 var phases = []string{"admit", "queue", "claim", "execute", "return"}
 
-// accountOf reads a gateway's line about the end of a call; false if it is another
+// parseCallEnded parses a gateway's log line about the end of a call; false if it is another
 // line.
-func accountOf(line []byte) (invocation.Account, bool) {
+func parseCallEnded(line []byte) (invocation.Account, bool) {
 	var said struct {
 		Message string `json:"msg"`
 		invocation.Account

@@ -33,15 +33,15 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// localGateway is where the gateway of an opened theatre says to be: nobody listens.
+// localGateway is the address of the harness's gateway, at which nothing listens.
 const localGateway = "http://127.0.0.1:1"
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// theatre is a Windlass whose functions are what the test says.
-type theatre struct {
+// harness is a Windlass whose functions are what the test says.
+type harness struct {
 	dir      string
 	catalog  stock
 	statuses map[invocation.FunctionKey]v1alpha1.FunctionStatus
@@ -80,10 +80,10 @@ func (s stock) Put(fn *v1alpha1.Function) { s.all.Put(rollout.Alone(fn)) }
 func (s stock) Remove(key invocation.FunctionKey) { s.all.Remove(key) }
 
 // Revisions says that there are none.
-func (*theatre) Revisions(invocation.FunctionKey) []*v1alpha1.FunctionRevision { return nil }
+func (*harness) Revisions(invocation.FunctionKey) []*v1alpha1.FunctionRevision { return nil }
 
-// quiet is a theatre that nobody plays in: no Windlass runs.
-func quiet(t *testing.T) *theatre {
+// quiet is a harness without a running Windlass.
+func quiet(t *testing.T) *harness {
 	t.Helper()
 	// The path of a socket must be short, which t.TempDir's is not.
 	dir, err := os.MkdirTemp("", "w")
@@ -91,20 +91,20 @@ func quiet(t *testing.T) *theatre {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	return &theatre{
+	return &harness{
 		dir: dir, catalog: stock{catalog.New()}, statuses: map[invocation.FunctionKey]v1alpha1.FunctionStatus{},
 		accounts:   map[invocation.FunctionKey]decisionlog.Account{},
 		gatewayURL: "http://127.0.0.1:8080",
 	}
 }
 
-func open(t *testing.T) *theatre {
+func open(t *testing.T) *harness {
 	t.Helper()
 	return openAt(t, "")
 }
 
 // openAt is open with a name for the data folder.
-func openAt(t *testing.T, name string) *theatre {
+func openAt(t *testing.T, name string) *harness {
 	t.Helper()
 	th := quiet(t)
 	th.dir = filepath.Join(th.dir, name)
@@ -117,7 +117,7 @@ func openAt(t *testing.T, name string) *theatre {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	handler := localapi.New(localapi.Deps{Info: localapi.Info{Version: "v1", GatewayURL: localGateway, DataDir: th.dir, Key: "wl_session"}, Store: th, Reader: th.catalog, StatusReader: th, Archive: th, Logs: th, Explainer: th, Storyteller: th})
+	handler := localapi.New(localapi.Deps{Info: localapi.Info{Version: "v1", GatewayURL: localGateway, DataDir: th.dir, Key: "wl_session"}, Store: th, Reader: th.catalog, StatusReader: th, Archive: th, Logs: th, Decisions: th, CallLookup: th})
 	go func() { served <- localapi.Serve(ctx, listener, handler) }()
 	t.Cleanup(func() {
 		cancel()
@@ -128,7 +128,7 @@ func openAt(t *testing.T, name string) *theatre {
 	return th
 }
 
-func (th *theatre) Apply(fn *v1alpha1.Function) (file.Result, error) {
+func (th *harness) Apply(fn *v1alpha1.Function) (file.Result, error) {
 	fn = defaulted(fn)
 	if problems := validateLocal(fn); len(problems) > 0 {
 		return "", &file.InvalidError{Key: fn.Key(), Problems: problems}
@@ -147,7 +147,7 @@ func (th *theatre) Apply(fn *v1alpha1.Function) (file.Result, error) {
 	return result, nil
 }
 
-func (th *theatre) Preview(fn *v1alpha1.Function) (file.Result, *v1alpha1.Function, error) {
+func (th *harness) Preview(fn *v1alpha1.Function) (file.Result, *v1alpha1.Function, error) {
 	fn = defaulted(fn)
 	have, ok := th.catalog.Get(fn.Key())
 	switch {
@@ -159,7 +159,7 @@ func (th *theatre) Preview(fn *v1alpha1.Function) (file.Result, *v1alpha1.Functi
 	return file.Configured, fn, nil
 }
 
-func (th *theatre) Delete(key invocation.FunctionKey) error {
+func (th *harness) Delete(key invocation.FunctionKey) error {
 	if _, ok := th.catalog.Get(key); !ok {
 		return file.ErrNotFound
 	}
@@ -167,13 +167,13 @@ func (th *theatre) Delete(key invocation.FunctionKey) error {
 	return nil
 }
 
-func (th *theatre) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
+func (th *harness) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 	status := th.statuses[fn.Key()]
 	status.URL = th.gatewayURL + address.Path(fn.Key())
 	return status
 }
 
-func (th *theatre) Account(key invocation.FunctionKey) (decisionlog.Account, bool) {
+func (th *harness) Account(key invocation.FunctionKey) (decisionlog.Account, bool) {
 	account := th.accounts[key]
 	account.Namespace, account.Name, account.Served = key.Namespace, key.Name, true
 	account.ServedSince = now.Add(-2 * time.Hour)
@@ -181,7 +181,7 @@ func (th *theatre) Account(key invocation.FunctionKey) (decisionlog.Account, boo
 	return account, known
 }
 
-func (th *theatre) Latest() decisionlog.Latest {
+func (th *harness) Latest() decisionlog.Latest {
 	latest := decisionlog.Latest{Functions: []decisionlog.Account{}}
 	for _, a := range th.accounts {
 		latest.Functions = append(latest.Functions, a)
@@ -189,7 +189,7 @@ func (th *theatre) Latest() decisionlog.Latest {
 	return latest
 }
 
-func (th *theatre) Follow(_ context.Context, w io.Writer, key invocation.FunctionKey, o localapi.LogOptions) error {
+func (th *harness) Follow(_ context.Context, w io.Writer, key invocation.FunctionKey, o localapi.LogOptions) error {
 	th.followed = fmt.Sprintf("%s follow %t tail %d", key, o.Follow, o.Tail)
 	if !o.Since.IsZero() {
 		th.followed += " since " + o.Since.UTC().Format(time.TimeOnly)
@@ -202,13 +202,13 @@ func (th *theatre) Follow(_ context.Context, w io.Writer, key invocation.Functio
 	return err
 }
 
-func (th *theatre) Tell(id invocation.ID) (invocation.Story, bool) {
+func (th *harness) LookUp(id invocation.ID) (invocation.Story, bool) {
 	story, known := th.stories[id]
 	return story, known
 }
 
 // put registers a function as if it had been deployed.
-func (th *theatre) put(t *testing.T, key string, change func(*v1alpha1.Function)) {
+func (th *harness) put(t *testing.T, key string, change func(*v1alpha1.Function)) {
 	t.Helper()
 	namespace, name, _ := strings.Cut(key, "/")
 	fn := &v1alpha1.Function{}
@@ -222,7 +222,7 @@ func (th *theatre) put(t *testing.T, key string, change func(*v1alpha1.Function)
 }
 
 // answer makes a gateway that answers every call alike.
-func (th *theatre) answer(t *testing.T, handler http.HandlerFunc) {
+func (th *harness) answer(t *testing.T, handler http.HandlerFunc) {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -235,12 +235,12 @@ type outcome struct {
 	out, err string
 }
 
-func (th *theatre) run(t *testing.T, args ...string) outcome {
+func (th *harness) run(t *testing.T, args ...string) outcome {
 	t.Helper()
 	return th.play(t, nil, Programs{}, args...)
 }
 
-func (th *theatre) play(t *testing.T, stdin io.Reader, programs Programs, args ...string) outcome {
+func (th *harness) play(t *testing.T, stdin io.Reader, programs Programs, args ...string) outcome {
 	t.Helper()
 	var out, errs bytes.Buffer
 	a := newApp(Streams{In: stdin, Out: &out, Err: &errs}, programs)

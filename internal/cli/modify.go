@@ -13,8 +13,8 @@ import (
 // modifier changes fields of functions that exist.
 type modifier struct{ reporter }
 
-// alter changes fields of the function that an argument names, and says which.
-func (m *modifier) alter(ctx context.Context, name string, edit func(*v1alpha1.Function) error) error {
+// changeFunction changes fields of the function that an argument names, and prints them.
+func (m *modifier) changeFunction(ctx context.Context, name string, edit func(*v1alpha1.Function) error) error {
 	key, err := m.key(name)
 	if err != nil {
 		return err
@@ -23,11 +23,11 @@ func (m *modifier) alter(ctx context.Context, name string, edit func(*v1alpha1.F
 	if err != nil {
 		return err
 	}
-	m.tellContext(t)
+	m.noteContext(t)
 	key = t.key(key)
 	applied, err := t.Change(ctx, key, edit, false)
 	if err != nil {
-		return m.explain(ctx, t, key, err)
+		return m.explainNotFound(ctx, t, key, err)
 	}
 	fmt.Fprintf(m.Out, "function %s %s\n", key, applied.Result)
 	printChanges(m.Out, changesOf(applied), false)
@@ -55,7 +55,7 @@ them, instances come and go with its calls. Everything else stays as it is.`,
 			if err != nil {
 				return err
 			}
-			return m.alter(cmd.Context(), args[0], func(fn *v1alpha1.Function) error {
+			return m.changeFunction(cmd.Context(), args[0], func(fn *v1alpha1.Function) error {
 				if given("min") {
 					fn.Spec.Scaling.MinInstances = least
 				}
@@ -125,7 +125,7 @@ KEY-. New instances replace the old ones. Everything else stays as it is.`,
 				}
 				env = append(env, v)
 			}
-			return m.alter(cmd.Context(), args[0], func(fn *v1alpha1.Function) error {
+			return m.changeFunction(cmd.Context(), args[0], func(fn *v1alpha1.Function) error {
 				fn.Spec.Template.Env = changeEnv(fn.Spec.Template.Env, env)
 				return nil
 			})

@@ -12,28 +12,28 @@ import (
 
 const (
 	learntFile = "learnt.json"
-	// keepLearntEvery is how often what was learnt is written, if that is worth it.
-	keepLearntEvery = time.Minute
+	// persistInterval is how often the estimates are written, if they changed enough.
+	persistInterval = time.Minute
 )
 
-// learnt is what is known of the functions' times, in a file.
-type learnt struct {
+// estimatesFile keeps the estimates of execution and start times in a file.
+type estimatesFile struct {
 	*file.Learnt
 	log *slog.Logger
 }
 
-// openLearnt reads what was learnt of the functions before.
-func openLearnt(dataDir string, log *slog.Logger) *learnt {
+// openEstimates reads the estimates of the last run.
+func openEstimates(dataDir string, log *slog.Logger) *estimatesFile {
 	known, err := file.OpenLearnt(filepath.Join(dataDir, learntFile))
 	if err != nil {
 		log.Warn("what was learnt of the functions cannot be read and is learnt anew", "err", err)
 	}
-	return &learnt{known, log}
+	return &estimatesFile{known, log}
 }
 
-// keep writes what the scheduler learns of the functions, now and then and in the end.
-func (l *learnt) keep(ctx context.Context, from *scheduler.Scheduler) error {
-	ticker := time.NewTicker(keepLearntEvery)
+// persist writes the scheduler's estimates, from time to time and at the end.
+func (l *estimatesFile) persist(ctx context.Context, from *scheduler.Scheduler) error {
+	ticker := time.NewTicker(persistInterval)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		select {

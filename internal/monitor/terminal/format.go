@@ -10,8 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 )
 
-// inWords writes seconds as people compare them, and nothing for 0.
-func inWords(seconds float64) string {
+// formatSeconds writes seconds with few digits, and nothing for 0.
+func formatSeconds(seconds float64) string {
 	if seconds <= 0 {
 		return ""
 	}
@@ -96,7 +96,7 @@ func ago(at, now time.Time) string {
 	return fmt.Sprintf("%d h ago", int(d.Hours()))
 }
 
-func count(n int, one, many string) string {
+func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

@@ -36,9 +36,9 @@ func queues(waiting string) http.HandlerFunc {
 }
 
 // withGateway lets the control plane's gateway answer.
-func withGateway(t *testing.T, answers map[string]http.HandlerFunc, gateway http.HandlerFunc) *control {
+func withGateway(t *testing.T, answers map[string]http.HandlerFunc, gateway http.HandlerFunc) *fakeScheduler {
 	t.Helper()
-	c := newControl(t, answers)
+	c := newFakeScheduler(t, answers)
 	server := httptest.NewServer(gateway)
 	t.Cleanup(server.Close)
 	c.addresses["gateway-1"] = strings.TrimPrefix(server.URL, "http://")
@@ -57,7 +57,7 @@ func TestAllSchedulersAreAsked(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t, current) })
 	c := withGateway(t, map[string]http.HandlerFunc{"s-0": queues("3"), "s-1": queues("4"), "s-2": failing}, idle)
 	now := noon
-	o := c.client.Onlooker("", func() time.Time { return now })
+	o := c.client.Snapshotter("", func() time.Time { return now })
 	var w monitor.Watcher
 	for range 3 {
 		sample, err := o.Sample(t.Context())
@@ -92,7 +92,7 @@ func TestAllSchedulersAreAsked(t *testing.T) {
 func TestPodsThatCameAreAskedAndThoseThatWentAreNot(t *testing.T) {
 	c := withGateway(t, map[string]http.HandlerFunc{"s-0": queues("3"), "s-1": queues("4")}, idle)
 	now := noon
-	o := c.client.Onlooker("windlass", func() time.Time { return now })
+	o := c.client.Snapshotter("windlass", func() time.Time { return now })
 	defer o.Close()
 	queued := func() int {
 		t.Helper()
@@ -116,7 +116,7 @@ func TestPodsThatCameAreAskedAndThoseThatWentAreNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.addresses["s-9"] = c.addresses["s-0"] // so that both tell of one revision
-	now = now.Add(relistEvery - 1)
+	now = now.Add(relistInterval - 1)
 	if got := queued(); got != 7 {
 		t.Errorf("before pods are listed anew %d wait, want 7", got)
 	}
@@ -142,7 +142,7 @@ func TestWhyNobodyTells(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := withGateway(t, tc.answers, failing)
 			c.refused = tc.refused
-			o := c.client.Onlooker("", func() time.Time { return noon })
+			o := c.client.Snapshotter("", func() time.Time { return noon })
 			defer o.Close()
 			_, err := o.Sample(t.Context())
 			wantError(t, err, tc.reason, tc.want...)

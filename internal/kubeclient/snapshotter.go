@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// relistEvery is how often an Onlooker looks for pods that came or went.
-	relistEvery = 5 * time.Second
+	// relistInterval is how often a Snapshotter lists the pods again.
+	relistInterval = 5 * time.Second
 	// maxLatest is the longest answer about decisions on all functions, in bytes.
 	maxLatest = 8 << 20
 	// scrapes is how many pods are asked at a time.
@@ -26,33 +26,33 @@ const (
 // gatewayOperations is where gateways tell of themselves.
 var gatewayOperations = component{name: "gateway", port: "ops"}
 
-// Onlooker asks all gateways and schedulers what they do. It keeps the ways to them
-// open until it is closed. It is for one goroutine.
-type Onlooker struct {
+// Snapshotter takes samples of the metrics of all gateways and schedulers. It keeps its
+// connections open until it is closed. It is for one goroutine.
+type Snapshotter struct {
 	windlass  *components
 	namespace string
 	now       func() time.Time
 
 	listed time.Time
-	pods   []*observed
+	pods   []*scrapedPod
 }
 
-// observed is a pod that is asked.
-type observed struct {
+// scrapedPod is a pod whose metrics are read.
+type scrapedPod struct {
 	pod    corev1.Pod
 	part   component
 	tunnel *Tunnel
 	err    error
 }
 
-// Onlooker asks the gateways and schedulers of a namespace or, if that is empty, of
+// Snapshotter asks the gateways and schedulers of a namespace or, if that is empty, of
 // any. It connects to nothing yet. Close must be called on it.
-func (c *components) Onlooker(namespace string, now func() time.Time) *Onlooker {
-	return &Onlooker{windlass: c, namespace: namespace, now: now}
+func (c *components) Snapshotter(namespace string, now func() time.Time) *Snapshotter {
+	return &Snapshotter{windlass: c, namespace: namespace, now: now}
 }
 
 // Close ends all connections.
-func (o *Onlooker) Close() error {
+func (o *Snapshotter) Close() error {
 	var errs []error
 	for _, p := range o.pods {
 		errs = append(errs, p.close())
@@ -63,7 +63,7 @@ func (o *Onlooker) Close() error {
 
 // Sample is what all that are ready tell. It fails if nobody does. Pods that are new
 // are asked within some seconds, and those that are gone are not asked any more.
-func (o *Onlooker) Sample(ctx context.Context) (monitor.Sample, error) {
+func (o *Snapshotter) Sample(ctx context.Context) (monitor.Sample, error) {
 	if err := o.list(ctx); err != nil {
 		return monitor.Sample{}, err
 	}
@@ -74,7 +74,7 @@ func (o *Onlooker) Sample(ctx context.Context) (monitor.Sample, error) {
 		asked.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			readings[i], p.err = p.ask(ctx, o.windlass)
+			readings[i], p.err = p.readMetrics(ctx, o.windlass)
 		})
 	}
 	asked.Wait()
@@ -97,12 +97,12 @@ func (o *Onlooker) Sample(ctx context.Context) (monitor.Sample, error) {
 }
 
 // list finds the pods anew if that is due.
-func (o *Onlooker) list(ctx context.Context) error {
-	failed := slices.ContainsFunc(o.pods, func(p *observed) bool { return p.err != nil })
-	if now := o.now(); !failed && len(o.pods) > 0 && now.Sub(o.listed) < relistEvery {
+func (o *Snapshotter) list(ctx context.Context) error {
+	failed := slices.ContainsFunc(o.pods, func(p *scrapedPod) bool { return p.err != nil })
+	if now := o.now(); !failed && len(o.pods) > 0 && now.Sub(o.listed) < relistInterval {
 		return nil
 	}
-	var found []*observed
+	var found []*scrapedPod
 	for _, part := range []component{gatewayOperations, schedulers} {
 		pods, all, err := o.windlass.readyPods(ctx, part, o.namespace)
 		if err != nil {
@@ -112,7 +112,7 @@ func (o *Onlooker) list(ctx context.Context) error {
 			return &Error{Reason: ReasonNoPod, Message: o.windlass.noneReady(part, o.namespace, all)}
 		}
 		for _, pod := range pods {
-			found = append(found, o.known(pod, part))
+			found = append(found, o.podFor(pod, part))
 		}
 	}
 	for _, p := range o.pods {
@@ -124,17 +124,17 @@ func (o *Onlooker) list(ctx context.Context) error {
 	return nil
 }
 
-// known is the pod as it was observed before, if it was.
-func (o *Onlooker) known(pod corev1.Pod, part component) *observed {
+// podFor is the scrapedPod of a pod, with its connection if there is one.
+func (o *Snapshotter) podFor(pod corev1.Pod, part component) *scrapedPod {
 	for _, p := range o.pods {
 		if p.pod.UID == pod.UID && nameOf(&p.pod) == nameOf(&pod) {
 			return p
 		}
 	}
-	return &observed{pod: pod, part: part}
+	return &scrapedPod{pod: pod, part: part}
 }
 
-func (p *observed) close() error {
+func (p *scrapedPod) close() error {
 	if p.tunnel == nil {
 		return nil
 	}
@@ -143,8 +143,9 @@ func (p *observed) close() error {
 	return tunnel.Close()
 }
 
-// ask asks one pod. What broke is closed, so that another try dials anew.
-func (p *observed) ask(ctx context.Context, c *components) (monitor.Reading, error) {
+// readMetrics reads the metrics of one pod. It closes a broken connection, so that the next
+// attempt dials again.
+func (p *scrapedPod) readMetrics(ctx context.Context, c *components) (monitor.Reading, error) {
 	if p.tunnel == nil {
 		tunnel, err := c.openTunnel(&p.pod, p.part)
 		if err != nil {
@@ -152,7 +153,7 @@ func (p *observed) ask(ctx context.Context, c *components) (monitor.Reading, err
 		}
 		p.tunnel = tunnel
 	}
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	// A pod that was made anew under its name counts from 0, too.
 	reading := monitor.Reading{Source: nameOf(&p.pod) + " " + string(p.pod.UID)}

@@ -24,11 +24,11 @@ import (
 const maxProblem = 1 << 20
 
 const (
-	// asksFirst is the largest body, in bytes, that is sent without asking whether
-	// it will be taken.
-	asksFirst = 1 << 20
-	// expectTime is how long to wait for the answer to that.
-	expectTime = 5 * time.Second
+	// expectContinueAbove is the largest body, in bytes, that is sent without asking first
+	// whether the gateway will take it.
+	expectContinueAbove = 1 << 20
+	// expectTimeout is how long to wait for that answer.
+	expectTimeout = 5 * time.Second
 )
 
 // problem is what the gateway answers when the function does not.
@@ -48,15 +48,15 @@ func (i *invoker) exchange(ctx context.Context, key invocation.FunctionKey, requ
 	// A transport repeats a request on its own when a connection that it
 	// has used before breaks. This one uses each only once.
 	var sent atomic.Bool
-	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: way.reaching(&sent), ExpectContinueTimeout: expectTime}
-	if request.ContentLength > asksFirst {
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: way.dialNoting(&sent), ExpectContinueTimeout: expectTimeout}
+	if request.ContentLength > expectContinueAbove {
 		// One that is refused for its size is not worth sending, and cannot be told
 		// apart from one that got lost on its way.
 		request.Header.Set("Expect", "100-continue")
 	}
 	response, err := transport.RoundTrip(request.WithContext(ctx))
 	if err != nil {
-		return lost(key, request, err, flags.timeout, way.hint, sent.Load())
+		return noAnswerError(key, request, err, flags.timeout, way.hint, sent.Load())
 	}
 	defer response.Body.Close()
 	if flags.verbose {
@@ -64,16 +64,16 @@ func (i *invoker) exchange(ctx context.Context, key invocation.FunctionKey, requ
 	}
 	executed := invocation.Executed(response.Header.Get(invocation.HeaderExecuted))
 	if executed != invocation.ExecutedYes {
-		return i.refused(key, response, executed)
+		return i.refusalError(key, response, executed)
 	}
 	if err := i.printBody(response.Body); err != nil {
 		return maybef("the answer of function %s was cut off: %w; it did run: check what it has done before you call it again", key, err)
 	}
-	return i.failed(key, response)
+	return i.functionFailure(key, response)
 }
 
-// failed says that the function's answer is an error, if it is.
-func (i *invoker) failed(key invocation.FunctionKey, response *http.Response) error {
+// functionFailure is the error of a call whose function answered with an error; nil otherwise.
+func (i *invoker) functionFailure(key invocation.FunctionKey, response *http.Response) error {
 	kind := response.Header.Get(invocation.HeaderFunctionError)
 	if response.StatusCode < http.StatusBadRequest && kind == "" {
 		return nil
@@ -82,11 +82,11 @@ func (i *invoker) failed(key invocation.FunctionKey, response *http.Response) er
 		kind = ", error " + kind
 	}
 	return functionErrorf("function %s ran and answered %s%s; see what it wrote: windlass logs %s",
-		key, response.Status, kind, i.short(key))
+		key, response.Status, kind, i.shortName(key))
 }
 
-// lost says why there is no answer. Without a connection nothing was sent.
-func lost(key invocation.FunctionKey, request *http.Request, err error, timeout time.Duration, hint string, sent bool) error {
+// noAnswerError says why there is no answer. Without a connection nothing was sent.
+func noAnswerError(key invocation.FunctionKey, request *http.Request, err error, timeout time.Duration, hint string, sent bool) error {
 	const mayHaveRun = "it may have run; call it again only if running it twice does no harm"
 	if sent && errors.Is(err, context.DeadlineExceeded) {
 		return maybef("function %s did not answer within %s; %s, and perhaps give it more time with --timeout", key, timeout, mayHaveRun)
@@ -98,9 +98,8 @@ func lost(key invocation.FunctionKey, request *http.Request, err error, timeout 
 	return maybef("no answer from the gateway at %s: %w; %s, and %s", at, err, mayHaveRun, hint)
 }
 
-// refused says that Windlass did not get an answer from the function, and what
-// to do about it.
-func (i *invoker) refused(key invocation.FunctionKey, response *http.Response, executed invocation.Executed) error {
+// refusalError is the error of a call that Windlass refused or lost, with what to do about it.
+func (i *invoker) refusalError(key invocation.FunctionKey, response *http.Response, executed invocation.Executed) error {
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
 	var p problem
 	if json.Unmarshal(body, &p) != nil || p.Detail == "" {
@@ -115,9 +114,9 @@ func (i *invoker) refused(key invocation.FunctionKey, response *http.Response, e
 	case invocation.ExecutedNo:
 		return errors.New(text + "\nit did not run; " + i.nextStep(key, invocation.RefusalReason(p.Reason), response.Header.Get("Retry-After")))
 	case invocation.ExecutedMaybe:
-		return maybef("%s\nit may have run; call it again only if running it twice does no harm, and see windlass logs %s", text, i.short(key))
+		return maybef("%s\nit may have run; call it again only if running it twice does no harm, and see windlass logs %s", text, i.shortName(key))
 	default:
-		return maybef("%s\nthis is no answer of a Windlass gateway: something else listens at its address, see windlass describe %s", text, i.short(key))
+		return maybef("%s\nthis is no answer of a Windlass gateway: something else listens at its address, see windlass describe %s", text, i.shortName(key))
 	}
 }
 
@@ -128,13 +127,13 @@ func (i *invoker) nextStep(key invocation.FunctionKey, reason invocation.Refusal
 	case "CredentialsMissing", "CredentialsInvalid", "NotAllowed":
 		step = "put an API key for it into $" + keyVariable + "; windlass keys create makes one"
 	case invocation.RefusedCannotStart:
-		step = fmt.Sprintf("see why: windlass describe %s and windlass logs %s", i.short(key), i.short(key))
+		step = fmt.Sprintf("see why: windlass describe %s and windlass logs %s", i.shortName(key), i.shortName(key))
 	case "BodyTooLarge":
 		step = "send less"
 	case invocation.RefusedUnknownFunction:
 		step = "see windlass list --all-namespaces"
 	default:
-		step = fmt.Sprintf("see windlass describe %s", i.short(key))
+		step = fmt.Sprintf("see windlass describe %s", i.shortName(key))
 	}
 	if retryAfter == "" {
 		return step
@@ -147,13 +146,13 @@ func (i *invoker) nextStep(key invocation.FunctionKey, reason invocation.Refusal
 	return "try again " + retryAfter + ", or " + step
 }
 
-// besides are headers of Windlass's answers that have no name of its own.
-var besides = []string{"Content-Type", "Retry-After", invocation.HeaderTiming}
+// shownHeaders are the headers, besides Windlass's own, that --verbose shows.
+var shownHeaders = []string{"Content-Type", "Retry-After", invocation.HeaderTiming}
 
 func printHead(w io.Writer, response *http.Response) {
 	fmt.Fprintf(w, "%s %s\n", response.Proto, response.Status)
 	for _, name := range slices.Sorted(maps.Keys(response.Header)) {
-		if strings.HasPrefix(name, "Windlass-") || slices.Contains(besides, name) {
+		if strings.HasPrefix(name, "Windlass-") || slices.Contains(shownHeaders, name) {
 			fmt.Fprintf(w, "%s: %s\n", name, strings.Join(response.Header[name], ", "))
 		}
 	}
