@@ -19,7 +19,7 @@ type ClusterKeys struct {
 func (c ClusterKeys) Keys(ctx context.Context) ([]byte, error) {
 	keys, err := c.Client.Get().AbsPath("/openid/v1/jwks").SetHeader("Accept", "application/jwk-set+json").Do(ctx).Raw()
 	if err != nil {
-		return nil, fmt.Errorf("podidentity: read /openid/v1/jwks from the API server: %w", err)
+		return nil, fmt.Errorf("podtoken: read /openid/v1/jwks from the API server: %w", err)
 	}
 	return keys, nil
 }

@@ -31,10 +31,10 @@ func DefaultConfig() Config { return Config{Audience: Audience, Leeway: 30 * tim
 func (c Config) Validate() error {
 	var errs []error
 	if c.Audience == "" {
-		errs = append(errs, errors.New("podidentity: Audience is empty: say what tokens are for"))
+		errs = append(errs, errors.New("podtoken: Audience is empty: say what tokens are for"))
 	}
 	if c.Leeway < 0 || c.Leeway > 5*time.Minute {
-		errs = append(errs, fmt.Errorf("podidentity: Leeway is %v: use 0s to 5m", c.Leeway))
+		errs = append(errs, fmt.Errorf("podtoken: Leeway is %v: use 0s to 5m", c.Leeway))
 	}
 	return errors.Join(errs...)
 }
@@ -55,7 +55,7 @@ type Deps struct {
 
 func (d Deps) validate() error {
 	if d.Keys == nil || d.Log == nil || d.Now == nil {
-		return errors.New("podidentity: Keys, Log or Now is nil: pass all three")
+		return errors.New("podtoken: Keys, Log or Now is nil: pass all three")
 	}
 	return nil
 }

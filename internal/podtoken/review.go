@@ -54,7 +54,7 @@ func (c ClusterReviews) Review(ctx context.Context, token, audience string) (boo
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{audience}},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("podidentity: create a TokenReview: %w", err)
+		return false, fmt.Errorf("podtoken: create a TokenReview: %w", err)
 	}
 	// An API server that knows no audiences names none, and must not count.
 	return review.Status.Authenticated && slices.Contains(review.Status.Audiences, audience), nil

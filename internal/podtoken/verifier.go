@@ -18,10 +18,10 @@ var (
 	// ErrInvalid says that a token is not one of a pod for this audience that
 	// is valid now. The same token may count later only if it was not valid
 	// yet, or if the API server that was asked did not know its key yet.
-	ErrInvalid = errors.New("podidentity: the token does not count")
+	ErrInvalid = errors.New("podtoken: the token is not valid")
 	// ErrUnavailable says that the key of a token cannot be had now, so that
 	// nothing can be told of it.
-	ErrUnavailable = errors.New("podidentity: the token cannot be checked now")
+	ErrUnavailable = errors.New("podtoken: the token cannot be checked now")
 )
 
 // Identity is what a token says of its pod.

@@ -161,8 +161,11 @@ func (in *Instance) overdueCode() string {
 }
 
 func (in *Instance) overdueReason() string {
-	if in.State == Leaving {
-		return "it did not end in time after it was let go"
+	switch {
+	case in.State == Leaving:
+		return "it did not end in time after it was asked to"
+	case in.startFailed():
+		return "its agent did not connect in time"
 	}
-	return "its agent was not heard of in time"
+	return "its agent was silent for too long"
 }

@@ -231,10 +231,10 @@ func TestSilentInstancesAreStopped(t *testing.T) {
 			t.Errorf("an instance without a stream counts: %+v", c)
 		}
 		time.Sleep(reconnectTimeout + 2*time.Second)
-		expectEvents(t, e, "00000007-000001 gone, lost true: its agent was not heard of in time")
+		expectEvents(t, e, "00000007-000001 gone, lost true: its agent was silent for too long")
 		time.Sleep(startGrace)
 		synctest.Wait()
-		if lines := e.snapshot(); len(lines) != 2 || !strings.HasPrefix(lines[1], "00000007-000002 failed: its agent was not heard of in time") {
+		if lines := e.snapshot(); len(lines) != 2 || !strings.HasPrefix(lines[1], "00000007-000002 failed: its agent did not connect in time") {
 			t.Errorf("told %v", lines)
 		}
 		if want := []string{v1alpha1.ReasonAgentSilent, v1alpha1.ReasonStartTimeout}; !slices.Equal(e.codes, want) {
@@ -255,7 +255,7 @@ func TestInstanceThatIsLetGoMustEndInTime(t *testing.T) {
 		expectEvents(t, e, "00000007-000002 gone, lost false: stopped")
 		time.Sleep(33 * time.Second)
 		expectEvents(t, e, "00000007-000002 gone, lost false: stopped",
-			"00000007-000001 gone, lost false: it did not end in time after it was let go")
+			"00000007-000001 gone, lost false: it did not end in time after it was asked to")
 		if got := requested(p); got != (placement.Amount{}) {
 			t.Errorf("%+v is still requested", got)
 		}
@@ -365,10 +365,10 @@ func TestABrokenInstanceIsLostForTheReasonThatIsKnownBest(t *testing.T) {
 }
 
 func TestTheRuntimeMayKnowMoreOfWhyAnInstanceWasLate(t *testing.T) {
-	in := Instance{Cause: "its agent was not heard of in time", CauseCode: v1alpha1.ReasonStartTimeout}
+	in := Instance{Cause: "its agent did not connect in time", CauseCode: v1alpha1.ReasonStartTimeout}
 	for want, exit := range map[string]Exit{
 		"it waited for a volume":             {Code: v1alpha1.ReasonStartTimeout, Reason: "it waited for a volume"},
-		"its agent was not heard of in time": {Reason: "stopped"},
+		"its agent did not connect in time": {Reason: "stopped"},
 	} {
 		if why := failureOf(in, exit); why.Code != v1alpha1.ReasonStartTimeout || why.Reason != want {
 			t.Errorf("%+v, want %q", why, want)

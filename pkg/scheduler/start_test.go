@@ -109,7 +109,7 @@ func TestInstanceThatIsNotHeardOfIsAFailedStart(t *testing.T) {
 		w.started(fn, 1)
 		w.after(20 * time.Second)
 		r := g.expectRefused(controlwire.Refusal_REASON_CANNOT_START, 1)
-		if !strings.Contains(r.GetDetail(), "was not heard of in time") {
+		if !strings.Contains(r.GetDetail(), "did not connect in time") {
 			t.Errorf("refused because %q", r.GetDetail())
 		}
 	})

@@ -73,7 +73,7 @@ func onAudit(c *Core, now time.Time, e Audit) {
 		absent = session
 	}
 	if absent != 0 && absent == c.audits.absent {
-		onLost(c, now, Lost{Session: absent, Cause: CauseBroken, Detail: "its end was not heard of"})
+		onLost(c, now, Lost{Session: absent, Cause: CauseBroken, Detail: "it ended unnoticed"})
 	}
 	c.audits.absent = absent
 	if e.FunctionEnd != "" && !c.life.draining {
@@ -88,7 +88,7 @@ func (c *Core) attemptVanished(now time.Time, n Attempt) {
 	case claiming:
 		onUnreachable(c, now, Unreachable{n})
 	case running:
-		onCallEnded(c, now, CallEnded{Attempt: n, Detail: "its end was not heard of"})
+		onCallEnded(c, now, CallEnded{Attempt: n, Detail: "it ended unnoticed"})
 	}
 	onDelivered(c, Delivered{n})
 }
