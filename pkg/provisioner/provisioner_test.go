@@ -367,7 +367,7 @@ func TestABrokenInstanceIsLostForTheReasonThatIsKnownBest(t *testing.T) {
 func TestTheRuntimeMayKnowMoreOfWhyAnInstanceWasLate(t *testing.T) {
 	in := Instance{Cause: "its agent did not connect in time", CauseCode: v1alpha1.ReasonStartTimeout}
 	for want, exit := range map[string]Exit{
-		"it waited for a volume":             {Code: v1alpha1.ReasonStartTimeout, Reason: "it waited for a volume"},
+		"it waited for a volume":            {Code: v1alpha1.ReasonStartTimeout, Reason: "it waited for a volume"},
 		"its agent did not connect in time": {Reason: "stopped"},
 	} {
 		if why := failureOf(in, exit); why.Code != v1alpha1.ReasonStartTimeout || why.Reason != want {
