@@ -93,8 +93,8 @@ test-clients: examples $(if $(CI),tools) ## Run the tests that need npm, pip or 
 
 .PHONY: test-release
 test-release: ## Run the tests of what makes images and releases, which have modules of their own
-	cd images/build && go test ./...
-	cd hack/release && go test ./...
+	(cd images/build && go test -json ./...) | go run ./internal/testreport
+	(cd hack/release && go test -json ./...) | go run ./internal/testreport
 
 # In CI a spec that fails is tried once more, and the summary says so.
 .PHONY: e2e

@@ -66,7 +66,7 @@ func addPythonShim(ctx context.Context, o options, files tree) error {
 	}
 	defer func() { _ = os.RemoveAll(stage) }()
 	shim := filepath.Join(stage, "runtime")
-	if err := os.CopyFS(shim, os.DirFS(filepath.Join(o.source, "pkg", "runtimes", "shims", "python3"))); err != nil {
+	if err := os.CopyFS(shim, os.DirFS(filepath.Join(o.source, "internal", "runtimes", "shims", "python3"))); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(filepath.Join(shim, "__pycache__")); err != nil {
@@ -92,7 +92,7 @@ func nodejs(version string) content {
 		if err := im.addInterpreter(ctx, program); err != nil {
 			return err
 		}
-		return addShim(im.files, filepath.Join(o.source, "pkg", "runtimes", "shims", "nodejs"))
+		return addShim(im.files, filepath.Join(o.source, "internal", "runtimes", "shims", "nodejs"))
 	}
 }
 
