@@ -109,9 +109,9 @@ func (s *decisions) explainFunction(ctx context.Context, t *target, key invocati
 
 // noteProblems says what decisions do not: why there are none, and what keeps the
 // function from running.
-func (s *decisions) noteProblems(fn *v1alpha1.Function, account *decisionlog.Account) {
+func (s *decisions) noteProblems(fn *v1alpha1.Function, account *decisionlog.Report) {
 	if _, ok := account.Last(); !ok {
-		fmt.Fprintln(s.Err, account.Silence(s.clock))
+		fmt.Fprintln(s.Err, account.NoDecisions(s.clock))
 	}
 	ready := readyOf(fn)
 	switch {
@@ -124,7 +124,7 @@ func (s *decisions) noteProblems(fn *v1alpha1.Function, account *decisionlog.Acc
 
 // followDecisions prints decisions that are new, until ctx ends or the function is
 // gone. Whoever decides may change meanwhile, or be away for a moment.
-func (s *decisions) followDecisions(ctx context.Context, h decisionGetter, key invocation.FunctionKey, known decisionlog.Account, output string) error {
+func (s *decisions) followDecisions(ctx context.Context, h decisionGetter, key invocation.FunctionKey, known decisionlog.Report, output string) error {
 	ticker := time.NewTicker(followInterval)
 	defer ticker.Stop()
 	var shown time.Time
@@ -163,7 +163,7 @@ func (s *decisions) followDecisions(ctx context.Context, h decisionGetter, key i
 }
 
 // after are the decisions that were made first after a time.
-func after(decisions []decisionlog.Told, at time.Time) []decisionlog.Told {
+func after(decisions []decisionlog.ReportEntry, at time.Time) []decisionlog.ReportEntry {
 	for i, d := range decisions {
 		if d.At.After(at) {
 			return decisions[i:]
@@ -173,7 +173,7 @@ func after(decisions []decisionlog.Told, at time.Time) []decisionlog.Told {
 }
 
 // printDecisions prints one line for each.
-func (s *decisions) printDecisions(decisions []decisionlog.Told, output string) error {
+func (s *decisions) printDecisions(decisions []decisionlog.ReportEntry, output string) error {
 	for _, d := range decisions {
 		line := s.decisionLine(d, true)
 		if output == "json" {
@@ -190,15 +190,15 @@ func (s *decisions) printDecisions(decisions []decisionlog.Told, output string) 
 	return nil
 }
 
-func (s *decisions) decisionLine(d decisionlog.Told, painted bool) string {
+func (s *decisions) decisionLine(d decisionlog.ReportEntry, painted bool) string {
 	colour := ""
 	switch {
-	case d.Ordered > 0 || d.Withdrawn > 0:
+	case d.Launched > 0 || d.Cancelled > 0:
 		colour = green
 	case d.Wanted > 0:
 		colour = yellow
 	}
-	what := d.What
+	what := d.Summary
 	if painted {
 		what = s.paint(s.Out, colour, what)
 	}
@@ -210,7 +210,7 @@ func (s *decisions) decisionLine(d decisionlog.Told, painted bool) string {
 }
 
 // decisionsOf asks the function's scheduler for its decisions.
-func decisionsOf(ctx context.Context, t *target, fn *v1alpha1.Function) (decisionlog.Account, error) {
+func decisionsOf(ctx context.Context, t *target, fn *v1alpha1.Function) (decisionlog.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, decisionTimeout)
 	defer cancel()
 	h := t.DecisionGetter()
@@ -219,12 +219,12 @@ func decisionsOf(ctx context.Context, t *target, fn *v1alpha1.Function) (decisio
 }
 
 // lastDecision is that on a function, in a line.
-func (s *decisions) lastDecision(account decisionlog.Account, err error) string {
+func (s *decisions) lastDecision(account decisionlog.Report, err error) string {
 	if err != nil {
 		return "unknown: " + firstLine(s.rewriteCommands(err.Error()))
 	}
 	if last, ok := account.Last(); ok {
 		return s.decisionLine(last, false)
 	}
-	return account.Silence(s.clock)
+	return account.NoDecisions(s.clock)
 }

@@ -43,12 +43,12 @@ func TestExplainTellsNewcomersWhatIsAmiss(t *testing.T) {
 
 // decisionSequence tells more every time it is asked.
 type decisionSequence struct {
-	accounts []decisionlog.Account
+	accounts []decisionlog.Report
 	errs     []error
 	asked    int
 }
 
-func (s *decisionSequence) Decisions(context.Context, invocation.FunctionKey) (decisionlog.Account, error) {
+func (s *decisionSequence) Decisions(context.Context, invocation.FunctionKey) (decisionlog.Report, error) {
 	i := s.asked
 	s.asked++
 	return s.accounts[i], s.errs[i]
@@ -58,16 +58,16 @@ func (s *decisionSequence) Close() error { return nil }
 
 func TestFollowingPrintsEachDecisionOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		one := func(n int) decisionlog.Told {
-			return decisionlog.Told{Number: uint64(n), At: now.Add(time.Duration(n) * time.Second), Times: 1, What: "ordered 1", Why: fmt.Sprintf("reason %d", n), Ordered: 1}
+		one := func(n int) decisionlog.ReportEntry {
+			return decisionlog.ReportEntry{Number: uint64(n), At: now.Add(time.Duration(n) * time.Second), Times: 1, Summary: "ordered 1", Why: fmt.Sprintf("reason %d", n), Launched: 1}
 		}
 		away, gone := errors.New("the scheduler is away"), &localapi.Error{Reason: localapi.ReasonNotFound, Message: "there is no function"}
 		s := &decisionSequence{
-			accounts: []decisionlog.Account{
-				{Decisions: []decisionlog.Told{one(1), one(2)}},
+			accounts: []decisionlog.Report{
+				{Decisions: []decisionlog.ReportEntry{one(1), one(2)}},
 				{}, {},
-				{Scheduler: "another", Decisions: []decisionlog.Told{one(4)}},
-				{Scheduler: "another", Decisions: []decisionlog.Told{one(4), one(5)}},
+				{Scheduler: "another", Decisions: []decisionlog.ReportEntry{one(4)}},
+				{Scheduler: "another", Decisions: []decisionlog.ReportEntry{one(4), one(5)}},
 				{},
 			},
 			errs: []error{nil, away, away, nil, nil, gone},
@@ -77,7 +77,7 @@ func TestFollowingPrintsEachDecisionOnce(t *testing.T) {
 			shown := decisions{newApp(Streams{Out: &out, Err: &errs}, Programs{}).finder}
 			shown.now = func() time.Time { return now }
 			s.asked = 0
-			err := shown.followDecisions(t.Context(), s, invocation.FunctionKey{}, decisionlog.Account{Decisions: []decisionlog.Told{one(1)}}, output)
+			err := shown.followDecisions(t.Context(), s, invocation.FunctionKey{}, decisionlog.Report{Decisions: []decisionlog.ReportEntry{one(1)}}, output)
 			if !isNotFound(err) {
 				t.Errorf("it ended with %v", err)
 			}
@@ -101,8 +101,8 @@ func TestFollowingEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		shown := decisions{newApp(Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, Programs{}).finder}
-		s := &decisionSequence{accounts: make([]decisionlog.Account, 1), errs: make([]error, 1)}
-		if err := shown.followDecisions(ctx, s, invocation.FunctionKey{}, decisionlog.Account{}, "table"); err != nil || s.asked != 1 {
+		s := &decisionSequence{accounts: make([]decisionlog.Report, 1), errs: make([]error, 1)}
+		if err := shown.followDecisions(ctx, s, invocation.FunctionKey{}, decisionlog.Report{}, "table"); err != nil || s.asked != 1 {
 			t.Errorf("asked %d times, then %v", s.asked, err)
 		}
 	})

@@ -46,7 +46,7 @@ type harness struct {
 	catalog  stock
 	statuses map[invocation.FunctionKey]v1alpha1.FunctionStatus
 	// accounts are of the functions that anything was decided on.
-	accounts map[invocation.FunctionKey]decisionlog.Account
+	accounts map[invocation.FunctionKey]decisionlog.Report
 	// gatewayURL is what the URLs of functions begin with.
 	gatewayURL string
 	log        string
@@ -93,7 +93,7 @@ func quiet(t *testing.T) *harness {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return &harness{
 		dir: dir, catalog: stock{catalog.New()}, statuses: map[invocation.FunctionKey]v1alpha1.FunctionStatus{},
-		accounts:   map[invocation.FunctionKey]decisionlog.Account{},
+		accounts:   map[invocation.FunctionKey]decisionlog.Report{},
 		gatewayURL: "http://127.0.0.1:8080",
 	}
 }
@@ -173,7 +173,7 @@ func (th *harness) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 	return status
 }
 
-func (th *harness) Account(key invocation.FunctionKey) (decisionlog.Account, bool) {
+func (th *harness) Report(key invocation.FunctionKey) (decisionlog.Report, bool) {
 	account := th.accounts[key]
 	account.Namespace, account.Name, account.Served = key.Namespace, key.Name, true
 	account.ServedSince = now.Add(-2 * time.Hour)
@@ -181,8 +181,8 @@ func (th *harness) Account(key invocation.FunctionKey) (decisionlog.Account, boo
 	return account, known
 }
 
-func (th *harness) Latest() decisionlog.Latest {
-	latest := decisionlog.Latest{Functions: []decisionlog.Account{}}
+func (th *harness) Latest() decisionlog.LatestReport {
+	latest := decisionlog.LatestReport{Functions: []decisionlog.Report{}}
 	for _, a := range th.accounts {
 		latest.Functions = append(latest.Functions, a)
 	}

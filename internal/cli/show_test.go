@@ -56,13 +56,13 @@ func sampleFunctions(t *testing.T) *harness {
 		LatestCreatedRevisionName: "broken-00003", Traffic: []v1alpha1.TrafficStatus{{RevisionName: "broken-00002", Weight: 100}},
 	}
 	th.accounts[invocation.FunctionKey{Namespace: "default", Name: "hello"}] = decided()
-	th.accounts[invocation.FunctionKey{Namespace: "default", Name: "broken"}] = decisionlog.Account{Calls: 2, Problem: v1alpha1.ReasonStartFailed}
+	th.accounts[invocation.FunctionKey{Namespace: "default", Name: "broken"}] = decisionlog.Report{Calls: 2, Problem: v1alpha1.ReasonStartFailed}
 	return th
 }
 
 // decided is what was decided on a function that was called a minute ago.
-func decided() decisionlog.Account {
-	book := decisionlog.NewBook(decisionlog.DefaultBounds())
+func decided() decisionlog.Report {
+	book := decisionlog.NewLog(decisionlog.DefaultBounds())
 	params := autoscaler.Params{Tick: 100 * time.Millisecond, StaleAfter: 100 * time.Millisecond}
 	add := func(at time.Duration, s autoscaler.Snapshot, d autoscaler.Decision, o decisionlog.Outcome) {
 		o.Wanted = d.Create
@@ -78,7 +78,7 @@ func decided() decisionlog.Account {
 			autoscaler.Decision{Create: 2, Why: autoscaler.ReasonOverload, Required: 9}, decisionlog.Outcome{NoRoom: "node c: 100m CPU requested, 0m of 400m free"})
 	}
 	add(4*time.Second, autoscaler.Snapshot{Created: 7, Busy: 1}, autoscaler.Decision{Why: autoscaler.ReasonNoDemand}, decisionlog.Outcome{})
-	return decisionlog.Account{Calls: 13, Instances: 7, Decisions: decisionlog.Tell(book.Last("f", 99)), Load: &decisionlog.Load{
+	return decisionlog.Report{Calls: 13, Instances: 7, Decisions: decisionlog.ReportEntries(book.Last("f", 99)), Load: &decisionlog.Load{
 		Creating: 2, Busy: 1, Idle: 2, Waiting: 12, MeanExecution: 0.012345678, MeanStart: 1.234,
 	}}
 }

@@ -113,7 +113,7 @@ type decisionSource interface {
 // decisionGetter gets the last decisions on a function from its scheduler. It may keep
 // connections until it is closed.
 type decisionGetter interface {
-	Decisions(ctx context.Context, key invocation.FunctionKey) (decisionlog.Account, error)
+	Decisions(ctx context.Context, key invocation.FunctionKey) (decisionlog.Report, error)
 	Close() error
 }
 

@@ -13,8 +13,8 @@ import (
 
 // Decider tells what it has decided lately.
 type Decider interface {
-	Latest() decisionlog.Latest
-	Account(invocation.FunctionKey) (decisionlog.Account, bool)
+	Latest() decisionlog.LatestReport
+	Report(invocation.FunctionKey) (decisionlog.Report, bool)
 }
 
 func (s *schedulerRole) operations() http.Handler {
@@ -59,7 +59,7 @@ func (d decisions) account(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	key := invocation.FunctionKey{Namespace: r.PathValue("namespace"), Name: r.PathValue("function")}
-	account, known := d.decider().Account(key)
+	account, known := d.decider().Report(key)
 	if !known {
 		http.Error(w, fmt.Sprintf("there is no function %s in the namespaces that Windlass watches", key), http.StatusNotFound)
 		return

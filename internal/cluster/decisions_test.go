@@ -24,7 +24,7 @@ import (
 type alone struct{ ownership.Static }
 
 func (alone) Epoch(ownership.Slot) (uint64, bool) { return 1, true }
-func (alone) Orphan() (time.Time, bool)           { return time.Time{}, false }
+func (alone) Unconfirmed() (time.Time, bool)      { return time.Time{}, false }
 
 func TestASchedulerTellsWhatItDecidedOnThePortForOperations(t *testing.T) {
 	s := &schedulerRole{registry: exposition.NewRegistry()}
@@ -50,7 +50,7 @@ func TestASchedulerTellsWhatItDecidedOnThePortForOperations(t *testing.T) {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	var err error
 	s.scheduler, err = scheduler.New(scheduler.DefaultConfig(), scheduler.Deps{
-		Catalog: functions, Keeper: alone{}, Registry: s.registry, Log: log, Now: time.Now,
+		Catalog: functions, Ownership: alone{}, Registry: s.registry, Log: log, Now: time.Now,
 		Instances: scheduler.InstancesOf(provisioner.New(provisioner.Config{}, provisioner.Deps{Now: time.Now, Log: log})),
 	})
 	if err != nil {
@@ -58,7 +58,7 @@ func TestASchedulerTellsWhatItDecidedOnThePortForOperations(t *testing.T) {
 	}
 	s.state.set("")
 	w := get("/debug/decisions/team/web")
-	var account decisionlog.Account
+	var account decisionlog.Report
 	if err := json.Unmarshal(w.Body.Bytes(), &account); err != nil || w.Code != http.StatusOK || account.Name != "web" {
 		t.Errorf("it answers %d %s", w.Code, w.Body)
 	}
@@ -66,7 +66,7 @@ func TestASchedulerTellsWhatItDecidedOnThePortForOperations(t *testing.T) {
 		t.Errorf("of an unknown function it answers %d %s", w.Code, w.Body)
 	}
 	w = get("/debug/decisions")
-	var latest decisionlog.Latest
+	var latest decisionlog.LatestReport
 	if err := json.Unmarshal(w.Body.Bytes(), &latest); err != nil || w.Code != http.StatusOK || latest.Functions == nil {
 		t.Errorf("asked for all decisions, it answers %d %s", w.Code, w.Body)
 	}

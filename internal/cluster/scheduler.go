@@ -63,8 +63,8 @@ func Scheduler(ctx context.Context, config SchedulerConfig) error {
 		s.log.Info("handing the slots over", "delay", config.HandoverDelay)
 		s.keeping.Stop()
 		s.scheduler.Serving(false)
-		s.scheduler.DropSpares()
-		s.scheduler.Audit()
+		s.scheduler.RemoveSpares()
+		s.scheduler.Resync()
 		time.Sleep(config.HandoverDelay)
 	}
 	return err
@@ -134,7 +134,7 @@ func (s *schedulerRole) start(ctx context.Context) (err error) {
 		return err
 	}
 	s.keeping.Start("slot keeper", keeper.Run)
-	s.keeping.Start("keeping what is learnt", func(ctx context.Context) error { return memory.Keep(ctx, keeper, s.scheduler.Learnt) })
+	s.keeping.Start("keeping what is learnt", func(ctx context.Context) error { return memory.WriteUntil(ctx, keeper, s.scheduler.Estimates) })
 	if err := wait(ctx, s.parts, keeper.Ready(), directory.Ready()); err != nil {
 		return err
 	}
@@ -236,7 +236,7 @@ func (s *schedulerRole) podOf(token string) (key provisioner.Key, pod string, er
 	return provisioner.Key{FunctionUID: uid, CID: cid}, pod, nil
 }
 
-func (s *schedulerRole) newOwnership() (*etcd.Keeper, *etcd.Directory, *etcd.Memory, error) {
+func (s *schedulerRole) newOwnership() (*etcd.Coordinator, *etcd.Directory, *etcd.EstimateStore, error) {
 	client, err := newEtcd(s.config.Etcd, s.log)
 	if err != nil {
 		return nil, nil, nil, err
@@ -249,15 +249,15 @@ func (s *schedulerRole) newOwnership() (*etcd.Keeper, *etcd.Directory, *etcd.Mem
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	deps.Named = directory.Owner
-	keeper, err := etcd.NewKeeper(etcd.Config{
+	deps.ReportedOwner = directory.Owner
+	keeper, err := etcd.NewCoordinator(etcd.Config{
 		ID: s.config.ID, Addr: s.config.Advertise, Prefix: s.config.Etcd.Prefix, TTL: s.config.LeaseTTL,
 		Settle: settleTime,
 	}, deps)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	memory, err := etcd.NewMemory(s.config.Etcd.Prefix, deps)
+	memory, err := etcd.NewEstimateStore(s.config.Etcd.Prefix, deps)
 	return keeper, directory, memory, err
 }
 
@@ -268,7 +268,7 @@ func (s *schedulerRole) isScheduler(ctx context.Context) bool {
 }
 
 // startScheduler starts the scheduler and lets others reach it.
-func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *health.Peers, memory *etcd.Memory) (err error) {
+func (s *schedulerRole) startScheduler(keeper *etcd.Coordinator, watched *health.Peers, memory *etcd.EstimateStore) (err error) {
 	s.instances = provisioner.New(
 		provisioner.Config{AgentRequests: s.agentRequests()},
 		provisioner.Deps{
@@ -280,15 +280,15 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *health.Peer
 	settings.ID, settings.Decider = s.config.ID, s.config.Decider
 	settings.CreateRate, settings.CreateBurst = s.config.CreateQPS, s.createBurst()
 	s.scheduler, err = scheduler.New(settings, scheduler.Deps{
-		Catalog: s.source.Catalog(), Memory: memory, Runtimes: s.source,
-		Keeper: keeper, Router: watched, Instances: scheduler.InstancesOf(s.instances),
+		Catalog: s.source.Catalog(), Estimates: memory, Runtimes: s.source,
+		Ownership: keeper, Router: watched, Instances: scheduler.InstancesOf(s.instances),
 		Schedulers: s.tls.ClientCredentials(s.config.domain().Scheduler()), IsScheduler: s.isScheduler,
 		Registry: s.registry, Traces: s.traces, Log: s.log, Now: time.Now,
 	})
 	if err != nil {
 		return err
 	}
-	watched.TalkBy(s.scheduler)
+	watched.SetExchange(s.scheduler)
 	listener, err := net.Listen("tcp", s.config.WireListen)
 	if err != nil {
 		return fmt.Errorf("--wire-listen: %w", err)

@@ -54,7 +54,7 @@ func (h *DecisionGetter) Close() error {
 
 // Decisions tells of the last decisions on a function. It asks one scheduler after
 // the other until the one that decides on it answers; others say who that is.
-func (h *DecisionGetter) Decisions(ctx context.Context, key invocation.FunctionKey) (decisionlog.Account, error) {
+func (h *DecisionGetter) Decisions(ctx context.Context, key invocation.FunctionKey) (decisionlog.Report, error) {
 	if h.owner != nil {
 		if account, err := h.fetchFrom(ctx, h.owner, key); err == nil && account.Served {
 			return account, nil
@@ -63,10 +63,10 @@ func (h *DecisionGetter) Decisions(ctx context.Context, key invocation.FunctionK
 	}
 	pods, all, err := h.pods.readyPods(ctx, schedulers, h.namespace)
 	if err != nil {
-		return decisionlog.Account{}, err
+		return decisionlog.Report{}, err
 	}
 	if len(pods) == 0 {
-		return decisionlog.Account{}, &Error{Reason: ReasonNoPod, Message: h.pods.noneReady(schedulers, h.namespace, all)}
+		return decisionlog.Report{}, &Error{Reason: ReasonNoPod, Message: h.pods.noneReady(schedulers, h.namespace, all)}
 	}
 	owner := ""
 	var failed error
@@ -82,22 +82,22 @@ func (h *DecisionGetter) Decisions(ctx context.Context, key invocation.FunctionK
 		case err == nil && account.Owner != "":
 			owner = pod.Namespace + "/" + account.Owner
 		case Is(err, ReasonForbidden), ctx.Err() != nil:
-			return decisionlog.Account{}, err
+			return decisionlog.Report{}, err
 		case err != nil:
 			failed = err
 		}
 	}
 	if failed != nil {
-		return decisionlog.Account{}, failed
+		return decisionlog.Report{}, failed
 	}
-	return decisionlog.Account{}, &Error{Reason: ReasonNoPod, Message: fmt.Sprintf(
+	return decisionlog.Report{}, &Error{Reason: ReasonNoPod, Message: fmt.Sprintf(
 		"no scheduler decides on function %s at the moment, since its slot changes hands: try again in a second", key)}
 }
 
 func nameOf(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Name }
 
 // fetchFrom asks one scheduler.
-func (h *DecisionGetter) fetchFrom(ctx context.Context, pod *corev1.Pod, key invocation.FunctionKey) (account decisionlog.Account, err error) {
+func (h *DecisionGetter) fetchFrom(ctx context.Context, pod *corev1.Pod, key invocation.FunctionKey) (account decisionlog.Report, err error) {
 	tunnel := h.tunnels[nameOf(pod)]
 	if tunnel == nil {
 		if tunnel, err = h.pods.openTunnel(pod, schedulers); err != nil {
@@ -119,7 +119,7 @@ func (h *DecisionGetter) fetchFrom(ctx context.Context, pod *corev1.Pod, key inv
 }
 
 // fetchDecisions asks the scheduler at the other end of a tunnel.
-func fetchDecisions(ctx context.Context, tunnel *Tunnel, key invocation.FunctionKey) (account decisionlog.Account, err error) {
+func fetchDecisions(ctx context.Context, tunnel *Tunnel, key invocation.FunctionKey) (account decisionlog.Report, err error) {
 	path := "/debug/decisions/" + url.PathEscape(key.Namespace) + "/" + url.PathEscape(key.Name)
 	return account, fetch(ctx, tunnel, path, maxAccount, &account)
 }

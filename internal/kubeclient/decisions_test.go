@@ -87,7 +87,7 @@ func (pipe) Headers() http.Header { return nil }
 func (pipe) Identifier() uint32   { return 0 }
 
 // tells answers with an account.
-func tells(account decisionlog.Account) http.HandlerFunc {
+func tells(account decisionlog.Report) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method+r.URL.Path != "GET/debug/decisions/team/web" {
 			w.WriteHeader(http.StatusBadRequest)
@@ -99,14 +99,14 @@ func tells(account decisionlog.Account) http.HandlerFunc {
 
 var (
 	web    = invocation.FunctionKey{Namespace: "team", Name: "web"}
-	served = decisionlog.Account{Name: "web", Served: true, Calls: 3, Decisions: []decisionlog.Told{{Number: 1, What: "ordered 1"}}}
+	served = decisionlog.Report{Name: "web", Served: true, Calls: 3, Decisions: []decisionlog.ReportEntry{{Number: 1, Summary: "ordered 1"}}}
 )
 
 func TestTheSchedulerThatDecidesIsAsked(t *testing.T) {
 	current := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, current) })
 	c := newFakeScheduler(t, map[string]http.HandlerFunc{
-		"s-0": tells(decisionlog.Account{Owner: "s-2"}), "s-1": tells(decisionlog.Account{}), "s-2": tells(served),
+		"s-0": tells(decisionlog.Report{Owner: "s-2"}), "s-1": tells(decisionlog.Report{}), "s-2": tells(served),
 	})
 	h := c.client.DecisionGetter("")
 	for range 2 {
@@ -128,7 +128,7 @@ func TestAnotherSchedulerIsAskedWhenTheOwnerIsGone(t *testing.T) {
 	c := newFakeScheduler(t, map[string]http.HandlerFunc{
 		"s-0": func(w http.ResponseWriter, r *http.Request) {
 			if gone {
-				tells(decisionlog.Account{Owner: "s-1"})(w, r)
+				tells(decisionlog.Report{Owner: "s-1"})(w, r)
 				return
 			}
 			tells(served)(w, r)
@@ -168,7 +168,7 @@ func TestWhyNoSchedulerTells(t *testing.T) {
 		want    []string
 	}{
 		"there is none": {nil, nil, ReasonNoPod, []string{"Windlass is not installed in any namespace of the cluster of the context test (no scheduler pod found)"}},
-		"none decides":  {map[string]http.HandlerFunc{"s-0": tells(decisionlog.Account{})}, nil, ReasonNoPod, []string{"no scheduler decides on function team/web at the moment", "try again"}},
+		"none decides":  {map[string]http.HandlerFunc{"s-0": tells(decisionlog.Report{})}, nil, ReasonNoPod, []string{"no scheduler decides on function team/web at the moment", "try again"}},
 		"it is starting": {map[string]http.HandlerFunc{"s-0": answers("the scheduler is starting", 503)}, nil, ReasonRefused,
 			[]string{"the scheduler windlass/s-0 does not tell", "503 Service Unavailable: the scheduler is starting", "kubectl -n windlass logs s-0"}},
 		"it is older": {map[string]http.HandlerFunc{"s-0": answers("404 page not found", 404)}, nil, ReasonRefused, []string{"404 Not Found"}},

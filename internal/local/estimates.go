@@ -40,7 +40,7 @@ func (l *estimatesFile) persist(ctx context.Context, from *scheduler.Scheduler) 
 		case <-ctx.Done():
 		case <-ticker.C:
 		}
-		if err := l.Keep(from.Learnt()); err != nil {
+		if err := l.Keep(from.Estimates()); err != nil {
 			l.log.Warn("what was learnt of the functions cannot be kept", "err", err)
 		}
 	}

@@ -190,7 +190,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 		provisioner.Deps{Driver: w.process, StartObserver: w.process, Lister: w.process, Now: time.Now, Log: w.log},
 	)
 	if w.scheduler, err = scheduler.New(w.config.Scheduler, scheduler.Deps{
-		Catalog: w.store.Catalog(), Memory: w.estimates.Learnt, Keeper: keeper, Instances: scheduler.InstancesOf(instances),
+		Catalog: w.store.Catalog(), Estimates: w.estimates.Learnt, Ownership: keeper, Instances: scheduler.InstancesOf(instances),
 		Registry: w.counting(), Traces: w.traces, Log: w.log, Now: time.Now,
 	}); err != nil {
 		return err
@@ -229,10 +229,10 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 
 // startOwnership claims all slots: the epochs keep apart the instances of this
 // process and of those before it.
-func (w *Windlass) startOwnership(ctx context.Context, parts *lifecycle.Lifecycle, client *clientv3.Client) (*etcd.Keeper, error) {
+func (w *Windlass) startOwnership(ctx context.Context, parts *lifecycle.Lifecycle, client *clientv3.Client) (*etcd.Coordinator, error) {
 	deps := etcd.Deps{Client: client, Log: w.log}
 	config := etcd.Config{ID: nodeName, Addr: w.wire.Addr().String(), Prefix: keysPrefix, TTL: leaseTTL}
-	keeper, err := etcd.NewKeeper(config, deps)
+	keeper, err := etcd.NewCoordinator(config, deps)
 	if err != nil {
 		return nil, err
 	}
@@ -272,25 +272,25 @@ func (w *Windlass) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 	return status
 }
 
-// Account tells of the last decisions on a function.
-func (w *Windlass) Account(key invocation.FunctionKey) (decisionlog.Account, bool) {
+// Report tells of the last decisions on a function.
+func (w *Windlass) Report(key invocation.FunctionKey) (decisionlog.Report, bool) {
 	select {
 	case <-w.ready:
-		return w.scheduler.Account(key)
+		return w.scheduler.Report(key)
 	default:
 	}
 	// It has decided nothing yet.
 	_, known := w.store.Catalog().Get(key)
-	return decisionlog.Account{Namespace: key.Namespace, Name: key.Name, Served: true, Decisions: []decisionlog.Told{}}, known
+	return decisionlog.Report{Namespace: key.Namespace, Name: key.Name, Served: true, Decisions: []decisionlog.ReportEntry{}}, known
 }
 
 // Latest tells of the last decision on each function that was decided on lately.
-func (w *Windlass) Latest() decisionlog.Latest {
+func (w *Windlass) Latest() decisionlog.LatestReport {
 	select {
 	case <-w.ready:
 		return w.scheduler.Latest()
 	default:
-		return decisionlog.Latest{Functions: []decisionlog.Account{}}
+		return decisionlog.LatestReport{Functions: []decisionlog.Report{}}
 	}
 }
 

@@ -105,15 +105,15 @@ func (c *Client) Revisions(ctx context.Context, fn *v1alpha1.Function) ([]v1alph
 }
 
 // Decisions tells of the last decisions on a function.
-func (c *Client) Decisions(ctx context.Context, key invocation.FunctionKey) (decisionlog.Account, error) {
-	var account decisionlog.Account
+func (c *Client) Decisions(ctx context.Context, key invocation.FunctionKey) (decisionlog.Report, error) {
+	var account decisionlog.Report
 	err := c.call(ctx, http.MethodGet, functionPath(key)+"/decisions", nil, &account)
 	return account, err
 }
 
 // Latest tells of the last decision on each function that was decided on lately.
-func (c *Client) Latest(ctx context.Context) (decisionlog.Latest, error) {
-	var latest decisionlog.Latest
+func (c *Client) Latest(ctx context.Context) (decisionlog.LatestReport, error) {
+	var latest decisionlog.LatestReport
 	err := c.call(ctx, http.MethodGet, latestPath, nil, &latest)
 	return latest, err
 }

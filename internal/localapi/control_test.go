@@ -165,15 +165,15 @@ func TestRevisionsAreThoseOfOneFunction(t *testing.T) {
 // fakeDecisions tells of one decision on every function.
 type fakeDecisions struct{ Reader }
 
-func (d fakeDecisions) Account(key invocation.FunctionKey) (decisionlog.Account, bool) {
+func (d fakeDecisions) Report(key invocation.FunctionKey) (decisionlog.Report, bool) {
 	_, known := d.Get(key)
-	return decisionlog.Account{Namespace: key.Namespace, Name: key.Name, Served: true, Decisions: []decisionlog.Told{{Number: 1, What: "ordered 1"}}}, known
+	return decisionlog.Report{Namespace: key.Namespace, Name: key.Name, Served: true, Decisions: []decisionlog.ReportEntry{{Number: 1, Summary: "ordered 1"}}}, known
 }
 
-func (d fakeDecisions) Latest() decisionlog.Latest {
-	latest := decisionlog.Latest{Functions: []decisionlog.Account{}}
+func (d fakeDecisions) Latest() decisionlog.LatestReport {
+	latest := decisionlog.LatestReport{Functions: []decisionlog.Report{}}
 	for _, fn := range d.List() {
-		a, _ := d.Account(fn.Key())
+		a, _ := d.Report(fn.Key())
 		latest.Functions = append(latest.Functions, a)
 	}
 	return latest
@@ -191,7 +191,7 @@ func TestDecisionsAreTold(t *testing.T) {
 		t.Errorf("told %+v, %v", latest, err)
 	}
 	got, err := client.Decisions(t.Context(), invocation.FunctionKey{Namespace: "team", Name: "hello"})
-	if last, ok := got.Last(); err != nil || got.Namespace != "team" || got.Name != "hello" || !ok || last.What != "ordered 1" {
+	if last, ok := got.Last(); err != nil || got.Namespace != "team" || got.Name != "hello" || !ok || last.Summary != "ordered 1" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

@@ -54,10 +54,10 @@ type Logs interface {
 
 // DecisionReader has the last decisions on functions.
 type DecisionReader interface {
-	// Account tells of those on a function. It is false if there is none of that name.
-	Account(key invocation.FunctionKey) (decisionlog.Account, bool)
+	// Report tells of those on a function. It is false if there is none of that name.
+	Report(key invocation.FunctionKey) (decisionlog.Report, bool)
 	// Latest tells of the last one on each function that was decided on lately.
-	Latest() decisionlog.Latest
+	Latest() decisionlog.LatestReport
 }
 
 // CallLookup has the logs of the last calls. It is false for a call that it does not have.
@@ -264,7 +264,7 @@ func (s *server) delete(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) decisions(w http.ResponseWriter, r *http.Request) {
-	account, ok := s.Decisions.Account(keyOf(r))
+	account, ok := s.Decisions.Report(keyOf(r))
 	if !ok {
 		writeNotFound(w, keyOf(r))
 		return

@@ -20,7 +20,7 @@ type Reading struct {
 	Families []*dto.MetricFamily
 	// Latest are the last decisions that it knows, and the functions that it cannot
 	// start, if it decides.
-	Latest decisionlog.Latest
+	Latest decisionlog.LatestReport
 }
 
 // Sample is what all processes told at about the same time.
@@ -30,7 +30,7 @@ type Sample struct {
 	Troubles []string
 
 	sources map[string]*source
-	latest  []decisionlog.Account
+	latest  []decisionlog.Report
 }
 
 // Read makes a Sample of what was told.

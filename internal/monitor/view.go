@@ -170,10 +170,10 @@ type Decision struct {
 }
 
 // NewDecision makes a Decision of a scheduler's entry.
-func NewDecision(t decisionlog.Told) Decision {
+func NewDecision(t decisionlog.ReportEntry) Decision {
 	return Decision{
-		At: t.At, Until: t.Until, Times: t.Times, What: Printable(t.What), Why: Printable(t.Why), Reason: Printable(t.Reason),
-		Ordered: t.Ordered, Withdrawn: t.Withdrawn, Changed: t.Wanted > 0 || t.Withdrawn > 0,
+		At: t.At, Until: t.Until, Times: t.Times, What: Printable(t.Summary), Why: Printable(t.Why), Reason: Printable(t.Reason),
+		Ordered: t.Launched, Withdrawn: t.Cancelled, Changed: t.Wanted > 0 || t.Cancelled > 0,
 	}
 }
 

@@ -220,13 +220,13 @@ func TestPhasesAreWhatACallTook(t *testing.T) {
 }
 
 func TestTheLastDecisionIsKept(t *testing.T) {
-	account := func(name, what string, second int) decisionlog.Account {
+	account := func(name, what string, second int) decisionlog.Report {
 		at := noon.Add(time.Duration(second) * time.Second)
-		return decisionlog.Account{Namespace: "default", Name: name, Decisions: []decisionlog.Told{{What: "older"}, {What: what, Why: "First: a\tnode\x07", At: at, Until: at, Times: 1}}}
+		return decisionlog.Report{Namespace: "default", Name: name, Decisions: []decisionlog.ReportEntry{{Summary: "older"}, {Summary: what, Why: "First: a\tnode\x07", At: at, Until: at, Times: 1}}}
 	}
 	reading := gateway(1, 0).reading("g")
 	var w Watcher
-	see := func(second int, latest ...decisionlog.Account) View {
+	see := func(second int, latest ...decisionlog.Report) View {
 		r := reading
 		r.Latest.Functions = latest
 		return w.See(at(second, r))

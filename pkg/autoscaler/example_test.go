@@ -18,10 +18,10 @@ func Example() {
 		for range 9 { // ticks, until the first instance is there
 			d := decide(s, params)
 			if d.Create > 0 {
-				fmt.Printf("%s +%d: %s\n", name, d.Create, autoscaler.Words(s, d, params))
+				fmt.Printf("%s +%d: %s\n", name, d.Create, autoscaler.Explain(s, d, params))
 			}
-			s.Creating += d.Create - d.Withdraw
-			s.Memory, s.Elapsed = d.Next, params.Tick
+			s.Creating += d.Create - d.Cancel
+			s.State, s.Elapsed = d.State, params.Tick
 		}
 	}
 	// Output:

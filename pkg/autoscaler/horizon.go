@@ -37,9 +37,9 @@ var horizon = Algorithm{
 	Decide: Horizon,
 }
 
-// horizonMemory is what Horizon carries from tick to tick: how many tickets had arrived,
+// horizonState is what Horizon carries from tick to tick: how many tickets had arrived,
 // and what it has learnt.
-type horizonMemory struct {
+type horizonState struct {
 	Arrived uint64
 	Rates   Rates
 }
@@ -48,10 +48,10 @@ type horizonMemory struct {
 // will wait by then, how many come in a second, and how many instances answer both.
 // It never orders for more calls than are there or will come in that time.
 func Horizon(s Snapshot, p Params) Decision {
-	before := recall[horizonMemory](s)
-	r := before.Rates.renew(s, p, before.Arrived)
+	before := stateOf[horizonState](s)
+	r := before.Rates.update(s, p, before.Arrived)
 	r.Aged = before.Rates.aged(s)
-	o := look(s, p, r)
+	o := newForecast(s, p, r)
 	d := Decision{Why: ReasonNoDemand, Rate: r.Slow.rate(), Horizon: time.Duration(o.start * float64(time.Second))}
 	r.Hold = o.hold
 	r.Stuck, r.Queue = r.stuck(s)
@@ -70,32 +70,32 @@ func Horizon(s Snapshot, p Params) Decision {
 	if s.Room >= 0 && d.Create > s.Room {
 		d.Create, d.Why = s.Room, ReasonNoRoom
 	}
-	keep := o.keep(r)
+	keep := o.useful(r)
 	if r.Surplus++; d.Create > 0 || s.Waiting() > 0 || total <= keep {
 		r.Surplus = 0
 	}
 	if r.Surplus >= surplusTicks && s.Creating > 0 {
-		d.Withdraw, d.Why, r.Surplus = min(s.Creating, total-keep), ReasonSurplus, 0
+		d.Cancel, d.Why, r.Surplus = min(s.Creating, total-keep), ReasonSurplus, 0
 	}
-	d.Again = s.again(p)
-	r.Creating = s.Creating + d.Create - d.Withdraw
-	d.Next = horizonMemory{Arrived: s.Arrived, Rates: r}
+	d.RedecideAfter = s.redecideAfter(p)
+	r.Creating = s.Creating + d.Create - d.Cancel
+	d.State = horizonState{Arrived: s.Arrived, Rates: r}
 	return d
 }
 
-// again is how soon another call is worth a look: while there is no instance, what is
+// redecideAfter is how soon another call is worth a look: while there is no instance, what is
 // ordered sooner is there sooner. What is known of a rate grows with the time for which
 // calls have come, and the looks are the rarer the longer that is.
-func (s Snapshot) again(p Params) time.Duration {
+func (s Snapshot) redecideAfter(p Params) time.Duration {
 	if s.Created > 0 {
 		return 0
 	}
 	return max(time.Duration(firstLook*float64(p.Tick)), time.Duration(laterLook*float64(s.OldestWait)))
 }
 
-// outlook is what a plan is made of: times in seconds, and numbers of calls and of
+// forecast is what a plan is made of: times in seconds, and numbers of calls and of
 // instances.
-type outlook struct {
+type forecast struct {
 	// tick, start and hold are how long a tick, a start and a call take, and
 	// waited how long the first call that waits has.
 	tick, start, hold, waited float64
@@ -112,8 +112,8 @@ type outlook struct {
 	seen float64
 }
 
-func look(s Snapshot, p Params, r Rates) outlook {
-	o := outlook{
+func newForecast(s Snapshot, p Params, r Rates) forecast {
+	o := forecast{
 		tick: p.Tick.Seconds(), start: s.MeanStart.Seconds(), waited: s.OldestWait.Seconds(),
 		waiting: float64(max(0, s.Waiting())), present: s.present(), peak: r.Peak,
 		created: float64(s.Created), creating: float64(s.Creating), each: float64(max(1, s.Concurrency)),
@@ -131,7 +131,7 @@ func look(s Snapshot, p Params, r Rates) outlook {
 }
 
 // required is how many instances there should be, and why.
-func (o outlook) required(s Snapshot, r *Rates) (int, Reason) {
+func (o forecast) required(s Snapshot, r *Rates) (int, Reason) {
 	total := s.Created + s.Creating
 	required, why := 0, ReasonRetry
 	switch {
@@ -157,7 +157,7 @@ func (o outlook) required(s Snapshot, r *Rates) (int, Reason) {
 // ramp doubles while it is unknown how long a call takes. One instance would be
 // enough for very many calls, or for one; the longer they wait, the less likely is
 // that they are short.
-func (o outlook) ramp() int {
+func (o forecast) ramp() int {
 	doublings := math.Floor(o.waited / max(o.tick, o.start/ramps))
 	return int(min(math.Exp2(min(doublings, 30)), float64(o.instances(o.present))))
 }
@@ -165,7 +165,7 @@ func (o outlook) ramp() int {
 // oneEach is an instance for each call that is there, while they are few and one has
 // waited for a tick: of few calls no mean says how long the next one waits. Calls so
 // short that one instance is done with all of them before another has started get none.
-func (o outlook) oneEach() int {
+func (o forecast) oneEach() int {
 	if o.present > fewCalls || o.waited < o.tick || o.hold*(fewCalls-1) < o.start {
 		return 0
 	}
@@ -176,9 +176,9 @@ func (o outlook) oneEach() int {
 // every tick of delay is a tick of waiting, and else the cautious one: what is
 // created stays for long, so that at each tick the noise of a likeliest rate would
 // add a little.
-func (o outlook) plan(r Rates) (int, Reason) {
-	slots, why := o.slots(r.cautious(o.evidence()))
-	if bold, because := o.slots(r.bold(o.evidence())); bold > confident*(o.created+o.creating)*o.each {
+func (o forecast) plan(r Rates) (int, Reason) {
+	slots, why := o.slots(r.lowRate(o.evidence()))
+	if bold, because := o.slots(r.likelyRate(o.evidence())); bold > confident*(o.created+o.creating)*o.each {
 		slots, why = bold, because
 	}
 	return o.instances(slots), why
@@ -194,7 +194,7 @@ func (o outlook) plan(r Rates) (int, Reason) {
 // There is no need for more than were ever present at a time, so that clients that
 // wait for their answer before they call again get one instance each and not
 // head-room as well.
-func (o outlook) slots(rate float64) (float64, Reason) {
+func (o forecast) slots(rate float64) (float64, Reason) {
 	load, coming := rate*o.hold, o.present
 	if !o.fresh {
 		coming += rate * min(o.start, o.seen)
@@ -212,7 +212,7 @@ func (o outlook) slots(rate float64) (float64, Reason) {
 }
 
 // instances is how many instances take so many calls at a time.
-func (o outlook) instances(slots float64) int {
+func (o forecast) instances(slots float64) int {
 	return int(min(unlimited, math.Ceil(max(0, slots)/o.each)))
 }
 
@@ -220,7 +220,7 @@ func (o outlook) instances(slots float64) int {
 // for another. It grows as the root of the load, as the variance of a queue does; a
 // little faster where a start takes no longer than a tick, for there it alone decides
 // what the slowest calls wait, and has to cover what is not known of the rate too.
-func (o outlook) headroom(rate float64) float64 {
+func (o forecast) headroom(rate float64) float64 {
 	growth := 0.5 + 0.14*min(1, o.tick/o.start)
 	return o.worth()*2.1*math.Pow(rate*o.hold, growth) + o.spare(rate)
 }
@@ -228,7 +228,7 @@ func (o outlook) headroom(rate float64) float64 {
 // spare is the one instance more that short calls need if there is one in a tick: for
 // them alone, a wait for one other call is long. Where few come while an instance
 // starts, one that is ordered when they wait is there as soon.
-func (o outlook) spare(rate float64) float64 {
+func (o forecast) spare(rate float64) float64 {
 	short := max(0, 1-2*o.hold/o.tick)
 	return o.worth() * 1.35 * short * min(1, rate*o.tick, rate*o.start/3)
 }
@@ -236,7 +236,7 @@ func (o outlook) spare(rate float64) float64 {
 // worth is which part of the headroom is wanted: less where the start decides what the
 // slowest calls wait, or where a call takes long, for the wait that headroom saves is
 // small beside that.
-func (o outlook) worth() float64 {
+func (o forecast) worth() float64 {
 	return min(1, decisive/o.start, math.Pow(o.tick/max(o.tick, o.hold), 2.0/3))
 }
 
@@ -244,7 +244,7 @@ func (o outlook) worth() float64 {
 // if they come at a rate and what is there or on its way works on them; negative if
 // it could do more. Those on their way have as long to work until then as they were
 // ordered sooner.
-func (o outlook) backlog(rate float64) float64 {
+func (o forecast) backlog(rate float64) float64 {
 	work := o.created*o.start + min(o.aged, o.creating*o.start)
 	return o.waiting + rate*o.start - work*o.each/o.hold
 }
@@ -252,19 +252,19 @@ func (o outlook) backlog(rate float64) float64 {
 // patience is within what time a backlog is to be gone once a new instance is there:
 // for short calls sooner, since it takes few instances, and later after a long start,
 // since nobody who waited for that is helped by much, least if the call takes long too.
-func (o outlook) patience() float64 {
+func (o forecast) patience() float64 {
 	return 0.61*o.tick + min(4, 4*o.hold) + 4*max(0, o.start-0.5)*(1+min(1, o.hold))
 }
 
 // evidence is how much longer than they did the first calls are taken to have come
 // for: three that came at once are no rate. Long calls take many instances each, so that
 // more is to be known before; but not longer than what is lost by being late.
-func (o outlook) evidence() float64 { return min(2*o.tick, o.hold/2, o.start/3) }
+func (o forecast) evidence() float64 { return min(2*o.tick, o.hold/2, o.start/3) }
 
-// keep is how many instances are wanted at the most, with the work of those alone
+// useful is how many instances are wanted at the most, with the work of those alone
 // that are there. Between this and what is required nothing is done, so that what is
 // ordered and what is withdrawn do not take turns.
-func (o outlook) keep(r Rates) int {
+func (o forecast) useful(r Rates) int {
 	slots := o.present
 	if o.hold > 0 {
 		rate := r.Slow.rate() + math.Sqrt(r.Slow.Calls)/max(o.tick, r.Slow.Span.Seconds())

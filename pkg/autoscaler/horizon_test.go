@@ -19,7 +19,7 @@ func follow(s Snapshot, ticks int, change func(tick int, s *Snapshot)) (Snapshot
 		}
 		change(i, &s)
 		d := Horizon(s, stale)
-		s.Memory, s.Creating = d.Next, s.Creating+d.Create-d.Withdraw
+		s.State, s.Creating = d.State, s.Creating+d.Create-d.Cancel
 		all = append(all, d)
 	}
 	return s, all
@@ -53,7 +53,7 @@ func TestHorizonDecides(t *testing.T) {
 			Snapshot{Arrived: 1, Room: -1}, 1, 1, ReasonFirst,
 		},
 		"nothing at all": {
-			with(func(s *Snapshot) { s.Arrived, s.Departed = 9, 9; s.Memory = horizonMemory{Arrived: 9} }), 0, 0, ReasonNoDemand,
+			with(func(s *Snapshot) { s.Arrived, s.Departed = 9, 9; s.State = horizonState{Arrived: 9} }), 0, 0, ReasonNoDemand,
 		},
 		"an instance on its way is enough for a call": {
 			with(func(s *Snapshot) { s.Arrived, s.Creating = 1, 1 }), 0, 1, ReasonEnough,
@@ -129,8 +129,8 @@ func TestHorizonSettlesAtASteadyRate(t *testing.T) {
 		t.Errorf("%d instances", total)
 	}
 	for i, d := range all[100:] {
-		if d.Create != 0 || d.Withdraw != 0 {
-			t.Errorf("tick %d: creates %d and withdraws %d", 100+i, d.Create, d.Withdraw)
+		if d.Create != 0 || d.Cancel != 0 {
+			t.Errorf("tick %d: creates %d and withdraws %d", 100+i, d.Create, d.Cancel)
 		}
 	}
 }
@@ -166,11 +166,11 @@ func TestHorizonOrdersNoMoreForABatchThanItsCalls(t *testing.T) {
 
 func TestHorizonWithdrawsWhatIsNotWantedAnyMore(t *testing.T) {
 	s := Snapshot{Arrived: 900, Departed: 900, Created: 1, Creating: 20, MeanExecution: 5 * time.Millisecond, MeanStart: 3 * time.Second, Room: -1}
-	s.Memory = horizonMemory{Arrived: 900, Rates: Rates{Known: true, Departed: 900}}
+	s.State = horizonState{Arrived: 900, Rates: Rates{Known: true, Departed: 900}}
 	s, all := follow(s, 20, func(_ int, s *Snapshot) { s.Elapsed = stale.Tick })
 	for i, d := range all {
-		if (d.Withdraw > 0) != (i == surplusTicks-1) || d.Withdraw > 0 && d.Why != ReasonSurplus {
-			t.Errorf("tick %d: withdraws %d because %s", i, d.Withdraw, d.Why)
+		if (d.Cancel > 0) != (i == surplusTicks-1) || d.Cancel > 0 && d.Why != ReasonSurplus {
+			t.Errorf("tick %d: withdraws %d because %s", i, d.Cancel, d.Why)
 		}
 	}
 	if total := s.Created + s.Creating; total < 1 || total > 2 {
@@ -182,8 +182,8 @@ func TestHorizonWithdrawsNothingWhileCallsWait(t *testing.T) {
 	s := Snapshot{Arrived: 1, Creating: 20, MeanExecution: 5 * time.Millisecond, MeanStart: 3 * time.Second, Room: -1}
 	_, all := follow(s, 20, func(int, *Snapshot) {})
 	for i, d := range all {
-		if d.Withdraw > 0 {
-			t.Errorf("tick %d: withdraws %d", i, d.Withdraw)
+		if d.Cancel > 0 {
+			t.Errorf("tick %d: withdraws %d", i, d.Cancel)
 		}
 	}
 }
@@ -216,7 +216,7 @@ func TestHorizonLearnsForHowLongACallHoldsAnInstance(t *testing.T) {
 		s.Arrived, s.Departed = s.Arrived+50, s.Departed+50
 	})
 	// Ten instances ran 500 calls a second: 20 ms each.
-	if hold := recall[horizonMemory](s).Rates.Hold; hold < .017 || hold > .02 {
+	if hold := stateOf[horizonState](s).Rates.Hold; hold < .017 || hold > .02 {
 		t.Errorf("%v s, want nearly 20 ms", hold)
 	}
 }
@@ -229,7 +229,7 @@ func TestHorizonDoesNotFollowCallsThatAreSlowBecauseInstancesStart(t *testing.T)
 			s.MeanExecution = time.Minute
 		}
 	})
-	if hold := recall[horizonMemory](s).Rates.Hold; hold > .1 {
+	if hold := stateOf[horizonState](s).Rates.Hold; hold > .1 {
 		t.Errorf("a call was taken to hold an instance for %v s within a third of a start", hold)
 	}
 }
@@ -239,12 +239,12 @@ func TestRates(t *testing.T) {
 	tick := func(r Rates, arrived *uint64, came uint64, elapsed time.Duration) Rates {
 		before := *arrived
 		*arrived += came
-		return r.renew(Snapshot{Arrived: *arrived, Departed: *arrived, Elapsed: elapsed}, p, before)
+		return r.update(Snapshot{Arrived: *arrived, Departed: *arrived, Elapsed: elapsed}, p, before)
 	}
 	var r Rates
 	var arrived uint64
 	r = tick(r, &arrived, 7, 0)
-	if r.Slow.rate() != 0 || r.cautious(0) != 0 || r.bold(0) != 0 {
+	if r.Slow.rate() != 0 || r.lowRate(0) != 0 || r.likelyRate(0) != 0 {
 		t.Errorf("calls that were there from the beginning are a rate of %v", r.Slow.rate())
 	}
 	for range 600 {
@@ -253,7 +253,7 @@ func TestRates(t *testing.T) {
 	if rate := r.Slow.rate(); rate < 49 || rate > 51 {
 		t.Errorf("rate %v, want 50", rate)
 	}
-	if c, b := r.cautious(0), r.bold(0); c < 45 || c > 50 || b < 49 || b > 51 {
+	if c, b := r.lowRate(0), r.likelyRate(0); c < 45 || c > 50 || b < 49 || b > 51 {
 		t.Errorf("cautiously %v, boldly %v, want a little less than 50 and 50", c, b)
 	}
 	r = tick(r, &arrived, 60, p.Tick)
@@ -261,7 +261,7 @@ func TestRates(t *testing.T) {
 		t.Errorf("a sudden burst of 600 a second is a rate of %v", rate)
 	}
 	r = tick(r, &arrived, 0, p.Tick)
-	if b := r.bold(0); b != 0 {
+	if b := r.likelyRate(0); b != 0 {
 		t.Errorf("a burst that nothing followed is a rate of %v", b)
 	}
 	r = tick(r, &arrived, 1, time.Minute)
@@ -281,7 +281,7 @@ func TestRatesShowAChange(t *testing.T) {
 		if i > 900 {
 			arrived += 15
 		}
-		r = r.renew(Snapshot{Arrived: arrived, Elapsed: stale.Tick}, stale, before)
+		r = r.update(Snapshot{Arrived: arrived, Elapsed: stale.Tick}, stale, before)
 		if i == 930 {
 			break
 		}
@@ -319,7 +319,7 @@ func rateOf(counts []uint64) float64 {
 	for _, came := range counts {
 		before := arrived
 		arrived += came
-		r = r.renew(Snapshot{Arrived: arrived, Elapsed: stale.Tick}, stale, before)
+		r = r.update(Snapshot{Arrived: arrived, Elapsed: stale.Tick}, stale, before)
 	}
 	return r.Slow.rate()
 }
@@ -331,20 +331,20 @@ func TestHorizonAsksForEarlyLooksUntilAnInstanceIsThere(t *testing.T) {
 	looks := 0
 	for s.OldestWait < s.MeanStart {
 		d := Horizon(s, stale)
-		if d.Again < stale.Tick/10 {
-			t.Fatalf("after %v, it wants to see a call that comes within %v", s.OldestWait, d.Again)
+		if d.RedecideAfter < stale.Tick/10 {
+			t.Fatalf("after %v, it wants to see a call that comes within %v", s.OldestWait, d.RedecideAfter)
 		}
 		looks++
-		s.Memory, s.Creating = d.Next, s.Creating+d.Create-d.Withdraw
-		s.Arrived += uint64(d.Again / time.Millisecond)
-		s.OldestWait, s.Elapsed = s.OldestWait+d.Again, d.Again
+		s.State, s.Creating = d.State, s.Creating+d.Create-d.Cancel
+		s.Arrived += uint64(d.RedecideAfter / time.Millisecond)
+		s.OldestWait, s.Elapsed = s.OldestWait+d.RedecideAfter, d.RedecideAfter
 	}
 	if looks < 8 || looks > 16 {
 		t.Errorf("%d looks within a start of 3 s", looks)
 	}
 	s.Created, s.Creating = s.Creating, 0
-	if d := Horizon(s, stale); d.Again != 0 {
-		t.Errorf("with instances, it wants to see a call that comes within %v", d.Again)
+	if d := Horizon(s, stale); d.RedecideAfter != 0 {
+		t.Errorf("with instances, it wants to see a call that comes within %v", d.RedecideAfter)
 	}
 }
 
@@ -397,7 +397,7 @@ func TestHorizonCreatesForEachOfFewCalls(t *testing.T) {
 			d := Horizon(Snapshot{
 				Elapsed: stale.Tick, MeanExecution: c.hold, MeanStart: time.Second, OldestWait: c.waited, Room: -1,
 				Arrived: running + c.waiting, Departed: running, Created: c.busy, Busy: c.busy,
-				Memory: horizonMemory{Arrived: running + c.waiting, Rates: rates},
+				State: horizonState{Arrived: running + c.waiting, Rates: rates},
 			}, stale)
 			if d.Create != c.create {
 				t.Errorf("%d are created (%s), and %d should be", d.Create, d.Why, c.create)
@@ -414,11 +414,11 @@ func TestHorizonPlansWithTheLastMomentsWhereAllAreBusyAndCallsWait(t *testing.T)
 		Fast:  Window{Calls: 300, Span: 2 * time.Second},
 		Brief: Window{Calls: 60, Span: 300 * time.Millisecond},
 	}
-	if resting := r.cautious(0); resting > 100 {
+	if resting := r.lowRate(0); resting > 100 {
 		t.Errorf("with an instance that rests, it plans for %.0f calls a second", resting)
 	}
 	r.Full = true
-	if pressed := r.cautious(0); pressed < 110 || pressed > 150 {
+	if pressed := r.lowRate(0); pressed < 110 || pressed > 150 {
 		t.Errorf("with all busy, it plans for %.0f calls a second where 200 came of late, and 150 of two seconds", pressed)
 	}
 }
@@ -428,8 +428,8 @@ func TestHorizonOrdersLittleMoreThanThereAreCallsForAFew(t *testing.T) {
 	s := Snapshot{MeanStart: 3 * time.Second, MeanExecution: 2 * time.Second, Room: -1, Arrived: 1}
 	for range 4 {
 		d := Horizon(s, stale)
-		s.Memory, s.Creating = d.Next, s.Creating+d.Create-d.Withdraw
-		s.Arrived, s.OldestWait, s.Elapsed = s.Arrived+1, s.OldestWait+d.Again, d.Again
+		s.State, s.Creating = d.State, s.Creating+d.Create-d.Cancel
+		s.Arrived, s.OldestWait, s.Elapsed = s.Arrived+1, s.OldestWait+d.RedecideAfter, d.RedecideAfter
 	}
 	if s.Creating > 8 {
 		t.Errorf("%d instances for %d calls", s.Creating, s.Arrived-1)
@@ -448,8 +448,8 @@ func TestHorizonCountsWhatIsOnItsWayFromWhenItWasOrdered(t *testing.T) {
 	if got := r.aged(s); math.Abs(got-1) > 1e-9 {
 		t.Errorf("the one that is left, ordered 1 s ago, is %v s old", got)
 	}
-	o := outlook{start: 1, hold: 0.1, each: 1, waiting: 100, creating: 3}
-	if young, old := o.backlog(0), (outlook{start: 1, hold: 0.1, each: 1, waiting: 100, creating: 3, aged: 2.5}).backlog(0); young != 100 || math.Abs(old-75) > 1e-9 {
+	o := forecast{start: 1, hold: 0.1, each: 1, waiting: 100, creating: 3}
+	if young, old := o.backlog(0), (forecast{start: 1, hold: 0.1, each: 1, waiting: 100, creating: 3, aged: 2.5}).backlog(0); young != 100 || math.Abs(old-75) > 1e-9 {
 		t.Errorf("a backlog of %v and %v, want 100 and 75", young, old)
 	}
 }

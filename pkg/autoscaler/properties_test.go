@@ -72,8 +72,8 @@ func (h *history) tick(t *rapid.T) {
 }
 
 func (h *history) do(d Decision) {
-	h.s.Creating += d.Create - d.Withdraw
-	h.s.Memory = d.Next
+	h.s.Creating += d.Create - d.Cancel
+	h.s.State = d.State
 }
 
 func TestEveryDeciderKeepsWhatADecisionPromises(t *testing.T) {
@@ -98,9 +98,9 @@ func TestEveryDeciderKeepsWhatADecisionPromises(t *testing.T) {
 
 func keepsPromises(t *rapid.T, s Snapshot, d Decision, arrived uint64) {
 	switch {
-	case d.Create < 0 || d.Withdraw < 0 || d.Withdraw > s.Creating || d.Create > 0 && d.Withdraw > 0:
-		t.Fatalf("creates %d and withdraws %d of %d", d.Create, d.Withdraw, s.Creating)
-	case d.Withdraw > 0 && d.Withdraw >= s.Created+s.Creating:
+	case d.Create < 0 || d.Cancel < 0 || d.Cancel > s.Creating || d.Create > 0 && d.Cancel > 0:
+		t.Fatalf("creates %d and withdraws %d of %d", d.Create, d.Cancel, s.Creating)
+	case d.Cancel > 0 && d.Cancel >= s.Created+s.Creating:
 		t.Fatal("withdraws the last")
 	case s.Waiting() == 0 && s.Arrived == arrived && d.Create > 0:
 		t.Fatalf("creates %d while nothing waits and nothing has come", d.Create)
@@ -113,16 +113,16 @@ func keepsPromises(t *rapid.T, s Snapshot, d Decision, arrived uint64) {
 
 func keepsLimits(t *rapid.T, h *history, d Decision) {
 	before := h.s.Created + h.s.Creating
-	after := before + d.Create - d.Withdraw
+	after := before + d.Create - d.Cancel
 	switch {
-	case d.Create < 0 || d.Withdraw < 0 || d.Create > 0 && d.Withdraw > 0:
-		t.Fatalf("creates %d and withdraws %d", d.Create, d.Withdraw)
+	case d.Create < 0 || d.Cancel < 0 || d.Create > 0 && d.Cancel > 0:
+		t.Fatalf("creates %d and withdraws %d", d.Create, d.Cancel)
 	case h.limits.Max > 0 && after > max(h.limits.Max, before):
 		t.Fatalf("%d instances of at most %d", after, h.limits.Max)
-	case after < min(before, h.limits.Min) || d.Withdraw == 0 && after < h.limits.Min:
+	case after < min(before, h.limits.Min) || d.Cancel == 0 && after < h.limits.Min:
 		t.Fatalf("%d instances of at least %d", after, h.limits.Min)
-	case (h.limits.Max == 0 || after < h.limits.Max) && h.s.Creating+d.Create-d.Withdraw < h.s.Lost:
-		t.Fatalf("%d lost, and %d on their way", h.s.Lost, h.s.Creating+d.Create-d.Withdraw)
+	case (h.limits.Max == 0 || after < h.limits.Max) && h.s.Creating+d.Create-d.Cancel < h.s.Lost:
+		t.Fatalf("%d lost, and %d on their way", h.s.Lost, h.s.Creating+d.Create-d.Cancel)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestEveryDeciderConservesWork(t *testing.T) {
 					if d.Create > 0 {
 						return
 					}
-					s.Memory = d.Next
+					s.State = d.State
 				}
 				t.Fatalf("no instance for %d calls", s.Waiting())
 			})
@@ -177,18 +177,18 @@ func TestEveryDeciderConservesWork(t *testing.T) {
 // copied is a snapshot that shares nothing with another one, which is a plain value.
 func copied(t *rapid.T, s Snapshot) Snapshot {
 	values := []any{&Snapshot{}}
-	if s.Memory != nil {
-		values = append(values, reflect.New(reflect.TypeOf(s.Memory)).Interface())
+	if s.State != nil {
+		values = append(values, reflect.New(reflect.TypeOf(s.State)).Interface())
 	}
-	for i, of := range []any{s, s.Memory}[:len(values)] {
+	for i, of := range []any{s, s.State}[:len(values)] {
 		text, err := json.Marshal(of)
 		if err != nil || json.Unmarshal(text, values[i]) != nil {
 			t.Fatal("a snapshot is not a plain value")
 		}
 	}
 	c := *values[0].(*Snapshot)
-	if c.Memory = nil; s.Memory != nil {
-		c.Memory = reflect.ValueOf(values[1]).Elem().Interface()
+	if c.State = nil; s.State != nil {
+		c.State = reflect.ValueOf(values[1]).Elem().Interface()
 	}
 	return c
 }
@@ -204,7 +204,7 @@ func BenchmarkDecision(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				s.Arrived, s.Departed = s.Arrived+200, s.Departed+200
-				s.Memory = decide(s, stale).Next
+				s.State = decide(s, stale).State
 			}
 		})
 	}

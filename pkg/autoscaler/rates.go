@@ -99,8 +99,8 @@ func (w Window) surprises(other Window) bool {
 	return w.Calls > expected+surprise*math.Sqrt(expected)+surprise
 }
 
-// renew takes in a snapshot; arrived is how many tickets had arrived at the last one.
-func (r Rates) renew(s Snapshot, p Params, arrived uint64) Rates {
+// update takes in a snapshot; arrived is how many tickets had arrived at the last one.
+func (r Rates) update(s Snapshot, p Params, arrived uint64) Rates {
 	came := float64(s.Arrived - arrived)
 	ran := float64(s.Departed - r.Departed)
 	busy := min(r.Busy, s.Busy) // instances that came or rested in between count as idle
@@ -211,9 +211,9 @@ func (r Rates) holding(s Snapshot, p Params, start float64) float64 {
 	return held
 }
 
-// cautious is a rate that calls come at least at, most likely, and bold the likeliest.
+// lowRate is a rate that calls come at least at, most likely, and bold the likeliest.
 // Evidence is time that must pass before a few calls in a short time are believed.
-func (r Rates) cautious(evidence float64) float64 {
+func (r Rates) lowRate(evidence float64) float64 {
 	n := r.Slow.Calls
 	if n <= 0 {
 		return 0
@@ -233,7 +233,7 @@ func (r Rates) pressing(evidence float64) float64 {
 	return (n - 3*math.Sqrt(n)) / (r.Brief.Span.Seconds() + evidence)
 }
 
-func (r Rates) bold(evidence float64) float64 {
+func (r Rates) likelyRate(evidence float64) float64 {
 	n := r.Slow.Calls
 	if n <= 1 {
 		return 0

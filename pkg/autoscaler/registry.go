@@ -14,8 +14,8 @@ type Algorithm struct {
 // line here; then run "make generate", which writes its name wherever one is listed.
 var algorithms = []Algorithm{
 	horizon,
-	listing1,
-	staleness,
+	fpcsch,
+	openwhisk,
 }
 
 // All are the deciders, the default first.

@@ -6,9 +6,9 @@ import "slices"
 // concurrent use. The zero Map knows nothing.
 type Map struct {
 	owners [Slots]Owner
-	// refuted is the highest epoch of each slot that was replaced by a lower one.
-	refuted [Slots]uint64
-	members []Member
+	// rejected is the highest epoch of each slot that was replaced by a lower one.
+	rejected [Slots]uint64
+	members  []Member
 }
 
 // Clone is a copy.
@@ -29,16 +29,16 @@ func (m *Map) Owner(slot Slot) (Owner, bool) {
 // Members are the known members. They must not be changed.
 func (m *Map) Members() []Member { return m.members }
 
-// Believe is Learn for what is known by hearsay only. What has turned out to be of
+// Merge is Learn for what is known by hearsay only. What has turned out to be of
 // another history is not believed again: those who do not know that yet would
 // otherwise tell it to each other for ever.
-func (m *Map) Believe(slot Slot, owner Owner) bool {
-	return slot < Slots && owner.Epoch > m.refuted[slot] && m.Learn(slot, owner)
+func (m *Map) Merge(slot Slot, owner Owner) bool {
+	return slot < Slots && owner.Epoch > m.rejected[slot] && m.Update(slot, owner)
 }
 
-// Learn takes note of an owner that somebody named, and tells whether that is
+// Update takes note of an owner that somebody named, and tells whether that is
 // news: of two owners the one with the higher epoch counts.
-func (m *Map) Learn(slot Slot, owner Owner) bool {
+func (m *Map) Update(slot Slot, owner Owner) bool {
 	if slot >= Slots || owner.ID == "" || owner.Addr == "" || owner.Epoch <= m.owners[slot].Epoch {
 		return false
 	}
@@ -46,11 +46,11 @@ func (m *Map) Learn(slot Slot, owner Owner) bool {
 	return true
 }
 
-// Replace takes an owner as it is, whatever its epoch: the keeper of the truth
+// Reset takes an owner as it is, whatever its epoch: the keeper of the truth
 // has another history now.
-func (m *Map) Replace(slot Slot, owner Owner) {
+func (m *Map) Reset(slot Slot, owner Owner) {
 	if before := m.owners[slot].Epoch; before > owner.Epoch {
-		m.refuted[slot] = max(m.refuted[slot], before)
+		m.rejected[slot] = max(m.rejected[slot], before)
 	}
 	m.owners[slot] = owner
 }
@@ -73,7 +73,7 @@ func (m *Map) SetMembers(members []Member) { m.members = slices.Clone(members) }
 // says that it is the latter, whose Owner has the epoch of the last known owner.
 // It is false if nobody is left. To turn to one that is silent for others only
 // does no harm: an invocation is claimed once, wherever its tickets are.
-func (m *Map) Route(slot Slot, silent func(id string) bool) (to Owner, provisional, known bool) {
+func (m *Map) Route(slot Slot, silent func(id string) bool) (to Owner, acting, known bool) {
 	owner, known := m.Owner(slot)
 	if known && !silent(owner.ID) {
 		return owner, false, true

@@ -46,13 +46,21 @@ func NewStatic(owner Owner) Static {
 }
 
 // Route says that everything goes to the one owner.
-func (s Static) Route(Slot) (to Owner, provisional, known bool) { return s.owner, false, true }
+func (s Static) Route(Slot) (to Owner, acting, known bool) { return s.owner, false, true }
 
 // Changed is never signalled.
 func (s Static) Changed() <-chan struct{} { return nil }
 
-// Orphan says that there is no doubt about it.
-func (s Static) Orphan() (since time.Time, orphan bool) { return time.Time{}, false }
+// Unconfirmed says that there is no doubt about it.
+func (s Static) Unconfirmed() (since time.Time, unconfirmed bool) { return time.Time{}, false }
 
 // Epoch says that every slot is owned.
 func (s Static) Epoch(Slot) (uint64, bool) { return s.owner.Epoch, true }
+
+const (
+	// HandoverDelay is how long a scheduler that was told to stop, and has given its
+	// slots away, tells others where to go, unless it is configured otherwise.
+	HandoverDelay = 5 * time.Second
+	// SeedAfter is how long etcd may take before a scheduler is asked who owns the slots.
+	SeedAfter = 2 * time.Second
+)

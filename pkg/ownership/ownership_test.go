@@ -79,18 +79,18 @@ func TestWhatEtcdHasRefutedIsNotBelievedAgain(t *testing.T) {
 	old := Owner{ID: "a", Addr: "a:1", Epoch: 90}
 	now := Owner{ID: "b", Addr: "b:1", Epoch: 12}
 	var m Map
-	m.Learn(3, old)
-	m.Replace(3, now)
-	if m.Believe(3, old) || m.Believe(3, Owner{ID: "c", Addr: "c:1", Epoch: 80}) {
+	m.Update(3, old)
+	m.Reset(3, now)
+	if m.Merge(3, old) || m.Merge(3, Owner{ID: "c", Addr: "c:1", Epoch: 80}) {
 		t.Error("an owner of a history that is over is believed")
 	}
-	if m.Believe(4, old) != true || m.Believe(Slots, old) {
+	if m.Merge(4, old) != true || m.Merge(Slots, old) {
 		t.Error("another slot's owner must be believed, and none of a slot that does not exist")
 	}
-	if next := (Owner{ID: "c", Addr: "c:1", Epoch: 13}); !m.Learn(3, next) {
+	if next := (Owner{ID: "c", Addr: "c:1", Epoch: 13}); !m.Update(3, next) {
 		t.Error("what etcd itself says next is not taken")
 	}
-	if later := (Owner{ID: "d", Addr: "d:1", Epoch: 91}); !m.Believe(3, later) {
+	if later := (Owner{ID: "d", Addr: "d:1", Epoch: 91}); !m.Merge(3, later) {
 		t.Error("a later owner is not believed")
 	}
 }

@@ -23,28 +23,28 @@ var (
 		"Instances that the scheduler retired because of their agent's protocol: Outdated ones one at a time, Unsupported ones at once.", "reason")
 )
 
-// speaker is what is known of the agent at the other end of a stream.
-type speaker struct {
+// agentInfo is what is known of the agent at the other end of a stream.
+type agentInfo struct {
 	release string
 	agreed  wire.Agreed
 }
 
-// understand decides what is spoken with an agent, and whether it is kept.
-func (s *host) understand(h *agentwire.Hello) (speaker, core.Agent) {
-	agreed, ok := s.speech.Meet(wire.Heard(h))
-	known := speaker{release: h.GetRelease(), agreed: agreed}
+// negotiate decides what is spoken with an agent, and whether it is kept.
+func (s *host) negotiate(h *agentwire.Hello) (agentInfo, core.Agent) {
+	agreed, ok := s.protocols.Meet(wire.Heard(h))
+	known := agentInfo{release: h.GetRelease(), agreed: agreed}
 	switch {
 	case !ok:
 		s.metrics.agentReplaced("Unsupported")
 		return known, core.AgentUnsupported
-	case agreed.Protocol < s.keepAgents:
+	case agreed.Protocol < s.oldestKept:
 		return known, core.AgentOutdated
 	}
 	return known, core.AgentCurrent
 }
 
-// retirement tells an agent to go, and why.
-func retirement(why string) *agentwire.PullReply {
+// drainReply tells an agent to go, and why.
+func drainReply(why string) *agentwire.PullReply {
 	retire := &agentwire.Drain{Detail: why}
 	switch core.TerminateReason(why) {
 	case core.BecauseOutdated, core.BecauseUnsupported:
@@ -53,9 +53,9 @@ func retirement(why string) *agentwire.PullReply {
 	return &agentwire.PullReply{Kind: &agentwire.PullReply_Drain{Drain: retire}}
 }
 
-// greet answers the hello of a client within the control plane. The error is for the
+// answerHello answers the hello of a client within the control plane. The error is for the
 // client.
-func (s *host) greet(h *controlwire.Hello) (*controlwire.Welcome, error) {
+func (s *host) answerHello(h *controlwire.Hello) (*controlwire.Welcome, error) {
 	ours := wire.ControlProtocols
 	agreed, ok := ours.Meet(wire.Heard(h))
 	if !ok {
@@ -87,31 +87,31 @@ func releaseName(said string) string {
 	return said
 }
 
-// spoken are agents that say the same.
-type spoken struct {
+// agentVersion are agents that say the same.
+type agentVersion struct {
 	release  string
 	protocol uint32
 }
 
 // agents counts those that have a stream. Releases beyond a bound count as others.
-func (s *streams) agents() map[spoken]int {
+func (s *streams) agents() map[agentVersion]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	count, releases := make(map[spoken]int), make(map[string]bool)
-	for _, p := range s.of {
+	count, releases := make(map[agentVersion]int), make(map[string]bool)
+	for _, p := range s.byKey {
 		name := releaseName(p.agent.release)
 		if !releases[name] && len(releases) == maxReleases {
 			name = otherRelease
 		}
 		releases[name] = true
-		count[spoken{name, p.agent.agreed.Protocol}]++
+		count[agentVersion{name, p.agent.agreed.Protocol}]++
 	}
 	return count
 }
 
 func (c stateCollector) collectAgents(ch chan<- prometheus.Metric) {
 	for of, n := range c.s.streams.agents() {
-		tell(ch, agentsDecl, float64(n), of.release, strconv.FormatUint(uint64(of.protocol), 10))
+		emit(ch, agentsDecl, float64(n), of.release, strconv.FormatUint(uint64(of.protocol), 10))
 	}
 }
 

@@ -18,17 +18,17 @@ import (
 )
 
 // speaking greets as an agent that speaks these protocols.
-func (w *world) speaking(spec provisioner.InstanceSpec, lo, hi uint32, features ...string) *agent {
+func (w *harness) speaking(spec provisioner.InstanceSpec, lo, hi uint32, features ...string) *agent {
 	w.t.Helper()
-	return w.hello(&agentwire.Hello{
+	return w.connectHello(&agentwire.Hello{
 		FunctionUid: string(spec.Function.UID), Revision: spec.Function.Revision(), Cid: string(spec.CID), Token: spec.Token,
 		ProtocolMin: lo, ProtocolMax: hi, Release: "v1.2.3", Features: features,
 	})
 }
 
 func TestWhatAnAgentDoesNotNameIsNotAgreedOn(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
-		w.scheduler.speech = wire.Speech{Min: 1, Max: 3, Features: []string{"made-up", "other"}}
+	inHarness(t, defaults(), func(w *harness) {
+		w.scheduler.protocols = wire.Speech{Min: 1, Max: 3, Features: []string{"made-up", "other"}}
 		fn := w.put("f", minInstances(2))
 		w.ticks(1)
 		specs := w.started(fn, 2)
@@ -41,7 +41,7 @@ func TestWhatAnAgentDoesNotNameIsNotAgreedOn(t *testing.T) {
 			{nil, 1, false},
 		} {
 			a := w.speaking(specs[i], 1, tt.protocol, tt.features...)
-			known := w.scheduler.streams.of[a.key].agent.agreed
+			known := w.scheduler.streams.byKey[a.key].agent.agreed
 			if known.Protocol != tt.protocol || known.Has("made-up") != tt.madeUp || known.Has("other") || known.Has("of a later release") {
 				t.Errorf("with an agent that speaks %d and %q it speaks %+v", tt.protocol, tt.features, known)
 			}
@@ -56,8 +56,8 @@ func TestWhatAnAgentDoesNotNameIsNotAgreedOn(t *testing.T) {
 }
 
 func TestAnAgentThatSpeaksNoProtocolOfThisReleaseIsToldToGo(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
-		w.scheduler.speech = wire.Speech{Min: 2, Max: 3}
+	inHarness(t, defaults(), func(w *harness) {
+		w.scheduler.protocols = wire.Speech{Min: 2, Max: 3}
 		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
 		w.ticks(1)
 		old := w.speaking(w.started(fn, 1)[0], 1, 1)
@@ -74,8 +74,8 @@ func TestAnAgentThatSpeaksNoProtocolOfThisReleaseIsToldToGo(t *testing.T) {
 }
 
 func TestOutdatedAgentsAreReplacedOneAtATime(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
-		w.scheduler.speech, w.scheduler.keepAgents = wire.Speech{Min: 1, Max: 2}, 2
+	inHarness(t, defaults(), func(w *harness) {
+		w.scheduler.protocols, w.scheduler.oldestKept = wire.Speech{Min: 1, Max: 2}, 2
 		fn := w.put("f", minInstances(3))
 		w.ticks(1)
 		var old []*agent
@@ -106,7 +106,7 @@ func TestOutdatedAgentsAreReplacedOneAtATime(t *testing.T) {
 }
 
 func TestAMessageOfALaterReleaseEndsNoStream(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
 		w.ticks(1)
 		a := w.ready(w.started(fn, 1)[0])
@@ -118,7 +118,7 @@ func TestAMessageOfALaterReleaseEndsNoStream(t *testing.T) {
 }
 
 func TestAClientThatSpeaksNoProtocolOfThisReleaseIsRefused(t *testing.T) {
-	inSharedWorld(t, func(w *world) {
+	inSharedWorld(t, func(w *harness) {
 		hello := &controlwire.Hello{ProtocolMin: 7, ProtocolMax: 9}
 		offers, err := w.client.Offer(w.t.Context())
 		if err != nil {

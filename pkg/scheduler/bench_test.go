@@ -19,10 +19,10 @@ const idleFunctions = 10_000
 
 // benchWorld is a scheduler without Run whose node never fills up, with functions as the
 // catalog has them: each is a unit.
-func benchWorld(b testing.TB, functions int, changes ...func(*v1alpha1.Function)) (*world, []*v1alpha1.Function) {
+func benchWorld(b testing.TB, functions int, changes ...func(*v1alpha1.Function)) (*harness, []*v1alpha1.Function) {
 	config := defaults()
 	config.node = 1 << 40
-	w := newWorld(b, config)
+	w := newHarness(b, config)
 	list := make([]*v1alpha1.Function, functions)
 	for i := range list {
 		list[i] = newTestFunction("f"+strconv.Itoa(i), changes...)
@@ -31,7 +31,7 @@ func benchWorld(b testing.TB, functions int, changes ...func(*v1alpha1.Function)
 	return w, list
 }
 
-func (w *world) register(functions []*v1alpha1.Function) {
+func (w *harness) register(functions []*v1alpha1.Function) {
 	for _, fn := range functions {
 		w.scheduler.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Entry: entryOf(fn)})
 	}
@@ -52,7 +52,7 @@ func heapBytes() uint64 {
 // with an idle instance (its stream not counted); and having been called often enough
 // to have learnt from its idle times.
 func BenchmarkTickOverIdleFunctions(b *testing.B) {
-	measure := func(b *testing.B, use func(w *world, fn *v1alpha1.Function, n int), changes ...func(*v1alpha1.Function)) {
+	measure := func(b *testing.B, use func(w *harness, fn *v1alpha1.Function, n int), changes ...func(*v1alpha1.Function)) {
 		w, functions := benchWorld(b, idleFunctions, changes...)
 		before := heapBytes()
 		w.register(functions)
@@ -72,20 +72,20 @@ func BenchmarkTickOverIdleFunctions(b *testing.B) {
 		runtime.KeepAlive(functions)
 	}
 	b.Run("never called", func(b *testing.B) {
-		measure(b, func(*world, *v1alpha1.Function, int) {})
+		measure(b, func(*harness, *v1alpha1.Function, int) {})
 	})
 	b.Run("with a schedule", func(b *testing.B) {
-		measure(b, func(*world, *v1alpha1.Function, int) {},
+		measure(b, func(*harness, *v1alpha1.Function, int) {},
 			window("0 8 * * 1-5", 10, 5), window("0 18 * * 1-5", 2, 20), window("30 11 * * *", 1, 3), window("0 0 1 * *", 24, 9))
 	})
 	b.Run("with an idle instance", func(b *testing.B) {
-		measure(b, func(w *world, fn *v1alpha1.Function, n int) {
+		measure(b, func(w *harness, fn *v1alpha1.Function, n int) {
 			useOnce(b, w, fn, n)
 			w.runtime.forget()
 		})
 	})
 	b.Run("having learnt", func(b *testing.B) {
-		measure(b, func(w *world, fn *v1alpha1.Function, _ int) {
+		measure(b, func(w *harness, fn *v1alpha1.Function, _ int) {
 			f := w.scheduler.lookup(string(fn.UID))
 			w.scheduler.calledEvery(f, 20, func(i int) time.Duration { return time.Duration(i) * 13 * time.Minute })
 		}, learning)
@@ -93,20 +93,20 @@ func BenchmarkTickOverIdleFunctions(b *testing.B) {
 }
 
 // useOnce lets a function be called once by an instance that stays.
-func useOnce(b testing.TB, w *world, fn *v1alpha1.Function, n int) {
+func useOnce(b testing.TB, w *harness, fn *v1alpha1.Function, n int) {
 	f := w.scheduler.lookup(string(fn.UID))
 	id := idOf(n)
 	w.scheduler.offer(&offerStream{gateway: "g:1"}, &agentwire.Ticket{
 		InvocationId: id[:], FunctionUid: f.uid, RemainingNs: int64(time.Hour),
 	})
-	w.scheduler.stood = core.PauseDetector{} // a slow machine did not stand still
-	w.scheduler.kicked(f)
+	w.scheduler.pauses = core.PauseDetector{} // a slow machine did not stand still
+	w.scheduler.runNow(f)
 	in := w.instances.Instances(f.uid)[0]
 	w.scheduler.joinDeaf(f, in.CID)
 	w.instances.Connect(in.Key)
 	w.instances.Pulled(in.Key)
 	for _, done := range [][]core.Done{nil, {{ID: id, Execution: time.Millisecond}}} {
-		if refused, is := ask[core.PullRefused](w.scheduler.host, f, &core.Pulled{CID: in.CID, Wants: true, Credits: 1, Done: done}); is {
+		if refused, is := stepFor[core.PullRefused](w.scheduler.host, f, &core.Pulled{CID: in.CID, Wants: true, Credits: 1, Done: done}); is {
 			b.Fatal(refused.Why)
 		}
 	}
@@ -130,10 +130,10 @@ func BenchmarkDecision(b *testing.B) {
 		id := idOf(n)
 		w.scheduler.offer(stream, &agentwire.Ticket{InvocationId: id[:], FunctionUid: f.uid, RemainingNs: int64(time.Hour)})
 	}
-	w.scheduler.kicked(f)
+	w.scheduler.runNow(f)
 	b.ReportAllocs()
 	for b.Loop() {
-		w.scheduler.kicked(f)
+		w.scheduler.runNow(f)
 	}
 }
 
@@ -165,7 +165,7 @@ func BenchmarkCreationDecision(b *testing.B) {
 }
 
 // dispose makes functions as they were before their first calls.
-func (w *world) dispose(b *testing.B, functions []*v1alpha1.Function) {
+func (w *harness) dispose(b *testing.B, functions []*v1alpha1.Function) {
 	for n, fn := range functions {
 		w.scheduler.lookup(string(fn.UID)).withdrawn(w.scheduler, idOf(n))
 		instances := w.instances.Instances(string(fn.UID))
@@ -194,7 +194,7 @@ func BenchmarkTickOfFullNodes(b *testing.B) {
 		if idle > 0 {
 			config.node = int64(100 * idle / nodes)
 		}
-		w := newWorld(b, config)
+		w := newHarness(b, config)
 		others := make([]*v1alpha1.Function, idle)
 		for i := range others {
 			others[i] = newTestFunction("idle" + strconv.Itoa(i))

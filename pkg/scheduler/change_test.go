@@ -19,7 +19,7 @@ import (
 )
 
 func TestARevisionThatIsNotInUseRetiresItsInstances(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
 		w.ticks(1)
 		a := w.ready(w.started(fn, 1)[0])
@@ -50,7 +50,7 @@ func TestCallsOfRetiredInstancesAskForNoOthers(t *testing.T) {
 }
 
 func retireWithManyCalls(t *testing.T, goodbye bool) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", concurrency(50)), w.gateway("g:1")
 		for n := range 50 {
 			g.offer(fn, n)
@@ -71,7 +71,7 @@ func retireWithManyCalls(t *testing.T, goodbye bool) {
 }
 
 func TestInstanceThatDoesNotGoIsStoppedWhenItsCallsMustHaveEnded(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		a := w.ready(w.started(fn, 1)[0])
@@ -85,7 +85,7 @@ func TestInstanceThatDoesNotGoIsStoppedWhenItsCallsMustHaveEnded(t *testing.T) {
 }
 
 func TestDeletedFunctionLeavesNothingBehind(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", minInstances(2)), w.gateway("g:1")
 		w.ticks(1)
 		specs := w.started(fn, 2)
@@ -99,7 +99,7 @@ func TestDeletedFunctionLeavesNothingBehind(t *testing.T) {
 		w.expectCounts(fn, provisioner.Counts{Leaving: 1})
 		g.offer(fn, 3)
 		g.expectRefused(controlwire.Refusal_REASON_UNKNOWN_FUNCTION, 3)
-		w.greet(specs[1]).expectEnded(codes.NotFound)
+		w.hello(specs[1]).expectEnded(codes.NotFound)
 
 		a.pull(1, doneWith(1, time.Millisecond))
 		a.goodbye(agentwire.Goodbye_REASON_DONE, "retired")
@@ -118,21 +118,21 @@ func TestDeletedFunctionLeavesNothingBehind(t *testing.T) {
 }
 
 func TestFunctionThatIsKickedAndDeletedGetsNoInstance(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
-		w.keeper.own(false) // so that it gets no instance before
+	inHarness(t, defaults(), func(w *harness) {
+		w.ownership.own(false) // so that it gets no instance before
 		fn := w.put("f", minInstances(1))
 		f := w.scheduler.lookup(string(fn.UID))
 		w.catalog.Remove(fn.Key())
 		synctest.Wait()
-		w.keeper.own(true)
-		w.scheduler.kicks <- f
+		w.ownership.own(true)
+		w.scheduler.triggers <- f
 		w.ticks(2)
 		w.started(fn, 0)
 	})
 }
 
 func TestFunctionThatGaveWayToAnotherOfItsName(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		w.started(fn, 1)
@@ -144,7 +144,7 @@ func TestFunctionThatGaveWayToAnotherOfItsName(t *testing.T) {
 }
 
 func TestEndOfRunRetiresAndRefuses(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, other, g := w.put("f"), w.put("other"), w.gateway("g:1")
 		g.offer(fn, 1)
 		a := w.ready(w.started(fn, 1)[0])
@@ -157,7 +157,7 @@ func TestEndOfRunRetiresAndRefuses(t *testing.T) {
 		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER, 2)
 		g.offer(fn, 3)
 		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER, 3)
-		w.greet(late).expectEnded(codes.NotFound)
+		w.hello(late).expectEnded(codes.NotFound)
 		a.pull(1, doneWith(1, time.Millisecond))
 		a.goodbye(agentwire.Goodbye_REASON_DONE, "")
 		a.closeSend()
@@ -174,7 +174,7 @@ func (brokenCatalog) Watch(context.Context, func(catalog.Event)) error {
 
 func TestRunEndsWhenTheCatalogCannotBeFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, defaults())
+		w := newHarness(t, defaults())
 		w.scheduler.deps.Catalog = brokenCatalog{}
 		if err := w.scheduler.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
 			t.Errorf("Run returned %v", err)

@@ -31,7 +31,7 @@ func TestWhateverHappensNoTicketIsForgotten(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			config := defaults()
 			config.node = 300 + 100*int64(seed%5)
-			inWorld(t, config, func(w *world) { runChaos(w, seed) })
+			inHarness(t, config, func(w *harness) { runChaos(w, seed) })
 		})
 	}
 }
@@ -45,7 +45,7 @@ const (
 // chaos is the truth about calls, as their gateways know it, and those who make
 // it.
 type chaos struct {
-	*world
+	*harness
 	rand     *rand.Rand
 	calm     atomic.Bool // nothing bad happens any more
 	agents   sync.WaitGroup
@@ -68,8 +68,8 @@ type chaosCall struct {
 	final   string
 }
 
-func runChaos(w *world, seed uint64) {
-	c := &chaos{world: w, rand: rand.New(rand.NewPCG(seed, 1)), calls: make(map[invocation.ID]*chaosCall)}
+func runChaos(w *harness, seed uint64) {
+	c := &chaos{harness: w, rand: rand.New(rand.NewPCG(seed, 1)), calls: make(map[invocation.ID]*chaosCall)}
 	for i := range 3 {
 		c.gateways = append(c.gateways, w.gateway(fmt.Sprint("g:", i)))
 	}
@@ -81,7 +81,7 @@ func runChaos(w *world, seed uint64) {
 		c.step(step)
 	}
 	c.calm.Store(true)
-	w.keeper.own(true)
+	w.ownership.own(true)
 	for step := range 180 * int(time.Second/chaosStep) {
 		if c.waiting() == 0 {
 			break
@@ -133,9 +133,9 @@ func (c *chaos) act() {
 		c.catalog.Remove(c.specs[i].Key())
 		c.specs[i] = c.newFunction(i, int(c.specs[i].Generation)*1000+c.next)
 	case dice < 34:
-		c.keeper.own(false)
+		c.ownership.own(false)
 	case dice < 40:
-		c.keeper.own(true)
+		c.ownership.own(true)
 	}
 }
 
@@ -165,7 +165,7 @@ func (c *chaos) withdrawOne() {
 	}
 	c.mu.Unlock()
 	if chosen != nil {
-		c.gateways[chosen.gateway].withdraw(chosen.fn, chosen.n)
+		c.gateways[chosen.gateway].cancel(chosen.fn, chosen.n)
 	}
 }
 
@@ -253,7 +253,7 @@ func (c *chaos) expectNobodyIsAsleep() {
 	for _, f := range c.scheduler.all() {
 		counts, waiting := c.instances.Observe(f.uid).Counts, f.waitingTickets()
 		tooFew := f.served() && counts.Created+counts.Creating < int(f.current().Spec.Scaling.MinInstances)
-		if !c.scheduler.functions.awake(f) && (waiting > 0 || tooFew) {
+		if !c.scheduler.functions.isActive(f) && (waiting > 0 || tooFew) {
 			c.t.Fatalf("%s is asleep with %d waiting and %+v", f.uid, waiting, counts)
 		}
 	}
@@ -276,7 +276,7 @@ func (c *chaos) node() placement.Node {
 // instance is ordered one within two ticks, if it may have one and there is
 // room.
 func (c *chaos) expectNobodyIsStarved() {
-	_, owned := c.keeper.Epoch(0)
+	_, owned := c.ownership.Epoch(0)
 	node := c.node()
 	for i, fn := range c.specs {
 		uid := string(fn.UID)
@@ -307,8 +307,8 @@ func (c *chaos) finish() {
 	}
 	synctest.Wait()
 	s := c.scheduler
-	if n := len(s.all()) + len(s.functions.active) + len(s.gateways.of); n != 0 {
-		c.t.Errorf("left: %d functions, %d of them active, %d gateways", len(s.all()), len(s.functions.active), len(s.gateways.of))
+	if n := len(s.all()) + len(s.functions.active) + len(s.gateways.byGateway); n != 0 {
+		c.t.Errorf("left: %d functions, %d of them active, %d gateways", len(s.all()), len(s.functions.active), len(s.gateways.byGateway))
 	}
 	if left := c.node().Requested; left.MilliCPU != 0 {
 		c.t.Errorf("%+v is still requested", left)

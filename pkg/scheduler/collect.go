@@ -26,29 +26,29 @@ func (c stateCollector) Collect(ch chan<- prometheus.Metric) {
 	c.collectAgents(ch)
 }
 
-func tell(ch chan<- prometheus.Metric, gauge metric.Gauge, value float64, labels ...string) {
+func emit(ch chan<- prometheus.Metric, gauge metric.Gauge, value float64, labels ...string) {
 	ch <- prometheus.MustNewConstMetric(gauge.Desc(), prometheus.GaugeValue, value, labels...)
 }
 
 func (c stateCollector) collectSlots(ch chan<- prometheus.Metric) {
-	var owned, provisional, highest float64
-	_, orphan := c.s.deps.Keeper.Orphan()
+	var owned, acting, highest float64
+	_, unconfirmed := c.s.deps.Ownership.Unconfirmed()
 	for slot := range ownership.Slot(ownership.Slots) {
 		term := c.s.term(slot)
 		switch {
-		case term == none:
+		case term == notServed:
 			continue
 		case term.Heir == "":
 			owned++
 		default:
-			provisional++
+			acting++
 		}
 		highest = max(highest, float64(term.Epoch))
 	}
-	tell(ch, orphanDecl, number(orphan))
-	tell(ch, slotsDecl, owned, "owner")
-	tell(ch, slotsDecl, provisional, "standby")
-	tell(ch, epochDecl, highest)
+	emit(ch, unconfirmedDecl, boolValue(unconfirmed))
+	emit(ch, slotsDecl, owned, "owner")
+	emit(ch, slotsDecl, acting, "standby")
+	emit(ch, epochDecl, highest)
 }
 
 func (c stateCollector) collectSpares(ch chan<- prometheus.Metric) {
@@ -56,7 +56,7 @@ func (c stateCollector) collectSpares(ch chan<- prometheus.Metric) {
 		p, _ := warmpool.PoolOf(uid)
 		counts := c.s.deps.Instances.Observe(uid)
 		for state, n := range map[string]int{"starting": counts.Creating, "ready": counts.Created, "leaving": counts.Leaving} {
-			tell(ch, sparesDecl, float64(n), p.Namespace, p.Runtime, p.Name, state)
+			emit(ch, sparesDecl, float64(n), p.Namespace, p.Runtime, p.Name, state)
 		}
 	}
 }
@@ -64,19 +64,19 @@ func (c stateCollector) collectSpares(ch chan<- prometheus.Metric) {
 func (c stateCollector) collectNodes(ch chan<- prometheus.Metric) {
 	for _, n := range c.s.deps.Instances.Nodes() {
 		if n.Instances > 0 {
-			tell(ch, nodeInstancesDecl, float64(n.Instances), n.Name)
+			emit(ch, nodeInstancesDecl, float64(n.Instances), n.Name)
 		}
 		if n.Allocatable.MilliCPU > 0 {
-			tell(ch, nodeRequestedDecl, float64(n.Requested.MilliCPU)/float64(n.Allocatable.MilliCPU), n.Name, "cpu")
+			emit(ch, nodeRequestedDecl, float64(n.Requested.MilliCPU)/float64(n.Allocatable.MilliCPU), n.Name, "cpu")
 		}
 		if n.Allocatable.Memory > 0 {
-			tell(ch, nodeRequestedDecl, float64(n.Requested.Memory)/float64(n.Allocatable.Memory), n.Name, "memory")
+			emit(ch, nodeRequestedDecl, float64(n.Requested.Memory)/float64(n.Allocatable.Memory), n.Name, "memory")
 		}
 	}
 }
 
-// number is 1 for yes.
-func number(yes bool) float64 {
+// boolValue is 1 for yes.
+func boolValue(yes bool) float64 {
 	if yes {
 		return 1
 	}

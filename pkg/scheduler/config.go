@@ -97,26 +97,26 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Keeper tells which slots this scheduler owns, and under which epoch.
-type Keeper interface {
+// Ownership tells which slots this scheduler owns, and under which epoch.
+type Ownership interface {
 	Epoch(slot ownership.Slot) (uint64, bool)
-	// Orphan tells whether, and since when, nobody can confirm that the slots
+	// Unconfirmed tells whether, and since when, nobody can confirm that the slots
 	// are still owned here.
-	Orphan() (since time.Time, orphan bool)
+	Unconfirmed() (since time.Time, unconfirmed bool)
 }
 
-// Memory tells what was learnt of a function elsewhere, or before a restart.
-type Memory interface {
-	// Recall returns what is known of a unit, or else of other revisions of its function;
+// EstimateStore tells what was learnt of a function elsewhere, or before a restart.
+type EstimateStore interface {
+	// Restore returns what is known of a unit, or else of other revisions of its function;
 	// a mean is 0 if it is not known.
-	Recall(unit *v1alpha1.Function) estimate.Means
+	Restore(unit *v1alpha1.Function) estimate.Means
 }
 
 // Router tells who serves a slot.
 type Router interface {
 	// Route is false while nobody is known; provisional says that it is not
 	// the owner, who is silent, but who stands in.
-	Route(slot ownership.Slot) (to ownership.Owner, provisional, known bool)
+	Route(slot ownership.Slot) (to ownership.Owner, acting, known bool)
 	// Map is what is known of slots and members.
 	Map() *ownership.Map
 	// Changed is signalled after a route has changed.
@@ -125,8 +125,8 @@ type Router interface {
 
 // Deps are what a Scheduler works with.
 type Deps struct {
-	Catalog catalog.Reader
-	Keeper  Keeper
+	Catalog   catalog.Reader
+	Ownership Ownership
 	// Router tells whom to stand in for, and where to send those who ask the
 	// wrong scheduler. If it is nil there is only this one.
 	Router Router
@@ -140,8 +140,8 @@ type Deps struct {
 	Instances Instances
 	// Runtimes may be nil: then there are no spare instances.
 	Runtimes Runtimes
-	// Memory may be nil.
-	Memory Memory
+	// Estimates may be nil.
+	Estimates EstimateStore
 	// Registry may be nil: then nothing is told.
 	Registry prometheus.Registerer
 	// Traces may be nil: then nothing is recorded.

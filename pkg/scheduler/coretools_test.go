@@ -25,8 +25,8 @@ func (s *Scheduler) learnStart(f *function, took time.Duration) {
 
 // meanStart is how long an instance of a function is believed to take to start.
 func (s *Scheduler) meanStart(f *function) time.Duration {
-	s.serves(f)
-	d, _ := ask[*core.Decided](s.host, f, &core.Ticked{Observed: core.Observed{Room: -1, KindStart: s.starts.mean(kindOf(f.current()))}})
+	s.syncOwnership(f)
+	d, _ := stepFor[*core.Decided](s.host, f, &core.Ticked{Observed: core.Observed{Room: -1, KindStart: s.starts.mean(kindOf(f.current()))}})
 	return d.Snapshot.MeanStart
 }
 
@@ -48,14 +48,14 @@ func (s *Scheduler) calledEvery(f *function, n int, idle func(i int) time.Durati
 			at = at.Add(idle(i))
 		}
 	}
-	s.unsure(f)
+	s.markDirty(f)
 }
 
 // joinDeaf lets an instance join that hears nothing.
 func (s *Scheduler) joinDeaf(f *function, cid invocation.CID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.streams[cid] = &pullStream{line: line{scheduler: s.host}, function: f}
+	f.streams[cid] = &pullStream{agentStream: agentStream{scheduler: s.host}, function: f}
 	s.stepLocked(f, core.Joined{CID: cid, Capacity: 1})
 }
 
@@ -66,7 +66,7 @@ func (s *Scheduler) refuseWaiting(f *function) {
 
 // unwanted is a decision to withdraw instances.
 func unwanted(n int, why autoscaler.Reason) *core.Decided {
-	return &core.Decided{Decision: autoscaler.Decision{Withdraw: n, Why: why}}
+	return &core.Decided{Decision: autoscaler.Decision{Cancel: n, Why: why}}
 }
 
 func (f *function) withdrawn(s *Scheduler, id invocation.ID) { s.step(f, &core.CallCancelled{ID: id}) }

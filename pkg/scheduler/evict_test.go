@@ -16,7 +16,7 @@ import (
 )
 
 // full is a world whose node is full of three instances.
-func full() worldConfig {
+func full() harnessConfig {
 	config := defaults()
 	config.node = 300
 	return config
@@ -29,7 +29,7 @@ func (a *agent) obey() {
 }
 
 func TestLongestIdleInstanceMakesRoom(t *testing.T) {
-	inWorld(t, full(), func(w *world) {
+	inHarness(t, full(), func(w *harness) {
 		g := w.gateway("g:1")
 		var agents []*agent
 		for n, name := range []string{"busy", "old", "young"} {
@@ -72,23 +72,23 @@ func TestWhoIsNotEvicted(t *testing.T) {
 		change func(*v1alpha1.Function)
 		// before is done with the only instance of the function that fills
 		// the node, idle for an hour.
-		before func(w *world, a *agent, fn *v1alpha1.Function)
+		before func(w *harness, a *agent, fn *v1alpha1.Function)
 	}{
 		"one of the least":     {change: minInstances(1)},
-		"one that runs a call": {before: func(w *world, a *agent, fn *v1alpha1.Function) { w.gateway("g:2").offer(fn, 1) }},
-		"one that has just run a call": {before: func(w *world, a *agent, fn *v1alpha1.Function) {
+		"one that runs a call": {before: func(w *harness, a *agent, fn *v1alpha1.Function) { w.gateway("g:2").offer(fn, 1) }},
+		"one that has just run a call": {before: func(w *harness, a *agent, fn *v1alpha1.Function) {
 			w.gateway("g:2").offer(fn, 1)
 			a.pull(1, doneWith(1, 1))
 		}},
 		"one whose call may have been missed": {before: missACall},
-		"one that leaves already":             {before: func(w *world, a *agent, fn *v1alpha1.Function) { a.goodbye(agentwire.Goodbye_REASON_DONE, "") }},
-		"one that is away":                    {before: func(w *world, a *agent, fn *v1alpha1.Function) { a.cut() }},
+		"one that leaves already":             {before: func(w *harness, a *agent, fn *v1alpha1.Function) { a.goodbye(agentwire.Goodbye_REASON_DONE, "") }},
+		"one that is away":                    {before: func(w *harness, a *agent, fn *v1alpha1.Function) { a.cut() }},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			config := defaults()
 			config.node = 100
-			inWorld(t, config, func(w *world) {
+			inHarness(t, config, func(w *harness) {
 				w.runtime.deaf = true
 				keep := w.put("keep", minInstances(1))
 				w.ticks(1)
@@ -111,19 +111,19 @@ func TestWhoIsNotEvicted(t *testing.T) {
 }
 
 // missACall hands an instance a ticket and takes it back.
-func missACall(w *world, _ *agent, fn *v1alpha1.Function) {
+func missACall(w *harness, _ *agent, fn *v1alpha1.Function) {
 	g := w.gateway("g:2")
 	g.offer(fn, 1)
 	w.after(w.scheduler.config.ClaimGrace)
 	g.offer(fn, 1)
-	g.withdraw(fn, 1)
+	g.cancel(fn, 1)
 	w.after(time.Hour)
 }
 
 func TestIdleForTooShortIsEvictedAsSoonAsItIsLongEnough(t *testing.T) {
 	config := defaults()
 	config.node = 100
-	inWorld(t, config, func(w *world) {
+	inHarness(t, config, func(w *harness) {
 		keep, g := w.put("keep"), w.gateway("g:1")
 		g.offer(keep, 1)
 		a := w.ready(w.started(keep, 1)[0])
@@ -138,7 +138,7 @@ func TestIdleForTooShortIsEvictedAsSoonAsItIsLongEnough(t *testing.T) {
 }
 
 func TestEachFunctionWithoutRoomEvictsOne(t *testing.T) {
-	inWorld(t, full(), func(w *world) {
+	inHarness(t, full(), func(w *harness) {
 		idle, g := w.put("idle", minInstances(3)), w.gateway("g:1")
 		w.ticks(1)
 		var agents []*agent
@@ -163,7 +163,7 @@ func TestEachFunctionWithoutRoomEvictsOne(t *testing.T) {
 }
 
 func TestSeveralGoOneAfterTheOtherForALargeOne(t *testing.T) {
-	inWorld(t, full(), func(w *world) {
+	inHarness(t, full(), func(w *harness) {
 		idle, g := w.put("idle", minInstances(3)), w.gateway("g:1")
 		w.ticks(1)
 		var agents []*agent
@@ -206,7 +206,7 @@ func TestWhoMakesRoomForAFunctionThatHasAnInstance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config := defaults()
 			config.node = int64(100 * (tt.idle + 1))
-			inWorld(t, config, func(w *world) {
+			inHarness(t, config, func(w *harness) {
 				elsewhere := func(fn *v1alpha1.Function) { fn.Namespace = tt.namespace }
 				idle, fn, g := w.put("idle", elsewhere, minInstances(int32(tt.idle))), w.put("f"), w.gateway("g:1")
 				w.ticks(1)
@@ -241,7 +241,7 @@ func TestWhoMakesRoomForAFunctionThatHasAnInstance(t *testing.T) {
 func TestEvictedInstanceThatDoesNotGoIsStopped(t *testing.T) {
 	config := defaults()
 	config.node = 100
-	inWorld(t, config, func(w *world) {
+	inHarness(t, config, func(w *harness) {
 		idle, fn, g := w.put("idle"), w.put("f"), w.gateway("g:1")
 		g.offer(idle, 1)
 		a := w.ready(w.started(idle, 1)[0])

@@ -33,13 +33,13 @@ const (
 type forwards struct {
 	scheduler *host
 	from      *offerStream
-	owners    map[string]*forward // by address
+	owners    map[string]*ownerStream // by address
 	pending   map[string]*controlwire.OfferRequest
 	running   sync.WaitGroup
 }
 
-// forward passes tickets on to one owner.
-type forward struct {
+// ownerStream passes tickets on to one owner.
+type ownerStream struct {
 	scheduler *host
 	from      *offerStream
 	addr      string
@@ -54,7 +54,7 @@ type forward struct {
 func newForwards(s *host, from *offerStream) *forwards {
 	return &forwards{
 		scheduler: s, from: from,
-		owners: make(map[string]*forward), pending: make(map[string]*controlwire.OfferRequest),
+		owners: make(map[string]*ownerStream), pending: make(map[string]*controlwire.OfferRequest),
 	}
 }
 
@@ -75,43 +75,43 @@ func (f *forwards) flush(ctx context.Context) {
 		delete(f.pending, addr)
 		owner := f.owners[addr]
 		if owner == nil {
-			owner = &forward{scheduler: f.scheduler, from: f.from, addr: addr, requests: make(chan *controlwire.OfferRequest, forwardBuffer)}
+			owner = &ownerStream{scheduler: f.scheduler, from: f.from, addr: addr, requests: make(chan *controlwire.OfferRequest, forwardBuffer)}
 			f.owners[addr] = owner
 			f.running.Go(func() { owner.run(ctx) })
 		}
 		select {
 		case owner.requests <- request:
 		default:
-			owner.refuse(request)
+			owner.refuseAll(request)
 		}
 	}
 }
 
-// wait returns when all streams have ended.
-func (f *forwards) wait() { f.running.Wait() }
+// waitEnded returns when all streams have ended.
+func (f *forwards) waitEnded() { f.running.Wait() }
 
 // run passes on until ctx ends. While an owner cannot be reached, what is meant for it
 // is refused at once: the wait is paid once in a pause, and not by each message.
-func (f *forward) run(ctx context.Context) {
+func (f *ownerStream) run(ctx context.Context) {
 	defer f.disconnect()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case request := <-f.requests:
-			if err := f.pass(ctx, request); err != nil {
-				f.refuse(request)
+			if err := f.forwardRequest(ctx, request); err != nil {
+				f.refuseAll(request)
 			}
 		}
 	}
 }
 
-var errLeftAlone = errors.New("scheduler: the owner could not be reached just now")
+var errBackingOff = errors.New("scheduler: the owner could not be reached just now")
 
-func (f *forward) pass(ctx context.Context, request *controlwire.OfferRequest) error {
+func (f *ownerStream) forwardRequest(ctx context.Context, request *controlwire.OfferRequest) error {
 	now := f.scheduler.deps.Now
 	if f.stream == nil && now().Before(f.notBefore) {
-		return errLeftAlone
+		return errBackingOff
 	}
 	begun, fresh := now(), f.stream == nil
 	err := f.connect(ctx)
@@ -130,8 +130,8 @@ func (f *forward) pass(ctx context.Context, request *controlwire.OfferRequest) e
 	return err
 }
 
-// refuse lets the gateway offer again what could not be passed on.
-func (f *forward) refuse(request *controlwire.OfferRequest) {
+// refuseAll lets the gateway offer again what could not be passed on.
+func (f *ownerStream) refuseAll(request *controlwire.OfferRequest) {
 	for _, t := range request.GetOffers() {
 		if id, err := invocation.IDFromBytes(t.GetInvocationId()); err == nil {
 			f.from.refuse(id, core.NotOwner)
@@ -140,7 +140,7 @@ func (f *forward) refuse(request *controlwire.OfferRequest) {
 }
 
 // connect opens the stream if it is not there.
-func (f *forward) connect(ctx context.Context) error {
+func (f *ownerStream) connect(ctx context.Context) error {
 	if f.stream != nil {
 		return nil
 	}
@@ -163,26 +163,26 @@ func (f *forward) connect(ctx context.Context) error {
 		return err
 	}
 	f.stream = stream
-	go f.from.passBack(stream)
+	go f.from.returnRefusals(stream)
 	return nil
 }
 
-func (f *forward) disconnect() {
+func (f *ownerStream) disconnect() {
 	if f.hangUp != nil {
 		f.hangUp()
 	}
 	f.stream, f.hangUp = nil, nil
 }
 
-// passBack passes the owner's refusals back to the gateway until the stream ends.
-func (o *offerStream) passBack(stream grpc.BidiStreamingClient[controlwire.OfferRequest, controlwire.OfferReply]) {
+// returnRefusals passes the owner's refusals back to the gateway until the stream ends.
+func (o *offerStream) returnRefusals(stream grpc.BidiStreamingClient[controlwire.OfferRequest, controlwire.OfferReply]) {
 	for {
 		reply, err := stream.Recv()
 		if err != nil {
 			return
 		}
 		for _, refusal := range reply.GetRefusals() {
-			o.put(refusal)
+			o.enqueue(refusal)
 		}
 	}
 }

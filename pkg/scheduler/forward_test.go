@@ -27,16 +27,16 @@ func (s stuck) Send(*controlwire.OfferRequest) error {
 
 func TestL5AnOwnerThatCannotBeReachedCostsOneWaitAndNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, defaults())
+		w := newHarness(t, defaults())
 		o := &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, refusalBuffer)}
 		ctx, hangUp := context.WithCancel(t.Context())
 		f := newForwards(w.scheduler.host, o)
 		defer func() {
 			hangUp()
-			f.wait()
+			f.waitEnded()
 		}()
 		stream := stuck{hungUp: make(chan struct{})}
-		owner := &forward{
+		owner := &ownerStream{
 			scheduler: w.scheduler.host, from: o, addr: "other:1", requests: make(chan *controlwire.OfferRequest, forwardBuffer),
 			stream: stream, hangUp: sync.OnceFunc(func() { close(stream.hungUp) }),
 		}
@@ -62,10 +62,10 @@ func TestL5AnOwnerThatCannotBeReachedCostsOneWaitAndNobodyElse(t *testing.T) {
 }
 
 func TestL5MoreThanCanWaitForAnOwnerIsRefusedAtOnce(t *testing.T) {
-	w := newWorld(t, defaults())
+	w := newHarness(t, defaults())
 	o := &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, refusalBuffer)}
 	f := newForwards(w.scheduler.host, o)
-	f.owners["other:1"] = &forward{from: o, requests: make(chan *controlwire.OfferRequest)}
+	f.owners["other:1"] = &ownerStream{from: o, requests: make(chan *controlwire.OfferRequest)}
 	id := idOf(1)
 	f.to("other:1").Offers = []*agentwire.Ticket{{InvocationId: id[:]}}
 	f.flush(t.Context())
@@ -75,7 +75,7 @@ func TestL5MoreThanCanWaitForAnOwnerIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestL2OffersAndWithdrawalsAreFollowedInTheOrderInWhichTheyWereSaid(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", concurrency(3), maxInstances(1)), w.gateway("g:1")
 		ticket := func(n int) *agentwire.Ticket {
 			id := idOf(n)

@@ -28,9 +28,9 @@ import (
 type function struct {
 	uid  string
 	slot ownership.Slot
-	// known is since when this scheduler knows of the function, and counts for it. It is
+	// countedSince is since when this scheduler knows of the function, and counts for it. It is
 	// told with each counter, so it is a whole second, which compresses well.
-	known time.Time
+	countedSince time.Time
 
 	// mu guards all that follows. Nobody who holds another lock of the scheduler, the
 	// provisioner, the keeper or the router waits for it.
@@ -39,9 +39,9 @@ type function struct {
 	*unit
 	// streams are those of the instances that have joined.
 	streams map[invocation.CID]*pullStream
-	book    book
-	// doubted says that the function is among the doubts.
-	doubted bool
+	stats   functionStats
+	// dirty says that the function is among the doubts.
+	dirty bool
 }
 
 // unit is a function as it is now, with what ticks ask of it again and again. It is
@@ -51,16 +51,16 @@ type unit struct {
 	revision string
 	// shape is what the room for one of its instances depends on, and turns names those
 	// who get that room in turns.
-	shape capacity.Shape
-	turns string
+	shape    capacity.Shape
+	shareKey string
 }
 
 func (s *host) unitOf(fn *v1alpha1.Function) *unit {
-	return &unit{fn: fn, revision: fn.Revision(), shape: shapeOf(fn, s.deps.Instances), turns: cmp.Or(fn.FunctionRevisionName(), fn.Name)}
+	return &unit{fn: fn, revision: fn.Revision(), shape: shapeOf(fn, s.deps.Instances), shareKey: cmp.Or(fn.FunctionRevisionName(), fn.Name)}
 }
 
-// book is what is kept of a function for people.
-type book struct {
+// functionStats is what is kept of a function for people.
+type functionStats struct {
 	// since is since when this scheduler knows of the function, and started says that an
 	// instance of it has asked for work, as far as this scheduler knows.
 	since   time.Time
@@ -71,23 +71,23 @@ type book struct {
 	noRoom string
 	// peak is the most instances at a time.
 	peak int
-	// terms are those of the last decision.
-	terms      terms
-	tally      tally
-	tallies    tallies
-	happenings happenings
-	births     births
-	awaited    awaited
-	reports    reports
-	// spent is what the starts of instances took; nil if there was none.
-	spent *coldstart.Durations
+	// plan are those of the last decision.
+	plan          lastPlan
+	counters      counters
+	byReason      reasonCounters
+	events        eventRing
+	pendingStarts pendingStarts
+	waitingCalls  waitingCalls
+	reports       agentReports
+	// startPhases is what the starts of instances took; nil if there was none.
+	startPhases *coldstart.Durations
 	// executions is how long calls ran; nil if none has.
 	executions *exposition.Histogram
 }
 
-// ran counts executions. Agents say how long they took, which is at most the timeout, and 0
+// observeExecutions counts executions. Agents say how long they took, which is at most the timeout, and 0
 // if the function did not run.
-func (b *book) ran(done []core.Done, timeout time.Duration) {
+func (b *functionStats) observeExecutions(done []core.Done, timeout time.Duration) {
 	for _, d := range done {
 		if d.Execution <= 0 {
 			continue
@@ -102,13 +102,13 @@ func (b *book) ran(done []core.Done, timeout time.Duration) {
 func (s *host) newFunction(fn *v1alpha1.Function) *function {
 	now := s.deps.Now()
 	return &function{
-		uid:     uidOf(fn),
-		slot:    ownership.SlotOf(uidOf(fn), 0),
-		known:   now.Truncate(time.Second),
-		core:    core.New(&s.core, s.specOf(fn)),
-		unit:    s.unitOf(fn),
-		streams: make(map[invocation.CID]*pullStream),
-		book:    book{since: now},
+		uid:          uidOf(fn),
+		slot:         ownership.SlotOf(uidOf(fn), 0),
+		countedSince: now.Truncate(time.Second),
+		core:         core.New(&s.core, s.specOf(fn)),
+		unit:         s.unitOf(fn),
+		streams:      make(map[invocation.CID]*pullStream),
+		stats:        functionStats{since: now},
 	}
 }
 
@@ -132,10 +132,10 @@ func (s *host) specOf(fn *v1alpha1.Function) core.Spec {
 }
 
 // current returns the function as it is now.
-func (f *function) current() *v1alpha1.Function { return f.now().fn }
+func (f *function) current() *v1alpha1.Function { return f.currentUnit().fn }
 
-// now is current with what follows from it.
-func (f *function) now() *unit {
+// currentUnit is current with what follows from it.
+func (f *function) currentUnit() *unit {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.unit
@@ -155,18 +155,18 @@ func (f *function) means() estimate.Means {
 	return f.core.Means()
 }
 
-// failed notes how an instance failed.
-func (f *function) failed(why provisioner.StartFailure, now time.Time) {
+// recordFailure notes how an instance failed.
+func (f *function) recordFailure(why provisioner.StartFailure, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.book.failure = &decisionlog.Failure{At: now.UTC(), Code: why.Code, Detail: invocation.Excerpt(why.String())}
+	f.stats.failure = &decisionlog.Failure{At: now.UTC(), Code: why.Code, Detail: invocation.Excerpt(why.String())}
 }
 
 // lastFailure is how an instance of the function failed last, or nil.
 func (f *function) lastFailure() *decisionlog.Failure {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.book.failure
+	return f.stats.failure
 }
 
 // functions are the units that the scheduler knows, and those of them that the next tick
@@ -184,9 +184,9 @@ func newFunctions() *functions {
 	return &functions{byUID: make(map[string]*function), active: make(map[*function]struct{}), units: make(map[string][]string)}
 }
 
-// follow notes which units a function has now, none if it is gone, and returns the UIDs of
+// setUnits notes which units a function has now, none if it is gone, and returns the UIDs of
 // those that it has no more.
-func (fs *functions) follow(function string, now []*v1alpha1.Function) (gone []string) {
+func (fs *functions) setUnits(function string, now []*v1alpha1.Function) (gone []string) {
 	there := make([]string, 0, len(now))
 	for _, unit := range now {
 		there = append(there, uidOf(unit))
@@ -220,8 +220,8 @@ func (fs *functions) unitsOf(uid string) (units []*function) {
 	return units
 }
 
-// of is a function, or nil.
-func (fs *functions) of(uid string) *function {
+// lookup is a function, or nil.
+func (fs *functions) lookup(uid string) *function {
 	fs.mu.RLock()
 	defer fs.mu.RUnlock()
 	return fs.byUID[uid]
@@ -258,23 +258,23 @@ func (fs *functions) activate(f *function) {
 	}
 }
 
-// idle lets ticks pass over a function.
-func (fs *functions) idle(f *function) {
+// park lets ticks pass over a function.
+func (fs *functions) park(f *function) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	delete(fs.active, f)
 }
 
-// awake tells whether the next tick looks at a function.
-func (fs *functions) awake(f *function) bool {
+// isActive tells whether the next tick looks at a function.
+func (fs *functions) isActive(f *function) bool {
 	fs.mu.RLock()
 	defer fs.mu.RUnlock()
 	_, active := fs.active[f]
 	return active
 }
 
-// actives are the functions that are not idle.
-func (fs *functions) actives() []*function {
+// listActive are the functions that are not idle.
+func (fs *functions) listActive() []*function {
 	fs.mu.RLock()
 	defer fs.mu.RUnlock()
 	return slices.Collect(maps.Keys(fs.active))

@@ -27,7 +27,7 @@ func FuzzPull(f *testing.F) {
 		f.Add(slices.Concat([]byte{byte(len(text))}, text, []byte{byte(len(text))}, text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		inWorld(t, defaults(), func(w *world) {
+		inHarness(t, defaults(), func(w *harness) {
 			fn, g := w.put("f", minInstances(2)), w.gateway("g:1")
 			w.ticks(1)
 			specs := w.started(fn, 2)

@@ -39,16 +39,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a scheduler with a real provisioner, reached by gRPC, in a bubble of
+// harness is a scheduler with a real provisioner, reached by gRPC, in a bubble of
 // virtual time. What is fake are the instances and the gateways.
-type world struct {
+type harness struct {
 	t         testing.TB
 	scheduler *Scheduler
 	instances *provisioner.Provisioner
 	runtime   *fakeRuntime
 	catalog   *catalog.Catalog
 	registry  *exposition.Registry
-	keeper    *fakeKeeper
+	ownership *fakeOwnership
 	log       *logBuffer
 	// broken is how many differences the test has brought about, by kind.
 	broken map[string]float64
@@ -60,7 +60,7 @@ type world struct {
 	stop func()
 }
 
-type worldConfig struct {
+type harnessConfig struct {
 	Config
 	// node is what the only node can hold, in thousandths of a core. Every
 	// instance of an ordinary function requests 100.
@@ -73,25 +73,25 @@ type worldConfig struct {
 	runtimes Runtimes
 	// traces may be nil.
 	traces Traces
-	// untold says that there is no Registry.
-	untold bool
+	// noRegistry says that there is no Registry.
+	noRegistry bool
 	// nodesOf are those of several worlds; nil for one with nodes of its own.
 	nodesOf provisioner.Nodes
 }
 
 // defaults are those with the paper's decider, whose decisions can be told
 // beforehand.
-func defaults() worldConfig {
+func defaults() harnessConfig {
 	config := DefaultConfig()
 	config.Decider = "FPCSch"
-	return worldConfig{Config: config, node: 100_000}
+	return harnessConfig{Config: config, node: 100_000}
 }
 
-// inWorld runs body in a world.
-func inWorld(t *testing.T, config worldConfig, body func(w *world)) {
+// inHarness runs body in a world.
+func inHarness(t *testing.T, config harnessConfig, body func(w *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, config)
+		w := newHarness(t, config)
 		defer w.run(t)()
 		body(w)
 		w.expectReconciled()
@@ -99,7 +99,7 @@ func inWorld(t *testing.T, config worldConfig, body func(w *world)) {
 }
 
 // run lets a world begin, and end.
-func (w *world) run(t *testing.T) (end func()) {
+func (w *harness) run(t *testing.T) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	provisioning := start(t, ctx, func(ctx context.Context) error { return w.instances.Run(ctx, w.scheduler) })
 	schedulerCtx, stop := context.WithCancel(ctx)
@@ -128,11 +128,11 @@ func start(t *testing.T, ctx context.Context, run func(context.Context) error) *
 	return &running
 }
 
-func newWorld(t testing.TB, config worldConfig) *world {
-	w := &world{
+func newHarness(t testing.TB, config harnessConfig) *harness {
+	w := &harness{
 		t: t, catalog: catalog.New(), registry: exposition.NewRegistry(), log: &logBuffer{},
-		runtime: &fakeRuntime{exits: make(chan provisioner.Exit, 1<<14), alive: make(map[provisioner.Key]chan struct{})},
-		keeper:  newFakeKeeper(),
+		runtime:   &fakeRuntime{exits: make(chan provisioner.Exit, 1<<14), alive: make(map[provisioner.Key]chan struct{})},
+		ownership: newFakeOwnership(),
 	}
 	log := slog.New(slog.NewTextHandler(w.log, nil))
 	deps := provisioner.Deps{Driver: w.runtime, StartObserver: w.runtime, Lister: w.runtime, Drift: w.runtime, Now: time.Now, Log: log}
@@ -155,14 +155,14 @@ func newWorld(t testing.TB, config worldConfig) *world {
 	deps.Nodes = config.nodesOf
 	w.instances = provisioner.New(provisioner.Config{Nodes: nodes}, deps)
 	var registry prometheus.Registerer
-	if !config.untold {
+	if !config.noRegistry {
 		registry = w.registry
 	}
 	var err error
 	w.scheduler, err = New(config.Config, Deps{
 		Runtimes: config.runtimes,
-		Router:   w.keeper,
-		Catalog:  w.catalog, Keeper: w.keeper, Instances: InstancesOf(w.instances),
+		Router:   w.ownership,
+		Catalog:  w.catalog, Ownership: w.ownership, Instances: InstancesOf(w.instances),
 		Registry: registry, Traces: config.traces, Log: log, Now: time.Now,
 	})
 	if err != nil {
@@ -173,7 +173,7 @@ func newWorld(t testing.TB, config worldConfig) *world {
 }
 
 // serve serves the scheduler to w.client until hangUp.
-func (w *world) serve() (hangUp func()) {
+func (w *harness) serve() (hangUp func()) {
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer(grpc.WaitForHandlers(true))
 	agentwire.RegisterInstancesServer(server, w.scheduler)
@@ -195,7 +195,7 @@ func (w *world) serve() (hangUp func()) {
 }
 
 // put registers a function with one unit, changed by the given changes.
-func (w *world) put(name string, changes ...func(*v1alpha1.Function)) *v1alpha1.Function {
+func (w *harness) put(name string, changes ...func(*v1alpha1.Function)) *v1alpha1.Function {
 	fn := newTestFunction(name, changes...)
 	w.catalog.Put(entryOf(fn))
 	synctest.Wait()
@@ -251,21 +251,21 @@ func entryOf(units ...*v1alpha1.Function) *rollout.Entry {
 }
 
 // putUnits lets a function have these units and no others.
-func (w *world) putUnits(units ...*v1alpha1.Function) {
+func (w *harness) putUnits(units ...*v1alpha1.Function) {
 	w.catalog.Put(entryOf(units...))
 	synctest.Wait()
 }
 
 // after lets virtual time pass.
-func (w *world) after(d time.Duration) {
+func (w *harness) after(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
 // ticks lets so many ticks pass.
-func (w *world) ticks(n int) { w.after(time.Duration(n) * w.scheduler.config.Tick) }
+func (w *harness) ticks(n int) { w.after(time.Duration(n) * w.scheduler.config.Tick) }
 
-func (w *world) expectLog(parts ...string) {
+func (w *harness) expectLog(parts ...string) {
 	w.t.Helper()
 	for line := range strings.Lines(w.log.String()) {
 		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
@@ -275,7 +275,7 @@ func (w *world) expectLog(parts ...string) {
 	w.t.Errorf("no line of the log has all of %q:\n%s", parts, w.log)
 }
 
-func (w *world) expectCounts(fn *v1alpha1.Function, want provisioner.Counts) {
+func (w *harness) expectCounts(fn *v1alpha1.Function, want provisioner.Counts) {
 	w.t.Helper()
 	synctest.Wait()
 	if got := w.instances.Observe(string(fn.UID)).Counts; got != want {
@@ -283,24 +283,26 @@ func (w *world) expectCounts(fn *v1alpha1.Function, want provisioner.Counts) {
 	}
 }
 
-// fakeKeeper owns everything or nothing, and then it knows who does, if anybody.
+// fakeOwnership owns everything or nothing, and then it knows who does, if anybody.
 // It is the Router as well.
-type fakeKeeper struct {
+type fakeOwnership struct {
 	changed chan struct{}
 
-	mu       sync.Mutex
-	slots    ownership.Map
-	owned    bool
-	other    string // address of the owner, if it is another
-	silent   bool   // the other is, so that the scheduler stands in
-	orphaned bool
-	others   map[ownership.Slot]bool // those of others, though owned
-	stalled  chan struct{}           // until it is closed, nobody is told an epoch
+	mu          sync.Mutex
+	slots       ownership.Map
+	owned       bool
+	other       string // address of the owner, if it is another
+	silent      bool   // the other is, so that the scheduler stands in
+	unconfirmed bool
+	others      map[ownership.Slot]bool // those of others, though owned
+	stalled     chan struct{}           // until it is closed, nobody is told an epoch
 }
 
-func newFakeKeeper() *fakeKeeper { return &fakeKeeper{owned: true, changed: make(chan struct{}, 1)} }
+func newFakeOwnership() *fakeOwnership {
+	return &fakeOwnership{owned: true, changed: make(chan struct{}, 1)}
+}
 
-func (k *fakeKeeper) Route(slot ownership.Slot) (to ownership.Owner, provisional, known bool) {
+func (k *fakeOwnership) Route(slot ownership.Slot) (to ownership.Owner, acting, known bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
@@ -316,42 +318,42 @@ func (k *fakeKeeper) Route(slot ownership.Slot) (to ownership.Owner, provisional
 	return ownership.Owner{ID: "other", Addr: k.other, Epoch: 8}, false, true
 }
 
-func (k *fakeKeeper) Map() *ownership.Map {
+func (k *fakeOwnership) Map() *ownership.Map {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.slots.Clone()
 }
 
 // owns makes everything be known to be somebody's.
-func (k *fakeKeeper) owns(id string) {
+func (k *fakeOwnership) owns(id string) {
 	k.change(func() {
 		for slot := range ownership.Slot(ownership.Slots) {
-			k.slots.Replace(slot, ownership.Owner{ID: id, Addr: id + ":1", Epoch: 7})
+			k.slots.Reset(slot, ownership.Owner{ID: id, Addr: id + ":1", Epoch: 7})
 		}
 	})
 }
 
-func (k *fakeKeeper) Changed() <-chan struct{} { return k.changed }
+func (k *fakeOwnership) Changed() <-chan struct{} { return k.changed }
 
-func (k *fakeKeeper) Orphan() (since time.Time, orphan bool) {
+func (k *fakeOwnership) Unconfirmed() (since time.Time, unconfirmed bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return time.Time{}, k.orphaned
+	return time.Time{}, k.unconfirmed
 }
 
 // lose gives everything to another scheduler.
-func (k *fakeKeeper) lose(to string) {
+func (k *fakeOwnership) lose(to string) {
 	k.change(func() { k.owned, k.silent, k.other = false, false, to })
 }
 
 // silence makes the other scheduler silent.
-func (k *fakeKeeper) silence() { k.change(func() { k.silent = true }) }
+func (k *fakeOwnership) silence() { k.change(func() { k.silent = true }) }
 
-func (k *fakeKeeper) orphan(yes bool) { k.change(func() { k.orphaned = yes }) }
+func (k *fakeOwnership) setUnconfirmed(yes bool) { k.change(func() { k.unconfirmed = yes }) }
 
-func (k *fakeKeeper) own(owned bool) { k.change(func() { k.owned = owned }) }
+func (k *fakeOwnership) own(owned bool) { k.change(func() { k.owned = owned }) }
 
-func (k *fakeKeeper) change(how func()) {
+func (k *fakeOwnership) change(how func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	how()
@@ -362,7 +364,7 @@ func (k *fakeKeeper) change(how func()) {
 }
 
 // stall makes the scheduler stand still as soon as it asks what it owns.
-func (k *fakeKeeper) stall() (resume func()) {
+func (k *fakeOwnership) stall() (resume func()) {
 	stalled := make(chan struct{})
 	k.change(func() { k.stalled = stalled })
 	return func() {
@@ -371,7 +373,7 @@ func (k *fakeKeeper) stall() (resume func()) {
 	}
 }
 
-func (k *fakeKeeper) Epoch(slot ownership.Slot) (uint64, bool) {
+func (k *fakeOwnership) Epoch(slot ownership.Slot) (uint64, bool) {
 	k.mu.Lock()
 	stalled := k.stalled
 	k.mu.Unlock()
@@ -528,7 +530,7 @@ func (r *fakeRuntime) take() []provisioner.InstanceSpec {
 
 // started returns what was started since the last call, which must be of one
 // function and so many.
-func (w *world) started(fn *v1alpha1.Function, n int) []provisioner.InstanceSpec {
+func (w *harness) started(fn *v1alpha1.Function, n int) []provisioner.InstanceSpec {
 	w.t.Helper()
 	synctest.Wait()
 	fresh := w.runtime.take()
@@ -561,6 +563,6 @@ func recvAll[T any](recv func() (*T, error), add func(*T), end func(error)) {
 func idOf(n int) invocation.ID { return invocation.ID([]byte(fmt.Sprintf("%016d", n))) }
 
 // waiting is how many calls of a function wait.
-func (w *world) waiting(fn *v1alpha1.Function) int {
+func (w *harness) waiting(fn *v1alpha1.Function) int {
 	return w.scheduler.lookup(string(fn.UID)).view(time.Now()).Waiting
 }

@@ -95,8 +95,8 @@ type Identities interface {
 
 // Auditor compares what is believed with the level below; see package reconcile.
 type Auditor interface {
-	Reconcile() (mended int)
-	ReconcilePods(served []*v1alpha1.Function) (mended int)
+	Reconcile() (repaired int)
+	ReconcilePods(served []*v1alpha1.Function) (repaired int)
 }
 
 // Starts tells how far a start has come.

@@ -20,7 +20,7 @@ import (
 // neighbours is a world in which instances start and run calls by themselves. Only
 // the scheduler is real; gateways and agents take no time.
 type neighbours struct {
-	*world
+	*harness
 	gateway          *offerStream
 	start, execution time.Duration
 	next             uint64
@@ -92,8 +92,8 @@ func (n *neighbours) begin(specs []provisioner.InstanceSpec) {
 		time.AfterFunc(n.start, func() {
 			f := n.scheduler.lookup(string(spec.Function.UID))
 			key := keyOf(f.uid, spec.CID)
-			p := &pullStream{line: newLine(n.scheduler.host, key, speaker{}, 16), function: f}
-			n.scheduler.streams.enter(&p.line)
+			p := &pullStream{agentStream: newAgentStream(n.scheduler.host, key, agentInfo{}, 16), function: f}
+			n.scheduler.streams.register(&p.agentStream)
 			in, _ := n.instances.Lookup(key)
 			_ = p.join(in, 1, core.AgentCurrent)
 			n.instances.Pulled(key)
@@ -147,13 +147,13 @@ func quiet(t *testing.T, noise int) (p99 time.Duration, calls int, deferred floa
 	config := defaults()
 	config.CreateRate, config.CreateBurst = 100, 200
 	config.node = 10_000_000
-	inWorld(t, config, func(w *world) {
+	inHarness(t, config, func(w *harness) {
 		n := &neighbours{
-			world: w, start: time.Second, execution: 50 * time.Millisecond,
+			harness: w, start: time.Second, execution: 50 * time.Millisecond,
 			offered: make(map[invocation.ID]call), took: make(map[string][]time.Duration), over: make(chan struct{}),
 			gateway: &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, 1), ended: make(chan struct{})},
 		}
-		w.scheduler.gateways.enter(n.gateway)
+		w.scheduler.gateways.register(n.gateway)
 		defer close(n.over)
 		n.run(15*time.Second, noise)
 		took := n.took["quiet"]

@@ -48,7 +48,7 @@ func FuzzLaterAgent(f *testing.F) {
 // waits.
 func listens(t *testing.T, says func(*agent)) (heard []string, ended bool) {
 	t.Helper()
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
 		w.ticks(1)
 		a := w.ready(w.started(fn, 1)[0])
@@ -65,7 +65,7 @@ func listens(t *testing.T, says func(*agent)) (heard []string, ended bool) {
 }
 
 func TestTicketsOfALaterGatewayAreHandedOut(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f", minInstances(1))
 		g := w.offering(wiretest.Newer(&controlwire.OfferRequest{Gateway: "g:1", Hello: &controlwire.Hello{
 			ProtocolMin: 1, ProtocolMax: 9, Features: []string{"made-up"},

@@ -18,7 +18,7 @@ func TestH4WhatIsSaidAboutFullNodesDoesNotGrowWithThem(t *testing.T) {
 		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
 			config := defaults()
 			config.node, config.nodes = 50, nodes
-			inWorld(t, config, func(w *world) {
+			inHarness(t, config, func(w *harness) {
 				v, g := w.watch(), w.gateway("g:1")
 				const functions = watchBatch
 				for n := range functions {
@@ -66,19 +66,19 @@ func TestH4AMessageToAWatcherIsBoundedInBytes(t *testing.T) {
 		got = append(got, r)
 		return nil
 	}}
-	var h happenings
-	for n := range 2 * maxHappenings {
-		h.add(happening{reason: v1alpha1.ReasonStartFailed, message: fmt.Sprintf("%d %0100000d", n, 0)}, time.Unix(int64(n), 0))
+	var h eventRing
+	for n := range 2 * maxEvents {
+		h.add(functionEvent{reason: v1alpha1.ReasonStartFailed, message: fmt.Sprintf("%d %0100000d", n, 0)}, time.Unix(int64(n), 0))
 	}
 	happened, _ := h.since(0, time.Time{})
 	const functions = 100
 	for range functions {
-		if err := b.function(&controlwire.FunctionFacts{FunctionUid: "uid", Events: happened}); err != nil {
+		if err := b.addFunction(&controlwire.FunctionFacts{FunctionUid: "uid", Events: happened}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range 100_000 {
-		if err := b.released("00000000-0000-0000-0000-000000000000"); err != nil {
+		if err := b.addReleased("00000000-0000-0000-0000-000000000000"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -21,7 +21,7 @@ type metrics struct {
 	reconciled          *prometheus.CounterVec
 	agentsReplaced      *prometheus.CounterVec
 	// Refusals that found no stream of their gateway, and such as it did not take.
-	unreached, untaken prometheus.Counter
+	unreached, unread prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
@@ -33,7 +33,7 @@ func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
 		ticks: ticksDecl.New(), lags: lagDecl.New(), starts: coldStartDecl.New(),
 		reconciled: reconciledDecl.Vec(), agentsReplaced: agentsReplacedDecl.Vec(),
 		gained: moves.WithLabelValues("gained"), lost: moves.WithLabelValues("lost"),
-		unreached: unheard.WithLabelValues("NoStream"), untaken: unheard.WithLabelValues("NotTaken"),
+		unreached: unheard.WithLabelValues("NoStream"), unread: unheard.WithLabelValues("NotTaken"),
 	}
 	for phase := range coldstart.NumPhases {
 		m.phases[phase] = phases.WithLabelValues(phase.String())
@@ -46,49 +46,49 @@ func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
 	return m
 }
 
-// late notes how much later than due a tick begins.
-func (m *metrics) late(by time.Duration) {
+// observeLag notes how much later than due a tick begins.
+func (m *metrics) observeLag(by time.Duration) {
 	if m != nil {
 		m.lags.Observe(max(0, by).Seconds())
 	}
 }
 
-func (m *metrics) ticked(took time.Duration) {
+func (m *metrics) observeTick(took time.Duration) {
 	if m != nil {
 		m.ticks.Observe(took.Seconds())
 	}
 }
 
-func (m *metrics) moved(gained, lost int) {
+func (m *metrics) countSlotMoves(gained, lost int) {
 	if m != nil {
 		m.gained.Add(float64(gained))
 		m.lost.Add(float64(lost))
 	}
 }
 
-// mended notes differences that were mended.
-func (m *metrics) mended(kind string, n int) {
+// repaired notes differences that were mended.
+func (m *metrics) repaired(kind string, n int) {
 	if m != nil {
 		m.reconciled.WithLabelValues(kind).Add(float64(n))
 	}
 }
 
-// notReached counts a refusal that found no stream of its gateway.
-func (m *metrics) notReached() {
+// countUnreached counts a refusal that found no stream of its gateway.
+func (m *metrics) countUnreached() {
 	if m != nil {
 		m.unreached.Inc()
 	}
 }
 
-// notTaken counts a refusal that its gateway's stream had no room for.
-func (m *metrics) notTaken() {
+// countUnread counts a refusal that its gateway's stream had no room for.
+func (m *metrics) countUnread() {
 	if m != nil {
-		m.untaken.Inc()
+		m.unread.Inc()
 	}
 }
 
-// started notes how the start of an instance went.
-func (m *metrics) started(phases coldstart.Durations) {
+// observeStart notes how the start of an instance went.
+func (m *metrics) observeStart(phases coldstart.Durations) {
 	if m == nil {
 		return
 	}
@@ -98,36 +98,36 @@ func (m *metrics) started(phases coldstart.Durations) {
 	m.starts.Observe(phases.Total().Seconds())
 }
 
-// event is something that is counted for a function.
-type event int
+// counter is something that is counted for a function.
+type counter int
 
 const (
-	instanceOrdered event = iota
-	orderDeferred
-	spareTaken
+	instanceLaunched counter = iota
+	launchDeferred
+	spareAssigned
 	instanceStarted
 	instanceEvicted
-	instanceWithdrawn
+	instanceCancelled
 	instanceReleased
 	instanceExpired
-	pulledInVain
+	leaveRequested
 
-	events
+	numCounters
 )
 
-// eventDecls are the counters that tell of events.
-var eventDecls = [events]metric.Counter{
-	instanceOrdered: orderedDecl, orderDeferred: deferredDecl, spareTaken: sparesTakenDecl,
-	instanceStarted: startedDecl, instanceEvicted: evictedDecl, instanceWithdrawn: withdrawnDecl,
-	instanceReleased: releasedDecl, instanceExpired: expiredDecl, pulledInVain: pullsInVainDecl,
+// counterDecls are the counters that tell of events.
+var counterDecls = [numCounters]metric.Counter{
+	instanceLaunched: orderedDecl, launchDeferred: deferredDecl, spareAssigned: sparesTakenDecl,
+	instanceStarted: startedDecl, instanceEvicted: evictedDecl, instanceCancelled: withdrawnDecl,
+	instanceReleased: releasedDecl, instanceExpired: expiredDecl, leaveRequested: pullsInVainDecl,
 }
 
-// tally is how often each event happened to a function.
-type tally [events]uint64
+// counters is how often each event happened to a function.
+type counters [numCounters]uint64
 
-// tallies are how often something happened to a function by reason: decisions to create
+// reasonCounters are how often something happened to a function by reason: decisions to create
 // instances, failures of instances and refusals of calls.
-type tallies struct{ decisions, failures, refusals reasons }
+type reasonCounters struct{ decisions, failures, refusals reasons }
 
 // reasons counts by reason, in the order of the reasons: they are few, and mostly one.
 type reasons []reasonCount
@@ -146,13 +146,13 @@ func (r *reasons) add(why string, n int) {
 }
 
 // clone is nil, and allocates nothing, if nothing happened.
-func (t *tallies) clone() tallies {
-	return tallies{slices.Clone(t.decisions), slices.Clone(t.failures), slices.Clone(t.refusals)}
+func (t *reasonCounters) clone() reasonCounters {
+	return reasonCounters{slices.Clone(t.decisions), slices.Clone(t.failures), slices.Clone(t.refusals)}
 }
 
-// note counts an event that happened n times.
-func (f *function) note(e event, n int) {
+// increment counts an event that happened n times.
+func (f *function) increment(e counter, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.book.tally[e] += uint64(n)
+	f.stats.counters[e] += uint64(n)
 }

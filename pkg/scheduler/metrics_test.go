@@ -14,7 +14,7 @@ import (
 )
 
 // value is one series of ns/f.
-func (w *world) value(name string) float64 {
+func (w *harness) value(name string) float64 {
 	w.t.Helper()
 	value, there := w.scrape("function")[name+"{f,ns}"]
 	if !there {
@@ -24,7 +24,7 @@ func (w *world) value(name string) float64 {
 }
 
 func TestWhoWaitsInVainAndLeavesIsCounted(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f", minInstances(1), concurrency(3))
 		w.ticks(1)
 		w.ready(w.started(fn, 1)[0])
@@ -32,7 +32,7 @@ func TestWhoWaitsInVainAndLeavesIsCounted(t *testing.T) {
 			t.Errorf("%v calls were asked for and %v wait, want 3 and 3", asked, waiting)
 		}
 	})
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		a := w.ready(w.started(fn, 1)[0])
@@ -51,7 +51,7 @@ func TestWhoWaitsInVainAndLeavesIsCounted(t *testing.T) {
 // What agents say of executions is held within what the timeout allows, and a call that did not
 // run took no time.
 func TestExecutionsAreCounted(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		a := w.ready(w.started(fn, 1)[0])
@@ -80,7 +80,7 @@ func TestExecutionsAreCounted(t *testing.T) {
 
 // Who was told to go did not leave because it waited in vain.
 func TestWhoWasToldToGoDidNotExpire(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f", minInstances(2))
 		w.ticks(1)
 		specs := w.started(fn, 2)
@@ -99,7 +99,7 @@ func TestWhoWasToldToGoDidNotExpire(t *testing.T) {
 }
 
 func TestAnAgentIsSilentUntilItsInstanceIsKnownToHaveEnded(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f", minInstances(2))
 		w.ticks(1)
 		specs := w.started(fn, 2)
@@ -128,7 +128,7 @@ func TestAnAgentIsSilentUntilItsInstanceIsKnownToHaveEnded(t *testing.T) {
 func TestTheTermsOfTheLastDecisionAreTold(t *testing.T) {
 	config := defaults()
 	config.Decider = "Horizon"
-	inWorld(t, config, func(w *world) {
+	inHarness(t, config, func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		terms := func() map[string]float64 {
 			got := w.scrape("function")
@@ -167,7 +167,7 @@ func TestTheTermsOfTheLastDecisionAreTold(t *testing.T) {
 }
 
 func TestSlotsThatComeAndGoAreCounted(t *testing.T) {
-	inSharedWorld(t, func(w *world) {
+	inSharedWorld(t, func(w *harness) {
 		expect := func(gained, lost, epoch float64) {
 			t.Helper()
 			w.after(core.AuditEvery)
@@ -187,17 +187,17 @@ func TestSlotsThatComeAndGoAreCounted(t *testing.T) {
 			}
 		}
 		expect(ownership.Slots, 0, 7)
-		w.keeper.lose("other:1")
+		w.ownership.lose("other:1")
 		expect(ownership.Slots, ownership.Slots, 0)
-		w.keeper.silence() // who stands in owns nothing
+		w.ownership.silence() // who stands in owns nothing
 		expect(ownership.Slots, ownership.Slots, 8)
-		w.keeper.own(true)
+		w.ownership.own(true)
 		expect(2*ownership.Slots, ownership.Slots, 7)
 	})
 }
 
 func TestASlotThatWasLostInBetweenHasMovedTwice(t *testing.T) {
-	var owned tenure
+	var owned slotEpochs
 	for i, tc := range []struct {
 		epochs       map[ownership.Slot]uint64
 		gained, lost int
@@ -218,7 +218,7 @@ func TestASlotThatWasLostInBetweenHasMovedTwice(t *testing.T) {
 func TestNodesAreTold(t *testing.T) {
 	config := defaults()
 	config.node = 1000
-	inWorld(t, config, func(w *world) {
+	inHarness(t, config, func(w *harness) {
 		if got := w.scrape("node_name"); got["node_requested_ratio{n,cpu}"] != 0 || len(got) != 2 {
 			t.Errorf("of an empty node is told %v", got)
 		}
@@ -238,7 +238,7 @@ func TestNodesAreTold(t *testing.T) {
 }
 
 func TestTicksAreTimed(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		w.ticks(5)
 		if lag := w.histogram("windlass_scheduler_tick_lag_seconds", ""); lag != (counted{5, 0}) {
 			t.Errorf("lags %+v", lag)
@@ -246,7 +246,7 @@ func TestTicksAreTimed(t *testing.T) {
 		if ticks := w.histogram("windlass_scheduler_tick_duration_seconds", ""); ticks.n != 5 {
 			t.Errorf("ticks %+v", ticks)
 		}
-		w.scheduler.metrics.late(2 * time.Second)
+		w.scheduler.metrics.observeLag(2 * time.Second)
 		if lag := w.histogram("windlass_scheduler_tick_lag_seconds", ""); lag != (counted{6, 2}) {
 			t.Errorf("lags %+v", lag)
 		}
@@ -255,10 +255,10 @@ func TestTicksAreTimed(t *testing.T) {
 
 // Why instances fail is one of the few reasons that a Function can have.
 func TestFailuresAreCountedByReason(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
-		w.greet(w.started(fn, 1)[0]).goodbye(agentwire.Goodbye_REASON_START_TIMED_OUT, "it took too long, at 12:00")
+		w.hello(w.started(fn, 1)[0]).goodbye(agentwire.Goodbye_REASON_START_TIMED_OUT, "it took too long, at 12:00")
 		w.after(2 * time.Second)
 		g.offer(fn, 2)
 		w.runtime.end(keyOf(string(fn.UID), w.started(fn, 1)[0].CID), "exited with status 77")
@@ -273,8 +273,8 @@ func TestFailuresAreCountedByReason(t *testing.T) {
 // Without a Registry all works, and nothing is counted.
 func TestNobodyNeedsToBeTold(t *testing.T) {
 	config := defaults()
-	config.untold = true
-	inWorld(t, config, func(w *world) {
+	config.noRegistry = true
+	inHarness(t, config, func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1, 2)
 		a := w.ready(w.started(fn, 1)[0])

@@ -22,17 +22,17 @@ func decidedBy(name string) func(*v1alpha1.Function) {
 	return func(fn *v1alpha1.Function) { fn.Annotations = map[string]string{v1alpha1.AnnotationAlgorithm: name} }
 }
 
-func (w *world) snapshot(fn *v1alpha1.Function) autoscaler.Snapshot {
+func (w *harness) snapshot(fn *v1alpha1.Function) autoscaler.Snapshot {
 	f := w.scheduler.lookup(string(fn.UID))
 	w.scheduler.placer.planner.BeginTick(time.Now())
-	d, _ := ask[*core.Decided](w.scheduler.host, f, &core.Ticked{Observed: w.scheduler.observe(f, f.now())})
+	d, _ := stepFor[*core.Decided](w.scheduler.host, f, &core.Ticked{Observed: w.scheduler.observe(f, f.currentUnit())})
 	return d.Snapshot
 }
 
 func TestASnapshotSaysAllThatADeciderAsksFor(t *testing.T) {
 	config := defaults()
 	config.node = 1000
-	inWorld(t, config, func(w *world) {
+	inHarness(t, config, func(w *harness) {
 		fn, g := w.put("f", concurrency(2), maxInstances(2)), w.gateway("g:1")
 		g.offer(fn, 1)
 		spec := w.started(fn, 1)[0]
@@ -50,12 +50,12 @@ func TestASnapshotSaysAllThatADeciderAsksFor(t *testing.T) {
 			Arrived: 6, Departed: 3, Stale: 2, OldestWait: 220 * time.Millisecond,
 			Created: 1, Busy: 1, Creating: 1, Room: 8, Concurrency: 2,
 			MeanExecution: 40 * time.Millisecond, MeanStart: 3 * time.Second,
-			Elapsed: 20 * time.Millisecond, Memory: got.Memory,
+			Elapsed: 20 * time.Millisecond, State: got.State,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("snapshot (-want +got):\n%s", diff)
 		}
-		if got.Memory == nil {
+		if got.State == nil {
 			t.Error("it has no memory of the decisions before")
 		}
 		w.runtime.end(keyOf(string(fn.UID), w.runtime.take()[0].CID), "killed")
@@ -76,7 +76,7 @@ func TestAFunctionsOwnDeciderCounts(t *testing.T) {
 		"its own":         {"Horizon", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, defaults(), func(w *world) {
+			inHarness(t, defaults(), func(w *harness) {
 				fn := w.put("f", decidedBy(tt.own))
 				w.gateway("g:1").offer(fn, 1, 2, 3, 4, 5)
 				w.started(fn, 1)
@@ -106,7 +106,7 @@ func TestALackOfRoomIsSeenToWhateverDecides(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config := defaults()
 			config.node = 100
-			inWorld(t, config, func(w *world) {
+			inHarness(t, config, func(w *harness) {
 				idle, g := w.put("idle"), w.gateway("g:1")
 				g.offer(idle, 1)
 				a := w.ready(w.started(idle, 1)[0])
@@ -134,9 +134,9 @@ func TestALackOfRoomIsSeenToWhateverDecides(t *testing.T) {
 func TestRoomIsCountedOncePerTickAndPlacement(t *testing.T) {
 	config := defaults()
 	config.node = 1000
-	inWorld(t, config, func(w *world) {
+	inHarness(t, config, func(w *harness) {
 		s := w.scheduler
-		room := func(fn *v1alpha1.Function) int { return s.placer.room(s.lookup(string(fn.UID)).now()) }
+		room := func(fn *v1alpha1.Function) int { return s.placer.room(s.lookup(string(fn.UID)).currentUnit()) }
 		small := w.put("small")
 		large := w.put("large", func(fn *v1alpha1.Function) {
 			cpu := resource.MustParse("300m")
@@ -159,17 +159,17 @@ func TestRoomIsCountedOncePerTickAndPlacement(t *testing.T) {
 }
 
 func TestWithdrawnInstancesAreEndedAndCounted(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1, 2, 3, 4)
 		w.ticks(1)
 		specs := w.started(fn, 4)
 		a := w.ready(specs[0])
 		f := w.scheduler.lookup(string(fn.UID))
-		c := &considered{unit: f.unit, function: f, Decided: unwanted(2, autoscaler.ReasonSurplus)}
-		w.scheduler.withdrawSurplus(c)
-		if len(c.withdrawn) != 2 || c.withdrawn[0].CID != specs[3].CID || c.withdrawn[1].CID != specs[2].CID {
-			t.Errorf("withdrew %v", c.withdrawn)
+		c := &evaluation{unit: f.unit, function: f, Decided: unwanted(2, autoscaler.ReasonSurplus)}
+		w.scheduler.cancelSurplus(c)
+		if len(c.cancelled) != 2 || c.cancelled[0].CID != specs[3].CID || c.cancelled[1].CID != specs[2].CID {
+			t.Errorf("withdrew %v", c.cancelled)
 		}
 		w.expectCounts(fn, provisioner.Counts{Created: 1, Creating: 1})
 		w.expectLog("withdrew instances", "function=ns/f", "withdrawn=2", "reason=Surplus")
@@ -185,20 +185,20 @@ func TestWithdrawnInstancesAreEndedAndCounted(t *testing.T) {
 // An agent that waits for its function is withdrawn after those of which nothing was
 // heard, and runs no call for it.
 func TestAnInstanceThatWaitsForItsFunctionIsWithdrawnLast(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		w.runtime.deaf = true
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1, 2, 3, 4)
 		w.ticks(1)
 		specs := w.started(fn, 4)
 		w.ready(specs[0]).expect("ticket 0001 at g:1")
-		young, old := w.greet(specs[3]), w.greet(specs[2])
+		young, old := w.hello(specs[3]), w.hello(specs[2])
 		f := w.scheduler.lookup(string(fn.UID))
 		withdraw := func(n int) int {
-			c := &considered{unit: f.unit, function: f, Decided: unwanted(n, "")}
-			w.scheduler.withdrawSurplus(c)
+			c := &evaluation{unit: f.unit, function: f, Decided: unwanted(n, "")}
+			w.scheduler.cancelSurplus(c)
 			w.after(0)
-			return len(c.withdrawn)
+			return len(c.cancelled)
 		}
 		if got := withdraw(1); got != 1 {
 			t.Errorf("withdrew %d", got)
@@ -221,9 +221,9 @@ func TestAnInstanceThatWaitsForItsFunctionIsWithdrawnLast(t *testing.T) {
 func TestASurplusThatAppearsIsWithdrawn(t *testing.T) {
 	config := defaults()
 	config.Decider = "Horizon"
-	inWorld(t, config, func(w *world) {
+	inHarness(t, config, func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
-		w.scheduler.deps.Memory = nil
+		w.scheduler.deps.Estimates = nil
 		f := w.scheduler.lookup(string(fn.UID))
 		w.scheduler.observed(f, 10*time.Second) // which makes every call need an instance
 		w.scheduler.learnStart(f, 2*time.Second)
@@ -233,7 +233,7 @@ func TestASurplusThatAppearsIsWithdrawn(t *testing.T) {
 		}
 		before := w.instances.Observe(f.uid).Counts.Creating
 		for n := range 40 {
-			g.withdraw(fn, n)
+			g.cancel(fn, n)
 		}
 		w.after(10 * time.Second)
 		after := w.instances.Observe(f.uid).Counts.Creating

@@ -20,10 +20,10 @@ import (
 // are dropped: the gateway offers those tickets again and is refused again.
 const refusalBuffer = 4096
 
-// maxRiding is how many tickets of a function may wait before no more requests
+// maxInline is how many tickets of a function may wait before no more requests
 // ride along, which bounds the memory that they take: these calls are claimed
 // like all others.
-const maxRiding = 64
+const maxInline = 64
 
 // offerStream is the stream of tickets of one gateway.
 type offerStream struct {
@@ -34,11 +34,11 @@ type offerStream struct {
 	metrics   *metrics
 	// ended is closed when nothing comes by it any more.
 	ended chan struct{}
-	// elsewhere is what this scheduler passes on itself.
-	elsewhere *forwards
+	// forwards is what this scheduler passes on itself.
+	forwards *forwards
 	// offered and withdrawn are memory for the events that it brings.
 	offered   core.Offered
-	withdrawn core.CallCancelled
+	cancelled core.CallCancelled
 }
 
 // offers serves the streams of gateways.
@@ -53,7 +53,7 @@ func (s *offers) Offer(stream grpc.BidiStreamingServer[controlwire.OfferRequest,
 	if request.GetGateway() == "" {
 		return status.Error(codes.InvalidArgument, "the first message must say the gateway's address")
 	}
-	welcome, err := s.greet(request.GetHello())
+	welcome, err := s.answerHello(request.GetHello())
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func (s *offers) Offer(stream grpc.BidiStreamingServer[controlwire.OfferRequest,
 		gateway: request.GetGateway(), forwarded: request.GetForwarded(),
 		refusals: make(chan *controlwire.Refusal, refusalBuffer), metrics: s.metrics, ended: make(chan struct{}),
 	}
-	s.gateways.enter(o)
-	defer s.gateways.leave(o)
+	s.gateways.register(o)
+	defer s.gateways.unregister(o)
 	go func() {
 		for {
 			select {
@@ -78,32 +78,32 @@ func (s *offers) Offer(stream grpc.BidiStreamingServer[controlwire.OfferRequest,
 		}
 	}()
 	ctx, hangUp := context.WithCancel(stream.Context())
-	o.elsewhere = newForwards(s.host, o)
+	o.forwards = newForwards(s.host, o)
 	defer func() {
 		hangUp()
-		o.elsewhere.wait()
+		o.forwards.waitEnded()
 	}()
 	for {
-		s.follow(o, request)
-		o.elsewhere.flush(ctx)
+		s.process(o, request)
+		o.forwards.flush(ctx)
 		if request, err = stream.Recv(); err != nil {
 			return nil
 		}
 	}
 }
 
-// follow does what a message says, in the order in which the gateway said it.
-func (s *offers) follow(o *offerStream, request *controlwire.OfferRequest) {
+// process does what a message says, in the order in which the gateway said it.
+func (s *offers) process(o *offerStream, request *controlwire.OfferRequest) {
 	withdrawals := request.GetCancellations()
 	for n, t := range request.GetOffers() {
 		for len(withdrawals) > 0 && withdrawals[0].GetAfterOffers() <= uint32(n) {
-			s.withdraw(o, withdrawals[0])
+			s.cancel(o, withdrawals[0])
 			withdrawals = withdrawals[1:]
 		}
 		s.offer(o, t)
 	}
 	for _, w := range withdrawals {
-		s.withdraw(o, w)
+		s.cancel(o, w)
 	}
 }
 
@@ -114,7 +114,7 @@ func (s *offers) offer(o *offerStream, wire *agentwire.Ticket) {
 		return
 	}
 	if addr := s.forwardTo(o, wire.GetFunctionUid()); addr != "" {
-		request := o.elsewhere.to(addr)
+		request := o.forwards.to(addr)
 		request.Offers = append(request.Offers, wire)
 		return
 	}
@@ -129,31 +129,31 @@ func (s *offers) accept(o *offerStream, id invocation.ID, wire *agentwire.Ticket
 	if f == nil {
 		return &invocation.Refusal{Reason: invocation.RefusedUnknownFunction, Detail: "no such function here"}
 	}
-	barred, term := s.barred(f), s.term(f.slot)
+	blocked, term := s.blocked(f), s.term(f.slot)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, served := s.serveLocked(f, term); !served {
+	if _, served := s.syncOwnershipLocked(f, term); !served {
 		return &core.NotOwner
 	}
 	// By two looks at the clock, a new call would have waited, and so have been let in before.
 	now := s.deps.Now()
 	e := &o.offered
-	*e = core.Offered{Ticket: ticketOf(o, id, wire, now), StartBlocked: barred, Jitter: rand.Float64()}
-	if request := wire.GetRequest(); request != nil && f.core.Waiting() < maxRiding {
-		e.Ticket.Request = riding{request, o}
+	*e = core.Offered{Ticket: ticketOf(o, id, wire, now), StartBlocked: blocked, Jitter: rand.Float64()}
+	if request := wire.GetRequest(); request != nil && f.core.Waiting() < maxInline {
+		e.Ticket.Request = inlineRequest{request, o}
 	}
 	if refused, is := core.AnswerOf[core.OfferRefused](s.stepAt(f, now, e)); is {
-		f.book.tallies.refusals.add(string(refused.Why.Reason), 1)
+		f.stats.byReason.refusals.add(string(refused.Why.Reason), 1)
 		return refused.Why
 	}
 	if f.core.Waiting() > 0 {
-		f.await(id, wire)
+		f.rememberCall(id, wire)
 	}
 	return nil
 }
 
-// barred is why no instance of a function can start, if that is so and there is none.
-func (s *offers) barred(f *function) *invocation.Refusal {
+// blocked is why no instance of a function can start, if that is so and there is none.
+func (s *offers) blocked(f *function) *invocation.Refusal {
 	seen := s.deps.Instances.Observe(f.uid)
 	if !seen.Failing || seen.RetryAfter <= 0 || seen.Why.Transient() || seen.Created+seen.Creating > 0 {
 		return nil
@@ -162,9 +162,9 @@ func (s *offers) barred(f *function) *invocation.Refusal {
 	return &refusal
 }
 
-// longestWait bounds what is believed of how long a call has waited and may still
+// maxWait bounds what is believed of how long a call has waited and may still
 // wait, so that times stay within what can be computed with.
-const longestWait = 48 * time.Hour
+const maxWait = 48 * time.Hour
 
 // ticketOf reads a ticket from the wire.
 func ticketOf(o *offerStream, id invocation.ID, wire *agentwire.Ticket, now time.Time) invocation.Ticket {
@@ -172,25 +172,25 @@ func ticketOf(o *offerStream, id invocation.ID, wire *agentwire.Ticket, now time
 		ID:       id,
 		Token:    invocation.TokenFromBytes(wire.GetToken()),
 		Gateway:  o.gateway,
-		Arrived:  now.Add(-believable(wire.GetWaitedNs())),
-		Deadline: now.Add(believable(wire.GetRemainingNs())),
+		Arrived:  now.Add(-clampAge(wire.GetWaitedNs())),
+		Deadline: now.Add(clampAge(wire.GetRemainingNs())),
 	}
 }
 
-func believable(ns int64) time.Duration { return min(max(0, time.Duration(ns)), longestWait) }
+func clampAge(ns int64) time.Duration { return min(max(0, time.Duration(ns)), maxWait) }
 
-// riding is a request that rides in a ticket, so that an instance may start before it
+// inlineRequest is a request that rides in a ticket, so that an instance may start before it
 // claims the call. It may do so only as long as the stream is there by which the
 // ticket came: nobody may want the calls of a gateway that is gone. Without the request
 // the instance claims first, which the gateway answers if it is there after all.
-type riding struct {
+type inlineRequest struct {
 	request *agentwire.Granted
 	by      *offerStream
 }
 
-// requestOf is the request that a ticket may be handed out with, or nil.
-func requestOf(t *invocation.Ticket) *agentwire.Granted {
-	r, rides := t.Request.(riding)
+// inlineRequestOf is the request that a ticket may be handed out with, or nil.
+func inlineRequestOf(t *invocation.Ticket) *agentwire.Granted {
+	r, rides := t.Request.(inlineRequest)
 	if !rides {
 		return nil
 	}
@@ -206,15 +206,15 @@ func requestOf(t *invocation.Ticket) *agentwire.Granted {
 // if it is to be settled here.
 func (s *offers) forwardTo(o *offerStream, uid string) string {
 	slot := ownership.SlotOf(uid, 0)
-	if o.forwarded || s.term(slot) != none {
+	if o.forwarded || s.term(slot) != notServed {
 		return ""
 	}
 	return s.owner(slot).Addr
 }
 
-func (s *offers) withdraw(o *offerStream, w *controlwire.Cancellation) {
+func (s *offers) cancel(o *offerStream, w *controlwire.Cancellation) {
 	if addr := s.forwardTo(o, w.GetFunctionUid()); addr != "" {
-		request := o.elsewhere.to(addr)
+		request := o.forwards.to(addr)
 		request.Cancellations = append(request.Cancellations, &controlwire.Cancellation{
 			InvocationId: w.GetInvocationId(), FunctionUid: w.GetFunctionUid(), AfterOffers: uint32(len(request.GetOffers())),
 		})
@@ -222,8 +222,8 @@ func (s *offers) withdraw(o *offerStream, w *controlwire.Cancellation) {
 	}
 	if f := s.lookup(w.GetFunctionUid()); f != nil {
 		if id, err := invocation.IDFromBytes(w.GetInvocationId()); err == nil {
-			o.withdrawn.ID = id
-			s.step(f, &o.withdrawn)
+			o.cancelled.ID = id
+			s.step(f, &o.cancelled)
 		}
 	}
 }
@@ -240,7 +240,7 @@ var wireReasons = map[invocation.RefusalReason]controlwire.Refusal_Reason{
 }
 
 func (o *offerStream) refuse(id invocation.ID, r invocation.Refusal) {
-	o.put(&controlwire.Refusal{
+	o.enqueue(&controlwire.Refusal{
 		InvocationId: id[:],
 		Reason:       wireReasons[r.Reason],
 		Detail:       r.Detail,
@@ -248,10 +248,10 @@ func (o *offerStream) refuse(id invocation.ID, r invocation.Refusal) {
 	})
 }
 
-func (o *offerStream) put(refusal *controlwire.Refusal) {
+func (o *offerStream) enqueue(refusal *controlwire.Refusal) {
 	select {
 	case o.refusals <- refusal:
 	default:
-		o.metrics.notTaken()
+		o.metrics.countUnread()
 	}
 }

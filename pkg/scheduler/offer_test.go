@@ -15,7 +15,7 @@ import (
 
 func TestFirstTicketOrdersAnInstanceWithoutWaitingForATick(t *testing.T) {
 	// No time passes in the bubble but where the test says so.
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1, 2, 3)
 		w.started(fn, 1)
@@ -27,7 +27,7 @@ func TestFirstTicketOrdersAnInstanceWithoutWaitingForATick(t *testing.T) {
 }
 
 func TestTicketOfAnUnknownFunctionIsRefused(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		g := w.gateway("g:1")
 		g.offer(newTestFunction("nowhere"), 1)
 		g.expectRefused(controlwire.Refusal_REASON_UNKNOWN_FUNCTION, 1)
@@ -35,7 +35,7 @@ func TestTicketOfAnUnknownFunctionIsRefused(t *testing.T) {
 }
 
 func TestTicketWithoutAProperIDIsIgnored(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.send(&controlwire.OfferRequest{
 			Offers:        []*agentwire.Ticket{{InvocationId: []byte("short"), FunctionUid: string(fn.UID)}, nil},
@@ -47,7 +47,7 @@ func TestTicketWithoutAProperIDIsIgnored(t *testing.T) {
 }
 
 func TestGatewayMustSayItsAddress(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		stream, err := w.client.Offer(w.t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +62,7 @@ func TestGatewayMustSayItsAddress(t *testing.T) {
 func TestFullQueueRefusesAndSaysWhenToTryAgain(t *testing.T) {
 	config := defaults()
 	config.MaxQueued = 2
-	inWorld(t, config, func(w *world) {
+	inHarness(t, config, func(w *harness) {
 		fn, g := w.put("f", maxInstances(1)), w.gateway("g:1")
 		g.offer(fn, 1, 2, 3)
 		if r := g.expectRefused(controlwire.Refusal_REASON_QUEUE_FULL, 3); r.GetRetryAfterNs() != int64(time.Second) {
@@ -81,9 +81,9 @@ func TestFullQueueRefusesAndSaysWhenToTryAgain(t *testing.T) {
 }
 
 func TestTicketOfASlotThatIsNotOwnedIsRefused(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
-		w.keeper.own(false)
+		w.ownership.own(false)
 		g.offer(fn, 1)
 		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER, 1)
 		w.ticks(2)
@@ -92,56 +92,56 @@ func TestTicketOfASlotThatIsNotOwnedIsRefused(t *testing.T) {
 }
 
 func TestWhatWaitsIsRefusedWhenItsSlotIsLost(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1, 2)
-		w.keeper.own(false)
+		w.ownership.own(false)
 		w.ticks(1)
 		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER, 1, 2)
-		w.keeper.own(true)
+		w.ownership.own(true)
 		g.offer(fn, 3)
 		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER)
 	})
 }
 
 func TestInstanceLostWithItsSlotIsNotReplaced(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		a := w.ready(w.started(fn, 1)[0])
 		w.after(w.scheduler.config.ClaimGrace)
-		w.keeper.own(false)
+		w.ownership.own(false)
 		a.die()
 		w.ticks(1)
-		w.keeper.own(true)
+		w.ownership.own(true)
 		w.ticks(2)
 		w.started(fn, 0)
 	})
 }
 
 func TestSlotThatIsGainedGetsItsLeastInstances(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
-		w.keeper.own(false)
+	inHarness(t, defaults(), func(w *harness) {
+		w.ownership.own(false)
 		fn := w.put("f", minInstances(2))
 		w.ticks(3)
 		w.started(fn, 0)
-		w.keeper.own(true)
+		w.ownership.own(true)
 		w.ticks(4)
 		w.started(fn, 2)
 	})
 }
 
 func TestWithdrawnTicketIsNotHandedOut(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1, 2)
-		g.withdraw(fn, 1)
+		g.cancel(fn, 1)
 		w.ready(w.started(fn, 1)[0]).expect("ticket 0002 at g:1")
 	})
 }
 
 func TestExpiredTicketsOfADeadGatewayBuyNoInstances(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offerFor(fn, 50*time.Millisecond, 1, 2, 3)
 		g.hangUp()
@@ -156,7 +156,7 @@ func TestExpiredTicketsOfADeadGatewayBuyNoInstances(t *testing.T) {
 }
 
 func TestRefusalsFollowAGatewayToItsNextStream(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f")
 		old := w.gateway("g:1")
 		old.offer(fn, 1)
@@ -170,14 +170,14 @@ func TestRefusalsFollowAGatewayToItsNextStream(t *testing.T) {
 		next.hangUp()
 		other.hangUp()
 		synctest.Wait()
-		if len(w.scheduler.gateways.of) != 0 {
-			t.Errorf("%d gateways are kept that are gone", len(w.scheduler.gateways.of))
+		if len(w.scheduler.gateways.byGateway) != 0 {
+			t.Errorf("%d gateways are kept that are gone", len(w.scheduler.gateways.byGateway))
 		}
 	})
 }
 
 func TestOfferedAgainIsOfferedOnce(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", concurrency(5)), w.gateway("g:1")
 		g.offer(fn, 1)
 		g.offer(fn, 1, 1)
@@ -193,7 +193,7 @@ func TestOfferedAgainIsOfferedOnce(t *testing.T) {
 }
 
 func TestInstanceThatEndedMakesRoomForTheNextOrder(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		a := w.ready(w.started(fn, 1)[0])

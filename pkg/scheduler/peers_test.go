@@ -30,18 +30,18 @@ type gateway struct {
 	refusals []*controlwire.Refusal
 }
 
-func (w *world) gateway(addr string) *gateway {
+func (w *harness) gateway(addr string) *gateway {
 	w.t.Helper()
 	return w.offering(&controlwire.OfferRequest{Gateway: addr})
 }
 
 // forwarding is another scheduler that passes on tickets of a gateway.
-func (w *world) forwarding(addr string) *gateway {
+func (w *harness) forwarding(addr string) *gateway {
 	w.t.Helper()
 	return w.offering(&controlwire.OfferRequest{Gateway: addr, Forwarded: true})
 }
 
-func (w *world) offering(first *controlwire.OfferRequest) *gateway {
+func (w *harness) offering(first *controlwire.OfferRequest) *gateway {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	stream, err := w.client.Offer(ctx)
@@ -85,7 +85,7 @@ func (g *gateway) offerFor(fn *v1alpha1.Function, remaining time.Duration, ids .
 	synctest.Wait()
 }
 
-func (g *gateway) withdraw(fn *v1alpha1.Function, n int) {
+func (g *gateway) cancel(fn *v1alpha1.Function, n int) {
 	g.t.Helper()
 	id := idOf(n)
 	g.send(&controlwire.OfferRequest{Cancellations: []*controlwire.Cancellation{{InvocationId: id[:], FunctionUid: string(fn.UID)}}})
@@ -124,7 +124,7 @@ func (g *gateway) expectRefused(reason controlwire.Refusal_Reason, ids ...int) *
 
 // agent is a fake agent on a stream of its own. Its function is ready at once.
 type agent struct {
-	w      *world
+	w      *harness
 	key    provisioner.Key
 	stream grpc.BidiStreamingClient[agentwire.PullRequest, agentwire.PullReply]
 	hangUp context.CancelFunc
@@ -138,16 +138,16 @@ type agent struct {
 	welcome    *agentwire.Welcome
 }
 
-// greet opens a stream for an instance and says hello.
-func (w *world) greet(spec provisioner.InstanceSpec) *agent {
+// hello opens a stream for an instance and says hello.
+func (w *harness) hello(spec provisioner.InstanceSpec) *agent {
 	w.t.Helper()
-	return w.hello(&agentwire.Hello{
+	return w.connectHello(&agentwire.Hello{
 		FunctionUid: string(spec.Function.UID), Revision: spec.Function.Revision(),
 		Cid: string(spec.CID), Token: spec.Token,
 	})
 }
 
-func (w *world) hello(hello *agentwire.Hello) *agent {
+func (w *harness) connectHello(hello *agentwire.Hello) *agent {
 	w.t.Helper()
 	a := w.connect(hello)
 	synctest.Wait()
@@ -155,7 +155,7 @@ func (w *world) hello(hello *agentwire.Hello) *agent {
 }
 
 // connect is hello without waiting for what comes of it.
-func (w *world) connect(hello *agentwire.Hello) *agent {
+func (w *harness) connect(hello *agentwire.Hello) *agent {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	stream, err := w.client.Pull(ctx)
@@ -174,9 +174,9 @@ func (w *world) connect(hello *agentwire.Hello) *agent {
 }
 
 // ready greets and asks for all that the instance can take.
-func (w *world) ready(spec provisioner.InstanceSpec) *agent {
+func (w *harness) ready(spec provisioner.InstanceSpec) *agent {
 	w.t.Helper()
-	a := w.greet(spec)
+	a := w.hello(spec)
 	a.pull(spec.Function.Spec.Template.Concurrency)
 	return a
 }

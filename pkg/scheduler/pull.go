@@ -20,15 +20,15 @@ type pullServer = grpc.BidiStreamingServer[agentwire.PullRequest, agentwire.Pull
 
 // pullStream is the stream of pulls of one instance. It is the instance's Sink.
 type pullStream struct {
-	line
+	agentStream
 	function *function
 	// adopted says that another scheduler has started the instance.
 	adopted bool
 	pulled  bool // has asked for work
 	leaving bool // said goodbye, or was let go
-	// asks is memory for what it asks, and done for the call that it is done with.
-	asks core.Pulled
-	done [1]core.Done
+	// event is memory for what it asks, and done for the call that it is done with.
+	event core.Pulled
+	done  [1]core.Done
 
 	// first is the call whose ticket was the first that was delivered, under the
 	// function's lock.
@@ -52,21 +52,21 @@ func (s *sessions) Pull(server pullServer) error {
 	}
 	p, err := s.hello(first.GetHello())
 	if errors.Is(err, errMoved) {
-		return server.Send(s.moved(ownership.SlotOf(first.GetHello().GetFunctionUid(), 0)))
+		return server.Send(s.movedReply(ownership.SlotOf(first.GetHello().GetFunctionUid(), 0)))
 	}
 	if err != nil {
 		return err
 	}
 	// It ends with the stream. To wait for it here would be to wait for an
 	// agent that does not take its replies.
-	go p.send(server)
-	return p.attend(server, p.handle, p.end)
+	go p.sendReplies(server)
+	return p.serve(server, p.handle, p.onEnd)
 }
 
 // errMoved says that the function has another owner.
 var errMoved = errors.New("scheduler: the function has another owner")
 
-func (s *host) moved(slot ownership.Slot) *agentwire.PullReply {
+func (s *host) movedReply(slot ownership.Slot) *agentwire.PullReply {
 	to := s.owner(slot)
 	return &agentwire.PullReply{Kind: &agentwire.PullReply_Moved{Moved: &agentwire.Moved{Address: to.Addr, Epoch: to.Epoch}}}
 }
@@ -80,42 +80,42 @@ func (s *sessions) hello(hello *agentwire.Hello) (*pullStream, error) {
 	key := keyOf(hello.GetFunctionUid(), invocation.CID(hello.GetCid()))
 	f := s.lookup(key.FunctionUID)
 	if f == nil {
-		if s.term(ownership.SlotOf(key.FunctionUID, 0)) == none {
+		if s.term(ownership.SlotOf(key.FunctionUID, 0)) == notServed {
 			return nil, errMoved
 		}
 		return nil, status.Error(codes.NotFound, "no such function")
 	}
-	term, served := s.serves(f)
+	term, served := s.syncOwnership(f)
 	if !served {
 		return nil, errMoved
 	}
-	instance, err := s.check(f, key, hello.GetToken())
+	instance, err := s.checkProof(f, key, hello.GetToken())
 	if err != nil {
 		return nil, err
 	}
 	capacity := int(f.current().Spec.Template.Concurrency)
-	of, kept := s.understand(hello)
+	of, kept := s.negotiate(hello)
 	p := &pullStream{
 		// A ticket for each call it can hold, a welcome, a retirement, an
 		// answer, its function's end, and one for each ping that may wait for one.
-		line: newLine(s.host, key, of, capacity+9), function: f, adopted: instance.Adopted,
+		agentStream: newAgentStream(s.host, key, of, capacity+9), function: f, adopted: instance.Adopted,
 	}
 	if kept != core.AgentUnsupported {
 		p.welcome(term.Epoch)
 	}
-	s.streams.enter(&p.line)
+	s.streams.register(&p.agentStream)
 	if err := p.join(instance, capacity, kept); err != nil {
-		s.streams.leave(&p.line)
+		s.streams.unregister(&p.agentStream)
 		return nil, err
 	}
-	f.greeted(key.CID, hello, s.deps.Now())
+	f.recordHello(key.CID, hello, s.deps.Now())
 	s.deps.Log.Info("an instance joined", "function", f.current().Key().String(), "cid", key.CID)
 	return p, nil
 }
 
-// check checks an agent's proof. An instance that was just started by the owner
+// checkProof checks an agent's proof. An instance that was just started by the owner
 // before may not have been seen when the function was taken over.
-func (s *sessions) check(f *function, key provisioner.Key, proof string) (provisioner.Instance, error) {
+func (s *sessions) checkProof(f *function, key provisioner.Key, proof string) (provisioner.Instance, error) {
 	instance, err := s.deps.Instances.Check(key, proof)
 	if err != nil {
 		s.deps.Instances.Adopt(f.current())
@@ -139,7 +139,7 @@ func (p *pullStream) join(instance provisioner.Instance, capacity int, kept core
 	term := s.term(f.slot)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s.serveLocked(f, term) // the slot may have gone meanwhile
+	s.syncOwnershipLocked(f, term) // the slot may have gone meanwhile
 	before := f.streams[p.key.CID]
 	f.streams[p.key.CID] = p
 	effects := s.stepLocked(f, core.Joined{
@@ -152,7 +152,7 @@ func (p *pullStream) join(instance provisioner.Instance, capacity int, kept core
 		return joinError(refused.Why)
 	}
 	if _, let := core.AnswerOf[core.Terminate](effects); let {
-		s.letGo(instance, finishTime(f.fn))
+		s.terminate(instance, drainTime(f.fn))
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func (p *pullStream) handle(msg *agentwire.PullRequest) error {
 		p.goodbye(kind.Goodbye)
 		return nil
 	case *agentwire.PullRequest_Ping:
-		p.report(kind.Ping.GetReport())
+		p.recordReport(kind.Ping.GetReport())
 		p.pong()
 		return nil
 	case *agentwire.PullRequest_Hello:
@@ -191,16 +191,16 @@ func (p *pullStream) pull(pull *agentwire.Pull) error {
 	s, f := p.scheduler, p.function
 	asked := s.deps.Now()
 	first := !p.pulled && p.firstPull()
-	p.asks = core.Pulled{
+	p.event = core.Pulled{
 		CID: p.key.CID, Wants: !p.leaving, Credits: int(pull.GetCredits()), Done: doneOf(p.done[:0], pull.GetDone()),
 	}
-	refused, is := s.pulled(f, &p.asks)
-	p.asks.Done = nil // it may be as long as an agent likes
+	refused, is := s.pulled(f, &p.event)
+	p.event.Done = nil // it may be as long as an agent likes
 	if is {
 		return status.Error(codes.FailedPrecondition, refused.Why.Error())
 	}
 	if first && !p.leaving {
-		s.started(p, asked)
+		s.finishStart(p, asked)
 	}
 	return nil
 }
@@ -209,7 +209,7 @@ func (p *pullStream) pull(pull *agentwire.Pull) error {
 func (s *host) pulled(f *function, e *core.Pulled) (refused core.PullRefused, is bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.book.ran(e.Done, f.fn.Spec.Template.Timeout.Duration)
+	f.stats.observeExecutions(e.Done, f.fn.Spec.Template.Timeout.Duration)
 	return core.AnswerOf[core.PullRefused](s.stepLocked(f, e))
 }
 
@@ -226,8 +226,8 @@ func (p *pullStream) firstPull() (first bool) {
 	defer f.mu.Unlock()
 	s.starts.observe(kindOf(f.fn), min(took, f.fn.Spec.Template.StartupTimeout.Duration))
 	s.stepLocked(f, core.Started{Took: took})
-	f.book.tally[instanceStarted]++
-	f.book.started = true
+	f.stats.counters[instanceStarted]++
+	f.stats.started = true
 	s.deps.Log.Info("an instance is ready", "function", f.fn.Key().String(), "cid", p.key.CID, "took", took)
 	return true
 }
@@ -246,7 +246,7 @@ func (p *pullStream) requestLeave(idle time.Duration) error {
 	if p.leaving {
 		return nil
 	}
-	answer := p.askToLeave(idle)
+	answer := p.leave(idle)
 	if answer.Err != nil {
 		return status.Error(codes.FailedPrecondition, answer.Err.Error())
 	}
@@ -255,7 +255,7 @@ func (p *pullStream) requestLeave(idle time.Duration) error {
 		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{Within: leaveGrace})
 	}
 	r := &leaveReply{}
-	r.leave.Granted, r.leave.AskAgainNs = answer.Granted, int64(max(answer.RetryAfter, shortestAskAgain))
+	r.leave.Granted, r.leave.AskAgainNs = answer.Granted, int64(max(answer.RetryAfter, minLeaveRetry))
 	r.kind.Leave = &r.leave
 	r.reply.Kind = &r.kind
 	p.reply(&r.reply)
@@ -269,9 +269,9 @@ type leaveReply struct {
 	reply agentwire.PullReply
 }
 
-// askToLeave asks the function whether the instance may leave, and notes what became of
+// leave asks the function whether the instance may leave, and notes what became of
 // it.
-func (p *pullStream) askToLeave(idle time.Duration) core.LeaveAnswered {
+func (p *pullStream) leave(idle time.Duration) core.LeaveAnswered {
 	s, f := p.scheduler, p.function
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -281,25 +281,25 @@ func (p *pullStream) askToLeave(idle time.Duration) core.LeaveAnswered {
 	if answer.Err != nil {
 		return answer
 	}
-	f.book.tally[pulledInVain]++
+	f.stats.counters[leaveRequested]++
 	if answer.Granted {
 		delete(f.streams, p.key.CID)
 		if !answer.Drained {
-			f.book.tally[instanceExpired]++
+			f.stats.counters[instanceExpired]++
 		}
 	}
 	return answer
 }
 
-// shortestAskAgain keeps instances whose timeouts are next to nothing from
+// minLeaveRetry keeps instances whose timeouts are next to nothing from
 // asking all the time.
-const shortestAskAgain = 100 * time.Millisecond
+const minLeaveRetry = 100 * time.Millisecond
 
 // goodbye takes the instance out of the queue. Calls that it has claimed go on
 // until it closes the stream.
 func (p *pullStream) goodbye(g *agentwire.Goodbye) {
 	p.leaving = true
-	ending := provisioner.Ending{Within: finishTime(p.function.current())}
+	ending := provisioner.Ending{Within: drainTime(p.function.current())}
 	switch g.GetReason() {
 	case agentwire.Goodbye_REASON_START_FAILED:
 		ending = provisioner.Ending{Code: v1alpha1.ReasonStartFailed}
@@ -316,11 +316,11 @@ func (p *pullStream) goodbye(g *agentwire.Goodbye) {
 		ending.Reason = invocation.Excerpt(g.GetDetail())
 	}
 	p.scheduler.deps.Instances.End(p.key, ending)
-	p.depart(g.GetReason() != agentwire.Goodbye_REASON_DONE)
+	p.leaveQueue(g.GetReason() != agentwire.Goodbye_REASON_DONE)
 }
 
-// depart leaves the queue, and tells whether the instance had been told to go.
-func (p *pullStream) depart(involuntary bool) (retired bool) {
+// leaveQueue leaves the queue, and tells whether the instance had been told to go.
+func (p *pullStream) leaveQueue(involuntary bool) (retired bool) {
 	f := p.function
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -332,20 +332,20 @@ func (p *pullStream) depart(involuntary bool) (retired bool) {
 	return retired
 }
 
-// end settles the end of the stream. An instance that was to go and has ended the
+// onEnd settles the end of the stream. An instance that was to go and has ended the
 // stream has nothing more to do. If only the connection broke, it may still run
 // calls, and has until its time to leave is over.
-func (p *pullStream) end(orderly bool) {
+func (p *pullStream) onEnd(orderly bool) {
 	toGo := p.leaving
 	if !p.leaving {
 		p.scheduler.deps.Instances.Disconnect(p.key)
-		toGo = p.depart(true)
+		toGo = p.leaveQueue(true)
 	}
 	if orderly && toGo {
 		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{})
 	}
 	if _, there := p.scheduler.deps.Instances.Lookup(p.key); !there {
-		p.function.ended(p.key.CID)
+		p.function.dropInstance(p.key.CID)
 	}
 }
 
@@ -360,7 +360,7 @@ func (p *pullStream) deliver(t *invocation.Ticket, now time.Time) {
 	r.ticket.InvocationId, r.ticket.Token = r.id[:], r.token[:]
 	r.ticket.Gateway = t.Gateway
 	r.ticket.RemainingNs = int64(t.Deadline.Sub(now))
-	r.ticket.Request = requestOf(t)
+	r.ticket.Request = inlineRequestOf(t)
 	r.kind.Ticket = &r.ticket
 	r.reply.Kind = &r.kind
 	p.reply(&r.reply)
@@ -376,10 +376,10 @@ type ticketReply struct {
 	reply  agentwire.PullReply
 }
 
-// dismiss sends the instance to the function's owner.
-func (p *pullStream) dismiss() { p.reply(p.scheduler.moved(p.function.slot)) }
+// redirect sends the instance to the function's owner.
+func (p *pullStream) redirect() { p.reply(p.scheduler.movedReply(p.function.slot)) }
 
-// retire tells the instance to finish what it runs and go.
-func (p *pullStream) retire(reason string) {
-	p.reply(retirement(reason))
+// drain tells the instance to finish what it runs and go.
+func (p *pullStream) drain(reason string) {
+	p.reply(drainReply(reason))
 }

@@ -18,7 +18,7 @@ import (
 )
 
 func TestInstanceMustProveItself(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f", minInstances(1))
 		w.ticks(1)
 		spec := w.started(fn, 1)[0]
@@ -39,17 +39,17 @@ func TestInstanceMustProveItself(t *testing.T) {
 		for name, tt := range tests {
 			hello := good()
 			tt.change(hello)
-			a := w.hello(hello)
+			a := w.connectHello(hello)
 			t.Log(name)
 			a.expectEnded(tt.code)
 		}
 		w.expectCounts(fn, provisioner.Counts{Creating: 1})
-		w.greet(spec).expect()
+		w.hello(spec).expect()
 	})
 }
 
 func TestOnlyAHelloOpensAStreamAndOnlyOne(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f", minInstances(1))
 		w.ticks(1)
 		spec := w.started(fn, 1)[0]
@@ -68,7 +68,7 @@ func TestOnlyAHelloOpensAStreamAndOnlyOne(t *testing.T) {
 }
 
 func TestTicketsGoToTheBestRankedInstance(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", minInstances(3)), w.gateway("g:1")
 		w.ticks(1)
 		specs := w.started(fn, 3)
@@ -85,10 +85,10 @@ func TestTicketsGoToTheBestRankedInstance(t *testing.T) {
 }
 
 func TestAgentGetsNoMoreThanItsConcurrency(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", concurrency(2), maxInstances(1)), w.gateway("g:1")
 		g.offer(fn, 1, 2, 3, 4)
-		a := w.greet(w.started(fn, 1)[0])
+		a := w.hello(w.started(fn, 1)[0])
 		a.pull(1_000_000)
 		a.pull(1_000_000)
 		a.expect("ticket 0001 at g:1", "ticket 0002 at g:1")
@@ -100,7 +100,7 @@ func TestAgentGetsNoMoreThanItsConcurrency(t *testing.T) {
 // The stream's window holds 64 KiB and the scheduler some replies more. What an
 // agent must not do is to let it wait.
 func TestAgentThatTakesNoRepliesLosesItsStream(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f", minInstances(1))
 		w.ticks(1)
 		spec := w.started(fn, 1)[0]
@@ -133,7 +133,7 @@ func TestAgentThatTakesNoRepliesLosesItsStream(t *testing.T) {
 }
 
 func TestInstanceMayLeaveUnlessItIsNeeded(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f", minInstances(2))
 		w.ticks(1)
 		specs := w.started(fn, 2)
@@ -164,7 +164,7 @@ func TestInstanceMayLeaveUnlessItIsNeeded(t *testing.T) {
 }
 
 func TestInstanceThatMayLeaveAndDoesNotIsStopped(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f", minInstances(1))
 		w.ticks(1)
 		a := w.ready(w.started(fn, 1)[0])
@@ -178,7 +178,7 @@ func TestInstanceThatMayLeaveAndDoesNotIsStopped(t *testing.T) {
 }
 
 func TestLostInstancesTicketGoesOnAndOneReplacementComes(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", minInstances(2)), w.gateway("g:1")
 		w.ticks(1)
 		specs := w.started(fn, 2)
@@ -211,7 +211,7 @@ func TestGoodbyes(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, defaults(), func(w *world) {
+			inHarness(t, defaults(), func(w *harness) {
 				fn, g := w.put("f"), w.gateway("g:1")
 				g.offer(fn, 1)
 				a := w.ready(w.started(fn, 1)[0])
@@ -231,7 +231,7 @@ func TestGoodbyes(t *testing.T) {
 				}
 				broken := tt.reason == agentwire.Goodbye_REASON_FUNCTION_ENDED || tt.reason == agentwire.Goodbye_REASON_CALL_BROKEN
 				w.expectLog("an instance is gone", fmt.Sprint("lost=", broken))
-				happened, _ := w.scheduler.lookup(string(fn.UID)).book.happenings.since(0, time.Time{})
+				happened, _ := w.scheduler.lookup(string(fn.UID)).stats.events.since(0, time.Time{})
 				code := map[agentwire.Goodbye_Reason]string{
 					agentwire.Goodbye_REASON_FUNCTION_ENDED: v1alpha1.ReasonFunctionExited,
 					agentwire.Goodbye_REASON_CALL_BROKEN:    v1alpha1.ReasonCallBroken,
@@ -256,7 +256,7 @@ func TestA3AnAgentIsToldHowItsFunctionEnded(t *testing.T) {
 		"its node was lost": {v1alpha1.ReasonNodeLost, "the node n was lost", "", "an instance was lost: the node n was lost; its last log lines:\nlast words"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, defaults(), func(w *world) {
+			inHarness(t, defaults(), func(w *harness) {
 				fn, g := w.put("f"), w.gateway("g:1")
 				g.offer(fn, 1)
 				a := w.ready(w.started(fn, 1)[0])
@@ -267,7 +267,7 @@ func TestA3AnAgentIsToldHowItsFunctionEnded(t *testing.T) {
 				} else {
 					a.expect(c.told)
 				}
-				happened, _ := w.scheduler.lookup(string(fn.UID)).book.happenings.since(0, time.Time{})
+				happened, _ := w.scheduler.lookup(string(fn.UID)).stats.events.since(0, time.Time{})
 				if last := happened[len(happened)-1]; last.GetReason() != c.code || last.GetMessage() != c.event {
 					t.Errorf("operators are told %v, want %q", last, c.event)
 				}
@@ -285,14 +285,14 @@ func TestA3AnEventHasTheNewestLines(t *testing.T) {
 		"just as many":      {[]string{"a", strings.Repeat("b", 17)}, []string{"a", strings.Repeat("b", 17)}},
 		"a part of one":     {[]string{"a", long}, []string{invocation.ExcerptOf(long, 20)}},
 	} {
-		if got := newest(c.lines, 20); !slices.Equal(got, c.want) {
+		if got := lastLines(c.lines, 20); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }
 
 func TestUnclaimedTicketOfALeavingInstanceGoesOn(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", minInstances(2)), w.gateway("g:1")
 		w.ticks(1)
 		specs := w.started(fn, 2)
@@ -315,7 +315,7 @@ func TestUnclaimedTicketOfALeavingInstanceGoesOn(t *testing.T) {
 // An instance that says goodbye may run calls; the connection that breaks
 // meanwhile is no reason to kill them.
 func TestBrokenConnectionOfALeavingInstanceKillsNoCall(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		spec := w.started(fn, 1)[0]
@@ -323,7 +323,7 @@ func TestBrokenConnectionOfALeavingInstanceKillsNoCall(t *testing.T) {
 		w.after(w.scheduler.config.ClaimGrace) // the call is claimed by now
 		a.goodbye(agentwire.Goodbye_REASON_DONE, "")
 		a.cut()
-		again := w.greet(spec)
+		again := w.hello(spec)
 		again.expect("retire: it was let go before")
 		w.after(time.Minute)
 		if len(w.runtime.stopped) != 0 {
@@ -335,7 +335,7 @@ func TestBrokenConnectionOfALeavingInstanceKillsNoCall(t *testing.T) {
 }
 
 func TestAgentThatComesBackGoesOn(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", minInstances(1), maxInstances(1)), w.gateway("g:1")
 		w.ticks(1)
 		spec := w.started(fn, 1)[0]

@@ -2,6 +2,9 @@ package scheduler
 
 import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/reconcile"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // level is state that events keep up to date, and that is compared with what it is
@@ -9,9 +12,9 @@ import (
 type level struct {
 	// kind is its label in windlass_scheduler_reconciled_total.
 	kind string
-	// mend looks at it once, mends what differs, and returns how much that was. Run's
+	// repair looks at it once, mends what differs, and returns how much that was. Run's
 	// goroutine calls it.
-	mend func() int
+	repair func() int
 }
 
 // auditor compares what is believed with what is so one level below. Only Run's goroutine
@@ -33,9 +36,9 @@ func (s *auditor) auditedLevels() []level {
 	return []level{
 		{"instance", s.deps.Instances.Reconcile},
 		{"pod", func() int { return s.deps.Instances.ReconcilePods(s.servedFunctions()) }},
-		{"stream", s.mendStreams},
-		{"activity", s.mendActivity},
-		{"ticket", s.mendTickets},
+		{"stream", s.repairStreams},
+		{"activity", s.repairActivity},
+		{"ticket", s.repairTickets},
 	}
 }
 
@@ -43,7 +46,7 @@ func (s *auditor) auditedLevels() []level {
 func (s *auditor) servedFunctions() []*v1alpha1.Function {
 	served := s.spares.functions()
 	for _, f := range s.all() {
-		if _, here := s.serves(f); here {
+		if _, here := s.syncOwnership(f); here {
 			served = append(served, f.current())
 		}
 	}
@@ -54,15 +57,77 @@ func (s *auditor) servedFunctions() []*v1alpha1.Function {
 // yet to come.
 func (s *auditor) reconcile() {
 	now := s.deps.Now()
-	s.noteTurn(now)
-	if s.stood.Holding(now) {
+	s.noteRun(now)
+	if s.pauses.Holding(now) {
 		return
 	}
-	s.placer.mistrust()
+	s.placer.invalidateUsage()
 	for _, l := range s.levels {
-		if mended := l.mend(); mended > 0 {
-			s.deps.Log.Warn("what was believed was not so, and no event had said it; it is mended", "kind", l.kind, "differences", mended)
-			s.metrics.mended(l.kind, mended)
+		if repaired := l.repair(); repaired > 0 {
+			s.deps.Log.Warn("what was believed was not so, and no event had said it; it is mended", "kind", l.kind, "differences", repaired)
+			s.metrics.repaired(l.kind, repaired)
 		}
 	}
+}
+
+// The levels that are the scheduler's own. Run's goroutine uses them.
+type levels struct {
+	streams reconcile.Level[provisioner.Key]
+}
+
+// repairStreams compares which agents the inventory believes to be connected with the
+// streams that there are. An instance that is wrongly believed to be connected would
+// count as one that takes calls, and one that is connected as one that takes none.
+func (s *auditor) repairStreams() int {
+	believed, observed := make(reconcile.Set[provisioner.Key]), make(reconcile.Set[provisioner.Key])
+	there := s.streams.keys()
+	for key, connected := range s.deps.Instances.Connected() {
+		if connected {
+			believed.Add(key)
+		}
+		if there.Has(key) {
+			observed.Add(key)
+		}
+	}
+	standing := s.own.streams.Look(reconcile.Compare(believed, observed))
+	for key := range standing.Gone {
+		s.deps.Instances.Disconnect(key)
+	}
+	for key := range standing.Unknown {
+		s.deps.Instances.Connect(key)
+	}
+	return len(standing.Gone) + len(standing.Unknown)
+}
+
+// keys are the instances that have a stream.
+func (s *streams) keys() reconcile.Set[provisioner.Key] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := make(reconcile.Set[provisioner.Key], len(s.byKey))
+	for key := range s.byKey {
+		keys.Add(key)
+	}
+	return keys
+}
+
+// repairActivity has each function compare whether it rests with whether it needs a tick.
+func (s *auditor) repairActivity() int {
+	return s.audit(func(f *function) core.Event { return core.ActivityAudited{Awake: s.functions.isActive(f)} })
+}
+
+// repairTickets has each function compare the gateways whose tickets wait with those that
+// have a stream.
+func (s *auditor) repairTickets() int {
+	heard := core.GatewaysAudited{Connected: func(gateway string) bool { return s.gateways.streamTo(gateway) != nil }}
+	return s.audit(func(*function) core.Event { return heard })
+}
+
+// audit brings an event to each function and returns how much was mended.
+func (s *auditor) audit(event func(*function) core.Event) (repaired int) {
+	for _, f := range s.all() {
+		if m, is := stepFor[core.Repaired](s.host, f, event(f)); is {
+			repaired += m.N
+		}
+	}
+	return repaired
 }

@@ -12,7 +12,7 @@ import (
 
 // expectReconciled wants nothing to have been mended but what the test has broken.
 // Every test in a world ends with it: in health the counts are 0.
-func (w *world) expectReconciled() {
+func (w *harness) expectReconciled() {
 	w.t.Helper()
 	if diff := w.rosterDiff(); diff != "" {
 		w.t.Errorf("the roster (-made anew +kept):\n%s", diff)
@@ -30,7 +30,7 @@ func (w *world) expectReconciled() {
 }
 
 // expectBroken says that the test has brought about n more differences of a kind.
-func (w *world) expectBroken(kind string, n float64) {
+func (w *harness) expectBroken(kind string, n float64) {
 	if w.broken == nil {
 		w.broken = make(map[string]float64)
 	}
@@ -38,7 +38,7 @@ func (w *world) expectBroken(kind string, n float64) {
 }
 
 func TestM3AnInstanceWhoseEndNobodyHeardOfIsReplaced(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f", minInstances(2))
 		w.ticks(1)
 		specs := w.started(fn, 2)
@@ -62,7 +62,7 @@ func TestM3AnInstanceWhoseEndNobodyHeardOfIsReplaced(t *testing.T) {
 }
 
 func TestM4PodsThatNobodyLooksAfterAreCounted(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f")
 		w.runtime.stray(keyOf(string(fn.UID), "0000-1"))
 		w.after(core.ReconcileEvery)

@@ -21,7 +21,7 @@ type placer struct {
 	planner   *capacity.Planner
 	instances Instances
 	functions *functions
-	doubts    *doubts
+	dirty     *dirtySet
 	peers     *peerRoom
 	starts    *starts
 	spares    *spares
@@ -44,7 +44,7 @@ func newPlacer(s *host, spares *spares, peers *peerRoom) *placer {
 	c, pools := s.config, s.deps.Runtimes != nil
 	return &placer{
 		planner:   capacity.New(capacity.Config{Tick: c.Tick, EvictAfter: c.EvictAfter, Patience: c.NoRoomPatience, Spares: pools}),
-		instances: s.deps.Instances, functions: s.functions, doubts: s.doubts, peers: peers,
+		instances: s.deps.Instances, functions: s.functions, dirty: s.dirty, peers: peers,
 		starts: s.starts, spares: spares, cores: s,
 		pools: pools, patience: c.NoRoomPatience, log: s.deps.Log, now: s.deps.Now,
 	}
@@ -78,10 +78,10 @@ func (p *placer) shape(u *unit) capacity.Shape {
 // room is for how many more instances of a unit there is room on the nodes.
 func (p *placer) room(u *unit) int { return p.planner.Room(p.shape(u)) }
 
-// order orders up to n instances on nodes that have room, first of all where some is
+// launch orders up to n instances on nodes that have room, first of all where some is
 // reserved for the function; and says why they are fewer if that is for want of room. The
 // UID is empty for a pool.
-func (p *placer) order(uid string, u *unit, term invocation.Term, n int) (ordered provisioner.LaunchResult) {
+func (p *placer) launch(uid string, u *unit, term invocation.Term, n int) (ordered provisioner.LaunchResult) {
 	of := p.shape(u)
 	ordered.Keys = p.instances.LaunchOn(u.fn, term, n, func() (string, bool) {
 		node, ok := p.planner.Place(uid, of, rand.IntN)
@@ -93,50 +93,50 @@ func (p *placer) order(uid string, u *unit, term invocation.Term, n int) (ordere
 	return ordered
 }
 
-// begin begins a tick of the planner, which learns what has gone since the last one.
-func (p *placer) begin(now time.Time) {
+// beginTick begins a tick of the planner, which learns what has gone since the last one.
+func (p *placer) beginTick(now time.Time) {
 	for _, key := range p.planner.Leaving() {
 		if _, there := p.instances.Lookup(provisioner.Key(key)); !there {
 			p.planner.Left(key)
 		}
 	}
 	for _, uid := range p.planner.Reserving() {
-		if f := p.functions.of(uid); f == nil || !f.served() {
+		if f := p.functions.lookup(uid); f == nil || !f.served() {
 			p.planner.Trim(uid, 0)
 		}
 	}
 	p.planner.BeginTick(now)
 }
 
-// lackRoom follows up on orders that could not all be placed. Room is made for them. If
+// handleShortage follows up on orders that could not all be placed. Room is made for them. If
 // none can be, other schedulers are asked, and what waits for a first instance goes on
 // waiting as long as room may come free: it is refused once nothing has moved for a while
 // where the room would be, and no other scheduler makes any.
-func (p *placer) lackRoom(c *considered) {
+func (p *placer) handleShortage(c *evaluation) {
 	f, now := c.function, p.now()
-	p.crowdSpares(now)
+	p.blockRefill(now)
 	if reserved := p.planner.Reserved(f.uid); reserved > 0 && reserved >= c.missing() {
 		return
 	}
 	p.gather(now)
 	w := c.want()
 	inVain := p.planner.MakeRoom(w, now, p.evictorFor(c.fn))
-	if inVain && !p.peers.hope(w.Shape, now) {
-		p.cores.step(f, core.NoRoomFound{Refusal: noCapacity(c.ordered.NoRoom, p.patience)})
+	if inVain && !p.peers.mayGrant(w.Shape, now) {
+		p.cores.step(f, core.NoRoomFound{Refusal: noCapacity(c.launched.NoRoom, p.patience)})
 	}
 }
 
-// crowdSpares keeps pools from growing while others lack room.
-func (p *placer) crowdSpares(now time.Time) {
+// blockRefill keeps pools from growing while others lack room.
+func (p *placer) blockRefill(now time.Time) {
 	if p.pools {
-		p.spares.crowd(now.Add(crowdedFor))
+		p.spares.blockRefill(now.Add(refillBlockTime))
 	}
 }
 
 // lend makes room for functions of other schedulers that have calls, no instance and no
 // room; after all that functions of this scheduler want.
 func (p *placer) lend(now time.Time) {
-	asked := p.peers.asked(now)
+	asked := p.peers.requests(now)
 	made, loans := make(map[string]map[string]capacity.Grant), make(map[capacity.Loan]int)
 	shapes := make(map[string]capacity.Shape) // by function, of those that are known
 	for _, a := range asked {
@@ -144,24 +144,24 @@ func (p *placer) lend(now time.Time) {
 			made[a.Peer] = make(map[string]capacity.Grant)
 		}
 		made[a.Peer][a.UID] = capacity.Grant{Exhausted: true}
-		if f := p.functions.of(a.UID); f != nil {
-			a.Shape = p.shape(f.now())
+		if f := p.functions.lookup(a.UID); f != nil {
+			a.Shape = p.shape(f.currentUnit())
 			shapes[a.UID] = a.Shape
 			loan := capacity.Loan{Peer: a.Peer, Shape: a.Shape}
 			loans[loan] = max(loans[loan], a.Instances)
 		}
 	}
 	if p.planner.TrimLoans(loans) {
-		p.crowdSpares(now)
+		p.blockRefill(now)
 		p.gather(now)
 	}
 	for _, a := range asked {
 		if of, known := shapes[a.UID]; known {
-			evict := p.evictorFor(p.functions.of(a.UID).current())
+			evict := p.evictorFor(p.functions.lookup(a.UID).current())
 			made[a.Peer][a.UID] = p.planner.Lend(capacity.Loan{Peer: a.Peer, Shape: of}, a.Instances, a.Waited, now, evict)
 		}
 	}
-	p.peers.answer(made)
+	p.peers.setGrants(made)
 }
 
 // evictorFor evicts instances for a function's.
@@ -177,7 +177,7 @@ func (p *placer) evict(e capacity.Evict, reason string) bool {
 		p.log.Info("removing a spare instance", "cid", e.CID, "node", e.Node, "reason", reason)
 		return true
 	}
-	f := p.functions.of(e.FunctionUID)
+	f := p.functions.lookup(e.FunctionUID)
 	if f == nil {
 		return false
 	}
@@ -203,7 +203,7 @@ func (p *placer) gather(now time.Time) {
 // handInUsage hands in the usage of all functions of which something may have changed.
 func (p *placer) handInUsage(now time.Time) {
 	changed := p.planner.Due(now)
-	for _, f := range p.doubts.take() {
+	for _, f := range p.dirty.takeAll() {
 		changed = append(changed, f.uid)
 	}
 	changed = p.instances.Changed(changed)
@@ -218,10 +218,10 @@ func (p *placer) handInUsage(now time.Time) {
 	p.planner.Update(usages)
 }
 
-// mistrust has all usage handed in anew when it is next needed: a change that nobody noted
+// invalidateUsage has all usage handed in anew when it is next needed: a change that nobody noted
 // is made up for when every other level of what is believed is looked at.
-func (p *placer) mistrust() {
-	p.doubts.take()
+func (p *placer) invalidateUsage() {
+	p.dirty.takeAll()
 	p.instances.ResetChanged()
 	p.planner.Invalidate()
 }
@@ -242,7 +242,7 @@ func (p *placer) usage(uid string, list []provisioner.Placed, now time.Time) (u 
 			created++
 		}
 	}
-	if f := p.functions.of(uid); f != nil && created > 0 {
+	if f := p.functions.lookup(uid); f != nil && created > 0 {
 		p.usageOf(&u, f, list, created, now)
 	}
 	return u
@@ -250,7 +250,7 @@ func (p *placer) usage(uid string, list []provisioner.Placed, now time.Time) (u 
 
 // usageOf adds what a function's instances amount to that work, or are to.
 func (p *placer) usageOf(u *capacity.Usage, f *function, list []provisioner.Placed, created int, now time.Time) {
-	of := f.now()
+	of := f.currentUnit()
 	u.Namespace = of.fn.Namespace
 	u.MilliCPU = max(1, of.shape.Requests.MilliCPU) * int64(created)
 	idle, until := p.idleOf(f, now)

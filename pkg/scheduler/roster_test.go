@@ -17,7 +17,7 @@ import (
 
 // player does what instances and gateways do, in any order.
 type player struct {
-	*world
+	*harness
 	gateway *gateway
 	agents  []*agent
 	calls   int
@@ -59,9 +59,9 @@ func (p *player) play(step int) {
 	case kind == 12 && n%5 == 0:
 		p.catalog.Remove(fn.Key())
 	case kind == 12:
-		p.keeper.own(n%2 == 0)
+		p.ownership.own(n%2 == 0)
 	case kind == 13:
-		p.gateway.withdraw(fn, p.calls)
+		p.gateway.cancel(fn, p.calls)
 	case kind == 14 && f != nil:
 		p.scheduler.calledEvery(f, 20, func(int) time.Duration { return time.Duration(n%60) * time.Second })
 	case kind == 15 && f != nil:
@@ -97,8 +97,8 @@ func TestTheRosterIsAsIfMadeAnew(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			config := defaults()
 			config.node = 400
-			inWorld(t, config, func(w *world) {
-				p := &player{world: w, gateway: w.gateway("g:1")}
+			inHarness(t, config, func(w *harness) {
+				p := &player{harness: w, gateway: w.gateway("g:1")}
 				for n := range 4 {
 					p.put(fmt.Sprint("f", n))
 				}
@@ -116,7 +116,7 @@ func TestTheRosterIsAsIfMadeAnew(t *testing.T) {
 
 // The time changes what may go, though nothing else has changed.
 func TestTheRosterFollowsTheTime(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f", func(fn *v1alpha1.Function) {
 			// The clock of the test begins at midnight.
 			fn.Spec.Scaling.Windows = []v1alpha1.ScalingWindow{{Start: "0 0 * * *", Duration: v1alpha1.Duration{Duration: 3 * time.Second}, TimeZone: "UTC", MinInstances: 1}}
@@ -138,7 +138,7 @@ func TestTheRosterFollowsTheTime(t *testing.T) {
 }
 
 // evictable is how many instances may be evicted.
-func (w *world) evictable() (n int) {
+func (w *harness) evictable() (n int) {
 	for _, line := range w.scheduler.placer.planner.Lines() {
 		if strings.HasPrefix(line, "idle: ") {
 			n++
@@ -148,7 +148,7 @@ func (w *world) evictable() (n int) {
 }
 
 // madeAnew is what a look at all functions finds.
-func (w *world) madeAnew() []string {
+func (w *harness) madeAnew() []string {
 	s, usages, planner := w.scheduler, make(map[string]capacity.Usage), capacity.New(capacity.Config{})
 	look := func(uid string) { usages[uid] = s.placer.usage(uid, w.instances.Placed(nil, uid), time.Now()) }
 	for _, f := range s.all() {
@@ -163,11 +163,11 @@ func (w *world) madeAnew() []string {
 
 // rosterDiff compares the roster as it is kept with one that is made anew. Run rests
 // meanwhile; that it goes on only after this it learns from the locks that it takes first.
-func (w *world) rosterDiff() string {
+func (w *harness) rosterDiff() string {
 	synctest.Wait()
 	s := w.scheduler
 	defer func() {
-		for _, mu := range []*sync.Mutex{&s.mu, &s.doubts.mu} {
+		for _, mu := range []*sync.Mutex{&s.mu, &s.dirty.mu} {
 			mu.Lock()
 			mu.Unlock() //nolint:staticcheck // it is only to be after
 		}

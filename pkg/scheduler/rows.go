@@ -16,22 +16,22 @@ import (
 // it is a value, and small.
 type row struct {
 	counts provisioner.Counts
-	reading
-	// termsStand says that the terms say something of now.
-	termsStand bool
+	metricsSnapshot
+	// planValid says that the terms say something of now.
+	planValid bool
 }
 
 // rows reads the units that are served here, in the order of the labels of their series. No
 // two have the same: one series too many would make the scrape of all fail.
-func (s *accounts) rows() []row {
+func (s *reporter) rows() []row {
 	now, all := s.deps.Now(), s.all()
 	list := make([]row, 0, len(all))
 	for _, f := range all {
-		if s.term(f.slot) == none {
+		if s.term(f.slot) == notServed {
 			continue
 		}
-		r := row{counts: s.deps.Instances.Observe(f.uid).Counts, reading: f.reading(now)}
-		r.termsStand = r.terms.stand(now)
+		r := row{counts: s.deps.Instances.Observe(f.uid).Counts, metricsSnapshot: f.metricsSnapshot(now)}
+		r.planValid = r.plan.valid(now)
 		list = append(list, r)
 	}
 	slices.SortFunc(list, compareRows)
@@ -47,10 +47,10 @@ func compareRows(a, b row) int {
 var ofFunctions = slices.Concat([]functionSeries{
 	one(queuedDecl.Declaration, always, func(r *row) float64 { return float64(r.view.Waiting) }),
 	one(oldestDecl.Declaration, called, func(r *row) float64 { return r.view.OldestWait.Seconds() }),
-	one(newestFirstDecl.Declaration, called, func(r *row) float64 { return number(r.view.NewestFirst) }),
+	one(newestFirstDecl.Declaration, called, func(r *row) float64 { return boolValue(r.view.NewestFirst) }),
 	{Declaration: instancesDecl.Declaration, Of: (*row).instances},
 	one(executionDecl.Declaration, hasRun, func(r *row) float64 { return r.means.Execution.Seconds() }),
-	{Declaration: executionsDecl, Of: (*row).ran},
+	{Declaration: executionsDecl, Of: (*row).executionSeries},
 	one(startDecl.Declaration, hasStarted, func(r *row) float64 { return r.means.Start.Seconds() }),
 
 	one(pullsDecl.Declaration, pulled, func(r *row) float64 { return float64(r.view.Requested) }),
@@ -59,8 +59,8 @@ var ofFunctions = slices.Concat([]functionSeries{
 	one(silentDecl.Declaration, pulled, func(r *row) float64 { return float64(r.counts.Disconnected) }),
 
 	one(requiredDecl.Declaration, needed, (*row).required),
-	one(rateDecl.Declaration, hasRate, func(r *row) float64 { return r.terms.rate }),
-	one(horizonDecl.Declaration, hasHorizon, func(r *row) float64 { return r.terms.horizon.Seconds() }),
+	one(rateDecl.Declaration, hasRate, func(r *row) float64 { return r.plan.rate }),
+	one(horizonDecl.Declaration, hasHorizon, func(r *row) float64 { return r.plan.horizon.Seconds() }),
 	by(decisionsDecl.Declaration, func(r *row) reasons { return r.decisions }),
 	by(failedDecl.Declaration, func(r *row) reasons { return r.failures }),
 	by(refusedDecl.Declaration, func(r *row) reasons { return r.refusals }),
@@ -72,7 +72,7 @@ var ofFunctions = slices.Concat([]functionSeries{
 	one(agentReconnectsDecl.Declaration, reported, func(r *row) float64 { return float64(r.agents.reconnects) }),
 	one(agentCPUDecl.Declaration, reported, func(r *row) float64 { return time.Duration(r.agents.cpu).Seconds() }),
 	one(agentResidentDecl.Declaration, reported, func(r *row) float64 { return float64(r.agents.resident) }),
-}, tallied())
+}, counterSeries())
 
 type functionSeries = exposition.Series[row]
 
@@ -83,10 +83,10 @@ func pulled(r *row) bool     { return r.view.Requested > 0 }
 func hasRun(r *row) bool     { return r.means.Execution > 0 }
 func hasStarted(r *row) bool { return r.means.Start > 0 }
 func reported(r *row) bool   { return r.agents.heard }
-func hasRate(r *row) bool    { return r.termsStand && r.terms.rate > 0 }
-func hasHorizon(r *row) bool { return r.termsStand && r.terms.horizon > 0 }
+func hasRate(r *row) bool    { return r.planValid && r.plan.rate > 0 }
+func hasHorizon(r *row) bool { return r.planValid && r.plan.horizon > 0 }
 func needed(r *row) bool {
-	return called(r) || r.tally[instanceOrdered] > 0 || r.terms.required > 0
+	return called(r) || r.counters[instanceLaunched] > 0 || r.plan.required > 0
 }
 
 // one is a series that a function has at most once.
@@ -107,13 +107,13 @@ func by(d metric.Declaration, counts func(*row) reasons) functionSeries {
 	}}
 }
 
-// tallied are the counters of events.
-func tallied() (list []functionSeries) {
-	for e, decl := range eventDecls {
+// counterSeries are the counters of events.
+func counterSeries() (list []functionSeries) {
+	for e, decl := range counterDecls {
 		there := func(r *row) bool {
-			return r.tally[e] > 0 || pulled(r) && (event(e) == instanceExpired || event(e) == pulledInVain)
+			return r.counters[e] > 0 || pulled(r) && (counter(e) == instanceExpired || counter(e) == leaveRequested)
 		}
-		list = append(list, one(decl.Declaration, there, func(r *row) float64 { return float64(r.tally[e]) }))
+		list = append(list, one(decl.Declaration, there, func(r *row) float64 { return float64(r.counters[e]) }))
 	}
 	return list
 }
@@ -122,11 +122,11 @@ func tallied() (list []functionSeries) {
 // beside name, namespace and revision, if any. All that is counted is counted since the function is
 // known.
 func (r *row) sample(more string, value float64) exposition.Sample {
-	return exposition.Sample{Labels: exposition.Labels{r.key.Namespace, r.key.Name, r.revision, more}, Value: value, Since: r.known}
+	return exposition.Sample{Labels: exposition.Labels{r.key.Namespace, r.key.Name, r.revision, more}, Value: value, Since: r.countedSince}
 }
 
-// ran are the executions, if there were any.
-func (r *row) ran(tell exposition.Tell) {
+// executionSeries are the executions, if there were any.
+func (r *row) executionSeries(tell exposition.Tell) {
 	if r.executions != nil {
 		s := r.sample("", 0)
 		s.Histogram = r.executions
@@ -143,10 +143,10 @@ func (r *row) instances(tell exposition.Tell) {
 }
 
 func (r *row) required() float64 {
-	if !r.termsStand {
+	if !r.planValid {
 		return 0
 	}
-	return float64(r.terms.required)
+	return float64(r.plan.required)
 }
 
 // phasesByName are the phases in the order of their names.

@@ -32,10 +32,10 @@ type Scheduler struct {
 	*ticker
 	*sessions
 	*offers
-	*accounts
+	*reporter
 	*auditor
 
-	tenure tenure
+	slotEpochs slotEpochs
 	// changes are those of the catalog.
 	changes chan catalog.Event
 }
@@ -59,10 +59,10 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 		host: h, spares: spares, placer: newPlacer(h, spares, peers),
 		budget: capacity.NewBudget(config.CreateRate, config.CreateBurst),
 	}
-	t := &ticker{host: h, warmPools: pools, peerRoom: peers, chronicle: newChronicle()}
+	t := &ticker{host: h, warmPools: pools, peerRoom: peers, decisions: newDecisionLog()}
 	s := &Scheduler{
 		host: h, warmPools: pools, ticker: t,
-		sessions: &sessions{h, pools}, offers: &offers{h}, accounts: &accounts{h, t.chronicle, pools}, auditor: newAuditor(h, t),
+		sessions: &sessions{h, pools}, offers: &offers{h}, reporter: &reporter{h, t.decisions, pools}, auditor: newAuditor(h, t),
 		changes: make(chan catalog.Event),
 	}
 	h.metrics = newMetrics(deps.Registry, s)
@@ -92,21 +92,21 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	for {
 		select {
 		case due := <-ticker.C:
-			s.metrics.late(s.deps.Now().Sub(due))
+			s.metrics.observeLag(s.deps.Now().Sub(due))
 			s.tick()
 		case <-audit.C:
-			s.noteTurn(s.deps.Now())
-			s.Audit()
+			s.noteRun(s.deps.Now())
+			s.Resync()
 			if audits++; audits%countSlotsEvery == 1 {
 				s.countSlots()
 			}
 		case <-reconcile.C:
 			s.reconcile()
 		case <-rerouted:
-			s.Audit()
+			s.Resync()
 			s.countSlots()
-		case f := <-s.kicks:
-			s.kicked(f)
+		case f := <-s.triggers:
+			s.runNow(f)
 		case e := <-s.changes:
 			s.functionChanged(e)
 		case err := <-watched:
@@ -132,7 +132,7 @@ const reasonStopping = "the scheduler is shutting down"
 
 func (s *Scheduler) close() {
 	for _, f := range s.all() {
-		if _, served := s.serves(f); !served {
+		if _, served := s.syncOwnership(f); !served {
 			continue
 		}
 		s.step(f, core.Closed{Reason: reasonStopping, Refusal: invocation.Refusal{Reason: invocation.RefusedNotOwner, Detail: reasonStopping}})
@@ -150,32 +150,32 @@ func (s *Scheduler) functionChanged(e catalog.Event) {
 		why = reasonUnused
 	}
 	// Those that are gone go first: another one may have the same number.
-	for _, uid := range s.functions.follow(e.UID, units) {
-		s.remove(uid, why)
+	for _, uid := range s.functions.setUnits(e.UID, units) {
+		s.removeUnit(uid, why)
 	}
 	for _, unit := range units {
 		switch f := s.lookup(uidOf(unit)); {
 		case f == nil:
-			s.add(unit)
+			s.addUnit(unit)
 		case f.current() != unit: // another unit of the function has changed
-			s.replace(f, unit)
+			s.updateUnit(f, unit)
 		}
 	}
 }
 
-func (s *Scheduler) add(unit *v1alpha1.Function) {
+func (s *Scheduler) addUnit(unit *v1alpha1.Function) {
 	f := s.newFunction(unit)
 	s.functions.add(f)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s.unsure(f)
+	s.markDirty(f)
 	s.stepLocked(f, core.Woken{})
 }
 
-// replace takes up another share of the calls, or other bounds. What an instance is does
+// updateUnit takes up another share of the calls, or other bounds. What an instance is does
 // not change: another revision is another unit. Starts that failed are forgiven if the
 // function's author has changed it, and not for what a rollout does.
-func (s *Scheduler) replace(f *function, unit *v1alpha1.Function) {
+func (s *Scheduler) updateUnit(f *function, unit *v1alpha1.Function) {
 	spec := s.specOf(unit)
 	f.mu.Lock()
 	changed := f.fn.Generation != unit.Generation
@@ -187,9 +187,9 @@ func (s *Scheduler) replace(f *function, unit *v1alpha1.Function) {
 	}
 }
 
-// letGo lets an instance that was retired finish what it runs and go. One that is
+// terminate lets an instance that was retired finish what it runs and go. One that is
 // being created is stopped.
-func (s *host) letGo(in provisioner.Instance, within time.Duration) {
+func (s *host) terminate(in provisioner.Instance, within time.Duration) {
 	if in.State == provisioner.Creating {
 		s.deps.Instances.End(in.Key, provisioner.Ending{})
 	} else {
@@ -197,27 +197,27 @@ func (s *host) letGo(in provisioner.Instance, within time.Duration) {
 	}
 }
 
-// finishTime is how long an instance may take to finish its calls and go.
-func finishTime(fn *v1alpha1.Function) time.Duration {
+// drainTime is how long an instance may take to finish its calls and go.
+func drainTime(fn *v1alpha1.Function) time.Duration {
 	return fn.Spec.Template.Timeout.Duration + leaveGrace
 }
 
-// remove forgets a unit: its instances finish and go, and what waits is refused.
-func (s *Scheduler) remove(uid, why string) {
+// removeUnit forgets a unit: its instances finish and go, and what waits is refused.
+func (s *Scheduler) removeUnit(uid, why string) {
 	f := s.functions.remove(uid)
 	if f == nil {
 		return
 	}
-	s.alarms.set(f, time.Time{})
+	s.timers.set(f, time.Time{})
 	s.step(f, core.Closed{Reason: why, Refusal: invocation.Refusal{Reason: invocation.RefusedUnknownFunction, Detail: why}})
-	if s.term(f.slot) != none {
+	if s.term(f.slot) != notServed {
 		s.deps.Instances.Adopt(f.current())
 	}
 	for _, in := range s.deps.Instances.Instances(f.uid) {
-		s.letGo(in, finishTime(f.current()))
+		s.terminate(in, drainTime(f.current()))
 	}
 	s.deps.Instances.Forget(f.uid)
-	s.accounts.chronicle.forget(uid)
+	s.reporter.decisions.removeFunction(uid)
 }
 
 const (
@@ -226,27 +226,27 @@ const (
 )
 
 // lookup returns a function, or nil.
-func (s *host) lookup(uid string) *function { return s.functions.of(uid) }
+func (s *host) lookup(uid string) *function { return s.functions.lookup(uid) }
 
 func (s *host) all() []*function { return s.functions.all() }
 
-// kicked is the other end of kick. What was urgent when the function was kicked may
+// runNow is the other end of kick. What was urgent when the function was kicked may
 // have been done meanwhile.
-func (s *ticker) kicked(f *function) {
+func (s *ticker) runNow(f *function) {
 	now := s.deps.Now()
-	s.noteTurn(now)
+	s.noteRun(now)
 	urgent := s.budget.LeftNow(now)
-	if urgent == 0 || !s.urgent(f) || s.stood.Holding(now) {
+	if urgent == 0 || !s.needsRun(f) || s.pauses.Holding(now) {
 		return
 	}
-	if c := s.consider(f); c != nil {
-		s.order(c, min(urgent, c.Wanted()))
-		s.conclude(c, false)
+	if c := s.evaluate(f); c != nil {
+		s.launch(c, min(urgent, c.Wanted()))
+		s.apply(c, false)
 	}
 }
 
-// urgent tells whether a call that waits is not to wait for the next tick.
-func (s *ticker) urgent(f *function) bool {
+// needsRun tells whether a call that waits is not to wait for the next tick.
+func (s *ticker) needsRun(f *function) bool {
 	there := s.hasInstance(f)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -272,17 +272,17 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 		return
 	}
 	s.deps.Log.Warn("an instance did not start", "function", f.current().Key().String(), "cid", key.CID, "reason", why.Reason)
-	s.stillborn(f, key, why)
-	f.ended(key.CID)
+	s.failStart(f, key, why)
+	f.dropInstance(key.CID)
 	now := s.deps.Now()
 	if !why.FromCluster() {
-		f.failed(why, now)
-		f.happened(happening{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true}, now)
+		f.recordFailure(why, now)
+		f.recordEvent(functionEvent{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true}, now)
 	}
 	seen := s.deps.Instances.Observe(f.uid)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.book.tallies.failures.add(why.Code, 1)
+	f.stats.byReason.failures.add(why.Code, 1)
 	s.stepLocked(f, core.StartFailed{
 		Blameless: why.FromCluster(), OthersExist: seen.Created+seen.Creating > 0, Transient: seen.Failing && seen.Why.Transient(),
 		Refusal: cannotStart(why, seen.RetryAfter),
@@ -306,27 +306,27 @@ func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFa
 	if f == nil {
 		return
 	}
-	s.tellOfEnd(key, why)
-	f.ended(key.CID)
+	s.notifyEnd(key, why)
+	f.dropInstance(key.CID)
 	level := s.deps.Log.Info
 	if lost {
 		level = s.deps.Log.Warn
-		f.failed(why, s.deps.Now())
+		f.recordFailure(why, s.deps.Now())
 		inEvent := why
-		inEvent.LogTail = newest(why.LogTail, eventLog)
-		f.happened(happening{reason: why.Code, message: "an instance was lost: " + inEvent.String(), warning: true}, s.deps.Now())
+		inEvent.LogTail = lastLines(why.LogTail, eventLogBytes)
+		f.recordEvent(functionEvent{reason: why.Code, message: "an instance was lost: " + inEvent.String(), warning: true}, s.deps.Now())
 	}
 	level("an instance is gone", "function", f.current().Key().String(), "cid", key.CID, "lost", lost, "reason", why.Reason)
 	s.step(f, core.Ended{})
 }
 
-// eventLog is how much of a log an Event says, in bytes: with its other words it is at
+// eventLogBytes is how much of a log an Event says, in bytes: with its other words it is at
 // most 1 KiB, and would be cut where the newest lines are.
-const eventLog = 600
+const eventLogBytes = 600
 
-// newest are the last of lines that have at most so many bytes together, with their ends.
+// lastLines are the last of lines that have at most so many bytes together, with their ends.
 // Of a last line that is longer there is the beginning.
-func newest(lines []string, most int) []string {
+func lastLines(lines []string, most int) []string {
 	if len(lines) == 0 {
 		return nil
 	}
@@ -340,10 +340,10 @@ func newest(lines []string, most int) []string {
 	return lines[from:]
 }
 
-// tellOfEnd tells an agent that its function has ended, which it cannot see for itself
+// notifyEnd tells an agent that its function has ended, which it cannot see for itself
 // where they are containers. The agent has moments before its container is ended too, in
 // which it answers the calls that ran.
-func (s *sessions) tellOfEnd(key provisioner.Key, why provisioner.StartFailure) {
+func (s *sessions) notifyEnd(key provisioner.Key, why provisioner.StartFailure) {
 	how := why.Reason
 	switch why.Code {
 	case v1alpha1.ReasonFunctionExited:
@@ -352,5 +352,5 @@ func (s *sessions) tellOfEnd(key provisioner.Key, why provisioner.StartFailure) 
 	default:
 		return
 	}
-	s.streams.tell(key, &agentwire.PullReply{Kind: &agentwire.PullReply_Ended{Ended: &agentwire.Ended{How: how, LastLines: why.LogTail}}})
+	s.streams.sendTo(key, &agentwire.PullReply{Kind: &agentwire.PullReply_Ended{Ended: &agentwire.Ended{How: how, LastLines: why.LogTail}}})
 }

@@ -44,7 +44,7 @@ var scrapes = []struct {
 }
 
 // scraped is one scrape that shares nothing with others, from the request to the last byte.
-func (w *world) scraped(header http.Header) (bytes int) {
+func (w *harness) scraped(header http.Header) (bytes int) {
 	answer := &wasted{header: make(http.Header)}
 	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	r.Header = header
@@ -57,21 +57,21 @@ func (w *world) scraped(header http.Header) (bytes int) {
 // everything has happened to.
 var scrapedFunctions = []struct {
 	name string
-	use  func(t testing.TB, w *world, fn *v1alpha1.Function, n int)
+	use  func(t testing.TB, w *harness, fn *v1alpha1.Function, n int)
 }{
-	{"never called", func(testing.TB, *world, *v1alpha1.Function, int) {}},
+	{"never called", func(testing.TB, *harness, *v1alpha1.Function, int) {}},
 	{"with an idle instance", useAndHear},
-	{"with all that is counted", func(t testing.TB, w *world, fn *v1alpha1.Function, n int) {
+	{"with all that is counted", func(t testing.TB, w *harness, fn *v1alpha1.Function, n int) {
 		useAndHear(t, w, fn, n)
 		f := w.scheduler.lookup(string(fn.UID))
-		for e := range events {
-			f.note(e, 1)
+		for e := range numCounters {
+			f.increment(e, 1)
 		}
 		for _, why := range []invocation.RefusalReason{invocation.RefusedQueueFull, invocation.RefusedNoCapacity, invocation.RefusedCannotStart} {
-			f.book.tallies.refusals.add(string(why), 1)
+			f.stats.byReason.refusals.add(string(why), 1)
 		}
-		f.book.tallies.failures.add("StartFailed", 1)
-		f.book.tallies.failures.add("StartTimeout", 1)
+		f.stats.byReason.failures.add("StartFailed", 1)
+		f.stats.byReason.failures.add("StartTimeout", 1)
 	}},
 }
 
@@ -161,12 +161,12 @@ func TestS3AScrapeTellsAllThatIsGathered(t *testing.T) {
 
 // useAndHear lets a function be called once by an instance whose start was timed and
 // whose agent has reported, and that ran calls of ten durations before.
-func useAndHear(b testing.TB, w *world, fn *v1alpha1.Function, n int) {
+func useAndHear(b testing.TB, w *harness, fn *v1alpha1.Function, n int) {
 	useOnce(b, w, fn, n)
 	f := w.scheduler.lookup(string(fn.UID))
-	f.spend(coldstart.Durations{coldstart.Ready: time.Second})
-	f.book.reports.hear("c", report{resident: 1 << 23}, false)
+	f.addPhases(coldstart.Durations{coldstart.Ready: time.Second})
+	f.stats.reports.update("c", report{resident: 1 << 23}, false)
 	for i := range 10 {
-		f.book.ran([]core.Done{{Execution: time.Millisecond << i}}, time.Minute)
+		f.stats.observeExecutions([]core.Done{{Execution: time.Millisecond << i}}, time.Minute)
 	}
 }

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// planSparesEvery is how often the shares of warm pools are computed.
-	planSparesEvery = time.Second
-	// crowdedFor is how long no spare instance is created after a function found
+	// computeSharesEvery is how often the shares of warm pools are computed.
+	computeSharesEvery = time.Second
+	// refillBlockTime is how long no spare instance is created after a function found
 	// no room.
-	crowdedFor = 30 * time.Second
+	refillBlockTime = 30 * time.Second
 )
 
 // Runtimes tells of the ClusterRuntimes of the cluster. They must not be changed.
@@ -56,8 +56,8 @@ type spares struct {
 	pools map[string]*pool
 	// generations are those of the ClusterRuntimes with warm pools by which the shares were
 	// computed last, by name; nil before.
-	generations  map[string]int64
-	crowdedUntil time.Time
+	generations        map[string]int64
+	refillBlockedUntil time.Time
 	// closed says that the scheduler ends, and keeps none.
 	closed bool
 }
@@ -86,19 +86,19 @@ func newSpares() *spares {
 	return &spares{pools: make(map[string]*pool)}
 }
 
-// keepSpares brings the pools to their shares. It comes after the orders of functions,
+// maintainPools brings the pools to their shares. It comes after the orders of functions,
 // to which it leaves the rate and the room.
-func (s *warmPools) keepSpares() {
+func (s *warmPools) maintainPools() {
 	if s.deps.Runtimes == nil {
 		return
 	}
 	now := s.deps.Now()
-	if now.Sub(s.spares.planned) >= planSparesEvery {
+	if now.Sub(s.spares.planned) >= computeSharesEvery {
 		s.spares.planned = now
-		s.planSpares()
+		s.computeShares()
 	}
 	for _, p := range s.spares.unsettled() {
-		s.keepPool(p)
+		s.maintainPool(p)
 	}
 }
 
@@ -110,8 +110,8 @@ func (s *spares) nextEpoch(now time.Time) uint64 {
 	return s.epoch
 }
 
-// planSpares computes which pools there are and the scheduler's share of each.
-func (s *warmPools) planSpares() {
+// computeShares computes which pools there are and the scheduler's share of each.
+func (s *warmPools) computeShares() {
 	pooled, generations := make(map[string]*v1alpha1.ClusterRuntime), make(map[string]int64)
 	for _, rt := range s.deps.Runtimes.List() {
 		if len(rt.Spec.WarmPools) > 0 {
@@ -119,7 +119,7 @@ func (s *warmPools) planSpares() {
 		}
 	}
 	targets := make(map[string]*pool)
-	term := invocation.Term{Epoch: s.spares.nextEpoch(s.deps.Now()), Heir: s.heir}
+	term := invocation.Term{Epoch: s.spares.nextEpoch(s.deps.Now()), Heir: s.standby}
 	if len(pooled) > 0 {
 		for name, owned := range s.eligible(pooled) {
 			rt := pooled[name.Runtime]
@@ -129,7 +129,7 @@ func (s *warmPools) planSpares() {
 			}
 		}
 	}
-	for _, p := range s.spares.plan(targets, generations) {
+	for _, p := range s.spares.updateShares(targets, generations) {
 		// A scheduler that was here before under the same id may have left some.
 		s.deps.Instances.Adopt(p.fn)
 	}
@@ -170,8 +170,8 @@ func (s *warmPools) eligible(pooled map[string]*v1alpha1.ClusterRuntime) map[war
 	return counts
 }
 
-// plan takes over what pools there are to be and returns those that are new.
-func (s *spares) plan(targets map[string]*pool, generations map[string]int64) (fresh []*pool) {
+// updateShares takes over what pools there are to be and returns those that are new.
+func (s *spares) updateShares(targets map[string]*pool, generations map[string]int64) (fresh []*pool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -210,11 +210,11 @@ func (s *spares) unsettled() []pool {
 	return list
 }
 
-// keepPool decides about one pool and does it.
-func (s *warmPools) keepPool(p pool) {
+// maintainPool decides about one pool and does it.
+func (s *warmPools) maintainPool(p pool) {
 	uid, now := p.UID(), s.deps.Now()
 	var present, outdated []provisioner.Instance
-	snapshot := warmpool.Snapshot{Target: p.target, NodesFull: s.spares.crowded(now), LaunchBudget: s.budget.LeftNow(now)}
+	snapshot := warmpool.Snapshot{Target: p.target, NodesFull: s.spares.refillBlocked(now), LaunchBudget: s.budget.LeftNow(now)}
 	snapshot.Failing = s.deps.Instances.Observe(uid).Failing
 	for _, in := range s.deps.Instances.Instances(uid) {
 		switch in.State {
@@ -237,7 +237,7 @@ func (s *warmPools) keepPool(p pool) {
 	noRoom := d.Why == warmpool.ReasonNodesFull
 	switch {
 	case d.Create > 0:
-		ordered := s.placer.order("", s.unitOf(p.fn), p.term, d.Create)
+		ordered := s.placer.launch("", s.unitOf(p.fn), p.term, d.Create)
 		s.budget.Spend(now, len(ordered.Keys))
 		noRoom = ordered.NoRoom != ""
 		level := slog.LevelDebug // again and again, as long as there is no room
@@ -254,11 +254,11 @@ func (s *warmPools) keepPool(p pool) {
 		s.removeSpares(present[:d.Remove])
 	}
 	if len(present) == 0 && p.target == 0 {
-		s.spares.forget(uid)
+		s.spares.removePool(uid)
 		s.deps.Instances.Forget(uid)
 		return
 	}
-	s.spares.settle(uid, noRoom)
+	s.spares.markSettled(uid, noRoom)
 }
 
 // leastReady orders spare instances by how little is lost with them: those that are
@@ -267,9 +267,9 @@ func leastReady(a, b provisioner.Instance) int {
 	return cmp.Or(cmp.Compare(a.State, b.State), b.Launched.Compare(a.Launched), cmp.Compare(b.CID, a.CID))
 }
 
-// settle says that a pool need not be looked at until something changes, and whether it
+// markSettled says that a pool need not be looked at until something changes, and whether it
 // lacked room.
-func (s *spares) settle(uid string, noRoom bool) {
+func (s *spares) markSettled(uid string, noRoom bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.pools[uid]; p != nil {
@@ -277,15 +277,15 @@ func (s *spares) settle(uid string, noRoom bool) {
 	}
 }
 
-// forget drops a pool that is empty, and is to be.
-func (s *spares) forget(uid string) {
+// removePool drops a pool that is empty, and is to be.
+func (s *spares) removePool(uid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.pools, uid)
 }
 
-// unsettle lets the next tick look at a pool.
-func (s *spares) unsettle(uid string) {
+// markUnsettled lets the next tick look at a pool.
+func (s *spares) markUnsettled(uid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.pools[uid]; p != nil {
@@ -293,16 +293,16 @@ func (s *spares) unsettle(uid string) {
 	}
 }
 
-func (s *spares) crowded(now time.Time) bool {
+func (s *spares) refillBlocked(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return now.Before(s.crowdedUntil)
+	return now.Before(s.refillBlockedUntil)
 }
 
-func (s *spares) crowd(until time.Time) {
+func (s *spares) blockRefill(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.crowdedUntil = until
+	s.refillBlockedUntil = until
 }
 
 func (s *warmPools) removeSpares(list []provisioner.Instance) {
@@ -326,13 +326,13 @@ func (s *warmPools) spareEnded(key provisioner.Key, why provisioner.StartFailure
 	}
 	s.deps.Log.Info("a spare instance has ended", "namespace", p.Namespace, "runtime", p.Runtime, "pool", p.Name, "cid", key.CID, "reason", why.Reason)
 	s.spares.withhold(key)
-	s.spares.unsettle(key.FunctionUID)
+	s.spares.markUnsettled(key.FunctionUID)
 	return true
 }
 
-// DropSpares ends all spare instances, and lets no more be created: nobody could take
+// RemoveSpares ends all spare instances, and lets no more be created: nobody could take
 // them when this scheduler is gone.
-func (s *warmPools) DropSpares() {
+func (s *warmPools) RemoveSpares() {
 	s.spares.mu.Lock()
 	s.spares.closed = true
 	uids := slices.Sorted(maps.Keys(s.spares.pools))

@@ -20,7 +20,7 @@ import (
 )
 
 func TestAFirstCallTakesASpareInstance(t *testing.T) {
-	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, g *v1alpha1.Function) {
+	inPoolHarness(t, 2, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, f, g *v1alpha1.Function) {
 		spares := w.started(poolFunction(rt), 2)
 		first, second := w.helloSpare(spares[0]), w.helloSpare(spares[1])
 		gw := w.gateway("g:1")
@@ -66,11 +66,11 @@ func TestFunctionsTakeFromThePoolOfTheirSize(t *testing.T) {
 	rt.Spec.WarmPools = append(rt.Spec.WarmPools, of("other", "elsewhere"), of("large", "ns"))
 	config := defaults()
 	config.runtimes = only(rt)
-	inWorld(t, config, func(w *world) {
-		w.keeper.owns("self")
+	inHarness(t, config, func(w *harness) {
+		w.ownership.owns("self")
 		small := w.put("f", inPython)
 		big := w.put("g", inPython, func(fn *v1alpha1.Function) { fn.Spec.Template.Resources.Requests = large.DeepCopy() })
-		w.after(planSparesEvery + time.Second/2)
+		w.after(computeSharesEvery + time.Second/2)
 		agents := map[string]*agent{}
 		synctest.Wait()
 		for _, spec := range w.runtime.take() {
@@ -92,7 +92,7 @@ func TestFunctionsTakeFromThePoolOfTheirSize(t *testing.T) {
 }
 
 func TestASpareInstanceGetsNoTickets(t *testing.T) {
-	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
+	inPoolHarness(t, 1, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
 		a := w.helloSpare(w.started(poolFunction(rt), 1)[0])
 		a.ping(time.Second)
 		a.expect()
@@ -110,14 +110,14 @@ func TestNoSpareInstanceIsGivenTwice(t *testing.T) {
 	rt := pythonWith(5)
 	config := defaults()
 	config.runtimes = only(rt)
-	inWorld(t, config, func(w *world) {
-		w.keeper.owns("self")
+	inHarness(t, config, func(w *harness) {
+		w.ownership.owns("self")
 		gw := w.gateway("g:1")
 		var functions []*v1alpha1.Function
 		for i := range 8 {
 			functions = append(functions, w.put(fmt.Sprint("f", i), inPython))
 		}
-		w.after(planSparesEvery + time.Second/2)
+		w.after(computeSharesEvery + time.Second/2)
 		var agents []*agent
 		for _, spec := range w.started(poolFunction(rt), 5) {
 			agents = append(agents, w.helloSpare(spec))
@@ -159,7 +159,7 @@ func TestWhatCannotBeTakenIsOrderedAtOnce(t *testing.T) {
 		"failed":  func(p *fakePods) { p.fail = true },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
+			inPoolHarness(t, 1, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
 				a := w.helloSpare(w.started(poolFunction(rt), 1)[0])
 				spoil(&w.runtime.pods)
 				w.gateway("g:1").offer(f, 1)
@@ -175,7 +175,7 @@ func TestWhatCannotBeTakenIsOrderedAtOnce(t *testing.T) {
 					t.Fatalf("%d pods were ordered, want 1", len(own))
 				}
 				w.expectCounts(f, provisioner.Counts{Creating: 1})
-				b := w.hello(&agentwire.Hello{FunctionUid: "uid-f", Cid: string(own[0].CID), Token: podName(keyOf("uid-f", own[0].CID))})
+				b := w.connectHello(&agentwire.Hello{FunctionUid: "uid-f", Cid: string(own[0].CID), Token: podName(keyOf("uid-f", own[0].CID))})
 				b.pull(1)
 				b.expect("ticket 0001 at g:1")
 			})
@@ -186,7 +186,7 @@ func TestWhatCannotBeTakenIsOrderedAtOnce(t *testing.T) {
 // Its stream breaks between the choice and the answer: it says hello again, and is
 // told then.
 func TestAnAssignmentThatWasLostIsToldAgain(t *testing.T) {
-	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, g *v1alpha1.Function) {
+	inPoolHarness(t, 1, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, f, g *v1alpha1.Function) {
 		spec := w.started(poolFunction(rt), 1)[0]
 		a := w.helloSpare(spec)
 		w.gateway("g:1").offer(f, 1)
@@ -204,13 +204,13 @@ func TestAnAssignmentThatWasLostIsToldAgain(t *testing.T) {
 }
 
 func TestAStrangerIsNoSpareInstance(t *testing.T) {
-	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
-		w.hello(&agentwire.Hello{Spare: true, Token: "nobody"}).expectEnded(codes.Unavailable)
+	inPoolHarness(t, 1, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
+		w.connectHello(&agentwire.Hello{Spare: true, Token: "nobody"}).expectEnded(codes.Unavailable)
 		// Nor is an instance that has a function.
 		w.gateway("g:1").offer(f, 1)
 		for _, spec := range w.runtime.take() {
 			if spec.Function.UID == f.UID {
-				b := w.hello(&agentwire.Hello{FunctionUid: "uid-f", Cid: string(spec.CID), Token: podName(keyOf("uid-f", spec.CID))})
+				b := w.connectHello(&agentwire.Hello{FunctionUid: "uid-f", Cid: string(spec.CID), Token: podName(keyOf("uid-f", spec.CID))})
 				b.pull(1)
 				w.helloSpare(spec).expectEnded(codes.Aborted)
 			}
@@ -222,16 +222,16 @@ func TestOnlyFunctionsThatFitKeepAPoolAndTakeFromIt(t *testing.T) {
 	rt := pythonWith(3)
 	config := defaults()
 	config.runtimes = only(rt)
-	inWorld(t, config, func(w *world) {
-		w.keeper.owns("self")
+	inHarness(t, config, func(w *harness) {
+		w.ownership.owns("self")
 		big := w.put("big", inPython, func(fn *v1alpha1.Function) {
 			memory := resource.MustParse("1Gi")
 			fn.Spec.Template.Resources.Requests[corev1.ResourceMemory] = memory
 		})
-		w.after(2 * planSparesEvery)
+		w.after(2 * computeSharesEvery)
 		w.started(big, 0)
 		small := w.put("small", inPython)
-		w.after(2 * planSparesEvery)
+		w.after(2 * computeSharesEvery)
 		spares := w.started(poolFunction(rt), 3)
 		a := w.helloSpare(spares[0])
 		w.gateway("g:1").offer(big, 1)
@@ -240,7 +240,7 @@ func TestOnlyFunctionsThatFitKeepAPoolAndTakeFromIt(t *testing.T) {
 		w.started(big, 1)
 		// The pool goes with the last function that it is for.
 		w.catalog.Remove(small.Key())
-		w.after(2 * planSparesEvery)
+		w.after(2 * computeSharesEvery)
 		for _, spec := range spares {
 			if !slices.Contains(w.runtime.stopped, keyOf(string(spec.Function.UID), spec.CID)) {
 				t.Errorf("the spare instance %s was not stopped", spec.CID)
@@ -252,15 +252,15 @@ func TestOnlyFunctionsThatFitKeepAPoolAndTakeFromIt(t *testing.T) {
 
 // Those that a function has taken stay when the pool goes.
 func TestAPoolThatIsRemovedTakesNoFunctionsInstance(t *testing.T) {
-	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
+	inPoolHarness(t, 2, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
 		spares := w.started(poolFunction(rt), 2)
 		a, b := w.helloSpare(spares[0]), w.helloSpare(spares[1])
 		w.gateway("g:1").offer(f, 1)
 		w.after(takeTime)
 		a.heard()
 		a.become()
-		w.scheduler.DropSpares()
-		w.after(3 * planSparesEvery)
+		w.scheduler.RemoveSpares()
+		w.after(3 * computeSharesEvery)
 		w.expectCounts(f, provisioner.Counts{Created: 1})
 		if !slices.Contains(w.runtime.stopped, b.key) {
 			t.Error("the other one was not stopped")
@@ -270,7 +270,7 @@ func TestAPoolThatIsRemovedTakesNoFunctionsInstance(t *testing.T) {
 }
 
 func TestSpareInstancesOfAnEarlierImageAreReplaced(t *testing.T) {
-	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
+	inPoolHarness(t, 2, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
 		before := w.started(poolFunction(rt), 2)
 		for _, spec := range before {
 			w.helloSpare(spec)
@@ -278,7 +278,7 @@ func TestSpareInstancesOfAnEarlierImageAreReplaced(t *testing.T) {
 		rt = rt.DeepCopy()
 		rt.Spec.Image = "python:2"
 		w.scheduler.deps.Runtimes.(*oneRuntime).Store(rt)
-		w.after(2 * planSparesEvery)
+		w.after(2 * computeSharesEvery)
 		after := w.started(poolFunction(rt), 2)
 		if after[0].Function.Spec.Template.Image != "python:2" {
 			t.Errorf("the new ones are of %s", after[0].Function.Spec.Template.Image)
@@ -295,7 +295,7 @@ func TestSpareInstancesOfAnEarlierImageAreReplaced(t *testing.T) {
 func TestSpareInstancesYieldToFunctions(t *testing.T) {
 	config := defaults()
 	config.node = 300
-	inPoolWorld(t, 3, config, func(w *world, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
+	inPoolHarness(t, 3, config, func(w *harness, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
 		for _, spec := range w.started(poolFunction(rt), 3) {
 			w.helloSpare(spec)
 		}
@@ -307,20 +307,20 @@ func TestSpareInstancesYieldToFunctions(t *testing.T) {
 		w.expectCounts(poolFunction(rt), provisioner.Counts{Created: 1})
 		gw.expectRefused(controlwire.Refusal_REASON_NO_CAPACITY)
 		// None is created as long as functions lack room, and for a while after.
-		w.after(crowdedFor / 2)
+		w.after(refillBlockTime / 2)
 		w.expectCounts(poolFunction(rt), provisioner.Counts{Created: 1})
 	})
 }
 
 func TestAFailingFunctionTakesNoSpareInstances(t *testing.T) {
-	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, g *v1alpha1.Function) {
+	inPoolHarness(t, 1, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, f, g *v1alpha1.Function) {
 		a := w.helloSpare(w.started(poolFunction(rt), 1)[0])
 		gw := w.gateway("g:1")
 		gw.offer(f, 1)
 		w.after(takeTime)
 		a.heard()
 		// Its code cannot be loaded.
-		b := w.hello(&agentwire.Hello{FunctionUid: "uid-f", Cid: a.assignment.GetCid(), Token: podName(a.key)})
+		b := w.connectHello(&agentwire.Hello{FunctionUid: "uid-f", Cid: a.assignment.GetCid(), Token: podName(a.key)})
 		b.goodbye(agentwire.Goodbye_REASON_START_FAILED, "no module named app")
 		w.ticks(1)
 		spec := w.started(poolFunction(rt), 1)[0]
@@ -336,7 +336,7 @@ func TestAFailingFunctionTakesNoSpareInstances(t *testing.T) {
 }
 
 func TestSpareInstancesThatDoNotStartAreTriedOneByOne(t *testing.T) {
-	inPoolWorld(t, 3, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
+	inPoolHarness(t, 3, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
 		for _, spec := range w.started(poolFunction(rt), 3) {
 			w.runtime.end(keyOf(string(spec.Function.UID), spec.CID), "no such image")
 		}
@@ -349,7 +349,7 @@ func TestSpareInstancesThatDoNotStartAreTriedOneByOne(t *testing.T) {
 
 // A spare instance that is lost is replaced, and is not taken in between.
 func TestASpareInstanceThatIsLostIsReplaced(t *testing.T) {
-	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
+	inPoolHarness(t, 1, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
 		spec := w.started(poolFunction(rt), 1)[0]
 		a := w.helloSpare(spec)
 		a.cut()
@@ -365,10 +365,10 @@ func TestASpareInstanceThatIsLostIsReplaced(t *testing.T) {
 }
 
 func TestSharesFollowOwnership(t *testing.T) {
-	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
+	inPoolHarness(t, 2, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
 		w.started(poolFunction(rt), 2)
-		w.keeper.owns("other")
-		w.after(2 * planSparesEvery)
+		w.ownership.owns("other")
+		w.after(2 * computeSharesEvery)
 		w.expectCounts(poolFunction(rt), provisioner.Counts{})
 	})
 }
@@ -376,7 +376,7 @@ func TestSharesFollowOwnership(t *testing.T) {
 // How a start went from a spare instance says nothing of those without; what the
 // spare instances themselves took does.
 func TestStartsOfSpareInstancesAreLearntAsTheRuntimes(t *testing.T) {
-	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
+	inPoolHarness(t, 1, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
 		spec := w.started(poolFunction(rt), 1)[0]
 		w.after(3 * time.Second)
 		a := w.helloSpare(spec)
@@ -392,7 +392,7 @@ func TestStartsOfSpareInstancesAreLearntAsTheRuntimes(t *testing.T) {
 }
 
 func TestSeriesOfPools(t *testing.T) {
-	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
+	inPoolHarness(t, 2, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
 		w.helloSpare(w.started(poolFunction(rt), 2)[0])
 		got := w.scrape("runtime")
 		want := map[string]float64{

@@ -20,14 +20,14 @@ import (
 )
 
 func TestWhoIsNextStandsInForASilentOwner(t *testing.T) {
-	inSharedWorld(t, func(w *world) {
-		w.keeper.lose("other:1")
+	inSharedWorld(t, func(w *harness) {
+		w.ownership.lose("other:1")
 		fn, g := w.put("f"), w.gateway("g:1")
 		w.runtime.existing = []provisioner.Existing{{CID: "00000008-000001", Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true}}
-		w.keeper.silence()
+		w.ownership.silence()
 		// The instance of the silent owner finds its way here and serves.
 		g.offer(fn, 1)
-		a := w.hello(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: "00000008-000001"})
+		a := w.connectHello(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: "00000008-000001"})
 		a.pull(1)
 		a.expect("ticket 0001 at g:1")
 		a.pull(1, doneWith(1, time.Minute))
@@ -35,13 +35,13 @@ func TestWhoIsNextStandsInForASilentOwner(t *testing.T) {
 		g.offer(fn, 2, 3, 4)
 		w.ticks(1)
 		for _, spec := range w.started(fn, 2) {
-			if !strings.HasPrefix(string(spec.CID), "00000008-h"+heirName("self")+"-") {
+			if !strings.HasPrefix(string(spec.CID), "00000008-h"+standbyName("self")+"-") {
 				t.Errorf("the CID %s could be the owner's", spec.CID)
 			}
 		}
 		// The owner is there again, and takes all back.
 		a.expect("ticket 0002 at g:1")
-		w.keeper.lose("other:1")
+		w.ownership.lose("other:1")
 		w.after(time.Millisecond)
 		a.expect("moved to other:1")
 		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER, 2, 3, 4)
@@ -50,11 +50,11 @@ func TestWhoIsNextStandsInForASilentOwner(t *testing.T) {
 
 // Whoever is starting, or is to stop, is of no help.
 func TestWhoDoesNotServeDoesNotStandIn(t *testing.T) {
-	inSharedWorld(t, func(w *world) {
+	inSharedWorld(t, func(w *harness) {
 		w.scheduler.Serving(false)
-		w.keeper.lose("")
+		w.ownership.lose("")
 		fn, g := w.put("f"), w.gateway("g:1")
-		w.keeper.silence()
+		w.ownership.silence()
 		g.offer(fn, 1)
 		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER, 1)
 	})
@@ -63,11 +63,11 @@ func TestWhoDoesNotServeDoesNotStandIn(t *testing.T) {
 // A fail-over is no reason to create instances: those that are there only have
 // to find the new owner.
 func TestNothingIsOrderedUntilInstancesHadTimeToSayHello(t *testing.T) {
-	inSharedWorld(t, func(w *world) {
-		w.keeper.lose("other:1")
+	inSharedWorld(t, func(w *harness) {
+		w.ownership.lose("other:1")
 		fn, g := w.put("f"), w.gateway("g:1")
 		w.runtime.existing = []provisioner.Existing{{CID: "00000008-000001", Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true}}
-		w.keeper.silence()
+		w.ownership.silence()
 		g.offer(fn, 1, 2, 3)
 		w.ticks(8)
 		w.started(fn, 0)
@@ -81,8 +81,8 @@ func TestNothingIsOrderedUntilInstancesHadTimeToSayHello(t *testing.T) {
 // against the maximum until it is given up. One is created in any case.
 func TestT1InstancesThatAreNotHeardOfCountAgainstTheMaximum(t *testing.T) {
 	for _, tc := range []struct{ most, unheard, want int }{{4, 1, 3}, {4, 4, 1}, {0, 2, 6}} {
-		inSharedWorld(t, func(w *world) {
-			w.keeper.lose("other:1")
+		inSharedWorld(t, func(w *harness) {
+			w.ownership.lose("other:1")
 			var changes []func(*v1alpha1.Function)
 			if tc.most > 0 {
 				changes = append(changes, maxInstances(int32(tc.most)))
@@ -93,7 +93,7 @@ func TestT1InstancesThatAreNotHeardOfCountAgainstTheMaximum(t *testing.T) {
 				w.runtime.existing = append(w.runtime.existing,
 					provisioner.Existing{CID: cid, Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true})
 			}
-			w.keeper.silence()
+			w.ownership.silence()
 			g.offer(fn, 1, 2, 3, 4, 5, 6)
 			w.ticks(8)
 			w.started(fn, 0)
@@ -104,24 +104,24 @@ func TestT1InstancesThatAreNotHeardOfCountAgainstTheMaximum(t *testing.T) {
 }
 
 func TestAFunctionWithoutInstancesNeedNotWait(t *testing.T) {
-	inSharedWorld(t, func(w *world) {
-		w.keeper.lose("other:1")
+	inSharedWorld(t, func(w *harness) {
+		w.ownership.lose("other:1")
 		fn, g := w.put("f"), w.gateway("g:1")
-		w.keeper.silence()
+		w.ownership.silence()
 		g.offer(fn, 1)
 		w.started(fn, 1)
 	})
 }
 
 func TestWhoeverIsUnsureOfItsSlotsCreatesLittle(t *testing.T) {
-	inSharedWorld(t, func(w *world) {
+	inSharedWorld(t, func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1, 2, 3, 4, 5)
 		w.ticks(1)
 		for i, spec := range w.started(fn, 5) {
 			w.ready(spec).pull(1, doneWith(i+1, time.Minute))
 		}
-		w.keeper.orphan(true)
+		w.ownership.setUnconfirmed(true)
 		w.ticks(1)
 		g.offer(fn, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20)
 		w.ticks(3)
@@ -130,7 +130,7 @@ func TestWhoeverIsUnsureOfItsSlotsCreatesLittle(t *testing.T) {
 		g.offer(other, 21, 22)
 		w.ticks(3)
 		w.started(other, 1)
-		w.keeper.orphan(false)
+		w.ownership.setUnconfirmed(false)
 		w.ticks(1)
 		if fresh := w.runtime.take(); len(fresh) < 4 {
 			t.Errorf("%d instances were started once all was well, want those that are missing", len(fresh))
@@ -181,8 +181,8 @@ func serveOnLoopback(t *testing.T, server controlwire.SchedulerServer) (addr str
 func TestTicketsArePassedOnToTheOwnerOnce(t *testing.T) {
 	owner := &fakeOwner{heard: make(chan *controlwire.OfferRequest, 16)}
 	addr := serveOnLoopback(t, owner)
-	w := newWorld(t, worldConfig{Config: DefaultConfig(), node: 1000, shared: true})
-	w.keeper.lose(addr)
+	w := newHarness(t, harnessConfig{Config: DefaultConfig(), node: 1000, shared: true})
+	w.ownership.lose(addr)
 	conn, err := grpc.NewClient(serveOnLoopback(t, w.scheduler), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +240,7 @@ func TestTicketsArePassedOnToTheOwnerOnce(t *testing.T) {
 }
 
 func TestSlotsAreToldToThoseWhoCannotReadThem(t *testing.T) {
-	inSharedWorld(t, func(w *world) {
+	inSharedWorld(t, func(w *harness) {
 		reply, err := w.client.Slots(context.Background(), &controlwire.SlotsRequest{})
 		if err != nil || len(reply.GetSlots()) != 0 {
 			t.Errorf("Slots = %v, %v", reply, err)
@@ -249,7 +249,7 @@ func TestSlotsAreToldToThoseWhoCannotReadThem(t *testing.T) {
 }
 
 func TestBeats(t *testing.T) {
-	inSharedWorld(t, func(w *world) {
+	inSharedWorld(t, func(w *harness) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		stream, err := w.client.Heartbeat(ctx)
@@ -277,7 +277,7 @@ func TestL8NoTwoStandInsHaveTheSameName(t *testing.T) {
 	by := make(map[string]string)
 	for i := range 5000 {
 		id := fmt.Sprintf("windlass-scheduler-%d", i)
-		name := heirName(id)
+		name := standbyName(id)
 		if other, taken := by[name]; taken {
 			t.Fatalf("%s and %s are both called %s", other, id, name)
 		}

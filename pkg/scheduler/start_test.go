@@ -14,7 +14,7 @@ import (
 )
 
 func TestFunctionThatDoesNotStart(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1, 2)
 		first := w.started(fn, 1)[0]
@@ -25,7 +25,7 @@ func TestFunctionThatDoesNotStart(t *testing.T) {
 		w.runtime.end(keyOf(string(fn.UID), first.CID), "exited with status 3")
 		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		// 2. When none is, they are told why.
-		a := w.greet(second)
+		a := w.hello(second)
 		a.goodbye(agentwire.Goodbye_REASON_START_FAILED, "nothing listens on port 4242")
 		a.closeSend()
 		r := g.expectRefused(controlwire.Refusal_REASON_CANNOT_START, 1, 2)
@@ -61,7 +61,7 @@ func TestFunctionThatDoesNotStart(t *testing.T) {
 }
 
 func TestChangeEndsTheBackoff(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		w.runtime.end(keyOf(string(fn.UID), w.started(fn, 1)[0].CID), "exited with status 3")
@@ -74,7 +74,7 @@ func TestChangeEndsTheBackoff(t *testing.T) {
 }
 
 func TestCallsAreTakenThoughOneOfTheInstancesDoesNotStart(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", minInstances(2)), w.gateway("g:1")
 		w.ticks(1)
 		specs := w.started(fn, 2)
@@ -88,7 +88,7 @@ func TestCallsAreTakenThoughOneOfTheInstancesDoesNotStart(t *testing.T) {
 }
 
 func TestLeastInstancesAreTriedAgainByThemselves(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f", minInstances(1))
 		w.ticks(1)
 		for _, backoff := range []time.Duration{time.Second, 2 * time.Second} {
@@ -103,7 +103,7 @@ func TestLeastInstancesAreTriedAgainByThemselves(t *testing.T) {
 }
 
 func TestInstanceThatIsNotHeardOfIsAFailedStart(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		w.started(fn, 1)
@@ -116,7 +116,7 @@ func TestInstanceThatIsNotHeardOfIsAFailedStart(t *testing.T) {
 }
 
 func TestFailureOfADeletedFunctionIsForgotten(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f")
 		w.catalog.Remove(fn.Key())
 		synctest.Wait()
@@ -134,7 +134,7 @@ func TestFailureOfADeletedFunctionIsForgotten(t *testing.T) {
 func TestCallsAreRefusedIfNoNodeHasRoom(t *testing.T) {
 	config := defaults()
 	config.node = 100
-	inWorld(t, config, func(w *world) {
+	inHarness(t, config, func(w *harness) {
 		busy, fn, g := w.put("busy"), w.put("f"), w.gateway("g:1")
 		g.offer(busy, 1)
 		a := w.ready(w.started(busy, 1)[0])
@@ -160,7 +160,7 @@ func TestCallsAreRefusedIfNoNodeHasRoom(t *testing.T) {
 func TestCallsWaitForRoomWhileTheirFunctionHasAnInstance(t *testing.T) {
 	config := defaults()
 	config.node = 100
-	inWorld(t, config, func(w *world) {
+	inHarness(t, config, func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1, 2, 3)
 		a := w.ready(w.started(fn, 1)[0])
@@ -182,7 +182,7 @@ func TestCallersWaitWhereNodesHadNoRoomAnyMore(t *testing.T) {
 // callersWait lets starts fail for a reason that is nobody's fault.
 func callersWait(t *testing.T, reason string) {
 	t.Helper()
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		for range 3 {
@@ -193,7 +193,7 @@ func callersWait(t *testing.T, reason string) {
 		}
 		g.offer(fn, 2)
 		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
-		if news, _ := w.scheduler.lookup(string(fn.UID)).book.happenings.since(0, time.Time{}); len(news) != 0 {
+		if news, _ := w.scheduler.lookup(string(fn.UID)).stats.events.since(0, time.Time{}); len(news) != 0 {
 			t.Errorf("the function is told %v", news)
 		}
 		// It is back: what waits is served by the next one.

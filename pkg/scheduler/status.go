@@ -8,13 +8,14 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 // Status is what the scheduler observes of a function, or of a unit alone. Instances are
 // those of all its units; the condition is of the one that is foremost.
-func (s *accounts) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
+func (s *reporter) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 	units := s.functions.unitsOf(uidOf(fn))
-	first := s.foremost(units)
+	first := s.primary(units)
 	if first == nil {
 		return v1alpha1.FunctionStatus{}
 	}
@@ -32,11 +33,11 @@ func (s *accounts) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 
 // load is what goes on in the units that are served here; the means are those of the
 // foremost.
-func (s *accounts) load(units []*function, foremost *function) *decisionlog.Load {
-	means := foremost.means().Round(10 * time.Microsecond)
+func (s *reporter) load(units []*function, primary *function) *decisionlog.Load {
+	means := primary.means().Round(10 * time.Microsecond)
 	load := &decisionlog.Load{MeanExecution: means.Execution.Seconds(), MeanStart: means.Start.Seconds()}
 	for _, f := range units {
-		if _, served := s.serves(f); !served {
+		if _, served := s.syncOwnership(f); !served {
 			continue
 		}
 		seen, view := s.deps.Instances.Observe(f.uid), f.view(s.deps.Now())
@@ -50,7 +51,7 @@ func (s *accounts) load(units []*function, foremost *function) *decisionlog.Load
 
 // ready is the Ready condition. It is about the function that the scheduler has taken
 // up, which may be older than the one that is asked about.
-func (s *accounts) ready(f *function, seen provisioner.Observation) metav1.Condition {
+func (s *reporter) ready(f *function, seen provisioner.Observation) metav1.Condition {
 	fn, since, started := f.state()
 	c := metav1.Condition{
 		Type:               v1alpha1.ConditionReady,
@@ -83,5 +84,23 @@ func brokenBy(seen provisioner.Observation) (why provisioner.StartFailure, broke
 func (f *function) state() (fn *v1alpha1.Function, since time.Time, started bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.fn, f.book.since, f.book.started
+	return f.fn, f.stats.since, f.stats.started
+}
+
+// Known is what this scheduler knows of a unit's instances, for who decides in the same
+// process what comes of it. Others hear it from Watch.
+func (s *reporter) Known(unit *v1alpha1.Function) rollout.Known {
+	f := s.lookup(uidOf(unit))
+	if f == nil {
+		return rollout.Known{}
+	}
+	n := s.facts(f)
+	known := rollout.Known{
+		Observed: true, Generation: n.generation, Started: n.started, Ready: int64(n.created),
+		NoRoom: n.noRoom, Unconfirmed: n.unconfirmed,
+	}
+	if n.problem != "" {
+		known.Failure = &rollout.Failure{Reason: n.problem, Message: n.detail}
+	}
+	return known
 }

@@ -17,7 +17,7 @@ import (
 
 // scrape returns all series that have a label, as name{values} value. The revision is one
 // of the values if it has a number.
-func (w *world) scrape(label string) map[string]float64 {
+func (w *harness) scrape(label string) map[string]float64 {
 	w.t.Helper()
 	families, err := w.registry.Gather()
 	if err != nil {
@@ -45,7 +45,7 @@ func (w *world) scrape(label string) map[string]float64 {
 	return series
 }
 
-func (w *world) expectSeries(want map[string]float64) {
+func (w *harness) expectSeries(want map[string]float64) {
 	w.t.Helper()
 	if diff := cmp.Diff(want, w.scrape("function")); diff != "" {
 		w.t.Errorf("series (-want +got):\n%s", diff)
@@ -53,7 +53,7 @@ func (w *world) expectSeries(want map[string]float64) {
 }
 
 func TestMetricsComeAndGoWithTheFunction(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		w.expectSeries(map[string]float64{})
 		fn, g := w.put("f", maxInstances(2)), w.gateway("g:1")
 		want := map[string]float64{
@@ -90,7 +90,7 @@ func TestMetricsComeAndGoWithTheFunction(t *testing.T) {
 		w.expectSeries(want)
 
 		w.runtime.end(keyOf(string(fn.UID), specs[1].CID), "killed")
-		g.withdraw(fn, 3)
+		g.cancel(fn, 3)
 		want["queue_length{f,ns}"], want["queue_oldest_wait_seconds{f,ns}"] = 0, 0
 		want["instances{f,ns,creating}"], want["instances_failed_total{f,ns,StartFailed}"] = 0, 1
 		w.expectSeries(want)
@@ -102,7 +102,7 @@ func TestMetricsComeAndGoWithTheFunction(t *testing.T) {
 }
 
 func TestStatusSaysWhatIsThere(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		known := metav1.Now()
 		fn, g := w.put("f", minInstances(3), generation(4)), w.gateway("g:1")
 		w.ticks(1)
@@ -125,7 +125,7 @@ func TestStatusSaysWhatIsThere(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("status (-want +got):\n%s", diff)
 		}
-		account, _ := w.scheduler.Account(fn.Key())
+		account, _ := w.scheduler.Report(fn.Key())
 		if diff := cmp.Diff(&decisionlog.Load{Creating: 1, Busy: 1, Idle: 1, MeanExecution: 0.00123}, account.Load); diff != "" {
 			t.Errorf("load (-want +got):\n%s", diff)
 		}
@@ -136,7 +136,7 @@ func TestStatusSaysWhatIsThere(t *testing.T) {
 }
 
 func TestStatusOfAnUnknownFunctionIsEmpty(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := newTestFunction("nowhere")
 		if diff := cmp.Diff(v1alpha1.FunctionStatus{}, w.scheduler.Status(fn)); diff != "" {
 			t.Error(diff)
@@ -148,7 +148,7 @@ func TestStatusOfAnUnknownFunctionIsEmpty(t *testing.T) {
 }
 
 func TestFunctionIsReadyAsLongAsAnInstanceIsThere(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f", minInstances(2))
 		w.ticks(1)
 		specs := w.started(fn, 2)
@@ -173,7 +173,7 @@ func TestFunctionIsReadyAsLongAsAnInstanceIsThere(t *testing.T) {
 
 // Execution times come from agents, who may say what they like.
 func TestExecutionTimesAreHeldWithinTheTimeout(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		a := w.ready(w.started(fn, 1)[0])
@@ -196,7 +196,7 @@ type counted struct {
 }
 
 // histogram returns a histogram, or the one of a phase.
-func (w *world) histogram(name, phase string) counted {
+func (w *harness) histogram(name, phase string) counted {
 	w.t.Helper()
 	families, err := w.registry.Gather()
 	if err != nil {
@@ -218,7 +218,7 @@ func (w *world) histogram(name, phase string) counted {
 }
 
 func TestA20ReadyIsNoOlderThanWhatIsKnown(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		old := func(fn *v1alpha1.Function) { fn.CreationTimestamp = metav1.NewTime(time.Now().Add(-20 * time.Minute)) }
 		known := time.Now()
 		fn := w.put("f", old)
@@ -238,7 +238,7 @@ func TestA20ReadyIsNoOlderThanWhatIsKnown(t *testing.T) {
 }
 
 func TestA2TheConditionIsOfTheRevisionThatIsServed(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		ready := func(fn *v1alpha1.Function, status metav1.ConditionStatus, reason string) {
 			t.Helper()
 			of := w.scheduler.Status(fn).Conditions[0]
@@ -278,7 +278,7 @@ func TestA2TheConditionIsOfTheRevisionThatIsServed(t *testing.T) {
 }
 
 func TestWatchersHearOfStartsThatFailThoughOthersServe(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f", minInstances(2))
 		w.ticks(1)
 		two := w.started(fn, 2)
@@ -297,12 +297,12 @@ func TestWatchersHearOfStartsThatFailThoughOthersServe(t *testing.T) {
 
 // An instance that has said why it does not start may end after its function was mended.
 func TestA2AFailureOfAnOlderRevisionSaysNothingOfTheMendedOne(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		w.runtime.deaf = true
 		fn := w.put("f", minInstances(1))
 		w.ticks(1)
 		broken := w.started(fn, 1)[0]
-		w.greet(broken).goodbye(agentwire.Goodbye_REASON_START_FAILED, "a syntax error")
+		w.hello(broken).goodbye(agentwire.Goodbye_REASON_START_FAILED, "a syntax error")
 		old := fn
 		fn = w.put("f", revision(2))
 		w.runtime.end(keyOf(string(old.UID), broken.CID), "it was told to")
@@ -315,12 +315,12 @@ func TestA2AFailureOfAnOlderRevisionSaysNothingOfTheMendedOne(t *testing.T) {
 
 // It may also end after all that ran is gone, while calls wait for the mended function.
 func TestA2AFailureOfAnOlderRevisionRefusesNoCall(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		w.runtime.deaf = true
 		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
 		w.ticks(1)
 		broken := w.started(fn, 1)[0]
-		w.greet(broken).goodbye(agentwire.Goodbye_REASON_START_FAILED, "a syntax error")
+		w.hello(broken).goodbye(agentwire.Goodbye_REASON_START_FAILED, "a syntax error")
 		old := fn
 		fn = w.put("f", revision(2))
 		g.offer(fn, 1)
@@ -329,8 +329,8 @@ func TestA2AFailureOfAnOlderRevisionRefusesNoCall(t *testing.T) {
 		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		g.offer(fn, 2)
 		w.ticks(1)
-		mended := w.started(fn, 2)
+		repaired := w.started(fn, 2)
 		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
-		w.ready(mended[0]).expect("ticket 0001 at g:1")
+		w.ready(repaired[0]).expect("ticket 0001 at g:1")
 	})
 }

@@ -17,71 +17,73 @@ type host struct {
 	deps    Deps
 	metrics *metrics
 	core    core.Config
-	// speech is what is spoken with agents, and keepAgents the oldest protocol whose
+	// protocols is what is spoken with agents, and oldestKept the oldest protocol whose
 	// agents are not replaced.
-	speech     wire.Speech
-	keepAgents uint32
-	*tenancy
+	protocols  wire.Speech
+	oldestKept uint32
+	*slotTable
 
 	functions *functions
-	doubts    *doubts
-	gateways  *registrations
+	dirty     *dirtySet
+	gateways  *gatewayStreams
 	streams   *streams // of instances
-	// alarms let ticks look at functions whose floor changes.
-	alarms *alarms
+	// timers let ticks look at functions whose floor changes.
+	timers *timers
 	// starts are those of all functions.
 	starts *starts
-	// kicks are functions that need not wait for the next tick. A full
+	// triggers are functions that need not wait for the next tick. A full
 	// channel means that they do.
-	kicks chan *function
+	triggers chan *function
 }
 
 func newHost(config Config, deps Deps) *host {
 	return &host{
-		config: config,
-		deps:   deps,
-		speech: wire.AgentProtocols, keepAgents: wire.KeepAgents,
+		config:    config,
+		deps:      deps,
+		protocols: wire.AgentProtocols, oldestKept: wire.KeepAgents,
 		core:      core.Config{Tick: config.Tick, MaxQueued: config.MaxQueued, ClaimGrace: config.ClaimGrace, Executions: config.Executions},
-		tenancy:   &tenancy{id: config.ID, heir: heirName(config.ID), keeper: deps.Keeper, router: deps.Router},
+		slotTable: &slotTable{id: config.ID, standby: standbyName(config.ID), ownership: deps.Ownership, router: deps.Router},
 		functions: newFunctions(),
-		doubts:    &doubts{},
-		gateways:  &registrations{},
+		dirty:     &dirtySet{},
+		gateways:  &gatewayStreams{},
 		streams:   &streams{},
-		alarms:    newAlarms(),
+		timers:    newTimers(),
 		starts:    newStarts(config.Executions),
-		kicks:     make(chan *function, 64),
+		triggers:  make(chan *function, 64),
 	}
 }
 
-// alarms are those of functions that rest until a time comes. Only Run's goroutine uses
+// timers are those of functions that rest until a time comes. Only Run's goroutine uses
 // them: only ticks let functions rest.
-type alarms struct {
-	queue timerqueue.Queue[*function]
-	of    map[*function]*timerqueue.Timer[*function]
+type timers struct {
+	queue      timerqueue.Queue[*function]
+	byFunction map[*function]*timerqueue.Timer[*function]
 }
 
-func newAlarms() *alarms { return &alarms{of: make(map[*function]*timerqueue.Timer[*function])} }
+func newTimers() *timers {
+	return &timers{byFunction: make(map[*function]*timerqueue.Timer[*function])}
+}
 
 // set sets a function's alarm, in place of the one before; the zero time is for none.
-func (a *alarms) set(f *function, at time.Time) {
-	one := a.of[f]
+func (a *timers) set(f *function, at time.Time) {
+	one := a.byFunction[f]
 	switch {
 	case at.IsZero() && one == nil:
 		return
 	case one == nil:
 		one = &timerqueue.Timer[*function]{Owner: f}
-		a.of[f] = one
+		a.byFunction[f] = one
 	case at.IsZero():
-		delete(a.of, f)
+		delete(a.byFunction, f)
 	}
 	a.queue.Set(one, at)
 }
 
 // due are the functions whose time has come. Their alarms are not set any more.
-func (a *alarms) due(now time.Time) []*function {
+func (a *timers) due(now time.Time) []*function {
 	due := a.queue.Due(now)
 	for _, f := range due {
-		delete(a.of, f)
+		delete(a.byFunction, f)
 	}
 	return due
 }
@@ -93,8 +95,8 @@ func (s *host) step(f *function, e core.Event) {
 	s.stepLocked(f, e)
 }
 
-// ask is step for an event that a T answers.
-func ask[T core.Effect](s *host, f *function, e core.Event) (answer T, is bool) {
+// stepFor is step for an event that a T answers.
+func stepFor[T core.Effect](s *host, f *function, e core.Event) (answer T, is bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return core.AnswerOf[T](s.stepLocked(f, e))
@@ -112,78 +114,78 @@ func (s *host) stepAt(f *function, now time.Time, e core.Event) []core.Effect {
 	waiting := f.core.Waiting()
 	effects := f.core.Step(now, e)
 	for _, effect := range effects {
-		s.carryOut(f, now, effect)
+		s.execute(f, now, effect)
 	}
 	switch e.(type) {
 	case *core.Ticked, *core.Applied, core.ActivityAudited, core.GatewaysAudited, core.Woken, core.Paused:
 		// They change what others could have of it only in these ways.
 		if _, let := core.AnswerOf[core.Terminate](effects); let || f.core.Waiting() != waiting {
-			s.unsure(f)
+			s.markDirty(f)
 		}
 	default:
-		s.unsure(f)
+		s.markDirty(f)
 	}
 	return effects
 }
 
-// carryOut does what a function's core asks for. What it calls takes no function's lock,
+// execute does what a function's core asks for. What it calls takes no function's lock,
 // and returns at once.
-func (s *host) carryOut(f *function, now time.Time, e core.Effect) {
+func (s *host) execute(f *function, now time.Time, e core.Effect) {
 	switch e := e.(type) {
 	case *core.HandOut:
 		f.streams[e.CID].deliver(&e.Ticket, now)
 	case core.Refuse:
-		s.refuse(f, e)
+		s.refuseTickets(f, e)
 	case core.Drain:
-		f.streams[e.CID].retire(e.Reason)
+		f.streams[e.CID].drain(e.Reason)
 	case core.Redirect:
-		f.streams[e.CID].dismiss()
+		f.streams[e.CID].redirect()
 		delete(f.streams, e.CID)
 	case core.Adopt:
 		s.deps.Instances.Adopt(f.fn)
 	case core.Release:
 		s.deps.Instances.Release(f.uid)
-		f.book.births = nil
-		f.book.reports.release()
+		f.stats.pendingStarts = nil
+		f.stats.reports.dropInstances()
 	case core.Connected:
 		s.deps.Instances.Connect(keyOf(f.uid, e.CID))
 	case core.Terminate:
-		s.letIdleGo(f, e)
+		s.onTerminate(f, e)
 	case core.Wake:
 		s.functions.activate(f)
 	case core.Park:
-		s.alarms.set(f, e.Until)
-		s.functions.idle(f)
+		s.timers.set(f, e.Until)
+		s.functions.park(f)
 	case core.RunNow:
-		s.kick(f, e.Always)
+		s.trigger(f, e.Always)
 	}
 }
 
-// refuse refuses tickets at the gateways that they came from.
-func (s *host) refuse(f *function, e core.Refuse) {
-	f.book.tallies.refusals.add(string(e.Why.Reason), len(e.Tickets))
+// refuseTickets refuses tickets at the gateways that they came from.
+func (s *host) refuseTickets(f *function, e core.Refuse) {
+	f.stats.byReason.refusals.add(string(e.Why.Reason), len(e.Tickets))
 	for _, t := range e.Tickets {
-		if o := s.gateways.reach(t.Gateway); o != nil {
+		if o := s.gateways.streamTo(t.Gateway); o != nil {
 			o.refuse(t.ID, e.Why)
 		} else {
-			s.metrics.notReached()
+			s.metrics.countUnreached()
 		}
 	}
 }
 
-// letIdleGo follows up on an instance that was retired since it was idle.
-func (s *host) letIdleGo(f *function, e core.Terminate) {
+// onTerminate follows up on an instance that was retired since it was idle.
+func (s *host) onTerminate(f *function, e core.Terminate) {
 	switch e.Why {
 	case core.BecauseEvicted:
-		f.book.tally[instanceEvicted]++
+		f.stats.counters[instanceEvicted]++
 	case core.BecauseNoCall, core.BecauseTooMany:
-		f.book.tally[instanceReleased]++
+		f.stats.counters[instanceReleased]++
 		s.deps.Log.Info("released an idle instance", "function", f.fn.Key().String(), "cid", e.CID,
 			"reason", string(e.Why), "idle", e.Idle)
 	case core.BecauseOutdated:
 		s.metrics.agentReplaced("Outdated")
 		s.deps.Log.Info("replacing an instance for the age of its agent", "function", f.fn.Key().String(), "cid", e.CID)
-		s.deps.Instances.End(keyOf(f.uid, e.CID), provisioner.Ending{Within: finishTime(f.fn)})
+		s.deps.Instances.End(keyOf(f.uid, e.CID), provisioner.Ending{Within: drainTime(f.fn)})
 		return
 	default:
 		return // its stream's goroutine knows more of it
@@ -195,13 +197,13 @@ func (s *host) letIdleGo(f *function, e core.Terminate) {
 // lock is held.
 func (s *host) kindStart(f *function) time.Duration { return s.starts.mean(kindOf(f.fn)) }
 
-// kick lets a function be looked at now that has calls and no instance, for what the
+// trigger lets a function be looked at now that has calls and no instance, for what the
 // next tick would decide is certain, and its first call would wait for it; or one whose
 // decider asked to see the next call.
-func (s *host) kick(f *function, eager bool) {
-	if eager || !s.hasInstance(f) {
+func (s *host) trigger(f *function, always bool) {
+	if always || !s.hasInstance(f) {
 		select {
-		case s.kicks <- f:
+		case s.triggers <- f:
 		default:
 		}
 	}

@@ -3,6 +3,8 @@ package scheduler
 import (
 	"time"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -13,11 +15,11 @@ type ticker struct {
 	*host
 	*warmPools
 	peerRoom  *peerRoom
-	chronicle *chronicle
-	stood     core.PauseDetector
+	decisions *decisionLog
+	pauses    core.PauseDetector
 	// ticked and concluded are memory for the events of each function.
-	ticked    core.Ticked
-	concluded core.Applied
+	ticked  core.Ticked
+	applied core.Applied
 	// renewAt is when the next instance may be replaced for the age of its agent.
 	renewAt time.Time
 }
@@ -27,76 +29,76 @@ type ticker struct {
 func (s *ticker) tick() {
 	begun := s.deps.Now()
 	// 1. Learn what has gone from the nodes, and wake functions whose time has come.
-	s.placer.begin(begun)
-	for _, f := range s.alarms.due(begun) {
+	s.placer.beginTick(begun)
+	for _, f := range s.timers.due(begun) {
 		s.step(f, core.Woken{})
 	}
-	active := s.functions.actives()
+	active := s.functions.listActive()
 	// 2. Order nothing after a standstill: what is seen then is old.
-	if s.noteTurn(begun); s.stood.Holding(begun) {
-		s.overlook(active)
+	if s.noteRun(begun); s.pauses.Holding(begun) {
+		s.discardLosses(active)
 		return
 	}
 	// 3. Observe and decide, function by function.
-	all := make([]*considered, 0, len(active))
+	all := make([]*evaluation, 0, len(active))
 	for _, f := range active {
-		if c := s.consider(f); c != nil {
+		if c := s.evaluate(f); c != nil {
 			all = append(all, c)
 		}
 	}
 	// 4. Launch instances, in turns of the namespaces.
-	s.divide(all)
+	s.allocate(all)
 	// 5. Withdraw what is not wanted, make room where some is lacking, and let each
 	// function draw its conclusions.
-	for _, c := range inTurns(all) {
-		s.conclude(c, true)
+	for _, c := range roundRobin(all) {
+		s.apply(c, true)
 	}
 	// 6. Ask other schedulers for room that could not be made, and make what they ask for.
-	s.peerRoom.lack(s.placer.planner.Shortages())
+	s.peerRoom.setShortages(s.placer.planner.Shortages())
 	s.placer.lend(begun)
 	// 7. Bring warm pools to their size, with what is left.
-	s.keepSpares()
-	s.metrics.ticked(s.deps.Now().Sub(begun))
+	s.maintainPools()
+	s.metrics.observeTick(s.deps.Now().Sub(begun))
 }
 
-// consider decides for one function, or returns nil if there is nothing to decide.
-func (s *ticker) consider(f *function) *considered {
+// evaluate decides for one function, or returns nil if there is nothing to decide.
+func (s *ticker) evaluate(f *function) *evaluation {
 	if s.lookup(f.uid) != f {
 		return nil // it was deleted
 	}
-	s.serves(f) // what was taken over just now is observed, too
-	u := f.now()
+	s.syncOwnership(f) // what was taken over just now is observed, too
+	u := f.currentUnit()
 	observed := s.observe(f, u)
 	term := s.term(f.slot)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	term, _ = s.serveLocked(f, term)
+	term, _ = s.syncOwnershipLocked(f, term)
 	now := s.deps.Now()
 	s.ticked.Observed = observed
 	d, is := core.AnswerOf[*core.Decided](s.stepAt(f, now, &s.ticked))
 	if !is {
 		return nil
 	}
-	f.book.terms = f.book.terms.after(d.Decision, d.Snapshot, now)
-	return &considered{Decided: d, unit: u, function: f, term: term}
+	f.stats.plan = f.stats.plan.after(d.Decision, d.Snapshot, now)
+	return &evaluation{Decided: d, unit: u, function: f, term: term}
 }
 
-// conclude follows up on a decision. Room is made only by ticks.
-func (s *ticker) conclude(c *considered, ticking bool) {
-	f, ordered := c.function, c.ordered
-	s.report(c)
-	s.withdrawSurplus(c)
+// apply follows up on a decision. Room is made only by ticks.
+func (s *ticker) apply(c *evaluation, ticking bool) {
+	f, ordered := c.function, c.launched
+	s.recordOutcome(c)
+	s.cancelSurplus(c)
 	s.placer.planner.Trim(f.uid, c.missing())
 	if ordered.NoRoom != "" && ticking {
-		s.placer.lackRoom(c)
+		s.placer.handleShortage(c)
 	}
-	s.chronicle.keep(s, c)
+	s.decisions.record(s, c)
 	now := s.deps.Now()
-	s.concluded = core.Applied{
-		Decided: c.Decided, Launched: len(ordered.Keys), Cancelled: len(c.withdrawn), NoRoom: ordered.NoRoom != "",
+	s.applied = core.Applied{
+		Decided: c.Decided, Launched: len(ordered.Keys), Cancelled: len(c.cancelled), NoRoom: ordered.NoRoom != "",
 		ReplaceAgent: !now.Before(s.renewAt),
 	}
-	if _, renewed := ask[core.AgentReplaced](s.host, f, &s.concluded); renewed {
+	if _, renewed := stepFor[core.AgentReplaced](s.host, f, &s.applied); renewed {
 		s.renewAt = now.Add(core.ReplaceAgentEvery)
 	}
 }
@@ -118,12 +120,59 @@ type Totals struct {
 
 // Totals returns the totals of a function, or of a unit alone: those of all its units that
 // exist, added up.
-func (s *accounts) Totals(uid string) (t Totals) {
+func (s *reporter) Totals(uid string) (t Totals) {
 	for _, f := range s.functions.unitsOf(uid) {
 		f.mu.Lock()
-		t.Ordered += int(f.book.tally[instanceOrdered])
-		t.Peak += f.book.peak
+		t.Ordered += int(f.stats.counters[instanceLaunched])
+		t.Peak += f.stats.peak
 		f.mu.Unlock()
 	}
 	return t
+}
+
+// algorithm is the name of a function's: that which it tries, or that of the
+// configuration.
+func (s *host) algorithm(fn *v1alpha1.Function) string {
+	if _, known := autoscaler.ByName(fn.Algorithm()); known {
+		return fn.Algorithm()
+	}
+	return s.config.Decider
+}
+
+func (s *host) decider(fn *v1alpha1.Function) autoscaler.Decider {
+	d, _ := autoscaler.ByName(s.algorithm(fn)) // which Config.Validate knows
+	return d
+}
+
+// params are the deciders' constants.
+func (s *host) params() autoscaler.Params {
+	return autoscaler.Params{Tick: s.config.Tick, StaleAfter: core.StaleAfter}
+}
+
+// observe is what a tick sees of a function one level below. The instances come first,
+// and the queue, which the core looks at, second: a ticket that is pulled in between is
+// seen as a busy instance, and not twice.
+func (s *ticker) observe(f *function, u *unit) core.Observed {
+	seen := s.deps.Instances.Observe(f.uid)
+	_, unconfirmed := s.deps.Ownership.Unconfirmed()
+	return core.Observed{
+		Created: seen.Created, Creating: seen.Creating, Awaited: seen.Awaited,
+		Failing: seen.Failing, Room: s.placer.room(u) + s.spareRoom(f, u.fn), KindStart: s.starts.mean(kindOf(u.fn)), Unconfirmed: unconfirmed,
+	}
+}
+
+// discardLosses forgets instances that were lost while orders are held: most of them come
+// back. Calls that wait for those that do not are seen when the hold ends.
+func (s *ticker) discardLosses(active []*function) {
+	for _, f := range active {
+		s.step(f, core.Paused{})
+	}
+}
+
+// noteRun notes that Run turns. It comes before anything that may order.
+func (s *ticker) noteRun(now time.Time) {
+	if stood := s.pauses.Ran(now); stood > 0 {
+		s.deps.Log.Warn("the scheduler stood still, and orders nothing until it knows what became of its instances",
+			"stood", stood, "hold", core.PauseHold)
+	}
 }

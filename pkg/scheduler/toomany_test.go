@@ -11,7 +11,7 @@ import (
 const reasonTooMany = "retire: there are more than scaling.maxInstances"
 
 func TestAMostThatIsLoweredReleasesIdleInstancesAndLaterBusyOnes(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", minInstances(3), maxInstances(3)), w.gateway("g:1")
 		w.ticks(1)
 		specs := w.started(fn, 3)
@@ -39,14 +39,14 @@ func TestAMostThatIsLoweredReleasesIdleInstancesAndLaterBusyOnes(t *testing.T) {
 		w.ticks(10)
 		a.expect()
 		w.started(fn, 0)
-		if w.scheduler.functions.awake(w.scheduler.lookup(string(fn.UID))) {
+		if w.scheduler.functions.isActive(w.scheduler.lookup(string(fn.UID))) {
 			t.Error("it does not rest although there are no more than it may have")
 		}
 	})
 }
 
 func TestInstancesThatComeBackAreNotMoreThanTheMost(t *testing.T) {
-	inSharedWorld(t, func(w *world) {
+	inSharedWorld(t, func(w *harness) {
 		fn := w.put("f", minInstances(1), maxInstances(2))
 		w.ticks(1)
 		a := w.ready(w.started(fn, 1)[0])
@@ -54,7 +54,7 @@ func TestInstancesThatComeBackAreNotMoreThanTheMost(t *testing.T) {
 		var others []*agent
 		for _, cid := range []string{"0000-1", "0000-2", "0000-3"} { // of one who stood in
 			w.runtime.existing = append(w.runtime.existing, provisioner.Existing{CID: invocation.CID(cid), Revision: fn.Revision(), Node: "n"})
-			b := w.hello(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: cid})
+			b := w.connectHello(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: cid})
 			b.pull(1)
 			others = append(others, b)
 		}
@@ -73,7 +73,7 @@ func TestInstancesThatComeBackAreNotMoreThanTheMost(t *testing.T) {
 }
 
 func TestAnInstanceThatComesBackAfterItWasReplacedIsOneTooMany(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f", minInstances(1), maxInstances(1))
 		w.ticks(1)
 		spec := w.started(fn, 1)[0]
@@ -83,7 +83,7 @@ func TestAnInstanceThatComesBackAfterItWasReplacedIsOneTooMany(t *testing.T) {
 		w.ticks(1)
 		b := w.ready(w.started(fn, 1)[0])
 		w.ticks(3)
-		back := w.greet(spec)
+		back := w.hello(spec)
 		back.pull(1)
 		w.ticks(1)
 		if told := len(back.heard()) + len(b.heard()); told != 1 {

@@ -24,7 +24,7 @@ func unitNo(n int64, changes ...func(*v1alpha1.Function)) *v1alpha1.Function {
 }
 
 // seriesOf are the series of a revision.
-func (w *world) seriesOf(revision string) (names []string) {
+func (w *harness) seriesOf(revision string) (names []string) {
 	for name := range w.scrape("function") {
 		if strings.Contains(name, revision) {
 			names = append(names, name)
@@ -34,7 +34,7 @@ func (w *world) seriesOf(revision string) (names []string) {
 }
 
 func TestEachRevisionHasItsOwnInstancesAndCalls(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		old, g := unitNo(1, minInstances(1)), w.gateway("g:1")
 		w.putUnits(old)
 		w.ticks(1)
@@ -77,7 +77,7 @@ func TestEachRevisionHasItsOwnInstancesAndCalls(t *testing.T) {
 }
 
 func TestAChangeOfOneRevisionWakesNoOther(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		old, fresh := unitNo(1), unitNo(2)
 		w.putUnits(old, fresh)
 		w.ticks(2)
@@ -85,7 +85,7 @@ func TestAChangeOfOneRevisionWakesNoOther(t *testing.T) {
 		changed.Spec.Calls.MaxInFlight = 7
 		w.putUnits(old, changed)
 		for unit, wakes := range map[*v1alpha1.Function]bool{old: false, changed: true} {
-			if f := w.scheduler.lookup(string(unit.UID)); w.scheduler.functions.awake(f) != wakes {
+			if f := w.scheduler.lookup(string(unit.UID)); w.scheduler.functions.isActive(f) != wakes {
 				t.Errorf("%s is awake: %t", unit.Revision(), !wakes)
 			}
 		}
@@ -94,7 +94,7 @@ func TestAChangeOfOneRevisionWakesNoOther(t *testing.T) {
 
 // A FunctionRevision that somebody deletes and creates again has the same number.
 func TestNoSeriesIsThereTwice(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		first, again := unitNo(1), unitNo(1)
 		again.UID = "another"
 		w.putUnits(first)
@@ -110,8 +110,8 @@ func TestNoSeriesIsThereTwice(t *testing.T) {
 }
 
 func TestAFunctionIsToldOfWithAllItsRevisions(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
-		w.scheduler.deps.Memory = memory{Execution: time.Second}
+	inHarness(t, defaults(), func(w *harness) {
+		w.scheduler.deps.Estimates = fixedEstimates{Execution: time.Second}
 		old, fresh, g := unitNo(1, minInstances(2)), unitNo(2, minInstances(1)), w.gateway("g:1")
 		w.putUnits(old, fresh)
 		w.ticks(1)
@@ -146,17 +146,17 @@ func TestAFunctionIsToldOfWithAllItsRevisions(t *testing.T) {
 		if !told[old.Revision()] || !told[fresh.Revision()] {
 			t.Errorf("decisions are told of %v, want of both", told)
 		}
-		learnt := w.scheduler.Learnt()
-		slices.SortFunc(learnt, func(a, b estimate.Unit) int { return strings.Compare(a.Revision, b.Revision) })
-		if len(learnt) != 2 || learnt[0].UID != string(old.UID) || learnt[1].Revision != fresh.Revision() ||
-			learnt[0].Function != "uid-f" || learnt[0].Execution != time.Second {
-			t.Errorf("learnt %+v", learnt)
+		estimates := w.scheduler.Estimates()
+		slices.SortFunc(estimates, func(a, b estimate.Unit) int { return strings.Compare(a.Revision, b.Revision) })
+		if len(estimates) != 2 || estimates[0].UID != string(old.UID) || estimates[1].Revision != fresh.Revision() ||
+			estimates[0].Function != "uid-f" || estimates[0].Execution != time.Second {
+			t.Errorf("learnt %+v", estimates)
 		}
 	})
 }
 
 func TestOneWithoutCallsSpeaksForItsFunctionIfItIsTheLast(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		w.putUnits(unitNo(1), unitNo(2))
 		if got := w.account().Revision; got != "00002" {
 			t.Errorf("the account is of %q", got)
@@ -164,16 +164,16 @@ func TestOneWithoutCallsSpeaksForItsFunctionIfItIsTheLast(t *testing.T) {
 	})
 }
 
-// functionsMemory recalls of a function, and not of its revisions.
-type functionsMemory struct{ of map[string]estimate.Means }
+// estimatesByFunction recalls of a function, and not of its revisions.
+type estimatesByFunction struct{ of map[string]estimate.Means }
 
-func (r functionsMemory) Recall(unit *v1alpha1.Function) estimate.Means {
+func (r estimatesByFunction) Restore(unit *v1alpha1.Function) estimate.Means {
 	return r.of[unit.FunctionUID()]
 }
 
 func TestANewRevisionBeginsWithWhatIsKnownOfItsFunction(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
-		w.scheduler.deps.Memory = functionsMemory{map[string]estimate.Means{"uid-f": {Execution: 3 * time.Second, Start: time.Second}}}
+	inHarness(t, defaults(), func(w *harness) {
+		w.scheduler.deps.Estimates = estimatesByFunction{map[string]estimate.Means{"uid-f": {Execution: 3 * time.Second, Start: time.Second}}}
 		fresh := unitNo(7)
 		w.putUnits(fresh)
 		w.ticks(1)
@@ -185,7 +185,7 @@ func TestANewRevisionBeginsWithWhatIsKnownOfItsFunction(t *testing.T) {
 
 // Whether it can start does not depend on its share of the calls.
 func TestARolloutForgivesNoFailure(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		broken := unitNo(1, minInstances(1))
 		w.putUnits(broken)
 		w.ticks(1)
@@ -203,7 +203,7 @@ func TestARolloutForgivesNoFailure(t *testing.T) {
 }
 
 func TestFactsAreOfARevisionAndSayThatItHasStarted(t *testing.T) {
-	inSharedWorld(t, func(w *world) {
+	inSharedWorld(t, func(w *harness) {
 		fn := unitNo(2, minInstances(1))
 		w.putUnits(unitNo(1), fn)
 		f := w.scheduler.lookup(string(fn.UID))
@@ -223,13 +223,13 @@ func TestFactsAreOfARevisionAndSayThatItHasStarted(t *testing.T) {
 
 // Who takes a revision over knows that it has started once an instance of it asks for work.
 func TestARevisionThatIsTakenOverHasStarted(t *testing.T) {
-	inSharedWorld(t, func(w *world) {
+	inSharedWorld(t, func(w *harness) {
 		fn := unitNo(2)
 		w.runtime.existing = []provisioner.Existing{{CID: "00000007-000009", Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true}}
-		w.keeper.lose("other:1")
+		w.ownership.lose("other:1")
 		w.putUnits(fn)
 		w.after(core.AuditEvery)
-		w.keeper.own(true)
+		w.ownership.own(true)
 		w.after(core.AuditEvery)
 		f := w.scheduler.lookup(string(fn.UID))
 		if w.scheduler.facts(f).started {
@@ -244,7 +244,7 @@ func TestARevisionThatIsTakenOverHasStarted(t *testing.T) {
 
 // Its instances may have been told to go meanwhile.
 func TestARevisionThatComesBackStartsAnew(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		w.runtime.deaf = true
 		fn, g := unitNo(1, minInstances(1)), w.gateway("g:1")
 		w.putUnits(fn)
@@ -265,7 +265,7 @@ func TestARevisionThatComesBackStartsAnew(t *testing.T) {
 func TestAProofComesAfterAllOtherStartsOfItsNamespace(t *testing.T) {
 	config := defaults()
 	config.CreateRate, config.CreateBurst = 1, 2
-	inWorld(t, config, func(w *world) {
+	inHarness(t, config, func(w *harness) {
 		proof := newTestFunction("a", minInstances(1), func(fn *v1alpha1.Function) {
 			metav1.SetMetaDataAnnotation(&fn.ObjectMeta, v1alpha1.AnnotationProving, "true")
 		})

@@ -16,19 +16,19 @@ import (
 // A tick looks at a function and finds nothing to do. What happens before it lets it
 // rest is for the next tick, whatever it is: here, an instance of its minimum is gone.
 func TestL1WhatHappensWhileATickLooksWakesTheFunction(t *testing.T) {
-	w := newWorld(t, defaults())
+	w := newHarness(t, defaults())
 	s := w.scheduler
 	fn := newTestFunction("f")
 	s.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Entry: entryOf(fn)})
 	f := s.lookup(string(fn.UID))
-	c := s.consider(f)
+	c := s.evaluate(f)
 	s.step(f, core.Ended{})
-	s.conclude(c, false)
-	if !s.functions.awake(f) {
+	s.apply(c, false)
+	if !s.functions.isActive(f) {
 		t.Error("it rests, and what happened is never looked at")
 	}
-	s.conclude(s.consider(f), false)
-	if s.functions.awake(f) {
+	s.apply(s.evaluate(f), false)
+	if s.functions.isActive(f) {
 		t.Error("it does not rest though nothing happened")
 	}
 }
@@ -36,7 +36,7 @@ func TestL1WhatHappensWhileATickLooksWakesTheFunction(t *testing.T) {
 // Streams, ticks and the catalog meet in the same maps: this is for the race
 // detector, and for deadlocks.
 func TestFunctionsComeAndGoUnderLoad(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
+	inHarness(t, defaults(), func(w *harness) {
 		stop := make(chan struct{})
 		var working sync.WaitGroup
 		for i := range 4 {

@@ -18,33 +18,33 @@ const (
 	watchEvery = 500 * time.Millisecond
 	watchBatch = 256
 	watchBytes = 512 << 10
-	// newsAge is how old a happening may be that a new watcher is told of.
-	newsAge = 30 * time.Second
+	// maxEventAge is how old a happening may be that a new watcher is told of.
+	maxEventAge = 30 * time.Second
 )
 
-// listener is what a watcher knows.
-type listener struct {
-	functions map[string]told
+// watcherState is what a watcher knows.
+type watcherState struct {
+	functions map[string]sentFacts
 	pools     *controlwire.WarmPools
 }
 
-// told is what a watcher knows of one function.
-type told struct {
-	facts      facts
-	happenings uint64
+// sentFacts is what a watcher knows of one function.
+type sentFacts struct {
+	facts     facts
+	lastEvent uint64
 }
 
 // Watch tells of the functions in the scheduler's slots until the stream ends.
-func (s *accounts) Watch(request *controlwire.WatchRequest, stream grpc.ServerStreamingServer[controlwire.WatchReply]) error {
-	welcome, err := s.greet(request.GetHello())
+func (s *reporter) Watch(request *controlwire.WatchRequest, stream grpc.ServerStreamingServer[controlwire.WatchReply]) error {
+	welcome, err := s.answerHello(request.GetHello())
 	if err != nil {
 		return err
 	}
-	known := &listener{functions: make(map[string]told)}
+	known := &watcherState{functions: make(map[string]sentFacts)}
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	for ; ; welcome = nil {
-		if err := s.tell(stream, known, welcome); err != nil {
+		if err := s.sendChanges(stream, known, welcome); err != nil {
 			return err
 		}
 		select {
@@ -55,21 +55,21 @@ func (s *accounts) Watch(request *controlwire.WatchRequest, stream grpc.ServerSt
 	}
 }
 
-// tell sends what a watcher does not know yet. With a welcome it sends at least that,
+// sendChanges sends what a watcher does not know yet. With a welcome it sends at least that,
 // which says that the scheduler is there.
-func (s *accounts) tell(stream grpc.ServerStreamingServer[controlwire.WatchReply], known *listener, welcome *controlwire.Welcome) error {
+func (s *reporter) sendChanges(stream grpc.ServerStreamingServer[controlwire.WatchReply], known *watcherState, welcome *controlwire.Welcome) error {
 	b := batch{send: stream.Send, reply: &controlwire.WatchReply{Welcome: welcome}}
-	if err := b.pools(s.pools.poolFacts(), known); err != nil {
+	if err := b.addPools(s.pools.poolFacts(), known); err != nil {
 		return err
 	}
 	owned := make(map[string]bool, len(known.functions))
 	for _, f := range s.all() {
-		if _, mine := s.serves(f); !mine {
+		if _, mine := s.syncOwnership(f); !mine {
 			continue
 		}
 		owned[f.uid] = true
-		if news := s.news(f, known.functions); news != nil {
-			if err := b.function(news); err != nil {
+		if news := s.changes(f, known.functions); news != nil {
+			if err := b.addFunction(news); err != nil {
 				return err
 			}
 		}
@@ -77,7 +77,7 @@ func (s *accounts) tell(stream grpc.ServerStreamingServer[controlwire.WatchReply
 	for uid := range known.functions {
 		if !owned[uid] {
 			delete(known.functions, uid)
-			if err := b.released(uid); err != nil {
+			if err := b.addReleased(uid); err != nil {
 				return err
 			}
 		}
@@ -97,27 +97,27 @@ type batch struct {
 	sent bool
 }
 
-// pools tells of the warm pools if something of them has changed.
-func (b *batch) pools(now *controlwire.WarmPools, known *listener) error {
+// addPools tells of the warm pools if something of them has changed.
+func (b *batch) addPools(now *controlwire.WarmPools, known *watcherState) error {
 	if now == nil || known.pools != nil && proto.Equal(now, known.pools) {
 		return nil
 	}
 	known.pools, b.reply.WarmPools = now, now
-	return b.grown(proto.Size(now))
+	return b.flushIfFull(proto.Size(now))
 }
 
-func (b *batch) function(news *controlwire.FunctionFacts) error {
+func (b *batch) addFunction(news *controlwire.FunctionFacts) error {
 	b.reply.Functions = append(b.reply.Functions, news)
-	return b.grown(proto.Size(news))
+	return b.flushIfFull(proto.Size(news))
 }
 
-func (b *batch) released(uid string) error {
+func (b *batch) addReleased(uid string) error {
 	b.reply.Released = append(b.reply.Released, uid)
-	return b.grown(len(uid))
+	return b.flushIfFull(len(uid))
 }
 
-// grown sends the message if it is full with so many bytes more.
-func (b *batch) grown(bytes int) error {
+// flushIfFull sends the message if it is full with so many bytes more.
+func (b *batch) flushIfFull(bytes int) error {
 	b.bytes += bytes + 8 // a tag and a length at most
 	if b.bytes >= watchBytes || len(b.reply.GetFunctions()) == watchBatch {
 		return b.flush()
@@ -131,17 +131,17 @@ func (b *batch) flush() error {
 	return b.send(full)
 }
 
-// news is what a watcher does not know of a function yet, or nil.
-func (s *accounts) news(f *function, known map[string]told) *controlwire.FunctionFacts {
+// changes is what a watcher does not know of a function yet, or nil.
+func (s *reporter) changes(f *function, known map[string]sentFacts) *controlwire.FunctionFacts {
 	before, seen := known[f.uid]
 	now := s.facts(f)
 	var notBefore time.Time
 	if !seen {
 		// Another watcher was probably told of all that is older.
-		notBefore = s.deps.Now().Add(-newsAge)
+		notBefore = s.deps.Now().Add(-maxEventAge)
 	}
-	happened, number := f.news(before.happenings, notBefore)
-	known[f.uid] = told{now, number}
+	happened, number := f.eventsSince(before.lastEvent, notBefore)
+	known[f.uid] = sentFacts{now, number}
 	if seen && now == before.facts && len(happened) == 0 {
 		return nil
 	}
@@ -161,7 +161,7 @@ type facts struct {
 	since, retryAt          int64 // of the problem, in ns
 }
 
-func (s *accounts) facts(f *function) facts {
+func (s *reporter) facts(f *function) facts {
 	seen := s.deps.Instances.Observe(f.uid)
 	f.mu.Lock()
 	view := f.core.View(s.deps.Now())
@@ -172,11 +172,11 @@ func (s *accounts) facts(f *function) facts {
 		busy:       min(view.Busy, seen.Created),
 		queued:     view.Waiting,
 		means:      f.core.Means().Round(10 * time.Microsecond),
-		started:    f.book.started,
-		noRoom:     f.book.noRoom,
+		started:    f.stats.started,
+		noRoom:     f.stats.noRoom,
 	}
 	f.mu.Unlock()
-	_, now.unconfirmed = s.deps.Keeper.Orphan()
+	_, now.unconfirmed = s.deps.Ownership.Unconfirmed()
 	if why := seen.Why; seen.Failing {
 		now.problem, now.detail = why.Code, invocation.Excerpt(why.String())
 		now.since, now.retryAt = why.At.UnixNano(), why.RetryAt.UnixNano()

@@ -155,7 +155,7 @@ func (w *windlass) change(fn *v1alpha1.Function) *v1alpha1.Function {
 // load is what goes on in the function now.
 func (w *windlass) load(fn *v1alpha1.Function) decisionlog.Load {
 	GinkgoHelper()
-	account, ok := w.Account(fn.Key())
+	account, ok := w.Report(fn.Key())
 	Expect(ok).To(BeTrue())
 	if account.Load == nil {
 		return decisionlog.Load{}

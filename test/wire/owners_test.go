@@ -65,14 +65,14 @@ func (v *view) Epoch(ownership.Slot) (uint64, bool) {
 	return owner.Epoch, owner.ID == v.role
 }
 
-func (v *view) Orphan() (since time.Time, orphan bool) { return time.Time{}, false }
+func (v *view) Unconfirmed() (since time.Time, orphan bool) { return time.Time{}, false }
 
 // Map has the slots of two functions only, since recordings are read by people.
 func (v *view) Map() *ownership.Map {
 	m := v.members()
 	if owner := v.now(); owner.Epoch > 0 {
-		m.Learn(ownership.SlotOf("uid-f", 0), owner)
-		m.Learn(ownership.SlotOf("uid-g", 0), owner)
+		m.Update(ownership.SlotOf("uid-f", 0), owner)
+		m.Update(ownership.SlotOf("uid-g", 0), owner)
 	}
 	return m
 }
@@ -104,8 +104,8 @@ func (h *hearsay) Map() *ownership.Map {
 
 func (h *hearsay) Changed() <-chan struct{} { return h.changed }
 
-func (h *hearsay) Learn(slot ownership.Slot, owner ownership.Owner) bool {
+func (h *hearsay) Update(slot ownership.Slot, owner ownership.Owner) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.known.Learn(slot, owner)
+	return h.known.Update(slot, owner)
 }

@@ -132,7 +132,7 @@ func (w *world) startScheduler(role string) {
 	config.ID = role
 	view := w.owners.seenBy(role)
 	s, err := scheduler.New(config, scheduler.Deps{
-		Catalog: w.catalogs[role], Keeper: view, Router: view, Runtimes: w.runtimes, Instances: scheduler.InstancesOf(instances),
+		Catalog: w.catalogs[role], Ownership: view, Router: view, Runtimes: w.runtimes, Instances: scheduler.InstancesOf(instances),
 		Schedulers: w.network.as(role), Log: silent, Now: time.Now,
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ type detail struct {
 	key invocation.FunctionKey
 	// account is what was told of its decisions; heard says that anything was, and
 	// trouble why there is nothing newer.
-	account decisionlog.Account
+	account decisionlog.Report
 	heard   bool
 	trouble string
 	// down is how many lines of what stands below the facts are above the screen.
@@ -217,7 +217,7 @@ func (c *detail) decisionLines(m model) []string {
 	case !c.heard:
 		return append(lines, faint.Render("asking"))
 	case len(c.account.Decisions) == 0:
-		return append(lines, monitor.Printable(c.account.Silence(func(at time.Time) string { return at.Local().Format("15:04:05") })))
+		return append(lines, monitor.Printable(c.account.NoDecisions(func(at time.Time) string { return at.Local().Format("15:04:05") })))
 	}
 	const indent = 12
 	for _, told := range slices.Backward(c.account.Decisions) {

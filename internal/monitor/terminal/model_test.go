@@ -143,7 +143,7 @@ func TestScreensLookAsTheyShould(t *testing.T) {
 	for name, tc := range map[string]struct {
 		width, height int
 		keys          []string
-		account       *decisionlog.Account
+		account       *decisionlog.Report
 	}{
 		"functions-160":   {160, 14, nil, nil},
 		"functions-220":   {220, 14, []string{"r"}, nil},
@@ -151,8 +151,8 @@ func TestScreensLookAsTheyShould(t *testing.T) {
 		"functions-80":    {80, 14, nil, nil},
 		"functions-60":    {60, 14, nil, nil},
 		"functions-24":    {24, 12, nil, nil},
-		"function-160":    {160, 40, []string{"enter"}, &decisionlog.Account{Decisions: told()}},
-		"function-70":     {70, 40, []string{"enter"}, &decisionlog.Account{Decisions: told()}},
+		"function-160":    {160, 40, []string{"enter"}, &decisionlog.Report{Decisions: told()}},
+		"function-70":     {70, 40, []string{"enter"}, &decisionlog.Report{Decisions: told()}},
 		"nodes-100":       {100, 14, []string{"tab"}, nil},
 		"nodes-40":        {40, 14, []string{"tab"}, nil},
 		"help-80":         {80, 24, []string{"?"}, nil},
@@ -199,10 +199,10 @@ func golden(t *testing.T, name, got string) {
 }
 
 // told are two decisions.
-func told() []decisionlog.Told {
-	return []decisionlog.Told{
-		{Number: 1, At: noon.Add(-90 * time.Second), Until: noon.Add(-90 * time.Second), Times: 1, What: "+1 instance (FirstInstance)", Why: "first call; 0 instances, 1 waiting → node local"},
-		{Number: 2, At: noon.Add(-9 * time.Second), Until: noon.Add(-3 * time.Second), Times: 7, What: "+2 instances (Backlog)",
+func told() []decisionlog.ReportEntry {
+	return []decisionlog.ReportEntry{
+		{Number: 1, At: noon.Add(-90 * time.Second), Until: noon.Add(-90 * time.Second), Times: 1, Summary: "+1 instance (FirstInstance)", Why: "first call; 0 instances, 1 waiting → node local"},
+		{Number: 2, At: noon.Add(-9 * time.Second), Until: noon.Add(-3 * time.Second), Times: 7, Summary: "+2 instances (Backlog)",
 			Why: "the queue would take the instances too long; 4 instances, 4 busy, 2 starting (a start takes 420 ms), 14 waiting (the first for 1.3 s); 14 calls/s × 200 ms need 6 instances within 500 ms"},
 	}
 }
@@ -294,7 +294,7 @@ func TestA3TheCloserViewSaysHowAnInstanceFailedLast(t *testing.T) {
 	p := play(t, monitor.Choice{})
 	p.tell(tea.WindowSizeMsg{Width: 60, Height: 50})
 	p.press("enter")
-	p.tell(decisionsMsg{key: p.m.detail.key, account: decisionlog.Account{Decisions: told(), LastFailure: &decisionlog.Failure{
+	p.tell(decisionsMsg{key: p.m.detail.key, account: decisionlog.Report{Decisions: told(), LastFailure: &decisionlog.Failure{
 		At: p.m.view.At.Add(-90 * time.Second), Code: "FunctionExited", Detail: "the function exited with status 3; its last log lines:\none\x1b]0;evil\x07\n2\n3\n4\nlater",
 	}}})
 	p.sees("Last failure  FunctionExited  90 s ago", "exited with status 3", "one?]0;evil?", "windlass logs team/thumbnail says more", "Last decisions")
@@ -306,9 +306,9 @@ func TestLookingCloser(t *testing.T) {
 	p.tell(tea.WindowSizeMsg{Width: 160, Height: 50})
 	p.press("enter")
 	p.sees("team/thumbnail", "asking", "6 instances for 14 calls/s within 500 ms; an execution takes 200 ms", "7 ordered, 4 started, 1 failed", "Where a cold start's time goes")
-	p.tell(decisionsMsg{key: invocation.FunctionKey{Namespace: "default", Name: "hello"}, account: decisionlog.Account{Decisions: told()[:1]}})
+	p.tell(decisionsMsg{key: invocation.FunctionKey{Namespace: "default", Name: "hello"}, account: decisionlog.Report{Decisions: told()[:1]}})
 	p.missing("FirstInstance")
-	p.tell(decisionsMsg{key: p.m.detail.key, account: decisionlog.Account{Decisions: told()}})
+	p.tell(decisionsMsg{key: p.m.detail.key, account: decisionlog.Report{Decisions: told()}})
 	p.sees("90 s ago", "+1 instance (FirstInstance): first call", "3 s ago", "repeated 7×")
 	p.tell(tea.WindowSizeMsg{Width: 160, Height: 20})
 	p.sees("FirstInstance")
@@ -323,7 +323,7 @@ func TestLookingCloser(t *testing.T) {
 	p.sees("repeated 7×")
 	p.tell(decisionsMsg{key: p.m.detail.key, err: errors.New("the scheduler is\x1b]0;evil\x07 away")})
 	p.sees("not told: the scheduler is?]0;evil? away")
-	p.tell(decisionsMsg{key: p.m.detail.key, account: decisionlog.Account{Calls: 0}})
+	p.tell(decisionsMsg{key: p.m.detail.key, account: decisionlog.Report{Calls: 0}})
 	p.sees("no decisions yet: the function has not been called")
 	p.press("esc")
 	p.sees("FUNCTION", "hello")

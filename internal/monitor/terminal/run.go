@@ -23,7 +23,7 @@ type Source interface {
 
 // DecisionGetter gets the last decisions on a function.
 type DecisionGetter interface {
-	Decisions(ctx context.Context, key invocation.FunctionKey) (decisionlog.Account, error)
+	Decisions(ctx context.Context, key invocation.FunctionKey) (decisionlog.Report, error)
 }
 
 // Config is what to show.
@@ -135,7 +135,7 @@ type sampleMsg struct {
 // decisionsMsg has a function's decisions, or the error.
 type decisionsMsg struct {
 	key     invocation.FunctionKey
-	account decisionlog.Account
+	account decisionlog.Report
 	err     error
 }
 

@@ -53,9 +53,9 @@ func (s *script) Sample(ctx context.Context) (monitor.Sample, error) {
 	return monitor.Read(time.Now(), nil), s.err
 }
 
-func (s *script) Decisions(_ context.Context, key invocation.FunctionKey) (decisionlog.Account, error) {
+func (s *script) Decisions(_ context.Context, key invocation.FunctionKey) (decisionlog.Report, error) {
 	s.asked.take(key.Name)
-	return decisionlog.Account{Name: key.Name}, s.err
+	return decisionlog.Report{Name: key.Name}, s.err
 }
 
 func TestItAsksAtIntervalsAndForTheFunctionThatIsLookedAt(t *testing.T) {

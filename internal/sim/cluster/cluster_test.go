@@ -55,11 +55,11 @@ func burst(seed uint64, decider autoscaler.Decider) Config {
 }
 
 func TestSameSeedSameResult(t *testing.T) {
-	a, b := run(t, burst(1, autoscaler.Listing1)), run(t, burst(1, autoscaler.Listing1))
+	a, b := run(t, burst(1, autoscaler.FPCSch)), run(t, burst(1, autoscaler.FPCSch))
 	if !reflect.DeepEqual(a, b) {
 		t.Error("the same Config had different results")
 	}
-	if c := run(t, burst(2, autoscaler.Listing1)); reflect.DeepEqual(a, c) {
+	if c := run(t, burst(2, autoscaler.FPCSch)); reflect.DeepEqual(a, c) {
 		t.Error("another seed had the same result")
 	}
 }

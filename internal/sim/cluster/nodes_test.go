@@ -62,7 +62,7 @@ func TestWithdrawnStartsLetOthersStart(t *testing.T) {
 		case 1:
 			return autoscaler.Decision{Create: 3}
 		case 2:
-			return autoscaler.Decision{Withdraw: 1}
+			return autoscaler.Decision{Cancel: 1}
 		}
 		return autoscaler.Decision{}
 	}
@@ -102,7 +102,7 @@ func TestFullNodesEvict(t *testing.T) {
 			{Requests: pods(1), Work: Fixed(ms), Start: Fixed(100 * ms)},
 		},
 		Loads:   []Load{Given{{At: 0, Function: 0, Work: ms}, {At: time.Second, Function: 1, Work: ms}, {At: 1500 * ms, Function: 2, Work: ms}}},
-		Decider: autoscaler.Listing1,
+		Decider: autoscaler.FPCSch,
 	})
 	got := []int{r.Functions[0].Evicted, r.Functions[1].Evicted, r.Functions[2].Evicted}
 	if !slices.Equal(got, []int{1, 0, 0}) {
@@ -125,7 +125,7 @@ func TestWhatBecomesIdleMakesRoomForACallThatWaits(t *testing.T) {
 			{Requests: pods(1), Start: Fixed(100 * ms)},
 		},
 		Loads:   []Load{Given{{At: 0, Function: 0, Work: 3 * time.Second}, {At: time.Second, Function: 1, Work: ms}}},
-		Decider: autoscaler.Listing1,
+		Decider: autoscaler.FPCSch,
 	})
 	if got := r.Functions[0].Evicted; got != 1 {
 		t.Errorf("evicted %d, want 1", got)
@@ -148,7 +148,7 @@ func TestRoomIsForTheFunctionThatItWasMadeFor(t *testing.T) {
 			{At: 3010 * ms, Function: 1, Work: 3 * time.Second},
 			{At: 3110 * ms, Function: 2, Work: ms},
 		}},
-		Decider: autoscaler.Listing1,
+		Decider: autoscaler.FPCSch,
 	})
 	// The tick at 3.1 s evicts for the second function, and the one at 3.2 s orders. The
 	// third one's call, which comes in between, waits for the three seconds.
@@ -163,7 +163,7 @@ func TestCallsWithoutRoomAreRefused(t *testing.T) {
 		Nodes:     []Nodes{{Count: 1, Allocatable: pods(1)}},
 		Functions: []Function{{Requests: pods(1), Work: Fixed(time.Minute)}, {Requests: pods(1), Work: Fixed(ms)}},
 		Loads:     []Load{Given{{At: 0, Function: 0, Work: OwnWork}, {At: time.Second, Function: 1, Work: ms}}},
-		Decider:   autoscaler.Listing1,
+		Decider:   autoscaler.FPCSch,
 	})
 	if got := r.Functions[1]; got.Refused != 1 || got.Answered != 0 {
 		t.Errorf("got %+v", got)

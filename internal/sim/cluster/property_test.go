@@ -18,7 +18,7 @@ func drawConfig(t *rapid.T) Config {
 	span := func(what string, most time.Duration) time.Duration {
 		return time.Duration(rapid.Int64Range(0, int64(most)).Draw(t, what))
 	}
-	deciders := []autoscaler.Decider{autoscaler.Listing1, autoscaler.Staleness, autoscaler.Horizon, FixedPool(3)}
+	deciders := []autoscaler.Decider{autoscaler.FPCSch, autoscaler.OpenWhisk, autoscaler.Horizon, FixedPool(3)}
 	c := Config{
 		Seed:       rapid.Uint64().Draw(t, "seed"),
 		Length:     time.Minute,
@@ -59,7 +59,7 @@ func TestInvariants(t *testing.T) {
 		decided := 0
 		c.Observe = func(_ time.Duration, _ int, s autoscaler.Snapshot, d autoscaler.Decision) {
 			decided++
-			if s.Waiting() < 0 || s.Busy > s.Created || s.Stale > s.Waiting() || d.Create < 0 || d.Withdraw > s.Creating {
+			if s.Waiting() < 0 || s.Busy > s.Created || s.Stale > s.Waiting() || d.Create < 0 || d.Cancel > s.Creating {
 				t.Fatalf("snapshot %+v, decision %+v", s, d)
 			}
 		}

@@ -142,7 +142,7 @@ func inTurns(all []considered) []int {
 // conclude follows up on a decision. Room is made only by ticks.
 func (s *scheduler) conclude(c *considered, ticking bool) {
 	f := c.function
-	withdrawn := s.withdraw(f, c.Decision.Withdraw)
+	withdrawn := s.withdraw(f, c.Decision.Cancel)
 	s.planner.Trim(f.name, c.missing())
 	if c.noRoom && ticking {
 		s.lackRoom(c)

@@ -20,7 +20,7 @@ func TestLearntIdleTimesKeepOnlyWhatIsNeeded(t *testing.T) {
 		Length:    20 * time.Hour,
 		Functions: []Function{{Work: Fixed(time.Second), Start: Fixed(2 * time.Second)}},
 		Loads:     []Load{calls},
-		Decider:   autoscaler.Listing1,
+		Decider:   autoscaler.FPCSch,
 	}
 	fixed := run(t, c).Total
 	if fixed.Cold != 1 || fixed.Created != 1 || fixed.Idle < 19*time.Hour {
@@ -45,7 +45,7 @@ func TestWindowsHaveInstances(t *testing.T) {
 			Start: Fixed(2 * time.Second), IdleTimeout: 10 * time.Minute,
 			Windows: []schedule.Window{{Start: start, Zone: time.UTC, Duration: time.Hour, Min: 2}},
 		}},
-		Decider: autoscaler.Listing1, Resolution: 15 * time.Minute,
+		Decider: autoscaler.FPCSch, Resolution: 15 * time.Minute,
 	})
 	for _, p := range r.Series {
 		want := -1

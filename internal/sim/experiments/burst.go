@@ -101,7 +101,7 @@ func (c burstCell) run(o Options, seed uint64, d autoscaler.Decider, known bool)
 		switch {
 		case d.Create > 0:
 			direction = 1
-		case d.Withdraw > 0:
+		case d.Cancel > 0:
 			direction = -1
 		}
 		if direction == 0 {

@@ -21,7 +21,7 @@ func oracle(n int) autoscaler.Decider {
 		if there == 0 {
 			wanted = 1
 		}
-		return autoscaler.Decision{Create: max(0, wanted-there), Why: "Oracle", Required: wanted, Again: oracleLooks}
+		return autoscaler.Decision{Create: max(0, wanted-there), Why: "Oracle", Required: wanted, RedecideAfter: oracleLooks}
 	}
 }
 

@@ -31,8 +31,8 @@ type Outcome struct {
 	Wanted int
 	// Placed are the nodes that instances were ordered on.
 	Placed []Placement
-	// Withdrawn is how many that were being created were stopped.
-	Withdrawn int
+	// Cancelled is how many that were being created were stopped.
+	Cancelled int
 	// NoRoom explains why not all that was wanted found a node; empty if that is
 	// not why.
 	NoRoom string
@@ -63,8 +63,8 @@ type Placement struct {
 	Instances int
 }
 
-// Ordered is how many instances were ordered.
-func (o Outcome) Ordered() int {
+// Launched is how many instances were ordered.
+func (o Outcome) Launched() int {
 	n := 0
 	for _, p := range o.Placed {
 		n += p.Instances
@@ -90,7 +90,7 @@ func Place(nodes []string) []Placement {
 }
 
 // changed says that there are other instances than before.
-func (e *Entry) changed() bool { return e.Outcome.Ordered() > 0 || e.Outcome.Withdrawn > 0 }
+func (e *Entry) changed() bool { return e.Outcome.Launched() > 0 || e.Outcome.Cancelled > 0 }
 
 // repeats says that e came to the same as the entry before.
 func (e *Entry) repeats(before *Entry) bool {
@@ -99,16 +99,16 @@ func (e *Entry) repeats(before *Entry) bool {
 		(e.Outcome.NoRoom == "") == (before.Outcome.NoRoom == "") && e.Outcome.Floor.Of == before.Outcome.Floor.Of
 }
 
-// What says in a few words what was done, with the reason: +1 instance (FirstInstance).
-func (e Entry) What() string {
+// Summary says in a few words what was done, with the reason: +1 instance (FirstInstance).
+func (e Entry) Summary() string {
 	return fmt.Sprintf("%s (%s)", e.change(), e.Decision.Why)
 }
 
 func (e Entry) change() string {
-	ordered, wanted := e.Outcome.Ordered(), e.Outcome.Wanted
+	ordered, wanted := e.Outcome.Launched(), e.Outcome.Wanted
 	switch {
-	case e.Outcome.Withdrawn > 0:
-		return "-" + count(e.Outcome.Withdrawn, "instance", "instances")
+	case e.Outcome.Cancelled > 0:
+		return "-" + count(e.Outcome.Cancelled, "instance", "instances")
 	case ordered < wanted:
 		return fmt.Sprintf("+%d of %s", ordered, count(wanted, "instance", "instances"))
 	case ordered > 0:
@@ -117,17 +117,17 @@ func (e Entry) change() string {
 	return "no change"
 }
 
-// Words say why, on what it was decided, and what became of it.
-func (e Entry) Words() string {
-	parts := []string{autoscaler.Words(e.Snapshot, e.Decision, e.Params)}
+// Explain say why, on what it was decided, and what became of it.
+func (e Entry) Explain() string {
+	parts := []string{autoscaler.Explain(e.Snapshot, e.Decision, e.Params)}
 	if floor := e.Outcome.Floor; floor.Of != "" {
 		parts = append(parts, fmt.Sprintf("%s asks for at least %d", floor.Of, floor.Instances))
 	}
 	if len(e.Outcome.Placed) > 0 {
-		parts[len(parts)-1] += " → " + placedWords(e.Outcome.Placed)
+		parts[len(parts)-1] += " → " + explainPlaced(e.Outcome.Placed)
 	}
-	if missing := e.Outcome.Wanted - e.Outcome.Ordered(); missing > 0 {
-		parts = append(parts, e.missingWords(missing))
+	if missing := e.Outcome.Wanted - e.Outcome.Launched(); missing > 0 {
+		parts = append(parts, e.explainMissing(missing))
 	}
 	if e.Outcome.MakingRoom {
 		parts = append(parts, "an idle instance is evicted to make room")
@@ -135,8 +135,8 @@ func (e Entry) Words() string {
 	return strings.Join(parts, "; ")
 }
 
-// missingWords say why instances that were wanted were not ordered.
-func (e Entry) missingWords(missing int) string {
+// explainMissing say why instances that were wanted were not ordered.
+func (e Entry) explainMissing(missing int) string {
 	switch {
 	case e.Outcome.NoRoom != "":
 		return fmt.Sprintf("%d not placed: %s", missing, e.Outcome.NoRoom)
@@ -152,7 +152,7 @@ const (
 	maxRejected = 4
 )
 
-func placedWords(placed []Placement) string {
+func explainPlaced(placed []Placement) string {
 	var words []string
 	for _, p := range placed[:min(len(placed), maxPlaced)] {
 		if p.Instances == 1 {

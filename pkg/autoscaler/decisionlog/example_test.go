@@ -11,7 +11,7 @@ import (
 // Decisions that come to the same are one entry, which says how often.
 func Example() {
 	now := time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
-	book := decisionlog.NewBook(decisionlog.DefaultBounds())
+	book := decisionlog.NewLog(decisionlog.DefaultBounds())
 	note := func(s autoscaler.Snapshot, d autoscaler.Decision, o decisionlog.Outcome) {
 		book.Add("uid-of-cart", decisionlog.Entry{At: now, Snapshot: s, Decision: d, Outcome: o})
 		now = now.Add(100 * time.Millisecond)
@@ -22,7 +22,7 @@ func Example() {
 		note(autoscaler.Snapshot{Arrived: 1, Creating: 1, Room: 3}, autoscaler.Decision{Required: 1, Why: autoscaler.ReasonEnough}, decisionlog.Outcome{})
 	}
 	for _, e := range book.Last("uid-of-cart", 10) {
-		fmt.Printf("%d x %s: %s\n", e.Times, e.What(), e.Words())
+		fmt.Printf("%d x %s: %s\n", e.Times, e.Summary(), e.Explain())
 	}
 	// Output:
 	// 1 x +1 instance (FirstInstance): first call; 0 instances, 1 waiting; calls of unknown duration need 1 instance → node node-1

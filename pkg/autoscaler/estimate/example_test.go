@@ -24,9 +24,9 @@ func ExampleLastN() {
 }
 
 // A revision that has never run is taken to be like the one before.
-func ExampleRecall() {
+func ExampleRestore() {
 	before := []estimate.Unit{{UID: "uid-1", Function: "shop/cart", Revision: "00001", Execution: 50 * time.Millisecond, Start: 3 * time.Second}}
-	fmt.Printf("%+v\n", estimate.Recall(before, "uid-2"))
+	fmt.Printf("%+v\n", estimate.Restore(before, "uid-2"))
 	// Output:
 	// {Execution:50ms Start:3s}
 }

@@ -44,9 +44,9 @@ func RecordOf(units []Unit) Record {
 	return known[:min(len(known), MaxUnits)]
 }
 
-// Worth tells whether a Record is to be written where another one is kept: a unit has come
+// Differs tells whether a Record is to be written where another one is kept: a unit has come
 // or gone, or one of its means has changed by more than a tenth.
-func (r Record) Worth(kept Record) bool {
+func (r Record) Differs(kept Record) bool {
 	return !slices.EqualFunc(r, kept, func(now, before Unit) bool {
 		return now.UID == before.UID && now.Function == before.Function && now.Revision == before.Revision &&
 			about(now.Execution, before.Execution) && about(now.Start, before.Start)
@@ -76,13 +76,13 @@ func ParseRecord(text []byte) (Record, error) {
 	return RecordOf(units), nil
 }
 
-// Recall is what units of one function say of the one with that UID: what it has learnt
+// Restore is what units of one function say of the one with that UID: what it has learnt
 // itself or else, since a new revision is much like the one before, what the latest
 // revision knows that knows something.
-func Recall(units []Unit, uid string) Means {
+func Restore(units []Unit, uid string) Means {
 	order := slices.SortedFunc(slices.Values(units), func(a, b Unit) int {
 		if (a.UID == uid) != (b.UID == uid) {
-			return cmp.Compare(number(b.UID == uid), number(a.UID == uid))
+			return cmp.Compare(matchRank(b.UID == uid), matchRank(a.UID == uid))
 		}
 		return strings.Compare(b.Revision, a.Revision)
 	})
@@ -93,7 +93,7 @@ func Recall(units []Unit, uid string) Means {
 	return m
 }
 
-func number(yes bool) int {
+func matchRank(yes bool) int {
 	if yes {
 		return 1
 	}

@@ -30,7 +30,7 @@ func TestARecordIsReadAsItWasWritten(t *testing.T) {
 		if err != nil || !slices.Equal(read, record) {
 			t.Fatalf("read %v, %v; written was %v", read, err, record)
 		}
-		if record.Worth(read) || read.Worth(record) {
+		if record.Differs(read) || read.Differs(record) {
 			t.Fatal("the same is worth a write")
 		}
 		if len(record) > MaxUnits || slices.ContainsFunc(record, func(u Unit) bool { return u.Means() == Means{} }) {
@@ -55,17 +55,17 @@ func TestWhatIsNotWorthAWriteIsNearlyWhatIsKept(t *testing.T) {
 		for i, u := range now {
 			want = want || far(u, i)
 		}
-		if got := now.Worth(kept); got != want && !closeCall(now, kept) {
+		if got := now.Differs(kept); got != want && !nearTolerance(now, kept) {
 			t.Fatalf("worth a write: %t, want %t", got, want)
 		}
-		if len(kept) > 0 && (!now[1:].Worth(kept) || !kept.Worth(now[1:])) {
+		if len(kept) > 0 && (!now[1:].Differs(kept) || !kept.Differs(now[1:])) {
 			t.Fatal("a unit came or went, which is worth no write")
 		}
 	})
 }
 
-// closeCall tells whether a mean has changed by just about a tenth, where rounding decides.
-func closeCall(now, kept Record) bool {
+// nearTolerance tells whether a mean has changed by just about a tenth, where rounding decides.
+func nearTolerance(now, kept Record) bool {
 	for i := range now {
 		if (10*(now[i].Execution-kept[i].Execution).Abs() - kept[i].Execution).Abs() < 10 {
 			return true
@@ -84,7 +84,7 @@ func TestAnEncodedRecordIsBounded(t *testing.T) {
 	if len(record) != MaxUnits || len(record.Encode()) > 64<<10 {
 		t.Errorf("%d units in %d bytes", len(record), len(record.Encode()))
 	}
-	if RecordOf(all).Worth(record) {
+	if RecordOf(all).Differs(record) {
 		t.Error("what does not fit makes each look a reason to write")
 	}
 }
@@ -97,11 +97,11 @@ func TestAUnitIsRecalledByItsOwnOrByTheLatestThatKnows(t *testing.T) {
 	for uid, want := range map[string]Means{
 		"u3": {Execution: 30, Start: 3}, "u7": {Execution: 70, Start: 12}, "u12": {Execution: 70, Start: 12}, "u13": {Execution: 70, Start: 12},
 	} {
-		if got := Recall(known, uid); got != want {
+		if got := Restore(known, uid); got != want {
 			t.Errorf("%s: recalled %+v, want %+v", uid, got, want)
 		}
 	}
-	if got := Recall(nil, "u1"); got != (Means{}) {
+	if got := Restore(nil, "u1"); got != (Means{}) {
 		t.Errorf("of nothing: %+v", got)
 	}
 }

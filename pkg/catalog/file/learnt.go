@@ -63,11 +63,11 @@ func byFunction(units []estimate.Unit) map[string][]estimate.Unit {
 	return of
 }
 
-// Recall returns what was learnt of a unit, or else of other revisions of its function.
-func (l *Learnt) Recall(unit *v1alpha1.Function) estimate.Means {
+// Restore returns what was learnt of a unit, or else of other revisions of its function.
+func (l *Learnt) Restore(unit *v1alpha1.Function) estimate.Means {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return estimate.Recall(l.units[unit.FunctionUID()], string(unit.UID))
+	return estimate.Restore(l.units[unit.FunctionUID()], string(unit.UID))
 }
 
 // Keep makes the file say what is learnt now, and nothing else, if that is worth a write.
@@ -95,7 +95,7 @@ func (l *Learnt) Keep(units []estimate.Unit) error {
 
 func worth(now, kept map[string][]estimate.Unit) bool {
 	for uid, units := range now {
-		if estimate.RecordOf(units).Worth(estimate.RecordOf(kept[uid])) {
+		if estimate.RecordOf(units).Differs(estimate.RecordOf(kept[uid])) {
 			return true
 		}
 	}

@@ -28,7 +28,7 @@ func TestWhatWasLearntIsThereAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := first.Recall(unit("u", 3)); got != (estimate.Means{}) {
+	if got := first.Restore(unit("u", 3)); got != (estimate.Means{}) {
 		t.Errorf("of a function of which nothing is known: %v", got)
 	}
 	if err := first.Keep([]estimate.Unit{{UID: "u0", Function: "u", Execution: time.Second, Start: -1}}); err != nil {
@@ -36,18 +36,18 @@ func TestWhatWasLearntIsThereAgain(t *testing.T) {
 	}
 	for _, l := range []*Learnt{first, reopened(t, path)} {
 		for n := range 2 {
-			if got, want := l.Recall(unit("u", n)), (estimate.Means{Execution: time.Second}); got != want {
+			if got, want := l.Restore(unit("u", n)), (estimate.Means{Execution: time.Second}); got != want {
 				t.Errorf("of revision %d: got %v, want %v", n, got, want)
 			}
 		}
-		if got := l.Recall(unit("another", 0)); got != (estimate.Means{}) {
+		if got := l.Restore(unit("another", 0)); got != (estimate.Means{}) {
 			t.Errorf("of another function: %v", got)
 		}
 	}
 	if err := first.Keep(nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := reopened(t, path).Recall(unit("u", 3)); got != (estimate.Means{}) {
+	if got := reopened(t, path).Restore(unit("u", 3)); got != (estimate.Means{}) {
 		t.Errorf("of a function that is gone: %v", got)
 	}
 }
@@ -77,7 +77,7 @@ func TestAFileThatIsOfNoUseIsSaidSoAndReplaced(t *testing.T) {
 			if err := l.Keep([]estimate.Unit{{UID: "u1", Function: "u", Start: 1}}); err != nil {
 				t.Fatal(err)
 			}
-			if got := reopened(t, path).Recall(unit("u", 1)).Start; got != 1 {
+			if got := reopened(t, path).Restore(unit("u", 1)).Start; got != 1 {
 				t.Errorf("got %v of what was kept", got)
 			}
 		})
@@ -127,7 +127,7 @@ func TestNothingIsWrittenUnlessSomethingWasLearnt(t *testing.T) {
 		t.Error("nearly the same was written again")
 	}
 	known[0].Start += 9
-	if err := l.Keep(known); err != nil || reopened(t, path).Recall(unit("v", 1)).Start != 200 {
+	if err := l.Keep(known); err != nil || reopened(t, path).Restore(unit("v", 1)).Start != 200 {
 		t.Errorf("it was not written after a change: %v", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // same for all.
 func TestKeepersComeToRestWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(t)
+		w := newHarness(t)
 		names := []string{"a", "b", "c", "d"}
 		for _, id := range names[:rapid.IntRange(1, 3).Draw(rt, "schedulers")] {
 			w.start(id)
@@ -32,7 +32,7 @@ func TestKeepersComeToRestWhateverHappens(t *testing.T) {
 	})
 }
 
-func (w *world) living() []*node {
+func (w *harness) living() []*node {
 	var nodes []*node
 	for _, n := range w.all {
 		if !n.ended {
@@ -43,7 +43,7 @@ func (w *world) living() []*node {
 }
 
 // harm does something to the world.
-func (w *world) harm(t *rapid.T, names []string) {
+func (w *harness) harm(t *rapid.T, names []string) {
 	slot := Key{Slot: ownership.Slot(rapid.IntRange(0, ownership.Slots-1).Draw(t, "slot"))}
 	what := rapid.IntRange(0, 10).Draw(t, "what")
 	switch what {
@@ -79,7 +79,7 @@ func (w *world) harm(t *rapid.T, names []string) {
 	case 8:
 		w.store.End(n.Lease())
 	case 9:
-		n.LetGo()
+		n.ReleaseAll()
 		n.ended = true
 	case 10:
 		if !w.away && !n.cut {
@@ -89,7 +89,7 @@ func (w *world) harm(t *rapid.T, names []string) {
 }
 
 // startAnew starts a node unless one of its name lives.
-func (w *world) startAnew(id string) {
+func (w *harness) startAnew(id string) {
 	for _, n := range w.living() {
 		if n.id == id {
 			return
@@ -98,7 +98,7 @@ func (w *world) startAnew(id string) {
 	w.start(id)
 }
 
-func (w *world) heal() {
+func (w *harness) heal() {
 	w.away = false
 	for _, n := range w.all {
 		n.cut, n.lag = false, 0

@@ -32,16 +32,16 @@ type Config struct {
 //
 // Time only moves forward. A Core is not safe for concurrent use.
 type Core struct {
-	config Config
-	works  func(ownership.Slot) bool
-	named  func(ownership.Slot) (ownership.Owner, bool)
-	view   View
+	config        Config
+	busy          func(ownership.Slot) bool
+	reportedOwner func(ownership.Slot) (ownership.Owner, bool)
+	view          View
 
 	holdings
-	alarm
-	calm  calm
-	peers peers
-	gifts allowance
+	wakeup
+	settling settling
+	peers    peers
+	handoffs handoffBudget
 
 	lease   Lease
 	renewed time.Time // when the lease was last known to live
@@ -59,14 +59,14 @@ type Core struct {
 // New makes a Core that knows nothing. Works tells whether a slot carries work;
 // nil is that none does. Named tells who owns a slot as far as other schedulers and
 // gateways have said, false if they have not; nil is that they are not asked.
-func New(config Config, works func(ownership.Slot) bool, named func(ownership.Slot) (ownership.Owner, bool)) *Core {
-	if works == nil {
-		works = func(ownership.Slot) bool { return false }
+func New(config Config, busy func(ownership.Slot) bool, reportedOwner func(ownership.Slot) (ownership.Owner, bool)) *Core {
+	if busy == nil {
+		busy = func(ownership.Slot) bool { return false }
 	}
-	if named == nil {
-		named = func(ownership.Slot) (ownership.Owner, bool) { return ownership.Owner{}, false }
+	if reportedOwner == nil {
+		reportedOwner = func(ownership.Slot) (ownership.Owner, bool) { return ownership.Owner{}, false }
 	}
-	return &Core{config: config, works: works, named: named}
+	return &Core{config: config, busy: busy, reportedOwner: reportedOwner}
 }
 
 // Leased takes the lease under which keys are written from now on.
@@ -81,9 +81,9 @@ func (c *Core) Leased(now time.Time, lease Lease) {
 // Renewed takes note that the lease lived at a time, which may be that of the
 // request.
 func (c *Core) Renewed(now time.Time) {
-	c.calm.hear(now, c.config.TTL)
-	_, orphan := c.Orphan(now)
-	c.fresh = c.fresh || orphan
+	c.settling.observe(now, c.config.TTL)
+	_, unconfirmed := c.Unconfirmed(now)
+	c.changed = c.changed || unconfirmed
 	c.renewed = now
 }
 
@@ -94,9 +94,9 @@ func (c *Core) Lease() Lease { return c.lease }
 // Listed takes a listing. It returns true if the store went back to an earlier
 // revision, see View.
 func (c *Core) Listed(now time.Time, l Listing) (rewound bool) {
-	c.calm.hear(now, c.config.TTL)
+	c.settling.observe(now, c.config.TTL)
 	if c.view.revision == 0 {
-		c.calm.begin(now, c.config.Settle)
+		c.settling.start(now, c.config.Settle)
 	}
 	if rewound = c.view.Listed(l); rewound {
 		// The member's key may be there, under a lease of long ago.
@@ -110,11 +110,11 @@ func (c *Core) Listed(now time.Time, l Listing) (rewound bool) {
 
 // Seen takes changes of keys.
 func (c *Core) Seen(now time.Time, entries ...Entry) {
-	c.calm.hear(now, c.config.TTL)
+	c.settling.observe(now, c.config.TTL)
 	members := false
 	for _, e := range entries {
 		switch {
-		case !c.view.See(e):
+		case !c.view.Apply(e):
 		case e.Key.Member == "":
 			c.review(now, e.Key.Slot)
 		default:
@@ -127,9 +127,9 @@ func (c *Core) Seen(now time.Time, entries ...Entry) {
 }
 
 func (c *Core) reviewPeers(now time.Time) {
-	c.fresh = true
+	c.changed = true
 	if more := c.peers.review(now, &c.view); more {
-		c.calm.extend(now, c.config.Settle)
+		c.settling.extend(now, c.config.Settle)
 	}
 }
 
@@ -143,7 +143,7 @@ func (c *Core) Following() bool { return c.following }
 
 // Answered takes the result of the transaction that Next returned last.
 func (c *Core) Answered(now time.Time, txn Txn, result Result) {
-	c.waiting, c.fresh = false, true
+	c.waiting, c.changed = false, true
 	switch {
 	case result.Outcome != NoLease && result.Revision < c.view.revision:
 		c.Interrupted()
@@ -154,20 +154,20 @@ func (c *Core) Answered(now time.Time, txn Txn, result Result) {
 		}
 	case result.Outcome == Refused:
 		c.Seen(now, result.Found...)
-	case txn.Gift:
-		c.peers.distrust(txn.Ops[0].Lease)
+	case txn.Handoff:
+		c.peers.markEnded(txn.Ops[0].Lease)
 	default:
 		c.lease = 0
 	}
 }
 
 // Drain makes the Core give everything away: it claims nothing more.
-func (c *Core) Drain() { c.draining, c.fresh = true, true }
+func (c *Core) Drain() { c.draining, c.changed = true, true }
 
-// LetGo lets go of everything at once, before the lease is ended. It is the last
+// ReleaseAll lets go of everything at once, before the lease is ended. It is the last
 // thing that is done with a Core.
-func (c *Core) LetGo() {
-	c.release()
+func (c *Core) ReleaseAll() {
+	c.releaseAll()
 	c.following = false
 }
 
@@ -175,24 +175,24 @@ func (c *Core) LetGo() {
 func (c *Core) View() *View { return &c.view }
 
 // Complete tells whether every slot has an owner, here or elsewhere.
-func (c *Core) Complete() bool { return c.following && !c.orphaned() }
+func (c *Core) Complete() bool { return c.following && !c.hasVacant() }
 
-// Orphan tells since when the lease has not been renewed for longer than it
+// Unconfirmed tells since when the lease has not been renewed for longer than it
 // lasts, though slots are held of which nobody is known to have taken them. To
 // go on with them is right: if the store is away nobody else can have claimed
 // them, and if it is not, whoever did is found by its epoch. But it is no time
 // for anything new.
-func (c *Core) Orphan(now time.Time) (since time.Time, orphan bool) {
-	since, may := c.OrphanFrom()
+func (c *Core) Unconfirmed(now time.Time) (since time.Time, unconfirmed bool) {
+	since, may := c.UnconfirmedFrom()
 	if !may || now.Before(since) {
 		return time.Time{}, false
 	}
 	return since, true
 }
 
-// OrphanFrom is when the Core will be an orphan if the lease is not renewed
+// UnconfirmedFrom is when the Core will be an orphan if the lease is not renewed
 // again; false if it will not, since it holds nothing.
-func (c *Core) OrphanFrom() (time.Time, bool) {
+func (c *Core) UnconfirmedFrom() (time.Time, bool) {
 	return c.renewed.Add(c.config.TTL), c.n > 0 && !c.renewed.IsZero()
 }
 
@@ -204,7 +204,7 @@ func (c *Core) reviewAll(now time.Time) {
 
 // review brings what is held in line with a slot's key.
 func (c *Core) review(now time.Time, slot ownership.Slot) {
-	c.fresh = true
+	c.changed = true
 	if c.holdings.review(now, slot, &c.view.slots[slot], c.config.Self.ID, c.lease) {
 		c.settled = nil
 	}

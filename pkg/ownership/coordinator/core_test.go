@@ -8,7 +8,7 @@ import (
 )
 
 func TestThoseWhoStartTogetherShareFromTheStart(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.start("a")
 	w.run(300 * time.Millisecond)
 	w.start("b")
@@ -21,7 +21,7 @@ func TestThoseWhoStartTogetherShareFromTheStart(t *testing.T) {
 }
 
 func TestOneAloneClaimsAfterItHasSettled(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	a := w.start("a")
 	w.run(settle)
 	if a.Holds() != 0 || a.Complete() {
@@ -37,7 +37,7 @@ func TestOneAloneClaimsAfterItHasSettled(t *testing.T) {
 }
 
 func TestANewMemberIsGivenItsShareWithoutAGap(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	a := w.start("a")
 	w.run(time.Second)
 	w.gapless = true
@@ -48,8 +48,8 @@ func TestANewMemberIsGivenItsShareWithoutAGap(t *testing.T) {
 		t.Errorf("it was given %d slots at once", b.Holds())
 	}
 	w.run(time.Second)
-	if got := b.Holds(); got == 0 || got > 2*idleGifts {
-		t.Errorf("it was given %d slots in a second, want at most %d", got, 2*idleGifts)
+	if got := b.Holds(); got == 0 || got > 2*idleHandoffs {
+		t.Errorf("it was given %d slots in a second, want at most %d", got, 2*idleHandoffs)
 	}
 	w.run(20 * time.Second)
 	w.wantRest()
@@ -59,9 +59,9 @@ func TestANewMemberIsGivenItsShareWithoutAGap(t *testing.T) {
 }
 
 func TestBusySlotsAreGivenSlowly(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	a := w.start("a")
-	a.works = func(s ownership.Slot) bool { return s < 512 }
+	a.busy = func(s ownership.Slot) bool { return s < 512 }
 	w.run(time.Second)
 	b := w.start("b")
 	w.run(trustAfter + time.Second/2)
@@ -73,15 +73,15 @@ func TestBusySlotsAreGivenSlowly(t *testing.T) {
 		}
 		return n
 	}
-	if busy() != busyGifts || b.Holds() != busyGifts+idleGifts {
-		t.Errorf("b was given %d slots, %d of them busy, want %d and %d", b.Holds(), busy(), busyGifts+idleGifts, busyGifts)
+	if busy() != busyHandoffs || b.Holds() != busyHandoffs+idleHandoffs {
+		t.Errorf("b was given %d slots, %d of them busy, want %d and %d", b.Holds(), busy(), busyHandoffs+idleHandoffs, busyHandoffs)
 	}
 	w.run(70 * time.Second)
 	w.wantRest()
 }
 
 func TestAMemberThatFlapsGetsNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.start("a")
 	w.run(time.Second)
 	w.resetMoves()
@@ -98,7 +98,7 @@ func TestAMemberThatFlapsGetsNothing(t *testing.T) {
 }
 
 func TestOneThatStopsHandsOverWithoutAGap(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	a := w.start("a")
 	w.start("b")
 	w.start("c")
@@ -119,7 +119,7 @@ func TestOneThatStopsHandsOverWithoutAGap(t *testing.T) {
 }
 
 func TestNobodyGivesToOneThatIsDraining(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	a := w.start("a")
 	b := w.start("b")
 	w.start("c")
@@ -140,7 +140,7 @@ func TestNobodyGivesToOneThatIsDraining(t *testing.T) {
 }
 
 func TestTheLastOneLeavesKeysToWhoeverComes(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	a := w.start("a")
 	w.run(time.Second)
 	w.stop(a)
@@ -153,7 +153,7 @@ func TestTheLastOneLeavesKeysToWhoeverComes(t *testing.T) {
 }
 
 func TestTheSlotsOfOneThatDiesAreClaimedInTheirOrder(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	a := w.start("a")
 	w.start("b")
 	w.start("c")
@@ -161,8 +161,8 @@ func TestTheSlotsOfOneThatDiesAreClaimedInTheirOrder(t *testing.T) {
 	w.resetMoves()
 	had := a.Holds()
 	a.ended = true
-	a.LetGo()
-	w.run(ttl + ownership.HeadStart + time.Second)
+	a.ReleaseAll()
+	w.run(ttl + ownership.LastOwnerLead + time.Second)
 	w.wantRest()
 	if w.moved() != had {
 		t.Errorf("%d slots moved, want the %d of a", w.moved(), had)
@@ -170,7 +170,7 @@ func TestTheSlotsOfOneThatDiesAreClaimedInTheirOrder(t *testing.T) {
 }
 
 func TestTheNextInOrderStepsInForOneThatDoesNotClaim(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	a := w.start("a")
 	b := w.start("b")
 	c := w.start("c")
@@ -179,8 +179,8 @@ func TestTheNextInOrderStepsInForOneThatDoesNotClaim(t *testing.T) {
 	b.cut = true
 	w.store.End(a.Lease())
 	a.ended = true
-	a.LetGo()
-	w.run(ownership.HeadStart + ownership.TurnLength + 3*step)
+	a.ReleaseAll()
+	w.run(ownership.LastOwnerLead + ownership.ClaimDelayStep + 3*step)
 	for i := range ownership.Slots {
 		slot := ownership.Slot(i)
 		if e := w.store.Get(Key{Slot: slot}); e.Absent || e.Value.ID == "a" {
@@ -194,7 +194,7 @@ func TestTheNextInOrderStepsInForOneThatDoesNotClaim(t *testing.T) {
 
 func TestAStoreThatIsAwayForLongMovesNothing(t *testing.T) {
 	for _, away := range []time.Duration{time.Second, ttl, 60 * time.Second} {
-		w := newWorld(t)
+		w := newHarness(t)
 		a := w.start("a")
 		w.start("b")
 		w.start("c")
@@ -202,19 +202,19 @@ func TestAStoreThatIsAwayForLongMovesNothing(t *testing.T) {
 		w.resetMoves()
 		w.away = true
 		w.run(away)
-		since, orphan := a.Orphan(w.now)
-		if want := away >= ttl; orphan != want {
-			t.Errorf("after %v: orphan is %v, want %v", away, orphan, want)
+		since, unconfirmed := a.Unconfirmed(w.now)
+		if want := away >= ttl; unconfirmed != want {
+			t.Errorf("after %v: orphan is %v, want %v", away, unconfirmed, want)
 		}
-		if orphan && w.now.Sub(since) > away-ttl*2/3 {
+		if unconfirmed && w.now.Sub(since) > away-ttl*2/3 {
 			t.Errorf("after %v it is an orphan since %v", away, w.now.Sub(since))
 		}
 		// b and c are back some time before a.
 		w.away, a.cut = false, true
-		w.run(returnTime - time.Second)
+		w.run(returnGrace - time.Second)
 		a.cut = false
 		w.run(20 * time.Second)
-		if _, orphan := a.Orphan(w.now); orphan {
+		if _, unconfirmed := a.Unconfirmed(w.now); unconfirmed {
 			t.Errorf("after %v: a is an orphan though the store is back", away)
 		}
 		w.wantRest()
@@ -225,7 +225,7 @@ func TestAStoreThatIsAwayForLongMovesNothing(t *testing.T) {
 }
 
 func TestAGiftThatWasNeverHeardOfIsClaimedOnceItsOwnerIsBack(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	a := w.start("a")
 	w.run(time.Second)
 	b := w.start("b")
@@ -239,16 +239,16 @@ func TestAGiftThatWasNeverHeardOfIsClaimedOnceItsOwnerIsBack(t *testing.T) {
 	w.store.End(b.Lease())
 	w.run(ttl)
 	w.away, b.cut = false, false
-	w.run(ownership.HeadStart + time.Second)
+	w.run(ownership.LastOwnerLead + time.Second)
 	if !a.Complete() {
-		t.Errorf("holders %s: slots have no owner %v after all were back", w.holds(), ownership.HeadStart+time.Second)
+		t.Errorf("holders %s: slots have no owner %v after all were back", w.holds(), ownership.LastOwnerLead+time.Second)
 	}
 }
 
 func TestAGiverThatHasLeftIsNotWaitedFor(t *testing.T) {
 	for name, tt := range map[string]struct {
-		told func(before, gift ownership.Owner) ownership.Owner
-		soon bool
+		reported func(before, gift ownership.Owner) ownership.Owner
+		soon     bool
 	}{
 		"nobody tells of the gift":   {func(_, _ ownership.Owner) ownership.Owner { return ownership.Owner{} }, false},
 		"the giver tells of it":      {func(_, gift ownership.Owner) ownership.Owner { return gift }, true},
@@ -258,7 +258,7 @@ func TestAGiverThatHasLeftIsNotWaitedFor(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newHarness(t)
 			a, b := w.start("a"), w.start("b")
 			w.run(time.Second)
 			slot := ownership.Slot(0)
@@ -276,15 +276,15 @@ func TestAGiverThatHasLeftIsNotWaitedFor(t *testing.T) {
 			b.ended = false
 			b.Interrupted()
 			w.run(2 * step)
-			told := tt.told(before, ownership.Owner{ID: gift.Value.ID, Addr: gift.Value.Addr, Epoch: uint64(gift.Revision)})
-			if told.ID != "" {
-				b.told = map[ownership.Slot]ownership.Owner{slot: told}
+			reported := tt.reported(before, ownership.Owner{ID: gift.Value.ID, Addr: gift.Value.Addr, Epoch: uint64(gift.Revision)})
+			if reported.ID != "" {
+				b.reported = map[ownership.Slot]ownership.Owner{slot: reported}
 			}
-			w.run(askAgainAfter + 2*step)
+			w.run(recheckOwnerAfter + 2*step)
 			if soon := b.Epoch(slot) != 0; soon != tt.soon {
 				t.Errorf("b holds the slot soon: %v, want %v", soon, tt.soon)
 			}
-			w.run(returnTime + ownership.HeadStart)
+			w.run(returnGrace + ownership.LastOwnerLead)
 			if b.Epoch(slot) == 0 {
 				t.Errorf("nobody holds the slot in the end")
 			}
@@ -293,7 +293,7 @@ func TestAGiverThatHasLeftIsNotWaitedFor(t *testing.T) {
 }
 
 func TestAnOrphanStartsNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	a := w.start("a")
 	w.run(time.Second)
 	w.now = w.now.Add(ttl)
@@ -307,7 +307,7 @@ func TestAnOrphanStartsNothing(t *testing.T) {
 }
 
 func TestALeaseThatIsRevokedMovesNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	a := w.start("a")
 	w.start("b")
 	w.run(time.Second)
@@ -321,18 +321,18 @@ func TestALeaseThatIsRevokedMovesNothing(t *testing.T) {
 }
 
 func TestWhatIsDoneToKeysByHandIsRepaired(t *testing.T) {
-	tests := map[string]func(w *world, a *node, k Key){
-		"deleted":                  func(w *world, _ *node, k Key) { w.store.Delete(k) },
-		"names nobody":             func(w *world, _ *node, k Key) { w.put(k, "x", 0) },
-		"names another":            func(w *world, _ *node, k Key) { w.put(k, "b", 0) },
-		"names it, without lease":  func(w *world, _ *node, k Key) { w.put(k, "a", 0) },
-		"another under its lease":  func(w *world, a *node, k Key) { w.put(k, "b", a.Lease()) },
-		"is not readable":          func(w *world, _ *node, k Key) { w.put(k, "", 0) },
-		"names it, under no lease": func(w *world, _ *node, k Key) { w.put(k, "a", w.store.Grant(w.now, time.Hour)) },
+	tests := map[string]func(w *harness, a *node, k Key){
+		"deleted":                  func(w *harness, _ *node, k Key) { w.store.Delete(k) },
+		"names nobody":             func(w *harness, _ *node, k Key) { w.put(k, "x", 0) },
+		"names another":            func(w *harness, _ *node, k Key) { w.put(k, "b", 0) },
+		"names it, without lease":  func(w *harness, _ *node, k Key) { w.put(k, "a", 0) },
+		"another under its lease":  func(w *harness, a *node, k Key) { w.put(k, "b", a.Lease()) },
+		"is not readable":          func(w *harness, _ *node, k Key) { w.put(k, "", 0) },
+		"names it, under no lease": func(w *harness, _ *node, k Key) { w.put(k, "a", w.store.Grant(w.now, time.Hour)) },
 	}
 	for name, tamper := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newHarness(t)
 			a := w.start("a")
 			w.start("b")
 			w.run(time.Second)
@@ -347,7 +347,7 @@ func TestWhatIsDoneToKeysByHandIsRepaired(t *testing.T) {
 	}
 }
 
-func (w *world) put(k Key, id string, lease Lease) {
+func (w *harness) put(k Key, id string, lease Lease) {
 	op := Op{Key: k, If: Always, Lease: lease}
 	if id != "" {
 		op.Value = Value{ID: id, Addr: id + ":1"}
@@ -356,7 +356,7 @@ func (w *world) put(k Key, id string, lease Lease) {
 }
 
 func TestAMembersKeyIsRepaired(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	a := w.start("a")
 	w.start("b")
 	w.run(time.Second)
@@ -379,7 +379,7 @@ func TestAMembersKeyIsRepaired(t *testing.T) {
 }
 
 func TestOfTwoProcessesOfOneNameTheLaterHolds(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	earlier := w.start("a")
 	w.start("b")
 	w.run(time.Second)
@@ -403,7 +403,7 @@ func TestOfTwoProcessesOfOneNameTheLaterHolds(t *testing.T) {
 }
 
 func TestAStoreThatIsWipedOrRestoredIsFilledAgain(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	a := w.start("a")
 	w.start("b")
 	w.run(time.Second)
@@ -432,7 +432,7 @@ func TestAStoreThatIsWipedOrRestoredIsFilledAgain(t *testing.T) {
 }
 
 func TestAGiftToALeaseThatEndedIsNotTriedForEver(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	a := w.start("a")
 	w.run(time.Second)
 	b := w.start("b")
@@ -463,7 +463,7 @@ func TestAGiftToALeaseThatEndedIsNotTriedForEver(t *testing.T) {
 }
 
 func TestNobodyGivesWhatIsNotItsOwnAnyMore(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	a := w.start("a")
 	w.run(time.Second)
 	w.start("b")

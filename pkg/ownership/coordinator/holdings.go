@@ -62,11 +62,11 @@ func (r *record) holding(before uint64, self string, lease Lease) uint64 {
 	}
 }
 
-// release lets go of everything.
-func (h *holdings) release() { h.epochs, h.n = [ownership.Slots]uint64{}, 0 }
+// releaseAll lets go of everything.
+func (h *holdings) releaseAll() { h.epochs, h.n = [ownership.Slots]uint64{}, 0 }
 
-// orphaned tells whether a slot has no owner, here or elsewhere.
-func (h *holdings) orphaned() bool {
+// hasVacant tells whether a slot has no owner, here or elsewhere.
+func (h *holdings) hasVacant() bool {
 	for i := range h.vacant {
 		if !h.vacant[i].IsZero() && h.epochs[i] == 0 {
 			return true
@@ -76,11 +76,11 @@ func (h *holdings) orphaned() bool {
 }
 
 // list is what is held, and whether it carries work.
-func (h *holdings) list(works func(ownership.Slot) bool) []ownership.Holding {
+func (h *holdings) list(busy func(ownership.Slot) bool) []ownership.Holding {
 	held := make([]ownership.Holding, 0, h.n)
 	for i, epoch := range h.epochs {
 		if slot := ownership.Slot(i); epoch != 0 {
-			held = append(held, ownership.Holding{Slot: slot, Busy: works(slot)})
+			held = append(held, ownership.Holding{Slot: slot, Busy: busy(slot)})
 		}
 	}
 	return held

@@ -10,10 +10,10 @@ import (
 // Next is the transaction to try next; false if there is nothing to do before
 // Wake, or one is under way.
 func (c *Core) Next(now time.Time) (Txn, bool) {
-	if c.waiting || !c.following || c.lease == 0 || !c.rings(now) {
+	if c.waiting || !c.following || c.lease == 0 || !c.pending(now) {
 		return Txn{}, false
 	}
-	c.alarm = alarm{}
+	c.wakeup = wakeup{}
 	txn, due := c.plan(now)
 	c.waiting = due
 	return txn, due
@@ -23,14 +23,14 @@ func (c *Core) plan(now time.Time) (Txn, bool) {
 	if txn, due := c.register(); due {
 		return txn, true
 	}
-	if !c.recorded() {
+	if !c.isRegistered() {
 		// Another process of the same name has come after this one.
 		return Txn{}, false
 	}
 	if c.draining {
 		return c.handOver()
 	}
-	if _, orphan := c.Orphan(now); orphan {
+	if _, unconfirmed := c.Unconfirmed(now); unconfirmed {
 		return Txn{}, false
 	}
 	if txn, due := c.claim(now); due {
@@ -39,8 +39,8 @@ func (c *Core) plan(now time.Time) (Txn, bool) {
 	return c.rebalance(now)
 }
 
-// recorded tells whether the member's key is this process's.
-func (c *Core) recorded() bool {
+// isRegistered tells whether the member's key is this process's.
+func (c *Core) isRegistered() bool {
 	e, known := c.view.members[c.config.Self.ID]
 	return known && !e.Absent && e.Lease == c.lease
 }
@@ -64,8 +64,8 @@ func (c *Core) register() (Txn, bool) {
 	return Txn{Ops: []Op{op}}, true
 }
 
-// askAgainAfter is how long what others say of a slot's owner counts while it is waited for.
-const askAgainAfter = time.Second
+// recheckOwnerAfter is how long what others say of a slot's owner counts while it is waited for.
+const recheckOwnerAfter = time.Second
 
 // claim claims what has no owner, if it is this scheduler's turn, and what names
 // it without being held.
@@ -78,7 +78,7 @@ func (c *Core) claim(now time.Time) (Txn, bool) {
 		switch {
 		case !may:
 		case now.Before(due):
-			c.at(earliest(due, now.Add(askAgainAfter)))
+			c.wakeBy(earliest(due, now.Add(recheckOwnerAfter)))
 		case len(txn.Ops) < MaxOps:
 			txn.Ops = append(txn.Ops, Op{Key: Key{Slot: slot}, If: r.condition(), Value: c.config.Self, Lease: c.lease})
 		}
@@ -99,7 +99,7 @@ func (c *Core) due(slot ownership.Slot, r *record, members []ownership.Member) (
 	}
 	holds := c.epochs[slot] != 0
 	last := c.lastOwner(slot, r)
-	wait, may := ownership.Turn(slot, c.config.Self.ID, last, holds, members)
+	wait, may := ownership.ClaimDelay(slot, c.config.Self.ID, last, holds, members)
 	from := c.vacant[slot]
 	if !holds {
 		from = latest(from, c.returned(last.ID))
@@ -111,8 +111,8 @@ func (c *Core) due(slot ownership.Slot, r *record, members []ownership.Member) (
 // scheduler since. It was given the slot while it heard nothing of the store, and its lease
 // has ended, so that no listing has the gift. The giver is not to be waited for.
 func (c *Core) lastOwner(slot ownership.Slot, r *record) ownership.Owner {
-	if told, known := c.named(slot); known && told.ID == c.config.Self.ID && told.Epoch > r.owner.Epoch {
-		return told
+	if reported, known := c.reportedOwner(slot); known && reported.ID == c.config.Self.ID && reported.Epoch > r.owner.Epoch {
+		return reported
 	}
 	return r.owner
 }
@@ -124,7 +124,7 @@ func (c *Core) returned(owner string) time.Time {
 	if a, member := c.peers.since[owner]; member {
 		return a.at
 	}
-	return c.calm.until
+	return c.settling.until
 }
 
 func earliest(a, b time.Time) time.Time {
@@ -145,23 +145,23 @@ func latest(a, b time.Time) time.Time {
 func (c *Core) rebalance(now time.Time) (Txn, bool) {
 	members, next := c.peers.trusted(now, c.config.Self.ID)
 	if !next.IsZero() {
-		c.at(next)
+		c.wakeBy(next)
 	}
 	if c.n == 0 || slices.Equal(members, c.settled) {
 		return Txn{}, false
 	}
-	if now.Before(c.calm.until) {
-		c.at(c.calm.until)
+	if now.Before(c.settling.until) {
+		c.wakeBy(c.settling.until)
 		return Txn{}, false
 	}
-	c.gifts.refill(now)
-	held := c.list(c.works)
-	if txn, due := c.give(held, members, c.gifts.idle, c.gifts.busy); due {
-		c.gifts.spend(txn.Ops, c.works)
+	c.handoffs.refill(now)
+	held := c.list(c.busy)
+	if txn, due := c.handOff(held, members, c.handoffs.idle, c.handoffs.busy); due {
+		c.handoffs.spend(txn.Ops, c.busy)
 		return txn, true
 	}
-	if _, rest := ownership.Gifts(c.config.Self.ID, held, members, 1, 1); len(rest) > 0 {
-		c.at(c.gifts.renewed)
+	if _, rest := ownership.Handoffs(c.config.Self.ID, held, members, 1, 1); len(rest) > 0 {
+		c.wakeBy(c.handoffs.refillAt)
 	} else {
 		c.settled = members
 	}
@@ -170,13 +170,13 @@ func (c *Core) rebalance(now time.Time) (Txn, bool) {
 
 // handOver gives everything away, for as long as there is somebody.
 func (c *Core) handOver() (Txn, bool) {
-	return c.give(c.list(c.works), c.peers.others(c.config.Self.ID), MaxOps, MaxOps)
+	return c.handOff(c.list(c.busy), c.peers.others(c.config.Self.ID), MaxOps, MaxOps)
 }
 
-// give gives slots to one of the members.
-func (c *Core) give(held []ownership.Holding, members []ownership.Member, idle, busy int) (Txn, bool) {
-	heir, slots := ownership.Gifts(c.config.Self.ID, held, members, idle, busy)
-	txn := Txn{Gift: true}
+// handOff gives slots to one of the members.
+func (c *Core) handOff(held []ownership.Holding, members []ownership.Member, idle, busy int) (Txn, bool) {
+	heir, slots := ownership.Handoffs(c.config.Self.ID, held, members, idle, busy)
+	txn := Txn{Handoff: true}
 	for _, slot := range slots[:min(len(slots), MaxOps)] {
 		txn.Ops = append(txn.Ops, Op{
 			Key: Key{Slot: slot}, If: c.view.slots[slot].condition(), Value: heir, Lease: c.peers.lease(heir.ID),

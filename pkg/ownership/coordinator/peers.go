@@ -42,8 +42,8 @@ func (p *peers) review(now time.Time, view *View) (more bool) {
 	return more
 }
 
-// distrust gives nothing more to whoever had the lease.
-func (p *peers) distrust(lease Lease) {
+// markEnded gives nothing more to whoever had the lease.
+func (p *peers) markEnded(lease Lease) {
 	for id, a := range p.since {
 		if a.lease == lease {
 			a.ended = true

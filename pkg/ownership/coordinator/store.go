@@ -18,21 +18,21 @@ type Store struct {
 	revision  int64
 	compacted int64
 	keys      map[Key]Entry
-	leases    map[Lease]*term
+	leases    map[Lease]*leaseState
 	lastLease Lease
 	history   []Entry
 	writes    int
 }
 
-// term is how long a lease lives.
-type term struct {
+// leaseState is how long a lease lives.
+type leaseState struct {
 	ttl  time.Duration
 	ends time.Time
 }
 
 // NewStore makes an empty Store. Like etcd's, its first revision is 1.
 func NewStore() *Store {
-	return &Store{revision: 1, keys: make(map[Key]Entry), leases: make(map[Lease]*term)}
+	return &Store{revision: 1, keys: make(map[Key]Entry), leases: make(map[Lease]*leaseState)}
 }
 
 // Restore makes the Store what another one is, such as a backup or an empty one.
@@ -47,7 +47,7 @@ func (s *Store) Restore(from *Store) {
 func (s *Store) Clone() *Store {
 	c := *s
 	c.keys, c.history = maps.Clone(s.keys), slices.Clone(s.history)
-	c.leases = make(map[Lease]*term, len(s.leases))
+	c.leases = make(map[Lease]*leaseState, len(s.leases))
 	for id, t := range s.leases {
 		copied := *t
 		c.leases[id] = &copied
@@ -58,7 +58,7 @@ func (s *Store) Clone() *Store {
 // Grant makes a lease.
 func (s *Store) Grant(now time.Time, ttl time.Duration) Lease {
 	s.lastLease++
-	s.leases[s.lastLease] = &term{ttl, now.Add(ttl)}
+	s.leases[s.lastLease] = &leaseState{ttl, now.Add(ttl)}
 	return s.lastLease
 }
 
@@ -108,7 +108,7 @@ func (s *Store) End(lease Lease) {
 	slices.SortFunc(gone, compareKeys)
 	s.revision++
 	for _, key := range gone {
-		s.remove(key)
+		s.deleteKey(key)
 	}
 }
 
@@ -116,11 +116,11 @@ func (s *Store) End(lease Lease) {
 func (s *Store) Delete(key Key) {
 	if _, exists := s.keys[key]; exists {
 		s.revision++
-		s.remove(key)
+		s.deleteKey(key)
 	}
 }
 
-func (s *Store) remove(key Key) {
+func (s *Store) deleteKey(key Key) {
 	delete(s.keys, key)
 	s.history = append(s.history, Entry{Key: key, Revision: s.revision, Absent: true})
 }

@@ -14,10 +14,10 @@ import (
 // what each holds then. To write the answers anew: go test -run Stories -rewrite.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
-		var w *world
+		var w *harness
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if d.Cmd == "store" {
-				w = newWorld(t)
+				w = newHarness(t)
 			}
 			var out strings.Builder
 			for line := range strings.Lines(d.Input) {
@@ -32,10 +32,10 @@ func TestStories(t *testing.T) {
 }
 
 // happen plays what a line says.
-func (w *world) happen(words []string) {
+func (w *harness) happen(words []string) {
 	w.t.Helper()
 	who := strings.Join(words[1:], " ")
-	named := func() *node {
+	reportedOwner := func() *node {
 		for _, n := range w.all {
 			if n.id == who && !n.ended {
 				return n
@@ -54,13 +54,13 @@ func (w *world) happen(words []string) {
 	case "start":
 		w.start(who)
 	case "stop":
-		w.stop(named())
+		w.stop(reportedOwner())
 	case "kill":
-		named().ended = true
+		reportedOwner().ended = true
 	case "cut":
-		named().cut = true
+		reportedOwner().cut = true
 	case "join":
-		named().cut = false
+		reportedOwner().cut = false
 	case "store-away":
 		w.away = true
 	case "store-back":
@@ -71,14 +71,14 @@ func (w *world) happen(words []string) {
 }
 
 // tell says what each scheduler holds, and how many slots have a new owner.
-func (w *world) tell(moved int) string {
+func (w *harness) tell(moved int) string {
 	var words []string
 	for _, n := range w.all {
 		if n.ended {
 			continue
 		}
 		text := fmt.Sprintf("%s has %d", n.id, n.Holds())
-		if _, orphan := n.Orphan(w.now); orphan {
+		if _, unconfirmed := n.Unconfirmed(w.now); unconfirmed {
 			text += " and is unsure"
 		}
 		words = append(words, text)

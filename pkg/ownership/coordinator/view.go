@@ -65,11 +65,11 @@ func (v *View) Listed(l Listing) (rewound bool) {
 		} else {
 			members[e.Key.Member] = true
 		}
-		v.See(e)
+		v.Apply(e)
 	}
 	for slot, exists := range listed {
 		if !exists {
-			v.See(Entry{Key: Key{Slot: ownership.Slot(slot)}, Revision: l.Revision, Absent: true})
+			v.Apply(Entry{Key: Key{Slot: ownership.Slot(slot)}, Revision: l.Revision, Absent: true})
 		}
 	}
 	for id, e := range v.members {
@@ -109,11 +109,11 @@ func (r *record) contradicts(e Entry) bool {
 	return !r.exists || r.lease != e.Lease || e.Value.ID != "" && !r.names(e.Value.ID)
 }
 
-// See takes news of one key, and tells whether they are news.
-func (v *View) See(e Entry) bool {
+// Apply takes news of one key, and tells whether they are news.
+func (v *View) Apply(e Entry) bool {
 	v.revision = max(v.revision, e.Revision)
 	if e.Key.Member != "" {
-		return v.seeMember(e)
+		return v.applyMember(e)
 	}
 	r := &v.slots[e.Key.Slot]
 	if e.Revision <= r.revision {
@@ -126,7 +126,7 @@ func (v *View) See(e Entry) bool {
 	return true
 }
 
-func (v *View) seeMember(e Entry) bool {
+func (v *View) applyMember(e Entry) bool {
 	if e.Revision <= max(v.members[e.Key.Member].Revision, v.listed) {
 		return false
 	}

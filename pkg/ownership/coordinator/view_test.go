@@ -39,7 +39,7 @@ func TestTheLatestNewsOfASlotCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var view View
 			for _, e := range tt.news {
-				view.See(e)
+				view.Apply(e)
 			}
 			owner, current := view.Owner(7)
 			if owner.ID != tt.owner || owner.Epoch != tt.epoch || current != tt.current {
@@ -89,8 +89,8 @@ func TestMembersAreThoseWithALease(t *testing.T) {
 	}
 	// A watch that lags behind the listing tells of one that had gone by then.
 	view.Listed(Listing{20, []Entry{member("a", "a", 2, 4)}})
-	view.See(member("b", "b", 1, 12))
-	view.See(member("e", "e", 4, 21))
+	view.Apply(member("b", "b", 1, 12))
+	view.Apply(member("e", "e", 4, 21))
 	want = []ownership.Member{{ID: "a", Addr: "a:1"}, {ID: "e", Addr: "e:1"}}
 	if diff := cmp.Diff(want, view.Members()); diff != "" {
 		t.Errorf("members after a later listing (-want +got):\n%s", diff)
@@ -98,7 +98,7 @@ func TestMembersAreThoseWithALease(t *testing.T) {
 }
 
 func TestTheStoreAnswersAsEtcdDoes(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	s := w.store
 	lease := s.Grant(w.now, ttl)
 	op := func(slot ownership.Slot, condition int64, lease Lease) Op {

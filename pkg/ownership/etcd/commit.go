@@ -14,7 +14,7 @@ import (
 func isNoLease(err error) bool { return errors.Is(err, rpctypes.ErrLeaseNotFound) }
 
 // commit carries out a transaction. After an error nobody knows whether it was.
-func (k *Keeper) commit(ctx context.Context, txn coordinator.Txn) (coordinator.Result, error) {
+func (k *Coordinator) commit(ctx context.Context, txn coordinator.Txn) (coordinator.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	names := k.follower.keys
@@ -45,7 +45,7 @@ func (k *Keeper) commit(ctx context.Context, txn coordinator.Txn) (coordinator.R
 }
 
 // found reads what the keys of a refused transaction are.
-func (k *Keeper) found(txn coordinator.Txn, answer *clientv3.TxnResponse) []coordinator.Entry {
+func (k *Coordinator) found(txn coordinator.Txn, answer *clientv3.TxnResponse) []coordinator.Entry {
 	entries := make([]coordinator.Entry, 0, len(txn.Ops))
 	for i, op := range txn.Ops {
 		kvs := answer.Responses[i].GetResponseRange().Kvs

@@ -65,11 +65,11 @@ type Deps struct {
 	// with care. It must not wait for what waits for the Keeper. If it is nil no
 	// slot does.
 	Busy func(ownership.Slot) bool
-	// Named tells a Keeper who owns a slot as far as others have said, as a Directory
+	// ReportedOwner tells a Keeper who owns a slot as far as others have said, as a Directory
 	// does. It must not wait for what waits for the Keeper. If it is nil others are not
 	// asked.
-	Named func(ownership.Slot) (ownership.Owner, bool)
-	Log   *slog.Logger
+	ReportedOwner func(ownership.Slot) (ownership.Owner, bool)
+	Log           *slog.Logger
 }
 
 func (d Deps) validate() error {

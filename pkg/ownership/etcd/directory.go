@@ -68,17 +68,17 @@ func (d *Directory) Changed() <-chan struct{} { return d.changed }
 // called.
 func (d *Directory) Ready() <-chan struct{} { return d.ready }
 
-// Learn takes note of an owner that a scheduler or a gateway named, and tells
+// Update takes note of an owner that a scheduler or a gateway named, and tells
 // whether that is news: of two owners the one with the higher epoch counts, until
 // the next comparison with etcd, every 4 s, says otherwise.
-func (d *Directory) Learn(slot ownership.Slot, owner ownership.Owner) bool {
+func (d *Directory) Update(slot ownership.Slot, owner ownership.Owner) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if known, _ := d.current.Owner(slot); owner.Epoch <= known.Epoch {
 		return false
 	}
 	next := d.current.Clone()
-	if !next.Believe(slot, owner) {
+	if !next.Merge(slot, owner) {
 		return false
 	}
 	d.publish(next)
@@ -116,50 +116,50 @@ func (d *Directory) follow(ctx context.Context, retry *backoff.Backoff) error {
 	// Ends the watch.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watching, listing, err := d.follower.begin(ctx)
+	watching, listing, err := d.follower.start(ctx)
 	if err != nil {
 		return err
 	}
-	defer watching.end()
+	defer watching.stop()
 	retry.Reset()
-	heard := news{listing: &listing}
+	got := storeUpdate{listing: &listing}
 	for first := true; ; first = false {
-		if d.hear(heard) && !first {
+		if d.apply(got) && !first {
 			return errRewound
 		}
-		if heard, err = watching.next(ctx, time.Time{}); err != nil {
+		if got, err = watching.wait(ctx, time.Time{}); err != nil {
 			return err
 		}
 	}
 }
 
-// hear takes news of etcd. It returns true if the store has another history.
-func (d *Directory) hear(heard news) (rewound bool) {
+// apply takes news of etcd. It returns true if the store has another history.
+func (d *Directory) apply(got storeUpdate) (rewound bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if heard.listing != nil {
-		if rewound = d.view.Listed(*heard.listing); rewound {
+	if got.listing != nil {
+		if rewound = d.view.Listed(*got.listing); rewound {
 			d.deps.Log.Error("etcd went back to an earlier revision, as after a restore; its owners and epochs replace the known ones",
-				"revision", heard.listing.Revision)
+				"revision", got.listing.Revision)
 		}
 	}
-	for _, entry := range heard.entries {
-		d.view.See(entry)
+	for _, entry := range got.entries {
+		d.view.Apply(entry)
 	}
-	if next, news := d.merge(heard.entries == nil); news {
+	if next, news := d.mergeView(got.entries == nil); news {
 		d.publish(next)
 	}
-	if heard.listing != nil {
+	if got.listing != nil {
 		d.listed = true
 		closeOnce(d.ready)
 	}
 	return rewound
 }
 
-// merge puts the owners that keys name into the map, and tells whether that
+// mergeView puts the owners that keys name into the map, and tells whether that
 // changes anything. Unless they are certain, an owner of a higher epoch that
 // somebody else named stays: changes are told late.
-func (d *Directory) merge(certain bool) (next *ownership.Map, news bool) {
+func (d *Directory) mergeView(certain bool) (next *ownership.Map, news bool) {
 	next = d.current.Clone()
 	for i := range ownership.Slots {
 		slot := ownership.Slot(i)
@@ -168,9 +168,9 @@ func (d *Directory) merge(certain bool) (next *ownership.Map, news bool) {
 			continue
 		}
 		if certain {
-			next.Replace(slot, owner)
+			next.Reset(slot, owner)
 			news = true
-		} else if next.Learn(slot, owner) {
+		} else if next.Update(slot, owner) {
 			news = true
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/windlass-dev/windlass/internal/backoff"
 	"github.com/windlass-dev/windlass/pkg/ownership/coordinator"
 )
 
@@ -35,9 +36,9 @@ type follower struct {
 	recheck time.Duration
 }
 
-// news are what a following yields: a listing, changes, or that all that was
+// storeUpdate are what a following yields: a listing, changes, or that all that was
 // told before is still so. Or nothing of these, when its time has come.
-type news struct {
+type storeUpdate struct {
 	listing   *coordinator.Listing
 	entries   []coordinator.Entry
 	confirmed bool
@@ -52,25 +53,25 @@ type following struct {
 	known map[string]int64
 }
 
-// begin lists all keys and watches them from there until ctx ends.
-func (f *follower) begin(ctx context.Context) (*following, coordinator.Listing, error) {
+// start lists all keys and watches them from there until ctx ends.
+func (f *follower) start(ctx context.Context) (*following, coordinator.Listing, error) {
 	w := &following{follower: f}
 	listing, err := w.list(ctx)
 	if err != nil {
 		return nil, coordinator.Listing{}, err
 	}
-	w.watch = f.client.Watch(clientv3.WithRequireLeader(ctx), f.keys.all(),
+	w.watch = f.client.Watch(clientv3.WithRequireLeader(ctx), f.keys.prefix(),
 		clientv3.WithPrefix(), clientv3.WithRev(listing.Revision+1), clientv3.WithProgressNotify())
 	w.recheck = time.NewTicker(f.recheck)
 	return w, listing, nil
 }
 
-// end is to be called when begin has succeeded and ctx has ended.
-func (w *following) end() { w.recheck.Stop() }
+// stop is to be called when begin has succeeded and ctx has ended.
+func (w *following) stop() { w.recheck.Stop() }
 
-// next waits for news, or until a time unless that is zero. An error is why it
+// wait waits for news, or until a time unless that is zero. An error is why it
 // cannot go on: then another must begin.
-func (w *following) next(ctx context.Context, until time.Time) (news, error) {
+func (w *following) wait(ctx context.Context, until time.Time) (storeUpdate, error) {
 	var due <-chan time.Time
 	if !until.IsZero() {
 		timer := time.NewTimer(time.Until(until))
@@ -79,26 +80,26 @@ func (w *following) next(ctx context.Context, until time.Time) (news, error) {
 	}
 	select {
 	case <-ctx.Done():
-		return news{}, ctx.Err()
+		return storeUpdate{}, ctx.Err()
 	case answer, open := <-w.watch:
 		if !open {
-			return news{}, errWatchEnded
+			return storeUpdate{}, errWatchEnded
 		}
 		if err := answer.Err(); err != nil {
-			return news{}, fmt.Errorf("etcd: watching the keys: %w", err)
+			return storeUpdate{}, fmt.Errorf("etcd: watching the keys: %w", err)
 		}
-		return news{entries: w.changes(answer)}, nil
+		return storeUpdate{entries: w.changes(answer)}, nil
 	case <-w.recheck.C:
 		return w.audit(ctx)
 	case <-due:
-		return news{}, nil
+		return storeUpdate{}, nil
 	}
 }
 
 func (w *following) list(ctx context.Context) (coordinator.Listing, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	answer, err := w.client.Get(ctx, w.keys.all(), clientv3.WithPrefix())
+	answer, err := w.client.Get(ctx, w.keys.prefix(), clientv3.WithPrefix())
 	if err != nil {
 		return coordinator.Listing{}, fmt.Errorf("etcd: listing the keys: %w", err)
 	}
@@ -143,24 +144,29 @@ func (f *follower) entry(kv *mvccpb.KeyValue) (coordinator.Entry, bool) {
 // audit compares how many keys there are, and which was written last, and lists
 // all if that is not what is known. It may be that the watch was only about to
 // tell: then the listing does no harm.
-func (w *following) audit(ctx context.Context) (news, error) {
+func (w *following) audit(ctx context.Context) (storeUpdate, error) {
 	request, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	answer, err := w.client.Get(request, w.keys.all(), clientv3.WithPrefix(), clientv3.WithKeysOnly(),
+	answer, err := w.client.Get(request, w.keys.prefix(), clientv3.WithPrefix(), clientv3.WithKeysOnly(),
 		clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend), clientv3.WithLimit(1))
 	if err != nil {
-		return news{}, fmt.Errorf("etcd: comparing the keys: %w", err)
+		return storeUpdate{}, fmt.Errorf("etcd: comparing the keys: %w", err)
 	}
 	same := answer.Count == int64(len(w.known))
 	for _, kv := range answer.Kvs {
 		same = same && w.known[string(kv.Key)] == kv.ModRevision
 	}
 	if same {
-		return news{confirmed: true}, nil
+		return storeUpdate{confirmed: true}, nil
 	}
 	listing, err := w.list(ctx)
 	if err != nil {
-		return news{}, err
+		return storeUpdate{}, err
 	}
-	return news{listing: &listing}, nil
+	return storeUpdate{listing: &listing}, nil
+}
+
+// newRetry is how long to pause where etcd could not be asked.
+func newRetry() *backoff.Backoff {
+	return &backoff.Backoff{First: 100 * time.Millisecond, Last: 2 * time.Second}
 }

@@ -140,10 +140,10 @@ func TestAnOutageThatOutlastsTheLeasesMovesNothing(t *testing.T) {
 	a.line.down()
 	b.line.down()
 	eventually(t, "the keys are gone", func() bool { return list(t).Count == 0 })
-	if since, orphan := a.Orphan(); !orphan || time.Since(since) < 0 {
-		t.Errorf("a is an orphan since %v: %v, want so", since, orphan)
+	if since, unconfirmed := a.Unconfirmed(); !unconfirmed || time.Since(since) < 0 {
+		t.Errorf("a is an orphan since %v: %v, want so", since, unconfirmed)
 	}
-	if _, orphan := b.Orphan(); !orphan || a.holding()+b.holding() != ownership.Slots {
+	if _, unconfirmed := b.Unconfirmed(); !unconfirmed || a.holding()+b.holding() != ownership.Slots {
 		t.Error("they let go of slots, or do not know that they are orphans")
 	}
 	b.line.mend(store)
@@ -153,7 +153,7 @@ func TestAnOutageThatOutlastsTheLeasesMovesNothing(t *testing.T) {
 	if h := since(t, listed); h.moved != 0 {
 		t.Errorf("%d slots moved, want none", h.moved)
 	}
-	eventually(t, "a is no orphan any more", func() bool { _, orphan := a.Orphan(); return !orphan })
+	eventually(t, "a is no orphan any more", func() bool { _, unconfirmed := a.Unconfirmed(); return !unconfirmed })
 }
 
 func TestAKeyThatWasWrittenByHandIsRepaired(t *testing.T) {
@@ -185,8 +185,8 @@ func TestADirectoryLearnsFromOthers(t *testing.T) {
 	l.down()
 	d := directoryOn(t, l, 5*time.Millisecond)
 	var known ownership.Map
-	known.Learn(7, ownership.Owner{ID: "x", Addr: "x:1", Epoch: 1})
-	known.Learn(8, ownership.Owner{ID: "x", Addr: "x:1", Epoch: 1 << 60})
+	known.Update(7, ownership.Owner{ID: "x", Addr: "x:1", Epoch: 1})
+	known.Update(8, ownership.Owner{ID: "x", Addr: "x:1", Epoch: 1 << 60})
 	known.SetMembers([]ownership.Member{{ID: "x", Addr: "x:1"}})
 	d.Seed(&known)
 	<-d.Ready()
@@ -195,7 +195,7 @@ func TestADirectoryLearnsFromOthers(t *testing.T) {
 		t.Errorf("slot 7 has owner %v, want the one that it was told", owner)
 	}
 	news := ownership.Owner{ID: "y", Addr: "y:1", Epoch: 2}
-	if !d.Learn(7, news) || d.Learn(7, ownership.Owner{ID: "z", Addr: "z:1", Epoch: 2}) || d.Learn(ownership.Slots, news) {
+	if !d.Update(7, news) || d.Update(7, ownership.Owner{ID: "z", Addr: "z:1", Epoch: 2}) || d.Update(ownership.Slots, news) {
 		t.Error("it does not go by epochs")
 	}
 	if owner, _ := d.Map().Owner(7); owner != news {
@@ -206,7 +206,7 @@ func TestADirectoryLearnsFromOthers(t *testing.T) {
 	l.mend(store)
 	eventually(t, "etcd counts, whatever others named", func() bool { return d.agrees(k) })
 	d.Seed(&known)
-	d.Learn(7, ownership.Owner{ID: "x", Addr: "x:1", Epoch: 1 << 60})
+	d.Update(7, ownership.Owner{ID: "x", Addr: "x:1", Epoch: 1 << 60})
 	eventually(t, "etcd corrects it", func() bool { return d.agrees(k) })
 	if members := d.Map().Members(); len(members) != 1 || members[0].ID != "a" {
 		t.Errorf("the members are %v", members)
@@ -220,8 +220,8 @@ func BenchmarkOwnership(b *testing.B) {
 	for b.Loop() {
 		n++
 		config := Config{ID: "a", Addr: "a:1", Prefix: fmt.Sprintf("/bench/%d", n), TTL: time.Minute}
-		start := func() (*Keeper, func()) {
-			k, err := NewKeeper(config, Deps{Client: store, Log: newSilentLog()})
+		start := func() (*Coordinator, func()) {
+			k, err := NewCoordinator(config, Deps{Client: store, Log: newSilentLog()})
 			if err != nil {
 				b.Fatal(err)
 			}

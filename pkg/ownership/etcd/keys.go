@@ -15,7 +15,7 @@ import (
 // keys names the keys under a prefix.
 type keys string
 
-func (k keys) all() string { return string(k) + "/" }
+func (k keys) prefix() string { return string(k) + "/" }
 
 func (k keys) slots() string { return string(k) + "/slots/" }
 

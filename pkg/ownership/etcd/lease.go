@@ -46,9 +46,9 @@ func (l *lessor) get(ctx context.Context, before coordinator.Lease) (coordinator
 	return coordinator.Lease(answer.ID), nil
 }
 
-// keep renews a lease until it is lost or ctx ends, and tells renewed each time
+// keepAlive renews a lease until it is lost or ctx ends, and tells renewed each time
 // when it asked for it. It returns why it ended.
-func (l *lessor) keep(ctx context.Context, lease coordinator.Lease, renewed func(at time.Time)) error {
+func (l *lessor) keepAlive(ctx context.Context, lease coordinator.Lease, renewed func(at time.Time)) error {
 	retry := newRetry()
 	for {
 		asked := time.Now()
@@ -95,8 +95,8 @@ func (l *lessor) renew(ctx context.Context, lease clientv3.LeaseID) error {
 // last one it is 0.
 func lives(answer *clientv3.LeaseTimeToLiveResponse) bool { return answer.TTL >= 0 }
 
-// end ends a lease, and with it all keys under it.
-func (l *lessor) end(ctx context.Context, lease coordinator.Lease) error {
+// revoke ends a lease, and with it all keys under it.
+func (l *lessor) revoke(ctx context.Context, lease coordinator.Lease) error {
 	if _, err := l.client.Revoke(ctx, clientv3.LeaseID(lease)); err != nil && !isNoLease(err) {
 		return fmt.Errorf("etcd: ending the lease: %w", err)
 	}

@@ -277,7 +277,7 @@ func run(t *testing.T, body func(context.Context) error) (end func()) {
 }
 
 type runningKeeper struct {
-	*Keeper
+	*Coordinator
 	running
 }
 
@@ -317,7 +317,7 @@ func keeperWith(t *testing.T, config Config) runningKeeper {
 	t.Helper()
 	l, j := newLine(t), newJournal()
 	config.Addr, config.Prefix = config.ID+":7000", prefix(t)
-	k, err := NewKeeper(config, Deps{Client: l.client(), Log: slog.New(j)})
+	k, err := NewCoordinator(config, Deps{Client: l.client(), Log: slog.New(j)})
 	if err != nil {
 		t.Fatal(err)
 	}

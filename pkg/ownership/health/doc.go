@@ -3,7 +3,7 @@
 //
 // It keeps a stream of beats to every scheduler that is a member or owns a slot.
 // One that misses three beats, whose machine refuses connections, or that says
-// itself that it does not serve, is silent (ownership.Pulse); the slots of a
+// itself that it does not serve, is silent (ownership.FailureDetector); the slots of a
 // silent owner go to whoever will own them next (ownership.Map.Route), which is
 // long before etcd says so, and also while etcd cannot be reached. Whoever looks
 // at the same members with the same eyes comes to the same route; that eyes differ

@@ -23,8 +23,8 @@ const (
 	// catchUpAfter is how long what another scheduler knows may take to come
 	// from etcd.
 	catchUpAfter = time.Second
-	// tryAgain is the pause before one that refused is connected to again.
-	tryAgain = 200 * time.Millisecond
+	// retryPause is the pause before one that refused is connected to again.
+	retryPause = 200 * time.Millisecond
 )
 
 // peer is one scheduler that is watched.
@@ -35,8 +35,8 @@ type peer struct {
 	all  *Peers
 	log  *slog.Logger
 
-	mu    sync.Mutex
-	pulse ownership.Pulse
+	mu       sync.Mutex
+	detector ownership.FailureDetector
 
 	// behind is since when the scheduler has known of a higher epoch than is
 	// known here; zero while it does not. Only beats uses it.
@@ -46,22 +46,22 @@ type peer struct {
 func newPeer(id, addr string, stop func(), all *Peers) *peer {
 	return &peer{
 		id: id, addr: addr, stop: stop, all: all, log: all.deps.Log.With("scheduler", id, "addr", addr),
-		pulse: ownership.NewPulse(time.Now()),
+		detector: ownership.NewFailureDetector(time.Now()),
 	}
 }
 
 func (p *peer) isSilent() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.pulse.Silent()
+	return p.detector.Silent()
 }
 
-// feel changes the pulse and tells of it if that matters.
-func (p *peer) feel(change func(ownership.Pulse) ownership.Pulse) {
+// observe changes the pulse and tells of it if that matters.
+func (p *peer) observe(change func(ownership.FailureDetector) ownership.FailureDetector) {
 	p.mu.Lock()
-	before := p.pulse.Silent()
-	p.pulse = change(p.pulse)
-	now := p.pulse.Silent()
+	before := p.detector.Silent()
+	p.detector = change(p.detector)
+	now := p.detector.Silent()
 	p.mu.Unlock()
 	switch {
 	case now == before:
@@ -71,7 +71,7 @@ func (p *peer) feel(change func(ownership.Pulse) ownership.Pulse) {
 	default:
 		p.log.Info("a scheduler answers again")
 	}
-	p.all.feltChange()
+	p.all.signalChange()
 }
 
 // run keeps a stream of beats until ctx ends. A stream that breaks is opened
@@ -86,28 +86,28 @@ func (p *peer) run(ctx context.Context) {
 	client := controlwire.NewSchedulerClient(conn)
 	for ctx.Err() == nil {
 		conn.ResetConnectBackoff()
-		if p.beats(ctx, client) {
+		if p.heartbeats(ctx, client) {
 			continue
 		}
 		if ctx.Err() == nil {
-			p.feel(ownership.Pulse.Refuse)
+			p.observe(ownership.FailureDetector.Refused)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(tryAgain):
+		case <-time.After(retryPause):
 		}
 	}
 }
 
-// beats opens a stream and exchanges beats until it breaks, or until the
+// heartbeats opens a stream and exchanges beats until it breaks, or until the
 // scheduler has been silent on it. It tells whether the stream ever stood.
-func (p *peer) beats(ctx context.Context, client controlwire.SchedulerClient) (stood bool) {
+func (p *peer) heartbeats(ctx context.Context, client controlwire.SchedulerClient) (stood bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	limit := time.AfterFunc(connectWithin, cancel)
 	stream, err := client.Heartbeat(ctx)
 	if err == nil {
-		err = stream.Send(p.beat(0))
+		err = stream.Send(p.request(0))
 	}
 	if err != nil || !limit.Stop() {
 		return false
@@ -120,26 +120,28 @@ func (p *peer) beats(ctx context.Context, client controlwire.SchedulerClient) (s
 			if err != nil {
 				return
 			}
-			if !p.understands(reply.GetWelcome()) {
+			if !p.accepts(reply.GetWelcome()) {
 				return
 			}
 			stood = true
-			p.feel(func(pulse ownership.Pulse) ownership.Pulse { return pulse.Answer(time.Now(), reply.GetServing()) })
-			if talk := p.all.talk; talk != nil {
-				talk.Answered(p.id, reply.GetCapacityFreed())
+			p.observe(func(detector ownership.FailureDetector) ownership.FailureDetector {
+				return detector.Answered(time.Now(), reply.GetServing())
+			})
+			if exchange := p.all.exchange; exchange != nil {
+				exchange.CapacityFreed(p.id, reply.GetCapacityFreed())
 			}
 			p.catchUp(ctx, client, reply.GetEpoch())
 		}
 	}()
-	p.ask(stream, received)
+	p.sendHeartbeats(stream, received)
 	cancel()
 	<-received
 	return stood
 }
 
-// understands tells whether a scheduler speaks this program's protocol, unless it says
+// accepts tells whether a scheduler speaks this program's protocol, unless it says
 // nothing of it.
-func (p *peer) understands(w *controlwire.Welcome) bool {
+func (p *peer) accepts(w *controlwire.Welcome) bool {
 	if w == nil || Accepts(w) {
 		return true
 	}
@@ -147,16 +149,16 @@ func (p *peer) understands(w *controlwire.Welcome) bool {
 	return false
 }
 
-// beat is the beat of that number, with what is asked for.
-func (p *peer) beat(number uint64) *controlwire.HeartbeatRequest {
-	beat := &controlwire.HeartbeatRequest{Number: number}
+// request is the beat of that number, with what is asked for.
+func (p *peer) request(number uint64) *controlwire.HeartbeatRequest {
+	request := &controlwire.HeartbeatRequest{Number: number}
 	if number == 0 {
-		beat.Hello = Hello()
+		request.Hello = Hello()
 	}
-	if talk := p.all.talk; talk != nil {
-		beat.Scheduler, beat.CapacityRequests = p.all.config.Self, talk.Ask(p.id)
+	if exchange := p.all.exchange; exchange != nil {
+		request.Scheduler, request.CapacityRequests = p.all.config.Self, exchange.CapacityRequests(p.id)
 	}
-	return beat
+	return request
 }
 
 // catchUp asks the scheduler for the slots if it has known more of them for a
@@ -174,30 +176,30 @@ func (p *peer) catchUp(ctx context.Context, client controlwire.SchedulerClient, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectWithin)
 	defer cancel()
-	told, err := fetch(ctx, client)
+	reported, err := fetch(ctx, client)
 	if err != nil {
 		p.log.Warn("a scheduler that knows more of the slots does not tell", "err", err)
 		return
 	}
 	for slot := range ownership.Slot(ownership.Slots) {
-		if owner, known := told.Owner(slot); known {
-			p.all.deps.Directory.Learn(slot, owner)
+		if owner, known := reported.Owner(slot); known {
+			p.all.deps.Directory.Update(slot, owner)
 		}
 	}
-	p.all.feltChange()
+	p.all.signalChange()
 }
 
-// ask sends beats until nothing is received any more, or what was sent last has
+// sendHeartbeats sends beats until nothing is received any more, or what was sent last has
 // not been answered for as long as it takes to be silent.
-func (p *peer) ask(stream grpc.BidiStreamingClient[controlwire.HeartbeatRequest, controlwire.HeartbeatReply], received <-chan struct{}) {
-	ticker := time.NewTicker(ownership.BeatEvery)
+func (p *peer) sendHeartbeats(stream grpc.BidiStreamingClient[controlwire.HeartbeatRequest, controlwire.HeartbeatReply], received <-chan struct{}) {
+	ticker := time.NewTicker(ownership.HeartbeatInterval)
 	defer ticker.Stop()
 	for number := uint64(1); ; number++ {
 		select {
 		case <-received:
 			return
 		case now := <-ticker.C:
-			if p.unanswered(now) || stream.Send(p.beat(number)) != nil {
+			if p.unanswered(now) || stream.Send(p.request(number)) != nil {
 				return
 			}
 		}
@@ -209,7 +211,7 @@ func (p *peer) ask(stream grpc.BidiStreamingClient[controlwire.HeartbeatRequest,
 func (p *peer) unanswered(now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.pulse.Unheard(now)
+	return p.detector.ReconnectDue(now)
 }
 
 // Dial makes a connection to a scheduler, as gateways and schedulers need it: it

@@ -23,9 +23,9 @@ type Directory interface {
 	// Changed is signalled after the Map has changed. There may be one signal
 	// for many changes.
 	Changed() <-chan struct{}
-	// Learn takes note of an owner that somebody named, and tells whether
+	// Update takes note of an owner that somebody named, and tells whether
 	// that is news.
-	Learn(slot ownership.Slot, owner ownership.Owner) bool
+	Update(slot ownership.Slot, owner ownership.Owner) bool
 }
 
 // Config of Peers.
@@ -45,12 +45,12 @@ type Deps struct {
 	Log         *slog.Logger
 }
 
-// Talk is what a scheduler says to others with its beats, and hears in their answers.
-type Talk interface {
-	// Ask is the room that a scheduler is asked for with the next beat.
-	Ask(to string) []*controlwire.CapacityRequest
-	// Answered is told of every answer, with what was made of that.
-	Answered(by string, made []*controlwire.CapacityFreed)
+// CapacityExchange is what a scheduler says to others with its beats, and hears in their answers.
+type CapacityExchange interface {
+	// CapacityRequests is the room that a scheduler is asked for with the next beat.
+	CapacityRequests(to string) []*controlwire.CapacityRequest
+	// CapacityFreed is told of every answer, with what was made of that.
+	CapacityFreed(by string, made []*controlwire.CapacityFreed)
 }
 
 // Peers are the schedulers as they are seen from here. Its methods are for
@@ -60,10 +60,10 @@ type Peers struct {
 	deps    Deps
 	routes  *routes
 	changed chan struct{}
-	// talk is nil for a gateway.
-	talk Talk
-	// news holds an element if a pulse has changed.
-	news chan struct{}
+	// exchange is nil for a gateway.
+	exchange CapacityExchange
+	// observed holds an element if a pulse has changed.
+	observed chan struct{}
 
 	mu      sync.Mutex
 	watched map[string]*peer // by ID
@@ -71,8 +71,8 @@ type Peers struct {
 
 // route is where a slot's tickets and pulls go.
 type route struct {
-	to                 ownership.Owner
-	provisional, known bool
+	to            ownership.Owner
+	acting, known bool
 }
 
 // routes are those of all slots, replaced at once: every ticket reads one.
@@ -100,7 +100,7 @@ func New(config Config, deps Deps) (*Peers, error) {
 	}
 	p := &Peers{
 		config: config, deps: deps,
-		changed: make(chan struct{}, 1), news: make(chan struct{}, 1),
+		changed: make(chan struct{}, 1), observed: make(chan struct{}, 1),
 		routes: newRoutes(), watched: make(map[string]*peer),
 	}
 	deps.Registry.MustRegister(silentNow.Func(func() float64 { return float64(len(p.silent())) }))
@@ -110,9 +110,9 @@ func New(config Config, deps Deps) (*Peers, error) {
 // Route is the scheduler to which a slot's tickets and pulls go now. Provisional
 // says that it stands in for the owner; its epoch then is the owner's. It is
 // false while nobody is known.
-func (p *Peers) Route(slot ownership.Slot) (to ownership.Owner, provisional, known bool) {
+func (p *Peers) Route(slot ownership.Slot) (to ownership.Owner, acting, known bool) {
 	r := p.routes.of(slot)
-	return r.to, r.provisional, r.known
+	return r.to, r.acting, r.known
 }
 
 // Map is what is known of slots and members. It must not be changed.
@@ -122,8 +122,8 @@ func (p *Peers) Map() *ownership.Map { return p.deps.Directory.Map() }
 // many changes, and there is one channel for all.
 func (p *Peers) Changed() <-chan struct{} { return p.changed }
 
-// TalkBy lets a scheduler talk by its beats. It is to be set before Run.
-func (p *Peers) TalkBy(talk Talk) { p.talk = talk }
+// SetExchange lets a scheduler talk by its beats. It is to be set before Run.
+func (p *Peers) SetExchange(exchange CapacityExchange) { p.exchange = exchange }
 
 // Run watches until ctx ends.
 func (p *Peers) Run(ctx context.Context) error {
@@ -132,25 +132,25 @@ func (p *Peers) Run(ctx context.Context) error {
 	defer running.Wait()
 	defer cancel()
 	// Twice a beat, so that silence is noticed soon after it is one.
-	look := time.NewTicker(ownership.BeatEvery / 2)
+	look := time.NewTicker(ownership.HeartbeatInterval / 2)
 	defer look.Stop()
-	p.follow(ctx, &running)
+	p.watchMembers(ctx, &running)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-p.deps.Directory.Changed():
-			p.follow(ctx, &running)
-		case <-p.news:
+			p.watchMembers(ctx, &running)
+		case <-p.observed:
 		case now := <-look.C:
-			p.look(now)
+			p.advance(now)
 		}
 		p.reroute()
 	}
 }
 
-// follow watches the schedulers of the map, and no others.
-func (p *Peers) follow(ctx context.Context, running *sync.WaitGroup) {
+// watchMembers watches the schedulers of the map, and no others.
+func (p *Peers) watchMembers(ctx context.Context, running *sync.WaitGroup) {
 	wanted := p.schedulers()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,12 +187,12 @@ func (p *Peers) schedulers() map[string]string {
 	return wanted
 }
 
-func (p *Peers) look(now time.Time) {
+func (p *Peers) advance(now time.Time) {
 	p.mu.Lock()
 	watched := maps.Clone(p.watched)
 	p.mu.Unlock()
 	for _, one := range watched {
-		one.feel(func(pulse ownership.Pulse) ownership.Pulse { return pulse.Look(now) })
+		one.observe(func(detector ownership.FailureDetector) ownership.FailureDetector { return detector.Advance(now) })
 	}
 }
 
@@ -216,7 +216,7 @@ func (p *Peers) reroute() {
 	next := new([ownership.Slots]route)
 	for slot := range next {
 		r := &next[slot]
-		r.to, r.provisional, r.known = known.Route(ownership.Slot(slot), func(id string) bool { return silent[id] })
+		r.to, r.acting, r.known = known.Route(ownership.Slot(slot), func(id string) bool { return silent[id] })
 	}
 	if p.routes.replace(next) {
 		select {
@@ -226,10 +226,10 @@ func (p *Peers) reroute() {
 	}
 }
 
-// feltChange lets Run bring the routes up to date.
-func (p *Peers) feltChange() {
+// signalChange lets Run bring the routes up to date.
+func (p *Peers) signalChange() {
 	select {
-	case p.news <- struct{}{}:
+	case p.observed <- struct{}{}:
 	default:
 	}
 }

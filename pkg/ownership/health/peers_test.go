@@ -36,8 +36,8 @@ func (b *book) Map() *ownership.Map {
 
 func (b *book) Changed() <-chan struct{} { return b.changed }
 
-func (b *book) Learn(slot ownership.Slot, owner ownership.Owner) (news bool) {
-	b.edit(func(m *ownership.Map) { news = m.Learn(slot, owner) })
+func (b *book) Update(slot ownership.Slot, owner ownership.Owner) (news bool) {
+	b.edit(func(m *ownership.Map) { news = m.Update(slot, owner) })
 	return news
 }
 
@@ -117,7 +117,7 @@ func watch(t *testing.T, a, b *fakeScheduler) (*Peers, *book) {
 	known := newBook()
 	known.edit(func(m *ownership.Map) {
 		m.SetMembers([]ownership.Member{{ID: "a", Addr: a.addr}, {ID: "b", Addr: b.addr}})
-		m.Learn(slot, ownership.Owner{ID: "a", Addr: a.addr, Epoch: 4})
+		m.Update(slot, ownership.Owner{ID: "a", Addr: a.addr, Epoch: 4})
 	})
 	p, err := New(Config{}, Deps{Directory: known, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -137,18 +137,18 @@ func watch(t *testing.T, a, b *fakeScheduler) (*Peers, *book) {
 }
 
 // awaitRoute waits until a slot goes where it should; far longer than it takes.
-func awaitRoute(t *testing.T, p *Peers, id string, provisional bool) {
+func awaitRoute(t *testing.T, p *Peers, id string, acting bool) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
 	for {
 		to, standsIn, _ := p.Route(slot)
-		if to.ID == id && standsIn == provisional {
+		if to.ID == id && standsIn == acting {
 			return
 		}
 		select {
 		case <-p.Changed():
 		case <-deadline:
-			t.Fatalf("the slot goes to %v, provisionally %v; want %s, %v", to, standsIn, id, provisional)
+			t.Fatalf("the slot goes to %v, provisionally %v; want %s, %v", to, standsIn, id, acting)
 		}
 	}
 }
@@ -188,12 +188,12 @@ func TestAnOwnerThatIsNoMemberStaysOneWhileItAnswers(t *testing.T) {
 	p, known := watch(t, a, b)
 	known.edit(func(m *ownership.Map) { m.SetMembers([]ownership.Member{{ID: "b", Addr: b.addr}}) })
 	known.edit(func(m *ownership.Map) {
-		m.Learn(slot+1, ownership.Owner{ID: "b", Addr: b.addr, Epoch: 5})
+		m.Update(slot+1, ownership.Owner{ID: "b", Addr: b.addr, Epoch: 5})
 	})
 	for to, _, known := p.Route(slot + 1); !known || to.ID != "b"; to, _, known = p.Route(slot + 1) {
 		<-p.Changed()
 	}
-	if to, provisional, _ := p.Route(slot); to.ID != "a" || provisional {
+	if to, acting, _ := p.Route(slot); to.ID != "a" || acting {
 		t.Errorf("the slot goes to %v", to)
 	}
 	a.stop()
@@ -204,7 +204,7 @@ func TestAnOwnerThatIsNoMemberStaysOneWhileItAnswers(t *testing.T) {
 func TestALaterOwnerIsHeardOfFromOthers(t *testing.T) {
 	a, b := startScheduler(t, "127.0.0.1:0"), startScheduler(t, "127.0.0.1:0")
 	b.knows.SetMembers([]ownership.Member{{ID: "b", Addr: b.addr}})
-	b.knows.Learn(slot, ownership.Owner{ID: "b", Addr: b.addr, Epoch: 17})
+	b.knows.Update(slot, ownership.Owner{ID: "b", Addr: b.addr, Epoch: 17})
 	p, _ := watch(t, a, b)
 	awaitRoute(t, p, "b", false)
 }
@@ -220,7 +220,7 @@ func TestFetch(t *testing.T) {
 		t.Error("a scheduler that knows nobody is no source")
 	}
 	a.knows.SetMembers([]ownership.Member{{ID: "a", Addr: a.addr, Draining: true}})
-	a.knows.Learn(slot, ownership.Owner{ID: "a", Addr: a.addr, Epoch: 17})
+	a.knows.Update(slot, ownership.Owner{ID: "a", Addr: a.addr, Epoch: 17})
 	got, err := Fetch(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)

@@ -14,11 +14,11 @@ import (
 // talker asks for one room, and passes on what it hears.
 type talker struct{ heard chan int }
 
-func (t talker) Ask(to string) []*controlwire.CapacityRequest {
+func (t talker) CapacityRequests(to string) []*controlwire.CapacityRequest {
 	return []*controlwire.CapacityRequest{{FunctionUid: "f of " + to, Instances: 1}}
 }
 
-func (t talker) Answered(by string, made []*controlwire.CapacityFreed) {
+func (t talker) CapacityFreed(by string, made []*controlwire.CapacityFreed) {
 	select {
 	case t.heard <- int(made[0].GetInstances()):
 	default:
@@ -34,16 +34,16 @@ func TestASchedulerTalksByItsBeats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	talk := talker{make(chan int, 1)}
-	p.TalkBy(talk)
+	exchange := talker{make(chan int, 1)}
+	p.SetExchange(exchange)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()
-	beat := <-a.asked
-	if beat.GetScheduler() != "self" || len(beat.GetCapacityRequests()) != 1 || beat.GetCapacityRequests()[0].GetFunctionUid() != "f of a" {
-		t.Errorf("said %v", beat)
+	request := <-a.asked
+	if request.GetScheduler() != "self" || len(request.GetCapacityRequests()) != 1 || request.GetCapacityRequests()[0].GetFunctionUid() != "f of a" {
+		t.Errorf("said %v", request)
 	}
-	if n := <-talk.heard; n != 2 {
+	if n := <-exchange.heard; n != 2 {
 		t.Errorf("heard of %d, want 2", n)
 	}
 	cancel()

@@ -53,7 +53,7 @@ func fetch(ctx context.Context, scheduler controlwire.SchedulerClient) (*ownersh
 	m := new(ownership.Map)
 	for _, s := range reply.GetSlots() {
 		o := s.GetOwner()
-		m.Learn(ownership.Slot(min(s.GetSlot(), ownership.Slots)), ownership.Owner{ID: o.GetId(), Addr: o.GetAddress(), Epoch: o.GetEpoch()})
+		m.Update(ownership.Slot(min(s.GetSlot(), ownership.Slots)), ownership.Owner{ID: o.GetId(), Addr: o.GetAddress(), Epoch: o.GetEpoch()})
 	}
 	members := make([]ownership.Member, 0, len(reply.GetMembers()))
 	for _, one := range reply.GetMembers() {

@@ -17,9 +17,9 @@ const (
 	MaxInstances = 256
 	// PeerSilent is how long a peer may say nothing before nothing is hoped of it, or lent
 	// to it.
-	PeerSilent = 3 * ownership.BeatEvery
+	PeerSilent = 3 * ownership.HeartbeatInterval
 	// exhaustedFor is how long a peer that has no more to give is not asked for more.
-	exhaustedFor = 4 * ownership.BeatEvery
+	exhaustedFor = 4 * ownership.HeartbeatInterval
 )
 
 // Shortage is room that is lacked for first instances of one shape, and not to be had here.

@@ -91,7 +91,7 @@ func TestPeersLendWhatIsLackedAndNoMore(t *testing.T) {
 			return n
 		}
 		for begun := peers[0].now; peers[0].now.Sub(begun) < 20*time.Second; {
-			for range int(ownership.BeatEvery / testTick) {
+			for range int(ownership.HeartbeatInterval / testTick) {
 				for _, p := range rapid.Permutation(peers).Draw(t, "ticks") {
 					p.tick()
 				}

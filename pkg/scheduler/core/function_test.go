@@ -109,7 +109,7 @@ func stepped(t *testing.T, at time.Time, by time.Duration) time.Time {
 func TestL9AStepOfTheClockDistortsNoDecision(t *testing.T) {
 	for _, step := range []time.Duration{time.Hour, -time.Hour} {
 		again := func(autoscaler.Snapshot, autoscaler.Params) autoscaler.Decision {
-			return autoscaler.Decision{Required: 3, Again: 2 * time.Second}
+			return autoscaler.Decision{Required: 3, RedecideAfter: 2 * time.Second}
 		}
 		f, now := newTestFunction(func(s *Spec) { s.Decide = again }), time.Now()
 		f.Step(now, OwnershipChanged{Term: invocation.Term{Epoch: 1}})

@@ -9,7 +9,7 @@ import (
 const (
 	// PauseThreshold is how long a scheduler may not turn until it counts as one that
 	// stood still: as long as its peers wait until one of them stands in.
-	PauseThreshold = 3 * ownership.BeatEvery
+	PauseThreshold = 3 * ownership.HeartbeatInterval
 	// PauseHold is for how long it orders nothing then. By the end of it the
 	// scheduler has heard who owns its slots now, and instances that turned to
 	// another one have come back if it is still the owner.

@@ -200,7 +200,7 @@ func (s *story) tick(w words) []string {
 		return said
 	}
 	ordered := w.number("ordered", d.Wanted())
-	return append(said, s.step(&Applied{Decided: d, Launched: ordered, Cancelled: d.Decision.Withdraw, NoRoom: ordered < d.Wanted()})...)
+	return append(said, s.step(&Applied{Decided: d, Launched: ordered, Cancelled: d.Decision.Cancel, NoRoom: ordered < d.Wanted()})...)
 }
 
 func (s *story) step(e Event) []string {
@@ -278,8 +278,8 @@ func decisionInWords(d *Decided) string {
 	if n := d.Wanted(); n > 0 {
 		said = fmt.Sprintf("order %d", n)
 	}
-	if d.Decision.Withdraw > 0 {
-		said = fmt.Sprintf("withdraw %d", d.Decision.Withdraw)
+	if d.Decision.Cancel > 0 {
+		said = fmt.Sprintf("withdraw %d", d.Decision.Cancel)
 	}
 	if d.Bounds.Max > 0 {
 		said += fmt.Sprintf(" of at most %d", d.Bounds.Max)

@@ -32,7 +32,7 @@ type Ticked struct{ Observed Observed }
 // lastDecision is what the next decision, and calls until then, need to know of the last.
 type lastDecision struct {
 	at     time.Time // zero if there was none
-	memory autoscaler.Memory
+	memory autoscaler.State
 	// runOnCallFrom is from when on the decider wants to be asked as soon as a call comes;
 	// zero if the next tick is soon enough.
 	runOnCallFrom time.Time
@@ -82,7 +82,7 @@ func (f *Function) snapshot(o Observed, now time.Time) autoscaler.Snapshot {
 		Lost: f.lost, Failing: o.Failing, Room: o.Room,
 		Concurrency:   f.spec.Concurrency,
 		MeanExecution: f.estimates.executions.Mean(), MeanStart: f.estimates.meanStart(o.KindStart, f.spec.StartupTimeout),
-		Memory: f.lastDecision.memory,
+		State: f.lastDecision.memory,
 	}
 	if !f.lastDecision.at.IsZero() {
 		s.Elapsed = max(0, now.Sub(f.lastDecision.at))
@@ -92,9 +92,9 @@ func (f *Function) snapshot(o Observed, now time.Time) autoscaler.Snapshot {
 }
 
 func (l *lastDecision) remember(d autoscaler.Decision, now time.Time) {
-	l.at, l.memory, l.runOnCallFrom = now, d.Next, time.Time{}
-	if d.Again > 0 {
-		l.runOnCallFrom = now.Add(d.Again)
+	l.at, l.memory, l.runOnCallFrom = now, d.State, time.Time{}
+	if d.RedecideAfter > 0 {
+		l.runOnCallFrom = now.Add(d.RedecideAfter)
 	}
 }
 

@@ -35,7 +35,7 @@ func newDirectory(n *node, changed func()) *directory {
 }
 
 func (d *directory) boot() {
-	d.every(ownership.BeatEvery, d.look)
+	d.every(ownership.HeartbeatInterval, d.look)
 }
 
 // listed takes a listing of etcd, for which the node has asked at a time.
@@ -59,7 +59,7 @@ func (d *directory) seed(known *ownership.Map) {
 		return
 	}
 	for _, fn := range d.world.functions {
-		if owner, named := known.Owner(fn.slot); named && d.owners.Learn(fn.slot, owner) {
+		if owner, named := known.Owner(fn.slot); named && d.owners.Update(fn.slot, owner) {
 			d.learned[fn.index] = d.now()
 		}
 	}
@@ -72,7 +72,7 @@ func (d *directory) seed(known *ownership.Map) {
 func (d *directory) saw(news []coordinator.Entry) {
 	members := false
 	for _, e := range news {
-		if d.view.See(e) && e.Key.Member != "" {
+		if d.view.Apply(e) && e.Key.Member != "" {
 			members = true
 		}
 	}
@@ -95,15 +95,15 @@ func (d *directory) refresh(fn *function, certain bool) {
 		if before, _ := d.owners.Owner(fn.slot); before.Epoch > owner.Epoch {
 			d.refuted[fn.index] = max(d.refuted[fn.index], before.Epoch)
 		}
-		d.owners.Replace(fn.slot, owner)
+		d.owners.Reset(fn.slot, owner)
 	default:
-		d.owners.Learn(fn.slot, owner)
+		d.owners.Update(fn.slot, owner)
 	}
 }
 
 // learn takes what somebody else says.
 func (d *directory) learn(fn *function, owner ownership.Owner) {
-	if d.owners.Believe(fn.slot, owner) {
+	if d.owners.Merge(fn.slot, owner) {
 		if owner.Epoch <= d.refuted[fn.index] {
 			d.world.violate(RuleRefutedForGood, 0)
 		}
@@ -163,7 +163,7 @@ func (d *directory) follow(id string) {
 			return
 		}
 	}
-	b := &heartbeats{directory: d, id: id, pulse: ownership.NewPulse(d.now())}
+	b := &heartbeats{directory: d, id: id, pulse: ownership.NewFailureDetector(d.now())}
 	d.heartbeats = append(d.heartbeats, b)
 	b.dial()
 }
@@ -177,11 +177,11 @@ func (d *directory) look() {
 	d.looked = now
 	for _, b := range d.heartbeats {
 		was := b.pulse.Silent()
-		b.set(b.pulse.Look(now))
+		b.set(b.pulse.Advance(now))
 		if stood && !was && b.pulse.Silent() {
 			d.world.violate(RuleOwnSilence, 0)
 		}
-		if b.open && b.pulse.Unheard(d.now()) {
+		if b.open && b.pulse.ReconnectDue(d.now()) {
 			// A new stream may be of use, as after a partition.
 			b.stream.close(d.node)
 			b.closed(reset)
@@ -211,7 +211,7 @@ type heartbeats struct {
 	open      bool
 	// stood says that the scheduler has answered on the stream.
 	stood bool
-	pulse ownership.Pulse
+	pulse ownership.FailureDetector
 	// behind is since when the scheduler has known more.
 	behind time.Time
 }
@@ -243,7 +243,7 @@ func (b *heartbeats) take(m any) {
 	switch m := m.(type) {
 	case heartbeatReply:
 		b.stood = true
-		b.set(b.pulse.Answer(b.directory.now(), m.serving))
+		b.set(b.pulse.Answered(b.directory.now(), m.serving))
 		b.catchUp(m.epoch)
 		if talk := b.directory.talk; talk != nil {
 			talk.answered(b.id, m.made)
@@ -262,7 +262,7 @@ func (b *heartbeats) take(m any) {
 func (b *heartbeats) closed(closing) {
 	pause := 20 * time.Millisecond
 	if !b.stood {
-		b.set(b.pulse.Refuse())
+		b.set(b.pulse.Refused())
 		pause = 200 * time.Millisecond
 	}
 	b.open, b.stood = false, false
@@ -286,7 +286,7 @@ func (b *heartbeats) catchUp(epoch uint64) {
 }
 
 // set replaces the pulse, and tells if that changes the routes.
-func (b *heartbeats) set(p ownership.Pulse) {
+func (b *heartbeats) set(p ownership.FailureDetector) {
 	was := b.pulse.Silent()
 	b.pulse = p
 	if p.Silent() != was {

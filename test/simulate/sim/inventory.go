@@ -143,7 +143,7 @@ func (f *served) consider() *considered {
 	f.reconsider()
 	o, p := f.inventory.count(), f.scheduler.placer
 	o.Room = p.planner.Room(p.shape(f.fn.function))
-	_, o.Unconfirmed = f.scheduler.keeper.core.Orphan(f.scheduler.now())
+	_, o.Unconfirmed = f.scheduler.keeper.core.Unconfirmed(f.scheduler.now())
 	d, is := core.AnswerOf[*core.Decided](f.step(&core.Ticked{Observed: o}))
 	if !is {
 		return nil
@@ -257,7 +257,7 @@ func (c *considered) conclude(ticking bool) {
 func (c *considered) cancelLaunches() {
 	f := c.served
 	for _, heard := range []bool{false, true} {
-		for i := len(f.inventory.entries) - 1; i >= 0 && c.withdrawn < c.Decision.Withdraw; i-- {
+		for i := len(f.inventory.entries) - 1; i >= 0 && c.withdrawn < c.Decision.Cancel; i-- {
 			e := f.inventory.entries[i]
 			if e.pulled || e.leaving || e.ran || e.wasSpare || e.heard != heard || heard && !e.connected {
 				continue

@@ -165,7 +165,7 @@ func (k *keeper) misuse(txn coordinator.Txn) Rule {
 			return RuleNothingAnew
 		case !e.Absent && e.Lease != 0 && e.Lease != lease && e.Value.ID != self:
 			return RuleTakenOnlyIfFree
-		case txn.Gift && (op.Lease == 0 || op.Lease == lease || op.Value.ID == self):
+		case txn.Handoff && (op.Lease == 0 || op.Lease == lease || op.Value.ID == self):
 			return RuleGivenForGood
 		}
 	}
@@ -253,7 +253,7 @@ func (k *keeper) drain(then func()) {
 			return
 		}
 		k.gone = true
-		k.core.LetGo()
+		k.core.ReleaseAll()
 		lease, e := k.core.Lease(), k.world.etcd
 		e.ask(k.node, func() any {
 			e.store.End(lease)

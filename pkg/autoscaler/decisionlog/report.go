@@ -1,0 +1,202 @@
+package decisionlog
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+)
+
+// Report is what a scheduler tells of its decisions on a function.
+type Report struct {
+	// Namespace and Name are the function's.
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Revision is the one of the function that is told of, as Function.Revision has it;
+	// empty if there is none yet.
+	Revision string `json:"revision,omitempty"`
+	// Scheduler names who tells, and is empty if there is only one.
+	Scheduler string `json:"scheduler,omitempty"`
+	// Served says that it decides on the function. If not, Owner names who does,
+	// as far as is known, and the rest is empty.
+	Served bool   `json:"served"`
+	Owner  string `json:"owner,omitempty"`
+	// Decider is the name of the algorithm.
+	Decider string `json:"decider,omitempty"`
+	// ServedSince is when it began to.
+	ServedSince time.Time `json:"servedSince,omitzero"`
+	// Calls are those that have come since, and Instances are there.
+	Calls     uint64 `json:"calls"`
+	Instances int    `json:"instances"`
+	// Problem is why instances do not start, in one word, which is a condition reason
+	// of the Function; empty if they do. What a function wrote is not told.
+	Problem string `json:"problem,omitempty"`
+	// LastFailure is how an instance of the function as it is now failed last; nil if
+	// none did since it is served here.
+	LastFailure *Failure `json:"lastFailure,omitempty"`
+	// Load is what goes on now; nil where only decisions are asked for.
+	Load *Load `json:"load,omitempty"`
+	// Decisions are the last ones, the oldest first.
+	Decisions []ReportEntry `json:"decisions"`
+}
+
+// Load is what goes on in a function at a time. It changes with every call.
+type Load struct {
+	// Creating instances cannot be called yet, Busy ones run at least one call, and Idle
+	// ones none.
+	Creating int `json:"creating"`
+	Busy     int `json:"busy"`
+	Idle     int `json:"idle"`
+	// Waiting calls have no instance yet.
+	Waiting int `json:"waiting"`
+	// Means of the last executions and starts, in seconds; 0 if not known.
+	MeanExecution float64 `json:"meanExecutionSeconds"`
+	MeanStart     float64 `json:"meanStartSeconds"`
+}
+
+// Failure is how an instance did not start, or was lost.
+type Failure struct {
+	At time.Time `json:"at"`
+	// Code is a condition reason of the Function.
+	Code string `json:"code"`
+	// Detail says more, with the exit status and the last log lines as far as they are
+	// known, in at most 4 KiB. It is empty where others than the function's owner could
+	// read it.
+	Detail string `json:"detail,omitempty"`
+}
+
+// Public is the account without what a function wrote.
+func (a Report) Public() Report {
+	if a.LastFailure != nil {
+		a.LastFailure = &Failure{At: a.LastFailure.At, Code: a.LastFailure.Code}
+	}
+	return a
+}
+
+// ReportEntry is an Entry for whoever is told of it.
+type ReportEntry struct {
+	// Number rises with each decision that is kept of the function.
+	Number uint64    `json:"number"`
+	At     time.Time `json:"at"`
+	Until  time.Time `json:"until"`
+	Times  int       `json:"times"`
+	// Summary was done, and Why, both in words.
+	Summary string `json:"what"`
+	Why     string `json:"why"`
+
+	Reason    string         `json:"reason"`
+	Wanted    int            `json:"wanted"`
+	Launched  int            `json:"ordered"`
+	Cancelled int            `json:"withdrawn"`
+	Nodes     map[string]int `json:"nodes,omitempty"`
+	NoRoom    string         `json:"noRoom,omitempty"`
+	Required  int            `json:"required"`
+	Inputs    Inputs         `json:"seen"`
+}
+
+// Inputs is the snapshot that was decided on.
+type Inputs struct {
+	Waiting  int `json:"waiting"`
+	Stale    int `json:"stale"`
+	Created  int `json:"created"`
+	Busy     int `json:"busy"`
+	Creating int `json:"creating"`
+	Lost     int `json:"lost"`
+	// Room is absent if it was unknown.
+	Room          *int    `json:"room,omitempty"`
+	OldestWait    float64 `json:"oldestWaitSeconds"`
+	MeanExecution float64 `json:"meanExecutionSeconds"`
+	MeanStart     float64 `json:"meanStartSeconds"`
+	// Rate is in calls per second.
+	Rate    float64 `json:"rate"`
+	Horizon float64 `json:"horizonSeconds"`
+	Failing bool    `json:"failing"`
+}
+
+// ReportEntries tells of entries.
+func ReportEntries(entries []Entry) []ReportEntry {
+	reported := make([]ReportEntry, len(entries))
+	for i, e := range entries {
+		reported[i] = ReportEntry{
+			Number: e.Number, At: e.At, Until: e.Until, Times: e.Times, Summary: e.Summary(), Why: e.Explain(),
+			Reason: string(e.Decision.Why), Wanted: e.Outcome.Wanted, Launched: e.Outcome.Launched(),
+			Cancelled: e.Outcome.Cancelled, NoRoom: e.Outcome.NoRoom, Required: e.Decision.Required,
+			Inputs: inputs(e.Snapshot, e.Decision),
+		}
+		for _, p := range e.Outcome.Placed {
+			if reported[i].Nodes == nil {
+				reported[i].Nodes = make(map[string]int, len(e.Outcome.Placed))
+			}
+			reported[i].Nodes[p.Node] = p.Instances
+		}
+	}
+	return reported
+}
+
+func inputs(s autoscaler.Snapshot, d autoscaler.Decision) Inputs {
+	v := Inputs{
+		Waiting: s.Waiting(), Stale: s.Stale, Created: s.Created, Busy: s.Busy, Creating: s.Creating, Lost: s.Lost,
+		OldestWait: s.OldestWait.Seconds(), MeanExecution: s.MeanExecution.Seconds(), MeanStart: s.MeanStart.Seconds(),
+		Rate: d.Rate, Horizon: d.Horizon.Seconds(), Failing: s.Failing,
+	}
+	if s.Room >= 0 {
+		v.Room = &s.Room
+	}
+	return v
+}
+
+// Last is the last decision; false if there is none.
+func (a *Report) Last() (ReportEntry, bool) {
+	if len(a.Decisions) == 0 {
+		return ReportEntry{}, false
+	}
+	return a.Decisions[len(a.Decisions)-1], true
+}
+
+// NoDecisions says why there are no decisions. The clock's reading is for whoever
+// shows it.
+func (a *Report) NoDecisions(clock func(time.Time) string) string {
+	who := "Windlass"
+	if a.Scheduler != "" {
+		who = "the scheduler " + a.Scheduler
+	}
+	since := ""
+	if !a.ServedSince.IsZero() {
+		since = fmt.Sprintf(" since %s took it over at %s", who, clock(a.ServedSince))
+	}
+	if a.Calls == 0 {
+		return "no decisions yet: the function has not been called" + since
+	}
+	return fmt.Sprintf("no decisions yet: no change was needed%s; %s, %s",
+		since, count(int(a.Calls), "call", "calls"), count(a.Instances, "instance", "instances"))
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// LatestReport is what a scheduler tells of its last decisions on all functions.
+type LatestReport struct {
+	// Scheduler names who tells, and is empty if there is only one.
+	Scheduler string `json:"scheduler,omitempty"`
+	// Functions are those that it decided on lately, the last one first, each with its
+	// last decision.
+	Functions []Report `json:"functions"`
+	// Broken are those that cannot run, since they have no instance and their last one
+	// did not start, in the order of their names; as many as Functions at most.
+	Broken []Broken `json:"broken,omitempty"`
+	// More is how many there are of which nothing is told, since they are too many.
+	More int `json:"more,omitempty"`
+}
+
+// Broken is a revision of a function that cannot run, and why, in one word, which is a
+// condition reason of the Function.
+type Broken struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Revision  string `json:"revision,omitempty"`
+	Reason    string `json:"reason"`
+}

@@ -1,0 +1,264 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/windlass-dev/windlass/internal/backoff"
+	"github.com/windlass-dev/windlass/internal/sleep"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/ownership/coordinator"
+)
+
+// handOverTimeout bounds how long the end of Run waits for etcd.
+const handOverTimeout = 2 * time.Second
+
+// Coordinator holds slots for a scheduler: its share of them, as pkg/ownership/coordinator
+// decides. Epoch, Ready and Orphan are for concurrent use.
+type Coordinator struct {
+	config   Config
+	deps     Deps
+	follower follower
+	lessor   lessor
+	ready    chan struct{}
+	held     *heldSlots
+
+	mu   sync.Mutex // covers everything below
+	core *coordinator.Core
+}
+
+// heldSlots is what a Keeper holds, for those who ask for every ticket.
+type heldSlots struct {
+	// epochs are those of the slots that are held, else 0.
+	epochs [ownership.Slots]atomic.Uint64
+	// unconfirmedFrom is when the Keeper will be an orphan; nil if it will not.
+	unconfirmedFrom atomic.Pointer[time.Time]
+}
+
+// NewCoordinator makes a Keeper. It starts nothing.
+func NewCoordinator(config Config, deps Deps) (*Coordinator, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	if err := deps.validate(); err != nil {
+		return nil, err
+	}
+	self := ownership.Member{ID: config.ID, Addr: config.Addr}
+	return &Coordinator{
+		config:   config,
+		deps:     deps,
+		follower: follower{client: deps.Client, log: deps.Log, keys: keys(config.Prefix), recheck: recheckEvery},
+		lessor:   lessor{client: deps.Client, ttl: config.TTL},
+		ready:    make(chan struct{}),
+		held:     &heldSlots{},
+		core:     coordinator.New(coordinator.Config{Self: self, TTL: config.TTL, Settle: config.Settle}, deps.Busy, deps.ReportedOwner),
+	}, nil
+}
+
+// Epoch returns the epoch in which the slot is held, and whether it is.
+func (k *Coordinator) Epoch(slot ownership.Slot) (uint64, bool) {
+	if slot >= ownership.Slots {
+		return 0, false
+	}
+	epoch := k.held.epochs[slot].Load()
+	return epoch, epoch != 0
+}
+
+// Ready is closed when for the first time every slot has an owner, here or
+// elsewhere.
+func (k *Coordinator) Ready() <-chan struct{} { return k.ready }
+
+// Unconfirmed tells whether the lease could not be renewed for longer than it lasts,
+// and since when, though slots are held: etcd is away, or cut off. They are held
+// on until somebody else is known to have them.
+func (k *Coordinator) Unconfirmed() (since time.Time, unconfirmed bool) {
+	from := k.held.unconfirmedFrom.Load()
+	if from == nil || time.Now().Before(*from) {
+		return time.Time{}, false
+	}
+	return *from, true
+}
+
+// Run holds slots until ctx ends. Then it hands them over to the other members,
+// which takes 2 s at most, and returns nil. It may be called once.
+func (k *Coordinator) Run(ctx context.Context) error {
+	retry := newRetry()
+	for ctx.Err() == nil {
+		err := k.session(ctx, retry)
+		if ctx.Err() != nil {
+			break
+		}
+		k.deps.Log.Warn("keeping slots in etcd was interrupted; the ones held so far still are", "err", err)
+		sleep.For(ctx, backoff.Jitter(retry.Next()))
+	}
+	k.handOver(ctx)
+	return nil
+}
+
+// session holds slots for as long as the lease lives and etcd answers, and
+// returns why it ended.
+func (k *Coordinator) session(ctx context.Context, retry *backoff.Backoff) error {
+	asked := time.Now()
+	lease, err := k.lessor.get(ctx, read(k, (*coordinator.Core).Lease))
+	if err != nil {
+		return err
+	}
+	k.update(func() { k.core.Leased(asked, lease) })
+	ctx, end := context.WithCancelCause(ctx)
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		end(k.lessor.keepAlive(ctx, lease, func(at time.Time) { k.update(func() { k.core.Renewed(at) }) }))
+	})
+	defer func() {
+		end(nil)
+		renewing.Wait()
+		k.update(k.core.Interrupted)
+	}()
+	err = k.follow(ctx, retry)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// follow keeps up with etcd and does what follows from it.
+func (k *Coordinator) follow(ctx context.Context, retry *backoff.Backoff) error {
+	watching, listing, err := k.follower.start(ctx)
+	if err != nil {
+		return err
+	}
+	defer watching.stop()
+	k.listed(listing)
+	for {
+		if err := k.runTransactions(ctx); err != nil {
+			return err
+		}
+		retry.Reset()
+		got, err := watching.wait(ctx, read(k, (*coordinator.Core).Wake))
+		if err != nil {
+			return err
+		}
+		switch {
+		case got.listing != nil && k.listed(*got.listing):
+			return errRewound
+		case got.entries != nil:
+			k.update(func() { k.core.Seen(time.Now(), got.entries...) })
+		}
+	}
+}
+
+// runTransactions carries out what the core wants.
+func (k *Coordinator) runTransactions(ctx context.Context) error {
+	for {
+		var txn coordinator.Txn
+		var due bool
+		k.update(func() { txn, due = k.core.Next(time.Now()) })
+		if !due {
+			break
+		}
+		result, err := k.commit(ctx, txn)
+		if err != nil {
+			return err
+		}
+		k.update(func() { k.core.Answered(time.Now(), txn, result) })
+	}
+	switch {
+	case read(k, (*coordinator.Core).Lease) == 0:
+		return errLeaseLost
+	case !read(k, (*coordinator.Core).Following):
+		return errRewound
+	case read(k, (*coordinator.Core).Complete):
+		closeOnce(k.ready)
+	}
+	return nil
+}
+
+func (k *Coordinator) listed(listing coordinator.Listing) (rewound bool) {
+	k.update(func() { rewound = k.core.Listed(time.Now(), listing) })
+	if rewound {
+		k.deps.Log.Error("etcd went back to an earlier revision, as after a restore; its owners and epochs replace the known ones",
+			"revision", listing.Revision)
+	}
+	return rewound
+}
+
+// update lets the core know something, and publishes what follows.
+func (k *Coordinator) update(what func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	what()
+	if gained, lost := k.held.update(k.core); gained+lost > 0 {
+		k.deps.Log.Info("slots changed hands", "gained", gained, "lost", lost, "held", k.core.Holds())
+	}
+}
+
+// read reads something of the core, which renewals change meanwhile.
+func read[T any](k *Coordinator, what func(*coordinator.Core) T) T {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return what(k.core)
+}
+
+// update takes over what the core holds, and counts the slots that changed hands.
+func (t *heldSlots) update(core *coordinator.Core) (gained, lost int) {
+	for i := range t.epochs {
+		before, now := t.epochs[i].Load(), core.Epoch(ownership.Slot(i))
+		if now == before {
+			continue
+		}
+		t.epochs[i].Store(now)
+		switch {
+		case before == 0:
+			gained++
+		case now == 0:
+			lost++
+		}
+	}
+	if from, may := core.UnconfirmedFrom(); may {
+		t.unconfirmedFrom.Store(&from)
+	} else {
+		t.unconfirmedFrom.Store(nil)
+	}
+	return gained, lost
+}
+
+// handOver gives the slots to the other members, one key after the other in one
+// step each, and lets go of those that nobody can be given.
+func (k *Coordinator) handOver(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOverTimeout)
+	defer cancel()
+	lease := read(k, (*coordinator.Core).Lease)
+	var err error
+	if lease != 0 {
+		err = k.drain(ctx)
+	}
+	k.update(k.core.ReleaseAll)
+	if lease == 0 {
+		return
+	}
+	if err == nil {
+		err = k.lessor.revoke(ctx, lease)
+	}
+	if err != nil {
+		k.deps.Log.Warn("handing over the slots failed; others can claim them when the lease ends", "err", err)
+	}
+}
+
+// drain reads first who is there: a transaction that was under way may have
+// been carried out.
+func (k *Coordinator) drain(ctx context.Context) error {
+	watching := following{follower: &k.follower}
+	listing, err := watching.list(ctx)
+	if err != nil {
+		return err
+	}
+	k.listed(listing)
+	k.update(k.core.Drain)
+	if err := k.runTransactions(ctx); err != nil && !errors.Is(err, errLeaseLost) {
+		return err
+	}
+	return nil
+}

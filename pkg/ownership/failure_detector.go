@@ -1,0 +1,80 @@
+package ownership
+
+import "time"
+
+const (
+	// HeartbeatInterval is how often a scheduler is asked whether it is there, and
+	// silentAfter how long it may leave that unanswered: three beats.
+	HeartbeatInterval = 500 * time.Millisecond
+	silentAfter       = 3 * HeartbeatInterval
+	// steadyFor is how long one that was silent must answer before it counts
+	// as there again: a link that comes and goes moves nothing to and fro.
+	steadyFor = 2 * HeartbeatInterval
+)
+
+// FailureDetector is what the beats of one scheduler say of it. It is a value: what it says
+// depends on nothing else. A scheduler of which nothing is known yet is not
+// silent until it was for long enough.
+type FailureDetector struct {
+	// heard is when it last answered, and steady since when it has answered
+	// every time; zero while it does not.
+	heard, steady time.Time
+	// advanced is when the Pulse was last looked at.
+	advanced time.Time
+	silent   bool
+}
+
+// NewFailureDetector is the Pulse of a scheduler that was just heard of.
+func NewFailureDetector(now time.Time) FailureDetector {
+	return FailureDetector{heard: now, advanced: now}
+}
+
+// Silent tells whether others should stand in for the scheduler.
+func (p FailureDetector) Silent() bool { return p.silent }
+
+// ReconnectDue tells whether the scheduler has left beats unanswered for so long that
+// whoever asks may try another connection.
+func (p FailureDetector) ReconnectDue(now time.Time) bool {
+	return p.silent && now.Sub(p.heard) >= silentAfter
+}
+
+// Answered notes an answer to a beat. A scheduler that starts or stops answers
+// that it does not serve, and is silent at once.
+func (p FailureDetector) Answered(now time.Time, serving bool) FailureDetector {
+	p.heard = now
+	switch {
+	case !serving:
+		p.silent, p.steady = true, time.Time{}
+	case p.steady.IsZero():
+		p.steady = now
+	}
+	return p.recover(now)
+}
+
+// Refused notes that the scheduler's machine says that nobody listens there: no
+// need to wait for missed beats.
+func (p FailureDetector) Refused() FailureDetector {
+	p.silent, p.steady = true, time.Time{}
+	return p
+}
+
+// Advance notes that time has passed. It must be called every HeartbeatInterval or sooner: if
+// it was not, it was the caller that stood still, and nothing is held against the
+// scheduler.
+func (p FailureDetector) Advance(now time.Time) FailureDetector {
+	if now.Sub(p.advanced) >= silentAfter-HeartbeatInterval && !p.silent {
+		p.heard = now
+	}
+	p.advanced = now
+	if now.Sub(p.heard) >= silentAfter {
+		p.silent, p.steady = true, time.Time{}
+	}
+	return p.recover(now)
+}
+
+func (p FailureDetector) recover(now time.Time) FailureDetector {
+	if !p.steady.IsZero() && now.Sub(p.steady) >= steadyFor {
+		p.silent = false
+	}
+	return p
+}

@@ -1,0 +1,129 @@
+package scheduler
+
+import (
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// totals are what agents count.
+type totals struct {
+	calls, broken, claimsRefused, reconnects uint64
+	cpu                                      uint64 // in nanoseconds
+}
+
+// since is what was counted after an earlier report. Whatever fell counts as if it had
+// stayed: agents say what they like.
+func (t totals) since(before totals) totals {
+	more := func(now, then uint64) uint64 { return max(now, then) - then }
+	return totals{
+		calls: more(t.calls, before.calls), broken: more(t.broken, before.broken),
+		claimsRefused: more(t.claimsRefused, before.claimsRefused), reconnects: more(t.reconnects, before.reconnects),
+		cpu: more(t.cpu, before.cpu),
+	}
+}
+
+func (t totals) plus(other totals) totals {
+	return totals{
+		calls: t.calls + other.calls, broken: t.broken + other.broken,
+		claimsRefused: t.claimsRefused + other.claimsRefused, reconnects: t.reconnects + other.reconnects,
+		cpu: t.cpu + other.cpu,
+	}
+}
+
+// report is what one agent said last.
+type report struct {
+	totals
+	resident  uint64
+	backedOff bool
+}
+
+func reportOf(wire *agentwire.AgentReport) report {
+	return report{
+		totals: totals{
+			calls: wire.GetCalls(), broken: wire.GetBroken(), claimsRefused: wire.GetClaimsRefused(),
+			reconnects: wire.GetReconnects(), cpu: wire.GetCpuNs(),
+		},
+		resident: wire.GetResidentBytes(), backedOff: wire.GetBackedOff(),
+	}
+}
+
+// agentReports are what the agents of one function say of themselves. Its zero value is
+// empty.
+type agentReports struct {
+	// sums are of all that was counted while the function was served here, also by
+	// agents that have ended since; nil if none has reported.
+	sums *totals
+	// last has the last report of each instance that has not ended, and resident
+	// and backedOff are what they come to.
+	last      map[invocation.CID]report
+	resident  uint64
+	backedOff int
+}
+
+// update takes note of a report. What an instance that was taken over has counted before
+// its first one, was told to another scheduler.
+func (r *agentReports) update(cid invocation.CID, now report, takenOver bool) {
+	before, known := r.last[cid]
+	if !known && takenOver {
+		before = now
+	}
+	if r.sums == nil {
+		r.sums = new(totals)
+	}
+	if r.last == nil {
+		r.last = make(map[invocation.CID]report)
+	}
+	*r.sums = r.sums.plus(now.since(before.totals))
+	r.subtract(cid)
+	r.last[cid] = now
+	r.resident += now.resident
+	if now.backedOff {
+		r.backedOff++
+	}
+}
+
+// subtract takes back the last report of an instance.
+func (r *agentReports) subtract(cid invocation.CID) {
+	last := r.last[cid]
+	r.resident -= last.resident
+	if last.backedOff {
+		r.backedOff--
+	}
+	delete(r.last, cid)
+}
+
+// removeInstance drops what is known of an instance that has ended.
+func (r *agentReports) removeInstance(cid invocation.CID) {
+	if r.subtract(cid); len(r.last) == 0 {
+		r.last = nil
+	}
+}
+
+// dropInstances drops what is known of all instances, which another scheduler serves.
+func (r *agentReports) dropInstances() { r.last, r.resident, r.backedOff = nil, 0, 0 }
+
+// summary is what all agents together say.
+type summary struct {
+	totals
+	heard     bool
+	resident  uint64
+	backedOff int
+}
+
+func (r *agentReports) sum() summary {
+	if r.sums == nil {
+		return summary{}
+	}
+	return summary{totals: *r.sums, heard: true, resident: r.resident, backedOff: r.backedOff}
+}
+
+// recordReport takes note of what the instance's agent says of itself.
+func (p *pullStream) recordReport(wire *agentwire.AgentReport) {
+	if wire == nil {
+		return
+	}
+	f := p.function
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stats.reports.update(p.key.CID, reportOf(wire), p.adopted)
+}

@@ -1,0 +1,177 @@
+package scheduler
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/buildinfo"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
+)
+
+var (
+	errSilent   = status.Error(codes.Unavailable, "nothing was heard of the instance for too long")
+	errReplaced = status.Error(codes.Aborted, "the instance has opened another stream")
+	errOverflow = status.Error(codes.ResourceExhausted, "the instance did not take its replies")
+)
+
+// agentStream is the scheduler's end of an instance's stream. Replies are only put into a
+// buffer that holds all that the instance can ask for; should an agent break the rules
+// so that it overflows, its stream ends.
+type agentStream struct {
+	scheduler *host
+	key       provisioner.Key
+	agent     agentInfo
+	replies   chan *agentwire.PullReply
+	// closing takes why the scheduler ends the stream, and over is closed when
+	// nothing is left of it.
+	closing chan error
+	ended   chan struct{}
+	// silence ends the stream once it has lasted for silenceLimit; 0 if the instance
+	// has not said how often it speaks.
+	silence      *time.Timer
+	silenceLimit time.Duration
+}
+
+func newAgentStream(s *host, key provisioner.Key, of agentInfo, buffer int) agentStream {
+	return agentStream{
+		scheduler: s, key: key, agent: of, replies: make(chan *agentwire.PullReply, buffer),
+		closing: make(chan error, 1), ended: make(chan struct{}),
+	}
+}
+
+// serve hands an instance's messages to handle until its stream ends, it falls
+// silent, or it opens another stream. Then it calls end with whether it was the
+// instance that ended it.
+func (p *agentStream) serve(server pullServer, handle func(*agentwire.PullRequest) error, end func(orderly bool)) error {
+	p.silence = time.AfterFunc(core.MaxSilence, func() { p.close(errSilent) })
+	p.silence.Stop() // until it says how often it speaks
+	ended := make(chan error, 1)
+	go func() {
+		orderly, err := p.receive(server, handle)
+		p.silence.Stop()
+		end(orderly)
+		p.scheduler.streams.unregister(p)
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case err := <-p.closing: // receive ends with the stream, which ends here
+		p.scheduler.deps.Log.Info("the stream of an instance is given up", "err", err, "cid", p.key.CID)
+		return err
+	}
+}
+
+// sendReplies sends what the buffer holds until the stream ends.
+func (p *agentStream) sendReplies(server pullServer) {
+	for {
+		select {
+		case <-server.Context().Done():
+			return
+		case reply := <-p.replies:
+			if server.Send(reply) != nil {
+				return // the stream has ended, which receive sees
+			}
+		}
+	}
+}
+
+// receive reads the instance's messages until they end, and tells whether the
+// instance ended them.
+func (p *agentStream) receive(server pullServer, handle func(*agentwire.PullRequest) error) (orderly bool, err error) {
+	for {
+		msg, err := server.Recv()
+		if err != nil {
+			return errors.Is(err, io.EOF), nil
+		}
+		p.observe(msg)
+		if err := handle(msg); err != nil {
+			return false, err
+		}
+	}
+}
+
+// close ends the stream, for the first reason.
+func (p *agentStream) close(err error) {
+	select {
+	case p.closing <- err:
+	default:
+	}
+}
+
+// streams are those of the instances, one each. An instance that opens another one
+// has lost the one before, even if that is not known here yet.
+type streams struct {
+	mu    sync.Mutex
+	byKey map[provisioner.Key]*agentStream
+}
+
+// register ends the stream before, and returns when nothing is left of it.
+func (s *streams) register(p *agentStream) {
+	s.mu.Lock()
+	before := s.byKey[p.key]
+	if s.byKey == nil {
+		s.byKey = make(map[provisioner.Key]*agentStream)
+	}
+	s.byKey[p.key] = p
+	s.mu.Unlock()
+	if before != nil {
+		before.close(errReplaced)
+		<-before.ended
+	}
+}
+
+func (s *streams) unregister(p *agentStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byKey[p.key] == p {
+		delete(s.byKey, p.key)
+	}
+	close(p.ended)
+}
+
+// sendTo sends something to an instance, if it has a stream.
+func (s *streams) sendTo(key provisioner.Key, reply *agentwire.PullReply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.byKey[key]; p != nil {
+		p.reply(reply)
+	}
+}
+
+// observe takes note that the instance is there.
+func (p *agentStream) observe(msg *agentwire.PullRequest) {
+	if ping := msg.GetPing(); ping != nil {
+		p.silenceLimit = core.SilenceLimit(time.Duration(ping.GetEveryNs()))
+	}
+	if p.silenceLimit > 0 {
+		p.silence.Reset(p.silenceLimit)
+	}
+}
+
+// welcome tells the instance that it was accepted, and what is spoken with it.
+func (p *agentStream) welcome(epoch uint64) {
+	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Welcome{Welcome: &agentwire.Welcome{
+		Epoch: epoch, Protocol: p.agent.agreed.Protocol, Release: buildinfo.Version, Features: p.agent.agreed.Features,
+	}}})
+}
+
+// pong answers every ping.
+var pong = &agentwire.PullReply{Kind: &agentwire.PullReply_Pong{Pong: &agentwire.Pong{}}}
+
+func (p *agentStream) pong() { p.reply(pong) }
+
+func (p *agentStream) reply(reply *agentwire.PullReply) {
+	select {
+	case p.replies <- reply:
+	default:
+		p.close(errOverflow)
+	}
+}

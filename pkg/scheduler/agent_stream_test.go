@@ -1,0 +1,124 @@
+package scheduler
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
+)
+
+func (a *agent) ping(every time.Duration) {
+	a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Ping{Ping: &agentwire.Ping{EveryNs: int64(every)}}})
+	synctest.Wait()
+}
+
+func TestHelloIsWelcomedWithTheEpochAndPingsAreAnswered(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		fn := w.put("f", minInstances(1))
+		w.ticks(1)
+		spec := w.started(fn, 1)[0]
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		stream, err := w.client.Pull(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, request := range []*agentwire.PullRequest{
+			{Kind: &agentwire.PullRequest_Hello{Hello: &agentwire.Hello{FunctionUid: string(fn.UID), Cid: string(spec.CID), Token: spec.Token}}},
+			{Kind: &agentwire.PullRequest_Ping{Ping: &agentwire.Ping{EveryNs: int64(time.Second)}}},
+		} {
+			if err := stream.Send(request); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if reply, err := stream.Recv(); err != nil || reply.GetWelcome().GetEpoch() != 7 {
+			t.Errorf("first %v, %v, want a welcome in epoch 7", reply, err)
+		}
+		if reply, err := stream.Recv(); err != nil || reply.GetPong() == nil {
+			t.Errorf("then %v, %v, want a pong", reply, err)
+		}
+	})
+}
+
+func TestInstanceThatFallsSilentIsGivenUp(t *testing.T) {
+	for name, tc := range map[string]struct {
+		every, after time.Duration
+	}{
+		"often":         {500 * time.Millisecond, 2 * time.Second},
+		"seldom":        {5 * time.Second, 20 * time.Second},
+		"all the time":  {1, core.SilenceLimit(0)},
+		"next to never": {1 << 62, core.MaxSilence},
+		"nonsense":      {-1, core.SilenceLimit(0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inHarness(t, defaults(), func(w *harness) {
+				fn, g := w.put("f", minInstances(1), maxInstances(1)), w.gateway("g:1")
+				w.ticks(1)
+				a := w.ready(w.started(fn, 1)[0])
+				w.after(time.Millisecond) // what is to happen happens between ticks
+				a.ping(tc.every)
+				w.after(tc.after / 2)
+				g.offer(fn, 1)
+				a.expect("ticket 0001 at g:1")
+				a.pull(1, doneWith(1, 0)) // which is a sign of life
+				w.after(tc.after - time.Millisecond)
+				w.expectCounts(fn, provisioner.Counts{Created: 1})
+				w.after(time.Millisecond)
+				a.expectEnded(codes.Unavailable)
+				w.expectCounts(fn, provisioner.Counts{Leaving: 1, Disconnected: 1})
+			})
+		})
+	}
+}
+
+func TestNewestStreamOfAnInstanceCounts(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		fn, g := w.put("f", minInstances(1), maxInstances(1)), w.gateway("g:1")
+		w.ticks(1)
+		spec := w.started(fn, 1)[0]
+		a := w.ready(spec)
+		g.offer(fn, 1)
+		a.expect("ticket 0001 at g:1")
+		b := w.ready(spec) // its connection was lost, which only it knows
+		a.expectEnded(codes.Aborted)
+		b.expect("ticket 0001 at g:1")
+		forged := &agentwire.Hello{FunctionUid: string(fn.UID), Cid: string(spec.CID), Token: "guessed"}
+		w.connectHello(forged).expectEnded(codes.Unauthenticated)
+		b.pull(1, doneWith(1, 0))
+		g.offer(fn, 2)
+		b.expect("ticket 0002 at g:1")
+	})
+}
+
+func TestManyStreamsOfAnInstanceLeaveOne(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		fn := w.put("f", minInstances(1), maxInstances(1))
+		w.ticks(1)
+		spec := w.started(fn, 1)[0]
+		var agents []*agent
+		for range 50 {
+			agents = append(agents, w.connect(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: string(spec.CID), Token: spec.Token}))
+		}
+		synctest.Wait()
+		alive := 0
+		for _, a := range agents {
+			a.mu.Lock()
+			if !a.ended {
+				alive++
+			}
+			a.mu.Unlock()
+		}
+		if alive != 1 {
+			t.Errorf("%d streams are left, want 1", alive)
+		}
+		if n := len(w.scheduler.streams.byKey); n != 1 {
+			t.Errorf("%d streams are kept, want 1", n)
+		}
+	})
+}

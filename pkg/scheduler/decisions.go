@@ -1,0 +1,210 @@
+package scheduler
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+// decisionLog keeps what was decided lately, for people who ask why.
+type decisionLog struct {
+	mu  sync.Mutex
+	log *decisionlog.Log
+}
+
+func newDecisionLog() *decisionLog {
+	return &decisionLog{log: decisionlog.NewLog(decisionlog.DefaultBounds())}
+}
+
+// record takes down a decision and what became of it.
+func (ch *decisionLog) record(s *ticker, c *evaluation) {
+	e := decisionlog.Entry{
+		At: s.deps.Now(), Params: s.params(), Snapshot: c.Snapshot, Decision: c.Decision,
+		Outcome: decisionlog.Outcome{
+			Wanted:     c.Wanted(),
+			Cancelled:  len(c.cancelled),
+			Floor:      c.floor(),
+			Placed:     decisionlog.Place(s.nodesOf(c.launched.Keys)),
+			NoRoom:     c.launched.NoRoom,
+			MakingRoom: s.placer.planner.Reserved(c.function.uid) > 0,
+		},
+	}
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	ch.log.Add(c.function.uid, e)
+}
+
+// floor says what asks for the least instances, if there are fewer.
+func (c *evaluation) floor() decisionlog.Floor {
+	f := decisionlog.Floor{Instances: c.Bounds.Min}
+	switch {
+	case c.Decision.Why == autoscaler.ReasonProof:
+		f.Of = decisionlog.FloorProof
+	case c.Decision.Why != autoscaler.ReasonMin:
+		return decisionlog.Floor{}
+	case c.Floor.Scheduled >= f.Instances:
+		f.Of = decisionlog.FloorSchedule
+	case c.Floor.Awaited >= f.Instances:
+		f.Of = decisionlog.FloorAwaited
+	default:
+		f.Of = decisionlog.FloorSpec
+	}
+	return f
+}
+
+// nodesOf are the nodes that instances of one function were ordered on.
+func (s *host) nodesOf(keys []provisioner.Key) []string {
+	if len(keys) == 0 {
+		return nil
+	}
+	ordered := make(map[provisioner.Key]bool, len(keys))
+	for _, key := range keys {
+		ordered[key] = true
+	}
+	var nodes []string
+	for _, in := range s.deps.Instances.Instances(keys[0].FunctionUID) {
+		if ordered[in.Key] {
+			nodes = append(nodes, in.Node)
+		}
+	}
+	return nodes
+}
+
+func (ch *decisionLog) removeFunction(uid string) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	ch.log.Remove(uid)
+}
+
+func (ch *decisionLog) last(uid string, n int) []decisionlog.Entry {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	return ch.log.Last(uid, n)
+}
+
+func (ch *decisionLog) recent(since time.Time, n int) (uids []string, more int) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	return ch.log.Recent(since, n)
+}
+
+// reporter tells people, metrics and the controller about functions.
+type reporter struct {
+	*host
+	decisions *decisionLog
+	pools     *warmPools
+}
+
+// primary is the unit that speaks for a function where one answer is wanted: of those that
+// are served here, or else of all, the one with the most calls that wait or run, then with
+// the most instances, then the last one made. It is nil if there is none.
+func (s *reporter) primary(units []*function) (first *function) {
+	type weight struct{ served, calls, instances int }
+	var most weight
+	for _, f := range units {
+		seen, view := s.deps.Instances.Observe(f.uid), f.view(s.deps.Now())
+		w := weight{calls: view.Waiting + view.Busy, instances: seen.Created + seen.Creating}
+		if s.term(f.slot) != notServed {
+			w.served = 1
+		}
+		if first == nil || cmp.Or(cmp.Compare(w.served, most.served), cmp.Compare(w.calls, most.calls), cmp.Compare(w.instances, most.instances)) >= 0 {
+			first, most = f, w
+		}
+	}
+	return first
+}
+
+// Report tells of the last decisions on a function; false if there is no function
+// of that name. Of several revisions it tells of the one that is foremost; the load is that
+// of all which are served here.
+func (s *reporter) Report(key invocation.FunctionKey) (decisionlog.Report, bool) {
+	entry, known := s.deps.Catalog.Get(key)
+	if !known {
+		return decisionlog.Report{}, false
+	}
+	units := s.functions.unitsOf(entry.UID())
+	f := s.primary(units)
+	if f == nil {
+		// It is so new that Run has not heard of it, or has no revision yet.
+		return decisionlog.Report{Namespace: key.Namespace, Name: key.Name, Scheduler: s.config.ID, Decisions: []decisionlog.ReportEntry{}}, true
+	}
+	a := s.report(f, decisionlog.DefaultBounds().PerFunction)
+	if a.Served {
+		a.LastFailure, a.Load = f.lastFailure(), s.load(units, f)
+	}
+	return a, true
+}
+
+// report tells of the last n decisions on a unit.
+func (s *reporter) report(f *function, n int) decisionlog.Report {
+	fn := f.current()
+	a := decisionlog.Report{Namespace: fn.Namespace, Name: fn.Name, Revision: fn.Revision(), Scheduler: s.config.ID, Decisions: []decisionlog.ReportEntry{}}
+	if _, served := s.syncOwnership(f); !served {
+		a.Owner = s.owner(f.slot).ID
+		return a
+	}
+	seen := s.deps.Instances.Observe(f.uid)
+	a.Decider = s.algorithm(fn)
+	a.Served, a.ServedSince = true, f.servedSince()
+	a.Calls, a.Instances = f.view(s.deps.Now()).Arrived, seen.Created
+	if seen.Failing {
+		a.Problem = seen.Why.Code
+	}
+	a.Decisions = decisionlog.ReportEntries(s.decisions.last(f.uid, n))
+	return a
+}
+
+// What Latest tells of.
+const (
+	latestFunctions = 1000
+	latestAge       = time.Minute
+)
+
+// Latest tells of the last decision on each function that was decided on in the last
+// minute, which all are that have calls or are getting instances; at most 1,000, the
+// last one first. Functions that cannot run are told of for as long as that is so. Each
+// revision is told of for itself.
+func (s *reporter) Latest() decisionlog.LatestReport {
+	uids, more := s.decisions.recent(s.deps.Now().Add(-latestAge), latestFunctions)
+	latest := decisionlog.LatestReport{Scheduler: s.config.ID, Functions: []decisionlog.Report{}, Broken: s.broken(latestFunctions), More: more}
+	for _, uid := range uids {
+		if f := s.lookup(uid); f != nil {
+			if a := s.report(f, 1); a.Served {
+				latest.Functions = append(latest.Functions, a)
+			}
+		}
+	}
+	return latest
+}
+
+// broken are the functions that cannot run, at most n.
+func (s *reporter) broken(n int) []decisionlog.Broken {
+	var all []decisionlog.Broken
+	for _, f := range s.all() {
+		seen := s.deps.Instances.Observe(f.uid)
+		if !seen.Failing || seen.Created > 0 {
+			continue
+		}
+		if _, served := s.syncOwnership(f); served {
+			fn := f.current()
+			all = append(all, decisionlog.Broken{Namespace: fn.Namespace, Name: fn.Name, Revision: fn.Revision(), Reason: seen.Why.Code})
+		}
+	}
+	slices.SortFunc(all, func(a, b decisionlog.Broken) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Revision, b.Revision))
+	})
+	return all[:min(len(all), n)]
+}
+
+// servedSince is when the slot was taken over; zero if it was not.
+func (f *function) servedSince() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.core.ServedSince().UTC()
+}

@@ -1,0 +1,76 @@
+package scheduler
+
+import (
+	"time"
+
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// maxEvents bounds what is kept for one function. Of more, the oldest are
+// dropped.
+const maxEvents = 16
+
+// functionEvent is something that an operator may ask about later.
+type functionEvent struct {
+	reason, message string
+	warning         bool
+}
+
+// eventRing are the last things that happened to a function, oldest first. Its
+// zero value is empty. It is guarded by the function's lock.
+type eventRing struct {
+	next uint64 // number of the one that comes next
+	list []numberedEvent
+}
+
+type numberedEvent struct {
+	functionEvent
+	number uint64
+	count  uint32
+	last   time.Time
+}
+
+// add notes that something happened. What happens again and again is counted,
+// and is news each time.
+func (h *eventRing) add(what functionEvent, now time.Time) {
+	what.message = invocation.Excerpt(what.message)
+	h.next++
+	for i, n := range h.list {
+		if n.functionEvent == what {
+			h.list = append(h.list[:i], h.list[i+1:]...)
+			h.list = append(h.list, numberedEvent{what, h.next, n.count + 1, now})
+			return
+		}
+	}
+	if len(h.list) == maxEvents {
+		h.list = h.list[1:]
+	}
+	h.list = append(h.list, numberedEvent{what, h.next, 1, now})
+}
+
+// since returns what happened after a number and not before a time, and the number
+// to ask with next.
+func (h *eventRing) since(number uint64, notBefore time.Time) (news []*controlwire.Event, next uint64) {
+	for _, n := range h.list {
+		if n.number > number && !n.last.Before(notBefore) {
+			news = append(news, &controlwire.Event{Reason: n.reason, Message: n.message, Warning: n.warning, Count: n.count})
+		}
+	}
+	return news, h.next
+}
+
+// recordEvent notes that something happened to the function.
+func (f *function) recordEvent(what functionEvent, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stats.events.add(what, now)
+}
+
+// eventsSince is what happened to the function since a number and not before a time, and the
+// number to ask with next.
+func (f *function) eventsSince(since uint64, notBefore time.Time) ([]*controlwire.Event, uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stats.events.since(since, notBefore)
+}

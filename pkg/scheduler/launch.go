@@ -1,0 +1,185 @@
+package scheduler
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/fairshare"
+	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
+)
+
+// evaluation is a function that a tick has decided on.
+type evaluation struct {
+	*core.Decided
+	*unit
+	function *function
+	term     invocation.Term
+
+	// launched is what became of its orders, and asked says that there were any.
+	launched  provisioner.LaunchResult
+	attempted bool
+	// cancelled are those of the instances being created that were ended.
+	cancelled []provisioner.Key
+}
+
+// missing is how many of those could not be ordered.
+func (c *evaluation) missing() int { return c.Wanted() - len(c.launched.Keys) }
+
+// starved tells whether the function has no instance that works or comes.
+func (c *evaluation) starved() bool {
+	return c.Observed.Created+c.Observed.Creating+len(c.launched.Keys) == 0
+}
+
+// want is what the function lacks.
+func (c *evaluation) want() capacity.Want {
+	return capacity.Want{
+		UID: c.function.uid, Namespace: c.fn.Namespace, Shape: c.shape,
+		Missing: c.missing(), Starved: c.starved(), Waiting: c.Snapshot.Waiting(), OldestWait: c.Snapshot.OldestWait,
+	}
+}
+
+// waited is for how long calls have waited for the function's first instance; 0 if none do.
+func (c *evaluation) waited() time.Duration {
+	return capacity.Waited(c.starved(), c.Snapshot.Waiting(), c.Snapshot.OldestWait)
+}
+
+// roundRobin are functions in the order in which room is made for them.
+func roundRobin(all []*evaluation) []*evaluation {
+	turns := make([]capacity.Contender, len(all))
+	for i, c := range all {
+		turns[i] = capacity.Contender{Index: i, Namespace: c.fn.Namespace, Waited: c.waited(), Last: c.Proves()}
+	}
+	capacity.RoundRobin(turns)
+	sorted := make([]*evaluation, len(all))
+	for i, t := range turns {
+		sorted[i] = all[t.Index]
+	}
+	return sorted
+}
+
+// allocate orders what all functions want, as far as it may be created now, and in
+// turns of their namespaces.
+func (s *ticker) allocate(all []*evaluation) {
+	var wants []fairshare.Want
+	var wanting []*evaluation
+	for _, c := range all {
+		if n := c.Wanted(); n > 0 {
+			wants = append(wants, fairshare.Want{
+				Namespace: c.fn.Namespace, Function: c.shareKey, N: n, Cost: c.shape.Requests.MilliCPU,
+				Waited: c.waited(), Last: c.Proves(),
+			})
+			wanting = append(wanting, c)
+		}
+	}
+	if len(wants) == 0 {
+		return
+	}
+	round := s.budget.Allocate(wants, s.deps.Now())
+	for i, n, ok := round.Next(); ok; i, n, ok = round.Next() {
+		round.Launched(s.launch(wanting[i], n), n)
+	}
+}
+
+// launch orders up to n instances and returns how many could be had.
+func (s *ticker) launch(c *evaluation, n int) int {
+	if n <= 0 {
+		return 0
+	}
+	c.attempted, c.launched.NoRoom = true, ""
+	had := s.assignSpares(c, n)
+	if len(had) < n {
+		ordered := s.placer.launch(c.function.uid, c.unit, c.term, n-len(had))
+		c.launched.NoRoom = ordered.NoRoom
+		had = append(had, ordered.Keys...)
+	}
+	c.launched.Keys = append(c.launched.Keys, had...)
+	now := s.deps.Now()
+	c.function.addPendingStarts(had, c.wantedSince(now))
+	s.budget.Spend(now, len(had))
+	return len(had)
+}
+
+// recordOutcome keeps what became of a decision to create instances. An order that stays
+// without effect is logged once.
+func (s *ticker) recordOutcome(c *evaluation) {
+	f, d, had := c.function, c.Decision, len(c.launched.Keys)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c.attempted {
+		f.stats.noRoom = c.launched.NoRoom
+	}
+	if c.Wanted() == 0 {
+		return
+	}
+	f.stats.counters[instanceLaunched] += uint64(had)
+	f.stats.peak = max(f.stats.peak, c.Snapshot.Created+c.Snapshot.Creating+had)
+	f.stats.byReason.decisions.add(string(d.Why), 1)
+	if !c.attempted {
+		f.stats.counters[launchDeferred]++
+	}
+	placed, refused := had > 0, c.launched.NoRoom != "" && had == 0 && !f.core.Blocked()
+	if !placed && !refused {
+		return
+	}
+	log := s.deps.Log.With("function", c.fn.Key().String(), "wanted", c.Wanted(), "waiting", c.Snapshot.Waiting(),
+		"created", c.Snapshot.Created, "creating", c.Snapshot.Creating)
+	if placed {
+		log.Info("ordered instances", "reason", string(d.Why), "ordered", had)
+		return
+	}
+	log.Warn("no node has room for an instance", "reason", c.launched.NoRoom)
+	f.stats.events.add(functionEvent{reason: v1alpha1.ReasonNoCapacity, message: "no node has room for an instance: " + c.launched.NoRoom, warning: true}, s.deps.Now())
+}
+
+const reasonUnwanted = "it is not wanted any more"
+
+// cancelSurplus ends instances that are being created and not wanted any more, the youngest
+// first: those of which nothing was heard yet, and then those whose agents wait for
+// their function.
+func (s *ticker) cancelSurplus(c *evaluation) {
+	unwanted := c.Decision.Cancel
+	if unwanted <= 0 {
+		return
+	}
+	f := c.function
+	c.cancelled = s.deps.Instances.CancelLaunches(f.uid, unwanted)
+	c.cancelled = append(c.cancelled, s.cancelConnected(f, unwanted-len(c.cancelled))...)
+	if n := len(c.cancelled); n > 0 {
+		f.increment(instanceCancelled, n)
+		s.deps.Log.Info("withdrew instances that were being created", "function", c.fn.Key().String(),
+			"wanted", unwanted, "withdrawn", n, "reason", string(c.Decision.Why))
+	}
+}
+
+// cancelConnected ends up to n instances whose agents are there. Those that were spare
+// ones are as good as ready. None is handed a ticket
+// any more before it is looked at which of them could have been.
+func (s *ticker) cancelConnected(f *function, n int) []provisioner.Key {
+	if n <= 0 {
+		return nil
+	}
+	heard := slices.DeleteFunc(s.deps.Instances.Instances(f.uid), func(in provisioner.Instance) bool {
+		return in.State != provisioner.Creating || in.Ran || in.Spare || !in.Connected
+	})
+	slices.SortFunc(heard, func(a, b provisioner.Instance) int {
+		return cmp.Or(b.Launched.Compare(a.Launched), cmp.Compare(b.CID, a.CID))
+	})
+	heard = heard[:min(n, len(heard))]
+	withdrawn := make([]provisioner.Key, 0, len(heard))
+	for _, in := range heard {
+		s.step(f, core.DrainRequested{CID: in.CID, Reason: reasonUnwanted})
+		withdrawn = append(withdrawn, in.Key)
+	}
+	within := drainTime(f.current())
+	for _, in := range s.deps.Instances.Instances(f.uid) {
+		if slices.Contains(withdrawn, in.Key) {
+			s.terminate(in, within)
+		}
+	}
+	return withdrawn
+}

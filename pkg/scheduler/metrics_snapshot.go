@@ -1,0 +1,77 @@
+package scheduler
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/queue"
+	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
+)
+
+// metricsSnapshot is what is told of a function beside its instances.
+type metricsSnapshot struct {
+	key invocation.FunctionKey
+	// revision is the unit's.
+	revision     string
+	countedSince time.Time
+	view         queue.View
+	means        estimate.Means
+	counters     counters
+	reasonCounters
+	plan   lastPlan
+	agents summary
+	// phases is nil if no instance has started.
+	phases *coldstart.Durations
+	// executions is nil if no call has run.
+	executions *exposition.Histogram
+}
+
+// planTTL is for how long what was needed stands when no more calls come. Calls come
+// more rarely than decisions are made, and a decision without new calls asks nothing.
+const planTTL = 10 * time.Second
+
+// lastPlan are what the last decision was made of that asked how many instances are needed.
+type lastPlan struct {
+	required int
+	rate     float64
+	horizon  time.Duration
+	at       time.Time
+}
+
+// after are the terms after another decision. As long as calls wait, a decider that does
+// not ask how many instances are needed needs those that there are and those that it
+// creates.
+func (t lastPlan) after(d autoscaler.Decision, s autoscaler.Snapshot, now time.Time) lastPlan {
+	next := lastPlan{d.Required, d.Rate, d.Horizon, now}
+	if next.required == 0 && s.Waiting() > 0 {
+		next.required = s.Created + s.Creating + d.Create
+	}
+	if next.required == 0 && t.valid(now) {
+		return t
+	}
+	return next
+}
+
+// valid tells whether they say something of now.
+func (t lastPlan) valid(now time.Time) bool {
+	return t.required > 0 && now.Sub(t.at) < planTTL
+}
+
+// metricsSnapshot reads what is known of a function.
+func (f *function) metricsSnapshot(now time.Time) metricsSnapshot {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := metricsSnapshot{
+		key: f.fn.Key(), revision: f.revision, countedSince: f.countedSince, view: f.core.View(now), means: f.core.Means(),
+		counters: f.stats.counters, reasonCounters: f.stats.byReason.clone(), plan: f.stats.plan, agents: f.stats.reports.sum(),
+		executions: f.stats.executions.Clone(),
+	}
+	if f.stats.startPhases != nil {
+		spent := *f.stats.startPhases
+		r.phases = &spent
+	}
+	return r
+}

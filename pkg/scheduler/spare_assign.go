@@ -1,0 +1,103 @@
+package scheduler
+
+import (
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
+)
+
+// poolOf is the UID of the pool from which a function can take instances, with its
+// Runtime. A function whose last instance did not start takes none: they would be
+// lost with its code.
+func (s *warmPools) poolOf(f *function, fn *v1alpha1.Function) (uid string, rt *v1alpha1.ClusterRuntime, ok bool) {
+	if s.deps.Runtimes == nil || fn.Spec.Template.RuntimeRef.Name == "" {
+		return "", nil, false
+	}
+	rt, known := s.deps.Runtimes.Get(string(fn.Spec.Template.RuntimeRef.Name))
+	if !known {
+		return "", nil, false
+	}
+	pool, _ := warmpool.Choose(fn, rt, s.deps.Runtimes.NamespaceLabels(fn.Namespace))
+	if pool == nil {
+		return "", nil, false
+	}
+	if s.deps.Instances.Observe(f.uid).Failing {
+		return "", nil, false
+	}
+	return warmpool.Pool{Scheduler: s.config.ID, Namespace: fn.Namespace, Runtime: rt.Name, Name: pool.Name}.UID(), rt, true
+}
+
+// assignSpares lets a function take up to n spare instances and returns as whose they
+// count from now on.
+func (s *warmPools) assignSpares(c *evaluation, n int) []provisioner.Key {
+	uid, rt, ok := s.poolOf(c.function, c.fn)
+	if !ok {
+		return nil
+	}
+	var keys []provisioner.Key
+	for len(keys) < n {
+		p := s.spares.pick(uid)
+		if p == nil {
+			break
+		}
+		key, ok := s.deps.Instances.Assign(c.fn, c.term, p.key, func(key provisioner.Key, taken bool) {
+			s.onAssigned(c.function, c.fn, rt, p, key, taken)
+		})
+		if !ok {
+			// It has ended, which its stream will tell, or it cannot be had now.
+			s.spares.putBack(p)
+			break
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) > 0 {
+		s.spares.markUnsettled(uid)
+		s.deps.Log.Info("taking spare instances", "function", c.fn.Key().String(), "taken", len(keys))
+	}
+	return keys
+}
+
+// onAssigned is told whether a spare instance is the function's now.
+func (s *warmPools) onAssigned(f *function, fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, p *spareStream, key provisioner.Key, taken bool) {
+	if taken {
+		f.increment(spareAssigned, 1)
+		p.assign(assignment(fn, rt, key.CID))
+		return
+	}
+	f.dropInstance(key.CID)
+	s.deps.Log.Warn("a spare instance could not be taken; one is started", "function", fn.Key().String(), "cid", key.CID)
+	p.close(errNotAssigned)
+	s.step(f, core.AssignFailed{})
+}
+
+// assignment is what makes a spare instance one of a function's.
+func assignment(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, cid invocation.CID) *agentwire.Assignment {
+	backoff, idle := fn.Spec.Scaling.ScaleDown.Idle()
+	handover := podspec.AssignmentOf(podspec.Input{Function: fn, Runtime: rt, CID: cid})
+	a := &agentwire.Assignment{
+		FunctionUid: uidOf(fn), Function: fn.Key().String(), Revision: fn.Revision(), Cid: string(cid),
+		Concurrency:      uint32(fn.Spec.Template.Concurrency),
+		StartupTimeoutNs: int64(fn.Spec.Template.StartupTimeout.Duration),
+		BackoffAfterNs:   int64(backoff),
+		IdleTimeoutNs:    int64(idle),
+	}
+	for _, v := range handover.Variables {
+		a.Variables = append(a.Variables, &agentwire.Variable{Name: v.Name, Value: v.Value})
+	}
+	for path, content := range handover.Files {
+		a.Files = append(a.Files, &agentwire.File{Path: path, Content: content})
+	}
+	return a
+}
+
+// spareRoom is how many spare instances a function could take now.
+func (s *warmPools) spareRoom(f *function, fn *v1alpha1.Function) int {
+	if uid, _, ok := s.poolOf(f, fn); ok {
+		return s.spares.available(uid)
+	}
+	return 0
+}

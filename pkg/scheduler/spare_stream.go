@@ -1,0 +1,200 @@
+package scheduler
+
+import (
+	"errors"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
+)
+
+var errNotAssigned = status.Error(codes.Aborted, "the instance cannot become a function's")
+
+// spareStream is the stream of one spare instance. It has no place in any queue, and
+// so gets no ticket: the one thing that it can be sent is its assignment.
+type spareStream struct {
+	agentStream
+	pools    *warmPools
+	revision string
+}
+
+// pullSpare serves a spare instance until it is a function's.
+func (s *sessions) pullSpare(server pullServer, hello *agentwire.Hello) error {
+	in, err := s.deps.Instances.Recognize(hello.GetToken())
+	switch {
+	case errors.Is(err, provisioner.ErrBadToken):
+		return status.Error(codes.Unauthenticated, err.Error())
+	case err != nil:
+		// It may not have been seen yet.
+		return status.Error(codes.Unavailable, err.Error())
+	}
+	of, kept := s.negotiate(hello)
+	if kept == core.AgentUnsupported {
+		s.deps.Instances.End(in.Key, provisioner.Ending{Within: leaveGrace})
+		return server.Send(drainReply(string(core.BecauseUnsupported)))
+	}
+	p := &spareStream{agentStream: newAgentStream(s.host, in.Key, of, 8), pools: s.warmPools, revision: in.Revision}
+	p.welcome(0)
+	s.streams.register(&p.agentStream)
+	if err := s.welcomeSpare(p, in); err != nil {
+		s.streams.unregister(&p.agentStream)
+		return err
+	}
+	go p.sendReplies(server) // which ends with the stream
+	return p.serve(server, p.handle, p.onEnd)
+}
+
+// welcomeSpare makes a spare instance one that can be taken. One that was taken
+// already, and does not know it since its stream broke, is told.
+func (s *sessions) welcomeSpare(p *spareStream, in provisioner.Instance) error {
+	if pool, ofPool := warmpool.PoolOf(in.FunctionUID); ofPool {
+		s.deps.Instances.Connect(p.key)
+		if took, first := s.deps.Instances.Pulled(p.key); first && took > 0 {
+			s.starts.observe(pool.Runtime, took)
+		}
+		s.spares.addReady(p)
+		return nil
+	}
+	f := s.lookup(in.FunctionUID)
+	if f == nil || in.State != provisioner.Creating {
+		return errNotAssigned
+	}
+	fn := f.current()
+	rt, known := s.deps.Runtimes.Get(string(fn.Spec.Template.RuntimeRef.Name))
+	if !known || warmpool.Fits(fn, rt) != "" {
+		return errNotAssigned
+	}
+	p.assign(assignment(fn, rt, in.CID))
+	return nil
+}
+
+func (p *spareStream) handle(msg *agentwire.PullRequest) error {
+	switch msg.GetKind().(type) {
+	case *agentwire.PullRequest_Ping:
+		p.pong()
+		return nil
+	case *agentwire.PullRequest_Goodbye:
+		p.pools.spares.withhold(p.key)
+		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{Within: leaveGrace})
+		p.pools.spares.markUnsettled(p.key.FunctionUID)
+		return nil
+	case nil:
+		return nil // it means nothing to this release
+	}
+	return status.Error(codes.InvalidArgument, "the message makes no sense for a spare instance")
+}
+
+// onEnd settles the end of the stream. If it was taken, it is no spare instance any
+// more, and the inventory does not know it as one.
+func (p *spareStream) onEnd(bool) {
+	p.pools.spares.removeStream(p)
+	p.scheduler.deps.Instances.Disconnect(p.key)
+}
+
+func (p *spareStream) assign(a *agentwire.Assignment) {
+	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Assignment{Assignment: a}})
+}
+
+// addReady lets a spare instance be taken.
+func (s *spares) addReady(p *spareStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if of := s.pools[p.key.FunctionUID]; of != nil && !s.closed {
+		of.ready[p.key.CID] = p
+	}
+}
+
+// putBack undoes pick, unless the stream has ended meanwhile.
+func (s *spares) putBack(p *spareStream) {
+	select {
+	case <-p.ended:
+	default:
+		s.addReady(p)
+	}
+}
+
+// pick returns the oldest spare instance of a pool, or nil. Nobody else gets it.
+func (s *spares) pick(uid string) *spareStream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.pools[uid]
+	if of == nil {
+		return nil
+	}
+	cids := of.assignable()
+	if len(cids) == 0 {
+		return nil
+	}
+	p := of.ready[cids[0]]
+	delete(of.ready, cids[0])
+	return p
+}
+
+// available is how many could be picked.
+func (s *spares) available(uid string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if of := s.pools[uid]; of != nil {
+		return len(of.assignable())
+	}
+	return 0
+}
+
+// assignable are the spare instances of the pool's revision, the oldest first.
+func (p *pool) assignable() []invocation.CID {
+	var cids []invocation.CID
+	for cid, stream := range p.ready {
+		if stream.revision == p.rev {
+			cids = append(cids, cid)
+		}
+	}
+	slices.Sort(cids)
+	return cids
+}
+
+// withhold lets nobody take a spare instance.
+func (s *spares) withhold(key provisioner.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if of := s.pools[key.FunctionUID]; of != nil {
+		delete(of.ready, key.CID)
+	}
+}
+
+// removeStream is withhold, unless the instance has another stream already.
+func (s *spares) removeStream(p *spareStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if of := s.pools[p.key.FunctionUID]; of != nil && of.ready[p.key.CID] == p {
+		delete(of.ready, p.key.CID)
+	}
+}
+
+// functions are those that spare instances are of.
+func (s *spares) functions() []*v1alpha1.Function {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	functions := make([]*v1alpha1.Function, 0, len(s.pools))
+	for _, p := range s.pools {
+		functions = append(functions, p.fn)
+	}
+	return functions
+}
+
+// uids are those of all pools.
+func (s *spares) uids() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]string, 0, len(s.pools))
+	for uid := range s.pools {
+		list = append(list, uid)
+	}
+	return list
+}

@@ -1,0 +1,145 @@
+package scheduler
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/tracing"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
+)
+
+// maxWaitingCalls bounds the recorded calls that are remembered of a function while they
+// wait, and so the calls that the trace of a start leads to.
+const maxWaitingCalls = 32
+
+// Traces records starts of instances. It is implemented by tracing.Tracer.
+type Traces interface {
+	// BeginStart decides whether a start is recorded; wanted says that a recorded
+	// call waited for it.
+	BeginStart(functionUID string, cid invocation.CID, wanted bool) tracing.Scope
+	Record(trace tracing.Trace)
+}
+
+// waitingCalls are calls of a function that wait, or waited lately, and are recorded.
+type waitingCalls []waitingCall
+
+type waitingCall struct {
+	id   invocation.ID
+	span trace.SpanContext
+}
+
+// rememberCall remembers a call that waits, if it is recorded. Calls that do not wait any
+// more make room for it; if all do, the first ones are enough. The function's lock is held.
+func (f *function) rememberCall(id invocation.ID, wire *agentwire.Ticket) {
+	span := tracing.FromWire(wire.GetTrace())
+	if !span.IsValid() {
+		return
+	}
+	calls := &f.stats.waitingCalls
+	if len(*calls) >= maxWaitingCalls {
+		f.waitingSpans()
+	}
+	known := slices.ContainsFunc(*calls, func(c waitingCall) bool { return c.id == id })
+	if !known && len(*calls) < maxWaitingCalls {
+		*calls = append(*calls, waitingCall{id, span})
+	}
+}
+
+// waitingSpans returns the spans of the recorded calls that wait, and forgets those that do
+// not any more. The function's lock is held.
+func (f *function) waitingSpans() (spans []trace.SpanContext) {
+	f.stats.waitingCalls = slices.DeleteFunc(f.stats.waitingCalls, func(c waitingCall) bool { return !f.core.IsWaiting(c.id) })
+	for _, c := range f.stats.waitingCalls {
+		spans = append(spans, c.span)
+	}
+	return spans
+}
+
+// firstCallSpan is the span of the first call that an instance was handed; not valid if
+// there is none, or if it is not recorded.
+func (f *function) firstCallSpan(p *pullStream) (span trace.SpanContext) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.stats.waitingCalls {
+		if p.first != nil && c.id == *p.first {
+			return c.span
+		}
+	}
+	return span
+}
+
+// startRecord is what is known of an instance's start that is over.
+type startRecord struct {
+	key     provisioner.Key
+	fn      *v1alpha1.Function
+	node    string
+	moments coldstart.Moments
+	// waited are the calls that waited when it was ordered, and served is the first
+	// that it was handed, if that is recorded.
+	waited []trace.SpanContext
+	served trace.SpanContext
+	// failure is why nothing came of it; empty if the instance is there.
+	failure string
+}
+
+// recordStart records how a start went, if anybody wants to know.
+func (s *host) recordStart(of startRecord) {
+	scope := s.deps.Traces.BeginStart(of.key.FunctionUID, of.key.CID, len(of.waited) > 0 || of.served.IsValid())
+	if !scope.Recorded() {
+		return
+	}
+	for _, in := range s.deps.Instances.Instances(of.key.FunctionUID) {
+		if in.CID == of.key.CID {
+			of.node = in.Node
+		}
+	}
+	s.deps.Traces.Record(tracing.Trace{Scope: scope, Spans: of.spans()})
+}
+
+// spans are one from when the instance was wanted until it was served, and below it
+// its phases, which follow each other without a gap. What took no time is left out.
+func (of startRecord) spans() []tracing.Span {
+	bounds := of.moments.Bounds()
+	whole := tracing.Span{
+		Name: "start instance " + of.fn.Key().String(), Kind: trace.SpanKindInternal,
+		Start: bounds[0], End: bounds[coldstart.NumPhases], Links: of.links(), Error: of.failure,
+		Attributes: []attribute.KeyValue{
+			semconv.FaaSName(of.fn.Name), semconv.K8SNamespaceName(of.fn.Namespace), semconv.FaaSVersion(of.fn.Revision()),
+			semconv.FaaSInstance(string(of.key.CID)),
+		},
+	}
+	if of.node != "" {
+		whole.Attributes = append(whole.Attributes, semconv.K8SNodeName(of.node))
+	}
+	spans := []tracing.Span{whole}
+	for phase := range coldstart.NumPhases {
+		if from, to := bounds[phase], bounds[phase+1]; to.After(from) {
+			spans = append(spans, tracing.Span{
+				Number: 1 + int(phase), Name: phase.String(), Kind: trace.SpanKindInternal, Start: from, End: to,
+			})
+		}
+	}
+	return spans
+}
+
+// links lead to the calls that waited for the start, and to the first that it served.
+func (of startRecord) links() []trace.Link {
+	links := make([]trace.Link, 0, len(of.waited)+1)
+	add := func(span trace.SpanContext, why string) {
+		links = append(links, trace.Link{SpanContext: span, Attributes: []attribute.KeyValue{attribute.String("windlass.link", why)}})
+	}
+	for _, span := range of.waited {
+		add(span, "call that waited")
+	}
+	if of.served.IsValid() && !slices.ContainsFunc(of.waited, of.served.Equal) {
+		add(of.served, "first call")
+	}
+	return links
+}
