@@ -1,20 +1,21 @@
-// Package autoscaler decides, for one function and one tick, how many instances to
-// create or to withdraw, and why.
+// Package autoscaler decides, for one function and one tick, how many instances to create, how
+// many pending launches to cancel, and why.
 //
-// A decider is a pure function of a Snapshot: it reads no clock, logs nothing
-// and remembers nothing but the Memory that the caller hands back with the
-// next snapshot. So a decision can be kept, replayed and explained, and a
-// simulator runs the very same code. A decision takes the same time however many
-// calls there are.
+// Invariants of every decider:
 //
-// All deciders stand in registry.go, each with what it is. The default is horizon; listing1
-// is the algorithm of the paper, Kim and Roh, "Scheduling Containers Rather Than Functions
-// for Function-as-a-Service" (FPCSch).
+//   - It creates nothing while no call waits and none has come.
+//   - A function that has calls and room but no instance gets one within the horizon.
+//   - It cancels no more than the pending launches, and never the last instance.
+//   - A decision takes the same time however many calls wait.
 //
-// Each promises: nothing is created while nothing waits and nothing has come; a
-// function that has calls, no instance and room gets one within the horizon; no
-// more is withdrawn than is on its way, and never the last.
+// A decider is a pure function of a Snapshot. It reads no clock, logs nothing, and remembers
+// only the Memory that the caller passes back with the next snapshot. So decisions can be
+// stored, replayed and explained, and simulators run the same code.
 //
-// Bound then applies what they leave open: instances that crashed, and the least
-// and the most instances that a function may have.
+// registry.go lists all deciders. The default is Horizon. FPCSch is the algorithm of the paper,
+// Kim and Roh, "Scheduling Containers Rather Than Functions for Function-as-a-Service".
+//
+// After the decider, Bound replaces crashed instances and applies the minimum and the maximum.
+// Package floor computes the minimum, package estimate the times in the snapshot; package
+// decisionlog keeps decisions for people.
 package autoscaler

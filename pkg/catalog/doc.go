@@ -1,17 +1,16 @@
-// Package catalog tells the other parts which functions exist, which revisions
-// of them have calls or instances, and where calls go.
+// Package catalog says which functions exist, which of their revisions have calls or instances,
+// and where calls go.
 //
-// Reader is what they see, wherever Functions come from. Catalog is a Reader
-// over memory, which a source of Functions fills: package file does so from a
-// folder, and package kube from a cluster. What goes into a Catalog must have its
-// defaults and be valid; nothing is checked again here. An entry is replaced as a
-// whole; who puts one in keeps the units that have not changed, so that watchers
-// can tell.
+// All other packages read it as a Reader, whatever the source of Functions. Catalog is a Reader
+// over memory, which a source fills: package file from a folder, package kube from a cluster.
+// The source sets defaults and validates; the Catalog checks nothing again. The source replaces
+// an entry as a whole and keeps the units that have not changed, so that watchers can tell.
 //
-// A watcher is told states, not histories: it holds no more than the set of the
-// names that it has yet to look at, so however slow it is, it costs memory in
-// proportion to the functions that exist or that it knows, and it sees the
-// latest state when it comes to it. Only the identity of a function is never
-// skipped over: a watcher that knows one UID under a name hears that this one
-// is gone before it hears of another.
+// Invariants for watchers:
+//
+//   - A watcher sees the latest state, not every change. It holds only the set of names that
+//     it has yet to look at, so the memory of a slow watcher grows with the number of
+//     functions, not of changes.
+//   - The identity of a function is never skipped: a watcher that knows one UID under a name
+//     learns of its removal before it learns of another UID.
 package catalog

@@ -1,10 +1,9 @@
-// Package invocation holds the words that every part of Windlass shares: what an
-// invocation, a ticket, a claim token and an instance id are, and what an
-// error may say about whether the function ran.
+// Package invocation defines the values that all parts of Windlass share: the ids of invocations
+// and instances, tickets, claim tokens, and what an error may say about whether the function
+// ran.
 //
-// It holds values only. An invocation is identified by an ID that its gateway
-// mints; a Ticket is the small note about it that waits in a queue; the Token
-// in the ticket is what an instance must show to claim it. A CID names an
-// instance and is its rank in the pull order: the alphabetically first CID
-// pulls first (FPCSch IV-C).
+// A gateway mints the ID of an invocation. A Ticket is the small note about an invocation that
+// waits in a queue; the Token in the ticket authorizes an instance to claim it. A CID names an
+// instance and is its rank in the pull order: the alphabetically first CID pulls first (FPCSch
+// IV-C).
 package invocation

@@ -1,14 +1,17 @@
-// Package ownership says who is responsible for which functions.
+// Package ownership decides which scheduler is responsible for which function.
 //
-// Functions are spread over a fixed number of slots by a hash of their UID, and
-// each slot has one owner: the scheduler that holds the queues of its
-// functions. An epoch counts how often a slot changed hands. Whoever hears of
-// two owners believes the one with the higher epoch.
+// A hash of a function's UID assigns it to one of a fixed number of slots. Each slot has one
+// owner, the scheduler that holds the queues of the slot's functions. The epoch of a slot rises
+// with every change of owner: between two claims to a slot, the one with the higher epoch
+// counts.
 //
-// Ownership is a hint about where to turn and never a lock. For a moment two
-// schedulers may both believe that they own a slot; an invocation still runs
-// once, because only its gateway lets it be claimed.
+// Ownership says where to send tickets and pulls; it is not a lock. Two schedulers may both
+// believe for a moment that they own a slot. An invocation still runs once, because its gateway
+// grants one claim.
 //
-// SlotOf, and with it the number of slots, can never change: programs of two
-// versions that run side by side must agree on it.
+// SlotOf and the number of slots can never change: programs of two versions that run side by
+// side must agree on them.
+//
+// Package coordinator decides which slots a scheduler holds, package etcd stores that, and
+// package health detects owners that do not answer.
 package ownership

@@ -1,20 +1,24 @@
-// Package provisioner carries out decisions: it orders instances from a Runtime,
-// knows what was ordered and what became of it, and backs off from functions
-// whose instances do not start.
+// Package provisioner launches instances through a Driver, follows each of them to its end, and
+// backs off from functions whose instances do not start.
 //
-// The Inventory is the one account of instances: an instance is creating from its order
-// until its agent's first pull, then created until it leaves or is lost. What was ordered
-// counts from the moment of the order, so that no tick orders it again. Names are made of
-// the owner's epoch and a sequence, so that the same order always has the same name. Each
-// function has an account with a lock of its own.
+// Invariants:
 //
-// A spare instance of a warm pool is an instance of the pool, which is a function
-// without calls (see package warmpool). Take turns it into one of a real function.
+//   - Launching never waits for the Driver.
+//   - A launch counts from the moment that it is requested, so no tick repeats it.
+//   - Each launched instance is reported once: as started, failed, lost or gone.
+//   - The Provisioner stops an instance that does not start, falls silent, or does not end
+//     when asked to.
+//   - CIDs consist of the owner's epoch and a sequence number, so that the same launch always
+//     has the same name.
 //
-// The Provisioner acts on the Runtime, and follows instances to their end. It promises
-// that ordering never waits for the Runtime; that every instance that was ordered is
-// reported once as started, failed, lost or gone; and that one that does not start, that
-// is silent, or that does not go when it should is stopped. Beside it, NodeView knows the
-// nodes, Authenticator the agents, Moves what changed since a reader last looked, and
-// Auditor compares the inventory with the level below.
+// The Inventory is the one record of instances. An instance is creating from its launch until
+// its agent's first pull, then created until it leaves or is lost. Each function has an entry
+// with its own lock.
+//
+// A spare instance of a warm pool belongs to the pool, which counts as a function without calls
+// (see package warmpool). Assign makes it an instance of a real function.
+//
+// Beside the Provisioner, a NodeView reads the nodes, an Authenticator checks agents, a
+// ChangeTracker says what changed since its reader last looked, and an Auditor compares the
+// inventory with the Driver. Package scheduler decides how many instances to launch and where.
 package provisioner

@@ -1,17 +1,21 @@
-// Package rollout decides which revisions of a function there are, and which calls go to
-// which of them.
+// Package rollout decides which revisions a function has, and which share of its calls goes to
+// each of them.
 //
-// Decide looks at a Function and its FunctionRevisions, and says what has to become of
-// them: a revision for a template that has none, the traffic, the step of a rollout, and
-// which revisions are beyond the history. It promises that weights are 100 together,
-// that calls go to revisions that exist, that none goes to a revision that is not proven
-// while another is, unless the function's author wants that, and that what was carried
-// out decides nothing more.
+// Decide reads a Function and its FunctionRevisions, and returns a Plan: a revision for a
+// template that has none, the traffic, the step of a rollout, and the revisions beyond the
+// history limit.
 //
-// Compose says what the schedulers and gateways make of the same objects: for each
-// revision a unit, a function of its own with its own queue and instances; and the routes,
-// by which a gateway picks the unit of a call when it admits it. A call belongs to one
-// revision from then on.
+// Invariants of Decide:
 //
-// Conditions says what conditions a Function and its revisions have.
+//   - The weights add up to 100.
+//   - Calls go only to revisions that exist.
+//   - No call goes to an unproven revision while a proven one exists, unless the function's
+//     author asks for it.
+//   - A Plan that was carried out is not decided again.
+//
+// Compose derives from the same objects what schedulers and gateways use: for each revision a
+// unit, which is a function of its own with its own queue and instances, and the routes by which
+// a gateway picks a unit when it admits a call. A call stays with its revision.
+//
+// Conditions computes the conditions of a Function and its revisions.
 package rollout

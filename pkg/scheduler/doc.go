@@ -1,46 +1,54 @@
-// Package scheduler owns the functions in its slots: it is the shell around one core for
-// each (pkg/scheduler/core), and joins them with the catalog, the provisioner, gateways and
-// agents.
+// Package scheduler serves the functions in a scheduler's slots. It is the shell around one core
+// per function (pkg/scheduler/core) and connects the cores with the catalog, the provisioner,
+// gateways and agents.
 //
-// Gateways send it tickets by Offer and instances ask for them by Pull; the function's
-// core matches them, if the function's limits let them in. What a core asks for is carried
-// out under the function's lock (step.go). Every tick it looks at
-// each function that is not idle and orders the instances that the function's
-// decider asks for, in turns of their namespaces as far as not all can be created; and
-// it withdraws those of which it asks to be rid before they are there. Between ticks it looks
-// at functions that have calls and no instance, and at those whose decider asked to see the
-// next call. It learns how long
-// calls and starts take, and is told what was learnt before it.
+// Invariants:
 //
-// The least of a function is what its spec, its schedule and its idle times ask for. A
-// function that is idle costs nothing until an alarm says that this changes.
+//   - Offer accepts a ticket or refuses it with a reason. If a waiting ticket can no longer
+//     be served, the scheduler refuses it as soon as it knows.
+//   - A tick never waits for another process.
+//   - A core's effects are carried out under the function's lock (step.go).
+//   - An instance has one stream, the newest. A silent instance loses its stream, and its
+//     unclaimed tickets go to others.
+//   - All state is soft: gateways offer tickets again, and instances connect again.
 //
-// While the owner of a slot does not answer, and the scheduler is the one to own it
-// next, it stands in: it serves the slot as if it owned it. Of slots that it neither
-// owns nor stands in for, it passes tickets on and sends instances away.
+// # Calls and ticks
 //
-// A function that has calls, no instance and no room gets room: the instance that
-// has been idle for longest is let go. One that has some gets it within its namespace, or
-// beyond up to an equal share. If nothing of its own may go, other schedulers are asked with
-// the beats that they exchange, and what they ask for is made after all that is wanted here.
+// Gateways send tickets by Offer and instances ask for them by Pull; the function's core matches
+// them within the function's limits. Every tick observes each function that is not parked,
+// launches the instances that its decider asks for, in turns of the namespaces if not all can be
+// created, and cancels launches that the decider no longer wants. Between ticks the scheduler
+// runs functions that have calls and no instance, and functions whose decider asked to see the
+// next call. It measures execution and start times, and restores those that a previous owner
+// measured.
 //
-// It keeps its share of the ClusterRuntimes' warm pools, with what functions leave of rate and
-// room. A function that needs instances takes ready spare ones of its Runtime first.
-// One that is taken is told so once it is the function's for everybody, and nobody else
-// gets it; spare instances are handed no tickets.
+// A function's minimum comes from its spec, its schedule and its idle times. An idle function
+// costs nothing until a timer says that its minimum changes.
 //
-// An instance has one stream, the newest. One that falls silent loses it, and what it
-// held unclaimed goes to others.
+// # Ownership
 //
-// It keeps what it decided lately, for people who ask why: Account
-// of one function, Latest of all that something was decided on.
+// While the owner of a slot does not answer, the scheduler that would own the slot next acts as
+// its standby: it serves the slot as if it owned it. For all other slots a scheduler forwards
+// tickets and redirects instances.
 //
-// Metrics are what it tells of queues, decisions, instances, nodes, its slots and itself.
-// What agents say of themselves it adds up by function, and how a start went it tells by
-// phases (see coldstart), for the starts that it ordered itself.
+// # Room
 //
-// Everything that it knows is soft: tickets come again from their gateways, and
-// instances say hello again. It promises that a ticket which it cannot serve is
-// refused with a reason, at once or as soon as that is known, and that a tick
-// never waits for anything.
+// For a function that has calls, no instance and no room, the scheduler evicts the instance that
+// has been idle longest. A function with instances gets room within its namespace, and beyond
+// that up to an equal share. If no instance of its own may go, the scheduler asks other
+// schedulers with its heartbeats; it makes room for their requests after its own.
+//
+// # Warm pools
+//
+// The scheduler keeps its share of the ClusterRuntimes' warm pools, from the launch rate and the
+// room that functions leave. A function that needs instances takes ready spare ones of its
+// ClusterRuntime first. The agent learns of its assignment after every reader of the cluster
+// sees it, and no other function gets that instance. Spare instances get no tickets.
+//
+// # Reports
+//
+// The scheduler keeps recent decisions for people: of one function, or the latest of all. It
+// exports metrics of queues, decisions, instances, nodes, its slots and itself. It sums up the
+// agents' reports by function, and splits starts that it launched itself into phases (package
+// coldstart).
 package scheduler

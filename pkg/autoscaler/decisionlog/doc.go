@@ -1,12 +1,16 @@
-// Package decisionlog keeps the last decisions on functions, and says in words what
-// they were, why, and what became of them.
+// Package decisionlog keeps recent decisions of the autoscaler and explains them: what was
+// decided, why, and what was done.
 //
-// A Book is a value that its user locks. It keeps a decision if it changed something, if
-// its reason is another one than before, or if something else became of it; what merely
-// repeats the last one is counted. It promises to hold no more than Bounds say, of one
-// function and of all: functions that were decided on longest ago lose theirs first, so
-// that a function that is idle costs nothing in the end.
+// Invariants of a Log:
 //
-// An Account, or for many functions a Latest, is what is told of it to whoever asks: plain JSON, with the words in it,
-// since a command of another version would not know all reasons.
+//   - It adds an entry if a decision changed something, has another reason than the last one,
+//     or had another outcome. It only counts repetitions.
+//   - It holds no more than its Bounds, for one function and in total. It drops entries of the
+//     functions with the oldest decisions first, so that an idle function finally costs
+//     nothing.
+//
+// A Report of one function, or a LatestReport of many, is the log as plain JSON. It contains
+// the explanations as text, because a command of another version may not know all reasons.
+//
+// A Log holds no lock; its user guards it.
 package decisionlog

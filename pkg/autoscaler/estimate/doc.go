@@ -1,4 +1,3 @@
-// Package estimate learns from observations: the mean of the last few execution
-// times, and of the last few times that instances took to start. It keeps values
-// only; it reads no clock.
+// Package estimate computes the mean of a function's last few execution times and of its last
+// few start times. It holds values only and reads no clock.
 package estimate

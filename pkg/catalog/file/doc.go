@@ -1,14 +1,16 @@
-// Package file keeps Functions in a folder, one file for each:
-// <folder>/<namespace>/<name>.yaml. It is what stands in for the cluster's API, and for
-// its controller, in local mode.
+// Package file stores Functions in a folder, one file for each:
+// <folder>/<namespace>/<name>.yaml. In local mode it replaces the cluster's API server and the
+// controller.
 //
-// A Store decides what the API server would: whether an applied Function is
-// new, changed or the same, its UID and its generation. It keeps what people
-// write; the revisions of it, as further documents of the function's file; and of the
-// status what rollout.Decide says. What Decide wants is done in the same write as what
-// gave rise to it. What a call has returned from is on the disk whole, and
-// a crash at any moment leaves each file as it was before or as it is after.
+// Invariants:
 //
-// The folder belongs to one Store at a time, and people change it through the
-// Store only.
+//   - A change is on the disk, whole, when the call that makes it returns.
+//   - A crash at any moment leaves each file as it was before or as it is after the change.
+//
+// A Store decides what the API server would: whether an applied Function is new, changed or
+// unchanged, its UID and its generation. It keeps the author's spec, the revisions as further
+// documents of the function's file, and the part of the status that rollout.Decide computes. It
+// carries out Decide's plan in the same write as the change that caused it.
+//
+// The folder belongs to one Store at a time, and people change it only through the Store.
 package file

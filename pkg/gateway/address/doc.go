@@ -1,4 +1,4 @@
-// Package address says where functions are called: by which path on the origin that they
-// share, and on which hosts of their own. Gateways find functions by it, and what tells
-// people and programs where a function is asks it too.
+// Package address decides where functions are called: the path of each on the shared origin,
+// and the hosts of its own. Gateways route calls by it, and the controller and the command
+// print addresses by it.
 package address

@@ -1,20 +1,18 @@
-// Package auth tells who calls a gateway, whether they may, and how much.
+// Package auth decides who calls a gateway, whether the caller may, and within which limits.
 //
-// What counts is in two files. The policy says for each namespace whether callers
-// must prove who they are and what limits hold, and which issuers of JSON Web
-// Tokens are believed. The keys are API keys; only their digests are kept.
-// Both are read again when they change; one that is broken changes nothing, and
-// that is logged and counted.
+// Two files configure it. The policy says, for each namespace, whether callers must
+// authenticate and which limits apply, and which issuers of JSON Web Tokens are trusted. The
+// keys file holds digests of API keys. Both are read again when they change. A broken file
+// changes nothing; that is logged and counted.
 //
-// What the package promises:
+// Invariants:
 //
-//   - In a namespace that requires it, nobody is let through who has not proven
-//     to be allowed to call just that function. Whether the function exists makes
-//     no difference to the answer.
-//   - Nothing in a token counts before its signature is found right, with a key
-//     of the issuer and one of the algorithms that the policy names.
-//   - API keys are compared in constant time, and an unknown one takes as long as
-//     a known one.
-//   - No error, log or metric holds a credential.
-//   - While an issuer's keys cannot be read, those read last count.
+//   - In a namespace that requires authentication, a caller passes only with proof that it may
+//     call this very function. The answer to other callers does not reveal whether the
+//     function exists.
+//   - Nothing in a token counts before its signature is verified, with a key of the issuer and
+//     an algorithm that the policy names.
+//   - API keys are compared in constant time, and an unknown key takes as long as a known one.
+//   - No error, log line or metric contains a credential.
+//   - While an issuer's keys cannot be read, the last ones remain valid.
 package auth

@@ -1,8 +1,7 @@
-// Package problems is the list of what Windlass itself answers to a call: for each reason
-// its status, its title and what to do about it. Gateways answer by it, and docs/problems.md
-// is made from it.
+// Package problems lists the errors with which Windlass itself answers a call: for each reason
+// its status, its title and advice. Gateways answer from this list, and docs/problems.md is
+// generated from it.
 //
-// The status says what became of the call, so that a proxy that knows nothing of Windlass
-// can tell: after 502 and 504 the function may have run, and after every other status of
-// a problem it did not.
+// The status says whether the function may have run, so that a proxy needs to know nothing of
+// Windlass: after 502 and 504 it may have run, after the status of any other problem it did not.
 package problems

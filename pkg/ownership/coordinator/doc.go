@@ -1,23 +1,22 @@
-// Package coordinator decides which slots a scheduler holds, claims and gives away,
-// from what it hears of a store of leased keys. The store says who owns a slot;
-// rendezvous hashing says only who tries first, and where slots drift to.
+// Package coordinator decides which slots a scheduler holds, claims and hands off, from what it
+// reads in a store of leased keys. The store says who owns a slot. Rendezvous hashing only says
+// who claims a free slot first, and which member slots move to.
 //
-// A Core takes news of the store and the time, and says which transaction to try
-// next. It reads no clock and talks to nobody: pkg/ownership/etcd does that for
-// it, and a simulator can. A View is what is known of the store's keys, and a
-// Store is the store itself, in memory: with etcd's rules as far as a Core can
-// tell the difference.
+// Invariants of a Core:
 //
-// What a Core promises:
+//   - A Core creates a key only where none exists. It replaces a key only if the key names
+//     this scheduler, if this scheduler owns the slot and hands it off, or if the key has no
+//     lease, which no scheduler ever writes. All writes are conditional, so a living owner
+//     loses nothing, however old the Core's view is.
+//   - A slot is handed off in one step: its key passes to the new owner under the new owner's
+//     lease. The key exists at every moment.
+//   - A Core holds a slot until a key names another owner. Without news of the store it holds
+//     on, claims nothing and hands off nothing.
+//   - The slots that a Core holds follow from the keys alone, so a Core that has seen all keys
+//     agrees with them.
 //
-//   - A key is created only where there is none, and replaced only by whoever it
-//     names, by its owner that gives it away, or if it lacks a lease, which no
-//     scheduler ever writes. All of it is conditional, so nothing is taken from
-//     a living owner, whatever a Core has not heard of yet.
-//   - A slot is given in one step: its key passes to the heir under the heir's
-//     lease. At no moment is there no key.
-//   - A slot is held until a key says that somebody else has it. A Core that
-//     hears nothing holds on, claims nothing and gives nothing.
-//   - What is held follows from the keys alone, so a Core that has heard of all
-//     keys cannot disagree with them.
+// A Core takes changes of the store and the time, and returns the next transaction to try. It
+// reads no clock and does no I/O: package etcd does both for it, as do simulators. A View holds
+// the known keys. A Store is the store itself in memory, with etcd's rules as far as a Core can
+// observe them.
 package coordinator

@@ -1,40 +1,35 @@
-// Package etcd keeps the ownership of slots in etcd. A Keeper holds slots for a
-// scheduler, a Directory tells who holds which, and which schedulers there are.
-// What a Keeper does is decided by pkg/ownership/coordinator; this package reads the
-// clock and talks to etcd for it. A Memory keeps what the owners learn.
+// Package etcd stores the ownership of slots in etcd. A Coordinator claims and holds slots for
+// a scheduler; pkg/ownership/coordinator decides which. A Directory follows the owners and the
+// members. An EstimateStore keeps the execution and start times that owners have measured.
 //
-// etcd holds, under a prefix,
+// Below a prefix, etcd holds
 //
 //	members/<id>       one key for each scheduler: {"id", "addr", "draining"}
-//	slots/<0000-1023>  one key for each slot that is owned: {"id", "addr"}
+//	slots/<0000-1023>  one key for each owned slot: {"id", "addr"}
 //
-// all under their scheduler's one lease. The epoch of a slot is the mod revision
-// of its key. The load of this on etcd depends on the number of schedulers and gateways,
-// not on functions or calls.
+// each under the lease of its scheduler. The epoch of a slot is the mod revision of its key. The
+// load on etcd grows with the number of schedulers and gateways, not with functions or calls.
 //
-// Beside that prefix, where only schedulers look,
+// Beside that prefix, where only schedulers look, it holds, without a lease,
 //
 //	-learnt/<0000-1023>  one key for each slot with functions that were called: the UIDs of
-//	                     their revisions, and how long they run and start
+//	                     their revisions, with their execution and start times
 //
-// without a lease. Each is written by its slot's owner, in the same transaction that
-// compares the epoch, once in 10 s at most, and only if something has changed by a tenth.
+// The slot's owner writes each key in a transaction that compares the epoch, at most once in
+// 10 s, and only if a value has changed by a tenth.
 //
-// What the package promises:
+// Invariants:
 //
-//   - No two Keepers ever hold a slot in the same epoch. They hold it at one time
-//     only while one has not heard yet that the other was given it, or claimed it
-//     after its lease had ended; the other's epoch is higher.
-//   - Slots are given by their owner, never taken: to a member that comes, at a
-//     bounded rate, and all of them at the end of Run, within 2 s. Meanwhile no
-//     key is ever missing.
-//   - Trouble with etcd moves nothing. A Keeper that lost its lease, or cannot
-//     reach etcd, holds what it held until it reads that somebody else has it, and
-//     is let claim it again before others; a Directory names the last owner until
-//     it hears of another. Schedulers and gateways that can reach each other do
-//     not need etcd to go on.
-//   - Keys that were changed or removed by hand are put right within 5 s.
-//   - The epochs of a slot only rise. There is one exception: when etcd itself
-//     went back, because it was restored or wiped, what it says now is what
-//     counts, and an error in the log says so.
+//   - No two Coordinators hold a slot in the same epoch. Both hold it at one time only until
+//     the old owner reads that the slot was handed off, or claimed after its lease ended; the
+//     new owner's epoch is higher.
+//   - Only its owner hands off a slot: to a new member, at a bounded rate, and every slot at
+//     the end of Run, within 2 s. Meanwhile no key is missing.
+//   - Trouble with etcd moves nothing. A Coordinator that lost its lease, or cannot reach etcd,
+//     holds its slots until it reads that another scheduler has them, and may claim them again
+//     before others do. A Directory names the last known owner until it reads of another.
+//     Schedulers and gateways that reach each other go on without etcd.
+//   - Keys that were changed or removed by hand are restored within 5 s.
+//   - The epochs of a slot only rise, with one exception: after etcd was restored or wiped, its
+//     present content counts, and the log records an error.
 package etcd

@@ -1,17 +1,20 @@
-// Package health watches schedulers for gateways and for other schedulers, and
-// decides from what it sees which of them a slot's tickets and pulls go to.
+// Package health decides which scheduler gets a slot's tickets and pulls, from the heartbeats
+// that gateways and schedulers exchange with every scheduler.
 //
-// It keeps a stream of beats to every scheduler that is a member or owns a slot.
-// One that misses three beats, whose machine refuses connections, or that says
-// itself that it does not serve, is silent (ownership.FailureDetector); the slots of a
-// silent owner go to whoever will own them next (ownership.Map.Route), which is
-// long before etcd says so, and also while etcd cannot be reached. Whoever looks
-// at the same members with the same eyes comes to the same route; that eyes differ
-// for a moment does no harm, because calls are claimed at their gateways.
+// A Peers keeps a heartbeat stream to every scheduler that is a member or owns a slot. A
+// scheduler is silent if it misses three heartbeats, its machine refuses connections, or it
+// reports that it does not serve (ownership.FailureDetector). The slots of a silent owner are
+// routed to the member that will own them next (ownership.Map.Route). That happens long before
+// etcd names a new owner, and also while etcd cannot be reached.
 //
-// A scheduler may say more with its beats (Talk): that it lacks room, which others could make.
+// Invariants:
 //
-// It promises that asking for a route costs one atomic load, that every change of
-// a route is signalled, and that a member that comes and goes within a second
-// changes nothing to and fro.
+//   - Looking up a route costs one atomic load.
+//   - Every change of a route is signalled.
+//   - A member that comes and goes within a second does not move routes back and forth.
+//
+// Observers with the same view compute the same route. Views may differ for a moment; that does
+// no harm, because calls are claimed at their gateways.
+//
+// Schedulers may add data to their heartbeats (Talk), such as requests for room on the nodes.
 package health

@@ -1,6 +1,6 @@
-// Package agentenv says how an agent is told what to do: by environment
-// variables, which a process has as well as a container.
+// Package agentenv defines the settings of an agent as environment variables, which work alike
+// for processes and containers.
 //
-// Whoever starts an instance fills a Config and passes its Environ; the agent
-// reads it back with Parse, which checks it. The two are tested to agree.
+// The program that starts an instance fills a Config and passes its Environ; the agent reads
+// the Config back with Parse, which validates it. A test keeps the two in agreement.
 package agentenv

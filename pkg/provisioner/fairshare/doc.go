@@ -1,14 +1,15 @@
-// Package fairshare divides what may be created now between those who want it, by
-// deficit round robin (Shreedhar and Varghese 1995): namespaces take turns, and
-// within a namespace its functions do. A turn is worth the same to every namespace,
-// counted in what instances cost, so that neither many functions nor expensive
-// instances give a namespace more than others.
+// Package fairshare divides a launch budget among functions by deficit round robin (Shreedhar
+// and Varghese 1995). Namespaces take turns, and so do the functions within a namespace. A turn
+// is worth the same to every namespace, in units of what instances cost, so that neither many
+// functions nor expensive instances give a namespace more than others.
 //
-// It promises that nothing is left while somebody wants it and can have it; that a
-// namespace which wants less than its share gets all that it wants; that the others
-// get as much as each other, up to a turn; and that who was not reached in one round
-// is first in the next.
+// Invariants:
 //
-// Whether there is room for an instance is not known here: a round is a dialogue, in
-// which the caller says after each grant how many of it could be had.
+//   - Budget remains only if no function that wants it can use it.
+//   - A namespace that wants less than its share gets everything that it wants.
+//   - All other namespaces get equal amounts, up to one turn.
+//   - A function that one round did not reach comes first in the next.
+//
+// The package does not know whether nodes have room. A round is a dialogue: after each grant,
+// the caller says how much of it could be used.
 package fairshare

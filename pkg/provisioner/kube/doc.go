@@ -1,53 +1,51 @@
-// Package kube is the provisioner's runtime for clusters: an instance is a pod.
+// Package kube is the provisioner's driver for clusters: it runs each instance as a pod.
 //
 // # Parts
 //
-// The registry holds the instances that have not ended, under one lock. The creator
-// brings their pods about and the deleter deletes them, each with a queue; the watcher
-// follows what informers show of pods and nodes; the ledger sums up what nodes are
-// asked for; the outbox holds exits. The locks of deleter, ledger, outbox and queues may
-// be taken under the registry's, never the other way round.
+// The registry holds the running instances under one lock. The creator creates their pods and
+// the deleter deletes them, each with a queue. The watcher follows pods and nodes through
+// informers. The resource cache sums up the requests on each node, and the exit queue holds
+// exits that the provisioner has not received yet. The locks of deleter, resource cache, exit
+// queue and work queues may be taken under the registry's lock, never the other way round.
 //
 // # Writes
 //
-// The life of an instance costs two writes to the Kubernetes API: the pod is
-// created, on a node that was chosen before, and deleted. Both wait in bounded
-// queues behind a rate limit. The queues serve functions in turn, and only a part
-// of the workers serves one function, so that one that wants thousands of pods,
-// or whose namespace refuses or delays them, holds nobody else up. What may pass
-// is tried again for retryWindow; what is final ends the instance at once, with
-// the API's own words (see refusal).
+// An instance costs two writes to the Kubernetes API: one POST that creates the pod on a node
+// that was picked before, and one DELETE. Both wait in bounded queues behind a rate limit. The
+// queues serve functions in turn, and one function gets only a part of the workers. So a
+// function that wants thousands of pods, or whose namespace refuses or delays them, holds up no
+// other function. Transient errors are retried for retryWindow. A final error ends the instance
+// at once, with the message of the API server (see refusal).
 //
 // # Ends
 //
-// Every instance that was started or adopted has one Exit. The function judge
-// says of a pod whether its instance has ended, and why. It has as soon as one of
-// its containers has, or cannot start; the pod is then deleted. Instances that
-// merely do not become ready are the provisioner's to stop.
+// Every instance that was started or adopted has one Exit. classifyPod says whether a pod's
+// instance has ended, and why. An instance has ended as soon as one of its containers has ended
+// or cannot start; the driver then deletes the pod. The provisioner stops instances that merely
+// do not become ready.
 //
 // # Progress
 //
-// When the pod of an instance was there, and when it was seen to have its network, is
-// known until the instance has ended, as it was seen here: the times that a pod tells
-// are those of other clocks, and in seconds.
+// Until an instance ends, the driver remembers when it first saw the pod, and when it saw that
+// the pod had its network. It uses its own clock, because the times in a pod come from other
+// clocks and are in whole seconds.
 //
 // # Room
 //
-// The ledger keeps the sums of what pods request of each node, all pods of the
-// cluster, from informers that hold only what is asked of a pod. A pod that is
-// ordered counts from then on. Nodes that refused or lost a pod lately are
-// avoided while others have room.
+// The resource cache sums up the requests of all pods of the cluster on each node, from
+// informers that hold only the fields that this needs. A pod counts from its launch on. Nodes
+// that recently refused or lost a pod are avoided while others have room.
 //
 // # Spare instances
 //
-// A function takes a spare instance by one request that changes the labels and the
-// owner of its pod, on condition that it is a spare one still. From then on the pod
-// is the function's, for Identify and Adopt alike. Whatever fails, the pod is deleted:
-// it is never of two instances, and never a spare one again.
+// One request assigns a spare instance to a function: it changes the labels and the owner of
+// the pod, on condition that the pod is still a spare one. From then on the pod is the
+// function's, for Identify and Adopt alike. On any failure the driver deletes the pod, so that
+// it never belongs to two instances and never becomes spare again.
 //
 // # Several schedulers
 //
-// Pods outlive the process that made them. Their labels and their owner say of
-// which instance they are, and their names follow from that, so that an instance
-// is never there twice. Nothing is deleted when Run ends.
+// Pods outlive the process that created them. Their labels and their owner identify the
+// instance, and their names follow from that, so that no instance has two pods. Run deletes
+// nothing when it ends.
 package kube

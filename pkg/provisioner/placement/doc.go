@@ -1,4 +1,4 @@
-// Package placement picks the node for an instance: at random among those with
-// room (FPCSch IV-B), and says of every other node why not. Where none has room,
-// it picks the idle instance that should make some (IV-C).
+// Package placement picks the node of an instance: a random one of the nodes with room (FPCSch
+// IV-B). For every other node it says why the instance does not fit. If no node has room, it
+// picks the idle instance to evict (IV-C).
 package placement

@@ -1,39 +1,34 @@
-// Package process is the provisioner's runtime for local mode: it runs
-// instances as operating system processes, without a container and without
-// root.
+// Package process is the provisioner's driver for local mode: it runs instances as operating
+// system processes, without containers and without root.
 //
-// # What an instance is
+// # Instances
 //
-// An instance is two child processes, the function and its agent, which are
-// started together and share one process group. If the agent ends, the
-// function is asked to end (SIGTERM). If the function ends, the agent hears how through
-// a pipe, so that it fails the calls that the function ran and goes. The whole group,
-// grandchildren included, is killed when both have ended or Config.StopGrace is over. Stop asks the agent
-// first, so that a running call can finish while its function still lives; the
-// function is asked once the agent has left. Each Start is answered by one
+// An instance is two child processes, the function and its agent, which start together and
+// share one process group. If the agent ends, the driver asks the function to end (SIGTERM). If
+// the function ends, the agent learns how through a pipe, fails the calls that the function ran,
+// and ends. The driver kills the whole group, grandchildren included, once both have ended or
+// Config.StopGrace is over. Stop asks the agent first, so that a running call can finish while
+// its function still lives, and asks the function once the agent has left. Each Start has one
 // Exit, after both processes have been reaped.
 //
-// Where the function asks the agent for calls (the Lambda Runtime API), the agent
-// inherits an open listener: a function that is faster than its agent waits instead
-// of finding nobody.
+// Where the function asks the agent for calls (the Lambda Runtime API), the agent inherits an
+// open listener, so that a function that starts faster than its agent waits instead of failing.
 //
-// On Linux a child dies with Windlass even if that is killed with SIGKILL. What
-// the children themselves have started is out of reach in that one case.
+// On Linux the children die with Windlass even if SIGKILL ends it. The children's own child
+// processes survive in that one case.
 //
-// # What an instance sees
+// # Environment
 //
-// The function runs its own command or what the Launcher says, in the folder of
-// its code. A program without a slash is looked up on the PATH of Windlass. Its
-// environment is put together by functionEnv; nothing of the environment of
-// Windlass reaches it but a short list of harmless names. It has a folder of
-// its own below DataDir/instances that is removed at its end, and logs below
-// DataDir/logs (see package instancelog), of which those of the last 20 ended
-// instances of each function are kept.
+// The function runs its own command or the Launcher's, in the folder of its code. A program
+// without a slash is looked up on the PATH of Windlass. functionEnv puts the environment
+// together; of the environment of Windlass it passes on only a short list of harmless names.
+// Each instance has its own folder below DataDir/instances, which is removed at its end. Logs
+// are below DataDir/logs (see package instancelog), where the last 20 ended instances of each
+// function keep theirs.
 //
 // # Limits
 //
-// A memory limit stops a function that runs away; it is not exact, and it
-// holds for each process by itself (see the comment on dataHeadroom). A CPU
-// limit is rounded up to whole cores. Both need Linux; elsewhere a warning
-// says once that they are not enforced.
+// A memory limit stops a function that runs away. It is not exact, and it applies to each
+// process separately (see dataHeadroom). A CPU limit is rounded up to whole cores. Both need
+// Linux; elsewhere the driver logs one warning that it does not enforce them.
 package process

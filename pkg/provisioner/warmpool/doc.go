@@ -1,16 +1,17 @@
-// Package warmpool decides about the spare instances of warm pools: instances in which
-// a Runtime has loaded, and no function yet.
+// Package warmpool decides how many spare instances each warm pool has, and which pool a
+// function takes one from. A spare instance has loaded a ClusterRuntime and has no function yet.
 //
-// A Runtime has pools by name, and each scheduler its part of one in each namespace. To
-// those who order and follow instances that is a function that gets no calls:
-// PoolFunction is that function. A real function takes from the pool that Choose names.
-// There is one only if nothing is found in which the pod of such an instance would have
-// to be another one.
+// Invariants of Decide:
 //
-// Share says how many of a pool's instances a scheduler keeps, such that all
-// schedulers come to shares that add up to the pool's size without asking each
-// other. Decide says how many to create or to remove now. It promises that there
-// are never more than the target; that none is created while functions lack room or
-// while spare instances do not start; and that what was taken is replaced at once,
-// some at a time.
+//   - There are never more spare instances than the target.
+//   - It creates none while functions lack room or while spare instances fail to start.
+//   - It replaces assigned ones at once, a few at a time.
+//
+// A ClusterRuntime names its pools. Each scheduler keeps its part of a pool in each namespace.
+// The rest of the scheduler treats that part as a function without calls, which PoolFunction
+// makes. Share computes the size of a part; the parts of all schedulers add up to the pool's
+// size without any communication.
+//
+// Choose picks the pool for a function. It picks none if the pod of the spare instance would
+// have to differ from the pod that the function needs.
 package warmpool

@@ -1,22 +1,22 @@
-// Package capacity decides who gets room on the nodes: which node an instance is placed
-// on, for whom room is reserved, which idle instances are evicted for others, what is
-// asked of other schedulers and what is lent to them, and in which turns namespaces get
-// new instances.
+// Package capacity decides who gets room on the nodes: which node an instance is placed on,
+// which function room is reserved for, which idle instances are evicted, what the scheduler
+// borrows from and lends to others, and in which turns namespaces get new instances.
 //
-// A Planner knows this for one scheduler. Functions hand in what they want (Want) and what
-// their instances amount to (Usage), as values. What it decides, the scheduler carries out:
-// it orders an instance on the node of Place, and evicts what MakeRoom and Lend ask for,
-// which may fail, since an instance may have become busy.
+// Invariants:
 //
-// It promises:
-//   - No more room is reserved for a function than it lacks.
-//   - Room that is reserved is given to nobody else.
+//   - A function's reservations never exceed its shortage.
+//   - Only the function that it is for uses reserved room.
 //   - An instance is evicted once, and never for its own function.
-//   - Of all peers together, no more room is asked for than is lacked.
+//   - The room requested from all peers together never exceeds the shortage.
 //
-// The cost of a tick does not grow with instances or nodes for each function: nodes are
-// read once for all functions that may run in the same places, and which instances may be
-// evicted is kept from tick to tick.
+// A Planner plans for one scheduler. Functions pass in the room that they want (Want) and the
+// use of their instances (Usage) as values. The scheduler carries out the decisions: it launches
+// an instance on the node that Place returns, and evicts the instances that MakeRoom and Lend
+// name. An eviction may fail, because the instance may have become busy.
+//
+// The cost of a tick does not grow with instances or nodes for each function: nodes are read
+// once for all functions that may run in the same places, and the set of evictable instances is
+// kept from tick to tick.
 //
 // Nothing here holds a lock or reads a clock, and nothing is safe for concurrent use.
 package capacity

@@ -1,8 +1,10 @@
-// Package coldstart says what the start of an instance spent its time with.
+// Package coldstart splits the start of an instance into phases, from Moments: the times at which
+// the start reached each point, as far as they are known.
 //
-// Moments are when a start came to each point, as far as that is known. It promises
-// that what follows from them is contiguous: every phase begins where the one before
-// ends, none is negative, and they add up to the whole, whatever others told of their
-// clocks. What is not known takes no time, so that the next phase that is known has
-// it.
+// Invariants, whatever clocks the reporters have:
+//
+//   - Every phase begins where the one before ends.
+//   - No phase is negative.
+//   - The phases add up to the whole start.
+//   - A phase whose end is unknown takes no time; the next known phase includes it.
 package coldstart

@@ -1,25 +1,27 @@
-// Package core decides for one function: which calls are let in, which instance gets
-// which call, how many instances there should be, which of them go, and when a scheduler
-// that is not the owner lets go of everything.
+// Package core decides everything about one function at its scheduler: which calls are
+// admitted, which instance gets which call, how many instances run, which of them leave, and
+// how a scheduler that loses the function's slot gives it up.
 //
-// A Function is the whole state: the queue, admission, what was learnt of execution and
-// start times, the minimum that schedule and idle times ask for, the decider's memory,
-// and the instances that have joined. Step takes an Event and returns the Effects, in
-// order. It reads no clock, holds no lock, and calls nothing: the scheduler holds one lock
-// around each Function, feeds it events, and carries the effects out before it lets go
-// of the lock. The simulators do the same with their own clock and network.
+// Invariants:
 //
-// It promises:
+//   - An admitted ticket is handed out, refused with a reason, cancelled by its gateway, or
+//     expires. One instance holds it at a time (see package queue).
+//   - A function decides, admits and hands out only during a term, the time for which this
+//     scheduler serves it. At the end of a term it redirects all instances and refuses all
+//     tickets.
+//   - For at most HelloTime after a takeover, while instances of the previous owner have not
+//     connected, a function decides nothing. Otherwise a failover would launch a replacement
+//     for each of them.
+//   - While nobody can confirm the ownership, a function has at most a fifth more instances
+//     than when that began.
+//   - A parked function has nothing to do until an event wakes it or its Park.Until comes.
 //
-//   - a ticket that was let in is handed out, refused with a reason, withdrawn by its
-//     gateway, or expires; and it is with one instance at a time (see package queue);
-//   - nothing is decided, handed out or let in without a term in which the function is
-//     served here, and every term ends with all instances dismissed and all tickets
-//     refused;
-//   - after a takeover nothing is decided for HelloTime as long as instances that ran
-//     before have not said hello, or a failover would order all of them again;
-//   - while nobody can confirm the ownership, at most a fifth more instances exist than
-//     there were;
-//   - a Function that rests has nothing to do until an event wakes it or its Rest.Until
-//     comes.
+// A Function holds the whole state: the queue, admission, the estimates of execution and
+// start times, the floor, the decider's memory, and the joined instances. Step takes an Event
+// and returns Effects in the order to carry them out.
+//
+// A Function reads no clock, holds no lock and calls nothing. The scheduler guards each
+// Function with one lock, feeds it events, and carries out the effects before it releases the
+// lock. Simulators do the same with their own clock and network. Nodes, and everything else
+// that functions share, belong to package capacity.
 package core

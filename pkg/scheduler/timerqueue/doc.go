@@ -1,5 +1,5 @@
-// Package timerqueue tells which of many sleepers are to be woken now. What sleeps costs
-// nothing: only those that are due are looked at.
+// Package timerqueue returns which of many timers are due. A timer that is not due costs
+// nothing: Due looks only at those that are.
 //
-// It reads no clock and wakes nobody itself, and it is not safe for concurrent use.
+// The queue reads no clock, runs no goroutine, and is not safe for concurrent use.
 package timerqueue

@@ -1,3 +1,3 @@
-// Package secretfile keeps what stands for Secrets and ConfigMaps of a namespace where
-// there is no cluster: files of a data folder, which only their owner may read.
+// Package secretfile replaces the Secrets and ConfigMaps of a namespace where no cluster exists:
+// it keeps them as files of a data folder that only their owner may read.
 package secretfile

@@ -1,8 +1,7 @@
-// Package lambdaenv says which environment variables a function needs to run
-// an AWS Lambda runtime client, unchanged, against the lambda adapter.
+// Package lambdaenv lists the environment variables with which an unchanged AWS Lambda runtime
+// client runs against the lambda adapter. They are those that the runtime clients for Python,
+// Node.js, Go, Java and Rust read. Reasons that are not obvious stand beside their variable.
 //
-// It is apart from the adapter because those who start functions need it and
-// the adapter's server they do not. It is a pure function of its Config. The
-// variables are what the runtime clients for Python, Node.js, Go, Java and
-// Rust read; each reason that is not plain stands beside its variable.
+// The variables are a pure function of a Config. The package is separate from the adapter
+// because programs that start functions need it without the adapter's server.
 package lambdaenv
