@@ -40,16 +40,16 @@ type shape struct {
 func checkFunction(fields map[string]any) (any, []string) {
 	var s shape
 	if fields["apiVersion"] == nil {
-		s.report("apiVersion", "is missing; write apiVersion: %s", APIVersion)
+		s.addProblem("apiVersion", "is missing; write apiVersion: %s", APIVersion)
 	}
 	if fields["kind"] == nil {
-		s.report("kind", "is missing; write kind: %s", KindFunction)
+		s.addProblem("kind", "is missing; write kind: %s", KindFunction)
 	}
 	checked := s.object("", fields, functionType)
 	return checked, s.problems
 }
 
-func (s *shape) report(path, format string, args ...any) {
+func (s *shape) addProblem(path, format string, args ...any) {
 	s.problems = append(s.problems, path+": "+fmt.Sprintf(format, args...))
 }
 
@@ -66,17 +66,17 @@ func (s *shape) value(path string, v any, t reflect.Type) any {
 		if fields, ok := v.(map[string]any); ok {
 			return s.object(path, fields, t)
 		}
-		s.report(path, "%s", notFields(path, v, t))
+		s.addProblem(path, "%s", notFields(path, v, t))
 	case reflect.Map:
 		if fields, ok := v.(map[string]any); ok {
 			return s.dictionary(path, fields, t.Elem())
 		}
-		s.report(path, "%s", notDictionary(path, v, t.Elem()))
+		s.addProblem(path, "%s", notDictionary(path, v, t.Elem()))
 	case reflect.Slice:
 		if items, ok := v.([]any); ok {
 			return s.list(path, items, t.Elem())
 		}
-		s.report(path, "%s", notList(path, v))
+		s.addProblem(path, "%s", notList(path, v))
 	default:
 		s.scalar(path, v, t)
 	}
@@ -91,7 +91,7 @@ func (s *shape) object(path string, fields map[string]any, t reflect.Type) any {
 		ft, ok := known[name]
 		switch {
 		case !ok:
-			s.report(join(path, name), "%s", unknownField(path, name, known))
+			s.addProblem(join(path, name), "%s", unknownField(path, name, known))
 		case v != nil:
 			kept[name] = s.value(join(path, name), v, ft)
 		}
@@ -106,10 +106,10 @@ func (s *shape) dictionary(path string, fields map[string]any, t reflect.Type) a
 		switch {
 		case fields[key] != nil:
 		case t == quantityType:
-			s.report(at, "has no value; write for example %s, or remove it", exampleOf(at, "1"))
+			s.addProblem(at, "has no value; write for example %s, or remove it", exampleOf(at, "1"))
 			continue
 		default:
-			s.report(at, `has no value; write "" for an empty text`)
+			s.addProblem(at, `has no value; write "" for an empty text`)
 			continue
 		}
 		kept[key] = s.value(at, fields[key], t)
@@ -122,7 +122,7 @@ func (s *shape) list(path string, items []any, t reflect.Type) any {
 	for i, item := range items {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		if item == nil {
-			s.report(at, "has no value; give it one, or remove it from the list")
+			s.addProblem(at, "has no value; give it one, or remove it from the list")
 			continue
 		}
 		kept = append(kept, s.value(at, item, t))
@@ -134,11 +134,11 @@ func (s *shape) scalar(path string, v any, t reflect.Type) {
 	switch t.Kind() {
 	case reflect.String:
 		if _, ok := v.(string); !ok {
-			s.report(path, "%s", notText(path, v))
+			s.addProblem(path, "%s", notText(path, v))
 		}
 	case reflect.Bool:
 		if _, ok := v.(bool); !ok {
-			s.report(path, "%s", notBool(v))
+			s.addProblem(path, "%s", notBool(v))
 		}
 	default:
 		n, ok := v.(int64)
@@ -146,9 +146,9 @@ func (s *shape) scalar(path string, v any, t reflect.Type) {
 			n, ok = int64(f), true
 		}
 		if !ok {
-			s.report(path, "%s", notNumber(path, v))
+			s.addProblem(path, "%s", notNumber(path, v))
 		} else if reflect.Zero(t).OverflowInt(n) {
-			s.report(path, "%d is out of range; write a smaller number, for example %s", n, exampleOf(path, "1"))
+			s.addProblem(path, "%d is out of range; write a smaller number, for example %s", n, exampleOf(path, "1"))
 		}
 	}
 }
@@ -156,7 +156,7 @@ func (s *shape) scalar(path string, v any, t reflect.Type) {
 // parsed checks a value whose type reads it itself.
 func (s *shape) parsed(path string, v any, t reflect.Type) {
 	if q, ok := v.(string); ok && t == quantityType && !plausible.MatchString(q) {
-		s.report(path, "%s", notQuantity(path, v))
+		s.addProblem(path, "%s", notQuantity(path, v))
 		return
 	}
 	text, err := json.Marshal(v)
@@ -167,20 +167,20 @@ func (s *shape) parsed(path string, v any, t reflect.Type) {
 	switch t {
 	case durationType:
 		if err != nil {
-			s.report(path, "%s", notDuration(path, v))
+			s.addProblem(path, "%s", notDuration(path, v))
 		}
 	case quantityType:
 		if err != nil {
-			s.report(path, "%s", notQuantity(path, v))
+			s.addProblem(path, "%s", notQuantity(path, v))
 		}
 	case timeType:
 		// A time zone can lead out of the years that can be written again.
 		if y := read.Interface().(*metav1.Time).UTC().Year(); err != nil || y < 0 || y > 9999 {
-			s.report(path, "%s is not a time; write for example %s", describe(v), time.Unix(0, 0).UTC().Format(time.RFC3339))
+			s.addProblem(path, "%s is not a time; write for example %s", describe(v), time.Unix(0, 0).UTC().Format(time.RFC3339))
 		}
 	default:
 		if err != nil {
-			s.report(path, "%s is not valid: %v; remove it", describe(v), err)
+			s.addProblem(path, "%s is not valid: %v; remove it", describe(v), err)
 		}
 	}
 }

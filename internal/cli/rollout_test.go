@@ -25,7 +25,7 @@ import (
 type past struct {
 	*harness
 	store *file.Store
-	known map[string]rollout.Known
+	known map[string]rollout.Observation
 }
 
 func openPast(t *testing.T) *past {
@@ -35,7 +35,7 @@ func openPast(t *testing.T) *past {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &past{th, store, map[string]rollout.Known{}}
+	p := &past{th, store, map[string]rollout.Observation{}}
 	listener, err := localapi.Listen(th.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func (p *past) Status(fn *v1alpha1.Function) (status v1alpha1.FunctionStatus) {
 	rollout.StateOf(h.Function).Write(&status)
 	so := h.Function.DeepCopy()
 	so.Status.Conditions = nil
-	status.Conditions, status.ObservedGeneration = rollout.Conditions(rollout.Look{Now: now, Function: so, Plan: h.Plan, Revisions: h.Revisions, Units: p.known})
+	status.Conditions, status.ObservedGeneration = rollout.Conditions(rollout.ConditionInput{Now: now, Function: so, Plan: h.Plan, Revisions: h.Revisions, Units: p.known})
 	return status
 }
 
@@ -73,7 +73,7 @@ func (p *past) Revisions(key invocation.FunctionKey) []*v1alpha1.FunctionRevisio
 // sees has an instance of a revision of the function f start, or fail for a reason.
 func (p *past) sees(t *testing.T, revision, failure string) {
 	t.Helper()
-	k := rollout.Known{Observed: true, Generation: 99, Started: failure == "", Ready: 1}
+	k := rollout.Observation{Observed: true, Generation: 99, Started: failure == "", Ready: 1}
 	if failure != "" {
 		k.Ready, k.Failure = 0, &rollout.Failure{Reason: v1alpha1.ReasonStartFailed, Message: failure}
 	}

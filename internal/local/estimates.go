@@ -18,13 +18,13 @@ const (
 
 // estimatesFile keeps the estimates of execution and start times in a file.
 type estimatesFile struct {
-	*file.Learnt
+	*file.Estimates
 	log *slog.Logger
 }
 
 // openEstimates reads the estimates of the last run.
 func openEstimates(dataDir string, log *slog.Logger) *estimatesFile {
-	known, err := file.OpenLearnt(filepath.Join(dataDir, learntFile))
+	known, err := file.OpenEstimates(filepath.Join(dataDir, learntFile))
 	if err != nil {
 		log.Warn("what was learnt of the functions cannot be read and is learnt anew", "err", err)
 	}
@@ -40,7 +40,7 @@ func (l *estimatesFile) persist(ctx context.Context, from *scheduler.Scheduler) 
 		case <-ctx.Done():
 		case <-ticker.C:
 		}
-		if err := l.Keep(from.Estimates()); err != nil {
+		if err := l.Save(from.Estimates()); err != nil {
 			l.log.Warn("what was learnt of the functions cannot be kept", "err", err)
 		}
 	}

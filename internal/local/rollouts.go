@@ -27,7 +27,7 @@ const (
 
 // observer knows the instances of units.
 type observer interface {
-	Known(unit *v1alpha1.Function) rollout.Known
+	Known(unit *v1alpha1.Function) rollout.Observation
 }
 
 // rollouts do what the controller does in a cluster: they bring what is seen of instances
@@ -156,8 +156,8 @@ func (r *rollouts) updateFunction(key invocation.FunctionKey) (waits bool, err e
 }
 
 // known is what is seen of the instances of a function's revisions, by their names.
-func (r *rollouts) known(entry *rollout.Entry) map[string]rollout.Known {
-	known := make(map[string]rollout.Known, len(entry.Units))
+func (r *rollouts) known(entry *rollout.Entry) map[string]rollout.Observation {
+	known := make(map[string]rollout.Observation, len(entry.Units))
 	for _, unit := range entry.Units {
 		known[unit.FunctionRevisionName()] = r.seen.Known(unit)
 	}
@@ -184,7 +184,7 @@ func (r *rollouts) fillStatus(fn *v1alpha1.Function, status *v1alpha1.FunctionSt
 	defer r.mu.Unlock()
 	so := history.Function.DeepCopy()
 	so.Status = r.said[entry.UID()]
-	status.Conditions, status.ObservedGeneration = rollout.Conditions(rollout.Look{
+	status.Conditions, status.ObservedGeneration = rollout.Conditions(rollout.ConditionInput{
 		Now: time.Now(), Function: so, Plan: history.Plan, Revisions: history.Revisions, Units: known, Hosts: ownHosts(so),
 	})
 	for _, host := range so.Spec.Expose.Hosts {

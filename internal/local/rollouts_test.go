@@ -22,11 +22,11 @@ import (
 // instances are what the test says of the revisions of a function.
 type instances struct {
 	mu    sync.Mutex
-	of    map[string]rollout.Known
+	of    map[string]rollout.Observation
 	looks int
 }
 
-func (i *instances) Known(unit *v1alpha1.Function) rollout.Known {
+func (i *instances) Known(unit *v1alpha1.Function) rollout.Observation {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.looks++
@@ -35,7 +35,7 @@ func (i *instances) Known(unit *v1alpha1.Function) rollout.Known {
 	return known
 }
 
-func (i *instances) are(revision string, known rollout.Known) {
+func (i *instances) are(revision string, known rollout.Observation) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.of[revision] = known
@@ -58,7 +58,7 @@ func withRollouts(t *testing.T, play func(t *testing.T, dir string, r *rollouts,
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := &instances{of: map[string]rollout.Known{}}
+		i := &instances{of: map[string]rollout.Observation{}}
 		r := newRollouts(store, i, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -99,7 +99,7 @@ func told(r *rollouts, fn *v1alpha1.Function, kind string) (v1alpha1.FunctionSta
 func TestCallsFollowTheProofSoon(t *testing.T) {
 	withRollouts(t, func(t *testing.T, _ string, r *rollouts, i *instances) {
 		fn := applied(t, r, 1)
-		i.are("f-00001", rollout.Known{Started: true, Ready: 1})
+		i.are("f-00001", rollout.Observation{Started: true, Ready: 1})
 		time.Sleep(lookSoon)
 		synctest.Wait()
 		to := func(want string) {
@@ -116,7 +116,7 @@ func TestCallsFollowTheProofSoon(t *testing.T) {
 		applied(t, r, 2)
 		time.Sleep(time.Second)
 		to("f-00001")
-		i.are("f-00002", rollout.Known{Started: true, Ready: 1})
+		i.are("f-00002", rollout.Observation{Started: true, Ready: 1})
 		time.Sleep(2 * lookSoon)
 		synctest.Wait()
 		to("f-00002")
@@ -151,8 +151,8 @@ func TestStepsGoOnWithoutAnybodyAsking(t *testing.T) {
 			fn.Spec.Rollout.Strategy = v1alpha1.RolloutSteps
 			fn.Spec.Rollout.Steps = []v1alpha1.RolloutStep{{Weight: 10, Hold: v1alpha1.Duration{Duration: time.Hour}}}
 		}
-		i.are("f-00001", rollout.Known{Started: true, Ready: 1})
-		i.are("f-00002", rollout.Known{Started: true, Ready: 1})
+		i.are("f-00001", rollout.Observation{Started: true, Ready: 1})
+		i.are("f-00002", rollout.Observation{Started: true, Ready: 1})
 		applied(t, r, 1, steps)
 		time.Sleep(time.Second)
 		fn := applied(t, r, 2, steps)
@@ -171,7 +171,7 @@ func TestStepsGoOnWithoutAnybodyAsking(t *testing.T) {
 
 func TestAStatusSaysWhatIsSeenAtTheMoment(t *testing.T) {
 	withRollouts(t, func(t *testing.T, _ string, r *rollouts, i *instances) {
-		i.are("f-00001", rollout.Known{Started: true, Ready: 1})
+		i.are("f-00001", rollout.Observation{Started: true, Ready: 1})
 		fn := applied(t, r, 1)
 		if status, ready := told(r, fn, v1alpha1.ConditionRevisionReady); ready != "True/Started" || status.ObservedGeneration != 1 || status.LatestReadyRevisionName != "f-00001" {
 			t.Errorf("RevisionReady %s, status %+v", ready, status)
@@ -181,7 +181,7 @@ func TestAStatusSaysWhatIsSeenAtTheMoment(t *testing.T) {
 			t.Errorf("RevisionReady %s", ready)
 		}
 		time.Sleep(3 * time.Second)
-		i.are("f-00002", rollout.Known{Failure: &rollout.Failure{Reason: v1alpha1.ReasonStartFailed, Message: "SyntaxError"}})
+		i.are("f-00002", rollout.Observation{Failure: &rollout.Failure{Reason: v1alpha1.ReasonStartFailed, Message: "SyntaxError"}})
 		status, ready := told(r, fn, v1alpha1.ConditionRevisionReady)
 		if since := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRevisionReady).LastTransitionTime; ready != "False/StartFailed" || !since.Time.Equal(time.Now().Truncate(time.Second)) {
 			t.Errorf("RevisionReady %s since %v", ready, since)
@@ -233,7 +233,7 @@ func TestADiskThatIsFullIsTriedAgain(t *testing.T) {
 				t.Fatal(step)
 			}
 		}
-		i.are("f-00001", rollout.Known{Started: true, Ready: 1})
+		i.are("f-00001", rollout.Observation{Started: true, Ready: 1})
 		time.Sleep(time.Minute)
 		if got, _ := r.store.Get(fn.Key()); got.Status.LatestReadyRevisionName != "" {
 			t.Error("the store holds what the folder does not")

@@ -34,7 +34,7 @@ func (c *Catalog) Put(e *rollout.Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.functions[e.Key()] = e
-	c.changed(e.Key())
+	c.notify(e.Key())
 }
 
 // Remove removes the function of that name, if there is one.
@@ -45,7 +45,7 @@ func (c *Catalog) Remove(key invocation.FunctionKey) {
 		return
 	}
 	delete(c.functions, key)
-	c.changed(key)
+	c.notify(key)
 }
 
 // Get returns the function of that name.
@@ -70,16 +70,16 @@ func (c *Catalog) List() []*rollout.Entry {
 // on the caller's goroutine, without holding the catalog, and always returns
 // nil.
 func (c *Catalog) Watch(ctx context.Context, handle func(Event)) error {
-	w := c.join()
-	defer c.leave(w)
+	w := c.addWatcher()
+	defer c.removeWatcher(w)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-w.wake:
 		}
-		for _, key := range c.take(w) {
-			for _, event := range c.advance(w, key) {
+		for _, key := range c.takePending(w) {
+			for _, event := range c.eventsFor(w, key) {
 				if ctx.Err() != nil {
 					return nil
 				}
@@ -91,8 +91,8 @@ func (c *Catalog) Watch(ctx context.Context, handle func(Event)) error {
 
 // watcher is one Watch. The catalog's lock guards it.
 type watcher struct {
-	// told is what the watcher believes to exist.
-	told map[invocation.FunctionKey]*rollout.Entry
+	// sent is what the watcher believes to exist.
+	sent map[invocation.FunctionKey]*rollout.Entry
 	// pending are the names to look at again. All of them exist or were
 	// told, so there are never more than those.
 	pending map[invocation.FunctionKey]struct{}
@@ -100,11 +100,11 @@ type watcher struct {
 	wake chan struct{}
 }
 
-func (c *Catalog) join() *watcher {
+func (c *Catalog) addWatcher() *watcher {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := &watcher{
-		told:    make(map[invocation.FunctionKey]*rollout.Entry),
+		sent:    make(map[invocation.FunctionKey]*rollout.Entry),
 		pending: make(map[invocation.FunctionKey]struct{}),
 		wake:    make(chan struct{}, 1),
 	}
@@ -116,17 +116,17 @@ func (c *Catalog) join() *watcher {
 	return w
 }
 
-func (c *Catalog) leave(w *watcher) {
+func (c *Catalog) removeWatcher(w *watcher) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.watchers, w)
 }
 
-// changed makes every watcher look at key again. The lock is held.
-func (c *Catalog) changed(key invocation.FunctionKey) {
+// notify makes every watcher look at key again. The lock is held.
+func (c *Catalog) notify(key invocation.FunctionKey) {
 	_, exists := c.functions[key]
 	for w := range c.watchers {
-		if _, told := w.told[key]; !exists && !told {
+		if _, sent := w.sent[key]; !exists && !sent {
 			// It came and went unseen.
 			delete(w.pending, key)
 			continue
@@ -139,9 +139,9 @@ func (c *Catalog) changed(key invocation.FunctionKey) {
 	}
 }
 
-// take empties the set of pending names. Going through all of them before those
+// takePending empties the set of pending names. Going through all of them before those
 // that come up meanwhile keeps a busy function from hiding the others.
-func (c *Catalog) take(w *watcher) []invocation.FunctionKey {
+func (c *Catalog) takePending(w *watcher) []invocation.FunctionKey {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	keys := slices.SortedFunc(maps.Keys(w.pending), invocation.FunctionKey.Compare)
@@ -149,20 +149,20 @@ func (c *Catalog) take(w *watcher) []invocation.FunctionKey {
 	return keys
 }
 
-// advance brings what w was told of key up to the present, and returns how to
+// eventsFor brings what w was told of key up to the present, and returns how to
 // tell it.
-func (c *Catalog) advance(w *watcher, key invocation.FunctionKey) []Event {
+func (c *Catalog) eventsFor(w *watcher, key invocation.FunctionKey) []Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	told, now := w.told[key], c.functions[key]
+	sent, now := w.sent[key], c.functions[key]
 	var events []Event
-	if told != nil && (now == nil || now.UID() != told.UID()) {
-		events = append(events, Event{Key: key, UID: told.UID()})
-		delete(w.told, key)
+	if sent != nil && (now == nil || now.UID() != sent.UID()) {
+		events = append(events, Event{Key: key, UID: sent.UID()})
+		delete(w.sent, key)
 	}
-	if now != nil && now != told {
+	if now != nil && now != sent {
 		events = append(events, Event{Key: key, UID: now.UID(), Entry: now})
-		w.told[key] = now
+		w.sent[key] = now
 	}
 	return events
 }

@@ -28,8 +28,8 @@ func key(name string) invocation.FunctionKey {
 	return invocation.FunctionKey{Namespace: "ns", Name: name}
 }
 
-// observer is a watcher whose handle can be held up.
-type observer struct {
+// recorder is a watcher whose handle can be held up.
+type recorder struct {
 	stop   context.CancelFunc
 	done   chan error
 	gate   chan struct{}
@@ -38,9 +38,9 @@ type observer struct {
 
 // observe starts a Watch in the test's bubble. A slow observer handles one
 // event for each element of its gate.
-func observe(t *testing.T, c *Catalog, slow bool) *observer {
+func observe(t *testing.T, c *Catalog, slow bool) *recorder {
 	ctx, cancel := context.WithCancel(t.Context())
-	o := &observer{stop: cancel, done: make(chan error, 1), gate: make(chan struct{})}
+	o := &recorder{stop: cancel, done: make(chan error, 1), gate: make(chan struct{})}
 	if !slow {
 		close(o.gate)
 	}
@@ -59,14 +59,14 @@ func observe(t *testing.T, c *Catalog, slow bool) *observer {
 }
 
 // saw are the events since the last call.
-func (o *observer) saw() []string {
+func (o *recorder) saw() []string {
 	synctest.Wait()
 	events := o.events
 	o.events = nil
 	return events
 }
 
-func (o *observer) end(t *testing.T) {
+func (o *recorder) end(t *testing.T) {
 	o.stop()
 	if err := <-o.done; err != nil {
 		t.Errorf("Watch ended with %v", err)

@@ -21,7 +21,7 @@ import (
 func TestCleanupLeavesNothingBehind(t *testing.T) {
 	c := newClient(t)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	w := &world{Client: c, t: t, namespace: newNamespace(t, c)}
+	w := &harness{Client: c, t: t, namespace: newNamespace(t, c)}
 	f := &v1alpha1.Function{
 		ObjectMeta: metav1.ObjectMeta{Name: "f", Finalizers: []string{v1alpha1.FinalizerDrain, "example.com/other"}},
 		Spec:       v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}},
@@ -36,7 +36,7 @@ func TestCleanupLeavesNothingBehind(t *testing.T) {
 	makeRuntime(t, c, rt)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: LeaseName}}
 	w.make(lease)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	for range 2 {
 		if err := Cleanup(ctx, c, w.namespace, []string{w.namespace}, log); err != nil {

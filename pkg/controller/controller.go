@@ -105,10 +105,10 @@ func (c *Controller) setUp(config Config, deps Deps) error {
 		return err
 	}
 	c.broadcaster = record.NewBroadcaster()
-	mgr, ofFunctions, ofRuntimes := c.manager, &pokes{}, &pokes{}
-	pools := newPoolBook(func(name string) { ofRuntimes.poke(types.NamespacedName{Name: name}) })
+	mgr, ofFunctions, ofRuntimes := c.manager, &changeSource{}, &changeSource{}
+	pools := newPoolStore(func(name string) { ofRuntimes.enqueue(types.NamespacedName{Name: name}) })
 	functions := &reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), book: newBook(ofFunctions.poke, pools), hosts: config.Hosts,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), facts: newFactStore(ofFunctions.enqueue, pools), hosts: config.Hosts,
 		events:  c.broadcaster.NewRecorder(mgr.GetScheme(), corev1.EventSource{Component: "windlass-controller"}),
 		metrics: metrics, log: deps.Log, written: make(map[types.NamespacedName]*writes),
 	}
@@ -116,7 +116,7 @@ func (c *Controller) setUp(config Config, deps Deps) error {
 	if schedulers == nil {
 		schedulers = newEndpoints(mgr.GetCache(), config.Namespace, config.SchedulerService)
 	}
-	follower := &follower{schedulers: schedulers, dial: deps.Dial, book: functions.book, metrics: metrics, log: deps.Log}
+	follower := &follower{schedulers: schedulers, dial: deps.Dial, facts: functions.facts, metrics: metrics, log: deps.Log}
 	return errors.Join(
 		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 			c.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clientset.CoreV1().Events("")})
@@ -124,7 +124,7 @@ func (c *Controller) setUp(config Config, deps Deps) error {
 			return nil
 		})),
 		mgr.Add(manager.RunnableFunc(follower.run)),
-		mgr.Add(everywhere(func(ctx context.Context) error {
+		mgr.Add(onEveryReplica(func(ctx context.Context) error {
 			c.synced.Store(mgr.GetCache().WaitForCacheSync(ctx))
 			return nil
 		})),
@@ -135,7 +135,7 @@ func (c *Controller) setUp(config Config, deps Deps) error {
 		setUpPolicies(mgr, &policyReconciler{client: mgr.GetClient(), spec: policySpec(config.Namespace, config.Egress), log: deps.Log}),
 		setUpRuntimes(mgr, config.Runtimes, deps.Log),
 		setUpRuntimeStatus(mgr, &runtimeStatusReconciler{
-			client: mgr.GetClient(), book: functions.book, metrics: metrics, written: make(map[string]runtimeWrites),
+			client: mgr.GetClient(), facts: functions.facts, metrics: metrics, written: make(map[string]runtimeWrites),
 		}, ofRuntimes),
 	)
 }
@@ -154,13 +154,13 @@ func (c *Controller) Run(ctx context.Context) error {
 // Ready says whether the controller sees the cluster, as the leader or not.
 func (c *Controller) Ready() bool { return c.synced.Load() }
 
-// everywhere is a Runnable that needs no Lease.
-type everywhere func(context.Context) error
+// onEveryReplica is a Runnable that needs no Lease.
+type onEveryReplica func(context.Context) error
 
-func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
-func (everywhere) NeedLeaderElection() bool          { return false }
+func (e onEveryReplica) Start(ctx context.Context) error { return e(ctx) }
+func (onEveryReplica) NeedLeaderElection() bool          { return false }
 
-func setUpFunctions(mgr manager.Manager, r *reconciler, pokes *pokes) error {
+func setUpFunctions(mgr manager.Manager, r *reconciler, pokes *changeSource) error {
 	indexer, ctx := mgr.GetFieldIndexer(), context.Background()
 	byFunction := func(o client.Object) []string { return []string{o.GetLabels()[v1alpha1.LabelFunctionUID]} }
 	byRuntime := func(o client.Object) []string {
@@ -172,7 +172,7 @@ func setUpFunctions(mgr manager.Manager, r *reconciler, pokes *pokes) error {
 	if err := indexer.IndexField(ctx, &v1alpha1.Function{}, indexFunctionRuntime, byRuntime); err != nil {
 		return err
 	}
-	if err := indexer.IndexField(ctx, &v1alpha1.Function{}, indexFunctionHost, hostsAsked); err != nil {
+	if err := indexer.IndexField(ctx, &v1alpha1.Function{}, indexFunctionHost, requestedHosts); err != nil {
 		return err
 	}
 	if err := indexer.IndexField(ctx, &v1alpha1.FunctionRevision{}, indexRevisionOwner, ownerOf); err != nil {
@@ -184,9 +184,9 @@ func setUpFunctions(mgr manager.Manager, r *reconciler, pokes *pokes) error {
 		For(&v1alpha1.Function{}).
 		Owns(&v1alpha1.FunctionRevision{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(functionOfPod)).
-		Watches(&v1alpha1.Function{}, handler.EnqueueRequestsFromMapFunc(rivals(mgr.GetClient())), notStatus).
+		Watches(&v1alpha1.Function{}, handler.EnqueueRequestsFromMapFunc(functionsOfSameHosts(mgr.GetClient())), notStatus).
 		Watches(&v1alpha1.ClusterRuntime{}, handler.EnqueueRequestsFromMapFunc(functionsOfRuntime(mgr.GetClient())), notStatus).
-		WatchesMetadata(&policyv1.PodDisruptionBudget{}, handler.EnqueueRequestsFromMapFunc(functionsBeside(mgr.GetClient())), comesAndGoes).
+		WatchesMetadata(&policyv1.PodDisruptionBudget{}, handler.EnqueueRequestsFromMapFunc(functionsBeside(mgr.GetClient())), createdOrDeleted).
 		WatchesRawSource(source.Func(pokes.start)).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(r)
@@ -234,8 +234,8 @@ func requestsFor(ctx context.Context, reader client.Reader, which client.ListOpt
 	return requests
 }
 
-// comesAndGoes leaves out changes of what is there.
-var comesAndGoes = builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})
+// createdOrDeleted leaves out changes of what is there.
+var createdOrDeleted = builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})
 
 func setUpPolicies(mgr manager.Manager, r *policyReconciler) error {
 	namespaceOf := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
@@ -243,7 +243,7 @@ func setUpPolicies(mgr manager.Manager, r *policyReconciler) error {
 	})
 	return builder.ControllerManagedBy(mgr).
 		Named("network-policies").
-		Watches(&v1alpha1.Function{}, namespaceOf, comesAndGoes).
+		Watches(&v1alpha1.Function{}, namespaceOf, createdOrDeleted).
 		Watches(&networkingv1.NetworkPolicy{}, namespaceOf).
 		Complete(r)
 }
@@ -270,7 +270,7 @@ func setUpRuntimes(mgr manager.Manager, runtimes []v1alpha1.ClusterRuntime, log 
 		Complete(r)
 }
 
-func setUpRuntimeStatus(mgr manager.Manager, r *runtimeStatusReconciler, pokes *pokes) error {
+func setUpRuntimeStatus(mgr manager.Manager, r *runtimeStatusReconciler, pokes *changeSource) error {
 	return builder.ControllerManagedBy(mgr).
 		Named("runtime-status").
 		For(&v1alpha1.ClusterRuntime{}).
@@ -278,22 +278,22 @@ func setUpRuntimeStatus(mgr manager.Manager, r *runtimeStatusReconciler, pokes *
 		Complete(r)
 }
 
-// pokes hands the names of functions, or of ClusterRuntimes, to their controller's queue, which holds
+// changeSource hands the names of functions, or of ClusterRuntimes, to their controller's queue, which holds
 // each at most once.
-type pokes struct {
+type changeSource struct {
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-func (p *pokes) start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+func (p *changeSource) start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.queue = queue
 	return nil
 }
 
-// poke has no effect before the start, when every function is looked at anyway.
-func (p *pokes) poke(key types.NamespacedName) {
+// enqueue has no effect before the start, when every function is looked at anyway.
+func (p *changeSource) enqueue(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.queue != nil {

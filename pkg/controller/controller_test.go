@@ -26,8 +26,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
 )
 
-// world is a controller that runs, and the API server that it works with.
-type world struct {
+// harness is a controller that runs, and the API server that it works with.
+type harness struct {
 	client.Client
 	t          *testing.T
 	namespace  string
@@ -36,10 +36,10 @@ type world struct {
 	controller *Controller
 }
 
-// newWorld runs a controller for a namespace of the test's own.
-func newWorld(t *testing.T, change func(*Config, *Deps)) *world {
+// newHarness runs a controller for a namespace of the test's own.
+func newHarness(t *testing.T, change func(*Config, *Deps)) *harness {
 	c := newClient(t)
-	w := &world{Client: c, t: t, namespace: newNamespace(t, c), schedulers: newFakeSchedulers()}
+	w := &harness{Client: c, t: t, namespace: newNamespace(t, c), schedulers: newFakeSchedulers()}
 	w.scheduler = w.schedulers.add(t, "scheduler:1")
 	config := Config{
 		Namespace: w.namespace, Namespaces: []string{w.namespace}, SchedulerService: "windlass-scheduler",
@@ -70,7 +70,7 @@ func newWorld(t *testing.T, change func(*Config, *Deps)) *world {
 }
 
 // make creates an object of the world's namespace.
-func (w *world) make(o client.Object) {
+func (w *harness) make(o client.Object) {
 	w.t.Helper()
 	o.SetNamespace(w.namespace)
 	if err := w.Create(w.t.Context(), o); err != nil {
@@ -78,7 +78,7 @@ func (w *world) make(o client.Object) {
 	}
 }
 
-func (w *world) makeFunction(name string, spec v1alpha1.FunctionSpec) *v1alpha1.Function {
+func (w *harness) makeFunction(name string, spec v1alpha1.FunctionSpec) *v1alpha1.Function {
 	w.t.Helper()
 	f := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
 	w.make(f)
@@ -87,7 +87,7 @@ func (w *world) makeFunction(name string, spec v1alpha1.FunctionSpec) *v1alpha1.
 
 // makePod makes a pod as a scheduler does, and waits until the controller has seen it,
 // if there is one.
-func (w *world) makePod(f *v1alpha1.Function, cid string) *corev1.Pod {
+func (w *harness) makePod(f *v1alpha1.Function, cid string) *corev1.Pod {
 	w.t.Helper()
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: f.Name + "-" + cid, Labels: map[string]string{
@@ -109,7 +109,7 @@ func (w *world) makePod(f *v1alpha1.Function, cid string) *corev1.Pod {
 }
 
 // endAgent makes a pod's agent have ended a while ago.
-func (w *world) endAgent(p *corev1.Pod) {
+func (w *harness) endAgent(p *corev1.Pod) {
 	w.t.Helper()
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "agent", State: corev1.ContainerState{
 		Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(time.Now().Add(-time.Hour))},
@@ -120,7 +120,7 @@ func (w *world) endAgent(p *corev1.Pod) {
 }
 
 // gone waits until an object does not exist.
-func (w *world) gone(o client.Object) {
+func (w *harness) gone(o client.Object) {
 	w.t.Helper()
 	eventually(w.t, func(ctx context.Context) error {
 		if err := w.Get(ctx, client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
@@ -131,13 +131,13 @@ func (w *world) gone(o client.Object) {
 }
 
 // ready waits until the function's condition Ready is "Status/Reason".
-func (w *world) ready(f *v1alpha1.Function, want string) {
+func (w *harness) ready(f *v1alpha1.Function, want string) {
 	w.t.Helper()
 	eventually(w.t, func(ctx context.Context) error {
 		if err := w.Get(ctx, client.ObjectKeyFromObject(f), f); err != nil {
 			return err
 		}
-		c := find(f.Status.Conditions, v1alpha1.ConditionReady)
+		c := findCondition(f.Status.Conditions, v1alpha1.ConditionReady)
 		if got := string(c.Status) + "/" + c.Reason; got != want {
 			return fmt.Errorf("Ready is %s (%s)", got, c.Message)
 		}
@@ -146,7 +146,7 @@ func (w *world) ready(f *v1alpha1.Function, want string) {
 }
 
 // event waits for an Event about the function.
-func (w *world) event(f *v1alpha1.Function, kind, reason string) {
+func (w *harness) event(f *v1alpha1.Function, kind, reason string) {
 	w.t.Helper()
 	eventually(w.t, func(ctx context.Context) error {
 		var events corev1.EventList
@@ -165,7 +165,7 @@ func (w *world) event(f *v1alpha1.Function, kind, reason string) {
 }
 
 // revision waits for the revision of the function as it is now.
-func (w *world) revision(f *v1alpha1.Function) *v1alpha1.FunctionRevision {
+func (w *harness) revision(f *v1alpha1.Function) *v1alpha1.FunctionRevision {
 	w.t.Helper()
 	r := &v1alpha1.FunctionRevision{}
 	eventually(w.t, func(ctx context.Context) error {
@@ -176,25 +176,25 @@ func (w *world) revision(f *v1alpha1.Function) *v1alpha1.FunctionRevision {
 
 // tells makes the scheduler tell of the function's present revision: an instance of it
 // has started and is gone, unless change says otherwise.
-func (w *world) tells(f *v1alpha1.Function, change func(*controlwire.FunctionFacts)) {
+func (w *harness) tells(f *v1alpha1.Function, change func(*controlwire.FunctionFacts)) {
 	w.t.Helper()
 	w.tellsOf(f, w.revision(f), change)
 }
 
 // tellsOf makes the scheduler tell of a revision of the function.
-func (w *world) tellsOf(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, change func(*controlwire.FunctionFacts)) {
+func (w *harness) tellsOf(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, change func(*controlwire.FunctionFacts)) {
 	w.t.Helper()
-	told := &controlwire.FunctionFacts{
+	observed := &controlwire.FunctionFacts{
 		FunctionUid: string(r.UID), Namespace: f.Namespace, Name: f.Name, Generation: f.Generation, Started: true,
 	}
 	if change != nil {
-		change(told)
+		change(observed)
 	}
-	w.scheduler.says(w.t, &controlwire.WatchReply{Functions: []*controlwire.FunctionFacts{told}})
+	w.scheduler.says(w.t, &controlwire.WatchReply{Functions: []*controlwire.FunctionFacts{observed}})
 }
 
 func TestStatusFollowsTheScheduler(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}})
 	w.ready(f, "Unknown/Verifying")
 	if !slices.Contains(f.Finalizers, v1alpha1.FinalizerDrain) {
@@ -226,7 +226,7 @@ func TestStatusFollowsTheScheduler(t *testing.T) {
 
 // A function may be as busy as it likes: nothing is written for it while its instances stay.
 func TestTelemetryIsNotWritten(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	busy, other := w.makeFunction("busy", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}}),
 		w.makeFunction("other", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}})
 	for _, f := range []*v1alpha1.Function{busy, other} {
@@ -260,7 +260,7 @@ func TestTelemetryIsNotWritten(t *testing.T) {
 }
 
 // change gives the function another image, which makes a revision.
-func (w *world) change(f *v1alpha1.Function, image string) *v1alpha1.FunctionRevision {
+func (w *harness) change(f *v1alpha1.Function, image string) *v1alpha1.FunctionRevision {
 	w.t.Helper()
 	eventually(w.t, func(ctx context.Context) error {
 		if err := w.Get(ctx, client.ObjectKeyFromObject(f), f); err != nil {
@@ -273,14 +273,14 @@ func (w *world) change(f *v1alpha1.Function, image string) *v1alpha1.FunctionRev
 }
 
 // serves waits until all calls of the function go to a revision, and it says so.
-func (w *world) serves(f *v1alpha1.Function, r *v1alpha1.FunctionRevision) {
+func (w *harness) serves(f *v1alpha1.Function, r *v1alpha1.FunctionRevision) {
 	w.t.Helper()
 	want := []v1alpha1.TrafficStatus{{RevisionName: r.Name, Weight: 100}}
 	eventually(w.t, func(ctx context.Context) error {
 		if err := errors.Join(w.Get(ctx, client.ObjectKeyFromObject(f), f), w.Get(ctx, client.ObjectKeyFromObject(r), r)); err != nil {
 			return err
 		}
-		if active := find(r.Status.Conditions, v1alpha1.ConditionActive).Status; !slices.Equal(f.Status.Traffic, want) || active != metav1.ConditionTrue {
+		if active := findCondition(r.Status.Conditions, v1alpha1.ConditionActive).Status; !slices.Equal(f.Status.Traffic, want) || active != metav1.ConditionTrue {
 			return fmt.Errorf("traffic is %+v, Active of %s is %q", f.Status.Traffic, r.Name, active)
 		}
 		return nil
@@ -288,7 +288,7 @@ func (w *world) serves(f *v1alpha1.Function, r *v1alpha1.FunctionRevision) {
 }
 
 func TestAnUpdateIsProvenBeforeItHasCalls(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a:1"}, RevisionHistoryLimit: new(int32)})
 	first := w.revision(f)
 	w.tells(f, func(facts *controlwire.FunctionFacts) { facts.Created = 1 })
@@ -333,7 +333,7 @@ func TestAnUpdateIsProvenBeforeItHasCalls(t *testing.T) {
 
 // The controller keeps no code in memory, but a revision is nothing without it.
 func TestRevisionsHaveTheCode(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	makeRuntime(t, w, &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "coded"}, Spec: v1alpha1.ClusterRuntimeSpec{Image: "r"}})
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{
 		RuntimeRef: v1alpha1.RuntimeReference{Name: "coded"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "first\n"},
@@ -363,7 +363,7 @@ func TestRevisionsHaveTheCode(t *testing.T) {
 
 // The API server of this test has no garbage collector, as one that is slow.
 func TestARevisionOfAnOlderFunctionGivesWay(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a:1"}})
 	first := w.revision(f)
 	w.tells(f, nil)
@@ -386,7 +386,7 @@ func TestARevisionOfAnOlderFunctionGivesWay(t *testing.T) {
 // Before a controller comes, tools must not take a function for one that is ready.
 func TestAFunctionThatNobodyHasLookedAtIsPending(t *testing.T) {
 	c := newClient(t)
-	w := &world{Client: c, t: t, namespace: newNamespace(t, c)}
+	w := &harness{Client: c, t: t, namespace: newNamespace(t, c)}
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}})
 	w.ready(f, "Unknown/Pending")
 	var functions v1alpha1.FunctionList
@@ -399,7 +399,7 @@ func TestAFunctionThatNobodyHasLookedAtIsPending(t *testing.T) {
 }
 
 func TestStatusIsNotWrittenForNothing(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}})
 	w.tells(f, nil)
 	w.ready(f, "True/Started")
@@ -418,7 +418,7 @@ func TestStatusIsNotWrittenForNothing(t *testing.T) {
 }
 
 func TestInvalidFunctionsSaySo(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a", Args: []string{"a\x00b"}}})
 	w.ready(f, "False/Invalid")
 	w.event(f, corev1.EventTypeWarning, v1alpha1.ReasonInvalid)
@@ -427,7 +427,7 @@ func TestInvalidFunctionsSaySo(t *testing.T) {
 func TestRuntimesComeBack(t *testing.T) {
 	const name = "comes-back"
 	rt := v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ClusterRuntimeSpec{Image: "r:1", FileExtension: "rb"}}
-	w := newWorld(t, func(c *Config, _ *Deps) { c.Runtimes = []v1alpha1.ClusterRuntime{rt} })
+	w := newHarness(t, func(c *Config, _ *Deps) { c.Runtimes = []v1alpha1.ClusterRuntime{rt} })
 	installed := func() *v1alpha1.ClusterRuntime {
 		found := &v1alpha1.ClusterRuntime{}
 		eventually(t, func(ctx context.Context) error { return w.Get(ctx, client.ObjectKey{Name: name}, found) })
@@ -449,7 +449,7 @@ func TestRuntimesComeBack(t *testing.T) {
 }
 
 func TestFunctionsHearOfTheirRuntime(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "late"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}})
 	w.ready(f, "False/RuntimeNotFound")
 	makeRuntime(t, w, &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Spec: v1alpha1.ClusterRuntimeSpec{Image: "r"}})
@@ -458,7 +458,7 @@ func TestFunctionsHearOfTheirRuntime(t *testing.T) {
 }
 
 func TestPodsWhoseAgentEndedGo(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}})
 	running, ended := w.makePod(f, "1"), w.makePod(f, "2")
 	w.endAgent(ended)
@@ -469,7 +469,7 @@ func TestPodsWhoseAgentEndedGo(t *testing.T) {
 }
 
 func TestADeletedFunctionWaitsForItsPods(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}})
 	w.tells(f, nil)
 	w.ready(f, "True/Started")
@@ -486,7 +486,7 @@ func TestADeletedFunctionWaitsForItsPods(t *testing.T) {
 }
 
 func TestNamespacesWithFunctionsHaveAPolicy(t *testing.T) {
-	w := newWorld(t, func(c *Config, _ *Deps) { c.Egress.Mode = EgressInternet })
+	w := newHarness(t, func(c *Config, _ *Deps) { c.Egress.Mode = EgressInternet })
 	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: PolicyName, Namespace: w.namespace}}
 	there := func() {
 		t.Helper()
@@ -523,7 +523,7 @@ func TestNamespacesWithFunctionsHaveAPolicy(t *testing.T) {
 
 func TestSchedulersAreFoundByTheirService(t *testing.T) {
 	port, name := int32(9443), wirePort
-	w := newWorld(t, func(_ *Config, d *Deps) { d.Schedulers = nil })
+	w := newHarness(t, func(_ *Config, d *Deps) { d.Schedulers = nil })
 	found := w.schedulers.add(t, "10.1.2.3:9443")
 	w.make(&discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Name: "s", Labels: map[string]string{discoveryv1.LabelServiceName: "windlass-scheduler"}},
@@ -539,11 +539,11 @@ func TestSchedulersAreFoundByTheirService(t *testing.T) {
 
 func TestOnlyTheLeaderWorks(t *testing.T) {
 	leads := func(c *Config, _ *Deps) { c.LeaderElection = true }
-	w := newWorld(t, leads)
+	w := newHarness(t, leads)
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}})
 	w.tells(f, nil)
 	w.ready(f, "True/Started")
-	second := newWorld(t, func(c *Config, d *Deps) {
+	second := newHarness(t, func(c *Config, d *Deps) {
 		leads(c, d)
 		c.Namespace, c.Namespaces = w.namespace, []string{w.namespace}
 	})
@@ -554,7 +554,7 @@ func TestOnlyTheLeaderWorks(t *testing.T) {
 		return nil
 	})
 	select {
-	case second.scheduler.tell <- says("u", 1):
+	case second.scheduler.send <- says("u", 1):
 		t.Error("a second controller follows the schedulers")
 	default:
 	}
@@ -562,7 +562,7 @@ func TestOnlyTheLeaderWorks(t *testing.T) {
 
 func TestAHostGoesToTheNextWhenItsFunctionIsGone(t *testing.T) {
 	const host = "shop.example.org"
-	w := newWorld(t, func(c *Config, _ *Deps) { c.Hosts.Permits = func(string, string) bool { return true } })
+	w := newHarness(t, func(c *Config, _ *Deps) { c.Hosts.Permits = func(string, string) bool { return true } })
 	spec := v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}, Expose: v1alpha1.Expose{Hosts: []v1alpha1.Hostname{host}}}
 	// They may be of the same second: then the name decides.
 	older, younger := w.makeFunction("a", spec), w.makeFunction("b", spec)
@@ -591,7 +591,7 @@ func TestAHostGoesToTheNextWhenItsFunctionIsGone(t *testing.T) {
 }
 
 // makeSpare makes a pod of a scheduler's warm pool.
-func (w *world) makeSpare(name string) *corev1.Pod {
+func (w *harness) makeSpare(name string) *corev1.Pod {
 	w.t.Helper()
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
@@ -608,7 +608,7 @@ func (w *world) makeSpare(name string) *corev1.Pod {
 }
 
 func TestSparePodsWhoseAgentEndedGo(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	waits, ended := w.makeSpare("waits"), w.makeSpare("ended")
 	w.endAgent(ended)
 	w.gone(ended)

@@ -73,11 +73,11 @@ func policySpec(home string, e Egress) networkingv1.NetworkPolicySpec {
 	switch e.Mode {
 	case EgressNone:
 	case EgressInternet:
-		spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{To: everywhereBut(slices.Concat(notPublic, e.Except))})
+		spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{To: allAddressesBut(slices.Concat(notPublic, e.Except))})
 	default:
 		// A block of addresses alone does not select pods in every implementation.
 		pods := networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{}}
-		spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{To: append(everywhereBut(e.Except), pods)})
+		spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{To: append(allAddressesBut(e.Except), pods)})
 	}
 	return spec
 }
@@ -112,8 +112,8 @@ func port(protocol corev1.Protocol, number int32) networkingv1.NetworkPolicyPort
 	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: new(intstr.FromInt32(number))}
 }
 
-// everywhereBut are all addresses of both families but those of some networks.
-func everywhereBut(networks []string) []networkingv1.NetworkPolicyPeer {
+// allAddressesBut are all addresses of both families but those of some networks.
+func allAddressesBut(networks []string) []networkingv1.NetworkPolicyPeer {
 	v4, v6 := &networkingv1.IPBlock{CIDR: "0.0.0.0/0"}, &networkingv1.IPBlock{CIDR: "::/0"}
 	for _, network := range networks {
 		block := v6

@@ -36,8 +36,8 @@ func (r *reconciler) claimsOn(ctx context.Context, f *v1alpha1.Function) (map[st
 	return claims, nil
 }
 
-// hostsAsked are the hosts that a function asks for. One that is being deleted asks for none.
-func hostsAsked(o client.Object) []string {
+// requestedHosts are the hosts that a function asks for. One that is being deleted asks for none.
+func requestedHosts(o client.Object) []string {
 	f := o.(*v1alpha1.Function)
 	if !f.DeletionTimestamp.IsZero() {
 		return nil
@@ -49,8 +49,8 @@ func hostsAsked(o client.Object) []string {
 	return hosts
 }
 
-// rivals are the functions that ask for a host that a function asks for, or did.
-func rivals(reader client.Reader) handler.MapFunc {
+// functionsOfSameHosts are the functions that ask for a host that a function asks for, or did.
+func functionsOfSameHosts(reader client.Reader) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
 		var requests []reconcile.Request
 		for _, host := range o.(*v1alpha1.Function).Spec.Expose.Hosts {
@@ -98,15 +98,15 @@ func hostsCondition(in input) metav1.Condition {
 	states := hostStates(in)
 	for _, s := range states {
 		if s.State == v1alpha1.HostNotPermitted {
-			wrong(v1alpha1.ReasonHostNotPermitted, notPermitted(in, string(s.Hostname)))
+			wrong(v1alpha1.ReasonHostNotPermitted, hostNotPermitted(in, string(s.Hostname)))
 		}
 	}
 	for _, s := range states {
 		if s.State == v1alpha1.HostConflict {
-			wrong(v1alpha1.ReasonHostConflict, conflict(in, string(s.Hostname)))
+			wrong(v1alpha1.ReasonHostConflict, hostConflict(in, string(s.Hostname)))
 		}
 	}
-	if message := tooLong(in); message != "" {
+	if message := hostTooLong(in); message != "" {
 		wrong(v1alpha1.ReasonHostTooLong, message)
 	}
 	switch {
@@ -120,7 +120,7 @@ func hostsCondition(in input) metav1.Condition {
 	return said
 }
 
-func notPermitted(in input, host string) string {
+func hostNotPermitted(in input, host string) string {
 	switch urls := in.hosts.URLs; {
 	case urls.Hosts().Below(host):
 		return fmt.Sprintf("%s is below the domain whose hosts Windlass gives to functions; ask for another", host)
@@ -131,9 +131,9 @@ func notPermitted(in input, host string) string {
 		in.function.Namespace, host)
 }
 
-// conflict names the older function only if it is in the same namespace: who reads the
+// hostConflict names the older function only if it is in the same namespace: who reads the
 // message may not read others.
-func conflict(in input, host string) string {
+func hostConflict(in input, host string) string {
 	owner, _ := in.hosts.Owner(host, in.claims[host])
 	if owner.Namespace != in.function.Namespace {
 		return fmt.Sprintf("an older function of another namespace has the host %s; ask for another", host)
@@ -141,9 +141,9 @@ func conflict(in input, host string) string {
 	return fmt.Sprintf("the function %s is older and has the host %s; take it out there, or ask for another", owner.Name, host)
 }
 
-// tooLong says what has no host below the domain, the function or tags of it; "" if all
+// hostTooLong says what has no host below the domain, the function or tags of it; "" if all
 // have one.
-func tooLong(in input) string {
+func hostTooLong(in input) string {
 	hosts, key := in.hosts.URLs.Hosts(), in.function.Key()
 	if hosts == (address.Hosts{}) {
 		return ""

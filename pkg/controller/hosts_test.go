@@ -69,7 +69,7 @@ func TestHostsThatAFunctionAsksFor(t *testing.T) {
 			if diff := cmp.Diff(tt.states, strings.Join(states, " ")); diff != "" {
 				t.Error(diff)
 			}
-			c := find(status.Conditions, v1alpha1.ConditionHostsAccepted)
+			c := findCondition(status.Conditions, v1alpha1.ConditionHostsAccepted)
 			if tt.condition == "" && c.Type != "" {
 				t.Errorf("it says %+v", c)
 			}
@@ -77,7 +77,7 @@ func TestHostsThatAFunctionAsksFor(t *testing.T) {
 				t.Errorf("it says %s %s %s, want %q", c.Status, c.Reason, c.Message, want)
 			}
 			for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionAccepted} {
-				if c := find(status.Conditions, kind); c.Status != metav1.ConditionTrue {
+				if c := findCondition(status.Conditions, kind); c.Status != metav1.ConditionTrue {
 					t.Errorf("%s is %s for its hosts: %s", kind, c.Status, c.Message)
 				}
 			}

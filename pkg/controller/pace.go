@@ -3,14 +3,14 @@ package controller
 import "time"
 
 const (
-	// writeEvery is the least time between two writes for one function in the long run: of
+	// writeInterval is the least time between two writes for one function in the long run: of
 	// its status, and of the status and the scale of its revisions. So 1,000 functions whose
 	// instances come and go all the time cost 84 writes a second, with the controller's Lease.
-	writeEvery = 12 * time.Second
-	// urgentPause is the least time between two writes of one object whose conditions have
+	writeInterval = 12 * time.Second
+	// minWritePause is the least time between two writes of one object whose conditions have
 	// changed, so that changes which come together are one write.
-	urgentPause = time.Second
-	// maxAhead bounds how far conditions may run ahead of writeEvery: that is five writes.
+	minWritePause = time.Second
+	// maxAhead bounds how far conditions may run ahead of writeInterval: that is five writes.
 	maxAhead = time.Minute
 )
 
@@ -27,18 +27,18 @@ const (
 	decisions
 )
 
-// pace is when counts may be written for a function again: later by writeEvery for each
+// pace is when counts may be written for a function again: later by writeInterval for each
 // write. It is zero for a function that was never written for.
 type pace struct{ due time.Time }
 
-// wait is the time until something may be written of an object that was last written at
+// delay is the time until something may be written of an object that was last written at
 // some time, which may be zero; 0 if it may be now.
-func (p pace) wait(now, last time.Time, as urgency) time.Duration {
+func (p pace) delay(now, last time.Time, as urgency) time.Duration {
 	switch as {
 	case decisions:
 		return 0
 	case conditions:
-		return max(0, last.Add(urgentPause).Sub(now), p.due.Add(-maxAhead).Sub(now))
+		return max(0, last.Add(minWritePause).Sub(now), p.due.Add(-maxAhead).Sub(now))
 	default:
 		return max(0, p.due.Sub(now))
 	}
@@ -50,7 +50,7 @@ func (p pace) spend(now time.Time, as urgency) pace {
 	if as != decisions && p.due.After(now) {
 		from = p.due
 	}
-	if due := from.Add(writeEvery); due.After(p.due) {
+	if due := from.Add(writeInterval); due.After(p.due) {
 		return pace{due}
 	}
 	return p

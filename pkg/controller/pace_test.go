@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-// Whatever changes, and however often, there is one write in writeEvery in the long run,
+// Whatever changes, and however often, there is one write in writeInterval in the long run,
 // apart from decisions; and whatever has changed is written before long.
 func TestWritesKeepTheirPace(t *testing.T) {
 	const length, step = time.Hour, 250 * time.Millisecond
@@ -29,10 +29,10 @@ func TestWritesKeepTheirPace(t *testing.T) {
 			}
 			before := p
 			for as, since := range pending {
-				if since.IsZero() || before.wait(at, written[0], as) > 0 {
+				if since.IsZero() || before.delay(at, written[0], as) > 0 {
 					continue
 				}
-				if late := at.Sub(since); late > maxAhead+time.Duration(objects+1)*writeEvery {
+				if late := at.Sub(since); late > maxAhead+time.Duration(objects+1)*writeInterval {
 					t.Fatalf("what changed as %d was written after %v", as, late)
 				}
 				for i := range objects {
@@ -45,7 +45,7 @@ func TestWritesKeepTheirPace(t *testing.T) {
 				pending[as] = time.Time{}
 			}
 		}
-		most := int(length/writeEvery) + int(maxAhead/writeEvery) + 2*objects + 1
+		most := int(length/writeInterval) + int(maxAhead/writeInterval) + 2*objects + 1
 		if n > most {
 			t.Fatalf("%d writes in %v, at most %d are allowed", n, length, most)
 		}
@@ -56,13 +56,13 @@ func TestDecisionsNeverWait(t *testing.T) {
 	var p pace
 	for range 1000 {
 		p = p.spend(now, decisions)
-		if p.wait(now, now, decisions) != 0 {
+		if p.delay(now, now, decisions) != 0 {
 			t.Fatal("a decision waits")
 		}
 	}
 	// However many there were, counts follow soon, and a condition at once.
-	if p.wait(now, now.Add(-time.Minute), counts) != writeEvery || p.wait(now, now.Add(-time.Minute), conditions) != 0 {
-		t.Errorf("after decisions counts wait for %v, conditions for %v", p.wait(now, now.Add(-time.Minute), counts), p.wait(now, now.Add(-time.Minute), conditions))
+	if p.delay(now, now.Add(-time.Minute), counts) != writeInterval || p.delay(now, now.Add(-time.Minute), conditions) != 0 {
+		t.Errorf("after decisions counts wait for %v, conditions for %v", p.delay(now, now.Add(-time.Minute), counts), p.delay(now, now.Add(-time.Minute), conditions))
 	}
 }
 
@@ -70,7 +70,7 @@ func TestDecisionsNeverWait(t *testing.T) {
 func TestCountsOfAFunctionAreWrittenTogether(t *testing.T) {
 	in := changed(updated(nil), func(in *input) {
 		in.now = now.Add(time.Hour)
-		in.written = writes{pace: pace{}.spend(now.Add(time.Hour-writeEvery), counts)}
+		in.written = writes{pace: pace{}.spend(now.Add(time.Hour-writeInterval), counts)}
 		in.units["f-00003"] = facts{generation: 4, created: 6, creating: 1, started: true}
 		in.units["f-00004"] = facts{generation: 4, creating: 5}
 	})
@@ -84,7 +84,7 @@ func TestCountsOfAFunctionAreWrittenTogether(t *testing.T) {
 	if out.scales[0].Spec.Instances != 7 || out.scales[0].Status.Instances.Ready != 6 {
 		t.Errorf("scale %d of %d", out.scales[0].Status.Instances.Ready, out.scales[0].Spec.Instances)
 	}
-	if wait := out.pace.wait(in.now, time.Time{}, counts); wait != 4*writeEvery {
-		t.Errorf("the next ones may follow in %v, want one write in %v", wait, writeEvery)
+	if wait := out.pace.delay(in.now, time.Time{}, counts); wait != 4*writeInterval {
+		t.Errorf("the next ones may follow in %v, want one write in %v", wait, writeInterval)
 	}
 }

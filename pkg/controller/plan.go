@@ -41,8 +41,8 @@ type input struct {
 	pods []pod
 	// budgeted says that there are PodDisruptionBudgets in the namespace.
 	budgeted bool
-	// happenings have not been told as Events yet.
-	happenings []happening
+	// events have not been told as Events yet.
+	events []functionEvent
 	// written are the last writes.
 	written writes
 	// hosts say where functions are called, and claims which functions ask for each host
@@ -98,8 +98,8 @@ type problem struct {
 	detail string
 }
 
-// happening is something to tell as an Event.
-type happening struct {
+// functionEvent is an Event to emit about a Function.
+type functionEvent struct {
 	reason, message string
 	warning         bool
 }
@@ -116,7 +116,7 @@ const (
 // outcome is what plan wants to be done.
 type outcome struct {
 	// deletePods are names of pods, and why they must go.
-	deletePods []doomed
+	deletePods []podDeletion
 	finalizer  finalizerChange
 	// create is a revision to make, or nil. Nothing is written before it exists.
 	create *v1alpha1.FunctionRevision
@@ -131,13 +131,13 @@ type outcome struct {
 	remove []*v1alpha1.FunctionRevision
 	// events are to be told in any case, and changes once everything else
 	// has been done.
-	events, changes []happening
+	events, changes []functionEvent
 	// again is when to plan again even if nothing happens; 0 means never.
 	again time.Duration
 }
 
-// doomed is a pod to delete.
-type doomed struct {
+// podDeletion is a pod to delete.
+type podDeletion struct {
 	name string
 	why  string
 }
@@ -156,8 +156,8 @@ func plan(in input) outcome {
 	out := outcome{pace: in.written.pace}
 	deleting := !in.function.DeletionTimestamp.IsZero()
 	held := slices.Contains(in.function.Finalizers, v1alpha1.FinalizerDrain)
-	out.deletePods, out.again = doomedPods(in)
-	out.events = slices.Clone(in.happenings)
+	out.deletePods, out.again = podsToDelete(in)
+	out.events = slices.Clone(in.events)
 	switch {
 	case !deleting && !held:
 		out.finalizer = finalizerAdd
@@ -165,19 +165,19 @@ func plan(in input) outcome {
 		return out
 	case deleting && drained(in):
 		out.finalizer = finalizerRemove
-		out.changes = append(out.changes, happening{reason: reasonDrained, message: "the last instance is gone"})
+		out.changes = append(out.changes, functionEvent{reason: reasonDrained, message: "the last instance is gone"})
 		out.again = 0
 		return out
 	}
-	planUse(in, &out)
+	planRollout(in, &out)
 	return out
 }
 
-// may tells whether something may be written now of an object that was last written at some
+// mayWrite tells whether something may be written now of an object that was last written at some
 // time; if not, it will be looked at again then. Counts of one function are written together,
 // so that they agree: all of them if the first may be.
-func (o *outcome) may(in input, last time.Time, as urgency) bool {
-	if wait := in.written.pace.wait(in.now, last, as); wait > 0 {
+func (o *outcome) mayWrite(in input, last time.Time, as urgency) bool {
+	if wait := in.written.pace.delay(in.now, last, as); wait > 0 {
 		o.sooner(wait)
 		return false
 	}
@@ -191,8 +191,8 @@ func (o *outcome) sooner(d time.Duration) {
 	}
 }
 
-// doomedPods are the pods to delete now, and the time until there may be more.
-func doomedPods(in input) (now []doomed, again time.Duration) {
+// podsToDelete are the pods to delete now, and the time until there may be more.
+func podsToDelete(in input) (now []podDeletion, again time.Duration) {
 	out := outcome{}
 	deadline, draining := drainDeadline(in.function)
 	for _, p := range in.pods {
@@ -203,7 +203,7 @@ func doomedPods(in input) (now []doomed, again time.Duration) {
 			if wait := endedGrace - in.now.Sub(p.ended); wait > 0 {
 				out.sooner(wait)
 			} else {
-				now = append(now, doomed{p.name, agentEnded})
+				now = append(now, podDeletion{p.name, agentEnded})
 				continue
 			}
 		}
@@ -211,7 +211,7 @@ func doomedPods(in input) (now []doomed, again time.Duration) {
 			if wait := deadline.Sub(in.now); wait > 0 {
 				out.sooner(wait)
 			} else {
-				now = append(now, doomed{p.name, drainTimedOut})
+				now = append(now, podDeletion{p.name, drainTimedOut})
 			}
 		}
 	}
@@ -238,8 +238,8 @@ func drained(in input) bool {
 	}
 	deadline, _ := drainDeadline(in.function)
 	there := int64(0)
-	for _, told := range in.units {
-		there += told.creating + told.created
+	for _, observed := range in.units {
+		there += observed.creating + observed.created
 	}
 	return there == 0 || in.now.After(deadline)
 }

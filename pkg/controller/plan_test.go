@@ -47,8 +47,8 @@ func revisionOf(f *v1alpha1.Function) *v1alpha1.FunctionRevision {
 	return r
 }
 
-// told changes what the scheduler tells of the revision.
-func told(change func(*facts)) func(*input) {
+// observed changes what the scheduler tells of the revision.
+func observed(change func(*facts)) func(*input) {
 	return func(in *input) {
 		f := in.units["f-00003"]
 		change(&f)
@@ -69,7 +69,7 @@ func carriedOut(in input) input {
 			i := slices.IndexFunc(in.revisions, func(r *v1alpha1.FunctionRevision) bool { return r.Name == written.Name })
 			in.revisions[i] = written
 		}
-		in.happenings = nil
+		in.events = nil
 	}
 	return in
 }
@@ -103,7 +103,7 @@ func TestStatusSaysWhatIsObserved(t *testing.T) {
 		return strings.ReplaceAll("Ready=False/R Accepted=False/R RevisionReady=False/R MinInstancesReady=False/R", "/R", "/"+reason)
 	}
 	fails := func(why problem) func(*input) {
-		return told(func(f *facts) { f.created, f.started, f.problem = 0, false, why })
+		return observed(func(f *facts) { f.created, f.started, f.problem = 0, false, why })
 	}
 	failing := func(reason string) string {
 		return strings.ReplaceAll("Ready=False/R Accepted=True/Accepted RevisionReady=False/R MinInstancesReady=True/EnoughInstances Reconciling=True/Verifying", "/R", "/"+reason)
@@ -120,13 +120,13 @@ func TestStatusSaysWhatIsObserved(t *testing.T) {
 		"an image whose name is in the message": {fails(problem{v1alpha1.ReasonImagePullFailed, `"example.com/a:1": not found`}),
 			failing("ImagePullFailed"), `"example.com/a:1": not found`},
 		"a problem without a reason": {fails(problem{reason: "no reason!"}), failing("StartFailed"), "could not start"},
-		"a problem while instances are there": {told(func(f *facts) { f.problem = problem{v1alpha1.ReasonOutOfMemory, "used 65Mi"} }),
+		"a problem while instances are there": {observed(func(f *facts) { f.problem = problem{v1alpha1.ReasonOutOfMemory, "used 65Mi"} }),
 			fine + " InstancesFailing=True/OutOfMemory", "calls go to"},
 		"a minimum on its way": {func(in *input) { in.function.Spec.Scaling.MinInstances = 3 },
 			strings.Replace(fine, "True/EnoughInstances", "False/Creating", 1), "calls go to"},
-		"etcd is away": {told(func(f *facts) { f.unconfirmed = true }),
+		"etcd is away": {observed(func(f *facts) { f.unconfirmed = true }),
 			strings.Replace(fine, "True/EnoughInstances", "Unknown/Unconfirmed", 1), "calls go to"},
-		"a change that has not arrived": {told(func(f *facts) { f.generation = 2 }),
+		"a change that has not arrived": {observed(func(f *facts) { f.generation = 2 }),
 			fine + " Reconciling=True/SchedulerBehind", "calls go to"},
 		"a runtime that is missing": {func(in *input) {
 			in.function.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "ruby"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}}
@@ -231,8 +231,8 @@ func TestRevisionsSayWhatIsObserved(t *testing.T) {
 		retired = "f-00003 Ready=True/Started Active=False/NoCalls full=true ready=2 windlass.dev/revision-uid=uid-f-00003"
 	)
 	for name, c := range map[string]struct {
-		told facts
-		want []string
+		observed facts
+		want     []string
 	}{
 		"it starts": {facts{generation: 4, creating: 1}, []string{first,
 			"f-00004 Ready=Unknown/Verifying Active=False/NoCalls full=false ready=0 windlass.dev/revision-uid=uid-f-00004"}},
@@ -244,7 +244,7 @@ func TestRevisionsSayWhatIsObserved(t *testing.T) {
 			"f-00004 Ready=True/Started Active=True/Serving full=true ready=1 windlass.dev/revision-uid=uid-f-00004"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := carriedOut(updated(func(in *input) { in.units["f-00004"] = c.told }))
+			in := carriedOut(updated(func(in *input) { in.units["f-00004"] = c.observed }))
 			var got []string
 			for _, r := range in.revisions {
 				got = append(got, about(r))
@@ -291,12 +291,12 @@ func TestAStopInBetweenIsMadeGood(t *testing.T) {
 
 // The revision says what is wanted of it as a scale, which disruption budgets go by.
 func TestRevisionsSayHowManyInstancesAreWanted(t *testing.T) {
-	in := carriedOut(given(told(func(f *facts) { f.creating = 3 })))
+	in := carriedOut(given(observed(func(f *facts) { f.creating = 3 })))
 	if got := in.revisions[0].Spec.Instances; got != 5 {
 		t.Errorf("got %d", got)
 	}
 	in.units["f-00003"] = facts{generation: 3, creating: 1, created: 2, started: true}
-	in.written.pace = pace{}.spend(now.Add(time.Second-writeEvery), counts)
+	in.written.pace = pace{}.spend(now.Add(time.Second-writeInterval), counts)
 	if out := plan(in); out.scales != nil || out.again != time.Second {
 		t.Errorf("written too early: %v, again in %v", out.scales, out.again)
 	}
@@ -456,20 +456,20 @@ func TestTransitionTimeIsThatOfTheTransition(t *testing.T) {
 		in.now = now.Add(time.Hour)
 		in.function.Spec.Scaling.MinInstances = 3
 	}))
-	if got := find(status.Conditions, v1alpha1.ConditionReady).LastTransitionTime; !got.Time.Equal(now) {
+	if got := findCondition(status.Conditions, v1alpha1.ConditionReady).LastTransitionTime; !got.Time.Equal(now) {
 		t.Errorf("Ready has not changed, but since %v", got)
 	}
-	if got := find(status.Conditions, v1alpha1.ConditionMinInstancesReady).LastTransitionTime; !got.Time.Equal(now.Add(time.Hour)) {
+	if got := findCondition(status.Conditions, v1alpha1.ConditionMinInstancesReady).LastTransitionTime; !got.Time.Equal(now.Add(time.Hour)) {
 		t.Errorf("MinInstancesReady has changed, but not since %v", got)
 	}
 }
 
 func TestStatusIsWrittenAtMeasuredPace(t *testing.T) {
-	count := told(func(f *facts) { f.created++ })
+	count := observed(func(f *facts) { f.created++ })
 	change := func(in *input) { in.function.Spec.Scaling.MinInstances = 3 }
 	taken := func(in *input) {
 		in.function.Generation = 4
-		told(func(f *facts) { f.generation = 4 })(in)
+		observed(func(f *facts) { f.generation = 4 })(in)
 	}
 	moved := func(in *input) {
 		in.function.Spec.Traffic = []v1alpha1.TrafficTarget{{Tag: "live", Weight: 100}}
@@ -480,11 +480,11 @@ func TestStatusIsWrittenAtMeasuredPace(t *testing.T) {
 		// wait is 0 if it is written at once.
 		wait time.Duration
 	}{
-		"numbers after a pause":     {count, writeEvery, 0},
-		"numbers at once":           {count, 500 * time.Millisecond, writeEvery - 500*time.Millisecond},
-		"a condition after a pause": {change, urgentPause, 0},
-		"a condition at once":       {change, 300 * time.Millisecond, urgentPause - 300*time.Millisecond},
-		"a generation at once":      {taken, 300 * time.Millisecond, urgentPause - 300*time.Millisecond},
+		"numbers after a pause":     {count, writeInterval, 0},
+		"numbers at once":           {count, 500 * time.Millisecond, writeInterval - 500*time.Millisecond},
+		"a condition after a pause": {change, minWritePause, 0},
+		"a condition at once":       {change, 300 * time.Millisecond, minWritePause - 300*time.Millisecond},
+		"a generation at once":      {taken, 300 * time.Millisecond, minWritePause - 300*time.Millisecond},
 		"where calls go":            {moved, time.Millisecond, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -524,9 +524,9 @@ func TestTheLastStepIsWrittenAtOnce(t *testing.T) {
 
 func TestRevisionsAreWrittenAtMeasuredPace(t *testing.T) {
 	unproven := func(f *facts) { f.created, f.started, f.problem = 0, false, problem{"OutOfMemory", "65Mi"} }
-	proven := told(func(f *facts) { f.started, f.problem = true, problem{} })
-	another := told(func(f *facts) { f.problem = problem{"OutOfMemory", "66Mi"} })
-	count := told(func(f *facts) { f.created = 7 })
+	proven := observed(func(f *facts) { f.started, f.problem = true, problem{} })
+	another := observed(func(f *facts) { f.problem = problem{"OutOfMemory", "66Mi"} })
+	count := observed(func(f *facts) { f.created = 7 })
 	for name, c := range map[string]struct {
 		before func(*facts)
 		change func(*input)
@@ -534,13 +534,13 @@ func TestRevisionsAreWrittenAtMeasuredPace(t *testing.T) {
 		wait   time.Duration
 	}{
 		"a proof":                {unproven, proven, time.Millisecond, 0},
-		"another failure":        {unproven, another, 400 * time.Millisecond, urgentPause - 400*time.Millisecond},
-		"another failure, later": {unproven, another, urgentPause, 0},
-		"numbers":                {func(*facts) {}, count, time.Second, writeEvery - time.Second},
-		"numbers after a pause":  {func(*facts) {}, count, writeEvery, 0},
+		"another failure":        {unproven, another, 400 * time.Millisecond, minWritePause - 400*time.Millisecond},
+		"another failure, later": {unproven, another, minWritePause, 0},
+		"numbers":                {func(*facts) {}, count, time.Second, writeInterval - time.Second},
+		"numbers after a pause":  {func(*facts) {}, count, writeInterval, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := changed(given(told(c.before)), c.change)
+			in := changed(given(observed(c.before)), c.change)
 			last := map[string]time.Time{"f-00003": now.Add(-c.ago)}
 			in.written = writes{revisions: last, pace: pace{}.spend(now.Add(-c.ago), counts)}
 			out := plan(in)
@@ -587,8 +587,8 @@ func TestFinalizerComesFirstAndGoesLast(t *testing.T) {
 				t.Errorf("got %d, want %d", out.finalizer, c.want)
 			}
 			if c.want == finalizerRemove {
-				want := []happening{{reason: reasonDrained, message: "the last instance is gone"}}
-				if diff := cmp.Diff(want, out.changes, cmp.AllowUnexported(happening{})); diff != "" {
+				want := []functionEvent{{reason: reasonDrained, message: "the last instance is gone"}}
+				if diff := cmp.Diff(want, out.changes, cmp.AllowUnexported(functionEvent{})); diff != "" {
 					t.Error(diff)
 				}
 			}
@@ -606,22 +606,22 @@ func TestPodsThatMustGo(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*input)
 		pod    pod
-		want   []doomed
+		want   []podDeletion
 		again  time.Duration
 	}{
 		"one that runs":            {nil, pod{name: "p"}, nil, 0},
 		"one that has just ended":  {nil, pod{name: "p", ended: now.Add(-time.Second)}, nil, endedGrace - time.Second},
-		"one that has ended":       {nil, pod{name: "p", ended: now.Add(-endedGrace)}, []doomed{{"p", agentEnded}}, 0},
+		"one that has ended":       {nil, pod{name: "p", ended: now.Add(-endedGrace)}, []podDeletion{{"p", agentEnded}}, 0},
 		"one that is going":        {nil, pod{name: "p", ended: now.Add(-time.Hour), deleting: true}, nil, 0},
 		"one that drains":          {deletedAgo(time.Second), pod{name: "p"}, nil, 39 * time.Second},
-		"one that drains too long": {deletedAgo(40 * time.Second), pod{name: "p"}, []doomed{{"p", drainTimedOut}}, 0},
-		"one that has drained":     {deletedAgo(10 * time.Second), pod{name: "p", ended: now.Add(-endedGrace)}, []doomed{{"p", agentEnded}}, 0},
+		"one that drains too long": {deletedAgo(40 * time.Second), pod{name: "p"}, []podDeletion{{"p", drainTimedOut}}, 0},
+		"one that has drained":     {deletedAgo(10 * time.Second), pod{name: "p", ended: now.Add(-endedGrace)}, []podDeletion{{"p", agentEnded}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := given(c.change)
 			in.pods = []pod{c.pod}
 			out := plan(carriedOut(in))
-			if diff := cmp.Diff(c.want, out.deletePods, cmp.AllowUnexported(doomed{})); diff != "" {
+			if diff := cmp.Diff(c.want, out.deletePods, cmp.AllowUnexported(podDeletion{})); diff != "" {
 				t.Error(diff)
 			}
 			if out.again != c.again {
@@ -676,12 +676,12 @@ func TestPodsOfRetiredRevisionsGo(t *testing.T) {
 	const timeout = 30 * time.Second
 	for name, c := range map[string]struct {
 		pod   pod
-		want  []doomed
+		want  []podDeletion
 		again time.Duration
 	}{
 		"of the revision that has the calls": {pod{revision: "uid-f-00004"}, nil, 0},
 		"that may still run a call":          {pod{revision: "uid-f-00003", created: now.Add(time.Minute - timeout)}, nil, 30 * time.Second},
-		"that is left":                       {pod{revision: "uid-f-00003"}, []doomed{{"p", revisionRetired}}, 0},
+		"that is left":                       {pod{revision: "uid-f-00003"}, []podDeletion{{"p", revisionRetired}}, 0},
 		"that is going":                      {pod{revision: "uid-f-00003", deleting: true}, nil, 0},
 		"of no revision that there is":       {pod{revision: "uid-f-00001"}, nil, 0},
 	} {
@@ -698,7 +698,7 @@ func TestPodsOfRetiredRevisionsGo(t *testing.T) {
 			c.pod.name = "p"
 			in.pods = []pod{c.pod}
 			out := plan(in)
-			if diff := cmp.Diff(c.want, out.deletePods, cmp.AllowUnexported(doomed{})); diff != "" {
+			if diff := cmp.Diff(c.want, out.deletePods, cmp.AllowUnexported(podDeletion{})); diff != "" {
 				t.Error(diff)
 			}
 			if out.again != c.again {
@@ -710,54 +710,54 @@ func TestPodsOfRetiredRevisionsGo(t *testing.T) {
 
 func TestEventsTellOfChanges(t *testing.T) {
 	failing := func(why problem) func(*input) {
-		return told(func(f *facts) { f.created, f.problem = 0, why })
+		return observed(func(f *facts) { f.created, f.problem = 0, why })
 	}
 	exits := failing(problem{v1alpha1.ReasonFunctionExited, "exit code 1"})
-	second := func(told facts) func(*input) {
-		return func(in *input) { in.units["f-00004"] = told }
+	second := func(observed facts) func(*input) {
+		return func(in *input) { in.units["f-00004"] = observed }
 	}
 	broken := facts{generation: 4, problem: problem{v1alpha1.ReasonFunctionExited, "exit code 1"}}
 	for name, c := range map[string]struct {
 		before input
 		after  func(*input)
-		want   []happening
+		want   []functionEvent
 	}{
-		"nothing happens": {given(nil), told(func(f *facts) { f.created = 7 }), nil},
-		"it fails":        {given(nil), exits, []happening{{v1alpha1.ReasonFunctionExited, "f-00003: exit code 1", true}}},
-		"it still fails":  {given(exits), told(func(f *facts) { f.waiting = true }), nil},
+		"nothing happens": {given(nil), observed(func(f *facts) { f.created = 7 }), nil},
+		"it fails":        {given(nil), exits, []functionEvent{{v1alpha1.ReasonFunctionExited, "f-00003: exit code 1", true}}},
+		"it still fails":  {given(exits), observed(func(f *facts) { f.waiting = true }), nil},
 		"it fails otherwise": {given(exits), failing(problem{"OutOfMemory", "65Mi"}),
-			[]happening{{"OutOfMemory", "f-00003: 65Mi", true}}},
-		"it works again": {given(exits), told(func(f *facts) { f.problem = problem{} }),
-			[]happening{{reasonReady, "the function can be called again", false}}},
+			[]functionEvent{{"OutOfMemory", "f-00003: 65Mi", true}}},
+		"it works again": {given(exits), observed(func(f *facts) { f.problem = problem{} }),
+			[]functionEvent{{reasonReady, "the function can be called again", false}}},
 		"it is observed": {given(func(in *input) { in.units = nil }), func(in *input) { in.units = given(nil).units },
-			[]happening{{reasonRevisionReady, "f-00003: an instance of it has started", false}}},
-		"an update is proven": {updated(nil), second(facts{generation: 4, created: 1, started: true}), []happening{
+			[]functionEvent{{reasonRevisionReady, "f-00003: an instance of it has started", false}}},
+		"an update is proven": {updated(nil), second(facts{generation: 4, created: 1, started: true}), []functionEvent{
 			{reasonRevisionReady, "f-00004: an instance of it has started", false}, {reasonTrafficMoved, "calls go to f-00004", false}}},
-		"an update fails": {updated(nil), second(broken), []happening{{v1alpha1.ReasonFunctionExited, "f-00004: exit code 1", true}}},
+		"an update fails": {updated(nil), second(broken), []functionEvent{{v1alpha1.ReasonFunctionExited, "f-00004: exit code 1", true}}},
 		"it is overdue":   {updated(second(broken)), func(in *input) { in.now = in.now.Add(time.Hour) }, nil},
 		"traffic names what is missing": {given(nil), func(in *input) {
 			in.function.Spec.Traffic = []v1alpha1.TrafficTarget{{Tag: "live", Weight: 100, RevisionName: "f-00001"}}
-		}, []happening{
+		}, []functionEvent{
 			{reasonTrafficMoved, "calls go to f-00003", false},
 			{v1alpha1.ReasonRevisionMissing, "spec.traffic names revisions that do not exist: f-00001; their calls go where they went before; write names that \"kubectl get functionrevisions\" lists", true}}},
 		"it is deleted": {given(nil), func(in *input) { in.function.DeletionTimestamp = &metav1.Time{Time: now} },
-			[]happening{{v1alpha1.ReasonDraining, "the function is being deleted: it takes no calls any more, and its instances finish", false}}},
+			[]functionEvent{{v1alpha1.ReasonDraining, "the function is being deleted: it takes no calls any more, and its instances finish", false}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after := changed(c.before, c.after)
-			if diff := cmp.Diff(c.want, plan(after).changes, cmp.AllowUnexported(happening{})); diff != "" {
+			if diff := cmp.Diff(c.want, plan(after).changes, cmp.AllowUnexported(functionEvent{})); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 	first := plan(given(nil)).changes
-	if diff := cmp.Diff([]happening{{reasonRevisionReady, "f-00003: an instance of it has started", false}}, first, cmp.AllowUnexported(happening{})); diff != "" {
+	if diff := cmp.Diff([]functionEvent{{reasonRevisionReady, "f-00003: an instance of it has started", false}}, first, cmp.AllowUnexported(functionEvent{})); diff != "" {
 		t.Errorf("the first calls are no move: %s", diff)
 	}
-	heard := []happening{{"NodeLost", "node-3 does not answer", true}}
+	heard := []functionEvent{{"NodeLost", "node-3 does not answer", true}}
 	in := carriedOut(given(nil))
-	in.happenings = heard
-	if diff := cmp.Diff(heard, plan(in).events, cmp.AllowUnexported(happening{})); diff != "" {
+	in.events = heard
+	if diff := cmp.Diff(heard, plan(in).events, cmp.AllowUnexported(functionEvent{})); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -801,7 +801,7 @@ func TestEndedAt(t *testing.T) {
 func TestCutKeepsCharactersWhole(t *testing.T) {
 	long := strings.Repeat("é", maxMessage)
 	for _, s := range []string{"short", long, "x" + long, "bad \xff"} {
-		if got := cut(s); len(got) > maxMessage || !utf8.ValidString(got) {
+		if got := truncate(s); len(got) > maxMessage || !utf8.ValidString(got) {
 			t.Errorf("%d bytes, valid is %t", len(got), utf8.ValidString(got))
 		}
 	}
@@ -809,7 +809,7 @@ func TestCutKeepsCharactersWhole(t *testing.T) {
 
 // Nothing but the counts changes when instances come and go with the calls.
 func TestABurstIsNoNews(t *testing.T) {
-	in := carriedOut(given(told(func(f *facts) { f.created = 0 })))
+	in := carriedOut(given(observed(func(f *facts) { f.created = 0 })))
 	before := in.function.Status.Conditions
 	for _, f := range []facts{{creating: 20, waiting: true}, {created: 20}, {created: 3}, {}} {
 		in = changed(in, func(in *input) {

@@ -36,7 +36,7 @@ type reconciler struct {
 	client client.Client
 	// live reads without the cache.
 	live    client.Reader
-	book    *book
+	facts   *factStore
 	events  record.EventRecorder
 	hosts   address.Rules
 	metrics *metrics
@@ -51,29 +51,29 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	f := &v1alpha1.Function{}
 	if err := r.client.Get(ctx, request.NamespacedName, f); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.forget(request.NamespacedName)
+			r.forgetWrites(request.NamespacedName)
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("cannot read function %s: %w", f.Key(), err)
 	}
-	in, err := r.look(ctx, f)
+	in, err := r.gather(ctx, f)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	out := plan(in)
 	if in.settling && len(in.units) < len(in.revisions) {
-		out.sooner(r.book.settles() + time.Second)
+		out.sooner(r.facts.settlesIn() + time.Second)
 	}
-	err = r.carryOut(ctx, f, out)
+	err = r.apply(ctx, f, out)
 	if apierrors.IsConflict(err) {
 		// It was read before somebody else changed it; the change is on its way.
-		return reconcile.Result{RequeueAfter: urgentPause / 4}, nil
+		return reconcile.Result{RequeueAfter: minWritePause / 4}, nil
 	}
 	return reconcile.Result{RequeueAfter: out.again}, err
 }
 
-// look gathers what plan needs.
-func (r *reconciler) look(ctx context.Context, f *v1alpha1.Function) (input, error) {
+// gather gathers what plan needs.
+func (r *reconciler) gather(ctx context.Context, f *v1alpha1.Function) (input, error) {
 	in := input{now: time.Now(), function: f, hosts: r.hosts, written: r.writtenAt(client.ObjectKeyFromObject(f))}
 	if f.Spec.Template.RuntimeRef.Name != "" {
 		runtime := &v1alpha1.ClusterRuntime{}
@@ -121,22 +121,22 @@ func (r *reconciler) look(ctx context.Context, f *v1alpha1.Function) (input, err
 	}
 	in.budgeted = len(budgets.Items) > 0
 	in.units = make(map[string]facts, len(revisions.Items))
-	in.settling = r.book.settles() > 0
+	in.settling = r.facts.settlesIn() > 0
 	for i := range revisions.Items {
 		revision := &revisions.Items[i]
 		in.revisions = append(in.revisions, revision)
-		told, happenings := r.book.look(revision.UID)
-		if told != nil {
-			in.units[revision.Name] = *told
+		observed, events := r.facts.get(revision.UID)
+		if observed != nil {
+			in.units[revision.Name] = *observed
 		}
-		in.happenings = append(in.happenings, happenings...)
+		in.events = append(in.events, events...)
 	}
 	return in, nil
 }
 
-func (r *reconciler) carryOut(ctx context.Context, f *v1alpha1.Function, out outcome) error {
+func (r *reconciler) apply(ctx context.Context, f *v1alpha1.Function, out outcome) error {
 	for _, e := range out.events {
-		r.tell(f, e)
+		r.emit(f, e)
 	}
 	var errs []error
 	for _, p := range out.deletePods {
@@ -145,18 +145,18 @@ func (r *reconciler) carryOut(ctx context.Context, f *v1alpha1.Function, out out
 	if err := r.changeFinalizer(ctx, f, out.finalizer); err != nil {
 		return errors.Join(append(errs, err)...)
 	}
-	if err := r.carryOutUse(ctx, f, out); err != nil {
+	if err := r.applyRevisions(ctx, f, out); err != nil {
 		return errors.Join(append(errs, err)...)
 	}
 	for _, e := range out.changes {
-		r.tell(f, e)
+		r.emit(f, e)
 	}
 	return errors.Join(errs...)
 }
 
-// carryOutUse writes in an order in which each step follows from those before it: whoever
+// applyRevisions writes in an order in which each step follows from those before it: whoever
 // decides anew after a part of them comes to the rest.
-func (r *reconciler) carryOutUse(ctx context.Context, f *v1alpha1.Function, out outcome) error {
+func (r *reconciler) applyRevisions(ctx context.Context, f *v1alpha1.Function, out outcome) error {
 	if out.create != nil {
 		return r.createRevision(ctx, f, out.create)
 	}
@@ -180,20 +180,20 @@ func (r *reconciler) carryOutUse(ctx context.Context, f *v1alpha1.Function, out 
 			return err
 		}
 	}
-	r.note(f, func(w *writes) { w.pace = out.pace })
+	r.recordWrite(f, func(w *writes) { w.pace = out.pace })
 	return nil
 }
 
-func (r *reconciler) tell(f *v1alpha1.Function, e happening) {
+func (r *reconciler) emit(f *v1alpha1.Function, e functionEvent) {
 	kind := corev1.EventTypeNormal
 	if e.warning {
 		kind = corev1.EventTypeWarning
 	}
 	r.metrics.events.WithLabelValues(e.reason).Inc()
-	r.events.Event(f, kind, e.reason, cut(e.message))
+	r.events.Event(f, kind, e.reason, truncate(e.message))
 }
 
-func (r *reconciler) deletePod(ctx context.Context, f *v1alpha1.Function, p doomed) error {
+func (r *reconciler) deletePod(ctx context.Context, f *v1alpha1.Function, p podDeletion) error {
 	err := r.client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: p.name}})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -235,12 +235,12 @@ func (r *reconciler) writeStatus(ctx context.Context, f *v1alpha1.Function, stat
 		return err
 	}
 	r.metrics.statusWrites.Inc()
-	r.note(f, func(w *writes) { w.function = time.Now() })
+	r.recordWrite(f, func(w *writes) { w.function = time.Now() })
 	return nil
 }
 
-// note remembers a write for a function.
-func (r *reconciler) note(f *v1alpha1.Function, write func(*writes)) {
+// recordWrite remembers a write for a function.
+func (r *reconciler) recordWrite(f *v1alpha1.Function, write func(*writes)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := client.ObjectKeyFromObject(f)
@@ -260,7 +260,7 @@ func (r *reconciler) writtenAt(key types.NamespacedName) writes {
 	return writes{function: w.function, revisions: maps.Clone(w.revisions), pace: w.pace}
 }
 
-func (r *reconciler) forget(key types.NamespacedName) {
+func (r *reconciler) forgetWrites(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.written, key)

@@ -28,7 +28,7 @@ func TestFactsOfEveryReleaseAreBelieved(t *testing.T) {
 	}
 	for _, path := range paths {
 		kind := watchReplyOf(t, filepath.Join(filepath.Dir(path), "wire.binpb"))
-		b, by, told := newBook(func(types.NamespacedName) {}, newPoolBook(func(string) {})), &stream{"s"}, 0
+		b, by, observed := newFactStore(func(types.NamespacedName) {}, newPoolStore(func(string) {})), &stream{"s"}, 0
 		for _, said := range recordedFacts(t, path) {
 			as := dynamicpb.NewMessage(kind)
 			if err := protojson.Unmarshal(said.text, as); err != nil {
@@ -42,21 +42,21 @@ func TestFactsOfEveryReleaseAreBelieved(t *testing.T) {
 			if err := proto.Unmarshal(text, reply); err != nil {
 				t.Fatal(err)
 			}
-			b.tell(by, reply)
+			b.update(by, reply)
 			for _, want := range said.Functions {
-				told++
+				observed++
 				want.believedBy(t, path, b)
 			}
 			if said.WarmPools != nil {
 				said.WarmPools.believedBy(t, path, b.pools)
 			}
 			for _, uid := range said.Released {
-				if b.entries[uid].by != nil {
+				if b.entries[uid].stream != nil {
 					t.Errorf("%s: %s was released, and is still told of", path, uid)
 				}
 			}
 		}
-		if told == 0 {
+		if observed == 0 {
 			t.Errorf("%s tells of no function", path)
 		}
 	}
@@ -91,10 +91,10 @@ type recordedPools struct {
 	}
 }
 
-func (want recordedPools) believedBy(t *testing.T, path string, b *poolBook) {
+func (want recordedPools) believedBy(t *testing.T, path string, b *poolStore) {
 	t.Helper()
 	for _, rt := range want.Runtimes {
-		got := b.look(rt.Name)
+		got := b.get(rt.Name)
 		if got.schedulers != 1 || len(got.pools) != len(rt.Pools) {
 			t.Errorf("%s: %+v is believed of %s, and %+v was told", path, got, rt.Name, rt.Pools)
 		}
@@ -106,9 +106,9 @@ func (want recordedPools) believedBy(t *testing.T, path string, b *poolBook) {
 	}
 }
 
-func (want recordedFunction) believedBy(t *testing.T, path string, b *book) {
+func (want recordedFunction) believedBy(t *testing.T, path string, b *factStore) {
 	t.Helper()
-	got, happened := b.look(types.UID(want.FunctionUID))
+	got, happened := b.get(types.UID(want.FunctionUID))
 	if got == nil {
 		t.Fatalf("%s: nothing is known of %s", path, want.FunctionUID)
 	}

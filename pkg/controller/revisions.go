@@ -30,17 +30,17 @@ func (r *reconciler) createRevision(ctx context.Context, f *v1alpha1.Function, w
 		r.log.Info("made a revision", "namespace", f.Namespace, "function", f.Name, "revision", wanted.Name)
 		return nil
 	case apierrors.IsAlreadyExists(err):
-		return r.comeBefore(ctx, f, wanted)
+		return r.resolveConflict(ctx, f, wanted)
 	default:
 		return fmt.Errorf("cannot make revision %s of function %s: %w", wanted.Name, f.Key(), err)
 	}
 }
 
-// comeBefore looks at the object that has the name of a revision to make. That it is this
+// resolveConflict looks at the object that has the name of a revision to make. That it is this
 // revision is fine: the cache was behind. One of an older function of the same name, which
 // the garbage collector has not come to yet, is in the way; when it is gone, the function
 // is looked at again.
-func (r *reconciler) comeBefore(ctx context.Context, f *v1alpha1.Function, wanted *v1alpha1.FunctionRevision) error {
+func (r *reconciler) resolveConflict(ctx context.Context, f *v1alpha1.Function, wanted *v1alpha1.FunctionRevision) error {
 	found := &v1alpha1.FunctionRevision{}
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), found); err != nil {
 		return client.IgnoreNotFound(err)
@@ -60,7 +60,7 @@ func (r *reconciler) removeRevision(ctx context.Context, f *v1alpha1.Function, r
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot remove revision %s of function %s: %w", revision.Name, f.Key(), err)
 	}
-	r.note(f, func(w *writes) { delete(w.revisions, revision.Name) })
+	r.recordWrite(f, func(w *writes) { delete(w.revisions, revision.Name) })
 	r.log.Info("removed a revision", "namespace", f.Namespace, "function", f.Name, "revision", revision.Name)
 	return nil
 }
@@ -74,7 +74,7 @@ func (r *reconciler) writeRevision(ctx context.Context, f *v1alpha1.Function, re
 		return client.IgnoreNotFound(err)
 	}
 	r.metrics.statusWrites.Inc()
-	r.note(f, func(w *writes) { w.revisions[revision.Name] = time.Now() })
+	r.recordWrite(f, func(w *writes) { w.revisions[revision.Name] = time.Now() })
 	return nil
 }
 

@@ -22,7 +22,7 @@ const fieldOwner = client.FieldOwner("windlass-controller")
 // runtimeStatusReconciler is the only writer of the statuses of ClusterRuntimes.
 type runtimeStatusReconciler struct {
 	client  client.Client
-	book    *book
+	facts   *factStore
 	metrics *metrics
 
 	mu      sync.Mutex
@@ -40,13 +40,13 @@ func (r *runtimeStatusReconciler) Reconcile(ctx context.Context, request reconci
 	rt := &v1alpha1.ClusterRuntime{}
 	if err := r.client.Get(ctx, request.NamespacedName, rt); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.note(request.Name, runtimeWrites{})
+			r.recordWrite(request.Name, runtimeWrites{})
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	was := r.writtenAt(rt.Name)
 	out := planRuntime(runtimeInput{
-		now: time.Now(), runtime: rt, told: r.book.pools.look(rt.Name), settles: r.book.settles(), written: was.at, pace: was.pace,
+		now: time.Now(), runtime: rt, observed: r.facts.pools.get(rt.Name), settles: r.facts.settlesIn(), written: was.at, pace: was.pace,
 	})
 	if out.status == nil {
 		return reconcile.Result{RequeueAfter: out.again}, nil
@@ -57,17 +57,17 @@ func (r *runtimeStatusReconciler) Reconcile(ctx context.Context, request reconci
 	switch {
 	case apierrors.IsConflict(err):
 		// It was read before somebody else changed it; the change is on its way.
-		return reconcile.Result{RequeueAfter: urgentPause / 4}, nil
+		return reconcile.Result{RequeueAfter: minWritePause / 4}, nil
 	case err != nil:
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	r.metrics.statusWrites.Inc()
-	r.note(rt.Name, runtimeWrites{time.Now(), out.pace})
+	r.recordWrite(rt.Name, runtimeWrites{time.Now(), out.pace})
 	return reconcile.Result{}, nil
 }
 
-// note remembers the last write; a zero one is none.
-func (r *runtimeStatusReconciler) note(name string, w runtimeWrites) {
+// recordWrite remembers the last write; a zero one is none.
+func (r *runtimeStatusReconciler) recordWrite(name string, w runtimeWrites) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if w == (runtimeWrites{}) {

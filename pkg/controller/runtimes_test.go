@@ -20,7 +20,7 @@ import (
 )
 
 // runtimeSays waits until a ClusterRuntime has all these conditions, as "Type=Status/Reason".
-func (w *world) runtimeSays(rt *v1alpha1.ClusterRuntime, want ...string) {
+func (w *harness) runtimeSays(rt *v1alpha1.ClusterRuntime, want ...string) {
 	w.t.Helper()
 	eventually(w.t, func(ctx context.Context) error {
 		if err := w.Get(ctx, client.ObjectKeyFromObject(rt), rt); err != nil {
@@ -35,7 +35,7 @@ func (w *world) runtimeSays(rt *v1alpha1.ClusterRuntime, want ...string) {
 
 // judgedRuntime is what tools make of a ClusterRuntime: whether kubectl waits no longer for
 // Ready and WarmPoolsReady, and what kstatus and Argo CD say.
-func (w *world) judgedRuntime(rt *v1alpha1.ClusterRuntime) (ready, full bool, overall status.Status, argo string) {
+func (w *harness) judgedRuntime(rt *v1alpha1.ClusterRuntime) (ready, full bool, overall status.Status, argo string) {
 	w.t.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.KindClusterRuntime))
@@ -56,12 +56,12 @@ func TestRuntimesSayWhatBecomesOfTheirPools(t *testing.T) {
 	c := newClient(t)
 	rt := runtimeOf("small", "large")
 	rt.Name, rt.Generation = "says-its-status", 0
-	before := &world{Client: c, t: t, namespace: newNamespace(t, c)}
+	before := &harness{Client: c, t: t, namespace: newNamespace(t, c)}
 	makeRuntime(t, c, rt)
 	if ready, full, overall, argo := before.judgedRuntime(rt); ready || full || overall != status.InProgressStatus || argo != "Progressing" {
 		t.Errorf("before anybody has looked at it: %v, %v, %v, %s", ready, full, overall, argo)
 	}
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	w.runtimeSays(rt, "Accepted=True/Accepted", "Ready=True/Accepted", "WarmPoolsReady=Unknown/Unobserved")
 
 	tell := func(generation int64, pools ...*controlwire.PoolFacts) {
@@ -102,7 +102,7 @@ func TestRuntimesSayWhatBecomesOfTheirPools(t *testing.T) {
 
 // What the API server cannot see is said in the status.
 func TestARuntimeThatCannotBeUsedIsStalled(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	rt := runtimeOf("small")
 	rt.Name = "cannot-be-used"
 	rt.Spec.WarmPools[0].NamespaceSelector = &v1alpha1.NamespaceSelector{MatchLabels: map[string]string{"a b": "c"}}
@@ -121,7 +121,7 @@ func TestARuntimeThatCannotBeUsedIsStalled(t *testing.T) {
 // Functions are not looked at again because the status of their ClusterRuntime was written,
 // and nothing is written that says the same.
 func TestAStatusOfARuntimeIsWrittenOnlyWhenItChanges(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	rt := runtimeOf("small")
 	rt.Name = "is-written-once"
 	makeRuntime(t, w.Client, rt)

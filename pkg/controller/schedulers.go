@@ -63,15 +63,15 @@ func (e *endpoints) listen(ctx context.Context) error {
 		return fmt.Errorf("cannot watch EndpointSlices: %w", err)
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { e.poke() },
-		UpdateFunc: func(any, any) { e.poke() },
-		DeleteFunc: func(any) { e.poke() },
+		AddFunc:    func(any) { e.notify() },
+		UpdateFunc: func(any, any) { e.notify() },
+		DeleteFunc: func(any) { e.notify() },
 	})
 	e.listening = err == nil
 	return err
 }
 
-func (e *endpoints) poke() {
+func (e *endpoints) notify() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	close(e.changed)

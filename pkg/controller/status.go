@@ -37,12 +37,12 @@ const maxImageID = 2048
 const maxMessage = 1000
 
 // statusOf is the status that a function should have.
-func statusOf(in input, look rollout.Look) v1alpha1.FunctionStatus {
+func statusOf(in input, look rollout.ConditionInput) v1alpha1.FunctionStatus {
 	f := in.function
 	next := *f.Status.DeepCopy()
 	next.Selector = v1alpha1.LabelFunctionUID + "=" + string(f.UID)
 	next.Conditions, next.ObservedGeneration = rollout.Conditions(look)
-	if decided(look) {
+	if needsDecision(look) {
 		look.Plan.State.Write(&next)
 	}
 	writeURLs(in.hosts.URLs, f, &next)
@@ -65,22 +65,22 @@ func writeURLs(urls address.URLs, f *v1alpha1.Function, status *v1alpha1.Functio
 // countsOf are the instances of all revisions together.
 func countsOf(units map[string]facts) v1alpha1.InstanceCounts {
 	var ready, desired int64
-	for _, told := range units {
-		ready += told.created
-		desired += told.created + told.creating
+	for _, observed := range units {
+		ready += observed.created
+		desired += observed.created + observed.creating
 	}
-	return v1alpha1.InstanceCounts{Ready: small(ready), Desired: small(desired)}
+	return v1alpha1.InstanceCounts{Ready: clampInt32(ready), Desired: clampInt32(desired)}
 }
 
 // reasonPattern is what Kubernetes takes as the reason of a condition.
 var reasonPattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]{0,254}[A-Za-z0-9_])?$`)
 
 // failureOf is a problem as a scheduler tells it, in the words of a condition.
-func failureOf(r *v1alpha1.FunctionRevision, told problem) *rollout.Failure {
-	if told.reason == "" {
+func failureOf(r *v1alpha1.FunctionRevision, observed problem) *rollout.Failure {
+	if observed.reason == "" {
 		return nil
 	}
-	why := &rollout.Failure{Reason: told.reason, Message: told.detail}
+	why := &rollout.Failure{Reason: observed.reason, Message: observed.detail}
 	if !reasonPattern.MatchString(why.Reason) {
 		why.Reason = v1alpha1.ReasonStartFailed
 	}
@@ -95,14 +95,14 @@ func failureOf(r *v1alpha1.FunctionRevision, told problem) *rollout.Failure {
 
 // transitions are the Events that tell of the difference between two statuses. What both
 // the function and its latest revision say is told once.
-func transitions(before, after *v1alpha1.FunctionStatus) []happening {
-	var events []happening
+func transitions(before, after *v1alpha1.FunctionStatus) []functionEvent {
+	var events []functionEvent
 	tell := func(reason, message string, warning bool) {
-		if !slices.ContainsFunc(events, func(e happening) bool { return e.reason == reason }) {
-			events = append(events, happening{reason, message, warning})
+		if !slices.ContainsFunc(events, func(e functionEvent) bool { return e.reason == reason }) {
+			events = append(events, functionEvent{reason, message, warning})
 		}
 	}
-	old, now := find(before.Conditions, v1alpha1.ConditionReady), find(after.Conditions, v1alpha1.ConditionReady)
+	old, now := findCondition(before.Conditions, v1alpha1.ConditionReady), findCondition(after.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case now.Status == metav1.ConditionFalse && (old.Status != now.Status || old.Reason != now.Reason):
 		tell(now.Reason, now.Message, now.Reason != v1alpha1.ReasonDraining)
@@ -110,7 +110,7 @@ func transitions(before, after *v1alpha1.FunctionStatus) []happening {
 		tell(reasonReady, "the function can be called again", false)
 	}
 	anew := before.LatestCreatedRevisionName != after.LatestCreatedRevisionName
-	old, now = find(before.Conditions, v1alpha1.ConditionRevisionReady), find(after.Conditions, v1alpha1.ConditionRevisionReady)
+	old, now = findCondition(before.Conditions, v1alpha1.ConditionRevisionReady), findCondition(after.Conditions, v1alpha1.ConditionRevisionReady)
 	switch {
 	case now.Status == metav1.ConditionTrue && (anew || old.Status != now.Status):
 		tell(reasonRevisionReady, now.Message, false)
@@ -120,11 +120,11 @@ func transitions(before, after *v1alpha1.FunctionStatus) []happening {
 	if len(before.Traffic) > 0 && !slices.EqualFunc(before.Traffic, after.Traffic, sameCalls) {
 		tell(reasonTrafficMoved, rollout.Split(after.Traffic), false)
 	}
-	old, now = find(before.Conditions, v1alpha1.ConditionStalled), find(after.Conditions, v1alpha1.ConditionStalled)
+	old, now = findCondition(before.Conditions, v1alpha1.ConditionStalled), findCondition(after.Conditions, v1alpha1.ConditionStalled)
 	if now.Status == metav1.ConditionTrue && now.Reason != old.Reason && now.Reason == v1alpha1.ReasonRevisionMissing {
 		tell(now.Reason, now.Message, true)
 	}
-	old, now = find(before.Conditions, v1alpha1.ConditionHostsAccepted), find(after.Conditions, v1alpha1.ConditionHostsAccepted)
+	old, now = findCondition(before.Conditions, v1alpha1.ConditionHostsAccepted), findCondition(after.Conditions, v1alpha1.ConditionHostsAccepted)
 	if now.Status == metav1.ConditionFalse && (old.Status != now.Status || old.Reason != now.Reason) {
 		tell(now.Reason, now.Message, true)
 	}
@@ -136,15 +136,15 @@ func sameCalls(a, b v1alpha1.TrafficStatus) bool {
 	return a.Tag == b.Tag && a.RevisionName == b.RevisionName && a.Weight == b.Weight
 }
 
-// find is the condition of a type, or a zero one.
-func find(conditions []metav1.Condition, kind string) metav1.Condition {
+// findCondition is the condition of a type, or a zero one.
+func findCondition(conditions []metav1.Condition, kind string) metav1.Condition {
 	if c := meta.FindStatusCondition(conditions, kind); c != nil {
 		return *c
 	}
 	return metav1.Condition{}
 }
 
-func small(n int64) int32 { return int32(min(n, math.MaxInt32)) }
+func clampInt32(n int64) int32 { return int32(min(n, math.MaxInt32)) }
 
-// cut shortens a text to maxMessage without breaking a character.
-func cut(s string) string { return invocation.ExcerptOf(strings.ToValidUTF8(s, "?"), maxMessage) }
+// truncate shortens a text to maxMessage without breaking a character.
+func truncate(s string) string { return invocation.ExcerptOf(strings.ToValidUTF8(s, "?"), maxMessage) }

@@ -11,8 +11,8 @@ import (
 	"github.com/windlass-dev/windlass/internal/schedule"
 )
 
-// Known is what is known of the instances of a revision.
-type Known struct {
+// Observation is what is known of the instances of a revision.
+type Observation struct {
 	// Observed says that somebody tells of it. If not, the rest is zero.
 	Observed bool
 	// Generation of the function that who tells of it has taken up.
@@ -41,11 +41,11 @@ type Failure struct {
 // Advance decides, by what is known of each revision's instances, what has to become of
 // the revisions; and says what the revisions are then. They are copies, of the function's
 // own, by number: their statuses are to be written before that of the function.
-func Advance(now time.Time, f *v1alpha1.Function, revisions []*v1alpha1.FunctionRevision, units map[string]Known) (Plan, []*v1alpha1.FunctionRevision) {
+func Advance(now time.Time, f *v1alpha1.Function, revisions []*v1alpha1.FunctionRevision, units map[string]Observation) (Plan, []*v1alpha1.FunctionRevision) {
 	var own []*v1alpha1.FunctionRevision
 	for _, r := range ofFunction(f, revisions) {
 		r = r.DeepCopy()
-		prove(now, f, r, units[r.Name])
+		recordInstances(now, f, r, units[r.Name])
 		own = append(own, r)
 	}
 	plan := Decide(now, f, own)
@@ -57,12 +57,12 @@ func Advance(now time.Time, f *v1alpha1.Function, revisions []*v1alpha1.Function
 		weights[part.RevisionName] += part.Weight
 	}
 	for _, r := range own {
-		activate(now, r, weights[r.Name])
+		recordTraffic(now, r, weights[r.Name])
 		if !units[r.Name].Observed {
-			plan.sooner(noticing(now, r))
+			plan.sooner(observeTimeLeft(now, r))
 		}
 	}
-	if _, until := floor(now, f); !until.IsZero() {
+	if _, until := minInstances(now, f); !until.IsZero() {
 		plan.sooner(until.Sub(now))
 	}
 	return plan, own
@@ -75,60 +75,60 @@ func (p *Plan) sooner(d time.Duration) {
 	}
 }
 
-// floor is how many instances a function is to have at least, and until when that is so at
+// minInstances is how many instances a function is to have at least, and until when that is so at
 // least; zero if it does not depend on the time.
-func floor(now time.Time, f *v1alpha1.Function) (least int64, until time.Time) {
+func minInstances(now time.Time, f *v1alpha1.Function) (least int64, until time.Time) {
 	open, until := schedule.Floor(f.Spec.Scaling.Calendar(), now)
 	return max(int64(f.Spec.Scaling.MinInstances), int64(open)), until
 }
 
-// noticeTime is how long those who start instances have to tell of a revision after it got
+// observeTimeout is how long those who start instances have to tell of a revision after it got
 // calls.
-const noticeTime = 10 * time.Second
+const observeTimeout = 10 * time.Second
 
-// noticing is how long they have yet; 0 if the time is over, or the revision has no calls.
-func noticing(now time.Time, r *v1alpha1.FunctionRevision) time.Duration {
+// observeTimeLeft is how long they have yet; 0 if the time is over, or the revision has no calls.
+func observeTimeLeft(now time.Time, r *v1alpha1.FunctionRevision) time.Duration {
 	active := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionActive)
 	if active == nil || active.Status != metav1.ConditionTrue {
 		return 0
 	}
-	return max(noticeTime-now.Sub(active.LastTransitionTime.Time), 0)
+	return max(observeTimeout-now.Sub(active.LastTransitionTime.Time), 0)
 }
 
-// prove writes into a revision's status what is known of its instances.
-func prove(now time.Time, f *v1alpha1.Function, r *v1alpha1.FunctionRevision, u Known) {
+// recordInstances writes into a revision's status what is known of its instances.
+func recordInstances(now time.Time, f *v1alpha1.Function, r *v1alpha1.FunctionRevision, u Observation) {
 	r.Status.Selector = v1alpha1.LabelRevisionUID + "=" + string(r.UID)
 	if u.Observed {
 		r.Status.Instances.Ready = int32(u.Ready)
 	}
-	set(now, r, proof(f, r, u))
+	setCondition(now, r, readyCondition(f, r, u))
 }
 
-// activate writes into a revision's status which part of the calls goes to it.
-func activate(now time.Time, r *v1alpha1.FunctionRevision, weight int32) {
+// recordTraffic writes into a revision's status which part of the calls goes to it.
+func recordTraffic(now time.Time, r *v1alpha1.FunctionRevision, weight int32) {
 	active := condition(v1alpha1.ConditionActive, metav1.ConditionFalse, v1alpha1.ReasonNoCalls, "no calls go to it, but those that name its tag")
 	if weight > 0 {
 		active = condition(v1alpha1.ConditionActive, metav1.ConditionTrue, v1alpha1.ReasonServing, "calls go to it")
 	}
-	set(now, r, active)
+	setCondition(now, r, active)
 	if weight == 100 && r.Status.FullTrafficTime.IsZero() {
 		r.Status.FullTrafficTime = metav1.NewTime(now).Rfc3339Copy()
 	}
 }
 
-// set sets a condition. It is about a template that cannot change, and so about no
+// setCondition sets a condition. It is about a template that cannot change, and so about no
 // generation: that counts only how often spec.instances was written.
-func set(now time.Time, r *v1alpha1.FunctionRevision, c metav1.Condition) {
+func setCondition(now time.Time, r *v1alpha1.FunctionRevision, c metav1.Condition) {
 	c.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
 	c.Message = excerpt(c.Message)
 	r.Status.Conditions = slices.Clone(r.Status.Conditions)
 	meta.SetStatusCondition(&r.Status.Conditions, c)
 }
 
-// proof is the condition Ready of a revision. What was proven stays so, and what has
+// readyCondition is the condition Ready of a revision. What was proven stays so, and what has
 // failed has until it starts, or until the function comes back to it: what was wrong may
 // be mended since.
-func proof(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, u Known) metav1.Condition {
+func readyCondition(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, u Observation) metav1.Condition {
 	const kind = v1alpha1.ConditionReady
 	was := meta.FindStatusCondition(r.Status.Conditions, kind)
 	switch {
@@ -136,7 +136,7 @@ func proof(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, u Known) metav1.C
 		return condition(kind, metav1.ConditionTrue, v1alpha1.ReasonStarted, "an instance of it has started")
 	case u.Failure != nil:
 		return condition(kind, metav1.ConditionFalse, u.Failure.Reason, u.Failure.Message)
-	case was != nil && was.Status == metav1.ConditionFalse && !comesBack(f, r):
+	case was != nil && was.Status == metav1.ConditionFalse && !returnsTo(f, r):
 		return condition(kind, was.Status, was.Reason, was.Message)
 	case f.Spec.Rollout.Verify == v1alpha1.VerifyNone || !r.Is(f):
 		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "no instance of it has started, and Windlass starts none to prove it")
@@ -147,8 +147,8 @@ func proof(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, u Known) metav1.C
 	}
 }
 
-// comesBack tells whether the function has another revision than the last one that was
+// returnsTo tells whether the function has another revision than the last one that was
 // decided on, and this is it.
-func comesBack(f *v1alpha1.Function, r *v1alpha1.FunctionRevision) bool {
+func returnsTo(f *v1alpha1.Function, r *v1alpha1.FunctionRevision) bool {
 	return f.Status.Rollout.RevisionName != r.Name && r.Is(f)
 }

@@ -86,7 +86,7 @@ func Compose(f *v1alpha1.Function, revisions []*v1alpha1.FunctionRevision) *Entr
 		share := Share{
 			Weight:  weight,
 			Called:  called,
-			Proving: proving(f, r),
+			Proving: keptForProof(f, r),
 		}
 		if called || share.Proving || r == kept {
 			units[r.Name] = Unit(f, r, share)
@@ -127,10 +127,10 @@ func lastServed(own []*v1alpha1.FunctionRevision, weights map[string]int32) *v1a
 	return last
 }
 
-// proving tells whether an instance of a revision is to be there in any case: until the
+// keptForProof tells whether an instance of a revision is to be there in any case: until the
 // function's status says that the revision is proven, and so where calls go. Its own status
 // says so earlier, and the instance would leave in between.
-func proving(f *v1alpha1.Function, r *v1alpha1.FunctionRevision) bool {
+func keptForProof(f *v1alpha1.Function, r *v1alpha1.FunctionRevision) bool {
 	return f.Spec.Rollout.Verify == v1alpha1.VerifyOneInstance &&
 		r.Name == f.Status.LatestCreatedRevisionName && r.Name != f.Status.LatestReadyRevisionName
 }
@@ -159,38 +159,38 @@ func Unit(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, share Share) *v1al
 	annotations[v1alpha1.AnnotationRevision] = r.Label()
 	annotations[v1alpha1.AnnotationFunctionUID] = string(f.UID)
 	u.Annotations = annotations
-	parts(&u.Spec, share)
+	splitLimits(&u.Spec, share)
 	if share.Proving {
-		askForProof(u)
+		keepOneInstance(u)
 	}
 	return u
 }
 
-// askForProof lets a unit have one instance at least.
-func askForProof(u *v1alpha1.Function) {
+// keepOneInstance lets a unit have one instance at least.
+func keepOneInstance(u *v1alpha1.Function) {
 	if scaling := &u.Spec.Scaling; scaling.MinInstances == 0 {
 		scaling.MinInstances, u.Annotations[v1alpha1.AnnotationProving] = 1, "true"
 	}
 }
 
-// parts leaves of what the function says of calls and instances the revision's part. A
+// splitLimits leaves of what the function says of calls and instances the revision's part. A
 // revision without calls keeps the whole bound on instances: calls that wait for it since
 // it had some may need them.
-func parts(spec *v1alpha1.FunctionSpec, share Share) {
+func splitLimits(spec *v1alpha1.FunctionSpec, share Share) {
 	calls, scaling := &spec.Calls, &spec.Scaling
 	if share.Weight > 0 {
-		calls.MaxInFlight = part(calls.MaxInFlight, share.Weight)
-		calls.Rate.Requests = part(calls.Rate.Requests, share.Weight)
-		calls.Rate.Burst = part(calls.Rate.Burst, share.Weight)
+		calls.MaxInFlight = percentOf(calls.MaxInFlight, share.Weight)
+		calls.Rate.Requests = percentOf(calls.Rate.Requests, share.Weight)
+		calls.Rate.Burst = percentOf(calls.Rate.Burst, share.Weight)
 		if scaling.MaxInstances != nil {
-			scaling.MaxInstances = new(part(*scaling.MaxInstances, share.Weight))
+			scaling.MaxInstances = new(percentOf(*scaling.MaxInstances, share.Weight))
 		}
 	}
-	scaling.MinInstances = part(scaling.MinInstances, share.Weight)
+	scaling.MinInstances = percentOf(scaling.MinInstances, share.Weight)
 	windows := scaling.Windows
 	scaling.Windows = nil
 	for _, w := range windows {
-		if w.MinInstances = part(w.MinInstances, share.Weight); w.MinInstances > 0 {
+		if w.MinInstances = percentOf(w.MinInstances, share.Weight); w.MinInstances > 0 {
 			scaling.Windows = append(scaling.Windows, w)
 		}
 	}
@@ -201,5 +201,5 @@ func parts(spec *v1alpha1.FunctionSpec, share Share) {
 	}
 }
 
-// part is a percentage of a number, rounded up.
-func part(n, percent int32) int32 { return int32((int64(n)*int64(percent) + 99) / 100) }
+// percentOf is a percentage of a number, rounded up.
+func percentOf(n, percent int32) int32 { return int32((int64(n)*int64(percent) + 99) / 100) }

@@ -12,7 +12,7 @@ import (
 )
 
 // unit is that of a revision.
-func (w *world) unit(number string) *v1alpha1.Function {
+func (w *harness) unit(number string) *v1alpha1.Function {
 	w.t.Helper()
 	for _, u := range Compose(w.f, w.revisions).Units {
 		if u.Revision() == number {
@@ -24,7 +24,7 @@ func (w *world) unit(number string) *v1alpha1.Function {
 }
 
 func TestAUnitIsOneRevisionOfTheFunction(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.deploy("a")
 	w.prove("thumbnail-00001")
 	w.deploy("b")
@@ -45,7 +45,7 @@ func TestAUnitIsOneRevisionOfTheFunction(t *testing.T) {
 }
 
 func TestWhoIsBeingProvenHasOneInstance(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.deploy("a")
 	if u := w.unit("00001"); u.Spec.Scaling.MinInstances != 1 || !u.Proving() {
 		t.Errorf("%d instances are wanted for the proof (%v)", u.Spec.Scaling.MinInstances, u.Proving())
@@ -68,7 +68,7 @@ func TestWhoIsBeingProvenHasOneInstance(t *testing.T) {
 }
 
 func TestEachRevisionHasItsPart(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.change(func(s *v1alpha1.FunctionSpec) {
 		s.Calls.MaxInFlight, s.Calls.Rate = 200, v1alpha1.Rate{Requests: 50, Burst: 5}
 		s.Scaling.MinInstances, s.Scaling.MaxInstances = 4, new(int32(30))
@@ -103,11 +103,11 @@ func TestEachRevisionHasItsPart(t *testing.T) {
 }
 
 func TestOnlyTheLastRevisionToLoseItsCallsStaysWarm(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	for _, image := range []string{"a", "b", "c"} {
 		w.deploy(image)
 		w.prove(w.f.Status.LatestCreatedRevisionName)
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 	}
 	w.expectUnits("00002", "00003")
 	if down := w.unit("00002").Spec.Scaling.ScaleDown; down.LastInstanceIdleTimeout.Duration != 10*time.Minute {
@@ -121,11 +121,11 @@ func TestOnlyTheLastRevisionToLoseItsCallsStaysWarm(t *testing.T) {
 }
 
 func TestARevisionStaysWarmWhicheverOfTheStatusesIsSeenFirst(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	for _, image := range []string{"a", "b"} {
 		w.deploy(image)
 		w.prove(w.f.Status.LatestCreatedRevisionName)
-		w.pass(time.Minute)
+		w.advance(time.Minute)
 	}
 	before := make([]*v1alpha1.FunctionRevision, len(w.revisions))
 	for i, r := range w.revisions {
@@ -138,7 +138,7 @@ func TestARevisionStaysWarmWhicheverOfTheStatusesIsSeenFirst(t *testing.T) {
 }
 
 func TestTheInstanceOfTheProofStaysUntilCallsComeToIt(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.deploy("a")
 	w.prove("thumbnail-00001")
 	w.deploy("b")
@@ -156,7 +156,7 @@ func TestTheInstanceOfTheProofStaysUntilCallsComeToIt(t *testing.T) {
 	}
 }
 
-func (w *world) expectUnits(numbers ...string) {
+func (w *harness) expectUnits(numbers ...string) {
 	w.t.Helper()
 	var got []string
 	for _, u := range Compose(w.f, w.revisions).Units {
@@ -168,7 +168,7 @@ func (w *world) expectUnits(numbers ...string) {
 }
 
 func TestTagsHaveRoutes(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.deploy("a")
 	w.prove("thumbnail-00001")
 	w.change(func(s *v1alpha1.FunctionSpec) {
@@ -188,7 +188,7 @@ func TestTagsHaveRoutes(t *testing.T) {
 }
 
 func TestAFunctionThatNobodyHasLookedAtHasNoRoutes(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	if e := Compose(w.f, nil); len(e.Units)+len(e.Routes) != 0 {
 		t.Errorf("%d units, %d routes", len(e.Units), len(e.Routes))
 	}

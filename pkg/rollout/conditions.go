@@ -17,8 +17,8 @@ import (
 // maxMessage bounds the message of a condition, in bytes.
 const maxMessage = 1000
 
-// Look is all that Conditions decides from.
-type Look struct {
+// ConditionInput is all that Conditions decides from.
+type ConditionInput struct {
 	Now time.Time
 	// Function as Decide had it or, while it is refused, as its author wrote it. Its
 	// status has the conditions that were so far.
@@ -30,7 +30,7 @@ type Look struct {
 	Plan      Plan
 	Revisions []*v1alpha1.FunctionRevision
 	// Units are what is known of the revisions, by their names.
-	Units map[string]Known
+	Units map[string]Observation
 	// Hosts has status, reason and message of the condition HostsAccepted; without a status
 	// there is no such condition.
 	Hosts metav1.Condition
@@ -41,28 +41,28 @@ type Look struct {
 
 // view is one Conditions.
 type view struct {
-	Look
+	ConditionInput
 	// serving are the revisions that have calls.
-	serving []weighed
+	serving []weightedRevision
 	// latest is the revision of the template, or nil while it has to be made.
 	latest *v1alpha1.FunctionRevision
 }
 
-// weighed is a revision and its part of the calls in percent.
-type weighed struct {
+// weightedRevision is a revision and its part of the calls in percent.
+type weightedRevision struct {
 	revision *v1alpha1.FunctionRevision
 	weight   int32
 }
 
 // Conditions are the conditions that a function has, and the generation that they are
 // about. A time of transition stays for as long as the condition's status does.
-func Conditions(l Look) (conditions []metav1.Condition, observed int64) {
+func Conditions(l ConditionInput) (conditions []metav1.Condition, observed int64) {
 	v := newView(l)
-	if v.stays() {
+	if v.settling() {
 		return slices.Clone(l.Function.Status.Conditions), l.Function.Status.ObservedGeneration
 	}
 	observed = v.observed()
-	conditions = slices.DeleteFunc(slices.Clone(l.Function.Status.Conditions), byDefault)
+	conditions = slices.DeleteFunc(slices.Clone(l.Function.Status.Conditions), isDefault)
 	for _, c := range v.conditions() {
 		if c.Status == "" {
 			meta.RemoveStatusCondition(&conditions, c.Type)
@@ -75,12 +75,12 @@ func Conditions(l Look) (conditions []metav1.Condition, observed int64) {
 	return conditions, observed
 }
 
-// byDefault tells whether a condition is the one that the API server gives a function that
+// isDefault tells whether a condition is the one that the API server gives a function that
 // nobody has looked at. It has no time of its own.
-func byDefault(c metav1.Condition) bool { return c.LastTransitionTime.Unix() <= 0 }
+func isDefault(c metav1.Condition) bool { return c.LastTransitionTime.Unix() <= 0 }
 
-func newView(l Look) *view {
-	v := &view{Look: l}
+func newView(l ConditionInput) *view {
+	v := &view{ConditionInput: l}
 	if l.Plan.Create == nil {
 		v.latest = v.named(l.Plan.State.Latest)
 	}
@@ -89,11 +89,11 @@ func newView(l Look) *view {
 		if r == nil || t.Weight == 0 {
 			continue
 		}
-		if i := slices.IndexFunc(v.serving, func(p weighed) bool { return p.revision == r }); i >= 0 {
+		if i := slices.IndexFunc(v.serving, func(p weightedRevision) bool { return p.revision == r }); i >= 0 {
 			v.serving[i].weight += t.Weight
 			continue
 		}
-		v.serving = append(v.serving, weighed{r, t.Weight})
+		v.serving = append(v.serving, weightedRevision{r, t.Weight})
 	}
 	return v
 }
@@ -107,8 +107,8 @@ func (v *view) named(name string) *v1alpha1.FunctionRevision {
 	return nil
 }
 
-// stays tells whether it is too early to unsay what was said before.
-func (v *view) stays() bool {
+// settling tells whether it is too early to unsay what was said before.
+func (v *view) settling() bool {
 	if !v.Settling || v.Refused != nil || !v.Function.DeletionTimestamp.IsZero() || v.unobserved() == nil {
 		return false
 	}
@@ -119,19 +119,19 @@ func (v *view) stays() bool {
 // unobserved is a revision that has calls, and of which nobody tells; or nil.
 func (v *view) unobserved() *v1alpha1.FunctionRevision {
 	for _, p := range v.serving {
-		if !v.unit(p.revision).Observed {
+		if !v.observation(p.revision).Observed {
 			return p.revision
 		}
 	}
 	return nil
 }
 
-// unit is what is known of a revision. Of one that got its calls a moment ago nobody can
+// observation is what is known of a revision. Of one that got its calls a moment ago nobody can
 // tell yet; it is taken for one that has no instances.
-func (v *view) unit(r *v1alpha1.FunctionRevision) Known {
+func (v *view) observation(r *v1alpha1.FunctionRevision) Observation {
 	u := v.Units[r.Name]
-	if !u.Observed && noticing(v.Now, r) > 0 {
-		return Known{Observed: true, Generation: v.Function.Generation}
+	if !u.Observed && observeTimeLeft(v.Now, r) > 0 {
+		return Observation{Observed: true, Generation: v.Function.Generation}
 	}
 	return u
 }
@@ -143,7 +143,7 @@ func (v *view) observed() int64 {
 	if v.Refused != nil || !v.Function.DeletionTimestamp.IsZero() {
 		return generation
 	}
-	for _, r := range v.mattering() {
+	for _, r := range v.relevant() {
 		if u := v.Units[r.Name]; u.Observed {
 			generation = min(generation, u.Generation)
 		}
@@ -151,8 +151,8 @@ func (v *view) observed() int64 {
 	return generation
 }
 
-// mattering are the revisions that have calls, and the latest.
-func (v *view) mattering() []*v1alpha1.FunctionRevision {
+// relevant are the revisions that have calls, and the latest.
+func (v *view) relevant() []*v1alpha1.FunctionRevision {
 	var all []*v1alpha1.FunctionRevision
 	for _, p := range v.serving {
 		all = append(all, p.revision)
@@ -167,10 +167,10 @@ func (v *view) mattering() []*v1alpha1.FunctionRevision {
 func (v *view) conditions() []metav1.Condition {
 	switch {
 	case !v.Function.DeletionTimestamp.IsZero():
-		return refused(Failure{v1alpha1.ReasonDraining,
+		return refusedConditions(Failure{v1alpha1.ReasonDraining,
 			"the function is being deleted: it takes no calls any more, and its instances finish"}, "")
 	case v.Refused != nil:
-		return refused(*v.Refused, metav1.ConditionTrue)
+		return refusedConditions(*v.Refused, metav1.ConditionTrue)
 	}
 	ready := v.ready()
 	reconciling, stalled := v.progress(ready)
@@ -182,8 +182,8 @@ func (v *view) conditions() []metav1.Condition {
 	}
 }
 
-// refused are the conditions of a function that nothing is done for.
-func refused(why Failure, stalled metav1.ConditionStatus) []metav1.Condition {
+// refusedConditions are the conditions of a function that nothing is done for.
+func refusedConditions(why Failure, stalled metav1.ConditionStatus) []metav1.Condition {
 	var all []metav1.Condition
 	for _, kind := range []string{
 		v1alpha1.ConditionReady, v1alpha1.ConditionAccepted, v1alpha1.ConditionRevisionReady, v1alpha1.ConditionMinInstancesReady,
@@ -235,7 +235,7 @@ func (v *view) callable(r *v1alpha1.FunctionRevision) metav1.Condition {
 	say := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return condition(v1alpha1.ConditionReady, status, reason, message)
 	}
-	u, why := v.unit(r), v.failure(r)
+	u, why := v.observation(r), v.failure(r)
 	switch {
 	case !u.Observed:
 		return say(metav1.ConditionUnknown, v1alpha1.ReasonUnobserved, "no scheduler reports on "+r.Name+"; the rest of the status is the last known state")
@@ -302,7 +302,7 @@ func (v *view) revisionReady() metav1.Condition {
 	if v.latest == nil {
 		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the controller is creating the revision of spec.template")
 	}
-	c := proof(v.Function, v.latest, v.Units[v.latest.Name])
+	c := readyCondition(v.Function, v.latest, v.Units[v.latest.Name])
 	c.Type, c.Message = kind, v.latest.Name+": "+c.Message
 	if c.Reason == v1alpha1.ReasonNotVerified && v.unverified(v.latest) {
 		c.Status = metav1.ConditionTrue
@@ -322,14 +322,14 @@ func (v *view) minInstancesReady() metav1.Condition {
 	var unconfirmed bool
 	var why *Failure
 	for _, p := range v.serving {
-		u := v.unit(p.revision)
+		u := v.observation(p.revision)
 		ready += u.Ready
 		unconfirmed = unconfirmed || u.Unconfirmed
 		if why == nil {
 			why = v.obstacle(p.revision)
 		}
 	}
-	least, _ := floor(v.Now, v.Function)
+	least, _ := minInstances(v.Now, v.Function)
 	switch {
 	case unconfirmed:
 		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonUnconfirmed,

@@ -15,42 +15,42 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-// teller carries out what Advance says of one function, by what it is told of the units.
-type teller struct {
+// conditionHarness carries out what Advance says of one function, by what it is told of the units.
+type conditionHarness struct {
 	now       time.Time
 	f         *v1alpha1.Function
 	revisions []*v1alpha1.FunctionRevision
-	look      Look
+	look      ConditionInput
 }
 
-func newTeller() *teller {
-	s := &teller{now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), f: &v1alpha1.Function{}}
+func newConditionHarness() *conditionHarness {
+	s := &conditionHarness{now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), f: &v1alpha1.Function{}}
 	s.f.Name, s.f.Namespace, s.f.UID = "f", "team", "uid-f"
 	v1alpha1.Default(s.f)
-	s.look.Units = make(map[string]Known)
+	s.look.Units = make(map[string]Observation)
 	s.deploy("a:1")
 	return s
 }
 
 // change makes a new generation of the function.
-func (s *teller) change(how func(*v1alpha1.FunctionSpec)) {
+func (s *conditionHarness) change(how func(*v1alpha1.FunctionSpec)) {
 	s.f.Generation++
 	how(&s.f.Spec)
 }
 
-func (s *teller) deploy(image string) {
+func (s *conditionHarness) deploy(image string) {
 	s.change(func(spec *v1alpha1.FunctionSpec) { spec.Template.Image = image })
 }
 
-// tell says something of the revision of that number, by a scheduler that knows the
+// conditions says something of the revision of that number, by a scheduler that knows the
 // present generation.
-func (s *teller) tell(number int64, u Known) {
+func (s *conditionHarness) conditions(number int64, u Observation) {
 	u.Observed, u.Generation = true, s.f.Generation
 	s.look.Units[v1alpha1.RevisionName("f", number)] = u
 }
 
 // told are the conditions once everything was carried out.
-func (s *teller) told() []metav1.Condition {
+func (s *conditionHarness) told() []metav1.Condition {
 	for range 3 {
 		s.look.Now, s.look.Function, s.look.Plan, s.look.Revisions = s.now, s.f, Plan{}, nil
 		if s.look.Refused == nil && s.f.DeletionTimestamp.IsZero() {
@@ -77,11 +77,11 @@ func brief(conditions []metav1.Condition) string {
 
 // Known units.
 var (
-	starting = Known{}
-	idle     = Known{Started: true}
-	serving  = Known{Started: true, Ready: 2}
-	full     = Known{NoRoom: "no node has 2 CPUs left"}
-	exits    = Known{Failure: &Failure{v1alpha1.ReasonFunctionExited, "the function exited with status 1; its last log lines:\nImportError"}}
+	starting = Observation{}
+	idle     = Observation{Started: true}
+	serving  = Observation{Started: true, Ready: 2}
+	full     = Observation{NoRoom: "no node has 2 CPUs left"}
+	exits    = Observation{Failure: &Failure{v1alpha1.ReasonFunctionExited, "the function exited with status 1; its last log lines:\nImportError"}}
 )
 
 // shown is a text with the conditions that are always there, apart from those that are as
@@ -98,58 +98,58 @@ const (
 func TestConditionsOfEverySituation(t *testing.T) {
 	draining := metav1.NewTime(time.Date(2026, 3, 4, 5, 6, 0, 0, time.UTC))
 	// good is a function whose first revision serves.
-	good := func(s *teller) {
-		s.tell(1, serving)
+	good := func(s *conditionHarness) {
+		s.conditions(1, serving)
 		s.told()
 	}
 	// update is good, and its second revision is known as said.
-	update := func(u Known) func(*teller) {
-		return func(s *teller) {
+	update := func(u Observation) func(*conditionHarness) {
+		return func(s *conditionHarness) {
 			good(s)
 			s.deploy("a:2")
-			s.tell(1, serving)
-			s.tell(2, u)
+			s.conditions(1, serving)
+			s.conditions(2, u)
 		}
 	}
-	late := func(then func(*teller)) func(*teller) {
-		return func(s *teller) {
+	late := func(then func(*conditionHarness)) func(*conditionHarness) {
+		return func(s *conditionHarness) {
 			then(s)
 			s.told()
 			s.now = s.now.Add(v1alpha1.DefaultProgressDeadline)
 		}
 	}
-	first := func(u Known) func(*teller) { return func(s *teller) { s.tell(1, u) } }
-	steps := func(s *teller) {
+	first := func(u Observation) func(*conditionHarness) { return func(s *conditionHarness) { s.conditions(1, u) } }
+	steps := func(s *conditionHarness) {
 		s.f.Spec.Rollout.Strategy = v1alpha1.RolloutSteps
 		s.f.Spec.Rollout.Steps = []v1alpha1.RolloutStep{{Weight: 10, Hold: v1alpha1.Duration{Duration: time.Hour}}}
 	}
-	stepping := func(u Known) func(*teller) {
-		return func(s *teller) {
+	stepping := func(u Observation) func(*conditionHarness) {
+		return func(s *conditionHarness) {
 			steps(s)
 			update(u)(s)
 		}
 	}
-	unverified := func(u Known) func(*teller) {
-		return func(s *teller) {
+	unverified := func(u Observation) func(*conditionHarness) {
+		return func(s *conditionHarness) {
 			s.f.Spec.Rollout.Verify = v1alpha1.VerifyNone
-			s.tell(1, u)
+			s.conditions(1, u)
 		}
 	}
-	least := func(n int32, then func(*teller)) func(*teller) {
-		return func(s *teller) {
+	least := func(n int32, then func(*conditionHarness)) func(*conditionHarness) {
+		return func(s *conditionHarness) {
 			s.f.Spec.Scaling.MinInstances = n
 			then(s)
 		}
 	}
 	// office has a window that is open at the time of the tests.
-	office := func(then func(*teller)) func(*teller) {
-		return func(s *teller) {
+	office := func(then func(*conditionHarness)) func(*conditionHarness) {
+		return func(s *conditionHarness) {
 			s.f.Spec.Scaling.Windows = []v1alpha1.ScalingWindow{{Name: "office", Start: "0 5 * * *", Duration: v1alpha1.Duration{Duration: time.Hour}, MinInstances: 3}}
 			then(s)
 		}
 	}
-	refusedFor := func(reason string) func(*teller) {
-		return func(s *teller) {
+	refusedFor := func(reason string) func(*conditionHarness) {
+		return func(s *conditionHarness) {
 			good(s)
 			s.deploy("")
 			s.look.Refused = &Failure{reason, "why"}
@@ -165,14 +165,14 @@ func TestConditionsOfEverySituation(t *testing.T) {
 	cutOff := serving
 	cutOff.Unconfirmed = true
 	for name, c := range map[string]struct {
-		happens func(*teller)
+		happens func(*conditionHarness)
 		want    string
 	}{
-		"nobody tells of the first revision yet": {func(*teller) {},
+		"nobody tells of the first revision yet": {func(*conditionHarness) {},
 			shown("Unknown/Verifying", "Unknown/Verifying", enough, "Reconciling=True/Verifying")},
-		"nobody tells of the first revision for long": {func(s *teller) { s.told(); s.now = s.now.Add(noticeTime) },
+		"nobody tells of the first revision for long": {func(s *conditionHarness) { s.told(); s.now = s.now.Add(observeTimeout) },
 			shown("Unknown/Unobserved", "Unknown/Verifying", "Unknown/Unobserved", "Reconciling=True/Verifying")},
-		"an old revision that calls go to again": {func(s *teller) {
+		"an old revision that calls go to again": {func(s *conditionHarness) {
 			update(idle)(s)
 			s.told()
 			s.now = s.now.Add(time.Hour)
@@ -186,64 +186,72 @@ func TestConditionsOfEverySituation(t *testing.T) {
 		"broken code after the deadline":  {late(first(exits)), shown("False/FunctionExited", "False/FunctionExited", enough, "Stalled=True/FunctionExited")},
 		"slow code after the deadline":    {late(first(starting)), shown("Unknown/Verifying", "Unknown/Verifying", enough, "Reconciling=True/Verifying")},
 		"an update is being verified":     {update(starting), shown(started, "Unknown/Verifying", enough, "Reconciling=True/Verifying")},
-		"an update nobody tells of yet":   {func(s *teller) { update(starting)(s); delete(s.look.Units, "f-00002") }, shown(started, "Unknown/Verifying", enough, "Reconciling=True/Verifying")},
+		"an update nobody tells of yet":   {func(s *conditionHarness) { update(starting)(s); delete(s.look.Units, "f-00002") }, shown(started, "Unknown/Verifying", enough, "Reconciling=True/Verifying")},
 		"a broken update":                 {update(exits), shown(started, "False/FunctionExited", enough, "Reconciling=True/Verifying")},
 		"a broken update, overdue":        {late(update(exits)), shown(started, "False/FunctionExited", enough, "Stalled=True/FunctionExited")},
-		"a broken update that was undone": {func(s *teller) { late(update(exits))(s); s.deploy("a:1"); s.tell(1, serving) }, shown(started, started, enough)},
-		"a broken update that was mended": {func(s *teller) {
+		"a broken update that was undone": {func(s *conditionHarness) { late(update(exits))(s); s.deploy("a:1"); s.conditions(1, serving) }, shown(started, started, enough)},
+		"a broken update that was mended": {func(s *conditionHarness) {
 			late(update(exits))(s)
 			s.told()
 			s.deploy("a:3")
-			s.tell(1, serving)
-			s.tell(3, starting)
+			s.conditions(1, serving)
+			s.conditions(3, starting)
 		},
 			shown(started, "Unknown/Verifying", enough, "Reconciling=True/Verifying")},
-		"an update that works":               {update(idle), shown(started, started, enough)},
-		"an update without room":             {update(full), shown(started, "Unknown/VerificationDeferred", enough, "Reconciling=True/VerificationDeferred")},
-		"an update without room, overdue":    {late(update(full)), shown(started, "Unknown/VerificationDeferred", enough, "Reconciling=True/VerificationDeferred")},
-		"an update in steps":                 {stepping(serving), shown(started, started, enough, "Reconciling=True/Stepping")},
-		"the new part of the calls fails":    {func(s *teller) { stepping(serving)(s); s.told(); s.tell(2, exits) }, shown("False/FunctionExited", started, enough, "Reconciling=True/Stepping")},
-		"a scheduler behind":                 {func(s *teller) { good(s); s.change(func(spec *v1alpha1.FunctionSpec) { spec.Calls.MaxInFlight = 7 }) }, shown(started, started, enough, "Reconciling=True/SchedulerBehind")},
+		"an update that works":            {update(idle), shown(started, started, enough)},
+		"an update without room":          {update(full), shown(started, "Unknown/VerificationDeferred", enough, "Reconciling=True/VerificationDeferred")},
+		"an update without room, overdue": {late(update(full)), shown(started, "Unknown/VerificationDeferred", enough, "Reconciling=True/VerificationDeferred")},
+		"an update in steps":              {stepping(serving), shown(started, started, enough, "Reconciling=True/Stepping")},
+		"the new part of the calls fails": {func(s *conditionHarness) { stepping(serving)(s); s.told(); s.conditions(2, exits) }, shown("False/FunctionExited", started, enough, "Reconciling=True/Stepping")},
+		"a scheduler behind": {func(s *conditionHarness) {
+			good(s)
+			s.change(func(spec *v1alpha1.FunctionSpec) { spec.Calls.MaxInFlight = 7 })
+		}, shown(started, started, enough, "Reconciling=True/SchedulerBehind")},
 		"the cluster is full":                {first(full), shown("False/NoCapacity", "Unknown/VerificationDeferred", enough)},
 		"the cluster is full for long":       {late(first(full)), shown("False/NoCapacity", "Unknown/VerificationDeferred", enough)},
-		"it was, and fills up":               {func(s *teller) { good(s); s.tell(1, full) }, shown("False/NoCapacity", started, enough)},
-		"scaled to none":                     {func(s *teller) { good(s); s.tell(1, idle) }, shown(started, started, enough)},
-		"scaled to none, by another one":     {func(s *teller) { good(s); s.tell(1, starting) }, shown(started, started, enough)},
-		"good code that fails now":           {func(s *teller) { good(s); s.tell(1, exits) }, shown("False/FunctionExited", started, enough)},
+		"it was, and fills up":               {func(s *conditionHarness) { good(s); s.conditions(1, full) }, shown("False/NoCapacity", started, enough)},
+		"scaled to none":                     {func(s *conditionHarness) { good(s); s.conditions(1, idle) }, shown(started, started, enough)},
+		"scaled to none, by another one":     {func(s *conditionHarness) { good(s); s.conditions(1, starting) }, shown(started, started, enough)},
+		"good code that fails now":           {func(s *conditionHarness) { good(s); s.conditions(1, exits) }, shown("False/FunctionExited", started, enough)},
 		"some starts fail":                   {first(failing), shown(started, started, enough, "InstancesFailing=True/OutOfMemory")},
 		"no room for more":                   {first(crowded), shown(started, started, enough, "InstancesFailing=True/NoCapacity")},
 		"etcd is away":                       {first(cutOff), shown(started, started, "Unknown/Unconfirmed")},
 		"a floor":                            {least(2, first(serving)), shown(started, started, enough)},
 		"a floor that is being reached":      {least(3, first(serving)), shown(started, started, "False/Creating")},
 		"a floor that a window sets":         {office(first(serving)), shown(started, started, "False/Creating")},
-		"a floor that a window no more sets": {func(s *teller) { office(first(serving))(s); s.told(); s.now = s.now.Add(s.look.Plan.Again) }, shown(started, started, enough)},
+		"a floor that a window no more sets": {func(s *conditionHarness) { office(first(serving))(s); s.told(); s.now = s.now.Add(s.look.Plan.Again) }, shown(started, started, enough)},
 		"a floor without room":               {least(3, first(crowded)), shown(started, started, "False/NoCapacity", "InstancesFailing=True/NoCapacity")},
 		"a floor that cannot be reached":     {least(3, first(failing)), shown(started, started, "False/OutOfMemory", "InstancesFailing=True/OutOfMemory")},
 		"no proof wanted":                    {unverified(starting), shown("True/NotVerified", "True/NotVerified", enough)},
 		"no proof wanted, but there is one":  {unverified(idle), shown(started, started, enough)},
 		"no proof wanted, and broken":        {late(unverified(exits)), shown("False/FunctionExited", "False/FunctionExited", enough)},
-		"the scheduler is gone":              {func(s *teller) { good(s); clear(s.look.Units); s.now = s.now.Add(noticeTime) }, shown("Unknown/Unobserved", started, "Unknown/Unobserved")},
-		"the observer has just started":      {func(s *teller) { good(s); clear(s.look.Units); s.look.Settling = true; s.now = s.now.Add(noticeTime) }, shown(started, started, enough)},
-		"it starts, and the function is new": {func(s *teller) { s.look.Settling = true },
+		"the scheduler is gone":              {func(s *conditionHarness) { good(s); clear(s.look.Units); s.now = s.now.Add(observeTimeout) }, shown("Unknown/Unobserved", started, "Unknown/Unobserved")},
+		"the observer has just started": {func(s *conditionHarness) {
+			good(s)
+			clear(s.look.Units)
+			s.look.Settling = true
+			s.now = s.now.Add(observeTimeout)
+		}, shown(started, started, enough)},
+		"it starts, and the function is new": {func(s *conditionHarness) { s.look.Settling = true },
 			shown("Unknown/Verifying", "Unknown/Verifying", enough, "Reconciling=True/Verifying")},
-		"traffic names what does not exist": {func(s *teller) {
+		"traffic names what does not exist": {func(s *conditionHarness) {
 			good(s)
 			s.f.Spec.Traffic = []v1alpha1.TrafficTarget{{Tag: "live", Weight: 100, RevisionName: "f-00007"}}
 		}, shown(started, started, enough, "Stalled=True/RevisionMissing")},
-		"traffic names one that was never proven": {func(s *teller) {
+		"traffic names one that was never proven": {func(s *conditionHarness) {
 			update(starting)(s)
 			s.told()
 			s.deploy("a:3")
 			s.f.Spec.Traffic = []v1alpha1.TrafficTarget{{Tag: "live", Weight: 100, RevisionName: "f-00002"}}
-			s.tell(2, starting)
-			s.tell(3, idle)
+			s.conditions(2, starting)
+			s.conditions(3, idle)
 		}, shown("Unknown/NotVerified", started, enough)},
 		"an invalid spec":     {refusedFor(v1alpha1.ReasonInvalid), all("Invalid") + " Stalled=True/Invalid"},
 		"a missing runtime":   {refusedFor(v1alpha1.ReasonRuntimeNotFound), all("RuntimeNotFound") + " Stalled=True/RuntimeNotFound"},
-		"it is being deleted": {func(s *teller) { late(update(exits))(s); s.told(); s.f.DeletionTimestamp = &draining }, all("Draining")},
+		"it is being deleted": {func(s *conditionHarness) { late(update(exits))(s); s.told(); s.f.DeletionTimestamp = &draining }, all("Draining")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newTeller()
+			s := newConditionHarness()
 			c.happens(s)
 			if diff := cmp.Diff(c.want, brief(s.told())); diff != "" {
 				t.Error(diff)
@@ -258,17 +266,17 @@ func TestConditionsOfEverySituation(t *testing.T) {
 }
 
 func TestBeforeItsFirstRevisionAFunctionIsPending(t *testing.T) {
-	s := newTeller()
+	s := newConditionHarness()
 	plan, own := Advance(s.now, s.f, nil, nil)
-	got, _ := Conditions(Look{Now: s.now, Function: s.f, Plan: plan, Revisions: own})
+	got, _ := Conditions(ConditionInput{Now: s.now, Function: s.f, Plan: plan, Revisions: own})
 	if diff := cmp.Diff(shown("Unknown/Pending", "Unknown/Pending", "Unknown/Pending", "Reconciling=True/Verifying"), brief(got)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestConditionsSayTheLastWordsOfTheFunction(t *testing.T) {
-	s := newTeller()
-	s.tell(1, exits)
+	s := newConditionHarness()
+	s.conditions(1, exits)
 	for _, c := range s.told() {
 		if c.Status == metav1.ConditionFalse && !strings.Contains(c.Message, "ImportError") {
 			t.Errorf("%s says %q", c.Type, c.Message)
@@ -280,7 +288,7 @@ func TestConditionsSayTheLastWordsOfTheFunction(t *testing.T) {
 	long := exits
 	for _, before := range []string{"", "x"} {
 		long.Failure = &Failure{v1alpha1.ReasonFunctionExited, "it exited" + before + strings.Repeat("\xffé", maxMessage) + "ImportError"}
-		s.tell(1, long)
+		s.conditions(1, long)
 		ready := s.told()[0]
 		if len(ready.Message) > maxMessage || !utf8.ValidString(ready.Message) {
 			t.Errorf("it says %d bytes, valid is %t", len(ready.Message), utf8.ValidString(ready.Message))
@@ -294,26 +302,26 @@ func TestConditionsSayTheLastWordsOfTheFunction(t *testing.T) {
 // Tools that wait for a generation must not take what is said of the one before for an
 // answer.
 func TestTheStatusIsAboutWhatSchedulersHaveTakenUp(t *testing.T) {
-	s := newTeller()
-	s.tell(1, serving)
+	s := newConditionHarness()
+	s.conditions(1, serving)
 	s.told()
 	s.deploy("a:2")
 	if s.told(); s.f.Status.ObservedGeneration != 1 {
 		t.Errorf("it is about generation %d before a scheduler knows of it", s.f.Status.ObservedGeneration)
 	}
-	s.tell(1, serving)
+	s.conditions(1, serving)
 	if s.told(); s.f.Status.ObservedGeneration != 2 {
 		t.Errorf("it is about generation %d", s.f.Status.ObservedGeneration)
 	}
 }
 
 func TestATransitionHasItsTime(t *testing.T) {
-	s := newTeller()
-	s.tell(1, serving)
+	s := newConditionHarness()
+	s.conditions(1, serving)
 	s.told()
 	begun := s.now
 	s.now = s.now.Add(time.Hour)
-	s.tell(1, exits)
+	s.conditions(1, exits)
 	for _, c := range s.told() {
 		want := begun
 		if c.Type == v1alpha1.ConditionReady {
@@ -326,7 +334,7 @@ func TestATransitionHasItsTime(t *testing.T) {
 }
 
 func TestTheFirstConditionHasTheTimeOfWhoSaysIt(t *testing.T) {
-	s := newTeller()
+	s := newConditionHarness()
 	s.f.Status.Conditions = []metav1.Condition{{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonPending, LastTransitionTime: metav1.Unix(0, 0),
 	}}
@@ -336,17 +344,17 @@ func TestTheFirstConditionHasTheTimeOfWhoSaysIt(t *testing.T) {
 }
 
 func TestRevisionsRememberWhatWasSeenOfThem(t *testing.T) {
-	s := newTeller()
-	s.tell(1, exits)
+	s := newConditionHarness()
+	s.conditions(1, exits)
 	s.told()
 	clear(s.look.Units)
 	s.told()
 	if got := brief(s.revisions[0].Status.Conditions); got != "Ready=False/FunctionExited Active=True/Serving" {
 		t.Errorf("when nobody tells of a failure any more, it says %s", got)
 	}
-	s.tell(1, idle)
+	s.conditions(1, idle)
 	s.told()
-	s.tell(1, exits)
+	s.conditions(1, exits)
 	s.told()
 	if got := brief(s.revisions[0].Status.Conditions); got != "Ready=True/Started Active=True/Serving" {
 		t.Errorf("a proof that failed later: %s", got)
@@ -356,7 +364,7 @@ func TestRevisionsRememberWhatWasSeenOfThem(t *testing.T) {
 		t.Errorf("all calls went to it at %v", full)
 	}
 	s.deploy("a:2")
-	s.tell(2, idle)
+	s.conditions(2, idle)
 	s.now = s.now.Add(time.Hour)
 	s.told()
 	if got := brief(s.revisions[0].Status.Conditions); got != "Ready=True/Started Active=False/NoCalls" {
@@ -371,10 +379,10 @@ func TestRevisionsRememberWhatWasSeenOfThem(t *testing.T) {
 }
 
 func TestAdvanceChangesNothingThatItIsGiven(t *testing.T) {
-	s := newTeller()
+	s := newConditionHarness()
 	s.told()
 	before := s.revisions[0].DeepCopy()
-	s.tell(1, serving)
+	s.conditions(1, serving)
 	Advance(s.now.Add(time.Hour), s.f, s.revisions, s.look.Units)
 	if diff := cmp.Diff(before, s.revisions[0]); diff != "" {
 		t.Error(diff)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -70,12 +71,12 @@ type Plan struct {
 func Decide(now time.Time, f *v1alpha1.Function, revisions []*v1alpha1.FunctionRevision) Plan {
 	d := decision{now: now, f: f, revisions: ofFunction(f, revisions), was: StateOf(f)}
 	// 1. The template has a revision.
-	latest := d.find(func(r *v1alpha1.FunctionRevision) bool { return r.Is(f) })
+	latest := d.newest(func(r *v1alpha1.FunctionRevision) bool { return r.Is(f) })
 	if latest == nil {
 		return Plan{Create: v1alpha1.NewRevision(f), State: d.was, Phase: Verifying}
 	}
 	d.latest = latest
-	d.plan.State = State{Latest: latest.Name, Rollout: d.begin()}
+	d.plan.State = State{Latest: latest.Name, Rollout: d.currentRollout()}
 	d.plan.State.Ready = d.ready()
 	// 2. It is proven, and takes its steps.
 	d.progress()
@@ -110,8 +111,8 @@ func ofFunction(f *v1alpha1.Function, all []*v1alpha1.FunctionRevision) []*v1alp
 	return own
 }
 
-// find is the newest revision that is so, or nil.
-func (d *decision) find(so func(*v1alpha1.FunctionRevision) bool) *v1alpha1.FunctionRevision {
+// newest is the newest revision that is so, or nil.
+func (d *decision) newest(so func(*v1alpha1.FunctionRevision) bool) *v1alpha1.FunctionRevision {
 	for _, r := range slices.Backward(d.revisions) {
 		if so(r) {
 			return r
@@ -121,7 +122,7 @@ func (d *decision) find(so func(*v1alpha1.FunctionRevision) bool) *v1alpha1.Func
 }
 
 func (d *decision) named(name string) *v1alpha1.FunctionRevision {
-	return d.find(func(r *v1alpha1.FunctionRevision) bool { return r.Name == name })
+	return d.newest(func(r *v1alpha1.FunctionRevision) bool { return r.Name == name })
 }
 
 // trusted tells whether calls may go to a revision.
@@ -129,8 +130,8 @@ func (d *decision) trusted(r *v1alpha1.FunctionRevision) bool {
 	return r.Proven() || d.f.Spec.Rollout.Verify == v1alpha1.VerifyNone && r == d.latest
 }
 
-// begin is the rollout as it was, or a new one if the latest revision is another.
-func (d *decision) begin() v1alpha1.RolloutStatus {
+// currentRollout is the rollout as it was, or a new one if the latest revision is another.
+func (d *decision) currentRollout() v1alpha1.RolloutStatus {
 	if d.was.Rollout.RevisionName == d.latest.Name {
 		return d.was.Rollout
 	}
@@ -157,7 +158,7 @@ func (d *decision) ready() string {
 	if stable := d.named(d.plan.State.Rollout.StableRevisionName); stable != nil {
 		return stable.Name
 	}
-	if proven := d.find((*v1alpha1.FunctionRevision).Proven); proven != nil {
+	if proven := d.newest((*v1alpha1.FunctionRevision).Proven); proven != nil {
 		return proven.Name
 	}
 	return ""
@@ -179,19 +180,19 @@ func (d *decision) progress() {
 		steps = nil
 	}
 	for at := max(r.Step, 1); int(at) <= len(steps); at++ {
-		d.enter(at)
+		d.enterStep(at)
 		if left := steps[at-1].Hold.Duration - d.now.Sub(r.Since.Time); left > 0 {
 			d.plan.Phase, d.plan.Again = Stepping, left
 			return
 		}
 	}
-	d.enter(0)
+	d.enterStep(0)
 	r.StableRevisionName = ""
 	d.plan.Phase = Done
 }
 
-// enter begins a step, unless the rollout is there already.
-func (d *decision) enter(step int32) {
+// enterStep begins a step, unless the rollout is there already.
+func (d *decision) enterStep(step int32) {
 	r := &d.plan.State.Rollout
 	if r.Step != step {
 		r.Step, r.Since = step, metav1.NewTime(d.now).Rfc3339Copy()
@@ -208,10 +209,10 @@ func (d *decision) traffic() []v1alpha1.TrafficStatus {
 		part := v1alpha1.TrafficStatus{Tag: target.Tag, RevisionName: target.RevisionName, Weight: target.Weight}
 		switch {
 		case target.RevisionName == "":
-			part.RevisionName = d.main()
+			part.RevisionName = d.defaultRevision()
 		case d.named(target.RevisionName) == nil:
 			d.plan.Missing = append(d.plan.Missing, target.RevisionName)
-			part.RevisionName = d.before(target.Tag)
+			part.RevisionName = d.earlierTarget(target.Tag)
 		}
 		parts = append(parts, part)
 	}
@@ -221,7 +222,7 @@ func (d *decision) traffic() []v1alpha1.TrafficStatus {
 // steps is where calls go when spec.traffic does not say it.
 func (d *decision) steps() []v1alpha1.TrafficStatus {
 	if d.plan.Phase != Stepping {
-		return []v1alpha1.TrafficStatus{{RevisionName: d.main(), Weight: 100}}
+		return []v1alpha1.TrafficStatus{{RevisionName: d.defaultRevision(), Weight: 100}}
 	}
 	r := d.plan.State.Rollout
 	weight := d.f.Spec.Rollout.Steps[r.Step-1].Weight
@@ -230,23 +231,23 @@ func (d *decision) steps() []v1alpha1.TrafficStatus {
 	}
 }
 
-// main is the revision to which calls go that have no wish: the one that is ready or,
+// defaultRevision is the revision to which calls go that have no wish: the one that is ready or,
 // while none was ever proven, the latest. There they wait for its first instance.
-func (d *decision) main() string {
+func (d *decision) defaultRevision() string {
 	if d.plan.State.Ready != "" {
 		return d.plan.State.Ready
 	}
 	return d.latest.Name
 }
 
-// before is where the calls of a tag went, if that still exists.
-func (d *decision) before(tag string) string {
+// earlierTarget is where the calls of a tag went, if that still exists.
+func (d *decision) earlierTarget(tag string) string {
 	for _, part := range d.was.Traffic {
 		if part.Tag == tag && d.named(part.RevisionName) != nil {
 			return part.RevisionName
 		}
 	}
-	return d.main()
+	return d.defaultRevision()
 }
 
 // surplus are the oldest revisions that nothing needs, beyond the history.
@@ -269,4 +270,26 @@ func (d *decision) surplus() []string {
 		}
 	}
 	return names
+}
+
+// leaveGrace is how much longer than a call may take an instance has to go by itself.
+const leaveGrace = 30 * time.Second
+
+// LeaveBy is when an instance of a revision must be gone that was created at some time;
+// left is false as long as the revision is a unit, or calls go to it by its status.
+//
+// The scheduler that serves a unit lets its instances go when it is none any more. But
+// schedulers do not know revisions that are no units: an instance that one of them has
+// ordered and that does not start would stay, unseen, for as long as the revision, and the
+// revision for as long as the instance.
+func (e *Entry) LeaveBy(r *v1alpha1.FunctionRevision, created time.Time) (deadline time.Time, left bool) {
+	unit := slices.ContainsFunc(e.Units, func(u *v1alpha1.Function) bool { return u.UID == r.UID })
+	since := created
+	if active := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionActive); active != nil {
+		unit = unit || active.Status == metav1.ConditionTrue
+		if active.LastTransitionTime.After(since) {
+			since = active.LastTransitionTime.Time
+		}
+	}
+	return since.Add(r.Spec.Template.Timeout.Duration + leaveGrace), !unit
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestTheFirstRevisionHasCallsBeforeItsProof(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.deploy("a")
 	w.expect(Verifying, to("00001", 100))
 	if w.f.Status.LatestReadyRevisionName != "" {
@@ -20,7 +20,7 @@ func TestTheFirstRevisionHasCallsBeforeItsProof(t *testing.T) {
 }
 
 func TestABrokenUpdateGetsNoCalls(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.deploy("good")
 	w.prove("thumbnail-00001")
 	w.deploy("broken")
@@ -28,7 +28,7 @@ func TestABrokenUpdateGetsNoCalls(t *testing.T) {
 	if w.plan.Again != 2*time.Minute {
 		t.Fatalf("looks again in %s, want at the deadline", w.plan.Again)
 	}
-	w.pass(2 * time.Minute)
+	w.advance(2 * time.Minute)
 	w.expect(Overdue, to("00001", 100))
 	w.deploy("fixed")
 	w.expect(Verifying, to("00001", 100))
@@ -37,17 +37,17 @@ func TestABrokenUpdateGetsNoCalls(t *testing.T) {
 }
 
 func TestARevisionThatIsProvenLateGetsItsCalls(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.deploy("good")
 	w.prove("thumbnail-00001")
 	w.deploy("slow")
-	w.pass(time.Hour)
+	w.advance(time.Hour)
 	w.prove("thumbnail-00002")
 	w.expect(Done, to("00002", 100))
 }
 
 func TestAnEqualTemplateIsTheOldRevision(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.deploy("a")
 	w.prove("thumbnail-00001")
 	w.deploy("b")
@@ -60,7 +60,7 @@ func TestAnEqualTemplateIsTheOldRevision(t *testing.T) {
 }
 
 func TestNothingButTheTemplateMakesARevision(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.deploy("a")
 	w.change(func(s *v1alpha1.FunctionSpec) { s.Calls.MaxInFlight, s.Scaling.MinInstances = 7, 3 })
 	if len(w.revisions) != 1 {
@@ -69,7 +69,7 @@ func TestNothingButTheTemplateMakesARevision(t *testing.T) {
 }
 
 func TestWithoutProofCallsGoToTheLatestAtOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.f.Spec.Rollout.Verify = v1alpha1.VerifyNone
 	w.deploy("a")
 	w.deploy("b")
@@ -84,7 +84,7 @@ func twoSteps(s *v1alpha1.FunctionSpec) {
 }
 
 func TestSteps(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.change(twoSteps)
 	w.deploy("a")
 	w.prove(w.f.Status.LatestCreatedRevisionName)
@@ -96,14 +96,14 @@ func TestSteps(t *testing.T) {
 		return v1alpha1.TrafficStatus{RevisionName: name, Weight: weight}
 	}
 	w.expect(Stepping, part(first, 95), part(second, 5))
-	w.pass(10*time.Minute - time.Second)
+	w.advance(10*time.Minute - time.Second)
 	w.expect(Stepping, part(first, 95), part(second, 5))
-	w.pass(time.Second)
+	w.advance(time.Second)
 	w.expect(Stepping, part(first, 50), part(second, 50))
 	if w.plan.Again != time.Minute {
 		t.Fatalf("looks again in %s", w.plan.Again)
 	}
-	w.pass(time.Minute)
+	w.advance(time.Minute)
 	w.expect(Done, part(second, 100))
 
 	// A return takes no steps: the revision had all calls before.
@@ -112,7 +112,7 @@ func TestSteps(t *testing.T) {
 }
 
 func TestAnUpdateInTheMiddleOfStepsLeavesTheStableOne(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.deploy("a")
 	w.prove("thumbnail-00001")
 	w.change(twoSteps)
@@ -132,7 +132,7 @@ func TestAnUpdateInTheMiddleOfStepsLeavesTheStableOne(t *testing.T) {
 }
 
 func TestStepsThatAreTakenAwayEnd(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.deploy("a")
 	w.prove("thumbnail-00001")
 	w.change(twoSteps)
@@ -145,7 +145,7 @@ func TestStepsThatAreTakenAwayEnd(t *testing.T) {
 }
 
 func TestTrafficIsWhatTheAuthorSays(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.deploy("a")
 	w.prove("thumbnail-00001")
 	w.change(func(s *v1alpha1.FunctionSpec) {
@@ -169,7 +169,7 @@ func TestTrafficIsWhatTheAuthorSays(t *testing.T) {
 }
 
 func TestTheHistoryKeepsWhatIsNeeded(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.f.Spec.RevisionHistoryLimit = new(int32(2))
 	w.change(func(s *v1alpha1.FunctionSpec) {
 		s.Template.Image = "0"
@@ -193,7 +193,7 @@ func TestTheHistoryKeepsWhatIsNeeded(t *testing.T) {
 }
 
 func TestRevisionsOfAnotherFunctionAreNotItsOwn(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.deploy("a")
 	w.f.UID = "made again"
 	w.f.Status = v1alpha1.FunctionStatus{}

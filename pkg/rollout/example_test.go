@@ -17,7 +17,7 @@ func Example() {
 	f.Spec.Template.Image = "example.com/cart:1"
 	v1alpha1.Default(f)
 	var revisions []*v1alpha1.FunctionRevision
-	decide := func(what string, units map[string]rollout.Known) {
+	decide := func(what string, units map[string]rollout.Observation) {
 		for {
 			plan, all := rollout.Advance(now, f, revisions, units)
 			revisions = all
@@ -30,12 +30,12 @@ func Example() {
 			revisions = append(revisions, plan.Create)
 		}
 	}
-	runs := rollout.Known{Observed: true, Generation: 1, Started: true}
-	decide("the first image runs", map[string]rollout.Known{"cart-00001": runs})
+	runs := rollout.Observation{Observed: true, Generation: 1, Started: true}
+	decide("the first image runs", map[string]rollout.Observation{"cart-00001": runs})
 	f.Spec.Template.Image, f.Generation = "example.com/cart:2", 2
 	runs.Generation = 2
-	decide("another is deployed", map[string]rollout.Known{"cart-00001": runs})
-	decide("and has started", map[string]rollout.Known{"cart-00001": runs, "cart-00002": runs})
+	decide("another is deployed", map[string]rollout.Observation{"cart-00001": runs})
+	decide("and has started", map[string]rollout.Observation{"cart-00001": runs, "cart-00002": runs})
 	// Output:
 	// the first image runs: calls go to cart-00001
 	// another is deployed: calls go to cart-00001

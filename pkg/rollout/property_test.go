@@ -14,7 +14,7 @@ import (
 func TestPromises(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		w := newWorld(t)
+		w := newHarness(t)
 		w.f.Spec.RevisionHistoryLimit = new(int32(rng.IntN(4)))
 		w.deploy("0")
 		for i := range 60 {
@@ -26,14 +26,14 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-func act(w *world, rng *rand.Rand) {
+func act(w *harness, rng *rand.Rand) {
 	switch rng.IntN(8) {
 	case 0, 1:
 		w.deploy(fmt.Sprint(rng.IntN(5)))
 	case 2, 3:
 		w.prove(w.revisions[rng.IntN(len(w.revisions))].Name)
 	case 4:
-		w.pass(time.Duration(rng.IntN(15)) * time.Minute)
+		w.advance(time.Duration(rng.IntN(15)) * time.Minute)
 	case 5:
 		w.change(func(s *v1alpha1.FunctionSpec) {
 			s.Traffic = nil
@@ -51,11 +51,11 @@ func act(w *world, rng *rand.Rand) {
 	case 7:
 		// Somebody deletes one by hand.
 		w.lose(w.revisions[rng.IntN(len(w.revisions))].Name)
-		w.settle()
+		w.converge()
 	}
 }
 
-func broken(w *world) string {
+func broken(w *harness) string {
 	sum := int32(0)
 	someProven := false
 	for _, r := range w.revisions {
@@ -87,7 +87,7 @@ func broken(w *world) string {
 }
 
 // unitsFit looks at what Compose makes of the world.
-func unitsFit(w *world) string {
+func unitsFit(w *harness) string {
 	e := Compose(w.f, w.revisions)
 	sum, proving := int32(0), 0
 	for _, route := range e.Routes {

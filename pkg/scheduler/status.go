@@ -89,13 +89,13 @@ func (f *function) state() (fn *v1alpha1.Function, since time.Time, started bool
 
 // Known is what this scheduler knows of a unit's instances, for who decides in the same
 // process what comes of it. Others hear it from Watch.
-func (s *reporter) Known(unit *v1alpha1.Function) rollout.Known {
+func (s *reporter) Known(unit *v1alpha1.Function) rollout.Observation {
 	f := s.lookup(uidOf(unit))
 	if f == nil {
-		return rollout.Known{}
+		return rollout.Observation{}
 	}
 	n := s.facts(f)
-	known := rollout.Known{
+	known := rollout.Observation{
 		Observed: true, Generation: n.generation, Started: n.started, Ready: int64(n.created),
 		NoRoom: n.noRoom, Unconfirmed: n.unconfirmed,
 	}

@@ -13,10 +13,10 @@ const (
 	unfinished = ".tmp"
 )
 
-// write makes path hold text, durably and all at once: the text is on the disk
+// writeFile makes path hold text, durably and all at once: the text is on the disk
 // before it takes its name, and the name is before write returns. Manifests may
 // hold secrets, so only the owner may read them.
-func write(path string, text []byte) (err error) {
+func writeFile(path string, text []byte) (err error) {
 	dir := filepath.Dir(path)
 	if err := makeFolder(dir); err != nil {
 		return err
@@ -43,8 +43,8 @@ func write(path string, text []byte) (err error) {
 	return syncFolder(dir)
 }
 
-// remove removes a file durably. A file that is gone already is no error.
-func remove(path string) error {
+// removeFile removes a file durably. A file that is gone already is no error.
+func removeFile(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

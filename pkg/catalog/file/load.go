@@ -15,7 +15,7 @@ import (
 // load reads all functions below dir with their revisions, and removes what a crash left unfinished.
 // It goes through everything before it fails, so that its error is complete.
 func load(dir string) ([]record, error) {
-	namespaces, err := visible(dir)
+	namespaces, err := listVisible(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func load(dir string) ([]record, error) {
 			errs = append(errs, fmt.Errorf("%s: is not the folder of a namespace; move it out of %s", nsDir, dir))
 			continue
 		}
-		files, err := visible(nsDir)
+		files, err := listVisible(nsDir)
 		errs = append(errs, err)
 		for _, file := range files {
 			r, err := loadFile(nsDir, file.Name())
@@ -41,9 +41,9 @@ func load(dir string) ([]record, error) {
 	return functions, errors.Join(errs...)
 }
 
-// visible lists a folder without hidden files, which are other programs' own,
+// listVisible lists a folder without hidden files, which are other programs' own,
 // and removes this package's unfinished ones.
-func visible(dir string) ([]os.DirEntry, error) {
+func listVisible(dir string) ([]os.DirEntry, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the functions; see to the rights of the folder: %w", err)
@@ -75,28 +75,28 @@ func loadFile(nsDir, name string) (record, error) {
 	}
 	f, revisions, err := v1alpha1.DecodeHistory(text, path)
 	if err != nil {
-		return record{}, broken(path, err)
+		return record{}, invalidFile(path, err)
 	}
 	state := rollout.StateOf(f)
 	f.Status = v1alpha1.FunctionStatus{}
 	state.Write(&f.Status)
 	v1alpha1.Default(f)
 	r := record{fn: f, revisions: revisions}
-	if err := r.check(invocation.FunctionKey{Namespace: filepath.Base(nsDir), Name: base}); err != nil {
-		return record{}, broken(path, fmt.Errorf("%s: %w", path, err))
+	if err := r.checkFile(invocation.FunctionKey{Namespace: filepath.Base(nsDir), Name: base}); err != nil {
+		return record{}, invalidFile(path, fmt.Errorf("%s: %w", path, err))
 	}
 	if problems := validate(f); len(problems) > 0 {
 		var errs []error
 		for _, p := range problems {
 			errs = append(errs, fmt.Errorf("%s: %w", path, p))
 		}
-		return record{}, broken(path, errors.Join(errs...))
+		return record{}, invalidFile(path, errors.Join(errs...))
 	}
 	return r, nil
 }
 
-// check says that the file of this name is not one that the store wrote.
-func (r record) check(want invocation.FunctionKey) error {
+// checkFile says that the file of this name is not one that the store wrote.
+func (r record) checkFile(want invocation.FunctionKey) error {
 	switch f := r.fn; {
 	case f.Key() != want:
 		return fmt.Errorf("holds function %s, not %s", f.Key(), want)
@@ -111,7 +111,7 @@ func (r record) check(want invocation.FunctionKey) error {
 	return nil
 }
 
-// broken adds what to do about a file that is no valid function.
-func broken(path string, err error) error {
+// invalidFile adds what to do about a file that is no valid function.
+func invalidFile(path string, err error) error {
 	return fmt.Errorf("%w\n%s: correct this file, or remove it and apply the function again", err, path)
 }

@@ -21,19 +21,19 @@ type record struct {
 	fn        *v1alpha1.Function
 	revisions []*v1alpha1.FunctionRevision
 	// known is what was observed last of the instances of revisions, by their names.
-	known map[string]rollout.Known
+	known map[string]rollout.Observation
 	// plan is what was decided last, and done.
 	plan rollout.Plan
 	// due is when there is something to decide though nothing happens; zero for never.
 	due time.Time
 }
 
-// settle does what rollout.Advance wants until it wants nothing more.
-func settle(now time.Time, r record) record {
+// converge does what rollout.Advance wants until it wants nothing more.
+func converge(now time.Time, r record) record {
 	for {
 		plan, revisions := rollout.Advance(now, r.fn, r.revisions, r.known)
 		if plan.Create != nil {
-			r.revisions = append(slices.Clip(r.revisions), born(plan.Create, now))
+			r.revisions = append(slices.Clip(r.revisions), asCreated(plan.Create, now))
 			continue
 		}
 		next := r
@@ -43,7 +43,7 @@ func settle(now time.Time, r record) record {
 		if plan.Again > 0 {
 			next.due = now.Add(plan.Again)
 		}
-		if same(r, next) {
+		if sameState(r, next) {
 			next.fn, next.revisions = r.fn, r.revisions
 			return next
 		}
@@ -51,12 +51,12 @@ func settle(now time.Time, r record) record {
 	}
 }
 
-func same(a, b record) bool {
+func sameState(a, b record) bool {
 	return equality.Semantic.DeepEqual(a.fn, b.fn) && equality.Semantic.DeepEqual(a.revisions, b.revisions)
 }
 
-// born gives a revision what the API server would.
-func born(r *v1alpha1.FunctionRevision, now time.Time) *v1alpha1.FunctionRevision {
+// asCreated gives a revision what the API server would.
+func asCreated(r *v1alpha1.FunctionRevision, now time.Time) *v1alpha1.FunctionRevision {
 	r.UID = uuid.NewUUID()
 	r.CreationTimestamp = metav1.NewTime(now).Rfc3339Copy()
 	r.Generation = 1
@@ -66,11 +66,11 @@ func born(r *v1alpha1.FunctionRevision, now time.Time) *v1alpha1.FunctionRevisio
 // Observe notes what is known of the instances of a function's revisions, by the
 // revisions' names, and does what follows from it. What is no news is not written. Its
 // error is one of the disk; then all is as it was.
-func (s *Store) Observe(key invocation.FunctionKey, known map[string]rollout.Known) error {
-	lasting := make(map[string]rollout.Known, len(known))
+func (s *Store) Observe(key invocation.FunctionKey, known map[string]rollout.Observation) error {
+	lasting := make(map[string]rollout.Observation, len(known))
 	for name, k := range known {
 		// How many instances there are is for nobody to read in a file.
-		lasting[name] = rollout.Known{Observed: k.Observed, Started: k.Started, Failure: k.Failure, NoRoom: k.NoRoom}
+		lasting[name] = rollout.Observation{Observed: k.Observed, Started: k.Started, Failure: k.Failure, NoRoom: k.NoRoom}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *Store) Observe(key invocation.FunctionKey, known map[string]rollout.Kno
 	}
 	next := have
 	next.known = lasting
-	return s.renew(have, settle(time.Now(), next))
+	return s.update(have, converge(time.Now(), next))
 }
 
 // Advance does what is due as time passes. It returns when something will be; zero if
@@ -92,7 +92,7 @@ func (s *Store) Advance() (next time.Time, err error) {
 	var errs []error
 	for key, r := range s.records {
 		if !r.due.IsZero() && !r.due.After(now) {
-			errs = append(errs, s.renew(r, settle(now, r)))
+			errs = append(errs, s.update(r, converge(now, r)))
 			r = s.records[key]
 		}
 		if !r.due.IsZero() && (next.IsZero() || r.due.Before(next)) {
@@ -121,32 +121,32 @@ func (s *Store) History(key invocation.FunctionKey) (History, bool) {
 	return History{Function: r.fn, Revisions: r.revisions, Plan: r.plan}, ok
 }
 
-// renew makes a function what has become of it, which is written if it differs.
-func (s *Store) renew(have, next record) error {
-	if same(have, next) {
+// update makes a function what has become of it, which is written if it differs.
+func (s *Store) update(have, next record) error {
+	if sameState(have, next) {
 		s.records[have.fn.Key()] = next
 		return nil
 	}
-	if err := s.keep(next); err != nil {
+	if err := s.persist(next); err != nil {
 		return fmt.Errorf("cannot keep what has become of function %s; make room and see to the rights of the folder: %w", next.fn.Key(), err)
 	}
 	return nil
 }
 
-// keep writes a record, and shows it to all. The lock must be held.
-func (s *Store) keep(r record) error {
+// persist writes a record, and shows it to all. The lock must be held.
+func (s *Store) persist(r record) error {
 	text, err := v1alpha1.EncodeHistory(r.fn, r.revisions)
 	if err == nil {
-		err = write(s.path(r.fn.Key()), text)
+		err = writeFile(s.path(r.fn.Key()), text)
 	}
 	if err == nil {
-		s.take(r)
+		s.publish(r)
 	}
 	return err
 }
 
-// take shows a record to all.
-func (s *Store) take(r record) {
+// publish shows a record to all.
+func (s *Store) publish(r record) {
 	s.records[r.fn.Key()] = r
 	s.catalog.Put(rollout.Compose(r.fn, r.revisions))
 }

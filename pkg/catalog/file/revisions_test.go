@@ -27,17 +27,17 @@ func of(concurrency int32, edits ...func(*v1alpha1.Function)) *v1alpha1.Function
 	return f
 }
 
-var started = rollout.Known{Observed: true, Started: true, Ready: 1}
+var started = rollout.Observation{Observed: true, Started: true, Ready: 1}
 
-func failing(why string) rollout.Known {
-	return rollout.Known{Observed: true, Failure: &rollout.Failure{Reason: v1alpha1.ReasonStartFailed, Message: why}}
+func failing(why string) rollout.Observation {
+	return rollout.Observation{Observed: true, Failure: &rollout.Failure{Reason: v1alpha1.ReasonStartFailed, Message: why}}
 }
 
-func seen(t *testing.T, s *Store, number int64, known rollout.Known) {
+func seen(t *testing.T, s *Store, number int64, known rollout.Observation) {
 	t.Helper()
-	all := make(map[string]rollout.Known)
+	all := make(map[string]rollout.Observation)
 	for _, r := range revisions(s) {
-		all[r.Name] = rollout.Known{Observed: true}
+		all[r.Name] = rollout.Observation{Observed: true}
 	}
 	all[numbered(t, s, number).Name] = known
 	if err := s.Observe(key("f"), all); err != nil {
@@ -286,7 +286,7 @@ func TestAnObservationThatCannotBeKeptChangesNothing(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(path, "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Observe(key("f"), map[string]rollout.Known{before.Name: started}); err == nil || !strings.Contains(err.Error(), "f.yaml") {
+	if err := s.Observe(key("f"), map[string]rollout.Observation{before.Name: started}); err == nil || !strings.Contains(err.Error(), "f.yaml") {
 		t.Errorf("got %v", err)
 	}
 	if numbered(t, s, 1) != before {
@@ -304,13 +304,13 @@ func TestNoNewsIsNotWritten(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range []rollout.Known{failed, {Observed: true}} {
+	for _, o := range []rollout.Observation{failed, {Observed: true}} {
 		seen(t, s, 1, o)
 	}
-	if err := s.Observe(key("f"), map[string]rollout.Known{"another": started}); err != nil {
+	if err := s.Observe(key("f"), map[string]rollout.Observation{"another": started}); err != nil {
 		t.Error(err)
 	}
-	if err := s.Observe(key("nobody"), map[string]rollout.Known{"another": started}); err != nil {
+	if err := s.Observe(key("nobody"), map[string]rollout.Observation{"another": started}); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(path); err == nil {

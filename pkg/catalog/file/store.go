@@ -75,7 +75,7 @@ func Open(dir string) (*Store, error) {
 	for _, r := range functions {
 		// Time has passed since it was kept.
 		r.due = time.Now()
-		s.take(r)
+		s.publish(r)
 	}
 	return s, nil
 }
@@ -125,7 +125,7 @@ func (s *Store) Apply(f *v1alpha1.Function) (Result, error) {
 	if result == Unchanged {
 		return result, nil
 	}
-	if err := s.keep(settle(now, record{fn: want, revisions: have.revisions, known: have.known})); err != nil {
+	if err := s.persist(converge(now, record{fn: want, revisions: have.revisions, known: have.known})); err != nil {
 		return "", fmt.Errorf("cannot keep function %s; make room and see to the rights of the folder, then apply it again: %w", want.Key(), err)
 	}
 	return result, nil
@@ -193,7 +193,7 @@ func (s *Store) Delete(key invocation.FunctionKey) error {
 	if _, ok := s.records[key]; !ok {
 		return fmt.Errorf("function %s: %w", key, ErrNotFound)
 	}
-	if err := remove(s.path(key)); err != nil {
+	if err := removeFile(s.path(key)); err != nil {
 		return fmt.Errorf("cannot remove function %s; see to the rights of the folder, then delete it again: %w", key, err)
 	}
 	delete(s.records, key)

@@ -30,7 +30,7 @@ func (s *Source) revisionChanged(object any) {
 	before := known[r.Name]
 	known[r.Name] = r
 	if before == nil || !sameRevision(before, r) {
-		s.revisionsMatter(key)
+		s.refreshFunction(key)
 	}
 }
 
@@ -46,7 +46,7 @@ func (s *Source) revisionGone(object any) {
 	if delete(known, r.Name); len(known) == 0 {
 		delete(s.revisions, key)
 	}
-	s.revisionsMatter(key)
+	s.refreshFunction(key)
 }
 
 // functionOf is the function that a revision names.
@@ -54,10 +54,10 @@ func functionOf(r *v1alpha1.FunctionRevision) invocation.FunctionKey {
 	return invocation.FunctionKey{Namespace: r.Namespace, Name: r.Spec.FunctionName}
 }
 
-// revisionsMatter looks again at the function of revisions, if it is known.
-func (s *Source) revisionsMatter(key invocation.FunctionKey) {
+// refreshFunction looks again at the function of revisions, if it is known.
+func (s *Source) refreshFunction(key invocation.FunctionKey) {
 	if fn := s.functions[key]; fn != nil {
-		s.put(fn)
+		s.publish(fn)
 	}
 }
 
@@ -83,8 +83,8 @@ func active(r *v1alpha1.FunctionRevision) bool {
 	return meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionActive)
 }
 
-// put lets the catalog have a function and its revisions, unless it is not valid.
-func (s *Source) put(written *v1alpha1.Function) {
+// publish lets the catalog have a function and its revisions, unless it is not valid.
+func (s *Source) publish(written *v1alpha1.Function) {
 	key := written.Key()
 	before, _ := s.catalog.Get(key)
 	if before != nil && before.Function.UID != written.UID {
@@ -96,7 +96,7 @@ func (s *Source) put(written *v1alpha1.Function) {
 		return
 	}
 	entry := rollout.Compose(fn, own)
-	if before != nil && (behind(entry) && !behind(before) || renew(entry, before)) {
+	if before != nil && (lagsRevisions(entry) && !lagsRevisions(before) || shareUnits(entry, before)) {
 		return
 	}
 	s.catalog.Put(entry)
@@ -160,15 +160,15 @@ func invalid(fn *v1alpha1.Function) error {
 	return nil
 }
 
-// behind tells whether a function says that calls go to revisions of which none was seen
+// lagsRevisions tells whether a function says that calls go to revisions of which none was seen
 // yet, or any more: the two kinds of objects come on two ways, and one may be ahead.
-func behind(e *rollout.Entry) bool {
+func lagsRevisions(e *rollout.Entry) bool {
 	return len(e.Function.Status.Traffic) > 0 && !slices.ContainsFunc(e.Routes, func(r rollout.Route) bool { return r.Weight > 0 })
 }
 
-// renew makes an entry share the units of the one before that have not changed, so that
+// shareUnits makes an entry share the units of the one before that have not changed, so that
 // nobody is woken for them. It tells whether nothing has changed at all.
-func renew(e, before *rollout.Entry) (same bool) {
+func shareUnits(e, before *rollout.Entry) (same bool) {
 	shared := make(map[*v1alpha1.Function]*v1alpha1.Function)
 	same = len(e.Units) == len(before.Units)
 	for i, unit := range e.Units {

@@ -16,13 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// away are informers of an API server that answers errors before it answers.
-type away struct {
+// failingInformers are informers of an API server that answers errors before it answers.
+type failingInformers struct {
 	cache.Informers
 	errs []error
 }
 
-func (a *away) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+func (a *failingInformers) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
 	if len(a.errs) > 0 {
 		err := a.errs[0]
 		a.errs = a.errs[1:]
@@ -35,23 +35,23 @@ func (a *away) GetInformer(context.Context, client.Object, ...cache.InformerGetO
 type emptyInformer struct{ cache.Informer }
 
 func (emptyInformer) AddEventHandler(toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
-	return told{}, nil
+	return syncedRegistration{}, nil
 }
 
-type told struct {
+type syncedRegistration struct {
 	toolscache.ResourceEventHandlerRegistration
 }
 
-func (told) HasSynced() bool { return true }
+func (syncedRegistration) HasSynced() bool { return true }
 
 func TestM9ASourceThatBeginsWhileTheAPIIsAwayWaitsForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := errors.New("dial tcp: connection refused")
-		s := New(Config{}, Deps{Informers: &away{errs: []error{refused, refused, refused}}, Log: slog.New(slog.DiscardHandler)})
+		s := New(Config{}, Deps{Informers: &failingInformers{errs: []error{refused, refused, refused}}, Log: slog.New(slog.DiscardHandler)})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- s.Run(ctx) }()
-		time.Sleep(2 * askAgain)
+		time.Sleep(2 * retryInterval)
 		synctest.Wait()
 		select {
 		case err := <-done:
@@ -60,7 +60,7 @@ func TestM9ASourceThatBeginsWhileTheAPIIsAwayWaitsForIt(t *testing.T) {
 			t.Fatal("it has synced with an API server that is away")
 		default:
 		}
-		time.Sleep(2 * askAgain)
+		time.Sleep(2 * retryInterval)
 		<-s.Synced()
 		cancel()
 		if err := <-done; err != nil {
@@ -71,8 +71,8 @@ func TestM9ASourceThatBeginsWhileTheAPIIsAwayWaitsForIt(t *testing.T) {
 
 func TestM9ASourceThatIsEndedWhileTheAPIIsAwayEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Config{}, Deps{Informers: &away{errs: []error{errors.New("refused"), errors.New("refused")}}, Log: slog.New(slog.DiscardHandler)})
-		ctx, cancel := context.WithTimeout(t.Context(), askAgain/2)
+		s := New(Config{}, Deps{Informers: &failingInformers{errs: []error{errors.New("refused"), errors.New("refused")}}, Log: slog.New(slog.DiscardHandler)})
+		ctx, cancel := context.WithTimeout(t.Context(), retryInterval/2)
 		defer cancel()
 		if err := s.Run(ctx); err != nil {
 			t.Error(err)
@@ -82,7 +82,7 @@ func TestM9ASourceThatIsEndedWhileTheAPIIsAwayEnds(t *testing.T) {
 
 func TestM9AKindThatTheClusterDoesNotKnowIsSaid(t *testing.T) {
 	s := New(Config{}, Deps{
-		Informers: &away{errs: []error{&meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Function"}}}},
+		Informers: &failingInformers{errs: []error{&meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Function"}}}},
 		Log:       slog.New(slog.DiscardHandler),
 	})
 	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Function") {

@@ -106,9 +106,9 @@ func namespaceMeta() *metav1.PartialObjectMetadata {
 	return o
 }
 
-// askAgain is how long a Source that begins while the API server is away waits before
+// retryInterval is how long a Source that begins while the API server is away waits before
 // it asks again.
-const askAgain = 2 * time.Second
+const retryInterval = 2 * time.Second
 
 // Run follows the cluster until ctx ends. If the API server is away it begins when that
 // is back. It returns an error only if it can never begin.
@@ -126,7 +126,7 @@ func (s *Source) Run(ctx context.Context) error {
 		}, kinds...)
 	}
 	for _, k := range kinds {
-		has, err := s.follow(ctx, k)
+		has, err := s.watchKind(ctx, k)
 		if err != nil || !toolscache.WaitForCacheSync(ctx.Done(), has) {
 			return unlessEnded(ctx, err)
 		}
@@ -150,9 +150,9 @@ func unlessEnded(ctx context.Context, err error) error {
 	return err
 }
 
-// follow hands over the objects of one kind. What it returns tells whether all that
+// watchKind hands over the objects of one kind. What it returns tells whether all that
 // existed at first were handed over.
-func (s *Source) follow(ctx context.Context, k kind) (toolscache.InformerSynced, error) {
+func (s *Source) watchKind(ctx context.Context, k kind) (toolscache.InformerSynced, error) {
 	informer, err := s.informer(ctx, k.of)
 	if err != nil {
 		return nil, fmt.Errorf("kube: following %T: %w", k.of, err)
@@ -181,9 +181,9 @@ func (s *Source) informer(ctx context.Context, kind client.Object) (cache.Inform
 		if err == nil || ctx.Err() != nil || meta.IsNoMatchError(err) || runtime.IsNotRegisteredError(err) {
 			return informer, err
 		}
-		s.deps.Log.Warn("the API server cannot be asked for Functions; trying again until it answers", "every", askAgain, "err", err)
+		s.deps.Log.Warn("the API server cannot be asked for Functions; trying again until it answers", "every", retryInterval, "err", err)
 		select {
-		case <-time.After(askAgain):
+		case <-time.After(retryInterval):
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -198,13 +198,13 @@ func (s *Source) functionChanged(object any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if fn.DeletionTimestamp != nil {
-		s.drop(fn.Key())
+		s.removeFunction(fn.Key())
 		return
 	}
 	before := s.functions[fn.Key()]
 	s.functions[fn.Key()] = fn
 	if before == nil || !sameFunction(before, fn) {
-		s.put(fn)
+		s.publish(fn)
 	}
 }
 
@@ -212,11 +212,11 @@ func (s *Source) functionGone(object any) {
 	if fn, ok := object.(*v1alpha1.Function); ok {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.drop(fn.Key())
+		s.removeFunction(fn.Key())
 	}
 }
 
-func (s *Source) drop(key invocation.FunctionKey) {
+func (s *Source) removeFunction(key invocation.FunctionKey) {
 	delete(s.functions, key)
 	s.catalog.Remove(key)
 }
@@ -231,7 +231,7 @@ func (s *Source) runtimeChanged(object any) {
 	before := s.runtimes[rt.Name]
 	s.runtimes[rt.Name] = rt
 	if before == nil || before.Spec.Protocol != rt.Spec.Protocol {
-		s.runtimeMatters(rt.Name)
+		s.refreshFunctionsOf(rt.Name)
 	}
 }
 
@@ -263,12 +263,12 @@ func (s *Source) namespaceGone(object any) {
 	}
 }
 
-// runtimeMatters looks again at the functions of a runtime. Their revisions are complete
+// refreshFunctionsOf looks again at the functions of a runtime. Their revisions are complete
 // without it.
-func (s *Source) runtimeMatters(name string) {
+func (s *Source) refreshFunctionsOf(name string) {
 	for _, fn := range s.functions {
 		if string(fn.Spec.Template.RuntimeRef.Name) == name {
-			s.put(fn)
+			s.publish(fn)
 		}
 	}
 }

@@ -116,12 +116,12 @@ func (f *function) addRevision(r *v1alpha1.FunctionRevision) {
 }
 
 // known is what schedulers have told of the revisions' instances.
-func (f *function) known() map[string]rollout.Known {
-	units := make(map[string]rollout.Known)
+func (f *function) known() map[string]rollout.Observation {
+	units := make(map[string]rollout.Observation)
 	for _, r := range f.revisions {
 		u := f.units[r.UID]
 		u.proven = u.proven || u.started
-		units[r.Name] = rollout.Known{Observed: true, Started: u.started}
+		units[r.Name] = rollout.Observation{Observed: true, Started: u.started}
 	}
 	return units
 }

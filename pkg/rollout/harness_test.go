@@ -13,8 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-// world keeps a function and its revisions, and carries out what Decide wants.
-type world struct {
+// harness keeps a function and its revisions, and carries out what Decide wants.
+type harness struct {
 	t         testing.TB
 	now       time.Time
 	f         *v1alpha1.Function
@@ -22,8 +22,8 @@ type world struct {
 	plan      Plan
 }
 
-func newWorld(t testing.TB) *world {
-	w := &world{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), f: &v1alpha1.Function{
+func newHarness(t testing.TB) *harness {
+	w := &harness{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), f: &v1alpha1.Function{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "thumbnail", UID: "f"},
 	}}
 	v1alpha1.Default(w.f)
@@ -31,35 +31,35 @@ func newWorld(t testing.TB) *world {
 }
 
 // change changes the function's spec.
-func (w *world) change(how func(*v1alpha1.FunctionSpec)) {
+func (w *harness) change(how func(*v1alpha1.FunctionSpec)) {
 	how(&w.f.Spec)
 	w.f.Generation++
-	w.settle()
+	w.converge()
 }
 
-func (w *world) deploy(image string) {
+func (w *harness) deploy(image string) {
 	w.change(func(s *v1alpha1.FunctionSpec) { s.Template.Image = image })
 }
 
-func (w *world) pass(d time.Duration) {
+func (w *harness) advance(d time.Duration) {
 	w.now = w.now.Add(d)
-	w.settle()
+	w.converge()
 }
 
 // prove lets an instance of a revision start.
-func (w *world) prove(name string) {
+func (w *harness) prove(name string) {
 	r := w.named(name)
 	meta.SetStatusCondition(&r.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Started", LastTransitionTime: metav1.NewTime(w.now),
 	})
-	w.settle()
+	w.converge()
 }
 
-func (w *world) lose(name string) {
+func (w *harness) lose(name string) {
 	w.revisions = slices.DeleteFunc(w.revisions, func(r *v1alpha1.FunctionRevision) bool { return r.Name == name })
 }
 
-func (w *world) named(name string) *v1alpha1.FunctionRevision {
+func (w *harness) named(name string) *v1alpha1.FunctionRevision {
 	for _, r := range w.revisions {
 		if r.Name == name {
 			return r
@@ -68,8 +68,8 @@ func (w *world) named(name string) *v1alpha1.FunctionRevision {
 	return nil
 }
 
-// settle carries out plans until there is nothing to do.
-func (w *world) settle() {
+// converge carries out plans until there is nothing to do.
+func (w *harness) converge() {
 	w.t.Helper()
 	for range 10 {
 		plan := Decide(w.now, w.f, w.revisions)
@@ -87,13 +87,13 @@ func (w *world) settle() {
 		for _, name := range plan.Remove {
 			w.lose(name)
 		}
-		w.note()
+		w.record()
 	}
 	w.t.Fatalf("there is always something to do: %+v", w.plan)
 }
 
-// note writes down which revisions have calls.
-func (w *world) note() {
+// record writes down which revisions have calls.
+func (w *harness) record() {
 	for _, r := range w.revisions {
 		weight := w.weight(r.Name)
 		active := metav1.Condition{Type: v1alpha1.ConditionActive, Status: metav1.ConditionFalse, Reason: "NoTraffic", LastTransitionTime: metav1.NewTime(w.now)}
@@ -107,7 +107,7 @@ func (w *world) note() {
 	}
 }
 
-func (w *world) weight(name string) int32 {
+func (w *harness) weight(name string) int32 {
 	sum := int32(0)
 	for _, part := range w.f.Status.Traffic {
 		if part.RevisionName == name {
@@ -118,7 +118,7 @@ func (w *world) weight(name string) int32 {
 }
 
 // expect compares where calls go, as pairs of a revision's name and a weight.
-func (w *world) expect(phase Phase, traffic ...v1alpha1.TrafficStatus) {
+func (w *harness) expect(phase Phase, traffic ...v1alpha1.TrafficStatus) {
 	w.t.Helper()
 	if w.plan.Phase != phase || !slices.Equal(w.f.Status.Traffic, traffic) {
 		w.t.Fatalf("phase %d, traffic %v; want phase %d, traffic %v", w.plan.Phase, w.f.Status.Traffic, phase, traffic)

@@ -16,8 +16,8 @@ import (
 type runtimeInput struct {
 	now time.Time
 	// runtime is as it was read, without defaults.
-	runtime *v1alpha1.ClusterRuntime
-	told    runtimeFacts
+	runtime  *v1alpha1.ClusterRuntime
+	observed runtimeFacts
 	// settles is the time until a scheduler that is silent counts as one that never tells;
 	// 0 if it does.
 	settles time.Duration
@@ -40,7 +40,7 @@ type runtimeOutcome struct {
 func planRuntime(in runtimeInput) runtimeOutcome {
 	before := &in.runtime.Status
 	// A controller that has just started has heard of a part of the schedulers.
-	if in.settles > 0 && in.told.silent && before.ObservedGeneration == in.runtime.Generation {
+	if in.settles > 0 && in.observed.incomplete && before.ObservedGeneration == in.runtime.Generation {
 		return runtimeOutcome{pace: in.pace, again: in.settles}
 	}
 	next := runtimeStatusOf(in)
@@ -51,7 +51,7 @@ func planRuntime(in runtimeInput) runtimeOutcome {
 	if conditionsDiffer(before.Conditions, next.Conditions) {
 		as = conditions
 	}
-	if wait := in.pace.wait(in.now, in.written, as); wait > 0 {
+	if wait := in.pace.delay(in.now, in.written, as); wait > 0 {
 		return runtimeOutcome{pace: in.pace, again: wait}
 	}
 	return runtimeOutcome{status: &next, pace: in.pace.spend(in.now, as)}
@@ -62,20 +62,20 @@ func runtimeStatusOf(in runtimeInput) v1alpha1.ClusterRuntimeStatus {
 	rt := in.runtime.DeepCopy()
 	rt.APIVersion, rt.Kind = v1alpha1.APIVersion, v1alpha1.KindClusterRuntime
 	v1alpha1.DefaultClusterRuntime(rt)
-	next := v1alpha1.ClusterRuntimeStatus{ObservedGeneration: observedOf(rt, in.told)}
+	next := v1alpha1.ClusterRuntimeStatus{ObservedGeneration: observedOf(rt, in.observed)}
 	for _, p := range rt.Spec.WarmPools {
-		counted := v1alpha1.SpareCounts{Ready: small(in.told.pools[p.Name].ready), Desired: small(in.told.pools[p.Name].desired)}
+		counted := v1alpha1.SpareCounts{Ready: clampInt32(in.observed.pools[p.Name].ready), Desired: clampInt32(in.observed.pools[p.Name].desired)}
 		next.WarmPools = append(next.WarmPools, v1alpha1.WarmPoolStatus{Name: p.Name, SpareCounts: counted})
 		next.SpareInstances.Ready += counted.Ready
 		next.SpareInstances.Desired += counted.Desired
 	}
 	next.Conditions = slices.DeleteFunc(slices.Clone(in.runtime.Status.Conditions), func(c metav1.Condition) bool { return c.LastTransitionTime.Unix() <= 0 })
-	for _, c := range runtimeConditions(rt, in.told) {
+	for _, c := range runtimeConditions(rt, in.observed) {
 		if c.Status == "" {
 			meta.RemoveStatusCondition(&next.Conditions, c.Type)
 			continue
 		}
-		c.ObservedGeneration, c.LastTransitionTime, c.Message = next.ObservedGeneration, metav1.NewTime(in.now).Rfc3339Copy(), cut(c.Message)
+		c.ObservedGeneration, c.LastTransitionTime, c.Message = next.ObservedGeneration, metav1.NewTime(in.now).Rfc3339Copy(), truncate(c.Message)
 		meta.SetStatusCondition(&next.Conditions, c)
 	}
 	return next
@@ -83,15 +83,15 @@ func runtimeStatusOf(in runtimeInput) v1alpha1.ClusterRuntimeStatus {
 
 // observedOf is the generation that a status is about: that which all schedulers have
 // considered if they have to, but never an earlier one than before.
-func observedOf(rt *v1alpha1.ClusterRuntime, told runtimeFacts) int64 {
-	if len(rt.Spec.WarmPools) == 0 || told.schedulers == 0 {
+func observedOf(rt *v1alpha1.ClusterRuntime, observed runtimeFacts) int64 {
+	if len(rt.Spec.WarmPools) == 0 || observed.schedulers == 0 {
 		return rt.Generation
 	}
-	return min(rt.Generation, max(rt.Status.ObservedGeneration, told.generation))
+	return min(rt.Generation, max(rt.Status.ObservedGeneration, observed.generation))
 }
 
 // runtimeConditions are those of every type. Those without a status are not there.
-func runtimeConditions(rt *v1alpha1.ClusterRuntime, told runtimeFacts) []metav1.Condition {
+func runtimeConditions(rt *v1alpha1.ClusterRuntime, observed runtimeFacts) []metav1.Condition {
 	say := func(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
 	}
@@ -105,25 +105,25 @@ func runtimeConditions(rt *v1alpha1.ClusterRuntime, told runtimeFacts) []metav1.
 		}
 	}
 	return []metav1.Condition{
-		runtimeReady(rt, told),
+		runtimeReady(rt, observed),
 		say(v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "the runtime is valid"),
-		warmPoolsReady(rt, told),
+		warmPoolsReady(rt, observed),
 		{Type: v1alpha1.ConditionStalled},
 	}
 }
 
 // runtimeReady says whether functions of the runtime can be run, as far as spare instances
 // show it: without them nobody knows before a function starts.
-func runtimeReady(rt *v1alpha1.ClusterRuntime, told runtimeFacts) metav1.Condition {
+func runtimeReady(rt *v1alpha1.ClusterRuntime, observed runtimeFacts) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAccepted,
 		Message: "functions can name the runtime; the first of them to start will pull its image"}
 	for _, p := range rt.Spec.WarmPools {
-		switch of := told.pools[p.Name]; {
+		switch of := observed.pools[p.Name]; {
 		case of.ready > 0:
 			c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonStarted, "functions can name the runtime; spare instances of it have started"
 			return c
 		case of.desired > 0 && of.problem.reason != "" && c.Status == metav1.ConditionTrue:
-			c.Status, c.Reason, c.Message = metav1.ConditionFalse, of.problem.reason, "no spare instance of it starts: "+lacking(p.Name, of)
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, of.problem.reason, "no spare instance of it starts: "+missingSpares(p.Name, of)
 		}
 	}
 	return c
@@ -131,21 +131,21 @@ func runtimeReady(rt *v1alpha1.ClusterRuntime, told runtimeFacts) metav1.Conditi
 
 // warmPoolsReady says whether the pools have what they are to have; if not, why not, of
 // the first that lacks some.
-func warmPoolsReady(rt *v1alpha1.ClusterRuntime, told runtimeFacts) metav1.Condition {
+func warmPoolsReady(rt *v1alpha1.ClusterRuntime, observed runtimeFacts) metav1.Condition {
 	say := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return metav1.Condition{Type: v1alpha1.ConditionWarmPoolsReady, Status: status, Reason: reason, Message: message}
 	}
 	switch {
 	case len(rt.Spec.WarmPools) == 0:
 		return say(metav1.ConditionTrue, v1alpha1.ReasonNoPools, "the runtime has no warm pools")
-	case told.schedulers == 0:
+	case observed.schedulers == 0:
 		return say(metav1.ConditionUnknown, v1alpha1.ReasonUnobserved, "no scheduler reports on warm pools")
-	case told.generation < rt.Generation:
+	case observed.generation < rt.Generation:
 		return say(metav1.ConditionUnknown, v1alpha1.ReasonSchedulerBehind, "a scheduler has not taken up the latest change yet")
 	}
 	all := int64(0)
 	for _, p := range rt.Spec.WarmPools {
-		of := told.pools[p.Name]
+		of := observed.pools[p.Name]
 		all += of.desired
 		if of.ready >= of.desired {
 			continue
@@ -157,7 +157,7 @@ func warmPoolsReady(rt *v1alpha1.ClusterRuntime, told runtimeFacts) metav1.Condi
 		case of.noRoom:
 			reason = v1alpha1.ReasonNoCapacity
 		}
-		return say(metav1.ConditionFalse, reason, lacking(p.Name, of))
+		return say(metav1.ConditionFalse, reason, missingSpares(p.Name, of))
 	}
 	if all == 0 {
 		return say(metav1.ConditionTrue, v1alpha1.ReasonNotNeeded, "no function can take a spare instance, so there is none")
@@ -165,8 +165,8 @@ func warmPoolsReady(rt *v1alpha1.ClusterRuntime, told runtimeFacts) metav1.Condi
 	return say(metav1.ConditionTrue, v1alpha1.ReasonFull, fmt.Sprintf("all %d spare instances are ready", all))
 }
 
-// lacking says how much of a pool is missing, and why.
-func lacking(name string, of poolFacts) string {
+// missingSpares says how much of a pool is missing, and why.
+func missingSpares(name string, of poolFacts) string {
 	text := fmt.Sprintf("warm pool %s has %d of %d spare instances", name, of.ready, of.desired)
 	switch {
 	case of.problem.detail != "":

@@ -23,18 +23,18 @@ func TestWhichSpareInstancesMustGo(t *testing.T) {
 		why        string
 		again      time.Duration
 	}{
-		"one that waits":                                   {sparePod{old, "scheduler-1", true}, known, "", orphanAge},
+		"one that waits":                                   {sparePod{old, "scheduler-1", true}, known, "", abandonedAge},
 		"one whose agent has ended":                        {sparePod{pod{created: before(time.Hour), ended: before(endedGrace)}, "scheduler-1", true}, known, agentEnded, 0},
 		"one that has just ended":                          {sparePod{pod{created: before(time.Hour), ended: before(endedGrace - time.Second)}, "scheduler-1", true}, known, "", time.Second},
 		"one that is being deleted":                        {sparePod{pod{created: before(time.Hour), deleting: true}, "gone", false}, known, "", 0},
 		"one whose scheduler is gone":                      {sparePod{old, "gone", true}, known, schedulerGone, 0},
-		"one of a new scheduler":                           {sparePod{aged(orphanAge - time.Second), "new", true}, known, "", time.Second},
-		"one while nobody is known of":                     {sparePod{old, "gone", true}, nil, "", orphanAge},
-		"one that is to start":                             {sparePod{aged(orphanAge), "scheduler-1", false}, known, "", late - orphanAge},
+		"one of a new scheduler":                           {sparePod{aged(abandonedAge - time.Second), "new", true}, known, "", time.Second},
+		"one while nobody is known of":                     {sparePod{old, "gone", true}, nil, "", abandonedAge},
+		"one that is to start":                             {sparePod{aged(abandonedAge), "scheduler-1", false}, known, "", late - abandonedAge},
 		"one that does not start":                          {sparePod{aged(late), "scheduler-1", false}, known, neverStarted, 0},
 		"one that does not start while nobody is known of": {sparePod{aged(late), "gone", false}, nil, neverStarted, 0},
 	} {
-		if why, again := spareDoom(c.pod, c.schedulers, now); why != c.why || again != c.again {
+		if why, again := spareDeletion(c.pod, c.schedulers, now); why != c.why || again != c.again {
 			t.Errorf("%s: %q, again in %v; want %q, %v", name, why, again, c.why, c.again)
 		}
 	}

@@ -21,9 +21,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
-// orphanAge is how old a spare instance must be to be deleted because its scheduler
+// abandonedAge is how old a spare instance must be to be deleted because its scheduler
 // is not there: that of a new one may not have been seen yet.
-const orphanAge = time.Minute
+const abandonedAge = time.Minute
 
 // sparePod is what matters of the pod of a spare instance.
 type sparePod struct {
@@ -33,9 +33,9 @@ type sparePod struct {
 	started bool
 }
 
-// spareDoom says why a spare instance must be deleted now; empty if it need not, and
+// spareDeletion says why a spare instance must be deleted now; empty if it need not, and
 // then when to look again. Nobody may be known of the schedulers, which says nothing.
-func spareDoom(p sparePod, schedulers map[string]bool, now time.Time) (why string, again time.Duration) {
+func spareDeletion(p sparePod, schedulers map[string]bool, now time.Time) (why string, again time.Duration) {
 	if p.deleting {
 		return "", 0
 	}
@@ -45,17 +45,17 @@ func spareDoom(p sparePod, schedulers map[string]bool, now time.Time) (why strin
 		}
 		return agentEnded, 0
 	}
-	if wait := orphanAge - now.Sub(p.created); wait > 0 {
+	if wait := abandonedAge - now.Sub(p.created); wait > 0 {
 		return "", wait
 	}
 	if len(schedulers) > 0 && !schedulers[p.scheduler] {
 		return schedulerGone, 0
 	}
 	if p.started {
-		return "", orphanAge
+		return "", abandonedAge
 	}
 	if wait := warmpool.LeaveBy(p.created, v1alpha1.DefaultStartupTimeout).Sub(now); wait > 0 {
-		return "", min(wait, orphanAge)
+		return "", min(wait, abandonedAge)
 	}
 	return neverStarted, 0
 }
@@ -105,7 +105,7 @@ func (r *spareReconciler) Reconcile(ctx context.Context, request reconcile.Reque
 	}
 	found := sparePod{scheduler: p.Labels[v1alpha1.LabelScheduler], started: hasStarted(p)}
 	found.created, found.ended, found.deleting = p.CreationTimestamp.Time, endedAt(p), !p.DeletionTimestamp.IsZero()
-	why, again := spareDoom(found, schedulers, time.Now())
+	why, again := spareDeletion(found, schedulers, time.Now())
 	if why == "" {
 		return reconcile.Result{RequeueAfter: again}, nil
 	}

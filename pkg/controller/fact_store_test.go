@@ -14,9 +14,9 @@ import (
 )
 
 // says is a message about the function of that UID.
-func says(uid string, created uint32, happenings ...string) *controlwire.WatchReply {
+func says(uid string, created uint32, events ...string) *controlwire.WatchReply {
 	f := &controlwire.FunctionFacts{FunctionUid: uid, Namespace: "team", Name: "name-" + uid, Created: created}
-	for _, h := range happenings {
+	for _, h := range events {
 		f.Events = append(f.Events, &controlwire.Event{Reason: h})
 	}
 	return &controlwire.WatchReply{Functions: []*controlwire.FunctionFacts{f}}
@@ -25,10 +25,10 @@ func says(uid string, created uint32, happenings ...string) *controlwire.WatchRe
 func TestBookBelievesWhoSpokeLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var poked []string
-		b := newBook(func(key types.NamespacedName) { poked = append(poked, key.String()) }, newPoolBook(func(string) {}))
+		b := newFactStore(func(key types.NamespacedName) { poked = append(poked, key.String()) }, newPoolStore(func(string) {}))
 		one, two := &stream{"one"}, &stream{"two"}
 		created := func() int64 {
-			f, _ := b.look("u")
+			f, _ := b.get("u")
 			if f == nil {
 				return -1
 			}
@@ -37,9 +37,9 @@ func TestBookBelievesWhoSpokeLast(t *testing.T) {
 		if created() != -1 {
 			t.Fatal("an empty book knows something")
 		}
-		b.tell(one, says("u", 1))
-		b.tell(two, says("u", 2))
-		b.tell(one, &controlwire.WatchReply{Released: []string{"u", "unknown"}})
+		b.update(one, says("u", 1))
+		b.update(two, says("u", 2))
+		b.update(one, &controlwire.WatchReply{Released: []string{"u", "unknown"}})
 		b.close(one)
 		time.Sleep(time.Hour)
 		b.sweep()
@@ -47,7 +47,7 @@ func TestBookBelievesWhoSpokeLast(t *testing.T) {
 			t.Errorf("created is %d, want what the second scheduler said", created())
 		}
 
-		b.tell(two, &controlwire.WatchReply{Released: []string{"u"}})
+		b.update(two, &controlwire.WatchReply{Released: []string{"u"}})
 		time.Sleep(lostGrace - 1)
 		b.sweep()
 		if created() != 2 {
@@ -66,17 +66,17 @@ func TestBookBelievesWhoSpokeLast(t *testing.T) {
 
 func TestBookKeepsFactsOverAReconnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook(func(types.NamespacedName) {}, newPoolBook(func(string) {}))
+		b := newFactStore(func(types.NamespacedName) {}, newPoolStore(func(string) {}))
 		one := &stream{"one"}
-		b.tell(one, says("u", 1))
+		b.update(one, says("u", 1))
 		b.close(one)
 		time.Sleep(lostGrace / 2)
 		again := &stream{"one"}
-		b.tell(again, says("u", 3))
+		b.update(again, says("u", 3))
 		b.close(one)
 		time.Sleep(time.Hour)
 		b.sweep()
-		if f, _ := b.look("u"); f == nil || f.created != 3 {
+		if f, _ := b.get("u"); f == nil || f.created != 3 {
 			t.Errorf("got %+v", f)
 		}
 	})
@@ -86,14 +86,14 @@ func TestBookKeepsFactsOverAReconnection(t *testing.T) {
 // they run: a busy function would be looked at twice a second for it.
 func TestNobodyIsWokenByTelemetry(t *testing.T) {
 	woken := 0
-	b := newBook(func(types.NamespacedName) { woken++ }, newPoolBook(func(string) {}))
+	b := newFactStore(func(types.NamespacedName) { woken++ }, newPoolStore(func(string) {}))
 	by := &stream{}
 	say := func(change func(*controlwire.FunctionFacts)) int {
-		before, told := woken, says("u", 3)
-		f := told.GetFunctions()[0]
+		before, observed := woken, says("u", 3)
+		f := observed.GetFunctions()[0]
 		f.Queued = 1
 		change(f)
-		b.tell(by, told)
+		b.update(by, observed)
 		return woken - before
 	}
 	if say(func(*controlwire.FunctionFacts) {}) != 1 {
@@ -121,30 +121,30 @@ func TestNobodyIsWokenByTelemetry(t *testing.T) {
 }
 
 func TestBookHandsOverHappeningsOnce(t *testing.T) {
-	b := newBook(func(types.NamespacedName) {}, newPoolBook(func(string) {}))
+	b := newFactStore(func(types.NamespacedName) {}, newPoolStore(func(string) {}))
 	by := &stream{}
-	for i := range maxHappenings + 5 {
-		b.tell(by, says("u", 0, fmt.Sprint("R", i), ""))
+	for i := range maxEvents + 5 {
+		b.update(by, says("u", 0, fmt.Sprint("R", i), ""))
 	}
-	_, told := b.look("u")
-	if len(told) != maxHappenings || told[0].reason != "R5" {
-		t.Errorf("got %d happenings from %v", len(told), told[:1])
+	_, observed := b.get("u")
+	if len(observed) != maxEvents || observed[0].reason != "R5" {
+		t.Errorf("got %d happenings from %v", len(observed), observed[:1])
 	}
-	if _, told = b.look("u"); told != nil {
-		t.Errorf("told again: %v", told)
+	if _, observed = b.get("u"); observed != nil {
+		t.Errorf("told again: %v", observed)
 	}
 }
 
 func TestBookSettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook(func(types.NamespacedName) {}, newPoolBook(func(string) {}))
+		b := newFactStore(func(types.NamespacedName) {}, newPoolStore(func(string) {}))
 		time.Sleep(time.Hour)
-		b.open()
-		if b.settles() != settleTime {
+		b.restart()
+		if b.settlesIn() != settleTime {
 			t.Error("it is settled at once")
 		}
 		time.Sleep(settleTime)
-		if b.settles() != 0 {
+		if b.settlesIn() != 0 {
 			t.Error("it never settles")
 		}
 	})

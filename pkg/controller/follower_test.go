@@ -30,7 +30,7 @@ type fakeScheduler struct {
 	controlwire.UnimplementedSchedulerServer
 	listener *bufconn.Listener
 	server   *grpc.Server
-	tell     chan *controlwire.WatchReply
+	send     chan *controlwire.WatchReply
 	// broken makes the stream that has an element end.
 	broken chan struct{}
 }
@@ -53,7 +53,7 @@ func (f *fakeSchedulers) Addresses(context.Context) ([]string, <-chan struct{}, 
 func (f *fakeSchedulers) add(t *testing.T, address string) *fakeScheduler {
 	s := &fakeScheduler{
 		listener: bufconn.Listen(1 << 16), server: grpc.NewServer(),
-		tell: make(chan *controlwire.WatchReply), broken: make(chan struct{}),
+		send: make(chan *controlwire.WatchReply), broken: make(chan struct{}),
 	}
 	controlwire.RegisterSchedulerServer(s.server, s)
 	go func() { _ = s.server.Serve(s.listener) }()
@@ -100,7 +100,7 @@ func (s *fakeScheduler) Watch(_ *controlwire.WatchRequest, stream grpc.ServerStr
 			return nil
 		case <-s.broken:
 			return errors.New("broken for a test")
-		case reply := <-s.tell:
+		case reply := <-s.send:
 			if err := stream.Send(reply); err != nil {
 				return err
 			}
@@ -111,10 +111,10 @@ func (s *fakeScheduler) Watch(_ *controlwire.WatchRequest, stream grpc.ServerStr
 // says makes the scheduler tell something to whoever listens.
 func (s *fakeScheduler) says(t *testing.T, reply *controlwire.WatchReply) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	select {
-	case s.tell <- reply:
+	case s.send <- reply:
 	case <-ctx.Done():
 		t.Fatal("nobody listens to the scheduler")
 	}
@@ -127,8 +127,8 @@ func TestFollowerListensToEverySchedulerAndComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	book := newBook(func(types.NamespacedName) {}, newPoolBook(func(string) {}))
-	f := &follower{schedulers: schedulers, dial: schedulers.dial(), book: book, metrics: metrics, log: slog.New(slog.DiscardHandler)}
+	book := newFactStore(func(types.NamespacedName) {}, newPoolStore(func(string) {}))
+	f := &follower{schedulers: schedulers, dial: schedulers.dial(), facts: book, metrics: metrics, log: slog.New(slog.DiscardHandler)}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- f.run(ctx) }()
@@ -136,7 +136,7 @@ func TestFollowerListensToEverySchedulerAndComesBack(t *testing.T) {
 	knows := func(uid string, created int64) {
 		t.Helper()
 		eventually(t, func(context.Context) error {
-			if facts, _ := book.look(types.UID(uid)); facts == nil || facts.created != created {
+			if facts, _ := book.get(types.UID(uid)); facts == nil || facts.created != created {
 				return errors.New("the book does not say so")
 			}
 			return nil
@@ -154,7 +154,7 @@ func TestFollowerListensToEverySchedulerAndComesBack(t *testing.T) {
 	knows("v", 4)
 	schedulers.remove("two:2")
 	eventually(t, func(context.Context) error {
-		if facts, _ := book.look("u"); facts != nil {
+		if facts, _ := book.get("u"); facts != nil {
 			return errors.New("the facts of a scheduler that is gone are believed")
 		}
 		return nil
@@ -166,14 +166,14 @@ func TestFollowerListensToEverySchedulerAndComesBack(t *testing.T) {
 	}
 }
 
-// patience is how long a test waits for something that should come at once.
-const patience = 30 * time.Second
+// testTimeout is how long a test waits for something that should come at once.
+const testTimeout = 30 * time.Second
 
 // eventually waits until check says nothing more.
 func eventually(t *testing.T, check func(ctx context.Context) error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, testTimeout, true, func(ctx context.Context) (bool, error) {
 		last = check(ctx)
 		return last == nil, nil
 	})

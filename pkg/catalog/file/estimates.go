@@ -13,23 +13,23 @@ import (
 	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
 )
 
-// maxLearnt bounds the file, in bytes: that is some 20,000 revisions.
-const maxLearnt = 4 << 20
+// maxEstimates bounds the file, in bytes: that is some 20,000 revisions.
+const maxEstimates = 4 << 20
 
-// Learnt is what was learnt of units, in one file. It may be used by many goroutines at a
+// Estimates is what was learnt of units, in one file. It may be used by many goroutines at a
 // time.
-type Learnt struct {
+type Estimates struct {
 	path string
 
 	mu    sync.Mutex
 	units map[string][]estimate.Unit // by the UIDs of their functions
 }
 
-// OpenLearnt reads what was learnt before. The file is a help and no more: without
+// OpenEstimates reads what was learnt before. The file is a help and no more: without
 // it, or with one that cannot be read, everything is learnt anew. The error says that
 // it was there and of no use; what is returned is usable all the same.
-func OpenLearnt(path string) (*Learnt, error) {
-	l := &Learnt{path: path}
+func OpenEstimates(path string) (*Estimates, error) {
+	l := &Estimates{path: path}
 	// What a crash left unfinished would lie about for ever.
 	remains, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".*"+unfinished))
 	for _, left := range remains {
@@ -39,8 +39,8 @@ func OpenLearnt(path string) (*Learnt, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return l, nil
-	case err == nil && info.Size() > maxLearnt:
-		return l, fmt.Errorf("%s: is larger than %d bytes", path, maxLearnt)
+	case err == nil && info.Size() > maxEstimates:
+		return l, fmt.Errorf("%s: is larger than %d bytes", path, maxEstimates)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -64,36 +64,36 @@ func byFunction(units []estimate.Unit) map[string][]estimate.Unit {
 }
 
 // Restore returns what was learnt of a unit, or else of other revisions of its function.
-func (l *Learnt) Restore(unit *v1alpha1.Function) estimate.Means {
+func (l *Estimates) Restore(unit *v1alpha1.Function) estimate.Means {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return estimate.Restore(l.units[unit.FunctionUID()], string(unit.UID))
 }
 
-// Keep makes the file say what is learnt now, and nothing else, if that is worth a write.
+// Save makes the file say what is learnt now, and nothing else, if that is worth a write.
 // It writes no file that it would not read again.
-func (l *Learnt) Keep(units []estimate.Unit) error {
+func (l *Estimates) Save(units []estimate.Unit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	of := byFunction(units)
-	if !worth(of, l.units) {
+	if !worthWriting(of, l.units) {
 		return nil
 	}
 	text, err := json.Marshal(units)
 	if err != nil {
 		return err
 	}
-	if len(text) > maxLearnt {
-		return fmt.Errorf("%s: would be larger than %d bytes", l.path, maxLearnt)
+	if len(text) > maxEstimates {
+		return fmt.Errorf("%s: would be larger than %d bytes", l.path, maxEstimates)
 	}
-	if err := write(l.path, text); err != nil {
+	if err := writeFile(l.path, text); err != nil {
 		return err
 	}
 	l.units = of
 	return nil
 }
 
-func worth(now, kept map[string][]estimate.Unit) bool {
+func worthWriting(now, kept map[string][]estimate.Unit) bool {
 	for uid, units := range now {
 		if estimate.RecordOf(units).Differs(estimate.RecordOf(kept[uid])) {
 			return true

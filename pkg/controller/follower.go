@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	firstRedial = 200 * time.Millisecond
-	lastRedial  = 5 * time.Second
-	sweepEvery  = time.Second
+	firstRedial   = 200 * time.Millisecond
+	lastRedial    = 5 * time.Second
+	sweepInterval = time.Second
 )
 
 // Schedulers tells where the schedulers are.
@@ -33,7 +33,7 @@ type Schedulers interface {
 type follower struct {
 	schedulers Schedulers
 	dial       []grpc.DialOption
-	book       *book
+	facts      *factStore
 	metrics    *metrics
 	log        *slog.Logger
 }
@@ -42,7 +42,7 @@ type follower struct {
 func (f *follower) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	f.book.open()
+	f.facts.restart()
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { f.sweep(ctx) })
@@ -61,7 +61,7 @@ func (f *follower) run(ctx context.Context) error {
 			continue
 		}
 		redial.Reset()
-		f.book.pools.expect(addresses)
+		f.facts.pools.setAddresses(addresses)
 		f.adjust(ctx, following, addresses, &running)
 		select {
 		case <-ctx.Done():
@@ -82,7 +82,7 @@ func (f *follower) adjust(ctx context.Context, following map[string]context.Canc
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		following[address] = cancel
-		running.Go(func() { f.follow(ctx, address) })
+		running.Go(func() { f.followScheduler(ctx, address) })
 	}
 	for address, cancel := range following {
 		if !present[address] {
@@ -92,16 +92,16 @@ func (f *follower) adjust(ctx context.Context, following map[string]context.Canc
 	}
 }
 
-// follow keeps a stream to one scheduler until ctx ends.
-func (f *follower) follow(ctx context.Context, address string) {
+// followScheduler keeps a stream to one scheduler until ctx ends.
+func (f *follower) followScheduler(ctx context.Context, address string) {
 	log := f.log.With("scheduler", address)
 	redial := backoff.Backoff{First: firstRedial, Last: lastRedial}
 	for ctx.Err() == nil {
-		told, err := f.watch(ctx, address)
+		observed, err := f.watch(ctx, address)
 		if ctx.Err() != nil {
 			return
 		}
-		if told {
+		if observed {
 			redial.Reset()
 		}
 		wait := redial.Next()
@@ -111,7 +111,7 @@ func (f *follower) follow(ctx context.Context, address string) {
 }
 
 // watch reads one stream to its end, and says whether anything came by it.
-func (f *follower) watch(ctx context.Context, address string) (told bool, err error) {
+func (f *follower) watch(ctx context.Context, address string) (observed bool, err error) {
 	conn, err := grpc.NewClient("passthrough:///"+address, f.dial...)
 	if err != nil {
 		return false, fmt.Errorf("cannot connect: %w", err)
@@ -122,30 +122,30 @@ func (f *follower) watch(ctx context.Context, address string) (told bool, err er
 		return false, err
 	}
 	by := &stream{address: address}
-	defer f.book.close(by)
+	defer f.facts.close(by)
 	for {
 		reply, err := replies.Recv()
 		if err != nil {
-			return told, err
+			return observed, err
 		}
-		if !told {
-			told = true
+		if !observed {
+			observed = true
 			f.metrics.schedulers.Inc()
 			defer f.metrics.schedulers.Dec()
 		}
-		f.book.tell(by, reply)
+		f.facts.update(by, reply)
 	}
 }
 
 func (f *follower) sweep(ctx context.Context) {
-	ticker := time.NewTicker(sweepEvery)
+	ticker := time.NewTicker(sweepInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			f.book.sweep()
+			f.facts.sweep()
 		}
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
-// planUse decides what becomes of the function's revisions, and what is said of them and
+// planRollout decides what becomes of the function's revisions, and what is said of them and
 // of the function.
-func planUse(in input, out *outcome) {
-	look := lookOf(in)
-	if decided(look) {
+func planRollout(in input, out *outcome) {
+	look := conditionInput(in)
+	if needsDecision(look) {
 		look.Plan, look.Revisions = rollout.Advance(in.now, look.Function, in.revisions, look.Units)
 		if look.Plan.Create != nil {
 			out.create = look.Plan.Create
@@ -56,7 +56,7 @@ func recordImages(pods []pod, revisions []*v1alpha1.FunctionRevision) {
 }
 
 // planLeftovers deletes pods of revisions that no scheduler serves.
-func planLeftovers(in input, look rollout.Look, out *outcome) {
+func planLeftovers(in input, look rollout.ConditionInput, out *outcome) {
 	entry := rollout.Compose(look.Function, look.Revisions)
 	for _, p := range in.pods {
 		at := slices.IndexFunc(look.Revisions, func(r *v1alpha1.FunctionRevision) bool { return r.UID == p.revision })
@@ -68,29 +68,29 @@ func planLeftovers(in input, look rollout.Look, out *outcome) {
 		case in.now.Before(deadline):
 			out.sooner(deadline.Sub(in.now))
 		default:
-			out.deletePods = append(out.deletePods, doomed{p.name, revisionRetired})
+			out.deletePods = append(out.deletePods, podDeletion{p.name, revisionRetired})
 		}
 	}
 }
 
-// decided tells whether there is anything to decide about a function's revisions.
-func decided(look rollout.Look) bool {
+// needsDecision tells whether there is anything to decide about a function's revisions.
+func needsDecision(look rollout.ConditionInput) bool {
 	return look.Refused == nil && look.Function.DeletionTimestamp.IsZero()
 }
 
-// lookOf is what is known of a function before anything is decided.
-func lookOf(in input) rollout.Look {
+// conditionInput is what is known of a function before anything is decided.
+func conditionInput(in input) rollout.ConditionInput {
 	f := in.function.DeepCopy()
 	// They are missing in an object that came through a typed client.
 	f.APIVersion, f.Kind = v1alpha1.APIVersion, v1alpha1.KindFunction
 	v1alpha1.DefaultFor(f, in.runtime)
-	look := rollout.Look{
+	look := rollout.ConditionInput{
 		Now: in.now, Function: f, Refused: refusal(f, in.runtime, in.runtimes), Hosts: hostsCondition(in), Settling: in.settling,
-		Units: make(map[string]rollout.Known, len(in.units)),
+		Units: make(map[string]rollout.Observation, len(in.units)),
 	}
 	for _, r := range in.revisions {
-		if told, ok := in.units[r.Name]; ok {
-			look.Units[r.Name] = knownOf(r, told)
+		if observed, ok := in.units[r.Name]; ok {
+			look.Units[r.Name] = observationOf(r, observed)
 		}
 	}
 	return look
@@ -133,10 +133,10 @@ func sentence(errs field.ErrorList) string {
 	return strings.Join(texts, "; ")
 }
 
-func knownOf(r *v1alpha1.FunctionRevision, told facts) rollout.Known {
-	return rollout.Known{
-		Observed: true, Generation: told.generation, Started: told.started, Failure: failureOf(r, told.problem),
-		NoRoom: told.noRoom, Unconfirmed: told.unconfirmed, Ready: told.created,
+func observationOf(r *v1alpha1.FunctionRevision, observed facts) rollout.Observation {
+	return rollout.Observation{
+		Observed: true, Generation: observed.generation, Started: observed.started, Failure: failureOf(r, observed.problem),
+		NoRoom: observed.noRoom, Unconfirmed: observed.unconfirmed, Ready: observed.created,
 	}
 }
 
@@ -151,11 +151,11 @@ func planRevisions(in input, after []*v1alpha1.FunctionRevision, out *outcome) {
 		i := slices.IndexFunc(in.revisions, func(b *v1alpha1.FunctionRevision) bool { return b.Name == r.Name })
 		before := in.revisions[i]
 		if !equality.Semantic.DeepEqual(before.Status, r.Status) &&
-			out.may(in, in.written.revisions[r.Name], revisionUrgency(&before.Status, &r.Status)) {
+			out.mayWrite(in, in.written.revisions[r.Name], revisionUrgency(&before.Status, &r.Status)) {
 			out.revisions = append(out.revisions, r)
 		}
-		told, ok := in.units[r.Name]
-		if wanted := small(told.creating + told.created); ok && wanted != before.Spec.Instances && (in.budgeted || out.may(in, time.Time{}, counts)) {
+		observed, ok := in.units[r.Name]
+		if wanted := clampInt32(observed.creating + observed.created); ok && wanted != before.Spec.Instances && (in.budgeted || out.mayWrite(in, time.Time{}, counts)) {
 			scaled := r.DeepCopy()
 			scaled.Spec.Instances = wanted
 			out.scales = append(out.scales, scaled)
@@ -167,7 +167,7 @@ func planRevisions(in input, after []*v1alpha1.FunctionRevision, out *outcome) {
 // is decided from whether it is proven, and when it had calls.
 func revisionUrgency(before, after *v1alpha1.FunctionRevisionStatus) urgency {
 	for _, c := range after.Conditions {
-		if find(before.Conditions, c.Type).Status != c.Status {
+		if findCondition(before.Conditions, c.Type).Status != c.Status {
 			return decisions
 		}
 	}
@@ -186,8 +186,8 @@ func revisionUrgency(before, after *v1alpha1.FunctionRevisionStatus) urgency {
 func removable(in input, names []string) []*v1alpha1.FunctionRevision {
 	var found []*v1alpha1.FunctionRevision
 	for _, r := range in.revisions {
-		told, ok := in.units[r.Name]
-		gone := (ok || !in.settling) && !told.waiting && told.creating+told.created == 0 &&
+		observed, ok := in.units[r.Name]
+		gone := (ok || !in.settling) && !observed.waiting && observed.creating+observed.created == 0 &&
 			!slices.ContainsFunc(in.pods, func(p pod) bool { return p.revision == r.UID })
 		if gone && slices.Contains(names, r.Name) {
 			found = append(found, r)
@@ -198,15 +198,15 @@ func removable(in input, names []string) []*v1alpha1.FunctionRevision {
 
 // planStatus decides whether the status of the function is to be written now, later or
 // not.
-func planStatus(in input, look rollout.Look, out *outcome) {
+func planStatus(in input, look rollout.ConditionInput, out *outcome) {
 	before, next := in.function.Status, statusOf(in, look)
-	if equality.Semantic.DeepEqual(next, before) || !out.may(in, in.written.function, statusUrgency(&before, &next)) {
+	if equality.Semantic.DeepEqual(next, before) || !out.mayWrite(in, in.written.function, statusUrgency(&before, &next)) {
 		return
 	}
 	out.status = &next
-	out.changes = slices.DeleteFunc(transitions(&before, &next), func(change happening) bool {
+	out.changes = slices.DeleteFunc(transitions(&before, &next), func(change functionEvent) bool {
 		// What has just been told need not be told again as a change.
-		return slices.ContainsFunc(out.events, func(told happening) bool { return told.reason == change.reason })
+		return slices.ContainsFunc(out.events, func(observed functionEvent) bool { return observed.reason == change.reason })
 	})
 }
 
@@ -214,7 +214,7 @@ func planStatus(in input, look rollout.Look, out *outcome) {
 // from it where calls go, and people wait for the latest revision.
 func statusUrgency(before, after *v1alpha1.FunctionStatus) urgency {
 	proof := func(s *v1alpha1.FunctionStatus) metav1.ConditionStatus {
-		return find(s.Conditions, v1alpha1.ConditionRevisionReady).Status
+		return findCondition(s.Conditions, v1alpha1.ConditionRevisionReady).Status
 	}
 	switch {
 	case proof(before) != proof(after) || !equality.Semantic.DeepEqual(stateIn(before), stateIn(after)):

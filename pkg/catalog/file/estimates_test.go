@@ -24,17 +24,17 @@ func unit(function string, n int) *v1alpha1.Function {
 
 func TestWhatWasLearntIsThereAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "learnt.json")
-	first, err := OpenLearnt(path)
+	first, err := OpenEstimates(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := first.Restore(unit("u", 3)); got != (estimate.Means{}) {
 		t.Errorf("of a function of which nothing is known: %v", got)
 	}
-	if err := first.Keep([]estimate.Unit{{UID: "u0", Function: "u", Execution: time.Second, Start: -1}}); err != nil {
+	if err := first.Save([]estimate.Unit{{UID: "u0", Function: "u", Execution: time.Second, Start: -1}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range []*Learnt{first, reopened(t, path)} {
+	for _, l := range []*Estimates{first, reopened(t, path)} {
 		for n := range 2 {
 			if got, want := l.Restore(unit("u", n)), (estimate.Means{Execution: time.Second}); got != want {
 				t.Errorf("of revision %d: got %v, want %v", n, got, want)
@@ -44,7 +44,7 @@ func TestWhatWasLearntIsThereAgain(t *testing.T) {
 			t.Errorf("of another function: %v", got)
 		}
 	}
-	if err := first.Keep(nil); err != nil {
+	if err := first.Save(nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := reopened(t, path).Restore(unit("u", 3)); got != (estimate.Means{}) {
@@ -52,9 +52,9 @@ func TestWhatWasLearntIsThereAgain(t *testing.T) {
 	}
 }
 
-func reopened(t *testing.T, path string) *Learnt {
+func reopened(t *testing.T, path string) *Estimates {
 	t.Helper()
-	l, err := OpenLearnt(path)
+	l, err := OpenEstimates(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,18 +63,18 @@ func reopened(t *testing.T, path string) *Learnt {
 
 func TestAFileThatIsOfNoUseIsSaidSoAndReplaced(t *testing.T) {
 	for name, text := range map[string]string{
-		"broken": `{"u": {"gener`, "something else": `{"u": {"startNs": 1}}`, "too large": strings.Repeat(" ", maxLearnt+1),
+		"broken": `{"u": {"gener`, "something else": `{"u": {"startNs": 1}}`, "too large": strings.Repeat(" ", maxEstimates+1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "learnt.json")
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			l, err := OpenLearnt(path)
+			l, err := OpenEstimates(path)
 			if err == nil || !strings.Contains(err.Error(), path) {
 				t.Errorf("error %v, want one that names the file", err)
 			}
-			if err := l.Keep([]estimate.Unit{{UID: "u1", Function: "u", Start: 1}}); err != nil {
+			if err := l.Save([]estimate.Unit{{UID: "u1", Function: "u", Start: 1}}); err != nil {
 				t.Fatal(err)
 			}
 			if got := reopened(t, path).Restore(unit("u", 1)).Start; got != 1 {
@@ -101,7 +101,7 @@ func TestWhatACrashLeftUnfinishedIsRemoved(t *testing.T) {
 func TestWhatIsNotReadAgainIsNotWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "learnt.json")
 	l := reopened(t, path)
-	if err := l.Keep([]estimate.Unit{{UID: strings.Repeat("u", maxLearnt), Function: "u", Start: 1}}); err == nil {
+	if err := l.Save([]estimate.Unit{{UID: strings.Repeat("u", maxEstimates), Function: "u", Start: 1}}); err == nil {
 		t.Error("it was kept")
 	}
 	if _, err := os.Stat(path); err == nil {
@@ -113,21 +113,21 @@ func TestNothingIsWrittenUnlessSomethingWasLearnt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "learnt.json")
 	l := reopened(t, path)
 	known := []estimate.Unit{{UID: "u1", Function: "u", Start: 100}, {UID: "v1", Function: "v", Start: 200}}
-	if err := l.Keep(known); err != nil {
+	if err := l.Save(known); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
 	known[0].Start += 9
-	if err := l.Keep(known); err != nil {
+	if err := l.Save(known); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err == nil {
 		t.Error("nearly the same was written again")
 	}
 	known[0].Start += 9
-	if err := l.Keep(known); err != nil || reopened(t, path).Restore(unit("v", 1)).Start != 200 {
+	if err := l.Save(known); err != nil || reopened(t, path).Restore(unit("v", 1)).Start != 200 {
 		t.Errorf("it was not written after a change: %v", err)
 	}
 }

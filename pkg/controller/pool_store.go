@@ -12,22 +12,22 @@ import (
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 )
 
-// poolBook holds the latest of what each scheduler keeps of warm pools.
-type poolBook struct {
-	// poke is called, without the lock, with the name of each ClusterRuntime of which there
+// poolStore holds the latest of what each scheduler keeps of warm pools.
+type poolStore struct {
+	// onChange is called, without the lock, with the name of each ClusterRuntime of which there
 	// is something new.
-	poke func(string)
+	onChange func(string)
 
 	mu sync.Mutex
 	// addresses are where schedulers should be, and told what those there have told.
 	addresses []string
-	told      map[string]*toldPools
+	reports   map[string]*schedulerReport
 }
 
-// toldPools are what one scheduler has told.
-type toldPools struct {
-	// by is who told last; nil once its stream has broken, since the time lost.
-	by       *stream
+// schedulerReport are what one scheduler has told.
+type schedulerReport struct {
+	// stream is who told last; nil once its stream has broken, since the time lost.
+	stream   *stream
 	lost     time.Time
 	runtimes map[string]*controlwire.RuntimeFacts
 }
@@ -36,7 +36,7 @@ type toldPools struct {
 type runtimeFacts struct {
 	// schedulers is how many tell of warm pools; silent says that there are others.
 	schedulers int
-	silent     bool
+	incomplete bool
 	// generation is the lowest that one of them has considered; 0 if one does not know the
 	// ClusterRuntime.
 	generation int64
@@ -52,40 +52,40 @@ type poolFacts struct {
 	noRoom bool
 }
 
-func newPoolBook(poke func(string)) *poolBook {
-	return &poolBook{poke: poke, told: make(map[string]*toldPools)}
+func newPoolStore(poke func(string)) *poolStore {
+	return &poolStore{onChange: poke, reports: make(map[string]*schedulerReport)}
 }
 
-// expect says where schedulers are.
-func (b *poolBook) expect(addresses []string) {
+// setAddresses says where schedulers are.
+func (b *poolStore) setAddresses(addresses []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.addresses = slices.Clone(addresses)
 }
 
-// tell notes what a stream says.
-func (b *poolBook) tell(by *stream, now *controlwire.WarmPools) {
+// update notes what a stream says.
+func (b *poolStore) update(by *stream, now *controlwire.WarmPools) {
 	if now == nil {
 		return
 	}
-	next := &toldPools{by: by, runtimes: make(map[string]*controlwire.RuntimeFacts)}
+	next := &schedulerReport{stream: by, runtimes: make(map[string]*controlwire.RuntimeFacts)}
 	for _, rt := range now.GetRuntimes() {
 		next.runtimes[rt.GetName()] = rt
 	}
 	b.mu.Lock()
-	changed := differing(b.told[by.address], next)
-	b.told[by.address] = next
+	changed := changedRuntimes(b.reports[by.address], next)
+	b.reports[by.address] = next
 	b.mu.Unlock()
 	for _, name := range changed {
-		b.poke(name)
+		b.onChange(name)
 	}
 }
 
-// differing are the ClusterRuntimes of which two messages say different things. Before may
+// changedRuntimes are the ClusterRuntimes of which two messages say different things. Before may
 // be nil.
-func differing(before, after *toldPools) (names []string) {
+func changedRuntimes(before, after *schedulerReport) (names []string) {
 	if before == nil {
-		before = &toldPools{}
+		before = &schedulerReport{}
 	}
 	for name, rt := range after.runtimes {
 		if was := before.runtimes[name]; was == nil || !proto.Equal(was, rt) {
@@ -101,49 +101,49 @@ func differing(before, after *toldPools) (names []string) {
 }
 
 // close says that a stream has ended.
-func (b *poolBook) close(by *stream) {
+func (b *poolStore) close(by *stream) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if told := b.told[by.address]; told != nil && told.by == by {
-		told.by, told.lost = nil, time.Now()
+	if observed := b.reports[by.address]; observed != nil && observed.stream == by {
+		observed.stream, observed.lost = nil, time.Now()
 	}
 }
 
 // sweep forgets what nobody has told for too long.
-func (b *poolBook) sweep() {
+func (b *poolStore) sweep() {
 	var changed []string
 	b.mu.Lock()
-	for address, told := range b.told {
-		if told.by == nil && time.Since(told.lost) >= lostGrace {
-			delete(b.told, address)
-			changed = append(changed, differing(told, &toldPools{})...)
+	for address, observed := range b.reports {
+		if observed.stream == nil && time.Since(observed.lost) >= lostGrace {
+			delete(b.reports, address)
+			changed = append(changed, changedRuntimes(observed, &schedulerReport{})...)
 		}
 	}
 	b.mu.Unlock()
 	for _, name := range changed {
-		b.poke(name)
+		b.onChange(name)
 	}
 }
 
-// look returns what is known of a ClusterRuntime's warm pools.
-func (b *poolBook) look(name string) runtimeFacts {
+// get returns what is known of a ClusterRuntime's warm pools.
+func (b *poolStore) get(name string) runtimeFacts {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	found := runtimeFacts{schedulers: len(b.told), generation: math.MaxInt64, pools: make(map[string]poolFacts)}
-	found.silent = slices.ContainsFunc(b.addresses, func(a string) bool { return b.told[a] == nil })
-	for _, told := range b.told {
-		rt := told.runtimes[name]
+	found := runtimeFacts{schedulers: len(b.reports), generation: math.MaxInt64, pools: make(map[string]poolFacts)}
+	found.incomplete = slices.ContainsFunc(b.addresses, func(a string) bool { return b.reports[a] == nil })
+	for _, observed := range b.reports {
+		rt := observed.runtimes[name]
 		found.generation = min(found.generation, rt.GetGeneration())
 		for _, p := range rt.GetPools() {
-			found.pools[p.GetName()] = found.pools[p.GetName()].and(p)
+			found.pools[p.GetName()] = found.pools[p.GetName()].plus(p)
 		}
 	}
 	return found
 }
 
-// and adds what another scheduler keeps of the pool. Of several problems it keeps the
+// plus adds what another scheduler keeps of the pool. Of several problems it keeps the
 // first by reason and detail, so that the order of schedulers changes nothing.
-func (f poolFacts) and(p *controlwire.PoolFacts) poolFacts {
+func (f poolFacts) plus(p *controlwire.PoolFacts) poolFacts {
 	f.desired, f.ready, f.noRoom = f.desired+int64(p.GetDesired()), f.ready+int64(p.GetReady()), f.noRoom || p.GetNoCapacity()
 	if p.GetProblem() == "" {
 		return f

@@ -1,0 +1,181 @@
+package controller
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+)
+
+const (
+	// settleTime is how long the schedulers have, after the controller's
+	// start, to tell of a function before it counts as unobserved.
+	settleTime = 10 * time.Second
+	// lostGrace is how long facts are believed after the stream that they came
+	// by has broken, or after their scheduler has let go of the function:
+	// time enough for another one to tell.
+	lostGrace = 5 * time.Second
+	// maxEvents bounds what is kept of a function until it is told as
+	// Events. The oldest are dropped.
+	maxEvents = 32
+)
+
+// stream is one stream from one scheduler.
+type stream struct{ address string }
+
+// factStore holds the latest facts of every unit that is told of, which is a revision of a
+// function.
+type factStore struct {
+	// onChange is called, without the lock, when there is something new.
+	onChange func(types.NamespacedName)
+	// pools are what schedulers tell of warm pools by the same streams.
+	pools *poolStore
+
+	mu      sync.Mutex
+	opened  time.Time
+	entries map[string]*unitEntry // by UID of the FunctionRevision
+}
+
+// unitEntry is what is known of one unit.
+type unitEntry struct {
+	// key is of the function.
+	key   types.NamespacedName
+	facts facts
+	// stream is who told last; nil once it does so no more, since the time lost.
+	stream *stream
+	lost   time.Time
+	events []functionEvent
+}
+
+func newFactStore(poke func(types.NamespacedName), pools *poolStore) *factStore {
+	return &factStore{onChange: poke, pools: pools, opened: time.Now(), entries: make(map[string]*unitEntry)}
+}
+
+// restart starts the time in which schedulers may be silent.
+func (b *factStore) restart() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.opened = time.Now()
+}
+
+// update notes what a stream says. Who speaks last is believed: the scheduler
+// that a unit has moved to tells of it after the one that it has left.
+func (b *factStore) update(by *stream, reply *controlwire.WatchReply) {
+	b.pools.update(by, reply.GetWarmPools())
+	var changed []types.NamespacedName
+	b.mu.Lock()
+	for _, observed := range reply.GetFunctions() {
+		if observed.GetFunctionUid() == "" {
+			continue
+		}
+		e, known := b.entries[observed.GetFunctionUid()]
+		if !known {
+			e = &unitEntry{}
+			b.entries[observed.GetFunctionUid()] = e
+		}
+		before := *e
+		e.key = types.NamespacedName{Namespace: observed.GetNamespace(), Name: observed.GetName()}
+		e.stream, e.lost, e.facts = by, time.Time{}, factsOf(observed)
+		e.addEvents(observed.GetEvents())
+		// A busy function is told of twice a second, and mostly with other means only.
+		if !known || before.facts != e.facts || before.stream == nil || len(observed.GetEvents()) > 0 {
+			changed = append(changed, e.key)
+		}
+	}
+	for _, uid := range reply.GetReleased() {
+		if e := b.entries[uid]; e != nil && e.stream == by {
+			e.stream, e.lost = nil, time.Now()
+		}
+	}
+	b.mu.Unlock()
+	for _, key := range changed {
+		b.onChange(key)
+	}
+}
+
+// close says that a stream has ended.
+func (b *factStore) close(by *stream) {
+	b.pools.close(by)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.entries {
+		if e.stream == by {
+			e.stream, e.lost = nil, time.Now()
+		}
+	}
+}
+
+// sweep forgets facts that nobody has told for too long.
+func (b *factStore) sweep() {
+	b.pools.sweep()
+	var changed []types.NamespacedName
+	b.mu.Lock()
+	for uid, e := range b.entries {
+		if e.stream == nil && time.Since(e.lost) >= lostGrace {
+			delete(b.entries, uid)
+			changed = append(changed, e.key)
+		}
+	}
+	b.mu.Unlock()
+	for _, key := range changed {
+		b.onChange(key)
+	}
+}
+
+// get returns what is known of a unit, or nil. It hands over the happenings.
+func (b *factStore) get(uid types.UID) (found *facts, observed []functionEvent) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entries[string(uid)]
+	if e == nil {
+		return nil, nil
+	}
+	f := e.facts
+	observed, e.events = e.events, nil
+	return &f, observed
+}
+
+// settlesIn is the time until what nobody tells of counts as unobserved, and not as
+// something that a scheduler has not come to yet; 0 if so.
+func (b *factStore) settlesIn() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return max(settleTime-time.Since(b.opened), 0)
+}
+
+func (e *unitEntry) addEvents(observed []*controlwire.Event) {
+	for _, h := range observed {
+		if h.GetReason() == "" {
+			continue
+		}
+		e.events = append(e.events, functionEvent{
+			reason: h.GetReason(), message: h.GetMessage(), warning: h.GetWarning(),
+		})
+	}
+	if excess := len(e.events) - maxEvents; excess > 0 {
+		e.events = e.events[excess:]
+	}
+}
+
+func factsOf(observed *controlwire.FunctionFacts) facts {
+	f := facts{
+		generation: observed.GetGeneration(),
+		creating:   int64(observed.GetCreating()),
+		created:    int64(observed.GetCreated()),
+		waiting:    observed.GetQueued() > 0,
+		noRoom:     observed.GetNoCapacity(),
+
+		unconfirmed: observed.GetUnconfirmed(),
+		started:     observed.GetStarted(),
+	}
+	if p := observed.GetProblem(); p != nil {
+		f.problem = problem{reason: p.GetReason(), detail: p.GetDetail()}
+		if f.problem.reason == "" {
+			f.problem.reason = v1alpha1.ReasonStartFailed
+		}
+	}
+	return f
+}
