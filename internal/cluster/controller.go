@@ -32,7 +32,7 @@ func Controller(ctx context.Context, config ControllerConfig) error {
 	if err != nil {
 		return fmt.Errorf("--tls-dir: %w", err)
 	}
-	tellExpiry(registry, tls)
+	registerExpiry(registry, tls)
 	runtimes, err := readRuntimes(config.RuntimesFile)
 	if err != nil {
 		return err

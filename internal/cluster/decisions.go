@@ -29,7 +29,7 @@ func SchedulerOperations(metrics exposition.Source, unready func() string, decid
 	mux := http.NewServeMux()
 	mux.Handle("/", serve.Operations(metrics, unready))
 	mux.Handle("GET /debug/decisions", serve.FewAtATime(http.HandlerFunc(d.latest)))
-	mux.Handle("GET /debug/decisions/{namespace}/{function}", serve.FewAtATime(http.HandlerFunc(d.account)))
+	mux.Handle("GET /debug/decisions/{namespace}/{function}", serve.FewAtATime(http.HandlerFunc(d.report)))
 	return mux
 }
 
@@ -50,11 +50,11 @@ func (d decisions) started(w http.ResponseWriter) bool {
 
 func (d decisions) latest(w http.ResponseWriter, _ *http.Request) {
 	if d.started(w) {
-		tell(w, d.decider().Latest())
+		writeJSON(w, d.decider().Latest())
 	}
 }
 
-func (d decisions) account(w http.ResponseWriter, r *http.Request) {
+func (d decisions) report(w http.ResponseWriter, r *http.Request) {
 	if !d.started(w) {
 		return
 	}
@@ -64,10 +64,10 @@ func (d decisions) account(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("there is no function %s in the namespaces that Windlass watches", key), http.StatusNotFound)
 		return
 	}
-	tell(w, account.Public())
+	writeJSON(w, account.Public())
 }
 
-func tell(w http.ResponseWriter, what any) {
+func writeJSON(w http.ResponseWriter, what any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(what)
 }

@@ -25,7 +25,7 @@ func TestS16TheEndOfTheCertificateInUseIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		registry := prometheus.NewRegistry()
-		tellExpiry(registry, tls)
+		registerExpiry(registry, tls)
 		for _, want := range []time.Time{first, second} {
 			renew(want)
 			time.Sleep(time.Minute)

@@ -46,9 +46,9 @@ func Gateway(ctx context.Context, config GatewayConfig) error {
 	return err
 }
 
-// lastAnswers asks clients to close their connections once the gateway is to
+// closeWhenStopping asks clients to close their connections once the gateway is to
 // stop, so that none of them sends a call on one that is being closed.
-func lastAnswers(handler http.Handler, state *readiness) http.Handler {
+func closeWhenStopping(handler http.Handler, state *readiness) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if state.get() != "" && r.ProtoMajor == 1 {
 			w.Header().Set("Connection", "close")
@@ -79,7 +79,7 @@ func startGateway(
 	if err != nil {
 		return fmt.Errorf("--tls-dir: %w", err)
 	}
-	tellExpiry(registry, tls)
+	registerExpiry(registry, tls)
 	// 1. Which functions there are, and who owns them.
 	source, err := startCatalog(parts, config.Common, kube.Config{}, log)
 	if err != nil {
@@ -90,7 +90,7 @@ func startGateway(
 	if err != nil {
 		return err
 	}
-	if err := wait(ctx, parts, source.Synced(), known); err != nil {
+	if err := waitAll(ctx, parts, source.Synced(), known); err != nil {
 		return err
 	}
 	// 2. The gateway, first for instances and then for calls.
@@ -128,7 +128,7 @@ func startGateway(
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	handler := lastAnswers(g, state)
+	handler := closeWhenStopping(g, state)
 	parts.Start("calls", func(ctx context.Context) error {
 		return serve.Calls(ctx, calls, handler, config.DrainTimeout, registry, log)
 	})

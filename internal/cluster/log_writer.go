@@ -39,7 +39,7 @@ func newLogWriter(to io.Writer) *logWriter {
 // Write takes a line. It keeps none of the caller's memory.
 func (w *logWriter) Write(line []byte) (int, error) {
 	if w.add(line) {
-		w.rouse()
+		w.signal()
 	}
 	return len(line), nil
 }
@@ -56,7 +56,7 @@ func (w *logWriter) add(line []byte) bool {
 	return true
 }
 
-func (w *logWriter) rouse() {
+func (w *logWriter) signal() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -93,13 +93,13 @@ func (w *logWriter) close() {
 	w.mu.Lock()
 	w.closing = true
 	w.mu.Unlock()
-	w.rouse()
+	w.signal()
 }
 
 // write writes lines until it is to end and none waits.
 func (w *logWriter) write() {
 	for {
-		lines, closing := w.take()
+		lines, closing := w.takeAll()
 		for _, line := range lines {
 			// There is nobody to tell that the log cannot be written.
 			_, _ = w.to.Write(line)
@@ -115,7 +115,7 @@ func (w *logWriter) write() {
 	}
 }
 
-func (w *logWriter) take() (lines [][]byte, closing bool) {
+func (w *logWriter) takeAll() (lines [][]byte, closing bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	lines, w.waiting = w.waiting, nil

@@ -158,8 +158,8 @@ func serveOperations(parts *lifecycle.Lifecycle, c Common, handler http.Handler,
 	return nil
 }
 
-// wait waits for all of them, or for a failure or the end.
-func wait(ctx context.Context, parts *lifecycle.Lifecycle, all ...<-chan struct{}) error {
+// waitAll waits for all of them, or for a failure or the end.
+func waitAll(ctx context.Context, parts *lifecycle.Lifecycle, all ...<-chan struct{}) error {
 	for _, ready := range all {
 		select {
 		case <-ready:

@@ -98,7 +98,7 @@ func (s *schedulerRole) start(ctx context.Context) (err error) {
 	if s.tls, err = mtls.Load(s.config.TLSDir, s.log); err != nil {
 		return fmt.Errorf("--tls-dir: %w", err)
 	}
-	tellExpiry(s.registry, s.tls)
+	registerExpiry(s.registry, s.tls)
 	if s.traces, err = startTraces(s.parts, s.config.Tracing, "windlass-scheduler", s.registry, s.log); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (s *schedulerRole) start(ctx context.Context) (err error) {
 	if err := s.startPods(); err != nil {
 		return err
 	}
-	if err := wait(ctx, s.parts, s.source.Synced(), poll(ctx, s.pods.Synced)); err != nil {
+	if err := waitAll(ctx, s.parts, s.source.Synced(), poll(ctx, s.pods.Synced)); err != nil {
 		return err
 	}
 	// 2. Who owns which slot, and the scheduler, which others can reach.
@@ -130,7 +130,7 @@ func (s *schedulerRole) start(ctx context.Context) (err error) {
 	s.parts.Start("peers", watched.Run)
 	// What was learnt of a function is asked for when its slot comes.
 	s.parts.Start("memory", memory.Run)
-	if err := wait(ctx, s.parts, memory.Ready()); err != nil {
+	if err := waitAll(ctx, s.parts, memory.Ready()); err != nil {
 		return err
 	}
 	s.keeping.Start("slot keeper", keeper.Run)

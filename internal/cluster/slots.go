@@ -34,18 +34,18 @@ func startSlots(
 	}
 	parts.Start("slot directory", directory.Run)
 	parts.Start("slots from a scheduler", func(ctx context.Context) error {
-		return seed(ctx, directory, config.Schedulers, schedulers, log)
+		return askUntilKnown(ctx, directory, config.Schedulers, schedulers, log)
 	})
 	parts.Start("peers", watched.Run)
 	return watched, directory.Ready(), nil
 }
 
-// seedAgain is the pause between two tries to ask schedulers for the slots.
-const seedAgain = time.Second
+// askInterval is the pause between two tries to ask schedulers for the slots.
+const askInterval = time.Second
 
-// seed asks any scheduler who owns which slot, if etcd does not say so soon.
-func seed(ctx context.Context, directory *etcd.Directory, addr string, creds credentials.TransportCredentials, log *slog.Logger) error {
-	for pause := ownership.SeedAfter; ; pause = seedAgain {
+// askUntilKnown asks any scheduler who owns which slot, if etcd does not say so soon.
+func askUntilKnown(ctx context.Context, directory *etcd.Directory, addr string, creds credentials.TransportCredentials, log *slog.Logger) error {
+	for pause := ownership.SeedAfter; ; pause = askInterval {
 		select {
 		case <-ctx.Done():
 			return nil

@@ -126,19 +126,19 @@ func (r *Keyring) known(id string) (jose.JSONWebKey, bool) {
 // than rest ago: whether they have changed since cannot be told yet. What was read
 // before stays if it fails.
 func (r *Keyring) read(ctx context.Context, rest time.Duration) error {
-	reading, mine, err := r.begin(rest)
+	reading, mine, err := r.joinReading(rest)
 	if err != nil {
 		return err
 	}
 	if mine {
-		r.finish(reading, r.fetch(ctx))
+		r.endReading(reading, r.fetch(ctx))
 	}
 	<-reading.done
 	return reading.err
 }
 
-// begin returns the reading to wait for; if it is mine, it has yet to be done.
-func (r *Keyring) begin(rest time.Duration) (_ *reading, mine bool, _ error) {
+// joinReading returns the reading to wait for; if it is mine, it has yet to be done.
+func (r *Keyring) joinReading(rest time.Duration) (_ *reading, mine bool, _ error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.reading != nil {
@@ -169,7 +169,7 @@ func (r *Keyring) fetch(ctx context.Context) error {
 	return nil
 }
 
-func (r *Keyring) finish(reading *reading, err error) {
+func (r *Keyring) endReading(reading *reading, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	reading.err = err

@@ -92,8 +92,8 @@ var ofTargets = []string{
 	"cluster", "region", "environment", "stage", "owner", "team",
 }
 
-// check says what is wrong with a declaration.
-func (d Declaration) check() error {
+// validate says what is wrong with a declaration.
+func (d Declaration) validate() error {
 	ends := strings.HasSuffix(d.Name, "_total")
 	switch {
 	case d.Stability != Stable && d.Stability != Experimental:
@@ -127,7 +127,7 @@ type Set struct{ declared []Declaration }
 func (s *Set) All() []Declaration { return slices.Clone(s.declared) }
 
 func (s *Set) declare(d Declaration) Declaration {
-	if err := d.check(); err != nil {
+	if err := d.validate(); err != nil {
 		panic(err)
 	}
 	if slices.ContainsFunc(s.declared, func(other Declaration) bool { return other.Name == d.Name }) {

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// lookEvery is the shortest time between two looks at the files, and
-	// complainEvery that between two complaints about them.
-	lookEvery     = 5 * time.Second
-	complainEvery = time.Minute
+	// checkInterval is the shortest time between two looks at the files, and
+	// logInterval that between two complaints about them.
+	checkInterval = 5 * time.Second
+	logInterval   = time.Minute
 )
 
 // Credentials are a role's certificate and the CA, kept up with their files. It
@@ -30,7 +30,7 @@ type Credentials struct {
 
 	mu         sync.Mutex
 	set        *set
-	looked     time.Time
+	checkedAt  time.Time
 	complained time.Time
 }
 
@@ -49,7 +49,7 @@ func Load(dir string, log *slog.Logger) (*Credentials, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Credentials{dir: dir, log: log, set: s, looked: time.Now()}, nil
+	return &Credentials{dir: dir, log: log, set: s, checkedAt: time.Now()}, nil
 }
 
 // ServerCredentials are for a server that takes clients with a certificate of
@@ -90,15 +90,15 @@ func (c *Credentials) Expires() time.Time { return c.current().cert.Leaf.NotAfte
 func (c *Credentials) current() *set {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := time.Now(); now.Sub(c.looked) >= lookEvery {
-		c.looked = now
-		c.look(now)
+	if now := time.Now(); now.Sub(c.checkedAt) >= checkInterval {
+		c.checkedAt = now
+		c.refresh(now)
 	}
 	return c.set
 }
 
-// look takes over the files if they have changed and are in order.
-func (c *Credentials) look(now time.Time) {
+// refresh takes over the files if they have changed and are in order.
+func (c *Credentials) refresh(now time.Time) {
 	f, err := readFiles(c.dir)
 	if err == nil && f.equal(c.set.files) {
 		return
@@ -108,7 +108,7 @@ func (c *Credentials) look(now time.Time) {
 		next, err = f.parse(c.dir)
 	}
 	if err != nil {
-		if now.Sub(c.complained) >= complainEvery {
+		if now.Sub(c.complained) >= logInterval {
 			c.complained = now
 			c.log.Error("the TLS files cannot be used; those read before still count", "err", err, "expires", c.set.cert.Leaf.NotAfter)
 		}

@@ -52,18 +52,18 @@ func RequirePeer(methods Methods) []grpc.ServerOption {
 		// The interceptor of a call with one message comes after that message.
 		grpc.InTapHandle(func(ctx context.Context, info *tap.Info) (context.Context, error) {
 			if unary[info.FullMethodName] {
-				return ctx, methods.check(ctx, info.FullMethodName)
+				return ctx, methods.authorize(ctx, info.FullMethodName)
 			}
 			return ctx, nil
 		}),
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-			if err := methods.check(ctx, info.FullMethod); err != nil {
+			if err := methods.authorize(ctx, info.FullMethod); err != nil {
 				return nil, err
 			}
 			return handler(ctx, req)
 		}),
 		grpc.ChainStreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-			if err := methods.check(stream.Context(), info.FullMethod); err != nil {
+			if err := methods.authorize(stream.Context(), info.FullMethod); err != nil {
 				return err
 			}
 			return handler(srv, stream)
@@ -82,7 +82,7 @@ var unary = func() map[string]bool {
 	return names
 }()
 
-func (m Methods) check(ctx context.Context, method string) error {
+func (m Methods) authorize(ctx context.Context, method string) error {
 	allowed, listed := m[method]
 	if !listed {
 		return status.Errorf(codes.PermissionDenied, "nobody may call %s: it is not in the server's list of methods", method)

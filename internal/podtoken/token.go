@@ -64,8 +64,8 @@ func (s signed) claims(key jose.JSONWebKey) (claims, error) {
 	return c, nil
 }
 
-// judge decides whether what a token says counts.
-func (c Config) judge(said claims, now time.Time) (Identity, error) {
+// validateClaims decides whether what a token says counts.
+func (c Config) validateClaims(said claims, now time.Time) (Identity, error) {
 	kubernetes := said.Kubernetes
 	switch {
 	case !said.Audience.Contains(c.Audience):

@@ -75,7 +75,7 @@ func (v *Verifier) Verify(token string) (Identity, error) {
 		return Identity{}, err
 	}
 	now := v.deps.Now()
-	identity, err := v.config.judge(claims, now)
+	identity, err := v.config.validateClaims(claims, now)
 	if err != nil {
 		return Identity{}, err
 	}

@@ -42,7 +42,7 @@ type Launched struct {
 // Launch writes the shim and inline code below WorkDir and says how to run
 // them. Its errors name what is missing and the remedy.
 func Launch(r Request) (Launched, error) {
-	lang, protocol, err := check(r)
+	lang, protocol, err := checkRequest(r)
 	if err != nil {
 		return Launched{}, err
 	}
@@ -79,8 +79,8 @@ func Launch(r Request) (Launched, error) {
 	}, nil
 }
 
-// check refuses requests that cannot be launched whatever the files say.
-func check(r Request) (language, v1alpha1.Protocol, error) {
+// checkRequest refuses requests that cannot be launched whatever the files say.
+func checkRequest(r Request) (language, v1alpha1.Protocol, error) {
 	lang, ok := languageOf(r.Runtime)
 	if !ok {
 		return language{}, "", unknown(r.Runtime)

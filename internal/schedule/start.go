@@ -52,12 +52,12 @@ func ParseTimeZone(name string) (*time.Location, error) {
 	return time.LoadLocation(name)
 }
 
-// next is the first start after t in a zone, or zero if none is near enough
+// nextStart is the first start after t in a zone, or zero if none is near enough
 // for the library, which looks ahead five years.
 //
 // The library is only asked about clocks that are never changed, for it leaves
 // out what others skip. Their changes are dealt with here.
-func (s Start) next(t time.Time, zone *time.Location) time.Time {
+func (s Start) nextStart(t time.Time, zone *time.Location) time.Time {
 	t = t.In(zone)
 	after := shown(t)
 	for {

@@ -13,15 +13,15 @@ type Window struct {
 	Min      int
 }
 
-// lookAgain is when to ask again about a start that is more than five years away.
-const lookAgain = 365 * 24 * time.Hour
+// recheckAfter is when to ask again about a start that is more than five years away.
+const recheckAfter = 365 * 24 * time.Hour
 
 // Floor is the highest least number of the windows that are open now, and the
 // time until which that is so at least: later than now, and zero if there are
 // no windows.
 func Floor(windows []Window, now time.Time) (least int, until time.Time) {
 	for _, w := range windows {
-		open, change := w.at(now)
+		open, change := w.stateAt(now)
 		if open {
 			least = max(least, w.Min)
 		}
@@ -32,19 +32,19 @@ func Floor(windows []Window, now time.Time) (least int, until time.Time) {
 	return least, until
 }
 
-// at tells whether the window is open, and until when that is so at least.
-func (w Window) at(now time.Time) (open bool, until time.Time) {
+// stateAt tells whether the window is open, and until when that is so at least.
+func (w Window) stateAt(now time.Time) (open bool, until time.Time) {
 	// Only starts within the last Duration can have kept it open.
-	first := w.Start.next(now.Add(-w.Duration), w.Zone)
+	first := w.Start.nextStart(now.Add(-w.Duration), w.Zone)
 	switch {
 	case first.IsZero():
-		return false, now.Add(lookAgain)
+		return false, now.Add(recheckAfter)
 	case first.After(now):
 		return false, first
 	}
 	until = first.Add(w.Duration)
 	// Where windows overlap, the next one takes over.
-	if next := w.Start.next(now, w.Zone); !next.IsZero() && !next.After(until) {
+	if next := w.Start.nextStart(now, w.Zone); !next.IsZero() && !next.After(until) {
 		until = next.Add(w.Duration)
 	}
 	return true, until

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// firstWithin is how long a stream may take to say what it is for: who
+	// firstMessageTimeout is how long a stream may take to say what it is for: who
 	// says nothing holds memory for nothing.
-	firstWithin = 5 * time.Second
-	// heedWithin is how long an instance may take to end an attempt that it is
+	firstMessageTimeout = 5 * time.Second
+	// cancelTimeout is how long an instance may take to end an attempt that it is
 	// told to end. One that is merely slow loses its connection about as soon
 	// for not answering pings.
-	heedWithin = 10 * time.Second
+	cancelTimeout = 10 * time.Second
 )
 
 // strangers are the methods that clients without a certificate may call.
@@ -53,18 +53,18 @@ var refusals = map[codes.Code]bool{
 	codes.Unauthenticated:    true,
 }
 
-func (g *guard) count(method string, err error) {
+func (g *guard) countRefusal(method string, err error) {
 	if code := status.Code(err); refusals[code] {
 		g.refused.WithLabelValues(path.Base(method), code.String()).Inc()
 	}
 }
 
 func (g *guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	late := time.NewTimer(firstWithin)
+	late := time.NewTimer(firstMessageTimeout)
 	defer late.Stop()
 	guarded := &guardedStream{ServerStream: stream, guard: g, conn: connOf(stream.Context()), stranger: strangers[info.FullMethod], late: late.C}
 	err := guarded.serve(srv, handler)
-	g.count(info.FullMethod, err)
+	g.countRefusal(info.FullMethod, err)
 	return err
 }
 
@@ -78,16 +78,16 @@ type guardedStream struct {
 	late     <-chan time.Time
 
 	mu sync.Mutex
-	// unheeded ends the connection of an instance that was told to end an
+	// cancelTimer ends the connection of an instance that was told to end an
 	// attempt, and does not. Once ended is true it is not set any more.
-	unheeded *time.Timer
-	ended    bool
+	cancelTimer *time.Timer
+	ended       bool
 }
 
 func (s *guardedStream) serve(srv any, handler grpc.StreamHandler) error {
-	defer s.over()
+	defer s.stopTimer()
 	if s.stranger && s.conn != nil {
-		leave, err := s.conn.enter(s.late)
+		leave, err := s.conn.acquireStream(s.late)
 		if err != nil {
 			return err
 		}
@@ -96,23 +96,23 @@ func (s *guardedStream) serve(srv any, handler grpc.StreamHandler) error {
 	return handler(srv, s)
 }
 
-// over says that the stream has ended.
-func (s *guardedStream) over() {
+// stopTimer says that the stream has ended.
+func (s *guardedStream) stopTimer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
-	if s.unheeded != nil {
-		s.unheeded.Stop()
+	if s.cancelTimer != nil {
+		s.cancelTimer.Stop()
 	}
 }
 
-// cancelled says that the client was told to end the stream.
-func (s *guardedStream) cancelled() {
+// startTimer says that the client was told to end the stream.
+func (s *guardedStream) startTimer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.ended && s.unheeded == nil {
+	if !s.ended && s.cancelTimer == nil {
 		ctx := s.Context()
-		s.unheeded = time.AfterFunc(heedWithin, func() { hangUp(ctx) })
+		s.cancelTimer = time.AfterFunc(cancelTimeout, func() { hangUp(ctx) })
 	}
 }
 
@@ -120,14 +120,14 @@ func (s *guardedStream) cancelled() {
 // handler asks for a second message only if it has accepted the first.
 func (s *guardedStream) RecvMsg(m any) error {
 	if s.messages++; s.messages > 1 {
-		s.proven()
+		s.prove()
 		return s.received(m, s.ServerStream.RecvMsg(m))
 	}
 	if err := s.first(m); err != nil {
 		return err
 	}
 	if !s.stranger {
-		s.proven() // by its certificate
+		s.prove() // by its certificate
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (s *guardedStream) received(m any, err error) error {
 	return err
 }
 
-func (s *guardedStream) proven() {
+func (s *guardedStream) prove() {
 	if s.conn != nil && s.messages <= 2 {
 		s.conn.prove()
 	}
@@ -157,7 +157,7 @@ func (s *guardedStream) first(m any) error {
 		}
 		return err
 	case <-s.late:
-		return status.Error(codes.DeadlineExceeded, fmt.Sprintf("the first message did not come within %v", firstWithin))
+		return status.Error(codes.DeadlineExceeded, fmt.Sprintf("the first message did not come within %v", firstMessageTimeout))
 	}
 }
 
@@ -168,20 +168,20 @@ func (s *guardedStream) SendMsg(m any) error {
 	if reply, ok := m.(*agentwire.AttemptReply); ok {
 		switch kind := reply.GetKind().(type) {
 		case *agentwire.AttemptReply_Cancel:
-			s.cancelled()
+			s.startTimer()
 		case *agentwire.AttemptReply_Granted:
-			s.guessed(true)
+			s.countToken(true)
 		case *agentwire.AttemptReply_Refused:
 			if kind.Refused.GetReason() == agentwire.Refused_REASON_BAD_TOKEN {
-				s.guessed(false)
+				s.countToken(false)
 			}
 		}
 	}
 	return err
 }
 
-func (s *guardedStream) guessed(right bool) {
+func (s *guardedStream) countToken(right bool) {
 	if s.conn != nil {
-		s.conn.guessed(right)
+		s.conn.countToken(right)
 	}
 }

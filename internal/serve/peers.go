@@ -15,7 +15,7 @@ const maxWrong = 32
 // peers is a listener whose connections can be found again from within a call.
 type peers struct {
 	net.Listener
-	door *door
+	strangers *strangerLimiter
 }
 
 // Accept implements net.Listener. A connection that is one too many is closed.
@@ -24,8 +24,8 @@ func (p peers) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newPeerConn(conn, p.door, time.Now())
-	if surplus := p.door.arrive(c); surplus != nil {
+	c := newPeerConn(conn, p.strangers, time.Now())
+	if surplus := p.strangers.admit(c); surplus != nil {
 		_ = surplus.Close()
 	}
 	return c, nil
@@ -48,8 +48,8 @@ func connOf(ctx context.Context) *peerConn {
 	return nil
 }
 
-// guessed counts wrong tokens in a row.
-func (c *peerConn) guessed(right bool) {
+// countToken counts wrong tokens in a row.
+func (c *peerConn) countToken(right bool) {
 	c.mu.Lock()
 	c.wrong++
 	if right {

@@ -88,8 +88,8 @@ func compressed(w io.Writer, send func(io.Writer) error) error {
 // meanwhile waits for that collection.
 type shared struct {
 	from exposition.Source
-	// turn holds what was collected, or nil; who has taken it may collect.
-	turn chan *collection
+	// latest holds what was collected, or nil; who has taken it may collect.
+	latest chan *collection
 }
 
 type collection struct {
@@ -98,24 +98,24 @@ type collection struct {
 }
 
 func newShared(from exposition.Source) *shared {
-	s := &shared{from: from, turn: make(chan *collection, 1)}
-	s.turn <- nil
+	s := &shared{from: from, latest: make(chan *collection, 1)}
+	s.latest <- nil
 	return s
 }
 
 // Read implements exposition.Source.
 func (s *shared) Read() (exposition.Reading, error) {
-	c := <-s.turn
+	c := <-s.latest
 	if c == nil {
 		c = new(collection)
 		c.reading, c.err = s.from.Read()
-		time.AfterFunc(sharedFor, s.drop)
+		time.AfterFunc(sharedFor, s.expire)
 	}
-	s.turn <- c
+	s.latest <- c
 	return c.reading, c.err
 }
 
-func (s *shared) drop() {
-	<-s.turn
-	s.turn <- nil
+func (s *shared) expire() {
+	<-s.latest
+	s.latest <- nil
 }

@@ -42,7 +42,7 @@ const (
 // WireServer is a gRPC server for the wire's services.
 type WireServer struct {
 	*grpc.Server
-	door *door
+	strangers *strangerLimiter
 }
 
 // NewWire makes a server that Wire serves. It counts what it refuses.
@@ -60,14 +60,14 @@ func NewWire(reg prometheus.Registerer, more ...grpc.ServerOption) *WireServer {
 		grpc.MaxRecvMsgSize(wire.MaxMessage),
 		grpc.ConnectionTimeout(handshakeWithin),
 	}, more...)...)
-	return &WireServer{Server: server, door: newDoor(reg)}
+	return &WireServer{Server: server, strangers: newStrangerLimiter(reg)}
 }
 
 // Wire serves until ctx ends. Streams that are open then are cut.
 func Wire(ctx context.Context, l net.Listener, server *WireServer) error {
 	stop := context.AfterFunc(ctx, server.Stop)
 	defer stop()
-	return server.Serve(peers{l, server.door})
+	return server.Serve(peers{l, server.strangers})
 }
 
 // Calls serves clients' calls, as HTTP does. It counts the requests that are no

@@ -24,11 +24,11 @@ const (
 	strangerBytes = 64 << 10
 	// proveWithin is how long one of them is kept when others want its place: time
 	// for the handshake and a first message.
-	proveWithin = handshakeWithin + firstWithin
+	proveWithin = handshakeWithin + firstMessageTimeout
 )
 
-// door keeps count of strangers.
-type door struct {
+// strangerLimiter keeps count of strangers.
+type strangerLimiter struct {
 	// parked has a place for each stream that waits.
 	parked chan struct{}
 	closed prometheus.Counter
@@ -38,20 +38,20 @@ type door struct {
 	from  map[string][]*peerConn // by address without port, the oldest first
 }
 
-func newDoor(reg prometheus.Registerer) *door {
-	d := &door{parked: make(chan struct{}, maxParked), closed: strangersClosedTotal.New(), from: make(map[string][]*peerConn)}
+func newStrangerLimiter(reg prometheus.Registerer) *strangerLimiter {
+	d := &strangerLimiter{parked: make(chan struct{}, maxParked), closed: strangersClosedTotal.New(), from: make(map[string][]*peerConn)}
 	reg.MustRegister(d.closed)
 	return d
 }
 
-// arrive lets a stranger in. If there are too many, it returns the connection to
+// admit lets a stranger in. If there are too many, it returns the connection to
 // close, which may be the new one.
-func (d *door) arrive(c *peerConn) (surplus *peerConn) {
+func (d *strangerLimiter) admit(c *peerConn) (surplus *peerConn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.count >= maxStrangers {
-		surplus = d.surplus(c)
-		d.forget(surplus)
+		surplus = d.victim(c)
+		d.removeConn(surplus)
 		d.closed.Inc()
 	}
 	if surplus != c {
@@ -61,10 +61,10 @@ func (d *door) arrive(c *peerConn) (surplus *peerConn) {
 	return surplus
 }
 
-// surplus is who has to go for a new one: a stranger of the address with the most,
+// victim is who has to go for a new one: a stranger of the address with the most,
 // so that one address cannot keep out the others. If its oldest had enough time, that
 // one goes; else the newest, so that those who are about to prove themselves can.
-func (d *door) surplus(arriving *peerConn) *peerConn {
+func (d *strangerLimiter) victim(arriving *peerConn) *peerConn {
 	most := arriving.host
 	for host, strangers := range d.from {
 		if len(strangers) > len(d.from[most]) {
@@ -82,14 +82,14 @@ func (d *door) surplus(arriving *peerConn) *peerConn {
 	return strangers[len(strangers)-1]
 }
 
-// leave says that a connection has ended, or is no stranger's any more.
-func (d *door) leave(c *peerConn) {
+// release says that a connection has ended, or is no stranger's any more.
+func (d *strangerLimiter) release(c *peerConn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.forget(c)
+	d.removeConn(c)
 }
 
-func (d *door) forget(c *peerConn) {
+func (d *strangerLimiter) removeConn(c *peerConn) {
 	strangers := d.from[c.host]
 	for i, other := range strangers {
 		if other != c {
@@ -107,9 +107,9 @@ func (d *door) forget(c *peerConn) {
 // than its streams end.
 type peerConn struct {
 	net.Conn
-	door  *door
-	host  string
-	since time.Time
+	limiter *strangerLimiter
+	host    string
+	since   time.Time
 	// streams has a place for each stream of a stranger that is served; proven is
 	// closed when it is none any more.
 	streams chan struct{}
@@ -123,13 +123,13 @@ type peerConn struct {
 	read  int // bytes since the last time when there was none
 }
 
-func newPeerConn(conn net.Conn, d *door, now time.Time) *peerConn {
+func newPeerConn(conn net.Conn, d *strangerLimiter, now time.Time) *peerConn {
 	host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
 	if err != nil {
 		host = conn.RemoteAddr().String()
 	}
 	c := &peerConn{
-		Conn: conn, door: d, host: host, since: now,
+		Conn: conn, limiter: d, host: host, since: now,
 		streams: make(chan struct{}, strangerStreams), proven: make(chan struct{}),
 	}
 	c.moved.L = &c.mu
@@ -166,7 +166,7 @@ func (c *peerConn) allowance(want int) int {
 
 // Close implements net.Conn.
 func (c *peerConn) Close() error {
-	c.door.leave(c)
+	c.limiter.release(c)
 	c.mu.Lock()
 	c.ended = true
 	c.moved.Broadcast()
@@ -183,7 +183,7 @@ func (c *peerConn) prove() {
 	}
 	close(c.proven)
 	c.moved.Broadcast()
-	c.door.leave(c)
+	c.limiter.release(c)
 }
 
 func (c *peerConn) isProven() bool {
@@ -195,42 +195,42 @@ func (c *peerConn) isProven() bool {
 	}
 }
 
-// enter waits until a stream may be served, and returns what to do when it has ended.
+// acquireStream waits until a stream may be served, and returns what to do when it has ended.
 // late ends the wait.
-func (c *peerConn) enter(late <-chan time.Time) (leave func(), err error) {
-	c.begin()
+func (c *peerConn) acquireStream(late <-chan time.Time) (leave func(), err error) {
+	c.addStream()
 	select {
 	case c.streams <- struct{}{}:
-		return func() { <-c.streams; c.end() }, nil
+		return func() { <-c.streams; c.removeStream() }, nil
 	case <-c.proven:
-		return c.end, nil
+		return c.removeStream, nil
 	default:
 	}
 	select {
-	case c.door.parked <- struct{}{}:
-		defer func() { <-c.door.parked }()
+	case c.limiter.parked <- struct{}{}:
+		defer func() { <-c.limiter.parked }()
 	default:
-		c.end()
+		c.removeStream()
 		return nil, status.Error(codes.ResourceExhausted, "too many streams of clients that have proven nothing wait: prove one first")
 	}
 	select {
 	case c.streams <- struct{}{}:
-		return func() { <-c.streams; c.end() }, nil
+		return func() { <-c.streams; c.removeStream() }, nil
 	case <-c.proven:
-		return c.end, nil
+		return c.removeStream, nil
 	case <-late:
-		c.end()
-		return nil, status.Errorf(codes.DeadlineExceeded, "no earlier stream of the connection was accepted or has ended within %v", firstWithin)
+		c.removeStream()
+		return nil, status.Errorf(codes.DeadlineExceeded, "no earlier stream of the connection was accepted or has ended within %v", firstMessageTimeout)
 	}
 }
 
-func (c *peerConn) begin() {
+func (c *peerConn) addStream() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.live++
 }
 
-func (c *peerConn) end() {
+func (c *peerConn) removeStream() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.live--; c.live == 0 {

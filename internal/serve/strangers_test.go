@@ -13,16 +13,16 @@ import (
 )
 
 // from is a connection of an address.
-func from(d *door, host string, since time.Time) *peerConn {
-	return &peerConn{Conn: nopConn{}, door: d, host: host, since: since}
+func from(d *strangerLimiter, host string, since time.Time) *peerConn {
+	return &peerConn{Conn: nopConn{}, limiter: d, host: host, since: since}
 }
 
 type nopConn struct{ net.Conn }
 
 func TestS2AThousandAgentsBehindOneAddressFindRoom(t *testing.T) {
-	d, now := newDoor(prometheus.NewRegistry()), time.Now()
+	d, now := newStrangerLimiter(prometheus.NewRegistry()), time.Now()
 	for n := range 1000 {
-		if d.arrive(from(d, "nat", now)) != nil {
+		if d.admit(from(d, "nat", now)) != nil {
 			t.Fatalf("agent %d finds no room", n)
 		}
 	}
@@ -41,18 +41,18 @@ func TestS2StrangersOfOneAddressDoNotKeepOutOthers(t *testing.T) {
 		"another address, and the oldest had time": {"other", proveWithin + time.Second, "oldest"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDoor(prometheus.NewRegistry())
+			d := newStrangerLimiter(prometheus.NewRegistry())
 			for n := range 10 {
-				d.arrive(from(d, "few", now.Add(-time.Hour+time.Duration(n))))
+				d.admit(from(d, "few", now.Add(-time.Hour+time.Duration(n))))
 			}
 			var crowd []*peerConn
 			for n := range maxStrangers - 10 {
 				crowd = append(crowd, from(d, "crowd", now.Add(time.Duration(n))))
-				d.arrive(crowd[n])
+				d.admit(crowd[n])
 			}
 			arriving := from(d, c.host, now.Add(c.after))
 			want := map[string]*peerConn{"arriving": arriving, "oldest": crowd[0], "newest": crowd[len(crowd)-1]}[c.goes]
-			if d.arrive(arriving) != want {
+			if d.admit(arriving) != want {
 				t.Errorf("it is not the %s who goes", c.goes)
 			}
 			if d.count != maxStrangers || len(d.from["few"]) != 10 {
@@ -63,11 +63,11 @@ func TestS2StrangersOfOneAddressDoNotKeepOutOthers(t *testing.T) {
 }
 
 func TestS2WhoLeavesOrProvesHimselfMakesRoom(t *testing.T) {
-	d, now := newDoor(prometheus.NewRegistry()), time.Now()
+	d, now := newStrangerLimiter(prometheus.NewRegistry()), time.Now()
 	for n := range 3 * maxStrangers {
 		server, client := net.Pipe()
 		c := newPeerConn(server, d, now)
-		if d.arrive(c) != nil {
+		if d.admit(c) != nil {
 			t.Fatalf("number %d finds no room", n)
 		}
 		if n%2 == 0 {
@@ -85,9 +85,9 @@ func TestS2WhoLeavesOrProvesHimselfMakesRoom(t *testing.T) {
 // pipe is a stranger's connection, and the other end of it.
 func pipe() (c *peerConn, client net.Conn) {
 	server, client := net.Pipe()
-	d := newDoor(prometheus.NewRegistry())
+	d := newStrangerLimiter(prometheus.NewRegistry())
 	c = newPeerConn(server, d, time.Now())
-	d.arrive(c)
+	d.admit(c)
 	return c, client
 }
 
@@ -99,7 +99,7 @@ func TestS2AStrangerIsReadNoFartherThanItsBound(t *testing.T) {
 	}{
 		"nothing happens":       {func(*peerConn, func()) {}, 0},
 		"its stream ends":       {func(_ *peerConn, leave func()) { leave() }, sent - strangerBytes},
-		"another stream begins": {func(c *peerConn, leave func()) { _, _ = c.enter(nil); leave() }, 0},
+		"another stream begins": {func(c *peerConn, leave func()) { _, _ = c.acquireStream(nil); leave() }, 0},
 		"its first is accepted": {func(c *peerConn, _ func()) { c.prove() }, sent - strangerBytes},
 		"the connection is cut": {func(c *peerConn, _ func()) { _ = c.Close() }, 0},
 	} {
@@ -109,7 +109,7 @@ func TestS2AStrangerIsReadNoFartherThanItsBound(t *testing.T) {
 				go func() {
 					_, _ = client.Write(make([]byte, sent))
 				}()
-				leave, err := conn.enter(nil)
+				leave, err := conn.acquireStream(nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -148,7 +148,7 @@ func TestS2MoreStreamsThanAStrangerMayHaveWait(t *testing.T) {
 	}{
 		"until one ends":          {func(_ *peerConn, leave func()) { leave() }, codes.OK},
 		"until one was accepted":  {func(c *peerConn, _ func()) { c.prove() }, codes.OK},
-		"and in vain if none did": {func(*peerConn, func()) { time.Sleep(firstWithin) }, codes.DeadlineExceeded},
+		"and in vain if none did": {func(*peerConn, func()) { time.Sleep(firstMessageTimeout) }, codes.DeadlineExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -156,25 +156,25 @@ func TestS2MoreStreamsThanAStrangerMayHaveWait(t *testing.T) {
 				defer func() { _, _ = conn.Close(), client.Close() }()
 				var leave func()
 				for range strangerStreams {
-					leave, _ = conn.enter(nil)
+					leave, _ = conn.acquireStream(nil)
 				}
 				got := make(chan error, 1)
 				go func() {
-					out, err := conn.enter(time.After(firstWithin))
+					out, err := conn.acquireStream(time.After(firstMessageTimeout))
 					if err == nil {
 						out()
 					}
 					got <- err
 				}()
 				synctest.Wait()
-				if len(got) > 0 || len(conn.door.parked) != 1 {
+				if len(got) > 0 || len(conn.limiter.parked) != 1 {
 					t.Fatal("it does not wait")
 				}
 				c.then(conn, leave)
 				if err := <-got; status.Code(err) != c.want {
 					t.Errorf("it ended with %v", err)
 				}
-				if len(conn.door.parked) != 0 {
+				if len(conn.limiter.parked) != 0 {
 					t.Error("it still takes the place of one that waits")
 				}
 			})
@@ -186,12 +186,12 @@ func TestS2NoMoreStreamsWaitThanThereIsRoomFor(t *testing.T) {
 	conn, client := pipe()
 	defer func() { _, _ = conn.Close(), client.Close() }()
 	for range strangerStreams {
-		_, _ = conn.enter(nil)
+		_, _ = conn.acquireStream(nil)
 	}
 	for range maxParked {
-		conn.door.parked <- struct{}{}
+		conn.limiter.parked <- struct{}{}
 	}
-	if _, err := conn.enter(nil); status.Code(err) != codes.ResourceExhausted {
+	if _, err := conn.acquireStream(nil); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("one too many gets %v", err)
 	}
 	if conn.live != strangerStreams {

@@ -20,12 +20,12 @@ func (t *Tracer) Run(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		t.gather(ctx)
-		t.send(ctx)
+		t.exportBatch(ctx)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWithin)
 	defer cancel()
 	for t.gatherRest(); len(t.batch.spans) > 0; t.gatherRest() {
-		t.send(last)
+		t.exportBatch(last)
 	}
 	_ = t.exporter.Shutdown(last)
 	return nil
@@ -44,7 +44,7 @@ func (t *Tracer) gather(ctx context.Context) {
 			if late == nil {
 				late = time.After(batchWithin)
 			}
-			t.take(r)
+			t.takeWaiting(r)
 		}
 	}
 }
@@ -54,18 +54,18 @@ func (t *Tracer) gatherRest() {
 	for len(t.batch.spans) < maxBatch {
 		select {
 		case r := <-t.waiting:
-			t.take(r)
+			t.takeWaiting(r)
 		default:
 			return
 		}
 	}
 }
 
-func (t *Tracer) take(r Trace) { r.replay(t.provider.Tracer(instrumentation)) }
+func (t *Tracer) takeWaiting(r Trace) { r.replay(t.provider.Tracer(instrumentation)) }
 
-// send exports the batch. One that was interrupted because the Tracer is to end is
+// exportBatch exports the batch. One that was interrupted because the Tracer is to end is
 // kept for another attempt.
-func (t *Tracer) send(ctx context.Context) {
+func (t *Tracer) exportBatch(ctx context.Context) {
 	spans := t.batch.spans
 	if len(spans) == 0 {
 		return

@@ -80,14 +80,14 @@ func LoadAzure(fsys fs.FS, o AzureOptions) (Trace, error) {
 		Name:   fmt.Sprintf("azure minutes %s to %s", counts.minutes[0], counts.minutes[len(counts.minutes)-1]),
 		Length: time.Duration(len(counts.minutes)) * time.Minute,
 	}
-	t.note("arrivals: each minute's calls of a function uniformly at random over the minute, seed %d", o.Seed)
+	t.addNote("arrivals: each minute's calls of a function uniformly at random over the minute, seed %d", o.Seed)
 	apps := t.drawAzure(counts.rows, tables, o)
 	sortArrivals(t.Arrivals)
 	memory, err := readAzureMemory(fsys)
 	if err != nil {
 		return Trace{}, err
 	}
-	t.remember(apps, memory)
+	t.setMemory(apps, memory)
 	return t, nil
 }
 
@@ -99,7 +99,7 @@ func (t *Trace) drawAzure(rows []azureCounts, tables map[azureKey]durationTable,
 	withoutTable, callsWithoutTable := 0, 0
 	ids := make(shortIDs)
 	for _, row := range rows {
-		id := ids.take(row.key)
+		id := ids.assign(row.key)
 		table, ok := tables[row.key]
 		if !ok {
 			withoutTable++
@@ -113,7 +113,7 @@ func (t *Trace) drawAzure(rows []azureCounts, tables map[azureKey]durationTable,
 				a := Arrival{
 					At:       time.Duration(minute)*time.Minute + time.Duration(rng.Float64()*float64(time.Minute)),
 					Function: id,
-					Duration: table.at(rng.Float64()),
+					Duration: table.quantile(rng.Float64()),
 				}
 				t.Arrivals = append(t.Arrivals, a)
 				drawn += a.Duration.Seconds()
@@ -124,16 +124,16 @@ func (t *Trace) drawAzure(rows []azureCounts, tables map[azureKey]durationTable,
 	// Straight lines between far-apart percentiles overstate a long tail;
 	// whoever sizes a machine by this trace needs to see by how much.
 	if n := float64(len(t.Arrivals)); n > 0 {
-		t.note("durations: drawn from each function's percentiles, linear between them; they average %.0f ms, the recorded averages %.0f ms", 1000*drawn/n, 1000*recorded/n)
+		t.addNote("durations: drawn from each function's percentiles, linear between them; they average %.0f ms, the recorded averages %.0f ms", 1000*drawn/n, 1000*recorded/n)
 	}
 	if withoutTable > 0 {
-		t.note("left out for want of durations: %d functions with %d calls", withoutTable, callsWithoutTable)
+		t.addNote("left out for want of durations: %d functions with %d calls", withoutTable, callsWithoutTable)
 	}
 	return apps
 }
 
-// remember notes the memory of each function's app.
-func (t *Trace) remember(apps map[string]azureApp, memory map[azureApp]int64) {
+// setMemory notes the memory of each function's app.
+func (t *Trace) setMemory(apps map[string]azureApp, memory map[azureApp]int64) {
 	if len(memory) == 0 {
 		return
 	}
@@ -149,7 +149,7 @@ func (t *Trace) remember(apps map[string]azureApp, memory map[azureApp]int64) {
 		t.Memory[id] = bytes
 	}
 	if unknown > 0 {
-		t.note("memory: not recorded for %d functions, which are taken to need the median of %d MB", unknown, median>>20)
+		t.addNote("memory: not recorded for %d functions, which are taken to need the median of %d MB", unknown, median>>20)
 	}
 }
 
@@ -163,9 +163,9 @@ func azureStream(key azureKey, minute int) uint64 {
 // shortIDs are the ids that are taken.
 type shortIDs map[string]bool
 
-// take returns the shortest id of the function that is still free, and takes
+// assign returns the shortest id of the function that is still free, and takes
 // it. The last candidate is always free, because keys are unique.
-func (ids shortIDs) take(key azureKey) string {
+func (ids shortIDs) assign(key azureKey) string {
 	function, app := prefix8(key.function), prefix8(key.app)
 	id := function
 	for _, longer := range []string{

@@ -117,7 +117,7 @@ func TestInverseTransformHitsThePercentilesAndIsLinearBetween(t *testing.T) {
 		0: 10 * ms, .005: 15 * ms, .01: 20 * ms, .13: 60 * ms, .25: 100 * ms, .375: 150 * ms, .5: 200 * ms,
 		.75: 300 * ms, .87: 350 * ms, .99: 400 * ms, .995: 450 * ms, 1: 500 * ms,
 	} {
-		if got := d.at(u); (got - want).Abs() > time.Microsecond {
+		if got := d.quantile(u); (got - want).Abs() > time.Microsecond {
 			t.Errorf("at %v: %v, want %v", u, got, want)
 		}
 	}

@@ -51,8 +51,8 @@ type durationTable struct {
 	averageMs float64
 }
 
-// at is the duration at the share u of the distribution, 0 to 1.
-func (d durationTable) at(u float64) time.Duration {
+// quantile is the duration at the share u of the distribution, 0 to 1.
+func (d durationTable) quantile(u float64) time.Duration {
 	i := 1
 	for i < len(percentiles)-1 && u > percentiles[i] {
 		i++

@@ -27,7 +27,7 @@ func FuzzAzure(f *testing.F) {
 			return
 		}
 		for _, table := range tables {
-			if a, b := table.at(0.1), table.at(0.9); a < 0 || b < a {
+			if a, b := table.quantile(0.1), table.quantile(0.9); a < 0 || b < a {
 				t.Errorf("%+v falls from %v to %v", table, a, b)
 			}
 		}

@@ -76,7 +76,7 @@ func (s Shape) Apply(t Trace) (Trace, error) {
 	return out, nil
 }
 
-func (t *Trace) note(format string, args ...any) {
+func (t *Trace) addNote(format string, args ...any) {
 	t.Notes = append(t.Notes, fmt.Sprintf(format, args...))
 }
 
@@ -95,7 +95,7 @@ func (t *Trace) window(start, length time.Duration) {
 			kept = append(kept, a)
 		}
 	}
-	t.note("window from %v to %v: %d of %d calls", start, end, len(kept), len(t.Arrivals))
+	t.addNote("window from %v to %v: %d of %d calls", start, end, len(kept), len(t.Arrivals))
 	t.Arrivals, t.Length = kept, end-start
 }
 
@@ -108,7 +108,7 @@ func (t *Trace) thin(oneIn int) {
 		}
 		seen[a.Function]++
 	}
-	t.note("kept the first call of each function and then one in %d: %d of %d calls", oneIn, len(kept), len(t.Arrivals))
+	t.addNote("kept the first call of each function and then one in %d: %d of %d calls", oneIn, len(kept), len(t.Arrivals))
 	t.Arrivals = kept
 }
 
@@ -120,14 +120,14 @@ func (t *Trace) compressTime(factor float64) {
 	t.Length = divided(t.Length, factor)
 	// Calls that are now due together need the order of ties.
 	sortArrivals(t.Arrivals)
-	t.note("time compressed by %g: %v became %v", factor, was, t.Length)
+	t.addNote("time compressed by %g: %v became %v", factor, was, t.Length)
 }
 
 func (t *Trace) divideDurations(factor float64) {
 	for i := range t.Arrivals {
 		t.Arrivals[i].Duration = divided(t.Arrivals[i].Duration, factor)
 	}
-	t.note("durations divided by %g: all %d", factor, len(t.Arrivals))
+	t.addNote("durations divided by %g: all %d", factor, len(t.Arrivals))
 }
 
 func (t *Trace) capDurations(limit time.Duration) {
@@ -138,7 +138,7 @@ func (t *Trace) capDurations(limit time.Duration) {
 			capped++
 		}
 	}
-	t.note("durations capped at %v: %d of %d", limit, capped, len(t.Arrivals))
+	t.addNote("durations capped at %v: %d of %d", limit, capped, len(t.Arrivals))
 }
 
 func divided(d time.Duration, factor float64) time.Duration {

@@ -66,8 +66,8 @@ func Synthetic(o SyntheticOptions) (Trace, error) {
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0))
 	t := Trace{Name: "sfs-table-1", Length: o.Length}
-	t.note("arrivals: Poisson, %g calls per second, seed %d", o.Rate, o.Seed)
-	t.note("durations: Table I of the SFS paper, uniform within each range, the open last range up to %v", sfsTable[len(sfsTable)-1].to)
+	t.addNote("arrivals: Poisson, %g calls per second, seed %d", o.Rate, o.Seed)
+	t.addNote("durations: Table I of the SFS paper, uniform within each range, the open last range up to %v", sfsTable[len(sfsTable)-1].to)
 	// Times are added up in seconds, so that a gap beyond the range of
 	// time.Duration ends the trace instead of wrapping around.
 	for at := rng.ExpFloat64() / o.Rate; at < o.Length.Seconds(); at += rng.ExpFloat64() / o.Rate {

@@ -39,7 +39,7 @@ func buildAgent(t *testing.T) {
 
 // agentProcess is an agent that runs, with the memory of one in a pod.
 type agentProcess struct {
-	*world
+	*platform
 	pid   int
 	limit uint64
 	// api is where it serves the Runtime API.
@@ -49,13 +49,13 @@ type agentProcess struct {
 }
 
 // startAgent starts the agent of an instance.
-func (w *world) startAgent() *agentProcess {
+func (w *platform) startAgent() *agentProcess {
 	w.Helper()
 	w.put(runtimeFunction, time.Minute, func(fn *v1alpha1.Function) { fn.Spec.Template.Concurrency = atATime })
 	key := receive(w.T, w.started[runtimeFunction], "an instance")
 	free := w.listen()
 	_ = free.Close()
-	a := &agentProcess{world: w, limit: limits()["agent"], api: free.Addr().String(), runtime: &http.Client{Timeout: patience, Transport: &http.Transport{}}}
+	a := &agentProcess{platform: w, limit: limits()["agent"], api: free.Addr().String(), runtime: &http.Client{Timeout: patience, Transport: &http.Transport{}}}
 	cmd := exec.Command(agentProgram)
 	cmd.Env = append(w.agentConfig(key, free.Addr().(*net.TCPAddr).Port).Environ(), "GOMEMLIMIT="+strconv.FormatUint(a.limit/10*9, 10))
 	var log strings.Builder
@@ -82,7 +82,7 @@ func (w *world) startAgent() *agentProcess {
 	return a
 }
 
-func (w *world) agentConfig(key provisioner.Key, port int) agentenv.Config {
+func (w *platform) agentConfig(key provisioner.Key, port int) agentenv.Config {
 	return agentenv.Config{
 		Scheduler: w.scheduler, FunctionUID: key.FunctionUID, Function: "shop/" + runtimeFunction, Revision: "1", CID: string(key.CID),
 		Token: w.token(podOf(key), nil), CA: string(w.ca.PEM()), TLSDomain: string(domain), Protocol: agentenv.ProtocolLambdaRuntime, Port: port,
@@ -146,7 +146,7 @@ func (a *agentProcess) answer(event asked) {
 }
 
 // callRuntime calls the function with an event that is a text.
-func (w *world) callRuntime(text string) <-chan response {
+func (w *platform) callRuntime(text string) <-chan response {
 	answers := make(chan response, 1)
 	go func() {
 		answers <- w.raw(request("POST /function/"+runtimeFunction+".shop/", "Connection: close", "Content-Length: "+itoa(len(text)+2), "", strconv.Quote(text)))

@@ -15,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if played() {
+	if rolePlayed() {
 		return
 	}
 	flag.Parse()
@@ -33,7 +33,7 @@ type attack struct {
 	// is empty, an attack comes to nothing before anything could be counted,
 	// or is no refusal: then run checks what became of it.
 	counted string
-	run     func(w *world)
+	run     func(w *platform)
 }
 
 // Metrics that tell of attacks.
@@ -83,7 +83,7 @@ func run(t *testing.T, name string, all []attack, how func(*testing.T)) int32 {
 				goruntime.GC()
 				heap := followHeap()
 				defer func() { withinMemory(t, a, heap.end()) }()
-				w := newWorld(t)
+				w := newPlatform(t)
 				w.row = a.id + " " + a.name
 				w.honestCall()
 				before, series := w.counter(a.counted), w.series()
@@ -103,7 +103,7 @@ func run(t *testing.T, name string, all []attack, how func(*testing.T)) int32 {
 
 // unharmed checks what must hold after every attack. A call whose path begins with
 // /attack must not have run.
-func (w *world) unharmed(series int) {
+func (w *platform) unharmed(series int) {
 	w.Helper()
 	w.honestCall()
 	w.mu.Lock()

@@ -28,7 +28,7 @@ func wrong(t *agentwire.Ticket, change func(*agentwire.Ticket)) *agentwire.Ticke
 	return forged
 }
 
-func (w *world) refusesClaim(t *agentwire.Ticket) {
+func (w *platform) refusesClaim(t *agentwire.Ticket) {
 	w.Helper()
 	if _, granted, err := claim(w.asAgent(w.gateway), t); err != nil || granted != nil {
 		w.Errorf("claimed %v, %v", granted, err)
@@ -36,7 +36,7 @@ func (w *world) refusesClaim(t *agentwire.Ticket) {
 }
 
 var claimAttacks = []attack{
-	{"F82", "a claim with a guessed, a short, a long and no token", wrongToken, func(w *world) {
+	{"F82", "a claim with a guessed, a short, a long and no token", wrongToken, func(w *platform) {
 		ticket, _, responses := w.ticketOfEvil()
 		for _, token := range [][]byte{make([]byte, 16), ticket.GetToken()[:15], append(ticket.GetToken(), 0), nil} {
 			w.refusesClaim(wrong(ticket, func(t *agentwire.Ticket) { t.Token = token }))
@@ -44,7 +44,7 @@ var claimAttacks = []attack{
 		w.answers(ticket, responses)
 	}},
 	{"F82", "guessed tokens", wrongToken, guessTokens},
-	{"F82", "claims of calls that do not exist", notWaiting, func(w *world) {
+	{"F82", "claims of calls that do not exist", notWaiting, func(w *platform) {
 		conn := w.asAgent(w.gateway)
 		for range 1_000 {
 			if _, granted, err := claim(conn, &agentwire.Ticket{InvocationId: newID(), Token: newID()}); err != nil || granted != nil {
@@ -52,12 +52,12 @@ var claimAttacks = []attack{
 			}
 		}
 	}},
-	{"F82", "a ticket that was used before", notWaiting, func(w *world) {
+	{"F82", "a ticket that was used before", notWaiting, func(w *platform) {
 		ticket, _, responses := w.ticketOfEvil()
 		w.answers(ticket, responses)
 		w.refusesClaim(ticket)
 	}},
-	{"F82", "a ticket that another has claimed", notWaiting, func(w *world) {
+	{"F82", "a ticket that another has claimed", notWaiting, func(w *platform) {
 		ticket, _, responses := w.ticketOfEvil()
 		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
 		if granted == nil {
@@ -69,7 +69,7 @@ var claimAttacks = []attack{
 			w.Errorf("answered %d", r.status)
 		}
 	}},
-	{"F82", "a ticket of before a release", wrongToken, func(w *world) {
+	{"F82", "a ticket of before a release", wrongToken, func(w *platform) {
 		ticket, pulls, responses := w.ticketOfEvil()
 		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
 		if granted == nil {
@@ -84,7 +84,7 @@ var claimAttacks = []attack{
 		w.refusesClaim(ticket)
 		w.answers(again, responses)
 	}},
-	{"F82", "a result without a claim", invalid, func(w *world) {
+	{"F82", "a result without a claim", invalid, func(w *platform) {
 		ticket, _, responses := w.ticketOfEvil()
 		for _, first := range []*agentwire.AttemptRequest{
 			whole(200, []byte(marker)), {}, {Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{}}},
@@ -101,7 +101,7 @@ var claimAttacks = []attack{
 		}
 		w.answers(ticket, responses)
 	}},
-	{"F82", "a result that comes too late", "", func(w *world) {
+	{"F82", "a result that comes too late", "", func(w *platform) {
 		ticket, _, responses := w.ticketOfEvil()
 		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
 		if granted == nil {
@@ -116,7 +116,7 @@ var claimAttacks = []attack{
 			_, err = stream.Recv()
 		}
 	}},
-	{"F82", "a second head, and a body before the head", invalid, func(w *world) {
+	{"F82", "a second head, and a body before the head", invalid, func(w *platform) {
 		ticket, _, responses := w.ticketOfEvil()
 		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
 		if granted == nil {
@@ -130,7 +130,7 @@ var claimAttacks = []attack{
 			w.Errorf("ended with %v", err)
 		}
 	}},
-	{"F86", "a first message of 1 MiB, which is not read", tooSlow, func(w *world) {
+	{"F86", "a first message of 1 MiB, which is not read", tooSlow, func(w *platform) {
 		stream, err := agentwire.NewGatewayClient(w.asAgent(w.gateway)).Attempt(context.Background())
 		if err != nil {
 			w.Fatal(err)
@@ -143,7 +143,7 @@ var claimAttacks = []attack{
 }
 
 // answers claims a ticket as its owner, and answers it.
-func (w *world) answers(ticket *agentwire.Ticket, responses <-chan response) {
+func (w *platform) answers(ticket *agentwire.Ticket, responses <-chan response) {
 	w.Helper()
 	stream, granted, err := claim(w.asAgent(w.gateway), ticket)
 	if granted == nil {
@@ -156,7 +156,7 @@ func (w *world) answers(ticket *agentwire.Ticket, responses <-chan response) {
 }
 
 // guessTokens guesses the token of a call that waits. Its connections are ended.
-func guessTokens(w *world) {
+func guessTokens(w *platform) {
 	n := guesses
 	if said := os.Getenv("WINDLASS_GUESSES"); said != "" {
 		var err error
@@ -193,7 +193,7 @@ func guessTokens(w *world) {
 
 // guessUntilCut guesses at most n times on one connection. It tells how often it
 // was answered, and whether the connection was ended for it.
-func (w *world) guessUntilCut(ticket *agentwire.Ticket, n int) (answered int, cut bool) {
+func (w *platform) guessUntilCut(ticket *agentwire.Ticket, n int) (answered int, cut bool) {
 	w.Helper()
 	conn := w.connect(w.agent(w.gateway), w.gateway)
 	defer func() { _ = conn.Close() }()

@@ -17,7 +17,7 @@ import (
 
 // rawFrames is an HTTP/2 connection without a client's good manners.
 type rawFrames struct {
-	w      *world
+	w      *platform
 	conn   net.Conn
 	framer *http2.Framer
 	block  bytes.Buffer
@@ -25,7 +25,7 @@ type rawFrames struct {
 	path   string // of the method that open calls
 }
 
-func (w *world) newFrames(conn net.Conn, settings ...http2.Setting) *rawFrames {
+func (w *platform) newFrames(conn net.Conn, settings ...http2.Setting) *rawFrames {
 	w.Helper()
 	h := &rawFrames{w: w, conn: conn, framer: http2.NewFramer(conn, conn)}
 	h.hpack = hpack.NewEncoder(&h.block)
@@ -57,8 +57,8 @@ func (h *rawFrames) drain() {
 }
 
 // eachPort runs an attack on frames against every server that speaks HTTP/2.
-func eachPort(run func(w *world, h *rawFrames, headers []string)) func(*world) {
-	return func(w *world) {
+func eachPort(run func(w *platform, h *rawFrames, headers []string)) func(*platform) {
+	return func(w *platform) {
 		run(w, w.newFrames(w.dial(w.calls)), []string{":method", "GET", ":scheme", "http", ":authority", "h", ":path", attackPath})
 		for addr, path := range map[string]string{w.scheduler: "/windlass.agent.v1alpha1.Instances/Pull", w.gateway: "/windlass.agent.v1alpha1.Gateway/Attempt"} {
 			run(w, w.newFrames(w.overTLS(addr)), []string{
@@ -69,7 +69,7 @@ func eachPort(run func(w *world, h *rawFrames, headers []string)) func(*world) {
 }
 
 var frames = []attack{
-	{"F79", "5,000 streams that are reset at once", "", eachPort(func(_ *world, h *rawFrames, headers []string) {
+	{"F79", "5,000 streams that are reset at once", "", eachPort(func(_ *platform, h *rawFrames, headers []string) {
 		// To evil's queue would be no different, but these may run: they are no
 		// /attack then. What counts is that whoever is honest is served.
 		for i, name := range headers {
@@ -85,7 +85,7 @@ var frames = []attack{
 			}
 		}
 	})},
-	{"F79", "headers that never end", "", eachPort(func(w *world, h *rawFrames, headers []string) {
+	{"F79", "headers that never end", "", eachPort(func(w *platform, h *rawFrames, headers []string) {
 		h.drain()
 		_ = h.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: h.encode(headers...), EndStream: true})
 		part := h.encode("x-a", strings.Repeat("a", 8<<10))
@@ -96,7 +96,7 @@ var frames = []attack{
 		}
 		w.Error("64 MiB of headers were taken")
 	})},
-	{"F79", "settings and pings whose answers nobody reads", "", eachPort(func(w *world, h *rawFrames, _ []string) {
+	{"F79", "settings and pings whose answers nobody reads", "", eachPort(func(w *platform, h *rawFrames, _ []string) {
 		// Whoever can send no answers any more need not go on reading either.
 		_ = h.conn.SetWriteDeadline(time.Now().Add(patience / 5))
 		for sent := range 5_000_000 {
@@ -109,7 +109,7 @@ var frames = []attack{
 			}
 		}
 	})},
-	{"F79", "frames that make no sense", "", func(w *world) {
+	{"F79", "frames that make no sense", "", func(w *platform) {
 		var waiting sync.WaitGroup
 		defer waiting.Wait()
 		for name, write := range map[string]func(h *rawFrames){
@@ -143,7 +143,7 @@ var frames = []attack{
 			}
 		}
 	}},
-	{"F87", "HTTP/2 headers that are not allowed", "", func(w *world) {
+	{"F87", "HTTP/2 headers that are not allowed", "", func(w *platform) {
 		base := []string{":method", "GET", ":scheme", "http", ":authority", "h", ":path", attackPath}
 		for name, more := range map[string][]string{
 			"an upper-case name":  {"X-A", "a"},
@@ -160,7 +160,7 @@ var frames = []attack{
 			}
 		}
 	}},
-	{"F87", "S15: bytes in HTTP/2 that no request line has", atTheEdge + "{reason=Malformed}", func(w *world) {
+	{"F87", "S15: bytes in HTTP/2 that no request line has", atTheEdge + "{reason=Malformed}", func(w *platform) {
 		for name, pseudo := range map[string][2]string{
 			"a space in the query": {attackPath + "?x HTTP/1.0", "h"},
 			"a quote in the query": {attackPath + "?\"", "h"},
@@ -177,13 +177,13 @@ var frames = []attack{
 		lacks("Windlass.caller", "X.windlass.caller", "X.Windlass.Caller", "X~forwarded!for", "X~Forwarded!For"))},
 	{"F87", "S15: what only a proxy may say of its client", "", sees(seen("GET", "", "X-Forwarded-For: 203.0.113.9", "X-Forwarded-Proto: "+marker,
 		"X-Forwarded-Host: "+marker, "X-Forwarded-Port: 1", "Forwarded: for=203.0.113.9", "X-Real-Ip: 203.0.113.9", "X.Real.Ip: 203.0.113.9", "X-Original-Url: /admin"),
-		func(w *world, g *agentwire.Granted, h http.Header) {
+		func(w *platform, g *agentwire.Granted, h http.Header) {
 			lacks("X-Forwarded-Port", "Forwarded", "X-Real-Ip", "X.Real.Ip", "X-Original-Url")(w, g, h)
 			if h.Get("X-Forwarded-For") != "127.0.0.1" || h.Get("X-Forwarded-Proto") != "http" || h.Get("X-Forwarded-Host") != "h" {
 				w.Errorf("the function sees %v", h)
 			}
 		})},
-	{"F87", "two lengths in HTTP/2 of a body that is not there", "", func(w *world) {
+	{"F87", "two lengths in HTTP/2 of a body that is not there", "", func(w *platform) {
 		h := w.newFrames(w.dial(w.calls))
 		h.headers(1, true, ":method", "POST", ":scheme", "http", ":authority", "h", ":path", seenPath, "content-length", "1", "content-length", "2")
 		if said := h.outcome(); said != "reset" && said != "200" && said != "400" {
@@ -199,7 +199,7 @@ var frames = []attack{
 			}
 		}
 	}},
-	{"F89", "HTTP/2 headers of 1 MiB", "", func(w *world) {
+	{"F89", "HTTP/2 headers of 1 MiB", "", func(w *platform) {
 		h := w.newFrames(w.dial(w.calls))
 		_ = h.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: h.encode(":method", "GET", ":scheme", "http", ":authority", "h", ":path", attackPath), EndStream: true})
 		for n := range 128 {
@@ -209,7 +209,7 @@ var frames = []attack{
 			w.Errorf("answered %s", said)
 		}
 	}},
-	{"F79", "refusals for which there is no window", "", func(w *world) {
+	{"F79", "refusals for which there is no window", "", func(w *platform) {
 		w.put(broken, time.Minute)
 		h := w.newFrames(w.dial(w.calls), http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
 		h.mannered()
@@ -224,7 +224,7 @@ var frames = []attack{
 			}
 		}
 	}},
-	{"F79", "an answer for which there is no window", "", func(w *world) {
+	{"F79", "an answer for which there is no window", "", func(w *platform) {
 		own := w.instanceOf(evil)
 		pulls := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
 		_ = pulls.Send(pull(1))

@@ -20,7 +20,7 @@ const (
 )
 
 // newURLs are those of the functions of the world.
-func newURLs(w *world) address.URLs {
+func newURLs(w *platform) address.URLs {
 	w.Helper()
 	hosts, err := address.NewHosts(hostsDomain, address.DefaultTemplate)
 	if err != nil {
@@ -61,19 +61,19 @@ var alikeOwn = []string{
 }
 
 // toHonest looks at a call to the honest function.
-func toHonest(w *world, g *agentwire.Granted, _ http.Header) {
+func toHonest(w *platform, g *agentwire.Granted, _ http.Header) {
 	if g.GetRequestUri() != "/own?a" {
 		w.Errorf("the function sees %s", g.GetRequestUri())
 	}
 }
 
 var hostAttacks = []attack{
-	{"F113", fmt.Sprintf("%d hosts of no function", len(nobodys)), atTheEdge, func(w *world) {
+	{"F113", fmt.Sprintf("%d hosts of no function", len(nobodys)), atTheEdge, func(w *platform) {
 		for _, host := range nobodys {
 			refuses("GET "+attackPath+" HTTP/1.1\r\nHost: "+host+"\r\n\r\n", 400, 404)(w)
 		}
 	}},
-	{"F113", fmt.Sprintf("%d hosts that look like a function's", len(alike)), atTheEdge, func(w *world) {
+	{"F113", fmt.Sprintf("%d hosts that look like a function's", len(alike)), atTheEdge, func(w *platform) {
 		for _, host := range alike {
 			refuses("GET /attack HTTP/1.1\r\nHost: "+host+"\r\n\r\n", 400, 404)(w)
 		}
@@ -81,11 +81,11 @@ var hostAttacks = []attack{
 	{"F113", "a function's host that only a header of proxies names", atTheEdge, refuses(request("GET /attack",
 		"X-Forwarded-Host: "+honestHost, "Forwarded: host="+honestHost, "X-Host: "+honestHost, "X-Original-Host: "+honestHost, "", ""), 404)},
 	{"F113", "two hosts", noHTTP + "{code=400}", refuses(request("GET /attack", "Host: "+honestHost, "", ""), 400)},
-	{"F113", "another host in the whole address", atTheEdge, func(w *world) {
+	{"F113", "another host in the whole address", atTheEdge, func(w *platform) {
 		refuses("GET http://nobody--shop."+hostsDomain+attackPath+" HTTP/1.1\r\nHost: "+honestHost+"\r\n\r\n", 404)(w)
 		refuses("GET http://other.example/attack HTTP/1.1\r\nHost: "+honestHost+"\r\n\r\n", 404)(w)
 	}},
-	{"F113", "HTTP/2 with two hosts", atTheEdge, func(w *world) {
+	{"F113", "HTTP/2 with two hosts", atTheEdge, func(w *platform) {
 		for _, at := range [][3]string{
 			{"nobody--shop." + hostsDomain, honestHost, attackPath}, {"other.example", honestHost, "/attack"},
 			{honestHost, "other.example", "/attack"}, {"h", honestHost, attackPath}, {honestHost, honestHost + ":80", "/attack"},
@@ -97,12 +97,12 @@ var hostAttacks = []attack{
 			}
 		}
 	}},
-	{"F113", "Windlass's own path of a function's host", atTheEdge + "{reason=UnknownPath}", func(w *world) {
+	{"F113", "Windlass's own path of a function's host", atTheEdge + "{reason=UnknownPath}", func(w *platform) {
 		for _, path := range []string{"/.well-known/windlass", "/.well-known/windlass/", "/.well-known/windlass/attack?a=b"} {
 			refuses("GET "+path+" HTTP/1.1\r\nHost: "+honestHost+"\r\n\r\n", 404)(w)
 		}
 	}},
-	{"F113", "hosts that another function has, or that are Windlass's", "", func(w *world) {
+	{"F113", "hosts that another function has, or that are Windlass's", "", func(w *platform) {
 		for _, host := range []string{ownHost, strings.ToUpper(ownHost), ownHost + ".", ownHost + ":8443", ownHost + ".:80", honestHost} {
 			sees("GET /own?a HTTP/1.1\r\nHost: "+host+"\r\n\r\n", toHonest)(w)
 			sees("GET http://"+host+"/own?a HTTP/1.1\r\nHost: "+deniedHost+"\r\n\r\n", toHonest)(w)
@@ -111,25 +111,25 @@ var hostAttacks = []attack{
 			sees("GET /function/honest.shop/own?a HTTP/1.1\r\nHost: "+host+"\r\n\r\n", toHonest)(w)
 		}
 	}},
-	{"F113", "hosts that are Windlass's, whose pages a function wants", atTheEdge + "{reason=UnknownPath}", func(w *world) {
+	{"F113", "hosts that are Windlass's, whose pages a function wants", atTheEdge + "{reason=UnknownPath}", func(w *platform) {
 		for _, host := range []string{gatewayHost, hostsDomain} {
 			refuses("GET /attack HTTP/1.1\r\nHost: "+host+"\r\n\r\n", 404)(w)
 		}
 	}},
 	{"F113", "a host that its namespace may not have", atTheEdge + "{reason=HostNotPermitted}",
 		refuses("GET /attack HTTP/1.1\r\nHost: "+deniedHost+"\r\n\r\n", 404)},
-	{"F113", fmt.Sprintf("%d hosts that look like one of a function's own", len(alikeOwn)), atTheEdge, func(w *world) {
+	{"F113", fmt.Sprintf("%d hosts that look like one of a function's own", len(alikeOwn)), atTheEdge, func(w *platform) {
 		for _, host := range alikeOwn {
 			refuses("GET /attack HTTP/1.1\r\nHost: "+host+"\r\n\r\n", 400, 404)(w)
 		}
 	}},
 	{"F113", "another function by its path on a function's host", "", sees("GET /function/evil.shop/ HTTP/1.1\r\nHost: "+honestHost+":8443\r\n\r\n",
-		func(w *world, g *agentwire.Granted, _ http.Header) {
+		func(w *platform, g *agentwire.Granted, _ http.Header) {
 			if g.GetRequestUri() != "/function/evil.shop/" {
 				w.Errorf("the function sees %s", g.GetRequestUri())
 			}
 		})},
-	{"F113", "an answer that reaches beyond its function's path", "", answersWith(func(w *world, r response) {
+	{"F113", "an answer that reaches beyond its function's path", "", answersWith(func(w *platform, r response) {
 		for _, name := range []string{"Service-Worker-Allowed", "Clear-Site-Data", "Strict-Transport-Security", "Alt-Svc", "Nel", "Report-To", "Reporting-Endpoints"} {
 			if r.header.Get(name) != "" {
 				w.Errorf("answered with %s: %s", name, r.header.Get(name))

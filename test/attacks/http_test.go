@@ -23,12 +23,12 @@ type response struct {
 	err    error
 }
 
-func (w *world) discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+func (w *platform) discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // call calls a function by GET.
-func (w *world) call(path string) response { return w.callWith(context.Background(), path) }
+func (w *platform) call(path string) response { return w.callWith(context.Background(), path) }
 
-func (w *world) callWith(ctx context.Context, path string) response {
+func (w *platform) callWith(ctx context.Context, path string) response {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.calls+path, nil)
@@ -45,7 +45,7 @@ func (w *world) callWith(ctx context.Context, path string) response {
 	return response{resp.StatusCode, resp.Header, string(body), err}
 }
 
-func (w *world) dial(addr string) net.Conn {
+func (w *platform) dial(addr string) net.Conn {
 	w.Helper()
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -60,12 +60,12 @@ func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
 // raw sends text to the gateway and reads one answer. Who sends much may be
 // answered, and cut off, before all was sent.
-func (w *world) raw(text string) response {
+func (w *platform) raw(text string) response {
 	w.Helper()
 	return w.rawTo(w.calls, text)
 }
 
-func (w *world) rawTo(addr, text string) response {
+func (w *platform) rawTo(addr, text string) response {
 	w.Helper()
 	conn := w.dial(addr)
 	go func() { _, _ = io.WriteString(conn, text) }()
@@ -84,8 +84,8 @@ func readResponse(r *bufio.Reader) response {
 
 // refuses sends text, which must be refused with one of these codes, and the answer
 // must say that nothing ran. A code of 0 stands for a connection that is ended.
-func refuses(text string, want ...int) func(*world) {
-	return func(w *world) {
+func refuses(text string, want ...int) func(*platform) {
+	return func(w *platform) {
 		r := w.raw(text)
 		if isTimeout(r.err) {
 			w.Errorf("%.60q: not answered", text)
@@ -100,8 +100,8 @@ func refuses(text string, want ...int) func(*world) {
 }
 
 // sees sends text and checks what the honest function is given.
-func sees(text string, check func(w *world, g *agentwire.Granted, header http.Header)) func(*world) {
-	return func(w *world) {
+func sees(text string, check func(w *platform, g *agentwire.Granted, header http.Header)) func(*platform) {
+	return func(w *platform) {
 		w.mu.Lock()
 		before := len(w.executed)
 		w.mu.Unlock()

@@ -31,14 +31,14 @@ const (
 
 // refusedHello says hello with a proof for the instance of evil that the attacker
 // is, and must be refused with one of the codes.
-func refusedHello(proof func(w *world, own provisioner.Key) string, want ...codes.Code) func(*world) {
-	return func(w *world) {
+func refusedHello(proof func(w *platform, own provisioner.Key) string, want ...codes.Code) func(*platform) {
+	return func(w *platform) {
 		key := w.instanceOf(evil)
 		w.refusesHello(key, proof(w, key), want...)
 	}
 }
 
-func (w *world) refusesHello(key provisioner.Key, token string, want ...codes.Code) {
+func (w *platform) refusesHello(key provisioner.Key, token string, want ...codes.Code) {
 	w.Helper()
 	stream := w.hello(w.asAgent(w.scheduler), key, token)
 	_ = stream.Send(pull(1))
@@ -47,63 +47,63 @@ func (w *world) refusesHello(key provisioner.Key, token string, want ...codes.Co
 	}
 }
 
-func claims(changes func(w *world) map[string]any) func(w *world, own provisioner.Key) string {
-	return func(w *world, own provisioner.Key) string { return w.token(podOf(own), changes(w)) }
+func claims(changes func(w *platform) map[string]any) func(w *platform, own provisioner.Key) string {
+	return func(w *platform, own provisioner.Key) string { return w.token(podOf(own), changes(w)) }
 }
 
 var identityAttacks = []attack{
-	{"F81", "the queue of another function", unauthenticated, func(w *world) {
+	{"F81", "the queue of another function", unauthenticated, func(w *platform) {
 		own := w.instanceOf(evil)
 		stolen := provisioner.Key{FunctionUID: "uid-of-" + honest, CID: own.CID}
 		w.refusesHello(stolen, w.token(podOf(own), nil), codes.Unauthenticated)
 	}},
-	{"F81", "an instance of the same function that it is not", unauthenticated, func(w *world) {
+	{"F81", "an instance of the same function that it is not", unauthenticated, func(w *platform) {
 		own := w.instanceOf(evil)
 		other := provisioner.Key{FunctionUID: own.FunctionUID, CID: own.CID + "0"}
 		w.refusesHello(other, w.token(podOf(own), nil), codes.Unauthenticated)
 	}},
-	{"F81", "a function that does not exist", unknown, func(w *world) {
+	{"F81", "a function that does not exist", unknown, func(w *platform) {
 		own := w.instanceOf(evil)
 		w.refusesHello(provisioner.Key{FunctionUID: marker, CID: own.CID}, w.token(podOf(own), nil), codes.NotFound)
 	}},
-	{"F83", "an expired token", unauthenticated, refusedHello(claims(func(*world) map[string]any {
+	{"F83", "an expired token", unauthenticated, refusedHello(claims(func(*platform) map[string]any {
 		return map[string]any{"exp": time.Now().Add(-time.Hour).Unix()}
 	}), codes.Unauthenticated)},
-	{"F83", "a token that is not valid yet", unauthenticated, refusedHello(claims(func(*world) map[string]any {
+	{"F83", "a token that is not valid yet", unauthenticated, refusedHello(claims(func(*platform) map[string]any {
 		return map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}
 	}), codes.Unauthenticated)},
-	{"F83", "a token for the API server", unauthenticated, refusedHello(claims(func(*world) map[string]any {
+	{"F83", "a token for the API server", unauthenticated, refusedHello(claims(func(*platform) map[string]any {
 		return map[string]any{"aud": []string{"https://kubernetes.default.svc"}}
 	}), codes.Unauthenticated)},
-	{"F83", "a token that is not of a pod", unauthenticated, refusedHello(claims(func(*world) map[string]any {
+	{"F83", "a token that is not of a pod", unauthenticated, refusedHello(claims(func(*platform) map[string]any {
 		return map[string]any{"kubernetes.io": map[string]any{"namespace": "shop"}}
 	}), codes.Unauthenticated)},
-	{"F83", "the token of a pod that is gone", unauthenticated, func(w *world) {
+	{"F83", "the token of a pod that is gone", unauthenticated, func(w *platform) {
 		own := w.instanceOf(evil)
 		w.mu.Lock()
 		delete(w.pods, podOf(own))
 		w.mu.Unlock()
 		w.refusesHello(own, w.token(podOf(own), nil), codes.Unauthenticated)
 	}},
-	{"F83", "a token that another key has signed", unauthenticated, refusedHello(func(w *world, own provisioner.Key) string {
+	{"F83", "a token that another key has signed", unauthenticated, refusedHello(func(w *platform, own provisioner.Key) string {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		if err != nil {
 			w.Fatal(err)
 		}
 		return w.signed(key, podOf(own), nil)
 	}, codes.Unauthenticated)},
-	{"F83", "a token that nobody has signed", unauthenticated, refusedHello(func(w *world, own provisioner.Key) string {
+	{"F83", "a token that nobody has signed", unauthenticated, refusedHello(func(w *platform, own provisioner.Key) string {
 		parts := strings.Split(w.token(podOf(own), nil), ".")
 		return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","kid":"k"}`)) + "." + parts[1] + "."
 	}, codes.Unauthenticated)},
-	{"F84", "no token at all", unauthenticated, refusedHello(func(*world, provisioner.Key) string { return "" }, codes.Unauthenticated)},
-	{"F86", "a hello of 20 KiB", tooMuch, refusedHello(func(w *world, own provisioner.Key) string {
+	{"F84", "no token at all", unauthenticated, refusedHello(func(*platform, provisioner.Key) string { return "" }, codes.Unauthenticated)},
+	{"F86", "a hello of 20 KiB", tooMuch, refusedHello(func(w *platform, own provisioner.Key) string {
 		return w.token(podOf(own), map[string]any{"x": strings.Repeat(marker, 2<<10)})
 	}, codes.ResourceExhausted)},
-	{"F86", "a hello that is longer than any message", tooMuch, refusedHello(func(*world, provisioner.Key) string {
+	{"F86", "a hello that is longer than any message", tooMuch, refusedHello(func(*platform, provisioner.Key) string {
 		return strings.Repeat("A", 5<<20)
 	}, codes.ResourceExhausted)},
-	{"F83", "the identity of an instance that is connected", "", func(w *world) {
+	{"F83", "the identity of an instance that is connected", "", func(w *platform) {
 		own := w.instanceOf(evil)
 		first := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
 		_ = first.Send(pull(1))
@@ -119,7 +119,7 @@ var identityAttacks = []attack{
 			w.Errorf("the second stream suffered: %v", err)
 		}
 	}},
-	{"F86", "10,000 hellos in one stream", invalid, func(w *world) {
+	{"F86", "10,000 hellos in one stream", invalid, func(w *platform) {
 		own := w.instanceOf(evil)
 		stream := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
 		hello := &agentwire.PullRequest{Kind: &agentwire.PullRequest_Hello{Hello: &agentwire.Hello{FunctionUid: own.FunctionUID, Cid: string(own.CID)}}}
@@ -132,7 +132,7 @@ var identityAttacks = []attack{
 			w.Errorf("ended with %v", err)
 		}
 	}},
-	{"F86", "1,000 hellos in as many streams", unauthenticated, func(w *world) {
+	{"F86", "1,000 hellos in as many streams", unauthenticated, func(w *platform) {
 		own, conn := w.instanceOf(evil), w.asAgent(w.scheduler)
 		for range 1_000 {
 			stream := w.hello(conn, own, marker)
@@ -141,19 +141,19 @@ var identityAttacks = []attack{
 			}
 		}
 	}},
-	{"F86", "a stream of pulls without a hello", invalid, func(w *world) {
+	{"F86", "a stream of pulls without a hello", invalid, func(w *platform) {
 		stream := w.pulls(w.asAgent(w.scheduler))
 		_ = stream.Send(pull(1))
 		if err := ends(w, stream.Recv); status.Code(err) != codes.InvalidArgument {
 			w.Errorf("ended with %v", err)
 		}
 	}},
-	{"F77", "a stream of pulls that says nothing", tooSlow, func(w *world) {
+	{"F77", "a stream of pulls that says nothing", tooSlow, func(w *platform) {
 		if err := ends(w, w.pulls(w.asAgent(w.scheduler)).Recv); status.Code(err) != codes.DeadlineExceeded {
 			w.Errorf("ended with %v", err)
 		}
 	}},
-	{"F77", "a claim that never comes", tooSlow, func(w *world) {
+	{"F77", "a claim that never comes", tooSlow, func(w *platform) {
 		stream, err := agentwire.NewGatewayClient(w.asAgent(w.gateway)).Attempt(context.Background())
 		if err != nil {
 			w.Fatal(err)
@@ -162,7 +162,7 @@ var identityAttacks = []attack{
 			w.Errorf("ended with %v", err)
 		}
 	}},
-	{"F77", "a connection that never shakes hands", "", func(w *world) {
+	{"F77", "a connection that never shakes hands", "", func(w *platform) {
 		for _, addr := range []string{w.scheduler, w.gateway} {
 			conn := w.dial(addr)
 			if n, err := io.Copy(io.Discard, conn); n > 0 || isTimeout(err) {
@@ -174,7 +174,7 @@ var identityAttacks = []attack{
 
 // ticketOfEvil makes a call to evil and returns its ticket, which the attacker gets
 // as the instance that it is.
-func (w *world) ticketOfEvil() (*agentwire.Ticket, pullStream, chan response) {
+func (w *platform) ticketOfEvil() (*agentwire.Ticket, pullStream, chan response) {
 	w.Helper()
 	own := w.instanceOf(evil)
 	pulls := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))

@@ -18,7 +18,7 @@ type (
 )
 
 // work is the honest instance: it runs what it is given until the world ends.
-func (w *world) work(key provisioner.Key) {
+func (w *platform) work(key provisioner.Key) {
 	pulls := w.hello(w.asAgent(w.scheduler), key, w.token(podOf(key), nil))
 	gateway := w.asAgent(w.gateway)
 	done := &agentwire.Pull{Credits: 1}
@@ -41,7 +41,7 @@ func (w *world) work(key provisioner.Key) {
 }
 
 // hello opens a stream of pulls.
-func (w *world) hello(conn *grpc.ClientConn, key provisioner.Key, token string) pullStream {
+func (w *platform) hello(conn *grpc.ClientConn, key provisioner.Key, token string) pullStream {
 	w.Helper()
 	stream := w.pulls(conn)
 	_ = stream.Send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Hello{Hello: &agentwire.Hello{
@@ -51,7 +51,7 @@ func (w *world) hello(conn *grpc.ClientConn, key provisioner.Key, token string) 
 }
 
 // pulls opens a stream of pulls that has said nothing yet.
-func (w *world) pulls(conn *grpc.ClientConn) pullStream {
+func (w *platform) pulls(conn *grpc.ClientConn) pullStream {
 	w.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	w.Cleanup(cancel)
@@ -124,7 +124,7 @@ func whole(status int32, body []byte, headers ...*agentwire.Header) *agentwire.A
 }
 
 // ends is the error with which a stream ends; it fails if it does not, or well.
-func ends[Reply any](w *world, recv func() (*Reply, error)) error {
+func ends[Reply any](w *platform, recv func() (*Reply, error)) error {
 	w.Helper()
 	ended := make(chan error, 1)
 	go func() {

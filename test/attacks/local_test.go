@@ -22,17 +22,17 @@ import (
 // localWindlass is a local Windlass with one function, which tells where it finds the
 // Runtime API, and how often it was called.
 type localWindlass struct {
-	*world
+	*platform
 	*local.Windlass
 }
 
-// told is an answer of that function.
-type told struct {
+// localState is an answer of that function.
+type localState struct {
 	API   string
 	Calls int
 }
 
-func (w *world) startLocal() *localWindlass {
+func (w *platform) startLocal() *localWindlass {
 	w.Helper()
 	config := local.DefaultConfig()
 	config.DataDir, config.AgentPath = w.TempDir(), agentProgram
@@ -53,7 +53,7 @@ func (w *world) startLocal() *localWindlass {
 	return &localWindlass{w, opened}
 }
 
-func self(w *world) string {
+func self(w *platform) string {
 	w.Helper()
 	path, err := os.Executable()
 	if err != nil {
@@ -63,7 +63,7 @@ func self(w *world) string {
 }
 
 // called calls the function as its owner does.
-func (l *localWindlass) called() (t told) {
+func (l *localWindlass) called() (t localState) {
 	l.Helper()
 	resp, err := http.Post(l.GatewayURL()+"/function/own", "application/json", strings.NewReader("{}"))
 	if err != nil {
@@ -93,8 +93,8 @@ var pageAttacks = []attack{
 
 // visits sends a request with these headers, in which %s is the address, to a local
 // Windlass. It must be refused, and the function must not run.
-func visits(at, method, path string, headers ...string) func(*world) {
-	return func(w *world) {
+func visits(at, method, path string, headers ...string) func(*platform) {
+	return func(w *platform) {
 		l := w.startLocal()
 		addr := strings.TrimPrefix(map[string]string{"GatewayURL": l.GatewayURL(), "OpsURL": l.OpsURL()}[at], "http://")
 		before := l.called().Calls
@@ -117,7 +117,7 @@ const nobody = 65534
 
 // userAttacks need another user, so they are run by root only.
 var userAttacks = []attack{
-	{"F107", "S7: another user speaks to the wire and to the Runtime API", "", func(w *world) {
+	{"F107", "S7: another user speaks to the wire and to the Runtime API", "", func(w *platform) {
 		before := listening(w)
 		l := w.startLocal()
 		api := l.called().API
@@ -140,7 +140,7 @@ var userAttacks = []attack{
 }
 
 // knocks speaks to addresses as a process of a user, and is what it was answered.
-func (w *world) knocks(uid int, addrs []string) string {
+func (w *platform) knocks(uid int, addrs []string) string {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -159,7 +159,7 @@ func (w *world) knocks(uid int, addrs []string) string {
 }
 
 // listening are the addresses of version 4 at which this process listens.
-func listening(w *world) map[string]bool {
+func listening(w *platform) map[string]bool {
 	w.Helper()
 	own := make(map[string]bool)
 	files, _ := os.ReadDir("/proc/self/fd")

@@ -11,8 +11,8 @@ import (
 )
 
 // answersWith makes a call to evil, which the attacker answers.
-func answersWith(check func(w *world, r response), messages ...*agentwire.AttemptRequest) func(*world) {
-	return func(w *world) {
+func answersWith(check func(w *platform, r response), messages ...*agentwire.AttemptRequest) func(*platform) {
+	return func(w *platform) {
 		ticket, _, responses := w.ticketOfEvil()
 		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
 		if granted == nil {
@@ -27,7 +27,7 @@ func answersWith(check func(w *world, r response), messages ...*agentwire.Attemp
 }
 
 // joined is the attacker's stream as the instance that it is.
-func (w *world) joined() pullStream {
+func (w *platform) joined() pullStream {
 	w.Helper()
 	own := w.instanceOf(evil)
 	stream := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
@@ -37,7 +37,7 @@ func (w *world) joined() pullStream {
 
 // nextCall makes a call to evil and answers it, which shows that all that was sent
 // before was handled.
-func (w *world) nextCall(pulls pullStream) *agentwire.Ticket {
+func (w *platform) nextCall(pulls pullStream) *agentwire.Ticket {
 	w.Helper()
 	responses := make(chan response, 1)
 	go func() { responses <- w.call("/function/evil.shop/") }()
@@ -53,7 +53,7 @@ func (w *world) nextCall(pulls pullStream) *agentwire.Ticket {
 const posed = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"
 
 var lyingAttacks = []attack{
-	{"F86", "execution times of 0, less, and 300 years", "", func(w *world) {
+	{"F86", "execution times of 0, less, and 300 years", "", func(w *platform) {
 		pulls := w.joined()
 		last := w.nextCall(pulls)
 		for _, ns := range []int64{0, -1, math.MinInt64, 1e12, math.MaxInt64, math.MaxInt64} {
@@ -65,7 +65,7 @@ var lyingAttacks = []attack{
 			}
 		}
 	}},
-	{"F86", "4 billion credits", "", func(w *world) {
+	{"F86", "4 billion credits", "", func(w *platform) {
 		pulls := w.joined()
 		for range 1_000 {
 			_ = pulls.Send(pull(math.MaxUint32))
@@ -90,7 +90,7 @@ var lyingAttacks = []attack{
 		}
 		w.answers(ticket, second)
 	}},
-	{"F86", "100,000 calls that it says are done", "", func(w *world) {
+	{"F86", "100,000 calls that it says are done", "", func(w *platform) {
 		pulls := w.joined()
 		var done []*agentwire.Done
 		for range 100_000 {
@@ -99,7 +99,7 @@ var lyingAttacks = []attack{
 		_ = pulls.Send(pull(1, done...))
 		w.nextCall(pulls)
 	}},
-	{"F86", "a goodbye of 3 MiB", "", func(w *world) {
+	{"F86", "a goodbye of 3 MiB", "", func(w *platform) {
 		pulls := w.joined()
 		_ = pulls.Send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Goodbye{Goodbye: &agentwire.Goodbye{
 			Reason: agentwire.Goodbye_REASON_FUNCTION_ENDED, Detail: "\x1b[31m\r\n" + strings.Repeat("A", 3<<20),
@@ -109,19 +109,19 @@ var lyingAttacks = []attack{
 			continue
 		}
 	}},
-	{"F86", "a failure of 3 MiB", answered + "{code=502}", answersWith(func(w *world, r response) {
+	{"F86", "a failure of 3 MiB", answered + "{code=502}", answersWith(func(w *platform, r response) {
 		if r.status != 502 || len(r.body) > 16<<10 {
 			w.Errorf("answered %d with %d bytes", r.status, len(r.body))
 		}
 	}, &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{
 		Failure: &agentwire.Failure{Detail: marker + strings.Repeat("A", 3<<20)},
 	}}})},
-	{"F86", "a status that is none", answered + "{code=502}", answersWith(func(w *world, r response) {
+	{"F86", "a status that is none", answered + "{code=502}", answersWith(func(w *platform, r response) {
 		if r.status != 502 || r.header.Get("Windlass-Executed") != "maybe" {
 			w.Errorf("answered %d", r.status)
 		}
 	}, whole(101, nil), whole(200, nil))},
-	{"F87", "an answer that splits itself", "", answersWith(func(w *world, r response) {
+	{"F87", "an answer that splits itself", "", answersWith(func(w *platform, r response) {
 		if r.status != 200 || r.header.Get("Set-Cookie") != "" || r.header.Get("Windlass-Executed") != "yes" || r.body != "body" {
 			w.Errorf("answered %d %q with %v", r.status, r.body, r.header)
 		}
@@ -132,14 +132,14 @@ var lyingAttacks = []attack{
 		&agentwire.Header{Name: "Transfer-Encoding", Value: []byte("chunked")},
 		&agentwire.Header{Name: "Connection", Value: []byte("Windlass-Executed")},
 		&agentwire.Header{Name: "windlass-executed", Value: []byte("no")}, &agentwire.Header{Name: "X_Windlass_Executed", Value: []byte("no")}))},
-	{"F93", "a function error that splits itself", "", answersWith(func(w *world, r response) {
+	{"F93", "a function error that splits itself", "", answersWith(func(w *platform, r response) {
 		if r.header.Get("Set-Cookie") != "" || len(r.header.Get("Windlass-Function-Error")) > 8<<10 {
 			w.Errorf("answered with %v", r.header)
 		}
 	}, &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
 		Status: 500, Whole: true, FunctionError: "\x1b[31m" + marker + "\r\nSet-Cookie: a=b\r\n" + strings.Repeat("A", 1<<20),
 	}}})},
-	{"F87", "an answer that is longer than it says", answered, answersWith(func(w *world, r response) {
+	{"F87", "an answer that is longer than it says", answered, answersWith(func(w *platform, r response) {
 		if r.err == nil {
 			w.Errorf("answered %q", r.body)
 		}
@@ -148,7 +148,7 @@ var lyingAttacks = []attack{
 		Status: 200, ContentLength: proto.Int64(5), Headers: []*agentwire.Header{{Name: "Content-Length", Value: []byte("99")}},
 	}}}, &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Body{Body: []byte("12345HTTP/1.1 200 OK\r\n\r\n")}},
 		&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{}}})},
-	{"F87", "an answer that poses as the server's own refusal", "", answersWith(func(w *world, r response) {
+	{"F87", "an answer that poses as the server's own refusal", "", answersWith(func(w *platform, r response) {
 		if r.status != 200 || r.body != posed {
 			w.Errorf("answered %d, %v: %q", r.status, r.err, r.body)
 		}
@@ -156,7 +156,7 @@ var lyingAttacks = []attack{
 		Status: 200, Headers: []*agentwire.Header{{Name: "Content-Length", Value: []byte(itoa(len(posed)))}},
 	}}}, &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Body{Body: []byte(posed)}},
 		&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{}}})},
-	{"F100", "an answer for every status code", "", func(w *world) {
+	{"F100", "an answer for every status code", "", func(w *platform) {
 		pulls := w.joined()
 		var last *agentwire.Ticket
 		for code := int32(600); code < 700; code++ {

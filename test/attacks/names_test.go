@@ -32,7 +32,7 @@ var strange = []string{
 }
 
 var names = []attack{
-	{"F88", fmt.Sprintf("%d names of no function", len(strange)), atTheEdge, func(w *world) {
+	{"F88", fmt.Sprintf("%d names of no function", len(strange)), atTheEdge, func(w *platform) {
 		before := w.counter(atTheEdge)
 		for _, path := range strange {
 			r := w.raw("GET " + path + " HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -45,16 +45,16 @@ var names = []attack{
 		}
 	}},
 	{"F88", "a path that is no text", atTheEdge, refuses(request("GET "+attackPath+"?caf\xe9", "", ""), 400)},
-	{"F88", "paths that are none", noHTTP, func(w *world) {
+	{"F88", "paths that are none", noHTTP, func(w *platform) {
 		for _, path := range []string{"function/honest.shop/attack", "", "/function/honest.shop/attack%", "/function/honest.shop/attack%zz", "/function/shop/honest/att ack"} {
 			refuses("GET "+path+" HTTP/1.1\r\nHost: h\r\n\r\n", 400)(w)
 		}
 	}},
-	{"F97", "what is internal, by the host and by the whole address", atTheEdge, func(w *world) {
+	{"F97", "what is internal, by the host and by the whole address", atTheEdge, func(w *platform) {
 		refuses("GET http://"+w.scheduler+"/metrics HTTP/1.1\r\nHost: h\r\n\r\n", 404)(w)
 		refuses("GET http://169.254.169.254/latest/meta-data/ HTTP/1.1\r\nHost: 169.254.169.254\r\n\r\n", 404)(w)
 	}},
-	{"F100", "2,000 random names, methods and headers", atTheEdge, func(w *world) {
+	{"F100", "2,000 random names, methods and headers", atTheEdge, func(w *platform) {
 		for range 2_000 {
 			n := rand.Uint64()
 			r := w.raw(fmt.Sprintf("M%x /function/f%x.n%x HTTP/1.1\r\nHost: h%x\r\nX-N%x: %x\r\nUser-Agent: %x\r\nConnection: close\r\n\r\n", n%997, n, n>>1, n, n, n, n))

@@ -30,11 +30,11 @@ const (
 	hogVariable = "ATTACKS_HOG"
 )
 
-// played is true if the process had a part.
-func played() bool {
+// rolePlayed is true if the process had a part.
+func rolePlayed() bool {
 	switch os.Getenv(part) {
 	case partRuntime:
-		playRuntime()
+		runRuntime()
 	case partHog:
 		playHog(os.Stdin)
 	case partStranger:
@@ -47,9 +47,9 @@ func played() bool {
 	return true
 }
 
-// playRuntime is a runtime client that answers with where it asks, and how often it was
+// runRuntime is a runtime client that answers with where it asks, and how often it was
 // called.
-func playRuntime() {
+func runRuntime() {
 	api := os.Getenv("AWS_LAMBDA_RUNTIME_API")
 	for calls := 1; ; calls++ {
 		event, err := http.Get("http://" + api + runtimeAPI + "/invocation/next")

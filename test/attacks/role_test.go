@@ -42,7 +42,7 @@ var mayCall = map[string][]string{
 }
 
 var roleAttacks = []attack{
-	{"F98", "every method with every certificate", notAllowed, func(w *world) {
+	{"F98", "every method with every certificate", notAllowed, func(w *platform) {
 		for _, service := range []struct {
 			addr, name string
 			desc       grpc.ServiceDesc
@@ -61,7 +61,7 @@ var roleAttacks = []attack{
 			}
 		}
 	}},
-	{"F98", "methods and services that do not exist", "", func(w *world) {
+	{"F98", "methods and services that do not exist", "", func(w *platform) {
 		for _, addr := range []string{w.scheduler, w.gateway} {
 			conn := w.asAgent(addr)
 			for _, method := range []string{"/windlass.control.v1alpha1.Scheduler/offer", "/windlass.control.v1alpha1.Scheduler/", "/windlass.agent.v1alpha1.Instances/Pull/", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "/grpc.channelz.v1.Channelz/GetServers", "/a/b", "//", "/" + marker} {
@@ -71,14 +71,14 @@ var roleAttacks = []attack{
 			}
 		}
 	}},
-	{"F98", "paths without a slash", "", func(w *world) {
+	{"F98", "paths without a slash", "", func(w *platform) {
 		for _, path := range []string{"windlass.control.v1alpha1.Scheduler/Offer", "windlass.control.v1alpha1.Scheduler/Watch", "", "*"} {
 			if said := rawPath(w, path); strings.Contains(said, "grpc-status=0") || !strings.Contains(said, "grpc-status=") && said != "reset" {
 				w.Errorf("%q: %s", path, said)
 			}
 		}
 	}},
-	{"F101", "connections without TLS, with an old one, or of another CA", "", func(w *world) {
+	{"F101", "connections without TLS, with an old one, or of another CA", "", func(w *platform) {
 		theirs := testca.New(w)
 		others, err := mtls.Load(theirs.Folder(w, domain.Gateway()), w.discard())
 		if err != nil {
@@ -108,7 +108,7 @@ func methodsOf(service grpc.ServiceDesc) (names []string) {
 
 // checkMethod checks that a method is refused to all but those who may call it. Of
 // those, the method itself finds that what it is sent makes no sense.
-func (w *world) checkMethod(conn *grpc.ClientConn, role, method string) {
+func (w *platform) checkMethod(conn *grpc.ClientConn, role, method string) {
 	w.Helper()
 	allowed := false
 	for _, name := range mayCall[method] {
@@ -121,7 +121,7 @@ func (w *world) checkMethod(conn *grpc.ClientConn, role, method string) {
 }
 
 // codeOf is how a stream ends that sends one empty message and no more.
-func (w *world) codeOf(conn *grpc.ClientConn, method string) codes.Code {
+func (w *platform) codeOf(conn *grpc.ClientConn, method string) codes.Code {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
 	defer cancel()
@@ -144,7 +144,7 @@ func (w *world) codeOf(conn *grpc.ClientConn, method string) codes.Code {
 
 // rawPath sends a request with a path that gRPC clients do not send, and returns
 // what was answered.
-func rawPath(w *world, path string) string {
+func rawPath(w *platform, path string) string {
 	w.Helper()
 	h := w.newFrames(w.overTLS(w.scheduler))
 	h.headers(1, true, ":method", "POST", ":scheme", "https", ":path", path, ":authority", "x", "content-type", "application/grpc", "te", "trailers")

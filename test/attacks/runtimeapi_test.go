@@ -22,8 +22,8 @@ var agentAttacks = []attack{
 
 // floods sends the beginning of a request on many connections, each for as long as the
 // agent keeps it, beside a function that does its work.
-func floods(conns int, text string) func(*world) {
-	return func(w *world) {
+func floods(conns int, text string) func(*platform) {
+	return func(w *platform) {
 		a := w.startAgent()
 		a.works("/before")
 		request := []byte(text)
@@ -51,11 +51,11 @@ func (a *agentProcess) works(path string) {
 	a.Helper()
 	answer := a.callRuntime(path)
 	a.answer(a.next())
-	checkEcho(a.world, answer, path)
+	checkEcho(a.platform, answer, path)
 }
 
 // checkEcho checks an answer that is the event of the call.
-func checkEcho(w *world, answer <-chan response, path string) {
+func checkEcho(w *platform, answer <-chan response, path string) {
 	w.Helper()
 	if r := receive(w.T, answer, "an answer"); r.status != http.StatusOK || !strings.Contains(r.body, path) {
 		w.Errorf("the call of %s was answered %d, %v: %s", path, r.status, r.err, r.body)
@@ -74,8 +74,8 @@ var urlAttacks = []attack{
 
 // fetches has somebody else than the runtime ask for events and answer calls, while
 // calls wait. Each caller must get the answer of the runtime.
-func fetches(stranger func(*http.Request)) func(*world) {
-	return func(w *world) {
+func fetches(stranger func(*http.Request)) func(*platform) {
+	return func(w *platform) {
 		a := w.startAgent()
 		a.works("/first")
 		var answers []<-chan response

@@ -27,7 +27,7 @@ const (
 )
 
 var scrapeAttacks = []attack{
-	{"F104", "S3: 30 at a time ask for metrics, again and again", "", func(w *world) {
+	{"F104", "S3: 30 at a time ask for metrics, again and again", "", func(w *platform) {
 		ops := w.operations()
 		var answered atomic.Int64
 		w.crowd(30, func(client *http.Client) {
@@ -40,7 +40,7 @@ var scrapeAttacks = []attack{
 		}
 		w.stillScraped(ops)
 	}},
-	{"F104", "S3: 300 ask for metrics and do not read them", "", func(w *world) {
+	{"F104", "S3: 300 ask for metrics and do not read them", "", func(w *platform) {
 		ops := w.operations()
 		for range 300 {
 			conn := w.dial(ops[len("http://"):])
@@ -49,7 +49,7 @@ var scrapeAttacks = []attack{
 		w.honestCall()
 		w.stillScraped(ops) // once those are cut off
 	}},
-	{"F104", "S3: 300 at a time ask for all decisions", "", func(w *world) {
+	{"F104", "S3: 300 at a time ask for all decisions", "", func(w *platform) {
 		ops := w.operations()
 		w.crowd(300, func(client *http.Client) {
 			for range 5 {
@@ -62,7 +62,7 @@ var scrapeAttacks = []attack{
 
 // operations serves a scheduler's port for operations, as a cluster's does, after many
 // functions were registered.
-func (w *world) operations() (url string) {
+func (w *platform) operations() (url string) {
 	w.Helper()
 	series := w.series()
 	for n := range manyFunctions {
@@ -85,7 +85,7 @@ func (w *world) operations() (url string) {
 }
 
 // crowd has n clients do something at a time.
-func (w *world) crowd(n int, do func(*http.Client)) {
+func (w *platform) crowd(n int, do func(*http.Client)) {
 	var all sync.WaitGroup
 	for range n {
 		all.Go(func() {
@@ -98,7 +98,7 @@ func (w *world) crowd(n int, do func(*http.Client)) {
 }
 
 // scraped asks once, and is 1 if that was answered. What is refused must say so.
-func (w *world) scraped(client *http.Client, url string) int64 {
+func (w *platform) scraped(client *http.Client, url string) int64 {
 	resp, err := client.Get(url)
 	if err != nil {
 		w.Errorf("asking for %s: %v", url, err)
@@ -117,7 +117,7 @@ func (w *world) scraped(client *http.Client, url string) int64 {
 }
 
 // stillScraped waits until an honest Prometheus is answered, and health is told.
-func (w *world) stillScraped(ops string) {
+func (w *platform) stillScraped(ops string) {
 	w.Helper()
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	w.until("metrics are told again", func() bool { return w.scraped(client, ops+"/metrics") == 1 })

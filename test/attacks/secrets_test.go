@@ -52,16 +52,16 @@ var secretAttacks = []attack{
 }
 
 // fails calls a function that cannot run, and that is all that the caller learns.
-func fails(function, reason string, change ...func(*v1alpha1.Function)) func(*world) {
-	return func(w *world) {
+func fails(function, reason string, change ...func(*v1alpha1.Function)) func(*platform) {
+	return func(w *platform) {
 		w.put(function, time.Minute, change...)
 		tellsNothing(503, reason)(w, w.call("/function/"+function+".shop/"))
 	}
 }
 
 // tellsNothing checks an answer that says what kind of failure it was, and no more.
-func tellsNothing(status int, reason string) func(*world, response) {
-	return func(w *world, r response) {
+func tellsNothing(status int, reason string) func(*platform, response) {
+	return func(w *platform, r response) {
 		w.Helper()
 		told := fmt.Sprint(r.header) + r.body
 		if r.status != status || !strings.Contains(told, reason) {

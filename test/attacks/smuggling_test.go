@@ -16,8 +16,8 @@ func seen(method, body string, headers ...string) string {
 }
 
 // lacks checks that the function does not see headers, whatever their spelling.
-func lacks(names ...string) func(*world, *agentwire.Granted, http.Header) {
-	return func(w *world, _ *agentwire.Granted, header http.Header) {
+func lacks(names ...string) func(*platform, *agentwire.Granted, http.Header) {
+	return func(w *platform, _ *agentwire.Granted, header http.Header) {
 		w.Helper()
 		for name, values := range header {
 			for _, banned := range names {
@@ -55,15 +55,15 @@ var smuggling = []attack{
 	{"F87", "a chunk with a sign", answered, badChunk("+1\r\nA\r\n0\r\n\r\n")},
 	{"F87", "a chunk that is longer than it says", answered, badChunk("1\r\nAB\r\n0\r\n\r\n")},
 	{"F87", "a chunk beyond 64 bits", answered, badChunk("1ffffffffffffffff\r\nA\r\n0\r\n\r\n")},
-	{"F87", "a length and an encoding", "", func(w *world) {
+	{"F87", "a length and an encoding", "", func(w *platform) {
 		// The encoding counts, for whoever is behind the gateway too.
-		sees(seen("POST", "1\r\nA\r\n0\r\n\r\n", "Content-Length: 3", "Transfer-Encoding: chunked"), func(w *world, g *agentwire.Granted, h http.Header) {
+		sees(seen("POST", "1\r\nA\r\n0\r\n\r\n", "Content-Length: 3", "Transfer-Encoding: chunked"), func(w *platform, g *agentwire.Granted, h http.Header) {
 			if g.GetContentLength() >= 0 || h.Get("Transfer-Encoding") != "" || h.Get("Content-Length") != "" {
 				w.Errorf("the function sees a length of %d and %v", g.GetContentLength(), h)
 			}
 		})(w)
 	}},
-	{"F87", "a folded header", "", sees(seen("GET", "", "X-A: a", " Windlass-Executed: yes"), func(w *world, g *agentwire.Granted, h http.Header) {
+	{"F87", "a folded header", "", sees(seen("GET", "", "X-A: a", " Windlass-Executed: yes"), func(w *platform, g *agentwire.Granted, h http.Header) {
 		lacks("Windlass-Executed")(w, g, h)
 		if got := h.Get("X-A"); strings.ContainsAny(got, "\r\n") {
 			w.Errorf("the function sees %q", got)
@@ -72,7 +72,7 @@ var smuggling = []attack{
 	{"F87", "headers that only Windlass may set", "", sees(seen("GET", "",
 		"Windlass-Invocation-Id: "+marker, "windlass-executed: yes", "WINDLASS-CALLER: admin", "Windlass_Caller: admin",
 		"X-WINDLASS-CALLER: admin", "X_Windlass_Caller: admin", "X-Windlass_Caller: admin", "x_windlass-caller: admin", "X_Forwarded_For: 1.2.3.4"),
-		func(w *world, g *agentwire.Granted, h http.Header) {
+		func(w *platform, g *agentwire.Granted, h http.Header) {
 			lacks("Windlass-Executed", "Windlass-Caller", "Windlass_caller", "X-Windlass-Caller", "X_windlass_caller", "X-Windlass_caller", "X_windlass-Caller")(w, g, h)
 			if ids := h["Windlass-Invocation-Id"]; len(ids) != 1 || ids[0] == marker || strings.Contains(h.Get("X_forwarded_for"), "1.2.3.4") {
 				w.Errorf("the function sees %v", h)
@@ -80,7 +80,7 @@ var smuggling = []attack{
 		})},
 	{"F87", "headers that are named as those of the connection", "", sees(seen("GET", "",
 		"Connection: close, Windlass-Invocation-Id, X-Forwarded-For, X-Named", "X-Named: a", "Keep-Alive: 1", "Proxy-Authorization: "+marker, "TE: trailers", "Upgrade: x"),
-		func(w *world, g *agentwire.Granted, h http.Header) {
+		func(w *platform, g *agentwire.Granted, h http.Header) {
 			lacks("X-Named", "Connection", "Keep-Alive", "Proxy-Authorization", "TE", "Upgrade")(w, g, h)
 			if h.Get("Windlass-Invocation-Id") == "" || h.Get("X-Forwarded-For") == "" {
 				w.Errorf("the function sees only %v", h)
@@ -88,7 +88,7 @@ var smuggling = []attack{
 		})},
 	{"F87", "trailers that pose as headers", "", sees(seen("POST", "1\r\nA\r\n0\r\nWindlass-Executed: yes\r\nAuthorization: "+marker+"\r\nContent-Length: 9\r\n\r\n",
 		"Transfer-Encoding: chunked", "Trailer: Authorization"), lacks("Authorization", "Windlass-Executed", "Trailer", "Content-Length"))},
-	{"F87", "a request in the body of another", "", func(w *world) {
+	{"F87", "a request in the body of another", "", func(w *platform) {
 		inner := "GET " + attackPath + " HTTP/1.1\r\nHost: h\r\n\r\n"
 		conn := w.dial(w.calls)
 		_, _ = io.WriteString(conn, seen("POST", inner, "Content-Length: "+itoa(len(inner)), "Connection: close"))
@@ -104,8 +104,8 @@ var smuggling = []attack{
 
 // badChunk sends a body to evil whose chunks are broken: whoever reads it must be
 // told that it is not whole.
-func badChunk(body string) func(*world) {
-	return func(w *world) {
+func badChunk(body string) func(*platform) {
+	return func(w *platform) {
 		own := w.instanceOf(evil)
 		pulls := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
 		_ = pulls.Send(pull(1))

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// crowd is more connections of strangers than a server keeps.
-const crowd = 1_500
+// openConnections is more connections of strangers than a server keeps.
+const openConnections = 1_500
 
 // strangerAttacks measure what clients without certificate and token cost. They run
 // alone, so that no other attack is measured.
@@ -51,11 +51,11 @@ var strangerAttacks = []attack{
 		measure()
 		return 10_000
 	})},
-	{"F103", "1,500 connections that say nothing", "windlass_wire_unauthenticated_closed_total", func(w *world) {
+	{"F103", "1,500 connections that say nothing", "windlass_wire_unauthenticated_closed_total", func(w *platform) {
 		// They are of another address than the honest ones.
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 		for _, addr := range []string{w.scheduler, w.gateway} {
-			for range crowd {
+			for range openConnections {
 				conn, err := dialer.Dial("tcp", addr)
 				if err != nil {
 					w.Fatal(err)
@@ -70,8 +70,8 @@ var strangerAttacks = []attack{
 
 // costs runs an attack against a scheduler and a gateway, and bounds by how many bytes
 // the heap has grown when the attack says so. All that it began must be refused.
-func costs(what string, most uint64, attack func(h func() *rawFrames, measure func()) (refused float64)) func(*world) {
-	return func(w *world) {
+func costs(what string, most uint64, attack func(h func() *rawFrames, measure func()) (refused float64)) func(*platform) {
+	return func(w *platform) {
 		for at, server := range map[string]struct{ addr, path string }{
 			"scheduler": {w.scheduler, "/windlass.agent.v1alpha1.Instances/Pull"}, "gateway": {w.gateway, "/windlass.agent.v1alpha1.Gateway/Attempt"},
 		} {

@@ -42,8 +42,8 @@ const (
 
 // hogs has functions of two tenants on one node take as much as they get; the second must
 // get as much as the first.
-func hogs(what string, change func(*podspec.Config)) func(*world) {
-	return func(w *world) {
+func hogs(what string, change func(*podspec.Config)) func(*platform) {
+	return func(w *platform) {
 		node := rand.IntN(1<<20) + 1<<20 // users of this attack alone
 		let, taken := w.hog(what, "team-a", node, change)
 		other, left := w.hog(what, "team-b", node+1<<16, change)
@@ -57,7 +57,7 @@ func hogs(what string, change func(*podspec.Config)) func(*world) {
 
 // hog plays the container of a function that takes what it can get. It has the user of
 // the pod that Windlass would make, which in a user namespace is another one of the node.
-func (w *world) hog(what, namespace string, node int, change func(*podspec.Config)) (let func(), taken int) {
+func (w *platform) hog(what, namespace string, node int, change func(*podspec.Config)) (let func(), taken int) {
 	w.Helper()
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hog", UID: types.UID(namespace)}}
 	fn.Spec.Template.Image = "hog:1"

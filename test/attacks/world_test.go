@@ -75,8 +75,8 @@ const (
 	broken = "broken"
 )
 
-// world is what is attacked.
-type world struct {
+// platform is what is attacked.
+type platform struct {
 	*testing.T
 	row      string // of the table of attacks
 	ca       *testca.CA
@@ -98,12 +98,12 @@ type world struct {
 	started  map[string]chan provisioner.Key
 }
 
-func newWorld(t *testing.T) *world {
+func newPlatform(t *testing.T) *platform {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{
+	w := &platform{
 		T: t, ca: testca.New(t), key: key, registry: exposition.NewRegistry(), log: &logBuffer{}, catalog: catalog.New(),
 		pods: make(map[string]provisioner.Key),
 		started: map[string]chan provisioner.Key{
@@ -145,7 +145,7 @@ func (anybody) Limits(string) admission.Limits { return admission.Limits{} }
 func (anybody) Permits(_, host string) bool { return host != deniedHost }
 
 // put registers a function with one instance.
-func (w *world) put(name string, timeout time.Duration, change ...func(*v1alpha1.Function)) {
+func (w *platform) put(name string, timeout time.Duration, change ...func(*v1alpha1.Function)) {
 	fn := &v1alpha1.Function{}
 	fn.Namespace, fn.Name, fn.UID, fn.Generation = "shop", name, types.UID("uid-of-"+name), 1
 	v1alpha1.Default(fn)
@@ -159,7 +159,7 @@ func (w *world) put(name string, timeout time.Duration, change ...func(*v1alpha1
 	w.catalog.Put(rollout.Alone(fn))
 }
 
-func (w *world) startScheduler(l net.Listener, log *slog.Logger) {
+func (w *platform) startScheduler(l net.Listener, log *slog.Logger) {
 	certificate := w.role(domain.Scheduler())
 	instances := provisioner.New(
 		provisioner.Config{Nodes: []placement.Node{{Name: nodeName, Allocatable: placement.Amount{MilliCPU: 1 << 30, Memory: 1 << 50}}}},
@@ -183,7 +183,7 @@ func (w *world) startScheduler(l net.Listener, log *slog.Logger) {
 	w.runs(func(ctx context.Context) error { return serve.Wire(ctx, l, server) })
 }
 
-func (w *world) startGateway(wire, calls net.Listener, log *slog.Logger) {
+func (w *platform) startGateway(wire, calls net.Listener, log *slog.Logger) {
 	certificate := w.role(domain.Gateway())
 	config := gateway.DefaultConfig()
 	config.ClaimAddr, config.MaxBody, config.MaxQueueTime = w.gateway, maxBody, maxWait
@@ -204,7 +204,7 @@ func (w *world) startGateway(wire, calls net.Listener, log *slog.Logger) {
 }
 
 // runs runs a part until the test ends.
-func (w *world) runs(run func(context.Context) error) {
+func (w *platform) runs(run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx) }()
@@ -216,7 +216,7 @@ func (w *world) runs(run func(context.Context) error) {
 	})
 }
 
-func (w *world) listen() net.Listener {
+func (w *platform) listen() net.Listener {
 	w.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -225,7 +225,7 @@ func (w *world) listen() net.Listener {
 	return l
 }
 
-func (w *world) role(name string) *mtls.Credentials {
+func (w *platform) role(name string) *mtls.Credentials {
 	w.Helper()
 	c, err := mtls.Load(w.ca.Folder(w, name), slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -235,13 +235,13 @@ func (w *world) role(name string) *mtls.Credentials {
 }
 
 // Keys implements podidentity.KeySource.
-func (w *world) Keys(context.Context) ([]byte, error) {
+func (w *platform) Keys(context.Context) ([]byte, error) {
 	return json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{KeyID: "k", Key: w.key.Public(), Algorithm: "ES256", Use: "sig"}}})
 }
 
 // verify does what a scheduler in a cluster does: the token must be of the pod that
 // is the instance.
-func (w *world) verify(key provisioner.Key, token string) error {
+func (w *platform) verify(key provisioner.Key, token string) error {
 	identity, err := w.verifier.Verify(token)
 	if err != nil {
 		return fmt.Errorf("%w: %w", provisioner.ErrBadToken, err)
@@ -258,11 +258,11 @@ func (w *world) verify(key provisioner.Key, token string) error {
 func podOf(key provisioner.Key) string { return "pod-" + key.FunctionUID + "-" + string(key.CID) }
 
 // token is what the kubelet would mount into a pod, but for changes.
-func (w *world) token(pod string, changes map[string]any) string {
+func (w *platform) token(pod string, changes map[string]any) string {
 	return w.signed(w.key, pod, changes)
 }
 
-func (w *world) signed(key *ecdsa.PrivateKey, pod string, changes map[string]any) string {
+func (w *platform) signed(key *ecdsa.PrivateKey, pod string, changes map[string]any) string {
 	w.Helper()
 	now := time.Now()
 	said := map[string]any{
@@ -288,14 +288,14 @@ func (w *world) signed(key *ecdsa.PrivateKey, pod string, changes map[string]any
 
 // instanceOf is the instance of a function that was started last. It can be asked
 // for once.
-func (w *world) instanceOf(function string) provisioner.Key {
+func (w *platform) instanceOf(function string) provisioner.Key {
 	w.Helper()
 	return receive(w.T, w.started[function], "an instance of "+function)
 }
 
 // runtime starts nothing: whoever wants to can play the instance.
 type runtime struct {
-	world *world
+	world *platform
 	exits chan provisioner.Exit
 }
 
@@ -325,7 +325,7 @@ func (r *runtime) Stop(string, invocation.CID)    {}
 func (r *runtime) Exits() <-chan provisioner.Exit { return r.exits }
 
 // as connects to the wire with credentials.
-func (w *world) as(c credentials.TransportCredentials, addr string) *grpc.ClientConn {
+func (w *platform) as(c credentials.TransportCredentials, addr string) *grpc.ClientConn {
 	w.Helper()
 	conn := w.connect(c, addr)
 	w.Cleanup(func() { _ = conn.Close() })
@@ -333,7 +333,7 @@ func (w *world) as(c credentials.TransportCredentials, addr string) *grpc.Client
 }
 
 // connect is as for whoever closes the connection.
-func (w *world) connect(c credentials.TransportCredentials, addr string) *grpc.ClientConn {
+func (w *platform) connect(c credentials.TransportCredentials, addr string) *grpc.ClientConn {
 	w.Helper()
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(c))
 	if err != nil {
@@ -343,13 +343,13 @@ func (w *world) connect(c credentials.TransportCredentials, addr string) *grpc.C
 }
 
 // asAgent connects to the wire as agents do.
-func (w *world) asAgent(addr string) *grpc.ClientConn {
+func (w *platform) asAgent(addr string) *grpc.ClientConn {
 	w.Helper()
 	return w.as(w.agent(addr), addr)
 }
 
 // agent are the credentials of agents, which have no certificate.
-func (w *world) agent(addr string) credentials.TransportCredentials {
+func (w *platform) agent(addr string) credentials.TransportCredentials {
 	w.Helper()
 	name := domain.Scheduler()
 	if addr == w.gateway {
@@ -363,7 +363,7 @@ func (w *world) agent(addr string) credentials.TransportCredentials {
 }
 
 // overTLS is a connection to the wire without gRPC.
-func (w *world) overTLS(addr string) net.Conn {
+func (w *platform) overTLS(addr string) net.Conn {
 	w.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(w.ca.PEM())
@@ -393,12 +393,12 @@ func receive[V any](t *testing.T, from <-chan V, what string) V {
 }
 
 // until waits for a condition.
-func (w *world) until(what string, holds func() bool) {
+func (w *platform) until(what string, holds func() bool) {
 	w.Helper()
 	w.untilWithin(patience, what, holds)
 }
 
-func (w *world) untilWithin(d time.Duration, what string, holds func() bool) {
+func (w *platform) untilWithin(d time.Duration, what string, holds func() bool) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
@@ -409,7 +409,7 @@ func (w *world) untilWithin(d time.Duration, what string, holds func() bool) {
 
 // counter is the sum of the series of a metric, written as name or
 // name{label=value}, and series the number of all.
-func (w *world) counter(metric string) (sum float64) {
+func (w *platform) counter(metric string) (sum float64) {
 	name, label, _ := strings.Cut(strings.TrimSuffix(metric, "}"), "{")
 	w.each(func(family string, labels map[string]string, value float64) {
 		key, want, filtered := strings.Cut(label, "=")
@@ -420,12 +420,12 @@ func (w *world) counter(metric string) (sum float64) {
 	return sum
 }
 
-func (w *world) series() (n int) {
+func (w *platform) series() (n int) {
 	w.each(func(string, map[string]string, float64) { n++ })
 	return n
 }
 
-func (w *world) each(do func(family string, labels map[string]string, value float64)) {
+func (w *platform) each(do func(family string, labels map[string]string, value float64)) {
 	families, err := w.registry.Gather()
 	if err != nil {
 		w.Fatal(err)
@@ -460,7 +460,7 @@ func (b *logBuffer) String() string {
 }
 
 // honestCall calls the honest function as an honest client.
-func (w *world) honestCall() {
+func (w *platform) honestCall() {
 	w.Helper()
 	client := loadgen.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	call := client.Do(context.Background(), loadgen.Request{Method: http.MethodGet, URL: "http://" + w.calls + "/function/honest.shop/"})

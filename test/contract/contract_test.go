@@ -31,7 +31,7 @@ const (
 )
 
 // ready runs the handler of a function, and waits until it can be called.
-func (s *stage) ready(handler string, change ...func(*v1alpha1.FunctionTemplate)) (*program, *lambda.Adapter, func()) {
+func (s *harness) ready(handler string, change ...func(*v1alpha1.FunctionTemplate)) (*program, *lambda.Adapter, func()) {
 	s.t.Helper()
 	f := function(handler, change...)
 	a := lambda.New(lambda.Config{Namespace: f.Namespace, Function: f.Name, Concurrency: int(f.Spec.Template.Concurrency)})
@@ -61,7 +61,7 @@ func answers(t *testing.T, a *lambda.Adapter, id string) {
 }
 
 // known wants nothing to have been asked but what the contract has.
-func (s *stage) known() {
+func (s *harness) known() {
 	s.t.Helper()
 	for _, request := range s.listener.requests() {
 		rest, ofCall := strings.CutPrefix(request, "POST /2018-06-01/runtime/invocation/")
@@ -151,7 +151,7 @@ func TestItEndsWithItsAgent(t *testing.T) {
 
 // assignmentOf is what a function of the handler hands to a spare instance, with the
 // files of the subject's folder.
-func (s *stage) assignmentOf(handler, task string) adapter.Assignment {
+func (s *harness) assignmentOf(handler, task string) adapter.Assignment {
 	s.t.Helper()
 	f := function(handler)
 	to := adapter.Assignment{Namespace: f.Namespace, Function: f.Name, Concurrency: 1}
@@ -177,7 +177,7 @@ func (s *stage) assignmentOf(handler, task string) adapter.Assignment {
 
 // spare runs an instance without a function, whose code will be in the folder task, which it
 // makes.
-func (s *stage) spare(task string) *program {
+func (s *harness) spare(task string) *program {
 	s.t.Helper()
 	pod, err := podspec.Spare(spareInput())
 	return s.run(filepath.Dir(task), s.here(environment(s.t, pod, err), task))
@@ -247,7 +247,7 @@ func TestASpareInstanceThatNobodyTookEndsWhenAsked(t *testing.T) {
 
 // handOut is a stand-in that answers the request for the assignment with one that could be
 // carried out, but for the files that are added, and with a status. Nobody gets an event.
-func (s *stage) handOut(task string, status int, added ...adapter.File) {
+func (s *harness) handOut(task string, status int, added ...adapter.File) {
 	s.t.Helper()
 	to := s.assignmentOf("contract.handler", task)
 	text, err := json.Marshal(map[string]any{"variables": to.Variables, "files": append(to.Files, added...)})

@@ -138,8 +138,8 @@ func environment(t *testing.T, pod *corev1.Pod, err error) (env []adapter.Variab
 	return env
 }
 
-// stage is where one instance of a subject runs.
-type stage struct {
+// harness is where one instance of a subject runs.
+type harness struct {
 	t *testing.T
 	subject
 	// task is the folder of the code, and api where the Runtime API is.
@@ -147,13 +147,13 @@ type stage struct {
 	listener  *recorded
 }
 
-func newStage(t *testing.T, s subject) *stage {
+func newStage(t *testing.T, s subject) *harness {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := &stage{t: t, subject: s, task: filepath.Join(t.TempDir(), "task"), api: l.Addr().String(), listener: &recorded{Listener: l, grew: make(chan struct{}, 1)}}
+	st := &harness{t: t, subject: s, task: filepath.Join(t.TempDir(), "task"), api: l.Addr().String(), listener: &recorded{Listener: l, grew: make(chan struct{}, 1)}}
 	if err := os.CopyFS(st.task, os.DirFS(s.code)); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func newStage(t *testing.T, s subject) *stage {
 
 // here are variables as they are on this machine: another address of the Runtime API, and
 // without a container another folder.
-func (s *stage) here(variables []adapter.Variable, task string) []adapter.Variable {
+func (s *harness) here(variables []adapter.Variable, task string) []adapter.Variable {
 	out := slices.Clone(variables)
 	for i, v := range out {
 		switch {
@@ -179,7 +179,7 @@ func (s *stage) here(variables []adapter.Variable, task string) []adapter.Variab
 }
 
 // run starts the subject in a folder, for the rest of the test.
-func (s *stage) run(dir string, env []adapter.Variable) *program {
+func (s *harness) run(dir string, env []adapter.Variable) *program {
 	s.t.Helper()
 	var flags, pairs []string
 	for _, v := range env {
@@ -200,7 +200,7 @@ func (s *stage) run(dir string, env []adapter.Variable) *program {
 }
 
 // agent serves the Runtime API as the agent does, until the test or stop ends it.
-func (s *stage) agent(a *lambda.Adapter) (stop func()) {
+func (s *harness) agent(a *lambda.Adapter) (stop func()) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -216,7 +216,7 @@ func (s *stage) agent(a *lambda.Adapter) (stop func()) {
 }
 
 // standIn serves the Runtime API in a way in which the agent never does.
-func (s *stage) standIn(handler http.HandlerFunc) {
+func (s *harness) standIn(handler http.HandlerFunc) {
 	s.t.Helper()
 	server := &http.Server{Handler: handler}
 	ended := make(chan error, 1)

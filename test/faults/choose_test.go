@@ -52,18 +52,18 @@ func TestLabsShareAllRows(t *testing.T) {
 }
 
 func TestATallyOutlivesItsLab(t *testing.T) {
-	var found tally
+	var found summary
 	found.count(verdict.Report{Counts: verdict.Counts{Calls: 3, Lost: 1}, Faults: []string{"lost"}})
 	found.count(verdict.Report{Counts: verdict.Counts{Calls: 4}})
 	dir := t.TempDir()
 	if err := found.write(dir); err != nil {
 		t.Fatal(err)
 	}
-	read, err := readTally(dir)
+	read, err := readSummary(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var total tally
+	var total summary
 	total.add(read)
 	total.add(read)
 	if total.Rows != 4 || total.Survived != 2 || total.Report.Calls != 14 || total.Report.Lost != 2 || total.status() != 1 {

@@ -60,7 +60,7 @@ func watchEpochs(ctx context.Context, l *lab.Lab) (*epochWatch, error) {
 				slot, err := strconv.Atoi(key[strings.LastIndexByte(key, '/')+1:])
 				if err == nil && e.Type == clientv3.EventTypePut {
 					w.moves.Add(1)
-					w.note("etcd", slot, uint64(e.Kv.ModRevision))
+					w.observe("etcd", slot, uint64(e.Kv.ModRevision))
 				}
 			}
 		}
@@ -86,15 +86,15 @@ func (w *epochWatch) ask(ctx context.Context, m *lab.Member, scheduler controlwi
 		// An answer of which it is not known whose it is says nothing.
 		if err == nil && m.Process().PID == pid {
 			for _, s := range answer.GetSlots() {
-				w.note(fmt.Sprintf("%s (pid %d)", m.Name, pid), int(s.GetSlot()), s.GetOwner().GetEpoch())
+				w.observe(fmt.Sprintf("%s (pid %d)", m.Name, pid), int(s.GetSlot()), s.GetOwner().GetEpoch())
 			}
 		}
 		sleep.For(ctx, askEvery)
 	}
 }
 
-// note notes what somebody sees, unless that is what they saw before.
-func (w *epochWatch) note(observer string, slot int, epoch uint64) {
+// observe notes what somebody sees, unless that is what they saw before.
+func (w *epochWatch) observe(observer string, slot int, epoch uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at := sight{observer, slot}
@@ -105,9 +105,9 @@ func (w *epochWatch) note(observer string, slot int, epoch uint64) {
 	w.seen = append(w.seen, verdict.Epoch{Observer: observer, Slot: slot, Epoch: epoch, At: now()})
 }
 
-// verdict says whether an epoch fell since it was asked last. They may where etcd
+// finding says whether an epoch fell since it was asked last. They may where etcd
 // has lost its memory.
-func (w *epochWatch) verdict(may bool) []string {
+func (w *epochWatch) finding(may bool) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	illegal := verdict.IllegalEpochs(w.seen)

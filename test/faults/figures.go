@@ -74,8 +74,8 @@ func (r *runner) figure(name, format string, value ...any) {
 // times is a count at the scale of the command line, at least one.
 func (r *runner) times(n int) int { return max(1, int(float64(n)*r.options.scale)) }
 
-// judge judges a scene that has ended and prints its counts.
-func (r *runner) judge(ctx context.Context, s *scene, name string, allow verdict.Allowance) error {
+// assess judges a scene that has ended and prints its counts.
+func (r *runner) assess(ctx context.Context, s *faultEnv, name string, allow verdict.Allowance) error {
 	err := s.heal(ctx)
 	runs, ledgerErr := r.ledger()
 	if err == nil {
@@ -124,7 +124,7 @@ const rest = 2 * time.Second
 // the owner is silent.
 func stalls(name string, times int, silence time.Duration, strike blow) func(context.Context, *runner) error {
 	return func(ctx context.Context, r *runner) error {
-		s, err := r.scene(name)
+		s, err := r.newEnv(name)
 		if err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func stalls(name string, times int, silence time.Duration, strike blow) func(con
 		}
 		s.calls = l.Stop()
 		r.printStalls(name, s.calls, moments, int64(silence))
-		return r.judge(ctx, s, name, nothing())
+		return r.assess(ctx, s, name, nothing())
 	}
 }
 
@@ -187,15 +187,15 @@ const rollingCalls = 200_000
 func rolling(ctx context.Context, r *runner) error {
 	kinds := []struct {
 		name    string
-		restart func(ctx context.Context, s *scene) error
+		restart func(ctx context.Context, s *faultEnv) error
 	}{
-		{"gateways", func(ctx context.Context, s *scene) error { return s.restartGateways(ctx) }},
-		{"schedulers", func(ctx context.Context, s *scene) error { return s.restartSchedulers(ctx) }},
-		{"agents", func(ctx context.Context, s *scene) error { return s.deletePods(ctx, work) }},
-		{"all", func(ctx context.Context, s *scene) error { return s.restartEverything(ctx) }},
+		{"gateways", func(ctx context.Context, s *faultEnv) error { return s.restartGateways(ctx) }},
+		{"schedulers", func(ctx context.Context, s *faultEnv) error { return s.restartSchedulers(ctx) }},
+		{"agents", func(ctx context.Context, s *faultEnv) error { return s.deletePods(ctx, work) }},
+		{"all", func(ctx context.Context, s *faultEnv) error { return s.restartEverything(ctx) }},
 	}
 	for _, kind := range kinds {
-		s, err := r.scene("rolling_" + kind.name)
+		s, err := r.newEnv("rolling_" + kind.name)
 		if err != nil {
 			return err
 		}
@@ -210,7 +210,7 @@ func rolling(ctx context.Context, r *runner) error {
 		s.calls = l.Stop()
 		if err == nil {
 			r.figure("rolling_"+kind.name+"_rounds", "%d", rounds)
-			err = r.judge(ctx, s, "rolling_"+kind.name, nothing())
+			err = r.assess(ctx, s, "rolling_"+kind.name, nothing())
 		}
 		s.etcd.Close()
 		if err != nil {
@@ -229,11 +229,11 @@ func outages(ctx context.Context, r *runner) error {
 	half := func(ctx context.Context) { sleep.For(ctx, time.Duration(r.options.scale*float64(outage))/2) }
 	kinds := []struct {
 		name      string
-		meanwhile func(ctx context.Context, s *scene) error
+		meanwhile func(ctx context.Context, s *faultEnv) error
 	}{
-		{"etcd_away", func(ctx context.Context, _ *scene) error { half(ctx); half(ctx); return nil }},
-		{"etcd_away_owner_killed", func(ctx context.Context, s *scene) error { half(ctx); s.before.Kill(); half(ctx); return nil }},
-		{"etcd_away_gateway_restarted", func(ctx context.Context, s *scene) error {
+		{"etcd_away", func(ctx context.Context, _ *faultEnv) error { half(ctx); half(ctx); return nil }},
+		{"etcd_away_owner_killed", func(ctx context.Context, s *faultEnv) error { half(ctx); s.before.Kill(); half(ctx); return nil }},
+		{"etcd_away_gateway_restarted", func(ctx context.Context, s *faultEnv) error {
 			half(ctx)
 			err := restartAGateway(ctx, s)
 			half(ctx)
@@ -241,13 +241,13 @@ func outages(ctx context.Context, r *runner) error {
 		}},
 	}
 	for _, kind := range kinds {
-		s, err := r.scene(kind.name)
+		s, err := r.newEnv(kind.name)
 		if err != nil {
 			return err
 		}
 		err = withoutEtcd((*lab.Member).Pause, kind.meanwhile)(ctx, s)
 		if err == nil {
-			err = r.judge(ctx, s, kind.name, nothing())
+			err = r.assess(ctx, s, kind.name, nothing())
 		}
 		s.etcd.Close()
 		if err != nil {
@@ -266,7 +266,7 @@ func matrix(ctx context.Context, r *runner) error {
 	if err != nil {
 		return err
 	}
-	var total tally
+	var total summary
 	for seed := r.options.seed; total.Report.Calls < r.times(matrixCalls) && ctx.Err() == nil; seed++ {
 		round := &runner{lab: r.lab, options: r.options, out: r.out, epochs: r.epochs, read: r.read, usual: r.usual}
 		round.options.seed = seed
@@ -288,7 +288,7 @@ func matrix(ctx context.Context, r *runner) error {
 }
 
 // restartEverything restarts gateways, schedulers and pods at the same time.
-func (s *scene) restartEverything(ctx context.Context) error {
+func (s *faultEnv) restartEverything(ctx context.Context) error {
 	all := []func(context.Context) error{
 		s.restartGateways, s.restartSchedulers,
 		func(ctx context.Context) error { return s.deletePods(ctx, work) },

@@ -127,9 +127,9 @@ func (o options) enter(ctx context.Context, dir string, out io.Writer) (status i
 	if err := errors.Join(errs...); err != nil || o.alone() {
 		return status, err
 	}
-	var total tally
+	var total summary
 	for i := range o.labs {
-		part, err := readTally(labDir(dir, i))
+		part, err := readSummary(labDir(dir, i))
 		if err != nil {
 			return status, err
 		}

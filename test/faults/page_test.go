@@ -78,7 +78,7 @@ func TestT3ThePageSaysThatTheKubeletsAreTheLabsOwn(t *testing.T) {
 }
 
 func TestT1OnePodMoreThanAllowedBreaksThePromise(t *testing.T) {
-	var s scene
+	var s faultEnv
 	if s.podsWithin(6, 6); len(s.broken) != 0 {
 		t.Errorf("six of six pods are held against Windlass: %q", s.broken)
 	}

@@ -18,7 +18,7 @@ type row struct {
 	allow verdict.Allowance
 	// run puts the fault upon the scene and takes it back. An error is
 	// something else than a broken promise of a call.
-	run func(ctx context.Context, s *scene) error
+	run func(ctx context.Context, s *faultEnv) error
 }
 
 // chapter is the rows of one subject.
@@ -49,20 +49,20 @@ func table() []row {
 	return all
 }
 
-// patience is how long a caller waits: as long as a call may wait in a queue, as
+// testTimeout is how long a caller waits: as long as a call may wait in a queue, as
 // long as the lab's functions may take, and a second.
-const patience = time.Minute + functionTimeout + time.Second
+const testTimeout = time.Minute + functionTimeout + time.Second
 
 // nothing is allowed: every call succeeds.
-func nothing() verdict.Allowance { return verdict.Allowance{Patience: patience} }
+func nothing() verdict.Allowance { return verdict.Allowance{Patience: testTimeout} }
 
 // anything that is true may be said, as often as need be.
 func anything() verdict.Allowance {
-	return verdict.Allowance{Patience: patience, Maybe: verdict.Any, No: verdict.Any, Broken: verdict.Any}
+	return verdict.Allowance{Patience: testTimeout, Maybe: verdict.Any, No: verdict.Any, Broken: verdict.Any}
 }
 
 // maybes allows so many calls to end with "maybe".
-func maybes(n int) verdict.Allowance { return verdict.Allowance{Patience: patience, Maybe: n} }
+func maybes(n int) verdict.Allowance { return verdict.Allowance{Patience: testTimeout, Maybe: n} }
 
 // refusals allows any number of calls to be refused with "no".
-func refusals() verdict.Allowance { return verdict.Allowance{Patience: patience, No: verdict.Any} }
+func refusals() verdict.Allowance { return verdict.Allowance{Patience: testTimeout, No: verdict.Any} }

@@ -22,12 +22,12 @@ func etcdRows() []row {
 		{
 			id: "F26", fault: "all of etcd stands still for 15 s",
 			promise: "no call fails", allow: nothing(),
-			run: withoutEtcd((*lab.Member).Pause, func(ctx context.Context, _ *scene) error { sleep.For(ctx, 15*time.Second); return nil }),
+			run: withoutEtcd((*lab.Member).Pause, func(ctx context.Context, _ *faultEnv) error { sleep.For(ctx, 15*time.Second); return nil }),
 		},
 		{
 			id: "F26b", fault: "all of etcd is killed, and away for 12 s",
 			promise: "no call fails", allow: nothing(),
-			run: withoutEtcd((*lab.Member).Kill, func(ctx context.Context, _ *scene) error { sleep.For(ctx, 12*time.Second); return nil }),
+			run: withoutEtcd((*lab.Member).Kill, func(ctx context.Context, _ *faultEnv) error { sleep.For(ctx, 12*time.Second); return nil }),
 		},
 		{
 			id: "F27", fault: "etcd is away for 15 s, and the owner is killed in the middle",
@@ -82,7 +82,7 @@ func etcdRows() []row {
 	}
 }
 
-func killEtcdLeader(ctx context.Context, s *scene) error {
+func killEtcdLeader(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, func() error {
 		leader, err := s.Etcd.Leader(ctx)
 		if err != nil {
@@ -95,8 +95,8 @@ func killEtcdLeader(ctx context.Context, s *scene) error {
 }
 
 // withoutEtcd takes all of etcd away, does something, and brings it back.
-func withoutEtcd(away func(*lab.Member), meanwhile func(context.Context, *scene) error) func(context.Context, *scene) error {
-	return func(ctx context.Context, s *scene) error {
+func withoutEtcd(away func(*lab.Member), meanwhile func(context.Context, *faultEnv) error) func(context.Context, *faultEnv) error {
+	return func(ctx context.Context, s *faultEnv) error {
 		// What is to be asked of etcd must be asked before.
 		owner, err := s.owner(ctx, work)
 		if err != nil {
@@ -120,14 +120,14 @@ func withoutEtcd(away func(*lab.Member), meanwhile func(context.Context, *scene)
 }
 
 // killTheOwner kills the owner that was known, in the middle of an outage.
-func killTheOwner(ctx context.Context, s *scene) error {
+func killTheOwner(ctx context.Context, s *faultEnv) error {
 	sleep.For(ctx, 5*time.Second)
 	s.before.Kill()
 	sleep.For(ctx, 10*time.Second)
 	return nil
 }
 
-func restartAGateway(ctx context.Context, s *scene) error {
+func restartAGateway(ctx context.Context, s *faultEnv) error {
 	sleep.For(ctx, 4*time.Second)
 	gateway := anyOf(s, s.Gateways)
 	patient, cancel := context.WithTimeout(ctx, 12*time.Second)
@@ -138,7 +138,7 @@ func restartAGateway(ctx context.Context, s *scene) error {
 	return nil
 }
 
-func slowEtcd(ctx context.Context, s *scene) error {
+func slowEtcd(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, func() error {
 		limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
@@ -152,7 +152,7 @@ func slowEtcd(ctx context.Context, s *scene) error {
 
 // tamper changes the key of the slot of work under load, and waits until it names
 // an owner again.
-func (s *scene) tamper(ctx context.Context, change func(name string, lease clientv3.LeaseID) error) error {
+func (s *faultEnv) tamper(ctx context.Context, change func(name string, lease clientv3.LeaseID) error) error {
 	name, lease, err := s.key(ctx)
 	if err != nil {
 		return err
@@ -181,21 +181,21 @@ func (s *scene) tamper(ctx context.Context, change func(name string, lease clien
 	return err
 }
 
-func revokeLease(ctx context.Context, s *scene) error {
+func revokeLease(ctx context.Context, s *faultEnv) error {
 	return s.tamper(ctx, func(_ string, lease clientv3.LeaseID) error {
 		_, err := s.etcd.Revoke(ctx, lease)
 		return err
 	})
 }
 
-func deleteKey(ctx context.Context, s *scene) error {
+func deleteKey(ctx context.Context, s *faultEnv) error {
 	return s.tamper(ctx, func(name string, _ clientv3.LeaseID) error {
 		_, err := s.etcd.Delete(ctx, name)
 		return err
 	})
 }
 
-func rewriteKey(ctx context.Context, s *scene) error {
+func rewriteKey(ctx context.Context, s *faultEnv) error {
 	owner, err := s.owner(ctx, work)
 	if err != nil {
 		return err
@@ -207,14 +207,14 @@ func rewriteKey(ctx context.Context, s *scene) error {
 	})
 }
 
-func spoilKey(ctx context.Context, s *scene) error {
+func spoilKey(ctx context.Context, s *faultEnv) error {
 	return s.tamper(ctx, func(name string, _ clientv3.LeaseID) error {
 		_, err := s.etcd.Put(ctx, name, "nonsense")
 		return err
 	})
 }
 
-func compactBehindAGateway(ctx context.Context, s *scene) error {
+func compactBehindAGateway(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, func() error {
 		gateway := anyOf(s, s.Gateways)
 		if err := gateway.Sever(ctx, lab.Silently, spaces(s.Etcd.Members)...); err != nil {
@@ -239,7 +239,7 @@ func compactBehindAGateway(ctx context.Context, s *scene) error {
 	})
 }
 
-func wipeEtcd(ctx context.Context, s *scene) error {
+func wipeEtcd(ctx context.Context, s *faultEnv) error {
 	s.epochsFall = true
 	return s.under(ctx, toWork, func() error {
 		err := s.Etcd.Wipe(ctx)
@@ -248,7 +248,7 @@ func wipeEtcd(ctx context.Context, s *scene) error {
 	})
 }
 
-func restoreEtcd(ctx context.Context, s *scene) error {
+func restoreEtcd(ctx context.Context, s *faultEnv) error {
 	s.epochsFall = true
 	return s.under(ctx, toWork, func() error {
 		if err := s.Etcd.BackUp(ctx); err != nil {
@@ -270,7 +270,7 @@ func restoreEtcd(ctx context.Context, s *scene) error {
 	})
 }
 
-func etcdWithoutSpace(ctx context.Context, s *scene) error {
+func etcdWithoutSpace(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, func() error {
 		if err := s.Etcd.Fill(ctx); err != nil {
 			return err
@@ -289,7 +289,7 @@ func etcdWithoutSpace(ctx context.Context, s *scene) error {
 	})
 }
 
-func stallKeepalive(ctx context.Context, s *scene) error {
+func stallKeepalive(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, s.withOwner(ctx, func(owner *lab.Member) error {
 		if err := owner.Sever(ctx, lab.Silently, spaces(s.Etcd.Members)...); err != nil {
 			return err

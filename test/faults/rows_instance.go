@@ -33,7 +33,7 @@ func instanceRows() []row {
 		{
 			id: "F7c", rate: 10, fault: "three agents are killed while callers send and get a MiB with each call",
 			promise: "one maybe, or one answer that breaks off, for each at most; nothing is run again",
-			allow:   verdict.Allowance{Patience: patience, Maybe: 3, Broken: 3}, run: killAgents(large(toWork)),
+			allow:   verdict.Allowance{Patience: testTimeout, Maybe: 3, Broken: 3}, run: killAgents(large(toWork)),
 		},
 		{
 			id: "F9", fault: "the function's process exits during a call",
@@ -63,12 +63,12 @@ func instanceRows() []row {
 		{
 			id: "F13", fault: "the function's answer does not end",
 			promise: "cut off when its time is over, and never a clean end",
-			allow:   verdict.Allowance{Patience: patience, Broken: 2}, run: misbehaving("endless", 2),
+			allow:   verdict.Allowance{Patience: testTimeout, Broken: 2}, run: misbehaving("endless", 2),
 		},
 		{
 			id: "F14", fault: "the function's answers are not HTTP, or not quite",
 			promise: "502 maybe, or the part that is good; the agent survives",
-			allow:   verdict.Allowance{Patience: patience, Maybe: verdict.Any, Broken: 2}, run: badAnswers,
+			allow:   verdict.Allowance{Patience: testTimeout, Maybe: verdict.Any, Broken: 2}, run: badAnswers,
 		},
 		{
 			id: "F18a", fault: "gateways are restarted, one after the other",
@@ -111,7 +111,7 @@ func instanceRows() []row {
 	}
 }
 
-func killIdleAgents(ctx context.Context, s *scene) error {
+func killIdleAgents(ctx context.Context, s *faultEnv) error {
 	for range 3 {
 		if pods := s.Kubelet.PodsOf(work); len(pods) > 0 {
 			anyOf(s, pods).Agent().Kill()
@@ -121,8 +121,8 @@ func killIdleAgents(ctx context.Context, s *scene) error {
 	return nil
 }
 
-func killAgents(next func(*rand.Rand) request) func(context.Context, *scene) error {
-	return func(ctx context.Context, s *scene) error {
+func killAgents(next func(*rand.Rand) request) func(context.Context, *faultEnv) error {
+	return func(ctx context.Context, s *faultEnv) error {
 		return s.under(ctx, slowly(next, "ms=250"), func() error {
 			for range 3 {
 				name := strings.TrimPrefix(next(s.rng).Function, "faults/")
@@ -142,8 +142,8 @@ const soon = 8 * time.Second
 
 // misbehaving makes calls in which the function of its own does something wrong,
 // each followed by one that it answers.
-func misbehaving(what string, times int) func(context.Context, *scene) error {
-	return func(ctx context.Context, s *scene) error {
+func misbehaving(what string, times int) func(context.Context, *faultEnv) error {
+	return func(ctx context.Context, s *faultEnv) error {
 		short := func(spec *v1alpha1.FunctionSpec) { spec.Template.Timeout.Duration = 2 * time.Second }
 		return s.with(ctx, "wrong", short, func(*v1alpha1.Function) error {
 			s.call(ctx, 1, request{Function: "faults/wrong", Body: 10})
@@ -160,7 +160,7 @@ func misbehaving(what string, times int) func(context.Context, *scene) error {
 // agentMemory is how much memory an agent may hold at the very most, in KiB.
 const agentMemory = 64 << 10
 
-func ignoredBody(ctx context.Context, s *scene) error {
+func ignoredBody(ctx context.Context, s *faultEnv) error {
 	const large = 16 << 20
 	return s.under(ctx, func(*rand.Rand) request {
 		return request{Function: "faults/" + work, Query: "do=ignore-body&ms=500", Body: large}
@@ -183,7 +183,7 @@ func residentKiB(pid int) int {
 	return n
 }
 
-func badAnswers(ctx context.Context, s *scene) error {
+func badAnswers(ctx context.Context, s *faultEnv) error {
 	return s.with(ctx, "wrong", func(*v1alpha1.FunctionSpec) {}, func(*v1alpha1.Function) error {
 		for _, what := range []string{"garbage", "two-lengths", "bad-chunk", "truncate", "twice", "storm"} {
 			s.call(ctx, 1, request{Function: "faults/wrong", Query: "do=" + what, Body: 10})
@@ -194,13 +194,13 @@ func badAnswers(ctx context.Context, s *scene) error {
 	})
 }
 
-func rollGateways(next func(*rand.Rand) request) func(context.Context, *scene) error {
-	return func(ctx context.Context, s *scene) error {
+func rollGateways(next func(*rand.Rand) request) func(context.Context, *faultEnv) error {
+	return func(ctx context.Context, s *faultEnv) error {
 		return s.under(ctx, next, func() error { return s.restartGateways(ctx) })
 	}
 }
 
-func (s *scene) restartGateways(ctx context.Context) error {
+func (s *faultEnv) restartGateways(ctx context.Context) error {
 	for _, m := range s.Gateways {
 		if err := m.Restart(ctx); err != nil {
 			return err
@@ -211,11 +211,11 @@ func (s *scene) restartGateways(ctx context.Context) error {
 	return nil
 }
 
-func rollSchedulers(ctx context.Context, s *scene) error {
+func rollSchedulers(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, func() error { return s.restartSchedulers(ctx) })
 }
 
-func (s *scene) restartSchedulers(ctx context.Context) error {
+func (s *faultEnv) restartSchedulers(ctx context.Context) error {
 	for _, m := range s.Schedulers {
 		if err := m.Restart(ctx); err != nil {
 			return err
@@ -224,14 +224,14 @@ func (s *scene) restartSchedulers(ctx context.Context) error {
 	return nil
 }
 
-func rollPods(next func(*rand.Rand) request) func(context.Context, *scene) error {
-	return func(ctx context.Context, s *scene) error {
+func rollPods(next func(*rand.Rand) request) func(context.Context, *faultEnv) error {
+	return func(ctx context.Context, s *faultEnv) error {
 		return s.under(ctx, next, func() error { return s.deletePods(ctx, work) })
 	}
 }
 
 // deletePods deletes each pod that a function has now, as a drain does.
-func (s *scene) deletePods(ctx context.Context, function string) error {
+func (s *faultEnv) deletePods(ctx context.Context, function string) error {
 	for _, pod := range s.Kubelet.PodsOf(function) {
 		if err := s.Kubelet.Delete(ctx, pod); err != nil {
 			return err
@@ -241,7 +241,7 @@ func (s *scene) deletePods(ctx context.Context, function string) error {
 	return nil
 }
 
-func changeFunction(ctx context.Context, s *scene) error {
+func changeFunction(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, func() error {
 		fn := &v1alpha1.Function{}
 		if err := s.Cluster.Get(ctx, work, fn); err != nil {
@@ -256,11 +256,11 @@ func changeFunction(ctx context.Context, s *scene) error {
 	})
 }
 
-func rollAll(ctx context.Context, s *scene) error {
+func rollAll(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, func() error { return s.restartEverything(ctx) })
 }
 
-func shortGrace(ctx context.Context, s *scene) error {
+func shortGrace(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, slowly(toWork, "ms=4000"), func() error {
 		for _, pod := range s.Kubelet.PodsOf(work) {
 			if err := s.Kubelet.DeleteWithin(ctx, pod, 1); err != nil {
@@ -271,7 +271,7 @@ func shortGrace(ctx context.Context, s *scene) error {
 	})
 }
 
-func pauseAgent(ctx context.Context, s *scene) error {
+func pauseAgent(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, slowly(toAgain, "ms=250"), func() error {
 		pods := s.Kubelet.PodsOf(again)
 		if len(pods) == 0 {

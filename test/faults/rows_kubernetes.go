@@ -75,8 +75,8 @@ func kubernetesRows() []row {
 	}
 }
 
-func withoutAPI(away func(*lab.Member)) func(context.Context, *scene) error {
-	return func(ctx context.Context, s *scene) error {
+func withoutAPI(away func(*lab.Member)) func(context.Context, *faultEnv) error {
+	return func(ctx context.Context, s *faultEnv) error {
 		return s.under(ctx, toWork, s.withOwner(ctx, func(owner *lab.Member) error {
 			away(s.API)
 			sleep.For(ctx, 5*time.Second)
@@ -93,7 +93,7 @@ func withoutAPI(away func(*lab.Member)) func(context.Context, *scene) error {
 // tight is a namespace without room for a pod.
 const tight = "tight"
 
-func quota(ctx context.Context, s *scene) error {
+func quota(ctx context.Context, s *faultEnv) error {
 	if err := s.Cluster.NamespaceWithQuota(ctx, tight); err != nil {
 		return err
 	}
@@ -120,8 +120,8 @@ func startsWith(what string) func(*v1alpha1.FunctionSpec) {
 	}
 }
 
-func neverReady(edit func(*v1alpha1.FunctionSpec)) func(context.Context, *scene) error {
-	return func(ctx context.Context, s *scene) error {
+func neverReady(edit func(*v1alpha1.FunctionSpec)) func(context.Context, *faultEnv) error {
+	return func(ctx context.Context, s *faultEnv) error {
 		return s.with(ctx, "never", edit, func(*v1alpha1.Function) error { return s.besides(ctx, "faults/never") })
 	}
 }
@@ -131,7 +131,7 @@ func neverReady(edit func(*v1alpha1.FunctionSpec)) func(context.Context, *scene)
 const refusedWithin = 30 * time.Second
 
 // besides calls a function that cannot run while others work.
-func (s *scene) besides(ctx context.Context, function string) error {
+func (s *faultEnv) besides(ctx context.Context, function string) error {
 	return s.under(ctx, toWork, func() error {
 		for range 3 {
 			calls := s.call(ctx, 1, request{Function: function, Body: 10})
@@ -145,7 +145,7 @@ func (s *scene) besides(ctx context.Context, function string) error {
 	})
 }
 
-func drain(ctx context.Context, s *scene) error {
+func drain(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, func() error {
 		pods := s.Kubelet.PodsOf(work)
 		if len(pods) == 0 {
@@ -167,7 +167,7 @@ func drain(ctx context.Context, s *scene) error {
 	})
 }
 
-func loseNode(ctx context.Context, s *scene) error {
+func loseNode(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, func() error {
 		pods := s.Kubelet.PodsOf(work)
 		if len(pods) == 0 {
@@ -186,7 +186,7 @@ func loseNode(ctx context.Context, s *scene) error {
 	})
 }
 
-func withoutKubelets(ctx context.Context, s *scene) error {
+func withoutKubelets(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, func() error {
 		resume := s.Kubelet.Pause()
 		defer resume()
@@ -198,7 +198,7 @@ func withoutKubelets(ctx context.Context, s *scene) error {
 // most is how many instances the function of a burst may have.
 const most = 6
 
-func twoBrains(ctx context.Context, s *scene) error {
+func twoBrains(ctx context.Context, s *faultEnv) error {
 	limited := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MaxInstances = new(int32(most)) }
 	return s.with(ctx, "burst", limited, func(*v1alpha1.Function) error {
 		config := s.config(slowly(toWork, "ms=200"))
@@ -226,7 +226,7 @@ func twoBrains(ctx context.Context, s *scene) error {
 	})
 }
 
-func orphans(ctx context.Context, s *scene) error {
+func orphans(ctx context.Context, s *faultEnv) error {
 	few := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MinInstances = 2 }
 	var owner *lab.Member
 	err := s.with(ctx, "orphan", few, func(*v1alpha1.Function) (err error) {
@@ -248,7 +248,7 @@ func orphans(ctx context.Context, s *scene) error {
 	return owner.Revive(ctx)
 }
 
-func recreated(ctx context.Context, s *scene) error {
+func recreated(ctx context.Context, s *faultEnv) error {
 	config := s.config(fixed(request{Function: "faults/again-and-again", Query: "ms=20", Body: 10}))
 	_, err := s.underLoad(ctx, config, func() error {
 		for range 4 {
@@ -265,7 +265,7 @@ func recreated(ctx context.Context, s *scene) error {
 	return err
 }
 
-func deleted(ctx context.Context, s *scene) error {
+func deleted(ctx context.Context, s *faultEnv) error {
 	config := s.config(fixed(request{Function: "faults/doomed", Query: "ms=500", Body: 10}))
 	config.Rate, config.Clients = 0, 20
 	return s.with(ctx, "doomed", func(*v1alpha1.FunctionSpec) {}, func(*v1alpha1.Function) error {

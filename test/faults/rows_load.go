@@ -29,7 +29,7 @@ func loadRows() []row {
 		{
 			id: "F76", rate: 20, fault: "one payload ends the process of its function each time",
 			promise: "calls with other payloads are answered",
-			allow:   verdict.Allowance{Patience: patience, Maybe: verdict.Any, No: verdict.Any}, run: poison,
+			allow:   verdict.Allowance{Patience: testTimeout, Maybe: verdict.Any, No: verdict.Any}, run: poison,
 		},
 		{
 			id: "F77", fault: "two hundred clients send their headers a byte at a time, as many their bodies",
@@ -51,7 +51,7 @@ func fixed(r request) func(*rand.Rand) request {
 	return func(*rand.Rand) request { return r }
 }
 
-func burst(ctx context.Context, s *scene) error {
+func burst(ctx context.Context, s *faultEnv) error {
 	limited := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MaxInstances = new(int32(4)) }
 	return s.with(ctx, "noisy", limited, func(*v1alpha1.Function) error {
 		quiet := startLoad(ctx, s.config(toWork))
@@ -84,11 +84,11 @@ func latency(calls []verdict.Call, from, to int64, q float64) time.Duration {
 	return verdict.Quantile(all, q).Round(100 * time.Microsecond)
 }
 
-func retryStorm(ctx context.Context, s *scene) error {
+func retryStorm(ctx context.Context, s *faultEnv) error {
 	limited := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MaxInstances = new(int32(2)) }
 	return s.with(ctx, "storm", limited, func(*v1alpha1.Function) error {
 		config := s.config(fixed(request{Function: "faults/storm", Query: "ms=50", Body: 10}))
-		config.Rate, config.Clients, config.Patience = 0, 10, patience
+		config.Rate, config.Clients, config.Patience = 0, 10, testTimeout
 		_, err := s.underLoad(ctx, config, func() error {
 			// Those who repeat have less patience than calls take.
 			angry := s.config(fixed(request{Function: "faults/storm", Query: "ms=50", Body: 10}))
@@ -111,7 +111,7 @@ func retryStorm(ctx context.Context, s *scene) error {
 	})
 }
 
-func poison(ctx context.Context, s *scene) error {
+func poison(ctx context.Context, s *faultEnv) error {
 	return s.with(ctx, "poisoned", func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MinInstances = 3 }, func(*v1alpha1.Function) error {
 		s.call(ctx, 3, request{Function: "faults/poisoned", Body: 10})
 		config := s.config(fixed(request{Function: "faults/poisoned", Query: "ms=20", Body: 10}))
@@ -131,12 +131,12 @@ func poison(ctx context.Context, s *scene) error {
 
 // raw is a call that a client sends byte by byte. It has a name, so that the ledger
 // tells whether it was executed.
-func (s *scene) raw(name, function, query, headers string) (nonce, head string) {
+func (s *faultEnv) raw(name, function, query, headers string) (nonce, head string) {
 	nonce = s.row + "." + name
 	return nonce, "POST " + path(lab.Namespace+"/"+function) + "?" + query + " HTTP/1.1\r\nHost: lab\r\nLab-Nonce: " + nonce + "\r\n" + headers + "\r\n"
 }
 
-func slowClients(ctx context.Context, s *scene) error {
+func slowClients(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, func() error {
 		var open []net.Conn
 		var heads []string
@@ -173,7 +173,7 @@ func slowClients(ctx context.Context, s *scene) error {
 }
 
 // dial opens a connection to where a gateway takes calls.
-func (s *scene) dial(ctx context.Context, gateway *lab.Member) (net.Conn, error) {
+func (s *faultEnv) dial(ctx context.Context, gateway *lab.Member) (net.Conn, error) {
 	return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", strings.TrimPrefix(s.CallURL(gateway), "http://"))
 }
 
@@ -190,7 +190,7 @@ var uploads = []struct{ headers, body string }{
 
 // hangUp lets clients hang up, some of them while their calls wait behind one that
 // takes longer than any gateway takes to notice.
-func hangUp(ctx context.Context, s *scene) error {
+func hangUp(ctx context.Context, s *faultEnv) error {
 	alone := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MaxInstances = new(int32(1)) }
 	return s.with(ctx, "left", alone, func(*v1alpha1.Function) error {
 		s.call(ctx, 1, request{Function: "faults/left", Body: 10})
@@ -214,7 +214,7 @@ func hangUp(ctx context.Context, s *scene) error {
 }
 
 // hangUpAfter sends a part of a call to any gateway, and hangs up.
-func (s *scene) hangUpAfter(ctx context.Context, d time.Duration, text string) error {
+func (s *faultEnv) hangUpAfter(ctx context.Context, d time.Duration, text string) error {
 	c, err := s.dial(ctx, anyOf(s, s.Gateways))
 	if err != nil {
 		return err
@@ -225,7 +225,7 @@ func (s *scene) hangUpAfter(ctx context.Context, d time.Duration, text string) e
 	return nil
 }
 
-func idleConnections(ctx context.Context, s *scene) error {
+func idleConnections(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, func() error {
 		var open []net.Conn
 		defer func() {

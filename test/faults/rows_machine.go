@@ -20,7 +20,7 @@ func machineRows() []row {
 		{
 			id: "F58", fault: "a gateway may open no more files",
 			promise: "calls are answered, or their connections broken; it recovers",
-			allow:   verdict.Allowance{Patience: patience, Broken: verdict.Any, No: verdict.Any}, run: noFiles,
+			allow:   verdict.Allowance{Patience: testTimeout, Broken: verdict.Any, No: verdict.Any}, run: noFiles,
 		},
 		{
 			id: "F58b", fault: "the owner may open no more files",
@@ -35,13 +35,13 @@ func machineRows() []row {
 }
 
 // everyRole are gateways and schedulers.
-func (s *scene) everyRole() []*lab.Member {
+func (s *faultEnv) everyRole() []*lab.Member {
 	return append(append([]*lab.Member{}, s.Gateways...), s.Schedulers...)
 }
 
 // loggingElsewhere restarts gateways and schedulers with another place for their
 // logs, calls f, and restarts them as they were.
-func (s *scene) loggingElsewhere(ctx context.Context, sink lab.Sink, f func() error) error {
+func (s *faultEnv) loggingElsewhere(ctx context.Context, sink lab.Sink, f func() error) error {
 	var err error
 	for _, m := range s.everyRole() {
 		m.LogTo(sink)
@@ -60,7 +60,7 @@ func (s *scene) loggingElsewhere(ctx context.Context, sink lab.Sink, f func() er
 }
 
 // troubled is work while something happens that is logged.
-func (s *scene) troubled(ctx context.Context) error {
+func (s *faultEnv) troubled(ctx context.Context) error {
 	return s.under(ctx, toWork, s.withOwner(ctx, func(owner *lab.Member) error {
 		owner.Kill()
 		sleep.For(ctx, 2*time.Second)
@@ -74,7 +74,7 @@ func (s *scene) troubled(ctx context.Context) error {
 	}))
 }
 
-func fullDisk(ctx context.Context, s *scene) error {
+func fullDisk(ctx context.Context, s *faultEnv) error {
 	sink, err := s.FullDisk()
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func fullDisk(ctx context.Context, s *scene) error {
 	return s.loggingElsewhere(ctx, sink, func() error { return s.troubled(ctx) })
 }
 
-func blockedLogs(ctx context.Context, s *scene) error {
+func blockedLogs(ctx context.Context, s *faultEnv) error {
 	sink, err := lab.FullPipe()
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func blockedLogs(ctx context.Context, s *scene) error {
 	return s.loggingElsewhere(ctx, sink, func() error { return s.troubled(ctx) })
 }
 
-func noFiles(ctx context.Context, s *scene) error {
+func noFiles(ctx context.Context, s *faultEnv) error {
 	gateway := anyOf(s, s.Gateways)
 	config := s.config(slowly(toWork, "ms=100"))
 	config.Rate, config.Clients = 0, 150
@@ -111,7 +111,7 @@ func noFiles(ctx context.Context, s *scene) error {
 	return err
 }
 
-func ownerWithoutFiles(ctx context.Context, s *scene) error {
+func ownerWithoutFiles(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, s.withOwner(ctx, func(owner *lab.Member) error {
 		restore, err := owner.Process().LimitFiles(2)
 		if err != nil {

@@ -106,16 +106,16 @@ func networkRows() []row {
 }
 
 // sides picks who is cut off from whom.
-type sides func(ctx context.Context, s *scene) (ones, others []*lab.Space, err error)
+type sides func(ctx context.Context, s *faultEnv) (ones, others []*lab.Space, err error)
 
 func reverse(of sides) sides {
-	return func(ctx context.Context, s *scene) (ones, others []*lab.Space, err error) {
+	return func(ctx context.Context, s *faultEnv) (ones, others []*lab.Space, err error) {
 		others, ones, err = of(ctx, s)
 		return ones, others, err
 	}
 }
 
-func gatewayAndOwner(ctx context.Context, s *scene) (ones, others []*lab.Space, err error) {
+func gatewayAndOwner(ctx context.Context, s *faultEnv) (ones, others []*lab.Space, err error) {
 	owner, err := s.owner(ctx, work)
 	if err != nil {
 		return nil, nil, err
@@ -123,7 +123,7 @@ func gatewayAndOwner(ctx context.Context, s *scene) (ones, others []*lab.Space, 
 	return []*lab.Space{anyOf(s, s.Gateways).Space}, []*lab.Space{owner.Space}, nil
 }
 
-func ownerAndPods(ctx context.Context, s *scene) (ones, others []*lab.Space, err error) {
+func ownerAndPods(ctx context.Context, s *faultEnv) (ones, others []*lab.Space, err error) {
 	owner, err := s.owner(ctx, work)
 	if err != nil {
 		return nil, nil, err
@@ -131,11 +131,11 @@ func ownerAndPods(ctx context.Context, s *scene) (ones, others []*lab.Space, err
 	return []*lab.Space{owner.Space}, s.halfOfPods(), nil
 }
 
-func gatewayAndPods(_ context.Context, s *scene) (ones, others []*lab.Space, err error) {
+func gatewayAndPods(_ context.Context, s *faultEnv) (ones, others []*lab.Space, err error) {
 	return []*lab.Space{anyOf(s, s.Gateways).Space}, s.halfOfPods(), nil
 }
 
-func ownerAndEtcd(ctx context.Context, s *scene) (ones, others []*lab.Space, err error) {
+func ownerAndEtcd(ctx context.Context, s *faultEnv) (ones, others []*lab.Space, err error) {
 	owner, err := s.owner(ctx, work)
 	if err != nil {
 		return nil, nil, err
@@ -144,7 +144,7 @@ func ownerAndEtcd(ctx context.Context, s *scene) (ones, others []*lab.Space, err
 }
 
 // halfOfPods are the networks of half of the pods of work.
-func (s *scene) halfOfPods() []*lab.Space {
+func (s *faultEnv) halfOfPods() []*lab.Space {
 	var half []*lab.Space
 	for i, pod := range s.Kubelet.PodsOf(work) {
 		if i%2 == 0 {
@@ -157,20 +157,20 @@ func (s *scene) halfOfPods() []*lab.Space {
 // severing is Sever or Deafen.
 type severing func(s *lab.Space, ctx context.Context, how string, others ...*lab.Space) error
 
-func cut(who sides, sever severing, how string) func(context.Context, *scene) error {
+func cut(who sides, sever severing, how string) func(context.Context, *faultEnv) error {
 	return cutFor(8*time.Second, who, sever, how)
 }
 
 // cutFor cuts some off from others for a while, under load.
-func cutFor(d time.Duration, who sides, sever severing, how string) func(context.Context, *scene) error {
+func cutFor(d time.Duration, who sides, sever severing, how string) func(context.Context, *faultEnv) error {
 	return cutUnder(toWork, d, who, sever, how)
 }
 
 // cutUnder does so under a load of one's own.
 func cutUnder(
 	next func(*rand.Rand) request, d time.Duration, who sides, sever severing, how string,
-) func(context.Context, *scene) error {
-	return func(ctx context.Context, s *scene) error {
+) func(context.Context, *faultEnv) error {
+	return func(ctx context.Context, s *faultEnv) error {
 		return s.under(ctx, next, func() error {
 			ones, others, err := who(ctx, s)
 			if err != nil {
@@ -197,7 +197,7 @@ func mend(ctx context.Context, all []*lab.Space) error {
 	return nil
 }
 
-func crossed(ctx context.Context, s *scene) error {
+func crossed(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, s.withOwner(ctx, func(owner *lab.Member) error {
 		gateway := s.Gateways[0]
 		if err := gateway.Sever(ctx, lab.Silently, spaces(s.others(owner))...); err != nil {
@@ -213,7 +213,7 @@ func crossed(ctx context.Context, s *scene) error {
 	}))
 }
 
-func lossy(ctx context.Context, s *scene) error {
+func lossy(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, func() error {
 		all := append(append(spaces(s.Schedulers), spaces(s.Gateways)...), spaces(s.Etcd.Members)...)
 		for _, space := range all {
@@ -226,11 +226,11 @@ func lossy(ctx context.Context, s *scene) error {
 	})
 }
 
-func badWeather(ctx context.Context, s *scene) error {
-	weather := lab.Weather{Delay: 10 * time.Millisecond, Jitter: 5 * time.Millisecond, Lost: 0.02, Doubled: 0.01, Hasty: 0.05, Corrupt: 0.001}
+func badWeather(ctx context.Context, s *faultEnv) error {
+	weather := lab.Netem{Delay: 10 * time.Millisecond, Jitter: 5 * time.Millisecond, Lost: 0.02, Doubled: 0.01, Hasty: 0.05, Corrupt: 0.001}
 	return s.under(ctx, toWork, s.withOwner(ctx, func(owner *lab.Member) (failed error) {
 		for _, space := range append(s.halfOfPods(), owner.Space, anyOf(s, s.Gateways).Space) {
-			brighten, err := space.Endure(ctx, weather, s.rng.Uint64())
+			brighten, err := space.Degrade(ctx, weather, s.rng.Uint64())
 			if err != nil {
 				return err
 			}
@@ -241,7 +241,7 @@ func badWeather(ctx context.Context, s *scene) error {
 	}))
 }
 
-func unplugged(ctx context.Context, s *scene) error {
+func unplugged(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, s.withOwner(ctx, func(owner *lab.Member) error {
 		if err := owner.Unplug(ctx); err != nil {
 			return err
@@ -255,7 +255,7 @@ func unplugged(ctx context.Context, s *scene) error {
 	}))
 }
 
-func unpluggedPods(ctx context.Context, s *scene) error {
+func unpluggedPods(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, func() error {
 		half := s.halfOfPods()
 		for _, pod := range half {
@@ -272,7 +272,7 @@ func unpluggedPods(ctx context.Context, s *scene) error {
 	})
 }
 
-func flapping(ctx context.Context, s *scene) error {
+func flapping(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, s.withOwner(ctx, func(owner *lab.Member) error {
 		slots, err := s.held(ctx, owner)
 		if err != nil {
@@ -299,7 +299,7 @@ func flapping(ctx context.Context, s *scene) error {
 	}))
 }
 
-func fewPorts(ctx context.Context, s *scene) error {
+func fewPorts(ctx context.Context, s *faultEnv) error {
 	all := append(spaces(s.Schedulers), spaces(s.Gateways)...)
 	for _, space := range all {
 		if err := space.Ports(40_000, 40_063); err != nil {

@@ -18,13 +18,13 @@ func processRows() []row {
 		{
 			id: "F1", fault: "a gateway is killed",
 			promise: "only its own clients see a broken connection; what waited there never runs",
-			allow:   verdict.Allowance{Patience: patience, Broken: verdict.Any, No: 0},
+			allow:   verdict.Allowance{Patience: testTimeout, Broken: verdict.Any, No: 0},
 			run:     killGateway(toWork),
 		},
 		{
 			id: "F1b", fault: "a gateway is killed, and the function may run twice",
 			promise: "only its own clients see a broken connection; what waited there never runs",
-			allow:   verdict.Allowance{Patience: patience, Broken: verdict.Any, No: 0},
+			allow:   verdict.Allowance{Patience: testTimeout, Broken: verdict.Any, No: 0},
 			run:     killGateway(toAgain),
 		},
 		{
@@ -79,19 +79,19 @@ func processRows() []row {
 			id: "F24", rate: 30, fault: "the owner has a twentieth of a core",
 			promise: "slower, and nothing else",
 			allow:   nothing(),
-			run:     starve(func(ctx context.Context, s *scene) (*lab.Member, error) { return s.owner(ctx, work) }),
+			run:     starve(func(ctx context.Context, s *faultEnv) (*lab.Member, error) { return s.owner(ctx, work) }),
 		},
 		{
 			id: "F24b", rate: 30, fault: "a gateway has a twentieth of a core",
 			promise: "slower, and nothing else",
 			allow:   nothing(),
-			run:     starve(func(_ context.Context, s *scene) (*lab.Member, error) { return anyOf(s, s.Gateways), nil }),
+			run:     starve(func(_ context.Context, s *faultEnv) (*lab.Member, error) { return anyOf(s, s.Gateways), nil }),
 		},
 		{
 			id: "F102", fault: "forty seconds of kills, pauses and cuts at random, some at the same time",
 			promise: "maybe for calls of killed instances at most; none is lost, none is run twice",
 			allow:   maybes(verdict.Any),
-			run:     turmoil,
+			run:     killAtRandom,
 		},
 	}
 }
@@ -102,8 +102,8 @@ const granted = time.Second
 
 // killGateway kills a gateway at which calls wait, since they are more than their
 // instances can run.
-func killGateway(next func(*rand.Rand) request) func(context.Context, *scene) error {
-	return func(ctx context.Context, s *scene) error {
+func killGateway(next func(*rand.Rand) request) func(context.Context, *faultEnv) error {
+	return func(ctx context.Context, s *faultEnv) error {
 		gateway := anyOf(s, s.Gateways)
 		var died int64
 		calls, err := s.underLoad(ctx, s.config(slowly(next, "ms=100")), func() error {
@@ -125,8 +125,8 @@ func killGateway(next func(*rand.Rand) request) func(context.Context, *scene) er
 	}
 }
 
-func killOwner(next func(*rand.Rand) request) func(context.Context, *scene) error {
-	return func(ctx context.Context, s *scene) error {
+func killOwner(next func(*rand.Rand) request) func(context.Context, *faultEnv) error {
+	return func(ctx context.Context, s *faultEnv) error {
 		return s.under(ctx, next, func() error {
 			for range 2 {
 				owner, err := s.owner(ctx, strings.TrimPrefix(next(s.rng).Function, "faults/"))
@@ -145,7 +145,7 @@ func killOwner(next func(*rand.Rand) request) func(context.Context, *scene) erro
 	}
 }
 
-func killSchedulers(ctx context.Context, s *scene) error {
+func killSchedulers(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, func() error {
 		for _, m := range s.Schedulers {
 			m.Kill()
@@ -164,7 +164,7 @@ func killSchedulers(ctx context.Context, s *scene) error {
 	})
 }
 
-func killTwice(ctx context.Context, s *scene) error {
+func killTwice(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, s.withOwner(ctx, func(owner *lab.Member) error {
 		others := s.others(owner)
 		owner.Kill()
@@ -179,8 +179,8 @@ func killTwice(ctx context.Context, s *scene) error {
 	}))
 }
 
-func pauseOwner(next func(*rand.Rand) request) func(context.Context, *scene) error {
-	return func(ctx context.Context, s *scene) error {
+func pauseOwner(next func(*rand.Rand) request) func(context.Context, *faultEnv) error {
+	return func(ctx context.Context, s *faultEnv) error {
 		return s.under(ctx, next, s.withOwner(ctx, func(owner *lab.Member) error {
 			owner.Pause()
 			sleep.For(ctx, 15*time.Second)
@@ -191,7 +191,7 @@ func pauseOwner(next func(*rand.Rand) request) func(context.Context, *scene) err
 	}
 }
 
-func pauseGateway(ctx context.Context, s *scene) error {
+func pauseGateway(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, func() error {
 		gateway := anyOf(s, s.Gateways)
 		gateway.Pause()
@@ -202,8 +202,8 @@ func pauseGateway(ctx context.Context, s *scene) error {
 }
 
 // starve gives a member a twentieth of a core.
-func starve(whom func(context.Context, *scene) (*lab.Member, error)) func(context.Context, *scene) error {
-	return func(ctx context.Context, s *scene) error {
+func starve(whom func(context.Context, *faultEnv) (*lab.Member, error)) func(context.Context, *faultEnv) error {
+	return func(ctx context.Context, s *faultEnv) error {
 		return s.under(ctx, toWork, func() error {
 			m, err := whom(ctx, s)
 			if err != nil {
@@ -217,9 +217,9 @@ func starve(whom func(context.Context, *scene) (*lab.Member, error)) func(contex
 	}
 }
 
-// turmoil does harm after harm, without waiting for the end of one. Gateways are
+// killAtRandom does harm after harm, without waiting for the end of one. Gateways are
 // left alone, since whoever kills one breaks its callers' connections.
-func turmoil(ctx context.Context, s *scene) error {
+func killAtRandom(ctx context.Context, s *faultEnv) error {
 	harms := []func(ctx context.Context, m *lab.Member, rng *rand.Rand) error{
 		func(ctx context.Context, m *lab.Member, rng *rand.Rand) error {
 			m.Kill()

@@ -51,7 +51,7 @@ func newRunner(ctx context.Context, l *lab.Lab, o options, out io.Writer) (*runn
 	if r.epochs, err = watchEpochs(ctx, l); err != nil {
 		return nil, err
 	}
-	s, err := r.scene("start")
+	s, err := r.newEnv("start")
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func newRunner(ctx context.Context, l *lab.Lab, o options, out io.Writer) (*runn
 	return r, nil
 }
 
-func (r *runner) scene(name string) (*scene, error) {
+func (r *runner) newEnv(name string) (*faultEnv, error) {
 	client, err := r.lab.Etcd.Client()
 	if err != nil {
 		return nil, err
@@ -79,15 +79,15 @@ func (r *runner) scene(name string) (*scene, error) {
 		mixed = mixed*131 + uint64(c)
 	}
 	rng := rand.New(rand.NewPCG(r.options.seed, mixed))
-	return &scene{Lab: r.lab, slots: slots{r.lab, client}, rng: rng, row: name, rate: r.options.rate, epochs: r.epochs}, nil
+	return &faultEnv{Lab: r.lab, slots: slots{r.lab, client}, rng: rng, row: name, rate: r.options.rate, epochs: r.epochs}, nil
 }
 
 // rowWithin bounds a row with all that comes after it.
 const rowWithin = 5 * time.Minute
 
 // rows runs rows one after the other.
-func (r *runner) rows(ctx context.Context, rows []row) (tally, error) {
-	var found tally
+func (r *runner) rows(ctx context.Context, rows []row) (summary, error) {
+	var found summary
 	for _, row := range rows {
 		if ctx.Err() != nil {
 			return found, context.Cause(ctx)
@@ -106,7 +106,7 @@ func (r *runner) row(ctx context.Context, row row) (report verdict.Report, notes
 	ctx, cancel := context.WithTimeout(ctx, rowWithin)
 	defer cancel()
 	began := time.Now()
-	s, err := r.scene(row.id)
+	s, err := r.newEnv(row.id)
 	if err != nil {
 		return verdict.Report{Faults: []string{err.Error()}}, nil, time.Since(began)
 	}
@@ -123,7 +123,7 @@ func (r *runner) row(ctx context.Context, row row) (report verdict.Report, notes
 	report = verdict.Judge(s.calls, runs, row.allow)
 	report.Faults = append(report.Faults, s.broken...)
 	report.Faults = append(report.Faults, verdict.Late(runs, s.forbidden)...)
-	report.Faults = append(report.Faults, r.epochs.verdict(s.epochsFall)...)
+	report.Faults = append(report.Faults, r.epochs.finding(s.epochsFall)...)
 	settled := time.Now()
 	report.Faults = append(report.Faults, r.leaks(healing)...)
 	if took := time.Since(settled); took > time.Second {
@@ -173,7 +173,7 @@ const (
 )
 
 // heal takes every fault back and returns when Windlass works as before.
-func (s *scene) heal(ctx context.Context) error {
+func (s *faultEnv) heal(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*recoverWithin)
 	defer cancel()
 	if err := s.Heal(ctx); err != nil {
@@ -193,7 +193,7 @@ func (s *scene) heal(ctx context.Context) error {
 // recover returns when both standing functions have all their instances and
 // answer, call after call. These calls are not a part of the verdict on the fault,
 // but no call of them may be duplicated either.
-func (s *scene) recover(ctx context.Context) error {
+func (s *faultEnv) recover(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
 	defer cancel()
 	for _, name := range []string{work, again} {

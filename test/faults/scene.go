@@ -18,8 +18,8 @@ import (
 	"github.com/windlass-dev/windlass/test/lab"
 )
 
-// scene is where one row plays.
-type scene struct {
+// faultEnv is where one row plays.
+type faultEnv struct {
 	*lab.Lab
 	slots
 	rng  *rand.Rand
@@ -67,19 +67,19 @@ func settings(spec *v1alpha1.FunctionSpec) {
 }
 
 // note keeps a measurement of the row.
-func (s *scene) note(format string, arguments ...any) {
+func (s *faultEnv) note(format string, arguments ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, arguments...))
 }
 
 // holds holds something against Windlass that no call shows.
-func (s *scene) holds(so bool, format string, arguments ...any) {
+func (s *faultEnv) holds(so bool, format string, arguments ...any) {
 	if !so {
 		s.broken = append(s.broken, fmt.Sprintf(format, arguments...))
 	}
 }
 
 // forbid notes that no execution of a call may begin from a moment on.
-func (s *scene) forbid(nonce string, from int64) {
+func (s *faultEnv) forbid(nonce string, from int64) {
 	if s.forbidden == nil {
 		s.forbidden = make(map[string]int64)
 	}
@@ -87,7 +87,7 @@ func (s *scene) forbid(nonce string, from int64) {
 }
 
 // podsWithin holds more pods than a function may have against Windlass.
-func (s *scene) podsWithin(peak, most int) {
+func (s *faultEnv) podsWithin(peak, most int) {
 	s.holds(peak <= most, "%d pods ran at once, and %d may", peak, most)
 }
 
@@ -132,10 +132,10 @@ func slowly(next func(*rand.Rand) request, query string) func(*rand.Rand) reques
 }
 
 // config is a load of the row's rate.
-func (s *scene) config(next func(*rand.Rand) request) loadConfig {
+func (s *faultEnv) config(next func(*rand.Rand) request) loadConfig {
 	s.loads++
 	return loadConfig{
-		Targets: s.Targets(), Rate: s.rate, Next: next, Patience: patience + 5*time.Second,
+		Targets: s.Targets(), Rate: s.rate, Next: next, Patience: testTimeout + 5*time.Second,
 		Name: fmt.Sprintf("%s.%d", s.row, s.loads), Seed: s.rng.Uint64(),
 	}
 }
@@ -148,13 +148,13 @@ const (
 
 // under puts a fault upon Windlass while it works, and returns when every call
 // has ended. The fault's function takes it back.
-func (s *scene) under(ctx context.Context, next func(*rand.Rand) request, fault func() error) error {
+func (s *faultEnv) under(ctx context.Context, next func(*rand.Rand) request, fault func() error) error {
 	_, err := s.underLoad(ctx, s.config(next), fault)
 	return err
 }
 
 // underLoad is under with a load of one's own, whose calls it returns.
-func (s *scene) underLoad(ctx context.Context, config loadConfig, fault func() error) ([]verdict.Call, error) {
+func (s *faultEnv) underLoad(ctx context.Context, config loadConfig, fault func() error) ([]verdict.Call, error) {
 	l := startLoad(ctx, config)
 	sleep.For(ctx, before)
 	began := now()
@@ -168,7 +168,7 @@ func (s *scene) underLoad(ctx context.Context, config loadConfig, fault func() e
 }
 
 // call makes some calls one after the other at any gateway.
-func (s *scene) call(ctx context.Context, n int, r request) []verdict.Call {
+func (s *faultEnv) call(ctx context.Context, n int, r request) []verdict.Call {
 	config := s.config(func(*rand.Rand) request { return r })
 	calls := callSome(ctx, config, n)
 	s.calls = append(s.calls, calls...)
@@ -176,7 +176,7 @@ func (s *scene) call(ctx context.Context, n int, r request) []verdict.Call {
 }
 
 // with creates a function for one row, calls f, and deletes the function.
-func (s *scene) with(ctx context.Context, name string, edit func(*v1alpha1.FunctionSpec), f func(fn *v1alpha1.Function) error) error {
+func (s *faultEnv) with(ctx context.Context, name string, edit func(*v1alpha1.FunctionSpec), f func(fn *v1alpha1.Function) error) error {
 	fn, err := s.Cluster.Function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
 		settings(spec)
 		spec.Scaling.MinInstances, spec.Scaling.MaxInstances = 0, new(int32(4))
@@ -193,7 +193,7 @@ func (s *scene) with(ctx context.Context, name string, edit func(*v1alpha1.Funct
 }
 
 // known returns when every gateway knows a function, and where its calls go.
-func (s *scene) known(ctx context.Context, function string) error {
+func (s *faultEnv) known(ctx context.Context, function string) error {
 	for _, gateway := range s.Gateways {
 		err := sleep.Until(ctx, 10*time.Millisecond, func() (bool, error) { return s.routes(ctx, gateway, function) })
 		if err != nil {
@@ -205,7 +205,7 @@ func (s *scene) known(ctx context.Context, function string) error {
 
 // routes tells whether a gateway knows where calls of a function go. It asks for a tag
 // that the function has not, so that the function is not called.
-func (s *scene) routes(ctx context.Context, gateway *lab.Member, function string) (bool, error) {
+func (s *faultEnv) routes(ctx context.Context, gateway *lab.Member, function string) (bool, error) {
 	conn, err := s.dial(ctx, gateway)
 	if err != nil {
 		return false, err
@@ -224,7 +224,7 @@ func (s *scene) routes(ctx context.Context, gateway *lab.Member, function string
 }
 
 // withOwner calls f with the owner of the function work.
-func (s *scene) withOwner(ctx context.Context, f func(owner *lab.Member) error) func() error {
+func (s *faultEnv) withOwner(ctx context.Context, f func(owner *lab.Member) error) func() error {
 	return func() error {
 		owner, err := s.owner(ctx, work)
 		if err != nil {
@@ -235,7 +235,7 @@ func (s *scene) withOwner(ctx context.Context, f func(owner *lab.Member) error) 
 }
 
 // others are the schedulers that are not this one.
-func (s *scene) others(not *lab.Member) []*lab.Member {
+func (s *faultEnv) others(not *lab.Member) []*lab.Member {
 	var others []*lab.Member
 	for _, m := range s.Schedulers {
 		if m != not {
@@ -246,7 +246,7 @@ func (s *scene) others(not *lab.Member) []*lab.Member {
 }
 
 // anyOf is one of them at random.
-func anyOf[T any](s *scene, all []T) T { return all[s.rng.IntN(len(all))] }
+func anyOf[T any](s *faultEnv, all []T) T { return all[s.rng.IntN(len(all))] }
 
 // spaces are the networks of members.
 func spaces(members []*lab.Member) []*lab.Space {

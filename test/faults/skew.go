@@ -63,7 +63,7 @@ func (k *skew) run(ctx context.Context, r *runner, out io.Writer) (status int, e
 // releases.
 func (k *skew) row(ctx context.Context, r *runner, row row) (report verdict.Report, notes []string, took time.Duration) {
 	began := time.Now()
-	s, err := r.scene(row.id)
+	s, err := r.newEnv(row.id)
 	if err != nil {
 		return verdict.Report{Faults: []string{err.Error()}}, nil, 0
 	}
@@ -73,7 +73,7 @@ func (k *skew) row(ctx context.Context, r *runner, row row) (report verdict.Repo
 	runs, ledgerErr := r.ledger()
 	report = verdict.Judge(s.calls, runs, row.allow)
 	report.Faults = append(report.Faults, s.broken...)
-	report.Faults = append(report.Faults, r.epochs.verdict(false)...)
+	report.Faults = append(report.Faults, r.epochs.finding(false)...)
 	if err = errors.Join(err, ledgerErr); err != nil {
 		report.Faults = append(report.Faults, strings.Split(err.Error(), "\n")...)
 	}
@@ -82,7 +82,7 @@ func (k *skew) row(ctx context.Context, r *runner, row row) (report verdict.Repo
 
 // begin puts the older release in the place of everything.
 func (k *skew) begin(ctx context.Context, r *runner) error {
-	s, err := r.scene("older")
+	s, err := r.newEnv("older")
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (k *skew) begin(ctx context.Context, r *runner) error {
 }
 
 // become restarts members as a release, one after the other.
-func (k *skew) become(ctx context.Context, s *scene, to release, members []*lab.Member) error {
+func (k *skew) become(ctx context.Context, s *faultEnv, to release, members []*lab.Member) error {
 	for _, m := range members {
 		m.Use(to.program("windlass"))
 		if err := m.Restart(ctx); err != nil {
@@ -120,7 +120,7 @@ func (k *skew) become(ctx context.Context, s *scene, to release, members []*lab.
 const settled = 10 * time.Second
 
 // keeping counts the instances that are gone when do has ended.
-func (k *skew) keeping(ctx context.Context, s *scene, do func() error) error {
+func (k *skew) keeping(ctx context.Context, s *faultEnv, do func() error) error {
 	before := s.Kubelet.PodsOf(work)
 	err := do()
 	sleep.For(ctx, settled)
@@ -138,7 +138,7 @@ func (k *skew) keeping(ctx context.Context, s *scene, do func() error) error {
 
 // oneRevision holds every revision but the first against Windlass: nobody has changed a
 // template.
-func (k *skew) oneRevision(ctx context.Context, s *scene) error {
+func (k *skew) oneRevision(ctx context.Context, s *faultEnv) error {
 	var all v1alpha1.FunctionRevisionList
 	if err := s.Cluster.Objects.List(ctx, &all); err != nil {
 		return err
@@ -151,13 +151,13 @@ func (k *skew) oneRevision(ctx context.Context, s *scene) error {
 }
 
 // programs are those that an update replaces, in the order in which it does.
-func programs(s *scene) []*lab.Member {
+func programs(s *faultEnv) []*lab.Member {
 	return append(append(slices.Clone(s.Schedulers), s.Gateways...), s.Controller)
 }
 
 // update changes the definitions first, as a chart does: a field gets a default, and there
 // is another one with a default. What there was is read with both from then on.
-func (k *skew) update(ctx context.Context, s *scene) error {
+func (k *skew) update(ctx context.Context, s *faultEnv) error {
 	return k.keeping(ctx, s, func() error {
 		err := s.under(ctx, toWork, func() error {
 			if err := s.Cluster.Redefine(ctx, func(template map[string]any) {
@@ -168,20 +168,20 @@ func (k *skew) update(ctx context.Context, s *scene) error {
 			}
 			return k.become(ctx, s, k.newer, programs(s))
 		})
-		return errors.Join(err, k.tell(ctx, s, 1))
+		return errors.Join(err, k.announce(ctx, s, 1))
 	})
 }
 
 // renew is what happens to agents as time goes by. Those of the function again stay.
-func (k *skew) renew(ctx context.Context, s *scene) error {
+func (k *skew) renew(ctx context.Context, s *faultEnv) error {
 	s.Kubelet.UseAgent(k.newer.program("podagent"))
 	err := s.under(ctx, toWork, func() error { return s.deletePods(ctx, work) })
-	return errors.Join(err, k.tell(ctx, s, 2))
+	return errors.Join(err, k.announce(ctx, s, 2))
 }
 
-// tell notes of which releases the agents are, as schedulers tell it, and holds it
+// announce notes of which releases the agents are, as schedulers tell it, and holds it
 // against the lab if those are not as many as they should be: then both run the same.
-func (k *skew) tell(ctx context.Context, s *scene, releases int) error {
+func (k *skew) announce(ctx context.Context, s *faultEnv, releases int) error {
 	found := make(map[string]int)
 	for _, m := range s.Schedulers {
 		families, err := readMetrics(ctx, s.MetricsURL(m))
@@ -201,7 +201,7 @@ func (k *skew) tell(ctx context.Context, s *scene, releases int) error {
 	return nil
 }
 
-func (k *skew) mixed(ctx context.Context, s *scene) error {
+func (k *skew) mixed(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toWork, func() error {
 		if err := k.become(ctx, s, k.older, s.Schedulers[:1]); err != nil {
 			return err
@@ -213,7 +213,7 @@ func (k *skew) mixed(ctx context.Context, s *scene) error {
 	})
 }
 
-func (k *skew) rollBack(ctx context.Context, s *scene) error {
+func (k *skew) rollBack(ctx context.Context, s *faultEnv) error {
 	return k.keeping(ctx, s, func() error {
 		return s.under(ctx, toWork, func() error {
 			back := programs(s)

@@ -10,15 +10,15 @@ import (
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
 
-// tally is what the rows of a lab came to.
-type tally struct {
+// summary is what the rows of a lab came to.
+type summary struct {
 	Rows, Survived int
 	Report         verdict.Report
 	// Records are what became of each row.
 	Records []record
 }
 
-func (t *tally) count(report verdict.Report) {
+func (t *summary) count(report verdict.Report) {
 	t.Rows++
 	if report.Kept() {
 		t.Survived++
@@ -26,7 +26,7 @@ func (t *tally) count(report verdict.Report) {
 	t.Report.Add(report)
 }
 
-func (t *tally) add(o tally) {
+func (t *summary) add(o summary) {
 	t.Rows += o.Rows
 	t.Survived += o.Survived
 	t.Report.Add(o.Report)
@@ -34,7 +34,7 @@ func (t *tally) add(o tally) {
 }
 
 // status is that of the command.
-func (t *tally) status() int {
+func (t *summary) status() int {
 	if t.Survived < t.Rows {
 		return 1
 	}
@@ -42,25 +42,25 @@ func (t *tally) status() int {
 }
 
 // print prints the line that sums all up.
-func (t *tally) print(out io.Writer, seed uint64) {
+func (t *summary) print(out io.Writer, seed uint64) {
 	r := &t.Report
 	fmt.Fprintf(out, "survived=%d/%d lost=%d duplicated=%d wrong_no=%d maybe_rate=%.6f calls=%d illegal=%d seed=%d\n",
 		t.Survived, t.Rows, r.Lost, r.Duplicated, r.WrongNo, r.MaybeRate(), r.Calls, r.Illegal, seed)
 }
 
-// tallyFile is where a lab leaves its tally.
-const tallyFile = "tally.json"
+// summaryFile is where a lab leaves its tally.
+const summaryFile = "tally.json"
 
-func (t *tally) write(dir string) error {
+func (t *summary) write(dir string) error {
 	text, err := json.Marshal(t)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, tallyFile), text, 0o644)
+	return os.WriteFile(filepath.Join(dir, summaryFile), text, 0o644)
 }
 
-func readTally(dir string) (t tally, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, tallyFile))
+func readSummary(dir string) (t summary, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, summaryFile))
 	if err != nil {
 		return t, err
 	}

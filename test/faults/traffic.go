@@ -49,7 +49,7 @@ type traffic struct {
 
 // run prints one line, and is 1 if a figure is not as it should be.
 func (f *traffic) run(ctx context.Context, r *runner, out io.Writer) (status int, err error) {
-	s, err := r.scene("traffic")
+	s, err := r.newEnv("traffic")
 	if err != nil {
 		return 1, err
 	}
@@ -81,7 +81,7 @@ func (f *traffic) run(ctx context.Context, r *runner, out io.Writer) (status int
 }
 
 // deploy makes a second revision, and returns when it has all calls.
-func (f *traffic) deploy(ctx context.Context, s *scene) error {
+func (f *traffic) deploy(ctx context.Context, s *faultEnv) error {
 	if err := s.partedAs(ctx, map[string]int32{revisionOf(1): 100}); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (f *traffic) deploy(ctx context.Context, s *scene) error {
 func revisionOf(generation int64) string { return v1alpha1.RevisionName(parted, generation) }
 
 // parts has that many calls made while a tenth of them is to go to one revision.
-func (f *traffic) parts(ctx context.Context, s *scene, many int) error {
+func (f *traffic) parts(ctx context.Context, s *faultEnv, many int) error {
 	if err := s.part(ctx, part); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (f *traffic) parts(ctx context.Context, s *scene, many int) error {
 }
 
 // changes parts the calls anew again and again while they are made.
-func (f *traffic) changes(ctx context.Context, s *scene) error {
+func (f *traffic) changes(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toParted, func() error {
 		for i := range int32(partChanges) {
 			// None and all of them, and everything between, in no order.
@@ -134,7 +134,7 @@ func (f *traffic) changes(ctx context.Context, s *scene) error {
 
 // undos goes back to the other revision by the command, again and again. Each has had all
 // calls before, and the instances for them.
-func (f *traffic) undos(ctx context.Context, s *scene) error {
+func (f *traffic) undos(ctx context.Context, s *faultEnv) error {
 	now2, now1 := map[string]int32{revisionOf(2): 100}, map[string]int32{revisionOf(1): 100}
 	if err := errors.Join(s.part(ctx, 0), s.staffed(ctx, 1)); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (f *traffic) undos(ctx context.Context, s *scene) error {
 }
 
 // back goes back once, and sees how long calls go elsewhere.
-func (f *traffic) back(ctx context.Context, s *scene, to map[string]int32) error {
+func (f *traffic) back(ctx context.Context, s *faultEnv, to map[string]int32) error {
 	watch := startLoad(ctx, s.config(toParted))
 	sleep.For(ctx, after)
 	before, err := s.podsOf(ctx, parted)
@@ -189,7 +189,7 @@ func (f *traffic) back(ctx context.Context, s *scene, to map[string]int32) error
 }
 
 // podsOf are a function's pods, of every revision, by their names.
-func (s *scene) podsOf(ctx context.Context, function string) (map[string]*corev1.Pod, error) {
+func (s *faultEnv) podsOf(ctx context.Context, function string) (map[string]*corev1.Pod, error) {
 	list, err := s.Cluster.Core.CoreV1().Pods(lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelFunction + "=" + function})
 	if err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func (s *scene) podsOf(ctx context.Context, function string) (map[string]*corev1
 }
 
 // staffed returns when a revision has the instances that it is to have with all calls.
-func (s *scene) staffed(ctx context.Context, generation int64) error {
+func (s *faultEnv) staffed(ctx context.Context, generation int64) error {
 	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
 	defer cancel()
 	return sleep.Until(ctx, 100*time.Millisecond, func() (bool, error) {
@@ -224,7 +224,7 @@ func toParted(*rand.Rand) request {
 
 // part gives a part of the calls, in percent, to the second revision, and returns when
 // the function says so.
-func (s *scene) part(ctx context.Context, percent int32) error {
+func (s *faultEnv) part(ctx context.Context, percent int32) error {
 	err := s.change(ctx, parted, func(spec *v1alpha1.FunctionSpec) {
 		spec.Traffic = []v1alpha1.TrafficTarget{
 			{Tag: "one", Weight: 100 - percent, RevisionName: revisionOf(1)},
@@ -238,7 +238,7 @@ func (s *scene) part(ctx context.Context, percent int32) error {
 }
 
 // change changes the spec of a function.
-func (s *scene) change(ctx context.Context, name string, change func(*v1alpha1.FunctionSpec)) error {
+func (s *faultEnv) change(ctx context.Context, name string, change func(*v1alpha1.FunctionSpec)) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		var fn v1alpha1.Function
 		if err := s.Cluster.Get(ctx, name, &fn); err != nil {
@@ -250,7 +250,7 @@ func (s *scene) change(ctx context.Context, name string, change func(*v1alpha1.F
 }
 
 // partedAs returns when the function's status says that its calls are parted so.
-func (s *scene) partedAs(ctx context.Context, want map[string]int32) error {
+func (s *faultEnv) partedAs(ctx context.Context, want map[string]int32) error {
 	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
 	defer cancel()
 	var fn v1alpha1.Function
@@ -276,7 +276,7 @@ func (s *scene) partedAs(ctx context.Context, want map[string]int32) error {
 }
 
 // windlass runs the command as a user of the lab.
-func (s *scene) windlass(ctx context.Context, arguments ...string) error {
+func (s *faultEnv) windlass(ctx context.Context, arguments ...string) error {
 	arguments = append(arguments, "--kubeconfig", s.Config.Kubeconfig(), "--namespace", lab.Namespace)
 	command := exec.CommandContext(ctx, s.Config.Program("windlass"), arguments...)
 	command.Env = append(os.Environ(), "KUBECONFIG=")

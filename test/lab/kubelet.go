@@ -146,8 +146,8 @@ func (k *Kubelet) gone(uid types.UID) {
 	}
 }
 
-// forget is called by a pod that has ended.
-func (k *Kubelet) forget(pod *Pod) {
+// removePod is called by a pod that has ended.
+func (k *Kubelet) removePod(pod *Pod) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.pods, pod.object.UID)

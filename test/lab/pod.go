@@ -108,16 +108,16 @@ func closeOnce(c chan struct{}) {
 
 // live runs the pod to its end.
 func (p *Pod) live(ctx context.Context) {
-	defer p.kubelet.forget(p)
+	defer p.kubelet.removePod(p)
 	if p.object.Spec.Containers[p.container(podspec.ContainerFunction)].Image == ImageMissing {
-		p.tell(ctx, corev1.PodPending, waiting(podspec.ContainerFunction, "ImagePullBackOff", "there is no such image"))
+		p.report(ctx, corev1.PodPending, waiting(podspec.ContainerFunction, "ImagePullBackOff", "there is no such image"))
 		p.untilDeleted(ctx)
 	} else if err := p.start(ctx); err != nil {
 		p.complain("starting", err)
-		p.tell(ctx, corev1.PodFailed)
+		p.report(ctx, corev1.PodFailed)
 		p.untilDeleted(ctx)
 	} else {
-		p.tell(ctx, corev1.PodRunning, p.agent.status(podspec.ContainerAgent), p.function.status(podspec.ContainerFunction))
+		p.report(ctx, corev1.PodRunning, p.agent.status(podspec.ContainerAgent), p.function.status(podspec.ContainerFunction))
 		p.watch(ctx)
 		p.shutDown(ctx)
 		p.space.Close()
@@ -164,7 +164,7 @@ func (p *Pod) watch(ctx context.Context) {
 		silent := p.powerOff
 		p.mu.Unlock()
 		if !silent {
-			p.tell(ctx, phase, p.agent.status(podspec.ContainerAgent), p.function.status(podspec.ContainerFunction))
+			p.report(ctx, phase, p.agent.status(podspec.ContainerAgent), p.function.status(podspec.ContainerFunction))
 		}
 	}
 }
@@ -261,8 +261,8 @@ func (p *Pod) environ(container string) []string {
 	return environ
 }
 
-// tell writes the pod's status, unless its object is gone.
-func (p *Pod) tell(ctx context.Context, phase corev1.PodPhase, containers ...corev1.ContainerStatus) {
+// report writes the pod's status, unless its object is gone.
+func (p *Pod) report(ctx context.Context, phase corev1.PodPhase, containers ...corev1.ContainerStatus) {
 	ready := corev1.ConditionFalse
 	if phase == corev1.PodRunning {
 		ready = corev1.ConditionTrue

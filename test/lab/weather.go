@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Weather is what a link does to packets, in both directions. Shares are of all
+// Netem is what a link does to packets, in both directions. Shares are of all
 // packets, 0 to 1.
-type Weather struct {
+type Netem struct {
 	// Delay is how long a packet takes, give or take Jitter.
 	Delay, Jitter time.Duration
 	// Lost packets do not arrive, Doubled ones twice, Hasty ones without the
@@ -24,20 +24,20 @@ type Weather struct {
 	Lost, Doubled, Hasty, Corrupt float64
 }
 
-// flight is one arrival of a packet.
-type flight struct {
+// packetCopy is one arrival of a packet.
+type packetCopy struct {
 	delay time.Duration
 	// bit is the one that is wrong, or -1.
 	bit int
 }
 
-// flights are the arrivals of a packet of so many bytes.
-func (w Weather) flights(rng *rand.Rand, size int) []flight {
+// schedule are the arrivals of a packet of so many bytes.
+func (w Netem) schedule(rng *rand.Rand, size int) []packetCopy {
 	if rng.Float64() < w.Lost {
 		return nil
 	}
-	one := func() flight {
-		f := flight{bit: -1}
+	one := func() packetCopy {
+		f := packetCopy{bit: -1}
 		if rng.Float64() >= w.Hasty {
 			f.delay = max(0, w.Delay+time.Duration((2*rng.Float64()-1)*float64(w.Jitter)))
 		}
@@ -47,18 +47,18 @@ func (w Weather) flights(rng *rand.Rand, size int) []flight {
 		return f
 	}
 	if rng.Float64() < w.Doubled {
-		return []flight{one(), one()}
+		return []packetCopy{one(), one()}
 	}
-	return []flight{one()}
+	return []packetCopy{one()}
 }
 
 // maxFlying bounds the packets that are on their way on a link. More are lost, as
 // with every queue of a network.
 const maxFlying = 20_000
 
-// Endure puts the space's link into bad weather until brighten is called. The kernel
+// Degrade puts the space's link into bad weather until brighten is called. The kernel
 // need not be able to do that: the lab carries the packets itself.
-func (s *Space) Endure(ctx context.Context, w Weather, seed uint64) (brighten func() error, err error) {
+func (s *Space) Degrade(ctx context.Context, w Netem, seed uint64) (brighten func() error, err error) {
 	near, far := "n"+s.port, "f"+s.port
 	near, far = near[:min(len(near), 15)], far[:min(len(far), 15)]
 	if err := batch(ctx, fmt.Sprintf("link add %[1]s type veth peer name %[2]s\nlink set %[1]s up\nlink set %[2]s up\n", near, far)); err != nil {
@@ -137,7 +137,7 @@ func openWire(device string) (wire, error) {
 
 // carry takes packets from one device to another until ctx ends and the last one
 // has arrived.
-func carry(ctx context.Context, from, to wire, w Weather, rng *rand.Rand) {
+func carry(ctx context.Context, from, to wire, w Netem, rng *rand.Rand) {
 	var flying atomic.Int64
 	var ending sync.WaitGroup
 	defer func() {
@@ -152,7 +152,7 @@ func carry(ctx context.Context, from, to wire, w Weather, rng *rand.Rand) {
 		if err != nil || !ok || link.Pkttype == unix.PACKET_OUTGOING || n == 0 {
 			continue
 		}
-		for _, f := range w.flights(rng, n) {
+		for _, f := range w.schedule(rng, n) {
 			if flying.Load() >= maxFlying {
 				continue
 			}

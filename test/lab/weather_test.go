@@ -7,12 +7,12 @@ import (
 )
 
 func TestWeatherDoesWhatItSaysInItsShares(t *testing.T) {
-	w := Weather{Delay: 10 * time.Millisecond, Jitter: 4 * time.Millisecond, Lost: 0.1, Doubled: 0.2, Hasty: 0.3, Corrupt: 0.4}
+	w := Netem{Delay: 10 * time.Millisecond, Jitter: 4 * time.Millisecond, Lost: 0.1, Doubled: 0.2, Hasty: 0.3, Corrupt: 0.4}
 	rng := rand.New(rand.NewPCG(1, 2))
 	const packets, size = 20_000, 60
 	var lost, doubled, arrived, hasty, corrupt float64
 	for range packets {
-		flights := w.flights(rng, size)
+		flights := w.schedule(rng, size)
 		switch len(flights) {
 		case 0:
 			lost++
@@ -46,7 +46,7 @@ func TestWeatherDoesWhatItSaysInItsShares(t *testing.T) {
 func TestGoodWeatherChangesNothing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
-		if got := (Weather{}).flights(rng, 60); len(got) != 1 || got[0] != (flight{bit: -1}) {
+		if got := (Netem{}).schedule(rng, 60); len(got) != 1 || got[0] != (packetCopy{bit: -1}) {
 			t.Fatalf("a packet arrives as %+v", got)
 		}
 	}

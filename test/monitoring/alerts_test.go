@@ -132,7 +132,7 @@ func TestRunbooksAreAskedOfAnyFunction(t *testing.T) {
 }
 
 func TestSeriesAreQuietWithAllTheirParts(t *testing.T) {
-	q := quiet{"windlass_a_seconds": true}
+	q := silencedQueries{"windlass_a_seconds": true}
 	for name, want := range map[string]bool{
 		"windlass_a_seconds": true, "windlass_a_seconds_bucket": true, "windlass_a_seconds_count": true, "windlass_a": false, "windlass_b_bucket": false,
 	} {

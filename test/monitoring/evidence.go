@@ -105,7 +105,7 @@ func (e evidence) gather(ctx context.Context, s span, questions []question) (fau
 
 // missing prints what has had no data so far, and returns how many those are.
 // Series are left out that are said to be quiet until something happens.
-func (e evidence) missing(out io.Writer, questions []question, quiet quiet) (n int) {
+func (e evidence) missing(out io.Writer, questions []question, quiet silencedQueries) (n int) {
 	for _, name := range slices.Sorted(maps.Keys(namesIn(questions))) {
 		if !e.Names[name] && !quiet.allows(name) {
 			n++

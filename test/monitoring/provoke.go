@@ -16,7 +16,7 @@ import (
 )
 
 // provoke brings about what dashboards show and no alert tells of.
-func (w *world) provoke(ctx context.Context) {
+func (w *harness) provoke(ctx context.Context) {
 	for name, f := range map[string]func(context.Context) error{
 		"a call of no function": w.callNothing, "a request that is no HTTP": w.speakNonsense,
 		"an instance that waits in vain": w.expire, "an instance that makes room": w.evict,
@@ -30,7 +30,7 @@ func (w *world) provoke(ctx context.Context) {
 }
 
 // callNothing calls a function that does not exist, for as long as a rate needs.
-func (w *world) callNothing(ctx context.Context) error {
+func (w *harness) callNothing(ctx context.Context) error {
 	for range 5 {
 		answer, err := http.Get(w.CallURL(w.Gateways[0]) + "/function/nothing." + lab.Namespace)
 		if err != nil {
@@ -43,7 +43,7 @@ func (w *world) callNothing(ctx context.Context) error {
 }
 
 // speakNonsense sends what is no HTTP.
-func (w *world) speakNonsense(ctx context.Context) error {
+func (w *harness) speakNonsense(ctx context.Context) error {
 	for range 5 {
 		conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", strings.TrimPrefix(w.CallURL(w.Gateways[0]), "http://"))
 		if err != nil {
@@ -63,7 +63,7 @@ const provokedWithin = time.Minute
 
 // until returns when an expression has had a value for long enough to be found by
 // those who ask later.
-func (w *world) until(ctx context.Context, expr string) error {
+func (w *harness) until(ctx context.Context, expr string) error {
 	limit, cancel := context.WithTimeout(ctx, provokedWithin)
 	defer cancel()
 	err := sleep.Until(limit, askEvery, func() (bool, error) {
@@ -78,7 +78,7 @@ func (w *world) until(ctx context.Context, expr string) error {
 }
 
 // expire has an instance wait in vain, and leave.
-func (w *world) expire(ctx context.Context) error {
+func (w *harness) expire(ctx context.Context) error {
 	const name = "brief"
 	err := w.function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
 		spec.Scaling.MaxInstances = new(int32(2))
@@ -97,7 +97,7 @@ func (w *world) expire(ctx context.Context) error {
 }
 
 // lower lowers the most of a function that has as many instances as it may.
-func (w *world) lower(ctx context.Context) error {
+func (w *harness) lower(ctx context.Context) error {
 	const name = "lowered"
 	err := w.function(ctx, name, func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MaxInstances = new(int32(2)) })
 	if err != nil {
@@ -125,7 +125,7 @@ func (w *world) lower(ctx context.Context) error {
 const wanting = 12
 
 // evict fills all nodes with idle instances, of which one makes room.
-func (w *world) evict(ctx context.Context) error {
+func (w *harness) evict(ctx context.Context) error {
 	const filler = "filler"
 	// Of 8 cores on each node.
 	large := requests("5")
@@ -152,7 +152,7 @@ func (w *world) evict(ctx context.Context) error {
 
 // surge wants more instances at once than may be created in a second, and does not
 // want them any more before they have started.
-func (w *world) surge(ctx context.Context) error {
+func (w *harness) surge(ctx context.Context) error {
 	const name = "surge"
 	err := w.function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
 		spec.Template.Env = []v1alpha1.EnvVar{{Name: "LAB_START", Value: "25s"}}

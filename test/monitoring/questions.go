@@ -112,11 +112,11 @@ func namesIn(questions []question) map[string]bool {
 	return found
 }
 
-// quiet are series that need not be there while all is well.
-type quiet map[string]bool
+// silencedQueries are series that need not be there while all is well.
+type silencedQueries map[string]bool
 
 // allows says that a series, or a part of a histogram, may be missing.
-func (q quiet) allows(name string) bool {
+func (q silencedQueries) allows(name string) bool {
 	for _, part := range []string{"", "_bucket", "_sum", "_count"} {
 		if base, ok := strings.CutSuffix(name, part); ok && q[base] {
 			return true
@@ -127,7 +127,7 @@ func (q quiet) allows(name string) bool {
 
 // readQuiet reads the series that are quiet, or with unprovoked only those of them
 // that nothing here brings about, for the reason that the file gives.
-func readQuiet(unprovoked bool) (quiet, error) {
+func readQuiet(unprovoked bool) (silencedQueries, error) {
 	text, err := os.ReadFile("charts/windlass/dashboards/quiet.yaml")
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func readQuiet(unprovoked bool) (quiet, error) {
 	if err := yaml.Unmarshal(text, &entries); err != nil {
 		return nil, err
 	}
-	q := quiet{}
+	q := silencedQueries{}
 	for _, e := range entries {
 		if !unprovoked || e.Unprovoked != "" {
 			q[e.Series] = true

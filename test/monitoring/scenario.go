@@ -17,7 +17,7 @@ type scenario struct {
 	alert, function string
 	// cause makes the condition and returns what takes it away. The function
 	// stays.
-	cause func(ctx context.Context, w *world, function string) (undo func() error, err error)
+	cause func(ctx context.Context, w *harness, function string) (undo func() error, err error)
 }
 
 // Bounds of a scenario, within which an alert fires, and resolves, or never.
@@ -27,7 +27,7 @@ const (
 )
 
 // run makes a scenario's condition and takes it away again.
-func (s scenario) run(ctx context.Context, w *world) {
+func (s scenario) run(ctx context.Context, w *harness) {
 	began := time.Now()
 	if a, err := w.fires(ctx, s.alert, s.function); err != nil || a != nil {
 		w.fail("%s fires before there is a reason: %v, %v", s.alert, a, err)
@@ -66,7 +66,7 @@ func (s scenario) run(ctx context.Context, w *world) {
 }
 
 // fires returns when the alert fires, and checks what it says.
-func (s scenario) fires(ctx context.Context, w *world, began time.Time) (time.Duration, error) {
+func (s scenario) fires(ctx context.Context, w *harness, began time.Time) (time.Duration, error) {
 	limit, cancel := context.WithTimeout(ctx, firesWithin)
 	defer cancel()
 	err := sleep.Until(limit, askEvery, func() (bool, error) {
@@ -84,7 +84,7 @@ func (s scenario) fires(ctx context.Context, w *world, began time.Time) (time.Du
 
 // inLab runs all scenarios, and asks the questions that had no answer in the demo.
 func (o options) inLab(ctx context.Context, dir string) (ok bool, err error) {
-	w, err := openWorld(ctx, dir, o.out)
+	w, err := openHarness(ctx, dir, o.out)
 	if err != nil {
 		return false, err
 	}
@@ -98,19 +98,19 @@ func (o options) inLab(ctx context.Context, dir string) (ok bool, err error) {
 	if !w.calm(ctx) {
 		return false, nil
 	}
-	w.play(ctx, o.alerts)
+	w.runScenario(ctx, o.alerts)
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
 	if o.alerts != "" {
 		return !w.failed, nil
 	}
-	return w.conclude(ctx, dir)
+	return w.summarize(ctx, dir)
 }
 
-// play runs the scenarios that are chosen. Those of functions do not disturb each
+// runScenario runs the scenarios that are chosen. Those of functions do not disturb each
 // other; those of components come one after the other.
-func (w *world) play(ctx context.Context, chosen string) {
+func (w *harness) runScenario(ctx context.Context, chosen string) {
 	var functions sync.WaitGroup
 	for _, s := range functionScenarios() {
 		if named(chosen, s.alert) {
@@ -132,7 +132,7 @@ func (w *world) play(ctx context.Context, chosen string) {
 const calmFor = 15 * time.Second
 
 // calm says whether no alert fires while all is well.
-func (w *world) calm(ctx context.Context) bool {
+func (w *harness) calm(ctx context.Context) bool {
 	sleep.For(ctx, calmFor)
 	firing, err := w.prometheus.Firing(ctx)
 	if err != nil || len(firing) > 0 {
@@ -143,8 +143,8 @@ func (w *world) calm(ctx context.Context) bool {
 	return true
 }
 
-// conclude asks all questions, and says whether all has been seen by now.
-func (w *world) conclude(ctx context.Context, dir string) (ok bool, err error) {
+// summarize asks all questions, and says whether all has been seen by now.
+func (w *harness) summarize(ctx context.Context, dir string) (ok bool, err error) {
 	asked, err := questions()
 	if err != nil {
 		return false, err
@@ -177,7 +177,7 @@ func (w *world) conclude(ctx context.Context, dir string) (ok bool, err error) {
 }
 
 // traced returns no error if durations of calls have traces as exemplars.
-func (w *world) traced(ctx context.Context) error {
+func (w *harness) traced(ctx context.Context) error {
 	const selector = "windlass_gateway_invocation_duration_seconds_bucket"
 	all, err := w.prometheus.Exemplars(ctx, selector, w.began, time.Now())
 	if err != nil {

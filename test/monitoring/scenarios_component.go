@@ -31,18 +31,18 @@ func componentScenarios() []scenario {
 }
 
 // certificatesEnd gives gateways a certificate that nobody has renewed in time.
-func certificatesEnd(_ context.Context, w *world, _ string) (undo func() error, err error) {
+func certificatesEnd(_ context.Context, w *harness, _ string) (undo func() error, err error) {
 	return func() error { return w.Certify("gateway", 0) }, w.Certify("gateway", 10*24*time.Hour)
 }
 
 // gatewaysAreFull has calls that take long fill the gateways.
-func gatewaysAreFull(ctx context.Context, w *world, function string) (undo func() error, err error) {
+func gatewaysAreFull(ctx context.Context, w *harness, function string) (undo func() error, err error) {
 	return w.called(ctx, function, "ms=9000", 2*gatewayHolds, func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MaxInstances = new(int32(1)) })
 }
 
 // claimsOfOthers claims calls that nobody has handed out, as an instance whose
 // tickets are out of date does, and offers calls as only gateways may.
-func claimsOfOthers(ctx context.Context, w *world, _ string) (undo func() error, err error) {
+func claimsOfOthers(ctx context.Context, w *harness, _ string) (undo func() error, err error) {
 	ca, err := os.ReadFile(filepath.Join(w.Config.TLSDir("gateway"), "ca.crt"))
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func claimNothing(ctx context.Context, conn *grpc.ClientConn) {
 
 // schedulerStutters lets a scheduler run only for a third of the time, as a limit
 // on its CPU does, in pieces that are longer.
-func schedulerStutters(ctx context.Context, w *world, _ string) (undo func() error, err error) {
+func schedulerStutters(ctx context.Context, w *harness, _ string) (undo func() error, err error) {
 	const stands, runs = 700 * time.Millisecond, 350 * time.Millisecond
 	m := w.Schedulers[0]
 	ctx, cancel := context.WithCancel(ctx)
@@ -136,7 +136,7 @@ func schedulerStutters(ctx context.Context, w *world, _ string) (undo func() err
 }
 
 // withoutEtcd has all members of etcd stand still.
-func withoutEtcd(_ context.Context, w *world, _ string) (undo func() error, err error) {
+func withoutEtcd(_ context.Context, w *harness, _ string) (undo func() error, err error) {
 	for _, m := range w.Etcd.Members {
 		m.Pause()
 	}
@@ -150,7 +150,7 @@ func withoutEtcd(_ context.Context, w *world, _ string) (undo func() error, err 
 
 // schedulersRestart has schedulers restart one after the other without end, so that
 // each hands over what it has just been given.
-func schedulersRestart(ctx context.Context, w *world, _ string) (undo func() error, err error) {
+func schedulersRestart(ctx context.Context, w *harness, _ string) (undo func() error, err error) {
 	restarting, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {

@@ -17,7 +17,7 @@ import (
 const standing = "work"
 
 // standing begins to call it, until stop is called.
-func (w *world) standing(ctx context.Context) (stop func(), err error) {
+func (w *harness) standing(ctx context.Context) (stop func(), err error) {
 	err = w.function(ctx, standing, func(spec *v1alpha1.FunctionSpec) {
 		spec.Scaling.MinInstances, spec.Scaling.MaxInstances = 2, new(int32(4))
 	})
@@ -39,7 +39,7 @@ func functionScenarios() []scenario {
 }
 
 // called makes a function that so many call, until it is undone.
-func (w *world) called(ctx context.Context, name, query string, callers int, edit func(*v1alpha1.FunctionSpec)) (undo func() error, err error) {
+func (w *harness) called(ctx context.Context, name, query string, callers int, edit func(*v1alpha1.FunctionSpec)) (undo func() error, err error) {
 	if err := w.function(ctx, name, edit); err != nil {
 		return nil, err
 	}
@@ -51,12 +51,12 @@ func (w *world) called(ctx context.Context, name, query string, callers int, edi
 }
 
 // calledTooMuch has one instance serve calls of 2 s for 20 callers.
-func calledTooMuch(ctx context.Context, w *world, function string) (undo func() error, err error) {
+func calledTooMuch(ctx context.Context, w *harness, function string) (undo func() error, err error) {
 	return w.called(ctx, function, "ms=2000", 20, func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MaxInstances = new(int32(1)) })
 }
 
 // startsSlowly has a function take 12 s to start, again and again.
-func startsSlowly(ctx context.Context, w *world, function string) (undo func() error, err error) {
+func startsSlowly(ctx context.Context, w *harness, function string) (undo func() error, err error) {
 	stop, err := w.called(ctx, function, "ms=10", 1, func(spec *v1alpha1.FunctionSpec) {
 		spec.Template.Env = []v1alpha1.EnvVar{{Name: "LAB_START", Value: "12s"}}
 		spec.Scaling.MaxInstances = new(int32(1))
@@ -74,7 +74,7 @@ func startsSlowly(ctx context.Context, w *world, function string) (undo func() e
 }
 
 // replace deletes each pod of a function as soon as it has an instance that is ready.
-func (w *world) replace(ctx context.Context, function string) error {
+func (w *harness) replace(ctx context.Context, function string) error {
 	ready := fmt.Sprintf(`sum(windlass_scheduler_instances{function=%q,state=~"idle|busy"}) > 0`, function)
 	for ctx.Err() == nil {
 		all, err := w.prometheus.Query(ctx, ready)
@@ -92,14 +92,14 @@ func (w *world) replace(ctx context.Context, function string) error {
 }
 
 // neverStarts has a function exit at each start.
-func neverStarts(ctx context.Context, w *world, function string) (undo func() error, err error) {
+func neverStarts(ctx context.Context, w *harness, function string) (undo func() error, err error) {
 	return w.called(ctx, function, "", 2, func(spec *v1alpha1.FunctionSpec) {
 		spec.Template.Env = []v1alpha1.EnvVar{{Name: "LAB_START", Value: "crash"}}
 	})
 }
 
 // fitsNowhere has a function request more than any node has.
-func fitsNowhere(ctx context.Context, w *world, function string) (undo func() error, err error) {
+func fitsNowhere(ctx context.Context, w *harness, function string) (undo func() error, err error) {
 	return w.called(ctx, function, "", 2, requests("100"))
 }
 
@@ -111,7 +111,7 @@ func requests(cpu string) func(*v1alpha1.FunctionSpec) {
 }
 
 // agentStandsStill stops the processes of a function's pod.
-func agentStandsStill(ctx context.Context, w *world, function string) (undo func() error, err error) {
+func agentStandsStill(ctx context.Context, w *harness, function string) (undo func() error, err error) {
 	err = w.function(ctx, function, func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MinInstances = 1 })
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ import (
 	"github.com/windlass-dev/windlass/test/monitoring/prometheus"
 )
 
-// world is the lab with a Prometheus that watches it.
-type world struct {
+// harness is the lab with a Prometheus that watches it.
+type harness struct {
 	*lab.Lab
 	prometheus *prometheus.Server
 	began      time.Time
@@ -46,8 +46,8 @@ const (
 // labDir is where the lab writes, below the workspace.
 func labDir(workspace string) string { return filepath.Join(workspace, "lab") }
 
-// openWorld puts the lab together and has it watched.
-func openWorld(ctx context.Context, dir string, out io.Writer) (w *world, err error) {
+// openHarness puts the lab together and has it watched.
+func openHarness(ctx context.Context, dir string, out io.Writer) (w *harness, err error) {
 	l, err := lab.Open(ctx, lab.Config{
 		Dir: labDir(dir), Schedulers: 3, Gateways: 2, Nodes: 3, LeaseTTL: 5 * time.Second, Drain: time.Second,
 		GatewayArguments: []string{
@@ -60,7 +60,7 @@ func openWorld(ctx context.Context, dir string, out io.Writer) (w *world, err er
 	if err != nil {
 		return nil, err
 	}
-	w = &world{Lab: l, began: time.Now(), out: out}
+	w = &harness{Lab: l, began: time.Now(), out: out}
 	if err := w.watch(ctx, dir); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -69,7 +69,7 @@ func openWorld(ctx context.Context, dir string, out io.Writer) (w *world, err er
 
 // watch starts Prometheus in the lab's network, with the labels that the
 // ServiceMonitor gives.
-func (w *world) watch(ctx context.Context, dir string) error {
+func (w *harness) watch(ctx context.Context, dir string) error {
 	program, err := prometheusIn(dir)
 	if err != nil {
 		return err
@@ -89,20 +89,20 @@ func (w *world) watch(ctx context.Context, dir string) error {
 	return err
 }
 
-func (w *world) close() error {
+func (w *harness) close() error {
 	w.prometheus.Stop()
 	return w.Close()
 }
 
 // say prints a line.
-func (w *world) say(format string, arguments ...any) {
+func (w *harness) say(format string, arguments ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	fmt.Fprintf(w.out, format+"\n", arguments...)
 }
 
 // fail prints what is wrong.
-func (w *world) fail(format string, arguments ...any) {
+func (w *harness) fail(format string, arguments ...any) {
 	w.say("      "+format, arguments...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,7 +110,7 @@ func (w *world) fail(format string, arguments ...any) {
 }
 
 // function creates a function of the lab.
-func (w *world) function(ctx context.Context, name string, edit func(*v1alpha1.FunctionSpec)) error {
+func (w *harness) function(ctx context.Context, name string, edit func(*v1alpha1.FunctionSpec)) error {
 	_, err := w.Cluster.Function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
 		spec.Template.Timeout.Duration, spec.Template.StartupTimeout.Duration = 10*time.Second, 30*time.Second
 		edit(spec)
@@ -120,7 +120,7 @@ func (w *world) function(ctx context.Context, name string, edit func(*v1alpha1.F
 
 // call has so many callers call a function without pause until stop is called,
 // which breaks their calls off.
-func (w *world) call(ctx context.Context, function, query string, callers int) (stop func()) {
+func (w *harness) call(ctx context.Context, function, query string, callers int) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	balancer := loadgen.Balance(ctx, w.Targets(), loadgen.Client{Timeout: patience})
 	path := fmt.Sprintf("/function/%s.%s?%s", function, lab.Namespace, query)
@@ -148,7 +148,7 @@ func (w *world) call(ctx context.Context, function, query string, callers int) (
 }
 
 // fires returns the alert of this name that fires for a function, or that names none.
-func (w *world) fires(ctx context.Context, alert, function string) (*prometheus.Alert, error) {
+func (w *harness) fires(ctx context.Context, alert, function string) (*prometheus.Alert, error) {
 	firing, err := w.prometheus.Firing(ctx)
 	if err != nil {
 		return nil, err

@@ -85,7 +85,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	w, err := newWorld(ctx, config, o)
+	w, err := newScaleCluster(ctx, config, o)
 	if err != nil {
 		return err
 	}

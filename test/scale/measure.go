@@ -49,7 +49,7 @@ type noRuntimes struct{}
 func (noRuntimes) Get(string) (*v1alpha1.ClusterRuntime, bool) { return nil, false }
 
 // open starts a scheduler that creates so many pods per second.
-func (w *world) open(ctx context.Context, qps float64) (*scheduler, error) {
+func (w *scaleCluster) open(ctx context.Context, qps float64) (*scheduler, error) {
 	agent := placement.Amount{MilliCPU: 10, Memory: 32 << 20, Pods: 1}
 	runtime, err := kube.New(kube.Config{
 		Pod: podspec.Config{AgentImage: "agent:1", SchedulerAddr: "scheduler:9443", AgentRequests: agent, AgentMemoryLimit: 256 << 20},
@@ -74,7 +74,7 @@ func (w *world) open(ctx context.Context, qps float64) (*scheduler, error) {
 }
 
 // measure does one run.
-func (w *world) measure(ctx context.Context, run uint64, results map[string][]float64) error {
+func (w *scaleCluster) measure(ctx context.Context, run uint64, results map[string][]float64) error {
 	decisions, err := w.decisions(ctx, epochsOfDecisions+run)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (w *world) measure(ctx context.Context, run uint64, results map[string][]fl
 
 // decisions is how many instances are ordered per second, one by one, by a
 // scheduler that creates next to nothing of them.
-func (w *world) decisions(ctx context.Context, epoch uint64) (float64, error) {
+func (w *scaleCluster) decisions(ctx context.Context, epoch uint64) (float64, error) {
 	s, err := w.open(ctx, 0.001)
 	if err != nil {
 		return 0, err
@@ -115,7 +115,7 @@ func (w *world) decisions(ctx context.Context, epoch uint64) (float64, error) {
 
 // lives is how many pods are created per second, and how many requests that
 // write an instance costs from its creation to its end.
-func (w *world) lives(ctx context.Context, epoch uint64) (creates, writes float64, err error) {
+func (w *scaleCluster) lives(ctx context.Context, epoch uint64) (creates, writes float64, err error) {
 	s, err := w.open(ctx, 1e6)
 	if err != nil {
 		return 0, 0, err
@@ -142,7 +142,7 @@ func (w *world) lives(ctx context.Context, epoch uint64) (creates, writes float6
 }
 
 // order orders all instances, function by function.
-func (w *world) order(s *scheduler, epoch uint64) ([]provisioner.Key, error) {
+func (w *scaleCluster) order(s *scheduler, epoch uint64) ([]provisioner.Key, error) {
 	keys := make([]provisioner.Key, 0, w.options.instances)
 	for i := range w.options.instances {
 		ordered := s.Launch(w.functions[i%len(w.functions)], invocation.Term{Epoch: epoch}, 1)
@@ -155,7 +155,7 @@ func (w *world) order(s *scheduler, epoch uint64) ([]provisioner.Key, error) {
 }
 
 // await waits for the end of all instances, unless there was an error.
-func (w *world) await(ctx context.Context, s *scheduler, err error) error {
+func (w *scaleCluster) await(ctx context.Context, s *scheduler, err error) error {
 	if err == nil {
 		err = until(ctx, func() bool { return s.failure.Load() != nil || s.ended.Load() >= int64(w.options.instances) })
 	}

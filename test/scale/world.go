@@ -21,8 +21,8 @@ import (
 // namespace is where all pods are.
 const namespace = "scale"
 
-// world is a cluster with nodes and functions.
-type world struct {
+// scaleCluster is a cluster with nodes and functions.
+type scaleCluster struct {
 	options options
 	// client is the scheduler's; writes counts its requests that write.
 	client    kubernetes.Interface
@@ -50,7 +50,7 @@ func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-func newWorld(ctx context.Context, config *rest.Config, o options) (*world, error) {
+func newScaleCluster(ctx context.Context, config *rest.Config, o options) (*scaleCluster, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	config.ContentType = "application/vnd.kubernetes.protobuf"
@@ -58,7 +58,7 @@ func newWorld(ctx context.Context, config *rest.Config, o options) (*world, erro
 	if err != nil {
 		return nil, err
 	}
-	w := &world{options: o, writes: &counter{}}
+	w := &scaleCluster{options: o, writes: &counter{}}
 	counted := rest.CopyConfig(config)
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		w.writes.next = next

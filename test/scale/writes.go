@@ -33,8 +33,8 @@ import (
 )
 
 const (
-	// tellEvery is how often a scheduler tells of what has changed.
-	tellEvery = 500 * time.Millisecond
+	// reportInterval is how often a scheduler tells of what has changed.
+	reportInterval = 500 * time.Millisecond
 	// calmTime is how long the beginnings of a load are not counted, and countTime how long
 	// it is: counts of a function come in rounds of 36 s, of which it has four.
 	calmTime, countTime = 75 * time.Second, 144 * time.Second
@@ -175,8 +175,8 @@ func kindOf(path string) string {
 	}
 }
 
-// busy are functions that are told of, as a scheduler does.
-type busy struct {
+// busyController are functions that are told of, as a scheduler does.
+type busyController struct {
 	controlwire.UnimplementedSchedulerServer
 	client client.Client
 	n      int
@@ -187,7 +187,7 @@ type busy struct {
 }
 
 // furnishBusy makes the functions and their runtime.
-func furnishBusy(ctx context.Context, config *rest.Config, n int) (*busy, error) {
+func furnishBusy(ctx context.Context, config *rest.Config, n int) (*busyController, error) {
 	scheme, err := controller.Scheme()
 	if err != nil {
 		return nil, err
@@ -221,13 +221,13 @@ func furnishBusy(ctx context.Context, config *rest.Config, n int) (*busy, error)
 	for range makers {
 		err = errors.Join(err, <-errs)
 	}
-	return &busy{client: c, n: n}, err
+	return &busyController{client: c, n: n}, err
 }
 
 // control runs the controller, whose requests are counted, and the scheduler that tells it
 // of the functions. The controller may ask as often as it likes: a bound would hide what it
 // wants to write.
-func (b *busy) control(ctx context.Context, config *rest.Config, seen *writes) (stop func() error, err error) {
+func (b *busyController) control(ctx context.Context, config *rest.Config, seen *writes) (stop func() error, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -270,7 +270,7 @@ func (o only) Addresses(context.Context) ([]string, <-chan struct{}, error) {
 }
 
 // await returns when all functions are ready: an instance of each has started.
-func (b *busy) await(ctx context.Context) error {
+func (b *busyController) await(ctx context.Context) error {
 	for {
 		var revisions v1alpha1.FunctionRevisionList
 		if err := b.client.List(ctx, &revisions); err != nil {
@@ -293,7 +293,7 @@ func (b *busy) await(ctx context.Context) error {
 }
 
 // tellOf adds revisions that are told of from now on.
-func (b *busy) tellOf(revisions []v1alpha1.FunctionRevision) {
+func (b *busyController) tellOf(revisions []v1alpha1.FunctionRevision) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.facts = b.facts[:0]
@@ -306,15 +306,15 @@ func (b *busy) tellOf(revisions []v1alpha1.FunctionRevision) {
 	}
 }
 
-func (b *busy) begin(l load) {
+func (b *busyController) begin(l load) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.load = l
 }
 
 // Watch tells of all functions twice a second: all of them are busy.
-func (b *busy) Watch(_ *controlwire.WatchRequest, stream grpc.ServerStreamingServer[controlwire.WatchReply]) error {
-	ticker := time.NewTicker(tellEvery)
+func (b *busyController) Watch(_ *controlwire.WatchRequest, stream grpc.ServerStreamingServer[controlwire.WatchReply]) error {
+	ticker := time.NewTicker(reportInterval)
 	defer ticker.Stop()
 	for {
 		for told := range slices.Chunk(b.next(), 256) {
@@ -331,7 +331,7 @@ func (b *busy) Watch(_ *controlwire.WatchRequest, stream grpc.ServerStreamingSer
 }
 
 // next is what has become of all functions.
-func (b *busy) next() []*controlwire.FunctionFacts {
+func (b *busyController) next() []*controlwire.FunctionFacts {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	told := make([]*controlwire.FunctionFacts, len(b.facts))

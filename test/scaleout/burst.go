@@ -39,7 +39,7 @@ type burst struct {
 }
 
 // measureBurst measures a burst of calls of a function that has no instance.
-func measureBurst(ctx context.Context, w world, o options, out io.Writer) (err error) {
+func measureBurst(ctx context.Context, w cluster, o options, out io.Writer) (err error) {
 	most := int32(mostPods * needed(o))
 	cpu := *resource.NewMilliQuantity(10, resource.DecimalSI)
 	fn, err := w.Create(ctx, "burst", v1alpha1.FunctionSpec{
@@ -91,7 +91,7 @@ func measureBurst(ctx context.Context, w world, o options, out io.Writer) (err e
 }
 
 // liveOnce calls a function until its durations are known, and ends its instances.
-func (w world) liveOnce(ctx context.Context, fn *v1alpha1.Function, calls *caller) error {
+func (w cluster) liveOnce(ctx context.Context, fn *v1alpha1.Function, calls *caller) error {
 	for range lessons {
 		if a := calls.call(ctx); a.err != nil {
 			return a.err

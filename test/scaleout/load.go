@@ -57,11 +57,11 @@ func (c *caller) call(ctx context.Context) (a answer) {
 	return a
 }
 
-// tally counts while calls go on.
-type tally struct{ answered, failed atomic.Int64 }
+// outcomes counts while calls go on.
+type outcomes struct{ answered, failed atomic.Int64 }
 
 // next makes calls that are counted.
-func (c *caller) next(t *tally) func(loadgen.Turn) func(context.Context) answer {
+func (c *caller) next(t *outcomes) func(loadgen.Turn) func(context.Context) answer {
 	return func(loadgen.Turn) func(context.Context) answer {
 		return func(ctx context.Context) answer {
 			a := c.call(ctx)
@@ -78,8 +78,8 @@ func (c *caller) next(t *tally) func(loadgen.Turn) func(context.Context) answer 
 
 // closed lets clients call, each again as soon as it is answered, until stop is
 // called, which waits for the calls under way.
-func (c *caller) closed(ctx context.Context, clients int) (t *tally, stop func()) {
-	t = &tally{}
+func (c *caller) closed(ctx context.Context, clients int) (t *outcomes, stop func()) {
+	t = &outcomes{}
 	l := loadgen.Start(ctx, loadgen.Config[answer]{Clients: clients, Next: c.next(t), Rest: func(a answer) time.Duration {
 		if a.err != nil {
 			return pauseAfterFailure
@@ -93,5 +93,5 @@ func (c *caller) closed(ctx context.Context, clients int) (t *tally, stop func()
 // answers to all of them.
 func (c *caller) open(ctx context.Context, rate float64, length time.Duration, seed uint64) []answer {
 	arrivals := loadgen.Within(length, loadgen.Poisson(rand.New(rand.NewPCG(seed, 0)), rate))
-	return loadgen.Start(ctx, loadgen.Config[answer]{Arrivals: arrivals, Next: c.next(&tally{})}).Wait()
+	return loadgen.Start(ctx, loadgen.Config[answer]{Arrivals: arrivals, Next: c.next(&outcomes{})}).Wait()
 }

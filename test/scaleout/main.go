@@ -84,7 +84,7 @@ func main() {
 }
 
 func run(ctx context.Context, o options, out io.Writer) (err error) {
-	bench, known := map[string]func(context.Context, world, options, io.Writer) error{
+	bench, known := map[string]func(context.Context, cluster, options, io.Writer) error{
 		"scaleout": measureScaleOut, "burst": measureBurst, "warmpool": measureWarmPool,
 	}[o.bench]
 	if !known {
@@ -103,7 +103,7 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		defer cancel()
 		err = errors.Join(err, own.Remove(cleaning))
 	}()
-	w := world{Tenant: own, gateway: strings.TrimSuffix(o.gateway, "/")}
+	w := cluster{Tenant: own, gateway: strings.TrimSuffix(o.gateway, "/")}
 	if w.gateway == "" {
 		if w.gateway, err = own.Gateway(ctx); err != nil {
 			return err

@@ -30,7 +30,7 @@ const (
 )
 
 // measureScaleOut measures the throughput with so many nodes, one after the other.
-func measureScaleOut(ctx context.Context, w world, o options, out io.Writer) (err error) {
+func measureScaleOut(ctx context.Context, w cluster, o options, out io.Writer) (err error) {
 	steps, err := counts(o.nodes)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func measureScaleOut(ctx context.Context, w world, o options, out io.Writer) (er
 }
 
 // fill puts a pod on every node that leaves room for so many instances and no more.
-func (w world) fill(ctx context.Context, nodes []corev1.Node, o options) error {
+func (w cluster) fill(ctx context.Context, nodes []corev1.Node, o options) error {
 	for i := range nodes {
 		free, err := w.freeCPU(ctx, &nodes[i])
 		if err != nil {
@@ -114,7 +114,7 @@ type throughput struct {
 }
 
 // throughput measures a function that may use these nodes.
-func (w world) throughput(ctx context.Context, o options, nodes []corev1.Node) (t throughput, err error) {
+func (w cluster) throughput(ctx context.Context, o options, nodes []corev1.Node) (t throughput, err error) {
 	t = throughput{nodes: len(nodes), instances: o.instances * len(nodes)}
 	stage := fmt.Sprintf("%s-%d", w.Namespace, len(nodes))
 	for _, node := range nodes {
@@ -152,7 +152,7 @@ func (w world) throughput(ctx context.Context, o options, nodes []corev1.Node) (
 
 // awaitInstances waits until a function has so many instances, and no more are
 // being created.
-func (w world) awaitInstances(ctx context.Context, fn *v1alpha1.Function, n int) error {
+func (w cluster) awaitInstances(ctx context.Context, fn *v1alpha1.Function, n int) error {
 	limited, cancel := context.WithTimeout(ctx, fillTime)
 	defer cancel()
 	var counts v1alpha1.InstanceCounts

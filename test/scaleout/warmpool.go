@@ -34,7 +34,7 @@ type start struct {
 }
 
 // measureWarmPool measures first calls by pods and by spare instances, in turns.
-func measureWarmPool(ctx context.Context, w world, o options, out io.Writer) (err error) {
+func measureWarmPool(ctx context.Context, w cluster, o options, out io.Writer) (err error) {
 	plain, pooled := w.Namespace+"-plain", w.Namespace+"-pooled"
 	defer func() {
 		cleaning, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -75,7 +75,7 @@ func function(runtime string) v1alpha1.FunctionSpec {
 }
 
 // copyRuntime makes a Runtime like python3.13 with a pool of its own, or none.
-func (w world) copyRuntime(ctx context.Context, name string, pools ...v1alpha1.WarmPool) error {
+func (w cluster) copyRuntime(ctx context.Context, name string, pools ...v1alpha1.WarmPool) error {
 	var original v1alpha1.ClusterRuntime
 	if err := w.API.Get(ctx, client.ObjectKey{Name: source}, &original); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (w world) copyRuntime(ctx context.Context, name string, pools ...v1alpha1.W
 	return w.API.Create(ctx, runtime)
 }
 
-func (w world) removeRuntime(ctx context.Context, name string) error {
+func (w cluster) removeRuntime(ctx context.Context, name string) error {
 	err := w.API.Delete(ctx, &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -94,7 +94,7 @@ func (w world) removeRuntime(ctx context.Context, name string) error {
 }
 
 // awaitSpares waits until all spare instances are there.
-func (w world) awaitSpares(ctx context.Context, runtime string) error {
+func (w cluster) awaitSpares(ctx context.Context, runtime string) error {
 	limited, cancel := context.WithTimeout(ctx, spareTime)
 	defer cancel()
 	ready := 0
@@ -133,7 +133,7 @@ func isReady(pod *corev1.Pod) bool {
 }
 
 // firstCall makes a function, calls it once, and removes it.
-func (w world) firstCall(ctx context.Context, name, runtime string) (s start, err error) {
+func (w cluster) firstCall(ctx context.Context, name, runtime string) (s start, err error) {
 	fn, err := w.Create(ctx, name, function(runtime))
 	if err != nil {
 		return s, err

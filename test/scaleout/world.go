@@ -20,25 +20,25 @@ import (
 	"github.com/windlass-dev/windlass/test/tenant"
 )
 
-// world is a cluster with functions of ours, and where they are called.
-type world struct {
+// cluster is a cluster with functions of ours, and where they are called.
+type cluster struct {
 	*tenant.Tenant
 	gateway string
 }
 
-func (w world) url(fn *v1alpha1.Function, path string) string {
+func (w cluster) url(fn *v1alpha1.Function, path string) string {
 	return w.gateway + "/function/" + fn.Name + "." + w.Namespace + path
 }
 
 // instances are what the status of a function says of them.
-func (w world) instances(ctx context.Context, fn *v1alpha1.Function) (v1alpha1.InstanceCounts, error) {
+func (w cluster) instances(ctx context.Context, fn *v1alpha1.Function) (v1alpha1.InstanceCounts, error) {
 	var now v1alpha1.Function
 	err := w.API.Get(ctx, client.ObjectKeyFromObject(fn), &now)
 	return now.Status.Instances, err
 }
 
 // readyNodes are those that pods may be placed on, in the order of their names.
-func (w world) readyNodes(ctx context.Context) ([]corev1.Node, error) {
+func (w cluster) readyNodes(ctx context.Context) ([]corev1.Node, error) {
 	list, err := w.Core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (w world) readyNodes(ctx context.Context) ([]corev1.Node, error) {
 }
 
 // freeCPU is what a node has left for requests, in thousandths of a core.
-func (w world) freeCPU(ctx context.Context, node *corev1.Node) (int64, error) {
+func (w cluster) freeCPU(ctx context.Context, node *corev1.Node) (int64, error) {
 	pods, err := w.Core.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node.Name})
 	if err != nil {
 		return 0, err
@@ -82,7 +82,7 @@ func requestedCPU(pod *corev1.Pod) int64 {
 }
 
 // label sets a label of a node, or removes it if the value is nil.
-func (w world) label(ctx context.Context, node, key string, value *string) error {
+func (w cluster) label(ctx context.Context, node, key string, value *string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{key: value}}})
 	if err != nil {
 		return err
@@ -91,8 +91,8 @@ func (w world) label(ctx context.Context, node, key string, value *string) error
 	return err
 }
 
-// census counts the pods of a function that are created from now on.
-type census struct {
+// instanceCounts counts the pods of a function that are created from now on.
+type instanceCounts struct {
 	watcher watch.Interface
 	counted sync.WaitGroup
 	// over says that the watch was ended here, after which errors mean nothing.
@@ -102,7 +102,7 @@ type census struct {
 }
 
 // count begins a census. The watch stands when it returns.
-func (w world) count(ctx context.Context, fn *v1alpha1.Function) (*census, error) {
+func (w cluster) count(ctx context.Context, fn *v1alpha1.Function) (*instanceCounts, error) {
 	options := metav1.ListOptions{LabelSelector: v1alpha1.LabelFunction + "=" + fn.Name}
 	before, err := w.Core.CoreV1().Pods(w.Namespace).List(ctx, options)
 	if err != nil {
@@ -116,7 +116,7 @@ func (w world) count(ctx context.Context, fn *v1alpha1.Function) (*census, error
 	if err != nil {
 		return nil, err
 	}
-	c := &census{watcher: watcher, pods: make(map[types.UID]*corev1.Pod)}
+	c := &instanceCounts{watcher: watcher, pods: make(map[types.UID]*corev1.Pod)}
 	c.counted.Go(func() {
 		for event := range watcher.ResultChan() {
 			switch pod, isPod := event.Object.(*corev1.Pod); {
@@ -131,7 +131,7 @@ func (w world) count(ctx context.Context, fn *v1alpha1.Function) (*census, error
 }
 
 // end returns the pods that were seen, as they were last.
-func (c *census) end() (map[types.UID]*corev1.Pod, error) {
+func (c *instanceCounts) end() (map[types.UID]*corev1.Pod, error) {
 	c.over.Store(true)
 	c.watcher.Stop()
 	c.counted.Wait()

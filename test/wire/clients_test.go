@@ -17,7 +17,7 @@ import (
 
 // clients call functions at the gateway.
 type clients struct {
-	world  *world
+	world  *harness
 	server *http.Server
 	client *http.Client
 	calls  sync.WaitGroup
@@ -26,7 +26,7 @@ type clients struct {
 	hangUps map[int]context.CancelFunc
 }
 
-func newClients(w *world, gateway http.Handler) *clients {
+func newClients(w *harness, gateway http.Handler) *clients {
 	l := bufconn.Listen(1 << 20)
 	c := &clients{
 		world: w, server: &http.Server{Handler: gateway, ReadHeaderTimeout: time.Minute}, hangUps: make(map[int]context.CancelFunc),
@@ -82,7 +82,7 @@ func (c *clients) call(n int, function, body string, upload bool) {
 		if err != nil {
 			said += " cut short"
 		}
-		c.world.did(deed{Role: theGateway, What: answered, Call: n, Said: said})
+		c.world.did(action{Role: theGateway, What: answered, Call: n, Said: said})
 	})
 }
 

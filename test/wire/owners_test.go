@@ -85,26 +85,26 @@ func (o *owners) members() *ownership.Map {
 	return m
 }
 
-// hearsay is what is known of owners to those who cannot read it: what they are told.
-type hearsay struct {
+// gossip is what is known of owners to those who cannot read it: what they are told.
+type gossip struct {
 	changed chan struct{}
 	mu      sync.Mutex
 	known   *ownership.Map
 }
 
-func (o *owners) hearsay() *hearsay {
-	return &hearsay{changed: make(chan struct{}, 1), known: o.members()}
+func (o *owners) hearsay() *gossip {
+	return &gossip{changed: make(chan struct{}, 1), known: o.members()}
 }
 
-func (h *hearsay) Map() *ownership.Map {
+func (h *gossip) Map() *ownership.Map {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.known.Clone()
 }
 
-func (h *hearsay) Changed() <-chan struct{} { return h.changed }
+func (h *gossip) Changed() <-chan struct{} { return h.changed }
 
-func (h *hearsay) Update(slot ownership.Slot, owner ownership.Owner) bool {
+func (h *gossip) Update(slot ownership.Slot, owner ownership.Owner) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.known.Update(slot, owner)

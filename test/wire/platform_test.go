@@ -19,7 +19,7 @@ import (
 
 // platform runs instances: an agent and a function that the story plays.
 type platform struct {
-	world *world
+	world *harness
 	// agents are the programs that run.
 	agents sync.WaitGroup
 
@@ -32,7 +32,7 @@ type platform struct {
 
 // instance is one that was started, by a program or, in a recording, by a puppet.
 type instance struct {
-	deed
+	action
 	born   time.Time
 	alive  bool
 	holder *runtime // hears of its end; nil while nobody does
@@ -42,7 +42,7 @@ type instance struct {
 // answer is what a function answers.
 type answer struct{ how, text string }
 
-func newPlatform(w *world) *platform {
+func newPlatform(w *harness) *platform {
 	return &platform{world: w, answers: make(map[int]chan answer)}
 }
 
@@ -62,10 +62,10 @@ func (p *platform) end() {
 var errStopped = errors.New("SIGTERM")
 
 // add notes an instance, and runs its agent if that is real.
-func (p *platform) add(d deed, holder *runtime) {
+func (p *platform) add(d action, holder *runtime) {
 	w := p.world
 	p.mu.Lock()
-	in := &instance{deed: d, born: time.Now(), alive: true, holder: holder}
+	in := &instance{action: d, born: time.Now(), alive: true, holder: holder}
 	p.instances = append(p.instances, in)
 	if in.Agent == "" {
 		in.Agent = fmt.Sprintf("agent-%d", len(p.instances))
@@ -73,7 +73,7 @@ func (p *platform) add(d deed, holder *runtime) {
 	halted := p.halted
 	p.mu.Unlock()
 	if holder != nil {
-		w.did(in.deed)
+		w.did(in.action)
 	}
 	if !w.real(in.Agent) || halted {
 		return
@@ -89,18 +89,18 @@ func (p *platform) add(d deed, holder *runtime) {
 	} else {
 		f.name = w.functionOf(in.UID).Name
 	}
-	agent := podagent.New(w.agentConfig(in.deed), deps)
+	agent := podagent.New(w.agentConfig(in.action), deps)
 	p.agents.Go(func() {
 		_ = agent.Run(ctx)
-		w.did(deed{Role: in.Agent, What: ended, Agent: in.Agent})
+		w.did(action{Role: in.Agent, What: ended, Agent: in.Agent})
 		p.over(in.Agent)
 	})
 }
 
 // functionOf is the unit of that UID, or nil.
-func (w *world) functionOf(uid string) *v1alpha1.Function { return w.units[uid] }
+func (w *harness) functionOf(uid string) *v1alpha1.Function { return w.units[uid] }
 
-func (w *world) agentConfig(d deed) agentenv.Config {
+func (w *harness) agentConfig(d action) agentenv.Config {
 	if d.Spare {
 		return agentenv.Config{
 			Spare: true, Token: d.Token, Owner: w.network.addrs[d.Role], Scheduler: w.network.addrs[schedulerB], StartupTimeout: time.Minute,
@@ -162,7 +162,7 @@ func (p *platform) runtimeOf(role string) *runtime {
 
 func (r *runtime) Start(spec provisioner.InstanceSpec) {
 	fn := spec.Function
-	r.platform.add(deed{
+	r.platform.add(action{
 		Role: r.role, What: started, UID: string(fn.UID), Revision: fn.Revision(), CID: string(spec.CID), Token: spec.Token,
 		Spare: r.platform.world.functionOf(string(fn.UID)) == nil,
 	}, r)
@@ -178,7 +178,7 @@ func (r *runtime) Assign(poolUID string, cid invocation.CID, spec provisioner.In
 	for _, in := range p.instances {
 		if in.UID == poolUID && in.CID == string(cid) && in.alive {
 			time.AfterFunc(takeTime, func() {
-				now := deed{
+				now := action{
 					Role: r.role, What: taken, Agent: in.Agent,
 					UID: string(spec.Function.UID), Revision: spec.Function.Revision(), CID: string(spec.CID),
 				}
@@ -193,7 +193,7 @@ func (r *runtime) Assign(poolUID string, cid invocation.CID, spec provisioner.In
 }
 
 // take makes a spare instance a function's.
-func (p *platform) take(d deed) {
+func (p *platform) take(d action) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, in := range p.instances {
@@ -209,7 +209,7 @@ func (r *runtime) Stop(uid string, cid invocation.CID) {
 	defer p.mu.Unlock()
 	for _, in := range p.instances {
 		if in.UID == uid && in.CID == string(cid) && in.alive {
-			go p.world.did(deed{Role: r.role, What: stopped, Agent: in.Agent})
+			go p.world.did(action{Role: r.role, What: stopped, Agent: in.Agent})
 			if in.stop != nil {
 				in.stop(errStopped)
 			}
@@ -297,7 +297,7 @@ func (f *function) WaitReady(ctx context.Context) error {
 func (f *function) WaitRuntime(ctx context.Context) error { return f.WaitReady(ctx) }
 
 func (f *function) Assign(to adapter.Assignment) error {
-	f.platform.world.did(deed{
+	f.platform.world.did(action{
 		Role: f.agent, What: assigned, Agent: f.agent,
 		Said: fmt.Sprintf("%s/%s, %d at a time, %d files, %d variables", to.Namespace, to.Function, to.Concurrency, len(to.Files), len(to.Variables)),
 	})
@@ -310,7 +310,7 @@ func (f *function) Invoke(ctx context.Context, call *adapter.Call, w adapter.Res
 		return adapter.Ended(ctx, call)
 	}
 	n := number(call.Header.Get(callHeader))
-	f.platform.world.did(deed{
+	f.platform.world.did(action{
 		Role: f.agent, What: invoked, Agent: f.agent, Call: n, Said: fmt.Sprintf("%s %s %q", call.Method, call.RequestURI, body),
 	})
 	select {

@@ -20,9 +20,9 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// puppets are the roles that are not real. They speak the messages of a release, and
+// fakePeers are the roles that are not real. They speak the messages of a release, and
 // nothing of today's.
-type puppets struct {
+type fakePeers struct {
 	network *network
 	release *release
 	running sync.WaitGroup
@@ -36,13 +36,13 @@ type puppets struct {
 	arrived []*stream
 }
 
-func newPuppets(n *network, r *release) *puppets {
-	p := &puppets{network: n, release: r, conns: make(map[[2]string]*grpc.ClientConn)}
+func newPuppets(n *network, r *release) *fakePeers {
+	p := &fakePeers{network: n, release: r, conns: make(map[[2]string]*grpc.ClientConn)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p
 }
 
-func (p *puppets) end() {
+func (p *fakePeers) end() {
 	p.cancel()
 	for _, conn := range p.conns {
 		_ = conn.Close()
@@ -141,7 +141,7 @@ func (s *stream) ended() (how codes.Code, over bool) {
 var pingsAllowed = grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true})
 
 // serve lets a puppet take streams.
-func (p *puppets) serve(role string) {
+func (p *fakePeers) serve(role string) {
 	server := grpc.NewServer(grpc.WaitForHandlers(true), pingsAllowed, grpc.UnknownServiceHandler(func(_ any, ss grpc.ServerStream) error {
 		return p.attend(role, ss)
 	}))
@@ -150,7 +150,7 @@ func (p *puppets) serve(role string) {
 	p.running.Go(func() { _ = server.Serve(l) })
 }
 
-func (p *puppets) attend(role string, ss grpc.ServerStream) error {
+func (p *fakePeers) attend(role string, ss grpc.ServerStream) error {
 	full, _ := grpc.MethodFromServerStream(ss)
 	from, _ := peer.FromContext(ss.Context())
 	method := p.release.method(full)
@@ -175,7 +175,7 @@ func (p *puppets) attend(role string, ss grpc.ServerStream) error {
 }
 
 // taken takes out the first stream that was opened like that; nil if there is none.
-func (p *puppets) taken(o opening) *stream {
+func (p *fakePeers) taken(o opening) *stream {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := slices.IndexFunc(p.arrived, func(s *stream) bool { return s.opening == o })
@@ -188,7 +188,7 @@ func (p *puppets) taken(o opening) *stream {
 }
 
 // open opens a puppet's stream to a real role.
-func (p *puppets) open(o opening) (*stream, error) {
+func (p *fakePeers) open(o opening) (*stream, error) {
 	ends := [2]string{o.Client, o.Server}
 	conn := p.conns[ends]
 	if conn == nil {

@@ -26,7 +26,7 @@ func play(t *testing.T, s story) (lines []line) {
 	n := newNetwork(t)
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder(n)
-		w := newWorld(t, n, func(string) bool { return true }, func(d deed) { r.add(line{Seen: &d}) })
+		w := newHarness(t, n, func(string) bool { return true }, func(d action) { r.add(line{Seen: &d}) })
 		w.overhear = r.options
 		w.begin()
 		for act := range strings.Lines(strings.TrimSpace(s.script)) {
@@ -74,7 +74,7 @@ func (r *recorder) stop() []line {
 func (r *recorder) add(l line) *line {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l.At = lapse(time.Since(r.began))
+	l.At = elapsed(time.Since(r.began))
 	if !r.over {
 		r.lines = append(r.lines, &l)
 	}
@@ -126,7 +126,7 @@ func (r *recorder) end(stream int, by string, how codes.Code) {
 func (r *recorder) options(role string) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainStreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-			heard := &overheard{ServerStream: stream, recorder: r, number: r.open(stream.Context(), role, info.FullMethod)}
+			heard := &captured{ServerStream: stream, recorder: r, number: r.open(stream.Context(), role, info.FullMethod)}
 			err := handler(srv, heard)
 			heard.end(stream.Context(), err)
 			return err
@@ -145,8 +145,8 @@ func (r *recorder) options(role string) []grpc.ServerOption {
 	}
 }
 
-// overheard is a stream as its server sees it.
-type overheard struct {
+// captured is a stream as its server sees it.
+type captured struct {
 	grpc.ServerStream
 	recorder *recorder
 	number   int
@@ -155,7 +155,7 @@ type overheard struct {
 }
 
 // SendMsg notes what is said before it is, so that what follows from it comes later.
-func (o *overheard) SendMsg(m any) error {
+func (o *captured) SendMsg(m any) error {
 	l := o.recorder.say(o.number, server, m)
 	err := o.ServerStream.SendMsg(m)
 	if err != nil {
@@ -164,7 +164,7 @@ func (o *overheard) SendMsg(m any) error {
 	return err
 }
 
-func (o *overheard) RecvMsg(m any) error {
+func (o *captured) RecvMsg(m any) error {
 	err := o.ServerStream.RecvMsg(m)
 	switch {
 	case err == nil:
@@ -177,7 +177,7 @@ func (o *overheard) RecvMsg(m any) error {
 	return err
 }
 
-func (o *overheard) clientEnds(how codes.Code) {
+func (o *captured) clientEnds(how codes.Code) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.said {
@@ -186,7 +186,7 @@ func (o *overheard) clientEnds(how codes.Code) {
 	}
 }
 
-func (o *overheard) end(ctx context.Context, err error) {
+func (o *captured) end(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		o.clientEnds(codes.Canceled)
 	}

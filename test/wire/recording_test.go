@@ -46,11 +46,11 @@ const (
 // there.
 type line struct {
 	// At is how long after the beginning it was.
-	At lapse `json:"at"`
+	At elapsed `json:"at"`
 	// Do is what happens to the world: what a person or a function does.
 	Do string `json:"do,omitempty"`
 	// Seen is what a role did to the world.
-	Seen *deed `json:"seen,omitempty"`
+	Seen *action `json:"seen,omitempty"`
 
 	// Stream counts from 1; what follows is about it.
 	Stream int      `json:"stream,omitempty"`
@@ -80,8 +80,8 @@ const (
 	answered = "answered" // the gateway: a call
 )
 
-// deed is what a role did to the world.
-type deed struct {
+// action is what a role did to the world.
+type action struct {
 	Role string `json:"role"`
 	What string `json:"what"`
 	// Agent is the instance's, and the rest how it was started.
@@ -98,14 +98,14 @@ type deed struct {
 	Said string `json:"said,omitempty"`
 }
 
-// lapse is a time.Duration that is written as people do.
-type lapse time.Duration
+// elapsed is a time.Duration that is written as people do.
+type elapsed time.Duration
 
-func (l lapse) MarshalText() ([]byte, error) { return []byte(time.Duration(l).String()), nil }
+func (l elapsed) MarshalText() ([]byte, error) { return []byte(time.Duration(l).String()), nil }
 
-func (l *lapse) UnmarshalText(text []byte) error {
+func (l *elapsed) UnmarshalText(text []byte) error {
 	d, err := time.ParseDuration(string(text))
-	*l = lapse(d)
+	*l = elapsed(d)
 	return err
 }
 

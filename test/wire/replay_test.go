@@ -142,8 +142,8 @@ type player struct {
 	role      string
 	// later lets puppets say more than was recorded.
 	later   bool
-	world   *world
-	puppets *puppets
+	world   *harness
+	puppets *fakePeers
 	names   names
 	// streams are those of the program, by their numbers in the recording.
 	streams map[int]*stream
@@ -157,7 +157,7 @@ type player struct {
 	toPing bool
 
 	mu    sync.Mutex
-	deeds []deed
+	deeds []action
 }
 
 // replay plays a recording to the program of today that plays a role. The error says the
@@ -173,7 +173,7 @@ func replay(t *testing.T, r *release, recorded recording, role string, later boo
 		for role, addr := range n.addrs {
 			p.names[recordedAddr(role)] = addr
 		}
-		p.world = newWorld(t, n, func(one string) bool { return one == role }, p.note)
+		p.world = newHarness(t, n, func(one string) bool { return one == role }, p.note)
 		for _, one := range servers {
 			if one != role {
 				p.puppets.serve(one)
@@ -187,14 +187,14 @@ func replay(t *testing.T, r *release, recorded recording, role string, later boo
 	return err
 }
 
-func (p *player) note(d deed) {
+func (p *player) note(d action) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deeds = append(p.deeds, d)
 }
 
 func (p *player) play() error {
-	var at lapse
+	var at elapsed
 	for i, l := range p.recording.lines {
 		time.Sleep(time.Duration(l.At - at))
 		at = l.At
@@ -238,7 +238,7 @@ func await(is func() bool) bool {
 	return false
 }
 
-func (p *player) deed(d deed) error {
+func (p *player) deed(d action) error {
 	if d.Role == p.role {
 		return p.expect(d)
 	}
@@ -264,12 +264,12 @@ func (p *player) deed(d deed) error {
 }
 
 // expect waits until the program does what it did then.
-func (p *player) expect(want deed) error {
-	var got deed
+func (p *player) expect(want action) error {
+	var got action
 	if !await(func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		at := slices.IndexFunc(p.deeds, func(d deed) bool {
+		at := slices.IndexFunc(p.deeds, func(d action) bool {
 			return d.What == want.What && d.Call == want.Call && (d.UID == want.UID || d.Spare && want.Spare)
 		})
 		if at < 0 {

@@ -29,15 +29,15 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler"
 )
 
-// world is what surrounds the roles: functions, instances, clients and who owns what. The
+// harness is what surrounds the roles: functions, instances, clients and who owns what. The
 // roles that are real are programs of this tree.
-type world struct {
+type harness struct {
 	t       *testing.T
 	network *network
 	// real tells which roles are programs of this tree.
 	real func(role string) bool
 	// did is told what real roles do to the world.
-	did func(deed)
+	did func(action)
 	// overhear is what a server of a role is made with.
 	overhear func(role string) []grpc.ServerOption
 
@@ -55,9 +55,9 @@ type world struct {
 	cancel     context.CancelFunc
 }
 
-// newWorld makes a world in a bubble; begin lets it begin.
-func newWorld(t *testing.T, n *network, isReal func(role string) bool, did func(deed)) *world {
-	w := &world{
+// newHarness makes a world in a bubble; begin lets it begin.
+func newHarness(t *testing.T, n *network, isReal func(role string) bool, did func(action)) *harness {
+	w := &harness{
 		t: t, network: n, real: isReal, did: did, overhear: func(string) []grpc.ServerOption { return nil },
 		owners: newOwners(n), runtimes: new(runtimes),
 		functions: make(map[string]*v1alpha1.Function), units: make(map[string]*v1alpha1.Function), catalogs: make(map[string]*catalog.Catalog),
@@ -71,7 +71,7 @@ func newWorld(t *testing.T, n *network, isReal func(role string) bool, did func(
 var silent = slog.New(slog.DiscardHandler)
 
 // begin starts the roles that are there from the beginning.
-func (w *world) begin() {
+func (w *harness) begin() {
 	if w.real(theGateway) {
 		w.startGateway()
 	}
@@ -84,14 +84,14 @@ func (w *world) begin() {
 }
 
 // end ends all that is real.
-func (w *world) end() {
+func (w *harness) end() {
 	w.platform.end()
 	w.clients.end()
 	w.cancel()
 	w.running.Wait()
 }
 
-func (w *world) run(what string, run func(context.Context) error) {
+func (w *harness) run(what string, run func(context.Context) error) {
 	w.running.Go(func() {
 		if err := run(w.ctx); err != nil {
 			w.t.Errorf("%s: %v", what, err)
@@ -99,13 +99,13 @@ func (w *world) run(what string, run func(context.Context) error) {
 	})
 }
 
-func (w *world) serve(role string, register func(grpc.ServiceRegistrar)) {
+func (w *harness) serve(role string, register func(grpc.ServiceRegistrar)) {
 	l, server := w.network.listen(role), serve.NewWire(prometheus.NewRegistry(), w.overhear(role)...)
 	register(server)
 	w.run("the server of "+role, func(ctx context.Context) error { return serve.Wire(ctx, l, server) })
 }
 
-func (w *world) startGateway() {
+func (w *harness) startGateway() {
 	w.catalogs[theGateway] = catalog.New()
 	config := gateway.DefaultConfig()
 	config.ClaimAddr = w.network.addrs[theGateway]
@@ -120,7 +120,7 @@ func (w *world) startGateway() {
 	w.clients = newClients(w, g)
 }
 
-func (w *world) startScheduler(role string) {
+func (w *harness) startScheduler(role string) {
 	w.catalogs[role] = catalog.New()
 	runtime := w.platform.runtimeOf(role)
 	nodes := []placement.Node{{Name: "n", Allocatable: placement.Amount{MilliCPU: 100_000, Memory: 1 << 50}}}
@@ -149,7 +149,7 @@ func (w *world) startScheduler(role string) {
 }
 
 // startPeers watches schedulers as gateways do.
-func (w *world) startPeers() {
+func (w *harness) startPeers() {
 	watching, err := health.New(health.Config{}, health.Deps{
 		Directory: w.owners.hearsay(), Credentials: w.network.as(thePeers), Registry: prometheus.NewRegistry(), Log: silent,
 	})
@@ -160,7 +160,7 @@ func (w *world) startPeers() {
 }
 
 // startController watches a scheduler as the controller does.
-func (w *world) startController(of string) {
+func (w *harness) startController(of string) {
 	w.run("the controller", func(ctx context.Context) error {
 		conn, err := health.Dial(w.network.addrs[of], w.network.as(theController))
 		if err != nil {
@@ -176,7 +176,7 @@ func (w *world) startController(of string) {
 }
 
 // act lets something happen to the world.
-func (w *world) act(text string) {
+func (w *harness) act(text string) {
 	words := strings.Fields(text)
 	what, args := words[0], words[1:]
 	switch what {
@@ -230,7 +230,7 @@ func number(text string) int {
 }
 
 // put lets all know a function, or only those that are named.
-func (w *world) put(e *rollout.Entry, words []string) {
+func (w *harness) put(e *rollout.Entry, words []string) {
 	unit := e.Units[0]
 	w.functions[unit.Name], w.units[string(unit.UID)] = unit, unit
 	for role, c := range w.catalogs {

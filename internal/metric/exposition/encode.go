@@ -74,7 +74,7 @@ func newEncoder(w io.Writer, format expfmt.Format) *encoder {
 // but the first.
 func (e *encoder) text(write func(w io.Writer, f *dto.MetricFamily) (int, error)) func(f family) error {
 	return func(f family) error {
-		e.begin(f)
+		e.beginFamily(f)
 		first := true
 		return e.chunks(f, func() error {
 			e.buffer.Reset()
@@ -96,7 +96,7 @@ func (e *encoder) text(write func(w io.Writer, f *dto.MetricFamily) (int, error)
 // beside: concatenated messages are one message with the fields of all. Their length comes
 // first, so samples are walked twice.
 func (e *encoder) protobuf(f family) error {
-	e.begin(f)
+	e.beginFamily(f)
 	e.family.Metric = nil
 	head, err := proto.Marshal(&e.family)
 	if err != nil {
@@ -124,8 +124,8 @@ var kinds = map[metric.Kind]dto.MetricType{
 	metric.KindCounter: dto.MetricType_COUNTER, metric.KindGauge: dto.MetricType_GAUGE, metric.KindHistogram: dto.MetricType_HISTOGRAM,
 }
 
-// begin makes the message that of a family without samples.
-func (e *encoder) begin(f family) {
+// beginFamily makes the message that of a family without samples.
+func (e *encoder) beginFamily(f family) {
 	kind := kinds[f.Kind]
 	e.family.Name, e.family.Help, e.family.Type = &f.Name, &f.Help, &kind
 	e.order = e.order[:0]

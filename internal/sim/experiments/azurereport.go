@@ -22,23 +22,23 @@ var axes = []axis{
 	{"GB-hours", func(r azureRun) float64 { return r.gigabytes }},
 }
 
-// verdict is how a combination is beside another one on an axis.
-type verdict int
+// comparison is how a combination is beside another one on an axis.
+type comparison int
 
 const (
-	worse verdict = iota - 1
+	worse comparison = iota - 1
 	same
 	better
 )
 
-func (v verdict) String() string { return [...]string{"worse", "same", "better"}[v+1] }
+func (v comparison) String() string { return [...]string{"worse", "same", "better"}[v+1] }
 
 // sameWithin is the part by which figures may differ and be the same.
 const sameWithin = .01
 
 // compareOn compares two combinations over the same seeds. They differ if the mean of
 // the differences is more than twice its standard error, and more than a hundredth.
-func compareOn(a axis, ours, others []azureRun) verdict {
+func compareOn(a axis, ours, others []azureRun) comparison {
 	differences := make([]float64, len(ours))
 	var level float64
 	for i := range ours {
@@ -57,7 +57,7 @@ func compareOn(a axis, ours, others []azureRun) verdict {
 }
 
 // dominates tells whether something is better on one axis, and not worse on any.
-func dominates(verdicts []verdict) bool {
+func dominates(verdicts []comparison) bool {
 	best := false
 	for _, v := range verdicts {
 		if v == worse {
@@ -153,7 +153,7 @@ func dominationTable(found []sample, all []combination, runs [][][]azureRun) (re
 	wins := make([]int, len(all))
 	for i, s := range found {
 		for j, other := range all[1:] {
-			var verdicts []verdict
+			var verdicts []comparison
 			row := []report.Cell{s.name, other.name(), "no"}
 			for _, a := range axes {
 				v := compareOn(a, runs[i][0], runs[i][j+1])

@@ -29,7 +29,7 @@ func TestADifferenceMustBeMoreThanNoise(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
 		ours, others []azureRun
-		want         verdict
+		want         comparison
 	}{
 		{"the same", runs(10, 20, 30), runs(10, 20, 30), same},
 		{"less with every seed, though seeds differ by more", runs(9, 19, 29), runs(10, 20, 30), better},
@@ -46,10 +46,10 @@ func TestADifferenceMustBeMoreThanNoise(t *testing.T) {
 
 func TestToDominateIsToBeBetterOnceAndNeverWorse(t *testing.T) {
 	for _, tt := range []struct {
-		verdicts []verdict
+		verdicts []comparison
 		want     bool
 	}{
-		{[]verdict{same, same}, false}, {[]verdict{same, better}, true}, {[]verdict{better, worse}, false}, {[]verdict{better, better}, true},
+		{[]comparison{same, same}, false}, {[]comparison{same, better}, true}, {[]comparison{better, worse}, false}, {[]comparison{better, better}, true},
 	} {
 		if got := dominates(tt.verdicts); got != tt.want {
 			t.Errorf("%v dominates: %v", tt.verdicts, got)

@@ -86,5 +86,5 @@ func (o Options) length(full time.Duration) time.Duration {
 	return time.Duration(float64(full) * o.Scale)
 }
 
-// count is a number of calls at the options' scale, at least 1.
-func (o Options) count(full int) int { return max(1, int(float64(full)*o.Scale)) }
+// scaled is a number of calls at the options' scale, at least 1.
+func (o Options) scaled(full int) int { return max(1, int(float64(full)*o.Scale)) }

@@ -24,7 +24,7 @@ func runFig3(o Options) (report.Report, error) {
 		counts = []int{1, 8, 64}
 	}
 	s := sweepOver(o, contenders(), counts, func(functions int, seed uint64) cluster.Config {
-		return paperConfig(seed, functions, cluster.Clients{Count: fig3Clients, Calls: o.count(fig3Calls)})
+		return paperConfig(seed, functions, cluster.Clients{Count: fig3Clients, Calls: o.scaled(fig3Calls)})
 	})
 	x := report.Axis{Label: "functions", Log: true, Base2: true}
 	r := report.Report{
@@ -73,9 +73,9 @@ func fig3Findings(s sweep) []report.Finding {
 				cold.Most(3).Compare("paper: about 2.6"), setup.Compare("paper: %.3g", 11.50/9.83))
 		default:
 			// A ratio to a poor beginning is easily good.
-			alone := statsOf(s.at(i, 0), cluster.Result.Throughput).mean / statsOf(s.at(i+1, 0), cluster.Result.Throughput).mean
+			alone := statsOf(s.result(i, 0), cluster.Result.Throughput).mean / statsOf(s.result(i+1, 0), cluster.Result.Throughput).mean
 			findings = append(findings, report.Found(contender.name+"_throughput_at_1_to_fpcsch", alone).Least(.95))
-			beside := statsOf(s.at(i, last), createdOf).mean / statsOf(s.at(i+1, last), createdOf).mean
+			beside := statsOf(s.result(i, last), createdOf).mean / statsOf(s.result(i+1, last), createdOf).mean
 			findings = append(findings, throughput.Least(.95), setup.Most(1.15),
 				cold.Compare("it creates few for one function"),
 				report.Found(contender.name+"_cold_starts_at_64_to_fpcsch", beside).Most(1.05))

@@ -32,7 +32,7 @@ func heldCells(sparse bool) []heldCell {
 // heldTable shows how much of what fig3 finds follows from the two guesses.
 func heldTable(o Options) report.Table {
 	// Ratios settle with fewer calls than the figure has.
-	calls := o.count(fig3Calls / 2)
+	calls := o.scaled(fig3Calls / 2)
 	cells, all, counts := heldCells(o.Sparse), contenders(), []int{1, 64}
 	t := report.Table{Name: "held", Caption: "64 functions beside 1, by what is assumed of what the paper does not say", Columns: []string{
 		"starts at a time", "held after work ms", "scheduler", "throughput 64:1", "cold starts 64:1", "set-up 64:1", "cold starts at 64", "sd",

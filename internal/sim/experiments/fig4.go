@@ -52,7 +52,7 @@ func runFig4(o Options) (report.Report, error) {
 	for i, contender := range s.contenders {
 		least := 1.0
 		for j := 1; j < len(counts); j++ {
-			before, now := statsOf(s.at(i, j-1), perClient).mean, statsOf(s.at(i, j), perClient).mean
+			before, now := statsOf(s.result(i, j-1), perClient).mean, statsOf(s.result(i, j), perClient).mean
 			least = min(least, now/before)
 		}
 		steady := report.Found(contender.name+"_least_step_up", least)

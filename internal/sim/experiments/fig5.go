@@ -131,9 +131,9 @@ func kindsTable(s sweep) report.Table {
 	}}
 	for i, contender := range s.contenders {
 		for k, kind := range fig5Kinds {
-			took, cold := ofKind(s.at(i, 0), k, executionOf), ofKind(s.at(i, 0), k, coldRatio)
-			wait := ofKind(s.at(i, 0), k, func(r cluster.FunctionResult) float64 { return r.Wait.Quantile(.99).Seconds() })
-			open := ofKind(s.at(i, 0), k, func(r cluster.FunctionResult) float64 { return float64(r.Calls - r.Answered) })
+			took, cold := ofKind(s.result(i, 0), k, executionOf), ofKind(s.result(i, 0), k, coldRatio)
+			wait := ofKind(s.result(i, 0), k, func(r cluster.FunctionResult) float64 { return r.Wait.Quantile(.99).Seconds() })
+			open := ofKind(s.result(i, 0), k, func(r cluster.FunctionResult) float64 { return float64(r.Calls - r.Answered) })
 			t.Add(contender.name, kind.name, report.Num(kind.alone.Seconds()), report.Num(took.mean), report.Num(took.deviation),
 				report.Num(cold.mean), report.Num(cold.deviation), report.Num(wait.mean), report.Num(open.mean))
 		}
@@ -148,7 +148,7 @@ func kindsChart(s sweep, name, title, unit string, of func(cluster.FunctionResul
 	for i, contender := range s.contenders {
 		line := report.Series{Name: contender.name}
 		for k := range fig5Kinds {
-			line.Points = append(line.Points, report.Point{X: float64(k), Y: ofKind(s.at(i, 0), k, of).mean})
+			line.Points = append(line.Points, report.Point{X: float64(k), Y: ofKind(s.result(i, 0), k, of).mean})
 		}
 		c.Series = append(c.Series, line)
 	}
@@ -175,7 +175,7 @@ func fig5Loads(s sweep) []report.Chart {
 		for j, contender := range s.contenders {
 			line := report.Series{Name: contender.name}
 			for rank := range paperWorkers {
-				used := statsOf(s.at(j, 0), func(r cluster.Result) float64 { return utilisation(r, resource.of)[rank] })
+				used := statsOf(s.result(j, 0), func(r cluster.Result) float64 { return utilisation(r, resource.of)[rank] })
 				line.Points = append(line.Points, report.Point{X: float64(rank), Y: used.mean})
 			}
 			c.Series = append(c.Series, line)
@@ -191,15 +191,15 @@ func fig5Findings(s sweep) []report.Finding {
 	for i, contender := range s.contenders {
 		of[contender.name] = i
 		for _, resource := range fig5Resources {
-			findings = append(findings, report.Found(contender.name+"_"+resource.name+"_variation", statsOf(s.at(i, 0), spread(resource.of)).mean))
+			findings = append(findings, report.Found(contender.name+"_"+resource.name+"_variation", statsOf(s.result(i, 0), spread(resource.of)).mean))
 		}
 	}
 	paper := []string{"1.2", "7.8", "2.7"}
 	for k, kind := range []string{"cpu", "io", "network"} {
-		ratio := ofKind(s.at(of[baseline], 0), k, executionOf).mean / ofKind(s.at(of["Horizon"], 0), k, executionOf).mean
+		ratio := ofKind(s.result(of[baseline], 0), k, executionOf).mean / ofKind(s.result(of["Horizon"], 0), k, executionOf).mean
 		findings = append(findings, report.Found("hashsch_"+kind+"_execution_to_horizon", ratio).Compare("paper, to FPCSch: %s", paper[k]))
 	}
-	created := func(name string) float64 { return statsOf(s.at(of[name], 0), createdOf).mean }
+	created := func(name string) float64 { return statsOf(s.result(of[name], 0), createdOf).mean }
 	return append(findings,
 		report.Found("horizon_cold_starts_to_hashsch", created("Horizon")/created(baseline)).Most(1).Compare("paper: considerably fewer"))
 }

@@ -19,8 +19,8 @@ func sweepOver(o Options, all []contender, values []int, config func(value int, 
 	})}
 }
 
-// at are the results of a contender at a value, one for each seed.
-func (s sweep) at(contender, value int) []cluster.Result {
+// result are the results of a contender at a value, one for each seed.
+func (s sweep) result(contender, value int) []cluster.Result {
 	return s.results[contender*len(s.values)+value]
 }
 
@@ -45,7 +45,7 @@ func (s sweep) table(name, caption, value string, figures []figure) report.Table
 		for j, v := range s.values {
 			row := []report.Cell{contender.name, report.Num(v)}
 			for _, f := range figures {
-				of := statsOf(s.at(i, j), f.of)
+				of := statsOf(s.result(i, j), f.of)
 				row = append(row, report.Num(of.mean))
 				if f.spread {
 					row = append(row, report.Num(of.deviation))
@@ -63,7 +63,7 @@ func (s sweep) series(of func(cluster.Result) float64) []report.Series {
 	for i, contender := range s.contenders {
 		line := report.Series{Name: contender.name}
 		for j, v := range s.values {
-			st := statsOf(s.at(i, j), of)
+			st := statsOf(s.result(i, j), of)
 			line.Points = append(line.Points, report.Point{X: float64(v), Y: st.mean, Err: st.deviation})
 		}
 		all = append(all, line)
@@ -73,7 +73,7 @@ func (s sweep) series(of func(cluster.Result) float64) []report.Series {
 
 // ratio is a figure at the last value beside that at the first.
 func (s sweep) ratio(contender int, of func(cluster.Result) float64) float64 {
-	return statsOf(s.at(contender, len(s.values)-1), of).mean / statsOf(s.at(contender, 0), of).mean
+	return statsOf(s.result(contender, len(s.values)-1), of).mean / statsOf(s.result(contender, 0), of).mean
 }
 
 func createdOf(r cluster.Result) float64 { return float64(r.Total.Created) }

@@ -46,9 +46,9 @@ var marks = []draw.GlyphDrawer{
 	draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{},
 }
 
-// look is the colour and the mark of the i-th series: those of its family and its kin,
+// styleOf is the colour and the mark of the i-th series: those of its family and its kin,
 // or else its own, of which no two series have the same.
-func look(c report.Chart, i int) (color.Color, draw.GlyphDrawer) {
+func styleOf(c report.Chart, i int) (color.Color, draw.GlyphDrawer) {
 	s := c.Series[i]
 	if s.Family == "" {
 		return colours[i%len(colours)], marks[(i+i/len(colours))%len(marks)]
@@ -182,7 +182,7 @@ func addSeries(p *plot.Plot, c report.Chart, i int, s report.Series) error {
 	if c.Kind == report.Bars {
 		return addBars(p, c, i, s)
 	}
-	colour, mark := look(c, i)
+	colour, mark := styleOf(c, i)
 	line, dots, err := plotter.NewLinePoints(xys)
 	if err != nil {
 		return err
@@ -241,7 +241,7 @@ func addNames(p *plot.Plot, c report.Chart) error {
 	for i, s := range c.Series {
 		if xys := shown(c, s); len(xys) > 0 {
 			last := xys[len(xys)-1]
-			colour, _ := look(c, i)
+			colour, _ := styleOf(c, i)
 			names = append(names, name{last, fmt.Sprintf(" %s: %.3g", s.Name, last.Y), colour})
 		}
 	}
