@@ -135,7 +135,7 @@ func (s *schedulerRole) start(ctx context.Context) (err error) {
 	}
 	s.keeping.Start("slot keeper", keeper.Run)
 	s.keeping.Start("keeping what is learnt", func(ctx context.Context) error { return memory.WriteUntil(ctx, keeper, s.scheduler.Estimates) })
-	if err := wait(ctx, s.parts, keeper.Ready(), directory.Ready()); err != nil {
+	if err := waitAll(ctx, s.parts, keeper.Ready(), directory.Ready()); err != nil {
 		return err
 	}
 	s.scheduler.Serving(true)
