@@ -26,8 +26,8 @@ func (l *logPrinter) printCall(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	if story.Account != nil {
-		l.table(l.Out, l.callRows(*story.Account))
+	if story.Record != nil {
+		l.table(l.Out, l.callRows(*story.Record))
 	}
 	for _, line := range story.Lines {
 		fmt.Fprintf(l.Out, "%s | %s\n", line.Source, line.Text)
@@ -39,7 +39,7 @@ func (l *logPrinter) printCall(ctx context.Context, text string) error {
 }
 
 // callRows show how a call ended and where its time went.
-func (l *logPrinter) callRows(account invocation.Account) [][]cell {
+func (l *logPrinter) callRows(account invocation.Record) [][]cell {
 	answer := fmt.Sprintf("%d, executed: %s", account.Code, account.Executed)
 	if account.Reason != "" {
 		answer += ", " + account.Reason

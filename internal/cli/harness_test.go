@@ -51,7 +51,7 @@ type harness struct {
 	gatewayURL string
 	log        string
 	editor     string
-	stories    map[invocation.ID]invocation.Story
+	stories    map[invocation.ID]invocation.Report
 	// key is $WINDLASS_KEY.
 	key      string
 	followed string
@@ -202,7 +202,7 @@ func (th *harness) Follow(_ context.Context, w io.Writer, key invocation.Functio
 	return err
 }
 
-func (th *harness) LookUp(id invocation.ID) (invocation.Story, bool) {
+func (th *harness) LookUp(id invocation.ID) (invocation.Report, bool) {
 	story, known := th.stories[id]
 	return story, known
 }

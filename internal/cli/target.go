@@ -45,7 +45,7 @@ type logReader interface {
 
 // callLookup collects the log of one invocation.
 type callLookup interface {
-	LookUpCall(ctx context.Context, id invocation.ID) (invocation.Story, error)
+	LookUpCall(ctx context.Context, id invocation.ID) (invocation.Report, error)
 }
 
 type logRequest struct {

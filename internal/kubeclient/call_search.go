@@ -29,33 +29,33 @@ const (
 
 // LookUpCall collects what the gateways, the schedulers and the instance of an invocation
 // logged about it. It looks for Windlass in a namespace or, if that is empty, in any.
-func (c *Client) LookUpCall(ctx context.Context, namespace string, id invocation.ID) (invocation.Story, error) {
+func (c *Client) LookUpCall(ctx context.Context, namespace string, id invocation.ID) (invocation.Report, error) {
 	s := &callSearch{client: c, id: id, text: []byte(id.String())}
 	all, err := c.allPods(ctx, gateways, namespace)
 	if err != nil {
-		return s.Story, err
+		return s.Report, err
 	}
 	for i := range all {
 		if err := s.gateway(ctx, &all[i]); err != nil {
-			return s.Story, err
+			return s.Report, err
 		}
 	}
-	if s.Account == nil {
+	if s.Record == nil {
 		s.noteMissing(len(all))
-		return s.Story, nil
+		return s.Report, nil
 	}
-	if s.Account.CID == "" {
-		return s.Story, nil
+	if s.Record.CID == "" {
+		return s.Report, nil
 	}
 	if all, err = c.allPods(ctx, schedulers, namespace); err != nil {
-		return s.Story, err
+		return s.Report, err
 	}
 	for i := range all {
 		if err := s.scheduler(ctx, &all[i]); err != nil {
-			return s.Story, err
+			return s.Report, err
 		}
 	}
-	return s.Story, s.instance(ctx)
+	return s.Report, s.instance(ctx)
 }
 
 // allPods are those of a component, ready or not.
@@ -70,7 +70,7 @@ func (c *components) allPods(ctx context.Context, of component, namespace string
 
 // callSearch collects the log of one call.
 type callSearch struct {
-	invocation.Story
+	invocation.Report
 	client *Client
 	id     invocation.ID
 	text   []byte
@@ -98,7 +98,7 @@ func (s *callSearch) gateway(ctx context.Context, pod *corev1.Pod) error {
 		s.add(pod.Name, line)
 		account, ended := parseCallEnded(line)
 		if ended {
-			s.Account = &account
+			s.Record = &account
 		}
 		return !ended
 	})
@@ -107,7 +107,7 @@ func (s *callSearch) gateway(ctx context.Context, pod *corev1.Pod) error {
 // scheduler looks in a scheduler's log for what it wrote about the instance before
 // that had the call.
 func (s *callSearch) scheduler(ctx context.Context, pod *corev1.Pod) error {
-	of, cid := s.Account, []byte(s.Account.CID)
+	of, cid := s.Record, []byte(s.Record.CID)
 	function := []byte(of.Function.String())
 	return s.read(ctx, pod, schedulers.name, of.Received, func(at time.Time, line []byte) bool {
 		meanwhile := !at.After(of.Ended.Add(clockSlack))
@@ -121,7 +121,7 @@ func (s *callSearch) scheduler(ctx context.Context, pod *corev1.Pod) error {
 // instance copies what the instance wrote while it had the call, and what its agent
 // wrote of the call.
 func (s *callSearch) instance(ctx context.Context) error {
-	of := s.Account
+	of := s.Record
 	fn, err := s.client.Get(ctx, of.Function)
 	if err != nil {
 		return err
@@ -206,14 +206,14 @@ var phases = []string{"admit", "queue", "claim", "execute", "return"}
 
 // parseCallEnded parses a gateway's log line about the end of a call; false if it is another
 // line.
-func parseCallEnded(line []byte) (invocation.Account, bool) {
+func parseCallEnded(line []byte) (invocation.Record, bool) {
 	var said struct {
 		Message string `json:"msg"`
-		invocation.Account
+		invocation.Record
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(line, &said) != nil || said.Message != "call ended" || json.Unmarshal(line, &fields) != nil {
-		return invocation.Account{}, false
+		return invocation.Record{}, false
 	}
 	for _, phase := range phases {
 		var ms float64
@@ -221,5 +221,5 @@ func parseCallEnded(line []byte) (invocation.Account, bool) {
 			said.Phases = append(said.Phases, invocation.PhaseTime{Phase: phase, Took: time.Duration(ms * float64(time.Millisecond))})
 		}
 	}
-	return said.Account, true
+	return said.Record, true
 }

@@ -57,7 +57,7 @@ func TestTheStoryOfACall(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := func(n int) time.Time { return time.Date(2026, 3, 1, 12, 0, n, 0, time.UTC) }
-	want := invocation.Account{
+	want := invocation.Record{
 		ID: storyID, Function: key("default", "f"), Trace: "abc", CID: "1", Attempt: 2, Code: 200, Executed: invocation.ExecutedYes, Cold: true,
 		Received: second(0), Claimed: second(1), Ended: second(2),
 		Phases: []invocation.PhaseTime{
@@ -65,7 +65,7 @@ func TestTheStoryOfACall(t *testing.T) {
 			{Phase: "execute", Took: 990 * time.Millisecond}, {Phase: "return", Took: 9 * time.Millisecond},
 		},
 	}
-	if diff := cmp.Diff(&want, got.Account); diff != "" {
+	if diff := cmp.Diff(&want, got.Record); diff != "" {
 		t.Errorf("the account (-want +got):\n%s", diff)
 	}
 	var lines []string

@@ -41,15 +41,15 @@ type callLog struct {
 
 // endedCall is a call and how long its instance's log was when it had ended.
 type endedCall struct {
-	account invocation.Account
+	account invocation.Record
 	length  int64
 }
 
 // newCallLog makes an empty callLog for the logs below a data folder.
 func newCallLog(dataDir string) *callLog { return &callLog{dataDir: dataDir} }
 
-// Note remembers a call that has ended.
-func (l *callLog) Note(account invocation.Account) {
+// Add remembers a call that has ended.
+func (l *callLog) Add(account invocation.Record) {
 	e := endedCall{account: account}
 	if account.CID != "" {
 		// os.Stat would allocate, and every call comes by here.
@@ -68,17 +68,17 @@ func (l *callLog) Note(account invocation.Account) {
 	l.next = (l.next + 1) % maxCalls
 }
 
-func (l *callLog) log(a invocation.Account) string {
+func (l *callLog) log(a invocation.Record) string {
 	return filepath.Join(instancelog.Dir(l.dataDir, a.Function), instancelog.FunctionFile(a.CID))
 }
 
 // LookUp returns the timeline and log lines of a call; false if the log has no such call.
-func (l *callLog) LookUp(id invocation.ID) (invocation.Story, bool) {
+func (l *callLog) LookUp(id invocation.ID) (invocation.Report, bool) {
 	of, from, shared, known := l.find(id)
 	if !known {
-		return invocation.Story{}, false
+		return invocation.Report{}, false
 	}
-	story := invocation.Story{Account: &of.account}
+	story := invocation.Report{Record: &of.account}
 	if of.account.CID == "" {
 		return story, true
 	}

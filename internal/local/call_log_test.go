@@ -52,8 +52,8 @@ func (w *callLogHarness) file(cid invocation.CID) string {
 // ended notes a call that an instance had from one time to another.
 func (w *callLogHarness) ended(cid invocation.CID, from, to int) invocation.ID {
 	w.last++
-	a := invocation.Account{ID: invocation.ID{w.last}, Function: key, CID: cid, Claimed: at(from), Ended: at(to)}
-	w.Note(a)
+	a := invocation.Record{ID: invocation.ID{w.last}, Function: key, CID: cid, Claimed: at(from), Ended: at(to)}
+	w.Add(a)
 	return a.ID
 }
 
@@ -61,7 +61,7 @@ func (w *callLogHarness) ended(cid invocation.CID, from, to int) invocation.ID {
 func (w *callLogHarness) tells(id invocation.ID, want ...string) string {
 	w.Helper()
 	story, known := w.LookUp(id)
-	if !known || story.Account.ID != id {
+	if !known || story.Record.ID != id {
 		w.Fatalf("invocation %v: known %t, %+v", id, known, story)
 	}
 	var got []string
@@ -148,7 +148,7 @@ func TestTheOldestCallsAreForgotten(t *testing.T) {
 	id := func(n int) invocation.ID { return invocation.ID{byte(n >> 8), byte(n)} }
 	const calls = maxCalls + 100
 	for n := range calls {
-		j.Note(invocation.Account{ID: id(n)})
+		j.Add(invocation.Record{ID: id(n)})
 	}
 	for n := range calls {
 		if _, known := j.LookUp(id(n)); known != (n >= calls-maxCalls) {
@@ -170,8 +170,8 @@ func BenchmarkNote(b *testing.B) {
 	if err := os.WriteFile(filepath.Join(dir, instancelog.FunctionFile("a")), []byte("line\n"), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	account := invocation.Account{Function: key, CID: "a", Claimed: noon, Ended: at(1)}
+	account := invocation.Record{Function: key, CID: "a", Claimed: noon, Ended: at(1)}
 	for b.Loop() {
-		j.Note(account)
+		j.Add(account)
 	}
 }

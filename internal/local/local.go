@@ -199,7 +199,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	config := w.config.Gateway
 	config.ClaimAddr = w.wire.Addr().String()
 	if w.gateway, err = gateway.New(config, gateway.Deps{
-		Catalog: w.store.Catalog(), Callers: w.callerPolicy(), Registry: w.counting(), Log: w.log, Traces: w.traces, Journal: w.callLog,
+		Catalog: w.store.Catalog(), Callers: w.callerPolicy(), Registry: w.counting(), Log: w.log, Traces: w.traces, CallLog: w.callLog,
 		Router: ownership.NewStatic(ownership.Owner{ID: nodeName, Addr: config.ClaimAddr}), Left: serve.ClientLeft,
 	}); err != nil {
 		return err

@@ -26,12 +26,12 @@ const (
 	// handed on as it comes, and the up to 68 KiB of a head, in headers of 4 bytes each
 	// at their least.
 	leastBodyMemory = 2 << 20
-	// maxDepth is how many functions may call each other in a row.
-	maxDepth = 16
+	// maxHops is how many functions may call each other in a row.
+	maxHops = 16
 )
 
-// Callers tells who calls, whether they may, and how much. It is implemented by
-// callers.Callers.
+// Callers identifies callers, and says whether they may call and how much. auth.Callers
+// implements it.
 type Callers interface {
 	// Authenticate fails with an error of package auth. The function need
 	// not exist.
@@ -53,7 +53,7 @@ func (everybody) Limits(string) admission.Limits { return admission.Limits{} }
 
 func (everybody) Permits(string, string) bool { return false }
 
-// denied is the answer to a caller who is not let through.
+// denied is the answer to a caller who may not call.
 func denied(err error) problem {
 	const realm = `Bearer realm="windlass"`
 	p := newProblem(problems.CredentialsMissing, err.Error())
@@ -70,40 +70,40 @@ func denied(err error) problem {
 	return p
 }
 
-// hold is what a call takes of the gateway.
-type hold struct {
+// reservation is what a call uses of the gateway.
+type reservation struct {
 	namespace string
 	bytes     int64
 }
 
-// door counts what is held of the gateway, also by calls whose body is being
-// read, which are not in the table yet.
-type door struct {
+// admitter decides which calls are admitted, and counts what they use of the gateway. It
+// counts calls whose body is still being read as well.
+type admitter struct {
 	capacity admission.Capacity
 
-	mu   sync.Mutex // guards the book
-	book *admission.Book
+	mu      sync.Mutex // guards limiter
+	limiter *admission.Limiter
 }
 
-func newDoor(capacity admission.Capacity) *door {
-	return &door{capacity: capacity, book: admission.New(capacity)}
+func newAdmitter(capacity admission.Capacity) *admitter {
+	return &admitter{capacity: capacity, limiter: admission.New(capacity)}
 }
 
-// enter takes a call in, or says why not. What was taken in must leave.
-func (d *door) enter(h hold, limits admission.Limits) *problem {
+// admit admits a call, or says why not. An admitted call must be freed.
+func (d *admitter) admit(h reservation, limits admission.Limits) *problem {
 	d.mu.Lock()
-	verdict := d.book.Enter(time.Now(), h.namespace, limits, h.bytes)
+	decision := d.limiter.Admit(time.Now(), h.namespace, limits, h.bytes)
 	d.mu.Unlock()
-	if verdict.Reason == admission.Admitted {
+	if decision.Reason == admission.Admitted {
 		return nil
 	}
-	p := d.crowded(verdict.Reason, h.namespace, limits)
-	p.retryAfter = verdict.RetryAfter
+	p := d.overLimit(decision.Reason, h.namespace, limits)
+	p.retryAfter = decision.RetryAfter
 	return &p
 }
 
-// crowded is the answer to a call that has no room here.
-func (d *door) crowded(reason admission.Reason, namespace string, limits admission.Limits) problem {
+// overLimit is the answer to a call that is over a limit.
+func (d *admitter) overLimit(reason admission.Reason, namespace string, limits admission.Limits) problem {
 	own := func(reason, format string, args ...any) problem {
 		return newProblem(reason, fmt.Sprintf(format, args...))
 	}
@@ -120,24 +120,24 @@ func (d *door) crowded(reason admission.Reason, namespace string, limits admissi
 	return overloaded(d.capacity.Calls, d.capacity.Bytes)
 }
 
-func (d *door) leave(h hold) {
+func (d *admitter) free(h reservation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.book.Leave(time.Now(), h.namespace, h.bytes)
+	d.limiter.Release(time.Now(), h.namespace, h.bytes)
 }
 
 // held is what is in use now.
-func (d *door) held() admission.Capacity {
+func (d *admitter) held() admission.Capacity {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.book.Held()
+	return d.limiter.Held()
 }
 
-// forget drops what is remembered of a namespace without functions.
-func (d *door) forget(namespace string) {
+// dropNamespace drops the usage of a namespace without functions.
+func (d *admitter) dropNamespace(namespace string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.book.Forget(namespace)
+	d.limiter.DropNamespace(namespace)
 }
 
 // bodyMemory is how much memory the body of a request will take here. What is

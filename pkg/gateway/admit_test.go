@@ -50,7 +50,7 @@ func (g guard) Permits(namespace, host string) bool {
 }
 
 // as makes a request of somebody who shows something.
-func (w *world) as(shown, path string) *http.Request {
+func (w *harness) as(shown, path string) *http.Request {
 	r := w.get(path)
 	if shown != "" {
 		r.Header.Set(invocation.HeaderKey, shown)
@@ -60,7 +60,7 @@ func (w *world) as(shown, path string) *http.Request {
 
 // Who may not call a function cannot tell whether it exists.
 func TestWhoMayCall(t *testing.T) {
-	w := newGuardedWorld(t, guard{})
+	w := newGuardedHarness(t, guard{})
 	w.put("team", "hello", time.Minute)
 	w.put("open", "hello", time.Minute)
 	for _, tt := range []struct {
@@ -109,7 +109,7 @@ func TestWhoMayCall(t *testing.T) {
 
 // What has proven who calls is of no use to the function, but who it is.
 func TestCredentialsEndAtTheGateway(t *testing.T) {
-	w := newGuardedWorld(t, guard{})
+	w := newGuardedHarness(t, guard{})
 	w.put("open", "hello", time.Minute)
 	for _, tt := range []struct {
 		name, path string
@@ -143,7 +143,7 @@ func TestCredentialsEndAtTheGateway(t *testing.T) {
 }
 
 func TestANamespaceIsHeldToItsLimits(t *testing.T) {
-	w := newGuardedWorld(t, guard{limits: admission.Limits{InFlight: 2, Bytes: 10}})
+	w := newGuardedHarness(t, guard{limits: admission.Limits{InFlight: 2, Bytes: 10}})
 	w.put("open", "hello", time.Minute)
 	post := func(shown, path, body string) *http.Request {
 		r := w.request("POST", path, strings.NewReader(body))
@@ -183,7 +183,7 @@ func TestANamespaceIsHeldToItsLimits(t *testing.T) {
 }
 
 func TestANamespaceIsHeldToItsRate(t *testing.T) {
-	w := newGuardedWorld(t, guard{limits: admission.Limits{Rate: 0.01, Burst: 1}})
+	w := newGuardedHarness(t, guard{limits: admission.Limits{Rate: 0.01, Burst: 1}})
 	answers := w.call(w.as("for-default", "/function/hello"))
 	w.take().whole(200, "")
 	wrote(t, answers, 200, invocation.ExecutedYes)
@@ -195,7 +195,7 @@ func TestANamespaceIsHeldToItsRate(t *testing.T) {
 }
 
 func TestOneNamespaceDoesNotFillTheGateway(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) { c.MaxInvocations = 16 })
+	w := newHarness(t, func(c *gateway.Config) { c.MaxInvocations = 16 })
 	w.put("victim", "hello", time.Minute)
 	ctx, cancel := context.WithCancel(t.Context())
 	var hog []<-chan answer
@@ -213,12 +213,12 @@ func TestOneNamespaceDoesNotFillTheGateway(t *testing.T) {
 	}
 }
 
-// newFullWorld is one whose gateway has room for 32 KiB of bodies left, beside 16 that
+// newFullHarness is one whose gateway has room for 32 KiB of bodies left, beside 16 that
 // are handed on as they come, each of a namespace of its own. They take as much whatever
 // their length. What it returns ends them.
-func newFullWorld(t *testing.T) (w *world, end func()) {
+func newFullHarness(t *testing.T) (w *harness, end func()) {
 	const streams = 16
-	w = newWorld(t, func(c *gateway.Config) { c.MaxBodyMemory = streams*128<<10 + 32<<10 })
+	w = newHarness(t, func(c *gateway.Config) { c.MaxBodyMemory = streams*128<<10 + 32<<10 })
 	w.put("other", "hello", time.Minute)
 	ends := make([]func(), streams)
 	for n := range ends {
@@ -238,7 +238,7 @@ func newFullWorld(t *testing.T) (w *world, end func()) {
 }
 
 func TestBodiesAreBoundedInAll(t *testing.T) {
-	w, end := newFullWorld(t)
+	w, end := newFullHarness(t)
 	a := wrote(t, w.call(w.request("POST", "/function/hello.other", strings.NewReader(strings.Repeat("x", 40<<10)))), 503, invocation.ExecutedNo)
 	problem(t, a, "GatewayOverloaded")
 	small := w.call(w.request("POST", "/function/hello.other", strings.NewReader(strings.Repeat("x", 20<<10))))
@@ -248,7 +248,7 @@ func TestBodiesAreBoundedInAll(t *testing.T) {
 }
 
 func TestL7HeadersAreCountedAsMemory(t *testing.T) {
-	w, end := newFullWorld(t)
+	w, end := newFullHarness(t)
 	large, many := w.get("/function/hello.other"), w.get("/function/hello.other")
 	large.Header.Set("X-Large", strings.Repeat("x", 40<<10))
 	for n := range 400 {
@@ -287,7 +287,7 @@ func leastBodyMemory(t *testing.T) int64 {
 
 func TestL7TheLeastMemoryHasRoomForAnyOneCall(t *testing.T) {
 	least := leastBodyMemory(t)
-	w := newWorld(t, func(c *gateway.Config) { c.MaxBodyMemory = least })
+	w := newHarness(t, func(c *gateway.Config) { c.MaxBodyMemory = least })
 	for name, head := range map[string]string{
 		"one large header":       "X-Large: " + strings.Repeat("x", 63<<10) + "\r\n",
 		"as many as can be read": strings.Repeat("a:\r\n", 16<<10),
@@ -304,7 +304,7 @@ func TestL7TheLeastMemoryHasRoomForAnyOneCall(t *testing.T) {
 // A refusal needs nothing of the body, and does not wait for it.
 func TestARefusalDoesNotWaitForTheBody(t *testing.T) {
 	t.Parallel()
-	w := newGuardedWorld(t, guard{})
+	w := newGuardedHarness(t, guard{})
 	c := w.dial()
 	c.send("POST /function/hello HTTP/1.1\r\nHost: h\r\nContent-Length: 60000\r\n\r\nthe rest never comes")
 	if a := c.answer(); a.status != 401 {
@@ -329,7 +329,7 @@ func TestARefusalDoesNotWaitForTheBody(t *testing.T) {
 }
 
 func TestFunctionsThatCallEachOtherAreCounted(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	for _, tt := range []struct{ sent, seen string }{{"", "1"}, {"1", "2"}, {"15", "16"}, {"-3", "1"}, {"many", "1"}} {
 		r := w.get("/function/hello/")
 		r.Header.Set(invocation.HeaderDepth, tt.sent)
@@ -352,7 +352,7 @@ func TestFunctionsThatCallEachOtherAreCounted(t *testing.T) {
 
 // All that a call takes is free again, however it ended.
 func TestWhatACallTakesIsGivenBack(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := w.call(w.request("POST", "/function/hello/", strings.NewReader("x")).WithContext(ctx))
 	w.scheduler.ticket()

@@ -15,7 +15,7 @@ import (
 // client is the client's end of a call: nothing else writes to it. The attempt does until
 // the call has ended, and the handler from then on.
 type client struct {
-	life    *life
+	state   *callState
 	request *http.Request
 	body    *requestBody
 	// shared is the function's path on the shared origin; empty on an origin of its own.
@@ -36,16 +36,16 @@ type client struct {
 // lock.
 func (c *client) head(head *agentwire.ResultHead, by time.Time) error {
 	_ = c.rc.SetWriteDeadline(by)
-	c.body.unhurried.Store(true)
+	c.body.answering.Store(true)
 	c.setHeaders(head)
 	c.closeIfUnread()
 	c.w.WriteHeader(int(head.GetStatus()))
 	if !head.GetWhole() {
-		c.left = c.promised(head)
+		c.left = c.announcedLength(head)
 		return c.rc.Flush()
 	}
 	_, err := c.w.Write(head.GetWholeBody())
-	c.life.wrote(true)
+	c.state.answerWritten(true)
 	if errors.Is(err, http.ErrBodyNotAllowed) {
 		return nil
 	}
@@ -55,12 +55,12 @@ func (c *client) head(head *agentwire.ResultHead, by time.Time) error {
 func (c *client) setHeaders(head *agentwire.ResultHead) {
 	h := c.w.Header()
 	answerHeaders(h, head.GetHeaders(), c.shared)
-	h.Set(invocation.HeaderInvocationID, c.life.id.String())
+	h.Set(invocation.HeaderInvocationID, c.state.id.String())
 	h.Set(invocation.HeaderExecuted, string(invocation.ExecutedYes))
-	if revision := c.life.destination().unit.FunctionRevisionName(); revision != "" {
+	if revision := c.state.destination().unit.FunctionRevisionName(); revision != "" {
 		h.Set(invocation.HeaderRevision, revision)
 	}
-	timing := invocation.Timing{Queue: c.life.timeline().Waited(), Cold: head.GetCold(), Function: time.Duration(max(0, head.GetExecNs()))}
+	timing := invocation.Timing{Queue: c.state.timeline().Waited(), Cold: head.GetCold(), Function: time.Duration(max(0, head.GetExecNs()))}
 	h.Add(invocation.HeaderTiming, timing.String())
 	if head.GetFunctionError() != "" {
 		h.Set(invocation.HeaderFunctionError, invocation.Excerpt(head.GetFunctionError()))
@@ -76,30 +76,29 @@ func (c *client) setHeaders(head *agentwire.ResultHead) {
 	}
 }
 
-// hasBody tells whether an answer has a body, if only an empty one.
+// hasBody reports whether an answer has a body, even an empty one.
 func (c *client) hasBody(head *agentwire.ResultHead) bool {
 	return c.request.Method != http.MethodHead && bodyAllowed(int(head.GetStatus()))
 }
 
-// promised is the length of the body that the head of an answer tells; -1 if it
-// tells none.
-func (c *client) promised(head *agentwire.ResultHead) int64 {
+// announcedLength is the length of the body in the head of an answer; -1 if there is none.
+func (c *client) announcedLength(head *agentwire.ResultHead) int64 {
 	if head.ContentLength == nil || !c.hasBody(head) {
 		return -1
 	}
 	return head.GetContentLength()
 }
 
-// contradicts tells whether the head of an answer promises another body than the one
-// that came with it, or one that cannot be.
-func (c *client) contradicts(head *agentwire.ResultHead) bool {
-	promised := c.promised(head)
+// lengthMismatch reports whether the head of an answer announces another length than the body
+// that came with it, or an impossible one.
+func (c *client) lengthMismatch(head *agentwire.ResultHead) bool {
+	promised := c.announcedLength(head)
 	return promised < -1 || promised >= 0 && head.GetWhole() && promised != int64(len(head.GetWholeBody()))
 }
 
-// closeIfUnread makes the connection end with an answer that precedes the end of
-// the request. The server is not told where in the body the reading stopped, and
-// would take what is left of it for the next request.
+// closeIfUnread closes the connection after an answer that comes before the end of the
+// request. The server does not know where in the body the reading stopped, and would take the
+// rest for the next request.
 func (c *client) closeIfUnread() {
 	if c.request.ProtoMajor == 1 && !c.body.ended.Load() {
 		c.w.Header().Set("Connection", "close")
@@ -114,12 +113,12 @@ func bodyAllowed(status int) bool {
 func (c *client) write(body []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.life.answered() {
+	if c.state.answered() {
 		return errDetached
 	}
 	if c.left >= 0 {
 		if c.left -= int64(len(body)); c.left < 0 {
-			c.life.wrote(false)
+			c.state.answerWritten(false)
 			return errDetached
 		}
 	}
@@ -129,18 +128,19 @@ func (c *client) write(body []byte) error {
 	return c.rc.Flush()
 }
 
-// finish ends an answer that the instance has sent to its end. One that is shorter than
-// its head promised was cut.
-func (c *client) finish() {
+// finishAnswer ends an answer that the instance has sent to its end. One that is shorter than
+// announced counts as cut.
+func (c *client) finishAnswer() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.life.wrote(c.left <= 0)
+	c.state.answerWritten(c.left <= 0)
 }
 
-// conclude writes an answer of Windlass's own, with as much detail as callers may read,
-// and otherwise sees to it that the attempt writes no more. It is for the handler, once the call has ended.
-func (c *client) conclude(detail ProblemDetail) {
-	answer, p := c.life.answer()
+// writeProblem writes Windlass's own answer, if there is one, with as much detail as callers
+// may read, and otherwise makes sure that the attempt writes no more. The handler calls it
+// once the call has ended.
+func (c *client) writeProblem(detail ProblemDetail) {
+	answer, p := c.state.answer()
 	if answer != core.AnswerComplete {
 		_ = c.rc.SetWriteDeadline(time.Now())
 	}
@@ -148,13 +148,13 @@ func (c *client) conclude(detail ProblemDetail) {
 	defer c.mu.Unlock()
 	if p != nil {
 		c.closeIfUnread()
-		p.send(c.w, detail)
+		p.write(c.w, detail)
 	}
 }
 
-// cutOff ends a request whose client has no whole answer, so that it cannot take what
-// it has for one. It is the last that the handler does.
-func (c *client) cutOff() {
+// abortConnection ends a request whose client has no complete answer, so that it cannot
+// mistake what it has for one. It is the last that the handler does.
+func (c *client) abortConnection() {
 	if c.request.ProtoAtLeast(1, 1) {
 		panic(http.ErrAbortHandler)
 	}

@@ -53,7 +53,7 @@ func problem(t *testing.T, a answer, reason string) map[string]any {
 }
 
 func TestAnswersReachTheClientAsTheFunctionGaveThem(t *testing.T) {
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		for _, tt := range []struct {
 			name, method string
 			status       int32
@@ -86,7 +86,7 @@ func TestAnswersReachTheClientAsTheFunctionGaveThem(t *testing.T) {
 
 // An agent may send a body where HTTP has none.
 func TestABodyWhereNoneBelongsIsDropped(t *testing.T) {
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		for _, tt := range []struct {
 			name, method string
 			status       int32
@@ -112,7 +112,7 @@ func TestABodyWhereNoneBelongsIsDropped(t *testing.T) {
 }
 
 func TestAStreamedAnswerArrivesPartByPart(t *testing.T) {
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		responses := make(chan *http.Response, 1)
 		go func() {
 			resp, err := client.Do(w.get("/function/hello/"))
@@ -140,7 +140,7 @@ func TestAStreamedAnswerArrivesPartByPart(t *testing.T) {
 }
 
 func TestWhatTheGatewaySaysOfAnAnswerIsItsOwn(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
 	w.take().send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
 		Status: 200, Whole: true, WholeBody: []byte("x"), ExecNs: 1_500_000, Cold: true, FunctionError: "Unhandled",
@@ -190,7 +190,7 @@ func TestFailuresSayWhetherTheFunctionRan(t *testing.T) {
 		{"a body without a head", func(i *instance) { i.body("x") }, 502, "InstanceLost", "no sense"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newHarness(t)
 			answers := w.call(w.get("/function/hello/"))
 			ticket := w.scheduler.ticket()
 			i := w.claim(ticket)
@@ -219,7 +219,7 @@ func TestABrokenAnswerNeverLooksWhole(t *testing.T) {
 	}
 	for name, end := range breaks {
 		t.Run(name, func(t *testing.T) {
-			eachProtocol(t, func(w *world, client *http.Client) {
+			eachProtocol(t, func(w *harness, client *http.Client) {
 				answers := w.callWith(client, w.get("/function/hello/"))
 				i := w.take()
 				i.head(200)
@@ -235,7 +235,7 @@ func TestABrokenAnswerNeverLooksWhole(t *testing.T) {
 
 func TestAFunctionThatRunsTooLongIsToldToStop(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newHarness(t)
 	w.put("default", "slow", 10*time.Millisecond)
 	answers := w.call(w.get("/function/slow/"))
 	ticket := w.scheduler.ticket()
@@ -254,7 +254,7 @@ func TestAFunctionThatRunsTooLongIsToldToStop(t *testing.T) {
 }
 
 func TestACallWhoseClientIsGoneRunsToItsEnd(t *testing.T) {
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		ctx, cancel := context.WithCancel(w.Context())
 		answers := w.callWith(client, w.get("/function/hello/").WithContext(ctx))
 		i := w.take()
@@ -274,7 +274,7 @@ func TestACallWhoseClientIsGoneRunsToItsEnd(t *testing.T) {
 // may run.
 func TestAClientThatDoesNotReadDoesNotHoldTheInstance(t *testing.T) {
 	t.Parallel()
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		w.put("default", "slow", 10*time.Millisecond)
 		go func() {
 			// Not by the client, which would not wait for ever.

@@ -24,7 +24,7 @@ type attempt struct {
 	claimant
 	gateway *Gateway
 	call    *call
-	// agreed is what the agent and this gateway both speak.
+	// agreed is the protocol that agent and gateway have in common.
 	agreed wire.Agreed
 }
 
@@ -33,7 +33,7 @@ var errUnsupported = errors.New("gateway: the agent's protocol is not spoken her
 
 // expire ends an attempt whose time is up.
 func (a *attempt) expire() {
-	a.gateway.dispatch.step(a.call, func(v *core.Invocation) core.Decision { return v.RunTimeUp(a.number, time.Now()) }, problem{})
+	a.gateway.dispatch.step(a.call, func(v *core.Invocation) core.Decision { return v.RunTimeout(a.number, time.Now()) }, problem{})
 }
 
 // Attempt serves one attempt of one instance.
@@ -78,15 +78,15 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 	return a.answer()
 }
 
-// claim takes the call for the attempt, or says why not.
+// claim claims the call for the attempt, or says why not.
 func (a *attempt) claim(token invocation.Token) error {
 	c := a.call
 	if !c.body.ended.Load() && a.gateway.deps.Left(c.request) {
 		a.gateway.dispatch.step(c, (*core.Invocation).LeaveQueue, problem{})
 	}
 	grant, err := c.claim(&a.claimant, token)
-	if err == nil && grant.Withdraw {
-		a.gateway.dispatch.withdraw(c)
+	if err == nil && grant.CancelTicket {
+		a.gateway.dispatch.cancelTicket(c)
 	}
 	return err
 }
@@ -105,13 +105,13 @@ func refuseClaim(err error) *agentwire.AttemptReply {
 // grant sends the request, and starts to send its body if that is large.
 func (a *attempt) grant() error {
 	c := a.call
-	granted := c.handOver(c.destination().unit, a.number)
+	granted := c.grantMessage(c.destination().unit, a.number)
 	granted.Protocol, granted.Features = a.agreed.Protocol, a.agreed.Features
-	if err := a.send(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Granted{Granted: granted}}); err != nil {
+	if err := a.sendReply(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Granted{Granted: granted}}); err != nil {
 		return err
 	}
 	if !c.whole {
-		c.body.replay.lend(a.number)
+		c.body.replay.lendTo(a.number)
 		go a.sendBody()
 	}
 	return nil
@@ -120,7 +120,7 @@ func (a *attempt) grant() error {
 // sendBody copies the request's body to the instance: what an earlier attempt has read
 // of it, and the rest as it comes.
 func (a *attempt) sendBody() {
-	if !a.call.body.replay.await(a.stream.Context()) {
+	if !a.call.body.replay.awaitTurn(a.stream.Context()) {
 		return
 	}
 	defer a.call.body.replay.done()
@@ -140,13 +140,13 @@ func (a *attempt) sendBody() {
 			err = errDetached
 		} else if n > 0 {
 			chunk := &agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Body{Body: buffer[:n]}}
-			if a.send(chunk) != nil {
+			if a.sendReply(chunk) != nil {
 				return
 			}
 		}
 		if err != nil {
 			end := &agentwire.BodyEnd{Aborted: !errors.Is(err, io.EOF)}
-			_ = a.send(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_BodyEnd{BodyEnd: end}})
+			_ = a.sendReply(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_BodyEnd{BodyEnd: end}})
 			return
 		}
 	}
@@ -171,7 +171,7 @@ func (a *attempt) answer() error {
 			a.lose(problems.InstanceLost, "the instance was lost during the call")
 			return nil
 		}
-		over, err := a.take(msg)
+		over, err := a.handleMessage(msg)
 		switch {
 		case errors.Is(err, core.ErrOutOfOrder):
 			a.lose(problems.InstanceLost, err.Error())
@@ -184,19 +184,19 @@ func (a *attempt) answer() error {
 	}
 }
 
-// take handles one message of the instance. Any error but core.ErrOutOfOrder says that
-// nobody hears the answer any more.
-func (a *attempt) take(msg *agentwire.AttemptRequest) (over bool, err error) {
+// handleMessage handles one message of the instance. Any error but core.ErrOutOfOrder says
+// that nobody waits for the answer any more.
+func (a *attempt) handleMessage(msg *agentwire.AttemptRequest) (over bool, err error) {
 	switch kind := msg.GetKind().(type) {
 	case *agentwire.AttemptRequest_Release:
 		return true, a.release(kind.Release.GetReason())
 	case *agentwire.AttemptRequest_Head:
-		a.call.headed(kind.Head)
+		a.call.headReceived(kind.Head)
 		return a.head(kind.Head)
 	case *agentwire.AttemptRequest_Body:
 		return false, a.body(kind.Body)
 	case *agentwire.AttemptRequest_End:
-		a.call.executed(kind.End)
+		a.call.executionEnded(kind.End)
 		return true, a.finish(kind.End)
 	case *agentwire.AttemptRequest_Claim:
 		return false, core.ErrOutOfOrder
@@ -211,7 +211,7 @@ func (a *attempt) head(head *agentwire.ResultHead) (over bool, err error) {
 			fmt.Sprintf("the function answered with the status %d, which is none", s)))
 		return true, nil
 	}
-	if a.call.client.contradicts(head) {
+	if a.call.client.lengthMismatch(head) {
 		a.fail(newProblem(problems.BadAnswer,
 			fmt.Sprintf("the instance promised a body of %d bytes and sent one of %d", head.GetContentLength(), len(head.GetWholeBody()))))
 		return true, nil
@@ -219,11 +219,11 @@ func (a *attempt) head(head *agentwire.ResultHead) (over bool, err error) {
 	c := a.call
 	c.client.mu.Lock()
 	defer c.client.mu.Unlock()
-	d, err := c.begin(a.number, head)
+	d, err := c.beginAnswer(a.number, head)
 	a.gateway.dispatch.carryOut(c, d)
 	if err == nil {
-		a.gateway.config.ProblemDetail.trim(head)
-		err = a.heard(c.client.head(head, a.runBy))
+		a.gateway.config.ProblemDetail.trimStack(head)
+		err = a.noteWriteError(c.client.head(head, a.runBy))
 	}
 	return head.GetWhole() && !errors.Is(err, core.ErrOutOfOrder), err
 }
@@ -233,11 +233,11 @@ func (a *attempt) body(body []byte) error {
 	if !a.call.begun(a.number) {
 		return core.ErrOutOfOrder
 	}
-	return a.heard(a.call.client.write(body))
+	return a.noteWriteError(a.call.client.write(body))
 }
 
-// heard takes note of a client that could not be written to.
-func (a *attempt) heard(err error) error {
+// noteWriteError records that the client could not be written to.
+func (a *attempt) noteWriteError(err error) error {
 	if err != nil && !errors.Is(err, errDetached) {
 		a.gateway.dispatch.step(a.call, (*core.Invocation).ClientLeft, problem{})
 	}
@@ -254,7 +254,7 @@ func (a *attempt) finish(end *agentwire.ResultEnd) error {
 			return d
 		}, problem{})
 		if !errors.Is(err, core.ErrOutOfOrder) {
-			a.call.client.finish()
+			a.call.client.finishAnswer()
 			err = nil
 		}
 		return err
@@ -287,7 +287,7 @@ func (a *attempt) lose(reason, detail string) {
 		})
 }
 
-// release queues the call again, for the function has seen nothing of it.
+// release queues the call again, because the function has seen nothing of it.
 func (a *attempt) release(reason string) error {
 	p := newProblem(problems.InstanceLeft,
 		"the instance ended before it could start, and the request's body cannot be read twice: "+reason)
@@ -304,7 +304,7 @@ func (a *attempt) requeue(ran bool, why string, p problem, end func(*core.Invoca
 	now := time.Now()
 	a.gateway.dispatch.step(a.call, func(v *core.Invocation) (d core.Decision) {
 		if d, err = end(v, now); d.Offer {
-			a.call.requeued(try{number: a.number, cid: a.cid, from: a.claimed, until: now, ran: ran, why: why})
+			a.call.noteRequeue(earlierAttempt{number: a.number, cid: a.cid, from: a.claimed, until: now, ran: ran, why: why})
 		}
 		return d
 	}, p)

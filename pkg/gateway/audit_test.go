@@ -34,12 +34,12 @@ func claimedBy(t *testing.T, stream attemptStream, spec core.Spec) (*Gateway, *c
 	}
 	spec.Admitted, spec.MaxQueueTime, spec.Timeout = time.Now(), time.Minute, time.Minute
 	c := &call{
-		life: life{
-			id: invocation.NewID(time.Now()), function: &v1alpha1.Function{}, to: destined(&v1alpha1.Function{}), ended: make(chan struct{}), invocation: core.New(spec),
+		callState: callState{
+			id: invocation.NewID(time.Now()), function: &v1alpha1.Function{}, to: destinationOf(&v1alpha1.Function{}), ended: make(chan struct{}), invocation: core.New(spec),
 		},
-		stay: newStay(func() {}),
+		reservation: newReservationRef(func() {}),
 	}
-	g.calls.keep(c)
+	g.calls.add(c)
 	g.dispatch.step(c, func(v *core.Invocation) core.Decision { return v.Queue(invocation.Token{1}, time.Now()) }, problem{})
 	if _, err := c.claim(&claimant{cid: "cid", stream: stream}, invocation.Token{1}); err != nil {
 		t.Fatal(err)
@@ -49,15 +49,15 @@ func claimedBy(t *testing.T, stream attemptStream, spec core.Spec) (*Gateway, *c
 
 func TestAnAuditAnswersACallWhoseInstanceEndedUnheard(t *testing.T) {
 	g, c := claimedBy(t, endedStream{}, core.Spec{})
-	g.dispatch.audit(time.Now(), nowhere)
+	g.dispatch.audit(time.Now(), noSlot)
 	if c.answered() {
 		t.Fatal("answered by the first audit, which may have been a moment too early")
 	}
-	g.dispatch.audit(time.Now(), nowhere)
+	g.dispatch.audit(time.Now(), noSlot)
 	if _, p := c.answer(); p == nil || p.Reason != problems.InstanceLost || p.Executed != invocation.ExecutedMaybe {
 		t.Errorf("the answer is %+v", p)
 	}
-	if n := len(g.calls.all()); n != 0 {
+	if n := len(g.calls.snapshot()); n != 0 {
 		t.Errorf("%d calls are kept", n)
 	}
 }
@@ -72,24 +72,24 @@ func TestACallThatRunsIsMovedOnlyWhenItWaitsAgain(t *testing.T) {
 		Function: &v1alpha1.Function{}, Units: []*v1alpha1.Function{another}, Routes: []rollout.Route{{Weight: 100, Unit: another}},
 	})
 	for range 2 {
-		if g.dispatch.audit(time.Now(), nowhere); c.destination().unit == another {
+		if g.dispatch.audit(time.Now(), noSlot); c.destination().unit == another {
 			t.Fatal("moved while it runs")
 		}
 	}
-	g.dispatch.audit(time.Now().Add(2*core.ReofferAfter), nowhere)
-	if o, waits := c.offer(); !waits || o.ticket.GetFunctionUid() != "another" || o.slot != destined(another).slot {
+	g.dispatch.audit(time.Now().Add(2*core.ReofferAfter), noSlot)
+	if o, waits := c.nextOffer(); !waits || o.ticket.GetFunctionUid() != "another" || o.slot != destinationOf(another).slot {
 		t.Errorf("waits %t with %v", waits, o.ticket)
 	}
 }
 
 func TestAnAuditQueuesARepeatableCallWhoseInstanceEndedUnheard(t *testing.T) {
 	g, c := claimedBy(t, endedStream{}, core.Spec{MayRepeat: true})
-	g.dispatch.audit(time.Now(), nowhere)
-	g.dispatch.audit(time.Now(), nowhere)
+	g.dispatch.audit(time.Now(), noSlot)
+	g.dispatch.audit(time.Now(), noSlot)
 	if _, waits := c.invocation.Ticket(); !waits {
 		t.Error("it does not wait")
 	}
-	if len(c.tries) != 1 || c.tries[0].why != core.InstanceLost || !c.tries[0].ran {
-		t.Errorf("noted of the first attempt: %+v", c.tries)
+	if len(c.earlier) != 1 || c.earlier[0].why != core.InstanceLost || !c.earlier[0].ran {
+		t.Errorf("noted of the first attempt: %+v", c.earlier)
 	}
 }

@@ -14,8 +14,8 @@ import (
 // wait for it.
 var errDetached = errors.New("gateway: the client is gone")
 
-// smallBody is the largest body, in bytes, that is read before an instance is
-// asked for and that rides in the answer to the claim.
+// smallBody is the largest body, in bytes, that is read before an instance is asked for and
+// that the grant carries.
 const smallBody = 64 << 10
 
 // isSmall tells whether a body is read before an instance is asked for.
@@ -28,23 +28,23 @@ const bodyChunk = 32 << 10
 // it. A connection that is closed on unread bytes is reset, and the answer may be
 // lost with it.
 const (
-	// stillSending is how soon the next bytes of such a client come.
-	stillSending = 50 * time.Millisecond
-	// lastRead is how long the server goes on dropping what it sends, and
-	// lastBytes how much of it.
-	lastRead  = 2 * time.Second
-	lastBytes = 256 << 20
+	// nextBytesTimeout is how soon the next bytes of such a client come.
+	nextBytesTimeout = 50 * time.Millisecond
+	// lingerTimeout is how long the server goes on discarding what the client sends, and
+	// lingerBytes how much of it.
+	lingerTimeout = 2 * time.Second
+	lingerBytes   = 256 << 20
 )
 
-// linger sends the answer and drops what the client is still sending, so that it comes
-// to read it. It is for HTTP/1, whose connection ends then; a client that waits for
-// 100 Continue has sent nothing and is not asked to.
+// linger sends the answer and discards what the client is still sending, so that it comes to
+// read the answer. It is for HTTP/1, whose connection ends then; a client that waits for 100
+// Continue has sent nothing.
 func linger(rc *http.ResponseController, r *http.Request) {
 	if r.ProtoMajor != 1 || r.Header.Get("Expect") != "" || rc.Flush() != nil {
 		return
 	}
-	_ = rc.SetReadDeadline(time.Now().Add(lastRead))
-	_, _ = io.CopyN(io.Discard, r.Body, lastBytes)
+	_ = rc.SetReadDeadline(time.Now().Add(lingerTimeout))
+	_, _ = io.CopyN(io.Discard, r.Body, lingerBytes)
 }
 
 // requestBody is the body of a call's request, which an attempt reads while the
@@ -60,17 +60,17 @@ type requestBody struct {
 
 	mu     sync.Mutex // held while reading
 	closed bool
-	pace   pace
-	watch  *time.Timer // gives it up while a Read is under way
+	budget waitBudget
+	timer  *time.Timer // gives it up while a Read is under way
 }
 
 // reading is how far the reading of a body has come, for those who do not wait for it.
 type reading struct {
 	// ended says that it was read to its end.
 	ended atomic.Bool
-	// unhurried says that the function has begun to answer. Client and function
-	// then may talk to each other, with pauses.
-	unhurried atomic.Bool
+	// answering says that the function has begun to answer. Client and function may then
+	// talk to each other, with pauses.
+	answering atomic.Bool
 	// slow says that it was given up.
 	slow atomic.Bool
 }
@@ -83,14 +83,14 @@ func (b *requestBody) Read(p []byte) (int, error) {
 		return 0, errDetached
 	}
 	began := time.Now()
-	if b.watch == nil {
-		b.watch = time.AfterFunc(b.pace.left(), b.giveUp)
+	if b.timer == nil {
+		b.timer = time.AfterFunc(b.budget.left(), b.abortSlowRead)
 	} else {
-		b.watch.Reset(b.pace.left())
+		b.timer.Reset(b.budget.left())
 	}
 	n, err := b.body.Read(p)
-	b.watch.Stop()
-	b.pace = b.pace.after(n, time.Since(began))
+	b.timer.Stop()
+	b.budget = b.budget.after(n, time.Since(began))
 	switch {
 	case errors.Is(err, io.EOF):
 		b.ended.Store(true)
@@ -102,17 +102,17 @@ func (b *requestBody) Read(p []byte) (int, error) {
 
 // readFor reads what an attempt has not had yet, which begins at the given offset.
 func (b *requestBody) readFor(attempt, offset int, p []byte) (int, error) {
-	if n, err := b.replay.from(attempt, offset, p); n > 0 || err != nil {
+	if n, err := b.replay.readFrom(attempt, offset, p); n > 0 || err != nil {
 		return n, err
 	}
 	n, err := b.Read(p)
-	b.replay.keep(attempt, p[:n])
+	b.replay.store(attempt, p[:n])
 	return n, err
 }
 
-// giveUp ends a Read that has waited for too long.
-func (b *requestBody) giveUp() {
-	if !b.unhurried.Load() {
+// abortSlowRead ends a Read that has waited too long.
+func (b *requestBody) abortSlowRead() {
+	if !b.answering.Load() {
 		b.slow.Store(true)
 		b.abort()
 	}
@@ -122,14 +122,14 @@ func (b *requestBody) giveUp() {
 func (b *requestBody) close(rc *http.ResponseController) {
 	if !b.mu.TryLock() {
 		if !b.ended.Load() {
-			_ = rc.SetReadDeadline(time.Now().Add(stillSending))
+			_ = rc.SetReadDeadline(time.Now().Add(nextBytesTimeout))
 		}
 		b.mu.Lock()
 	}
 	defer b.mu.Unlock()
 	b.closed = true
 	if !b.ended.Load() {
-		_ = rc.SetReadDeadline(time.Now().Add(lastRead))
+		_ = rc.SetReadDeadline(time.Now().Add(lingerTimeout))
 	}
 }
 
@@ -144,19 +144,19 @@ const (
 // errTooSlow says that a body came so slowly that it was given up.
 var errTooSlow = errors.New("it came too slowly")
 
-// pace is how long one may still wait for a body. Only waiting counts, and not
-// what its reader does in between. Its zero value has all the grace.
-type pace struct{ spent time.Duration }
+// waitBudget is how long the gateway may still wait for a body. Only waiting counts, not what
+// the reader does in between. Its zero value has all the grace.
+type waitBudget struct{ spent time.Duration }
 
-// left is how long may be waited for the next bytes.
-func (p pace) left() time.Duration { return bodyGrace - p.spent }
+// left is how long the next bytes may take.
+func (p waitBudget) left() time.Duration { return bodyGrace - p.spent }
 
-// after is the pace when n more bytes have come after some waiting.
-func (p pace) after(n int, waited time.Duration) pace {
-	return pace{max(0, p.spent+waited-allowance(int64(n)))}
+// after is the budget once n more bytes have come after some waiting.
+func (p waitBudget) after(n int, waited time.Duration) waitBudget {
+	return waitBudget{max(0, p.spent+waited-allowance(int64(n)))}
 }
 
-// allowance is how long a body of that many bytes may take.
+// allowance is how long a body of n bytes may take.
 func allowance(n int64) time.Duration { return time.Duration(n) * time.Second / bodyRate }
 
 // maxReplay is how much of a body that is handed on as it comes is kept, in bytes, so
@@ -164,25 +164,25 @@ func allowance(n int64) time.Duration { return time.Duration(n) * time.Second / 
 // streamMemory.
 const maxReplay = 96 << 10
 
-// errReleased is returned to an attempt that has given its call back.
+// errReleased is returned to an attempt that has released its call.
 var errReleased = errors.New("gateway: the attempt has given the call back")
 
 // replay lends a body to one attempt after the other, for as long as all that was read
 // of it is kept.
 type replay struct {
-	// turn holds an element while an attempt sends the body.
-	turn chan struct{}
+	// sending holds an element while an attempt sends the body.
+	sending chan struct{}
 
-	mu     sync.Mutex
-	holder int    // the attempt that has the body now; 0 if none has
-	kept   []byte // all that was read, unless spent
-	spent  bool   // more was read than is kept: no other attempt can have it
+	mu         sync.Mutex
+	holder     int    // the attempt that has the body now; 0 if none has
+	kept       []byte // all that was read, unless spent
+	overflowed bool   // more was read than is kept: no other attempt can have it
 }
 
-func newReplay() replay { return replay{turn: make(chan struct{}, 1)} }
+func newReplay() replay { return replay{sending: make(chan struct{}, 1)} }
 
-// lend gives the body to an attempt.
-func (r *replay) lend(attempt int) {
+// lendTo lends the body to an attempt.
+func (r *replay) lendTo(attempt int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.holder = attempt
@@ -193,45 +193,45 @@ func (r *replay) giveBack() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.holder = 0
-	return !r.spent
+	return !r.overflowed
 }
 
-// await waits until no earlier attempt sends; false if ctx ended before that. The
-// attempt that may send must call done.
-func (r *replay) await(ctx context.Context) bool {
+// awaitTurn waits until no earlier attempt sends; false if ctx ended before that. The attempt
+// that may send must call done.
+func (r *replay) awaitTurn(ctx context.Context) bool {
 	select {
-	case r.turn <- struct{}{}:
+	case r.sending <- struct{}{}:
 		return true
 	case <-ctx.Done():
 		return false
 	}
 }
 
-func (r *replay) done() { <-r.turn }
+func (r *replay) done() { <-r.sending }
 
-// from copies what is kept behind the first offset bytes. It fails with errReleased if
-// the attempt does not have the body any more.
-func (r *replay) from(attempt, offset int, p []byte) (int, error) {
+// readFrom copies what is kept behind the first offset bytes. It fails with errReleased if the
+// attempt does not have the body any more.
+func (r *replay) readFrom(attempt, offset int, p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.holder != attempt:
 		return 0, errReleased
-	case r.spent || offset >= len(r.kept):
+	case r.overflowed || offset >= len(r.kept):
 		return 0, nil
 	}
 	return copy(p, r.kept[offset:]), nil
 }
 
-// keep notes what an attempt has read. What is read by one that has given the body back
-// meanwhile is kept in any case, since the next one has not seen it.
-func (r *replay) keep(attempt int, read []byte) {
+// store keeps what an attempt has read. What an attempt read that has given the body back
+// meanwhile is kept in any case, because the next attempt has not seen it.
+func (r *replay) store(attempt int, read []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.spent:
+	case r.overflowed:
 	case r.holder == attempt && len(r.kept)+len(read) > maxReplay:
-		r.spent, r.kept = true, nil
+		r.overflowed, r.kept = true, nil
 	default:
 		if len(r.kept)+len(read) > bodyChunk && cap(r.kept) < maxReplay {
 			// Growing by doubling would take more than was counted.

@@ -21,7 +21,7 @@ const small = 64 << 10 // what rides in the grant
 func chunked(r io.Reader) io.Reader { return struct{ io.Reader }{r} }
 
 func TestASmallBodyRidesInTheGrant(t *testing.T) {
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		for name, size := range map[string]int{"empty": 0, "one byte": 1, "the largest": small} {
 			w.Run(name, func(t *testing.T) {
 				w := w.in(t)
@@ -39,7 +39,7 @@ func TestASmallBodyRidesInTheGrant(t *testing.T) {
 }
 
 func TestALargerBodyIsStreamed(t *testing.T) {
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		for _, tt := range []struct {
 			name   string
 			size   int
@@ -76,7 +76,7 @@ func TestALargerBodyIsStreamed(t *testing.T) {
 
 // Question and answer can alternate within one call.
 func TestBothBodiesCanBeStreamedAtOnce(t *testing.T) {
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		pr, pw := io.Pipe()
 		responses := make(chan *http.Response, 1)
 		go func() {
@@ -112,7 +112,7 @@ func TestBothBodiesCanBeStreamedAtOnce(t *testing.T) {
 }
 
 func TestAnUploadThatIsBrokenOffNeverLooksWhole(t *testing.T) {
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		for name, length := range map[string]int64{"of known length": 1 << 20, "of unknown length": -1} {
 			w.Run(name, func(t *testing.T) {
 				w := w.in(t)
@@ -138,7 +138,7 @@ func TestAnUploadThatIsBrokenOffNeverLooksWhole(t *testing.T) {
 }
 
 func TestATooLargeBodyIsRefused(t *testing.T) {
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		// At the edge, if the client says so.
 		r := w.request("POST", "/function/hello/", bytes.NewReader(make([]byte, 100_001)))
 		problem(w.T, wrote(w.T, w.callWith(client, r), 413, invocation.ExecutedNo), "BodyTooLarge")
@@ -167,7 +167,7 @@ func TestATooLargeBodyIsRefused(t *testing.T) {
 // refuses it. The answer must not wait until somebody has.
 func TestAnAnswerDoesNotWaitForAnUnreadBody(t *testing.T) {
 	t.Parallel()
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		for name, answer := range map[string]func(i *instance){
 			"whole":    func(i *instance) { i.whole(401, "who are you?") },
 			"streamed": func(i *instance) { i.head(401); i.body("who are you?"); i.end() },
@@ -225,7 +225,7 @@ func TestTheRestOfABodyIsNoRequest(t *testing.T) {
 		"of unknown length": {"Transfer-Encoding: chunked", "5\r\nfirst\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newHarness(t)
 			c := w.dial()
 			c.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\n" + tt.head + "\r\n\r\n" + tt.first)
 			first := w.scheduler.ticket()
@@ -249,7 +249,7 @@ func TestTheRestOfABodyIsNoRequest(t *testing.T) {
 
 // A connection goes on after a body that was read to its end.
 func TestTheConnectionIsUsedAgainAfterAStreamedBody(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	c := w.dial()
 	for range 50 {
 		c.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n0\r\n\r\n")
@@ -267,7 +267,7 @@ func TestTheConnectionIsUsedAgainAfterAStreamedBody(t *testing.T) {
 // Nobody can read a body twice: a call is not offered again if more of its body was sent
 // than is kept.
 func TestAReleasedCallWithAStreamedBodyIsAnswered(t *testing.T) {
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		answers := w.callWith(client, w.request("POST", "/function/hello/", chunked(strings.NewReader(strings.Repeat("x", 1<<20)))))
 		ticket := w.scheduler.ticket()
 		i := w.claim(ticket)
@@ -287,7 +287,7 @@ func TestAReleasedCallWithAStreamedBodyIsAnswered(t *testing.T) {
 
 // An instance that ends before it began costs the caller nothing, however its body comes.
 func TestL4AReleasedCallIsGivenToAnotherInstanceWithAllOfItsBody(t *testing.T) {
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		body := strings.Repeat("0123456789abcde\n", 90<<10/16)
 		for name, known := range map[string]bool{"of known length": true, "of unknown length": false} {
 			for _, read := range []int{0, 1, len(body)} {
@@ -320,7 +320,7 @@ func TestL4AReleasedCallIsGivenToAnotherInstanceWithAllOfItsBody(t *testing.T) {
 // The first instance leaves while the client has sent nothing: what comes then is read
 // for it, and belongs to the second.
 func TestL4WhatIsReadForAnInstanceThatLeftGoesToTheNext(t *testing.T) {
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		pr, pw := io.Pipe()
 		answers := w.callWith(client, w.request("POST", "/function/hello/", pr))
 		for range 3 {
@@ -342,7 +342,7 @@ func TestL4WhatIsReadForAnInstanceThatLeftGoesToTheNext(t *testing.T) {
 }
 
 func TestASmallBodyThatIsCutShortIsNoCall(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	c := w.dial()
 	c.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhalf")
 	if err := c.conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
@@ -357,7 +357,7 @@ func TestASmallBodyThatIsCutShortIsNoCall(t *testing.T) {
 
 func TestASmallBodyThatDoesNotComeIsNotWaitedForForever(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = 50 * time.Millisecond })
+	w := newHarness(t, func(c *gateway.Config) { c.MaxQueueTime = 50 * time.Millisecond })
 	c := w.dial()
 	c.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhalf")
 	a := c.answer()
@@ -371,7 +371,7 @@ func TestASmallBodyThatDoesNotComeIsNotWaitedForForever(t *testing.T) {
 // Whether to send a body at all is asked before: "100 Continue" comes when
 // somebody wants to read it.
 func TestABodyIsNotAskedForInVain(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.gateway.Drain()
 	c := w.dial()
 	c.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n")
@@ -383,7 +383,7 @@ func TestABodyIsNotAskedForInVain(t *testing.T) {
 // A client that ends its side of the connection is gone as far as HTTP goes. If
 // it does listen, it must not hear that all is well.
 func TestAClientThatHalfClosesIsToldNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	c := w.dial()
 	c.send("GET /function/hello/ HTTP/1.1\r\nHost: h\r\n\r\n")
 	w.scheduler.ticket()

@@ -89,7 +89,7 @@ func browse(t *testing.T, address string) {
 // What the page of one function keeps in a browser does not touch another's, and its page
 // cannot read what the other answers.
 func TestFunctionsOnHostsOfTheirOwnCannotTouchEachOtherInABrowser(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) {
+	w := newHarness(t, func(c *gateway.Config) {
 		hosts, err := address.NewHosts("localhost", address.DefaultTemplate)
 		if err != nil {
 			t.Fatal(err)

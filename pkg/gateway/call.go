@@ -22,18 +22,18 @@ import (
 // and writes what the function answers. What Windlass answers itself is stored, by any
 // goroutine, and written by the handler's.
 type call struct {
-	life
+	callState
 
-	uri      string // path and query behind the function's prefix
-	origin   origin
-	scope    tracing.Scope
-	request  *http.Request
-	body     requestBody
-	small    []byte // the whole body, if it was read beforehand
-	whole    bool   // small is the whole body
-	admitted time.Time
-	stay     *stay
-	client   client
+	uri         string // path and query behind the function's prefix
+	chain       callChain
+	scope       tracing.Scope
+	request     *http.Request
+	body        requestBody
+	small       []byte // the whole body, if it was read beforehand
+	whole       bool   // small is the whole body
+	admitted    time.Time
+	reservation *reservationRef
+	client      client
 }
 
 // offer is a ticket and where it goes.
@@ -44,17 +44,17 @@ type offer struct {
 	again bool
 }
 
-// offer is what its scheduler gets, unless the call does not wait.
-func (c *call) offer() (o offer, waits bool) {
+// nextOffer is the offer of a waiting call; false if the call does not wait.
+func (c *call) nextOffer() (o offer, waits bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	says, waits := c.invocation.Ticket()
 	if !waits {
 		return offer{}, false
 	}
-	request := c.ride(says.Attempt)
+	request := c.inlineRequest(says.Attempt)
 	if request != nil {
-		c.invocation.Rides()
+		c.invocation.RequestInlined()
 	}
 	return offer{slot: c.to.slot, again: says.Again, ticket: &agentwire.Ticket{
 		InvocationId: c.id[:],
@@ -67,31 +67,30 @@ func (c *call) offer() (o offer, waits bool) {
 	}}, true
 }
 
-// maxRide is the largest request, in bytes, that rides in a ticket.
-const maxRide = 16 << 10
+// maxInlineRequest is the largest request, in bytes, that a ticket carries.
+const maxInlineRequest = 16 << 10
 
-// ride is the request as it rides in a ticket, so that the instance may start
-// without a claim; nil if the function must not run twice or the body is large. The caller
-// holds the lock.
-func (c *call) ride(attempt int) *agentwire.Granted {
-	if !c.to.unit.Spec.Calls.MayRepeat() || !c.whole || len(c.small) > maxRide {
+// inlineRequest is the request for the ticket, so that the instance may start without a claim;
+// nil if the function must not run twice or the body is large. The caller holds the lock.
+func (c *call) inlineRequest(attempt int) *agentwire.Granted {
+	if !c.to.unit.Spec.Calls.MayRepeat() || !c.whole || len(c.small) > maxInlineRequest {
 		return nil
 	}
-	request := c.handOver(c.to.unit, attempt)
-	if proto.Size(request) > maxRide {
+	request := c.grantMessage(c.to.unit, attempt)
+	if proto.Size(request) > maxInlineRequest {
 		return nil
 	}
 	return request
 }
 
-// handOver is the request as an instance of a unit gets it for an attempt.
-func (c *call) handOver(unit *v1alpha1.Function, attempt int) *agentwire.Granted {
+// grantMessage is the request as an instance of a unit gets it for an attempt.
+func (c *call) grantMessage(unit *v1alpha1.Function, attempt int) *agentwire.Granted {
 	return &agentwire.Granted{
 		Attempt:       uint32(attempt),
 		Method:        c.request.Method,
 		RequestUri:    c.uri,
 		Host:          c.request.Host,
-		Headers:       c.inTrace(requestHeaders(c.request, c.id, c.origin), attempt),
+		Headers:       c.inTrace(requestHeaders(c.request, c.id, c.chain), attempt),
 		ContentLength: c.request.ContentLength,
 		WholeBody:     c.small,
 		Whole:         c.whole,
@@ -112,9 +111,9 @@ func (c *call) inTrace(headers []*agentwire.Header, attempt int) []*agentwire.He
 	return append(headers, &agentwire.Header{Name: tracing.HeaderParent, Value: []byte(c.scope.Parent(attempt))})
 }
 
-// cancel tells the instance that has the call to stop.
+// cancel tells the instance that runs the call to stop.
 func (c *call) cancel() {
-	if a := c.present(); a != nil {
+	if a := c.currentAttempt(); a != nil {
 		// It waits for an instance that reads nothing, and the client's
 		// connection should not.
 		go a.cancel()
@@ -131,33 +130,33 @@ func (c *call) traceID() string {
 
 // calls are those that wait or run.
 type calls struct {
-	most int
+	limit int
 
 	mu   sync.Mutex // guards everything below
 	byID map[invocation.ID]*call
 }
 
-func newCalls(most int) *calls { return &calls{most: most, byID: make(map[invocation.ID]*call)} }
+func newCalls(most int) *calls { return &calls{limit: most, byID: make(map[invocation.ID]*call)} }
 
-// keep takes a call in; false if there is no room for it.
-func (cs *calls) keep(c *call) bool {
+// add adds a call; false if there are too many.
+func (cs *calls) add(c *call) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if len(cs.byID) >= cs.most {
+	if len(cs.byID) >= cs.limit {
 		return false
 	}
 	cs.byID[c.id] = c
-	c.stay.enter()
+	c.reservation.addRef()
 	return true
 }
 
-// forget drops a call that is over.
-func (cs *calls) forget(c *call) {
+// delete removes a call that is over.
+func (cs *calls) delete(c *call) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if cs.byID[c.id] == c {
 		delete(cs.byID, c.id)
-		c.stay.leave()
+		c.reservation.dropRef()
 	}
 }
 
@@ -168,33 +167,34 @@ func (cs *calls) find(id invocation.ID) *call {
 	return cs.byID[id]
 }
 
-// all are the calls that wait or run now.
-func (cs *calls) all() []*call {
+// snapshot are the calls that wait or run now.
+func (cs *calls) snapshot() []*call {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	return slices.Collect(maps.Values(cs.byID))
 }
 
-// stay is how long a call is held against its namespace: while its handler runs or
-// while it is in the table, whichever is longer.
-type stay struct {
+// reservationRef keeps a call's reservation while its handler runs or while it is among the
+// calls, whichever is longer.
+type reservationRef struct {
 	holders atomic.Int32
-	over    func()
+	free    func()
 }
 
-// newStay is the stay of a handler. When it is over, it calls over once.
-func newStay(over func()) *stay {
-	s := &stay{over: over}
+// newReservationRef is the reference of a handler. Dropping the last reference calls free
+// once.
+func newReservationRef(over func()) *reservationRef {
+	s := &reservationRef{free: over}
 	s.holders.Store(1)
 	return s
 }
 
-// enter adds the table.
-func (s *stay) enter() { s.holders.Add(1) }
+// addRef adds a reference.
+func (s *reservationRef) addRef() { s.holders.Add(1) }
 
-// leave is for each who holds it, once.
-func (s *stay) leave() {
+// dropRef drops a reference. Each holder calls it once.
+func (s *reservationRef) dropRef() {
 	if s.holders.Add(-1) == 0 {
-		s.over()
+		s.free()
 	}
 }

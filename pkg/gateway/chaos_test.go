@@ -22,9 +22,9 @@ import (
 // Whatever clients, schedulers and instances do: no call runs twice, none that
 // was answered "no" runs at all, and every one is answered.
 func TestNoFaultMakesTheGatewayLie(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = 3 * time.Second })
+	w := newHarness(t, func(c *gateway.Config) { c.MaxQueueTime = 3 * time.Second })
 	w.put("default", "short", time.Millisecond)
-	c := &chaos{world: w, seed: rand.Uint64(), ran: make(map[int]int)}
+	c := &chaos{harness: w, seed: rand.Uint64(), ran: make(map[int]int)}
 	t.Logf("seed %d", c.seed)
 	ctx, stop := context.WithCancel(t.Context())
 	var faults sync.WaitGroup
@@ -50,12 +50,12 @@ func TestNoFaultMakesTheGatewayLie(t *testing.T) {
 	until(t, "all attempts have ended", func() bool { return w.gateway.Entries() == 0 && w.gateway.Held() == 0 })
 	stop()
 	faults.Wait()
-	c.judge(results)
+	c.classify(results)
 }
 
 // chaos plays clients, a scheduler and instances that do all they can do wrong.
 type chaos struct {
-	*world
+	*harness
 	seed uint64
 
 	mu  sync.Mutex
@@ -236,8 +236,8 @@ func (c *chaos) run(i *instance, granted *agentwire.Granted, dice *rand.Rand) {
 	}
 }
 
-// judge compares what clients were told with what ran.
-func (c *chaos) judge(results []result) {
+// classify compares what clients were told with what ran.
+func (c *chaos) classify(results []result) {
 	told := make(map[string]int)
 	for n, r := range results {
 		ran := c.ran[n]

@@ -17,7 +17,7 @@ import (
 )
 
 func TestAClaimNeedsTheTicketsToken(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
 	ticket := w.scheduler.ticket()
 	for name, token := range map[string][]byte{"another token": make([]byte, 16), "no token": nil, "a long token": append(ticket.GetToken(), 0)} {
@@ -44,7 +44,7 @@ func TestAClaimNeedsTheTicketsToken(t *testing.T) {
 }
 
 func TestAStreamThatDoesNotBeginWithAClaimIsRefused(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	for name, first := range map[string]*agentwire.AttemptRequest{
 		"an end":         {Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{}}},
 		"a short id":     {Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{InvocationId: []byte("x")}}},
@@ -64,7 +64,7 @@ func TestAStreamThatDoesNotBeginWithAClaimIsRefused(t *testing.T) {
 }
 
 func TestAReleasedCallIsOfferedAgainAndAnswered(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	answers := w.call(w.request("POST", "/function/hello/", bytes.NewBufferString("small")))
 	first := w.scheduler.ticket()
 	i := w.claim(first)
@@ -92,7 +92,7 @@ func TestAReleasedCallIsOfferedAgainAndAnswered(t *testing.T) {
 
 // Schedulers take a ticket that has waited for one that was let in before.
 func TestANewTicketHasNotWaited(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	for n := range 2 {
 		answers := w.call(w.request("POST", "/function/hello/", bytes.NewBufferString("small")))
 		ticket := w.scheduler.ticket()
@@ -110,7 +110,7 @@ func TestANewTicketHasNotWaited(t *testing.T) {
 // A release offers the released call only: however many wait, they are not
 // offered again with it.
 func TestAReleaseOffersNothingElse(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	const waiting, releases = 20, 20
 	known := make(map[string]bool)
 	for range waiting {
@@ -145,7 +145,7 @@ func TestAReleaseOffersNothingElse(t *testing.T) {
 }
 
 func TestATicketThatNobodyClaimsIsOfferedAgain(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
 	lost := w.scheduler.ticket()
 	again := w.scheduler.offered()
@@ -166,7 +166,7 @@ func TestATicketThatNobodyClaimsIsOfferedAgain(t *testing.T) {
 }
 
 func TestWhatWaitsSurvivesARestartOfTheScheduler(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	var answers []<-chan answer
 	const calls = 5
 	for range calls {
@@ -189,7 +189,7 @@ func TestWhatWaitsSurvivesARestartOfTheScheduler(t *testing.T) {
 }
 
 func TestAClientThatHangsUpWhileQueuedCostsNoInstance(t *testing.T) {
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		ctx, cancel := context.WithCancel(w.Context())
 		answers := w.callWith(client, w.get("/function/hello/").WithContext(ctx))
 		ticket := w.scheduler.ticket()
@@ -205,7 +205,7 @@ func TestAClientThatHangsUpWhileQueuedCostsNoInstance(t *testing.T) {
 // A client that hangs up while its call is claimed leaves nothing to run for a
 // next instance, if the first gives it back.
 func TestACallThatIsReleasedAfterItsClientLeftIsNotOfferedAgain(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	answers := w.call(w.get("/function/hello/").WithContext(ctx))
 	ticket := w.scheduler.ticket()
@@ -224,7 +224,7 @@ func TestACallThatIsReleasedAfterItsClientLeftIsNotOfferedAgain(t *testing.T) {
 
 // offered is a call and its ticket. On a busy machine, one that may not wait for long is
 // over before the stream to the scheduler is open, and another is made.
-func (w *world) offered() (<-chan answer, *agentwire.Ticket) {
+func (w *harness) offered() (<-chan answer, *agentwire.Ticket) {
 	w.Helper()
 	for {
 		answers := w.call(w.get("/function/hello/"))
@@ -238,7 +238,7 @@ func (w *world) offered() (<-chan answer, *agentwire.Ticket) {
 }
 
 func TestACallThatNoInstanceTakesInTimeIsNotRun(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = time.Second })
+	w := newHarness(t, func(c *gateway.Config) { c.MaxQueueTime = time.Second })
 	answers, ticket := w.offered()
 	problem(t, wrote(t, answers, 503, invocation.ExecutedNo), "NoInstanceInTime")
 	w.scheduler.withdrawn(ticket)
@@ -249,7 +249,7 @@ func TestACallThatNoInstanceTakesInTimeIsNotRun(t *testing.T) {
 
 // What a function says of its calls comes before what the gateway says of all.
 func TestAFunctionSaysHowLongItsCallsMayWait(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = time.Hour })
+	w := newHarness(t, func(c *gateway.Config) { c.MaxQueueTime = time.Hour })
 	fn := w.put("default", "hello", time.Minute).DeepCopy()
 	fn.Spec.Calls.QueueTimeout = v1alpha1.Duration{Duration: time.Second}
 	w.catalog.Put(rollout.Alone(fn))
@@ -265,7 +265,7 @@ func TestAFunctionSaysHowLongItsCallsMayWait(t *testing.T) {
 // is not to wait on.
 func TestACallThatIsReleasedTooLateIsAnswered(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = time.Second })
+	w := newHarness(t, func(c *gateway.Config) { c.MaxQueueTime = time.Second })
 	answers, ticket := w.offered()
 	i := w.claim(ticket)
 	<-time.After(time.Duration(ticket.GetRemainingNs()))
@@ -274,7 +274,7 @@ func TestACallThatIsReleasedTooLateIsAnswered(t *testing.T) {
 }
 
 func TestWhatALaterAgentSaysDoesNotLoseTheCall(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
 	i := w.claim(w.scheduler.ticket())
 	i.send(wiretest.Beyond(&agentwire.AttemptRequest{}))
@@ -288,7 +288,7 @@ func TestWhatALaterAgentSaysDoesNotLoseTheCall(t *testing.T) {
 }
 
 func TestACallIsNotGrantedToAnAgentThatIsNotUnderstood(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
 	ticket := w.scheduler.ticket()
 	stream, err := w.instances.Attempt(t.Context())
@@ -311,7 +311,7 @@ func TestACallIsNotGrantedToAnAgentThatIsNotUnderstood(t *testing.T) {
 
 // Whatever a later scheduler refuses a call for, it was not run.
 func TestARefusalForAReasonThatIsNotKnownSaysThatNothingRan(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
 	ticket := w.scheduler.ticket()
 	w.scheduler.refuse(&controlwire.Refusal{InvocationId: ticket.GetInvocationId(), Reason: 1000})

@@ -23,7 +23,7 @@ import (
 
 // noWindow opens a call on an HTTP/2 connection whose client never lets a byte of a
 // body come, and otherwise has good manners.
-func (w *world) noWindow(path string) {
+func (w *harness) noWindow(path string) {
 	w.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
 	if err != nil {
@@ -63,7 +63,7 @@ func (w *world) noWindow(path string) {
 // Refusals come by the one goroutine that reads what a scheduler says. However long
 // the text of one and however little its client reads, it goes on to the next.
 func TestH1AClientWithoutAWindowHoldsUpNoRefusalOfOthers(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	long := strings.Repeat("a line of log\n", 1000)
 	for range 3 {
 		w.noWindow("/function/hello/")
@@ -82,7 +82,7 @@ func TestA6AClientThatIsStillSendingReadsWhyItIsRefused(t *testing.T) {
 	const most = 1 << 20
 	for name, status := range map[string]int{"of known length": 413, "of unknown length": 502} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, func(c *gateway.Config) { c.MaxBody = most })
+			w := newHarness(t, func(c *gateway.Config) { c.MaxBody = most })
 			r, hide := w.dial(), status == 502
 			head := "Content-Length: " + strconv.Itoa(16*most)
 			if hide {
@@ -103,7 +103,7 @@ func TestA6AClientThatIsStillSendingReadsWhyItIsRefused(t *testing.T) {
 }
 
 func TestA6AClientThatAsksFirstSendsNoBodyThatIsRefused(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) { c.MaxBody = 1 << 20 })
+	w := newHarness(t, func(c *gateway.Config) { c.MaxBody = 1 << 20 })
 	r := w.dial()
 	r.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2000000\r\n\r\n")
 	if a := r.answer(); a.status != 413 || a.err != nil || !strings.HasSuffix(a.body, "}\n") {
@@ -113,7 +113,7 @@ func TestA6AClientThatAsksFirstSendsNoBodyThatIsRefused(t *testing.T) {
 }
 
 func TestA5AnInstanceThatTakesNoSuchBodySaysThatNothingRan(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
 	w.take().fail(agentwire.Failure_KIND_BODY_TOO_LARGE, "at most 6 MiB")
 	a := wrote(t, answers, 413, invocation.ExecutedNo)
@@ -143,7 +143,7 @@ func TestH2AnAnswerThatIsCutOffLooksCutOffToHTTP10(t *testing.T) {
 		"of known length":   func(i *instance) { i.promise(200, 200_000) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newHarness(t)
 			r := w.dial()
 			r.send("GET /function/hello/ HTTP/1.0\r\nHost: h\r\n\r\n")
 			i := w.take()
@@ -167,7 +167,7 @@ func TestH2AnAnswerThatIsCutOffLooksCutOffToHTTP10(t *testing.T) {
 
 func TestM8TheLengthThatAFunctionSaidReachesTheClient(t *testing.T) {
 	const large = 100_000
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		for _, tt := range []struct {
 			name, method string
 			status       int32
@@ -193,7 +193,7 @@ func TestM8TheLengthThatAFunctionSaidReachesTheClient(t *testing.T) {
 func TestH2ABodyOfAnotherLengthThanItsHeadSaidIsCutOff(t *testing.T) {
 	for name, body := range map[string]string{"shorter": "half", "longer": "twice as long", "none": ""} {
 		t.Run(name, func(t *testing.T) {
-			eachProtocol(t, func(w *world, client *http.Client) {
+			eachProtocol(t, func(w *harness, client *http.Client) {
 				answers := w.callWith(client, w.get("/function/hello/"))
 				i := w.take()
 				i.promise(200, 8)
@@ -206,7 +206,7 @@ func TestH2ABodyOfAnotherLengthThanItsHeadSaidIsCutOff(t *testing.T) {
 		})
 	}
 	t.Run("whole", func(t *testing.T) {
-		w := newWorld(t)
+		w := newHarness(t)
 		answers := w.call(w.get("/function/hello/"))
 		w.take().send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
 			Status: 200, ContentLength: proto.Int64(8), Whole: true, WholeBody: []byte("half"),

@@ -83,7 +83,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Router tells to which scheduler a slot's tickets go.
+// Router says to which scheduler a slot's tickets go.
 type Router interface {
 	// Route is false while nobody is known.
 	Route(slot ownership.Slot) (to ownership.Owner, provisional, known bool)
@@ -106,16 +106,16 @@ type Deps struct {
 	Schedulers credentials.TransportCredentials
 	// Traces records calls. Without it none is.
 	Traces *tracing.Tracer
-	// Journal notes every call that has ended, unless it is nil.
-	Journal Journal
+	// CallLog takes every call that has ended, unless it is nil.
+	CallLog CallLog
 	// Registry takes the metrics. Without it nothing is counted.
 	Registry prometheus.Registerer
 	Log      *slog.Logger
 }
 
-// Journal keeps what became of calls. A call does not end before it is noted.
-type Journal interface {
-	Note(account invocation.Account)
+// CallLog keeps what became of calls. A call does not end before it is noted.
+type CallLog interface {
+	Add(account invocation.Record)
 }
 
 // LogCalls says which calls are logged, a line each.
@@ -139,7 +139,7 @@ func (l LogCalls) Validate() error {
 	return fmt.Errorf("--log-calls %q is none of %s, %s and %s", string(l), LogFailed, LogAll, LogNone)
 }
 
-// wants tells whether there is a line about a call.
+// wants reports whether to log a call.
 func (l LogCalls) wants(failed, recorded bool) bool {
 	return l == LogAll || l == LogFailed && (failed || recorded)
 }

@@ -27,10 +27,10 @@ type dispatcher struct {
 	deps    Deps
 	calls   *calls
 	metrics *metrics
-	lots    *lots
-	// turnedAway holds an element if a ticket is to be offered again soon, and wanted
-	// if a link is to be run.
-	turnedAway, wanted chan struct{}
+	picker  *picker
+	// retrySignal holds an element if a ticket is to be offered again soon, and newLinks
+	// if a link is to be started.
+	retrySignal, newLinks chan struct{}
 
 	mu sync.Mutex // guards everything below
 	// running says that links are run.
@@ -43,10 +43,10 @@ type dispatcher struct {
 	routes [ownership.Slots]string
 }
 
-func newDispatcher(config Config, deps Deps, calls *calls, metrics *metrics, lots *lots) *dispatcher {
+func newDispatcher(config Config, deps Deps, calls *calls, metrics *metrics, picker *picker) *dispatcher {
 	return &dispatcher{
-		config: config, deps: deps, calls: calls, metrics: metrics, lots: lots,
-		turnedAway: make(chan struct{}, 1), wanted: make(chan struct{}, 1), links: make(map[string]*link),
+		config: config, deps: deps, calls: calls, metrics: metrics, picker: picker,
+		retrySignal: make(chan struct{}, 1), newLinks: make(chan struct{}, 1), links: make(map[string]*link),
 	}
 }
 
@@ -64,21 +64,21 @@ func (d *dispatcher) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-d.wanted:
-			for _, l := range d.takeUnstarted() {
+		case <-d.newLinks:
+			for _, l := range d.drainUnstarted() {
 				links.Go(func() { l.run(ctx) })
 			}
-		case <-d.turnedAway:
+		case <-d.retrySignal:
 			if soon == nil {
 				soon = time.After(core.ReofferSoon)
 			}
 		case now := <-soon:
 			soon = nil
-			d.audit(now, nowhere)
+			d.audit(now, noSlot)
 		case now := <-tick.C:
-			d.audit(now, nowhere)
+			d.audit(now, noSlot)
 		case <-d.deps.Router.Changed():
-			d.rerouted(time.Now())
+			d.onRouteChange(time.Now())
 		}
 	}
 }
@@ -90,8 +90,8 @@ func (d *dispatcher) setRunning(running bool) {
 	d.running = running
 }
 
-// takeUnstarted takes out the links that are not run yet.
-func (d *dispatcher) takeUnstarted() []*link {
+// drainUnstarted takes out the links that are not started yet.
+func (d *dispatcher) drainUnstarted() []*link {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	unstarted := d.unstarted
@@ -99,17 +99,17 @@ func (d *dispatcher) takeUnstarted() []*link {
 	return unstarted
 }
 
-// step lets an event happen to a call, and does what follows from it. If the call fails,
-// p says why, unless the core knows.
+// step applies an event to a call, and carries out what follows. If the call fails, p says
+// why, unless the core knows.
 func (d *dispatcher) step(c *call, e event, p problem) { d.carryOut(c, c.decide(e, p)) }
 
 // carryOut does what was decided about a call.
 func (d *dispatcher) carryOut(c *call, decided core.Decision) {
 	if decided.End {
-		d.calls.forget(c)
+		d.calls.delete(c)
 	}
-	if decided.Withdraw {
-		d.withdraw(c)
+	if decided.CancelTicket {
+		d.cancelTicket(c)
 	}
 	if decided.Offer {
 		d.offer(c)
@@ -119,33 +119,33 @@ func (d *dispatcher) carryOut(c *call, decided core.Decision) {
 	}
 }
 
-// offer sends a call's ticket to the scheduler that serves the function's slot. If there
-// is none now, or the stream to it is down, the ticket is sent again later.
+// offer sends a call's ticket to the scheduler that serves the function's slot. If there is
+// none now, or the stream to it is down, the ticket is sent again later.
 func (d *dispatcher) offer(c *call) {
-	o, waits := c.offer()
+	o, waits := c.nextOffer()
 	if !waits {
 		return
 	}
-	d.metrics.offered(o.again)
+	d.metrics.ticketOffered(o.again)
 	if l := d.linkTo(o.slot); l != nil {
-		l.offer(o.ticket)
+		l.enqueueOffer(o.ticket)
 	}
 }
 
-// withdraw tells the owner that nobody wants a call's ticket any more.
-func (d *dispatcher) withdraw(c *call) { d.withdrawFrom(c.destination(), c.id) }
+// cancelTicket tells the owner that nobody wants a call's ticket any more.
+func (d *dispatcher) cancelTicket(c *call) { d.cancelTicketAt(c.destination(), c.id) }
 
-func (d *dispatcher) withdrawFrom(at destination, id invocation.ID) {
+func (d *dispatcher) cancelTicketAt(at destination, id invocation.ID) {
 	if l := d.linkTo(at.slot); l != nil {
-		l.withdraw(id, string(at.unit.UID))
+		l.enqueueCancel(id, string(at.unit.UID))
 	}
 }
 
-// nowhere is for audits that know of no ticket that was lost.
-func nowhere(ownership.Slot) bool { return false }
+// noSlot is for audits that know of no lost ticket.
+func noSlot(ownership.Slot) bool { return false }
 
-// rerouted sends again the tickets of slots that another scheduler serves now.
-func (d *dispatcher) rerouted(now time.Time) {
+// onRouteChange offers the tickets again whose slots another scheduler serves now.
+func (d *dispatcher) onRouteChange(now time.Time) {
 	var moved [ownership.Slots]bool
 	d.mu.Lock()
 	for slot := range d.routes {
@@ -162,7 +162,7 @@ func (d *dispatcher) rerouted(now time.Time) {
 // audit compares what is believed of all calls with what is seen of them; moved are the
 // slots whose tickets may be lost.
 func (d *dispatcher) audit(now time.Time, moved func(ownership.Slot) bool) {
-	for _, c := range d.calls.all() {
+	for _, c := range d.calls.snapshot() {
 		if seen, due := c.observe(now, moved(c.destination().slot)); due {
 			entry, exists := d.deps.Catalog.Get(c.function.Key())
 			seen.Deleted = !exists || entry.UID() != string(c.function.UID)
@@ -177,15 +177,15 @@ func (d *dispatcher) audit(now time.Time, moved func(ownership.Slot) bool) {
 // reassign looks for another unit for a call that waits for one which was removed. While
 // the function has none, the call waits on.
 func (d *dispatcher) reassign(c *call, e *rollout.Entry, now time.Time) bool {
-	if has(e, c.destination().unit) {
+	if hasUnit(e, c.destination().unit) {
 		return false
 	}
-	unit, p := d.lots.assign(e, c.tag)
+	unit, p := d.picker.pick(e, c.tag)
 	switch {
 	case unit != nil:
-		from, decided := c.move(destined(unit), now)
+		from, decided := c.move(destinationOf(unit), now)
 		if decided.Offer {
-			d.withdrawFrom(from, c.id)
+			d.cancelTicketAt(from, c.id)
 		}
 		d.carryOut(c, decided)
 		return decided != core.Decision{}
@@ -197,13 +197,13 @@ func (d *dispatcher) reassign(c *call, e *rollout.Entry, now time.Time) bool {
 	return false
 }
 
-// refused handles a scheduler's refusal of a ticket.
-func (d *dispatcher) refused(id invocation.ID, r invocation.Refusal) {
+// onRefusal handles a scheduler's refusal of a ticket.
+func (d *dispatcher) onRefusal(id invocation.ID, r invocation.Refusal) {
 	switch r.Reason {
 	case invocation.RefusedUnknownFunction, invocation.RefusedNotOwner:
 		// The scheduler may not know yet, or another one does: the ticket is
 		// offered again until the unit, or the function, is gone here too.
-		d.offerSoon(id)
+		d.scheduleRetry(id)
 		return
 	}
 	if c := d.calls.find(id); c != nil {
@@ -211,12 +211,12 @@ func (d *dispatcher) refused(id invocation.ID, r invocation.Refusal) {
 	}
 }
 
-// offerSoon lets a ticket that no queue has be offered again.
-func (d *dispatcher) offerSoon(id invocation.ID) {
+// scheduleRetry marks a ticket that no queue has, and offers it again soon.
+func (d *dispatcher) scheduleRetry(id invocation.ID) {
 	if c := d.calls.find(id); c != nil {
 		c.decide(func(v *core.Invocation) core.Decision { v.NotQueued(); return core.Decision{} }, problem{})
 	}
-	signal(d.turnedAway)
+	signal(d.retrySignal)
 }
 
 // signal puts an element into a channel that has room for one.
@@ -243,13 +243,12 @@ func (d *dispatcher) linkTo(slot ownership.Slot) *link {
 		l = newLink(d, owner.Addr)
 		d.links[owner.Addr] = l
 		d.unstarted = append(d.unstarted, l)
-		signal(d.wanted)
+		signal(d.newLinks)
 	}
 	return l
 }
 
-// unlink forgets a link that nobody has used since the given time; false if
-// somebody has.
+// unlink drops a link that was not used since the given time; false if it was.
 func (d *dispatcher) unlink(l *link, since time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -261,14 +260,13 @@ func (d *dispatcher) unlink(l *link, since time.Time) bool {
 }
 
 const (
-	// openWithin is how long a scheduler may take to be reached, and
-	// stalledAfter how long it may leave unread what it is sent: then it is
-	// taken for dead.
-	openWithin   = 5 * time.Second
-	stalledAfter = 2 * time.Second
-	// forgetAfter is how long a scheduler that cannot be reached is kept in
-	// mind when nobody asks for it any more.
-	forgetAfter = time.Minute
+	// openTimeout is how long a scheduler may take to be reached, and stallTimeout how
+	// long it may leave messages unread: then the gateway drops the connection.
+	openTimeout  = 5 * time.Second
+	stallTimeout = 2 * time.Second
+	// unusedLinkTimeout is how long a link to an unreachable scheduler is kept without
+	// being used.
+	unusedLinkTimeout = time.Minute
 )
 
 // link is the stream of tickets to one scheduler. What is offered while the
@@ -277,44 +275,44 @@ type link struct {
 	dispatch *dispatcher
 	addr     string
 
-	// said holds an element if something is pending that the sender may not have
+	// wakeSender holds an element if something is pending that the sender may not have
 	// seen.
-	said chan struct{}
+	wakeSender chan struct{}
 
 	mu sync.Mutex
 	// open says that there is a stream.
 	open bool
 	// pending is what the stream's sender has yet to send: so nobody who offers
 	// waits for a scheduler, and under load many tickets share one message and one
-	// wake-up. It holds no more tickets, and no more withdrawals, than the
+	// wake-up. It holds no more tickets, and no more cancellations, than the
 	// gateway's table does calls; more are dropped. A ticket is offered
-	// again, and one that was not withdrawn costs an instance a refused
+	// again, and one that was not cancelled costs an instance a refused
 	// claim.
-	pending said
+	pending outbox
 	used    time.Time // when something was last to be sent
 }
 
 func newLink(d *dispatcher, addr string) *link {
-	return &link{dispatch: d, addr: addr, said: make(chan struct{}, 1), used: time.Now()}
+	return &link{dispatch: d, addr: addr, wakeSender: make(chan struct{}, 1), used: time.Now()}
 }
 
-func (l *link) offer(t *agentwire.Ticket) {
+func (l *link) enqueueOffer(t *agentwire.Ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = time.Now()
 	if l.open && len(l.pending.offers) < l.dispatch.config.MaxInvocations {
-		l.pending.offer(t)
-		signal(l.said)
+		l.pending.addOffer(t)
+		signal(l.wakeSender)
 	}
 }
 
-func (l *link) withdraw(id invocation.ID, uid string) {
+func (l *link) enqueueCancel(id invocation.ID, uid string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = time.Now()
-	if l.open && len(l.pending.withdrawals) < l.dispatch.config.MaxInvocations {
-		l.pending.withdraw(&controlwire.Cancellation{InvocationId: id[:], FunctionUid: uid})
-		signal(l.said)
+	if l.open && len(l.pending.cancels) < l.dispatch.config.MaxInvocations {
+		l.pending.addCancel(&controlwire.Cancellation{InvocationId: id[:], FunctionUid: uid})
+		signal(l.wakeSender)
 	}
 }
 
@@ -324,26 +322,26 @@ func (l *link) usedAfter(t time.Time) bool {
 	return l.used.After(t)
 }
 
-// next takes out the next message; nil if nothing is pending.
-func (l *link) next() *controlwire.OfferRequest {
+// nextBatch takes out the next message; nil if nothing is pending.
+func (l *link) nextBatch() *controlwire.OfferRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.pending.offers)+len(l.pending.withdrawals) == 0 {
+	if len(l.pending.offers)+len(l.pending.cancels) == 0 {
 		return nil
 	}
 	return l.pending.batch()
 }
 
-// send sends what is pending until the stream ends. hangUp ends it.
-func (l *link) send(stream grpc.BidiStreamingClient[controlwire.OfferRequest, controlwire.OfferReply], hangUp func()) {
+// sendPending sends what is pending until the stream ends. hangUp ends it.
+func (l *link) sendPending(stream grpc.BidiStreamingClient[controlwire.OfferRequest, controlwire.OfferReply], hangUp func()) {
 	for {
 		select {
 		case <-stream.Context().Done():
 			return
-		case <-l.said:
+		case <-l.wakeSender:
 		}
-		for batch := l.next(); batch != nil; batch = l.next() {
-			stalled := time.AfterFunc(stalledAfter, hangUp)
+		for batch := l.nextBatch(); batch != nil; batch = l.nextBatch() {
+			stalled := time.AfterFunc(stallTimeout, hangUp)
 			err := stream.Send(batch)
 			stalled.Stop()
 			if err != nil {
@@ -367,26 +365,26 @@ func (l *link) run(ctx context.Context) {
 	retry := backoff.Backoff{First: shortest, Last: longest}
 	for ctx.Err() == nil {
 		begun := time.Now()
-		opened := l.converse(ctx, client)
+		opened := l.runStream(ctx, client)
 		now := time.Now()
 		if opened && now.Sub(begun) > longest {
 			retry.Reset()
 		}
-		if !opened && l.dispatch.unlink(l, now.Add(-forgetAfter)) {
+		if !opened && l.dispatch.unlink(l, now.Add(-unusedLinkTimeout)) {
 			return
 		}
 		sleep.For(ctx, retry.Next())
 	}
 }
 
-// converse opens the stream and reads refusals until it ends. It tells whether
-// it ever opened.
-func (l *link) converse(ctx context.Context, client controlwire.SchedulerClient) bool {
+// runStream opens the stream and reads refusals until it ends. It reports whether the stream
+// ever opened.
+func (l *link) runStream(ctx context.Context, client controlwire.SchedulerClient) bool {
 	var sending sync.WaitGroup
 	defer sending.Wait()
 	streamCtx, hangUp := context.WithCancel(ctx)
 	defer hangUp()
-	limit := time.AfterFunc(openWithin, hangUp)
+	limit := time.AfterFunc(openTimeout, hangUp)
 	stream, err := client.Offer(streamCtx, grpc.WaitForReady(true))
 	limit.Stop()
 	if err == nil {
@@ -396,9 +394,9 @@ func (l *link) converse(ctx context.Context, client controlwire.SchedulerClient)
 		return false
 	}
 	l.dispatch.deps.Log.Debug("connected to scheduler", "addr", l.addr)
-	l.begin(true)
-	defer l.begin(false)
-	sending.Go(func() { l.send(stream, hangUp) })
+	l.setOpen(true)
+	defer l.setOpen(false)
+	sending.Go(func() { l.sendPending(stream, hangUp) })
 	// Whatever was offered before may have been lost.
 	l.dispatch.audit(time.Now(), func(slot ownership.Slot) bool {
 		to, _, _ := l.dispatch.deps.Router.Route(slot)
@@ -418,17 +416,17 @@ func (l *link) converse(ctx context.Context, client controlwire.SchedulerClient)
 		}
 		for _, r := range reply.GetRefusals() {
 			if id, err := invocation.IDFromBytes(r.GetInvocationId()); err == nil {
-				l.dispatch.refused(id, refusalFromWire(r))
+				l.dispatch.onRefusal(id, refusalFromWire(r))
 			}
 		}
 	}
 }
 
-// begin notes that a stream begins or has ended. What was pending is dropped.
-func (l *link) begin(open bool) {
+// setOpen records that a stream opened or ended. It drops what was pending.
+func (l *link) setOpen(open bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open, l.pending = open, said{}
+	l.open, l.pending = open, outbox{}
 }
 
 var refusalReasons = map[controlwire.Refusal_Reason]invocation.RefusalReason{
@@ -456,43 +454,42 @@ func refusalFromWire(r *controlwire.Refusal) invocation.Refusal {
 	}
 }
 
-// maxBatch bounds the tickets of one message. With a request of maxRide in each it
+// maxBatch bounds the tickets of one message. With a request of maxInlineRequest in each it
 // stays below wire.MaxMessage.
 const maxBatch = 128
 
-// said is what is to be sent to a scheduler, in the order in which it was said: a call
-// that is withdrawn and offered again waits, one that is offered and withdrawn does
-// not. Its zero value is empty.
-type said struct {
-	offers      []*agentwire.Ticket
-	withdrawals []*controlwire.Cancellation
-	// taken is how many offers were sent. Until it is sent, a withdrawal has how
+// outbox has what is to be sent to a scheduler, in order: a call that is cancelled and offered
+// again waits, one that is offered and cancelled does not. Its zero value is empty.
+type outbox struct {
+	offers  []*agentwire.Ticket
+	cancels []*controlwire.Cancellation
+	// sent is how many offers were sent. Until it is sent, a cancellation has how
 	// many had been made in all before it.
-	taken uint32
+	sent uint32
 }
 
-func (s *said) offer(t *agentwire.Ticket) { s.offers = append(s.offers, t) }
+func (s *outbox) addOffer(t *agentwire.Ticket) { s.offers = append(s.offers, t) }
 
-func (s *said) withdraw(w *controlwire.Cancellation) {
-	w.AfterOffers = s.taken + uint32(len(s.offers))
-	s.withdrawals = append(s.withdrawals, w)
+func (s *outbox) addCancel(w *controlwire.Cancellation) {
+	w.AfterOffers = s.sent + uint32(len(s.offers))
+	s.cancels = append(s.cancels, w)
 }
 
 // batch takes out the next message.
-func (s *said) batch() *controlwire.OfferRequest {
+func (s *outbox) batch() *controlwire.OfferRequest {
 	n, m := min(maxBatch, len(s.offers)), 0
-	for ; m < min(maxBatch, len(s.withdrawals)); m++ {
-		w := s.withdrawals[m]
-		if w.AfterOffers-s.taken > uint32(n) {
+	for ; m < min(maxBatch, len(s.cancels)); m++ {
+		w := s.cancels[m]
+		if w.AfterOffers-s.sent > uint32(n) {
 			break
 		}
-		w.AfterOffers -= s.taken
+		w.AfterOffers -= s.sent
 	}
-	if m < len(s.withdrawals) {
-		// No offer overtakes a withdrawal that is left.
-		n = min(n, int(s.withdrawals[m].AfterOffers-s.taken))
+	if m < len(s.cancels) {
+		// No offer overtakes a cancellation that is left.
+		n = min(n, int(s.cancels[m].AfterOffers-s.sent))
 	}
-	batch := &controlwire.OfferRequest{Offers: s.offers[:n:n], Cancellations: s.withdrawals[:m:m]}
-	s.offers, s.withdrawals, s.taken = s.offers[n:], s.withdrawals[m:], s.taken+uint32(n)
+	batch := &controlwire.OfferRequest{Offers: s.offers[:n:n], Cancellations: s.cancels[:m:m]}
+	s.offers, s.cancels, s.sent = s.offers[n:], s.cancels[m:], s.sent+uint32(n)
 	return batch
 }

@@ -4,16 +4,16 @@ import "time"
 
 // LeaveGrace makes bodies begin with only so much of their grace left. It is for before the
 // first call.
-func (g *Gateway) LeaveGrace(left time.Duration) { g.pace = pace{spent: bodyGrace - left} }
+func (g *Gateway) LeaveGrace(left time.Duration) { g.bodyWait = waitBudget{spent: bodyGrace - left} }
 
 // Entries is the number of calls that wait or run, and Held that of those which are
 // held against their namespaces.
 func (g *Gateway) Entries() int {
-	return len(g.calls.all())
+	return len(g.calls.snapshot())
 }
 
 func (g *Gateway) Held() int {
-	g.door.mu.Lock()
-	defer g.door.mu.Unlock()
-	return g.door.book.Held().Calls
+	g.admitter.mu.Lock()
+	defer g.admitter.mu.Unlock()
+	return g.admitter.limiter.Held().Calls
 }

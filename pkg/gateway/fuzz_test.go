@@ -46,7 +46,7 @@ func FuzzRoute(f *testing.F) {
 			}
 			return
 		}
-		fn, uri := to.function(), to.uri
+		fn, uri := to.functionOrNil(), to.uri
 		_, rest, _ := strings.Cut(target, "/function/")
 		named, _, _ := strings.Cut(rest, "/")
 		named, _, _ = strings.Cut(named, "?")
@@ -70,7 +70,7 @@ func FuzzHeaders(f *testing.F) {
 		}
 		r := httptest.NewRequest(http.MethodPost, "/", nil)
 		r.Header = http.Header(header)
-		toFunction := requestHeaders(r, invocation.NewID(time.Now()), origin{})
+		toFunction := requestHeaders(r, invocation.NewID(time.Now()), callChain{})
 		ids := 0
 		for _, h := range toFunction {
 			switch h.GetName() {
@@ -120,7 +120,7 @@ func FuzzRefusal(f *testing.F) {
 			return
 		}
 		w := httptest.NewRecorder()
-		fromRefusal(refusalFromWire(r)).send(w, DetailAll)
+		fromRefusal(refusalFromWire(r)).write(w, DetailAll)
 		var said map[string]any
 		if err := json.Unmarshal(w.Body.Bytes(), &said); err != nil || w.Code < 400 || w.Header().Get(invocation.HeaderExecuted) != "no" || w.Header().Get("Retry-After") == "" {
 			t.Errorf("answered %d, %v: %s, %v", w.Code, w.Header(), w.Body, err)

@@ -19,13 +19,13 @@ type Gateway struct {
 	config   Config
 	deps     Deps
 	metrics  *metrics // nil if nobody counts
-	door     *door
+	admitter *admitter
 	calls    *calls
 	dispatch *dispatcher
-	lots     *lots
+	picker   *picker
 	own      *ownHosts
-	// pace is that of a body of which nothing has come. Tests shorten its grace.
-	pace     pace
+	// bodyWait is the budget of a body before its first byte. Tests shorten it.
+	bodyWait waitBudget
 	draining atomic.Bool
 }
 
@@ -40,12 +40,12 @@ func New(config Config, deps Deps) (*Gateway, error) {
 	if deps.Left == nil {
 		deps.Left = func(*http.Request) bool { return false }
 	}
-	door, calls := newDoor(config.capacity()), newCalls(config.MaxInvocations)
-	lots := newLots()
-	metrics := newMetrics(deps.Registry, deps.Catalog, door)
+	admitter, calls := newAdmitter(config.capacity()), newCalls(config.MaxInvocations)
+	picker := newPicker()
+	metrics := newMetrics(deps.Registry, deps.Catalog, admitter)
 	g := &Gateway{
-		config: config, deps: deps, metrics: metrics, door: door, calls: calls,
-		dispatch: newDispatcher(config, deps, calls, metrics, lots), lots: lots,
+		config: config, deps: deps, metrics: metrics, admitter: admitter, calls: calls,
+		dispatch: newDispatcher(config, deps, calls, metrics, picker), picker: picker,
 		own: newOwnHosts(address.Rules{URLs: config.URLs, Permits: deps.Callers.Permits}),
 	}
 	// A call may come before the watch has told of its function.
@@ -73,30 +73,30 @@ func (g *Gateway) Run(ctx context.Context) error {
 // Drain refuses new calls from now on; those that are here go on.
 func (g *Gateway) Drain() { g.draining.Store(true) }
 
-// Ready tells whether new calls are taken.
+// Ready reports whether new calls are admitted.
 func (g *Gateway) Ready() bool { return !g.draining.Load() }
 
-// functionChanged forgets what is remembered of functions, their revisions and namespaces
-// that are gone.
+// functionChanged drops what the gateway keeps of functions, revisions and namespaces that are
+// gone.
 func (g *Gateway) functionChanged(known namespaces, e catalog.Event) {
 	g.own.changed(e)
 	last := known.changed(e)
 	if e.Entry == nil {
-		g.metrics.forget(e.Key, last)
+		g.metrics.deleteFunction(e.Key, last)
 	} else {
-		g.metrics.forgetRevisions(e.Entry)
+		g.metrics.deleteRevisions(e.Entry)
 	}
 	if last {
-		g.door.forget(e.Key.Namespace)
+		g.admitter.dropNamespace(e.Key.Namespace)
 	}
 }
 
-// namespaces are those that have functions, and which. What is remembered of a
-// namespace goes with its last function.
+// namespaces are the functions of each namespace. What the gateway keeps of a namespace goes
+// with its last function.
 type namespaces map[string]map[string]bool
 
-// changed takes note of a change. Of a function that is gone it tells whether that was
-// the last one of its namespace.
+// changed applies a change. For a function that is gone, last says that it was the last one of
+// its namespace.
 func (n namespaces) changed(e catalog.Event) (last bool) {
 	of := n[e.Key.Namespace]
 	if e.Entry != nil {

@@ -34,44 +34,44 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// 1. Refuse what will not be run, before any of the body is read.
 	to, p := g.route(r)
-	caller, err := g.identify(r, to)
+	caller, err := g.authenticate(r, to)
 	if err != nil && (p == nil || p.Reason == problems.FunctionNotFound) {
-		g.turnAway(w, r, nil, denied(err))
+		g.reject(w, r, nil, denied(err))
 		return
 	}
 	if p == nil {
-		p = g.admissible(r, to.uri)
+		p = g.checkRequest(r, to.uri)
 	}
 	if p == nil {
-		to.unit, p = g.lots.assign(to.entry, to.tag)
+		to.unit, p = g.picker.pick(to.entry, to.tag)
 	}
 	if p != nil {
-		g.turnAway(w, r, to.function(), *p)
+		g.reject(w, r, to.functionOrNil(), *p)
 		return
 	}
-	held := hold{namespace: to.key.Namespace, bytes: headMemory(r) + bodyMemory(r)}
-	if p := g.door.enter(held, g.deps.Callers.Limits(held.namespace)); p != nil {
-		g.turnAway(w, r, to.function(), *p)
+	held := reservation{namespace: to.key.Namespace, bytes: headMemory(r) + bodyMemory(r)}
+	if p := g.admitter.admit(held, g.deps.Callers.Limits(held.namespace)); p != nil {
+		g.reject(w, r, to.functionOrNil(), *p)
 		return
 	}
 	c := g.newCall(w, r, to, received)
-	c.stay = newStay(func() { g.door.leave(held) })
+	c.reservation = newReservationRef(func() { g.admitter.free(held) })
 	c.scope = g.deps.Traces.Begin(r.Header, c.id)
-	c.origin = origin{caller: caller, depth: depth(r.Header) + 1, proxied: g.config.TrustedProxies.trust(r.RemoteAddr)}
+	c.chain = callChain{caller: caller, hopCount: hopCount(r.Header) + 1, proxied: g.config.TrustedProxies.trusts(r.RemoteAddr)}
 	g.handle(c)
 	// 4. Let the client see how it ended.
 	switch {
-	case c.broken():
-		c.client.cutOff()
+	case c.answerBroken():
+		c.client.abortConnection()
 	case !c.body.ended.Load():
 		linger(c.client.rc, r)
 	}
 }
 
-// handle sees to it that a call that was taken in is answered, and leaves nothing
-// behind that uses the request or the answer.
+// handle answers an admitted call, and leaves nothing behind that uses the request or the
+// response writer.
 func (g *Gateway) handle(c *call) {
-	defer c.stay.leave()
+	defer c.reservation.dropRef()
 	var series *functionSeries
 	// 2. Read a small body, so that a slow client costs no instance.
 	if err := c.readSmall(c.maxQueueTime); err != nil {
@@ -81,23 +81,23 @@ func (g *Gateway) handle(c *call) {
 		// the client is gone.
 		series = g.serve(c)
 	}
-	c.client.conclude(g.config.ProblemDetail)
+	c.client.writeProblem(g.config.ProblemDetail)
 	c.body.close(c.client.rc)
-	g.metrics.ended(c, series)
-	g.account(c)
+	g.metrics.callEnded(c, series)
+	g.recordCall(c)
 }
 
-// refuseUnread is the end of a call that does not come to wait.
+// refuseUnread ends a call whose request could not be read.
 func refuseUnread(v *core.Invocation) core.Decision { return v.Abort(false) }
 
 // serve returns when the call is answered or given up, and does not wait any
 // more. The series count it, unless it was not admitted.
 func (g *Gateway) serve(c *call) *functionSeries {
-	if !g.calls.keep(c) {
+	if !g.calls.add(c) {
 		g.dispatch.step(c, refuseUnread, overloaded(g.config.MaxInvocations, g.config.MaxBodyMemory))
 		return nil
 	}
-	series := g.metrics.begun(c.function)
+	series := g.metrics.callAdmitted(c.function)
 	g.dispatch.step(c, func(v *core.Invocation) core.Decision {
 		c.times.Offered(time.Now())
 		return v.Queue(invocation.NewToken(), c.admitted)
@@ -106,8 +106,8 @@ func (g *Gateway) serve(c *call) *functionSeries {
 	return series
 }
 
-// place is where a request wants to go.
-type place struct {
+// routeTarget is where a request goes.
+type routeTarget struct {
 	// key names a function, which need not exist. It is zero if none is named.
 	key invocation.FunctionKey
 	// entry is nil if there is no such function.
@@ -123,20 +123,20 @@ type place struct {
 	shared string
 }
 
-// function is nil if there is no such one.
-func (p place) function() *v1alpha1.Function {
+// functionOrNil is the function; nil if it does not exist.
+func (p routeTarget) functionOrNil() *v1alpha1.Function {
 	if p.entry == nil {
 		return nil
 	}
 	return p.entry.Function
 }
 
-// route finds out where a request wants to go.
-func (g *Gateway) route(r *http.Request) (place, *problem) {
-	if p := forbidden(r.Method); p != nil {
-		return place{}, p
+// route finds out where a request goes.
+func (g *Gateway) route(r *http.Request) (routeTarget, *problem) {
+	if p := checkMethod(r.Method); p != nil {
+		return routeTarget{}, p
 	}
-	to, p := g.named(r)
+	to, p := g.routeByHostOrPath(r)
 	if p != nil {
 		return to, p
 	}
@@ -156,13 +156,13 @@ func (g *Gateway) route(r *http.Request) (place, *problem) {
 	return to, nil
 }
 
-// named is the place that a request names by its host or by its path. A host below the
+// routeByHostOrPath is the place that a request names by its host or by its path. A host below the
 // domain is never the origin that functions share, or what a page of it keeps in a browser
 // would be met by the next function of that host. The host of a tag is an origin of that
 // tag, whatever a header says.
-func (g *Gateway) named(r *http.Request) (place, *problem) {
-	path, host := pathOf(r.URL), address.Hostname(r.Host)
-	to := place{uri: path, tag: r.Header.Get(invocation.HeaderTag)}
+func (g *Gateway) routeByHostOrPath(r *http.Request) (routeTarget, *problem) {
+	path, host := rawPath(r.URL), address.Hostname(r.Host)
+	to := routeTarget{uri: path, tag: r.Header.Get(invocation.HeaderTag)}
 	hosts, claimed := g.config.URLs.Hosts(), false
 	key, tag, known := hosts.Parse(host)
 	if !known {
@@ -171,31 +171,31 @@ func (g *Gateway) named(r *http.Request) (place, *problem) {
 	switch {
 	case !known && hosts.Below(host):
 		p := newProblem(problems.FunctionNotFound, "no function has this host; see windlass list --all-namespaces")
-		return place{}, &p
+		return routeTarget{}, &p
 	case !known:
 		if to.key, to.uri, known = address.OfPath(path); !known && claimed {
 			p := newProblem(problems.HostNotPermitted,
 				"a function asks for this host, and its namespace may not have it; the administrator grants it by tenancy.namespaces.NAMESPACE.hosts in the chart's values")
-			return place{}, &p
+			return routeTarget{}, &p
 		} else if !known {
 			p := newProblem(problems.UnknownPath,
 				"nothing is at this path; functions are called at /function/NAME.NAMESPACE/... or, in the namespace default, /function/NAME/...")
-			return place{}, &p
+			return routeTarget{}, &p
 		}
 		to.shared = strings.TrimSuffix(path, to.uri)
 		return to, nil
 	case path == ownPath || strings.HasPrefix(path, ownPath+"/") || !strings.HasPrefix(path, "/"):
 		p := newProblem(problems.UnknownPath, "nothing is at this path of a function's host")
-		return place{}, &p
+		return routeTarget{}, &p
 	}
 	to.key, to.tag = key, cmp.Or(tag, to.tag)
 	return to, nil
 }
 
-// forbidden refuses the methods that are for proxies and servers, not for what is
-// behind them: CONNECT asks for a tunnel, and an answer to TRACE repeats the
-// caller's secrets. It returns nil for every other method.
-func forbidden(method string) *problem {
+// checkMethod refuses the methods that are for proxies and servers, not for what is behind
+// them: CONNECT asks for a tunnel, and an answer to TRACE repeats the caller's secrets. It
+// returns nil for every other method.
+func checkMethod(method string) *problem {
 	if method != http.MethodConnect && method != http.MethodTrace {
 		return nil
 	}
@@ -203,17 +203,17 @@ func forbidden(method string) *problem {
 	return &p
 }
 
-// pathOf is a path as the client wrote it, but for bytes that no path may have,
+// rawPath is a path as the client wrote it, but for bytes that no path may have,
 // which are percent-encoded. url.URL.EscapedPath is not that: if there is one such
 // byte it decodes the whole path first, and what was an escaped slash then
 // separates a namespace from a name.
-func pathOf(u *url.URL) string {
+func rawPath(u *url.URL) string {
 	if u.RawPath == "" {
 		return u.EscapedPath()
 	}
 	var path strings.Builder
 	for i := range len(u.RawPath) {
-		if b := u.RawPath[i]; inPath(b) {
+		if b := u.RawPath[i]; isPathByte(b) {
 			path.WriteByte(b)
 		} else {
 			fmt.Fprintf(&path, "%%%02X", b)
@@ -222,35 +222,35 @@ func pathOf(u *url.URL) string {
 	return path.String()
 }
 
-// inPath says whether a byte may be in a path as it is (RFC 3986, 3.3); brackets
+// isPathByte says whether a byte may be in a path as it is (RFC 3986, 3.3); brackets
 // are not, but everybody sends them.
-func inPath(b byte) bool {
+func isPathByte(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || strings.IndexByte("-._~!$&'()*+,;=:@/%[]", b) >= 0
 }
 
-// identify finds out who calls. Of a function that does not exist only those are
-// told who may call it.
-func (g *Gateway) identify(r *http.Request, to place) (auth.Caller, error) {
+// authenticate identifies the caller. Whether a function exists is shown only to callers who
+// may call it.
+func (g *Gateway) authenticate(r *http.Request, to routeTarget) (auth.Caller, error) {
 	if to.key == (invocation.FunctionKey{}) {
 		return auth.Caller{}, nil
 	}
 	return g.deps.Callers.Authenticate(r.Header, to.key)
 }
 
-// admissible says why a call will not be taken, or nil.
-func (g *Gateway) admissible(r *http.Request, uri string) *problem {
+// checkRequest says why a call will not be admitted, or nil.
+func (g *Gateway) checkRequest(r *http.Request, uri string) *problem {
 	var p problem
 	switch {
 	case g.draining.Load():
 		p = newProblem(problems.GatewayDraining, "this gateway is shutting down")
-	case depth(r.Header) >= maxDepth:
+	case hopCount(r.Header) >= maxHops:
 		p = newProblem(problems.TooDeep,
-			fmt.Sprintf("%d functions have called each other to get here; see that none calls itself without end", maxDepth))
+			fmt.Sprintf("%d functions have called each other to get here; see that none calls itself without end", maxHops))
 	case r.ContentLength > g.config.MaxBody:
 		p = tooBig(g.config.MaxBody)
 	default:
-		name, ok := sendable(r, uri)
-		if ok && properly(r) {
+		name, ok := isUTF8(r, uri)
+		if ok && isWellFormed(r) {
 			return nil
 		}
 		if ok {
@@ -264,9 +264,9 @@ func (g *Gateway) admissible(r *http.Request, uri string) *problem {
 	return &p
 }
 
-// sendable tells whether a request can be handed to an instance, which takes a
-// path, a query and a host in UTF-8 only, or else names the part that is not.
-func sendable(r *http.Request, uri string) (part string, ok bool) {
+// isUTF8 reports whether path, query and host are UTF-8, as the message to an instance
+// requires, and otherwise names the part that is not.
+func isUTF8(r *http.Request, uri string) (part string, ok bool) {
 	switch {
 	case !utf8.ValidString(uri):
 		return "path or query", false
@@ -276,11 +276,10 @@ func sendable(r *http.Request, uri string) (part string, ok bool) {
 	return "", true
 }
 
-// properly tells whether the query and the host of a request could have come in
-// HTTP/1.1, in whose request line a space ends the query. net/http looks at neither in
-// HTTP/2. Signs that browsers leave as they are get through, although RFC 3986 has them
-// encoded.
-func properly(r *http.Request) bool {
+// isWellFormed reports whether query and host of a request could have come in HTTP/1.1, in
+// whose request line a space ends the query. net/http checks neither in HTTP/2. Characters
+// that browsers do not encode get through, although RFC 3986 requires that.
+func isWellFormed(r *http.Request) bool {
 	for i := range len(r.URL.RawQuery) {
 		if b := r.URL.RawQuery[i]; b <= ' ' || b == 0x7f || b == '"' || b == '<' || b == '>' || b == '#' {
 			return false
@@ -295,7 +294,7 @@ func properly(r *http.Request) bool {
 	return httpguts.ValidHostHeader(r.Host)
 }
 
-func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to place, received time.Time) *call {
+func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget, received time.Time) *call {
 	now, unit := time.Now(), to.unit
 	mayWait := cmp.Or(unit.Spec.Calls.QueueTimeout.Duration, g.config.MaxQueueTime)
 	rc := http.NewResponseController(w)
@@ -303,8 +302,8 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to place, rece
 	// byte of the answer is sent. HTTP/2 is full duplex anyway and says no.
 	_ = rc.EnableFullDuplex()
 	c := &call{
-		life: life{
-			id: invocation.NewID(now), function: to.entry.Function, tag: to.tag, to: destined(unit),
+		callState: callState{
+			id: invocation.NewID(now), function: to.entry.Function, tag: to.tag, to: destinationOf(unit),
 			maxQueueTime: mayWait, ended: make(chan struct{}), times: timeline.Begin(received),
 			invocation: core.New(core.Spec{
 				Admitted: now, MaxQueueTime: mayWait, Timeout: unit.Spec.Template.Timeout.Duration,
@@ -312,9 +311,9 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to place, rece
 			}),
 		},
 		uri: to.uri, request: r, admitted: now,
-		body: requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, replay: newReplay(), pace: g.pace},
+		body: requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, replay: newReplay(), budget: g.bodyWait},
 	}
-	c.client = client{life: &c.life, request: r, body: &c.body, shared: to.shared, w: w, rc: rc}
+	c.client = client{state: &c.callState, request: r, body: &c.body, shared: to.shared, w: w, rc: rc}
 	return c
 }
 
@@ -344,20 +343,20 @@ func (c *call) readSmall(within time.Duration) error {
 	return nil
 }
 
-// wait returns when the call is answered or its client is gone. A queued call
-// whose client is gone will never run. A claimed one runs to its end unheard,
-// because only an instance whose call has ended can take another, unless the
-// function wants it to be cancelled.
+// wait returns when the call is answered or its client is gone. A queued call whose client is
+// gone will never run. A claimed one runs to its end although nobody waits for the answer,
+// because only an instance whose call has ended can take another, unless the function wants it
+// to be cancelled.
 func (g *Gateway) wait(c *call) {
 	late := time.NewTimer(time.Until(c.admitted.Add(c.maxQueueTime)))
 	defer late.Stop()
-	look, stop := c.looks()
+	check, stop := c.disconnectChecks()
 	defer stop()
 	for {
 		select {
 		case <-c.ended:
 			return
-		case <-look:
+		case <-check:
 			if g.deps.Left(c.request) {
 				g.dispatch.step(c, (*core.Invocation).LeaveQueue, problem{})
 			}
@@ -373,46 +372,46 @@ func (g *Gateway) wait(c *call) {
 		case now := <-late.C:
 			// If it is claimed, the attempt has a limit of its own; if it was
 			// queued again since, reoffer finds its later deadline.
-			g.dispatch.step(c, func(v *core.Invocation) core.Decision { return v.QueueTimeUp(now) }, problem{})
+			g.dispatch.step(c, func(v *core.Invocation) core.Decision { return v.QueueTimeout(now) }, problem{})
 		}
 	}
 }
 
-// lookEvery is how often it is looked whether a client is still there whose body is
-// not read before an instance has the call.
-const lookEvery = 500 * time.Millisecond
+// disconnectCheckInterval is how often a waiting call checks for its client while the body is
+// not read.
+const disconnectCheckInterval = 500 * time.Millisecond
 
-// looks tells when to look whether the client of a waiting call has left: never, if
-// net/http says it.
-func (c *call) looks() (when <-chan time.Time, stop func()) {
+// disconnectChecks ticks when to check whether the client of a waiting call has left: never,
+// if net/http reports it.
+func (c *call) disconnectChecks() (when <-chan time.Time, stop func()) {
 	if c.request.ProtoMajor != 1 || c.body.ended.Load() {
 		return nil, func() {}
 	}
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(disconnectCheckInterval)
 	return ticker.C, ticker.Stop
 }
 
-// refuseWithin is how long a refusal waits for a body that is under way, so that the
-// connection can be used again if it has come already.
-const refuseWithin = 20 * time.Millisecond
+// rejectReadTimeout is how long a rejection waits for a body that is under way, so that the
+// connection can be used again.
+const rejectReadTimeout = 20 * time.Millisecond
 
-// turnAway refuses a request. It does not wait for a body that is slow to come.
-func (g *Gateway) turnAway(w http.ResponseWriter, r *http.Request, fn *v1alpha1.Function, p problem) {
+// reject answers a request that is not admitted. It does not wait for a slow body.
+func (g *Gateway) reject(w http.ResponseWriter, r *http.Request, fn *v1alpha1.Function, p problem) {
 	if fn != nil {
 		p.Function = fn.Key().String()
 	}
-	g.metrics.refusedAtTheEdge(fn, p.Reason)
+	g.metrics.callRejected(fn, p.Reason)
 	rc := http.NewResponseController(w)
 	arrived := r.ContentLength == 0
 	if !arrived && r.ProtoMajor == 1 && r.Header.Get("Expect") == "" {
 		_ = rc.EnableFullDuplex()
-		_ = rc.SetReadDeadline(time.Now().Add(refuseWithin))
+		_ = rc.SetReadDeadline(time.Now().Add(rejectReadTimeout))
 		_, err := io.CopyN(io.Discard, r.Body, smallBody)
 		if arrived = errors.Is(err, io.EOF); !arrived {
 			w.Header().Set("Connection", "close")
 		}
 	}
-	p.send(w, g.config.ProblemDetail)
+	p.write(w, g.config.ProblemDetail)
 	if !arrived {
 		linger(rc, r)
 	}

@@ -38,27 +38,28 @@ func reserved(name string) bool {
 	return hasPrefixFold(name, "Windlass-")
 }
 
-// posesAsOurs tells whether a header is one that only Windlass may set, or will be
-// taken for one of Windlass's or of a proxy's: where headers become variables, as in CGI
-// and WSGI, a hyphen is the same as an underscore, and in some servers as any other sign.
-func posesAsOurs(name string) bool {
+// imitatesReserved reports whether a header is reserved for Windlass, or could be mistaken for
+// one of Windlass's or of a proxy's: where headers become variables, as in CGI and WSGI, a
+// hyphen equals an underscore, and in some servers any other character.
+func imitatesReserved(name string) bool {
 	if reserved(name) {
 		return true
 	}
-	if strings.IndexFunc(name, isOtherSign) < 0 {
+	if strings.IndexFunc(name, isOtherChar) < 0 {
 		return false
 	}
 	hyphens := strings.Map(func(r rune) rune {
-		if isOtherSign(r) {
+		if isOtherChar(r) {
 			return '-'
 		}
 		return r
 	}, name)
-	return reserved(hyphens) || ofProxies(http.CanonicalHeaderKey(hyphens))
+	return reserved(hyphens) || isProxyHeader(http.CanonicalHeaderKey(hyphens))
 }
 
-// isOtherSign tells a sign in the name of a header from a hyphen.
-func isOtherSign(r rune) bool {
+// isOtherChar reports whether a character of a header's name is neither letter, digit nor
+// hyphen.
+func isOtherChar(r rune) bool {
 	return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }
 
@@ -79,7 +80,7 @@ func endToEnd(h http.Header, keep func(name, value string)) {
 		}
 	}
 	for name, values := range h {
-		if hopByHop[name] || named[name] || posesAsOurs(name) {
+		if hopByHop[name] || named[name] || imitatesReserved(name) {
 			continue
 		}
 		for _, value := range values {
@@ -88,17 +89,17 @@ func endToEnd(h http.Header, keep func(name, value string)) {
 	}
 }
 
-// origin is where a call comes from.
-type origin struct {
+// callChain is who called the function, and how many functions called each other before.
+type callChain struct {
 	caller auth.Caller
-	// depth is how many functions have called each other to get here.
-	depth int
+	// hopCount is how many functions called each other to make this request.
+	hopCount int
 	// proxied is whether the request came by a trusted proxy.
 	proxied bool
 }
 
-// depth is how many functions have called each other to make this request.
-func depth(h http.Header) int {
+// hopCount is how many functions have called each other to make this request.
+func hopCount(h http.Header) int {
 	n, err := strconv.Atoi(h.Get(invocation.HeaderDepth))
 	if err != nil {
 		return 0
@@ -108,13 +109,13 @@ func depth(h http.Header) int {
 
 // requestHeaders are what the function sees of the client's headers. What they say
 // of a client behind the peer is kept if the peer is a trusted proxy.
-func requestHeaders(r *http.Request, id invocation.ID, from origin) []*agentwire.Header {
+func requestHeaders(r *http.Request, id invocation.ID, from callChain) []*agentwire.Header {
 	headers := make([]*agentwire.Header, 0, len(r.Header)+6)
 	add := func(name, value string) {
 		headers = append(headers, &agentwire.Header{Name: name, Value: []byte(value)})
 	}
 	endToEnd(r.Header, func(name, value string) {
-		if name != "X-Forwarded-For" && (from.proxied || !ofProxies(name)) && name != "Content-Length" && name != "Host" && name != from.caller.Spent {
+		if name != "X-Forwarded-For" && (from.proxied || !isProxyHeader(name)) && name != "Content-Length" && name != "Host" && name != from.caller.Spent {
 			add(name, value)
 		}
 	})
@@ -142,7 +143,7 @@ func requestHeaders(r *http.Request, id invocation.ID, from origin) []*agentwire
 		add("X-Forwarded-Host", r.Host)
 	}
 	add(invocation.HeaderInvocationID, id.String())
-	add(invocation.HeaderDepth, strconv.Itoa(from.depth))
+	add(invocation.HeaderDepth, strconv.Itoa(from.hopCount))
 	if from.caller.Name != "" {
 		add(invocation.HeaderCaller, from.caller.Name)
 	}
@@ -157,14 +158,14 @@ func answerHeaders(into http.Header, headers []*agentwire.Header, shared string)
 		from.Add(h.GetName(), string(h.GetValue()))
 	}
 	endToEnd(from, func(name, value string) {
-		if value, kept := heard(name, value, shared); kept {
+		if value, kept := filterHeader(name, value, shared); kept {
 			into.Add(name, value)
 		}
 	})
 }
 
-// Proxies are the networks of the proxies in front of gateways. What their requests
-// say of the client behind them is believed; empty means that nobody is.
+// Proxies are the networks of the proxies in front of gateways. The gateway trusts what their
+// requests say about the client; empty means that it trusts nobody.
 type Proxies []netip.Prefix
 
 // Loopback is the machine itself.
@@ -185,8 +186,8 @@ func ParseProxies(cidrs []string) (Proxies, error) {
 	return all, nil
 }
 
-// trust tells whether the peer of a connection, host:port, is one of them.
-func (p Proxies) trust(peer string) bool {
+// trusts reports whether the peer of a connection, host:port, is one of them.
+func (p Proxies) trusts(peer string) bool {
 	at, err := netip.ParseAddrPort(peer)
 	if err != nil {
 		return false
@@ -200,9 +201,9 @@ func (p Proxies) trust(peer string) bool {
 	return false
 }
 
-// fromProxies are the headers, besides those that begin with forwarded or original, by
-// which proxies tell who their client is and what it asked for.
-var fromProxies = map[string]bool{
+// proxyHeaders are the headers, besides those that begin with forwarded or original, by which
+// proxies name their client and what it asked for.
+var proxyHeaders = map[string]bool{
 	"Forwarded":                true,
 	"X-Real-Ip":                true,
 	"X-Rewrite-Url":            true,
@@ -225,7 +226,7 @@ const (
 	original  = "X-Original-"
 )
 
-// ofProxies tells whether only a proxy should set a header, by its canonical name.
-func ofProxies(name string) bool {
-	return strings.HasPrefix(name, forwarded) || strings.HasPrefix(name, original) || fromProxies[name]
+// isProxyHeader reports whether only a proxy should set a header, by its canonical name.
+func isProxyHeader(name string) bool {
+	return strings.HasPrefix(name, forwarded) || strings.HasPrefix(name, original) || proxyHeaders[name]
 }

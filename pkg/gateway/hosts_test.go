@@ -27,14 +27,14 @@ func withHosts(c *gateway.Config) {
 }
 
 // at is a request for a path on a host.
-func (w *world) at(host, path string) *http.Request {
+func (w *harness) at(host, path string) *http.Request {
 	r := w.get(path)
 	r.Host = host
 	return r
 }
 
 // reached is the function that gets a call, and what it sees of its address.
-func (w *world) reached(answers <-chan answer, headers ...string) (uid, uri, host string, a answer) {
+func (w *harness) reached(answers <-chan answer, headers ...string) (uid, uri, host string, a answer) {
 	w.Helper()
 	ticket := w.scheduler.ticket()
 	i := w.claim(ticket)
@@ -43,7 +43,7 @@ func (w *world) reached(answers <-chan answer, headers ...string) (uid, uri, hos
 }
 
 func TestAFunctionHasAnOriginOfItsOwn(t *testing.T) {
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		w.put("team", "hello", time.Minute)
 		for _, tt := range []struct{ host, path, uid, uri string }{
 			{helloHost, "/", "default-hello", "/"},
@@ -81,7 +81,7 @@ func TestAFunctionHasAnOriginOfItsOwn(t *testing.T) {
 
 // The names of both, with two hyphens between them, are a--b--c.
 func TestNamesWithTwoHyphensShareNoHost(t *testing.T) {
-	w := newWorld(t, withHosts)
+	w := newHarness(t, withHosts)
 	w.put("b--c", "a", time.Minute)
 	w.put("c", "a--b", time.Minute)
 	for host, want := range map[string]string{"a--b----c.fn.example.com": "b--c-a", "a----b--c.fn.example.com": "c-a--b"} {
@@ -93,7 +93,7 @@ func TestNamesWithTwoHyphensShareNoHost(t *testing.T) {
 }
 
 func TestATagHasAHostOfItsOwn(t *testing.T) {
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		w.route(part{"live", 6, 100}, part{"next", 7, 0})
 		for _, tt := range []struct{ host, header, uid string }{
 			{helloHost, "", "r-6"},
@@ -127,14 +127,14 @@ func TestATagHasAHostOfItsOwn(t *testing.T) {
 }
 
 // asks makes a function ask for hosts.
-func (w *world) asks(namespace, name string, created int64, hosts ...v1alpha1.Hostname) {
+func (w *harness) asks(namespace, name string, created int64, hosts ...v1alpha1.Hostname) {
 	fn := w.put(namespace, name, time.Minute).DeepCopy()
 	fn.CreationTimestamp, fn.Spec.Expose.Hosts = metav1.Unix(created, 0), hosts
 	w.catalog.Put(rollout.Alone(fn))
 }
 
 // awaitOwner returns when a function has a host, or nobody if it is "".
-func (w *world) awaitOwner(host, uid string) {
+func (w *harness) awaitOwner(host, uid string) {
 	w.Helper()
 	until(w.T, fmt.Sprintf("%s is of %q", host, uid), func() bool {
 		a := wrote(w.T, w.call(w.at(host, "/.well-known/windlass/")), 404, invocation.ExecutedNo)
@@ -152,7 +152,7 @@ func TestAFunctionHasAHostThatItsNamespaceMayHave(t *testing.T) {
 	permits := func(namespace, host string) bool {
 		return namespace == "open" && host != denied || open.Load()
 	}
-	w := newGuardedWorld(t, guard{permits: permits}, withHosts)
+	w := newGuardedHarness(t, guard{permits: permits}, withHosts)
 	w.asks("open", "a", 5, shop, denied, "gateway.example.com", "hello--default.fn.example.com", "fn.example.com")
 	w.awaitOwner(shop, "open-a")
 	for _, host := range []string{"SHOP.example.org:8443", shop + "."} {
@@ -190,7 +190,7 @@ func TestAFunctionHasAHostThatItsNamespaceMayHave(t *testing.T) {
 }
 
 func TestWhatReachesBeyondAPathStaysOnAnOriginOfItsOwn(t *testing.T) {
-	w := newWorld(t, withHosts)
+	w := newHarness(t, withHosts)
 	said := []string{
 		"Service-Worker-Allowed", "/", "Strict-Transport-Security", "max-age=0", "Clear-Site-Data", `"storage"`,
 		"Set-Cookie", "a=1; Path=/; Domain=fn.example.com", "Set-Cookie", "b=2",
@@ -221,7 +221,7 @@ func TestWhatReachesBeyondAPathStaysOnAnOriginOfItsOwn(t *testing.T) {
 
 // Preferences may be ignored (RFC 7240, 2), and nobody is told that one was honoured.
 func TestAnAnswerLaterIsNotSupported(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	r := w.get("/function/hello")
 	r.Header.Set("Prefer", "respond-async, wait=1")
 	answers := w.call(r)

@@ -16,13 +16,13 @@ import (
 )
 
 // putIdempotent makes default/hello a function that may run twice.
-func (w *world) putIdempotent() {
+func (w *harness) putIdempotent() {
 	fn := w.put("default", "hello", time.Minute).DeepCopy()
 	fn.Spec.Calls.Delivery = v1alpha1.DeliveryAtLeastOnce
 	w.catalog.Put(rollout.Alone(fn))
 }
 
-func (w *world) post(body string) <-chan answer {
+func (w *harness) post(body string) <-chan answer {
 	w.Helper()
 	r, err := http.NewRequestWithContext(w.Context(), http.MethodPost, w.url+"/function/hello", strings.NewReader(body))
 	if err != nil {
@@ -32,7 +32,7 @@ func (w *world) post(body string) <-chan answer {
 }
 
 func TestAnIdempotentCallIsTriedAgain(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.putIdempotent()
 	answers := w.post("x")
 	w.take().die()
@@ -48,7 +48,7 @@ func TestAnIdempotentCallIsTriedAgain(t *testing.T) {
 }
 
 func TestAnIdempotentCallIsGivenUpInTheEnd(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.putIdempotent()
 	answers := w.post("x")
 	for range 3 {
@@ -61,7 +61,7 @@ func TestAnIdempotentCallIsGivenUpInTheEnd(t *testing.T) {
 
 // What may have run must not be said not to have.
 func TestACallThatIsTriedAgainIsNeverSaidNotToHaveRun(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = time.Second })
+	w := newHarness(t, func(c *gateway.Config) { c.MaxQueueTime = time.Second })
 	w.putIdempotent()
 	answers := w.post("x")
 	w.take().die()
@@ -71,7 +71,7 @@ func TestACallThatIsTriedAgainIsNeverSaidNotToHaveRun(t *testing.T) {
 func TestM7ACallThatIsLostLateIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	const wait = 2 * time.Second
-	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = wait })
+	w := newHarness(t, func(c *gateway.Config) { c.MaxQueueTime = wait })
 	w.putIdempotent()
 	answers := w.post("x")
 	first := w.scheduler.ticket()
@@ -93,7 +93,7 @@ func TestM7ACallThatIsLostLateIsTriedAgain(t *testing.T) {
 
 // What became of the retry does not hide that an instance had the call.
 func TestM7ARetryThatIsRefusedIsALostCall(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.putIdempotent()
 	answers := w.post("x")
 	w.take().fail(agentwire.Failure_KIND_FUNCTION_LOST, "it crashed")
@@ -102,7 +102,7 @@ func TestM7ARetryThatIsRefusedIsALostCall(t *testing.T) {
 }
 
 func TestOtherCallsAreNotTriedAgain(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	answers := w.post("x")
 	if ticket := w.scheduler.ticket(); ticket.GetRequest() != nil {
 		t.Error("the request rides in the ticket")
@@ -115,7 +115,7 @@ func TestOtherCallsAreNotTriedAgain(t *testing.T) {
 }
 
 func TestAnIdempotentRequestRidesInItsTicket(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.putIdempotent()
 	answers := w.post("hello")
 	ticket := w.scheduler.ticket()
@@ -141,7 +141,7 @@ func TestAnIdempotentRequestRidesInItsTicket(t *testing.T) {
 }
 
 func TestALargeRequestDoesNotRide(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.putIdempotent()
 	answers := w.post(strings.Repeat("x", 20<<10))
 	ticket := w.scheduler.ticket()
@@ -153,11 +153,11 @@ func TestALargeRequestDoesNotRide(t *testing.T) {
 }
 
 func TestATicketMovesWithItsSlot(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	answers := w.post("x")
 	lost := w.scheduler.ticket()
 	other := newFakeScheduler(t)
-	w.router.turnTo(other.addr)
+	w.router.routeTo(other.addr)
 	again := other.ticket()
 	if string(again.GetInvocationId()) != string(lost.GetInvocationId()) {
 		t.Fatalf("the other scheduler was offered %x, want %x", again.GetInvocationId(), lost.GetInvocationId())
@@ -173,13 +173,13 @@ func TestATicketMovesWithItsSlot(t *testing.T) {
 
 // An instance may run a request that rides before anybody hears of it.
 func TestARequestThatRodeIsNeverSaidNotToHaveRun(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = 300 * time.Millisecond })
+	w := newHarness(t, func(c *gateway.Config) { c.MaxQueueTime = 300 * time.Millisecond })
 	w.putIdempotent()
 	problem(t, wrote(t, w.post("x"), 502, invocation.ExecutedMaybe), "OutcomeUnknown")
 }
 
 func TestACallIsCancelledWithItsClientIfTheFunctionWantsThat(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	fn := w.put("default", "hello", time.Minute).DeepCopy()
 	fn.Spec.Calls.OnClientDisconnect = v1alpha1.OnClientDisconnectCancel
 	w.catalog.Put(rollout.Alone(fn))

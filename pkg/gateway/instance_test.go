@@ -23,7 +23,7 @@ type instance struct {
 }
 
 // claim claims a ticket.
-func (w *world) claim(ticket *agentwire.Ticket) *instance {
+func (w *harness) claim(ticket *agentwire.Ticket) *instance {
 	w.Helper()
 	ctx, die := context.WithTimeout(context.Background(), patience)
 	w.Cleanup(die)
@@ -44,7 +44,7 @@ func (w *world) claim(ticket *agentwire.Ticket) *instance {
 }
 
 // start claims a ticket whose request it has, without waiting for an answer.
-func (w *world) start(ticket *agentwire.Ticket) *instance {
+func (w *harness) start(ticket *agentwire.Ticket) *instance {
 	w.Helper()
 	ctx, die := context.WithTimeout(context.Background(), patience)
 	w.Cleanup(die)
@@ -61,7 +61,7 @@ func (w *world) start(ticket *agentwire.Ticket) *instance {
 
 // take claims tickets until it is granted a call: a ticket may have been offered
 // twice.
-func (w *world) take() *instance {
+func (w *harness) take() *instance {
 	w.Helper()
 	for {
 		if i := w.claim(w.scheduler.ticket()); i.granted != nil {

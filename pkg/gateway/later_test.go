@@ -14,7 +14,7 @@ func FuzzLaterAgent(f *testing.F) {
 	f.Add([]byte{0, 1, 2})
 	f.Add([]byte{2, 2, 0, 0})
 	f.Fuzz(func(t *testing.T, moments []byte) {
-		w := newWorld(t)
+		w := newHarness(t)
 		answers := w.call(w.get("/function/hello/"))
 		i := w.claim(w.scheduler.ticket())
 		more := func(moment byte) {

@@ -17,7 +17,7 @@ import (
 )
 
 // serveCalls serves the gateway as programs do from now on.
-func (w *world) serveCalls() {
+func (w *harness) serveCalls() {
 	l := listen(w.T, "127.0.0.1:0")
 	w.url = "http://" + l.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -45,7 +45,7 @@ func TestM1ACallWhoseClientLeftBeforeItsBodyWasReadNeverRuns(t *testing.T) {
 	t.Parallel()
 	for name, request := range leavings {
 		t.Run("found out while it waits: "+name, func(t *testing.T) {
-			w := newWorldWith(t, func(_ *gateway.Config, d *gateway.Deps) { d.Left = serve.ClientLeft })
+			w := newHarnessWith(t, func(_ *gateway.Config, d *gateway.Deps) { d.Left = serve.ClientLeft })
 			w.serveCalls()
 			r := w.dial()
 			r.send(request)
@@ -58,7 +58,7 @@ func TestM1ACallWhoseClientLeftBeforeItsBodyWasReadNeverRuns(t *testing.T) {
 		})
 		t.Run("found out by its claim: "+name, func(t *testing.T) {
 			var left atomic.Bool
-			w := newWorldWith(t, func(_ *gateway.Config, d *gateway.Deps) {
+			w := newHarnessWith(t, func(_ *gateway.Config, d *gateway.Deps) {
 				d.Left = func(*http.Request) bool { return left.Load() }
 			})
 			r := w.dial()
@@ -75,7 +75,7 @@ func TestM1ACallWhoseClientLeftBeforeItsBodyWasReadNeverRuns(t *testing.T) {
 
 // Clients that stay are not taken for such that left.
 func TestM1AClientThatWaitsWithItsBodyIsServed(t *testing.T) {
-	w := newWorldWith(t, func(_ *gateway.Config, d *gateway.Deps) { d.Left = serve.ClientLeft })
+	w := newHarnessWith(t, func(_ *gateway.Config, d *gateway.Deps) { d.Left = serve.ClientLeft })
 	w.serveCalls()
 	body := strings.Repeat("x", 300_000)
 	for _, r := range []io.Reader{strings.NewReader(body), chunked(strings.NewReader(body))} {
@@ -91,7 +91,7 @@ func TestM1AClientThatWaitsWithItsBodyIsServed(t *testing.T) {
 
 // Who hangs up makes no room for more: what he began is still run.
 func TestM2ACallIsHeldAgainstItsNamespaceUntilItEnds(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	answers := w.call(w.get("/function/hello/").WithContext(ctx))
 	i := w.take()

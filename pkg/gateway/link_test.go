@@ -94,10 +94,10 @@ func TestADeafSchedulerHoldsUpNobody(t *testing.T) {
 	// It is taken for dead and tried again. The gateway drops what comes before it knows
 	// that the stream is open.
 	for again := false; !again; {
-		l.offer(ticket)
-		l.withdraw(invocation.ID{}, "uid")
+		l.enqueueOffer(ticket)
+		l.enqueueCancel(invocation.ID{}, "uid")
 		l.mu.Lock()
-		offers, withdrawals := len(l.pending.offers), len(l.pending.withdrawals)
+		offers, withdrawals := len(l.pending.offers), len(l.pending.cancels)
 		l.mu.Unlock()
 		if offers > bound || withdrawals > bound {
 			t.Fatalf("%d offers and %d withdrawals wait", offers, withdrawals)
@@ -157,13 +157,13 @@ func TestL6WhoOffersWaitsForNoScheduler(t *testing.T) {
 		l, slow := newLink(g.dispatch, "one"), &slowScheduler{taken: make(chan struct{})}
 		ctx, cancel := context.WithCancel(context.Background())
 		var conversing sync.WaitGroup
-		conversing.Go(func() { l.converse(ctx, slow) })
+		conversing.Go(func() { l.runStream(ctx, slow) })
 		slow.taken <- struct{}{} // who the gateway is
 		synctest.Wait()
 		begun := time.Now()
 		for n := range 4 {
-			l.offer(&agentwire.Ticket{FunctionUid: fmt.Sprint(n)})
-			l.withdraw(invocation.ID{byte(n)}, "uid")
+			l.enqueueOffer(&agentwire.Ticket{FunctionUid: fmt.Sprint(n)})
+			l.enqueueCancel(invocation.ID{byte(n)}, "uid")
 			synctest.Wait()
 		}
 		if waited := time.Since(begun); waited > 0 {
@@ -181,11 +181,11 @@ func TestL6WhoOffersWaitsForNoScheduler(t *testing.T) {
 		if offers != 4 || withdrawals != 4 {
 			t.Errorf("%d offers and %d withdrawals were sent in %d messages, want 4 each", offers, withdrawals, len(slow.sent))
 		}
-		l.offer(&agentwire.Ticket{})
+		l.enqueueOffer(&agentwire.Ticket{})
 		synctest.Wait()
 		cancel() // while it sends
 		conversing.Wait()
-		l.offer(&agentwire.Ticket{})
+		l.enqueueOffer(&agentwire.Ticket{})
 		if n := len(l.pending.offers); n != 0 {
 			t.Errorf("%d tickets wait for no stream", n)
 		}
@@ -238,7 +238,7 @@ func TestForwardedForNamesTheClient(t *testing.T) {
 		"@":                       "@",
 		"[::ffff:192.0.2.1]:1234": "::ffff:192.0.2.1",
 	} {
-		from := origin{proxied: true}
+		from := callChain{proxied: true}
 		for _, before := range []string{"", "203.0.113.9"} {
 			r := &http.Request{RemoteAddr: remote, Header: make(http.Header)}
 			full := want

@@ -17,7 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
-// Metrics are what a gateway tells.
+// Metrics are the gateway's metrics.
 var Metrics metric.Set
 
 var (
@@ -80,8 +80,8 @@ type metrics struct {
 	functions map[invocation.FunctionKey]*functionSeries
 }
 
-// newMetrics makes the series, or nothing if there is nobody to tell.
-func newMetrics(reg prometheus.Registerer, functions catalog.Reader, door *door) *metrics {
+// newMetrics makes the series; nil without a registry.
+func newMetrics(reg prometheus.Registerer, functions catalog.Reader, admitter *admitter) *metrics {
 	if reg == nil {
 		return nil
 	}
@@ -107,15 +107,15 @@ func newMetrics(reg prometheus.Registerer, functions catalog.Reader, door *door)
 		m.badClaims.WithLabelValues(reason)
 	}
 	reg.MustRegister(m.invocations, m.duration, m.inFlight, m.phaseSums, m.cold, m.refused, m.claims, m.badClaims, phases, m.offers, m.reoffers,
-		heldNow.Func(func() float64 { return float64(door.held().Calls) }),
-		heldLimit.Func(func() float64 { return float64(door.capacity.Calls) }),
-		bytesNow.Func(func() float64 { return float64(door.held().Bytes) }),
-		bytesLimit.Func(func() float64 { return float64(door.capacity.Bytes) }))
+		heldNow.Func(func() float64 { return float64(admitter.held().Calls) }),
+		heldLimit.Func(func() float64 { return float64(admitter.capacity.Calls) }),
+		bytesNow.Func(func() float64 { return float64(admitter.held().Bytes) }),
+		bytesLimit.Func(func() float64 { return float64(admitter.capacity.Bytes) }))
 	return m
 }
 
-// offered counts a ticket.
-func (m *metrics) offered(again bool) {
+// ticketOffered counts a ticket.
+func (m *metrics) ticketOffered(again bool) {
 	if m == nil {
 		return
 	}
@@ -155,9 +155,9 @@ func (m *metrics) claimRefused(err error) {
 	m.badClaims.WithLabelValues(reason).Inc()
 }
 
-// refusedAtTheEdge counts a refusal; fn is nil if its namespace is not to be a
-// label, which callers could otherwise choose.
-func (m *metrics) refusedAtTheEdge(fn *v1alpha1.Function, reason string) {
+// callRejected counts a rejection; fn is nil if its namespace must not become a label, which
+// callers could otherwise choose.
+func (m *metrics) callRejected(fn *v1alpha1.Function, reason string) {
 	if m == nil {
 		return
 	}
@@ -170,33 +170,33 @@ func (m *metrics) refusedAtTheEdge(fn *v1alpha1.Function, reason string) {
 	m.refused.WithLabelValues(namespace, reason).Inc()
 }
 
-// begun counts a call that was admitted, and returns the series to end it with; nil if
-// nobody counts.
-func (m *metrics) begun(fn *v1alpha1.Function) *functionSeries {
+// callAdmitted counts an admitted call, and returns its series for callEnded; nil without a
+// registry.
+func (m *metrics) callAdmitted(fn *v1alpha1.Function) *functionSeries {
 	if m == nil {
 		return nil
 	}
-	series := m.of(fn)
+	series := m.seriesOf(fn)
 	if series != nil {
 		series.inFlight.Inc()
 	}
 	return series
 }
 
-// ended counts a call that is answered or given up; series is nil if it was not
-// admitted. What is added to series that were deleted meanwhile is lost, as it should be.
-func (m *metrics) ended(c *call, series *functionSeries) {
+// callEnded counts a call that is answered or given up; series is nil if it was not admitted.
+// What is added to series that were deleted meanwhile is lost, as intended.
+func (m *metrics) callEnded(c *call, series *functionSeries) {
 	if m == nil {
 		return
 	}
 	if series != nil {
 		series.inFlight.Dec()
-	} else if series = m.of(c.function); series == nil {
+	} else if series = m.seriesOf(c.function); series == nil {
 		return
 	}
 	trace, times := c.traceID(), c.timeline()
-	status, said, cold := c.outcome()
-	m.answered(c.function, series, outcome{c.to.unit.Revision(), status, said})
+	status, said, cold := c.clientOutcome()
+	m.countAnswer(c.function, series, outcome{c.to.unit.Revision(), status, said})
 	observe(series.duration, times.Total(), trace)
 	if cold {
 		series.cold.Inc()
@@ -216,9 +216,9 @@ func observe(histogram prometheus.Observer, d time.Duration, trace string) {
 	histogram.(prometheus.ExemplarObserver).ObserveWithExemplar(d.Seconds(), prometheus.Labels{"trace_id": trace})
 }
 
-// forget deletes the series of a function that is gone and, if it was the last one of
-// its namespace, those of that.
-func (m *metrics) forget(key invocation.FunctionKey, last bool) {
+// deleteFunction deletes the series of a function that is gone and, if it was the last one of
+// its namespace, those of the namespace.
+func (m *metrics) deleteFunction(key invocation.FunctionKey, last bool) {
 	if m == nil {
 		return
 	}
@@ -236,9 +236,10 @@ func (m *metrics) forget(key invocation.FunctionKey, last bool) {
 	}
 }
 
-// forgetRevisions deletes the series of a function's revisions that are no units any more. A
-// call of one that ends later brings them back, until the function changes again.
-func (m *metrics) forgetRevisions(e *rollout.Entry) {
+// deleteRevisions deletes the series of revisions that are no units of the function any more.
+// A call of such a revision that ends later brings them back, until the function changes
+// again.
+func (m *metrics) deleteRevisions(e *rollout.Entry) {
 	if m == nil {
 		return
 	}
@@ -266,26 +267,26 @@ type functionSeries struct {
 	phases   [timeline.Phases]prometheus.Counter
 
 	mu sync.Mutex
-	// answered is by what clients were told, as far as there was a call of it.
+	// answered are the counters by outcome, as far as calls had it.
 	answered map[outcome]prometheus.Counter
 }
 
-// outcome is what a client was told, and the revision that its call belonged to.
+// outcome is the answer that a client got, and the revision of its call.
 type outcome struct {
 	revision string
 	code     string
 	executed invocation.Executed
 }
 
-// exists tells whether a function has series. The catalog forgets a function
-// before it tells of that, and so before the series are deleted.
+// exists reports whether a function has series. The catalog removes a function before it sends
+// the event, and so before the series are deleted.
 func (m *metrics) exists(fn *v1alpha1.Function) bool {
 	now, exists := m.catalog.Get(fn.Key())
 	return exists && now.UID() == string(fn.UID)
 }
 
-// of finds the series of a function; nil if it has none.
-func (m *metrics) of(fn *v1alpha1.Function) *functionSeries {
+// seriesOf finds the series of a function; nil if it has none.
+func (m *metrics) seriesOf(fn *v1alpha1.Function) *functionSeries {
 	key := fn.Key()
 	m.mu.RLock()
 	s, known := m.functions[key]
@@ -323,8 +324,8 @@ func (m *metrics) newSeries(key invocation.FunctionKey) *functionSeries {
 	return s
 }
 
-// answered counts the answer to a call of a function.
-func (m *metrics) answered(fn *v1alpha1.Function, s *functionSeries, o outcome) {
+// countAnswer counts the answer to a call of a function.
+func (m *metrics) countAnswer(fn *v1alpha1.Function, s *functionSeries, o outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	counter, known := s.answered[o]

@@ -15,7 +15,7 @@ import (
 
 // metric is the sum over all series of a counter or gauge whose labels include
 // the given pairs; -1 if there is no such series.
-func (w *world) metric(name string, labels ...string) float64 {
+func (w *harness) metric(name string, labels ...string) float64 {
 	families, err := w.registry.Gather()
 	if err != nil {
 		w.Fatal(err)
@@ -47,7 +47,7 @@ func (w *world) metric(name string, labels ...string) float64 {
 }
 
 // spent is the sum of a histogram over all series whose labels include the pair.
-func (w *world) spent(name, label, value string) (sum float64) {
+func (w *harness) spent(name, label, value string) (sum float64) {
 	families, err := w.registry.Gather()
 	if err != nil {
 		w.Fatal(err)
@@ -74,7 +74,7 @@ const (
 )
 
 func TestCallsAreCounted(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
 	i := w.take()
 	if got := w.metric(inFlight, "function", "hello"); got != 1 {
@@ -119,7 +119,7 @@ func TestCallsAreCounted(t *testing.T) {
 }
 
 func TestWhatTheTimeOfCallsIsSpentOn(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
 	i := w.take()
 	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
@@ -157,7 +157,7 @@ func TestWhatTheTimeOfCallsIsSpentOn(t *testing.T) {
 }
 
 // refuseNext makes a call and has its scheduler refuse it.
-func refuseNext(w *world) {
+func refuseNext(w *harness) {
 	w.Helper()
 	answers := w.call(w.get("/function/hello/"))
 	ticket := w.scheduler.ticket()
@@ -166,7 +166,7 @@ func refuseNext(w *world) {
 }
 
 func TestWhatIsHeldIsTold(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) { c.MaxInvocations, c.MaxBodyMemory = 7, 4_000_000 })
+	w := newHarness(t, func(c *gateway.Config) { c.MaxInvocations, c.MaxBodyMemory = 7, 4_000_000 })
 	answers := w.call(w.request("POST", "/function/hello/", strings.NewReader("12345")))
 	i := w.take()
 	for name, want := range map[string]float64{
@@ -186,7 +186,7 @@ func TestWhatIsHeldIsTold(t *testing.T) {
 
 // A ticket that nobody claims is offered again, and that is not another call.
 func TestTicketsThatAreOfferedAgainAreCounted(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
 	i := w.take()
 	i.release("not now")
@@ -201,7 +201,7 @@ func TestTicketsThatAreOfferedAgainAreCounted(t *testing.T) {
 // A function's series go with it, and a call that ends after it does not bring
 // them back.
 func TestTheSeriesOfADeletedFunctionAreDeleted(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
 	w.take().whole(200, "")
 	wrote(t, answers, 200, invocation.ExecutedYes)

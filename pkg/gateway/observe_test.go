@@ -45,17 +45,17 @@ func TestHistogramsNameTraces(t *testing.T) {
 
 func TestNothingIsCountedForNobody(t *testing.T) {
 	config := DefaultConfig()
-	m := newMetrics(nil, nil, newDoor(config.capacity()))
+	m := newMetrics(nil, nil, newAdmitter(config.capacity()))
 	if m != nil {
 		t.Fatal("there are metrics")
 	}
-	c := &call{life: life{function: &v1alpha1.Function{}, times: timeline.Begin(time.Now())}}
-	m.offered(true)
+	c := &call{callState: callState{function: &v1alpha1.Function{}, times: timeline.Begin(time.Now())}}
+	m.ticketOffered(true)
 	m.claimGranted()
 	m.claimRefused(core.ErrNotWaiting)
-	m.refusedAtTheEdge(c.function, problems.FunctionNotFound)
-	m.ended(c, m.begun(c.function))
-	m.forget(invocation.FunctionKey{}, true)
+	m.callRejected(c.function, problems.FunctionNotFound)
+	m.callEnded(c, m.callAdmitted(c.function))
+	m.deleteFunction(invocation.FunctionKey{}, true)
 }
 
 // BenchmarkMetricsOfACall measures what counting one call takes: all of it, and without
@@ -67,19 +67,19 @@ func BenchmarkMetricsOfACall(b *testing.B) {
 	config := DefaultConfig()
 	for name, reg := range map[string]prometheus.Registerer{"on": prometheus.NewRegistry(), "off": nil} {
 		b.Run(name, func(b *testing.B) {
-			m := newMetrics(reg, functions, newDoor(config.capacity()))
+			m := newMetrics(reg, functions, newAdmitter(config.capacity()))
 			b.ReportAllocs()
 			for now := time.Now(); b.Loop(); now = now.Add(time.Millisecond) {
-				c := &call{life: life{function: fn, times: timeline.Begin(now), status: 200, said: invocation.ExecutedYes}}
-				series := m.begun(c.function)
-				m.offered(false)
+				c := &call{callState: callState{function: fn, times: timeline.Begin(now), status: 200, executed: invocation.ExecutedYes}}
+				series := m.callAdmitted(c.function)
+				m.ticketOffered(false)
 				m.claimGranted()
 				c.times.Offered(now.Add(10 * time.Microsecond))
 				c.times.Claimed(now.Add(300 * time.Microsecond))
 				c.times.Headed(now.Add(3*time.Millisecond), 200*time.Microsecond, 2*time.Millisecond)
 				c.times.Executed(now.Add(3*time.Millisecond), 2*time.Millisecond)
 				c.times.End(now.Add(3100 * time.Microsecond))
-				m.ended(c, series)
+				m.callEnded(c, series)
 			}
 		})
 	}

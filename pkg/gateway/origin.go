@@ -56,9 +56,9 @@ var beyondPath = map[string]bool{
 	"Use-As-Dictionary":         true,
 }
 
-// heard is a header of a function's answer as its client is to see it, if at all. A
-// function on the shared origin has the path shared there; it is empty on an origin of its own.
-func heard(name, value, shared string) (string, bool) {
+// filterHeader is a header of a function's answer as the client sees it, if at all. A function
+// on the shared origin has the path shared there; it is empty on an origin of its own.
+func filterHeader(name, value, shared string) (string, bool) {
 	switch {
 	case shared != "" && beyondPath[name]:
 		return "", false

@@ -83,7 +83,7 @@ func TestHeadersThatReachBeyondAPath(t *testing.T) {
 	} {
 		name, value, _ := strings.Cut(header, ": ")
 		for shared, want := range map[string]string{"/function/f": want.shared, "": want.apart} {
-			if got, kept := heard(name, value, shared); kept != (want != "") || kept && got != want {
+			if got, kept := filterHeader(name, value, shared); kept != (want != "") || kept && got != want {
 				t.Errorf("%s below %q: %q, kept %t", header, shared, got, kept)
 			}
 		}

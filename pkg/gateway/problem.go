@@ -61,8 +61,8 @@ func (p *problem) become(kind problems.Type) {
 	p.Type, p.Title, p.Status = kind.URI(), kind.Title, kind.Status
 }
 
-// wait is when to try again; 0 if trying again is of no use.
-func (p problem) wait() time.Duration {
+// retryDelay is when to try again; 0 if trying again is of no use.
+func (p problem) retryDelay() time.Duration {
 	if !p.kind.Retry() {
 		return 0
 	}
@@ -107,7 +107,7 @@ func timedOut(fn *v1alpha1.Function) problem {
 
 // Forbid answers a request that must not come to a function: 403, OriginNotAllowed.
 func Forbid(w http.ResponseWriter, why string) {
-	newProblem(problems.OriginNotAllowed, why).send(w, DetailAll)
+	newProblem(problems.OriginNotAllowed, why).write(w, DetailAll)
 }
 
 // maxProblem bounds the document of a problem in bytes. It is less than what a server
@@ -126,11 +126,11 @@ func (p problem) document() []byte {
 	}
 }
 
-// send answers with a problem, with as much detail as callers may read. The header
-// must not have been sent, and the goroutine is that of the client's handler: it waits
-// for the client, for problemWithin at most.
-func (p problem) send(w http.ResponseWriter, detail ProblemDetail) {
-	p = detail.of(p)
+// write answers with a problem, with as much detail as callers may read. The header must not
+// have been sent, and the goroutine is that of the client's handler: it waits for the client,
+// for problemWithin at most.
+func (p problem) write(w http.ResponseWriter, detail ProblemDetail) {
+	p = detail.redact(p)
 	if p.kind.Retry() {
 		p.RetryAfterMs = max(0, p.retryAfter.Milliseconds())
 	}
@@ -150,7 +150,7 @@ func (p problem) send(w http.ResponseWriter, detail ProblemDetail) {
 	if p.challenge != "" {
 		h.Set("WWW-Authenticate", p.challenge)
 	}
-	if wait := p.wait(); wait > 0 {
+	if wait := p.retryDelay(); wait > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 	}
 	w.WriteHeader(p.Status)
@@ -177,10 +177,9 @@ func (d ProblemDetail) Validate() error {
 	return fmt.Errorf("--problem-detail %q is neither %s nor %s", string(d), DetailAll, DetailNone)
 }
 
-// outside is what callers read, by reason, instead of details that come from
-// functions, instances, nodes and issuers. Details of other reasons are the gateway's
-// own, or limits.
-var outside = map[string]string{
+// publicDetails are what callers read, by reason, instead of details that come from functions,
+// instances, nodes and issuers. Details of other reasons are the gateway's own, or limits.
+var publicDetails = map[string]string{
 	string(invocation.RefusedCannotStart): "instances of the function do not start",
 	string(invocation.RefusedNoCapacity):  "there is no room for an instance of the function",
 	problems.FunctionLost:                 "the function broke off the call",
@@ -192,9 +191,9 @@ var outside = map[string]string{
 	problems.Refused:                      "the call was refused",
 }
 
-// of is a problem as callers may read it.
-func (d ProblemDetail) of(p problem) problem {
-	text, inside := outside[p.Reason]
+// redact is a problem as callers may read it.
+func (d ProblemDetail) redact(p problem) problem {
+	text, inside := publicDetails[p.Reason]
 	if d == DetailAll || !inside {
 		return p
 	}
@@ -208,9 +207,9 @@ func (d ProblemDetail) of(p problem) problem {
 	return p
 }
 
-// trim takes the stack trace out of an error that a function has reported by its
-// runtime, which says its type and message besides.
-func (d ProblemDetail) trim(head *agentwire.ResultHead) {
+// trimStack removes the stack trace from an error that a function reported through its
+// runtime; type and message stay.
+func (d ProblemDetail) trimStack(head *agentwire.ResultHead) {
 	if d == DetailAll || head.GetFunctionError() == "" || !head.GetWhole() {
 		return
 	}

@@ -18,10 +18,10 @@ func TestS15ForwardedHeadersAreThoseOfTrustedProxiesOnly(t *testing.T) {
 		"10.42.3.4:1234": true, "[::ffff:10.42.3.4]:1234": true, "[fd00::1%eth0]:1234": true, "192.0.2.7:1": true,
 		"10.43.0.1:1234": false, "192.0.2.8:1": false, "127.0.0.1:1234": false, "[::1]:1234": false, "@": false, "": false,
 	} {
-		if got := proxies.trust(peer); got != trusted {
+		if got := proxies.trusts(peer); got != trusted {
 			t.Errorf("%q: trusted %v, want %v", peer, got, trusted)
 		}
-		if Proxies(nil).trust(peer) {
+		if Proxies(nil).trusts(peer) {
 			t.Errorf("%q is trusted although nobody is", peer)
 		}
 	}
@@ -46,7 +46,7 @@ func TestS15ForwardedHeadersAreThoseOfTrustedProxiesOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &http.Request{RemoteAddr: "10.42.3.4:1234", Host: "h", Header: said.Clone()}
 			got := make(http.Header)
-			for _, h := range requestHeaders(r, invocation.ID{}, origin{proxied: tt.trusted.trust(r.RemoteAddr)}) {
+			for _, h := range requestHeaders(r, invocation.ID{}, callChain{proxied: tt.trusted.trusts(r.RemoteAddr)}) {
 				got.Add(h.GetName(), string(h.GetValue()))
 			}
 			got.Del("Windlass-Invocation-Id")

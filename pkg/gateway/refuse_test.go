@@ -16,7 +16,7 @@ import (
 )
 
 func TestRefusalsReachTheClient(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	for _, tt := range []struct {
 		name       string
 		reason     controlwire.Refusal_Reason
@@ -54,7 +54,7 @@ func TestS4CallersReadNothingOfWhatIsInside(t *testing.T) {
 	const secret = "postgres://admin:password@db on node-7"
 	inside := func(c *gateway.Config) { c.ProblemDetail = gateway.DetailNone }
 	for _, reason := range []controlwire.Refusal_Reason{controlwire.Refusal_REASON_CANNOT_START, controlwire.Refusal_REASON_NO_CAPACITY} {
-		w := newWorld(t, inside)
+		w := newHarness(t, inside)
 		answers := w.call(w.get("/function/hello/"))
 		w.scheduler.refuse(&controlwire.Refusal{InvocationId: w.scheduler.ticket().GetInvocationId(), Reason: reason, Detail: secret})
 		a := wrote(t, answers, 503, invocation.ExecutedNo)
@@ -63,14 +63,14 @@ func TestS4CallersReadNothingOfWhatIsInside(t *testing.T) {
 		}
 	}
 	for _, kind := range []agentwire.Failure_Kind{agentwire.Failure_KIND_FUNCTION_LOST, agentwire.Failure_KIND_BAD_ANSWER} {
-		w := newWorld(t, inside)
+		w := newHarness(t, inside)
 		answers := w.call(w.get("/function/hello/"))
 		w.take().fail(kind, secret)
 		if a := wrote(t, answers, 502, invocation.ExecutedMaybe); strings.Contains(a.body, secret) {
 			t.Errorf("%s: %s", kind, a.body)
 		}
 	}
-	w := newWorld(t, inside)
+	w := newHarness(t, inside)
 	answers := w.call(w.get("/function/hello/"))
 	w.take().send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
 		Status: 500, Whole: true, FunctionError: "KeyError",
@@ -84,7 +84,7 @@ func TestS4CallersReadNothingOfWhatIsInside(t *testing.T) {
 
 // A scheduler that lags behind does not refuse a call that an instance runs.
 func TestARefusalComesTooLateForAClaimedCall(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	first := w.call(w.get("/function/hello/"))
 	ticket := w.scheduler.ticket()
 	i := w.claim(ticket)
@@ -101,7 +101,7 @@ func TestARefusalComesTooLateForAClaimedCall(t *testing.T) {
 
 // A scheduler may hear of a function, or that it owns it, later than the gateway.
 func TestACallWaitsForASchedulerThatDoesNotKnowTheFunction(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
 	for _, reason := range []controlwire.Refusal_Reason{controlwire.Refusal_REASON_UNKNOWN_FUNCTION, controlwire.Refusal_REASON_NOT_OWNER} {
 		w.scheduler.refuse(&controlwire.Refusal{InvocationId: w.scheduler.offered().GetInvocationId(), Reason: reason})
@@ -121,7 +121,7 @@ func TestACallWaitsForASchedulerThatDoesNotKnowTheFunction(t *testing.T) {
 }
 
 func TestADrainingGatewayTakesNoMoreCalls(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
 	i := w.take()
 	if !w.gateway.Ready() {
@@ -141,7 +141,7 @@ func TestADrainingGatewayTakesNoMoreCalls(t *testing.T) {
 }
 
 func TestAFullGatewayTakesNoMoreCalls(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) { c.MaxInvocations = 2 })
+	w := newHarness(t, func(c *gateway.Config) { c.MaxInvocations = 2 })
 	// One that is still sending a small body counts as well.
 	slow := w.dial()
 	slow.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nha")
@@ -169,7 +169,7 @@ func TestAFullGatewayTakesNoMoreCalls(t *testing.T) {
 
 // Attempts whose clients are gone still run, and so still count.
 func TestUnheardAttemptsCountAsCalls(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) { c.MaxInvocations = 1 })
+	w := newHarness(t, func(c *gateway.Config) { c.MaxInvocations = 1 })
 	ctx, cancel := context.WithCancel(t.Context())
 	answers := w.call(w.get("/function/hello/").WithContext(ctx))
 	i := w.take()
@@ -185,7 +185,7 @@ func TestUnheardAttemptsCountAsCalls(t *testing.T) {
 }
 
 func TestARequestThatCannotBeHandedOverIsRefused(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	for name, request := range map[string]string{
 		"path or query": "GET /function/hello/?caf\xe9 HTTP/1.1\r\nHost: h\r\n\r\n",
 		"host":          "GET http://caf\xe9/function/hello/ HTTP/1.1\r\nHost: h\r\n\r\n",
@@ -200,7 +200,7 @@ func TestARequestThatCannotBeHandedOverIsRefused(t *testing.T) {
 }
 
 func TestPaths(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.put("team", "hello", time.Minute)
 	w.put("default", "team", time.Minute)
 	for _, tt := range []struct {
@@ -259,7 +259,7 @@ func TestPaths(t *testing.T) {
 }
 
 func TestWhatTheFunctionSeesOfTheRequest(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) { c.TrustedProxies = gateway.Loopback() })
+	w := newHarness(t, func(c *gateway.Config) { c.TrustedProxies = gateway.Loopback() })
 	r := w.request("PUT", "/function/hello/x", strings.NewReader("b"))
 	r.Host = "shop.example"
 	r.Header = http.Header{

@@ -37,7 +37,7 @@ func unitOf(fn *v1alpha1.Function, number int64) *v1alpha1.Function {
 }
 
 // route parts the calls of default/hello among revisions; others that it had are gone.
-func (w *world) route(parts ...part) {
+func (w *harness) route(parts ...part) {
 	fn := newFunction("default", "hello", time.Minute)
 	e := &rollout.Entry{Function: fn}
 	for _, p := range parts {
@@ -52,7 +52,7 @@ func (w *world) route(parts ...part) {
 }
 
 // unknown refuses a ticket as a scheduler does that does not know its unit.
-func (w *world) unknown(ticket *agentwire.Ticket) {
+func (w *harness) unknown(ticket *agentwire.Ticket) {
 	w.Helper()
 	w.scheduler.refuse(&controlwire.Refusal{
 		InvocationId: ticket.GetInvocationId(), Reason: controlwire.Refusal_REASON_UNKNOWN_FUNCTION, Detail: "no such function here",
@@ -60,7 +60,7 @@ func (w *world) unknown(ticket *agentwire.Ticket) {
 }
 
 // for whom the next ticket is that was not seen.
-func (w *world) nextFor(uid string) *agentwire.Ticket {
+func (w *harness) nextFor(uid string) *agentwire.Ticket {
 	w.Helper()
 	ticket := w.scheduler.ticket()
 	if got := ticket.GetFunctionUid(); got != uid {
@@ -70,7 +70,7 @@ func (w *world) nextFor(uid string) *agentwire.Ticket {
 }
 
 func TestACallGoesToTheRevisionOfItsTagOrByWeight(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.route(part{"live", 6, 100}, part{"next", 7, 0})
 	for tag, number := range map[string]int64{"": 6, "live": 6, "next": 7} {
 		r := w.get("/function/hello/")
@@ -99,7 +99,7 @@ func TestACallGoesToTheRevisionOfItsTagOrByWeight(t *testing.T) {
 
 // What was counted of a revision goes with it, and comes back for a call that ends later.
 func TestCallsAreCountedByRevision(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.route(part{"live", 6, 100}, part{"next", 7, 0})
 	call := func(tag string) (end func()) {
 		r := w.get("/function/hello/")
@@ -131,7 +131,7 @@ func TestCallsAreCountedByRevision(t *testing.T) {
 }
 
 func TestAProblemOfACallNamesItsRevision(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.route(part{"", 6, 100})
 	answers, ticket := w.offered()
 	w.scheduler.refuse(&controlwire.Refusal{InvocationId: ticket.GetInvocationId(), Reason: controlwire.Refusal_REASON_QUEUE_FULL, Detail: "full"})
@@ -143,7 +143,7 @@ func TestAProblemOfACallNamesItsRevision(t *testing.T) {
 }
 
 func TestAFunctionWithoutARevisionIsToBeTriedAgain(t *testing.T) {
-	w := newGuardedWorld(t, guard{})
+	w := newGuardedHarness(t, guard{})
 	w.route()
 	a := wrote(t, w.call(w.as("for-default", "/function/hello/")), 503, invocation.ExecutedNo)
 	problem(t, a, "RevisionPending")
@@ -159,7 +159,7 @@ func TestAFunctionWithoutARevisionIsToBeTriedAgain(t *testing.T) {
 }
 
 func TestACallWaitsForASchedulerThatDoesNotKnowItsRevisionYet(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.route(part{"", 2, 100})
 	answers, ticket := w.offered()
 	for range 3 {
@@ -176,7 +176,7 @@ func TestACallWaitsForASchedulerThatDoesNotKnowItsRevisionYet(t *testing.T) {
 func TestACallThatWaitsForARemovedRevisionGoesToAnother(t *testing.T) {
 	for name, told := range map[string]bool{"that a scheduler refuses": true, "that no scheduler speaks of": false} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newHarness(t)
 			w.route(part{"", 1, 100})
 			answers, old := w.offered()
 			w.route(part{"", 2, 100})
@@ -210,7 +210,7 @@ func TestACallThatWaitsForARemovedRevisionGoesToAnother(t *testing.T) {
 }
 
 func TestACallWaitsWhileItsFunctionHasNoRevision(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.route(part{"", 1, 100})
 	answers, ticket := w.offered()
 	w.route()
@@ -222,7 +222,7 @@ func TestACallWaitsWhileItsFunctionHasNoRevision(t *testing.T) {
 }
 
 func TestACallKeepsToItsTagWhenItsRevisionIsRemoved(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	tagged := func() (<-chan answer, *agentwire.Ticket) {
 		r := w.get("/function/hello/")
 		r.Header.Set(invocation.HeaderTag, "next")
@@ -246,9 +246,9 @@ func TestACallKeepsToItsTagWhenItsRevisionIsRemoved(t *testing.T) {
 // removed; the scheduler learns of everything later than the gateway.
 func TestNoCallFailsWhileTrafficChanges(t *testing.T) {
 	const changes, callers, callsEach = 50, 16, 8
-	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = patience })
+	w := newHarness(t, func(c *gateway.Config) { c.MaxQueueTime = patience })
 	s := &shift{
-		world: w, dice: rand.New(rand.NewPCG(3, 4)),
+		harness: w, dice: rand.New(rand.NewPCG(3, 4)),
 		known: make(map[string]bool), served: make(map[string]int), offered: make(map[string]string),
 	}
 	s.change(1)
@@ -284,7 +284,7 @@ func TestNoCallFailsWhileTrafficChanges(t *testing.T) {
 // shift plays a scheduler, its instances and the clients of default/hello while its calls
 // go from revision to revision.
 type shift struct {
-	*world
+	*harness
 
 	running sync.WaitGroup // of instances
 

@@ -21,40 +21,40 @@ type destination struct {
 	slot ownership.Slot
 }
 
-func destined(unit *v1alpha1.Function) destination {
+func destinationOf(unit *v1alpha1.Function) destination {
 	return destination{unit, ownership.SlotOf(string(unit.UID), 0)}
 }
 
-// lots are the numbers by which calls are parted among units, a sequence of rollout's for
-// each function. Functions that share one are rare, and each other's chance.
-type lots struct {
+// picker picks the unit of each call by weight. It has a sequence of rollout's numbers for
+// each function. That two functions share a sequence is rare and does no harm.
+type picker struct {
 	seed maphash.Seed
 	last [1 << 10]atomic.Uint32
 }
 
-// newLots are lots that begin anywhere, so that no two gateways begin with the same unit.
-func newLots() *lots {
-	l := &lots{seed: maphash.MakeSeed()}
+// newPicker starts its sequences at random numbers, so that no two gateways begin with the
+// same unit.
+func newPicker() *picker {
+	l := &picker{seed: maphash.MakeSeed()}
 	for i := range l.last {
 		l.last[i].Store(rand.Uint32())
 	}
 	return l
 }
 
-// draw is the next number for a call of a function.
-func (l *lots) draw(uid string) uint32 {
+// nextDraw is the next number of a function's sequence.
+func (l *picker) nextDraw(uid string) uint32 {
 	return l.last[maphash.String(l.seed, uid)%uint64(len(l.last))].Add(rollout.DrawStep)
 }
 
-// assign picks the unit of a call: that of the tag which it names or, if it names none, one
-// by weight.
-func (l *lots) assign(e *rollout.Entry, tag string) (*v1alpha1.Function, *problem) {
+// pick is the unit of a call: the one of its tag or, without a tag, one by weight.
+func (l *picker) pick(e *rollout.Entry, tag string) (*v1alpha1.Function, *problem) {
 	if e.Pick(0) == nil {
 		p := newProblem(problems.RevisionPending, "the function is new, and no revision of it was made yet; try again soon")
 		return nil, &p
 	}
 	if tag == "" {
-		return e.Pick(l.draw(e.UID())), nil
+		return e.Pick(l.nextDraw(e.UID())), nil
 	}
 	if at := slices.IndexFunc(e.Routes, func(r rollout.Route) bool { return r.Tag == tag }); at >= 0 {
 		return e.Routes[at].Unit, nil
@@ -66,7 +66,7 @@ func (l *lots) assign(e *rollout.Entry, tag string) (*v1alpha1.Function, *proble
 	return nil, &p
 }
 
-// has tells whether a unit is still one of the function's.
-func has(e *rollout.Entry, unit *v1alpha1.Function) bool {
+// hasUnit reports whether a unit is still one of the function's.
+func hasUnit(e *rollout.Entry, unit *v1alpha1.Function) bool {
 	return slices.ContainsFunc(e.Units, func(u *v1alpha1.Function) bool { return u.UID == unit.UID })
 }

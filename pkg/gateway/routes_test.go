@@ -48,9 +48,9 @@ func TestSharesOfCalls(t *testing.T) {
 	const calls = 100_000
 	e := &rollout.Entry{Function: &v1alpha1.Function{}, Routes: weighed(90, 10)}
 	for range 20 { // each of which begins elsewhere
-		small, lots := 0, newLots()
+		small, picker := 0, newPicker()
 		for range calls {
-			if unit, _ := lots.assign(e, ""); unit == e.Routes[1].Unit {
+			if unit, _ := picker.pick(e, ""); unit == e.Routes[1].Unit {
 				small++
 			}
 		}
@@ -61,12 +61,12 @@ func TestSharesOfCalls(t *testing.T) {
 }
 
 func TestACallWithATagTakesNoLotOfAnother(t *testing.T) {
-	e, lots := &rollout.Entry{Function: &v1alpha1.Function{}, Routes: weighed(50, 50)}, newLots()
-	before := lots.draw(e.UID())
-	if _, p := lots.assign(e, "tag-0"); p != nil {
+	e, picker := &rollout.Entry{Function: &v1alpha1.Function{}, Routes: weighed(50, 50)}, newPicker()
+	before := picker.nextDraw(e.UID())
+	if _, p := picker.pick(e, "tag-0"); p != nil {
 		t.Fatal(p)
 	}
-	if got := lots.draw(e.UID()); got != before+rollout.DrawStep {
+	if got := picker.nextDraw(e.UID()); got != before+rollout.DrawStep {
 		t.Errorf("drew %d after %d", got, before)
 	}
 }
@@ -97,7 +97,7 @@ func TestACallIsAssignedByItsTagOrByWeight(t *testing.T) {
 		"a tag, before a revision":          {bare, "tag-0", "RevisionPending"},
 		"an unknown tag, before a revision": {bare, "other", "RevisionPending"},
 	} {
-		unit, p := newLots().assign(tc.e, tc.tag)
+		unit, p := newPicker().pick(tc.e, tc.tag)
 		got := ""
 		if unit != nil {
 			got = string(unit.UID)

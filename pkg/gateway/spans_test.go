@@ -19,14 +19,14 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func at(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
 
-// toldOf is a call of default/hello with such times and attempts before the last one.
-func toldOf(times timeline.Timeline, tries ...try) told {
-	return told{
-		Account: invocation.Account{
+// recordOf is a call of default/hello with such times and attempts before the last one.
+func recordOf(times timeline.Timeline, tries ...earlierAttempt) callRecord {
+	return callRecord{
+		Record: invocation.Record{
 			Function: invocation.FunctionKey{Namespace: "default", Name: "hello"}, CID: "cid-2", Attempt: len(tries) + 1,
 			Code: 200, Executed: invocation.ExecutedYes, Received: times.Received(), Ended: times.Received().Add(times.Total()),
 		},
-		uid: "uid", version: "00007", method: "GET", times: times, tries: tries,
+		uid: "uid", version: "00007", method: "GET", times: times, earlier: tries,
 	}
 }
 
@@ -41,9 +41,9 @@ func TestACallThatWasTriedAgainShowsEveryAttempt(t *testing.T) {
 	times.Headed(at(60), 2*time.Millisecond, 18*time.Millisecond)
 	times.Executed(at(60), 18*time.Millisecond)
 	times.End(at(61))
-	of := toldOf(times,
-		try{number: 1, cid: "cid-0", from: at(10), until: at(15), ran: true, why: "it was lost"},
-		try{number: 2, cid: "cid-1", from: at(20), until: at(25), why: "it gave it back"})
+	of := recordOf(times,
+		earlierAttempt{number: 1, cid: "cid-0", from: at(10), until: at(15), ran: true, why: "it was lost"},
+		earlierAttempt{number: 2, cid: "cid-1", from: at(20), until: at(25), why: "it gave it back"})
 	type row struct {
 		name     string
 		from, to int
@@ -78,14 +78,14 @@ func TestSpansAreAPartitionOfTheCall(t *testing.T) {
 		now := 0
 		next := func() time.Time { now += rapid.IntRange(0, 20).Draw(t, "ms"); return at(now) }
 		times := timeline.Begin(next())
-		var tries []try
+		var tries []earlierAttempt
 		if rapid.Bool().Draw(t, "offered") {
 			times.Offered(next())
 			for n := range rapid.IntRange(0, 4).Draw(t, "lost") {
 				claimed := next()
 				times.Claimed(claimed)
 				times.Requeued()
-				tries = append(tries, try{number: n + 1, from: claimed, until: next(), ran: rapid.Bool().Draw(t, "ran")})
+				tries = append(tries, earlierAttempt{number: n + 1, from: claimed, until: next(), ran: rapid.Bool().Draw(t, "ran")})
 			}
 			if rapid.Bool().Draw(t, "claimed") {
 				times.Claimed(next())
@@ -96,7 +96,7 @@ func TestSpansAreAPartitionOfTheCall(t *testing.T) {
 			}
 		}
 		times.End(next())
-		spans := toldOf(times, tries...).trace().Spans
+		spans := recordOf(times, tries...).trace().Spans
 		whole, end := spans[0], spans[0].Start
 		seen := map[int]bool{}
 		for i, s := range spans {
@@ -131,7 +131,7 @@ func TestWhatIsAFailure(t *testing.T) {
 		"a client that left":             {codeLeft, "", "the client left"},
 		"a function that refuses itself": {429, "", ""},
 	} {
-		of := told{Account: invocation.Account{Code: tt.code, Reason: tt.reason}}
+		of := callRecord{Record: invocation.Record{Code: tt.code, Reason: tt.reason}}
 		if got := of.whole().Error; got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
@@ -139,7 +139,7 @@ func TestWhatIsAFailure(t *testing.T) {
 }
 
 func TestAColdCallLeadsToTheStartOfItsInstance(t *testing.T) {
-	of := toldOf(timeline.Begin(noon))
+	of := recordOf(timeline.Begin(noon))
 	if links := of.whole().Links; links != nil {
 		t.Errorf("a warm call has the links %v", links)
 	}
@@ -221,7 +221,7 @@ func TestSpansNameTheFunctionAsItNamesItself(t *testing.T) {
 	times.Headed(at(60), 2*time.Millisecond, 18*time.Millisecond)
 	times.Executed(at(60), 18*time.Millisecond)
 	times.End(at(61))
-	spans := toldOf(times).trace().Spans
+	spans := recordOf(times).trace().Spans
 	for name, want := range map[string]map[string]string{
 		"invoke default/hello": {
 			"http.route": "/function/{function}/{path...}", "faas.name": "hello", "faas.version": "00007", "k8s.namespace.name": "default", "faas.instance": "cid-2",

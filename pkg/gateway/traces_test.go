@@ -14,9 +14,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// newTracedWorld is newWorld with a collector of all traces. What was recorded is
+// newTracedHarness is newHarness with a collector of all traces. What was recorded is
 // there when flush has returned.
-func newTracedWorld(t *testing.T) (w *world, c *tracetest.Collector, flush func()) {
+func newTracedHarness(t *testing.T) (w *harness, c *tracetest.Collector, flush func()) {
 	t.Helper()
 	c, err := tracetest.Start()
 	if err != nil {
@@ -37,7 +37,7 @@ func newTracedWorld(t *testing.T) (w *world, c *tracetest.Collector, flush func(
 			t.Error(err)
 		}
 	}
-	return newWorldWith(t, func(_ *gateway.Config, deps *gateway.Deps) { deps.Traces = traces }), c, flush
+	return newHarnessWith(t, func(_ *gateway.Config, deps *gateway.Deps) { deps.Traces = traces }), c, flush
 }
 
 // parentTold is the span that the function was told to be below.
@@ -51,7 +51,7 @@ func (i *instance) parentTold() string {
 }
 
 func TestEveryAttemptIsTheParentOfItsOwnRun(t *testing.T) {
-	w, c, flush := newTracedWorld(t)
+	w, c, flush := newTracedHarness(t)
 	w.putIdempotent()
 	answers := w.post("x")
 	first := w.take()
@@ -79,7 +79,7 @@ func TestEveryAttemptIsTheParentOfItsOwnRun(t *testing.T) {
 }
 
 func TestATicketNamesTheCallThatIsRecorded(t *testing.T) {
-	w, c, flush := newTracedWorld(t)
+	w, c, flush := newTracedHarness(t)
 	answers := w.call(w.get("/function/hello/"))
 	ticket := w.scheduler.ticket()
 	w.claim(ticket).whole(200, "")

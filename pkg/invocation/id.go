@@ -123,7 +123,7 @@ type Ticket struct {
 	Arrived time.Time
 	// Deadline is when nobody wants the call any more, on the local clock.
 	Deadline time.Time
-	// Request is the call itself if it rides along; else nil. Queues do not
-	// look at it.
+	// Request is the call's request if the ticket carries it; else nil. Queues do
+	// not read it.
 	Request any
 }

@@ -108,19 +108,19 @@ func (h Hosts) Below(host string) bool {
 }
 
 // lengthen gives each run of two hyphens or more two more of them.
-func lengthen(name string) string { return reckon(name, 2, 2) }
+func lengthen(name string) string { return adjustHyphens(name, 2, 2) }
 
 // shorten is the reverse of lengthen.
-func shorten(name string) string { return reckon(name, 4, -2) }
+func shorten(name string) string { return adjustHyphens(name, 4, -2) }
 
-// reckon adds hyphens to each run of at least so many, or takes them away.
-func reckon(name string, least, more int) string {
+// adjustHyphens adds hyphens to each run of at least so many, or removes them.
+func adjustHyphens(name string, least, more int) string {
 	if !strings.Contains(name, betweenNames) {
 		return name
 	}
 	var b strings.Builder
 	for name != "" {
-		n := run(name)
+		n := leadingHyphens(name)
 		if n == 0 {
 			b.WriteByte(name[0])
 			name = name[1:]
@@ -143,7 +143,7 @@ func cut(s, separator string) (before, after string, found bool) {
 		return strings.Cut(s, separator)
 	}
 	for i := 0; i < len(s); i++ {
-		n := run(s[i:])
+		n := leadingHyphens(s[i:])
 		if n == len(separator) {
 			return s[:i], s[i+n:], true
 		}
@@ -152,8 +152,8 @@ func cut(s, separator string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// run is the number of hyphens that a text begins with.
-func run(s string) int { return len(s) - len(strings.TrimLeft(s, "-")) }
+// leadingHyphens is the number of hyphens that a text begins with.
+func leadingHyphens(s string) int { return len(s) - len(strings.TrimLeft(s, "-")) }
 
 // isName tells whether DNS can have a name, in small letters.
 func isName(host string) bool {
@@ -187,12 +187,12 @@ func Hostname(authority string) string {
 	if colon := strings.LastIndexByte(host, ':'); colon >= 0 && strings.IndexByte(host[colon:], ']') < 0 {
 		host = host[:colon]
 	}
-	return strings.Map(small, strings.TrimSuffix(host, "."))
+	return strings.Map(lowerASCII, strings.TrimSuffix(host, "."))
 }
 
-// small is a letter of the names in DNS as a small one. Others stay: some of them have
+// lowerASCII is a letter of the names in DNS as a small one. Others stay: some of them have
 // a small form that is one of those.
-func small(r rune) rune {
+func lowerASCII(r rune) rune {
 	if r >= 'A' && r <= 'Z' {
 		return r + ('a' - 'A')
 	}

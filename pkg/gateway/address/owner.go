@@ -66,18 +66,18 @@ type Table struct {
 	// first: what the functions of one namespace ask for does not slow down the calls
 	// of others.
 	claims map[string]map[string][]Claim
-	asked  map[invocation.FunctionKey]asked
+	asked  map[invocation.FunctionKey]requestedHosts
 }
 
-// asked is what a function asks for.
-type asked struct {
+// requestedHosts are the hosts that a function asks for.
+type requestedHosts struct {
 	claim Claim
 	hosts []v1alpha1.Hostname
 }
 
 // NewTable makes a Table without functions.
 func NewTable(rules Rules) *Table {
-	return &Table{rules: rules, claims: make(map[string]map[string][]Claim), asked: make(map[invocation.FunctionKey]asked)}
+	return &Table{rules: rules, claims: make(map[string]map[string][]Claim), asked: make(map[invocation.FunctionKey]requestedHosts)}
 }
 
 // Put enters the hosts that a function asks for, in the place of those that it asked for
@@ -90,7 +90,7 @@ func (t *Table) Put(c Claim, hosts []v1alpha1.Hostname) {
 	if len(hosts) == 0 {
 		return
 	}
-	t.asked[c.Key] = asked{c, hosts}
+	t.asked[c.Key] = requestedHosts{c, hosts}
 	for _, host := range hosts {
 		of := t.claims[string(host)]
 		if of == nil {

@@ -32,7 +32,7 @@ func NewURLs(base string, hosts Hosts) (URLs, error) {
 // Function is where a function is called: at its host or, if it has none, by its path.
 func (u URLs) Function(key invocation.FunctionKey) string {
 	if host, ok := u.hosts.Of(key, ""); ok {
-		return u.at(host)
+		return u.ofHost(host)
 	}
 	if u.base == nil {
 		return ""
@@ -44,13 +44,13 @@ func (u URLs) Function(key invocation.FunctionKey) string {
 // then need a header.
 func (u URLs) Tag(key invocation.FunctionKey, tag string) string {
 	if host, ok := u.hosts.Of(key, tag); ok && tag != "" {
-		return u.at(host)
+		return u.ofHost(host)
 	}
 	return ""
 }
 
-// at is the URL of a host.
-func (u URLs) at(host string) string {
+// ofHost is the URL of a host.
+func (u URLs) ofHost(host string) string {
 	if u.base == nil {
 		return "https://" + host
 	}

@@ -1,6 +1,6 @@
 // Package admission decides which calls a gateway takes when it cannot take all.
 //
-// A Book counts what each namespace holds of one gateway: calls, and bytes of
+// A Limiter counts what each namespace uses of one gateway: calls, and bytes of
 // request bodies. It admits a call if that keeps
 //
 //   - the gateway within its Capacity;
@@ -10,7 +10,6 @@
 //     there is end up with equal parts of it, while something is always left for
 //     one that has nothing yet.
 //
-// A call that is refused costs nothing: it takes no token of a rate, and leaves
-// nothing behind. What a Book remembers is bounded by the namespaces that hold
-// something or have a rate.
+// A refused call costs nothing: it takes no token of a rate, and leaves nothing
+// behind. A Limiter keeps an entry only for namespaces that use something or have a rate.
 package admission

@@ -100,7 +100,7 @@ type keyFile struct {
 func ParseKeys(document []byte) (KeyList, error) {
 	list, unknown, err := ReadKeys(document)
 	if err == nil {
-		err = refuse(unknown)
+		err = unknownError(unknown)
 	}
 	if err != nil {
 		return KeyList{}, fmt.Errorf("callers: the list of keys is wrong: %w", err)
@@ -207,9 +207,9 @@ func (l KeyList) index() keyIndex {
 	return index
 }
 
-// check returns the key that somebody shows. It takes as long for one that is
-// unknown: what it is compared with then is the digest of nothing.
-func (x keyIndex) check(shown string, now time.Time) (Key, error) {
+// find returns the key that a caller shows. It takes as long for one that is unknown: that one
+// is compared with the digest of nothing.
+func (x keyIndex) find(shown string, now time.Time) (Key, error) {
 	if len(shown) > maxKey {
 		return Key{}, fmt.Errorf("%w: it is longer than any API key", ErrInvalid)
 	}

@@ -66,9 +66,9 @@ func (s *state) authenticate(h http.Header, key invocation.FunctionKey, now time
 // prove returns what a credential proves.
 func (s *state) prove(shown string, now time.Time) (proven, error) {
 	if !strings.HasPrefix(shown, keyPrefix) {
-		return s.issuers.check(shown, now)
+		return s.issuers.verify(shown, now)
 	}
-	key, err := s.keys.check(shown, now)
+	key, err := s.keys.find(shown, now)
 	return proven{name: keysName + ":" + key.ID, scope: key.Allow}, err
 }
 

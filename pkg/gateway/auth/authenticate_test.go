@@ -40,7 +40,7 @@ func TestAPIKeys(t *testing.T) {
 	all, allKey := newKey(t, 0, "*")
 	old, expired := newKey(t, time.Nanosecond, "team-a")
 	expired.Expires = time.Now().Add(-time.Second)
-	th := newTheatre(t, policy, key, allKey, expired)
+	th := newHarness(t, policy, key, allKey, expired)
 	c, name := th.callers, "key:"+key.ID
 
 	want(t, c, withKey(secret), "team-a/any", nil, name)
@@ -60,7 +60,7 @@ func TestAPIKeys(t *testing.T) {
 
 func TestHowCredentialsAreShown(t *testing.T) {
 	secret, key := newKey(t, 0, "team-a")
-	th := newTheatre(t, policy, key)
+	th := newHarness(t, policy, key)
 	for _, tt := range []struct {
 		name  string
 		h     http.Header
@@ -86,14 +86,14 @@ func TestHowCredentialsAreShown(t *testing.T) {
 }
 
 func TestNobodyIsAskedInAnOpenNamespace(t *testing.T) {
-	th := newTheatre(t, policy)
+	th := newHarness(t, policy)
 	for _, h := range []http.Header{{}, bearer("the function's own"), withKey("wl_nonsense")} {
 		want(t, th.callers, h, "open/f", nil, "")
 	}
 }
 
 func TestTokens(t *testing.T) {
-	th := newTheatre(t, policy)
+	th := newHarness(t, policy)
 	c, ours, foreign := th.callers, signers()[0], signers()[1]
 	ada := "corp:ada@corp"
 	for _, tt := range []struct {
@@ -143,7 +143,7 @@ func rsaKey(t *testing.T) *rsa.PrivateKey {
 
 func TestAnIssuersKeysAreReadWhenTheyAreNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		th := newTheatre(t, policy)
+		th := newHarness(t, policy)
 		first, second := signers()[0], signers()[1]
 		for range 3 {
 			want(t, th.callers, bearer(first.sign(t, good(nil))), "team-a/f", nil, "corp:ada@corp")
@@ -170,7 +170,7 @@ func TestAnIssuersKeysAreReadWhenTheyAreNeeded(t *testing.T) {
 
 func TestATokenThatIsRememberedStillEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		th := newTheatre(t, policy)
+		th := newHarness(t, policy)
 		token := signers()[0].sign(t, good(map[string]any{"exp": time.Now().Add(10 * time.Second).Unix()}))
 		want(t, th.callers, bearer(token), "team-a/f", nil, "corp:ada@corp")
 		time.Sleep(39 * time.Second)
@@ -183,7 +183,7 @@ func TestATokenThatIsRememberedStillEnds(t *testing.T) {
 func TestRefusedCallersAreLoggedWithoutWhatTheyShow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		secret, _ := newKey(t, 0, "team-a")
-		th := newTheatre(t, policy)
+		th := newHarness(t, policy)
 		for range 100 {
 			want(t, th.callers, withKey(secret), "team-a/f", auth.ErrInvalid, "")
 		}

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// lookEvery is how often the files are looked at.
-	lookEvery = 2 * time.Second
-	// tellEvery is the shortest time between two messages about callers that
-	// were refused, of whom there may be any number.
-	tellEvery = time.Second
+	// reloadInterval is how often the files are read again.
+	reloadInterval = 2 * time.Second
+	// refusalLogInterval is the shortest time between two log lines about refused callers,
+	// of whom there may be any number.
+	refusalLogInterval = time.Second
 )
 
 // Config is what Callers need to know.
@@ -57,14 +57,14 @@ type Deps struct {
 	Now      func() time.Time
 }
 
-// Callers tells who calls, whether they may, and how much. It is for concurrent
-// use.
+// Callers identifies callers, and says whether they may call and how much. It is for
+// concurrent use.
 type Callers struct {
-	config Config
-	deps   Deps
-	files  *files
-	now    atomic.Pointer[state]
-	tell   rate.Sometimes
+	config      Config
+	deps        Deps
+	files       *files
+	now         atomic.Pointer[state]
+	logRefusals rate.Sometimes
 }
 
 // New makes Callers of what the files hold now. It starts nothing; without Run,
@@ -73,7 +73,7 @@ func New(config Config, deps Deps) (*Callers, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Callers{config: config, deps: deps, files: newFiles(config, deps), tell: rate.Sometimes{Interval: tellEvery}}
+	c := &Callers{config: config, deps: deps, files: newFiles(config, deps), logRefusals: rate.Sometimes{Interval: refusalLogInterval}}
 	first, _, err := c.files.read(nil)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func New(config Config, deps Deps) (*Callers, error) {
 func (c *Callers) Authenticate(h http.Header, key invocation.FunctionKey) (Caller, error) {
 	caller, err := c.now.Load().authenticate(h, key, c.deps.Now())
 	if err != nil {
-		c.tell.Do(func() {
+		c.logRefusals.Do(func() {
 			c.deps.Log.Warn("a caller was refused; there may be more than are logged", "namespace", key.Namespace, "err", err)
 		})
 	}
@@ -107,12 +107,12 @@ func (c *Callers) Permits(namespace, host string) bool {
 
 // Run follows the files and keeps issuers' keys fresh until ctx ends.
 func (c *Callers) Run(ctx context.Context) error {
-	keepers := newKeepers(c.deps.Log)
+	keepers := newKeyRefreshers(c.deps.Log)
 	defer keepers.stop()
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(reloadInterval)
 	defer tick.Stop()
 	for {
-		keepers.keep(ctx, c.now.Load().issuers)
+		keepers.update(ctx, c.now.Load().issuers)
 		select {
 		case <-ctx.Done():
 			return nil

@@ -92,7 +92,7 @@ func (f *files) parse(now contents, before *state) (*state, error) {
 	if err != nil {
 		return nil, fmt.Errorf("callers: the list of keys is wrong: %w", err)
 	}
-	f.tellUnknown(append(unknown, more...))
+	f.reportUnknown(append(unknown, more...))
 	list.Keys = append(list.Keys, f.config.Keys...)
 	next.keys = list.index()
 	next.issuers = make(issuers, len(next.policy.Auth.Issuers))
@@ -102,15 +102,15 @@ func (f *files) parse(now contents, before *state) (*state, error) {
 	return next, nil
 }
 
-// maxToldUnknown is how many entries a message names.
-const maxToldUnknown = 10
+// maxReportedUnknown is how many entries a log line names.
+const maxReportedUnknown = 10
 
-// tellUnknown counts what the files say that this release does not know.
-func (f *files) tellUnknown(unknown []string) {
+// reportUnknown counts and logs what the files contain that this release does not know.
+func (f *files) reportUnknown(unknown []string) {
 	f.unknown.Set(float64(len(unknown)))
 	if len(unknown) > 0 {
 		f.deps.Log.Warn("who may call says what this release does not know: fields mean nothing, and values let nobody in",
-			"entries", len(unknown), "unknown", unknown[:min(len(unknown), maxToldUnknown)])
+			"entries", len(unknown), "unknown", unknown[:min(len(unknown), maxReportedUnknown)])
 	}
 }
 
@@ -129,7 +129,7 @@ func (f *files) issuer(policy Issuer, before *state) *issuer {
 		}
 		source = keysInFile(path)
 	}
-	return &issuer{policy: policy, keys: jwks.NewKeyring(source, jwksRest, f.deps.Now)}
+	return &issuer{policy: policy, keys: jwks.NewKeyring(source, jwksMinInterval, f.deps.Now)}
 }
 
 // maxKeySet is the longest document of keys that is read, in bytes.

@@ -18,7 +18,7 @@ import (
 )
 
 // running runs the callers until the test ends.
-func (th *theatre) running() {
+func (th *harness) running() {
 	ctx, cancel := context.WithCancel(th.Context())
 	done := make(chan error)
 	go func() { done <- th.callers.Run(ctx) }()
@@ -40,7 +40,7 @@ func pass() {
 func TestChangesCountWithoutARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		secret, key := newKey(t, 0, "team-a")
-		th := newTheatre(t, policy)
+		th := newHarness(t, policy)
 		th.running()
 		token := signers()[0].sign(t, good(nil))
 		want(t, th.callers, bearer(token), "team-a/f", nil, "corp:ada@corp")
@@ -67,7 +67,7 @@ func TestChangesCountWithoutARestart(t *testing.T) {
 func TestABrokenFileChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		secret, key := newKey(t, 0, "team-a")
-		th := newTheatre(t, policy, key)
+		th := newHarness(t, policy, key)
 		th.running()
 		_, read := th.reloaded()
 		for _, broken := range []string{
@@ -104,7 +104,7 @@ func TestABrokenFileChangesNothing(t *testing.T) {
 }
 
 func TestLimitsAreDividedAmongTheGateways(t *testing.T) {
-	c := newTheatre(t, policy).callers
+	c := newHarness(t, policy).callers
 	for namespace, want := range map[string]admission.Limits{
 		"any":  {Rate: 10. / 3, Burst: 4, InFlight: 2, Bytes: 349526},
 		"open": {Rate: 10. / 3, Burst: 4, InFlight: 2, Bytes: 349526},

@@ -19,11 +19,12 @@ const (
 	maxToken = 16 << 10
 	// leeway is how far the clock here may differ from an issuer's.
 	leeway = 30 * time.Second
-	// jwksRest is the shortest time between two readings of an issuer's keys
-	// that tokens cause.
-	jwksRest = 10 * time.Second
-	// wrongFor is how long a token whose signature was wrong is not looked at again.
-	wrongFor = time.Minute
+	// jwksMinInterval is the shortest time between two readings of an issuer's keys that
+	// tokens cause.
+	jwksMinInterval = 10 * time.Second
+	// wrongTokenTTL is how long a token with a wrong signature is remembered and not
+	// checked again.
+	wrongTokenTTL = time.Minute
 )
 
 var errSignature = fmt.Errorf("%w: the signature of the token is wrong", ErrInvalid)
@@ -47,9 +48,9 @@ type proven struct {
 // issuers finds issuers by what their tokens have as iss.
 type issuers map[string]*issuer
 
-// check returns what a token proves. Its errors repeat nothing of a token whose
-// signature was not found right.
-func (all issuers) check(token string, now time.Time) (proven, error) {
+// verify returns what a token proves. Its errors repeat nothing of a token whose signature was
+// not verified.
+func (all issuers) verify(token string, now time.Time) (proven, error) {
 	if len(token) > maxToken {
 		return proven{}, fmt.Errorf("%w: it is longer than %d bytes", ErrInvalid, maxToken)
 	}
@@ -74,12 +75,12 @@ func (all issuers) check(token string, now time.Time) (proven, error) {
 	}
 	said, claims, err := by.verify(parsed)
 	if errors.Is(err, errSignature) {
-		by.wrong.Put(digest, err, now, now.Add(wrongFor))
+		by.wrong.Put(digest, err, now, now.Add(wrongTokenTTL))
 	}
 	if err != nil {
 		return proven{}, err
 	}
-	p, err := by.policy.judge(said, claims, now)
+	p, err := by.policy.checkClaims(said, claims, now)
 	if err != nil {
 		return proven{}, err
 	}
@@ -113,9 +114,8 @@ func (i *issuer) verify(token *jwt.JSONWebToken) (jwt.Claims, map[string]any, er
 	return said, all, nil
 }
 
-// judge decides what the claims of a token prove, once its signature was found
-// right.
-func (i Issuer) judge(said jwt.Claims, all map[string]any, now time.Time) (proven, error) {
+// checkClaims decides what the claims of a token prove, once its signature was verified.
+func (i Issuer) checkClaims(said jwt.Claims, all map[string]any, now time.Time) (proven, error) {
 	switch {
 	case said.Issuer != i.Issuer:
 		return proven{}, fmt.Errorf("%w: the issuer of the token is another", ErrInvalid)
@@ -131,7 +131,7 @@ func (i Issuer) judge(said jwt.Claims, all map[string]any, now time.Time) (prove
 	}
 	p := proven{name: i.Name + ":" + url.PathEscape(said.Subject)}
 	if i.Claim != "" {
-		p.scope = words(all[i.Claim])
+		p.scope = scopeOf(all[i.Claim])
 	}
 	for _, grant := range i.Grants {
 		if grant.Subject == said.Subject {
@@ -141,8 +141,8 @@ func (i Issuer) judge(said jwt.Claims, all map[string]any, now time.Time) (prove
 	return p, nil
 }
 
-// words are those of a claim: a list, or a text with spaces as in scope.
-func words(claim any) Scope {
+// scopeOf is the scope in a claim: a list, or a text with spaces as in scope.
+func scopeOf(claim any) Scope {
 	switch claim := claim.(type) {
 	case string:
 		return strings.Fields(claim)

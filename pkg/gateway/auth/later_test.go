@@ -55,7 +55,7 @@ func TestFilesOfALaterReleaseAreRead(t *testing.T) {
 		secret, key := newKey(t, 0, "team-a", "vault")
 		bound, boundKey := newKey(t, 0, "team-a")
 		boundKey.Requires = []string{"sourceAddress"}
-		th := newTheatre(t, later, key, boundKey)
+		th := newHarness(t, later, key, boundKey)
 		c, name := th.callers, "key:"+key.ID
 
 		want(t, c, http.Header{}, "open/f", nil, "")
@@ -112,7 +112,7 @@ func TestFilesOfALaterReleaseAreRead(t *testing.T) {
 // The default may tighten as well, and then holds for all that say nothing else.
 func TestADefaultOfALaterReleaseLetsNobodyIn(t *testing.T) {
 	secret, key := newKey(t, 0, "*")
-	th := newTheatre(t, policyOf("auth: {default: {mode: Later}, namespaces: {open: {mode: None}, known: {mode: Required}}}"), key)
+	th := newHarness(t, policyOf("auth: {default: {mode: Later}, namespaces: {open: {mode: None}, known: {mode: Required}}}"), key)
 	want(t, th.callers, withKey(secret), "any/f", auth.ErrUnavailable, "")
 	want(t, th.callers, withKey(secret), "known/f", nil, "key:"+key.ID)
 	want(t, th.callers, http.Header{}, "open/f", nil, "")

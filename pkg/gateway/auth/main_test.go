@@ -124,8 +124,8 @@ func good(changes map[string]any) map[string]any {
 	return said
 }
 
-// theatre is Callers with their files and an issuer.
-type theatre struct {
+// harness is Callers with their files and an issuer.
+type harness struct {
 	*testing.T
 	callers  *auth.Callers
 	dir      string
@@ -139,7 +139,7 @@ type theatre struct {
 }
 
 // RoundTrip is the issuer.
-func (th *theatre) RoundTrip(r *http.Request) (*http.Response, error) {
+func (th *harness) RoundTrip(r *http.Request) (*http.Response, error) {
 	th.mu.Lock()
 	defer th.mu.Unlock()
 	th.fetched++
@@ -149,7 +149,7 @@ func (th *theatre) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(th.keySet))}, th.fault
 }
 
-func (th *theatre) publish(all ...signer) {
+func (th *harness) publish(all ...signer) {
 	var set jose.JSONWebKeySet
 	for _, s := range all {
 		set.Keys = append(set.Keys, s.public())
@@ -163,13 +163,13 @@ func (th *theatre) publish(all ...signer) {
 	th.keySet, th.fault = document, nil
 }
 
-func (th *theatre) fail(err error) {
+func (th *harness) fail(err error) {
 	th.mu.Lock()
 	defer th.mu.Unlock()
 	th.fault = err
 }
 
-func (th *theatre) write(name, content string) {
+func (th *harness) write(name, content string) {
 	th.Helper()
 	if err := os.WriteFile(filepath.Join(th.dir, name), []byte(content), 0o600); err != nil {
 		th.Fatal(err)
@@ -177,7 +177,7 @@ func (th *theatre) write(name, content string) {
 }
 
 // enrol adds API keys to the list and returns them as their bearers know them.
-func (th *theatre) enrol(keys ...auth.Key) {
+func (th *harness) enrol(keys ...auth.Key) {
 	th.Helper()
 	document, err := auth.KeyList{Keys: keys}.Encode()
 	if err != nil {
@@ -186,9 +186,9 @@ func (th *theatre) enrol(keys ...auth.Key) {
 	th.write("keys.yaml", string(document))
 }
 
-func newTheatre(t *testing.T, policy string, keys ...auth.Key) *theatre {
+func newHarness(t *testing.T, policy string, keys ...auth.Key) *harness {
 	t.Helper()
-	th := &theatre{T: t, dir: t.TempDir(), registry: prometheus.NewRegistry()}
+	th := &harness{T: t, dir: t.TempDir(), registry: prometheus.NewRegistry()}
 	th.write("policy.yaml", policy)
 	if len(keys) > 0 {
 		th.enrol(keys...)
@@ -198,7 +198,7 @@ func newTheatre(t *testing.T, policy string, keys ...auth.Key) *theatre {
 	return th
 }
 
-func (th *theatre) open(gateways int) {
+func (th *harness) open(gateways int) {
 	th.Helper()
 	client := auth.NewClient()
 	client.Transport = th
@@ -212,12 +212,12 @@ func (th *theatre) open(gateways int) {
 }
 
 // reloaded is whether the files could be read when last tried, and when they were.
-func (th *theatre) reloaded() (ok bool, at float64) {
+func (th *harness) reloaded() (ok bool, at float64) {
 	th.Helper()
 	return th.gauge("windlass_gateway_policy_last_reload_successful") == 1, th.gauge("windlass_gateway_policy_last_reload_success_timestamp_seconds")
 }
 
-func (th *theatre) gauge(name string) float64 {
+func (th *harness) gauge(name string) float64 {
 	th.Helper()
 	families, err := th.registry.Gather()
 	if err != nil {

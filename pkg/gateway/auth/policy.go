@@ -123,7 +123,7 @@ func Everybody() Policy { return Policy{Auth: Auth{Default: Rule{Mode: ModeNone}
 func ParsePolicy(document []byte) (Policy, error) {
 	p, unknown, err := ReadPolicy(document)
 	if err == nil {
-		err = refuse(unknown)
+		err = unknownError(unknown)
 	}
 	if err != nil {
 		return Policy{}, fmt.Errorf("callers: the policy is wrong: %w", err)
@@ -331,7 +331,7 @@ func (i Issuer) validate(at string) error {
 	if (i.JWKSURL == "") == (i.JWKSFile == "") {
 		wrong(": write either jwksURL or jwksFile")
 	}
-	if i.JWKSURL != "" && !trustworthy(i.JWKSURL) {
+	if i.JWKSURL != "" && !isTrustworthy(i.JWKSURL) {
 		wrong(".jwksURL %q must begin with https:// (http:// only on this machine)", i.JWKSURL)
 	}
 	for _, algorithm := range i.Algorithms {
@@ -353,8 +353,8 @@ func (i Issuer) validate(at string) error {
 	return errors.Join(errs...)
 }
 
-// trustworthy tells whether nobody in between can change what is read from a URL.
-func trustworthy(raw string) bool {
+// isTrustworthy reports whether nobody in between can change what is read from a URL.
+func isTrustworthy(raw string) bool {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
 		return false

@@ -45,8 +45,8 @@ func decode(document []byte, kind string, into any) (unknown []string, _ error) 
 	return unknown, err
 }
 
-// refuse makes an error of what is unknown.
-func refuse(unknown []string) error {
+// unknownError is the error about unknown fields and values; nil if there are none.
+func unknownError(unknown []string) error {
 	errs := make([]error, 0, len(unknown))
 	for _, each := range unknown {
 		errs = append(errs, errors.New(each))

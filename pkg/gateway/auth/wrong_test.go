@@ -53,7 +53,7 @@ func TestS19ATokenWithAWrongSignatureIsNotLookedAtAgainForAMinute(t *testing.T) 
 	ours, foreign := newPublished(t), newPublished(t)
 	corp := &issuer{
 		policy: Issuer{Name: "corp", Issuer: "https://corp.example", Audience: "windlass"},
-		keys:   jwks.NewKeyring(ours, jwksRest, clock),
+		keys:   jwks.NewKeyring(ours, jwksMinInterval, clock),
 	}
 	all := issuers{"https://corp.example": corp}
 	said := jwt.Claims{
@@ -66,16 +66,16 @@ func TestS19ATokenWithAWrongSignatureIsNotLookedAtAgainForAMinute(t *testing.T) 
 		want  error
 	}{
 		{ours, 0, ErrInvalid},
-		{foreign, wrongFor - time.Second, ErrInvalid},
+		{foreign, wrongTokenTTL - time.Second, ErrInvalid},
 		{foreign, time.Second, nil},
 	} {
-		corp.keys = jwks.NewKeyring(step.keys, jwksRest, clock)
+		corp.keys = jwks.NewKeyring(step.keys, jwksMinInterval, clock)
 		now = now.Add(step.after)
-		if _, err := all.check(token, now); !errors.Is(err, step.want) {
+		if _, err := all.verify(token, now); !errors.Is(err, step.want) {
 			t.Errorf("%+v: %v", step, err)
 		}
 	}
-	if _, err := all.check(foreign.sign(t, said), now); err != nil {
+	if _, err := all.verify(foreign.sign(t, said), now); err != nil {
 		t.Errorf("another token of the same caller: %v", err)
 	}
 }

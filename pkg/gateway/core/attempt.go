@@ -6,7 +6,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// InstanceLost is why an attempt was broken off whose stream ended without a word.
+// InstanceLost is the reason of an attempt whose stream ended without a message.
 const InstanceLost = "InstanceLost"
 
 // Grant is a granted claim.
@@ -15,8 +15,8 @@ type Grant struct {
 	Attempt int
 	// RunBy is when it must have ended.
 	RunBy time.Time
-	// Withdraw says that another ticket of it may still be in a queue.
-	Withdraw bool
+	// CancelTicket says that another ticket of it may still be in a queue.
+	CancelTicket bool
 }
 
 // Claim gives an invocation that waits to an instance. The error is ErrNotWaiting,
@@ -28,17 +28,17 @@ func (v *Invocation) Claim(now time.Time, token invocation.Token, cid invocation
 	case !v.ticket.token.Equal(token) || cid == "":
 		return Grant{}, ErrBadToken
 	}
-	v.phase, v.begun, v.silent = Claimed, false, false
+	v.phase, v.begun, v.streamEnded = Claimed, false, false
 	v.attempt++
 	v.runBy = now.Add(v.spec.Timeout + RunGrace)
-	return Grant{Attempt: v.attempt, RunBy: v.runBy, Withdraw: v.ticket.offers > 1}, nil
+	return Grant{Attempt: v.attempt, RunBy: v.runBy, CancelTicket: v.ticket.offers > 1}, nil
 }
 
-// runs tells whether an attempt is the present one.
-func (v *Invocation) runs(attempt int) bool { return v.phase == Claimed && v.attempt == attempt }
+// isCurrent reports whether an attempt is the current one.
+func (v *Invocation) isCurrent(attempt int) bool { return v.phase == Claimed && v.attempt == attempt }
 
 // Begin takes the head of the function's answer, which the client gets unless there is
-// an error; whole says that it is all of the answer. The error is ErrOver, ErrUnheard,
+// an error; whole says that it is all of the answer. The error is ErrOver, ErrClientGone,
 // ErrOutOfOrder or nil.
 func (v *Invocation) Begin(attempt int, whole bool) (Decision, error) {
 	switch {
@@ -56,20 +56,20 @@ func (v *Invocation) Begin(attempt int, whole bool) (Decision, error) {
 		d = v.end()
 	}
 	if v.answer != AnswerNone {
-		return d, ErrUnheard
+		return d, ErrClientGone
 	}
 	v.answer = AnswerBegun
 	return d, nil
 }
 
-// Begun tells whether an attempt has sent the head of an answer.
+// Begun reports whether an attempt has sent the head of an answer.
 func (v *Invocation) Begun(attempt int) bool { return v.attempt == attempt && v.begun }
 
 // Finish takes the end of an answer whose head has come. The error is ErrOver,
 // ErrOutOfOrder or nil.
 func (v *Invocation) Finish(attempt int) (Decision, error) {
 	switch {
-	case !v.runs(attempt):
+	case !v.isCurrent(attempt):
 		return Decision{}, ErrOver
 	case !v.begun:
 		return Decision{}, ErrOutOfOrder
@@ -79,18 +79,18 @@ func (v *Invocation) Finish(attempt int) (Decision, error) {
 
 // Fail ends an attempt that failed for good.
 func (v *Invocation) Fail(attempt int) Decision {
-	if !v.runs(attempt) {
+	if !v.isCurrent(attempt) {
 		return Decision{}
 	}
-	return v.fail(CauseTold)
+	return v.fail(CauseGiven)
 }
 
-// RunTimeUp ends an attempt whose time is up.
-func (v *Invocation) RunTimeUp(attempt int, now time.Time) Decision {
-	if !v.runs(attempt) || now.Before(v.runBy) {
+// RunTimeout ends an attempt whose time is up.
+func (v *Invocation) RunTimeout(attempt int, now time.Time) Decision {
+	if !v.isCurrent(attempt) || now.Before(v.runBy) {
 		return Decision{}
 	}
-	d := v.fail(CauseOverran)
+	d := v.fail(CauseTimedOut)
 	d.Cancel = true
 	return d
 }
@@ -99,7 +99,7 @@ func (v *Invocation) RunTimeUp(attempt int, now time.Time) Decision {
 func (v *Invocation) FailUntouched(attempt int) Decision {
 	d := v.Fail(attempt)
 	if d.Fail && !v.started {
-		d.Verdict.Executed = invocation.ExecutedNo
+		d.Failure.Executed = invocation.ExecutedNo
 	}
 	return d
 }
@@ -109,7 +109,7 @@ func (v *Invocation) FailUntouched(attempt int) Decision {
 // fails. The error is ErrOver, ErrOutOfOrder or nil.
 func (v *Invocation) Release(attempt int, now time.Time, token invocation.Token, bodyKept bool) (Decision, error) {
 	switch {
-	case !v.runs(attempt):
+	case !v.isCurrent(attempt):
 		return Decision{}, ErrOver
 	case v.begun:
 		return Decision{}, ErrOutOfOrder
@@ -124,10 +124,10 @@ func (v *Invocation) Release(attempt int, now time.Time, token invocation.Token,
 // attempt may have run for longer than invocations wait. The error is ErrOver or nil.
 func (v *Invocation) Lose(attempt int, now time.Time, token invocation.Token, why string) (Decision, error) {
 	switch {
-	case !v.runs(attempt):
+	case !v.isCurrent(attempt):
 		return Decision{}, ErrOver
 	case !v.spec.MayRepeat || v.begun || attempt >= MaxAttempts:
-		return v.fail(CauseTold), nil
+		return v.fail(CauseGiven), nil
 	}
 	v.started, v.lost = true, why
 	if later := now.Add(v.spec.MaxQueueTime); v.ticket.deadline.Before(later) {
@@ -140,12 +140,12 @@ func (v *Invocation) Lose(attempt int, now time.Time, token invocation.Token, wh
 func (v *Invocation) queueAgain(now time.Time, token invocation.Token) Decision {
 	if v.answer.Final() {
 		d := v.end()
-		d.Withdraw = true
+		d.CancelTicket = true
 		return d
 	}
 	v.phase = Queued
 	d := v.ticket.renew(token, now)
-	if late := v.QueueTimeUp(now); late.End {
+	if late := v.QueueTimeout(now); late.End {
 		return late
 	}
 	return d

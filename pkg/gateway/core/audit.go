@@ -14,8 +14,8 @@ type Observed struct {
 	// Moved says that its last ticket went to a scheduler that does not serve the
 	// function any more, or by a stream that has ended since.
 	Moved bool
-	// Silent says that the stream of its attempt has ended.
-	Silent bool
+	// StreamEnded says that the stream of its attempt has ended.
+	StreamEnded bool
 }
 
 // Due tells whether an audit may find something if nothing is Silent: nobody has claimed
@@ -38,23 +38,23 @@ func (v *Invocation) Due(now time.Time, moved bool) bool {
 // one alone may only have seen before the event that tells of it. An invocation that is
 // queued again by that has the fresh token.
 func (v *Invocation) Audit(now time.Time, seen Observed, fresh invocation.Token) Decision {
-	silentBefore := v.silent
-	v.silent = seen.Silent && v.phase == Claimed && !v.begun
+	silentBefore := v.streamEnded
+	v.streamEnded = seen.StreamEnded && v.phase == Claimed && !v.begun
 	switch {
-	case v.silent && silentBefore:
+	case v.streamEnded && silentBefore:
 		d, _ := v.Lose(v.attempt, now, fresh, InstanceLost)
-		if d.Fail && d.Verdict.Cause == CauseTold {
-			d.Verdict.Cause = CauseSilent
+		if d.Fail && d.Failure.Cause == CauseGiven {
+			d.Failure.Cause = CauseStreamEnded
 		}
 		return d
 	case !v.Due(now, seen.Moved):
 		return Decision{}
 	case v.phase == Claimed:
-		return v.RunTimeUp(v.attempt, now)
+		return v.RunTimeout(v.attempt, now)
 	case seen.Deleted:
 		return v.fail(CauseDeleted)
 	case now.After(v.ticket.deadline): // it was claimed then, and given back
-		return v.QueueTimeUp(now)
+		return v.QueueTimeout(now)
 	}
 	return v.ticket.offer(now)
 }

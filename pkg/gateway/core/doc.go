@@ -13,12 +13,12 @@
 // Claimed, because only an instance whose call has ended takes another.
 //
 // Any event may be lost: a ticket with its scheduler, the end of a stream, a timer. So an
-// Audit compares, a few times a second, what an invocation believes with what is observed
-// of its function, its scheduler and its instance, and mends what differs.
+// Audit compares, a few times a second, the recorded state of an invocation with what is
+// observed of its function, its scheduler and its instance, and repairs what differs.
 //
 // What follows from each event is a Decision. The invocation promises:
 //   - Executed is "no" only if no instance has had the request: it was never claimed but
-//     by instances that released it, and never rode in a ticket.
+//     by instances that released it, and no ticket carried the request.
 //   - A client is answered once.
 //   - Once an invocation has Ended, no claim of it is granted.
 //

@@ -27,7 +27,7 @@ func Example() {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Printf("idempotent: %v, offered again: %v, fails: %v, executed: %q\n", idempotent, d.Offer, d.Fail, d.Verdict.Executed)
+		fmt.Printf("idempotent: %v, offered again: %v, fails: %v, executed: %q\n", idempotent, d.Offer, d.Fail, d.Failure.Executed)
 	}
 	// Output:
 	// another instance: gateway: the invocation is not waiting

@@ -30,8 +30,8 @@ var (
 	ErrBadToken = errors.New("gateway: wrong claim token")
 	// ErrOver says that an attempt has ended already.
 	ErrOver = errors.New("gateway: the attempt is over")
-	// ErrUnheard says that nobody waits for the answer any more.
-	ErrUnheard = errors.New("gateway: the client is gone")
+	// ErrClientGone says that nobody waits for the answer any more.
+	ErrClientGone = errors.New("gateway: the client is gone")
 	// ErrOutOfOrder says that an instance sent what makes no sense where it came.
 	ErrOutOfOrder = errors.New("gateway: the instance sent a message that makes no sense here")
 )
@@ -52,11 +52,11 @@ type Answer uint8
 
 // The answers. All but the first two are final.
 const (
-	AnswerNone     Answer = iota // nothing so far
-	AnswerBegun                  // the head of the function's answer
-	AnswerComplete               // all of an answer
-	AnswerCut                    // a part of an answer, and never the rest
-	AnswerUnheard                // nothing, or a part: the client left
+	AnswerNone      Answer = iota // nothing so far
+	AnswerBegun                   // the head of the function's answer
+	AnswerComplete                // all of an answer
+	AnswerCut                     // a part of an answer, and never the rest
+	AnswerAbandoned               // nothing, or a part: the client left
 )
 
 // Final tells whether nobody waits for more.
@@ -83,10 +83,10 @@ type Invocation struct {
 	answer Answer
 	ticket ticket
 
-	attempt int // of the last claim, from 1; 0 if there was none
-	runBy   time.Time
-	begun   bool // the attempt has sent the head of an answer
-	silent  bool // the last audit saw that its stream had ended
+	attempt     int // of the last claim, from 1; 0 if there was none
+	runBy       time.Time
+	begun       bool // the attempt has sent the head of an answer
+	streamEnded bool // the last audit saw that its stream had ended
 
 	// started says that it may have run without, or before, the present claim.
 	started bool
@@ -102,21 +102,21 @@ func New(spec Spec) *Invocation {
 // Decision is what follows from an event.
 type Decision struct {
 	// Offer says that its ticket is to be sent, and Withdraw that nobody wants it.
-	Offer, Withdraw bool
+	Offer, CancelTicket bool
 	// Fail says that the client gets a problem as answer, about which Verdict says
 	// more. Cut says that it gets nothing more of the answer that has begun.
 	Fail, Cut bool
-	Verdict   Verdict
+	Failure   Failure
 	// Cancel says that the instance that has it is to stop.
 	Cancel bool
 	// End says that it has Ended by this: what comes about it is no longer heard.
 	End bool
 }
 
-// Verdict is what can be said of an invocation that Windlass answers itself.
-type Verdict struct {
+// Failure describes an invocation that Windlass answers itself.
+type Failure struct {
 	Executed invocation.Executed
-	// Cause is why it failed; CauseTold if the event says.
+	// Cause is why an invocation failed.
 	Cause Cause
 	// Attempt is the one that ended it; 0 if it was not claimed.
 	Attempt int
@@ -130,11 +130,11 @@ type Cause uint8
 
 // The causes.
 const (
-	CauseTold    Cause = iota // the event says why
-	CauseLate                 // no instance took it before its deadline
-	CauseOverran              // the instance that has it did not end in time
-	CauseDeleted              // its function was deleted while it waited
-	CauseSilent               // the stream of the instance that has it has ended
+	CauseGiven       Cause = iota // the event says why
+	CauseLate                     // no instance took it before its deadline
+	CauseTimedOut                 // the instance that has it did not end in time
+	CauseDeleted                  // its function was deleted while it waited
+	CauseStreamEnded              // the stream of the instance that has it has ended
 )
 
 // Queue lets an invocation wait whose request was read, under the token of its ticket.
@@ -146,11 +146,11 @@ func (v *Invocation) Queue(token invocation.Token, now time.Time) Decision {
 	return v.ticket.renew(token, now)
 }
 
-// Rides notes that the ticket about to be sent carries the request, so that an instance
-// may run it before it claims.
-func (v *Invocation) Rides() { v.started = true }
+// RequestInlined records that the ticket about to be sent carries the request, so that an
+// instance may run it before it claims.
+func (v *Invocation) RequestInlined() { v.started = true }
 
-// NotQueued notes that a scheduler could not take its ticket, so that it is overdue.
+// NotQueued records that a scheduler could not take its ticket, so that it is overdue.
 func (v *Invocation) NotQueued() { v.ticket.offered = time.Time{} }
 
 // Move lets it wait, if it waits, for another revision of its function under a new token:
@@ -161,19 +161,19 @@ func (v *Invocation) Move(token invocation.Token, timeout time.Duration, now tim
 		return Decision{}
 	}
 	v.spec.Timeout = timeout
-	if late := v.QueueTimeUp(now); late.End {
+	if late := v.QueueTimeout(now); late.End {
 		return late
 	}
 	return v.ticket.renew(token, now)
 }
 
-// QueueTimeUp fails it if it has waited until its deadline.
-func (v *Invocation) QueueTimeUp(now time.Time) Decision {
+// QueueTimeout fails it if it has waited until its deadline.
+func (v *Invocation) QueueTimeout(now time.Time) Decision {
 	if v.phase != Queued || now.Before(v.ticket.deadline) {
 		return Decision{}
 	}
 	d := v.fail(CauseLate)
-	d.Withdraw = true
+	d.CancelTicket = true
 	return d
 }
 
@@ -182,7 +182,7 @@ func (v *Invocation) Refuse() Decision {
 	if v.phase != Queued {
 		return Decision{}
 	}
-	return v.fail(CauseTold)
+	return v.fail(CauseGiven)
 }
 
 // LeaveQueue ends it if it waits, for its client is gone.
@@ -190,9 +190,9 @@ func (v *Invocation) LeaveQueue() Decision {
 	if v.phase != Queued {
 		return Decision{}
 	}
-	v.answer = AnswerUnheard
+	v.answer = AnswerAbandoned
 	d := v.end()
-	d.Withdraw = true
+	d.CancelTicket = true
 	return d
 }
 
@@ -203,7 +203,7 @@ func (v *Invocation) ClientLeft() Decision {
 		return v.LeaveQueue()
 	}
 	if !v.answer.Final() {
-		v.answer = AnswerUnheard
+		v.answer = AnswerAbandoned
 	}
 	if v.phase == Admitted {
 		return v.end()
@@ -219,15 +219,15 @@ func (v *Invocation) Abort(stop bool) Decision {
 	case Ended:
 		return Decision{}
 	case Admitted, Queued:
-		return v.fail(CauseTold)
+		return v.fail(CauseGiven)
 	}
-	d := v.answer.problem(v.verdict(CauseTold))
+	d := v.answer.problem(v.failure(CauseGiven))
 	d.Cancel = stop
 	return d
 }
 
-// Wrote notes that all was written to the client that will be; whole says that it has
-// the whole answer.
+// Wrote records that no more is written to the client; whole says that it has the whole
+// answer.
 func (v *Invocation) Wrote(whole bool) {
 	if v.answer != AnswerBegun {
 		return
@@ -238,31 +238,31 @@ func (v *Invocation) Wrote(whole bool) {
 	}
 }
 
-// verdict is what can be said of it if it is answered with a problem now.
-func (v *Invocation) verdict(why Cause) Verdict {
-	verdict := Verdict{Executed: invocation.ExecutedMaybe, Cause: why, Lost: v.lost}
+// failure is the Failure of an invocation that is answered with a problem now.
+func (v *Invocation) failure(why Cause) Failure {
+	f := Failure{Executed: invocation.ExecutedMaybe, Cause: why, Lost: v.lost}
 	switch {
 	case v.phase == Claimed:
-		verdict.Attempt, verdict.Lost = v.attempt, ""
+		f.Attempt, f.Lost = v.attempt, ""
 	case v.phase != Ended && !v.started:
-		verdict.Executed = invocation.ExecutedNo
+		f.Executed = invocation.ExecutedNo
 	}
-	return verdict
+	return f
 }
 
 // fail ends it with a problem as answer.
 func (v *Invocation) fail(why Cause) Decision {
-	d := v.answer.problem(v.verdict(why))
+	d := v.answer.problem(v.failure(why))
 	v.phase, d.End = Ended, true
 	return d
 }
 
 // problem answers the client with a problem, or cuts the answer that has begun.
-func (a *Answer) problem(verdict Verdict) Decision {
+func (a *Answer) problem(f Failure) Decision {
 	switch *a {
 	case AnswerNone:
 		*a = AnswerComplete
-		return Decision{Fail: true, Verdict: verdict}
+		return Decision{Fail: true, Failure: f}
 	case AnswerBegun:
 		*a = AnswerCut
 		return Decision{Cut: true}

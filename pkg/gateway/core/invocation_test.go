@@ -35,7 +35,7 @@ func TestM7ARetryHasADeadlineOfItsOwn(t *testing.T) {
 	s.MayRepeat = true
 	v := claimed(t, s)
 	late := start.Add(s.MaxQueueTime)
-	if d := v.QueueTimeUp(late); d != (Decision{}) {
+	if d := v.QueueTimeout(late); d != (Decision{}) {
 		t.Errorf("the queue's deadline of one that is claimed: %+v", d)
 	}
 	lost := start.Add(time.Minute)
@@ -45,12 +45,12 @@ func TestM7ARetryHasADeadlineOfItsOwn(t *testing.T) {
 	if ticket, waits := v.Ticket(); !waits || ticket.Remaining != s.MaxQueueTime || ticket.Token != (invocation.Token{2}) || ticket.Attempt != 2 {
 		t.Errorf("the retry's ticket: %+v, waits %t", ticket, waits)
 	}
-	if d := v.QueueTimeUp(lost.Add(s.MaxQueueTime - 1)); d.End {
+	if d := v.QueueTimeout(lost.Add(s.MaxQueueTime - 1)); d.End {
 		t.Error("the retry ended before its deadline")
 	}
-	d := v.QueueTimeUp(lost.Add(s.MaxQueueTime))
-	want := Verdict{Executed: invocation.ExecutedMaybe, Lost: InstanceLost, Cause: CauseLate}
-	if !d.End || !d.Fail || !d.Withdraw || d.Verdict != want {
+	d := v.QueueTimeout(lost.Add(s.MaxQueueTime))
+	want := Failure{Executed: invocation.ExecutedMaybe, Lost: InstanceLost, Cause: CauseLate}
+	if !d.End || !d.Fail || !d.CancelTicket || d.Failure != want {
 		t.Errorf("at the retry's deadline: %+v", d)
 	}
 }
@@ -67,7 +67,7 @@ func TestARetryIsAnsweredOnceItsDeadlineHasComeHoweverLatelyItWasOffered(t *test
 	if d := v.Audit(deadline.Add(-time.Millisecond), Observed{Moved: true}, invocation.Token{}); !d.Offer {
 		t.Fatalf("before the deadline: %+v", d)
 	}
-	if d := v.Audit(deadline.Add(time.Millisecond), Observed{}, invocation.Token{}); !d.End || d.Verdict.Cause != CauseLate {
+	if d := v.Audit(deadline.Add(time.Millisecond), Observed{}, invocation.Token{}); !d.End || d.Failure.Cause != CauseLate {
 		t.Errorf("after the deadline: %+v", d)
 	}
 }
@@ -87,7 +87,7 @@ func TestExecutedIsNoOnlyIfNobodyHadTheRequest(t *testing.T) {
 			v.Audit(start, Observed{}, invocation.Token{})
 			v.Audit(start, Observed{Moved: true}, invocation.Token{})
 		}, invocation.ExecutedNo},
-		"whose request rode": {repeatable, func(v *Invocation) { v.Rides() }, invocation.ExecutedMaybe},
+		"whose request rode": {repeatable, func(v *Invocation) { v.RequestInlined() }, invocation.ExecutedMaybe},
 		"that was released": {spec(), func(v *Invocation) {
 			_, _ = v.Claim(start, invocation.Token{1}, "a")
 			_, _ = v.Release(1, start, invocation.Token{2}, true)
@@ -100,7 +100,7 @@ func TestExecutedIsNoOnlyIfNobodyHadTheRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := queued(tc.spec)
 			tc.before(v)
-			if d := v.Refuse(); !d.Fail || d.Verdict.Executed != tc.want {
+			if d := v.Refuse(); !d.Fail || d.Failure.Executed != tc.want {
 				t.Errorf("refused: %+v, want executed %q", d, tc.want)
 			}
 		})
@@ -122,10 +122,10 @@ func TestNothingHappensToWhatHasEnded(t *testing.T) {
 		"fail":       func(v *Invocation) (Decision, error) { return v.Fail(1), nil },
 		"lose":       func(v *Invocation) (Decision, error) { return v.Lose(1, later, invocation.Token{3}, "InstanceLost") },
 		"release":    func(v *Invocation) (Decision, error) { return v.Release(1, later, invocation.Token{3}, true) },
-		"run time":   func(v *Invocation) (Decision, error) { return v.RunTimeUp(1, later), nil },
-		"queue time": func(v *Invocation) (Decision, error) { return v.QueueTimeUp(later), nil },
+		"run time":   func(v *Invocation) (Decision, error) { return v.RunTimeout(1, later), nil },
+		"queue time": func(v *Invocation) (Decision, error) { return v.QueueTimeout(later), nil },
 		"audit": func(v *Invocation) (Decision, error) {
-			seen := Observed{Deleted: true, Moved: true, Silent: true}
+			seen := Observed{Deleted: true, Moved: true, StreamEnded: true}
 			v.Audit(later, seen, invocation.Token{3})
 			return v.Audit(later, seen, invocation.Token{3}), nil
 		},
@@ -153,13 +153,13 @@ func TestPromisesHoldInAnyOrder(t *testing.T) {
 		s.MayRepeat = rapid.Bool().Draw(t, "may repeat")
 		s.CancelOnDisconnect = rapid.Bool().Draw(t, "cancel")
 		v := New(s)
-		w := &witness{T: t, v: v, now: start}
+		w := &checker{T: t, v: v, now: start}
 		t.Repeat(map[string]func(*rapid.T){
 			"time":  func(t *rapid.T) { w.now = w.now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "s")) * time.Second) },
 			"queue": func(*rapid.T) { w.saw(v.Queue(w.token(), w.now)) },
 			"rides": func(*rapid.T) {
 				if v.Phase() == Queued && s.MayRepeat {
-					v.Rides()
+					v.RequestInlined()
 					w.mayHaveRun = true
 				}
 			},
@@ -195,10 +195,10 @@ func TestPromisesHoldInAnyOrder(t *testing.T) {
 			},
 			"fail":       func(*rapid.T) { w.saw(v.Fail(w.attempt)) },
 			"untouched":  func(*rapid.T) { w.saw(v.FailUntouched(w.attempt)) },
-			"run time":   func(*rapid.T) { w.saw(v.RunTimeUp(w.attempt, w.now)) },
-			"queue time": func(*rapid.T) { w.saw(v.QueueTimeUp(w.now)) },
+			"run time":   func(*rapid.T) { w.saw(v.RunTimeout(w.attempt, w.now)) },
+			"queue time": func(*rapid.T) { w.saw(v.QueueTimeout(w.now)) },
 			"audit": func(t *rapid.T) {
-				seen := Observed{Moved: rapid.Bool().Draw(t, "moved"), Deleted: rapid.Bool().Draw(t, "deleted"), Silent: rapid.Bool().Draw(t, "silent")}
+				seen := Observed{Moved: rapid.Bool().Draw(t, "moved"), Deleted: rapid.Bool().Draw(t, "deleted"), StreamEnded: rapid.Bool().Draw(t, "silent")}
 				claimed := v.Phase() == Claimed
 				d := v.Audit(w.now, seen, w.token())
 				w.mayHaveRun = w.mayHaveRun || claimed && d.Offer // it is taken for lost
@@ -215,8 +215,8 @@ func TestPromisesHoldInAnyOrder(t *testing.T) {
 	})
 }
 
-// witness knows what really happened to an invocation.
-type witness struct {
+// checker knows what really happened to an invocation.
+type checker struct {
 	*rapid.T
 	v          *Invocation
 	now        time.Time
@@ -229,18 +229,18 @@ type witness struct {
 }
 
 // token is a new one.
-func (w *witness) token() invocation.Token {
+func (w *checker) token() invocation.Token {
 	w.tokens++
 	return invocation.Token{w.tokens}
 }
 
 // ran notes that the present attempt ran, if there is one.
-func (w *witness) ran() { w.mayHaveRun = w.mayHaveRun || w.v.Phase() == Claimed }
+func (w *checker) ran() { w.mayHaveRun = w.mayHaveRun || w.v.Phase() == Claimed }
 
-func (w *witness) saw(d Decision) {
+func (w *checker) saw(d Decision) {
 	if d.Fail {
 		w.answers++
-		if d.Verdict.Executed == invocation.ExecutedNo && w.mayHaveRun {
+		if d.Failure.Executed == invocation.ExecutedNo && w.mayHaveRun {
 			w.Fatalf("said no of what may have run: %+v", d)
 		}
 	}
@@ -255,7 +255,7 @@ func (w *witness) saw(d Decision) {
 	w.ended = w.ended || d.End
 }
 
-func (w *witness) check() {
+func (w *checker) check() {
 	switch {
 	case w.answers > 1:
 		w.Fatal("answered twice")

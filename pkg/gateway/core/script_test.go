@@ -53,7 +53,7 @@ func (s *story) tell(t *testing.T, events string) string {
 			}
 			s.now, words = start.Add(after), words[2:]
 		}
-		fmt.Fprintf(&out, "%s: %s\n", words[0], s.happen(t, words))
+		fmt.Fprintf(&out, "%s: %s\n", words[0], s.play(t, words))
 	}
 	fmt.Fprintf(&out, "%s, %s\n", phaseNames[s.v.Phase()], answerNames[s.v.Answer()])
 	return out.String()
@@ -65,11 +65,11 @@ var (
 )
 
 var causeNames = map[Cause]string{
-	CauseLate: "nobody took it", CauseOverran: "it ran for too long", CauseDeleted: "its function is gone", CauseSilent: "its instance is silent",
+	CauseLate: "nobody took it", CauseTimedOut: "it ran for too long", CauseDeleted: "its function is gone", CauseStreamEnded: "its instance is silent",
 }
 
-// happen carries out one event and says what was decided.
-func (s *story) happen(t *testing.T, words []string) string {
+// play carries out one event and says what was decided.
+func (s *story) play(t *testing.T, words []string) string {
 	v, now, n := s.v, s.now, s.v.attempt
 	has := func(word string) bool { return strings.Contains(strings.Join(words[1:], " "), word) }
 	token := func() invocation.Token { return invocation.Token{words[len(words)-1][0]} }
@@ -77,25 +77,25 @@ func (s *story) happen(t *testing.T, words []string) string {
 	case "queue":
 		return said(v.Queue(token(), now), nil)
 	case "rides":
-		v.Rides()
+		v.RequestInlined()
 		return "noted"
 	case "not-queued":
 		v.NotQueued()
 		return "noted"
 	case "audit":
-		return said(v.Audit(now, Observed{Deleted: has("deleted"), Moved: has("moved"), Silent: has("silent")}, token()), nil)
+		return said(v.Audit(now, Observed{Deleted: has("deleted"), Moved: has("moved"), StreamEnded: has("silent")}, token()), nil)
 	case "move":
 		return said(v.Move(token(), time.Minute, now), nil)
 	case "refuse":
 		return said(v.Refuse(), nil)
 	case "queue-time-up":
-		return said(v.QueueTimeUp(now), nil)
+		return said(v.QueueTimeout(now), nil)
 	case "claim":
 		g, err := v.Claim(now, token(), "a")
 		if err != nil {
 			return err.Error()
 		}
-		if g.Withdraw {
+		if g.CancelTicket {
 			return fmt.Sprintf("granted as attempt %d; withdraw its other tickets", g.Attempt)
 		}
 		return fmt.Sprintf("granted as attempt %d", g.Attempt)
@@ -120,7 +120,7 @@ func (s *story) happen(t *testing.T, words []string) string {
 	case "fail":
 		return said(v.Fail(n), nil)
 	case "run-time-up":
-		return said(v.RunTimeUp(n, now), nil)
+		return said(v.RunTimeout(n, now), nil)
 	case "client-left":
 		return said(v.ClientLeft(), nil)
 	case "abort":
@@ -140,10 +140,10 @@ func said(d Decision, err error) string {
 	}
 	add(err != nil, "%v", err)
 	add(d.Offer, "offer its ticket")
-	add(d.Withdraw, "withdraw its ticket")
-	add(d.Fail, "answer with a problem, executed %s", d.Verdict.Executed)
-	add(d.Fail && d.Verdict.Cause != CauseTold, "because %s", causeNames[d.Verdict.Cause])
-	add(d.Verdict.Lost != "", "after %s", d.Verdict.Lost)
+	add(d.CancelTicket, "withdraw its ticket")
+	add(d.Fail, "answer with a problem, executed %s", d.Failure.Executed)
+	add(d.Fail && d.Failure.Cause != CauseGiven, "because %s", causeNames[d.Failure.Cause])
+	add(d.Failure.Lost != "", "after %s", d.Failure.Lost)
 	add(d.Cut, "cut the answer")
 	add(d.Cancel, "stop the instance")
 	add(d.End, "forget it")

@@ -6,7 +6,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// ticket is what schedulers were told of an invocation.
+// ticket is the state of an invocation's tickets.
 type ticket struct {
 	token    invocation.Token
 	deadline time.Time // when the invocation stops waiting
@@ -14,7 +14,7 @@ type ticket struct {
 	offers   int
 }
 
-// renew offers an invocation under a new token: the earlier one is worth nothing.
+// renew offers an invocation under a new token: claims with the earlier one are refused.
 func (t *ticket) renew(token invocation.Token, now time.Time) Decision {
 	t.token = token
 	return t.offer(now)
@@ -26,8 +26,8 @@ func (t *ticket) offer(now time.Time) Decision {
 	return Decision{Offer: true}
 }
 
-// due tells whether it is to be sent again, or its deadline has come, which is not the
-// first one if the invocation was queued again.
+// due reports whether it is to be sent again, or its deadline has come, which is not the first
+// one if the invocation was queued again.
 func (t *ticket) due(now time.Time, moved bool) bool {
 	return moved || now.Sub(t.offered) > ReofferAfter || now.After(t.deadline)
 }

@@ -37,11 +37,11 @@ type Timeline struct {
 	claimed                  time.Time // the last time
 	// first and last are when the instance said that it answers, and that it has
 	// answered, and what it said.
-	first, last word
+	first, last agentTimes
 }
 
-// word is what an instance said of its times. Its zero value is that it said nothing.
-type word struct {
+// agentTimes is what an instance said of its times. Its zero value is that it said nothing.
+type agentTimes struct {
 	at time.Time
 	// begunAfter is how long after its claim the function was handed the call; 0
 	// if that was before.
@@ -64,14 +64,14 @@ func (t *Timeline) Offered(at time.Time) {
 // more.
 func (t *Timeline) Claimed(at time.Time) {
 	if !t.over() {
-		t.claimed, t.first, t.last = at, word{}, word{}
+		t.claimed, t.first, t.last = at, agentTimes{}, agentTimes{}
 	}
 }
 
 // Requeued says that it waits again, as if it had not been claimed.
 func (t *Timeline) Requeued() {
 	if !t.over() {
-		t.claimed, t.first, t.last = time.Time{}, word{}, word{}
+		t.claimed, t.first, t.last = time.Time{}, agentTimes{}, agentTimes{}
 	}
 }
 
@@ -79,7 +79,7 @@ func (t *Timeline) Requeued() {
 // long after the claim was made, and has run for so long since then.
 func (t *Timeline) Headed(at time.Time, begunAfter, exec time.Duration) {
 	if !t.over() {
-		t.first = word{at, begunAfter, exec}
+		t.first = agentTimes{at, begunAfter, exec}
 	}
 }
 
@@ -87,7 +87,7 @@ func (t *Timeline) Headed(at time.Time, begunAfter, exec time.Duration) {
 // function ran for so long.
 func (t *Timeline) Executed(at time.Time, exec time.Duration) {
 	if !t.over() {
-		t.last = word{at: at, exec: exec}
+		t.last = agentTimes{at: at, exec: exec}
 	}
 }
 

@@ -50,10 +50,10 @@ func (a *attempt) claim(m claim) {
 	g.note("grants", uint64(c.number), uint64(a.number))
 	g.world.truth.grant(c.callRecord, a.number, m.token, m.cid)
 	g.world.truth.wanted(c.callRecord)
-	if grant.Withdraw {
+	if grant.CancelTicket {
 		g.cancelTicket(c)
 	}
-	g.after(grant.RunBy.Sub(g.now()), func() { g.carryOut(c, c.life.RunTimeUp(a.number, g.now())) })
+	g.after(grant.RunBy.Sub(g.now()), func() { g.carryOut(c, c.life.RunTimeout(a.number, g.now())) })
 	a.stream.send(g.node, granted{attempt: a.number, remain: c.fn.timeout})
 }
 

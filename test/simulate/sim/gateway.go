@@ -93,7 +93,7 @@ func (g *gateway) call(name *function, waits, leavesAfter time.Duration) {
 	g.note("admits", uint64(c.number), uint64(fn.index))
 	g.calls = append(g.calls, c)
 	g.carryOut(c, c.life.Queue(token, now))
-	g.after(waits, func() { g.carryOut(c, c.life.QueueTimeUp(g.now())) })
+	g.after(waits, func() { g.carryOut(c, c.life.QueueTimeout(g.now())) })
 	if leavesAfter > 0 {
 		g.after(leavesAfter, func() { g.clientLeft(c) })
 	}
@@ -105,9 +105,9 @@ func (g *gateway) carryOut(c *call, d core.Decision) {
 		g.forget(c)
 	}
 	if d.Fail {
-		g.answer(c, unserved(d.Verdict.Executed), 0)
+		g.answer(c, unserved(d.Failure.Executed), 0)
 	}
-	if d.Withdraw {
+	if d.CancelTicket {
 		g.cancelTicket(c)
 	}
 	if d.Offer {
@@ -127,7 +127,7 @@ func (g *gateway) offer(c *call) {
 		return
 	}
 	if c.inlined {
-		c.life.Rides()
+		c.life.RequestInlined()
 		c.open = true
 	}
 	g.linkTo(to.Addr).send(offer{
@@ -252,7 +252,7 @@ func (g *gateway) audit() Rule {
 func (c *call) wouldSayNo() bool {
 	refused := *c.life
 	d := refused.Refuse()
-	return d.Fail && d.Verdict.Executed == invocation.ExecutedNo
+	return d.Fail && d.Failure.Executed == invocation.ExecutedNo
 }
 
 // overdue looks for a client that waits for longer than anybody may, and for a ticket

@@ -33,9 +33,9 @@ import (
 // patience is how long a test waits for what must come.
 const patience = 20 * time.Second
 
-// world is a gateway with everything around it: clients on one side, a
+// harness is a gateway with everything around it: clients on one side, a
 // scheduler and instances that the test plays on the other.
-type world struct {
+type harness struct {
 	*testing.T
 	catalog   *catalog.Catalog
 	registry  *prometheus.Registry
@@ -48,15 +48,15 @@ type world struct {
 	instances    agentwire.GatewayClient
 }
 
-// newWorld starts a gateway with the function default/hello. Options may change
+// newHarness starts a gateway with the function default/hello. Options may change
 // its configuration.
-func newWorld(t *testing.T, options ...func(*gateway.Config)) *world {
-	return newGuardedWorld(t, nil, options...)
+func newHarness(t *testing.T, options ...func(*gateway.Config)) *harness {
+	return newGuardedHarness(t, nil, options...)
 }
 
-// newGuardedWorld is newWorld with somebody who says who may call.
-func newGuardedWorld(t *testing.T, callers gateway.Callers, options ...func(*gateway.Config)) *world {
-	return newWorldWith(t, func(config *gateway.Config, deps *gateway.Deps) {
+// newGuardedHarness is newHarness with somebody who says who may call.
+func newGuardedHarness(t *testing.T, callers gateway.Callers, options ...func(*gateway.Config)) *harness {
+	return newHarnessWith(t, func(config *gateway.Config, deps *gateway.Deps) {
 		deps.Callers = callers
 		for _, option := range options {
 			option(config)
@@ -64,9 +64,9 @@ func newGuardedWorld(t *testing.T, callers gateway.Callers, options ...func(*gat
 	})
 }
 
-// newWorldWith is newWorld with whatever else there is.
-func newWorldWith(t *testing.T, change func(*gateway.Config, *gateway.Deps)) *world {
-	w := &world{T: t, catalog: catalog.New(), registry: prometheus.NewRegistry(), scheduler: newFakeScheduler(t)}
+// newHarnessWith is newHarness with whatever else there is.
+func newHarnessWith(t *testing.T, change func(*gateway.Config, *gateway.Deps)) *harness {
+	w := &harness{T: t, catalog: catalog.New(), registry: prometheus.NewRegistry(), scheduler: newFakeScheduler(t)}
 	w.router = &router{changed: make(chan struct{}, 1), addr: w.scheduler.addr}
 	w.put("default", "hello", time.Minute)
 	wire := listen(t, "127.0.0.1:0")
@@ -99,8 +99,8 @@ func (r *router) Route(ownership.Slot) (to ownership.Owner, provisional, known b
 
 func (r *router) Changed() <-chan struct{} { return r.changed }
 
-// turnTo sends everything to another one.
-func (r *router) turnTo(addr string) {
+// routeTo sends everything to another one.
+func (r *router) routeTo(addr string) {
 	r.mu.Lock()
 	r.addr = addr
 	r.mu.Unlock()
@@ -108,14 +108,14 @@ func (r *router) turnTo(addr string) {
 }
 
 // in is the same world for a subtest.
-func (w *world) in(t *testing.T) *world {
+func (w *harness) in(t *testing.T) *harness {
 	sub := *w
 	sub.T = t
 	return &sub
 }
 
 // run runs the gateway until the test ends.
-func (w *world) run() {
+func (w *harness) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- w.gateway.Run(ctx) }()
@@ -128,7 +128,7 @@ func (w *world) run() {
 }
 
 // serveWire serves the Gateway service and connects instances to it.
-func (w *world) serveWire(l net.Listener) {
+func (w *harness) serveWire(l net.Listener) {
 	server := grpc.NewServer(grpc.WaitForHandlers(true))
 	agentwire.RegisterGatewayServer(server, w.gateway)
 	go func() { _ = server.Serve(l) }()
@@ -142,7 +142,7 @@ func (w *world) serveWire(l net.Listener) {
 }
 
 // serveHTTP serves the gateway as programs do and makes clients of it.
-func (w *world) serveHTTP() {
+func (w *harness) serveHTTP() {
 	server := httptest.NewUnstartedServer(w.gateway)
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetHTTP1(true)
@@ -163,9 +163,9 @@ func (w *world) serveHTTP() {
 }
 
 // eachProtocol runs a test in a world of its own for both protocols.
-func eachProtocol(t *testing.T, test func(w *world, client *http.Client), options ...func(*gateway.Config)) {
-	t.Run("HTTP/1.1", func(t *testing.T) { w := newWorld(t, options...); test(w, w.http1) })
-	t.Run("HTTP/2", func(t *testing.T) { w := newWorld(t, options...); test(w, w.http2) })
+func eachProtocol(t *testing.T, test func(w *harness, client *http.Client), options ...func(*gateway.Config)) {
+	t.Run("HTTP/1.1", func(t *testing.T) { w := newHarness(t, options...); test(w, w.http1) })
+	t.Run("HTTP/2", func(t *testing.T) { w := newHarness(t, options...); test(w, w.http2) })
 }
 
 func listen(t *testing.T, addr string) net.Listener {
@@ -177,7 +177,7 @@ func listen(t *testing.T, addr string) net.Listener {
 	return l
 }
 
-func (w *world) put(namespace, name string, timeout time.Duration) *v1alpha1.Function {
+func (w *harness) put(namespace, name string, timeout time.Duration) *v1alpha1.Function {
 	fn := newFunction(namespace, name, timeout)
 	w.catalog.Put(rollout.Alone(fn))
 	return fn
@@ -226,9 +226,9 @@ type answer struct {
 }
 
 // call makes a call and returns where its answer will be.
-func (w *world) call(r *http.Request) <-chan answer { return w.callWith(w.http1, r) }
+func (w *harness) call(r *http.Request) <-chan answer { return w.callWith(w.http1, r) }
 
-func (w *world) callWith(client *http.Client, r *http.Request) <-chan answer {
+func (w *harness) callWith(client *http.Client, r *http.Request) <-chan answer {
 	answers := make(chan answer, 1)
 	go func() { answers <- do(client, r) }()
 	return answers
@@ -245,7 +245,7 @@ func do(client *http.Client, r *http.Request) answer {
 }
 
 // request is a request to the gateway; path and query are sent as they are.
-func (w *world) request(method, path string, body io.Reader) *http.Request {
+func (w *harness) request(method, path string, body io.Reader) *http.Request {
 	w.Helper()
 	r, err := http.NewRequest(method, w.url+path, body)
 	if err != nil {
@@ -254,7 +254,7 @@ func (w *world) request(method, path string, body io.Reader) *http.Request {
 	return r
 }
 
-func (w *world) get(path string) *http.Request { return w.request("GET", path, nil) }
+func (w *harness) get(path string) *http.Request { return w.request("GET", path, nil) }
 
 // wrote checks an answer and returns it.
 func wrote(t *testing.T, answers <-chan answer, status int, executed invocation.Executed) answer {
@@ -276,7 +276,7 @@ type raw struct {
 	r    *bufio.Reader
 }
 
-func (w *world) dial() *raw {
+func (w *harness) dial() *raw {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
 	if err != nil {
 		w.Fatal(err)

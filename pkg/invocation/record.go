@@ -2,8 +2,8 @@ package invocation
 
 import "time"
 
-// Account is what a gateway knows of an invocation that has ended.
-type Account struct {
+// Record is what a gateway knows of an invocation that has ended.
+type Record struct {
 	ID       ID          `json:"invocation"`
 	Function FunctionKey `json:"function"`
 	// Revision is the name of the FunctionRevision that it belonged to; empty if the
@@ -37,10 +37,10 @@ type PhaseTime struct {
 	Took  time.Duration `json:"tookNs"`
 }
 
-// Story is all that can be found out about an invocation.
-type Story struct {
-	// Account is nil if no gateway has one.
-	Account *Account `json:"account,omitempty"`
+// Report is everything that could be found about an invocation.
+type Report struct {
+	// Record is nil if no gateway has one.
+	Record *Record `json:"account,omitempty"`
 	// Lines are what was logged of it, by Windlass and by the instance that had it.
 	Lines []Line `json:"lines,omitempty"`
 	// Notes say what is missing or doubtful, and what to do about it.

@@ -15,41 +15,41 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// account tells of a call that has ended, wherever that is wanted.
-func (g *Gateway) account(c *call) {
-	failed, recorded := c.unserved(), c.scope.Recorded()
+// recordCall logs a call that has ended, records its trace, and adds it to the call log.
+func (g *Gateway) recordCall(c *call) {
+	failed, recorded := c.windlassFailed(), c.scope.Recorded()
 	logged := g.config.LogCalls.wants(failed, recorded)
-	if !logged && !recorded && g.deps.Journal == nil {
+	if !logged && !recorded && g.deps.CallLog == nil {
 		return
 	}
-	t := c.told()
+	t := c.record()
 	if logged {
 		level := slog.LevelInfo
 		if failed {
 			level = slog.LevelWarn
 		}
-		g.deps.Log.LogAttrs(context.Background(), level, "call ended", accountAttrs(t.Account)...)
+		g.deps.Log.LogAttrs(context.Background(), level, "call ended", logAttrs(t.Record)...)
 	}
 	if recorded {
 		g.deps.Traces.Record(t.trace())
 	}
-	if g.deps.Journal != nil {
-		g.deps.Journal.Note(t.Account)
+	if g.deps.CallLog != nil {
+		g.deps.CallLog.Add(t.Record)
 	}
 }
 
-// told is all that is known of a call that has ended.
-func (c *call) told() told {
-	status, said, cold := c.outcome()
+// record is everything that is known of a call that has ended.
+func (c *call) record() callRecord {
+	status, said, cold := c.clientOutcome()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	code, _ := strconv.Atoi(status)
-	t := told{
-		Account: invocation.Account{
+	t := callRecord{
+		Record: invocation.Record{
 			ID: c.id, Function: c.function.Key(), Revision: c.to.unit.FunctionRevisionName(), Trace: c.scope.TraceID(), Code: code, Executed: said, Reason: c.reason,
 			Cold: cold, Received: c.times.Received(),
 		},
-		uid: string(c.to.unit.UID), version: c.to.unit.Revision(), method: c.request.Method, scope: c.scope, times: c.times, tries: c.tries,
+		uid: string(c.to.unit.UID), version: c.to.unit.Revision(), method: c.request.Method, scope: c.scope, times: c.times, earlier: c.earlier,
 	}
 	if c.attempt != nil {
 		t.CID, t.Attempt, t.Claimed = c.attempt.cid, c.attempt.number, c.attempt.claimed
@@ -62,8 +62,8 @@ func (c *call) told() told {
 	return t
 }
 
-// accountAttrs are what a line of log says of a call: what is not there is left out.
-func accountAttrs(a invocation.Account) []slog.Attr {
+// logAttrs are the attributes of a call's log line, without empty ones.
+func logAttrs(a invocation.Record) []slog.Attr {
 	attrs := make([]slog.Attr, 0, 16)
 	add := func(key, value string) {
 		if value != "" {
@@ -105,21 +105,21 @@ const (
 // the function hears of before it has begun, n. The others are counted from here.
 const otherSpans = 1 << 20
 
-// told is what is known of a call that has ended.
-type told struct {
-	invocation.Account
+// callRecord is everything that is known of a call that has ended.
+type callRecord struct {
+	invocation.Record
 	// uid and version are those of the unit that it belonged to.
 	uid, version, method string
 	scope                tracing.Scope
 	times                timeline.Timeline
-	// tries are the attempts before the last one.
-	tries []try
+	// earlier are the attempts before the last one.
+	earlier []earlierAttempt
 }
 
 // trace is what is recorded of the call: one span from its receipt to its end, and
 // below it its phases, which follow each other without a gap. A call that was tried
 // again has queued and run several times in what is its phase queue.
-func (t told) trace() tracing.Trace {
+func (t callRecord) trace() tracing.Trace {
 	spans := []tracing.Span{t.whole()}
 	add := func(s tracing.Span) {
 		if s.Number == 0 {
@@ -131,7 +131,7 @@ func (t told) trace() tracing.Trace {
 		s := tracing.Span{Name: phase.String(), Kind: trace.SpanKindInternal, Start: span.From, End: span.To}
 		switch phase {
 		case timeline.Queue:
-			for _, earlier := range t.tries {
+			for _, earlier := range t.earlier {
 				at := within(earlier.from, s.Start, span.To)
 				add(tracing.Span{Name: s.Name, Kind: s.Kind, Start: s.Start, End: at})
 				s.Start = within(earlier.until, at, span.To)
@@ -150,7 +150,7 @@ func (t told) trace() tracing.Trace {
 }
 
 // span is that of an attempt which did not end the call.
-func (e try) span(of invocation.FunctionKey, from, until time.Time) tracing.Span {
+func (e earlierAttempt) span(of invocation.FunctionKey, from, until time.Time) tracing.Span {
 	s := tracing.Span{
 		Name: timeline.Claim.String(), Kind: trace.SpanKindInternal, Start: from, End: until,
 		Attributes: attemptAttributes(e.cid, e.number), Error: e.why,
@@ -164,7 +164,7 @@ func (e try) span(of invocation.FunctionKey, from, until time.Time) tracing.Span
 
 // whole is the span of the whole call. One that was the first of its instance leads to
 // the instance's start.
-func (t told) whole() tracing.Span {
+func (t callRecord) whole() tracing.Span {
 	s := tracing.Span{
 		Name: "invoke " + t.Function.String(), Kind: trace.SpanKindServer, Start: t.Received, End: t.Ended, Error: t.failure(),
 		Attributes: []attribute.KeyValue{
@@ -190,7 +190,7 @@ func (t told) whole() tracing.Span {
 
 // failure is what a span says that failed with the call: its reason, or that the
 // function answered with an error of its own. What a client did wrong is no failure.
-func (t told) failure() string {
+func (t callRecord) failure() string {
 	switch {
 	case t.Code == codeLeft:
 		return "the client left"

@@ -10,17 +10,17 @@ import (
 
 var start = time.Unix(1_700_000_000, 0)
 
-func enter(t *testing.T, b *Book, namespace string, l Limits, bytes int64, want Reason) {
+func enter(t *testing.T, b *Limiter, namespace string, l Limits, bytes int64, want Reason) {
 	t.Helper()
-	if got := b.Enter(start, namespace, l, bytes); got.Reason != want {
+	if got := b.Admit(start, namespace, l, bytes); got.Reason != want {
 		t.Fatalf("a call of %s with %d bytes: %v, want reason %d", namespace, bytes, got, want)
 	}
 }
 
 // fill enters calls until one is refused and returns how many were taken.
-func fill(b *Book, namespace string, bytes int64) (taken int, last Verdict) {
+func fill(b *Limiter, namespace string, bytes int64) (taken int, last Decision) {
 	for {
-		if last = b.Enter(start, namespace, Limits{}, bytes); last.Reason != Admitted {
+		if last = b.Admit(start, namespace, Limits{}, bytes); last.Reason != Admitted {
 			return taken, last
 		}
 		taken++
@@ -62,14 +62,14 @@ func TestGreedyNamespacesEndUpWithEqualParts(t *testing.T) {
 		n := int(rng>>8) % (held["first"] + held["second"] + held["third"])
 		for _, name := range names {
 			if n < held[name] {
-				b.Leave(start, name, 0)
+				b.Release(start, name, 0)
 				held[name]--
 				break
 			}
 			n -= held[name]
 		}
 		for _, name := range names {
-			if b.Enter(start, name, Limits{}, 0).Reason == Admitted {
+			if b.Admit(start, name, Limits{}, 0).Reason == Admitted {
 				held[name]++
 			}
 		}
@@ -98,7 +98,7 @@ func TestOwnLimits(t *testing.T) {
 	enter(t, b, "a", l, 2, Admitted)
 	enter(t, b, "a", l, 0, InFlightReached)
 	enter(t, b, "b", l, 8, Admitted)
-	b.Leave(start, "a", 8)
+	b.Release(start, "a", 8)
 	enter(t, b, "a", l, 8, Admitted)
 }
 
@@ -106,11 +106,11 @@ func TestTheRateIsABucket(t *testing.T) {
 	b := New(Capacity{Calls: 1000, Bytes: 1})
 	l := Limits{Rate: 10, Burst: 3}
 	now, taken := start, 0
-	call := func() Verdict {
-		v := b.Enter(now, "a", l, 0)
+	call := func() Decision {
+		v := b.Admit(now, "a", l, 0)
 		if v.Reason == Admitted {
 			taken++
-			b.Leave(now, "a", 0)
+			b.Release(now, "a", 0)
 		}
 		return v
 	}
@@ -146,9 +146,9 @@ func TestARefusedCallCostsNoToken(t *testing.T) {
 	for range 5 {
 		enter(t, b, "a", l, 0, Full)
 	}
-	b.Leave(start, "a", 0)
+	b.Release(start, "a", 0)
 	enter(t, b, "a", l, 0, Admitted)
-	b.Leave(start, "a", 0)
+	b.Release(start, "a", 0)
 	enter(t, b, "a", l, 0, RateReached)
 }
 
@@ -157,21 +157,21 @@ func TestWhatIsNotNeededIsForgotten(t *testing.T) {
 	for i := range 500 {
 		namespace := fmt.Sprint(i)
 		enter(t, b, namespace, Limits{}, 0, Admitted)
-		b.Leave(start, namespace, 0)
+		b.Release(start, namespace, 0)
 	}
 	if len(b.namespaces) != 0 {
 		t.Errorf("%d namespaces without calls are remembered", len(b.namespaces))
 	}
 	enter(t, b, "rated", Limits{Rate: 1}, 0, Admitted)
-	b.Forget("rated")
-	b.Leave(start, "rated", 0)
+	b.DropNamespace("rated")
+	b.Release(start, "rated", 0)
 	enter(t, b, "rated", Limits{Rate: 1}, 0, Admitted)
-	b.Leave(start, "rated", 0)
+	b.Release(start, "rated", 0)
 	if len(b.namespaces) != 1 {
 		t.Error("a bucket that is not full was forgotten")
 	}
-	b.Forget("rated")
-	b.Forget("nobody")
+	b.DropNamespace("rated")
+	b.DropNamespace("nobody")
 	if len(b.namespaces) != 0 {
 		t.Error("a namespace that is gone is remembered")
 	}
@@ -217,7 +217,7 @@ func TestTheBookAgreesWithASlowTwin(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"enter": func(t *rapid.T) {
 				e := entry{rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "namespace"), rapid.Int64Range(0, 30).Draw(t, "bytes")}
-				got := b.Enter(start, e.namespace, limits, e.bytes)
+				got := b.Admit(start, e.namespace, limits, e.bytes)
 				if want := twin(here, capacity, limits, e); got.Reason != want {
 					t.Fatalf("%+v beside %+v: reason %d, want %d", e, here, got.Reason, want)
 				}
@@ -233,7 +233,7 @@ func TestTheBookAgreesWithASlowTwin(t *testing.T) {
 					t.Skip("nobody is here")
 				}
 				i := rapid.IntRange(0, len(here)-1).Draw(t, "who")
-				b.Leave(start, here[i].namespace, here[i].bytes)
+				b.Release(start, here[i].namespace, here[i].bytes)
 				here = append(here[:i], here[i+1:]...)
 			},
 		})
@@ -270,8 +270,8 @@ func BenchmarkEnterAndLeave(b *testing.B) {
 	for name, limits := range map[string]Limits{"no limits": {}, "all limits": {Rate: 1e9, Burst: 1e6, InFlight: 100, Bytes: 1 << 20}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				book.Enter(start, "a", limits, 100)
-				book.Leave(start, "a", 100)
+				book.Admit(start, "a", limits, 100)
+				book.Release(start, "a", 100)
 			}
 		})
 	}

@@ -35,23 +35,23 @@ func inOrder(t *testing.T, batch *controlwire.OfferRequest) (said []string) {
 func TestL2WhatIsSaidIsSentInOrderHoweverItIsCutIntoMessages(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		s := said{taken: ^uint32(0) - 100} // which wraps around
+		s := outbox{sent: ^uint32(0) - 100} // which wraps around
 		var want, got []string
 		offers := r.IntN(10)
 		for n := range 1000 {
 			uid := fmt.Sprint(n)
 			if r.IntN(10) < offers {
-				s.offer(&agentwire.Ticket{FunctionUid: uid})
+				s.addOffer(&agentwire.Ticket{FunctionUid: uid})
 				want = append(want, "offer "+uid)
 			} else {
-				s.withdraw(&controlwire.Cancellation{FunctionUid: uid})
+				s.addCancel(&controlwire.Cancellation{FunctionUid: uid})
 				want = append(want, "withdraw "+uid)
 			}
 			if r.IntN(200) == 0 {
 				got = append(got, inOrder(t, s.batch())...)
 			}
 		}
-		for len(s.offers)+len(s.withdrawals) > 0 {
+		for len(s.offers)+len(s.cancels) > 0 {
 			got = append(got, inOrder(t, s.batch())...)
 		}
 		if !slices.Equal(want, got) {

@@ -16,9 +16,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// life is what becomes of a call, under one lock: what is decided about it, which the
-// core does, and what was noted of it.
-type life struct {
+// callState is the state of a call, under one lock: the core's invocation, and what was
+// recorded of the call.
+type callState struct {
 	id invocation.ID
 	// function is the one that is called, as it was when it was.
 	function *v1alpha1.Function
@@ -35,28 +35,28 @@ type life struct {
 	times      timeline.Timeline
 	cold       bool // it was the first of its instance
 	status     int
-	said       invocation.Executed
+	executed   invocation.Executed
 	reason     string // of the problem that is the answer
 	// problem is the answer if it is not the function's.
 	problem *problem
 	// attempt is the last one; nil before the first.
 	attempt *claimant
-	// tries are the attempts before it that did not end the call.
-	tries []try
+	// earlier are the attempts before it that did not end the call.
+	earlier []earlierAttempt
 }
 
-// event is what happens to a call.
+// event is an event of a call, applied to its invocation.
 type event func(*core.Invocation) core.Decision
 
-// decide lets an event happen to a call and returns what follows; carryOut does it. If
-// the call fails, p says why, unless the core knows.
-func (l *life) decide(e event, p problem) core.Decision {
+// decide applies an event to the call and returns what follows; carryOut does it. If the call
+// fails, p says why, unless the core knows.
+func (l *callState) decide(e event, p problem) core.Decision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	unanswered := !l.invocation.Answer().Final()
 	d := e(l.invocation)
 	if d.Fail {
-		l.failed(p, d.Verdict)
+		l.setProblem(p, d.Failure)
 	}
 	if unanswered && l.invocation.Answer().Final() {
 		l.times.End(time.Now())
@@ -65,19 +65,18 @@ func (l *life) decide(e event, p problem) core.Decision {
 	return d
 }
 
-// failed stores the problem that is the answer. A call that was queued again, because
-// the instance that had it was lost, is answered with that loss. The caller holds the
-// lock.
-func (l *life) failed(p problem, v core.Verdict) {
+// setProblem stores the problem that is the answer. A call that was queued again because its
+// instance was lost is answered with that loss. The caller holds the lock.
+func (l *callState) setProblem(p problem, v core.Failure) {
 	switch v.Cause {
 	case core.CauseLate:
 		p = newProblem(problems.NoInstanceInTime,
 			fmt.Sprintf("no instance took the call within %v; see windlass describe %s", l.maxQueueTime, l.function.Key()))
 	case core.CauseDeleted:
 		p = newProblem(problems.FunctionDeleted, "the function was deleted while the call waited")
-	case core.CauseOverran:
+	case core.CauseTimedOut:
 		p = timedOut(l.to.unit)
-	case core.CauseSilent:
+	case core.CauseStreamEnded:
 		p = newProblem(problems.InstanceLost, "the instance was lost during the call")
 	}
 	if v.Lost != "" {
@@ -87,29 +86,29 @@ func (l *life) failed(p problem, v core.Verdict) {
 	p.Attempt = v.Attempt
 	p.invocation, p.Instance = l.id.String(), "/calls/"+l.id.String()
 	p.Function, p.revision = l.function.Key().String(), l.to.unit.FunctionRevisionName()
-	l.status, l.said, l.reason = p.Status, p.Executed, p.Reason
+	l.status, l.executed, l.reason = p.Status, p.Executed, p.Reason
 	l.problem = &p
 }
 
 // observe is what is seen of its ticket and its instance, and whether an audit may find
 // something.
-func (l *life) observe(now time.Time, moved bool) (seen core.Observed, due bool) {
+func (l *callState) observe(now time.Time, moved bool) (seen core.Observed, due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	seen.Moved = moved
-	seen.Silent = l.invocation.Phase() == core.Claimed && l.attempt.stream.Context().Err() != nil
-	return seen, seen.Silent || l.invocation.Due(now, moved)
+	seen.StreamEnded = l.invocation.Phase() == core.Claimed && l.attempt.stream.Context().Err() != nil
+	return seen, seen.StreamEnded || l.invocation.Due(now, moved)
 }
 
 // destination is where the call goes.
-func (l *life) destination() destination {
+func (l *callState) destination() destination {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.to
 }
 
-// move lets a call that waits go to another unit, from the one that it had.
-func (l *life) move(to destination, now time.Time) (from destination, d core.Decision) {
+// move sends a waiting call to another unit, and returns the one that it had.
+func (l *callState) move(to destination, now time.Time) (from destination, d core.Decision) {
 	fresh := invocation.NewToken()
 	d = l.decide(func(v *core.Invocation) core.Decision {
 		from = l.to
@@ -122,24 +121,24 @@ func (l *life) move(to destination, now time.Time) (from destination, d core.Dec
 	return from, d
 }
 
-// audit compares what is believed of the call with what is seen.
-func (l *life) audit(now time.Time, seen core.Observed) core.Decision {
+// audit compares the recorded state of the call with what is observed.
+func (l *callState) audit(now time.Time, seen core.Observed) core.Decision {
 	var fresh invocation.Token
-	if seen.Silent {
+	if seen.StreamEnded {
 		fresh = invocation.NewToken()
 	}
 	return l.decide(func(v *core.Invocation) core.Decision {
 		claimed := v.Phase() == core.Claimed
 		d := v.Audit(now, seen, fresh)
 		if a := l.attempt; claimed && d.Offer {
-			l.requeued(try{number: a.number, cid: a.cid, from: a.claimed, until: now, ran: true, why: core.InstanceLost})
+			l.noteRequeue(earlierAttempt{number: a.number, cid: a.cid, from: a.claimed, until: now, ran: true, why: core.InstanceLost})
 		}
 		return d
 	}, problem{})
 }
 
 // claim gives the call to an attempt.
-func (l *life) claim(a *claimant, token invocation.Token) (core.Grant, error) {
+func (l *callState) claim(a *claimant, token invocation.Token) (core.Grant, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -152,78 +151,78 @@ func (l *life) claim(a *claimant, token invocation.Token) (core.Grant, error) {
 	return grant, err
 }
 
-// present is the last attempt; nil before the first.
-func (l *life) present() *claimant {
+// currentAttempt is the latest attempt; nil before the first.
+func (l *callState) currentAttempt() *claimant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.attempt
 }
 
-// begin takes the head of the function's answer; an error says that the client does not
+// beginAnswer takes the head of the function's answer; an error says that the client does not
 // get it.
-func (l *life) begin(attempt int, head *agentwire.ResultHead) (core.Decision, error) {
+func (l *callState) beginAnswer(attempt int, head *agentwire.ResultHead) (core.Decision, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	d, err := l.invocation.Begin(attempt, head.GetWhole())
 	if err == nil {
-		l.status, l.said, l.cold = int(head.GetStatus()), invocation.ExecutedYes, head.GetCold()
+		l.status, l.executed, l.cold = int(head.GetStatus()), invocation.ExecutedYes, head.GetCold()
 	}
 	return d, err
 }
 
-// begun tells whether an attempt has sent the head of an answer.
-func (l *life) begun(attempt int) bool {
+// begun reports whether an attempt has sent the head of an answer.
+func (l *callState) begun(attempt int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.invocation.Begun(attempt)
 }
 
-// requeued writes down that an attempt did not end the call, which waits again. The
-// caller holds the lock.
-func (l *life) requeued(t try) {
+// noteRequeue records an attempt that did not end the call, which waits again. The caller
+// holds the lock.
+func (l *callState) noteRequeue(t earlierAttempt) {
 	l.times.Requeued()
-	if len(l.tries) < maxTries {
-		l.tries = append(l.tries, t)
+	if len(l.earlier) < maxEarlier {
+		l.earlier = append(l.earlier, t)
 	}
 }
 
-// wrote notes that all was written of the function's answer that will be.
-func (l *life) wrote(whole bool) {
+// answerWritten records that the rest of the function's answer was written, or never will be.
+func (l *callState) answerWritten(whole bool) {
 	l.decide(func(v *core.Invocation) core.Decision { v.Wrote(whole); return core.Decision{} }, problem{})
 }
 
 // answer is what the client has, and the problem that it is to get.
-func (l *life) answer() (core.Answer, *problem) {
+func (l *callState) answer() (core.Answer, *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.invocation.Answer(), l.problem
 }
 
-// answered tells whether nobody waits for an answer any more.
-func (l *life) answered() bool {
+// answered reports whether nobody waits for an answer any more.
+func (l *callState) answered() bool {
 	a, _ := l.answer()
 	return a.Final()
 }
 
-// broken tells whether the client has no whole answer, and will have none.
-func (l *life) broken() bool {
+// answerBroken reports whether the client has no complete answer, and will get none.
+func (l *callState) answerBroken() bool {
 	a, _ := l.answer()
-	return a == core.AnswerCut || a == core.AnswerUnheard
+	return a == core.AnswerCut || a == core.AnswerAbandoned
 }
 
-// outcome is what the client was told; codeLeft if it left before.
-func (l *life) outcome() (code string, said invocation.Executed, cold bool) {
+// clientOutcome is the answer that the client got; codeLeft if it left before.
+func (l *callState) clientOutcome() (code string, said invocation.Executed, cold bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.status == 0 {
 		return strconv.Itoa(codeLeft), invocation.ExecutedMaybe, l.cold
 	}
-	return strconv.Itoa(l.status), l.said, l.cold
+	return strconv.Itoa(l.status), l.executed, l.cold
 }
 
-// unserved tells whether Windlass failed a call, or it was broken off.
-func (l *life) unserved() bool {
-	if l.broken() {
+// windlassFailed reports whether Windlass failed the call, or the call was broken off.
+func (l *callState) windlassFailed() bool {
+	if l.answerBroken() {
 		return true
 	}
 	l.mu.Lock()
@@ -231,8 +230,8 @@ func (l *life) unserved() bool {
 	return l.reason != "" && l.status >= 500
 }
 
-// happened writes down that something happened to a call.
-func (l *life) happened(what func(*timeline.Timeline)) {
+// updateTimes records the time of something in the call's timeline.
+func (l *callState) updateTimes(what func(*timeline.Timeline)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	what(&l.times)
@@ -240,16 +239,16 @@ func (l *life) happened(what func(*timeline.Timeline)) {
 
 // timeline is what is known by now of when it was where. Nothing is added to that of a
 // call that is answered or given up.
-func (l *life) timeline() timeline.Timeline {
+func (l *callState) timeline() timeline.Timeline {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.times
 }
 
-// headed takes note of the times that the head of an answer tells.
-func (l *life) headed(head *agentwire.ResultHead) {
+// headReceived records the times in the head of an answer.
+func (l *callState) headReceived(head *agentwire.ResultHead) {
 	now, exec := time.Now(), time.Duration(head.GetExecNs())
-	l.happened(func(t *timeline.Timeline) {
+	l.updateTimes(func(t *timeline.Timeline) {
 		t.Headed(now, time.Duration(head.GetBegunAfterNs()), exec)
 		if head.GetWhole() {
 			t.Executed(now, exec)
@@ -257,17 +256,17 @@ func (l *life) headed(head *agentwire.ResultHead) {
 	})
 }
 
-// executed takes note of how long the function has run.
-func (l *life) executed(end *agentwire.ResultEnd) {
+// executionEnded records how long the function has run.
+func (l *callState) executionEnded(end *agentwire.ResultEnd) {
 	now := time.Now()
-	l.happened(func(t *timeline.Timeline) { t.Executed(now, time.Duration(end.GetExecNs())) })
+	l.updateTimes(func(t *timeline.Timeline) { t.Executed(now, time.Duration(end.GetExecNs())) })
 }
 
-// maxTries is how many attempts that did not end a call are remembered of it.
-const maxTries = 16
+// maxEarlier is how many attempts that did not end a call are recorded of it.
+const maxEarlier = 16
 
-// try is an attempt that did not end the call.
-type try struct {
+// earlierAttempt is an attempt that did not end the call.
+type earlierAttempt struct {
 	number      int
 	cid         invocation.CID
 	from, until time.Time
@@ -292,7 +291,7 @@ type claimant struct {
 	sending sync.Mutex // guards Send, which must not be called twice at a time
 }
 
-func (a *claimant) send(reply *agentwire.AttemptReply) error {
+func (a *claimant) sendReply(reply *agentwire.AttemptReply) error {
 	a.sending.Lock()
 	defer a.sending.Unlock()
 	return a.stream.Send(reply)
@@ -301,5 +300,5 @@ func (a *claimant) send(reply *agentwire.AttemptReply) error {
 // cancel tells the instance to end the attempt. Its stream then ends. An
 // instance that reads nothing makes it wait until then.
 func (a *claimant) cancel() {
-	_ = a.send(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Cancel{Cancel: &agentwire.Cancel{}}})
+	_ = a.sendReply(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Cancel{Cancel: &agentwire.Cancel{}}})
 }

@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// appetite is how many times of what is free a namespace may hold.
-	appetite = 7
-	// soon is when it makes sense to try again once some call has ended.
-	soon = time.Second
+	// maxTimesFree is how many times of what is free a namespace may use.
+	maxTimesFree = 7
+	// retrySoon is when to try again once some call has ended.
+	retrySoon = time.Second
 )
 
 // Reason is why a call is refused.
@@ -32,18 +32,18 @@ const (
 	Full
 )
 
-// Verdict says whether a call was taken.
-type Verdict struct {
+// Decision says whether a call is admitted.
+type Decision struct {
 	Reason Reason
 	// RetryAfter is when it makes sense to try again, if it was refused.
 	RetryAfter time.Duration
 }
 
-// Book is what the namespaces hold of a gateway. It is not for concurrent use.
-type Book struct {
+// Limiter counts what the namespaces use of a gateway. It is not for concurrent use.
+type Limiter struct {
 	capacity   Capacity
 	total      holding
-	namespaces map[string]*account
+	namespaces map[string]*usage
 }
 
 type holding struct {
@@ -51,43 +51,43 @@ type holding struct {
 	bytes int64
 }
 
-type account struct {
+type usage struct {
 	holding
 	// bucket is nil while there is no rate.
 	bucket *rate.Limiter
 }
 
-// New makes a Book for a gateway that holds nothing.
-func New(capacity Capacity) *Book {
-	return &Book{capacity: capacity, namespaces: make(map[string]*account)}
+// New makes a Limiter for a gateway that holds nothing.
+func New(capacity Capacity) *Limiter {
+	return &Limiter{capacity: capacity, namespaces: make(map[string]*usage)}
 }
 
-// Enter takes a call of a namespace whose body takes so much memory, or says why
-// not. What was taken must Leave.
-func (b *Book) Enter(now time.Time, namespace string, limits Limits, bytes int64) Verdict {
+// Admit admits a call of a namespace whose body needs so much memory, or says why not. An
+// admitted call must be Released.
+func (b *Limiter) Admit(now time.Time, namespace string, limits Limits, bytes int64) Decision {
 	a := b.namespaces[namespace]
 	if a == nil {
-		a = &account{}
+		a = &usage{}
 	}
-	if reason := b.room(a, limits, bytes); reason != Admitted {
-		return Verdict{Reason: reason, RetryAfter: soon}
+	if reason := b.limitReached(a, limits, bytes); reason != Admitted {
+		return Decision{Reason: reason, RetryAfter: retrySoon}
 	}
-	a.adjust(now, limits)
-	if wait := a.spend(now); wait > 0 {
+	a.setRate(now, limits)
+	if wait := a.takeToken(now); wait > 0 {
 		b.namespaces[namespace] = a
-		return Verdict{Reason: RateReached, RetryAfter: wait}
+		return Decision{Reason: RateReached, RetryAfter: wait}
 	}
 	b.namespaces[namespace] = a
 	a.add(1, bytes)
 	b.total.add(1, bytes)
-	return Verdict{}
+	return Decision{}
 }
 
-// Held is what all calls together take.
-func (b *Book) Held() Capacity { return Capacity{Calls: b.total.calls, Bytes: b.total.bytes} }
+// Held is what all calls together use.
+func (b *Limiter) Held() Capacity { return Capacity{Calls: b.total.calls, Bytes: b.total.bytes} }
 
-// room tells whether there is room for one more call.
-func (b *Book) room(a *account, limits Limits, bytes int64) Reason {
+// limitReached is the limit that one more call would exceed; Admitted if none.
+func (b *Limiter) limitReached(a *usage, limits Limits, bytes int64) Reason {
 	free := holding{calls: b.capacity.Calls - b.total.calls, bytes: b.capacity.Bytes - b.total.bytes}
 	switch {
 	case free.calls < 1, free.bytes < bytes:
@@ -96,25 +96,25 @@ func (b *Book) room(a *account, limits Limits, bytes int64) Reason {
 		return InFlightReached
 	case limits.Bytes > 0 && a.bytes+bytes > limits.Bytes:
 		return BytesReached
-	case a.calls+1 > appetite*free.calls, bytes > 0 && a.bytes+bytes > appetite*free.bytes:
+	case a.calls+1 > maxTimesFree*free.calls, bytes > 0 && a.bytes+bytes > maxTimesFree*free.bytes:
 		return OverShare
 	}
 	return Admitted
 }
 
-// Leave gives back what a call took.
-func (b *Book) Leave(now time.Time, namespace string, bytes int64) {
+// Release gives back what a call used.
+func (b *Limiter) Release(now time.Time, namespace string, bytes int64) {
 	a := b.namespaces[namespace]
 	a.add(-1, -bytes)
 	b.total.add(-1, -bytes)
-	if a.calls == 0 && a.full(now) {
+	if a.calls == 0 && a.bucketFull(now) {
 		delete(b.namespaces, namespace)
 	}
 }
 
-// Forget drops what is remembered of a namespace that has no functions any more,
-// except for what its last calls hold.
-func (b *Book) Forget(namespace string) {
+// DropNamespace drops the usage of a namespace that has no functions any more, except for what
+// its last calls use.
+func (b *Limiter) DropNamespace(namespace string) {
 	a := b.namespaces[namespace]
 	if a == nil {
 		return
@@ -130,9 +130,9 @@ func (h *holding) add(calls int, bytes int64) {
 	h.bytes += bytes
 }
 
-// adjust makes the bucket that of the limits. One whose rate changes keeps what
-// is in it; a new one is full.
-func (a *account) adjust(now time.Time, limits Limits) {
+// setRate makes the bucket that of the limits. One whose rate changes keeps its tokens; a new
+// one is full.
+func (a *usage) setRate(now time.Time, limits Limits) {
 	per, burst := rate.Limit(limits.Rate), limits.burst()
 	switch {
 	case limits.Rate == 0:
@@ -145,8 +145,8 @@ func (a *account) adjust(now time.Time, limits Limits) {
 	}
 }
 
-// spend takes one token, or else says how long it takes until there is one.
-func (a *account) spend(now time.Time) time.Duration {
+// takeToken takes a token, or says how long it takes until there is one.
+func (a *usage) takeToken(now time.Time) time.Duration {
 	if a.bucket == nil {
 		return 0
 	}
@@ -158,7 +158,7 @@ func (a *account) spend(now time.Time) time.Duration {
 	return wait
 }
 
-// full tells whether nothing would be lost by forgetting the bucket.
-func (a *account) full(now time.Time) bool {
+// bucketFull reports whether dropping the bucket would lose nothing.
+func (a *usage) bucketFull(now time.Time) bool {
 	return a.bucket == nil || a.bucket.TokensAt(now) >= float64(a.bucket.Burst())
 }

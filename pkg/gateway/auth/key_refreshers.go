@@ -6,19 +6,19 @@ import (
 	"sync"
 )
 
-// keepers keep the keys of issuers fresh, those that count now and no others.
-type keepers struct {
+// keyRefreshers keep the keys of the current issuers fresh.
+type keyRefreshers struct {
 	log     *slog.Logger
 	running sync.WaitGroup
 	stops   map[*issuer]context.CancelFunc
 }
 
-func newKeepers(log *slog.Logger) *keepers {
-	return &keepers{log: log, stops: make(map[*issuer]context.CancelFunc)}
+func newKeyRefreshers(log *slog.Logger) *keyRefreshers {
+	return &keyRefreshers{log: log, stops: make(map[*issuer]context.CancelFunc)}
 }
 
-// keep starts and stops what it takes to keep just these fresh, until ctx ends.
-func (k *keepers) keep(ctx context.Context, all issuers) {
+// update starts and stops refreshers so that exactly these issuers have one, until ctx ends.
+func (k *keyRefreshers) update(ctx context.Context, all issuers) {
 	for one, stop := range k.stops {
 		if all[one.policy.Issuer] != one {
 			stop()
@@ -39,8 +39,8 @@ func (k *keepers) keep(ctx context.Context, all issuers) {
 	}
 }
 
-// stop returns when none runs any more.
-func (k *keepers) stop() {
+// stop stops all refreshers and waits for them.
+func (k *keyRefreshers) stop() {
 	for _, stop := range k.stops {
 		stop()
 	}

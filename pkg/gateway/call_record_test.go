@@ -11,15 +11,15 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// accounts is a log and a journal of calls.
-type accounts struct {
+// fakeCallLog is a log and a journal of calls.
+type fakeCallLog struct {
 	mu    sync.Mutex
 	lines []map[string]any
-	noted []invocation.Account
+	noted []invocation.Record
 }
 
 // Write takes a line of log.
-func (a *accounts) Write(line []byte) (int, error) {
+func (a *fakeCallLog) Write(line []byte) (int, error) {
 	var fields map[string]any
 	if err := json.Unmarshal(line, &fields); err != nil {
 		return 0, err
@@ -32,25 +32,25 @@ func (a *accounts) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-func (a *accounts) Note(account invocation.Account) {
+func (a *fakeCallLog) Add(account invocation.Record) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.noted = append(a.noted, account)
 }
 
 // counted is how many lines there are of how many calls.
-func (a *accounts) counted() (lines, calls int) {
+func (a *fakeCallLog) counted() (lines, calls int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.lines), len(a.noted)
 }
 
-// newAccountedWorld is newWorld with somebody who listens.
-func newAccountedWorld(t *testing.T, logCalls gateway.LogCalls) (*world, *accounts) {
-	a := &accounts{}
-	w := newWorldWith(t, func(config *gateway.Config, deps *gateway.Deps) {
+// newRecordingHarness is newHarness with somebody who listens.
+func newRecordingHarness(t *testing.T, logCalls gateway.LogCalls) (*harness, *fakeCallLog) {
+	a := &fakeCallLog{}
+	w := newHarnessWith(t, func(config *gateway.Config, deps *gateway.Deps) {
 		config.LogCalls = logCalls
-		deps.Log, deps.Journal = slog.New(slog.NewJSONHandler(a, nil)), a
+		deps.Log, deps.CallLog = slog.New(slog.NewJSONHandler(a, nil)), a
 	})
 	return w, a
 }
@@ -58,7 +58,7 @@ func newAccountedWorld(t *testing.T, logCalls gateway.LogCalls) (*world, *accoun
 func TestOfWhichCallsALineIsLogged(t *testing.T) {
 	for logCalls, want := range map[gateway.LogCalls]int{gateway.LogAll: 4, gateway.LogFailed: 1, gateway.LogNone: 0} {
 		t.Run(string(logCalls), func(t *testing.T) {
-			w, a := newAccountedWorld(t, logCalls)
+			w, a := newRecordingHarness(t, logCalls)
 			for i, end := range []func(*instance){
 				func(i *instance) { i.whole(200, "") },
 				func(i *instance) { i.whole(500, "") }, // the function's own
@@ -78,7 +78,7 @@ func TestOfWhichCallsALineIsLogged(t *testing.T) {
 }
 
 func TestALineTellsTheWholeCall(t *testing.T) {
-	w, a := newAccountedWorld(t, gateway.LogAll)
+	w, a := newRecordingHarness(t, gateway.LogAll)
 	w.route(part{"", 3, 100})
 	request := w.get("/function/hello/")
 	request.Header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")
@@ -109,7 +109,7 @@ func TestALineTellsTheWholeCall(t *testing.T) {
 }
 
 func TestALineTellsWhyWindlassFailedACall(t *testing.T) {
-	w, a := newAccountedWorld(t, gateway.LogFailed)
+	w, a := newRecordingHarness(t, gateway.LogFailed)
 	answers := w.call(w.get("/function/hello/"))
 	w.take().die()
 	wrote(t, answers, 502, invocation.ExecutedMaybe)

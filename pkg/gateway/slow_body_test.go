@@ -15,7 +15,7 @@ const grace = time.Second
 
 func TestASlowBodyFreesTheInstance(t *testing.T) {
 	t.Parallel()
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		w.gateway.LeaveGrace(grace)
 		body, write := io.Pipe()
 		defer write.Close()
@@ -35,7 +35,7 @@ func TestASlowBodyFreesTheInstance(t *testing.T) {
 // Client and function may talk with pauses, once the function has begun to.
 func TestABodyMayPauseOnceTheFunctionAnswers(t *testing.T) {
 	t.Parallel()
-	eachProtocol(t, func(w *world, client *http.Client) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
 		w.gateway.LeaveGrace(grace)
 		body, write := io.Pipe()
 		answers := w.callWith(client, w.request("POST", "/function/hello/", body))
