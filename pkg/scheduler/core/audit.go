@@ -6,22 +6,22 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// Audits compare what is believed of the function with what is so one level below. What
-// two successive ones find is mended, and Mended says so: what one finds may just be on
-// its way.
+// Audits compare the function's state with the level below it. A difference is repaired if two
+// successive audits find it, and Repaired reports it; the cause of a difference that only one
+// audit finds may still be on its way.
 type (
 	// ActivityAudited says whether the next tick looks at the function.
 	ActivityAudited struct{ Awake bool }
-	// GatewaysAudited tells whether a gateway has a stream here.
+	// GatewaysAudited says which gateways have a stream to this scheduler.
 	GatewaysAudited struct{ Connected func(gateway string) bool }
 )
 
-// auditFindings are what the last audits found.
+// auditFindings are the differences that the last audits found.
 type auditFindings struct {
 	// asleep says that ticks pass over a function that needs one.
 	asleep bool
-	// silent are gateways that could not be heard, and whose tickets wait; nil if there
-	// are none.
+	// silent are the gateways of waiting tickets that have no stream here; nil if there are
+	// none.
 	silent map[string]bool
 }
 
@@ -29,14 +29,14 @@ func onActivityAudited(f *Function, e ActivityAudited) {
 	before := f.audits.asleep
 	f.audits.asleep = !e.Awake && f.served() && (f.queue.Waiting() > 0 || f.lost > 0)
 	if before && f.audits.asleep {
-		f.activity.parked = true // whatever is believed, so that it is woken
+		f.activity.parked = true // wake acts only on a parked function
 		f.wake()
 		f.do(Repaired{N: 1})
 	}
 }
 
-// A gateway that is gone wants none of its calls, but they would order instances until
-// their deadlines. One that could only not be heard offers its tickets again.
+// The tickets of a lost gateway would cause launches until their deadlines, for calls whose
+// clients are gone. A gateway that only lost its stream offers its tickets again.
 func onGatewaysAudited(f *Function, e GatewaysAudited, now time.Time) {
 	var silent map[string]bool
 	var gone []invocation.ID

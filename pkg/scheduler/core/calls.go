@@ -9,10 +9,10 @@ import (
 	"github.com/windlass-dev/windlass/pkg/queue/admission"
 )
 
-// NotOwner refuses calls of a function that is not served here.
+// NotOwner refuses calls of a function that this scheduler does not serve.
 var NotOwner = invocation.Refusal{Reason: invocation.RefusedNotOwner, Detail: becauseUnserved}
 
-// match is where tickets meet pulls.
+// match is the one place where tickets meet pulls.
 func (f *Function) match(now time.Time) {
 	f.queue.Match(now, func(cid invocation.CID, t *invocation.Ticket) {
 		f.handOuts = append(f.handOuts, HandOut{CID: cid, Ticket: *t})
@@ -21,8 +21,8 @@ func (f *Function) match(now time.Time) {
 	f.updateIdleSince(now)
 }
 
-// updateIdleSince notes when no ticket was left. It follows everything that may have taken
-// the last one away.
+// updateIdleSince records when the last ticket was done. It must follow every step that may
+// remove one.
 func (f *Function) updateIdleSince(now time.Time) {
 	switch {
 	case f.queue.Waiting()+f.queue.Out() > 0:
@@ -42,16 +42,16 @@ func onOffered(f *Function, e *Offered, now time.Time) {
 	f.requestRun(now)
 }
 
-// requestRun asks for a decision if calls wait for one.
+// requestRun asks for a decision before the next tick if calls wait for one.
 func (f *Function) requestRun(now time.Time) {
 	if f.queue.Waiting() > 0 && !f.lastDecision.blocked {
 		f.do(RunNow{Always: f.runsOnCall(now)})
 	}
 }
 
-// admit puts a ticket into the queue, or says why not. A ticket that the queue knows
-// was let in before, and gateways say of a ticket that it has waited only when they offer
-// it again.
+// admit puts a ticket into the queue, or returns the refusal. A ticket that the queue knows
+// was admitted before. A gateway sends an arrival time in the past only if it offers the
+// ticket again.
 func (f *Function) admit(e *Offered, now time.Time) *invocation.Refusal {
 	switch {
 	case !f.served():
@@ -86,8 +86,7 @@ func (f *Function) admit(e *Offered, now time.Time) *invocation.Refusal {
 	return nil
 }
 
-// Backlog is how fast the queue is worked off, by the instances that the last decision
-// saw.
+// Backlog estimates how fast the instances that the last decision saw work off the queue.
 func (f *Function) Backlog() admission.BacklogEstimate {
 	backlog := f.lastDecision.backlog
 	backlog.Mean = f.estimates.executions.Mean()

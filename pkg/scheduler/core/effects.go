@@ -8,13 +8,14 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// Effect is something to do. Its types are below. Those that come with every call and every
-// tick are pointers. A HandOut is valid until the next step, a Decided for good.
+// Effect is an action that a step asks its caller to carry out. The effects that come with
+// every call and every tick are pointers. A HandOut is valid until the next step, a Decided
+// without limit.
 type Effect interface{ isEffect() }
 
 // Effects that reach gateways and instances.
 type (
-	// HandOut gives a ticket to an instance that asked for one.
+	// HandOut hands a ticket to an instance that asked for one.
 	HandOut struct {
 		CID    invocation.CID
 		Ticket invocation.Ticket
@@ -24,25 +25,25 @@ type (
 		Tickets []invocation.Ticket
 		Why     invocation.Refusal
 	}
-	// Drain tells an instance to finish what it runs and go.
+	// Drain asks an instance to finish its calls and leave.
 	Drain struct {
 		CID    invocation.CID
 		Reason string
 	}
-	// Redirect sends an instance to another scheduler.
+	// Redirect sends an instance to the scheduler that serves the function now.
 	Redirect struct{ CID invocation.CID }
 )
 
 // Effects on the instances one level below.
 type (
-	// Adopt takes over the instances that another scheduler has started.
+	// Adopt takes over the instances that another scheduler has launched.
 	Adopt struct{}
 	// Release leaves the instances to another scheduler.
 	Release struct{}
-	// Connected says that an instance's stream counts from now on.
+	// Connected says that an instance has joined, so that its stream counts.
 	Connected struct{ CID invocation.CID }
-	// Terminate is an instance that was retired and should end. Idle says for how long it was
-	// idle, if it was let go for that.
+	// Terminate ends an instance that has been drained. Idle is for how long it was idle, if
+	// that is the reason.
 	Terminate struct {
 		CID  invocation.CID
 		Why  TerminateReason
@@ -50,16 +51,16 @@ type (
 	}
 )
 
-// TerminateReason is why an instance is let go.
+// TerminateReason is why an instance is terminated.
 type TerminateReason string
 
-// Reasons to let an instance go.
+// Reasons to terminate an instance.
 const (
 	BecauseEvicted TerminateReason = "others need its room"
 	BecauseNoCall  TerminateReason = "no call is near"
 	BecauseTooMany TerminateReason = "there are more than scaling.maxInstances"
-	// BecauseOutdated replaces one agent after the other, BecauseUnsupported tells one to
-	// go that cannot be talked to.
+	// BecauseOutdated replaces agents one after the other. BecauseUnsupported terminates an
+	// instance whose agent shares no protocol with this release.
 	BecauseOutdated    TerminateReason = "its agent is of a release that is supported no longer than until it is replaced"
 	BecauseUnsupported TerminateReason = "its agent speaks no protocol of this release"
 
@@ -69,15 +70,15 @@ const (
 
 // Effects on the scheduler itself.
 type (
-	// Wake lets the next tick look at the function.
+	// Wake makes the next tick look at the function.
 	Wake struct{}
-	// Park lets ticks pass over the function until something happens, or until then;
-	// zero for never.
+	// Park makes ticks pass over the function until an event wakes it, or until Until; zero
+	// means no time limit.
 	Park struct{ Until time.Time }
-	// RunNow asks for a decision before the next tick: at once if Eager, and else if the
-	// function has no instance at all.
+	// RunNow asks for a decision before the next tick: always if Always is set, and otherwise
+	// only if the function has no instance.
 	RunNow struct{ Always bool }
-	// Decided is what a tick decided; see Ticked.
+	// Decided is the decision of a tick, with its inputs; see Ticked.
 	Decided struct {
 		Observed Observed
 		Snapshot autoscaler.Snapshot
@@ -85,7 +86,7 @@ type (
 		Bounds   autoscaler.Limits
 		Decision autoscaler.Decision
 	}
-	// Repaired says how much of what was believed was not so; see ActivityAudited.
+	// Repaired says how many differences an audit has repaired; see ActivityAudited.
 	Repaired struct{ N int }
 )
 
@@ -93,14 +94,14 @@ type (
 type (
 	// OfferRefused answers Offered.
 	OfferRefused struct{ Why *invocation.Refusal }
-	// JoinRefused answers Joined: ErrUnserved, ErrClosed or queue.ErrJoined.
+	// JoinRefused answers Joined with ErrUnserved, ErrClosed or queue.ErrJoined.
 	JoinRefused struct{ Why error }
-	// AgentReplaced answers Concluded if an instance was let go for the age of its agent.
+	// AgentReplaced answers Applied if an instance was drained because its agent is outdated.
 	AgentReplaced struct{}
-	// PullRefused answers Pulled, with queue.ErrUnknownInstance.
+	// PullRefused answers Pulled with queue.ErrUnknownInstance.
 	PullRefused struct{ Why error }
-	// LeaveAnswered answers LeaveRequested. Retired says that it was told to go. Err is
-	// queue.ErrUnknownInstance or nil.
+	// LeaveAnswered answers LeaveRequested. Drained says that the instance was asked to leave
+	// before. Err is queue.ErrUnknownInstance or nil.
 	LeaveAnswered struct {
 		Granted, Drained bool
 		RetryAfter       time.Duration
@@ -127,7 +128,7 @@ func (AgentReplaced) isEffect() {}
 func (PullRefused) isEffect()   {}
 func (LeaveAnswered) isEffect() {}
 
-// AnswerOf is the first of some effects that is a T.
+// AnswerOf returns the first effect of type T.
 func AnswerOf[T Effect](effects []Effect) (answer T, is bool) {
 	for _, e := range effects {
 		if answer, is = e.(T); is {

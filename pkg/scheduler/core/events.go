@@ -7,110 +7,110 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// Event is something that happened to a function. Its types are below. Those that come with
-// every call and every tick are pointers: a step keeps none of them, so that a shell can use
-// the same one again.
+// Event is something that happened to a function. The events that come with every call and
+// every tick are pointers. A step keeps none of them, so a shell can reuse them.
 type Event interface{ isEvent() }
 
 // Events of the function and of its owner.
 type (
-	// Woken lets the next tick look at the function.
+	// Woken makes the next tick look at the function.
 	Woken struct{}
-	// SpecChanged brings another spec.
+	// SpecChanged replaces the spec.
 	SpecChanged struct{ Spec Spec }
-	// Closed ends everything: the function was deleted, or its scheduler stops.
+	// Closed drains all instances and refuses all calls: the function was deleted, or its
+	// scheduler stops.
 	Closed struct {
 		Reason  string
 		Refusal invocation.Refusal
 	}
-	// OwnershipChanged says in which term the function is served here from now on; Unserved if it
-	// is not. Recalled is what another scheduler has learnt of it.
+	// OwnershipChanged begins Term, or ends the present term if Term is Unserved. Restored are
+	// the estimates that the previous owner has measured.
 	OwnershipChanged struct {
 		Term     invocation.Term
 		Restored estimate.Means
 	}
-	// Paused says that the scheduler stood still. Instances that it lost meanwhile come
-	// back, and are no reason to order others.
+	// Paused says that the scheduler's process did not run for a while. Instances that it lost
+	// meanwhile connect again and are not replaced.
 	Paused struct{}
 )
 
 // Events of calls.
 type (
-	// Offered is a ticket that a gateway offers; OfferRefused or nothing answers it.
-	// Barred is why no instance can start, if that is so and there is none. Chance is a
+	// Offered is a ticket that a gateway offers; OfferRefused answers a refused one.
+	// StartBlocked is set if the function has no instance and none can start. Jitter is a
 	// random number in [0, 1).
 	Offered struct {
 		Ticket       invocation.Ticket
 		StartBlocked *invocation.Refusal
 		Jitter       float64
 	}
-	// CallCancelled says that nobody wants a call any more.
+	// CallCancelled says that a call's gateway no longer wants it to run.
 	CallCancelled struct{ ID invocation.ID }
-	// NoRoomFound says that nothing that waits can be served.
+	// NoRoomFound refuses all waiting calls, because no instance can be placed for them.
 	NoRoomFound struct{ Refusal invocation.Refusal }
 )
 
 // Events of instances.
 type (
-	// Joined is an instance that has opened a stream, and is who it says. JoinRefused
-	// or nothing answers it. Terminate says that it was told to go before, and Agent whether
-	// its agent is understood.
+	// Joined is an authenticated instance that has opened a stream; JoinRefused answers a
+	// refused one. Draining says that the instance was asked to leave before, and Agent
+	// whether this release supports its agent.
 	Joined struct {
 		CID      invocation.CID
 		Capacity int
 		Draining bool
 		Agent    Agent
 	}
-	// Pulled is an instance that asks for Credits more tickets, if Wants, and is done
-	// with some. PullRefused or nothing answers it.
+	// Pulled is an instance that asks for Credits more tickets, if Wants is set, and reports
+	// the tickets that it is done with. PullRefused answers an unknown instance.
 	Pulled struct {
 		CID     invocation.CID
 		Wants   bool
 		Credits int
 		Done    []Done
 	}
-	// Started says how long an instance took from its order to its first pull.
+	// Started says how long an instance took from its launch to its first pull.
 	Started struct{ Took time.Duration }
-	// LeaveRequested is an instance that was idle for so long; LeaveAnswered answers it.
-	// KindStart is what Observed has.
+	// LeaveRequested is an instance that has been idle for Idle and asks to leave;
+	// LeaveAnswered answers it. KindStart is as in Observed.
 	LeaveRequested struct {
 		CID             invocation.CID
 		Idle, KindStart time.Duration
 	}
-	// Left is an instance that will pull no more. Involuntary says that it neither
-	// chose to nor was told to.
+	// Left is an instance whose stream has ended for good. Involuntary says that the instance
+	// neither chose to leave nor was asked to.
 	Left struct {
 		CID         invocation.CID
 		Involuntary bool
 	}
-	// DrainRequested tells an instance to finish what it runs and go.
+	// DrainRequested asks an instance to finish its calls and leave.
 	DrainRequested struct {
 		CID    invocation.CID
 		Reason string
 	}
-	// EvictRequested lets an instance go that was idle for IdleFor, if it still is and may:
-	// Terminate answers it.
+	// EvictRequested evicts an instance if it has been idle for IdleFor and still may be
+	// evicted. Terminate answers it on success.
 	EvictRequested struct {
 		CID                invocation.CID
 		IdleFor, KindStart time.Duration
 		Reason             string
 	}
-	// StartFailed is an instance that did not start. Blameless says that its function
-	// has nothing to do with it, Others that there are other instances, and Passing that
-	// it may work in a moment. Refusal is for calls if none of that is so.
+	// StartFailed is an instance that did not start. Blameless says that the function did not
+	// cause the failure, OthersExist that the function has other instances, and Transient that
+	// another try may succeed. If none is set, waiting calls are refused with Refusal.
 	StartFailed struct {
 		Blameless, OthersExist, Transient bool
 		Refusal                           invocation.Refusal
 	}
-	// AssignFailed is an instance that was to be had from a warm pool, and was not.
+	// AssignFailed is a spare instance that could not be assigned to the function.
 	AssignFailed struct{}
-	// Ended is an instance that is gone.
+	// Ended is an instance whose processes have ended.
 	Ended struct{}
 )
 
-// Done is a ticket that an instance is done with. Unclaimed says that it could not
-// reach the gateway, so that nothing is known of the call. Execution is what the instance
-// says that the call took.
+// Done is a ticket that an instance is done with. Unclaimed says that the instance could not
+// reach the gateway, so that the state of the call is unknown. Execution is the execution time
+// as reported by the agent.
 type Done struct {
 	ID        invocation.ID
 	Execution time.Duration

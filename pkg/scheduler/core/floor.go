@@ -8,12 +8,13 @@ import (
 	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
-// newFloorPolicy makes the policy of a function; it takes over the idle times of the one before.
+// newFloorPolicy makes the policy of a function. It keeps the idle times of the previous
+// policy.
 func newFloorPolicy(s Spec, before *floor.Policy) *floor.Policy {
 	return floor.New(s.Windows, s.Learns, s.KeepLast, before)
 }
 
-// Floor is what the function keeps now whether it is called or not.
+// Floor is the number of instances that the function keeps now without calls.
 func (f *Function) Floor(now time.Time, kindStart time.Duration) floor.Floor {
 	return f.floorPolicy.At(now, f.idleSince, max(f.config.Tick, f.estimates.meanStart(kindStart, f.spec.StartupTimeout)))
 }
@@ -28,7 +29,7 @@ func (s *Spec) limits(kept floor.Floor) autoscaler.Limits {
 	return l
 }
 
-// leavePolicy is when an instance that has been idle for so long may leave.
+// leavePolicy says when an instance that has been idle for that long may leave.
 func (s *Spec) leavePolicy(kept floor.Floor, idle time.Duration, now time.Time) queue.LeavePolicy {
 	return kept.Leave(queue.LeavePolicy{
 		Min:         s.limits(kept).Min,
@@ -37,14 +38,15 @@ func (s *Spec) leavePolicy(kept floor.Floor, idle time.Duration, now time.Time) 
 	}, idle, now)
 }
 
-// EvictPolicy is when an idle instance may be made to leave for others.
+// EvictPolicy says which idle instances may be evicted to make room for other functions.
 func (f *Function) EvictPolicy(now time.Time, idleFor, kindStart time.Duration) queue.EvictPolicy {
 	return queue.EvictPolicy{Min: f.spec.limits(f.Floor(now, kindStart)).Min, IdleFor: idleFor}
 }
 
-// Evictable are the instances that may be evicted, the longest idle one first, and until
-// when that stands if nothing happens; zero for ever. None is evicted while calls wait. One
-// that has just become idle may go later.
+// Evictable returns the instances that may be evicted, the longest idle one first, and until
+// when the answer holds without an event of the function; zero means without limit. No
+// instance may be evicted while calls wait. An instance that has just become idle may be
+// evictable before that time.
 func (f *Function) Evictable(now time.Time, kindStart time.Duration) (idle []queue.IdleInstance, until time.Time) {
 	if f.queue.Waiting() > 0 {
 		return nil, until
@@ -52,12 +54,12 @@ func (f *Function) Evictable(now time.Time, kindStart time.Duration) (idle []que
 	kept := f.Floor(now, kindStart)
 	until = kept.Change
 	if kept.Planned && f.estimates.starts.Mean() == 0 {
-		until = now // it goes by the starts of others, which are not followed
+		until = now // the plan depends on start times of other functions, which may change at any time
 	}
 	return f.queue.LongestIdle(now, f.EvictPolicy(now, 0, kindStart)), until
 }
 
-// LongestIdle are the instances that may be made to leave; see queue.Queue.LongestIdle.
+// LongestIdle returns the instances that may be evicted; see queue.Queue.LongestIdle.
 func (f *Function) LongestIdle(now time.Time, policy queue.EvictPolicy) []queue.IdleInstance {
 	return f.queue.LongestIdle(now, policy)
 }

@@ -12,59 +12,59 @@ import (
 )
 
 const (
-	// GatewayCoolDown is how long an instance that could not reach a gateway is not handed its
-	// tickets: a restart of a gateway takes about as long.
+	// GatewayCoolDown is for how long an instance that could not reach a gateway gets none of
+	// its tickets: about as long as a gateway takes to restart.
 	GatewayCoolDown = 2 * time.Second
-	// StaleAfter is how long a call waits until it is stale, as in production.
+	// StaleAfter is how long a call waits until it is stale; Apache OpenWhisk uses the same
+	// time.
 	StaleAfter = 100 * time.Millisecond
-	// HelloTime is how long the instances of a function that was taken over have to say
-	// hello before others are ordered in their place. Without it every failover would
-	// order as many again. It is longer than an owner that comes back waits for them: a
-	// stand-in keeps them until the owner has answered for a second, which it hears
-	// after a beat and with a connection made anew.
+	// HelloTime is how long a new owner waits for adopted instances to connect before it
+	// launches replacements; without it, every failover would launch all instances again. It
+	// must exceed the standby's hold time (1 s of healthy heartbeats) plus one heartbeat and
+	// one reconnect.
 	HelloTime = 2500 * time.Millisecond
 )
 
-// Config is what all functions of a scheduler have in common.
+// Config is shared by all functions of a scheduler.
 type Config struct {
 	// Tick is the time between two decisions.
 	Tick time.Duration
-	// MaxQueued is how many tickets may wait, and ClaimGrace how long an instance may
-	// hold one unclaimed.
+	// MaxQueued is how many tickets may wait, and ClaimGrace how long an instance may hold a
+	// ticket unclaimed.
 	MaxQueued  int
 	ClaimGrace time.Duration
-	// Executions is how many of the last executions and starts a mean is taken of.
+	// Executions is the number of recent executions and starts that a mean covers.
 	Executions int
 }
 
-// Spec is what the owner of a function asks for, as far as it matters here. What
-// instances run never changes: to run something else is another function.
+// Spec has the settings of a function that its core uses. What instances run never changes:
+// another revision is another Function.
 type Spec struct {
 	Concurrency int
 	// Timeout bounds one execution, and StartupTimeout one start.
 	Timeout, StartupTimeout time.Duration
 	Decide                  autoscaler.Decider
 	Calls                   admission.Limits
-	// Min and Max are the instances at a time; Max is 0 if there is no bound.
+	// Min and Max bound the number of instances; Max is 0 for no bound.
 	Min, Max int
-	// Proving says that Min is one instance that is to prove the revision.
+	// Proving says that Min is one instance that proves the revision.
 	Proving bool
-	// An instance backs off when it was idle for BackoffAfter, and may leave after
-	// IdleTimeout more; the last one after KeepLast.
+	// An instance backs off after BackoffAfter without a call, and may leave after IdleTimeout
+	// more; the last one after KeepLast.
 	BackoffAfter, IdleTimeout, KeepLast time.Duration
-	// Windows and Learns are what floor.New takes.
+	// Windows and Learns are parameters of floor.New.
 	Windows []schedule.Window
 	Learns  bool
 }
 
-// keptHandOuts is how many hand-outs a function keeps memory for: one step seldom has
+// keptHandOuts bounds the memory that a function keeps for hand-outs: one step rarely has
 // more, and there are many functions.
 const keptHandOuts = 16
 
-// Unserved is the term of a function that is not served here.
+// Unserved is the term of a function that this scheduler does not serve.
 var Unserved invocation.Term
 
-// Function is what a scheduler knows of one function. It is not safe for concurrent use.
+// Function is the state of one function at its scheduler. It is not safe for concurrent use.
 type Function struct {
 	config *Config
 	spec   Spec
@@ -73,7 +73,7 @@ type Function struct {
 	queue     *queue.Queue
 	limiter   admission.Limiter
 	instances instances
-	// idleSince is when the last ticket was done with; zero while there are some, and
+	// idleSince is when the last ticket was done; zero while the function has tickets, and
 	// before the first.
 	idleSince time.Time
 
@@ -81,19 +81,18 @@ type Function struct {
 	floorPolicy *floor.Policy
 	lastDecision
 	degraded degradedMode
-	// lost counts the instances that ended while they were needed, since the last
-	// decision.
+	// lost counts the instances that ended while they were needed, since the last decision.
 	lost int
 
 	activity activity
 	audits   auditFindings
-	// out are the effects of this step, and handOuts those of them that come with calls:
-	// memory that steps use again.
+	// out are the effects of this step, and handOuts the HandOuts among them. Steps reuse
+	// both.
 	out      []Effect
 	handOuts []HandOut
 }
 
-// New makes a Function that is not served yet, and rests.
+// New makes a Function that is not served yet, and is parked.
 func New(config *Config, spec Spec) *Function {
 	return &Function{
 		config:      config,
@@ -106,8 +105,8 @@ func New(config *Config, spec Spec) *Function {
 	}
 }
 
-// Step takes note of an event and returns what to do about it, in order. The effects
-// are valid until the next step. The time must not go back.
+// Step applies an event and returns the effects in the order to carry them out. They are valid
+// until the next step. now must not go back.
 func (f *Function) Step(now time.Time, e Event) []Effect {
 	clear(f.out)
 	f.out = f.out[:0]
@@ -121,7 +120,7 @@ func (f *Function) Step(now time.Time, e Event) []Effect {
 
 func (f *Function) do(e Effect) { f.out = append(f.out, e) }
 
-// refuseWaiting refuses all tickets that wait.
+// refuseWaiting refuses all waiting tickets.
 func (f *Function) refuseWaiting(why invocation.Refusal, now time.Time) {
 	if tickets := f.queue.Clear(); len(tickets) > 0 {
 		f.do(Refuse{Tickets: tickets, Why: why})
@@ -129,14 +128,14 @@ func (f *Function) refuseWaiting(why invocation.Refusal, now time.Time) {
 	f.updateIdleSince(now)
 }
 
-// activity says whether ticks pass over a function.
+// activity says whether ticks look at a function.
 type activity struct {
-	// parked says that they do, and news that something happened since the last one
-	// began to look at it.
+	// parked says that they do not, and woken that an event came since the last tick began to
+	// look at it.
 	parked, woken bool
 }
 
-// wake lets the next tick look at the function, also if one is looking at it now.
+// wake makes the next tick look at the function, even if a tick is looking at it now.
 func (f *Function) wake() {
 	f.activity.woken = true
 	if f.activity.parked {
@@ -145,8 +144,8 @@ func (f *Function) wake() {
 	}
 }
 
-// park lets ticks pass over the function until something happens or a time comes,
-// unless something has happened since the tick began.
+// park makes ticks pass over the function until an event wakes it or a time comes, unless an
+// event came since the tick began.
 func (f *Function) park(until time.Time) {
 	if !f.activity.woken {
 		f.activity.parked = true

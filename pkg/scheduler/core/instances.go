@@ -11,13 +11,13 @@ import (
 )
 
 var (
-	// ErrUnserved says that the function is served elsewhere.
+	// ErrUnserved says that another scheduler serves the function.
 	ErrUnserved = errors.New("core: the function is served elsewhere")
-	// ErrClosed says that the function is gone.
+	// ErrClosed says that the function was deleted, or that its scheduler stops.
 	ErrClosed = errors.New("core: the function is gone")
 )
 
-// instances are those that have joined.
+// instances are the joined instances.
 type instances map[invocation.CID]*instance
 
 type instance struct {
@@ -25,7 +25,7 @@ type instance struct {
 	draining bool
 }
 
-// cids are the instances in order.
+// cids returns the instances in order of their CIDs.
 func (s instances) cids() []invocation.CID { return slices.Sorted(maps.Keys(s)) }
 
 func (s instances) draining(cid invocation.CID) bool {
@@ -55,17 +55,17 @@ func onJoined(f *Function, e Joined) {
 	case e.Draining:
 		f.drain(e.CID, becauseDraining)
 	}
-	f.wake() // it may be one too many
+	f.wake() // there may be too many instances now
 }
 
-// drain lets an instance finish what it holds and tells it to go.
+// drain lets an instance finish its calls and asks it to leave.
 func (f *Function) drain(cid invocation.CID, reason string) {
 	if f.queue.Drain(cid) {
 		f.draining(cid, reason)
 	}
 }
 
-// draining tells an instance that the queue has retired it.
+// draining asks an instance to leave that the queue drains already.
 func (f *Function) draining(cid invocation.CID, reason string) {
 	f.instances[cid].draining = true
 	f.do(Drain{CID: cid, Reason: reason})
@@ -73,11 +73,11 @@ func (f *Function) draining(cid invocation.CID, reason string) {
 
 func onDrainRequested(f *Function, e DrainRequested) { f.drain(e.CID, e.Reason) }
 
-// A ticket whose gateway the instance could not reach goes to another one.
+// A ticket whose gateway the instance could not reach goes to another instance.
 func onPulled(f *Function, e *Pulled, now time.Time) {
 	done, back := false, false
 	for _, d := range e.Done {
-		// It comes from an agent, so it is held within what the timeout allows.
+		// The agent supplies this value, so it is bounded by the timeout.
 		f.estimates.executions.Observe(min(d.Execution, f.spec.Timeout))
 		if d.Unclaimed {
 			f.queue.Requeue(e.CID, d.ID, now)
@@ -95,9 +95,9 @@ func onPulled(f *Function, e *Pulled, now time.Time) {
 	f.match(now)
 	switch {
 	case back && f.queue.Waiting() > 0:
-		f.wake() // a tick hands it out when this instance may have it again, or orders another
+		f.wake() // a tick hands it out after the cool-down, or launches another instance
 	case done && f.floorPolicy.Patterned() && !f.idleSince.IsZero():
-		f.wake() // which plans what to keep from now on
+		f.wake() // the next tick plans how long to keep the instance
 	}
 }
 
@@ -118,8 +118,8 @@ func onLeaveRequested(f *Function, e LeaveRequested, now time.Time) {
 	f.do(LeaveAnswered{Granted: answer.Granted, Drained: draining, RetryAfter: answer.RetryAfter, Err: err})
 }
 
-// An instance that held calls was needed, and is replaced if it went neither by choice
-// nor because it was told to.
+// An instance that held calls was needed. It is replaced unless it chose to leave or was asked
+// to.
 func onLeft(f *Function, e Left, now time.Time) {
 	in := f.instances[e.CID]
 	if in == nil {
@@ -135,7 +135,7 @@ func onLeft(f *Function, e Left, now time.Time) {
 	f.wake()
 }
 
-// Draining tells whether an instance that has joined was told to go.
+// Draining reports whether a joined instance was asked to leave.
 func (f *Function) Draining(cid invocation.CID) bool { return f.instances.draining(cid) }
 
 func onEvictRequested(f *Function, e EvictRequested, now time.Time) {
@@ -143,7 +143,7 @@ func onEvictRequested(f *Function, e EvictRequested, now time.Time) {
 	f.terminateIdle(queue.IdleInstance{CID: e.CID, Idle: e.IdleFor}, policy, BecauseEvicted, e.Reason, now)
 }
 
-// terminateIdle lets an idle instance go if the policy allows it still.
+// terminateIdle drains and terminates an idle instance if the policy still allows it.
 func (f *Function) terminateIdle(idle queue.IdleInstance, policy queue.EvictPolicy, why TerminateReason, reason string, now time.Time) {
 	if f.queue.Evict(idle.CID, now, policy) {
 		f.draining(idle.CID, reason)
@@ -154,14 +154,14 @@ func (f *Function) terminateIdle(idle queue.IdleInstance, policy queue.EvictPoli
 func onStartFailed(f *Function, e StartFailed, now time.Time) {
 	switch {
 	case e.Blameless:
-		f.wake() // what waits goes on waiting, and the next tick tries again
+		f.wake() // the calls keep waiting, and the next tick tries again
 	case e.OthersExist, e.Transient:
 	default:
 		f.refuseWaiting(e.Refusal, now)
 	}
 }
 
-// It is as good as lost, and ordered again.
+// The spare instance counts as lost, so the next decision launches another.
 func onAssignFailed(f *Function, now time.Time) {
 	if f.served() {
 		f.lost++
@@ -170,24 +170,23 @@ func onAssignFailed(f *Function, now time.Time) {
 	f.requestRun(now)
 }
 
-// Agent says whether the agent of an instance is understood.
+// Agent says whether this release supports the agent of an instance.
 type Agent int
 
 const (
-	// AgentCurrent is one that is left alone.
+	// AgentCurrent is an agent that stays.
 	AgentCurrent Agent = iota
-	// AgentOutdated is one that is understood as yet: its instance is replaced when
-	// it is its turn.
+	// AgentOutdated is an agent that is still supported: its instance is replaced in its turn.
 	AgentOutdated
-	// AgentUnsupported is one that cannot be talked to: its instance finishes what
-	// it runs and goes.
+	// AgentUnsupported shares no protocol with this release: its instance finishes its calls
+	// and leaves.
 	AgentUnsupported
 )
 
-// replaceOutdated lets one instance go whose agent is outdated, if it may. It is asked while
-// nothing waits and nothing is on its way, so that one goes after another, and each
-// only when what went before was replaced. It returns until when the function may
-// rest, which by itself may be until a time, or zero.
+// replaceOutdated drains one instance with an outdated agent, if it may. It runs only while no
+// call waits and no instance is starting, so that instances are replaced one by one. It
+// returns until when the function may be parked: until itself, or an earlier time to try
+// again.
 func (f *Function) replaceOutdated(may bool, until, now time.Time) time.Time {
 	oldest := f.instances.outdated()
 	if oldest == "" {
@@ -204,8 +203,8 @@ func (f *Function) replaceOutdated(may bool, until, now time.Time) time.Time {
 	return until
 }
 
-// outdated is the oldest instance whose agent is outdated and that was not told to go;
-// empty if there is none.
+// outdated returns the oldest instance with an outdated agent that does not drain yet; empty
+// if there is none.
 func (s instances) outdated() (oldest invocation.CID) {
 	for cid, in := range s {
 		if in.agent == AgentOutdated && !in.draining && (oldest == "" || cid < oldest) {

@@ -6,16 +6,16 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// serving says whether the function is served here.
+// serving says whether this scheduler serves the function.
 type serving struct {
-	// term is that in which it is served, and takenOver when that began.
+	// term is the present term, and takenOver when it began.
 	term      invocation.Term
 	takenOver time.Time
 	// closed says that the function was deleted, or that its scheduler stops.
 	closed bool
 }
 
-// served tells whether calls and instances are welcome.
+// served reports whether the function accepts calls and instances.
 func (t *serving) served() bool { return t.term != Unserved && !t.closed }
 
 func onSpecChanged(f *Function, e SpecChanged) {
@@ -48,9 +48,9 @@ func onOwnershipChanged(f *Function, e OwnershipChanged, now time.Time) {
 	f.term = e.Term
 }
 
-// releaseOwnership sends the instances to the new owner, leaves them to it, refuses what waits,
-// and forgets what was learnt: the new owner knows better when the function comes back.
-// Whether it is quiet there is not known here.
+// releaseOwnership redirects the instances to the new owner, refuses the waiting tickets and
+// drops the estimates. When the function comes back, the new owner's estimates are better, and
+// whether it was idle meanwhile is unknown.
 func (f *Function) releaseOwnership(now time.Time) {
 	for _, cid := range f.instances.cids() {
 		f.queue.Leave(cid, now)
@@ -64,7 +64,7 @@ func (f *Function) releaseOwnership(now time.Time) {
 	f.estimates = newEstimates(f.config)
 }
 
-// Term is that in which the function is served; Unserved if it is not.
+// Term is the present term; Unserved if this scheduler does not serve the function.
 func (t *serving) Term() invocation.Term { return t.term }
 
 // ServedSince is when the present term began; zero if the function was never served.

@@ -7,27 +7,26 @@ import (
 )
 
 const (
-	// PauseThreshold is how long a scheduler may not turn until it counts as one that
-	// stood still: as long as its peers wait until one of them stands in.
+	// PauseThreshold is how long a scheduler may not run before that counts as a pause: as
+	// long as its peers wait until its standby takes over.
 	PauseThreshold = 3 * ownership.HeartbeatInterval
-	// PauseHold is for how long it orders nothing then. By the end of it the
-	// scheduler has heard who owns its slots now, and instances that turned to
-	// another one have come back if it is still the owner.
+	// PauseHold is for how long the scheduler then launches nothing. By its end the scheduler
+	// has read who owns its slots, and redirected instances are back if it is still the owner.
 	PauseHold = HelloTime
 )
 
-// PauseDetector notices that a scheduler stood still: its process was stopped, or its
-// machine was. What it sees then is old or the effect of its own silence, and no reason to
-// order anything.
+// PauseDetector notices that the scheduler's process or its machine was stopped for a while.
+// What the scheduler sees right after that is old, or caused by its own silence, and no reason
+// to launch anything.
 type PauseDetector struct {
-	// lastRun is when the scheduler last ticked, audited or was kicked, and heldUntil
-	// when it may order again.
+	// lastRun is when the scheduler last ticked, audited or ran a function, and heldUntil when
+	// it may launch again.
 	lastRun, heldUntil time.Time
 }
 
-// Ran notes that the scheduler turns, and returns for how long it had not if that begins
-// a hold; else 0. Between two holds is as much time as one lasts: a machine that starves
-// all the time must not be kept from ordering for good.
+// Ran records that the scheduler runs. If that ends a pause and begins a hold, it returns the
+// length of the pause; otherwise 0. Two holds are at least PauseHold apart, so that a machine
+// that is always short of CPU still launches instances.
 func (s *PauseDetector) Ran(now time.Time) (stood time.Duration) {
 	before := s.lastRun
 	s.lastRun = now
@@ -39,5 +38,5 @@ func (s *PauseDetector) Ran(now time.Time) (stood time.Duration) {
 	return stood
 }
 
-// Holding tells whether nothing is to be ordered.
+// Holding reports whether the scheduler must not launch.
 func (s *PauseDetector) Holding(now time.Time) bool { return now.Before(s.heldUntil) }

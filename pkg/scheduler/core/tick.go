@@ -9,70 +9,69 @@ import (
 	"github.com/windlass-dev/windlass/pkg/queue/admission"
 )
 
-// Observed is what a tick sees of a function one level below.
+// Observed is what a tick observes of a function one level below.
 type Observed struct {
-	// Created instances can be called, Creating ones are on their way. Awaited are
-	// those of Creating that ran before the function was taken over, and have not said
-	// hello since.
+	// Created instances can be called, Creating ones are starting. Awaited are the Creating
+	// ones that ran before the takeover and have not connected since.
 	Created, Creating, Awaited int
 	// Failing says that the last start failed and that none has succeeded since.
 	Failing bool
-	// Room is for how many more instances there is room; negative if that is unknown.
+	// Room is how many more instances fit on the nodes; negative if unknown.
 	Room int
-	// KindStart is how long instances of the same kind take to start; 0 if unknown.
+	// KindStart is the mean start time of instances of the same ClusterRuntime; 0 if unknown.
 	KindStart time.Duration
-	// Unconfirmed says that nobody can confirm that the function is served here.
+	// Unconfirmed says that nobody can confirm that this scheduler owns the function.
 	Unconfirmed bool
 }
 
-// Ticked decides how many instances there should be. Decided answers it, or nothing if
-// there is nothing to decide; Concluded follows.
+// Ticked asks how many instances the function should have. Decided answers it unless nothing
+// can be decided; Applied follows a Decided.
 type Ticked struct{ Observed Observed }
 
-// lastDecision is what the next decision, and calls until then, need to know of the last.
+// lastDecision is the part of the last decision that the next one, and calls until then, need.
 type lastDecision struct {
 	at     time.Time // zero if there was none
 	memory autoscaler.State
-	// runOnCallFrom is from when on the decider wants to be asked as soon as a call comes;
-	// zero if the next tick is soon enough.
+	// runOnCallFrom is from when on the decider wants to run as soon as a call comes; zero if
+	// the next tick is soon enough.
 	runOnCallFrom time.Time
-	// blocked says that the last order had no effect: until another one has, only
-	// ticks try again.
+	// blocked says that the last decision launched nothing although it wanted to. Until one
+	// has, only ticks try again.
 	blocked bool
 	backlog admission.BacklogEstimate
 }
 
 // The numbers are those of docs/architecture.md, "A tick".
 func onTicked(f *Function, e *Ticked, now time.Time) {
-	f.activity.woken = false // what happens from now on is for the next tick
+	f.activity.woken = false // events from now on are for the next tick
 	o := e.Observed
-	// a. Only the owner decides. Tickets may have come as the slot went.
+	// a. Only the owner decides. Tickets may have come while the slot was handed off.
 	if f.term == Unserved {
 		f.refuseWaiting(NotOwner, now)
 		f.park(time.Time{})
 		return
 	}
-	// b. Forget calls that nobody waits for any more, and hand out what can be.
+	// b. Drop expired tickets, and hand out the others as far as possible.
 	f.match(now)
-	// c. Instances that were taken over have the time to say hello. Those that did not
-	// say it in time do not count as coming any more.
+	// c. Wait for adopted instances to connect. After HelloTime, those that have not no
+	// longer count as starting.
 	if o.Awaited > 0 && now.Before(f.takenOver.Add(HelloTime)) {
 		return
 	}
 	silent := o.Awaited
 	o.Creating, o.Awaited = o.Creating-silent, 0
-	// d. What is so now.
+	// d. Collect the decider's input.
 	d := &Decided{Observed: o, Snapshot: f.snapshot(o, now), Floor: f.Floor(now, o.KindStart)}
-	// e. How many there may be.
+	// e. Bound the number of instances.
 	d.Bounds = f.degraded.bound(excludeSilent(silent, f.spec.limits(d.Floor)), o)
-	// f. Decide, and remember it.
+	// f. Decide.
 	params := autoscaler.Params{Tick: f.config.Tick, StaleAfter: StaleAfter}
 	d.Decision = autoscaler.Bound(f.spec.Decide(d.Snapshot, params), d.Snapshot, d.Bounds)
 	f.remember(d.Decision, now)
 	f.do(d)
 }
 
-// snapshot makes the value that is decided on. Lost instances count once.
+// snapshot makes the decider's input. Each lost instance counts in one snapshot.
 func (f *Function) snapshot(o Observed, now time.Time) autoscaler.Snapshot {
 	view := f.queue.View(now)
 	s := autoscaler.Snapshot{
@@ -98,13 +97,13 @@ func (l *lastDecision) remember(d autoscaler.Decision, now time.Time) {
 	}
 }
 
-// runsOnCall tells whether a call that comes now is reason to decide before the next tick.
+// runsOnCall reports whether a call that comes now requires a decision before the next tick.
 func (l *lastDecision) runsOnCall(now time.Time) bool {
 	return !l.runOnCallFrom.IsZero() && !now.Before(l.runOnCallFrom)
 }
 
-// NeedsRun tells whether a call that waits is not to wait for the next tick; there says
-// that the function has instances, or that some are on their way.
+// NeedsRun reports whether a waiting call requires a decision before the next tick. there says
+// that the function has instances, or that some are starting.
 func (l *lastDecision) NeedsRun(now time.Time, there bool) bool {
 	return !l.blocked && (!there || l.runsOnCall(now))
 }
@@ -112,12 +111,12 @@ func (l *lastDecision) NeedsRun(now time.Time, there bool) bool {
 // DecidedAt is when the last decision was made; zero if there was none.
 func (l *lastDecision) DecidedAt() time.Time { return l.at }
 
-// Blocked tells whether the last order had no effect.
+// Blocked reports whether the last decision launched nothing although it wanted to.
 func (l *lastDecision) Blocked() bool { return l.blocked }
 
-// excludeSilent leaves the instances out of the maximum that were not heard of, but may run:
-// until they are given up (after 15 s), others take their places only up to the maximum,
-// or one if that is all that can be reached.
+// excludeSilent subtracts instances that have not connected but may run from the maximum.
+// Until they count as lost (after 15 s), replacements stay within the maximum; one instance is
+// allowed in any case.
 func excludeSilent(silent int, l autoscaler.Limits) autoscaler.Limits {
 	if l.Max > 0 {
 		l.Max = max(1, l.Max-silent)
@@ -126,15 +125,15 @@ func excludeSilent(silent int, l autoscaler.Limits) autoscaler.Limits {
 	return l
 }
 
-// degradedMode is whether nobody can confirm the ownership, and how many instances there were
-// when that began.
+// degradedMode says whether nobody can confirm the ownership, and how many instances the
+// function had when that began.
 type degradedMode struct {
 	unconfirmed bool
 	before      int
 }
 
-// bound keeps to the instances that there were and a fifth more, and to one in any case,
-// while nobody can confirm the ownership: somebody else may provide for the function too.
+// bound limits the function to a fifth more instances than before, and to at least one, while
+// nobody can confirm the ownership: another scheduler may launch for the function too.
 func (d *degradedMode) bound(l autoscaler.Limits, o Observed) autoscaler.Limits {
 	if o.Unconfirmed && !d.unconfirmed {
 		d.before = o.Created + o.Creating
@@ -151,11 +150,11 @@ func (d *degradedMode) bound(l autoscaler.Limits, o Observed) autoscaler.Limits 
 	return l
 }
 
-// Proves tells whether what is wanted is to prove a revision, and no call waits for it.
+// Proves reports whether the decision is for proving a revision, with no call waiting.
 func (d *Decided) Proves() bool { return d.Bounds.Proof && d.Snapshot.Waiting() == 0 }
 
-// Wanted is how many instances are to be ordered: what was decided; or one, where no
-// room is known for any. The order finds out why not, and whether room is to be made.
+// Wanted is how many instances to launch: the decided number, or one if calls wait and no room
+// is known. That launch finds out why there is no room, and whether some can be made.
 func (d *Decided) Wanted() int {
 	total := d.Observed.Created + d.Observed.Creating
 	short := d.Decision.Create == 0 && d.Decision.Why == autoscaler.ReasonNoRoom && d.Snapshot.Waiting() > 0
@@ -165,14 +164,13 @@ func (d *Decided) Wanted() int {
 	return d.Decision.Create
 }
 
-// Applied says what became of a decision: how many instances were ordered, why there
-// were no more if that was for want of room, and how many that were on their way were
-// withdrawn.
+// Applied says what was done about a decision: how many instances were launched, whether more
+// failed for lack of room, and how many launches were cancelled.
 type Applied struct {
 	Decided             *Decided
 	Launched, Cancelled int
 	NoRoom              bool
-	// ReplaceAgent says that one instance may be replaced for the age of its agent.
+	// ReplaceAgent allows the function to replace one instance with an outdated agent.
 	ReplaceAgent bool
 }
 
@@ -180,29 +178,29 @@ type Applied struct {
 func onApplied(f *Function, e *Applied, now time.Time) {
 	d, wanted := e.Decided, e.Decided.Wanted()
 	f.lastDecision.blocked = wanted > 0 && e.Launched == 0
-	// g. Note how fast the queue is worked off, for admission. A function cannot grow
-	// if it has all the instances that it may have, or if this tick found no room.
+	// g. Record how fast the queue is worked off, for admission. A function cannot grow
+	// if it has reached its maximum, or if this tick found no room.
 	instances, most := d.Observed.Created+d.Observed.Creating+e.Launched-e.Cancelled, f.spec.limits(d.Floor).Max
 	f.lastDecision.backlog = admission.BacklogEstimate{
 		Parallel:   instances * f.spec.Concurrency,
 		AtCapacity: e.NoRoom || most > 0 && instances >= most,
 	}
-	// h. Let idle instances go that are not to wait until their own times are over.
+	// h. Terminate idle instances that should not wait for their own timeouts.
 	tooMany := most > 0 && d.Observed.Created > most
 	if policy, why := f.spec.surplus(d.Floor, tooMany); why != "" && d.Observed.Created > 0 {
 		for _, idle := range f.queue.LongestIdle(now, policy) {
 			f.terminateIdle(idle, policy, why, string(why), now)
 		}
 	}
-	// i. Rest, unless an instance is to be replaced for its agent.
+	// i. Park, unless an instance with an outdated agent has to be replaced.
 	if wanted == 0 && d.Snapshot.Waiting() == 0 && d.Observed.Creating == 0 && !tooMany {
 		f.park(f.replaceOutdated(e.ReplaceAgent, d.Floor.Change, now))
 	}
 }
 
-// surplus says which idle instances go before their own times are over, and why: those
-// beyond the maximum, when it was lowered or some came back that nobody could reach while
-// others were ordered; and all beyond the minimum when no call is near.
+// surplus says which idle instances leave before their own timeouts, and why: instances beyond
+// the maximum, which was lowered, or which instances exceed that connected late; and all
+// instances beyond the minimum if no call is near.
 func (s *Spec) surplus(kept floor.Floor, tooMany bool) (queue.EvictPolicy, TerminateReason) {
 	limits := s.limits(kept)
 	switch {
