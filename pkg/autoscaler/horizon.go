@@ -49,7 +49,7 @@ type horizonState struct {
 // It never orders for more calls than are there or will come in that time.
 func Horizon(s Snapshot, p Params) Decision {
 	before := stateOf[horizonState](s)
-	r := before.Rates.update(s, p, before.Arrived)
+	r := before.Rates.advance(s, p, before.Arrived)
 	r.Aged = before.Rates.aged(s)
 	o := newForecast(s, p, r)
 	d := Decision{Why: ReasonNoDemand, Rate: r.Slow.rate(), Horizon: time.Duration(o.start * float64(time.Second))}

@@ -239,7 +239,7 @@ func TestRates(t *testing.T) {
 	tick := func(r Rates, arrived *uint64, came uint64, elapsed time.Duration) Rates {
 		before := *arrived
 		*arrived += came
-		return r.update(Snapshot{Arrived: *arrived, Departed: *arrived, Elapsed: elapsed}, p, before)
+		return r.advance(Snapshot{Arrived: *arrived, Departed: *arrived, Elapsed: elapsed}, p, before)
 	}
 	var r Rates
 	var arrived uint64
@@ -281,7 +281,7 @@ func TestRatesShowAChange(t *testing.T) {
 		if i > 900 {
 			arrived += 15
 		}
-		r = r.update(Snapshot{Arrived: arrived, Elapsed: stale.Tick}, stale, before)
+		r = r.advance(Snapshot{Arrived: arrived, Elapsed: stale.Tick}, stale, before)
 		if i == 930 {
 			break
 		}
@@ -319,7 +319,7 @@ func rateOf(counts []uint64) float64 {
 	for _, came := range counts {
 		before := arrived
 		arrived += came
-		r = r.update(Snapshot{Arrived: arrived, Elapsed: stale.Tick}, stale, before)
+		r = r.advance(Snapshot{Arrived: arrived, Elapsed: stale.Tick}, stale, before)
 	}
 	return r.Slow.rate()
 }

@@ -99,8 +99,8 @@ func (w Window) surprises(other Window) bool {
 	return w.Calls > expected+surprise*math.Sqrt(expected)+surprise
 }
 
-// update takes in a snapshot; arrived is how many tickets had arrived at the last one.
-func (r Rates) update(s Snapshot, p Params, arrived uint64) Rates {
+// advance takes in a snapshot; arrived is how many tickets had arrived at the last one.
+func (r Rates) advance(s Snapshot, p Params, arrived uint64) Rates {
 	came := float64(s.Arrived - arrived)
 	ran := float64(s.Departed - r.Departed)
 	busy := min(r.Busy, s.Busy) // instances that came or rested in between count as idle

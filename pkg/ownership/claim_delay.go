@@ -3,13 +3,13 @@ package ownership
 import "time"
 
 const (
-	// ClaimDelayStep is by how much a member lets each one before it go first. A
-	// claim takes some milliseconds, so it is the time in which news of it
-	// arrive, with room for an etcd that is slow.
+	// ClaimDelayStep is how much later each further member of Ranked claims. A claim
+	// takes some milliseconds, so it is the time in which others see it, with room for
+	// an etcd that is slow.
 	ClaimDelayStep = 200 * time.Millisecond
-	// LastOwnerLead is by how much all let the last known owner go first. If it
-	// lives and only its lease has ended, it needs another lease before it can
-	// claim, on a machine that may be slow.
+	// LastOwnerLead is how much later all others claim than the last known owner. If it
+	// lives and only its lease has ended, it needs another lease before it can claim, on
+	// a machine that may be slow.
 	LastOwnerLead = 2 * time.Second
 )
 

@@ -3,18 +3,18 @@ package ownership
 import "time"
 
 const (
-	// HeartbeatInterval is how often a scheduler is asked whether it is there, and
-	// silentAfter how long it may leave that unanswered: three beats.
+	// HeartbeatInterval is how often a scheduler gets a heartbeat, and silentAfter how
+	// long it may leave them unanswered: three intervals.
 	HeartbeatInterval = 500 * time.Millisecond
 	silentAfter       = 3 * HeartbeatInterval
 	// steadyFor is how long one that was silent must answer before it counts
-	// as there again: a link that comes and goes moves nothing to and fro.
+	// as there again: a link that comes and goes must not move slots to and fro.
 	steadyFor = 2 * HeartbeatInterval
 )
 
-// FailureDetector is what the beats of one scheduler say of it. It is a value: what it says
-// depends on nothing else. A scheduler of which nothing is known yet is not
-// silent until it was for long enough.
+// FailureDetector decides from its heartbeats whether a scheduler is silent. It is a value
+// and depends on nothing else. A scheduler that never answered is not silent before
+// silentAfter.
 type FailureDetector struct {
 	// heard is when it last answered, and steady since when it has answered
 	// every time; zero while it does not.
@@ -24,21 +24,21 @@ type FailureDetector struct {
 	silent   bool
 }
 
-// NewFailureDetector is the Pulse of a scheduler that was just heard of.
+// NewFailureDetector is that of a scheduler that has just become known.
 func NewFailureDetector(now time.Time) FailureDetector {
 	return FailureDetector{heard: now, advanced: now}
 }
 
-// Silent tells whether others should stand in for the scheduler.
+// Silent reports whether the standby should act for the scheduler.
 func (p FailureDetector) Silent() bool { return p.silent }
 
-// ReconnectDue tells whether the scheduler has left beats unanswered for so long that
-// whoever asks may try another connection.
+// ReconnectDue reports whether the scheduler has left heartbeats unanswered for so long
+// that another connection is worth a try.
 func (p FailureDetector) ReconnectDue(now time.Time) bool {
 	return p.silent && now.Sub(p.heard) >= silentAfter
 }
 
-// Answered notes an answer to a beat. A scheduler that starts or stops answers
+// Answered notes an answer to a heartbeat. A scheduler that starts or stops answers
 // that it does not serve, and is silent at once.
 func (p FailureDetector) Answered(now time.Time, serving bool) FailureDetector {
 	p.heard = now
@@ -51,8 +51,8 @@ func (p FailureDetector) Answered(now time.Time, serving bool) FailureDetector {
 	return p.recover(now)
 }
 
-// Refused notes that the scheduler's machine says that nobody listens there: no
-// need to wait for missed beats.
+// Refused notes that the scheduler's machine refuses connections: missed heartbeats
+// need not be waited for.
 func (p FailureDetector) Refused() FailureDetector {
 	p.silent, p.steady = true, time.Time{}
 	return p

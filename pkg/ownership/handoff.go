@@ -1,19 +1,17 @@
 package ownership
 
-// Holding is a slot that somebody has.
+// Holding is a slot that a scheduler holds.
 type Holding struct {
 	Slot Slot
-	// Busy says that calls of its functions wait or run: to give it away
-	// costs a moment of theirs.
+	// Busy says that calls of its functions wait or run: a handoff costs them a moment.
 	Busy bool
 }
 
-// Handoffs plans what the owner of some slots gives away next, and to whom: slots
-// whose first of Ranked is that member, at most idle of those without work and
-// busy of those with. To others it gives after that. An owner that is draining,
-// or no member any more, is not in Ranked, so all of its slots go. Those that
-// are in their place stay, so members who know each other come to rest: each
-// slot moves once.
+// Handoffs plans which slots an owner hands off next, and to which member: slots that
+// rank this member first, at most idle of those without work and busy of those with.
+// Other members follow after that. An owner that is draining, or is no member any
+// more, is not in Ranked, so it hands off all of its slots. Slots whose owner ranks
+// first stay, so each slot moves once after the members have changed.
 func Handoffs(self string, held []Holding, members []Member, idle, busy int) (to Member, slots []Slot) {
 	for _, h := range held {
 		left := &idle
@@ -33,7 +31,7 @@ func Handoffs(self string, held []Holding, members []Member, idle, busy int) (to
 	return to, slots
 }
 
-// topRanked is the first of Ranked; false if there is nobody.
+// topRanked is the first of Ranked; false if that is empty.
 func topRanked(slot Slot, members []Member) (best Member, found bool) {
 	var high uint64
 	for _, m := range members {

@@ -29,15 +29,15 @@ func (m *Map) Owner(slot Slot) (Owner, bool) {
 // Members are the known members. They must not be changed.
 func (m *Map) Members() []Member { return m.members }
 
-// Merge is Learn for what is known by hearsay only. What has turned out to be of
-// another history is not believed again: those who do not know that yet would
-// otherwise tell it to each other for ever.
+// Merge is Update for an owner that another scheduler or gateway named. An epoch that a
+// Reset has rejected is not accepted again: programs that do not know of the Reset yet
+// would otherwise send it to each other for ever.
 func (m *Map) Merge(slot Slot, owner Owner) bool {
 	return slot < Slots && owner.Epoch > m.rejected[slot] && m.Update(slot, owner)
 }
 
-// Update takes note of an owner that somebody named, and tells whether that is
-// news: of two owners the one with the higher epoch counts.
+// Update sets the owner of a slot if its epoch is higher than the known one, and
+// reports whether it did.
 func (m *Map) Update(slot Slot, owner Owner) bool {
 	if slot >= Slots || owner.ID == "" || owner.Addr == "" || owner.Epoch <= m.owners[slot].Epoch {
 		return false
@@ -46,8 +46,7 @@ func (m *Map) Update(slot Slot, owner Owner) bool {
 	return true
 }
 
-// Reset takes an owner as it is, whatever its epoch: the keeper of the truth
-// has another history now.
+// Reset sets the owner of a slot, whatever its epoch: etcd has another history now.
 func (m *Map) Reset(slot Slot, owner Owner) {
 	if before := m.owners[slot].Epoch; before > owner.Epoch {
 		m.rejected[slot] = max(m.rejected[slot], before)
@@ -68,11 +67,11 @@ func (m *Map) LastEpoch() uint64 {
 // owner of its slots.
 func (m *Map) SetMembers(members []Member) { m.members = slices.Clone(members) }
 
-// Route is the scheduler that a slot's tickets and pulls go to: its owner or,
-// as long as that is silent, the member that will be its owner next. Provisional
-// says that it is the latter, whose Owner has the epoch of the last known owner.
-// It is false if nobody is left. To turn to one that is silent for others only
-// does no harm: an invocation is claimed once, wherever its tickets are.
+// Route is the scheduler that a slot's tickets and pulls go to: its owner or, as long
+// as that is silent, the standby, which will be its owner next. Acting says that it is
+// the standby, whose Owner has the epoch of the last known owner. It is false if no
+// scheduler is known. A wrong route does no harm: an invocation is claimed once,
+// wherever its tickets are.
 func (m *Map) Route(slot Slot, silent func(id string) bool) (to Owner, acting, known bool) {
 	owner, known := m.Owner(slot)
 	if known && !silent(owner.ID) {

@@ -51,7 +51,7 @@ func (s Static) Route(Slot) (to Owner, acting, known bool) { return s.owner, fal
 // Changed is never signalled.
 func (s Static) Changed() <-chan struct{} { return nil }
 
-// Unconfirmed says that there is no doubt about it.
+// Unconfirmed is never true.
 func (s Static) Unconfirmed() (since time.Time, unconfirmed bool) { return time.Time{}, false }
 
 // Epoch says that every slot is owned.

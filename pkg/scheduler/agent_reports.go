@@ -60,9 +60,9 @@ type agentReports struct {
 	backedOff int
 }
 
-// update takes note of a report. What an instance that was taken over has counted before
+// addReport takes note of a report. What an instance that was taken over has counted before
 // its first one, was told to another scheduler.
-func (r *agentReports) update(cid invocation.CID, now report, takenOver bool) {
+func (r *agentReports) addReport(cid invocation.CID, now report, takenOver bool) {
 	before, known := r.last[cid]
 	if !known && takenOver {
 		before = now
@@ -125,5 +125,5 @@ func (p *pullStream) recordReport(wire *agentwire.AgentReport) {
 	f := p.function
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.stats.reports.update(p.key.CID, reportOf(wire), p.adopted)
+	f.stats.reports.addReport(p.key.CID, reportOf(wire), p.adopted)
 }

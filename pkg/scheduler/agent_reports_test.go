@@ -123,7 +123,7 @@ func TestSumsOfReportsNeverFall(t *testing.T) {
 				calls[cid] += now.calls
 				now.calls = calls[cid]
 			}
-			r.update(cid, now, false)
+			r.addReport(cid, now, false)
 			sum := r.sum()
 			if sum.calls < before.calls || sum.cpu < before.cpu || honest && sum.calls != all || sum.resident != uint64(len(r.last)) {
 				t.Fatalf("after %+v, of %d calls: %+v", before, all, sum)

@@ -46,10 +46,10 @@ func newAgentStream(s *host, key provisioner.Key, of agentInfo, buffer int) agen
 	}
 }
 
-// serve hands an instance's messages to handle until its stream ends, it falls
+// serveMessages hands an instance's messages to handle until its stream ends, it falls
 // silent, or it opens another stream. Then it calls end with whether it was the
 // instance that ended it.
-func (p *agentStream) serve(server pullServer, handle func(*agentwire.PullRequest) error, end func(orderly bool)) error {
+func (p *agentStream) serveMessages(server pullServer, handle func(*agentwire.PullRequest) error, end func(orderly bool)) error {
 	p.silence = time.AfterFunc(core.MaxSilence, func() { p.close(errSilent) })
 	p.silence.Stop() // until it says how often it speaks
 	ended := make(chan error, 1)
@@ -91,7 +91,7 @@ func (p *agentStream) receive(server pullServer, handle func(*agentwire.PullRequ
 		if err != nil {
 			return errors.Is(err, io.EOF), nil
 		}
-		p.observe(msg)
+		p.resetSilence(msg)
 		if err := handle(msg); err != nil {
 			return false, err
 		}
@@ -146,8 +146,8 @@ func (s *streams) sendTo(key provisioner.Key, reply *agentwire.PullReply) {
 	}
 }
 
-// observe takes note that the instance is there.
-func (p *agentStream) observe(msg *agentwire.PullRequest) {
+// resetSilence takes note that the instance is there.
+func (p *agentStream) resetSilence(msg *agentwire.PullRequest) {
 	if ping := msg.GetPing(); ping != nil {
 		p.silenceLimit = core.SilenceLimit(time.Duration(ping.GetEveryNs()))
 	}

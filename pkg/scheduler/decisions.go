@@ -22,8 +22,8 @@ func newDecisionLog() *decisionLog {
 	return &decisionLog{log: decisionlog.NewLog(decisionlog.DefaultBounds())}
 }
 
-// record takes down a decision and what became of it.
-func (ch *decisionLog) record(s *ticker, c *evaluation) {
+// addEntry takes down a decision and what became of it.
+func (ch *decisionLog) addEntry(s *ticker, c *evaluation) {
 	e := decisionlog.Entry{
 		At: s.deps.Now(), Params: s.params(), Snapshot: c.Snapshot, Decision: c.Decision,
 		Outcome: decisionlog.Outcome{

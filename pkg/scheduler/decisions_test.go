@@ -195,7 +195,7 @@ func TestWhatWasWithdrawnIsTold(t *testing.T) {
 			cancelled: []provisioner.Key{{CID: "1"}, {CID: "2"}},
 		}
 		c.Snapshot = autoscaler.Snapshot{Creating: 3, Room: -1}
-		w.scheduler.reporter.decisions.record(w.scheduler.ticker, c)
+		w.scheduler.reporter.decisions.addEntry(w.scheduler.ticker, c)
 		w.expectTold(w.account(), "-2 instances (Surplus): |3 starting")
 	})
 }

@@ -60,7 +60,7 @@ func (s *sessions) Pull(server pullServer) error {
 	// It ends with the stream. To wait for it here would be to wait for an
 	// agent that does not take its replies.
 	go p.sendReplies(server)
-	return p.serve(server, p.handle, p.onEnd)
+	return p.serveMessages(server, p.handle, p.onEnd)
 }
 
 // errMoved says that the function has another owner.
@@ -246,7 +246,7 @@ func (p *pullStream) requestLeave(idle time.Duration) error {
 	if p.leaving {
 		return nil
 	}
-	answer := p.leave(idle)
+	answer := p.decideLeave(idle)
 	if answer.Err != nil {
 		return status.Error(codes.FailedPrecondition, answer.Err.Error())
 	}
@@ -269,9 +269,9 @@ type leaveReply struct {
 	reply agentwire.PullReply
 }
 
-// leave asks the function whether the instance may leave, and notes what became of
+// decideLeave asks the function whether the instance may leave, and notes what became of
 // it.
-func (p *pullStream) leave(idle time.Duration) core.LeaveAnswered {
+func (p *pullStream) decideLeave(idle time.Duration) core.LeaveAnswered {
 	s, f := p.scheduler, p.function
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -165,7 +165,7 @@ func useAndHear(b testing.TB, w *harness, fn *v1alpha1.Function, n int) {
 	useOnce(b, w, fn, n)
 	f := w.scheduler.lookup(string(fn.UID))
 	f.addPhases(coldstart.Durations{coldstart.Ready: time.Second})
-	f.stats.reports.update("c", report{resident: 1 << 23}, false)
+	f.stats.reports.addReport("c", report{resident: 1 << 23}, false)
 	for i := range 10 {
 		f.stats.observeExecutions([]core.Done{{Execution: time.Millisecond << i}}, time.Minute)
 	}

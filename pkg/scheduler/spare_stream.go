@@ -48,7 +48,7 @@ func (s *sessions) pullSpare(server pullServer, hello *agentwire.Hello) error {
 		return err
 	}
 	go p.sendReplies(server) // which ends with the stream
-	return p.serve(server, p.handle, p.onEnd)
+	return p.serveMessages(server, p.handle, p.onEnd)
 }
 
 // welcomeSpare makes a spare instance one that can be taken. One that was taken

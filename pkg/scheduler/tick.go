@@ -92,7 +92,7 @@ func (s *ticker) apply(c *evaluation, ticking bool) {
 	if ordered.NoRoom != "" && ticking {
 		s.placer.handleShortage(c)
 	}
-	s.decisions.record(s, c)
+	s.decisions.addEntry(s, c)
 	now := s.deps.Now()
 	s.applied = core.Applied{
 		Decided: c.Decided, Launched: len(ordered.Keys), Cancelled: len(c.cancelled), NoRoom: ordered.NoRoom != "",

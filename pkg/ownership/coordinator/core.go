@@ -81,7 +81,7 @@ func (c *Core) Leased(now time.Time, lease Lease) {
 // Renewed takes note that the lease lived at a time, which may be that of the
 // request.
 func (c *Core) Renewed(now time.Time) {
-	c.settling.observe(now, c.config.TTL)
+	c.settling.recordNews(now, c.config.TTL)
 	_, unconfirmed := c.Unconfirmed(now)
 	c.changed = c.changed || unconfirmed
 	c.renewed = now
@@ -94,7 +94,7 @@ func (c *Core) Lease() Lease { return c.lease }
 // Listed takes a listing. It returns true if the store went back to an earlier
 // revision, see View.
 func (c *Core) Listed(now time.Time, l Listing) (rewound bool) {
-	c.settling.observe(now, c.config.TTL)
+	c.settling.recordNews(now, c.config.TTL)
 	if c.view.revision == 0 {
 		c.settling.start(now, c.config.Settle)
 	}
@@ -110,7 +110,7 @@ func (c *Core) Listed(now time.Time, l Listing) (rewound bool) {
 
 // Seen takes changes of keys.
 func (c *Core) Seen(now time.Time, entries ...Entry) {
-	c.settling.observe(now, c.config.TTL)
+	c.settling.recordNews(now, c.config.TTL)
 	members := false
 	for _, e := range entries {
 		switch {
@@ -161,11 +161,11 @@ func (c *Core) Answered(now time.Time, txn Txn, result Result) {
 	}
 }
 
-// Drain makes the Core give everything away: it claims nothing more.
+// Drain makes the Core hand off everything: it claims nothing more.
 func (c *Core) Drain() { c.draining, c.changed = true, true }
 
-// ReleaseAll lets go of everything at once, before the lease is ended. It is the last
-// thing that is done with a Core.
+// ReleaseAll releases all slots at once, before the lease is ended. It is the last call
+// of a Core.
 func (c *Core) ReleaseAll() {
 	c.releaseAll()
 	c.following = false
@@ -177,11 +177,11 @@ func (c *Core) View() *View { return &c.view }
 // Complete tells whether every slot has an owner, here or elsewhere.
 func (c *Core) Complete() bool { return c.following && !c.hasVacant() }
 
-// Unconfirmed tells since when the lease has not been renewed for longer than it
-// lasts, though slots are held of which nobody is known to have taken them. To
-// go on with them is right: if the store is away nobody else can have claimed
-// them, and if it is not, whoever did is found by its epoch. But it is no time
-// for anything new.
+// Unconfirmed reports whether, and since when, the lease has not been renewed for
+// longer than it lasts, though slots are held and no other owner is known. To go on
+// serving them is right: if the store is away no other scheduler can have claimed
+// them, and if it is not, the other owner is found by its epoch. But nothing new is
+// claimed or handed off.
 func (c *Core) Unconfirmed(now time.Time) (since time.Time, unconfirmed bool) {
 	since, may := c.UnconfirmedFrom()
 	if !may || now.Before(since) {
@@ -190,8 +190,8 @@ func (c *Core) Unconfirmed(now time.Time) (since time.Time, unconfirmed bool) {
 	return since, true
 }
 
-// UnconfirmedFrom is when the Core will be an orphan if the lease is not renewed
-// again; false if it will not, since it holds nothing.
+// UnconfirmedFrom is when the ownership will be unconfirmed if the lease is not renewed
+// again; false if it will not be, since no slot is held.
 func (c *Core) UnconfirmedFrom() (time.Time, bool) {
 	return c.renewed.Add(c.config.TTL), c.n > 0 && !c.renewed.IsZero()
 }

@@ -16,21 +16,21 @@ const (
 	busyHandoffs    = 5
 )
 
-// handoffBudget bounds how many slots are given away in a time.
+// handoffBudget bounds how many slots are handed off in a time.
 type handoffBudget struct {
 	// refillAt is when there is a new one; before that idle and busy more may be given.
 	refillAt   time.Time
 	idle, busy int
 }
 
-// refill makes a new allowance when it is time.
+// refill refills the budget when it is time.
 func (a *handoffBudget) refill(now time.Time) {
 	if !now.Before(a.refillAt) {
 		*a = handoffBudget{now.Add(handoffInterval), idleHandoffs, busyHandoffs}
 	}
 }
 
-// spend counts slots that are given away.
+// spend counts slots that are handed off.
 func (a *handoffBudget) spend(ops []Op, busy func(ownership.Slot) bool) {
 	for _, op := range ops {
 		if busy(op.Key.Slot) {

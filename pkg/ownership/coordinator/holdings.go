@@ -62,10 +62,10 @@ func (r *record) holding(before uint64, self string, lease Lease) uint64 {
 	}
 }
 
-// releaseAll lets go of everything.
+// releaseAll releases all slots.
 func (h *holdings) releaseAll() { h.epochs, h.n = [ownership.Slots]uint64{}, 0 }
 
-// hasVacant tells whether a slot has no owner, here or elsewhere.
+// hasVacant reports whether some slot has no owner, here or elsewhere.
 func (h *holdings) hasVacant() bool {
 	for i := range h.vacant {
 		if !h.vacant[i].IsZero() && h.epochs[i] == 0 {

@@ -12,8 +12,8 @@ const (
 	returnGrace = 8 * time.Second
 )
 
-// settling is until when nothing is claimed but what is held, so that others have time to
-// come, or to come back.
+// settling is the time in which nothing is claimed but the slots that are held, so that
+// other members have time to join, or to come back.
 type settling struct {
 	until time.Time
 	// latest is until when further members may extend it.
@@ -21,10 +21,10 @@ type settling struct {
 	lastNews time.Time // when there was news of any kind
 }
 
-// observe takes note of news. If there were none for so long that leases may have
+// recordNews takes note of news. If there were none for so long that leases may have
 // ended meanwhile for no other reason, others are given time to come back and
 // claim what they hold.
-func (c *settling) observe(now time.Time, ttl time.Duration) {
+func (c *settling) recordNews(now time.Time, ttl time.Duration) {
 	// A lease is renewed each third of its time.
 	if !c.lastNews.IsZero() && now.Sub(c.lastNews) > ttl*2/3 {
 		c.until = now.Add(returnGrace)

@@ -30,13 +30,13 @@ func TestMembersThatComeDelayTheFirstClaimButNotForEver(t *testing.T) {
 func TestAfterSilenceOthersHaveTimeToComeBack(t *testing.T) {
 	now := time.Unix(1000, 0)
 	var c settling
-	c.observe(now, ttl)
-	c.observe(now.Add(ttl*2/3), ttl)
+	c.recordNews(now, ttl)
+	c.recordNews(now.Add(ttl*2/3), ttl)
 	if !c.until.IsZero() {
 		t.Error("what is heard each third of a lease's time is taken for silence")
 	}
 	now = now.Add(2 * ttl)
-	c.observe(now, ttl)
+	c.recordNews(now, ttl)
 	if want := now.Add(returnGrace); c.until != want {
 		t.Errorf("it waits until %v, want %v", c.until, want)
 	}

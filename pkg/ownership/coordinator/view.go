@@ -109,7 +109,7 @@ func (r *record) contradicts(e Entry) bool {
 	return !r.exists || r.lease != e.Lease || e.Value.ID != "" && !r.names(e.Value.ID)
 }
 
-// Apply takes news of one key, and tells whether they are news.
+// Apply applies a change of one key, and reports whether it was new.
 func (v *View) Apply(e Entry) bool {
 	v.revision = max(v.revision, e.Revision)
 	if e.Key.Member != "" {

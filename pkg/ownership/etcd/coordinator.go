@@ -17,7 +17,7 @@ import (
 const handOverTimeout = 2 * time.Second
 
 // Coordinator holds slots for a scheduler: its share of them, as pkg/ownership/coordinator
-// decides. Epoch, Ready and Orphan are for concurrent use.
+// decides. Epoch, Ready and Unconfirmed are for concurrent use.
 type Coordinator struct {
 	config   Config
 	deps     Deps
@@ -30,7 +30,7 @@ type Coordinator struct {
 	core *coordinator.Core
 }
 
-// heldSlots is what a Keeper holds, for those who ask for every ticket.
+// heldSlots are the slots that a Coordinator holds, for the look-ups of every ticket.
 type heldSlots struct {
 	// epochs are those of the slots that are held, else 0.
 	epochs [ownership.Slots]atomic.Uint64
@@ -106,16 +106,16 @@ func (k *Coordinator) session(ctx context.Context, retry *backoff.Backoff) error
 	if err != nil {
 		return err
 	}
-	k.update(func() { k.core.Leased(asked, lease) })
+	k.withCore(func() { k.core.Leased(asked, lease) })
 	ctx, end := context.WithCancelCause(ctx)
 	var renewing sync.WaitGroup
 	renewing.Go(func() {
-		end(k.lessor.keepAlive(ctx, lease, func(at time.Time) { k.update(func() { k.core.Renewed(at) }) }))
+		end(k.lessor.keepAlive(ctx, lease, func(at time.Time) { k.withCore(func() { k.core.Renewed(at) }) }))
 	})
 	defer func() {
 		end(nil)
 		renewing.Wait()
-		k.update(k.core.Interrupted)
+		k.withCore(k.core.Interrupted)
 	}()
 	err = k.follow(ctx, retry)
 	if cause := context.Cause(ctx); cause != nil {
@@ -145,7 +145,7 @@ func (k *Coordinator) follow(ctx context.Context, retry *backoff.Backoff) error 
 		case got.listing != nil && k.listed(*got.listing):
 			return errRewound
 		case got.entries != nil:
-			k.update(func() { k.core.Seen(time.Now(), got.entries...) })
+			k.withCore(func() { k.core.Seen(time.Now(), got.entries...) })
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (k *Coordinator) runTransactions(ctx context.Context) error {
 	for {
 		var txn coordinator.Txn
 		var due bool
-		k.update(func() { txn, due = k.core.Next(time.Now()) })
+		k.withCore(func() { txn, due = k.core.Next(time.Now()) })
 		if !due {
 			break
 		}
@@ -163,7 +163,7 @@ func (k *Coordinator) runTransactions(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		k.update(func() { k.core.Answered(time.Now(), txn, result) })
+		k.withCore(func() { k.core.Answered(time.Now(), txn, result) })
 	}
 	switch {
 	case read(k, (*coordinator.Core).Lease) == 0:
@@ -177,7 +177,7 @@ func (k *Coordinator) runTransactions(ctx context.Context) error {
 }
 
 func (k *Coordinator) listed(listing coordinator.Listing) (rewound bool) {
-	k.update(func() { rewound = k.core.Listed(time.Now(), listing) })
+	k.withCore(func() { rewound = k.core.Listed(time.Now(), listing) })
 	if rewound {
 		k.deps.Log.Error("etcd went back to an earlier revision, as after a restore; its owners and epochs replace the known ones",
 			"revision", listing.Revision)
@@ -185,12 +185,12 @@ func (k *Coordinator) listed(listing coordinator.Listing) (rewound bool) {
 	return rewound
 }
 
-// update lets the core know something, and publishes what follows.
-func (k *Coordinator) update(what func()) {
+// withCore lets the core know something, and publishes what follows.
+func (k *Coordinator) withCore(what func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	what()
-	if gained, lost := k.held.update(k.core); gained+lost > 0 {
+	if gained, lost := k.held.sync(k.core); gained+lost > 0 {
 		k.deps.Log.Info("slots changed hands", "gained", gained, "lost", lost, "held", k.core.Holds())
 	}
 }
@@ -202,8 +202,8 @@ func read[T any](k *Coordinator, what func(*coordinator.Core) T) T {
 	return what(k.core)
 }
 
-// update takes over what the core holds, and counts the slots that changed hands.
-func (t *heldSlots) update(core *coordinator.Core) (gained, lost int) {
+// sync takes over what the core holds, and counts the slots that changed hands.
+func (t *heldSlots) sync(core *coordinator.Core) (gained, lost int) {
 	for i := range t.epochs {
 		before, now := t.epochs[i].Load(), core.Epoch(ownership.Slot(i))
 		if now == before {
@@ -225,8 +225,8 @@ func (t *heldSlots) update(core *coordinator.Core) (gained, lost int) {
 	return gained, lost
 }
 
-// handOver gives the slots to the other members, one key after the other in one
-// step each, and lets go of those that nobody can be given.
+// handOver hands the slots off to the other members, and releases those that no member
+// can get.
 func (k *Coordinator) handOver(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOverTimeout)
 	defer cancel()
@@ -235,7 +235,7 @@ func (k *Coordinator) handOver(ctx context.Context) {
 	if lease != 0 {
 		err = k.drain(ctx)
 	}
-	k.update(k.core.ReleaseAll)
+	k.withCore(k.core.ReleaseAll)
 	if lease == 0 {
 		return
 	}
@@ -247,8 +247,8 @@ func (k *Coordinator) handOver(ctx context.Context) {
 	}
 }
 
-// drain reads first who is there: a transaction that was under way may have
-// been carried out.
+// drain hands off all slots. It reads the keys first: a transaction that was under way
+// may have been committed.
 func (k *Coordinator) drain(ctx context.Context) error {
 	watching := following{follower: &k.follower}
 	listing, err := watching.list(ctx)
@@ -256,7 +256,7 @@ func (k *Coordinator) drain(ctx context.Context) error {
 		return err
 	}
 	k.listed(listing)
-	k.update(k.core.Drain)
+	k.withCore(k.core.Drain)
 	if err := k.runTransactions(ctx); err != nil && !errors.Is(err, errLeaseLost) {
 		return err
 	}

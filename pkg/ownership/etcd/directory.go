@@ -12,8 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership/coordinator"
 )
 
-// Directory tells who owns a slot, and which schedulers there are. It is for
-// concurrent use.
+// Directory knows the owner of each slot, and the schedulers. It is for concurrent use.
 type Directory struct {
 	follower follower
 	deps     Deps
@@ -68,9 +67,9 @@ func (d *Directory) Changed() <-chan struct{} { return d.changed }
 // called.
 func (d *Directory) Ready() <-chan struct{} { return d.ready }
 
-// Update takes note of an owner that a scheduler or a gateway named, and tells
-// whether that is news: of two owners the one with the higher epoch counts, until
-// the next comparison with etcd, every 4 s, says otherwise.
+// Update sets an owner that a scheduler or a gateway named if its epoch is higher than
+// the known one, and reports whether it did. The next comparison with etcd, every 4 s,
+// may correct it.
 func (d *Directory) Update(slot ownership.Slot, owner ownership.Owner) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -27,10 +27,10 @@ const (
 	relistEvery = 5 * time.Minute
 )
 
-// EstimateStore keeps what the owners of slots learn of functions: each writes one record a slot,
-// and all read all of them, so that the next owner of a slot, and the owner of a new
-// revision, begins with it. Nothing depends on it but how good the first decisions are.
-// Recall is for concurrent use.
+// EstimateStore keeps the estimates of functions: each owner writes one record a slot, and
+// all read all records, so that the next owner of a slot, and the owner of a new revision,
+// begins with them. Only the quality of the first decisions depends on it. Restore is for
+// concurrent use.
 type EstimateStore struct {
 	client  *clientv3.Client
 	log     *slog.Logger

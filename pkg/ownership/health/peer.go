@@ -56,8 +56,8 @@ func (p *peer) isSilent() bool {
 	return p.detector.Silent()
 }
 
-// observe changes the pulse and tells of it if that matters.
-func (p *peer) observe(change func(ownership.FailureDetector) ownership.FailureDetector) {
+// updateDetector changes the pulse and tells of it if that matters.
+func (p *peer) updateDetector(change func(ownership.FailureDetector) ownership.FailureDetector) {
 	p.mu.Lock()
 	before := p.detector.Silent()
 	p.detector = change(p.detector)
@@ -90,7 +90,7 @@ func (p *peer) run(ctx context.Context) {
 			continue
 		}
 		if ctx.Err() == nil {
-			p.observe(ownership.FailureDetector.Refused)
+			p.updateDetector(ownership.FailureDetector.Refused)
 		}
 		select {
 		case <-ctx.Done():
@@ -124,7 +124,7 @@ func (p *peer) heartbeats(ctx context.Context, client controlwire.SchedulerClien
 				return
 			}
 			stood = true
-			p.observe(func(detector ownership.FailureDetector) ownership.FailureDetector {
+			p.updateDetector(func(detector ownership.FailureDetector) ownership.FailureDetector {
 				return detector.Answered(time.Now(), reply.GetServing())
 			})
 			if exchange := p.all.exchange; exchange != nil {

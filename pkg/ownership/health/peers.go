@@ -45,7 +45,7 @@ type Deps struct {
 	Log         *slog.Logger
 }
 
-// CapacityExchange is what a scheduler says to others with its beats, and hears in their answers.
+// CapacityExchange is how schedulers request room from each other in their heartbeats.
 type CapacityExchange interface {
 	// CapacityRequests is the room that a scheduler is asked for with the next beat.
 	CapacityRequests(to string) []*controlwire.CapacityRequest
@@ -192,7 +192,7 @@ func (p *Peers) advance(now time.Time) {
 	watched := maps.Clone(p.watched)
 	p.mu.Unlock()
 	for _, one := range watched {
-		one.observe(func(detector ownership.FailureDetector) ownership.FailureDetector { return detector.Advance(now) })
+		one.updateDetector(func(detector ownership.FailureDetector) ownership.FailureDetector { return detector.Advance(now) })
 	}
 }
 

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// MaxShortages bounds of how many shapes room is asked of peers.
+	// MaxShortages is for how many shapes room is requested from peers at most.
 	MaxShortages = 8
-	// MaxInstances bounds for how many instances of each shape it is.
+	// MaxInstances is for how many instances of each shape at most.
 	MaxInstances = 256
-	// PeerSilent is how long a peer may say nothing before nothing is hoped of it, or lent
-	// to it.
+	// PeerSilent is how long a peer may say nothing before nothing is expected from it, or
+	// lent to it.
 	PeerSilent = 3 * ownership.HeartbeatInterval
-	// exhaustedFor is how long a peer that has no more to give is not asked for more.
+	// exhaustedFor is how long no more is requested from a peer that has no more to give.
 	exhaustedFor = 4 * ownership.HeartbeatInterval
 )
 
-// Shortage is room that is lacked for first instances of one shape, and not to be had here.
+// Shortage is the room for first instances of one shape that this scheduler cannot make.
 type Shortage struct {
 	Shape
 	// UID is the function that has waited longest for it.
@@ -32,18 +32,18 @@ type Shortage struct {
 	Waited time.Duration
 }
 
-// Grant is what a peer has made of what it was asked for.
+// Grant is the room that a peer has made of what was requested from it.
 type Grant struct {
 	Instances int
 	// Exhausted says that it can make no more.
 	Exhausted bool
 }
 
-// Borrower asks peers, which are the other schedulers, for room. It asks each room of one
-// of them only, so that no more idle instances are evicted than are needed: what one has
-// made is left to it, and what it cannot make is asked of the next. Two may make the same
-// room only while what one was asked for and did not make is asked of another, and its
-// late answer is on the way.
+// Borrower requests room from its peers, the other schedulers. It requests the same room
+// from one of them only, so that no more idle instances are evicted than are needed: a
+// grant stays with the peer that made it, and what a peer cannot make is requested from the
+// next. Two peers may make the same room only if the grant of the first arrives late, after
+// the request went to another.
 type Borrower struct {
 	self      string
 	shortages []Shortage
@@ -56,14 +56,13 @@ type lender struct {
 	byShape map[Shape]*loanRequest
 }
 
-// loanRequest is what a peer was asked for, and what it has made.
+// loanRequest is what was requested from a peer, and what it has granted.
 type loanRequest struct {
 	instances, granted int
-	// since is since when it has been asked for more than it has made; zero if it
-	// is not.
+	// since is since when more is requested than granted; zero if it is not.
 	since time.Time
-	// exhaustedUntil is until when no more is asked of it, and tried says that it
-	// once could not make what it was asked for.
+	// exhaustedUntil is until when no more is requested, and tried says that the peer once
+	// could not grant all.
 	exhaustedUntil time.Time
 	tried          bool
 }
@@ -73,7 +72,8 @@ func NewBorrower(self string) Borrower {
 	return Borrower{self: self, peers: make(map[string]*lender)}
 }
 
-// SetShortages replaces what is lacked. What has been waited for longest is asked for.
+// SetShortages replaces the shortages. Those that calls have waited for longest are
+// requested.
 func (b *Borrower) SetShortages(shortages []Shortage) {
 	slices.SortFunc(shortages, func(x, y Shortage) int {
 		return cmp.Or(cmp.Compare(y.Waited, x.Waited), cmp.Compare(x.UID, y.UID))
@@ -88,7 +88,7 @@ func (b *Borrower) isShort(of Shape) bool {
 	return slices.ContainsFunc(b.shortages, func(l Shortage) bool { return l.Shape == of })
 }
 
-// RequestsTo is all that a peer is asked for now.
+// RequestsTo is all that is requested from a peer now.
 func (b *Borrower) RequestsTo(peer string, now time.Time) []Shortage {
 	ids := b.alive(now)
 	at := slices.Index(ids, peer)
@@ -117,8 +117,8 @@ func (b *Borrower) RequestsTo(peer string, now time.Time) []Shortage {
 	return all
 }
 
-// RecordGrants notes what a peer has made of what it was asked for. One that says nothing of a
-// shape for PeerSilent does not know it, or has nothing.
+// RecordGrants notes what a peer has granted. A peer that grants nothing of a shape for
+// PeerSilent does not know the shape, or has no room.
 func (b *Borrower) RecordGrants(peer string, granted map[Shape]Grant, now time.Time) {
 	p := b.peers[peer]
 	if p == nil {
@@ -137,7 +137,7 @@ func (b *Borrower) RecordGrants(peer string, granted map[Shape]Grant, now time.T
 	maps.DeleteFunc(b.peers, func(_ string, p *lender) bool { return now.Sub(p.heard) > time.Minute })
 }
 
-// MayGrant tells whether a peer makes room of a shape, or may yet.
+// MayGrant reports whether some peer has granted room of a shape, or still may.
 func (b *Borrower) MayGrant(of Shape, now time.Time) bool {
 	if !b.isShort(of) {
 		return false // too many others have waited longer
@@ -181,8 +181,8 @@ type offer struct {
 	exhausted bool
 }
 
-// splitRequest divides what is wanted: what a peer has made is asked of it, and the rest
-// evenly of those that may have more. It is never more than is wanted in all.
+// splitRequest splits a request among peers: each keeps what it has granted, and the rest
+// goes evenly to those that are not exhausted. The parts never exceed the whole.
 func splitRequest(want int, offers []offer) []int {
 	asked, able := make([]int, len(offers)), 0
 	for i, o := range offers {

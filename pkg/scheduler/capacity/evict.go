@@ -6,8 +6,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
-// candidates is what one tick knows of instances that may be evicted. It is made of the roster
-// once for all functions that lack room.
+// candidates are the instances that may be evicted in one tick. They come from the usage
+// index, once for all functions with a shortage.
 type candidates struct {
 	gathered  bool
 	idle      []placement.Idle
@@ -57,12 +57,12 @@ func (p *Planner) Gather(now time.Time) {
 	known.gone = make([]bool, len(known.idle))
 	for _, i := range changed {
 		if !i.Spare {
-			p.moves.record(i.Node, i.Since)
+			p.moves.markMoved(i.Node, i.Since)
 		}
 	}
 	for _, nodes := range r.moving {
 		for _, node := range nodes {
-			p.moves.record(node, now)
+			p.moves.markMoved(node, now)
 		}
 	}
 }
@@ -74,7 +74,7 @@ type Evict struct {
 	For time.Duration
 }
 
-// Evictor evicts an instance, if that is still allowed, and tells whether it was.
+// Evictor evicts an instance if that is still allowed, and reports whether it did.
 type Evictor func(Evict) (evicted bool)
 
 // MakeRoom reserves room for instances of a function that found none, and has idle

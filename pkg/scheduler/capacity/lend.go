@@ -8,14 +8,14 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
-// maxBorrowers bounds how many schedulers are believed to be there.
+// maxBorrowers is how many peers are kept at most.
 const maxBorrowers = 256
 
-// Lender is what peers that lack room said last, and what is lent to them. Its zero value
-// has heard of none.
+// Lender keeps the last requests of peers, and what is lent to them. Its zero value has
+// none.
 type Lender struct{ byPeer map[string]*borrower }
 
-// borrower is a peer that lacks room.
+// borrower is a peer with a shortage.
 type borrower struct {
 	heard     time.Time
 	shortages []Shortage
@@ -23,14 +23,14 @@ type borrower struct {
 	granted map[string]Grant
 }
 
-// Request is what one peer asks for. Its Shape is not known from what peers say.
+// Request is what one peer requests. Peers do not send its Shape.
 type Request struct {
 	Peer string
 	Shortage
 }
 
-// Receive notes what a peer asks for now, which is all that it asks for, and returns what was
-// made of what it asked for before, by function.
+// Receive replaces a peer's requests, and returns what was granted for its earlier ones, by
+// function.
 func (l *Lender) Receive(peer string, shortages []Shortage, now time.Time) map[string]Grant {
 	one := l.byPeer[peer]
 	if one == nil {
@@ -47,8 +47,8 @@ func (l *Lender) Receive(peer string, shortages []Shortage, now time.Time) map[s
 	return one.granted
 }
 
-// Requests is what all peers ask for, what has been waited for longest first. Peers that ask
-// for nothing, or say nothing, any more are forgotten.
+// Requests are those of all peers, the ones that calls have waited for longest first. Peers
+// without requests, and silent ones, are dropped.
 func (l *Lender) Requests(now time.Time) (all []Request) {
 	for peer, one := range l.byPeer {
 		age := now.Sub(one.heard)
@@ -67,7 +67,7 @@ func (l *Lender) Requests(now time.Time) (all []Request) {
 	return all
 }
 
-// SetGrants notes what was made for peers that asked, by function, which Hear tells them.
+// SetGrants notes what was granted to peers, by function, for Receive to return.
 func (l *Lender) SetGrants(granted map[string]map[string]Grant) {
 	for peer, of := range granted {
 		if one := l.byPeer[peer]; one != nil {
@@ -76,8 +76,8 @@ func (l *Lender) SetGrants(granted map[string]map[string]Grant) {
 	}
 }
 
-// TrimLoans gives up what is reserved for peers except for these, and for them what they do
-// not ask for any more. It tells whether room is still to be made.
+// TrimLoans gives up what is reserved for peers beyond these loans, and reports whether
+// room for some of them is still missing.
 func (b *nodeUsage) TrimLoans(all map[Loan]int) (short bool) {
 	for of, h := range b.lent {
 		b.trim(h, all[of])

@@ -33,18 +33,18 @@ func (m *nodeMoves) beginTick(now time.Time, tick time.Duration) (forgot bool) {
 
 const maxMissedTicks = 10
 
-// observe compares a node with how it was. A change, and a node that was not known, moved
+// compare compares a node with how it was. A change, and a node that was not known, moved
 // since the tick before.
-func (m *nodeMoves) observe(n placement.Node, since time.Time) {
+func (m *nodeMoves) compare(n placement.Node, since time.Time) {
 	last, known := m.nodes[n.Name]
 	if !known || last.allocatable != n.Allocatable || last.requested != n.Requested {
 		m.nodes[n.Name] = lastMove{n.Allocatable, n.Requested, later(last.at, since)}
 	}
 }
 
-// record notes that something moved on a node at a time: an instance became idle, or
+// markMoved notes that something moved on a node at a time: an instance became idle, or
 // one is on its way there or leaves.
-func (m *nodeMoves) record(node string, at time.Time) {
+func (m *nodeMoves) markMoved(node string, at time.Time) {
 	last := m.nodes[node]
 	last.at = later(last.at, at)
 	m.nodes[node] = last
@@ -69,7 +69,7 @@ func (p *Planner) observeMoves(where string, now time.Time) {
 	at.observed = true
 	since := now.Add(-p.config.Tick)
 	for _, n := range at.Nodes() {
-		p.moves.observe(n, since)
+		p.moves.compare(n, since)
 	}
 }
 

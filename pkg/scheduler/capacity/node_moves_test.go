@@ -17,7 +17,7 @@ func TestWhatMovesOnANode(t *testing.T) {
 	var m nodeMoves
 	look := func(ticks int, n placement.Node) {
 		m.beginTick(at(ticks), tick)
-		m.observe(n, at(ticks-1))
+		m.compare(n, at(ticks-1))
 	}
 	expect := func(what string, want time.Time) {
 		t.Helper()
@@ -36,9 +36,9 @@ func TestWhatMovesOnANode(t *testing.T) {
 	look(22, node(500))
 	expect("one was placed", at(21))
 	look(23, node(500))
-	m.record("n", at(19))
+	m.markMoved("n", at(19))
 	expect("an instance is idle since before", at(21))
-	m.record("n", at(23))
+	m.markMoved("n", at(23))
 	expect("an instance became idle", at(23))
 	grown := node(500)
 	grown.Allocatable.MilliCPU = 2000

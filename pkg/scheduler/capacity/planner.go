@@ -95,7 +95,7 @@ type Shape struct {
 	Where string
 }
 
-// Want is a function that lacks instances after the orders of a tick.
+// Want is a function that is short of instances after the launches of a tick.
 type Want struct {
 	UID, Namespace string
 	Shape

@@ -28,13 +28,13 @@ func (b *nodeUsage) Observed(where string) bool { return b.sites[where] != nil }
 // Observe hands in these nodes, with what is requested of them now. It is to be called
 // before anything else is asked for that Where in a tick; until then there are none.
 func (b *nodeUsage) Observe(where string, candidates placement.Candidates) {
-	b.observe(where, candidates)
+	b.addSite(where, candidates)
 }
 
 // Track is Observe for nodes that change only by what is ordered here and what Ended
 // reports, as simulated ones do: it holds for all ticks from now on.
 func (b *nodeUsage) Track(where string, candidates placement.Candidates) {
-	b.observe(where, candidates).tracked = true
+	b.addSite(where, candidates).tracked = true
 }
 
 // Ended says that an amount is not requested of a node any more that is followed.
@@ -42,7 +42,7 @@ func (b *nodeUsage) Ended(node string, amount placement.Amount) {
 	b.request(node, placement.Amount{}.Minus(amount))
 }
 
-func (b *nodeUsage) observe(where string, candidates placement.Candidates) *site {
+func (b *nodeUsage) addSite(where string, candidates placement.Candidates) *site {
 	// What was ordered before is counted among the candidates already.
 	at := &site{Site: placement.NewSite(candidates), applied: len(b.changes)}
 	for h := range b.allHolders() {

@@ -91,7 +91,7 @@ type indexedUsage struct {
 	timer timerqueue.Timer[string]
 }
 
-// newUsageIndex makes a roster that knows no function.
+// newUsageIndex makes an empty index.
 func newUsageIndex() *usageIndex {
 	return &usageIndex{of: make(map[string]*indexedUsage), moving: make(map[string][]string), used: make(map[string]int64)}
 }
@@ -133,7 +133,8 @@ func (r *usageIndex) update(usages map[string]Usage) (idle []*Idle) {
 	return idle
 }
 
-// removeUsage forgets a function except for its idle instances, and tells whether it has some.
+// removeUsage removes a function except for its idle instances, and reports whether it has
+// any.
 func (r *usageIndex) removeUsage(uid string) (idle bool) {
 	old := r.of[uid]
 	if old == nil {

@@ -61,12 +61,12 @@ func onJoined(f *Function, e Joined) {
 // drain lets an instance finish its calls and asks it to leave.
 func (f *Function) drain(cid invocation.CID, reason string) {
 	if f.queue.Drain(cid) {
-		f.draining(cid, reason)
+		f.markDraining(cid, reason)
 	}
 }
 
-// draining asks an instance to leave that the queue drains already.
-func (f *Function) draining(cid invocation.CID, reason string) {
+// markDraining asks an instance to leave that the queue drains already.
+func (f *Function) markDraining(cid invocation.CID, reason string) {
 	f.instances[cid].draining = true
 	f.do(Drain{CID: cid, Reason: reason})
 }
@@ -146,7 +146,7 @@ func onEvictRequested(f *Function, e EvictRequested, now time.Time) {
 // terminateIdle drains and terminates an idle instance if the policy still allows it.
 func (f *Function) terminateIdle(idle queue.IdleInstance, policy queue.EvictPolicy, why TerminateReason, reason string, now time.Time) {
 	if f.queue.Evict(idle.CID, now, policy) {
-		f.draining(idle.CID, reason)
+		f.markDraining(idle.CID, reason)
 		f.do(Terminate{CID: idle.CID, Why: why, Idle: idle.Idle})
 	}
 }
@@ -193,7 +193,7 @@ func (f *Function) replaceOutdated(may bool, until, now time.Time) time.Time {
 		return until
 	}
 	if may && f.queue.Drain(oldest) {
-		f.draining(oldest, string(BecauseOutdated))
+		f.markDraining(oldest, string(BecauseOutdated))
 		f.do(Terminate{CID: oldest, Why: BecauseOutdated})
 		f.do(AgentReplaced{})
 	}

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Timer is a sleeper's alarm. Its zero value, but for Of, is one that is not set.
+// Timer belongs to an owner. Without a Set it is not set, whatever its Owner.
 type Timer[T any] struct {
-	// Owner is who sleeps.
+	// Owner is what Due returns when the timer has expired.
 	Owner T
 
 	at    int64 // in nanoseconds since 1970
 	index int   // in the heap, counted from 1; 0 if it is not set
 }
 
-// Queue are the alarms that are set. Its zero value has none.
+// Queue has the timers that are set. Its zero value is empty.
 type Queue[T any] struct{ timers timerHeap[T] }
 
-// Set sets an alarm, in place of the time that it was set to before. The zero time
-// means that it is not set any more.
+// Set sets a timer, in place of the time that it was set to before. The zero time stops
+// it.
 func (a *Queue[T]) Set(timer *Timer[T], at time.Time) {
 	set := timer.index > 0
 	timer.at = at.UnixNano()
@@ -33,8 +33,8 @@ func (a *Queue[T]) Set(timer *Timer[T], at time.Time) {
 	}
 }
 
-// Due returns who is to be woken now, the one whose time came first in front. Their
-// alarms are not set any more.
+// Due returns the owners of the timers that have expired, in the order of their times, and
+// stops these timers.
 func (a *Queue[T]) Due(now time.Time) []T {
 	var due []T
 	for len(a.timers) > 0 && a.timers[0].at <= now.UnixNano() {
