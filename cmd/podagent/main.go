@@ -161,12 +161,12 @@ func addAdapter(deps *podagent.Deps, c agentenv.Config, broke func(error)) (clos
 	if c.Spare {
 		api := lambda.NewSpare(bufferBytes())
 		deps.Adapter, deps.Spare = api, api
-		return serve(api, listener, broke), nil
+		return serveRuntimeAPI(api, listener, broke), nil
 	}
 	namespace, name, _ := strings.Cut(c.Function, "/")
 	api := lambda.New(lambda.Config{Namespace: namespace, Function: name, Concurrency: c.Concurrency, BufferBytes: bufferBytes()})
 	deps.Adapter = api
-	return serve(api, listener, broke), nil
+	return serveRuntimeAPI(api, listener, broke), nil
 }
 
 // bufferBytes is how many bytes of events and answers may be in memory at a time: by the
@@ -197,8 +197,8 @@ func listenForRuntime(c agentenv.Config) (net.Listener, error) {
 	return sameuser.Listen(listener), file.Close()
 }
 
-// serve serves the Runtime API until it is closed.
-func serve(api *lambda.Adapter, listener net.Listener, broke func(error)) (closeIt func() error) {
+// serveRuntimeAPI serves the Runtime API until it is closed.
+func serveRuntimeAPI(api *lambda.Adapter, listener net.Listener, broke func(error)) (closeIt func() error) {
 	serving, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {

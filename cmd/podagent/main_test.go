@@ -363,7 +363,7 @@ func TestRuntimeAPIThatCannotBeServedEndsTheAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := make(chan error, 1)
-	closeIt := serve(lambda.New(lambda.Config{Namespace: "default", Function: "f", Concurrency: 1}), l, func(err error) { broken <- err })
+	closeIt := serveRuntimeAPI(lambda.New(lambda.Config{Namespace: "default", Function: "f", Concurrency: 1}), l, func(err error) { broken <- err })
 	_ = l.Close()
 	if err := <-broken; err == nil || !errors.Is(err, net.ErrClosed) {
 		t.Errorf("told of %v", err)

@@ -81,7 +81,7 @@ func (c *Client) Logs(ctx context.Context, request LogRequest) error {
 	ticker := time.NewTicker(lookAgain)
 	defer ticker.Stop()
 	for {
-		f.update(ctx, pods)
+		f.followPods(ctx, pods)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -117,8 +117,8 @@ type follower struct {
 	tooMany bool
 }
 
-// update starts to copy the logs of new pods, and drops pods that are gone.
-func (f *follower) update(ctx context.Context, pods []corev1.Pod) {
+// followPods starts to copy the logs of new pods, and drops pods that are gone.
+func (f *follower) followPods(ctx context.Context, pods []corev1.Pod) {
 	there := map[types.UID]bool{}
 	for i := range pods {
 		pod := &pods[i]

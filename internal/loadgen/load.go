@@ -141,7 +141,7 @@ func (l *Load[R]) openLoop(loop, ctx context.Context) {
 		call := l.config.Next(turn)
 		if most := l.config.MaxInFlight; most > 0 && l.inFlight() >= most {
 			if l.config.Refused != nil {
-				l.record(l.config.Refused(turn))
+				l.addRecord(l.config.Refused(turn))
 			}
 		} else {
 			l.countBegun()
@@ -194,7 +194,7 @@ func (l *Load[R]) recordEnd(record R) R {
 	return record
 }
 
-func (l *Load[R]) record(record R) {
+func (l *Load[R]) addRecord(record R) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.records = append(l.records, record)

@@ -20,7 +20,7 @@ const small = 64 << 10 // what rides in the grant
 // chunked hides the length of a body.
 func chunked(r io.Reader) io.Reader { return struct{ io.Reader }{r} }
 
-func TestASmallBodyRidesInTheGrant(t *testing.T) {
+func TestASmallBodyIsInlinedInTheGrant(t *testing.T) {
 	eachProtocol(t, func(w *harness, client *http.Client) {
 		for name, size := range map[string]int{"empty": 0, "one byte": 1, "the largest": small} {
 			w.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func (g *Gateway) recordCall(c *call) {
 	if !logged && !recorded && g.deps.CallLog == nil {
 		return
 	}
-	t := c.record()
+	t := c.toRecord()
 	if logged {
 		level := slog.LevelInfo
 		if failed {
@@ -38,8 +38,8 @@ func (g *Gateway) recordCall(c *call) {
 	}
 }
 
-// record is everything that is known of a call that has ended.
-func (c *call) record() callRecord {
+// toRecord is everything that is known of a call that has ended.
+func (c *call) toRecord() callRecord {
 	status, said, cold := c.clientOutcome()
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -90,9 +90,9 @@ func (l *callState) setProblem(p problem, v core.Failure) {
 	l.problem = &p
 }
 
-// observe is what is seen of its ticket and its instance, and whether an audit may find
-// something.
-func (l *callState) observe(now time.Time, moved bool) (seen core.Observed, due bool) {
+// observation is what is observed of the ticket and the instance. due says that an audit may
+// find something.
+func (l *callState) observation(now time.Time, moved bool) (seen core.Observed, due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	seen.Moved = moved

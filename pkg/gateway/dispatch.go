@@ -163,7 +163,7 @@ func (d *dispatcher) onRouteChange(now time.Time) {
 // slots whose tickets may be lost.
 func (d *dispatcher) audit(now time.Time, moved func(ownership.Slot) bool) {
 	for _, c := range d.calls.snapshot() {
-		if seen, due := c.observe(now, moved(c.destination().slot)); due {
+		if seen, due := c.observation(now, moved(c.destination().slot)); due {
 			entry, exists := d.deps.Catalog.Get(c.function.Key())
 			seen.Deleted = !exists || entry.UID() != string(c.function.UID)
 			if !seen.Deleted && d.reassign(c, entry, now) {

@@ -114,7 +114,7 @@ func TestOtherCallsAreNotTriedAgain(t *testing.T) {
 	}
 }
 
-func TestAnIdempotentRequestRidesInItsTicket(t *testing.T) {
+func TestAnIdempotentRequestIsInlinedInItsTicket(t *testing.T) {
 	w := newHarness(t)
 	w.putIdempotent()
 	answers := w.post("hello")
@@ -140,7 +140,7 @@ func TestAnIdempotentRequestRidesInItsTicket(t *testing.T) {
 	}
 }
 
-func TestALargeRequestDoesNotRide(t *testing.T) {
+func TestALargeRequestIsNotInlined(t *testing.T) {
 	w := newHarness(t)
 	w.putIdempotent()
 	answers := w.post(strings.Repeat("x", 20<<10))

@@ -197,18 +197,18 @@ func (m *metrics) callEnded(c *call, series *functionSeries) {
 	trace, times := c.traceID(), c.timeline()
 	status, said, cold := c.clientOutcome()
 	m.countAnswer(c.function, series, outcome{c.to.unit.Revision(), status, said})
-	observe(series.duration, times.Total(), trace)
+	observeSeconds(series.duration, times.Total(), trace)
 	if cold {
 		series.cold.Inc()
 	}
 	for phase, span := range times.All() {
-		observe(m.phases[phase], span.Duration(), trace)
+		observeSeconds(m.phases[phase], span.Duration(), trace)
 		series.phases[phase].Add(span.Duration().Seconds())
 	}
 }
 
-// observe adds to a histogram, with the call's trace as an example if it has one.
-func observe(histogram prometheus.Observer, d time.Duration, trace string) {
+// observeSeconds adds to a histogram, with the call's trace as an exemplar if it has one.
+func observeSeconds(histogram prometheus.Observer, d time.Duration, trace string) {
 	if trace == "" {
 		histogram.Observe(d.Seconds())
 		return

@@ -22,7 +22,7 @@ import (
 func TestHistogramsNameTraces(t *testing.T) {
 	for _, trace := range []string{"", "0af7651916cd43dd8448eb211c80319c"} {
 		histogram := phaseDurationSeconds.Vec().WithLabelValues("queue")
-		observe(histogram, 3*time.Millisecond, trace)
+		observeSeconds(histogram, 3*time.Millisecond, trace)
 		var told dto.Metric
 		if err := histogram.(prometheus.Metric).Write(&told); err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 // before younger ones, and those of a scheduler that stands in for the owner come last.
 func ExampleTerm_CID() {
 	owner := invocation.Term{Epoch: 7}
-	standIn := invocation.Term{Epoch: 7, Heir: "2"}
+	standIn := invocation.Term{Epoch: 7, Standby: "2"}
 	cids := []invocation.CID{standIn.CID(1), owner.CID(2), owner.CID(1)}
 	slices.Sort(cids)
 	for _, cid := range cids {

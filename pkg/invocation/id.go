@@ -94,19 +94,18 @@ type CID string
 type Term struct {
 	// Epoch is that of the function's slot; 0 if it never had an owner.
 	Epoch uint64
-	// Heir is empty for the owner. A scheduler that stands in for an owner
-	// which does not answer names itself here, in hexadecimal digits, since
-	// both may create instances in one epoch.
-	Heir string
+	// Standby is empty for the owner. A scheduler that acts for an unresponsive owner puts
+	// its own name here, in hexadecimal digits, since both may create instances in one epoch.
+	Standby string
 }
 
 // CID names the seq-th instance that was created in the term. The CIDs of a
 // revision rise with epoch and sequence, so older instances pull first and the
-// youngest starve; those of a stand-in come last in their epoch. Being a function
+// youngest starve; those of a standby come last in their epoch. Being a function
 // of its arguments, the same creation always has the same name.
 func (t Term) CID(seq uint64) CID {
-	if t.Heir != "" {
-		return CID(fmt.Sprintf("%08x-h%s-%06x", t.Epoch, t.Heir, seq))
+	if t.Standby != "" {
+		return CID(fmt.Sprintf("%08x-h%s-%06x", t.Epoch, t.Standby, seq))
 	}
 	return CID(fmt.Sprintf("%08x-%06x", t.Epoch, seq))
 }

@@ -100,7 +100,7 @@ func TestAnAuditFindsAnEndOfTheFunctionThatWasNotHeard(t *testing.T) {
 	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		c, call := w.call(p, "a")
-		w.agent.function.record(exited)
+		w.agent.function.set(exited)
 		<-call.ctx.Done()
 		call.end <- adapter.Ended(call.ctx, call.Call)
 		c.hearLost(exitedText)

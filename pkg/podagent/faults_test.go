@@ -296,7 +296,7 @@ func TestAgentWithASettingThatIsWrongDoesNotRun(t *testing.T) {
 	})
 }
 
-func TestCallThatRodeAndTakesLongIsClaimedBeforeItEnds(t *testing.T) {
+func TestInlinedCallThatTakesLongIsClaimedBeforeItEnds(t *testing.T) {
 	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
 		p.request("a", &agentwire.Granted{Attempt: 1, Method: "PUT", Whole: true})

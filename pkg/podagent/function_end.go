@@ -30,8 +30,8 @@ type functionEnd struct {
 
 func newFunctionEnd() *functionEnd { return &functionEnd{known: make(chan struct{})} }
 
-// record keeps how the function ended. Only the first report counts.
-func (f *functionEnd) record(end FunctionEnd) {
+// set keeps how the function ended. Only the first report counts.
+func (f *functionEnd) set(end FunctionEnd) {
 	f.once.Do(func() {
 		f.end = end
 		close(f.known)
@@ -75,7 +75,7 @@ func (a *Agent) awaitEnd() {
 	select {
 	case <-a.ended:
 	case end := <-a.deps.FunctionEnd:
-		a.function.record(end)
+		a.function.set(end)
 		a.notify(core.FunctionEnded{Detail: end.How})
 	}
 }

@@ -113,7 +113,7 @@ func (a *Agent) receive(s *session, msg *agentwire.PullReply) error {
 		return err
 	}
 	if ended := msg.GetEnded(); ended != nil {
-		a.function.record(FunctionEnd{How: ended.GetHow(), LastLines: ended.GetLastLines()})
+		a.function.set(FunctionEnd{How: ended.GetHow(), LastLines: ended.GetLastLines()})
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

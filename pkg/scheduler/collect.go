@@ -38,7 +38,7 @@ func (c stateCollector) collectSlots(ch chan<- prometheus.Metric) {
 		switch {
 		case term == notServed:
 			continue
-		case term.Heir == "":
+		case term.Standby == "":
 			owned++
 		default:
 			acting++

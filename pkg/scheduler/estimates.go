@@ -62,7 +62,7 @@ func (s *host) restoreEstimates(fn *v1alpha1.Function) estimate.Means {
 func (s *reporter) Estimates() []estimate.Unit {
 	var estimates []estimate.Unit
 	for _, f := range s.all() {
-		if term, served := s.syncOwnership(f); !served || term.Heir != "" {
+		if term, served := s.syncOwnership(f); !served || term.Standby != "" {
 			continue
 		}
 		fn, means := f.current(), f.means().Round(10*time.Microsecond)

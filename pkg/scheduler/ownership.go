@@ -71,7 +71,7 @@ func (s *slotTable) term(slot ownership.Slot) invocation.Term {
 	case held && (to.ID == s.id || to.Epoch <= epoch):
 		return invocation.Term{Epoch: epoch}
 	case !held && known && acting && to.ID == s.id && s.isServing():
-		return invocation.Term{Epoch: to.Epoch, Heir: s.standby}
+		return invocation.Term{Epoch: to.Epoch, Standby: s.standby}
 	}
 	return notServed
 }
@@ -102,7 +102,7 @@ const countSlotsEvery = 40
 // countSlots counts which slots have come and gone since the last time.
 func (s *Scheduler) countSlots() {
 	s.metrics.countSlotMoves(s.slotEpochs.update(func(slot ownership.Slot) uint64 {
-		if term := s.term(slot); term.Heir == "" {
+		if term := s.term(slot); term.Standby == "" {
 			return term.Epoch
 		}
 		return 0

@@ -119,7 +119,7 @@ func (s *warmPools) computeShares() {
 		}
 	}
 	targets := make(map[string]*pool)
-	term := invocation.Term{Epoch: s.spares.nextEpoch(s.deps.Now()), Heir: s.standby}
+	term := invocation.Term{Epoch: s.spares.nextEpoch(s.deps.Now()), Standby: s.standby}
 	if len(pooled) > 0 {
 		for name, owned := range s.eligible(pooled) {
 			rt := pooled[name.Runtime]

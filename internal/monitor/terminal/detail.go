@@ -27,8 +27,8 @@ type detail struct {
 	down int
 }
 
-// update takes decisions, unless they are of a function shown before.
-func (c *detail) update(msg decisionsMsg) {
+// setDecisions takes decisions, unless they are of a function shown before.
+func (c *detail) setDecisions(msg decisionsMsg) {
 	if msg.key != c.key {
 		return
 	}

@@ -76,7 +76,7 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case sampleMsg:
 		m, cmd = m.see(msg)
 	case decisionsMsg:
-		m.detail.update(msg)
+		m.detail.setDecisions(msg)
 	case tea.KeyPressMsg:
 		m, cmd = m.press(msg)
 	default:

@@ -112,7 +112,7 @@ func (c *Callers) Run(ctx context.Context) error {
 	tick := time.NewTicker(reloadInterval)
 	defer tick.Stop()
 	for {
-		keepers.update(ctx, c.now.Load().issuers)
+		keepers.keepFresh(ctx, c.now.Load().issuers)
 		select {
 		case <-ctx.Done():
 			return nil

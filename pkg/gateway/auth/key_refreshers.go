@@ -17,8 +17,9 @@ func newKeyRefreshers(log *slog.Logger) *keyRefreshers {
 	return &keyRefreshers{log: log, stops: make(map[*issuer]context.CancelFunc)}
 }
 
-// update starts and stops refreshers so that exactly these issuers have one, until ctx ends.
-func (k *keyRefreshers) update(ctx context.Context, all issuers) {
+// keepFresh starts and stops refreshers so that exactly these issuers have one, until ctx
+// ends.
+func (k *keyRefreshers) keepFresh(ctx context.Context, all issuers) {
 	for one, stop := range k.stops {
 		if all[one.policy.Issuer] != one {
 			stop()

@@ -72,7 +72,7 @@ func (c *Core) Step(now time.Time, e Event) []Effect {
 		return nil
 	}
 	c.out = nil
-	apply(c, now, e)
+	handle(c, now, e)
 	if !c.life.over {
 		c.due(now)
 		c.advanceDrain(now)
@@ -83,8 +83,8 @@ func (c *Core) Step(now time.Time, e Event) []Effect {
 	return out
 }
 
-// apply changes the state by one event.
-func apply(c *Core, now time.Time, e Event) {
+// handle changes the state by one event.
+func handle(c *Core, now time.Time, e Event) {
 	switch e := e.(type) {
 	case Begin:
 		onBegin(c, now)
@@ -109,12 +109,12 @@ func apply(c *Core, now time.Time, e Event) {
 	case Lost:
 		onLost(c, now, e)
 	default:
-		applyToAttempt(c, now, e)
+		handleOfAttempt(c, now, e)
 	}
 }
 
-// applyToAttempt is apply for the events of an attempt.
-func applyToAttempt(c *Core, now time.Time, e Event) {
+// handleOfAttempt is handle for the events of an attempt.
+func handleOfAttempt(c *Core, now time.Time, e Event) {
 	switch e := e.(type) {
 	case Granted:
 		onGranted(c, now, e)

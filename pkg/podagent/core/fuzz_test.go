@@ -17,7 +17,7 @@ func FuzzStep(f *testing.F) {
 }
 
 func TestPromisesHoldInManyHistories(t *testing.T) {
-	sum := outcomes{}
+	sum := historyCounters{}
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		history := make([]byte, r.IntN(600))
@@ -34,10 +34,10 @@ func TestPromisesHoldInManyHistories(t *testing.T) {
 	}
 }
 
-// outcomes counts what happened, so that a test can see that it did.
-type outcomes struct{ starts, sessions, released, unclaimed, silent, assigned, mended int }
+// historyCounters counts what happened, so that a test can see that it did.
+type historyCounters struct{ starts, sessions, released, unclaimed, silent, assigned, mended int }
 
-func (s *outcomes) add(o outcomes) {
+func (s *historyCounters) add(o historyCounters) {
 	s.starts += o.starts
 	s.sessions += o.sessions
 	s.released += o.released
@@ -49,12 +49,12 @@ func (s *outcomes) add(o outcomes) {
 
 // checker knows what was done and what happened, in the plainest way.
 type checker struct {
-	t     *testing.T
-	core  *Core
-	p     Params
-	now   time.Time
-	wake  time.Time
-	tally outcomes
+	t        *testing.T
+	core     *Core
+	p        Params
+	now      time.Time
+	wake     time.Time
+	counters historyCounters
 
 	dialled, open map[Session]bool
 	credits       int // asked for on the stream that is open, less tickets
@@ -68,7 +68,7 @@ type checker struct {
 	dials         []time.Time
 }
 
-func playHistory(t *testing.T, history []byte) outcomes {
+func playHistory(t *testing.T, history []byte) historyCounters {
 	w := &checker{
 		t: t, now: time.Unix(1_000_000, 0),
 		p:       Params{Concurrency: 3, BackoffAfter: 3 * time.Second, IdleTimeout: 10 * time.Second, Jitter: 1},
@@ -87,7 +87,7 @@ func playHistory(t *testing.T, history []byte) outcomes {
 		history = history[2:]
 	}
 	w.settle()
-	return w.tally
+	return w.counters
 }
 
 // params are those of a core that knows what it may know.
@@ -176,7 +176,7 @@ func (w *checker) audit(how int) {
 		missing = 0
 	}
 	if missing != 0 && missing == w.missing {
-		w.tally.mended++
+		w.counters.mended++
 		w.move(missing, "claimed", "free")
 		w.move(missing, "started", "free")
 		missing = 0
@@ -317,7 +317,7 @@ func (w *checker) see(e Effect) {
 		w.countDial()
 	case Drop:
 		if w.open[e.Session] {
-			w.tally.silent++
+			w.counters.silent++
 		}
 		delete(w.dialled, e.Session)
 		delete(w.open, e.Session)
@@ -337,7 +337,7 @@ func (w *checker) see(e Effect) {
 			w.t.Error("became a function's twice, or while it left")
 		}
 		w.spare = false
-		w.tally.assigned++
+		w.counters.assigned++
 	case Draining:
 		w.gaveUp = true
 	case Drained:
@@ -379,19 +379,19 @@ func (w *checker) seeCall(e Effect) {
 		w.state[e.Attempt] = "claimed"
 		w.attempts = append(w.attempts, e.Attempt)
 	case Start:
-		w.tally.starts++
+		w.counters.starts++
 		switch {
 		case !e.Unclaimed && w.state[e.Attempt] != "granted":
 			w.t.Errorf("started an attempt that is %q", w.state[e.Attempt])
 		case e.Unclaimed && (!w.unclaimed || w.gaveUp || w.state[e.Attempt] != ""):
 			w.t.Error("started without a claim")
 		case e.Unclaimed:
-			w.tally.unclaimed++
+			w.counters.unclaimed++
 			w.attempts = append(w.attempts, e.Attempt)
 		}
 		w.state[e.Attempt] = "started"
 	case Release:
-		w.tally.released++
+		w.counters.released++
 		if s := w.state[e.Attempt]; s != "claimed" && s != "granted" {
 			w.t.Errorf("released an attempt that is %q", s)
 		}
@@ -414,7 +414,7 @@ func (w *checker) seeCall(e Effect) {
 // countDial checks that schedulers are not tried in a frenzy: at most three with each
 // of the pauses that make up a second.
 func (w *checker) countDial() {
-	w.tally.sessions++
+	w.counters.sessions++
 	w.dials = append(w.dials, w.now)
 	const most = 30
 	if n := len(w.dials); n > most && w.now.Sub(w.dials[n-most-1]) < time.Second {

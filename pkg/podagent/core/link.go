@@ -224,10 +224,10 @@ func onReceived(c *Core, now time.Time, s Received) {
 	}
 	l.lastHeard, l.unanswered = now, 0
 	l.heartbeat.observe(now)
-	applyReply(c, now, s.Reply)
+	handleReply(c, now, s.Reply)
 }
 
-func applyReply(c *Core, now time.Time, r Reply) {
+func handleReply(c *Core, now time.Time, r Reply) {
 	switch r := r.(type) {
 	case Welcome:
 		onWelcome(c, now, r)

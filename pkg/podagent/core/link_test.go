@@ -85,7 +85,7 @@ func TestNewSchedulerIsAskedAgainWhatTheLastDidNotAnswer(t *testing.T) {
 	s.expect("dial 2 any", "send 2 hello", "send 2 pull 2", "send 2 leave? 10m10.01s")
 }
 
-func TestSilentSchedulerIsLeftAfterThreeBeats(t *testing.T) {
+func TestSilentSchedulerIsLeftAfterThreeHeartbeats(t *testing.T) {
 	s := ready(t, params())
 	s.pass(3*pingEvery - 1)
 	s.expect("send 1 ping 500ms", "send 1 ping 500ms")

@@ -31,7 +31,7 @@ func spareInput() Input {
 	rt.Spec.WarmPools = []v1alpha1.WarmPool{{Name: "small", Size: 2}}
 	in := input(&v1alpha1.Function{})
 	in.Function, in.Runtime = warmpool.PoolFunction(pool, rt), rt
-	in.CID = invocation.Term{Epoch: 0x66bb, Heir: "beef"}.CID(3)
+	in.CID = invocation.Term{Epoch: 0x66bb, Standby: "beef"}.CID(3)
 	return in
 }
 

@@ -201,7 +201,7 @@ func (s *scheduler) audit() Rule {
 		case len(f.pulls) > 0 && !f.serving():
 			return RuleServerHasInstances
 		}
-		if term := f.core.Term(); f.serving() && term.Heir == "" {
+		if term := f.core.Term(); f.serving() && term.Standby == "" {
 			s.world.truth.hold(s.node, f.fn.function, s.keeper.since[f.fn.index], term.Epoch)
 		}
 	}

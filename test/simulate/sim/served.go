@@ -200,7 +200,7 @@ func (s *scheduler) term(fn *function) invocation.Term {
 	case held && (to.ID == s.name || to.Epoch <= epoch):
 		return invocation.Term{Epoch: epoch}
 	case !held && known && provisional && to.ID == s.name && s.keeper.ready() && !s.draining:
-		return invocation.Term{Epoch: to.Epoch, Heir: "000" + s.name[1:]}
+		return invocation.Term{Epoch: to.Epoch, Standby: "000" + s.name[1:]}
 	}
 	return core.Unserved
 }

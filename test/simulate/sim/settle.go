@@ -189,7 +189,7 @@ func (w settling) unsettledServer(s *scheduler, fn *function, owner string) Rule
 		if v := f.core.View(s.now()); v.Waiting+v.Out > 0 {
 			return RuleNoTicketLeft
 		}
-		if f.serving() != (owner == s.name) || f.core.Term().Heir != "" {
+		if f.serving() != (owner == s.name) || f.core.Term().Standby != "" {
 			return RuleOwnerServes
 		}
 	}
