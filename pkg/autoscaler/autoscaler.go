@@ -124,9 +124,8 @@ const (
 type Decision struct {
 	// Create is how many instances to create, never negative.
 	Create int
-	// Cancel is how many of those that are being created are not wanted any
-	// more, never more than Creating. Only one of Create and Withdraw is
-	// positive.
+	// Cancel is how many pending launches are not wanted any more, never more than
+	// Creating. Only one of Create and Cancel is positive.
 	Cancel int
 	// Why is the reason that decided.
 	Why Reason
@@ -141,14 +140,14 @@ type Decision struct {
 	// comes later is reason to decide at once, before the next tick. 0 says that the
 	// next tick is soon enough.
 	RedecideAfter time.Duration
-	// State is to be put in the Memory of the next Snapshot.
+	// State is to be put in the State of the next Snapshot.
 	State State
 }
 
 // Decider decides how many instances to create.
 type Decider func(Snapshot, Params) Decision
 
-// Limits are the least and the most instances of a function.
+// Limits are the minimum and the maximum of a function's instances.
 type Limits struct {
 	Min int
 	// Max is 0 if there is no bound.
@@ -168,8 +167,8 @@ func (l Limits) below() Reason {
 // Bound adds replacements for lost instances to a decision and keeps the number
 // of instances within limits. An instance that is on its way takes the place of a
 // lost one: where many are lost, as on a machine that starves, there would else be a
-// new one for each again and again. Nothing is withdrawn that is needed for the least
-// or for a lost one. Max wins over everything else.
+// new one for each again and again. No launch is cancelled that is needed for Min or for
+// a lost instance. Max wins over everything else.
 func Bound(d Decision, s Snapshot, l Limits) Decision {
 	total := s.Created + s.Creating
 	if lost := s.Lost - s.Creating; d.Create < lost {

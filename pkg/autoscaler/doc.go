@@ -9,7 +9,7 @@
 //   - A decision takes the same time however many calls wait.
 //
 // A decider is a pure function of a Snapshot. It reads no clock, logs nothing, and remembers
-// only the Memory that the caller passes back with the next snapshot. So decisions can be
+// only the State that the caller passes back with the next snapshot. So decisions can be
 // stored, replayed and explained, and simulators run the same code.
 //
 // registry.go lists all deciders. The default is Horizon. FPCSch is the algorithm of the paper,

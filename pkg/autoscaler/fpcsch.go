@@ -11,7 +11,7 @@ var fpcsch = Algorithm{
 	Decide: FPCSch,
 }
 
-// fpcschState is what Listing1 carries from tick to tick.
+// fpcschState is what FPCSch carries from tick to tick.
 type fpcschState struct {
 	// Tick is the paper's tick: 0 until a ticket was pulled.
 	Tick int

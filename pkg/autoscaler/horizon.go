@@ -14,7 +14,7 @@ const (
 	// it is unknown how long a call takes.
 	ramps = 4
 	// surplusTicks is for how many ticks on end more must be on its way than is
-	// wanted before any of it is withdrawn.
+	// wanted before any launch is cancelled.
 	surplusTicks = 5
 	// confident is how much more than there is the likeliest plan must ask for to
 	// be followed at once; below that the cautious one is.
@@ -263,7 +263,7 @@ func (o forecast) evidence() float64 { return min(2*o.tick, o.hold/2, o.start/3)
 
 // useful is how many instances are wanted at the most, with the work of those alone
 // that are there. Between this and what is required nothing is done, so that what is
-// ordered and what is withdrawn do not take turns.
+// launched and what is cancelled do not alternate.
 func (o forecast) useful(r Rates) int {
 	slots := o.present
 	if o.hold > 0 {

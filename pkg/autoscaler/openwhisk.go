@@ -6,7 +6,7 @@ var openwhisk = Algorithm{
 	Decide: OpenWhisk,
 }
 
-// openwhiskState is what Staleness carries from tick to tick: that an instance was
+// openwhiskState is what OpenWhisk carries from tick to tick: that an instance was
 // ordered once, and that there was no room at the last tick.
 type openwhiskState struct {
 	Initialized, Throttled bool

@@ -19,7 +19,7 @@ type FailureDetector struct {
 	// heard is when it last answered, and steady since when it has answered
 	// every time; zero while it does not.
 	heard, steady time.Time
-	// advanced is when the Pulse was last looked at.
+	// advanced is when Advance was last called.
 	advanced time.Time
 	silent   bool
 }

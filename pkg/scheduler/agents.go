@@ -29,7 +29,7 @@ type agentInfo struct {
 	agreed  wire.Agreed
 }
 
-// negotiate decides what is spoken with an agent, and whether it is kept.
+// negotiate picks the protocol for an agent, and says whether the agent is kept.
 func (s *host) negotiate(h *agentwire.Hello) (agentInfo, core.Agent) {
 	agreed, ok := s.protocols.Meet(wire.Heard(h))
 	known := agentInfo{release: h.GetRelease(), agreed: agreed}
@@ -43,7 +43,7 @@ func (s *host) negotiate(h *agentwire.Hello) (agentInfo, core.Agent) {
 	return known, core.AgentCurrent
 }
 
-// drainReply tells an agent to go, and why.
+// drainReply tells an agent to drain, and why.
 func drainReply(why string) *agentwire.PullReply {
 	retire := &agentwire.Drain{Detail: why}
 	switch core.TerminateReason(why) {

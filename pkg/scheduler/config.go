@@ -37,19 +37,19 @@ type Config struct {
 	// Executions is how many of the last executions the mean is taken of:
 	// the paper's N. It is as many of the last starts.
 	Executions int
-	// Decider is the algorithm of functions that name none, as fpcs.ByName
-	// knows it.
+	// Decider is the algorithm of functions that name none, as
+	// autoscaler.ByName knows it.
 	Decider string
 	// NoRoomPatience is how long nothing may move on the nodes until calls are
 	// refused that wait for room while their function has no instance at all.
 	NoRoomPatience time.Duration
 	// EvictAfter is how long an instance must have been idle before it may
-	// be retired to make room for another function. For one that has none, an
-	// instance may go earlier that became idle after the call had come.
+	// be evicted to make room for another function. For a function without
+	// instances, one that became idle after the call had come may go earlier.
 	EvictAfter time.Duration
-	// CreateRate is how many instances are ordered in a second in the long
+	// CreateRate is how many instances are launched in a second in the long
 	// run, and CreateBurst how many at once; namespaces share them. 0 means
-	// that nothing bounds them but room.
+	// that only room bounds them.
 	CreateRate  float64
 	CreateBurst int
 }
@@ -97,25 +97,25 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Ownership tells which slots this scheduler owns, and under which epoch.
+// Ownership knows which slots this scheduler owns, and in which epoch.
 type Ownership interface {
 	Epoch(slot ownership.Slot) (uint64, bool)
-	// Unconfirmed tells whether, and since when, nobody can confirm that the slots
-	// are still owned here.
+	// Unconfirmed reports whether, and since when, etcd has not confirmed that the
+	// slots are still owned here.
 	Unconfirmed() (since time.Time, unconfirmed bool)
 }
 
-// EstimateStore tells what was learnt of a function elsewhere, or before a restart.
+// EstimateStore has the estimates of other owners, or of before a restart.
 type EstimateStore interface {
-	// Restore returns what is known of a unit, or else of other revisions of its function;
-	// a mean is 0 if it is not known.
+	// Restore returns the means of a unit, or else of other revisions of its function; a
+	// mean is 0 if it is unknown.
 	Restore(unit *v1alpha1.Function) estimate.Means
 }
 
-// Router tells who serves a slot.
+// Router knows which scheduler serves a slot.
 type Router interface {
-	// Route is false while nobody is known; provisional says that it is not
-	// the owner, who is silent, but who stands in.
+	// Route is false while no scheduler is known; acting says that it is not
+	// the owner, which is silent, but its standby.
 	Route(slot ownership.Slot) (to ownership.Owner, acting, known bool)
 	// Map is what is known of slots and members.
 	Map() *ownership.Map
@@ -127,14 +127,14 @@ type Router interface {
 type Deps struct {
 	Catalog   catalog.Reader
 	Ownership Ownership
-	// Router tells whom to stand in for, and where to send those who ask the
-	// wrong scheduler. If it is nil there is only this one.
+	// Router says for which slots this scheduler is the acting owner, and where to
+	// send clients of other slots. If it is nil there is only this scheduler.
 	Router Router
 	// Schedulers says who other schedulers must prove to be. Without it, what
 	// is passed on to them is not encrypted.
 	Schedulers credentials.TransportCredentials
-	// IsScheduler tells whether a call is another scheduler's, which may ask for
-	// room. If it is nil, whoever says so is.
+	// IsScheduler reports whether a call is another scheduler's, which may request
+	// room. If it is nil, every client may.
 	IsScheduler func(ctx context.Context) bool
 	// Instances are what InstancesOf makes of a Provisioner.
 	Instances Instances

@@ -2,14 +2,14 @@ package scheduler
 
 import "sync"
 
-// dirtySet are the functions of which something has changed since the roster looked at
-// them. Each is among them once.
+// dirtySet has the functions that have changed since the usage index last read them, each
+// once.
 type dirtySet struct {
 	mu   sync.Mutex
 	list []*function
 }
 
-// takeAll returns all, and forgets them: what changes from now on is a doubt again.
+// takeAll returns all and empties the set.
 func (d *dirtySet) takeAll() []*function {
 	d.mu.Lock()
 	taken := d.list
@@ -23,8 +23,8 @@ func (d *dirtySet) takeAll() []*function {
 	return taken
 }
 
-// markDirty notes that something has changed of what the roster knows of a function, whose
-// lock is held.
+// markDirty notes that the usage of a function may have changed. The function's lock is
+// held.
 func (s *host) markDirty(f *function) {
 	if f.dirty {
 		return

@@ -45,9 +45,9 @@ func (s *starts) mean(kind string) time.Duration {
 	return 0
 }
 
-// restoreEstimates is what was learnt of a unit's function before the unit was served here: a new
-// revision begins with what is known of the others. It is believed no more than an agent
-// is, and counts as one observation.
+// restoreEstimates are the estimates of a unit's function from before the unit was served
+// here: a new revision begins with those of the others. They are capped like an agent's
+// report, and count as one observation.
 func (s *host) restoreEstimates(fn *v1alpha1.Function) estimate.Means {
 	if s.deps.Estimates == nil {
 		return estimate.Means{}
@@ -57,8 +57,8 @@ func (s *host) restoreEstimates(fn *v1alpha1.Function) estimate.Means {
 	return before
 }
 
-// Estimates is what was learnt of each unit that is served here, and not as a stand-in: the
-// owner keeps it for the next one.
+// Estimates are those of each unit that this scheduler serves as owner, not as standby: the
+// owner stores them for the next one.
 func (s *reporter) Estimates() []estimate.Unit {
 	var estimates []estimate.Unit
 	for _, f := range s.all() {

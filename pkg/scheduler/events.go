@@ -17,8 +17,8 @@ type functionEvent struct {
 	warning         bool
 }
 
-// eventRing are the last things that happened to a function, oldest first. Its
-// zero value is empty. It is guarded by the function's lock.
+// eventRing has the last events of a function, oldest first. Its zero value is empty. The
+// function's lock guards it.
 type eventRing struct {
 	next uint64 // number of the one that comes next
 	list []numberedEvent
@@ -31,8 +31,7 @@ type numberedEvent struct {
 	last   time.Time
 }
 
-// add notes that something happened. What happens again and again is counted,
-// and is news each time.
+// add adds an event. A repeated event is counted, and gets a new number each time.
 func (h *eventRing) add(what functionEvent, now time.Time) {
 	what.message = invocation.Excerpt(what.message)
 	h.next++
@@ -49,8 +48,8 @@ func (h *eventRing) add(what functionEvent, now time.Time) {
 	h.list = append(h.list, numberedEvent{what, h.next, 1, now})
 }
 
-// since returns what happened after a number and not before a time, and the number
-// to ask with next.
+// since returns the events after a number and not before a time, and the number to call it
+// with next.
 func (h *eventRing) since(number uint64, notBefore time.Time) (news []*controlwire.Event, next uint64) {
 	for _, n := range h.list {
 		if n.number > number && !n.last.Before(notBefore) {
@@ -60,15 +59,15 @@ func (h *eventRing) since(number uint64, notBefore time.Time) (news []*controlwi
 	return news, h.next
 }
 
-// recordEvent notes that something happened to the function.
+// recordEvent adds an event of the function.
 func (f *function) recordEvent(what functionEvent, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stats.events.add(what, now)
 }
 
-// eventsSince is what happened to the function since a number and not before a time, and the
-// number to ask with next.
+// eventsSince are the function's events after a number and not before a time, and the number
+// to call it with next.
 func (f *function) eventsSince(since uint64, notBefore time.Time) ([]*controlwire.Event, uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

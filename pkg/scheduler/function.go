@@ -28,19 +28,19 @@ import (
 type function struct {
 	uid  string
 	slot ownership.Slot
-	// countedSince is since when this scheduler knows of the function, and counts for it. It is
-	// told with each counter, so it is a whole second, which compresses well.
+	// countedSince is since when this scheduler counts for the function. Each counter is
+	// exported with it, so it is a whole second, which compresses well.
 	countedSince time.Time
 
-	// mu guards all that follows. Nobody who holds another lock of the scheduler, the
-	// provisioner, the keeper or the router waits for it.
+	// mu guards all that follows. It must not be taken while another lock of the
+	// scheduler, the provisioner, the ownership or the router is held.
 	mu   sync.Mutex
 	core *core.Function
 	*unit
 	// streams are those of the instances that have joined.
 	streams map[invocation.CID]*pullStream
 	stats   functionStats
-	// dirty says that the function is among the doubts.
+	// dirty says that the function is in the dirtySet.
 	dirty bool
 }
 
@@ -59,7 +59,7 @@ func (s *host) unitOf(fn *v1alpha1.Function) *unit {
 	return &unit{fn: fn, revision: fn.Revision(), shape: shapeOf(fn, s.deps.Instances), shareKey: cmp.Or(fn.FunctionRevisionName(), fn.Name)}
 }
 
-// functionStats is what is kept of a function for people.
+// functionStats is what metrics, events and reports say of a function.
 type functionStats struct {
 	// since is since when this scheduler knows of the function, and started says that an
 	// instance of it has asked for work, as far as this scheduler knows.
@@ -67,11 +67,11 @@ type functionStats struct {
 	started bool
 	// failure is how an instance failed last, or nil.
 	failure *decisionlog.Failure
-	// noRoom is why the last order found no node; empty if it did.
+	// noRoom is why the last launch found no node; empty if it did.
 	noRoom string
 	// peak is the most instances at a time.
 	peak int
-	// plan are those of the last decision.
+	// plan is that of the last decision.
 	plan          lastPlan
 	counters      counters
 	byReason      reasonCounters

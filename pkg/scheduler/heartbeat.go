@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 )
 
-// Heartbeat answers beats until the stream ends.
+// Heartbeat answers another program's heartbeats until the stream ends.
 func (s *Scheduler) Heartbeat(stream grpc.BidiStreamingServer[controlwire.HeartbeatRequest, controlwire.HeartbeatReply]) error {
 	trusted := s.deps.IsScheduler == nil || s.deps.IsScheduler(stream.Context())
 	for first := true; ; first = false {
@@ -59,8 +59,8 @@ func (s *Scheduler) receiveRequests(request *controlwire.HeartbeatRequest) []*co
 	return room
 }
 
-// CapacityRequests is what another scheduler is asked for with the next beat. It implements
-// peers.Talk, as Answered does.
+// CapacityRequests is the room that is requested from another scheduler with the next
+// heartbeat. With CapacityFreed it implements health.CapacityExchange.
 func (s *Scheduler) CapacityRequests(to string) []*controlwire.CapacityRequest {
 	var room []*controlwire.CapacityRequest
 	for _, l := range s.peerRoom.requestsTo(to, s.deps.Now()) {
@@ -96,8 +96,8 @@ func (s *Scheduler) Slots(_ context.Context, request *controlwire.SlotsRequest) 
 	return reply, nil
 }
 
-// peerRoom are the other schedulers, of which room is borrowed and to which some is lent.
-// Beats talk to them, and ticks make room.
+// peerRoom is the room that is borrowed from other schedulers and lent to them. Heartbeats
+// exchange the requests and grants, and ticks make the room.
 type peerRoom struct {
 	mu       sync.Mutex
 	borrower capacity.Borrower

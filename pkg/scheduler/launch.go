@@ -13,29 +13,29 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// evaluation is a function that a tick has decided on.
+// evaluation is a function with the decision of a tick, and the result of its launches.
 type evaluation struct {
 	*core.Decided
 	*unit
 	function *function
 	term     invocation.Term
 
-	// launched is what became of its orders, and asked says that there were any.
+	// launched is the result of its launches, and attempted says that there were any.
 	launched  provisioner.LaunchResult
 	attempted bool
-	// cancelled are those of the instances being created that were ended.
+	// cancelled are the launches that were cancelled.
 	cancelled []provisioner.Key
 }
 
-// missing is how many of those could not be ordered.
+// missing is how many wanted instances could not be launched.
 func (c *evaluation) missing() int { return c.Wanted() - len(c.launched.Keys) }
 
-// starved tells whether the function has no instance that works or comes.
+// starved reports whether the function has no instance that works or starts.
 func (c *evaluation) starved() bool {
 	return c.Observed.Created+c.Observed.Creating+len(c.launched.Keys) == 0
 }
 
-// want is what the function lacks.
+// want is what the function is short of.
 func (c *evaluation) want() capacity.Want {
 	return capacity.Want{
 		UID: c.function.uid, Namespace: c.fn.Namespace, Shape: c.shape,
@@ -138,9 +138,8 @@ func (s *ticker) recordOutcome(c *evaluation) {
 
 const reasonUnwanted = "it is not wanted any more"
 
-// cancelSurplus ends instances that are being created and not wanted any more, the youngest
-// first: those of which nothing was heard yet, and then those whose agents wait for
-// their function.
+// cancelSurplus cancels launches that are not wanted any more, the youngest first: those
+// without a connected agent, and then those whose agents wait for their function.
 func (s *ticker) cancelSurplus(c *evaluation) {
 	unwanted := c.Decision.Cancel
 	if unwanted <= 0 {

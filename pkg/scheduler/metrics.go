@@ -66,7 +66,7 @@ func (m *metrics) countSlotMoves(gained, lost int) {
 	}
 }
 
-// repaired notes differences that were mended.
+// repaired counts differences that were repaired.
 func (m *metrics) repaired(kind string, n int) {
 	if m != nil {
 		m.reconciled.WithLabelValues(kind).Add(float64(n))

@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 )
 
-// metricsSnapshot is what is told of a function beside its instances.
+// metricsSnapshot has the values of a function's series, except for its instances.
 type metricsSnapshot struct {
 	key invocation.FunctionKey
 	// revision is the unit's.
@@ -29,11 +29,11 @@ type metricsSnapshot struct {
 	executions *exposition.Histogram
 }
 
-// planTTL is for how long what was needed stands when no more calls come. Calls come
-// more rarely than decisions are made, and a decision without new calls asks nothing.
+// planTTL is for how long a plan is valid when no more calls come. Calls come more rarely
+// than decisions are made, and a decision without new calls plans nothing.
 const planTTL = 10 * time.Second
 
-// lastPlan are what the last decision was made of that asked how many instances are needed.
+// lastPlan is that of the last decision that planned how many instances are needed.
 type lastPlan struct {
 	required int
 	rate     float64
@@ -41,9 +41,8 @@ type lastPlan struct {
 	at       time.Time
 }
 
-// after are the terms after another decision. As long as calls wait, a decider that does
-// not ask how many instances are needed needs those that there are and those that it
-// creates.
+// after is the plan after another decision. As long as calls wait, a decider that plans
+// nothing needs the instances that exist and those that it creates.
 func (t lastPlan) after(d autoscaler.Decision, s autoscaler.Snapshot, now time.Time) lastPlan {
 	next := lastPlan{d.Required, d.Rate, d.Horizon, now}
 	if next.required == 0 && s.Waiting() > 0 {
@@ -55,7 +54,7 @@ func (t lastPlan) after(d autoscaler.Decision, s autoscaler.Snapshot, now time.T
 	return next
 }
 
-// valid tells whether they say something of now.
+// valid reports whether the plan still holds.
 func (t lastPlan) valid(now time.Time) bool {
 	return t.required > 0 && now.Sub(t.at) < planTTL
 }

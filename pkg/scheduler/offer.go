@@ -20,9 +20,8 @@ import (
 // are dropped: the gateway offers those tickets again and is refused again.
 const refusalBuffer = 4096
 
-// maxInline is how many tickets of a function may wait before no more requests
-// ride along, which bounds the memory that they take: these calls are claimed
-// like all others.
+// maxInline is how many tickets of a function may wait before no more requests are
+// inlined, which bounds their memory: instances claim these calls like all others.
 const maxInline = 64
 
 // offerStream is the stream of tickets of one gateway.
@@ -36,7 +35,7 @@ type offerStream struct {
 	ended chan struct{}
 	// forwards is what this scheduler passes on itself.
 	forwards *forwards
-	// offered and withdrawn are memory for the events that it brings.
+	// offered and cancelled are reused for the events of its messages.
 	offered   core.Offered
 	cancelled core.CallCancelled
 }
@@ -179,10 +178,10 @@ func ticketOf(o *offerStream, id invocation.ID, wire *agentwire.Ticket, now time
 
 func clampAge(ns int64) time.Duration { return min(max(0, time.Duration(ns)), maxWait) }
 
-// inlineRequest is a request that rides in a ticket, so that an instance may start before it
-// claims the call. It may do so only as long as the stream is there by which the
-// ticket came: nobody may want the calls of a gateway that is gone. Without the request
-// the instance claims first, which the gateway answers if it is there after all.
+// inlineRequest is a request that is inlined in its ticket, so that an instance may run the
+// call before it claims it. That is allowed only while the ticket's stream is open: the
+// clients of a lost gateway may be gone. Without the request the instance claims first, and
+// a gateway that still runs grants the claim.
 type inlineRequest struct {
 	request *agentwire.Granted
 	by      *offerStream

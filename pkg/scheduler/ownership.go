@@ -13,8 +13,8 @@ import (
 // notServed is the term of a slot that is not served here.
 var notServed = core.Unserved
 
-// syncOwnership tells in which term the function's slot is served here, if it is. When that has
-// changed, the function's instances are taken over or left first.
+// syncOwnership returns the term in which the function's slot is served here, and whether it
+// is. If the term has changed, the function's instances are adopted or released first.
 func (s *host) syncOwnership(f *function) (invocation.Term, bool) {
 	term := s.term(f.slot)
 	f.mu.Lock()
@@ -22,8 +22,9 @@ func (s *host) syncOwnership(f *function) (invocation.Term, bool) {
 	return s.syncOwnershipLocked(f, term)
 }
 
-// syncOwnershipLocked is serves for who holds the function's lock, and has just read the term. It
-// reads it again if it is another one: somebody may have been quicker with a later one.
+// syncOwnershipLocked is syncOwnership for a caller that holds the function's lock, and has
+// just read the term. It reads a changed term again: another goroutine may have stored a
+// later one.
 func (s *host) syncOwnershipLocked(f *function, term invocation.Term) (invocation.Term, bool) {
 	if term != f.core.Term() {
 		term = s.term(f.slot)
@@ -38,17 +39,17 @@ func (s *host) syncOwnershipLocked(f *function, term invocation.Term) (invocatio
 	return term, term != core.Unserved
 }
 
-// served tells whether the function is served here as far as its core knows.
+// served reports whether the function is served here as far as its core knows.
 func (f *function) served() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.core.Term() != core.Unserved
 }
 
-// slotTable tells which slots are served here, and who serves the others.
+// slotTable says which slots are served here, and which scheduler serves the others.
 type slotTable struct {
 	id string
-	// standby is the scheduler's name in terms in which it stands in.
+	// standby is the scheduler's name in terms in which it is the acting owner.
 	standby   string
 	ownership Ownership
 	router    Router // nil if there is no other scheduler
@@ -58,9 +59,9 @@ type slotTable struct {
 	serving bool
 }
 
-// term is that in which a slot is served here; none if it is not. Whoever holds a
-// slot serves it until it hears of a later owner. Whoever does not, stands in
-// while the owner is silent, if it is the one to own the slot next.
+// term is that in which a slot is served here; notServed if it is not. A scheduler that
+// holds a slot serves it until it learns of a later owner. The standby serves it while
+// the owner is silent.
 func (s *slotTable) term(slot ownership.Slot) invocation.Term {
 	epoch, held := s.ownership.Epoch(slot)
 	if s.router == nil {
@@ -76,27 +77,27 @@ func (s *slotTable) term(slot ownership.Slot) invocation.Term {
 	return notServed
 }
 
-// standbyBytes is how much of an id's hash tells stand-ins apart: of a hundred schedulers
+// standbyBytes is how much of an id's hash distinguishes standbys: of a hundred schedulers
 // two have the same name in less than one of 10^10 clusters.
 const standbyBytes = 6
 
-// standbyName is what a scheduler calls itself in a term in which it stands in. Two
-// stand-ins of one name would give their instances the same names.
+// standbyName is a scheduler's name in a term in which it is the acting owner. Two standbys
+// of one name would give their instances the same names.
 func standbyName(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:standbyBytes])
 }
 
-// Resync compares every function with the slots that are served. Run does so from
-// time to time; who has just given slots back need not wait for that.
+// Resync compares every function with the slots that are served. Run does so regularly; a
+// caller that has just handed slots off need not wait for that.
 func (s *Scheduler) Resync() {
 	for _, f := range s.all() {
 		s.syncOwnership(f)
 	}
 }
 
-// countSlotsEvery is after how many audits slots are counted though nothing was heard
-// of them: to ask for all costs more than an audit does.
+// countSlotsEvery is after how many audits slots are counted even without a change of
+// routes: to read all of them costs more than an audit.
 const countSlotsEvery = 40
 
 // countSlots counts which slots have come and gone since the last time.

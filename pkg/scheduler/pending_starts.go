@@ -11,18 +11,18 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 )
 
-// pendingStarts are the starts of a function's instances that were ordered here and are not
-// over: what the scheduler itself knows of their moments. Each is taken out when its
-// instance has asked for its first call or has ended. Its zero value is empty.
+// pendingStarts are the starts of a function's instances that this scheduler launched, with
+// the times that it knows itself. A start is removed when its instance has polled for its
+// first call or has ended. The zero value is empty.
 type pendingStarts map[invocation.CID]*startTrace
 
 type startTrace struct {
 	coldstart.Moments
-	// waited are the recorded calls that waited when the instance was ordered.
+	// waited are the recorded calls that waited when the instance was launched.
 	waited []trace.SpanContext
 }
 
-// addPendingStarts notes that instances were ordered, and since when they were wanted.
+// addPendingStarts notes that instances were launched, and since when they were wanted.
 func (f *function) addPendingStarts(keys []provisioner.Key, wanted time.Time) {
 	if len(keys) == 0 {
 		return
@@ -77,7 +77,7 @@ func (f *function) addPhases(phases coldstart.Durations) {
 	*f.stats.startPhases = f.stats.startPhases.Plus(phases)
 }
 
-// dropInstance forgets what is kept of an instance that is gone.
+// dropInstance removes the start and the report of an instance that is gone.
 func (f *function) dropInstance(cid invocation.CID) {
 	f.popStart(cid)
 	f.mu.Lock()
@@ -85,8 +85,8 @@ func (f *function) dropInstance(cid invocation.CID) {
 	f.stats.reports.removeInstance(cid)
 }
 
-// wantedSince is since when an instance is wanted that is ordered for a snapshot: since the
-// first call that waits has come, if one does.
+// wantedSince is since when the launched instances are wanted: since the oldest waiting call
+// has come, if one waits.
 func (c *evaluation) wantedSince(now time.Time) time.Time {
 	if c.Snapshot.Waiting() > 0 {
 		return now.Add(-c.Snapshot.OldestWait)

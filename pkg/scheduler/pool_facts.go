@@ -30,9 +30,9 @@ func (s *spares) shares() (list []poolShare, generations map[string]int64) {
 	return list, s.generations // which is never changed
 }
 
-// poolFacts are what the scheduler keeps of warm pools, all namespaces together; nil as long
-// as it does not know. A ClusterRuntime is told of even if there is no share: that says that
-// its pools were considered.
+// poolFacts is the scheduler's share of the warm pools, all namespaces together; nil before
+// it was computed. A ClusterRuntime without a share is listed too: that says that its pools
+// were evaluated.
 func (s *warmPools) poolFacts() *controlwire.WarmPools {
 	shares, generations := s.spares.shares()
 	if generations == nil {

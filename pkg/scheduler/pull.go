@@ -25,8 +25,8 @@ type pullStream struct {
 	// adopted says that another scheduler has started the instance.
 	adopted bool
 	pulled  bool // has asked for work
-	leaving bool // said goodbye, or was let go
-	// event is memory for what it asks, and done for the call that it is done with.
+	leaving bool // said goodbye, or may leave
+	// event is reused for its pulls, and done for the call that it has finished.
 	event core.Pulled
 	done  [1]core.Done
 
@@ -132,8 +132,8 @@ func (s *sessions) checkProof(f *function, key provisioner.Key, proof string) (p
 	return instance, nil
 }
 
-// join takes the instance's place in the queue. One that was let go while it had
-// no stream, or whose agent is not understood, is told so.
+// join adds the instance to the queue. An instance that was drained while it had no stream,
+// or whose agent's protocol is not supported, is drained.
 func (p *pullStream) join(instance provisioner.Instance, capacity int, kept core.Agent) error {
 	s, f := p.scheduler, p.function
 	term := s.term(f.slot)

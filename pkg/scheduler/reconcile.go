@@ -12,8 +12,8 @@ import (
 type level struct {
 	// kind is its label in windlass_scheduler_reconciled_total.
 	kind string
-	// repair looks at it once, mends what differs, and returns how much that was. Run's
-	// goroutine calls it.
+	// repair compares it once, repairs differences, and returns how many. Run's goroutine
+	// calls it.
 	repair func() int
 }
 
@@ -53,8 +53,8 @@ func (s *auditor) servedFunctions() []*v1alpha1.Function {
 	return served
 }
 
-// reconcile looks at every level once, unless the process stood still: then news has
-// yet to come.
+// reconcile repairs every level once, unless the process was paused: then events may still
+// be on their way.
 func (s *auditor) reconcile() {
 	now := s.deps.Now()
 	s.noteRun(now)
@@ -110,19 +110,19 @@ func (s *streams) keys() reconcile.Set[provisioner.Key] {
 	return keys
 }
 
-// repairActivity has each function compare whether it rests with whether it needs a tick.
+// repairActivity has each function check that it is not parked while it needs a tick.
 func (s *auditor) repairActivity() int {
 	return s.audit(func(f *function) core.Event { return core.ActivityAudited{Awake: s.functions.isActive(f)} })
 }
 
-// repairTickets has each function compare the gateways whose tickets wait with those that
-// have a stream.
+// repairTickets has each function compare the gateways of its waiting tickets with those
+// that have a stream.
 func (s *auditor) repairTickets() int {
 	heard := core.GatewaysAudited{Connected: func(gateway string) bool { return s.gateways.streamTo(gateway) != nil }}
 	return s.audit(func(*function) core.Event { return heard })
 }
 
-// audit brings an event to each function and returns how much was mended.
+// audit sends an event to each function and returns how many differences were repaired.
 func (s *auditor) audit(event func(*function) core.Event) (repaired int) {
 	for _, f := range s.all() {
 		if m, is := stepFor[core.Repaired](s.host, f, event(f)); is {

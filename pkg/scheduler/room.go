@@ -93,7 +93,7 @@ func (p *placer) launch(uid string, u *unit, term invocation.Term, n int) (order
 	return ordered
 }
 
-// beginTick begins a tick of the planner, which learns what has gone since the last one.
+// beginTick begins a tick of the planner, and reports evicted instances that have gone.
 func (p *placer) beginTick(now time.Time) {
 	for _, key := range p.planner.Leaving() {
 		if _, there := p.instances.Lookup(provisioner.Key(key)); !there {
@@ -108,10 +108,10 @@ func (p *placer) beginTick(now time.Time) {
 	p.planner.BeginTick(now)
 }
 
-// handleShortage follows up on orders that could not all be placed. Room is made for them. If
-// none can be, other schedulers are asked, and what waits for a first instance goes on
-// waiting as long as room may come free: it is refused once nothing has moved for a while
-// where the room would be, and no other scheduler makes any.
+// handleShortage makes room for launches that could not be placed. If it cannot, other
+// schedulers are asked for room, and calls that wait for a first instance go on waiting as
+// long as room may come free: they are refused once nothing has moved for a while on the
+// nodes where the room would be, and no other scheduler grants any.
 func (p *placer) handleShortage(c *evaluation) {
 	f, now := c.function, p.now()
 	p.blockRefill(now)
@@ -169,8 +169,8 @@ func (p *placer) evictorFor(fn *v1alpha1.Function) capacity.Evictor {
 	return func(e capacity.Evict) bool { return p.evict(e, "made room for "+fn.Key().String()) }
 }
 
-// evict lets an instance go for a function's, unless it has been needed since it was
-// looked at.
+// evict terminates an idle instance to make room, unless it has been needed since the
+// planner picked it.
 func (p *placer) evict(e capacity.Evict, reason string) bool {
 	if e.Spare {
 		p.spares.stop(p.instances, provisioner.Key(e.Key))

@@ -17,7 +17,7 @@ import (
 type row struct {
 	counts provisioner.Counts
 	metricsSnapshot
-	// planValid says that the terms say something of now.
+	// planValid says that the plan still holds.
 	planValid bool
 }
 

@@ -16,15 +16,15 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// leaveGrace is how much longer than its calls may run an instance has to go
-// after it was let go.
+// leaveGrace is how much longer than the timeout of its calls a draining instance may take
+// to end.
 const leaveGrace = 10 * time.Second
 
-// Scheduler serves the Scheduler service of the wire and runs the ticks. It is
-// also told by the provisioner what became of instances.
+// Scheduler serves the Scheduler service of the wire and runs the ticks. It also gets the
+// provisioner's events about instances.
 //
-// Only the goroutine of Run adds functions, removes them and orders instances, so
-// that nothing is ordered for a function that is gone.
+// Only the goroutine of Run adds functions, removes them and launches instances, so
+// that nothing is launched for a function that is gone.
 type Scheduler struct {
 	unimplemented
 	*host
@@ -71,9 +71,9 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 
 var _ provisioner.Events = (*Scheduler)(nil)
 
-// Run follows the catalog and ticks until ctx ends. Then it retires the
-// instances of the functions that it owns and refuses what waits. It returns an error only if the catalog
-// cannot be followed any longer.
+// Run follows the catalog and ticks until ctx ends. Then it drains the instances of the
+// functions that it owns and refuses the waiting calls. It returns an error only if the
+// catalog cannot be followed any longer.
 func (s *Scheduler) Run(ctx context.Context) error {
 	watched := make(chan error, 1)
 	go func() { watched <- s.watch(ctx) }()
@@ -173,8 +173,8 @@ func (s *Scheduler) addUnit(unit *v1alpha1.Function) {
 }
 
 // updateUnit takes up another share of the calls, or other bounds. What an instance is does
-// not change: another revision is another unit. Starts that failed are forgiven if the
-// function's author has changed it, and not for what a rollout does.
+// not change: another revision is another unit. The start back-off is reset if the
+// function's author has changed the function, and not for a step of a rollout.
 func (s *Scheduler) updateUnit(f *function, unit *v1alpha1.Function) {
 	spec := s.specOf(unit)
 	f.mu.Lock()
@@ -187,8 +187,8 @@ func (s *Scheduler) updateUnit(f *function, unit *v1alpha1.Function) {
 	}
 }
 
-// terminate lets an instance that was retired finish what it runs and go. One that is
-// being created is stopped.
+// terminate lets a draining instance finish its calls and end. An instance that is being
+// created is stopped.
 func (s *host) terminate(in provisioner.Instance, within time.Duration) {
 	if in.State == provisioner.Creating {
 		s.deps.Instances.End(in.Key, provisioner.Ending{})
@@ -202,7 +202,7 @@ func drainTime(fn *v1alpha1.Function) time.Duration {
 	return fn.Spec.Template.Timeout.Duration + leaveGrace
 }
 
-// removeUnit forgets a unit: its instances finish and go, and what waits is refused.
+// removeUnit removes a unit: its instances drain, and its waiting calls are refused.
 func (s *Scheduler) removeUnit(uid, why string) {
 	f := s.functions.remove(uid)
 	if f == nil {
@@ -230,8 +230,7 @@ func (s *host) lookup(uid string) *function { return s.functions.lookup(uid) }
 
 func (s *host) all() []*function { return s.functions.all() }
 
-// runNow is the other end of kick. What was urgent when the function was kicked may
-// have been done meanwhile.
+// runNow evaluates a function that trigger has queued, unless a tick has done so meanwhile.
 func (s *ticker) runNow(f *function) {
 	now := s.deps.Now()
 	s.noteRun(now)
@@ -245,7 +244,7 @@ func (s *ticker) runNow(f *function) {
 	}
 }
 
-// needsRun tells whether a call that waits is not to wait for the next tick.
+// needsRun reports whether a waiting call must not wait for the next tick.
 func (s *ticker) needsRun(f *function) bool {
 	there := s.hasInstance(f)
 	f.mu.Lock()

@@ -34,8 +34,8 @@ type Runtimes interface {
 	NamespaceLabels(name string) map[string]string
 }
 
-// warmPools keeps this scheduler's share of the ClusterRuntimes' warm pools, and lets functions
-// take from them.
+// warmPools keeps this scheduler's share of the ClusterRuntimes' warm pools, and assigns
+// their instances to functions.
 type warmPools struct {
 	*host
 	spares *spares
@@ -44,7 +44,7 @@ type warmPools struct {
 }
 
 // spares are the warm pools of which this scheduler keeps a share. Only Run's goroutine
-// orders spare instances.
+// launches spare instances.
 type spares struct {
 	// planned is when the shares were computed.
 	planned time.Time

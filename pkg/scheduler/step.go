@@ -53,8 +53,8 @@ func newHost(config Config, deps Deps) *host {
 	}
 }
 
-// timers are those of functions that rest until a time comes. Only Run's goroutine uses
-// them: only ticks let functions rest.
+// timers are those of functions that are parked until a time. Only Run's goroutine uses
+// them: only ticks park functions.
 type timers struct {
 	queue      timerqueue.Queue[*function]
 	byFunction map[*function]*timerqueue.Timer[*function]
@@ -64,7 +64,7 @@ func newTimers() *timers {
 	return &timers{byFunction: make(map[*function]*timerqueue.Timer[*function])}
 }
 
-// set sets a function's alarm, in place of the one before; the zero time is for none.
+// set sets a function's timer, in place of the one before; the zero time stops it.
 func (a *timers) set(f *function, at time.Time) {
 	one := a.byFunction[f]
 	switch {
@@ -79,7 +79,7 @@ func (a *timers) set(f *function, at time.Time) {
 	a.queue.Set(one, at)
 }
 
-// due are the functions whose time has come. Their alarms are not set any more.
+// due are the functions whose timers have expired, and stops these timers.
 func (a *timers) due(now time.Time) []*function {
 	due := a.queue.Due(now)
 	for _, f := range due {
@@ -173,7 +173,7 @@ func (s *host) refuseTickets(f *function, e core.Refuse) {
 	}
 }
 
-// onTerminate follows up on an instance that was retired since it was idle.
+// onTerminate counts and ends an instance that was drained while it was idle.
 func (s *host) onTerminate(f *function, e core.Terminate) {
 	switch e.Why {
 	case core.BecauseEvicted:
@@ -197,9 +197,9 @@ func (s *host) onTerminate(f *function, e core.Terminate) {
 // lock is held.
 func (s *host) kindStart(f *function) time.Duration { return s.starts.mean(kindOf(f.fn)) }
 
-// trigger lets a function be looked at now that has calls and no instance, for what the
-// next tick would decide is certain, and its first call would wait for it; or one whose
-// decider asked to see the next call.
+// trigger has a function evaluated before the next tick if it has calls and no instance:
+// the decision is certain then, and its first call need not wait for the tick. If always,
+// since its decider asked to see the next call, it does so with instances too.
 func (s *host) trigger(f *function, always bool) {
 	if always || !s.hasInstance(f) {
 		select {

@@ -17,7 +17,7 @@ type ticker struct {
 	peerRoom  *peerRoom
 	decisions *decisionLog
 	pauses    core.PauseDetector
-	// ticked and concluded are memory for the events of each function.
+	// ticked and applied are reused for the events of each function.
 	ticked  core.Ticked
 	applied core.Applied
 	// renewAt is when the next instance may be replaced for the age of its agent.
@@ -34,7 +34,7 @@ func (s *ticker) tick() {
 		s.step(f, core.Woken{})
 	}
 	active := s.functions.listActive()
-	// 2. Order nothing after a standstill: what is seen then is old.
+	// 2. Launch nothing after a pause: what is seen then is old.
 	if s.noteRun(begun); s.pauses.Holding(begun) {
 		s.discardLosses(active)
 		return
@@ -48,8 +48,8 @@ func (s *ticker) tick() {
 	}
 	// 4. Launch instances, in turns of the namespaces.
 	s.allocate(all)
-	// 5. Withdraw what is not wanted, make room where some is lacking, and let each
-	// function draw its conclusions.
+	// 5. Apply each decision: cancel launches that are not wanted any more, and make room
+	// where it is short.
 	for _, c := range roundRobin(all) {
 		s.apply(c, true)
 	}

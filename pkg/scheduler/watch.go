@@ -18,7 +18,7 @@ const (
 	watchEvery = 500 * time.Millisecond
 	watchBatch = 256
 	watchBytes = 512 << 10
-	// maxEventAge is how old a happening may be that a new watcher is told of.
+	// maxEventAge is how old an event may be that a new watcher gets.
 	maxEventAge = 30 * time.Second
 )
 
@@ -34,7 +34,7 @@ type sentFacts struct {
 	lastEvent uint64
 }
 
-// Watch tells of the functions in the scheduler's slots until the stream ends.
+// Watch sends the facts of the functions in the scheduler's slots until the stream ends.
 func (s *reporter) Watch(request *controlwire.WatchRequest, stream grpc.ServerStreamingServer[controlwire.WatchReply]) error {
 	welcome, err := s.answerHello(request.GetHello())
 	if err != nil {

@@ -34,12 +34,12 @@ type functionLog struct {
 	entries []*Entry
 }
 
-// NewLog makes an empty Book.
+// NewLog makes an empty Log.
 func NewLog(bounds Bounds) *Log {
 	return &Log{bounds: bounds, byFunction: make(map[string]*list.Element), recent: list.New()}
 }
 
-// Add takes down a decision on a function; Number, Until and Times are the Book's
+// Add logs a decision on a function; Number, Until and Times are the Log's
 // to say. That nothing waits is not worth a function's first entry.
 func (b *Log) Add(uid string, e Entry) {
 	e.Outcome.NoRoom = shorten(e.Outcome.NoRoom)

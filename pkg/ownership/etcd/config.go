@@ -13,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
-// Config of a Keeper.
+// Config of a Coordinator.
 type Config struct {
 	// ID names the scheduler. Of two running ones with the same ID, the one
 	// that started later takes the slots.
@@ -27,7 +27,7 @@ type Config struct {
 	// hear from: 1 s to 10 min, rounded up to whole seconds. etcd may keep
 	// them longer.
 	TTL time.Duration
-	// Settle is how long a Keeper that starts waits for others that do before
+	// Settle is how long a starting Coordinator waits for others before
 	// it claims anything, 0 to 10 s. It may wait some times longer if they
 	// come one after the other.
 	Settle time.Duration
@@ -57,17 +57,16 @@ func validatePrefix(prefix string) error {
 	return nil
 }
 
-// Deps of a Keeper and of a Directory.
+// Deps of a Coordinator and of a Directory.
 type Deps struct {
 	// Client is shared and stays open.
 	Client *clientv3.Client
-	// Busy tells a Keeper whether a slot carries work, so that it is given away
-	// with care. It must not wait for what waits for the Keeper. If it is nil no
-	// slot does.
+	// Busy reports whether a slot carries work, so that its handoff is rationed. It must not
+	// wait for a caller of the Coordinator. If it is nil no slot does.
 	Busy func(ownership.Slot) bool
-	// ReportedOwner tells a Keeper who owns a slot as far as others have said, as a Directory
-	// does. It must not wait for what waits for the Keeper. If it is nil others are not
-	// asked.
+	// ReportedOwner returns the owner of a slot that other programs have named, as a Directory
+	// does. It must not wait for a caller of the Coordinator. If it is nil other programs are
+	// not asked.
 	ReportedOwner func(ownership.Slot) (ownership.Owner, bool)
 	Log           *slog.Logger
 }

@@ -34,11 +34,11 @@ type Coordinator struct {
 type heldSlots struct {
 	// epochs are those of the slots that are held, else 0.
 	epochs [ownership.Slots]atomic.Uint64
-	// unconfirmedFrom is when the Keeper will be an orphan; nil if it will not.
+	// unconfirmedFrom is when the ownership will be unconfirmed; nil if it will not be.
 	unconfirmedFrom atomic.Pointer[time.Time]
 }
 
-// NewCoordinator makes a Keeper. It starts nothing.
+// NewCoordinator makes a Coordinator. It starts nothing.
 func NewCoordinator(config Config, deps Deps) (*Coordinator, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err

@@ -162,7 +162,7 @@ func (m *EstimateStore) applyRecord(kv *mvccpb.KeyValue) {
 	}
 }
 
-// WriteUntil writes what is learnt of the units in the slots that a Keeper holds, until ctx ends,
+// WriteUntil writes the estimates of the units in the slots that a Coordinator holds, until ctx ends,
 // and then once more. learnt are all units that are served here and of which something is
 // known.
 func (m *EstimateStore) WriteUntil(ctx context.Context, holder *Coordinator, estimates func() []estimate.Unit) error {

@@ -254,7 +254,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// running is a Keeper or Directory that runs, on a line of its own.
+// running is a Coordinator or Directory that runs, on a line of its own.
 type running struct {
 	line    *line
 	journal *journal
@@ -281,7 +281,7 @@ type runningKeeper struct {
 	running
 }
 
-// keeper runs a Keeper whose lease does not end by itself during a test.
+// keeper runs a Coordinator whose lease does not end by itself during a test.
 func keeper(t *testing.T, id string) runningKeeper {
 	return keeperWithTTL(t, id, time.Minute)
 }

@@ -16,5 +16,5 @@
 // Observers with the same view compute the same route. Views may differ for a moment; that does
 // no harm, because calls are claimed at their gateways.
 //
-// Schedulers may add data to their heartbeats (Talk), such as requests for room on the nodes.
+// Schedulers may add data to their heartbeats (CapacityExchange), such as requests for room on the nodes.
 package health
