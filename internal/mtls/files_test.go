@@ -20,9 +20,9 @@ const later = 6 * time.Second
 func TestLoadSaysWhatIsWrong(t *testing.T) {
 	ca := testca.New(t)
 	for _, c := range []struct {
-		name  string
-		spoil func(dir string)
-		want  string
+		name    string
+		corrupt func(dir string)
+		want    string
 	}{
 		{"no CA", func(dir string) { remove(t, dir, "ca.crt") }, "read ca.crt"},
 		{"no certificate", func(dir string) { remove(t, dir, "tls.crt") }, "read tls.crt"},
@@ -37,7 +37,7 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := ca.Folder(t, domain.Gateway())
-			c.spoil(dir)
+			c.corrupt(dir)
 			if _, err := mtls.Load(dir, silent()); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("the error is %v, want one about %q", err, c.want)
 			}
@@ -86,7 +86,7 @@ func TestASecretIsSwapped(t *testing.T) {
 
 func TestABrokenSetChangesNothing(t *testing.T) {
 	ca := testca.New(t)
-	for name, spoil := range map[string]func(t *testing.T, dir string){
+	for name, corrupt := range map[string]func(t *testing.T, dir string){
 		"half a swap":   func(t *testing.T, dir string) { copyFile(t, ca.Folder(t, domain.Scheduler()), dir, "tls.crt") },
 		"half a file":   func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, "tls.crt")) },
 		"another's CA":  func(t *testing.T, dir string) { copyFile(t, testca.New(t).Folder(t), dir, "ca.crt") },
@@ -106,7 +106,7 @@ func TestABrokenSetChangesNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 				server := scheduler.ServerCredentials()
-				spoil(t, dir)
+				corrupt(t, dir)
 				for range 5 {
 					time.Sleep(later)
 					wantConnects(t, server, agent(t, ca, domain.Scheduler()))

@@ -63,7 +63,7 @@ func (g *guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 	late := time.NewTimer(firstMessageTimeout)
 	defer late.Stop()
 	guarded := &guardedStream{ServerStream: stream, guard: g, conn: connOf(stream.Context()), stranger: strangers[info.FullMethod], late: late.C}
-	err := guarded.serve(srv, handler)
+	err := guarded.handle(srv, handler)
 	g.countRefusal(info.FullMethod, err)
 	return err
 }
@@ -84,7 +84,7 @@ type guardedStream struct {
 	ended       bool
 }
 
-func (s *guardedStream) serve(srv any, handler grpc.StreamHandler) error {
+func (s *guardedStream) handle(srv any, handler grpc.StreamHandler) error {
 	defer s.stopTimer()
 	if s.stranger && s.conn != nil {
 		leave, err := s.conn.acquireStream(s.late)

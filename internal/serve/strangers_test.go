@@ -45,13 +45,13 @@ func TestS2StrangersOfOneAddressDoNotKeepOutOthers(t *testing.T) {
 			for n := range 10 {
 				d.admit(from(d, "few", now.Add(-time.Hour+time.Duration(n))))
 			}
-			var crowd []*peerConn
+			var many []*peerConn
 			for n := range maxStrangers - 10 {
-				crowd = append(crowd, from(d, "crowd", now.Add(time.Duration(n))))
-				d.admit(crowd[n])
+				many = append(many, from(d, "crowd", now.Add(time.Duration(n))))
+				d.admit(many[n])
 			}
 			arriving := from(d, c.host, now.Add(c.after))
-			want := map[string]*peerConn{"arriving": arriving, "oldest": crowd[0], "newest": crowd[len(crowd)-1]}[c.goes]
+			want := map[string]*peerConn{"arriving": arriving, "oldest": many[0], "newest": many[len(many)-1]}[c.goes]
 			if d.admit(arriving) != want {
 				t.Errorf("it is not the %s who goes", c.goes)
 			}

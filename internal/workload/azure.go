@@ -99,7 +99,7 @@ func (t *Trace) drawAzure(rows []azureCounts, tables map[azureKey]durationTable,
 	withoutTable, callsWithoutTable := 0, 0
 	ids := make(shortIDs)
 	for _, row := range rows {
-		id := ids.assign(row.key)
+		id := ids.shorten(row.key)
 		table, ok := tables[row.key]
 		if !ok {
 			withoutTable++
@@ -163,9 +163,9 @@ func azureStream(key azureKey, minute int) uint64 {
 // shortIDs are the ids that are taken.
 type shortIDs map[string]bool
 
-// assign returns the shortest id of the function that is still free, and takes
+// shorten returns the shortest id of the function that is still free, and takes
 // it. The last candidate is always free, because keys are unique.
-func (ids shortIDs) assign(key azureKey) string {
+func (ids shortIDs) shorten(key azureKey) string {
 	function, app := prefix8(key.function), prefix8(key.app)
 	id := function
 	for _, longer := range []string{

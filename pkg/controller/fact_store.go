@@ -61,10 +61,10 @@ func (b *factStore) restart() {
 	b.opened = time.Now()
 }
 
-// update notes what a stream says. Who speaks last is believed: the scheduler
+// applyReply notes what a stream says. Who speaks last is believed: the scheduler
 // that a unit has moved to tells of it after the one that it has left.
-func (b *factStore) update(by *stream, reply *controlwire.WatchReply) {
-	b.pools.update(by, reply.GetWarmPools())
+func (b *factStore) applyReply(by *stream, reply *controlwire.WatchReply) {
+	b.pools.setReport(by, reply.GetWarmPools())
 	var changed []types.NamespacedName
 	b.mu.Lock()
 	for _, observed := range reply.GetFunctions() {

@@ -37,9 +37,9 @@ func TestBookBelievesWhoSpokeLast(t *testing.T) {
 		if created() != -1 {
 			t.Fatal("an empty book knows something")
 		}
-		b.update(one, says("u", 1))
-		b.update(two, says("u", 2))
-		b.update(one, &controlwire.WatchReply{Released: []string{"u", "unknown"}})
+		b.applyReply(one, says("u", 1))
+		b.applyReply(two, says("u", 2))
+		b.applyReply(one, &controlwire.WatchReply{Released: []string{"u", "unknown"}})
 		b.close(one)
 		time.Sleep(time.Hour)
 		b.sweep()
@@ -47,7 +47,7 @@ func TestBookBelievesWhoSpokeLast(t *testing.T) {
 			t.Errorf("created is %d, want what the second scheduler said", created())
 		}
 
-		b.update(two, &controlwire.WatchReply{Released: []string{"u"}})
+		b.applyReply(two, &controlwire.WatchReply{Released: []string{"u"}})
 		time.Sleep(lostGrace - 1)
 		b.sweep()
 		if created() != 2 {
@@ -68,11 +68,11 @@ func TestBookKeepsFactsOverAReconnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newFactStore(func(types.NamespacedName) {}, newPoolStore(func(string) {}))
 		one := &stream{"one"}
-		b.update(one, says("u", 1))
+		b.applyReply(one, says("u", 1))
 		b.close(one)
 		time.Sleep(lostGrace / 2)
 		again := &stream{"one"}
-		b.update(again, says("u", 3))
+		b.applyReply(again, says("u", 3))
 		b.close(one)
 		time.Sleep(time.Hour)
 		b.sweep()
@@ -93,7 +93,7 @@ func TestNobodyIsWokenByTelemetry(t *testing.T) {
 		f := observed.GetFunctions()[0]
 		f.Queued = 1
 		change(f)
-		b.update(by, observed)
+		b.applyReply(by, observed)
 		return woken - before
 	}
 	if say(func(*controlwire.FunctionFacts) {}) != 1 {
@@ -120,11 +120,11 @@ func TestNobodyIsWokenByTelemetry(t *testing.T) {
 	}
 }
 
-func TestBookHandsOverHappeningsOnce(t *testing.T) {
+func TestFactStoreHandsOverEventsOnce(t *testing.T) {
 	b := newFactStore(func(types.NamespacedName) {}, newPoolStore(func(string) {}))
 	by := &stream{}
 	for i := range maxEvents + 5 {
-		b.update(by, says("u", 0, fmt.Sprint("R", i), ""))
+		b.applyReply(by, says("u", 0, fmt.Sprint("R", i), ""))
 	}
 	_, observed := b.get("u")
 	if len(observed) != maxEvents || observed[0].reason != "R5" {

@@ -133,7 +133,7 @@ func (f *follower) watch(ctx context.Context, address string) (observed bool, er
 			f.metrics.schedulers.Inc()
 			defer f.metrics.schedulers.Dec()
 		}
-		f.facts.update(by, reply)
+		f.facts.applyReply(by, reply)
 	}
 }
 

@@ -63,8 +63,8 @@ func (b *poolStore) setAddresses(addresses []string) {
 	b.addresses = slices.Clone(addresses)
 }
 
-// update notes what a stream says.
-func (b *poolStore) update(by *stream, now *controlwire.WarmPools) {
+// setReport notes what a stream says.
+func (b *poolStore) setReport(by *stream, now *controlwire.WarmPools) {
 	if now == nil {
 		return
 	}

@@ -64,7 +64,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if in.settling && len(in.units) < len(in.revisions) {
 		out.sooner(r.facts.settlesIn() + time.Second)
 	}
-	err = r.apply(ctx, f, out)
+	err = r.applyOutcome(ctx, f, out)
 	if apierrors.IsConflict(err) {
 		// It was read before somebody else changed it; the change is on its way.
 		return reconcile.Result{RequeueAfter: minWritePause / 4}, nil
@@ -134,7 +134,7 @@ func (r *reconciler) gather(ctx context.Context, f *v1alpha1.Function) (input, e
 	return in, nil
 }
 
-func (r *reconciler) apply(ctx context.Context, f *v1alpha1.Function, out outcome) error {
+func (r *reconciler) applyOutcome(ctx context.Context, f *v1alpha1.Function, out outcome) error {
 	for _, e := range out.events {
 		r.emit(f, e)
 	}

@@ -42,7 +42,7 @@ func TestFactsOfEveryReleaseAreBelieved(t *testing.T) {
 			if err := proto.Unmarshal(text, reply); err != nil {
 				t.Fatal(err)
 			}
-			b.update(by, reply)
+			b.applyReply(by, reply)
 			for _, want := range said.Functions {
 				observed++
 				want.believedBy(t, path, b)

@@ -196,25 +196,25 @@ func TestSchedulersTogetherKeepAPool(t *testing.T) {
 		}
 		expect("nobody", runtimeFacts{generation: math.MaxInt64, pools: map[string]poolFacts{}})
 		b.setAddresses([]string{"one:1", "two:1"})
-		b.update(one, nil)
+		b.setReport(one, nil)
 		expect("nothing is said", runtimeFacts{incomplete: true, generation: math.MaxInt64, pools: map[string]poolFacts{}})
-		b.update(one, poolsTold(2, &controlwire.PoolFacts{Name: "a", Desired: 2, Ready: 1, Problem: "not a reason!", Detail: "b"}))
+		b.setReport(one, poolsTold(2, &controlwire.PoolFacts{Name: "a", Desired: 2, Ready: 1, Problem: "not a reason!", Detail: "b"}))
 		expect("one", runtimeFacts{schedulers: 1, incomplete: true, generation: 2, pools: map[string]poolFacts{
 			"a": {desired: 2, ready: 1, problem: problem{v1alpha1.ReasonStartFailed, "b"}}}}, "r")
-		b.update(two, &controlwire.WarmPools{})
+		b.setReport(two, &controlwire.WarmPools{})
 		expect("two does not know it", runtimeFacts{schedulers: 2, pools: map[string]poolFacts{
 			"a": {desired: 2, ready: 1, problem: problem{v1alpha1.ReasonStartFailed, "b"}}}})
-		b.update(two, poolsTold(3, &controlwire.PoolFacts{Name: "a", Desired: 1, NoCapacity: true, Problem: v1alpha1.ReasonImagePullFailed, Detail: "c"}))
+		b.setReport(two, poolsTold(3, &controlwire.PoolFacts{Name: "a", Desired: 1, NoCapacity: true, Problem: v1alpha1.ReasonImagePullFailed, Detail: "c"}))
 		both := runtimeFacts{schedulers: 2, generation: 2, pools: map[string]poolFacts{
 			"a": {desired: 3, ready: 1, noRoom: true, problem: problem{v1alpha1.ReasonImagePullFailed, "c"}}}}
 		expect("both", both, "r")
-		b.update(two, poolsTold(3, &controlwire.PoolFacts{Name: "a", Desired: 1, NoCapacity: true, Problem: v1alpha1.ReasonImagePullFailed, Detail: "c"}))
+		b.setReport(two, poolsTold(3, &controlwire.PoolFacts{Name: "a", Desired: 1, NoCapacity: true, Problem: v1alpha1.ReasonImagePullFailed, Detail: "c"}))
 		expect("the same again", both)
 
 		b.close(two)
 		expect("its stream is broken", both)
 		anew := &stream{"two:1"}
-		b.update(anew, poolsTold(3, &controlwire.PoolFacts{Name: "a", Desired: 1, NoCapacity: true, Problem: v1alpha1.ReasonImagePullFailed, Detail: "c"}))
+		b.setReport(anew, poolsTold(3, &controlwire.PoolFacts{Name: "a", Desired: 1, NoCapacity: true, Problem: v1alpha1.ReasonImagePullFailed, Detail: "c"}))
 		time.Sleep(2 * lostGrace)
 		b.sweep()
 		expect("it came back, and counts once", both)

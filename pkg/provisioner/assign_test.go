@@ -114,7 +114,7 @@ func TestOfWhatCouldNotBeTakenNothingIsLeft(t *testing.T) {
 }
 
 func TestWhoCannotTake(t *testing.T) {
-	for name, spoil := range map[string]func(w *assignHarness){
+	for name, corrupt := range map[string]func(w *assignHarness){
 		"the runtime has none":     func(w *assignHarness) { w.driver.refuses = true },
 		"its stream is gone":       func(w *assignHarness) { w.Disconnect(w.spare) },
 		"it was stopped":           func(w *assignHarness) { w.End(w.spare, Ending{}) },
@@ -123,7 +123,7 @@ func TestWhoCannotTake(t *testing.T) {
 		"nobody keeps any of them": func(w *assignHarness) { w.deps.Assigner = nil },
 	} {
 		w := newAssignHarness()
-		spoil(w)
+		corrupt(w)
 		if key, ok := w.assign(); ok || w.Observe("u").Counts != (Counts{}) || len(w.driver.assigned) != 0 || len(w.results) != 0 {
 			t.Errorf("%s: took %v, %v; the function has %+v", name, key, ok, w.Observe("u").Counts)
 		}

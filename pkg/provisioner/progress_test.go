@@ -23,15 +23,15 @@ func TestHowFarAStartHasComeIsTold(t *testing.T) {
 	now := time.Unix(1000, 0)
 	seen := fakeStartObserver{now.Add(time.Second), now.Add(2 * time.Second)}
 	for name, tc := range map[string]struct {
-		witness StartObserver
-		want    Progress
+		observer StartObserver
+		want     Progress
 	}{
 		"by a runtime that sees it":    {seen, Progress{now, seen.created, seen.sandboxed}},
 		"by one that does not see any": {nil, Progress{Launched: now}},
 	} {
 		p := New(
 			Config{Nodes: []placement.Node{{Name: "n", Allocatable: placement.Amount{MilliCPU: 400, Memory: 1 << 40}}}},
-			Deps{Driver: &fakeDriver{exits: make(chan Exit, 1)}, StartObserver: tc.witness, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }},
+			Deps{Driver: &fakeDriver{exits: make(chan Exit, 1)}, StartObserver: tc.observer, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }},
 		)
 		key := p.Launch(function(), invocation.Term{Epoch: 7}, 1).Keys[0]
 		if got := p.Progress(key); got != tc.want {

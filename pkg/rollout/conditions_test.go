@@ -160,8 +160,8 @@ func TestConditionsOfEverySituation(t *testing.T) {
 	}
 	failing := serving
 	failing.Failure = &Failure{v1alpha1.ReasonOutOfMemory, "the function used more memory than its limit of 64Mi; its last log lines:\nloading"}
-	crowded := serving
-	crowded.NoRoom = "no node is ready"
+	withoutRoom := serving
+	withoutRoom.NoRoom = "no node is ready"
 	cutOff := serving
 	cutOff.Unconfirmed = true
 	for name, c := range map[string]struct {
@@ -214,13 +214,13 @@ func TestConditionsOfEverySituation(t *testing.T) {
 		"scaled to none, by another one":     {func(s *conditionHarness) { good(s); s.conditions(1, starting) }, shown(started, started, enough)},
 		"good code that fails now":           {func(s *conditionHarness) { good(s); s.conditions(1, exits) }, shown("False/FunctionExited", started, enough)},
 		"some starts fail":                   {first(failing), shown(started, started, enough, "InstancesFailing=True/OutOfMemory")},
-		"no room for more":                   {first(crowded), shown(started, started, enough, "InstancesFailing=True/NoCapacity")},
+		"no room for more":                   {first(withoutRoom), shown(started, started, enough, "InstancesFailing=True/NoCapacity")},
 		"etcd is away":                       {first(cutOff), shown(started, started, "Unknown/Unconfirmed")},
 		"a floor":                            {least(2, first(serving)), shown(started, started, enough)},
 		"a floor that is being reached":      {least(3, first(serving)), shown(started, started, "False/Creating")},
 		"a floor that a window sets":         {office(first(serving)), shown(started, started, "False/Creating")},
 		"a floor that a window no more sets": {func(s *conditionHarness) { office(first(serving))(s); s.told(); s.now = s.now.Add(s.look.Plan.Again) }, shown(started, started, enough)},
-		"a floor without room":               {least(3, first(crowded)), shown(started, started, "False/NoCapacity", "InstancesFailing=True/NoCapacity")},
+		"a floor without room":               {least(3, first(withoutRoom)), shown(started, started, "False/NoCapacity", "InstancesFailing=True/NoCapacity")},
 		"a floor that cannot be reached":     {least(3, first(failing)), shown(started, started, "False/OutOfMemory", "InstancesFailing=True/OutOfMemory")},
 		"no proof wanted":                    {unverified(starting), shown("True/NotVerified", "True/NotVerified", enough)},
 		"no proof wanted, but there is one":  {unverified(idle), shown(started, started, enough)},

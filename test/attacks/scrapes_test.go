@@ -30,7 +30,7 @@ var scrapeAttacks = []attack{
 	{"F104", "S3: 30 at a time ask for metrics, again and again", "", func(w *platform) {
 		ops := w.operations()
 		var answered atomic.Int64
-		w.crowd(30, func(client *http.Client) {
+		w.concurrently(30, func(client *http.Client) {
 			for range 5 {
 				answered.Add(w.scraped(client, ops+"/metrics"))
 			}
@@ -51,7 +51,7 @@ var scrapeAttacks = []attack{
 	}},
 	{"F104", "S3: 300 at a time ask for all decisions", "", func(w *platform) {
 		ops := w.operations()
-		w.crowd(300, func(client *http.Client) {
+		w.concurrently(300, func(client *http.Client) {
 			for range 5 {
 				w.scraped(client, ops+"/debug/decisions")
 			}
@@ -84,8 +84,8 @@ func (w *platform) operations() (url string) {
 	return "http://" + l.Addr().String()
 }
 
-// crowd has n clients do something at a time.
-func (w *platform) crowd(n int, do func(*http.Client)) {
+// concurrently has n clients do something at a time.
+func (w *platform) concurrently(n int, do func(*http.Client)) {
 	var all sync.WaitGroup
 	for range n {
 		all.Go(func() {

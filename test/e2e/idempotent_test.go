@@ -34,10 +34,10 @@ var _ = Describe("An idempotent function", func() {
 		w := start(roomy)
 		w.probe("work", idempotent)
 		const clients, calls = 8, 20
-		var crowd sync.WaitGroup
+		var callers sync.WaitGroup
 		failed := make(chan string, clients*calls)
 		for client := range clients {
-			crowd.Go(func() {
+			callers.Go(func() {
 				for call := range calls {
 					a := w.get(fmt.Sprintf("/function/work/work?ms=2&call=%d-%d", client, call))
 					if a.StatusCode != 200 {
@@ -46,7 +46,7 @@ var _ = Describe("An idempotent function", func() {
 				}
 			})
 		}
-		crowd.Wait()
+		callers.Wait()
 		Expect(failed).To(BeEmpty())
 		expectOneAtATime(w.runs())
 	})

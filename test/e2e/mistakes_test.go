@@ -89,7 +89,7 @@ var _ = Describe("A3: a function that ends in the middle of a call", func() {
 			Expect(a.StatusCode).To(Equal(http.StatusBadGateway), a.body)
 			Expect(a.executed()).To(Equal("maybe"))
 			Expect(a.body).To(And(ContainSubstring("FunctionLost"), ContainSubstring(how)))
-			logs, err := filepath.Glob(filepath.Join(filepath.Dir(w.ledger), "logs", "default", "ends", "*.log"))
+			logs, err := filepath.Glob(filepath.Join(filepath.Dir(w.runLog), "logs", "default", "ends", "*.log"))
 			Expect(err).NotTo(HaveOccurred())
 			var text string
 			for _, log := range logs {

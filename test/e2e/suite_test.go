@@ -65,7 +65,7 @@ var _ = BeforeSuite(func() {
 // windlass is a running local Windlass.
 type windlass struct {
 	*local.Windlass
-	ledger string
+	runLog string
 	end    func() error
 	client *http.Client
 }
@@ -86,7 +86,7 @@ func start(change ...func(*local.Config)) *windlass {
 	Expect(err).NotTo(HaveOccurred())
 	w := &windlass{
 		Windlass: started, end: sync.OnceValue(end),
-		ledger: filepath.Join(config.DataDir, "ledger"),
+		runLog: filepath.Join(config.DataDir, "ledger"),
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 300}},
 	}
 	DeferCleanup(func() {
@@ -120,7 +120,7 @@ func (w *windlass) probe(name string, change ...func(*v1alpha1.FunctionSpec)) *v
 	GinkgoHelper()
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	fn.Spec.Template.Command = []string{filepath.Join(binaries, "probe")}
-	fn.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "PROBE_LEDGER", Value: w.ledger}}
+	fn.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "PROBE_LEDGER", Value: w.runLog}}
 	for _, c := range change {
 		c(&fn.Spec)
 	}
@@ -199,16 +199,16 @@ func (w *windlass) send(request *http.Request) (answer, error) {
 	return answer{response, string(body)}, err
 }
 
-// run is one execution in the ledger.
+// run is one execution in the run log.
 type run struct {
 	call, cid  string
 	begin, end int64 // nanoseconds; end is 0 if it did not end
 }
 
-// runs reads the ledger: the executions of each call.
+// runs reads the run log: the executions of each call.
 func (w *windlass) runs() map[string][]run {
 	GinkgoHelper()
-	text, err := os.ReadFile(w.ledger)
+	text, err := os.ReadFile(w.runLog)
 	if os.IsNotExist(err) {
 		return nil
 	}

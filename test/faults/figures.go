@@ -77,9 +77,9 @@ func (r *runner) times(n int) int { return max(1, int(float64(n)*r.options.scale
 // assess judges a scene that has ended and prints its counts.
 func (r *runner) assess(ctx context.Context, s *faultEnv, name string, allow verdict.Allowance) error {
 	err := s.heal(ctx)
-	runs, ledgerErr := r.ledger()
+	runs, readErr := r.newRuns()
 	if err == nil {
-		err = ledgerErr
+		err = readErr
 	}
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ import (
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
 
-// now is the machine's monotonic clock in nanoseconds, which the ledger has, too.
+// now is the machine's monotonic clock in nanoseconds, which the run log has, too.
 func now() int64 {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {

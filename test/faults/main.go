@@ -3,7 +3,7 @@
 //
 // Each row of its table is one fault of docs/reliability.md. It is put upon a
 // Windlass under load, and taken back; then package verdict compares what the
-// callers were told with what the functions' ledger says was executed, and the
+// callers were told with what the functions' run log says was executed, and the
 // row's own expectations with what happened. A row fails for a promise that was
 // broken, never for being slow: times are printed.
 //

@@ -57,7 +57,7 @@ func etcdRows() []row {
 		},
 		{
 			id: "F31c", fault: "the key of the owner is rewritten with nonsense",
-			promise: "no call fails; the slot has an owner again", allow: nothing(), run: spoilKey,
+			promise: "no call fails; the slot has an owner again", allow: nothing(), run: corruptKey,
 		},
 		{
 			id: "F32", fault: "a gateway is cut off from etcd while slots move and etcd forgets its history",
@@ -207,7 +207,7 @@ func rewriteKey(ctx context.Context, s *faultEnv) error {
 	})
 }
 
-func spoilKey(ctx context.Context, s *faultEnv) error {
+func corruptKey(ctx context.Context, s *faultEnv) error {
 	return s.tamper(ctx, func(name string, _ clientv3.LeaseID) error {
 		_, err := s.etcd.Put(ctx, name, "nonsense")
 		return err

@@ -129,7 +129,7 @@ func poison(ctx context.Context, s *faultEnv) error {
 	})
 }
 
-// raw is a call that a client sends byte by byte. It has a name, so that the ledger
+// raw is a call that a client sends byte by byte. It has a name, so that the run log
 // tells whether it was executed.
 func (s *faultEnv) raw(name, function, query, headers string) (nonce, head string) {
 	nonce = s.row + "." + name

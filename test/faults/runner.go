@@ -22,7 +22,7 @@ type runner struct {
 	options options
 	out     io.Writer
 	epochs  *epochWatch
-	// read is how much of the ledger earlier rows have written, in bytes.
+	// read is how much of the run log earlier rows have written, in bytes.
 	read int64
 	// usual is what members hold when nothing is wrong.
 	usual []holding
@@ -119,7 +119,7 @@ func (r *runner) row(ctx context.Context, row row) (report verdict.Report, notes
 	healing, stop := context.WithTimeout(context.WithoutCancel(ctx), rowWithin)
 	defer stop()
 	err = errors.Join(err, s.heal(healing))
-	runs, ledgerErr := r.ledger()
+	runs, readErr := r.newRuns()
 	report = verdict.Judge(s.calls, runs, row.allow)
 	report.Faults = append(report.Faults, s.broken...)
 	report.Faults = append(report.Faults, verdict.Late(runs, s.forbidden)...)
@@ -129,7 +129,7 @@ func (r *runner) row(ctx context.Context, row row) (report verdict.Report, notes
 	if took := time.Since(settled); took > time.Second {
 		s.note("settled=%v", took.Round(100*time.Millisecond))
 	}
-	if err = errors.Join(err, ledgerErr); err != nil {
+	if err = errors.Join(err, readErr); err != nil {
 		report.Faults = append(report.Faults, strings.Split(err.Error(), "\n")...)
 	}
 	return report, s.notes, time.Since(began)
@@ -148,9 +148,9 @@ func (r *runner) print(row row, report verdict.Report, notes []string, took time
 	}
 }
 
-// ledger reads what the functions have written since it was read last.
-func (r *runner) ledger() ([]verdict.Run, error) {
-	file, err := os.Open(r.lab.Ledger)
+// newRuns reads what the functions have written since it was read last.
+func (r *runner) newRuns() ([]verdict.Run, error) {
+	file, err := os.Open(r.lab.RunLog)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (r *runner) ledger() ([]verdict.Run, error) {
 		return nil, err
 	}
 	r.read += int64(len(text))
-	return verdict.ReadLedger(strings.NewReader(string(text)))
+	return verdict.ReadRunLog(strings.NewReader(string(text)))
 }
 
 // Bounds of a recovery, within which Windlass works as before or never.

@@ -70,11 +70,11 @@ func (k *skew) row(ctx context.Context, r *runner, row row) (report verdict.Repo
 	defer s.etcd.Close()
 	err = row.run(ctx, s)
 	err = errors.Join(err, s.heal(ctx))
-	runs, ledgerErr := r.ledger()
+	runs, readErr := r.newRuns()
 	report = verdict.Judge(s.calls, runs, row.allow)
 	report.Faults = append(report.Faults, s.broken...)
 	report.Faults = append(report.Faults, r.epochs.finding(false)...)
-	if err = errors.Join(err, ledgerErr); err != nil {
+	if err = errors.Join(err, readErr); err != nil {
 		report.Faults = append(report.Faults, strings.Split(err.Error(), "\n")...)
 	}
 	return report, s.notes, time.Since(began)
@@ -99,7 +99,7 @@ func (k *skew) begin(ctx context.Context, r *runner) error {
 	if err := s.recover(ctx); err != nil {
 		return err
 	}
-	_, err = r.ledger()
+	_, err = r.newRuns()
 	return err
 }
 

@@ -63,7 +63,7 @@ func (f *traffic) run(ctx context.Context, r *runner, out io.Writer) (status int
 	if err != nil {
 		return 1, err
 	}
-	runs, err := r.ledger()
+	runs, err := r.newRuns()
 	if err != nil {
 		return 1, err
 	}

@@ -32,8 +32,8 @@ type Lab struct {
 	probe *http.Client
 	// ca makes the certificates of the roles.
 	ca *authority
-	// Ledger is the file that every execution is written to.
-	Ledger string
+	// RunLog is the file that every execution is written to.
+	RunLog string
 }
 
 // openWithin is how long it may take to put a lab together.
@@ -56,7 +56,7 @@ func Open(ctx context.Context, config Config) (*Lab, error) {
 	if err := openBridge(ctx, ownAddr); err != nil {
 		return nil, err
 	}
-	l := &Lab{Config: config, Ledger: config.data("ledger"), probe: &http.Client{Transport: &http.Transport{
+	l := &Lab{Config: config, RunLog: config.data("ledger"), probe: &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}}
 	if err := l.start(ctx); err != nil {

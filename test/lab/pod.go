@@ -210,7 +210,7 @@ func (p *Pod) start(ctx context.Context) error {
 		space.Close()
 		return err
 	}
-	functionEnv := append(p.environ(podspec.ContainerFunction), "LAB_LEDGER="+p.kubelet.lab.Ledger)
+	functionEnv := append(p.environ(podspec.ContainerFunction), "LAB_LEDGER="+p.kubelet.lab.RunLog)
 	agentEnv := append(p.environ(podspec.ContainerAgent), "WINDLASS_TOKEN_FILE="+dir+"/token")
 	function, err := space.Start(Program{Path: config.Program("function"), Environ: functionEnv, Log: config.logOf("functions")})
 	if err != nil {

@@ -134,19 +134,19 @@ func (w cluster) throughput(ctx context.Context, o options, nodes []corev1.Node)
 	calls := newCaller(w.url(fn, fmt.Sprintf("/sleep?ms=%d", holdTime.Milliseconds())), clients)
 	defer calls.close()
 	begun := time.Now()
-	tally, stop := calls.closed(ctx, clients)
+	counts, stop := calls.closed(ctx, clients)
 	defer stop()
 	if err := w.awaitInstances(ctx, fn, t.instances); err != nil {
 		return t, err
 	}
 	t.ramp = time.Since(begun)
 	sleep.For(ctx, settleTime)
-	before, failedBefore, from := tally.answered.Load(), tally.failed.Load(), time.Now()
+	before, failedBefore, from := counts.answered.Load(), counts.failed.Load(), time.Now()
 	if !sleep.For(ctx, o.length) {
 		return t, ctx.Err()
 	}
-	t.perSecond = float64(tally.answered.Load()-before) / time.Since(from).Seconds()
-	t.failed = tally.failed.Load() - failedBefore
+	t.perSecond = float64(counts.answered.Load()-before) / time.Since(from).Seconds()
+	t.failed = counts.failed.Load() - failedBefore
 	return t, nil
 }
 

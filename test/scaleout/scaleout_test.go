@@ -61,15 +61,15 @@ func TestClosedLoopEndsWithItsCalls(t *testing.T) {
 	calls, came := functions(t, false)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	tally, stop := calls.closed(ctx, 3)
+	counts, stop := calls.closed(ctx, 3)
 	for came.Load() < 30 {
-		if tally.failed.Load() > 0 {
+		if counts.failed.Load() > 0 {
 			t.Fatal("a call failed")
 		}
 	}
 	stop()
-	if came.Load() != tally.answered.Load() {
-		t.Errorf("%d came and %d were answered", came.Load(), tally.answered.Load())
+	if came.Load() != counts.answered.Load() {
+		t.Errorf("%d came and %d were answered", came.Load(), counts.answered.Load())
 	}
 }
 

@@ -33,10 +33,10 @@ type platform struct {
 // instance is one that was started, by a program or, in a recording, by a puppet.
 type instance struct {
 	action
-	born   time.Time
-	alive  bool
-	holder *runtime // hears of its end; nil while nobody does
-	stop   context.CancelCauseFunc
+	started time.Time
+	alive   bool
+	holder  *runtime // hears of its end; nil while nobody does
+	stop    context.CancelCauseFunc
 }
 
 // answer is what a function answers.
@@ -65,7 +65,7 @@ var errStopped = errors.New("SIGTERM")
 func (p *platform) add(d action, holder *runtime) {
 	w := p.world
 	p.mu.Lock()
-	in := &instance{action: d, born: time.Now(), alive: true, holder: holder}
+	in := &instance{action: d, started: time.Now(), alive: true, holder: holder}
 	p.instances = append(p.instances, in)
 	if in.Agent == "" {
 		in.Agent = fmt.Sprintf("agent-%d", len(p.instances))
@@ -237,7 +237,7 @@ func (r *runtime) Adopt(fn *v1alpha1.Function) (found []provisioner.Existing) {
 	for _, in := range p.instances {
 		if in.UID == string(fn.UID) && in.alive {
 			in.holder = r
-			found = append(found, provisioner.Existing{CID: invocation.CID(in.CID), Revision: in.Revision, Node: "n", Started: in.born, Ran: true})
+			found = append(found, provisioner.Existing{CID: invocation.CID(in.CID), Revision: in.Revision, Node: "n", Started: in.started, Ran: true})
 		}
 	}
 	return found

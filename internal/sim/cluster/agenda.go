@@ -12,7 +12,7 @@ type event struct {
 
 // action is what happens. Every kind of event is a type that is one pointer wide, so
 // that planning one allocates nothing.
-type action interface{ happen(w *world) }
+type action interface{ run(w *world) }
 
 func (e *event) before(other *event) bool {
 	return e.at < other.at || e.at == other.at && e.seq < other.seq

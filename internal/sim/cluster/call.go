@@ -13,8 +13,8 @@ type call struct {
 	function *function
 	arrived  time.Duration
 	work     time.Duration
-	// crowd is whose client waits for it; nil in an open loop.
-	crowd *crowd
+	// group is whose client waits for it; nil in an open loop.
+	group *clientGroup
 	// instance is the one that was handed the call, begun when its work began, and took
 	// how long that took.
 	instance    *instance
@@ -27,15 +27,15 @@ type call struct {
 }
 
 // arrive is a call that its caller makes now.
-func (w *world) arrive(due Call, from *crowd) {
+func (w *world) arrive(due Call, from *clientGroup) {
 	f := w.function(due.Function)
-	c := &call{function: f, arrived: w.now, work: due.Work, crowd: from}
+	c := &call{function: f, arrived: w.now, work: due.Work, group: from}
 	if c.work < 0 {
 		c.work = f.class.Work.Draw(w.works)
 	}
 	w.calls++
 	binary.BigEndian.PutUint64(c.id[8:], w.calls)
-	w.tally.open++
+	w.counters.open++
 	f.result.Calls++
 	w.after(w.config.Overheads.Admit, (*callAdmitted)(c))
 }
@@ -43,15 +43,15 @@ func (w *world) arrive(due Call, from *crowd) {
 // callAdmitted is when a call comes to its queue.
 type callAdmitted call
 
-func (e *callAdmitted) happen(w *world) {
-	w.tally.waiting++
+func (e *callAdmitted) run(w *world) {
+	w.counters.waiting++
 	w.onCalls.admit((*call)(e))
 }
 
 // hand gives a call to an instance that is ready.
 func (w *world) hand(c *call, in *instance) {
 	c.instance = in
-	w.tally.waiting--
+	w.counters.waiting--
 	in.held++
 	if in.phase == idle {
 		w.enter(in, busy)
@@ -62,7 +62,7 @@ func (w *world) hand(c *call, in *instance) {
 // callBegun is when the work begins.
 type callBegun call
 
-func (e *callBegun) happen(w *world) {
+func (e *callBegun) run(w *world) {
 	c := (*call)(e)
 	c.begun = w.now
 	w.result.began(c, w.now-c.arrived-w.config.Overheads.Admit-w.config.Overheads.Claim, w.now-c.arrived)
@@ -76,7 +76,7 @@ func (e *callBegun) happen(w *world) {
 // callEnded is when the work ends.
 type callEnded call
 
-func (e *callEnded) happen(w *world) { w.end((*call)(e)) }
+func (e *callEnded) run(w *world) { w.end((*call)(e)) }
 
 func (w *world) end(c *call) {
 	c.took, c.over = w.now-c.begun, true
@@ -88,9 +88,9 @@ func (w *world) end(c *call) {
 // callAnswered is when the caller has its answer.
 type callAnswered call
 
-func (e *callAnswered) happen(w *world) {
+func (e *callAnswered) run(w *world) {
 	c := (*call)(e)
-	w.tally.answered++
+	w.counters.answered++
 	w.result.answered(c, w.now)
 	w.settle(c)
 }
@@ -98,21 +98,21 @@ func (e *callAnswered) happen(w *world) {
 // callGivenUp is when a caller has no more patience.
 type callGivenUp call
 
-func (e *callGivenUp) happen(w *world) {
+func (e *callGivenUp) run(w *world) {
 	c := (*call)(e)
 	if c.instance != nil || c.over {
 		return
 	}
 	w.onCalls.forget(c)
 	c.over = true
-	w.tally.waiting--
+	w.counters.waiting--
 	c.function.result.Expired++
 	w.settle(c)
 }
 
 // refuse answers a call that waits with a refusal.
 func (w *world) refuse(c *call) {
-	w.tally.waiting--
+	w.counters.waiting--
 	c.over = true
 	c.function.result.Refused++
 	w.settle(c)
@@ -120,8 +120,8 @@ func (w *world) refuse(c *call) {
 
 // settle is the end of a call.
 func (w *world) settle(c *call) {
-	w.tally.open--
-	if c.crowd != nil {
-		c.crowd.answered(w)
+	w.counters.open--
+	if c.group != nil {
+		c.group.answered(w)
 	}
 }

@@ -26,16 +26,16 @@ type Clients struct {
 	Until time.Duration
 }
 
-// crowd are Clients at work.
-type crowd struct {
+// clientGroup are Clients at work.
+type clientGroup struct {
 	Clients
 	rng  *rand.Rand
 	left int // calls that may still be made; negative for no end
 }
 
 func (w *world) beginClients(c Clients, rng *rand.Rand) {
-	k := &crowd{Clients: c, rng: rng, left: -1}
-	w.crowds = append(w.crowds, k)
+	k := &clientGroup{Clients: c, rng: rng, left: -1}
+	w.groups = append(w.groups, k)
 	if c.Calls > 0 {
 		k.left = c.Calls
 	}
@@ -45,15 +45,15 @@ func (w *world) beginClients(c Clients, rng *rand.Rand) {
 }
 
 // done tells whether they make no more calls.
-func (k *crowd) done(now time.Duration) bool {
+func (k *clientGroup) done(now time.Duration) bool {
 	return k.left == 0 || k.Until > 0 && now >= k.Until
 }
 
 // clientCalls is when one of them calls.
-type clientCalls crowd
+type clientCalls clientGroup
 
-func (e *clientCalls) happen(w *world) {
-	k := (*crowd)(e)
+func (e *clientCalls) run(w *world) {
+	k := (*clientGroup)(e)
 	if k.done(w.now) {
 		return
 	}
@@ -68,6 +68,6 @@ func (e *clientCalls) happen(w *world) {
 }
 
 // answered is told of the end of a call, whatever its end was.
-func (k *crowd) answered(w *world) {
+func (k *clientGroup) answered(w *world) {
 	w.agenda.plan(w.now+max(time.Microsecond, k.Think.Draw(k.rng)), (*clientCalls)(k))
 }

@@ -48,7 +48,7 @@ func (w *world) function(index int) *function {
 	}
 	w.functions[index] = f
 	if w.scheduler != nil {
-		w.scheduler.serve(f)
+		w.scheduler.serveFunction(f)
 	}
 	return f
 }

@@ -48,7 +48,7 @@ type Ratios struct{ histogram Histogram }
 // one is the duration that stands for the ratio 1.
 const one = time.Millisecond
 
-func (r Ratios) record(ratio float64) { r.histogram.record(time.Duration(ratio * float64(one))) }
+func (r Ratios) recordRatio(ratio float64) { r.histogram.record(time.Duration(ratio * float64(one))) }
 
 // Count is how many ratios were counted.
 func (r Ratios) Count() int { return r.histogram.Count() }

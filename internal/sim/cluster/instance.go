@@ -71,7 +71,7 @@ func (w *world) create(f *function, node int) *instance {
 	m := w.machines[node]
 	m.Requested = m.Requested.Plus(f.class.Requests)
 	f.result.Created++
-	w.born()
+	w.countStart()
 	n := &w.result.Nodes[node]
 	n.Created++
 	n.now++
@@ -104,7 +104,7 @@ func (w *world) depopulate(f *function, in *instance) {
 // instanceReady is when it asks for work for the first time.
 type instanceReady instance
 
-func (e *instanceReady) happen(w *world) {
+func (e *instanceReady) run(w *world) {
 	in := (*instance)(e)
 	if in.phase == gone {
 		return // withdrawn
@@ -122,7 +122,7 @@ func (e *instanceReady) happen(w *world) {
 // instanceFreed is when the instance of a call that is over can have another one.
 type instanceFreed call
 
-func (e *instanceFreed) happen(w *world) {
+func (e *instanceFreed) run(w *world) {
 	c := (*call)(e)
 	in := c.instance
 	in.held--
@@ -153,7 +153,7 @@ func (w *world) watchIdleness(in *instance) {
 // instanceAsksToLeave is when an instance has been idle for long, perhaps.
 type instanceAsksToLeave instance
 
-func (e *instanceAsksToLeave) happen(w *world) {
+func (e *instanceAsksToLeave) run(w *world) {
 	in := (*instance)(e)
 	in.asking = false
 	if in.phase != idle {

@@ -41,7 +41,7 @@ func (w *world) joinLater(n Nodes) {
 // nodesJoin is when nodes join.
 type nodesJoin Nodes
 
-func (e *nodesJoin) happen(w *world) { w.join(Nodes(*e)) }
+func (e *nodesJoin) run(w *world) { w.join(Nodes(*e)) }
 
 func (w *world) join(n Nodes) {
 	for range n.Count {
@@ -167,7 +167,7 @@ func (m *machine) plan(w *world) {
 // has changed since this was planned.
 type machineDue machine
 
-func (e *machineDue) happen(w *world) {
+func (e *machineDue) run(w *world) {
 	m := (*machine)(e)
 	if !m.planned || w.now != m.due {
 		return

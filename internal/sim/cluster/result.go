@@ -108,7 +108,7 @@ func (r *Result) ended(c *call) {
 func (r *Result) answered(c *call, now time.Duration) {
 	c.function.result.Answered++
 	r.LastAnswer = now
-	r.Slowdown.record(float64(now-c.arrived) / float64(max(c.work, time.Millisecond)))
+	r.Slowdown.recordRatio(float64(now-c.arrived) / float64(max(c.work, time.Millisecond)))
 }
 
 // add adds what another one has counted, histograms aside.

@@ -21,7 +21,7 @@ type scheduler struct {
 	// active are the functions that the next tick looks at, and ticking says that there
 	// will be one; spare, considered, ticked and concluded are memory that ticks use again.
 	active, spare []*function
-	considered    []considered
+	evaluations   []evaluation
 	ticked        core.Ticked
 	concluded     core.Applied
 	ticking       bool
@@ -51,9 +51,9 @@ func newScheduler(w *world) *scheduler {
 	}
 }
 
-// serve begins to serve a function, as a scheduler does with all functions when it starts:
+// serveFunction begins to serve a function, as a scheduler does with all functions when it starts:
 // a function that is called later was decided on once before, in the first tick of all.
-func (s *scheduler) serve(f *function) {
+func (s *scheduler) serveFunction(f *function) {
 	class := f.class
 	decide := class.Decider
 	if decide == nil {
@@ -73,7 +73,7 @@ func (s *scheduler) serve(f *function) {
 		return
 	}
 	// One that wants instances at once gets them from the next tick.
-	ticked := f.core.Step(instant(first), &core.Ticked{Observed: s.observe(f)})
+	ticked := f.core.Step(instant(first), &core.Ticked{Observed: s.observation(f)})
 	if d, is := core.AnswerOf[*core.Decided](ticked); is && d.Wanted() == 0 {
 		s.stepAt(first, f, &core.Applied{Decided: d})
 	}
@@ -157,7 +157,7 @@ func (s *scheduler) carryOut(f *function, e core.Effect) {
 // are idle, so that they end at once.
 func (s *scheduler) settle() {
 	for _, f := range s.hurried {
-		s.kicked(f)
+		s.runNow(f)
 	}
 	s.hurried = s.hurried[:0]
 	for _, in := range s.letGo {
@@ -197,7 +197,7 @@ func (s *scheduler) rest(f *function, until time.Time) {
 // functionWakes is when a function is to be woken, unless it was planned otherwise since.
 type functionWakes function
 
-func (e *functionWakes) happen(w *world) {
+func (e *functionWakes) run(w *world) {
 	if f := (*function)(e); f.wake == w.now {
 		f.wake = -1
 		w.scheduler.step(f, core.Woken{})

@@ -2,8 +2,8 @@ package cluster
 
 import "time"
 
-// tally is the state of the world in numbers.
-type tally struct {
+// counters is the state of the world in numbers.
+type counters struct {
 	// instances by phase, and how many of all exist.
 	phases    [gone + 1]int
 	instances int
@@ -14,25 +14,25 @@ type tally struct {
 
 // moved counts an instance that goes from one phase to another.
 func (w *world) moved(from, to phase) {
-	w.tally.phases[from]--
-	w.tally.phases[to]++
+	w.counters.phases[from]--
+	w.counters.phases[to]++
 	if to == gone {
-		w.tally.instances--
+		w.counters.instances--
 	}
 }
 
-// born counts a new instance.
-func (w *world) born() {
-	w.tally.phases[starting]++
-	w.tally.instances++
-	w.result.Peak = max(w.result.Peak, w.tally.instances)
+// countStart counts a new instance.
+func (w *world) countStart() {
+	w.counters.phases[starting]++
+	w.counters.instances++
+	w.result.Peak = max(w.result.Peak, w.counters.instances)
 }
 
 // pointDue is when a point of the series is taken.
 type pointDue struct{}
 
-func (pointDue) happen(w *world) {
-	t := &w.tally
+func (pointDue) run(w *world) {
+	t := &w.counters
 	w.result.Series = append(w.result.Series, Point{
 		At: w.now, Instances: t.phases[idle] + t.phases[busy], Starting: t.phases[starting],
 		Waiting: t.waiting, Busy: t.phases[busy], Answered: t.answered,

@@ -12,7 +12,7 @@ import (
 // tickDue is when the scheduler looks at every function that is not idle.
 type tickDue struct{}
 
-func (tickDue) happen(w *world) { w.scheduler.tick() }
+func (tickDue) run(w *world) { w.scheduler.tick() }
 
 // tick does what a tick of the scheduler does; see docs/architecture.md, "A tick".
 func (s *scheduler) tick() {
@@ -20,16 +20,16 @@ func (s *scheduler) tick() {
 	s.planRoom()
 	active := s.active
 	s.active = s.spare[:0]
-	all := s.considered[:0]
+	all := s.evaluations[:0]
 	for _, f := range active {
 		f.listed = false
 		if f.awake {
-			all = s.consider(all, f)
+			all = s.evaluate(all, f)
 		}
 	}
-	s.divide(all)
+	s.allocate(all)
 	for _, i := range inTurns(all) {
-		s.conclude(&all[i], true)
+		s.applyDecision(&all[i], true)
 	}
 	s.settle()
 	for _, f := range active {
@@ -39,11 +39,11 @@ func (s *scheduler) tick() {
 	}
 	clear(active)
 	s.spare = active[:0]
-	s.considered = all
+	s.evaluations = all
 }
 
-// considered is a function that was decided on.
-type considered struct {
+// evaluation is a function that was decided on.
+type evaluation struct {
 	*core.Decided
 	function *function
 	// ordered is how many instances were ordered, and noRoom says that the last order
@@ -53,29 +53,29 @@ type considered struct {
 }
 
 // missing is how many instances could not be ordered.
-func (c *considered) missing() int { return c.Wanted() - c.ordered }
+func (c *evaluation) missing() int { return c.Wanted() - c.ordered }
 
 // starved tells whether the function has no instance that works or comes.
-func (c *considered) starved() bool { return c.Observed.Created+c.Observed.Creating+c.ordered == 0 }
+func (c *evaluation) starved() bool { return c.Observed.Created+c.Observed.Creating+c.ordered == 0 }
 
 // waited is for how long calls have waited for the function's first instance; 0 if none do.
-func (c *considered) waited() time.Duration {
+func (c *evaluation) waited() time.Duration {
 	return capacity.Waited(c.starved(), c.Snapshot.Waiting(), c.Snapshot.OldestWait)
 }
 
-// consider adds a function to those that were decided on, if there is something to decide.
-func (s *scheduler) consider(all []considered, f *function) []considered {
-	s.ticked.Observed = s.observe(f)
+// evaluate adds a function to those that were decided on, if there is something to decide.
+func (s *scheduler) evaluate(all []evaluation, f *function) []evaluation {
+	s.ticked.Observed = s.observation(f)
 	d, is := core.AnswerOf[*core.Decided](s.step(f, &s.ticked))
 	if is {
-		all = append(all, considered{Decided: d, function: f})
+		all = append(all, evaluation{Decided: d, function: f})
 	}
 	return all
 }
 
-// observe is what a tick sees of a function. Nodes that are none at all have room of which
+// observation is what a tick sees of a function. Nodes that are none at all have room of which
 // nothing is known.
-func (s *scheduler) observe(f *function) core.Observed {
+func (s *scheduler) observation(f *function) core.Observed {
 	room := -1
 	if len(s.world.config.Nodes) > 0 {
 		room = s.planner.Room(shapeOf(f))
@@ -83,10 +83,10 @@ func (s *scheduler) observe(f *function) core.Observed {
 	return core.Observed{Created: f.created, Creating: len(f.starting), Room: room, KindStart: s.kindStart(f)}
 }
 
-// divide orders what all functions want, in turns of their namespaces.
-func (s *scheduler) divide(all []considered) {
+// allocate orders what all functions want, in turns of their namespaces.
+func (s *scheduler) allocate(all []evaluation) {
 	var wants []fairshare.Want
-	var wanting []*considered
+	var wanting []*evaluation
 	for i := range all {
 		if c := &all[i]; c.Wanted() > 0 {
 			f := c.function
@@ -102,12 +102,12 @@ func (s *scheduler) divide(all []considered) {
 	}
 	round := s.budget.Allocate(wants, instant(s.now))
 	for i, n, ok := round.Next(); ok; i, n, ok = round.Next() {
-		round.Launched(s.order(wanting[i], n), n)
+		round.Launched(s.launch(wanting[i], n), n)
 	}
 }
 
-// order orders up to n instances and returns how many could be had.
-func (s *scheduler) order(c *considered, n int) int {
+// launch orders up to n instances and returns how many could be had.
+func (s *scheduler) launch(c *evaluation, n int) int {
 	c.noRoom = false
 	f := c.function
 	for i := range n {
@@ -124,7 +124,7 @@ func (s *scheduler) order(c *considered, n int) int {
 }
 
 // inTurns are the indexes of functions in the order in which room is made for them.
-func inTurns(all []considered) []int {
+func inTurns(all []evaluation) []int {
 	turns := make([]capacity.Contender, len(all))
 	for i := range all {
 		turns[i] = capacity.Contender{Index: i, Namespace: all[i].function.class.Namespace, Waited: all[i].waited()}
@@ -139,10 +139,10 @@ func inTurns(all []considered) []int {
 	return order
 }
 
-// conclude follows up on a decision. Room is made only by ticks.
-func (s *scheduler) conclude(c *considered, ticking bool) {
+// applyDecision follows up on a decision. Room is made only by ticks.
+func (s *scheduler) applyDecision(c *evaluation, ticking bool) {
 	f := c.function
-	withdrawn := s.withdraw(f, c.Decision.Cancel)
+	withdrawn := s.cancelLaunches(f, c.Decision.Cancel)
 	s.planner.Trim(f.name, c.missing())
 	if c.noRoom && ticking {
 		s.lackRoom(c)
@@ -151,8 +151,8 @@ func (s *scheduler) conclude(c *considered, ticking bool) {
 	s.step(f, &s.concluded)
 }
 
-// withdraw takes back the youngest n instances that are under way.
-func (s *scheduler) withdraw(f *function, n int) (withdrawn int) {
+// cancelLaunches takes back the youngest n instances that are under way.
+func (s *scheduler) cancelLaunches(f *function, n int) (withdrawn int) {
 	for range min(n, len(f.starting)) {
 		last := len(f.starting) - 1
 		in := f.starting[last]
@@ -166,7 +166,7 @@ func (s *scheduler) withdraw(f *function, n int) (withdrawn int) {
 
 // lackRoom follows up on orders that could not all be placed, as the scheduler does that
 // has no peers.
-func (s *scheduler) lackRoom(c *considered) {
+func (s *scheduler) lackRoom(c *evaluation) {
 	f, now := c.function, instant(s.now)
 	if reserved := s.planner.Reserved(f.name); reserved > 0 && reserved >= c.missing() {
 		return
@@ -181,14 +181,14 @@ func (s *scheduler) lackRoom(c *considered) {
 	}
 }
 
-// kicked decides on a function that need not wait for the next tick.
-func (s *scheduler) kicked(f *function) {
+// runNow decides on a function that need not wait for the next tick.
+func (s *scheduler) runNow(f *function) {
 	if !f.core.NeedsRun(instant(s.now), len(f.instances) > 0) {
 		return
 	}
 	s.planRoom()
-	for _, c := range s.consider(nil, f) {
-		s.order(&c, min(s.budget.LeftNow(instant(s.now)), c.Wanted()))
-		s.conclude(&c, false)
+	for _, c := range s.evaluate(nil, f) {
+		s.launch(&c, min(s.budget.LeftNow(instant(s.now)), c.Wanted()))
+		s.applyDecision(&c, false)
 	}
 }

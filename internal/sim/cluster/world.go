@@ -28,10 +28,10 @@ type world struct {
 	onInstances instancePolicy
 	onNodes     nodePolicy
 
-	calls  uint64
-	loads  int // loads that have not ended
-	crowds []*crowd
-	tally  tally
+	calls    uint64
+	loads    int // loads that have not ended
+	groups   []*clientGroup
+	counters counters
 
 	// Chance comes in separate streams, so that what one part draws changes nothing
 	// for the others.
@@ -121,17 +121,17 @@ func (w *world) run() {
 		e := w.agenda.pop()
 		w.now = e.at
 		w.result.Events++
-		e.act.happen(w)
+		e.act.run(w)
 	}
 	w.now = max(w.now, w.config.Length)
 }
 
 // settled tells whether no call is open and none will come.
 func (w *world) settled() bool {
-	if w.tally.open > 0 || w.loads > 0 {
+	if w.counters.open > 0 || w.loads > 0 {
 		return false
 	}
-	for _, k := range w.crowds {
+	for _, k := range w.groups {
 		if !k.done(w.now) {
 			return false
 		}
@@ -145,7 +145,7 @@ func (w *world) after(d time.Duration, act action) {
 		w.agenda.plan(w.now+d, act)
 		return
 	}
-	act.happen(w)
+	act.run(w)
 }
 
 // source is a load at work.
@@ -168,7 +168,7 @@ func (s *source) plan(w *world) {
 // sourceCalls is when a call of a load is due.
 type sourceCalls source
 
-func (e *sourceCalls) happen(w *world) {
+func (e *sourceCalls) run(w *world) {
 	s := (*source)(e)
 	due := s.due
 	s.plan(w)

@@ -80,7 +80,7 @@ func (s *Store) Observe(key invocation.FunctionKey, known map[string]rollout.Obs
 	}
 	next := have
 	next.known = lasting
-	return s.update(have, converge(time.Now(), next))
+	return s.replace(have, converge(time.Now(), next))
 }
 
 // Advance does what is due as time passes. It returns when something will be; zero if
@@ -92,7 +92,7 @@ func (s *Store) Advance() (next time.Time, err error) {
 	var errs []error
 	for key, r := range s.records {
 		if !r.due.IsZero() && !r.due.After(now) {
-			errs = append(errs, s.update(r, converge(now, r)))
+			errs = append(errs, s.replace(r, converge(now, r)))
 			r = s.records[key]
 		}
 		if !r.due.IsZero() && (next.IsZero() || r.due.Before(next)) {
@@ -121,8 +121,8 @@ func (s *Store) History(key invocation.FunctionKey) (History, bool) {
 	return History{Function: r.fn, Revisions: r.revisions, Plan: r.plan}, ok
 }
 
-// update makes a function what has become of it, which is written if it differs.
-func (s *Store) update(have, next record) error {
+// replace makes a function what has become of it, which is written if it differs.
+func (s *Store) replace(have, next record) error {
 	if sameState(have, next) {
 		s.records[have.fn.Key()] = next
 		return nil

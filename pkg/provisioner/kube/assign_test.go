@@ -110,7 +110,7 @@ func TestAFunctionTakesASpareInstance(t *testing.T) {
 // Whatever else a request that fails may have done: nobody was given the pod, and so
 // it is deleted.
 func TestASpareInstanceThatCannotBeTakenIsDeleted(t *testing.T) {
-	for name, spoil := range map[string]func(th *harness, pod *corev1.Pod){
+	for name, corrupt := range map[string]func(th *harness, pod *corev1.Pod){
 		"no answer": func(th *harness, _ *corev1.Pod) {
 			th.fail = func(verb string, _ int) error {
 				if verb == "patch" {
@@ -131,7 +131,7 @@ func TestASpareInstanceThatCannotBeTakenIsDeleted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			withSpare(t, func(th *harness) {
 				pod, f := th.pod(poolFunction(), "1"), pythonFunction("f")
-				spoil(th, pod)
+				corrupt(th, pod)
 				begun, what := th.take(f, "00000007-000001")
 				if !begun || *what != 0 {
 					t.Errorf("it was taken: %v, %d", begun, *what)

@@ -324,14 +324,14 @@ func TestValidateNamesWrongFields(t *testing.T) {
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	for field, spoil := range map[string]func(*Config){
+	for field, corrupt := range map[string]func(*Config){
 		"AgentImage":    func(c *Config) { c.AgentImage = "" },
 		"SchedulerAddr": func(c *Config) { c.SchedulerAddr = "" },
 		"AgentRequests": func(c *Config) { c.AgentRequests.Memory = -1 },
 		"PullPolicy":    func(c *Config) { c.PullPolicy = "Sometimes" },
 	} {
 		bad := good
-		spoil(&bad)
+		corrupt(&bad)
 		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: error %v does not name it", field, err)
 		}

@@ -107,7 +107,7 @@ func (r *Driver) Run(ctx context.Context) error {
 		return err
 	}
 	var serving sync.WaitGroup
-	serving.Go(r.forker.serve)
+	serving.Go(r.forker.forkLoop)
 	<-ctx.Done()
 	r.stopAll()
 	r.running.Wait()

@@ -62,7 +62,7 @@ func TestTheUserSaysWhoItIsToOpenTelemetry(t *testing.T) {
 	}
 }
 
-func TestSecretsBeatWhatIsInheritedAndNothingElse(t *testing.T) {
+func TestSecretsOverrideWhatIsInheritedAndNothingElse(t *testing.T) {
 	spec := specFor("", "c-1")
 	spec.Function.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "MODE", Value: "user"}}
 	env := functionEnv([]string{"TZ=UTC"}, spec, 8080, program{secrets: []string{"PORT=1", "TZ=CET", "MODE=secret", "PASSWORD=x"}})

@@ -9,9 +9,9 @@ import "runtime"
 // forks one process at a time anyway.
 type forker chan func()
 
-// serve returns when the channel is closed, and its thread ends: not before
+// forkLoop returns when the channel is closed, and its thread ends: not before
 // the last child has.
-func (f forker) serve() {
+func (f forker) forkLoop() {
 	// Without an unlock the thread ends with the goroutine instead of going
 	// back to the pool, so nobody else comes to depend on it.
 	runtime.LockOSThread()

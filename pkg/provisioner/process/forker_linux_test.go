@@ -10,7 +10,7 @@ import (
 func TestAllForksHappenOnOneThread(t *testing.T) {
 	f := make(forker)
 	var serving, asking sync.WaitGroup
-	serving.Go(f.serve)
+	serving.Go(f.forkLoop)
 	// Written by the forker's goroutine only.
 	threads := map[int]int{}
 	const n = 50

@@ -16,17 +16,17 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-// crowdOf makes so many functions and calls each of them once, all at the same time. It
+// contendersOf makes so many functions and calls each of them once, all at the same time. It
 // returns how many were answered, and what was said to the others.
-func (t *tenant) crowdOf(prefix string, functions int, cpu resource.Quantity) (answered int, others []string) {
+func (t *tenant) contendersOf(prefix string, functions int, cpu resource.Quantity) (answered int, others []string) {
 	GinkgoHelper()
-	crowd := make([]*v1alpha1.Function, functions)
-	for i := range crowd {
-		crowd[i] = httpd(fmt.Sprint(prefix, i), func(s *v1alpha1.FunctionSpec) {
+	contenders := make([]*v1alpha1.Function, functions)
+	for i := range contenders {
+		contenders[i] = httpd(fmt.Sprint(prefix, i), func(s *v1alpha1.FunctionSpec) {
 			s.Template.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: cpu}
 		})
 	}
-	t.deploy(crowd...)
+	t.deploy(contenders...)
 	var mu sync.Mutex
 	var calls sync.WaitGroup
 	for i := range functions {
@@ -75,9 +75,9 @@ var _ = Describe("A full cluster", Serial, func() {
 		}
 		t := newTenant(ctx)
 		began := time.Now()
-		answered, others := t.crowdOf("before", room, cpu)
+		answered, others := t.contendersOf("before", room, cpu)
 		Expect(others).To(BeEmpty(), "when the nodes were filled, %d were answered", answered)
-		answered, others = t.crowdOf("crowd", 3*room, cpu)
+		answered, others = t.contendersOf("crowd", 3*room, cpu)
 		GinkgoWriter.Printf("functions=%d answered=%d refused=%d in %v\n", 3*room, answered, len(others), time.Since(began).Round(time.Second))
 		Expect(others).To(BeEmpty())
 	})

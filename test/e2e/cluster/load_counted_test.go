@@ -15,7 +15,7 @@ import (
 // counted are two functions that write down every call that they begin to run.
 type counted struct {
 	*tenant
-	ledger *ledger
+	ledger *runLog
 }
 
 // mostCalls bounds the calls of one spec's traffic.
@@ -24,12 +24,12 @@ const mostCalls = 40_000
 // newCounted makes them, with so many instances each.
 func newCounted(ctx context.Context, instances int32) *counted {
 	GinkgoHelper()
-	ledgerReachable()
-	book, err := openLedger()
+	runLogReachable()
+	recorded, err := openRunLog()
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(book.close)
-	c := &counted{newTenant(ctx), book}
-	address := fmt.Sprintf("%s:%d", own.MachineAddress(), book.port)
+	DeferCleanup(recorded.close)
+	c := &counted{newTenant(ctx), recorded}
+	address := fmt.Sprintf("%s:%d", own.MachineAddress(), recorded.port)
 	function := func(name string, runtime v1alpha1.RuntimeName, protocol v1alpha1.Protocol, entry, code string) *v1alpha1.Function {
 		fn := handler(name, runtime, v1alpha1.Code{Inline: code})
 		fn.Spec.Template.Handler, fn.Spec.Template.Protocol = "main."+entry, protocol
@@ -38,16 +38,16 @@ func newCounted(ctx context.Context, instances int32) *counted {
 		return fn
 	}
 	c.deploy(
-		function("http", v1alpha1.RuntimePython313, v1alpha1.ProtocolHTTP, "application", ledgerPython),
-		function("event", v1alpha1.RuntimeNodeJS22, v1alpha1.ProtocolLambdaRuntime, "handler", ledgerNode))
+		function("http", v1alpha1.RuntimePython313, v1alpha1.ProtocolHTTP, "application", loggingPython),
+		function("event", v1alpha1.RuntimeNodeJS22, v1alpha1.ProtocolLambdaRuntime, "handler", loggingNode))
 	for _, name := range []string{"http", "event"} {
 		Eventually(func() int32 { return c.status(name).Instances.Ready }, "60s", "200ms").Should(BeNumerically(">=", instances), c.explain(name))
 	}
 	return c
 }
 
-// ledgerReachable skips a spec whose functions could not reach this machine.
-func ledgerReachable() {
+// runLogReachable skips a spec whose functions could not reach this machine.
+func runLogReachable() {
 	GinkgoHelper()
 	if own == nil {
 		Skip("its functions write into a ledger on this machine, which a foreign cluster does not reach: unset KUBECONFIG")

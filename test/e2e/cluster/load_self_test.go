@@ -64,26 +64,26 @@ func TestTrafficTellsFailuresApart(t *testing.T) {
 }
 
 func TestTrafficNamesEachCallDifferently(t *testing.T) {
-	book, err := openLedger()
+	recorded, err := openRunLog()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer book.close()
-	url := fmt.Sprintf("http://127.0.0.1:%d/CALL", book.port)
+	defer recorded.close()
+	url := fmt.Sprintf("http://127.0.0.1:%d/CALL", recorded.port)
 	var calls []tripped
 	for range 2 {
 		traffic := startTraffic(context.Background(), 20, stream{name: "s", method: "GET", url: url, clients: 3})
 		traffic.Wait()
 		calls = append(calls, traffic.stop().calls...)
 	}
-	if wrong := book.check(calls); len(calls) != 40 || len(wrong) > 0 {
+	if wrong := recorded.check(calls); len(calls) != 40 || len(wrong) > 0 {
 		t.Errorf("of %d calls %q", len(calls), wrong)
 	}
 }
 
-func TestLedgerFindsWhatIsWrong(t *testing.T) {
-	book := &ledger{ran: map[string]int{"once": 1, "twice": 2, "denied": 1, "resent": 2}}
-	wrong := book.check([]tripped{
+func TestRunLogFindsWhatIsWrong(t *testing.T) {
+	recorded := &runLog{ran: map[string]int{"once": 1, "twice": 2, "denied": 1, "resent": 2}}
+	wrong := recorded.check([]tripped{
 		{name: "once"}, {name: "twice", sent: 1, kind: `transport: EOF`}, {name: "resent", sent: 2}, {name: "never"}, {name: "not run", kind: `status 503, executed "no"`},
 		{name: "denied", kind: `status 503, executed "no", reason "NoCapacity"`},
 	})

@@ -15,7 +15,7 @@ import (
 
 var _ = Describe("An upgrade", Serial, func() {
 	It("replaces all programs under load, keeps the instances, and fails no call, and so does the way back", func(ctx SpecContext) {
-		ledgerReachable()
+		runLogReachable()
 		next := shared.Tag + "-next"
 		loadVersion(ctx, next)
 		c := newCounted(ctx, 5)

@@ -1,4 +1,4 @@
-// Command probe is a function for tests. It keeps a ledger, a file to which it
+// Command probe is a function for tests. It keeps a run log, a file to which it
 // appends a line when a call begins and when it ends, and misbehaves as it is
 // asked to.
 package main
@@ -33,7 +33,7 @@ func main() {
 	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), nil))
 }
 
-// record appends a line to the ledger; short appends are atomic.
+// record appends a line to the run log; short appends are atomic.
 func record(event, call string) {
 	f, err := os.OpenFile(os.Getenv("PROBE_LEDGER"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package verdict says whether Windlass kept its promises in a run of the fault
-// lab. It compares what callers were told with what the ledger says was executed.
+// lab. It compares what callers were told with what the run log says was executed.
 //
 // It decides only: it reads no file, no clock and no network. What it holds
 // against Windlass, whatever the fault was:

@@ -65,7 +65,7 @@ func (c Call) Latency() time.Duration { return time.Duration(c.Ended - c.Began) 
 // Succeeded says that the answer is a success.
 func (c Call) Succeeded() bool { return c.Outcome == Answered && c.Status >= 200 && c.Status < 300 }
 
-// Run is what the ledger knows of one execution.
+// Run is what the run log knows of one execution.
 type Run struct {
 	Nonce, Invocation, CID string
 	// Began and Ended are as in Call; Ended is 0 if the function did not come
@@ -73,8 +73,8 @@ type Run struct {
 	Began, Ended int64
 }
 
-// ReadLedger reads the lines that the function has written.
-func ReadLedger(r io.Reader) ([]Run, error) {
+// ReadRunLog reads the lines that the function has written.
+func ReadRunLog(r io.Reader) ([]Run, error) {
 	var runs []Run
 	open := make(map[[3]string]int)
 	lines := bufio.NewScanner(r)
@@ -83,7 +83,7 @@ func ReadLedger(r io.Reader) ([]Run, error) {
 		var run Run
 		var at int64
 		if n, err := fmt.Sscan(lines.Text(), &what, &run.Nonce, &run.Invocation, &run.CID, &at); n != 5 {
-			return nil, fmt.Errorf("a line of the ledger is not one: %q: %w", lines.Text(), err)
+			return nil, fmt.Errorf("a line of the run log is not one: %q: %w", lines.Text(), err)
 		}
 		key := [3]string{run.Nonce, run.Invocation, run.CID}
 		switch strings.ToLower(what) {
@@ -98,7 +98,7 @@ func ReadLedger(r io.Reader) ([]Run, error) {
 			}
 			runs[i].Ended = at
 		default:
-			return nil, fmt.Errorf("a line of the ledger is of no kind: %q", lines.Text())
+			return nil, fmt.Errorf("a line of the run log is of no kind: %q", lines.Text())
 		}
 	}
 	return runs, lines.Err()

@@ -8,9 +8,9 @@ import (
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
 
-func TestTheLedgerIsReadAsItWasWritten(t *testing.T) {
+func TestTheRunLogIsReadAsItWasWritten(t *testing.T) {
 	text := "began n1 i1 a 10\nbegan n2 i2 b 11\nended n2 i2 b 12\nbegan n1 i1 c 13\ncancelled n1 i1 c 14\n"
-	got, err := verdict.ReadLedger(strings.NewReader(text))
+	got, err := verdict.ReadRunLog(strings.NewReader(text))
 	want := []verdict.Run{
 		{Nonce: "n1", Invocation: "i1", CID: "a", Began: 10},
 		{Nonce: "n2", Invocation: "i2", CID: "b", Began: 11, Ended: 12},
@@ -21,9 +21,9 @@ func TestTheLedgerIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestALedgerThatIsNoneIsRefused(t *testing.T) {
+func TestARunLogThatIsNoneIsRefused(t *testing.T) {
 	for _, text := range []string{"began n1 i1 a\n", "began n1 i1 a soon\n", "ended n1 i1 a 10\n", "paused n1 i1 a 10\n"} {
-		if runs, err := verdict.ReadLedger(strings.NewReader(text)); err == nil {
+		if runs, err := verdict.ReadRunLog(strings.NewReader(text)); err == nil {
 			t.Errorf("%q was read as %+v", text, runs)
 		}
 	}

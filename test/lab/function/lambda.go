@@ -16,7 +16,7 @@ import (
 const lambdaTakes = 60 * time.Millisecond
 
 // lambda answers events of the AWS Lambda Runtime API, until that fails. It writes no
-// ledger.
+// run log.
 func lambda(api string) error {
 	if os.Getenv("WINDLASS_SPARE") != "" {
 		// Code and environment of the function are of no use here.

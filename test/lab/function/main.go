@@ -1,5 +1,5 @@
 // Command function is the function that the fault lab calls. It writes every
-// execution to a ledger before and after, and answers with what it was sent.
+// execution to a run log before and after, and answers with what it was sent.
 //
 // The query says how it behaves: ms is how long it takes, and do is what it does
 // instead of answering well.
@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	ledger, err := os.OpenFile(os.Getenv("LAB_LEDGER"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	runLog, err := os.OpenFile(os.Getenv("LAB_LEDGER"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "function:", err)
 		os.Exit(1)
@@ -41,7 +41,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "function:", lambda("http://"+api))
 		os.Exit(1)
 	}
-	f := function{ledger: ledger, cid: os.Getenv("WINDLASS_INSTANCE")}
+	f := function{runLog: runLog, cid: os.Getenv("WINDLASS_INSTANCE")}
 	if err := http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), f); err != nil {
 		fmt.Fprintln(os.Stderr, "function:", err)
 		os.Exit(1)
@@ -49,7 +49,7 @@ func main() {
 }
 
 type function struct {
-	ledger *os.File
+	runLog *os.File
 	cid    string
 }
 
@@ -91,8 +91,8 @@ func (f function) note(what string, r *http.Request, nonce string) {
 	}
 	id := r.Header.Get("Windlass-Invocation-Id")
 	line := fmt.Sprintf("%s %s %s %s %d\n", what, or(nonce), or(id), or(f.cid), now.Nano())
-	if _, err := f.ledger.WriteString(line); err != nil {
-		fmt.Fprintln(os.Stderr, "function: the ledger cannot be written:", err)
+	if _, err := f.runLog.WriteString(line); err != nil {
+		fmt.Fprintln(os.Stderr, "function: the run log cannot be written:", err)
 		os.Exit(4)
 	}
 }

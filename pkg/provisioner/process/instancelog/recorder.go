@@ -105,7 +105,7 @@ func (r *Recorder) handle(watcher *fsnotify.Watcher, event fsnotify.Event) {
 	case event.Has(fsnotify.Create) && !strings.Contains(filepath.Base(event.Name), "."):
 		r.logError(r.scan(watcher, event.Name, false))
 	default:
-		r.logError(r.update(event.Name, false))
+		r.logError(r.recordGrowth(event.Name, false))
 	}
 }
 
@@ -121,12 +121,12 @@ func (r *Recorder) scan(watcher *fsnotify.Watcher, folder string, before bool) e
 		case entry.IsDir():
 			return watcher.Add(path)
 		}
-		return r.update(path, before)
+		return r.recordGrowth(path, before)
 	})
 }
 
-// update notes how far a file has grown, if it is a log of a function.
-func (r *Recorder) update(path string, before bool) error {
+// recordGrowth notes how far a file has grown, if it is a log of a function.
+func (r *Recorder) recordGrowth(path string, before bool) error {
 	cid, ok := functionFileCID(filepath.Base(path))
 	if !ok {
 		return nil

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// ledger is where instances write down the calls that they begin to run. It
+// runLog is where instances write down the calls that they begin to run. It
 // listens on every address of this machine, so that pods reach it.
-type ledger struct {
+type runLog struct {
 	server *http.Server
 	port   int
 
@@ -20,22 +20,22 @@ type ledger struct {
 	ran map[string]int
 }
 
-// openLedger starts a ledger, which must be closed.
-func openLedger() (*ledger, error) {
+// openRunLog starts a run log, which must be closed.
+func openRunLog() (*runLog, error) {
 	listener, err := net.Listen("tcp", "0.0.0.0:0")
 	if err != nil {
 		return nil, err
 	}
-	l := &ledger{port: listener.Addr().(*net.TCPAddr).Port, ran: map[string]int{}}
+	l := &runLog{port: listener.Addr().(*net.TCPAddr).Port, ran: map[string]int{}}
 	l.server = &http.Server{Handler: l, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = l.server.Serve(listener) }() // until it is closed
 	return l, nil
 }
 
-func (l *ledger) close() { _ = l.server.Close() }
+func (l *runLog) close() { _ = l.server.Close() }
 
 // ServeHTTP notes the call that the path names.
-func (l *ledger) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+func (l *runLog) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ran[strings.TrimPrefix(r.URL.Path, "/")]++
@@ -44,7 +44,7 @@ func (l *ledger) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 // check compares what clients have seen with what has run: calls that ran more
 // often than they were sent, answered ones that did not run, and those that ran
 // although it was denied, a line for each.
-func (l *ledger) check(calls []tripped) []string {
+func (l *runLog) check(calls []tripped) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var wrong []string
@@ -64,11 +64,11 @@ func (l *ledger) check(calls []tripped) []string {
 	return wrong
 }
 
-// Functions that write each call into a ledger before they run it, and take a
+// Functions that write each call into a run log before they run it, and take a
 // while. CALL in the request names it, MS says how long it takes.
 const (
-	// ledgerPython answers HTTP, with the call in the query.
-	ledgerPython = `import os, time, http.client
+	// loggingPython answers HTTP, with the call in the query.
+	loggingPython = `import os, time, http.client
 from urllib.parse import parse_qs
 
 host = os.environ["LEDGER"]
@@ -85,8 +85,8 @@ def application(environ, start_response):
     start_response("200 OK", [("Content-Type", "text/plain")])
     return [b"%d bytes\n" % len(body)]
 `
-	// ledgerNode is a handler whose event names the call.
-	ledgerNode = `const http = require("http");
+	// loggingNode is a handler whose event names the call.
+	loggingNode = `const http = require("http");
 const note = (call) => new Promise((done, failed) => {
   const request = http.request("http://" + process.env.LEDGER + "/" + call, { method: "POST", agent: false, timeout: 5000 }, (answer) => {
     answer.resume();

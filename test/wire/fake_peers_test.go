@@ -143,14 +143,14 @@ var pingsAllowed = grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{M
 // serve lets a puppet take streams.
 func (p *fakePeers) serve(role string) {
 	server := grpc.NewServer(grpc.WaitForHandlers(true), pingsAllowed, grpc.UnknownServiceHandler(func(_ any, ss grpc.ServerStream) error {
-		return p.attend(role, ss)
+		return p.serveStream(role, ss)
 	}))
 	p.servers = append(p.servers, server)
 	l := p.network.listen(role)
 	p.running.Go(func() { _ = server.Serve(l) })
 }
 
-func (p *fakePeers) attend(role string, ss grpc.ServerStream) error {
+func (p *fakePeers) serveStream(role string, ss grpc.ServerStream) error {
 	full, _ := grpc.MethodFromServerStream(ss)
 	from, _ := peer.FromContext(ss.Context())
 	method := p.release.method(full)
