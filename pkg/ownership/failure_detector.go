@@ -3,43 +3,43 @@ package ownership
 import "time"
 
 const (
-	// HeartbeatInterval is how often a scheduler gets a heartbeat, and silentAfter how
-	// long it may leave them unanswered: three intervals.
+	// HeartbeatInterval is how often a scheduler gets a heartbeat, and silentAfter how long it
+	// may leave heartbeats unanswered: three of them.
 	HeartbeatInterval = 500 * time.Millisecond
 	silentAfter       = 3 * HeartbeatInterval
-	// steadyFor is how long one that was silent must answer before it counts
-	// as there again: a link that comes and goes must not move slots to and fro.
+	// steadyFor is how long a silent scheduler must answer before it counts as alive again, so
+	// that an unstable link does not move routes back and forth.
 	steadyFor = 2 * HeartbeatInterval
 )
 
-// FailureDetector decides from its heartbeats whether a scheduler is silent. It is a value
-// and depends on nothing else. A scheduler that never answered is not silent before
-// silentAfter.
+// FailureDetector decides from the heartbeats of one scheduler whether that is silent. It is a
+// value and reads no clock. A scheduler that has not answered yet is not silent until it had
+// the time to answer.
 type FailureDetector struct {
-	// heard is when it last answered, and steady since when it has answered
-	// every time; zero while it does not.
+	// heard is when the scheduler last answered, and steady since when it has answered every
+	// heartbeat; zero while it does not.
 	heard, steady time.Time
 	// advanced is when Advance was last called.
 	advanced time.Time
 	silent   bool
 }
 
-// NewFailureDetector is that of a scheduler that has just become known.
+// NewFailureDetector returns the detector of a scheduler that has just become known.
 func NewFailureDetector(now time.Time) FailureDetector {
 	return FailureDetector{heard: now, advanced: now}
 }
 
-// Silent reports whether the standby should act for the scheduler.
+// Silent reports whether the scheduler's standbys should serve its slots.
 func (p FailureDetector) Silent() bool { return p.silent }
 
-// ReconnectDue reports whether the scheduler has left heartbeats unanswered for so long
-// that another connection is worth a try.
+// ReconnectDue reports whether the scheduler has left heartbeats unanswered for long enough to
+// try another connection.
 func (p FailureDetector) ReconnectDue(now time.Time) bool {
 	return p.silent && now.Sub(p.heard) >= silentAfter
 }
 
-// Answered notes an answer to a heartbeat. A scheduler that starts or stops answers
-// that it does not serve, and is silent at once.
+// Answered records an answer to a heartbeat. A scheduler that starts or stops answers that it
+// does not serve, and is silent at once.
 func (p FailureDetector) Answered(now time.Time, serving bool) FailureDetector {
 	p.heard = now
 	switch {
@@ -51,16 +51,16 @@ func (p FailureDetector) Answered(now time.Time, serving bool) FailureDetector {
 	return p.recover(now)
 }
 
-// Refused notes that the scheduler's machine refuses connections: missed heartbeats
-// need not be waited for.
+// Refused records that the scheduler's machine refused a connection: the scheduler is silent
+// at once, without missed heartbeats.
 func (p FailureDetector) Refused() FailureDetector {
 	p.silent, p.steady = true, time.Time{}
 	return p
 }
 
-// Advance notes that time has passed. It must be called every HeartbeatInterval or sooner: if
-// it was not, it was the caller that stood still, and nothing is held against the
-// scheduler.
+// Advance records that time has passed. The caller must call it every HeartbeatInterval or
+// sooner. After a longer gap, the caller itself was paused, and the gap does not count against
+// the scheduler.
 func (p FailureDetector) Advance(now time.Time) FailureDetector {
 	if now.Sub(p.advanced) >= silentAfter-HeartbeatInterval && !p.silent {
 		p.heard = now

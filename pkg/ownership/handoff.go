@@ -3,15 +3,16 @@ package ownership
 // Holding is a slot that a scheduler holds.
 type Holding struct {
 	Slot Slot
-	// Busy says that calls of its functions wait or run: a handoff costs them a moment.
+	// Busy says that calls of its functions wait or run, so that a handoff delays them for a
+	// moment.
 	Busy bool
 }
 
-// Handoffs plans which slots an owner hands off next, and to which member: slots that
-// rank this member first, at most idle of those without work and busy of those with.
-// Other members follow after that. An owner that is draining, or is no member any
-// more, is not in Ranked, so it hands off all of its slots. Slots whose owner ranks
-// first stay, so each slot moves once after the members have changed.
+// Handoffs plans which slots their owner hands off next, and to whom: slots that Ranked
+// assigns to another member, all to the same one, at most idle slots without work and busy
+// slots with work. Other members get theirs in later calls. An owner that drains or is no
+// longer a member is not in Ranked, so all of its slots move. Slots that are in place stay, so
+// each slot moves once, and members with the same view come to rest.
 func Handoffs(self string, held []Holding, members []Member, idle, busy int) (to Member, slots []Slot) {
 	for _, h := range held {
 		left := &idle
@@ -31,7 +32,7 @@ func Handoffs(self string, held []Holding, members []Member, idle, busy int) (to
 	return to, slots
 }
 
-// topRanked is the first of Ranked; false if that is empty.
+// topRanked is the first of Ranked; false if no member may get the slot.
 func topRanked(slot Slot, members []Member) (best Member, found bool) {
 	var high uint64
 	for _, m := range members {

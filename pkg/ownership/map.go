@@ -2,16 +2,15 @@ package ownership
 
 import "slices"
 
-// Map is what is known of all slots and of all members. It is not safe for
-// concurrent use. The zero Map knows nothing.
+// Map is a view of all slots and members. It is not safe for concurrent use. The zero Map is
+// empty.
 type Map struct {
 	owners [Slots]Owner
-	// rejected is the highest epoch of each slot that was replaced by a lower one.
+	// rejected is the highest epoch of each slot that Reset has replaced by a lower one.
 	rejected [Slots]uint64
 	members  []Member
 }
 
-// Clone is a copy.
 func (m *Map) Clone() *Map {
 	c := *m
 	c.members = slices.Clone(m.members)
@@ -26,18 +25,18 @@ func (m *Map) Owner(slot Slot) (Owner, bool) {
 	return m.owners[slot], m.owners[slot].Epoch != 0
 }
 
-// Members are the known members. They must not be changed.
+// Members returns the known members. Callers must not change them.
 func (m *Map) Members() []Member { return m.members }
 
-// Merge is Update for an owner that another scheduler or gateway named. An epoch that a
-// Reset has rejected is not accepted again: programs that do not know of the Reset yet
-// would otherwise send it to each other for ever.
+// Merge is Update for second-hand information. It ignores epochs that Reset has rejected:
+// schedulers that have not seen the new history yet would otherwise pass the old owner on to
+// each other forever.
 func (m *Map) Merge(slot Slot, owner Owner) bool {
 	return slot < Slots && owner.Epoch > m.rejected[slot] && m.Update(slot, owner)
 }
 
-// Update sets the owner of a slot if its epoch is higher than the known one, and
-// reports whether it did.
+// Update records a named owner and reports whether that changes the map: of two owners, the
+// one with the higher epoch counts.
 func (m *Map) Update(slot Slot, owner Owner) bool {
 	if slot >= Slots || owner.ID == "" || owner.Addr == "" || owner.Epoch <= m.owners[slot].Epoch {
 		return false
@@ -46,7 +45,7 @@ func (m *Map) Update(slot Slot, owner Owner) bool {
 	return true
 }
 
-// Reset sets the owner of a slot, whatever its epoch: etcd has another history now.
+// Reset records an owner whatever its epoch, because the store now has another history.
 func (m *Map) Reset(slot Slot, owner Owner) {
 	if before := m.owners[slot].Epoch; before > owner.Epoch {
 		m.rejected[slot] = max(m.rejected[slot], before)
@@ -63,15 +62,15 @@ func (m *Map) LastEpoch() uint64 {
 	return last
 }
 
-// SetMembers replaces the members. A member that is gone stays the last known
-// owner of its slots.
+// SetMembers replaces the members. A member that has left stays the last known owner of its
+// slots.
 func (m *Map) SetMembers(members []Member) { m.members = slices.Clone(members) }
 
-// Route is the scheduler that a slot's tickets and pulls go to: its owner or, as long
-// as that is silent, the standby, which will be its owner next. Acting says that it is
-// the standby, whose Owner has the epoch of the last known owner. It is false if no
-// scheduler is known. A wrong route does no harm: an invocation is claimed once,
-// wherever its tickets are.
+// Route returns the scheduler that a slot's tickets and pulls go to: its owner or, while that
+// is silent, its standby, the member that will own the slot next. acting says that it is the
+// standby; to then has the epoch of the last known owner. known is false if no scheduler is
+// left. If only the caller considers an owner silent, that does no harm: each invocation is
+// claimed once, wherever its tickets are.
 func (m *Map) Route(slot Slot, silent func(id string) bool) (to Owner, acting, known bool) {
 	owner, known := m.Owner(slot)
 	if known && !silent(owner.ID) {
@@ -82,6 +81,6 @@ func (m *Map) Route(slot Slot, silent func(id string) bool) (to Owner, acting, k
 			return Owner{ID: member.ID, Addr: member.Addr, Epoch: owner.Epoch}, true, true
 		}
 	}
-	// Nobody answers: the owner is as good a guess as any.
+	// No member answers, so the owner is as good a guess as any.
 	return owner, false, known
 }

@@ -5,20 +5,19 @@ import (
 	"slices"
 )
 
-// Member is a scheduler that takes part.
+// Member is a scheduler that can own slots.
 type Member struct {
-	// ID names the scheduler; no two that run have the same.
+	// ID names the scheduler; no two running ones have the same.
 	ID string
-	// Addr is where it serves, host:port.
+	// Addr is its address, host:port.
 	Addr string
-	// Draining says that it is about to stop: it is given no slot.
+	// Draining says that the scheduler is about to stop and gets no slot.
 	Draining bool
 }
 
-// Ranked returns the members that may be given a slot, in the order in which
-// they try to take it (rendezvous hashing). All who know the same members agree
-// on it, and a member that comes or goes changes the first place of its own share
-// of slots only.
+// Ranked returns the members that may get a slot, in the order in which they claim it
+// (rendezvous hashing). Observers with the same members agree on it. A member that comes or
+// goes changes the first rank only of its own share of slots.
 func Ranked(slot Slot, members []Member) []Member {
 	type scored struct {
 		Member
@@ -40,9 +39,8 @@ func Ranked(slot Slot, members []Member) []Member {
 	return ranked
 }
 
-// score mixes FNV-1a, whose last bytes barely reach its high bits, by the
-// finalizer of MurmurHash3. It runs for each slot and member, so it makes no
-// garbage.
+// score mixes FNV-1a, whose last bytes barely reach its high bits, with the finalizer of
+// MurmurHash3. It runs for each slot and member, so it allocates nothing.
 func score(slot Slot, id string) uint64 {
 	const offset, prime = 0xcbf29ce484222325, 0x100000001b3
 	x := uint64(offset)

@@ -5,14 +5,14 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// totals are what agents count.
+// totals are the counters of agents.
 type totals struct {
 	calls, broken, claimsRefused, reconnects uint64
 	cpu                                      uint64 // in nanoseconds
 }
 
-// since is what was counted after an earlier report. Whatever fell counts as if it had
-// stayed: agents say what they like.
+// since is the increase since an earlier report. A counter that fell counts as unchanged,
+// because agents are not trusted.
 func (t totals) since(before totals) totals {
 	more := func(now, then uint64) uint64 { return max(now, then) - then }
 	return totals{
@@ -30,7 +30,7 @@ func (t totals) plus(other totals) totals {
 	}
 }
 
-// report is what one agent said last.
+// report is an agent's last report.
 type report struct {
 	totals
 	resident  uint64
@@ -47,14 +47,13 @@ func reportOf(wire *agentwire.AgentReport) report {
 	}
 }
 
-// agentReports are what the agents of one function say of themselves. Its zero value is
-// empty.
+// agentReports are the reports of the agents of one function. The zero value is empty.
 type agentReports struct {
-	// sums are of all that was counted while the function was served here, also by
-	// agents that have ended since; nil if none has reported.
+	// sums are the totals while the function was served here, including agents that have
+	// ended; nil if none has reported.
 	sums *totals
-	// last has the last report of each instance that has not ended, and resident
-	// and backedOff are what they come to.
+	// last has the last report of each running instance; resident and backedOff are their
+	// sums.
 	last      map[invocation.CID]report
 	resident  uint64
 	backedOff int
@@ -82,7 +81,7 @@ func (r *agentReports) addReport(cid invocation.CID, now report, takenOver bool)
 	}
 }
 
-// subtract takes back the last report of an instance.
+// subtract removes the last report of an instance from the sums.
 func (r *agentReports) subtract(cid invocation.CID) {
 	last := r.last[cid]
 	r.resident -= last.resident
@@ -92,17 +91,17 @@ func (r *agentReports) subtract(cid invocation.CID) {
 	delete(r.last, cid)
 }
 
-// removeInstance drops what is known of an instance that has ended.
+// removeInstance drops an instance that has ended.
 func (r *agentReports) removeInstance(cid invocation.CID) {
 	if r.subtract(cid); len(r.last) == 0 {
 		r.last = nil
 	}
 }
 
-// dropInstances drops what is known of all instances, which another scheduler serves.
+// dropInstances drops all instances, because another scheduler serves them now.
 func (r *agentReports) dropInstances() { r.last, r.resident, r.backedOff = nil, 0, 0 }
 
-// summary is what all agents together say.
+// summary is the sum over all agents.
 type summary struct {
 	totals
 	heard     bool
@@ -117,7 +116,7 @@ func (r *agentReports) sum() summary {
 	return summary{totals: *r.sums, heard: true, resident: r.resident, backedOff: r.backedOff}
 }
 
-// recordReport takes note of what the instance's agent says of itself.
+// recordReport applies the report of the instance's agent.
 func (p *pullStream) recordReport(wire *agentwire.AgentReport) {
 	if wire == nil {
 		return

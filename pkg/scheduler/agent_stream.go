@@ -21,20 +21,20 @@ var (
 	errOverflow = status.Error(codes.ResourceExhausted, "the instance did not take its replies")
 )
 
-// agentStream is the scheduler's end of an instance's stream. Replies are only put into a
-// buffer that holds all that the instance can ask for; should an agent break the rules
-// so that it overflows, its stream ends.
+// agentStream is the scheduler's end of an instance's stream. Replies go into a buffer that
+// holds everything that the instance can ask for. If an agent breaks the rules so that the
+// buffer overflows, its stream ends.
 type agentStream struct {
 	scheduler *host
 	key       provisioner.Key
 	agent     agentInfo
 	replies   chan *agentwire.PullReply
-	// closing takes why the scheduler ends the stream, and over is closed when
-	// nothing is left of it.
+	// closing takes the reason why the scheduler ends the stream, and over is closed when the
+	// stream has ended completely.
 	closing chan error
 	ended   chan struct{}
-	// silence ends the stream once it has lasted for silenceLimit; 0 if the instance
-	// has not said how often it speaks.
+	// silence ends the stream after silenceLimit without a message; silenceLimit is 0 if the
+	// agent has not sent its interval.
 	silence      *time.Timer
 	silenceLimit time.Duration
 }
@@ -46,9 +46,9 @@ func newAgentStream(s *host, key provisioner.Key, of agentInfo, buffer int) agen
 	}
 }
 
-// serveMessages hands an instance's messages to handle until its stream ends, it falls
-// silent, or it opens another stream. Then it calls end with whether it was the
-// instance that ended it.
+// serve passes an instance's messages to handle until the stream ends, the instance falls
+// silent, or it opens another stream. It then calls end; orderly says that the instance ended
+// the stream.
 func (p *agentStream) serveMessages(server pullServer, handle func(*agentwire.PullRequest) error, end func(orderly bool)) error {
 	p.silence = time.AfterFunc(core.MaxSilence, func() { p.close(errSilent) })
 	p.silence.Stop() // until it says how often it speaks
@@ -83,8 +83,8 @@ func (p *agentStream) sendReplies(server pullServer) {
 	}
 }
 
-// receive reads the instance's messages until they end, and tells whether the
-// instance ended them.
+// receive reads the instance's messages until they end. orderly says that the instance ended
+// them.
 func (p *agentStream) receive(server pullServer, handle func(*agentwire.PullRequest) error) (orderly bool, err error) {
 	for {
 		msg, err := server.Recv()
@@ -98,7 +98,7 @@ func (p *agentStream) receive(server pullServer, handle func(*agentwire.PullRequ
 	}
 }
 
-// close ends the stream, for the first reason.
+// close ends the stream. Only the first reason counts.
 func (p *agentStream) close(err error) {
 	select {
 	case p.closing <- err:
@@ -106,14 +106,14 @@ func (p *agentStream) close(err error) {
 	}
 }
 
-// streams are those of the instances, one each. An instance that opens another one
-// has lost the one before, even if that is not known here yet.
+// streams has one stream for each instance. An instance that opens another stream has lost the
+// previous one, even if the scheduler has not noticed yet.
 type streams struct {
 	mu    sync.Mutex
 	byKey map[provisioner.Key]*agentStream
 }
 
-// register ends the stream before, and returns when nothing is left of it.
+// register ends the instance's previous stream, and returns once that has ended completely.
 func (s *streams) register(p *agentStream) {
 	s.mu.Lock()
 	before := s.byKey[p.key]
@@ -137,7 +137,7 @@ func (s *streams) unregister(p *agentStream) {
 	close(p.ended)
 }
 
-// sendTo sends something to an instance, if it has a stream.
+// sendTo sends a reply to an instance, if it has a stream.
 func (s *streams) sendTo(key provisioner.Key, reply *agentwire.PullReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,7 @@ func (p *agentStream) resetSilence(msg *agentwire.PullRequest) {
 	}
 }
 
-// welcome tells the instance that it was accepted, and what is spoken with it.
+// welcome accepts the instance and names the protocol.
 func (p *agentStream) welcome(epoch uint64) {
 	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Welcome{Welcome: &agentwire.Welcome{
 		Epoch: epoch, Protocol: p.agent.agreed.Protocol, Release: buildinfo.Version, Features: p.agent.agreed.Features,

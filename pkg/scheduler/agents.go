@@ -23,13 +23,13 @@ var (
 		"Instances that the scheduler retired because of their agent's protocol: Outdated ones one at a time, Unsupported ones at once.", "reason")
 )
 
-// agentInfo is what is known of the agent at the other end of a stream.
+// agentInfo describes the agent at the other end of a stream.
 type agentInfo struct {
 	release string
 	agreed  wire.Agreed
 }
 
-// negotiate picks the protocol for an agent, and says whether the agent is kept.
+// negotiate picks the protocol to use with an agent, and says whether the agent is supported.
 func (s *host) negotiate(h *agentwire.Hello) (agentInfo, core.Agent) {
 	agreed, ok := s.protocols.Meet(wire.Heard(h))
 	known := agentInfo{release: h.GetRelease(), agreed: agreed}
@@ -43,7 +43,7 @@ func (s *host) negotiate(h *agentwire.Hello) (agentInfo, core.Agent) {
 	return known, core.AgentCurrent
 }
 
-// drainReply tells an agent to drain, and why.
+// drainReply asks an agent to leave, with the reason.
 func drainReply(why string) *agentwire.PullReply {
 	retire := &agentwire.Drain{Detail: why}
 	switch core.TerminateReason(why) {
@@ -72,7 +72,7 @@ const (
 	otherRelease   = "other"
 )
 
-// releaseName is a release that an agent says, if it can be one.
+// releaseName is the release that an agent reports, if it is a valid name.
 func releaseName(said string) string {
 	if said == "" || len(said) > maxReleaseName {
 		return otherRelease
@@ -87,13 +87,13 @@ func releaseName(said string) string {
 	return said
 }
 
-// agentVersion are agents that say the same.
+// agentVersion groups agents that report the same release and protocol.
 type agentVersion struct {
 	release  string
 	protocol uint32
 }
 
-// agents counts those that have a stream. Releases beyond a bound count as others.
+// agents counts the agents that have a stream. Releases beyond a bound count as others.
 func (s *streams) agents() map[agentVersion]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (c stateCollector) collectAgents(ch chan<- prometheus.Metric) {
 	}
 }
 
-// agentReplaced counts an instance that goes because of its agent.
+// agentReplaced counts an instance that is replaced because of its agent.
 func (m *metrics) agentReplaced(reason string) {
 	if m != nil {
 		m.agentsReplaced.WithLabelValues(reason).Inc()

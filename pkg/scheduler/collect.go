@@ -8,7 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
-// stateCollector reads the series of slots, spare instances and nodes when it is asked.
+// stateCollector reads the series of slots, spare instances and nodes at each scrape.
 type stateCollector struct{ s *Scheduler }
 
 // Describe implements prometheus.Collector.
@@ -75,7 +75,6 @@ func (c stateCollector) collectNodes(ch chan<- prometheus.Metric) {
 	}
 }
 
-// boolValue is 1 for yes.
 func boolValue(yes bool) float64 {
 	if yes {
 		return 1

@@ -21,10 +21,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// Config is what a Scheduler needs to know.
+// Config has the settings of a Scheduler.
 type Config struct {
-	// ID names this scheduler, as the Router knows it. It may be empty if
-	// there is no other scheduler.
+	// ID names this scheduler among the members. It may be empty if no other scheduler exists.
 	ID string
 	// Tick is the time between two decisions. Shorter reacts sooner and
 	// costs more; the paper's is 100 ms.
@@ -34,27 +33,25 @@ type Config struct {
 	MaxQueued int
 	// ClaimGrace is how long an instance may hold a ticket unclaimed.
 	ClaimGrace time.Duration
-	// Executions is how many of the last executions the mean is taken of:
-	// the paper's N. It is as many of the last starts.
+	// Executions is the number of recent executions, and of recent starts, that a mean covers:
+	// the paper's N.
 	Executions int
-	// Decider is the algorithm of functions that name none, as
-	// autoscaler.ByName knows it.
+	// Decider is the default algorithm, a name that autoscaler.ByName knows.
 	Decider string
-	// NoRoomPatience is how long nothing may move on the nodes until calls are
-	// refused that wait for room while their function has no instance at all.
+	// NoRoomPatience is for how long nothing may change on the nodes before waiting calls of a
+	// function without an instance are refused for lack of room.
 	NoRoomPatience time.Duration
-	// EvictAfter is how long an instance must have been idle before it may
-	// be evicted to make room for another function. For a function without
-	// instances, one that became idle after the call had come may go earlier.
+	// EvictAfter is how long an instance must have been idle before it may be evicted for
+	// another function. For a function without instances, an instance that became idle after
+	// the call had come may go earlier.
 	EvictAfter time.Duration
-	// CreateRate is how many instances are launched in a second in the long
-	// run, and CreateBurst how many at once; namespaces share them. 0 means
-	// that only room bounds them.
+	// CreateRate is the long-run number of launches per second, and CreateBurst the number at
+	// once; all namespaces share them. 0 means that only room bounds them.
 	CreateRate  float64
 	CreateBurst int
 }
 
-// DefaultConfig is the configuration of the paper where it has one.
+// DefaultConfig follows the paper wherever the paper gives a value.
 func DefaultConfig() Config {
 	return Config{
 		Tick:           core.DefaultTick,
@@ -67,7 +64,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate says what is wrong with a Config.
+// Validate returns an error that names the invalid settings.
 func (c Config) Validate() error {
 	var errs []error
 	if c.Tick <= 0 {
@@ -97,54 +94,53 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Ownership knows which slots this scheduler owns, and in which epoch.
+// Ownership says which slots this scheduler owns, and in which epoch.
 type Ownership interface {
 	Epoch(slot ownership.Slot) (uint64, bool)
-	// Unconfirmed reports whether, and since when, etcd has not confirmed that the
-	// slots are still owned here.
+	// Unconfirmed reports whether nobody can confirm the ownership, and since when.
 	Unconfirmed() (since time.Time, unconfirmed bool)
 }
 
-// EstimateStore has the estimates of other owners, or of before a restart.
+// EstimateStore has the execution and start times that previous owners measured.
 type EstimateStore interface {
-	// Restore returns the means of a unit, or else of other revisions of its function; a
-	// mean is 0 if it is unknown.
+	// Restore returns the means of a unit, or else of other revisions of its function; 0 if
+	// unknown.
 	Restore(unit *v1alpha1.Function) estimate.Means
 }
 
-// Router knows which scheduler serves a slot.
+// Router says who serves a slot.
 type Router interface {
-	// Route is false while no scheduler is known; acting says that it is not
-	// the owner, which is silent, but its standby.
+	// Route reports known as false while no scheduler is known to serve the slot. acting says
+	// that the owner is silent and to is its standby.
 	Route(slot ownership.Slot) (to ownership.Owner, acting, known bool)
-	// Map is what is known of slots and members.
+	// Map is the latest view of slots and members.
 	Map() *ownership.Map
 	// Changed is signalled after a route has changed.
 	Changed() <-chan struct{}
 }
 
-// Deps are what a Scheduler works with.
+// Deps are the parts that a Scheduler uses.
 type Deps struct {
 	Catalog   catalog.Reader
 	Ownership Ownership
-	// Router says for which slots this scheduler is the acting owner, and where to
-	// send clients of other slots. If it is nil there is only this scheduler.
+	// Router names the slots to serve as a standby, and the schedulers to redirect to. nil
+	// means that this is the only scheduler.
 	Router Router
-	// Schedulers says who other schedulers must prove to be. Without it, what
-	// is passed on to them is not encrypted.
+	// Schedulers authenticates other schedulers. Without it, forwarded tickets are not
+	// encrypted.
 	Schedulers credentials.TransportCredentials
-	// IsScheduler reports whether a call is another scheduler's, which may request
-	// room. If it is nil, every client may.
+	// IsScheduler reports whether a caller is another scheduler, which may ask for room. If it
+	// is nil, every caller may.
 	IsScheduler func(ctx context.Context) bool
-	// Instances are what InstancesOf makes of a Provisioner.
+	// Instances come from InstancesOf.
 	Instances Instances
-	// Runtimes may be nil: then there are no spare instances.
+	// Runtimes may be nil; then there are no warm pools.
 	Runtimes Runtimes
 	// Estimates may be nil.
 	Estimates EstimateStore
-	// Registry may be nil: then nothing is told.
+	// Registry may be nil; then no metrics are kept.
 	Registry prometheus.Registerer
-	// Traces may be nil: then nothing is recorded.
+	// Traces may be nil; then no traces are recorded.
 	Traces Traces
 	Log    *slog.Logger
 	Now    func() time.Time

@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
-// decisionLog keeps what was decided lately, for people who ask why.
+// decisionLog keeps recent decisions for people who ask why.
 type decisionLog struct {
 	mu  sync.Mutex
 	log *decisionlog.Log
@@ -40,7 +40,7 @@ func (ch *decisionLog) addEntry(s *ticker, c *evaluation) {
 	ch.log.Add(c.function.uid, e)
 }
 
-// floor says what asks for the least instances, if there are fewer.
+// floor says which setting asks for the minimum, if the function has fewer instances.
 func (c *evaluation) floor() decisionlog.Floor {
 	f := decisionlog.Floor{Instances: c.Bounds.Min}
 	switch {
@@ -58,7 +58,7 @@ func (c *evaluation) floor() decisionlog.Floor {
 	return f
 }
 
-// nodesOf are the nodes that instances of one function were ordered on.
+// nodesOf are the nodes on which instances of one function were launched.
 func (s *host) nodesOf(keys []provisioner.Key) []string {
 	if len(keys) == 0 {
 		return nil
@@ -94,16 +94,16 @@ func (ch *decisionLog) recent(since time.Time, n int) (uids []string, more int) 
 	return ch.log.Recent(since, n)
 }
 
-// reporter tells people, metrics and the controller about functions.
+// reporter reports functions to people, metrics and the controller.
 type reporter struct {
 	*host
 	decisions *decisionLog
 	pools     *warmPools
 }
 
-// primary is the unit that speaks for a function where one answer is wanted: of those that
-// are served here, or else of all, the one with the most calls that wait or run, then with
-// the most instances, then the last one made. It is nil if there is none.
+// primary is the unit that represents a function where one answer is wanted: of the units that
+// are served here, or else of all, the one with the most waiting and running calls, then the
+// most instances, then the newest. It is nil if the function has no unit.
 func (s *reporter) primary(units []*function) (first *function) {
 	type weight struct{ served, calls, instances int }
 	var most weight
@@ -120,9 +120,9 @@ func (s *reporter) primary(units []*function) (first *function) {
 	return first
 }
 
-// Report tells of the last decisions on a function; false if there is no function
-// of that name. Of several revisions it tells of the one that is foremost; the load is that
-// of all which are served here.
+// Report returns the last decisions on a function; false if no function has that name. Of
+// several revisions it reports the primary one. The load covers all revisions that are served
+// here.
 func (s *reporter) Report(key invocation.FunctionKey) (decisionlog.Report, bool) {
 	entry, known := s.deps.Catalog.Get(key)
 	if !known {
@@ -131,7 +131,7 @@ func (s *reporter) Report(key invocation.FunctionKey) (decisionlog.Report, bool)
 	units := s.functions.unitsOf(entry.UID())
 	f := s.primary(units)
 	if f == nil {
-		// It is so new that Run has not heard of it, or has no revision yet.
+		// The function is too new: Run has not seen it yet, or it has no revision yet.
 		return decisionlog.Report{Namespace: key.Namespace, Name: key.Name, Scheduler: s.config.ID, Decisions: []decisionlog.ReportEntry{}}, true
 	}
 	a := s.report(f, decisionlog.DefaultBounds().PerFunction)
@@ -141,7 +141,7 @@ func (s *reporter) Report(key invocation.FunctionKey) (decisionlog.Report, bool)
 	return a, true
 }
 
-// report tells of the last n decisions on a unit.
+// report returns the last n decisions on a unit.
 func (s *reporter) report(f *function, n int) decisionlog.Report {
 	fn := f.current()
 	a := decisionlog.Report{Namespace: fn.Namespace, Name: fn.Name, Revision: fn.Revision(), Scheduler: s.config.ID, Decisions: []decisionlog.ReportEntry{}}
@@ -166,10 +166,9 @@ const (
 	latestAge       = time.Minute
 )
 
-// Latest tells of the last decision on each function that was decided on in the last
-// minute, which all are that have calls or are getting instances; at most 1,000, the
-// last one first. Functions that cannot run are told of for as long as that is so. Each
-// revision is told of for itself.
+// Latest returns the last decision on each function that had one in the last minute, newest
+// first, at most 1,000; every function with calls or starting instances has one. It lists
+// functions that cannot run for as long as they cannot. Each revision has its own entry.
 func (s *reporter) Latest() decisionlog.LatestReport {
 	uids, more := s.decisions.recent(s.deps.Now().Add(-latestAge), latestFunctions)
 	latest := decisionlog.LatestReport{Scheduler: s.config.ID, Functions: []decisionlog.Report{}, Broken: s.broken(latestFunctions), More: more}
@@ -183,7 +182,7 @@ func (s *reporter) Latest() decisionlog.LatestReport {
 	return latest
 }
 
-// broken are the functions that cannot run, at most n.
+// broken returns at most n functions that cannot run.
 func (s *reporter) broken(n int) []decisionlog.Broken {
 	var all []decisionlog.Broken
 	for _, f := range s.all() {
@@ -202,7 +201,7 @@ func (s *reporter) broken(n int) []decisionlog.Broken {
 	return all[:min(len(all), n)]
 }
 
-// servedSince is when the slot was taken over; zero if it was not.
+// servedSince is when this scheduler took the slot over; zero if it does not serve it.
 func (f *function) servedSince() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()

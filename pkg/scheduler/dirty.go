@@ -2,14 +2,14 @@ package scheduler
 
 import "sync"
 
-// dirtySet has the functions that have changed since the usage index last read them, each
-// once.
+// dirtySet holds, once each, the functions whose usage has changed since the planner last read
+// it.
 type dirtySet struct {
 	mu   sync.Mutex
 	list []*function
 }
 
-// takeAll returns all and empties the set.
+// takeAll returns all functions and empties the set.
 func (d *dirtySet) takeAll() []*function {
 	d.mu.Lock()
 	taken := d.list
@@ -23,8 +23,8 @@ func (d *dirtySet) takeAll() []*function {
 	return taken
 }
 
-// markDirty notes that the usage of a function may have changed. The function's lock is
-// held.
+// markDirty records that the usage of a function has changed. The caller holds the function's
+// lock.
 func (s *host) markDirty(f *function) {
 	if f.dirty {
 		return

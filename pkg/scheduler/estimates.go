@@ -8,21 +8,21 @@ import (
 	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
 )
 
-// starts are the last times that instances of all functions took to start, by what
-// they run: a new function's horizon is that of its kind.
+// starts has the last start times of all functions by ClusterRuntime: a new function's horizon
+// is that of its ClusterRuntime.
 type starts struct {
 	n int
 
 	mu sync.Mutex
-	// of has an entry for each Runtime of which an instance has started, and one
-	// for images.
+	// of has an entry for each ClusterRuntime whose instances have started, and one for
+	// images.
 	of map[string]*estimate.LastN
 }
 
 func newStarts(n int) *starts { return &starts{n: n, of: make(map[string]*estimate.LastN)} }
 
-// kindOf is what takes about as long to start: a Runtime; or an image, of which
-// nothing is known.
+// kindOf groups functions with similar start times: those of one ClusterRuntime, and all
+// images.
 func kindOf(fn *v1alpha1.Function) string { return string(fn.Spec.Template.RuntimeRef.Name) }
 
 func (s *starts) observe(kind string, took time.Duration) {
@@ -45,9 +45,9 @@ func (s *starts) mean(kind string) time.Duration {
 	return 0
 }
 
-// restoreEstimates are the estimates of a unit's function from before the unit was served
-// here: a new revision begins with those of the others. They are capped like an agent's
-// report, and count as one observation.
+// restoreEstimates returns the means that were measured before this scheduler served the unit.
+// A new revision begins with those of the others. They are bounded like an agent's reports,
+// and count as one observation.
 func (s *host) restoreEstimates(fn *v1alpha1.Function) estimate.Means {
 	if s.deps.Estimates == nil {
 		return estimate.Means{}
@@ -57,8 +57,8 @@ func (s *host) restoreEstimates(fn *v1alpha1.Function) estimate.Means {
 	return before
 }
 
-// Estimates are those of each unit that this scheduler serves as owner, not as standby: the
-// owner stores them for the next one.
+// Estimates returns the means of each unit whose slot this scheduler owns, for the next owner.
+// Units that it serves as a standby are left out.
 func (s *reporter) Estimates() []estimate.Unit {
 	var estimates []estimate.Unit
 	for _, f := range s.all() {

@@ -7,17 +7,17 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// maxEvents bounds what is kept for one function. Of more, the oldest are
-// dropped.
+// maxEvents bounds the events that are kept for one function. When it is reached, the oldest
+// is dropped.
 const maxEvents = 16
 
-// functionEvent is something that an operator may ask about later.
+// functionEvent is an event of a function that an operator may ask about later.
 type functionEvent struct {
 	reason, message string
 	warning         bool
 }
 
-// eventRing has the last events of a function, oldest first. Its zero value is empty. The
+// eventRing has the last events of a function, oldest first. The zero value is empty. The
 // function's lock guards it.
 type eventRing struct {
 	next uint64 // number of the one that comes next
@@ -31,7 +31,7 @@ type numberedEvent struct {
 	last   time.Time
 }
 
-// add adds an event. A repeated event is counted, and gets a new number each time.
+// add records an event. A repeated event is counted and gets a new number each time.
 func (h *eventRing) add(what functionEvent, now time.Time) {
 	what.message = invocation.Excerpt(what.message)
 	h.next++
@@ -48,8 +48,8 @@ func (h *eventRing) add(what functionEvent, now time.Time) {
 	h.list = append(h.list, numberedEvent{what, h.next, 1, now})
 }
 
-// since returns the events after a number and not before a time, and the number to call it
-// with next.
+// since returns the events after a number and not before a time, and the number to ask with
+// next.
 func (h *eventRing) since(number uint64, notBefore time.Time) (news []*controlwire.Event, next uint64) {
 	for _, n := range h.list {
 		if n.number > number && !n.last.Before(notBefore) {
@@ -59,15 +59,14 @@ func (h *eventRing) since(number uint64, notBefore time.Time) (news []*controlwi
 	return news, h.next
 }
 
-// recordEvent adds an event of the function.
 func (f *function) recordEvent(what functionEvent, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stats.events.add(what, now)
 }
 
-// eventsSince are the function's events after a number and not before a time, and the number
-// to call it with next.
+// eventsSince returns the function's events after a number and not before a time, and the
+// number to ask with next.
 func (f *function) eventsSince(since uint64, notBefore time.Time) ([]*controlwire.Event, uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// forwardWithin is how long the owner may take to be reached, or leave unread
-	// what it is sent, and forwardPause how long one that did not is left alone.
+	// forwardWithin is how long a connection to the owner, or the sending of a message, may
+	// take; forwardPause is how long an owner that took longer is left alone.
 	forwardWithin = time.Second
 	forwardPause  = time.Second
-	// forwardBuffer bounds the messages that wait to be passed on to one owner. More
+	// forwardBuffer bounds the messages that wait to be forwarded to one owner. Further ones
 	// are refused, so that the gateway offers their tickets again.
 	forwardBuffer = 16
 )
@@ -28,8 +28,8 @@ const (
 // tickets to another scheduler, which passes them on. What was passed on is not
 // passed on again, so no message can travel in circles.
 
-// forwards are the streams by which one gateway's tickets are passed on. Only the
-// goroutine that serves the gateway uses them, which waits for none of them.
+// forwards are the streams that forward one gateway's tickets. Only the goroutine that serves
+// the gateway uses them, and it never waits for one.
 type forwards struct {
 	scheduler *host
 	from      *offerStream
@@ -38,7 +38,7 @@ type forwards struct {
 	running   sync.WaitGroup
 }
 
-// ownerStream passes tickets on to one owner.
+// ownerStream forwards tickets to one owner.
 type ownerStream struct {
 	scheduler *host
 	from      *offerStream
@@ -58,7 +58,7 @@ func newForwards(s *host, from *offerStream) *forwards {
 	}
 }
 
-// to is what is to be passed on to an address with the next flush.
+// to is the message that the next flush sends to an address.
 func (f *forwards) to(addr string) *controlwire.OfferRequest {
 	request := f.pending[addr]
 	if request == nil {
@@ -68,8 +68,8 @@ func (f *forwards) to(addr string) *controlwire.OfferRequest {
 	return request
 }
 
-// flush passes on what is pending. What cannot be passed on is refused, so that
-// the gateway offers it again. The streams end with ctx.
+// flush forwards the pending messages. A message that cannot be forwarded is refused, so that
+// the gateway offers its tickets again. The streams end with ctx.
 func (f *forwards) flush(ctx context.Context) {
 	for addr, request := range f.pending {
 		delete(f.pending, addr)
@@ -90,8 +90,8 @@ func (f *forwards) flush(ctx context.Context) {
 // waitEnded returns when all streams have ended.
 func (f *forwards) waitEnded() { f.running.Wait() }
 
-// run passes on until ctx ends. While an owner cannot be reached, what is meant for it
-// is refused at once: the wait is paid once in a pause, and not by each message.
+// run forwards until ctx ends. While the owner cannot be reached, it refuses messages at once:
+// one message pays for the wait, not each of them.
 func (f *ownerStream) run(ctx context.Context) {
 	defer f.disconnect()
 	for {
@@ -130,7 +130,7 @@ func (f *ownerStream) forwardRequest(ctx context.Context, request *controlwire.O
 	return err
 }
 
-// refuseAll lets the gateway offer again what could not be passed on.
+// refuseAll refuses all tickets of a message, so that the gateway offers them again.
 func (f *ownerStream) refuseAll(request *controlwire.OfferRequest) {
 	for _, t := range request.GetOffers() {
 		if id, err := invocation.IDFromBytes(t.GetInvocationId()); err == nil {
@@ -139,7 +139,7 @@ func (f *ownerStream) refuseAll(request *controlwire.OfferRequest) {
 	}
 }
 
-// connect opens the stream if it is not there.
+// connect opens the stream unless it is open.
 func (f *ownerStream) connect(ctx context.Context) error {
 	if f.stream != nil {
 		return nil

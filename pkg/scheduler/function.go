@@ -21,36 +21,35 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// function is the shell around the core of one unit, which is a function to all who serve
-// it: it brings it events, and carries out its effects under the same lock, so that
-// everybody sees them in the same order. It keeps what people ask about, which the core
-// does not need.
+// function is the shell around the core of one unit. It feeds the core events and carries out
+// the effects under the same lock, so that every observer sees them in the same order. It also
+// keeps the data for reports and metrics, which the core does not need.
 type function struct {
 	uid  string
 	slot ownership.Slot
-	// countedSince is since when this scheduler counts for the function. Each counter is
-	// exported with it, so it is a whole second, which compresses well.
+	// countedSince is when this scheduler began to count for the function. Each counter
+	// carries it, so it is a whole second, which compresses well.
 	countedSince time.Time
 
-	// mu guards all that follows. It must not be taken while another lock of the
-	// scheduler, the provisioner, the ownership or the router is held.
+	// mu guards the fields below. No code waits for it while it holds another lock of the
+	// scheduler, the provisioner, the coordinator or the router.
 	mu   sync.Mutex
 	core *core.Function
 	*unit
-	// streams are those of the instances that have joined.
+	// streams has the streams of the joined instances.
 	streams map[invocation.CID]*pullStream
 	stats   functionStats
-	// dirty says that the function is in the dirtySet.
+	// dirty says that the function is in the dirty set.
 	dirty bool
 }
 
-// unit is a function as it is now, with what ticks ask of it again and again. It is
-// replaced, never changed.
+// unit is a revision's function with values that ticks use again and again. It is replaced,
+// never changed.
 type unit struct {
 	fn       *v1alpha1.Function
 	revision string
-	// shape is what the room for one of its instances depends on, and turns names those
-	// who get that room in turns.
+	// shape says which nodes fit an instance, and turns names the namespace that takes turns
+	// for room.
 	shape    capacity.Shape
 	shareKey string
 }
@@ -59,19 +58,19 @@ func (s *host) unitOf(fn *v1alpha1.Function) *unit {
 	return &unit{fn: fn, revision: fn.Revision(), shape: shapeOf(fn, s.deps.Instances), shareKey: cmp.Or(fn.FunctionRevisionName(), fn.Name)}
 }
 
-// functionStats is what metrics, events and reports say of a function.
+// functionStats is the data about a function for reports and metrics.
 type functionStats struct {
-	// since is since when this scheduler knows of the function, and started says that an
-	// instance of it has asked for work, as far as this scheduler knows.
+	// since is when this scheduler learned of the function. started says that, as far as this
+	// scheduler knows, an instance has asked for work.
 	since   time.Time
 	started bool
-	// failure is how an instance failed last, or nil.
+	// failure is the last failure of an instance, or nil.
 	failure *decisionlog.Failure
 	// noRoom is why the last launch found no node; empty if it did.
 	noRoom string
-	// peak is the most instances at a time.
+	// peak is the highest number of instances so far.
 	peak int
-	// plan is that of the last decision.
+	// plan has the inputs of the last decision.
 	plan          lastPlan
 	counters      counters
 	byReason      reasonCounters
@@ -79,14 +78,14 @@ type functionStats struct {
 	pendingStarts pendingStarts
 	waitingCalls  waitingCalls
 	reports       agentReports
-	// startPhases is what the starts of instances took; nil if there was none.
+	// startPhases are the summed phases of all starts; nil if there was none.
 	startPhases *coldstart.Durations
-	// executions is how long calls ran; nil if none has.
+	// executions has the execution times; nil if no call has run.
 	executions *exposition.Histogram
 }
 
-// observeExecutions counts executions. Agents say how long they took, which is at most the timeout, and 0
-// if the function did not run.
+// observeExecutions counts executions. Agents report the times, which are bounded by the
+// timeout; 0 means that the function did not run.
 func (b *functionStats) observeExecutions(done []core.Done, timeout time.Duration) {
 	for _, d := range done {
 		if d.Execution <= 0 {
@@ -112,7 +111,7 @@ func (s *host) newFunction(fn *v1alpha1.Function) *function {
 	}
 }
 
-// specOf is what of a function matters to its core.
+// specOf returns the settings that a function's core uses.
 func (s *host) specOf(fn *v1alpha1.Function) core.Spec {
 	scaling, down, calls := &fn.Spec.Scaling, &fn.Spec.Scaling.ScaleDown, &fn.Spec.Calls
 	backoff, idle := down.Idle()
@@ -131,10 +130,10 @@ func (s *host) specOf(fn *v1alpha1.Function) core.Spec {
 	return spec
 }
 
-// current returns the function as it is now.
+// current returns the latest version of the function.
 func (f *function) current() *v1alpha1.Function { return f.currentUnit().fn }
 
-// currentUnit is current with what follows from it.
+// currentUnit is current with the values derived from it.
 func (f *function) currentUnit() *unit {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -148,35 +147,33 @@ func (f *function) view(now time.Time) queue.View {
 	return f.core.View(now)
 }
 
-// means are what was learnt of the function.
+// means are the mean execution and start times.
 func (f *function) means() estimate.Means {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.core.Means()
 }
 
-// recordFailure notes how an instance failed.
 func (f *function) recordFailure(why provisioner.StartFailure, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stats.failure = &decisionlog.Failure{At: now.UTC(), Code: why.Code, Detail: invocation.Excerpt(why.String())}
 }
 
-// lastFailure is how an instance of the function failed last, or nil.
+// lastFailure is the last failure of an instance, or nil.
 func (f *function) lastFailure() *decisionlog.Failure {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.stats.failure
 }
 
-// functions are the units that the scheduler knows, and those of them that the next tick
-// looks at.
+// functions holds the units that the scheduler knows, and the ones that the next tick looks
+// at.
 type functions struct {
 	mu     sync.RWMutex
 	byUID  map[string]*function
 	active map[*function]struct{}
-	// units are the UIDs of the units of each function, by the function's UID, the first
-	// one made first.
+	// units maps a function's UID to the UIDs of its units, oldest first.
 	units map[string][]string
 }
 
@@ -184,8 +181,8 @@ func newFunctions() *functions {
 	return &functions{byUID: make(map[string]*function), active: make(map[*function]struct{}), units: make(map[string][]string)}
 }
 
-// setUnits notes which units a function has now, none if it is gone, and returns the UIDs of
-// those that it has no more.
+// setUnits replaces the units of a function, with none if it was deleted, and returns the UIDs
+// of units that it no longer has.
 func (fs *functions) setUnits(function string, now []*v1alpha1.Function) (gone []string) {
 	there := make([]string, 0, len(now))
 	for _, unit := range now {
@@ -204,8 +201,8 @@ func (fs *functions) setUnits(function string, now []*v1alpha1.Function) (gone [
 	return gone
 }
 
-// unitsOf are the units of the function of that UID, the first one made first; or the unit
-// of that UID alone.
+// unitsOf returns the units of the function with that UID, oldest first, or the unit with that
+// UID alone.
 func (fs *functions) unitsOf(uid string) (units []*function) {
 	fs.mu.RLock()
 	defer fs.mu.RUnlock()
@@ -220,7 +217,7 @@ func (fs *functions) unitsOf(uid string) (units []*function) {
 	return units
 }
 
-// lookup is a function, or nil.
+// lookup returns a unit, or nil.
 func (fs *functions) lookup(uid string) *function {
 	fs.mu.RLock()
 	defer fs.mu.RUnlock()
@@ -233,7 +230,7 @@ func (fs *functions) add(f *function) {
 	fs.byUID[f.uid] = f
 }
 
-// remove returns what it removes, or nil.
+// remove removes a unit and returns it, or nil.
 func (fs *functions) remove(uid string) *function {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -249,7 +246,7 @@ func (fs *functions) all() []*function {
 	return slices.Collect(maps.Values(fs.byUID))
 }
 
-// activate lets the next tick look at a function, unless it was removed.
+// activate makes the next tick look at a function, unless it was removed.
 func (fs *functions) activate(f *function) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -258,14 +255,14 @@ func (fs *functions) activate(f *function) {
 	}
 }
 
-// park lets ticks pass over a function.
+// park makes ticks pass over a function.
 func (fs *functions) park(f *function) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	delete(fs.active, f)
 }
 
-// isActive tells whether the next tick looks at a function.
+// isActive reports whether the next tick looks at a function.
 func (fs *functions) isActive(f *function) bool {
 	fs.mu.RLock()
 	defer fs.mu.RUnlock()
@@ -273,14 +270,14 @@ func (fs *functions) isActive(f *function) bool {
 	return active
 }
 
-// listActive are the functions that are not idle.
+// listActive returns the functions that are not parked.
 func (fs *functions) listActive() []*function {
 	fs.mu.RLock()
 	defer fs.mu.RUnlock()
 	return slices.Collect(maps.Keys(fs.active))
 }
 
-// busy tells whether a function of a slot is not idle.
+// busy reports whether a function of a slot is not parked.
 func (fs *functions) busy(slot ownership.Slot) bool {
 	fs.mu.RLock()
 	defer fs.mu.RUnlock()

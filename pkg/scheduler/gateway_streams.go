@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// gatewayStreams are the streams by which the tickets of gateways come, by the
-// gateway's claim address, the latest last. A gateway has one of its own, two while it
-// opens another one, and one for each scheduler that passes its tickets on.
+// gatewayStreams has the streams that bring tickets, by the gateway's claim address, the
+// newest last. A gateway has one of its own, two while it reconnects, and one for each
+// scheduler that forwards its tickets.
 type gatewayStreams struct {
 	mu        sync.Mutex
 	byGateway map[string][]*offerStream
@@ -22,7 +22,7 @@ func (r *gatewayStreams) register(o *offerStream) {
 	r.byGateway[o.gateway] = append(r.byGateway[o.gateway], o)
 }
 
-// unregister takes a stream away that has ended. The gateway's others stay.
+// unregister removes a stream that has ended. The gateway's other streams stay.
 func (r *gatewayStreams) unregister(o *offerStream) {
 	close(o.ended)
 	r.mu.Lock()
@@ -35,8 +35,8 @@ func (r *gatewayStreams) unregister(o *offerStream) {
 	}
 }
 
-// streamTo is by which stream a gateway is told of its tickets: the latest of its own, or
-// else the latest by which others pass them on; nil if there is none.
+// streamTo picks the stream for refusals to a gateway: its newest own one, or else the newest
+// one that forwards its tickets; nil if it has none.
 func (r *gatewayStreams) streamTo(gateway string) *offerStream {
 	r.mu.Lock()
 	defer r.mu.Unlock()

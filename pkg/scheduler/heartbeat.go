@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 )
 
-// Heartbeat answers another program's heartbeats until the stream ends.
+// Heartbeat answers heartbeats until the stream ends.
 func (s *Scheduler) Heartbeat(stream grpc.BidiStreamingServer[controlwire.HeartbeatRequest, controlwire.HeartbeatReply]) error {
 	trusted := s.deps.IsScheduler == nil || s.deps.IsScheduler(stream.Context())
 	for first := true; ; first = false {
@@ -40,7 +40,8 @@ func (s *Scheduler) Heartbeat(stream grpc.BidiStreamingServer[controlwire.Heartb
 	}
 }
 
-// receiveRequests hears what room another scheduler asks for, and says what was made of it.
+// receiveRequests takes another scheduler's requests for room, and returns the room that was
+// made for earlier ones.
 func (s *Scheduler) receiveRequests(request *controlwire.HeartbeatRequest) []*controlwire.CapacityFreed {
 	id, asked := request.GetScheduler(), request.GetCapacityRequests()
 	if id == "" || id == s.config.ID {
@@ -59,8 +60,8 @@ func (s *Scheduler) receiveRequests(request *controlwire.HeartbeatRequest) []*co
 	return room
 }
 
-// CapacityRequests is the room that is requested from another scheduler with the next
-// heartbeat. With CapacityFreed it implements health.CapacityExchange.
+// CapacityRequests returns the requests for room that the next heartbeat carries to another
+// scheduler. It and CapacityFreed implement health.CapacityExchange.
 func (s *Scheduler) CapacityRequests(to string) []*controlwire.CapacityRequest {
 	var room []*controlwire.CapacityRequest
 	for _, l := range s.peerRoom.requestsTo(to, s.deps.Now()) {
@@ -69,7 +70,7 @@ func (s *Scheduler) CapacityRequests(to string) []*controlwire.CapacityRequest {
 	return room
 }
 
-// CapacityFreed hears what another scheduler has made of what it was asked for.
+// CapacityFreed takes another scheduler's answers to requests for room.
 func (s *Scheduler) CapacityFreed(by string, room []*controlwire.CapacityFreed) {
 	made := make(map[capacity.Shape]capacity.Grant, min(len(room), capacity.MaxShortages))
 	for _, m := range room[:min(len(room), capacity.MaxShortages)] {
@@ -82,7 +83,7 @@ func (s *Scheduler) CapacityFreed(by string, room []*controlwire.CapacityFreed) 
 
 var _ health.CapacityExchange = (*Scheduler)(nil)
 
-// Slots tells who owns which slot.
+// Slots returns the owner of each slot.
 func (s *Scheduler) Slots(_ context.Context, request *controlwire.SlotsRequest) (*controlwire.SlotsReply, error) {
 	if s.deps.Router == nil {
 		return nil, status.Error(codes.Unimplemented, "this scheduler is the only one")
@@ -96,8 +97,8 @@ func (s *Scheduler) Slots(_ context.Context, request *controlwire.SlotsRequest) 
 	return reply, nil
 }
 
-// peerRoom is the room that is borrowed from other schedulers and lent to them. Heartbeats
-// exchange the requests and grants, and ticks make the room.
+// peerRoom is the room that this scheduler borrows from and lends to others. Heartbeats
+// exchange requests, and ticks make room.
 type peerRoom struct {
 	mu       sync.Mutex
 	borrower capacity.Borrower

@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
-// Instances are what the scheduler asks of the level below, by subject.
+// Instances is the scheduler's view of the provisioner, by subject.
 type Instances struct {
 	Launcher
 	Ender
@@ -25,12 +25,12 @@ type Instances struct {
 	Starts
 }
 
-// InstancesOf are those of a Provisioner.
+// InstancesOf returns the parts of a Provisioner.
 func InstancesOf(p *provisioner.Provisioner) Instances {
 	return Instances{p, p, p, p, p, p, p, p, p, p, p, p}
 }
 
-// Launcher begins starts, and takes back those that are not over.
+// Launcher launches instances, and cancels launches that have not finished.
 type Launcher interface {
 	LaunchOn(fn *v1alpha1.Function, term invocation.Term, n int, place func() (node string, ok bool)) []provisioner.Key
 	Assign(fn *v1alpha1.Function, term invocation.Term, pooled provisioner.Key, told func(key provisioner.Key, taken bool)) (provisioner.Key, bool)
@@ -42,20 +42,20 @@ type Ender interface {
 	End(key provisioner.Key, how provisioner.Ending)
 }
 
-// Custody says whose the instances of a function are.
+// Custody adopts and releases the instances of a function.
 type Custody interface {
 	Adopt(fn *v1alpha1.Function)
 	Release(uid string)
 }
 
-// Streams hears what the agents' streams show.
+// Streams receives what agents' streams show.
 type Streams interface {
 	Connect(key provisioner.Key)
 	Disconnect(key provisioner.Key)
 	Pulled(key provisioner.Key) (took time.Duration, first bool)
 }
 
-// Observer looks at one function's instances.
+// Observer observes one function's instances.
 type Observer interface {
 	Observe(uid string) provisioner.Observation
 }
@@ -67,39 +67,39 @@ type Directory interface {
 	Connected() map[provisioner.Key]bool
 }
 
-// Revisions hears what the catalog says of functions.
+// Revisions receives the catalog's changes of functions.
 type Revisions interface {
 	ResetBackoff(uid string)
 	Forget(uid string)
 }
 
-// Moves tells which functions have instances that moved.
+// Moves returns the functions whose instances have changed.
 type Moves interface {
 	Changed(uids []string) []string
 	Placed(list []provisioner.Placed, uid string) []provisioner.Placed
 	ResetChanged()
 }
 
-// NodeView is where instances may run.
+// NodeView returns the nodes on which instances may run.
 type NodeView interface {
 	Nodes() []provisioner.NodeLoad
 	Candidates(fn *v1alpha1.Function) placement.Candidates
 	Requests(fn *v1alpha1.Function) placement.Amount
 }
 
-// Identities tells whose an agent is.
+// Identities authenticates agents.
 type Identities interface {
 	Check(key provisioner.Key, proof string) (provisioner.Instance, error)
 	Recognize(proof string) (provisioner.Instance, error)
 }
 
-// Auditor compares what is believed with the level below; see package reconcile.
+// Auditor compares the inventory with the level below; see package reconcile.
 type Auditor interface {
 	Reconcile() (repaired int)
 	ReconcilePods(served []*v1alpha1.Function) (repaired int)
 }
 
-// Starts tells how far a start has come.
+// Starts returns the progress of a start.
 type Starts interface {
 	Progress(key provisioner.Key) provisioner.Progress
 }

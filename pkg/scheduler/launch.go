@@ -13,29 +13,29 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// evaluation is a function with the decision of a tick, and the result of its launches.
+// evaluation is a function that a tick has decided on, with the outcome so far.
 type evaluation struct {
 	*core.Decided
 	*unit
 	function *function
 	term     invocation.Term
 
-	// launched is the result of its launches, and attempted says that there were any.
+	// launched is the outcome of the launches, and asked says that some were requested.
 	launched  provisioner.LaunchResult
 	attempted bool
-	// cancelled are the launches that were cancelled.
+	// cancelled are the starting instances that were cancelled.
 	cancelled []provisioner.Key
 }
 
-// missing is how many wanted instances could not be launched.
+// missing is the number of wanted instances that could not be launched.
 func (c *evaluation) missing() int { return c.Wanted() - len(c.launched.Keys) }
 
-// starved reports whether the function has no instance that works or starts.
+// starved reports whether the function has no instance, not even a starting one.
 func (c *evaluation) starved() bool {
 	return c.Observed.Created+c.Observed.Creating+len(c.launched.Keys) == 0
 }
 
-// want is what the function is short of.
+// want is the room that the function lacks.
 func (c *evaluation) want() capacity.Want {
 	return capacity.Want{
 		UID: c.function.uid, Namespace: c.fn.Namespace, Shape: c.shape,
@@ -48,7 +48,7 @@ func (c *evaluation) waited() time.Duration {
 	return capacity.Waited(c.starved(), c.Snapshot.Waiting(), c.Snapshot.OldestWait)
 }
 
-// roundRobin are functions in the order in which room is made for them.
+// roundRobin orders functions by the turns in which room is made for them.
 func roundRobin(all []*evaluation) []*evaluation {
 	turns := make([]capacity.Contender, len(all))
 	for i, c := range all {
@@ -62,8 +62,8 @@ func roundRobin(all []*evaluation) []*evaluation {
 	return sorted
 }
 
-// allocate orders what all functions want, as far as it may be created now, and in
-// turns of their namespaces.
+// allocate launches what all functions want, within the launch rate and in turns of their
+// namespaces.
 func (s *ticker) allocate(all []*evaluation) {
 	var wants []fairshare.Want
 	var wanting []*evaluation
@@ -85,7 +85,7 @@ func (s *ticker) allocate(all []*evaluation) {
 	}
 }
 
-// launch orders up to n instances and returns how many could be had.
+// launch launches up to n instances and returns how many it could.
 func (s *ticker) launch(c *evaluation, n int) int {
 	if n <= 0 {
 		return 0
@@ -104,8 +104,8 @@ func (s *ticker) launch(c *evaluation, n int) int {
 	return len(had)
 }
 
-// recordOutcome keeps what became of a decision to create instances. An order that stays
-// without effect is logged once.
+// recordOutcome records the outcome of a decision to create instances. A launch that
+// repeatedly has no effect is logged once.
 func (s *ticker) recordOutcome(c *evaluation) {
 	f, d, had := c.function, c.Decision, len(c.launched.Keys)
 	f.mu.Lock()
@@ -138,8 +138,8 @@ func (s *ticker) recordOutcome(c *evaluation) {
 
 const reasonUnwanted = "it is not wanted any more"
 
-// cancelSurplus cancels launches that are not wanted any more, the youngest first: those
-// without a connected agent, and then those whose agents wait for their function.
+// cancelSurplus cancels launches that are no longer wanted, the youngest first: first
+// instances whose agents have not connected, then those whose agents wait for their function.
 func (s *ticker) cancelSurplus(c *evaluation) {
 	unwanted := c.Decision.Cancel
 	if unwanted <= 0 {
@@ -155,9 +155,9 @@ func (s *ticker) cancelSurplus(c *evaluation) {
 	}
 }
 
-// cancelConnected ends up to n instances whose agents are there. Those that were spare
-// ones are as good as ready. None is handed a ticket
-// any more before it is looked at which of them could have been.
+// cancelConnected cancels up to n starting instances whose agents have connected. Former spare
+// ones count as almost ready. An instance gets no more tickets before the check whether it
+// could have got one.
 func (s *ticker) cancelConnected(f *function, n int) []provisioner.Key {
 	if n <= 0 {
 		return nil

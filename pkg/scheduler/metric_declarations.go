@@ -6,15 +6,15 @@ import (
 	"github.com/windlass-dev/windlass/internal/metric"
 )
 
-// Metrics are what a scheduler tells.
+// Metrics declares the metrics of a scheduler.
 var Metrics metric.Set
 
 // The bounds of histograms, in seconds.
 var (
 	tickBuckets = prometheus.ExponentialBuckets(0.00001, 4, 9)
 	lagBuckets  = prometheus.ExponentialBuckets(0.0001, 4, 9)
-	// startBuckets reach from what a spare instance takes to the longest startup
-	// timeout that makes sense.
+	// startBuckets reach from the start of a spare instance to the longest useful startup
+	// timeout.
 	startBuckets = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 )
 

@@ -12,15 +12,15 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 )
 
-// metrics are what the scheduler counts beside what it counts for each function. It is nil
-// if nobody wants to know.
+// metrics are the counters that do not belong to a function. It is nil without a Registry.
 type metrics struct {
 	ticks, lags, starts prometheus.Histogram
 	phases              [coldstart.NumPhases]prometheus.Observer
 	gained, lost        prometheus.Counter
 	reconciled          *prometheus.CounterVec
 	agentsReplaced      *prometheus.CounterVec
-	// Refusals that found no stream of their gateway, and such as it did not take.
+	// unreached counts refusals whose gateway has no stream, and unread those that its stream
+	// had no room for.
 	unreached, unread prometheus.Counter
 }
 
@@ -46,7 +46,7 @@ func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
 	return m
 }
 
-// observeLag notes how much later than due a tick begins.
+// observeLag records how late a tick begins.
 func (m *metrics) observeLag(by time.Duration) {
 	if m != nil {
 		m.lags.Observe(max(0, by).Seconds())
@@ -66,28 +66,26 @@ func (m *metrics) countSlotMoves(gained, lost int) {
 	}
 }
 
-// repaired counts differences that were repaired.
+// repaired counts repaired differences.
 func (m *metrics) repaired(kind string, n int) {
 	if m != nil {
 		m.reconciled.WithLabelValues(kind).Add(float64(n))
 	}
 }
 
-// countUnreached counts a refusal that found no stream of its gateway.
 func (m *metrics) countUnreached() {
 	if m != nil {
 		m.unreached.Inc()
 	}
 }
 
-// countUnread counts a refusal that its gateway's stream had no room for.
 func (m *metrics) countUnread() {
 	if m != nil {
 		m.unread.Inc()
 	}
 }
 
-// observeStart notes how the start of an instance went.
+// observeStart records the phases of a start.
 func (m *metrics) observeStart(phases coldstart.Durations) {
 	if m == nil {
 		return
@@ -98,7 +96,7 @@ func (m *metrics) observeStart(phases coldstart.Durations) {
 	m.starts.Observe(phases.Total().Seconds())
 }
 
-// counter is something that is counted for a function.
+// counter names an event that is counted for each function.
 type counter int
 
 const (
@@ -122,14 +120,14 @@ var counterDecls = [numCounters]metric.Counter{
 	instanceReleased: releasedDecl, instanceExpired: expiredDecl, leaveRequested: pullsInVainDecl,
 }
 
-// counters is how often each event happened to a function.
+// counters counts each event of a function.
 type counters [numCounters]uint64
 
-// reasonCounters are how often something happened to a function by reason: decisions to create
-// instances, failures of instances and refusals of calls.
+// reasonCounters count a function's events by reason: decisions to create instances, failures
+// of instances, and refusals of calls.
 type reasonCounters struct{ decisions, failures, refusals reasons }
 
-// reasons counts by reason, in the order of the reasons: they are few, and mostly one.
+// reasons counts by reason, sorted by reason: they are few, and mostly one.
 type reasons []reasonCount
 
 type reasonCount struct {
@@ -145,12 +143,12 @@ func (r *reasons) add(why string, n int) {
 	(*r)[i].n += uint64(n)
 }
 
-// clone is nil, and allocates nothing, if nothing happened.
+// clone is nil, and allocates nothing, if nothing was counted.
 func (t *reasonCounters) clone() reasonCounters {
 	return reasonCounters{slices.Clone(t.decisions), slices.Clone(t.failures), slices.Clone(t.refusals)}
 }
 
-// increment counts an event that happened n times.
+// increment adds n to the counter of an event.
 func (f *function) increment(e counter, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,10 +11,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 )
 
-// metricsSnapshot has the values of a function's series, except for its instances.
+// metricsSnapshot has the values of a function's metrics, without those of its instances.
 type metricsSnapshot struct {
-	key invocation.FunctionKey
-	// revision is the unit's.
+	key          invocation.FunctionKey
 	revision     string
 	countedSince time.Time
 	view         queue.View
@@ -29,11 +28,11 @@ type metricsSnapshot struct {
 	executions *exposition.Histogram
 }
 
-// planTTL is for how long a plan is valid when no more calls come. Calls come more rarely
-// than decisions are made, and a decision without new calls plans nothing.
+// planTTL is for how long a plan is exported when no more calls come. Calls come more rarely
+// than decisions, and a decision without new calls makes no plan.
 const planTTL = 10 * time.Second
 
-// lastPlan is that of the last decision that planned how many instances are needed.
+// lastPlan has the inputs of the last decision that computed a number of needed instances.
 type lastPlan struct {
 	required int
 	rate     float64
@@ -41,8 +40,8 @@ type lastPlan struct {
 	at       time.Time
 }
 
-// after is the plan after another decision. As long as calls wait, a decider that plans
-// nothing needs the instances that exist and those that it creates.
+// after is the plan after another decision. While calls wait, a decider that computes no
+// number needs the existing instances and those that it creates.
 func (t lastPlan) after(d autoscaler.Decision, s autoscaler.Snapshot, now time.Time) lastPlan {
 	next := lastPlan{d.Required, d.Rate, d.Horizon, now}
 	if next.required == 0 && s.Waiting() > 0 {
@@ -54,12 +53,12 @@ func (t lastPlan) after(d autoscaler.Decision, s autoscaler.Snapshot, now time.T
 	return next
 }
 
-// valid reports whether the plan still holds.
+// valid reports whether the plan is recent enough to export.
 func (t lastPlan) valid(now time.Time) bool {
 	return t.required > 0 && now.Sub(t.at) < planTTL
 }
 
-// metricsSnapshot reads what is known of a function.
+// metricsSnapshot reads the values of a function's metrics.
 func (f *function) metricsSnapshot(now time.Time) metricsSnapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()

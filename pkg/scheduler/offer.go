@@ -16,24 +16,24 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// refusalBuffer bounds the refusals that wait for one gateway's stream. More
-// are dropped: the gateway offers those tickets again and is refused again.
+// refusalBuffer bounds the refusals that wait for one gateway's stream. Further ones are
+// dropped: the gateway offers those tickets again and is refused again.
 const refusalBuffer = 4096
 
-// maxInline is how many tickets of a function may wait before no more requests are
-// inlined, which bounds their memory: instances claim these calls like all others.
+// maxInline is the number of waiting tickets of a function beyond which requests are no longer
+// inlined, which bounds their memory. Those calls are claimed like all others.
 const maxInline = 64
 
-// offerStream is the stream of tickets of one gateway.
+// offerStream is the stream that brings one gateway's tickets.
 type offerStream struct {
 	gateway string
-	// forwarded says that another scheduler passes them on.
+	// forwarded says that another scheduler forwards them.
 	forwarded bool
 	refusals  chan *controlwire.Refusal
 	metrics   *metrics
-	// ended is closed when nothing comes by it any more.
+	// ended is closed when the stream brings no more messages.
 	ended chan struct{}
-	// forwards is what this scheduler passes on itself.
+	// forwards are the streams by which this scheduler forwards tickets itself.
 	forwards *forwards
 	// offered and cancelled are reused for the events of its messages.
 	offered   core.Offered
@@ -91,7 +91,7 @@ func (s *offers) Offer(stream grpc.BidiStreamingServer[controlwire.OfferRequest,
 	}
 }
 
-// process does what a message says, in the order in which the gateway said it.
+// process handles a message in the order in which the gateway wrote it.
 func (s *offers) process(o *offerStream, request *controlwire.OfferRequest) {
 	withdrawals := request.GetCancellations()
 	for n, t := range request.GetOffers() {
@@ -122,7 +122,7 @@ func (s *offers) offer(o *offerStream, wire *agentwire.Ticket) {
 	}
 }
 
-// accept brings a ticket to its function, or says why not.
+// accept passes a ticket to its function, or returns the refusal.
 func (s *offers) accept(o *offerStream, id invocation.ID, wire *agentwire.Ticket) *invocation.Refusal {
 	f := s.lookup(wire.GetFunctionUid())
 	if f == nil {
@@ -134,7 +134,8 @@ func (s *offers) accept(o *offerStream, id invocation.ID, wire *agentwire.Ticket
 	if _, served := s.syncOwnershipLocked(f, term); !served {
 		return &core.NotOwner
 	}
-	// By two looks at the clock, a new call would have waited, and so have been let in before.
+	// The clock is read once: with two readings, a new call would seem to have waited, and so
+	// to have been admitted before.
 	now := s.deps.Now()
 	e := &o.offered
 	*e = core.Offered{Ticket: ticketOf(o, id, wire, now), StartBlocked: blocked, Jitter: rand.Float64()}
@@ -151,7 +152,8 @@ func (s *offers) accept(o *offerStream, id invocation.ID, wire *agentwire.Ticket
 	return nil
 }
 
-// blocked is why no instance of a function can start, if that is so and there is none.
+// blocked returns why no instance of a function can start, or nil if one can or already
+// exists.
 func (s *offers) blocked(f *function) *invocation.Refusal {
 	seen := s.deps.Instances.Observe(f.uid)
 	if !seen.Failing || seen.RetryAfter <= 0 || seen.Why.Transient() || seen.Created+seen.Creating > 0 {
@@ -161,8 +163,8 @@ func (s *offers) blocked(f *function) *invocation.Refusal {
 	return &refusal
 }
 
-// maxWait bounds what is believed of how long a call has waited and may still
-// wait, so that times stay within what can be computed with.
+// maxWait bounds the reported times that a call has waited and may still wait, so that
+// computing with them cannot overflow.
 const maxWait = 48 * time.Hour
 
 // ticketOf reads a ticket from the wire.
@@ -178,16 +180,15 @@ func ticketOf(o *offerStream, id invocation.ID, wire *agentwire.Ticket, now time
 
 func clampAge(ns int64) time.Duration { return min(max(0, time.Duration(ns)), maxWait) }
 
-// inlineRequest is a request that is inlined in its ticket, so that an instance may run the
-// call before it claims it. That is allowed only while the ticket's stream is open: the
-// clients of a lost gateway may be gone. Without the request the instance claims first, and
-// a gateway that still runs grants the claim.
+// inlineRequest is a request that is inlined in a ticket, so that an instance may start before
+// it claims the call. It may do so only while the stream that brought the ticket is open: the
+// calls of a lost gateway have no clients. Without the request, the instance claims first.
 type inlineRequest struct {
 	request *agentwire.Granted
 	by      *offerStream
 }
 
-// inlineRequestOf is the request that a ticket may be handed out with, or nil.
+// inlineRequestOf is the request to hand out with a ticket, or nil.
 func inlineRequestOf(t *invocation.Ticket) *agentwire.Granted {
 	r, rides := t.Request.(inlineRequest)
 	if !rides {
@@ -201,8 +202,8 @@ func inlineRequestOf(t *invocation.Ticket) *agentwire.Granted {
 	}
 }
 
-// forwardTo is the address to which what concerns a function is passed on; empty
-// if it is to be settled here.
+// forwardTo is the address to forward a function's messages to; empty if this scheduler
+// handles them.
 func (s *offers) forwardTo(o *offerStream, uid string) string {
 	slot := ownership.SlotOf(uid, 0)
 	if o.forwarded || s.term(slot) != notServed {

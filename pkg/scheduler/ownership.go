@@ -10,11 +10,11 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// notServed is the term of a slot that is not served here.
+// notServed is the term of a slot that this scheduler does not serve.
 var notServed = core.Unserved
 
-// syncOwnership returns the term in which the function's slot is served here, and whether it
-// is. If the term has changed, the function's instances are adopted or released first.
+// syncOwnership returns the term in which this scheduler serves the function's slot, if it
+// does. If that has changed, it first adopts or releases the function's instances.
 func (s *host) syncOwnership(f *function) (invocation.Term, bool) {
 	term := s.term(f.slot)
 	f.mu.Lock()
@@ -22,9 +22,9 @@ func (s *host) syncOwnership(f *function) (invocation.Term, bool) {
 	return s.syncOwnershipLocked(f, term)
 }
 
-// syncOwnershipLocked is syncOwnership for a caller that holds the function's lock, and has
-// just read the term. It reads a changed term again: another goroutine may have stored a
-// later one.
+// syncOwnershipLocked is syncOwnership for callers that hold the function's lock and have just
+// read the term. If the term differs, it reads the term again, because another goroutine may
+// have applied a later one.
 func (s *host) syncOwnershipLocked(f *function, term invocation.Term) (invocation.Term, bool) {
 	if term != f.core.Term() {
 		term = s.term(f.slot)
@@ -39,29 +39,29 @@ func (s *host) syncOwnershipLocked(f *function, term invocation.Term) (invocatio
 	return term, term != core.Unserved
 }
 
-// served reports whether the function is served here as far as its core knows.
+// served reports whether this scheduler serves the function, as far as the core knows.
 func (f *function) served() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.core.Term() != core.Unserved
 }
 
-// slotTable says which slots are served here, and which scheduler serves the others.
+// slotTable says which slots this scheduler serves, and who serves the others.
 type slotTable struct {
 	id string
-	// standby is the scheduler's name in terms in which it is the acting owner.
+	// standby is this scheduler's name in the terms in which it acts as a standby.
 	standby   string
 	ownership Ownership
 	router    Router // nil if there is no other scheduler
 
 	mu sync.Mutex
-	// serving says that others may count on this scheduler.
+	// serving says that others may rely on this scheduler.
 	serving bool
 }
 
-// term is that in which a slot is served here; notServed if it is not. A scheduler that
-// holds a slot serves it until it learns of a later owner. The standby serves it while
-// the owner is silent.
+// term is the term in which this scheduler serves a slot; none if it does not. The holder of a
+// slot serves it until it reads of a later owner. Any other scheduler serves it, as the
+// standby, while the owner is silent and it is the next to own the slot.
 func (s *slotTable) term(slot ownership.Slot) invocation.Term {
 	epoch, held := s.ownership.Epoch(slot)
 	if s.router == nil {
@@ -77,30 +77,30 @@ func (s *slotTable) term(slot ownership.Slot) invocation.Term {
 	return notServed
 }
 
-// standbyBytes is how much of an id's hash distinguishes standbys: of a hundred schedulers
-// two have the same name in less than one of 10^10 clusters.
+// standbyBytes is how many bytes of an id's hash tell standbys apart: in a cluster of a
+// hundred schedulers, two have the same name with a probability below 10^-10.
 const standbyBytes = 6
 
-// standbyName is a scheduler's name in a term in which it is the acting owner. Two standbys
-// of one name would give their instances the same names.
+// standbyName is a scheduler's name in a term as a standby. Two standbys of one name would
+// give their instances the same names.
 func standbyName(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:standbyBytes])
 }
 
-// Resync compares every function with the slots that are served. Run does so regularly; a
-// caller that has just handed slots off need not wait for that.
+// Resync compares every function with the served slots. Run does so periodically; a caller
+// that has just handed off slots need not wait for that.
 func (s *Scheduler) Resync() {
 	for _, f := range s.all() {
 		s.syncOwnership(f)
 	}
 }
 
-// countSlotsEvery is after how many audits slots are counted even without a change of
-// routes: to read all of them costs more than an audit.
+// countSlotsEvery is after how many audits slots are counted even without news of them:
+// reading all of them costs more than an audit.
 const countSlotsEvery = 40
 
-// countSlots counts which slots have come and gone since the last time.
+// countSlots counts the slots that were gained and lost since the last time.
 func (s *Scheduler) countSlots() {
 	s.metrics.countSlotMoves(s.slotEpochs.update(func(slot ownership.Slot) uint64 {
 		if term := s.term(slot); term.Standby == "" {
@@ -110,11 +110,11 @@ func (s *Scheduler) countSlots() {
 	}))
 }
 
-// slotEpochs is in which epoch each slot is owned; 0 if it is not.
+// slotEpochs has the epoch in which each slot is owned here; 0 if it is not.
 type slotEpochs [ownership.Slots]uint64
 
-// update tells how many slots were gained and lost. One that is owned in another epoch
-// than before was lost and gained in between.
+// update returns how many slots were gained and lost. A slot with another epoch than before
+// was lost and gained in between.
 func (t *slotEpochs) update(epoch func(ownership.Slot) uint64) (gained, lost int) {
 	for slot, before := range t {
 		now := epoch(ownership.Slot(slot))
@@ -132,12 +132,12 @@ func (t *slotEpochs) update(epoch func(ownership.Slot) uint64) (gained, lost int
 	return gained, lost
 }
 
-// Busy tells whether calls wait, or instances are being created, in a slot: to
-// give it away now would be noticed.
+// Busy reports whether calls wait or instances start in a slot, so that clients would notice a
+// handoff now.
 func (s *Scheduler) Busy(slot ownership.Slot) bool { return s.functions.busy(slot) }
 
-// Serving says whether others may count on this scheduler: not before it has
-// learnt what there is, and not once it is to stop.
+// Serving says whether others may rely on this scheduler: not before it has read the catalog,
+// and not once it is about to stop.
 func (s *slotTable) Serving(yes bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,8 +150,8 @@ func (s *slotTable) isServing() bool {
 	return s.serving
 }
 
-// owner is who serves a slot, as far as is known; its epoch is 0 if that is
-// nobody else.
+// owner returns the scheduler that serves a slot, as far as known; its epoch is 0 if no other
+// scheduler does.
 func (s *slotTable) owner(slot ownership.Slot) ownership.Owner {
 	if s.router == nil {
 		return ownership.Owner{}

@@ -11,18 +11,17 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 )
 
-// pendingStarts are the starts of a function's instances that this scheduler launched, with
-// the times that it knows itself. A start is removed when its instance has polled for its
-// first call or has ended. The zero value is empty.
+// pendingStarts holds the timestamps of launches made by this scheduler that have not
+// finished: until the instance asks for its first call, or ends. The zero value is empty.
 type pendingStarts map[invocation.CID]*startTrace
 
 type startTrace struct {
 	coldstart.Moments
-	// waited are the recorded calls that waited when the instance was launched.
+	// waited are the recorded calls that waited at the launch.
 	waited []trace.SpanContext
 }
 
-// addPendingStarts notes that instances were launched, and since when they were wanted.
+// addPendingStarts records launches, and since when their instances were wanted.
 func (f *function) addPendingStarts(keys []provisioner.Key, wanted time.Time) {
 	if len(keys) == 0 {
 		return
@@ -38,8 +37,8 @@ func (f *function) addPendingStarts(keys []provisioner.Key, wanted time.Time) {
 	}
 }
 
-// recordHello notes that an agent said hello for the first time, and what it told of its
-// own beginning. Whether the function was ready by then is known only if it was.
+// recordHello records the first hello of an agent, with the agent's report of its own start.
+// The hello says when the function became ready only if it already was.
 func (f *function) recordHello(cid invocation.CID, hello *agentwire.Hello, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -56,7 +55,7 @@ func (f *function) recordHello(cid invocation.CID, hello *agentwire.Hello, now t
 	}
 }
 
-// popStart ends a start, and returns what is known of it; nil if it was not ordered here.
+// popStart removes and returns a start; nil if this scheduler did not launch the instance.
 func (f *function) popStart(cid invocation.CID) *startTrace {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,7 +66,7 @@ func (f *function) popStart(cid invocation.CID) *startTrace {
 	return m
 }
 
-// addPhases adds up what starts took.
+// addPhases adds the phases of a start to the sums.
 func (f *function) addPhases(phases coldstart.Durations) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,7 +76,7 @@ func (f *function) addPhases(phases coldstart.Durations) {
 	*f.stats.startPhases = f.stats.startPhases.Plus(phases)
 }
 
-// dropInstance removes the start and the report of an instance that is gone.
+// dropInstance drops the data of an instance that has ended.
 func (f *function) dropInstance(cid invocation.CID) {
 	f.popStart(cid)
 	f.mu.Lock()
@@ -85,8 +84,8 @@ func (f *function) dropInstance(cid invocation.CID) {
 	f.stats.reports.removeInstance(cid)
 }
 
-// wantedSince is since when the launched instances are wanted: since the oldest waiting call
-// has come, if one waits.
+// wantedSince is since when the instances of this decision were wanted: the arrival of the
+// oldest waiting call, or now.
 func (c *evaluation) wantedSince(now time.Time) time.Time {
 	if c.Snapshot.Waiting() > 0 {
 		return now.Add(-c.Snapshot.OldestWait)
@@ -94,8 +93,7 @@ func (c *evaluation) wantedSince(now time.Time) time.Time {
 	return now
 }
 
-// finishStart tells how the start of an instance went that asked for its first call at
-// asked. What is known of it is given up.
+// finishStart reports the start of an instance that asked for its first call at asked.
 func (s *host) finishStart(p *pullStream, asked time.Time) {
 	f, key := p.function, p.key
 	m := f.popStart(key.CID)
@@ -105,7 +103,8 @@ func (s *host) finishStart(p *pullStream, asked time.Time) {
 	progress := s.deps.Instances.Progress(key)
 	m.Ordered, m.Created, m.Sandboxed = progress.Launched, progress.Created, progress.Sandboxed
 	if m.Ready.IsZero() {
-		// It said hello while its function began, and asks as soon as that is ready.
+		// The agent connected while its function was starting, and pulls as soon as that is
+		// ready.
 		m.Ready = asked
 	}
 	m.Served = s.deps.Now()
@@ -115,7 +114,7 @@ func (s *host) finishStart(p *pullStream, asked time.Time) {
 	s.recordStart(startRecord{key: key, fn: f.current(), moments: m.Moments, waited: m.waited, served: f.firstCallSpan(p)})
 }
 
-// failStart tells of a start that nothing came of.
+// failStart reports a start that failed.
 func (s *host) failStart(f *function, key provisioner.Key, why provisioner.StartFailure) {
 	if m := f.popStart(key.CID); m != nil {
 		now := s.deps.Now()

@@ -9,15 +9,15 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
-// poolShare is what this scheduler keeps of a pool in one namespace.
+// poolShare is this scheduler's part of a pool in one namespace.
 type poolShare struct {
 	warmpool.Pool
 	desired, ready int
 	noRoom         bool
 }
 
-// shares are those of all pools in the order of their ClusterRuntimes and names, and the
-// generations of all ClusterRuntimes with pools; nil as long as nothing was computed.
+// shares returns the parts of all pools in the order of their ClusterRuntimes and names, and
+// the generations of all ClusterRuntimes with pools; nil until the first computation.
 func (s *spares) shares() (list []poolShare, generations map[string]int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,9 +30,9 @@ func (s *spares) shares() (list []poolShare, generations map[string]int64) {
 	return list, s.generations // which is never changed
 }
 
-// poolFacts is the scheduler's share of the warm pools, all namespaces together; nil before
-// it was computed. A ClusterRuntime without a share is listed too: that says that its pools
-// were evaluated.
+// poolFacts reports the scheduler's warm pools, summed over namespaces; nil until they are
+// known. A ClusterRuntime without a part is listed too, so that the controller knows that its
+// pools were evaluated.
 func (s *warmPools) poolFacts() *controlwire.WarmPools {
 	shares, generations := s.spares.shares()
 	if generations == nil {
@@ -53,8 +53,8 @@ func (s *warmPools) poolFacts() *controlwire.WarmPools {
 	return all
 }
 
-// addTo adds the share of a namespace to what is told of a ClusterRuntime. Of several
-// namespaces in which spare instances do not start, it tells of the first.
+// addTo adds the part of a namespace to a ClusterRuntime's facts. If spare instances fail to
+// start in several namespaces, the first one is reported.
 func (s *warmPools) addTo(rt *controlwire.RuntimeFacts, of poolShare) {
 	last := len(rt.Pools) - 1
 	if last < 0 || rt.Pools[last].Name != of.Name {

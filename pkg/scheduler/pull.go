@@ -18,11 +18,11 @@ import (
 
 type pullServer = grpc.BidiStreamingServer[agentwire.PullRequest, agentwire.PullReply]
 
-// pullStream is the stream of pulls of one instance. It is the instance's Sink.
+// pullStream is the stream of pulls of one instance.
 type pullStream struct {
 	agentStream
 	function *function
-	// adopted says that another scheduler has started the instance.
+	// adopted says that another scheduler launched the instance.
 	adopted bool
 	pulled  bool // has asked for work
 	leaving bool // said goodbye, or may leave
@@ -30,8 +30,7 @@ type pullStream struct {
 	event core.Pulled
 	done  [1]core.Done
 
-	// first is the call whose ticket was the first that was delivered, under the
-	// function's lock.
+	// first is the call of the first ticket that was delivered, under the function's lock.
 	first *invocation.ID
 }
 
@@ -57,8 +56,8 @@ func (s *sessions) Pull(server pullServer) error {
 	if err != nil {
 		return err
 	}
-	// It ends with the stream. To wait for it here would be to wait for an
-	// agent that does not take its replies.
+	// It ends with the stream. Pull does not wait for it, because an agent may not take its
+	// replies.
 	go p.sendReplies(server)
 	return p.serveMessages(server, p.handle, p.onEnd)
 }
@@ -71,8 +70,8 @@ func (s *host) movedReply(slot ownership.Slot) *agentwire.PullReply {
 	return &agentwire.PullReply{Kind: &agentwire.PullReply_Moved{Moved: &agentwire.Moved{Address: to.Addr, Epoch: to.Epoch}}}
 }
 
-// hello checks who an instance is and lets it join its function's queue. The
-// error is errMoved or one for the agent.
+// hello authenticates an instance and lets it join its function's queue. The error is errMoved
+// or one for the agent.
 func (s *sessions) hello(hello *agentwire.Hello) (*pullStream, error) {
 	if hello == nil {
 		return nil, status.Error(codes.InvalidArgument, "the first message must be a hello")
@@ -113,8 +112,8 @@ func (s *sessions) hello(hello *agentwire.Hello) (*pullStream, error) {
 	return p, nil
 }
 
-// checkProof checks an agent's proof. An instance that was just started by the owner
-// before may not have been seen when the function was taken over.
+// checkProof verifies an agent's proof. At a takeover, the scheduler may not yet have seen an
+// instance that the previous owner launched just before.
 func (s *sessions) checkProof(f *function, key provisioner.Key, proof string) (provisioner.Instance, error) {
 	instance, err := s.deps.Instances.Check(key, proof)
 	if err != nil {
@@ -132,8 +131,8 @@ func (s *sessions) checkProof(f *function, key provisioner.Key, proof string) (p
 	return instance, nil
 }
 
-// join adds the instance to the queue. An instance that was drained while it had no stream,
-// or whose agent's protocol is not supported, is drained.
+// join lets the instance join the queue. An instance that was drained while it had no stream,
+// or whose agent is unsupported, is asked to leave.
 func (p *pullStream) join(instance provisioner.Instance, capacity int, kept core.Agent) error {
 	s, f := p.scheduler, p.function
 	term := s.term(f.slot)
@@ -205,7 +204,7 @@ func (p *pullStream) pull(pull *agentwire.Pull) error {
 	return nil
 }
 
-// pulled brings a pull to the function's core, and counts the executions that it tells of.
+// pulled passes a pull to the function's core, and counts the executions that it reports.
 func (s *host) pulled(f *function, e *core.Pulled) (refused core.PullRefused, is bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -213,8 +212,8 @@ func (s *host) pulled(f *function, e *core.Pulled) (refused core.PullRefused, is
 	return core.AnswerOf[core.PullRefused](s.stepLocked(f, e))
 }
 
-// firstPull notes that the instance asks for work on this stream. It tells whether it
-// does so for the first time in its life.
+// firstPull records that the instance asks for work on this stream, and reports whether it
+// never did before.
 func (p *pullStream) firstPull() (first bool) {
 	p.pulled = true
 	s, f := p.scheduler, p.function
@@ -232,10 +231,10 @@ func (p *pullStream) firstPull() (first bool) {
 	return true
 }
 
-// doneOf appends attempts that ended.
+// doneOf appends finished attempts.
 func doneOf(done []core.Done, ended []*agentwire.Done) []core.Done {
 	for _, d := range ended {
-		// One whose call cannot be told still teaches how long it took.
+		// A call without a valid id still reports its execution time.
 		id, _ := invocation.IDFromBytes(d.GetInvocationId())
 		done = append(done, core.Done{ID: id, Execution: time.Duration(d.GetExecNs()), Unclaimed: d.GetUnclaimed()})
 	}
@@ -262,7 +261,7 @@ func (p *pullStream) requestLeave(idle time.Duration) error {
 	return nil
 }
 
-// leaveReply is what ticketReply is, for a request to leave.
+// leaveReply is like ticketReply, for a request to leave.
 type leaveReply struct {
 	leave agentwire.LeaveReply
 	kind  agentwire.PullReply_Leave
@@ -291,12 +290,11 @@ func (p *pullStream) decideLeave(idle time.Duration) core.LeaveAnswered {
 	return answer
 }
 
-// minLeaveRetry keeps instances whose timeouts are next to nothing from
-// asking all the time.
+// minLeaveRetry keeps instances with tiny timeouts from asking all the time.
 const minLeaveRetry = 100 * time.Millisecond
 
-// goodbye takes the instance out of the queue. Calls that it has claimed go on
-// until it closes the stream.
+// goodbye removes the instance from the queue. Its claimed calls continue until it closes the
+// stream.
 func (p *pullStream) goodbye(g *agentwire.Goodbye) {
 	p.leaving = true
 	ending := provisioner.Ending{Within: drainTime(p.function.current())}
@@ -319,7 +317,7 @@ func (p *pullStream) goodbye(g *agentwire.Goodbye) {
 	p.leaveQueue(g.GetReason() != agentwire.Goodbye_REASON_DONE)
 }
 
-// leaveQueue leaves the queue, and tells whether the instance had been told to go.
+// leaveQueue leaves the queue, and reports whether the instance had been asked to leave.
 func (p *pullStream) leaveQueue(involuntary bool) (retired bool) {
 	f := p.function
 	f.mu.Lock()
@@ -332,9 +330,9 @@ func (p *pullStream) leaveQueue(involuntary bool) (retired bool) {
 	return retired
 }
 
-// onEnd settles the end of the stream. An instance that was to go and has ended the
-// stream has nothing more to do. If only the connection broke, it may still run
-// calls, and has until its time to leave is over.
+// onEnd handles the end of the stream. An instance that was asked to leave and has ended the
+// stream has finished. If only the connection broke, it may still run calls, until its time to
+// leave is over.
 func (p *pullStream) onEnd(orderly bool) {
 	toGo := p.leaving
 	if !p.leaving {
@@ -349,8 +347,8 @@ func (p *pullStream) onEnd(orderly bool) {
 	}
 }
 
-// deliver hands a ticket to the instance. Like the two below it is called under the
-// function's lock, and only fills a buffer.
+// deliver sends a ticket to the instance. Like redirect and drain it runs under the function's
+// lock and only fills a buffer.
 func (p *pullStream) deliver(t *invocation.Ticket, now time.Time) {
 	if p.first == nil {
 		id := t.ID // a copy, so that only this one is kept
@@ -366,7 +364,7 @@ func (p *pullStream) deliver(t *invocation.Ticket, now time.Time) {
 	p.reply(&r.reply)
 }
 
-// ticketReply is a reply with all that it points to, in one piece of memory: each call has
+// ticketReply is a reply with everything that it points to, in one allocation: each call has
 // one.
 type ticketReply struct {
 	id     invocation.ID
@@ -379,7 +377,7 @@ type ticketReply struct {
 // redirect sends the instance to the function's owner.
 func (p *pullStream) redirect() { p.reply(p.scheduler.movedReply(p.function.slot)) }
 
-// drain tells the instance to finish what it runs and go.
+// drain asks the instance to finish its calls and leave.
 func (p *pullStream) drain(reason string) {
 	p.reply(drainReply(reason))
 }

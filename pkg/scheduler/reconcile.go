@@ -7,18 +7,16 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// level is state that events keep up to date, and that is compared with what it is
-// about all the same (see package reconcile).
+// level is state that events keep up to date, and that an audit compares with its source (see
+// package reconcile).
 type level struct {
-	// kind is its label in windlass_scheduler_reconciled_total.
 	kind string
-	// repair compares it once, repairs differences, and returns how many. Run's goroutine
+	// repair compares once, repairs differences and returns their number. Only Run's goroutine
 	// calls it.
 	repair func() int
 }
 
-// auditor compares what is believed with what is so one level below. Only Run's goroutine
-// uses it.
+// auditor compares state with the level below it. Only Run's goroutine uses it.
 type auditor struct {
 	*host
 	*ticker
@@ -42,7 +40,7 @@ func (s *auditor) auditedLevels() []level {
 	}
 }
 
-// servedFunctions are those that are served here, and those of its warm pools.
+// servedFunctions are the functions that this scheduler serves, and those of its warm pools.
 func (s *auditor) servedFunctions() []*v1alpha1.Function {
 	served := s.spares.functions()
 	for _, f := range s.all() {
@@ -53,8 +51,8 @@ func (s *auditor) servedFunctions() []*v1alpha1.Function {
 	return served
 }
 
-// reconcile repairs every level once, unless the process was paused: then events may still
-// be on their way.
+// reconcile checks every level once, unless the process was paused: events have yet to arrive
+// then.
 func (s *auditor) reconcile() {
 	now := s.deps.Now()
 	s.noteRun(now)
@@ -70,14 +68,14 @@ func (s *auditor) reconcile() {
 	}
 }
 
-// The levels that are the scheduler's own. Run's goroutine uses them.
+// levels are the scheduler's own levels. Run's goroutine uses them.
 type levels struct {
 	streams reconcile.Level[provisioner.Key]
 }
 
-// repairStreams compares which agents the inventory believes to be connected with the
-// streams that there are. An instance that is wrongly believed to be connected would
-// count as one that takes calls, and one that is connected as one that takes none.
+// repairStreams compares which agents the inventory records as connected with the open
+// streams. An instance that is wrongly recorded as connected would count as one that takes
+// calls, and the other way round.
 func (s *auditor) repairStreams() int {
 	believed, observed := make(reconcile.Set[provisioner.Key]), make(reconcile.Set[provisioner.Key])
 	there := s.streams.keys()
@@ -110,19 +108,20 @@ func (s *streams) keys() reconcile.Set[provisioner.Key] {
 	return keys
 }
 
-// repairActivity has each function check that it is not parked while it needs a tick.
+// repairActivity makes each function compare whether it is parked with whether it needs a
+// tick.
 func (s *auditor) repairActivity() int {
 	return s.audit(func(f *function) core.Event { return core.ActivityAudited{Awake: s.functions.isActive(f)} })
 }
 
-// repairTickets has each function compare the gateways of its waiting tickets with those
+// repairTickets makes each function compare the gateways of its waiting tickets with those
 // that have a stream.
 func (s *auditor) repairTickets() int {
 	heard := core.GatewaysAudited{Connected: func(gateway string) bool { return s.gateways.streamTo(gateway) != nil }}
 	return s.audit(func(*function) core.Event { return heard })
 }
 
-// audit sends an event to each function and returns how many differences were repaired.
+// audit feeds each function an event and returns how many differences were repaired.
 func (s *auditor) audit(event func(*function) core.Event) (repaired int) {
 	for _, f := range s.all() {
 		if m, is := stepFor[core.Repaired](s.host, f, event(f)); is {

@@ -15,8 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// placer tells a capacity.Planner what it needs to know, and carries out what it decides.
-// Only Run's goroutine uses it.
+// placer feeds a capacity.Planner and carries out its decisions. Only Run's goroutine uses it.
 type placer struct {
 	planner   *capacity.Planner
 	instances Instances
@@ -26,15 +25,14 @@ type placer struct {
 	starts    *starts
 	spares    *spares
 	cores     cores
-	// pools says that there may be spare instances, and patience is the configuration's
-	// NoRoomPatience.
+	// pools says that spare instances may exist, and patience is Config.NoRoomPatience.
 	pools    bool
 	patience time.Duration
 	log      *slog.Logger
 	now      func() time.Time
 }
 
-// cores brings events to the cores of functions.
+// cores feeds events to the cores of functions.
 type cores interface {
 	step(f *function, e core.Event)
 	stepLocked(f *function, e core.Event) []core.Effect
@@ -50,24 +48,24 @@ func newPlacer(s *host, spares *spares, peers *peerRoom) *placer {
 	}
 }
 
-// whereOf names the nodes on which a function's instances may run; it is empty for a
-// function that may run on every ordinary node. Namespaces have no bound of their own:
-// they share what is ordered, and a quota of theirs is known to the API server only.
+// whereOf names the nodes on which a function's instances may run; empty for a function that
+// may run on every ordinary node. Namespaces have no bound here: they share the launches, and
+// only the API server knows their quotas.
 func whereOf(fn *v1alpha1.Function) string {
 	if len(fn.Spec.Template.Placement.NodeSelector) == 0 && len(fn.Spec.Template.Placement.Tolerations) == 0 {
 		return ""
 	}
-	// What was read from JSON can be written.
+	// Values that were read from JSON can be written.
 	text, _ := json.Marshal([]any{fn.Spec.Template.Placement.NodeSelector, fn.Spec.Template.Placement.Tolerations})
 	return string(text)
 }
 
-// shapeOf is what the room for an instance of a function depends on.
+// shapeOf returns the requests and the placement of a function's instances.
 func shapeOf(fn *v1alpha1.Function, nodes NodeView) capacity.Shape {
 	return capacity.Shape{Requests: nodes.Requests(fn), Where: whereOf(fn)}
 }
 
-// shape is that of a unit, of whose nodes the planner knows from then on.
+// shape is the unit's shape. The planner tracks its nodes from then on.
 func (p *placer) shape(u *unit) capacity.Shape {
 	if !p.planner.Observed(u.shape.Where) {
 		p.planner.Observe(u.shape.Where, p.instances.Candidates(u.fn))
@@ -75,12 +73,11 @@ func (p *placer) shape(u *unit) capacity.Shape {
 	return u.shape
 }
 
-// room is for how many more instances of a unit there is room on the nodes.
+// room is how many more instances of a unit fit on the nodes.
 func (p *placer) room(u *unit) int { return p.planner.Room(p.shape(u)) }
 
-// launch orders up to n instances on nodes that have room, first of all where some is
-// reserved for the function; and says why they are fewer if that is for want of room. The
-// UID is empty for a pool.
+// launch launches up to n instances on nodes with room, reserved room first. If room limits
+// their number, the result says why. The UID is empty for a pool.
 func (p *placer) launch(uid string, u *unit, term invocation.Term, n int) (ordered provisioner.LaunchResult) {
 	of := p.shape(u)
 	ordered.Keys = p.instances.LaunchOn(u.fn, term, n, func() (string, bool) {
@@ -93,7 +90,7 @@ func (p *placer) launch(uid string, u *unit, term invocation.Term, n int) (order
 	return ordered
 }
 
-// beginTick begins a tick of the planner, and reports evicted instances that have gone.
+// beginTick begins a tick of the planner, which learns what has ended since the last one.
 func (p *placer) beginTick(now time.Time) {
 	for _, key := range p.planner.Leaving() {
 		if _, there := p.instances.Lookup(provisioner.Key(key)); !there {
@@ -108,10 +105,10 @@ func (p *placer) beginTick(now time.Time) {
 	p.planner.BeginTick(now)
 }
 
-// handleShortage makes room for launches that could not be placed. If it cannot, other
-// schedulers are asked for room, and calls that wait for a first instance go on waiting as
-// long as room may come free: they are refused once nothing has moved for a while on the
-// nodes where the room would be, and no other scheduler grants any.
+// handleShortage makes room for launches that could not be placed. If it cannot, it asks other
+// schedulers. Calls that wait for a first instance keep waiting while room may become free.
+// They are refused once nothing has changed for a while on the nodes in question and no other
+// scheduler makes room.
 func (p *placer) handleShortage(c *evaluation) {
 	f, now := c.function, p.now()
 	p.blockRefill(now)
@@ -126,15 +123,15 @@ func (p *placer) handleShortage(c *evaluation) {
 	}
 }
 
-// blockRefill keeps pools from growing while others lack room.
+// blockRefill keeps pools from growing while functions lack room.
 func (p *placer) blockRefill(now time.Time) {
 	if p.pools {
 		p.spares.blockRefill(now.Add(refillBlockTime))
 	}
 }
 
-// lend makes room for functions of other schedulers that have calls, no instance and no
-// room; after all that functions of this scheduler want.
+// lend makes room for functions of other schedulers that have calls, no instance and no room.
+// Functions of this scheduler come first.
 func (p *placer) lend(now time.Time) {
 	asked := p.peers.requests(now)
 	made, loans := make(map[string]map[string]capacity.Grant), make(map[capacity.Loan]int)
@@ -164,13 +161,12 @@ func (p *placer) lend(now time.Time) {
 	p.peers.setGrants(made)
 }
 
-// evictorFor evicts instances for a function's.
+// evictorFor returns the function that evicts instances for a function.
 func (p *placer) evictorFor(fn *v1alpha1.Function) capacity.Evictor {
 	return func(e capacity.Evict) bool { return p.evict(e, "made room for "+fn.Key().String()) }
 }
 
-// evict terminates an idle instance to make room, unless it has been needed since the
-// planner picked it.
+// evict evicts an instance unless it has been needed since the planner read its usage.
 func (p *placer) evict(e capacity.Evict, reason string) bool {
 	if e.Spare {
 		p.spares.stop(p.instances, provisioner.Key(e.Key))
@@ -192,7 +188,7 @@ func (p *placer) evict(e capacity.Evict, reason string) bool {
 	return let
 }
 
-// gather lets the planner know of instances that may be evicted, once in a tick.
+// gather passes the evictable instances to the planner, once a tick.
 func (p *placer) gather(now time.Time) {
 	if !p.planner.Gathered() {
 		p.handInUsage(now)
@@ -200,7 +196,7 @@ func (p *placer) gather(now time.Time) {
 	}
 }
 
-// handInUsage hands in the usage of all functions of which something may have changed.
+// handInUsage passes the usage of all functions in the dirty set to the planner.
 func (p *placer) handInUsage(now time.Time) {
 	changed := p.planner.Due(now)
 	for _, f := range p.dirty.takeAll() {
@@ -218,15 +214,15 @@ func (p *placer) handInUsage(now time.Time) {
 	p.planner.Update(usages)
 }
 
-// invalidateUsage has all usage handed in anew when it is next needed: a change that nobody noted
-// is made up for when every other level of what is believed is looked at.
+// invalidateUsage makes the planner read all usage again when it next needs it, so that a
+// change that was not recorded is corrected with the other audits.
 func (p *placer) invalidateUsage() {
 	p.dirty.takeAll()
 	p.instances.ResetChanged()
 	p.planner.Invalidate()
 }
 
-// usage is what the instances of one function, or of one pool, amount to.
+// usage is the use of room by the instances of one function or pool.
 func (p *placer) usage(uid string, list []provisioner.Placed, now time.Time) (u capacity.Usage) {
 	created := 0
 	_, pool := warmpool.PoolOf(uid)
@@ -248,7 +244,7 @@ func (p *placer) usage(uid string, list []provisioner.Placed, now time.Time) (u 
 	return u
 }
 
-// usageOf adds what a function's instances amount to that work, or are to.
+// usageOf adds the room of a function's working and starting instances.
 func (p *placer) usageOf(u *capacity.Usage, f *function, list []provisioner.Placed, created int, now time.Time) {
 	of := f.currentUnit()
 	u.Namespace = of.fn.Namespace
@@ -273,7 +269,7 @@ func (p *placer) usageOf(u *capacity.Usage, f *function, list []provisioner.Plac
 	}
 }
 
-// idleOf are the instances of a function that may be evicted, and until when that stands.
+// idleOf returns the evictable instances of a function, and until when the answer holds.
 func (p *placer) idleOf(f *function, now time.Time) (idle []queue.IdleInstance, until time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,17 +12,17 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 )
 
-// row is what one function's series are made of. A scrape has one for each function, so
-// it is a value, and small.
+// row has the values of one function's series. A scrape has one for each function, so it is a
+// small value.
 type row struct {
 	counts provisioner.Counts
 	metricsSnapshot
-	// planValid says that the plan still holds.
+	// planValid says that the plan is recent enough to export.
 	planValid bool
 }
 
 // rows reads the units that are served here, in the order of the labels of their series. No
-// two have the same: one series too many would make the scrape of all fail.
+// two have the same labels: one duplicate series would make the whole scrape fail.
 func (s *reporter) rows() []row {
 	now, all := s.deps.Now(), s.all()
 	list := make([]row, 0, len(all))
@@ -42,8 +42,8 @@ func compareRows(a, b row) int {
 	return cmp.Or(strings.Compare(a.key.Name, b.key.Name), strings.Compare(a.key.Namespace, b.key.Namespace), strings.Compare(a.revision, b.revision))
 }
 
-// ofFunctions are the series of functions. Of a function that was never called is told no
-// more than that nothing is there.
+// ofFunctions are the series of functions. A function that was never called has only those
+// that say so.
 var ofFunctions = slices.Concat([]functionSeries{
 	one(queuedDecl.Declaration, always, func(r *row) float64 { return float64(r.view.Waiting) }),
 	one(oldestDecl.Declaration, called, func(r *row) float64 { return r.view.OldestWait.Seconds() }),
@@ -98,7 +98,7 @@ func one(d metric.Declaration, there func(*row) bool, value func(*row) float64) 
 	}}
 }
 
-// by are the counters of something by reason.
+// by are counters by reason.
 func by(d metric.Declaration, counts func(*row) reasons) functionSeries {
 	return functionSeries{Declaration: d, Of: func(r *row, tell exposition.Tell) {
 		for _, c := range counts(r) {
@@ -118,14 +118,13 @@ func counterSeries() (list []functionSeries) {
 	return list
 }
 
-// sample is one of the unit's; more is the value of the label that its series has
-// beside name, namespace and revision, if any. All that is counted is counted since the function is
-// known.
+// sample is one sample of the unit. more is the value of the label that the series has beside
+// name, namespace and revision, if any. All counters start when the function becomes known.
 func (r *row) sample(more string, value float64) exposition.Sample {
 	return exposition.Sample{Labels: exposition.Labels{r.key.Namespace, r.key.Name, r.revision, more}, Value: value, Since: r.countedSince}
 }
 
-// executionSeries are the executions, if there were any.
+// executionSeries are the series of execution times, if a call has run.
 func (r *row) executionSeries(tell exposition.Tell) {
 	if r.executions != nil {
 		s := r.sample("", 0)

@@ -16,15 +16,14 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// leaveGrace is how much longer than the timeout of its calls a draining instance may take
-// to end.
+// leaveGrace is how much longer than its calls may run a drained instance has to end.
 const leaveGrace = 10 * time.Second
 
-// Scheduler serves the Scheduler service of the wire and runs the ticks. It also gets the
-// provisioner's events about instances.
+// Scheduler implements the wire's Scheduler service and runs the ticks. It receives the events
+// of the provisioner.
 //
-// Only the goroutine of Run adds functions, removes them and launches instances, so
-// that nothing is launched for a function that is gone.
+// Only the goroutine of Run adds functions, removes them and launches instances, so that
+// nothing is launched for a removed function.
 type Scheduler struct {
 	unimplemented
 	*host
@@ -36,11 +35,11 @@ type Scheduler struct {
 	*auditor
 
 	slotEpochs slotEpochs
-	// changes are those of the catalog.
+	// changes are the changes of the catalog.
 	changes chan catalog.Event
 }
 
-// unimplemented is what of the wire's service a Scheduler does not have.
+// unimplemented has the methods of the wire's services that a Scheduler lacks.
 type unimplemented struct {
 	agentwire.UnimplementedInstancesServer
 	controlwire.UnimplementedSchedulerServer
@@ -71,9 +70,9 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 
 var _ provisioner.Events = (*Scheduler)(nil)
 
-// Run follows the catalog and ticks until ctx ends. Then it drains the instances of the
-// functions that it owns and refuses the waiting calls. It returns an error only if the
-// catalog cannot be followed any longer.
+// Run follows the catalog and ticks until ctx ends. It then drains the instances of the
+// functions that it owns and refuses their waiting calls. It returns an error only if it can
+// no longer follow the catalog.
 func (s *Scheduler) Run(ctx context.Context) error {
 	watched := make(chan error, 1)
 	go func() { watched <- s.watch(ctx) }()
@@ -118,7 +117,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 }
 
-// watch hands the catalog's changes to Run.
+// watch passes the catalog's changes to Run.
 func (s *Scheduler) watch(ctx context.Context) error {
 	return s.deps.Catalog.Watch(ctx, func(e catalog.Event) {
 		select {
@@ -139,7 +138,8 @@ func (s *Scheduler) close() {
 	}
 }
 
-// functionChanged follows the catalog: each unit of a function is served for itself.
+// functionChanged applies a change of the catalog: each unit of a function is served
+// separately.
 func (s *Scheduler) functionChanged(e catalog.Event) {
 	var units []*v1alpha1.Function
 	if e.Entry != nil {
@@ -149,7 +149,7 @@ func (s *Scheduler) functionChanged(e catalog.Event) {
 	if e.Entry != nil {
 		why = reasonUnused
 	}
-	// Those that are gone go first: another one may have the same number.
+	// Removed units go first: another one may have the same number.
 	for _, uid := range s.functions.setUnits(e.UID, units) {
 		s.removeUnit(uid, why)
 	}
@@ -172,9 +172,9 @@ func (s *Scheduler) addUnit(unit *v1alpha1.Function) {
 	s.stepLocked(f, core.Woken{})
 }
 
-// updateUnit takes up another share of the calls, or other bounds. What an instance is does
-// not change: another revision is another unit. The start back-off is reset if the
-// function's author has changed the function, and not for a step of a rollout.
+// updateUnit applies a unit's new share of the calls or new bounds. What an instance runs does
+// not change: another revision is another unit. The start back-off is reset if the author has
+// changed the function, but not by a rollout.
 func (s *Scheduler) updateUnit(f *function, unit *v1alpha1.Function) {
 	spec := s.specOf(unit)
 	f.mu.Lock()
@@ -187,8 +187,8 @@ func (s *Scheduler) updateUnit(f *function, unit *v1alpha1.Function) {
 	}
 }
 
-// terminate lets a draining instance finish its calls and end. An instance that is being
-// created is stopped.
+// terminate lets a drained instance finish its calls and end within that time. An instance
+// that is still starting is stopped.
 func (s *host) terminate(in provisioner.Instance, within time.Duration) {
 	if in.State == provisioner.Creating {
 		s.deps.Instances.End(in.Key, provisioner.Ending{})
@@ -197,12 +197,12 @@ func (s *host) terminate(in provisioner.Instance, within time.Duration) {
 	}
 }
 
-// drainTime is how long an instance may take to finish its calls and go.
+// drainTime is how long an instance may take to finish its calls and end.
 func drainTime(fn *v1alpha1.Function) time.Duration {
 	return fn.Spec.Template.Timeout.Duration + leaveGrace
 }
 
-// removeUnit removes a unit: its instances drain, and its waiting calls are refused.
+// removeUnit removes a unit: its instances are drained, and its waiting calls are refused.
 func (s *Scheduler) removeUnit(uid, why string) {
 	f := s.functions.remove(uid)
 	if f == nil {
@@ -225,12 +225,12 @@ const (
 	reasonUnused  = "the revision is not in use any more"
 )
 
-// lookup returns a function, or nil.
+// lookup returns a unit, or nil.
 func (s *host) lookup(uid string) *function { return s.functions.lookup(uid) }
 
 func (s *host) all() []*function { return s.functions.all() }
 
-// runNow evaluates a function that trigger has queued, unless a tick has done so meanwhile.
+// runNow decides on a function before the next tick, unless that is no longer needed.
 func (s *ticker) runNow(f *function) {
 	now := s.deps.Now()
 	s.noteRun(now)
@@ -244,7 +244,7 @@ func (s *ticker) runNow(f *function) {
 	}
 }
 
-// needsRun reports whether a waiting call must not wait for the next tick.
+// needsRun reports whether a waiting call requires a decision before the next tick.
 func (s *ticker) needsRun(f *function) bool {
 	there := s.hasInstance(f)
 	f.mu.Lock()
@@ -252,21 +252,21 @@ func (s *ticker) needsRun(f *function) bool {
 	return f.core.NeedsRun(s.deps.Now(), there)
 }
 
-// hasInstance tells whether one is there or under way.
+// hasInstance reports whether the function has an instance, or one is starting.
 func (s *host) hasInstance(f *function) bool {
 	counts := s.deps.Instances.Observe(f.uid)
 	return counts.Created+counts.Creating > 0
 }
 
-// StartFailed is told by the provisioner that an instance did not start. If no
-// other one is there or under way, nothing that waits will be served.
+// StartFailed receives the failed start of an instance from the provisioner. If the function
+// has no other instance, not even a starting one, its waiting calls cannot be served.
 func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailure) {
 	if s.spareEnded(key, why) {
 		return
 	}
 	f := s.lookup(key.FunctionUID)
 	if f == nil {
-		// The failure came after the function was forgotten.
+		// The failure came after the function was removed.
 		s.deps.Instances.Forget(key.FunctionUID)
 		return
 	}
@@ -296,7 +296,7 @@ func cannotStart(why provisioner.StartFailure, retryAfter time.Duration) invocat
 	}
 }
 
-// Gone is told by the provisioner that an instance ended after it had started.
+// Gone receives the end of a started instance from the provisioner.
 func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFailure) {
 	if s.spareEnded(key, why) {
 		return
@@ -319,12 +319,12 @@ func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFa
 	s.step(f, core.Ended{})
 }
 
-// eventLogBytes is how much of a log an Event says, in bytes: with its other words it is at
-// most 1 KiB, and would be cut where the newest lines are.
+// eventLogBytes is how many bytes of a log an Event quotes: the whole Event is at most 1 KiB,
+// and a longer one would lose the newest lines.
 const eventLogBytes = 600
 
-// lastLines are the last of lines that have at most so many bytes together, with their ends.
-// Of a last line that is longer there is the beginning.
+// lastLines returns the last of lines that have at most that many bytes together, including
+// line ends. Of a longer last line it returns the beginning.
 func lastLines(lines []string, most int) []string {
 	if len(lines) == 0 {
 		return nil
@@ -339,9 +339,9 @@ func lastLines(lines []string, most int) []string {
 	return lines[from:]
 }
 
-// notifyEnd tells an agent that its function has ended, which it cannot see for itself
-// where they are containers. The agent has moments before its container is ended too, in
-// which it answers the calls that ran.
+// notifyEnd informs an agent that its function has ended, which the agent cannot see where
+// they are containers. It has moments to answer the running calls before its own container
+// ends too.
 func (s *sessions) notifyEnd(key provisioner.Key, why provisioner.StartFailure) {
 	how := why.Reason
 	switch why.Code {

@@ -10,9 +10,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// poolOf is the UID of the pool from which a function can take instances, with its
-// Runtime. A function whose last instance did not start takes none: they would be
-// lost with its code.
+// poolOf returns the UID of the pool that a function takes instances from, with its
+// ClusterRuntime. A function whose last instance did not start takes none: its code would
+// waste them.
 func (s *warmPools) poolOf(f *function, fn *v1alpha1.Function) (uid string, rt *v1alpha1.ClusterRuntime, ok bool) {
 	if s.deps.Runtimes == nil || fn.Spec.Template.RuntimeRef.Name == "" {
 		return "", nil, false
@@ -31,8 +31,8 @@ func (s *warmPools) poolOf(f *function, fn *v1alpha1.Function) (uid string, rt *
 	return warmpool.Pool{Scheduler: s.config.ID, Namespace: fn.Namespace, Runtime: rt.Name, Name: pool.Name}.UID(), rt, true
 }
 
-// assignSpares lets a function take up to n spare instances and returns as whose they
-// count from now on.
+// assignSpares assigns up to n spare instances to a function and returns the keys under which
+// they count from now on.
 func (s *warmPools) assignSpares(c *evaluation, n int) []provisioner.Key {
 	uid, rt, ok := s.poolOf(c.function, c.fn)
 	if !ok {
@@ -48,7 +48,7 @@ func (s *warmPools) assignSpares(c *evaluation, n int) []provisioner.Key {
 			s.onAssigned(c.function, c.fn, rt, p, key, taken)
 		})
 		if !ok {
-			// It has ended, which its stream will tell, or it cannot be had now.
+			// It has ended, which its stream will show, or it cannot be assigned now.
 			s.spares.putBack(p)
 			break
 		}
@@ -61,7 +61,7 @@ func (s *warmPools) assignSpares(c *evaluation, n int) []provisioner.Key {
 	return keys
 }
 
-// onAssigned is told whether a spare instance is the function's now.
+// onAssigned receives whether a spare instance became the function's.
 func (s *warmPools) onAssigned(f *function, fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, p *spareStream, key provisioner.Key, taken bool) {
 	if taken {
 		f.increment(spareAssigned, 1)
@@ -74,7 +74,7 @@ func (s *warmPools) onAssigned(f *function, fn *v1alpha1.Function, rt *v1alpha1.
 	s.step(f, core.AssignFailed{})
 }
 
-// assignment is what makes a spare instance one of a function's.
+// assignment is the message that makes a spare instance an instance of a function.
 func assignment(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, cid invocation.CID) *agentwire.Assignment {
 	backoff, idle := fn.Spec.Scaling.ScaleDown.Idle()
 	handover := podspec.AssignmentOf(podspec.Input{Function: fn, Runtime: rt, CID: cid})
@@ -94,7 +94,7 @@ func assignment(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, cid invocati
 	return a
 }
 
-// spareRoom is how many spare instances a function could take now.
+// spareRoom is how many spare instances a function could get now.
 func (s *warmPools) spareRoom(f *function, fn *v1alpha1.Function) int {
 	if uid, _, ok := s.poolOf(f, fn); ok {
 		return s.spares.available(uid)

@@ -17,15 +17,15 @@ import (
 
 var errNotAssigned = status.Error(codes.Aborted, "the instance cannot become a function's")
 
-// spareStream is the stream of one spare instance. It has no place in any queue, and
-// so gets no ticket: the one thing that it can be sent is its assignment.
+// spareStream is the stream of one spare instance. It is in no queue and gets no ticket: its
+// assignment is the only message for it.
 type spareStream struct {
 	agentStream
 	pools    *warmPools
 	revision string
 }
 
-// pullSpare serves a spare instance until it is a function's.
+// pullSpare serves a spare instance until it is assigned to a function.
 func (s *sessions) pullSpare(server pullServer, hello *agentwire.Hello) error {
 	in, err := s.deps.Instances.Recognize(hello.GetToken())
 	switch {
@@ -51,8 +51,8 @@ func (s *sessions) pullSpare(server pullServer, hello *agentwire.Hello) error {
 	return p.serveMessages(server, p.handle, p.onEnd)
 }
 
-// welcomeSpare makes a spare instance one that can be taken. One that was taken
-// already, and does not know it since its stream broke, is told.
+// welcomeSpare makes a spare instance available. If it was already assigned, and missed that
+// because its stream broke, it gets its assignment again.
 func (s *sessions) welcomeSpare(p *spareStream, in provisioner.Instance) error {
 	if pool, ofPool := warmpool.PoolOf(in.FunctionUID); ofPool {
 		s.deps.Instances.Connect(p.key)
@@ -91,8 +91,8 @@ func (p *spareStream) handle(msg *agentwire.PullRequest) error {
 	return status.Error(codes.InvalidArgument, "the message makes no sense for a spare instance")
 }
 
-// onEnd settles the end of the stream. If it was taken, it is no spare instance any
-// more, and the inventory does not know it as one.
+// onEnd handles the end of the stream. An assigned instance is no longer spare, and the
+// inventory does not list it as one.
 func (p *spareStream) onEnd(bool) {
 	p.pools.spares.removeStream(p)
 	p.scheduler.deps.Instances.Disconnect(p.key)
@@ -102,7 +102,7 @@ func (p *spareStream) assign(a *agentwire.Assignment) {
 	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Assignment{Assignment: a}})
 }
 
-// addReady lets a spare instance be taken.
+// addReady makes a spare instance available.
 func (s *spares) addReady(p *spareStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +159,7 @@ func (p *pool) assignable() []invocation.CID {
 	return cids
 }
 
-// withhold lets nobody take a spare instance.
+// withhold makes a spare instance unavailable.
 func (s *spares) withhold(key provisioner.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +177,7 @@ func (s *spares) removeStream(p *spareStream) {
 	}
 }
 
-// functions are those that spare instances are of.
+// functions are the functions that stand for the pools.
 func (s *spares) functions() []*v1alpha1.Function {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +188,7 @@ func (s *spares) functions() []*v1alpha1.Function {
 	return functions
 }
 
-// uids are those of all pools.
+// uids are the UIDs of all pools.
 func (s *spares) uids() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,22 +20,22 @@ import (
 const (
 	// computeSharesEvery is how often the shares of warm pools are computed.
 	computeSharesEvery = time.Second
-	// refillBlockTime is how long no spare instance is created after a function found
-	// no room.
+	// refillBlockTime is for how long no spare instance is created after a function found no
+	// room.
 	refillBlockTime = 30 * time.Second
 )
 
-// Runtimes tells of the ClusterRuntimes of the cluster. They must not be changed.
+// Runtimes lists the ClusterRuntimes of the cluster. Callers must not change them.
 type Runtimes interface {
 	Get(name string) (*v1alpha1.ClusterRuntime, bool)
 	List() []*v1alpha1.ClusterRuntime
-	// NamespaceLabels are the labels of a namespace, which must not be changed; nil if it is
-	// not known. A pool's namespaceSelector goes by them.
+	// NamespaceLabels returns the labels of a namespace, for a pool's namespaceSelector; nil
+	// if the namespace is unknown. Callers must not change them.
 	NamespaceLabels(name string) map[string]string
 }
 
-// warmPools keeps this scheduler's share of the ClusterRuntimes' warm pools, and assigns
-// their instances to functions.
+// warmPools keeps this scheduler's part of the ClusterRuntimes' warm pools and assigns spare
+// instances to functions.
 type warmPools struct {
 	*host
 	spares *spares
@@ -43,42 +43,41 @@ type warmPools struct {
 	budget *capacity.Budget
 }
 
-// spares are the warm pools of which this scheduler keeps a share. Only Run's goroutine
-// launches spare instances.
+// spares holds this scheduler's parts of warm pools. Only Run's goroutine launches spare
+// instances.
 type spares struct {
-	// planned is when the shares were computed.
+	// planned is when the parts were computed.
 	planned time.Time
-	// epoch is that of the pools that were planned last.
+	// epoch is the epoch of the newest pool.
 	epoch uint64
 
 	mu sync.Mutex
-	// pools has a pool by its UID as long as it has a share or an instance.
+	// pools has each pool with a part or an instance by its UID.
 	pools map[string]*pool
-	// generations are those of the ClusterRuntimes with warm pools by which the shares were
-	// computed last, by name; nil before.
+	// generations are those of the ClusterRuntimes with warm pools at the last computation, by
+	// name; nil before the first.
 	generations        map[string]int64
 	refillBlockedUntil time.Time
-	// closed says that the scheduler ends, and keeps none.
+	// closed says that the scheduler stops and keeps no spare instances.
 	closed bool
 }
 
-// pool is the scheduler's share of a warm pool.
+// pool is the scheduler's part of a warm pool.
 type pool struct {
 	warmpool.Pool
-	// fn is the function that its instances are of, as it is now, and rev its
-	// revision.
+	// fn is the function that stands for the pool, and rev its revision.
 	fn  *v1alpha1.Function
 	rev string
-	// term names its instances: no other scheduler, and no pool of before, gives
-	// the same names.
+	// term makes the names of its instances unique among all schedulers and pools, past ones
+	// included.
 	term   invocation.Term
 	target int
-	// noRoom says that some are missing, and that there was no room for them.
+	// noRoom says that some are missing because nodes have no room.
 	noRoom bool
-	// ready can be taken.
+	// ready are the instances that can be assigned.
 	ready map[invocation.CID]*spareStream
-	// settled says that nothing has changed since there were as many as there
-	// should be, or since there was nothing to be done about it.
+	// settled says that nothing has changed since the pool had its size, or since nothing
+	// could be done about it.
 	settled bool
 }
 
@@ -86,8 +85,8 @@ func newSpares() *spares {
 	return &spares{pools: make(map[string]*pool)}
 }
 
-// maintainPools brings the pools to their shares. It comes after the orders of functions,
-// to which it leaves the rate and the room.
+// maintainPools brings the pools to their sizes. It follows the launches of functions, so that
+// these get the launch rate and the room first.
 func (s *warmPools) maintainPools() {
 	if s.deps.Runtimes == nil {
 		return
@@ -102,15 +101,15 @@ func (s *warmPools) maintainPools() {
 	}
 }
 
-// nextEpoch is one in which no pool was planned here: the time in milliseconds, or later,
-// so that neither a pool that was forgotten in the same moment nor a process before this
-// one has used it. Only Run's goroutine calls it.
+// nextEpoch returns an epoch that no pool has used here: the time in milliseconds, or a later
+// one, so that neither a pool that was removed in the same moment nor an earlier process has
+// used it. Only Run's goroutine calls it.
 func (s *spares) nextEpoch(now time.Time) uint64 {
 	s.epoch = max(s.epoch+1, uint64(now.UnixMilli()))
 	return s.epoch
 }
 
-// computeShares computes which pools there are and the scheduler's share of each.
+// computeShares computes the pools and the scheduler's part of each.
 func (s *warmPools) computeShares() {
 	pooled, generations := make(map[string]*v1alpha1.ClusterRuntime), make(map[string]int64)
 	for _, rt := range s.deps.Runtimes.List() {
@@ -130,13 +129,13 @@ func (s *warmPools) computeShares() {
 		}
 	}
 	for _, p := range s.spares.updateShares(targets, generations) {
-		// A scheduler that was here before under the same id may have left some.
+		// An earlier scheduler process of the same id may have left instances.
 		s.deps.Instances.Adopt(p.fn)
 	}
 }
 
-// eligible counts, for each pool, how many functions that could take its instances
-// each scheduler owns.
+// eligible counts, for each pool, the functions that could use it by the scheduler that owns
+// them.
 func (s *warmPools) eligible(pooled map[string]*v1alpha1.ClusterRuntime) map[warmpool.Pool]map[string]int {
 	var slots *ownership.Map
 	if s.deps.Router != nil {
@@ -170,7 +169,7 @@ func (s *warmPools) eligible(pooled map[string]*v1alpha1.ClusterRuntime) map[war
 	return counts
 }
 
-// updateShares takes over what pools there are to be and returns those that are new.
+// updateShares applies the computed pools and returns the new ones.
 func (s *spares) updateShares(targets map[string]*pool, generations map[string]int64) (fresh []*pool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +209,6 @@ func (s *spares) unsettled() []pool {
 	return list
 }
 
-// maintainPool decides about one pool and does it.
 func (s *warmPools) maintainPool(p pool) {
 	uid, now := p.UID(), s.deps.Now()
 	var present, outdated []provisioner.Instance
@@ -261,13 +259,13 @@ func (s *warmPools) maintainPool(p pool) {
 	s.spares.markSettled(uid, noRoom)
 }
 
-// leastReady orders spare instances by how little is lost with them: those that are
-// starting first, and of those alike the youngest.
+// leastReady orders spare instances by how little is lost with them: those that are starting
+// first, and among equals the youngest.
 func leastReady(a, b provisioner.Instance) int {
 	return cmp.Or(cmp.Compare(a.State, b.State), b.Launched.Compare(a.Launched), cmp.Compare(b.CID, a.CID))
 }
 
-// markSettled says that a pool need not be looked at until something changes, and whether it
+// markSettled makes ticks pass over a pool until something changes, and records whether it
 // lacked room.
 func (s *spares) markSettled(uid string, noRoom bool) {
 	s.mu.Lock()
@@ -277,14 +275,14 @@ func (s *spares) markSettled(uid string, noRoom bool) {
 	}
 }
 
-// removePool drops a pool that is empty, and is to be.
+// removePool removes a pool that has neither a size nor instances.
 func (s *spares) removePool(uid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.pools, uid)
 }
 
-// markUnsettled lets the next tick look at a pool.
+// markUnsettled makes the next tick look at a pool.
 func (s *spares) markUnsettled(uid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -317,8 +315,8 @@ func (s *spares) stop(instances Ender, key provisioner.Key) {
 	instances.End(key, provisioner.Ending{})
 }
 
-// spareEnded notes that an instance has ended, or has not started, if it is a spare
-// one.
+// spareEnded records that a spare instance has ended or failed to start, and reports whether
+// the instance was a spare one.
 func (s *warmPools) spareEnded(key provisioner.Key, why provisioner.StartFailure) bool {
 	p, ofPool := warmpool.PoolOf(key.FunctionUID)
 	if !ofPool {
@@ -330,8 +328,8 @@ func (s *warmPools) spareEnded(key provisioner.Key, why provisioner.StartFailure
 	return true
 }
 
-// RemoveSpares ends all spare instances, and lets no more be created: nobody could take
-// them when this scheduler is gone.
+// RemoveSpares ends all spare instances and lets no more be created: no scheduler could assign
+// them once this one is gone.
 func (s *warmPools) RemoveSpares() {
 	s.spares.mu.Lock()
 	s.spares.closed = true

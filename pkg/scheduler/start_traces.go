@@ -15,19 +15,19 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 )
 
-// maxWaitingCalls bounds the recorded calls that are remembered of a function while they
-// wait, and so the calls that the trace of a start leads to.
+// maxWaitingCalls bounds the recorded calls that are remembered for a function while they
+// wait, and so the links of the trace of a start.
 const maxWaitingCalls = 32
 
 // Traces records starts of instances. It is implemented by tracing.Tracer.
 type Traces interface {
-	// BeginStart decides whether a start is recorded; wanted says that a recorded
-	// call waited for it.
+	// BeginStart decides whether to record a start. wanted says that a recorded call waited
+	// for it.
 	BeginStart(functionUID string, cid invocation.CID, wanted bool) tracing.Scope
 	Record(trace tracing.Trace)
 }
 
-// waitingCalls are calls of a function that wait, or waited lately, and are recorded.
+// waitingCalls are recorded calls of a function that wait, or waited recently.
 type waitingCalls []waitingCall
 
 type waitingCall struct {
@@ -35,8 +35,8 @@ type waitingCall struct {
 	span trace.SpanContext
 }
 
-// rememberCall remembers a call that waits, if it is recorded. Calls that do not wait any
-// more make room for it; if all do, the first ones are enough. The function's lock is held.
+// rememberCall remembers a waiting call if it is recorded. It replaces calls that no longer
+// wait; if all still do, the first ones are enough. The caller holds the function's lock.
 func (f *function) rememberCall(id invocation.ID, wire *agentwire.Ticket) {
 	span := tracing.FromWire(wire.GetTrace())
 	if !span.IsValid() {
@@ -52,8 +52,8 @@ func (f *function) rememberCall(id invocation.ID, wire *agentwire.Ticket) {
 	}
 }
 
-// waitingSpans returns the spans of the recorded calls that wait, and forgets those that do
-// not any more. The function's lock is held.
+// waitingSpans returns the spans of the recorded calls that wait, and drops the others. The
+// caller holds the function's lock.
 func (f *function) waitingSpans() (spans []trace.SpanContext) {
 	f.stats.waitingCalls = slices.DeleteFunc(f.stats.waitingCalls, func(c waitingCall) bool { return !f.core.IsWaiting(c.id) })
 	for _, c := range f.stats.waitingCalls {
@@ -62,8 +62,8 @@ func (f *function) waitingSpans() (spans []trace.SpanContext) {
 	return spans
 }
 
-// firstCallSpan is the span of the first call that an instance was handed; not valid if
-// there is none, or if it is not recorded.
+// firstCallSpan is the span of the first call that an instance received; not valid if it
+// received none, or if the call is not recorded.
 func (f *function) firstCallSpan(p *pullStream) (span trace.SpanContext) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,21 +75,21 @@ func (f *function) firstCallSpan(p *pullStream) (span trace.SpanContext) {
 	return span
 }
 
-// startRecord is what is known of an instance's start that is over.
+// startRecord describes a finished start of an instance.
 type startRecord struct {
 	key     provisioner.Key
 	fn      *v1alpha1.Function
 	node    string
 	moments coldstart.Moments
-	// waited are the calls that waited when it was ordered, and served is the first
-	// that it was handed, if that is recorded.
+	// waited are the calls that waited at the launch, and served is the first call that the
+	// instance received, if it is recorded.
 	waited []trace.SpanContext
 	served trace.SpanContext
-	// failure is why nothing came of it; empty if the instance is there.
+	// failure is why the start failed; empty if it succeeded.
 	failure string
 }
 
-// recordStart records how a start went, if anybody wants to know.
+// recordStart records a start if its trace was selected.
 func (s *host) recordStart(of startRecord) {
 	scope := s.deps.Traces.BeginStart(of.key.FunctionUID, of.key.CID, len(of.waited) > 0 || of.served.IsValid())
 	if !scope.Recorded() {
@@ -103,8 +103,8 @@ func (s *host) recordStart(of startRecord) {
 	s.deps.Traces.Record(tracing.Trace{Scope: scope, Spans: of.spans()})
 }
 
-// spans are one from when the instance was wanted until it was served, and below it
-// its phases, which follow each other without a gap. What took no time is left out.
+// spans are one span from when the instance was wanted until it was ready, with its phases
+// below it, without gaps. Phases that took no time are left out.
 func (of startRecord) spans() []tracing.Span {
 	bounds := of.moments.Bounds()
 	whole := tracing.Span{
@@ -129,7 +129,7 @@ func (of startRecord) spans() []tracing.Span {
 	return spans
 }
 
-// links lead to the calls that waited for the start, and to the first that it served.
+// links lead to the calls that waited for the start, and to the first call that it served.
 func (of startRecord) links() []trace.Link {
 	links := make([]trace.Link, 0, len(of.waited)+1)
 	add := func(span trace.SpanContext, why string) {

@@ -11,8 +11,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
-// Status is what the scheduler observes of a function, or of a unit alone. Instances are
-// those of all its units; the condition is of the one that is foremost.
+// Status is what the scheduler observes of a function, or of a single unit. The instances are
+// those of all its units; the condition is that of the primary unit.
 func (s *reporter) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 	units := s.functions.unitsOf(uidOf(fn))
 	first := s.primary(units)
@@ -31,8 +31,7 @@ func (s *reporter) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 	return status
 }
 
-// load is what goes on in the units that are served here; the means are those of the
-// foremost.
+// load is the load of the units that are served here; the means are those of the primary one.
 func (s *reporter) load(units []*function, primary *function) *decisionlog.Load {
 	means := primary.means().Round(10 * time.Microsecond)
 	load := &decisionlog.Load{MeanExecution: means.Execution.Seconds(), MeanStart: means.Start.Seconds()}
@@ -49,8 +48,8 @@ func (s *reporter) load(units []*function, primary *function) *decisionlog.Load 
 	return load
 }
 
-// ready is the Ready condition. It is about the function that the scheduler has taken
-// up, which may be older than the one that is asked about.
+// ready is the Ready condition. It describes the version of the function that the scheduler
+// has applied, which may be older than the requested one.
 func (s *reporter) ready(f *function, seen provisioner.Observation) metav1.Condition {
 	fn, since, started := f.state()
 	c := metav1.Condition{
@@ -59,7 +58,7 @@ func (s *reporter) ready(f *function, seen provisioner.Observation) metav1.Condi
 		Reason:             v1alpha1.ReasonAccepted,
 		Message:            v1alpha1.MessageAccepted,
 		ObservedGeneration: fn.Generation,
-		// What was so before is not known: it may have failed until then.
+		// The state before that is unknown: the function may have failed until then.
 		LastTransitionTime: metav1.NewTime(since),
 	}
 	if started {
@@ -79,16 +78,16 @@ func brokenBy(seen provisioner.Observation) (why provisioner.StartFailure, broke
 	return seen.Why, seen.Failing && seen.Created == 0
 }
 
-// state is the unit as it is now, since when this scheduler knows of it, and whether an
-// instance of it has started.
+// state returns the latest version of the unit, when this scheduler learned of it, and whether
+// an instance of it has started.
 func (f *function) state() (fn *v1alpha1.Function, since time.Time, started bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.fn, f.stats.since, f.stats.started
 }
 
-// Known is what this scheduler knows of a unit's instances, for who decides in the same
-// process what comes of it. Others hear it from Watch.
+// Known returns the facts about a unit's instances for a rollout that is decided in the same
+// process. Other processes get them from Watch.
 func (s *reporter) Known(unit *v1alpha1.Function) rollout.Observation {
 	f := s.lookup(uidOf(unit))
 	if f == nil {

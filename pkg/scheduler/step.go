@@ -10,15 +10,15 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/timerqueue"
 )
 
-// host is the shell around the cores of all functions: it brings them events, and carries
-// out what they ask for.
+// host is the shell around the cores of all functions: it feeds them events and carries out
+// their effects.
 type host struct {
 	config  Config
 	deps    Deps
 	metrics *metrics
 	core    core.Config
-	// protocols is what is spoken with agents, and oldestKept the oldest protocol whose
-	// agents are not replaced.
+	// protocols are the protocols for agents, and oldestKept the oldest one whose agents are
+	// not replaced.
 	protocols  wire.Speech
 	oldestKept uint32
 	*slotTable
@@ -27,12 +27,12 @@ type host struct {
 	dirty     *dirtySet
 	gateways  *gatewayStreams
 	streams   *streams // of instances
-	// timers let ticks look at functions whose floor changes.
+	// timers wake functions whose floor changes.
 	timers *timers
 	// starts are those of all functions.
 	starts *starts
-	// triggers are functions that need not wait for the next tick. A full
-	// channel means that they do.
+	// triggers are functions that should not wait for the next tick. If the channel is full,
+	// they do.
 	triggers chan *function
 }
 
@@ -53,8 +53,8 @@ func newHost(config Config, deps Deps) *host {
 	}
 }
 
-// timers are those of functions that are parked until a time. Only Run's goroutine uses
-// them: only ticks park functions.
+// timers are the timers of functions that are parked until a time. Only Run's goroutine uses
+// them, because only ticks park functions.
 type timers struct {
 	queue      timerqueue.Queue[*function]
 	byFunction map[*function]*timerqueue.Timer[*function]
@@ -64,7 +64,7 @@ func newTimers() *timers {
 	return &timers{byFunction: make(map[*function]*timerqueue.Timer[*function])}
 }
 
-// set sets a function's timer, in place of the one before; the zero time stops it.
+// set replaces a function's timer; the zero time removes it.
 func (a *timers) set(f *function, at time.Time) {
 	one := a.byFunction[f]
 	switch {
@@ -79,7 +79,7 @@ func (a *timers) set(f *function, at time.Time) {
 	a.queue.Set(one, at)
 }
 
-// due are the functions whose timers have expired, and stops these timers.
+// due returns the functions whose timers have expired, and removes these.
 func (a *timers) due(now time.Time) []*function {
 	due := a.queue.Due(now)
 	for _, f := range due {
@@ -88,7 +88,7 @@ func (a *timers) due(now time.Time) []*function {
 	return due
 }
 
-// step brings an event to a function's core and carries out what follows.
+// step feeds an event to a function's core and carries out the effects.
 func (s *host) step(f *function, e core.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,14 +102,14 @@ func stepFor[T core.Effect](s *host, f *function, e core.Event) (answer T, is bo
 	return core.AnswerOf[T](s.stepLocked(f, e))
 }
 
-// stepLocked is step for who holds the function's lock. What it returns is valid as long
-// as that is held.
+// stepLocked is step for callers that hold the function's lock. Its result is valid until they
+// release it.
 func (s *host) stepLocked(f *function, e core.Event) []core.Effect {
 	return s.stepAt(f, s.deps.Now(), e)
 }
 
-// stepAt is stepLocked for who has read the clock since it holds the lock: a core's time
-// must not go back.
+// stepAt is stepLocked for callers that have read the clock under the lock: a core's time must
+// not go back.
 func (s *host) stepAt(f *function, now time.Time, e core.Event) []core.Effect {
 	waiting := f.core.Waiting()
 	effects := f.core.Step(now, e)
@@ -118,7 +118,7 @@ func (s *host) stepAt(f *function, now time.Time, e core.Event) []core.Effect {
 	}
 	switch e.(type) {
 	case *core.Ticked, *core.Applied, core.ActivityAudited, core.GatewaysAudited, core.Woken, core.Paused:
-		// They change what others could have of it only in these ways.
+		// Only these effects change what other functions could evict.
 		if _, let := core.AnswerOf[core.Terminate](effects); let || f.core.Waiting() != waiting {
 			s.markDirty(f)
 		}
@@ -128,8 +128,8 @@ func (s *host) stepAt(f *function, now time.Time, e core.Event) []core.Effect {
 	return effects
 }
 
-// execute does what a function's core asks for. What it calls takes no function's lock,
-// and returns at once.
+// execute carries out an effect of a function's core. It calls nothing that takes a function's
+// lock or blocks.
 func (s *host) execute(f *function, now time.Time, e core.Effect) {
 	switch e := e.(type) {
 	case *core.HandOut:
@@ -161,7 +161,7 @@ func (s *host) execute(f *function, now time.Time, e core.Effect) {
 	}
 }
 
-// refuseTickets refuses tickets at the gateways that they came from.
+// refuseTickets refuses tickets at their gateways.
 func (s *host) refuseTickets(f *function, e core.Refuse) {
 	f.stats.byReason.refusals.add(string(e.Why.Reason), len(e.Tickets))
 	for _, t := range e.Tickets {
@@ -173,7 +173,7 @@ func (s *host) refuseTickets(f *function, e core.Refuse) {
 	}
 }
 
-// onTerminate counts and ends an instance that was drained while it was idle.
+// onTerminate terminates an instance that was drained because it was idle.
 func (s *host) onTerminate(f *function, e core.Terminate) {
 	switch e.Why {
 	case core.BecauseEvicted:
@@ -193,13 +193,13 @@ func (s *host) onTerminate(f *function, e core.Terminate) {
 	s.deps.Instances.End(keyOf(f.uid, e.CID), provisioner.Ending{Within: capacity.EvictGrace})
 }
 
-// kindStart is how long instances of the function's kind take to start. The function's
-// lock is held.
+// kindStart is the mean start time of the function's ClusterRuntime. The caller holds the
+// function's lock.
 func (s *host) kindStart(f *function) time.Duration { return s.starts.mean(kindOf(f.fn)) }
 
-// trigger has a function evaluated before the next tick if it has calls and no instance:
-// the decision is certain then, and its first call need not wait for the tick. If always,
-// since its decider asked to see the next call, it does so with instances too.
+// trigger runs a decision now for a function that has calls and no instance: the next tick
+// would decide the same, and the first call would wait for it. always also triggers a function
+// whose decider asked to see the next call.
 func (s *host) trigger(f *function, always bool) {
 	if always || !s.hasInstance(f) {
 		select {

@@ -9,8 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// ticker decides, tick by tick, how many instances there should be, and has them launched.
-// Only Run's goroutine uses it.
+// ticker decides in every tick how many instances each function has, and launches them. Only
+// Run's goroutine uses it.
 type ticker struct {
 	*host
 	*warmPools
@@ -20,21 +20,21 @@ type ticker struct {
 	// ticked and applied are reused for the events of each function.
 	ticked  core.Ticked
 	applied core.Applied
-	// renewAt is when the next instance may be replaced for the age of its agent.
+	// renewAt is when the next instance with an outdated agent may be replaced.
 	renewAt time.Time
 }
 
-// tick looks at every function that is not idle. The numbers are those of
+// tick looks at every function that is not parked. The numbers are those of
 // docs/architecture.md, "A tick".
 func (s *ticker) tick() {
 	begun := s.deps.Now()
-	// 1. Learn what has gone from the nodes, and wake functions whose time has come.
+	// 1. Read which instances have ended, and wake functions whose timers have expired.
 	s.placer.beginTick(begun)
 	for _, f := range s.timers.due(begun) {
 		s.step(f, core.Woken{})
 	}
 	active := s.functions.listActive()
-	// 2. Launch nothing after a pause: what is seen then is old.
+	// 2. Launch nothing after a pause of the process: what it observes then is old.
 	if s.noteRun(begun); s.pauses.Holding(begun) {
 		s.discardLosses(active)
 		return
@@ -48,20 +48,21 @@ func (s *ticker) tick() {
 	}
 	// 4. Launch instances, in turns of the namespaces.
 	s.allocate(all)
-	// 5. Apply each decision: cancel launches that are not wanted any more, and make room
-	// where it is short.
+	// 5. Cancel launches that are no longer wanted, make room where some is lacking, and let
+	// each function apply its decision.
 	for _, c := range roundRobin(all) {
 		s.apply(c, true)
 	}
-	// 6. Ask other schedulers for room that could not be made, and make what they ask for.
+	// 6. Ask other schedulers for room that could not be made, and make room for their
+	// requests.
 	s.peerRoom.setShortages(s.placer.planner.Shortages())
 	s.placer.lend(begun)
-	// 7. Bring warm pools to their size, with what is left.
+	// 7. Bring warm pools to their size with the remaining rate and room.
 	s.maintainPools()
 	s.metrics.observeTick(s.deps.Now().Sub(begun))
 }
 
-// evaluate decides for one function, or returns nil if there is nothing to decide.
+// evaluate decides for one function. It returns nil if nothing can be decided.
 func (s *ticker) evaluate(f *function) *evaluation {
 	if s.lookup(f.uid) != f {
 		return nil // it was deleted
@@ -83,7 +84,7 @@ func (s *ticker) evaluate(f *function) *evaluation {
 	return &evaluation{Decided: d, unit: u, function: f, term: term}
 }
 
-// apply follows up on a decision. Room is made only by ticks.
+// apply carries out a decision. Only ticks make room.
 func (s *ticker) apply(c *evaluation, ticking bool) {
 	f, ordered := c.function, c.launched
 	s.recordOutcome(c)
@@ -111,15 +112,14 @@ func noCapacity(why string, retryAfter time.Duration) invocation.Refusal {
 	}
 }
 
-// Totals are what was ordered for a function since the scheduler started.
+// Totals counts what was launched for a function since the scheduler started.
 type Totals struct {
-	// Ordered instances in all, and the most that existed or were under way
-	// at a time.
+	// Ordered is the number of launched instances, and Peak the highest number that existed or
+	// were starting at one time.
 	Ordered, Peak int
 }
 
-// Totals returns the totals of a function, or of a unit alone: those of all its units that
-// exist, added up.
+// Totals returns the totals of a unit, or the sums over all existing units of a function.
 func (s *reporter) Totals(uid string) (t Totals) {
 	for _, f := range s.functions.unitsOf(uid) {
 		f.mu.Lock()
@@ -130,8 +130,7 @@ func (s *reporter) Totals(uid string) (t Totals) {
 	return t
 }
 
-// algorithm is the name of a function's: that which it tries, or that of the
-// configuration.
+// algorithm is the name of a function's decider: its own, or that of the configuration.
 func (s *host) algorithm(fn *v1alpha1.Function) string {
 	if _, known := autoscaler.ByName(fn.Algorithm()); known {
 		return fn.Algorithm()
@@ -149,9 +148,8 @@ func (s *host) params() autoscaler.Params {
 	return autoscaler.Params{Tick: s.config.Tick, StaleAfter: core.StaleAfter}
 }
 
-// observe is what a tick sees of a function one level below. The instances come first,
-// and the queue, which the core looks at, second: a ticket that is pulled in between is
-// seen as a busy instance, and not twice.
+// observe reads a function's instances one level below. It does so before the core reads the
+// queue: a ticket that is pulled in between then counts as a busy instance, and not twice.
 func (s *ticker) observe(f *function, u *unit) core.Observed {
 	seen := s.deps.Instances.Observe(f.uid)
 	_, unconfirmed := s.deps.Ownership.Unconfirmed()
@@ -161,15 +159,15 @@ func (s *ticker) observe(f *function, u *unit) core.Observed {
 	}
 }
 
-// discardLosses forgets instances that were lost while orders are held: most of them come
-// back. Calls that wait for those that do not are seen when the hold ends.
+// discardLosses drops lost instances while launches are held, because most of them reconnect.
+// Calls that wait for the others are noticed when the hold ends.
 func (s *ticker) discardLosses(active []*function) {
 	for _, f := range active {
 		s.step(f, core.Paused{})
 	}
 }
 
-// noteRun notes that Run turns. It comes before anything that may order.
+// noteRun records that Run's loop runs. It precedes everything that may launch.
 func (s *ticker) noteRun(now time.Time) {
 	if stood := s.pauses.Ran(now); stood > 0 {
 		s.deps.Log.Warn("the scheduler stood still, and orders nothing until it knows what became of its instances",

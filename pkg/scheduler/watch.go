@@ -11,30 +11,30 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// watchEvery is how often a watcher is told of what changed. watchBatch bounds the
-// functions of one message, and watchBytes the bytes of one: it is sent as soon as it
-// has so many, so that it has less than twice that, and a watcher takes up to 4 MiB.
+// watchEvery is how often a watcher gets changes. watchBatch bounds the functions in one
+// message, and watchBytes its bytes: the message is sent as soon as it reaches them, and so
+// stays below twice that. A watcher accepts up to 4 MiB.
 const (
 	watchEvery = 500 * time.Millisecond
 	watchBatch = 256
 	watchBytes = 512 << 10
-	// maxEventAge is how old an event may be that a new watcher gets.
+	// maxEventAge is the age beyond which events are not sent to a new watcher.
 	maxEventAge = 30 * time.Second
 )
 
-// watcherState is what a watcher knows.
+// watcherState is what a watcher has received.
 type watcherState struct {
 	functions map[string]sentFacts
 	pools     *controlwire.WarmPools
 }
 
-// sentFacts is what a watcher knows of one function.
+// sentFacts is what a watcher has received about one function.
 type sentFacts struct {
 	facts     facts
 	lastEvent uint64
 }
 
-// Watch sends the facts of the functions in the scheduler's slots until the stream ends.
+// Watch streams the facts of the functions in the scheduler's slots until the stream ends.
 func (s *reporter) Watch(request *controlwire.WatchRequest, stream grpc.ServerStreamingServer[controlwire.WatchReply]) error {
 	welcome, err := s.answerHello(request.GetHello())
 	if err != nil {
@@ -55,8 +55,8 @@ func (s *reporter) Watch(request *controlwire.WatchRequest, stream grpc.ServerSt
 	}
 }
 
-// sendChanges sends what a watcher does not know yet. With a welcome it sends at least that,
-// which says that the scheduler is there.
+// sendChanges sends what has changed for a watcher. With a welcome it sends at least that,
+// which shows that the scheduler is alive.
 func (s *reporter) sendChanges(stream grpc.ServerStreamingServer[controlwire.WatchReply], known *watcherState, welcome *controlwire.Welcome) error {
 	b := batch{send: stream.Send, reply: &controlwire.WatchReply{Welcome: welcome}}
 	if err := b.addPools(s.pools.poolFacts(), known); err != nil {
@@ -88,16 +88,16 @@ func (s *reporter) sendChanges(stream grpc.ServerStreamingServer[controlwire.Wat
 	return nil
 }
 
-// batch is a message that is being written. It is sent when it is full.
+// batch is a message that is being filled. It is sent when it is full.
 type batch struct {
 	send  func(*controlwire.WatchReply) error
 	reply *controlwire.WatchReply
 	bytes int
-	// sent says that there was a message before.
+	// sent says that an earlier message was sent.
 	sent bool
 }
 
-// addPools tells of the warm pools if something of them has changed.
+// addPools adds the warm pools if something about them has changed.
 func (b *batch) addPools(now *controlwire.WarmPools, known *watcherState) error {
 	if now == nil || known.pools != nil && proto.Equal(now, known.pools) {
 		return nil
@@ -116,7 +116,7 @@ func (b *batch) addReleased(uid string) error {
 	return b.flushIfFull(len(uid))
 }
 
-// flushIfFull sends the message if it is full with so many bytes more.
+// flushIfFull sends the message if that many more bytes fill it.
 func (b *batch) flushIfFull(bytes int) error {
 	b.bytes += bytes + 8 // a tag and a length at most
 	if b.bytes >= watchBytes || len(b.reply.GetFunctions()) == watchBatch {
@@ -131,13 +131,13 @@ func (b *batch) flush() error {
 	return b.send(full)
 }
 
-// changes is what a watcher does not know of a function yet, or nil.
+// changes returns the changed facts of a function, or nil.
 func (s *reporter) changes(f *function, known map[string]sentFacts) *controlwire.FunctionFacts {
 	before, seen := known[f.uid]
 	now := s.facts(f)
 	var notBefore time.Time
 	if !seen {
-		// Another watcher was probably told of all that is older.
+		// Older events were probably sent to another watcher.
 		notBefore = s.deps.Now().Add(-maxEventAge)
 	}
 	happened, number := f.eventsSince(before.lastEvent, notBefore)
@@ -148,7 +148,7 @@ func (s *reporter) changes(f *function, known map[string]sentFacts) *controlwire
 	return now.wire(f, happened, s.deps.Now())
 }
 
-// facts are what is observed of a function. They are comparable.
+// facts are the observed values of a function. They are comparable.
 type facts struct {
 	generation              int64
 	creating, created, busy int
@@ -184,7 +184,7 @@ func (s *reporter) facts(f *function) facts {
 	return now
 }
 
-// wire is what the facts are on the wire.
+// wire converts the facts.
 func (n facts) wire(f *function, happened []*controlwire.Event, now time.Time) *controlwire.FunctionFacts {
 	fn := f.current()
 	w := &controlwire.FunctionFacts{

@@ -6,31 +6,31 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
-// Config of a Core.
+// Config has the settings of a Core.
 type Config struct {
-	// Self is the scheduler. It is not Draining.
+	// Self is this scheduler. It is not Draining.
 	Self ownership.Member
-	// TTL is how long the store keeps a lease that is not renewed; positive.
+	// TTL is the lifetime of a lease that is not renewed; positive.
 	TTL time.Duration
-	// Settle is how long a Core that has just begun waits for further members
-	// before it claims anything, 0 or more: schedulers that start together
-	// share the slots from the start. Otherwise the first one takes all, and
-	// gives most of them away again. It waits settleTimes that long at most.
+	// Settle is how long a Core that has just begun waits for each further member before it
+	// claims anything, 0 or more, at most settleTimes that long in total. So schedulers that
+	// start together share the slots from the start; otherwise the first one would claim all
+	// and hand most of them off.
 	Settle time.Duration
 }
 
-// Core decides for one scheduler. Whoever drives it
+// Core decides for one scheduler. Its driver must
 //
-//   - gets a lease and tells Leased, keeps it alive and tells Renewed;
-//   - lists all keys and tells Listed, then follows them and tells Seen of each
-//     change, and Interrupted if it cannot go on, whereupon it lists again. A
-//     listing is asked for after all was told that had been answered before, and
-//     what was asked for before Interrupted is not told after it;
-//   - after all of these, and at Wake, asks Next until there is nothing to do,
-//     and tells each time what became of the transaction by Answered;
-//   - gets another lease when Lease is 0.
+//   - get a lease and call Leased, keep the lease alive and call Renewed;
+//   - list all keys and call Listed, then follow them and call Seen with each change. If it
+//     can no longer follow, it calls Interrupted and lists again. It requests a listing only
+//     after it has passed on all earlier answers, and drops answers to requests from before
+//     Interrupted;
+//   - after each of these calls, and at Wake, call Next until that returns false, and pass the
+//     result of each transaction to Answered;
+//   - get another lease when Lease is 0.
 //
-// Time only moves forward. A Core is not safe for concurrent use.
+// Time must not go back. A Core is not safe for concurrent use.
 type Core struct {
 	config        Config
 	busy          func(ownership.Slot) bool
@@ -45,20 +45,19 @@ type Core struct {
 
 	lease   Lease
 	renewed time.Time // when the lease was last known to live
-	// registered says that the member's key was written once.
+	// registered says that this process has written the member's key.
 	registered bool
 	draining   bool
 
 	following bool
 	waiting   bool // for the answer to a transaction
-	// settled are the members among whom every slot that is held is in its
-	// place; nil if that is not known.
+	// settled are the members for which every held slot is in its place; nil if unknown.
 	settled []ownership.Member
 }
 
-// New makes a Core that knows nothing. Works tells whether a slot carries work;
-// nil is that none does. Named tells who owns a slot as far as other schedulers and
-// gateways have said, false if they have not; nil is that they are not asked.
+// New makes a Core that knows nothing. busy reports whether a slot carries work; nil means
+// that none does. reportedOwner returns a slot's owner as reported by other schedulers and
+// gateways, false if they have reported none; nil means that they are not asked.
 func New(config Config, busy func(ownership.Slot) bool, reportedOwner func(ownership.Slot) (ownership.Owner, bool)) *Core {
 	if busy == nil {
 		busy = func(ownership.Slot) bool { return false }
@@ -69,7 +68,7 @@ func New(config Config, busy func(ownership.Slot) bool, reportedOwner func(owner
 	return &Core{config: config, busy: busy, reportedOwner: reportedOwner}
 }
 
-// Leased takes the lease under which keys are written from now on.
+// Leased sets the lease under which keys are written from now on.
 func (c *Core) Leased(now time.Time, lease Lease) {
 	c.lease = lease
 	c.Renewed(now)
@@ -78,8 +77,7 @@ func (c *Core) Leased(now time.Time, lease Lease) {
 	}
 }
 
-// Renewed takes note that the lease lived at a time, which may be that of the
-// request.
+// Renewed records that the lease was alive at a time, which may be the time of the request.
 func (c *Core) Renewed(now time.Time) {
 	c.settling.recordNews(now, c.config.TTL)
 	_, unconfirmed := c.Unconfirmed(now)
@@ -87,19 +85,19 @@ func (c *Core) Renewed(now time.Time) {
 	c.renewed = now
 }
 
-// Lease is the lease in use; 0 if there is none, or it has turned out to have
-// ended and another is needed.
+// Lease is the present lease; 0 if the Core has none, or if its lease has ended and it needs
+// another.
 func (c *Core) Lease() Lease { return c.lease }
 
-// Listed takes a listing. It returns true if the store went back to an earlier
-// revision, see View.
+// Listed applies a listing. It returns true if the store went back to an earlier revision, see
+// View.
 func (c *Core) Listed(now time.Time, l Listing) (rewound bool) {
 	c.settling.recordNews(now, c.config.TTL)
 	if c.view.revision == 0 {
 		c.settling.start(now, c.config.Settle)
 	}
 	if rewound = c.view.Listed(l); rewound {
-		// The member's key may be there, under a lease of long ago.
+		// The member's key may exist under an old lease.
 		c.registered = false
 	}
 	c.following = true
@@ -108,7 +106,7 @@ func (c *Core) Listed(now time.Time, l Listing) (rewound bool) {
 	return rewound
 }
 
-// Seen takes changes of keys.
+// Seen applies changes of keys.
 func (c *Core) Seen(now time.Time, entries ...Entry) {
 	c.settling.recordNews(now, c.config.TTL)
 	members := false
@@ -133,15 +131,15 @@ func (c *Core) reviewPeers(now time.Time) {
 	}
 }
 
-// Interrupted takes note that keys are not followed any more. A transaction that
-// was under way may have been carried out or not: the next listing tells.
+// Interrupted records that keys are no longer followed. A transaction that was under way may
+// or may not have been committed; the next listing tells.
 func (c *Core) Interrupted() { c.following, c.waiting = false, false }
 
-// Following tells whether keys are followed, as far as the Core knows. It finds
-// out by itself when the store went back to an earlier revision.
+// Following reports whether keys are followed, as far as the Core knows. The Core itself
+// detects that the store went back to an earlier revision.
 func (c *Core) Following() bool { return c.following }
 
-// Answered takes the result of the transaction that Next returned last.
+// Answered applies the result of the transaction that Next returned last.
 func (c *Core) Answered(now time.Time, txn Txn, result Result) {
 	c.waiting, c.changed = false, true
 	switch {
@@ -161,27 +159,25 @@ func (c *Core) Answered(now time.Time, txn Txn, result Result) {
 	}
 }
 
-// Drain makes the Core hand off everything: it claims nothing more.
+// Drain makes the Core hand off all slots and claim no more.
 func (c *Core) Drain() { c.draining, c.changed = true, true }
 
-// ReleaseAll releases all slots at once, before the lease is ended. It is the last call
-// of a Core.
+// ReleaseAll releases all slots at once, before the lease ends. It is the last call on a Core.
 func (c *Core) ReleaseAll() {
 	c.releaseAll()
 	c.following = false
 }
 
-// View is what is known of the store. It must not be changed.
+// View is the known content of the store. Callers must not change it.
 func (c *Core) View() *View { return &c.view }
 
-// Complete tells whether every slot has an owner, here or elsewhere.
+// Complete reports whether every slot has an owner, this scheduler or another.
 func (c *Core) Complete() bool { return c.following && !c.hasVacant() }
 
-// Unconfirmed reports whether, and since when, the lease has not been renewed for
-// longer than it lasts, though slots are held and no other owner is known. To go on
-// serving them is right: if the store is away no other scheduler can have claimed
-// them, and if it is not, the other owner is found by its epoch. But nothing new is
-// claimed or handed off.
+// Unconfirmed reports whether the lease has not been renewed for longer than its lifetime
+// while the Core holds slots, and since when. The scheduler rightly goes on serving them: if
+// the store is down, no other scheduler can have claimed them, and if it is up, a claim is
+// recognised by its epoch. But the scheduler should start nothing new.
 func (c *Core) Unconfirmed(now time.Time) (since time.Time, unconfirmed bool) {
 	since, may := c.UnconfirmedFrom()
 	if !may || now.Before(since) {
@@ -190,8 +186,8 @@ func (c *Core) Unconfirmed(now time.Time) (since time.Time, unconfirmed bool) {
 	return since, true
 }
 
-// UnconfirmedFrom is when the ownership will be unconfirmed if the lease is not renewed
-// again; false if it will not be, since no slot is held.
+// UnconfirmedFrom is when the ownership becomes unconfirmed if the lease is not renewed again;
+// false if the Core holds nothing.
 func (c *Core) UnconfirmedFrom() (time.Time, bool) {
 	return c.renewed.Add(c.config.TTL), c.n > 0 && !c.renewed.IsZero()
 }
@@ -202,7 +198,7 @@ func (c *Core) reviewAll(now time.Time) {
 	}
 }
 
-// review brings what is held in line with a slot's key.
+// review updates the holdings from a slot's key.
 func (c *Core) review(now time.Time, slot ownership.Slot) {
 	c.changed = true
 	if c.holdings.review(now, slot, &c.view.slots[slot], c.config.Self.ID, c.lease) {

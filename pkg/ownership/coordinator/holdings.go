@@ -6,25 +6,22 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
-// holdings are the slots that are held, and those that have no owner. They follow from
-// the slots' keys.
+// holdings are the held slots and those without an owner. They follow from the slots' keys.
 type holdings struct {
-	// epochs are those of the slots that are held, else 0; n counts them.
+	// epochs are the epochs of the held slots, and 0 for others; n counts the held ones.
 	epochs [ownership.Slots]uint64
 	n      int
-	// vacant is since when a slot is known to have no key, or one that counts
-	// for nothing; zero if it has one.
+	// vacant is since when a slot is known to have no valid key; zero if it has one.
 	vacant [ownership.Slots]time.Time
 }
 
-// Epoch is the epoch in which a slot is held; 0 if it is not.
+// Epoch is the epoch in which the scheduler holds a slot; 0 if it does not.
 func (h *holdings) Epoch(slot ownership.Slot) uint64 { return h.epochs[slot] }
 
-// Holds is how many slots are held.
+// Holds is the number of held slots.
 func (h *holdings) Holds() int { return h.n }
 
-// review brings what is held in line with a slot's key, and tells whether the slot is
-// held from now on and was not before.
+// review updates the holdings from a slot's key, and reports whether the slot was gained.
 func (h *holdings) review(now time.Time, slot ownership.Slot, r *record, self string, lease Lease) (gained bool) {
 	switch {
 	case r.exists && r.lease != 0:
@@ -45,9 +42,9 @@ func (h *holdings) review(now time.Time, slot ownership.Slot, r *record, self st
 	return false
 }
 
-// holding is the epoch in which a scheduler holds a slot, given its key and the epoch
-// before. A slot is lost only to another owner: one whose key is missing, or was
-// written by hand, or is the same as before under a lease that ended, stays.
+// holding is the epoch in which a scheduler holds a slot, given the key and the epoch before;
+// 0 if it does not hold it. A scheduler loses a slot only to another owner. It keeps a slot
+// whose key is missing, was written by hand, or is unchanged under a lease that has ended.
 func (r *record) holding(before uint64, self string, lease Lease) uint64 {
 	mine := r.names(self)
 	switch {
@@ -62,10 +59,9 @@ func (r *record) holding(before uint64, self string, lease Lease) uint64 {
 	}
 }
 
-// releaseAll releases all slots.
 func (h *holdings) releaseAll() { h.epochs, h.n = [ownership.Slots]uint64{}, 0 }
 
-// hasVacant reports whether some slot has no owner, here or elsewhere.
+// hasVacant reports whether a slot has no owner.
 func (h *holdings) hasVacant() bool {
 	for i := range h.vacant {
 		if !h.vacant[i].IsZero() && h.epochs[i] == 0 {
@@ -75,7 +71,7 @@ func (h *holdings) hasVacant() bool {
 	return false
 }
 
-// list is what is held, and whether it carries work.
+// list returns the held slots, and whether they carry work.
 func (h *holdings) list(busy func(ownership.Slot) bool) []ownership.Holding {
 	held := make([]ownership.Holding, 0, h.n)
 	for i, epoch := range h.epochs {

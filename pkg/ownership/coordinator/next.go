@@ -7,8 +7,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
-// Next is the transaction to try next; false if there is nothing to do before
-// Wake, or one is under way.
+// Next returns the transaction to try next; false if nothing is due before Wake, or if one is
+// under way.
 func (c *Core) Next(now time.Time) (Txn, bool) {
 	if c.waiting || !c.following || c.lease == 0 || !c.pending(now) {
 		return Txn{}, false
@@ -24,7 +24,7 @@ func (c *Core) plan(now time.Time) (Txn, bool) {
 		return txn, true
 	}
 	if !c.isRegistered() {
-		// Another process of the same name has come after this one.
+		// Another process of the same name has replaced this one.
 		return Txn{}, false
 	}
 	if c.draining {
@@ -39,14 +39,14 @@ func (c *Core) plan(now time.Time) (Txn, bool) {
 	return c.rebalance(now)
 }
 
-// isRegistered tells whether the member's key is this process's.
+// isRegistered reports whether the member's key is this process's.
 func (c *Core) isRegistered() bool {
 	e, known := c.view.members[c.config.Self.ID]
 	return known && !e.Absent && e.Lease == c.lease
 }
 
-// register writes the member's key where that is due: in any case once, and
-// later unless a process of the same name has written it since.
+// register writes the member's key if that is due: once at first, and later unless a newer
+// process of the same name has written it.
 func (c *Core) register() (Txn, bool) {
 	self := c.config.Self
 	self.Draining = c.draining
@@ -64,11 +64,11 @@ func (c *Core) register() (Txn, bool) {
 	return Txn{Ops: []Op{op}}, true
 }
 
-// recheckOwnerAfter is how long what others say of a slot's owner counts while it is waited for.
+// recheckOwnerAfter is how long a reported owner of a slot counts while the Core waits for it.
 const recheckOwnerAfter = time.Second
 
-// claim claims what has no owner, if it is this scheduler's turn, and what names
-// it without being held.
+// claim claims slots without an owner when it is this scheduler's turn, and slots whose keys
+// name it although it does not hold them.
 func (c *Core) claim(now time.Time) (Txn, bool) {
 	var txn Txn
 	members := c.peers.members
@@ -91,10 +91,10 @@ func (c *Core) due(slot ownership.Slot, r *record, members []ownership.Member) (
 	mine := r.names(c.config.Self.ID)
 	switch {
 	case r.exists && r.lease == c.lease:
-		// Somebody may have written another name over it by hand.
+		// Another name may have been written over it by hand.
 		return time.Time{}, !mine
 	case r.exists && r.lease != 0:
-		// An earlier lease or an earlier process of this name left it.
+		// An earlier lease or process of this scheduler left it.
 		return time.Time{}, mine
 	}
 	holds := c.epochs[slot] != 0
@@ -107,9 +107,10 @@ func (c *Core) due(slot ownership.Slot, r *record, members []ownership.Member) (
 	return from.Add(wait), may
 }
 
-// lastOwner is who a slot's key named last, unless others know that it has named this
-// scheduler since. It was given the slot while it heard nothing of the store, and its lease
-// has ended, so that no listing has the gift. The giver is not to be waited for.
+// lastOwner is the owner that a slot's key named last, or this scheduler if others report that
+// the key has named it since: the slot was handed off to this scheduler while it was cut off
+// from the store, and its lease has ended, so that no listing shows the handoff. Then it need
+// not wait for the previous owner.
 func (c *Core) lastOwner(slot ownership.Slot, r *record) ownership.Owner {
 	if reported, known := c.reportedOwner(slot); known && reported.ID == c.config.Self.ID && reported.Epoch > r.owner.Epoch {
 		return reported
@@ -117,9 +118,9 @@ func (c *Core) lastOwner(slot ownership.Slot, r *record) ownership.Owner {
 	return r.owner
 }
 
-// returned is when the last owner of a slot has come back, or is not waited for any
-// more. One that is a member again need not hold the slot: it may never have heard
-// that it was given it, and then claims it in turn like everybody else.
+// returned is when the last owner of a slot has come back, or is no longer waited for. An
+// owner that is a member again need not hold the slot: it may have missed the handoff, and
+// then claims it in its turn.
 func (c *Core) returned(owner string) time.Time {
 	if a, member := c.peers.since[owner]; member {
 		return a.at
@@ -141,7 +142,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// rebalance gives slots away to members that have been there for some time.
+// rebalance hands off slots to members that have been present for some time.
 func (c *Core) rebalance(now time.Time) (Txn, bool) {
 	members, next := c.peers.trusted(now, c.config.Self.ID)
 	if !next.IsZero() {
@@ -168,12 +169,12 @@ func (c *Core) rebalance(now time.Time) (Txn, bool) {
 	return Txn{}, false
 }
 
-// handOver gives everything away, for as long as there is somebody.
+// handOver hands off all slots while any other member exists.
 func (c *Core) handOver() (Txn, bool) {
 	return c.handOff(c.list(c.busy), c.peers.others(c.config.Self.ID), MaxOps, MaxOps)
 }
 
-// handOff gives slots to one of the members.
+// handOff hands off slots to one of the members.
 func (c *Core) handOff(held []ownership.Holding, members []ownership.Member, idle, busy int) (Txn, bool) {
 	heir, slots := ownership.Handoffs(c.config.Self.ID, held, members, idle, busy)
 	txn := Txn{Handoff: true}

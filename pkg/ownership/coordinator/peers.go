@@ -7,25 +7,25 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
-// trustAfter is how long a member must have been there before it is given
-// anything: one that comes and goes gets nothing.
+// trustAfter is how long a member must have been present before it gets slots, so that one
+// that comes and goes gets none.
 const trustAfter = 5 * time.Second
 
-// peers are the members, this one among them, and since when they are there.
+// peers are the members, including this one, with their times of arrival.
 type peers struct {
 	members []ownership.Member
 	since   map[string]arrival
 }
 
-// arrival is that of one process: it has a lease of its own.
+// arrival is the arrival of one process, which has a lease of its own.
 type arrival struct {
 	lease Lease
 	at    time.Time
-	// ended says that the store does not know the lease any more.
+	// ended says that the store no longer knows the lease.
 	ended bool
 }
 
-// review takes the members from the keys, and tells whether one has come.
+// review reads the members from the keys, and reports whether one has come.
 func (p *peers) review(now time.Time, view *View) (more bool) {
 	p.members = view.Members()
 	since := make(map[string]arrival, len(p.members))
@@ -42,7 +42,7 @@ func (p *peers) review(now time.Time, view *View) (more bool) {
 	return more
 }
 
-// markEnded gives nothing more to whoever had the lease.
+// markEnded stops handoffs to the holder of a lease that has ended.
 func (p *peers) markEnded(lease Lease) {
 	for id, a := range p.since {
 		if a.lease == lease {
@@ -54,9 +54,8 @@ func (p *peers) markEnded(lease Lease) {
 
 func (p *peers) lease(id string) Lease { return p.since[id].lease }
 
-// trusted are the members among whom the slots are to be shared: self, and those
-// that have been there for some time. Next is when one more will have; zero if
-// none is waited for.
+// trusted are the members that share the slots: this one, and those that have been present for
+// trustAfter. next is when another one will have been; zero if none is expected.
 func (p *peers) trusted(now time.Time, self string) (members []ownership.Member, next time.Time) {
 	for _, m := range p.members {
 		a := p.since[m.ID]
@@ -74,8 +73,8 @@ func (p *peers) trusted(now time.Time, self string) (members []ownership.Member,
 	return members, next
 }
 
-// others are the members that a draining one can give its slots to. They need
-// not have been there for long: it has no better choice.
+// others are the members that a draining one can hand its slots off to. They need not have
+// been present for long: it has no better choice.
 func (p *peers) others(self string) []ownership.Member {
 	return slices.DeleteFunc(slices.Clone(p.members), func(m ownership.Member) bool {
 		return m.ID == self || m.Draining || p.since[m.ID].ended

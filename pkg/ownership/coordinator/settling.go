@@ -3,17 +3,17 @@ package coordinator
 import "time"
 
 const (
-	// settleTimes bounds, in times of Config.Settle, how long members that
-	// come one after the other delay the first claim.
+	// settleTimes bounds, as a multiple of Config.Settle, how long members that come one after
+	// the other delay the first claim.
 	settleTimes = 6
-	// returnGrace is how long, after silence of the store, those who held
-	// slots are waited for. It is above the time of a try to reach the store
-	// and the longest pause after it.
+	// returnGrace is how long, after silence of the store, previous holders of slots are
+	// waited for. It exceeds the time of one attempt to reach the store plus the longest pause
+	// after it.
 	returnGrace = 8 * time.Second
 )
 
-// settling is the time in which nothing is claimed but the slots that are held, so that
-// other members have time to join, or to come back.
+// settling is the time until which the Core claims only slots that it holds, so that others
+// have time to come, or to come back.
 type settling struct {
 	until time.Time
 	// latest is until when further members may extend it.
@@ -21,11 +21,10 @@ type settling struct {
 	lastNews time.Time // when there was news of any kind
 }
 
-// recordNews takes note of news. If there were none for so long that leases may have
-// ended meanwhile for no other reason, others are given time to come back and
-// claim what they hold.
+// recordNews records news of the store. If none came for so long that leases may have ended
+// just for that, others get time to come back and claim the slots that they hold.
 func (c *settling) recordNews(now time.Time, ttl time.Duration) {
-	// A lease is renewed each third of its time.
+	// A lease is renewed after each third of its lifetime.
 	if !c.lastNews.IsZero() && now.Sub(c.lastNews) > ttl*2/3 {
 		c.until = now.Add(returnGrace)
 	}
@@ -39,25 +38,24 @@ func (c *settling) start(now time.Time, settle time.Duration) {
 	c.until, c.latest = now.Add(settle), now.Add(settleTimes*settle)
 }
 
-// extend waits for further members again, since one has come.
+// extend prolongs the wait because a member has come.
 func (c *settling) extend(now time.Time, settle time.Duration) {
 	if settled := now.Add(settle); now.Before(c.until) && settled.After(c.until) && !settled.After(c.latest) {
 		c.until = settled
 	}
 }
 
-// wakeup is when there is something to decide on.
+// wakeup is when the Core has something to decide.
 type wakeup struct {
-	// changed says that there is something new, wake when there will be at the latest.
+	// changed says that it has now, and wake when it will have at the latest.
 	changed bool
 	wake    time.Time
 }
 
-// Wake is when Next is to be asked again even if there are no news; zero if it
-// need not be.
+// Wake is when to call Next again even without news; zero for never.
 func (a *wakeup) Wake() time.Time { return a.wake }
 
-// pending tells whether there is something to decide on now.
+// pending reports whether the Core has something to decide now.
 func (a *wakeup) pending(now time.Time) bool {
 	return a.changed || !a.wake.IsZero() && !now.Before(a.wake)
 }

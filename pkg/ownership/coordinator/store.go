@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ErrCompacted is returned by Since for a revision that is not known any more.
+// ErrCompacted is returned by Since for a revision that was compacted.
 var ErrCompacted = errors.New("keeping: the revision was compacted")
 
 // Store is a store of leased keys in memory, with the rules of etcd. It reads no
@@ -24,7 +24,7 @@ type Store struct {
 	writes    int
 }
 
-// leaseState is how long a lease lives.
+// leaseState is the lifetime of a lease.
 type leaseState struct {
 	ttl  time.Duration
 	ends time.Time
@@ -35,15 +35,15 @@ func NewStore() *Store {
 	return &Store{revision: 1, keys: make(map[Key]Entry), leases: make(map[Lease]*leaseState)}
 }
 
-// Restore makes the Store what another one is, such as a backup or an empty one.
-// As in etcd no lease ever gets the name of an earlier one.
+// Restore replaces the content by that of another Store, such as a backup or an empty one. As
+// in etcd, no lease gets the name of an earlier one.
 func (s *Store) Restore(from *Store) {
 	last := max(s.lastLease, from.lastLease)
 	*s = *from.Clone()
 	s.lastLease = last
 }
 
-// Clone is a copy: a backup.
+// Clone returns a copy, such as for a backup.
 func (s *Store) Clone() *Store {
 	c := *s
 	c.keys, c.history = maps.Clone(s.keys), slices.Clone(s.history)
@@ -62,7 +62,7 @@ func (s *Store) Grant(now time.Time, ttl time.Duration) Lease {
 	return s.lastLease
 }
 
-// Renew makes a lease last its time from now on; false if it has ended.
+// Renew restarts the lifetime of a lease; false if it has ended.
 func (s *Store) Renew(now time.Time, lease Lease) bool {
 	t, lives := s.leases[lease]
 	if lives {
@@ -71,14 +71,14 @@ func (s *Store) Renew(now time.Time, lease Lease) bool {
 	return lives
 }
 
-// RenewAll does so with every lease, as a new leader of etcd does.
+// RenewAll restarts the lifetime of every lease, as a new leader of etcd does.
 func (s *Store) RenewAll(now time.Time) {
 	for _, t := range s.leases {
 		t.ends = now.Add(t.ttl)
 	}
 }
 
-// Expire ends all leases whose time is over, and returns them in their order.
+// Expire ends all leases whose lifetime is over, and returns them in order.
 func (s *Store) Expire(now time.Time) []Lease {
 	var ended []Lease
 	for id, t := range s.leases {
@@ -93,7 +93,7 @@ func (s *Store) Expire(now time.Time) []Lease {
 	return ended
 }
 
-// End ends a lease; its keys are gone. There may be no such lease.
+// End ends a lease and deletes its keys. The lease need not exist.
 func (s *Store) End(lease Lease) {
 	delete(s.leases, lease)
 	var gone []Key
@@ -112,7 +112,7 @@ func (s *Store) End(lease Lease) {
 	}
 }
 
-// Delete removes a key, if it is there, as one does by hand.
+// Delete deletes a key if it exists, as a person would by hand.
 func (s *Store) Delete(key Key) {
 	if _, exists := s.keys[key]; exists {
 		s.revision++
@@ -125,7 +125,7 @@ func (s *Store) deleteKey(key Key) {
 	s.history = append(s.history, Entry{Key: key, Revision: s.revision, Absent: true})
 }
 
-// Commit carries out a transaction.
+// Commit executes a transaction.
 func (s *Store) Commit(txn Txn) Result {
 	met := true
 	found := make([]Entry, 0, len(txn.Ops))
@@ -152,7 +152,7 @@ func (s *Store) Commit(txn Txn) Result {
 	return Result{Outcome: Done, Revision: s.revision}
 }
 
-// Get is what a key is now.
+// Get returns the present entry of a key.
 func (s *Store) Get(key Key) Entry {
 	if e, exists := s.keys[key]; exists {
 		return e
@@ -160,7 +160,7 @@ func (s *Store) Get(key Key) Entry {
 	return Entry{Key: key, Revision: s.revision, Absent: true}
 }
 
-// List is all there is, by keys.
+// List returns all entries by key.
 func (s *Store) List() Listing {
 	l := Listing{Revision: s.revision, Entries: make([]Entry, 0, len(s.keys))}
 	for _, e := range s.keys {
@@ -170,8 +170,7 @@ func (s *Store) List() Listing {
 	return l
 }
 
-// Since is what changed after a revision, in order. The error is ErrCompacted or
-// nil.
+// Since returns the changes after a revision, in order. The error is ErrCompacted or nil.
 func (s *Store) Since(revision int64) ([]Entry, error) {
 	if revision < s.compacted {
 		return nil, ErrCompacted
@@ -180,7 +179,7 @@ func (s *Store) Since(revision int64) ([]Entry, error) {
 	return s.history[i:], nil
 }
 
-// Compact forgets what changed up to a revision.
+// Compact drops the changes up to a revision.
 func (s *Store) Compact(revision int64) {
 	changes, err := s.Since(min(revision, s.revision))
 	if err == nil {
@@ -188,10 +187,10 @@ func (s *Store) Compact(revision int64) {
 	}
 }
 
-// Revision is that of the last write.
+// Revision is the revision of the last write.
 func (s *Store) Revision() int64 { return s.revision }
 
-// Writes is how many transactions were carried out.
+// Writes is the number of committed transactions.
 func (s *Store) Writes() int { return s.writes }
 
 func compareKeys(a, b Key) int {

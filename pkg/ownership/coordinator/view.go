@@ -7,35 +7,35 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
-// View is what is known of the store. News may arrive late and more than once,
-// by a listing, a watch or a transaction; for each key the latest revision
-// counts. The zero View knows nothing. It is not safe for concurrent use.
+// View is the known content of the store. Changes may arrive late and more than once, by a
+// listing, a watch or a transaction; for each key the latest revision counts. The zero View is
+// empty. It is not safe for concurrent use.
 type View struct {
 	revision int64
 	listed   int64 // revision of the last listing
 	slots    [ownership.Slots]record
-	// members include those that are gone, until the next listing: later news
-	// of them must be told from older.
+	// members include deleted ones until the next listing, so that an older change of one is
+	// recognised as such.
 	members map[string]Entry
 }
 
-// record is what is known of one slot's key.
+// record is the known state of one slot's key.
 type record struct {
-	// owner is the last one that was named, even if the key is gone.
+	// owner is the last owner that the key named, even if the key is deleted.
 	owner ownership.Owner
-	// exists tells whether the key is there, under lease.
+	// exists says that the key exists, under lease.
 	exists bool
 	lease  Lease
-	// revision of the store as of which this is known.
+	// revision is the revision of the store at which this was known.
 	revision int64
 }
 
-// names tells whether the key is there and names an owner.
+// names reports whether the key exists and names an owner.
 func (r *record) names(id string) bool {
 	return r.exists && r.owner.ID == id && r.owner.Epoch == uint64(r.revision)
 }
 
-// condition is that of a transaction that expects the key as it is known.
+// condition is the condition of a transaction that expects the key in its known state.
 func (r *record) condition() int64 {
 	if !r.exists {
 		return 0
@@ -43,12 +43,12 @@ func (r *record) condition() int64 {
 	return r.revision
 }
 
-// Revision is the highest of the store that is known.
+// Revision is the highest known revision of the store.
 func (v *View) Revision() int64 { return v.revision }
 
-// Listed takes a listing. It returns true if the store has another history than
-// the one that is known, as one that was restored or wiped has: then what it says
-// replaces what is known, and only last owners stay named until others are.
+// Listed applies a listing. It returns true if the store has another history than the known
+// one, as after a restore or a wipe. The listing then replaces the known content; only last
+// owners stay until others are named.
 func (v *View) Listed(l Listing) (rewound bool) {
 	if rewound = v.contradicts(l); rewound {
 		v.revision, v.listed = 0, 0
@@ -82,9 +82,9 @@ func (v *View) Listed(l Listing) (rewound bool) {
 	return rewound
 }
 
-// contradicts tells whether a listing cannot follow on what is known: it is of
-// an earlier revision, or some key was written later than it says, or written
-// otherwise at that revision.
+// contradicts reports whether a listing cannot follow the known content: it has an earlier
+// revision, or a key was written later than the listing says, or differently at the same
+// revision.
 func (v *View) contradicts(l Listing) bool {
 	if l.Revision < v.revision {
 		return true
@@ -101,7 +101,7 @@ func (v *View) contradicts(l Listing) bool {
 	return false
 }
 
-// contradicts tells whether an entry, which exists, is of another history.
+// contradicts reports whether an existing entry belongs to another history.
 func (r *record) contradicts(e Entry) bool {
 	if e.Revision != r.revision {
 		return e.Revision < r.revision
@@ -109,7 +109,7 @@ func (r *record) contradicts(e Entry) bool {
 	return !r.exists || r.lease != e.Lease || e.Value.ID != "" && !r.names(e.Value.ID)
 }
 
-// Apply applies a change of one key, and reports whether it was new.
+// Apply applies a change of one key, and reports whether it is new.
 func (v *View) Apply(e Entry) bool {
 	v.revision = max(v.revision, e.Revision)
 	if e.Key.Member != "" {
@@ -137,18 +137,18 @@ func (v *View) applyMember(e Entry) bool {
 	return true
 }
 
-// Owner is the last owner that a slot's key named, even if the key is gone, and
-// whether it still does.
+// Owner is the last owner that a slot's key named, even if the key is deleted; current says
+// that it still does.
 func (v *View) Owner(slot ownership.Slot) (owner ownership.Owner, current bool) {
 	r := &v.slots[slot]
 	return r.owner, r.names(r.owner.ID)
 }
 
-// Members are those who take part, by their ids.
+// Members returns the present members by id.
 func (v *View) Members() []ownership.Member {
 	var members []ownership.Member
 	for id, e := range v.members {
-		// One without a lease was written by hand, or is not readable.
+		// A key without a lease was written by hand, or is unreadable.
 		if !e.Absent && e.Lease != 0 && e.Value.ID == id {
 			members = append(members, e.Value)
 		}
