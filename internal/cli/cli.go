@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/windlass-dev/windlass/internal/buildinfo"
 )
@@ -184,4 +185,25 @@ func noArgs(_ *cobra.Command, args []string) error {
 		return usagef("unexpected argument %q: this command takes none", args[0])
 	}
 	return nil
+}
+
+// roleCommands are the programs of a cluster. They take none of the flags that say
+// which Windlass a verb is about: they are one.
+func (a *app) roleCommands() []*cobra.Command {
+	for _, role := range a.programs.Roles {
+		start := role.RunE
+		role.RunE = run(func(cmd *cobra.Command, args []string) error {
+			var foreign string
+			cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
+				if f.Changed {
+					foreign = f.Name
+				}
+			})
+			if foreign != "" {
+				return usagef("--%s means nothing to %s; remove it, and set KUBECONFIG to run outside of a cluster", foreign, cmd.Name())
+			}
+			return start(cmd, args)
+		})
+	}
+	return a.programs.Roles
 }

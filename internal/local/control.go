@@ -5,9 +5,13 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/windlass-dev/windlass/internal/buildinfo"
 	"github.com/windlass-dev/windlass/internal/localapi"
+	"github.com/windlass-dev/windlass/internal/monitor"
+	"github.com/windlass-dev/windlass/internal/monitor/page"
+	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner/process/instancelog"
 )
@@ -44,4 +48,27 @@ type instanceLogs string
 // Follow implements control.Logs.
 func (dir instanceLogs) Follow(ctx context.Context, w io.Writer, key invocation.FunctionKey, options localapi.LogOptions) error {
 	return instancelog.Follow(ctx, w, string(dir), key, instancelog.Options(options))
+}
+
+// operations are health checks and metrics, and the status page.
+func (w *Windlass) operations() http.Handler {
+	status := page.New(page.Config{Version: buildinfo.Version, GatewayURL: w.GatewayURL()}, ownSample{w}, time.Now)
+	mux := http.NewServeMux()
+	mux.Handle("/", w.guarded(serve.Operations(w.registry, w.unready)))
+	for _, path := range page.Paths() {
+		mux.Handle(path, status)
+	}
+	return mux
+}
+
+// ownSample tells what this process would tell others.
+type ownSample struct{ *Windlass }
+
+// Sample implements page.Source.
+func (o ownSample) Sample(context.Context) (monitor.Sample, error) {
+	families, err := o.registry.Gather()
+	if err != nil {
+		return monitor.Sample{}, err
+	}
+	return monitor.Read(time.Now(), []monitor.Reading{{Source: nodeName, Families: families, Latest: o.Latest()}}), nil
 }

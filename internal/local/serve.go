@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
@@ -17,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
+	"github.com/windlass-dev/windlass/pkg/gateway/auth"
 )
 
 // serveWire serves the scheduler's and the gateway's side of the wire.
@@ -114,4 +117,30 @@ func (l *listeners) OpsURL() string { return "http://" + l.ops.Addr().String() }
 // FunctionURL is where one function is called.
 func (l *listeners) FunctionURL(fn *v1alpha1.Function) string {
 	return l.GatewayURL() + address.Path(fn.Key())
+}
+
+// requireKeys makes Windlass require API keys, and makes one that counts for as
+// long as it runs.
+func (w *Windlass) requireKeys() error {
+	secret, key, err := auth.NewKey(auth.Scope{"*"}, time.Now(), 0)
+	if err != nil {
+		return err
+	}
+	w.key = secret
+	w.callers, err = auth.New(
+		auth.Config{
+			Policy:   auth.Policy{Auth: auth.Auth{Default: auth.Rule{Mode: auth.ModeRequired}}},
+			KeysFile: filepath.Join(w.config.DataDir, auth.KeysFileName), Keys: []auth.Key{key}, Gateways: 1,
+		},
+		auth.Deps{Client: auth.NewClient(), Registry: w.registry, Log: w.log, Now: time.Now},
+	)
+	return err
+}
+
+// callerPolicy decides who may call; nil if anybody may.
+func (w *Windlass) callerPolicy() gateway.Callers {
+	if w.callers == nil {
+		return nil
+	}
+	return w.callers
 }

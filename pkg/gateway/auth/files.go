@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/windlass-dev/windlass/internal/jwks"
+	"github.com/windlass-dev/windlass/internal/metric"
 )
 
 // files reads policy and keys. What a file holds is compared, and not when it was
@@ -173,3 +174,15 @@ type keysInFile string
 
 // Keys implements tokens.KeySource.
 func (path keysInFile) Keys(context.Context) ([]byte, error) { return os.ReadFile(string(path)) }
+
+// Metrics are what a gateway tells of who may call.
+var Metrics metric.Set
+
+var (
+	reloadedDecl = Metrics.Gauge(metric.Stable, "windlass_gateway_policy_last_reload_successful",
+		"1 if the last reload of the policy and the API keys succeeded. 0 if it failed and the gateway still uses the previous ones.")
+	reloadedAtDecl = Metrics.Gauge(metric.Stable, "windlass_gateway_policy_last_reload_success_timestamp_seconds",
+		"Unix time of the last successful reload of the policy and the API keys.")
+	unknownDecl = Metrics.Gauge(metric.Experimental, "windlass_gateway_policy_unknown_entries",
+		"Entries of the policy and the API keys that this release does not know. It ignores unknown fields, and unknown values give nobody access.")
+)
