@@ -2,7 +2,7 @@ package autoscaler
 
 var openwhisk = Algorithm{
 	Name:   "OpenWhisk",
-	About:  "what became of the paper's algorithm in Apache OpenWhisk, which looks at the calls that have waited for longer than a tenth of a second",
+	About:  "the successor of the paper's algorithm in Apache OpenWhisk, which looks at the calls that have waited for longer than a tenth of a second",
 	Decide: OpenWhisk,
 }
 

@@ -6,4 +6,4 @@ import "github.com/windlass-dev/windlass/internal/metric"
 var Metrics metric.Set
 
 var silentNow = Metrics.Gauge(metric.Stable, "windlass_peers_silent",
-	"Schedulers that do not answer this program. Others stand in for them.")
+	"Schedulers that do not answer this program. Standbys serve their functions.")
