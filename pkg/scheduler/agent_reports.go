@@ -59,8 +59,8 @@ type agentReports struct {
 	backedOff int
 }
 
-// addReport takes note of a report. What an instance that was taken over has counted before
-// its first one, was told to another scheduler.
+// addReport applies a report. What an adopted instance counted before its first report here
+// went to another scheduler.
 func (r *agentReports) addReport(cid invocation.CID, now report, takenOver bool) {
 	before, known := r.last[cid]
 	if !known && takenOver {

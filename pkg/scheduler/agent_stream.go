@@ -146,7 +146,7 @@ func (s *streams) sendTo(key provisioner.Key, reply *agentwire.PullReply) {
 	}
 }
 
-// resetSilence takes note that the instance is there.
+// resetSilence records that the instance is alive.
 func (p *agentStream) resetSilence(msg *agentwire.PullRequest) {
 	if ping := msg.GetPing(); ping != nil {
 		p.silenceLimit = core.SilenceLimit(time.Duration(ping.GetEveryNs()))

@@ -22,7 +22,7 @@ func newDecisionLog() *decisionLog {
 	return &decisionLog{log: decisionlog.NewLog(decisionlog.DefaultBounds())}
 }
 
-// addEntry takes down a decision and what became of it.
+// addEntry adds a decision and its outcome.
 func (ch *decisionLog) addEntry(s *ticker, c *evaluation) {
 	e := decisionlog.Entry{
 		At: s.deps.Now(), Params: s.params(), Snapshot: c.Snapshot, Decision: c.Decision,

@@ -268,8 +268,7 @@ type leaveReply struct {
 	reply agentwire.PullReply
 }
 
-// decideLeave asks the function whether the instance may leave, and notes what became of
-// it.
+// decideLeave asks the function whether the instance may leave, and applies the answer.
 func (p *pullStream) decideLeave(idle time.Duration) core.LeaveAnswered {
 	s, f := p.scheduler, p.function
 	f.mu.Lock()

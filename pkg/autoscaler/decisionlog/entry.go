@@ -10,14 +10,14 @@ import (
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 )
 
-// Entry is one decision, or several in a row that came to the same.
+// Entry is one decision, or several equal ones in a row.
 type Entry struct {
 	// Number rises with each entry of a function, from 1.
 	Number uint64
 	// At is when it was decided first, and Until when last.
 	At, Until time.Time
-	// Times is how often, at least 1. Snapshot and Decision are those of the last
-	// time.
+	// Times is the number of decisions, at least 1. Snapshot and Decision are those of the
+	// last one.
 	Times    int
 	Params   autoscaler.Params
 	Snapshot autoscaler.Snapshot
@@ -25,25 +25,24 @@ type Entry struct {
 	Outcome  Outcome
 }
 
-// Outcome is what became of a decision.
+// Outcome is what was done about a decision.
 type Outcome struct {
-	// Wanted is how many instances were to be ordered.
+	// Wanted is how many instances were to be launched.
 	Wanted int
-	// Placed are the nodes that instances were ordered on.
+	// Placed are the nodes of the launched instances.
 	Placed []Placement
-	// Cancelled is how many that were being created were stopped.
+	// Cancelled is how many starting instances were stopped.
 	Cancelled int
-	// NoRoom explains why not all that was wanted found a node; empty if that is
-	// not why.
+	// NoRoom explains why wanted instances found no node; empty if there is another reason, or
+	// none.
 	NoRoom string
-	// MakingRoom says that an idle instance of another function is let go.
+	// MakingRoom says that an idle instance of another function is being evicted.
 	MakingRoom bool
-	// Floor is what asked for more instances whether the function is called or not,
-	// if there were fewer.
+	// Floor is the minimum that asked for more instances, if there were fewer.
 	Floor Floor
 }
 
-// Floor is the minimum of instances at a moment, and what it comes from.
+// Floor is the minimum number of instances at a moment, and its source.
 type Floor struct {
 	Instances int
 	Of        string
@@ -57,13 +56,13 @@ const (
 	FloorAwaited  = "a call that is near, by the function's idle times,"
 )
 
-// Placement is how many instances were ordered on one node.
+// Placement is how many instances were launched on one node.
 type Placement struct {
 	Node      string
 	Instances int
 }
 
-// Launched is how many instances were ordered.
+// Launched is how many instances were launched.
 func (o Outcome) Launched() int {
 	n := 0
 	for _, p := range o.Placed {
@@ -72,7 +71,7 @@ func (o Outcome) Launched() int {
 	return n
 }
 
-// Place gathers the nodes of single instances, those with most of them first.
+// Place groups the nodes of single instances, the node with most of them first.
 func Place(nodes []string) []Placement {
 	var placed []Placement
 	for _, node := range nodes {
@@ -89,17 +88,18 @@ func Place(nodes []string) []Placement {
 	return placed
 }
 
-// changed says that there are other instances than before.
+// changed reports whether the decision changed the number of instances.
 func (e *Entry) changed() bool { return e.Outcome.Launched() > 0 || e.Outcome.Cancelled > 0 }
 
-// repeats says that e came to the same as the entry before.
+// repeats reports whether e equals the entry before.
 func (e *Entry) repeats(before *Entry) bool {
 	return !e.changed() && !before.changed() && e.Decision.Why == before.Decision.Why &&
 		(e.Outcome.Wanted > 0) == (before.Outcome.Wanted > 0) &&
 		(e.Outcome.NoRoom == "") == (before.Outcome.NoRoom == "") && e.Outcome.Floor.Of == before.Outcome.Floor.Of
 }
 
-// Summary says in a few words what was done, with the reason: +1 instance (FirstInstance).
+// Summary says in a few words what was done, with the reason, such as "+1 instance
+// (FirstInstance)".
 func (e Entry) Summary() string {
 	return fmt.Sprintf("%s (%s)", e.change(), e.Decision.Why)
 }
@@ -117,7 +117,7 @@ func (e Entry) change() string {
 	return "no change"
 }
 
-// Explain say why, on what it was decided, and what became of it.
+// Explain says why, from which inputs, and what was done.
 func (e Entry) Explain() string {
 	parts := []string{autoscaler.Explain(e.Snapshot, e.Decision, e.Params)}
 	if floor := e.Outcome.Floor; floor.Of != "" {
@@ -135,7 +135,7 @@ func (e Entry) Explain() string {
 	return strings.Join(parts, "; ")
 }
 
-// explainMissing say why instances that were wanted were not ordered.
+// explainMissing says why wanted instances were not launched.
 func (e Entry) explainMissing(missing int) string {
 	switch {
 	case e.Outcome.NoRoom != "":

@@ -7,22 +7,22 @@ import (
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 )
 
-// Bounds are how many entries are kept.
+// Bounds limit the number of entries.
 type Bounds struct {
 	// PerFunction must be at least 1, and Total at least that.
 	PerFunction, Total int
 }
 
-// DefaultBounds keep the last 33 decisions of a function, which is a few kilobytes,
-// and a megabyte in all.
+// DefaultBounds keep the last 33 decisions of a function, a few kilobytes, and a megabyte in
+// total.
 func DefaultBounds() Bounds { return Bounds{PerFunction: 33, Total: 2048} }
 
 // Log is the history of many functions. It is not safe for concurrent use.
 type Log struct {
 	bounds Bounds
 	total  int
-	// byFunction are by the functions' UIDs, and recent has the one that was
-	// decided on last in front.
+	// byFunction is keyed by the functions' UIDs; recent has the function with the latest
+	// decision in front.
 	byFunction map[string]*list.Element
 	recent     *list.List
 }
@@ -34,13 +34,12 @@ type functionLog struct {
 	entries []*Entry
 }
 
-// NewLog makes an empty Log.
 func NewLog(bounds Bounds) *Log {
 	return &Log{bounds: bounds, byFunction: make(map[string]*list.Element), recent: list.New()}
 }
 
-// Add logs a decision on a function; Number, Until and Times are the Log's
-// to say. That nothing waits is not worth a function's first entry.
+// Add adds a decision on a function and sets its Number, Until and Times. A decision that only
+// says that no call waits does not become a function's first entry.
 func (b *Log) Add(uid string, e Entry) {
 	e.Outcome.NoRoom = shorten(e.Outcome.NoRoom)
 	e.Until, e.Times, e.Number = e.At, 1, 1
@@ -71,7 +70,8 @@ func (b *Log) Add(uid string, e Entry) {
 	b.trim()
 }
 
-// trim keeps the total: whoever was decided on longest ago loses the oldest.
+// trim keeps the total within bounds: the function with the oldest last decision loses its
+// oldest entry.
 func (b *Log) trim() {
 	for b.total > b.bounds.Total {
 		b.dropFirst(b.recent.Back())
@@ -114,8 +114,8 @@ func (b *Log) Last(uid string, n int) []Entry {
 	return copies
 }
 
-// Recent are the functions that were decided on at that time or later, at most n, the
-// last one first, and how many more there are.
+// Recent returns at most n functions with a decision at that time or later, the latest first,
+// and how many more there are.
 func (b *Log) Recent(since time.Time, n int) (uids []string, more int) {
 	for at := b.recent.Front(); at != nil; at = at.Next() {
 		c := at.Value.(*functionLog)

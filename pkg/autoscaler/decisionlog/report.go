@@ -7,40 +7,40 @@ import (
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 )
 
-// Report is what a scheduler tells of its decisions on a function.
+// Report has a scheduler's recent decisions on a function.
 type Report struct {
 	// Namespace and Name are the function's.
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Revision is the one of the function that is told of, as Function.Revision has it;
-	// empty if there is none yet.
+	// Revision is the reported revision, as in Function.Revision; empty if the function has
+	// none yet.
 	Revision string `json:"revision,omitempty"`
 	// Scheduler names who tells, and is empty if there is only one.
 	Scheduler string `json:"scheduler,omitempty"`
-	// Served says that it decides on the function. If not, Owner names who does,
-	// as far as is known, and the rest is empty.
+	// Served says that this scheduler decides on the function. If not, Owner names the
+	// scheduler that does, as far as known, and the rest is empty.
 	Served bool   `json:"served"`
 	Owner  string `json:"owner,omitempty"`
 	// Decider is the name of the algorithm.
 	Decider string `json:"decider,omitempty"`
-	// ServedSince is when it began to.
+	// ServedSince is when this scheduler took the function over.
 	ServedSince time.Time `json:"servedSince,omitzero"`
-	// Calls are those that have come since, and Instances are there.
+	// Calls is the number of calls since then, and Instances the present number.
 	Calls     uint64 `json:"calls"`
 	Instances int    `json:"instances"`
-	// Problem is why instances do not start, in one word, which is a condition reason
-	// of the Function; empty if they do. What a function wrote is not told.
+	// Problem is why instances do not start, as a condition reason of the Function; empty if
+	// they do. It contains no output of the function.
 	Problem string `json:"problem,omitempty"`
-	// LastFailure is how an instance of the function as it is now failed last; nil if
-	// none did since it is served here.
+	// LastFailure is the last failure of an instance of this revision; nil if none failed
+	// since ServedSince.
 	LastFailure *Failure `json:"lastFailure,omitempty"`
-	// Load is what goes on now; nil where only decisions are asked for.
+	// Load is the present load; nil if the request was for decisions only.
 	Load *Load `json:"load,omitempty"`
-	// Decisions are the last ones, the oldest first.
+	// Decisions are the last ones, oldest first.
 	Decisions []ReportEntry `json:"decisions"`
 }
 
-// Load is what goes on in a function at a time. It changes with every call.
+// Load is what a function's calls and instances do at a moment.
 type Load struct {
 	// Creating instances cannot be called yet, Busy ones run at least one call, and Idle
 	// ones none.
@@ -54,18 +54,17 @@ type Load struct {
 	MeanStart     float64 `json:"meanStartSeconds"`
 }
 
-// Failure is how an instance did not start, or was lost.
+// Failure says how an instance failed to start, or was lost.
 type Failure struct {
 	At time.Time `json:"at"`
 	// Code is a condition reason of the Function.
 	Code string `json:"code"`
-	// Detail says more, with the exit status and the last log lines as far as they are
-	// known, in at most 4 KiB. It is empty where others than the function's owner could
-	// read it.
+	// Detail has more, with the exit status and the last log lines as far as known, in at most
+	// 4 KiB. It is empty where people other than the function's owner could read it.
 	Detail string `json:"detail,omitempty"`
 }
 
-// Public is the account without what a function wrote.
+// Public is the report without the function's output.
 func (a Report) Public() Report {
 	if a.LastFailure != nil {
 		a.LastFailure = &Failure{At: a.LastFailure.At, Code: a.LastFailure.Code}
@@ -73,14 +72,14 @@ func (a Report) Public() Report {
 	return a
 }
 
-// ReportEntry is an Entry for whoever is told of it.
+// ReportEntry is an Entry as a Report shows it.
 type ReportEntry struct {
-	// Number rises with each decision that is kept of the function.
+	// Number rises with each entry of the function.
 	Number uint64    `json:"number"`
 	At     time.Time `json:"at"`
 	Until  time.Time `json:"until"`
 	Times  int       `json:"times"`
-	// Summary was done, and Why, both in words.
+	// Summary is what was done, and Why the reason, both as text.
 	Summary string `json:"what"`
 	Why     string `json:"why"`
 
@@ -94,7 +93,7 @@ type ReportEntry struct {
 	Inputs    Inputs         `json:"seen"`
 }
 
-// Inputs is the snapshot that was decided on.
+// Inputs is the snapshot of a decision.
 type Inputs struct {
 	Waiting  int `json:"waiting"`
 	Stale    int `json:"stale"`
@@ -113,7 +112,7 @@ type Inputs struct {
 	Failing bool    `json:"failing"`
 }
 
-// ReportEntries tells of entries.
+// ReportEntries converts entries.
 func ReportEntries(entries []Entry) []ReportEntry {
 	reported := make([]ReportEntry, len(entries))
 	for i, e := range entries {
@@ -153,8 +152,7 @@ func (a *Report) Last() (ReportEntry, bool) {
 	return a.Decisions[len(a.Decisions)-1], true
 }
 
-// NoDecisions says why there are no decisions. The clock's reading is for whoever
-// shows it.
+// NoDecisions says why the report has no decisions. clock formats a time for the reader.
 func (a *Report) NoDecisions(clock func(time.Time) string) string {
 	who := "Windlass"
 	if a.Scheduler != "" {
@@ -178,22 +176,22 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// LatestReport is what a scheduler tells of its last decisions on all functions.
+// LatestReport has a scheduler's latest decisions on all functions.
 type LatestReport struct {
-	// Scheduler names who tells, and is empty if there is only one.
+	// Scheduler names the reporting scheduler; empty if it is the only one.
 	Scheduler string `json:"scheduler,omitempty"`
-	// Functions are those that it decided on lately, the last one first, each with its
-	// last decision.
+	// Functions are those with recent decisions, the latest first, each with its last
+	// decision.
 	Functions []Report `json:"functions"`
-	// Broken are those that cannot run, since they have no instance and their last one
-	// did not start, in the order of their names; as many as Functions at most.
+	// Broken are the functions that cannot run, because they have no instance and their last
+	// one did not start, by name; at most as many as Functions.
 	Broken []Broken `json:"broken,omitempty"`
-	// More is how many there are of which nothing is told, since they are too many.
+	// More is the number of functions beyond the limit, which are left out.
 	More int `json:"more,omitempty"`
 }
 
-// Broken is a revision of a function that cannot run, and why, in one word, which is a
-// condition reason of the Function.
+// Broken is a revision of a function that cannot run, and why, as a condition reason of the
+// Function.
 type Broken struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// LastN is the mean of the last n observations. It takes memory for them only once
-// there are some. It must not be copied once it is used.
+// LastN is the mean of the last n observations. It allocates memory at the first observation.
+// It must not be copied after that.
 type LastN struct {
 	ring    []time.Duration // grows to n
 	n, next int32
@@ -15,8 +15,7 @@ type LastN struct {
 // NewLastN makes a LastN of n observations, at least 1.
 func NewLastN(n int) *LastN { return &LastN{n: int32(max(1, min(n, math.MaxInt32)))} }
 
-// Observe takes one observation. Those of 0 or less, which nothing that ran
-// can have taken, are ignored.
+// Observe adds an observation. It ignores values of 0 or less, which no run can have taken.
 func (l *LastN) Observe(d time.Duration) {
 	switch {
 	case d <= 0:
@@ -29,16 +28,16 @@ func (l *LastN) Observe(d time.Duration) {
 	l.next = (l.next + 1) % l.n
 }
 
-// Seed takes what was learnt elsewhere as one observation, unless something was
-// observed here already.
+// Seed adds a mean that was measured elsewhere as one observation, unless this LastN already
+// has one.
 func (l *LastN) Seed(d time.Duration) {
 	if len(l.ring) == 0 {
 		l.Observe(d)
 	}
 }
 
-// Mean is the mean of the last n observations, or of fewer if there were
-// fewer; it is 0 before the first.
+// Mean is the mean of the last n observations, or of all if there are fewer; 0 before the
+// first.
 func (l *LastN) Mean() time.Duration {
 	if len(l.ring) == 0 {
 		return 0

@@ -2,10 +2,10 @@ package estimate
 
 import "time"
 
-// Means are what is learnt of one function; 0 is what is not known.
+// Means are the mean times of one function; 0 if unknown.
 type Means struct {
-	// Execution is how long a call runs, and Start how long an instance takes
-	// from its order until it can be called.
+	// Execution is the time of a call, and Start the time of an instance from its launch until
+	// it can be called.
 	Execution, Start time.Duration
 }
 

@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// MaxUnits is how many units a Record has at most. With UIDs of Kubernetes it is then
-	// no longer than 48 KiB as JSON.
+	// MaxUnits is the maximum number of units in a Record. With UIDs of Kubernetes it is at
+	// most 48 KiB as JSON.
 	MaxUnits = 256
-	// tolerance is the part of a mean, one in so many, by which it must have changed to be
-	// worth a write. A mean of ten observations moves by more than a few percent all the
-	// time, and whoever recalls it counts it as one observation only.
+	// tolerance is the fraction, 1/tolerance, by which a mean must change to be written again.
+	// A mean of ten observations always moves by a few percent, and a reader counts it as one
+	// observation only.
 	tolerance = 10
 )
 
-// Unit is what was learnt of one unit, which is a revision of a function.
+// Unit has the means of one unit, which is a revision of a function.
 type Unit struct {
 	// UID is the unit's, and Function that of its function.
 	UID      string `json:"uid"`
 	Function string `json:"function"`
-	// Revision is the unit's as Function.Revision has it: of two, the later is greater.
+	// Revision is as in Function.Revision: of two, the later one is greater.
 	Revision  string        `json:"revision"`
 	Execution time.Duration `json:"executionNs,omitempty"`
 	Start     time.Duration `json:"startNs,omitempty"`
@@ -33,19 +33,19 @@ type Unit struct {
 // Means are the unit's.
 func (u *Unit) Means() Means { return Means{Execution: u.Execution, Start: u.Start} }
 
-// Record is what was learnt of some units, in the order of their UIDs.
+// Record has the means of some units, in the order of their UIDs.
 type Record []Unit
 
-// RecordOf makes a Record of units. It leaves out those of which nothing is known, and of
-// more than MaxUnits the last.
+// RecordOf makes a Record of units. It leaves out units without means, and of more than
+// MaxUnits it keeps the last.
 func RecordOf(units []Unit) Record {
 	known := slices.DeleteFunc(slices.Clone(units), func(u Unit) bool { return u.Means() == Means{} })
 	slices.SortFunc(known, func(a, b Unit) int { return strings.Compare(a.UID, b.UID) })
 	return known[:min(len(known), MaxUnits)]
 }
 
-// Differs tells whether a Record is to be written where another one is kept: a unit has come
-// or gone, or one of its means has changed by more than a tenth.
+// Differs reports whether to replace the stored Record: a unit was added or removed, or one of
+// its means has changed by more than a tenth.
 func (r Record) Differs(kept Record) bool {
 	return !slices.EqualFunc(r, kept, func(now, before Unit) bool {
 		return now.UID == before.UID && now.Function == before.Function && now.Revision == before.Revision &&
@@ -57,14 +57,14 @@ func about(now, before time.Duration) bool {
 	return (now == 0) == (before == 0) && (now-before).Abs() <= before/tolerance
 }
 
-// Encode writes the Record as ParseRecord reads it.
+// Encode is the inverse of ParseRecord.
 func (r Record) Encode() []byte {
 	// Structs of strings and numbers always encode.
 	text, _ := json.Marshal(r)
 	return text
 }
 
-// ParseRecord reads what Encode wrote. It believes no negative mean.
+// ParseRecord is the inverse of Encode. It drops negative means.
 func ParseRecord(text []byte) (Record, error) {
 	var units []Unit
 	if err := json.Unmarshal(text, &units); err != nil {
@@ -76,9 +76,8 @@ func ParseRecord(text []byte) (Record, error) {
 	return RecordOf(units), nil
 }
 
-// Restore is what units of one function say of the one with that UID: what it has learnt
-// itself or else, since a new revision is much like the one before, what the latest
-// revision knows that knows something.
+// Restore returns the means of the unit with that UID. If it has none, it returns those of the
+// latest revision that has some, since a new revision resembles the one before.
 func Restore(units []Unit, uid string) Means {
 	order := slices.SortedFunc(slices.Values(units), func(a, b Unit) int {
 		if (a.UID == uid) != (b.UID == uid) {

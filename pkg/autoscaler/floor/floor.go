@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
-// Floor is what a function keeps at a moment, beside its spec's minimum.
+// Floor is what a function keeps at a moment, beyond its spec's minimum.
 type Floor struct {
 	// Scheduled is the minimum that an open window of its schedule sets, and Awaited
 	// the minimum because a call is expected soon.
@@ -23,8 +23,8 @@ type Floor struct {
 // Min is the minimum of a function whose spec has the minimum spec.
 func (f Floor) Min(spec int) int { return max(spec, f.Scheduled, f.Awaited) }
 
-// Leave adapts p, the policy of a function without a Floor, for an instance that has been
-// idle for so long. The policy's Min must be Min's result.
+// Leave adapts p, the policy of a function without a Floor, for an instance that has been idle
+// for that long. The policy's Min must be Min's result.
 func (f Floor) Leave(p queue.LeavePolicy, idle time.Duration, now time.Time) queue.LeavePolicy {
 	switch {
 	case f.Planned && f.Kept:
@@ -35,19 +35,19 @@ func (f Floor) Leave(p queue.LeavePolicy, idle time.Duration, now time.Time) que
 	return p
 }
 
-// ReleasesIdle tells whether idle instances must leave at once. On their own they would
-// ask only when their idle timeout ends.
+// ReleasesIdle reports whether idle instances must leave at once. On their own they ask only
+// when their idle timeout ends.
 func (f Floor) ReleasesIdle() bool { return f.Planned && !f.Kept }
 
-// Policy works out the Floor of a function with a schedule or with learning of idle times.
-// A function with neither has the nil Policy.
+// Policy computes the Floor of a function with a schedule or with learning of idle times. A
+// function with neither has the nil Policy.
 type Policy struct {
 	windows []schedule.Window
-	// scheduled is the minimum of the windows until then.
+	// scheduled is the minimum of the windows until that time.
 	scheduled int
 	until     time.Time
 
-	// learns says that idle times are counted, and patterned that they show keep.
+	// learns says that idle times are counted, and patterned that they show a pattern, keep.
 	learns, patterned bool
 	keepLast          time.Duration
 	idle              Histogram
@@ -55,8 +55,8 @@ type Policy struct {
 }
 
 // New makes the Policy of a function with these windows. Its last instance is kept for
-// keepLast unless idle times show something else. The idle times of the Policy before,
-// which may be nil, are taken over.
+// keepLast unless idle times show a pattern. The new Policy keeps the idle times of before,
+// which may be nil.
 func New(windows []schedule.Window, learns bool, keepLast time.Duration, before *Policy) *Policy {
 	if len(windows) == 0 && !learns {
 		return nil
@@ -78,7 +78,7 @@ func (p *Policy) CalledAfter(idle time.Duration) {
 	p.keep, p.patterned = p.idle.Windows(p.keepLast)
 }
 
-// Patterned tells whether idle times decide on the last instance.
+// Patterned reports whether idle times decide on the last instance.
 func (p *Policy) Patterned() bool { return p != nil && p.patterned }
 
 // At is the Floor now. The function has had no calls since idleSince, which is zero if it

@@ -13,7 +13,7 @@ const (
 
 	bins = int(Range / Bin)
 
-	// enough is the minimum of idle times within Range before they decide anything.
+	// enough is the minimum number of idle times within Range before they decide anything.
 	// They must also be at least as many as those beyond it.
 	enough = 10
 	// most is the number at which all counts are halved, so that recent idle times
@@ -27,9 +27,9 @@ const (
 	margin     = 0.1
 )
 
-// Histogram counts the idle times of a function: from the end of its last call, when none
-// ran or waited any more, to the next arrival. The zero value is empty and takes no memory
-// for bins; they take half a kilobyte once something is counted.
+// Histogram counts the idle times of a function, each from the end of its last call, when no
+// call runs or waits, to the next arrival. The zero value is empty and has no memory for bins;
+// the first count allocates half a kilobyte.
 type Histogram struct {
 	counts *[bins]uint16
 	// within is the sum of counts, squares the sum of their squares, and beyond the
@@ -72,10 +72,10 @@ func (h *Histogram) fade() {
 	}
 }
 
-// Windows are the windows that the idle times show. The last instance is kept until keepLast
-// after the last call at least: idle times beyond the pattern are rare, so this costs
-// little, and without it the calls that end them would wait for a start. It is not ok
-// without a pattern, with too few idle times, or with too many beyond Range.
+// Windows returns the windows that the idle times show. The last instance stays at least until
+// keepLast after the last call: idle times beyond the pattern are rare, so this costs little,
+// and without it the calls that end them would wait for a start. ok is false without a
+// pattern, with too few idle times, or with too many beyond Range.
 func (h *Histogram) Windows(keepLast time.Duration) (w Windows, ok bool) {
 	if h.within < enough || h.within < h.beyond || !h.patterned() {
 		return Windows{}, false
@@ -87,13 +87,13 @@ func (h *Histogram) Windows(keepLast time.Duration) (w Windows, ok bool) {
 	return Windows{Prewarm: prewarm, KeepAlive: end - prewarm}, true
 }
 
-// patterned tells whether the coefficient of variation of the bins' counts is
-// significant: whether squares/bins - mean*mean exceeds its square times mean*mean.
+// patterned reports whether the coefficient of variation of the bins' counts is significant:
+// whether squares/bins - mean*mean exceeds its square times mean*mean.
 func (h *Histogram) patterned() bool {
 	return h.squares*bins > (1+significant*significant)*h.within*h.within
 }
 
-// percentile is the bin that part of all idle times within Range does not exceed.
+// percentile is the bin that this part of all idle times within Range does not exceed.
 func (h *Histogram) percentile(part float64) int {
 	rank := int(math.Ceil(part * float64(h.within)))
 	for i, count := range h.counts {

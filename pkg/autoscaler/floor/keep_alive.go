@@ -15,7 +15,7 @@ type Windows struct {
 // worthwhile is the shortest absence of an instance that saves more than a start costs.
 const worthwhile = 2 * time.Minute
 
-// Plan is what to do about the last instance of an idle function.
+// Plan says what to do with the last instance of an idle function.
 type Plan struct {
 	// Keep says that the last instance stays. If not, all may leave.
 	Keep bool
@@ -26,10 +26,10 @@ type Plan struct {
 	Change time.Time
 }
 
-// Plan is what to do now for a function that has been idle since idleSince. start is how
-// long its instances take to start: the time between two ticks if they take less, 0 if
-// unknown. An instance leaves to be started again only if it is away for longer than
-// worthwhile and for longer than it takes to start.
+// Plan returns the plan for a function that has been idle since idleSince. start is how long
+// its instances take to start, at least the time between two ticks; 0 if unknown. An instance
+// leaves early only if it would be away for longer than worthwhile and for longer than it
+// takes to start.
 func (w Windows) Plan(idleSince, now time.Time, start time.Duration) Plan {
 	order, end := idleSince.Add(w.Prewarm-start), idleSince.Add(w.Prewarm+w.KeepAlive)
 	leave := idleSince.Add(Bin)

@@ -13,7 +13,7 @@ import (
 
 func isNoLease(err error) bool { return errors.Is(err, rpctypes.ErrLeaseNotFound) }
 
-// commit carries out a transaction. After an error nobody knows whether it was.
+// commit executes a transaction. After an error, it may or may not have been committed.
 func (k *Coordinator) commit(ctx context.Context, txn coordinator.Txn) (coordinator.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -44,7 +44,7 @@ func (k *Coordinator) commit(ctx context.Context, txn coordinator.Txn) (coordina
 	return coordinator.Result{Outcome: coordinator.Refused, Revision: answer.Header.Revision, Found: k.found(txn, answer)}, nil
 }
 
-// found reads what the keys of a refused transaction are.
+// found reads the present entries of a refused transaction's keys.
 func (k *Coordinator) found(txn coordinator.Txn, answer *clientv3.TxnResponse) []coordinator.Entry {
 	entries := make([]coordinator.Entry, 0, len(txn.Ops))
 	for i, op := range txn.Ops {

@@ -13,27 +13,25 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
-// Config of a Coordinator.
+// Config has the settings of a Coordinator.
 type Config struct {
 	// ID names the scheduler. Of two running ones with the same ID, the one
 	// that started later takes the slots.
 	ID string
 	// Addr is where gateways and agents reach the scheduler, host:port.
 	Addr string
-	// Prefix of all keys in etcd, such as /windlass/production. Schedulers
-	// and gateways of one cluster share it.
+	// Prefix of all keys in etcd, such as /windlass/production. All schedulers and gateways of
+	// one cluster use the same.
 	Prefix string
-	// TTL is how long etcd keeps the slots of a scheduler that it does not
-	// hear from: 1 s to 10 min, rounded up to whole seconds. etcd may keep
-	// them longer.
+	// TTL is how long etcd keeps the slots of a scheduler that does not renew its lease: 1 s
+	// to 10 min, rounded up to whole seconds. etcd may keep them longer.
 	TTL time.Duration
-	// Settle is how long a starting Coordinator waits for others before
-	// it claims anything, 0 to 10 s. It may wait some times longer if they
-	// come one after the other.
+	// Settle is how long a starting Coordinator waits for others before it claims slots, 0 to
+	// 10 s. It may wait several times that long if they come one after the other.
 	Settle time.Duration
 }
 
-// Validate says what is wrong with a Config.
+// Validate returns an error that names the invalid settings.
 func (c Config) Validate() error {
 	if c.ID == "" || strings.Contains(c.ID, "/") {
 		return fmt.Errorf("etcd: ID is %q: give the scheduler a name without slashes", c.ID)
@@ -57,16 +55,17 @@ func validatePrefix(prefix string) error {
 	return nil
 }
 
-// Deps of a Coordinator and of a Directory.
+// Deps are the parts that a Coordinator and a Directory use.
 type Deps struct {
 	// Client is shared and stays open.
 	Client *clientv3.Client
-	// Busy reports whether a slot carries work, so that its handoff is rationed. It must not
-	// wait for a caller of the Coordinator. If it is nil no slot does.
+	// Busy reports whether a slot carries work, so that the Coordinator hands it off with
+	// care. It must not wait for anything that waits for the Coordinator. nil means that no
+	// slot does.
 	Busy func(ownership.Slot) bool
-	// ReportedOwner returns the owner of a slot that other programs have named, as a Directory
-	// does. It must not wait for a caller of the Coordinator. If it is nil other programs are
-	// not asked.
+	// ReportedOwner returns a slot's owner as reported by others, such as by a Directory. It
+	// must not wait for anything that waits for the Coordinator. nil means that others are not
+	// asked.
 	ReportedOwner func(ownership.Slot) (ownership.Owner, bool)
 	Log           *slog.Logger
 }

@@ -16,8 +16,8 @@ import (
 // handOverTimeout bounds how long the end of Run waits for etcd.
 const handOverTimeout = 2 * time.Second
 
-// Coordinator holds slots for a scheduler: its share of them, as pkg/ownership/coordinator
-// decides. Epoch, Ready and Unconfirmed are for concurrent use.
+// Coordinator holds a scheduler's share of the slots, as pkg/ownership/coordinator decides.
+// Epoch, Ready and Unconfirmed are safe for concurrent use.
 type Coordinator struct {
 	config   Config
 	deps     Deps
@@ -32,9 +32,9 @@ type Coordinator struct {
 
 // heldSlots are the slots that a Coordinator holds, for the look-ups of every ticket.
 type heldSlots struct {
-	// epochs are those of the slots that are held, else 0.
+	// epochs are the epochs of the held slots, and 0 for others.
 	epochs [ownership.Slots]atomic.Uint64
-	// unconfirmedFrom is when the ownership will be unconfirmed; nil if it will not be.
+	// unconfirmedFrom is when the ownership becomes unconfirmed; nil if it does not.
 	unconfirmedFrom atomic.Pointer[time.Time]
 }
 
@@ -58,7 +58,7 @@ func NewCoordinator(config Config, deps Deps) (*Coordinator, error) {
 	}, nil
 }
 
-// Epoch returns the epoch in which the slot is held, and whether it is.
+// Epoch returns the epoch in which the scheduler holds the slot, and whether it does.
 func (k *Coordinator) Epoch(slot ownership.Slot) (uint64, bool) {
 	if slot >= ownership.Slots {
 		return 0, false
@@ -67,13 +67,12 @@ func (k *Coordinator) Epoch(slot ownership.Slot) (uint64, bool) {
 	return epoch, epoch != 0
 }
 
-// Ready is closed when for the first time every slot has an owner, here or
-// elsewhere.
+// Ready is closed as soon as every slot has an owner, this scheduler or another.
 func (k *Coordinator) Ready() <-chan struct{} { return k.ready }
 
-// Unconfirmed tells whether the lease could not be renewed for longer than it lasts,
-// and since when, though slots are held: etcd is away, or cut off. They are held
-// on until somebody else is known to have them.
+// Unconfirmed reports whether the lease could not be renewed for longer than its lifetime
+// while slots are held, and since when: etcd is down, or cut off. The Coordinator holds the
+// slots until it reads that another scheduler has them.
 func (k *Coordinator) Unconfirmed() (since time.Time, unconfirmed bool) {
 	from := k.held.unconfirmedFrom.Load()
 	if from == nil || time.Now().Before(*from) {
@@ -82,8 +81,8 @@ func (k *Coordinator) Unconfirmed() (since time.Time, unconfirmed bool) {
 	return *from, true
 }
 
-// Run holds slots until ctx ends. Then it hands them over to the other members,
-// which takes 2 s at most, and returns nil. It may be called once.
+// Run holds slots until ctx ends. It then hands them off to the other members, within 2 s, and
+// returns nil. It may be called once.
 func (k *Coordinator) Run(ctx context.Context) error {
 	retry := newRetry()
 	for ctx.Err() == nil {
@@ -98,8 +97,7 @@ func (k *Coordinator) Run(ctx context.Context) error {
 	return nil
 }
 
-// session holds slots for as long as the lease lives and etcd answers, and
-// returns why it ended.
+// session holds slots while the lease lives and etcd answers, and returns why it ended.
 func (k *Coordinator) session(ctx context.Context, retry *backoff.Backoff) error {
 	asked := time.Now()
 	lease, err := k.lessor.get(ctx, read(k, (*coordinator.Core).Lease))
@@ -124,7 +122,7 @@ func (k *Coordinator) session(ctx context.Context, retry *backoff.Backoff) error
 	return err
 }
 
-// follow keeps up with etcd and does what follows from it.
+// follow follows etcd and runs the resulting transactions.
 func (k *Coordinator) follow(ctx context.Context, retry *backoff.Backoff) error {
 	watching, listing, err := k.follower.start(ctx)
 	if err != nil {
@@ -150,7 +148,7 @@ func (k *Coordinator) follow(ctx context.Context, retry *backoff.Backoff) error 
 	}
 }
 
-// runTransactions carries out what the core wants.
+// runTransactions executes the core's transactions.
 func (k *Coordinator) runTransactions(ctx context.Context) error {
 	for {
 		var txn coordinator.Txn
@@ -185,7 +183,7 @@ func (k *Coordinator) listed(listing coordinator.Listing) (rewound bool) {
 	return rewound
 }
 
-// withCore lets the core know something, and publishes what follows.
+// withCore calls the core and publishes the result.
 func (k *Coordinator) withCore(what func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -195,14 +193,14 @@ func (k *Coordinator) withCore(what func()) {
 	}
 }
 
-// read reads something of the core, which renewals change meanwhile.
+// read reads a value of the core, which renewals change concurrently.
 func read[T any](k *Coordinator, what func(*coordinator.Core) T) T {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return what(k.core)
 }
 
-// sync takes over what the core holds, and counts the slots that changed hands.
+// sync copies the core's holdings and counts the slots that changed hands.
 func (t *heldSlots) sync(core *coordinator.Core) (gained, lost int) {
 	for i := range t.epochs {
 		before, now := t.epochs[i].Load(), core.Epoch(ownership.Slot(i))

@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership/coordinator"
 )
 
-// Directory knows the owner of each slot, and the schedulers. It is for concurrent use.
+// Directory follows the owner of each slot, and the members. It is safe for concurrent use.
 type Directory struct {
 	follower follower
 	deps     Deps
@@ -26,8 +26,8 @@ type Directory struct {
 	listed bool
 }
 
-// NewDirectory makes a Directory of the slots under a prefix, which is that of
-// the Keepers' Config. It starts nothing.
+// NewDirectory makes a Directory of the slots under the prefix of the Coordinators' Config. It
+// starts nothing.
 func NewDirectory(prefix string, deps Deps) (*Directory, error) {
 	if err := validatePrefix(prefix); err != nil {
 		return nil, err
@@ -45,26 +45,25 @@ func NewDirectory(prefix string, deps Deps) (*Directory, error) {
 	return d, nil
 }
 
-// Owner returns the owner of a slot that was named last: while a slot has no
-// owner, or etcd cannot be reached, it is the one before. It is false only for
-// a slot that had no owner since Run began.
+// Owner returns the last known owner of a slot. While a slot has no owner, or etcd cannot be
+// reached, that is the previous one. It is false only for a slot that had no owner since Run
+// began.
 func (d *Directory) Owner(slot ownership.Slot) (ownership.Owner, bool) {
 	return d.Map().Owner(slot)
 }
 
-// Map is all that is known now. It must not be changed.
+// Map is the present view. Callers must not change it.
 func (d *Directory) Map() *ownership.Map {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.current
 }
 
-// Changed yields after the map has changed, once for all changes since it was
-// read last. It is for one reader.
+// Changed receives a value after the map has changed, one for all changes since the last read.
+// It is for one reader.
 func (d *Directory) Changed() <-chan struct{} { return d.changed }
 
-// Ready is closed when all slots have been read for the first time, or Seed was
-// called.
+// Ready is closed after all slots have been read for the first time, or after Seed.
 func (d *Directory) Ready() <-chan struct{} { return d.ready }
 
 // Update sets an owner that a scheduler or a gateway named if its epoch is higher than
@@ -84,9 +83,8 @@ func (d *Directory) Update(slot ownership.Slot, owner ownership.Owner) bool {
 	return true
 }
 
-// Seed takes what somebody else knows, so that a program can start while etcd
-// cannot be reached. As soon as etcd has been read, what it says counts, and Seed
-// does nothing.
+// Seed loads another program's view, so that this one can start while etcd cannot be reached.
+// Once etcd has been read, Seed does nothing.
 func (d *Directory) Seed(known *ownership.Map) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -97,8 +95,7 @@ func (d *Directory) Seed(known *ownership.Map) {
 	closeOnce(d.ready)
 }
 
-// Run keeps up with etcd until ctx ends, and then returns nil. It may be called
-// once.
+// Run follows etcd until ctx ends, and then returns nil. It may be called once.
 func (d *Directory) Run(ctx context.Context) error {
 	retry := newRetry()
 	for {
@@ -132,7 +129,7 @@ func (d *Directory) follow(ctx context.Context, retry *backoff.Backoff) error {
 	}
 }
 
-// apply takes news of etcd. It returns true if the store has another history.
+// apply applies an update from etcd. It returns true if the store has another history.
 func (d *Directory) apply(got storeUpdate) (rewound bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -155,9 +152,9 @@ func (d *Directory) apply(got storeUpdate) (rewound bool) {
 	return rewound
 }
 
-// mergeView puts the owners that keys name into the map, and tells whether that
-// changes anything. Unless they are certain, an owner of a higher epoch that
-// somebody else named stays: changes are told late.
+// mergeView merges the owners that keys name into the map, and reports whether that changes
+// it. If certain is not set, an owner of a higher epoch that another program has named stays,
+// because changes arrive late.
 func (d *Directory) mergeView(certain bool) (next *ownership.Map, news bool) {
 	next = d.current.Clone()
 	for i := range ownership.Slots {

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// writeInterval is the least time between two writes of a slot's record.
+	// writeInterval is the minimum time between two writes of a slot's record.
 	writeInterval = 10 * time.Second
-	// relistEvery is how often all records are read anew: a watch does not tell that etcd
-	// was wiped.
+	// relistEvery is how often all records are read again: a watch does not show that etcd was
+	// wiped.
 	relistEvery = 5 * time.Minute
 )
 
@@ -39,15 +39,15 @@ type EstimateStore struct {
 	failing bool // the last write failed, which was logged
 
 	mu sync.RWMutex // covers everything below
-	// slots are the records as they are in etcd.
+	// slots are the records in etcd.
 	slots map[ownership.Slot]estimate.Record
 	// functions are the same units by the UIDs of their functions.
 	functions map[string][]estimate.Unit
-	// unreadable are the slots whose record was said to be of no use.
+	// unreadable are the slots whose record was logged as unreadable.
 	unreadable map[ownership.Slot]bool
 }
 
-// NewEstimateStore makes a Memory of the slots under a prefix, which is that of the Keepers'
+// NewEstimateStore makes an EstimateStore of the slots under the prefix of the Coordinators'
 // Config. It starts nothing.
 func NewEstimateStore(prefix string, deps Deps) (*EstimateStore, error) {
 	if err := validatePrefix(prefix); err != nil {
@@ -61,11 +61,11 @@ func NewEstimateStore(prefix string, deps Deps) (*EstimateStore, error) {
 	return m, nil
 }
 
-// Ready is closed when the records have been read for the first time, or could not be:
-// nobody waits for longer to begin without them.
+// Ready is closed once the records have been read for the first time, or could not be:
+// schedulers start without them rather than wait.
 func (m *EstimateStore) Ready() <-chan struct{} { return m.ready }
 
-// Restore returns what is known of a unit, or else of other revisions of its function.
+// Restore returns the means of a unit, or else of other revisions of its function.
 func (m *EstimateStore) Restore(unit *v1alpha1.Function) estimate.Means {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -117,7 +117,7 @@ func (m *EstimateStore) watchRecords(ctx context.Context, retry *backoff.Backoff
 	return nil
 }
 
-// replaceAll replaces all that is known.
+// replaceAll replaces all records.
 func (m *EstimateStore) replaceAll(kvs []*mvccpb.KeyValue) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,8 +131,8 @@ func (m *EstimateStore) replaceAll(kvs []*mvccpb.KeyValue) {
 	}
 }
 
-// applyRecord takes one key as it is now; without a value it is gone. A record that is of no use
-// counts as none, which makes its slot's owner write another.
+// applyRecord applies the present state of one key; without a value it is deleted. An
+// unreadable record counts as none, so that its slot's owner writes another.
 func (m *EstimateStore) applyRecord(kv *mvccpb.KeyValue) {
 	slot, err := m.keys.parseRecord(string(kv.Key))
 	if err != nil {
@@ -162,9 +162,9 @@ func (m *EstimateStore) applyRecord(kv *mvccpb.KeyValue) {
 	}
 }
 
-// WriteUntil writes the estimates of the units in the slots that a Coordinator holds, until ctx ends,
-// and then once more. learnt are all units that are served here and of which something is
-// known.
+// WriteUntil writes the estimates of the units in the slots that holder holds, until ctx ends,
+// and then once more. estimates returns all units that this scheduler serves and has estimates
+// for.
 func (m *EstimateStore) WriteUntil(ctx context.Context, holder *Coordinator, estimates func() []estimate.Unit) error {
 	ticker := time.NewTicker(writeInterval)
 	defer ticker.Stop()
@@ -181,15 +181,15 @@ func (m *EstimateStore) WriteUntil(ctx context.Context, holder *Coordinator, est
 	}
 }
 
-// pendingWrite is a record to write by the owner of a slot.
+// pendingWrite is a record that the owner of a slot has to write.
 type pendingWrite struct {
 	slot   ownership.Slot
 	epoch  uint64
 	record estimate.Record
 }
 
-// due are the records that are worth a write. The epochs are read first: what is learnt
-// later, in another term, must not be written in the name of this one.
+// due returns the records that have changed enough. It reads the epochs first: estimates of a
+// later term must not be written in the name of this one.
 func (m *EstimateStore) due(epochOf func(ownership.Slot) (uint64, bool), estimates func() []estimate.Unit) []pendingWrite {
 	epochs := make(map[ownership.Slot]uint64)
 	for slot := range ownership.Slot(ownership.Slots) {
@@ -214,7 +214,7 @@ func (m *EstimateStore) due(epochOf func(ownership.Slot) (uint64, bool), estimat
 	return due
 }
 
-// write writes notes one after the other until one fails.
+// write writes records one after the other until one fails.
 func (m *EstimateStore) write(ctx context.Context, notes []pendingWrite) {
 	for _, n := range notes {
 		if err := m.writeOne(ctx, n); err != nil {
@@ -228,7 +228,7 @@ func (m *EstimateStore) write(ctx context.Context, notes []pendingWrite) {
 	}
 }
 
-// writeOne writes a note, unless the slot has another owner by now, who will write its own.
+// writeOne writes a record, unless the slot has another owner by now, which writes its own.
 func (m *EstimateStore) writeOne(ctx context.Context, n pendingWrite) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

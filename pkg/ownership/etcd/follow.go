@@ -17,9 +17,9 @@ import (
 const (
 	// requestTimeout bounds each request to etcd.
 	requestTimeout = 3 * time.Second
-	// recheckEvery is how often a follower compares what it knows with etcd. A
-	// watch does not tell that etcd cannot be reached, that it lags, or that
-	// etcd was wiped and the watch waits for a revision that is far away.
+	// recheckEvery is how often a follower compares its state with etcd. A watch does not show
+	// that etcd cannot be reached, that it lags, or that etcd was wiped and the watch waits
+	// for a revision that is far away.
 	recheckEvery = 4 * time.Second
 )
 
@@ -36,8 +36,8 @@ type follower struct {
 	recheck time.Duration
 }
 
-// storeUpdate are what a following yields: a listing, changes, or that all that was
-// told before is still so. Or nothing of these, when its time has come.
+// storeUpdate is a listing, changes, or the confirmation that nothing has changed; none of
+// these if the time to wait is over.
 type storeUpdate struct {
 	listing   *coordinator.Listing
 	entries   []coordinator.Entry
@@ -49,7 +49,7 @@ type following struct {
 	*follower
 	watch   clientv3.WatchChan
 	recheck *time.Ticker
-	// known are the revisions of all keys, of those too that are ignored.
+	// known are the revisions of all keys, including ignored ones.
 	known map[string]int64
 }
 
@@ -66,11 +66,11 @@ func (f *follower) start(ctx context.Context) (*following, coordinator.Listing, 
 	return w, listing, nil
 }
 
-// stop is to be called when begin has succeeded and ctx has ended.
+// stop must be called after start has succeeded and ctx has ended.
 func (w *following) stop() { w.recheck.Stop() }
 
-// wait waits for news, or until a time unless that is zero. An error is why it
-// cannot go on: then another must begin.
+// wait waits for an update, or until a time unless that is zero. After an error the caller
+// must start again.
 func (w *following) wait(ctx context.Context, until time.Time) (storeUpdate, error) {
 	var due <-chan time.Time
 	if !until.IsZero() {
@@ -141,9 +141,8 @@ func (f *follower) entry(kv *mvccpb.KeyValue) (coordinator.Entry, bool) {
 	return entry, known
 }
 
-// audit compares how many keys there are, and which was written last, and lists
-// all if that is not what is known. It may be that the watch was only about to
-// tell: then the listing does no harm.
+// audit compares the number of keys and the last write with the known ones, and lists all keys
+// if they differ. If the watch was merely late, the listing does no harm.
 func (w *following) audit(ctx context.Context) (storeUpdate, error) {
 	request, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -166,7 +165,7 @@ func (w *following) audit(ctx context.Context) (storeUpdate, error) {
 	return storeUpdate{listing: &listing}, nil
 }
 
-// newRetry is how long to pause where etcd could not be asked.
+// newRetry is the pause after etcd could not be reached.
 func newRetry() *backoff.Backoff {
 	return &backoff.Backoff{First: 100 * time.Millisecond, Last: 2 * time.Second}
 }

@@ -21,7 +21,8 @@ func (k keys) slots() string { return string(k) + "/slots/" }
 
 func (k keys) slot(slot ownership.Slot) string { return fmt.Sprintf("%s%04d", k.slots(), slot) }
 
-// records are beside the other keys: those who follow these have nothing to do with them.
+// records are outside the prefix of the other keys, so that followers of those need not read
+// them.
 func (k keys) records() string { return string(k) + "-learnt/" }
 
 func (k keys) record(slot ownership.Slot) string { return fmt.Sprintf("%s%04d", k.records(), slot) }
@@ -37,7 +38,7 @@ func (k keys) name(key coordinator.Key) string {
 	return k.slot(key.Slot)
 }
 
-// parse reads what name wrote.
+// parse is the inverse of name.
 func (k keys) parse(name string) (coordinator.Key, error) {
 	if id, under := strings.CutPrefix(name, k.members()); under && id != "" && !strings.Contains(id, "/") {
 		return coordinator.Key{Member: id}, nil
@@ -49,7 +50,7 @@ func (k keys) parse(name string) (coordinator.Key, error) {
 	return coordinator.Key{Slot: slot}, nil
 }
 
-// parseRecord reads what record wrote.
+// parseRecord is the inverse of record.
 func (k keys) parseRecord(name string) (ownership.Slot, error) {
 	slot, ok := slotIn(name, k.records(), k.record)
 	if !ok {
@@ -58,7 +59,7 @@ func (k keys) parseRecord(name string) (ownership.Slot, error) {
 	return slot, nil
 }
 
-// slotIn is the slot of a name that a prefix and nameOf make.
+// slotIn is the slot in a name that consists of a prefix and the result of nameOf.
 func slotIn(name, prefix string, nameOf func(ownership.Slot) string) (ownership.Slot, bool) {
 	digits, under := strings.CutPrefix(name, prefix)
 	n, err := strconv.ParseUint(digits, 10, 16)
@@ -68,8 +69,8 @@ func slotIn(name, prefix string, nameOf func(ownership.Slot) string) (ownership.
 	return ownership.Slot(n), true
 }
 
-// entry reads a key that exists. The error may be of its value only: then there
-// is an entry all the same, of somebody unknown.
+// entry reads an existing key. If only its value cannot be read, it returns the error together
+// with an entry of an unknown owner.
 func (k keys) entry(kv *mvccpb.KeyValue) (entry coordinator.Entry, known bool, err error) {
 	key, err := k.parse(string(kv.Key))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership/coordinator"
 )
 
-// renewals is how many times a lease is renewed in the time that it lasts.
+// renewals is how many times a lease is renewed during its lifetime.
 const renewals = 3
 
 var errLeaseLost = errors.New("etcd: the lease was lost")
@@ -24,8 +24,8 @@ type lessor struct {
 	ttl    time.Duration
 }
 
-// get returns the lease before if that lives, so that after an outage of etcd
-// nothing has to change hands, or else a new one.
+// get returns the previous lease if it lives, so that no slot changes hands after an outage of
+// etcd, and otherwise a new one.
 func (l *lessor) get(ctx context.Context, before coordinator.Lease) (coordinator.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -46,8 +46,8 @@ func (l *lessor) get(ctx context.Context, before coordinator.Lease) (coordinator
 	return coordinator.Lease(answer.ID), nil
 }
 
-// keepAlive renews a lease until it is lost or ctx ends, and tells renewed each time
-// when it asked for it. It returns why it ended.
+// keepAlive renews a lease until it is lost or ctx ends. For each renewal it calls renewed
+// with the time of the request. It returns why it ended.
 func (l *lessor) keepAlive(ctx context.Context, lease coordinator.Lease, renewed func(at time.Time)) error {
 	retry := newRetry()
 	for {
@@ -72,10 +72,9 @@ func (l *lessor) keepAlive(ctx context.Context, lease coordinator.Lease, renewed
 	}
 }
 
-// renew asks on a stream of its own, within a time of its own: the stream that a
-// client keeps open for all renewals can stall though its connection does not.
-// It asks first whether the lease lives, for the client's request to renew tries
-// again without a pause as long as etcd cannot be reached.
+// renew uses a stream and a timeout of its own: the stream that the client keeps open for all
+// renewals can stall although its connection does not. It asks first whether the lease lives,
+// because the client's request to renew retries without a pause while etcd cannot be reached.
 func (l *lessor) renew(ctx context.Context, lease clientv3.LeaseID) error {
 	ctx, cancel := context.WithTimeout(ctx, min(l.ttl/renewals, requestTimeout))
 	defer cancel()
@@ -91,11 +90,11 @@ func (l *lessor) renew(ctx context.Context, lease clientv3.LeaseID) error {
 	return err
 }
 
-// lives tells whether there is such a lease. Its time is in whole seconds: in its
-// last one it is 0.
+// lives reports whether the lease exists. Its lifetime is in whole seconds, and 0 in its last
+// one.
 func lives(answer *clientv3.LeaseTimeToLiveResponse) bool { return answer.TTL >= 0 }
 
-// revoke ends a lease, and with it all keys under it.
+// revoke ends a lease, which deletes all keys under it.
 func (l *lessor) revoke(ctx context.Context, lease coordinator.Lease) error {
 	if _, err := l.client.Revoke(ctx, clientv3.LeaseID(lease)); err != nil && !isNoLease(err) {
 		return fmt.Errorf("etcd: ending the lease: %w", err)

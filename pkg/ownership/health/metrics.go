@@ -2,7 +2,8 @@ package health
 
 import "github.com/windlass-dev/windlass/internal/metric"
 
-// Metrics are what a gateway or a scheduler tells of the schedulers that it watches.
+// Metrics declares the metrics of a gateway or a scheduler about the schedulers that it
+// watches.
 var Metrics metric.Set
 
 var silentNow = Metrics.Gauge(metric.Stable, "windlass_peers_silent",

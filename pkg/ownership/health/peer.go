@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// connectWithin is how long a scheduler may take to be connected to.
+	// connectWithin bounds the time to connect to a scheduler.
 	connectWithin = time.Second
-	// catchUpAfter is how long what another scheduler knows may take to come
-	// from etcd.
+	// catchUpAfter is how long the knowledge of another scheduler may take to arrive from
+	// etcd.
 	catchUpAfter = time.Second
-	// retryPause is the pause before one that refused is connected to again.
+	// retryPause is the pause before the next connection attempt after a refusal.
 	retryPause = 200 * time.Millisecond
 )
 
-// peer is one scheduler that is watched.
+// peer is one watched scheduler.
 type peer struct {
 	id   string
 	addr string
@@ -38,8 +38,8 @@ type peer struct {
 	mu       sync.Mutex
 	detector ownership.FailureDetector
 
-	// behind is since when the scheduler has known of a higher epoch than is
-	// known here; zero while it does not. Only beats uses it.
+	// behind is since when the scheduler has reported a higher epoch than this program knows;
+	// zero while it does not. Only heartbeats uses it.
 	behind time.Time
 }
 
@@ -56,7 +56,7 @@ func (p *peer) isSilent() bool {
 	return p.detector.Silent()
 }
 
-// updateDetector changes the pulse and tells of it if that matters.
+// updateDetector changes the failure detector and signals a change of its verdict.
 func (p *peer) updateDetector(change func(ownership.FailureDetector) ownership.FailureDetector) {
 	p.mu.Lock()
 	before := p.detector.Silent()
@@ -74,8 +74,8 @@ func (p *peer) updateDetector(change func(ownership.FailureDetector) ownership.F
 	p.all.signalChange()
 }
 
-// run keeps a stream of beats until ctx ends. A stream that breaks is opened
-// again at once; if that fails, nobody is there.
+// run keeps a heartbeat stream open until ctx ends. It reopens a broken stream at once; if
+// that fails, the scheduler does not listen.
 func (p *peer) run(ctx context.Context) {
 	conn, err := Dial(p.addr, p.all.deps.Credentials)
 	if err != nil {
@@ -99,8 +99,8 @@ func (p *peer) run(ctx context.Context) {
 	}
 }
 
-// heartbeats opens a stream and exchanges beats until it breaks, or until the
-// scheduler has been silent on it. It tells whether the stream ever stood.
+// heartbeats opens a stream and exchanges heartbeats until it breaks, or until the scheduler
+// has been silent on it. stood says that the stream was ever open.
 func (p *peer) heartbeats(ctx context.Context, client controlwire.SchedulerClient) (stood bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -139,8 +139,8 @@ func (p *peer) heartbeats(ctx context.Context, client controlwire.SchedulerClien
 	return stood
 }
 
-// accepts tells whether a scheduler speaks this program's protocol, unless it says
-// nothing of it.
+// accepts reports whether a scheduler supports this program's protocol. A scheduler that names
+// none counts as one that does.
 func (p *peer) accepts(w *controlwire.Welcome) bool {
 	if w == nil || Accepts(w) {
 		return true
@@ -149,7 +149,7 @@ func (p *peer) accepts(w *controlwire.Welcome) bool {
 	return false
 }
 
-// request is the beat of that number, with what is asked for.
+// request is the heartbeat of that number, with requests for room.
 func (p *peer) request(number uint64) *controlwire.HeartbeatRequest {
 	request := &controlwire.HeartbeatRequest{Number: number}
 	if number == 0 {
@@ -161,8 +161,8 @@ func (p *peer) request(number uint64) *controlwire.HeartbeatRequest {
 	return request
 }
 
-// catchUp asks the scheduler for the slots if it has known more of them for a
-// while: what is on its way here from etcd comes sooner.
+// catchUp fetches the owners from the scheduler if it has known a higher epoch for a while.
+// Until then the change is probably on its way from etcd.
 func (p *peer) catchUp(ctx context.Context, client controlwire.SchedulerClient, epoch uint64) {
 	switch {
 	case epoch <= p.all.Map().LastEpoch():
@@ -189,8 +189,8 @@ func (p *peer) catchUp(ctx context.Context, client controlwire.SchedulerClient, 
 	p.all.signalChange()
 }
 
-// sendHeartbeats sends beats until nothing is received any more, or what was sent last has
-// not been answered for as long as it takes to be silent.
+// sendHeartbeats sends heartbeats until the stream ends, or until the last one has been
+// unanswered for as long as it takes to be silent.
 func (p *peer) sendHeartbeats(stream grpc.BidiStreamingClient[controlwire.HeartbeatRequest, controlwire.HeartbeatReply], received <-chan struct{}) {
 	ticker := time.NewTicker(ownership.HeartbeatInterval)
 	defer ticker.Stop()
@@ -206,17 +206,16 @@ func (p *peer) sendHeartbeats(stream grpc.BidiStreamingClient[controlwire.Heartb
 	}
 }
 
-// unanswered tells whether the stream is of no use any more: a new one may be,
-// as after a partition.
+// unanswered reports whether to open another stream, as after a partition.
 func (p *peer) unanswered(now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.detector.ReconnectDue(now)
 }
 
-// Dial makes a connection to a scheduler, as gateways and schedulers need it: it
-// connects when it is first used, fails within a second if nobody is there, and
-// is there again soon after its peer is. Without credentials it is not encrypted.
+// Dial makes a connection to a scheduler for gateways and schedulers. It connects at its first
+// use, fails within a second if the scheduler does not listen, and is usable again soon after
+// the scheduler is back. Without credentials it is not encrypted.
 func Dial(addr string, creds credentials.TransportCredentials) (*grpc.ClientConn, error) {
 	if creds == nil {
 		creds = insecure.NewCredentials()
@@ -225,7 +224,7 @@ func Dial(addr string, creds credentials.TransportCredentials) (*grpc.ClientConn
 		grpc.WithTransportCredentials(creds),
 		grpc.WithNoProxy(),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}),
-		// Fixed windows: to adapt them, gRPC sends a ping after each message.
+		// To adapt the windows, gRPC would send a ping after each message.
 		grpc.WithStaticStreamWindowSize(wire.StreamWindow),
 		grpc.WithStaticConnWindowSize(wire.ConnWindow),
 		grpc.WithConnectParams(grpc.ConnectParams{

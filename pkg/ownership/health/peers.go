@@ -16,30 +16,28 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
-// Directory is what is known of slots and members.
+// Directory is a view of slots and members.
 type Directory interface {
-	// Map is what is known now. It must not be changed.
+	// Map is the present view. Callers must not change it.
 	Map() *ownership.Map
-	// Changed is signalled after the Map has changed. There may be one signal
-	// for many changes.
+	// Changed is signalled after the Map has changed, once for many changes.
 	Changed() <-chan struct{}
-	// Update takes note of an owner that somebody named, and tells whether
-	// that is news.
+	// Update records an owner that another program named, and reports whether that changes the
+	// Map.
 	Update(slot ownership.Slot, owner ownership.Owner) bool
 }
 
-// Config of Peers.
+// Config has the settings of Peers.
 type Config struct {
-	// Self is the ID of the scheduler that watches the others; empty for a
-	// gateway. Nobody is silent to itself.
+	// Self is the ID of the watching scheduler, which is never silent to itself; empty for a
+	// gateway.
 	Self string
 }
 
-// Deps of Peers.
+// Deps are the parts that Peers uses.
 type Deps struct {
 	Directory Directory
-	// Credentials says who schedulers must prove to be. Without it, what is
-	// said to them is not encrypted.
+	// Credentials authenticates schedulers. Without it, connections are not encrypted.
 	Credentials credentials.TransportCredentials
 	Registry    prometheus.Registerer
 	Log         *slog.Logger
@@ -47,14 +45,13 @@ type Deps struct {
 
 // CapacityExchange is how schedulers request room from each other in their heartbeats.
 type CapacityExchange interface {
-	// CapacityRequests is the room that a scheduler is asked for with the next beat.
+	// CapacityRequests returns the requests for room that the next heartbeat carries.
 	CapacityRequests(to string) []*controlwire.CapacityRequest
-	// CapacityFreed is told of every answer, with what was made of that.
+	// CapacityFreed receives the answer to each heartbeat, with the room that was made.
 	CapacityFreed(by string, made []*controlwire.CapacityFreed)
 }
 
-// Peers are the schedulers as they are seen from here. Its methods are for
-// concurrent use.
+// Peers watches all other schedulers. Its methods are safe for concurrent use.
 type Peers struct {
 	config  Config
 	deps    Deps
@@ -62,20 +59,19 @@ type Peers struct {
 	changed chan struct{}
 	// exchange is nil for a gateway.
 	exchange CapacityExchange
-	// observed holds an element if a pulse has changed.
+	// observed holds an element if a failure detector has changed.
 	observed chan struct{}
 
 	mu      sync.Mutex
 	watched map[string]*peer // by ID
 }
 
-// route is where a slot's tickets and pulls go.
 type route struct {
 	to            ownership.Owner
 	acting, known bool
 }
 
-// routes are those of all slots, replaced at once: every ticket reads one.
+// routes are the routes of all slots, replaced as a whole, because every ticket reads one.
 type routes struct {
 	now atomic.Pointer[[ownership.Slots]route]
 }
@@ -88,7 +84,7 @@ func newRoutes() *routes {
 
 func (r *routes) of(slot ownership.Slot) route { return r.now.Load()[slot%ownership.Slots] }
 
-// replace tells whether any route has changed.
+// replace reports whether any route has changed.
 func (r *routes) replace(next *[ownership.Slots]route) (changed bool) {
 	return *r.now.Swap(next) != *next
 }
@@ -107,22 +103,22 @@ func New(config Config, deps Deps) (*Peers, error) {
 	return p, nil
 }
 
-// Route is the scheduler to which a slot's tickets and pulls go now. Provisional
-// says that it stands in for the owner; its epoch then is the owner's. It is
-// false while nobody is known.
+// Route returns the scheduler that a slot's tickets and pulls go to now. acting says that it
+// is the standby; to then has the epoch of the owner. known is false while no scheduler is
+// known.
 func (p *Peers) Route(slot ownership.Slot) (to ownership.Owner, acting, known bool) {
 	r := p.routes.of(slot)
 	return r.to, r.acting, r.known
 }
 
-// Map is what is known of slots and members. It must not be changed.
+// Map is the present view of slots and members. Callers must not change it.
 func (p *Peers) Map() *ownership.Map { return p.deps.Directory.Map() }
 
-// Changed is signalled after a route has changed. There may be one signal for
-// many changes, and there is one channel for all.
+// Changed is signalled after a route has changed, once for many changes. All callers share one
+// channel.
 func (p *Peers) Changed() <-chan struct{} { return p.changed }
 
-// SetExchange lets a scheduler talk by its beats. It is to be set before Run.
+// SetExchange sets what a scheduler's heartbeats carry. Call it before Run.
 func (p *Peers) SetExchange(exchange CapacityExchange) { p.exchange = exchange }
 
 // Run watches until ctx ends.
@@ -131,7 +127,7 @@ func (p *Peers) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	// Twice a beat, so that silence is noticed soon after it is one.
+	// Twice per heartbeat, so that silence is noticed soon.
 	look := time.NewTicker(ownership.HeartbeatInterval / 2)
 	defer look.Stop()
 	p.watchMembers(ctx, &running)
@@ -149,7 +145,7 @@ func (p *Peers) Run(ctx context.Context) error {
 	}
 }
 
-// watchMembers watches the schedulers of the map, and no others.
+// watchMembers watches exactly the schedulers of the map.
 func (p *Peers) watchMembers(ctx context.Context, running *sync.WaitGroup) {
 	wanted := p.schedulers()
 	p.mu.Lock()
@@ -170,8 +166,8 @@ func (p *Peers) watchMembers(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// schedulers are the addresses of all that are members or own a slot, by ID. One
-// that lost its membership may serve on; only its pulse tells.
+// schedulers are the addresses of all members and owners, by ID. One that lost its membership
+// may still serve; only its heartbeats show that.
 func (p *Peers) schedulers() map[string]string {
 	known := p.deps.Directory.Map()
 	wanted := make(map[string]string)
@@ -196,7 +192,7 @@ func (p *Peers) advance(now time.Time) {
 	}
 }
 
-// silent are the IDs of those that do not answer.
+// silent are the IDs of the silent schedulers.
 func (p *Peers) silent() map[string]bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -209,7 +205,7 @@ func (p *Peers) silent() map[string]bool {
 	return silent
 }
 
-// reroute brings the routes up to date.
+// reroute recomputes the routes.
 func (p *Peers) reroute() {
 	silent := p.silent()
 	known := p.deps.Directory.Map()
@@ -226,7 +222,7 @@ func (p *Peers) reroute() {
 	}
 }
 
-// signalChange lets Run bring the routes up to date.
+// signalChange makes Run recompute the routes.
 func (p *Peers) signalChange() {
 	select {
 	case p.observed <- struct{}{}:

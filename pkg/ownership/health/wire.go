@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
-// ToWire is a map as a scheduler tells it.
+// ToWire converts a map for a reply.
 func ToWire(m *ownership.Map) *controlwire.SlotsReply {
 	reply := &controlwire.SlotsReply{}
 	for slot := range ownership.Slot(ownership.Slots) {
@@ -28,19 +28,19 @@ func ToWire(m *ownership.Map) *controlwire.SlotsReply {
 	return reply
 }
 
-// Hello says what this program speaks within the control plane.
+// Hello names the protocols of this program within the control plane.
 func Hello() *controlwire.Hello {
 	ours := wire.ControlProtocols
 	return &controlwire.Hello{ProtocolMin: ours.Min, ProtocolMax: ours.Max, Release: buildinfo.Version, Features: ours.Features}
 }
 
-// Accepts tells whether this program speaks what a scheduler wants to speak with it.
+// Accepts reports whether this program supports the protocol that a scheduler picked.
 func Accepts(w *controlwire.Welcome) bool {
 	_, ok := wire.ControlProtocols.Accept(w)
 	return ok
 }
 
-// Fetch asks a scheduler for its map. It is an error if that knows nobody.
+// Fetch reads the map of a scheduler. It returns an error if that map has no owner.
 func Fetch(ctx context.Context, scheduler grpc.ClientConnInterface) (*ownership.Map, error) {
 	return fetch(ctx, controlwire.NewSchedulerClient(scheduler))
 }
