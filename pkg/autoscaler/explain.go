@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// meanings say each reason in words. Those that change nothing need none.
+// meanings explains each reason that changes something.
 var meanings = map[Reason]string{
 	ReasonNoDemand:   "",
 	ReasonFirst:      "first call",
@@ -30,8 +30,8 @@ var meanings = map[Reason]string{
 	ReasonMax:        "the function has its maximum of instances",
 }
 
-// Explain say what a decision was made on, for people: what its reason means, how many
-// instances and waiting calls there were, and what was needed.
+// Explain explains a decision to people: what its reason means, how many instances and waiting
+// calls there were, and how many instances were needed.
 func Explain(s Snapshot, d Decision, p Params) string {
 	var parts []string
 	for _, more := range []string{meanings[d.Why], suppliedWords(s) + ", " + waitingWords(s, p), neededWords(s, d), roomWords(s, d)} {
@@ -45,7 +45,7 @@ func Explain(s Snapshot, d Decision, p Params) string {
 	return strings.Join(parts, "; ")
 }
 
-// waitingWords say what waits, and how much of it for long.
+// waitingWords says how many calls wait, and how many of them for long.
 func waitingWords(s Snapshot, p Params) string {
 	waiting := max(0, s.Waiting())
 	text := fmt.Sprintf("%d waiting", waiting)
@@ -62,8 +62,8 @@ func waitingWords(s Snapshot, p Params) string {
 	return text
 }
 
-// neededWords say how many instances were found to be needed and what for;
-// nothing if that was not asked.
+// neededWords says how many instances were needed, and what for; empty if the decider computed
+// no number.
 func neededWords(s Snapshot, d Decision) string {
 	calls := "calls"
 	if d.Rate > 0 {
@@ -91,7 +91,7 @@ func neededWords(s Snapshot, d Decision) string {
 	return ""
 }
 
-// roomWords say how many more there may be, if that is fewer than are needed.
+// roomWords says how many more instances fit, if fewer than needed.
 func roomWords(s Snapshot, d Decision) string {
 	missing := max(d.Create, d.Required-s.Created-s.Creating)
 	if s.Room < 0 || missing <= 0 || s.Room > missing {
@@ -100,7 +100,7 @@ func roomWords(s Snapshot, d Decision) string {
 	return fmt.Sprintf("room for %d more", s.Room)
 }
 
-// suppliedWords say what instances there are.
+// suppliedWords says which instances exist.
 func suppliedWords(s Snapshot) string {
 	text := instances(s.Created)
 	if s.Created > 0 {
@@ -125,8 +125,8 @@ func instances(n int) string {
 	return fmt.Sprintf("%d instances", n)
 }
 
-// HumanTime writes a duration with at most three digits, and no more of a unit
-// than people compare: 400 µs, 5.2 ms, 50 ms, 1.5 s, 3 min.
+// HumanTime writes a duration with at most three digits, in the unit that people compare: 400
+// µs, 5.2 ms, 50 ms, 1.5 s, 3 min.
 func HumanTime(d time.Duration) string {
 	switch {
 	case d < 999500*time.Nanosecond:

@@ -22,14 +22,13 @@ type fpcschState struct {
 
 // FPCSch is the paper's Listing 1, lines 18 to 45.
 //
-// Two readings were needed. Line 20 sets the queue's numbers in S[0] to zero,
-// so that line 30 would always find an empty queue at tick 0 and line 45 would
-// never create the first instance; the text says that "as many containers as
-// requests in the queue are created", so the number that really waits is used.
-// And line 32 asks only whether an instance is being created, where the text
-// says that condition 1 is when there is "no creating (and also created)
-// container"; the text is followed, or the tick between an instance's start and
-// its first pull would buy another one.
+// Two lines need interpretation. Line 20 sets the queue's numbers in S[0] to zero, so that
+// line 30 would always find an empty queue at tick 0 and line 45 would never create the first
+// instance. The text says that "as many containers as requests in the queue are created", so
+// FPCSch uses the number that really waits. Line 32 checks only whether an instance is being
+// created, where the text says that condition 1 is when there is "no creating (and also
+// created) container". FPCSch follows the text; otherwise the tick between an instance's start
+// and its first pull would create another one.
 func FPCSch(s Snapshot, p Params) Decision {
 	now := renewSnapshot(s)
 	d := Decision{Why: ReasonNoDemand, State: now}
@@ -62,8 +61,8 @@ func FPCSch(s Snapshot, p Params) Decision {
 	return d
 }
 
-// renewSnapshot is lines 18 to 25: the tick advances only when tickets wait or
-// have arrived, and stays 0 until one was pulled.
+// renewSnapshot is lines 18 to 25: the tick advances only when tickets wait or have arrived,
+// and stays 0 until the first pull.
 func renewSnapshot(s Snapshot) fpcschState {
 	m := stateOf[fpcschState](s)
 	if s.Departed == 0 { // lines 19-20

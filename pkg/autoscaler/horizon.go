@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// Constants of Horizon, found by measuring: docs/design/0020 has the numbers, and
-// what others did.
+// Constants of Horizon, found by measurements: docs/design/0020 has the figures, and how other
+// values did.
 const (
-	// unknownStart is how long a start is taken to be while none was seen.
+	// unknownStart is the assumed start time while none was measured.
 	unknownStart = time.Second
-	// ramps is how often the number of instances doubles within one start while
-	// it is unknown how long a call takes.
+	// ramps is how often the number of instances doubles within one start time while the time
+	// of a call is unknown.
 	ramps = 4
-	// surplusTicks is for how many ticks on end more must be on its way than is
-	// wanted before any launch is cancelled.
+	// surplusTicks is for how many consecutive ticks more instances must be starting than are
+	// needed before any launch is cancelled.
 	surplusTicks = 5
-	// confident is how much more than there is the likeliest plan must ask for to
-	// be followed at once; below that the cautious one is.
+	// confident is by which factor the likeliest plan must exceed the existing instances to be
+	// followed at once; below it Horizon follows the conservative plan.
 	confident = 1.1
-	// firstLook is how soon after a function's first call another one is worth a look,
-	// in ticks, and laterLook how soon after each further look the next one is, as a part
-	// of the time since that call.
+	// firstLook is how soon after a function's first call the next one triggers a decision, in
+	// ticks, and laterLook the time to each further decision, as a part of the time since that
+	// call.
 	firstLook = 0.1
 	laterLook = 0.6
 	// fewCalls get an instance each rather than as many as they need on average.
 	fewCalls = 6
-	// decisive is the start in seconds that alone decides what the slowest of the calls
-	// of a minute wait: in longer ones come more than a hundredth of them.
+	// decisive is the start time in seconds above which it alone decides how long the slowest
+	// calls of a minute wait: more than a hundredth of them come during such a start.
 	decisive = 0.6
 )
 
@@ -37,16 +37,16 @@ var horizon = Algorithm{
 	Decide: Horizon,
 }
 
-// horizonState is what Horizon carries from tick to tick: how many tickets had arrived,
-// and what it has learnt.
+// horizonState is what Horizon carries from tick to tick: how many tickets had arrived, and
+// the measured rates.
 type horizonState struct {
 	Arrived uint64
 	Rates   Rates
 }
 
-// Horizon plans for the time that a new instance needs to be there: how many calls
-// will wait by then, how many come in a second, and how many instances answer both.
-// It never orders for more calls than are there or will come in that time.
+// Horizon plans for the time that a new instance needs to start: how many calls will wait by
+// then, how many come per second, and how many instances serve both. It never launches for
+// more calls than are present or will come in that time.
 func Horizon(s Snapshot, p Params) Decision {
 	before := stateOf[horizonState](s)
 	r := before.Rates.advance(s, p, before.Arrived)
@@ -83,9 +83,9 @@ func Horizon(s Snapshot, p Params) Decision {
 	return d
 }
 
-// redecideAfter is how soon another call is worth a look: while there is no instance, what is
-// ordered sooner is there sooner. What is known of a rate grows with the time for which
-// calls have come, and the looks are the rarer the longer that is.
+// redecideAfter is how soon another call should trigger a decision. While the function has no
+// instance, an earlier launch is an earlier start. The longer calls have come, the better
+// their rate is known, and the rarer the decisions become.
 func (s Snapshot) redecideAfter(p Params) time.Duration {
 	if s.Created > 0 {
 		return 0
@@ -93,22 +93,19 @@ func (s Snapshot) redecideAfter(p Params) time.Duration {
 	return max(time.Duration(firstLook*float64(p.Tick)), time.Duration(laterLook*float64(s.OldestWait)))
 }
 
-// forecast is what a plan is made of: times in seconds, and numbers of calls and of
-// instances.
+// forecast has the inputs of a plan: times in seconds, and numbers of calls and instances.
 type forecast struct {
-	// tick, start and hold are how long a tick, a start and a call take, and
-	// waited how long the first call that waits has.
+	// tick, start and hold are the times of a tick, a start and a call. waited is how long the
+	// oldest waiting call has waited.
 	tick, start, hold, waited float64
-	// waiting calls wait, and present ones wait or run. Peak is the most that
-	// were present of late.
+	// waiting calls wait, and present ones wait or run. peak is the recent maximum of present.
 	waiting, present, peak float64
-	// created and creating are instances, each for so many calls at a time, and aged
-	// is how long ago those on their way were ordered, summed up.
+	// created and creating are numbers of instances, each for each calls at a time. aged is
+	// the sum of the times since the starting ones were launched.
 	created, creating, each, aged float64
-	// fresh says that calls came at one look only, so that nobody knows whether
-	// they keep coming.
+	// fresh says that calls came in one tick only, so that it is unknown whether more follow.
 	fresh bool
-	// seen is for how long calls have come, as far as it is remembered.
+	// seen is for how long calls have come, as far as remembered.
 	seen float64
 }
 
@@ -130,7 +127,7 @@ func newForecast(s Snapshot, p Params, r Rates) forecast {
 	return o
 }
 
-// required is how many instances there should be, and why.
+// required is how many instances the function needs, and why.
 func (o forecast) required(s Snapshot, r *Rates) (int, Reason) {
 	total := s.Created + s.Creating
 	required, why := 0, ReasonRetry
@@ -154,17 +151,16 @@ func (o forecast) required(s Snapshot, r *Rates) (int, Reason) {
 	return required, why
 }
 
-// ramp doubles while it is unknown how long a call takes. One instance would be
-// enough for very many calls, or for one; the longer they wait, the less likely is
-// that they are short.
+// ramp doubles the instances while the time of a call is unknown. One instance may be enough
+// for very many calls, or for one; the longer they wait, the less likely they are short.
 func (o forecast) ramp() int {
 	doublings := math.Floor(o.waited / max(o.tick, o.start/ramps))
 	return int(min(math.Exp2(min(doublings, 30)), float64(o.instances(o.present))))
 }
 
-// oneEach is an instance for each call that is there, while they are few and one has
-// waited for a tick: of few calls no mean says how long the next one waits. Calls so
-// short that one instance is done with all of them before another has started get none.
+// oneEach is one instance for each present call, while they are few and one has waited for a
+// tick: for few calls, a mean does not predict how long the next one waits. Calls so short
+// that one instance finishes all of them before another has started get none.
 func (o forecast) oneEach() int {
 	if o.present > fewCalls || o.waited < o.tick || o.hold*(fewCalls-1) < o.start {
 		return 0
@@ -172,10 +168,9 @@ func (o forecast) oneEach() int {
 	return o.instances(o.present)
 }
 
-// plan follows the likeliest rate if that asks for far more than there is, since
-// every tick of delay is a tick of waiting, and else the cautious one: what is
-// created stays for long, so that at each tick the noise of a likeliest rate would
-// add a little.
+// plan follows the likeliest rate if that needs far more instances than exist, because every
+// tick of delay is a tick of waiting. Otherwise it follows the conservative rate: instances
+// stay for long, so the noise of a likeliest rate would add a few at each tick.
 func (o forecast) plan(r Rates) (int, Reason) {
 	slots, why := o.slots(r.lowRate(o.evidence()))
 	if bold, because := o.slots(r.likelyRate(o.evidence())); bold > confident*(o.created+o.creating)*o.each {
@@ -184,16 +179,16 @@ func (o forecast) plan(r Rates) (int, Reason) {
 	return o.instances(slots), why
 }
 
-// slots is how many calls must run at a time if they come at a rate: as many as run
-// on average and head-room, or as many as run on average and what drains the backlog
-// that there will be when a new instance is there.
+// slots is how many calls must run at a time at a given rate: the average plus headroom, or
+// the average plus the number that drains the backlog at the time when a new instance has
+// started.
 //
-// Calls are expected to keep coming for as long as they have, not longer: a few that
-// came within some milliseconds do not promise as many for the time of a start.
+// Calls are expected to keep coming for as long as they have, not longer: a few calls within
+// some milliseconds do not predict as many for the time of a start.
 //
-// There is no need for more than were ever present at a time, so that clients that
-// wait for their answer before they call again get one instance each and not
-// head-room as well.
+// The result is at most the highest number of calls that were present at a time, so that
+// clients that wait for each answer before they call again get one instance each, without
+// headroom.
 func (o forecast) slots(rate float64) (float64, Reason) {
 	load, coming := rate*o.hold, o.present
 	if !o.fresh {
@@ -211,59 +206,57 @@ func (o forecast) slots(rate float64) (float64, Reason) {
 	return steady, ReasonRate
 }
 
-// instances is how many instances take so many calls at a time.
+// instances is how many instances run that many calls at a time.
 func (o forecast) instances(slots float64) int {
 	return int(min(unlimited, math.Ceil(max(0, slots)/o.each)))
 }
 
-// headroom is how many calls more than on average can run at a time, so that few wait
-// for another. It grows as the root of the load, as the variance of a queue does; a
-// little faster where a start takes no longer than a tick, for there it alone decides
-// what the slowest calls wait, and has to cover what is not known of the rate too.
+// headroom is how many calls beyond the average can run at a time, so that few calls wait for
+// another. It grows with the square root of the load, like the variance of a queue. It grows a
+// little faster where a start takes no longer than a tick: there it alone decides how long the
+// slowest calls wait, and must also cover the uncertainty of the rate.
 func (o forecast) headroom(rate float64) float64 {
 	growth := 0.5 + 0.14*min(1, o.tick/o.start)
 	return o.worth()*2.1*math.Pow(rate*o.hold, growth) + o.spare(rate)
 }
 
-// spare is the one instance more that short calls need if there is one in a tick: for
-// them alone, a wait for one other call is long. Where few come while an instance
-// starts, one that is ordered when they wait is there as soon.
+// spare is one more instance for short calls if a tick brings one: for them, waiting for one
+// other call is long. Where few calls come during a start, an instance that is launched when
+// they wait is as soon there.
 func (o forecast) spare(rate float64) float64 {
 	short := max(0, 1-2*o.hold/o.tick)
 	return o.worth() * 1.35 * short * min(1, rate*o.tick, rate*o.start/3)
 }
 
-// worth is which part of the headroom is wanted: less where the start decides what the
-// slowest calls wait, or where a call takes long, for the wait that headroom saves is
-// small beside that.
+// worth scales headroom down for long cold starts and long calls, where the queueing delay
+// that it would save is small by comparison.
 func (o forecast) worth() float64 {
 	return min(1, decisive/o.start, math.Pow(o.tick/max(o.tick, o.hold), 2.0/3))
 }
 
-// backlog is how many calls will wait when an instance that is ordered now is there,
-// if they come at a rate and what is there or on its way works on them; negative if
-// it could do more. Those on their way have as long to work until then as they were
-// ordered sooner.
+// backlog is how many calls will wait when an instance that is launched now has started, at a
+// given rate, with the existing and starting instances at work; negative if they could run
+// more calls. A starting instance works until then for as long as it was launched earlier.
 func (o forecast) backlog(rate float64) float64 {
 	work := o.created*o.start + min(o.aged, o.creating*o.start)
 	return o.waiting + rate*o.start - work*o.each/o.hold
 }
 
-// patience is within what time a backlog is to be gone once a new instance is there:
-// for short calls sooner, since it takes few instances, and later after a long start,
-// since nobody who waited for that is helped by much, least if the call takes long too.
+// patience is the time within which a new instance should have cleared the backlog. It is
+// shorter for short calls, which need few instances. It is longer after a long start, where
+// clients gain little after their wait, and longest if the calls are long too.
 func (o forecast) patience() float64 {
 	return 0.61*o.tick + min(4, 4*o.hold) + 4*max(0, o.start-0.5)*(1+min(1, o.hold))
 }
 
-// evidence is how much longer than they did the first calls are taken to have come
-// for: three that came at once are no rate. Long calls take many instances each, so that
-// more is to be known before; but not longer than what is lost by being late.
+// evidence is added to the time for which the first calls have come, because three calls at
+// once are no rate. Long calls need many instances each, so they need more evidence; but no
+// more than the cost of being late.
 func (o forecast) evidence() float64 { return min(2*o.tick, o.hold/2, o.start/3) }
 
-// useful is how many instances are wanted at the most, with the work of those alone
-// that are there. Between this and what is required nothing is done, so that what is
-// launched and what is cancelled do not alternate.
+// useful is the number of instances beyond which launches are cancelled; it counts only the
+// work of existing instances. Between this number and the required one nothing is done, so
+// that launches and cancellations do not alternate.
 func (o forecast) useful(r Rates) int {
 	slots := o.present
 	if o.hold > 0 {

@@ -6,31 +6,31 @@ var openwhisk = Algorithm{
 	Decide: OpenWhisk,
 }
 
-// openwhiskState is what OpenWhisk carries from tick to tick: that an instance was
-// ordered once, and that there was no room at the last tick.
+// openwhiskState is what OpenWhisk carries from tick to tick: that an instance was launched
+// before, and that there was no room at the last tick.
 type openwhiskState struct {
 	Initialized, Throttled bool
 }
 
-// OpenWhisk is the production rules (see production) applied to a snapshot. What
-// the rules know and a snapshot does not is mapped so:
+// OpenWhisk applies OpenWhisk's rules (see openwhiskRules) to a snapshot. The rules' inputs
+// that a snapshot lacks are mapped as follows:
 //
-//   - A queue of theirs comes to be with a call and goes when it has had none for
-//     long. Here a function is always there, so that the rules are asked only while
-//     tickets wait; rule 2 would else buy an instance for every function.
-//   - Flushing is a snapshot that is Failing, and everything else is Running. They
-//     leave Running when the namespace has no room and come back when it has; the
-//     snapshot says at each tick whether there is room, and Throttled keeps
-//     the one tick that the rules spend on coming back.
-//   - There is neither ActionThrottled, for the queue itself refuses what it cannot
-//     hold, nor Removing or Idle, for neither is decided on.
-//   - The namespace's limit less what it has is Room, which also counts the nodes'
-//     room. The action's limit is Limits.Max, which Bound applies. Both are taken to
-//     be positive, for nothing could be created otherwise whatever the rules say.
-//   - Over-provisioning is off, as it is by default in production: a function
-//     without instances gets room by eviction.
-//   - "Fail everything queued" is for the scheduler to do, which waits for room a
-//     while before.
+//   - Their queues are created by a call and removed after a long time without one. Here a
+//     function always exists, so the rules are applied only while tickets wait; rule 2 would
+//     otherwise create an instance for every function.
+//   - Flushing is a snapshot that is Failing, and everything else is Running. They leave
+//     Running when the namespace has no room and return when it has. The snapshot says at each
+//     tick whether there is room, and Throttled keeps the one tick that the rules spend on
+//     returning.
+//   - ActionThrottled does not occur, because the queue itself refuses calls beyond its limit.
+//     Removing and Idle do not occur, because neither is decided on.
+//   - The namespace's limit minus its instances is Room, which also counts the nodes' room.
+//     The action's limit is Limits.Max, which Bound applies. Both are taken to be positive;
+//     otherwise nothing could be created anyway.
+//   - Over-provisioning is off, as it is in OpenWhisk by default: a function without instances
+//     gets room by eviction.
+//   - "Fail everything queued" is left to the scheduler, which first waits for room for a
+//     while.
 func OpenWhisk(s Snapshot, p Params) Decision {
 	waiting := s.Waiting()
 	d := Decision{Why: ReasonNoDemand}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// queueState is the state of a queue as the production rules know it.
+// queueState is the state of a queue in OpenWhisk's rules.
 type queueState string
 
 const (
@@ -17,7 +17,7 @@ const (
 	idle               queueState = "Idle"
 )
 
-// throttling is what the rules want to be done about the namespace's throttle.
+// throttling is the change of the namespace's throttle that the rules ask for.
 type throttling int
 
 const (
@@ -26,20 +26,19 @@ const (
 	throttleOff
 )
 
-// unlimited stands for a limit that there is not. Sums of a few of them do not
-// overflow.
+// unlimited stands for no limit. Sums of a few of them do not overflow.
 const unlimited = math.MaxInt32
 
-// openwhiskRules is what the rules are asked about: the rules by which OpenWhisk's
-// scheduler has provisioned in production since the paper. They differ from the
-// paper's in that the age of what waits, not counters, tells a burst from a
-// congestion, and in that they know limits and failures.
+// openwhiskRules is the input of the rules by which OpenWhisk's scheduler provisions in
+// production since the paper. They differ from the paper's in two ways: the age of waiting
+// calls, not counters, distinguishes a burst from congestion, and they consider limits and
+// failures.
 type openwhiskRules struct {
 	state       queueState
 	initialized bool // a first instance was ordered before
 	existing    int
 	inProgress  int
-	// available calls wait, and stale of them have for staleAfter or longer.
+	// available calls wait, stale of them for staleAfter or longer.
 	available int
 	stale     int
 	// execution is the mean of the last execution times; unknown if not positive.
@@ -49,22 +48,21 @@ type openwhiskRules struct {
 
 	namespaceLimit int
 	actionLimit    int
-	// namespaceRoom is the namespace's limit less what it has and what is on its
-	// way.
+	// namespaceRoom is the namespace's limit minus its existing and starting instances.
 	namespaceRoom int
-	// overProvision is how many times its limit a namespace may exceed so that a
-	// function without instances gets its first; 0 if it may not.
+	// overProvision is the multiple of its limit up to which a namespace may exceed it so that
+	// a function without instances gets its first; 0 for not at all.
 	overProvision float64
 }
 
-// ruleResult is what the rules say.
+// ruleResult is the result of the rules.
 type ruleResult struct {
 	create   int
 	why      Reason
 	throttle throttling
-	// refuse says that everything that waits is to be refused.
+	// refuse says to refuse all waiting calls.
 	refuse bool
-	// pause says that there can be no instance at all, for a limit is 0.
+	// pause says that no instance can exist at all, because a limit is 0.
 	pause bool
 }
 
@@ -80,10 +78,10 @@ func (v openwhiskRules) power() float64 {
 	return float64(v.staleAfter) / float64(v.execution) * float64(v.perInstance())
 }
 
-// actionRoom is what the function's own limit leaves.
+// actionRoom is the room within the function's own limit.
 func (v openwhiskRules) actionRoom() int { return min(v.actionLimit, v.namespaceLimit) - v.total() }
 
-// spareRoom is what over-provisioning leaves to functions without instances.
+// spareRoom is the room that over-provisioning leaves to functions without instances.
 func (v openwhiskRules) spareRoom() int {
 	if v.overProvision <= 0 {
 		return 0
@@ -92,7 +90,7 @@ func (v openwhiskRules) spareRoom() int {
 	return int(math.Ceil(float64(v.namespaceLimit)*v.overProvision)) - used
 }
 
-// room is how many instances may be created in all.
+// room is the total number of instances that may be created.
 func (v openwhiskRules) room() int {
 	if v.overProvision > 0 && v.total() == 0 {
 		return min(1, max(0, v.spareRoom()))
@@ -100,7 +98,7 @@ func (v openwhiskRules) room() int {
 	return min(v.namespaceRoom, v.actionRoom())
 }
 
-// decide is the table: the first rule that matches decides.
+// decide is the rule table: the first rule that matches decides.
 func (v openwhiskRules) decide() ruleResult {
 	if min(v.namespaceLimit, v.actionLimit) <= 0 { // rule 0
 		return ruleResult{why: ReasonNoRoom, pause: v.state != flushing}
@@ -141,8 +139,8 @@ func (v openwhiskRules) withoutRoom() ruleResult {
 	return ruleResult{why: ReasonNoRoom} // rule 1c
 }
 
-// keepUp is rule 7: what is late and what is fresh are provided for separately, and
-// added. What is on its way and more than the late need counts for the fresh.
+// keepUp is rule 7: it adds the needs of stale and of fresh calls. Starting instances beyond
+// the need of the stale calls count for the fresh ones.
 func (v openwhiskRules) keepUp() ruleResult {
 	late := 0
 	if v.stale > 0 {
@@ -162,15 +160,15 @@ func (v openwhiskRules) keepUp() ruleResult {
 	return ruleResult{why: ReasonEnough}
 }
 
-// forStale is what the late calls need and is not on its way; it may be negative.
-// What exists is not asked: calls that are late are late in spite of it, and this
-// is what heals instances that are believed to exist and do not.
+// forStale is the need of the stale calls minus the starting instances; it may be negative.
+// Existing instances do not count: the calls are stale in spite of them, and so instances that
+// exist only on record are replaced.
 func (v openwhiskRules) forStale() int {
 	return min(ceilOf(float64(v.stale)/v.power()), v.stale) - v.inProgress
 }
 
-// place creates n instances or as many as there is room for. The namespace is
-// throttled if it is the one without room.
+// place creates n instances, or as many as there is room for. The namespace is throttled if it
+// is what lacks room.
 func (v openwhiskRules) place(n int, why Reason) ruleResult {
 	room := v.room()
 	switch {
@@ -184,5 +182,5 @@ func (v openwhiskRules) place(n int, why Reason) ruleResult {
 	return ruleResult{create: room, why: ReasonNoRoom}
 }
 
-// ceilOf rounds up to a number that sums of do not overflow.
+// ceilOf rounds up, to a number whose sums do not overflow.
 func ceilOf(x float64) int { return int(math.Ceil(min(x, unlimited))) }

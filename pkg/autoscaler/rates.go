@@ -5,87 +5,85 @@ import (
 	"time"
 )
 
-// Rates is what Horizon learns from tick to tick of a function's calls: a small
-// value that takes the same time to renew however many calls there were.
+// Rates is what Horizon measures of a function's calls from tick to tick: a small value whose
+// update takes the same time however many calls came.
 type Rates struct {
-	// Known says that there was a tick from which on calls are counted.
+	// Known says that calls have been counted since an earlier tick.
 	Known bool
-	// Slow counts arrivals over a time that is long beside their noise, and Fast
-	// over one that is short, so that it shows a change. Fast begins one look
-	// later, so that it tells whether calls keep coming. Brief counts the last few
-	// ticks.
+	// Slow counts arrivals over a time that is long compared with their noise, and Fast over a
+	// short one, so that it shows a change. Fast begins one tick later, so that it shows
+	// whether calls keep coming. Brief counts the last few ticks.
 	Slow, Fast, Brief Window
-	// Missing is how many calls of late did not come that Promised, the rate when none
-	// was missing, promised. If they come now, they were held up on a busy machine, and
-	// are no change.
+	// Missing is how many expected calls did not come recently, and Promised the rate at which
+	// they were expected. If they come now, a busy machine held them up, and the rate has not
+	// changed.
 	Missing, Promised float64
-	// Departed is the snapshot's. Runs counts departures as Slow counts arrivals,
-	// and Held is for how long calls held an instance meanwhile, in seconds.
-	// Busy is how many were busy at the last tick.
+	// Departed is the snapshot's. Runs counts departures as Slow counts arrivals, and Held is
+	// the time for which calls held instances meanwhile, in seconds. Busy is the number of
+	// busy instances at the last tick.
 	Departed uint64
 	Busy     int
 	Runs     float64
 	Held     float64
-	// Guessed is the part of Held in which some instance may have rested between two
-	// ticks, and Full says that at the last one all were busy and calls waited.
+	// Guessed is the part of Held in which some instance may have been idle between two ticks.
+	// Full says that at the last tick all were busy and calls waited.
 	Guessed float64
 	Full    bool
 	// Execution is the mean of many execution times.
 	Execution time.Duration
-	// Hold is for how long a call keeps an instance, in seconds, as it was last
-	// planned with.
+	// Hold is the time for which a call holds an instance, in seconds, as last planned with.
 	Hold float64
-	// Peak is the most calls that were there at a tick, fading.
+	// Peak is the highest number of calls present at a tick, fading.
 	Peak float64
-	// Queue is how many waited when it last became shorter, and Stuck since when.
+	// Queue is the number of waiting calls when it last fell, and Stuck since when.
 	Queue int
 	Stuck time.Duration
-	// Surplus is for how many ticks on end more was on its way than is wanted.
+	// Surplus is for how many consecutive ticks more instances were starting than needed.
 	Surplus int
-	// Creating is how many were on their way after the last look, and Aged how long
-	// before it each of them was ordered, in seconds, summed up.
+	// Creating is how many instances were starting after the last tick, and Aged the sum of
+	// the times since their launches, in seconds.
 	Creating int
 	Aged     float64
 }
 
-// Window counts calls over a time. Both fade, so that Calls by Span is a rate.
+// Window counts calls over a time. Both fade, so that Calls divided by Span is a rate.
 type Window struct {
 	Calls float64
 	Span  time.Duration
 }
 
 const (
-	// slowMemory is how far back arrivals count: at ten calls a second the noise of
-	// what is counted is a twentieth.
+	// slowMemory is how far back arrivals count: at ten calls a second, the noise of the count
+	// is a twentieth.
 	slowMemory  = 30 * time.Second
 	fastMemory  = 2 * time.Second
 	briefMemory = 300 * time.Millisecond
 	// heldUp is for how long a machine that is short of CPU holds up calls.
 	heldUp = time.Second
-	// followedAfter is how long after the first calls others must come, or they were
-	// all: a crowd's calls may be some milliseconds on their way.
+	// followedAfter is how long after the first calls others must come, or they were all: the
+	// calls of one burst may take some milliseconds to arrive.
 	followedAfter = 10 * time.Millisecond
-	// forgetAfter is for how long nothing happens before what comes next has
-	// nothing to do with what was.
+	// forgetAfter is the time without calls after which earlier calls say nothing about later
+	// ones.
 	forgetAfter = 10 * time.Second
-	// surprise is how many standard deviations, and how many calls, are more than
-	// chance brings: less than once an hour where the rate is steady.
+	// surprise is how many standard deviations, and how many calls, exceed chance: less than
+	// once an hour at a steady rate.
 	surprise = 4
-	// steadyWork is how many executions the mean of the last few is mixed with:
-	// ten alone would say now half and now twice of what calls take.
+	// steadyWork is over how many executions the mean of the last few is smoothed: ten alone
+	// would vary between half and twice the time of a call.
 	steadyWork = 100
 )
 
-// add lets what was counted fade and adds n calls in a time.
+// add fades the counts and adds n calls in a time.
 func (w Window) add(n float64, over, memory time.Duration) Window {
 	fade := fading(over, memory)
-	// What comes within this time has begun to fade at its end.
+	// Calls that come within this time have begun to fade at its end.
 	return Window{Calls: w.Calls*fade + n, Span: time.Duration(float64(w.Span)*fade + float64(memory)*(1-fade))}
 }
 
 func fading(over, memory time.Duration) float64 { return math.Exp(-float64(over) / float64(memory)) }
 
-// rate is how many calls come in a second.
+// rate is the number of calls per second.
 func (w Window) rate() float64 {
 	if w.Span <= 0 {
 		return 0
@@ -93,13 +91,13 @@ func (w Window) rate() float64 {
 	return w.Calls / w.Span.Seconds()
 }
 
-// surprises tells whether these are far more calls than another window promises.
+// surprises reports whether these are far more calls than another window predicts.
 func (w Window) surprises(other Window) bool {
 	expected := other.rate() * w.Span.Seconds()
 	return w.Calls > expected+surprise*math.Sqrt(expected)+surprise
 }
 
-// advance takes in a snapshot; arrived is how many tickets had arrived at the last one.
+// advance applies a snapshot; arrived is how many tickets had arrived at the last one.
 func (r Rates) advance(s Snapshot, p Params, arrived uint64) Rates {
 	came := float64(s.Arrived - arrived)
 	ran := float64(s.Departed - r.Departed)
@@ -109,8 +107,7 @@ func (r Rates) advance(s Snapshot, p Params, arrived uint64) Rates {
 	r.Departed, r.Busy, r.Full = s.Departed, s.Busy, full
 	r.Execution = steadied(r.Execution, s.MeanExecution, came)
 	if !r.Known || s.Elapsed > forgetAfter || s.Elapsed <= 0 || s.Arrived < arrived {
-		// What is there now came at one moment, as far as can be told, and says
-		// nothing of a rate.
+		// The present calls came at one moment, as far as known, and show no rate.
 		return Rates{Known: true, Departed: r.Departed, Busy: r.Busy, Execution: r.Execution, Runs: r.Runs, Held: r.Held, Guessed: r.Guessed, Full: r.Full, Hold: r.Hold, Peak: s.present()}
 	}
 	fade := fading(s.Elapsed, slowMemory)
@@ -140,8 +137,9 @@ func (r Rates) advance(s Snapshot, p Params, arrived uint64) Rates {
 	return r
 }
 
-// missing is how many calls are, and the rate that promised them, after so many came in
-// a time. Calls are held up for no longer than heldUp; beyond that they have become fewer.
+// missing is how many expected calls are missing, and the rate at which they were expected,
+// after came calls in a time. Calls are held up for at most heldUp; beyond that the rate has
+// fallen.
 func (r Rates) missing(came float64, elapsed time.Duration) (calls, rate float64) {
 	rate = r.Promised
 	if r.Missing <= 0 || r.Missing >= rate*heldUp.Seconds() {
@@ -150,16 +148,16 @@ func (r Rates) missing(came float64, elapsed time.Duration) (calls, rate float64
 	return min(max(0, r.Missing+rate*elapsed.Seconds()-came), rate*heldUp.Seconds()), rate
 }
 
-// aged is how long ago those were ordered that are on their way, in seconds, summed up.
-// Where there are fewer than there were, the oldest are there.
+// aged is the sum of the times since the launches of the starting instances, in seconds. If
+// fewer are starting than before, the oldest have started.
 func (r Rates) aged(s Snapshot) float64 {
 	ready := float64(max(0, r.Creating-s.Creating))
 	before := max(0, r.Aged-ready*max(0, (s.MeanStart-s.Elapsed).Seconds()))
 	return before + float64(s.Creating)*s.Elapsed.Seconds()
 }
 
-// stuck is for how long a queue has not become shorter though all that was ordered is
-// there. A tenth less is shorter.
+// stuck is for how long the queue has not become shorter although no instance is starting. It
+// is shorter if it fell by a tenth.
 func (r Rates) stuck(s Snapshot) (since time.Duration, from int) {
 	waiting := max(0, s.Waiting())
 	switch {
@@ -171,13 +169,14 @@ func (r Rates) stuck(s Snapshot) (since time.Duration, from int) {
 	return r.Stuck + s.Elapsed, r.Queue
 }
 
-// present is how many calls are there, waiting or running; an instance that takes
-// more than one at a time is taken to be full.
+// present is the number of waiting and running calls; an instance that runs several at a time
+// counts as full.
 func (s Snapshot) present() float64 {
 	return float64(max(0, s.Waiting()) + s.Busy*max(1, s.Concurrency))
 }
 
-// steadied follows the mean of the last few executions by how many there were.
+// steadied moves the known mean towards the mean of the last few executions, weighted by their
+// number.
 func steadied(known, mean time.Duration, calls float64) time.Duration {
 	if known <= 0 || mean <= 0 {
 		return max(known, mean)
@@ -185,15 +184,15 @@ func steadied(known, mean time.Duration, calls float64) time.Duration {
 	return known + time.Duration(calls/(calls+steadyWork)*float64(mean-known))
 }
 
-// held is for how long, in seconds, a call keeps an instance from the next one. That
-// is its execution, and in truth what claiming, answering and pulling take too, which
-// for a short call is the larger part. What was seen counts as far as it is certain.
+// held is for how long, in seconds, a call keeps an instance from the next one: its execution
+// plus claiming, answering and pulling, which are the larger part for short calls.
+// Observations count as far as they are certain.
 func (r Rates) held(tick time.Duration) float64 {
 	work := r.Execution.Seconds()
 	if work <= 0 || r.Runs < 1 {
 		return work
 	}
-	// Ticks that see the same call say the same thing.
+	// Ticks that observe the same call add no information.
 	looks := r.Held / tick.Seconds()
 	guessed := r.Guessed / tick.Seconds()
 	sure := looks - 2*math.Sqrt(guessed*(1+work/tick.Seconds())) - float64(r.Busy)*work/tick.Seconds()
@@ -211,8 +210,8 @@ func (r Rates) holding(s Snapshot, p Params, start float64) float64 {
 	return held
 }
 
-// lowRate is a rate that calls come at least at, most likely, and bold the likeliest.
-// Evidence is time that must pass before a few calls in a short time are believed.
+// lowRate is the conservative rate. evidence is the time that must pass before a few calls in
+// a short time count as a rate.
 func (r Rates) lowRate(evidence float64) float64 {
 	n := r.Slow.Calls
 	if n <= 0 {
@@ -222,9 +221,9 @@ func (r Rates) lowRate(evidence float64) float64 {
 	return min(r.atMost(), max(sure, r.pressing(evidence)))
 }
 
-// pressing is a rate at which calls have come of late at least, where all instances are
-// busy and calls wait. Clients that wait for their answers call as fast as there are
-// instances, so that their rate grows with each one, and a long memory lags behind.
+// pressing is a lower bound of the recent rate while all instances are busy and calls wait.
+// Clients that wait for their answers call as fast as instances allow, so that their rate
+// grows with each instance, and a long memory lags behind.
 func (r Rates) pressing(evidence float64) float64 {
 	if !r.Full || r.Brief.Span <= 0 {
 		return 0
@@ -241,12 +240,12 @@ func (r Rates) likelyRate(evidence float64) float64 {
 	return min(r.atMost(), (n-0.5)/(r.Slow.Span.Seconds()+evidence))
 }
 
-// followed tells whether enough time has passed since the first look to tell whether
-// calls keep coming.
+// followed reports whether enough time has passed since the first calls to know whether more
+// follow.
 func (r Rates) followed() bool { return r.Fast.Span >= followedAfter }
 
-// atMost is a rate that calls have not come faster than of late: calls that came all
-// at once and were not followed by others are no rate.
+// atMost is an upper bound of the recent rate: calls that came all at once and were not
+// followed by others are no rate.
 func (r Rates) atMost() float64 {
 	if !r.followed() {
 		return math.Inf(1)

@@ -2,16 +2,16 @@ package autoscaler
 
 import "strings"
 
-// Algorithm is a decider that Functions and flags name.
+// Algorithm is a decider that Functions and flags can name.
 type Algorithm struct {
 	Name string
-	// About says in one line what it does, for people who choose.
+	// About describes it in one line for people who choose.
 	About  string
 	Decide Decider
 }
 
-// algorithms are all there are, the default first. A new one is a file of its own and a
-// line here; then run "make generate", which writes its name wherever one is listed.
+// algorithms lists all deciders, the default first. A new one is a file of its own and a line
+// here; then "make generate" writes its name into API, chart and docs.
 var algorithms = []Algorithm{
 	horizon,
 	fpcsch,
@@ -34,7 +34,7 @@ func ByName(name string) (Decider, bool) {
 	return nil, false
 }
 
-// Names are those of all deciders, the default first.
+// Names returns the names of all deciders, the default first.
 func Names() []string {
 	names := make([]string, len(algorithms))
 	for i, a := range algorithms {
