@@ -125,7 +125,7 @@ func addFunctionEnd(deps *podagent.Deps, c agentenv.Config) (stop func(), err er
 	return func() { _ = pipe.Close(); <-read }, nil
 }
 
-// serveDrained tells whoever is about to stop the function when it may.
+// serveDrained answers the function's preStop hook when the calls have ended.
 func serveDrained(agent *podagent.Agent, addr string, broke func(error)) (stop func(), err error) {
 	if addr == "" {
 		return func() {}, nil

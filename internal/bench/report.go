@@ -67,7 +67,7 @@ type Failure struct {
 	Calls  int
 }
 
-// Report is what came of a replay.
+// Report is the result of a replay.
 type Report struct {
 	// Functions has a row for each function, by name.
 	Functions []Row

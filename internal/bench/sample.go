@@ -23,7 +23,7 @@ const (
 	CutOff
 )
 
-// Sample is what came of one call.
+// Sample is the result of one call.
 type Sample struct {
 	// Function is the target's name.
 	Function string
@@ -50,8 +50,8 @@ type Sample struct {
 // Failed says whether the call counts as an error.
 func (s Sample) Failed() bool { return s.Failure != "" }
 
-// Lost says that nobody can tell from the answer what became of the call: no
-// whole answer arrived, or one that does not say whether the function ran.
+// Lost says that the outcome of the call is unknown: no whole answer arrived, or one that does
+// not say whether the function ran.
 func (s Sample) Lost() bool {
 	return s.Outcome == NoAnswer || s.Outcome == Answered && s.Executed == ""
 }
@@ -59,7 +59,7 @@ func (s Sample) Lost() bool {
 // Setup is the total time minus the function's own time, at least 0.
 func (s Sample) Setup() time.Duration { return max(0, s.Total-s.Own) }
 
-// read fills in what came of the call.
+// read fills in the result of the call.
 func (s *Sample) read(c loadgen.Call) {
 	s.Total = c.Took()
 	switch c.Outcome {

@@ -179,7 +179,7 @@ func printLines(w io.Writer, before, after string) {
 	}
 }
 
-// reporter says what becomes of functions that are applied.
+// reporter prints the result of applying functions.
 type reporter struct{ *finder }
 
 // printPreview says what would become of a function. It returns whether anything would.
@@ -225,7 +225,7 @@ func awaitsProof(applied localapi.Applied) bool {
 	return before != nil && before.Revision() != fn.Revision() && fn.Spec.Rollout.Verify != v1alpha1.VerifyNone && !progressOf(fn).done
 }
 
-// printApplied says what became of a function, and with try how to call it.
+// printApplied prints the result of applying a function, and with try how to call it.
 func (r *reporter) printApplied(applied localapi.Applied, try bool) {
 	fn := applied.Function
 	fmt.Fprintf(r.Out, "function %s %s\n", fn.Key(), applied.Result)

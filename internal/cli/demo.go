@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// DemoConfig is what windlass demo was told.
+// DemoConfig is the configuration of windlass demo.
 type DemoConfig struct {
 	// TraceDir is a folder with a recorded trace, which exists; empty means
 	// the built-in one.

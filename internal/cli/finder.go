@@ -57,7 +57,7 @@ func newFinder(h *host) *finder {
 		}}
 }
 
-// addFlags adds those that say which Windlass a verb is about.
+// addFlags adds the flags that say which Windlass a verb is about.
 func (f *finder) addFlags(flags *pflag.FlagSet) {
 	if !f.plugin {
 		flags.StringVar(&f.dataDir, "data-dir", "",

@@ -153,12 +153,12 @@ func listRows(functions []v1alpha1.Function, withNamespace, wide bool, now time.
 	return rows
 }
 
-// readyOf is the condition Ready, unknown if nobody has observed it.
+// readyOf is the condition Ready, unknown if it was never set.
 func readyOf(fn *v1alpha1.Function) metav1.Condition {
 	return conditionOf(fn, v1alpha1.ConditionReady)
 }
 
-// conditionOf is a condition, unknown if nobody has observed it.
+// conditionOf is a condition, unknown if it was never set.
 func conditionOf(fn *v1alpha1.Function, kind string) metav1.Condition {
 	if c := meta.FindStatusCondition(fn.Status.Conditions, kind); c != nil {
 		return *c
@@ -192,7 +192,7 @@ func instances(c v1alpha1.InstanceCounts) string {
 	return fmt.Sprintf("%d+%d", c.Ready, c.Desired-c.Ready)
 }
 
-// mean keeps three digits or so of seconds: nobody compares nanoseconds.
+// mean keeps about three digits of seconds.
 func mean(seconds float64) string {
 	switch v := time.Duration(seconds * float64(time.Second)); {
 	case v <= 0:

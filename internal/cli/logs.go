@@ -10,7 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// logPrinter prints what instances wrote, and what became of single calls.
+// logPrinter prints the logs of instances and of single calls.
 type logPrinter struct{ *finder }
 
 func (l *logPrinter) logsCommand() *cobra.Command {

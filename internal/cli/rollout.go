@@ -226,7 +226,7 @@ func inOneLine(text string) string {
 	return string(words)
 }
 
-// readyRevision is the condition Ready, unknown if nobody has observed it.
+// readyRevision is the condition Ready, unknown if it was never set.
 func readyRevision(r *v1alpha1.FunctionRevision) metav1.Condition {
 	if c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReady); c != nil {
 		return *c

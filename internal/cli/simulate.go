@@ -11,7 +11,7 @@ import (
 // allExperiments names all experiments, one after the other.
 const allExperiments = "all"
 
-// Experiment is one of those that windlass sim knows.
+// Experiment is an experiment that windlass sim runs.
 type Experiment struct {
 	Name string
 	// Summary says in a few words what it shows.
@@ -20,7 +20,7 @@ type Experiment struct {
 	NeedsData bool
 }
 
-// SimConfig is what windlass sim was told.
+// SimConfig is the configuration of windlass sim.
 type SimConfig struct {
 	// Experiments are the names of those to run, in order; each is known.
 	Experiments []string

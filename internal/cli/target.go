@@ -133,8 +133,8 @@ type snapshotter interface {
 type keyStore interface {
 	// ReadKeys returns the list; empty if there is none.
 	ReadKeys(ctx context.Context) ([]byte, error)
-	// EditKeys replaces the list by what becomes of it. It may call edit again
-	// if somebody else was faster.
+	// EditKeys replaces the list by the result of edit. It may call edit again if somebody
+	// else was faster.
 	EditKeys(ctx context.Context, edit func([]byte) ([]byte, error)) error
 }
 

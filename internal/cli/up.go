@@ -30,7 +30,7 @@ const (
 	defaultOpsListen = "127.0.0.1:8081"
 )
 
-// UpConfig is what windlass up was told.
+// UpConfig is the configuration of windlass up.
 type UpConfig struct {
 	// DataDir is the absolute path of the data folder, which may not exist.
 	DataDir string

@@ -208,7 +208,7 @@ func (d *demo) callSamples(ctx context.Context) error {
 	return nil
 }
 
-// replay replays the trace and summarizes what became of its calls.
+// replay replays the trace and summarizes its calls.
 func (d *demo) replay(ctx context.Context, trace workload.Trace) (bench.Report, error) {
 	mapping, err := bench.NewMapping(trace, d.targets)
 	if err != nil {

@@ -40,7 +40,7 @@ const (
 	Unchanged Result = "unchanged"
 )
 
-// Applied is what became of a Function that was applied.
+// Applied is the result of applying a Function.
 type Applied struct {
 	Result   Result
 	Function *v1alpha1.Function

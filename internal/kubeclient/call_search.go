@@ -23,7 +23,7 @@ const (
 	// clockSlack is how far apart the clocks of a gateway's and an instance's node
 	// may be without a line of the instance being missed.
 	clockSlack = 200 * time.Millisecond
-	// maxLines bounds what is told of a call.
+	// maxLines bounds the lines of one call.
 	maxLines = 1000
 )
 
@@ -166,8 +166,8 @@ func (s *callSearch) add(source string, line []byte) {
 	}
 }
 
-// read hands over the lines of a container since some time, until it is told that
-// this was enough. A container that has no log yet has no lines.
+// read passes the lines of a container since a time to take, until take returns false. A
+// container without a log has no lines.
 func (s *callSearch) read(ctx context.Context, pod *corev1.Pod, container string, since time.Time, take func(at time.Time, line []byte) bool) error {
 	// It counts in seconds.
 	from := metav1.NewTime(since.Truncate(time.Second))

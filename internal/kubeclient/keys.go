@@ -31,8 +31,8 @@ func (k *keyList) Keys(ctx context.Context, namespace string) ([]byte, error) {
 	return secret.Data[auth.KeysFileName], nil
 }
 
-// EditKeys replaces the list of API keys by what becomes of it. It calls edit
-// again if somebody else has changed the list meanwhile.
+// EditKeys replaces the list of API keys by the result of edit. It calls edit again if
+// somebody else has changed the list meanwhile.
 func (k *keyList) EditKeys(ctx context.Context, namespace string, edit func([]byte) ([]byte, error)) error {
 	return retry.OnError(retry.DefaultRetry, isConflict, func() error {
 		secret, err := k.keysSecret(ctx, namespace)

@@ -87,7 +87,7 @@ func checkContext(config Config, raw *clientcmdapi.Config, name string) error {
 	return nil
 }
 
-// Contexts are the names of those that a kubeconfig has; none if it cannot be read.
+// Contexts are the names of the contexts in a kubeconfig; none if it cannot be read.
 func Contexts(config Config) (names []string) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: config.Kubeconfig, Precedence: config.Files}
 	rules.WarnIfAllMissing = false

@@ -61,8 +61,8 @@ func (o *Snapshotter) Close() error {
 	return errors.Join(errs...)
 }
 
-// Sample is what all that are ready tell. It fails if nobody does. Pods that are new
-// are asked within some seconds, and those that are gone are not asked any more.
+// Sample has the metrics of all pods that answer. It fails if none does. New pods are included
+// within some seconds, and pods that are gone are left out.
 func (o *Snapshotter) Sample(ctx context.Context) (monitor.Sample, error) {
 	if err := o.list(ctx); err != nil {
 		return monitor.Sample{}, err

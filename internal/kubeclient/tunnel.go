@@ -75,7 +75,7 @@ func (c *components) OpenTunnel(ctx context.Context, namespace string) (*Tunnel,
 	return tunnel, nil
 }
 
-// gatewayPods are those that are ready, at least one.
+// gatewayPods are the gateways' pods that are ready, at least one.
 func (c *components) gatewayPods(ctx context.Context, namespace string) ([]corev1.Pod, error) {
 	pods, all, err := c.readyPods(ctx, gateways, namespace)
 	switch {

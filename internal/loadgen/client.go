@@ -41,7 +41,7 @@ const (
 	CutOff
 )
 
-// Call is what came of one request.
+// Call is the result of one request.
 type Call struct {
 	Outcome      Outcome
 	Began, Ended time.Time

@@ -17,7 +17,7 @@ import (
 const (
 	// maxCalls is how many calls are remembered.
 	maxCalls = 4096
-	// maxText is how much of a call's lines is told, in bytes: the last ones.
+	// maxText bounds the lines of one call, in bytes: the last ones are kept.
 	maxText = 256 << 10
 )
 

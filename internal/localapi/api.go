@@ -84,7 +84,7 @@ type Info struct {
 	Key string `json:"key,omitempty"`
 }
 
-// Applied is what became of a Function that was applied.
+// Applied is the result of applying a Function.
 type Applied struct {
 	Result   file.Result        `json:"result"`
 	Function *v1alpha1.Function `json:"function"`

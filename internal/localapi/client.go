@@ -18,7 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// NotRunningError says that nobody answers on the socket of a data folder.
+// NotRunningError says that no Windlass answers on the socket of a data folder.
 type NotRunningError struct {
 	DataDir string
 	Err     error

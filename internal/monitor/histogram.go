@@ -129,7 +129,7 @@ func (s spread) with(b bucket) spread {
 	return append(s, b)
 }
 
-// merge sorts buckets of several spreads, and adds up those that are the same.
+// merge sorts the buckets of several spreads, and adds up equal ones.
 func merge(several spread) spread {
 	all := slices.Clone(several)
 	slices.SortFunc(all, compareBuckets)

@@ -43,7 +43,7 @@ func (o Order) compare(a, b *Function) int {
 	return 0
 }
 
-// Sort sorts functions, those that are equal by name. Reverse turns the order around.
+// Sort sorts functions, and equal ones by name. Reverse turns the order around.
 func Sort(functions []Function, by Order, reverse bool) {
 	slices.SortFunc(functions, func(a, b Function) int {
 		order := cmp.Or(by.compare(&a, &b), byName(a, b))

@@ -33,7 +33,7 @@ type Sample struct {
 	latest  []decisionlog.Report
 }
 
-// Read makes a Sample of what was told.
+// Read makes a Sample of the readings of all processes.
 func Read(at time.Time, readings []Reading, troubles ...string) Sample {
 	s := Sample{At: at, sources: make(map[string]*source, len(readings))}
 	for _, trouble := range troubles {

@@ -33,7 +33,7 @@ type Totals struct {
 // Load is what calls come, and what they find.
 type Load struct {
 	Queued int `json:"queued"`
-	// OldestWait is how long the first of those that wait has.
+	// OldestWait is how long the oldest waiting call has waited.
 	OldestWait float64   `json:"oldestWaitSeconds"`
 	InFlight   int       `json:"inFlight"`
 	Instances  Instances `json:"instances"`
@@ -49,7 +49,7 @@ type Load struct {
 	Recent []float64 `json:"recent"`
 }
 
-// Instances are counted by state. Busy and idle ones can be called.
+// Instances are the instances that the schedulers have there.
 type Instances struct {
 	Creating int `json:"creating"`
 	Busy     int `json:"busy"`
@@ -85,7 +85,7 @@ func (i *Instances) add(more Instances) {
 	i.Leaving += more.Leaving
 }
 
-// All is how many there are, in whatever state.
+// All counts the instances in all states.
 func (i Instances) All() int { return i.Creating + i.Busy + i.Idle + i.Leaving }
 
 // Function is one of them.
@@ -95,7 +95,7 @@ type Function struct {
 	// Broken is why it cannot run, in one word, which is the reason of its condition
 	// Ready; empty if it can.
 	Broken string `json:"broken,omitempty"`
-	// Revisions are those that it has, the first one made first, if it has several.
+	// Revisions are the function's revisions, oldest first, if it has several.
 	Revisions []Revision `json:"revisions,omitempty"`
 	Load
 	Plan Plan `json:"plan"`

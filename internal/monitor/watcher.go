@@ -275,7 +275,7 @@ func changes(before, after Sample) map[invocation.FunctionKey]change {
 	return all
 }
 
-// since is what was counted after before. Whoever counts less has begun anew.
+// since is what was counted after before. A process that counts less has restarted.
 func (f *figures) since(before *figures) change {
 	was := before.counted
 	if f.calls < was.calls {

@@ -16,7 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// detachedGrace is how long an answer may go on that nobody hears.
+// detachedGrace is how long an answer may go on after its client has left.
 const detachedGrace = 5 * time.Second
 
 // attempt is one granted claim.

@@ -128,7 +128,7 @@ func (c *call) traceID() string {
 	return c.scope.TraceID()
 }
 
-// calls are those that wait or run.
+// calls are the calls that wait or run.
 type calls struct {
 	limit int
 

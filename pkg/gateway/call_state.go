@@ -198,7 +198,7 @@ func (l *callState) answer() (core.Answer, *problem) {
 	return l.invocation.Answer(), l.problem
 }
 
-// answered reports whether nobody waits for an answer any more.
+// answered reports whether the answer is complete, or its client gone.
 func (l *callState) answered() bool {
 	a, _ := l.answer()
 	return a.Final()

@@ -106,7 +106,7 @@ type Deps struct {
 	Schedulers credentials.TransportCredentials
 	// Traces records calls. Without it none is.
 	Traces *tracing.Tracer
-	// CallLog takes every call that has ended, unless it is nil.
+	// CallLog keeps the records of calls. A call does not end before it is added.
 	CallLog CallLog
 	// Registry takes the metrics. Without it nothing is counted.
 	Registry prometheus.Registerer

@@ -40,7 +40,7 @@ type problem struct {
 	challenge string
 }
 
-// leastRetryAfter is when to try again what may be tried again, if nobody knows better.
+// leastRetryAfter is when to try again if nothing better is known.
 const leastRetryAfter = time.Second
 
 // newProblem is a problem of a type that package problems lists.

@@ -100,7 +100,7 @@ func (b *bodyPipe) close() {
 	}
 }
 
-// discard drops what comes from now on, so that whatever follows it is seen.
+// discard drops the rest of the body, so that the messages behind it are read.
 func (b *bodyPipe) discard() {
 	if b != nil {
 		_ = b.r.Close()

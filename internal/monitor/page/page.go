@@ -19,7 +19,7 @@ const (
 	// forgetAfter is when nobody has looked for so long that what was seen before
 	// says nothing about the present.
 	forgetAfter = time.Minute
-	// maxFunctions is how many functions are told of, those with the most calls.
+	// maxFunctions is how many functions the page shows: those with the most calls.
 	maxFunctions = 1000
 )
 
@@ -77,7 +77,7 @@ func New(config Config, source Source, now func() time.Time) *Page {
 
 const statusPath = "/status.json"
 
-// Paths are those that the page answers to, as patterns of http.ServeMux.
+// Paths are the paths that the page serves, as patterns of http.ServeMux.
 func Paths() []string { return []string{"/{$}", "/page.css", "/page.js", "/icon.svg", statusPath} }
 
 // policy lets the browser run and load what the page itself has, and nothing else.

@@ -14,7 +14,7 @@ import (
 // maxAnswer is how many bytes of metrics one process may tell.
 const maxAnswer = 64 << 20
 
-// Metrics are those that are served at a URL, asked for by a transport.
+// Metrics reads the metrics at a URL.
 func Metrics(ctx context.Context, transport http.RoundTripper, url string) ([]*dto.MetricFamily, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // detail is the screen of one function.
 type detail struct {
 	key invocation.FunctionKey
-	// account is what was told of its decisions; heard says that anything was, and
+	// account has its decisions; heard says that there was an answer, and
 	// trouble why there is nothing newer.
 	account decisionlog.Report
 	heard   bool

@@ -178,7 +178,7 @@ func (m model) pressFunctions(msg tea.KeyPressMsg) (model, tea.Cmd) {
 	return m, nil
 }
 
-// functions are those that are listed.
+// functions are the listed functions.
 func (m model) functions() []monitor.Function {
 	functions := monitor.Choose(m.view.Functions, monitor.Choice{Namespace: m.config.Choice.Namespace, Text: m.filter.Value()})
 	monitor.Sort(functions, m.order, m.reverse)

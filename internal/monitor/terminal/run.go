@@ -126,7 +126,7 @@ func sample(ctx context.Context, source Source) (monitor.Sample, error) {
 	return source.Sample(ctx)
 }
 
-// sampleMsg is what was told, or why not.
+// sampleMsg has a sample, or the error.
 type sampleMsg struct {
 	sample monitor.Sample
 	err    error

@@ -102,7 +102,8 @@ func (h Hosts) Parse(host string) (key invocation.FunctionKey, tag string, ok bo
 	return key, tag, true
 }
 
-// Below tells whether a host is below the domain, so that it is a function's or nobody's.
+// Below reports whether a host is below the domain. Such a host belongs to a function or to
+// nothing.
 func (h Hosts) Below(host string) bool {
 	return h.domain != "" && strings.HasSuffix(host, "."+h.domain)
 }

@@ -80,8 +80,7 @@ func NewTable(rules Rules) *Table {
 	return &Table{rules: rules, claims: make(map[string]map[string][]Claim), asked: make(map[invocation.FunctionKey]requestedHosts)}
 }
 
-// Put enters the hosts that a function asks for, in the place of those that it asked for
-// before.
+// Put enters the hosts that a function asks for, and removes those that it asked for before.
 func (t *Table) Put(c Claim, hosts []v1alpha1.Hostname) {
 	if was := t.asked[c.Key]; was.claim.compare(c) == 0 && slices.Equal(was.hosts, hosts) {
 		return

@@ -61,7 +61,7 @@ func (u URLs) ofHost(host string) string {
 	return u.base.Scheme + "://" + host
 }
 
-// Hosts are those that functions have below the domain.
+// Hosts are the hosts that functions have below the domain.
 func (u URLs) Hosts() Hosts { return u.hosts }
 
 // Reserved tells whether a host is Windlass's to give, so that no function may ask for it:

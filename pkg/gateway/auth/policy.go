@@ -363,7 +363,7 @@ func isTrustworthy(raw string) bool {
 	return u.Scheme == "https" || (u.Scheme == "http" && ip != nil && ip.IsLoopback())
 }
 
-// algorithms are those that count.
+// algorithms are the algorithms that the issuer may sign with.
 func (i Issuer) algorithms() []jose.SignatureAlgorithm {
 	if len(i.Algorithms) == 0 {
 		return usual

@@ -136,7 +136,7 @@ func (v *Invocation) Lose(attempt int, now time.Time, token invocation.Token, wh
 	return v.queueAgain(now, token), nil
 }
 
-// queueAgain lets it wait unless nobody waits for it, or its deadline has come.
+// queueAgain queues it again, unless its client is gone or its deadline has passed.
 func (v *Invocation) queueAgain(now time.Time, token invocation.Token) Decision {
 	if v.answer.Final() {
 		d := v.end()

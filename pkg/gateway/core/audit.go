@@ -18,7 +18,7 @@ type Observed struct {
 	StreamEnded bool
 }
 
-// Due tells whether an audit may find something if nothing is Silent: nobody has claimed
+// Due tells whether an audit may find something if StreamEnded is false: nobody has claimed
 // an invocation that waits for so long that its ticket may be lost, or moved says that it
 // is, or the instance that has it should have ended.
 func (v *Invocation) Due(now time.Time, moved bool) bool {

@@ -59,7 +59,7 @@ const (
 	AnswerAbandoned               // nothing, or a part: the client left
 )
 
-// Final tells whether nobody waits for more.
+// Final reports whether the answer is complete, or will never be.
 func (a Answer) Final() bool { return a >= AnswerComplete }
 
 // Spec is what an invocation is admitted with.
@@ -101,7 +101,7 @@ func New(spec Spec) *Invocation {
 
 // Decision is what follows from an event.
 type Decision struct {
-	// Offer says that its ticket is to be sent, and Withdraw that nobody wants it.
+	// Offer says that its ticket is to be sent, and CancelTicket that it is to be cancelled.
 	Offer, CancelTicket bool
 	// Fail says that the client gets a problem as answer, about which Verdict says
 	// more. Cut says that it gets nothing more of the answer that has begun.

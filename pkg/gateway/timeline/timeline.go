@@ -30,8 +30,8 @@ type Span struct{ From, To time.Time }
 // Duration is never negative.
 func (s Span) Duration() time.Duration { return s.To.Sub(s.From) }
 
-// Timeline is what is known of the times of a call. What happens to it is told in the
-// order in which it happens. Its zero value is that of no call: Begin makes one.
+// Timeline has the times of a call. Its methods are called in the order of events. Its zero
+// value is that of no call: Begin makes one.
 type Timeline struct {
 	received, offered, ended time.Time
 	claimed                  time.Time // the last time

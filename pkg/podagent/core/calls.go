@@ -182,7 +182,7 @@ func onCancelled(c *Core, e Cancelled) {
 func onBodyCut(c *Core, e BodyCut) { c.unwanted(e.Attempt) }
 
 // A call whose gateway is lost goes on: to break it off would cost the instance, and
-// what the function does may be of use even if nobody hears of it.
+// what the function does may be of use even without its answer.
 func onGatewayLost(c *Core, e GatewayLost) { c.unwanted(e.Attempt) }
 
 func (c *Core) unwanted(n Attempt) {

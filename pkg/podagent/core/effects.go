@@ -88,7 +88,7 @@ const (
 	ReasonFunctionEnded
 	// ReasonCallBroken says that the function may still be busy with a broken call.
 	ReasonCallBroken
-	// ReasonStopped says that the agent was told to stop.
+	// ReasonStopped says that the agent's process was asked to stop.
 	ReasonStopped
 	// ReasonUnsupported says that the agent does not speak the scheduler's protocol.
 	ReasonUnsupported

@@ -27,7 +27,7 @@ type Wake struct{}
 // assignment.
 type RuntimeReady struct{}
 
-// Stop says that the agent was told to stop.
+// Stop says that the agent's process was asked to stop.
 type Stop struct{ Detail string }
 
 // FunctionReady says that the function can be called.

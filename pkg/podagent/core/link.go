@@ -276,7 +276,7 @@ func (c *Core) hangUp() {
 	}
 }
 
-// dropSession breaks off whatever there is.
+// dropSession drops the session, if there is one.
 func (c *Core) dropSession() {
 	if c.link.phase != linkDown {
 		c.emit(Drop{c.link.session})

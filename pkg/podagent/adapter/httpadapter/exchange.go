@@ -146,7 +146,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	}
 	// The function takes no more of the request. It may have answered
 	// before it stopped, which a failed write would hide: so the rest is
-	// thrown away, and reading tells what there is to tell.
+	// discarded, and reading finds the answer or the error.
 	return len(p), nil
 }
 

@@ -248,7 +248,7 @@ func (d *dispatcher) breakOff(id string, err error) {
 	}
 }
 
-// answerBegins begins an answer. If discard, nobody waits for it any more.
+// answerBegins begins an answer. discard says that the call has ended without it.
 func (d *dispatcher) answerBegins(id string) (discard bool, no *refusal) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

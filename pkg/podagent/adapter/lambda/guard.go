@@ -84,7 +84,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// mayRead counts what came of a head.
+// mayRead counts the bytes of a head.
 func (c *conn) mayRead(n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -171,7 +171,7 @@ func (m *machine) lost(id string) bool {
 	return s == handed || s == overtaken || s == running || s == answering
 }
 
-// answer begins an answer. If discard, nobody waits for it any more.
+// answer begins an answer. discard says that the call has ended without it.
 func (m *machine) answer(id string) (discard bool, no *refusal) {
 	switch m.calls[id] {
 	case handed, running:
