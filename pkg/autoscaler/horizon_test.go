@@ -164,7 +164,7 @@ func TestHorizonOrdersNoMoreForABatchThanItsCalls(t *testing.T) {
 	})
 }
 
-func TestHorizonWithdrawsWhatIsNotWantedAnyMore(t *testing.T) {
+func TestHorizonCancelsWhatIsNotWantedAnyMore(t *testing.T) {
 	s := Snapshot{Arrived: 900, Departed: 900, Created: 1, Creating: 20, MeanExecution: 5 * time.Millisecond, MeanStart: 3 * time.Second, Room: -1}
 	s.State = horizonState{Arrived: 900, Rates: Rates{Known: true, Departed: 900}}
 	s, all := follow(s, 20, func(_ int, s *Snapshot) { s.Elapsed = stale.Tick })
@@ -178,7 +178,7 @@ func TestHorizonWithdrawsWhatIsNotWantedAnyMore(t *testing.T) {
 	}
 }
 
-func TestHorizonWithdrawsNothingWhileCallsWait(t *testing.T) {
+func TestHorizonCancelsNothingWhileCallsWait(t *testing.T) {
 	s := Snapshot{Arrived: 1, Creating: 20, MeanExecution: 5 * time.Millisecond, MeanStart: 3 * time.Second, Room: -1}
 	_, all := follow(s, 20, func(int, *Snapshot) {})
 	for i, d := range all {

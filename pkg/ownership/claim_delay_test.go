@@ -82,7 +82,7 @@ func TestTurnsFollowTheRanks(t *testing.T) {
 	})
 }
 
-func TestGiftsLeadToThePlaceOfEachSlotInOneMove(t *testing.T) {
+func TestHandoffsMoveEachSlotOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := drawMembers(t)
 		owner := make(map[Slot]string)

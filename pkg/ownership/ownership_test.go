@@ -75,7 +75,7 @@ func BenchmarkSlotOf(b *testing.B) {
 }
 
 // Those who do not know yet that etcd was restored must not teach it to those who do.
-func TestWhatEtcdHasRefutedIsNotBelievedAgain(t *testing.T) {
+func TestAnEpochThatEtcdHasRejectedIsNotMergedAgain(t *testing.T) {
 	old := Owner{ID: "a", Addr: "a:1", Epoch: 90}
 	now := Owner{ID: "b", Addr: "b:1", Epoch: 12}
 	var m Map

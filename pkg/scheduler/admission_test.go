@@ -34,7 +34,7 @@ func TestCallsBeyondTheConcurrencyAreRefused(t *testing.T) {
 
 // Each look at the clock finds it later, as it is outside of tests.
 func TestLimitsHoldThoughTheClockGoesOn(t *testing.T) {
-	w, functions := benchWorld(t, 1, callLimit(v1alpha1.Calls{MaxInFlight: 1}))
+	w, functions := benchHarness(t, 1, callLimit(v1alpha1.Calls{MaxInFlight: 1}))
 	w.register(functions)
 	now := time.Now()
 	w.scheduler.deps.Now = func() time.Time {

@@ -80,7 +80,7 @@ func TestWhatAgentsSayIsSummedUp(t *testing.T) {
 
 // What an agent counted before its function came here was told by another scheduler.
 func TestWhatAgentsSaidElsewhereIsNotSummedUp(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		w.ownership.lose("other:1")
 		fn := w.put("f")
 		w.runtime.existing = []provisioner.Existing{{CID: "00000008-000001", Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true}}

@@ -29,7 +29,7 @@ type population struct {
 }
 
 func newPopulation(b *testing.B, instances int, idle bool) *population {
-	w, functions := benchWorld(b, 1, minInstances(int32(instances)))
+	w, functions := benchHarness(b, 1, minInstances(int32(instances)))
 	w.register(functions)
 	c := &population{harness: w, f: w.scheduler.lookup(string(functions[0].UID)), gateway: &offerStream{gateway: "g:1"}}
 	ordered := w.instances.Launch(functions[0], invocation.Term{Epoch: 7}, instances-len(w.instances.Instances(c.f.uid)))

@@ -118,7 +118,7 @@ func TestAMessageOfALaterReleaseEndsNoStream(t *testing.T) {
 }
 
 func TestAClientThatSpeaksNoProtocolOfThisReleaseIsRefused(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		hello := &controlwire.Hello{ProtocolMin: 7, ProtocolMax: 9}
 		offers, err := w.client.Offer(w.t.Context())
 		if err != nil {

@@ -17,9 +17,9 @@ import (
 
 const idleFunctions = 10_000
 
-// benchWorld is a scheduler without Run whose node never fills up, with functions as the
+// benchHarness is a scheduler without Run whose node never fills up, with functions as the
 // catalog has them: each is a unit.
-func benchWorld(b testing.TB, functions int, changes ...func(*v1alpha1.Function)) (*harness, []*v1alpha1.Function) {
+func benchHarness(b testing.TB, functions int, changes ...func(*v1alpha1.Function)) (*harness, []*v1alpha1.Function) {
 	config := defaults()
 	config.node = 1 << 40
 	w := newHarness(b, config)
@@ -53,7 +53,7 @@ func heapBytes() uint64 {
 // to have learnt from its idle times.
 func BenchmarkTickOverIdleFunctions(b *testing.B) {
 	measure := func(b *testing.B, use func(w *harness, fn *v1alpha1.Function, n int), changes ...func(*v1alpha1.Function)) {
-		w, functions := benchWorld(b, idleFunctions, changes...)
+		w, functions := benchHarness(b, idleFunctions, changes...)
 		before := heapBytes()
 		w.register(functions)
 		for n, fn := range functions {
@@ -122,7 +122,7 @@ func (r *fakeRuntime) forget() {
 // BenchmarkDecision is one tick's decision for a function that has calls and
 // enough instances on their way.
 func BenchmarkDecision(b *testing.B) {
-	w, functions := benchWorld(b, 1)
+	w, functions := benchHarness(b, 1)
 	w.register(functions)
 	f := w.scheduler.lookup(string(functions[0].UID))
 	stream := &offerStream{gateway: "g:1"}
@@ -140,7 +140,7 @@ func BenchmarkDecision(b *testing.B) {
 // BenchmarkCreationDecision is one tick with 1,000 functions that are called and
 // have no instance, with a runtime that does nothing.
 func BenchmarkCreationDecision(b *testing.B) {
-	w, functions := benchWorld(b, 1000)
+	w, functions := benchHarness(b, 1000)
 	w.register(functions)
 	ctx, cancel := context.WithCancel(b.Context())
 	var running sync.WaitGroup

@@ -18,7 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-func TestARevisionThatIsNotInUseRetiresItsInstances(t *testing.T) {
+func TestARevisionThatIsNotInUseDrainsItsInstances(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
 		w.ticks(1)
@@ -43,7 +43,7 @@ func TestARevisionThatIsNotInUseRetiresItsInstances(t *testing.T) {
 	})
 }
 
-func TestCallsOfRetiredInstancesAskForNoOthers(t *testing.T) {
+func TestCallsOfDrainingInstancesLaunchNoOthers(t *testing.T) {
 	for name, goodbye := range map[string]bool{"that say goodbye": true, "that are lost": false} {
 		t.Run(name, func(t *testing.T) { retireWithManyCalls(t, goodbye) })
 	}
@@ -117,7 +117,7 @@ func TestDeletedFunctionLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-func TestFunctionThatIsKickedAndDeletedGetsNoInstance(t *testing.T) {
+func TestFunctionThatIsTriggeredAndDeletedGetsNoInstance(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		w.ownership.own(false) // so that it gets no instance before
 		fn := w.put("f", minInstances(1))
@@ -143,7 +143,7 @@ func TestFunctionThatGaveWayToAnotherOfItsName(t *testing.T) {
 	})
 }
 
-func TestEndOfRunRetiresAndRefuses(t *testing.T) {
+func TestEndOfRunDrainsAndRefuses(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		fn, other, g := w.put("f"), w.put("other"), w.gateway("g:1")
 		g.offer(fn, 1)

@@ -130,7 +130,7 @@ func TestA3TheLastFailureIsToldUntilTheFunctionIsAnother(t *testing.T) {
 }
 
 func TestAnotherSchedulersFunctionIsTheOthersToTellOf(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		w.ticks(2)
@@ -187,7 +187,7 @@ func TestWhatAsksForTheLeastInstancesIsTold(t *testing.T) {
 	}
 }
 
-func TestWhatWasWithdrawnIsTold(t *testing.T) {
+func TestCancelledLaunchesAreReported(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		c := &evaluation{
 			function:  w.scheduler.lookup(string(w.put("f").UID)),
@@ -201,7 +201,7 @@ func TestWhatWasWithdrawnIsTold(t *testing.T) {
 }
 
 func TestTheLastDecisionsOnAllFunctionsAreTold(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		told := func() (names []string) {
 			synctest.Wait()
 			latest := w.scheduler.Latest()

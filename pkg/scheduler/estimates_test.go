@@ -72,7 +72,7 @@ func TestWhatWasLearntBeforeIsASeed(t *testing.T) {
 }
 
 func TestWhatAnotherSchedulerLearnsIsRecalled(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		w.scheduler.deps.Estimates = fixedEstimates{Execution: time.Second}
 		fn := w.put("f")
 		w.ticks(1)

@@ -74,7 +74,7 @@ func TestL5MoreThanCanWaitForAnOwnerIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestL2OffersAndWithdrawalsAreFollowedInTheOrderInWhichTheyWereSaid(t *testing.T) {
+func TestL2OffersAndCancellationsAreProcessedInTheirOrder(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", concurrency(3), maxInstances(1)), w.gateway("g:1")
 		ticket := func(n int) *agentwire.Ticket {

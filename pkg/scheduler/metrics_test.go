@@ -167,7 +167,7 @@ func TestTheTermsOfTheLastDecisionAreTold(t *testing.T) {
 }
 
 func TestSlotsThatComeAndGoAreCounted(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		expect := func(gained, lost, epoch float64) {
 			t.Helper()
 			w.after(core.AuditEvery)

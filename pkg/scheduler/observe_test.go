@@ -158,7 +158,7 @@ func TestRoomIsCountedOncePerTickAndPlacement(t *testing.T) {
 	})
 }
 
-func TestWithdrawnInstancesAreEndedAndCounted(t *testing.T) {
+func TestCancelledLaunchesAreEndedAndCounted(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1, 2, 3, 4)
@@ -184,7 +184,7 @@ func TestWithdrawnInstancesAreEndedAndCounted(t *testing.T) {
 
 // An agent that waits for its function is withdrawn after those of which nothing was
 // heard, and runs no call for it.
-func TestAnInstanceThatWaitsForItsFunctionIsWithdrawnLast(t *testing.T) {
+func TestAnInstanceThatWaitsForItsFunctionIsCancelledLast(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		w.runtime.deaf = true
 		fn, g := w.put("f"), w.gateway("g:1")
@@ -218,7 +218,7 @@ func TestAnInstanceThatWaitsForItsFunctionIsWithdrawnLast(t *testing.T) {
 }
 
 // Whoever withdraws a surplus leaves calls that wait served, and nothing else.
-func TestASurplusThatAppearsIsWithdrawn(t *testing.T) {
+func TestASurplusThatAppearsIsCancelled(t *testing.T) {
 	config := defaults()
 	config.Decider = "Horizon"
 	inHarness(t, config, func(w *harness) {

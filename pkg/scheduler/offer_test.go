@@ -131,7 +131,7 @@ func TestSlotThatIsGainedGetsItsLeastInstances(t *testing.T) {
 	})
 }
 
-func TestWithdrawnTicketIsNotHandedOut(t *testing.T) {
+func TestCancelledTicketIsNotHandedOut(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1, 2)

@@ -19,8 +19,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// inSharedWorld is inHarness with instances that outlive the scheduler.
-func inSharedWorld(t *testing.T, body func(w *harness)) {
+// inSharedHarness is inHarness with instances that outlive the scheduler.
+func inSharedHarness(t *testing.T, body func(w *harness)) {
 	t.Helper()
 	config := defaults()
 	config.shared = true
@@ -41,7 +41,7 @@ func TestATickThatTakesAFunctionOverLetsItsInstancesSayHello(t *testing.T) {
 }
 
 func TestInstancesGoToTheNewOwner(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
 		w.ticks(1)
 		spec := w.started(fn, 1)[0]
@@ -68,7 +68,7 @@ func TestInstancesGoToTheNewOwner(t *testing.T) {
 }
 
 func TestOnlyWhoServesAFunctionTellsOfIt(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
 		w.ticks(1)
 		w.ready(w.started(fn, 1)[0])
@@ -83,7 +83,7 @@ func TestOnlyWhoServesAFunctionTellsOfIt(t *testing.T) {
 }
 
 func TestWhoDoesNotKnowTheOwnerSaysSo(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		w.ownership.own(false)
 		a := w.connectHello(&agentwire.Hello{FunctionUid: "uid-of-a-function-that-came-later", Cid: "c"})
 		a.expect("moved to ")
@@ -92,7 +92,7 @@ func TestWhoDoesNotKnowTheOwnerSaysSo(t *testing.T) {
 }
 
 func TestANewOwnerTakesOverTheInstances(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		w.ownership.own(false)
 		fn, g := w.put("f", minInstances(2)), w.gateway("g:1")
 		ago := time.Now().Add(-time.Hour)
@@ -116,8 +116,8 @@ func TestANewOwnerTakesOverTheInstances(t *testing.T) {
 	})
 }
 
-func TestAnInstanceThatWasTakenOverAndIsNotHeardOfIsStopped(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+func TestAnAdoptedInstanceThatNeverConnectsIsStopped(t *testing.T) {
+	inSharedHarness(t, func(w *harness) {
 		w.ownership.own(false)
 		fn := w.put("f", minInstances(1))
 		w.runtime.existing = []provisioner.Existing{{CID: "0000-1", Revision: fn.Revision(), Node: "n", Started: time.Now()}}
@@ -135,7 +135,7 @@ func TestAnInstanceThatWasTakenOverAndIsNotHeardOfIsStopped(t *testing.T) {
 }
 
 func TestAnInstanceThatWasSeenLateIsTakenOverAtItsHello(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		fn := w.put("f")
 		a := w.connectHello(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: "0000-1"})
 		a.expectEnded(codes.NotFound)
@@ -188,7 +188,7 @@ func (v *watcher) expect(want ...*controlwire.WatchReply) {
 }
 
 func TestAWatcherIsToldWhatChanged(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		v := w.watch()
 		v.expect(&controlwire.WatchReply{Welcome: &controlwire.Welcome{Protocol: 1, Release: buildinfo.Version}})
 		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
@@ -214,7 +214,7 @@ func TestAWatcherIsToldWhatChanged(t *testing.T) {
 }
 
 func TestAWatcherIsToldWhyInstancesDoNotStart(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		fn := w.put("f", minInstances(1))
 		w.ticks(1)
 		v := w.watch()
@@ -238,7 +238,7 @@ func TestAWatcherIsToldWhyInstancesDoNotStart(t *testing.T) {
 	})
 }
 
-func TestHappeningsAreCountedAndBounded(t *testing.T) {
+func TestEventsAreCountedAndBounded(t *testing.T) {
 	var h eventRing
 	now := time.Unix(1000, 0)
 	for i := range 3 * maxEvents {

@@ -18,8 +18,8 @@ func (w *harness) standStill(agents ...*agent) {
 	resume()
 }
 
-func TestAnOwnerThatStoodStillReplacesOnlyWhoDoesNotComeBack(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+func TestAnOwnerThatWasPausedReplacesOnlyInstancesThatDoNotComeBack(t *testing.T) {
+	inSharedHarness(t, func(w *harness) {
 		fn, g := w.put("f", minInstances(2)), w.gateway("g:1")
 		w.ticks(1)
 		specs := w.started(fn, 2)
@@ -38,8 +38,8 @@ func TestAnOwnerThatStoodStillReplacesOnlyWhoDoesNotComeBack(t *testing.T) {
 	})
 }
 
-func TestAnOwnerThatWasReplacedWhileItStoodStillOrdersNothing(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+func TestAnOwnerThatWasReplacedDuringAPauseLaunchesNothing(t *testing.T) {
+	inSharedHarness(t, func(w *harness) {
 		fn := w.put("f", minInstances(2))
 		w.ticks(1)
 		specs := w.started(fn, 2)
@@ -53,7 +53,7 @@ func TestAnOwnerThatWasReplacedWhileItStoodStillOrdersNothing(t *testing.T) {
 }
 
 func TestCallsThatCameWhileOrdersAreHeldAreServedAfterwards(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		w.ticks(1)
 		w.standStill()

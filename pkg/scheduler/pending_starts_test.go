@@ -138,7 +138,7 @@ func TestAStartThatComesToNothingIsForgotten(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inSharedWorld(t, func(w *harness) {
+			inSharedHarness(t, func(w *harness) {
 				fn, g := w.put("f"), w.gateway("g:1")
 				g.offer(fn, 1)
 				spec := w.started(fn, 1)[0]
@@ -164,7 +164,7 @@ func TestASpareInstanceThatCannotBeTakenIsNoStart(t *testing.T) {
 
 // How long others took is for them to tell.
 func TestWhatAnotherSchedulerOrderedIsNotToldOf(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		w.ownership.lose("other:1")
 		fn, g := w.put("f"), w.gateway("g:1")
 		w.runtime.existing = []provisioner.Existing{{CID: "00000008-000001", Revision: fn.Revision(), Node: "n", Started: time.Now()}}

@@ -59,7 +59,7 @@ func (s *sessions) Pull(server pullServer) error {
 	// It ends with the stream. Pull does not wait for it, because an agent may not take its
 	// replies.
 	go p.sendReplies(server)
-	return p.serveMessages(server, p.handle, p.onEnd)
+	return p.serveMessages(server, p.onMessage, p.onEnd)
 }
 
 // errMoved says that the function has another owner.
@@ -167,7 +167,7 @@ func joinError(why error) error {
 	return status.Error(codes.Unavailable, why.Error())
 }
 
-func (p *pullStream) handle(msg *agentwire.PullRequest) error {
+func (p *pullStream) onMessage(msg *agentwire.PullRequest) error {
 	switch kind := msg.GetKind().(type) {
 	case *agentwire.PullRequest_Pull:
 		return p.pull(kind.Pull)

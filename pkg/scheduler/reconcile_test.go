@@ -14,7 +14,7 @@ import (
 // Every test in a world ends with it: in health the counts are 0.
 func (w *harness) expectReconciled() {
 	w.t.Helper()
-	if diff := w.rosterDiff(); diff != "" {
+	if diff := w.usageDiff(); diff != "" {
 		w.t.Errorf("the roster (-made anew +kept):\n%s", diff)
 	}
 	if w.scheduler.metrics == nil {
@@ -37,7 +37,7 @@ func (w *harness) expectBroken(kind string, n float64) {
 	w.broken[kind] += n
 }
 
-func TestM3AnInstanceWhoseEndNobodyHeardOfIsReplaced(t *testing.T) {
+func TestM3AnInstanceWhoseEndWasMissedIsReplaced(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f", minInstances(2))
 		w.ticks(1)

@@ -78,7 +78,7 @@ var scrapedFunctions = []struct {
 // BenchmarkScrape is one scrape of 10,000 functions, with its encoding.
 func BenchmarkScrape(b *testing.B) {
 	for _, of := range scrapedFunctions {
-		w, functions := benchWorld(b, idleFunctions)
+		w, functions := benchHarness(b, idleFunctions)
 		w.register(functions)
 		for n, fn := range functions {
 			of.use(b, w, fn, n)
@@ -99,7 +99,7 @@ func BenchmarkScrape(b *testing.B) {
 func TestS3AScrapeOf10000FunctionsAllocatesAtMost20MB(t *testing.T) {
 	const most = 20_000_000
 	for _, of := range scrapedFunctions {
-		w, functions := benchWorld(t, idleFunctions)
+		w, functions := benchHarness(t, idleFunctions)
 		w.register(functions)
 		for n, fn := range functions {
 			of.use(t, w, fn, n)
@@ -120,7 +120,7 @@ func TestS3AScrapeOf10000FunctionsAllocatesAtMost20MB(t *testing.T) {
 
 // What is scraped is what is gathered, and says since when it is counted.
 func TestS3AScrapeTellsAllThatIsGathered(t *testing.T) {
-	w, functions := benchWorld(t, 200)
+	w, functions := benchHarness(t, 200)
 	w.register(functions)
 	for n, fn := range functions[:150] {
 		useAndHear(t, w, fn, n)

@@ -48,7 +48,7 @@ func (s *sessions) pullSpare(server pullServer, hello *agentwire.Hello) error {
 		return err
 	}
 	go p.sendReplies(server) // which ends with the stream
-	return p.serveMessages(server, p.handle, p.onEnd)
+	return p.serveMessages(server, p.onMessage, p.onEnd)
 }
 
 // welcomeSpare makes a spare instance available. If it was already assigned, and missed that
@@ -75,7 +75,7 @@ func (s *sessions) welcomeSpare(p *spareStream, in provisioner.Instance) error {
 	return nil
 }
 
-func (p *spareStream) handle(msg *agentwire.PullRequest) error {
+func (p *spareStream) onMessage(msg *agentwire.PullRequest) error {
 	switch msg.GetKind().(type) {
 	case *agentwire.PullRequest_Ping:
 		p.pong()

@@ -102,7 +102,7 @@ func TestLeastInstancesAreTriedAgainByThemselves(t *testing.T) {
 	})
 }
 
-func TestInstanceThatIsNotHeardOfIsAFailedStart(t *testing.T) {
+func TestInstanceThatNeverConnectsIsAFailedStart(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)

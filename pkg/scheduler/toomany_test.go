@@ -46,7 +46,7 @@ func TestAMostThatIsLoweredReleasesIdleInstancesAndLaterBusyOnes(t *testing.T) {
 }
 
 func TestInstancesThatComeBackAreNotMoreThanTheMost(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		fn := w.put("f", minInstances(1), maxInstances(2))
 		w.ticks(1)
 		a := w.ready(w.started(fn, 1)[0])

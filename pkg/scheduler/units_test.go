@@ -203,7 +203,7 @@ func TestARolloutForgivesNoFailure(t *testing.T) {
 }
 
 func TestFactsAreOfARevisionAndSayThatItHasStarted(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		fn := unitNo(2, minInstances(1))
 		w.putUnits(unitNo(1), fn)
 		f := w.scheduler.lookup(string(fn.UID))
@@ -223,7 +223,7 @@ func TestFactsAreOfARevisionAndSayThatItHasStarted(t *testing.T) {
 
 // Who takes a revision over knows that it has started once an instance of it asks for work.
 func TestARevisionThatIsTakenOverHasStarted(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		fn := unitNo(2)
 		w.runtime.existing = []provisioner.Existing{{CID: "00000007-000009", Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true}}
 		w.ownership.lose("other:1")

@@ -12,7 +12,7 @@ import (
 // Whatever happens, no slot is ever held twice in one epoch, and nobody lets go
 // of a slot that nobody else has; when it is over, every slot has one owner, the
 // same for all.
-func TestKeepersComeToRestWhateverHappens(t *testing.T) {
+func TestCoordinatorsSettleWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newHarness(t)
 		names := []string{"a", "b", "c", "d"}

@@ -224,7 +224,7 @@ func TestAStoreThatIsAwayForLongMovesNothing(t *testing.T) {
 	}
 }
 
-func TestAGiftThatWasNeverHeardOfIsClaimedOnceItsOwnerIsBack(t *testing.T) {
+func TestAHandoffThatWasNeverSeenIsClaimedOnceItsOwnerIsBack(t *testing.T) {
 	w := newHarness(t)
 	a := w.start("a")
 	w.run(time.Second)
@@ -292,7 +292,7 @@ func TestAGiverThatHasLeftIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestAnOrphanStartsNothing(t *testing.T) {
+func TestAnUnconfirmedOwnerClaimsNothing(t *testing.T) {
 	w := newHarness(t)
 	a := w.start("a")
 	w.run(time.Second)
@@ -431,7 +431,7 @@ func TestAStoreThatIsWipedOrRestoredIsFilledAgain(t *testing.T) {
 	}
 }
 
-func TestAGiftToALeaseThatEndedIsNotTriedForEver(t *testing.T) {
+func TestAHandoffToALeaseThatEndedIsNotTriedForEver(t *testing.T) {
 	w := newHarness(t)
 	a := w.start("a")
 	w.run(time.Second)

@@ -13,8 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
-func TestAKeeperHoldsEverySlot(t *testing.T) {
-	k := keeper(t, "a")
+func TestACoordinatorHoldsEverySlot(t *testing.T) {
+	k := runCoordinator(t, "a")
 	<-k.Ready()
 	if !k.holdsAll() {
 		t.Errorf("it is ready and holds %v, want every slot", k.epochs())
@@ -42,8 +42,8 @@ func TestAKeeperHoldsEverySlot(t *testing.T) {
 	}
 }
 
-func TestAKeeperThatEndsGivesEverythingBack(t *testing.T) {
-	k := keeper(t, "a")
+func TestACoordinatorThatEndsGivesEverythingBack(t *testing.T) {
+	k := runCoordinator(t, "a")
 	<-k.Ready()
 	k.line.beforeRevoke = func() {
 		if !k.holdsNone() {
@@ -63,10 +63,10 @@ func TestAKeeperThatEndsGivesEverythingBack(t *testing.T) {
 	}
 }
 
-func TestAKeeperTakesOverTheSlotsOfOneThatEnds(t *testing.T) {
-	a := keeper(t, "a")
+func TestACoordinatorTakesOverTheSlotsOfOneThatEnds(t *testing.T) {
+	a := runCoordinator(t, "a")
 	<-a.Ready()
-	b := keeper(t, "b")
+	b := runCoordinator(t, "b")
 	<-b.Ready()
 	if !b.holdsNone() {
 		t.Errorf("b holds %v, want nothing while a lives", b.epochs())
@@ -79,17 +79,17 @@ func TestAKeeperTakesOverTheSlotsOfOneThatEnds(t *testing.T) {
 	}
 }
 
-func TestNoTwoKeepersHoldASlotInOneEpoch(t *testing.T) {
-	keepers := []runningKeeper{keeper(t, "a"), keeper(t, "b"), keeper(t, "c")}
+func TestNoTwoCoordinatorsHoldASlotInOneEpoch(t *testing.T) {
+	coordinators := []runningCoordinator{runCoordinator(t, "a"), runCoordinator(t, "b"), runCoordinator(t, "c")}
 	stop := make(chan struct{})
 	var watching sync.WaitGroup
 	t.Cleanup(watching.Wait)
 	t.Cleanup(sync.OnceFunc(func() { close(stop) }))
 	var mu sync.Mutex
-	all := func() []runningKeeper {
+	all := func() []runningCoordinator {
 		mu.Lock()
 		defer mu.Unlock()
-		return slices.Clone(keepers)
+		return slices.Clone(coordinators)
 	}
 	watching.Go(func() {
 		for {
@@ -118,19 +118,19 @@ func TestNoTwoKeepersHoldASlotInOneEpoch(t *testing.T) {
 		})
 		i := random.IntN(len(alive))
 		alive[i].end()
-		next := keeper(t, alive[i].config.ID)
+		next := runCoordinator(t, alive[i].config.ID)
 		mu.Lock()
-		keepers[i] = next
+		coordinators[i] = next
 		mu.Unlock()
 	}
 }
 
-// lookForTwoHolders fails the test if two of the keepers hold a slot in one
+// lookForTwoHolders fails the test if two of the coordinators hold a slot in one
 // epoch.
-func lookForTwoHolders(t *testing.T, keepers []runningKeeper) {
+func lookForTwoHolders(t *testing.T, coordinators []runningCoordinator) {
 	for i := range ownership.Slots {
 		holders := make(map[uint64]string)
-		for _, k := range keepers {
+		for _, k := range coordinators {
 			epoch, ok := k.Epoch(ownership.Slot(i))
 			if other, twice := holders[epoch]; ok && twice {
 				t.Errorf("%s and %s hold slot %d in epoch %d", other, k.config.ID, i, epoch)
@@ -140,8 +140,8 @@ func lookForTwoHolders(t *testing.T, keepers []runningKeeper) {
 	}
 }
 
-func TestAKeeperWhoseLeaseIsLostClaimsAgain(t *testing.T) {
-	k := keeper(t, "a")
+func TestACoordinatorWhoseLeaseIsLostClaimsAgain(t *testing.T) {
+	k := runCoordinator(t, "a")
 	<-k.Ready()
 	before := k.epochs()
 	if _, err := store.Revoke(t.Context(), leaseOf(t, "a")); err != nil {
@@ -156,11 +156,11 @@ func TestAKeeperWhoseLeaseIsLostClaimsAgain(t *testing.T) {
 	})
 }
 
-func TestAKeeperWithoutSlotsComesBackAfterItsLeaseIsLost(t *testing.T) {
+func TestACoordinatorWithoutSlotsComesBackAfterItsLeaseIsLost(t *testing.T) {
 	t.Parallel()
-	a := keeper(t, "a")
+	a := runCoordinator(t, "a")
 	<-a.Ready()
-	b := keeperWithTTL(t, "b", time.Second)
+	b := runCoordinatorWithTTL(t, "b", time.Second)
 	<-b.Ready()
 	lost := leaseOf(t, "b")
 	if _, err := store.Revoke(t.Context(), lost); err != nil {
@@ -172,8 +172,8 @@ func TestAKeeperWithoutSlotsComesBackAfterItsLeaseIsLost(t *testing.T) {
 	})
 }
 
-func TestAKeeperClaimsAKeyThatWasDeleted(t *testing.T) {
-	k := keeper(t, "a")
+func TestACoordinatorClaimsAKeyThatWasDeleted(t *testing.T) {
+	k := runCoordinator(t, "a")
 	<-k.Ready()
 	before, _ := k.Epoch(7)
 	if _, err := store.Delete(t.Context(), k.follower.keys.slot(7)); err != nil {
@@ -186,7 +186,7 @@ func TestAKeeperClaimsAKeyThatWasDeleted(t *testing.T) {
 }
 
 func TestAnOutageMovesNothing(t *testing.T) {
-	k := keeper(t, "a")
+	k := runCoordinator(t, "a")
 	<-k.Ready()
 	before := k.epochs()
 	k.line.down()
@@ -212,9 +212,9 @@ func TestAnOutageMovesNothing(t *testing.T) {
 	}
 }
 
-func TestAKeeperOutlivesTheTTL(t *testing.T) {
+func TestACoordinatorOutlivesTheTTL(t *testing.T) {
 	t.Parallel()
-	k := keeperWithTTL(t, "a", time.Second)
+	k := runCoordinatorWithTTL(t, "a", time.Second)
 	<-k.Ready()
 	before := k.epochs()
 
@@ -245,11 +245,11 @@ func TestAKeeperOutlivesTheTTL(t *testing.T) {
 	}
 }
 
-func TestAKeeperThatIsCutOffHoldsOnUntilItLearnsOfAnother(t *testing.T) {
+func TestACoordinatorThatIsCutOffHoldsOnUntilItLearnsOfAnother(t *testing.T) {
 	t.Parallel()
-	a := keeperWithTTL(t, "a", time.Second)
+	a := runCoordinatorWithTTL(t, "a", time.Second)
 	<-a.Ready()
-	b := keeper(t, "b")
+	b := runCoordinator(t, "b")
 	<-b.Ready()
 	before := a.epochs()
 	a.line.down()
@@ -267,8 +267,8 @@ func TestAKeeperThatIsCutOffHoldsOnUntilItLearnsOfAnother(t *testing.T) {
 	}
 }
 
-func TestAKeeperEndsWithoutEtcd(t *testing.T) {
-	k := keeper(t, "a")
+func TestACoordinatorEndsWithoutEtcd(t *testing.T) {
+	k := runCoordinator(t, "a")
 	<-k.Ready()
 	k.line.down()
 	k.end()
@@ -278,23 +278,23 @@ func TestAKeeperEndsWithoutEtcd(t *testing.T) {
 }
 
 func TestASuccessorOfTheSameNameDoesNotWaitForTheLease(t *testing.T) {
-	killed := keeper(t, "a")
+	killed := runCoordinator(t, "a")
 	<-killed.Ready()
 	before := killed.epochs()
 	killed.line.down()
 	killed.end()
 
-	successor := keeper(t, "a")
+	successor := runCoordinator(t, "a")
 	<-successor.Ready()
 	if !successor.holdsAll() || !allRose(before, successor.epochs()) {
 		t.Errorf("the successor holds %v, want every slot, each above %v", successor.epochs(), before)
 	}
 }
 
-func TestOfTwoKeepersOfOneNameTheLaterOneHoldsTheSlots(t *testing.T) {
-	earlier := keeper(t, "a")
+func TestOfTwoCoordinatorsOfOneNameTheLaterOneHoldsTheSlots(t *testing.T) {
+	earlier := runCoordinator(t, "a")
 	<-earlier.Ready()
-	later := keeper(t, "a")
+	later := runCoordinator(t, "a")
 	<-later.Ready()
 	eventually(t, "the earlier one lets go", earlier.holdsNone)
 	before := later.epochs()
@@ -320,7 +320,7 @@ func TestOfTwoKeepersOfOneNameTheLaterOneHoldsTheSlots(t *testing.T) {
 	}
 }
 
-func TestAKeeperLeavesAloneWhatItCannotRead(t *testing.T) {
+func TestACoordinatorLeavesAloneWhatItCannotRead(t *testing.T) {
 	// A lease says that some scheduler wrote it, maybe of a later version.
 	lease, err := store.Grant(t.Context(), 60)
 	if err != nil {
@@ -331,7 +331,7 @@ func TestAKeeperLeavesAloneWhatItCannotRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	k := keeper(t, "a")
+	k := runCoordinator(t, "a")
 	<-k.Ready()
 	if epoch, ok := k.Epoch(7); ok {
 		t.Errorf("it holds the slot of somebody unknown in epoch %d", epoch)
@@ -344,9 +344,9 @@ func TestAKeeperLeavesAloneWhatItCannotRead(t *testing.T) {
 	}
 }
 
-func TestAKeeperSurvivesThatEtcdIsWiped(t *testing.T) {
+func TestACoordinatorSurvivesThatEtcdIsWiped(t *testing.T) {
 	empty := emptyStore(t)
-	k := keeper(t, "a")
+	k := runCoordinator(t, "a")
 	<-k.Ready()
 	k.line.down()
 	k.line.mend(empty)
@@ -362,7 +362,7 @@ func TestAKeeperSurvivesThatEtcdIsWiped(t *testing.T) {
 	}
 }
 
-func TestAKeeperRefusesWhatCannotWork(t *testing.T) {
+func TestACoordinatorRefusesWhatCannotWork(t *testing.T) {
 	good := Config{ID: "a", Addr: "a:7000", Prefix: "/windlass", TTL: 10 * time.Second}
 	deps := Deps{Client: store, Log: newSilentLog()}
 	if _, err := NewCoordinator(good, deps); err != nil {

@@ -39,7 +39,7 @@ func TestADirectoryNamesOwners(t *testing.T) {
 	if owner, ok := d.Owner(7); ok {
 		t.Errorf("it names %v as an owner before there is one", owner)
 	}
-	k := keeper(t, "a")
+	k := runCoordinator(t, "a")
 	<-k.Ready()
 	eventually(t, "it names the keeper", func() bool { return d.agrees(k) })
 	if owner, ok := d.Owner(ownership.Slots); ok {
@@ -54,7 +54,7 @@ func TestADirectoryNamesOwners(t *testing.T) {
 }
 
 func TestADirectoryNamesTheLastOwnerUntilThereIsAnother(t *testing.T) {
-	a := keeper(t, "a")
+	a := runCoordinator(t, "a")
 	<-a.Ready()
 	d := directory(t)
 	<-d.Ready()
@@ -63,7 +63,7 @@ func TestADirectoryNamesTheLastOwnerUntilThereIsAnother(t *testing.T) {
 		answer, err := store.Get(t.Context(), prefix(t), clientv3.WithPrefix(), clientv3.WithCountOnly())
 		return err == nil && answer.Count == 0
 	})
-	b := keeper(t, "b")
+	b := runCoordinator(t, "b")
 	eventually(t, "it names b", func() bool {
 		for i := range ownership.Slots {
 			if _, ok := d.Owner(ownership.Slot(i)); !ok {
@@ -75,7 +75,7 @@ func TestADirectoryNamesTheLastOwnerUntilThereIsAnother(t *testing.T) {
 }
 
 func TestADirectoryThatIsCutOffKeepsWhatItKnows(t *testing.T) {
-	a := keeper(t, "a")
+	a := runCoordinator(t, "a")
 	<-a.Ready()
 	d := directory(t)
 	<-d.Ready()
@@ -84,7 +84,7 @@ func TestADirectoryThatIsCutOffKeepsWhatItKnows(t *testing.T) {
 	if !d.agrees(a) {
 		t.Error("it forgot owners")
 	}
-	b := keeper(t, "b")
+	b := runCoordinator(t, "b")
 	<-b.Ready()
 	a.end()
 	eventually(t, "b holds every slot", b.holdsAll)
@@ -93,7 +93,7 @@ func TestADirectoryThatIsCutOffKeepsWhatItKnows(t *testing.T) {
 }
 
 func TestADirectoryWaitsForEtcd(t *testing.T) {
-	k := keeper(t, "a")
+	k := runCoordinator(t, "a")
 	<-k.Ready()
 	l := newLine(t)
 	l.down()
@@ -143,7 +143,7 @@ func TestADirectoryListsAgainWhatWasCompacted(t *testing.T) {
 
 func TestADirectoryNoticesThatEtcdIsWiped(t *testing.T) {
 	empty := emptyStore(t)
-	k := keeper(t, "a")
+	k := runCoordinator(t, "a")
 	<-k.Ready()
 	d := directory(t)
 	<-d.Ready()
@@ -168,7 +168,7 @@ func TestADirectoryNoticesThatEtcdIsWiped(t *testing.T) {
 }
 
 func TestADirectoryIgnoresWhatItCannotRead(t *testing.T) {
-	k := keeper(t, "a")
+	k := runCoordinator(t, "a")
 	<-k.Ready()
 	d := directory(t)
 	<-d.Ready()

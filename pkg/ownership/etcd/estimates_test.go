@@ -45,7 +45,7 @@ func learntOf(uid string, execution time.Duration) estimate.Unit {
 }
 
 // remember writes what is worth it, as Keep does.
-func (m runningMemory) remember(t *testing.T, k runningKeeper, estimates ...estimate.Unit) (written int) {
+func (m runningMemory) remember(t *testing.T, k runningCoordinator, estimates ...estimate.Unit) (written int) {
 	t.Helper()
 	due := m.due(k.Epoch, func() []estimate.Unit { return estimates })
 	m.write(t.Context(), due)
@@ -57,7 +57,7 @@ func (m runningMemory) recalls(uid string, want time.Duration) func() bool {
 }
 
 func TestWhatAnOwnerLearntIsKnownToAll(t *testing.T) {
-	k := keeper(t, "a")
+	k := runCoordinator(t, "a")
 	eventually(t, "it holds all slots", k.holdsAll)
 	writer, reader := memory(t), memory(t)
 	if n := writer.remember(t, k, learntOf("u1", time.Minute), learntOf("u2", time.Hour)); n != 2 {
@@ -87,7 +87,7 @@ func TestWhatAnOwnerLearntIsKnownToAll(t *testing.T) {
 }
 
 func TestOnlyTheOwnerOfASlotWritesItsRecord(t *testing.T) {
-	k := keeper(t, "a")
+	k := runCoordinator(t, "a")
 	eventually(t, "it holds all slots", k.holdsAll)
 	m, slot := memory(t), ownership.SlotOf("u1", 0)
 	epoch, _ := k.Epoch(slot)
@@ -108,7 +108,7 @@ func TestOnlyTheOwnerOfASlotWritesItsRecord(t *testing.T) {
 }
 
 func TestARecordThatCannotBeReadIsSaidOnceAndReplaced(t *testing.T) {
-	k := keeper(t, "a")
+	k := runCoordinator(t, "a")
 	eventually(t, "it holds all slots", k.holdsAll)
 	m, slot := memory(t), ownership.SlotOf("u1", 0)
 	const complaint = "cannot be read"
@@ -131,7 +131,7 @@ func TestARecordThatCannotBeReadIsSaidOnceAndReplaced(t *testing.T) {
 }
 
 // A record names only units of its slot: another one could not take them back.
-func TestAUnitInTheRecordOfAnotherSlotIsNotBelieved(t *testing.T) {
+func TestAUnitInTheRecordOfAnotherSlotIsIgnored(t *testing.T) {
 	m, slot := memory(t), ownership.SlotOf("u1", 0)
 	elsewhere := string(estimate.RecordOf([]estimate.Unit{learntOf("u1", 1), learntOf(otherSlot(slot), time.Hour)}).Encode())
 	if _, err := store.Put(t.Context(), keys(prefix(t)).record(slot), elsewhere); err != nil {
@@ -153,7 +153,7 @@ func otherSlot(slot ownership.Slot) string {
 }
 
 func TestMemoryGoesOnAfterTroubleWithEtcd(t *testing.T) {
-	k := keeper(t, "a")
+	k := runCoordinator(t, "a")
 	eventually(t, "it holds all slots", k.holdsAll)
 	writer, m := memory(t), memory(t)
 	writer.remember(t, k, learntOf("u1", time.Minute))
@@ -176,7 +176,7 @@ func TestMemoryGoesOnAfterTroubleWithEtcd(t *testing.T) {
 }
 
 func TestTheLastIsWrittenBeforeTheSlotsGo(t *testing.T) {
-	k := keeper(t, "a")
+	k := runCoordinator(t, "a")
 	eventually(t, "it holds all slots", k.holdsAll)
 	m, reader := memory(t), memory(t)
 	run(t, func(ctx context.Context) error {

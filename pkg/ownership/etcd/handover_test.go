@@ -69,7 +69,7 @@ func list(t *testing.T) *clientv3.GetResponse {
 	return answer
 }
 
-func TestAKeeperThatEndsHandsOverWithoutAGap(t *testing.T) {
+func TestACoordinatorThatEndsHandsOverWithoutAGap(t *testing.T) {
 	all := sharing(t, time.Minute, "a", "b", "c")
 	a, b, c := all[0], all[1], all[2]
 	d := directory(t)
@@ -96,10 +96,10 @@ func TestAKeeperThatEndsHandsOverWithoutAGap(t *testing.T) {
 
 func TestAMemberThatComesIsGivenSlotsWithoutAGap(t *testing.T) {
 	t.Parallel()
-	a := keeper(t, "a")
+	a := runCoordinator(t, "a")
 	<-a.Ready()
 	listed := list(t)
-	b := keeper(t, "b")
+	b := runCoordinator(t, "b")
 	eventually(t, "b is given slots", func() bool { return !b.holdsNone() })
 	a.end()
 	eventually(t, "b holds every slot", b.holdsAll)
@@ -157,7 +157,7 @@ func TestAnOutageThatOutlastsTheLeasesMovesNothing(t *testing.T) {
 }
 
 func TestAKeyThatWasWrittenByHandIsRepaired(t *testing.T) {
-	a := keeper(t, "a")
+	a := runCoordinator(t, "a")
 	<-a.Ready()
 	d := directory(t)
 	<-d.Ready()
@@ -179,7 +179,7 @@ func TestAKeyThatWasWrittenByHandIsRepaired(t *testing.T) {
 }
 
 func TestADirectoryLearnsFromOthers(t *testing.T) {
-	k := keeper(t, "a")
+	k := runCoordinator(t, "a")
 	<-k.Ready()
 	l := newLine(t)
 	l.down()

@@ -276,32 +276,32 @@ func run(t *testing.T, body func(context.Context) error) (end func()) {
 	return end
 }
 
-type runningKeeper struct {
+type runningCoordinator struct {
 	*Coordinator
 	running
 }
 
 // keeper runs a Coordinator whose lease does not end by itself during a test.
-func keeper(t *testing.T, id string) runningKeeper {
-	return keeperWithTTL(t, id, time.Minute)
+func runCoordinator(t *testing.T, id string) runningCoordinator {
+	return runCoordinatorWithTTL(t, id, time.Minute)
 }
 
-func keeperWithTTL(t *testing.T, id string, ttl time.Duration) runningKeeper {
+func runCoordinatorWithTTL(t *testing.T, id string, ttl time.Duration) runningCoordinator {
 	t.Helper()
-	return keeperWith(t, Config{ID: id, TTL: ttl})
+	return runCoordinatorWith(t, Config{ID: id, TTL: ttl})
 }
 
 // sharing runs Keepers that start together, and waits until they have shared all
 // slots.
-func sharing(t *testing.T, ttl time.Duration, ids ...string) []runningKeeper {
+func sharing(t *testing.T, ttl time.Duration, ids ...string) []runningCoordinator {
 	t.Helper()
-	var keepers []runningKeeper
+	var coordinators []runningCoordinator
 	for _, id := range ids {
-		keepers = append(keepers, keeperWith(t, Config{ID: id, TTL: ttl, Settle: 200 * time.Millisecond}))
+		coordinators = append(coordinators, runCoordinatorWith(t, Config{ID: id, TTL: ttl, Settle: 200 * time.Millisecond}))
 	}
 	eventually(t, "they hold all slots, and each some", func() bool {
 		held := 0
-		for _, k := range keepers {
+		for _, k := range coordinators {
 			some := k.holding()
 			if some == 0 {
 				return false
@@ -310,10 +310,10 @@ func sharing(t *testing.T, ttl time.Duration, ids ...string) []runningKeeper {
 		}
 		return held == ownership.Slots
 	})
-	return keepers
+	return coordinators
 }
 
-func keeperWith(t *testing.T, config Config) runningKeeper {
+func runCoordinatorWith(t *testing.T, config Config) runningCoordinator {
 	t.Helper()
 	l, j := newLine(t), newJournal()
 	config.Addr, config.Prefix = config.ID+":7000", prefix(t)
@@ -321,11 +321,11 @@ func keeperWith(t *testing.T, config Config) runningKeeper {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return runningKeeper{k, running{l, j, run(t, k.Run)}}
+	return runningCoordinator{k, running{l, j, run(t, k.Run)}}
 }
 
 // epochs lists the epochs of all slots, 0 for those that are not held.
-func (k runningKeeper) epochs() []uint64 {
+func (k runningCoordinator) epochs() []uint64 {
 	out := make([]uint64, ownership.Slots)
 	for i := range out {
 		out[i], _ = k.Epoch(ownership.Slot(i))
@@ -334,13 +334,13 @@ func (k runningKeeper) epochs() []uint64 {
 }
 
 // holding is how many slots are held.
-func (k runningKeeper) holding() int {
+func (k runningCoordinator) holding() int {
 	return len(slices.DeleteFunc(k.epochs(), func(epoch uint64) bool { return epoch == 0 }))
 }
 
-func (k runningKeeper) holdsAll() bool { return k.holding() == ownership.Slots }
+func (k runningCoordinator) holdsAll() bool { return k.holding() == ownership.Slots }
 
-func (k runningKeeper) holdsNone() bool { return k.holding() == 0 }
+func (k runningCoordinator) holdsNone() bool { return k.holding() == 0 }
 
 type runningDirectory struct {
 	*Directory
@@ -367,7 +367,7 @@ func directoryOn(t *testing.T, l *line, recheck time.Duration) runningDirectory 
 
 // agrees tells whether the directory names the keeper as the owner of every
 // slot, in the epochs that the keeper knows.
-func (d runningDirectory) agrees(k runningKeeper) bool {
+func (d runningDirectory) agrees(k runningCoordinator) bool {
 	for i, epoch := range k.epochs() {
 		owner, ok := d.Owner(ownership.Slot(i))
 		if !ok || owner != (ownership.Owner{ID: k.config.ID, Addr: k.config.Addr, Epoch: epoch}) {

@@ -153,7 +153,7 @@ func awaitRoute(t *testing.T, p *Peers, id string, acting bool) {
 	}
 }
 
-func TestOthersStandInForOneThatIsGone(t *testing.T) {
+func TestStandbysServeTheSlotsOfOneThatIsGone(t *testing.T) {
 	a, b := startScheduler(t, "127.0.0.1:0"), startScheduler(t, "127.0.0.1:0")
 	p, _ := watch(t, a, b)
 	a.stop()
@@ -165,7 +165,7 @@ func TestOthersStandInForOneThatIsGone(t *testing.T) {
 	awaitRoute(t, p, "a", false)
 }
 
-func TestOthersStandInForOneThatDoesNotAnswer(t *testing.T) {
+func TestStandbysServeTheSlotsOfOneThatDoesNotAnswer(t *testing.T) {
 	a, b := startScheduler(t, "127.0.0.1:0"), startScheduler(t, "127.0.0.1:0")
 	p, _ := watch(t, a, b)
 	a.deaf.Store(true)
@@ -174,7 +174,7 @@ func TestOthersStandInForOneThatDoesNotAnswer(t *testing.T) {
 	awaitRoute(t, p, "a", false)
 }
 
-func TestOthersStandInForOneThatDoesNotServe(t *testing.T) {
+func TestStandbysServeTheSlotsOfOneThatDoesNotServe(t *testing.T) {
 	a, b := startScheduler(t, "127.0.0.1:0"), startScheduler(t, "127.0.0.1:0")
 	p, _ := watch(t, a, b)
 	a.serving.Store(false)
@@ -201,7 +201,7 @@ func TestAnOwnerThatIsNoMemberStaysOneWhileItAnswers(t *testing.T) {
 }
 
 // Who cannot read etcd learns from the others.
-func TestALaterOwnerIsHeardOfFromOthers(t *testing.T) {
+func TestALaterOwnerIsKnownFromOtherSchedulers(t *testing.T) {
 	a, b := startScheduler(t, "127.0.0.1:0"), startScheduler(t, "127.0.0.1:0")
 	b.knows.SetMembers([]ownership.Member{{ID: "b", Addr: b.addr}})
 	b.knows.Update(slot, ownership.Owner{ID: "b", Addr: b.addr, Epoch: 17})

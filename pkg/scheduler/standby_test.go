@@ -19,8 +19,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-func TestWhoIsNextStandsInForASilentOwner(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+func TestTheStandbyServesForASilentOwner(t *testing.T) {
+	inSharedHarness(t, func(w *harness) {
 		w.ownership.lose("other:1")
 		fn, g := w.put("f"), w.gateway("g:1")
 		w.runtime.existing = []provisioner.Existing{{CID: "00000008-000001", Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true}}
@@ -49,8 +49,8 @@ func TestWhoIsNextStandsInForASilentOwner(t *testing.T) {
 }
 
 // Whoever is starting, or is to stop, is of no help.
-func TestWhoDoesNotServeDoesNotStandIn(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+func TestAStandbyThatDoesNotServeIsNoActingOwner(t *testing.T) {
+	inSharedHarness(t, func(w *harness) {
 		w.scheduler.Serving(false)
 		w.ownership.lose("")
 		fn, g := w.put("f"), w.gateway("g:1")
@@ -63,7 +63,7 @@ func TestWhoDoesNotServeDoesNotStandIn(t *testing.T) {
 // A fail-over is no reason to create instances: those that are there only have
 // to find the new owner.
 func TestNothingIsOrderedUntilInstancesHadTimeToSayHello(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		w.ownership.lose("other:1")
 		fn, g := w.put("f"), w.gateway("g:1")
 		w.runtime.existing = []provisioner.Existing{{CID: "00000008-000001", Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true}}
@@ -79,9 +79,9 @@ func TestNothingIsOrderedUntilInstancesHadTimeToSayHello(t *testing.T) {
 
 // An instance that does not say hello may run all the same: whoever takes over counts it
 // against the maximum until it is given up. One is created in any case.
-func TestT1InstancesThatAreNotHeardOfCountAgainstTheMaximum(t *testing.T) {
+func TestT1InstancesThatNeverConnectedCountAgainstTheMaximum(t *testing.T) {
 	for _, tc := range []struct{ most, unheard, want int }{{4, 1, 3}, {4, 4, 1}, {0, 2, 6}} {
-		inSharedWorld(t, func(w *harness) {
+		inSharedHarness(t, func(w *harness) {
 			w.ownership.lose("other:1")
 			var changes []func(*v1alpha1.Function)
 			if tc.most > 0 {
@@ -104,7 +104,7 @@ func TestT1InstancesThatAreNotHeardOfCountAgainstTheMaximum(t *testing.T) {
 }
 
 func TestAFunctionWithoutInstancesNeedNotWait(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		w.ownership.lose("other:1")
 		fn, g := w.put("f"), w.gateway("g:1")
 		w.ownership.silence()
@@ -114,7 +114,7 @@ func TestAFunctionWithoutInstancesNeedNotWait(t *testing.T) {
 }
 
 func TestWhoeverIsUnsureOfItsSlotsCreatesLittle(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1, 2, 3, 4, 5)
 		w.ticks(1)
@@ -240,7 +240,7 @@ func TestTicketsArePassedOnToTheOwnerOnce(t *testing.T) {
 }
 
 func TestSlotsAreToldToThoseWhoCannotReadThem(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+	inSharedHarness(t, func(w *harness) {
 		reply, err := w.client.Slots(context.Background(), &controlwire.SlotsRequest{})
 		if err != nil || len(reply.GetSlots()) != 0 {
 			t.Errorf("Slots = %v, %v", reply, err)
@@ -248,8 +248,8 @@ func TestSlotsAreToldToThoseWhoCannotReadThem(t *testing.T) {
 	})
 }
 
-func TestBeats(t *testing.T) {
-	inSharedWorld(t, func(w *harness) {
+func TestHeartbeats(t *testing.T) {
+	inSharedHarness(t, func(w *harness) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		stream, err := w.client.Heartbeat(ctx)
@@ -273,7 +273,7 @@ func TestBeats(t *testing.T) {
 	})
 }
 
-func TestL8NoTwoStandInsHaveTheSameName(t *testing.T) {
+func TestL8NoTwoStandbysHaveTheSameName(t *testing.T) {
 	by := make(map[string]string)
 	for i := range 5000 {
 		id := fmt.Sprintf("windlass-scheduler-%d", i)

@@ -91,7 +91,7 @@ func (p *player) answer() {
 
 // What is kept of instances that could make room is what a look at all of them finds,
 // whatever happened in between.
-func TestTheRosterIsAsIfMadeAnew(t *testing.T) {
+func TestTheUsageIndexIsAsIfRebuilt(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
@@ -105,7 +105,7 @@ func TestTheRosterIsAsIfMadeAnew(t *testing.T) {
 				for n := range 80 {
 					step := random.IntN(playKinds * 500)
 					p.play(step)
-					if diff := w.rosterDiff(); diff != "" {
+					if diff := w.usageDiff(); diff != "" {
 						t.Fatalf("after step %d, of kind %d (-made anew +kept):\n%s", n, step%playKinds, diff)
 					}
 				}
@@ -115,7 +115,7 @@ func TestTheRosterIsAsIfMadeAnew(t *testing.T) {
 }
 
 // The time changes what may go, though nothing else has changed.
-func TestTheRosterFollowsTheTime(t *testing.T) {
+func TestTheUsageIndexFollowsTheTime(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f", func(fn *v1alpha1.Function) {
 			// The clock of the test begins at midnight.
@@ -161,9 +161,9 @@ func (w *harness) madeAnew() []string {
 	return planner.Lines()
 }
 
-// rosterDiff compares the roster as it is kept with one that is made anew. Run rests
+// usageDiff compares the roster as it is kept with one that is made anew. Run rests
 // meanwhile; that it goes on only after this it learns from the locks that it takes first.
-func (w *harness) rosterDiff() string {
+func (w *harness) usageDiff() string {
 	synctest.Wait()
 	s := w.scheduler
 	defer func() {

@@ -25,7 +25,7 @@ func (t talker) CapacityFreed(by string, made []*controlwire.CapacityFreed) {
 	}
 }
 
-func TestASchedulerTalksByItsBeats(t *testing.T) {
+func TestHeartbeatsCarryCapacityRequests(t *testing.T) {
 	a := startScheduler(t, "127.0.0.1:0")
 	a.asked = make(chan *controlwire.HeartbeatRequest, 1)
 	known := newBook()
