@@ -6,12 +6,12 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-// adoptTimeout is how long an instance that was adopted has to say hello: its
-// agent may have to notice first that it lost its scheduler.
+// adoptTimeout is how long the agent of an adopted instance has to connect: it may first have
+// to notice that it lost its scheduler.
 const adoptTimeout = 15 * time.Second
 
-// Adopt takes over the instances of a function that somebody else started. To do
-// it twice does no harm.
+// Adopt takes over the instances of a function that another scheduler launched. It may be
+// repeated.
 func (p *Provisioner) Adopt(fn *v1alpha1.Function) {
 	if p.deps.Adopting == nil {
 		return
@@ -26,7 +26,7 @@ func (p *Provisioner) Adopt(fn *v1alpha1.Function) {
 	})
 }
 
-// instance is the entry of an instance that is adopted now.
+// instance is the inventory's entry of an instance that is adopted now.
 func (e Existing) instance(fn *v1alpha1.Function, now time.Time) Instance {
 	launched := e.Started
 	if launched.After(now) {
@@ -46,7 +46,7 @@ func (e Existing) instance(fn *v1alpha1.Function, now time.Time) Instance {
 	return in
 }
 
-// Release leaves a function's instances to somebody else.
+// Release leaves a function's instances to another scheduler.
 func (p *Provisioner) Release(uid string) {
 	if p.deps.Adopting != nil {
 		p.Inventory.release(uid, func() { p.deps.Adopting.Release(uid) })

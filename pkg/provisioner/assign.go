@@ -5,11 +5,10 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// Assign makes a spare instance one of the function's, which counts as ordered from now
-// on. It returns at once; told is called later with whether it worked. If it did not,
-// nothing is left of either instance, and another one must be ordered. It is false,
-// and nothing happens, if the spare instance cannot be had, or if the function may
-// not be given an instance now, since its last ones did not start.
+// Assign makes a spare instance an instance of the function, which counts as launched from now
+// on. It returns at once and later calls done. If taken is false, neither instance exists any
+// more, and the caller must launch another one. Assign returns false and does nothing if the
+// spare instance is not available, or while the function's start back-off lasts.
 func (p *Provisioner) Assign(fn *v1alpha1.Function, term invocation.Term, spare Key, done func(key Key, taken bool)) (Key, bool) {
 	if p.deps.Assigner == nil {
 		return Key{}, false
@@ -26,7 +25,7 @@ func (p *Provisioner) Assign(fn *v1alpha1.Function, term invocation.Term, spare 
 		done(key, taken)
 	}
 	if !p.deps.Assigner.Assign(spare.FunctionUID, spare.CID, InstanceSpec{Function: fn, CID: in.CID, Node: in.Node}, settled) {
-		// The spare instance has ended, which its Exit will tell.
+		// The spare instance has ended, which its Exit reports.
 		p.Inventory.removeWithoutExit(key)
 		return Key{}, false
 	}
@@ -34,8 +33,8 @@ func (p *Provisioner) Assign(fn *v1alpha1.Function, term invocation.Term, spare 
 	return key, true
 }
 
-// launchAssigned orders an instance in the place of a spare one, which stays until the other
-// is there.
+// launchAssigned enters an instance that replaces a spare one, which stays until the other
+// exists.
 func (p *Provisioner) launchAssigned(fn *v1alpha1.Function, term invocation.Term, spare Key) (Instance, bool) {
 	in, known := p.Lookup(spare)
 	if !known || in.State != Created || !in.Connected || in.Cause != "" {

@@ -5,34 +5,32 @@ import (
 	"github.com/windlass-dev/windlass/internal/reconcile"
 )
 
-// vanishedBuffer is how many instances wait for Run to settle them that their runtime
-// does not know any more. Those beyond it are found again by the next look.
+// vanishedBuffer bounds the vanished instances that wait for Run. The next audit finds the
+// ones beyond it again.
 const vanishedBuffer = 256
 
-// Auditor compares what is believed of instances with the level below: the inventory
-// with what the runtime looks after, and that with what exists.
+// Auditor compares the inventory with the driver's instances, and those with what exists.
 type Auditor struct {
 	inventory *Inventory
 	lister    InstanceLister
 	detector  DriftDetector
 	adopt     func(fn *v1alpha1.Function)
 
-	// instanceLevel and pods are what Reconcile and ReconcilePods found last, and vanished
-	// is what Provisioner.Run has yet to settle.
+	// instanceLevel and podLevel have the last differences of Reconcile and ReconcilePods;
+	// vanished has the instances that Provisioner.Run has yet to handle.
 	instanceLevel, podLevel reconcile.Level[Key]
 	vanished                chan Key
 }
 
-// Reconcile compares the inventory with what the runtime looks after. An instance that
-// two successive calls find only in the inventory has ended, and nobody said so: Run
-// settles it like any other end. It returns how many those are. It must not be called
-// by two goroutines at a time.
+// Reconcile compares the inventory with the driver's instances. An instance that two
+// successive calls find only in the inventory has ended without an Exit; Run handles it like
+// any other end. It returns their number. Only one goroutine at a time may call it.
 func (a *Auditor) Reconcile() int {
 	if a.lister == nil {
 		return 0
 	}
-	// The inventory first: an instance enters it before its runtime knows it, and
-	// leaves it after.
+	// Read the inventory first: an instance enters it before the driver knows it, and leaves
+	// it after.
 	believed := a.inventory.keys()
 	observed := reconcile.SetOf(a.lister.Instances()...)
 	mended := 0
@@ -47,11 +45,10 @@ func (a *Auditor) Reconcile() int {
 	return mended
 }
 
-// ReconcilePods compares what the runtime looks after with what exists, of the functions
-// that are served here. What two successive calls find only in the runtime's book has
-// ended; what they find only outside is adopted, and judged like any other instance: it
-// is stopped unless its agent is heard of in time. It returns how many those are. It must
-// not be called by two goroutines at a time.
+// ReconcilePods compares the driver's instances of the served functions with what exists. An
+// instance that two successive calls find only in the driver has ended. One that they find
+// only outside is adopted and treated like any other: it is stopped unless its agent connects
+// in time. It returns the number of both. Only one goroutine at a time may call it.
 func (a *Auditor) ReconcilePods(served []*v1alpha1.Function) int {
 	if a.detector == nil {
 		return 0

@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// Authenticator finds out which instance an agent is of.
+// Authenticator identifies the instances of agents.
 type Authenticator struct {
 	inventory *Inventory
 	verify    func(key Key, proof string) error
 	identify  func(proof string) (Key, error)
 }
 
-// Check checks an agent's proof and returns which instance it is of. The error is
-// ErrUnknownInstance, wraps ErrBadToken, is a passing one of Deps.Verify, or nil.
+// Check verifies an agent's proof and returns its instance. The error is ErrUnknownInstance,
+// wraps ErrBadToken, is a transient one of Deps.Verify, or nil.
 func (a *Authenticator) Check(key Key, proof string) (Instance, error) {
 	if a.verify != nil {
 		if err := a.verify(key, proof); err != nil {
@@ -31,9 +31,9 @@ func (a *Authenticator) Check(key Key, proof string) (Instance, error) {
 	return in, nil
 }
 
-// Recognize returns the instance that an agent's proof is of. The error is
-// ErrUnknownInstance, wraps ErrBadToken or is a passing one. Without spare instances
-// every proof is unknown.
+// Recognize returns the instance that an agent's proof belongs to. The error is
+// ErrUnknownInstance, wraps ErrBadToken or is transient. Without spare instances every proof
+// is unknown.
 func (a *Authenticator) Recognize(proof string) (Instance, error) {
 	if a.identify == nil {
 		return Instance{}, ErrUnknownInstance

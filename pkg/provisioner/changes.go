@@ -7,18 +7,18 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
-// ChangeTracker tells one reader which functions have instances that moved: that have come, gone
-// or changed their state.
+// ChangeTracker reports to one reader which functions have instances that came, went or
+// changed their state.
 type ChangeTracker struct {
 	table *functionTable
 
 	mu sync.Mutex
-	// uids are those functions; nil until they are first asked for.
+	// uids are those functions; nil until the first call of Changed.
 	uids map[string]struct{}
 }
 
-// mark notes a function of which an instance moves, while its lock is held: a reader
-// that hears of the move waits for that lock.
+// mark records a function while its lock is held, so that a reader that sees the mark waits
+// for that lock.
 func (m *ChangeTracker) mark(uid string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -27,8 +27,8 @@ func (m *ChangeTracker) mark(uid string) {
 	}
 }
 
-// Changed appends the functions of which an instance has come, gone or changed its state
-// since the last call; at first, and after ResetChanged, all that have instances.
+// Changed appends the functions with changes since the last call; at first, and after
+// ResetChanged, all functions with instances.
 func (m *ChangeTracker) Changed(uids []string) []string {
 	uids, noted := m.collect(uids)
 	if noted {
@@ -44,7 +44,7 @@ func (m *ChangeTracker) Changed(uids []string) []string {
 	return uids
 }
 
-// collect appends what was noted, and tells whether anything could have been.
+// collect appends the recorded functions. noted is false if nothing was recorded yet.
 func (m *ChangeTracker) collect(uids []string) (all []string, noted bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -59,14 +59,15 @@ func (m *ChangeTracker) collect(uids []string) (all []string, noted bool) {
 	return uids, true
 }
 
-// ResetChanged has nothing noted until Moved is asked again, which then tells of all.
+// ResetChanged stops recording until the next call of Changed, which then returns all
+// functions.
 func (m *ChangeTracker) ResetChanged() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.uids = nil
 }
 
-// Placed is where an instance is and what it takes there.
+// Placed is the node of an instance and its requests there.
 type Placed struct {
 	Key
 	State    State

@@ -5,16 +5,16 @@ import "time"
 // Counts are a function's instances by state.
 type Counts struct {
 	Creating, Created, Leaving int
-	// Awaited are those of Creating that ran when they were adopted, and whose
-	// agent has not been heard of since.
+	// Awaited are the Creating ones that ran when they were adopted, and whose agents have not
+	// connected since.
 	Awaited int
-	// Disconnected are those, creating or created, whose agent was heard of and has no
-	// stream now. Those that were created are among Leaving.
+	// Disconnected are instances, creating or created, whose agent has connected before and
+	// has no stream now. The created ones are among Leaving.
 	Disconnected int
 }
 
-// countsFor is what one instance adds to its function's. A created instance without a
-// stream counts as leaving: it can take no work.
+// countsFor is what one instance adds to its function's counts. A created instance without a
+// stream counts as leaving, because it can take no work.
 func countsFor(in *Instance) (c Counts) {
 	if in.disconnected() {
 		c.Disconnected = 1
@@ -41,18 +41,18 @@ func (c Counts) minus(d Counts) Counts {
 	return Counts{c.Creating - d.Creating, c.Created - d.Created, c.Leaving - d.Leaving, c.Awaited - d.Awaited, c.Disconnected - d.Disconnected}
 }
 
-// Observation is what the inventory says of one function at one time.
+// Observation is the state of one function in the inventory at one time.
 type Observation struct {
 	Counts
-	// Failing says that its last instances did not start. Why is valid then, and
-	// RetryAfter is how long until the next one is tried.
+	// Failing says that its last instances did not start. Then Why is the reason, and
+	// RetryAfter the time until the next try.
 	Failing    bool
 	Why        StartFailure
 	RetryAfter time.Duration
 }
 
-// Observe looks at one function. Calls do, so it neither allocates nor waits for what is
-// done for other functions.
+// Observe reads one function. It is on the path of calls, so it neither allocates nor waits
+// for work on other functions.
 func (v *Inventory) Observe(uid string) (o Observation) {
 	a := v.find(uid)
 	if a == nil {

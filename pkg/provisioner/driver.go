@@ -9,49 +9,47 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
-// InstanceSpec is all that a runtime needs to start one instance: the
-// function's own code, and its agent beside it.
+// InstanceSpec has everything that a driver needs to start one instance: the function's own
+// code, and its agent beside it.
 type InstanceSpec struct {
-	// Function is the function as it was when the instance was ordered. It
-	// is shared and must not be changed.
+	// Function is the function at the launch. It is shared; drivers must not change it.
 	Function *v1alpha1.Function
 	// CID is the instance's id, unique within the function.
 	CID invocation.CID
-	// Token is the secret by which the agent proves itself to the scheduler,
-	// unless its runtime gives it a better proof.
+	// Token is the secret by which the agent proves itself to the scheduler, unless the driver
+	// gives it a better proof.
 	Token string
-	// Node is where it must run.
+	// Node is where the instance must run.
 	Node string
 }
 
-// Exit says that an instance has ended, or that it never began.
+// Exit says that an instance has ended, or that it failed to start.
 type Exit struct {
 	// FunctionUID and CID name the instance.
 	FunctionUID string
 	CID         invocation.CID
-	// Code is one of the condition reasons of a Function, such as
-	// v1alpha1.ReasonImagePullFailed; empty if none says more than that.
+	// Code is a condition reason of a Function, such as v1alpha1.ReasonImagePullFailed; empty
+	// if no specific one applies.
 	Code string
-	// Reason is for a person to read: which process ended and how.
+	// Reason explains to people which process ended and how.
 	Reason string
-	// LogTail are the last lines that the function wrote, at most 20.
+	// LogTail has the last lines that the function wrote, at most 20.
 	LogTail []string
 }
 
 // Driver runs instances. All of its methods return at once.
 type Driver interface {
-	// Start begins to start an instance. A failure is reported as an Exit,
-	// like every other end of an instance: one Exit for each Start.
+	// Start begins to start an instance. Each Start has one Exit, which reports its failure or
+	// any other end of the instance.
 	Start(spec InstanceSpec)
-	// Stop ends an instance: politely at first, by force soon after. An
-	// instance that is unknown or has ended is no error.
+	// Stop ends an instance: gracefully at first, by force soon after. An instance that is
+	// unknown or has ended is no error.
 	Stop(functionUID string, cid invocation.CID)
-	// Exits tells of every instance that ended. It must be read without
-	// delay.
+	// Exits receives the Exit of every instance. Its reader must not be slow.
 	Exits() <-chan Exit
 }
 
-// Existing is an instance that a Shared runtime has found.
+// Existing is an instance that an AdoptingDriver has found.
 type Existing struct {
 	CID invocation.CID
 	// Revision is the Function.Revision that it was started for.
@@ -60,66 +58,62 @@ type Existing struct {
 	Requests placement.Amount
 	// Started is when it was started.
 	Started time.Time
-	// Ran says that it is known to have run already, so that its agent should
-	// be heard of at once.
+	// Ran says that it is known to have run before, so that its agent should connect soon.
 	Ran bool
-	// Ending says that it is being stopped already.
+	// Ending says that it is already being stopped.
 	Ending bool
 }
 
-// AdoptingDriver is a runtime whose instances outlive the scheduler that started them
-// and can be taken over by another one. Its methods return at once.
+// AdoptingDriver is a driver whose instances outlive the scheduler that started them, so that
+// another scheduler can adopt them. Its methods return at once.
 type AdoptingDriver interface {
-	// Adopt takes over a function's instances and returns them. From then on
-	// their ends are reported as Exits, as if this runtime had started them.
+	// Adopt takes over a function's instances and returns them. From then on their Exits come
+	// as if this driver had started them.
 	Adopt(fn *v1alpha1.Function) []Existing
-	// Release is the opposite: the function's instances go on, and somebody
-	// else hears of their ends.
+	// Release is the opposite: the function's instances go on, and another scheduler receives
+	// their Exits.
 	Release(functionUID string)
 }
 
-// InstanceLister is a runtime that tells which instances it looks after.
+// InstanceLister is a driver that lists its instances.
 type InstanceLister interface {
-	// Instances are those that were started, taken or adopted here, and whose end
-	// was not reported yet.
+	// Instances are those that were started, assigned or adopted here and have no Exit yet.
 	Instances() []Key
 }
 
-// DriftDetector is a runtime whose instances may come and go unseen, and that compares those
-// that it looks after with those that exist.
+// DriftDetector is a driver whose instances may come and go unnoticed, and that compares its
+// instances with what exists.
 type DriftDetector interface {
-	// Drift says which of them have been there and do not exist any more, and which
-	// others exist of the given functions: neither looked after here, nor at their end.
+	// Drift returns the driver's instances that existed and no longer do, and the instances of
+	// the given functions that exist, are not the driver's, and are not ending.
 	Drift(of []*v1alpha1.Function) reconcile.Difference[Key]
-	// MarkGone says that an instance does not exist any more. It has its Exit.
+	// MarkGone reports that an instance no longer exists, which yields its Exit.
 	MarkGone(key Key)
 }
 
-// Assigner is a runtime that keeps spare instances. Those of a pool are started and
-// stopped as if they were of a function; see spare.PoolFunction.
+// Assigner is a driver that keeps spare instances. It starts and stops those of a pool as if
+// they belonged to a function; see warmpool.PoolFunction.
 type Assigner interface {
-	// Assign makes a spare instance of a pool an instance of a function, and then
-	// calls told with whether it is. If it is not, nothing is left of either, and
-	// neither has an Exit. It is false, and nothing is changed, if there is no such
-	// spare instance. Told is not called if the instance is stopped, which its Exit
-	// tells, or released before.
+	// Assign makes a spare instance of a pool an instance of a function, and then calls done.
+	// If taken is false, neither instance exists any more, and neither has an Exit. Assign
+	// returns false and changes nothing if the spare instance does not exist. done is not
+	// called if the instance is stopped, which its Exit reports, or released before.
 	Assign(poolUID string, cid invocation.CID, spec InstanceSpec, done func(taken bool)) bool
 }
 
-// Nodes tells where instances may run.
+// Nodes returns where instances may run.
 type Nodes interface {
-	// Candidates are the nodes that instances of a function may use, with all
-	// that is requested of each of them now. They depend on the function's
-	// node selector and tolerations only, and are the caller's own. An
-	// instance counts as soon as its Start has returned.
+	// Candidates are the nodes that instances of a function may use, with the present requests
+	// on each. They depend only on the function's node selector and tolerations, and belong to
+	// the caller. An instance counts as soon as its Start has returned.
 	Candidates(fn *v1alpha1.Function) placement.Candidates
-	// Nodes are all nodes, with all that is requested of each of them now.
+	// Nodes are all nodes with the present requests on each.
 	Nodes() []placement.Node
 }
 
-// StartObserver is a runtime that sees how far the start of an instance has come.
+// StartObserver is a driver that observes the progress of starts.
 type StartObserver interface {
-	// Progress says when an instance that was started here was there, and when its
-	// pod had a network; the zero time for what was not seen, or is none.
+	// Progress returns when an instance that was started here was created, and when its pod
+	// had its network; zero if not observed, or if it has none.
 	Progress(functionUID string, cid invocation.CID) (created, sandboxed time.Time)
 }

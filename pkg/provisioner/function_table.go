@@ -9,19 +9,19 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// functionTable are those of all functions. Each has a lock of its own, so that nobody waits
-// for what is done for other functions.
+// functionTable has the entries of all functions. Each has its own lock, so that work on one
+// function does not wait for others.
 type functionTable struct {
 	// usage and moves are what all accounts come to.
 	usage   *nodeUsage
 	changes *ChangeTracker
 
-	// mu guards the map and not what is in it. It is never held while an account's
-	// lock is waited for.
+	// mu guards the map but not the entries. It is never held while an entry's lock is waited
+	// for.
 	mu        sync.RWMutex
 	functions map[string]*functionEntry
-	// sequenceFloor is the highest sequence of the accounts that were closed. A revision can come
-	// back while a pod of its last time is still there, so new accounts go on from it.
+	// sequenceFloor is the highest sequence of closed entries, with which new entries
+	// continue: a revision can come back while a pod of its earlier use still exists.
 	sequenceFloor uint64
 }
 
@@ -31,7 +31,7 @@ func newFunctionTable() *functionTable {
 	return s
 }
 
-// find returns a function's account with its lock held, or nil.
+// find returns a function's entry with its lock held, or nil.
 func (s *functionTable) find(uid string) *functionEntry {
 	s.mu.RLock()
 	a := s.functions[uid]
@@ -42,7 +42,7 @@ func (s *functionTable) find(uid string) *functionEntry {
 	return a
 }
 
-// lockOrAdd returns a function's account with its lock held.
+// lockOrAdd returns a function's entry with its lock held.
 func (s *functionTable) lockOrAdd(uid string) *functionEntry {
 	for {
 		a := s.find(uid)
@@ -57,7 +57,7 @@ func (s *functionTable) lockOrAdd(uid string) *functionEntry {
 	}
 }
 
-// insert makes an account for a function, unless there is one by now.
+// insert adds an entry for a function, unless it has one by now.
 func (s *functionTable) insert(uid string) *functionEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +69,8 @@ func (s *functionTable) insert(uid string) *functionEntry {
 	return a
 }
 
-// closeIfGone closes an account, whose lock is held, if its function is gone and its last
-// instance has ended.
+// closeIfGone closes an entry if its function was deleted and its last instance has ended. The
+// caller holds its lock.
 func (s *functionTable) closeIfGone(a *functionEntry) {
 	if !a.forgotten || len(a.instances) > 0 || a.closed {
 		return
@@ -82,7 +82,7 @@ func (s *functionTable) closeIfGone(a *functionEntry) {
 	s.sequenceFloor = max(s.sequenceFloor, a.sequence)
 }
 
-// entries are those that are open. Their locks are not held.
+// entries returns the open entries, without their locks.
 func (s *functionTable) entries() []*functionEntry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -93,7 +93,7 @@ func (s *functionTable) entries() []*functionEntry {
 	return all
 }
 
-// each calls do with all instances, under the lock of the function of each.
+// each calls do with all instances, under the lock of each one's function.
 func (s *functionTable) each(do func(in *Instance)) {
 	for _, a := range s.entries() {
 		a.mu.Lock()
@@ -104,9 +104,9 @@ func (s *functionTable) each(do func(in *Instance)) {
 	}
 }
 
-// functionEntry is what is kept of one function, under the function's own lock. It outlives
-// the function's instances, so that no name is given twice, until the function is
-// forgotten. Its methods are called with the lock held.
+// functionEntry is the record of one function, under its own lock. It outlives the function's
+// instances, so that no name is given twice, until the function is removed. Callers of its
+// methods hold the lock.
 type functionEntry struct {
 	uid string
 	// The account passes every change on to nodes and moves, which have locks of their own.
@@ -119,12 +119,11 @@ type functionEntry struct {
 	sequence  uint64
 	backoff   StartBackoff
 	forgotten bool
-	// closed says that this account is not the function's any more, to somebody who
-	// found it before.
+	// closed says that this entry has been replaced, for a goroutine that found it before.
 	closed bool
 }
 
-// launch adds an instance that is now ordered and names it.
+// launch adds an instance that is launched now and names it.
 func (a *functionEntry) launch(named func(seq uint64) invocation.CID, in Instance) Instance {
 	a.forgotten = false
 	in.Key = Key{FunctionUID: a.uid, CID: a.name(named)}
@@ -133,8 +132,8 @@ func (a *functionEntry) launch(named func(seq uint64) invocation.CID, in Instanc
 	return in
 }
 
-// name is the next name that no instance has. One that was adopted may have any: where
-// etcd has lost its history, epochs come again, and with them the names of the time before.
+// name is the next unused name. An adopted instance may have any name: where etcd has lost its
+// history, epochs repeat, and with them earlier names.
 func (a *functionEntry) name(named func(seq uint64) invocation.CID) invocation.CID {
 	for {
 		a.sequence++
@@ -158,7 +157,7 @@ func (a *functionEntry) removeInstance(in *Instance) {
 	a.changes.mark(a.uid)
 }
 
-// change changes what is counted of an instance.
+// change changes an instance and updates the sums.
 func (a *functionEntry) change(in *Instance, how func(in *Instance)) {
 	before, was := countsFor(in), in.State
 	how(in)
@@ -170,7 +169,8 @@ func (a *functionEntry) change(in *Instance, how func(in *Instance)) {
 	}
 }
 
-// cancelLaunches has up to n instances that nobody has heard of leave, the youngest first.
+// cancelLaunches marks up to n instances whose agents have not connected as leaving, the
+// youngest first.
 func (a *functionEntry) cancelLaunches(n int) []Key {
 	var unconnected []*Instance
 	for _, in := range a.instances {

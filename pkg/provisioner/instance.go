@@ -19,15 +19,15 @@ var (
 	ErrBadToken = errors.New("provisioner: wrong instance token")
 )
 
-// State is where an instance is in its life.
+// State is the stage of an instance's life.
 type State int
 
 const (
-	// Creating instances were ordered, and have not pulled yet.
+	// Creating instances were launched and have not pulled yet.
 	Creating State = iota
 	// Created instances have pulled.
 	Created
-	// Leaving instances said goodbye, were let go, or were stopped.
+	// Leaving instances said goodbye, were drained, or were stopped.
 	Leaving
 )
 
@@ -59,42 +59,40 @@ type Instance struct {
 	Token    string
 	Node     string
 	Requests placement.Amount
-	// Launched is when it was ordered, and StartBy when it must have pulled.
+	// Launched is when it was launched, and StartBy the deadline of its first pull.
 	Launched time.Time
 	StartBy  time.Time
-	// Adopted says that somebody else started it, and Ran that it ran then.
+	// Adopted says that another scheduler started it, and Ran that it had run before.
 	Adopted, Ran bool
-	// Spare says that it was a spare instance before, of which its start says
-	// nothing about others.
+	// Spare says that it was a spare instance before, so that its start time says nothing
+	// about other starts.
 	Spare bool
-	// Connected says that its agent's stream is there; DisconnectedAt is when
-	// the stream ended, valid while a created instance is not connected.
+	// Connected says that its agent has a stream. DisconnectedAt is when the stream ended,
+	// valid while a created instance is not connected.
 	Connected      bool
 	DisconnectedAt time.Time
-	// EndBy is when a leaving instance must have ended by itself; zero if the
-	// runtime was told to end it.
+	// EndBy is when a leaving instance must have ended by itself; zero if the driver ends it.
 	EndBy time.Time
-	// AgentReason is what its agent said when it gave the instance up because of
-	// its function, and AgentCode the condition reason for it; both are empty
-	// for an instance that goes as it should.
+	// AgentReason is the agent's reason for giving the instance up because of its function,
+	// and AgentCode its condition reason; both are empty for an instance that leaves normally.
 	AgentReason, AgentCode string
-	// Cause is why it was told to end, if somebody knows better than its
-	// exit will, and CauseCode the condition reason for it.
+	// Cause is why the scheduler ended it, if that says more than its exit, and CauseCode its
+	// condition reason.
 	Cause, CauseCode string
 }
 
-// Ending is how an instance comes to its end.
+// Ending says how to end an instance.
 type Ending struct {
-	// Within is how long the instance may take to end by itself, from the first
-	// notice on; after that it is stopped. With 0 the runtime ends it now.
+	// Within is how long the instance may take to end by itself, from the first notice on;
+	// after that it is stopped. With 0 the driver ends it now.
 	Within time.Duration
-	// Code and Reason say what went wrong, if anything did: the code is one of the
-	// condition reasons of a Function. With Within, the agent gave the instance up
-	// because of what its function did; without, because it did not start.
+	// Code and Reason say what went wrong, if anything: Code is a condition reason of a
+	// Function. With Within, the agent gave the instance up because of its function; without,
+	// the instance did not start.
 	Code, Reason string
 }
 
-// markEnding notes how an instance ends.
+// markEnding records how an instance ends.
 func (in *Instance) markEnding(how Ending, now time.Time) {
 	switch {
 	case how.Within == 0 && how.Code != "":
@@ -109,33 +107,33 @@ func (in *Instance) markEnding(how Ending, now time.Time) {
 	}
 }
 
-// setCause keeps the first reason why an instance is to end.
+// setCause keeps the first cause of an instance's end.
 func (in *Instance) setCause(code, reason string) {
 	if in.Cause == "" {
 		in.Cause, in.CauseCode = reason, code
 	}
 }
 
-// markLeaving says that an instance is expected to end by itself until then, the first
-// time that it is said; or, if that is zero, that the runtime ends it. One that
-// was blamed already ends for that reason.
+// markLeaving records, once, that an instance is expected to end by itself until then, or, if
+// that is zero, that the driver ends it. An instance that has a cause already keeps it.
 func (in *Instance) markLeaving(endBy time.Time) {
 	if in.Cause == "" && (in.State != Leaving || endBy.IsZero()) {
 		in.State, in.EndBy = Leaving, endBy
 	}
 }
 
-// neverConnected tells whether nobody has heard of an instance that is being created.
+// neverConnected reports whether an instance is starting and its agent has not connected yet.
 func (in *Instance) neverConnected() bool {
 	return in.State == Creating && !in.Ran && !in.Spare && !in.Connected && in.DisconnectedAt.IsZero() && in.Cause == ""
 }
 
-// disconnected tells whether the agent of an instance that is not leaving has gone.
+// disconnected reports whether the agent of an instance that is not leaving has lost its
+// stream.
 func (in *Instance) disconnected() bool {
 	return in.State != Leaving && !in.Connected && !in.DisconnectedAt.IsZero()
 }
 
-// startFailed tells whether an instance that ended like this did not start.
+// startFailed reports whether an instance that has ended now failed to start.
 func (in *Instance) startFailed() bool { return in.State == Creating && !in.Adopted }
 
 // overdue tells whether an instance should have pulled or ended by now, or has been
@@ -152,7 +150,7 @@ func (in *Instance) overdue(now time.Time) bool {
 	return !in.EndBy.IsZero() && now.After(in.EndBy)
 }
 
-// overdueCode tells an instance that did not come from one that had been there.
+// overdueCode distinguishes an instance that never connected from one that did.
 func (in *Instance) overdueCode() string {
 	if in.startFailed() {
 		return v1alpha1.ReasonStartTimeout

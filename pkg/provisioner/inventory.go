@@ -7,8 +7,8 @@ import (
 	"github.com/windlass-dev/windlass/internal/reconcile"
 )
 
-// Inventory is what was ordered or adopted and has not ended, and how the last starts
-// went.
+// Inventory has the instances that were launched or adopted and have not ended, and the
+// results of the last starts.
 type Inventory struct {
 	*functionTable
 	now func() time.Time
@@ -18,7 +18,7 @@ func newInventory(now func() time.Time) *Inventory {
 	return &Inventory{functionTable: newFunctionTable(), now: now}
 }
 
-// change changes what is counted of an instance, and tells whether it is known.
+// change changes an instance and updates the sums. It reports whether the instance is known.
 func (v *Inventory) change(key Key, how func(a *functionEntry, in *Instance)) bool {
 	a := v.find(key.FunctionUID)
 	if a == nil {
@@ -32,7 +32,7 @@ func (v *Inventory) change(key Key, how func(a *functionEntry, in *Instance)) bo
 	return in != nil
 }
 
-// Lookup returns an instance, if it was ordered or adopted and has not ended.
+// Lookup returns an instance that was launched or adopted and has not ended.
 func (v *Inventory) Lookup(key Key) (Instance, bool) {
 	a := v.find(key.FunctionUID)
 	if a == nil {
@@ -46,7 +46,7 @@ func (v *Inventory) Lookup(key Key) (Instance, bool) {
 	return *in, true
 }
 
-// get is Look with an error, which is ErrUnknownInstance or nil.
+// get is Lookup with an error, which is ErrUnknownInstance or nil.
 func (v *Inventory) get(key Key) (Instance, error) {
 	in, known := v.Lookup(key)
 	if !known {
@@ -69,8 +69,8 @@ func (v *Inventory) Instances(uid string) []Instance {
 	return all
 }
 
-// Connected says of each instance that is not leaving whether its agent's stream is
-// believed to be there.
+// Connected says, for each instance that is not leaving, whether its agent is recorded as
+// connected.
 func (v *Inventory) Connected() map[Key]bool {
 	connected := make(map[Key]bool)
 	v.each(func(in *Instance) {
@@ -81,7 +81,7 @@ func (v *Inventory) Connected() map[Key]bool {
 	return connected
 }
 
-// keys are those of all instances.
+// keys are the keys of all instances.
 func (v *Inventory) keys() reconcile.Set[Key] {
 	keys := make(reconcile.Set[Key])
 	v.each(func(in *Instance) { keys.Add(in.Key) })

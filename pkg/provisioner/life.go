@@ -6,20 +6,20 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// Connect notes that the stream of an agent that was checked is there.
+// Connect records the stream of an authenticated agent.
 func (v *Inventory) Connect(key Key) {
 	v.change(key, func(_ *functionEntry, in *Instance) { in.Connected = true })
 }
 
-// Disconnect notes that an agent's stream ended.
+// Disconnect records the end of an agent's stream.
 func (v *Inventory) Disconnect(key Key) {
 	now := v.now()
 	v.change(key, func(_ *functionEntry, in *Instance) { in.Connected, in.DisconnectedAt = false, now })
 }
 
-// Pulled notes that an instance asked for work. It tells whether it did so for the
-// first time, and how long it took from its order; 0 if that is not known, since it
-// was adopted, so that another scheduler's clock knows when, or was a spare instance.
+// Pulled records that an instance asked for work. first says that it never did before, and
+// took is the time since its launch. took is 0 for an adopted instance, whose launch another
+// scheduler's clock measured, and for a former spare instance.
 func (v *Inventory) Pulled(key Key) (took time.Duration, first bool) {
 	now := v.now()
 	v.change(key, func(a *functionEntry, in *Instance) {
@@ -34,8 +34,8 @@ func (v *Inventory) Pulled(key Key) (took time.Duration, first bool) {
 	return took, first
 }
 
-// launch enters up to n instances of a function, as next makes them: fewer if it makes
-// no more, or if the function's last instances did not start. The seq-th is named(seq).
+// launch enters up to n instances of a function, as next makes them: fewer if next makes no
+// more, or while the function's start back-off lasts. The seq-th is named(seq).
 func (v *Inventory) launch(uid string, named func(seq uint64) invocation.CID, n int, next func() (Instance, bool)) (launched []Instance) {
 	a := v.lockOrAdd(uid)
 	defer a.mu.Unlock()
@@ -49,12 +49,12 @@ func (v *Inventory) launch(uid string, named func(seq uint64) invocation.CID, n 
 	return launched
 }
 
-// adopt adds the instances of a function that somebody else started and found returns.
-// Until they pull they count as being created, so that nothing is ordered in their place.
-// One that is known already stays as it is.
+// adopt adds the instances of a function that another scheduler started and found returns.
+// Until they pull they count as creating, so that no replacement is launched. A known instance
+// stays as it is.
 //
-// The lock is held from before found is called: an instance that ends meanwhile is looked
-// for only when it is there to be found.
+// The lock is held while found runs, so that an exit in the meantime is handled after its
+// instance was added.
 func (v *Inventory) adopt(uid string, found func() []Instance) {
 	a := v.lockOrAdd(uid)
 	defer a.mu.Unlock()
@@ -66,8 +66,8 @@ func (v *Inventory) adopt(uid string, found func() []Instance) {
 	}
 }
 
-// release drops a function's instances, which somebody else looks after. The lock is
-// held while handOver is called, as in adopt.
+// release drops a function's instances, which another scheduler takes over. The lock is held
+// while handOver runs, as in adopt.
 func (v *Inventory) release(uid string, handOver func()) {
 	a := v.lockOrAdd(uid)
 	defer a.mu.Unlock()
@@ -79,7 +79,8 @@ func (v *Inventory) release(uid string, handOver func()) {
 	v.closeIfGone(a)
 }
 
-// cancelLaunches has up to n instances of a function that nobody has heard of leave.
+// cancelLaunches marks up to n of a function's instances whose agents have not connected as
+// leaving.
 func (v *Inventory) cancelLaunches(uid string, n int) []Key {
 	a := v.find(uid)
 	if a == nil {
@@ -89,13 +90,13 @@ func (v *Inventory) cancelLaunches(uid string, n int) []Key {
 	return a.cancelLaunches(n)
 }
 
-// markEnding notes how an instance ends.
+// markEnding records how an instance ends.
 func (v *Inventory) markEnding(key Key, how Ending) {
 	now := v.now()
 	v.change(key, func(_ *functionEntry, in *Instance) { in.markEnding(how, now) })
 }
 
-// removeWithoutExit takes an instance off the inventory that has no Exit.
+// removeWithoutExit removes an instance that has no Exit.
 func (v *Inventory) removeWithoutExit(key Key) {
 	if a := v.find(key.FunctionUID); a != nil {
 		defer a.mu.Unlock()
@@ -106,8 +107,8 @@ func (v *Inventory) removeWithoutExit(key Key) {
 	}
 }
 
-// recordExit takes an instance off the inventory that has ended, and returns it as it was.
-// A start that failed is held against its function.
+// recordExit removes an instance that has ended, and returns its last state. A failed start
+// counts for the function's back-off.
 func (v *Inventory) recordExit(exit Exit) (in Instance, why StartFailure, known bool) {
 	a := v.find(exit.FunctionUID)
 	if a == nil {
@@ -127,7 +128,7 @@ func (v *Inventory) recordExit(exit Exit) (in Instance, why StartFailure, known 
 	return *ended, why, true
 }
 
-// takeOverdue blames all instances that are overdue for it, and returns what each was.
+// takeOverdue sets the cause of all overdue instances, and returns their previous states.
 func (v *Inventory) takeOverdue() (overdue []Instance) {
 	for _, a := range v.entries() {
 		a.mu.Lock()
@@ -137,7 +138,7 @@ func (v *Inventory) takeOverdue() (overdue []Instance) {
 	return overdue
 }
 
-// ResetBackoff drops what is known of a function's failures.
+// ResetBackoff drops a function's start failures.
 func (v *Inventory) ResetBackoff(uid string) {
 	if a := v.find(uid); a != nil {
 		defer a.mu.Unlock()
@@ -145,8 +146,7 @@ func (v *Inventory) ResetBackoff(uid string) {
 	}
 }
 
-// Forget drops what is known of a function that is gone, as far as its instances
-// have ended, and of the others when they end.
+// Forget removes a deleted function: the record of its instances stays until they have ended.
 func (v *Inventory) Forget(uid string) {
 	if a := v.find(uid); a != nil {
 		defer a.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
-// nodeUsage is what the instances of the inventory come to on each node that has some.
+// nodeUsage sums up the inventory's instances on each node.
 type nodeUsage struct {
 	mu sync.Mutex
 	on map[string]load
@@ -24,7 +24,6 @@ type load struct {
 
 func newNodeUsage() *nodeUsage { return &nodeUsage{on: make(map[string]load)} }
 
-// add puts an instance on its node.
 func (o *nodeUsage) add(node string, requests placement.Amount) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -32,7 +31,6 @@ func (o *nodeUsage) add(node string, requests placement.Amount) {
 	o.on[node] = load{was.instances + 1, was.requested.Plus(requests)}
 }
 
-// subtract takes an instance off its node.
 func (o *nodeUsage) subtract(node string, requests placement.Amount) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -44,7 +42,7 @@ func (o *nodeUsage) subtract(node string, requests placement.Amount) {
 	o.on[node] = load{was.instances - 1, was.requested.Minus(requests)}
 }
 
-// fillRequested says of each node what instances have requested of it.
+// fillRequested sets each node's requests to those of its instances.
 func (o *nodeUsage) fillRequested(nodes []placement.Node) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -53,7 +51,7 @@ func (o *nodeUsage) fillRequested(nodes []placement.Node) {
 	}
 }
 
-// instances is how many instances are on each node that has some.
+// instances is the number of instances on each node that has some.
 func (o *nodeUsage) instances() map[string]int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -64,17 +62,16 @@ func (o *nodeUsage) instances() map[string]int {
 	return on
 }
 
-// NodeView is what is known of nodes: where instances may run, and what they request
-// there.
+// NodeView returns the nodes on which instances may run, and the requests there.
 type NodeView struct {
 	config Config
-	// driver tells of the nodes, unless they are those of the configuration.
+	// driver returns the nodes; nil if the configuration has them.
 	driver Nodes
 	usage  *nodeUsage
 }
 
-// Requests is what an instance of a function requests of its node, with its agent. Nodes
-// of the configuration say nothing about other resources than CPU and memory.
+// Requests is the sum of the requests of a function's instance and its agent. Nodes of the
+// configuration have no resources but CPU and memory.
 func (n *NodeView) Requests(fn *v1alpha1.Function) placement.Amount {
 	requests := Requests(fn, n.config.AgentRequests)
 	if n.driver == nil {
@@ -83,8 +80,8 @@ func (n *NodeView) Requests(fn *v1alpha1.Function) placement.Amount {
 	return requests
 }
 
-// Candidates are the nodes that instances of a function may use, with what is
-// requested of each now.
+// Candidates are the nodes that instances of a function may use, with the present requests on
+// each.
 func (n *NodeView) Candidates(fn *v1alpha1.Function) placement.Candidates {
 	if n.driver != nil {
 		return n.driver.Candidates(fn)
@@ -92,11 +89,11 @@ func (n *NodeView) Candidates(fn *v1alpha1.Function) placement.Candidates {
 	return placement.Candidates{Nodes: n.configured()}
 }
 
-// NodeLoad is how full a node is.
+// NodeLoad is the load of a node.
 type NodeLoad struct {
-	// Node says what it can hold and what is requested of it, as far as it is known.
+	// Node has its capacity and requests, as far as known.
 	placement.Node
-	// Instances are those of the inventory.
+	// Instances is the number of the inventory's instances on it.
 	Instances int
 }
 
@@ -121,22 +118,22 @@ func (n *NodeView) known() []placement.Node {
 	return n.configured()
 }
 
-// configured are the nodes of the configuration, with what is requested of each.
+// configured are the nodes of the configuration, with the requests on each.
 func (n *NodeView) configured() []placement.Node {
 	nodes := slices.Clone(n.config.Nodes)
 	n.usage.fillRequested(nodes)
 	return nodes
 }
 
-// Requests is what an instance of a function requests of its node, with an agent that
-// requests that much. Nodes are picked and pods are counted by this one sum.
+// Requests is the sum of the requests of a function's instance and of an agent. Placement and
+// the accounting of pods both use it.
 func Requests(fn *v1alpha1.Function, agent placement.Amount) placement.Amount {
 	return agent.Plus(AmountOf(fn.Spec.Template.Resources.Requests))
 }
 
-// AmountOf is what a list says of CPU, memory, local storage and extended resources.
+// AmountOf reads CPU, memory, local storage and extended resources from a list.
 func AmountOf(list corev1.ResourceList) placement.Amount {
-	// Most lists have no more than the first two, and each function is asked in each tick.
+	// Most lists have only the first two, and every tick reads the list of each function.
 	others := len(list)
 	var amount placement.Amount
 	if cpu, there := list[corev1.ResourceCPU]; there {

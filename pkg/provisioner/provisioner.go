@@ -17,57 +17,55 @@ import (
 // it is stopped: long enough for an agent to reconnect.
 const reconnectTimeout = 10 * time.Second
 
-// startGrace is how much longer than its own startup timeout an instance gets:
-// its agent measures from its own start, and reports a better reason.
+// startGrace is added to an instance's startup timeout: its agent measures from its own start,
+// and reports a better reason.
 const startGrace = 5 * time.Second
 
-// Config is what a Provisioner needs to know.
+// Config has the settings of a Provisioner.
 type Config struct {
-	// Nodes are the nodes that there are, with what they can hold, unless
-	// Deps.Nodes tells.
+	// Nodes are all nodes with their capacities, unless Deps.Nodes is set.
 	Nodes []placement.Node
-	// AgentRequests is what an agent requests of its instance's node.
+	// AgentRequests is what an agent requests on its instance's node.
 	AgentRequests placement.Amount
 }
 
-// Deps are what a Provisioner works with.
+// Deps are the parts that a Provisioner uses.
 type Deps struct {
 	Driver Driver
-	// Adopting is the same runtime, if its instances outlive this process, and
-	// Nodes tells where they may run; both may be nil.
+	// Adopting is the same driver if its instances outlive this process, and Nodes returns
+	// where they may run; both may be nil.
 	Adopting AdoptingDriver
 	Nodes    Nodes
-	// Assigner is the same runtime, if it keeps spare instances, and Identify says
-	// which instance an agent's proof is of; both may be nil. The error is
-	// ErrUnknownInstance, wraps ErrBadToken or is a passing one.
+	// Assigner is the same driver if it keeps spare instances, and Identify returns the
+	// instance that an agent's proof belongs to; both may be nil. The error is
+	// ErrUnknownInstance, wraps ErrBadToken or is transient.
 	Assigner Assigner
 	Identify func(proof string) (Key, error)
-	// Lister is the same runtime, if it tells which instances it looks after, and
-	// Surveyor if they may come and go unseen; both may be nil.
+	// Lister is the same driver if it lists its instances, and Drift if they may come and go
+	// unnoticed; both may be nil.
 	Lister InstanceLister
 	Drift  DriftDetector
-	// StartObserver is the same runtime, if it sees how starts come along; may be nil.
+	// StartObserver is the same driver if it observes the progress of starts; may be nil.
 	StartObserver StartObserver
-	// Verify checks an agent's proof that it is the instance's. If it is nil,
-	// the proof is the token that the instance was started with. The error
-	// wraps ErrBadToken or is a passing one.
+	// Verify checks an agent's proof for an instance. If it is nil, the proof is the token
+	// that the instance was started with. The error wraps ErrBadToken or is transient.
 	Verify func(key Key, proof string) error
 	Now    func() time.Time
 	Log    *slog.Logger
 }
 
-// Events is told what became of instances. Its methods are called without a
-// lock held, one at a time.
+// Events receives the ends of instances. Its methods are called without a lock held, one at a
+// time.
 type Events interface {
 	// StartFailed says that an instance ended before its first pull.
 	StartFailed(key Key, why StartFailure)
-	// Gone says that an instance ended after its first pull. Lost means
-	// that nobody expected it.
+	// Gone says that an instance ended after its first pull. lost means that the end was
+	// unexpected.
 	Gone(key Key, lost bool, why StartFailure)
 }
 
-// Provisioner orders instances and follows them to their end. What it knows of them is
-// in its parts, each of which has its own guard; the Provisioner only acts.
+// Provisioner launches instances and follows them to their end. Its parts hold the state, each
+// with its own lock; the Provisioner only acts.
 type Provisioner struct {
 	*Inventory
 	*ChangeTracker
@@ -95,17 +93,16 @@ func New(config Config, deps Deps) *Provisioner {
 	return p
 }
 
-// LaunchResult is what became of an order.
+// LaunchResult is the outcome of a launch.
 type LaunchResult struct {
-	// Keys are the instances that were ordered.
+	// Keys are the launched instances.
 	Keys []Key
-	// NoRoom explains, if fewer were ordered than allowed for, why no node
-	// has room, in less than 1 KiB.
+	// NoRoom explains, if fewer than wanted were launched for lack of room, why no node has
+	// room, in less than 1 KiB.
 	NoRoom string
 }
 
-// Launch orders up to n instances of a function, on nodes as they are now, and returns
-// at once.
+// Launch launches up to n instances of a function on the present nodes, and returns at once.
 func (p *Provisioner) Launch(fn *v1alpha1.Function, term invocation.Term, n int) LaunchResult {
 	site, want := placement.NewSite(p.Candidates(fn)), p.Requests(fn)
 	var launched LaunchResult
@@ -121,12 +118,12 @@ func (p *Provisioner) Launch(fn *v1alpha1.Function, term invocation.Term, n int)
 	return launched
 }
 
-// LaunchOn orders up to n instances of a function, each on the node that place names,
-// and returns at once: fewer if place names no more, or if the function's last
-// instances did not start. Place must not call the Provisioner.
+// LaunchOn launches up to n instances of a function, each on the node that place returns, and
+// returns at once: fewer if place returns no more, or while the function's start back-off
+// lasts. place must not call the Provisioner.
 //
-// All are in the inventory before any is started, so that no exit can come before its
-// order.
+// All instances enter the inventory before any is started, so that no exit can precede its
+// launch.
 func (p *Provisioner) LaunchOn(fn *v1alpha1.Function, term invocation.Term, n int, place func() (node string, ok bool)) (keys []Key) {
 	var each Instance // made only once there is room: mostly there is none, and it costs more
 	launched := p.Inventory.launch(string(fn.UID), names(fn, term), n, func() (Instance, bool) {
@@ -157,14 +154,14 @@ func names(fn *v1alpha1.Function, term invocation.Term) func(seq uint64) invocat
 	return func(seq uint64) invocation.CID { return invocation.CID(fn.Revision()+"-") + term.CID(seq) }
 }
 
-// startLimit is how long an instance may take to pull.
+// startLimit is how long an instance may take until its first pull.
 func startLimit(fn *v1alpha1.Function) time.Duration {
 	return fn.Spec.Template.StartupTimeout.Duration + startGrace
 }
 
-// CancelLaunches ends up to n of a function's instances that are being created and whose
-// agents were never heard of, the youngest first, and returns which. That is no failure
-// of theirs: each is reported as gone, not lost.
+// CancelLaunches ends up to n of a function's starting instances whose agents have not
+// connected, the youngest first, and returns them. They do not count as failures: each is
+// reported as gone, not lost.
 func (p *Provisioner) CancelLaunches(uid string, n int) []Key {
 	cancelled := p.Inventory.cancelLaunches(uid, n)
 	for _, key := range cancelled {
@@ -173,8 +170,8 @@ func (p *Provisioner) CancelLaunches(uid string, n int) []Key {
 	return cancelled
 }
 
-// End ends an instance, or notes that it ends by itself. If it is to be ended since it
-// did not start, its exit brings the last log lines.
+// End ends an instance, or records that it ends by itself. If it is ended because it did not
+// start, its exit carries the last log lines.
 func (p *Provisioner) End(key Key, how Ending) {
 	p.Inventory.markEnding(key, how)
 	if how.Within == 0 {
@@ -182,7 +179,7 @@ func (p *Provisioner) End(key Key, how Ending) {
 	}
 }
 
-// Run follows instances to their end, and tells events of it, until ctx ends.
+// Run follows instances to their end, and passes their ends to events, until ctx ends.
 func (p *Provisioner) Run(ctx context.Context, events Events) error {
 	overdue := time.NewTicker(time.Second)
 	defer overdue.Stop()
@@ -200,7 +197,7 @@ func (p *Provisioner) Run(ctx context.Context, events Events) error {
 	}
 }
 
-// handleExit settles the account of an instance that has ended.
+// handleExit handles the exit of an instance.
 func (p *Provisioner) handleExit(exit Exit, events Events) {
 	in, why, known := p.Inventory.recordExit(exit)
 	switch {
@@ -213,8 +210,8 @@ func (p *Provisioner) handleExit(exit Exit, events Events) {
 	}
 }
 
-// failureOf says why an instance ended that should not have. What the runtime
-// saw is more exact than what the agent could tell, if it names a cause.
+// failureOf is why an instance ended unexpectedly. The driver's reason is more exact than the
+// agent's if it names a cause.
 func failureOf(in Instance, exit Exit) StartFailure {
 	failure := StartFailure{Code: cmp.Or(exit.Code, v1alpha1.ReasonStartFailed), Reason: exit.Reason, LogTail: exit.LogTail}
 	switch {
@@ -230,8 +227,7 @@ func failureOf(in Instance, exit Exit) StartFailure {
 	return failure
 }
 
-// stopOverdue ends instances that should have been heard of. Their exits tell
-// the rest.
+// stopOverdue ends overdue instances. Their exits follow.
 func (p *Provisioner) stopOverdue() {
 	for _, in := range p.Inventory.takeOverdue() {
 		p.deps.Log.Warn("stopping an overdue instance", "cid", in.CID, "state", in.State.String(), "reason", in.Cause)
@@ -239,14 +235,14 @@ func (p *Provisioner) stopOverdue() {
 	}
 }
 
-// Progress is how far the start of an instance has come; what is zero is not known.
+// Progress is how far the start of an instance has come; a zero time is unknown.
 type Progress struct {
-	// Launched is when it was ordered, Created when the runtime had made it, and
-	// Sandboxed when its pod had a network.
+	// Launched is when it was launched, Created when the driver had created it, and Sandboxed
+	// when its pod had its network.
 	Launched, Created, Sandboxed time.Time
 }
 
-// Progress says how far the start of an instance has come.
+// Progress returns how far the start of an instance has come.
 func (p *Provisioner) Progress(key Key) Progress {
 	in, known := p.Lookup(key)
 	if !known {

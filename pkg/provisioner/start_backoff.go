@@ -14,9 +14,8 @@ const (
 	maxBackoff   = 30 * time.Second
 )
 
-// StartBackoff decides whether a function may be given more instances, from how
-// its last ones started. The zero value allows everything: it is that of a
-// function of which an instance has started since.
+// StartBackoff decides whether to launch more instances of a function, from how its last ones
+// started. The zero value allows everything; a successful start resets to it.
 type StartBackoff struct {
 	failures  int
 	notBefore time.Time
@@ -27,34 +26,34 @@ type StartBackoff struct {
 type StartFailure struct {
 	// Code is one of the condition reasons of a Function.
 	Code string
-	// Reason is for a person to read, LogTail the last lines of its log.
+	// Reason explains it to people, and LogTail has the last lines of the log.
 	Reason  string
 	LogTail []string
-	// At is when it was noticed, and RetryAt when the next instance is tried.
+	// At is when the failure was noticed, and RetryAt when the next instance may be launched.
 	At, RetryAt time.Time
-	// InARow is how many instances did not start since one did.
+	// InARow is how many instances in a row did not start.
 	InARow int
 }
 
-// nodeTries is how often a function may have bad luck with nodes before that
-// counts as its own failure.
+// nodeTries is how many failures caused by nodes a function may have before they count as its
+// own.
 const nodeTries = 3
 
-// Transient says that another node may well do: it was the node that failed, and
-// not often enough to tell callers.
+// Transient reports whether another node may work: the node failed, and not often enough to
+// inform callers.
 func (f StartFailure) Transient() bool {
 	return (f.Code == v1alpha1.ReasonNodeLost || f.Code == v1alpha1.ReasonNodeRefused) && f.InARow < nodeTries
 }
 
-// FromCluster says that it has nothing to do with the function: the cluster could not be
-// asked, or the room was taken already. It is not held against the function, and no
-// caller hears of it.
+// FromCluster reports whether the function has nothing to do with the failure: the cluster did
+// not answer, or the room was already taken. Such failures do not count for the function's
+// back-off, and callers do not see them.
 func (f StartFailure) FromCluster() bool {
 	return f.Code == v1alpha1.ReasonClusterUnavailable || f.Code == v1alpha1.ReasonNodeFull
 }
 
-// String is the reason and the last log lines, but for those that say the reason again,
-// or that there are none where one would look for them.
+// String is the reason and the last log lines, without lines that repeat the reason or say
+// that the log is empty.
 func (f StartFailure) String() string {
 	if len(f.LogTail) == 0 {
 		switch f.Code {
@@ -72,8 +71,8 @@ func (f StartFailure) String() string {
 	return f.Reason + "; its last log lines:\n" + strings.Join(unsaid, "\n")
 }
 
-// Failed says that an instance did not start. If that is blameless, the next one is
-// tried after the shortest backoff, however often it happens.
+// Failed records that an instance did not start. If the function is not to blame, the next one
+// may be launched after the shortest back-off, however often that happens.
 func (g *StartBackoff) Failed(now time.Time, why StartFailure) {
 	if why.FromCluster() {
 		g.notBefore = now.Add(firstBackoff)
@@ -86,9 +85,8 @@ func (g *StartBackoff) Failed(now time.Time, why StartFailure) {
 	g.last.At, g.last.RetryAt, g.last.InARow = now, g.notBefore, g.failures
 }
 
-// Allowed is how many of want instances may be ordered now: none during the
-// backoff; then all, or one as a probe until one has started, if the last one's
-// failure was the function's.
+// Allowed is how many of want instances may be launched now: none during the back-off. After
+// it, all, or only one until one has started if the function caused the last failure.
 func (g StartBackoff) Allowed(now time.Time, want, creating int) int {
 	switch {
 	case now.Before(g.notBefore):
@@ -101,8 +99,8 @@ func (g StartBackoff) Allowed(now time.Time, want, creating int) int {
 	return min(1, want)
 }
 
-// Failing returns why the last instance did not start and when the next is
-// tried, unless all is well.
+// Failing returns why the last instance did not start and when the next may be launched;
+// failing is false after a successful start.
 func (g StartBackoff) Failing() (why StartFailure, retryAt time.Time, failing bool) {
 	return g.last, g.notBefore, g.failures > 0
 }

@@ -6,42 +6,42 @@ import (
 	"time"
 )
 
-// Want is what one function would like to have.
+// Want is what one function asks for.
 type Want struct {
 	Namespace, Function string
-	// N is how many instances.
+	// N is the number of instances.
 	N int
-	// Waited is for how long a first instance is waited for; 0 if that is not so. In
-	// each namespace, who has waited longest is served first, and nobody gets a second
+	// Waited is for how long calls have waited for the function's first instance; 0 if none
+	// do. In each namespace the longest wait is served first, and no function gets a second
 	// instance before all have their first.
 	Waited time.Duration
-	// Last says that it is served after all others of its namespace: nobody waits for it.
+	// Last says that it is served after all others of its namespace, because no call waits for
+	// it.
 	Last bool
-	// Cost is what one of them costs, at least 1, in a unit that is the same
-	// for all.
+	// Cost is the cost of one instance, at least 1, in a unit that is the same for all.
 	Cost int64
 }
 
-// Shares remembers between rounds whose turn it is. Its zero value is ready. It is
-// not safe for concurrent use.
+// Shares remembers between rounds whose turn it is. Its zero value is ready to use. It is not
+// safe for concurrent use.
 type Shares struct {
-	// turns are the namespaces that want something, the next one first.
+	// turns are the namespaces with wants, the next one first.
 	turns []*namespaceTurn
 }
 
-// namespaceTurn is that of a namespace as long as it wants something.
+// namespaceTurn is the account of a namespace while it has wants.
 type namespaceTurn struct {
 	namespace string
 	// deficit is what it may spend in its turn.
 	deficit int64
-	// started says that its turn has begun and was not over when a round ended.
+	// started says that its turn began in an earlier round and continues.
 	started bool
-	// functions are its wants, those to be served first in front.
+	// functions are its wants in the order of service.
 	functions []*request
 	last      string // function that was served last
 }
 
-// request is what is left of a Want.
+// request is the rest of a Want.
 type request struct {
 	Want
 	index int
@@ -54,23 +54,21 @@ func (c *request) rank() int {
 	return 0
 }
 
-// Round is one division.
+// Round is one division of a budget.
 type Round struct {
 	shares *Shares
 	budget int
-	// quantum is what a turn is worth: enough for a chunk of the most
-	// expensive instances.
+	// quantum is the value of a turn: enough for a chunk of the most expensive instances.
 	quantum int64
 	chunk   int
 	granted *request
 }
 
-// turnsInRound is into how many turns of each function a budget is cut, so that
-// nobody takes all the room in one turn, and yet few grants are needed.
+// turnsInRound is how many turns of each function a budget is divided into, so that no
+// function takes all the room in one turn, and few grants are needed.
 const turnsInRound = 4
 
-// Begin begins a round in which at most budget instances are granted. It ends the
-// round before it.
+// Begin begins a round that grants at most budget instances. It ends the previous round.
 func (s *Shares) Begin(wants []Want, budget int) *Round {
 	s.setWants(wants)
 	r := &Round{shares: s, budget: budget}
@@ -90,8 +88,8 @@ func (s *Shares) Begin(wants []Want, budget int) *Round {
 	return r
 }
 
-// setWants opens accounts for namespaces that want something now and closes those of
-// others: who wants nothing saves nothing.
+// setWants opens accounts for namespaces with wants and closes the others: a namespace without
+// wants saves nothing.
 func (s *Shares) setWants(wants []Want) {
 	turns := make(map[string]*namespaceTurn, len(s.turns))
 	for _, a := range s.turns {
@@ -117,9 +115,8 @@ func (s *Shares) setWants(wants []Want) {
 	}
 }
 
-// sort puts those first that have waited longest for a first instance, and of the
-// others the function that comes after the one that was served last. Those that are Last
-// come behind.
+// sort puts the longest wait for a first instance first, then continues after the function
+// that was served last. Those that are Last come at the end.
 func (a *namespaceTurn) sort() {
 	lap := func(c *request) int {
 		if c.Function > a.last {
@@ -132,7 +129,7 @@ func (a *namespaceTurn) sort() {
 	})
 }
 
-// requeue puts one that has got something behind the others, but before those that are Last.
+// requeue puts a served request behind the others, but before those that are Last.
 func (a *namespaceTurn) requeue(c *request) {
 	at := len(a.functions)
 	if !c.Last {
@@ -143,8 +140,8 @@ func (a *namespaceTurn) requeue(c *request) {
 	a.functions = slices.Insert(a.functions, at, c)
 }
 
-// Next grants n instances to the want of that index. It must be answered by Took
-// before it is called again. It returns false when the round is over.
+// Next grants n instances to the want of that index. The caller must call Launched before it
+// calls Next again. ok is false when the round is over.
 func (r *Round) Next() (index, n int, ok bool) {
 	for r.budget > 0 && len(r.shares.turns) > 0 {
 		a := r.shares.turns[0]
@@ -166,8 +163,8 @@ func (r *Round) Next() (index, n int, ok bool) {
 	return 0, 0, false
 }
 
-// Launched says how many instances of the last grant could be had. If that is fewer than
-// were granted, the function gets no more in this round.
+// Launched says how many instances of the last grant could be launched. If n is less than
+// granted, the function gets no more in this round.
 func (r *Round) Launched(n, granted int) {
 	a, c := r.shares.turns[0], r.granted
 	r.budget -= n

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Idle is an instance that runs nothing and could be removed.
+// Idle is an instance that runs nothing and could be evicted.
 type Idle struct {
 	Node     string
 	Requests Amount
 	// For is how long it has been idle.
 	For time.Duration
-	// Group is whose it is, for a Clearing.
+	// Group names its owner, for an EvictionPlanner.
 	Group string
 }
 
-// Evict returns the index of the instance to remove so that want fits on a node
-// where it did not: the longest idle of those that make room enough alone. If
-// several must go, it returns the first of them, the longest idle of the node
-// where the fewest must. It returns -1 if no removal helps.
+// Evict returns the index of the instance to evict so that want fits on a node where it did
+// not: the longest idle one that makes enough room alone. If several must go, it returns the
+// first of them, the longest idle one on the node where the fewest must. It returns -1 if no
+// eviction helps.
 func Evict(nodes []Node, idle []Idle, want Amount) int {
 	byNode := make(map[string][]int, len(nodes))
 	for i, in := range idle {
@@ -39,8 +39,8 @@ func Evict(nodes []Node, idle []Idle, want Amount) int {
 	return best
 }
 
-// leastEvictions is what to remove first on one node, and how many of the given
-// instances must be removed there; -1 if all of them are not enough.
+// leastEvictions returns which instance to evict first on one node, and how many of the given
+// instances must go there; -1 if all of them are not enough.
 func leastEvictions(n Node, idle []Idle, there []int, want Amount) (first, needed int) {
 	slices.SortStableFunc(there, func(a, b int) int { return cmp.Compare(idle[b].For, idle[a].For) })
 	for _, i := range there {

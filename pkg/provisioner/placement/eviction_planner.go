@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// EvictionPlanner finds out which idle instances must go so that others have room. It begins
-// with the nodes as they will be when all that was told to go has gone, and follows
-// what is decided since, so that no room is made twice.
+// EvictionPlanner finds the idle instances to evict so that others fit. It begins with the
+// nodes as they will be when all ending instances have ended, and tracks its own decisions, so
+// that it makes no room twice.
 //
-// However many ask for the same amount, each idle instance is looked at once for all
+// However many requests ask for the same amount, it looks at each idle instance once for all
 // of them. It is not safe for concurrent use.
 type EvictionPlanner struct {
 	nodes  *Index
@@ -21,41 +21,41 @@ type EvictionPlanner struct {
 	// idle first.
 	groups map[string][]int
 	scans  map[scanKey]*scan
-	// scansLeft is how many more times all nodes may be looked at.
+	// scansLeft is how many more times it may look at all nodes.
 	scansLeft int
 }
 
-// EvictionRequest is what somebody needs who finds no room.
+// EvictionRequest is a request for room that no node has.
 type EvictionRequest struct {
 	Want Amount
-	// Group is whose idle instances may go; empty for all.
+	// Group restricts the instances to evict; empty for all.
 	Group string
-	// IdleFor is how long an instance must have been idle. One may go earlier that
-	// has become idle after whoever asks had begun to wait: Waited is for how long
-	// that is; 0 allows none to go earlier.
+	// IdleFor is how long an instance must have been idle. One that became idle after the
+	// request began to wait may go earlier: Waited is the length of that wait; 0 allows none
+	// to go earlier.
 	IdleFor, Waited time.Duration
 }
 
-// scanKey is what walks have in common.
+// scanKey is what requests that share a scan have in common.
 type scanKey struct {
 	want  Amount
 	group string
 }
 
-// scan is how far the instances of a group have been looked at for an amount.
+// scan is the progress through the instances of a group for an amount.
 type scan struct {
-	// next is the first position that is worth a look, from each position on; it
-	// may point to another one that was passed over since.
+	// next is, for each position, the first one from there on that is worth a look; that may
+	// itself point on.
 	next []int
-	// several says that it was looked for several that could go together.
+	// several says that a search for several instances on one node was made.
 	several bool
 }
 
-// maxScans bounds how often a Clearing looks at all nodes for several instances that
-// could go together. Who comes later asks again in the next tick.
+// maxScans bounds how often an EvictionPlanner searches all nodes for several instances on one
+// node. Later requests are repeated in the next tick.
 const maxScans = 16
 
-// NewEvictionPlanner makes a Clearing of nodes, which belong to it from then on.
+// NewEvictionPlanner makes an EvictionPlanner of nodes, which belong to it from then on.
 func NewEvictionPlanner(nodes []Node, idle []Idle) *EvictionPlanner {
 	c := &EvictionPlanner{
 		nodes: NewIndex(nodes), places: make(map[string]int, len(nodes)), idle: idle, gone: make([]bool, len(idle)),
@@ -81,10 +81,9 @@ func NewEvictionPlanner(nodes []Node, idle []Idle) *EvictionPlanner {
 	return c
 }
 
-// Find returns the name of a node on which there will be room for what is asked for
-// once these idle instances have gone as well, which are none if what was decided
-// makes room enough: the longest idle one that makes room alone, or else as few as
-// possible. It is false if no removal that is allowed helps.
+// Find returns the name of a node that will fit the request once the instances out have gone
+// as well: none if earlier decisions make enough room, else the longest idle one that makes
+// enough room alone, else as few as possible. ok is false if no permitted eviction helps.
 func (c *EvictionPlanner) Find(ask EvictionRequest) (node string, out []int, ok bool) {
 	if i := c.nodes.Pick(ask.Want, func(int) int { return 0 }); i >= 0 {
 		return c.nodes.nodes[i].Name, nil, true
@@ -111,7 +110,7 @@ func (c *EvictionPlanner) Find(ask EvictionRequest) (node string, out []int, ok 
 // span are positions from first to before end.
 type span struct{ first, end int }
 
-// allowed are the positions in the group of those that may go.
+// allowed are the positions in the group whose instances may be evicted.
 func (c *EvictionPlanner) allowed(ask EvictionRequest) [2]span {
 	group := c.groups[ask.Group]
 	shorterThan := func(d time.Duration) int {
@@ -131,7 +130,7 @@ func (c *EvictionPlanner) allowed(ask EvictionRequest) [2]span {
 	return [2]span{{0, long}, late}
 }
 
-// findOne is the longest idle instance that makes room alone; -1 if there is none.
+// findOne is the longest idle instance that makes enough room alone; -1 if none does.
 func (c *EvictionPlanner) findOne(ask EvictionRequest, w *scan, allowed span) int {
 	group := c.groups[ask.Group]
 	for at := w.nextFrom(allowed.first); at < allowed.end; at = w.nextFrom(at + 1) {
@@ -145,7 +144,8 @@ func (c *EvictionPlanner) findOne(ask EvictionRequest, w *scan, allowed span) in
 	return -1
 }
 
-// findSeveral are the fewest instances of one node that make room together, and where.
+// findSeveral returns the fewest instances of one node that make enough room together, and
+// that node.
 func (c *EvictionPlanner) findSeveral(ask EvictionRequest) (node string, out []int, ok bool) {
 	group := c.groups[ask.Group]
 	there := make(map[int][]int)
@@ -177,13 +177,13 @@ func (c *EvictionPlanner) findSeveral(ask EvictionRequest) (node string, out []i
 	return c.nodes.nodes[best].Name, out, true
 }
 
-// better says whether a are fewer than b, or as many and longer idle.
+// better reports whether a has fewer instances than b, or as many and longer idle ones.
 func (c *EvictionPlanner) better(a, b []int) bool {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(c.idle[b[0]].For, c.idle[a[0]].For)) < 0
 }
 
-// MarkGone notes that an idle instance is not to be found again: it was told to go, which
-// frees what it requests, or is not idle any more.
+// MarkGone excludes an idle instance from now on: it is being ended, which frees its requests,
+// or it is no longer idle.
 func (c *EvictionPlanner) MarkGone(i int, frees bool) {
 	if c.gone[i] {
 		return
@@ -194,7 +194,7 @@ func (c *EvictionPlanner) MarkGone(i int, frees bool) {
 	}
 }
 
-// Reserve notes that the room on a node is for whoever has asked for it.
+// Reserve keeps room on a node for the request that was granted it.
 func (c *EvictionPlanner) Reserve(node string, want Amount) {
 	if place, known := c.places[node]; known {
 		c.nodes.Request(place, want)
@@ -209,7 +209,7 @@ func newScan(positions int) *scan {
 	return w
 }
 
-// nextFrom is the first position from at on that was not passed over.
+// nextFrom is the first position from at on that was not skipped.
 func (w *scan) nextFrom(at int) int {
 	end := at
 	for end < len(w.next) && w.next[end] != end {
@@ -221,5 +221,5 @@ func (w *scan) nextFrom(at int) int {
 	return end
 }
 
-// skip passes over a position from now on.
+// skip excludes a position from now on.
 func (w *scan) skip(at int) { w.next[at] = at + 1 }

@@ -1,27 +1,26 @@
 package placement
 
-// Index knows for a few amounts which of many nodes have room for them, so that a
-// pick costs the same however many nodes there are. Of the nodes with room it picks
-// each with the same probability.
+// Index tracks, for a few amounts, which of many nodes have room for them, so that a pick
+// costs the same however many nodes exist. It picks each node with room with the same
+// probability.
 //
-// What it costs is paid when a node changes: a little for each different amount
-// that was ever asked for.
+// A change of a node costs a little for each different amount that was ever requested.
 type Index struct {
 	nodes  []Node
 	shapes []*shape
 	of     map[Amount]*shape
-	// last is the shape that was asked for last, which is mostly the next one, too.
+	// last is the shape of the last request, which mostly is that of the next one.
 	last *shape
 }
 
-// shape is what is known of one amount.
+// shape is the state of the index for one amount.
 type shape struct {
 	want Amount
 	// times is how often want fits on each node, and total the sum.
 	times []int
 	total int
-	// fitting are the nodes on which it does, in no order, and at is where each
-	// node stands there, -1 if it does not.
+	// fitting are the nodes with room, in no order; at is the position of each node in it, -1
+	// if it has none.
 	fitting []int
 	at      []int
 }
@@ -44,7 +43,7 @@ func (x *Index) Add(n Node) {
 // Len is how many nodes there are.
 func (x *Index) Len() int { return len(x.nodes) }
 
-// Node is the i-th node as it is now.
+// Node is the present state of the i-th node.
 func (x *Index) Node(i int) Node { return x.nodes[i] }
 
 // Pick returns the index of a node with room for want, or -1. intn(n) must return a
@@ -57,11 +56,10 @@ func (x *Index) Pick(want Amount, intn func(n int) int) int {
 	return s.fitting[intn(len(s.fitting))]
 }
 
-// Room is how often want fits on all nodes together; amounts of nothing fit very
-// often.
+// Room is how often want fits on all nodes together; empty amounts fit very often.
 func (x *Index) Room(want Amount) int { return x.shape(want).total }
 
-// countRoom is Room that leaves nothing behind for an amount of which nothing is known yet.
+// countRoom is Room without adding a new amount to the index.
 func (x *Index) countRoom(want Amount) int {
 	if s, known := x.of[want]; known {
 		return s.total
@@ -96,7 +94,7 @@ func (x *Index) shape(want Amount) *shape {
 	return s
 }
 
-// set takes note of how often the shape fits on a node.
+// set records how often the shape fits on a node.
 func (s *shape) set(node, times int) {
 	s.total += times - s.times[node]
 	s.times[node] = times

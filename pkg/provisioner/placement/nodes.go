@@ -6,19 +6,19 @@ type Amount struct {
 	MilliCPU int64
 	// Memory in bytes.
 	Memory int64
-	// Pods is a number of pods. Whoever wants none is not bounded by it.
+	// Pods is a number of pods. An amount of 0 is not bounded by it.
 	Pods int64
 	// Scalars are other resources, by the name that each has in Kubernetes.
 	Scalars Scalars
 }
 
-// Plus is a and b together.
+// Plus is the sum of a and b.
 func (a Amount) Plus(b Amount) Amount {
 	a.add(&b)
 	return a
 }
 
-// Minus is a without b.
+// Minus is the difference of a and b.
 func (a Amount) Minus(b Amount) Amount {
 	a.MilliCPU, a.Memory, a.Pods = a.MilliCPU-b.MilliCPU, a.Memory-b.Memory, a.Pods-b.Pods
 	if b.Scalars.some() {
@@ -37,28 +37,27 @@ func (a *Amount) add(b *Amount) {
 	}
 }
 
-// Node is what is known of a node.
+// Node is the state of a node.
 type Node struct {
 	Name string
-	// Allocatable is what instances may request in all, and Requested what
-	// they have requested.
+	// Allocatable is the total that instances may request, and Requested the present requests.
 	Allocatable Amount
 	Requested   Amount
 }
 
-// Candidates are the nodes on which instances of some function may run.
+// Candidates are the nodes on which instances of a function may run.
 type Candidates struct {
-	// Nodes are to be used first, and Avoided only where none of them has room.
+	// Nodes are used first, and Avoided only if none of them has room.
 	Nodes, Avoided []Node
-	// Excluded are all others, counted by why.
+	// Excluded counts all other nodes by reason.
 	Excluded ReasonCounts
 }
 
-// Fits says whether a node has room for want.
+// Fits reports whether a node has room for want.
 func (n *Node) Fits(want Amount) bool { return n.fits(&want, &Amount{}) }
 
-// fits says whether a node has room for want once something has gone. It is asked for each
-// idle instance, so nothing is copied for it.
+// fits reports whether a node has room for want once gone has ended. It runs for each idle
+// instance, so it copies nothing.
 func (n *Node) fits(want, gone *Amount) bool {
 	has, taken := &n.Allocatable, &n.Requested
 	return taken.MilliCPU-gone.MilliCPU+want.MilliCPU <= has.MilliCPU &&
@@ -67,21 +66,20 @@ func (n *Node) fits(want, gone *Amount) bool {
 		(!want.Scalars.some() || n.covers(want.Scalars, gone.Scalars))
 }
 
-// covers says whether the node has so much left of further resources once some have gone.
+// covers reports whether the node has enough further resources once gone has ended.
 func (n *Node) covers(want, gone Scalars) bool {
 	short, _ := n.freeScalars().plus(gone).short(want)
 	return short == ""
 }
 
-// freeScalars is what the node has left of further resources.
+// freeScalars is the node's remaining amount of further resources.
 func (n *Node) freeScalars() Scalars { return n.Allocatable.Scalars.minus(n.Requested.Scalars) }
 
-// maxPerNode bounds what is counted of one node: who requests nothing fits any number of
-// times.
+// maxPerNode bounds the count for one node: empty requests fit any number of times.
 const maxPerNode = 1 << 16
 
-// Room is how many instances that request want each there is room for on all nodes
-// together. Of one node, no more than 65536 are counted.
+// Room is how many instances that request want each fit on all nodes together. At most 65536
+// are counted for each node.
 func Room(nodes []Node, want Amount) int {
 	room := 0
 	for i := range nodes {

@@ -8,21 +8,20 @@ import (
 	"strings"
 )
 
-// ReasonCounts counts nodes by why no instance can be placed on them. The reasons follow a
-// number of nodes: "not ready". It has as many entries as there are different
-// reasons, however many nodes there are.
+// ReasonCounts counts nodes by the reason why no instance can be placed on them. Reasons
+// follow a number of nodes, such as "not ready". It has as many entries as there are different
+// reasons, however many nodes exist.
 type ReasonCounts map[string]int
 
 const (
-	// maxReasons is how many different reasons are said, the most frequent first,
-	// and maxReason how many bytes of each, so that an explanation has less than
-	// 1 KiB.
+	// maxReasons is how many different reasons are listed, the most frequent first, and
+	// maxReason the maximum bytes of each, so that an explanation stays below 1 KiB.
 	maxReasons = 6
 	maxReason  = 140
 )
 
-// Shortages counts nodes by what they lack for an instance that requests want, and
-// says how much of it is free where the most is.
+// Shortages counts nodes by what they lack for an instance that requests want, and says how
+// much is free on the node with the most.
 func Shortages(nodes []Node, want Amount) ReasonCounts {
 	var short, free [lacks]int64
 	fitting := int64(0)
@@ -60,7 +59,7 @@ const (
 	lacks
 )
 
-// mebibytes rounds up: what is requested must not seem to fit.
+// mebibytes rounds up, so that a request never seems to fit.
 func mebibytes(bytes int64) int64 { return (bytes + 1<<20 - 1) >> 20 }
 
 func (t ReasonCounts) add(nodes int64, why string) {
@@ -69,7 +68,7 @@ func (t ReasonCounts) add(nodes int64, why string) {
 	}
 }
 
-// Plus is what both count together.
+// Plus is the sum of both.
 func (t ReasonCounts) Plus(other ReasonCounts) ReasonCounts {
 	sum := make(ReasonCounts, len(t)+len(other))
 	for _, counts := range [...]ReasonCounts{t, other} {
@@ -80,8 +79,8 @@ func (t ReasonCounts) Plus(other ReasonCounts) ReasonCounts {
 	return sum
 }
 
-// String says how many nodes there are and why none has room, in less than 1 KiB:
-// "432 nodes: 412 short of CPU (...), 17 cordoned, 3 not ready".
+// String says how many nodes exist and why none has room, in less than 1 KiB: "432 nodes: 412
+// short of CPU (...), 17 cordoned, 3 not ready".
 func (t ReasonCounts) String() string {
 	if len(t) == 0 {
 		return "there is no node"
@@ -108,7 +107,7 @@ func (t ReasonCounts) String() string {
 	return fmt.Sprintf("%d %s: %s", all, nodes, strings.Join(parts, ", "))
 }
 
-// shorten cuts a reason that somebody else has worded, such as a long taint.
+// shorten cuts a reason that contains other people's text, such as a long taint.
 func shorten(why string) string {
 	if len(why) <= maxReason {
 		return why

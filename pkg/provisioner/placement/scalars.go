@@ -8,10 +8,10 @@ import (
 	"unique"
 )
 
-// Scalars is how much there is of further resources, such as ephemeral-storage and
-// nvidia.com/gpu. Its zero value is nothing, which it nearly always is. Equal ones are
-// the same value, so that amounts can be compared and be keys; an amount is copied for
-// each node and each instance, so this is small and mostly left alone.
+// Scalars are amounts of further resources, such as ephemeral-storage and nvidia.com/gpu. The
+// zero value is empty, which it nearly always is. Equal amounts are equal values, so that they
+// can be compared and be keys. Scalars are copied for each node and each instance, so they are
+// small.
 type Scalars struct {
 	// text are names and whole numbers other than 0, in the order of the names.
 	text unique.Handle[string]
@@ -36,7 +36,7 @@ func ScalarsOf(amounts map[string]int64) Scalars {
 	return Scalars{unique.Make(text.String())}
 }
 
-// Amounts are the amounts by name; nil if there are none.
+// Amounts are the amounts by name; nil if empty.
 func (f Scalars) Amounts() map[string]int64 {
 	if !f.some() {
 		return nil
@@ -44,7 +44,7 @@ func (f Scalars) Amounts() map[string]int64 {
 	amounts := make(map[string]int64)
 	for part := range strings.SplitSeq(f.text.Value(), ",") {
 		name, number, _ := strings.Cut(part, "=")
-		// It is one that ScalarsOf has written.
+		// ScalarsOf has written it.
 		amounts[name], _ = strconv.ParseInt(number, 10, 64)
 	}
 	return amounts
@@ -58,17 +58,17 @@ func (f Scalars) String() string {
 	return f.text.Value()
 }
 
-// Equal says whether both are as much of each.
+// Equal reports whether both have the same amounts.
 func (f Scalars) Equal(other Scalars) bool { return f == other }
 
-// some says whether it is anything at all.
+// some reports whether any amount is not 0.
 func (f Scalars) some() bool { return f != (Scalars{}) }
 
 func (f Scalars) plus(other Scalars) Scalars { return f.add(other, 1) }
 
 func (f Scalars) minus(other Scalars) Scalars { return f.add(other, -1) }
 
-// add is f and times the other together.
+// add is f plus times the other.
 func (f Scalars) add(other Scalars, times int64) Scalars {
 	if !other.some() {
 		return f
@@ -83,8 +83,8 @@ func (f Scalars) add(other Scalars, times int64) Scalars {
 	return ScalarsOf(sum)
 }
 
-// short is the first resource that does not cover want, and how much want has; "" if all
-// do.
+// short is the first resource that does not cover want, and how much want asks for; "" if all
+// cover it.
 func (f Scalars) short(want Scalars) (name string, wanted int64) {
 	have, need := f.Amounts(), want.Amounts()
 	for _, name := range slices.Sorted(maps.Keys(need)) {

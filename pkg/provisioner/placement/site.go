@@ -2,19 +2,19 @@ package placement
 
 import "slices"
 
-// Site is the nodes on which instances of some functions may run, as they were at one
-// moment, with what was requested of them since. What it knows of an amount is found
-// out once, however many functions ask. It is not safe for concurrent use.
+// Site is the set of nodes on which instances of some functions may run, at one moment, plus
+// later requests. It computes the room for each amount once, however many functions ask. It is
+// not safe for concurrent use.
 type Site struct {
 	ordinary, avoided *Index
 	excluded          ReasonCounts
 	capacities        map[Amount]int
 	explanations      map[Amount]string
-	// places are where nodes stand, by name; nil until somebody asks.
+	// places has the positions of nodes by name; nil until first used.
 	places map[string]place
 }
 
-// place is a node of an index.
+// place is the position of a node in an index.
 type place struct {
 	in   *Index
 	node int
@@ -28,8 +28,8 @@ func NewSite(c Candidates) *Site {
 	}
 }
 
-// Room is for how many instances there was room at the first look. Nodes that are
-// avoided count only if there is none elsewhere.
+// Room is how many instances had room at the first look. Avoided nodes count only if no other
+// has room.
 func (s *Site) Room(want Amount) int {
 	room, counted := s.capacities[want]
 	if !counted {
@@ -41,15 +41,14 @@ func (s *Site) Room(want Amount) int {
 	return room
 }
 
-// Refresh makes what is known of the nodes now the first look of those who ask from
-// now on.
+// Refresh makes the present state the first look of later calls.
 func (s *Site) Refresh() {
 	clear(s.capacities)
 	clear(s.explanations)
 }
 
-// Pick returns the name of a node that has room for want now, each with the same
-// probability, unless there is none; see Index.Pick. It requests nothing.
+// Pick returns the name of a node that has room for want now, each with the same probability;
+// ok is false if none has. See Index.Pick. It requests nothing.
 func (s *Site) Pick(want Amount, intn func(n int) int) (node string, ok bool) {
 	if s.Room(want) == 0 {
 		return "", false
@@ -62,8 +61,8 @@ func (s *Site) Pick(want Amount, intn func(n int) int) (node string, ok bool) {
 	return "", false
 }
 
-// Fits says whether the node of that name has room for want now, if it takes the place
-// of kept, which is requested already.
+// Fits reports whether the node of that name has room for want now, in place of kept, which is
+// already requested.
 func (s *Site) Fits(node string, want, kept Amount) bool {
 	at, there := s.place(node)
 	if !there {
@@ -72,18 +71,18 @@ func (s *Site) Fits(node string, want, kept Amount) bool {
 	return at.in.nodes[at.node].fits(&want, &kept)
 }
 
-// Request adds an amount, which may be negative, to what is requested of a node. A
-// node that does not belong to the site is passed over.
+// Request adds an amount, which may be negative, to a node's requests. It ignores nodes
+// outside the site.
 func (s *Site) Request(node string, amount Amount) {
 	if at, there := s.place(node); there {
 		at.in.Request(at.node, amount)
 	}
 }
 
-// Nodes are copies of all nodes of the site as they are now.
+// Nodes are copies of the present states of all nodes of the site.
 func (s *Site) Nodes() []Node { return slices.Concat(s.ordinary.nodes, s.avoided.nodes) }
 
-// Explain says why there was no room at the first look.
+// Explain says why no node had room at the first look.
 func (s *Site) Explain(want Amount) string {
 	why, said := s.explanations[want]
 	if !said {

@@ -1,66 +1,65 @@
 package warmpool
 
-// maxAtOnce bounds how many spare instances of a pool are created in one decision.
-// They are for later, and what is created now may be in the way of what is needed now.
+// maxAtOnce bounds how many spare instances of a pool are created in one decision. They are
+// for later, and may compete with what functions need now.
 const maxAtOnce = 8
 
-// Snapshot is what is known of a pool when it is decided on.
+// Snapshot is the input of a decision on a pool.
 type Snapshot struct {
-	// Target is the scheduler's share of the pool.
+	// Target is this scheduler's part of the pool.
 	Target int
-	// Ready spare instances can be taken. Starting ones were ordered and have
-	// not said hello yet.
+	// Ready spare instances can be assigned. Starting ones were launched and have not
+	// connected yet.
 	Ready, Starting int
-	// Outdated of the ready and the starting ones are of an earlier revision of
-	// the pool.
+	// Outdated is how many of the ready and starting ones have an earlier revision of the
+	// pool.
 	Outdated int
 	// Failing says that the last one did not start.
 	Failing bool
-	// NodesFull says that functions have lately found no room on the nodes.
+	// NodesFull says that functions recently found no room on the nodes.
 	NodesFull bool
-	// LaunchBudget is how many instances may be created now, by what functions have left
-	// of the rate.
+	// LaunchBudget is how many instances may be created now within the launch rate, after
+	// functions.
 	LaunchBudget int
 }
 
-// Reason is why a decision is as it is.
+// Reason is why Decide decided as it did.
 type Reason string
 
 // Reasons of Decide.
 const (
-	// ReasonEnough says that there are as many as there should be.
+	// ReasonEnough says that the pool has its size.
 	ReasonEnough Reason = "Enough"
-	// ReasonRefill says that there are too few.
+	// ReasonRefill says that the pool is too small.
 	ReasonRefill Reason = "Refill"
-	// ReasonSurplus says that there are more than the share, which has shrunk.
+	// ReasonSurplus says that the pool is larger than the part, which has shrunk.
 	ReasonSurplus Reason = "Surplus"
-	// ReasonOutdated says that the Runtime has changed.
+	// ReasonOutdated says that the ClusterRuntime has changed.
 	ReasonOutdated Reason = "Outdated"
-	// ReasonFailing says that there are too few, and that the last one did not
-	// start: one at a time is tried.
+	// ReasonFailing says that the pool is too small, and that the last instance did not start:
+	// it tries one at a time.
 	ReasonFailing Reason = "Failing"
-	// ReasonNodesFull says that there are too few, and that functions need the room.
+	// ReasonNodesFull says that the pool is too small, and that functions need the room.
 	ReasonNodesFull Reason = "Crowded"
-	// ReasonRate says that there are too few, and that functions have used the
-	// rate up.
+	// ReasonRate says that the pool is too small, and that functions have used up the launch
+	// rate.
 	ReasonRate Reason = "Rate"
 )
 
-// Decision is what to do about a pool now. Not more than one of the numbers is
-// positive.
+// Decision is what to do about a pool now. At most one of the numbers is positive.
 type Decision struct {
-	// Create is how many spare instances to order.
+	// Create is how many spare instances to launch.
 	Create int
-	// Replace is how many outdated ones to remove. Others are created once they
-	// are gone, so that there is room for them.
+	// Replace is how many outdated ones to remove. Their replacements are created once they
+	// have gone, so that there is room.
 	Replace int
 	// Remove is how many to remove, those that are not ready first.
 	Remove int
-	// Why is the reason that decided.
+	// Why is the deciding reason.
 	Why Reason
 }
 
-// Decide says what to do about a pool now.
+// Decide decides what to do about a pool now.
 func Decide(s Snapshot) Decision {
 	have := s.Ready + s.Starting
 	missing := s.Target - have

@@ -7,29 +7,29 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-// Misfit is why a function cannot take a spare instance; empty if it can.
+// Misfit is why a function cannot use a spare instance; empty if it can.
 type Misfit string
 
-// What of a function makes it need a pod of its own.
+// Properties of a function that require a pod of its own.
 const (
-	// MisfitNoPool says that its Runtime has no warm pool, or that it has no
-	// Runtime.
+	// MisfitNoPool says that its ClusterRuntime has no warm pool, or that it has no
+	// ClusterRuntime.
 	MisfitNoPool Misfit = "NoPool"
-	// MisfitProtocol says that it does not speak LambdaRuntime, by which alone
-	// code is handed over.
+	// MisfitProtocol says that it does not use LambdaRuntime, the only protocol that can hand
+	// over code.
 	MisfitProtocol Misfit = "Protocol"
-	// MisfitCode says that its code is not inline. Only the kubelet can read a
-	// ConfigMap for it.
+	// MisfitCode says that its code is not inline. Only the kubelet can read a ConfigMap for
+	// it.
 	MisfitCode Misfit = "Code"
-	// MisfitServiceAccount, MisfitEnvFrom and MisfitPullSecrets say that it names
-	// what the kubelet gives to a pod only when it starts.
+	// MisfitServiceAccount, MisfitEnvFrom and MisfitPullSecrets say that it needs something
+	// that the kubelet gives to a pod only at its start.
 	MisfitServiceAccount Misfit = "ServiceAccount"
 	MisfitEnvFrom        Misfit = "EnvFrom"
 	MisfitPullSecrets    Misfit = "ImagePullSecrets"
-	// MisfitMounts says that it has mounts, which a pod has from its start.
+	// MisfitMounts says that it has mounts, which a pod gets at its start.
 	MisfitMounts Misfit = "Mounts"
-	// MisfitVariable says that it sets a variable which has an effect only on a
-	// process that starts.
+	// MisfitVariable says that it sets a variable that takes effect only when a process
+	// starts.
 	MisfitVariable Misfit = "Variable"
 	// MisfitPlacement says that it has a node selector or tolerations,
 	// MisfitRuntimeClass and MisfitPriority that it has a class.
@@ -40,16 +40,16 @@ const (
 	MisfitMetadata Misfit = "Metadata"
 	// MisfitTimeout says that its timeout is longer than MaxTimeout.
 	MisfitTimeout Misfit = "Timeout"
-	// MisfitResources says that it wants resources that no pool has, and MisfitNamespace
-	// that none of those that have them admits its namespace.
+	// MisfitResources says that no pool has its resources, and MisfitNamespace that no pool
+	// with its resources admits its namespace.
 	MisfitResources Misfit = "Resources"
 	MisfitNamespace Misfit = "Namespace"
 )
 
-// Choose is the pool of its Runtime, which may be nil, from which a function takes spare
-// instances: the first that has its resources and admits its namespace. Otherwise it says
-// why there is none. The function has its defaults, and namespace are the labels of its
-// namespace; nil if they are not known.
+// Choose returns the pool of its ClusterRuntime, which may be nil, from which a function gets
+// spare instances: the first that has its resources and admits its namespace. If there is
+// none, it says why. The function must have its defaults. namespace are the labels of its
+// namespace; nil if unknown.
 func Choose(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, namespace map[string]string) (*v1alpha1.WarmPool, Misfit) {
 	if why := Fits(fn, rt); why != "" {
 		return nil, why
@@ -70,14 +70,15 @@ func Choose(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, namespace map[st
 	return nil, why
 }
 
-// admits tells whether a pool has spare instances in a namespace with those labels. What
-// is not known of a namespace is not in its favour.
+// admits reports whether a pool has spare instances in a namespace with those labels. Unknown
+// labels match no selector.
 func admits(pool *v1alpha1.WarmPool, namespace map[string]string) bool {
 	return pool.NamespaceSelector == nil || namespace != nil && pool.NamespaceSelector.Matches(namespace)
 }
 
-// Fits says why a function cannot take a spare instance of any pool of its Runtime, which
-// may be nil, whatever its resources and its namespace are. The function has its defaults.
+// Fits says why a function cannot use a spare instance of any pool of its ClusterRuntime,
+// which may be nil, whatever its resources and its namespace are. The function must have its
+// defaults.
 func Fits(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime) Misfit {
 	if rt == nil || len(rt.Spec.WarmPools) == 0 || string(fn.Spec.Template.RuntimeRef.Name) != rt.Name {
 		return MisfitNoPool
@@ -112,9 +113,9 @@ func Fits(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime) Misfit {
 	return ""
 }
 
-// readAtStart says whether a variable is one that the loader of programs, the C
-// library or an interpreter of the built-in Runtimes reads only as it starts. NODE_ENV
-// is a convention of libraries, which read it when they are loaded.
+// readAtStart reports whether the loader of programs, the C library or an interpreter of the
+// built-in ClusterRuntimes reads a variable only when it starts. NODE_ENV is a convention of
+// libraries, which read it when they are loaded.
 func readAtStart(name string) bool {
 	return name != "NODE_ENV" && slices.ContainsFunc([]string{"LD_", "GLIBC_", "MALLOC_", "PYTHON", "NODE_", "UV_"},
 		func(prefix string) bool { return strings.HasPrefix(name, prefix) })

@@ -2,18 +2,18 @@ package warmpool
 
 import "time"
 
-// leaveGrace is how much longer than an instance may take to start a spare one has that
-// has not begun to run. A scheduler ends those that it knows sooner, or within 15 s after it
-// has found them.
+// leaveGrace is added to the startup timeout of a spare instance before it counts as left
+// over. A scheduler ends the instances that it knows sooner, or within 15 s after it has found
+// them.
 const leaveGrace = 30 * time.Second
 
-// LeaveBy is when a spare instance must be gone whose agent has not begun to run: it was
-// created at some time, and may take that long to start.
+// LeaveBy is when a spare instance must be gone whose agent has not begun to run, given when
+// it was created and how long it may take to start.
 //
-// The scheduler that ordered it ends it if it does not start. One that was started anew
-// looks only for instances of the pools of which it has a share: of any other pool, what its
-// predecessor ordered would stay for ever. An agent that runs needs nobody for that. It
-// ends if its runtime does not load, or its scheduler does not know it.
+// The scheduler that launched it ends it if it does not start. A restarted scheduler looks
+// only at pools of which it has a part; an instance of any other pool would stay forever. An
+// agent that runs ends by itself if its runtime does not load, or if its scheduler does not
+// know it.
 func LeaveBy(created time.Time, startup time.Duration) time.Time {
 	return created.Add(startup + leaveGrace)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-// MaxTimeout is the longest timeout of a function that can take a spare instance:
-// how long a pod may take to end is fixed before it is known whose it will be.
+// MaxTimeout is the longest timeout of a function that can use a spare instance: the grace
+// period of a pod is fixed before its function is known.
 const MaxTimeout = 15 * time.Minute
 
 // uidPrefix begins no UID of Kubernetes.
@@ -24,12 +24,12 @@ type Pool struct {
 	Runtime, Name string
 }
 
-// UID is what stands for the UID of a function in the names of the pool's instances.
+// UID stands for the UID of a function in the names of the pool's instances.
 func (p Pool) UID() string {
 	return uidPrefix + p.Scheduler + "/" + p.Namespace + "/" + p.Runtime + "/" + p.Name
 }
 
-// PoolOf is the pool that a UID is of, if it is none of a function.
+// PoolOf returns the pool with that UID; false if the UID belongs to a function.
 func PoolOf(uid string) (Pool, bool) {
 	rest, found := strings.CutPrefix(uid, uidPrefix)
 	parts := strings.Split(rest, "/")
@@ -39,9 +39,8 @@ func PoolOf(uid string) (Pool, bool) {
 	return Pool{Scheduler: parts[0], Namespace: parts[1], Runtime: parts[2], Name: parts[3]}, true
 }
 
-// PoolFunction is the function that a pool's instances are of until one takes them.
-// Its Revision changes when they have to be replaced. The Runtime must have that
-// pool.
+// PoolFunction is the function that stands for a pool until its instances are assigned. Its
+// Revision changes when they have to be replaced. The ClusterRuntime must have that pool.
 func PoolFunction(p Pool, rt *v1alpha1.ClusterRuntime) *v1alpha1.Function {
 	f := &v1alpha1.Function{}
 	// The name becomes that of pods, whose hostname has no dots.

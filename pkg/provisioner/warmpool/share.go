@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Share is how many of a pool's spare instances a scheduler keeps, if each of the
-// schedulers owns so many functions that could take one. Who owns none keeps none. Of
-// the others each keeps one before any keeps two, since the functions of a scheduler
-// without any would never find one; the rest goes in proportion, by the method of the
-// largest remainder. Of equal ones the scheduler whose id comes first has precedence,
-// of others the one that owns more. The shares add up to size if anybody owns anything.
+// Share is how many of a pool's spare instances a scheduler keeps. owned is how many functions
+// that could use one each scheduler owns. A scheduler that owns none keeps none. Each of the
+// others keeps one before any keeps two, because a scheduler without any would never have one
+// for its functions. The rest is divided in proportion, by the method of the largest
+// remainder. Among equals the scheduler with the first id has precedence, otherwise the one
+// that owns more. The shares add up to size if any scheduler owns such a function.
 func Share(size int, owned map[string]int, scheduler string) int {
 	total := 0
 	var owners []string
