@@ -19,7 +19,7 @@ type Event struct {
 	Entry *rollout.Entry
 }
 
-// Reader tells which functions exist, and which units they have. What it returns is
+// Reader lists which functions exist, and which units they have. What it returns is
 // shared, has its defaults, is valid, and must not be changed.
 type Reader interface {
 	// Get returns the function of that name.

@@ -66,7 +66,7 @@ func (c *Catalog) List() []*rollout.Entry {
 	})
 }
 
-// Watch tells handle of every function, now and as they change. It runs handle
+// Watch hands every function to handle, now and as they change. It runs handle
 // on the caller's goroutine, without holding the catalog, and always returns
 // nil.
 func (c *Catalog) Watch(ctx context.Context, handle func(Event)) error {
@@ -94,7 +94,7 @@ type watcher struct {
 	// sent is what the watcher believes to exist.
 	sent map[invocation.FunctionKey]*rollout.Entry
 	// pending are the names to look at again. All of them exist or were
-	// told, so there are never more than those.
+	// sent, so there are never more than those.
 	pending map[invocation.FunctionKey]struct{}
 	// wake holds an element if there may be something pending.
 	wake chan struct{}
@@ -149,8 +149,8 @@ func (c *Catalog) takePending(w *watcher) []invocation.FunctionKey {
 	return keys
 }
 
-// eventsFor brings what w was told of key up to the present, and returns how to
-// tell it.
+// eventsFor brings what was sent to w of key up to date, and returns the
+// events for it.
 func (c *Catalog) eventsFor(w *watcher, key invocation.FunctionKey) []Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()

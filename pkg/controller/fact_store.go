@@ -12,11 +12,11 @@ import (
 
 const (
 	// settleTime is how long the schedulers have, after the controller's
-	// start, to tell of a function before it counts as unobserved.
+	// start, to report a function before it counts as unobserved.
 	settleTime = 10 * time.Second
 	// lostGrace is how long facts are believed after the stream that they came
 	// by has broken, or after their scheduler has let go of the function:
-	// time enough for another one to tell.
+	// time enough for another one to report it.
 	lostGrace = 5 * time.Second
 	// maxEvents bounds what is kept of a function until it is told as
 	// Events. The oldest are dropped.
@@ -26,12 +26,12 @@ const (
 // stream is one stream from one scheduler.
 type stream struct{ address string }
 
-// factStore holds the latest facts of every unit that is told of, which is a revision of a
+// factStore holds the latest facts of every reported unit, which is a revision of a
 // function.
 type factStore struct {
 	// onChange is called, without the lock, when there is something new.
 	onChange func(types.NamespacedName)
-	// pools are what schedulers tell of warm pools by the same streams.
+	// pools are what schedulers report about warm pools by the same streams.
 	pools *poolStore
 
 	mu      sync.Mutex
@@ -44,7 +44,7 @@ type unitEntry struct {
 	// key is of the function.
 	key   types.NamespacedName
 	facts facts
-	// stream is who told last; nil once it does so no more, since the time lost.
+	// stream reported last; nil once it does so no more, since the time lost.
 	stream *stream
 	lost   time.Time
 	events []functionEvent
@@ -62,7 +62,7 @@ func (b *factStore) restart() {
 }
 
 // applyReply notes what a stream says. Who speaks last is believed: the scheduler
-// that a unit has moved to tells of it after the one that it has left.
+// that a unit has moved to reports it after the one that it has left.
 func (b *factStore) applyReply(by *stream, reply *controlwire.WatchReply) {
 	b.pools.setReport(by, reply.GetWarmPools())
 	var changed []types.NamespacedName
@@ -80,7 +80,7 @@ func (b *factStore) applyReply(by *stream, reply *controlwire.WatchReply) {
 		e.key = types.NamespacedName{Namespace: observed.GetNamespace(), Name: observed.GetName()}
 		e.stream, e.lost, e.facts = by, time.Time{}, factsOf(observed)
 		e.addEvents(observed.GetEvents())
-		// A busy function is told of twice a second, and mostly with other means only.
+		// A busy function is reported twice a second, and mostly with other means only.
 		if !known || before.facts != e.facts || before.stream == nil || len(observed.GetEvents()) > 0 {
 			changed = append(changed, e.key)
 		}
@@ -108,7 +108,7 @@ func (b *factStore) close(by *stream) {
 	}
 }
 
-// sweep forgets facts that nobody has told for too long.
+// sweep forgets facts that no scheduler has reported for too long.
 func (b *factStore) sweep() {
 	b.pools.sweep()
 	var changed []types.NamespacedName
@@ -125,7 +125,7 @@ func (b *factStore) sweep() {
 	}
 }
 
-// get returns what is known of a unit, or nil. It hands over the happenings.
+// get returns what is known of a unit, or nil. It hands over the events.
 func (b *factStore) get(uid types.UID) (found *facts, observed []functionEvent) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -138,7 +138,7 @@ func (b *factStore) get(uid types.UID) (found *facts, observed []functionEvent) 
 	return &f, observed
 }
 
-// settlesIn is the time until what nobody tells of counts as unobserved, and not as
+// settlesIn is the time until what no scheduler reports counts as unobserved, and not as
 // something that a scheduler has not come to yet; 0 if so.
 func (b *factStore) settlesIn() time.Duration {
 	b.mu.Lock()

@@ -21,15 +21,15 @@ const (
 	sweepInterval = time.Second
 )
 
-// Schedulers tells where the schedulers are.
+// Schedulers finds the schedulers.
 type Schedulers interface {
 	// Addresses returns the address of every scheduler, host:port, and a
 	// channel that is closed when that has changed.
 	Addresses(ctx context.Context) (addresses []string, changed <-chan struct{}, err error)
 }
 
-// follower keeps a stream to every scheduler, and writes what they tell into a
-// book.
+// follower keeps a stream to every scheduler, and writes what they report into a
+// factStore.
 type follower struct {
 	schedulers Schedulers
 	dial       []grpc.DialOption

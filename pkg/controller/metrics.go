@@ -6,7 +6,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/metric"
 )
 
-// Metrics are what the controller tells.
+// Metrics are those of the controller.
 var Metrics metric.Set
 
 var (

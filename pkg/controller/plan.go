@@ -30,18 +30,18 @@ type input struct {
 	// then the names of those that do.
 	runtime  *v1alpha1.ClusterRuntime
 	runtimes []v1alpha1.RuntimeName
-	// revisions are those of the function, and units what schedulers tell of them, by
-	// name. One that nobody tells of has none.
+	// revisions are those of the function, and units what schedulers report about them, by
+	// name. One that no scheduler reports has none.
 	revisions []*v1alpha1.FunctionRevision
 	units     map[string]facts
-	// settling says that nobody tells of a unit only because the controller has just
+	// settling says that no scheduler reports a unit only because the controller has just
 	// started.
 	settling bool
 	// pods are those that carry the function's UID.
 	pods []pod
 	// budgeted says that there are PodDisruptionBudgets in the namespace.
 	budgeted bool
-	// events have not been told as Events yet.
+	// events have not been emitted yet.
 	events []functionEvent
 	// written are the last writes.
 	written writes
@@ -66,7 +66,7 @@ type pod struct {
 	// revision is the UID of its FunctionRevision.
 	revision types.UID
 	created  time.Time
-	// imageID is the image of its function, as its node tells; "" until it does.
+	// imageID is the image of its function, as its node reports; "" until it does.
 	imageID string
 	// ended is when its agent, or all of it, ended; zero while it runs.
 	ended time.Time
@@ -129,7 +129,7 @@ type outcome struct {
 	pace pace
 	// remove are revisions to delete.
 	remove []*v1alpha1.FunctionRevision
-	// events are to be told in any case, and changes once everything else
+	// events are to be emitted in any case, and changes once everything else
 	// has been done.
 	events, changes []functionEvent
 	// again is when to plan again even if nothing happens; 0 means never.
@@ -173,7 +173,7 @@ func plan(in input) outcome {
 	return out
 }
 
-// mayWrite tells whether something may be written now of an object that was last written at some
+// mayWrite reports whether something may be written now of an object that was last written at some
 // time; if not, it will be looked at again then. Counts of one function are written together,
 // so that they agree: all of them if the first may be.
 func (o *outcome) mayWrite(in input, last time.Time, as urgency) bool {
@@ -266,7 +266,7 @@ func endedAt(p *corev1.Pod) time.Time {
 }
 
 // imageIDOf is the image that a pod's function runs, with its digest; "" while its node has
-// not told, or if it tells more than a status takes.
+// not reported, or if it reports more than a status takes.
 func imageIDOf(p *corev1.Pod) string {
 	for _, c := range p.Status.ContainerStatuses {
 		if c.Name == functionContainer && len(c.ImageID) <= maxImageID {

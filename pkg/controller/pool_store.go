@@ -19,14 +19,14 @@ type poolStore struct {
 	onChange func(string)
 
 	mu sync.Mutex
-	// addresses are where schedulers should be, and told what those there have told.
+	// addresses are where schedulers should be, and reports what those there have reported.
 	addresses []string
 	reports   map[string]*schedulerReport
 }
 
-// schedulerReport are what one scheduler has told.
+// schedulerReport is what one scheduler has reported.
 type schedulerReport struct {
-	// stream is who told last; nil once its stream has broken, since the time lost.
+	// stream reported last; nil once its stream has broken, since the time lost.
 	stream   *stream
 	lost     time.Time
 	runtimes map[string]*controlwire.RuntimeFacts
@@ -34,7 +34,7 @@ type schedulerReport struct {
 
 // runtimeFacts are what all schedulers together keep of the warm pools of a ClusterRuntime.
 type runtimeFacts struct {
-	// schedulers is how many tell of warm pools; silent says that there are others.
+	// schedulers is how many report warm pools; incomplete says that there are others.
 	schedulers int
 	incomplete bool
 	// generation is the lowest that one of them has considered; 0 if one does not know the
@@ -109,7 +109,7 @@ func (b *poolStore) close(by *stream) {
 	}
 }
 
-// sweep forgets what nobody has told for too long.
+// sweep forgets what no scheduler has reported for too long.
 func (b *poolStore) sweep() {
 	var changed []string
 	b.mu.Lock()

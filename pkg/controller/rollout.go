@@ -73,7 +73,7 @@ func planLeftovers(in input, look rollout.ConditionInput, out *outcome) {
 	}
 }
 
-// needsDecision tells whether there is anything to decide about a function's revisions.
+// needsDecision reports whether there is anything to decide about a function's revisions.
 func needsDecision(look rollout.ConditionInput) bool {
 	return look.Refused == nil && look.Function.DeletionTimestamp.IsZero()
 }
@@ -181,7 +181,7 @@ func revisionUrgency(before, after *v1alpha1.FunctionRevisionStatus) urgency {
 	}
 }
 
-// removable are revisions that nothing is left of: nobody tells of any that has no calls
+// removable are revisions that nothing is left of: no scheduler reports any that has no calls
 // for long. A pod belongs to its revision and goes with it, in the middle of a call too.
 func removable(in input, names []string) []*v1alpha1.FunctionRevision {
 	var found []*v1alpha1.FunctionRevision
@@ -205,7 +205,7 @@ func planStatus(in input, look rollout.ConditionInput, out *outcome) {
 	}
 	out.status = &next
 	out.changes = slices.DeleteFunc(transitions(&before, &next), func(change functionEvent) bool {
-		// What has just been told need not be told again as a change.
+		// What has just been emitted need not be emitted again as a change.
 		return slices.ContainsFunc(out.events, func(observed functionEvent) bool { return observed.reason == change.reason })
 	})
 }

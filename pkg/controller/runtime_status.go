@@ -18,7 +18,7 @@ type runtimeInput struct {
 	// runtime is as it was read, without defaults.
 	runtime  *v1alpha1.ClusterRuntime
 	observed runtimeFacts
-	// settles is the time until a scheduler that is silent counts as one that never tells;
+	// settles is the time until a scheduler that is silent counts as one that never reports;
 	// 0 if it does.
 	settles time.Duration
 	// written is when the status was written last; zero if it was not.

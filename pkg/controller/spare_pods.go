@@ -60,14 +60,14 @@ func spareDeletion(p sparePod, schedulers map[string]bool, now time.Time) (why s
 	return neverStarted, 0
 }
 
-// hasStarted tells whether a pod's agent runs, or did.
+// hasStarted reports whether a pod's agent runs, or did.
 func hasStarted(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
 		return c.Name == agentContainer && (c.State.Running != nil || c.State.Terminated != nil)
 	})
 }
 
-// spareReconciler deletes the pods of spare instances that nobody looks after: those
+// spareReconciler deletes the pods of spare instances that no scheduler manages: those
 // whose agent has ended or has not begun to run for long, and those whose scheduler is no
 // more. It does not look at those that a function has taken.
 type spareReconciler struct {

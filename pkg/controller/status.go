@@ -75,7 +75,7 @@ func countsOf(units map[string]facts) v1alpha1.InstanceCounts {
 // reasonPattern is what Kubernetes takes as the reason of a condition.
 var reasonPattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]{0,254}[A-Za-z0-9_])?$`)
 
-// failureOf is a problem as a scheduler tells it, in the words of a condition.
+// failureOf is a problem as a scheduler reports it, in the words of a condition.
 func failureOf(r *v1alpha1.FunctionRevision, observed problem) *rollout.Failure {
 	if observed.reason == "" {
 		return nil
@@ -93,8 +93,8 @@ func failureOf(r *v1alpha1.FunctionRevision, observed problem) *rollout.Failure 
 	return why
 }
 
-// transitions are the Events that tell of the difference between two statuses. What both
-// the function and its latest revision say is told once.
+// transitions are the Events for the difference between two statuses. What both
+// the function and its latest revision say is emitted once.
 func transitions(before, after *v1alpha1.FunctionStatus) []functionEvent {
 	var events []functionEvent
 	tell := func(reason, message string, warning bool) {
@@ -131,7 +131,7 @@ func transitions(before, after *v1alpha1.FunctionStatus) []functionEvent {
 	return events
 }
 
-// sameCalls tells whether the same calls go to the same revision.
+// sameCalls reports whether the same calls go to the same revision.
 func sameCalls(a, b v1alpha1.TrafficStatus) bool {
 	return a.Tag == b.Tag && a.RevisionName == b.RevisionName && a.Weight == b.Weight
 }

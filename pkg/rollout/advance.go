@@ -13,9 +13,9 @@ import (
 
 // Observation is what is known of the instances of a revision.
 type Observation struct {
-	// Observed says that somebody tells of it. If not, the rest is zero.
+	// Observed says that a scheduler reports it. If not, the rest is zero.
 	Observed bool
-	// Generation of the function that who tells of it has taken up.
+	// Generation of the function that this scheduler has taken up.
 	Generation int64
 	// Started says that an instance of it has started.
 	Started bool
@@ -82,7 +82,7 @@ func minInstances(now time.Time, f *v1alpha1.Function) (least int64, until time.
 	return max(int64(f.Spec.Scaling.MinInstances), int64(open)), until
 }
 
-// observeTimeout is how long those who start instances have to tell of a revision after it got
+// observeTimeout is how long those who start instances have to report a revision after it got
 // calls.
 const observeTimeout = 10 * time.Second
 
@@ -147,7 +147,7 @@ func readyCondition(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, u Observ
 	}
 }
 
-// returnsTo tells whether the function has another revision than the last one that was
+// returnsTo reports whether the function has another revision than the last one that was
 // decided on, and this is it.
 func returnsTo(f *v1alpha1.Function, r *v1alpha1.FunctionRevision) bool {
 	return f.Status.Rollout.RevisionName != r.Name && r.Is(f)

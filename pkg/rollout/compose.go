@@ -127,7 +127,7 @@ func lastServed(own []*v1alpha1.FunctionRevision, weights map[string]int32) *v1a
 	return last
 }
 
-// keptForProof tells whether an instance of a revision is to be there in any case: until the
+// keptForProof reports whether an instance of a revision is to be there in any case: until the
 // function's status says that the revision is proven, and so where calls go. Its own status
 // says so earlier, and the instance would leave in between.
 func keptForProof(f *v1alpha1.Function, r *v1alpha1.FunctionRevision) bool {

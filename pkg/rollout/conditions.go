@@ -75,7 +75,7 @@ func Conditions(l ConditionInput) (conditions []metav1.Condition, observed int64
 	return conditions, observed
 }
 
-// isDefault tells whether a condition is the one that the API server gives a function that
+// isDefault reports whether a condition is the one that the API server gives a function that
 // nobody has looked at. It has no time of its own.
 func isDefault(c metav1.Condition) bool { return c.LastTransitionTime.Unix() <= 0 }
 
@@ -107,7 +107,7 @@ func (v *view) named(name string) *v1alpha1.FunctionRevision {
 	return nil
 }
 
-// settling tells whether it is too early to unsay what was said before.
+// settling reports whether it is too early to unsay what was said before.
 func (v *view) settling() bool {
 	if !v.Settling || v.Refused != nil || !v.Function.DeletionTimestamp.IsZero() || v.unobserved() == nil {
 		return false
@@ -116,7 +116,7 @@ func (v *view) settling() bool {
 	return was != nil && was.Reason != v1alpha1.ReasonPending
 }
 
-// unobserved is a revision that has calls, and of which nobody tells; or nil.
+// unobserved is a revision that has calls, and that no scheduler reports; or nil.
 func (v *view) unobserved() *v1alpha1.FunctionRevision {
 	for _, p := range v.serving {
 		if !v.observation(p.revision).Observed {
@@ -126,8 +126,8 @@ func (v *view) unobserved() *v1alpha1.FunctionRevision {
 	return nil
 }
 
-// observation is what is known of a revision. Of one that got its calls a moment ago nobody can
-// tell yet; it is taken for one that has no instances.
+// observation is what is known of a revision. Of one that got its calls a moment ago nothing is
+// known yet; it is taken for one that has no instances.
 func (v *view) observation(r *v1alpha1.FunctionRevision) Observation {
 	u := v.Units[r.Name]
 	if !u.Observed && observeTimeLeft(v.Now, r) > 0 {
@@ -256,13 +256,13 @@ func (v *view) callable(r *v1alpha1.FunctionRevision) metav1.Condition {
 	}
 }
 
-// unverified tells whether the author wants calls to go to a revision without a proof.
+// unverified reports whether the author wants calls to go to a revision without a proof.
 func (v *view) unverified(r *v1alpha1.FunctionRevision) bool {
 	return r == v.latest && v.Function.Spec.Rollout.Verify == v1alpha1.VerifyNone
 }
 
 // failure is why instances of a revision do not start; nil if nothing is known against it.
-// A revision that is not proven has failed until it is, though nobody tells of it just now.
+// A revision that is not proven has failed until it is, though no scheduler reports it just now.
 func (v *view) failure(r *v1alpha1.FunctionRevision) *Failure {
 	if why := v.Units[r.Name].Failure; why != nil {
 		return why

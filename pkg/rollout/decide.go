@@ -125,7 +125,7 @@ func (d *decision) named(name string) *v1alpha1.FunctionRevision {
 	return d.newest(func(r *v1alpha1.FunctionRevision) bool { return r.Name == name })
 }
 
-// trusted tells whether calls may go to a revision.
+// trusted reports whether calls may go to a revision.
 func (d *decision) trusted(r *v1alpha1.FunctionRevision) bool {
 	return r.Proven() || d.f.Spec.Rollout.Verify == v1alpha1.VerifyNone && r == d.latest
 }

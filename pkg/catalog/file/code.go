@@ -79,7 +79,7 @@ func codeStamp(spec v1alpha1.FunctionSpec) string {
 // maxManifest is the size in bytes up to which a file beside the code is looked into.
 const maxManifest = 1 << 20
 
-// isManifest tells whether a file beside the code is a manifest, which is no code.
+// isManifest reports whether a file beside the code is a manifest, which is no code.
 func isManifest(path string, info fs.FileInfo) bool {
 	if !v1alpha1.MayBeManifest(path) || info.Size() > maxManifest {
 		return false

@@ -113,7 +113,7 @@ type History struct {
 	Plan rollout.Plan
 }
 
-// History tells of the function of that name. It is false if there is none.
+// History returns the function of that name. It is false if there is none.
 func (s *Store) History(key invocation.FunctionKey) (History, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -61,7 +61,7 @@ func (s *Source) refreshFunction(key invocation.FunctionKey) {
 	}
 }
 
-// sameFunction tells whether two states of a function make the same entry. Generations
+// sameFunction reports whether two states of a function make the same entry. Generations
 // stand for all of the spec.
 func sameFunction(a, b *v1alpha1.Function) bool {
 	return a.UID == b.UID && a.Generation == b.Generation &&
@@ -71,7 +71,7 @@ func sameFunction(a, b *v1alpha1.Function) bool {
 		slices.Equal(a.Status.Traffic, b.Status.Traffic)
 }
 
-// sameRevision tells whether two states of a revision make the same unit. Its template
+// sameRevision reports whether two states of a revision make the same unit. Its template
 // does not change.
 func sameRevision(a, b *v1alpha1.FunctionRevision) bool {
 	return a.UID == b.UID && a.DeletionTimestamp.IsZero() == b.DeletionTimestamp.IsZero() &&
@@ -160,14 +160,14 @@ func invalid(fn *v1alpha1.Function) error {
 	return nil
 }
 
-// lagsRevisions tells whether a function says that calls go to revisions of which none was seen
+// lagsRevisions reports whether a function says that calls go to revisions of which none was seen
 // yet, or any more: the two kinds of objects come on two ways, and one may be ahead.
 func lagsRevisions(e *rollout.Entry) bool {
 	return len(e.Function.Status.Traffic) > 0 && !slices.ContainsFunc(e.Routes, func(r rollout.Route) bool { return r.Weight > 0 })
 }
 
 // shareUnits makes an entry share the units of the one before that have not changed, so that
-// nobody is woken for them. It tells whether nothing has changed at all.
+// nobody is woken for them. It reports whether nothing has changed at all.
 func shareUnits(e, before *rollout.Entry) (same bool) {
 	shared := make(map[*v1alpha1.Function]*v1alpha1.Function)
 	same = len(e.Units) == len(before.Units)

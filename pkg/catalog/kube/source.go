@@ -150,7 +150,7 @@ func unlessEnded(ctx context.Context, err error) error {
 	return err
 }
 
-// watchKind hands over the objects of one kind. What it returns tells whether all that
+// watchKind hands over the objects of one kind. What it returns reports whether all that
 // existed at first were handed over.
 func (s *Source) watchKind(ctx context.Context, k kind) (toolscache.InformerSynced, error) {
 	informer, err := s.informer(ctx, k.of)

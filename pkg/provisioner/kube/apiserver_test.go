@@ -29,7 +29,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
-// apiHarness is a Runtime before a real API; the test plays kubelet.
+// apiHarness is a Driver before a real API; the test plays kubelet.
 type apiHarness struct {
 	*Driver
 	t      *testing.T

@@ -20,13 +20,13 @@ type assignment struct {
 	spare id
 	// uid is its pod's.
 	uid types.UID
-	// done is told whether the pod is the function's.
+	// done receives whether the pod is the function's.
 	done func(assigned bool)
 }
 
 // Assign makes the pod of a spare instance that of an instance of a function, by one
-// request, and then calls told, from another goroutine, with whether it is. A spare
-// instance that cannot be taken is deleted, and neither has an Exit. Told is not
+// request, and then calls done, from another goroutine, with whether it is. A spare
+// instance that cannot be taken is deleted, and neither has an Exit. Done is not
 // called if the instance is stopped or released before the API was asked.
 func (r *Driver) Assign(poolUID string, cid invocation.CID, spec provisioner.InstanceSpec, done func(assigned bool)) bool {
 	now := time.Now()
@@ -85,7 +85,7 @@ func (c *creator) patchPod(ctx context.Context, in *instance, spec provisioner.I
 	return c.client.CoreV1().Pods(in.pod.namespace).Patch(ctx, in.pod.name, types.JSONPatchType, patch, metav1.PatchOptions{})
 }
 
-// podAssigned notes that a pod is the function's from now on. One that somebody else looks
+// podAssigned notes that a pod is the function's from now on. One that another scheduler looks
 // after meanwhile is found by its labels.
 func (c *creator) podAssigned(in *instance, pod *corev1.Pod) {
 	in.assigning = nil
@@ -94,7 +94,7 @@ func (c *creator) podAssigned(in *instance, pod *corev1.Pod) {
 	}
 }
 
-// discard ends an attempt that has failed: nobody hears of that instance, and the pod
+// discard ends an attempt that has failed: that instance is not reported, and the pod
 // is deleted unless there is none.
 func (c *creator) discard(in *instance, gone bool) {
 	if !c.registry.contains(in) {

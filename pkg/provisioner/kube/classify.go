@@ -15,7 +15,7 @@ import (
 // logLines is how many log lines an Exit carries.
 const logLines = 20
 
-// reasonStopped is that of an instance that was told to end, and did.
+// reasonStopped is that of an instance that was stopped.
 const reasonStopped = "stopped"
 
 // podOutcome is what a pod says about its instance.
@@ -104,7 +104,7 @@ func objectOf(v *corev1.Volume) string {
 }
 
 // classifyEnd says why an instance ended whose pod says so much of its end. What a pod that
-// was stopped says may be true of the time before as well: whoever stopped it knows.
+// was stopped says may be true of the time before as well: the one that stopped it knows.
 func classifyEnd(pod *corev1.Pod, v podOutcome, stopped bool) podOutcome {
 	if stopped {
 		nodeLost := v.code == v1alpha1.ReasonNodeLost && v.avoidNode
@@ -118,7 +118,7 @@ func classifyEnd(pod *corev1.Pod, v podOutcome, stopped bool) podOutcome {
 	return v
 }
 
-// classifyMissing says why an instance ended whose pod does not exist, and nobody saw it go.
+// classifyMissing says why an instance ended whose pod does not exist, and whose end was not observed.
 func classifyMissing(stopped bool) podOutcome {
 	if stopped {
 		return podOutcome{reason: reasonStopped}
@@ -149,7 +149,7 @@ func classifyRefusal(pod *corev1.Pod) podOutcome {
 	}
 	if strings.HasPrefix(why, "OutOf") {
 		// The kubelet counts pods until they have ended, and those of others. The
-		// node is not to blame: it has room again as soon as they are gone.
+		// node did nothing wrong: it has room again as soon as they are gone.
 		return podOutcome{ended: true, code: v1alpha1.ReasonNodeFull,
 			reason: fmt.Sprintf("the node %s had no room for the pod any more: %s", pod.Spec.NodeName, joinReason(why, pod.Status.Message))}
 	}
@@ -242,10 +242,9 @@ func classifyConfig(c containerView, w *corev1.ContainerStateWaiting) podOutcome
 	return v
 }
 
-// endedFirst says whether the function's end is what ended the instance. Of ends
-// in the same second, more than which the cluster does not tell, an agent's that
-// left as it should was the first, unless the function did not end as it does when
-// it is told to.
+// endedFirst says whether the function's end is what ended the instance. Times of pods
+// have a resolution of one second: on a tie, an agent that left as it should counts as
+// the first, unless the function's status shows that it was not asked to stop.
 func endedFirst(function, agent containerView) bool {
 	f, a := function.ended(), agent.ended()
 	switch {
@@ -259,14 +258,14 @@ func endedFirst(function, agent containerView) bool {
 	return f.FinishedAt.Before(&a.FinishedAt)
 }
 
-// endedOnSignal says whether a program may end with this status when it is told to:
+// endedOnSignal says whether a program may end with this status when it is asked to stop:
 // with success, or killed by SIGKILL or SIGTERM.
 func endedOnSignal(status int32) bool {
 	return status == 0 || status == 128+int32(syscall.SIGKILL) || status == 128+int32(syscall.SIGTERM)
 }
 
 // functionStatusPending says whether the agent has ended and it is not known yet how the function
-// did, although that will be told: the kubelet tells of the one it notices first.
+// did, although that will follow: the kubelet reports the one it notices first.
 func functionStatusPending(pod *corev1.Pod) bool {
 	function := container(pod, podspec.ContainerFunction)
 	return container(pod, podspec.ContainerAgent).ended() != nil && function.state.Running != nil

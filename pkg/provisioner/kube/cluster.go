@@ -20,13 +20,13 @@ import (
 // indexFunction finds pods by the UID of their function.
 const indexFunction = "function"
 
-// podObserver is told of all pods, one event after the other.
+// podObserver receives all pods, one event after the other.
 type podObserver interface {
 	podChanged(*corev1.Pod)
 	podGone(*corev1.Pod)
 }
 
-// nodeObserver is told of all nodes, one event after the other.
+// nodeObserver receives all nodes, one event after the other.
 type nodeObserver interface {
 	nodeChanged(*corev1.Node)
 	nodeGone(name string)
@@ -36,7 +36,7 @@ type nodeObserver interface {
 type cluster struct {
 	factory informers.SharedInformerFactory
 	pods    cache.SharedIndexInformer
-	// hasSynced say that all that was there at the start has been told.
+	// hasSynced say that everything that existed at the start has been delivered.
 	hasSynced []cache.InformerSynced
 }
 

@@ -21,7 +21,7 @@ const (
 	DefaultMaxQueue = 4096
 )
 
-// Config is what a Runtime needs to know.
+// Config is what a Driver needs to know.
 type Config struct {
 	// Pod is what all pods have in common.
 	Pod podspec.Config
@@ -63,13 +63,13 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// Runtimes tells of the ClusterRuntimes of the cluster.
+// Runtimes looks up the ClusterRuntimes of the cluster.
 type Runtimes interface {
 	// Get returns the Runtime of that name. It must not be changed.
 	Get(name string) (*v1alpha1.ClusterRuntime, bool)
 }
 
-// Deps are what a Runtime works with.
+// Deps are what a Driver works with.
 type Deps struct {
 	// Client talks to the cluster, without a rate limit of its own.
 	Client   kubernetes.Interface
@@ -97,7 +97,7 @@ const (
 	// a pod of its own is as fast.
 	assignTimeout = 2 * time.Second
 	// brokenGrace is the grace, in seconds, of a pod whose agent or function
-	// has ended: nobody waits for the rest.
+	// has ended: nothing waits for the rest.
 	brokenGrace int64 = 2
 	// observeTimeout is how long a pod that was created may be unseen before
 	// the API is asked for it.

@@ -109,7 +109,7 @@ func (c *creator) podOf(spec provisioner.InstanceSpec, decided time.Time) (*core
 	return pod, podOutcome{}
 }
 
-// input is what the pod of an instance depends on. The verdict has ended if there
+// input is what the pod of an instance depends on. The outcome has ended if there
 // can be none.
 func (c *creator) input(spec provisioner.InstanceSpec, decided time.Time) (podspec.Input, podOutcome) {
 	in := podspec.Input{Config: c.pod, Function: spec.Function, CID: spec.CID, Node: spec.Node, Decided: decided}
@@ -161,7 +161,7 @@ func (c *creator) resolveConflict(ctx context.Context, in *instance) {
 	defer cancel()
 	pod, err := c.client.CoreV1().Pods(in.pod.namespace).Get(ctx, in.pod.name, metav1.GetOptions{})
 	if err != nil {
-		// It may be gone meanwhile; the next attempt tells.
+		// It may be gone meanwhile; the next attempt will show.
 		c.retryOrFail(in, apierrors.NewServerTimeout(corev1.Resource("pods"), "get", 0))
 		return
 	}

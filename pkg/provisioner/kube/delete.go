@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// deletion is an order to delete a pod.
+// deletion is a request to delete a pod.
 type deletion struct {
 	flow string
 	pod  podKey
@@ -28,7 +28,7 @@ type deleter struct {
 	client kubernetes.Interface
 	log    *slog.Logger
 	queue  *workerPool[deletion]
-	// missing is told of pods that do not exist.
+	// missing is called for pods that do not exist.
 	missing func(podKey, types.UID)
 
 	mu sync.Mutex
@@ -42,7 +42,7 @@ func newDeleter(config Config, deps Deps, missing func(podKey, types.UID)) *dele
 	return d
 }
 
-// enqueue orders a deletion.
+// enqueue queues a deletion.
 func (d *deleter) enqueue(del deletion) {
 	d.mu.Lock()
 	d.pending[del.pod] = true
@@ -57,7 +57,7 @@ func (d *deleter) markDone(del deletion) {
 	delete(d.pending, del.pod)
 }
 
-// isPending tells whether the deletion of a pod was ordered and has not been answered.
+// isPending reports whether the deletion of a pod was ordered and has not been answered.
 func (d *deleter) isPending(pod podKey) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -17,8 +17,8 @@ func (r *Driver) Instances() []provisioner.Key {
 	return keys
 }
 
-// Drift compares the book with the pods that the informer knows. A pod whose end was
-// told, or ordered, is no difference, whether it is in the book or not: it goes.
+// Drift compares the index with the pods that the informer knows. A pod whose end was
+// reported, or requested, is no difference, whether it is in the index or not: it goes.
 func (r *Driver) Drift(functions []*v1alpha1.Function) reconcile.Difference[provisioner.Key] {
 	found := reconcile.Difference[provisioner.Key]{
 		Gone: make(reconcile.Set[provisioner.Key]), Unknown: make(reconcile.Set[provisioner.Key]),

@@ -37,7 +37,7 @@ type Driver struct {
 	started atomic.Bool
 }
 
-// New makes a Runtime. It starts nothing.
+// New makes a Driver. It starts nothing.
 func New(config Config, deps Deps) (*Driver, error) {
 	if err := errors.Join(config.Validate(), deps.validate()); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func New(config Config, deps Deps) (*Driver, error) {
 // Run works until ctx ends. The pods go on. It can be called once.
 func (r *Driver) Run(ctx context.Context) error {
 	if r.started.Swap(true) {
-		return errors.New("kube: Run was called before: make a new Runtime")
+		return errors.New("kube: Run was called before: make a new Driver")
 	}
 	var running sync.WaitGroup
 	running.Go(func() { r.watcher.cluster.run(ctx) })
@@ -145,7 +145,7 @@ func (r *Driver) Stop(functionUID string, cid invocation.CID) {
 	}
 }
 
-// Exits tells of every instance that ended. Exits wait for their reader without
+// Exits reports every instance that ended. Exits wait for their reader without
 // holding anything up. It is never closed.
 func (r *Driver) Exits() <-chan provisioner.Exit { return r.exits.out }
 

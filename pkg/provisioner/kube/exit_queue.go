@@ -34,7 +34,7 @@ func (o *exitQueue) push(exit provisioner.Exit) {
 	}
 }
 
-// takeAll empties the outbox.
+// takeAll empties the queue.
 func (o *exitQueue) takeAll() []provisioner.Exit {
 	o.mu.Lock()
 	defer o.mu.Unlock()

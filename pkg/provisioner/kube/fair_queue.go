@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// fairQueue holds items in lanes and serves the lanes in turn. It is not safe
+// fairQueue holds items in flows and serves the flows in turn. It is not safe
 // for concurrent use.
 type fairQueue[T comparable] struct {
 	lanes map[string]*flow[T]
-	// rotation are the lanes that hold items; the first is next.
+	// rotation are the flows that hold items; the first is next.
 	rotation []*flow[T]
 	size     int
-	// width is how many items of one lane may be out at a time.
+	// width is how many items of one flow may be out at a time.
 	width int
 }
 
@@ -28,13 +28,13 @@ func newFairQueue[T comparable](width int) *fairQueue[T] {
 	return &fairQueue[T]{lanes: make(map[string]*flow[T]), width: width}
 }
 
-// push adds an item to the end of its lane.
+// push adds an item to the end of its flow.
 func (q *fairQueue[T]) push(name string, item T) {
 	l := q.flow(name)
 	q.insert(l, len(l.items), item)
 }
 
-// pushBack puts an item back that was taken, in front of its lane, which then
+// pushBack puts an item back that was taken, in front of its flow, which then
 // waits.
 func (q *fairQueue[T]) pushBack(name string, item T, notBefore time.Time) {
 	l := q.flow(name)
@@ -94,7 +94,7 @@ func (q *fairQueue[T]) done(name string) {
 	}
 }
 
-// remove takes an item out that nobody has taken yet.
+// remove takes an item that has not been taken yet.
 func (q *fairQueue[T]) remove(name string, item T) bool {
 	l := q.lanes[name]
 	if l == nil {
@@ -113,7 +113,7 @@ func (q *fairQueue[T]) remove(name string, item T) bool {
 	return true
 }
 
-// removeIfEmpty forgets a lane of which nothing is left.
+// removeIfEmpty forgets a flow that is empty.
 func (q *fairQueue[T]) removeIfEmpty(l *flow[T]) {
 	if l.out == 0 && len(l.items) == 0 {
 		delete(q.lanes, l.name)

@@ -25,7 +25,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
-// harness is a Runtime on a stage without a cluster: the client's store is the
+// harness is a Driver without a cluster: the client's store is the
 // API, and the test plays kubelet.
 type harness struct {
 	*Driver
@@ -62,7 +62,7 @@ func testConfig() Config {
 	}
 }
 
-// runHarness runs a test in a bubble with a Runtime that has synced.
+// runHarness runs a test in a bubble with a Driver that has synced.
 func runHarness(t *testing.T, config Config, objects []runtime.Object, act func(*harness)) {
 	synctest.Test(t, func(t *testing.T) {
 		th := &harness{t: t, client: fake.NewClientset(objects...), requests: map[string]int{}}

@@ -47,8 +47,8 @@ type instance struct {
 	spec     provisioner.InstanceSpec
 	revision string
 	requests placement.Amount
-	// started is when it was ordered, tried when its creation was first asked
-	// for, and changed when it reached its stage.
+	// started is when it was launched, firstAttempt when its creation was first
+	// requested, and changed when it reached its stage.
 	started      time.Time
 	firstAttempt time.Time
 	changed      time.Time
@@ -114,7 +114,7 @@ func identity(pod *corev1.Pod) (id, bool) {
 	return id{}, false
 }
 
-// ownsUnits tells whether objects of a kind own the pods of units; see podspec.Pod.
+// ownsUnits reports whether objects of a kind own the pods of units; see podspec.Pod.
 func ownsUnits(kind string) bool {
 	return kind == v1alpha1.KindFunctionRevision || kind == v1alpha1.KindFunction
 }
@@ -127,7 +127,7 @@ func startedAt(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// adoptedInstance is the instance of a pod that somebody else created.
+// adoptedInstance is the instance of a pod that another scheduler created.
 func adoptedInstance(pod *corev1.Pod, of id, now time.Time) *instance {
 	return &instance{
 		id:       of,
@@ -165,7 +165,7 @@ func (in *instance) observeSandbox(pod *corev1.Pod, now time.Time) {
 	}
 }
 
-// existing is what Adopt tells of an instance.
+// existing is what Adopt returns of an instance.
 func (in *instance) existing() provisioner.Existing {
 	return provisioner.Existing{
 		CID:      in.id.cid,

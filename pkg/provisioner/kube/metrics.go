@@ -8,7 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/metric"
 )
 
-// Metrics are what a scheduler tells of pods.
+// Metrics are a scheduler's about pods.
 var Metrics metric.Set
 
 var (

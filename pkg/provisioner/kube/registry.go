@@ -103,7 +103,7 @@ func (r *registry) endInstance(in *instance, v podOutcome) {
 }
 
 // podMissing takes the lock and notes that a pod does not exist, which the informer may
-// never tell.
+// never report.
 func (r *registry) podMissing(key podKey, uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

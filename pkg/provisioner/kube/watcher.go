@@ -29,7 +29,7 @@ func newWatcher(deps Deps, registry *registry, creator *creator) (*watcher, erro
 	return w, err
 }
 
-// podChanged is told of every pod that there is.
+// podChanged receives every pod that there is.
 func (w *watcher) podChanged(pod *corev1.Pod) {
 	w.resources.setPod(pod)
 	w.applyPod(pod)
@@ -59,7 +59,7 @@ func (w *watcher) applyPod(pod *corev1.Pod) {
 	}
 }
 
-// podGone is told of every pod that is there no more, as it was last seen.
+// podGone receives every pod that is there no more, as it was last seen.
 func (w *watcher) podGone(pod *corev1.Pod) {
 	w.resources.removePod(keyOf(pod))
 	w.registry.mu.Lock()
@@ -71,7 +71,7 @@ func (w *watcher) podGone(pod *corev1.Pod) {
 	}
 }
 
-// nodeChanged is told of every node that there is.
+// nodeChanged receives every node that there is.
 func (w *watcher) nodeChanged(n *corev1.Node) {
 	if !w.resources.setNode(n) {
 		return
@@ -81,7 +81,7 @@ func (w *watcher) nodeChanged(n *corev1.Node) {
 	}
 }
 
-// nodeGone is told of every node that is there no more.
+// nodeGone receives every node that is there no more.
 func (w *watcher) nodeGone(name string) {
 	w.resources.removeNode(name)
 	pods := w.podsOn(name)
@@ -117,7 +117,7 @@ func (w *watcher) podsOn(node string) []*corev1.Pod {
 // maxVerified bounds how many pods are asked for in one round.
 const maxVerified = 10
 
-// resyncLoop looks every second for what no event tells: pods that were created
+// resyncLoop checks every second what no event reports: pods that were created
 // and never seen, and pods that do not end.
 func (w *watcher) resyncLoop(ctx context.Context) {
 	tick := time.NewTicker(time.Second)

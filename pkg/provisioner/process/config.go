@@ -13,10 +13,10 @@ import (
 // DefaultStopGrace is the StopGrace of a Config that names none.
 const DefaultStopGrace = 5 * time.Second
 
-// Config is what a Runtime needs to know.
+// Config is what a Driver needs to know.
 type Config struct {
 	// DataDir is a folder for logs and for the instances' own folders. Only
-	// one Runtime can use it at a time.
+	// one Driver can use it at a time.
 	DataDir string
 	// AgentPath is the agent's program. Without a slash it is looked up on
 	// PATH.
@@ -60,11 +60,11 @@ type LauncherFunc func(runtimes.Request) (runtimes.Launched, error)
 // Launch calls f.
 func (f LauncherFunc) Launch(r runtimes.Request) (runtimes.Launched, error) { return f(r) }
 
-// Deps are the collaborators of a Runtime.
+// Deps are the collaborators of a Driver.
 type Deps struct {
 	// Launcher is needed by functions that have a runtime.
 	Launcher Launcher
-	// Logger is told when an instance starts and ends.
+	// Logger records when an instance starts and ends.
 	Logger *slog.Logger
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
-// ErrInUse is returned by New for a data folder that another Runtime uses.
+// ErrInUse is returned by New for a data folder that another Driver uses.
 var ErrInUse = errors.New("is in use by another process")
 
 // ErrUnusable is returned by New for a data folder that cannot be made or written. It

@@ -55,9 +55,9 @@ type Driver struct {
 	running sync.WaitGroup
 }
 
-// New makes a Runtime, takes possession of the data folder, and removes the
+// New makes a Driver, takes possession of the data folder, and removes the
 // instances' folders that a dead predecessor left there. It fails if the
-// folder belongs to another Runtime or if the agent's program is missing. The
+// folder belongs to another Driver or if the agent's program is missing. The
 // folder is given back when Run returns.
 func New(config Config, deps Deps) (*Driver, error) {
 	if err := errors.Join(config.Validate(), deps.validate()); err != nil {
@@ -124,7 +124,7 @@ func (r *Driver) startQueued() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.phase != phaseNew {
-		return errors.New("process: Run was called before: make a new Runtime")
+		return errors.New("process: Run was called before: make a new Driver")
 	}
 	r.phase = phaseRunning
 	for _, in := range r.instances {
@@ -181,7 +181,7 @@ func (r *Driver) Stop(functionUID string, cid invocation.CID) {
 	}
 }
 
-// requestStop tells an instance to end. It must be called with the Runtime's lock.
+// requestStop asks an instance to end. The Driver's lock must be held.
 func (in *instance) requestStop() {
 	if !in.stopping {
 		in.stopping = true
@@ -206,7 +206,7 @@ func (r *Driver) setCreated(in *instance, now time.Time) {
 	in.created = now
 }
 
-// Exits tells of every instance that ended. It holds a few hundred; when it is
+// Exits reports every instance that ended. It holds a few hundred; when it is
 // full, instances that end wait for the reader, and only those. Once Run ends
 // nobody is expected to read, and what does not fit is dropped. It is never
 // closed.

@@ -49,7 +49,7 @@ func testKey() invocation.FunctionKey {
 	return invocation.FunctionKey{Namespace: "default", Name: "hello"}
 }
 
-// harness is a Runtime that runs, and a stage for its instances.
+// harness is a Driver that runs, and a stage for its instances.
 type harness struct {
 	*programServer
 	*Driver

@@ -27,12 +27,12 @@ type instance struct {
 	log  *slog.Logger
 	// stop is closed when the instance shall end.
 	stop chan struct{}
-	// stopping says that it is closed; the Runtime's lock guards it.
+	// stopping says that it is closed; the Driver's lock guards it.
 	stopping bool
-	// ended says that it has ended and only its Exit is left; the Runtime's lock
+	// ended says that it has ended and only its Exit is left; the Driver's lock
 	// guards it.
 	ended bool
-	// created is when its processes were started; the Runtime's lock guards it.
+	// created is when its processes were started; the Driver's lock guards it.
 	created time.Time
 }
 

@@ -18,7 +18,7 @@ import (
 const keptLogs = 20
 
 // pruneLogs deletes the oldest logs of a function beyond those to keep. live
-// tells which instances still write.
+// says which instances still write.
 func pruneLogs(dataDir string, key invocation.FunctionKey, live func() map[invocation.CID]bool) error {
 	dir := instancelog.Dir(dataDir, key)
 	written, err := lastWritten(dir)
