@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// streamMemory is what a body takes that is handed on as it comes: what was
-	// read of it, and what waits to be sent.
+	// streamMemory is the memory of a body that is streamed: the bytes that were read and
+	// those that wait to be sent.
 	streamMemory = 128 << 10
-	// ordinaryHead is what the target and the headers of a call may take without being
-	// counted as memory: any call may have as much, and there are at most MaxInvocations.
+	// ordinaryHead is the size of the target and headers of a call up to which they do not
+	// count as memory: any call may have as much, and there are at most MaxInvocations.
 	ordinaryHead = 4 << 10
 	// headerMemory is what a header takes besides its name and its value.
 	headerMemory = 100
@@ -38,11 +38,11 @@ type Callers interface {
 	Authenticate(h http.Header, key invocation.FunctionKey) (auth.Caller, error)
 	// Limits are what a namespace may use of this gateway.
 	Limits(namespace string) admission.Limits
-	// Permits tells whether functions of a namespace may have a host of their own.
+	// Permits reports whether functions of a namespace may have a host of their own.
 	Permits(namespace, host string) bool
 }
 
-// everybody may call, as much as there is room for.
+// everybody admits every caller without limits.
 type everybody struct{}
 
 func (everybody) Authenticate(http.Header, invocation.FunctionKey) (auth.Caller, error) {
@@ -53,7 +53,7 @@ func (everybody) Limits(string) admission.Limits { return admission.Limits{} }
 
 func (everybody) Permits(string, string) bool { return false }
 
-// denied is the answer to a caller who may not call.
+// denied answers a caller that may not call.
 func denied(err error) problem {
 	const realm = `Bearer realm="windlass"`
 	p := newProblem(problems.CredentialsMissing, err.Error())
@@ -76,8 +76,8 @@ type reservation struct {
 	bytes     int64
 }
 
-// admitter decides which calls are admitted, and counts what they use of the gateway. It
-// counts calls whose body is still being read as well.
+// admitter decides which calls are admitted, and counts their use of the gateway, including
+// calls whose body is still being read.
 type admitter struct {
 	capacity admission.Capacity
 
@@ -126,7 +126,7 @@ func (d *admitter) free(h reservation) {
 	d.limiter.Release(time.Now(), h.namespace, h.bytes)
 }
 
-// held is what is in use now.
+// held is the present use.
 func (d *admitter) held() admission.Capacity {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -140,8 +140,8 @@ func (d *admitter) dropNamespace(namespace string) {
 	d.limiter.DropNamespace(namespace)
 }
 
-// bodyMemory is how much memory the body of a request will take here. What is
-// larger than a small body is handed on as it comes.
+// bodyMemory is how much memory the body of a request will use here. A body that is larger
+// than a small one is streamed.
 func bodyMemory(r *http.Request) int64 {
 	if r.ContentLength < 0 || r.ContentLength > smallBody {
 		return streamMemory
@@ -149,8 +149,8 @@ func bodyMemory(r *http.Request) int64 {
 	return r.ContentLength
 }
 
-// headMemory is how much memory the target and the headers of a request take here
-// beyond those of an ordinary one.
+// headMemory is how much memory the target and headers of a request use beyond those of an
+// ordinary one.
 func headMemory(r *http.Request) int64 {
 	n := len(r.RequestURI)
 	for name, values := range r.Header {

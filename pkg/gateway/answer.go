@@ -21,8 +21,8 @@ type client struct {
 	// shared is the function's path on the shared origin; empty on an origin of its own.
 	shared string
 
-	// mu guards everything below, and rc's deadline for writing. It is held while the
-	// client takes its time: nobody waits for it but these two.
+	// mu guards everything below, and rc's write deadline. It is held while the client reads
+	// slowly; only these two wait for it.
 	mu sync.Mutex
 	w  http.ResponseWriter
 	rc *http.ResponseController
@@ -30,10 +30,9 @@ type client struct {
 	left int64
 }
 
-// head sends the head of the function's answer, and its whole body if it came
-// with it. A client that has not taken the answer by the given time is given up:
-// as long as it is being written to, it holds an instance. The caller holds the
-// lock.
+// head sends the head of the function's answer, and its whole body if it came with it. A
+// client that has not read the answer by that time is dropped, because it holds an instance
+// while it is written to. The caller holds the lock.
 func (c *client) head(head *agentwire.ResultHead, by time.Time) error {
 	_ = c.rc.SetWriteDeadline(by)
 	c.body.answering.Store(true)
@@ -81,7 +80,8 @@ func (c *client) hasBody(head *agentwire.ResultHead) bool {
 	return c.request.Method != http.MethodHead && bodyAllowed(int(head.GetStatus()))
 }
 
-// announcedLength is the length of the body in the head of an answer; -1 if there is none.
+// announcedLength is the length of the body as the head of an answer announces it; -1 if it
+// does not.
 func (c *client) announcedLength(head *agentwire.ResultHead) int64 {
 	if head.ContentLength == nil || !c.hasBody(head) {
 		return -1
@@ -128,17 +128,17 @@ func (c *client) write(body []byte) error {
 	return c.rc.Flush()
 }
 
-// finishAnswer ends an answer that the instance has sent to its end. One that is shorter than
-// announced counts as cut.
+// finishAnswer completes an answer that the instance has sent completely. An answer that is
+// shorter than announced counts as cut.
 func (c *client) finishAnswer() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state.answerWritten(c.left <= 0)
 }
 
-// writeProblem writes Windlass's own answer, if there is one, with as much detail as callers
-// may read, and otherwise makes sure that the attempt writes no more. The handler calls it
-// once the call has ended.
+// writeProblem writes Windlass's own answer, if the call has one, with as much detail as
+// callers may read; otherwise it makes sure that the attempt writes no more. The handler calls
+// it once the call has ended.
 func (c *client) writeProblem(detail ProblemDetail) {
 	answer, p := c.state.answer()
 	if answer != core.AnswerComplete {
@@ -152,14 +152,13 @@ func (c *client) writeProblem(detail ProblemDetail) {
 	}
 }
 
-// abortConnection ends a request whose client has no complete answer, so that it cannot
-// mistake what it has for one. It is the last that the handler does.
+// abortConnection ends a request whose client has no complete answer, so that the client
+// cannot mistake it for one. The handler does nothing after it.
 func (c *client) abortConnection() {
 	if c.request.ProtoAtLeast(1, 1) {
 		panic(http.ErrAbortHandler)
 	}
-	// To HTTP/1.0 a connection that ends is an answer that ends. One that is reset
-	// is not.
+	// For HTTP/1.0, the end of the connection is the end of the answer, but a reset is not.
 	conn, _, err := c.rc.Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)

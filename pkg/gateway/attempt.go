@@ -28,7 +28,7 @@ type attempt struct {
 	agreed wire.Agreed
 }
 
-// errUnsupported says that the agent that claims speaks no protocol of this release.
+// errUnsupported says that the claiming agent shares no protocol with this release.
 var errUnsupported = errors.New("gateway: the agent's protocol is not spoken here")
 
 // expire ends an attempt whose time is up.
@@ -152,7 +152,7 @@ func (a *attempt) sendBody() {
 	}
 }
 
-// abort answers the client because of its body; stop says that the instance is to stop.
+// abort answers the client because of its body. stop says that the instance should stop.
 func (a *attempt) abort(p problem, stop bool) {
 	a.gateway.dispatch.step(a.call, func(v *core.Invocation) core.Decision { return v.Abort(stop) }, p)
 }
@@ -185,7 +185,7 @@ func (a *attempt) answer() error {
 }
 
 // handleMessage handles one message of the instance. Any error but core.ErrOutOfOrder says
-// that nobody waits for the answer any more.
+// that the answer is no longer needed.
 func (a *attempt) handleMessage(msg *agentwire.AttemptRequest) (over bool, err error) {
 	switch kind := msg.GetKind().(type) {
 	case *agentwire.AttemptRequest_Release:
@@ -297,8 +297,8 @@ func (a *attempt) release(reason string) error {
 	})
 }
 
-// requeue ends the attempt without an answer. If the call waits again by that, it notes
-// why; ran says that the function may have run.
+// requeue ends the attempt without an answer. If that queues the call again, it logs why; ran
+// says that the function may have run.
 func (a *attempt) requeue(ran bool, why string, p problem, end func(*core.Invocation, time.Time) (core.Decision, error)) error {
 	var err error
 	now := time.Now()

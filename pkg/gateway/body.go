@@ -14,11 +14,11 @@ import (
 // wait for it.
 var errDetached = errors.New("gateway: the client is gone")
 
-// smallBody is the largest body, in bytes, that is read before an instance is asked for and
-// that the grant carries.
+// smallBody is the largest body, in bytes, that the gateway reads before it asks for an
+// instance and that the grant carries.
 const smallBody = 64 << 10
 
-// isSmall tells whether a body is read before an instance is asked for.
+// isSmall reports whether the gateway reads a body before it asks for an instance.
 func isSmall(r *http.Request) bool { return r.ContentLength >= 0 && r.ContentLength <= smallBody }
 
 // bodyChunk is how much of a large body one message carries.
@@ -54,7 +54,7 @@ type requestBody struct {
 	body io.Reader
 	// abort ends a Read that is under way.
 	abort func()
-	// replay is what a next attempt needs of what was read already.
+	// replay keeps the bytes that a next attempt needs.
 	replay replay
 	reading
 
@@ -64,7 +64,7 @@ type requestBody struct {
 	timer  *time.Timer // gives it up while a Read is under way
 }
 
-// reading is how far the reading of a body has come, for those who do not wait for it.
+// reading is the progress of reading a body, for observers that do not wait for it.
 type reading struct {
 	// ended says that it was read to its end.
 	ended atomic.Bool
@@ -118,7 +118,7 @@ func (b *requestBody) abortSlowRead() {
 	}
 }
 
-// close ends the Read that is under way and makes every one after it fail.
+// close ends the running Read and makes all later ones fail.
 func (b *requestBody) close(rc *http.ResponseController) {
 	if !b.mu.TryLock() {
 		if !b.ended.Load() {
@@ -167,8 +167,7 @@ const maxReplay = 96 << 10
 // errReleased is returned to an attempt that has released its call.
 var errReleased = errors.New("gateway: the attempt has given the call back")
 
-// replay lends a body to one attempt after the other, for as long as all that was read
-// of it is kept.
+// replay lends a body to one attempt after the other, while all bytes that were read are kept.
 type replay struct {
 	// sending holds an element while an attempt sends the body.
 	sending chan struct{}
@@ -209,8 +208,8 @@ func (r *replay) awaitTurn(ctx context.Context) bool {
 
 func (r *replay) done() { <-r.sending }
 
-// readFrom copies what is kept behind the first offset bytes. It fails with errReleased if the
-// attempt does not have the body any more.
+// readFrom copies the kept bytes after the first offset. It fails with errReleased if the
+// attempt no longer has the body.
 func (r *replay) readFrom(attempt, offset int, p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -111,7 +111,7 @@ func (c *call) inTrace(headers []*agentwire.Header, attempt int) []*agentwire.He
 	return append(headers, &agentwire.Header{Name: tracing.HeaderParent, Value: []byte(c.scope.Parent(attempt))})
 }
 
-// cancel tells the instance that runs the call to stop.
+// cancel asks the instance that runs the call to stop.
 func (c *call) cancel() {
 	if a := c.currentAttempt(); a != nil {
 		// It waits for an instance that reads nothing, and the client's

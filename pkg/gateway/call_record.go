@@ -97,12 +97,12 @@ const (
 const (
 	// route stands for all functions and paths, so that spans can be grouped by it.
 	route = "/function/{function}/{path...}"
-	// provider is who runs the functions that gateways call.
+	// provider is the name that traces give to the platform.
 	provider = "windlass"
 )
 
-// The span of a call has the number 0, and that of the n-th attempt's execution, which
-// the function hears of before it has begun, n. The others are counted from here.
+// The span of a call has the number 0, and that of the n-th attempt's execution, which the
+// function learns before it begins, n. Other spans are counted from here.
 const otherSpans = 1 << 20
 
 // callRecord is everything that is known of a call that has ended.
@@ -116,9 +116,8 @@ type callRecord struct {
 	earlier []earlierAttempt
 }
 
-// trace is what is recorded of the call: one span from its receipt to its end, and
-// below it its phases, which follow each other without a gap. A call that was tried
-// again has queued and run several times in what is its phase queue.
+// trace is the trace of the call: one span from its receipt to its end, and its phases below,
+// without gaps. The queue phase of a retried call contains its earlier attempts.
 func (t callRecord) trace() tracing.Trace {
 	spans := []tracing.Span{t.whole()}
 	add := func(s tracing.Span) {
@@ -162,8 +161,8 @@ func (e earlierAttempt) span(of invocation.FunctionKey, from, until time.Time) t
 	return s
 }
 
-// whole is the span of the whole call. One that was the first of its instance leads to
-// the instance's start.
+// whole is the span of the whole call. The first call of an instance links to the instance's
+// start.
 func (t callRecord) whole() tracing.Span {
 	s := tracing.Span{
 		Name: "invoke " + t.Function.String(), Kind: trace.SpanKindServer, Start: t.Received, End: t.Ended, Error: t.failure(),
@@ -188,8 +187,8 @@ func (t callRecord) whole() tracing.Span {
 	return s
 }
 
-// failure is what a span says that failed with the call: its reason, or that the
-// function answered with an error of its own. What a client did wrong is no failure.
+// failure is what failed: the reason, or that the function answered with an error. A client's
+// mistake is no failure.
 func (t callRecord) failure() string {
 	switch {
 	case t.Code == codeLeft:
@@ -202,8 +201,8 @@ func (t callRecord) failure() string {
 	return "the function answered with an error"
 }
 
-// executionAttributes tell which function was asked for in an attempt. Its revision is not
-// told here: that of an earlier attempt may have been removed since.
+// executionAttributes name the function of an attempt. They leave out its revision: the one of
+// an earlier attempt may have been removed since.
 func executionAttributes(of invocation.FunctionKey, cid invocation.CID, number int) []attribute.KeyValue {
 	return append(attemptAttributes(cid, number),
 		semconv.FaaSInvokedName(of.Name), semconv.FaaSInvokedProviderKey.String(provider), semconv.K8SNamespaceName(of.Namespace))

@@ -16,11 +16,11 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// callState is the state of a call, under one lock: the core's invocation, and what was
-// recorded of the call.
+// callState is the state of a call, under one lock: the core's invocation and the record of
+// the call.
 type callState struct {
 	id invocation.ID
-	// function is the one that is called, as it was when it was.
+	// function is the called one, as of the time of the call.
 	function *v1alpha1.Function
 	// tag is that of the part of its traffic that was called, or "".
 	tag string
@@ -48,8 +48,8 @@ type callState struct {
 // event is an event of a call, applied to its invocation.
 type event func(*core.Invocation) core.Decision
 
-// decide applies an event to the call and returns what follows; carryOut does it. If the call
-// fails, p says why, unless the core knows.
+// decide applies an event to the call and returns the decision, which carryOut executes. If
+// the call fails, p says why, unless the core knows.
 func (l *callState) decide(e event, p problem) core.Decision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +90,7 @@ func (l *callState) setProblem(p problem, v core.Failure) {
 	l.problem = &p
 }
 
-// observation is what is observed of the ticket and the instance. due says that an audit may
+// observation is the observed state of the ticket and the instance. due says that an audit may
 // find something.
 func (l *callState) observation(now time.Time, moved bool) (seen core.Observed, due bool) {
 	l.mu.Lock()
@@ -107,7 +107,7 @@ func (l *callState) destination() destination {
 	return l.to
 }
 
-// move sends a waiting call to another unit, and returns the one that it had.
+// move assigns a waiting call to another unit, and returns the previous one.
 func (l *callState) move(to destination, now time.Time) (from destination, d core.Decision) {
 	fresh := invocation.NewToken()
 	d = l.decide(func(v *core.Invocation) core.Decision {
@@ -121,7 +121,7 @@ func (l *callState) move(to destination, now time.Time) (from destination, d cor
 	return from, d
 }
 
-// audit compares the recorded state of the call with what is observed.
+// audit compares the recorded state of the call with the observed one.
 func (l *callState) audit(now time.Time, seen core.Observed) core.Decision {
 	var fresh invocation.Token
 	if seen.StreamEnded {
@@ -191,7 +191,7 @@ func (l *callState) answerWritten(whole bool) {
 	l.decide(func(v *core.Invocation) core.Decision { v.Wrote(whole); return core.Decision{} }, problem{})
 }
 
-// answer is what the client has, and the problem that it is to get.
+// answer is what the client has received, and the problem to send.
 func (l *callState) answer() (core.Answer, *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -237,8 +237,8 @@ func (l *callState) updateTimes(what func(*timeline.Timeline)) {
 	what(&l.times)
 }
 
-// timeline is what is known by now of when it was where. Nothing is added to that of a
-// call that is answered or given up.
+// timeline is the timeline so far. That of a call that was answered or given up no longer
+// changes.
 func (l *callState) timeline() timeline.Timeline {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -297,8 +297,8 @@ func (a *claimant) sendReply(reply *agentwire.AttemptReply) error {
 	return a.stream.Send(reply)
 }
 
-// cancel tells the instance to end the attempt. Its stream then ends. An
-// instance that reads nothing makes it wait until then.
+// cancel asks the instance to end the attempt, which ends its stream. An instance that reads
+// nothing makes it wait until then.
 func (a *claimant) cancel() {
 	_ = a.sendReply(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Cancel{Cancel: &agentwire.Cancel{}}})
 }

@@ -27,21 +27,21 @@ type Config struct {
 	// MaxInvocations bounds the calls that wait or run here; more are
 	// refused with 503.
 	MaxInvocations int
-	// MaxBodyMemory bounds what the bodies of these calls take, in bytes: those
-	// of at most 64 KiB their length, and others 128 KiB, since they are handed
-	// on as they come. What is over 4 KiB of a call's headers is counted as well, each
-	// header with 100 bytes besides its own. More are refused with 503. It is at least
-	// 2 MiB, in which there is room for any call that is alone.
+	// MaxBodyMemory bounds the memory of request bodies in bytes. A body of at most 64 KiB
+	// counts with its length, a larger one with 128 KiB, because it is streamed. Headers of a
+	// call beyond 4 KiB count too, each with 100 bytes more than its own size. Calls beyond
+	// the bound are refused with 503. It is at least 2 MiB, which is enough for any single
+	// call.
 	MaxBodyMemory int64
 	// MaxQueueTime is how long a call may wait for an instance whose function does not
 	// say.
 	MaxQueueTime time.Duration
 	// LogCalls says which calls are logged, a line each.
 	LogCalls LogCalls
-	// ProblemDetail says what callers read of a failure inside.
+	// ProblemDetail is how much callers read about internal failures.
 	ProblemDetail ProblemDetail
-	// TrustedProxies are those whose X-Forwarded- headers and the like reach functions.
-	// Those of other peers are replaced by the gateway's own.
+	// TrustedProxies are the proxies whose X-Forwarded- and similar headers reach functions.
+	// The gateway replaces those of other peers by its own.
 	TrustedProxies Proxies
 	// URLs say which hosts functions have. Without any, functions share one origin unless
 	// they ask for hosts of their own.
@@ -61,7 +61,7 @@ func (c Config) capacity() admission.Capacity {
 	return admission.Capacity{Calls: c.MaxInvocations, Bytes: c.MaxBodyMemory}
 }
 
-// Validate says what is wrong with a Config.
+// Validate returns an error that names the invalid settings.
 func (c Config) Validate() error {
 	var errs []error
 	if c.ClaimAddr == "" {
@@ -85,7 +85,7 @@ func (c Config) Validate() error {
 
 // Router says to which scheduler a slot's tickets go.
 type Router interface {
-	// Route is false while nobody is known.
+	// Route reports known as false while no scheduler is known.
 	Route(slot ownership.Slot) (to ownership.Owner, provisional, known bool)
 	// Changed is signalled after a route has changed.
 	Changed() <-chan struct{}
@@ -95,16 +95,15 @@ type Router interface {
 type Deps struct {
 	Catalog catalog.Reader
 	Router  Router
-	// Callers says who may call. Without it everybody may.
+	// Callers authorizes callers. Without it everybody may call.
 	Callers Callers
-	// Left tells whether the client of a request in HTTP/1 has ended its connection.
-	// It is asked while there is a body that was not read: net/http says it of all
-	// others. Without it, such a client is missed when its body is read.
+	// Left reports whether the client of an HTTP/1 request has closed its connection. It is
+	// needed only while a body is unread; in all other cases net/http reports that. Without
+	// it, the gateway notices such a client when it reads the body.
 	Left func(*http.Request) bool
-	// Schedulers says who schedulers must prove to be. Without it, what is
-	// said to them is not encrypted.
+	// Schedulers authenticates schedulers. Without it, the connections are not encrypted.
 	Schedulers credentials.TransportCredentials
-	// Traces records calls. Without it none is.
+	// Traces records calls; nil records none.
 	Traces *tracing.Tracer
 	// CallLog keeps the records of calls. A call does not end before it is added.
 	CallLog CallLog
@@ -113,7 +112,7 @@ type Deps struct {
 	Log      *slog.Logger
 }
 
-// CallLog keeps what became of calls. A call does not end before it is noted.
+// CallLog records finished calls. A call ends only after it is recorded.
 type CallLog interface {
 	Add(account invocation.Record)
 }
@@ -123,14 +122,13 @@ type LogCalls string
 
 // What LogCalls may be.
 const (
-	// LogFailed means calls that Windlass failed or that were broken off, and those
-	// that are recorded as traces.
+	// LogFailed means calls that Windlass failed or cut off, and traced calls.
 	LogFailed LogCalls = "Failed"
 	LogAll    LogCalls = "All"
 	LogNone   LogCalls = "None"
 )
 
-// Validate says what is wrong with it.
+// Validate returns an error for an unknown value.
 func (l LogCalls) Validate() error {
 	switch l {
 	case LogFailed, LogAll, LogNone:

@@ -20,16 +20,16 @@ import (
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
-// dispatcher offers the tickets of calls to the schedulers that serve their functions'
-// slots, for as long as they wait.
+// dispatcher offers the tickets of waiting calls to the schedulers that serve their functions'
+// slots.
 type dispatcher struct {
 	config  Config
 	deps    Deps
 	calls   *calls
 	metrics *metrics
 	picker  *picker
-	// retrySignal holds an element if a ticket is to be offered again soon, and newLinks
-	// if a link is to be started.
+	// retrySignal holds an element if a ticket has to be offered again soon, and newLinks if a
+	// link has to be started.
 	retrySignal, newLinks chan struct{}
 
 	mu sync.Mutex // guards everything below
@@ -38,8 +38,7 @@ type dispatcher struct {
 	links   map[string]*link
 	// unstarted are the links that are not run yet.
 	unstarted []*link
-	// routes are the addresses that the slots' tickets went to when it was last
-	// looked at.
+	// routes are the addresses of the slots' schedulers at the last look.
 	routes [ownership.Slots]string
 }
 
@@ -50,7 +49,7 @@ func newDispatcher(config Config, deps Deps, calls *calls, metrics *metrics, pic
 	}
 }
 
-// run keeps the streams to schedulers and offers again what waits too long, until ctx
+// run keeps the streams to schedulers and offers tickets again that wait too long, until ctx
 // ends.
 func (d *dispatcher) run(ctx context.Context) {
 	var links sync.WaitGroup
@@ -90,7 +89,7 @@ func (d *dispatcher) setRunning(running bool) {
 	d.running = running
 }
 
-// drainUnstarted takes out the links that are not started yet.
+// drainUnstarted takes the links that have not been started yet.
 func (d *dispatcher) drainUnstarted() []*link {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,11 +98,11 @@ func (d *dispatcher) drainUnstarted() []*link {
 	return unstarted
 }
 
-// step applies an event to a call, and carries out what follows. If the call fails, p says
+// step applies an event to a call, and carries out the decision. If the call fails, p says
 // why, unless the core knows.
 func (d *dispatcher) step(c *call, e event, p problem) { d.carryOut(c, c.decide(e, p)) }
 
-// carryOut does what was decided about a call.
+// carryOut executes a decision about a call.
 func (d *dispatcher) carryOut(c *call, decided core.Decision) {
 	if decided.End {
 		d.calls.delete(c)
@@ -119,8 +118,8 @@ func (d *dispatcher) carryOut(c *call, decided core.Decision) {
 	}
 }
 
-// offer sends a call's ticket to the scheduler that serves the function's slot. If there is
-// none now, or the stream to it is down, the ticket is sent again later.
+// offer sends a call's ticket to the scheduler that serves the function's slot. If none does
+// now, or its stream is down, the ticket is sent later.
 func (d *dispatcher) offer(c *call) {
 	o, waits := c.nextOffer()
 	if !waits {
@@ -132,7 +131,7 @@ func (d *dispatcher) offer(c *call) {
 	}
 }
 
-// cancelTicket tells the owner that nobody wants a call's ticket any more.
+// cancelTicket cancels a call's ticket at the slot's scheduler.
 func (d *dispatcher) cancelTicket(c *call) { d.cancelTicketAt(c.destination(), c.id) }
 
 func (d *dispatcher) cancelTicketAt(at destination, id invocation.ID) {
@@ -141,7 +140,7 @@ func (d *dispatcher) cancelTicketAt(at destination, id invocation.ID) {
 	}
 }
 
-// noSlot is for audits that know of no lost ticket.
+// noSlot is for audits without lost tickets.
 func noSlot(ownership.Slot) bool { return false }
 
 // onRouteChange offers the tickets again whose slots another scheduler serves now.
@@ -159,8 +158,8 @@ func (d *dispatcher) onRouteChange(now time.Time) {
 	}
 }
 
-// audit compares what is believed of all calls with what is seen of them; moved are the
-// slots whose tickets may be lost.
+// audit compares the recorded state of all calls with the observed one; moved are the slots
+// whose tickets may be lost.
 func (d *dispatcher) audit(now time.Time, moved func(ownership.Slot) bool) {
 	for _, c := range d.calls.snapshot() {
 		if seen, due := c.observation(now, moved(c.destination().slot)); due {
@@ -227,7 +226,7 @@ func signal(to chan struct{}) {
 	}
 }
 
-// linkTo returns the link to the scheduler that serves a slot, if there is one.
+// linkTo returns the link to the scheduler that serves a slot, or nil.
 func (d *dispatcher) linkTo(slot ownership.Slot) *link {
 	owner, _, known := d.deps.Router.Route(slot)
 	if !known {
@@ -269,8 +268,8 @@ const (
 	unusedLinkTimeout = time.Minute
 )
 
-// link is the stream of tickets to one scheduler. What is offered while the
-// stream is down is dropped: the gateway offers again what stays unclaimed.
+// link is the stream of tickets to one scheduler. Tickets that are offered while it is down
+// are dropped: the gateway offers unclaimed calls again.
 type link struct {
 	dispatch *dispatcher
 	addr     string
@@ -280,14 +279,13 @@ type link struct {
 	wakeSender chan struct{}
 
 	mu sync.Mutex
-	// open says that there is a stream.
+	// open says that the stream is open.
 	open bool
-	// pending is what the stream's sender has yet to send: so nobody who offers
-	// waits for a scheduler, and under load many tickets share one message and one
-	// wake-up. It holds no more tickets, and no more cancellations, than the
-	// gateway's table does calls; more are dropped. A ticket is offered
-	// again, and one that was not cancelled costs an instance a refused
-	// claim.
+	// pending is what the sender has yet to send. So offering never waits for a scheduler, and
+	// under load many tickets share one message and one wake-up. It holds at most as many
+	// tickets, and as many cancellations, as the gateway has calls; further ones are dropped.
+	// A dropped ticket is offered again, and a dropped cancellation costs an instance a
+	// refused claim.
 	pending outbox
 	used    time.Time // when something was last to be sent
 }
@@ -322,7 +320,7 @@ func (l *link) usedAfter(t time.Time) bool {
 	return l.used.After(t)
 }
 
-// nextBatch takes out the next message; nil if nothing is pending.
+// nextBatch takes the next message; nil if nothing is pending.
 func (l *link) nextBatch() *controlwire.OfferRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -332,7 +330,7 @@ func (l *link) nextBatch() *controlwire.OfferRequest {
 	return l.pending.batch()
 }
 
-// sendPending sends what is pending until the stream ends. hangUp ends it.
+// sendPending sends pending messages until the stream ends. hangUp ends it.
 func (l *link) sendPending(stream grpc.BidiStreamingClient[controlwire.OfferRequest, controlwire.OfferReply], hangUp func()) {
 	for {
 		select {
@@ -351,8 +349,7 @@ func (l *link) sendPending(stream grpc.BidiStreamingClient[controlwire.OfferRequ
 	}
 }
 
-// run keeps the stream until ctx ends, or until the scheduler is gone and
-// forgotten.
+// run keeps the stream open until ctx ends, or until the scheduler is no longer a member.
 func (l *link) run(ctx context.Context) {
 	const shortest, longest = 20 * time.Millisecond, time.Second
 	conn, err := health.Dial(l.addr, l.dispatch.deps.Schedulers)
@@ -397,7 +394,7 @@ func (l *link) runStream(ctx context.Context, client controlwire.SchedulerClient
 	l.setOpen(true)
 	defer l.setOpen(false)
 	sending.Go(func() { l.sendPending(stream, hangUp) })
-	// Whatever was offered before may have been lost.
+	// All earlier offers may have been lost.
 	l.dispatch.audit(time.Now(), func(slot ownership.Slot) bool {
 		to, _, _ := l.dispatch.deps.Router.Route(slot)
 		return to.Addr == l.addr
@@ -458,8 +455,8 @@ func refusalFromWire(r *controlwire.Refusal) invocation.Refusal {
 // stays below wire.MaxMessage.
 const maxBatch = 128
 
-// outbox has what is to be sent to a scheduler, in order: a call that is cancelled and offered
-// again waits, one that is offered and cancelled does not. Its zero value is empty.
+// outbox has the messages for a scheduler in order: a call that is cancelled and then offered
+// again waits, one that is offered and then cancelled does not. The zero value is empty.
 type outbox struct {
 	offers  []*agentwire.Ticket
 	cancels []*controlwire.Cancellation
@@ -475,7 +472,7 @@ func (s *outbox) addCancel(w *controlwire.Cancellation) {
 	s.cancels = append(s.cancels, w)
 }
 
-// batch takes out the next message.
+// batch takes the next message.
 func (s *outbox) batch() *controlwire.OfferRequest {
 	n, m := min(maxBatch, len(s.offers)), 0
 	for ; m < min(maxBatch, len(s.cancels)); m++ {

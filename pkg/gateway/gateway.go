@@ -48,15 +48,15 @@ func New(config Config, deps Deps) (*Gateway, error) {
 		dispatch: newDispatcher(config, deps, calls, metrics, picker), picker: picker,
 		own: newOwnHosts(address.Rules{URLs: config.URLs, Permits: deps.Callers.Permits}),
 	}
-	// A call may come before the watch has told of its function.
+	// A call may come before the watch has reported its function.
 	for _, entry := range deps.Catalog.List() {
 		g.own.changed(catalog.Event{Key: entry.Key(), Entry: entry})
 	}
 	return g, nil
 }
 
-// Run keeps the streams to schedulers and offers again what waits too long,
-// until ctx ends.
+// Run keeps the streams to schedulers and offers tickets again that wait too long, until ctx
+// ends.
 func (g *Gateway) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
@@ -70,7 +70,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	return nil
 }
 
-// Drain refuses new calls from now on; those that are here go on.
+// Drain refuses new calls from now on; present calls continue.
 func (g *Gateway) Drain() { g.draining.Store(true) }
 
 // Ready reports whether new calls are admitted.
@@ -95,8 +95,8 @@ func (g *Gateway) functionChanged(known namespaces, e catalog.Event) {
 // with its last function.
 type namespaces map[string]map[string]bool
 
-// changed applies a change. For a function that is gone, last says that it was the last one of
-// its namespace.
+// changed applies a change. last says that a removed function was the last one of its
+// namespace.
 func (n namespaces) changed(e catalog.Event) (last bool) {
 	of := n[e.Key.Namespace]
 	if e.Entry != nil {

@@ -108,11 +108,11 @@ func (g *Gateway) serve(c *call) *functionSeries {
 
 // routeTarget is where a request goes.
 type routeTarget struct {
-	// key names a function, which need not exist. It is zero if none is named.
+	// key names a function, which need not exist; zero if the request names none.
 	key invocation.FunctionKey
-	// entry is nil if there is no such function.
+	// entry is nil if the function does not exist.
 	entry *rollout.Entry
-	// unit is the one that the call is assigned to.
+	// unit is the unit that the call is assigned to.
 	unit *v1alpha1.Function
 	// uri is what of the path is the function's, and the query.
 	uri string
@@ -156,9 +156,9 @@ func (g *Gateway) route(r *http.Request) (routeTarget, *problem) {
 	return to, nil
 }
 
-// routeByHostOrPath is the place that a request names by its host or by its path. A host below the
-// domain is never the origin that functions share, or what a page of it keeps in a browser
-// would be met by the next function of that host. The host of a tag is an origin of that
+// routeByHostOrPath routes a request by its host or its path. A host below the domain never
+// counts as the shared origin; otherwise data that a page of the shared origin keeps in a
+// browser would reach the next function of that host. The host of a tag is an origin of that
 // tag, whatever a header says.
 func (g *Gateway) routeByHostOrPath(r *http.Request) (routeTarget, *problem) {
 	path, host := rawPath(r.URL), address.Hostname(r.Host)
@@ -192,9 +192,8 @@ func (g *Gateway) routeByHostOrPath(r *http.Request) (routeTarget, *problem) {
 	return to, nil
 }
 
-// checkMethod refuses the methods that are for proxies and servers, not for what is behind
-// them: CONNECT asks for a tunnel, and an answer to TRACE repeats the caller's secrets. It
-// returns nil for every other method.
+// checkMethod refuses the methods for proxies and servers: CONNECT asks for a tunnel, and an
+// answer to TRACE would repeat the caller's secrets. It returns nil for every other method.
 func checkMethod(method string) *problem {
 	if method != http.MethodConnect && method != http.MethodTrace {
 		return nil
@@ -203,10 +202,9 @@ func checkMethod(method string) *problem {
 	return &p
 }
 
-// rawPath is a path as the client wrote it, but for bytes that no path may have,
-// which are percent-encoded. url.URL.EscapedPath is not that: if there is one such
-// byte it decodes the whole path first, and what was an escaped slash then
-// separates a namespace from a name.
+// rawPath is the path as the client wrote it, with invalid bytes percent-encoded.
+// url.URL.EscapedPath is not enough: if there is one such byte it decodes the whole path
+// first, and a formerly escaped slash then separates a namespace from a name.
 func rawPath(u *url.URL) string {
 	if u.RawPath == "" {
 		return u.EscapedPath()
@@ -285,7 +283,7 @@ func isWellFormed(r *http.Request) bool {
 			return false
 		}
 	}
-	// HTTP/2 may name the host in a header too, which nobody has compared.
+	// HTTP/2 allows the host in a header too, which net/http does not compare.
 	for _, host := range r.Header["Host"] {
 		if host != r.Host {
 			return false
@@ -343,10 +341,9 @@ func (c *call) readSmall(within time.Duration) error {
 	return nil
 }
 
-// wait returns when the call is answered or its client is gone. A queued call whose client is
-// gone will never run. A claimed one runs to its end although nobody waits for the answer,
-// because only an instance whose call has ended can take another, unless the function wants it
-// to be cancelled.
+// wait returns when the call is answered or its client has disconnected. A queued call of a
+// disconnected client never runs. A claimed one runs to its end, because only an instance
+// whose call has ended can take another, unless the function asks for its cancellation.
 func (g *Gateway) wait(c *call) {
 	late := time.NewTimer(time.Until(c.admitted.Add(c.maxQueueTime)))
 	defer late.Stop()
@@ -391,7 +388,7 @@ func (c *call) disconnectChecks() (when <-chan time.Time, stop func()) {
 	return ticker.C, ticker.Stop
 }
 
-// rejectReadTimeout is how long a rejection waits for a body that is under way, so that the
+// rejectReadTimeout is how long a rejection waits for a body on its way, so that the
 // connection can be used again.
 const rejectReadTimeout = 20 * time.Millisecond
 

@@ -29,8 +29,8 @@ var hopByHop = map[string]bool{
 	"Expect":              true,
 }
 
-// reserved tells whether a header, by its name with hyphens, is one that only Windlass
-// may set. With X- in front it never does, but somebody may take it for Windlass's.
+// reserved reports whether only Windlass may set a header, given by its name with hyphens.
+// Windlass never sets names with X- in front, but readers might take them for its own.
 func reserved(name string) bool {
 	if hasPrefixFold(name, "X-") {
 		name = name[len("X-"):]
@@ -67,8 +67,8 @@ func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
-// endToEnd calls keep for every header that the other side is to see: not those
-// of the connection, and none that only Windlass may set.
+// endToEnd calls keep for every header that the other side should see: none of the connection,
+// and none that only Windlass may set.
 func endToEnd(h http.Header, keep func(name, value string)) {
 	var named map[string]bool
 	for _, list := range h["Connection"] {
@@ -89,7 +89,7 @@ func endToEnd(h http.Header, keep func(name, value string)) {
 	}
 }
 
-// callChain is who called the function, and how many functions called each other before.
+// callChain names the calling function, and how many functions have called each other before.
 type callChain struct {
 	caller auth.Caller
 	// hopCount is how many functions called each other to make this request.
@@ -107,8 +107,8 @@ func hopCount(h http.Header) int {
 	return max(0, n)
 }
 
-// requestHeaders are what the function sees of the client's headers. What they say
-// of a client behind the peer is kept if the peer is a trusted proxy.
+// requestHeaders are the client's headers as the function sees them. Headers about a client
+// behind the peer are kept if the peer is a trusted proxy.
 func requestHeaders(r *http.Request, id invocation.ID, from callChain) []*agentwire.Header {
 	headers := make([]*agentwire.Header, 0, len(r.Header)+6)
 	add := func(name, value string) {
@@ -164,8 +164,8 @@ func answerHeaders(into http.Header, headers []*agentwire.Header, shared string)
 	})
 }
 
-// Proxies are the networks of the proxies in front of gateways. The gateway trusts what their
-// requests say about the client; empty means that it trusts nobody.
+// Proxies are the networks of the proxies in front of gateways. The gateway trusts their
+// headers about the client; empty means that it trusts no proxy.
 type Proxies []netip.Prefix
 
 // Loopback is the machine itself.
@@ -173,7 +173,7 @@ func Loopback() Proxies {
 	return Proxies{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 }
 
-// ParseProxies reads CIDRs. It fails for what is none.
+// ParseProxies parses CIDRs. It returns an error that names an invalid one.
 func ParseProxies(cidrs []string) (Proxies, error) {
 	var all Proxies
 	for _, cidr := range cidrs {
@@ -201,8 +201,8 @@ func (p Proxies) trusts(peer string) bool {
 	return false
 }
 
-// proxyHeaders are the headers, besides those that begin with forwarded or original, by which
-// proxies name their client and what it asked for.
+// proxyHeaders are the headers, besides those that begin with forwarded or original, with
+// which proxies describe their client and its request.
 var proxyHeaders = map[string]bool{
 	"Forwarded":                true,
 	"X-Real-Ip":                true,

@@ -57,8 +57,8 @@ var (
 		"Most memory that the bodies of held calls may use. The gateway refuses calls that need more.")
 )
 
-// metrics are the gateway's series. Those of a function go with it. A nil one counts
-// nothing.
+// metrics has the gateway's series. A function's series are deleted with it. A nil value
+// counts nothing.
 type metrics struct {
 	invocations *prometheus.CounterVec
 	duration    *prometheus.HistogramVec
@@ -76,7 +76,7 @@ type metrics struct {
 	// mu guards functions, and is held for reading while series of a function are made:
 	// a call that outlives its function must not bring them back.
 	mu sync.RWMutex
-	// functions are the series of those that were called.
+	// functions are the series of functions with calls.
 	functions map[invocation.FunctionKey]*functionSeries
 }
 
@@ -129,7 +129,7 @@ func (m *metrics) ticketOffered(again bool) {
 const (
 	notWaiting = "NotWaiting"
 	wrongToken = "WrongToken"
-	// unsupported is of an agent that speaks no protocol of this release.
+	// unsupported counts agents that share no protocol with this release.
 	unsupported = "Unsupported"
 )
 
@@ -184,7 +184,7 @@ func (m *metrics) callAdmitted(fn *v1alpha1.Function) *functionSeries {
 }
 
 // callEnded counts a call that is answered or given up; series is nil if it was not admitted.
-// What is added to series that were deleted meanwhile is lost, as intended.
+// Counts for series that were deleted in the meantime are lost, as intended.
 func (m *metrics) callEnded(c *call, series *functionSeries) {
 	if m == nil {
 		return
@@ -216,8 +216,8 @@ func observeSeconds(histogram prometheus.Observer, d time.Duration, trace string
 	histogram.(prometheus.ExemplarObserver).ObserveWithExemplar(d.Seconds(), prometheus.Labels{"trace_id": trace})
 }
 
-// deleteFunction deletes the series of a function that is gone and, if it was the last one of
-// its namespace, those of the namespace.
+// deleteFunction deletes the series of a removed function and, if it was the last one of its
+// namespace, those of the namespace.
 func (m *metrics) deleteFunction(key invocation.FunctionKey, last bool) {
 	if m == nil {
 		return

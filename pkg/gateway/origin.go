@@ -17,7 +17,7 @@ type ownHosts struct {
 
 func newOwnHosts(rules address.Rules) *ownHosts { return &ownHosts{table: address.NewTable(rules)} }
 
-// owner is the function that has a host; claimed tells whether any asks for it.
+// owner is the function that has a host; claimed reports whether any function asks for it.
 func (o *ownHosts) owner(host string) (key invocation.FunctionKey, known, claimed bool) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()

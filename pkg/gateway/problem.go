@@ -36,7 +36,7 @@ type problem struct {
 	invocation string // the id of the call; empty if it was not taken in
 	revision   string // the name of the FunctionRevision; empty if there is none
 	retryAfter time.Duration
-	// challenge is how to prove who one is, for 401.
+	// challenge says how to authenticate, for 401.
 	challenge string
 }
 
@@ -61,7 +61,7 @@ func (p *problem) become(kind problems.Type) {
 	p.Type, p.Title, p.Status = kind.URI(), kind.Title, kind.Status
 }
 
-// retryDelay is when to try again; 0 if trying again is of no use.
+// retryDelay is when to try again; 0 if that is useless.
 func (p problem) retryDelay() time.Duration {
 	if !p.kind.Retry() {
 		return 0
@@ -157,7 +157,7 @@ func (p problem) write(w http.ResponseWriter, detail ProblemDetail) {
 	_, _ = w.Write(body)
 }
 
-// ProblemDetail says what callers read of a failure inside: lines of a function's log,
+// ProblemDetail is how much callers read about internal failures: lines of a function's log,
 // stack traces, names of nodes and images.
 type ProblemDetail string
 
@@ -168,7 +168,7 @@ const (
 	DetailNone ProblemDetail = "None"
 )
 
-// Validate says what is wrong with it.
+// Validate returns an error for an unknown value.
 func (d ProblemDetail) Validate() error {
 	switch d {
 	case DetailAll, DetailNone:

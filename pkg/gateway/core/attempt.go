@@ -15,7 +15,7 @@ type Grant struct {
 	Attempt int
 	// RunBy is when it must have ended.
 	RunBy time.Time
-	// CancelTicket says that another ticket of it may still be in a queue.
+	// CancelTicket says that an earlier ticket may still be in a queue.
 	CancelTicket bool
 }
 
@@ -37,8 +37,8 @@ func (v *Invocation) Claim(now time.Time, token invocation.Token, cid invocation
 // isCurrent reports whether an attempt is the current one.
 func (v *Invocation) isCurrent(attempt int) bool { return v.phase == Claimed && v.attempt == attempt }
 
-// Begin takes the head of the function's answer, which the client gets unless there is
-// an error; whole says that it is all of the answer. The error is ErrOver, ErrClientGone,
+// Begin applies the head of the function's answer, which goes to the client unless there is an
+// error; whole says that it is the complete answer. The error is ErrOver, ErrClientGone,
 // ErrOutOfOrder or nil.
 func (v *Invocation) Begin(attempt int, whole bool) (Decision, error) {
 	switch {

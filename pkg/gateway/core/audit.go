@@ -6,8 +6,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// Observed is what is seen of an invocation one level below: of its function, of the
-// scheduler that has its ticket, and of the instance that has the call.
+// Observed is the state of an invocation one level below: of its function, of the scheduler
+// that has its ticket, and of the instance that has the call.
 type Observed struct {
 	// Deleted says that its function is gone.
 	Deleted bool
@@ -18,9 +18,9 @@ type Observed struct {
 	StreamEnded bool
 }
 
-// Due tells whether an audit may find something if StreamEnded is false: nobody has claimed
-// an invocation that waits for so long that its ticket may be lost, or moved says that it
-// is, or the instance that has it should have ended.
+// Due reports whether an audit may find something if StreamEnded is false: an unclaimed
+// invocation has waited for so long that its ticket may be lost, or moved says that it is, or
+// its instance should have ended.
 func (v *Invocation) Due(now time.Time, moved bool) bool {
 	switch v.phase {
 	case Queued:
@@ -31,12 +31,12 @@ func (v *Invocation) Due(now time.Time, moved bool) bool {
 	return false
 }
 
-// Audit compares what is believed of an invocation with what is observed, and mends what
-// a lost event left behind: a ticket that no queue has is sent again, and nobody waits
-// for a function that was deleted, for an instance beyond its deadline, or for one whose
-// stream ended before an answer began. Two audits in a row must see that last one, which
-// one alone may only have seen before the event that tells of it. An invocation that is
-// queued again by that has the fresh token.
+// Audit compares the recorded state of an invocation with the observed one, and repairs the
+// effect of a lost event. It sends a ticket again that no queue has. It ends the wait for a
+// function that was deleted, for an instance beyond its deadline, and for an instance whose
+// stream ended before an answer began. Two audits in a row must find the last case, because
+// one alone may run just before the event. If it queues the invocation again, that gets the
+// fresh token.
 func (v *Invocation) Audit(now time.Time, seen Observed, fresh invocation.Token) Decision {
 	silentBefore := v.streamEnded
 	v.streamEnded = seen.StreamEnded && v.phase == Claimed && !v.begun

@@ -16,7 +16,7 @@ const (
 	// ReofferAfter is how long a ticket may go unclaimed before it is offered again: a
 	// lost message costs a call at most this long, and up to ReofferEvery.
 	ReofferAfter = time.Second
-	// ReofferEvery is how often tickets are looked for that are to be offered again.
+	// ReofferEvery is how often the gateway looks for tickets to offer again.
 	ReofferEvery = 250 * time.Millisecond
 	// ReofferSoon is how soon a ticket is offered again that a scheduler could not
 	// take: another one may not know yet that it can.
@@ -30,7 +30,7 @@ var (
 	ErrBadToken = errors.New("gateway: wrong claim token")
 	// ErrOver says that an attempt has ended already.
 	ErrOver = errors.New("gateway: the attempt is over")
-	// ErrClientGone says that nobody waits for the answer any more.
+	// ErrClientGone says that the client no longer waits for the answer.
 	ErrClientGone = errors.New("gateway: the client is gone")
 	// ErrOutOfOrder says that an instance sent what makes no sense where it came.
 	ErrOutOfOrder = errors.New("gateway: the instance sent a message that makes no sense here")
@@ -99,17 +99,17 @@ func New(spec Spec) *Invocation {
 	return &Invocation{spec: spec, ticket: ticket{deadline: spec.Admitted.Add(spec.MaxQueueTime)}}
 }
 
-// Decision is what follows from an event.
+// Decision is what to do after an event.
 type Decision struct {
-	// Offer says that its ticket is to be sent, and CancelTicket that it is to be cancelled.
+	// Offer says to send the ticket, and CancelTicket to cancel it.
 	Offer, CancelTicket bool
-	// Fail says that the client gets a problem as answer, about which Verdict says
-	// more. Cut says that it gets nothing more of the answer that has begun.
+	// Fail says to answer the client with a problem, which Verdict describes. Cut says to send
+	// no more of an answer that has begun.
 	Fail, Cut bool
 	Failure   Failure
-	// Cancel says that the instance that has it is to stop.
+	// Cancel says that its instance should stop.
 	Cancel bool
-	// End says that it has Ended by this: what comes about it is no longer heard.
+	// End says that the invocation has Ended: later events about it are ignored.
 	End bool
 }
 
@@ -118,7 +118,7 @@ type Failure struct {
 	Executed invocation.Executed
 	// Cause is why an invocation failed.
 	Cause Cause
-	// Attempt is the one that ended it; 0 if it was not claimed.
+	// Attempt is the attempt that ended it; 0 if it was not claimed.
 	Attempt int
 	// Lost is why an earlier attempt was broken off that may have run. Such an
 	// invocation was queued again, and could not run again.
@@ -196,8 +196,8 @@ func (v *Invocation) LeaveQueue() Decision {
 	return d
 }
 
-// ClientLeft is for a client that is gone. An invocation that waits then never runs; one
-// that an instance has goes on unheard, unless the function wants it to stop.
+// ClientLeft records that the client has disconnected. A waiting invocation then never runs. A
+// claimed one continues, unless the function asks for its cancellation.
 func (v *Invocation) ClientLeft() Decision {
 	if v.phase == Queued {
 		return v.LeaveQueue()
@@ -211,9 +211,9 @@ func (v *Invocation) ClientLeft() Decision {
 	return Decision{Cancel: v.phase == Claimed && v.spec.CancelOnDisconnect}
 }
 
-// Abort answers the client because of what is wrong with its request. An instance that
-// has it keeps it until it has ended, and has to stop if so wanted. An answer that has
-// come to its end is not cut any more.
+// Abort answers the client because its request is invalid. An instance that has the call keeps
+// it until it has ended, and has to stop if stop is set. An answer that is complete is not
+// cut.
 func (v *Invocation) Abort(stop bool) Decision {
 	switch v.phase {
 	case Ended:
@@ -310,8 +310,8 @@ func (t *ticket) offer(now time.Time) Decision {
 	return Decision{Offer: true}
 }
 
-// due reports whether it is to be sent again, or its deadline has come, which is not the first
-// one if the invocation was queued again.
+// due reports whether the ticket has to be sent again, or whether its deadline has come, which
+// is a later one if the invocation was queued again.
 func (t *ticket) due(now time.Time, moved bool) bool {
 	return moved || now.Sub(t.offered) > ReofferAfter || now.After(t.deadline)
 }

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// MaxShortages is for how many shapes room is requested from peers at most.
+	// MaxShortages is the maximum number of shapes for which room is requested from peers.
 	MaxShortages = 8
-	// MaxInstances is for how many instances of each shape at most.
+	// MaxInstances is the maximum number of instances of each shape.
 	MaxInstances = 256
 	// PeerSilent is how long a peer may say nothing before nothing is expected from it, or
 	// lent to it.
@@ -32,7 +32,7 @@ type Shortage struct {
 	Waited time.Duration
 }
 
-// Grant is the room that a peer has made of what was requested from it.
+// Grant is the room that a peer has made for a request.
 type Grant struct {
 	Instances int
 	// Exhausted says that it can make no more.
@@ -56,7 +56,7 @@ type lender struct {
 	byShape map[Shape]*loanRequest
 }
 
-// loanRequest is what was requested from a peer, and what it has granted.
+// loanRequest is a request to a peer, and its grants.
 type loanRequest struct {
 	instances, granted int
 	// since is since when more is requested than granted; zero if it is not.
@@ -72,8 +72,7 @@ func NewBorrower(self string) Borrower {
 	return Borrower{self: self, peers: make(map[string]*lender)}
 }
 
-// SetShortages replaces the shortages. Those that calls have waited for longest are
-// requested.
+// SetShortages replaces the shortages. Those with the longest waits are requested.
 func (b *Borrower) SetShortages(shortages []Shortage) {
 	slices.SortFunc(shortages, func(x, y Shortage) int {
 		return cmp.Or(cmp.Compare(y.Waited, x.Waited), cmp.Compare(x.UID, y.UID))
@@ -117,8 +116,8 @@ func (b *Borrower) RequestsTo(peer string, now time.Time) []Shortage {
 	return all
 }
 
-// RecordGrants notes what a peer has granted. A peer that grants nothing of a shape for
-// PeerSilent does not know the shape, or has no room.
+// RecordGrants records a peer's grants. A peer that grants nothing of a shape for PeerSilent
+// does not know the shape, or has no room.
 func (b *Borrower) RecordGrants(peer string, granted map[Shape]Grant, now time.Time) {
 	p := b.peers[peer]
 	if p == nil {
@@ -148,8 +147,8 @@ func (b *Borrower) MayGrant(of Shape, now time.Time) bool {
 	})
 }
 
-// alive are the peers that answer, in an order that is this scheduler's own, so that not
-// all schedulers ask the same one first.
+// alive are the peers that answer, in an order that differs between schedulers, so that not
+// all ask the same peer first.
 func (b *Borrower) alive(now time.Time) []string {
 	var ids []string
 	for id, p := range b.peers {

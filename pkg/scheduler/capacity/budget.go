@@ -10,14 +10,14 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/fairshare"
 )
 
-// maxLaunches bounds the instances that are ordered in one tick where no rate does: the next
-// one decides with what became of them.
+// maxLaunches bounds the launches in one tick if no rate does; the next tick sees their
+// outcome.
 const maxLaunches = 1024
 
-// Budget is how many instances may be ordered. Namespaces share it.
+// Budget bounds the launches of all namespaces together.
 type Budget struct {
 	shares fairshare.Shares
-	// rate is nil if there is none.
+	// rate is nil for no limit.
 	rate *rate.Limiter
 }
 
@@ -30,7 +30,7 @@ func NewBudget(perSecond float64, burst int) *Budget {
 	return &Budget{rate: rate.NewLimiter(rate.Limit(perSecond), burst)}
 }
 
-// Left is how many instances may be ordered now.
+// Left is how many instances may be launched now.
 func (b *Budget) Left(now time.Time) int {
 	if b.rate == nil {
 		return maxLaunches
@@ -38,9 +38,8 @@ func (b *Budget) Left(now time.Time) int {
 	return max(0, min(maxLaunches, int(b.rate.TokensAt(now))))
 }
 
-// LeftNow is how many may be ordered without waiting for a tick, and so for others. Half of
-// a burst is kept back: calls of many functions of one namespace must not leave nothing to
-// divide.
+// LeftNow is how many instances may be launched between ticks, ahead of other functions. Half
+// of a burst is kept back, so that the calls of one namespace leave something to divide.
 func (b *Budget) LeftNow(now time.Time) int {
 	if b.rate == nil {
 		return maxLaunches
@@ -48,15 +47,14 @@ func (b *Budget) LeftNow(now time.Time) int {
 	return max(0, b.Left(now)-b.rate.Burst()/2)
 }
 
-// Spend notes that instances were ordered.
+// Spend subtracts launches.
 func (b *Budget) Spend(now time.Time, n int) {
 	if b.rate != nil {
 		b.rate.AllowN(now, n)
 	}
 }
 
-// Allocate divides what is left now between those that want some, in turns of their
-// namespaces.
+// Allocate divides the rest of the budget in turns of the namespaces.
 func (b *Budget) Allocate(wants []fairshare.Want, now time.Time) *fairshare.Round {
 	return b.shares.Begin(wants, b.Left(now))
 }
@@ -81,9 +79,9 @@ func (t Contender) rank() int {
 	return 0
 }
 
-// RoundRobin puts functions into the order in which room is made for them: in each namespace
-// those whose first instance is waited for the longest are first, those that are Last are
-// last, and the first of all namespaces come before the second of any.
+// RoundRobin orders functions for making room. Within a namespace the longest wait for a first
+// instance comes first and those that are Last come last. The first functions of all
+// namespaces come before the second of any.
 func RoundRobin(all []Contender) {
 	slices.SortStableFunc(all, func(a, b Contender) int {
 		return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.rank(), b.rank()))

@@ -19,27 +19,27 @@ type candidates struct {
 	shortages map[Shape]*Shortage
 }
 
-// Due are functions whose usage is to be handed in though nothing has changed but the time.
+// Due returns the functions whose usage has to be updated because a time has come.
 func (p *Planner) Due(now time.Time) []string { return p.index.timers.Due(now) }
 
-// Update hands in the usage of functions that are due, or of which something has changed
-// since the last call; of all after Mistrust, and at first.
+// Update replaces the usage of functions that are due or have changed since the last call; of
+// all functions at first, and after Invalidate.
 func (p *Planner) Update(usages map[string]Usage) {
 	p.changed = append(p.changed, p.index.update(usages)...)
 }
 
-// Invalidate forgets all usage: a change that nobody noted is made up for when all is handed
-// in again.
+// Invalidate drops all usage, so that a change that was not recorded is corrected when all
+// usage is read again.
 func (p *Planner) Invalidate() { p.index, p.changed = newUsageIndex(), nil }
 
-// Lines is what is known of all usage, in lines that can be compared.
+// Lines writes all usage as lines that can be compared.
 func (p *Planner) Lines() []string { return p.index.lines() }
 
-// Gathered tells whether Gather was called in this tick.
+// Gathered reports whether Gather was called in this tick.
 func (p *Planner) Gathered() bool { return p.candidates.gathered }
 
-// Gather finds out from the usage which instances may be evicted now. It is to be called
-// once in a tick that makes room, before that.
+// Gather collects the instances that may be evicted now. A tick that makes room calls it once
+// before that.
 func (p *Planner) Gather(now time.Time) {
 	changed, r, known := p.changed, p.index, &p.candidates
 	if forgot := p.moves.beginTick(now, p.config.Tick); forgot {
@@ -67,7 +67,7 @@ func (p *Planner) Gather(now time.Time) {
 	}
 }
 
-// Evict is an instance that is to be evicted.
+// Evict is an instance to evict.
 type Evict struct {
 	*Idle
 	// For is how long it has been idle. It must not have been needed since.
@@ -77,18 +77,18 @@ type Evict struct {
 // Evictor evicts an instance if that is still allowed, and reports whether it did.
 type Evictor func(Evict) (evicted bool)
 
-// MakeRoom reserves room for instances of a function that found none, and has idle
-// instances of others evicted so that it comes free (FPCSch IV-C): spare ones as many as
-// are needed, others for one instance at a time. It returns true if calls wait for the
-// function's first instance in vain: there is no room for it, and nothing has moved for
-// long where there could be any.
+// MakeRoom reserves room for instances of a function that found none, and has idle instances
+// of other functions evicted for it (FPCSch IV-C): as many spare ones as needed, and others
+// for one instance at a time. It returns true if calls wait for the function's first instance
+// without prospect: there is no room for it, and nothing has changed for long on the nodes
+// where there could be.
 //
-// A function without any instance takes from all that it may, as soon as an instance of
-// another has become idle after its own call came. One that has some, and is only slower
-// for want of more, takes what was idle for EvictAfter: of others of its namespace, and of
-// other namespaces as long as its own has less than an equal share of what the functions
-// of this scheduler use. Otherwise a namespace that calls much would push aside, instance
-// by instance, what others keep for their next call.
+// For a function without any instance it evicts any instance that it may, as soon as one has
+// become idle after the function's own call came. For a function that only lacks further
+// instances it evicts instances that were idle for EvictAfter: of its own namespace, and of
+// other namespaces while its own uses less than an equal share of what the functions of this
+// scheduler use. Otherwise a namespace with many calls would displace, instance by instance,
+// what others keep for their next call.
 func (p *Planner) MakeRoom(w Want, now time.Time, evict Evictor) (unplaceable bool) {
 	p.observeMoves(w.Where, now)
 	reserved := p.Reserved(w.UID)
@@ -123,8 +123,8 @@ func (p *Planner) makeRoomForOne(w *Want, has bool, now time.Time, evict Evictor
 	return p.reserveFor(w, ask, now, evict)
 }
 
-// reserveFor reserves room for one more instance of a function, if what is asked for can
-// be had.
+// reserveFor reserves room for one more instance of a function if a node has it or evictions
+// can make it.
 func (p *Planner) reserveFor(w *Want, ask placement.EvictionRequest, now time.Time, evict Evictor) bool {
 	node, ok := p.findNode(w.UID, w.Where, ask, now, evict)
 	if ok {
@@ -138,7 +138,7 @@ func (p *Planner) reserveFor(w *Want, ask placement.EvictionRequest, now time.Ti
 	return ok
 }
 
-// reserve reserves room, which nobody else is to be given in this tick.
+// reserve reserves room, which no other function gets in this tick.
 func (p *Planner) reserve(h *holder, node string, amount placement.Amount) {
 	p.addReservation(h, node, amount)
 	for _, clearing := range p.candidates.clearings {
@@ -146,16 +146,16 @@ func (p *Planner) reserve(h *holder, node string, amount placement.Amount) {
 	}
 }
 
-// underShare tells whether a function's namespace would have no more than an equal share
-// with one more instance.
+// underShare reports whether a function's namespace would have at most an equal share with one
+// more instance.
 func (p *Planner) underShare(w *Want) bool {
 	r := p.index
 	return r.used[w.Namespace]+max(1, w.Requests.MilliCPU) <= r.total/int64(max(1, len(r.used)))
 }
 
-// findNode finds a node that has what is asked for, now or once idle instances have gone, and
-// has these evicted. Those of the function itself, which is empty for a peer's, stay. The
-// room is to be reserved then.
+// findNode finds a node with the requested room, now or after evictions, which it carries out.
+// It evicts no instances of the function itself, which is empty for a peer's. The caller then
+// reserves the room.
 func (p *Planner) findNode(function, where string, ask placement.EvictionRequest, now time.Time, evict Evictor) (node string, ok bool) {
 	known := &p.candidates
 	for {
@@ -201,7 +201,7 @@ func (p *Planner) clearing(where string) *placement.EvictionPlanner {
 	return c
 }
 
-// shortage notes that room for a first instance could not be made.
+// shortage records that room for a first instance could not be made.
 func (p *Planner) shortage(of Shape, uid string, waited time.Duration) {
 	known := &p.candidates
 	if known.shortages == nil {

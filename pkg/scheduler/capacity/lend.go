@@ -11,15 +11,14 @@ import (
 // maxBorrowers is how many peers are kept at most.
 const maxBorrowers = 256
 
-// Lender keeps the last requests of peers, and what is lent to them. Its zero value has
-// none.
+// Lender keeps the last requests of peers and the loans to them. The zero value is empty.
 type Lender struct{ byPeer map[string]*borrower }
 
 // borrower is a peer with a shortage.
 type borrower struct {
 	heard     time.Time
 	shortages []Shortage
-	// granted is what became of them, by function.
+	// granted are the grants by function.
 	granted map[string]Grant
 }
 
@@ -29,7 +28,7 @@ type Request struct {
 	Shortage
 }
 
-// Receive replaces a peer's requests, and returns what was granted for its earlier ones, by
+// Receive replaces a peer's requests, and returns the grants for its earlier ones, by
 // function.
 func (l *Lender) Receive(peer string, shortages []Shortage, now time.Time) map[string]Grant {
 	one := l.byPeer[peer]
@@ -47,8 +46,8 @@ func (l *Lender) Receive(peer string, shortages []Shortage, now time.Time) map[s
 	return one.granted
 }
 
-// Requests are those of all peers, the ones that calls have waited for longest first. Peers
-// without requests, and silent ones, are dropped.
+// Requests are those of all peers, the longest wait first. Peers without requests, and silent
+// ones, are dropped.
 func (l *Lender) Requests(now time.Time) (all []Request) {
 	for peer, one := range l.byPeer {
 		age := now.Sub(one.heard)
@@ -67,7 +66,7 @@ func (l *Lender) Requests(now time.Time) (all []Request) {
 	return all
 }
 
-// SetGrants notes what was granted to peers, by function, for Receive to return.
+// SetGrants records grants to peers, by function, for Receive to return.
 func (l *Lender) SetGrants(granted map[string]map[string]Grant) {
 	for peer, of := range granted {
 		if one := l.byPeer[peer]; one != nil {
@@ -76,8 +75,8 @@ func (l *Lender) SetGrants(granted map[string]map[string]Grant) {
 	}
 }
 
-// TrimLoans gives up what is reserved for peers beyond these loans, and reports whether
-// room for some of them is still missing.
+// TrimLoans drops reservations for peers beyond these loans, and reports whether room for some
+// of them is still missing.
 func (b *nodeUsage) TrimLoans(all map[Loan]int) (short bool) {
 	for of, h := range b.lent {
 		b.trim(h, all[of])
@@ -93,8 +92,8 @@ func (b *nodeUsage) TrimLoans(all map[Loan]int) (short bool) {
 	return false
 }
 
-// Lend reserves room for n instances in all of a peer's functions, which have waited that
-// long, and has idle instances evicted for it. The room is given to nobody here.
+// Lend reserves room for a total of n instances of a peer's functions, which have waited that
+// long, and has idle instances evicted for it. No function here gets that room.
 func (p *Planner) Lend(of Loan, n int, waited time.Duration, now time.Time, evict Evictor) Grant {
 	h := p.lent[of]
 	if h == nil {

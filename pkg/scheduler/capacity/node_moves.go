@@ -6,10 +6,10 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
-// nodeMoves knows when something last moved on each node, as looks at the nodes a tick
-// apart show it: what is requested of a node changes with every instance or pod that is
-// placed there, leaves or ends. While nothing moves on the nodes that could hold an
-// instance, to wait for room there is in vain. Its zero value knows nothing.
+// nodeMoves records when something last changed on each node, by comparing the nodes from tick
+// to tick: a node's requests change with every instance or pod that is placed there, leaves or
+// ends. While nothing changes on the nodes that could hold an instance, waiting for room there
+// is useless. The zero value is empty.
 type nodeMoves struct {
 	observed time.Time
 	nodes    map[string]lastMove
@@ -21,8 +21,8 @@ type lastMove struct {
 	at                     time.Time
 }
 
-// beginTick begins the looks of one tick. What was known before a pause of more than
-// a few ticks is forgotten, which it tells: nobody knows what moved meanwhile.
+// beginTick begins the comparison of one tick. After a pause of more than a few ticks it drops
+// its state and returns true, because it missed the changes of that time.
 func (m *nodeMoves) beginTick(now time.Time, tick time.Duration) (forgot bool) {
 	if forgot = now.Sub(m.observed) > maxMissedTicks*tick; forgot {
 		m.nodes = make(map[string]lastMove)
@@ -42,8 +42,8 @@ func (m *nodeMoves) compare(n placement.Node, since time.Time) {
 	}
 }
 
-// markMoved notes that something moved on a node at a time: an instance became idle, or
-// one is on its way there or leaves.
+// markMoved records a change on a node at a time: an instance became idle, starts there or
+// leaves.
 func (m *nodeMoves) markMoved(node string, at time.Time) {
 	last := m.nodes[node]
 	last.at = later(last.at, at)
@@ -73,8 +73,8 @@ func (p *Planner) observeMoves(where string, now time.Time) {
 	}
 }
 
-// quietFor is for how long nothing has moved on the nodes that could hold an instance of a
-// shape if they were empty. It is computed once in a tick for all functions of the shape.
+// quietFor is for how long nothing has changed on the nodes that could hold an instance of a
+// shape if they were empty. It is computed once a tick for all functions of the shape.
 func (p *Planner) quietFor(of Shape, now time.Time) time.Duration {
 	last, known := p.lastMoves[of]
 	if !known {

@@ -27,7 +27,7 @@ const (
 	DefaultPatience   = 5 * time.Second
 )
 
-// Planner decides who gets room on the nodes, for the functions of one scheduler.
+// Planner decides which functions of one scheduler get room on the nodes.
 type Planner struct {
 	config Config
 	nodeUsage
@@ -46,7 +46,7 @@ type Planner struct {
 	changed []*Idle
 }
 
-// nodeUsage knows the nodes of a tick, and what is reserved on them.
+// nodeUsage has the nodes of a tick, and the reservations on them.
 type nodeUsage struct {
 	// What one tick knows: sites are by the Where of the functions, and charges what was
 	// ordered and reserved since the tick began. A site applies those that it has not seen
@@ -60,8 +60,8 @@ type nodeUsage struct {
 	// reserved for peers.
 	holders map[string]*holder
 	lent    map[Loan]*holder
-	// leaving are the instances that were evicted and have not gone, and freed what they
-	// request of each node.
+	// leaving are the evicted instances that have not ended, and freed their requests on each
+	// node.
 	leaving map[Key]leaver
 	freed   map[string]placement.Amount
 }
@@ -90,8 +90,8 @@ type Key struct {
 // Shape is what the room for an instance depends on.
 type Shape struct {
 	Requests placement.Amount
-	// Where names the nodes on which it may run: instances of which it is the same may
-	// run on the same nodes.
+	// Where names the nodes on which it may run: instances with the same Where may run on the
+	// same nodes.
 	Where string
 }
 
@@ -99,11 +99,12 @@ type Shape struct {
 type Want struct {
 	UID, Namespace string
 	Shape
-	// Missing is how many instances could not be ordered.
+	// Missing is how many instances could not be launched.
 	Missing int
 	// Starved says that the function has no instance that works or starts.
 	Starved bool
-	// Waiting is how many calls wait, and OldestWait for how long the oldest one has.
+	// Waiting is the number of waiting calls, and OldestWait how long the oldest one has
+	// waited.
 	Waiting    int
 	OldestWait time.Duration
 }
@@ -117,8 +118,8 @@ func Waited(starved bool, waiting int, oldest time.Duration) time.Duration {
 	return max(1, oldest)
 }
 
-// BeginTick forgets what the tick before knew of the nodes, and reservations that have
-// lapsed. What has gone since is to be said before (Left, Keep).
+// BeginTick drops the last tick's view of the nodes, and expired reservations. Call Left and
+// Keep before it.
 func (p *Planner) BeginTick(now time.Time) {
 	p.forgetSites()
 	clear(p.lastMoves)

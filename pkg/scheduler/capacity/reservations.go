@@ -7,21 +7,20 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
-// EvictGrace is how long an idle instance has to go once it was evicted.
+// EvictGrace is how long an evicted instance has to end.
 const EvictGrace = 10 * time.Second
 
 const (
 	// reservationGrace is how much longer a reservation lasts than the instances that were
-	// evicted for it: until the node is known to have the room. It lapses if somebody who
-	// knows nothing of reservations was quicker, such as another scheduler.
+	// evicted for it, until the node shows the room. A reservation expires if the room was
+	// taken by somebody outside, such as another scheduler.
 	reservationGrace = 3 * time.Second
-	// leaveTimeout is longer than it takes an evicted instance to go, or to be stopped.
+	// leaveTimeout exceeds the time in which an evicted instance ends or is stopped.
 	leaveTimeout = 2 * EvictGrace
 )
 
-// reservation is room on a node that is kept for an instance, or that is coming free for
-// it. It is given to nobody else: neither to a function that is called later nor to one
-// that needs less.
+// reservation is room on a node that is kept for an instance, or is becoming free for it. No
+// other function gets it: neither one that is called later nor one that needs less.
 type reservation struct {
 	node   string
 	amount placement.Amount
@@ -50,7 +49,7 @@ type Loan struct {
 	Shape
 }
 
-// allHolders are those that have room reserved.
+// allHolders are the functions and peers with reservations.
 func (b *nodeUsage) allHolders() iter.Seq[*holder] {
 	return func(yield func(*holder) bool) {
 		for _, h := range b.holders {
@@ -95,7 +94,7 @@ func (b *nodeUsage) Leaving() []Key {
 // Left says that an instance which was evicted has gone.
 func (b *nodeUsage) Left(key Key) { delete(b.leaving, key) }
 
-// Trim gives up reservations of a function beyond n.
+// Trim drops a function's reservations beyond n.
 func (b *nodeUsage) Trim(uid string, n int) {
 	if h := b.holders[uid]; h != nil {
 		b.trim(h, n)
@@ -108,7 +107,6 @@ func (b *nodeUsage) addReservation(h *holder, node string, amount placement.Amou
 	b.request(node, amount)
 }
 
-// dropReservation gives up the reservation of that index.
 func (b *nodeUsage) dropReservation(h *holder, i int) {
 	gone := h.reserved[i]
 	h.reserved = append(h.reserved[:i], h.reserved[i+1:]...)
@@ -118,8 +116,8 @@ func (b *nodeUsage) dropReservation(h *holder, i int) {
 	b.request(gone.node, placement.Amount{}.Minus(gone.amount))
 }
 
-// trim gives up reservations beyond n; first those whose room has come free, since it was
-// used or is not needed.
+// trim drops reservations beyond n; first those whose room is free by now, because it was used
+// or is not needed.
 func (b *nodeUsage) trim(h *holder, n int) {
 	n = max(0, n)
 	for i := 0; i < len(h.reserved) && len(h.reserved) > n; {
@@ -134,14 +132,13 @@ func (b *nodeUsage) trim(h *holder, n int) {
 	}
 }
 
-// markLeaving notes that an instance was evicted.
+// markLeaving records that an instance was evicted.
 func (b *nodeUsage) markLeaving(in *Idle, now time.Time) {
 	b.leaving[in.Key] = leaver{in.Node, in.Requests, now.Add(leaveTimeout)}
 	b.freed[in.Node] = b.freed[in.Node].Plus(in.Requests)
 }
 
-// expireReservations forgets evicted instances whose time is over, and reservations that
-// have lapsed.
+// expireReservations drops evicted instances whose time is over, and expired reservations.
 func (b *nodeUsage) expireReservations(now time.Time) {
 	clear(b.freed)
 	for key, l := range b.leaving {

@@ -4,14 +4,14 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
-// site is the nodes on which the instances of some functions may run. A tick reads them
-// once for all these functions and follows what is ordered since. What others take or
-// leave meanwhile, the next tick sees.
+// site is the set of nodes on which the instances of some functions may run. A tick reads them
+// once for all these functions and tracks its own launches. Changes by others become visible
+// in the next tick.
 type site struct {
 	*placement.Site
 	applied int
-	// observed says that this tick has looked for what moved, and followed that the next
-	// one need not read the nodes again.
+	// observed says that this tick has looked for changes. tracked says that the next one need
+	// not read the nodes again.
 	observed, tracked bool
 }
 
@@ -21,29 +21,28 @@ type usageChange struct {
 	amount placement.Amount
 }
 
-// Observed tells whether the nodes are known in this tick on which instances may run whose
-// Shape has that Where.
+// Observed reports whether this tick has read the nodes for that Where.
 func (b *nodeUsage) Observed(where string) bool { return b.sites[where] != nil }
 
-// Observe hands in these nodes, with what is requested of them now. It is to be called
-// before anything else is asked for that Where in a tick; until then there are none.
+// Observe sets the nodes for a Where, with their present requests. Call it before everything
+// else for that Where in a tick; until then there are no nodes.
 func (b *nodeUsage) Observe(where string, candidates placement.Candidates) {
 	b.addSite(where, candidates)
 }
 
-// Track is Observe for nodes that change only by what is ordered here and what Ended
-// reports, as simulated ones do: it holds for all ticks from now on.
+// Track is Observe for nodes that change only by launches here and by Ended, such as simulated
+// ones: it holds for all later ticks.
 func (b *nodeUsage) Track(where string, candidates placement.Candidates) {
 	b.addSite(where, candidates).tracked = true
 }
 
-// Ended says that an amount is not requested of a node any more that is followed.
+// Ended subtracts requests from a tracked node.
 func (b *nodeUsage) Ended(node string, amount placement.Amount) {
 	b.request(node, placement.Amount{}.Minus(amount))
 }
 
 func (b *nodeUsage) addSite(where string, candidates placement.Candidates) *site {
-	// What was ordered before is counted among the candidates already.
+	// The candidates already include earlier launches.
 	at := &site{Site: placement.NewSite(candidates), applied: len(b.changes)}
 	for h := range b.allHolders() {
 		for _, kept := range h.reserved {
@@ -54,7 +53,7 @@ func (b *nodeUsage) addSite(where string, candidates placement.Candidates) *site
 	return at
 }
 
-// forgetSites forgets what a tick knew of the nodes, except for those that are followed.
+// forgetSites drops the tick's view of the nodes, except for tracked ones.
 func (b *nodeUsage) forgetSites() {
 	for where, at := range b.sites {
 		if !at.tracked {
@@ -68,7 +67,7 @@ func (b *nodeUsage) forgetSites() {
 	b.changes = b.changes[:0]
 }
 
-// site is what is known of nodes now.
+// site is the present state of the nodes for a Where.
 func (b *nodeUsage) site(where string) *site {
 	if !b.Observed(where) {
 		b.Observe(where, placement.Candidates{})
@@ -78,7 +77,7 @@ func (b *nodeUsage) site(where string) *site {
 	return at
 }
 
-// apply tells a site what was ordered and reserved since it was last asked for.
+// apply adds to a site the launches and reservations since its last use.
 func (b *nodeUsage) apply(at *site) {
 	for ; at.applied < len(b.changes); at.applied++ {
 		c := b.changes[at.applied]
@@ -86,22 +85,21 @@ func (b *nodeUsage) apply(at *site) {
 	}
 }
 
-// request notes that an amount is requested of a node from now on.
+// request adds requests to a node.
 func (b *nodeUsage) request(node string, amount placement.Amount) {
 	b.changes = append(b.changes, usageChange{node, amount})
 }
 
-// Room is how many more instances of a shape there was room for at the first look of the
-// tick: functions that decide in the same tick do not see what the others take, which
-// their orders find out.
+// Room is how many more instances of a shape fitted at the first look of the tick. Functions
+// that decide in the same tick do not see each other's launches; Place does.
 func (b *nodeUsage) Room(of Shape) int { return b.site(of.Where).Room(of.Requests) }
 
 // Explain says why there was no room at the first look.
 func (b *nodeUsage) Explain(of Shape) string { return b.site(of.Where).Explain(of.Requests) }
 
-// Place picks a node for an instance that is ordered now: first of all where room is
-// reserved for its function and has come free, then any with room. The UID is empty for
-// a spare instance. intn(n) must return a random number in [0, n).
+// Place picks a node for an instance that is launched now: first one where reserved room of
+// its function has become free, then any with room. The UID is empty for a spare instance.
+// intn(n) must return a random number in [0, n).
 func (b *nodeUsage) Place(uid string, of Shape, intn func(n int) int) (node string, ok bool) {
 	at := b.site(of.Where)
 	node, ok = b.useReservation(uid, at, of.Requests)
@@ -114,15 +112,15 @@ func (b *nodeUsage) Place(uid string, of Shape, intn func(n int) int) (node stri
 	return node, ok
 }
 
-// useReservation gives up a reservation of a function whose room has come free, and
-// returns its node.
+// useReservation removes a reservation of a function whose room has become free, and returns
+// its node.
 func (b *nodeUsage) useReservation(uid string, at *site, want placement.Amount) (node string, ok bool) {
 	h := b.holders[uid]
 	if h == nil {
 		return "", false
 	}
 	for i, kept := range h.reserved {
-		// What is reserved for the function does not stand in its own way.
+		// The function's own reservation does not block it.
 		if at.Fits(kept.node, want, kept.amount) {
 			b.dropReservation(h, i)
 			b.apply(at)

@@ -17,7 +17,7 @@ type Usage struct {
 	Namespace string
 	// MilliCPU is what the function's instances request that work.
 	MilliCPU int64
-	// Idle are those that may be evicted, and Moving the nodes on which one starts or
+	// Idle are the instances that may be evicted, and Moving the nodes on which one starts or
 	// leaves.
 	Idle   []Idle
 	Moving []string
@@ -47,8 +47,8 @@ func (i *Idle) group() string {
 	return i.Namespace
 }
 
-// idleFor is for how long it has been idle. A spare one has been for longer than any of a
-// function.
+// idleFor is for how long it has been idle. A spare one counts as idle for longer than any of
+// a function.
 func (i *Idle) idleFor(now time.Time) time.Duration {
 	if i.Spare {
 		return math.MaxInt64/2 + now.Sub(i.Since)
@@ -56,8 +56,8 @@ func (i *Idle) idleFor(now time.Time) time.Duration {
 	return now.Sub(i.Since)
 }
 
-// evictedBefore orders instances by which is evicted first: spare ones before all others,
-// then the one that has been idle for longest, and of two equals the one of lower rank.
+// evictedBefore orders instances for eviction: spare ones first, then the longest idle one,
+// and of two equals the one of lower rank.
 func evictedBefore(i, j *Idle) int {
 	if i.Spare != j.Spare {
 		if i.Spare {
@@ -70,12 +70,11 @@ func evictedBefore(i, j *Idle) int {
 	)
 }
 
-// usageIndex is what is known of the instances of all functions. It is kept from tick to tick,
-// so that a tick looks only at functions of which something has changed since, or whose
-// time has come.
+// usageIndex has the usage of the instances of all functions. It is kept from tick to tick, so
+// that a tick looks only at functions that have changed, or whose time has come.
 type usageIndex struct {
 	of map[string]*indexedUsage
-	// idle are those of all functions, in the order in which they are evicted.
+	// idle are the idle instances of all functions in the order of eviction.
 	idle []*Idle
 	// moving are the nodes on which instances of a function start or leave.
 	moving map[string][]string
@@ -85,7 +84,7 @@ type usageIndex struct {
 	timers timerqueue.Queue[string]
 }
 
-// indexedUsage is a function of which something is known.
+// indexedUsage is the usage of one function.
 type indexedUsage struct {
 	Usage
 	timer timerqueue.Timer[string]
@@ -96,8 +95,8 @@ func newUsageIndex() *usageIndex {
 	return &usageIndex{of: make(map[string]*indexedUsage), moving: make(map[string][]string), used: make(map[string]int64)}
 }
 
-// update replaces what is known of some functions; one without instances is forgotten. It
-// returns the idle instances of these functions.
+// update replaces the usage of some functions; one without instances is removed. It returns
+// the idle instances of these functions.
 func (r *usageIndex) update(usages map[string]Usage) (idle []*Idle) {
 	had := false
 	for uid, next := range usages {
@@ -147,7 +146,7 @@ func (r *usageIndex) removeUsage(uid string) (idle bool) {
 	return len(old.Idle) > 0
 }
 
-// addUsage adds to what a namespace uses. One that uses nothing is forgotten.
+// addUsage adds to the usage of a namespace. A namespace that uses nothing is removed.
 func (r *usageIndex) addUsage(namespace string, milliCPU int64) {
 	if milliCPU == 0 {
 		return
@@ -158,7 +157,7 @@ func (r *usageIndex) addUsage(namespace string, milliCPU int64) {
 	}
 }
 
-// mergeIdle adds idle instances to others, both in order.
+// mergeIdle merges two sorted lists of idle instances.
 func mergeIdle(all, more []*Idle) []*Idle {
 	i, j := len(all)-1, len(more)-1
 	all = append(all, more...)
@@ -174,7 +173,7 @@ func mergeIdle(all, more []*Idle) []*Idle {
 	return all
 }
 
-// lines is all that is known, in an order that does not depend on how it came about.
+// lines writes all usage in an order that does not depend on its history.
 func (r *usageIndex) lines() (lines []string) {
 	for _, i := range r.idle {
 		lines = append(lines, fmt.Sprint("idle: ", *i))

@@ -5,14 +5,14 @@ import "time"
 // Phase is a part of a start.
 type Phase int
 
-// The phases, in their order.
+// The phases in order.
 const (
-	// Decide is from when an instance was wanted until it was ordered.
+	// Decide is from when an instance was wanted until its launch.
 	Decide Phase = iota
 	// Create is until the runtime had made it: the API server answered, or the
 	// processes were started.
 	Create
-	// Sandbox is until its pod had a network, where there are pods.
+	// Sandbox is until its pod had its network, in clusters.
 	Sandbox
 	// Containers is until its agent began.
 	Containers
@@ -23,7 +23,7 @@ const (
 	// Claim is until the instance asked for its first call, and got it if one waited.
 	Claim
 
-	// NumPhases is how many there are.
+	// NumPhases is their number.
 	NumPhases
 )
 
@@ -35,8 +35,8 @@ func (s Phase) String() string { return names[s] }
 // Moments are when a start came to each point, all on one clock; zero if that is not
 // known, or did not happen.
 type Moments struct {
-	// Wanted is when the oldest call had come that waited when the instance was
-	// ordered, or when that was decided if none did. Ordered must be known.
+	// Wanted is when the oldest call had come that waited at the launch, or when the launch
+	// was decided if no call waited. Ordered, the time of the launch, must be known.
 	Wanted, Ordered time.Time
 	// Created, Sandboxed, Began, Ready and Hello are the ends of the phases Create
 	// to Hello.
@@ -45,8 +45,8 @@ type Moments struct {
 	Served time.Time
 }
 
-// Bounds are the beginning of the first phase and the ends of all: they never fall.
-// The first is Wanted, or Ordered if that is earlier, and the last is Served.
+// Bounds are the beginning of the first phase and the ends of all, in ascending order. The
+// first is Wanted, or the launch if that is earlier, and the last is Served.
 func (m Moments) Bounds() [NumPhases + 1]time.Time {
 	first := m.Wanted
 	if first.IsZero() || first.After(m.Ordered) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Timer belongs to an owner. Without a Set it is not set, whatever its Owner.
+// Timer wakes its Owner at a time that Set sets.
 type Timer[T any] struct {
 	// Owner is what Due returns when the timer has expired.
 	Owner T
