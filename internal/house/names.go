@@ -62,7 +62,6 @@ var forbidden = map[string]string{
 	"births":      "pending starts",
 	"born":        "started",
 	"chronicle":   "decision log",
-	"crowd":       "block, or many instances",
 	"crowded":     "over the limit",
 	"disown":      "release",
 	"doom":        "to delete",
