@@ -22,10 +22,10 @@ var (
 type Limits struct {
 	// MaxWaiting is how many tickets may wait, at least 1.
 	MaxWaiting int
-	// ClaimGrace is how long an instance may hold a ticket before an offer
-	// of the same ticket, which says that nobody has claimed it, puts it
-	// back. Too short makes instances claim in vain; too long makes a call
-	// wait for an instance that hangs.
+	// ClaimGrace is how long an instance may hold a ticket before an offer of
+	// the same ticket, which says that the call is unclaimed, requeues it. Too
+	// short leads to refused claims; too long makes a call wait for an instance
+	// that hangs.
 	ClaimGrace time.Duration
 	// CoolDown is how long an instance that could not reach a gateway is
 	// handed none of its tickets. Too short makes it fail again; too long makes

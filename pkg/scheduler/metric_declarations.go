@@ -80,7 +80,7 @@ var (
 		"Instances that left because they had waited for a call for too long.", "function_namespace", "function", "revision")
 )
 
-// Starts. Only those are told of that the scheduler ordered itself.
+// Starts. Only those that the scheduler launched itself are counted.
 var (
 	phaseDecl = Metrics.Histogram(metric.Stable, "windlass_scheduler_cold_start_phase_duration_seconds",
 		"Time that starts of instances spent in each phase: decide (from the arrival of the oldest waiting call to the order), create (until the pod or the processes exist), sandbox (until the pod has a network), containers (until the agent runs), ready (until the function can be called), hello (until the scheduler knows the agent, if that is later), claim (until the instance has asked for its first call, and has it if one waits).",

@@ -62,7 +62,7 @@ func (s *auditor) reconcile() {
 	s.placer.invalidateUsage()
 	for _, l := range s.levels {
 		if repaired := l.repair(); repaired > 0 {
-			s.deps.Log.Warn("what was believed was not so, and no event had said it; it is mended", "kind", l.kind, "differences", repaired)
+			s.deps.Log.Warn("repaired differences between the scheduler's records and reality that no event explains", "kind", l.kind, "differences", repaired)
 			s.metrics.repaired(l.kind, repaired)
 		}
 	}
@@ -77,17 +77,17 @@ type levels struct {
 // streams. An instance that is wrongly recorded as connected would count as one that takes
 // calls, and the other way round.
 func (s *auditor) repairStreams() int {
-	believed, observed := make(reconcile.Set[provisioner.Key]), make(reconcile.Set[provisioner.Key])
+	recorded, observed := make(reconcile.Set[provisioner.Key]), make(reconcile.Set[provisioner.Key])
 	there := s.streams.keys()
 	for key, connected := range s.deps.Instances.Connected() {
 		if connected {
-			believed.Add(key)
+			recorded.Add(key)
 		}
 		if there.Has(key) {
 			observed.Add(key)
 		}
 	}
-	standing := s.own.streams.Look(reconcile.Compare(believed, observed))
+	standing := s.own.streams.Look(reconcile.Compare(recorded, observed))
 	for key := range standing.Gone {
 		s.deps.Instances.Disconnect(key)
 	}
@@ -117,8 +117,8 @@ func (s *auditor) repairActivity() int {
 // repairTickets makes each function compare the gateways of its waiting tickets with those
 // that have a stream.
 func (s *auditor) repairTickets() int {
-	heard := core.GatewaysAudited{Connected: func(gateway string) bool { return s.gateways.streamTo(gateway) != nil }}
-	return s.audit(func(*function) core.Event { return heard })
+	connected := core.GatewaysAudited{Connected: func(gateway string) bool { return s.gateways.streamTo(gateway) != nil }}
+	return s.audit(func(*function) core.Event { return connected })
 }
 
 // audit feeds each function an event and returns how many differences were repaired.

@@ -117,8 +117,8 @@ func (p *placer) handleShortage(c *evaluation) {
 	}
 	p.gather(now)
 	w := c.want()
-	inVain := p.planner.MakeRoom(w, now, p.evictorFor(c.fn))
-	if inVain && !p.peers.mayGrant(w.Shape, now) {
+	unplaceable := p.planner.MakeRoom(w, now, p.evictorFor(c.fn))
+	if unplaceable && !p.peers.mayGrant(w.Shape, now) {
 		p.cores.step(f, core.NoRoomFound{Refusal: noCapacity(c.launched.NoRoom, p.patience)})
 	}
 }

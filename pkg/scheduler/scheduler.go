@@ -234,12 +234,12 @@ func (s *host) all() []*function { return s.functions.all() }
 func (s *ticker) runNow(f *function) {
 	now := s.deps.Now()
 	s.noteRun(now)
-	urgent := s.budget.LeftNow(now)
-	if urgent == 0 || !s.needsRun(f) || s.pauses.Holding(now) {
+	left := s.budget.LeftNow(now)
+	if left == 0 || !s.needsRun(f) || s.pauses.Holding(now) {
 		return
 	}
 	if c := s.evaluate(f); c != nil {
-		s.launch(c, min(urgent, c.Wanted()))
+		s.launch(c, min(left, c.Wanted()))
 		s.apply(c, false)
 	}
 }
