@@ -58,7 +58,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.reservation = newReservationRef(func() { g.admitter.free(held) })
 	c.scope = g.deps.Traces.Begin(r.Header, c.id)
 	c.chain = callChain{caller: caller, hopCount: hopCount(r.Header) + 1, proxied: g.config.TrustedProxies.trusts(r.RemoteAddr)}
-	g.handle(c)
+	g.answerCall(c)
 	// 4. Let the client see how it ended.
 	switch {
 	case c.answerBroken():
@@ -68,9 +68,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// handle answers an admitted call, and leaves nothing behind that uses the request or the
+// answerCall answers an admitted call, and leaves nothing behind that uses the request or the
 // response writer.
-func (g *Gateway) handle(c *call) {
+func (g *Gateway) answerCall(c *call) {
 	defer c.reservation.dropRef()
 	var series *functionSeries
 	// 2. Read a small body, so that a slow client costs no instance.

@@ -72,7 +72,7 @@ func (c *Core) Step(now time.Time, e Event) []Effect {
 		return nil
 	}
 	c.out = nil
-	handle(c, now, e)
+	handleEvent(c, now, e)
 	if !c.life.over {
 		c.due(now)
 		c.advanceDrain(now)
@@ -83,8 +83,8 @@ func (c *Core) Step(now time.Time, e Event) []Effect {
 	return out
 }
 
-// handle changes the state by one event.
-func handle(c *Core, now time.Time, e Event) {
+// handleEvent changes the state by one event.
+func handleEvent(c *Core, now time.Time, e Event) {
 	switch e := e.(type) {
 	case Begin:
 		onBegin(c, now)
@@ -113,7 +113,7 @@ func handle(c *Core, now time.Time, e Event) {
 	}
 }
 
-// handleOfAttempt is handle for the events of an attempt.
+// handleOfAttempt is handleEvent for the events of an attempt.
 func handleOfAttempt(c *Core, now time.Time, e Event) {
 	switch e := e.(type) {
 	case Granted:
