@@ -72,8 +72,8 @@ func (n names) today(recorded string) string {
 	return recorded
 }
 
-// translate gives everything in a message that a puppet says the name that it has today,
-// which is that of the recording if the puppet names it first.
+// translate gives everything in a message that a fake peer says the name that it has today,
+// which is that of the recording if the fake peer names it first.
 func (n names) translate(m protoreflect.Message) {
 	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {

@@ -3,7 +3,7 @@
 // What a scheduler, a gateway and an agent of a release said to each other in some
 // stories is recorded once (make record-wire), with the descriptors of the messages as
 // they were then. The tests play it ever after: one program is today's, and all others are
-// puppets that say word for word what was recorded. Puppets know nothing but what is in
+// fake peers that say word for word what was recorded. Fake peers know nothing but what is in
 // the recording, so a member, a number, a name of a method or a rule that went since is
 // seen as their release would see it.
 //

@@ -36,7 +36,7 @@ type fakePeers struct {
 	arrived []*stream
 }
 
-func newPuppets(n *network, r *release) *fakePeers {
+func newFakePeers(n *network, r *release) *fakePeers {
 	p := &fakePeers{network: n, release: r, conns: make(map[[2]string]*grpc.ClientConn)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p
@@ -53,7 +53,7 @@ func (p *fakePeers) end() {
 	p.running.Wait()
 }
 
-// stream is a stream between a puppet and a real role, as the puppet sees it.
+// stream is a stream between a fake peer and a real role, as the fake peer sees it.
 type stream struct {
 	opening
 	method protoreflect.MethodDescriptor
@@ -140,7 +140,7 @@ func (s *stream) ended() (how codes.Code, over bool) {
 // pingsAllowed are those that servers of all releases allow.
 var pingsAllowed = grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true})
 
-// serve lets a puppet take streams.
+// serve lets a fake peer take streams.
 func (p *fakePeers) serve(role string) {
 	server := grpc.NewServer(grpc.WaitForHandlers(true), pingsAllowed, grpc.UnknownServiceHandler(func(_ any, ss grpc.ServerStream) error {
 		return p.serveStream(role, ss)
@@ -187,7 +187,7 @@ func (p *fakePeers) taken(o opening) *stream {
 	return s
 }
 
-// open opens a puppet's stream to a real role.
+// open opens a fake peer's stream to a real role.
 func (p *fakePeers) open(o opening) (*stream, error) {
 	ends := [2]string{o.Client, o.Server}
 	conn := p.conns[ends]

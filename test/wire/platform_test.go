@@ -30,7 +30,7 @@ type platform struct {
 	halted bool
 }
 
-// instance is one that was started, by a program or, in a recording, by a puppet.
+// instance is one that was started, by a program or, in a recording, by a fake peer.
 type instance struct {
 	action
 	started time.Time

@@ -140,11 +140,11 @@ type player struct {
 	release   *release
 	recording recording
 	role      string
-	// later lets puppets say more than was recorded.
-	later   bool
-	world   *harness
-	puppets *fakePeers
-	names   names
+	// later lets fake peers say more than was recorded.
+	later bool
+	world *harness
+	peers *fakePeers
+	names names
 	// streams are those of the program, by their numbers in the recording.
 	streams map[int]*stream
 	// left are the streams that were ended, by whoever.
@@ -166,7 +166,7 @@ func replay(t *testing.T, r *release, recorded recording, role string, later boo
 	n := newNetwork(t)
 	synctest.Test(t, func(t *testing.T) {
 		p := &player{
-			release: r, recording: recorded, role: role, later: later, puppets: newPuppets(n, r), names: make(names),
+			release: r, recording: recorded, role: role, later: later, peers: newFakePeers(n, r), names: make(names),
 			streams: make(map[int]*stream), left: make(map[int]bool),
 			offered: make(map[string]bool), granted: make(map[string]bool), claimed: make(map[*stream][]string),
 		}
@@ -176,12 +176,12 @@ func replay(t *testing.T, r *release, recorded recording, role string, later boo
 		p.world = newHarness(t, n, func(one string) bool { return one == role }, p.note)
 		for _, one := range servers {
 			if one != role {
-				p.puppets.serve(one)
+				p.peers.serve(one)
 			}
 		}
 		p.world.begin()
 		err = p.play()
-		p.puppets.end()
+		p.peers.end()
 		p.world.end()
 	})
 	return err
@@ -217,7 +217,7 @@ func (p *player) line(l line) error {
 	case l.Opens != nil:
 		return p.open(l.Stream, *l.Opens)
 	case p.streams[l.Stream] == nil:
-		return nil // between puppets
+		return nil // between fake peers
 	case l.Message != nil:
 		return p.message(p.streams[l.Stream], l)
 	default:
@@ -296,12 +296,12 @@ func (p *player) open(n int, o opening) (err error) {
 	switch p.role {
 	case o.Client:
 		var s *stream
-		if !await(func() bool { s = p.puppets.taken(o); return s != nil }) {
+		if !await(func() bool { s = p.peers.taken(o); return s != nil }) {
 			return fmt.Errorf("%s does not open a stream of %s to %s", o.Client, o.Method, o.Server)
 		}
 		p.streams[n] = s
 	case o.Server:
-		if p.streams[n], err = p.puppets.open(o); err != nil {
+		if p.streams[n], err = p.peers.open(o); err != nil {
 			return fmt.Errorf("%s at %s: %w", o.Method, o.Server, err)
 		}
 	}
@@ -335,7 +335,7 @@ func (p *player) message(s *stream, l line) error {
 		return p.hear(s, m, l)
 	}
 	if isPong(m) {
-		return nil // puppets answer pings when they come
+		return nil // fake peers answer pings when they come
 	}
 	recorded := proto.CloneOf(m)
 	p.names.translate(m)
@@ -388,7 +388,7 @@ func idOf(m protoreflect.Message) string {
 	return string(m.Get(m.Descriptor().Fields().ByName("invocation_id")).Bytes())
 }
 
-// say lets a puppet say what it said then. A later release adds a field to each message,
+// say lets a fake peer say what it said then. A later release adds a field to each message,
 // and a member that is new behind it.
 func (p *player) say(s *stream, m *dynamicpb.Message) error {
 	said := m
@@ -528,10 +528,10 @@ func (p *player) atTheEnd() error {
 	if p.toPing && pings == 0 {
 		return fmt.Errorf("%s does not ping any more", p.role)
 	}
-	p.puppets.mu.Lock()
-	defer p.puppets.mu.Unlock()
-	if len(p.puppets.arrived) > 0 {
-		return fmt.Errorf("a stream was opened that was not: %+v", p.puppets.arrived[0].opening)
+	p.peers.mu.Lock()
+	defer p.peers.mu.Unlock()
+	if len(p.peers.arrived) > 0 {
+		return fmt.Errorf("a stream was opened that was not: %+v", p.peers.arrived[0].opening)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // counted are two functions that write down every call that they begin to run.
 type counted struct {
 	*tenant
-	ledger *runLog
+	runLog *runLog
 }
 
 // mostCalls bounds the calls of one spec's traffic.
@@ -50,7 +50,7 @@ func newCounted(ctx context.Context, instances int32) *counted {
 func runLogReachable() {
 	GinkgoHelper()
 	if own == nil {
-		Skip("its functions write into a ledger on this machine, which a foreign cluster does not reach: unset KUBECONFIG")
+		Skip("its functions write into a run log on this machine, which a foreign cluster does not reach: unset KUBECONFIG")
 	}
 }
 
@@ -104,7 +104,7 @@ func (c *counted) report(what string, t *traffic) trafficResult {
 	r := t.stop()
 	say("%s: %s", what, r)
 	Expect(r.exhausted).To(BeFalse(), "the spec ended before its traffic should have")
-	wrong := c.ledger.check(r.calls)
+	wrong := c.runLog.check(r.calls)
 	Expect(wrong[:min(20, len(wrong))]).To(BeEmpty(), r.String())
 	return r
 }
