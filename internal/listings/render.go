@@ -33,7 +33,7 @@ var places = []place{
 	}},
 	{"charts/windlass/values.yaml", "(# -- Algorithm that says how many instances a function needs: )`.*?`(, see docs/)", deciderChoice},
 	{"charts/windlass/README.md", "(Algorithm that says how many instances a function needs: )`.*?`(, see docs/)", deciderChoice},
-	{"docs/glossary.md", "(how many instances a function needs: )`.*?`(\\. \\|)", deciderChoice},
+	{"docs/glossary.md", "(how many instances a function needs: )`.*?`(\\. Knative)", deciderChoice},
 	{"docs/functions.md", `(?s)(<!-- Written by "make generate" from pkg/autoscaler\. -->\n).*?(\n<!-- End of deciders\. -->)`, func(l lists, _ string) string {
 		lines := make([]string, 0, len(l.deciders))
 		for i, d := range l.deciders {
@@ -52,7 +52,7 @@ var places = []place{
 	{"charts/windlass/Chart.yaml", `(?s)(image: ghcr\.io/windlass-dev/podagent:[^\n]*\n).*?(    - name: etcd\n)`, runtimeImages},
 	{"docs/manifest.md", `(needs .handler. and .code.\. Locally ).*?(, in a cluster any \[ClusterRuntime\])`, runtimeChoice},
 	{"docs/glossary.md", "(how handlers are found\\. ).*?( come with the chart)", func(l lists, _ string) string { return both(l.runtimes) }},
-	{"docs/runtimes.md", "(chooses what runs in every namespace\\. ).*?( come with the chart)", func(l lists, _ string) string { return both(l.runtimes) }},
+	{"docs/runtimes.md", "(runs in every namespace\\. ).*?( come with the chart)", func(l lists, _ string) string { return both(l.runtimes) }},
 }
 
 func deciderChoice(l lists, _ string) string { return choice(l.names()) }
