@@ -57,8 +57,8 @@ const ContractV1 = "v1"
 // ClusterRuntimeSpec says what runs a function's code. The protocol cannot change for
 // the reason that a Function's cannot.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.warmPools) || (has(self.protocol) && self.protocol == 'LambdaRuntime')",fieldPath=".warmPools",message="need the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPools"
-// +kubebuilder:validation:XValidation:rule="!has(self.warmPools) || (has(self.fileExtension) && size(self.fileExtension) > 0)",fieldPath=".warmPools",message="need fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py"
+// +kubebuilder:validation:XValidation:rule="!has(self.warmPools) || (has(self.protocol) && self.protocol == 'LambdaRuntime')",fieldPath=".warmPools",message="need the protocol LambdaRuntime, the only one that can hand code to a running runtime; remove warmPools"
+// +kubebuilder:validation:XValidation:rule="!has(self.warmPools) || (has(self.fileExtension) && size(self.fileExtension) > 0)",fieldPath=".warmPools",message="need fileExtension, because a spare instance gets only inline code; write for example fileExtension: py"
 type ClusterRuntimeSpec struct {
 	// contract is the version of the contract between Windlass and the image. The
 	// default is v1, the only version so far.

@@ -105,7 +105,7 @@ func validateWhatRuns(at *field.Path, t *FunctionTemplate) field.ErrorList {
 	case t.Image == "" && len(t.Command) == 0:
 		return field.ErrorList{field.Required(at, `command: or runtimeRef: missing; add for example `+
 			`command: ["./server"] for a program that serves HTTP on $PORT, or `+
-			`runtimeRef: {name: python3.13} with handler: main.handle and code: {path: .}; in a cluster image: does as well`)}
+			`runtimeRef: {name: python3.13} with handler: main.handle and code: {path: .}; in a cluster, image: works too`)}
 	}
 	errs := validateImage(at.Child("image"), t.Image)
 	errs = append(errs, validateCommand(at.Child("command"), t.Command)...)

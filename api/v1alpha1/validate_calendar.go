@@ -94,7 +94,7 @@ func wrongStart(start string, err error) string {
 			strings.Join(words[1:], " "), zone)
 	}
 	if errors.Is(err, schedule.ErrNever) {
-		return "must be a time that comes; write for example " + exampleStart
+		return "must be a time that occurs; write for example " + exampleStart
 	}
 	return fmt.Sprintf("%s (%v); write for example %s", startRule, err, meantStart(words))
 }

@@ -80,7 +80,7 @@ func validateMountPath(at *field.Path, p string) field.ErrorList {
 	}
 	for _, reserved := range ReservedMountPaths {
 		if overlap(reserved, p) {
-			return field.ErrorList{field.Forbidden(at, fmt.Sprintf("%s is, contains or is below %s, which is Windlass' or the system's own; "+
+			return field.ErrorList{field.Forbidden(at, fmt.Sprintf("%s is, contains or is below %s, which belongs to Windlass or the system; "+
 				"take another one, for example /etc/app", p, reserved))}
 		}
 	}

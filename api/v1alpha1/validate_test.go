@@ -77,7 +77,7 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 		want []string
 	}{
 		"nothing to run": {`{}`, []string{
-			`spec.template: Required value: command: or runtimeRef: missing; add for example command: ["./server"] for a program that serves HTTP on $PORT, or runtimeRef: {name: python3.13} with handler: main.handle and code: {path: .}; in a cluster image: does as well`}},
+			`spec.template: Required value: command: or runtimeRef: missing; add for example command: ["./server"] for a program that serves HTTP on $PORT, or runtimeRef: {name: python3.13} with handler: main.handle and code: {path: .}; in a cluster, image: works too`}},
 		"a rollout that nobody knows": {`{template: {command: [x]}, rollout: {verify: Twice, strategy: Slow, progressDeadline: 999ms}, revisionHistoryLimit: 101}`, []string{
 			`spec.rollout.verify: Unsupported value: "Twice": supported values: "OneInstance", "None"`,
 			`spec.rollout.progressDeadline: Invalid value: "999ms": must be 1s to 24h; write for example 1s`,
@@ -185,10 +185,10 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.mounts[5].subPath: Invalid value: "x/../../y": must be a path within the volume, without '..' and a slash at its beginning; write for example y`,
 			`spec.template.mounts[6].mountPath: Required value: write for example mountPath: /etc/app`}},
 		"paths of others": {`{template: {command: [x], mounts: [{name: a, mountPath: /tmp/x, emptyDir: {}}, {name: b, mountPath: /var, emptyDir: {}}, {name: c, mountPath: /dev/shm, emptyDir: {}}, {name: d, mountPath: /run/secrets, emptyDir: {}}]}}`, []string{
-			`spec.template.mounts[0].mountPath: Forbidden: /tmp/x is, contains or is below /tmp, which is Windlass' or the system's own; take another one, for example /etc/app`,
-			`spec.template.mounts[1].mountPath: Forbidden: /var is, contains or is below /var/task, which is Windlass' or the system's own; take another one, for example /etc/app`,
-			`spec.template.mounts[2].mountPath: Forbidden: /dev/shm is, contains or is below /dev, which is Windlass' or the system's own; take another one, for example /etc/app`,
-			`spec.template.mounts[3].mountPath: Forbidden: /run/secrets is, contains or is below /run/secrets/kubernetes.io, which is Windlass' or the system's own; take another one, for example /etc/app`}},
+			`spec.template.mounts[0].mountPath: Forbidden: /tmp/x is, contains or is below /tmp, which belongs to Windlass or the system; take another one, for example /etc/app`,
+			`spec.template.mounts[1].mountPath: Forbidden: /var is, contains or is below /var/task, which belongs to Windlass or the system; take another one, for example /etc/app`,
+			`spec.template.mounts[2].mountPath: Forbidden: /dev/shm is, contains or is below /dev, which belongs to Windlass or the system; take another one, for example /etc/app`,
+			`spec.template.mounts[3].mountPath: Forbidden: /run/secrets is, contains or is below /run/secrets/kubernetes.io, which belongs to Windlass or the system; take another one, for example /etc/app`}},
 		"paths over each other": {`{template: {command: [x], mounts: [{name: a, mountPath: /a/b, emptyDir: {}}, {name: b, mountPath: /a, emptyDir: {}}, {name: b, mountPath: /ab, emptyDir: {}}]}}`, []string{
 			`spec.template.mounts[1].mountPath: Invalid value: "/a": is the same as /a/b of a, or one is below the other; take paths apart, for example /etc/app and /models`,
 			`spec.template.mounts[2].name: Invalid value: "b": occurs twice; remove one of the two or rename it`}},
@@ -291,8 +291,8 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			startIs(5, "@every 1h") + `it has 2 instead of 5); write for example 0 8 * * 1-5`,
 			`spec.scaling.windows[6].start: Invalid value: "CRON_TZ=Asia/Tokyo 0 8 * * *": must not name a time zone; write start: "0 8 * * *" and timeZone: Asia/Tokyo`,
 			startIs(7, "TZ=x") + `it has 1 instead of 5); write for example 0 8 * * 1-5`,
-			`spec.scaling.windows[8].start: Invalid value: "0 8 30 2 *": must be a time that comes; write for example 0 8 * * 1-5`,
-			`spec.scaling.windows[9].start: Invalid value: ", 8 * * *": must be a time that comes; write for example 0 8 * * 1-5`,
+			`spec.scaling.windows[8].start: Invalid value: "0 8 30 2 *": must be a time that occurs; write for example 0 8 * * 1-5`,
+			`spec.scaling.windows[9].start: Invalid value: ", 8 * * *": must be a time that occurs; write for example 0 8 * * 1-5`,
 			startIs(10, "0 8-6 * * *") + `beginning of range (8) beyond end of range (6): 8-6); write for example 0 8 * * 1-5`}},
 		"time zones that are none": {`{template: {command: [x]}, scaling: {windows: [{name: w1, start: "0 8 * * *", duration: 1h, minInstances: 1, timeZone: CET/Berlin}, {name: w2, start: "0 8 * * *", duration: 1h, minInstances: 1, timeZone: Local}, {name: w3, start: "0 8 * * *", duration: 1h, minInstances: 1, timeZone: ../UTC}]}}`, []string{
 			`spec.scaling.windows[0].timeZone: Invalid value: "CET/Berlin": must be a name of the IANA time zone database; write for example Europe/Berlin, or remove timeZone for UTC`,
@@ -458,8 +458,8 @@ func TestValidateRuntimeNamesFieldAndRemedy(t *testing.T) {
 			r.Spec.Protocol, r.Spec.FileExtension = ProtocolHTTP, ""
 			r.Spec.WarmPools = []WarmPool{{Size: MaxWarmPool + 1}}
 		}, []string{
-			`spec.warmPools: Invalid value: "HTTP": need the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPools`,
-			`spec.warmPools: Invalid value: "": need fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py`,
+			`spec.warmPools: Invalid value: "HTTP": need the protocol LambdaRuntime, the only one that can hand code to a running runtime; remove warmPools`,
+			`spec.warmPools: Invalid value: "": need fileExtension, because a spare instance gets only inline code; write for example fileExtension: py`,
 			`spec.warmPools[0].name: Required value: must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example name: small`,
 			`spec.warmPools[0].size: Invalid value: 101: must be 1 to 100; write for example 3, or remove warmPools for none`}},
 		"pools of several sizes and teams": {func(r *ClusterRuntime) {
@@ -468,8 +468,8 @@ func TestValidateRuntimeNamesFieldAndRemedy(t *testing.T) {
 		"pools for the same functions": {func(r *ClusterRuntime) {
 			r.Spec.WarmPools = []WarmPool{pool("a", "1Gi", ""), pool("b", "1024Mi", "red"), pool("c", "2Gi", "red"), pool("d", "2048Mi", "red"), pool("d", "64Mi", "")}
 		}, []string{
-			`spec.warmPools[1]: Invalid value: "b": has the resources of a and admits the same namespaces, and functions would take from the first only; give each a namespaceSelector of its own, or make them one with a larger size`,
-			`spec.warmPools[3]: Invalid value: "d": has the resources of c and admits the same namespaces, and functions would take from the first only; give each a namespaceSelector of its own, or make them one with a larger size`,
+			`spec.warmPools[1]: Invalid value: "b": has the resources of a and admits the same namespaces, so functions would use only the first; give each a namespaceSelector of its own, or make them one with a larger size`,
+			`spec.warmPools[3]: Invalid value: "d": has the resources of c and admits the same namespaces, so functions would use only the first; give each a namespaceSelector of its own, or make them one with a larger size`,
 			`spec.warmPools[4].name: Duplicate value: "d"`}},
 		"a pool with devices": {func(r *ClusterRuntime) {
 			p := pool("a", "1Gi", "")

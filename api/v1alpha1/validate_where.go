@@ -131,11 +131,11 @@ func validateWarmPools(at *field.Path, r *ClusterRuntimeSpec) field.ErrorList {
 	var errs field.ErrorList
 	if r.Protocol != ProtocolLambdaRuntime {
 		errs = append(errs, field.Invalid(at, r.Protocol,
-			"need the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPools"))
+			"need the protocol LambdaRuntime, the only one that can hand code to a running runtime; remove warmPools"))
 	}
 	if r.FileExtension == "" {
 		errs = append(errs, field.Invalid(at, r.FileExtension,
-			"need fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py"))
+			"need fileExtension, because a spare instance gets only inline code; write for example fileExtension: py"))
 	}
 	if n := len(r.WarmPools); n > MaxWarmPools {
 		errs = append(errs, field.TooMany(at, n, MaxWarmPools))
@@ -158,7 +158,7 @@ func validateWarmPools(at *field.Path, r *ClusterRuntimeSpec) field.ErrorList {
 			case before.Name == pool.Name:
 				errs = append(errs, field.Duplicate(at.Child("name"), pool.Name))
 			case contend(&before, pool):
-				errs = append(errs, field.Invalid(at, pool.Name, fmt.Sprintf("has the resources of %s and admits the same namespaces, and functions would take from the first only; "+
+				errs = append(errs, field.Invalid(at, pool.Name, fmt.Sprintf("has the resources of %s and admits the same namespaces, so functions would use only the first; "+
 					"give each a namespaceSelector of its own, or make them one with a larger size", before.Name)))
 			}
 		}

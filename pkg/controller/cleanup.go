@@ -91,7 +91,7 @@ func releaseFunctions(ctx context.Context, c client.Client, namespace string, lo
 		}
 		err := c.Patch(ctx, f, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 		if client.IgnoreNotFound(err) != nil {
-			errs = append(errs, fmt.Errorf("cannot take the finalizer off function %s: %w", f.Key(), err))
+			errs = append(errs, fmt.Errorf("cannot remove the finalizer of function %s: %w", f.Key(), err))
 			continue
 		}
 		log.Info("released a Function", "namespace", f.Namespace, "function", f.Name)

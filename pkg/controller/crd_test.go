@@ -334,8 +334,8 @@ func TestAPIServerChecksRuntimes(t *testing.T) {
 		"a warm pool of too many": {`{image: a, fileExtension: py, warmPools: [{name: small, size: 101}]}`, []string{
 			`spec.warmPools[0].size: Invalid value: 101: spec.warmPools[0].size in body should be less than or equal to 100`}},
 		"a pool that nobody could use": {`{image: a, protocol: HTTP, warmPools: [{name: small, size: 1}]}`, []string{
-			`spec.warmPools: Invalid value: "object": need fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py`,
-			`spec.warmPools: Invalid value: "object": need the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPools`}},
+			`spec.warmPools: Invalid value: "object": need fileExtension, because a spare instance gets only inline code; write for example fileExtension: py`,
+			`spec.warmPools: Invalid value: "object": need the protocol LambdaRuntime, the only one that can hand code to a running runtime; remove warmPools`}},
 		"pools of several sizes and teams": {`{image: a, fileExtension: py, warmPools: [{name: small, size: 1}, ` +
 			`{name: blue, size: 1, resources: {requests: {memory: 1Gi}}, namespaceSelector: {matchLabels: {team: blue}}}, ` +
 			`{name: red, size: 1, resources: {requests: {memory: 1Gi}}, namespaceSelector: {matchLabels: {team: red}}}]}`, nil},

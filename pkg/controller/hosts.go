@@ -123,11 +123,11 @@ func hostsCondition(in input) metav1.Condition {
 func hostNotPermitted(in input, host string) string {
 	switch urls := in.hosts.URLs; {
 	case urls.Hosts().Below(host):
-		return fmt.Sprintf("%s is below the domain whose hosts Windlass gives to functions; ask for another", host)
+		return fmt.Sprintf("%s is below the domain of functions' hosts; use another host", host)
 	case urls.Reserved(host):
-		return fmt.Sprintf("%s is the host of the gateways, or the domain of functions' hosts; ask for another", host)
+		return fmt.Sprintf("%s is the host of the gateways, or the domain of functions' hosts; use another host", host)
 	}
-	return fmt.Sprintf("the namespace %s may not have the host %s; the administrator grants it by tenancy.namespaces.%[1]s.hosts in the chart's values",
+	return fmt.Sprintf("the namespace %s may not have the host %s; the administrator can grant it with tenancy.namespaces.%[1]s.hosts in the chart's values",
 		in.function.Namespace, host)
 }
 
@@ -136,9 +136,9 @@ func hostNotPermitted(in input, host string) string {
 func hostConflict(in input, host string) string {
 	owner, _ := in.hosts.Owner(host, in.claims[host])
 	if owner.Namespace != in.function.Namespace {
-		return fmt.Sprintf("an older function of another namespace has the host %s; ask for another", host)
+		return fmt.Sprintf("an older function of another namespace has the host %s; use another host", host)
 	}
-	return fmt.Sprintf("the function %s is older and has the host %s; take it out there, or ask for another", owner.Name, host)
+	return fmt.Sprintf("the function %s is older and has the host %s; remove it there, or use another host", owner.Name, host)
 }
 
 // hostTooLong says what has no host below the domain, the function or tags of it; "" if all
@@ -148,9 +148,9 @@ func hostTooLong(in input) string {
 	if hosts == (address.Hosts{}) {
 		return ""
 	}
-	const why = "as a label of it would be over 63 bytes long or begin with xn--"
+	const why = "because a label of it would be longer than 63 bytes or begin with xn--"
 	if _, ok := hosts.Of(key, ""); !ok {
-		return "the function has no host, " + why + "; it is called by its path"
+		return "the function has no host, " + why + "; call it by its path"
 	}
 	var tags []string
 	for _, target := range in.function.Spec.Traffic {
@@ -162,5 +162,5 @@ func hostTooLong(in input) string {
 		return ""
 	}
 	slices.Sort(tags)
-	return fmt.Sprintf("tags have no host, %s, and are called with the header Windlass-Tag: %s", why, strings.Join(tags, ", "))
+	return fmt.Sprintf("tags have no host, %s, and need the header Windlass-Tag: %s", why, strings.Join(tags, ", "))
 }

@@ -55,8 +55,8 @@ func TestHostsThatAFunctionAsksFor(t *testing.T) {
 			"False HostNotPermitted tenancy.namespaces.team.hosts in the chart's values; the function x"},
 		"the gateways'":        {asking(nil, "gateway.example.com"), "gateway.example.com=NotPermitted", "False HostNotPermitted is the host of the gateways"},
 		"below the domain":     {asking(nil, "x--y.fn.example.com"), "x--y.fn.example.com=NotPermitted", "False HostNotPermitted below the domain"},
-		"a name that is long":  {longer(asking(nil), 60), "", "False HostTooLong called by its path"},
-		"long, and with hosts": {longer(asking(nil, a), 60), "a.example.org=Accepted", "False HostTooLong called by its path"},
+		"a name that is long":  {longer(asking(nil), 60), "", "False HostTooLong call it by its path"},
+		"long, and with hosts": {longer(asking(nil, a), 60), "a.example.org=Accepted", "False HostTooLong call it by its path"},
 		"tags that are long":   {tagged(asking(nil), "next", strings.Repeat("t", 60), "xn"), "", "False HostTooLong header Windlass-Tag: " + strings.Repeat("t", 60) + ", xn"},
 		"long, without hosts":  {longer(given(nil), 60), "", ""},
 	} {

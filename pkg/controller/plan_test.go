@@ -130,7 +130,7 @@ func TestStatusSaysWhatIsObserved(t *testing.T) {
 			fine + " Reconciling=True/SchedulerBehind", "calls go to"},
 		"a runtime that is missing": {func(in *input) {
 			in.function.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "ruby"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}}
-		}, all("RuntimeNotFound") + " Stalled=True/RuntimeNotFound", `there is no ClusterRuntime "ruby"; create it`},
+		}, all("RuntimeNotFound") + " Stalled=True/RuntimeNotFound", `ClusterRuntime "ruby" does not exist; create it`},
 		"a runtime without its version": {func(in *input) {
 			in.function.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}}
 			in.runtimes = []v1alpha1.RuntimeName{"python3.13", "nodejs22.x"}
@@ -739,9 +739,9 @@ func TestEventsTellOfChanges(t *testing.T) {
 			in.function.Spec.Traffic = []v1alpha1.TrafficTarget{{Tag: "live", Weight: 100, RevisionName: "f-00001"}}
 		}, []functionEvent{
 			{reasonTrafficMoved, "calls go to f-00003", false},
-			{v1alpha1.ReasonRevisionMissing, "spec.traffic names revisions that do not exist: f-00001; their calls go where they went before; write names that \"kubectl get functionrevisions\" lists", true}}},
+			{v1alpha1.ReasonRevisionMissing, "spec.traffic names revisions that do not exist: f-00001; their calls go where they went before; use names that \"kubectl get functionrevisions\" lists", true}}},
 		"it is deleted": {given(nil), func(in *input) { in.function.DeletionTimestamp = &metav1.Time{Time: now} },
-			[]functionEvent{{v1alpha1.ReasonDraining, "the function is being deleted: it takes no calls any more, and its instances finish", false}}},
+			[]functionEvent{{v1alpha1.ReasonDraining, "the function is being deleted: it takes no more calls, and its instances finish", false}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after := changed(c.before, c.after)

@@ -27,12 +27,12 @@ func (r *reconciler) createRevision(ctx context.Context, f *v1alpha1.Function, w
 	err := r.client.Create(ctx, wanted)
 	switch {
 	case err == nil:
-		r.log.Info("made a revision", "namespace", f.Namespace, "function", f.Name, "revision", wanted.Name)
+		r.log.Info("created a revision", "namespace", f.Namespace, "function", f.Name, "revision", wanted.Name)
 		return nil
 	case apierrors.IsAlreadyExists(err):
 		return r.resolveConflict(ctx, f, wanted)
 	default:
-		return fmt.Errorf("cannot make revision %s of function %s: %w", wanted.Name, f.Key(), err)
+		return fmt.Errorf("cannot create revision %s of function %s: %w", wanted.Name, f.Key(), err)
 	}
 }
 
@@ -51,7 +51,7 @@ func (r *reconciler) resolveConflict(ctx context.Context, f *v1alpha1.Function, 
 	case !found.Of(f) && found.Spec.FunctionName == f.Name:
 		return r.removeRevision(ctx, f, found)
 	default:
-		return fmt.Errorf("cannot make revision %s of function %s: another one has its name", wanted.Name, f.Key())
+		return fmt.Errorf("cannot create revision %s of function %s: another one has its name", wanted.Name, f.Key())
 	}
 }
 

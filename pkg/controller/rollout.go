@@ -113,7 +113,7 @@ const namedRuntimes = 10
 
 // missingRuntime says that there is no such ClusterRuntime, and what to write instead.
 func missingRuntime(name v1alpha1.RuntimeName, there []v1alpha1.RuntimeName) string {
-	text := fmt.Sprintf("there is no ClusterRuntime %q; create it, or write in spec.template.runtimeRef.name one that \"kubectl get clusterruntimes\" lists", name)
+	text := fmt.Sprintf("ClusterRuntime %q does not exist; create it, or set spec.template.runtimeRef.name to one that \"kubectl get clusterruntimes\" lists", name)
 	there = slices.Sorted(slices.Values(there))
 	if similar := v1alpha1.SimilarRuntime(name, there); similar != "" {
 		text += ", such as " + string(similar)

@@ -116,14 +116,14 @@ func runtimeConditions(rt *v1alpha1.ClusterRuntime, observed runtimeFacts) []met
 // show it: without them nobody knows before a function starts.
 func runtimeReady(rt *v1alpha1.ClusterRuntime, observed runtimeFacts) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAccepted,
-		Message: "functions can name the runtime; the first of them to start will pull its image"}
+		Message: "functions can use the runtime; the first start pulls its image"}
 	for _, p := range rt.Spec.WarmPools {
 		switch of := observed.pools[p.Name]; {
 		case of.ready > 0:
-			c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonStarted, "functions can name the runtime; spare instances of it have started"
+			c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonStarted, "functions can use the runtime; its spare instances have started"
 			return c
 		case of.desired > 0 && of.problem.reason != "" && c.Status == metav1.ConditionTrue:
-			c.Status, c.Reason, c.Message = metav1.ConditionFalse, of.problem.reason, "no spare instance of it starts: "+missingSpares(p.Name, of)
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, of.problem.reason, "its spare instances do not start: "+missingSpares(p.Name, of)
 		}
 	}
 	return c
@@ -160,7 +160,7 @@ func warmPoolsReady(rt *v1alpha1.ClusterRuntime, observed runtimeFacts) metav1.C
 		return say(metav1.ConditionFalse, reason, missingSpares(p.Name, of))
 	}
 	if all == 0 {
-		return say(metav1.ConditionTrue, v1alpha1.ReasonNotNeeded, "no function can take a spare instance, so there is none")
+		return say(metav1.ConditionTrue, v1alpha1.ReasonNotNeeded, "no function can use a spare instance, so Windlass starts none")
 	}
 	return say(metav1.ConditionTrue, v1alpha1.ReasonFull, fmt.Sprintf("all %d spare instances are ready", all))
 }

@@ -106,7 +106,7 @@ func recordInstances(now time.Time, f *v1alpha1.Function, r *v1alpha1.FunctionRe
 
 // recordTraffic writes into a revision's status which part of the calls goes to it.
 func recordTraffic(now time.Time, r *v1alpha1.FunctionRevision, weight int32) {
-	active := condition(v1alpha1.ConditionActive, metav1.ConditionFalse, v1alpha1.ReasonNoCalls, "no calls go to it, but those that name its tag")
+	active := condition(v1alpha1.ConditionActive, metav1.ConditionFalse, v1alpha1.ReasonNoCalls, "no calls go to it, except those that name its tag")
 	if weight > 0 {
 		active = condition(v1alpha1.ConditionActive, metav1.ConditionTrue, v1alpha1.ReasonServing, "calls go to it")
 	}

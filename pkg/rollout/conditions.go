@@ -168,7 +168,7 @@ func (v *view) conditions() []metav1.Condition {
 	switch {
 	case !v.Function.DeletionTimestamp.IsZero():
 		return refusedConditions(Failure{v1alpha1.ReasonDraining,
-			"the function is being deleted: it takes no calls any more, and its instances finish"}, "")
+			"the function is being deleted: it takes no more calls, and its instances finish"}, "")
 	case v.Refused != nil:
 		return refusedConditions(*v.Refused, metav1.ConditionTrue)
 	}
@@ -371,7 +371,7 @@ func (v *view) progress(ready metav1.Condition) (reconciling, stalled metav1.Con
 	switch {
 	case len(v.Plan.Missing) > 0:
 		set(&stalled, v1alpha1.ReasonRevisionMissing, fmt.Sprintf(
-			"spec.traffic names revisions that do not exist: %s; their calls go where they went before; write names that \"kubectl get functionrevisions\" lists",
+			"spec.traffic names revisions that do not exist: %s; their calls go where they went before; use names that \"kubectl get functionrevisions\" lists",
 			strings.Join(v.Plan.Missing, ", ")))
 	case v.Plan.Phase == Overdue && proof.Status == metav1.ConditionFalse:
 		set(&stalled, proof.Reason, proof.Message)
