@@ -37,7 +37,6 @@ func (c *Catalog) Put(e *rollout.Entry) {
 	c.notify(e.Key())
 }
 
-// Remove removes the function of that name, if there is one.
 func (c *Catalog) Remove(key invocation.FunctionKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,8 +55,8 @@ func (c *Catalog) Get(key invocation.FunctionKey) (*rollout.Entry, bool) {
 	return f, ok
 }
 
-// List returns all functions in the order of their keys. They are shared and
-// must not be changed.
+// List returns all functions in the order of their keys. They are shared; callers must not
+// change them.
 func (c *Catalog) List() []*rollout.Entry {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -91,10 +90,10 @@ func (c *Catalog) Watch(ctx context.Context, handle func(Event)) error {
 
 // watcher is one Watch. The catalog's lock guards it.
 type watcher struct {
-	// sent is what the watcher believes to exist.
+	// sent has the functions as last sent to the watcher.
 	sent map[invocation.FunctionKey]*rollout.Entry
-	// pending are the names to look at again. All of them exist or were
-	// sent, so there are never more than those.
+	// pending are the names to look at again. All of them exist or were sent, which bounds
+	// their number.
 	pending map[invocation.FunctionKey]struct{}
 	// wake holds an element if there may be something pending.
 	wake chan struct{}
@@ -149,8 +148,7 @@ func (c *Catalog) takePending(w *watcher) []invocation.FunctionKey {
 	return keys
 }
 
-// eventsFor brings what was sent to w of key up to date, and returns the
-// events for it.
+// eventsFor updates what was sent to w about key, and returns the events for it.
 func (c *Catalog) eventsFor(w *watcher, key invocation.FunctionKey) []Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()

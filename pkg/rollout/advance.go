@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/schedule"
 )
 
-// Observation is what is known of the instances of a revision.
+// Observation is the observed state of a revision's instances.
 type Observation struct {
 	// Observed says that a scheduler reports it. If not, the rest is zero.
 	Observed bool
@@ -34,13 +34,13 @@ type Observation struct {
 type Failure struct {
 	// Reason is one of the reasons of conditions.
 	Reason string
-	// Message says it in words, with the function's last log lines if there are any.
+	// Message explains it to people, with the function's last log lines if available.
 	Message string
 }
 
-// Advance decides, by what is known of each revision's instances, what has to become of
-// the revisions; and says what the revisions are then. They are copies, of the function's
-// own, by number: their statuses are to be written before that of the function.
+// Advance decides what to do with the revisions, given the observations of their instances,
+// and returns the plan and the revisions after it. These are copies of the function's own
+// revisions, by number. Write their statuses before that of the function.
 func Advance(now time.Time, f *v1alpha1.Function, revisions []*v1alpha1.FunctionRevision, units map[string]Observation) (Plan, []*v1alpha1.FunctionRevision) {
 	var own []*v1alpha1.FunctionRevision
 	for _, r := range ofFunction(f, revisions) {
@@ -75,15 +75,14 @@ func (p *Plan) sooner(d time.Duration) {
 	}
 }
 
-// minInstances is how many instances a function is to have at least, and until when that is so at
-// least; zero if it does not depend on the time.
+// minInstances is the minimum number of instances of a function, and until when it is at least
+// that; zero if it does not depend on the time.
 func minInstances(now time.Time, f *v1alpha1.Function) (least int64, until time.Time) {
 	open, until := schedule.Floor(f.Spec.Scaling.Calendar(), now)
 	return max(int64(f.Spec.Scaling.MinInstances), int64(open)), until
 }
 
-// observeTimeout is how long those who start instances have to report a revision after it got
-// calls.
+// observeTimeout is how long a scheduler has to report a revision after that got calls.
 const observeTimeout = 10 * time.Second
 
 // observeTimeLeft is how long they have yet; 0 if the time is over, or the revision has no calls.
@@ -95,7 +94,7 @@ func observeTimeLeft(now time.Time, r *v1alpha1.FunctionRevision) time.Duration 
 	return max(observeTimeout-now.Sub(active.LastTransitionTime.Time), 0)
 }
 
-// recordInstances writes into a revision's status what is known of its instances.
+// recordInstances writes the observed instances into a revision's status.
 func recordInstances(now time.Time, f *v1alpha1.Function, r *v1alpha1.FunctionRevision, u Observation) {
 	r.Status.Selector = v1alpha1.LabelRevisionUID + "=" + string(r.UID)
 	if u.Observed {
@@ -125,9 +124,9 @@ func setCondition(now time.Time, r *v1alpha1.FunctionRevision, c metav1.Conditio
 	meta.SetStatusCondition(&r.Status.Conditions, c)
 }
 
-// readyCondition is the condition Ready of a revision. What was proven stays so, and what has
-// failed has until it starts, or until the function comes back to it: what was wrong may
-// be mended since.
+// readyCondition is the condition Ready of a revision. A proven revision stays proven. A
+// failed one stays failed until it starts, or until the function returns to it, because the
+// cause may be repaired by then.
 func readyCondition(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, u Observation) metav1.Condition {
 	const kind = v1alpha1.ConditionReady
 	was := meta.FindStatusCondition(r.Status.Conditions, kind)
@@ -147,8 +146,8 @@ func readyCondition(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, u Observ
 	}
 }
 
-// returnsTo reports whether the function has another revision than the last one that was
-// decided on, and this is it.
+// returnsTo reports whether the function now has another revision than at the last decision,
+// and this is it.
 func returnsTo(f *v1alpha1.Function, r *v1alpha1.FunctionRevision) bool {
 	return f.Status.Rollout.RevisionName != r.Name && r.Is(f)
 }

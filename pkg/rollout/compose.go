@@ -9,16 +9,15 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// Entry is a function and what is made of its revisions. It is shared and must not be
-// changed.
+// Entry is a function with its units and routes. It is shared; readers must not change it.
 type Entry struct {
 	// Function is as its author wrote it, with its defaults.
 	Function *v1alpha1.Function
-	// Units are the revisions that have calls, that are being proven, or that were the last
-	// to have calls and are kept for a return, each as a function of its own: with the UID of
-	// the FunctionRevision, its template, and its part of what the function says of calls and
-	// instances. The first one made comes first. The name and namespace are those of the
-	// function, and so is the generation.
+	// Units are the revisions that have calls, that are being proven, or that had calls last
+	// and are kept for a return. Each is a function of its own: with the UID of the
+	// FunctionRevision, its template, and its part of the function's limits on calls and
+	// instances. The oldest comes first. The name, the namespace and the generation are the
+	// function's.
 	Units []*v1alpha1.Function
 	// Routes are the parts of the calls.
 	Routes []Route
@@ -30,16 +29,14 @@ func (e *Entry) Key() invocation.FunctionKey { return e.Function.Key() }
 // UID is the function's.
 func (e *Entry) UID() string { return string(e.Function.UID) }
 
-// DrawStep is added to the last number that was drawn, so that the next one follows it: the
-// golden ratio of all numbers. Any part of such a sequence falls on each unit as often as
-// its weight says, within some few calls, where the throw of dice would be off by the root
-// of their number; and in no short order that the order of the calls could follow. It is
-// odd, so that every number has its turn.
+// DrawStep is added to the last drawn number to get the next: the golden ratio of all numbers.
+// In such a sequence the share of each unit is exact to within a few calls, where random
+// numbers would be off by the square root of their count, and the sequence has no short period
+// that the order of the calls could follow. It is odd, so that every number occurs.
 const DrawStep uint32 = 2_654_435_769
 
-// Pick is the unit of a call that names no tag, by a number drawn from all there are: each
-// unit gets the part of them that its weights are of all weights. It is nil if the function
-// cannot be called yet.
+// Pick is the unit of a call without a tag, given a number drawn from all 32-bit numbers: each
+// unit gets its weight's share of them. It is nil if the function cannot be called yet.
 func (e *Entry) Pick(draw uint32) *v1alpha1.Function {
 	var all uint64
 	for _, r := range e.Routes {
@@ -66,9 +63,9 @@ type Route struct {
 	Unit *v1alpha1.Function
 }
 
-// Compose makes an entry of a function, which has its defaults and its status, and of its
-// revisions. Without any, and as long as its status names no traffic, it has no routes:
-// nobody can be called yet.
+// Compose makes the entry of a function, which has its defaults and its status, and of its
+// revisions. Without revisions, and while its status names no traffic, the entry has no
+// routes, and the function cannot be called yet.
 func Compose(f *v1alpha1.Function, revisions []*v1alpha1.FunctionRevision) *Entry {
 	e := &Entry{Function: f}
 	own := ofFunction(f, revisions)
@@ -106,9 +103,9 @@ func Alone(f *v1alpha1.Function) *Entry {
 	return &Entry{Function: f, Units: []*v1alpha1.Function{f}, Routes: []Route{{Weight: 100, Unit: f}}}
 }
 
-// lastServed is the revision that was the last to lose its calls. Its instances stay for as
-// long as idle ones do, so that a return to it is warm. One that has none by the function's
-// status and some by its own loses them now: the two statuses come on two ways.
+// lastServed is the revision that lost its calls last. Its instances stay as long as idle ones
+// do, so that a return to it is warm. A revision that has no calls by the function's status
+// and some by its own is losing them now: the two statuses arrive separately.
 func lastServed(own []*v1alpha1.FunctionRevision, weights map[string]int32) *v1alpha1.FunctionRevision {
 	var last *v1alpha1.FunctionRevision
 	for _, r := range own {
@@ -127,9 +124,9 @@ func lastServed(own []*v1alpha1.FunctionRevision, weights map[string]int32) *v1a
 	return last
 }
 
-// keptForProof reports whether an instance of a revision is to be there in any case: until the
-// function's status says that the revision is proven, and so where calls go. Its own status
-// says so earlier, and the instance would leave in between.
+// keptForProof reports whether a revision needs an instance until it is proven: until the
+// function's status says so, and calls go to it. Its own status says so earlier, and the
+// instance would leave in between.
 func keptForProof(f *v1alpha1.Function, r *v1alpha1.FunctionRevision) bool {
 	return f.Spec.Rollout.Verify == v1alpha1.VerifyOneInstance &&
 		r.Name == f.Status.LatestCreatedRevisionName && r.Name != f.Status.LatestReadyRevisionName
@@ -173,9 +170,9 @@ func keepOneInstance(u *v1alpha1.Function) {
 	}
 }
 
-// splitLimits leaves of what the function says of calls and instances the revision's part. A
-// revision without calls keeps the whole bound on instances: calls that wait for it since
-// it had some may need them.
+// splitLimits reduces the function's limits on calls and instances to the revision's part. A
+// revision without calls keeps the whole limit on instances: calls that still wait for it may
+// need them.
 func splitLimits(spec *v1alpha1.FunctionSpec, share Share) {
 	calls, scaling := &spec.Calls, &spec.Scaling
 	if share.Weight > 0 {
@@ -195,7 +192,8 @@ func splitLimits(spec *v1alpha1.FunctionSpec, share Share) {
 		}
 	}
 	if !share.Called && !share.Proving {
-		// Nobody calls it any more, so nothing is learnt, and the last one is not kept for longer.
+		// It gets no calls any more, so it learns no idle times, and its last instance does
+		// not stay longer than others.
 		idle := scaling.ScaleDown.IdleTimeout
 		scaling.ScaleDown = v1alpha1.ScaleDown{Policy: v1alpha1.ScaleDownFixed, IdleTimeout: idle, LastInstanceIdleTimeout: idle}
 	}

@@ -23,19 +23,19 @@ type ConditionInput struct {
 	// Function as Decide had it or, while it is refused, as its author wrote it. Its
 	// status has the conditions that were so far.
 	Function *v1alpha1.Function
-	// Refused says why the function cannot be carried out as it stands, with ReasonInvalid
-	// or ReasonRuntimeNotFound; nil if it can. There is no plan then.
+	// Refused says why the function is not valid, with ReasonInvalid or ReasonRuntimeNotFound;
+	// nil if it is. There is no plan then.
 	Refused *Failure
 	// Plan and Revisions are what Advance says.
 	Plan      Plan
 	Revisions []*v1alpha1.FunctionRevision
-	// Units are what is known of the revisions, by their names.
+	// Units are the observations of the revisions, by their names.
 	Units map[string]Observation
 	// Hosts has status, reason and message of the condition HostsAccepted; without a status
-	// there is no such condition.
+	// the function has no such condition.
 	Hosts metav1.Condition
-	// Settling says that what is not observed may only be so because the observer has
-	// just started: what was said of it stays.
+	// Settling says that the observer has just started, so that missing observations mean
+	// nothing: previous conditions stay.
 	Settling bool
 }
 
@@ -54,8 +54,8 @@ type weightedRevision struct {
 	weight   int32
 }
 
-// Conditions are the conditions that a function has, and the generation that they are
-// about. A time of transition stays for as long as the condition's status does.
+// Conditions are the conditions of a function, and the generation that they describe. A
+// transition time stays as long as the condition's status.
 func Conditions(l ConditionInput) (conditions []metav1.Condition, observed int64) {
 	v := newView(l)
 	if v.settling() {
@@ -75,8 +75,8 @@ func Conditions(l ConditionInput) (conditions []metav1.Condition, observed int64
 	return conditions, observed
 }
 
-// isDefault reports whether a condition is the one that the API server gives a function that
-// nobody has looked at. It has no time of its own.
+// isDefault reports whether a condition is the API server's default for a function that no
+// controller has seen. It has no time of its own.
 func isDefault(c metav1.Condition) bool { return c.LastTransitionTime.Unix() <= 0 }
 
 func newView(l ConditionInput) *view {
@@ -107,7 +107,7 @@ func (v *view) named(name string) *v1alpha1.FunctionRevision {
 	return nil
 }
 
-// settling reports whether it is too early to unsay what was said before.
+// settling reports whether it is too early to withdraw previous conditions.
 func (v *view) settling() bool {
 	if !v.Settling || v.Refused != nil || !v.Function.DeletionTimestamp.IsZero() || v.unobserved() == nil {
 		return false
@@ -126,8 +126,8 @@ func (v *view) unobserved() *v1alpha1.FunctionRevision {
 	return nil
 }
 
-// observation is what is known of a revision. Of one that got its calls a moment ago nothing is
-// known yet; it is taken for one that has no instances.
+// observation is the observed state of a revision. A revision that has just got its calls has
+// none yet and counts as one without instances.
 func (v *view) observation(r *v1alpha1.FunctionRevision) Observation {
 	u := v.Units[r.Name]
 	if !u.Observed && observeTimeLeft(v.Now, r) > 0 {
@@ -163,7 +163,7 @@ func (v *view) relevant() []*v1alpha1.FunctionRevision {
 	return all
 }
 
-// conditions are those of every type. Those without a status are not there.
+// conditions are the conditions of every type; those without a status are left out.
 func (v *view) conditions() []metav1.Condition {
 	switch {
 	case !v.Function.DeletionTimestamp.IsZero():
@@ -215,7 +215,7 @@ func condition(kind string, status metav1.ConditionStatus, reason, message strin
 	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
 }
 
-// ready says of the revisions that have calls what is worst.
+// ready reports the worst state of the revisions that have calls.
 func (v *view) ready() metav1.Condition {
 	if len(v.serving) == 0 {
 		return condition(v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the controller is creating the first revision of the function")

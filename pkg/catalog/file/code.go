@@ -14,8 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-// maxCodeFiles bounds how many files are looked at; beyond that edits are not
-// seen.
+// maxCodeFiles bounds how many files are compared; changes of further ones stay unnoticed.
 const maxCodeFiles = 10_000
 
 // skippedFolders hold no code of the function's own.
@@ -33,9 +32,9 @@ func checkCode(f *v1alpha1.Function) field.ErrorList {
 	return nil
 }
 
-// codeStamp is a digest of the names, sizes and times of a function's files:
-// those at code.path, and the program that command names by a path. It is empty
-// if there is nothing to look at.
+// codeStamp is a digest of the names, sizes and times of a function's files: those at
+// code.path, and the program that command names by a path. It is empty if the function has no
+// such files.
 func codeStamp(spec v1alpha1.FunctionSpec) string {
 	digest := sha256.New()
 	seen := 0
@@ -100,7 +99,7 @@ func codeRoot(spec v1alpha1.FunctionSpec) string {
 	return root
 }
 
-// stampCode notes what the function's code looks like now.
+// stampCode records the present state of the function's code.
 func stampCode(f *v1alpha1.Function) {
 	// A manifest that was read from here may have the stamp of other code.
 	delete(f.Annotations, v1alpha1.AnnotationCodeStamp)

@@ -16,8 +16,8 @@ import (
 // maxEstimates bounds the file, in bytes: that is some 20,000 revisions.
 const maxEstimates = 4 << 20
 
-// Estimates is what was learnt of units, in one file. It may be used by many goroutines at a
-// time.
+// Estimates keeps the execution and start times of units in one file. It is safe for
+// concurrent use.
 type Estimates struct {
 	path string
 
@@ -25,9 +25,9 @@ type Estimates struct {
 	units map[string][]estimate.Unit // by the UIDs of their functions
 }
 
-// OpenEstimates reads what was learnt before. The file is a help and no more: without
-// it, or with one that cannot be read, everything is learnt anew. The error says that
-// it was there and of no use; what is returned is usable all the same.
+// OpenEstimates reads the file. Estimates work without it: if the file is missing or
+// unreadable they start empty. The error says that the file exists and is unusable; the result
+// can be used in any case.
 func OpenEstimates(path string) (*Estimates, error) {
 	l := &Estimates{path: path}
 	// What a crash left unfinished would lie about for ever.
@@ -63,15 +63,15 @@ func byFunction(units []estimate.Unit) map[string][]estimate.Unit {
 	return of
 }
 
-// Restore returns what was learnt of a unit, or else of other revisions of its function.
+// Restore returns the means of a unit, or else of other revisions of its function.
 func (l *Estimates) Restore(unit *v1alpha1.Function) estimate.Means {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return estimate.Restore(l.units[unit.FunctionUID()], string(unit.UID))
 }
 
-// Save makes the file say what is learnt now, and nothing else, if that is worth a write.
-// It writes no file that it would not read again.
+// Save replaces the file's content by these units if they differ enough. It writes nothing
+// that it could not read again.
 func (l *Estimates) Save(units []estimate.Unit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

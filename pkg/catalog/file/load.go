@@ -95,7 +95,7 @@ func loadFile(nsDir, name string) (record, error) {
 	return r, nil
 }
 
-// checkFile says that the file of this name is not one that the store wrote.
+// checkFile returns an error if the store did not write the file of this name.
 func (r record) checkFile(want invocation.FunctionKey) error {
 	switch f := r.fn; {
 	case f.Key() != want:

@@ -20,11 +20,11 @@ import (
 type record struct {
 	fn        *v1alpha1.Function
 	revisions []*v1alpha1.FunctionRevision
-	// known is what was observed last of the instances of revisions, by their names.
+	// known are the last observations of revisions' instances, by the revisions' names.
 	known map[string]rollout.Observation
-	// plan is what was decided last, and done.
+	// plan is the last plan, which was carried out.
 	plan rollout.Plan
-	// due is when there is something to decide though nothing happens; zero for never.
+	// due is when a decision is due without an event; zero for never.
 	due time.Time
 }
 
@@ -63,13 +63,13 @@ func asCreated(r *v1alpha1.FunctionRevision, now time.Time) *v1alpha1.FunctionRe
 	return r
 }
 
-// Observe notes what is known of the instances of a function's revisions, by the
-// revisions' names, and does what follows from it. What is no news is not written. Its
-// error is one of the disk; then all is as it was.
+// Observe records the observed instances of a function's revisions, by the revisions' names,
+// and carries out what follows. It writes only changes. An error comes from the disk; then
+// nothing has changed.
 func (s *Store) Observe(key invocation.FunctionKey, known map[string]rollout.Observation) error {
 	lasting := make(map[string]rollout.Observation, len(known))
 	for name, k := range known {
-		// How many instances there are is for nobody to read in a file.
+		// The number of instances is not stored.
 		lasting[name] = rollout.Observation{Observed: k.Observed, Started: k.Started, Failure: k.Failure, NoRoom: k.NoRoom}
 	}
 	s.mu.Lock()
@@ -83,8 +83,8 @@ func (s *Store) Observe(key invocation.FunctionKey, known map[string]rollout.Obs
 	return s.replace(have, converge(time.Now(), next))
 }
 
-// Advance does what is due as time passes. It returns when something will be; zero if
-// nothing. Its error is one of the disk, and names each function; those are as they were.
+// Advance carries out what is due by now. It returns when the next decision is due; zero for
+// never. An error comes from the disk and names each function that could not be changed.
 func (s *Store) Advance() (next time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,18 +102,18 @@ func (s *Store) Advance() (next time.Time, err error) {
 	return next, errors.Join(errs...)
 }
 
-// History is a function and what has become of its revisions. It is shared and must not be
-// changed.
+// History is a function with the state of its revisions. It is shared; callers must not change
+// it.
 type History struct {
 	// Function as Get returns it.
 	Function *v1alpha1.Function
 	// Revisions, the first one first.
 	Revisions []*v1alpha1.FunctionRevision
-	// Plan is what was decided last. It is done.
+	// Plan is the last plan, which was carried out.
 	Plan rollout.Plan
 }
 
-// History returns the function of that name. It is false if there is none.
+// History returns the function of that name; false if it does not exist.
 func (s *Store) History(key invocation.FunctionKey) (History, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +121,7 @@ func (s *Store) History(key invocation.FunctionKey) (History, bool) {
 	return History{Function: r.fn, Revisions: r.revisions, Plan: r.plan}, ok
 }
 
-// replace makes a function what has become of it, which is written if it differs.
+// replace replaces a function's record, and writes it if it differs.
 func (s *Store) replace(have, next record) error {
 	if sameState(have, next) {
 		s.records[have.fn.Key()] = next

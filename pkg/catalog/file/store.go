@@ -22,8 +22,8 @@ import (
 // ErrNotFound says that the store has no function of that name.
 var ErrNotFound = errors.New("no such function")
 
-// InvalidError says that a Function cannot be applied, and why. Everything else
-// that Apply may return is a failure of the disk.
+// InvalidError says why a Function cannot be applied. All other errors of Apply come from the
+// disk.
 type InvalidError struct {
 	Key invocation.FunctionKey
 	// Problems is not empty.
@@ -56,7 +56,7 @@ const (
 type Store struct {
 	dir     string
 	catalog *catalog.Catalog
-	// mu orders changes: the files and the catalog change as one.
+	// mu orders changes, so that files and catalog change together.
 	mu      sync.Mutex
 	records map[invocation.FunctionKey]record
 }
@@ -162,8 +162,8 @@ func complete(f *v1alpha1.Function) (*v1alpha1.Function, error) {
 	return want, nil
 }
 
-// identify gives want the identity that it has next to have, which may be nil, and says
-// what it is next to that.
+// identify gives want its identity, given the present function have, which may be nil, and
+// returns whether it is created, changed or unchanged.
 func identify(want, have *v1alpha1.Function, now time.Time) Result {
 	if have == nil {
 		want.UID = uuid.NewUUID()
@@ -186,7 +186,7 @@ func identify(want, have *v1alpha1.Function, now time.Time) Result {
 	return Unchanged
 }
 
-// Delete removes a function; ErrNotFound if there is none of that name.
+// Delete removes a function; ErrNotFound if it does not exist.
 func (s *Store) Delete(key invocation.FunctionKey) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

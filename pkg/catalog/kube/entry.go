@@ -102,10 +102,9 @@ func (s *Source) publish(written *v1alpha1.Function) {
 	s.catalog.Put(entry)
 }
 
-// valid is a function that can be served, with what it left out, and those of its
-// revisions that can be; nil if there is none. The revisions of a function that was
-// changed into one that is not valid are served as before; where nobody knows how it was,
-// that can only be if nothing but its template is wrong.
+// valid returns a function with its defaults and its valid revisions; nil if it cannot be
+// served. A function that was changed into an invalid one is served by its revisions as
+// before; if its previous state is unknown, only if nothing but its template is invalid.
 func (s *Source) valid(written *v1alpha1.Function, before *rollout.Entry) (*v1alpha1.Function, []*v1alpha1.FunctionRevision) {
 	fn := complete(written, s.runtimes[string(written.Spec.Template.RuntimeRef.Name)])
 	problem := invalid(fn)
@@ -160,14 +159,14 @@ func invalid(fn *v1alpha1.Function) error {
 	return nil
 }
 
-// lagsRevisions reports whether a function says that calls go to revisions of which none was seen
-// yet, or any more: the two kinds of objects come on two ways, and one may be ahead.
+// lagsRevisions reports whether a function's status names revisions that were not seen yet, or
+// no longer exist: the two kinds of objects arrive separately, and one may be ahead.
 func lagsRevisions(e *rollout.Entry) bool {
 	return len(e.Function.Status.Traffic) > 0 && !slices.ContainsFunc(e.Routes, func(r rollout.Route) bool { return r.Weight > 0 })
 }
 
-// shareUnits makes an entry share the units of the one before that have not changed, so that
-// nobody is woken for them. It reports whether nothing has changed at all.
+// shareUnits makes an entry share the unchanged units of the previous one, so that no watcher
+// is woken for them. It reports whether nothing has changed at all.
 func shareUnits(e, before *rollout.Entry) (same bool) {
 	shared := make(map[*v1alpha1.Function]*v1alpha1.Function)
 	same = len(e.Units) == len(before.Units)
@@ -188,8 +187,8 @@ func shareUnits(e, before *rollout.Entry) (same bool) {
 	return same && slices.Equal(e.Routes, before.Routes) && equality.Semantic.DeepEqual(e.Function, before.Function)
 }
 
-// complete is a function with what it left out: its runtime's protocol, and the
-// defaults. It says of its status what decides about its revisions, and claims to be none.
+// complete returns a function with its ClusterRuntime's protocol and the defaults. It keeps
+// the part of its status that decides about its revisions.
 func complete(written *v1alpha1.Function, rt *v1alpha1.ClusterRuntime) *v1alpha1.Function {
 	fn := written.DeepCopy()
 	v1alpha1.DefaultFor(fn, rt)

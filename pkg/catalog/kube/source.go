@@ -24,17 +24,17 @@ import (
 
 // Config of a Source.
 type Config struct {
-	// Runtimes says whether to read ClusterRuntimes and the labels of namespaces as well.
-	// Who only needs to know which Functions there are does not.
+	// Runtimes says to read ClusterRuntimes and the labels of namespaces as well. Programs
+	// that only list Functions do not need them.
 	Runtimes bool
-	// Code says whether inline code is kept. Who starts no instances does not need it.
+	// Code says to keep inline code. Programs that start no instances do not need it.
 	Code bool
 }
 
 // Deps of a Source.
 type Deps struct {
-	// Informers are those of the cluster, or of some of its namespaces. They
-	// are shared, and are run by their owner.
+	// Informers are those of the cluster, or of some of its namespaces. They are shared, and
+	// their owner runs them.
 	Informers cache.Informers
 	Log       *slog.Logger
 }
@@ -99,7 +99,7 @@ func (s *Source) NamespaceLabels(name string) map[string]string {
 	return s.namespaces[name]
 }
 
-// namespaceMeta stands for namespaces of which only the metadata is read.
+// namespaceMeta is for reading only the metadata of namespaces.
 func namespaceMeta() *metav1.PartialObjectMetadata {
 	o := &metav1.PartialObjectMetadata{}
 	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -117,8 +117,8 @@ func (s *Source) Run(ctx context.Context) error {
 		{&v1alpha1.FunctionRevision{}, s.revisionChanged, s.revisionGone},
 		{&v1alpha1.Function{}, s.functionChanged, s.functionGone},
 	}
-	// Functions last: one that is read before its runtime or its revisions would seem to
-	// change when those are read.
+	// Functions last: a function that is read before its ClusterRuntime or its revisions would
+	// seem to change when those are read.
 	if s.config.Runtimes {
 		kinds = append([]kind{
 			{&v1alpha1.ClusterRuntime{}, s.runtimeChanged, s.runtimeGone},
@@ -136,7 +136,7 @@ func (s *Source) Run(ctx context.Context) error {
 	return nil
 }
 
-// kind of objects, and who takes those that changed and those that are gone.
+// kind is a kind of objects, with handlers for changed and deleted ones.
 type kind struct {
 	of            client.Object
 	changed, gone func(any)
@@ -150,8 +150,8 @@ func unlessEnded(ctx context.Context, err error) error {
 	return err
 }
 
-// watchKind hands over the objects of one kind. What it returns reports whether all that
-// existed at first were handed over.
+// watchKind passes on the objects of one kind. Its result reports whether all initial objects
+// were passed on.
 func (s *Source) watchKind(ctx context.Context, k kind) (toolscache.InformerSynced, error) {
 	informer, err := s.informer(ctx, k.of)
 	if err != nil {

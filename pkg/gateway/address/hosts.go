@@ -26,12 +26,12 @@ const (
 	behindTag    = "---"
 )
 
-// Hosts says which hosts each function has of its own: one, and one for each tag of its
-// traffic. Its zero value gives none.
+// Hosts decides the hosts of each function: one, and one for each tag of its traffic. The zero
+// value gives none.
 type Hosts struct {
 	// A host is before, the two names with between, and behind, which ends in the domain.
 	before, between, behind string
-	// namespaceFirst says in which order the names are.
+	// namespaceFirst says that the namespace precedes the name.
 	namespaceFirst bool
 	domain         string
 }
@@ -55,9 +55,9 @@ func NewHosts(domain, template string) (Hosts, error) {
 	return h, nil
 }
 
-// Of is the host of a function, or that of a tag of its traffic. There is none if a label
-// of it would be over 63 bytes long, or would begin with xn--, by which browsers know names
-// in other alphabets.
+// Of is the host of a function, or that of a tag of its traffic. ok is false if a label of it
+// would exceed 63 bytes, or would begin with xn--, which browsers reserve for names in other
+// alphabets.
 func (h Hosts) Of(key invocation.FunctionKey, tag string) (host string, ok bool) {
 	if h.domain == "" {
 		return "", false
@@ -114,7 +114,7 @@ func lengthen(name string) string { return adjustHyphens(name, 2, 2) }
 // shorten is the reverse of lengthen.
 func shorten(name string) string { return adjustHyphens(name, 4, -2) }
 
-// adjustHyphens adds hyphens to each run of at least so many, or removes them.
+// adjustHyphens adds hyphens to each run of at least least, or removes them.
 func adjustHyphens(name string, least, more int) string {
 	if !strings.Contains(name, betweenNames) {
 		return name
@@ -138,7 +138,8 @@ func adjustHyphens(name string, least, more int) string {
 	return b.String()
 }
 
-// cut splits a text at the first separator. One of hyphens is a run of just so many.
+// cut splits a text at the first separator. A separator of hyphens matches a run of exactly
+// that length.
 func cut(s, separator string) (before, after string, found bool) {
 	if separator[0] != '-' {
 		return strings.Cut(s, separator)
@@ -156,7 +157,7 @@ func cut(s, separator string) (before, after string, found bool) {
 // leadingHyphens is the number of hyphens that a text begins with.
 func leadingHyphens(s string) int { return len(s) - len(strings.TrimLeft(s, "-")) }
 
-// isName tells whether DNS can have a name, in small letters.
+// isName reports whether a host is a valid DNS name in lower case.
 func isName(host string) bool {
 	if len(host) > maxHost {
 		return false
@@ -191,8 +192,8 @@ func Hostname(authority string) string {
 	return strings.Map(lowerASCII, strings.TrimSuffix(host, "."))
 }
 
-// lowerASCII is a letter of the names in DNS as a small one. Others stay: some of them have
-// a small form that is one of those.
+// lowerASCII lowers the ASCII letters, which DNS ignores the case of. It leaves other letters:
+// the lower case of some is an ASCII letter.
 func lowerASCII(r rune) rune {
 	if r >= 'A' && r <= 'Z' {
 		return r + ('a' - 'A')

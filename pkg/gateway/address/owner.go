@@ -12,8 +12,8 @@ import (
 type Rules struct {
 	// URLs have the hosts that are Windlass's to give, which no function may ask for.
 	URLs URLs
-	// Permits tells whether functions of a namespace may have a host. It is asked each
-	// time, and may change its mind.
+	// Permits reports whether functions of a namespace may have a host. It is called each
+	// time, and its answer may change.
 	Permits func(namespace, host string) bool
 }
 
@@ -30,13 +30,13 @@ func (c Claim) compare(other Claim) int {
 	return c.Key.Compare(other.Key)
 }
 
-// permits tells whether functions of a namespace may have a host.
+// permits reports whether functions of a namespace may have a host.
 func (r Rules) permits(namespace, host string) bool {
 	return !r.URLs.Reserved(host) && r.Permits != nil && r.Permits(namespace, host)
 }
 
-// Owner is who has a host of those who ask for it: the oldest that may have it, and the first
-// by name of those that are equally old.
+// Owner is the function among the claims that gets a host: the oldest that may have it, and
+// among equally old ones the first by name.
 func (r Rules) Owner(host string, claims []Claim) (owner invocation.FunctionKey, known bool) {
 	var oldest Claim
 	for _, c := range claims {
@@ -47,8 +47,8 @@ func (r Rules) Owner(host string, claims []Claim) (owner invocation.FunctionKey,
 	return oldest.Key, known
 }
 
-// State is what a function has of a host that it asks for, as the claims, of which one is its
-// own, have it.
+// State is the state of a host that a function asks for, given all claims to it, including its
+// own.
 func (r Rules) State(key invocation.FunctionKey, host string, claims []Claim) v1alpha1.HostState {
 	if !r.permits(key.Namespace, host) {
 		return v1alpha1.HostNotPermitted
@@ -62,9 +62,8 @@ func (r Rules) State(key invocation.FunctionKey, host string, claims []Claim) v1
 // Table finds the function that has a host.
 type Table struct {
 	rules Rules
-	// claims are those on each host, by the namespaces of their functions, the oldest
-	// first: what the functions of one namespace ask for does not slow down the calls
-	// of others.
+	// claims are the claims to each host by namespace, the oldest first, so that the hosts of
+	// one namespace do not slow down the calls of others.
 	claims map[string]map[string][]Claim
 	asked  map[invocation.FunctionKey]requestedHosts
 }
@@ -80,7 +79,7 @@ func NewTable(rules Rules) *Table {
 	return &Table{rules: rules, claims: make(map[string]map[string][]Claim), asked: make(map[invocation.FunctionKey]requestedHosts)}
 }
 
-// Put enters the hosts that a function asks for, and removes those that it asked for before.
+// Put replaces the hosts that a function asks for.
 func (t *Table) Put(c Claim, hosts []v1alpha1.Hostname) {
 	if was := t.asked[c.Key]; was.claim.compare(c) == 0 && slices.Equal(was.hosts, hosts) {
 		return
@@ -117,8 +116,8 @@ func (t *Table) Remove(key invocation.FunctionKey) {
 	}
 }
 
-// Owner is the function that has a host; known is false if none has. claimed tells whether
-// any asks for it, so that the administrator may let it have the host.
+// Owner is the function that has a host; known is false if none has. claimed reports whether
+// any function asks for it, so that the administrator could permit it.
 func (t *Table) Owner(host string) (owner invocation.FunctionKey, known, claimed bool) {
 	of := t.claims[host]
 	if len(of) == 0 || t.rules.URLs.Reserved(host) {

@@ -11,14 +11,14 @@ import (
 
 // URLs say where clients call functions.
 type URLs struct {
-	// base is that of the origin that functions share; nil if nobody knows it.
+	// base is the shared origin; nil if unknown.
 	base  *url.URL
 	hosts Hosts
 }
 
-// NewURLs makes the URLs of functions with those hosts. base is where clients reach the
-// gateways; its scheme and port are those of the hosts too. Without it, only functions with
-// a host have a URL, with https.
+// NewURLs makes the URLs of functions with those hosts. base is the address at which clients
+// reach the gateways; its scheme and port apply to the hosts too. Without it, only functions
+// with a host have a URL, with https.
 func NewURLs(base string, hosts Hosts) (URLs, error) {
 	if base == "" {
 		return URLs{hosts: hosts}, nil
@@ -64,8 +64,8 @@ func (u URLs) ofHost(host string) string {
 // Hosts are the hosts that functions have below the domain.
 func (u URLs) Hosts() Hosts { return u.hosts }
 
-// Reserved tells whether a host is Windlass's to give, so that no function may ask for it:
-// that of the gateways, the domain, and all below it.
+// Reserved reports whether functions may not ask for a host, because Windlass assigns it: the
+// gateways' host, the domain, and all hosts below it.
 func (u URLs) Reserved(host string) bool {
 	return host == u.hosts.domain || u.hosts.Below(host) || u.base != nil && host == Hostname(u.base.Host)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// maxTimesFree is how many times of what is free a namespace may use.
+	// maxTimesFree is the maximum use of a namespace as a multiple of the free capacity.
 	maxTimesFree = 7
 	// retrySoon is when to try again once some call has ended.
 	retrySoon = time.Second
@@ -25,10 +25,10 @@ const (
 	InFlightReached
 	// BytesReached says that the bodies of its calls take too much memory.
 	BytesReached
-	// OverShare says that the gateway is nearly full, and that the namespace
-	// holds much of it already.
+	// OverShare says that the gateway is nearly full, and that the namespace already uses much
+	// of it.
 	OverShare
-	// Full says that the gateway can hold no more, whoever calls.
+	// Full says that the gateway is full for all callers.
 	Full
 )
 
@@ -53,7 +53,7 @@ type holding struct {
 
 type usage struct {
 	holding
-	// bucket is nil while there is no rate.
+	// bucket is nil for no rate limit.
 	bucket *rate.Limiter
 }
 
@@ -62,8 +62,8 @@ func New(capacity Capacity) *Limiter {
 	return &Limiter{capacity: capacity, namespaces: make(map[string]*usage)}
 }
 
-// Admit admits a call of a namespace whose body needs so much memory, or says why not. An
-// admitted call must be Released.
+// Admit admits a call of a namespace whose body needs that many bytes of memory, or returns
+// the reason why not. Each admitted call must be released.
 func (b *Limiter) Admit(now time.Time, namespace string, limits Limits, bytes int64) Decision {
 	a := b.namespaces[namespace]
 	if a == nil {
@@ -145,7 +145,7 @@ func (a *usage) setRate(now time.Time, limits Limits) {
 	}
 }
 
-// takeToken takes a token, or says how long it takes until there is one.
+// takeToken takes a token, or returns how long it takes until one is available.
 func (a *usage) takeToken(now time.Time) time.Duration {
 	if a.bucket == nil {
 		return 0

@@ -19,7 +19,7 @@ type Limits struct {
 	Bytes int64
 }
 
-// Validate says what is wrong with Limits, in the words of the policy file.
+// Validate returns an error in the terms of the policy file.
 func (l Limits) Validate() error {
 	var errs []error
 	if l.Rate < 0 || math.IsNaN(l.Rate) || math.IsInf(l.Rate, 0) {
@@ -37,8 +37,8 @@ func (l Limits) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Share is one gateway's part of limits for several, each of which gets the same
-// number of calls. It is rounded up, so that every gateway takes calls.
+// Share is the part of one of several gateways that get the same number of calls. It is
+// rounded up, so that every gateway admits calls.
 func (l Limits) Share(gateways int) Limits {
 	n := max(1, gateways)
 	return Limits{

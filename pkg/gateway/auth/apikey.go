@@ -20,7 +20,7 @@ const (
 	// keyPrefix begins every API key, so that scanners for leaked secrets find it.
 	keyPrefix = "wl_"
 	idBytes   = 6
-	// secretBytes is so much that a plain digest cannot be turned back.
+	// secretBytes is long enough that a plain digest cannot be reversed.
 	secretBytes = 32
 	// maxKey is more than the length of any API key.
 	maxKey = 128
@@ -30,11 +30,11 @@ const (
 // cluster.
 const KeysFileName = "keys.yaml"
 
-// Key is what is kept of an API key.
+// Key is the stored part of an API key.
 type Key struct {
 	// ID names it; 12 hexadecimal digits, no secret.
 	ID string `json:"id"`
-	// Name says to people whose it is; empty if nobody gave it one.
+	// Name tells people whose key it is; optional.
 	Name string `json:"name,omitempty"`
 	// SHA256 is the digest of the whole API key, in hexadecimal digits.
 	SHA256 string `json:"sha256"`
@@ -43,7 +43,7 @@ type Key struct {
 	Created time.Time `json:"created,omitzero"`
 	// Expires is when it ends; zero for never.
 	Expires time.Time `json:"expires,omitzero"`
-	// Requires names what a gateway must know of for the key to count. No release
+	// Requires names features that a gateway must support for the key to be valid. No release
 	// defines any yet; it is read for files of a later one.
 	Requires []string `json:"requires,omitempty"`
 }
@@ -53,7 +53,7 @@ type KeyList struct {
 	Keys []Key `json:"keys"`
 }
 
-// CheckName says what is wrong with a name of a key.
+// CheckName returns an error if a key cannot have this name.
 func CheckName(name string) error {
 	if !keyName.MatchString(name) {
 		return fmt.Errorf("the name %q is not 1 to 63 letters, digits, dots, hyphens and underscores", name)
@@ -71,8 +71,8 @@ func isID(text string) bool {
 	return err == nil && len(id) == idBytes
 }
 
-// NewKey makes an API key, which is to be shown once, and what is to be kept of
-// it. If validFor is 0 it does not expire.
+// NewKey makes an API key: the secret, to be shown once, and the part to store. A validFor of
+// 0 means that it does not expire.
 func NewKey(allow Scope, now time.Time, validFor time.Duration) (secret string, _ Key, _ error) {
 	if err := allow.validate("allow"); err != nil {
 		return "", Key{}, fmt.Errorf("callers: %w", err)
@@ -95,8 +95,8 @@ type keyFile struct {
 	KeyList
 }
 
-// ParseKeys reads a list of keys in YAML, for who changes it: what this release does
-// not know is an error, and would be lost. An empty document has no keys.
+// ParseKeys reads a list of keys in YAML for changing it. Unknown fields are an error, because
+// writing the list would lose them. An empty document has no keys.
 func ParseKeys(document []byte) (KeyList, error) {
 	list, unknown, err := ReadKeys(document)
 	if err == nil {
@@ -167,7 +167,7 @@ func (l KeyList) validate() error {
 	return errors.Join(errs...)
 }
 
-// Without is the list without the key of an id or a name, and that key, if it is there.
+// Without is the list without the key of an id or a name, and that key if found.
 func (l KeyList) Without(idOrName string) (_ KeyList, removed Key, found bool) {
 	var rest KeyList
 	for _, key := range l.Keys {
@@ -180,12 +180,12 @@ func (l KeyList) Without(idOrName string) (_ KeyList, removed Key, found bool) {
 	return rest, removed, found
 }
 
-// Named tells whether a key has this name.
+// Named reports whether a key has this name.
 func (l KeyList) Named(name string) bool {
 	return slices.ContainsFunc(l.Keys, func(key Key) bool { return key.Name == name })
 }
 
-// Expired tells whether a key has ended.
+// Expired reports whether a key has expired.
 func (k Key) Expired(now time.Time) bool { return !k.Expires.IsZero() && !now.Before(k.Expires) }
 
 // keyIndex finds keys by their ids.
@@ -207,8 +207,8 @@ func (l KeyList) index() keyIndex {
 	return index
 }
 
-// find returns the key that a caller shows. It takes as long for one that is unknown: that one
-// is compared with the digest of nothing.
+// find returns the key for a secret. It takes as long for an unknown secret, which it compares
+// with the digest of nothing.
 func (x keyIndex) find(shown string, now time.Time) (Key, error) {
 	if len(shown) > maxKey {
 		return Key{}, fmt.Errorf("%w: it is longer than any API key", ErrInvalid)

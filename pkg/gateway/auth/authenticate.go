@@ -16,21 +16,20 @@ import (
 var (
 	// ErrMissing says that the caller has shown nothing.
 	ErrMissing = errors.New("the namespace requires credentials")
-	// ErrInvalid says that what was shown does not count.
+	// ErrInvalid says that the credentials are invalid.
 	ErrInvalid = errors.New("the credentials do not count")
 	// ErrNotAllowed says that the caller is known, and may not call.
 	ErrNotAllowed = errors.New("the caller may not call this")
-	// ErrUnavailable says that nothing can be told now of what was shown.
+	// ErrUnavailable says that the credentials cannot be checked now.
 	ErrUnavailable = errors.New("the credentials cannot be checked now")
 )
 
-// Caller is who calls.
+// Caller is an authenticated caller.
 type Caller struct {
-	// Name is key:ID for an API key and ISSUER:SUBJECT for a token, with
-	// what is unusual in the subject percent-encoded. It is empty where nobody
-	// is asked.
+	// Name is key:ID for an API key and ISSUER:SUBJECT for a token, with unusual characters in
+	// the subject percent-encoded. It is empty where no authentication is required.
 	Name string
-	// Spent is the header that has proven it, and that nobody else needs.
+	// Spent is the header with the credential, which the function does not need.
 	Spent string
 }
 
@@ -41,7 +40,7 @@ type state struct {
 	issuers issuers
 }
 
-// authenticate decides who calls and whether they may call the function of a
+// authenticate identifies the caller and decides whether it may call the function of that
 // name, which need not exist.
 func (s *state) authenticate(h http.Header, key invocation.FunctionKey, now time.Time) (Caller, error) {
 	switch s.policy.Auth.mode(key.Namespace) {
@@ -102,7 +101,7 @@ const everything = "*"
 // for everything.
 type Scope []string
 
-// Permits tells whether a function may be called.
+// Permits reports whether the scope includes a function.
 func (s Scope) Permits(key invocation.FunctionKey) bool {
 	for _, entry := range s {
 		if entry == everything || entry == key.Namespace || entry == key.String() {
@@ -112,7 +111,7 @@ func (s Scope) Permits(key invocation.FunctionKey) bool {
 	return false
 }
 
-// validate says what is wrong with a scope that people wrote.
+// validate returns an error that names the field if the scope is invalid.
 func (s Scope) validate(field string) error {
 	if len(s) == 0 {
 		return fmt.Errorf("%s is empty: list namespaces, functions as NAMESPACE/NAME, or *", field)

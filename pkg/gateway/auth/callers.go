@@ -36,7 +36,7 @@ type Config struct {
 	Gateways int
 }
 
-// Validate says what is wrong with a Config.
+// Validate returns an error that names the invalid settings.
 func (c Config) Validate() error {
 	errs := []error{KeyList{Keys: c.Keys}.validate()}
 	if c.Gateways < 1 {
@@ -82,9 +82,9 @@ func New(config Config, deps Deps) (*Callers, error) {
 	return c, nil
 }
 
-// Authenticate decides who calls and whether they may call the function of a
-// name, which need not exist. It fails with ErrMissing, ErrInvalid, ErrNotAllowed
-// or ErrUnavailable, and waits for nothing but the keys of an issuer.
+// Authenticate identifies the caller and decides whether it may call the function of that
+// name, which need not exist. It fails with ErrMissing, ErrInvalid, ErrNotAllowed or
+// ErrUnavailable. It waits only for the keys of an issuer.
 func (c *Callers) Authenticate(h http.Header, key invocation.FunctionKey) (Caller, error) {
 	caller, err := c.now.Load().authenticate(h, key, c.deps.Now())
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *Callers) Limits(namespace string) admission.Limits {
 	return c.now.Load().policy.limits(namespace).Share(c.config.Gateways)
 }
 
-// Permits tells whether functions of a namespace may have a host of their own.
+// Permits reports whether functions of a namespace may have a host of their own.
 func (c *Callers) Permits(namespace, host string) bool {
 	return c.now.Load().policy.Permits(namespace, host)
 }

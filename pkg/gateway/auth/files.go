@@ -18,8 +18,8 @@ import (
 	"github.com/windlass-dev/windlass/internal/metric"
 )
 
-// files reads policy and keys. What a file holds is compared, and not when it was
-// changed, which a mounted Secret does not tell.
+// files reads policy and keys. It compares contents and not times of change, which a mounted
+// Secret does not show.
 type files struct {
 	config Config
 	deps   Deps
@@ -32,7 +32,7 @@ type files struct {
 	last *contents
 }
 
-// contents are those of the files; empty where there is none.
+// contents are the files' contents; empty for a missing file.
 type contents struct{ policy, keys string }
 
 func newFiles(config Config, deps Deps) *files {
@@ -41,9 +41,8 @@ func newFiles(config Config, deps Deps) *files {
 	return f
 }
 
-// read returns what counts from now on. changed says that the files do not hold
-// what they held when read last. Issuers of before that stay the same keep what
-// they know.
+// read returns the state from now on. changed says that the files differ from the last read.
+// Unchanged issuers keep their cached keys.
 func (f *files) read(before *state) (_ *state, changed bool, err error) {
 	now, err := f.contents()
 	switch {
@@ -115,7 +114,8 @@ func (f *files) reportUnknown(unknown []string) {
 	}
 }
 
-// issuer is the one of before if the policy says the same of it.
+// issuer is the previous issuer if the policy about it has not changed, and otherwise a new
+// one.
 func (f *files) issuer(policy Issuer, before *state) *issuer {
 	if before != nil {
 		if same := before.issuers[policy.Issuer]; same != nil && reflect.DeepEqual(same.policy, policy) {
@@ -160,8 +160,8 @@ func (k *keysAtURL) Keys(ctx context.Context) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(resp.Body, maxKeySet))
 }
 
-// NewClient makes a client for reading issuers' keys. It follows no redirect: what
-// the policy says is who is believed.
+// NewClient makes a client for reading issuers' keys. It follows no redirect, because only the
+// addresses in the policy are trusted.
 func NewClient() *http.Client {
 	return &http.Client{
 		Timeout:       10 * time.Second,
@@ -175,7 +175,7 @@ type keysInFile string
 // Keys implements tokens.KeySource.
 func (path keysInFile) Keys(context.Context) ([]byte, error) { return os.ReadFile(string(path)) }
 
-// Metrics are what a gateway tells of who may call.
+// Metrics declares the metrics of a gateway about callers.
 var Metrics metric.Set
 
 var (

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxToken is the longest token that is looked at, in bytes.
+	// maxToken is the size of the longest accepted token, in bytes.
 	maxToken = 16 << 10
 	// leeway is how far the clock here may differ from an issuer's.
 	leeway = 30 * time.Second
@@ -34,8 +34,8 @@ type issuer struct {
 	policy Issuer
 	keys   *jwks.Keyring
 	seen   jwks.Seen[proven]
-	// wrong are tokens whose signature was found wrong. They are apart from those seen,
-	// so that strangers cannot make proven ones forgotten.
+	// wrong has the tokens with invalid signatures. They have a cache of their own, so that
+	// strangers cannot evict verified tokens.
 	wrong jwks.Seen[error]
 }
 

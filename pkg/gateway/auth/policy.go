@@ -18,32 +18,32 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway/admission"
 )
 
-// Mode is whether callers must prove who they are.
+// Mode says whether callers must authenticate.
 type Mode string
 
 const (
-	// ModeNone lets everybody call. What they show is the function's to judge.
+	// ModeNone admits every caller. The function may check credentials itself.
 	ModeNone Mode = "None"
-	// ModeRequired lets through only who may call the function.
+	// ModeRequired admits only callers that may call the function.
 	ModeRequired Mode = "Required"
-	// modeUnknown stands for a mode of a later release, which may let through fewer
-	// than any that is known: it lets through nobody.
+	// modeUnknown stands for a mode of a later release, which may be stricter than any known
+	// one: it admits no caller.
 	modeUnknown Mode = "?"
 )
 
-// Policy is who may call what, and how much.
+// Policy says who may call what, and within which limits.
 type Policy struct {
 	Auth    Auth    `json:"auth"`
 	Tenancy Tenancy `json:"tenancy,omitzero"`
 }
 
-// Auth is who may call what.
+// Auth says who may call what.
 type Auth struct {
 	// Default is for namespaces that Namespaces does not name.
 	Default    Rule            `json:"default"`
 	Namespaces map[string]Rule `json:"namespaces,omitempty"`
-	// Issuers are those whose JSON Web Tokens count, by the names that stand for
-	// them in the names of their callers.
+	// Issuers are the trusted issuers of JSON Web Tokens, by the prefix of their callers'
+	// names.
 	Issuers map[string]Issuer `json:"issuers,omitempty"`
 }
 
@@ -54,14 +54,14 @@ type Rule struct {
 
 // Tenancy is what namespaces may use.
 type Tenancy struct {
-	// Default is for namespaces that Namespaces does not name, and for what it
+	// Default applies to namespaces that Namespaces does not name, and to settings that it
 	// leaves out.
 	Default    Tenant            `json:"default,omitzero"`
 	Namespaces map[string]Tenant `json:"namespaces,omitempty"`
 }
 
-// Tenant is what a namespace may use, in all gateways together: admission.Limits as
-// people write them. What is nil is the default's, and without one there is no limit.
+// Tenant has the limits of a namespace over all gateways: admission.Limits as people write
+// them. A nil setting is the default's, and without a default there is no limit.
 type Tenant struct {
 	RequestsPerSecond *float64 `json:"requestsPerSecond,omitempty"`
 	// Burst goes with RequestsPerSecond: of the default, a namespace takes both or
@@ -69,12 +69,12 @@ type Tenant struct {
 	Burst       *int               `json:"burst,omitempty"`
 	MaxInFlight *int               `json:"maxInFlight,omitempty"`
 	BodyMemory  *resource.Quantity `json:"bodyMemory,omitempty"`
-	// Hosts are those that functions of the namespace may have of their own. *. in front
-	// stands for one label, as in a certificate. An empty list is none.
+	// Hosts are the hosts that functions of the namespace may have. A leading *. stands for
+	// one label, as in a certificate. An empty list permits none.
 	Hosts []string `json:"hosts,omitempty"`
 }
 
-// Issuer is who issues JSON Web Tokens.
+// Issuer is an issuer of JSON Web Tokens.
 type Issuer struct {
 	// Name is its name among the issuers.
 	Name string `json:"-"`
@@ -85,14 +85,14 @@ type Issuer struct {
 	// of the policy's folder.
 	JWKSURL  string `json:"jwksURL,omitempty"`
 	JWKSFile string `json:"jwksFile,omitempty"`
-	// Algorithms are those that it signs with; empty means RS256 and ES256.
+	// Algorithms are the accepted signature algorithms; empty means RS256 and ES256.
 	Algorithms []jose.SignatureAlgorithm `json:"algorithms,omitempty"`
 	// Claim names the claim that says what its bearer may call, as a list or
 	// as words.
 	Claim string `json:"claim,omitempty"`
 	// Grants say it for some subjects.
 	Grants []Grant `json:"grants,omitempty"`
-	// Requires names what a gateway must know of for the issuer to count. No
+	// Requires names features that a gateway must support for the issuer to be trusted. No
 	// release defines any yet; it is read for files of a later one.
 	Requires []string `json:"requires,omitempty"`
 }
@@ -103,8 +103,8 @@ type Grant struct {
 	Allow   Scope  `json:"allow"`
 }
 
-// signatures are the algorithms that a policy may name: those whose keys are
-// public. With a secret for a key, a public one could be passed off as it.
+// signatures are the algorithms that a policy may name: those with public keys. With a shared
+// secret, a public key could be passed off as the secret.
 var signatures = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
@@ -118,8 +118,7 @@ const keysName = "key"
 // Everybody is the policy of a gateway without a policy file.
 func Everybody() Policy { return Policy{Auth: Auth{Default: Rule{Mode: ModeNone}}} }
 
-// ParsePolicy reads a policy in YAML, for who has written it: what this release does
-// not know is an error.
+// ParsePolicy reads a policy in YAML for its author: unknown fields and values are an error.
 func ParsePolicy(document []byte) (Policy, error) {
 	p, unknown, err := ReadPolicy(document)
 	if err == nil {
@@ -131,9 +130,8 @@ func ParsePolicy(document []byte) (Policy, error) {
 	return p, nil
 }
 
-// ReadPolicy reads a policy in YAML that a later release may have written. unknown
-// names what this one does not know: fields, which mean nothing, and values, which
-// let nobody in.
+// ReadPolicy reads a policy in YAML that a later release may have written. unknown names
+// unknown fields, which are ignored, and unknown values, which admit no caller.
 func ReadPolicy(document []byte) (_ Policy, unknown []string, _ error) {
 	var file struct {
 		header
@@ -155,7 +153,7 @@ func ReadPolicy(document []byte) (_ Policy, unknown []string, _ error) {
 	return p, unknown, nil
 }
 
-// tolerate puts in the place of what this release does not know what lets nobody in.
+// tolerate replaces unknown values by ones that admit no caller.
 func (a *Auth) tolerate() (unknown []string) {
 	mode := func(at string, r *Rule) {
 		switch r.Mode {
@@ -218,13 +216,13 @@ func (t *Tenancy) tolerate() (unknown []string) {
 // anyLabel in front of a host stands for one label.
 const anyLabel = "*."
 
-// isHostPattern tells whether a text stands for one host or more.
+// isHostPattern reports whether a text is a valid host or pattern of hosts.
 func isHostPattern(pattern string) bool {
 	return v1alpha1.Hostname(strings.TrimPrefix(pattern, anyLabel)).Valid()
 }
 
-// Permits tells whether functions of a namespace may have a host of their own, which is a
-// name in small letters.
+// Permits reports whether functions of a namespace may have a host of their own, given in
+// lower case.
 func (p Policy) Permits(namespace, host string) bool {
 	patterns := p.Tenancy.Namespaces[namespace].Hosts
 	if patterns == nil {
@@ -240,7 +238,7 @@ func (p Policy) Permits(namespace, host string) bool {
 	})
 }
 
-// Validate says what is wrong with a Policy.
+// Validate returns an error that names the invalid settings.
 func (p Policy) Validate() error {
 	errs := []error{p.Auth.validate()}
 	errs = append(errs, wrongLimits("tenancy.default", p.limits("")))
@@ -353,7 +351,7 @@ func (i Issuer) validate(at string) error {
 	return errors.Join(errs...)
 }
 
-// isTrustworthy reports whether nobody in between can change what is read from a URL.
+// isTrustworthy reports whether the transport of a URL protects its content from changes.
 func isTrustworthy(raw string) bool {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
@@ -376,7 +374,7 @@ func (a Auth) mode(namespace string) Mode {
 	return cmp.Or(a.Namespaces[namespace].Mode, a.Default.Mode)
 }
 
-// limits are those of a namespace in all gateways.
+// limits are the limits of a namespace over all gateways.
 func (p Policy) limits(namespace string) admission.Limits {
 	t, preset := p.Tenancy.Namespaces[namespace], p.Tenancy.Default
 	if t.RequestsPerSecond == nil {

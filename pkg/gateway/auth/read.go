@@ -11,7 +11,7 @@ import (
 const (
 	// APIVersion is that of the files.
 	APIVersion = "config.windlass.dev/v1alpha1"
-	// KindPolicy is the kind of a file that says who may call what.
+	// KindPolicy is the kind of a policy file.
 	KindPolicy = "GatewayPolicy"
 	// KindKeys is the kind of a file of API keys.
 	KindKeys = "APIKeys"

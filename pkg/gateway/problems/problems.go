@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// Type is a kind of problem. Types are added, and none is used for something else later.
+// Type is a kind of problem. Types are only added; none changes its meaning.
 type Type struct {
 	// Reason names it, in answers and metrics.
 	Reason string
@@ -50,7 +50,7 @@ func (t Type) Executed() invocation.Executed {
 	return invocation.ExecutedNo
 }
 
-// Retry tells whether the answer says when to try again.
+// Retry reports whether the answer says when to try again.
 func (t Type) Retry() bool {
 	return t.Status == http.StatusTooManyRequests || t.Status == http.StatusServiceUnavailable
 }
@@ -68,8 +68,8 @@ func Of(reason string) (t Type, known bool) {
 	return Type{}, false
 }
 
-// Settled is the type of an answer to a call that may have run, although only its
-// beginning was wrong or what it waited for did not come.
+// Settled is the type for an answer to a call that may have run, although the error lies only
+// in its beginning, or in something that did not come.
 func (t Type) Settled(executed invocation.Executed) Type {
 	if executed != invocation.ExecutedMaybe || t.Executed() == invocation.ExecutedMaybe {
 		return t

@@ -16,7 +16,7 @@ const (
 	Execute
 	Return
 
-	// Phases is how many there are.
+	// Phases is their number.
 	Phases = iota
 )
 
@@ -30,13 +30,13 @@ type Span struct{ From, To time.Time }
 // Duration is never negative.
 func (s Span) Duration() time.Duration { return s.To.Sub(s.From) }
 
-// Timeline has the times of a call. Its methods are called in the order of events. Its zero
-// value is that of no call: Begin makes one.
+// Timeline has the times of a call. Call its methods in the order of events. The zero value
+// belongs to no call: Begin makes one.
 type Timeline struct {
 	received, offered, ended time.Time
 	claimed                  time.Time // the last time
-	// first and last are when the instance said that it answers, and that it has
-	// answered, and what it said.
+	// first and last are when the instance reported the head and the end of the answer, with
+	// the reported times.
 	first, last agentTimes
 }
 
@@ -60,8 +60,7 @@ func (t *Timeline) Offered(at time.Time) {
 	}
 }
 
-// Claimed says that an instance claimed it. What was said of earlier attempts counts no
-// more.
+// Claimed records that an instance claimed the call, and drops reports of earlier attempts.
 func (t *Timeline) Claimed(at time.Time) {
 	if !t.over() {
 		t.claimed, t.first, t.last = at, agentTimes{}, agentTimes{}
@@ -75,24 +74,24 @@ func (t *Timeline) Requeued() {
 	}
 }
 
-// Headed says that the head of the answer came: the function was handed the call so
-// long after the claim was made, and has run for so long since then.
+// Headed records the head of the answer: the function received the call begunAfter the claim
+// was made, and has run for exec since then.
 func (t *Timeline) Headed(at time.Time, begunAfter, exec time.Duration) {
 	if !t.over() {
 		t.first = agentTimes{at, begunAfter, exec}
 	}
 }
 
-// Executed says that the end of the answer came, or that there will be none: the
-// function ran for so long.
+// Executed records the end of the answer, or that there will be none: the function ran for
+// exec.
 func (t *Timeline) Executed(at time.Time, exec time.Duration) {
 	if !t.over() {
 		t.last = agentTimes{at: at, exec: exec}
 	}
 }
 
-// End says that the answer is complete, or that nobody waits for it any more. Nothing
-// that happens afterwards counts.
+// End records that the answer is complete, or that the client no longer waits for it. Later
+// events are ignored.
 func (t *Timeline) End(at time.Time) {
 	if !t.over() {
 		t.ended = at
@@ -167,8 +166,8 @@ func (t Timeline) ends() [Phases]time.Time {
 	}
 }
 
-// begun is when the function was handed the call: when the instance says, but not so
-// late that it could not have run for as long as it says.
+// begun is when the function received the call, as reported, but early enough for the reported
+// run time.
 func (t Timeline) begun() time.Time {
 	switch first, last := t.first, t.last; {
 	case !first.at.IsZero():
@@ -181,7 +180,7 @@ func (t Timeline) begun() time.Time {
 	return t.claimed
 }
 
-// within is a time that somebody else measured, from 0 to most.
+// within clamps a reported time to 0 to most.
 func within(d, most time.Duration) time.Duration { return max(0, min(d, most)) }
 
 func earlier(a, b time.Time) time.Time {
