@@ -24,14 +24,13 @@ import (
 // cleanupPoll is how often Cleanup looks whether pods are gone.
 const cleanupPoll = time.Second
 
-// Cleanup removes what Windlass has made and nobody else would remove: the
-// finalizers of Functions, the pods of functions and spare ones, NetworkPolicies and Runtimes.
-// Functions themselves stay, as do their CRDs. It returns when the pods are gone
-// or ctx ends. Doing it again does no harm. Empty namespaces mean all; Runtimes
-// belong to no namespace, and are removed in any case. The client must know the
-// kinds of Scheme and read without a cache. Last of all it removes the Lease in
-// the namespace in which controllers ran, when they have ended; that of an empty
-// home is left.
+// Cleanup removes the objects that Windlass has created and that nothing else would remove:
+// the finalizers of Functions, the pods of functions and spare instances, NetworkPolicies and
+// ClusterRuntimes. Functions and CRDs stay. It returns when the pods are gone or ctx ends, and
+// may be repeated. Empty namespaces mean all; ClusterRuntimes belong to no namespace, and are
+// removed in any case. The client must know the kinds of Scheme and read without a cache. At
+// the end it removes the Lease in the controllers' namespace home, once they have ended; an
+// empty home keeps it.
 func Cleanup(ctx context.Context, c client.Client, home string, namespaces []string, log *slog.Logger) error {
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
@@ -62,8 +61,8 @@ func Cleanup(ctx context.Context, c client.Client, home string, namespaces []str
 	return nil
 }
 
-// deleteLease deletes the Lease of the controllers. One that has not ended yet
-// would make it again.
+// deleteLease deletes the Lease of the controllers. A controller that has not ended yet would
+// create it again.
 func deleteLease(ctx context.Context, c client.Client, home string, log *slog.Logger) error {
 	controllers := client.MatchingLabels{"app.kubernetes.io/name": "windlass", "app.kubernetes.io/component": "controller"}
 	if err := awaitGone(ctx, c, log, client.InNamespace(home), controllers); err != nil {

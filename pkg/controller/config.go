@@ -32,7 +32,7 @@ type Config struct {
 	// Namespace is that of the controller itself: of its Lease and of the
 	// schedulers' Service.
 	Namespace string
-	// Namespaces are those whose Functions it keeps; empty means all.
+	// Namespaces are the namespaces whose Functions it manages; empty means all.
 	Namespaces []string
 	// SchedulerService is the headless Service of the schedulers.
 	SchedulerService string
@@ -46,7 +46,7 @@ type Config struct {
 	LeaderElection bool
 }
 
-// Validate says what is wrong with a Config.
+// Validate returns an error that names the invalid settings.
 func (c Config) Validate() error {
 	var errs []error
 	if c.Namespace == "" {

@@ -35,9 +35,8 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-// requestRate bounds the requests to the API server per second, unless the
-// caller says otherwise: client-go's own bound would be too low for the
-// statuses of a few dozen busy functions.
+// requestRate is the default bound of requests to the API server per second. The default of
+// client-go would be too low for the statuses of a few dozen busy functions.
 const requestRate = 100
 
 // concurrency is how many functions are looked after at a time.
@@ -50,8 +49,8 @@ type Controller struct {
 	synced      atomic.Bool
 }
 
-// New makes a Controller, which does nothing before Run. It asks the API server
-// which kinds there are, and fails if the CRDs are not installed.
+// New makes a Controller, which does nothing before Run. It asks the API server for its kinds,
+// and fails if the CRDs are not installed.
 func New(config Config, deps Deps) (*Controller, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -140,9 +139,8 @@ func (c *Controller) setUp(config Config, deps Deps) error {
 	)
 }
 
-// Run works until ctx ends, and then returns nil when everything that it
-// started has ended. It fails when it loses its Lease: the program should then
-// end and start anew.
+// Run works until ctx ends, and then returns nil when everything that it started has ended. It
+// fails when it loses its Lease; the program should then exit and restart.
 func (c *Controller) Run(ctx context.Context) error {
 	defer c.broadcaster.Shutdown()
 	if err := c.manager.Start(ctx); err != nil {
@@ -215,7 +213,7 @@ func functionsOfRuntime(reader client.Reader) handler.MapFunc {
 	}
 }
 
-// functionsBeside are those in the namespace of an object.
+// functionsBeside are the functions in the namespace of an object.
 func functionsBeside(reader client.Reader) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
 		return requestsFor(ctx, reader, client.InNamespace(o.GetNamespace()))
@@ -234,7 +232,7 @@ func requestsFor(ctx context.Context, reader client.Reader, which client.ListOpt
 	return requests
 }
 
-// createdOrDeleted leaves out changes of what is there.
+// createdOrDeleted ignores updates.
 var createdOrDeleted = builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})
 
 func setUpPolicies(mgr manager.Manager, r *policyReconciler) error {
@@ -292,7 +290,7 @@ func (p *changeSource) start(_ context.Context, queue workqueue.TypedRateLimitin
 	return nil
 }
 
-// enqueue has no effect before the start, when every function is looked at anyway.
+// enqueue has no effect before the start, when every function is reconciled anyway.
 func (p *changeSource) enqueue(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -27,7 +27,7 @@ const (
 	EgressNone EgressMode = "None"
 )
 
-// Egress is what the NetworkPolicy of functions says of connections that they open.
+// Egress is the part of the functions' NetworkPolicy about outgoing connections.
 type Egress struct {
 	// Mode is one of the three; empty means EgressOpen.
 	Mode EgressMode
@@ -35,7 +35,7 @@ type Egress struct {
 	Except []string
 }
 
-// Validate names what is wrong.
+// Validate returns an error that names the invalid settings.
 func (e Egress) Validate() error {
 	switch e.Mode {
 	case "", EgressOpen, EgressInternet, EgressNone:
@@ -112,7 +112,7 @@ func port(protocol corev1.Protocol, number int32) networkingv1.NetworkPolicyPort
 	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: new(intstr.FromInt32(number))}
 }
 
-// allAddressesBut are all addresses of both families but those of some networks.
+// allAddressesBut are all addresses of both families except some networks.
 func allAddressesBut(networks []string) []networkingv1.NetworkPolicyPeer {
 	v4, v6 := &networkingv1.IPBlock{CIDR: "0.0.0.0/0"}, &networkingv1.IPBlock{CIDR: "::/0"}
 	for _, network := range networks {

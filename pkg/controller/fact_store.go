@@ -14,12 +14,11 @@ const (
 	// settleTime is how long the schedulers have, after the controller's
 	// start, to report a function before it counts as unobserved.
 	settleTime = 10 * time.Second
-	// lostGrace is how long facts are believed after the stream that they came
-	// by has broken, or after their scheduler has let go of the function:
-	// time enough for another one to report it.
+	// lostGrace is how long facts are kept after their stream has broken, or after their
+	// scheduler has released the function: enough time for another scheduler to report it.
 	lostGrace = 5 * time.Second
-	// maxEvents bounds what is kept of a function until it is told as
-	// Events. The oldest are dropped.
+	// maxEvents bounds the events of a function that wait to be emitted. When it is reached,
+	// the oldest is dropped.
 	maxEvents = 32
 )
 
@@ -29,7 +28,7 @@ type stream struct{ address string }
 // factStore holds the latest facts of every reported unit, which is a revision of a
 // function.
 type factStore struct {
-	// onChange is called, without the lock, when there is something new.
+	// onChange is called, without the lock, when facts have changed.
 	onChange func(types.NamespacedName)
 	// pools are what schedulers report about warm pools by the same streams.
 	pools *poolStore
@@ -39,9 +38,9 @@ type factStore struct {
 	entries map[string]*unitEntry // by UID of the FunctionRevision
 }
 
-// unitEntry is what is known of one unit.
+// unitEntry has the facts of one unit.
 type unitEntry struct {
-	// key is of the function.
+	// key is the function's.
 	key   types.NamespacedName
 	facts facts
 	// stream reported last; nil once it does so no more, since the time lost.
@@ -61,8 +60,8 @@ func (b *factStore) restart() {
 	b.opened = time.Now()
 }
 
-// applyReply notes what a stream says. Who speaks last is believed: the scheduler
-// that a unit has moved to reports it after the one that it has left.
+// applyReply applies the message of a stream. The latest message counts: the scheduler that
+// has taken a unit over reports it after the one that has released it.
 func (b *factStore) applyReply(by *stream, reply *controlwire.WatchReply) {
 	b.pools.setReport(by, reply.GetWarmPools())
 	var changed []types.NamespacedName
@@ -108,7 +107,7 @@ func (b *factStore) close(by *stream) {
 	}
 }
 
-// sweep forgets facts that no scheduler has reported for too long.
+// sweep drops facts that no scheduler has reported for too long.
 func (b *factStore) sweep() {
 	b.pools.sweep()
 	var changed []types.NamespacedName
@@ -125,7 +124,7 @@ func (b *factStore) sweep() {
 	}
 }
 
-// get returns what is known of a unit, or nil. It hands over the events.
+// get returns the facts of a unit, or nil. It returns each event once.
 func (b *factStore) get(uid types.UID) (found *facts, observed []functionEvent) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -71,8 +71,7 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// adjust starts to follow new addresses and stops following those that are
-// gone.
+// adjust starts following new addresses and stops following removed ones.
 func (f *follower) adjust(ctx context.Context, following map[string]context.CancelFunc, addresses []string, running *sync.WaitGroup) {
 	present := make(map[string]bool, len(addresses))
 	for _, address := range addresses {

@@ -36,7 +36,8 @@ func (r *reconciler) claimsOn(ctx context.Context, f *v1alpha1.Function) (map[st
 	return claims, nil
 }
 
-// requestedHosts are the hosts that a function asks for. One that is being deleted asks for none.
+// requestedHosts are the hosts that a function asks for. A function that is being deleted asks
+// for none.
 func requestedHosts(o client.Object) []string {
 	f := o.(*v1alpha1.Function)
 	if !f.DeletionTimestamp.IsZero() {
@@ -83,9 +84,9 @@ func hostStates(in input) []v1alpha1.HostStatus {
 	return states
 }
 
-// hostsCondition says what is wrong with the function's hosts, the gravest first, or that
-// it has those that it asks for. It has no status for a function that asks for none and
-// has one below the domain.
+// hostsCondition reports the most serious problem of the function's hosts, or that it has all
+// that it asks for. It has no status for a function that asks for none and has one below the
+// domain.
 func hostsCondition(in input) metav1.Condition {
 	said := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAccepted}
 	var messages []string
@@ -131,8 +132,8 @@ func hostNotPermitted(in input, host string) string {
 		in.function.Namespace, host)
 }
 
-// hostConflict names the older function only if it is in the same namespace: who reads the
-// message may not read others.
+// hostConflict names the older function only if it is in the same namespace: readers of the
+// message may not be allowed to see others.
 func hostConflict(in input, host string) string {
 	owner, _ := in.hosts.Owner(host, in.claims[host])
 	if owner.Namespace != in.function.Namespace {
@@ -141,8 +142,8 @@ func hostConflict(in input, host string) string {
 	return fmt.Sprintf("the function %s is older and has the host %s; remove it there, or use another host", owner.Name, host)
 }
 
-// hostTooLong says what has no host below the domain, the function or tags of it; "" if all
-// have one.
+// hostTooLong says whether the function or some of its tags have no host below the domain; ""
+// if all have one.
 func hostTooLong(in input) string {
 	hosts, key := in.hosts.URLs.Hosts(), in.function.Key()
 	if hosts == (address.Hosts{}) {

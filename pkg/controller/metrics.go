@@ -6,7 +6,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/metric"
 )
 
-// Metrics are those of the controller.
+// Metrics declares the metrics of the controller.
 var Metrics metric.Set
 
 var (

@@ -18,16 +18,15 @@ import (
 // PolicyName is the name of the NetworkPolicy in every namespace with Functions.
 const PolicyName = "windlass-functions"
 
-// policyReconciler keeps the NetworkPolicy of a namespace for as long as there
-// are Functions in it. Instances pull their calls, so nothing needs to reach
-// them.
+// policyReconciler keeps a NetworkPolicy in each namespace that has Functions. Instances pull
+// their calls, so nothing needs to reach them.
 type policyReconciler struct {
 	client client.Client
 	spec   networkingv1.NetworkPolicySpec
 	log    *slog.Logger
 }
 
-// Reconcile sees to the namespace of the request, whatever its name.
+// Reconcile updates the policy in the namespace of the request, whatever its name.
 func (r *policyReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var functions v1alpha1.FunctionList
 	if err := r.client.List(ctx, &functions, client.InNamespace(request.Namespace), client.Limit(1)); err != nil {

@@ -3,18 +3,18 @@ package controller
 import "time"
 
 const (
-	// writeInterval is the least time between two writes for one function in the long run: of
-	// its status, and of the status and the scale of its revisions. So 1,000 functions whose
+	// writeInterval is the long-run minimum time between two writes for one function: of its
+	// status, and of the status and the scale of its revisions. So 1,000 functions whose
 	// instances come and go all the time cost 84 writes a second, with the controller's Lease.
 	writeInterval = 12 * time.Second
-	// minWritePause is the least time between two writes of one object whose conditions have
-	// changed, so that changes which come together are one write.
+	// minWritePause is the minimum time between two writes of one object whose conditions have
+	// changed, so that simultaneous changes are one write.
 	minWritePause = time.Second
 	// maxAhead bounds how far conditions may run ahead of writeInterval: that is five writes.
 	maxAhead = time.Minute
 )
 
-// urgency is why something is to be written.
+// urgency is why an object has to be written.
 type urgency int
 
 const (
@@ -22,8 +22,8 @@ const (
 	counts urgency = iota
 	// conditions are written soon, unless they change again and again.
 	conditions
-	// decisions are what others act on: where calls go, and what has been proven. They are
-	// written at once; how many there are is bounded by what decides them.
+	// decisions are what other programs act on: where calls go, and which revisions are
+	// proven. They are written at once; the deciding code bounds their number.
 	decisions
 )
 

@@ -26,20 +26,20 @@ type input struct {
 	now time.Time
 	// function is as it was read, without defaults.
 	function *v1alpha1.Function
-	// runtime is nil if the function names none, or one that does not exist; runtimes are
-	// then the names of those that do.
+	// runtime is nil if the function names none, or one that does not exist; runtimes then has
+	// the names of existing ones.
 	runtime  *v1alpha1.ClusterRuntime
 	runtimes []v1alpha1.RuntimeName
-	// revisions are those of the function, and units what schedulers report about them, by
-	// name. One that no scheduler reports has none.
+	// revisions are the function's revisions, and units the schedulers' reports about them, by
+	// name. A revision that no scheduler reports has none.
 	revisions []*v1alpha1.FunctionRevision
 	units     map[string]facts
 	// settling says that no scheduler reports a unit only because the controller has just
 	// started.
 	settling bool
-	// pods are those that carry the function's UID.
+	// pods are the pods with the function's UID.
 	pods []pod
-	// budgeted says that there are PodDisruptionBudgets in the namespace.
+	// budgeted says that the namespace has PodDisruptionBudgets.
 	budgeted bool
 	// events have not been emitted yet.
 	events []functionEvent
@@ -53,8 +53,8 @@ type input struct {
 
 // writes are the last ones for a function.
 type writes struct {
-	// function is when its status was written, and revisions when those of its revisions
-	// were, by name; zero if they were not.
+	// function is when its status was last written, and revisions when those of its revisions
+	// were, by name; zero if never.
 	function  time.Time
 	revisions map[string]time.Time
 	pace      pace
@@ -120,8 +120,8 @@ type outcome struct {
 	finalizer  finalizerChange
 	// create is a revision to make, or nil. Nothing is written before it exists.
 	create *v1alpha1.FunctionRevision
-	// scales and revisions are those whose spec.instances, and those whose status, is to
-	// be written now.
+	// scales are the revisions whose spec.instances has to be written now, and revisions those
+	// whose status has.
 	scales, revisions []*v1alpha1.FunctionRevision
 	// status is nil if it must not be written now.
 	status *v1alpha1.FunctionStatus
@@ -129,8 +129,7 @@ type outcome struct {
 	pace pace
 	// remove are revisions to delete.
 	remove []*v1alpha1.FunctionRevision
-	// events are to be emitted in any case, and changes once everything else
-	// has been done.
+	// events are emitted in any case, and changes after everything else has been done.
 	events, changes []functionEvent
 	// again is when to plan again even if nothing happens; 0 means never.
 	again time.Duration
@@ -173,9 +172,9 @@ func plan(in input) outcome {
 	return out
 }
 
-// mayWrite reports whether something may be written now of an object that was last written at some
-// time; if not, it will be looked at again then. Counts of one function are written together,
-// so that they agree: all of them if the first may be.
+// mayWrite reports whether an object that was last written at a given time may be written now;
+// if not, it schedules another look. Counts of one function are written together, so that they
+// agree: all of them if the first may be.
 func (o *outcome) mayWrite(in input, last time.Time, as urgency) bool {
 	if wait := in.written.pace.delay(in.now, last, as); wait > 0 {
 		o.sooner(wait)
@@ -230,8 +229,8 @@ func drainDeadline(f *v1alpha1.Function) (time.Time, bool) {
 	return f.DeletionTimestamp.Add(min(timeout, v1alpha1.MaxTimeout) + drainGrace), true
 }
 
-// drained says that no instance is left. A scheduler may know of one whose pod
-// has not been seen here yet; it is believed until the deadline.
+// drained reports that no instance is left. A scheduler may know an instance whose pod has not
+// been seen here yet; its report counts until the deadline.
 func drained(in input) bool {
 	if len(in.pods) > 0 {
 		return false
@@ -244,7 +243,7 @@ func drained(in input) bool {
 	return there == 0 || in.now.After(deadline)
 }
 
-// endedAt says when a pod's agent, or all of it, has ended; zero while it runs.
+// endedAt is when a pod's agent, or the whole pod, has ended; zero while it runs.
 func endedAt(p *corev1.Pod) time.Time {
 	var latest time.Time
 	for _, c := range p.Status.ContainerStatuses {

@@ -14,12 +14,12 @@ import (
 
 // poolStore holds the latest of what each scheduler keeps of warm pools.
 type poolStore struct {
-	// onChange is called, without the lock, with the name of each ClusterRuntime of which there
-	// is something new.
+	// onChange is called, without the lock, with the name of each ClusterRuntime whose facts
+	// have changed.
 	onChange func(string)
 
 	mu sync.Mutex
-	// addresses are where schedulers should be, and reports what those there have reported.
+	// addresses are the expected schedulers, and reports has the reports of those.
 	addresses []string
 	reports   map[string]*schedulerReport
 }
@@ -34,7 +34,7 @@ type schedulerReport struct {
 
 // runtimeFacts are what all schedulers together keep of the warm pools of a ClusterRuntime.
 type runtimeFacts struct {
-	// schedulers is how many report warm pools; incomplete says that there are others.
+	// schedulers is how many report warm pools; incomplete says that others do not.
 	schedulers int
 	incomplete bool
 	// generation is the lowest that one of them has considered; 0 if one does not know the
@@ -48,7 +48,7 @@ type poolFacts struct {
 	desired, ready int64
 	// problem is none unless spare instances do not start somewhere.
 	problem problem
-	// noRoom says that some are missing because there is no room.
+	// noRoom says that some are missing for lack of room.
 	noRoom bool
 }
 
@@ -63,7 +63,7 @@ func (b *poolStore) setAddresses(addresses []string) {
 	b.addresses = slices.Clone(addresses)
 }
 
-// setReport notes what a stream says.
+// setReport records the message of a stream.
 func (b *poolStore) setReport(by *stream, now *controlwire.WarmPools) {
 	if now == nil {
 		return
@@ -81,8 +81,7 @@ func (b *poolStore) setReport(by *stream, now *controlwire.WarmPools) {
 	}
 }
 
-// changedRuntimes are the ClusterRuntimes of which two messages say different things. Before may
-// be nil.
+// changedRuntimes are the ClusterRuntimes about which two messages differ. before may be nil.
 func changedRuntimes(before, after *schedulerReport) (names []string) {
 	if before == nil {
 		before = &schedulerReport{}
@@ -109,7 +108,7 @@ func (b *poolStore) close(by *stream) {
 	}
 }
 
-// sweep forgets what no scheduler has reported for too long.
+// sweep drops facts that no scheduler has reported for too long.
 func (b *poolStore) sweep() {
 	var changed []string
 	b.mu.Lock()
@@ -125,7 +124,7 @@ func (b *poolStore) sweep() {
 	}
 }
 
-// get returns what is known of a ClusterRuntime's warm pools.
+// get returns the facts about a ClusterRuntime's warm pools.
 func (b *poolStore) get(name string) runtimeFacts {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,8 +140,8 @@ func (b *poolStore) get(name string) runtimeFacts {
 	return found
 }
 
-// plus adds what another scheduler keeps of the pool. Of several problems it keeps the
-// first by reason and detail, so that the order of schedulers changes nothing.
+// plus adds another scheduler's part of the pool. Of several problems it keeps the first by
+// reason and detail, so that the order of schedulers does not matter.
 func (f poolFacts) plus(p *controlwire.PoolFacts) poolFacts {
 	f.desired, f.ready, f.noRoom = f.desired+int64(p.GetDesired()), f.ready+int64(p.GetReady()), f.noRoom || p.GetNoCapacity()
 	if p.GetProblem() == "" {

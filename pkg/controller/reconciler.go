@@ -66,7 +66,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	err = r.applyOutcome(ctx, f, out)
 	if apierrors.IsConflict(err) {
-		// It was read before somebody else changed it; the change is on its way.
+		// Another client has changed it since it was read; the change will arrive.
 		return reconcile.Result{RequeueAfter: minWritePause / 4}, nil
 	}
 	return reconcile.Result{RequeueAfter: out.again}, err
@@ -154,8 +154,8 @@ func (r *reconciler) applyOutcome(ctx context.Context, f *v1alpha1.Function, out
 	return errors.Join(errs...)
 }
 
-// applyRevisions writes in an order in which each step follows from those before it: whoever
-// decides anew after a part of them comes to the rest.
+// applyRevisions writes in an order in which each step follows from the previous ones: a new
+// decision after some of them leads to the rest.
 func (r *reconciler) applyRevisions(ctx context.Context, f *v1alpha1.Function, out outcome) error {
 	if out.create != nil {
 		return r.createRevision(ctx, f, out.create)
@@ -226,7 +226,7 @@ func (r *reconciler) changeFinalizer(ctx context.Context, f *v1alpha1.Function, 
 func (r *reconciler) writeStatus(ctx context.Context, f *v1alpha1.Function, status v1alpha1.FunctionStatus) error {
 	before := f.DeepCopy()
 	f.Status = status
-	// Only what differs is sent: the spec may hold a lot of code.
+	// The patch holds only differences, because the spec may contain a lot of code.
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.client.Status().Patch(ctx, f, patch); err != nil {
 		if apierrors.IsNotFound(err) {

@@ -11,8 +11,8 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-// createRevision makes a revision. A function that has changed meanwhile is looked at
-// again by itself.
+// createRevision creates a revision. If the function has changed meanwhile, its event triggers
+// another reconciliation.
 func (r *reconciler) createRevision(ctx context.Context, f *v1alpha1.Function, wanted *v1alpha1.FunctionRevision) error {
 	live := &v1alpha1.Function{}
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(f), live); err != nil {
@@ -36,10 +36,9 @@ func (r *reconciler) createRevision(ctx context.Context, f *v1alpha1.Function, w
 	}
 }
 
-// resolveConflict looks at the object that has the name of a revision to make. That it is this
-// revision is fine: the cache was behind. One of an older function of the same name, which
-// the garbage collector has not come to yet, is in the way; when it is gone, the function
-// is looked at again.
+// resolveConflict looks at the existing object with the name of a new revision. If it is this
+// revision, the cache was just behind. If it belongs to an older function of the same name,
+// the garbage collector has yet to delete it; its deletion triggers another reconciliation.
 func (r *reconciler) resolveConflict(ctx context.Context, f *v1alpha1.Function, wanted *v1alpha1.FunctionRevision) error {
 	found := &v1alpha1.FunctionRevision{}
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), found); err != nil {
@@ -78,8 +77,8 @@ func (r *reconciler) writeRevision(ctx context.Context, f *v1alpha1.Function, re
 	return nil
 }
 
-// writeScale writes how many instances of a revision are wanted, for those who ask its
-// scale. Its status may have been written just before; nobody else writes either.
+// writeScale writes how many instances of a revision are wanted, for readers of its scale. Its
+// status may have been written just before; only the controller writes either.
 func (r *reconciler) writeScale(ctx context.Context, revision *v1alpha1.FunctionRevision) error {
 	before := revision.DeepCopy()
 	before.Spec.Instances = -1

@@ -15,8 +15,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
-// planRollout decides what becomes of the function's revisions, and what is said of them and
-// of the function.
+// planRollout decides about the function's revisions, and about their and the function's
+// conditions.
 func planRollout(in input, out *outcome) {
 	look := conditionInput(in)
 	if needsDecision(look) {
@@ -73,12 +73,12 @@ func planLeftovers(in input, look rollout.ConditionInput, out *outcome) {
 	}
 }
 
-// needsDecision reports whether there is anything to decide about a function's revisions.
+// needsDecision reports whether something has to be decided about a function's revisions.
 func needsDecision(look rollout.ConditionInput) bool {
 	return look.Refused == nil && look.Function.DeletionTimestamp.IsZero()
 }
 
-// conditionInput is what is known of a function before anything is decided.
+// conditionInput is the state of a function before anything is decided.
 func conditionInput(in input) rollout.ConditionInput {
 	f := in.function.DeepCopy()
 	// They are missing in an object that came through a typed client.
@@ -111,7 +111,7 @@ func refusal(f *v1alpha1.Function, runtime *v1alpha1.ClusterRuntime, there []v1a
 // namedRuntimes is how many ClusterRuntimes a message names at most.
 const namedRuntimes = 10
 
-// missingRuntime says that there is no such ClusterRuntime, and what to write instead.
+// missingRuntime says that the ClusterRuntime does not exist, and what to write instead.
 func missingRuntime(name v1alpha1.RuntimeName, there []v1alpha1.RuntimeName) string {
 	text := fmt.Sprintf("ClusterRuntime %q does not exist; create it, or set spec.template.runtimeRef.name to one that \"kubectl get clusterruntimes\" lists", name)
 	there = slices.Sorted(slices.Values(there))
@@ -140,12 +140,12 @@ func observationOf(r *v1alpha1.FunctionRevision, observed facts) rollout.Observa
 	}
 }
 
-// planRevisions decides which revisions are to be written now.
+// planRevisions decides which revisions to write now.
 //
-// A disruption budget is decided by the scale: Kubernetes asks for it when a pod has
-// changed, and not again. A number that comes after the pods would stand until the next of
-// them changes, and let all of them be evicted, or none. So where there are budgets it
-// waits for nothing, and delays nothing else: pods are created and deleted for each change.
+// A disruption budget is decided by the scale: Kubernetes reads it when a pod has changed, and
+// not again. A number that comes after the pods would count until the next pod changes, and
+// let all of them be evicted, or none. So where budgets exist, the scale is written without
+// delay, and delays nothing else: pods are created and deleted for each change.
 func planRevisions(in input, after []*v1alpha1.FunctionRevision, out *outcome) {
 	for _, r := range after {
 		i := slices.IndexFunc(in.revisions, func(b *v1alpha1.FunctionRevision) bool { return b.Name == r.Name })
@@ -163,8 +163,8 @@ func planRevisions(in input, after []*v1alpha1.FunctionRevision, out *outcome) {
 	}
 }
 
-// revisionUrgency is why a revision's status is to be written. What becomes of the others
-// is decided from whether it is proven, and when it had calls.
+// revisionUrgency is why to write a revision's status. Decisions about the other revisions
+// depend on whether it is proven, and when it had calls.
 func revisionUrgency(before, after *v1alpha1.FunctionRevisionStatus) urgency {
 	for _, c := range after.Conditions {
 		if findCondition(before.Conditions, c.Type).Status != c.Status {
@@ -196,8 +196,7 @@ func removable(in input, names []string) []*v1alpha1.FunctionRevision {
 	return found
 }
 
-// planStatus decides whether the status of the function is to be written now, later or
-// not.
+// planStatus decides whether to write the function's status now, later or not at all.
 func planStatus(in input, look rollout.ConditionInput, out *outcome) {
 	before, next := in.function.Status, statusOf(in, look)
 	if equality.Semantic.DeepEqual(next, before) || !out.mayWrite(in, in.written.function, statusUrgency(&before, &next)) {
@@ -205,13 +204,13 @@ func planStatus(in input, look rollout.ConditionInput, out *outcome) {
 	}
 	out.status = &next
 	out.changes = slices.DeleteFunc(transitions(&before, &next), func(change functionEvent) bool {
-		// What has just been emitted need not be emitted again as a change.
+		// An event that was just emitted need not be emitted again as a change.
 		return slices.ContainsFunc(out.events, func(observed functionEvent) bool { return observed.reason == change.reason })
 	})
 }
 
-// statusUrgency is why a function's status is to be written. Gateways and schedulers read
-// from it where calls go, and people wait for the latest revision.
+// statusUrgency is why to write a function's status. Gateways and schedulers read from it
+// where calls go, and people wait for the latest revision.
 func statusUrgency(before, after *v1alpha1.FunctionStatus) urgency {
 	proof := func(s *v1alpha1.FunctionStatus) metav1.ConditionStatus {
 		return findCondition(s.Conditions, v1alpha1.ConditionRevisionReady).Status

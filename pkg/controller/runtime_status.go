@@ -18,8 +18,8 @@ type runtimeInput struct {
 	// runtime is as it was read, without defaults.
 	runtime  *v1alpha1.ClusterRuntime
 	observed runtimeFacts
-	// settles is the time until a scheduler that is silent counts as one that never reports;
-	// 0 if it does.
+	// settles is the time until a silent scheduler counts as one that does not report; 0 if it
+	// is over.
 	settles time.Duration
 	// written is when the status was written last; zero if it was not.
 	written time.Time
@@ -35,11 +35,11 @@ type runtimeOutcome struct {
 	again time.Duration
 }
 
-// planRuntime decides whether the status of a ClusterRuntime is to be written now, later or
-// not.
+// planRuntime decides whether to write the status of a ClusterRuntime now, later or not at
+// all.
 func planRuntime(in runtimeInput) runtimeOutcome {
 	before := &in.runtime.Status
-	// A controller that has just started has heard of a part of the schedulers.
+	// A controller that has just started has reports of only some schedulers.
 	if in.settles > 0 && in.observed.incomplete && before.ObservedGeneration == in.runtime.Generation {
 		return runtimeOutcome{pace: in.pace, again: in.settles}
 	}
@@ -90,7 +90,7 @@ func observedOf(rt *v1alpha1.ClusterRuntime, observed runtimeFacts) int64 {
 	return min(rt.Generation, max(rt.Status.ObservedGeneration, observed.generation))
 }
 
-// runtimeConditions are those of every type. Those without a status are not there.
+// runtimeConditions are the conditions of every type; those without a status are left out.
 func runtimeConditions(rt *v1alpha1.ClusterRuntime, observed runtimeFacts) []metav1.Condition {
 	say := func(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
@@ -112,8 +112,8 @@ func runtimeConditions(rt *v1alpha1.ClusterRuntime, observed runtimeFacts) []met
 	}
 }
 
-// runtimeReady says whether functions of the runtime can be run, as far as spare instances
-// show it: without them nobody knows before a function starts.
+// runtimeReady says whether functions can run on the ClusterRuntime, as far as spare instances
+// show it: without them nothing is known before a function starts.
 func runtimeReady(rt *v1alpha1.ClusterRuntime, observed runtimeFacts) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAccepted,
 		Message: "functions can use the runtime; the first start pulls its image"}
@@ -129,8 +129,8 @@ func runtimeReady(rt *v1alpha1.ClusterRuntime, observed runtimeFacts) metav1.Con
 	return c
 }
 
-// warmPoolsReady says whether the pools have what they are to have; if not, why not, of
-// the first that lacks some.
+// warmPoolsReady says whether the pools have their sizes; if not, why the first incomplete one
+// does not.
 func warmPoolsReady(rt *v1alpha1.ClusterRuntime, observed runtimeFacts) metav1.Condition {
 	say := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return metav1.Condition{Type: v1alpha1.ConditionWarmPoolsReady, Status: status, Reason: reason, Message: message}

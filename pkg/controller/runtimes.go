@@ -35,7 +35,7 @@ type runtimeWrites struct {
 	pace pace
 }
 
-// Reconcile brings one status to what is known.
+// Reconcile updates one status.
 func (r *runtimeStatusReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	rt := &v1alpha1.ClusterRuntime{}
 	if err := r.client.Get(ctx, request.NamespacedName, rt); err != nil {
@@ -56,7 +56,7 @@ func (r *runtimeStatusReconciler) Reconcile(ctx context.Context, request reconci
 	err := r.client.Status().Patch(ctx, rt, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	switch {
 	case apierrors.IsConflict(err):
-		// It was read before somebody else changed it; the change is on its way.
+		// Another client has changed it since it was read; the change will arrive.
 		return reconcile.Result{RequeueAfter: minWritePause / 4}, nil
 	case err != nil:
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -92,7 +92,7 @@ type runtimeReconciler struct {
 	log      *slog.Logger
 }
 
-// Reconcile installs the Runtime of that name, if it is one of those.
+// Reconcile installs the ClusterRuntime of that name, if it is a configured one.
 func (r *runtimeReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	wanted, ok := r.runtimes[request.Name]
 	if !ok {

@@ -78,8 +78,8 @@ func (e *endpoints) notify() {
 	e.changed = make(chan struct{})
 }
 
-// addressesOf are the addresses of endpoints that serve, also while they shut
-// down, each once and in order.
+// addressesOf are the addresses of serving endpoints, including those that shut down, each
+// once and in order.
 func addressesOf(found []discoveryv1.EndpointSlice) []string {
 	var addresses []string
 	for _, slice := range found {

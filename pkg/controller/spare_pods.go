@@ -33,8 +33,8 @@ type sparePod struct {
 	started bool
 }
 
-// spareDeletion says why a spare instance must be deleted now; empty if it need not, and
-// then when to look again. Nobody may be known of the schedulers, which says nothing.
+// spareDeletion says why a spare instance must be deleted now; empty if it need not be, and
+// then when to look again. An empty set of schedulers means that they are unknown.
 func spareDeletion(p sparePod, schedulers map[string]bool, now time.Time) (why string, again time.Duration) {
 	if p.deleting {
 		return "", 0
@@ -67,12 +67,12 @@ func hasStarted(p *corev1.Pod) bool {
 	})
 }
 
-// spareReconciler deletes the pods of spare instances that no scheduler manages: those
-// whose agent has ended or has not begun to run for long, and those whose scheduler is no
-// more. It does not look at those that a function has taken.
+// spareReconciler deletes the pods of spare instances that no scheduler manages: those whose
+// agent has ended or has not begun to run for long, and those whose scheduler no longer
+// exists. It ignores those that were assigned to a function.
 type spareReconciler struct {
 	client client.Client
-	// namespace and service are those of the schedulers.
+	// namespace and service are the schedulers'.
 	namespace, service string
 	metrics            *metrics
 	log                *slog.Logger
@@ -122,8 +122,8 @@ func (r *spareReconciler) Reconcile(ctx context.Context, request reconcile.Reque
 	return reconcile.Result{}, nil
 }
 
-// schedulers are the names of all scheduler pods that exist, ready or not; none if one
-// of them cannot be told.
+// schedulers are the names of all existing scheduler pods, ready or not; none if one of them
+// cannot be identified.
 func (r *spareReconciler) schedulers(ctx context.Context) (map[string]bool, error) {
 	var list discoveryv1.EndpointSliceList
 	err := r.client.List(ctx, &list, client.InNamespace(r.namespace), client.MatchingLabels{discoveryv1.LabelServiceName: r.service})

@@ -53,7 +53,7 @@ func statusOf(in input, look rollout.ConditionInput) v1alpha1.FunctionStatus {
 	return next
 }
 
-// writeURLs says where the function and the tags of its traffic are called.
+// writeURLs writes the addresses of the function and of the tags of its traffic.
 func writeURLs(urls address.URLs, f *v1alpha1.Function, status *v1alpha1.FunctionStatus) {
 	status.URL = urls.Function(f.Key())
 	status.Traffic = slices.Clone(status.Traffic)

@@ -1,7 +1,7 @@
 package invocation
 
-// Executed says whether the function ran, as far as the one who answers can
-// know. Every answer of the gateway carries it, and No is never wrong.
+// Executed says whether the function ran, as far as the sender of the answer can know. Every
+// answer of the gateway carries it, and No is never wrong.
 type Executed string
 
 const (
@@ -23,7 +23,7 @@ const (
 	HeaderFunctionError = "Windlass-Function-Error"
 	// HeaderRevision of an answer names the FunctionRevision that the call belongs to.
 	HeaderRevision = "Windlass-Revision"
-	// HeaderCaller tells the function who calls, where callers must prove it.
+	// HeaderCaller names the caller for the function, where callers must authenticate.
 	HeaderCaller = "Windlass-Caller"
 	// HeaderDepth is how many functions have called each other to get here. A
 	// function that calls another passes it on.

@@ -35,9 +35,9 @@ func (k FunctionKey) Compare(other FunctionKey) int {
 	return strings.Compare(k.Name, other.Name)
 }
 
-// ResourceAttributes is what OTEL_RESOURCE_ATTRIBUTES tells the OpenTelemetry SDK of an
-// instance about itself, in the words that gateways use of it in their spans. None of the
-// values has characters that would have to be escaped there.
+// ResourceAttributes is the value of OTEL_RESOURCE_ATTRIBUTES, with which the OpenTelemetry
+// SDK of an instance describes itself in the same terms as the spans of gateways. No value has
+// characters that would need escaping.
 func ResourceAttributes(of FunctionKey, revision string, cid CID) string {
 	return "faas.name=" + of.Name + ",faas.version=" + revision + ",faas.instance=" + string(cid) +
 		",k8s.namespace.name=" + of.Namespace

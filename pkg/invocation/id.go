@@ -62,8 +62,8 @@ func IDFromBytes(b []byte) (ID, error) {
 	return ID(b), nil
 }
 
-// Token is a secret of 128 random bits that a ticket carries and a claim must
-// repeat, so that nobody can claim what it was not given.
+// Token is a secret of 128 random bits that a ticket carries and a claim must repeat, so that
+// an instance can claim only calls that it was handed.
 type Token [16]byte
 
 // NewToken makes a Token.
@@ -82,8 +82,8 @@ func TokenFromBytes(b []byte) Token {
 	return Token(b)
 }
 
-// Equal compares in constant time, so that nobody learns from the time that a
-// refusal takes how much of a guess was right.
+// Equal compares in constant time, so that the time of a refusal does not reveal how much of a
+// guess was right.
 func (t Token) Equal(other Token) bool { return subtle.ConstantTimeCompare(t[:], other[:]) == 1 }
 
 // CID is an instance's id within its function and its rank in the pull order:
@@ -99,10 +99,9 @@ type Term struct {
 	Standby string
 }
 
-// CID names the seq-th instance that was created in the term. The CIDs of a
-// revision rise with epoch and sequence, so older instances pull first and the
-// youngest starve; those of a standby come last in their epoch. Being a function
-// of its arguments, the same creation always has the same name.
+// CID names the seq-th instance that was created in the term. The CIDs of a revision rise with
+// epoch and sequence, so older instances pull first and the youngest become idle; those of a
+// standby come last in their epoch. The same arguments always give the same name.
 func (t Term) CID(seq uint64) CID {
 	if t.Standby != "" {
 		return CID(fmt.Sprintf("%08x-h%s-%06x", t.Epoch, t.Standby, seq))
@@ -120,7 +119,7 @@ type Ticket struct {
 	// Arrived is when the call was admitted, on the local clock: tickets
 	// are served in this order.
 	Arrived time.Time
-	// Deadline is when nobody wants the call any more, on the local clock.
+	// Deadline is when the client no longer waits for the call, on the local clock.
 	Deadline time.Time
 	// Request is the call's request if the ticket carries it; else nil. Queues do
 	// not read it.

@@ -2,7 +2,7 @@ package invocation
 
 import "time"
 
-// Record is what a gateway knows of an invocation that has ended.
+// Record is a gateway's record of an invocation that has ended.
 type Record struct {
 	ID       ID          `json:"invocation"`
 	Function FunctionKey `json:"function"`
@@ -41,7 +41,7 @@ type PhaseTime struct {
 type Report struct {
 	// Record is nil if no gateway has one.
 	Record *Record `json:"account,omitempty"`
-	// Lines are what was logged of it, by Windlass and by the instance that had it.
+	// Lines are the log lines about it, of Windlass and of its instance.
 	Lines []Line `json:"lines,omitempty"`
 	// Notes say what is missing or doubtful, and what to do about it.
 	Notes []string `json:"notes,omitempty"`
@@ -49,7 +49,7 @@ type Report struct {
 
 // Line is a line of a log.
 type Line struct {
-	// Source is who wrote it: a CID or the name of a pod.
+	// Source is the writer of the line: a CID or the name of a pod.
 	Source string `json:"source"`
 	Text   string `json:"text"`
 }

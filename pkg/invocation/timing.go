@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// HeaderTiming is where an answer says what its call's time was spent on. The header
-// belongs to the web: a function may have times of its own in it, and the gateway's come
-// last.
+// HeaderTiming is the header of an answer that says how the call's time was spent. It is a web
+// standard: a function may have entries of its own in it, and the gateway's come last.
 const HeaderTiming = "Server-Timing"
 
 // Timing is what the time of a call that was answered was spent on.
@@ -41,8 +40,8 @@ func (t Timing) String() string {
 	return strings.Join(append(entries, entry(timingFunction, t.Function)), ", ")
 }
 
-// ParseTiming reads what String wrote, out of all values that an answer has of the header.
-// It is not known if there is no such thing.
+// ParseTiming reads what String wrote, from all values of the header in an answer. known is
+// false if none has it.
 func ParseTiming(values []string) (t Timing, known bool) {
 	// A proxy may have joined the values. What a function has said comes first.
 	all := strings.Join(values, ",")

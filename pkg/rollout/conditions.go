@@ -295,8 +295,8 @@ func Split(traffic []v1alpha1.TrafficStatus) string {
 	return "calls go " + strings.Join(names, ", ")
 }
 
-// revisionReady says what the Ready of the latest revision does. That calls go to it
-// without a proof is what its function's author wants.
+// revisionReady repeats the Ready condition of the latest revision. If calls go to it without
+// a proof, its function's author asked for that.
 func (v *view) revisionReady() metav1.Condition {
 	const kind = v1alpha1.ConditionRevisionReady
 	if v.latest == nil {
@@ -348,7 +348,7 @@ func (v *view) minInstancesReady() metav1.Condition {
 	}
 }
 
-// obstacle is why there are no further instances of a revision; nil if they come.
+// obstacle is why a revision gets no further instances; nil if it does.
 func (v *view) obstacle(r *v1alpha1.FunctionRevision) *Failure {
 	if why := v.failure(r); why != nil {
 		return why
@@ -359,9 +359,9 @@ func (v *view) obstacle(r *v1alpha1.FunctionRevision) *Failure {
 	return nil
 }
 
-// progress says whether the last change of the spec comes into use, or never will. A
-// function of which nothing runs because the cluster is full does neither: that says
-// nothing of its spec.
+// progress says whether the last change of the spec is taking effect, or never will. Neither
+// applies to a function of which nothing runs because the cluster is full: that says nothing
+// about its spec.
 func (v *view) progress(ready metav1.Condition) (reconciling, stalled metav1.Condition) {
 	reconciling, stalled = condition(v1alpha1.ConditionReconciling, "", "", ""), condition(v1alpha1.ConditionStalled, "", "", "")
 	proof := v.revisionReady()
@@ -393,7 +393,7 @@ func (v *view) progress(ready metav1.Condition) (reconciling, stalled metav1.Con
 	return reconciling, stalled
 }
 
-// instancesFailing says that further instances do not start though some are there.
+// instancesFailing says that further instances do not start although some exist.
 func (v *view) instancesFailing() metav1.Condition {
 	for _, p := range v.serving {
 		if why := v.obstacle(p.revision); why != nil && v.Units[p.revision.Name].Ready > 0 {

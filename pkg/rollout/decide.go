@@ -11,10 +11,9 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-// State is what a Function's status says of its revisions.
+// State is the part of a Function's status about its revisions.
 type State struct {
-	// Latest is the revision of the template, and Ready the last one that was proven; ""
-	// if there is none.
+	// Latest is the revision of the template, and Ready the last proven one; "" for none.
 	Latest, Ready string
 	Traffic       []v1alpha1.TrafficStatus
 	Rollout       v1alpha1.RolloutStatus
@@ -44,16 +43,16 @@ const (
 	Overdue
 	// Stepping says that a part of the calls goes to it.
 	Stepping
-	// Done says that the calls go where they are to go.
+	// Done says that the calls go to their final revisions.
 	Done
 )
 
 // Plan is what Decide wants.
 type Plan struct {
-	// Create is the revision that the template needs, or nil. Nothing else is to be done
-	// before it exists.
+	// Create is the revision that the template needs, or nil. It must exist before anything
+	// else is done.
 	Create *v1alpha1.FunctionRevision
-	// State is what the function's status is to say.
+	// State is the new state in the function's status.
 	State State
 	Phase Phase
 	// Missing are revisions that spec.traffic names and that do not exist. Their calls
@@ -61,13 +60,12 @@ type Plan struct {
 	Missing []string
 	// Remove are the names of revisions that the history has no room for.
 	Remove []string
-	// Again is in how long there is something to decide though nothing happens; 0 means
-	// never.
+	// Again is when the next decision is due without an event; 0 means never.
 	Again time.Duration
 }
 
-// Decide says what has to become of a function's revisions. The function is valid and
-// has its defaults; revisions that are not of the function are passed over.
+// Decide decides what to do with a function's revisions. The function must be valid and have
+// its defaults. Revisions of other functions are ignored.
 func Decide(now time.Time, f *v1alpha1.Function, revisions []*v1alpha1.FunctionRevision) Plan {
 	d := decision{now: now, f: f, revisions: ofFunction(f, revisions), was: StateOf(f)}
 	// 1. The template has a revision.
@@ -82,7 +80,7 @@ func Decide(now time.Time, f *v1alpha1.Function, revisions []*v1alpha1.FunctionR
 	d.progress()
 	// 3. Calls go to it, or to whom spec.traffic says.
 	d.plan.State.Traffic = d.traffic()
-	// 4. What nobody needs is removed.
+	// 4. Remove revisions that are no longer needed.
 	d.plan.Remove = d.surplus()
 	return d.plan
 }
@@ -140,8 +138,8 @@ func (d *decision) currentRollout() v1alpha1.RolloutStatus {
 	}
 }
 
-// stable is the revision that has the calls until the latest has them. A rollout that is
-// replaced before its end leaves the one that was stable in it.
+// stable is the revision that keeps the calls until the latest has them all. A rollout that
+// replaces an unfinished one keeps its stable revision.
 func (d *decision) stable() string {
 	name := cmp.Or(d.was.Rollout.StableRevisionName, d.was.Ready)
 	if d.named(name) == nil || name == d.latest.Name {
@@ -191,7 +189,7 @@ func (d *decision) progress() {
 	d.plan.Phase = Done
 }
 
-// enterStep begins a step, unless the rollout is there already.
+// enterStep begins a step, unless the rollout is already in it.
 func (d *decision) enterStep(step int32) {
 	r := &d.plan.State.Rollout
 	if r.Step != step {
@@ -231,8 +229,8 @@ func (d *decision) steps() []v1alpha1.TrafficStatus {
 	}
 }
 
-// defaultRevision is the revision to which calls go that have no wish: the one that is ready or,
-// while none was ever proven, the latest. There they wait for its first instance.
+// defaultRevision is the revision for calls without a preference: the ready one or, while none
+// was ever proven, the latest, where they wait for its first instance.
 func (d *decision) defaultRevision() string {
 	if d.plan.State.Ready != "" {
 		return d.plan.State.Ready
@@ -272,16 +270,15 @@ func (d *decision) surplus() []string {
 	return names
 }
 
-// leaveGrace is how much longer than a call may take an instance has to go by itself.
+// leaveGrace is how much longer than a call may take an instance has to end by itself.
 const leaveGrace = 30 * time.Second
 
-// LeaveBy is when an instance of a revision must be gone that was created at some time;
-// left is false as long as the revision is a unit, or calls go to it by its status.
+// LeaveBy is the time by which an instance of a revision, created at a given time, must be
+// gone; left is false while the revision is a unit, or calls go to it by its status.
 //
-// The scheduler that serves a unit lets its instances go when it is none any more. But
-// schedulers do not know revisions that are no units: an instance that one of them has
-// ordered and that does not start would stay, unseen, for as long as the revision, and the
-// revision for as long as the instance.
+// The scheduler that serves a unit drains its instances when it is no longer a unit. But
+// schedulers do not know revisions that are no units: an instance that was launched and does
+// not start would stay as long as the revision, and the revision as long as the instance.
 func (e *Entry) LeaveBy(r *v1alpha1.FunctionRevision, created time.Time) (deadline time.Time, left bool) {
 	unit := slices.ContainsFunc(e.Units, func(u *v1alpha1.Function) bool { return u.UID == r.UID })
 	since := created

@@ -15,7 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
-// assignment is what is known of a spare instance while a function takes it.
+// assignment is the state of a spare instance while it is being assigned to a function.
 type assignment struct {
 	spare id
 	// uid is its pod's.
@@ -51,8 +51,8 @@ func (r *Driver) Assign(poolUID string, cid invocation.CID, spec provisioner.Ins
 	return true
 }
 
-// assign makes the one attempt to take a spare instance. Whatever goes wrong, the pod is
-// of no use any more: it may be the function's.
+// assign makes the one attempt to assign a spare instance. After any failure the pod is
+// unusable, because it may belong to the function.
 func (c *creator) assign(ctx context.Context, in *instance, spec provisioner.InstanceSpec) {
 	pod, err := c.patchPod(ctx, in, spec)
 	assigned := err == nil && pod.DeletionTimestamp == nil
@@ -85,8 +85,8 @@ func (c *creator) patchPod(ctx context.Context, in *instance, spec provisioner.I
 	return c.client.CoreV1().Pods(in.pod.namespace).Patch(ctx, in.pod.name, types.JSONPatchType, patch, metav1.PatchOptions{})
 }
 
-// podAssigned notes that a pod is the function's from now on. One that another scheduler looks
-// after meanwhile is found by its labels.
+// podAssigned records that a pod belongs to the function from now on. If another scheduler has
+// taken the function over meanwhile, that finds the pod by its labels.
 func (c *creator) podAssigned(in *instance, pod *corev1.Pod) {
 	in.assigning = nil
 	if c.registry.contains(in) {
@@ -94,8 +94,8 @@ func (c *creator) podAssigned(in *instance, pod *corev1.Pod) {
 	}
 }
 
-// discard ends an attempt that has failed: that instance is not reported, and the pod
-// is deleted unless there is none.
+// discard ends a failed attempt: the instance is not reported, and its pod is deleted if it
+// exists.
 func (c *creator) discard(in *instance, gone bool) {
 	if !c.registry.contains(in) {
 		return

@@ -103,8 +103,8 @@ func objectOf(v *corev1.Volume) string {
 	return ""
 }
 
-// classifyEnd says why an instance ended whose pod says so much of its end. What a pod that
-// was stopped says may be true of the time before as well: the one that stopped it knows.
+// classifyEnd says why an instance ended whose pod reports this outcome. After a stop, the
+// pod's report may be a consequence of the stop, whose cause the caller knows.
 func classifyEnd(pod *corev1.Pod, v podOutcome, stopped bool) podOutcome {
 	if stopped {
 		nodeLost := v.code == v1alpha1.ReasonNodeLost && v.avoidNode
@@ -126,7 +126,7 @@ func classifyMissing(stopped bool) podOutcome {
 	return podOutcome{ended: true, code: v1alpha1.ReasonNodeLost, reason: "the pod was deleted, and not by Windlass"}
 }
 
-// classifyGone says why the instance of a pod that does not exist any more ended.
+// classifyGone says why the instance of a deleted pod ended.
 func classifyGone(pod *corev1.Pod) podOutcome {
 	if v := classifyPod(pod, true); v.ended {
 		return v
@@ -148,18 +148,18 @@ func classifyRefusal(pod *corev1.Pod) podOutcome {
 			reason: fmt.Sprintf("the node %s was lost", pod.Spec.NodeName)}
 	}
 	if strings.HasPrefix(why, "OutOf") {
-		// The kubelet counts pods until they have ended, and those of others. The
-		// node did nothing wrong: it has room again as soon as they are gone.
+		// The kubelet counts pods until they have ended, including those of others. The node
+		// is healthy: it has room again once they have ended.
 		return podOutcome{ended: true, code: v1alpha1.ReasonNodeFull,
 			reason: fmt.Sprintf("the node %s had no room for the pod any more: %s", pod.Spec.NodeName, joinReason(why, pod.Status.Message))}
 	}
-	// Who uses more disk than it may would be evicted elsewhere, too.
+	// A function that exceeds its disk limit would be evicted elsewhere, too.
 	own := why == "Evicted" && !strings.Contains(pod.Status.Message, "node was low on resource")
 	return podOutcome{ended: true, code: v1alpha1.ReasonNodeRefused, avoidNode: !own, logTail: functionLog(pod),
 		reason: fmt.Sprintf("the node %s refused the pod: %s", pod.Spec.NodeName, joinReason(why, pod.Status.Message))}
 }
 
-// disrupted is about pods that somebody in the cluster had reason to end.
+// disrupted classifies pods that the cluster ended for a reason of its own.
 func disrupted(pod *corev1.Pod) podOutcome {
 	for _, c := range pod.Status.Conditions {
 		if c.Type != corev1.DisruptionTarget || c.Status != corev1.ConditionTrue {
@@ -236,7 +236,7 @@ func classifyConfig(c containerView, w *corev1.ContainerStateWaiting) podOutcome
 		v.code = v1alpha1.ReasonConfigMissing
 		v.reason = fmt.Sprintf("%s names something that is missing: %s", c.title(), w.Message)
 	case strings.Contains(w.Message, "deadline exceeded"):
-		// The kubelet goes on trying.
+		// The kubelet keeps trying.
 		return podOutcome{}
 	}
 	return v
@@ -258,7 +258,7 @@ func endedFirst(function, agent containerView) bool {
 	return f.FinishedAt.Before(&a.FinishedAt)
 }
 
-// endedOnSignal says whether a program may end with this status when it is asked to stop:
+// endedOnSignal reports whether a program may end with this status when it is asked to stop:
 // with success, or killed by SIGKILL or SIGTERM.
 func endedOnSignal(status int32) bool {
 	return status == 0 || status == 128+int32(syscall.SIGKILL) || status == 128+int32(syscall.SIGTERM)
@@ -345,7 +345,7 @@ func lastLines(message string) []string {
 	return lines[max(0, len(lines)-logLines):]
 }
 
-// joinReason is a reason and its message, if there is one that says more.
+// joinReason is a reason with its message, if that adds something.
 func joinReason(reason, message string) string {
 	if message == "" || message == reason {
 		return reason

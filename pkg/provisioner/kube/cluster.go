@@ -122,7 +122,7 @@ func (c *cluster) pod(key podKey) *corev1.Pod {
 	return object.(*corev1.Pod)
 }
 
-// podsOf are the pods that say that they are of a function, or of a pool.
+// podsOf are the pods with the labels of a function, or of a pool.
 func (c *cluster) podsOf(functionUID string) []*corev1.Pod {
 	objects, err := c.pods.GetIndexer().ByIndex(indexFunction, functionUID)
 	if err != nil {
@@ -191,7 +191,7 @@ func slimPod(pod *corev1.Pod) *corev1.Pod {
 	return s
 }
 
-// slimVolumes are those that need an object which may be missing.
+// slimVolumes are the volumes that need an object which may be missing.
 func slimVolumes(volumes []corev1.Volume) (kept []corev1.Volume) {
 	for i := range volumes {
 		if objectOf(&volumes[i]) != "" {
@@ -201,8 +201,8 @@ func slimVolumes(volumes []corev1.Volume) (kept []corev1.Volume) {
 	return kept
 }
 
-// slimOther leaves of a pod that is not of a function only what it requests in all, as
-// one container; and of one that has ended, nothing but that.
+// slimOther keeps only the total requests of a pod that belongs to no function, as one
+// container; and nothing of one that has ended.
 func slimOther(pod *corev1.Pod) *corev1.Pod {
 	s := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

@@ -29,8 +29,8 @@ type Config struct {
 	// how many at once; as many again may be deleted. 0 means the default.
 	QPS   float64
 	Burst int
-	// Workers is how many pods are created at a time, of which a quarter may
-	// be of one function. 0 means the default.
+	// Workers is how many pods are created at a time; at most a quarter of them for one
+	// function. 0 means the default.
 	Workers int
 	// MaxQueue is how many pods may wait to be created. 0 means the default.
 	MaxQueue int
@@ -99,8 +99,8 @@ const (
 	// brokenGrace is the grace, in seconds, of a pod whose agent or function
 	// has ended: nothing waits for the rest.
 	brokenGrace int64 = 2
-	// observeTimeout is how long a pod that was created may be unseen before
-	// the API is asked for it.
+	// observeTimeout is how long a created pod may be missing from the informer before the
+	// driver asks the API for it.
 	observeTimeout = 10 * time.Second
 	// endTimeout is how much longer than its grace period a pod may take to
 	// end before its node counts as lost.

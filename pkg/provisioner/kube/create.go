@@ -77,7 +77,7 @@ func (c *creator) create(ctx context.Context, in *instance) {
 	}
 }
 
-// startAttempt says whether an instance still has to be created, and of what.
+// startAttempt reports whether an instance still has to be created, and from which spec.
 func (c *creator) startAttempt(in *instance) (provisioner.InstanceSpec, bool) {
 	c.registry.mu.Lock()
 	defer c.registry.mu.Unlock()
@@ -92,7 +92,7 @@ func (c *creator) startAttempt(in *instance) (provisioner.InstanceSpec, bool) {
 	return in.spec, true
 }
 
-// podOf is the pod to create, or nil and why there is none.
+// podOf is the pod to create, or nil with the reason.
 func (c *creator) podOf(spec provisioner.InstanceSpec, decided time.Time) (*corev1.Pod, podOutcome) {
 	in, v := c.input(spec, decided)
 	if v.ended {
@@ -139,7 +139,7 @@ func (c *creator) ifCreating(in *instance, do func()) {
 	c.registry.mu.Lock()
 	defer c.registry.mu.Unlock()
 	if !c.registry.contains(in) {
-		// What came of it is seen, if it came to anything.
+		// The informer shows the pod if it was created.
 		c.registry.resources.dropAssumed(in.pod)
 		return
 	}
@@ -148,7 +148,7 @@ func (c *creator) ifCreating(in *instance, do func()) {
 	}
 }
 
-// podCreated notes that the API has the pod.
+// podCreated records that the API has the pod.
 func (c *creator) podCreated(in *instance, pod *corev1.Pod) {
 	c.registry.resources.confirm(pod)
 	c.registry.podCreated(in, pod)
@@ -176,7 +176,7 @@ func (c *creator) resolveConflict(ctx context.Context, in *instance) {
 	})
 }
 
-// retryOrFail tries again later what may pass, as long as it is worth it.
+// retryOrFail schedules a retry after a transient error, within retryWindow.
 func (c *creator) retryOrFail(in *instance, err error) {
 	why := refusalOf(err, in.pod.namespace)
 	c.ifCreating(in, func() {

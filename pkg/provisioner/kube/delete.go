@@ -16,7 +16,7 @@ import (
 type deletion struct {
 	flow string
 	pod  podKey
-	// uid is empty if it is not known whether there is such a pod.
+	// uid is empty if it is unknown whether the pod exists.
 	uid types.UID
 	// grace is the grace period in seconds; negative means the pod's own.
 	grace    int64
@@ -32,7 +32,7 @@ type deleter struct {
 	missing func(podKey, types.UID)
 
 	mu sync.Mutex
-	// pending are pods whose deletion was ordered and has not been answered.
+	// pending are pods whose deletion was requested and has not been answered.
 	pending map[podKey]bool
 }
 
@@ -50,14 +50,14 @@ func (d *deleter) enqueue(del deletion) {
 	d.queue.push(del.flow, del, 0)
 }
 
-// markDone notes that the deletion of a pod needs nothing more.
+// markDone records that the deletion of a pod is complete.
 func (d *deleter) markDone(del deletion) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.pending, del.pod)
 }
 
-// isPending reports whether the deletion of a pod was ordered and has not been answered.
+// isPending reports whether the deletion of a pod was requested and has not been answered.
 func (d *deleter) isPending(pod podKey) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

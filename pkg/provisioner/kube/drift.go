@@ -6,7 +6,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
-// Instances are those that were started, taken or adopted and have not ended.
+// Instances are those that were started, assigned or adopted and have not ended.
 func (r *Driver) Instances() []provisioner.Key {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -74,12 +74,12 @@ func (r *Driver) Run(ctx context.Context) error {
 	return nil
 }
 
-// Synced says whether the pods and nodes of the cluster are known. Before, there
-// is nothing to adopt and no candidate.
+// Synced reports whether the pods and nodes of the cluster are known. Before that, nothing can
+// be adopted and no node is a candidate.
 func (r *Driver) Synced() bool { return r.watcher.cluster.synced() }
 
-// Start begins to create the pod of an instance; before Run it waits for that. An
-// instance that is there already is left as it is and has one Exit.
+// Start begins to create the pod of an instance; before Run, creation waits for Run. An
+// existing instance stays as it is and has one Exit.
 func (r *Driver) Start(spec provisioner.InstanceSpec) {
 	f, now := spec.Function, time.Now()
 	in := &instance{
@@ -162,9 +162,8 @@ func (r *Driver) Requests(fn *v1alpha1.Function) placement.Amount {
 	return provisioner.Requests(fn, r.agent)
 }
 
-// Adopt takes over the pods of a function, and those whose instance has ended
-// already are deleted. A pod of another namespace is none of the function's,
-// whatever it says of itself.
+// Adopt takes over the pods of a function, and deletes those whose instance has ended already.
+// It ignores pods of other namespaces, whatever their labels say.
 func (r *Driver) Adopt(fn *v1alpha1.Function) []provisioner.Existing {
 	functionUID := string(fn.UID)
 	pods := r.watcher.cluster.podsOf(functionUID)
@@ -193,8 +192,7 @@ func (r *Driver) Adopt(fn *v1alpha1.Function) []provisioner.Existing {
 	return found
 }
 
-// Release forgets a function's instances. Pods that were not asked for yet are
-// not created.
+// Release drops a function's instances. Pods that were not requested yet are not created.
 func (r *Driver) Release(functionUID string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -210,9 +208,8 @@ func (r *Driver) Release(functionUID string) {
 	}
 }
 
-// Identify says of which instance a pod is that was started or adopted here. It is
-// of none, and its id empty, if it was not, whatever it looks like. Known is false
-// if no such pod has been seen yet.
+// Identify returns the instance of a pod that was started or adopted here; an empty id if the
+// pod has none, whatever its labels say. known is false if no such pod has been seen yet.
 func (r *Driver) Identify(podUID, namespace, name string) (functionUID string, cid invocation.CID, known bool) {
 	key, uid := podKey{namespace, name}, types.UID(podUID)
 	r.mu.Lock()
@@ -228,9 +225,9 @@ func (r *Driver) Identify(podUID, namespace, name string) (functionUID string, c
 	return "", "", pod != nil && pod.UID == uid
 }
 
-// Progress says when the pod of an instance that was started here was there, and when
-// it was seen to have a network. A spare instance that was taken is there when it is
-// the function's, and had its network before.
+// Progress returns when the pod of an instance that was started here existed, and when its
+// network was first seen. For an assigned spare instance the first is the time of its
+// assignment, and the network came before.
 func (r *Driver) Progress(functionUID string, cid invocation.CID) (created, sandboxed time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

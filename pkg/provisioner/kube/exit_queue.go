@@ -14,8 +14,7 @@ type exitQueue struct {
 	wake chan struct{}
 
 	mu sync.Mutex
-	// waiting are exits that wait for room in the channel. There are never more than
-	// there were instances.
+	// waiting are exits that wait for room in the channel, at most one for each instance.
 	waiting []provisioner.Exit
 }
 

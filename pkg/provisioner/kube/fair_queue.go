@@ -59,8 +59,8 @@ func (q *fairQueue[T]) insert(l *flow[T], at int, item T) {
 	q.size++
 }
 
-// pop takes the next item. If there is none yet, wait is how long until one may
-// be taken, or 0 if only a push or a done can change that.
+// pop takes the next item. If none is available, wait is how long until one may be taken, or 0
+// if only a push or a done can change that.
 func (q *fairQueue[T]) pop(now time.Time) (name string, item T, ok bool, wait time.Duration) {
 	for range len(q.rotation) {
 		l := q.rotation[0]
@@ -113,7 +113,6 @@ func (q *fairQueue[T]) remove(name string, item T) bool {
 	return true
 }
 
-// removeIfEmpty forgets a flow that is empty.
 func (q *fairQueue[T]) removeIfEmpty(l *flow[T]) {
 	if l.out == 0 && len(l.items) == 0 {
 		delete(q.lanes, l.name)

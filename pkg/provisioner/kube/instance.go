@@ -37,8 +37,8 @@ const (
 	stageCreated
 )
 
-// instance is one that was started or adopted and has not ended. All but id, pod
-// and node belong to the registry's lock.
+// instance was started or adopted and has not ended. The registry's lock guards all fields but
+// id, pod and node.
 type instance struct {
 	id   id
 	pod  podKey
@@ -62,8 +62,7 @@ type instance struct {
 	// shown the pod.
 	uid  types.UID
 	seen bool
-	// stopping says that Stop was called, and deleting that the pod's deletion
-	// was ordered.
+	// stopping says that Stop was called, and deleting that the pod's deletion was requested.
 	stopping bool
 	deleting bool
 	// unmounted names the volumes that its pod waited for when Stop was called.
@@ -72,8 +71,8 @@ type instance struct {
 	endBy time.Time
 	// ran says that the pod was ready when it was adopted.
 	ran bool
-	// assigning is not nil while the pod is that of a spare instance still, which is
-	// to become this one's.
+	// assigning is not nil while the pod still belongs to the spare instance that becomes this
+	// one.
 	assigning *assignment
 }
 
@@ -90,9 +89,8 @@ func functionOf(pod *corev1.Pod) string {
 	return labels[v1alpha1.LabelRevisionUID]
 }
 
-// identity is the instance that a pod belongs to, as its labels say. It is valid
-// only if the pod's owner says the same, and its name, which is that of the instance
-// unless it was a spare one before.
+// identity is the instance that a pod belongs to, by its labels. ok is false unless the pod's
+// owner agrees, and its name, which is that of the instance unless it was a spare one before.
 func identity(pod *corev1.Pod) (id, bool) {
 	of := id{functionUID: functionOf(pod), cid: invocation.CID(pod.Labels[v1alpha1.LabelCID])}
 	if of.functionUID == "" || of.cid == "" {
@@ -119,7 +117,7 @@ func ownsUnits(kind string) bool {
 	return kind == v1alpha1.KindFunctionRevision || kind == v1alpha1.KindFunction
 }
 
-// startedAt is when a pod was ordered.
+// startedAt is when a pod was launched.
 func startedAt(pod *corev1.Pod) time.Time {
 	if t, err := time.Parse(time.RFC3339Nano, pod.Annotations[podspec.AnnotationDecided]); err == nil {
 		return t
@@ -158,7 +156,7 @@ func conditionTrue(pod *corev1.Pod, condition corev1.PodConditionType) bool {
 	})
 }
 
-// observeSandbox notes when a pod was first seen to have its network.
+// observeSandbox records when a pod's network was first seen.
 func (in *instance) observeSandbox(pod *corev1.Pod, now time.Time) {
 	if in.sandboxed.IsZero() && hasSandbox(pod) {
 		in.sandboxed = now
@@ -178,7 +176,7 @@ func (in *instance) existing() provisioner.Existing {
 	}
 }
 
-// observeDeletion notes until when a pod that is ending must have ended.
+// observeDeletion records by when a pod that is ending must have ended.
 func (in *instance) observeDeletion(pod *corev1.Pod, now time.Time) {
 	if pod.DeletionTimestamp == nil || !in.endBy.IsZero() {
 		return

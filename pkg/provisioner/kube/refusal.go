@@ -23,7 +23,7 @@ type refusal struct {
 	reason string
 }
 
-// refusalOf says what an error of the API means.
+// refusalOf classifies an error of the API.
 func refusalOf(err error, namespace string) refusal {
 	message := plainMessage(err)
 	final := func(code, reason string) refusal { return refusal{code: code, reason: reason} }
@@ -48,9 +48,9 @@ func refusalOf(err error, namespace string) refusal {
 	return r
 }
 
-// unavailable says whether an error is about the API and not about the pod: it was not
-// reached, did not answer, cannot work now, or does not accept the scheduler's own
-// token. A webhook that cannot be called is a choice of the cluster's for these pods.
+// unavailable reports whether an error is about the API and not about the pod: the API was not
+// reached, did not answer, cannot work now, or does not accept the scheduler's own token. If a
+// webhook cannot be called, that is the cluster's decision about these pods.
 func unavailable(err error, message string) bool {
 	var answer apierrors.APIStatus
 	switch {
@@ -83,7 +83,7 @@ func plainMessage(err error) string {
 	return message
 }
 
-// retryDelay is how long to wait after so many attempts, at the most.
+// retryDelay is the pause after that many attempts, at most most.
 func retryDelay(attempts int, most time.Duration) time.Duration {
 	return min(100*time.Millisecond<<min(attempts, 10), most)
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
-// registry holds the instances that have not ended, under the lock that all changes of
-// instances need, and brings them to their end. Its methods are called with the lock,
-// but for those that say that they take it.
+// registry has the instances that have not ended, under one lock, and ends them. Callers of
+// its methods hold the lock, except where a comment says that the method takes it.
 type registry struct {
 	resources *resourceCache
 	deleter   *deleter
@@ -26,7 +25,7 @@ type registry struct {
 	ended bool
 }
 
-// close takes the lock and notes that Run has ended.
+// close takes the lock and records that Run has ended.
 func (r *registry) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,7 +44,7 @@ func (r *registry) instanceOf(pod *corev1.Pod) *instance {
 	return in
 }
 
-// podCreated notes that the pod of an instance is there.
+// podCreated records that the pod of an instance exists.
 func (r *registry) podCreated(in *instance, pod *corev1.Pod) {
 	in.uid = pod.UID
 	if in.stage != stageCreated {
@@ -58,8 +57,8 @@ func (r *registry) podCreated(in *instance, pod *corev1.Pod) {
 	}
 }
 
-// deletePod orders the deletion of an instance's pod, with a grace period in seconds or
-// else its own. A spare instance has nothing to finish.
+// deletePod requests the deletion of an instance's pod, with a grace period in seconds or else
+// its own. A spare instance has nothing to finish.
 func (r *registry) deletePod(in *instance, grace *int64) {
 	if r.ended {
 		return
@@ -75,15 +74,14 @@ func (r *registry) deletePod(in *instance, grace *int64) {
 	r.deleter.enqueue(d)
 }
 
-// deleteRemains deletes what is left of the pod of an instance that has ended.
+// deleteRemains deletes the rest of the pod of an instance that has ended.
 func (r *registry) deleteRemains(in *instance, pod *corev1.Pod) {
 	if pod.DeletionTimestamp == nil && !in.deleting {
 		r.deletePod(in, new(brokenGrace))
 	}
 }
 
-// endByPod ends an instance whose pod says that it has ended, and deletes what
-// is left of the pod.
+// endByPod ends an instance whose pod reports its end, and deletes the rest of the pod.
 func (r *registry) endByPod(in *instance, pod *corev1.Pod, v podOutcome) {
 	r.deleteRemains(in, pod)
 	r.endInstance(in, classifyEnd(pod, v, in.stopping))
@@ -102,7 +100,7 @@ func (r *registry) endInstance(in *instance, v podOutcome) {
 	r.exits.push(provisioner.Exit{FunctionUID: in.id.functionUID, CID: in.id.cid, Code: v.code, Reason: v.reason, LogTail: v.logTail})
 }
 
-// podMissing takes the lock and notes that a pod does not exist, which the informer may
+// podMissing takes the lock and records that a pod does not exist, which the informer may
 // never report.
 func (r *registry) podMissing(key podKey, uid types.UID) {
 	r.mu.Lock()

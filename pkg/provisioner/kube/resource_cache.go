@@ -20,11 +20,11 @@ type podKey struct{ namespace, name string }
 
 func keyOf(pod *corev1.Pod) podKey { return podKey{pod.Namespace, pod.Name} }
 
-// resourceCache keeps what is requested of each node. It is safe for concurrent use.
+// resourceCache sums up the requests on each node. It is safe for concurrent use.
 type resourceCache struct {
 	mu    sync.Mutex
 	nodes map[string]*node
-	// list are the nodes that exist, in no order.
+	// list are the existing nodes, in no order.
 	list []*node
 	pods map[podKey]podUsage
 }
@@ -37,7 +37,7 @@ type podUsage struct {
 	assumed bool
 }
 
-// node is a node, or the name of one that is not known but has pods.
+// node is a node, or the name of an unknown one that has pods.
 type node struct {
 	placement.Node
 	// at is the node's place in the list, -1 if it is not known.
@@ -52,7 +52,7 @@ type node struct {
 	avoidUntil time.Time
 }
 
-// taint is one that keeps pods away, and how to say so.
+// taint is a taint that keeps pods away, with its text for people.
 type taint struct {
 	taint  corev1.Taint
 	reason string
@@ -87,7 +87,7 @@ func (l *resourceCache) confirm(pod *corev1.Pod) {
 	}
 }
 
-// dropAssumed forgets a pod that was assumed and has not been seen.
+// dropAssumed removes a pod that was assumed and has not been seen.
 func (l *resourceCache) dropAssumed(key podKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,14 +132,14 @@ func (l *resourceCache) nodeOf(name string) *node {
 	return n
 }
 
-// removeIfUnused forgets a node that does not exist and has no pods.
+// removeIfUnused removes a node that does not exist and has no pods.
 func (l *resourceCache) removeIfUnused(n *node) {
 	if n.at < 0 && n.pods == 0 {
 		delete(l.nodes, n.Name)
 	}
 }
 
-// setNode notes a node as it is now, and says whether its readiness changed.
+// setNode updates a node, and reports whether its readiness changed.
 func (l *resourceCache) setNode(n *corev1.Node) (changed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,7 +162,6 @@ func (l *resourceCache) setNode(n *corev1.Node) (changed bool) {
 	return was != known.ready
 }
 
-// removeNode notes that a node is gone.
 func (l *resourceCache) removeNode(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,7 +176,7 @@ func (l *resourceCache) removeNode(name string) {
 	l.removeIfUnused(n)
 }
 
-// ready says whether a node is; one that is not known counts as ready.
+// ready reports whether a node is ready; an unknown one counts as ready.
 func (l *resourceCache) ready(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,8 +222,8 @@ func (l *resourceCache) candidates(fn *v1alpha1.Function, now time.Time) placeme
 	return c
 }
 
-// rejects says why pods of a function may not run on the node, room aside, in words
-// that follow a number of nodes.
+// rejects says why pods of a function may not run on the node, regardless of room, as text
+// that follows a number of nodes.
 func (n *node) rejects(fn *v1alpha1.Function) string {
 	if n.refuses != "" {
 		return n.refuses
@@ -242,7 +241,7 @@ func (n *node) rejects(fn *v1alpha1.Function) string {
 	return ""
 }
 
-// missingLabel is the first label that a selector asks for in vain.
+// missingLabel is the first label of a selector that the labels lack.
 func missingLabel(labels, selector map[string]string) string {
 	missing := ""
 	for key, value := range selector {

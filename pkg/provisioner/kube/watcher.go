@@ -29,7 +29,7 @@ func newWatcher(deps Deps, registry *registry, creator *creator) (*watcher, erro
 	return w, err
 }
 
-// podChanged receives every pod that there is.
+// podChanged receives every new or changed pod.
 func (w *watcher) podChanged(pod *corev1.Pod) {
 	w.resources.setPod(pod)
 	w.applyPod(pod)
@@ -59,7 +59,7 @@ func (w *watcher) applyPod(pod *corev1.Pod) {
 	}
 }
 
-// podGone receives every pod that is there no more, as it was last seen.
+// podGone receives every deleted pod in its last known state.
 func (w *watcher) podGone(pod *corev1.Pod) {
 	w.resources.removePod(keyOf(pod))
 	w.registry.mu.Lock()
@@ -71,7 +71,7 @@ func (w *watcher) podGone(pod *corev1.Pod) {
 	}
 }
 
-// nodeChanged receives every node that there is.
+// nodeChanged receives every new or changed node.
 func (w *watcher) nodeChanged(n *corev1.Node) {
 	if !w.resources.setNode(n) {
 		return
@@ -81,7 +81,7 @@ func (w *watcher) nodeChanged(n *corev1.Node) {
 	}
 }
 
-// nodeGone receives every node that is there no more.
+// nodeGone receives every deleted node.
 func (w *watcher) nodeGone(name string) {
 	w.resources.removeNode(name)
 	pods := w.podsOn(name)
@@ -114,7 +114,7 @@ func (w *watcher) podsOn(node string) []*corev1.Pod {
 	return pods
 }
 
-// maxVerified bounds how many pods are asked for in one round.
+// maxVerified bounds how many pods the driver asks the API for in one round.
 const maxVerified = 10
 
 // resyncLoop checks every second what no event reports: pods that were created

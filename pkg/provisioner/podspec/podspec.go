@@ -22,8 +22,8 @@ const (
 	// ContainerFunction is the name of the function's.
 	ContainerFunction = "function"
 
-	// AnnotationDecided is when the instance was ordered, as RFC 3339 with
-	// fractions of a second.
+	// AnnotationDecided is when the instance was launched, as RFC 3339 with fractions of a
+	// second.
 	AnnotationDecided = v1alpha1.GroupName + "/decided"
 
 	// DefaultTokenAudience is for whom the agents' tokens are.
@@ -35,11 +35,10 @@ const (
 	DefaultPort int32 = 8080
 	// LambdaPort is where the agent serves the Lambda Runtime API.
 	LambdaPort int32 = 9001
-	// DrainPort is where the agent tells that it has drained.
+	// DrainPort is where the agent answers that it has drained.
 	DrainPort int32 = 9090
 
-	// MaxGrace bounds how long the end of a pod may take, whatever the
-	// function's timeout is.
+	// MaxGrace bounds the grace period of a pod, whatever the function's timeout is.
 	MaxGrace = time.Hour
 	// graceBeyondTimeout is for the result's way back and for the end of the
 	// processes.
@@ -65,12 +64,11 @@ type Config struct {
 	UserNamespaces bool
 	// UserIDs are the users of functions, by namespace.
 	UserIDs UserIDs
-	// SchedulerAddr is where agents find any scheduler, host:port, and
-	// OwnerAddr the one that orders the pods, which is tried first; it may be
-	// empty.
+	// SchedulerAddr is the address of any scheduler, host:port, and OwnerAddr that of the one
+	// that launches the pods, which agents try first; it may be empty.
 	SchedulerAddr string
 	OwnerAddr     string
-	// CA is, in PEM, who vouches for schedulers and gateways.
+	// CA is the certificate authority of schedulers and gateways, in PEM.
 	CA string
 	// TLSDomain is what the names in their certificates end in, wiretls.Domain.
 	TLSDomain string
@@ -121,12 +119,12 @@ type Input struct {
 	CID     invocation.CID
 	// Node is where the pod runs.
 	Node string
-	// Decided is when it was ordered.
+	// Decided is when it was launched.
 	Decided time.Time
 }
 
-// Pod is the pod of an instance. An error says what of the function cannot run
-// in a cluster and what to do about it.
+// Pod is the pod of an instance. An error says which setting of the function cannot run in a
+// cluster and what to do about it.
 func Pod(in Input) (*corev1.Pod, error) {
 	if err := checkInput(in); err != nil {
 		return nil, err
@@ -233,8 +231,8 @@ func annotations(decided time.Time) map[string]string {
 	}
 }
 
-// ownerOf is the FunctionRevision of a unit. A function without revisions, of which there
-// are none in a cluster that has a controller, owns its pods itself.
+// ownerOf is the FunctionRevision of a unit. A function without revisions, which exists only
+// in a cluster without a controller, owns its pods itself.
 func ownerOf(f *v1alpha1.Function) metav1.OwnerReference {
 	if revision := f.FunctionRevisionName(); revision != "" {
 		return owner(v1alpha1.KindFunctionRevision, revision, f.UID)
@@ -255,8 +253,8 @@ func grace(f *v1alpha1.Function) int64 {
 	return int64((min(whole, MaxGrace) + time.Second - 1) / time.Second)
 }
 
-// tolerations are the function's, and those that make a lost node's pods go
-// soon unless the function says otherwise.
+// tolerations are the function's, plus those that remove a lost node's pods soon unless the
+// function sets others.
 func tolerations(f *v1alpha1.Function) []corev1.Toleration {
 	all := append([]corev1.Toleration(nil), f.Spec.Template.Placement.Tolerations...)
 	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {

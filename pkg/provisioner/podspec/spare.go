@@ -22,9 +22,9 @@ const (
 	SpareTaskRoot = "/tmp/task"
 )
 
-// Spare is the pod of a spare instance of a pool. The Function of the input is the
-// pool's, spare.PoolFunction, and the Runtime must be there. It is the pod of a
-// function but for what tells which function.
+// Spare is the pod of a spare instance of a pool. The Function of the input is
+// warmpool.PoolFunction, and the ClusterRuntime must be set. It is the pod of a function
+// without the parts that name the function.
 func Spare(in Input) (*corev1.Pod, error) {
 	pool, ok := warmpool.PoolOf(string(in.Function.UID))
 	if !ok || in.Runtime == nil {

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// GroupID is the group of both containers: what an image lets its group read can
-	// be read by whatever user.
+	// GroupID is the group of both containers, so that every user can read what an image lets
+	// its group read.
 	GroupID int64 = 65532
 	// UserID is the user of functions, unless namespaces have users of their own. The
 	// processes of the control plane have it too.
@@ -39,7 +39,7 @@ func (u UserIDs) Of(namespace string) int64 {
 	return u.Base + int64(binary.BigEndian.Uint64(hash[:])%uint64(u.Count))
 }
 
-// Validate refuses users that belong to others. A user namespace has only those below
+// Validate rejects users that belong to others. A user namespace has only those below
 // leastNamespaceUser.
 func (u UserIDs) Validate(userNamespaces bool) error {
 	switch {

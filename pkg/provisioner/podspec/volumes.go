@@ -77,7 +77,7 @@ func mountSource(m *v1alpha1.Mount) corev1.VolumeSource {
 	return corev1.VolumeSource{}
 }
 
-// writesClaim says whether the function may write to a claim. Volumes of claims belong to
+// writesClaim reports whether the function may write to a claim. Volumes of claims belong to
 // root unless the pod has a group for them.
 func writesClaim(f *v1alpha1.Function) bool {
 	return slices.ContainsFunc(f.Spec.Template.Mounts, func(m v1alpha1.Mount) bool {

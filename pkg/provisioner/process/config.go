@@ -47,7 +47,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Launcher says how to run the handler of a language runtime.
+// Launcher returns the program that runs the handler of a language runtime.
 type Launcher interface {
 	// Launch may write below the request's WorkDir. It is called by several
 	// goroutines at a time.

@@ -19,9 +19,9 @@ var ErrInUse = errors.New("is in use by another process")
 // comes with the *fs.PathError that says why.
 var ErrUnusable = errors.New("cannot be used")
 
-// lockDataDir makes the folder ours until the returned file is closed, and
-// removes what a predecessor left of its instances. The lock dies with its
-// process, so whoever holds it knows that the predecessor is dead.
+// lockDataDir locks the folder until the returned file is closed, and removes the remains of a
+// predecessor's instances. The lock ends with its process, so the predecessor of its holder is
+// dead.
 func lockDataDir(dataDir string) (*os.File, error) {
 	instances := filepath.Join(dataDir, "instances")
 	if err := os.MkdirAll(instances, 0o700); err != nil {

@@ -119,7 +119,7 @@ func (r *Driver) Run(ctx context.Context) error {
 	return nil
 }
 
-// startQueued starts the instances that were ordered before Run.
+// startQueued starts the instances that were requested before Run.
 func (r *Driver) startQueued() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,9 +144,8 @@ func (r *Driver) stopAll() {
 	}
 }
 
-// Start begins to start an instance; before Run it is started by Run, and
-// after Run it ends at once. An instance that is there already is left as it
-// is and has one Exit.
+// Start begins to start an instance. Before Run, the instance waits for Run; after Run it ends
+// at once. An existing instance stays as it is and has one Exit.
 func (r *Driver) Start(spec provisioner.InstanceSpec) {
 	in := &instance{
 		id:   id{string(spec.Function.UID), spec.CID},
@@ -171,8 +170,8 @@ func (r *Driver) Start(spec provisioner.InstanceSpec) {
 	}
 }
 
-// Stop ends an instance: the agent is asked at first, then the function, and
-// after Config.StopGrace both are killed.
+// Stop ends an instance: it asks the agent first, then the function, and kills both after
+// Config.StopGrace.
 func (r *Driver) Stop(functionUID string, cid invocation.CID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -189,8 +188,8 @@ func (in *instance) requestStop() {
 	}
 }
 
-// Progress says when the processes of an instance that has not ended were started; it
-// has no pod whose network could be waited for.
+// Progress returns when the processes of a running instance were started; it has no pod whose
+// network it would wait for.
 func (r *Driver) Progress(functionUID string, cid invocation.CID) (created, sandboxed time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -206,10 +205,9 @@ func (r *Driver) setCreated(in *instance, now time.Time) {
 	in.created = now
 }
 
-// Exits reports every instance that ended. It holds a few hundred; when it is
-// full, instances that end wait for the reader, and only those. Once Run ends
-// nobody is expected to read, and what does not fit is dropped. It is never
-// closed.
+// Exits reports every instance that ended. It holds a few hundred; when it is full, only
+// ending instances wait for the reader. After Run has ended, exits that do not fit are
+// dropped. It is never closed.
 func (r *Driver) Exits() <-chan provisioner.Exit { return r.exits }
 
 func (r *Driver) sendExit(e provisioner.Exit) {
@@ -224,8 +222,8 @@ func (r *Driver) sendExit(e provisioner.Exit) {
 	}
 }
 
-// Instances are those whose Exit was not handed over yet. They end seen by this process
-// alone, whose children they are.
+// Instances are those without an Exit so far. Only this process, whose children they are, sees
+// them end.
 func (r *Driver) Instances() []provisioner.Key {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -236,7 +234,7 @@ func (r *Driver) Instances() []provisioner.Key {
 	return keys
 }
 
-// markEnded notes that nothing is left of an instance but logs.
+// markEnded records that only logs are left of an instance.
 func (r *Driver) markEnded(in *instance) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,16 +15,16 @@ import (
 // loopback is where functions and agents find each other.
 const loopback = "127.0.0.1"
 
-// inherited are the variables that a function has from Windlass; besides them
-// those that begin with LC_. It is a short list of what programs need to run
-// at all, so that no credential gets into a function by accident.
+// inherited are the variables that a function inherits from Windlass, besides those that begin
+// with LC_: a short list that programs need to run at all, so that no credential gets into a
+// function by accident.
 var inherited = map[string]bool{
 	"PATH": true, "HOME": true, "LANG": true, "TZ": true, "TMPDIR": true, "USER": true,
 }
 
-// functionEnv is the function's environment. Of two values for one name the
-// later wins: first what is inherited from parent, then what secrets hold, then what
-// the protocol says, then what the program itself needs, then the user's own.
+// functionEnv is the function's environment. Of two values for one name the later wins: first
+// the inherited ones from parent, then those of secrets, of the protocol, of the program
+// itself, and last the user's own.
 func functionEnv(parent []string, spec provisioner.InstanceSpec, port int, p program) []string {
 	var env []string
 	for _, kv := range parent {
@@ -56,7 +56,7 @@ func functionEnv(parent []string, spec provisioner.InstanceSpec, port int, p pro
 	return lastWins(env)
 }
 
-// valueOf is the value of a variable, unless what it is taken from may be missing and is.
+// valueOf is the value of a variable, unless its source is optional and missing.
 func valueOf(v v1alpha1.EnvVar, spec provisioner.InstanceSpec, keys map[string]string) (value string, there bool) {
 	switch {
 	case v.ValueFrom == nil:

@@ -12,16 +12,16 @@ type forker chan func()
 // forkLoop returns when the channel is closed, and its thread ends: not before
 // the last child has.
 func (f forker) forkLoop() {
-	// Without an unlock the thread ends with the goroutine instead of going
-	// back to the pool, so nobody else comes to depend on it.
+	// Without an unlock the thread ends with the goroutine instead of returning to the pool,
+	// so no other child can depend on it.
 	runtime.LockOSThread()
 	for fork := range f {
 		fork()
 	}
 }
 
-// do runs fork on the thread and returns when it has. Requests are served one
-// at a time; those that wait block their own goroutine only.
+// do runs fork on the thread and returns when it has. It serves one request at a time; waiting
+// ones block only their own goroutines.
 func (f forker) do(fork func()) {
 	done := make(chan struct{})
 	f <- func() {

@@ -68,7 +68,7 @@ func (r *Driver) run(in *instance) (reason string, tail []string) {
 	return reason, tail
 }
 
-// prune makes room for the logs of an instance that has ended.
+// prune deletes old logs after an instance has ended.
 func (r *Driver) prune(in *instance) {
 	live := func() map[invocation.CID]bool { return r.liveCIDs(in.key) }
 	if err := pruneLogs(r.config.DataDir, in.key, live); err != nil {
@@ -151,13 +151,14 @@ func (p *prepared) supervise(stop <-chan struct{}, grace time.Duration) (reason 
 	return l.reason(function, agent), errors.Join(functionErr, agentErr)
 }
 
-// notifyAgent tells the agent how the function ended, and notes it in the function's log.
+// notifyAgent reports to the agent how the function ended, and writes it into the function's
+// log.
 func (p *prepared) notifyAgent(how string) {
 	tail, err := p.logs.tail()
 	if err != nil {
 		tail = nil // how it ended is worth more than what it wrote
 	}
-	// First, so that whoever gets the agent's answer finds it in the log.
+	// First, so that the receiver of the agent's answer finds it in the log.
 	p.logs.appendNote(how)
 	// It fails only if the agent has ended, which is an event of its own.
 	_, _ = io.WriteString(p.endings, strings.Join(append([]string{how}, tail...), "\n"))

@@ -40,7 +40,7 @@ const (
 // lifecycle is the course of an instance from the start of its processes to their
 // end. It decides; its owner watches, signals and waits.
 type lifecycle struct {
-	// cause is what came first.
+	// cause is the first cause of the end.
 	cause         cause
 	functionEnded bool
 	agentEnded    bool
@@ -49,7 +49,7 @@ type lifecycle struct {
 // over says that both processes have ended.
 func (l *lifecycle) over() bool { return l.functionEnded && l.agentEnded }
 
-// handle says what to do about an event, in order.
+// handle returns what to do about an event, in order.
 func (l *lifecycle) handle(e event) []action {
 	switch e {
 	case eventStop:
@@ -87,11 +87,11 @@ func (l *lifecycle) beginEnd(c cause, then ...action) []action {
 	return append([]action{startGrace}, then...)
 }
 
-// reasonStopped is the Reason of an instance that ended by order.
+// reasonStopped is the Reason of an instance that was asked to end.
 const reasonStopped = "stopped"
 
-// reason says for a person what ended the instance. The statuses are those of
-// the two processes.
+// reason explains to people what ended the instance. The statuses are those of the two
+// processes.
 func (l *lifecycle) reason(function, agent syscall.WaitStatus) string {
 	switch l.cause {
 	case causeFunction:

@@ -38,8 +38,8 @@ func limitsOf(r corev1.ResourceList) limits {
 	return l
 }
 
-// pickCores picks n of the cores, going round from position next, and says
-// where to go on. It picks none if n is no restriction.
+// pickCores picks n of the cores in turn from position next, and returns where to continue. It
+// picks none if n is no restriction.
 func pickCores(cores []int, next, n int) (picked []int, after int) {
 	if n <= 0 || n >= len(cores) {
 		return nil, next

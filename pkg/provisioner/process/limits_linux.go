@@ -9,7 +9,7 @@ import (
 // limiter sets limits on processes. It is used by one goroutine.
 type limiter struct {
 	log *slog.Logger
-	// cores are those that Windlass itself may run on.
+	// cores are the cores that Windlass itself may use.
 	cores []int
 	// next is the position of the core to hand out next.
 	next int

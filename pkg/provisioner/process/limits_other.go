@@ -14,7 +14,7 @@ type limiter struct {
 
 func newLimiter(log *slog.Logger) *limiter { return &limiter{log: log} }
 
-// apply says, the first time it is asked for a limit, that there is none.
+// apply warns once, at the first limit, that limits are not enforced.
 func (l *limiter) apply(_ int, want limits) {
 	if want == (limits{}) || l.failed {
 		return

@@ -14,9 +14,8 @@ func childAttr(pgid int) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pgid: pgid, Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitEnd returns when the child has ended, with the function that reaps it.
-// Until it is reaped, its process id and that of its group belong to nobody
-// else, so signals cannot go astray.
+// awaitEnd returns when the child has ended, with the function that reaps it. Until then its
+// process id and its group's are not reused, so signals cannot reach another process.
 func awaitEnd(child *os.Process) (reap func() (*os.ProcessState, error)) {
 	for {
 		err := unix.Waitid(unix.P_PID, child.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)

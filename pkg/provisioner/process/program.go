@@ -14,7 +14,7 @@ import (
 
 // program is what a function's process runs.
 type program struct {
-	// path is what is executed; without a slash it is looked up on PATH.
+	// path is the program; without a slash it is looked up on PATH.
 	path string
 	// argv is what the program sees as its arguments, its own name first.
 	argv []string

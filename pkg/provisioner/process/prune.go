@@ -17,16 +17,16 @@ import (
 // keptLogs is how many ended instances' logs are kept per function.
 const keptLogs = 20
 
-// pruneLogs deletes the oldest logs of a function beyond those to keep. live
-// says which instances still write.
+// pruneLogs deletes the oldest logs of a function beyond the number to keep. live returns the
+// instances that still write.
 func pruneLogs(dataDir string, key invocation.FunctionKey, live func() map[invocation.CID]bool) error {
 	dir := instancelog.Dir(dataDir, key)
 	written, err := lastWritten(dir)
 	if err != nil {
 		return err
 	}
-	// Asked after the folder was read, so that every file of a live instance
-	// that was seen there is known to be live.
+	// Called after the folder was read, so that every seen file of a live instance is known to
+	// be live.
 	for cid := range live() {
 		delete(written, cid)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/process/secretfile"
 )
 
-// prepared is an instance that is ready to be started, with what it holds.
+// prepared is an instance that is ready to start, with its resources.
 type prepared struct {
 	function, agent *exec.Cmd
 	limits          limits
@@ -25,8 +25,8 @@ type prepared struct {
 	port            int
 	// listener is the agent's, at port; nil if the function listens there.
 	listener *os.File
-	// endings is where the agent, which reads from agentEndings, is told how the
-	// function ended.
+	// endings is the pipe that reports the function's end to the agent, which reads from
+	// agentEndings.
 	endings, agentEndings *os.File
 }
 
@@ -76,8 +76,8 @@ func (r *Driver) prepare(spec provisioner.InstanceSpec) (_ *prepared, err error)
 	return p, nil
 }
 
-// acquirePort takes a port, and listens there if the agent is to. Another program of this
-// machine may listen there before; then it takes another one.
+// acquirePort takes a port, and listens there if the agent will. If another program of this
+// machine listens there first, it takes another port.
 func (r *Driver) acquirePort(p *prepared, listens bool) error {
 	for attempt := 1; ; attempt++ {
 		port, err := r.ports.acquire()
@@ -125,8 +125,8 @@ func (r *Driver) cleanUp(p *prepared) error {
 	return os.RemoveAll(p.workDir)
 }
 
-// listen listens at port, so that whoever calls there waits for the one who will
-// inherit the listener, however late that is.
+// listen listens at port, so that clients wait for the process that inherits the listener,
+// however late it starts.
 func listen(port int) (*os.File, error) {
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.ParseIP(loopback), Port: port})
 	if err != nil {
@@ -136,8 +136,8 @@ func listen(port int) (*os.File, error) {
 	return file, errors.Join(err, l.Close())
 }
 
-// closeInherited leaves to the agent alone what it inherits: when the agent ends, nobody
-// shall listen any more.
+// closeInherited closes the files that only the agent keeps: when the agent ends, no process
+// may listen any more.
 func (p *prepared) closeInherited() {
 	for _, inherited := range []*os.File{p.listener, p.agentEndings} {
 		if inherited != nil {
@@ -164,8 +164,8 @@ func (p *prepared) start(l *limiter) error {
 	return nil
 }
 
-// withRemedy adds to the error of a program that cannot be started what to do about it,
-// where the error does not say that by itself.
+// withRemedy adds a remedy to the error of a program that cannot be started, where the error
+// alone does not suggest one.
 func withRemedy(err error, path string) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
@@ -180,6 +180,6 @@ func withRemedy(err error, path string) error {
 func (p *prepared) group() int { return p.function.Process.Pid }
 
 func (p *prepared) signalGroup(signal syscall.Signal) {
-	// It fails only when nobody is left to be signalled.
+	// It fails only when the group has no process left.
 	_ = syscall.Kill(-p.group(), signal)
 }

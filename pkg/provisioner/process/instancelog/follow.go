@@ -26,11 +26,11 @@ const (
 
 // Options say what Follow prints.
 type Options struct {
-	// Follow goes on with new lines and new instances until the context
-	// ends; otherwise what is there is printed.
+	// Follow continues with new lines and new instances until the context ends; otherwise only
+	// existing lines are printed.
 	Follow bool
-	// Tail is how many of the last lines that are there already are printed,
-	// of all instances together; negative means all of them.
+	// Tail is how many existing lines are printed, the last ones of all instances together;
+	// negative means all.
 	Tail int
 	// Since leaves out lines that were written before, if it is not zero.
 	Since time.Time
@@ -38,10 +38,10 @@ type Options struct {
 	Timestamps bool
 }
 
-// Follow prints the lines that the instances of a function have written, in
-// the order of their times, each line behind its instance's id. dataDir is the
-// runtime's data folder. It returns nil when ctx ends, and an error if w or a
-// file fails, or if there is nothing to print and Options.Follow is not set.
+// Follow prints the lines that the instances of a function have written, in the order of their
+// times, each after its instance's id. dataDir is the driver's data folder. It returns nil
+// when ctx ends, and an error if w or a file fails, or if there are no logs and Options.Follow
+// is not set.
 func Follow(ctx context.Context, w io.Writer, dataDir string, key invocation.FunctionKey, opts Options) error {
 	f := newFollower(w, Dir(dataDir, key), opts)
 	if err := f.step(); err != nil {
@@ -76,7 +76,7 @@ type follower struct {
 	dir  string
 	opts Options
 	now  func() time.Time
-	// stepped says that what is found from now on is new.
+	// stepped says that lines from now on are new.
 	stepped bool
 	files   map[invocation.CID]*followedLog
 	buffer  []byte
@@ -102,8 +102,8 @@ func newFollower(w io.Writer, dir string, opts Options) *follower {
 	}
 }
 
-// step prints what was written since the last step. Only the first one heeds
-// tail and since: a log that appears later is new from its first line on.
+// step prints the lines since the last step. Only the first step applies tail and since: a log
+// that appears later is new from its first line on.
 func (f *follower) step() error {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -144,7 +144,7 @@ func (f *follower) step() error {
 	return f.merge(grown, keep)
 }
 
-// readNew is what is new in a log; nil if nothing is.
+// readNew returns the new lines of a log; nil if it has none.
 func (f *follower) readNew(cid invocation.CID) (*newLines, error) {
 	log, err := os.Open(filepath.Join(f.dir, FunctionFile(cid)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -201,8 +201,8 @@ func (f *follower) startOffset(log io.ReaderAt, size int64, times timeline, modi
 	return offset, nil
 }
 
-// merge prints what is new in the order of time, but only the last lines if keep
-// is not negative.
+// merge prints new lines in the order of time, but only the last keep ones if that is not
+// negative.
 func (f *follower) merge(grown []*newLines, keep int) error {
 	var last []string
 	var rest []*newLines

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// newLines reads what is new in a log, line by line.
+// newLines reads the new part of a log, line by line.
 type newLines struct {
 	file   *followedLog
 	log    *os.File
@@ -31,8 +31,8 @@ func openNewLines(file *followedLog, log *os.File, size int64, times timeline, l
 
 func (g *newLines) close() { _ = g.log.Close() }
 
-// nextLine goes to the next line, or piece of a line that is too long to wait for its end;
-// false if there is none. What has no end yet is kept in the file.
+// nextLine advances to the next line, or to a piece of a line that is too long to wait for its
+// end; false if there is none. An unfinished line stays in the file.
 func (g *newLines) nextLine() (bool, error) {
 	line, err := g.lines.ReadSlice('\n')
 	end := g.file.offset + int64(len(line))

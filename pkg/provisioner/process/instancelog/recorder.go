@@ -17,7 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// Line is one that a function has written.
+// Line is a line that a function has written.
 type Line struct {
 	Function invocation.FunctionKey
 	CID      invocation.CID
@@ -25,12 +25,12 @@ type Line struct {
 	Text     string
 }
 
-// stampEvery is the least time between two stamps of a log, which bounds how many it
-// has: what was written in between has the time of the first.
+// stampEvery is the minimum time between two stamps of a log, which bounds their number: lines
+// in between have the time of the first.
 const stampEvery = time.Millisecond
 
-// Recorder notes when the lines of functions are written, since functions write their
-// logs themselves. It is told by the system when a file grows.
+// Recorder records when functions write lines, since functions write their logs themselves.
+// The system notifies it when a file grows.
 type Recorder struct {
 	root string
 	deps RecorderDeps
@@ -50,7 +50,7 @@ type RecorderDeps struct {
 type recordedLog struct {
 	function invocation.FunctionKey
 	cid      invocation.CID
-	// stamps is how many stamps there are, and last is the last one.
+	// stamps is the number of stamps, and last the last one.
 	stamps int64
 	last   stamp
 	// read is how much was handed on, with the beginning of a line after it.
@@ -63,8 +63,8 @@ func NewRecorder(dataDir string, deps RecorderDeps) *Recorder {
 	return &Recorder{root: filepath.Join(dataDir, logsFolder), deps: deps, logs: make(map[string]*recordedLog)}
 }
 
-// Run records until ctx ends. Where the system cannot tell of files, it says so in the
-// log, and lines have no times.
+// Run records until ctx ends. If the system cannot watch files, it logs that, and lines have
+// no times.
 func (r *Recorder) Run(ctx context.Context) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err == nil {
@@ -109,8 +109,8 @@ func (r *Recorder) handle(watcher *fsnotify.Watcher, event fsnotify.Event) {
 	}
 }
 
-// scan watches a folder and those in it, and looks at their logs. What is there from
-// before is not handed on.
+// scan watches a folder and its subfolders, and reads their logs. It does not pass on existing
+// lines.
 func (r *Recorder) scan(watcher *fsnotify.Watcher, folder string, before bool) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -125,7 +125,7 @@ func (r *Recorder) scan(watcher *fsnotify.Watcher, folder string, before bool) e
 	})
 }
 
-// recordGrowth notes how far a file has grown, if it is a log of a function.
+// recordGrowth records how far a file has grown, if it is a log of a function.
 func (r *Recorder) recordGrowth(path string, before bool) error {
 	cid, ok := functionFileCID(filepath.Base(path))
 	if !ok {
@@ -162,7 +162,7 @@ func (r *Recorder) recordGrowth(path string, before bool) error {
 	return r.emitLines(log, path, info.Size(), at)
 }
 
-// stamp notes a time if the log has grown.
+// stamp records a time if the log has grown.
 func (l *recordedLog) stamp(path string, s stamp) error {
 	if s.offset <= l.last.offset {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// stamp says when all that stands before an offset of a log had been written.
+// stamp says when everything before an offset of a log had been written.
 type stamp struct {
 	offset int64
 	at     time.Time
@@ -27,8 +27,8 @@ func (s stamp) encode() []byte {
 // timeline are the stamps of a log, whose offsets rise.
 type timeline []stamp
 
-// readTimeline reads the stamps of a log; none if there is no such file. What cannot be
-// a stamp ends them.
+// readTimeline reads the stamps of a log, up to the first invalid one; none if the file does
+// not exist.
 func readTimeline(path string) (timeline, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,7 +68,7 @@ func (t timeline) timeOf(end int64) (time.Time, bool) {
 	return t[i].at, true
 }
 
-// offsetSince is where what was written at a time or later begins.
+// offsetSince is the offset of the first byte that was written at a time or later.
 func (t timeline) offsetSince(at time.Time) (offset int64) {
 	for _, s := range t {
 		if !s.at.Before(at) {

@@ -27,7 +27,8 @@ func Write(dataDir, namespace, name string, values map[string]string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	// Whoever reads sees the old one or the new one. CreateTemp lets nobody else read.
+	// Readers see the old file or the new one. CreateTemp makes it readable only for its
+	// owner.
 	next, err := os.CreateTemp(filepath.Dir(path), ".next-*")
 	if err != nil {
 		return err
@@ -52,8 +53,8 @@ func Keys(dataDir string, fn *v1alpha1.Function) (map[string]string, error) {
 	return keys(stored(dataDir, fn.Namespace), fn)
 }
 
-// Check says what Environ or Keys would lack once these secrets, by name, are written
-// besides those that are there.
+// Check returns an error about what Environ or Keys would lack once these secrets, by name,
+// are added to the existing ones.
 func Check(dataDir string, fn *v1alpha1.Function, coming map[string]map[string]string) error {
 	there := stored(dataDir, fn.Namespace)
 	both := func(name string) (map[string]string, error) {
@@ -67,8 +68,8 @@ func Check(dataDir string, fn *v1alpha1.Function, coming map[string]map[string]s
 	return errors.Join(envErr, keyErr)
 }
 
-// secrets finds the variables of a secret. Its error is fs.ErrNotExist if there is none of
-// that name.
+// secrets finds the variables of a secret. Its error is fs.ErrNotExist if no secret has that
+// name.
 type secrets func(name string) (map[string]string, error)
 
 func stored(dataDir, namespace string) secrets {
@@ -131,7 +132,7 @@ func keys(find secrets, fn *v1alpha1.Function) (map[string]string, error) {
 	return keys, nil
 }
 
-// missing is a secret that nobody has given.
+// missing is a secret that does not exist.
 type missing struct{ namespace, name string }
 
 func (m missing) Error() string {
@@ -140,7 +141,8 @@ func (m missing) Error() string {
 
 func (m missing) Is(err error) bool { return err == fs.ErrNotExist }
 
-// read are the variables of a secret. Its error is fs.ErrNotExist if there is none.
+// read returns the variables of a secret. Its error is fs.ErrNotExist if no secret has that
+// name.
 func read(dataDir, namespace, name string) (map[string]string, error) {
 	path, err := pathOf(dataDir, namespace, name)
 	if err != nil {
