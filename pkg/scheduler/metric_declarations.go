@@ -115,7 +115,7 @@ var (
 	lagDecl = Metrics.Histogram(metric.Stable, "windlass_scheduler_tick_lag_seconds",
 		"How late a tick began.", lagBuckets)
 	slotsDecl = Metrics.Gauge(metric.Stable, "windlass_scheduler_slots",
-		"Slots that the scheduler serves, by role: as their owner, or as the heir of an owner that does not answer.", "role")
+		"Slots that the scheduler serves, by role: as their owner, or as the standby of an owner that does not answer.", "role")
 	slotMovesDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_slot_moves_total",
 		"Slots that the scheduler gained or lost as their owner, by direction.", "direction")
 	epochDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_highest_epoch",

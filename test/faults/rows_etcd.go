@@ -61,7 +61,7 @@ func etcdRows() []row {
 		},
 		{
 			id: "F32", fault: "a gateway is cut off from etcd while slots move and etcd forgets its history",
-			promise: "no call fails; the gateway reads all anew", allow: nothing(), run: compactBehindAGateway,
+			promise: "no call fails; the gateway reads everything again", allow: nothing(), run: compactBehindAGateway,
 		},
 		{
 			id: "F33", fault: "all that etcd has is lost",

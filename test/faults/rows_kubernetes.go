@@ -65,7 +65,7 @@ func kubernetesRows() []row {
 			promise: "none of its pods stays", allow: refusals(), run: orphans,
 		},
 		{
-			id: "F71", rate: 30, fault: "a function is deleted and made anew by the same name, under load",
+			id: "F71", rate: 30, fault: "a function is deleted and created again with the same name, under load",
 			promise: "calls are answered, or refused as not found", allow: refusals(), run: recreated,
 		},
 		{
