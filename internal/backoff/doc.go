@@ -1,2 +1,2 @@
-// Package backoff says how long to pause before something that failed is tried again.
+// Package backoff decides how long to pause before a failed operation is tried again.
 package backoff

@@ -1,14 +1,12 @@
-// Package bench puts a workload's calls on a gateway over HTTP, at the times
-// that the trace says, and reports what came of them.
+// Package bench replays a workload's calls against a gateway over HTTP, at the times of the
+// trace, and reports the results.
 //
-// The load is open loop: a call is sent when it is due, however many are still
-// under way. At most Config.MaxInFlight are; a call that finds the bound
-// reached is not sent and counts as an error. No call is ever delayed on
-// purpose, and by how much the sender itself was late is in the report.
+// The load is an open loop: a call is sent when it is due, however many are still running. At
+// most Config.MaxInFlight run at a time; a call beyond that is not sent and counts as an error.
+// No call is delayed on purpose, and the report says how late the sender itself was.
 //
-// Replay does the sending and gives one Sample per call. Everything after that
-// is a function of the samples: Summarize makes a Report, its Table and Values
-// print it, and Verdict says what failed. The setup time of a call is its total
-// time minus the function's own time as the gateway's answer tells it: what
-// Windlass and the network add, waiting for an instance included.
+// Replay sends the calls and returns one Sample for each. Everything after that is a function of
+// the samples: Summarize makes a Report, its Table and Values print it, and Verdict says what
+// failed. The setup time of a call is its total time minus the function's own time in the
+// gateway's answer: the part of Windlass and the network, waiting for an instance included.
 package bench

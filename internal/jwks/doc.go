@@ -1,12 +1,12 @@
-// Package jwks holds what checking JSON Web Tokens offline needs: the public
-// keys of whoever issues them, and a memory of those that were found right.
+// Package jwks supports checking JSON Web Tokens offline: it keeps the issuers' public keys, and
+// the results for recent tokens.
 //
-// A Keyring reads the keys rarely and keeps them. It promises that keys read once
-// count on for 24 hours while their source is away, that asking for a key waits only if it has
-// never been seen, for two seconds at most, and that however many tokens name
-// such keys, the source is asked no oftener than the Keyring was told.
+// Invariants of a Keyring:
 //
-// Seen remembers what was found out about a token by its digest, for a minute.
+//   - Keys remain valid for 24 hours after they were read, also while their source is down.
+//   - A lookup blocks only for an unknown key, for at most two seconds.
+//   - However many tokens name unknown keys, refreshes of the source are rate-limited.
 //
-// Neither decides what a token is good for.
+// Seen remembers the result for a token by its digest for a minute. Neither decides what a token
+// permits.
 package jwks

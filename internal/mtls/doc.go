@@ -1,21 +1,19 @@
-// Package mtls secures the wire between gateways, schedulers, the controller
-// and agents, and decides who may call which method on it.
+// Package mtls secures the wire between gateways, schedulers, the controller and agents, and
+// decides who may call which method on it.
 //
-// There is one CA. Gateways, schedulers and the controller each have a
-// certificate of it whose DNS names include that of their role in the domain of this
-// Windlass; agents have none and prove who they are by what they send. Certificates of roles that
-// connect to others must be good for client authentication too.
+// One CA signs all certificates. Gateways, schedulers and the controller each have a certificate
+// whose DNS names include that of their role in the domain of this Windlass. Agents have none and
+// prove who they are by what they send. The certificates of roles that connect to others must also
+// allow client authentication.
 //
-// What the package promises:
+// Invariants:
 //
-//   - Connections are TLS 1.3. A client goes on only if the server's certificate
-//     is of the CA and has the name the client was made for, whatever address it
-//     connects to. A server takes clients without a certificate, but none with
-//     one that is not of the CA.
-//   - Certificates are checked when a connection is made, anew each time: there
-//     is no resumption. A connection that is open outlives a change of the CA
-//     and the end of a certificate.
-//   - Files that were replaced are in use some seconds later, without a restart.
-//     A set that is broken, or is replaced halfway, changes nothing.
+//   - Connections are TLS 1.3. A client continues only if the server's certificate is signed
+//     by the CA and has the name that the client was made for, whatever address it connects
+//     to. A server accepts clients without a certificate, but none with a foreign one.
+//   - Certificates are checked when a connection is made, each time: there is no resumption.
+//     An open connection outlives a change of the CA and the end of a certificate.
+//   - Replaced files take effect some seconds later, without a restart. A set that is broken,
+//     or half replaced, changes nothing.
 //   - A method that is listed nowhere is refused.
 package mtls

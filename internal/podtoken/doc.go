@@ -1,23 +1,21 @@
-// Package podtoken tells which pod a service account token belongs to, without
-// asking the API server for each.
+// Package podtoken decides which pod a service account token belongs to, without a request to the
+// API server for each.
 //
-// A Verifier accepts a token that the cluster issued to a pod for one audience,
-// and that is valid now. It checks the signature with the cluster's public keys,
-// which it reads rarely and keeps. If the key of a token cannot be had, the API
-// server is asked about the token itself (TokenReview).
+// A Verifier accepts a token that the cluster issued to a pod for one audience and that is valid
+// now. It checks the signature with the cluster's public keys, which it reads rarely and keeps. If
+// it cannot get the key of a token, it sends the token to the API server (TokenReview).
 //
-// What the package promises:
+// Invariants:
 //
-//   - Nothing in a token counts before its signature is found right. Only
-//     algorithms with a public key are considered, and of these only the one that
-//     the key is for.
-//   - While the API server is away, tokens are checked with the keys read last.
-//   - Verify takes four seconds at most, and waits only for a key that it has never
-//     seen. However many tokens name such keys, the API server is asked for keys
-//     once in five seconds at most, and for reviews five times a second, besides 20 for pods that run here.
-//   - A key that the cluster withdrew counts for six minutes more at most while
-//     the API server can be reached and Run runs.
+//   - Nothing in a token counts before its signature is verified. Only algorithms with a
+//     public key are accepted, and only the one that the key is for.
+//   - While the API server is down, tokens are checked with the last keys.
+//   - Verify takes at most four seconds, and waits only for an unknown key. However many tokens
+//     name unknown keys, the API server gets at most one request for keys in five seconds and
+//     five reviews a second, plus 20 for pods that run here.
+//   - A key that the cluster withdrew is accepted for at most six more minutes while the API
+//     server can be reached and Run runs.
 //
-// A token says what was true when it was issued. That the pod still exists, and
-// what it is for, is for the caller to find out by its UID.
+// A token says what was true when it was issued. The caller finds out by the pod's UID whether the
+// pod still exists, and what it is for.
 package podtoken

@@ -1,4 +1,4 @@
-// Package runtimes brings the language runtimes along: for each RuntimeName a
+// Package runtimes contains the built-in language runtimes: for each RuntimeName a
 // small shim, embedded in the binary, that loads a handler and speaks the
 // function's protocol with nothing but the language's standard library.
 //
@@ -7,10 +7,10 @@
 // command line and the environment. It starts nothing. The images of the
 // runtimes hold the same shims.
 //
-// # What tells a shim what to run
+// # How a shim learns what to run
 //
 // Variables, as for a custom runtime of AWS Lambda, and nothing else:
-// $LAMBDA_TASK_ROOT is the folder of the code, which nobody writes to; $_HANDLER
+// $LAMBDA_TASK_ROOT is the folder of the code, which is only read; $_HANDLER
 // is module.function; $WINDLASS_PROTOCOL is LambdaRuntime (the default) or HTTP.
 //
 // In Python the module is a file .py or a package, and the last dot of the
@@ -26,9 +26,9 @@
 // GET /windlass/v1/assignment at $AWS_LAMBDA_RUNTIME_API for the variables and the files
 // of a function, however long that takes. It writes the files below
 // $LAMBDA_TASK_ROOT, which it may make and write to, removes WINDLASS_SPARE, sets the
-// variables except LAMBDA_TASK_ROOT, and goes on there as if it had been started so.
-// A file whose path leads out of the folder, and whatever else of an assignment cannot
-// be taken, is an init error (Runtime.BadAssignment). It asks once in its life.
+// variables except LAMBDA_TASK_ROOT, and continues as if it had been started with them.
+// A file whose path leads out of the folder, and anything else in an assignment that is
+// invalid, is an init error (Runtime.BadAssignment). It asks once in its life.
 //
 // # Promises of the shims
 //

@@ -1,3 +1,3 @@
-// Package sameuser keeps other users of the machine away from a port on the loopback,
-// which, unlike a socket in a folder, has no owner. It knows them on Linux only.
+// Package sameuser rejects connections of other users of the machine to a port on loopback,
+// which, unlike a socket in a folder, has no owner. It recognises users on Linux only.
 package sameuser

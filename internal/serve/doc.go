@@ -1,17 +1,14 @@
-// Package serve serves what Windlass's programs have in common: HTTP and gRPC with
-// the limits that fit them, health checks and metrics. What it serves ends with
-// its context, and in order.
+// Package serve runs the servers of Windlass's programs: HTTP and gRPC with limits, health checks
+// and metrics. Its servers stop in order when their context ends.
 //
-// Its limits are against clients that take too much or too long. What it promises
-// of them:
+// Its limits protect against clients that take too much or too long. Invariants:
 //
-//   - A stream of the wire whose first message does not come soon, or is long,
-//     ends. Whoever guesses tokens, or goes on with an attempt that was cancelled,
-//     loses the connection.
-//   - A client of the wire of which nothing was accepted so far costs next to nothing,
-//     and all of them together a bounded amount: what they send beyond it is not read.
-//     One address with many of them does not keep out the others.
-//   - What is refused is counted, by reasons whose number is fixed.
-//   - What is no proper HTTP/1.1 is answered like any refusal: with the word that
-//     no function ran. An answer that a handler gives is never changed.
+//   - A wire stream ends if its first message does not come soon, or is long. A client that
+//     guesses tokens, or continues a cancelled attempt, loses the connection.
+//   - A wire client without an accepted message costs next to nothing, and all of them
+//     together a bounded amount: anything beyond it is not read. One address with many such
+//     clients does not keep out others.
+//   - Every rejection is counted, by a fixed set of reasons.
+//   - Malformed HTTP/1.1 is answered like any rejection: with the statement that no function
+//     ran. A handler's answer is never changed.
 package serve

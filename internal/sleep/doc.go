@@ -1,2 +1,2 @@
-// Package sleep waits in a way that a context ends.
+// Package sleep waits for a duration, or until a condition holds, unless a context ends first.
 package sleep

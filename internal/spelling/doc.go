@@ -1,2 +1,3 @@
-// Package spelling compares what somebody wrote with what they may have meant.
+// Package spelling measures how far two spellings are apart, for suggestions to people who
+// mistyped a name.
 package spelling

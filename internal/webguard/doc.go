@@ -1,4 +1,4 @@
-// Package webguard keeps other people's web pages away from servers that trust whoever is
-// on the same machine. A browser that shows such a page asks whatever address the page
-// names, in the name of the person who looks at it.
+// Package webguard protects servers that trust every process on the same machine from foreign web
+// pages. A browser that shows such a page sends requests to any address that the page names, in
+// the name of its user.
 package webguard

@@ -1,3 +1,3 @@
-// Package wiretest makes messages of the wire as later releases may send them, for
-// tests of what earlier ones make of them.
+// Package wiretest makes messages of the wire as later releases may send them, for tests of how
+// earlier releases handle them.
 package wiretest

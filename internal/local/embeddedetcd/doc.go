@@ -1,16 +1,14 @@
-// Package embeddedetcd runs an etcd in this process, for one that is alone on
-// its machine: local mode, and tests of what talks to etcd.
+// Package embeddedetcd runs an etcd inside this process, for local mode and for tests of etcd's
+// clients.
 //
-// Nobody else can reach it. It opens no port and no socket; its one client
-// calls it as functions. An etcd that listens without asking who is there would
-// let every user of the machine change who owns what.
+// Only this process can reach it. It opens no port and no socket; its one client calls it as
+// functions. An etcd that listens without authentication would let every user of the machine
+// change the ownership of slots.
 //
-// It remembers nothing. Nothing that Windlass keeps in etcd outlives the
-// processes that put it there, so it starts empty every time and never waits
-// for the disk. That makes it ready in about a tenth of a second, for some
-// 5 MiB of memory.
+// It stores nothing. Nothing that Windlass keeps in etcd outlives the processes that wrote it, so
+// the etcd starts empty every time and never waits for the disk. It is ready in about a tenth of
+// a second and takes some 5 MiB of memory.
 //
-// Two settings reach beyond one server: etcd adds its metrics to the default
-// Prometheus registry, and the size of its log segments is a variable of the
-// whole process, which Start lowers.
+// Two settings reach beyond one server: etcd adds its metrics to the default Prometheus registry,
+// and the size of its log segments is a variable of the whole process, which Start lowers.
 package embeddedetcd

@@ -1,8 +1,7 @@
-// Package exposition tells metrics in the formats that Prometheus reads.
+// Package exposition writes metrics in the formats that Prometheus reads.
 //
-// A program has one Registry. It takes prometheus' own collectors, and Collectors of this
-// package, which have a row for each of many subjects and a table of the series that are
-// made of a row:
+// A program has one Registry. It accepts Prometheus' own collectors, and Collectors of this
+// package, which have a row for each of many subjects and a table of the series to make of a row:
 //
 //	reg.MustRegister(exposition.NewCollector([]exposition.Series[row]{
 //		{queued.Declaration, func(r *row, tell exposition.Tell) {
@@ -13,7 +12,9 @@
 //	reading, err := reg.Read()
 //	err = reading.Write(w, format, nil)
 //
-// It promises that what Write writes is what expfmt writes of all that Gather returns, byte
-// for byte, and that it holds neither a whole family of a Collector nor its text: what is
-// allocated is the rows. A Reading is only read, so any number may write it at a time.
+// Invariants:
+//
+//   - Write writes, byte for byte, what expfmt would write of the result of Gather.
+//   - It holds neither a whole family of a Collector nor its text; it allocates only the rows.
+//   - A Reading does not change, so any number of goroutines may write it at a time.
 package exposition

@@ -1,16 +1,14 @@
-// Package page is the status page of a local Windlass: the live.View that windlass top
+// Package page serves the status page of a local Windlass: the monitor.View that windlass top
 // shows, for a browser on the same machine.
 //
 //	GET /             the page
-//	GET /status.json  a live.View as JSON
+//	GET /status.json  a monitor.View as JSON
 //
-// It is read-only, needs no build and nothing from the net. Nobody asks anything of
-// Windlass unless somebody looks: a View is made when it is asked for, at most once a
-// second for all who look.
+// It is read-only, needs no build and nothing from the network. It reads Windlass only on
+// request, at most once a second for all viewers.
 //
-// What it shows is for whoever sits at the machine. Names that lead to the machine
-// without being loopback names are refused, so that a page of somebody else, whose
-// name was made to lead here, cannot read it; requests that come from pages of others
-// are refused as well. Its script writes names and reasons as text, never as HTML, and
-// the browser is told to run no other script.
+// Only the user of the machine may see it. It refuses names that lead to the machine without
+// being loopback names, so that a foreign web page whose name was made to lead here cannot read
+// it. It also refuses requests that come from foreign pages. Its script writes names and reasons
+// as text, never as HTML, and the browser runs no other script.
 package page

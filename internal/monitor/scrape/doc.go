@@ -1,6 +1,6 @@
-// Package scrape asks one process for its metrics, as Prometheus would: in the format
-// that has native histograms.
+// Package scrape reads the metrics of one process, as Prometheus would, in the format that has
+// native histograms.
 //
-// It asks once, and takes at most so much of an answer; who is asked, how often and
-// what becomes of the answer is for others to say.
+// It makes one request and accepts an answer of bounded size. The caller decides which processes
+// to read, how often, and what to do with the answer.
 package scrape

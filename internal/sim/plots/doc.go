@@ -1,6 +1,6 @@
-// Package plots draws the charts of reports (internal/sim/report) as SVG and PNG.
+// Package plots draws the charts of reports (internal/sim/report) as SVG and PNG. The same chart
+// gives the same bytes.
 //
-// It is apart from what makes the reports because the library that draws brings
-// fonts and rasterisers along, which no program that serves calls should carry:
-// only cmd/windlass-plot links it. The same chart gives the same bytes.
+// It is separate from package report because its drawing library brings fonts and rasterisers,
+// which no program that serves calls should contain: only cmd/windlass-plot links it.
 package plots

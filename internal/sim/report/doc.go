@@ -1,7 +1,7 @@
-// Package report is what an experiment in virtual time found, as a value, and how
-// that value is written: as text for people, as CSV and as JSON.
+// Package report holds the result of an experiment in virtual time as a value, and writes it as
+// text for people, as CSV and as JSON.
 //
-// It promises that the same report gives the same bytes. It draws nothing:
-// charts are only the numbers of a picture and what its axes say, so that who
-// runs an experiment need not link what draws (internal/sim/plots).
+// The same report gives the same bytes. The package draws nothing: a chart has only the numbers
+// and the axes of a picture, so that a program which runs experiments need not link the drawing
+// library (internal/sim/plots).
 package report
