@@ -9,7 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -39,7 +42,7 @@ type transcript struct {
 // summarize copies to out what a reader of test results needs of what it reads from in.
 func summarize(in io.Reader, out io.Writer) error {
 	packages := make(map[string]*transcript)
-	var skipped []string
+	skipped := make(map[string][]string) // tests by why
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadString('\n')
@@ -73,7 +76,8 @@ func summarize(in io.Reader, out io.Writer) error {
 				t.print(out)
 				delete(packages, e.Package)
 			} else if e.Action == "skip" {
-				skipped = append(skipped, fmt.Sprintf("%s %s: %s", e.Package, e.Test, t.reason(e.Test)))
+				why := t.reason(e.Test)
+				skipped[why] = append(skipped[why], e.Package+" "+e.Test)
 			}
 		}
 	}
@@ -81,7 +85,10 @@ func summarize(in io.Reader, out io.Writer) error {
 		t.print(out)
 	}
 	if len(skipped) > 0 {
-		fmt.Fprintf(out, "\nSkipped on this machine:\n  %s\n", strings.Join(skipped, "\n  "))
+		fmt.Fprintln(out, "\nSkipped on this machine:")
+	}
+	for _, why := range slices.Sorted(maps.Keys(skipped)) {
+		fmt.Fprintf(out, "  %s\n    %s\n", why, strings.Join(skipped[why], "\n    "))
 	}
 	return nil
 }
@@ -108,6 +115,9 @@ func summary(line string) bool {
 	return strings.HasPrefix(line, "ok  \t") || strings.HasPrefix(line, "?   \t")
 }
 
+// place is where in the source a test said something.
+var place = regexp.MustCompile(`^\S+\.go:\d+: `)
+
 // reason is what a test said before it was skipped.
 func (t *transcript) reason(test string) string {
 	var said []string
@@ -116,7 +126,7 @@ func (t *transcript) reason(test string) string {
 		if e.Test != test || strings.HasPrefix(text, "=== ") || strings.HasPrefix(text, "--- ") {
 			continue
 		}
-		said = append(said, text)
+		said = append(said, place.ReplaceAllString(text, ""))
 	}
 	return strings.Join(said, " ")
 }

@@ -51,7 +51,8 @@ d.go:1: undefined: x
 panic: test timed out
 
 Skipped on this machine:
-  a TestLame: a_test.go:2: python3 is not installed
+  python3 is not installed
+    a TestLame
 `
 	var out strings.Builder
 	if err := summarize(strings.NewReader(said), &out); err != nil {

@@ -21,7 +21,8 @@ func main() {
 		os.Exit(3)
 	case "never-listen":
 		fmt.Fprintln(os.Stdout, "probe: thinking about it")
-		select {}
+		// Built without cgo, a program that blocks for ever is ended as deadlocked.
+		time.Sleep(time.Hour)
 	case "garbage":
 		garbage()
 	}
