@@ -135,6 +135,9 @@ func forbiddenNames(tree fs.FS) ([]figure, error) {
 	}
 	for _, folder := range texts {
 		err := fs.WalkDir(tree, folder, func(name string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.IsDir() && slices.Contains(installed, entry.Name()) {
+				return fs.SkipDir
+			}
 			if err != nil || entry.IsDir() || !slices.Contains(textual, path.Ext(name)) || strings.HasPrefix(name, "docs/results/") {
 				return ignoreMissing(err)
 			}
@@ -154,6 +157,9 @@ func forbiddenNames(tree fs.FS) ([]figure, error) {
 	}
 	return all, nil
 }
+
+// installed are folders of what others wrote, which make examples installs.
+var installed = []string{"node_modules", ".venv"}
 
 // texts are where people read of the product, by folders and files, and textual the files
 // there that are texts. Results are recorded output.
