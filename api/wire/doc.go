@@ -1,9 +1,9 @@
-// Package wire holds what all conversations between gateways, schedulers, agents and
-// the controller have in common. The messages are in two packages, by who must
-// understand them for how long: agent/v1alpha1 for agents, which live on while the
-// control plane is updated, and control/v1alpha1 for the control plane itself.
+// Package wire has the common parts of the conversations between gateways, schedulers, agents
+// and the controller. The messages are in two packages, by how long programs of two versions
+// must understand each other: agent/v1alpha1 for agents, which outlive updates of the control
+// plane, and control/v1alpha1 for the control plane itself.
 //
-// Times travel as durations and never as points in time, so that the clocks of
-// two machines need not agree. Every message may be lost with its stream:
-// whoever opens the stream again says again what still holds.
+// Times travel as durations and never as points in time, so that the clocks of two machines
+// need not agree. Every message may be lost with its stream: a client that opens the stream
+// again repeats everything that still holds.
 package wire

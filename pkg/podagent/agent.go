@@ -46,8 +46,8 @@ type Agent struct {
 	tasks sync.WaitGroup
 	// assigned delivers the assignment of a spare instance.
 	assigned chan *agentwire.Assignment
-	// drained is closed when the instance drains and no call runs any more, and ended when
-	// there is nothing more to do.
+	// drained is closed when the instance drains and no call runs any more, and ended when the
+	// agent has finished.
 	drained, ended chan struct{}
 
 	mu   sync.Mutex
@@ -209,7 +209,7 @@ func (a *Agent) attemptOver(at *attempt) {
 	delete(a.attempts, at.number)
 }
 
-// audit tells the core what really runs.
+// audit feeds the core the observed state.
 func (a *Agent) audit() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

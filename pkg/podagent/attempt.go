@@ -65,7 +65,7 @@ type attempt struct {
 // claimState is the progress of a claim.
 type claimState struct {
 	mu sync.Mutex // guards everything below
-	// stream is set once the claim is on its way.
+	// stream is set once the claim is sent.
 	stream            attemptStream
 	granted, released bool
 	// releaseTimer cancels an attempt whose release the gateway does not process.
@@ -79,7 +79,7 @@ func (at *attempt) grant() {
 	at.state.granted = true
 }
 
-// release gives up a claim. If the claim was sent, the release follows it on the same stream,
+// release releases a claim. If the claim was sent, the release follows it on the same stream,
 // and the gateway gets releaseTimeout to process it.
 func (at *attempt) release() {
 	at.state.mu.Lock()
@@ -174,7 +174,7 @@ func (at *attempt) claimOf(started bool) *agentwire.AttemptRequest {
 	}}}
 }
 
-// mayRun tells the core of the grant, which may come too late.
+// mayRun feeds the core the grant, which may come too late.
 func (at *attempt) mayRun() bool {
 	at.notify(core.Granted{Attempt: at.number})
 	at.state.mu.Lock()

@@ -65,16 +65,16 @@ func newCall(ctx context.Context, id invocation.ID, g *agentwire.Granted) (*adap
 
 var errBodyCut = errors.New("podagent: the request was broken off")
 
-// bodyPipe feeds a call's body as it comes. It ends with the call's context. A nil
-// one is of a body that came whole.
+// bodyPipe streams a call's body. It ends with the call's context. A nil one belongs to a body
+// that came whole.
 type bodyPipe struct {
 	r    *io.PipeReader
 	w    *io.PipeWriter
 	stop func() bool
 }
 
-// write passes on what came. A function that does not read its request is no
-// error: what is left is dropped.
+// write passes on a part of the body. A function that does not read its request is no error:
+// the rest is dropped.
 func (b *bodyPipe) write(p []byte) {
 	if b != nil {
 		_, _ = b.w.Write(p)

@@ -161,7 +161,7 @@ func (w *resultWriter) openOnce() {
 	}
 }
 
-// opened tells whether openOnce was called.
+// opened reports whether openOnce was called.
 func (w *resultWriter) opened() bool {
 	<-w.opening
 	defer func() { w.opening <- struct{}{} }()

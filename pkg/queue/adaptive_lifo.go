@@ -71,15 +71,15 @@ func (b *backlog) resetOrder(now time.Time) {
 	}
 }
 
-// overloaded reports whether the newest ticket will be late when all that wait are
-// handed out before it, at the pace of so many in so much time.
+// overloaded reports whether the newest ticket will be late when all waiting ones are handed
+// out before it, at the pace of handed tickets in took.
 func overloaded(took time.Duration, handed, waiting int, newest *invocation.Ticket, now time.Time) bool {
 	rest := time.Duration(float64(took) * float64(waiting) / float64(handed))
 	return late(newest, now.Add(rest))
 }
 
-// late tells whether a ticket that is handed out now has waited for more than half
-// of the time that it had.
+// late reports whether a ticket that is handed out now has waited for more than half of its
+// time.
 func late(t *invocation.Ticket, now time.Time) bool {
 	return now.Sub(t.Arrived) > t.Deadline.Sub(now)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// backlog holds the tickets that wait, and the order in which they are handed out.
+// backlog has the waiting tickets, and the order in which they are handed out.
 type backlog struct {
 	// main has all tickets but those of the gateways that have their own queue.
 	main ticketList
@@ -47,7 +47,7 @@ func (b *backlog) remove(e *entry) {
 	b.departed++
 }
 
-// list is where a ticket waits, or would.
+// list is the list that a ticket waits in, or would.
 func (b *backlog) list(e *entry) *ticketList {
 	if l := b.gatewayQueue(e.ticket.Gateway); l != nil {
 		return &l.ticketList
@@ -98,7 +98,7 @@ func (b *backlog) mergeBack(now time.Time) {
 	})
 }
 
-// lists are those that tickets wait in.
+// lists are the main list and those of the gateways.
 func (b *backlog) lists() iter.Seq[*ticketList] {
 	return func(yield func(*ticketList) bool) {
 		if !yield(&b.main) || len(b.perGateway) == 0 {
@@ -145,8 +145,8 @@ func (b *backlog) newest() (newest *entry) {
 // expired reports whether the deadline of the call has passed.
 func (e *entry) expired(now time.Time) bool { return !e.ticket.Deadline.After(now) }
 
-// EachWaiting calls visit with every ticket that waits, in order of arrival within the main
-// list and within each gateway's queue.
+// EachWaiting calls visit with every waiting ticket, in order of arrival within the main list
+// and within each gateway's queue.
 func (q *Queue) EachWaiting(visit func(invocation.Ticket)) {
 	for l := range q.backlog.lists() {
 		for e := l.first; e != nil; e = e.next {

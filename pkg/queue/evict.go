@@ -10,7 +10,7 @@ import (
 
 // EvictPolicy says which instances may be evicted to make room for others.
 type EvictPolicy struct {
-	// Min is how many instances stay in any case.
+	// Min is how many instances always stay.
 	Min int
 	// IdleFor is how long an instance must have been idle, more than 0.
 	IdleFor time.Duration
@@ -19,14 +19,14 @@ type EvictPolicy struct {
 // IdleInstance is an instance that may be evicted.
 type IdleInstance struct {
 	CID invocation.CID
-	// Idle is how long it has run nothing, and Since from when on.
+	// Idle is how long it has run nothing, and Since when that began.
 	Idle  time.Duration
 	Since time.Time
 }
 
-// LongestIdle returns the instances that may be evicted, the one that has been
-// idle for longest first, and of two equals the one of lower rank. Each of them
-// may be, but not all of them: every eviction changes the answer.
+// LongestIdle returns the instances that may be evicted, the longest idle one first, and of
+// two equals the one of lower rank. Each of them may be evicted, but not all: every eviction
+// changes the answer.
 func (q *Queue) LongestIdle(now time.Time, policy EvictPolicy) []IdleInstance {
 	if q.instances.totals.staying(nil) <= policy.Min {
 		return nil

@@ -7,7 +7,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// instances are those that have joined, the ones that poll for tickets, and their totals.
+// instances are the joined instances, the heap of those that poll for tickets, and their
+// totals.
 type instances struct {
 	joined  map[invocation.CID]*instance
 	pollers pollHeap
@@ -26,11 +27,11 @@ type instance struct {
 	ready    bool     // has polled at least once, so that it is known to work
 	draining bool
 	index    int // in the heap, -1 if not there
-	// idleSince is when its credits reached its capacity, which they
-	// does only while it runs nothing; zero while it does not.
+	// idleSince is when its credits reached its capacity, which they do only while it runs
+	// nothing; zero while they are below.
 	idleSince time.Time
-	// coolDowns are the gateways that it could not reach, and until when it is
-	// handed none of their tickets.
+	// coolDowns are the gateways that it could not reach, and until when it gets none of their
+	// tickets.
 	coolDowns map[string]time.Time
 }
 
@@ -55,7 +56,7 @@ func (c *totals) adjust(in *instance, n int) {
 	}
 }
 
-// join adds an instance, and tells whether it was not there.
+// join adds an instance, and reports whether it is new.
 func (s *instances) join(cid invocation.CID, capacity int) bool {
 	if _, known := s.joined[cid]; known {
 		return false

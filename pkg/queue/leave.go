@@ -8,7 +8,7 @@ import (
 
 // LeavePolicy says when an idle instance may leave.
 type LeavePolicy struct {
-	// Min is how many instances stay in any case.
+	// Min is how many instances always stay.
 	Min int
 	// IdleTimeout is how long an instance waits before it may leave, and
 	// KeepLast how long the last one of the function does. KeepLast counts
@@ -25,9 +25,9 @@ type LeaveAnswer struct {
 	RetryAfter time.Duration
 }
 
-// RequestLeave decides whether an instance that has been idle for so long may
-// leave. Because the answer and the removal are one step, two instances cannot
-// both leave in the belief that the other one stays.
+// RequestLeave decides whether an instance that has been idle for that long may leave. The
+// answer and the removal are one step, so that two instances cannot both leave because the
+// other one stays.
 func (q *Queue) RequestLeave(cid invocation.CID, idle time.Duration, policy LeavePolicy) (LeaveAnswer, error) {
 	in, known := q.instances.joined[cid]
 	if !known {
@@ -48,8 +48,8 @@ func (q *Queue) RequestLeave(cid invocation.CID, idle time.Duration, policy Leav
 	return LeaveAnswer{Granted: true}, nil
 }
 
-// staying is how many instances there would be without this one. Those that
-// have not polled yet do not count: they may never start to work.
+// staying is how many instances remain without this one. Those that have not polled yet do not
+// count, because they may never start to work.
 func (c *totals) staying(without *instance) int {
 	if without != nil && without.ready && !without.draining {
 		return c.ready - 1

@@ -22,22 +22,21 @@ var (
 type Limits struct {
 	// MaxWaiting is how many tickets may wait, at least 1.
 	MaxWaiting int
-	// ClaimGrace is how long an instance may hold a ticket before an offer of
-	// the same ticket, which says that the call is unclaimed, requeues it. Too
-	// short leads to refused claims; too long makes a call wait for an instance
-	// that hangs.
+	// ClaimGrace is how long an instance may hold a ticket before an offer of the same ticket,
+	// which says that no instance has claimed it, puts it back. If it is too short, instances
+	// make claims that fail; if it is too long, a call waits for an instance that hangs.
 	ClaimGrace time.Duration
-	// CoolDown is how long an instance that could not reach a gateway is
-	// handed none of its tickets. Too short makes it fail again; too long makes
-	// calls wait for others after the network has healed.
+	// CoolDown is how long an instance that could not reach a gateway gets none of its
+	// tickets. If it is too short, the instance fails again; if it is too long, calls wait for
+	// others after the network has healed.
 	CoolDown time.Duration
 }
 
 // Queue is the queue of one function. It is not safe for concurrent use.
 type Queue struct {
 	limits Limits
-	// entries are all tickets that the queue knows: those of the backlog, and those
-	// that are out with instances.
+	// entries are all tickets that the queue knows: those of the backlog, and those that
+	// instances hold.
 	entries   map[invocation.ID]*entry
 	backlog   backlog
 	instances instances
@@ -53,8 +52,8 @@ func New(limits Limits) *Queue {
 	}
 }
 
-// entry is a ticket that the queue knows: it waits if holder is nil, and is
-// out with holder otherwise.
+// entry is a ticket that the queue knows: it waits if holder is nil, and otherwise holder has
+// it.
 type entry struct {
 	ticket    invocation.Ticket
 	seq       uint64 // breaks ties of Arrived
@@ -120,7 +119,7 @@ func (q *Queue) Cancel(id invocation.ID) bool {
 	return true
 }
 
-// Clear removes all tickets that wait and returns them in order of arrival.
+// Clear removes all waiting tickets and returns them in order of arrival.
 func (q *Queue) Clear() []invocation.Ticket {
 	cleared := make([]invocation.Ticket, 0, q.Waiting())
 	for e := q.backlog.oldest(); e != nil; e = q.backlog.oldest() {

@@ -74,8 +74,8 @@ type ResultWriter interface {
 
 // Adapter speaks one function's protocol.
 type Adapter interface {
-	// WaitReady returns when the function can be called, or with the reason
-	// why it never will; it gives up when ctx ends.
+	// WaitReady returns when the function can be called, or with the reason why it never can;
+	// it returns early when ctx ends.
 	WaitReady(ctx context.Context) error
 	// Invoke hands one call to the function and its answer to w. It returns
 	// nil when the answer is complete, w's own error if a write failed, and

@@ -40,13 +40,12 @@ type File struct {
 // Spare is the Adapter of a spare instance, which has no function until it is assigned to
 // one.
 type Spare interface {
-	// WaitRuntime returns when the runtime has loaded and waits for the
-	// assignment, or with the reason why it never will; it gives up when ctx
-	// ends.
+	// WaitRuntime returns when the runtime has loaded and waits for the assignment, or with
+	// the reason why it never will; it returns early when ctx ends.
 	WaitRuntime(ctx context.Context) error
-	// Assign hands the runtime what it needs to load the function. It succeeds once.
+	// Assign hands the function to the runtime, which loads it. It succeeds once.
 	Assign(Assignment) error
-	// WaitReady, which is the Adapter's, tells whether it has loaded it.
+	// WaitReady, as in Adapter, returns when the function has loaded.
 	WaitReady(ctx context.Context) error
 }
 

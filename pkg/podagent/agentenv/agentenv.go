@@ -23,24 +23,23 @@ const (
 	ListenerFD = 4
 )
 
-// MaxEnd bounds what is read from EndFD, in bytes.
+// MaxEnd bounds the bytes that are read from EndFD.
 const MaxEnd = 64 << 10
 
 // Config is what an agent needs to know.
 type Config struct {
-	// Spare says that the instance is of no function so far. Owner is then the
-	// scheduler that assigns it to one, and Protocol is LambdaRuntime. What
-	// belongs to a function is empty and comes with the assignment:
-	// FunctionUID, Function, Revision, CID, Concurrency, BackoffAfter and
-	// IdleTimeout.
+	// Spare says that the instance has no function yet. Owner is then the scheduler that
+	// assigns it to one, and Protocol is LambdaRuntime. Everything that belongs to a function
+	// is empty and comes with the assignment: FunctionUID, Function, Revision, CID,
+	// Concurrency, BackoffAfter and IdleTimeout.
 	Spare bool
 	// Scheduler is the address of any scheduler, host:port, which knows where
 	// the function's owner is.
 	Scheduler string
 	// Owner is the address that is tried first, if it is not empty.
 	Owner string
-	// FunctionUID, Function (namespace/name) and Revision, the name of what it was
-	// started for, say whose instance this is.
+	// FunctionUID, Function (namespace/name) and Revision, the name of the revision that it
+	// was started for, identify the instance's function.
 	FunctionUID string
 	Function    string
 	Revision    string
@@ -50,8 +49,8 @@ type Config struct {
 	// is replaced before it expires.
 	Token     string
 	TokenFile string
-	// CA is, in PEM, who vouches for schedulers and gateways. Without it the
-	// wire is not encrypted.
+	// CA is the certificate authority of schedulers and gateways, in PEM. Without it the wire
+	// is not encrypted.
 	CA string
 	// TLSDomain is what the names in their certificates end in. It goes with CA.
 	TLSDomain string
@@ -63,13 +62,13 @@ type Config struct {
 	// Port on 127.0.0.1: with HTTP the function listens there, with
 	// LambdaRuntime the agent does.
 	Port int
-	// ListenerInherited says that the agent need not listen at Port itself: its
-	// parent does, and handed the listener over as ListenerFD. So a function that
-	// was started with the agent finds the port open, whoever is faster.
+	// ListenerInherited says that the agent's parent listens at Port and passes the listener
+	// as ListenerFD. So a function that starts with the agent finds the port open, whichever
+	// is faster.
 	ListenerInherited bool
-	// EndInherited says that the agent's parent watches the function and tells how
-	// it ended on EndFD: in the first line how, and behind it the last lines that
-	// the function wrote. A parent that ends itself writes nothing.
+	// EndInherited says that the agent's parent watches the function and reports its end on
+	// EndFD: the first line says how it ended, followed by the last lines that the function
+	// wrote. A parent that ends itself writes nothing.
 	EndInherited bool
 	// Concurrency is how many calls the function runs at a time, at least 1.
 	Concurrency int
@@ -91,7 +90,7 @@ type field struct {
 	assigned bool
 }
 
-// assigned is f for a field that a spare instance learns by its assignment.
+// assigned is f for a field that a spare instance gets with its assignment.
 func assigned(f field) field {
 	f.assigned = true
 	return f
@@ -181,8 +180,8 @@ var fields = []field{
 	assigned(duration("WINDLASS_IDLE_TIMEOUT", func(c *Config) *time.Duration { return &c.IdleTimeout })),
 }
 
-// Environ is the configuration as NAME=value pairs. What is empty is left out,
-// and so is what a spare instance learns by its assignment.
+// Environ is the configuration as NAME=value pairs, without empty values and without those
+// that a spare instance gets with its assignment.
 func (c Config) Environ() []string {
 	env := make([]string, 0, len(fields))
 	for _, f := range fields {
@@ -216,7 +215,7 @@ func (f field) read(c *Config, value string) error {
 	return nil
 }
 
-// contradictions says what is wrong of values that are right each by itself.
+// contradictions are errors about valid values that contradict each other.
 func (c Config) contradictions() (errs []error) {
 	if (c.Token == "") == (c.TokenFile == "") {
 		errs = append(errs, errors.New("WINDLASS_TOKEN or WINDLASS_TOKEN_FILE must be set, and not both"))

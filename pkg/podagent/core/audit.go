@@ -50,8 +50,9 @@ func (a *audits) nextAt(calls int) time.Time {
 	return a.dueAt
 }
 
-// onAudit repairs a difference that two audits in a row have found: what only one finds may
-// be an event under way. The end of the function is final, so one audit is enough for it.
+// onAudit repairs a difference that two audits in a row have found: one that only one audit
+// finds may belong to an event on its way. The end of the function is final, so one audit is
+// enough for it.
 func onAudit(c *Core, now time.Time, e Audit) {
 	recorded := make(reconcile.Set[Attempt], len(c.calls.attempts))
 	for n := range c.calls.attempts {

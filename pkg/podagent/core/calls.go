@@ -39,7 +39,7 @@ const (
 type attempt struct {
 	phase attemptPhase
 	id    invocation.ID
-	// claimDeadline is when the agent gives up the claim.
+	// claimDeadline is when the agent cancels the claim.
 	claimDeadline time.Time
 	// unwanted says that the client or its gateway broke off the call.
 	unwanted bool
@@ -47,7 +47,7 @@ type attempt struct {
 
 func newCalls() calls { return calls{attempts: make(map[Attempt]*attempt)} }
 
-// addAttempt makes room for a ticket.
+// addAttempt adds an attempt for a ticket.
 func (cs *calls) addAttempt(id invocation.ID) (Attempt, *attempt) {
 	cs.last++
 	a := &attempt{id: id}
@@ -56,7 +56,7 @@ func (cs *calls) addAttempt(id invocation.ID) (Attempt, *attempt) {
 	return cs.last, a
 }
 
-// has tells whether an invocation is here already.
+// has reports whether the instance has an invocation already.
 func (cs *calls) has(id invocation.ID) bool {
 	for _, a := range cs.attempts {
 		if a.id == id && a.phase != delivering {
@@ -93,7 +93,7 @@ func (cs *calls) freeFunction(n Attempt, more bool) {
 	delete(cs.attempts, n)
 }
 
-// oldestClaim is the oldest claim that was not answered; nil if there is none.
+// oldestClaim is the oldest unanswered claim, or nil.
 func (cs *calls) oldestClaim() *attempt {
 	for len(cs.claims) > 0 {
 		if a := cs.inPhase(claiming, cs.claims[0]); a != nil {
@@ -104,7 +104,7 @@ func (cs *calls) oldestClaim() *attempt {
 	return nil
 }
 
-// nextClaimDeadline is when the oldest claim is given up; zero if there is none.
+// nextClaimDeadline is when the oldest claim is cancelled; zero if no claim is open.
 func (cs *calls) nextClaimDeadline() time.Time {
 	if a := cs.oldestClaim(); a != nil {
 		return a.claimDeadline
@@ -112,9 +112,9 @@ func (cs *calls) nextClaimDeadline() time.Time {
 	return time.Time{}
 }
 
-// A Ticket is taken if the instance has room, and otherwise left to the one that gets it
-// when the instance has left. An invocation that is here already is claimed even if
-// it could be started, since the gateway tells which of the two is real.
+// The instance takes a ticket if it has room, and otherwise leaves it to the next instance. It
+// claims an invocation that it already has even if it could start it at once, because the
+// gateway knows which of the two attempts counts.
 func onTicket(c *Core, now time.Time, t Ticket) {
 	if c.life.draining || !c.life.ready || c.calls.held >= c.params.Concurrency {
 		return
@@ -161,8 +161,8 @@ func onUnreachable(c *Core, now time.Time, u Unreachable) {
 	}
 }
 
-// claimsDue gives up the claims that were not answered in time. The gateway may have
-// granted one and not be heard, so it has to know.
+// claimsDue releases the claims that were not answered in time. The gateway may have granted
+// one in a message that was lost, so it has to be informed.
 func (c *Core) claimsDue(now time.Time) {
 	for a := c.calls.oldestClaim(); a != nil && !now.Before(a.claimDeadline); a = c.calls.oldestClaim() {
 		n := c.calls.claims[0]

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// Params are what a Core must know of its instance.
+// Params are the properties of the instance that a Core uses.
 type Params struct {
-	// Spare says that the instance is of no function so far. What is below
-	// Owner, except Jitter, is not known then and comes with the Assignment.
+	// Spare says that the instance has no function yet. The fields below Owner, except Jitter,
+	// then come with the Assignment.
 	Spare bool
 	// Owner is the scheduler that is tried first, host:port; empty for any. A
 	// spare instance belongs to it, and tries no other.
 	Owner string
 	// Concurrency is how many calls the function runs at a time, at least 1.
 	Concurrency int
-	// BackoffAfter is how long an instance waits in vain before it goes quiet,
-	// and IdleTimeout how much longer before it asks to leave.
+	// BackoffAfter is how long an instance waits without a call before it goes quiet, and
+	// IdleTimeout how much longer before it asks to leave.
 	BackoffAfter, IdleTimeout time.Duration
 	// Jitter is a factor of 1 to 1.1 on IdleTimeout, so that the instances of a
 	// function leave at different times.
 	Jitter float64
 }
 
-// Validate tells which field is out of its range.
+// Validate returns an error that names the field that is out of its range.
 func (p Params) Validate() error {
 	switch {
 	case p.Jitter < 1 || p.Jitter > 1.1:
@@ -175,7 +175,7 @@ func (c *Core) arm() {
 	c.emit(WakeAt{next})
 }
 
-// earliest is the first of some times, without those that are zero.
+// earliest is the first of some times, ignoring zero.
 func earliest(times ...time.Time) time.Time {
 	var first time.Time
 	for _, t := range times {

@@ -78,7 +78,7 @@ type Ping struct {
 type Reason int
 
 const (
-	// ReasonDone says that a scheduler told it to, or that no scheduler knows it.
+	// ReasonDone says that a scheduler asked it to end, or that no scheduler knows it.
 	ReasonDone Reason = iota
 	// ReasonStartFailed says that the function will never be ready.
 	ReasonStartFailed
@@ -113,10 +113,11 @@ type Start struct {
 	Ticket    invocation.Ticket
 }
 
-// Release tells the gateway that a claim, granted or not, will not be used. Delivered follows.
+// Release releases a claim, granted or not, at the gateway. Delivered follows.
 type Release struct{ Attempt Attempt }
 
-// Cancel lets the function see that nobody waits for its answer. CallEnded still follows.
+// Cancel shows the function that the client no longer waits for its answer. CallEnded still
+// follows.
 type Cancel struct{ Attempt Attempt }
 
 // Cut ends a call whose function has ended, so that there will be no answer. CallEnded still
@@ -129,7 +130,7 @@ type Quiet struct{}
 // RunAudit collects what really runs in the process. Audit follows.
 type RunAudit struct{}
 
-// WakeAt sets the timer for the next Wake. There is one timer.
+// WakeAt sets the one timer for the next Wake.
 type WakeAt struct{ Time time.Time }
 
 // Draining says that the instance takes no more tickets, and why.
@@ -141,7 +142,7 @@ type Draining struct {
 // Drained says that no call runs any more, nor will one.
 type Drained struct{}
 
-// End says that there is nothing more to do. No effect follows it.
+// End says that the agent has finished. No effect follows it.
 type End struct{}
 
 func (Dial) isEffect()         {}

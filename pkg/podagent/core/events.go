@@ -97,7 +97,7 @@ type LeaveAnswer struct {
 	AskAgain time.Duration
 }
 
-// Drain tells the instance to finish its calls and end.
+// Drain asks the instance to finish its calls and end.
 type Drain struct {
 	// Reason is ReasonDone, or ReasonUnsupported if the agent cannot talk to the
 	// scheduler.
@@ -128,8 +128,8 @@ type Moved struct {
 // Granted says that a claim was granted.
 type Granted struct{ Attempt Attempt }
 
-// Refused says that a claim was refused. A call that began before its claim goes on,
-// and its result is of no use.
+// Refused says that a claim was refused. A call that began before its claim continues, but its
+// result is discarded.
 type Refused struct{ Attempt Attempt }
 
 // Unreachable says that a claim could not be made, because its gateway does not respond.
@@ -141,7 +141,7 @@ type Cancelled struct{ Attempt Attempt }
 // BodyCut says that the client broke off its request.
 type BodyCut struct{ Attempt Attempt }
 
-// GatewayLost says that the gateway of a call that runs is gone.
+// GatewayLost says that the gateway of a running call was lost.
 type GatewayLost struct{ Attempt Attempt }
 
 // CallEnded says how a call came to its end.
@@ -150,8 +150,8 @@ type CallEnded struct {
 	Outcome Outcome
 	// Exec is how long the function took.
 	Exec time.Duration
-	// Unclaimed says, of a call that began before its claim, that its gateway
-	// could not be reached with the result.
+	// Unclaimed says, about a call that began before its claim, that its gateway could not be
+	// reached with the result.
 	Unclaimed bool
 	// Detail says what went wrong, for a person to read.
 	Detail string

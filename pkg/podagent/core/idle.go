@@ -6,7 +6,7 @@ import "time"
 // scheduler wants to be asked again.
 const MinLeavePause = time.Second
 
-// idleness is how long an instance has waited for calls, and what it did about that.
+// idleness is how long an instance has waited for calls, and what it has done since.
 type idleness struct {
 	// since is when the last call ended; zero while one runs.
 	since time.Time

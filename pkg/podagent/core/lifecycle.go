@@ -13,8 +13,8 @@ const goodbyeTimeout = 2 * time.Second
 type lifecycle struct {
 	// ready says that the function can be called.
 	ready bool
-	// draining says that the instance takes no more tickets. goodbye is what it tells the
-	// scheduler about that; nil for nothing.
+	// draining says that the instance takes no more tickets. goodbye is its message to the
+	// scheduler about that; nil for none.
 	draining bool
 	goodbye  *Goodbye
 	// unusable says that the function must not get another call, not even a granted one.
@@ -52,8 +52,8 @@ func onFunctionFailed(c *Core, now time.Time, f FunctionFailed) {
 	c.drain(now, reason, f.Detail)
 }
 
-// An instance that is stopped before its function is ready says no goodbye: whatever
-// stopped it knows the cause.
+// An instance that is stopped before its function is ready says no goodbye: its driver knows
+// the cause.
 func onStop(c *Core, now time.Time, s Stop) {
 	if !c.life.ready {
 		c.drainSilently(s.Detail)

@@ -53,8 +53,8 @@ type link struct {
 	phase   linkPhase
 	// addr is the scheduler of the session; empty for any.
 	addr string
-	// at is when to dial (linkDown), when to give up the attempt (linkDialing), or when
-	// the stream opened (linkOpen).
+	// at is when to dial (linkDown), when the attempt times out (linkDialing), or when the
+	// stream opened (linkOpen).
 	at time.Time
 	// heartbeat watches an open stream.
 	heartbeat heartbeat
@@ -73,7 +73,7 @@ type link struct {
 	lastHeard time.Time
 	// epoch is the highest epoch seen so far.
 	epoch uint64
-	// unreachable are owners that could not be reached lately, by address.
+	// unreachable are owners that could not be reached recently, by address.
 	unreachable map[string]failure
 }
 
@@ -262,7 +262,7 @@ func onMoved(c *Core, now time.Time, m Moved) {
 	c.link.redirect(now, m)
 }
 
-// send says something if there is a stream; if not, the next hello says all.
+// send sends a message if the stream is open; otherwise the next hello includes its content.
 func (c *Core) send(now time.Time, m Message) {
 	if c.link.phase == linkOpen {
 		c.link.heartbeat.sent = now
@@ -284,8 +284,7 @@ func (c *Core) dropSession() {
 	}
 }
 
-// linkDue gives up what does not answer, asks whether who answered is still there,
-// and dials.
+// linkDue ends attempts that got no answer, pings a silent scheduler, and dials.
 func (c *Core) linkDue(now time.Time) {
 	l := &c.link
 	if l.at.IsZero() || c.life.abandoned {

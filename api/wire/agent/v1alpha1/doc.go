@@ -1,4 +1,4 @@
 // Package agentwire is the wire between agents and the control plane, generated from
-// agent.proto: an agent pulls tickets at a scheduler, and claims each at the gateway
-// that it names.
+// agent.proto: an agent pulls tickets from a scheduler, and claims each at the gateway that
+// the ticket names.
 package agentwire

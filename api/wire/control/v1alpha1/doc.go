@@ -1,4 +1,4 @@
-// Package controlwire is the wire within the control plane, generated from
-// control.proto: gateways offer tickets to schedulers, and schedulers tell gateways,
-// each other and the controller what they know.
+// Package controlwire is the wire within the control plane, generated from control.proto:
+// gateways offer tickets to schedulers, and schedulers report owners to gateways, room to each
+// other, and facts to the controller.
 package controlwire

@@ -46,7 +46,7 @@ type Config struct {
 	Concurrency int
 }
 
-// Validate says what is wrong with c.
+// Validate returns an error that names the invalid settings.
 func (c Config) Validate() error {
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
 		return fmt.Errorf("addr %q is not host:port: %w", c.Addr, err)

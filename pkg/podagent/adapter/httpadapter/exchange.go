@@ -89,7 +89,7 @@ func (e *exchange) broken() error {
 	return e.cause
 }
 
-// ended notes that c ended; cause is nil if this side closed it.
+// ended records that c ended; cause is nil if this side closed it.
 func (e *exchange) ended(c *conn, cause error) {
 	e.mu.Lock()
 	current := e.on == c

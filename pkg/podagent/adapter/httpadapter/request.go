@@ -10,8 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
-// hopByHop are the headers that are about a connection and not about what is
-// sent on it (RFC 9110, 7.6.1, and those that were never standardised).
+// hopByHop are the headers that belong to a connection and not to its content (RFC 9110,
+// 7.6.1, and those that were never standardised).
 var hopByHop = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
 	"Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
@@ -39,7 +39,7 @@ func endToEnd(h http.Header) http.Header {
 // request is the request that call becomes.
 func (a *Adapter) request(ctx context.Context, call *adapter.Call, up *upload) *http.Request {
 	header := endToEnd(call.Header)
-	// The client's wish to be told to go on was met when its body was read.
+	// The gateway met the client's expectation when it read the body.
 	delete(header, "Expect")
 	if _, there := header["User-Agent"]; !there {
 		// Otherwise net/http sends its own.

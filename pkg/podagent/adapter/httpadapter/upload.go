@@ -97,7 +97,7 @@ func (u *upload) pump() {
 	}
 }
 
-// stop ends the upload; what was not read yet is left.
+// stop ends the upload; the unread rest stays unread.
 func (u *upload) stop() {
 	if u.pr == nil {
 		return
@@ -108,7 +108,7 @@ func (u *upload) stop() {
 	_ = u.pr.CloseWithError(errUploadStopped)
 }
 
-// started says that some of the call's body may be gone.
+// started reports whether some of the call's body may have been sent.
 func (u *upload) started() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

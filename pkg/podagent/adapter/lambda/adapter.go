@@ -14,16 +14,15 @@ type Config struct {
 	// Namespace and Function name the function.
 	Namespace string
 	Function  string
-	// Concurrency is how many calls the function runs at a time, at least 1.
-	// With more than 1 the runtime client must be one that knows
-	// AWS_LAMBDA_MAX_CONCURRENCY.
+	// Concurrency is how many calls the function runs at a time, at least 1. With more than 1
+	// the runtime client must support AWS_LAMBDA_MAX_CONCURRENCY.
 	Concurrency int
 	// BufferBytes is how many bytes of events and answers are held at a time, half of
 	// it for each; 0 is DefaultBufferBytes. A larger one than a half never fits.
 	BufferBytes int64
 }
 
-// Validate says what is wrong with c.
+// Validate returns an error that names the invalid settings.
 func (c Config) Validate() error {
 	switch {
 	case c.Namespace == "":
@@ -86,9 +85,9 @@ func (a *Adapter) WaitReady(ctx context.Context) error {
 	}
 }
 
-// Invoke hands call to the runtime client when that asks for an event. A call
-// with a body above 6 MiB, or above what there is ever room for, is not handed out.
-// One for which there is no room now waits for others to end.
+// Invoke hands call to the runtime client when that asks for an event. It rejects a call with
+// a body above 6 MiB, or above the total budget. A call whose body does not fit now waits for
+// others to end.
 func (a *Adapter) Invoke(ctx context.Context, in *adapter.Call, w adapter.ResultWriter) error {
 	event, err := readEvent(ctx, a.events, in)
 	var tooLarge *tooLargeError

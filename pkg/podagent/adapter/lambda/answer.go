@@ -42,7 +42,7 @@ func (e *midError) Error() string {
 	return fmt.Sprintf("the function reported %s in the middle of its answer: %s", e.kind, e.body)
 }
 
-// errorAnswer is an answer that tells of an error which the adapter found.
+// errorAnswer is an answer with an error that the adapter found.
 func errorAnswer(kind, message string) *answer {
 	body, _ := json.Marshal(errorBody{Message: message, Type: kind}) // strings always marshal
 	return &answer{functionError: kind, body: &bufferedBody{body: body}}

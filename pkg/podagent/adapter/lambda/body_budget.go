@@ -39,9 +39,9 @@ func newBodyBudget(bytes, largest int64) *bodyBudget {
 	return &bodyBudget{free: semaphore.NewWeighted(bytes), largest: min(bytes, largest)}
 }
 
-// read reads a body of length bytes, or of an unknown number if length is -1, and waits
-// for room as long as ctx allows. A body that can never fit is a *tooLargeError. What is
-// held stays taken until it is given back.
+// read reads a body of length bytes, or of an unknown number if length is -1, and waits for
+// its share of the budget while ctx lasts. A body that can never fit is a *tooLargeError. The
+// bytes stay reserved until they are released.
 func (r *bodyBudget) read(ctx context.Context, from io.Reader, length int64) (*bufferedBody, error) {
 	if length > r.largest {
 		return nil, &tooLargeError{r.largest}
@@ -92,8 +92,8 @@ func readBody(from io.Reader, length int64, most int) ([]byte, error) {
 	return body[:n], nil
 }
 
-// fill reads until to is full or the body has ended. Unlike io.ReadFull it tells a body
-// that ended from one whose sender broke off.
+// fill reads until to is full or the body has ended. Unlike io.ReadFull it distinguishes a
+// complete body from one whose sender disconnected.
 func fill(from io.Reader, to []byte) (n int, ended bool, err error) {
 	for n < len(to) {
 		more, err := from.Read(to[n:])

@@ -19,7 +19,7 @@ const headClient = "Windlass-Client"
 
 var errPresumedGone = errors.New("the function's process has ended, as it seems: all its connections to the Runtime API, which it keeps longer otherwise, broke before it answered")
 
-// clients knows the runtime client: who it is, and how it treats its connections.
+// clients identifies the runtime client, and knows how it treats its connections.
 type clients struct {
 	dispatcher *dispatcher
 
@@ -34,13 +34,13 @@ type clients struct {
 // call so far: if a connection breaks earlier, the process has probably ended. Clients such
 // as curl in a script close it as soon as they have the event, and are never suspected.
 type habit struct {
-	// kept is for how long a connection was idle on which more came after an event.
+	// kept is the longest idle time of a connection that was used again after an event.
 	kept time.Duration
 	// suspect is the call whose connection broke too soon.
 	suspect string
 }
 
-// admit tells why a request is not one of the function's runtime.
+// admit returns why a request does not come from the function's runtime, or nil.
 func (k *clients) admit(r *http.Request) *refusal {
 	if !webguard.NamesThisMachine(r.Host) || r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
 		return &refusedStranger
@@ -63,7 +63,7 @@ func (k *clients) connected() {
 	k.habit.suspect = ""
 }
 
-// keptIdle takes note that a connection was kept.
+// keptIdle records that a connection was kept.
 func (k *clients) keptIdle(d time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

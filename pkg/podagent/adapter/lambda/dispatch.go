@@ -168,7 +168,7 @@ func (d *dispatcher) becomeReady() {
 	}
 }
 
-// park notes a request for the next event, which comes through inbox.
+// park registers a request for the next event, which comes through inbox.
 func (d *dispatcher) park() (poll uint64, inbox <-chan *call, no *refusal) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -295,8 +295,8 @@ func (d *dispatcher) clientGone(id string) {
 	d.breakOff(id, errClientGone)
 }
 
-// presumeGone ends a call that runs, since its runtime client has ended as it seems, and
-// tells whether there was such a call.
+// presumeGone ends a running call, since its runtime client seems to have ended, and reports
+// whether the call was running.
 func (d *dispatcher) presumeGone(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -62,7 +62,7 @@ func (c *conn) bytesWritten() int64 {
 	return c.written
 }
 
-// handedOut takes note of a call that was handed out on the connection.
+// handedOut records a call that was handed out on the connection.
 func (c *conn) handedOut(h *handout) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,8 +135,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// listener bounds the connections, and knows what is written to each. One too many is
-// closed at once.
+// listener bounds the connections, and observes the writes to each. It closes a connection
+// beyond the bound at once.
 type listener struct {
 	net.Listener
 	limit       func() int64

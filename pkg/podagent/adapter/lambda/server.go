@@ -24,7 +24,7 @@ const (
 	// maxDrain bounds how much of an unwanted body is read, so that its
 	// sender comes to read the refusal.
 	maxDrain = 64 << 20
-	// maxInitError bounds what is read of why a function could not start.
+	// maxInitError bounds the size of an init error, in bytes.
 	maxInitError = 64 << 10
 	// shutdownTimeout is how long the last replies may take.
 	shutdownTimeout = 500 * time.Millisecond
@@ -115,7 +115,7 @@ func (s *server) handler() http.Handler {
 	return s.guarded(mux)
 }
 
-// guarded serves the function's runtime, and nobody else.
+// guarded admits only requests of the function's runtime.
 func (s *server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := r.Context().Value(connKey{}).(*conn)
@@ -202,7 +202,7 @@ func (s *server) serveError(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// beginAnswer reports whether the answer's body is to be read. If not, it has replied.
+// beginAnswer reports whether to read the answer's body. If not, it has replied.
 func (s *server) beginAnswer(w http.ResponseWriter, r *http.Request, id string) bool {
 	discard, no := s.dispatcher.answerBegins(id)
 	switch {

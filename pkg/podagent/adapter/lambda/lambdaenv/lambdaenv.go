@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	// Region is the AWS region that functions are told, since SDKs refuse to
-	// start without one. A function that uses AWS sets AWS_REGION itself.
+	// Region is the AWS region in the environment, since SDKs refuse to start without one. A
+	// function that uses AWS sets AWS_REGION itself.
 	Region = "us-east-1"
 	// Account is the AWS account id in a function's ARN, in which SDKs
 	// expect twelve digits.
 	Account = "000000000000"
-	// Version is the version that every function is told.
+	// Version is the version in the environment of every function.
 	Version = "$LATEST"
 )
 
@@ -61,7 +61,7 @@ func Environ(c Config) []string {
 		"AWS_DEFAULT_REGION=" + Region,
 		"AWS_EXECUTION_ENV=AWS_Lambda_Image",
 		"TZ=:UTC",
-		// Unlike en_US.UTF-8 it is there in every image.
+		// Unlike en_US.UTF-8, every image has it.
 		"LANG=C.UTF-8",
 	}
 	if c.Handler != "" {
