@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway/auth"
 )
 
-// CallersConfig is what a gateway is told of those who call it.
+// CallersConfig has a gateway's settings about its callers.
 type CallersConfig struct {
 	// PolicyFile says who may call what, and how much; without it everybody may
 	// call everything. KeysFile holds API keys, and need not exist.

@@ -18,7 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
-// Common is what every role is told.
+// Common has the settings of every role.
 type Common struct {
 	// LogFormat is json or text, and LogLevel debug, info, warn or error.
 	LogFormat, LogLevel string
@@ -45,7 +45,7 @@ type Etcd struct {
 	Username, PasswordFile string
 }
 
-// GatewayConfig is what a gateway is told.
+// GatewayConfig has the settings of a gateway.
 type GatewayConfig struct {
 	Common
 	Etcd Etcd
@@ -59,14 +59,13 @@ type GatewayConfig struct {
 	// that are here.
 	MaxBodySize Bytes
 	MaxInFlight int
-	// BodyMemory bounds what the bodies of those calls take.
+	// BodyMemory bounds the memory of request bodies.
 	BodyMemory Bytes
 	Callers    CallersConfig
-	// LogCalls says of which calls a line is logged, and Tracing which of them are
-	// recorded as traces.
+	// LogCalls selects the calls to log, and Tracing those to record as traces.
 	LogCalls gateway.LogCalls
 	Tracing  tracing.Config
-	// ProblemDetail says what callers read of a failure inside.
+	// ProblemDetail is how much callers read about internal failures.
 	ProblemDetail gateway.ProblemDetail
 	// TrustedProxies are the networks, as CIDRs, of proxies in front of the gateways.
 	TrustedProxies []string
@@ -94,7 +93,7 @@ func (c HostsConfig) urls() (gatewayaddress.URLs, error) {
 	return gatewayaddress.NewURLs(c.ExternalURL, hosts)
 }
 
-// SchedulerConfig is what a scheduler is told.
+// SchedulerConfig has the settings of a scheduler.
 type SchedulerConfig struct {
 	Common
 	Etcd Etcd
@@ -122,14 +121,14 @@ type SchedulerConfig struct {
 	LeaseTTL time.Duration
 	// Decider is the algorithm of functions that name none.
 	Decider string
-	// HandoverDelay is how long a scheduler that gave its slots back tells
-	// those who come where to go.
+	// HandoverDelay is how long a stopping scheduler, after it has handed off its slots, still
+	// redirects gateways and agents.
 	HandoverDelay time.Duration
 	// Tracing says which starts of instances are recorded as traces.
 	Tracing tracing.Config
 }
 
-// ControllerConfig is what a controller is told.
+// ControllerConfig has the settings of a controller.
 type ControllerConfig struct {
 	Common
 	// Namespace is the one that the controller runs in.
@@ -148,7 +147,7 @@ type ControllerConfig struct {
 	LeaderElection bool
 }
 
-// CleanupConfig is what cleaning up is told.
+// CleanupConfig has the settings of the cleanup.
 type CleanupConfig struct {
 	Common
 	// Namespace is the one that Windlass ran in.
@@ -189,7 +188,7 @@ func (c Etcd) validate() []error {
 	return nil
 }
 
-// Validate says what is wrong with a GatewayConfig.
+// Validate returns an error that names the invalid settings.
 func (c GatewayConfig) Validate() error {
 	errs := append(c.validateServing(), c.Etcd.validate()...)
 	errs = append(errs, address("--listen", c.Listen)...)
@@ -208,7 +207,7 @@ func (c GatewayConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Validate says what is wrong with a SchedulerConfig.
+// Validate returns an error that names the invalid settings.
 func (c SchedulerConfig) Validate() error {
 	errs := append(c.validateServing(), c.Etcd.validate()...)
 	errs = append(errs, address("--wire-listen", c.WireListen)...)
@@ -245,7 +244,7 @@ func (c SchedulerConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Validate says what is wrong with a ControllerConfig.
+// Validate returns an error that names the invalid settings.
 func (c ControllerConfig) Validate() error {
 	errs := c.validateServing()
 	if c.Namespace == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// Decider tells what it has decided lately.
+// Decider returns recent decisions.
 type Decider interface {
 	Latest() decisionlog.LatestReport
 	Report(invocation.FunctionKey) (decisionlog.Report, bool)
@@ -21,9 +21,9 @@ func (s *schedulerRole) operations() http.Handler {
 	return SchedulerOperations(s.registry, s.state.get, func() Decider { return s.scheduler })
 }
 
-// SchedulerOperations are the health checks and metrics of a scheduler, and what it has
-// decided lately, which decider is asked for once it has started. They tell no more to
-// strangers than metrics do: names of functions and numbers.
+// SchedulerOperations serves the health checks, the metrics and, once decider returns one, the
+// recent decisions of a scheduler. They reveal no more to strangers than metrics do: names of
+// functions and numbers.
 func SchedulerOperations(metrics exposition.Source, unready func() string, decider func() Decider) http.Handler {
 	d := decisions{unready, decider}
 	mux := http.NewServeMux()

@@ -70,8 +70,8 @@ func (w *logWriter) Dropped() uint64 {
 	return w.dropped
 }
 
-// Run writes lines until ctx ends, and then those that wait still, for a second at
-// most. A write that hangs then is left behind: nothing can end it.
+// Run writes lines until ctx ends, and then the waiting ones, for at most a second. It
+// abandons a write that hangs then, because nothing can end it.
 func (w *logWriter) Run(ctx context.Context) error {
 	written := make(chan struct{})
 	go func() {

@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/mtls"
 )
 
-// Metrics are what every program of a cluster tells.
+// Metrics declares the metrics of every program of a cluster.
 var Metrics metric.Set
 
 var linesDroppedTotal = Metrics.Counter(metric.Stable, "windlass_log_lines_dropped_total",

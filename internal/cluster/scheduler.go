@@ -70,7 +70,7 @@ func Scheduler(ctx context.Context, config SchedulerConfig) error {
 	return err
 }
 
-// schedulerRole is a scheduler with what it is made of.
+// schedulerRole is a scheduler with its parts.
 type schedulerRole struct {
 	config   SchedulerConfig
 	log      *slog.Logger

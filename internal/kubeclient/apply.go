@@ -52,7 +52,7 @@ type Applied struct {
 type Options struct {
 	// Force takes over fields that others have set.
 	Force bool
-	// DryRun has the cluster say what it would do, and change nothing.
+	// DryRun makes the cluster check the change without making it.
 	DryRun bool
 }
 

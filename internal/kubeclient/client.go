@@ -152,7 +152,7 @@ func (f *functions) Get(ctx context.Context, key invocation.FunctionKey) (*v1alp
 	return fn, nil
 }
 
-// Revisions returns those of a function, the first one first.
+// Revisions returns the revisions of a function, oldest first.
 func (f *functions) Revisions(ctx context.Context, fn *v1alpha1.Function) ([]v1alpha1.FunctionRevision, error) {
 	list := &v1alpha1.FunctionRevisionList{}
 	of := client.MatchingLabels{v1alpha1.LabelFunctionUID: string(fn.UID)}
@@ -165,8 +165,7 @@ func (f *functions) Revisions(ctx context.Context, fn *v1alpha1.Function) ([]v1a
 	return list.Items, nil
 }
 
-// Delete asks for a function's removal. The Function is there until its
-// instances have ended.
+// Delete requests a function's removal. The Function exists until its instances have ended.
 func (f *functions) Delete(ctx context.Context, key invocation.FunctionKey) error {
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	if err := f.kube.Delete(ctx, fn, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {

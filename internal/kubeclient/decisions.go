@@ -52,8 +52,8 @@ func (h *DecisionGetter) Close() error {
 	return errors.Join(errs...)
 }
 
-// Decisions tells of the last decisions on a function. It asks one scheduler after
-// the other until the one that decides on it answers; others say who that is.
+// Decisions returns the last decisions on a function. It asks one scheduler after the other
+// until it finds the one that decides on it; others name that one.
 func (h *DecisionGetter) Decisions(ctx context.Context, key invocation.FunctionKey) (decisionlog.Report, error) {
 	if h.owner != nil {
 		if account, err := h.fetchFrom(ctx, h.owner, key); err == nil && account.Served {

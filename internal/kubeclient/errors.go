@@ -14,12 +14,12 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// Reason says in one word what is wrong.
+// Reason names the kind of an error.
 type Reason string
 
 // Reasons of an Error.
 const (
-	// ReasonNotFound says that there is no function of that name.
+	// ReasonNotFound says that no function has that name.
 	ReasonNotFound Reason = "NotFound"
 	// ReasonInvalid says that the Function is not valid.
 	ReasonInvalid Reason = "Invalid"
@@ -32,7 +32,7 @@ const (
 	ReasonNotInstalled Reason = "NotInstalled"
 	// ReasonUnreachable says that the cluster does not answer.
 	ReasonUnreachable Reason = "Unreachable"
-	// ReasonNoPod says that there is no pod that could be asked.
+	// ReasonNoPod says that no pod can answer.
 	ReasonNoPod Reason = "NoPod"
 	// ReasonRefused is everything else that the cluster answers.
 	ReasonRefused Reason = "Refused"
@@ -41,7 +41,7 @@ const (
 // Error is what went wrong in or on the way to the cluster.
 type Error struct {
 	Reason Reason
-	// Message is for people: what is wrong and what to do about it.
+	// Message explains to people what is wrong and what to do about it.
 	Message string
 	Err     error
 }

@@ -21,8 +21,8 @@ const KeysSecret = "windlass-keys"
 // keyList is the list of API keys of the Windlass in a cluster.
 type keyList struct{ components }
 
-// Keys returns the list of API keys, empty if there is none. Windlass runs in the
-// namespace; if that is empty, it is looked for.
+// Keys returns the list of API keys, empty if it does not exist. namespace is the one that
+// Windlass runs in; if it is empty, Keys finds it.
 func (k *keyList) Keys(ctx context.Context, namespace string) ([]byte, error) {
 	secret, err := k.keysSecret(ctx, namespace)
 	if err != nil {

@@ -109,7 +109,7 @@ func unreadable(config Config, err error) error {
 	return fmt.Errorf("the kubeconfig cannot be read: %w; correct it, or name another with --kubeconfig", err)
 }
 
-// Exists says whether any of the files is there.
+// Exists reports whether any of the files exists.
 func Exists(files []string) bool {
 	return slices.ContainsFunc(files, func(name string) bool {
 		_, err := os.Stat(name)

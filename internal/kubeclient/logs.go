@@ -39,10 +39,10 @@ type LogRequest struct {
 	Key invocation.FunctionKey
 	// Follow goes on with new lines and new pods until the context ends.
 	Follow bool
-	// Tail is how many of the last lines that are there already are copied, of
-	// all instances together; a negative one means all.
+	// Tail is how many existing lines are copied, the last ones of all instances together;
+	// negative means all.
 	Tail int
-	// Since leaves out what was written before, if it is not zero.
+	// Since leaves out earlier lines, unless it is zero.
 	Since time.Time
 	// Timestamps puts its time before each line.
 	Timestamps bool
@@ -53,9 +53,8 @@ type LogRequest struct {
 	Out, Notes io.Writer
 }
 
-// Logs copies what the instances of a function write: what is there in the order of
-// time, and then, if it is followed, what comes as it comes, until ctx ends or the
-// function is deleted.
+// Logs copies the logs of a function's instances: existing lines in the order of time, and
+// then, if requested, new lines until ctx ends or the function is deleted.
 func (c *Client) Logs(ctx context.Context, request LogRequest) error {
 	fn, err := c.Get(ctx, request.Key)
 	if err != nil {

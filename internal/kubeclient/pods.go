@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-// Pod is what people want to know of a function's instance.
+// Pod describes a function's instance for people.
 type Pod struct {
 	CID, Name, Node string
 	// State is the pod's phase, Terminating, or what a container waits for.

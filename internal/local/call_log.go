@@ -21,14 +21,13 @@ const (
 	maxText = 256 << 10
 )
 
-// callLog remembers the last calls, and which lines of their instance's log are theirs.
+// callLog remembers the last calls, and which lines of their instances' logs belong to them.
 //
-// The processes of instances write their logs directly, without times. So it notes how
-// long the log is when a call of the instance ends: what was written between the end of
-// one call and the end of the next belongs to the next. Calls that an instance ran at the
-// same time share their lines.
+// The processes of instances write their logs directly, without times. So it records the
+// length of the log when a call of the instance ends: the lines between the ends of two calls
+// belong to the later one. Calls that an instance ran at the same time share their lines.
 //
-// It holds maxCalls calls; the oldest go first. It is for concurrent use.
+// It holds maxCalls calls; the oldest are dropped. It is safe for concurrent use.
 type callLog struct {
 	dataDir string
 

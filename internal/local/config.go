@@ -40,14 +40,14 @@ type Config struct {
 	// Capacity is what instances may request in all.
 	Capacity placement.Amount
 
-	// RequireKeys lets nobody call functions who has no API key.
+	// RequireKeys makes the gateway reject callers without an API key.
 	RequireKeys bool
 
 	// WebGuard says whose web pages may call functions while no keys are required, and
 	// read the metrics.
 	WebGuard webguard.Guard
 
-	// Tracing says what is recorded as traces, and where they go.
+	// Tracing selects the calls to record as traces, and the collector.
 	Tracing tracing.Config
 	// NoMetrics counts neither calls nor decisions: it is for measuring what
 	// counting costs.
@@ -92,7 +92,7 @@ func machineCapacity() placement.Amount {
 	}
 }
 
-// Validate says what is wrong with a Config.
+// Validate returns an error that names the invalid settings.
 func (c Config) Validate() error {
 	var errs []error
 	if c.DataDir == "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/process/instancelog"
 )
 
-// Info is what this Windlass says of itself.
+// Info describes this Windlass.
 func (w *Windlass) Info() localapi.Info {
 	return localapi.Info{
 		Version:    buildinfo.Version,
@@ -61,7 +61,7 @@ func (w *Windlass) operations() http.Handler {
 	return mux
 }
 
-// ownSample tells what this process would tell others.
+// ownSample reads this process's own metrics and decisions.
 type ownSample struct{ *Windlass }
 
 // Sample implements page.Source.

@@ -68,8 +68,8 @@ type Windlass struct {
 	gateway   *gateway.Gateway     // valid once ready
 }
 
-// Open takes possession of the data folder and of the addresses. It starts
-// nothing. Who opens a Windlass must run it, or Close it.
+// Open takes possession of the data folder and of the addresses. It starts nothing. Its caller
+// must call Run or Close.
 func Open(config Config, log *slog.Logger) (*Windlass, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -259,7 +259,7 @@ func (w *Windlass) Ready() <-chan struct{} { return w.ready }
 // Store is where functions are registered.
 func (w *Windlass) Store() *file.Store { return w.store }
 
-// Status is what is observed of a function.
+// Status is the observed status of a function.
 func (w *Windlass) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 	select {
 	case <-w.ready:
@@ -272,7 +272,7 @@ func (w *Windlass) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 	return status
 }
 
-// Report tells of the last decisions on a function.
+// Report returns the last decisions on a function.
 func (w *Windlass) Report(key invocation.FunctionKey) (decisionlog.Report, bool) {
 	select {
 	case <-w.ready:
@@ -284,7 +284,7 @@ func (w *Windlass) Report(key invocation.FunctionKey) (decisionlog.Report, bool)
 	return decisionlog.Report{Namespace: key.Namespace, Name: key.Name, Served: true, Decisions: []decisionlog.ReportEntry{}}, known
 }
 
-// Latest tells of the last decision on each function that was decided on lately.
+// Latest returns the last decision on each function that had one recently.
 func (w *Windlass) Latest() decisionlog.LatestReport {
 	select {
 	case <-w.ready:
@@ -294,7 +294,7 @@ func (w *Windlass) Latest() decisionlog.LatestReport {
 	}
 }
 
-// Totals are what was ordered for a function so far.
+// Totals counts the launches for a function so far.
 func (w *Windlass) Totals(fn *v1alpha1.Function) scheduler.Totals {
 	return w.scheduler.Totals(string(fn.UID))
 }

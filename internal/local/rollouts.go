@@ -30,8 +30,8 @@ type observer interface {
 	Known(unit *v1alpha1.Function) rollout.Observation
 }
 
-// rollouts do what the controller does in a cluster: they bring what is seen of instances
-// to the store, which decides what comes of it, and say it as conditions.
+// rollouts replaces the controller of a cluster: it passes observations of instances to the
+// store, which decides about rollouts, and writes the conditions.
 type rollouts struct {
 	store *file.Store
 	seen  observer
@@ -56,8 +56,8 @@ func newRollouts(store *file.Store, seen observer, log *slog.Logger) *rollouts {
 	}
 }
 
-// Run looks at functions as they change, at those that wait for a proof, and at those of
-// which something is due, until ctx ends.
+// Run handles changed functions, functions that wait for a proof, and functions with a
+// decision that is due, until ctx ends.
 func (r *rollouts) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
@@ -203,8 +203,8 @@ func ownHosts(fn *v1alpha1.Function) metav1.Condition {
 		Message: "local mode answers for localhost only; the hosts of spec.expose need a cluster, and here the function is called at its URL"}
 }
 
-// Revisions implements control.Archive: those of a function, with what is seen of their
-// instances now.
+// Revisions implements localapi.Archive: a function's revisions with the present observations
+// of their instances.
 func (r *rollouts) Revisions(key invocation.FunctionKey) []*v1alpha1.FunctionRevision {
 	entry, ok := r.store.Catalog().Get(key)
 	if !ok {

@@ -72,9 +72,8 @@ func (w *Windlass) unready() string {
 	return ""
 }
 
-// listeners are where a Windlass is reached: by those who call functions, by those who
-// watch it, by its own parts, and by the other verbs of the command. Those that are not
-// open are nil.
+// listeners are the addresses of a Windlass: for calls, for metrics, for its own parts, and
+// for the command. Those that are not open are nil.
 type listeners struct{ front, ops, wire, control net.Listener }
 
 // listenAll opens all listeners but wire, whose address the instances must know before.

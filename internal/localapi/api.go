@@ -26,14 +26,14 @@ const (
 	allLines = -1
 )
 
-// LogOptions say what is copied of a log.
+// LogOptions select the lines of a log.
 type LogOptions struct {
 	// Follow goes on with new lines until the function is deleted.
 	Follow bool
 	// Tail is how many of the last lines are copied, of all instances together; a
 	// negative one means all.
 	Tail int
-	// Since leaves out what was written before, if it is not zero.
+	// Since leaves out earlier lines, unless it is zero.
 	Since time.Time
 	// Timestamps puts its time before each line.
 	Timestamps bool
@@ -70,7 +70,7 @@ func logOptions(query url.Values) (o LogOptions, err error) {
 	return o, nil
 }
 
-// Info is what a Windlass says of itself.
+// Info describes a running Windlass.
 type Info struct {
 	Version string `json:"version"`
 	// GatewayURL is where functions are called.
@@ -79,8 +79,8 @@ type Info struct {
 	OpsURL  string `json:"opsURL"`
 	DataDir string `json:"dataDir"`
 	PID     int    `json:"pid"`
-	// Key is an API key for GatewayURL, if that requires one. Whoever reaches
-	// the control socket may call every function.
+	// Key is an API key for GatewayURL, if that requires one. A client of the control socket
+	// may call every function.
 	Key string `json:"key,omitempty"`
 }
 
@@ -92,13 +92,13 @@ type Applied struct {
 	Before *v1alpha1.Function `json:"before,omitempty"`
 }
 
-// Reason says in one word what is wrong.
+// Reason names the kind of an error.
 type Reason string
 
 // Reasons of an Error.
 const (
-	// ReasonNotFound says that there is no function of that name, or that no such
-	// invocation is remembered.
+	// ReasonNotFound says that no function has that name, or that the invocation is not
+	// remembered.
 	ReasonNotFound Reason = "NotFound"
 	// ReasonInvalid says that the Function is not valid; Details say where.
 	ReasonInvalid Reason = "Invalid"
@@ -115,9 +115,9 @@ const (
 // Error is the body of every answer that is an error.
 type Error struct {
 	Reason Reason `json:"reason"`
-	// Message is for people: what is wrong and what to do about it.
+	// Message explains to people what is wrong and what to do about it.
 	Message string `json:"message"`
-	// Details say which fields are wrong, if any are.
+	// Details are the invalid fields, for an invalid Function.
 	Details []FieldProblem `json:"details,omitempty"`
 }
 

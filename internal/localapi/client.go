@@ -67,8 +67,8 @@ func (c *Client) dial(ctx context.Context) (net.Conn, error) {
 	return conn, err
 }
 
-// Probe says why no Windlass can be used with the data folder: as a
-// *NotRunningError if there is none. It is nil if there is one.
+// Probe says why no Windlass can be used with the data folder, with a *NotRunningError if none
+// runs; nil if one runs.
 func (c *Client) Probe(ctx context.Context) error {
 	conn, err := c.dial(ctx)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *Client) Probe(ctx context.Context) error {
 	return conn.Close()
 }
 
-// Info tells what runs there.
+// Info describes the running Windlass.
 func (c *Client) Info(ctx context.Context) (Info, error) {
 	var info Info
 	err := c.call(ctx, http.MethodGet, "/info", nil, &info)
@@ -97,21 +97,21 @@ func (c *Client) Get(ctx context.Context, key invocation.FunctionKey) (*v1alpha1
 	return fn, c.call(ctx, http.MethodGet, functionPath(key), nil, fn)
 }
 
-// Revisions returns those of a function, the first one first.
+// Revisions returns the revisions of a function, oldest first.
 func (c *Client) Revisions(ctx context.Context, fn *v1alpha1.Function) ([]v1alpha1.FunctionRevision, error) {
 	list := &v1alpha1.FunctionRevisionList{}
 	err := c.call(ctx, http.MethodGet, revisionsPath(fn), nil, list)
 	return list.Items, err
 }
 
-// Decisions tells of the last decisions on a function.
+// Decisions returns the last decisions on a function.
 func (c *Client) Decisions(ctx context.Context, key invocation.FunctionKey) (decisionlog.Report, error) {
 	var account decisionlog.Report
 	err := c.call(ctx, http.MethodGet, functionPath(key)+"/decisions", nil, &account)
 	return account, err
 }
 
-// Latest tells of the last decision on each function that was decided on lately.
+// Latest returns the last decision on each function that had one recently.
 func (c *Client) Latest(ctx context.Context) (decisionlog.LatestReport, error) {
 	var latest decisionlog.LatestReport
 	err := c.call(ctx, http.MethodGet, latestPath, nil, &latest)
@@ -151,8 +151,8 @@ func (c *Client) LookUpCall(ctx context.Context, id invocation.ID) (invocation.R
 	return story, err
 }
 
-// Log copies a function's log to w. What is followed ends when ctx does, Windlass
-// stops, or the function is deleted.
+// Log copies a function's log to w. A followed log ends when ctx does, Windlass stops, or the
+// function is deleted.
 func (c *Client) Log(ctx context.Context, w io.Writer, key invocation.FunctionKey, options LogOptions) error {
 	response, err := c.do(ctx, http.MethodGet, functionPath(key)+"/log?"+options.query().Encode(), nil)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// Store changes which functions exist. Its errors are those of file.Store.
+// Store applies and deletes functions. Its errors are those of file.Store.
 type Store interface {
 	Apply(fn *v1alpha1.Function) (file.Result, error)
 	// Preview is what Apply would do now, and what would come of it.
@@ -26,7 +26,7 @@ type Store interface {
 	Delete(key invocation.FunctionKey) error
 }
 
-// Reader tells which functions exist. They are shared and are not changed.
+// Reader lists functions. They are shared; callers must not change them.
 type Reader interface {
 	Get(key invocation.FunctionKey) (*v1alpha1.Function, bool)
 	// List returns them in the order of their keys.
@@ -38,26 +38,26 @@ type StatusReader interface {
 	Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus
 }
 
-// Archive tells which revisions a function has.
+// Archive lists the revisions of functions.
 type Archive interface {
-	// Revisions are those of the function of that name, the first one first; none if there
-	// is no such function.
+	// Revisions returns the revisions of a function, oldest first; none if the function does
+	// not exist.
 	Revisions(key invocation.FunctionKey) []*v1alpha1.FunctionRevision
 }
 
 // Logs prints what a function's instances have written.
 type Logs interface {
-	// Follow prints the lines of all instances in the order of their times. If
-	// they are followed, it goes on until ctx ends. It fails without having
-	// written anything if there is nothing to print.
+	// Follow prints the lines of all instances in the order of their times. If options ask for
+	// it, it follows them until ctx ends. If there is nothing to print, it returns an error
+	// before it writes anything.
 	Follow(ctx context.Context, w io.Writer, key invocation.FunctionKey, options LogOptions) error
 }
 
 // DecisionReader has the last decisions on functions.
 type DecisionReader interface {
-	// Report tells of those on a function. It is false if there is none of that name.
+	// Report returns the last decisions on a function; false if it does not exist.
 	Report(key invocation.FunctionKey) (decisionlog.Report, bool)
-	// Latest tells of the last one on each function that was decided on lately.
+	// Latest returns the last decision on each function that had one recently.
 	Latest() decisionlog.LatestReport
 }
 

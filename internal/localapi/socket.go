@@ -23,8 +23,8 @@ const (
 	shutdownTime = 5 * time.Second
 )
 
-// SocketPath is where the socket of a data folder is. It fails if systems could
-// not take so long a path.
+// SocketPath is the path of a data folder's socket. It fails if the path is too long for a
+// socket.
 func SocketPath(dataDir string) (string, error) {
 	path := filepath.Join(dataDir, socketName)
 	if len(path) > maxSocketPath {
@@ -34,9 +34,9 @@ func SocketPath(dataDir string) (string, error) {
 	return path, nil
 }
 
-// Listen makes the socket of a data folder, which must exist and should be held
-// by a lock: of two that listen at the same moment, one could lose its socket. A
-// socket that nobody answers on is what a crash left behind, and is replaced.
+// Listen makes the socket of a data folder, which must exist and should be locked: of two
+// programs that listen at the same moment, one could lose its socket. It replaces a socket
+// that nothing answers on, which a crash has left behind.
 func Listen(dataDir string) (net.Listener, error) {
 	path, err := SocketPath(dataDir)
 	if err != nil {

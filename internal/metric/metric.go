@@ -55,7 +55,7 @@ type Declaration struct {
 	Name      string
 	Kind      Kind
 	Stability Stability
-	// Help is what it means, in full sentences.
+	// Help explains the metric in full sentences.
 	Help   string
 	Labels []string
 	// Buckets are the classic upper bounds of a histogram; none if it has native ones only.
@@ -120,10 +120,10 @@ func (d Declaration) validate() error {
 	return nil
 }
 
-// Set is what one package tells. Its zero value is empty.
+// Set has the declarations of one package. Its zero value is empty.
 type Set struct{ declared []Declaration }
 
-// All are the declarations, in the order in which they were made.
+// All returns the declarations in the order in which they were made.
 func (s *Set) All() []Declaration { return slices.Clone(s.declared) }
 
 func (s *Set) declare(d Declaration) Declaration {
@@ -157,8 +157,8 @@ func (s *Set) Histogram(stability Stability, name, help string, buckets []float6
 	return Histogram{s.declare(d)}
 }
 
-// Native declares a distribution that has native buckets only: one of each function would
-// otherwise be a series for each bucket. An exposition.Collector tells it.
+// Native declares a histogram with native buckets only: one for each function would otherwise
+// need a series for each bucket. An exposition.Collector exports it.
 func (s *Set) Native(stability Stability, name, help string, labels ...string) Declaration {
 	return s.declare(Declaration{Name: name, Kind: KindHistogram, Stability: stability, Help: help, Labels: labels})
 }

@@ -107,7 +107,7 @@ func (h histogram) nativeSince(before histogram) spread {
 	return out
 }
 
-// spread is how often values lay where, in the order of the buckets.
+// spread counts values by bucket, in the order of the buckets.
 type spread []bucket
 
 // bucket counts the values above lower, up to upper.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Order is what functions are sorted by.
+// Order is the key by which functions are sorted.
 type Order string
 
 // The orders: the most first, but names from a to z.
@@ -43,7 +43,7 @@ func (o Order) compare(a, b *Function) int {
 	return 0
 }
 
-// Sort sorts functions, and equal ones by name. Reverse turns the order around.
+// Sort sorts functions, equal ones by name. reverse reverses the order.
 func Sort(functions []Function, by Order, reverse bool) {
 	slices.SortFunc(functions, func(a, b Function) int {
 		order := cmp.Or(by.compare(&a, &b), byName(a, b))
@@ -58,7 +58,7 @@ func Sort(functions []Function, by Order, reverse bool) {
 type Choice struct {
 	// Namespace is the only one, or empty for all.
 	Namespace string
-	// Text must be in NAMESPACE/NAME, in whatever case.
+	// Text must occur in NAMESPACE/NAME, in any case.
 	Text string
 }
 
@@ -90,8 +90,7 @@ func Sum(functions []Function) Totals {
 	return t
 }
 
-// Of is the View of the functions that a Choice leaves, in an order, with the Totals of
-// these.
+// Of is the View of the functions that match a Choice, sorted, with the Totals of these.
 func (v View) Of(c Choice, by Order) View {
 	all := len(v.Functions)
 	v.Functions = append([]Function{}, Choose(v.Functions, c)...)
@@ -102,7 +101,7 @@ func (v View) Of(c Choice, by Order) View {
 	return v
 }
 
-// Choose are the functions that a Choice leaves, in the same order.
+// Choose returns the functions that match a Choice, in the same order.
 func Choose(functions []Function, c Choice) []Function {
 	text := strings.ToLower(c.Text)
 	var chosen []Function

@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// Reading is what one process told.
+// Reading has the data of one process.
 type Reading struct {
 	// Source names the process, and no other one.
 	Source string
@@ -23,10 +23,10 @@ type Reading struct {
 	Latest decisionlog.LatestReport
 }
 
-// Sample is what all processes told at about the same time.
+// Sample has the data of all processes at about the same time.
 type Sample struct {
 	At time.Time
-	// Troubles say in words who did not tell, and why.
+	// Troubles are messages about processes that did not answer.
 	Troubles []string
 
 	sources map[string]*source
@@ -56,7 +56,7 @@ type source struct {
 	nodes     map[string]*Node
 }
 
-// figures are what one process says of a function.
+// figures are the data of one process about a function.
 type figures struct {
 	// inFlight is how many calls wait or run at the moment.
 	inFlight int
@@ -66,7 +66,7 @@ type figures struct {
 	durations histogram
 }
 
-// unit is what is so of one revision at the moment.
+// unit is the present state of one revision.
 type unit struct {
 	revision string
 	state
@@ -82,7 +82,7 @@ func (f *figures) unit(revision string) *unit {
 	return &f.units[at]
 }
 
-// state is what is so at the moment.
+// state is the present state.
 type state struct {
 	queued                   int
 	oldest                   float64
@@ -94,14 +94,14 @@ type state struct {
 	arrivalRate, horizon float64
 }
 
-// counted is what only rises, for as long as a process runs.
+// counted has counters, which only rise while a process runs.
 type counted struct {
 	calls, failed, cold            float64
 	ordered, started, failedStarts float64
 	phases, coldPhases             sums
 }
 
-// sums are of phases, by their places in one of the lists below.
+// sums are summed phases, by their positions in one of the lists below.
 type sums [7]float64
 
 // phases of a call and of a cold start, in their order.

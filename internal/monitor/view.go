@@ -11,8 +11,8 @@ import (
 // View is what people see. Times are in seconds, rates per second.
 type View struct {
 	At time.Time `json:"at"`
-	// Over is the time that rates and quantiles are of; 0 in the first View,
-	// which knows none.
+	// Over is the length of the interval of rates and quantiles; 0 in the first View, which
+	// has none.
 	Over      float64    `json:"overSeconds"`
 	Totals    Totals     `json:"totals"`
 	Functions []Function `json:"functions"`
@@ -20,7 +20,7 @@ type View struct {
 	Troubles  []string   `json:"troubles,omitempty"`
 }
 
-// Totals are of all functions.
+// Totals are sums over all functions.
 type Totals struct {
 	Functions int `json:"functions"`
 	// Called is how many of them were called in the last minute.
@@ -30,19 +30,19 @@ type Totals struct {
 	Load
 }
 
-// Load is what calls come, and what they find.
+// Load has the rates and times of calls.
 type Load struct {
 	Queued int `json:"queued"`
 	// OldestWait is how long the oldest waiting call has waited.
 	OldestWait float64   `json:"oldestWaitSeconds"`
 	InFlight   int       `json:"inFlight"`
 	Instances  Instances `json:"instances"`
-	// Rate is of calls that were answered, Errors of those with a status from 500,
-	// and Cold of those that were the first of their instance.
+	// Rate is the rate of answered calls, Errors that of answers with a status from 500, and
+	// Cold that of calls that were the first of their instance, all per second.
 	Rate   float64 `json:"rate"`
 	Errors float64 `json:"errors"`
 	Cold   float64 `json:"cold"`
-	// P50 and P99 are of the time a call took; 0 if there was none.
+	// P50 and P99 are quantiles of the time of a call; 0 without calls.
 	P50 float64 `json:"p50Seconds"`
 	P99 float64 `json:"p99Seconds"`
 	// Recent are the rates between samples, the last one last, at most 60.
@@ -99,11 +99,11 @@ type Function struct {
 	Revisions []Revision `json:"revisions,omitempty"`
 	Load
 	Plan Plan `json:"plan"`
-	// Phases are those of its calls in the last ten seconds, and ColdPhases those
-	// of all its cold starts; empty if there were none.
+	// Phases are those of its calls in the last ten seconds, and ColdPhases those of all its
+	// cold starts; empty without any.
 	Phases     []Phase `json:"phases,omitempty"`
 	ColdPhases []Phase `json:"coldPhases,omitempty"`
-	// Last is the last decision; nil if none is known.
+	// Last is the last decision; nil if unknown.
 	Last *Decision `json:"last,omitempty"`
 }
 
@@ -130,7 +130,7 @@ func (r *Revision) Words() string {
 	return fmt.Sprintf("%s:%d", r.Revision, r.Instances.All())
 }
 
-// Plan is what the decider goes by. What is 0 is unknown.
+// Plan has the inputs of the decider; 0 means unknown.
 type Plan struct {
 	Required      int     `json:"required"`
 	ArrivalRate   float64 `json:"arrivalRate"`
@@ -180,10 +180,9 @@ func NewDecision(t decisionlog.ReportEntry) Decision {
 // Node is one machine.
 type Node struct {
 	Name string `json:"name"`
-	// Instances are those that the schedulers know there.
+	// Instances is the number of instances that the schedulers know there.
 	Instances int `json:"instances"`
-	// Requested is the share of what the node has that is requested, by resource:
-	// cpu and memory.
+	// Requested is the requested share of the node's capacity by resource: cpu and memory.
 	Requested map[string]float64 `json:"requested,omitempty"`
 }
 

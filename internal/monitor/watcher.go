@@ -31,7 +31,7 @@ type Watcher struct {
 // last.
 type past []change
 
-// change is what was counted in one interval.
+// change is the increase of the counters in one interval.
 type change struct {
 	calls, failed, cold float64
 	phases              sums
@@ -48,7 +48,7 @@ func (c *change) add(more change) {
 	c.durations = append(c.durations, more.durations...)
 }
 
-// See makes a View of the next Sample, which is later than those before.
+// See makes a View of the next Sample, which must be later than the previous ones.
 func (w *Watcher) See(s Sample) View {
 	w.bridge(s)
 	now := total(s)

@@ -9,13 +9,13 @@ import (
 	"github.com/windlass-dev/windlass/internal/jwks"
 )
 
-// Audience is the one that tokens for schedulers are requested for.
+// Audience is the audience of tokens for schedulers.
 const Audience = "windlass-scheduler"
 
 // Config is what a Verifier needs to know.
 type Config struct {
-	// Issuers are those whose tokens count. If there are none, every issuer
-	// counts that has a key among the cluster's.
+	// Issuers are the trusted issuers. If there are none, every issuer with a key among the
+	// cluster's is trusted.
 	Issuers []string
 	// Audience is what a token must be for.
 	Audience string
@@ -27,7 +27,7 @@ type Config struct {
 // DefaultConfig is the configuration of a scheduler.
 func DefaultConfig() Config { return Config{Audience: Audience, Leeway: 30 * time.Second} }
 
-// Validate says what is wrong with a Config.
+// Validate returns an error that names the invalid settings.
 func (c Config) Validate() error {
 	var errs []error
 	if c.Audience == "" {
@@ -43,11 +43,10 @@ func (c Config) Validate() error {
 type Deps struct {
 	// Keys reads the cluster's public keys.
 	Keys jwks.KeySource
-	// Reviewer is asked about tokens whose keys cannot be had. Without one
-	// they do not count.
+	// Reviewer checks tokens whose keys cannot be read. Without it such tokens are invalid.
 	Reviewer Reviewer
-	// Known tells whether a pod is one that runs here, by what a token says before it
-	// is believed: strangers must not use up the reviews of these. Nil knows none.
+	// Known reports whether a pod runs here, by the unverified content of its token: strangers
+	// must not use up the reviews of such pods. nil knows none.
 	Known func(podUID, namespace, name string) bool
 	Log   *slog.Logger
 	Now   func() time.Time

@@ -14,11 +14,10 @@ import (
 // reviewWithin bounds one review.
 const reviewWithin = 2 * time.Second
 
-// Reviewer asks whoever issued a token whether it counts. It is implemented by
-// ClusterReviews.
+// Reviewer asks the issuer of a token whether that is valid. ClusterReviews implements it.
 type Reviewer interface {
-	// Review tells whether the token was issued by the cluster for the
-	// audience and is valid now. It returns when ctx ends.
+	// Review reports whether the cluster issued the token for the audience and it is valid
+	// now. It returns early when ctx ends.
 	Review(ctx context.Context, token, audience string) (bool, error)
 }
 

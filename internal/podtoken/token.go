@@ -20,7 +20,7 @@ var algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.ES384, j
 
 var errTooLong = fmt.Errorf("%w: it is longer than %d bytes", ErrInvalid, maxToken)
 
-// signed is a token of which nothing was checked yet.
+// signed is an unverified token.
 type signed struct {
 	token            *jwt.JSONWebToken
 	keyID, algorithm string

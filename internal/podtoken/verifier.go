@@ -15,16 +15,16 @@ const readRest = 5 * time.Second
 
 // What Verify fails with.
 var (
-	// ErrInvalid says that a token is not one of a pod for this audience that
-	// is valid now. The same token may count later only if it was not valid
-	// yet, or if the API server that was asked did not know its key yet.
+	// ErrInvalid says that a token is not a pod's for this audience, or not valid now. The
+	// same token may become valid later only if its time had not come, or if the API server
+	// did not know its key yet.
 	ErrInvalid = errors.New("podtoken: the token is not valid")
-	// ErrUnavailable says that the key of a token cannot be had now, so that
-	// nothing can be told of it.
+	// ErrUnavailable says that the key of a token cannot be read now, so that the token cannot
+	// be checked.
 	ErrUnavailable = errors.New("podtoken: the token cannot be checked now")
 )
 
-// Identity is what a token says of its pod.
+// Identity is the pod of a verified token.
 type Identity struct {
 	Namespace      string
 	PodName        string

@@ -161,8 +161,8 @@ func (s *guardedStream) first(m any) error {
 	}
 }
 
-// SendMsg implements grpc.ServerStream. It ends the connection of a client that
-// goes on guessing tokens, or with an attempt that it was told to end.
+// SendMsg implements grpc.ServerStream. It ends the connection of a client that keeps guessing
+// tokens, or continues an attempt that it was asked to end.
 func (s *guardedStream) SendMsg(m any) error {
 	err := s.ServerStream.SendMsg(m)
 	if reply, ok := m.(*agentwire.AttemptReply); ok {

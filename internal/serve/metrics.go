@@ -9,16 +9,16 @@ import (
 	"github.com/windlass-dev/windlass/internal/metric"
 )
 
-// Metrics are what every program that serves tells of those whom it refused.
+// Metrics declares the metrics of every server about rejected clients.
 var Metrics metric.Set
 
-// Build are what every program tells of itself.
+// Build declares the metrics of every program about itself.
 var Build metric.Set
 
 var buildInfo = Build.Gauge(metric.Stable, "windlass_build_info",
 	"1, with the versions of Windlass and of Go in the labels.", "version", "go_version")
 
-// NewBuildInfo tells which release runs.
+// NewBuildInfo exports the running release.
 func NewBuildInfo() prometheus.Collector {
 	vec := buildInfo.Vec()
 	vec.WithLabelValues(buildinfo.Version, runtime.Version()).Set(1)

@@ -37,8 +37,8 @@ func Operations(metrics exposition.Source, unready func() string) http.Handler {
 	return mux
 }
 
-// FewAtATime is for answers that are large: maxScrapes clients are answered at a time, and
-// one that has not read its answer within scrapeWithin is cut off.
+// FewAtATime is for large answers: it serves maxScrapes clients at a time, and cuts off a
+// client that has not read its answer within scrapeWithin.
 func FewAtATime(next http.Handler) http.Handler {
 	room := make(chan struct{}, maxScrapes)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,9 +12,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// improper sees to it that what net/http itself answers, to a client that does
-// not speak proper HTTP/1.1, says that no function ran, and is counted. Of HTTP/2
-// it sees nothing: there, what is improper ends the stream or the connection.
+// improper makes sure that net/http's own answers to malformed HTTP/1.1 say that no function
+// ran, and counts them. It does not see HTTP/2, where a malformed request ends the stream or
+// the connection.
 type improper struct{ refused *prometheus.CounterVec }
 
 func newImproper(reg prometheus.Registerer) *improper {

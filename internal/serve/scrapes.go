@@ -15,8 +15,8 @@ import (
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 )
 
-// scrapes answers scrapers. What was collected is shared, and encoded for each while it is
-// sent, so that no answer is ever in memory as a whole.
+// scrapes answers scrapers. The collected rows are shared, and encoded for each scraper while
+// they are sent, so that no answer is ever in memory as a whole.
 type scrapes struct{ from exposition.Source }
 
 // ServeHTTP implements http.Handler.
@@ -84,8 +84,8 @@ func compressed(w io.Writer, send func(io.Writer) error) error {
 	return z.Close()
 }
 
-// shared is a source that collects once for all who ask within sharedFor. Who asks
-// meanwhile waits for that collection.
+// shared is a source that collects once for all requests within sharedFor. Concurrent requests
+// wait for the same collection.
 type shared struct {
 	from exposition.Source
 	// latest holds what was collected, or nil; who has taken it may collect.

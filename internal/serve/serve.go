@@ -45,7 +45,7 @@ type WireServer struct {
 	strangers *strangerLimiter
 }
 
-// NewWire makes a server that Wire serves. It counts what it refuses.
+// NewWire makes a server for Wire. It counts its rejections.
 func NewWire(reg prometheus.Registerer, more ...grpc.ServerOption) *WireServer {
 	server := grpc.NewServer(append([]grpc.ServerOption{
 		// First, so that it counts what the others refuse.
@@ -79,8 +79,8 @@ func Calls(ctx context.Context, l net.Listener, handler http.Handler, drain time
 	return serveHTTP(ctx, clients{l, refused}, server, drain, log)
 }
 
-// HTTP serves HTTP/1.1 and unencrypted HTTP/2 until ctx ends. Requests in flight
-// are waited for, for as long as drain says; then they are cut off.
+// HTTP serves HTTP/1.1 and unencrypted HTTP/2 until ctx ends. It then waits up to drain for
+// running requests, and cuts off the rest.
 func HTTP(ctx context.Context, l net.Listener, handler http.Handler, drain time.Duration, log *slog.Logger) error {
 	return serveHTTP(ctx, l, newHTTP(handler, log), drain, log)
 }

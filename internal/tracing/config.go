@@ -21,11 +21,10 @@ type Config struct {
 	Endpoint string
 	// Protocol is ProtocolGRPC or ProtocolHTTP.
 	Protocol string
-	// SampleRatio is the share of calls that are recorded, 0 to 1, of those whose
-	// client has not decided it already.
+	// SampleRatio is the recorded share, 0 to 1, of calls whose client has not decided that.
 	SampleRatio float64
-	// TrustClients lets the clients of calls decide which are recorded. Without it
-	// the ratio decides, whatever they send.
+	// TrustClients lets clients decide which of their calls are recorded. Without it only the
+	// ratio decides.
 	TrustClients bool
 }
 
@@ -45,7 +44,7 @@ func (c *Config) ClientFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&c.TrustClients, "tracing-trust-clients", c.TrustClients, "let the `traceparent` of clients decide which calls to record")
 }
 
-// Validate says what is wrong with a Config.
+// Validate returns an error that names the invalid settings.
 func (c Config) Validate() error {
 	var errs []error
 	if c.Endpoint != "" {

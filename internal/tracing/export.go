@@ -11,8 +11,7 @@ import (
 // instrumentation is the scope of all spans, in OpenTelemetry's sense.
 const instrumentation = "github.com/windlass-dev/windlass"
 
-// Run sends what is recorded until ctx ends, and then what still waits, for at most
-// three seconds.
+// Run sends records until ctx ends, and then the waiting ones for at most three seconds.
 func (t *Tracer) Run(ctx context.Context) error {
 	// It connects to nothing yet, and what waits is sent even if ctx has ended.
 	if err := t.exporter.Start(context.WithoutCancel(ctx)); err != nil {

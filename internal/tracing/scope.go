@@ -61,7 +61,7 @@ func (t *Tracer) sampled(ctx context.Context, id trace.TraceID) bool {
 	return verdict.Decision == sdktrace.RecordAndSample
 }
 
-// Recorded tells whether the scope's spans are to be recorded.
+// Recorded reports whether the scope's spans are recorded.
 func (s Scope) Recorded() bool { return s.recorded }
 
 // TraceID is the id of the trace as 32 hexadecimal digits, or empty if the call is
@@ -85,7 +85,7 @@ func (s Scope) Span(n int) trace.SpanID {
 	return id
 }
 
-// Parent is the traceparent that makes span n the parent of what it is sent to.
+// Parent is the traceparent that makes span n the parent of its receiver's spans.
 func (s Scope) Parent(n int) string {
 	span := s.Span(n)
 	value := make([]byte, 0, 55)
@@ -96,8 +96,7 @@ func (s Scope) Parent(n int) string {
 	return string(append(value, "-01"...))
 }
 
-// Follows tells whether the scope has a parent: the trace was begun, and its state
-// written, by others.
+// Follows reports whether the scope has a parent: another program began the trace.
 func (s Scope) Follows() bool { return s.parent.IsValid() }
 
 // wireBytes is the length of a scope on the wire.

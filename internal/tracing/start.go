@@ -10,9 +10,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// StartOf is the place of an instance's start, which is a trace of its own. Its ids
-// follow from who the instance is, so that whoever is served by the instance can
-// name its start without having been told.
+// StartOf is the scope of an instance's start, which is a trace of its own. Its ids follow
+// from the instance's identity, so that each call of the instance can link to its start
+// without any communication.
 func StartOf(functionUID string, cid invocation.CID) Scope {
 	sum := sha256.Sum256([]byte(functionUID + "/" + string(cid)))
 	return Scope{id: trace.TraceID(sum[:16]), base: binary.BigEndian.Uint64(sum[16:])}

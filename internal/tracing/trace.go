@@ -9,14 +9,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Trace is what was recorded of one scope.
+// Trace is the record of one scope.
 type Trace struct {
 	Scope Scope
 	Spans []Span
 }
 
-// Span is something that took time. Its number, and its parent's, are those of
-// Scope.Span.
+// Span is a timed operation. Its number, and its parent's, are those of Scope.Span.
 type Span struct {
 	Number, Parent int
 	Name           string

@@ -31,7 +31,7 @@ const (
 	lastWithin = 3 * time.Second
 )
 
-// Metrics are what a program tells of its traces.
+// Metrics declares the metrics of a program about its traces.
 var Metrics metric.Set
 
 var spans = Metrics.Counter(metric.Stable, "windlass_traces_spans_total",
@@ -55,7 +55,7 @@ type Deps struct {
 	// Service is the name of the program that records, and Instance tells it from
 	// others of that name; it may be empty.
 	Service, Instance string
-	// Registry is nil if nothing is to be counted.
+	// Registry is nil for no metrics.
 	Registry prometheus.Registerer
 	Log      *slog.Logger
 }
@@ -75,7 +75,7 @@ type Tracer struct {
 	failing  bool
 }
 
-// New makes a Tracer, or nil if nothing is to be recorded. It starts nothing.
+// New makes a Tracer, or nil if the configuration records nothing. It starts nothing.
 func New(config Config, deps Deps) (*Tracer, error) {
 	if err := config.Validate(); err != nil || config.Endpoint == "" {
 		return nil, err

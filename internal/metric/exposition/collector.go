@@ -14,38 +14,38 @@ import (
 // maxLabels is how many labels a series of a Collector can have.
 const maxLabels = 4
 
-// Labels are the values of a series' labels, in the order in which its declaration names
-// them. They are an array so that a sample is a value, for which nothing is allocated.
+// Labels are the values of a series' labels, in the order of its declaration. They are an
+// array so that a sample is a value without allocations.
 type Labels [maxLabels]string
 
 // Sample is the value of one series.
 type Sample struct {
 	Labels Labels
 	Value  float64
-	// Histogram is the value if that is one, and not changed once it is told.
+	// Histogram is the value of a histogram series. It must not change afterwards.
 	Histogram *Histogram
 	// Since is when a counter or histogram began at zero; zero if that is not known.
 	Since time.Time
 }
 
-// Tell takes a sample.
+// Tell receives a sample.
 type Tell = func(Sample)
 
-// Series are the counters, gauges or native histograms of one name: Of tells those of a row,
-// in the order of their labels.
+// Series are the counters, gauges or native histograms of one name. Of passes the samples of a
+// row to Tell, in the order of their labels.
 type Series[R any] struct {
 	metric.Declaration
 	Of func(row *R, tell Tell)
 }
 
-// Collector tells series of rows.
+// Collector exports the series of rows.
 type Collector[R any] struct {
 	series []Series[R]
 	read   func() []R
 }
 
-// NewCollector makes a collector of all that series tell of the rows. Rows are in the order
-// of their labels, and are not changed once they are read.
+// NewCollector makes a collector of all series of the rows. read returns the rows in the order
+// of their labels, and nobody changes them afterwards.
 func NewCollector[R any](series []Series[R], read func() []R) *Collector[R] {
 	for _, s := range series {
 		if s.Kind == metric.KindHistogram && !s.Native() || len(s.Labels) > maxLabels {
@@ -90,8 +90,7 @@ func (c *Collector[R]) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector, for those who gather: it costs many times what
-// Write does.
+// Collect implements prometheus.Collector, for Gather: it costs many times as much as Write.
 func (c *Collector[R]) Collect(ch chan<- prometheus.Metric) {
 	for _, f := range c.families() {
 		desc := f.Desc()

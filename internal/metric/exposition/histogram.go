@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Histogram counts by native buckets only, as those of one row do: a row would have a series
-// more for each classic bucket. It takes memory for the buckets that something fell into, at
-// most some 300. Its zero value is empty. It is not safe for concurrent use.
+// Histogram has native buckets only: with classic ones, a row would have a series more for
+// each bucket. It takes memory for non-empty buckets, at most some 300. Its zero value is
+// empty. It is not safe for concurrent use.
 type Histogram struct {
 	count, zeros uint64
 	sum          float64
@@ -19,7 +19,7 @@ type Histogram struct {
 	buckets []nativeBucket
 }
 
-// nativeBucket counts what is above 2^((index-1)/8) and at most 2^(index/8).
+// nativeBucket counts values above 2^((index-1)/8) and up to 2^(index/8).
 type nativeBucket struct {
 	index int32
 	n     uint64

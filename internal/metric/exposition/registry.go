@@ -69,7 +69,7 @@ func (r *Registry) Unregister(c prometheus.Collector) bool {
 // Source is what can be read: a Registry.
 type Source interface{ Read() (Reading, error) }
 
-// Reading is what all collectors told at one time.
+// Reading has the series of all collectors at one time.
 type Reading struct {
 	// Both are in the order of their names.
 	ordinary []*dto.MetricFamily

@@ -6,12 +6,13 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// Formats are those that Write writes, the preferred ones first.
+// Formats are the formats that Write supports, the preferred ones first.
 func Formats() []expfmt.Format {
 	return []expfmt.Format{expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtOpenMetrics_0_0_1, expfmt.FmtProtoDelim, expfmt.FmtText}
 }
 
-// Write writes all families that are wanted, in the order of their names; nil wants all.
+// Write writes the families for which wanted is true, in the order of their names; nil writes
+// all.
 func (r Reading) Write(w io.Writer, format expfmt.Format, wanted func(name string) bool) error {
 	ordinary, families := expfmt.NewEncoder(w, format), newEncoder(w, format)
 	i, k := 0, 0

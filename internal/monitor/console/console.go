@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Config says what is shown, and how.
+// Config selects what is shown, and how.
 type Config struct {
-	// Level is that of the least important messages. At debug, those that are not
-	// for people are shown too.
+	// Level is the lowest level that is shown. Debug also shows messages that are not in the
+	// table.
 	Level slog.Level
 	// Colours paints lines for a terminal.
 	Colours bool
@@ -58,7 +58,7 @@ func (c *Console) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &with
 }
 
-// WithGroup implements slog.Handler. Groups are not told apart.
+// WithGroup implements slog.Handler. It ignores groups.
 func (c *Console) WithGroup(string) slog.Handler { return c }
 
 // Printed shows a line that a function, named NAMESPACE/NAME, has written.

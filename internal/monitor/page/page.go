@@ -26,7 +26,7 @@ const (
 //go:embed assets
 var assets embed.FS
 
-// Source tells what goes on.
+// Source reads the present state.
 type Source interface {
 	Sample(ctx context.Context) (monitor.Sample, error)
 }
@@ -38,7 +38,7 @@ type Config struct {
 	GatewayURL string `json:"gatewayURL"`
 }
 
-// Status is what /status.json tells.
+// Status is the content of /status.json.
 type Status struct {
 	Config
 	monitor.View

@@ -10,7 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// screen is what is shown.
+// screen is the shown screen.
 type screen int
 
 const (

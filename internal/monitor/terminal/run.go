@@ -14,10 +14,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// Source tells what goes on.
+// Source reads the present state.
 type Source interface {
-	// Sample fails if nobody tells anything. Who does not while others do is
-	// named in the Sample.
+	// Sample fails if no process answers. If only some do not, the Sample names them.
 	Sample(ctx context.Context) (monitor.Sample, error)
 }
 
@@ -36,8 +35,7 @@ type Config struct {
 	Choice   monitor.Choice
 }
 
-// Deps are who is asked and where it is shown. In and Out are a terminal, and Environ
-// is what is known of it.
+// Deps are the source and the terminal: its input, its output and its environment.
 type Deps struct {
 	Source    Source
 	Decisions DecisionGetter
@@ -49,8 +47,8 @@ type Deps struct {
 // sampleWithin is how long all processes together may take to tell.
 const sampleWithin = 10 * time.Second
 
-// Run shows Views until its user quits or ctx ends. It fails if there is nothing to
-// show to begin with; later it asks again.
+// Run shows Views until its user quits or ctx ends. It fails if the first read fails; later it
+// retries.
 func Run(ctx context.Context, c Config, d Deps) error {
 	first, err := sample(ctx, d.Source)
 	if err != nil {
