@@ -20,6 +20,6 @@ func (b *Backoff) Next() time.Duration {
 // Reset makes the next pause the first again.
 func (b *Backoff) Reset() { b.next = 0 }
 
-// Jitter takes up to half of a pause off by chance, so that those who failed together come
-// back apart.
+// Jitter shortens a pause by up to half at random, so that clients that failed together do not
+// retry together.
 func Jitter(d time.Duration) time.Duration { return d - rand.N(d/2) }

@@ -13,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/workload"
 )
 
-// Target is a deployed function that stands in for functions of a trace.
+// Target is a deployed function that represents functions of a trace.
 type Target struct {
 	// Function names it in the report, as namespace/name or name.
 	Function string
@@ -41,7 +41,7 @@ func (t Target) request(gateway string, d time.Duration) loadgen.Request {
 	return r
 }
 
-// Mapping says which target stands in for each function of a trace.
+// Mapping maps each function of a trace to a target.
 type Mapping struct {
 	targets    []Target
 	byFunction map[string]int
@@ -121,7 +121,7 @@ func (m Mapping) Target(function string) (Target, bool) {
 	return m.targets[i], true
 }
 
-// Describe says, one line per target, what it stands in for.
+// Describe returns one line per target with the functions that it represents.
 func (m Mapping) Describe() []string {
 	var lines []string
 	for i, t := range m.targets {

@@ -22,8 +22,8 @@ type Config struct {
 	// Gateway is the base URL, such as http://127.0.0.1:8080. Paths of
 	// targets are appended to it.
 	Gateway string
-	// MaxInFlight bounds the calls under way, 1 to 100000. A call that is
-	// due while so many are is not sent and counts as an error.
+	// MaxInFlight bounds the running calls, 1 to 100000. A call that is due beyond it is not
+	// sent and counts as an error.
 	MaxInFlight int
 	// Timeout bounds each call, more than 0. A call without a whole answer
 	// by then is lost.
@@ -48,9 +48,9 @@ func (c Config) Validate() error {
 type Deps struct {
 	// Transport sends the calls; see loadgen.NewTransport.
 	Transport http.RoundTripper
-	// Progress, if not nil, is told every second how far the replay is and
-	// once more when it has ended. It is called by one goroutine at a time;
-	// while it has not returned, further seconds are left out.
+	// Progress, if not nil, is called every second with the progress of the replay and once
+	// more at its end, by one goroutine at a time. Seconds in which it still runs are left
+	// out.
 	Progress func(Progress)
 }
 
@@ -96,10 +96,9 @@ func New(c Config, d Deps, t workload.Trace, m Mapping) (*Replay, error) {
 	return &Replay{config: c, deps: d, trace: t, mapping: m}, nil
 }
 
-// Run replays the trace and returns one sample for each call that came due, in
-// the order of the trace, when all of them have ended. If ctx ends before, no
-// further call is sent, calls under way are broken off, and the error is that
-// of ctx.
+// Run replays the trace and returns one sample for each call that came due, in the order of
+// the trace, when all of them have ended. If ctx ends before, it sends no further call, cuts
+// off running ones, and returns the error of ctx.
 func (r *Replay) Run(ctx context.Context) ([]Sample, error) {
 	run := &run{
 		Replay: r,

@@ -20,8 +20,8 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// Programs are what runs inside the windlass process. They return when all that
-// they started has ended, and nil if that is because ctx ended.
+// Programs are the programs that run inside the windlass process. They return when everything
+// that they started has ended, with nil if ctx ended them.
 type Programs struct {
 	Up   func(ctx context.Context, config UpConfig) error
 	Demo func(ctx context.Context, config DemoConfig) error
@@ -32,9 +32,8 @@ type Programs struct {
 	Roles []*cobra.Command
 }
 
-// Main runs the command with its arguments, without the program's name, and
-// returns the exit code. It prints the error, if there is one. A program that is
-// called kubectl-windlass is the plugin.
+// Main runs the command with its arguments, without the program's name, prints its error, and
+// returns the exit code. A program with the name kubectl-windlass is the plugin.
 func Main(args []string, streams Streams, programs Programs) int {
 	a := newApp(streams, programs)
 	a.plugin, a.program = isPlugin(os.Args[0]), callName(os.Args[0])
@@ -48,8 +47,8 @@ func PluginMain(args []string, streams Streams) int {
 	return a.main(args)
 }
 
-// NewCommand makes the windlass command, for those who want to document it or
-// to put it below another one. Its errors are not printed.
+// NewCommand makes the windlass command for documentation, or as a subcommand of another one.
+// It does not print its errors.
 func NewCommand(streams Streams, programs Programs) *cobra.Command {
 	return newApp(streams, programs).command()
 }

@@ -25,7 +25,7 @@ type DemoConfig struct {
 	// Check makes the demo fail if a call failed or was lost, or if too many calls
 	// were cold starts.
 	Check bool
-	// Out is where to tell what happens.
+	// Out receives the progress.
 	Out io.Writer
 }
 

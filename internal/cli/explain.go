@@ -41,7 +41,7 @@ func (e explanation) validate() error {
 	return nil
 }
 
-// decisions shows what was decided on functions, and why.
+// decisions shows the decisions on functions, with the reasons.
 type decisions struct{ *finder }
 
 func (s *decisions) explainCommand() *cobra.Command {

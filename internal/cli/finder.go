@@ -149,7 +149,7 @@ func (f *finder) reach(ctx context.Context, where targetKind) (*target, error) {
 	return nil, err
 }
 
-// nowhereError says that there is neither a local Windlass nor a kubeconfig.
+// nowhereError says that neither a local Windlass nor a kubeconfig exists.
 type nowhereError struct{ dataDir string }
 
 func (e *nowhereError) Error() string {

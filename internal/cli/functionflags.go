@@ -40,8 +40,7 @@ func (f *functionFlags) add(cmd *cobra.Command) {
 	flags.Int32Var(&f.most, "max", 0, "largest `number` of instances (default: what the machine can hold)")
 }
 
-// durationFlag is a duration as manifests have it. Its zero value is one that was not
-// given.
+// durationFlag is a duration as in manifests. Its zero value means that it was not given.
 type durationFlag v1alpha1.Duration
 
 func (d *durationFlag) String() string {

@@ -30,7 +30,7 @@ type localWindlass struct {
 	dataDir string
 }
 
-// Prepare leaves it to Windlass to say what is wrong.
+// Prepare leaves validation to Windlass.
 func (l *localWindlass) Prepare(fn *v1alpha1.Function) (apply, error) {
 	return func(ctx context.Context, dryRun bool) (localapi.Applied, error) { return l.put(ctx, fn, dryRun) }, nil
 }
@@ -42,7 +42,7 @@ func (l *localWindlass) put(ctx context.Context, fn *v1alpha1.Function, dryRun b
 	return l.Apply(ctx, fn)
 }
 
-// Change reads the function, and applies what has become of it.
+// Change reads the function, and applies the edited one.
 func (l *localWindlass) Change(ctx context.Context, key invocation.FunctionKey, edit func(*v1alpha1.Function) error, dryRun bool) (localapi.Applied, error) {
 	fn, err := l.Get(ctx, key)
 	if err == nil {
@@ -97,8 +97,8 @@ type localSnapshotter struct {
 	transport *http.Transport
 }
 
-// Sample implements terminal.Source. Where to ask is asked each time: Windlass may
-// have been started again.
+// Sample implements terminal.Source. It looks up the address each time, because Windlass may
+// have been restarted.
 func (o *localSnapshotter) Sample(ctx context.Context) (monitor.Sample, error) {
 	info, err := o.Info(ctx)
 	if err != nil {

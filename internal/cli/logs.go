@@ -89,7 +89,7 @@ func (l *logPrinter) noteSilence(key invocation.FunctionKey, since time.Duration
 	fmt.Fprintf(l.Err, "the instances of function %s wrote nothing%s\n", key, lately)
 }
 
-// counter counts what is written.
+// counter counts written bytes.
 type counter struct {
 	to    io.Writer
 	bytes int

@@ -10,8 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// settings are what a user writes once instead of a flag each time. Flags and the
-// environment beat them.
+// settings replace flags that a user would repeat. Flags and the environment take precedence.
 type settings struct {
 	// Namespace is that of functions which are named without one.
 	Namespace string `json:"namespace,omitempty"`

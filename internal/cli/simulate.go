@@ -14,7 +14,7 @@ const allExperiments = "all"
 // Experiment is an experiment that windlass sim runs.
 type Experiment struct {
 	Name string
-	// Summary says in a few words what it shows.
+	// Summary describes it in a few words.
 	Summary string
 	// NeedsData says that it replays recorded traces.
 	NeedsData bool
@@ -22,18 +22,17 @@ type Experiment struct {
 
 // SimConfig is the configuration of windlass sim.
 type SimConfig struct {
-	// Experiments are the names of those to run, in order; each is known.
+	// Experiments are the names of the experiments to run, in order; all are known.
 	Experiments []string
-	// Seed is the first seed, and Seeds how many there are; 0 means as many as
-	// each experiment has by itself.
+	// Seed is the first seed, and Seeds the number of seeds; 0 means each experiment's
+	// default.
 	Seed  uint64
 	Seeds int
-	// Scale is the factor on calls or time, more than 0 and at most 1; 0 means
-	// what each experiment has by itself, and Quick its quick size.
+	// Scale is the factor on calls or time, more than 0 and at most 1; 0 means each
+	// experiment's default, and Quick its quick size.
 	Scale float64
 	Quick bool
-	// DataDir is the folder with recorded traces, which is there if an
-	// experiment needs it.
+	// DataDir is the folder with recorded traces, which exists if an experiment needs it.
 	DataDir string
 	// Output is table, json or csv.
 	Output string

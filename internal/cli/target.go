@@ -20,22 +20,21 @@ type registry interface {
 	// List returns the functions of a namespace, or all if it is empty.
 	List(ctx context.Context, namespace string) (*v1alpha1.FunctionList, error)
 	Get(ctx context.Context, key invocation.FunctionKey) (*v1alpha1.Function, error)
-	// Revisions returns those of a function, the first one first.
+	// Revisions returns the revisions of a function, oldest first.
 	Revisions(ctx context.Context, fn *v1alpha1.Function) ([]v1alpha1.FunctionRevision, error)
 }
 
 // editor changes functions.
 type editor interface {
-	// Prepare finds what is wrong with a function before anything is sent.
-	// What it returns applies it.
+	// Prepare validates a function before anything is sent. Its result applies the function.
 	Prepare(fn *v1alpha1.Function) (apply, error)
-	// Change changes fields of a function that exists. It may call edit again if
-	// somebody else was faster. A dry run says what would become of it.
+	// Change changes fields of an existing function. It may call edit again after a concurrent
+	// change. A dry run returns the result without making the change.
 	Change(ctx context.Context, key invocation.FunctionKey, edit func(*v1alpha1.Function) error, dryRun bool) (localapi.Applied, error)
 	Delete(ctx context.Context, key invocation.FunctionKey) error
 }
 
-// apply makes a function exist. A dry run says what would become of it.
+// apply creates or changes a function. A dry run returns the result without making the change.
 type apply func(ctx context.Context, dryRun bool) (localapi.Applied, error)
 
 // logReader copies logs.
@@ -131,10 +130,10 @@ type snapshotter interface {
 
 // keyStore has the list of API keys.
 type keyStore interface {
-	// ReadKeys returns the list; empty if there is none.
+	// ReadKeys returns the list; empty if it does not exist.
 	ReadKeys(ctx context.Context) ([]byte, error)
-	// EditKeys replaces the list by the result of edit. It may call edit again if somebody
-	// else was faster.
+	// EditKeys replaces the list by the result of edit. It may call edit again after a
+	// concurrent change.
 	EditKeys(ctx context.Context, edit func([]byte) ([]byte, error)) error
 }
 

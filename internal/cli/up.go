@@ -39,7 +39,7 @@ type UpConfig struct {
 	Listen, OpsListen string
 	// AgentPath is the absolute path of the agent's program, which exists.
 	AgentPath string
-	// RequireKeys lets nobody call functions who has no API key.
+	// RequireKeys makes the gateway reject callers without an API key.
 	RequireKeys bool
 	// AllowOrigins are the origins whose web pages may call functions.
 	AllowOrigins []string
@@ -48,19 +48,18 @@ type UpConfig struct {
 	Decider string
 	// MaxBody is the largest body of a call in bytes, at least 1.
 	MaxBody int64
-	// LogCalls says of which calls a line is logged, and Tracing which of them are
-	// recorded as traces.
+	// LogCalls selects the calls to log, and Tracing those to record as traces.
 	LogCalls gateway.LogCalls
 	Tracing  tracing.Config
-	// Functions are to be applied once calls can be made. They are valid in
-	// local mode and have no defaults yet.
+	// Functions are applied once calls can be made. They are valid in local mode and have no
+	// defaults yet.
 	Functions []*v1alpha1.Function
 	Log       *slog.Logger
-	// Printed gets each line that a function prints, with the function's name as
-	// NAMESPACE/NAME and the instance's id; nil if nobody wants them.
+	// Printed receives each line that a function prints, with the function's name as
+	// NAMESPACE/NAME and the instance's id; nil for none.
 	Printed func(function, cid string, at time.Time, line string)
-	// Ready is to be called once, when calls can be made and Functions are
-	// applied, with what became of them.
+	// Ready is called once, when calls can be made and Functions are applied, with the
+	// results.
 	Ready func(info localapi.Info, applied []localapi.Applied)
 }
 

@@ -107,7 +107,7 @@ func ignored(name string) bool {
 		slices.Contains([]string{"__pycache__", "node_modules", "4913"}, name)
 }
 
-// prefixed puts a prefix before each line. What has no end yet is kept.
+// prefixed puts a prefix before each line. It holds back an unfinished line.
 type prefixed struct {
 	to      io.Writer
 	prefix  string

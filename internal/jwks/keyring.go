@@ -28,8 +28,7 @@ const (
 var (
 	// ErrUnknownKey says that the source has no such key.
 	ErrUnknownKey = errors.New("tokens: no such key")
-	// ErrUnavailable says that the key is not known here, and that it cannot
-	// be told now whether there is one.
+	// ErrUnavailable says that the key is unknown, and that its source cannot be read now.
 	ErrUnavailable = errors.New("tokens: the keys cannot be read now")
 	// ErrOtherAlgorithm says that the source names another algorithm for the key.
 	ErrOtherAlgorithm = errors.New("tokens: the key is for another algorithm")
@@ -57,9 +56,8 @@ type Keyring struct {
 	began   time.Time
 }
 
-// NewKeyring makes a Keyring that holds nothing yet. It starts nothing; without
-// Run, keys are read only when one is asked for that is unknown, and rest is the
-// shortest time between two such readings.
+// NewKeyring makes an empty Keyring. It starts nothing; without Run, it reads keys only for a
+// lookup of an unknown one, and rest is the minimum time between two such reads.
 func NewKeyring(source KeySource, rest time.Duration, now func() time.Time) *Keyring {
 	return &Keyring{source: source, rest: rest, now: now}
 }

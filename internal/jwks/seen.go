@@ -19,9 +19,8 @@ type Digest = [sha256.Size]byte
 // DigestOf is the digest of a token.
 func DigestOf(token string) Digest { return sha256.Sum256([]byte(token)) }
 
-// Seen remembers what was found out about tokens lately. When its young half is
-// full, that takes the place of the old one, which is forgotten. It is for
-// concurrent use; its zero value remembers nothing yet.
+// Seen remembers the results for recent tokens. When its young half is full, that replaces the
+// old one, which is dropped. It is safe for concurrent use; its zero value is empty.
 type Seen[V any] struct {
 	mu         sync.Mutex
 	young, old map[Digest]remembered[V]
@@ -32,7 +31,7 @@ type remembered[V any] struct {
 	until time.Time
 }
 
-// Get returns what is remembered of a token.
+// Get returns the remembered result for a token.
 func (s *Seen[V]) Get(d Digest, now time.Time) (V, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

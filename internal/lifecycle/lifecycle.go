@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Lifecycle runs parts that are started one after the other and stopped in the
-// reverse order, each when all that were started after it have ended.
+// Lifecycle starts parts one after the other and stops them in reverse order, each when all
+// that started after it have ended.
 type Lifecycle struct {
 	stops  []func()
 	failed chan error

@@ -18,8 +18,8 @@ type Target struct {
 	URL, Ready string
 }
 
-// Balancer picks gateways. It stops sending to one that says that it is not ready, and
-// to one that does not take connections.
+// Balancer picks gateways. It stops using one that reports that it is not ready, or does not
+// accept connections.
 type Balancer struct {
 	targets []*Backend
 	stop    context.CancelFunc
@@ -54,8 +54,8 @@ func Balance(ctx context.Context, targets []Target, settings Client) *Balancer {
 	return b
 }
 
-// Pick is the n-th gateway, n modulo their number, or the next one that is ready. If
-// none is, it is the n-th all the same.
+// Pick is the n-th gateway, n modulo their number, or the next one that is ready. If none is,
+// it is the n-th.
 func (b *Balancer) Pick(n int) *Backend {
 	for i := range b.targets {
 		if t := b.targets[(n+i)%len(b.targets)]; t.ready.Load() {

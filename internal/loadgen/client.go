@@ -45,8 +45,8 @@ const (
 type Call struct {
 	Outcome      Outcome
 	Began, Ended time.Time
-	// Status and Header are those of the answer, also if it broke off; 0 and nil if
-	// none began.
+	// Status and Header are those of the answer, even if it was cut off; 0 and nil without an
+	// answer.
 	Status int
 	Header http.Header
 	// Body is as much of the answer as the client keeps.

@@ -11,16 +11,15 @@ import (
 	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
-// Config says what to call, when, and what is recorded of a call.
+// Config says what to call, when, and what to record.
 type Config[R any] struct {
-	// Arrivals are when calls are due after the start. They make an open loop, and
-	// Clients is of no meaning.
+	// Arrivals are the times of the calls after the start. They make an open loop, which
+	// ignores Clients.
 	Arrivals iter.Seq[time.Duration]
-	// MaxInFlight bounds the calls of an open loop that are under way; 0 is no
-	// bound. What is due beyond it does not begin.
+	// MaxInFlight bounds the running calls of an open loop; 0 for no bound. A call that is due
+	// beyond it does not begin.
 	MaxInFlight int
-	// Refused is what is recorded of a call that is due and does not begin; nothing
-	// if it is nil.
+	// Refused makes the record of a call that is due and does not begin; nil records nothing.
 	Refused func(Turn) R
 
 	// Clients make one call after the other, each in a closed loop.
@@ -62,8 +61,8 @@ type Load[R any] struct {
 	records      []R
 }
 
-// Start begins to call, until Stop, or there are no more arrivals or calls. If ctx ends
-// before, it ends calls under way, too.
+// Start begins calls until Stop, or until arrivals or calls run out. If ctx ends before, it
+// ends running calls, too.
 func Start[R any](ctx context.Context, config Config[R]) *Load[R] {
 	loop, stop := context.WithCancel(ctx)
 	l := &Load[R]{config: config, stop: stop, began: time.Now()}
@@ -93,8 +92,7 @@ func (l *Load[R]) Wait() []R {
 	return l.Records()
 }
 
-// Records are those of the calls that have ended so far, in the order in which they
-// ended.
+// Records are the records of the ended calls, in the order in which they ended.
 func (l *Load[R]) Records() []R {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -32,8 +32,8 @@ func (d Domain) role(name string) string {
 	return name + "." + string(d)
 }
 
-// AgentCredentials are those of a client that has no certificate and trusts the
-// CAs in caPEM. serverName is the name that the server must have.
+// AgentCredentials are for a client without a certificate that trusts the CAs in caPEM.
+// serverName is the name that the server must have.
 func AgentCredentials(caPEM []byte, serverName string) (credentials.TransportCredentials, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(caPEM) {

@@ -15,13 +15,12 @@ import (
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 )
 
-// Methods says who may call what. It lists gRPC methods by their full name, each
-// with the names of which a client's certificate must have one. Nil, unlike a
-// list that is empty, means that any client may call: the method itself finds
-// out who it is.
+// Methods says who may call which method. It maps the full names of gRPC methods to lists of
+// names; the client's certificate must have one of them. Nil, unlike an empty list, means that
+// any client may call, because the method itself authenticates it.
 type Methods map[string][]string
 
-// SchedulerMethods is who may call a scheduler of a domain.
+// SchedulerMethods says who may call which methods of a domain's schedulers.
 func SchedulerMethods(d Domain) Methods {
 	return Methods{
 		// Schedulers pass on what gateways offered to them.
@@ -34,7 +33,7 @@ func SchedulerMethods(d Domain) Methods {
 	}
 }
 
-// GatewayMethods is who may call a gateway.
+// GatewayMethods says who may call which methods of gateways.
 func GatewayMethods() Methods {
 	return Methods{
 		// The first message holds the token of the ticket.

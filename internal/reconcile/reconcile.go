@@ -15,7 +15,7 @@ func SetOf[K comparable](elements ...K) Set[K] {
 // Add adds an element.
 func (s Set[K]) Add(k K) { s[k] = struct{}{} }
 
-// Has tells whether the element is in the set.
+// Has reports whether the element is in the set.
 func (s Set[K]) Has(k K) bool {
 	_, there := s[k]
 	return there
@@ -53,9 +53,9 @@ func without[K comparable](a, b Set[K]) Set[K] {
 // not safe for concurrent use.
 type Level[K comparable] struct{ last Difference[K] }
 
-// Look notes a difference and returns the part of it that the look before found as
-// well: what no event under way explains. A difference that is not mended stands at
-// the next look again.
+// Look records a difference and returns the part that the previous call also found, which no
+// event on its way explains. A difference that is not repaired is returned again by the next
+// call.
 func (l *Level[K]) Look(now Difference[K]) (standing Difference[K]) {
 	standing = Difference[K]{Gone: both(now.Gone, l.last.Gone), Unknown: both(now.Unknown, l.last.Unknown)}
 	l.last = now

@@ -26,15 +26,15 @@ func Interpreter(name v1alpha1.RuntimeName, dir string) (program string, err err
 	return l.interpreter(dir)
 }
 
-// Version is what the name of a runtime says of its interpreter's version, such as 3.13 or
-// 22; empty for one that Windlass does not bring along. Its image holds that version.
+// Version is the version of the interpreter in the name of a runtime, such as 3.13 or 22;
+// empty for one that is not built in. The runtime's image has that version.
 func Version(name v1alpha1.RuntimeName) string {
 	l, _ := languageOf(name)
 	return l.version
 }
 
-// Difference says in a sentence that a program is of another version than a runtime's name
-// promises; empty if it is not, or does not say. It runs the program to ask.
+// Difference says in a sentence that a program has another version than a runtime's name says;
+// empty if it has the same, or if the name has none. It runs the program to find out.
 func Difference(ctx context.Context, name v1alpha1.RuntimeName, program string) string {
 	ctx, cancel := context.WithTimeout(ctx, askVersionFor)
 	defer cancel()

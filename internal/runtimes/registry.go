@@ -6,7 +6,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-// language is what differs between the runtimes.
+// language is the part that differs between the runtimes.
 type language struct {
 	name v1alpha1.RuntimeName
 	// version is that of the interpreter in the image, as far as the name says it.
@@ -47,7 +47,7 @@ func languageOf(name v1alpha1.RuntimeName) (language, bool) {
 	return language{}, false
 }
 
-// Names are those of all runtimes that Windlass brings along.
+// Names are the names of all built-in runtimes.
 func Names() []string {
 	names := make([]string, len(languages))
 	for i, l := range languages {

@@ -30,17 +30,16 @@ type Request struct {
 type Launched struct {
 	// Argv is the program, as an absolute path, and its arguments.
 	Argv []string
-	// Env are variables, as NAME=value. With those of the protocol they are
-	// all that the shim goes by.
+	// Env are variables as NAME=value: with those of the protocol, all that the shim reads.
 	Env []string
 	// Dir is the working directory: the folder of the code.
 	Dir string
-	// TaskRoot is what LAMBDA_TASK_ROOT says; the same as Dir.
+	// TaskRoot is the value of LAMBDA_TASK_ROOT; the same as Dir.
 	TaskRoot string
 }
 
-// Launch writes the shim and inline code below WorkDir and says how to run
-// them. Its errors name what is missing and the remedy.
+// Launch writes the shim and inline code below WorkDir and returns how to run them. Its errors
+// name the missing thing and the remedy.
 func Launch(r Request) (Launched, error) {
 	lang, protocol, err := checkRequest(r)
 	if err != nil {

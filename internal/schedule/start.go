@@ -18,13 +18,12 @@ type Start struct {
 // a window has a start that says when, and a zone in a field of its own.
 var fields = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
 
-// ErrNever says that a start is well-formed but that no calendar has it, like
-// the 30th of February.
+// ErrNever says that a start is well-formed but occurs in no calendar, like the 30th of
+// February.
 var ErrNever = errors.New("it never comes")
 
-// ParseStart reads five fields of cron: minute, hour, day of month, month, day
-// of week. The error says what of them is wrong; it is ErrNever if only the
-// calendar is in the way.
+// ParseStart reads five fields of cron: minute, hour, day of month, month, day of week. The
+// error names the invalid field; it is ErrNever if the fields are valid but never match.
 func ParseStart(expression string) (Start, error) {
 	if n := len(strings.Fields(expression)); n != 5 {
 		return Start{}, fmt.Errorf("it has %d instead of 5", n)
@@ -43,8 +42,8 @@ func ParseStart(expression string) (Start, error) {
 	return Start{walls}, nil
 }
 
-// ParseTimeZone finds a zone of the IANA database, that of the machine or else
-// the one that the program brings along; that of no name is UTC.
+// ParseTimeZone finds a zone of the IANA database, of the machine or else of the program; the
+// empty name is UTC.
 func ParseTimeZone(name string) (*time.Location, error) {
 	if name == "Local" {
 		return nil, errors.New("it differs from machine to machine")

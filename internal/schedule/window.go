@@ -2,7 +2,7 @@ package schedule
 
 import "time"
 
-// Window is a time that comes again, in which there are Min instances at least.
+// Window is a recurring time in which the function keeps at least Min instances.
 type Window struct {
 	Start Start
 	// Zone is whose clocks show Start.
@@ -16,9 +16,8 @@ type Window struct {
 // recheckAfter is when to ask again about a start that is more than five years away.
 const recheckAfter = 365 * 24 * time.Hour
 
-// Floor is the highest least number of the windows that are open now, and the
-// time until which that is so at least: later than now, and zero if there are
-// no windows.
+// Floor is the highest minimum of the windows that are open now, and until when it is at least
+// that: later than now, and zero without windows.
 func Floor(windows []Window, now time.Time) (least int, until time.Time) {
 	for _, w := range windows {
 		open, change := w.stateAt(now)

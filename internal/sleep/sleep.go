@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// For waits for d, or until ctx ends, and says whether all of d has passed.
+// For waits for d, or until ctx ends, and reports whether all of d has passed.
 func For(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -17,8 +17,8 @@ func For(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Until asks every so often until it is so, or nobody can say. If ctx ends before, the
-// error is the cause of that.
+// Until calls so periodically until it returns true or an error. If ctx ends before, the error
+// is the cause of that.
 func Until(ctx context.Context, every time.Duration, so func() (bool, error)) error {
 	for {
 		if yes, err := so(); yes || err != nil {

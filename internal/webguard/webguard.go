@@ -12,8 +12,8 @@ import (
 
 // Guard knows whose pages may ask. The zero Guard lets only the server's own ask.
 type Guard struct {
-	// Origins are those of others whose pages may ask, such as http://localhost:3000. By
-	// their hosts the server may be asked too, as through a tunnel.
+	// Origins are other origins whose pages may send requests, such as http://localhost:3000.
+	// The server also accepts requests to their hosts, as through a tunnel.
 	Origins []string
 }
 
@@ -28,11 +28,10 @@ func (g Guard) Validate() error {
 	return nil
 }
 
-// Refuses tells why a request is not answered; empty if it is.
+// Refuses says why to refuse a request; empty if it is allowed.
 //
-// A name that leads to this machine, and is none of its own, is one of somebody who wants
-// his page to read the answers. Everything else that a browser sends says itself on whose
-// behalf it is.
+// A foreign name that leads to this machine belongs to somebody whose page wants to read the
+// answers. All other requests of a browser name the page's origin.
 func (g Guard) Refuses(r *http.Request) string {
 	if !NamesThisMachine(r.Host) && !g.allowsHost(r.Host) {
 		return fmt.Sprintf("the request is for the host %q, and only localhost and loopback addresses are answered", r.Host)

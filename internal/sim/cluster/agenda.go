@@ -2,8 +2,7 @@ package cluster
 
 import "time"
 
-// event is something that happens at a time. Those of one time happen in the
-// order in which they were planned.
+// event happens at a time. Events of one time happen in the order in which they were planned.
 type event struct {
 	at  time.Duration
 	seq uint64

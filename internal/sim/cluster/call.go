@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// call is one call on its way.
+// call is one running call.
 type call struct {
 	id       invocation.ID
 	function *function

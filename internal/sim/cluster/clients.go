@@ -9,8 +9,8 @@ import (
 type Clients struct {
 	// Count is how many, at least 1.
 	Count int
-	// First is the function that they call, or the first of Functions many, of which
-	// each call takes one at random; 0 counts as 1.
+	// First is the function that they call, or the first of Functions functions, of which each
+	// call picks one at random; 0 counts as 1.
 	First     int
 	Functions int
 	// Think is how long a client waits between an answer and its next call, a

@@ -18,21 +18,21 @@ type Config struct {
 	Length time.Duration
 	// Nodes are the machines; none at all stands for one without bounds.
 	Nodes []Nodes
-	// Functions are what is called, at least one.
+	// Functions are the called functions, at least one.
 	Functions []Function
 	// Loads and Clients call them.
 	Loads   []Load
 	Clients []Clients
 	// Decider decides how many instances to create. Functions may have their own.
 	Decider autoscaler.Decider
-	// Hash pushes calls to workers, the nodes, in place of all that has instances
-	// pull: nobody decides then. It may be nil.
+	// Hash pushes calls to workers, the nodes, in place of pulling; no decider runs then. It
+	// may be nil.
 	Hash *Hash
 	// Overheads are what a call costs beside the work of its function.
 	Overheads Overheads
 	// Resolution is the time between two points of Result.Series; 0 for no series.
 	Resolution time.Duration
-	// Observe is told of every decision; it may be nil.
+	// Observe is called with every decision; it may be nil.
 	Observe func(now time.Duration, function int, s autoscaler.Snapshot, d autoscaler.Decision)
 }
 
@@ -54,13 +54,11 @@ type Nodes struct {
 
 // Hash is hash-based scheduling; see package hashsch.
 type Hash struct {
-	// Controllers is how many there are, at least 1. Calls take turns with them.
+	// Controllers is the number of controllers, at least 1. Calls take turns with them.
 	Controllers int
-	// Slots is how many containers a node has room for, at least 1, whatever
-	// instances request.
+	// Slots is how many containers fit on a node, at least 1, whatever instances request.
 	Slots int
-	// Remove is how much longer a start takes for which another container had to
-	// go.
+	// Remove is how much longer a start takes if another container had to be removed for it.
 	Remove time.Duration
 }
 
@@ -71,8 +69,8 @@ type Demand struct {
 	CPU, IO, Network float64
 }
 
-// Function is a function, or several that are alike. Functions are numbered from 0
-// in the order of Config.Functions, copies one by one.
+// Function is a function, or several equal ones. Functions are numbered from 0 in the order of
+// Config.Functions, copies one by one.
 type Function struct {
 	// Namespace is whose it is, for the division of room.
 	Namespace string
@@ -82,15 +80,15 @@ type Function struct {
 	Requests placement.Amount
 	// Concurrency is how many calls an instance runs at a time; 0 counts as 1.
 	Concurrency int
-	// Work is how long a call takes on an instance, unless its load says so, and
-	// Start how long an instance takes from order to first pull.
+	// Work is how long a call takes on an instance, unless its load says so, and Start how
+	// long an instance takes from its launch to its first pull.
 	Work  Distribution
 	Start Distribution
 	// Demand is what a call takes of its machine's capacity while it runs alone.
 	Demand Demand
 	// Decider is this function's own; it may be nil.
 	Decider autoscaler.Decider
-	// Limits are the least and the most instances.
+	// Limits are the minimum and the maximum of instances.
 	Limits autoscaler.Limits
 	// BackoffAfter is how long an instance is idle before it backs off, IdleTimeout how
 	// much longer before it leaves, and KeepLast how long the last one is idle; 0 is
@@ -98,16 +96,15 @@ type Function struct {
 	BackoffAfter time.Duration
 	IdleTimeout  time.Duration
 	KeepLast     time.Duration
-	// Learns says that idle times are learnt, as the policy Learned of scaling.scaleDown
-	// has it, and Windows are those of scaling.windows. A simulation begins at midnight UTC,
-	// January 1st, 1970, a Thursday.
+	// Learns turns on the policy Learned of scaling.scaleDown, and Windows are those of
+	// scaling.windows. A simulation begins at midnight UTC, January 1st, 1970, a Thursday.
 	Learns  bool
 	Windows []schedule.Window
-	// Patience is how long a caller waits until its call is handed out; 0 for as
-	// long as it takes. Where calls are pushed, callers are patient.
+	// Patience is how long a caller waits until its call is handed out; 0 for no limit. Where
+	// calls are pushed, callers have no limit.
 	Patience time.Duration
-	// Runtime is what it shares the time to start with that was learnt, as long as
-	// none of its own instances has started.
+	// Runtime groups functions that share their mean start time until an instance of their own
+	// has started.
 	Runtime string
 	// KnownWork and KnownStart are the means that are remembered from before; 0 if
 	// there was no before.

@@ -6,8 +6,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Histogram counts durations. What it tells of them is right to a microsecond and to
-// a thousandth; those of one function among many to a hundredth, for the memory.
+// Histogram counts durations, exact to a microsecond and to a thousandth; those of one
+// function among many to a hundredth, to save memory.
 type Histogram struct{ hdr *hdrhistogram.Histogram }
 
 // longest is the longest duration that a Histogram tells from others.
@@ -25,7 +25,7 @@ func (h Histogram) record(d time.Duration) {
 // Count is how many durations were counted.
 func (h Histogram) Count() int { return int(h.hdr.TotalCount()) }
 
-// Mean is their mean; 0 if there are none.
+// Mean is the mean; 0 if it is empty.
 func (h Histogram) Mean() time.Duration { return time.Duration(h.hdr.Mean()) }
 
 // Max is the longest.
@@ -53,7 +53,7 @@ func (r Ratios) recordRatio(ratio float64) { r.histogram.record(time.Duration(ra
 // Count is how many ratios were counted.
 func (r Ratios) Count() int { return r.histogram.Count() }
 
-// Mean is their mean; 0 if there are none.
+// Mean is the mean; 0 if it is empty.
 func (r Ratios) Mean() float64 { return float64(r.histogram.Mean()) / float64(one) }
 
 // Quantile is what the share q of them, 0 to 1, does not exceed.

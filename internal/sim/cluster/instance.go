@@ -6,7 +6,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// instance is one from its order to its end.
+// instance is an instance from its launch to its end.
 type instance struct {
 	function *function
 	cid      invocation.CID

@@ -21,10 +21,10 @@ type Call struct {
 // OwnWork as a call's Work is drawn from Function.Work.
 const OwnWork time.Duration = -1
 
-// Load is an open loop: calls that come whatever becomes of them.
+// Load is an open loop: its calls come regardless of their results.
 type Load interface {
-	// Calls begins the load anew. What it returns is called for one call after the
-	// other, in order of time, until it returns false. Only rng may be random.
+	// Calls begins the load again. The returned function yields one call after the other, in
+	// order of time, until it returns false. All randomness must come from rng.
 	Calls(rng *rand.Rand) func() (Call, bool)
 	// validate reports what cannot be, with so many functions.
 	validate(functions int) error
@@ -60,7 +60,7 @@ func (p Poisson) Calls(rng *rand.Rand) func() (Call, bool) {
 	}
 }
 
-// Given are calls that are listed, in order of time.
+// Given is a list of calls in order of time.
 type Given []Call
 
 // Calls implements Load.

@@ -6,7 +6,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// callPolicy decides what becomes of calls.
+// callPolicy decides which instance runs which call.
 type callPolicy interface {
 	// admit takes a call that waits from now on, and forget one that does not wait
 	// any more.
@@ -32,8 +32,8 @@ type nodePolicy interface {
 	vacated(in *instance)
 }
 
-// pulling is the policy of Windlass: instances pull from the queue of their function,
-// and deciders decide how many there are.
+// pulling is the policy of Windlass: instances pull from the queue of their function, and
+// deciders decide how many exist.
 type pulling struct {
 	*scheduler
 	// offered and pulled are memory for the events that come with each call.

@@ -12,14 +12,14 @@ type Result struct {
 	// their sum.
 	Functions []FunctionResult
 	Total     FunctionResult
-	// Slowdown is how many times as long as its work a call took until it was
-	// answered. Work of less than a millisecond counts as one.
+	// Slowdown is the time until a call was answered as a multiple of its work. Work of less
+	// than a millisecond counts as a millisecond.
 	Slowdown Ratios
 	// Nodes are the machines one by one.
 	Nodes []NodeResult
 	// Series are points in time; see Config.Resolution.
 	Series []Point
-	// Peak is the most instances at a time, starting ones included.
+	// Peak is the highest number of instances at a time, starting ones included.
 	Peak int
 	// Decisions and Events are how many decisions were made and how many events
 	// happened.
@@ -27,7 +27,7 @@ type Result struct {
 	Events    int
 }
 
-// FunctionResult is what became of a function, or of some.
+// FunctionResult is the result for a function, or for several.
 type FunctionResult struct {
 	// Calls were made. Each is Answered, Refused because there was no room or too
 	// many waited, Expired because its caller lost patience, or Open in the end.
@@ -57,7 +57,7 @@ func (r Result) Throughput() float64 {
 	return float64(r.Total.Answered) / r.LastAnswer.Seconds()
 }
 
-// NodeResult is what became of a node.
+// NodeResult is the result for a node.
 type NodeResult struct {
 	// Created instances were ordered there, and Peak were there at a time.
 	Created, Peak int

@@ -204,8 +204,8 @@ func (e *functionWakes) run(w *world) {
 	}
 }
 
-// FixedPool orders n instances at the first call. They come again if they leave, as
-// idle ones do unless Function.Limits keep them.
+// FixedPool launches n instances at the first call. It replaces instances that leave, as idle
+// ones do unless Function.Limits keep them.
 func FixedPool(n int) autoscaler.Decider {
 	return func(s autoscaler.Snapshot, _ autoscaler.Params) autoscaler.Decision {
 		return autoscaler.Decision{Create: max(0, n-s.Created-s.Creating), Why: "Pool", Required: n}

@@ -46,8 +46,8 @@ const forever = 100 * 365 * 24 * time.Hour
 
 func instant(d time.Duration) time.Time { return epoch.Add(d) }
 
-// Run runs a simulation. The same Config always has the same Result. The error says
-// which field of it is out of range.
+// Run runs a simulation. The same Config always has the same Result. The error names the field
+// that is out of range.
 func Run(config Config) (Result, error) {
 	if err := config.Validate(); err != nil {
 		return Result{}, err

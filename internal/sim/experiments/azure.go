@@ -129,7 +129,7 @@ const defaultMemory = 128 << 20
 // azureStart is how long an instance takes to start.
 func azureStart() cluster.Distribution { return cluster.LogNormal(time.Second, 3*time.Second) }
 
-// azureRun is what became of a trace with a combination.
+// azureRun is the result of a trace with a combination.
 type azureRun struct {
 	calls, cold, created    float64
 	p50, p99, p999          float64 // of waits, in milliseconds

@@ -81,7 +81,7 @@ func (c burstCell) config(o Options, seed uint64, d autoscaler.Decider, known bo
 	}
 }
 
-// burstRun is what became of a cell with one decider and one seed.
+// burstRun is the result of a cell with one decider and one seed.
 type burstRun struct {
 	created, withdrawn, late int
 	p50, p99                 time.Duration
@@ -158,7 +158,7 @@ func (c burstCell) needed(o Options, seed uint64, other burstRun) int {
 	return high
 }
 
-// burstResult is a cell with one seed: what is needed, and what each decider did.
+// burstResult is a cell with one seed: the needed instances, and the results of all deciders.
 type burstResult struct {
 	needed int
 	runs   map[string]burstRun

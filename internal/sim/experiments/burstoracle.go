@@ -25,7 +25,7 @@ func oracle(n int) autoscaler.Decider {
 	}
 }
 
-// feasibility tells what can be had in a cell.
+// feasibility is the best possible result in a cell.
 type feasibility struct {
 	// oracle is how many instances the oracle needs for the goal of the wait: the same
 	// number whatever the seed, since it knows of the calls how many come in a second,

@@ -8,7 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/sim/report"
 )
 
-// Size says how much of an experiment is run.
+// Size is how much of an experiment to run.
 type Size struct {
 	// Seeds is how often each cell is run, at least 1.
 	Seeds int
@@ -23,20 +23,20 @@ type Options struct {
 	Size
 	// Seed is the first seed.
 	Seed uint64
-	// Data has recorded traces; nil if there are none.
+	// Data has recorded traces; nil for none.
 	Data fs.FS
-	// Each calls do with 0 to n-1, in any order and at the same time if it
-	// likes, and returns when all have returned. Nil means one after the other.
+	// Each calls do with 0 to n-1, in any order and concurrently if it chooses, and returns
+	// when all calls have returned. nil means one after the other.
 	Each func(n int, do func(i int))
-	// Measure tells how long do took on this machine and how much memory it used
-	// at most, in bytes; nil if nobody asks.
+	// Measure returns how long do took on this machine and its peak memory in bytes; nil
+	// measures nothing.
 	Measure func(do func()) (took time.Duration, memory uint64)
 }
 
 // Experiment is one experiment.
 type Experiment struct {
 	Name string
-	// Summary says in a few words what it shows.
+	// Summary describes it in a few words.
 	Summary string
 	// NeedsData says that it replays recorded traces.
 	NeedsData bool
@@ -46,7 +46,7 @@ type Experiment struct {
 	run func(Options) (report.Report, error)
 }
 
-// All are the experiments, in the order in which they are read.
+// All returns the experiments in reading order.
 func All() []Experiment {
 	return []Experiment{fig3, fig4, fig5, fig6, burst, azure, scaleExperiment}
 }

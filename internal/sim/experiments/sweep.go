@@ -5,7 +5,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/sim/report"
 )
 
-// sweep is what became of each contender at each of some values, over all seeds.
+// sweep has the results of each contender at each of some values, over all seeds.
 type sweep struct {
 	contenders []contender
 	values     []int

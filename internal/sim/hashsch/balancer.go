@@ -2,7 +2,7 @@ package hashsch
 
 import "hash/fnv"
 
-// Balancer is one controller's books.
+// Balancer is one controller's account of its shares.
 type Balancer struct {
 	// free is how much of each worker's share is not in use; it is negative
 	// where calls were sent in spite of that.
@@ -11,16 +11,15 @@ type Balancer struct {
 	steps []int
 }
 
-// NewBalancer makes the books of one of several controllers, with workers that have
-// room for slots containers each. All numbers are at least 1. Its share of a worker
-// is at least one slot.
+// NewBalancer makes the Balancer of one of several controllers, with workers that have slots
+// containers each. All numbers are at least 1, and so is its share of a worker.
 func NewBalancer(workers, slots, controllers int) *Balancer {
 	b := &Balancer{share: max(1, slots/controllers)}
 	b.Grow(workers)
 	return b
 }
 
-// Grow adds workers until there are so many. Functions have other homes then.
+// Grow adds workers up to that number, which changes the homes of functions.
 func (b *Balancer) Grow(workers int) {
 	for len(b.free) < workers {
 		b.free = append(b.free, b.share)
@@ -28,9 +27,9 @@ func (b *Balancer) Grow(workers int) {
 	b.steps = steps(workers)
 }
 
-// Place picks the worker for a call of a function with that Hash and takes a slot of
-// it. Forced says that every share was used up, so that chance has picked one: then,
-// and only then, intn(n) is asked for a random number in [0, n).
+// Place picks the worker for a call of a function with that Hash and takes a slot of it.
+// forced says that every share was used up, so that the worker was picked at random: only then
+// it calls intn(n), which must return a random number in [0, n).
 func (b *Balancer) Place(hash uint64, intn func(n int) int) (worker int, forced bool) {
 	n := len(b.free)
 	worker = int(hash % uint64(n))

@@ -17,7 +17,7 @@ type Worker struct {
 
 type container struct{ number, function int }
 
-// NewWorker makes a worker that has room for so many containers, at least 1.
+// NewWorker makes a worker with that many slots, at least 1.
 func NewWorker(slots int) *Worker {
 	return &Worker{slots: slots, busy: make(map[int]int)}
 }
@@ -73,7 +73,7 @@ func (w *Worker) Resume() (Start, bool) {
 	return s, ok
 }
 
-// Remove removes a container if it is warm, and tells whether it was.
+// Remove removes a container if it is warm, and reports whether it was.
 func (w *Worker) Remove(number int) bool {
 	i := slices.IndexFunc(w.warm, func(c container) bool { return c.number == number })
 	if i < 0 {

@@ -45,11 +45,10 @@ type Axis struct {
 type Series struct {
 	Name   string  `json:"name"`
 	Points []Point `json:"points"`
-	// Guide says that it is what others are to be held against, such as a goal:
-	// a dashed line, whatever the chart's kind is.
+	// Guide marks a reference such as a goal: a dashed line in every kind of chart.
 	Guide bool `json:"guide,omitempty"`
-	// Family, if it is given, is what series of one colour have in common, and Kin what
-	// those of one shape have: a decider and a keep-alive, for example.
+	// Family, if set, is the common property of all series of one colour, and Kin that of one
+	// shape: a decider and a keep-alive, for example.
 	Family string `json:"family,omitempty"`
 	Kin    string `json:"kin,omitempty"`
 }

@@ -11,10 +11,10 @@ type Finding struct {
 	// when it is printed.
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
-	// AtLeast and AtMost are the goal, if there is one.
+	// AtLeast and AtMost are the goal; nil for none.
 	AtLeast *float64 `json:"atLeast,omitempty"`
 	AtMost  *float64 `json:"atMost,omitempty"`
-	// Beside is what the figure is to be read beside, such as the paper's.
+	// Beside is a figure to compare with, such as the paper's.
 	Beside string `json:"beside,omitempty"`
 }
 
@@ -36,18 +36,18 @@ func (f Finding) Most(bound float64) Finding {
 	return f
 }
 
-// Compare is the finding with what it is to be read beside.
+// Compare is the finding with a figure to compare with.
 func (f Finding) Compare(format string, args ...any) Finding {
 	f.Beside = fmt.Sprintf(format, args...)
 	return f
 }
 
-// Met tells whether the goal is reached; it is if there is none.
+// Met reports whether the goal is reached; true without a goal.
 func (f Finding) Met() bool {
 	return (f.AtLeast == nil || f.Value >= *f.AtLeast) && (f.AtMost == nil || f.Value <= *f.AtMost)
 }
 
-// Goal says what the goal is; empty if there is none.
+// Goal describes the goal; empty without one.
 func (f Finding) Goal() string {
 	switch {
 	case f.AtLeast != nil && f.AtMost != nil:

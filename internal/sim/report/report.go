@@ -8,7 +8,7 @@ import (
 
 // Report is what an experiment found.
 type Report struct {
-	// Name is that of the experiment, and Title says in a line what it shows.
+	// Name is the experiment's name, and Title its subject in a line.
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	// Seed is the first of Seeds seeds, and Scale the factor on what the
@@ -16,14 +16,13 @@ type Report struct {
 	Seed  uint64  `json:"seed"`
 	Seeds int     `json:"seeds"`
 	Scale float64 `json:"scale"`
-	// Parameters are what was assumed, each with where it is from.
+	// Parameters are the assumptions with their sources.
 	Parameters []Parameter `json:"parameters"`
 	// Findings are the figures that the experiment is for.
 	Findings []Finding `json:"findings"`
 	Tables   []Table   `json:"tables"`
 	Charts   []Chart   `json:"charts"`
-	// Notes say what the model does not show and where ours is worse, in
-	// sentences.
+	// Notes say in sentences what the model leaves out and where our results are worse.
 	Notes []string `json:"notes"`
 }
 

@@ -20,7 +20,7 @@ type Table struct {
 	Rows [][]Cell `json:"rows"`
 }
 
-// Cell is a string, a float64, or nil where there is no value.
+// Cell is a string, a float64, or nil for no value.
 type Cell any
 
 // Num is a cell with a number, or without one if it is none.

@@ -10,8 +10,8 @@ import (
 // lineWidth is where notes are broken.
 const lineWidth = 100
 
-// WriteText writes the report for people: what was assumed, the tables, the notes,
-// and each finding as name=value beside its goal.
+// WriteText writes the report for people: assumptions, tables, notes, and each finding as
+// name=value with its goal.
 func (r Report) WriteText(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s\n", r.Name, r.Title)
