@@ -1,6 +1,5 @@
-// Command kubectl-windlass is the kubectl plugin: the verbs of the windlass
-// command about the cluster of a kubeconfig's context, without what runs
-// functions on this machine.
+// Command kubectl-windlass is the kubectl plugin: the verbs of the windlass command for the
+// cluster of a kubeconfig's context, without the code that runs functions on this machine.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command podagent is the agent that stands beside every instance. It is told
-// what to do by environment variables; see package agentenv.
+// Command podagent is the agent beside every instance. Environment variables configure it; see
+// package agentenv.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command windlass-plot draws the charts of what windlass sim --json printed, and
-// writes the reports as text beside them. It is a program of its own because what
-// draws would make every other one larger.
+// Command windlass-plot draws the charts of the output of windlass sim --json, and writes the
+// reports as text beside them. It is a separate program because the drawing library would make
+// every other one larger.
 package main
 
 import (

@@ -82,8 +82,8 @@ func fieldsOf(fn *v1alpha1.Function) map[string]string {
 	return fields
 }
 
-// flatten puts the leaves of a value into fields. Items of a list that have names are
-// told apart by these.
+// flatten puts the leaves of a value into fields. Names identify the items of a list that have
+// some.
 func flatten(fields map[string]string, at string, value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -208,7 +208,7 @@ func (r *reporter) noteInterpreter(t *v1alpha1.FunctionTemplate) {
 			dir = filepath.Dir(dir)
 		}
 	}
-	// What is missing is told when an instance starts.
+	// Starting an instance reports a missing interpreter.
 	program, err := runtimes.Interpreter(t.RuntimeRef.Name, dir)
 	if err != nil {
 		return

@@ -133,7 +133,7 @@ func piped(stdin io.Reader) bool {
 }
 
 func (i *invoker) invoke(ctx context.Context, key invocation.FunctionKey, flags invokeFlags, body []byte) error {
-	// Misuse is told before anything is asked of Windlass.
+	// Report wrong usage before any request to Windlass.
 	if _, err := newRequest("http://gateway", flags, body); err != nil {
 		return err
 	}

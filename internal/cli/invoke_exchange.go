@@ -50,8 +50,8 @@ func (i *invoker) exchange(ctx context.Context, key invocation.FunctionKey, requ
 	var sent atomic.Bool
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: way.dialNoting(&sent), ExpectContinueTimeout: expectTimeout}
 	if request.ContentLength > expectContinueAbove {
-		// One that is refused for its size is not worth sending, and cannot be told
-		// apart from one that got lost on its way.
+		// A request that is refused for its size need not be sent, and looks like one that was
+		// lost on its way.
 		request.Header.Set("Expect", "100-continue")
 	}
 	response, err := transport.RoundTrip(request.WithContext(ctx))

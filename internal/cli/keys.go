@@ -209,7 +209,7 @@ func (k *keyring) keysRevokeCommand() *cobra.Command {
 	}
 }
 
-// without is the list without some keys, all of which must exist, and the removed keys.
+// without returns the list without some keys, all of which must exist, and the removed keys.
 func without(list auth.KeyList, which []string) (_ auth.KeyList, removed []auth.Key, _ error) {
 	for _, idOrName := range which {
 		rest, key, found := list.Without(idOrName)

@@ -36,7 +36,7 @@ type SimConfig struct {
 	DataDir string
 	// Output is table, json or csv.
 	Output string
-	// Out is where results go and Err, if Terminal, where progress is told.
+	// Out receives results and Err, if Terminal, progress.
 	Out, Err io.Writer
 	Terminal bool
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway"
 )
 
-// Where windlass up listens unless it is told otherwise.
+// Default addresses of windlass up.
 const (
 	defaultListen    = "127.0.0.1:8080"
 	defaultOpsListen = "127.0.0.1:8081"

@@ -26,7 +26,7 @@ func Commands() []*cobra.Command {
 	return []*cobra.Command{gatewayCommand(), schedulerCommand(), controllerCommand(), cleanupCommand()}
 }
 
-// roleCommand makes a subcommand that runs until it is told to stop.
+// roleCommand makes a subcommand that runs until a signal stops it.
 func roleCommand(use, short string, run func(ctx context.Context) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Hidden: true, Args: cobra.NoArgs,

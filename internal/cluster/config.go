@@ -71,8 +71,8 @@ type GatewayConfig struct {
 	TrustedProxies []string
 	// Hosts are those of functions.
 	Hosts HostsConfig
-	// DrainDelay is how long a gateway that is told to stop goes on taking
-	// calls, and DrainTimeout how long those that it has may take then.
+	// DrainDelay is how long a stopping gateway still accepts calls, and DrainTimeout how long
+	// its calls may then take.
 	DrainDelay, DrainTimeout time.Duration
 }
 
@@ -268,7 +268,7 @@ func address(flag, addr string) []error {
 	return nil
 }
 
-// reachable checks an address that others are told.
+// reachable checks an address that other programs connect to.
 func reachable(flag, addr string) []error {
 	if host, _, err := net.SplitHostPort(addr); err != nil || host == "" {
 		return []error{fmt.Errorf("%s %q is not host:port: write for example 10.0.0.7:9443", flag, addr)}

@@ -114,8 +114,8 @@ func newEtcd(c Etcd, log *slog.Logger) (*clientv3.Client, error) {
 		Endpoints: c.Endpoints, Username: c.Username,
 		DialTimeout: 5 * time.Second, DialKeepAliveTime: 5 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
 		PermitWithoutStream: true, RejectOldCluster: false, Logger: zap.NewNop(),
-		// After an outage all must be back at about the same time: whoever
-		// holds slots is waited for, but not for minutes.
+		// After an outage all members must return at about the same time: others wait for the
+		// holders of slots, but not for minutes.
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 2 * time.Second,

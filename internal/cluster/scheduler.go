@@ -88,9 +88,8 @@ type schedulerRole struct {
 	scheduler *scheduler.Scheduler
 }
 
-// start makes the parts and starts them in the order in which they need each
-// other. Slots are claimed last: whoever owns one must know its functions and
-// their instances.
+// start makes the parts and starts them in the order in which they need each other. Slots are
+// claimed last: an owner must know its functions and their instances.
 func (s *schedulerRole) start(ctx context.Context) (err error) {
 	if err := serveOperations(s.parts, s.config.Common, s.operations(), s.log); err != nil {
 		return err

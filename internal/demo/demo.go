@@ -136,7 +136,7 @@ type demo struct {
 	Config
 	windlass *local.Windlass
 	targets  []bench.Target
-	// replayed are the functions that stand in for the trace's.
+	// replayed are the functions that represent the trace's.
 	replayed []*v1alpha1.Function
 	samples  map[string]bool
 }

@@ -24,8 +24,8 @@ var classes = map[string]time.Duration{
 	"go-50ms":     50 * time.Millisecond,
 }
 
-// targets are the functions that stand in for those of the trace, and how each
-// is called. Those whose language is not installed are left out and named.
+// targets are the functions that represent those of the trace, and how each is called.
+// Functions whose language is not installed are left out and named.
 func targets(root string) (functions []*v1alpha1.Function, calls []bench.Target, leftOut []string, err error) {
 	all, err := v1alpha1.Decode(targetManifests, "targets.yaml")
 	if err != nil {

@@ -45,8 +45,8 @@ func load(dir string, minutes int, seed uint64) (workload.Trace, error) {
 	return trace, nil
 }
 
-// fit compresses a trace in time by timeFactor, and shortens its calls by the
-// first factor with which so many cores can carry it.
+// fit compresses a trace in time by timeFactor, and shortens its calls by the first factor
+// with which that many cores can run it.
 func fit(trace workload.Trace, timeFactor float64, cores int) (workload.Trace, error) {
 	var shaped workload.Trace
 	var err error

@@ -18,9 +18,9 @@ const (
 	// if that failed.
 	readEvery  = 5 * time.Minute
 	retryAfter = 15 * time.Second
-	// countFor is how long keys count after they were read: long enough to mend an
-	// issuer, and short enough that a withdrawn key does not outlive its day because
-	// its holder keeps the issuer from being read.
+	// countFor is how long keys remain valid after they were read: long enough to repair an
+	// issuer, and short enough that a withdrawn key does not outlive its day because its
+	// holder keeps the issuer from being read.
 	countFor = 24 * time.Hour
 )
 
@@ -120,9 +120,8 @@ func (r *Keyring) known(id string) (jose.JSONWebKey, bool) {
 	return key, ok
 }
 
-// read reads the keys, or waits for whoever does. It fails if they were read less
-// than rest ago: whether they have changed since cannot be told yet. What was read
-// before stays if it fails.
+// read reads the keys, or waits for a running read. It fails if they were read less than rest
+// ago: whether they have changed since is not known yet. If it fails, the previous keys stay.
 func (r *Keyring) read(ctx context.Context, rest time.Duration) error {
 	reading, mine, err := r.joinReading(rest)
 	if err != nil {

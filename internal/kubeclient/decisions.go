@@ -124,8 +124,7 @@ func fetchDecisions(ctx context.Context, tunnel *Tunnel, key invocation.Function
 	return account, fetch(ctx, tunnel, path, maxAccount, &account)
 }
 
-// fetch reads JSON of at most so many bytes from the port for operations at the other
-// end of a tunnel.
+// fetch reads JSON of bounded size from the operations port at the other end of a tunnel.
 func fetch(ctx context.Context, tunnel *Tunnel, path string, most int64, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, operations+path, nil)
 	if err != nil {

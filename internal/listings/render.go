@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 )
 
-// lists are what there is to choose from.
+// lists are the lists of names to choose from.
 type lists struct {
 	deciders []autoscaler.Algorithm
 	runtimes []string

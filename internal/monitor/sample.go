@@ -60,7 +60,7 @@ type source struct {
 type figures struct {
 	// inFlight is how many calls wait or run at the moment.
 	inFlight int
-	// units are its revisions, in the order in which they were told of; mostly one.
+	// units are its revisions, in the order in which they were reported; mostly one.
 	units []unit
 	counted
 	durations histogram

@@ -162,7 +162,7 @@ type Decision struct {
 	What   string `json:"what"`
 	Why    string `json:"why"`
 	Reason string `json:"reason"`
-	// Ordered and Withdrawn are how many instances were.
+	// Ordered and Withdrawn are the numbers of launched and of cancelled instances.
 	Ordered   int `json:"ordered"`
 	Withdrawn int `json:"withdrawn"`
 	// Changed says that more or fewer instances were wanted.

@@ -20,9 +20,8 @@ const (
 	// firstMessageTimeout is how long a stream may take to say what it is for: who
 	// says nothing holds memory for nothing.
 	firstMessageTimeout = 5 * time.Second
-	// cancelTimeout is how long an instance may take to end an attempt that it is
-	// told to end. One that is merely slow loses its connection about as soon
-	// for not answering pings.
+	// cancelTimeout is how long an instance may take to end a cancelled attempt. One that is
+	// merely slow loses its connection about as soon because it does not answer pings.
 	cancelTimeout = 10 * time.Second
 )
 
@@ -78,8 +77,8 @@ type guardedStream struct {
 	late     <-chan time.Time
 
 	mu sync.Mutex
-	// cancelTimer ends the connection of an instance that was told to end an
-	// attempt, and does not. Once ended is true it is not set any more.
+	// cancelTimer ends the connection of an instance that does not end a cancelled attempt.
+	// Once ended is true it is not set any more.
 	cancelTimer *time.Timer
 	ended       bool
 }
@@ -106,7 +105,7 @@ func (s *guardedStream) stopTimer() {
 	}
 }
 
-// startTimer says that the client was told to end the stream.
+// startTimer starts the time in which the client has to end the stream.
 func (s *guardedStream) startTimer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -79,7 +79,7 @@ func (s Scope) Span(n int) trace.SpanID {
 	var id trace.SpanID
 	binary.BigEndian.PutUint64(id[:], s.base+uint64(n))
 	if !id.IsValid() {
-		// No span may have the id 0, and no scope has so many spans.
+		// No span may have the id 0, and no scope has that many spans.
 		id[0] = 0x80
 	}
 	return id

@@ -121,8 +121,8 @@ func (t *Trace) drawAzure(rows []azureCounts, tables map[azureKey]durationTable,
 			}
 		}
 	}
-	// Straight lines between far-apart percentiles overstate a long tail;
-	// whoever sizes a machine by this trace needs to see by how much.
+	// Straight lines between far-apart percentiles overstate a long tail; people who size a
+	// machine by this trace need to see by how much.
 	if n := float64(len(t.Arrivals)); n > 0 {
 		t.addNote("durations: drawn from each function's percentiles, linear between them; they average %.0f ms, the recorded averages %.0f ms", 1000*drawn/n, 1000*recorded/n)
 	}

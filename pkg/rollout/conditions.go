@@ -360,8 +360,8 @@ func (v *view) obstacle(r *v1alpha1.FunctionRevision) *Failure {
 }
 
 // progress says whether the last change of the spec is taking effect, or never will. Neither
-// applies to a function of which nothing runs because the cluster is full: that says nothing
-// about its spec.
+// applies to a function without instances because the cluster is full: that says nothing about
+// its spec.
 func (v *view) progress(ready metav1.Condition) (reconciling, stalled metav1.Condition) {
 	reconciling, stalled = condition(v1alpha1.ConditionReconciling, "", "", ""), condition(v1alpha1.ConditionStalled, "", "", "")
 	proof := v.revisionReady()

@@ -34,7 +34,7 @@ const (
 	zeroThreshold = 1.0 / (1 << 16)
 	// highestIndex is that of all beyond 2^20: 12 days, if seconds are counted.
 	highestIndex = 20 * perOctave
-	// mostGap is how many empty buckets are told rather than passed over.
+	// mostGap is the longest run of empty buckets that is written rather than skipped.
 	mostGap = 2
 )
 

@@ -13,8 +13,8 @@ import (
 // Registry is a prometheus.Registry that can be read without making a message of each
 // series of a Collector.
 type Registry struct {
-	// The embedded registry has all collectors, so that none contradict each other and
-	// whoever gathers gets all; ordinary has those that are no Collector.
+	// The embedded registry has all collectors, so that it finds contradictions and Gather
+	// returns all; ordinary has those that are no Collector.
 	*prometheus.Registry
 	ordinary *prometheus.Registry
 

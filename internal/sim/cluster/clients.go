@@ -67,7 +67,7 @@ func (e *clientCalls) run(w *world) {
 	w.arrive(Call{At: w.now, Function: function, Work: OwnWork}, k)
 }
 
-// answered is told of the end of a call, whatever its end was.
+// answered handles the end of a call, successful or not.
 func (k *clientGroup) answered(w *world) {
 	w.agenda.plan(w.now+max(time.Microsecond, k.Think.Draw(k.rng)), (*clientCalls)(k))
 }

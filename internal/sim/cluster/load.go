@@ -26,7 +26,7 @@ type Load interface {
 	// Calls begins the load again. The returned function yields one call after the other, in
 	// order of time, until it returns false. All randomness must come from rng.
 	Calls(rng *rand.Rand) func() (Call, bool)
-	// validate reports what cannot be, with so many functions.
+	// validate returns an error if the load is invalid for that number of functions.
 	validate(functions int) error
 	// endless tells whether the calls never end.
 	endless() bool

@@ -66,7 +66,7 @@ func (m *machine) start(w *world, in *instance) {
 	w.agenda.plan(w.now+took, (*instanceReady)(in))
 }
 
-// started is told that one has started, or that one which did is not wanted.
+// started records that an instance has started, or that one which did is no longer wanted.
 func (m *machine) started(w *world) {
 	m.begun--
 	if len(m.waiting) > 0 {
@@ -76,7 +76,7 @@ func (m *machine) started(w *world) {
 	}
 }
 
-// withdrawn is told that an instance is not wanted any more that has not started.
+// withdrawn records that a starting instance was cancelled.
 func (m *machine) withdrawn(w *world, in *instance) {
 	if in.begun {
 		m.started(w)

@@ -16,8 +16,8 @@ type callPolicy interface {
 
 // instancePolicy decides what instances do.
 type instancePolicy interface {
-	// ready is told of an instance that can have its first call, and freed of one
-	// that can have another one.
+	// ready handles an instance that can have its first call, and freed one that can have
+	// another.
 	ready(in *instance)
 	freed(in *instance, c *call)
 	// leave tells whether an instance that has been idle for its time may leave.
@@ -26,8 +26,8 @@ type instancePolicy interface {
 
 // nodePolicy follows the nodes.
 type nodePolicy interface {
-	// joined is told of how many nodes there are since some joined, and vacated of an
-	// instance that has given back what it took of its node.
+	// joined handles new nodes, given their number, and vacated an instance that has released
+	// its room on its node.
 	joined(nodes int)
 	vacated(in *instance)
 }

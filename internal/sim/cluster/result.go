@@ -34,9 +34,8 @@ type FunctionResult struct {
 	Calls, Answered, Refused, Expired, Open int
 	// Cold calls were run by an instance that was not ready when they came.
 	Cold int
-	// Created instances were ordered. Of them, Withdrawn were taken back before
-	// they were ready, Left because they were idle, and Evicted to make room for
-	// others.
+	// Created instances were launched. Of them, Withdrawn were cancelled before they were
+	// ready, Left because they were idle, and Evicted to make room for others.
 	Created, Withdrawn, Left, Evicted int
 	// Wait is how long calls waited for an instance, Setup the time from the call
 	// until its work began, and Execution what its work took.

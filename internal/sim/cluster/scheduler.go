@@ -27,7 +27,7 @@ type scheduler struct {
 	ticking       bool
 	// planned is when the planner's tick began.
 	planned time.Duration
-	// doubted are the functions of which the planner is to hear.
+	// doubted are the functions whose usage the planner has to read again.
 	doubted []*function
 
 	// hurried and letGo are what the last events left to do: functions to decide on now,
@@ -120,8 +120,8 @@ func (s *scheduler) stepAt(at time.Duration, f *function, e core.Event) []core.E
 	return effects
 }
 
-// carryOut does what a function's core asks for. Refusals of offers, joins and leaves
-// answer whoever has brought the event.
+// carryOut executes an effect of a function's core. Refusals of offers, joins and leaves go
+// back to the caller that fed the event.
 func (s *scheduler) carryOut(f *function, e core.Effect) {
 	switch e := e.(type) {
 	case *core.HandOut:

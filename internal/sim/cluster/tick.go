@@ -73,8 +73,8 @@ func (s *scheduler) evaluate(all []evaluation, f *function) []evaluation {
 	return all
 }
 
-// observation is what a tick sees of a function. Nodes that are none at all have room of which
-// nothing is known.
+// observation is what a tick observes of a function. The room of a simulation without nodes is
+// unknown.
 func (s *scheduler) observation(f *function) core.Observed {
 	room := -1
 	if len(s.world.config.Nodes) > 0 {

@@ -45,8 +45,8 @@ func (f feasibility) word() string {
 	return "no"
 }
 
-// explore finds out what can be had in a cell of which these are the results. More
-// instances wait no longer, so the oracle's number is found by halving.
+// explore finds the best possible result in a cell, given its results. More instances never
+// wait longer, so the oracle's number is found by halving.
 func (c burstCell) explore(o Options, results []burstResult) feasibility {
 	f := feasibility{allowed: max(1, int(createdGoal*neededOf(results)))}
 	enough := func(n int) bool {

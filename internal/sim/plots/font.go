@@ -20,8 +20,8 @@ func (m *measured) FillString(f font.Face, at vg.Point, text string) {
 	m.CanvasWriterTo.FillString(f, at, text)
 }
 
-// The only font that the drawing library names, and what stands in for it where it is
-// not installed, as on most machines.
+// The only font that the drawing library names, and its substitute where it is not installed,
+// as on most machines.
 var (
 	oneFont  = []byte("font-family:Liberation Sans;")
 	anyFonts = []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")

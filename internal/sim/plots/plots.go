@@ -30,8 +30,8 @@ const (
 	barSpace      = 5 * vg.Inch // for all bars of a chart
 )
 
-// colours are told apart by those who do not see red or green (Okabe and Ito,
-// "Color Universal Design").
+// colours are distinct for people who do not see red or green (Okabe and Ito, "Color Universal
+// Design").
 var colours = []color.Color{
 	color.RGBA{R: 0, G: 114, B: 178, A: 255},
 	color.RGBA{R: 213, G: 94, B: 0, A: 255},
@@ -46,8 +46,8 @@ var marks = []draw.GlyphDrawer{
 	draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{},
 }
 
-// styleOf is the colour and the mark of the i-th series: those of its family and its kin,
-// or else its own, of which no two series have the same.
+// styleOf is the colour and the mark of the i-th series: those of its family and its kin, or
+// else its own, which no two series share.
 func styleOf(c report.Chart, i int) (color.Color, draw.GlyphDrawer) {
 	s := c.Series[i]
 	if s.Family == "" {

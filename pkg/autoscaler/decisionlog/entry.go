@@ -146,7 +146,7 @@ func (e Entry) explainMissing(missing int) string {
 	return fmt.Sprintf("%d put off to a later tick, since instances are created at a bounded rate and in turns of the namespaces", missing)
 }
 
-// A sentence names at most so many nodes.
+// Bounds on the nodes that a sentence names.
 const (
 	maxPlaced   = 6
 	maxRejected = 4

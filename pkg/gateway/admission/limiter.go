@@ -16,7 +16,7 @@ const (
 // Reason is why a call is refused.
 type Reason int
 
-// The reasons, of which the first is none.
+// Reasons to refuse a call; the zero value admits it.
 const (
 	Admitted Reason = iota
 	// RateReached says that the namespace has called too often.

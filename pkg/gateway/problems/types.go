@@ -6,7 +6,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// Reasons that gateways find. Those of schedulers are invoke.RefusalReason.
+// Reasons of gateways. Those of schedulers are invocation.RefusalReason.
 const (
 	BodyNotReadable      = "BodyNotReadable"
 	Malformed            = "Malformed"

@@ -91,8 +91,8 @@ func functionContainer(in Input) corev1.Container {
 	return c
 }
 
-// resources are the function's. Unless it says otherwise it requests no disk, of which
-// nodes that do not account for it have none to give, and may use so much, and what its
+// resources are the function's. By default it requests no disk, because nodes that do not
+// account for disk have none to give, and it is limited to what it may write and what its
 // empty folders may hold.
 func resources(f *v1alpha1.Function) corev1.ResourceRequirements {
 	r := &f.Spec.Template.Resources

@@ -70,7 +70,7 @@ type Config struct {
 	OwnerAddr     string
 	// CA is the certificate authority of schedulers and gateways, in PEM.
 	CA string
-	// TLSDomain is what the names in their certificates end in, wiretls.Domain.
+	// TLSDomain is what the names in their certificates end in, mtls.Domain.
 	TLSDomain string
 	// PullPolicy is that of all images; empty leaves it to Kubernetes, which
 	// asks the registry each time for images with the tag latest or none.

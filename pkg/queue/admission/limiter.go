@@ -50,8 +50,8 @@ type Call struct {
 	Jitter float64
 }
 
-// Limiter remembers how many calls came lately. Its zero value is that of a
-// function of which nothing is known. It is not safe for concurrent use.
+// Limiter counts recent calls against the rate. Its zero value is for a function without
+// history. It is not safe for concurrent use.
 type Limiter struct {
 	term   invocation.Term
 	limits Limits
@@ -106,7 +106,7 @@ func (in *Limiter) updateBucket(c Call, l Limits) {
 	in.term, in.limits = c.Term, l
 }
 
-// Wait is how long a call waits behind so many others; 0 if that is unknown.
+// Wait is how long a call waits behind that many others; 0 if unknown.
 func (o BacklogEstimate) Wait(waiting int) time.Duration {
 	if o.Mean <= 0 || o.Parallel <= 0 {
 		return 0

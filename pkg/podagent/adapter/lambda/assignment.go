@@ -68,8 +68,8 @@ func (d *assignmentBox) fetch() (<-chan []byte, *refusal) {
 	return inbox, nil
 }
 
-// cancelFetch unregisters a request whose connection ended. The next request gets the
-// assignment, of which nothing was sent.
+// cancelFetch unregisters a request whose connection ended before any byte of the assignment
+// was sent. The next request gets the assignment.
 func (d *assignmentBox) cancelFetch(inbox <-chan []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// commonHead is the head of a request that any connection may send, in bytes, and
-	// maxHead one that maxLarge of them may at a time: the cause of an error that
-	// X-Ray would be told, of up to 1 MiB, comes as a header.
+	// commonHead is the size of a request's head that any connection may send, in bytes, and
+	// maxHead that of maxLarge connections at a time: the cause of an error, which is meant
+	// for X-Ray and has up to 1 MiB, is a header.
 	commonHead = 64 << 10
 	maxHead    = 1<<20 + commonHead
 	maxLarge   = 4

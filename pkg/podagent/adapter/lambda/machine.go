@@ -40,11 +40,11 @@ type machine struct {
 	calls  map[string]state
 	queue  []string // queued calls, oldest first
 	parked []uint64 // requests for the next event, newest last
-	// lapsed calls, oldest first, of which the answer may yet come. A
-	// runtime client cannot be busy with more than concurrency of them.
+	// lapsed are calls, oldest first, whose answers may still come. A runtime client cannot be
+	// busy with more than concurrency of them.
 	lapsed []string
-	// answered calls, oldest first, so that a second answer is told from
-	// one to a call that never was.
+	// answered are calls, oldest first, to distinguish a second answer from one to an unknown
+	// call.
 	answered []string
 }
 
