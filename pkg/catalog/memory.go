@@ -37,6 +37,7 @@ func (c *Catalog) Put(e *rollout.Entry) {
 	c.notify(e.Key())
 }
 
+// Remove removes the function of that name, if it exists.
 func (c *Catalog) Remove(key invocation.FunctionKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

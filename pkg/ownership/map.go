@@ -11,7 +11,7 @@ type Map struct {
 	members  []Member
 }
 
-// Clone is a copy.
+// Clone returns a copy.
 func (m *Map) Clone() *Map {
 	c := *m
 	c.members = slices.Clone(m.members)

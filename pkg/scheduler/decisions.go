@@ -160,7 +160,7 @@ func (s *reporter) report(f *function, n int) decisionlog.Report {
 	return a
 }
 
-// What Latest tells of.
+// Bounds of Latest.
 const (
 	latestFunctions = 1000
 	latestAge       = time.Minute

@@ -24,9 +24,9 @@ const (
 	forwardBuffer = 16
 )
 
-// A gateway that cannot reach the owner, or does not know it yet, offers its
-// tickets to another scheduler, which passes them on. What was passed on is not
-// passed on again, so no message can travel in circles.
+// A gateway that cannot reach the owner, or does not know it yet, offers its tickets to another
+// scheduler, which forwards them. A scheduler never forwards a forwarded ticket, so no message
+// can travel in circles.
 
 // forwards are the streams that forward one gateway's tickets. Only the goroutine that serves
 // the gateway uses them, and it never waits for one.
@@ -44,8 +44,7 @@ type ownerStream struct {
 	from      *offerStream
 	addr      string
 	requests  chan *controlwire.OfferRequest
-	// The rest is of its goroutine. Without a stream, none is opened before
-	// notBefore.
+	// Only its goroutine uses the fields below. It opens no stream before notBefore.
 	stream    grpc.BidiStreamingClient[controlwire.OfferRequest, controlwire.OfferReply]
 	hangUp    func()
 	notBefore time.Time

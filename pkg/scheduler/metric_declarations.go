@@ -50,7 +50,7 @@ var (
 		"Refusals of waiting calls that did not reach their gateway, by reason: the gateway is not connected to this scheduler (NoStream), or has not read earlier messages (NotTaken). The gateway offers such calls again, and the scheduler then refuses them.", "reason")
 )
 
-// Decisions on a function and what became of them.
+// Decisions on a function, and their outcomes.
 var (
 	requiredDecl = Metrics.Gauge(metric.Stable, "windlass_scheduler_desired_instances",
 		"Instances that the function needed at the last decision. 0 if for ten seconds no call has come or every call has found an idle instance. Absent if the function was never called and has no instance.", "function_namespace", "function", "revision")

@@ -113,7 +113,7 @@ const (
 	numCounters
 )
 
-// counterDecls are the counters that tell of events.
+// counterDecls declares the counter of each event.
 var counterDecls = [numCounters]metric.Counter{
 	instanceLaunched: orderedDecl, launchDeferred: deferredDecl, spareAssigned: sparesTakenDecl,
 	instanceStarted: startedDecl, instanceEvicted: evictedDecl, instanceCancelled: withdrawnDecl,

@@ -95,7 +95,7 @@ func (s *sessions) hello(hello *agentwire.Hello) (*pullStream, error) {
 	capacity := int(f.current().Spec.Template.Concurrency)
 	of, kept := s.negotiate(hello)
 	p := &pullStream{
-		// A ticket for each call it can hold, a welcome, a retirement, an
+		// A ticket for each call it can hold, a welcome, a drain, an
 		// answer, its function's end, and one for each ping that may wait for one.
 		agentStream: newAgentStream(s.host, key, of, capacity+9), function: f, adopted: instance.Adopted,
 	}

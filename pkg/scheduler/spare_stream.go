@@ -120,7 +120,7 @@ func (s *spares) putBack(p *spareStream) {
 	}
 }
 
-// pick returns the oldest spare instance of a pool, or nil. Nobody else gets it.
+// pick returns the oldest spare instance of a pool, or nil. No other function gets it.
 func (s *spares) pick(uid string) *spareStream {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,6 +34,7 @@ type functionLog struct {
 	entries []*Entry
 }
 
+// NewLog makes an empty Log.
 func NewLog(bounds Bounds) *Log {
 	return &Log{bounds: bounds, byFunction: make(map[string]*list.Element), recent: list.New()}
 }
