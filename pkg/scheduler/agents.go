@@ -20,7 +20,7 @@ var (
 		"Agents that are connected to this scheduler, by their release and the protocol in use. Protocol 0 means that scheduler and agent have none in common.",
 		"release", "protocol")
 	agentsReplacedDecl = Metrics.Counter(metric.Experimental, "windlass_agents_replaced_total",
-		"Instances that the scheduler retired because of their agent's protocol: Outdated ones one at a time, Unsupported ones at once.", "reason")
+		"Instances that the scheduler replaced because of their agent's protocol: Outdated ones one at a time, Unsupported ones at once.", "reason")
 )
 
 // agentInfo describes the agent at the other end of a stream.

@@ -37,7 +37,7 @@ var (
 	pullsWaitingDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_pulls_waiting",
 		"Requests of instances for a call that still wait for one.", "function_namespace", "function", "revision")
 	pullsInVainDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_leave_requests_total",
-		"Requests of instances to leave because no call came, whether granted or refused.", "function_namespace", "function", "revision")
+		"Requests of instances to stop because no call came, whether granted or refused.", "function_namespace", "function", "revision")
 	executionDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_estimated_execution_seconds",
 		"Mean of recent execution times. Absent if unknown.", "function_namespace", "function", "revision")
 	executionsDecl = Metrics.Native(metric.Experimental, "windlass_function_execution_duration_seconds",
@@ -71,11 +71,11 @@ var (
 	failedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_failed_total",
 		"Instances that ended before they asked for their first call, by reason. The reasons are those of the Function's conditions.", "function_namespace", "function", "revision", "reason")
 	evictedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_evicted_total",
-		"Idle instances that the scheduler retired to make room for an instance of another function.", "function_namespace", "function", "revision")
+		"Idle instances that the scheduler stopped to make room for an instance of another function.", "function_namespace", "function", "revision")
 	withdrawnDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_cancelled_total",
 		"Instances that the scheduler cancelled before they had started, because the function no longer needed them.", "function_namespace", "function", "revision")
 	releasedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_released_total",
-		"Idle instances that the scheduler retired, because by the function's idle times no call is likely soon, or because there were more than scaling.maxInstances.", "function_namespace", "function", "revision")
+		"Idle instances that the scheduler stopped, because by the function's idle times no call is likely soon, or because there were more than scaling.maxInstances.", "function_namespace", "function", "revision")
 	expiredDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_expired_total",
 		"Instances that left because they had waited for a call for too long.", "function_namespace", "function", "revision")
 )
@@ -83,7 +83,7 @@ var (
 // Starts. Only those that the scheduler launched itself are counted.
 var (
 	phaseDecl = Metrics.Histogram(metric.Stable, "windlass_scheduler_cold_start_phase_duration_seconds",
-		"Time that starts of instances spent in each phase: decide (from the arrival of the oldest waiting call to the order), create (until the pod or the processes exist), sandbox (until the pod has a network), containers (until the agent runs), ready (until the function can be called), hello (until the scheduler knows the agent, if that is later), claim (until the instance has asked for its first call, and has it if one waits).",
+		"Time that starts of instances spent in each phase: decide (from the arrival of the oldest waiting call to the launch), create (until the pod or the processes exist), sandbox (until the pod has a network), containers (until the agent runs), ready (until the function can be called), hello (until the scheduler knows the agent, if that is later), claim (until the instance has asked for its first call, and has it if one waits).",
 		startBuckets, "phase")
 	phaseSecondsDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_cold_start_phase_seconds_total",
 		"Total time that starts of the function's instances spent in each phase.", "function_namespace", "function", "revision", "phase")
