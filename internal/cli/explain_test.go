@@ -59,7 +59,7 @@ func (s *decisionSequence) Close() error { return nil }
 func TestFollowingPrintsEachDecisionOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := func(n int) decisionlog.ReportEntry {
-			return decisionlog.ReportEntry{Number: uint64(n), At: now.Add(time.Duration(n) * time.Second), Times: 1, Summary: "ordered 1", Why: fmt.Sprintf("reason %d", n), Launched: 1}
+			return decisionlog.ReportEntry{Number: uint64(n), At: now.Add(time.Duration(n) * time.Second), Times: 1, Summary: "launched 1", Why: fmt.Sprintf("reason %d", n), Launched: 1}
 		}
 		away, gone := errors.New("the scheduler is away"), &localapi.Error{Reason: localapi.ReasonNotFound, Message: "there is no function"}
 		s := &decisionSequence{

@@ -24,7 +24,7 @@ func busyScheduler(w http.ResponseWriter, r *http.Request) {
 			`windlass_scheduler_queue_length{function_namespace="team",function="api"} 0` + "\n" +
 			`windlass_scheduler_queue_length{function_namespace="other",function="web"} 9` + "\n"))
 	case "/debug/decisions":
-		_, _ = w.Write([]byte(`{"functions":[{"namespace":"team","name":"web","decisions":[{"what":"ordered 1","why":"Backlog: too long","reason":"Backlog","wanted":1,"ordered":1}]}],"broken":[{"namespace":"team","name":"api","reason":"ImagePullFailed"}]}`))
+		_, _ = w.Write([]byte(`{"functions":[{"namespace":"team","name":"web","decisions":[{"what":"launched 1","why":"Backlog: too long","reason":"Backlog","wanted":1,"launched":1}]}],"broken":[{"namespace":"team","name":"api","reason":"ImagePullFailed"}]}`))
 	default:
 		w.WriteHeader(http.StatusNotFound)
 	}

@@ -239,8 +239,8 @@ func (d *demo) replay(ctx context.Context, trace workload.Trace) (bench.Report, 
 	all := bench.Instances{Peak: <-peak}
 	for _, fn := range d.replayed {
 		totals := d.windlass.Totals(fn)
-		instances[fn.Name] = bench.Instances{Created: totals.Ordered, Peak: totals.Peak}
-		all.Created += totals.Ordered
+		instances[fn.Name] = bench.Instances{Created: totals.Launched, Peak: totals.Peak}
+		all.Created += totals.Launched
 	}
 	instances[bench.AllFunctions] = all
 	return bench.Summarize(samples, instances), nil

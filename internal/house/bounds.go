@@ -13,7 +13,8 @@ type limits struct {
 }
 
 // bounds hold for everything that is not listed in known. No struct holds a context, no
-// interface has more than three methods, and no box imports against the order.
+// interface has more than three methods, no box imports against the order, and no name has a
+// forbidden word or more than six homes.
 var bounds = limits{
 	methods:   30,
 	guards:    1,
@@ -70,6 +71,8 @@ func (f *figures) judge(bounds limits, known exceptions) []string {
 		}
 	}
 	none("imports_against_the_order", f.boxes.against, "a box imports only from boxes before it in internal/house/tree.go")
+	none("names_with_too_many_homes", over(f.homes, maxHomes), "give all but six names that say their object")
+	none("forbidden_words", f.forbidden, "the glossary has another word")
 	none("subjects_over_72", f.subjects, "shorten the subject, and say the rest in the body")
 	for _, question := range f.questions {
 		bound := bounds.question

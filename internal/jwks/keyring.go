@@ -19,7 +19,7 @@ const (
 	readEvery  = 5 * time.Minute
 	retryAfter = 15 * time.Second
 	// countFor is how long keys remain valid after they were read: long enough to repair an
-	// issuer, and short enough that a withdrawn key does not outlive its day because its
+	// issuer, and short enough that a removed key does not outlive its day because its
 	// holder keeps the issuer from being read.
 	countFor = 24 * time.Hour
 )

@@ -99,7 +99,7 @@ func tells(account decisionlog.Report) http.HandlerFunc {
 
 var (
 	web    = invocation.FunctionKey{Namespace: "team", Name: "web"}
-	served = decisionlog.Report{Name: "web", Served: true, Calls: 3, Decisions: []decisionlog.ReportEntry{{Number: 1, Summary: "ordered 1"}}}
+	served = decisionlog.Report{Name: "web", Served: true, Calls: 3, Decisions: []decisionlog.ReportEntry{{Number: 1, Summary: "launched 1"}}}
 )
 
 func TestTheSchedulerThatDecidesIsAsked(t *testing.T) {

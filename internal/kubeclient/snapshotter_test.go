@@ -28,7 +28,7 @@ func queues(waiting string) http.HandlerFunc {
 			_, _ = w.Write([]byte("# TYPE windlass_scheduler_queue_length gauge\n" +
 				`windlass_scheduler_queue_length{function_namespace="team",function="web",revision="0000` + waiting + `"} ` + waiting + "\n"))
 		case "/debug/decisions":
-			_, _ = w.Write([]byte(`{"functions":[{"namespace":"team","name":"web","decisions":[{"what":"ordered 1","until":"2026-03-01T12:00:00Z"}]}]}`))
+			_, _ = w.Write([]byte(`{"functions":[{"namespace":"team","name":"web","decisions":[{"what":"launched 1","until":"2026-03-01T12:00:00Z"}]}]}`))
 		default:
 			w.WriteHeader(http.StatusNotFound)
 		}
@@ -65,7 +65,7 @@ func TestAllSchedulersAreAsked(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := w.See(sample)
-		if len(v.Functions) != 1 || v.Functions[0].Queued != 7 || v.Functions[0].Last == nil || v.Functions[0].Last.What != "ordered 1" || !v.At.Equal(now) {
+		if len(v.Functions) != 1 || v.Functions[0].Queued != 7 || v.Functions[0].Last == nil || v.Functions[0].Last.What != "launched 1" || !v.At.Equal(now) {
 			t.Errorf("seen: %+v", v)
 		}
 		if len(v.Troubles) != 1 || !strings.Contains(v.Troubles[0], "the scheduler windlass/s-2 does not tell what it does: it answered 503") {

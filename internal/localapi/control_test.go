@@ -167,7 +167,7 @@ type fakeDecisions struct{ Reader }
 
 func (d fakeDecisions) Report(key invocation.FunctionKey) (decisionlog.Report, bool) {
 	_, known := d.Get(key)
-	return decisionlog.Report{Namespace: key.Namespace, Name: key.Name, Served: true, Decisions: []decisionlog.ReportEntry{{Number: 1, Summary: "ordered 1"}}}, known
+	return decisionlog.Report{Namespace: key.Namespace, Name: key.Name, Served: true, Decisions: []decisionlog.ReportEntry{{Number: 1, Summary: "launched 1"}}}, known
 }
 
 func (d fakeDecisions) Latest() decisionlog.LatestReport {
@@ -191,7 +191,7 @@ func TestDecisionsAreTold(t *testing.T) {
 		t.Errorf("told %+v, %v", latest, err)
 	}
 	got, err := client.Decisions(t.Context(), invocation.FunctionKey{Namespace: "team", Name: "hello"})
-	if last, ok := got.Last(); err != nil || got.Namespace != "team" || got.Name != "hello" || !ok || last.Summary != "ordered 1" {
+	if last, ok := got.Last(); err != nil || got.Namespace != "team" || got.Name != "hello" || !ok || last.Summary != "launched 1" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

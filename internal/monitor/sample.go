@@ -96,9 +96,9 @@ type state struct {
 
 // counted has counters, which only rise while a process runs.
 type counted struct {
-	calls, failed, cold            float64
-	ordered, started, failedStarts float64
-	phases, coldPhases             sums
+	calls, failed, cold             float64
+	launched, started, failedStarts float64
+	phases, coldPhases              sums
 }
 
 // sums are summed phases, by their positions in one of the lists below.
@@ -139,7 +139,7 @@ var readers = map[string]func(*figures, metric){
 	"windlass_scheduler_estimated_arrivals_per_second": ofUnit(func(u *unit, m metric) { u.arrivalRate = m.value }),
 	"windlass_scheduler_horizon_seconds":               ofUnit(func(u *unit, m metric) { u.horizon = m.value }),
 
-	"windlass_scheduler_instances_launched_total":       func(f *figures, m metric) { f.ordered += m.value },
+	"windlass_scheduler_instances_launched_total":       func(f *figures, m metric) { f.launched += m.value },
 	"windlass_scheduler_instances_started_total":        func(f *figures, m metric) { f.started += m.value },
 	"windlass_scheduler_instances_failed_total":         func(f *figures, m metric) { f.failedStarts += m.value },
 	"windlass_scheduler_cold_start_phase_seconds_total": func(f *figures, m metric) { addPhase(&f.coldPhases, coldPhases, m) },

@@ -137,11 +137,11 @@ type Plan struct {
 	Horizon       float64 `json:"horizonSeconds"`
 	MeanExecution float64 `json:"meanExecutionSeconds"`
 	MeanStart     float64 `json:"meanStartSeconds"`
-	// Ordered, Started and Failed are how many instances were, for as long as the
+	// Launched, Started and Failed are how many instances were, for as long as the
 	// scheduler has counted.
-	Ordered int `json:"ordered"`
-	Started int `json:"started"`
-	Failed  int `json:"failed"`
+	Launched int `json:"launched"`
+	Started  int `json:"started"`
+	Failed   int `json:"failed"`
 }
 
 // Phase is a part of what something took.
@@ -162,9 +162,9 @@ type Decision struct {
 	What   string `json:"what"`
 	Why    string `json:"why"`
 	Reason string `json:"reason"`
-	// Ordered and Withdrawn are the numbers of launched and of cancelled instances.
-	Ordered   int `json:"ordered"`
-	Withdrawn int `json:"withdrawn"`
+	// Launched and Cancelled are the numbers of launched and of cancelled instances.
+	Launched  int `json:"launched"`
+	Cancelled int `json:"cancelled"`
 	// Changed says that more or fewer instances were wanted.
 	Changed bool `json:"changed"`
 }
@@ -173,7 +173,7 @@ type Decision struct {
 func NewDecision(t decisionlog.ReportEntry) Decision {
 	return Decision{
 		At: t.At, Until: t.Until, Times: t.Times, What: Printable(t.Summary), Why: Printable(t.Why), Reason: Printable(t.Reason),
-		Ordered: t.Launched, Withdrawn: t.Cancelled, Changed: t.Wanted > 0 || t.Cancelled > 0,
+		Launched: t.Launched, Cancelled: t.Cancelled, Changed: t.Wanted > 0 || t.Cancelled > 0,
 	}
 }
 

@@ -156,7 +156,7 @@ func (c *counted) add(more counted) {
 	c.calls += more.calls
 	c.failed += more.failed
 	c.cold += more.cold
-	c.ordered += more.ordered
+	c.launched += more.launched
 	c.started += more.started
 	c.failedStarts += more.failedStarts
 	for i := range c.phases {
@@ -336,7 +336,7 @@ func (w *Watcher) viewOf(key invocation.FunctionKey, f figures, since int, over 
 		Plan: Plan{
 			Required: now.required, ArrivalRate: now.arrivalRate, Horizon: now.horizon,
 			MeanExecution: now.meanExecution, MeanStart: now.meanStart,
-			Ordered: int(f.ordered), Started: int(f.started), Failed: int(f.failedStarts),
+			Launched: int(f.launched), Started: int(f.started), Failed: int(f.failedStarts),
 		},
 		Phases:     split(phases, sum.phases, sum.calls),
 		ColdPhases: split(coldPhases, f.coldPhases, f.started),

@@ -231,12 +231,12 @@ func TestTheLastDecisionIsKept(t *testing.T) {
 		r.Latest.Functions = latest
 		return w.See(at(second, r))
 	}
-	see(0, account("hello", "ordered 1", 0), account("gone", "ordered 9", 0))
-	if last := helloOf(t, see(1)).Last; last == nil || last.What != "ordered 1" || last.Why != "First: a node?" {
+	see(0, account("hello", "launched 1", 0), account("gone", "launched 9", 0))
+	if last := helloOf(t, see(1)).Last; last == nil || last.What != "launched 1" || last.Why != "First: a node?" {
 		t.Errorf("the last decision is %+v", last)
 	}
-	see(2, account("hello", "ordered 2", 2), account("hello", "ordered 0", 1))
-	if last := helloOf(t, see(3)).Last; last == nil || last.What != "ordered 2" {
+	see(2, account("hello", "launched 2", 2), account("hello", "launched 0", 1))
+	if last := helloOf(t, see(3)).Last; last == nil || last.What != "launched 2" {
 		t.Errorf("the last decision is %+v", last)
 	}
 	if len(w.decisions) != 1 {

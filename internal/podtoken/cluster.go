@@ -8,7 +8,7 @@ import (
 )
 
 // ClusterKeys reads the keys from the API server. Every service account may do
-// that, unless an administrator has withdrawn the cluster role
+// that, unless an administrator has removed the cluster role
 // system:service-account-issuer-discovery.
 type ClusterKeys struct {
 	// Client is any client of the API server, such as that of the core group.

@@ -13,7 +13,7 @@
 //   - Verify takes at most four seconds, and waits only for an unknown key. However many tokens
 //     name unknown keys, the API server gets at most one request for keys in five seconds and
 //     five reviews a second, plus 20 for pods that run here.
-//   - A key that the cluster withdrew is accepted for at most six more minutes while the API
+//   - A key that the cluster removed is accepted for at most six more minutes while the API
 //     server can be reached and Run runs.
 //
 // A token says what was true when it was issued. The caller finds out by the pod's UID whether the

@@ -159,7 +159,7 @@ func TestWithoutKeysNothingCanBeTold(t *testing.T) {
 	})
 }
 
-func TestAKeyThatIsWithdrawnEnds(t *testing.T) {
+func TestAKeyThatIsCancelledEnds(t *testing.T) {
 	bubble(t, func(t *testing.T, v *podtoken.Verifier, keys *source) {
 		keys.set(t, ecSigner(), otherSigner())
 		running(t, v)

@@ -130,7 +130,7 @@ func TestHorizonSettlesAtASteadyRate(t *testing.T) {
 	}
 	for i, d := range all[100:] {
 		if d.Create != 0 || d.Cancel != 0 {
-			t.Errorf("tick %d: creates %d and withdraws %d", 100+i, d.Create, d.Cancel)
+			t.Errorf("tick %d: creates %d and cancels %d", 100+i, d.Create, d.Cancel)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func TestHorizonCancelsWhatIsNotWantedAnyMore(t *testing.T) {
 	s, all := follow(s, 20, func(_ int, s *Snapshot) { s.Elapsed = stale.Tick })
 	for i, d := range all {
 		if (d.Cancel > 0) != (i == surplusTicks-1) || d.Cancel > 0 && d.Why != ReasonSurplus {
-			t.Errorf("tick %d: withdraws %d because %s", i, d.Cancel, d.Why)
+			t.Errorf("tick %d: cancels %d because %s", i, d.Cancel, d.Why)
 		}
 	}
 	if total := s.Created + s.Creating; total < 1 || total > 2 {
@@ -183,7 +183,7 @@ func TestHorizonCancelsNothingWhileCallsWait(t *testing.T) {
 	_, all := follow(s, 20, func(int, *Snapshot) {})
 	for i, d := range all {
 		if d.Cancel > 0 {
-			t.Errorf("tick %d: withdraws %d", i, d.Cancel)
+			t.Errorf("tick %d: cancels %d", i, d.Cancel)
 		}
 	}
 }
@@ -357,15 +357,15 @@ func TestHorizonGrowsQuicklyWhereAllAreBusyAndCallsWait(t *testing.T) {
 		MeanExecution: 2 * time.Millisecond, MeanStart: 300 * time.Millisecond, Room: -1,
 		Arrived: clients, Created: 2, Busy: 2,
 	}
-	ordered := map[int]int{}
+	launched := map[int]int{}
 	s, _ = follow(s, 40, func(tick int, s *Snapshot) {
-		s.Created, s.Creating = s.Created+ordered[tick], s.Creating-ordered[tick]
+		s.Created, s.Creating = s.Created+launched[tick], s.Creating-launched[tick]
 		if tick > 0 {
 			answered := uint64(min(s.Created*4, s.Waiting())) //nolint:gosec // Both are small.
 			s.Arrived, s.Departed = s.Arrived+answered, s.Departed+answered
 		}
 		s.Busy = min(s.Created, clients)
-		ordered[tick+3] = s.Creating - sum(ordered, tick+1, tick+2)
+		launched[tick+3] = s.Creating - sum(launched, tick+1, tick+2)
 	})
 	if total := s.Created + s.Creating; total < 40 || total > clients {
 		t.Errorf("%d instances after 4 s, for %d clients whose calls of 2 ms hold an instance for 25 ms", total, clients)
@@ -437,16 +437,16 @@ func TestHorizonOrdersLittleMoreThanThereAreCallsForAFew(t *testing.T) {
 }
 
 // What is on its way works the longer until a new instance is there the sooner it was
-// ordered, and a start that is nearly over counts for nearly as much as an instance.
+// launched, and a start that is nearly over counts for nearly as much as an instance.
 func TestHorizonCountsWhatIsOnItsWayFromWhenItWasOrdered(t *testing.T) {
 	r := Rates{Creating: 3, Aged: 2.7}
 	s := Snapshot{Creating: 3, MeanStart: time.Second, Elapsed: 100 * time.Millisecond}
 	if got := r.aged(s); math.Abs(got-3) > 1e-9 {
-		t.Errorf("three that were ordered 1 s ago are %v s old together", got)
+		t.Errorf("three that were launched 1 s ago are %v s old together", got)
 	}
 	s.Creating = 1
 	if got := r.aged(s); math.Abs(got-1) > 1e-9 {
-		t.Errorf("the one that is left, ordered 1 s ago, is %v s old", got)
+		t.Errorf("the one that is left, launched 1 s ago, is %v s old", got)
 	}
 	o := forecast{start: 1, hold: 0.1, each: 1, waiting: 100, creating: 3}
 	if young, old := o.backlog(0), (forecast{start: 1, hold: 0.1, each: 1, waiting: 100, creating: 3, aged: 2.5}).backlog(0); young != 100 || math.Abs(old-75) > 1e-9 {

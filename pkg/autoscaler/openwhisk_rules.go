@@ -35,7 +35,7 @@ const unlimited = math.MaxInt32
 // failures.
 type openwhiskRules struct {
 	state       queueState
-	initialized bool // a first instance was ordered before
+	initialized bool // a first instance was launched before
 	existing    int
 	inProgress  int
 	// available calls wait, stale of them for staleAfter or longer.

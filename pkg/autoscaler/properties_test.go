@@ -99,9 +99,9 @@ func TestEveryDeciderKeepsWhatADecisionPromises(t *testing.T) {
 func keepsPromises(t *rapid.T, s Snapshot, d Decision, arrived uint64) {
 	switch {
 	case d.Create < 0 || d.Cancel < 0 || d.Cancel > s.Creating || d.Create > 0 && d.Cancel > 0:
-		t.Fatalf("creates %d and withdraws %d of %d", d.Create, d.Cancel, s.Creating)
+		t.Fatalf("creates %d and cancels %d of %d", d.Create, d.Cancel, s.Creating)
 	case d.Cancel > 0 && d.Cancel >= s.Created+s.Creating:
-		t.Fatal("withdraws the last")
+		t.Fatal("cancels the last")
 	case s.Waiting() == 0 && s.Arrived == arrived && d.Create > 0:
 		t.Fatalf("creates %d while nothing waits and nothing has come", d.Create)
 	case d.Why == "":
@@ -116,7 +116,7 @@ func keepsLimits(t *rapid.T, h *history, d Decision) {
 	after := before + d.Create - d.Cancel
 	switch {
 	case d.Create < 0 || d.Cancel < 0 || d.Create > 0 && d.Cancel > 0:
-		t.Fatalf("creates %d and withdraws %d", d.Create, d.Cancel)
+		t.Fatalf("creates %d and cancels %d", d.Create, d.Cancel)
 	case h.limits.Max > 0 && after > max(h.limits.Max, before):
 		t.Fatalf("%d instances of at most %d", after, h.limits.Max)
 	case after < min(before, h.limits.Min) || d.Cancel == 0 && after < h.limits.Min:

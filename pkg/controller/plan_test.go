@@ -670,7 +670,7 @@ func TestImageIDOf(t *testing.T) {
 	}
 }
 
-// A scheduler that ordered an instance, and died before it started, leaves one that no other
+// A scheduler that launched an instance, and died before it started, leaves one that no other
 // scheduler knows once the revision has no calls. It would keep the revision for ever.
 func TestPodsOfRetiredRevisionsGo(t *testing.T) {
 	const timeout = 30 * time.Second

@@ -87,7 +87,7 @@ func TestAReleasedCallIsOfferedAgainAndAnswered(t *testing.T) {
 	i.whole(200, "")
 	wrote(t, answers, 200, invocation.ExecutedYes)
 	// What another queue may still hold of the call is called back.
-	w.scheduler.withdrawn(first)
+	w.scheduler.cancelled(first)
 }
 
 // Schedulers take a ticket that has waited for one that was let in before.
@@ -195,7 +195,7 @@ func TestAClientThatHangsUpWhileQueuedCostsNoInstance(t *testing.T) {
 		ticket := w.scheduler.ticket()
 		cancel()
 		receive(w.T, answers, "the end of the call")
-		w.scheduler.withdrawn(ticket)
+		w.scheduler.cancelled(ticket)
 		if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 			w.Errorf("claim of a dead client's call: %v", got)
 		}
@@ -215,7 +215,7 @@ func TestACallThatIsReleasedAfterItsClientLeftIsNotOfferedAgain(t *testing.T) {
 	until(t, "the gateway has noticed", func() bool { return w.metric("windlass_gateway_invocations_total") == 1 })
 	i.release("")
 	i.ended()
-	w.scheduler.withdrawn(ticket)
+	w.scheduler.cancelled(ticket)
 	// If it waited, it would be the token that is wrong.
 	if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 		t.Errorf("it waits again: %v", got)
@@ -241,7 +241,7 @@ func TestACallThatNoInstanceTakesInTimeIsNotRun(t *testing.T) {
 	w := newHarness(t, func(c *gateway.Config) { c.MaxQueueTime = time.Second })
 	answers, ticket := w.offered()
 	problem(t, wrote(t, answers, 503, invocation.ExecutedNo), "NoInstanceInTime")
-	w.scheduler.withdrawn(ticket)
+	w.scheduler.cancelled(ticket)
 	if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 		t.Errorf("claim after the deadline: %v", got)
 	}
@@ -258,7 +258,7 @@ func TestAFunctionSaysHowLongItsCallsMayWait(t *testing.T) {
 		t.Errorf("the ticket says that the call waits for %v", wait)
 	}
 	problem(t, wrote(t, answers, 503, invocation.ExecutedNo), "NoInstanceInTime")
-	w.scheduler.withdrawn(ticket)
+	w.scheduler.cancelled(ticket)
 }
 
 // The time to wait may pass while a call is claimed; given back after that, it

@@ -51,7 +51,7 @@ func TestM1ACallWhoseClientLeftBeforeItsBodyWasReadNeverRuns(t *testing.T) {
 			r.send(request)
 			ticket := w.scheduler.ticket()
 			r.conn.Close()
-			w.scheduler.withdrawn(ticket)
+			w.scheduler.cancelled(ticket)
 			if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 				t.Errorf("claim of a call that nobody waits for: %v", got)
 			}

@@ -97,10 +97,10 @@ func TestADeafSchedulerHoldsUpNobody(t *testing.T) {
 		l.enqueueOffer(ticket)
 		l.enqueueCancel(invocation.ID{}, "uid")
 		l.mu.Lock()
-		offers, withdrawals := len(l.pending.offers), len(l.pending.cancels)
+		offers, cancellations := len(l.pending.offers), len(l.pending.cancels)
 		l.mu.Unlock()
-		if offers > bound || withdrawals > bound {
-			t.Fatalf("%d offers and %d withdrawals wait", offers, withdrawals)
+		if offers > bound || cancellations > bound {
+			t.Fatalf("%d offers and %d cancellations wait", offers, cancellations)
 		}
 		select {
 		case <-opened:
@@ -141,7 +141,7 @@ func (s *slowScheduler) Recv() (*controlwire.OfferReply, error) {
 	return nil, s.ctx.Err()
 }
 
-// Who offers a ticket or withdraws one returns at once, however slow the scheduler is and
+// Who offers a ticket or cancels one returns at once, however slow the scheduler is and
 // whatever others add meanwhile. All of it is sent, and the sender ends with the stream.
 func TestL6WhoOffersWaitsForNoScheduler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -173,13 +173,13 @@ func TestL6WhoOffersWaitsForNoScheduler(t *testing.T) {
 			slow.taken <- struct{}{}
 			synctest.Wait()
 		}
-		offers, withdrawals := 0, 0
+		offers, cancellations := 0, 0
 		for _, request := range slow.sent {
 			offers += len(request.GetOffers())
-			withdrawals += len(request.GetCancellations())
+			cancellations += len(request.GetCancellations())
 		}
-		if offers != 4 || withdrawals != 4 {
-			t.Errorf("%d offers and %d withdrawals were sent in %d messages, want 4 each", offers, withdrawals, len(slow.sent))
+		if offers != 4 || cancellations != 4 {
+			t.Errorf("%d offers and %d cancellations were sent in %d messages, want 4 each", offers, cancellations, len(slow.sent))
 		}
 		l.enqueueOffer(&agentwire.Ticket{})
 		synctest.Wait()

@@ -90,7 +90,7 @@ func TestCallsAreCounted(t *testing.T) {
 	ticket := w.scheduler.ticket()
 	cancel()
 	receive(t, answers, "the end of the call")
-	w.scheduler.withdrawn(ticket)
+	w.scheduler.cancelled(ticket)
 	w.claim(ticket)
 	wrote(t, w.call(w.get("/function/nobody/")), 404, invocation.ExecutedNo)
 

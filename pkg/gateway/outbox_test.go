@@ -14,12 +14,12 @@ import (
 func inOrder(t *testing.T, batch *controlwire.OfferRequest) (said []string) {
 	t.Helper()
 	if n, m := len(batch.GetOffers()), len(batch.GetCancellations()); n > maxBatch || m > maxBatch || n+m == 0 {
-		t.Fatalf("a message has %d offers and %d withdrawals", n, m)
+		t.Fatalf("a message has %d offers and %d cancellations", n, m)
 	}
 	left := batch.GetCancellations()
 	for n := uint32(0); ; n++ {
 		for len(left) > 0 && left[0].GetAfterOffers() == n {
-			said, left = append(said, "withdraw "+left[0].GetFunctionUid()), left[1:]
+			said, left = append(said, "cancel "+left[0].GetFunctionUid()), left[1:]
 		}
 		if int(n) == len(batch.GetOffers()) {
 			break
@@ -27,7 +27,7 @@ func inOrder(t *testing.T, batch *controlwire.OfferRequest) (said []string) {
 		said = append(said, "offer "+batch.GetOffers()[n].GetFunctionUid())
 	}
 	if len(left) > 0 {
-		t.Fatalf("%d withdrawals have no place", len(left))
+		t.Fatalf("%d cancellations have no place", len(left))
 	}
 	return said
 }
@@ -45,7 +45,7 @@ func TestL2WhatIsSaidIsSentInOrderHoweverItIsCutIntoMessages(t *testing.T) {
 				want = append(want, "offer "+uid)
 			} else {
 				s.addCancel(&controlwire.Cancellation{FunctionUid: uid})
-				want = append(want, "withdraw "+uid)
+				want = append(want, "cancel "+uid)
 			}
 			if r.IntN(200) == 0 {
 				got = append(got, inOrder(t, s.batch())...)

@@ -188,7 +188,7 @@ func TestACallThatWaitsForARemovedRevisionGoesToAnother(t *testing.T) {
 				t.Errorf("it waits for %v, and waited for %v", ticket.GetRemainingNs(), old.GetRemainingNs())
 			}
 			for {
-				got := receive(t, w.scheduler.withdrawals, "a withdrawal")
+				got := receive(t, w.scheduler.cancellations, "a cancellation")
 				if got.GetFunctionUid() == "r-1" && bytes.Equal(got.GetInvocationId(), old.GetInvocationId()) {
 					break
 				}
@@ -335,7 +335,7 @@ func (s *shift) schedule(ctx context.Context) {
 				s.hand(ticket)
 			}
 			s.mu.Unlock()
-		case <-s.scheduler.withdrawals:
+		case <-s.scheduler.cancellations:
 		case <-time.After(20 * time.Millisecond):
 			// Nothing is left but what waits.
 			s.mu.Lock()

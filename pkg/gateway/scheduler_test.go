@@ -13,10 +13,10 @@ import (
 
 // fakeScheduler hands the tickets that it is offered to the test.
 type fakeScheduler struct {
-	t           *testing.T
-	addr        string
-	offers      chan *agentwire.Ticket
-	withdrawals chan *controlwire.Cancellation
+	t             *testing.T
+	addr          string
+	offers        chan *agentwire.Ticket
+	cancellations chan *controlwire.Cancellation
 
 	mu     sync.Mutex
 	server *grpc.Server
@@ -27,8 +27,8 @@ type fakeScheduler struct {
 func newFakeScheduler(t *testing.T) *fakeScheduler {
 	s := &fakeScheduler{
 		t: t, addr: "127.0.0.1:0",
-		offers:      make(chan *agentwire.Ticket, 100_000),
-		withdrawals: make(chan *controlwire.Cancellation, 100_000),
+		offers:        make(chan *agentwire.Ticket, 100_000),
+		cancellations: make(chan *controlwire.Cancellation, 100_000),
 	}
 	s.start()
 	t.Cleanup(func() { s.stop() })
@@ -98,10 +98,10 @@ func (s *fakeScheduler) offered() *agentwire.Ticket {
 	return receive(s.t, s.offers, "a ticket")
 }
 
-// withdrawn waits until a ticket is withdrawn.
-func (s *fakeScheduler) withdrawn(ticket *agentwire.Ticket) {
+// cancelled waits until a ticket is cancelled.
+func (s *fakeScheduler) cancelled(ticket *agentwire.Ticket) {
 	s.t.Helper()
-	for !bytes.Equal(receive(s.t, s.withdrawals, "a withdrawal").GetInvocationId(), ticket.GetInvocationId()) {
+	for !bytes.Equal(receive(s.t, s.cancellations, "a cancellation").GetInvocationId(), ticket.GetInvocationId()) {
 	}
 }
 
@@ -130,7 +130,7 @@ func (s *schedulerService) Offer(stream grpc.BidiStreamingServer[controlwire.Off
 			s.fake.offers <- t
 		}
 		for _, w := range request.GetCancellations() {
-			s.fake.withdrawals <- w
+			s.fake.cancellations <- w
 		}
 	}
 }

@@ -19,10 +19,10 @@ func TestPulse(t *testing.T) {
 		"one that answers is there": {
 			{0, "look", false}, {400 * ms, "answer", false}, {500 * ms, "look", false}, {1000 * ms, "look", false}, {1500 * ms, "look", false},
 		},
-		"three missed beats are silence": {
+		"three missed heartbeats are silence": {
 			{0, "answer", false}, {500 * ms, "look", false}, {1000 * ms, "look", false}, {1499 * ms, "look", false}, {1500 * ms, "look", true},
 		},
-		"one that never answers is silent after three beats": {
+		"one that never answers is silent after three heartbeats": {
 			{500 * ms, "look", false}, {1000 * ms, "look", false}, {1500 * ms, "look", true},
 		},
 		"a refused connection is silence at once": {

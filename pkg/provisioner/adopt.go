@@ -30,7 +30,7 @@ func (p *Provisioner) Adopt(fn *v1alpha1.Function) {
 func (e Existing) instance(fn *v1alpha1.Function, now time.Time) Instance {
 	launched := e.Started
 	if launched.After(now) {
-		launched = now // the clock that it was ordered by is ahead
+		launched = now // the clock that it was launched by is ahead
 	}
 	in := Instance{
 		Key:      Key{FunctionUID: string(fn.UID), CID: e.CID},

@@ -64,7 +64,7 @@ func TestM3AnInstanceThatEndsWhileItIsAdoptedIsForgotten(t *testing.T) {
 	})
 }
 
-// Where etcd was wiped, an epoch comes again in which instances were ordered that are
+// Where etcd was wiped, an epoch comes again in which instances were launched that are
 // still there.
 func TestAnOrderPassesOverTheNamesOfInstancesThatWereAdopted(t *testing.T) {
 	v := newInventory(time.Now)
@@ -74,7 +74,7 @@ func TestAnOrderPassesOverTheNamesOfInstancesThatWereAdopted(t *testing.T) {
 	v.Pulled(there)
 	launched := v.launch("u", invocation.Term{Epoch: 7}.CID, 1, func() (Instance, bool) { return Instance{}, true })
 	if len(launched) != 1 || launched[0].CID != cid2 {
-		t.Errorf("ordered %v, want %s", launched, cid2)
+		t.Errorf("launched %v, want %s", launched, cid2)
 	}
 	if c := v.Observe("u").Counts; c != (Counts{Created: 1, Creating: 1}) {
 		t.Errorf("counts %+v, want those of both", c)
@@ -85,9 +85,9 @@ func TestASchedulerEndsASpareInstanceThatDoesNotStartBeforeTheControllerDoes(t *
 	rt := &v1alpha1.ClusterRuntime{Spec: v1alpha1.ClusterRuntimeSpec{WarmPools: []v1alpha1.WarmPool{{Name: "small", Size: 1}}}}
 	rt.Name = "python3.13"
 	fn := warmpool.PoolFunction(warmpool.Pool{Scheduler: "s", Namespace: "shop", Runtime: rt.Name, Name: "small"}, rt)
-	ordered := time.Unix(1_000_000, 0)
-	byController := warmpool.LeaveBy(ordered, v1alpha1.DefaultStartupTimeout)
-	if limit := ordered.Add(startLimit(fn) + adoptTimeout); !limit.Before(byController) {
+	launched := time.Unix(1_000_000, 0)
+	byController := warmpool.LeaveBy(launched, v1alpha1.DefaultStartupTimeout)
+	if limit := launched.Add(startLimit(fn) + adoptTimeout); !limit.Before(byController) {
 		t.Errorf("a scheduler waits until %v, and the controller until %v", limit, byController)
 	}
 }

@@ -140,7 +140,7 @@ func TestInstancesAreRecognizedByTheirProof(t *testing.T) {
 	}
 	w.spare.CID = "other"
 	if _, err := w.Recognize("pod"); !errors.Is(err, ErrUnknownInstance) {
-		t.Errorf("a pod that nobody ordered: %v", err)
+		t.Errorf("a pod that nobody launched: %v", err)
 	}
 	w.identify = nil
 	if _, err := w.Recognize("pod"); !errors.Is(err, ErrUnknownInstance) {

@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-func TestTheYoungestThatNobodyHasHeardOfAreWithdrawn(t *testing.T) {
+func TestTheYoungestThatNobodyHasHeardOfAreCancelled(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
 		for range 3 {
 			p.Launch(function(), invocation.Term{Epoch: 7}, 1)
@@ -24,20 +24,20 @@ func TestTheYoungestThatNobodyHasHeardOfAreWithdrawn(t *testing.T) {
 
 		third, first := r.started[2].CID, r.started[0].CID
 		if got := p.CancelLaunches("u", 1); len(got) != 1 || got[0].CID != third {
-			t.Errorf("withdrew %v, want %s", got, third)
+			t.Errorf("cancelled %v, want %s", got, third)
 		}
 		if got := p.CancelLaunches("u", 5); len(got) != 1 || got[0].CID != first {
-			t.Errorf("withdrew %v, want %s, for the agent of the other was heard of", got, first)
+			t.Errorf("cancelled %v, want %s, for the agent of the other was heard of", got, first)
 		}
 		if got := p.CancelLaunches("u", -1); got != nil {
-			t.Errorf("withdrew %v of -1", got)
+			t.Errorf("cancelled %v of -1", got)
 		}
 		expectEvents(t, e, string(third)+" gone, lost false: stopped", string(first)+" gone, lost false: stopped")
 		if c := p.Observe("u").Counts; c != (Counts{Creating: 1, Disconnected: 1}) {
 			t.Errorf("counts %+v", c)
 		}
 		if _, _, failing := startsFail(p.Inventory, "u"); failing {
-			t.Error("what was withdrawn counts as failed")
+			t.Error("what was cancelled counts as failed")
 		}
 		if !slices.Equal(r.stopped, []invocation.CID{third, first}) {
 			t.Errorf("stopped %v", r.stopped)

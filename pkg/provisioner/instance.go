@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	// ErrUnknownInstance is returned for an instance that was not ordered or
+	// ErrUnknownInstance is returned for an instance that was not launched or
 	// has ended.
 	ErrUnknownInstance = errors.New("provisioner: no such instance")
 	// ErrBadToken is returned when an agent's token is not the one that its

@@ -9,7 +9,7 @@ func startsFail(v *Inventory, uid string) (why StartFailure, retryAfter time.Dur
 	return o.Why, o.RetryAfter, o.Failing
 }
 
-// has tells whether an instance was ordered, or taken over, and has not ended.
+// has tells whether an instance was launched, or taken over, and has not ended.
 func has(v *Inventory, key Key) bool {
 	_, known := v.Lookup(key)
 	return known

@@ -39,7 +39,7 @@ func TestHowFarAStartHasComeIsTold(t *testing.T) {
 		}
 		other := Key{FunctionUID: "u", CID: "other"}
 		if got := p.Progress(other); got != (Progress{}) || has(p.Inventory, other) || !has(p.Inventory, key) {
-			t.Errorf("%s: of an instance that was not ordered is told %+v", name, got)
+			t.Errorf("%s: of an instance that was not launched is told %+v", name, got)
 		}
 	}
 }

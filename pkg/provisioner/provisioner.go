@@ -202,7 +202,7 @@ func (p *Provisioner) handleExit(exit Exit, events Events) {
 	in, why, known := p.Inventory.recordExit(exit)
 	switch {
 	case !known:
-		p.deps.Log.Warn("an instance ended that was not ordered", "cid", exit.CID, "reason", exit.Reason)
+		p.deps.Log.Warn("an instance ended that was not launched", "cid", exit.CID, "reason", exit.Reason)
 	case in.startFailed():
 		events.StartFailed(in.Key, why)
 	default:

@@ -99,7 +99,7 @@ func running(t *testing.T, body func(p *Provisioner, r *fakeDriver, e *eventReco
 	})
 }
 
-// start makes the n-th ordered instance one that has pulled.
+// start makes the n-th launched instance one that has pulled.
 func start(t *testing.T, p *Provisioner, spec InstanceSpec) Key {
 	t.Helper()
 	key := Key{FunctionUID: "u", CID: spec.CID}
@@ -126,7 +126,7 @@ func TestOrderCountsAtOnceAndFillsTheNode(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
 		launched := p.Launch(function(), invocation.Term{Epoch: 7}, 9)
 		if len(launched.Keys) != 4 || launched.Keys[0].CID != cid1 || !strings.Contains(launched.NoRoom, "a node has at most 0m free") {
-			t.Errorf("ordered %+v", launched)
+			t.Errorf("launched %+v", launched)
 		}
 		if c := p.Observe("u").Counts; c != (Counts{Creating: 4}) {
 			t.Errorf("counts %+v", c)
@@ -138,7 +138,7 @@ func TestOrderCountsAtOnceAndFillsTheNode(t *testing.T) {
 		p.End(Key{"u", cid2}, Ending{})
 		expectEvents(t, e, "00000007-000002 gone, lost false: stopped")
 		if again := p.Launch(function(), invocation.Term{Epoch: 7}, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000005" {
-			t.Errorf("ordered %+v after one was stopped", again)
+			t.Errorf("launched %+v after one was stopped", again)
 		}
 	})
 }
@@ -270,7 +270,7 @@ func TestNothingIsKeptOfAFunctionThatIsGone(t *testing.T) {
 		r.exits <- Exit{FunctionUID: "u", CID: cid2, Reason: "killed"}
 		synctest.Wait()
 		if again := p.Launch(function(), invocation.Term{Epoch: 7}, 1); len(again.Keys) != 0 {
-			t.Errorf("ordered %v during the backoff", again.Keys)
+			t.Errorf("launched %v during the backoff", again.Keys)
 		}
 		p.Forget("u")
 		p.End(key, Ending{})
@@ -288,7 +288,7 @@ func TestNamesAreNotGivenTwice(t *testing.T) {
 		p.ResetBackoff("u")
 		again := p.Launch(function(), invocation.Term{Epoch: 7}, 1)
 		if len(again.Keys) != 1 || again.Keys[0].CID != cid2 {
-			t.Fatalf("ordered %+v, want the next name", again)
+			t.Fatalf("launched %+v, want the next name", again)
 		}
 		p.Forget("u") // and then it is there again
 		third := p.Launch(function(), invocation.Term{Epoch: 7}, 1)
@@ -296,7 +296,7 @@ func TestNamesAreNotGivenTwice(t *testing.T) {
 		p.End(third.Keys[0], Ending{})
 		synctest.Wait()
 		if again := p.Launch(function(), invocation.Term{Epoch: 7}, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000004" {
-			t.Errorf("ordered %+v, want the fourth name", again)
+			t.Errorf("launched %+v, want the fourth name", again)
 		}
 	})
 }
@@ -326,7 +326,7 @@ func TestM9AnAPIThatIsAwayIsNotHeldAgainstTheFunction(t *testing.T) {
 			code := []string{v1alpha1.ReasonClusterUnavailable, v1alpha1.ReasonNodeFull}[i%2]
 			launched := p.Launch(function(), invocation.Term{Epoch: 7}, 2)
 			if len(launched.Keys) != 2 {
-				t.Fatalf("%d instances are ordered, want 2", len(launched.Keys))
+				t.Fatalf("%d instances are launched, want 2", len(launched.Keys))
 			}
 			for _, key := range launched.Keys {
 				r.exits <- Exit{FunctionUID: "u", CID: key.CID, Code: code, Reason: "connection refused"}
@@ -336,7 +336,7 @@ func TestM9AnAPIThatIsAwayIsNotHeldAgainstTheFunction(t *testing.T) {
 				t.Errorf("the function is failing: %v", why)
 			}
 			if again := p.Launch(function(), invocation.Term{Epoch: 7}, 1); len(again.Keys) != 0 {
-				t.Error("another one is ordered at once")
+				t.Error("another one is launched at once")
 			}
 			time.Sleep(firstBackoff)
 		}
@@ -432,7 +432,7 @@ func TestARevisionThatComesBackGivesOtherNames(t *testing.T) {
 		p.End(before[0], Ending{})
 		synctest.Wait()
 		if after := p.Launch(revision(1), term, 1).Keys; len(after) != 1 || after[0] == before[0] {
-			t.Errorf("ordered %v after %v", after, before)
+			t.Errorf("launched %v after %v", after, before)
 		}
 	})
 }

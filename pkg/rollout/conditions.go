@@ -107,7 +107,7 @@ func (v *view) named(name string) *v1alpha1.FunctionRevision {
 	return nil
 }
 
-// settling reports whether it is too early to withdraw previous conditions.
+// settling reports whether it is too early to cancel previous conditions.
 func (v *view) settling() bool {
 	if !v.Settling || v.Refused != nil || !v.Function.DeletionTimestamp.IsZero() || v.unobserved() == nil {
 		return false

@@ -32,9 +32,9 @@ func newPopulation(b *testing.B, instances int, idle bool) *population {
 	w, functions := benchHarness(b, 1, minInstances(int32(instances)))
 	w.register(functions)
 	c := &population{harness: w, f: w.scheduler.lookup(string(functions[0].UID)), gateway: &offerStream{gateway: "g:1"}}
-	ordered := w.instances.Launch(functions[0], invocation.Term{Epoch: 7}, instances-len(w.instances.Instances(c.f.uid)))
-	if ordered.NoRoom != "" {
-		b.Fatal(ordered.NoRoom)
+	launched := w.instances.Launch(functions[0], invocation.Term{Epoch: 7}, instances-len(w.instances.Instances(c.f.uid)))
+	if launched.NoRoom != "" {
+		b.Fatal(launched.NoRoom)
 	}
 	all := w.instances.Instances(c.f.uid)
 	slices.SortFunc(all, func(a, b provisioner.Instance) int { return cmp.Compare(a.CID, b.CID) })
@@ -66,7 +66,7 @@ func (c *population) ticket() *agentwire.Ticket {
 }
 
 // BenchmarkCrowd is what a function's calls and instances cost when it has few
-// instances and when it has many: an offer that has to wait, with its withdrawal; an
+// instances and when it has many: an offer that has to wait, with its cancellation; an
 // offer that an instance takes, and its next pull; a ping; a request to leave that is
 // refused. It prints how much longer each takes with 10,000 instances than with 10,
 // each at its best of five.

@@ -127,13 +127,13 @@ func TestAClientThatSpeaksNoProtocolOfThisReleaseIsRefused(t *testing.T) {
 		_ = offers.Send(&controlwire.OfferRequest{Gateway: "g:1", Hello: hello})
 		_, err = offers.Recv()
 		expectCode(t, "offers", err, codes.FailedPrecondition)
-		beats, err := w.client.Heartbeat(w.t.Context())
+		heartbeats, err := w.client.Heartbeat(w.t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = beats.Send(&controlwire.HeartbeatRequest{Hello: hello})
-		_, err = beats.Recv()
-		expectCode(t, "beats", err, codes.FailedPrecondition)
+		_ = heartbeats.Send(&controlwire.HeartbeatRequest{Hello: hello})
+		_, err = heartbeats.Recv()
+		expectCode(t, "heartbeats", err, codes.FailedPrecondition)
 		watch, err := w.client.Watch(w.t.Context(), &controlwire.WatchRequest{Hello: hello})
 		if err != nil {
 			t.Fatal(err)

@@ -167,10 +167,10 @@ func BenchmarkCreationDecision(b *testing.B) {
 // dispose makes functions as they were before their first calls.
 func (w *harness) dispose(b *testing.B, functions []*v1alpha1.Function) {
 	for n, fn := range functions {
-		w.scheduler.lookup(string(fn.UID)).withdrawn(w.scheduler, idOf(n))
+		w.scheduler.lookup(string(fn.UID)).cancelled(w.scheduler, idOf(n))
 		instances := w.instances.Instances(string(fn.UID))
 		if len(instances) != 1 {
-			b.Fatalf("%d instances of %s were ordered, want 1", len(instances), fn.Name)
+			b.Fatalf("%d instances of %s were launched, want 1", len(instances), fn.Name)
 		}
 		w.instances.End(instances[0].Key, provisioner.Ending{})
 		for w.instances.Observe(string(fn.UID)).Counts != (provisioner.Counts{}) {

@@ -49,7 +49,7 @@ type chaos struct {
 	rand     *rand.Rand
 	calm     atomic.Bool // nothing bad happens any more
 	agents   sync.WaitGroup
-	greeted  uint64
+	joined   uint64
 	gateways []*gateway
 	specs    []*v1alpha1.Function
 	needy    [chaosFunctions]need
@@ -119,7 +119,7 @@ func (c *chaos) act() {
 	case dice < 25:
 		c.offerSome(i, 1+c.rand.IntN(6))
 	case dice < 28:
-		c.withdrawOne()
+		c.cancelOne()
 	case dice < 30:
 		g := c.rand.IntN(len(c.gateways))
 		c.gateways[g].hangUp()
@@ -152,7 +152,7 @@ func (c *chaos) offerSome(i, n int) {
 	c.gateways[g].offerFor(c.specs[i], time.Hour, ids...)
 }
 
-func (c *chaos) withdrawOne() {
+func (c *chaos) cancelOne() {
 	c.mu.Lock()
 	var chosen *chaosCall
 	for _, call := range c.calls {
@@ -161,7 +161,7 @@ func (c *chaos) withdrawOne() {
 		}
 	}
 	if chosen != nil {
-		chosen.final = "withdrawn"
+		chosen.final = "cancelled"
 	}
 	c.mu.Unlock()
 	if chosen != nil {
@@ -192,13 +192,13 @@ func (c *chaos) waiting() (n int) {
 	return n
 }
 
-// step lets a little time pass, lets instances begin that were ordered, does
+// step lets a little time pass, lets instances begin that were launched, does
 // what gateways do all the time, and looks whether all is well.
 func (c *chaos) step(step int) {
 	c.after(chaosStep)
 	for _, spec := range c.runtime.take() {
-		c.greeted++
-		r := rand.New(rand.NewPCG(c.greeted, c.rand.Uint64()))
+		c.joined++
+		r := rand.New(rand.NewPCG(c.joined, c.rand.Uint64()))
 		c.agents.Go(func() { newChaosAgent(c, spec, r).live() })
 	}
 	for _, g := range c.gateways {
@@ -261,9 +261,9 @@ func (c *chaos) expectNobodyIsAsleep() {
 
 // need is since when a function could have an instance and has none.
 type need struct {
-	uid     string
-	since   time.Time
-	ordered int
+	uid      string
+	since    time.Time
+	launched int
 }
 
 // node is the only node.
@@ -273,7 +273,7 @@ func (c *chaos) node() placement.Node {
 }
 
 // expectNobodyIsStarved expects that a function with calls and without any
-// instance is ordered one within two ticks, if it may have one and there is
+// instance is launched one within two ticks, if it may have one and there is
 // room.
 func (c *chaos) expectNobodyIsStarved() {
 	_, owned := c.ownership.Epoch(0)
@@ -285,8 +285,8 @@ func (c *chaos) expectNobodyIsStarved() {
 		failing := c.instances.Observe(uid).Failing
 		room := c.instances.Requests(fn).Plus(node.Requested).MilliCPU <= node.Allocatable.MilliCPU
 		needs := owned && room && !failing && f != nil && f.waitingTickets() > 0 && counts.Created+counts.Creating == 0
-		if last := c.needy[i]; !needs || last.uid != uid || last.ordered != totals.Ordered {
-			c.needy[i] = need{uid: uid, since: time.Now(), ordered: totals.Ordered}
+		if last := c.needy[i]; !needs || last.uid != uid || last.launched != totals.Launched {
+			c.needy[i] = need{uid: uid, since: time.Now(), launched: totals.Launched}
 		} else if starved := time.Since(last.since); starved > 2*c.scheduler.config.Tick {
 			c.t.Fatalf("%s has calls, no instance, and room for one, since %v", uid, starved)
 		}
@@ -318,5 +318,5 @@ func (c *chaos) finish() {
 	for _, call := range c.calls {
 		outcomes[call.final]++
 	}
-	c.t.Logf("%d calls: %v; %d instances", len(c.calls), outcomes, c.greeted)
+	c.t.Logf("%d calls: %v; %d instances", len(c.calls), outcomes, c.joined)
 }

@@ -64,9 +64,9 @@ func (s *Scheduler) refuseWaiting(f *function) {
 	s.step(f, core.NoRoomFound{Refusal: invocation.Refusal{Reason: invocation.RefusedNoCapacity}})
 }
 
-// unwanted is a decision to withdraw instances.
+// unwanted is a decision to cancel instances.
 func unwanted(n int, why autoscaler.Reason) *core.Decided {
 	return &core.Decided{Decision: autoscaler.Decision{Cancel: n, Why: why}}
 }
 
-func (f *function) withdrawn(s *Scheduler, id invocation.ID) { s.step(f, &core.CallCancelled{ID: id}) }
+func (f *function) cancelled(s *Scheduler, id invocation.ID) { s.step(f, &core.CallCancelled{ID: id}) }

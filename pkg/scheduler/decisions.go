@@ -63,13 +63,13 @@ func (s *host) nodesOf(keys []provisioner.Key) []string {
 	if len(keys) == 0 {
 		return nil
 	}
-	ordered := make(map[provisioner.Key]bool, len(keys))
+	launched := make(map[provisioner.Key]bool, len(keys))
 	for _, key := range keys {
-		ordered[key] = true
+		launched[key] = true
 	}
 	var nodes []string
 	for _, in := range s.deps.Instances.Instances(keys[0].FunctionUID) {
-		if ordered[in.Key] {
+		if launched[in.Key] {
 			nodes = append(nodes, in.Node)
 		}
 	}

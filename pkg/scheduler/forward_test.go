@@ -81,7 +81,7 @@ func TestL2OffersAndCancellationsAreProcessedInTheirOrder(t *testing.T) {
 			id := idOf(n)
 			return &agentwire.Ticket{InvocationId: id[:], FunctionUid: string(fn.UID), Token: id[:], RemainingNs: int64(time.Minute)}
 		}
-		withdrawal := func(n int, after uint32) *controlwire.Cancellation {
+		cancellation := func(n int, after uint32) *controlwire.Cancellation {
 			id := idOf(n)
 			return &controlwire.Cancellation{InvocationId: id[:], FunctionUid: string(fn.UID), AfterOffers: after}
 		}
@@ -89,7 +89,7 @@ func TestL2OffersAndCancellationsAreProcessedInTheirOrder(t *testing.T) {
 		// Call 1 was claimed, given back, and waits again; nobody wants call 2.
 		g.send(&controlwire.OfferRequest{
 			Offers:        []*agentwire.Ticket{ticket(1), ticket(2), ticket(3)},
-			Cancellations: []*controlwire.Cancellation{withdrawal(1, 0), withdrawal(2, 2)},
+			Cancellations: []*controlwire.Cancellation{cancellation(1, 0), cancellation(2, 2)},
 		})
 		w.ready(w.started(fn, 1)[0]).expect("ticket 0001 at g:1", "ticket 0003 at g:1")
 	})

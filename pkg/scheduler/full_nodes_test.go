@@ -13,7 +13,7 @@ import (
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 )
 
-// crew stands for all instances of a world: each begins startTime after it was ordered,
+// crew stands for all instances of a world: each begins startTime after it was launched,
 // runs every call for as long, and goes when it is told to.
 type crew struct {
 	w        *harness

@@ -69,8 +69,8 @@ func TestH3ARefusalThatReachesNobodyIsCounted(t *testing.T) {
 	})
 }
 
-// offerRiding offers a call that an instance may start before it claims it.
-func (g *gateway) offerRiding(fn *v1alpha1.Function, n int) {
+// offerInlined offers a call that an instance may start before it claims it.
+func (g *gateway) offerInlined(fn *v1alpha1.Function, n int) {
 	g.t.Helper()
 	id := idOf(n)
 	g.send(&controlwire.OfferRequest{Offers: []*agentwire.Ticket{{
@@ -83,8 +83,8 @@ func (g *gateway) offerRiding(fn *v1alpha1.Function, n int) {
 func TestM6ARequestDoesNotOutliveItsGateway(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		fn, dead, lives := w.put("f", concurrency(2), maxInstances(1)), w.gateway("g:1"), w.gateway("g:2")
-		dead.offerRiding(fn, 1)
-		lives.offerRiding(fn, 2)
+		dead.offerInlined(fn, 1)
+		lives.offerInlined(fn, 2)
 		dead.hangUp()
 		w.after(5 * time.Second)
 		w.ready(w.started(fn, 1)[0]).expect("ticket 0001 at g:1", "ticket 0002 at g:2 with its request")

@@ -86,7 +86,7 @@ func (n *neighbours) call(fn *v1alpha1.Function) {
 	})
 }
 
-// begin lets instances that were ordered start.
+// begin lets instances that were launched start.
 func (n *neighbours) begin(specs []provisioner.InstanceSpec) {
 	for _, spec := range specs {
 		time.AfterFunc(n.start, func() {

@@ -93,9 +93,9 @@ func (s *ticker) launch(c *evaluation, n int) int {
 	c.attempted, c.launched.NoRoom = true, ""
 	had := s.assignSpares(c, n)
 	if len(had) < n {
-		ordered := s.placer.launch(c.function.uid, c.unit, c.term, n-len(had))
-		c.launched.NoRoom = ordered.NoRoom
-		had = append(had, ordered.Keys...)
+		launched := s.placer.launch(c.function.uid, c.unit, c.term, n-len(had))
+		c.launched.NoRoom = launched.NoRoom
+		had = append(had, launched.Keys...)
 	}
 	c.launched.Keys = append(c.launched.Keys, had...)
 	now := s.deps.Now()
@@ -129,7 +129,7 @@ func (s *ticker) recordOutcome(c *evaluation) {
 	log := s.deps.Log.With("function", c.fn.Key().String(), "wanted", c.Wanted(), "waiting", c.Snapshot.Waiting(),
 		"created", c.Snapshot.Created, "creating", c.Snapshot.Creating)
 	if placed {
-		log.Info("ordered instances", "reason", string(d.Why), "ordered", had)
+		log.Info("launched instances", "reason", string(d.Why), "launched", had)
 		return
 	}
 	log.Warn("no node has room for an instance", "reason", c.launched.NoRoom)
@@ -150,8 +150,8 @@ func (s *ticker) cancelSurplus(c *evaluation) {
 	c.cancelled = append(c.cancelled, s.cancelConnected(f, unwanted-len(c.cancelled))...)
 	if n := len(c.cancelled); n > 0 {
 		f.increment(instanceCancelled, n)
-		s.deps.Log.Info("withdrew instances that were being created", "function", c.fn.Key().String(),
-			"wanted", unwanted, "withdrawn", n, "reason", string(c.Decision.Why))
+		s.deps.Log.Info("cancelled instances that were being created", "function", c.fn.Key().String(),
+			"wanted", unwanted, "cancelled", n, "reason", string(c.Decision.Why))
 	}
 }
 
@@ -169,16 +169,16 @@ func (s *ticker) cancelConnected(f *function, n int) []provisioner.Key {
 		return cmp.Or(b.Launched.Compare(a.Launched), cmp.Compare(b.CID, a.CID))
 	})
 	heard = heard[:min(n, len(heard))]
-	withdrawn := make([]provisioner.Key, 0, len(heard))
+	cancelled := make([]provisioner.Key, 0, len(heard))
 	for _, in := range heard {
 		s.step(f, core.DrainRequested{CID: in.CID, Reason: reasonUnwanted})
-		withdrawn = append(withdrawn, in.Key)
+		cancelled = append(cancelled, in.Key)
 	}
 	within := drainTime(f.current())
 	for _, in := range s.deps.Instances.Instances(f.uid) {
-		if slices.Contains(withdrawn, in.Key) {
+		if slices.Contains(cancelled, in.Key) {
 			s.terminate(in, within)
 		}
 	}
-	return withdrawn
+	return cancelled
 }

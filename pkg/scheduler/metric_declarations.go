@@ -72,7 +72,7 @@ var (
 		"Instances that ended before they asked for their first call, by reason. The reasons are those of the Function's conditions.", "function_namespace", "function", "revision", "reason")
 	evictedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_evicted_total",
 		"Idle instances that the scheduler stopped to make room for an instance of another function.", "function_namespace", "function", "revision")
-	withdrawnDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_cancelled_total",
+	cancelledDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_cancelled_total",
 		"Instances that the scheduler cancelled before they had started, because the function no longer needed them.", "function_namespace", "function", "revision")
 	releasedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_released_total",
 		"Idle instances that the scheduler stopped, because by the function's idle times no call is likely soon, or because there were more than scaling.maxInstances.", "function_namespace", "function", "revision")

@@ -116,7 +116,7 @@ const (
 // counterDecls declares the counter of each event.
 var counterDecls = [numCounters]metric.Counter{
 	instanceLaunched: orderedDecl, launchDeferred: deferredDecl, spareAssigned: sparesTakenDecl,
-	instanceStarted: startedDecl, instanceEvicted: evictedDecl, instanceCancelled: withdrawnDecl,
+	instanceStarted: startedDecl, instanceEvicted: evictedDecl, instanceCancelled: cancelledDecl,
 	instanceReleased: releasedDecl, instanceExpired: expiredDecl, leaveRequested: pullsInVainDecl,
 }
 

@@ -83,7 +83,7 @@ func TestAFunctionsOwnDeciderCounts(t *testing.T) {
 				w.ticks(1)
 				more := len(w.runtime.take())
 				if got := 1 + more; (got == 5) != (tt.want == 5) {
-					t.Errorf("%d were ordered, want about %d", got, tt.want)
+					t.Errorf("%d were launched, want about %d", got, tt.want)
 				}
 			})
 		})
@@ -169,10 +169,10 @@ func TestCancelledLaunchesAreEndedAndCounted(t *testing.T) {
 		c := &evaluation{unit: f.unit, function: f, Decided: unwanted(2, autoscaler.ReasonSurplus)}
 		w.scheduler.cancelSurplus(c)
 		if len(c.cancelled) != 2 || c.cancelled[0].CID != specs[3].CID || c.cancelled[1].CID != specs[2].CID {
-			t.Errorf("withdrew %v", c.cancelled)
+			t.Errorf("cancelled %v", c.cancelled)
 		}
 		w.expectCounts(fn, provisioner.Counts{Created: 1, Creating: 1})
-		w.expectLog("withdrew instances", "function=ns/f", "withdrawn=2", "reason=Surplus")
+		w.expectLog("cancelled instances", "function=ns/f", "cancelled=2", "reason=Surplus")
 		series := w.scrape("function")
 		if series["instances_cancelled_total{f,ns}"] != 2 || series["instances_failed_total{f,ns}"] != 0 {
 			t.Errorf("counted: %v", series)
@@ -182,7 +182,7 @@ func TestCancelledLaunchesAreEndedAndCounted(t *testing.T) {
 	})
 }
 
-// An agent that waits for its function is withdrawn after those of which nothing was
+// An agent that waits for its function is cancelled after those of which nothing was
 // heard, and runs no call for it.
 func TestAnInstanceThatWaitsForItsFunctionIsCancelledLast(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
@@ -194,19 +194,19 @@ func TestAnInstanceThatWaitsForItsFunctionIsCancelledLast(t *testing.T) {
 		w.ready(specs[0]).expect("ticket 0001 at g:1")
 		young, old := w.hello(specs[3]), w.hello(specs[2])
 		f := w.scheduler.lookup(string(fn.UID))
-		withdraw := func(n int) int {
+		cancel := func(n int) int {
 			c := &evaluation{unit: f.unit, function: f, Decided: unwanted(n, "")}
 			w.scheduler.cancelSurplus(c)
 			w.after(0)
 			return len(c.cancelled)
 		}
-		if got := withdraw(1); got != 1 {
-			t.Errorf("withdrew %d", got)
+		if got := cancel(1); got != 1 {
+			t.Errorf("cancelled %d", got)
 		}
 		young.expect()
 		old.expect()
-		if got := withdraw(9); got != 2 {
-			t.Errorf("withdrew %d, want the two that wait", got)
+		if got := cancel(9); got != 2 {
+			t.Errorf("cancelled %d, want the two that wait", got)
 		}
 		for _, a := range []*agent{young, old} {
 			a.expect("retire: it is not wanted any more")
@@ -217,7 +217,7 @@ func TestAnInstanceThatWaitsForItsFunctionIsCancelledLast(t *testing.T) {
 	})
 }
 
-// Whoever withdraws a surplus leaves calls that wait served, and nothing else.
+// Whoever cancels a surplus leaves calls that wait served, and nothing else.
 func TestASurplusThatAppearsIsCancelled(t *testing.T) {
 	config := defaults()
 	config.Decider = "Horizon"

@@ -93,15 +93,15 @@ func (s *offers) Offer(stream grpc.BidiStreamingServer[controlwire.OfferRequest,
 
 // process handles a message in the order in which the gateway wrote it.
 func (s *offers) process(o *offerStream, request *controlwire.OfferRequest) {
-	withdrawals := request.GetCancellations()
+	cancellations := request.GetCancellations()
 	for n, t := range request.GetOffers() {
-		for len(withdrawals) > 0 && withdrawals[0].GetAfterOffers() <= uint32(n) {
-			s.cancel(o, withdrawals[0])
-			withdrawals = withdrawals[1:]
+		for len(cancellations) > 0 && cancellations[0].GetAfterOffers() <= uint32(n) {
+			s.cancel(o, cancellations[0])
+			cancellations = cancellations[1:]
 		}
 		s.offer(o, t)
 	}
-	for _, w := range withdrawals {
+	for _, w := range cancellations {
 		s.cancel(o, w)
 	}
 }
@@ -190,8 +190,8 @@ type inlineRequest struct {
 
 // inlineRequestOf is the request to hand out with a ticket, or nil.
 func inlineRequestOf(t *invocation.Ticket) *agentwire.Granted {
-	r, rides := t.Request.(inlineRequest)
-	if !rides {
+	r, inlined := t.Request.(inlineRequest)
+	if !inlined {
 		return nil
 	}
 	select {

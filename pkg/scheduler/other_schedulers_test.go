@@ -52,7 +52,7 @@ func (c *commons) Nodes() []placement.Node {
 func inHarnesses(t *testing.T, worlds, nodes, room int, body func(l *land)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c, l := &commons{}, &land{beats: make(map[int]bool)}
+		c, l := &commons{}, &land{heartbeats: make(map[int]bool)}
 		for n := range nodes {
 			c.nodes = append(c.nodes, placement.Node{Name: fmt.Sprint("n", n), Allocatable: placement.Amount{MilliCPU: int64(100 * room), Memory: 1 << 50}})
 		}
@@ -66,7 +66,7 @@ func inHarnesses(t *testing.T, worlds, nodes, room int, body func(l *land)) {
 			l.worlds = append(l.worlds, w)
 			l.gateways = append(l.gateways, w.gateway("g:1"))
 			l.crews = append(l.crews, newCrew(w))
-			l.beats[n] = true
+			l.heartbeats[n] = true
 		}
 		body(l)
 		for _, w := range l.worlds {
@@ -80,8 +80,8 @@ type land struct {
 	worlds   []*harness
 	gateways []*gateway
 	crews    []*crew
-	// beats are the schedulers that talk to others by their beats.
-	beats map[int]bool
+	// heartbeats are the schedulers that talk to others by their heartbeats.
+	heartbeats map[int]bool
 }
 
 // put registers a function with all, and as the only one's whose number that is.
@@ -96,16 +96,16 @@ func (l *land) put(owner int, name string) *v1alpha1.Function {
 	return fn
 }
 
-// beat lets every scheduler that talks send a beat to every other one.
-func (l *land) beat() {
+// heartbeat lets every scheduler that talks send a heartbeat to every other one.
+func (l *land) heartbeat() {
 	for i, from := range l.worlds {
 		for j, to := range l.worlds {
-			if i == j || !l.beats[i] {
+			if i == j || !l.heartbeats[i] {
 				continue
 			}
 			request := &controlwire.HeartbeatRequest{Scheduler: from.scheduler.config.ID, CapacityRequests: from.scheduler.CapacityRequests(to.scheduler.config.ID)}
 			var made []*controlwire.CapacityFreed
-			if l.beats[j] {
+			if l.heartbeats[j] {
 				made = to.scheduler.receiveRequests(request)
 			}
 			from.scheduler.CapacityFreed(to.scheduler.config.ID, made)
@@ -118,7 +118,7 @@ func (l *land) work(d, start, execution time.Duration) {
 	next := time.Now()
 	for until := time.Now().Add(d); time.Now().Before(until); {
 		if now := time.Now(); !now.Before(next) {
-			l.beat()
+			l.heartbeat()
 			next = now.Add(ownership.HeartbeatInterval)
 		}
 		for _, crew := range l.crews {
@@ -185,7 +185,7 @@ func TestOthersThatMakeNoRoomAreNotWaitedFor(t *testing.T) {
 			worlds := 1 + len(tt.silent) + (1 - len(tt.calls))
 			inHarnesses(t, worlds, 1, 2, func(l *land) {
 				for _, n := range tt.silent {
-					l.beats[n] = false
+					l.heartbeats[n] = false
 				}
 				for n := range 2 {
 					l.gateways[0].offer(l.put(0, fmt.Sprint("idle-", n)), 1000+n)
@@ -262,10 +262,10 @@ func TestWhoIsNoSchedulerAsksForNoRoom(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				beat := &controlwire.HeartbeatRequest{Scheduler: tt.id, CapacityRequests: []*controlwire.CapacityRequest{{FunctionUid: string(fn.UID), Instances: 1}}}
+				heartbeat := &controlwire.HeartbeatRequest{Scheduler: tt.id, CapacityRequests: []*controlwire.CapacityRequest{{FunctionUid: string(fn.UID), Instances: 1}}}
 				var reply *controlwire.HeartbeatReply
 				for range 2 {
-					if err := stream.Send(beat); err != nil {
+					if err := stream.Send(heartbeat); err != nil {
 						t.Fatal(err)
 					}
 					if reply, err = stream.Recv(); err != nil {

@@ -204,7 +204,7 @@ func TestAWatcherIsToldWhatChanged(t *testing.T) {
 		g.offer(fn, 2)
 		w.after(watchEvery)
 		facts.Creating, facts.Created, facts.Queued, facts.MeanExecNs = 0, 1, 1, int64(3*time.Millisecond)
-		facts.MeanStartNs, facts.Started = int64(2900*time.Millisecond), true // it was ordered by a tick
+		facts.MeanStartNs, facts.Started = int64(2900*time.Millisecond), true // it was launched by a tick
 		v.expect(&controlwire.WatchReply{Functions: []*controlwire.FunctionFacts{facts}})
 
 		w.ownership.lose("other:1")

@@ -101,7 +101,7 @@ func (s *host) finishStart(p *pullStream, asked time.Time) {
 		return
 	}
 	progress := s.deps.Instances.Progress(key)
-	m.Ordered, m.Created, m.Sandboxed = progress.Launched, progress.Created, progress.Sandboxed
+	m.Launched, m.Created, m.Sandboxed = progress.Launched, progress.Created, progress.Sandboxed
 	if m.Ready.IsZero() {
 		// The agent connected while its function was starting, and pulls as soon as that is
 		// ready.
@@ -119,7 +119,7 @@ func (s *host) failStart(f *function, key provisioner.Key, why provisioner.Start
 	if m := f.popStart(key.CID); m != nil {
 		now := s.deps.Now()
 		s.recordStart(startRecord{
-			key: key, fn: f.current(), moments: coldstart.Moments{Wanted: m.Wanted, Ordered: m.Wanted, Served: now},
+			key: key, fn: f.current(), moments: coldstart.Moments{Wanted: m.Wanted, Launched: m.Wanted, Served: now},
 			waited: m.waited, failure: why.Code,
 		})
 	}

@@ -42,10 +42,10 @@ func TestAStartIsToldInPhases(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
-		ordered, spec := time.Now(), w.started(fn, 1)[0]
+		launched, spec := time.Now(), w.started(fn, 1)[0]
 		key := keyOf(string(fn.UID), spec.CID)
 		w.expectSpent(fn, nil, 1)
-		w.runtime.has(key, ordered.Add(20*ms), ordered.Add(120*ms))
+		w.runtime.has(key, launched.Add(20*ms), launched.Add(120*ms))
 		w.after(900 * ms)
 		a := w.greetAged(spec, 700*ms, 650*ms)
 		w.after(5 * ms)
@@ -114,10 +114,10 @@ func TestATakenSpareInstanceHasOnlyThePhasesThatHappened(t *testing.T) {
 		spare := w.helloSpare(w.started(poolFunction(rt), 1)[0])
 		gw := w.gateway("g:1")
 		gw.offer(f, 1)
-		ordered := time.Now()
+		launched := time.Now()
 		w.after(takeTime)
 		spare.expect("assigned to ns/f as 00000007-000001")
-		w.runtime.has(keyOf("uid-f", "00000007-000001"), ordered.Add(takeTime), ordered)
+		w.runtime.has(keyOf("uid-f", "00000007-000001"), launched.Add(takeTime), launched)
 		w.after(100 * time.Millisecond)
 		spare.become().expect("ticket 0001 at g:1")
 		w.expectSpent(f, &coldstart.Durations{coldstart.Create: takeTime, coldstart.Ready: 100 * time.Millisecond}, 0)

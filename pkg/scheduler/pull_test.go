@@ -190,7 +190,7 @@ func TestLostInstancesTicketGoesOnAndOneReplacementComes(t *testing.T) {
 		b.expect("ticket 0001 at g:1")
 		w.ticks(5)
 		w.started(fn, 1)
-		w.expectLog("ordered instances", "ReplaceLost", "ordered=1")
+		w.expectLog("launched instances", "ReplaceLost", "launched=1")
 		w.expectLog("an instance is gone", "lost=true", "killed")
 	})
 }
@@ -199,7 +199,7 @@ func TestGoodbyes(t *testing.T) {
 	tests := map[string]struct {
 		reason agentwire.Goodbye_Reason
 		busy   bool
-		// replaced says that another is ordered though nothing waits.
+		// replaced says that another is launched though nothing waits.
 		replaced bool
 	}{
 		"done":                               {agentwire.Goodbye_REASON_DONE, false, false},

@@ -78,16 +78,16 @@ func (p *placer) room(u *unit) int { return p.planner.Room(p.shape(u)) }
 
 // launch launches up to n instances on nodes with room, reserved room first. If room limits
 // their number, the result says why. The UID is empty for a pool.
-func (p *placer) launch(uid string, u *unit, term invocation.Term, n int) (ordered provisioner.LaunchResult) {
+func (p *placer) launch(uid string, u *unit, term invocation.Term, n int) (launched provisioner.LaunchResult) {
 	of := p.shape(u)
-	ordered.Keys = p.instances.LaunchOn(u.fn, term, n, func() (string, bool) {
+	launched.Keys = p.instances.LaunchOn(u.fn, term, n, func() (string, bool) {
 		node, ok := p.planner.Place(uid, of, rand.IntN)
 		if !ok {
-			ordered.NoRoom = p.planner.Explain(of)
+			launched.NoRoom = p.planner.Explain(of)
 		}
 		return node, ok
 	})
-	return ordered
+	return launched
 }
 
 // beginTick begins a tick of the planner, which learns what has ended since the last one.

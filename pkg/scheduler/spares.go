@@ -235,14 +235,14 @@ func (s *warmPools) maintainPool(p pool) {
 	noRoom := d.Why == warmpool.ReasonNodesFull
 	switch {
 	case d.Create > 0:
-		ordered := s.placer.launch("", s.unitOf(p.fn), p.term, d.Create)
-		s.budget.Spend(now, len(ordered.Keys))
-		noRoom = ordered.NoRoom != ""
+		launched := s.placer.launch("", s.unitOf(p.fn), p.term, d.Create)
+		s.budget.Spend(now, len(launched.Keys))
+		noRoom = launched.NoRoom != ""
 		level := slog.LevelDebug // again and again, as long as there is no room
-		if len(ordered.Keys) > 0 {
+		if len(launched.Keys) > 0 {
 			level = slog.LevelInfo
 		}
-		log.Log(context.Background(), level, "ordered spare instances", "ordered", len(ordered.Keys), "noRoom", ordered.NoRoom)
+		log.Log(context.Background(), level, "launched spare instances", "launched", len(launched.Keys), "noRoom", launched.NoRoom)
 	case d.Replace > 0:
 		log.Info("replacing spare instances", "removed", d.Replace)
 		s.removeSpares(outdated[:d.Replace])

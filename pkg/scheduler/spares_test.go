@@ -145,7 +145,7 @@ func TestNoSpareInstanceIsGivenTwice(t *testing.T) {
 			}
 		}
 		if pods != 3 {
-			t.Errorf("%d pods were ordered, want 3", pods)
+			t.Errorf("%d pods were launched, want 3", pods)
 		}
 		for _, fn := range functions {
 			w.expectCounts(fn, provisioner.Counts{Creating: 1})
@@ -154,14 +154,14 @@ func TestNoSpareInstanceIsGivenTwice(t *testing.T) {
 }
 
 func TestWhatCannotBeTakenIsOrderedAtOnce(t *testing.T) {
-	for name, spoil := range map[string]func(*fakePods){
+	for name, corrupt := range map[string]func(*fakePods){
 		"refused": func(p *fakePods) { p.refuse = true },
 		"failed":  func(p *fakePods) { p.fail = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inPoolHarness(t, 1, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
 				a := w.helloSpare(w.started(poolFunction(rt), 1)[0])
-				spoil(&w.runtime.pods)
+				corrupt(&w.runtime.pods)
 				w.gateway("g:1").offer(f, 1)
 				w.after(2 * takeTime)
 				a.expect()
@@ -172,7 +172,7 @@ func TestWhatCannotBeTakenIsOrderedAtOnce(t *testing.T) {
 					}
 				}
 				if len(own) != 1 {
-					t.Fatalf("%d pods were ordered, want 1", len(own))
+					t.Fatalf("%d pods were launched, want 1", len(own))
 				}
 				w.expectCounts(f, provisioner.Counts{Creating: 1})
 				b := w.connectHello(&agentwire.Hello{FunctionUid: "uid-f", Cid: string(own[0].CID), Token: podName(keyOf("uid-f", own[0].CID))})

@@ -210,7 +210,7 @@ func TestTicketsArePassedOnToTheOwnerOnce(t *testing.T) {
 	// owner says of it is passed back.
 	stream := offer(&controlwire.OfferRequest{Gateway: "g:1", Offers: []*agentwire.Ticket{ticket}})
 	if first := <-owner.heard; first.GetGateway() != "g:1" || !first.GetForwarded() {
-		t.Errorf("the owner was greeted with %v", first)
+		t.Errorf("the owner was joined with %v", first)
 	}
 	if second := <-owner.heard; len(second.GetOffers()) != 1 {
 		t.Errorf("the owner was offered %v", second)
@@ -263,7 +263,7 @@ func TestHeartbeats(t *testing.T) {
 			}
 			reply, err := stream.Recv()
 			if err != nil || reply.GetNumber() != uint64(i) || reply.GetServing() != serving {
-				t.Errorf("beat %d was answered with %v, %v", i, reply, err)
+				t.Errorf("heartbeat %d was answered with %v, %v", i, reply, err)
 			}
 		}
 		_ = stream.CloseSend()

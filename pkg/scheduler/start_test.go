@@ -120,7 +120,7 @@ func TestFailureOfADeletedFunctionIsForgotten(t *testing.T) {
 		fn := w.put("f")
 		w.catalog.Remove(fn.Key())
 		synctest.Wait()
-		// Its start was ordered before, and its end is heard of after.
+		// Its start was launched before, and its end is heard of after.
 		key := w.instances.Launch(fn, invocation.Term{Epoch: 7}, 1).Keys[0]
 		w.runtime.end(key, "exited with status 3")
 		w.after(0)

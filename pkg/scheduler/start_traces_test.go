@@ -186,7 +186,7 @@ func TestSpansOfAStart(t *testing.T) {
 	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
 	of := startRecord{
 		key: keyOf("uid", invocation.CID("cid")), fn: newTestFunction("f"), node: "n",
-		moments: coldstart.Moments{Wanted: at(0), Ordered: at(10), Created: at(30), Began: at(60), Ready: at(100), Hello: at(90), Served: at(101)},
+		moments: coldstart.Moments{Wanted: at(0), Launched: at(10), Created: at(30), Began: at(60), Ready: at(100), Hello: at(90), Served: at(101)},
 		waited:  []trace.SpanContext{tracing.FromWire(traceOf(1))}, served: tracing.FromWire(traceOf(1)),
 	}
 	spans := of.spans()

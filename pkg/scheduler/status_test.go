@@ -129,7 +129,7 @@ func TestStatusSaysWhatIsThere(t *testing.T) {
 		if diff := cmp.Diff(&decisionlog.Load{Creating: 1, Busy: 1, Idle: 1, MeanExecution: 0.00123}, account.Load); diff != "" {
 			t.Errorf("load (-want +got):\n%s", diff)
 		}
-		if got := w.scheduler.Totals(string(fn.UID)); got != (Totals{Ordered: 3, Peak: 3}) {
+		if got := w.scheduler.Totals(string(fn.UID)); got != (Totals{Launched: 3, Peak: 3}) {
 			t.Errorf("totals %+v", got)
 		}
 	})

@@ -86,17 +86,17 @@ func (s *ticker) evaluate(f *function) *evaluation {
 
 // apply carries out a decision. Only ticks make room.
 func (s *ticker) apply(c *evaluation, ticking bool) {
-	f, ordered := c.function, c.launched
+	f, launched := c.function, c.launched
 	s.recordOutcome(c)
 	s.cancelSurplus(c)
 	s.placer.planner.Trim(f.uid, c.missing())
-	if ordered.NoRoom != "" && ticking {
+	if launched.NoRoom != "" && ticking {
 		s.placer.handleShortage(c)
 	}
 	s.decisions.addEntry(s, c)
 	now := s.deps.Now()
 	s.applied = core.Applied{
-		Decided: c.Decided, Launched: len(ordered.Keys), Cancelled: len(c.cancelled), NoRoom: ordered.NoRoom != "",
+		Decided: c.Decided, Launched: len(launched.Keys), Cancelled: len(c.cancelled), NoRoom: launched.NoRoom != "",
 		ReplaceAgent: !now.Before(s.renewAt),
 	}
 	if _, renewed := stepFor[core.AgentReplaced](s.host, f, &s.applied); renewed {
@@ -114,16 +114,16 @@ func noCapacity(why string, retryAfter time.Duration) invocation.Refusal {
 
 // Totals counts what was launched for a function since the scheduler started.
 type Totals struct {
-	// Ordered is the number of launched instances, and Peak the highest number that existed or
+	// Launched is the number of launched instances, and Peak the highest number that existed or
 	// were starting at one time.
-	Ordered, Peak int
+	Launched, Peak int
 }
 
 // Totals returns the totals of a unit, or the sums over all existing units of a function.
 func (s *reporter) Totals(uid string) (t Totals) {
 	for _, f := range s.functions.unitsOf(uid) {
 		f.mu.Lock()
-		t.Ordered += int(f.stats.counters[instanceLaunched])
+		t.Launched += int(f.stats.counters[instanceLaunched])
 		t.Peak += f.stats.peak
 		f.mu.Unlock()
 	}

@@ -129,7 +129,7 @@ func TestAFunctionIsToldOfWithAllItsRevisions(t *testing.T) {
 		}, []v1alpha1.InstanceCounts{of(function.Function), of(old), of(fresh)}); diff != "" {
 			t.Errorf("the function's, and each revision's instances (-want +got):\n%s", diff)
 		}
-		if got := w.scheduler.Totals("uid-f"); got != (Totals{Ordered: 3, Peak: 3}) {
+		if got := w.scheduler.Totals("uid-f"); got != (Totals{Launched: 3, Peak: 3}) {
 			t.Errorf("totals %+v", got)
 		}
 		got := w.account()

@@ -7,7 +7,7 @@
 // lines name=value, in milliseconds; the phases of a run are in order and add up
 // to its total:
 //
-//   - decide: from the request until the scheduler ordered the instance, which is
+//   - decide: from the request until the scheduler launched the instance, which is
 //     the pod's annotation windlass.dev/decided (nanoseconds).
 //   - api_create: until a watch of ours has shown the pod (nanoseconds).
 //   - bind: 0, because Windlass itself writes spec.nodeName.

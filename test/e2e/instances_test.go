@@ -169,11 +169,11 @@ var _ = Describe("Instances", func() {
 			Eventually(enough, "20s").Should(BeNumerically(">=", 3))
 			Eventually(func() int { return w.load(fn).Creating }, "20s").Should(BeZero())
 			for range 3 {
-				answered, ordered, before := load.Ended(), w.Totals(fn).Ordered, len(load.failed())
+				answered, launched, before := load.Ended(), w.Totals(fn).Launched, len(load.failed())
 				Expect(syscall.Kill(w.busiest(program), syscall.SIGKILL)).To(Succeed())
 				Eventually(load.Ended, "10s").Should(BeNumerically(">", answered+20))
 				if len(load.failed()) > before { // it was not just between two calls
-					Eventually(func() int { return w.Totals(fn).Ordered }, "10s").Should(BeNumerically(">", ordered))
+					Eventually(func() int { return w.Totals(fn).Launched }, "10s").Should(BeNumerically(">", launched))
 				}
 			}
 			load.Stop()

@@ -4,7 +4,7 @@
 // It runs a real kube-apiserver and etcd with as many nodes as it is told, none
 // of which exists: kwok plays their kubelets. It prints lines name=value.
 //
-//   - decisions_per_second: instances ordered, from the candidates by way of the
+//   - decisions_per_second: instances launched, from the candidates by way of the
 //     node's choice to the queue of creations, without waiting for the API. The
 //     goal is 2500 or more.
 //   - pod_creates_per_second: pods created, from the first order until the API has
@@ -52,7 +52,7 @@ type options struct {
 func main() {
 	var o options
 	flag.IntVar(&o.nodes, "nodes", 1000, "nodes of the cluster")
-	flag.IntVar(&o.instances, "instances", 5000, "instances that are ordered in each run")
+	flag.IntVar(&o.instances, "instances", 5000, "instances that are launched in each run")
 	flag.IntVar(&o.functions, "functions", 64, "functions that they are of")
 	flag.IntVar(&o.runs, "runs", 3, "runs")
 	flag.IntVar(&o.busy, "busy", 0, "busy `functions` of which writes are measured, and nothing else")

@@ -93,7 +93,7 @@ func (w *scaleCluster) measure(ctx context.Context, run uint64, results map[stri
 	return nil
 }
 
-// decisions is how many instances are ordered per second, one by one, by a
+// decisions is how many instances are launched per second, one by one, by a
 // scheduler that creates next to nothing of them.
 func (w *scaleCluster) decisions(ctx context.Context, epoch uint64) (float64, error) {
 	s, err := w.open(ctx, 0.001)
@@ -145,11 +145,11 @@ func (w *scaleCluster) lives(ctx context.Context, epoch uint64) (creates, writes
 func (w *scaleCluster) order(s *scheduler, epoch uint64) ([]provisioner.Key, error) {
 	keys := make([]provisioner.Key, 0, w.options.instances)
 	for i := range w.options.instances {
-		ordered := s.Launch(w.functions[i%len(w.functions)], invocation.Term{Epoch: epoch}, 1)
-		if len(ordered.Keys) != 1 {
-			return keys, fmt.Errorf("instance %d cannot be ordered: %s", i, ordered.NoRoom)
+		launched := s.Launch(w.functions[i%len(w.functions)], invocation.Term{Epoch: epoch}, 1)
+		if len(launched.Keys) != 1 {
+			return keys, fmt.Errorf("instance %d cannot be launched: %s", i, launched.NoRoom)
 		}
-		keys = append(keys, ordered.Keys...)
+		keys = append(keys, launched.Keys...)
 	}
 	return keys, nil
 }

@@ -366,10 +366,10 @@ func (p *player) saidBefore(s *stream, m *dynamicpb.Message) bool {
 	if !strings.HasSuffix(s.Method, "/Offer") || m.Descriptor() != s.method.Input() {
 		return false
 	}
-	offers, withdrawals := idsIn(m, "offers"), idsIn(m, "cancellations")
-	return len(offers)+len(withdrawals) > 0 &&
+	offers, cancellations := idsIn(m, "offers"), idsIn(m, "cancellations")
+	return len(offers)+len(cancellations) > 0 &&
 		!slices.ContainsFunc(offers, func(id string) bool { return !p.offered[id] }) &&
-		!slices.ContainsFunc(withdrawals, func(id string) bool { return !p.granted[id] })
+		!slices.ContainsFunc(cancellations, func(id string) bool { return !p.granted[id] })
 }
 
 // idsIn are the calls that a list in a message is about.

@@ -32,7 +32,7 @@ func consoleText(ctx context.Context, c *Console) {
 	}
 	const hello, first = "default/hello", "0000002a-000007"
 	log(slog.LevelInfo, "slots changed hands", "gained", 1024, "lost", 0, "held", 1024)
-	log(slog.LevelInfo, "ordered instances", "function", hello, "wanted", 1, "waiting", 1, "reason", "FirstInstance", "ordered", 1)
+	log(slog.LevelInfo, "launched instances", "function", hello, "wanted", 1, "waiting", 1, "reason", "FirstInstance", "launched", 1)
 	log(slog.LevelInfo, "instance started", "function", hello, "cid", first, "addr", "127.0.0.1:1")
 	log(slog.LevelInfo, "an instance joined", "function", hello, "cid", first)
 	log(slog.LevelInfo, "an instance is ready", "function", hello, "cid", first, "took", 173*time.Millisecond)
@@ -40,7 +40,7 @@ func consoleText(ctx context.Context, c *Console) {
 	c.Printed("team/thumbnail", "00000001-000001", at.Add(time.Millisecond), "")
 	log(slog.LevelInfo, "call ended", "function", hello, "invocation", "0f", "cid", first, "code", 200, "executed", "yes", "cold", true, "received", noon, "ended", noon.Add(190*time.Millisecond))
 	log(slog.LevelWarn, "call ended", "function", hello, "invocation", "10", "code", 502, "reason", "FunctionLost", "received", noon, "ended", noon.Add(time.Second))
-	log(slog.LevelInfo, "ordered instances", "function", "team/thumbnail", "reason", "Rate", "ordered", 3)
+	log(slog.LevelInfo, "launched instances", "function", "team/thumbnail", "reason", "Rate", "launched", 3)
 	log(slog.LevelWarn, "an instance did not start", "function", "team/thumbnail", "cid", "00000001-00000c", "reason", "the function exited with status 3")
 	log(slog.LevelWarn, "memory limits are not enforced", "err", errors.New("no cgroup"))
 	log(slog.LevelInfo, "instance ended", "function", hello, "cid", first, "reason", "it was idle")

@@ -67,8 +67,8 @@ func (f fields) number(key string) int64 {
 
 // messages are by what the log calls them.
 var messages = map[string]message{
-	"ordered instances": {faint, func(f fields) string {
-		return fmt.Sprintf("starting %s (%s)", instances(f.number("ordered")), f.text("reason"))
+	"launched instances": {faint, func(f fields) string {
+		return fmt.Sprintf("starting %s (%s)", instances(f.number("launched")), f.text("reason"))
 	}},
 	"an instance is ready": {green, func(f fields) string {
 		if v, ok := f["took"]; ok && v.Kind() == slog.KindDuration {
@@ -76,13 +76,13 @@ var messages = map[string]message{
 		}
 		return "ready"
 	}},
-	"instance ended":                             {faint, func(f fields) string { return "ended: " + f.text("reason") }},
-	"an instance did not start":                  {red, func(f fields) string { return "did not start: " + f.text("reason") }},
-	"no node has room for an instance":           {yellow, func(f fields) string { return "no room for an instance: " + f.text("reason") }},
-	"released an idle instance":                  {faint, func(fields) string { return "stopping an idle instance" }},
-	"evicted an idle instance":                   {faint, func(f fields) string { return "stopping an idle instance: " + f.text("reason") }},
-	"withdrew instances that were being created": {faint, func(f fields) string { return "withdrew " + instances(f.number("withdrawn")) + " not needed any more" }},
-	"call ended":                                 {"", callText},
+	"instance ended":                              {faint, func(f fields) string { return "ended: " + f.text("reason") }},
+	"an instance did not start":                   {red, func(f fields) string { return "did not start: " + f.text("reason") }},
+	"no node has room for an instance":            {yellow, func(f fields) string { return "no room for an instance: " + f.text("reason") }},
+	"released an idle instance":                   {faint, func(fields) string { return "stopping an idle instance" }},
+	"evicted an idle instance":                    {faint, func(f fields) string { return "stopping an idle instance: " + f.text("reason") }},
+	"cancelled instances that were being created": {faint, func(f fields) string { return "cancelled " + instances(f.number("cancelled")) + " not needed any more" }},
+	"call ended":                                  {"", callText},
 }
 
 func instances(n int64) string {

@@ -178,7 +178,7 @@ func columnHelp() [][2]string {
 		{"CALLS/S ERR/S", "answers per second, and those with a status from 500"},
 		{"P50 P99", "time that 50 % and 99 % of the calls took at most"},
 		{"RECENT CALLS", "calls per interval, the last one on the right"},
-		{"LAST DECISION", "instances ordered or withdrawn, and the reason"},
+		{"LAST DECISION", "instances launched or cancelled, and the reason"},
 	}
 }
 
@@ -210,7 +210,7 @@ func decisionStyle(d *monitor.Decision) lipgloss.Style {
 	switch {
 	case d == nil || !d.Changed:
 		return faint
-	case d.Ordered == 0 && d.Withdrawn == 0:
+	case d.Launched == 0 && d.Cancelled == 0:
 		return notable
 	}
 	return usual

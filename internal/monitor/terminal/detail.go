@@ -153,7 +153,7 @@ func facts(f *monitor.Function, width int) []string {
 	if f.Plan.MeanExecution > 0 {
 		needed += "; an execution takes " + formatSeconds(f.Plan.MeanExecution)
 	}
-	starts := fmt.Sprintf("%d ordered, %d started, %d failed", f.Plan.Ordered, f.Plan.Started, f.Plan.Failed)
+	starts := fmt.Sprintf("%d launched, %d started, %d failed", f.Plan.Launched, f.Plan.Started, f.Plan.Failed)
 	if f.Plan.MeanStart > 0 {
 		starts += "; a start takes " + formatSeconds(f.Plan.MeanStart)
 	}

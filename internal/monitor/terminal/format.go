@@ -74,10 +74,10 @@ func decidedLast(d *monitor.Decision) string {
 	switch {
 	case d == nil:
 		return ""
-	case d.Withdrawn > 0:
-		return fmt.Sprintf("-%d %s", d.Withdrawn, d.Reason)
+	case d.Cancelled > 0:
+		return fmt.Sprintf("-%d %s", d.Cancelled, d.Reason)
 	case d.Changed:
-		return fmt.Sprintf("+%d %s", d.Ordered, d.Reason)
+		return fmt.Sprintf("+%d %s", d.Launched, d.Reason)
 	}
 	return d.Reason
 }

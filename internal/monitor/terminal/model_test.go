@@ -31,7 +31,7 @@ func sight() monitor.View {
 		}
 		return values
 	}
-	backlog := &monitor.Decision{At: noon.Add(-3 * time.Second), Until: noon.Add(-3 * time.Second), Times: 1, Reason: "Backlog", Ordered: 2, Changed: true,
+	backlog := &monitor.Decision{At: noon.Add(-3 * time.Second), Until: noon.Add(-3 * time.Second), Times: 1, Reason: "Backlog", Launched: 2, Changed: true,
 		What: "+2 instances (Backlog)", Why: "the queue would take the instances too long; 14 waiting"}
 	v := monitor.View{
 		At: noon, Over: 10,
@@ -39,12 +39,12 @@ func sight() monitor.View {
 			P50: 0.0052, P99: 0.41, Instances: monitor.Instances{Creating: 2, Busy: 5, Idle: 3, Leaving: 1}, Recent: wave(80)}},
 		Functions: []monitor.Function{
 			{Namespace: "default", Name: "hello", Load: monitor.Load{Rate: 48.1, P50: 0.005, P99: 0.012, Instances: monitor.Instances{Busy: 1, Idle: 3}, Recent: wave(60)},
-				Plan: monitor.Plan{MeanExecution: 0.0049, MeanStart: 0.31, Ordered: 4, Started: 4}},
+				Plan: monitor.Plan{MeanExecution: 0.0049, MeanStart: 0.31, Launched: 4, Started: 4}},
 			{Namespace: "default", Name: "idle"},
 			{Namespace: "default", Name: "a-function-with-a-rather-long-name", Load: monitor.Load{Instances: monitor.Instances{Leaving: 1}}},
 			{Namespace: "team", Name: "thumbnail", Last: backlog,
 				Load: monitor.Load{Queued: 14, OldestWait: 1.25, Rate: 13.3, Errors: 0.3, Cold: 0.2, P50: 0.21, P99: 0.41, Instances: monitor.Instances{Creating: 2, Busy: 4}, Recent: wave(20)},
-				Plan: monitor.Plan{Required: 6, ArrivalRate: 14.2, Horizon: 0.5, MeanExecution: 0.2, MeanStart: 0.42, Ordered: 7, Started: 4, Failed: 1},
+				Plan: monitor.Plan{Required: 6, ArrivalRate: 14.2, Horizon: 0.5, MeanExecution: 0.2, MeanStart: 0.42, Launched: 7, Started: 4, Failed: 1},
 				Phases: []monitor.Phase{{Name: "admit", Mean: 0.0001, Share: 0.0005}, {Name: "queue", Mean: 0.05, Share: 0.2}, {Name: "claim", Mean: 0.0004, Share: 0.002},
 					{Name: "execute", Mean: 0.2, Share: 0.7}, {Name: "return", Mean: 0.001, Share: 0.004}},
 				ColdPhases: []monitor.Phase{{Name: "decide", Mean: 0.05, Share: 0.1}, {Name: "create", Mean: 0.01, Share: 0.02}, {Name: "sandbox"},
@@ -305,7 +305,7 @@ func TestLookingCloser(t *testing.T) {
 	p := play(t, monitor.Choice{})
 	p.tell(tea.WindowSizeMsg{Width: 160, Height: 50})
 	p.press("enter")
-	p.sees("team/thumbnail", "asking", "6 instances for 14 calls/s within 500 ms; an execution takes 200 ms", "7 ordered, 4 started, 1 failed", "Where a cold start's time goes")
+	p.sees("team/thumbnail", "asking", "6 instances for 14 calls/s within 500 ms; an execution takes 200 ms", "7 launched, 4 started, 1 failed", "Where a cold start's time goes")
 	p.tell(decisionsMsg{key: invocation.FunctionKey{Namespace: "default", Name: "hello"}, account: decisionlog.Report{Decisions: told()[:1]}})
 	p.missing("FirstInstance")
 	p.tell(decisionsMsg{key: p.m.detail.key, account: decisionlog.Report{Decisions: told()}})

@@ -107,7 +107,7 @@ type instanceReady instance
 func (e *instanceReady) run(w *world) {
 	in := (*instance)(e)
 	if in.phase == gone {
-		return // withdrawn
+		return // cancelled
 	}
 	f := in.function
 	f.starting = without(f.starting, in)
@@ -177,7 +177,7 @@ func (w *world) remove(in *instance) {
 func (w *world) dispose(in *instance) {
 	m := w.machines[in.node]
 	if in.phase == starting {
-		m.withdrawn(w, in)
+		m.cancelled(w, in)
 	}
 	w.enter(in, gone)
 	w.depopulate(in.function, in)

@@ -76,8 +76,8 @@ func (m *machine) started(w *world) {
 	}
 }
 
-// withdrawn records that a starting instance was cancelled.
-func (m *machine) withdrawn(w *world, in *instance) {
+// cancelled records that a starting instance was cancelled.
+func (m *machine) cancelled(w *world, in *instance) {
 	if in.begun {
 		m.started(w)
 		return

@@ -53,8 +53,8 @@ func TestStartsTakeTurns(t *testing.T) {
 	}
 }
 
-// An instance that is withdrawn makes place for the one that waits to start.
-func TestWithdrawnStartsLetOthersStart(t *testing.T) {
+// An instance that is cancelled makes place for the one that waits to start.
+func TestCancelledStartsLetOthersStart(t *testing.T) {
 	ticks := 0
 	decide := func(s autoscaler.Snapshot, _ autoscaler.Params) autoscaler.Decision {
 		ticks++
@@ -73,8 +73,8 @@ func TestWithdrawnStartsLetOthersStart(t *testing.T) {
 		Decider:   decide,
 	})
 	// The youngest goes: two run three calls, from 1 s and 2 s on.
-	if r.Total.Withdrawn != 1 || r.LastAnswer != 11*time.Second {
-		t.Errorf("withdrew %d, the last answer came at %v; want 1, 11s", r.Total.Withdrawn, r.LastAnswer)
+	if r.Total.Cancelled != 1 || r.LastAnswer != 11*time.Second {
+		t.Errorf("cancelled %d, the last answer came at %v; want 1, 11s", r.Total.Cancelled, r.LastAnswer)
 	}
 }
 

@@ -85,7 +85,7 @@ func checkTotals(t *rapid.T, c Config, r Result) {
 	if f.Open < 0 || f.Answered > f.Setup.Count() || f.Calls < f.Wait.Count()+f.Refused+f.Expired {
 		t.Fatalf("calls do not add up: %+v", f)
 	}
-	if f.Withdrawn+f.Left+f.Evicted > f.Created {
+	if f.Cancelled+f.Left+f.Evicted > f.Created {
 		t.Fatalf("instances do not add up: %+v", f)
 	}
 	for _, p := range r.Series {

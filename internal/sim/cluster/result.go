@@ -34,9 +34,9 @@ type FunctionResult struct {
 	Calls, Answered, Refused, Expired, Open int
 	// Cold calls were run by an instance that was not ready when they came.
 	Cold int
-	// Created instances were launched. Of them, Withdrawn were cancelled before they were
+	// Created instances were launched. Of them, Cancelled were cancelled before they were
 	// ready, Left because they were idle, and Evicted to make room for others.
-	Created, Withdrawn, Left, Evicted int
+	Created, Cancelled, Left, Evicted int
 	// Wait is how long calls waited for an instance, Setup the time from the call
 	// until its work began, and Execution what its work took.
 	Wait, Setup, Execution Histogram
@@ -119,7 +119,7 @@ func (r *FunctionResult) add(o FunctionResult) {
 	r.Open += o.Open
 	r.Cold += o.Cold
 	r.Created += o.Created
-	r.Withdrawn += o.Withdrawn
+	r.Cancelled += o.Cancelled
 	r.Left += o.Left
 	r.Evicted += o.Evicted
 	r.Starting += o.Starting

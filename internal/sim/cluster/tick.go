@@ -142,26 +142,26 @@ func inTurns(all []evaluation) []int {
 // applyDecision follows up on a decision. Room is made only by ticks.
 func (s *scheduler) applyDecision(c *evaluation, ticking bool) {
 	f := c.function
-	withdrawn := s.cancelLaunches(f, c.Decision.Cancel)
+	cancelled := s.cancelLaunches(f, c.Decision.Cancel)
 	s.planner.Trim(f.name, c.missing())
 	if c.noRoom && ticking {
 		s.lackRoom(c)
 	}
-	s.concluded = core.Applied{Decided: c.Decided, Launched: c.ordered, Cancelled: withdrawn, NoRoom: c.noRoom}
+	s.concluded = core.Applied{Decided: c.Decided, Launched: c.ordered, Cancelled: cancelled, NoRoom: c.noRoom}
 	s.step(f, &s.concluded)
 }
 
 // cancelLaunches takes back the youngest n instances that are under way.
-func (s *scheduler) cancelLaunches(f *function, n int) (withdrawn int) {
+func (s *scheduler) cancelLaunches(f *function, n int) (cancelled int) {
 	for range min(n, len(f.starting)) {
 		last := len(f.starting) - 1
 		in := f.starting[last]
 		f.starting = f.starting[:last]
-		f.result.Withdrawn++
+		f.result.Cancelled++
 		s.dispose(in)
-		withdrawn++
+		cancelled++
 	}
-	return withdrawn
+	return cancelled
 }
 
 // lackRoom follows up on orders that could not all be placed, as the scheduler does that

@@ -83,11 +83,11 @@ func (c burstCell) config(o Options, seed uint64, d autoscaler.Decider, known bo
 
 // burstRun is the result of a cell with one decider and one seed.
 type burstRun struct {
-	created, withdrawn, late int
+	created, cancelled, late int
 	p50, p99                 time.Duration
 	wasted                   time.Duration
 	// reversals are how often, once it should have settled, the decider changed
-	// between creating and withdrawing.
+	// between creating and canceling.
 	reversals int
 	lost      int
 }
@@ -116,7 +116,7 @@ func (c burstCell) run(o Options, seed uint64, d autoscaler.Decider, known bool)
 		last = direction
 	}
 	r := mustRun(config)
-	out.created, out.withdrawn = r.Total.Created, r.Total.Withdrawn
+	out.created, out.cancelled = r.Total.Created, r.Total.Cancelled
 	out.p50, out.p99 = r.Total.Wait.Quantile(.5), r.Total.Wait.Quantile(.99)
 	out.wasted = r.Total.Starting + r.Total.Idle
 	out.lost = r.Total.Refused + r.Total.Expired
@@ -182,7 +182,7 @@ type burstSummary struct {
 	cell                             burstCell
 	decider                          string
 	feasibility                      feasibility
-	needed, created, withdrawn, late float64
+	needed, created, cancelled, late float64
 	p50, p99, toListing1             float64 // seconds, and a ratio
 	wasted                           float64 // seconds
 	reversals                        float64
@@ -209,7 +209,7 @@ func summarise(cell burstCell, name string, results []burstResult, feasible feas
 		cell: cell, decider: name, feasibility: feasible,
 		needed:    neededOf(results),
 		created:   mean(func(r burstRun) float64 { return float64(r.created) }),
-		withdrawn: mean(func(r burstRun) float64 { return float64(r.withdrawn) }),
+		cancelled: mean(func(r burstRun) float64 { return float64(r.cancelled) }),
 		late:      mean(func(r burstRun) float64 { return float64(r.late) }),
 		wasted:    mean(func(r burstRun) float64 { return r.wasted.Seconds() }),
 		reversals: mean(func(r burstRun) float64 { return float64(r.reversals) }),
@@ -255,12 +255,12 @@ func burstGrid(o Options) (known, fresh []burstSummary) {
 
 func burstTable(name, caption string, all []burstSummary) report.Table {
 	t := report.Table{Name: name, Caption: caption, Columns: []string{
-		"work ms", "calls/s", "start s", "decider", "feasible", "oracle", "needed", "created", "created/needed", "withdrawn", "created after 10 s",
+		"work ms", "calls/s", "start s", "decider", "feasible", "oracle", "needed", "created", "created/needed", "cancelled", "created after 10 s",
 		"wait p50 ms", "wait p99 ms", "p99/FPCSch", "wasted instance-s", "reversals after 10 s",
 	}}
 	for _, s := range all {
 		t.Add(report.Num(s.cell.work.Seconds()*1000), report.Num(s.cell.rate), report.Num(s.cell.start.Seconds()), s.decider,
-			s.feasibility.word(), report.Num(s.feasibility.oracle), report.Num(s.needed), report.Num(s.created), report.Num(s.ratio()), report.Num(s.withdrawn), report.Num(s.late),
+			s.feasibility.word(), report.Num(s.feasibility.oracle), report.Num(s.needed), report.Num(s.created), report.Num(s.ratio()), report.Num(s.cancelled), report.Num(s.late),
 			report.Num(s.p50*1000), report.Num(s.p99*1000), report.Num(s.toListing1), report.Num(s.wasted), report.Num(s.reversals))
 	}
 	return t
@@ -277,7 +277,7 @@ func runBurst(o Options) (report.Report, error) {
 		},
 		Charts: []report.Chart{burstScatter(known), burstWaits(known), burstCourse(o)},
 		Notes: []string{
-			"Needed is the smallest fixed pool, all of it started at the first call, whose p99 wait is at most 1.2 times that of FPCSch with the same calls. It knows the future, which no decider does. Whatever was ever ordered counts as created, even if it was withdrawn. A p99 wait below 1 ms counts as 1 ms, when waits are compared: a warm call's own set-up takes longer than that.",
+			"Needed is the smallest fixed pool, all of it started at the first call, whose p99 wait is at most 1.2 times that of FPCSch with the same calls. It knows the future, which no decider does. Whatever was ever ordered counts as created, even if it was cancelled. A p99 wait below 1 ms counts as 1 ms, when waits are compared: a warm call's own set-up takes longer than that.",
 			"Whether a cell is feasible is found by an oracle: when the first call comes it orders one instance, as nobody can know that others will come; when another one comes, at least 10 ms later, it orders as many as it takes, the same number with every seed, which was found by halving. Whoever orders some of them later waits longer. A cell is feasible if that meets both goals; oracle is the least that it takes, or one more than is allowed.",
 			"Nothing leaves within the minute, so what a decider creates too much stays: wasted are the instance-seconds in which an instance started or idled.",
 		},

@@ -105,14 +105,14 @@ func (e Entry) Summary() string {
 }
 
 func (e Entry) change() string {
-	ordered, wanted := e.Outcome.Launched(), e.Outcome.Wanted
+	launched, wanted := e.Outcome.Launched(), e.Outcome.Wanted
 	switch {
 	case e.Outcome.Cancelled > 0:
 		return "-" + count(e.Outcome.Cancelled, "instance", "instances")
-	case ordered < wanted:
-		return fmt.Sprintf("+%d of %s", ordered, count(wanted, "instance", "instances"))
-	case ordered > 0:
-		return "+" + count(ordered, "instance", "instances")
+	case launched < wanted:
+		return fmt.Sprintf("+%d of %s", launched, count(wanted, "instance", "instances"))
+	case launched > 0:
+		return "+" + count(launched, "instance", "instances")
 	}
 	return "no change"
 }

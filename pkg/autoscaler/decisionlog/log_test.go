@@ -55,7 +55,7 @@ func TestAnEntryIsExplained(t *testing.T) {
 			Entry{Snapshot: busy(), Decision: overload(1), Outcome: Outcome{NoRoom: "there is no node", MakingRoom: true}},
 			"+0 of 1 instance (Overload)", why + "; 1 not placed: there is no node; an idle instance is evicted to make room",
 		},
-		"withdrawn": {
+		"cancelled": {
 			Entry{Snapshot: busy(), Decision: autoscaler.Decision{Cancel: 2, Why: autoscaler.ReasonEnough}, Outcome: Outcome{Cancelled: 2}},
 			"-2 instances (Enough)", "2 instances, 2 busy, 2 starting, 12 waiting (4 for more than 100 ms)",
 		},

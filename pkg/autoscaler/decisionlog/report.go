@@ -85,8 +85,8 @@ type ReportEntry struct {
 
 	Reason    string         `json:"reason"`
 	Wanted    int            `json:"wanted"`
-	Launched  int            `json:"ordered"`
-	Cancelled int            `json:"withdrawn"`
+	Launched  int            `json:"launched"`
+	Cancelled int            `json:"cancelled"`
 	Nodes     map[string]int `json:"nodes,omitempty"`
 	NoRoom    string         `json:"noRoom,omitempty"`
 	Required  int            `json:"required"`

@@ -96,7 +96,7 @@ func (s *story) play(t *testing.T, words []string) string {
 			return err.Error()
 		}
 		if g.CancelTicket {
-			return fmt.Sprintf("granted as attempt %d; withdraw its other tickets", g.Attempt)
+			return fmt.Sprintf("granted as attempt %d; cancel its other tickets", g.Attempt)
 		}
 		return fmt.Sprintf("granted as attempt %d", g.Attempt)
 	case "begin":
@@ -140,7 +140,7 @@ func said(d Decision, err error) string {
 	}
 	add(err != nil, "%v", err)
 	add(d.Offer, "offer its ticket")
-	add(d.CancelTicket, "withdraw its ticket")
+	add(d.CancelTicket, "cancel its ticket")
 	add(d.Fail, "answer with a problem, executed %s", d.Failure.Executed)
 	add(d.Fail && d.Failure.Cause != CauseGiven, "because %s", causeNames[d.Failure.Cause])
 	add(d.Failure.Lost != "", "after %s", d.Failure.Lost)

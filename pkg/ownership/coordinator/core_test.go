@@ -110,7 +110,7 @@ func TestOneThatStopsHandsOverWithoutAGap(t *testing.T) {
 	if a.Holds() != 0 || w.moved() != had {
 		t.Errorf("it holds %d slots, and %d of %d moved", a.Holds(), w.moved(), had)
 	}
-	// One for the member, and one for each begun batch of each heir.
+	// One for the member, and one for each begun batch of each receiver.
 	if got := w.store.Writes() - before; got > 1+2*(had/2/MaxOps+2) {
 		t.Errorf("it took %d writes", got)
 	}
@@ -247,14 +247,14 @@ func TestAHandoffThatWasNeverSeenIsClaimedOnceItsOwnerIsBack(t *testing.T) {
 
 func TestAGiverThatHasLeftIsNotWaitedFor(t *testing.T) {
 	for name, tt := range map[string]struct {
-		reported func(before, gift ownership.Owner) ownership.Owner
+		reported func(before, handoff ownership.Owner) ownership.Owner
 		soon     bool
 	}{
-		"nobody tells of the gift":   {func(_, _ ownership.Owner) ownership.Owner { return ownership.Owner{} }, false},
-		"the giver tells of it":      {func(_, gift ownership.Owner) ownership.Owner { return gift }, true},
-		"others tell of a time past": {func(before, _ ownership.Owner) ownership.Owner { return before }, false},
-		"others name somebody else": {func(_, gift ownership.Owner) ownership.Owner {
-			return ownership.Owner{ID: "x", Addr: "x:1", Epoch: gift.Epoch + 1}
+		"nobody tells of the handoff": {func(_, _ ownership.Owner) ownership.Owner { return ownership.Owner{} }, false},
+		"the giver tells of it":       {func(_, handoff ownership.Owner) ownership.Owner { return handoff }, true},
+		"others tell of a time past":  {func(before, _ ownership.Owner) ownership.Owner { return before }, false},
+		"others name somebody else": {func(_, handoff ownership.Owner) ownership.Owner {
+			return ownership.Owner{ID: "x", Addr: "x:1", Epoch: handoff.Epoch + 1}
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -269,14 +269,14 @@ func TestAGiverThatHasLeftIsNotWaitedFor(t *testing.T) {
 			// b stands still, is given everything, and its lease ends before it goes on.
 			b.ended = true
 			w.stop(a)
-			gift := w.store.Get(Key{Slot: slot})
+			handoff := w.store.Get(Key{Slot: slot})
 			w.store.End(b.Lease())
 			w.store.Compact(w.store.Revision())
 			w.now = w.now.Add(ttl)
 			b.ended = false
 			b.Interrupted()
 			w.run(2 * step)
-			reported := tt.reported(before, ownership.Owner{ID: gift.Value.ID, Addr: gift.Value.Addr, Epoch: uint64(gift.Revision)})
+			reported := tt.reported(before, ownership.Owner{ID: handoff.Value.ID, Addr: handoff.Value.Addr, Epoch: uint64(handoff.Revision)})
 			if reported.ID != "" {
 				b.reported = map[ownership.Slot]ownership.Owner{slot: reported}
 			}
@@ -455,7 +455,7 @@ func TestAHandoffToALeaseThatEndedIsNotTriedForEver(t *testing.T) {
 		}
 	}
 	if tries != 1 {
-		t.Errorf("it tried %d gifts, want one that fails", tries)
+		t.Errorf("it tried %d handoffs, want one that fails", tries)
 	}
 	if a.Holds() == 0 {
 		t.Error("it let go of what nobody got")

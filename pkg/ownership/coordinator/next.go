@@ -176,11 +176,11 @@ func (c *Core) handOver() (Txn, bool) {
 
 // handOff hands off slots to one of the members.
 func (c *Core) handOff(held []ownership.Holding, members []ownership.Member, idle, busy int) (Txn, bool) {
-	heir, slots := ownership.Handoffs(c.config.Self.ID, held, members, idle, busy)
+	receiver, slots := ownership.Handoffs(c.config.Self.ID, held, members, idle, busy)
 	txn := Txn{Handoff: true}
 	for _, slot := range slots[:min(len(slots), MaxOps)] {
 		txn.Ops = append(txn.Ops, Op{
-			Key: Key{Slot: slot}, If: c.view.slots[slot].condition(), Value: heir, Lease: c.peers.lease(heir.ID),
+			Key: Key{Slot: slot}, If: c.view.slots[slot].condition(), Value: receiver, Lease: c.peers.lease(receiver.ID),
 		})
 	}
 	return txn, len(txn.Ops) > 0

@@ -239,12 +239,12 @@ func BenchmarkOwnership(b *testing.B) {
 		b.ReportMetric(float64(time.Since(begun).Microseconds())/1000, "ms-to-claim")
 		b.ReportMetric(float64(revision(b)-before), "writes-to-claim")
 		config.ID = "b"
-		_, endHeir := start()
+		_, endStandby := start()
 		before, begun = revision(b), time.Now()
 		end()
 		b.ReportMetric(float64(time.Since(begun).Microseconds())/1000, "ms-to-hand-over")
 		b.ReportMetric(float64(revision(b)-before), "writes-to-hand-over")
-		endHeir()
+		endStandby()
 	}
 }
 

@@ -53,14 +53,14 @@ func (b *book) edit(how func(m *ownership.Map)) {
 	}
 }
 
-// fakeScheduler answers beats.
+// fakeScheduler answers heartbeats.
 type fakeScheduler struct {
 	controlwire.UnimplementedSchedulerServer
 	addr    string
 	serving atomic.Bool
 	deaf    atomic.Bool
 	knows   *ownership.Map
-	asked   chan *controlwire.HeartbeatRequest // nil if nobody wants to see beats
+	asked   chan *controlwire.HeartbeatRequest // nil if nobody wants to see heartbeats
 	server  *grpc.Server
 	ended   chan struct{}
 }

@@ -119,11 +119,11 @@ func TestNothingIsMendedOfALifeThatGoesAsItShould(t *testing.T) {
 			}
 		}
 		p.Launch(f, invocation.Term{Epoch: 1}, 2)
-		healthy("ordered")
+		healthy("launched")
 		in := p.Instances(string(f.UID))
 		th.report(th.pod(f, in[0].CID))
 		healthy("running")
-		// The API does not answer, so that what was ordered stays to be done.
+		// The API does not answer, so that what was launched stays to be done.
 		th.mu.Lock()
 		th.fail = func(verb string, _ int) error {
 			if verb == "delete" {

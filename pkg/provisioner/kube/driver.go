@@ -141,7 +141,7 @@ func (r *Driver) Stop(functionUID string, cid invocation.CID) {
 		}
 		r.deletePod(in, nil)
 	case stageCreating:
-		// Its end is ordered when it is there.
+		// Its end is launched when it is there.
 	}
 }
 

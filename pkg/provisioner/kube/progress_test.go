@@ -28,20 +28,20 @@ func TestHowFarAStartHasComeIsSeen(t *testing.T) {
 				t.Errorf("created %v, sandboxed %v, want %v, %v", created, sandboxed, wantCreated, wantSandboxed)
 			}
 		}
-		never, ordered := time.Time{}, time.Now()
+		never, launched := time.Time{}, time.Now()
 		expect(never, never)
 		th.start(f, "c-1")
-		expect(ordered, never)
+		expect(launched, never)
 		time.Sleep(time.Second)
 		th.report(th.pod(f, "c-1"), condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse))
-		expect(ordered, never)
+		expect(launched, never)
 		time.Sleep(time.Second)
 		th.report(th.pod(f, "c-1"), func(pod *corev1.Pod) { pod.Status.Conditions = nil }, condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue))
 		network := time.Now()
-		expect(ordered, network)
+		expect(launched, network)
 		time.Sleep(time.Second)
 		th.report(th.pod(f, "c-1"), condition(corev1.PodReady, corev1.ConditionTrue))
-		expect(ordered, network)
+		expect(launched, network)
 		th.Stop(uid, "c-1")
 		synctest.Wait()
 		expect(never, never)
@@ -64,13 +64,13 @@ func TestAPodThatIsReadyHasItsNetwork(t *testing.T) {
 // What was a spare instance needed neither pod nor network.
 func TestATakenInstanceHadItsNetwork(t *testing.T) {
 	withSpare(t, func(th *harness) {
-		f, ordered := pythonFunction("f"), time.Now()
+		f, launched := pythonFunction("f"), time.Now()
 		if begun, _ := th.take(f, "00000007-000001"); !begun {
 			t.Fatal("it was not taken")
 		}
 		created, sandboxed := th.Progress(string(f.UID), "00000007-000001")
-		if created.Before(ordered) || sandboxed.IsZero() || sandboxed.After(created) {
-			t.Errorf("ordered %v, created %v, sandboxed %v", ordered, created, sandboxed)
+		if created.Before(launched) || sandboxed.IsZero() || sandboxed.After(created) {
+			t.Errorf("launched %v, created %v, sandboxed %v", launched, created, sandboxed)
 		}
 	})
 }

@@ -96,7 +96,7 @@ func TestPeersLendWhatIsLackedAndNoMore(t *testing.T) {
 					p.tick()
 				}
 			}
-			for _, from := range rapid.Permutation(peers).Draw(t, "beats") {
+			for _, from := range rapid.Permutation(peers).Draw(t, "heartbeats") {
 				for _, to := range peers {
 					if from != to {
 						from.heartbeat(to)

@@ -49,7 +49,7 @@ type Planner struct {
 // nodeUsage has the nodes of a tick, and the reservations on them.
 type nodeUsage struct {
 	// What one tick knows: sites are by the Where of the functions, and charges what was
-	// ordered and reserved since the tick began. A site applies those that it has not seen
+	// launched and reserved since the tick began. A site applies those that it has not seen
 	// when it is next asked for.
 	sites   map[string]*site
 	changes []usageChange
@@ -69,11 +69,11 @@ type nodeUsage struct {
 // New makes a Planner that knows nothing.
 func New(config Config) *Planner {
 	return &Planner{
-		config: config, nodeUsage: newLedger(), lastMoves: make(map[Shape]time.Time), index: newUsageIndex(),
+		config: config, nodeUsage: newNodeUsage(), lastMoves: make(map[Shape]time.Time), index: newUsageIndex(),
 	}
 }
 
-func newLedger() nodeUsage {
+func newNodeUsage() nodeUsage {
 	return nodeUsage{
 		sites: make(map[string]*site), holders: make(map[string]*holder), lent: make(map[Loan]*holder),
 		leaving: make(map[Key]leaver), freed: make(map[string]placement.Amount),

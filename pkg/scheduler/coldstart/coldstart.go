@@ -36,8 +36,8 @@ func (s Phase) String() string { return names[s] }
 // known, or did not happen.
 type Moments struct {
 	// Wanted is when the oldest call had come that waited at the launch, or when the launch
-	// was decided if no call waited. Ordered, the time of the launch, must be known.
-	Wanted, Ordered time.Time
+	// was decided if no call waited. Launched, the time of the launch, must be known.
+	Wanted, Launched time.Time
 	// Created, Sandboxed, Began, Ready and Hello are the ends of the phases Create
 	// to Hello.
 	Created, Sandboxed, Began, Ready, Hello time.Time
@@ -49,14 +49,14 @@ type Moments struct {
 // first is Wanted, or the launch if that is earlier, and the last is Served.
 func (m Moments) Bounds() [NumPhases + 1]time.Time {
 	first := m.Wanted
-	if first.IsZero() || first.After(m.Ordered) {
-		first = m.Ordered
+	if first.IsZero() || first.After(m.Launched) {
+		first = m.Launched
 	}
 	last := m.Served
 	if last.Before(first) {
 		last = first
 	}
-	bounds := [NumPhases + 1]time.Time{first, m.Ordered, m.Created, m.Sandboxed, m.Began, m.Ready, m.Hello, last}
+	bounds := [NumPhases + 1]time.Time{first, m.Launched, m.Created, m.Sandboxed, m.Began, m.Ready, m.Hello, last}
 	for i := 1; i < len(bounds); i++ {
 		switch at := bounds[i]; {
 		case at.Before(bounds[i-1]): // as zero is

@@ -22,7 +22,7 @@ const never = -1 << 20
 
 func moments(ms ...int) Moments {
 	return Moments{
-		Wanted: at(ms[0]), Ordered: at(ms[1]), Created: at(ms[2]), Sandboxed: at(ms[3]),
+		Wanted: at(ms[0]), Launched: at(ms[1]), Created: at(ms[2]), Sandboxed: at(ms[3]),
 		Began: at(ms[4]), Ready: at(ms[5]), Hello: at(ms[6]), Served: at(ms[7]),
 	}
 }
@@ -47,7 +47,7 @@ func TestPhasesOfAStart(t *testing.T) {
 			Durations{5 * ms, 20 * ms, 0, 0, 100 * ms, 0, ms}},
 		"an agent that tells of the future": {moments(0, 10, 30, 130, 9000, 9999, 650, 651),
 			Durations{10 * ms, 20 * ms, 100 * ms, 521 * ms, 0, 0, 0}},
-		"wanted after it was ordered": {moments(50, 10, 30, 40, 50, 60, 70, 80),
+		"wanted after it was launched": {moments(50, 10, 30, 40, 50, 60, 70, 80),
 			Durations{0, 20 * ms, 10 * ms, 10 * ms, 10 * ms, 10 * ms, 10 * ms}},
 	} {
 		if diff := cmp.Diff(tc.want, tc.m.Phases()); diff != "" {
@@ -62,10 +62,10 @@ func TestPhasesAddUp(t *testing.T) {
 		moment := rapid.OneOf(rapid.IntRange(-1000, 1000), rapid.Just(never))
 		known := rapid.IntRange(0, 1000)
 		ms := rapid.SliceOfN(moment, 8, 8).Draw(t, "moments")
-		ms[1], ms[7] = known.Draw(t, "ordered"), known.Draw(t, "served")
+		ms[1], ms[7] = known.Draw(t, "launched"), known.Draw(t, "served")
 		m := moments(ms...)
 		bounds, phases := m.Bounds(), m.Phases()
-		if first := bounds[0]; first.After(m.Ordered) || !first.Equal(m.Wanted) && !first.Equal(m.Ordered) {
+		if first := bounds[0]; first.After(m.Launched) || !first.Equal(m.Wanted) && !first.Equal(m.Launched) {
 			t.Fatalf("it begins at %v", first)
 		}
 		if last := bounds[NumPhases]; last.Before(m.Served) || last.After(m.Served) && !m.Served.Before(bounds[0]) {

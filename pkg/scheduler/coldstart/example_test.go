@@ -13,7 +13,7 @@ func Example() {
 	began := time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
 	after := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
 	phases := coldstart.Moments{
-		Wanted: began, Ordered: after(60), Created: after(80),
+		Wanted: began, Launched: after(60), Created: after(80),
 		Began: after(2500), Ready: after(2950), Hello: after(2990), Served: after(3000),
 	}.Phases()
 	for phase, took := range phases {

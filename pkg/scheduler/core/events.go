@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
@@ -164,6 +165,8 @@ func handle(f *Function, e Event, now time.Time) {
 		onActivityAudited(f, e)
 	case GatewaysAudited:
 		onGatewaysAudited(f, e, now)
+	default:
+		panic(fmt.Sprintf("core: no handler for the event %T", e))
 	}
 }
 

@@ -30,7 +30,7 @@ type drawnCall struct {
 	ticket    invocation.Ticket
 	holder    invocation.CID // "" while it waits
 	handed    time.Time
-	withdrawn bool
+	cancelled bool
 }
 
 // ends are the ways in which calls ended in one step. Each has one.
@@ -76,7 +76,7 @@ func (d *drawn) event(e Event, effects []Effect, ended ends) {
 		_, refused := AnswerOf[OfferRefused](effects)
 		switch c := d.calls[e.Ticket.ID]; {
 		case c != nil && !refused:
-			c.withdrawn = false
+			c.cancelled = false
 		case c == nil && !refused:
 			d.calls[e.Ticket.ID] = &drawnCall{ticket: e.Ticket}
 		}
@@ -97,8 +97,8 @@ func (d *drawn) event(e Event, effects []Effect, ended ends) {
 			case c == nil || c.holder != e.CID:
 			case !done.Unclaimed:
 				ended.add(done.ID, "done")
-			case c.withdrawn:
-				ended.add(done.ID, "withdrawn")
+			case c.cancelled:
+				ended.add(done.ID, "cancelled")
 			}
 		}
 	case LeaveRequested:
@@ -114,9 +114,9 @@ func (d *drawn) cancel(id invocation.ID, ended ends) {
 	switch c := d.calls[id]; {
 	case c == nil:
 	case c.holder == "":
-		ended.add(id, "withdrawn")
+		ended.add(id, "cancelled")
 	default:
-		c.withdrawn = true
+		c.cancelled = true
 	}
 }
 
@@ -126,8 +126,8 @@ func (d *drawn) left(cid invocation.CID, ended ends) {
 	for id, c := range d.calls {
 		switch {
 		case c.holder != cid:
-		case c.withdrawn:
-			ended.add(id, "withdrawn")
+		case c.cancelled:
+			ended.add(id, "cancelled")
 		case d.now.Sub(c.handed) >= d.f.config.ClaimGrace:
 			ended.add(id, "claimed")
 		}
@@ -220,8 +220,8 @@ func (d *drawn) observed() Observed {
 func (d *drawn) apply() {
 	if decided := d.decided; decided != nil {
 		d.decided = nil
-		ordered := min(decided.Wanted(), d.number(3, "ordered"))
-		d.step(&Applied{Decided: decided, Launched: ordered, NoRoom: ordered < decided.Wanted()})
+		launched := min(decided.Wanted(), d.number(3, "launched"))
+		d.step(&Applied{Decided: decided, Launched: launched, NoRoom: launched < decided.Wanted()})
 	}
 }
 
@@ -273,7 +273,7 @@ func (d *drawn) randomEvent() {
 	}
 }
 
-// Every ticket that was let in is done with by an instance, refused, withdrawn, expired, or
+// Every ticket that was let in is done with by an instance, refused, cancelled, expired, or
 // claimed by an instance that left; and no two of it. No instance that has not joined, or
 // was told to go, is handed any. No more instances are wanted than there may be. A function
 // in which calls wait does not rest.

@@ -154,7 +154,7 @@ func (s *story) event(w words) Event {
 		return OwnershipChanged{Term: invocation.Term{Epoch: epoch}}
 	case "unserved":
 		return OwnershipChanged{Term: Unserved}
-	case "withdraw":
+	case "cancel":
 		return &CallCancelled{ID: idOf(w.at(1))}
 	case "join":
 		return Joined{CID: cid, Capacity: w.number("capacity", 1)}
@@ -188,7 +188,7 @@ func (s *story) event(w words) Event {
 	return nil
 }
 
-// tick is a whole one: what is decided is carried out, as far as "ordered" does not say
+// tick is a whole one: what is decided is carried out, as far as "launched" does not say
 // otherwise.
 func (s *story) tick(w words) []string {
 	said := s.step(&Ticked{Observed: Observed{
@@ -199,8 +199,8 @@ func (s *story) tick(w words) []string {
 	if !decided {
 		return said
 	}
-	ordered := w.number("ordered", d.Wanted())
-	return append(said, s.step(&Applied{Decided: d, Launched: ordered, Cancelled: d.Decision.Cancel, NoRoom: ordered < d.Wanted()})...)
+	launched := w.number("launched", d.Wanted())
+	return append(said, s.step(&Applied{Decided: d, Launched: launched, Cancelled: d.Decision.Cancel, NoRoom: launched < d.Wanted()})...)
 }
 
 func (s *story) step(e Event) []string {
@@ -279,7 +279,7 @@ func decisionInWords(d *Decided) string {
 		said = fmt.Sprintf("order %d", n)
 	}
 	if d.Decision.Cancel > 0 {
-		said = fmt.Sprintf("withdraw %d", d.Decision.Cancel)
+		said = fmt.Sprintf("cancel %d", d.Decision.Cancel)
 	}
 	if d.Bounds.Max > 0 {
 		said += fmt.Sprintf(" of at most %d", d.Bounds.Max)

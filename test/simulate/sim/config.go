@@ -29,7 +29,7 @@ type Config struct {
 	// Duration is the time in which calls and faults come, at least 1 s, and
 	// Settling the time after it in which everything must come to rest.
 	Duration, Settling time.Duration
-	// Adversarial also duplicates, delays and loses offers, withdrawals, refusals
+	// Adversarial also duplicates, delays and loses offers, cancellations, refusals
 	// and tickets within their streams, which TCP never does. Then only what is
 	// promised of calls is checked, for who does not get the reply that it waits
 	// for does not ask again.

@@ -218,7 +218,7 @@ func (g *gateway) clientLeft(c *call) {
 // cancelTicket tells the scheduler that nobody wants a ticket any more.
 func (g *gateway) cancelTicket(c *call) {
 	if to, _, known := g.view.route(c.fn.function); known {
-		g.linkTo(to.Addr).send(withdrawal{id: c.id, fn: c.fn})
+		g.linkTo(to.Addr).send(cancellation{id: c.id, fn: c.fn})
 	}
 }
 

@@ -16,8 +16,8 @@ type inventory struct{ entries []*entry }
 
 // entry is one instance.
 type entry struct {
-	in      *instance
-	ordered time.Time
+	in       *instance
+	launched time.Time
 	// adopted says that another scheduler has started it, and ran that it ran then.
 	adopted, ran bool
 	// pulled says that it has asked for work, connected that its stream is there, heard
@@ -83,7 +83,7 @@ func (f *served) hasInstance() bool {
 }
 
 // pulledBy notes that an instance asks for work, and tells the core how long it took to
-// start if it was ordered here.
+// start if it was launched here.
 func (f *served) pulledBy(cid invocation.CID) {
 	e := f.inventory.find(cid)
 	if e == nil || e.pulled || e.leaving {
@@ -93,7 +93,7 @@ func (f *served) pulledBy(cid invocation.CID) {
 	f.fn.hasStarted()
 	took := time.Duration(0)
 	if !e.adopted && !e.wasSpare {
-		took = f.scheduler.now().Sub(e.ordered)
+		took = f.scheduler.now().Sub(e.launched)
 	}
 	f.step(core.Started{Took: took})
 }
@@ -121,17 +121,17 @@ type considered struct {
 	*core.Decided
 	served    *served
 	term      invocation.Term
-	ordered   int
-	withdrawn int
+	launched  int
+	cancelled int
 	// noRoom says that the last order found no room.
 	noRoom bool
 }
 
-// missing is how many instances could not be ordered.
-func (c *considered) missing() int { return c.Wanted() - c.ordered }
+// missing is how many instances could not be launched.
+func (c *considered) missing() int { return c.Wanted() - c.launched }
 
 // starved tells whether the function has no instance that works or comes.
-func (c *considered) starved() bool { return c.Observed.Created+c.Observed.Creating+c.ordered == 0 }
+func (c *considered) starved() bool { return c.Observed.Created+c.Observed.Creating+c.launched == 0 }
 
 // waited is for how long calls have waited for the function's first instance; 0 if none do.
 func (c *considered) waited() time.Duration {
@@ -205,7 +205,7 @@ func (c *considered) order(n int) (had int) {
 		f.order(f.nextName(c.term), at)
 	}
 	s.placer.budget.Spend(s.now(), had)
-	c.ordered += had
+	c.launched += had
 	return had
 }
 
@@ -219,7 +219,7 @@ func (f *served) nextName(term invocation.Term) invocation.CID {
 	}
 }
 
-// mayOrder looks whether one more instance may be ordered now.
+// mayOrder looks whether one more instance may be launched now.
 func (f *served) mayOrder() {
 	f.scaling.orders()
 	f.scheduler.placer.rules.orders(f.scheduler.placer)
@@ -230,7 +230,7 @@ func (f *served) order(cid invocation.CID, at *worker) {
 	s := f.scheduler
 	s.note("orders an instance", uint64(f.fn.index), f.sequence)
 	in := &instance{cid: cid, fn: f.fn, owner: s.name, worker: at, by: s}
-	f.inventory.entries = append(f.inventory.entries, &entry{in: in, ordered: s.now(), startBy: s.now().Add(startupTimeout + startGrace)})
+	f.inventory.entries = append(f.inventory.entries, &entry{in: in, launched: s.now(), startBy: s.now().Add(startupTimeout + startGrace)})
 	f.doubted = true
 	if known := s.world.platform.create(in); known != in {
 		f.inventory.find(cid).in = known
@@ -248,7 +248,7 @@ func (c *considered) conclude(ticking bool) {
 	if ticking {
 		p.rules.ticked(p, c)
 	}
-	f.step(&core.Applied{Decided: c.Decided, Launched: c.ordered, Cancelled: c.withdrawn, NoRoom: c.noRoom})
+	f.step(&core.Applied{Decided: c.Decided, Launched: c.launched, Cancelled: c.cancelled, NoRoom: c.noRoom})
 }
 
 // cancelLaunches ends instances that are being created and not needed any more, the youngest
@@ -257,13 +257,13 @@ func (c *considered) conclude(ticking bool) {
 func (c *considered) cancelLaunches() {
 	f := c.served
 	for _, heard := range []bool{false, true} {
-		for i := len(f.inventory.entries) - 1; i >= 0 && c.withdrawn < c.Decision.Cancel; i-- {
+		for i := len(f.inventory.entries) - 1; i >= 0 && c.cancelled < c.Decision.Cancel; i-- {
 			e := f.inventory.entries[i]
 			if e.pulled || e.leaving || e.ran || e.wasSpare || e.heard != heard || heard && !e.connected {
 				continue
 			}
-			c.withdrawn++
-			f.scheduler.note("withdraws an instance", uint64(f.fn.index), 0)
+			c.cancelled++
+			f.scheduler.note("cancels an instance", uint64(f.fn.index), 0)
 			e.leaving, f.doubted = true, true
 			if heard {
 				f.step(core.DrainRequested{CID: e.in.cid, Reason: "it is not wanted any more"})

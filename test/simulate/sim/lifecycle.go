@@ -56,7 +56,7 @@ func (f *served) end(e *entry) {
 }
 
 const (
-	// startGrace is how much longer than that an instance gets that was ordered, and
+	// startGrace is how much longer than that an instance gets that was launched, and
 	// adoptPatience how long one has that was taken over.
 	startGrace    = time.Second
 	adoptPatience = 5 * time.Second
@@ -95,7 +95,7 @@ func (w *World) mayBeLate(in *instance) {
 }
 
 // survey takes over the instances that two successive looks find and nobody knows here: the
-// owner before may have ordered them when it had lost the function.
+// owner before may have launched them when it had lost the function.
 func (f *served) survey() {
 	missed := f.missed
 	f.missed = f.serving() && slices.ContainsFunc(f.scheduler.world.platform.instances, func(in *instance) bool {
@@ -228,13 +228,13 @@ func (in *instance) leftOver(now time.Time) bool {
 	case in.fn.world.uncontrolled:
 		return false
 	case in.fn.pool:
-		return in.node == nil && !now.Before(warmpool.LeaveBy(start.Add(in.ordered), startupTimeout))
+		return in.node == nil && !now.Before(warmpool.LeaveBy(start.Add(in.launched), startupTimeout))
 	case in.fn.entry == nil:
 		return false
 	}
 	for _, r := range in.fn.revisions {
 		if string(r.UID) == in.fn.uid {
-			deadline, left := in.fn.entry.LeaveBy(r, start.Add(in.ordered))
+			deadline, left := in.fn.entry.LeaveBy(r, start.Add(in.launched))
 			return left && !now.Before(deadline)
 		}
 	}

@@ -27,7 +27,7 @@ type (
 		// request says that the request rides along.
 		request bool
 	}
-	withdrawal struct {
+	cancellation struct {
 		id invocation.ID
 		fn *unit
 	}

@@ -42,7 +42,7 @@ func (o *offerEnd) take(m any) {
 		if reason != "" {
 			o.refuse(m.id, reason)
 		}
-	case withdrawal:
+	case cancellation:
 		if o.passOn(m.fn.function, m) {
 			return
 		}

@@ -22,14 +22,14 @@ type instance struct {
 	node *node // nil until it starts
 	// worker is where it runs, or is to.
 	worker *worker
-	// by is the scheduler that has ordered it, and seen when the others see it, in the
+	// by is the scheduler that has launched it, and seen when the others see it, in the
 	// world's time.
 	by   *scheduler
 	seen time.Duration
 	// unplaced says that its worker had no room for it.
 	unplaced bool
-	// ordered is when it was ordered, in the world's time.
-	ordered time.Duration
+	// launched is when it was launched, in the world's time.
+	launched time.Duration
 	// ready says that it has asked for work once, and going that it is on its
 	// way out.
 	ready, going bool
@@ -41,7 +41,7 @@ func (p *platform) create(in *instance) *instance {
 	if known := p.find(in.fn, in.cid); known != nil {
 		return known
 	}
-	in.ordered = p.world.now
+	in.launched = p.world.now
 	in.seen = p.world.now + p.world.between(time.Millisecond, 50*time.Millisecond)
 	p.instances = append(p.instances, in)
 	p.world.at(p.world.between(50*time.Millisecond, time.Second), func() { p.boot(in) })
@@ -68,7 +68,7 @@ func (p *platform) stop(in *instance) {
 }
 
 func (p *platform) boot(in *instance) {
-	if p.find(in.fn, in.cid) != in { // it was withdrawn
+	if p.find(in.fn, in.cid) != in { // it was cancelled
 		return
 	}
 	w := p.world

@@ -66,7 +66,7 @@ func (p *placer) begin(now time.Time) {
 	p.planner.BeginTick(now)
 }
 
-// place picks a worker for an instance that is ordered now; nil if none has room.
+// place picks a worker for an instance that is launched now; nil if none has room.
 func (p *placer) place(f *served) *worker {
 	name, ok := p.planner.Place(f.fn.uid, p.shape(f.fn.function), p.scheduler.world.rng.IntN)
 	if !ok {

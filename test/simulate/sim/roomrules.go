@@ -13,8 +13,8 @@ import (
 type roomRules struct {
 	// looked is when the workers were looked at last.
 	looked time.Duration
-	// ordered are the times of the last orders.
-	ordered []time.Time
+	// launched are the times of the last orders.
+	launched []time.Time
 	// held is the worker on which an instance was evicted for a function, for as long as
 	// its room is reserved.
 	held map[string]string
@@ -52,13 +52,13 @@ func (r *roomRules) placed(p *placer, f *served, at *worker) {
 	}
 }
 
-// orders notes that an instance is ordered.
+// orders notes that an instance is launched.
 func (r *roomRules) orders(p *placer) {
 	now := p.scheduler.now()
-	for len(r.ordered) > 0 && now.Sub(r.ordered[0]) >= time.Second {
-		r.ordered = r.ordered[1:]
+	for len(r.launched) > 0 && now.Sub(r.launched[0]) >= time.Second {
+		r.launched = r.launched[1:]
 	}
-	if r.ordered = append(r.ordered, now); len(r.ordered) > orderBurst+orderRate {
+	if r.launched = append(r.launched, now); len(r.launched) > orderBurst+orderRate {
 		p.broken(RuleWithinBudget)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// scaling looks at which instances are ordered and let go: the rules of a function's core
+// scaling looks at which instances are launched and let go: the rules of a function's core
 // once more, by what happened to it.
 type scaling struct {
 	served *served
@@ -79,7 +79,7 @@ func (c *scaling) decided(d *core.Decided) {
 	}
 }
 
-// orders looks whether one more instance may be ordered now.
+// orders looks whether one more instance may be launched now.
 func (c *scaling) orders() {
 	f := c.served
 	s := f.scheduler

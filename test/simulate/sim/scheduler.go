@@ -89,7 +89,7 @@ func (s *scheduler) tick() {
 	}
 	// 4. Launch instances, in turns of the namespaces.
 	s.divide(all)
-	// 5. Withdraw what is not wanted, make room where some is lacking, and let each
+	// 5. Cancel what is not wanted, make room where some is lacking, and let each
 	// function draw its conclusions.
 	for _, c := range inTurns(all) {
 		c.conclude(true)

@@ -31,7 +31,7 @@ type served struct {
 	missed bool
 	// waited is how many tickets waited after the last event.
 	waited int
-	// sequence is how many instances were ordered here.
+	// sequence is how many instances were launched here.
 	sequence uint64
 
 	// What it must do is found out from what happens to it.

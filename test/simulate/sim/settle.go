@@ -209,7 +209,7 @@ func (w settling) unsettledInstances(fn *function, owner *scheduler) Rule {
 		case in.fn.function != fn:
 		case !fn.runs(in.fn):
 			return RuleOldGone
-		case !in.ready && w.now-in.ordered > startupTimeout+startGrace:
+		case !in.ready && w.now-in.launched > startupTimeout+startGrace:
 			return RuleStartsOrEnds
 		case in.node != nil && in.node.up() && !owner.has(in):
 			return RuleInstancesThere

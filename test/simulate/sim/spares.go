@@ -16,7 +16,7 @@ import (
 const (
 	// planSparesEvery is how often the shares of the warm pool are computed.
 	planSparesEvery = time.Second
-	// blockedFor is how long no spare instance is ordered after a function found no room:
+	// blockedFor is how long no spare instance is launched after a function found no room:
 	// less long than the product waits.
 	blockedFor = 3 * time.Second
 )
@@ -106,7 +106,7 @@ func (p *spares) plan(now time.Time) {
 	for _, in := range p.scheduler.world.platform.instances {
 		if in.fn == p.unit {
 			// A scheduler of this name that was here before has left it.
-			p.inventory.entries = append(p.inventory.entries, &entry{in: in, ordered: now, startBy: now.Add(adoptPatience)})
+			p.inventory.entries = append(p.inventory.entries, &entry{in: in, launched: now, startBy: now.Add(adoptPatience)})
 		}
 	}
 }
@@ -135,12 +135,12 @@ func (p *spares) order(n int) {
 		p.sequence++
 		s.note("orders a spare instance", p.sequence, uint64(p.target))
 		in := &instance{cid: invocation.Term{Epoch: uint64(s.life)}.CID(p.sequence), fn: p.unit, owner: s.name, worker: w.workerOf(name), by: s}
-		p.inventory.entries = append(p.inventory.entries, &entry{in: in, ordered: s.now(), startBy: s.now().Add(startupTimeout + startGrace)})
+		p.inventory.entries = append(p.inventory.entries, &entry{in: in, launched: s.now(), startBy: s.now().Add(startupTimeout + startGrace)})
 		w.platform.create(in)
 	}
 }
 
-// mayOrder looks whether one more spare instance may be ordered now.
+// mayOrder looks whether one more spare instance may be launched now.
 func (p *spares) mayOrder() {
 	s := p.scheduler
 	if len(p.present()) >= p.target {
@@ -201,7 +201,7 @@ func (p *spares) usage() (u capacity.Usage) {
 		if !e.leaving {
 			u.Idle = append(u.Idle, capacity.Idle{
 				Key: capacity.Key{FunctionUID: p.unit.uid, CID: e.in.cid}, Node: e.in.worker.name,
-				Requests: pooled, Spare: true, Since: e.ordered,
+				Requests: pooled, Spare: true, Since: e.launched,
 			})
 		}
 	}
@@ -233,7 +233,7 @@ func (f *served) take(from *entry, cid invocation.CID) {
 	s.note("takes a spare instance", uint64(f.fn.index), f.sequence)
 	s.spares.inventory.remove(from.in.cid)
 	in := &instance{cid: cid, fn: f.fn, owner: s.name, worker: from.in.worker, by: s}
-	e := &entry{in: in, ordered: s.now(), startBy: s.now().Add(startupTimeout + startGrace), wasSpare: true}
+	e := &entry{in: in, launched: s.now(), startBy: s.now().Add(startupTimeout + startGrace), wasSpare: true}
 	f.inventory.entries = append(f.inventory.entries, e)
 	f.doubted = true
 	life := s.life
@@ -256,7 +256,7 @@ func (p *platform) take(in, next *instance, told func(taken bool)) {
 			told(false)
 			return
 		}
-		next.node, next.ordered, next.seen = in.node, w.now, w.now+w.between(time.Millisecond, 50*time.Millisecond)
+		next.node, next.launched, next.seen = in.node, w.now, w.now+w.between(time.Millisecond, 50*time.Millisecond)
 		p.instances[at] = next
 		in.node.program.(*agent).instance = next
 		told(true)

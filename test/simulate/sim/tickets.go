@@ -26,7 +26,7 @@ type tickets struct {
 	unheard map[string]bool
 }
 
-// kept is a ticket that was offered, and not withdrawn, finished with or given up since.
+// kept is a ticket that was offered, and not cancelled, finished with or given up since.
 type kept struct {
 	token    invocation.Token
 	gateway  string
@@ -34,7 +34,7 @@ type kept struct {
 	// holder was handed it at a time; empty while it waits.
 	holder    invocation.CID
 	handed    time.Time
-	withdrawn bool
+	cancelled bool
 }
 
 // asking is how many tickets an instance asks for.
@@ -55,7 +55,7 @@ func (k *tickets) happened(e core.Event, effects []core.Effect, now time.Time) {
 			k.offered(e.Ticket, now)
 		}
 	case *core.CallCancelled:
-		k.withdrawn(e.ID)
+		k.cancelled(e.ID)
 	case *core.Pulled:
 		k.answered(e, now)
 	case core.LeaveRequested:
@@ -125,7 +125,7 @@ func (k *tickets) lost(now time.Time) {
 	k.asking = nil
 }
 
-// audited notes that tickets were withdrawn whose gateways two audits could not hear.
+// audited notes that tickets were cancelled whose gateways two audits could not hear.
 func (k *tickets) audited(e core.GatewaysAudited) {
 	unheard := make(map[string]bool)
 	for id, t := range k.kept {
@@ -154,13 +154,13 @@ func (k *tickets) offered(t invocation.Ticket, now time.Time) {
 	if e.token != t.Token || now.Sub(e.handed) >= core.DefaultClaimGrace {
 		e.holder = ""
 	}
-	e.token, e.withdrawn = t.Token, false
+	e.token, e.cancelled = t.Token, false
 }
 
-// withdrawn notes that nobody wants a ticket any more.
-func (k *tickets) withdrawn(id invocation.ID) {
+// cancelled notes that nobody wants a ticket any more.
+func (k *tickets) cancelled(id invocation.ID) {
 	if e, known := k.kept[id]; known && e.holder != "" {
-		e.withdrawn = true
+		e.cancelled = true
 		return
 	}
 	delete(k.kept, id)
@@ -199,7 +199,7 @@ func (k *tickets) handed(cid invocation.CID, t invocation.Ticket, now time.Time)
 	inOrder := !now.Before(k.avoiding)
 	view := k.core.View(now)
 	switch {
-	case e == nil || e.withdrawn || e.holder != "":
+	case e == nil || e.cancelled || e.holder != "":
 		k.broken(t.ID, RuleOnlyWhatWaits)
 		return
 	case !t.Deadline.After(now):
@@ -226,7 +226,7 @@ func (k *tickets) done(cid invocation.CID, id invocation.ID) {
 func (k *tickets) givenBack(cid invocation.CID, id invocation.ID, now time.Time) {
 	if e, known := k.kept[id]; known && e.holder == cid {
 		k.avoiding = now.Add(core.GatewayCoolDown)
-		k.putBack(id, e, e.withdrawn)
+		k.putBack(id, e, e.cancelled)
 	}
 }
 
@@ -235,7 +235,7 @@ func (k *tickets) left(cid invocation.CID, now time.Time) {
 	k.stops(cid)
 	for id, e := range k.kept {
 		if e.holder == cid {
-			k.putBack(id, e, e.withdrawn || now.Sub(e.handed) >= core.DefaultClaimGrace)
+			k.putBack(id, e, e.cancelled || now.Sub(e.handed) >= core.DefaultClaimGrace)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (w *World) workerOf(name string) *worker {
 func cores(n int) placement.Amount { return placement.Amount{MilliCPU: 1000 * int64(n)} }
 
 // requested is what a scheduler believes to be requested of each worker, by what was so
-// up to a time: what others ordered is heard of a moment later, and so is the end of an
+// up to a time: what others launched is heard of a moment later, and so is the end of an
 // instance. While the workers are full, others have taken all that was free.
 func (s *scheduler) requested(upTo time.Duration) []placement.Amount {
 	w := s.world

@@ -141,8 +141,8 @@ function instancesCell(f) {
 
 function whyCell(f) {
   if (!f.last) return element("td", { className: "why" });
-  const { withdrawn, ordered, reason } = f.last;
-  const change = withdrawn ? "-" + withdrawn + " " : f.last.changed ? "+" + ordered + " " : "";
+  const { cancelled, launched, reason } = f.last;
+  const change = cancelled ? "-" + cancelled + " " : f.last.changed ? "+" + launched + " " : "";
   return element("td", { className: f.last.changed ? "why changed" : "why", textContent: change + reason, title: f.last.what + ": " + f.last.why });
 }
 
@@ -194,7 +194,7 @@ function details(f, now) {
   if (f.revisions) fact("revisions", f.revisions.map((r) => r.revision + ": " + (r.broken ? "cannot run, " + r.broken : inStates(r.instances) || "none")).join("; "));
   if (f.plan.required) fact("needed", String(f.plan.required));
   if (f.plan.meanExecutionSeconds) fact("an execution takes", time(f.plan.meanExecutionSeconds));
-  fact("starts", `${f.plan.ordered} ordered, ${f.plan.started} started, ${f.plan.failed} failed` +
+  fact("starts", `${f.plan.launched} launched, ${f.plan.started} started, ${f.plan.failed} failed` +
     (f.plan.meanStartSeconds ? `; one takes ${time(f.plan.meanStartSeconds)}` : ""));
   const decision = f.last
     ? [element("p", { textContent: f.last.what + ": " + f.last.why }),
