@@ -45,7 +45,7 @@ type rollouts struct {
 	// changed is when one of them did last, and wake holds an element then.
 	changed time.Time
 	wake    chan struct{}
-	// said are the last logged statuses of functions, by UID.
+	// said are the last computed conditions of functions, by UID.
 	said map[string]v1alpha1.FunctionStatus
 }
 

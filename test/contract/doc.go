@@ -1,15 +1,15 @@
-// Package contract checks a runtime's image against the contract of docs/runtimes.md, in
-// its version v1: the paths that it asks, the variables and files that it takes, what it reports, and how
-// it ends.
+// Package contract tests a runtime's image against version v1 of the contract of
+// docs/runtimes.md: the paths that it requests, the variables and files that it accepts, its
+// reports, and how it ends.
 //
-// The other side is the product's: variables and files are those of the pods that
-// schedulers make (pkg/provisioner/podspec), and the Runtime API is the agent's
-// (pkg/podagent/adapter/lambda). Only what the agent never does, such as handing over a file
-// outside of the folder of the code, comes from a stand-in.
+// The other side is the product's: variables and files are those of the pods that schedulers
+// create (pkg/provisioner/podspec), and the Runtime API is the agent's
+// (pkg/podagent/adapter/lambda). Only what the agent never does, such as sending a file outside
+// of the code's folder, comes from a fake.
 //
-// Without flags it checks the entry programs of the runtimes that Windlass brings along, with this
-// machine's interpreters; their own tests, in internal/runtimes, go further. "make contract" checks
-// any other:
+// Without flags it tests the entry programs of the built-in runtimes with this machine's
+// interpreters; their own tests, in internal/runtimes, go further. "make contract" tests any
+// other:
 //
 //	make contract COMMAND='docker run --rm --network host --volume {task}:/var/task:ro --workdir /var/task {env} IMAGE' CODE=FOLDER
 //
@@ -20,7 +20,7 @@
 //	event     the event
 //	greeting  the variable GREETING, or null
 //	spare     the variable WINDLASS_SPARE, or null
-//	word      what stands in the file word.txt of the working directory
+//	word      the content of the file word.txt in the working directory
 //
 // and fails, in the way of its language, if the event has a key fail. If the runtime speaks HTTP,
 // too, web.application is a site that answers everything.

@@ -1,5 +1,5 @@
-// Package tenant gives programs that measure a cluster a namespace of their own in
-// it, with functions that they make and remove, and the way to the gateways.
+// Package tenant gives programs that measure a cluster a namespace of their own in it, functions to
+// create and delete, and access to the gateways.
 //
-// It promises that nothing is left in the cluster once Remove has returned nil.
+// Nothing is left in the cluster once Remove has returned nil.
 package tenant

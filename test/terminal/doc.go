@@ -1,3 +1,3 @@
-// Package terminal runs a program on a pseudo-terminal, for tests of what it shows to
-// a person, of the keys that it heeds, and of the terminal that it leaves behind.
+// Package terminal runs a program on a pseudo-terminal, for tests of its screen, of its keys, and of
+// the state in which it leaves the terminal.
 package terminal

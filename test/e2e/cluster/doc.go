@@ -1,5 +1,5 @@
 // Package cluster tests Windlass on a real Kubernetes cluster: its specs state
-// what somebody who installed the chart may rely on. It has tests only.
+// what users of the chart may rely on. It has tests only.
 //
 // It has the build tag e2e, because it takes minutes; `make e2e` runs it. As root it starts a cluster of
 // three nodes of its own (see test/cluster), builds the images from the checkout,
