@@ -97,7 +97,7 @@ func unreadable(err error) problem {
 
 func tooSlow() problem {
 	return newProblem(problems.BodyTooSlow,
-		fmt.Sprintf("the request body did not come in time: it may stand still for %v and must come at %d bytes a second; send it faster, or in several calls", bodyGrace, bodyRate))
+		fmt.Sprintf("the request body arrived too slowly: it may pause for %v and must arrive at %d bytes a second; send it faster, or in several calls", bodyGrace, bodyRate))
 }
 
 func timedOut(fn *v1alpha1.Function) problem {
@@ -181,13 +181,13 @@ func (d ProblemDetail) Validate() error {
 // instances, nodes and issuers. Details of other reasons are the gateway's own, or limits.
 var publicDetails = map[string]string{
 	string(invocation.RefusedCannotStart): "instances of the function do not start",
-	string(invocation.RefusedNoCapacity):  "there is no room for an instance of the function",
+	string(invocation.RefusedNoCapacity):  "no node has room for an instance of the function",
 	problems.FunctionLost:                 "the function broke off the call",
 	problems.BadAnswer:                    "the function's answer is not valid",
 	problems.InstanceLost:                 "the instance was lost during the call",
 	problems.CredentialsUnchecked:         "the credentials cannot be checked now",
-	problems.InstanceLeft:                 "the instance left before it began",
-	problems.OutcomeUnknown:               "the call was refused, and an instance may have begun with it unseen",
+	problems.InstanceLeft:                 "the instance stopped before it ran the call",
+	problems.OutcomeUnknown:               "the call was refused, but an instance may have started it",
 	problems.Refused:                      "the call was refused",
 }
 
@@ -199,9 +199,9 @@ func (d ProblemDetail) redact(p problem) problem {
 	}
 	switch {
 	case p.invocation != "":
-		text += "; its operator sees why: windlass logs --invocation " + p.invocation
+		text += "; the operator can see why: windlass logs --invocation " + p.invocation
 	case p.Function != "":
-		text += "; its operator sees why: windlass describe " + p.Function
+		text += "; the operator can see why: windlass describe " + p.Function
 	}
 	p.Detail = text
 	return p

@@ -16,9 +16,9 @@ import (
 )
 
 var (
-	errSilent   = status.Error(codes.Unavailable, "nothing was heard of the instance for too long")
+	errSilent   = status.Error(codes.Unavailable, "the instance was silent for too long")
 	errReplaced = status.Error(codes.Aborted, "the instance has opened another stream")
-	errOverflow = status.Error(codes.ResourceExhausted, "the instance did not take its replies")
+	errOverflow = status.Error(codes.ResourceExhausted, "the instance did not read its replies")
 )
 
 // agentStream is the scheduler's end of an instance's stream. Replies go into a buffer that

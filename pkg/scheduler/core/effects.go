@@ -61,8 +61,8 @@ const (
 	BecauseTooMany TerminateReason = "there are more than scaling.maxInstances"
 	// BecauseOutdated replaces agents one after the other. BecauseUnsupported terminates an
 	// instance whose agent shares no protocol with this release.
-	BecauseOutdated    TerminateReason = "its agent is of a release that is supported no longer than until it is replaced"
-	BecauseUnsupported TerminateReason = "its agent speaks no protocol of this release"
+	BecauseOutdated    TerminateReason = "its agent is of a release whose support ends"
+	BecauseUnsupported TerminateReason = "its agent has no protocol in common with this release"
 
 	becauseDraining = "it was let go before"
 	becauseUnserved = "this scheduler does not own the function's slot"
