@@ -20,7 +20,7 @@ func etcdRows() []row {
 			promise: "no call fails", allow: nothing(), run: killEtcdLeader,
 		},
 		{
-			id: "F26", fault: "all of etcd stands still for 15 s",
+			id: "F26", fault: "all of etcd is paused for 15 s",
 			promise: "no call fails", allow: nothing(),
 			run: withoutEtcd((*lab.Member).Pause, func(ctx context.Context, _ *faultEnv) error { sleep.For(ctx, 15*time.Second); return nil }),
 		},

@@ -104,7 +104,7 @@ func instanceRows() []row {
 			allow:   maybes(2 * warm), run: shortGrace,
 		},
 		{
-			id: "F23", rate: 10, fault: "an agent and its function stand still for 15 s during a call that may run twice",
+			id: "F23", rate: 10, fault: "an agent and its function are paused for 15 s during a call that may run twice",
 			promise: "every call is answered; a late result is refused",
 			allow:   maybes(2), run: pauseAgent,
 		},

@@ -21,7 +21,7 @@ func kubernetesRows() []row {
 			promise: "no call of a warm function fails", allow: nothing(), run: withoutAPI((*lab.Member).Kill),
 		},
 		{
-			id: "F61b", fault: "the API server stands still for 12 s, and the owner is killed in the middle",
+			id: "F61b", fault: "the API server is paused for 12 s, and the owner is killed in the middle",
 			promise: "no call of a warm function fails", allow: nothing(), run: withoutAPI((*lab.Member).Pause),
 		},
 		{
@@ -53,11 +53,11 @@ func kubernetesRows() []row {
 			allow:   maybes(2 * warm), run: loseNode,
 		},
 		{
-			id: "F67", fault: "the kubelets stand still for 10 s",
+			id: "F67", fault: "the kubelets are paused for 10 s",
 			promise: "no call of a warm function fails", allow: nothing(), run: withoutKubelets,
 		},
 		{
-			id: "F68", fault: "the owner stands still in the middle of a burst of creations, and goes on",
+			id: "F68", fault: "the owner is paused in the middle of a burst of creations, and resumes",
 			promise: "no more pods than the function may have", allow: nothing(), run: twoBrains,
 		},
 		{

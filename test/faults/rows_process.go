@@ -58,7 +58,7 @@ func processRows() []row {
 			run:     killTwice,
 		},
 		{
-			id: "F21", fault: "the owner stands still for 15 s, and goes on",
+			id: "F21", fault: "the owner is paused for 15 s, and resumes",
 			promise: "no call fails, none is run twice",
 			allow:   nothing(),
 			run:     pauseOwner(toWork),
@@ -70,7 +70,7 @@ func processRows() []row {
 			run:     pauseOwner(streamed(toWork)),
 		},
 		{
-			id: "F22", fault: "a gateway stands still for 5 s, and goes on",
+			id: "F22", fault: "a gateway is paused for 5 s, and resumes",
 			promise: "its callers wait; none is run twice",
 			allow:   nothing(),
 			run:     pauseGateway,
