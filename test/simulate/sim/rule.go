@@ -102,7 +102,7 @@ const (
 
 // What is promised for the time after the faults.
 const (
-	RuleAllAnswered    Rule = "at rest, every callRecord is answered"
+	RuleAllAnswered    Rule = "at rest, every invocation is answered"
 	RuleNoTicketLeft   Rule = "at rest, no ticket is left"
 	RuleOwned          Rule = "at rest, every slot has an owner"
 	RuleOwnerServes    Rule = "at rest, the owner and nobody else serves a function"

@@ -85,7 +85,7 @@ type Violation struct {
 }
 
 func (v Violation) String() string {
-	return fmt.Sprintf("%s (callRecord %d, at %v)", v.Rule, v.Invocation, v.At)
+	return fmt.Sprintf("%s (invocation %d, at %v)", v.Rule, v.Invocation, v.At)
 }
 
 // Result is what came of a simulation.
