@@ -2,5 +2,5 @@
 // file and heading, every make target exists, and no path belongs to one person's machine. Design
 // pages begin with status and date. Every field of a manifest, every reason of a condition or an
 // error answer, and every metric is documented, and no other metric or field is. Public texts
-// contain no phrase that made readers stop.
+// and pages contain no phrase that made readers stop.
 package doccheck

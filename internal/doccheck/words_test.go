@@ -53,6 +53,7 @@ var unclear = []struct{ phrase, instead string }{
 	{"held against", "counts against, is a failure of"},
 	{"(is|are) taken for", "counts as"},
 	{"of late", "recently"},
+	{"(stands?|stood) still", "is paused, does not change"},
 	{"but for", "except"},
 	{"withdraws?|withdrawals?", "cancels, cancellation"},
 	{"brings? along|comes? along", "has, is built in"},
