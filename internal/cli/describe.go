@@ -228,7 +228,7 @@ func labelled[T any](label string, items []T, text func(T) string) (rows [][]cel
 func scaleIn(s *v1alpha1.ScaleDown) string {
 	fixed := fmt.Sprintf("after %s idle; the last instance after %s", s.IdleTimeout, s.LastInstanceIdleTimeout)
 	if s.Policy == v1alpha1.ScaleDownLearned {
-		return "as learnt from idle times, or else " + fixed
+		return "as learned from idle times, or else " + fixed
 	}
 	return fixed
 }

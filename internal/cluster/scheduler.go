@@ -127,13 +127,13 @@ func (s *schedulerRole) start(ctx context.Context) (err error) {
 	}
 	s.parts.Start("slot directory", directory.Run)
 	s.parts.Start("peers", watched.Run)
-	// What was learnt of a function is asked for when its slot comes.
+	// The estimates of a function are read when its slot comes.
 	s.parts.Start("memory", memory.Run)
 	if err := waitAll(ctx, s.parts, memory.Ready()); err != nil {
 		return err
 	}
 	s.keeping.Start("slot keeper", keeper.Run)
-	s.keeping.Start("keeping what is learnt", func(ctx context.Context) error { return memory.WriteUntil(ctx, keeper, s.scheduler.Estimates) })
+	s.keeping.Start("estimates", func(ctx context.Context) error { return memory.WriteUntil(ctx, keeper, s.scheduler.Estimates) })
 	if err := waitAll(ctx, s.parts, keeper.Ready(), directory.Ready()); err != nil {
 		return err
 	}

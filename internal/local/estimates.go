@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	learntFile = "learnt.json"
+	estimatesName = "estimates.json"
 	// persistInterval is how often the estimates are written, if they changed enough.
 	persistInterval = time.Minute
 )
@@ -24,9 +24,9 @@ type estimatesFile struct {
 
 // openEstimates reads the estimates of the last run.
 func openEstimates(dataDir string, log *slog.Logger) *estimatesFile {
-	known, err := file.OpenEstimates(filepath.Join(dataDir, learntFile))
+	known, err := file.OpenEstimates(filepath.Join(dataDir, estimatesName))
 	if err != nil {
-		log.Warn("what was learnt of the functions cannot be read and is learnt anew", "err", err)
+		log.Warn("estimates of functions cannot be read; they start from zero", "err", err)
 	}
 	return &estimatesFile{known, log}
 }
@@ -41,7 +41,7 @@ func (l *estimatesFile) persist(ctx context.Context, from *scheduler.Scheduler) 
 		case <-ticker.C:
 		}
 		if err := l.Save(from.Estimates()); err != nil {
-			l.log.Warn("what was learnt of the functions cannot be kept", "err", err)
+			l.log.Warn("estimates of functions cannot be stored", "err", err)
 		}
 	}
 	return nil

@@ -212,7 +212,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	parts.Start("provisioner", func(ctx context.Context) error { return instances.Run(ctx, w.scheduler) })
 	parts.Start("scheduler", w.scheduler.Run)
 	parts.Start("rollouts", w.rollouts.Run)
-	parts.Start("learnt", func(ctx context.Context) error { return w.estimates.persist(ctx, w.scheduler) })
+	parts.Start("estimates", func(ctx context.Context) error { return w.estimates.persist(ctx, w.scheduler) })
 	// 4. Calls: last to come and first to go.
 	if w.callers != nil {
 		parts.Start("callers", w.callers.Run)

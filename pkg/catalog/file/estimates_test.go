@@ -23,7 +23,7 @@ func unit(function string, n int) *v1alpha1.Function {
 }
 
 func TestWhatWasLearntIsThereAgain(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "learnt.json")
+	path := filepath.Join(t.TempDir(), "estimates.json")
 	first, err := OpenEstimates(path)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestAFileThatIsOfNoUseIsSaidSoAndReplaced(t *testing.T) {
 		"broken": `{"u": {"gener`, "something else": `{"u": {"startNs": 1}}`, "too large": strings.Repeat(" ", maxEstimates+1),
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "learnt.json")
+			path := filepath.Join(t.TempDir(), "estimates.json")
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -86,12 +86,12 @@ func TestAFileThatIsOfNoUseIsSaidSoAndReplaced(t *testing.T) {
 
 func TestWhatACrashLeftUnfinishedIsRemoved(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{".learnt.json.123.tmp", ".other.json.123.tmp"} {
+	for _, name := range []string{".estimates.json.123.tmp", ".other.json.123.tmp"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("{"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	reopened(t, filepath.Join(dir, "learnt.json"))
+	reopened(t, filepath.Join(dir, "estimates.json"))
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 1 || left[0].Name() != ".other.json.123.tmp" {
 		t.Errorf("left %v, %v", left, err)
@@ -99,7 +99,7 @@ func TestWhatACrashLeftUnfinishedIsRemoved(t *testing.T) {
 }
 
 func TestWhatIsNotReadAgainIsNotWritten(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "learnt.json")
+	path := filepath.Join(t.TempDir(), "estimates.json")
 	l := reopened(t, path)
 	if err := l.Save([]estimate.Unit{{UID: strings.Repeat("u", maxEstimates), Function: "u", Start: 1}}); err == nil {
 		t.Error("it was kept")
@@ -110,7 +110,7 @@ func TestWhatIsNotReadAgainIsNotWritten(t *testing.T) {
 }
 
 func TestNothingIsWrittenUnlessSomethingWasLearnt(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "learnt.json")
+	path := filepath.Join(t.TempDir(), "estimates.json")
 	l := reopened(t, path)
 	known := []estimate.Unit{{UID: "u1", Function: "u", Start: 100}, {UID: "v1", Function: "v", Start: 200}}
 	if err := l.Save(known); err != nil {

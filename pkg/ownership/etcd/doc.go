@@ -12,7 +12,7 @@
 //
 // Beside that prefix, where only schedulers look, it holds, without a lease,
 //
-//	-learnt/<0000-1023>  one key for each slot with functions that were called: the UIDs of
+//	-estimates/<0000-1023>  one key for each slot with functions that were called: the UIDs of
 //	                     their revisions, with their execution and start times
 //
 // The slot's owner writes each key in a transaction that compares the epoch, at most once in

@@ -80,7 +80,7 @@ func (m *EstimateStore) Run(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
-		m.log.Warn("following what was learnt of functions was interrupted; what is known still counts", "err", err)
+		m.log.Warn("the watch of estimates was interrupted; the known ones still count", "err", err)
 		sleep.For(ctx, backoff.Jitter(retry.Next()))
 	}
 	return nil
@@ -144,7 +144,7 @@ func (m *EstimateStore) applyRecord(kv *mvccpb.KeyValue) {
 		record, err = estimate.ParseRecord(kv.Value)
 	}
 	if err != nil && !m.unreadable[slot] {
-		m.log.Warn("what was learnt of functions cannot be read and is learnt anew", "key", string(kv.Key), "err", err)
+		m.log.Warn("estimates of functions cannot be read; they start from zero", "key", string(kv.Key), "err", err)
 	}
 	m.unreadable[slot] = err != nil
 	for _, u := range m.slots[slot] {
@@ -220,7 +220,7 @@ func (m *EstimateStore) write(ctx context.Context, notes []pendingWrite) {
 		if err := m.writeOne(ctx, n); err != nil {
 			if !m.failing && !errors.Is(err, context.Canceled) {
 				m.failing = true
-				m.log.Warn("what was learnt of functions cannot be kept", "err", err)
+				m.log.Warn("estimates of functions cannot be stored", "err", err)
 			}
 			return
 		}

@@ -40,7 +40,7 @@ func unitNamed(uid string) *v1alpha1.Function {
 	return fn
 }
 
-func learntOf(uid string, execution time.Duration) estimate.Unit {
+func estimatesOf(uid string, execution time.Duration) estimate.Unit {
 	return estimate.Unit{UID: uid, Function: "f", Revision: "00001", Execution: execution, Start: time.Second}
 }
 
@@ -60,7 +60,7 @@ func TestWhatAnOwnerLearntIsKnownToAll(t *testing.T) {
 	k := runCoordinator(t, "a")
 	eventually(t, "it holds all slots", k.holdsAll)
 	writer, reader := memory(t), memory(t)
-	if n := writer.remember(t, k, learntOf("u1", time.Minute), learntOf("u2", time.Hour)); n != 2 {
+	if n := writer.remember(t, k, estimatesOf("u1", time.Minute), estimatesOf("u2", time.Hour)); n != 2 {
 		t.Errorf("%d records were written for two units", n)
 	}
 	eventually(t, "others know", reader.recalls("u1", time.Minute))
@@ -69,7 +69,7 @@ func TestWhatAnOwnerLearntIsKnownToAll(t *testing.T) {
 	if got := reader.Restore(unitNamed("u9")); got.Start != time.Second {
 		t.Errorf("a new revision begins with %+v", got)
 	}
-	if n := writer.remember(t, k, learntOf("u1", time.Minute+5*time.Second), learntOf("u2", time.Hour)); n != 0 {
+	if n := writer.remember(t, k, estimatesOf("u1", time.Minute+5*time.Second), estimatesOf("u2", time.Hour)); n != 0 {
 		t.Errorf("%d records were written though little has changed", n)
 	}
 	late := memory(t)
@@ -95,7 +95,7 @@ func TestOnlyTheOwnerOfASlotWritesItsRecord(t *testing.T) {
 		epoch uint64
 		want  int64
 	}{{epoch - 1, 0}, {epoch, 1}} {
-		n := pendingWrite{slot, in.epoch, estimate.RecordOf([]estimate.Unit{learntOf("u1", time.Duration(in.epoch))})}
+		n := pendingWrite{slot, in.epoch, estimate.RecordOf([]estimate.Unit{estimatesOf("u1", time.Duration(in.epoch))})}
 		if err := m.writeOne(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestARecordThatCannotBeReadIsSaidOnceAndReplaced(t *testing.T) {
 	if got := m.Restore(unitNamed("u1")); got != (estimate.Means{}) {
 		t.Errorf("recalled %+v", got)
 	}
-	if n := m.remember(t, k, learntOf("u1", time.Hour)); n != 1 {
+	if n := m.remember(t, k, estimatesOf("u1", time.Hour)); n != 1 {
 		t.Errorf("%d records were written", n)
 	}
 	eventually(t, "it is replaced", m.recalls("u1", time.Hour))
@@ -133,7 +133,7 @@ func TestARecordThatCannotBeReadIsSaidOnceAndReplaced(t *testing.T) {
 // A record names only units of its slot: another one could not take them back.
 func TestAUnitInTheRecordOfAnotherSlotIsIgnored(t *testing.T) {
 	m, slot := memory(t), ownership.SlotOf("u1", 0)
-	elsewhere := string(estimate.RecordOf([]estimate.Unit{learntOf("u1", 1), learntOf(otherSlot(slot), time.Hour)}).Encode())
+	elsewhere := string(estimate.RecordOf([]estimate.Unit{estimatesOf("u1", 1), estimatesOf(otherSlot(slot), time.Hour)}).Encode())
 	if _, err := store.Put(t.Context(), keys(prefix(t)).record(slot), elsewhere); err != nil {
 		t.Fatal(err)
 	}
@@ -156,18 +156,18 @@ func TestMemoryGoesOnAfterTroubleWithEtcd(t *testing.T) {
 	k := runCoordinator(t, "a")
 	eventually(t, "it holds all slots", k.holdsAll)
 	writer, m := memory(t), memory(t)
-	writer.remember(t, k, learntOf("u1", time.Minute))
+	writer.remember(t, k, estimatesOf("u1", time.Minute))
 	eventually(t, "it knows", m.recalls("u1", time.Minute))
 	m.line.down()
 	for range 2 {
-		if m.remember(t, k, learntOf("u1", time.Hour)) != 1 {
+		if m.remember(t, k, estimatesOf("u1", time.Hour)) != 1 {
 			t.Error("it gave up")
 		}
 	}
 	if n := m.journal.count("cannot be kept"); n != 1 {
 		t.Errorf("it was said %d times that nothing can be kept", n)
 	}
-	writer.remember(t, k, learntOf("u1", 2*time.Minute))
+	writer.remember(t, k, estimatesOf("u1", 2*time.Minute))
 	if got := m.Restore(unitNamed("u1")).Execution; got != time.Minute {
 		t.Errorf("without etcd it recalls %v", got)
 	}
@@ -180,7 +180,7 @@ func TestTheLastIsWrittenBeforeTheSlotsGo(t *testing.T) {
 	eventually(t, "it holds all slots", k.holdsAll)
 	m, reader := memory(t), memory(t)
 	run(t, func(ctx context.Context) error {
-		return m.WriteUntil(ctx, k.Coordinator, func() []estimate.Unit { return []estimate.Unit{learntOf("u1", time.Hour)} })
+		return m.WriteUntil(ctx, k.Coordinator, func() []estimate.Unit { return []estimate.Unit{estimatesOf("u1", time.Hour)} })
 	})()
 	eventually(t, "it is known", reader.recalls("u1", time.Hour))
 }

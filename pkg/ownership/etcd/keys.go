@@ -23,7 +23,7 @@ func (k keys) slot(slot ownership.Slot) string { return fmt.Sprintf("%s%04d", k.
 
 // records are outside the prefix of the other keys, so that followers of those need not read
 // them.
-func (k keys) records() string { return string(k) + "-learnt/" }
+func (k keys) records() string { return string(k) + "-estimates/" }
 
 func (k keys) record(slot ownership.Slot) string { return fmt.Sprintf("%s%04d", k.records(), slot) }
 
