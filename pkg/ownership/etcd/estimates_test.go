@@ -164,7 +164,7 @@ func TestMemoryGoesOnAfterTroubleWithEtcd(t *testing.T) {
 			t.Error("it gave up")
 		}
 	}
-	if n := m.journal.count("cannot be kept"); n != 1 {
+	if n := m.journal.count("cannot be stored"); n != 1 {
 		t.Errorf("it was said %d times that nothing can be kept", n)
 	}
 	writer.remember(t, k, estimatesOf("u1", 2*time.Minute))
