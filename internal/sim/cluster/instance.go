@@ -11,7 +11,7 @@ type instance struct {
 	function *function
 	cid      invocation.CID
 	node     int
-	ordered  time.Duration
+	launched  time.Duration
 	ready    time.Duration
 	// phase is what it is doing, and since when.
 	phase phase
@@ -64,7 +64,7 @@ func (w *world) create(f *function, node int) *instance {
 	f.sequence++
 	in := &instance{
 		function: f, cid: term.CID(f.sequence), node: node,
-		ordered: w.now, since: w.now, jitter: 1 + w.jitters.Float64()/10,
+		launched: w.now, since: w.now, jitter: 1 + w.jitters.Float64()/10,
 	}
 	w.populate(f, in)
 	f.starting = append(f.starting, in)

@@ -63,7 +63,7 @@ func (p *pulling) admit(c *call) {
 func (p *pulling) forget(c *call) { p.step(c.function, &core.CallCancelled{ID: c.id}) }
 
 func (p *pulling) ready(in *instance) {
-	f, capacity, took := in.function, in.function.class.Concurrency, p.now-in.ordered
+	f, capacity, took := in.function, in.function.class.Concurrency, p.now-in.launched
 	p.step(f, core.Joined{CID: in.cid, Capacity: capacity})
 	p.step(f, &core.Pulled{CID: in.cid, Wants: true, Credits: capacity})
 	p.startsOf(f).Observe(took)

@@ -58,7 +58,7 @@ func (r Result) Throughput() float64 {
 
 // NodeResult is the result for a node.
 type NodeResult struct {
-	// Created instances were ordered there, and Peak were there at a time.
+	// Created instances were launched there, and Peak existed at a time.
 	Created, Peak int
 	// Busy is instance-time, summed up.
 	Busy time.Duration

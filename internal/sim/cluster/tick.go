@@ -46,17 +46,17 @@ func (s *scheduler) tick() {
 type evaluation struct {
 	*core.Decided
 	function *function
-	// ordered is how many instances were ordered, and noRoom says that the last order
+	// launched is how many instances were launched, and noRoom says that the last order
 	// lacked room.
-	ordered int
+	launched int
 	noRoom  bool
 }
 
-// missing is how many instances could not be ordered.
-func (c *evaluation) missing() int { return c.Wanted() - c.ordered }
+// missing is how many instances could not be launched.
+func (c *evaluation) missing() int { return c.Wanted() - c.launched }
 
 // starved tells whether the function has no instance that works or comes.
-func (c *evaluation) starved() bool { return c.Observed.Created+c.Observed.Creating+c.ordered == 0 }
+func (c *evaluation) starved() bool { return c.Observed.Created+c.Observed.Creating+c.launched == 0 }
 
 // waited is for how long calls have waited for the function's first instance; 0 if none do.
 func (c *evaluation) waited() time.Duration {
@@ -118,7 +118,7 @@ func (s *scheduler) launch(c *evaluation, n int) int {
 		}
 		at := s.machineOf(node)
 		s.machines[at].start(s.world, s.create(f, at))
-		c.ordered++
+		c.launched++
 	}
 	return n
 }
@@ -147,7 +147,7 @@ func (s *scheduler) applyDecision(c *evaluation, ticking bool) {
 	if c.noRoom && ticking {
 		s.lackRoom(c)
 	}
-	s.concluded = core.Applied{Decided: c.Decided, Launched: c.ordered, Cancelled: cancelled, NoRoom: c.noRoom}
+	s.concluded = core.Applied{Decided: c.Decided, Launched: c.launched, Cancelled: cancelled, NoRoom: c.noRoom}
 	s.step(f, &s.concluded)
 }
 
