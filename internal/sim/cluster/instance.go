@@ -11,7 +11,7 @@ type instance struct {
 	function *function
 	cid      invocation.CID
 	node     int
-	launched  time.Duration
+	launched time.Duration
 	ready    time.Duration
 	// phase is what it is doing, and since when.
 	phase phase

@@ -49,7 +49,7 @@ type evaluation struct {
 	// launched is how many instances were launched, and noRoom says that the last order
 	// lacked room.
 	launched int
-	noRoom  bool
+	noRoom   bool
 }
 
 // missing is how many instances could not be launched.
