@@ -155,7 +155,7 @@ func (c *check) tag(t *testing.T, prefix, repository string) name.Tag {
 	return tagOf(t, c.registry.address+"/"+prefix+"/"+repository+":"+c.plain())
 }
 
-// sameFiles counts the files of which both folders have the same.
+// sameFiles counts the files that are the same in both folders.
 func sameFiles(t *testing.T, a, b string) (same, files int) {
 	t.Helper()
 	names := map[string]bool{}
@@ -298,7 +298,7 @@ func (c *check) page(t *testing.T, parts ...string) string {
 	return strings.NewReplacer("registry.example.com/windlass", c.registry.address+"/windlass", "0.1.0", c.plain()).Replace(found[0])
 }
 
-// run runs commands in a folder, each of which has to succeed.
+// run runs commands in a folder. Each must succeed.
 func (c *check) run(t *testing.T, folder, commands string, env ...string) string {
 	t.Helper()
 	said, err := c.try(t, folder, "set -eo pipefail\n"+commands, env...)

@@ -244,7 +244,7 @@ var only = []allowance{
 		"pkg/autoscaler", "pkg/provisioner/placement", "internal/sim/cluster", "internal/sim/report", "internal/workload",
 	}, "an experiment is a function of its size, a seed and recorded traces"},
 	{"internal/sim/plots", []string{"gonum.org/v1/plot", "internal/sim/report"}, "a picture is a function of a chart"},
-	{"internal/sim/report", nil, "whoever reads or writes a report needs nothing else"},
+	{"internal/sim/report", nil, "programs that read or write a report need nothing else"},
 	{"internal/sim/hashsch", nil, "which worker gets a call is a function of what was pushed before"},
 	{"internal/mtls", []string{"api/wire/agent/v1alpha1", "api/wire/control/v1alpha1", "google.golang.org/grpc"}, "agents link it"},
 	{"internal/workload", nil, "the same seed yields the same load"},

@@ -18,7 +18,7 @@ var order = []string{
 // boxes is the picture that the folders of pkg make.
 type boxes struct {
 	names   []string // the folders of pkg
-	arrows  int      // pairs of boxes of which one imports the other
+	arrows  int      // pairs of boxes that one import or more connects
 	against []figure // arrows that run back, by "from imports to"
 	lonely  []figure // packages that a single other package imports
 }

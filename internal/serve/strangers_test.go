@@ -148,7 +148,7 @@ func TestS2MoreStreamsThanAStrangerMayHaveWait(t *testing.T) {
 	}{
 		"until one ends":          {func(_ *peerConn, leave func()) { leave() }, codes.OK},
 		"until one was accepted":  {func(c *peerConn, _ func()) { c.prove() }, codes.OK},
-		"and in vain if none did": {func(*peerConn, func()) { time.Sleep(firstMessageTimeout) }, codes.DeadlineExceeded},
+		"and refused if none did": {func(*peerConn, func()) { time.Sleep(firstMessageTimeout) }, codes.DeadlineExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

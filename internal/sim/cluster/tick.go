@@ -46,7 +46,7 @@ func (s *scheduler) tick() {
 type evaluation struct {
 	*core.Decided
 	function *function
-	// launched is how many instances were launched, and noRoom says that the last order
+	// launched is how many instances were launched, and noRoom says that the last launch
 	// lacked room.
 	launched int
 	noRoom   bool
