@@ -93,7 +93,7 @@ func functionOf(pod *corev1.Pod) string {
 // owner agrees, and its name, which is that of the instance unless it was a spare one before.
 func identity(pod *corev1.Pod) (id, bool) {
 	of := id{functionUID: functionOf(pod), cid: invocation.CID(pod.Labels[v1alpha1.LabelCID])}
-	if of.functionUID == "" || of.cid == "" {
+	if of.functionUID == "" || of.cid == "" || len(of.cid) > podspec.MaxCID {
 		return id{}, false
 	}
 	_, ofPool := warmpool.PoolOf(of.functionUID)

@@ -12,9 +12,13 @@ import (
 // maxName is how long a pod's name may be so that it is its host name as well.
 const maxName = 63
 
+// MaxCID is how many bytes a CID may have, so that a name has room for it, for a hash, and
+// for a letter of the function. Those of a Term are shorter.
+const MaxCID = maxName - len("f-123456-")
+
 // Name is the name of an instance's pod: the function's name and the CID. A name
 // that is too long is cut, and a hash of the function's UID keeps it apart from
-// others that begin alike.
+// others that begin alike. The CID has at most MaxCID bytes.
 func Name(function, functionUID string, cid invocation.CID) string {
 	suffix := "-" + strings.ToLower(string(cid))
 	if len(function)+len(suffix) <= maxName {

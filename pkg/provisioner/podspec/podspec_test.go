@@ -270,6 +270,9 @@ func TestNamesAreValidAndTellInstancesApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?`).Draw(t, "name")
 		cid := invocation.Term{Epoch: rapid.Uint64Range(0, 1<<52).Draw(t, "epoch")}.CID(rapid.Uint64Range(0, 1<<32).Draw(t, "sequence"))
+		if len(cid) > MaxCID {
+			t.Fatalf("%s has over %d bytes", cid, MaxCID)
+		}
 		got := Name(name, "uid", cid)
 		if errs := validation.IsDNS1123Label(got); len(errs) > 0 {
 			t.Fatalf("%s: %v", got, errs)
@@ -278,6 +281,7 @@ func TestNamesAreValidAndTellInstancesApart(t *testing.T) {
 			t.Fatalf("%s does not end with the CID %s", got, cid)
 		}
 	})
+	Name("", "uid", invocation.CID(strings.Repeat("0", MaxCID)))
 	long := strings.Repeat("a", 62)
 	if one, other := Name(long+"1", "u1", "0-1"), Name(long+"2", "u2", "0-1"); one == other {
 		t.Errorf("two functions have a pod %s", one)
