@@ -4,12 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
-	"net/http/httptrace"
-	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -19,22 +14,14 @@ import (
 )
 
 const (
-	// maxHeadBytes bounds the head of an answer, interim answers included.
-	maxHeadBytes = 1 << 20
-	// idleTimeout is how long an idle connection is kept. It is shorter than
-	// what common servers keep theirs for (2s and up), so that mostly it is
-	// not the function that closes, just as a call is being written.
-	idleTimeout = time.Second
 	// firstRetry and lastRetry bound the pause between two attempts to
 	// connect to a function that is starting.
 	firstRetry = time.Millisecond
 	lastRetry  = 25 * time.Millisecond
 
-	// dialTimeout bounds one attempt to connect, which net/http does not end
-	// with the call that it is for.
+	// dialTimeout bounds one attempt to connect. A function that accepts nothing more would
+	// hold it until the call's deadline, although another instance may have room.
 	dialTimeout = 10 * time.Second
-
-	copyBytes = 32 << 10
 )
 
 // Config says where the function is.
@@ -59,39 +46,22 @@ func (c Config) Validate() error {
 
 // Adapter is an adapter.Adapter for one HTTP server.
 type Adapter struct {
-	addr      string
-	dial      func(ctx context.Context, network, addr string) (net.Conn, error)
-	transport *http.Transport
-	buffers   sync.Pool
+	addr string
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	idle idleConns
 }
 
 var _ adapter.Adapter = (*Adapter)(nil)
 
 // New is an Adapter for a valid cfg. It connects to nothing yet.
 func New(cfg Config) *Adapter {
-	a := &Adapter{
-		addr:    cfg.Addr,
-		dial:    (&net.Dialer{Timeout: dialTimeout}).DialContext,
-		buffers: sync.Pool{New: func() any { return new([copyBytes]byte) }},
-	}
-	a.transport = &http.Transport{
-		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			c, err := a.dial(ctx, network, addr)
-			if err != nil {
-				return nil, err
-			}
-			return &conn{Conn: c}, nil
-		},
-		DisableCompression:     true,
-		MaxIdleConnsPerHost:    cfg.Concurrency,
-		IdleConnTimeout:        idleTimeout,
-		MaxResponseHeaderBytes: maxHeadBytes,
-	}
-	return a
+	// The function is on this machine, so the system closes its connections when it ends.
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: -1}
+	return &Adapter{addr: cfg.Addr, dial: dialer.DialContext, idle: idleConns{most: cfg.Concurrency}}
 }
 
 // Close closes the idle connections. Calls that run are not touched.
-func (a *Adapter) Close() { a.transport.CloseIdleConnections() }
+func (a *Adapter) Close() { a.idle.close() }
 
 // WaitReady returns when the function accepts connections.
 func (a *Adapter) WaitReady(ctx context.Context) error {
@@ -116,128 +86,4 @@ func unlessRefused(err error) string {
 		return ""
 	}
 	return fmt.Sprintf("; the last attempt failed: %v", err)
-}
-
-// Invoke sends call to the function as one request.
-func (a *Adapter) Invoke(ctx context.Context, call *adapter.Call, w adapter.ResultWriter) error {
-	for {
-		up := newUpload(call)
-		ex := &exchange{onEnd: up.stop}
-		resp, err := a.roundTrip(ctx, call, up, ex)
-		if err == nil {
-			err = a.relay(ctx, call, w, resp, ex, up)
-			_ = resp.Body.Close()
-			up.stop()
-			return err
-		}
-		up.stop()
-		if ex.seal() {
-			return explain(ctx, call, ex, up, err)
-		}
-		// Only a kept-alive connection can have ended for a reason that
-		// a new one does not share, so this ends when those are used up.
-		if ctx.Err() == nil && ex.reused() && !up.started() {
-			continue
-		}
-		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
-	}
-}
-
-// roundTrip returns the head of the answer. ex records what was written.
-func (a *Adapter) roundTrip(ctx context.Context, call *adapter.Call, up *upload, ex *exchange) (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(info httptrace.GotConnInfo) {
-			c, ok := info.Conn.(*conn)
-			if !ok || !ex.attach(c, info.Reused) {
-				cancel(errRepeat)
-			}
-		},
-	})
-	resp, err := a.transport.RoundTrip(a.request(ctx, call, up))
-	if err != nil {
-		cancel(err)
-		return nil, err
-	}
-	resp.Body = &cancelOnClose{resp.Body, cancel}
-	return resp, nil
-}
-
-// cancelOnClose ends a request's context when its answer is done with.
-type cancelOnClose struct {
-	io.ReadCloser
-	cancel context.CancelCauseFunc
-}
-
-func (c *cancelOnClose) Close() error {
-	err := c.ReadCloser.Close()
-	c.cancel(nil)
-	return err
-}
-
-// relay passes an answer on to w.
-func (a *Adapter) relay(ctx context.Context, call *adapter.Call, w adapter.ResultWriter, resp *http.Response, ex *exchange, up *upload) error {
-	if resp.StatusCode < 200 || resp.StatusCode > 599 {
-		return fmt.Errorf("%w: status %d, want 200 to 599", adapter.ErrBadAnswer, resp.StatusCode)
-	}
-	if err := w.WriteHead(head(resp)); err != nil {
-		return err
-	}
-	buf := a.buffers.Get().(*[copyBytes]byte)
-	defer a.buffers.Put(buf)
-	for {
-		n, err := resp.Body.Read(buf[:])
-		if n > 0 {
-			if _, werr := w.Write(buf[:n]); werr != nil {
-				return werr
-			}
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return explain(ctx, call, ex, up, err)
-		}
-	}
-}
-
-// explain is the error of a request that was at least partly written.
-func explain(ctx context.Context, call *adapter.Call, ex *exchange, up *upload, err error) error {
-	if ctx.Err() != nil {
-		return adapter.Ended(ctx, call)
-	}
-	if cause := up.failure(); cause != nil {
-		return fmt.Errorf("%w: reading the call's body: %w", adapter.ErrFunctionLost, cause)
-	}
-	// The transport reports a connection that ended by errors of many
-	// kinds, so what the connection itself saw decides.
-	if cause := ex.broken(); cause != nil {
-		return lostError(cause)
-	}
-	return fmt.Errorf("%w: it is no HTTP/1.1: %s", adapter.ErrBadAnswer, withoutPrefix(err))
-}
-
-// lost is how a connection to the function ended before its answer did.
-type lost struct {
-	how   string
-	cause error
-}
-
-func (l lost) Error() string   { return adapter.ErrFunctionLost.Error() + ": " + l.how }
-func (l lost) Unwrap() []error { return []error{adapter.ErrFunctionLost, l.cause} }
-
-func lostError(cause error) error {
-	switch {
-	case errors.Is(cause, io.EOF), errors.Is(cause, io.ErrUnexpectedEOF):
-		return lost{"it closed the connection before its answer was complete", cause}
-	case errors.Is(cause, syscall.ECONNRESET), errors.Is(cause, syscall.EPIPE):
-		return lost{"it reset the connection before its answer was complete", cause}
-	}
-	return lost{"the connection to it broke before its answer was complete: " + cause.Error(), cause}
-}
-
-// withoutPrefix is net/http's complaint about an answer, without the package's name.
-func withoutPrefix(err error) string {
-	text := strings.TrimPrefix(err.Error(), "net/http: HTTP/1.x transport connection broken: ")
-	return strings.TrimPrefix(text, "net/http: ")
 }

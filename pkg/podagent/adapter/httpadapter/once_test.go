@@ -174,13 +174,11 @@ func TestDialFailureIsNotStarted(t *testing.T) {
 
 func TestContextThatEndsBeforeTheConnectionIsNotStarted(t *testing.T) {
 	ctx, cancel := cancelled(t)
-	over := make(chan struct{})
-	defer close(over)
 	a := New(Config{Addr: "127.0.0.1:1", Concurrency: 1})
-	a.dial = func(context.Context, string, string) (net.Conn, error) {
+	a.dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		cancel()
-		<-over
-		return nil, errors.New("too late")
+		<-ctx.Done()
+		return nil, ctx.Err()
 	}
 	wantError(t, a.Invoke(ctx, get("/"), &recorder{}), adapter.ErrNotStarted)
 }

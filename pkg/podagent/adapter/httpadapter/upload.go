@@ -4,120 +4,184 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"net/http"
-	"sync"
+	"strconv"
+	"sync/atomic"
+	"time"
 
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
-var errUploadStopped = errors.New("the function takes no more of the call's body")
+const (
+	// inlineBody is the largest body that is written together with the head, in bytes. A
+	// socket's buffers take as much, so that the write does not wait for the function.
+	inlineBody = 16 << 10
+	// lastWriteTimeout is how long a call whose answer is complete waits for its body's last
+	// write to return, so that its connection can have another call.
+	lastWriteTimeout = 50 * time.Millisecond
 
-// upload is a call's body on its way to the function. It reads the body in a
-// goroutine of its own, so that the transport never waits for the client when
-// the function has ended; that goroutine starts with the first Read, and ends
-// at the latest when the read that it is in returns.
+	// chunkHead and chunkEnd are the most bytes before and behind the content of a chunk.
+	chunkHead = 8
+	chunkEnd  = len("\r\n")
+)
+
+// upload writes a call's body to the function, in a goroutine of its own: the function may
+// answer before it has read the body, and the client may be slow to send it.
 type upload struct {
-	src io.Reader
-	// small is set instead if the body is in memory: it cannot wait.
-	small *bytes.Reader
-	// length in bytes; -1 if unknown.
-	length int64
+	// done is closed when nothing more is written.
+	done chan struct{}
+	// last is set before the last write.
+	last atomic.Bool
 
-	pr *io.PipeReader
-	pw *io.PipeWriter
-
-	mu      sync.Mutex
-	pumping bool
-	stopped bool
-	err     error
+	// refused says that the function took no more, and failure why the body ended early.
+	// Both are set before done is closed.
+	refused bool
+	failure error
 }
 
-func newUpload(call *adapter.Call) *upload {
-	u := &upload{src: call.Body, length: call.ContentLength}
-	if whole, ok := call.Body.(*bytes.Reader); ok {
-		rest := *whole
-		u.small = &rest
-		if u.length < 0 {
-			u.length = int64(rest.Len())
+// bodyLength is the length of a call's body; -1 if it is unknown.
+func bodyLength(call *adapter.Call) int64 {
+	if whole, ok := call.Body.(*bytes.Reader); ok && call.ContentLength < 0 {
+		return int64(whole.Len())
+	}
+	return call.ContentLength
+}
+
+// takeSmall appends the call's body to b if it is small and in memory. Whether it did so is
+// the second result. It leaves the body unread.
+func takeSmall(b []byte, call *adapter.Call, length int64) ([]byte, bool) {
+	if length == 0 {
+		return b, true
+	}
+	whole, ok := call.Body.(*bytes.Reader)
+	if !ok || int64(whole.Len()) != length || length > inlineBody {
+		return b, false
+	}
+	rest := *whole
+	b = append(b, make([]byte, length)...)
+	_, err := io.ReadFull(&rest, b[len(b)-int(length):])
+	return b, err == nil
+}
+
+// startUpload begins to write a call's body of that length to c.
+func startUpload(c *conn, body io.Reader, length int64) *upload {
+	u := &upload{done: make(chan struct{})}
+	go func() {
+		if length < 0 {
+			u.writeChunks(c, body)
+		} else {
+			u.writeLength(c, body, length)
 		}
-		return u
-	}
-	if u.length != 0 {
-		u.pr, u.pw = io.Pipe()
-	}
+		close(u.done)
+		if u.failure != nil {
+			// Only the end of the connection tells the function that the body was cut.
+			c.close()
+		}
+	}()
 	return u
 }
 
-// body is what to give to the transport. It writes a body of a type that it
-// knows together with the head.
-func (u *upload) body() io.ReadCloser {
-	switch {
-	case u.length == 0:
-		return http.NoBody
-	case u.small != nil:
-		return io.NopCloser(u.small)
+// writeLength writes a body of a known length, and not a byte more.
+func (u *upload) writeLength(c *conn, body io.Reader, left int64) {
+	var buffer copyBuffer
+	defer buffer.recycle()
+	n := 0
+	for left > 0 {
+		var err error
+		p := buffer.next(n)
+		n, err = body.Read(p[:min(int64(len(p)), left)])
+		left -= int64(n)
+		u.last.Store(left == 0)
+		if n > 0 && !u.write(c, p[:n]) {
+			return
+		}
+		if err != nil && left > 0 {
+			u.failure = unexpected(err)
+			return
+		}
 	}
-	return u
 }
 
-// Read reads what the goroutine has read.
-func (u *upload) Read(p []byte) (int, error) {
-	u.mu.Lock()
-	if !u.pumping && !u.stopped {
-		u.pumping = true
-		go u.pump()
-	}
-	u.mu.Unlock()
-	return u.pr.Read(p)
-}
-
-// Close does nothing: the transport closes a body that it did not read, too.
-func (u *upload) Close() error { return nil }
-
-func (u *upload) pump() {
-	buf := make([]byte, copyBytes)
+// writeChunks writes a body of unknown length.
+func (u *upload) writeChunks(c *conn, body io.Reader) {
+	var buffer copyBuffer
+	defer buffer.recycle()
+	n := 0
 	for {
-		n, err := u.src.Read(buf)
-		if n > 0 {
-			if _, werr := u.pw.Write(buf[:n]); werr != nil {
-				return
-			}
+		var err error
+		p := buffer.next(n)
+		n, err = body.Read(p[chunkHead : len(p)-chunkEnd])
+		if n > 0 && !u.write(c, chunk(p, n)) {
+			return
 		}
 		if err == io.EOF {
-			_ = u.pw.Close()
+			u.last.Store(true)
+			u.write(c, []byte("0\r\n\r\n"))
 			return
 		}
 		if err != nil {
-			u.mu.Lock()
-			u.err = err
-			u.mu.Unlock()
-			_ = u.pw.CloseWithError(err)
+			u.failure = err
 			return
 		}
 	}
 }
 
-// stop ends the upload; the unread rest stays unread.
-func (u *upload) stop() {
-	if u.pr == nil {
-		return
+// chunk is the part of p that is the chunk of the n bytes behind its first chunkHead.
+func chunk(p []byte, n int) []byte {
+	var size [chunkHead]byte
+	head := append(strconv.AppendInt(size[:0], int64(n), 16), "\r\n"...)
+	from := chunkHead - len(head)
+	copy(p[from:], head)
+	return append(p[:chunkHead+n], "\r\n"...)[from:]
+}
+
+// write reports whether the function takes more. If it does not, it may have answered before
+// that: reading finds the answer or the error.
+func (u *upload) write(c *conn, p []byte) bool {
+	_, err := c.net.Write(p)
+	u.refused = err != nil
+	return err == nil
+}
+
+// finished reports whether the function has got the whole body. Only if all of it was written
+// or is being written it waits for that.
+func (u *upload) finished() bool {
+	if u == nil {
+		return true
 	}
-	u.mu.Lock()
-	u.stopped = true
-	u.mu.Unlock()
-	_ = u.pr.CloseWithError(errUploadStopped)
+	select {
+	case <-u.done:
+	default:
+		if !u.last.Load() {
+			return false
+		}
+		late := time.NewTimer(lastWriteTimeout)
+		defer late.Stop()
+		select {
+		case <-u.done:
+		case <-late.C:
+			return false
+		}
+	}
+	return !u.refused && u.failure == nil
 }
 
-// started reports whether some of the call's body may have been sent.
-func (u *upload) started() bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.pumping
+// cause is why the call's body ended early; nil if it did not.
+func (u *upload) cause() error {
+	if u == nil {
+		return nil
+	}
+	select {
+	case <-u.done:
+		return u.failure
+	default:
+		return nil
+	}
 }
 
-// failure is the error of the call's body, if it had one.
-func (u *upload) failure() error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.err
+// unexpected is err, which is not EOF: the body was to be longer.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }

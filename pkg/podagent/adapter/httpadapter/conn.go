@@ -1,0 +1,98 @@
+package httpadapter
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"math"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+)
+
+// readerBytes is the size of a connection's read buffer. Most answers fit in it.
+const readerBytes = 4 << 10
+
+var errHeadTooLarge = errors.New("its head is too large")
+
+// conn is a connection to the function. One call has it at a time. No goroutine belongs to
+// it: an idle connection is looked at when a call is about to use it.
+type conn struct {
+	net net.Conn
+	in  *bufio.Reader
+	// kept says that the connection had a call before.
+	kept bool
+	// idleSince is when the last call left it.
+	idleSince time.Time
+
+	// asked says how the answer must be read; nothing else of it is set.
+	asked http.Request
+	// headLeft is how many more bytes may be read.
+	headLeft int64
+	// broken is how reading from the function ended; nil if it has not.
+	broken error
+
+	// unwatch ends what watch began.
+	unwatch func() bool
+	// cut is close, kept here because a method value costs an allocation each time.
+	cut func()
+
+	// socket is nil for a connection that is none. look sets quiet; both are made once, so
+	// that looking allocates nothing.
+	socket syscall.RawConn
+	look   func(fd uintptr)
+	quiet  bool
+}
+
+func newConn(to net.Conn) *conn {
+	c := &conn{net: to}
+	c.in = bufio.NewReaderSize((*connReader)(c), readerBytes)
+	c.cut = c.close
+	c.look = func(fd uintptr) {
+		var b [1]byte
+		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		c.quiet = err == syscall.EAGAIN || err == syscall.EINTR
+	}
+	if s, ok := to.(syscall.Conn); ok {
+		c.socket, _ = s.SyscallConn()
+	}
+	return c
+}
+
+// alive reports whether an idle connection can have another call: the function has neither
+// closed it nor sent bytes that nobody asked for. It does not wait, and takes no bytes.
+func (c *conn) alive() bool {
+	if c.socket == nil {
+		return true
+	}
+	return c.socket.Control(c.look) == nil && c.quiet
+}
+
+// watch closes the connection when ctx ends, until unwatch is called. That is false if ctx
+// has ended.
+func (c *conn) watch(ctx context.Context) { c.unwatch = context.AfterFunc(ctx, c.cut) }
+
+func (c *conn) close() { _ = c.net.Close() }
+
+// limitHead bounds what is read for the heads of the next answer, until allowBody is called.
+func (c *conn) limitHead() { c.headLeft = maxHeadBytes }
+func (c *conn) allowBody() { c.headLeft = math.MaxInt64 }
+
+// connReader is what a connection's buffer reads from.
+type connReader conn
+
+func (c *connReader) Read(p []byte) (int, error) {
+	if c.headLeft <= 0 {
+		return 0, errHeadTooLarge
+	}
+	if int64(len(p)) > c.headLeft {
+		p = p[:c.headLeft]
+	}
+	n, err := c.net.Read(p)
+	c.headLeft -= int64(n)
+	if err != nil {
+		c.broken = err
+	}
+	return n, err
+}
