@@ -69,11 +69,12 @@ pictures: build examples ## Draw the pictures of windlass top and the status pag
 ##@ Check
 
 # In CI a test that fails is tried once more, unless many do or there was a data race,
-# and the summary names it. At the end of both is which tests were skipped, and why.
+# and the summary names it. At the end of both is which tests were skipped, and why. The
+# end-to-end tests take six minutes with the race detector, and twice as long on a busy machine.
 # $(call gotest,FLAGS,PACKAGES)
 gotest = $(if $(RACE),,echo 'The race detector is left out.' &&) $(if $(CI), \
-  $(TOOLS)/gotestsum --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race --packages '$(2)' -- $(RACE) -shuffle=on $(1), \
-  go test -json $(RACE) -shuffle=on $(1) $(2) | go run ./internal/testreport)
+  $(TOOLS)/gotestsum --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race --packages '$(2)' -- $(RACE) -shuffle=on -timeout 20m $(1), \
+  go test -json $(RACE) -shuffle=on -timeout 20m $(1) $(2) | go run ./internal/testreport)
 
 # $(call tagged,TAG) are the packages with tests that need more than Go.
 tagged = $(shell grep -rl --include='*_test.go' '^//go:build $(1)$$' cmd internal pkg test | sed 's,^,./,; s,/[^/]*$$,,' | sort -u)

@@ -28,7 +28,7 @@ func main() {
 func up(ctx context.Context, c cli.UpConfig) error {
 	config := local.DefaultConfig()
 	config.DataDir, config.AgentPath = c.DataDir, c.AgentPath
-	config.Listen, config.OpsListen = c.Listen, c.OpsListen
+	config.Listen, config.OpsListen, config.Pprof = c.Listen, c.OpsListen, c.Pprof
 	config.Gateway.MaxBody = c.MaxBody
 	config.Gateway.LogCalls, config.Tracing = c.LogCalls, c.Tracing
 	config.RequireKeys, config.WebGuard.Origins = c.RequireKeys, c.AllowOrigins

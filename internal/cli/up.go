@@ -37,6 +37,8 @@ type UpConfig struct {
 	// Listen is the gateway's address and OpsListen that of health and
 	// metrics: host:port, where port 0 takes a free one.
 	Listen, OpsListen string
+	// Pprof serves profiles at OpsListen.
+	Pprof bool
 	// AgentPath is the absolute path of the agent's program, which exists.
 	AgentPath string
 	// RequireKeys makes the gateway reject callers without an API key.
@@ -66,6 +68,7 @@ type UpConfig struct {
 // upFlags are the flags of up.
 type upFlags struct {
 	listen, opsListen, agent, maxBody string
+	pprof                             bool
 	decider                           string
 	files, allowOrigins               []string
 	logLevel, logFormat               string
@@ -107,6 +110,7 @@ A second one ends it at once.`,
 	}
 	cmd.Flags().StringVar(&flags.listen, "listen", defaultListen, "`address` of the gateway, where functions are called")
 	cmd.Flags().StringVar(&flags.opsListen, "ops-listen", defaultOpsListen, "`address` of the status page, health checks and metrics")
+	cmd.Flags().BoolVar(&flags.pprof, "pprof", false, "serve profiles of this program at --ops-listen, below /debug/pprof/")
 	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil, "`file` or folder with manifests to deploy, or - for the standard input; repeatable")
 	cmd.Flags().StringVar(&flags.agent, "agent", "", "`path` of the agent's program (default: podagent beside this program)")
 	cmd.Flags().BoolVar(&flags.auth, "auth", false, "require API keys of callers, and print one that is valid for this run")
@@ -122,7 +126,7 @@ A second one ends it at once.`,
 }
 
 func (r *runner) upConfig(flags upFlags) (UpConfig, error) {
-	config := UpConfig{Listen: flags.listen, OpsListen: flags.opsListen, RequireKeys: flags.auth, AllowOrigins: flags.allowOrigins, Decider: flags.decider, Ready: r.printReady}
+	config := UpConfig{Listen: flags.listen, OpsListen: flags.opsListen, Pprof: flags.pprof, RequireKeys: flags.auth, AllowOrigins: flags.allowOrigins, Decider: flags.decider, Ready: r.printReady}
 	for flag, addr := range map[string]string{"--listen": flags.listen, "--ops-listen": flags.opsListen} {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			return config, usagef("%s %q is no address: write host:port, for example 127.0.0.1:8080", flag, addr)

@@ -62,6 +62,7 @@ func (c *Common) flags(flags *pflag.FlagSet) {
 func (c *Common) servingFlags(flags *pflag.FlagSet) {
 	c.flags(flags)
 	flags.StringVar(&c.OpsListen, "ops-listen", ":8081", "`address` of health checks and metrics")
+	flags.BoolVar(&c.Pprof, "pprof", false, "serve profiles of this program at --ops-listen, below /debug/pprof/")
 	flags.StringVar(&c.TLSDir, "tls-dir", "", "`folder` with ca.crt, tls.crt and tls.key")
 	flags.StringVar(&c.TLSDomain, "tls-domain", "", "`domain` of the names in the certificates, such as scheduler.DOMAIN")
 }

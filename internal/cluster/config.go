@@ -25,6 +25,8 @@ type Common struct {
 	// OpsListen is where health checks and metrics are served, without
 	// encryption.
 	OpsListen string
+	// Pprof serves profiles there, too.
+	Pprof bool
 	// TLSDir is a folder with ca.crt, tls.crt and tls.key.
 	TLSDir string
 	// TLSDomain is what the names in all certificates of this Windlass end in.

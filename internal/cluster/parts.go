@@ -154,6 +154,9 @@ func serveOperations(parts *lifecycle.Lifecycle, c Common, handler http.Handler,
 	if err != nil {
 		return fmt.Errorf("--ops-listen: %w", err)
 	}
+	if c.Pprof {
+		handler = serve.Profiles(handler)
+	}
 	parts.Start("operations", func(ctx context.Context) error { return serve.HTTP(ctx, listener, handler, opsDrain, log) })
 	return nil
 }

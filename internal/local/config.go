@@ -32,6 +32,8 @@ type Config struct {
 	// and metrics; port 0 takes a free one.
 	Listen    string
 	OpsListen string
+	// Pprof serves profiles of this process at OpsListen.
+	Pprof bool
 	// AgentPath is the agent's program.
 	AgentPath string
 	// DrainTimeout is how long calls in flight may take to finish when

@@ -54,7 +54,11 @@ func (dir instanceLogs) Follow(ctx context.Context, w io.Writer, key invocation.
 func (w *Windlass) operations() http.Handler {
 	status := page.New(page.Config{Version: buildinfo.Version, GatewayURL: w.GatewayURL()}, ownSample{w}, time.Now)
 	mux := http.NewServeMux()
-	mux.Handle("/", w.guarded(serve.Operations(w.registry, w.unready)))
+	checks := serve.Operations(w.registry, w.unready)
+	if w.config.Pprof {
+		checks = serve.Profiles(checks)
+	}
+	mux.Handle("/", w.guarded(checks))
 	for _, path := range page.Paths() {
 		mux.Handle(path, status)
 	}

@@ -60,11 +60,11 @@ var (
 		"How far ahead the last decision planned. Absent if that decision is ten seconds old, or if the function's decider does not plan ahead.", "function_namespace", "function", "revision")
 	decisionsDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_decisions_total",
 		"Decisions to create instances, by reason.", "function_namespace", "function", "revision", "reason")
-	orderedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_launched_total",
+	launchedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_launched_total",
 		"Instances that the scheduler launched.", "function_namespace", "function", "revision")
 	deferredDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_launches_deferred_total",
 		"Decisions to create instances that had to wait for a later tick, because --create-qps was used up.", "function_namespace", "function", "revision")
-	sparesTakenDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_spare_instances_assigned_total",
+	sparesAssignedDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_spare_instances_assigned_total",
 		"Spare instances of warm pools that the scheduler assigned to the function.", "function_namespace", "function", "revision")
 	startedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_started_total",
 		"Instances that started and asked for their first call.", "function_namespace", "function", "revision")

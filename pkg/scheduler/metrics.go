@@ -115,7 +115,7 @@ const (
 
 // counterDecls declares the counter of each event.
 var counterDecls = [numCounters]metric.Counter{
-	instanceLaunched: orderedDecl, launchDeferred: deferredDecl, spareAssigned: sparesTakenDecl,
+	instanceLaunched: launchedDecl, launchDeferred: deferredDecl, spareAssigned: sparesAssignedDecl,
 	instanceStarted: startedDecl, instanceEvicted: evictedDecl, instanceCancelled: cancelledDecl,
 	instanceReleased: releasedDecl, instanceExpired: expiredDecl, leaveRequested: pullsInVainDecl,
 }

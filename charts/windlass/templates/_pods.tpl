@@ -97,6 +97,9 @@ capabilities:
 - --log-format={{ $values.log.format }}
 - --log-level={{ $values.log.level }}
 - --ops-listen=:8081
+{{- if $values.pprof }}
+- --pprof
+{{- end }}
 - --tls-dir=/etc/windlass/tls
 - --tls-domain={{ include "windlass.tlsDomain" (index . 0) }}
 {{- with $values.watchNamespaces }}
