@@ -36,7 +36,7 @@ func outcome(err error) core.Outcome {
 }
 
 // newCall makes the call from a grant. receiveReplies feeds its body unless the grant has all
-// of it.
+// of it. Grants carry no trailers, expectations and upgrades, nor do results (see WriteHead).
 func newCall(ctx context.Context, id invocation.ID, g *agentwire.Granted) (*adapter.Call, *bodyPipe) {
 	header := make(http.Header, len(g.GetHeaders()))
 	for _, h := range g.GetHeaders() {

@@ -53,8 +53,13 @@ func (cs *calls) newResult(method string) *resultWriter {
 	return w
 }
 
-// WriteHead implements adapter.ResultWriter.
+// WriteHead implements adapter.ResultWriter. The protocol with gateways has no place for interim
+// answers, trailers and upgrades: the first two end here and in WriteTrailer, and newCall asks no
+// function for an upgrade.
 func (w *resultWriter) WriteHead(h adapter.Head) error {
+	if h.Status < http.StatusOK {
+		return nil
+	}
 	head := &agentwire.ResultHead{
 		Status:        int32(h.Status),
 		Headers:       make([]*agentwire.Header, 0, len(h.Header)),
@@ -100,6 +105,9 @@ func (w *resultWriter) Write(p []byte) (int, error) {
 	w.sendBody(p)
 	return len(p), nil
 }
+
+// WriteTrailer implements adapter.ResultWriter.
+func (w *resultWriter) WriteTrailer(http.Header) error { return nil }
 
 func (w *resultWriter) sendBody(p []byte) {
 	for part := range slices.Chunk(p, wholeBody) {

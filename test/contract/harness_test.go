@@ -356,6 +356,7 @@ type result struct {
 
 func (r *result) WriteHead(h adapter.Head) error { r.head = h; return nil }
 func (r *result) Write(p []byte) (int, error)    { return r.body.Write(p) }
+func (r *result) WriteTrailer(http.Header) error { return nil }
 func waiting(t *testing.T) context.Context       { return within(t, patience) }
 func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)

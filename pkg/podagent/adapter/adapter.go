@@ -45,31 +45,52 @@ type Call struct {
 	ContentLength int64
 	// Body is never nil. Its Read returns when the context of Invoke ends. Invoke may
 	// return while one last Read is under way. A body in memory is best a *bytes.Reader.
+	// An error other than io.EOF says that the client's request was cut.
 	Body io.Reader
+	// Trailer has the names of the trailers that the client announced; nil if it announced
+	// none. The Read of Body that returns io.EOF sets their values. A body of known length has
+	// no trailers.
+	Trailer http.Header
+	// ExpectContinue says that the client waits for an answer with status 100 before it sends
+	// Body, though not for ever.
+	ExpectContinue bool
+	// Upgrade lists the protocols that the client asks to switch to, as its Upgrade header
+	// does; empty if it asks for none. Such a call has ContentLength 0. If the function
+	// switches, Body is what the client sends in the new protocol.
+	Upgrade string
 	// Deadline is when the call times out. The context of Invoke ends then
 	// too.
 	Deadline time.Time
 }
 
-// Head is the beginning of an answer.
+// Head is the beginning of an answer, or an interim answer.
 type Head struct {
-	// Status is an HTTP status code, 200 to 599.
+	// Status is an HTTP status code, 100 to 599. Below 200 the answer is an interim one, which
+	// has a Header and nothing else, and 100 comes only to a call with ExpectContinue. With
+	// 101 the function switches protocols: there is no other answer, and what is written
+	// after it is what the function sends in the new protocol.
 	Status int
 	// Header holds end-to-end headers only.
 	Header http.Header
 	// ContentLength in bytes; -1 if unknown. With the answer to a HEAD it is
 	// what the answer to a GET would have. Header has no Content-Length.
 	ContentLength int64
+	// Trailer has the names of the trailers that the function announced. Others may come.
+	Trailer []string
+	// Upgrade is the protocol that the function switches to with status 101.
+	Upgrade string
 	// FunctionError is the type of the error that the function reported
 	// through its protocol; empty if it reported none.
 	FunctionError string
 }
 
-// ResultWriter takes an answer as it comes: one head, then the body in any
-// number of writes. Its methods must not keep their arguments.
+// ResultWriter takes an answer as it comes: any number of interim heads, one head, then the
+// body in any number of writes, then at most one set of trailers. Its methods must not keep
+// their arguments.
 type ResultWriter interface {
 	WriteHead(Head) error
 	io.Writer
+	WriteTrailer(http.Header) error
 }
 
 // Adapter speaks one function's protocol.

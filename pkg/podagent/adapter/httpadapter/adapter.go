@@ -46,9 +46,10 @@ func (c Config) Validate() error {
 
 // Adapter is an adapter.Adapter for one HTTP server.
 type Adapter struct {
-	addr string
-	dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	idle idleConns
+	addr  string
+	dial  func(ctx context.Context, network, addr string) (net.Conn, error)
+	idle  idleConns
+	http2 http2Client
 }
 
 var _ adapter.Adapter = (*Adapter)(nil)
@@ -57,11 +58,18 @@ var _ adapter.Adapter = (*Adapter)(nil)
 func New(cfg Config) *Adapter {
 	// The function is on this machine, so the system closes its connections when it ends.
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: -1}
-	return &Adapter{addr: cfg.Addr, dial: dialer.DialContext, idle: idleConns{most: cfg.Concurrency}}
+	return &Adapter{
+		addr: cfg.Addr, dial: dialer.DialContext,
+		idle:  idleConns{most: cfg.Concurrency},
+		http2: http2Client{addr: cfg.Addr, dial: dialer.DialContext, dialing: make(chan struct{}, 1)},
+	}
 }
 
 // Close closes the idle connections. Calls that run are not touched.
-func (a *Adapter) Close() { a.idle.close() }
+func (a *Adapter) Close() {
+	a.idle.close()
+	a.http2.closeIdle()
+}
 
 // WaitReady returns when the function accepts connections.
 func (a *Adapter) WaitReady(ctx context.Context) error {

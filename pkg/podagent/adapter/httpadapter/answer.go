@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
+
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
@@ -17,7 +21,7 @@ const maxHeadBytes = 1 << 20
 
 // exchange is one request on its connection, and the answer.
 type exchange struct {
-	call *adapter.Call
+	request
 	w    adapter.ResultWriter
 	conn *conn
 	// up is nil if the whole request went out at once.
@@ -27,11 +31,13 @@ type exchange struct {
 // readAnswer passes the answer on to w. Whether the connection can have another call is the
 // first result.
 func (x *exchange) readAnswer(ctx context.Context) (reusable bool, err error) {
-	resp, err := x.readHead()
-	if err != nil {
-		return false, x.explain(ctx, err)
-	}
-	if resp.StatusCode < 200 || resp.StatusCode > 599 {
+	resp, err := x.readHead(ctx)
+	switch {
+	case err != nil:
+		return false, err
+	case resp.StatusCode == http.StatusSwitchingProtocols:
+		return false, x.switchProtocols(ctx, resp)
+	case resp.StatusCode < 200 || resp.StatusCode > 599:
 		return false, fmt.Errorf("%w: status %d, want 200 to 599", adapter.ErrBadAnswer, resp.StatusCode)
 	}
 	if err := x.w.WriteHead(head(resp)); err != nil {
@@ -40,26 +46,35 @@ func (x *exchange) readAnswer(ctx context.Context) (reusable bool, err error) {
 	if err := x.relay(ctx, resp.Body); err != nil {
 		return false, err
 	}
+	if err := writeTrailer(x.w, resp.Trailer); err != nil {
+		return false, err
+	}
 	// Bytes behind the answer are none that anybody asked for.
 	return !resp.Close && x.conn.in.Buffered() == 0 && x.up.finished(), nil
 }
 
-// readHead reads the head of the answer. Interim answers are skipped, but 101, behind which is
-// no HTTP.
-func (x *exchange) readHead() (*http.Response, error) {
+// readHead reads the head of the answer, and passes on the interim ones before it. Some servers
+// say 100 to every client with a body, which only one that waits for it understands.
+func (x *exchange) readHead(ctx context.Context) (*http.Response, error) {
 	x.conn.limitHead()
 	x.conn.asked.Method = x.call.Method
 	for {
 		resp, err := http.ReadResponse(x.conn.in, &x.conn.asked)
+		if err == nil && resp.ProtoMajor != 1 {
+			err = fmt.Errorf("its version is %q", resp.Proto)
+		}
 		if err != nil {
-			return nil, err
+			return nil, x.explain(ctx, err)
 		}
-		if resp.ProtoMajor != 1 {
-			return nil, fmt.Errorf("its version is %q", resp.Proto)
-		}
-		if resp.StatusCode < 100 || resp.StatusCode > 199 || resp.StatusCode == http.StatusSwitchingProtocols {
+		switch status := resp.StatusCode; {
+		case status < 100 || status >= 200 || status == http.StatusSwitchingProtocols:
 			x.conn.allowBody()
 			return resp, nil
+		case status == http.StatusContinue && !x.expects:
+		default:
+			if err := x.w.WriteHead(head(resp)); err != nil {
+				return nil, err
+			}
 		}
 	}
 }
@@ -68,12 +83,52 @@ func (x *exchange) readHead() (*http.Response, error) {
 func head(resp *http.Response) adapter.Head {
 	keepEndToEnd(resp.Header)
 	delete(resp.Header, "Content-Length")
-	return adapter.Head{Status: resp.StatusCode, Header: resp.Header, ContentLength: resp.ContentLength}
+	h := adapter.Head{Status: resp.StatusCode, Header: resp.Header, ContentLength: resp.ContentLength}
+	if len(resp.Trailer) > 0 {
+		h.Trailer = slices.Sorted(maps.Keys(resp.Trailer))
+	}
+	return h
 }
 
-// relay writes each part of the body as soon as it comes. It never closes the body, which
-// would read it to its end.
-func (x *exchange) relay(ctx context.Context, body io.Reader) error {
+// writeTrailer passes on the trailers that came, but for those that may be none.
+func writeTrailer(w adapter.ResultWriter, trailer http.Header) error {
+	maps.DeleteFunc(trailer, func(name string, values []string) bool {
+		return len(values) == 0 || !httpguts.ValidTrailerHeader(name) || slices.Contains(hopByHop, name)
+	})
+	if len(trailer) == 0 {
+		return nil
+	}
+	return w.WriteTrailer(trailer)
+}
+
+// switchProtocols passes on what either side sends in another protocol than HTTP, until the
+// function ends its side. When the client ends its own, the function can say more.
+func (x *exchange) switchProtocols(ctx context.Context, resp *http.Response) error {
+	to := resp.Header.Get("Upgrade")
+	if x.upgrade == "" || !httpguts.HeaderValuesContainsToken([]string{x.upgrade}, to) {
+		return fmt.Errorf("%w: it switches to the protocol %q, the call asked for %q", adapter.ErrBadAnswer, to, x.upgrade)
+	}
+	switched := head(resp)
+	switched.Upgrade, switched.ContentLength = to, -1
+	if err := x.w.WriteHead(switched); err != nil {
+		return err
+	}
+	x.up = startUpload(x.conn, func(u *upload) { u.writeStream(x.conn, x.call.Body) })
+	return x.relay(ctx, x.conn.in)
+}
+
+// relay passes on what comes from the function, until it ends.
+func (x *exchange) relay(ctx context.Context, from io.Reader) error {
+	readErr, err := writeParts(x.w, from)
+	if readErr != nil {
+		return x.explain(ctx, readErr)
+	}
+	return err
+}
+
+// writeParts writes each part of a body as soon as it comes. It never closes the body, which
+// would read that of an HTTP/1.1 answer to its end.
+func writeParts(to io.Writer, body io.Reader) (readErr, writeErr error) {
 	var buffer copyBuffer
 	defer buffer.recycle()
 	n := 0
@@ -82,15 +137,15 @@ func (x *exchange) relay(ctx context.Context, body io.Reader) error {
 		p := buffer.next(n)
 		n, err = body.Read(p)
 		if n > 0 {
-			if _, werr := x.w.Write(p[:n]); werr != nil {
-				return werr
+			if _, err := to.Write(p[:n]); err != nil {
+				return nil, err
 			}
 		}
 		if err == io.EOF {
-			return nil
+			return nil, nil
 		}
 		if err != nil {
-			return x.explain(ctx, err)
+			return err, nil
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package httpadapter
 
 import (
+	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -24,6 +26,14 @@ func TestAnswerThatIsNotWholeIsAnError(t *testing.T) {
 		{"a chunk that is none", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n" + strings.Repeat("x", 9999), adapter.ErrBadAnswer, 1},
 		{"no HTTP", "220 mail.example ESMTP\r\n\r\n", adapter.ErrBadAnswer, 0},
 		{"bad Content-Length", "HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", adapter.ErrBadAnswer, 0},
+		{"two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", adapter.ErrBadAnswer, 0},
+		{"negative length", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", adapter.ErrBadAnswer, 0},
+		{"another version", "HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n", adapter.ErrBadAnswer, 0},
+		{"encoding that HTTP does not have", "HTTP/1.1 200 OK\r\nTransfer-Encoding: rot13\r\n\r\n", adapter.ErrBadAnswer, 0},
+		{"header without a name", "HTTP/1.1 200 OK\r\n: x\r\n\r\n", adapter.ErrBadAnswer, 0},
+		{"chunk of more bytes than there are", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", adapter.ErrBadAnswer, 1},
+		{"trailers without bounds", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-A: " + strings.Repeat("a", 1<<20) + "\r\n\r\n", adapter.ErrBadAnswer, 1},
+		{"status below 100", "HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n", adapter.ErrBadAnswer, 0},
 		{"status above 599", "HTTP/1.1 700 Odd\r\nContent-Length: 0\r\n\r\n", adapter.ErrBadAnswer, 0},
 		{"protocol switch that nobody asked for", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", adapter.ErrBadAnswer, 0},
 		{"head without bounds", "HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: "+strings.Repeat("a", 1<<10)+"\r\n", 1100), adapter.ErrBadAnswer, 0},
@@ -53,12 +63,33 @@ func TestAnswerWithoutLengthEndsWithTheConnection(t *testing.T) {
 	}
 }
 
-func TestInterimAnswersAreSkipped(t *testing.T) {
-	interim := strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 20)
+func TestInterimAnswersArePassedOn(t *testing.T) {
+	hints := "HTTP/1.1 103 Early Hints\r\nConnection: X-Hop\r\nX-Hop: 1\r\nLink: </a>\r\n\r\n"
+	interim := "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n" + strings.Repeat(hints, 20)
 	w := must(t, script(t, answering(interim+"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")), get("/"))
 	if w.heads != 1 || w.head.Status != 200 || w.body.String() != "ok" || w.head.Header.Get("Link") != "" {
 		t.Errorf("got %d heads, last %+v, body %q", w.heads, w.head, w.body.String())
 	}
+	if len(w.interim) != 21 || w.interim[0].Status != 102 {
+		t.Fatalf("interim answers %+v", w.interim)
+	}
+	for _, h := range w.interim[1:] {
+		if diff := cmp.Diff(adapter.Head{Status: 103, Header: http.Header{"Link": {"</a>"}}}, h); diff != "" {
+			t.Errorf("head (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestInterimAnswersWithoutEndAreRefused(t *testing.T) {
+	a := script(t, func(c net.Conn) {
+		readHead(c)
+		for {
+			if _, err := io.WriteString(c, "HTTP/1.1 103 Early Hints\r\n\r\n"); err != nil {
+				return
+			}
+		}
+	})
+	wantError(t, a.Invoke(t.Context(), get("/"), &recorder{}), adapter.ErrBadAnswer)
 }
 
 func TestHeadComesBeforeTheBodyAndEachPartAtOnce(t *testing.T) {
@@ -102,6 +133,52 @@ func TestAnswerToHeadHasALengthAndNoBody(t *testing.T) {
 	w := must(t, script(t, answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")), call)
 	if w.head.ContentLength != 5 || w.body.Len() != 0 {
 		t.Errorf("length %d and %d bytes, want 5 and 0", w.head.ContentLength, w.body.Len())
+	}
+}
+
+// What comes behind an answer, or where none may be, is nobody's answer.
+func TestBytesBehindAnAnswerNeverReachTheNextCall(t *testing.T) {
+	const evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+	for _, tc := range []struct{ name, method, answer string }{
+		{"a length", http.MethodGet, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"},
+		{"the last chunk", http.MethodGet, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"},
+		{"the head of HEAD", http.MethodHead, "HTTP/1.1 200 OK\r\nContent-Length: 43\r\n\r\n"},
+		{"204", http.MethodGet, "HTTP/1.1 204 No Content\r\nContent-Length: 43\r\n\r\n"},
+		{"304", http.MethodGet, "HTTP/1.1 304 Not Modified\r\nContent-Length: 43\r\n\r\n"},
+	} {
+		for _, late := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, late %t", tc.name, late), func(t *testing.T) {
+				answered, said := make(chan struct{}), make(chan struct{})
+				a := script(t, func(c net.Conn) {
+					in := bufio.NewReader(c)
+					for {
+						request, err := http.ReadRequest(in)
+						switch {
+						case err != nil:
+							return
+						case request.RequestURI == "/next":
+							_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood")
+						case late:
+							_, _ = io.WriteString(c, tc.answer)
+							<-answered
+							_, _ = io.WriteString(c, evil)
+							close(said)
+						default:
+							_, _ = io.WriteString(c, tc.answer+evil)
+							close(said)
+						}
+					}
+				})
+				call := get("/")
+				call.Method = tc.method
+				must(t, a, call)
+				close(answered)
+				<-said
+				if w := must(t, a, get("/next")); w.body.String() != "good" {
+					t.Errorf("the next call got %q", w.body.String())
+				}
+			})
+		}
 	}
 }
 

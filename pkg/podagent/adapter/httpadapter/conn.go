@@ -75,6 +75,13 @@ func (c *conn) watch(ctx context.Context) { c.unwatch = context.AfterFunc(ctx, c
 
 func (c *conn) close() { _ = c.net.Close() }
 
+// closeWrite tells the function that nothing more comes.
+func (c *conn) closeWrite() {
+	if half, ok := c.net.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+}
+
 // limitHead bounds what is read for the heads of the next answer, until allowBody is called.
 func (c *conn) limitHead() { c.headLeft = maxHeadBytes }
 func (c *conn) allowBody() { c.headLeft = math.MaxInt64 }

@@ -1,12 +1,15 @@
-// Package httpadapter calls a function that is a plain HTTP/1.1 server on loopback.
+// Package httpadapter calls a function that is a plain HTTP server on loopback.
 //
 // Invariants:
 //
 //   - One call is at most one request: the bytes of a request are written to at most one
 //     connection, once.
-//   - adapter.ErrNotStarted is returned only if the system took no byte of the request.
+//   - adapter.ErrNotStarted is returned only if the system took no byte of the request, or if the
+//     function says by HTTP/2 that it refused the stream.
 //   - A truncated answer never looks complete, and neither does a request whose client
 //     disconnected.
+//
+// # HTTP/1.1
 //
 // The Transport of net/http does not ensure the first: when a kept-alive connection ends, it
 // repeats requests that it considers repeatable. It also has two goroutines for each connection,
@@ -21,5 +24,17 @@
 // context ends, its connection is closed.
 //
 // Answers stream: the head is passed on as soon as it arrives, and each read of the body is one
-// write. Trailers and interim (1xx) answers are dropped.
+// write. Interim answers (1xx) and trailers pass. The body of a client that waits for 100 is not
+// held back here: the function's 100 reaches the client, whose body then comes. After 101 the
+// connection is a stream of bytes both ways until the function ends its side. The function is
+// never asked to switch to HTTP/2 or TLS, in which a client could send requests that no gateway
+// has seen.
+//
+// # HTTP/2
+//
+// Calls of gRPC, by their Content-Type application/grpc, are made by HTTP/2 without TLS and with
+// prior knowledge (http2.go), which every server of gRPC speaks; gRPC-Web is not meant. There, calls
+// share a connection, and net/http's client does the work: it repeats nothing on a connection that
+// the caller holds. x/net/http2 would add 115 KB less to the agent, but has no setting for how much
+// of an answer is in memory, which is 4 MiB for each call. Interim answers end here.
 package httpadapter

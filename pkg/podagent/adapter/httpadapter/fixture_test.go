@@ -84,15 +84,25 @@ func post(body io.Reader, length int64) *adapter.Call {
 
 // recorder is a ResultWriter that keeps what it is given.
 type recorder struct {
-	head  adapter.Head
-	heads int
-	body  bytes.Buffer
-	// onHead and onWrite are called when they are set.
-	onHead  func()
-	onWrite func() error
+	interim []adapter.Head
+	head    adapter.Head
+	heads   int
+	body    bytes.Buffer
+	trailer http.Header
+	// onInterim, onHead and onWrite are called when they are set.
+	onInterim func()
+	onHead    func()
+	onWrite   func() error
 }
 
 func (r *recorder) WriteHead(h adapter.Head) error {
+	if h.Status < 200 && h.Status != http.StatusSwitchingProtocols {
+		r.interim = append(r.interim, h)
+		if r.onInterim != nil {
+			r.onInterim()
+		}
+		return nil
+	}
 	r.head, r.heads = h, r.heads+1
 	if r.onHead != nil {
 		r.onHead()
@@ -108,6 +118,11 @@ func (r *recorder) Write(p []byte) (int, error) {
 		}
 	}
 	return len(p), nil
+}
+
+func (r *recorder) WriteTrailer(h http.Header) error {
+	r.trailer = h.Clone()
+	return nil
 }
 
 // must is the answer to a call that has to go well.

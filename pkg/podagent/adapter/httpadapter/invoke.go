@@ -9,23 +9,17 @@ import (
 
 // Invoke sends call to the function as one request.
 func (a *Adapter) Invoke(ctx context.Context, call *adapter.Call, w adapter.ResultWriter) error {
-	length := bodyLength(call)
-	m := messages.Get().(*message)
-	var err error
-	if m.bytes, err = m.appendHead(m.bytes[:0], call, a.addr, length); err != nil {
-		m.recycle()
-		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
+	if isGRPC(call.Header) {
+		return a.http2.invoke(ctx, call, w)
 	}
-	var whole bool
-	m.bytes, whole = takeSmall(m.bytes, call, length)
-	c, err := a.send(ctx, m.bytes)
-	m.recycle()
+	r := newRequest(call)
+	c, sent, err := a.begin(ctx, &r)
 	if err != nil {
 		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
 	}
-	x := exchange{call: call, w: w, conn: c}
-	if !whole {
-		x.up = startUpload(c, call.Body, length)
+	x := exchange{request: r, w: w, conn: c}
+	if !sent {
+		x.up = startUpload(c, func(u *upload) { u.writeBody(c, &r) })
 	}
 	reusable, err := x.readAnswer(ctx)
 	if c.unwatch() && reusable {
@@ -34,6 +28,20 @@ func (a *Adapter) Invoke(ctx context.Context, call *adapter.Call, w adapter.Resu
 		c.close()
 	}
 	return err
+}
+
+// begin writes the head of a request, and a small body with it, to a connection, which it
+// returns. Whether the body is sent is the second result. After an error the function has seen
+// nothing.
+func (a *Adapter) begin(ctx context.Context, r *request) (c *conn, sent bool, err error) {
+	m := messages.Get().(*message)
+	defer m.recycle()
+	if m.bytes, err = m.appendHead(m.bytes[:0], r, a.addr); err != nil {
+		return nil, false, err
+	}
+	m.bytes, sent = r.takeSmall(m.bytes)
+	c, err = a.send(ctx, m.bytes)
+	return c, sent, err
 }
 
 // send writes the first bytes of a request to a connection, which it returns. It fails only if

@@ -1,6 +1,7 @@
 package httpadapter
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"net/http"
@@ -23,7 +24,6 @@ var hopByHop = []string{
 }
 
 // ownHeaders are the headers of a request that are written from other fields of the call.
-// The gateway met the client's expectation when it read the body.
 var ownHeaders = []string{"Content-Length", "Expect", "Host"}
 
 // keepEndToEnd removes the headers about its connection from h. Of an answer with "close" in
@@ -37,6 +37,42 @@ func keepEndToEnd(h http.Header) {
 	for _, name := range hopByHop {
 		delete(h, name)
 	}
+}
+
+// request is what a call becomes for a function that speaks HTTP/1.1.
+type request struct {
+	call *adapter.Call
+	// length of the body in bytes; -1 if it is unknown.
+	length int64
+	// expects is whether the function is asked to say when it wants the body.
+	expects bool
+	// upgrade lists the protocols that the function may switch to; empty if it may not.
+	upgrade string
+}
+
+func newRequest(call *adapter.Call) request {
+	r := request{call: call, length: call.ContentLength}
+	whole, inMemory := call.Body.(*bytes.Reader)
+	if inMemory && r.length < 0 && len(call.Trailer) == 0 {
+		r.length = int64(whole.Len())
+	}
+	r.expects = call.ExpectContinue && r.length != 0 && !inMemory
+	if r.length == 0 && !hidesRequests(call.Upgrade) {
+		r.upgrade = call.Upgrade
+	}
+	return r
+}
+
+// hidesRequests reports whether an Upgrade header asks for HTTP or TLS. In those the client could
+// send requests with headers that only gateways may set.
+func hidesRequests(upgrade string) bool {
+	for name := range strings.SplitSeq(strings.ToLower(upgrade), ",") {
+		name, _, _ = strings.Cut(textproto.TrimString(name), "/")
+		if name == "h2c" || name == "h2" || name == "http" || name == "tls" {
+			return true
+		}
+	}
+	return false
 }
 
 // message is the memory for the head of a request, and for a small body.
@@ -56,11 +92,10 @@ func (m *message) recycle() {
 	}
 }
 
-// appendHead appends the head of call's request to the function at addr. It returns an error if
+// appendHead appends the head of a request to the function at addr. It returns an error if
 // HTTP/1.1 has no such request: nothing that would end a line early may reach the function.
-// length is that of the body; -1 if it is unknown.
-func (m *message) appendHead(b []byte, call *adapter.Call, addr string, length int64) ([]byte, error) {
-	host := cmp.Or(call.Host, addr)
+func (m *message) appendHead(b []byte, r *request, addr string) ([]byte, error) {
+	call, host := r.call, cmp.Or(r.call.Host, addr)
 	if !httpguts.ValidHeaderFieldName(call.Method) || !isTarget(call.RequestURI) || !httpguts.ValidHostHeader(host) {
 		return b, fmt.Errorf("the request %q %q for the host %q is not valid", call.Method, call.RequestURI, host)
 	}
@@ -69,41 +104,82 @@ func (m *message) appendHead(b []byte, call *adapter.Call, addr string, length i
 	b = append(b, call.RequestURI...)
 	b = append(b, " HTTP/1.1\r\n"...)
 	b = appendField(b, "Host", host)
-	switch {
-	case length < 0:
-		b = appendField(b, "Transfer-Encoding", "chunked")
-	case length > 0, call.Method == http.MethodPost, call.Method == http.MethodPut, call.Method == http.MethodPatch:
-		b = append(b, "Content-Length: "...)
-		b = strconv.AppendInt(b, length, 10)
-		b = append(b, "\r\n"...)
+	if r.upgrade != "" {
+		if !httpguts.ValidHeaderFieldValue(r.upgrade) {
+			return b, fmt.Errorf("the upgrade to %q is not valid", r.upgrade)
+		}
+		b = appendField(b, "Connection", "Upgrade")
+		b = appendField(b, "Upgrade", r.upgrade)
 	}
-	b, err := m.appendHeaders(b, call.Header)
+	b, err := m.appendFraming(b, r)
+	if err != nil {
+		return b, err
+	}
+	b, err = m.appendHeaders(b, call.Header)
 	return append(b, "\r\n"...), err
 }
 
-// appendHeaders appends the end-to-end headers of h in the order of their names, so that the
-// same call is the same request each time.
-func (m *message) appendHeaders(b []byte, h http.Header) ([]byte, error) {
+// appendFraming appends the headers about the body.
+func (m *message) appendFraming(b []byte, r *request) ([]byte, error) {
+	switch {
+	case r.length < 0:
+		b = appendField(b, "Transfer-Encoding", "chunked")
+		names := m.sortedNames(r.call.Trailer)
+		for _, name := range names {
+			if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidTrailerHeader(name) {
+				return b, fmt.Errorf("the trailer %q is not valid", name)
+			}
+		}
+		if len(names) > 0 {
+			b = appendField(b, "Trailer", strings.Join(names, ", "))
+		}
+	case r.length > 0, r.call.Method == http.MethodPost, r.call.Method == http.MethodPut, r.call.Method == http.MethodPatch:
+		b = append(b, "Content-Length: "...)
+		b = strconv.AppendInt(b, r.length, 10)
+		b = append(b, "\r\n"...)
+	}
+	if r.expects {
+		b = appendField(b, "Expect", "100-continue")
+	}
+	return b, nil
+}
+
+// sortedNames are the names in h, until the next use of m: the same call is the same request
+// each time.
+func (m *message) sortedNames(h http.Header) []string {
 	m.names = m.names[:0]
 	for name := range h {
 		m.names = append(m.names, name)
 	}
 	slices.Sort(m.names)
-	for _, name := range m.names {
-		if !httpguts.ValidHeaderFieldName(name) {
-			return b, fmt.Errorf("the header %q is not valid", name)
-		}
+	return m.names
+}
+
+// appendHeaders appends the end-to-end headers of h.
+func (m *message) appendHeaders(b []byte, h http.Header) ([]byte, error) {
+	for _, name := range m.sortedNames(h) {
 		if canonical := http.CanonicalHeaderKey(name); slices.Contains(ownHeaders, canonical) || slices.Contains(hopByHop, canonical) || namesHeader(h["Connection"], name) {
 			continue
 		}
-		for _, value := range h[name] {
-			if !httpguts.ValidHeaderFieldValue(value) {
-				return b, fmt.Errorf("the value of the header %q is not valid", name)
-			}
-			b = appendField(b, name, value)
+		var err error
+		if b, err = appendFields(b, name, h[name]); err != nil {
+			return b, err
 		}
 	}
-	clear(m.names)
+	return b, nil
+}
+
+// appendFields appends all values of a header, or an error if they are not valid.
+func appendFields(b []byte, name string, values []string) ([]byte, error) {
+	if !httpguts.ValidHeaderFieldName(name) {
+		return b, fmt.Errorf("the header %q is not valid", name)
+	}
+	for _, value := range values {
+		if !httpguts.ValidHeaderFieldValue(value) {
+			return b, fmt.Errorf("the value of the header %q is not valid", name)
+		}
+		b = appendField(b, name, value)
+	}
 	return b, nil
 }
 

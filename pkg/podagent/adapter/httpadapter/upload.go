@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net/http"
 	"strconv"
 	"sync/atomic"
 	"time"
-
-	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
 const (
@@ -38,39 +37,27 @@ type upload struct {
 	failure error
 }
 
-// bodyLength is the length of a call's body; -1 if it is unknown.
-func bodyLength(call *adapter.Call) int64 {
-	if whole, ok := call.Body.(*bytes.Reader); ok && call.ContentLength < 0 {
-		return int64(whole.Len())
-	}
-	return call.ContentLength
-}
-
-// takeSmall appends the call's body to b if it is small and in memory. Whether it did so is
-// the second result. It leaves the body unread.
-func takeSmall(b []byte, call *adapter.Call, length int64) ([]byte, bool) {
-	if length == 0 {
+// takeSmall appends the body to b if it is small and in memory. Whether it did so is the second
+// result. It leaves the call's body unread.
+func (r *request) takeSmall(b []byte) ([]byte, bool) {
+	if r.length == 0 {
 		return b, true
 	}
-	whole, ok := call.Body.(*bytes.Reader)
-	if !ok || int64(whole.Len()) != length || length > inlineBody {
+	whole, ok := r.call.Body.(*bytes.Reader)
+	if !ok || int64(whole.Len()) != r.length || r.length > inlineBody {
 		return b, false
 	}
 	rest := *whole
-	b = append(b, make([]byte, length)...)
-	_, err := io.ReadFull(&rest, b[len(b)-int(length):])
+	b = append(b, make([]byte, r.length)...)
+	_, err := io.ReadFull(&rest, b[len(b)-int(r.length):])
 	return b, err == nil
 }
 
-// startUpload begins to write a call's body of that length to c.
-func startUpload(c *conn, body io.Reader, length int64) *upload {
+// startUpload begins to write a call's body to c, in the way of write.
+func startUpload(c *conn, write func(*upload)) *upload {
 	u := &upload{done: make(chan struct{})}
 	go func() {
-		if length < 0 {
-			u.writeChunks(c, body)
-		} else {
-			u.writeLength(c, body, length)
-		}
+		write(u)
 		close(u.done)
 		if u.failure != nil {
 			// Only the end of the connection tells the function that the body was cut.
@@ -78,6 +65,15 @@ func startUpload(c *conn, body io.Reader, length int64) *upload {
 		}
 	}()
 	return u
+}
+
+// writeBody writes the request's body.
+func (u *upload) writeBody(c *conn, r *request) {
+	if r.length < 0 {
+		u.writeChunks(c, r.call.Body, r.call.Trailer)
+	} else {
+		u.writeLength(c, r.call.Body, r.length)
+	}
 }
 
 // writeLength writes a body of a known length, and not a byte more.
@@ -101,8 +97,8 @@ func (u *upload) writeLength(c *conn, body io.Reader, left int64) {
 	}
 }
 
-// writeChunks writes a body of unknown length.
-func (u *upload) writeChunks(c *conn, body io.Reader) {
+// writeChunks writes a body of unknown length, and its trailers.
+func (u *upload) writeChunks(c *conn, body io.Reader, trailer http.Header) {
 	var buffer copyBuffer
 	defer buffer.recycle()
 	n := 0
@@ -115,7 +111,44 @@ func (u *upload) writeChunks(c *conn, body io.Reader) {
 		}
 		if err == io.EOF {
 			u.last.Store(true)
-			u.write(c, []byte("0\r\n\r\n"))
+			u.writeLastChunk(c, trailer)
+			return
+		}
+		if err != nil {
+			u.failure = err
+			return
+		}
+	}
+}
+
+func (u *upload) writeLastChunk(c *conn, trailer http.Header) {
+	m := messages.Get().(*message)
+	defer m.recycle()
+	m.bytes = append(m.bytes[:0], "0\r\n"...)
+	for _, name := range m.sortedNames(trailer) {
+		if m.bytes, u.failure = appendFields(m.bytes, name, trailer[name]); u.failure != nil {
+			return
+		}
+	}
+	m.bytes = append(m.bytes, "\r\n"...)
+	u.write(c, m.bytes)
+}
+
+// writeStream writes what the client sends in a protocol to which the function has switched, and
+// passes on that the client ends its half.
+func (u *upload) writeStream(c *conn, body io.Reader) {
+	var buffer copyBuffer
+	defer buffer.recycle()
+	n := 0
+	for {
+		var err error
+		p := buffer.next(n)
+		n, err = body.Read(p)
+		if n > 0 && !u.write(c, p[:n]) {
+			return
+		}
+		if err == io.EOF {
+			c.closeWrite()
 			return
 		}
 		if err != nil {

@@ -219,6 +219,9 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// WriteTrailer is not called: Lambda has no trailers.
+func (r *recorder) WriteTrailer(http.Header) error { panic("trailers") }
+
 // faulty is the server's side of a connection that takes only so much.
 type faulty struct {
 	net.Conn

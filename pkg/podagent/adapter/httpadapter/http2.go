@@ -1,0 +1,288 @@
+package httpadapter
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/net/http2"
+
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
+)
+
+// streamWindow bounds what is in memory of the answer of a stream, in bytes. The connection has
+// no bound of its own, so that a client that reads slowly holds up no other call.
+const streamWindow = 64 << 10
+
+const grpcType = "application/grpc"
+
+// isGRPC reports whether a call is one of gRPC, which functions serve by HTTP/2. gRPC-Web, whose
+// types begin alike, is made for HTTP/1.1.
+func isGRPC(h http.Header) bool {
+	rest, ok := strings.CutPrefix(strings.ToLower(h.Get("Content-Type")), grpcType)
+	return ok && (rest == "" || strings.IndexByte("+; ", rest[0]) >= 0)
+}
+
+// http2Client calls a function that speaks HTTP/2 without TLS and without being asked (h2c with
+// prior knowledge). Its calls share connections.
+type http2Client struct {
+	addr string
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// dialing holds an element while a connection is made. Calls that come meanwhile wait for
+	// it, and do not make one each.
+	dialing chan struct{}
+
+	mu    sync.Mutex // guards conns
+	conns []*http2Conn
+}
+
+// invoke is Adapter.Invoke for a call that needs HTTP/2. Interim answers end here: gRPC has none.
+func (h *http2Client) invoke(ctx context.Context, call *adapter.Call, w adapter.ResultWriter) error {
+	var begun atomic.Bool
+	body := newHTTP2Body(call)
+	req, err := h.request(ctx, call, body, &begun)
+	if err != nil {
+		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
+	}
+	c, err := h.reserve(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
+	}
+	resp, err := c.client.RoundTrip(req)
+	if err != nil {
+		// If the context has ended, the request may still be written at this moment.
+		if ctx.Err() == nil && (!begun.Load() || isRefused(err)) {
+			return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
+		}
+		return c.explain(ctx, call, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode > 599 {
+		return fmt.Errorf("%w: status %d, want 200 to 599", adapter.ErrBadAnswer, resp.StatusCode)
+	}
+	if err := w.WriteHead(head(resp)); err != nil {
+		return err
+	}
+	readErr, err := writeParts(w, resp.Body)
+	switch {
+	case readErr != nil:
+		return c.explain(ctx, call, readErr)
+	case err != nil:
+		return err
+	}
+	return writeTrailer(w, resp.Trailer)
+}
+
+// request is the request that call becomes. begun is set before a byte of it is written.
+func (h *http2Client) request(ctx context.Context, call *adapter.Call, body io.ReadCloser, begun *atomic.Bool) (*http.Request, error) {
+	target, err := url.ParseRequestURI(call.RequestURI)
+	if err != nil {
+		return nil, err
+	}
+	target.Scheme, target.Host = "http", h.addr
+	header := http.Header{}
+	maps.Copy(header, call.Header)
+	keepEndToEnd(header)
+	for _, name := range ownHeaders {
+		delete(header, name)
+	}
+	header["Te"] = []string{"trailers"}
+	if header["User-Agent"] == nil {
+		header["User-Agent"] = nil // net/http would send its own
+	}
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteHeaderField: func(string, []string) { begun.Store(true) },
+	})
+	req := &http.Request{
+		Method: call.Method, URL: target, Host: call.Host, Header: header, Trailer: call.Trailer,
+		ContentLength: call.ContentLength, Body: body,
+	}
+	return req.WithContext(ctx), nil
+}
+
+// isRefused reports whether the function has refused a stream, which says that it has done
+// nothing with it (RFC 9113, 8.7).
+func isRefused(err error) bool {
+	var reset http2.StreamError
+	return errors.As(err, &reset) && reset.Code == http2.ErrCodeRefusedStream
+}
+
+// reserve returns a connection that can have another call, and counts the call.
+func (h *http2Client) reserve(ctx context.Context) (*http2Conn, error) {
+	if c := h.reserveKept(); c != nil {
+		return c, nil
+	}
+	select {
+	case h.dialing <- struct{}{}:
+		defer func() { <-h.dialing }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if c := h.reserveKept(); c != nil {
+		return c, nil
+	}
+	c, err := h.connect(ctx)
+	if err == nil {
+		err = c.client.Reserve()
+	}
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.conns = append(h.conns, c)
+	return c, nil
+}
+
+// reserveKept returns a connection that is there, or nil.
+func (h *http2Client) reserveKept() *http2Conn {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.conns = slices.DeleteFunc(h.conns, func(c *http2Conn) bool { return c.client.Err() != nil })
+	for _, c := range h.conns {
+		if c.client.Reserve() == nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// connect makes a connection, which closes itself when it was idle for a time.
+func (h *http2Client) connect(ctx context.Context) (*http2Conn, error) {
+	to, err := h.dial(ctx, "tcp", h.addr)
+	if err != nil {
+		return nil, err
+	}
+	c := &http2Conn{Conn: to}
+	var only http.Protocols
+	only.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{
+		DialContext:            func(context.Context, string, string) (net.Conn, error) { return c, nil },
+		Protocols:              &only,
+		DisableCompression:     true,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxHeadBytes,
+		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: streamWindow},
+	}
+	if c.client, err = transport.NewClientConn(ctx, "http", h.addr); err != nil {
+		_ = to.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// closeIdle closes the connections without calls. The others close themselves later.
+func (h *http2Client) closeIdle() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.conns {
+		if c.client.InFlight() == 0 {
+			_ = c.client.Close()
+		}
+	}
+}
+
+// http2Conn is a connection to the function. It remembers what the client of net/http says in
+// words only.
+type http2Conn struct {
+	net.Conn
+	client *http.ClientConn
+
+	mu sync.Mutex // guards everything below
+	// heard says that the function has sent something, and isHTTP1 that it was HTTP/1.
+	heard, isHTTP1 bool
+	// broken is how reading from the function ended; nil if it has not.
+	broken error
+}
+
+func (c *http2Conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n > 0 && !c.heard {
+		c.heard, c.isHTTP1 = true, bytes.HasPrefix(p[:n], []byte("HTTP"))
+	}
+	if err != nil {
+		c.broken = err
+	}
+	return n, err
+}
+
+func (c *http2Conn) ended() (isHTTP1 bool, broken error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.isHTTP1, c.broken
+}
+
+// explain is the error of a call of which the function may have seen a part, and whose answer
+// could not be read because of err.
+func (c *http2Conn) explain(ctx context.Context, call *adapter.Call, err error) error {
+	if ctx.Err() != nil {
+		return adapter.Ended(ctx, call)
+	}
+	var cut *cutError
+	if errors.As(err, &cut) {
+		return fmt.Errorf("%w: reading the call's body: %w", adapter.ErrFunctionLost, cut.cause)
+	}
+	isHTTP1, broken := c.ended()
+	var reset http2.StreamError
+	switch {
+	case isHTTP1:
+		return fmt.Errorf("%w: it is HTTP/1.1, but calls with the Content-Type %s need HTTP/2 without TLS (h2c)", adapter.ErrBadAnswer, grpcType)
+	case errors.As(err, &reset) && reset.Code != http2.ErrCodeProtocol: // that is this end's, too
+		return lost{fmt.Sprintf("it reset the stream before its answer was complete (%v)", reset.Code), err}
+	case broken != nil && !errors.Is(broken, net.ErrClosed):
+		return lostError(broken)
+	}
+	return fmt.Errorf("%w: it is no HTTP/2: %w", adapter.ErrBadAnswer, err)
+}
+
+// http2Body is a call's body for the client of net/http, which waits for a Read to return unless
+// Close ends it. So a goroutine of its own reads what cannot wait.
+type http2Body struct {
+	from  io.Reader
+	start sync.Once
+	*io.PipeReader
+	to *io.PipeWriter
+}
+
+// cutError says that the call's body ended early.
+type cutError struct{ cause error }
+
+func (e *cutError) Error() string { return e.cause.Error() }
+
+func newHTTP2Body(call *adapter.Call) io.ReadCloser {
+	if call.ContentLength == 0 {
+		return http.NoBody
+	}
+	if whole, ok := call.Body.(*bytes.Reader); ok {
+		return io.NopCloser(whole)
+	}
+	b := &http2Body{from: call.Body}
+	b.PipeReader, b.to = io.Pipe()
+	return b
+}
+
+func (b *http2Body) Read(p []byte) (int, error) {
+	b.start.Do(func() { go b.pump() })
+	return b.PipeReader.Read(p)
+}
+
+func (b *http2Body) pump() {
+	readErr, _ := writeParts(b.to, b.from)
+	if readErr != nil {
+		readErr = &cutError{readErr}
+	}
+	_ = b.to.CloseWithError(readErr)
+}
