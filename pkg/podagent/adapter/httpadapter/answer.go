@@ -113,8 +113,9 @@ func (x *exchange) switchProtocols(ctx context.Context, resp *http.Response) err
 	if err := x.w.WriteHead(switched); err != nil {
 		return err
 	}
-	x.up = startUpload(x.conn, func(u *upload) { u.writeStream(x.conn, x.call.Body) })
-	return x.relay(ctx, x.conn.in)
+	c, body := x.conn, x.call.Body
+	x.up = startUpload(c, func(u *upload) { u.writeStream(c, body) })
+	return x.relay(ctx, c.in)
 }
 
 // relay passes on what comes from the function, until it ends.

@@ -244,6 +244,8 @@ func (c *http2Conn) explain(ctx context.Context, call *adapter.Call, err error) 
 		return lost{fmt.Sprintf("it reset the stream before its answer was complete (%v)", reset.Code), err}
 	case broken != nil && !errors.Is(broken, net.ErrClosed):
 		return lostError(broken)
+	case strings.Contains(err.Error(), "GOAWAY"):
+		return lost{"it closes the connection (GOAWAY)", err}
 	}
 	return fmt.Errorf("%w: it is no HTTP/2: %w", adapter.ErrBadAnswer, err)
 }

@@ -59,7 +59,7 @@ func TestAGRPCCallIsAnHTTP2RequestWithTrailersBothWays(t *testing.T) {
 	a := serveHTTP2(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Set("Trailer", "Grpc-Status")
-		_, _ = fmt.Fprintf(w, "%s %s %s %s %q %v", r.Proto, r.Host, r.RequestURI, body, r.Header["Te"], r.Trailer)
+		_, _ = fmt.Fprintf(w, "%s %s %s %s %q %q %v", r.Proto, r.Host, r.RequestURI, body, r.Header["Te"], r.Header["User-Agent"], r.Trailer)
 		w.Header().Set("Grpc-Status", "0")
 		w.Header().Set(http.TrailerPrefix+"X-Sudden", "1")
 	})
@@ -68,7 +68,7 @@ func TestAGRPCCallIsAnHTTP2RequestWithTrailersBothWays(t *testing.T) {
 	call.Header.Set("X-Hop", "1")
 	call.Trailer = http.Header{"X-Digest": {"d"}}
 	w := must(t, a, call)
-	if want := `HTTP/2.0 hello.example /shop.Cart/Add abc ["trailers"] map[X-Digest:[d]]`; w.body.String() != want {
+	if want := `HTTP/2.0 hello.example /shop.Cart/Add abc ["trailers"] [] map[X-Digest:[d]]`; w.body.String() != want {
 		t.Errorf("the function saw %s, want %s", w.body.String(), want)
 	}
 	if w.trailer.Get("Grpc-Status") != "0" || w.trailer.Get("X-Sudden") != "1" || len(w.head.Trailer) != 1 {
@@ -156,6 +156,7 @@ func TestHowAStreamEndsDecidesWhatTheCallerMayDo(t *testing.T) {
 			_ = s.WriteData(id, false, []byte("abc"))
 			_ = s.WriteRSTStream(id, http2.ErrCodeInternal)
 		}, adapter.ErrFunctionLost},
+		{"left behind", func(s settled, _ uint32) { _ = s.WriteGoAway(0, http2.ErrCodeNo, nil) }, adapter.ErrFunctionLost},
 		{"closed", func(s settled, _ uint32) { _ = s.Close() }, adapter.ErrFunctionLost},
 		{"closed within the body", func(s settled, id uint32) {
 			s.head(id, false, ":status", "200")

@@ -13,13 +13,13 @@ func (a *Adapter) Invoke(ctx context.Context, call *adapter.Call, w adapter.Resu
 		return a.http2.invoke(ctx, call, w)
 	}
 	r := newRequest(call)
-	c, sent, err := a.begin(ctx, &r)
+	c, sent, err := a.begin(ctx, r)
 	if err != nil {
 		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
 	}
 	x := exchange{request: r, w: w, conn: c}
 	if !sent {
-		x.up = startUpload(c, func(u *upload) { u.writeBody(c, &r) })
+		x.up = r.startUpload(c)
 	}
 	reusable, err := x.readAnswer(ctx)
 	if c.unwatch() && reusable {
@@ -33,7 +33,7 @@ func (a *Adapter) Invoke(ctx context.Context, call *adapter.Call, w adapter.Resu
 // begin writes the head of a request, and a small body with it, to a connection, which it
 // returns. Whether the body is sent is the second result. After an error the function has seen
 // nothing.
-func (a *Adapter) begin(ctx context.Context, r *request) (c *conn, sent bool, err error) {
+func (a *Adapter) begin(ctx context.Context, r request) (c *conn, sent bool, err error) {
 	m := messages.Get().(*message)
 	defer m.recycle()
 	if m.bytes, err = m.appendHead(m.bytes[:0], r, a.addr); err != nil {

@@ -94,7 +94,7 @@ func (m *message) recycle() {
 
 // appendHead appends the head of a request to the function at addr. It returns an error if
 // HTTP/1.1 has no such request: nothing that would end a line early may reach the function.
-func (m *message) appendHead(b []byte, r *request, addr string) ([]byte, error) {
+func (m *message) appendHead(b []byte, r request, addr string) ([]byte, error) {
 	call, host := r.call, cmp.Or(r.call.Host, addr)
 	if !httpguts.ValidHeaderFieldName(call.Method) || !isTarget(call.RequestURI) || !httpguts.ValidHostHeader(host) {
 		return b, fmt.Errorf("the request %q %q for the host %q is not valid", call.Method, call.RequestURI, host)
@@ -120,7 +120,7 @@ func (m *message) appendHead(b []byte, r *request, addr string) ([]byte, error) 
 }
 
 // appendFraming appends the headers about the body.
-func (m *message) appendFraming(b []byte, r *request) ([]byte, error) {
+func (m *message) appendFraming(b []byte, r request) ([]byte, error) {
 	switch {
 	case r.length < 0:
 		b = appendField(b, "Transfer-Encoding", "chunked")

@@ -39,7 +39,7 @@ type upload struct {
 
 // takeSmall appends the body to b if it is small and in memory. Whether it did so is the second
 // result. It leaves the call's body unread.
-func (r *request) takeSmall(b []byte) ([]byte, bool) {
+func (r request) takeSmall(b []byte) ([]byte, bool) {
 	if r.length == 0 {
 		return b, true
 	}
@@ -53,7 +53,7 @@ func (r *request) takeSmall(b []byte) ([]byte, bool) {
 	return b, err == nil
 }
 
-// startUpload begins to write a call's body to c, in the way of write.
+// startUpload begins to write to c, in the way of write.
 func startUpload(c *conn, write func(*upload)) *upload {
 	u := &upload{done: make(chan struct{})}
 	go func() {
@@ -67,13 +67,15 @@ func startUpload(c *conn, write func(*upload)) *upload {
 	return u
 }
 
-// writeBody writes the request's body.
-func (u *upload) writeBody(c *conn, r *request) {
-	if r.length < 0 {
-		u.writeChunks(c, r.call.Body, r.call.Trailer)
-	} else {
-		u.writeLength(c, r.call.Body, r.length)
-	}
+// startUpload begins to write the request's body to c.
+func (r request) startUpload(c *conn) *upload {
+	return startUpload(c, func(u *upload) {
+		if r.length < 0 {
+			u.writeChunks(c, r.call.Body, r.call.Trailer)
+		} else {
+			u.writeLength(c, r.call.Body, r.length)
+		}
+	})
 }
 
 // writeLength writes a body of a known length, and not a byte more.
