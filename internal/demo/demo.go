@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/internal/bench"
 	"github.com/windlass-dev/windlass/internal/loadgen"
 	"github.com/windlass-dev/windlass/internal/local"
+	"github.com/windlass-dev/windlass/internal/replay"
 	"github.com/windlass-dev/windlass/internal/workload"
 )
 
@@ -94,7 +94,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	// 5. What a warm call costs.
-	warm, err := bench.WarmProbe(ctx, w.GatewayURL()+"/function/fib?n=1", warmCalls)
+	warm, err := replay.WarmProbe(ctx, w.GatewayURL()+"/function/fib?n=1", warmCalls)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func startLocal(c Config) (w *local.Windlass, stop func(), err error) {
 type demo struct {
 	Config
 	windlass *local.Windlass
-	targets  []bench.Target
+	targets  []replay.Target
 	// replayed are the functions that represent the trace's.
 	replayed []*v1alpha1.Function
 	samples  map[string]bool
@@ -209,41 +209,41 @@ func (d *demo) callSamples(ctx context.Context) error {
 }
 
 // replay replays the trace and summarizes its calls.
-func (d *demo) replay(ctx context.Context, trace workload.Trace) (bench.Report, error) {
-	mapping, err := bench.NewMapping(trace, d.targets)
+func (d *demo) replay(ctx context.Context, trace workload.Trace) (replay.Report, error) {
+	mapping, err := replay.NewMapping(trace, d.targets)
 	if err != nil {
-		return bench.Report{}, err
+		return replay.Report{}, err
 	}
 	heading(d.Out, "Replay")
 	printLines(d.Out, mapping.Describe())
 	transport := loadgen.NewTransport(maxInFlight)
 	defer transport.CloseIdleConnections()
-	replay, err := bench.New(
-		bench.Config{Gateway: d.windlass.GatewayURL(), MaxInFlight: maxInFlight, Timeout: callTimeout},
-		bench.Deps{Transport: transport, Progress: bench.ProgressPrinter(d.Out, d.Terminal)},
+	calls, err := replay.New(
+		replay.Config{Gateway: d.windlass.GatewayURL(), MaxInFlight: maxInFlight, Timeout: callTimeout},
+		replay.Deps{Transport: transport, Progress: replay.ProgressPrinter(d.Out, d.Terminal)},
 		trace, mapping,
 	)
 	if err != nil {
-		return bench.Report{}, err
+		return replay.Report{}, err
 	}
 	watching, stopWatching := context.WithCancel(ctx)
 	peak := make(chan int, 1)
 	go func() { peak <- d.watchPeak(watching) }()
-	samples, err := replay.Run(ctx)
+	samples, err := calls.Run(ctx)
 	stopWatching()
 	if err != nil {
 		<-peak
-		return bench.Report{}, err
+		return replay.Report{}, err
 	}
-	instances := map[string]bench.Instances{}
-	all := bench.Instances{Peak: <-peak}
+	instances := map[string]replay.Instances{}
+	all := replay.Instances{Peak: <-peak}
 	for _, fn := range d.replayed {
 		totals := d.windlass.Totals(fn)
-		instances[fn.Name] = bench.Instances{Created: totals.Launched, Peak: totals.Peak}
+		instances[fn.Name] = replay.Instances{Created: totals.Launched, Peak: totals.Peak}
 		all.Created += totals.Launched
 	}
-	instances[bench.AllFunctions] = all
-	return bench.Summarize(samples, instances), nil
+	instances[replay.AllFunctions] = all
+	return replay.Summarize(samples, instances), nil
 }
 
 // watchPeak returns the most instances of all replayed functions that it saw at
@@ -266,13 +266,13 @@ func (d *demo) watchPeak(ctx context.Context) (peak int) {
 }
 
 // printResult prints the report, and what it missed.
-func (d *demo) printResult(report bench.Report, warm bench.Warm) error {
+func (d *demo) printResult(report replay.Report, warm replay.Warm) error {
 	heading(d.Out, "Result")
 	fmt.Fprintln(d.Out, report.Table())
 	printLines(d.Out, report.Values())
 	fmt.Fprintf(d.Out, "warm_added_p50_ms=%.3f\nwarm_added_p95_ms=%.3f\nwarm_calls=%d\n",
 		milliseconds(warm.Added.P50), milliseconds(warm.Added.P95), warm.Added.N)
-	text, err := resultText(bench.Violations(report, bench.Bounds{}), d.Check)
+	text, err := resultText(replay.Violations(report, replay.Bounds{}), d.Check)
 	fmt.Fprint(d.Out, text)
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/internal/bench"
+	"github.com/windlass-dev/windlass/internal/replay"
 	"github.com/windlass-dev/windlass/internal/runtimes"
 )
 
@@ -26,7 +26,7 @@ var classes = map[string]time.Duration{
 
 // targets are the functions that represent those of the trace, and how each is called.
 // Functions whose language is not installed are left out and named.
-func targets(root string) (functions []*v1alpha1.Function, calls []bench.Target, leftOut []string, err error) {
+func targets(root string) (functions []*v1alpha1.Function, calls []replay.Target, leftOut []string, err error) {
 	all, err := v1alpha1.Decode(targetManifests, "targets.yaml")
 	if err != nil {
 		return nil, nil, nil, err
@@ -46,8 +46,8 @@ func targets(root string) (functions []*v1alpha1.Function, calls []bench.Target,
 }
 
 // target is how a function is made to compute for a duration.
-func target(fn *v1alpha1.Function) bench.Target {
-	t := bench.Target{Function: fn.Name, UpTo: classes[fn.Name]}
+func target(fn *v1alpha1.Function) replay.Target {
+	t := replay.Target{Function: fn.Name, UpTo: classes[fn.Name]}
 	if fn.Spec.Template.RuntimeRef.Name == "" {
 		t.Method = http.MethodGet
 		t.Path = func(d time.Duration) string {

@@ -1,4 +1,4 @@
-package bench
+package replay
 
 import (
 	"context"
@@ -27,7 +27,7 @@ type Warm struct {
 // without any warm call.
 func WarmProbe(ctx context.Context, url string, n int) (Warm, error) {
 	if n < 1 {
-		return Warm{}, fmt.Errorf("bench: a warm probe of %d calls measures nothing; make at least 1", n)
+		return Warm{}, fmt.Errorf("replay: a warm probe of %d calls measures nothing; make at least 1", n)
 	}
 	transport := loadgen.NewTransport(1)
 	transport.MaxConnsPerHost = 1
@@ -38,7 +38,7 @@ func WarmProbe(ctx context.Context, url string, n int) (Warm, error) {
 	for i := range n + 1 {
 		s, err := probe(ctx, client, url)
 		if err != nil {
-			return Warm{}, fmt.Errorf("bench: warm call %d of %s: %w", i, url, err)
+			return Warm{}, fmt.Errorf("replay: warm call %d of %s: %w", i, url, err)
 		}
 		switch {
 		case i == 0:
@@ -49,7 +49,7 @@ func WarmProbe(ctx context.Context, url string, n int) (Warm, error) {
 		}
 	}
 	if len(added) == 0 {
-		return Warm{}, fmt.Errorf("bench: all %d calls of %s were cold; let an instance stay longer than a call takes", n, url)
+		return Warm{}, fmt.Errorf("replay: all %d calls of %s were cold; let an instance stay longer than a call takes", n, url)
 	}
 	warm.Added = quantiles(added)
 	return warm, nil

@@ -1,4 +1,4 @@
-// Package bench replays a workload's calls against a gateway over HTTP, at the times of the
+// Package replay replays a workload's calls against a gateway over HTTP, at the times of the
 // trace, and reports the results.
 //
 // The load is an open loop: a call is sent when it is due, however many are still running. At
@@ -9,4 +9,4 @@
 // the samples: Summarize makes a Report, its Table and Values print it, and Verdict says what
 // failed. The setup time of a call is its total time minus the function's own time in the
 // gateway's answer: the part of Windlass and the network, waiting for an instance included.
-package bench
+package replay

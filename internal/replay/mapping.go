@@ -1,4 +1,4 @@
-package bench
+package replay
 
 import (
 	"cmp"
@@ -71,7 +71,7 @@ func NewMapping(t workload.Trace, targets []Target) (Mapping, error) {
 			}
 		}
 		if best < 0 {
-			return Mapping{}, fmt.Errorf("bench: function %s of trace %q takes %v, longer than every target's UpTo; add a target with UpTo 0", f.id, t.Name, f.median)
+			return Mapping{}, fmt.Errorf("replay: function %s of trace %q takes %v, longer than every target's UpTo; add a target with UpTo 0", f.id, t.Name, f.median)
 		}
 		m.byFunction[f.id] = best
 		m.shares[best].functions++
@@ -82,18 +82,18 @@ func NewMapping(t workload.Trace, targets []Target) (Mapping, error) {
 
 func validateTargets(targets []Target) error {
 	if len(targets) == 0 {
-		return errors.New("bench: there is no target; name at least one function to call")
+		return errors.New("replay: there is no target; name at least one function to call")
 	}
 	for i, t := range targets {
 		switch {
 		case t.Function == "":
-			return fmt.Errorf("bench: target %d has no Function", i)
+			return fmt.Errorf("replay: target %d has no Function", i)
 		case t.UpTo < 0:
-			return fmt.Errorf("bench: UpTo of target %s is %v; it must be at least 0", t.Function, t.UpTo)
+			return fmt.Errorf("replay: UpTo of target %s is %v; it must be at least 0", t.Function, t.UpTo)
 		case t.Method == "":
-			return fmt.Errorf("bench: target %s has no Method", t.Function)
+			return fmt.Errorf("replay: target %s has no Method", t.Function)
 		case t.Path == nil || !strings.HasPrefix(t.Path(0), "/"):
-			return fmt.Errorf("bench: the Path of target %s must begin with a slash", t.Function)
+			return fmt.Errorf("replay: the Path of target %s must begin with a slash", t.Function)
 		}
 	}
 	return nil

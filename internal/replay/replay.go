@@ -1,4 +1,4 @@
-package bench
+package replay
 
 import (
 	"context"
@@ -35,11 +35,11 @@ func (c Config) Validate() error {
 	u, err := url.Parse(c.Gateway)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("bench: Gateway %q is not a URL such as http://127.0.0.1:8080", c.Gateway)
+		return fmt.Errorf("replay: Gateway %q is not a URL such as http://127.0.0.1:8080", c.Gateway)
 	case c.MaxInFlight < 1 || c.MaxInFlight > 100_000:
-		return fmt.Errorf("bench: MaxInFlight is %d; it must be 1 to 100000", c.MaxInFlight)
+		return fmt.Errorf("replay: MaxInFlight is %d; it must be 1 to 100000", c.MaxInFlight)
 	case c.Timeout <= 0:
-		return fmt.Errorf("bench: Timeout is %v; it must be more than 0", c.Timeout)
+		return fmt.Errorf("replay: Timeout is %v; it must be more than 0", c.Timeout)
 	}
 	return nil
 }
@@ -85,11 +85,11 @@ func New(c Config, d Deps, t workload.Trace, m Mapping) (*Replay, error) {
 		return nil, err
 	}
 	if d.Transport == nil {
-		return nil, errors.New("bench: Transport is missing; give one such as loadgen.NewTransport makes")
+		return nil, errors.New("replay: Transport is missing; give one such as loadgen.NewTransport makes")
 	}
 	for _, a := range t.Arrivals {
 		if _, ok := m.Target(a.Function); !ok {
-			return nil, fmt.Errorf("bench: function %s of trace %q has no target; make the mapping for this trace", a.Function, t.Name)
+			return nil, fmt.Errorf("replay: function %s of trace %q has no target; make the mapping for this trace", a.Function, t.Name)
 		}
 	}
 	c.Gateway = strings.TrimRight(c.Gateway, "/")
