@@ -1,0 +1,126 @@
+package loadgen
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// stalling is a driver whose one connection leads to a server that takes 1 ms for a call, and
+// 500 ms for the tenth.
+func stalling(t *testing.T, drive Drive) *Driver {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { _ = ours.Close() })
+	go func() {
+		defer theirs.Close()
+		from := bufio.NewReader(theirs)
+		for n := 1; ; n++ {
+			if _, err := http.ReadRequest(from); err != nil {
+				return
+			}
+			takes := time.Millisecond
+			if n == 10 {
+				takes = 500 * time.Millisecond
+			}
+			time.Sleep(takes)
+			fmt.Fprint(theirs, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}
+	}()
+	drive.URLs, drive.Connections = []string{"http://pipe/"}, 1
+	return &Driver{drive, []*lane{{addr: "pipe", message: NewMessage("pipe", "/", 0), conn: &Conn{ours, bufio.NewReader(ours)}}}}
+}
+
+func TestAnOpenLoopOmitsNoStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := stalling(t, Drive{Rate: 100, Span: 2 * time.Second, Timeout: time.Minute})
+		got := d.Run(t.Context())
+		if got.Failed > 0 || got.Calls < 150 || got.Calls > 250 {
+			t.Fatalf("%d calls succeeded and %d failed, want about 200", got.Calls, got.Failed)
+		}
+		// Some fifty calls were due during the stall, and waited half of it on average.
+		if got.Latency.P90 < 200*time.Millisecond || got.Latency.Max < 500*time.Millisecond || got.Latency.P50 > 20*time.Millisecond {
+			t.Errorf("the stall shows as %+v", got.Latency)
+		}
+		if got.LateP99 > time.Millisecond {
+			t.Errorf("the sender was late by %v", got.LateP99)
+		}
+		d.Close()
+	})
+}
+
+func TestAClosedLoopShowsAStallOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := stalling(t, Drive{Span: 2 * time.Second, Timeout: time.Minute})
+		got := d.Run(t.Context())
+		if got.Calls < 1490 || got.Calls > 1502 || got.Took < 2*time.Second {
+			t.Errorf("%d calls in %v, want about 1,500 in 2 s", got.Calls, got.Took)
+		}
+		if got.Latency.P99 > 2*time.Millisecond || got.Latency.Max < 500*time.Millisecond {
+			t.Errorf("one call of 1,500 stalled, and that shows as %+v", got.Latency)
+		}
+		d.Close()
+	})
+}
+
+func TestCallsThatWaitedTooLongFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := stalling(t, Drive{Rate: 5000, Span: 2 * time.Second, Timeout: 501 * time.Millisecond})
+		got := d.Run(t.Context())
+		if got.Failed == 0 || got.Failure != errOverdue.Error() {
+			t.Errorf("%d calls failed, because: %q", got.Failed, got.Failure)
+		}
+		d.Close()
+	})
+}
+
+func TestADriveCallsEachURLOverItsConnections(t *testing.T) {
+	seen := make(chan string, 100_000)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body)
+		seen <- fmt.Sprint(r.Method, " ", r.URL, " ", n)
+		if r.URL.Path == "/b" {
+			w.Header().Set("Connection", "close")
+		}
+		_, _ = io.WriteString(w, strings.Repeat("x", 100_000))
+	}))
+	defer server.Close()
+	d, err := Connect(t.Context(), Drive{
+		URLs: []string{server.URL + "/a?x=1", server.URL + "/b"}, Body: 1 << 20, Connections: 3, Span: time.Millisecond, Timeout: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	got := d.Run(t.Context())
+	if got.Failed > 0 || got.Calls < 3 {
+		t.Errorf("%d calls, %d failed: %s", got.Calls, got.Failed, got.Failure)
+	}
+	counts := map[string]int{}
+	for range got.Calls + 3 {
+		counts[<-seen]++
+	}
+	if a, b := counts["POST /a?x=1 1048576"], counts["POST /b 1048576"]; len(counts) != 2 || a < 4 || b < 2 {
+		t.Errorf("called were %v", counts)
+	}
+}
+
+func TestADriveNeedsServersThatAnswer(t *testing.T) {
+	refusing := httptest.NewServer(http.NotFoundHandler())
+	defer refusing.Close()
+	drive := Drive{URLs: []string{refusing.URL}, Connections: 2, Span: time.Second, Timeout: time.Minute}
+	if _, err := Connect(t.Context(), drive); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("connected: %v", err)
+	}
+	drive.Connections = 0
+	if _, err := Connect(t.Context(), drive); err == nil {
+		t.Error("connected without a connection")
+	}
+}
