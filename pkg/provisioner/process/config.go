@@ -23,6 +23,10 @@ type Config struct {
 	AgentPath string
 	// SchedulerAddr is where agents find the scheduler, host:port.
 	SchedulerAddr string
+	// CA is the certificate authority of schedulers and gateways, in PEM, and TLSDomain what
+	// the names in their certificates end in. Without them the agents' connections are not
+	// encrypted.
+	CA, TLSDomain string
 	// StopGrace is how long an instance may take to end by itself before it
 	// is killed, from the first of its processes that ends or from Stop. 0
 	// means DefaultStopGrace.
@@ -40,6 +44,9 @@ func (c Config) Validate() error {
 	}
 	if _, _, err := net.SplitHostPort(c.SchedulerAddr); err != nil {
 		errs = append(errs, fmt.Errorf("process: SchedulerAddr %q is not host:port: %w", c.SchedulerAddr, err))
+	}
+	if (c.CA == "") != (c.TLSDomain == "") {
+		errs = append(errs, errors.New("process: CA and TLSDomain go together: give both or neither"))
 	}
 	if c.StopGrace < 0 {
 		errs = append(errs, fmt.Errorf("process: StopGrace is %v: it must not be negative", c.StopGrace))

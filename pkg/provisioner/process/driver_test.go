@@ -467,6 +467,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		"no folder":        {func(c *Config, _ *Deps) { c.DataDir = "" }, "DataDir"},
 		"no agent":         {func(c *Config, _ *Deps) { c.AgentPath = "" }, "AgentPath"},
 		"a missing agent":  {func(c *Config, _ *Deps) { c.AgentPath = "no-such-agent" }, `AgentPath must be the agent's program: exec: "no-such-agent"`},
+		"a CA alone":       {func(c *Config, _ *Deps) { c.CA = "ca" }, "TLSDomain"},
 		"no scheduler":     {func(c *Config, _ *Deps) { c.SchedulerAddr = "here" }, `SchedulerAddr "here"`},
 		"a negative grace": {func(c *Config, _ *Deps) { c.StopGrace = -1 }, "StopGrace"},
 		"no logger":        {func(_ *Config, d *Deps) { d.Logger = nil }, "Logger"},

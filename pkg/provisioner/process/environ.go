@@ -106,16 +106,18 @@ func lastWins(env []string) []string {
 }
 
 // agentEnv is the agent's environment: its configuration, and PATH.
-func agentEnv(parent []string, spec provisioner.InstanceSpec, port int, schedulerAddr string) []string {
+func agentEnv(parent []string, spec provisioner.InstanceSpec, port int, config Config) []string {
 	f := spec.Function
 	backoff, idle := f.Spec.Scaling.ScaleDown.Idle()
 	env := agentenv.Config{
-		Scheduler:   schedulerAddr,
+		Scheduler:   config.SchedulerAddr,
 		FunctionUID: string(f.UID),
 		Function:    f.Key().String(),
 		Revision:    f.Revision(),
 		CID:         string(spec.CID),
 		Token:       spec.Token,
+		CA:          config.CA,
+		TLSDomain:   config.TLSDomain,
 		Protocol:    string(f.Spec.Template.Protocol),
 		Port:        port,
 		// What the function asks for calls exists before the function does.

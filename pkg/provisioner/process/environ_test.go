@@ -131,14 +131,15 @@ func TestFunctionEnvOfALambdaFunction(t *testing.T) {
 func TestAgentEnvIsWhatTheAgentReadsAndPath(t *testing.T) {
 	spec := specFor("", "c-1")
 	spec.Token = "secret"
-	env := agentEnv([]string{"HOME=/h", "PATH=/bin", "GITHUB_TOKEN=x"}, spec, 8080, "127.0.0.1:7001")
+	env := agentEnv([]string{"HOME=/h", "PATH=/bin", "GITHUB_TOKEN=x"}, spec, 8080,
+		Config{SchedulerAddr: "127.0.0.1:7001", CA: "ca", TLSDomain: "r.n.windlass"})
 	got, err := agentenv.Parse(lookup(env))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := agentenv.Config{
 		Scheduler: "127.0.0.1:7001", FunctionUID: testUID, Function: "default/hello", Revision: spec.Function.Revision(),
-		CID: "c-1", Token: "secret", Protocol: agentenv.ProtocolHTTP, Port: 8080, EndInherited: true, Concurrency: 1,
+		CID: "c-1", Token: "secret", CA: "ca", TLSDomain: "r.n.windlass", Protocol: agentenv.ProtocolHTTP, Port: 8080, EndInherited: true, Concurrency: 1,
 		StartupTimeout: spec.Function.Spec.Template.StartupTimeout.Duration,
 		BackoffAfter:   10 * time.Second,
 		IdleTimeout:    50 * time.Second,
@@ -155,7 +156,7 @@ func TestTheAgentListensForARuntimeAndNotForAnHTTPServer(t *testing.T) {
 	spec := specFor("stage", "c-1")
 	for protocol, want := range map[v1alpha1.Protocol]bool{v1alpha1.ProtocolHTTP: false, v1alpha1.ProtocolLambdaRuntime: true} {
 		spec.Function.Spec.Template.Protocol = protocol
-		got, err := agentenv.Parse(lookup(agentEnv(nil, spec, 8080, "127.0.0.1:7001")))
+		got, err := agentenv.Parse(lookup(agentEnv(nil, spec, 8080, Config{SchedulerAddr: "127.0.0.1:7001"})))
 		if err != nil || got.ListenerInherited != want {
 			t.Errorf("%s: inherits a listener: %v, %v; want %v", protocol, got.ListenerInherited, err, want)
 		}

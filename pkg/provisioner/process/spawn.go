@@ -68,7 +68,7 @@ func (r *Driver) prepare(spec provisioner.InstanceSpec) (_ *prepared, err error)
 	p.function = command(prog.path, prog.argv, prog.dir, p.logs.function)
 	p.function.Env = functionEnv(parent, spec, p.port, prog)
 	p.agent = command(r.config.AgentPath, []string{filepath.Base(r.config.AgentPath)}, p.workDir, p.logs.agent)
-	p.agent.Env = agentEnv(parent, spec, p.port, r.config.SchedulerAddr)
+	p.agent.Env = agentEnv(parent, spec, p.port, r.config)
 	p.agent.ExtraFiles = []*os.File{p.agentEndings} // agentenv.EndFD
 	if p.listener != nil {
 		p.agent.ExtraFiles = append(p.agent.ExtraFiles, p.listener) // agentenv.ListenerFD
