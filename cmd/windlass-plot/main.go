@@ -1,4 +1,4 @@
-// Command windlass-plot draws the charts of the output of windlass sim --json, and writes the
+// Command windlass-plot draws the charts of the output of windlass sim and bench --json, and writes the
 // reports as text beside them. It is a separate program because the drawing library would make
 // every other one larger.
 package main

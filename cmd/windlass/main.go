@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/bench/workers"
 	"github.com/windlass-dev/windlass/internal/cli"
 	"github.com/windlass-dev/windlass/internal/cluster"
 	"github.com/windlass-dev/windlass/internal/demo"
@@ -21,7 +22,10 @@ import (
 )
 
 func main() {
-	programs := cli.Programs{Up: up, Demo: runDemo, Sim: runSim, Experiments: knownExperiments(), Roles: cluster.Commands()}
+	programs := cli.Programs{
+		Up: up, Demo: runDemo, Sim: runSim, Experiments: knownExperiments(), Bench: runBench, BenchSuites: benchSuites(),
+		Roles: append(cluster.Commands(), workers.Commands()...),
+	}
 	os.Exit(cli.Main(os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, programs))
 }
 

@@ -51,7 +51,7 @@ func simOptions(c cli.SimConfig, e experiments.Experiment) experiments.Options {
 		size.Scale = c.Scale
 	}
 	p := &progress{name: e.Name, shown: c.Terminal, out: c.Err}
-	return experiments.Options{Size: size, Seed: c.Seed, Data: os.DirFS(c.DataDir), Each: p.each, Measure: measure}
+	return experiments.Options{Size: size, Seed: c.Seed, Data: os.DirFS(c.DataDir), Each: p.each, Measure: measureRun}
 }
 
 func writeReport(w io.Writer, r report.Report, output string) error {
@@ -115,8 +115,8 @@ func (p *progress) print(finished, n int) {
 // liveHeap is what was reachable when memory was last collected, in bytes.
 const liveHeap = "/gc/heap/live:bytes"
 
-// measure tells how long do took, and by how much what is reachable grew at most.
-func measure(do func()) (time.Duration, uint64) {
+// measureRun tells how long do took, and by how much what is reachable grew at most.
+func measureRun(do func()) (time.Duration, uint64) {
 	// Collecting often makes what is reachable known often.
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	live := func() uint64 {

@@ -87,6 +87,9 @@ var rows = []struct {
 		"pkg/scheduler",
 	}},
 	{"on top", []string{
+		"internal/bench",
+		"internal/bench/measure",
+		"internal/bench/workers",
 		"internal/cli",
 		"internal/cluster",
 		"internal/demo",
@@ -151,6 +154,8 @@ var sideways = []struct {
 	{"api/v1alpha1", "internal/schedule", "a Function has windows, and what cannot be read of them is refused"},
 	{"api/wire/control/v1alpha1", "api/wire/agent/v1alpha1", "gateways offer the tickets that agents are handed"},
 	{"pkg/gateway/auth", "internal/jwks", "tokens are checked with an issuer's keys"},
+	{"internal/bench", "internal/sim/report", "what is drawn are charts as those of experiments"},
+	{"internal/bench/measure", "internal/bench/workers", "it starts them, and knows their flags and lines"},
 	{"internal/demo", "internal/replay", "the demo replays a load"},
 	{"internal/demo", "internal/local", "the demo runs a Windlass of its own"},
 	{"internal/monitor", "pkg/autoscaler/decisionlog", "people see what was decided last"},
@@ -235,6 +240,7 @@ var only = []allowance{
 		"pkg/ownership/coordinator", "pkg/podagent/core", "pkg/provisioner/placement", "pkg/provisioner/fairshare", "pkg/provisioner/warmpool",
 		"pkg/queue/admission", "pkg/rollout", "pkg/scheduler/capacity", "pkg/scheduler/core",
 	}, "what runs in virtual time has no shell"},
+	{"internal/bench", []string{"internal/sim/report"}, "a plan is a function of arguments, and a report one of measurements"},
 	{"internal/sim/cluster", []string{
 		"api/v1alpha1", "github.com/HdrHistogram/hdrhistogram-go", "pkg/autoscaler/estimate", "pkg/autoscaler", "pkg/invocation", "pkg/podagent/core",
 		"pkg/provisioner/placement", "pkg/provisioner/fairshare", "internal/schedule", "pkg/scheduler/capacity", "pkg/scheduler/core",
@@ -290,7 +296,7 @@ var unlinked = []struct {
 	reason string
 }{
 	{"cmd/podagent",
-		[]string{"api/v1alpha1", "github.com/prometheus", "github.com/spf13/cobra", "go.etcd.io", "go.opentelemetry.io", "k8s.io", "sigs.k8s.io"},
+		[]string{"api/v1alpha1", "github.com/HdrHistogram", "github.com/prometheus", "github.com/spf13/cobra", "go.etcd.io", "go.opentelemetry.io", "k8s.io", "sigs.k8s.io"},
 		"an agent runs beside every instance: it must stay small, and has no business with the control plane's stores"},
 	{"pkg/podagent",
 		[]string{"api/v1alpha1", "github.com/prometheus", "go.etcd.io", "go.opentelemetry.io", "k8s.io", "sigs.k8s.io"},

@@ -28,7 +28,10 @@ type Programs struct {
 	// Sim runs experiments, of those that Experiments lists.
 	Sim         func(config SimConfig) error
 	Experiments []Experiment
-	// Roles are the programs of a cluster, as subcommands.
+	// Bench measures suites, of those that BenchSuites lists.
+	Bench       func(ctx context.Context, config BenchConfig) error
+	BenchSuites []BenchSuite
+	// Roles are the programs of a cluster, and those that Bench starts, as subcommands.
 	Roles []*cobra.Command
 }
 
@@ -111,7 +114,7 @@ arguments or manifest; 3 Windlass cannot be reached, refused, or failed.`,
 	if a.plugin {
 		asPlugin(root)
 	}
-	(&completer{a.finder, a.programs.Experiments}).finishCompletion(root)
+	(&completer{a.finder, a.programs}).finishCompletion(root)
 	finishHelp(root)
 	return root
 }
@@ -137,6 +140,7 @@ func (a *app) onThisMachine() []*cobra.Command {
 		(&scaffolder{a.finder}).initCommand(),
 		(&developer{deployer{reports}, &runs}).devCommand(),
 		runs.demoCommand(),
+		runs.benchCommand(),
 		(&simulator{a.finder, a.programs}).simCommand(),
 	}
 }

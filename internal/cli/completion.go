@@ -25,7 +25,7 @@ func oneOf(values ...string) completion {
 // completer says what a shell offers.
 type completer struct {
 	*finder
-	experiments []Experiment
+	programs Programs
 }
 
 // finishCompletion gives each flag of a command and of those below it what a shell offers
@@ -43,8 +43,11 @@ func (c *completer) finishCompletion(cmd *cobra.Command) {
 	cmd.LocalNonPersistentFlags().VisitAll(visit)
 	if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 && !cmd.HasSubCommands() && cmd.Name() != "deploy" {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
-		if cmd.Name() == "sim" {
+		switch cmd.Name() {
+		case "sim":
 			cmd.ValidArgsFunction = oneOf(c.experimentNames()...)
+		case "bench":
+			cmd.ValidArgsFunction = oneOf(c.programs.suiteNames()...)
 		}
 	}
 	for _, below := range cmd.Commands() {
@@ -89,7 +92,7 @@ func choices(usage string) []string {
 }
 
 func (c *completer) experimentNames() (names []string) {
-	for _, e := range c.experiments {
+	for _, e := range c.programs.Experiments {
 		names = append(names, e.Name)
 	}
 	return names

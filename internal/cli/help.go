@@ -14,7 +14,7 @@ var groups = []struct {
 	{"develop", "Develop:", []string{"up", "init", "dev", "deploy", "validate", "diff", "edit", "set", "scale", "rollout", "invoke", "delete"}},
 	{"observe", "Observe:", []string{"list", "describe", "explain", "top", "logs"}},
 	{"administer", "Administer:", []string{"keys", "check", "doctor"}},
-	{"learn", "Learn:", []string{"demo", "sim"}},
+	{"learn", "Learn:", []string{"demo", "sim", "bench"}},
 }
 
 // finishHelp sorts the commands into groups, and finishes what cobra adds by itself.

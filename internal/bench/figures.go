@@ -1,0 +1,148 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Figure is a result with a name.
+type Figure struct {
+	Name string `json:"name"`
+	Spread
+	// Higher says that more is better.
+	Higher bool `json:"higher,omitempty"`
+}
+
+// String is the figure as name=median (min to max).
+func (f Figure) String() string {
+	return f.Name + "=" + f.Spread.String()
+}
+
+// words of names of figures.
+var words = map[Path]string{Local: "warm_call", Separate: "warm_call_tls", PooledProxy: "pooled_proxy", TwoProxies: "two_proxies"}
+
+// Figures are those that the measurements of some groups have, in a fixed order.
+func Figures(all []Measurement) []Figure {
+	var figures []Figure
+	for _, group := range byGroup(all) {
+		scenarios := group.scenarios()
+		for _, s := range scenarios {
+			figures = append(figures, group.figuresOf(s)...)
+		}
+		figures = append(figures, group.throughput(scenarios)...)
+	}
+	return figures
+}
+
+// rounds are the measurements of one group that count.
+type rounds []Measurement
+
+func byGroup(all []Measurement) []rounds {
+	var groups []rounds
+	for _, m := range all {
+		for len(groups) <= m.Group {
+			groups = append(groups, nil)
+		}
+		if m.Round > 0 {
+			groups[m.Group] = append(groups[m.Group], m)
+		}
+	}
+	return groups
+}
+
+// scenarios are those of a group, in the order of the plan.
+func (r rounds) scenarios() []Scenario {
+	var scenarios []Scenario
+	seen := map[string]bool{}
+	for _, m := range r {
+		if name := m.Scenario.Name(); !seen[name] {
+			seen[name] = true
+			scenarios = append(scenarios, m.Scenario)
+		}
+	}
+	return scenarios
+}
+
+// of are the measurements of one scenario on one path, by round.
+func (r rounds) of(s Scenario, path Path) []Measurement {
+	var found []Measurement
+	for _, m := range r {
+		if m.Scenario.Name() == s.Name() && m.Path == path {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// compare divides round by round. It is false without measurements, or if there is nothing to
+// divide by.
+func compare(of, to []Measurement, by func(Measurement) float64) (Spread, bool) {
+	var ratios []float64
+	for i := range min(len(of), len(to)) {
+		above, below := by(of[i]), by(to[i])
+		if above == 0 || below == 0 {
+			return Spread{}, false
+		}
+		ratios = append(ratios, above/below)
+	}
+	if len(ratios) == 0 {
+		return Spread{}, false
+	}
+	return spreadOf(ratios), true
+}
+
+// figuresOf are those of one scenario.
+func (r rounds) figuresOf(s Scenario) []Figure {
+	var figures []Figure
+	add := func(name string, of, to Path, by func(Measurement) float64) {
+		if spread, ok := compare(r.of(s, of), r.of(s, to), by); ok {
+			figures = append(figures, Figure{Name: name + "_" + s.Name(), Spread: spread})
+		}
+	}
+	for _, path := range []Path{PooledProxy, TwoProxies, Local, Separate} {
+		add(words[path]+"_cpu_over_proxy", path, Proxy, Measurement.cpu)
+	}
+	for _, path := range []Path{Local, Separate} {
+		add(words[path]+"_cpu_over_pooled_proxy", path, PooledProxy, Measurement.cpu)
+		if s.Connections == 1 {
+			add(words[path]+"_p50_over_proxy", path, Proxy, func(m Measurement) float64 { return float64(m.P50) })
+		}
+	}
+	if separate := r.of(s, Separate); len(separate) > 0 {
+		scheduler := each(separate, func(m Measurement) float64 { return m.cpuOf(PartScheduler) })
+		figures = append(figures, Figure{Name: "scheduler_cpu_us_per_warm_call_" + s.Name(), Spread: spreadOf(scheduler)})
+	}
+	return figures
+}
+
+func each(of []Measurement, by func(Measurement) float64) []float64 {
+	values := make([]float64, len(of))
+	for i, m := range of {
+		values[i] = by(m)
+	}
+	return values
+}
+
+// throughput are the ratios between scenarios: many functions or clients over few.
+func (r rounds) throughput(scenarios []Scenario) []Figure {
+	var figures []Figure
+	for _, many := range scenarios {
+		for _, few := range scenarios {
+			var name string
+			switch {
+			case many.Functions > 1 && few.Functions == 1 && few.Instances == many.Functions*many.Instances && many.Connections == few.Connections:
+				name = fmt.Sprintf("throughput_%d_functions_over_1", many.Functions)
+			case many.Deployment == few.Deployment && many.Connections == 1000 && few.Connections == 100:
+				name = "throughput_1000_clients_over_100"
+			default:
+				continue
+			}
+			for _, path := range []Path{Local, Separate} {
+				if spread, ok := compare(r.of(many, path), r.of(few, path), Measurement.rate); ok {
+					figures = append(figures, Figure{name + strings.TrimPrefix(words[path], words[Local]), spread, true})
+				}
+			}
+		}
+	}
+	return figures
+}

@@ -1,0 +1,161 @@
+package measure
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/internal/bench"
+	"github.com/windlass-dev/windlass/internal/bench/workers"
+	"github.com/windlass-dev/windlass/internal/loadgen"
+)
+
+// Config says what the programs are.
+type Config struct {
+	// Self is the windlass program, and Agent the agent's, as absolute paths.
+	Self, Agent string
+	// Progress is called before servers start, and before each measurement.
+	Progress func(text string)
+}
+
+// callTimeout bounds each call.
+const callTimeout = time.Minute
+
+// Run carries out a plan, and returns its measurements in their order.
+func Run(ctx context.Context, c Config, plan bench.Plan) ([]bench.Measurement, error) {
+	if err := supported(); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "windlass-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	r := &runner{Config: c, plan: plan, site: site{spawner: make(spawner), self: c.Self, agent: c.Agent, dir: dir}}
+	go r.site.run()
+	defer close(r.site.spawner)
+	if r.site.authority, err = newAuthority(); err != nil {
+		return nil, err
+	}
+	if r.load, err = r.site.spawner.start(c.Self, workers.LoadCommand); err != nil {
+		return nil, err
+	}
+	defer r.load.stop()
+	var all []bench.Measurement
+	for group := range plan.Groups {
+		measured, err := r.group(ctx, group)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, measured...)
+	}
+	return all, nil
+}
+
+type runner struct {
+	Config
+	plan bench.Plan
+	site site
+	load *child
+}
+
+// group measures one group, whose programs it starts and stops.
+func (r *runner) group(ctx context.Context, n int) (_ []bench.Measurement, err error) {
+	group := r.plan.Groups[n]
+	function, ready, err := r.site.worker(ctx, r.site.self, workers.FunctionCommand)
+	if err != nil {
+		return nil, err
+	}
+	defer function.stop()
+	r.site.function, r.site.functionProcess = ready, process{part: bench.PartFunction, pid: function.cmd.Process.Pid}
+	servers := map[bench.Server]*server{}
+	defer func() {
+		var stopping sync.WaitGroup
+		for _, s := range servers {
+			stopping.Go(s.stop)
+		}
+		stopping.Wait()
+	}()
+	for _, of := range group.Servers() {
+		r.Progress(fmt.Sprintf("group %d of %d (%s): starting %s", n+1, len(r.plan.Groups), group.Suite, of.Path))
+		if servers[of], err = r.site.start(ctx, of); err != nil {
+			delete(servers, of)
+			return nil, err
+		}
+	}
+	var all []bench.Measurement
+	for _, step := range r.plan.Steps(n) {
+		r.Progress(fmt.Sprintf("group %d of %d (%s): round %d of %d, %s, %s",
+			n+1, len(r.plan.Groups), group.Suite, step.Round, r.plan.Rounds, step.Scenario.Name(), step.Path))
+		m, err := r.measure(ctx, step, servers[bench.ServerOf(step.Scenario, step.Path)])
+		if err != nil {
+			return nil, fmt.Errorf("%s on the path %s: %w", step.Scenario.Name(), step.Path, err)
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// memoryRound is the round in which programs are asked what they allocated: it takes a moment
+// more, and differs little from round to round.
+const memoryRound = 1
+
+// measure carries out one step.
+func (r *runner) measure(ctx context.Context, step bench.Step, on *server) (bench.Measurement, error) {
+	s := step.Scenario
+	drive := loadgen.Drive{
+		Body: s.Request, Connections: s.Connections, Rate: float64(s.Rate), Span: r.plan.Span, Timeout: callTimeout,
+	}
+	for _, url := range on.urls {
+		drive.URLs = append(drive.URLs, fmt.Sprintf("%s?%s=%d", url, workers.AnswerParameter, s.Answer))
+	}
+	if _, err := r.order(ctx, workers.Order{Drive: &drive}); err != nil {
+		return bench.Measurement{}, err
+	}
+	var driven loadgen.Driven
+	used, err := on.usedBy(ctx, step.Round == memoryRound, func() (err error) {
+		driven, err = r.order(ctx, workers.Order{})
+		return err
+	})
+	if err != nil {
+		return bench.Measurement{}, err
+	}
+	if driven.Calls == 0 {
+		return bench.Measurement{}, fmt.Errorf("no call was answered: %s", driven.Failure)
+	}
+	l := driven.Latency
+	return bench.Measurement{
+		Step: step, Calls: driven.Calls, Failed: driven.Failed, Failure: driven.Failure, Took: driven.Took, Costs: used,
+		P50: l.P50, P90: l.P90, P99: l.P99, P999: l.P999, Max: l.Max, Late: driven.LateP99,
+	}, nil
+}
+
+// order sends the load an order, and waits for its reply.
+func (r *runner) order(ctx context.Context, order workers.Order) (loadgen.Driven, error) {
+	line, err := json.Marshal(order)
+	if err != nil {
+		return loadgen.Driven{}, err
+	}
+	var reply workers.Reply
+	answer := ""
+	if _, err = r.load.stdin.Write(append(line, '\n')); err == nil {
+		if answer, err = r.load.readLine(ctx); err == nil {
+			err = json.Unmarshal([]byte(answer), &reply)
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return loadgen.Driven{}, ctx.Err()
+	case err != nil:
+		return loadgen.Driven{}, fmt.Errorf("the load: %w%s", err, r.load.errors)
+	case reply.Err != "":
+		return loadgen.Driven{}, errors.New(reply.Err)
+	case reply.Driven == nil:
+		return loadgen.Driven{}, nil
+	}
+	return *reply.Driven, nil
+}

@@ -1,0 +1,195 @@
+package bench
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// measured makes rounds of a scenario: each has 1,000 calls in a second. Times are microseconds
+// of a call.
+func measured(s Scenario, path Path, cpu map[Part][]float64, p50 ...time.Duration) []Measurement {
+	all := []Measurement{{Step: Step{Suite: "warm", Scenario: s, Path: path}, Calls: 1, Took: time.Hour}} // warms up
+	for i, latency := range p50 {
+		m := Measurement{
+			Step: Step{Suite: "warm", Round: i + 1, Scenario: s, Path: path}, Calls: 1000, Took: time.Second, Costs: map[Part]Cost{},
+			P50: latency * time.Microsecond, P99: 10 * latency * time.Microsecond,
+		}
+		for part, micros := range cpu {
+			m.Costs[part] = Cost{CPU: time.Duration(micros[i] * 1e6), Switches: 3000, Exports: i == 0 && part == PartLocal, Mallocs: 250_000, Bytes: 9_000_000}
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+func example() []Measurement {
+	s := Scenario{Deployment: Deployment{1, 8, 1}, Connections: 1, Answer: smallAnswer, Paths: []Path{Proxy, PooledProxy, Local, Separate}}
+	all := measured(s, Proxy, map[Part][]float64{PartProxy: {50, 100, 60}, PartFunction: {20, 20, 20}}, 100, 200, 100)
+	all = append(all, measured(s, PooledProxy, map[Part][]float64{PartProxy: {25, 50, 40}, PartFunction: {20, 20, 20}}, 100, 200, 100)...)
+	all = append(all, measured(s, Local, map[Part][]float64{PartLocal: {100, 100, 60}, PartAgents: {100, 200, 180}, PartFunction: {30, 30, 30}}, 300, 500, 400)...)
+	return append(all, measured(s, Separate, map[Part][]float64{
+		PartGateway: {100, 200, 100}, PartScheduler: {50, 60, 40}, PartAgents: {100, 200, 100}, PartFunction: {30, 30, 30},
+	}, 400, 600, 500)...)
+}
+
+func TestRatiosAreMadeRoundByRoundWithoutTheFunction(t *testing.T) {
+	var got []string
+	for _, figure := range Figures(example()) {
+		got = append(got, figure.String())
+	}
+	want := []string{
+		"pooled_proxy_cpu_over_proxy_8x1_c1=0.50 (0.50 to 0.67)",
+		"warm_call_cpu_over_proxy_8x1_c1=4.00 (3.00 to 4.00)",
+		"warm_call_tls_cpu_over_proxy_8x1_c1=4.60 (4.00 to 5.00)",
+		"warm_call_cpu_over_pooled_proxy_8x1_c1=6.00 (6.00 to 8.00)",
+		"warm_call_p50_over_proxy_8x1_c1=3.00 (2.50 to 4.00)",
+		"warm_call_tls_cpu_over_pooled_proxy_8x1_c1=9.20 (6.00 to 10.0)",
+		"warm_call_tls_p50_over_proxy_8x1_c1=4.00 (3.00 to 5.00)",
+		"scheduler_cpu_us_per_warm_call_8x1_c1=50.0 (40.0 to 60.0)",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestThroughputIsComparedBetweenScenarios(t *testing.T) {
+	at := func(d Deployment, connections int, calls ...int) []Measurement {
+		s := Scenario{Deployment: d, Connections: connections, Answer: smallAnswer, Paths: []Path{Local}}
+		var all []Measurement
+		for round, n := range calls {
+			all = append(all, Measurement{Step: Step{Round: round, Scenario: s, Path: Local}, Calls: n, Took: time.Second, Costs: map[Part]Cost{}})
+		}
+		return all
+	}
+	all := at(Deployment{64, 1, 1}, 64, 1, 900, 950)
+	all = append(all, at(Deployment{1, 64, 1}, 64, 1, 1000, 1000)...)
+	all = append(all, at(Deployment{1, 8, 1}, 100, 1, 1000, 1000)...)
+	all = append(all, at(Deployment{1, 8, 1}, 1000, 1, 1010, 990)...)
+	var got []string
+	for _, figure := range Figures(all) {
+		got = append(got, figure.String())
+		if !figure.Higher {
+			t.Errorf("less is better of %s", figure.Name)
+		}
+	}
+	want := []string{"throughput_64_functions_over_1=0.93 (0.90 to 0.95)", "throughput_1000_clients_over_100=1.00 (0.99 to 1.01)"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReportAsText(t *testing.T) {
+	from := Provenance{
+		Command: "windlass bench warm", Windlass: "v1", Go: "go1.26", Date: time.Date(2026, 11, 23, 20, 0, 0, 0, time.UTC),
+		Machine: "CPU", Processors: 2, Kernel: "6.1", Load: 0.5, Rounds: 3, Span: "1s",
+	}
+	text := Summarize(from, example()).String()
+	for _, want := range []string{
+		"windlass bench warm\nWindlass v1, go1.26, 2026-11-23T20:00:00Z\nCPU, 2 processors, Linux 6.1, load average 0.5\n3 rounds of 1s\n",
+		"\n8x1_c1: 8 instances of concurrency 1, 1 connection\n" + head + "\n",
+		"\nproxy           60.0  1.00 (1.00 to 1.00)     20.0     1000      100     1000      -      -  6.00\n",
+		"\nwindlass         280  4.00 (3.00 to 4.00)     30.0     1000      400     4000    250   9000  9.00\n",
+		"\nwarm_call_p50_over_proxy_8x1_c1=3.00 (2.50 to 4.00)\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+	for line := range strings.Lines(text) {
+		if len(line) > 101 {
+			t.Errorf("%q has %d columns", line, len(line))
+		}
+	}
+}
+
+func TestFailedCallsAreNotOverlooked(t *testing.T) {
+	all := example()
+	if err := Summarize(Provenance{}, all).Failed(); err != nil {
+		t.Error(err)
+	}
+	all[1].Failed = 3
+	report := Summarize(Provenance{}, all)
+	if err := report.Failed(); err == nil || !strings.Contains(err.Error(), "3 calls failed") || !strings.Contains(report.String(), "3 FAILED") {
+		t.Errorf("%v\n%s", err, report)
+	}
+}
+
+func TestJSONComesBack(t *testing.T) {
+	report := Summarize(Provenance{Command: "windlass bench warm", Date: time.Unix(1, 0).UTC()}, example())
+	var text bytes.Buffer
+	if err := report.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	read, err := ReadJSON(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range report.Results {
+		report.Results[i].Load.Paths = nil // which are what is measured, and no property of a result
+	}
+	if diff := cmp.Diff(report, read); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := ReadJSON(strings.NewReader("fig3")); err == nil {
+		t.Error("any text is a report")
+	}
+}
+
+func TestCheckAllowsATolerance(t *testing.T) {
+	figures := func(cpu, throughput float64) Report {
+		return Report{Figures: []Figure{
+			{Name: "cpu", Spread: Spread{cpu, cpu, cpu}}, {Name: "throughput", Spread: Spread{throughput, throughput, throughput}, Higher: true},
+		}}
+	}
+	stored := figures(4, 1)
+	for _, c := range []struct {
+		cpu, throughput float64
+		ok              bool
+		says            string
+	}{
+		{4, 1, true, "cpu             4.00      4.00       0 %\n"},
+		{5, 0.8, true, "cpu             4.00      5.00      25 %\n"},
+		{5.01, 1, false, "cpu             4.00      5.01      25 %  WORSE than 25 % allow"},
+		{4, 0.79, false, "throughput      1.00      0.79      27 %  WORSE"},
+		{2, 1, true, "cpu             4.00      2.00     -50 %  better: store it anew"},
+	} {
+		comparisons, err := Check(figures(c.cpu, c.throughput), stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, ok := CheckTable(comparisons, stored.Provenance)
+		if ok != c.ok || !strings.Contains(text, c.says) {
+			t.Errorf("cpu %v, throughput %v: %v\n%s", c.cpu, c.throughput, ok, text)
+		}
+	}
+	if _, err := Check(Report{}, stored); err == nil || !strings.Contains(err.Error(), "cpu, throughput") {
+		t.Errorf("nothing was measured, and that is: %v", err)
+	}
+}
+
+func TestChartsHaveRatiosAndLatencies(t *testing.T) {
+	all := example()
+	s := Scenario{Deployment: Deployment{1, 8, 1}, Connections: 256, Rate: 100, Answer: smallAnswer, Paths: []Path{Local}}
+	open := measured(s, Local, map[Part][]float64{PartLocal: {100}}, 100)
+	charts := Summarize(Provenance{}, append(all, open...)).Charts
+	if len(charts) != 2 || charts[0].Name != "bench-warm-cpu" || charts[1].Name != "bench-warm-latency" {
+		t.Fatalf("the charts are %+v", charts)
+	}
+	var names []string
+	for _, series := range charts[0].Series {
+		names = append(names, series.Name)
+	}
+	if diff := cmp.Diff([]string{"pooled-proxy", "windlass", "windlass-tls", "one proxy"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if p := charts[0].Series[1].Points[0]; p.Y != 4 || p.Err != 0.5 {
+		t.Errorf("the ratio is drawn as %+v", p)
+	}
+	if len(charts[1].Series) != 2 || charts[1].Series[1].Points[0].Y != 1000 {
+		t.Errorf("the latencies are drawn as %+v", charts[1].Series)
+	}
+}

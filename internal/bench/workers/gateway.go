@@ -1,0 +1,98 @@
+package workers
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/mtls"
+	"github.com/windlass-dev/windlass/internal/serve"
+	"github.com/windlass-dev/windlass/pkg/catalog/file"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+)
+
+// Flags of gateway and scheduler.
+const (
+	FunctionsFlag = "functions"
+	TLSFlag       = "tls-dir"
+	SchedulerFlag = "scheduler"
+	DataFlag      = "data-dir"
+	AgentFlag     = "agent"
+)
+
+// Domain is that of the names in the certificates.
+const Domain = mtls.Domain("bench.windlass")
+
+const schedulerID = "bench"
+
+// MostBody is the largest request in bytes; the bench sends 100 MiB.
+const MostBody = 128 << 20
+
+type roleFlags struct{ functions, tls, scheduler, data, agent string }
+
+func (f *roleFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.functions, FunctionsFlag, "", "`folder` of functions")
+	cmd.Flags().StringVar(&f.tls, TLSFlag, "", "`folder` with ca.crt, tls.crt and tls.key")
+}
+
+func gatewayCommand() *cobra.Command {
+	var flags roleFlags
+	cmd := workerCommand(GatewayCommand, "Be the gateway of windlass bench", func(cmd *cobra.Command) error {
+		ctx := untilInputEnds(cmd)
+		p := newProgram()
+		defer p.parts.Stop()
+		ready, err := p.startGateway(flags)
+		if err != nil {
+			return err
+		}
+		if err := printReady(cmd, ready); err != nil {
+			return err
+		}
+		return p.wait(ctx)
+	})
+	flags.add(cmd)
+	cmd.Flags().StringVar(&flags.scheduler, SchedulerFlag, "", "`address` of the scheduler")
+	return cmd
+}
+
+func (p *program) startGateway(flags roleFlags) (Ready, error) {
+	store, err := file.Open(flags.functions)
+	if err != nil {
+		return Ready{}, err
+	}
+	tls, err := mtls.Load(flags.tls, p.log)
+	if err != nil {
+		return Ready{}, err
+	}
+	ops, err := p.serveOps()
+	if err != nil {
+		return Ready{}, err
+	}
+	wire, err := listenLoopback()
+	if err != nil {
+		return Ready{}, err
+	}
+	calls, err := listenLoopback()
+	if err != nil {
+		return Ready{}, err
+	}
+	config := gateway.DefaultConfig()
+	config.ClaimAddr, config.MaxBody = wire.Addr().String(), MostBody
+	g, err := gateway.New(config, gateway.Deps{
+		Catalog: store.Catalog(), Registry: p.registry, Log: p.log, Left: serve.ClientLeft,
+		Router:     ownership.NewStatic(ownership.Owner{ID: schedulerID, Addr: flags.scheduler}),
+		Schedulers: tls.ClientCredentials(Domain.Scheduler()),
+	})
+	if err != nil {
+		return Ready{}, err
+	}
+	server := serve.NewWire(p.registry, append(mtls.RequirePeer(mtls.GatewayMethods()), grpc.Creds(tls.ServerCredentials()))...)
+	agentwire.RegisterGatewayServer(server, g)
+	p.parts.Start("gateway", g.Run)
+	p.parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, wire, server) })
+	p.parts.Start("calls", func(ctx context.Context) error { return serve.Calls(ctx, calls, g, 0, p.registry, p.log) })
+	return Ready{URL: urlOf(calls), Ops: ops}, nil
+}

@@ -1,0 +1,94 @@
+package workers
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/internal/loadgen"
+)
+
+func TestTheFunctionAnswersWithAsManyBytesAsItIsAskedFor(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(function))
+	defer server.Close()
+	for query, want := range map[string]int{"?answer=0": 0, "?answer=10": 10, "?answer=200000": 200_000} {
+		answer, err := http.Post(server.URL+"/"+query, "", strings.NewReader(strings.Repeat("x", 100_000)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if err != nil || len(body) != want || answer.ContentLength != int64(want) || answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d, %d bytes, %v", query, answer.StatusCode, len(body), err)
+		}
+	}
+	for _, query := range []string{"", "?answer=-1", "?answer=many"} {
+		answer, err := http.Get(server.URL + "/" + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusBadRequest {
+			t.Errorf("%q: %d", query, answer.StatusCode)
+		}
+	}
+}
+
+func TestProxiesPassCallsOn(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(function))
+	defer server.Close()
+	target, _ := url.Parse(server.URL)
+	for _, pooled := range []bool{false, true} {
+		proxy := httptest.NewServer(newProxy(target, pooled))
+		for range 3 {
+			answer, err := http.Get(proxy.URL + "/?answer=100000")
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := io.Copy(io.Discard, answer.Body)
+			_ = answer.Body.Close()
+			if n != 100_000 || err != nil {
+				t.Errorf("pooled %v: %d bytes, %v", pooled, n, err)
+			}
+		}
+		proxy.Close()
+	}
+}
+
+func TestTheLoadFollowsOrders(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(function))
+	defer server.Close()
+	drive := loadgen.Drive{URLs: []string{server.URL + "/?answer=1"}, Connections: 2, Span: time.Millisecond, Timeout: time.Minute}
+	var orders, replies bytes.Buffer
+	for _, order := range []Order{{}, {Drive: &drive}, {}, {}} {
+		if err := json.NewEncoder(&orders).Encode(order); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load := loadCommand()
+	load.SetIn(&orders)
+	load.SetOut(&replies)
+	load.SetArgs(nil)
+	if err := load.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	read := json.NewDecoder(&replies)
+	var got [4]Reply
+	for i := range got {
+		if err := read.Decode(&got[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got[0].Err == "" || got[1].Err != "" || got[1].Driven != nil || got[3].Err == "" {
+		t.Errorf("the replies are %+v", got)
+	}
+	if got[2].Driven == nil || got[2].Driven.Calls < 2 || got[2].Driven.Failed > 0 {
+		t.Errorf("it drove %+v", got[2].Driven)
+	}
+}
