@@ -143,11 +143,22 @@ cover: ## Print how much of the pure core its tests run; fails under 90 %
 	hack/cover.sh 90 pkg/queue pkg/autoscaler
 
 .PHONY: bench
-bench: build ## Measure the core, a tick and the agent on this machine
+bench: build ## Measure the core, a tick, the agent and what a call costs on this machine
 	go test -run '^$$' -bench . -benchmem ./pkg/queue ./pkg/autoscaler ./pkg/scheduler
 	go test -run '^$$' -bench OffersOfAThousandFunctions -cpu 1 ./pkg/scheduler/core
-	go test -run '^$$' -bench WarmCall -benchtime 1x ./test/e2e
 	hack/bench-agent.sh
+	bin/windlass bench warm scale
+
+# Short, because it compares medians, and with enough calls in each measurement.
+BENCHFLAGS ?= --rounds 3 --span 500ms
+
+.PHONY: bench-check
+bench-check: build ## Fail if what a call costs beside a proxy is worse than the ratios stored in hack/bench-ratios.json (BENCHFLAGS=)
+	bin/windlass bench warm scale $(BENCHFLAGS) --check hack/bench-ratios.json
+
+.PHONY: bench-ratios
+bench-ratios: build ## Store those ratios anew, with the machine and the commit that they are from (BENCHFLAGS=)
+	bin/windlass bench warm scale $(BENCHFLAGS) --store hack/bench-ratios.json
 
 # A commit to compare with; by default the stored baseline.
 BASE ?=
