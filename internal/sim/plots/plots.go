@@ -171,6 +171,10 @@ func (p points) Len() int                         { return len(p) }
 func (p points) XY(i int) (x, y float64)          { return p[i].X, p[i].Y }
 func (p points) YError(i int) (low, high float64) { return min(p[i].Err, p[i].Y*.9), p[i].Err }
 
+func (p points) haveErrors() bool {
+	return slices.ContainsFunc(p, func(point report.Point) bool { return point.Err > 0 })
+}
+
 func addSeries(p *plot.Plot, c report.Chart, i int, s report.Series) error {
 	xys := shown(c, s)
 	if len(xys) == 0 {
@@ -189,6 +193,11 @@ func addSeries(p *plot.Plot, c report.Chart, i int, s report.Series) error {
 	}
 	line.Color, line.Width = colour, vg.Points(1.6)
 	dots.Color, dots.Radius, dots.Shape = colour, vg.Points(2.8), mark
+	bars, err := plotter.NewYErrorBars(xys)
+	if err != nil {
+		return err
+	}
+	bars.Color, bars.CapWidth = colour, vg.Points(5)
 	switch c.Kind {
 	case report.Steps:
 		line.StepStyle = plotter.PostStep
@@ -196,15 +205,13 @@ func addSeries(p *plot.Plot, c report.Chart, i int, s report.Series) error {
 		return nil
 	case report.Dots:
 		dots.Radius = vg.Points(4)
+		if xys.haveErrors() {
+			p.Add(bars)
+		}
 		p.Add(dots)
 		p.Legend.Add(s.Name, dots)
 		return nil
 	}
-	bars, err := plotter.NewYErrorBars(xys)
-	if err != nil {
-		return err
-	}
-	bars.Color, bars.CapWidth = colour, vg.Points(5)
 	p.Add(line, dots, bars)
 	p.Legend.Add(s.Name, line, dots)
 	return nil
