@@ -54,7 +54,9 @@ func runBench(ctx context.Context, c cli.BenchConfig) error {
 	}
 	from := provenance(c)
 	fmt.Fprintf(c.Err, "This takes about %v, with at most %d instances at a time.\n", plan.Takes(), plan.Instances())
-	all, err := measure.Run(ctx, measure.Config{Self: self, Agent: c.AgentPath, Progress: benchProgress(c)}, plan)
+	progress := benchProgress(c)
+	all, err := measure.Run(ctx, measure.Config{Self: self, Agent: c.AgentPath, Progress: progress}, plan)
+	progress("")
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil

@@ -28,6 +28,9 @@ func charts(results []Result) []report.Chart {
 	return all
 }
 
+// apart is the distance of two paths, where that of two scenarios is 1.
+const apart = 0.12
+
 // cpuChart has the ratios to the proxy by scenario, with half of their range as the error.
 func cpuChart(suite string, results []Result) report.Chart {
 	chart := report.Chart{
@@ -49,6 +52,12 @@ func cpuChart(suite string, results []Result) report.Chart {
 		at := slices.Index(chart.X.Names, r.Scenario)
 		series := seriesOf(&chart, string(r.Path))
 		series.Points = append(series.Points, report.Point{X: float64(at), Y: r.CPUOverProxy.Median, Err: halfRange(*r.CPUOverProxy)})
+	}
+	// Side by side, so that none hides another.
+	for i := range chart.Series {
+		for j := range chart.Series[i].Points {
+			chart.Series[i].Points[j].X += apart * (float64(i) - float64(len(chart.Series)-1)/2)
+		}
 	}
 	chart.Series = append(chart.Series, proxy)
 	return chart

@@ -274,15 +274,19 @@ func (g Group) Servers() []Server {
 
 // What a plan takes besides its spans, by experience.
 const (
-	perStep   = 150 * time.Millisecond
-	perServer = 2 * time.Second
+	perStep     = 150 * time.Millisecond
+	perServer   = time.Second
+	perInstance = 300 * time.Millisecond
 )
 
 // Takes is about how long the plan takes.
 func (p Plan) Takes() time.Duration {
 	var all time.Duration
 	for i, group := range p.Groups {
-		all += time.Duration(len(p.Steps(i)))*(p.Span+perStep) + time.Duration(len(group.Servers()))*perServer
+		all += time.Duration(len(p.Steps(i))) * (p.Span + perStep)
+		for _, server := range group.Servers() {
+			all += perServer + time.Duration(server.Deployment.Functions*server.Deployment.Instances)*perInstance
+		}
 	}
 	return all.Round(10 * time.Second)
 }
