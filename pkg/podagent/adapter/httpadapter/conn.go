@@ -32,6 +32,8 @@ type conn struct {
 	headLeft int64
 	// broken is how reading from the function ended; nil if it has not.
 	broken error
+	// refused says that the function did not take the whole head of a request.
+	refused bool
 
 	// unwatch ends what watch began.
 	unwatch func() bool

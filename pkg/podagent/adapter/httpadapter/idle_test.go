@@ -1,10 +1,12 @@
 package httpadapter
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,6 +112,38 @@ func TestOnlyARequestThatIsWhollyUnseenIsWrittenAgain(t *testing.T) {
 			wantError(t, err, tc.want)
 			if dials > 1 {
 				t.Errorf("dialled %d times", dials)
+			}
+		})
+	}
+}
+
+// The answer counts, but behind half a request no other can be written.
+func TestAConnectionThatTookHalfARequestHasNoOther(t *testing.T) {
+	for name, call := range map[string]*adapter.Call{
+		"with its body": post(bytes.NewReader([]byte("abc")), 3), "before its body": post(io.MultiReader(strings.NewReader("abc")), 3),
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := script(t, answering("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnext"))
+			near, far := pair(t)
+			half := brokenConn{near.net, 7}
+			near.net = half
+			a.idle.put(near)
+			seen := make(chan string, 1)
+			go func() {
+				got := make([]byte, 7)
+				_, _ = io.ReadFull(far, got)
+				_, _ = io.WriteString(far, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly")
+				rest, _ := io.ReadAll(far)
+				seen <- string(got) + string(rest)
+			}()
+			if w := must(t, a, call); w.body.String() != "early" {
+				t.Errorf("got %q", w.body.String())
+			}
+			if w := must(t, a, get("/")); w.body.String() != "next" {
+				t.Errorf("the next call got %q", w.body.String())
+			}
+			if got := <-seen; got != "POST / " {
+				t.Errorf("the connection saw %q", got)
 			}
 		})
 	}

@@ -18,11 +18,11 @@ func (a *Adapter) Invoke(ctx context.Context, call *adapter.Call, w adapter.Resu
 		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
 	}
 	x := exchange{request: r, w: w, conn: c}
-	if !sent {
+	if !sent && !c.refused {
 		x.up = r.startUpload(c)
 	}
 	reusable, err := x.readAnswer(ctx)
-	if c.unwatch() && reusable {
+	if c.unwatch() && reusable && !c.refused {
 		a.idle.put(c)
 	} else {
 		c.close()
@@ -56,7 +56,9 @@ func (a *Adapter) send(ctx context.Context, first []byte) (*conn, error) {
 		c.watch(ctx)
 		n, err := c.net.Write(first)
 		if n > 0 || err == nil {
-			// What else went wrong shows when the answer is read.
+			// The function may have answered before it stopped reading, and if not, that
+			// shows when the answer is read.
+			c.refused = err != nil
 			return c, nil
 		}
 		c.unwatch()

@@ -68,7 +68,7 @@ func newRequest(call *adapter.Call) request {
 func hidesRequests(upgrade string) bool {
 	for name := range strings.SplitSeq(strings.ToLower(upgrade), ",") {
 		name, _, _ = strings.Cut(textproto.TrimString(name), "/")
-		if name == "h2c" || name == "h2" || name == "http" || name == "tls" {
+		if strings.HasPrefix(name, "h2") || strings.HasPrefix(name, "http") || name == "tls" {
 			return true
 		}
 	}

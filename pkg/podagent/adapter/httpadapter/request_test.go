@@ -138,6 +138,22 @@ func TestFunctionThatEndsWhileTheClientIsSlowIsLostAtOnce(t *testing.T) {
 	wantError(t, a.Invoke(t.Context(), post(pr, 10), &recorder{}), adapter.ErrFunctionLost)
 }
 
+// The last write of the body waits for a function that has answered and reads nothing more.
+func TestABodyThatIsNeverReadDoesNotHoldUpTheEndOfTheCall(t *testing.T) {
+	over := make(chan struct{})
+	a := script(t, func(c net.Conn) {
+		readHead(c)
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		<-over
+	})
+	defer close(over)
+	for range 2 {
+		if w := must(t, a, post(bytes.NewReader(make([]byte, 32<<20)), 32<<20)); w.body.String() != "ok" {
+			t.Errorf("got %q", w.body.String())
+		}
+	}
+}
+
 // The connection is reset because the function never reads the body; its
 // answer came before that and counts.
 func TestAnswerThatComesBeforeTheWholeBodyCounts(t *testing.T) {

@@ -126,7 +126,7 @@ func TestAnUpgradedCallThatBreaksIsLost(t *testing.T) {
 
 // Behind these upgrades would be requests that no gateway has seen.
 func TestUpgradesToHTTPAreNotAskedFor(t *testing.T) {
-	for _, to := range []string{"h2c", "tea, H2C", "HTTP/2.0", "TLS/1.2", "h2"} {
+	for _, to := range []string{"h2c", "tea, H2C", "HTTP/2.0", "TLS/1.2", "h2", "h2c-17"} {
 		a := switching(t, "h2c", echo)
 		if w := must(t, a, upgrade(to, strings.NewReader(""))); w.head.Status != http.StatusUpgradeRequired {
 			t.Errorf("%s: %+v", to, w.head)

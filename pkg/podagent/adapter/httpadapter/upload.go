@@ -15,8 +15,9 @@ const (
 	// socket's buffers take as much, so that the write does not wait for the function.
 	inlineBody = 16 << 10
 	// lastWriteTimeout is how long a call whose answer is complete waits for its body's last
-	// write to return, so that its connection can have another call.
-	lastWriteTimeout = 50 * time.Millisecond
+	// write to return, so that its connection can have another call. It is an instant if the
+	// function has read the body, and for ever if it has not.
+	lastWriteTimeout = 5 * time.Millisecond
 
 	// chunkHead and chunkEnd are the most bytes before and behind the content of a chunk.
 	chunkHead = 8
@@ -70,9 +71,15 @@ func startUpload(c *conn, write func(*upload)) *upload {
 // startUpload begins to write the request's body to c.
 func (r request) startUpload(c *conn) *upload {
 	return startUpload(c, func(u *upload) {
-		if r.length < 0 {
+		whole, inMemory := r.call.Body.(*bytes.Reader)
+		switch {
+		case r.length < 0:
 			u.writeChunks(c, r.call.Body, r.call.Trailer)
-		} else {
+		case inMemory && int64(whole.Len()) == r.length:
+			u.last.Store(true)
+			_, err := whole.WriteTo(c.net) // is one write
+			u.refused = err != nil
+		default:
 			u.writeLength(c, r.call.Body, r.length)
 		}
 	})
