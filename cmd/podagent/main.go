@@ -150,7 +150,7 @@ func serveDrained(agent *podagent.Agent, addr string, broke func(error)) (stop f
 func addAdapter(deps *podagent.Deps, c agentenv.Config, broke func(error)) (closeIt func() error, err error) {
 	if c.Protocol == agentenv.ProtocolHTTP {
 		addr := net.JoinHostPort(loopback, strconv.Itoa(c.Port))
-		a := httpadapter.New(httpadapter.Config{Addr: addr, Concurrency: c.Concurrency})
+		a := httpadapter.New(httpadapter.Config{Addr: addr})
 		deps.Adapter = a
 		return func() error { a.Close(); return nil }, nil
 	}

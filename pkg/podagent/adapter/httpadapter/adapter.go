@@ -28,18 +28,12 @@ const (
 type Config struct {
 	// Addr is the function's address, host:port.
 	Addr string
-	// Concurrency is how many calls run at a time, at least 1. As many
-	// connections are kept alive.
-	Concurrency int
 }
 
 // Validate returns an error that names the invalid settings.
 func (c Config) Validate() error {
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
 		return fmt.Errorf("addr %q is not host:port: %w", c.Addr, err)
-	}
-	if c.Concurrency < 1 {
-		return fmt.Errorf("concurrency is %d, must be at least 1", c.Concurrency)
 	}
 	return nil
 }
@@ -60,7 +54,6 @@ func New(cfg Config) *Adapter {
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: -1}
 	return &Adapter{
 		addr: cfg.Addr, dial: dialer.DialContext,
-		idle:  idleConns{most: cfg.Concurrency},
 		http2: http2Client{addr: cfg.Addr, dial: dialer.DialContext, dialing: make(chan struct{}, 1)},
 	}
 }

@@ -96,7 +96,7 @@ func BenchmarkCall(b *testing.B) {
 		{"answer-64KiB", 1, 0, 64 << 10},
 	} {
 		b.Run(bc.name, func(b *testing.B) {
-			a := New(Config{Addr: startBenchFunction(b), Concurrency: bc.atOnce})
+			a := New(Config{Addr: startBenchFunction(b)})
 			defer a.Close()
 			ctx, cancel := context.WithCancel(b.Context())
 			defer cancel()

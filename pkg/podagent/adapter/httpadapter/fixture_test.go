@@ -20,7 +20,7 @@ import (
 func serve(t *testing.T, handler http.HandlerFunc) *Adapter {
 	t.Helper()
 	server := httptest.NewServer(handler)
-	a := New(Config{Addr: server.Listener.Addr().String(), Concurrency: 2})
+	a := New(Config{Addr: server.Listener.Addr().String()})
 	t.Cleanup(func() { a.Close(); server.Close() })
 	return a
 }
@@ -42,7 +42,7 @@ func script(t *testing.T, treat func(net.Conn)) *Adapter {
 			conns.Go(func() { defer c.Close(); treat(c) })
 		}
 	})
-	a := New(Config{Addr: l.Addr().String(), Concurrency: 2})
+	a := New(Config{Addr: l.Addr().String()})
 	t.Cleanup(func() { a.Close(); l.Close(); conns.Wait() })
 	return a
 }

@@ -77,7 +77,7 @@ func answered(t *testing.T, call *adapter.Call, answer []byte) (*recorder, error
 		readHead(c)
 		_, _ = c.Write(answer)
 	}()
-	a := New(Config{Addr: l.Addr().String(), Concurrency: 1})
+	a := New(Config{Addr: l.Addr().String()})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	w := &recorder{}

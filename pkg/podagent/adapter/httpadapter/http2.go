@@ -56,7 +56,10 @@ func (h *http2Client) invoke(ctx context.Context, call *adapter.Call, w adapter.
 		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
 	}
 	c, err := h.reserve(ctx)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNoHTTP2):
+		return fmt.Errorf("%w: %w", adapter.ErrBadAnswer, err) // as any other instance would
+	case err != nil:
 		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
 	}
 	resp, err := c.client.RoundTrip(req)
@@ -164,7 +167,7 @@ func (h *http2Client) connect(ctx context.Context) (*http2Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &http2Conn{Conn: to}
+	c := &http2Conn{Conn: to, heard: make(chan struct{})}
 	var only http.Protocols
 	only.SetUnencryptedHTTP2(true)
 	transport := &http.Transport{
@@ -177,6 +180,10 @@ func (h *http2Client) connect(ctx context.Context) (*http2Conn, error) {
 	}
 	if c.client, err = transport.NewClientConn(ctx, "http", h.addr); err != nil {
 		_ = to.Close()
+		return nil, err
+	}
+	if err := c.awaitHTTP2(ctx); err != nil {
+		_ = c.client.Close()
 		return nil, err
 	}
 	return c, nil
@@ -193,15 +200,19 @@ func (h *http2Client) closeIdle() {
 	}
 }
 
+var errNoHTTP2 = errors.New("it speaks no HTTP/2 without TLS (h2c), which calls with the Content-Type " + grpcType + " need")
+
 // http2Conn is a connection to the function. It remembers what the client of net/http says in
 // words only.
 type http2Conn struct {
 	net.Conn
 	client *http.ClientConn
+	// heard is closed when the function has sent something, or ended the connection.
+	heard chan struct{}
 
 	mu sync.Mutex // guards everything below
-	// heard says that the function has sent something, and isHTTP1 that it was HTTP/1.
-	heard, isHTTP1 bool
+	// isOther says that what the function sent first was no HTTP/2.
+	isOther bool
 	// broken is how reading from the function ended; nil if it has not.
 	broken error
 }
@@ -210,19 +221,41 @@ func (c *http2Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n > 0 && !c.heard {
-		c.heard, c.isHTTP1 = true, bytes.HasPrefix(p[:n], []byte("HTTP"))
-	}
 	if err != nil {
 		c.broken = err
+	}
+	select {
+	case <-c.heard:
+	default:
+		c.isOther = n == 0 || bytes.HasPrefix(p[:n], []byte("HTTP"))
+		close(c.heard)
 	}
 	return n, err
 }
 
-func (c *http2Conn) ended() (isHTTP1 bool, broken error) {
+// awaitHTTP2 waits for the function's first frame, before any call is written: what servers of
+// HTTP/1.1 do with one by HTTP/2 differs, and may be lost with their connection.
+func (c *http2Conn) awaitHTTP2(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, dialTimeout, errNoHTTP2)
+	defer cancel()
+	select {
+	case <-c.heard:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.isHTTP1, c.broken
+	if c.isOther {
+		return errNoHTTP2
+	}
+	return nil
+}
+
+// brokenBy is how reading from the function ended; nil if it has not.
+func (c *http2Conn) brokenBy() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.broken
 }
 
 // explain is the error of a call of which the function may have seen a part, and whose answer
@@ -235,15 +268,16 @@ func (c *http2Conn) explain(ctx context.Context, call *adapter.Call, err error) 
 	if errors.As(err, &cut) {
 		return fmt.Errorf("%w: reading the call's body: %w", adapter.ErrFunctionLost, cut.cause)
 	}
-	isHTTP1, broken := c.ended()
+	broken := c.brokenBy()
 	var reset http2.StreamError
+	var writing *net.OpError
 	switch {
-	case isHTTP1:
-		return fmt.Errorf("%w: it is HTTP/1.1, but calls with the Content-Type %s need HTTP/2 without TLS (h2c)", adapter.ErrBadAnswer, grpcType)
 	case errors.As(err, &reset) && reset.Code != http2.ErrCodeProtocol: // that is this end's, too
 		return lost{fmt.Sprintf("it reset the stream before its answer was complete (%v)", reset.Code), err}
 	case broken != nil && !errors.Is(broken, net.ErrClosed):
 		return lostError(broken)
+	case errors.As(err, &writing):
+		return lostError(writing)
 	case strings.Contains(err.Error(), "GOAWAY"):
 		return lost{"it closes the connection (GOAWAY)", err}
 	}

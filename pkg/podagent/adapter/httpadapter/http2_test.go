@@ -33,7 +33,7 @@ func serveHTTP2(t *testing.T, handler http.HandlerFunc) *Adapter {
 	only.SetUnencryptedHTTP2(true)
 	server.Config.Protocols = &only
 	server.Start()
-	a := New(Config{Addr: server.Listener.Addr().String(), Concurrency: 2})
+	a := New(Config{Addr: server.Listener.Addr().String()})
 	t.Cleanup(func() { a.Close(); server.Close() })
 	return a
 }
@@ -191,21 +191,36 @@ func TestHowAStreamEndsDecidesWhatTheCallerMayDo(t *testing.T) {
 }
 
 func TestAFunctionWithoutHTTP2IsExplained(t *testing.T) {
-	a := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != "PRI" { // how a server of net/http shows HTTP/2 to its handler
-			t.Errorf("the function saw %s %s", r.Method, r.RequestURI)
-		}
-		w.WriteHeader(http.StatusHTTPVersionNotSupported)
-	})
-	err := a.Invoke(t.Context(), grpcCall(strings.NewReader("")), &recorder{})
-	wantError(t, err, adapter.ErrBadAnswer)
-	if err == nil || !strings.Contains(err.Error(), "h2c") {
-		t.Errorf("%v does not say what is missing", err)
+	for name, a := range map[string]*Adapter{
+		"a server of net/http": serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != "PRI" { // how that shows HTTP/2 to its handler
+				t.Errorf("the function saw %s %s", r.Method, r.RequestURI)
+			}
+			w.WriteHeader(http.StatusHTTPVersionNotSupported)
+		}),
+		"one that closes the connection": script(t, func(c net.Conn) { readHead(c) }),
+		"one that resets it":             script(t, func(c net.Conn) { readHead(c); _ = c.(*net.TCPConn).SetLinger(0) }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := a.Invoke(t.Context(), grpcCall(strings.NewReader("")), &recorder{})
+			wantError(t, err, adapter.ErrBadAnswer)
+			if err == nil || !strings.Contains(err.Error(), "h2c") {
+				t.Errorf("%v does not say what is missing", err)
+			}
+		})
 	}
 }
 
+func TestAFunctionThatNeverAnswersHTTP2IsGivenUp(t *testing.T) {
+	ctx, cancel := cancelled(t)
+	over := make(chan struct{})
+	a := script(t, func(c net.Conn) { readHead(c); cancel(); <-over })
+	defer close(over)
+	wantError(t, a.Invoke(ctx, grpcCall(strings.NewReader("")), &recorder{}), adapter.ErrNotStarted)
+}
+
 func TestAnHTTP2FunctionThatIsNotThereIsNotStarted(t *testing.T) {
-	a := New(Config{Addr: "127.0.0.1:1", Concurrency: 1})
+	a := New(Config{Addr: "127.0.0.1:1"})
 	wantError(t, a.Invoke(t.Context(), grpcCall(strings.NewReader("")), &recorder{}), adapter.ErrNotStarted)
 }
 
@@ -318,7 +333,7 @@ func TestGRPCWorksFromEndToEnd(t *testing.T) {
 	}))
 	go func() { _ = server.Serve(l) }()
 	defer server.Stop()
-	a := New(Config{Addr: l.Addr().String(), Concurrency: 10})
+	a := New(Config{Addr: l.Addr().String()})
 	defer a.Close()
 	client, err := grpc.NewClient(strings.TrimPrefix(front(t, a).URL, "http://"), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -10,10 +10,9 @@ import (
 // call is being written.
 const idleTimeout = time.Second
 
-// idleConns are the connections that wait for a call.
+// idleConns are the connections that wait for a call. There are no more than calls that ran at a
+// time, because a call gets a new one only if none is idle.
 type idleConns struct {
-	most int
-
 	mu    sync.Mutex // guards everything below
 	conns []*conn    // the longest idle first
 	// sweeper is nil while no connection is idle.
@@ -49,7 +48,7 @@ func (i *idleConns) last() *conn {
 func (i *idleConns) put(c *conn) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.closed || len(i.conns) >= i.most {
+	if i.closed {
 		c.close()
 		return
 	}

@@ -168,13 +168,13 @@ func TestDialFailureIsNotStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	a := New(Config{Addr: l.Addr().String(), Concurrency: 1})
+	a := New(Config{Addr: l.Addr().String()})
 	wantError(t, a.Invoke(t.Context(), get("/"), &recorder{}), adapter.ErrNotStarted)
 }
 
 func TestContextThatEndsBeforeTheConnectionIsNotStarted(t *testing.T) {
 	ctx, cancel := cancelled(t)
-	a := New(Config{Addr: "127.0.0.1:1", Concurrency: 1})
+	a := New(Config{Addr: "127.0.0.1:1"})
 	a.dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		cancel()
 		<-ctx.Done()
