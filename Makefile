@@ -35,10 +35,11 @@ help: ## List the targets
 	  /^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build bin/windlass, bin/kubectl-windlass and bin/podagent
+build: ## Build bin/windlass, bin/kubectl-windlass, bin/podagent and bin/benchpeer
 	go build $(BUILDFLAGS) -ldflags '$(LDFLAGS)' -o bin/windlass ./cmd/windlass
 	go build $(BUILDFLAGS) -ldflags '$(LDFLAGS)' -o bin/kubectl-windlass ./cmd/kubectl-windlass
 	CGO_ENABLED=0 go build $(BUILDFLAGS) -tags grpcnotrace -ldflags '-s -w $(LDFLAGS)' -o bin/podagent ./cmd/podagent
+	CGO_ENABLED=0 go build $(BUILDFLAGS) -ldflags '-s -w' -o bin/benchpeer ./cmd/benchpeer
 
 .PHONY: examples
 examples: ## Build the functions in examples/

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/bench"
 	"github.com/windlass-dev/windlass/internal/bench/measure"
+	"github.com/windlass-dev/windlass/internal/bench/peers"
 	"github.com/windlass-dev/windlass/internal/buildinfo"
 	"github.com/windlass-dev/windlass/internal/cli"
 )
@@ -52,10 +54,14 @@ func runBench(ctx context.Context, c cli.BenchConfig) error {
 	if err != nil {
 		return err
 	}
+	peer := filepath.Join(filepath.Dir(self), peers.Program)
+	if _, err := os.Stat(peer); err != nil {
+		return fmt.Errorf("the program with the proxies is not there: %w; build it with make build, or copy it there", err)
+	}
 	from := provenance(c)
 	fmt.Fprintf(c.Err, "This takes about %v, with at most %d instances at a time.\n", plan.Takes(), plan.Instances())
 	progress := benchProgress(c)
-	all, err := measure.Run(ctx, measure.Config{Self: self, Agent: c.AgentPath, Progress: progress}, plan)
+	all, err := measure.Run(ctx, measure.Config{Self: self, Agent: c.AgentPath, Peer: peer, Progress: progress}, plan)
 	progress("")
 	if err != nil {
 		if ctx.Err() != nil {

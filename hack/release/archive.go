@@ -47,6 +47,8 @@ var mains = []struct {
 	{name: "windlass", archive: "windlass"},
 	// Local mode looks for it beside windlass.
 	{name: "podagent", archive: "windlass", flags: []string{"-tags", "grpcnotrace"}},
+	// So does windlass bench.
+	{name: "benchpeer", archive: "windlass"},
 	{name: "kubectl-windlass", archive: "kubectl-windlass"},
 }
 

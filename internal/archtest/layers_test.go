@@ -89,6 +89,7 @@ var rows = []struct {
 	{"on top", []string{
 		"internal/bench",
 		"internal/bench/measure",
+		"internal/bench/peers",
 		"internal/bench/workers",
 		"internal/cli",
 		"internal/cluster",
@@ -103,6 +104,7 @@ var rows = []struct {
 		"internal/sim/report",
 	}},
 	{"mains", []string{
+		"cmd/benchpeer",
 		"cmd/kubectl-windlass",
 		"cmd/podagent",
 		"cmd/windlass",
@@ -155,7 +157,9 @@ var sideways = []struct {
 	{"api/wire/control/v1alpha1", "api/wire/agent/v1alpha1", "gateways offer the tickets that agents are handed"},
 	{"pkg/gateway/auth", "internal/jwks", "tokens are checked with an issuer's keys"},
 	{"internal/bench", "internal/sim/report", "what is drawn are charts as those of experiments"},
-	{"internal/bench/measure", "internal/bench/workers", "it starts them, and knows their flags and lines"},
+	{"internal/bench/measure", "internal/bench/peers", "it starts them, and knows their arguments and lines"},
+	{"internal/bench/measure", "internal/bench/workers", "it starts them, and knows their flags"},
+	{"internal/bench/workers", "internal/bench/peers", "all that the bench starts prints the same line"},
 	{"internal/demo", "internal/replay", "the demo replays a load"},
 	{"internal/demo", "internal/local", "the demo runs a Windlass of its own"},
 	{"internal/monitor", "pkg/autoscaler/decisionlog", "people see what was decided last"},
@@ -240,6 +244,7 @@ var only = []allowance{
 		"pkg/ownership/coordinator", "pkg/podagent/core", "pkg/provisioner/placement", "pkg/provisioner/fairshare", "pkg/provisioner/warmpool",
 		"pkg/queue/admission", "pkg/rollout", "pkg/scheduler/capacity", "pkg/scheduler/core",
 	}, "what runs in virtual time has no shell"},
+	{"internal/bench/peers", []string{"internal/loadgen"}, "the unit of all ratios is a small program"},
 	{"internal/bench", []string{"internal/sim/report"}, "a plan is a function of arguments, and a report one of measurements"},
 	{"internal/sim/cluster", []string{
 		"api/v1alpha1", "github.com/HdrHistogram/hdrhistogram-go", "pkg/autoscaler/estimate", "pkg/autoscaler", "pkg/invocation", "pkg/podagent/core",
@@ -301,6 +306,12 @@ var unlinked = []struct {
 	{"pkg/podagent",
 		[]string{"api/v1alpha1", "github.com/prometheus", "go.etcd.io", "go.opentelemetry.io", "k8s.io", "sigs.k8s.io"},
 		"cmd/podagent links it"},
+	{"cmd/benchpeer",
+		[]string{
+			"api/v1alpha1", "github.com/prometheus", "github.com/spf13/cobra", "go.etcd.io", "go.opentelemetry.io", "google.golang.org/grpc", "k8s.io",
+			"sigs.k8s.io",
+		},
+		"the garbage collector looks through all that is linked, and a dear proxy would flatter Windlass"},
 	{"cmd/windlass",
 		[]string{"gonum.org/v1/plot"},
 		"it is in the image of every program of a cluster; what draws has a program of its own"},

@@ -32,8 +32,8 @@ type Cost struct {
 	Exports        bool
 }
 
-// Less is what was used since an earlier reading.
-func (c Cost) Less(earlier Cost) Cost {
+// Since is what was used since an earlier reading.
+func (c Cost) Since(earlier Cost) Cost {
 	return Cost{c.CPU - earlier.CPU, c.Switches - earlier.Switches, c.Mallocs - earlier.Mallocs, c.Bytes - earlier.Bytes, c.Exports}
 }
 

@@ -222,7 +222,7 @@ func NewPlan(suites []Suite, rounds int, span time.Duration) (Plan, error) {
 
 // Step is one measurement.
 type Step struct {
-	// Group is the index of the scenario's group, and Suite the name of that's suite.
+	// Group is the index of the scenario's group, and Suite the name of its suite.
 	Group int
 	Suite string
 	// Round is 0 for the one that warms up.

@@ -54,7 +54,8 @@ func TestE2E(t *testing.T) {
 var _ = BeforeSuite(func() {
 	binaries = GinkgoT().TempDir()
 	for name, pkg := range map[string]string{
-		"windlass": "../../cmd/windlass", "podagent": "../../cmd/podagent", "probe": "./probe",
+		"windlass": "../../cmd/windlass", "podagent": "../../cmd/podagent", "benchpeer": "../../cmd/benchpeer",
+		"probe": "./probe",
 	} {
 		args := append([]string{"build", "-o", filepath.Join(binaries, name)}, buildFlags...)
 		out, err := exec.Command("go", append(args, pkg)...).CombinedOutput()

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/windlass-dev/windlass/internal/bench/workers"
+	"github.com/windlass-dev/windlass/internal/bench/peers"
 )
 
 // stopWithin is how long a program may take to end by itself.
@@ -81,8 +81,8 @@ func environment() []string {
 }
 
 // worker starts a worker, and returns when it can be used.
-func (s spawner) worker(ctx context.Context, self string, args ...string) (*child, workers.Ready, error) {
-	var ready workers.Ready
+func (s spawner) worker(ctx context.Context, self string, args ...string) (*child, peers.Ready, error) {
+	var ready peers.Ready
 	c, err := s.start(self, args...)
 	if err != nil {
 		return nil, ready, err

@@ -41,7 +41,7 @@ func (s *server) usedBy(ctx context.Context, memory bool, do func() error) (map[
 	}
 	used := make(map[bench.Part]bench.Cost, len(after))
 	for part, cost := range after {
-		used[part] = cost.Less(before[part])
+		used[part] = cost.Since(before[part])
 	}
 	return used, nil
 }

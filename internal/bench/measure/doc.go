@@ -1,9 +1,10 @@
 // Package measure carries out a plan of package bench: it starts the programs, makes the calls,
 // and reads what the programs used.
 //
-// Everything runs on this machine, at 127.0.0.1, from the windlass program itself and the agent's.
-// The function, the proxies and the load are subcommands (package workers); a local Windlass is
-// windlass up, of which nothing is known but its addresses, its metrics and its child processes.
+// Everything runs on this machine, at 127.0.0.1. The function, the proxies and the load are the
+// program benchpeer (package peers), a separate gateway and scheduler are subcommands of windlass
+// (package workers), and a local Windlass is windlass up, of which nothing is known but its
+// addresses, its metrics and its child processes.
 //
 // CPU time is the kernel's clock of each process, in nanoseconds, as in /proc/PID/schedstat; the
 // clock counts threads that have ended, too. The load is a process of its own, whose time counts

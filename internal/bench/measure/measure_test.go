@@ -10,12 +10,13 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/bench"
+	"github.com/windlass-dev/windlass/internal/bench/peers"
 	"github.com/windlass-dev/windlass/internal/bench/workers"
 	"github.com/windlass-dev/windlass/internal/mtls"
 )
 
 func TestManifestsAreValidAndHaveTheDeployment(t *testing.T) {
-	s := site{self: `/a "b"/windlass`}
+	s := site{peer: `/a "b"/benchpeer`}
 	functions, err := v1alpha1.Decode([]byte(s.manifest(bench.Deployment{Functions: 3, Instances: 8, Concurrency: 64})), "manifest")
 	if err != nil || len(functions) != 3 {
 		t.Fatalf("%d functions, %v", len(functions), err)
@@ -25,7 +26,7 @@ func TestManifestsAreValidAndHaveTheDeployment(t *testing.T) {
 		if problems := v1alpha1.Validate(fn); len(problems) > 0 {
 			t.Errorf("%s: %v", fn.Name, problems)
 		}
-		if got := fn.Spec.Template; got.Concurrency != 64 || got.Command[0] != s.self || got.Command[1] != workers.FunctionCommand {
+		if got := fn.Spec.Template; got.Concurrency != 64 || got.Command[0] != s.peer || got.Command[1] != peers.FunctionArgument {
 			t.Errorf("%s is %+v", fn.Name, got)
 		}
 		if got := fn.Spec.Scaling; got.MinInstances != 8 || *got.MaxInstances != 8 {

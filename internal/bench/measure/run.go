@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/bench"
-	"github.com/windlass-dev/windlass/internal/bench/workers"
+	"github.com/windlass-dev/windlass/internal/bench/peers"
 	"github.com/windlass-dev/windlass/internal/loadgen"
 )
 
 // Config says what the programs are.
 type Config struct {
-	// Self is the windlass program, and Agent the agent's, as absolute paths.
-	Self, Agent string
+	// Self is the windlass program, Agent the agent's, and Peer that of package peers, as
+	// absolute paths.
+	Self, Agent, Peer string
 	// Progress is called before servers start, and before each measurement.
 	Progress func(text string)
 }
@@ -35,13 +36,13 @@ func Run(ctx context.Context, c Config, plan bench.Plan) ([]bench.Measurement, e
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	r := &runner{Config: c, plan: plan, site: site{spawner: make(spawner), self: c.Self, agent: c.Agent, dir: dir}}
+	r := &runner{Config: c, plan: plan, site: site{spawner: make(spawner), self: c.Self, agent: c.Agent, peer: c.Peer, dir: dir}}
 	go r.site.run()
 	defer close(r.site.spawner)
 	if r.site.authority, err = newAuthority(); err != nil {
 		return nil, err
 	}
-	if r.load, err = r.site.spawner.start(c.Self, workers.LoadCommand); err != nil {
+	if r.load, err = r.site.spawner.start(c.Peer, peers.LoadArgument); err != nil {
 		return nil, err
 	}
 	defer r.load.stop()
@@ -66,7 +67,7 @@ type runner struct {
 // group measures one group, whose programs it starts and stops.
 func (r *runner) group(ctx context.Context, n int) (_ []bench.Measurement, err error) {
 	group := r.plan.Groups[n]
-	function, ready, err := r.site.worker(ctx, r.site.self, workers.FunctionCommand)
+	function, ready, err := r.site.worker(ctx, r.site.peer, peers.FunctionArgument)
 	if err != nil {
 		return nil, err
 	}
@@ -111,14 +112,14 @@ func (r *runner) measure(ctx context.Context, step bench.Step, on *server) (benc
 		Body: s.Request, Connections: s.Connections, Rate: float64(s.Rate), Span: r.plan.Span, Timeout: callTimeout,
 	}
 	for _, url := range on.urls {
-		drive.URLs = append(drive.URLs, fmt.Sprintf("%s?%s=%d", url, workers.AnswerParameter, s.Answer))
+		drive.URLs = append(drive.URLs, fmt.Sprintf("%s?%s=%d", url, peers.AnswerParameter, s.Answer))
 	}
-	if _, err := r.order(ctx, workers.Order{Drive: &drive}); err != nil {
+	if _, err := r.order(ctx, peers.Order{Drive: &drive}); err != nil {
 		return bench.Measurement{}, err
 	}
 	var driven loadgen.Driven
 	used, err := on.usedBy(ctx, step.Round == memoryRound, func() (err error) {
-		driven, err = r.order(ctx, workers.Order{})
+		driven, err = r.order(ctx, peers.Order{})
 		return err
 	})
 	if err != nil {
@@ -135,12 +136,12 @@ func (r *runner) measure(ctx context.Context, step bench.Step, on *server) (benc
 }
 
 // order sends the load an order, and waits for its reply.
-func (r *runner) order(ctx context.Context, order workers.Order) (loadgen.Driven, error) {
+func (r *runner) order(ctx context.Context, order peers.Order) (loadgen.Driven, error) {
 	line, err := json.Marshal(order)
 	if err != nil {
 		return loadgen.Driven{}, err
 	}
-	var reply workers.Reply
+	var reply peers.Reply
 	answer := ""
 	if _, err = r.load.stdin.Write(append(line, '\n')); err == nil {
 		if answer, err = r.load.readLine(ctx); err == nil {

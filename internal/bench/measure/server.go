@@ -13,6 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/bench"
+	"github.com/windlass-dev/windlass/internal/bench/peers"
 	"github.com/windlass-dev/windlass/internal/bench/workers"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
@@ -54,11 +55,12 @@ func (s *server) add(c *child, part bench.Part, ops string) {
 // site is where servers are started.
 type site struct {
 	spawner
-	self, agent string
-	dir         string
-	authority   *authority
+	// Paths of the programs.
+	self, agent, peer string
+	dir               string
+	authority         *authority
 	// function is that of the paths without Windlass.
-	function workers.Ready
+	function peers.Ready
 	// functionProcess is its process.
 	functionProcess process
 }
@@ -90,11 +92,11 @@ func (s *site) startProxies(ctx context.Context, to *server, path bench.Path) er
 	hops := map[bench.Path]int{bench.Direct: 0, bench.Proxy: 1, bench.PooledProxy: 1, bench.TwoProxies: 2}[path]
 	url := s.function.URL
 	for range hops {
-		args := []string{workers.ProxyCommand, "--" + workers.ToFlag, url}
+		kind := peers.ProxyArgument
 		if path == bench.PooledProxy {
-			args = append(args, "--"+workers.PooledFlag)
+			kind = peers.PooledProxyArgument
 		}
-		proxy, ready, err := s.worker(ctx, s.self, args...)
+		proxy, ready, err := s.worker(ctx, s.peer, kind, url)
 		if err != nil {
 			return err
 		}
@@ -121,7 +123,7 @@ spec:
     startupTimeout: 5m
     resources: {requests: {cpu: 1m, memory: 1Mi}}
   scaling: {minInstances: %d, maxInstances: %d}
-`, functionName(i), s.self, workers.FunctionCommand, d.Concurrency, d.Instances, d.Instances)
+`, functionName(i), s.peer, peers.FunctionArgument, d.Concurrency, d.Instances, d.Instances)
 	}
 	return b.String()
 }
@@ -158,7 +160,7 @@ func (s *site) startLocal(ctx context.Context, to *server, d bench.Deployment) e
 	if err != nil {
 		return err
 	}
-	// It is the part, but its addresses are not known yet.
+	// Its process joins the others below, once its address for metrics is known.
 	to.add(up, "", "")
 	var gateway, ops string
 	for gateway == "" || ops == "" {

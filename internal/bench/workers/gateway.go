@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/bench/peers"
 	"github.com/windlass-dev/windlass/internal/mtls"
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
@@ -40,44 +41,34 @@ func (f *roleFlags) add(cmd *cobra.Command) {
 
 func gatewayCommand() *cobra.Command {
 	var flags roleFlags
-	cmd := workerCommand(GatewayCommand, "Be the gateway of windlass bench", func(cmd *cobra.Command) error {
-		ctx := untilInputEnds(cmd)
-		p := newProgram()
-		defer p.parts.Stop()
-		ready, err := p.startGateway(flags)
-		if err != nil {
-			return err
-		}
-		if err := printReady(cmd, ready); err != nil {
-			return err
-		}
-		return p.wait(ctx)
+	cmd := workerCommand(GatewayCommand, "Be the gateway of windlass bench", func(p *program) (peers.Ready, error) {
+		return p.startGateway(flags)
 	})
 	flags.add(cmd)
 	cmd.Flags().StringVar(&flags.scheduler, SchedulerFlag, "", "`address` of the scheduler")
 	return cmd
 }
 
-func (p *program) startGateway(flags roleFlags) (Ready, error) {
+func (p *program) startGateway(flags roleFlags) (peers.Ready, error) {
 	store, err := file.Open(flags.functions)
 	if err != nil {
-		return Ready{}, err
+		return peers.Ready{}, err
 	}
 	tls, err := mtls.Load(flags.tls, p.log)
 	if err != nil {
-		return Ready{}, err
+		return peers.Ready{}, err
 	}
 	ops, err := p.serveOps()
 	if err != nil {
-		return Ready{}, err
+		return peers.Ready{}, err
 	}
-	wire, err := listenLoopback()
+	wire, err := peers.Listen()
 	if err != nil {
-		return Ready{}, err
+		return peers.Ready{}, err
 	}
-	calls, err := listenLoopback()
+	calls, err := peers.Listen()
 	if err != nil {
-		return Ready{}, err
+		return peers.Ready{}, err
 	}
 	config := gateway.DefaultConfig()
 	config.ClaimAddr, config.MaxBody = wire.Addr().String(), MostBody
@@ -87,12 +78,12 @@ func (p *program) startGateway(flags roleFlags) (Ready, error) {
 		Schedulers: tls.ClientCredentials(Domain.Scheduler()),
 	})
 	if err != nil {
-		return Ready{}, err
+		return peers.Ready{}, err
 	}
 	server := serve.NewWire(p.registry, append(mtls.RequirePeer(mtls.GatewayMethods()), grpc.Creds(tls.ServerCredentials()))...)
 	agentwire.RegisterGatewayServer(server, g)
 	p.parts.Start("gateway", g.Run)
 	p.parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, wire, server) })
 	p.parts.Start("calls", func(ctx context.Context) error { return serve.Calls(ctx, calls, g, 0, p.registry, p.log) })
-	return Ready{URL: urlOf(calls), Ops: ops}, nil
+	return peers.Ready{URL: peers.URLOf(calls), Ops: ops}, nil
 }

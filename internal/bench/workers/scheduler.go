@@ -12,6 +12,7 @@ import (
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/bench/peers"
 	"github.com/windlass-dev/windlass/internal/mtls"
 	"github.com/windlass-dev/windlass/internal/runtimes"
 	"github.com/windlass-dev/windlass/internal/serve"
@@ -28,18 +29,8 @@ var room = placement.Amount{MilliCPU: 1 << 30, Memory: 1 << 50}
 
 func schedulerCommand() *cobra.Command {
 	var flags roleFlags
-	cmd := workerCommand(SchedulerCommand, "Be the scheduler of windlass bench", func(cmd *cobra.Command) error {
-		ctx := untilInputEnds(cmd)
-		p := newProgram()
-		defer p.parts.Stop()
-		ready, err := p.startScheduler(flags)
-		if err != nil {
-			return err
-		}
-		if err := printReady(cmd, ready); err != nil {
-			return err
-		}
-		return p.wait(ctx)
+	cmd := workerCommand(SchedulerCommand, "Be the scheduler of windlass bench", func(p *program) (peers.Ready, error) {
+		return p.startScheduler(flags)
 	})
 	flags.add(cmd)
 	cmd.Flags().StringVar(&flags.data, DataFlag, "", "`folder` for instances")
@@ -47,26 +38,26 @@ func schedulerCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) startScheduler(flags roleFlags) (Ready, error) {
+func (p *program) startScheduler(flags roleFlags) (peers.Ready, error) {
 	store, err := file.Open(flags.functions)
 	if err != nil {
-		return Ready{}, err
+		return peers.Ready{}, err
 	}
 	tls, err := mtls.Load(flags.tls, p.log)
 	if err != nil {
-		return Ready{}, err
+		return peers.Ready{}, err
 	}
 	ops, err := p.serveOps()
 	if err != nil {
-		return Ready{}, err
+		return peers.Ready{}, err
 	}
-	wire, err := listenLoopback()
+	wire, err := peers.Listen()
 	if err != nil {
-		return Ready{}, err
+		return peers.Ready{}, err
 	}
 	driver, err := newDriver(flags, wire, p)
 	if err != nil {
-		return Ready{}, err
+		return peers.Ready{}, err
 	}
 	instances := provisioner.New(
 		provisioner.Config{Nodes: []placement.Node{{Name: schedulerID, Allocatable: room}}},
@@ -78,7 +69,7 @@ func (p *program) startScheduler(flags roleFlags) (Ready, error) {
 		Registry:  p.registry, Log: p.log, Now: time.Now,
 	})
 	if err != nil {
-		return Ready{}, err
+		return peers.Ready{}, err
 	}
 	server := serve.NewWire(p.registry, append(mtls.RequirePeer(mtls.SchedulerMethods(Domain)), grpc.Creds(tls.ServerCredentials()))...)
 	agentwire.RegisterInstancesServer(server, s)
@@ -87,7 +78,7 @@ func (p *program) startScheduler(flags roleFlags) (Ready, error) {
 	p.parts.Start("provisioner", func(ctx context.Context) error { return instances.Run(ctx, s) })
 	p.parts.Start("scheduler", s.Run)
 	p.parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, wire, server) })
-	return Ready{Ops: ops, Wire: wire.Addr().String()}, nil
+	return peers.Ready{Ops: ops, Wire: wire.Addr().String()}, nil
 }
 
 // newDriver starts instances as processes, whose agents speak TLS with a scheduler at wire.

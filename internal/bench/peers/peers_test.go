@@ -1,4 +1,4 @@
-package workers
+package peers
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -71,11 +72,7 @@ func TestTheLoadFollowsOrders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	load := loadCommand()
-	load.SetIn(&orders)
-	load.SetOut(&replies)
-	load.SetArgs(nil)
-	if err := load.ExecuteContext(t.Context()); err != nil {
+	if err := Main(t.Context(), []string{LoadArgument}, &orders, &replies, os.Getenv); err != nil {
 		t.Fatal(err)
 	}
 	read := json.NewDecoder(&replies)
@@ -90,5 +87,50 @@ func TestTheLoadFollowsOrders(t *testing.T) {
 	}
 	if got[2].Driven == nil || got[2].Driven.Calls < 2 || got[2].Driven.Failed > 0 {
 		t.Errorf("it drove %+v", got[2].Driven)
+	}
+}
+
+// The bench reads the addresses, calls, and ends the programs by ending their input.
+func TestProgramsRunUntilTheirInputEnds(t *testing.T) {
+	start := func(args ...string) (ready Ready, end func()) {
+		in, ends := io.Pipe()
+		prints, out := io.Pipe()
+		ended := make(chan error)
+		go func() { ended <- Main(t.Context(), args, in, out, func(string) string { return "" }) }()
+		if err := json.NewDecoder(prints).Decode(&ready); err != nil {
+			t.Fatal(err)
+		}
+		return ready, func() {
+			_ = ends.Close()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	function, endFunction := start(FunctionArgument)
+	defer endFunction()
+	proxy, endProxy := start(PooledProxyArgument, function.URL)
+	defer endProxy()
+	for url, want := range map[string]string{
+		function.URL + "/?answer=2": "\x00\x00", proxy.URL + "/?answer=3": "\x00\x00\x00", proxy.Ops + "/metrics": "go_memstats_mallocs_total ",
+	} {
+		answer, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if err != nil || !strings.HasPrefix(string(body), want) {
+			t.Errorf("%s answers %q, %v", url, body, err)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestOtherArgumentsAreRefused(t *testing.T) {
+	for _, args := range [][]string{nil, {"proxy"}, {"function", "x"}, {"gateway"}} {
+		if err := Main(t.Context(), args, strings.NewReader(""), io.Discard, os.Getenv); err == nil || !strings.Contains(err.Error(), "windlass bench starts") {
+			t.Errorf("%v: %v", args, err)
+		}
 	}
 }

@@ -1,35 +1,13 @@
-package workers
+package peers
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"sync"
-
-	"github.com/spf13/cobra"
 )
-
-// Flags of the proxy.
-const (
-	ToFlag     = "to"
-	PooledFlag = "pooled"
-)
-
-func proxyCommand() *cobra.Command {
-	var to string
-	var pooled bool
-	cmd := workerCommand(ProxyCommand, "Be a proxy with which windlass bench compares", func(cmd *cobra.Command) error {
-		target, err := url.Parse(to)
-		if err != nil {
-			return err
-		}
-		return runProxy(cmd, newProxy(target, pooled))
-	})
-	cmd.Flags().StringVar(&to, ToFlag, "", "`URL` that it leads to")
-	cmd.Flags().BoolVar(&pooled, PooledFlag, false, "reuse buffers")
-	return cmd
-}
 
 // mostIdle is more connections than any scenario has, so that the proxy opens each once.
 const mostIdle = 4096
@@ -61,21 +39,26 @@ func (b *buffers) Get() []byte { return b.pool.Get().(*[bufferSize]byte)[:] }
 // Put implements httputil.BufferPool.
 func (b *buffers) Put(used []byte) { b.pool.Put((*[bufferSize]byte)(used)) }
 
-func runProxy(cmd *cobra.Command, proxy http.Handler) error {
-	ctx := untilInputEnds(cmd)
-	p := newProgram()
-	defer p.parts.Stop()
-	ops, err := p.serveOps()
+// runProxy is a proxy that leads to a URL.
+func runProxy(ctx context.Context, in io.Reader, out io.Writer, to string, pooled bool) error {
+	target, err := url.Parse(to)
 	if err != nil {
 		return err
 	}
-	l, err := listenLoopback()
+	ops, err := Listen()
 	if err != nil {
 		return err
 	}
-	p.parts.Start("proxy", func(ctx context.Context) error { return serveUntil(ctx, l, plainServer(proxy)) })
-	if err := printReady(cmd, Ready{URL: urlOf(l), Ops: ops}); err != nil {
+	l, err := Listen()
+	if err != nil {
 		return err
 	}
-	return p.wait(ctx)
+	ctx = UntilEnd(ctx, in)
+	failed := make(chan error, 2)
+	go func() { failed <- serveUntil(ctx, ops, plainServer(http.HandlerFunc(metrics))) }()
+	go func() { failed <- serveUntil(ctx, l, plainServer(newProxy(target, pooled))) }()
+	if err := (Ready{URL: URLOf(l), Ops: URLOf(ops)}).Print(out); err != nil {
+		return err
+	}
+	return <-failed
 }

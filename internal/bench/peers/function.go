@@ -1,39 +1,35 @@
-package workers
+package peers
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
-
-	"github.com/spf13/cobra"
 )
 
 // AnswerParameter is the query parameter that says how many bytes the function answers with.
 const AnswerParameter = "answer"
 
-func functionCommand() *cobra.Command {
-	return workerCommand(FunctionCommand, "Be the function that windlass bench calls", func(cmd *cobra.Command) error {
-		server := plainServer(http.HandlerFunc(function))
-		// As an instance of Windlass it listens where it is told, and ends with its instance.
-		if port := os.Getenv("PORT"); port != "" {
-			l, err := net.Listen("tcp", "127.0.0.1:"+port)
-			if err != nil {
-				return err
-			}
-			return server.Serve(l)
-		}
-		l, err := listenLoopback()
+// runFunction is the function. With a port it is an instance of Windlass: it listens there, and
+// Windlass ends it.
+func runFunction(ctx context.Context, in io.Reader, out io.Writer, port string) error {
+	server := plainServer(http.HandlerFunc(function))
+	if port != "" {
+		l, err := net.Listen("tcp", "127.0.0.1:"+port)
 		if err != nil {
 			return err
 		}
-		ctx := untilInputEnds(cmd)
-		if err := printReady(cmd, Ready{URL: urlOf(l)}); err != nil {
-			return err
-		}
-		return serveUntil(ctx, l, server)
-	})
+		return server.Serve(l)
+	}
+	l, err := Listen()
+	if err != nil {
+		return err
+	}
+	if err := (Ready{URL: URLOf(l)}).Print(out); err != nil {
+		return err
+	}
+	return serveUntil(UntilEnd(ctx, in), l, server)
 }
 
 var zeros [64 << 10]byte
