@@ -132,7 +132,8 @@ func Suites(rates []int) []Suite {
 		{"warm", "what a warm call costs beside a hop through a proxy", [][]Scenario{
 			closedLoops(all, eight, 1, 32), closedLoops(all, one, 1, 32),
 		}},
-		{"scale", "throughput of 64 functions beside one, and of 1,000 clients beside 100", [][]Scenario{
+		{"scale", "throughput of 8 and 64 functions beside one, and of 1,000 clients beside 100", [][]Scenario{
+			append(closedLoops([]Path{Local}, Deployment{8, 1, 1}, 8), closedLoops([]Path{Local}, eight, 8)...),
 			append(closedLoops([]Path{Local}, Deployment{64, 1, 1}, 64), closedLoops([]Path{Local}, Deployment{1, 64, 1}, 64)...),
 			closedLoops([]Path{Local, Separate}, eight, 100, 1000),
 		}},
