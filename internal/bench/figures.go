@@ -21,6 +21,9 @@ func (f Figure) String() string {
 // words of names of figures.
 var words = map[Path]string{Local: "warm_call", Separate: "warm_call_tls", PooledProxy: "pooled_proxy", TwoProxies: "two_proxies"}
 
+// throughput begins the names of figures about calls a second.
+const throughput = "throughput"
+
 // Figures are those that the measurements of some groups have, in a fixed order.
 func Figures(all []Measurement) []Figure {
 	var figures []Figure
@@ -29,7 +32,7 @@ func Figures(all []Measurement) []Figure {
 		for _, s := range scenarios {
 			figures = append(figures, group.figuresOf(s)...)
 		}
-		figures = append(figures, group.throughput(scenarios)...)
+		figures = append(figures, group.acrossScenarios(scenarios)...)
 	}
 	return figures
 }
@@ -123,17 +126,17 @@ func each(of []Measurement, by func(Measurement) float64) []float64 {
 	return values
 }
 
-// throughput are the ratios between scenarios: many functions or clients over few.
-func (r rounds) throughput(scenarios []Scenario) []Figure {
+// acrossScenarios are the ratios of many functions or clients over few.
+func (r rounds) acrossScenarios(scenarios []Scenario) []Figure {
 	var figures []Figure
 	for _, many := range scenarios {
 		for _, few := range scenarios {
 			var name string
 			switch {
 			case many.Functions > 1 && few.Functions == 1 && few.Instances == many.Functions*many.Instances && many.Connections == few.Connections:
-				name = fmt.Sprintf("throughput_%d_functions_over_1", many.Functions)
+				name = fmt.Sprintf("%s_%d_functions_over_1", throughput, many.Functions)
 			case many.Deployment == few.Deployment && many.Connections == 1000 && few.Connections == 100:
-				name = "throughput_1000_clients_over_100"
+				name = throughput + "_1000_clients_over_100"
 			default:
 				continue
 			}

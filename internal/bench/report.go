@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,9 +38,13 @@ type Report struct {
 	Charts     []report.Chart `json:"charts,omitempty"`
 }
 
-// Stored is the report without what a later check does not compare.
+// Stored is what a later check compares: the ratios of Windlass, without those of proxies and
+// without times, which change with the machine.
 func (r Report) Stored() Report {
 	r.Results, r.Charts = nil, nil
+	r.Figures = slices.DeleteFunc(slices.Clone(r.Figures), func(f Figure) bool {
+		return !strings.HasPrefix(f.Name, words[Local]) && !strings.HasPrefix(f.Name, throughput)
+	})
 	return r
 }
 

@@ -134,6 +134,9 @@ func TestJSONComesBack(t *testing.T) {
 	if diff := cmp.Diff(report, read); diff != "" {
 		t.Error(diff)
 	}
+	if stored := report.Stored(); len(stored.Figures) != 6 || stored.Results != nil || stored.Provenance != report.Provenance {
+		t.Errorf("stored is %+v, want what compares Windlass with proxies", stored)
+	}
 	if _, err := ReadJSON(strings.NewReader("fig3")); err == nil {
 		t.Error("any text is a report")
 	}

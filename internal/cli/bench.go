@@ -99,8 +99,8 @@ quiet machine. All processes end with the command, or with Ctrl-C. It needs Linu
 	cmd.Flags().DurationVar(&config.Span, "span", DefaultBenchSpan, "`time` for which each measurement makes calls, 10ms to 1m")
 	cmd.Flags().IntSliceVar(&config.Rates, "rate", DefaultBenchRates, "calls a second of the suite rates, as a `number`; repeatable")
 	cmd.Flags().BoolVar(&config.JSON, "json", false, "print JSON; windlass-plot draws it")
-	cmd.Flags().StringVar(&config.StoreFile, "store", "", "`file` to write the figures to, with where they are from, for --check")
-	cmd.Flags().StringVar(&config.CheckFile, "check", "", "`file` that --store wrote: fail if a figure is worse now by more than a quarter")
+	cmd.Flags().StringVar(&config.StoreFile, "store", "", "`file` to write the ratios of Windlass to, with where they are from, for --check")
+	cmd.Flags().StringVar(&config.CheckFile, "check", "", "`file` that --store wrote: fail if a ratio is worse now by more than a quarter")
 	cmd.Flags().StringVar(&agent, "agent", "", "`path` of the agent's program (default: podagent beside this program)")
 	return cmd
 }
