@@ -12,7 +12,7 @@ need() {
   command -v "$1" >/dev/null || { echo "pictures need $1; install it first" >&2; exit 1; }
 }
 for program in tmux curl node npm; do need "$program"; done
-browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || command -v chromium-headless-shell || true)
 [ -n "$browser" ] || { echo "pictures need chromium; install it first" >&2; exit 1; }
 
 work=$(mktemp -d)

@@ -20,7 +20,7 @@ const server = createServer((request, response) => {
 });
 await new Promise((ready) => server.listen(0, '127.0.0.1', ready));
 
-const chromium = ['chromium', 'chromium-browser', 'google-chrome'].find((name) => spawnSync(name, ['--version']).status === 0);
+const chromium = ['chromium', 'chromium-browser', 'google-chrome', 'chromium-headless-shell'].find((name) => spawnSync(name, ['--version']).status === 0);
 if (!chromium) throw new Error('Chromium is missing: install the Debian package chromium');
 
 function height(name) {
