@@ -165,7 +165,9 @@ func (d *Driver) Run(ctx context.Context) Driven {
 		end := began.Add(d.drive.Span)
 		for _, l := range d.lanes {
 			calling.Go(func() {
-				for at := time.Now(); at.Before(end) && ctx.Err() == nil; at = time.Now() {
+				// At least one call, however busy the machine is.
+				for more := true; more && ctx.Err() == nil; more = time.Now().Before(end) {
+					at := time.Now()
 					spent.add(at, l.call(ctx, d.drive.Timeout))
 				}
 			})
