@@ -35,6 +35,15 @@ func (d Domain) role(name string) string {
 // AgentCredentials are for a client without a certificate that trusts the CAs in caPEM.
 // serverName is the name that the server must have.
 func AgentCredentials(caPEM []byte, serverName string) (credentials.TransportCredentials, error) {
+	config, err := agentConfig(caPEM, serverName)
+	if err != nil {
+		return nil, err
+	}
+	return transport{serverName: serverName, config: func() *tls.Config { return config }}, nil
+}
+
+// agentConfig is for a client without a certificate.
+func agentConfig(caPEM []byte, serverName string) (*tls.Config, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(caPEM) {
 		return nil, errors.New("wiretls: there is no certificate in caPEM: give the CA's as PEM")
@@ -42,8 +51,7 @@ func AgentCredentials(caPEM []byte, serverName string) (credentials.TransportCre
 	if serverName == "" {
 		return nil, errors.New("wiretls: serverName is empty: say which role the server must have")
 	}
-	config := &tls.Config{RootCAs: roots, ServerName: serverName, MinVersion: tls.VersionTLS13}
-	return transport{serverName: serverName, config: func() *tls.Config { return config }}, nil
+	return &tls.Config{RootCAs: roots, ServerName: serverName, MinVersion: tls.VersionTLS13}, nil
 }
 
 // PeerName returns the DNS names in the certificate that the client of a call

@@ -1,5 +1,6 @@
 // Package mtls secures the wire between gateways, schedulers, the controller and agents, and
-// decides who may call which method on it.
+// decides who may call which method of gRPC on it. Between agents and gateways it carries package
+// callwire instead, where each claim of a call proves by its token what it may do.
 //
 // One CA signs all certificates. Gateways, schedulers and the controller each have a certificate
 // whose DNS names include that of their role in the domain of this Windlass. Agents have none and
@@ -16,4 +17,5 @@
 //   - Replaced files take effect some seconds later, without a restart. A set that is broken,
 //     or half replaced, changes nothing.
 //   - A method that is listed nowhere is refused.
+//   - Who speaks callwire says so in the handshake, so that neither side takes the other for gRPC.
 package mtls

@@ -55,16 +55,19 @@ func Load(dir string, log *slog.Logger) (*Credentials, error) {
 // ServerCredentials are for a server that takes clients with a certificate of
 // the CA and clients without any.
 func (c *Credentials) ServerCredentials() credentials.TransportCredentials {
-	return transport{config: func() *tls.Config {
-		s := c.current()
-		return &tls.Config{
-			Certificates:           []tls.Certificate{s.cert},
-			ClientCAs:              s.roots,
-			ClientAuth:             tls.VerifyClientCertIfGiven,
-			MinVersion:             tls.VersionTLS13,
-			SessionTicketsDisabled: true,
-		}
-	}}
+	return transport{config: c.serverConfig}
+}
+
+// serverConfig is that of a handshake now.
+func (c *Credentials) serverConfig() *tls.Config {
+	s := c.current()
+	return &tls.Config{
+		Certificates:           []tls.Certificate{s.cert},
+		ClientCAs:              s.roots,
+		ClientAuth:             tls.VerifyClientCertIfGiven,
+		MinVersion:             tls.VersionTLS13,
+		SessionTicketsDisabled: true,
+	}
 }
 
 // ClientCredentials are for a client that shows its certificate to servers that

@@ -33,14 +33,6 @@ func SchedulerMethods(d Domain) Methods {
 	}
 }
 
-// GatewayMethods says who may call which methods of gateways.
-func GatewayMethods() Methods {
-	return Methods{
-		// The first message holds the token of the ticket.
-		agentwire.Gateway_Attempt_FullMethodName: nil,
-	}
-}
-
 // RequirePeer makes a gRPC server refuse every call that methods does not allow:
 // with Unauthenticated if a certificate is needed and none was shown, and with
 // PermissionDenied if it has the wrong name or the method is not listed. No message
@@ -73,7 +65,7 @@ func RequirePeer(methods Methods) []grpc.ServerOption {
 // unary are the methods of the wire that take one message.
 var unary = func() map[string]bool {
 	names := make(map[string]bool)
-	for _, service := range []grpc.ServiceDesc{agentwire.Instances_ServiceDesc, agentwire.Gateway_ServiceDesc, controlwire.Scheduler_ServiceDesc} {
+	for _, service := range []grpc.ServiceDesc{agentwire.Instances_ServiceDesc, controlwire.Scheduler_ServiceDesc} {
 		for _, method := range service.Methods {
 			names["/"+service.ServiceName+"/"+method.MethodName] = true
 		}

@@ -46,11 +46,14 @@ var octave = [perOctave]float64{
 }
 
 // Observe counts a value, which is not negative.
-func (h *Histogram) Observe(v float64) {
-	h.count++
-	h.sum += v
+func (h *Histogram) Observe(v float64) { h.ObserveN(v, 1) }
+
+// ObserveN counts a value n times.
+func (h *Histogram) ObserveN(v float64, n uint64) {
+	h.count += n
+	h.sum += v * float64(n)
 	if v <= zeroThreshold {
-		h.zeros++
+		h.zeros += n
 		return
 	}
 	index := indexOf(v)
@@ -58,7 +61,7 @@ func (h *Histogram) Observe(v float64) {
 	if !there {
 		h.buckets = slices.Insert(h.buckets, i, nativeBucket{index: index})
 	}
-	h.buckets[i].n++
+	h.buckets[i].n += n
 }
 
 func indexOf(v float64) int32 {
