@@ -1,10 +1,11 @@
-// Package serve runs the servers of Windlass's programs: HTTP and gRPC with limits, health checks
-// and metrics. Its servers stop in order when their context ends.
+// Package serve runs the servers of Windlass's programs: HTTP, gRPC and the connections of agents
+// (package callwire) with limits, health checks and metrics. Its servers stop in order when their
+// context ends.
 //
 // Its limits protect against clients that take too much or too long. Invariants:
 //
-//   - A wire stream ends if its first message does not come soon, or is long. A client that
-//     guesses tokens, or continues a cancelled attempt, loses the connection.
+//   - A wire stream ends if its first message does not come soon, or is long, and so does the
+//     connection of an agent that carries calls. An agent that guesses tokens loses it.
 //   - A wire client without an accepted message costs next to nothing, and all of them
 //     together a bounded amount: anything beyond it is not read. One address with many such
 //     clients does not keep out others.

@@ -3,7 +3,6 @@ package serve
 import (
 	"fmt"
 	"path"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,28 +15,18 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
-const (
-	// firstMessageTimeout is how long a stream may take to say what it is for: who
-	// says nothing holds memory for nothing.
-	firstMessageTimeout = 5 * time.Second
-	// cancelTimeout is how long an instance may take to end a cancelled attempt. One that is
-	// merely slow loses its connection about as soon because it does not answer pings.
-	cancelTimeout = 10 * time.Second
-)
+// firstMessageTimeout is how long a stream, or an agent's connection, may take to say what it is
+// for: who says nothing holds memory for nothing.
+const firstMessageTimeout = 5 * time.Second
 
 // strangers are the methods that clients without a certificate may call.
-var strangers = map[string]bool{
-	agentwire.Instances_Pull_FullMethodName:  true,
-	agentwire.Gateway_Attempt_FullMethodName: true,
-}
+var strangers = map[string]bool{agentwire.Instances_Pull_FullMethodName: true}
 
 // guard watches over the streams of one server.
 type guard struct{ refused, unknown *prometheus.CounterVec }
 
 func newGuard(reg prometheus.Registerer) *guard {
-	g := &guard{refused: wireRefusedTotal.Vec(), unknown: wireUnknownTotal.Vec()}
-	reg.MustRegister(g.refused, g.unknown)
-	return g
+	return &guard{refused: registered(reg, wireRefusedTotal.Vec()), unknown: registered(reg, wireUnknownTotal.Vec())}
 }
 
 // refusals are the codes that speak of a client which is wrong, not of a server
@@ -75,16 +64,9 @@ type guardedStream struct {
 	stranger bool
 	messages int
 	late     <-chan time.Time
-
-	mu sync.Mutex
-	// cancelTimer ends the connection of an instance that does not end a cancelled attempt.
-	// Once ended is true it is not set any more.
-	cancelTimer *time.Timer
-	ended       bool
 }
 
 func (s *guardedStream) handle(srv any, handler grpc.StreamHandler) error {
-	defer s.stopTimer()
 	if s.stranger && s.conn != nil {
 		leave, err := s.conn.acquireStream(s.late)
 		if err != nil {
@@ -93,26 +75,6 @@ func (s *guardedStream) handle(srv any, handler grpc.StreamHandler) error {
 		defer leave()
 	}
 	return handler(srv, s)
-}
-
-// stopTimer says that the stream has ended.
-func (s *guardedStream) stopTimer() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended = true
-	if s.cancelTimer != nil {
-		s.cancelTimer.Stop()
-	}
-}
-
-// startTimer starts the time in which the client has to end the stream.
-func (s *guardedStream) startTimer() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.ended && s.cancelTimer == nil {
-		ctx := s.Context()
-		s.cancelTimer = time.AfterFunc(cancelTimeout, func() { hangUp(ctx) })
-	}
 }
 
 // RecvMsg implements grpc.ServerStream. The error says which limit was passed. A
@@ -157,30 +119,5 @@ func (s *guardedStream) first(m any) error {
 		return err
 	case <-s.late:
 		return status.Error(codes.DeadlineExceeded, fmt.Sprintf("the first message did not come within %v", firstMessageTimeout))
-	}
-}
-
-// SendMsg implements grpc.ServerStream. It ends the connection of a client that keeps guessing
-// tokens, or continues an attempt that it was asked to end.
-func (s *guardedStream) SendMsg(m any) error {
-	err := s.ServerStream.SendMsg(m)
-	if reply, ok := m.(*agentwire.AttemptReply); ok {
-		switch kind := reply.GetKind().(type) {
-		case *agentwire.AttemptReply_Cancel:
-			s.startTimer()
-		case *agentwire.AttemptReply_Granted:
-			s.countToken(true)
-		case *agentwire.AttemptReply_Refused:
-			if kind.Refused.GetReason() == agentwire.Refused_REASON_BAD_TOKEN {
-				s.countToken(false)
-			}
-		}
-	}
-	return err
-}
-
-func (s *guardedStream) countToken(right bool) {
-	if s.conn != nil {
-		s.conn.countToken(right)
 	}
 }

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"runtime"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,7 +28,8 @@ func NewBuildInfo() prometheus.Collector {
 
 var (
 	wireRefusedTotal = Metrics.Counter(metric.Stable, "windlass_wire_streams_refused_total",
-		"Streams from agents, gateways, schedulers and the controller that the program refused, by method and gRPC status code.", "method", "code")
+		"Streams from agents, gateways, schedulers and the controller that the program refused, by method and gRPC status code. "+
+			"A connection that carries calls between an agent and a gateway counts as a stream of the method callwire.", "method", "code")
 	wireUnknownTotal = Metrics.Counter(metric.Experimental, "windlass_wire_unknown_total",
 		"Messages from agents with content that this release does not know and ignores, by the kind of message.", "message")
 	strangersClosedTotal = Metrics.Counter(metric.Experimental, "windlass_wire_unauthenticated_closed_total",
@@ -35,3 +37,17 @@ var (
 	httpRefusedTotal = Metrics.Counter(metric.Stable, "windlass_http_requests_refused_total",
 		"Requests that the program refused because they are not valid HTTP/1.1, by the status code of the answer.", "code")
 )
+
+// registered registers a collector, or returns the one that another server of the program has
+// registered for the same metric.
+func registered[C prometheus.Collector](reg prometheus.Registerer, c C) C {
+	err := reg.Register(c)
+	var already prometheus.AlreadyRegisteredError
+	if errors.As(err, &already) {
+		return already.ExistingCollector.(C)
+	}
+	if err != nil {
+		panic(err) // two metrics have the same name
+	}
+	return c
+}

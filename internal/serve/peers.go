@@ -8,10 +8,6 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// maxWrong is how many wrong tokens in a row end a connection. An honest agent
-// has one now and then, when a call was given back while its old ticket waited.
-const maxWrong = 32
-
 // peers is a listener whose connections can be found again from within a call.
 type peers struct {
 	net.Listener
@@ -46,25 +42,4 @@ func connOf(ctx context.Context) *peerConn {
 		}
 	}
 	return nil
-}
-
-// countToken counts wrong tokens in a row.
-func (c *peerConn) countToken(right bool) {
-	c.mu.Lock()
-	c.wrong++
-	if right {
-		c.wrong = 0
-	}
-	tooOften := c.wrong >= maxWrong
-	c.mu.Unlock()
-	if tooOften {
-		_ = c.Close()
-	}
-}
-
-// hangUp ends the connection of a call.
-func hangUp(ctx context.Context) {
-	if c := connOf(ctx); c != nil {
-		_ = c.Close()
-	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/windlass-dev/windlass/internal/rawtcp"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
@@ -53,7 +54,7 @@ type clients struct {
 func (l clients) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
-		return &clientConn{TCPConn: tcp, improper: l.improper}, nil
+		return &clientConn{TCPConn: tcp, raw: rawtcp.Wrap(tcp), improper: l.improper}, nil
 	}
 	return conn, err
 }
@@ -61,21 +62,26 @@ func (l clients) Accept() (net.Conn, error) {
 // clientConn is one client's connection.
 type clientConn struct {
 	*net.TCPConn // whose other methods net/http looks for
-	improper     *improper
+	// raw is the same connection, for reads and writes.
+	raw      net.Conn
+	improper *improper
 	// answering is true from when the handler has a request until net/http
 	// waits for the next one. All that is written meanwhile is the handler's,
 	// whatever it looks like.
 	answering atomic.Bool
 }
 
+// Read implements net.Conn.
+func (c *clientConn) Read(p []byte) (int, error) { return c.raw.Read(p) }
+
 // Write implements net.Conn.
 func (c *clientConn) Write(p []byte) (int, error) {
 	if c.answering.Load() {
-		return c.TCPConn.Write(p)
+		return c.raw.Write(p)
 	}
 	code, at := refusal(p)
 	if code == "" {
-		return c.TCPConn.Write(p)
+		return c.raw.Write(p)
 	}
 	c.improper.refused.WithLabelValues(code).Inc()
 	answer := make([]byte, 0, len(p)+64)

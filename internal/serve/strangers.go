@@ -39,9 +39,9 @@ type strangerLimiter struct {
 }
 
 func newStrangerLimiter(reg prometheus.Registerer) *strangerLimiter {
-	d := &strangerLimiter{parked: make(chan struct{}, maxParked), closed: strangersClosedTotal.New(), from: make(map[string][]*peerConn)}
-	reg.MustRegister(d.closed)
-	return d
+	return &strangerLimiter{
+		parked: make(chan struct{}, maxParked), closed: registered(reg, strangersClosedTotal.New()), from: make(map[string][]*peerConn),
+	}
 }
 
 // admit lets a stranger in. If there are too many, it returns the connection to
@@ -117,7 +117,6 @@ type peerConn struct {
 
 	mu    sync.Mutex
 	moved sync.Cond // when any of the following changed so that reading may go on
-	wrong int
 	ended bool
 	live  int // streams of a stranger, also those that wait
 	read  int // bytes since the last time when there was none
