@@ -15,6 +15,8 @@ type backlog struct {
 	// perGateway has a queue for each gateway that some instance has a cool-down for.
 	perGateway []*gatewayQueue
 	order      order
+	// byGateway counts the waiting tickets of each gateway.
+	byGateway gatewayCounts
 	// arrived counts all tickets that ever waited, and departed those that no longer do.
 	arrived, departed uint64
 }
@@ -33,17 +35,20 @@ func (b *backlog) waiting() int { return int(b.arrived - b.departed) }
 // insert adds a ticket that has just arrived.
 func (b *backlog) insert(e *entry) {
 	b.list(e).insert(e)
+	b.byGateway.add(e.ticket.Gateway, 1)
 	b.arrived++
 }
 
 // requeue adds a ticket that was handed out.
 func (b *backlog) requeue(e *entry) {
 	b.list(e).insert(e)
+	b.byGateway.add(e.ticket.Gateway, 1)
 	b.departed--
 }
 
 func (b *backlog) remove(e *entry) {
 	b.list(e).unlink(e)
+	b.byGateway.add(e.ticket.Gateway, -1)
 	b.departed++
 }
 

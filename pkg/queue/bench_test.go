@@ -17,7 +17,7 @@ func pollingQueue(tb testing.TB, instances int) (*Queue, []invocation.CID) {
 		if err := q.Join(cids[i], 1); err != nil {
 			tb.Fatal(err)
 		}
-		if err := q.Pull(cids[i], 1, start); err != nil {
+		if err := q.Pull(cids[i], Pull{Credits: 1}, start); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -35,9 +35,9 @@ func BenchmarkCrowd(b *testing.B) {
 			for b.Loop() {
 				var poller invocation.CID
 				_ = q.Offer(t, start)
-				q.Match(start, func(cid invocation.CID, _ *invocation.Ticket) { poller = cid })
+				q.Match(start, false, func(cid invocation.CID, _ *invocation.Ticket) { poller = cid })
 				q.Done(poller, t.ID)
-				_ = q.Pull(poller, 1, start)
+				_ = q.Pull(poller, Pull{Credits: 1}, start)
 			}
 		})
 		b.Run("view/"+strconv.Itoa(n), func(b *testing.B) {

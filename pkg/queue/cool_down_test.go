@@ -26,7 +26,7 @@ func coolingDownQueue(t *testing.T) *Queue {
 	from(t, q, "cut off", 1)
 	expectMatched(t, q, "a1")
 	q.Requeue("a", ticket(1).ID, start)
-	if err := q.Pull("a", 1, start); err != nil {
+	if err := q.Pull("a", Pull{Credits: 1}, start); err != nil {
 		t.Fatal(err)
 	}
 	return q
@@ -99,15 +99,15 @@ func BenchmarkOfferMatchDoneBesideACoolingDownGateway(b *testing.B) {
 	for n := range 100 {
 		cid := invocation.Term{Epoch: 1}.CID(uint64(n))
 		_ = q.Join(cid, 1)
-		_ = q.Pull(cid, 1, start)
+		_ = q.Pull(cid, Pull{Credits: 1}, start)
 		offer(n)
 	}
-	q.Match(start, func(invocation.CID, *invocation.Ticket) {})
+	q.Match(start, false, func(invocation.CID, *invocation.Ticket) {})
 	for cid, in := range q.instances.joined {
 		for len(in.out) > 0 {
 			q.Requeue(cid, in.out[0].ticket.ID, start)
 		}
-		_ = q.Pull(cid, 1, start)
+		_ = q.Pull(cid, Pull{Credits: 1}, start)
 	}
 	for n := range 10_000 {
 		offer(n)
@@ -118,8 +118,8 @@ func BenchmarkOfferMatchDoneBesideACoolingDownGateway(b *testing.B) {
 	for b.Loop() {
 		_ = q.Offer(t, start)
 		var poller invocation.CID
-		q.Match(start, func(cid invocation.CID, _ *invocation.Ticket) { poller = cid })
+		q.Match(start, false, func(cid invocation.CID, _ *invocation.Ticket) { poller = cid })
 		q.Done(poller, t.ID)
-		_ = q.Pull(poller, 1, start)
+		_ = q.Pull(poller, Pull{Credits: 1}, start)
 	}
 }

@@ -11,14 +11,21 @@
 // Invariants:
 //
 //   - A ticket is in one place: it waits, or one instance holds it.
-//   - An instance holds no more tickets than it asked for, nor more than its capacity;
-//     requeued tickets do not count.
+//   - An instance holds no more tickets than it asked for. Its credits, its tickets and its
+//     loans together are at most its capacity; requeued tickets do not count.
 //   - After Match, no ticket waits while an eligible instance polls.
+//   - After Recalls, no ticket waits while another gateway has a loan that runs nothing, or is
+//     older than LoanTerm, and that the instance may be handed the ticket for; unless as many
+//     places are expected as tickets wait.
 //   - At most Limits.MaxWaiting tickets wait; beyond that, Offer refuses. Only tickets that
 //     come back from an instance may exceed the limit, because refusing those would lose
 //     calls.
 //   - A ticket past its deadline that nobody cancelled expires when it is the next to be
 //     handed out, or when it is the oldest.
+//
+// An instance lends a place to the gateway whose ticket it ran there. The gateway then hands it
+// further calls directly, and the queue knows the number of such places only. Recalls decides
+// when loans end because tickets of other gateways wait.
 //
 // The queue also decides whether an instance may leave or be evicted, and what happens to the
 // tickets of a lost instance.

@@ -15,16 +15,16 @@ func Example() {
 	q := queue.New(queue.Limits{MaxWaiting: 100, ClaimGrace: 2 * time.Second, CoolDown: 2 * time.Second})
 	for _, cid := range []invocation.CID{"00000001-000002", "00000001-000001"} {
 		q.Join(cid, 1)
-		q.Pull(cid, 1, now)
+		q.Pull(cid, queue.Pull{Credits: 1}, now)
 	}
 	call := func(n byte) {
 		id := invocation.ID{n}
 		q.Offer(invocation.Ticket{ID: id, Arrived: now, Deadline: now.Add(time.Minute)}, now)
-		q.Match(now, func(cid invocation.CID, t *invocation.Ticket) {
+		q.Match(now, false, func(cid invocation.CID, t *invocation.Ticket) {
 			fmt.Printf("call %d goes to %s\n", t.ID[0], cid)
 			now = now.Add(time.Second)
 			q.Done(cid, t.ID)
-			q.Pull(cid, 1, now)
+			q.Pull(cid, queue.Pull{Credits: 1}, now)
 		})
 	}
 	call(1)

@@ -20,8 +20,10 @@ func play(t *testing.T, tape []byte) {
 	evict := EvictPolicy{Min: 1, IdleFor: 2 * time.Second}
 	policy := LeavePolicy{Min: 1, IdleTimeout: 4 * time.Second, KeepLast: 9 * time.Second}
 
+	idle := map[string]int{} // by the last reports
+
 	for step := 0; len(tape) >= 3; step++ {
-		op, which, much := tape[0]%13, tape[1]%12, tape[2]%8
+		op, which, much := tape[0]%16, tape[1]%12, tape[2]%8
 		tape = tape[3:]
 		cid := invocation.Term{Epoch: 1}.CID(uint64(which % 5))
 		id := invocation.ID{which}
@@ -41,11 +43,13 @@ func play(t *testing.T, tape []byte) {
 		case 3:
 			got, want = q.Join(cid, 1+int(much%3)) == nil, w.join(cid, 1+int(much%3))
 		case 4:
-			want = w.holding(cid)
+			want = w.calls(cid)
 			w.leave(cid, now)
 			got = q.Leave(cid, now)
 		case 5:
-			got, want = q.Pull(cid, int(much)-1, now) == nil, w.pull(cid, int(much)-1, now)
+			// It keeps its loans, as an agent does that has a credit back.
+			p := Pull{Credits: int(much) - 1, Loans: q.Loans(cid)}
+			got, want = q.Pull(cid, p, now) == nil, w.pull(cid, p, now)
 		case 6:
 			q.Done(cid, id)
 			w.done(cid, id)
@@ -60,6 +64,21 @@ func play(t *testing.T, tape []byte) {
 			}
 		case 8:
 			now = now.Add(time.Duration(much) * time.Second)
+		case 13:
+			now = now.Add(time.Duration(much) * 30 * time.Millisecond)
+		case 14:
+			p := Pull{
+				Credits: int(which % 2), Loans: []Loan{{"A", int(much % 3)}, {"B", int(which % 3)}, {"A", int(which % 4)}, {"", 1}},
+				Idle: time.Duration(which%2) * time.Duration(much) * time.Second,
+			}
+			got, want = q.Pull(cid, p, now) == nil, w.pull(cid, p, now)
+		case 15: // it keeps the place of a call that it has run
+			if e := q.entries.held(cid, id); e != nil && e.lent {
+				p := Pull{Loans: append(q.Loans(cid), Loan{e.ticket.Gateway, 1})}
+				q.Done(cid, id)
+				w.done(cid, id)
+				got, want = q.Pull(cid, p, now) == nil, w.pull(cid, p, now)
+			}
 		case 9:
 			if much == 0 {
 				var ids []invocation.ID
@@ -79,15 +98,21 @@ func play(t *testing.T, tape []byte) {
 		}
 
 		var out []handed
-		expired := q.Match(now, func(cid invocation.CID, ticket *invocation.Ticket) {
+		lend := which%5 > 0
+		expired := q.Match(now, lend, func(cid invocation.CID, ticket *invocation.Ticket) {
 			out = append(out, handed{cid, ticket.ID})
 		})
-		wantOut, wantExpired := w.match(now)
+		wantOut, wantExpired := w.match(now, lend)
 		if diff := cmp.Diff(wantOut, out, cmp.AllowUnexported(handed{})); diff != "" {
 			t.Fatalf("step %d, operation %d: match (-want +got):\n%s", step, op, diff)
 		}
 		if expired != wantExpired {
 			t.Fatalf("step %d, operation %d: %d expired, want %d", step, op, expired, wantExpired)
+		}
+		idle[string('A'+rune(which%3))] = int(much % 3)
+		recalls := recallsOf(q, now, idle, much == 7)
+		if diff := cmp.Diff(w.recalls(now, idle, much == 7), recalls); diff != "" {
+			t.Fatalf("step %d, operation %d: recalls (-want +got):\n%s", step, op, diff)
 		}
 		if diff := cmp.Diff(w.view(now), q.View(now)); diff != "" {
 			t.Fatalf("step %d, operation %d: view (-want +got):\n%s", step, op, diff)
@@ -100,6 +125,21 @@ func play(t *testing.T, tape []byte) {
 		}
 		checkInvariants(t, q)
 	}
+}
+
+// recallsOf are the recalls that a queue decides on, or those of all loans, place by place.
+func recallsOf(q *Queue, now time.Time, idle map[string]int, all bool) (recalls []Recall) {
+	collect := func(r Recall) {
+		for range r.Calls {
+			recalls = append(recalls, Recall{CID: r.CID, Gateway: r.Gateway, Calls: 1})
+		}
+	}
+	if all {
+		q.RecallAll(now, collect)
+	} else {
+		q.Recalls(now, func(gateway string) int { return idle[gateway] }, collect)
+	}
+	return recalls
 }
 
 // checkInvariants checks what the package promises of any queue after Match.
@@ -126,22 +166,42 @@ func checkInvariants(t *testing.T, q *Queue) {
 		t.Fatal("a ticket that every instance may be handed waits while one polls")
 	}
 	var all totals
+	lent, waits := gatewayCounts{}, gatewayCounts{}
+	q.EachWaiting(func(t invocation.Ticket) { waits.add(t.Gateway, 1) })
 	for cid, in := range q.instances.joined {
 		if !in.draining {
 			all.adjust(in, 1)
 			all.credits += in.credits
+			all.lent += in.lent
+		}
+		sum, handed := 0, 0
+		for _, l := range in.loans {
+			sum += l.calls
+			handed += l.handed
+			lent.add(l.gateway, l.calls)
+			if l.calls < 0 || l.handed < 0 || l.recalled < 0 || l.recalled > l.calls || l.coming < 0 || l.listed != 0 {
+				t.Fatalf("%s has the loan %+v", cid, l)
+			}
+		}
+		for _, e := range in.out {
+			if e.lent {
+				handed--
+			}
+		}
+		if sum != in.lent || handed != 0 {
+			t.Fatalf("%s lends %d, and its loans come to %d; it has %d more hand-outs than its loans say", cid, in.lent, sum, -handed)
 		}
 		if (in.index >= 0) != (in.credits > 0) {
 			t.Fatalf("%s polls for %d and has heap index %d", cid, in.credits, in.index)
 		}
-		if in.credits+len(in.out) > in.capacity {
-			t.Fatalf("%s polls for %d and holds %d of %d", cid, in.credits, len(in.out), in.capacity)
+		if in.credits+len(in.out)+in.lent > in.capacity {
+			t.Fatalf("%s polls for %d, holds %d and lends %d of %d", cid, in.credits, len(in.out), in.lent, in.capacity)
 		}
-		if in.idleSince.IsZero() == (in.credits == in.capacity) {
-			t.Fatalf("%s polls for %d of %d and is idle since %v", cid, in.credits, in.capacity, in.idleSince)
+		if full := in.credits+in.lent == in.capacity; !in.idleSince.IsZero() && !full || in.idleSince.IsZero() && full && in.lent == 0 {
+			t.Fatalf("%s polls for %d and lends %d of %d, and is idle since %v", cid, in.credits, in.lent, in.capacity, in.idleSince)
 		}
-		if in.draining && in.credits > 0 {
-			t.Fatalf("%s is draining and polls", cid)
+		if in.draining && in.credits+in.lent > 0 {
+			t.Fatalf("%s is draining and polls or lends", cid)
 		}
 		for place, e := range in.out {
 			if q.entries[e.ticket.ID] != e || e.holder != in || e.place != place {
@@ -152,6 +212,18 @@ func checkInvariants(t *testing.T, q *Queue) {
 	if all != q.instances.totals {
 		t.Fatalf("the instances come to %+v, the queue says %+v", all, q.instances.totals)
 	}
+	if !lent.equal(q.instances.lent) || !waits.equal(q.backlog.byGateway) {
+		t.Fatalf("by gateway: %v lent, the queue says %v; %v wait, the queue says %v", lent, q.instances.lent, waits, q.backlog.byGateway)
+	}
+}
+
+func (c gatewayCounts) equal(other gatewayCounts) bool {
+	for _, one := range c {
+		if other.of(one.gateway) != one.n {
+			return false
+		}
+	}
+	return len(c) == len(other)
 }
 
 // checkList checks one list of tickets that wait, and counts them.
@@ -212,12 +284,20 @@ func TestRandomTapesAgreeWithModel(t *testing.T) {
 // sight of gateways.
 var busyOps = []byte{9, 0, 0, 0, 0, 0, 0, 3, 3, 5, 5, 5, 5, 11, 11, 11, 6, 8, 8, 4, 2}
 
-func TestTapesOfABusyQueueAgreeWithModel(t *testing.T) {
+// lendingOps are operations of a queue whose instances have loans.
+var lendingOps = []byte{0, 0, 0, 0, 0, 0, 3, 3, 5, 5, 5, 6, 13, 13, 13, 14, 15, 15, 15, 15, 8, 4, 7, 10, 11}
+
+func TestTapesOfABusyQueueAgreeWithModel(t *testing.T) { playTapes(t, busyOps, 18) }
+
+func TestTapesOfAQueueWithLoansAgreeWithModel(t *testing.T) { playTapes(t, lendingOps, 19) }
+
+// playTapes plays 400 tapes of some operations.
+func playTapes(t *testing.T, ops []byte, stream uint64) {
 	for seed := range uint64(400) {
-		r := rand.New(rand.NewPCG(seed, 18))
+		r := rand.New(rand.NewPCG(seed, stream))
 		tape := make([]byte, 0, 900)
 		for range 300 {
-			tape = append(tape, busyOps[r.UintN(uint(len(busyOps)))], byte(r.UintN(12)), byte(r.UintN(8)))
+			tape = append(tape, ops[r.UintN(uint(len(ops)))], byte(r.UintN(12)), byte(r.UintN(8)))
 		}
 		play(t, tape)
 		if t.Failed() {

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invocation"
@@ -13,6 +14,8 @@ type instances struct {
 	joined  map[invocation.CID]*instance
 	pollers pollHeap
 	totals  totals
+	// lent are the places that instances which do not drain have lent to each gateway.
+	lent gatewayCounts
 	// requested counts the tickets that instances ever asked for.
 	requested uint64
 }
@@ -21,14 +24,16 @@ type instances struct {
 // credits and is not draining.
 type instance struct {
 	cid      invocation.CID
-	capacity int // credits + len(out) <= capacity
+	capacity int // credits + len(out) + lent <= capacity
 	credits  int
 	out      []*entry // in no order
+	loans    []loan   // in order of the gateways' addresses
+	lent     int      // the sum of their calls
 	ready    bool     // has polled at least once, so that it is known to work
 	draining bool
 	index    int // in the heap, -1 if not there
-	// idleSince is when its credits reached its capacity, which they do only while it runs
-	// nothing; zero while they are below.
+	// idleSince is since when it has run nothing: since its credits reached its capacity or, if
+	// it has loans, as its agent says. It is zero while it runs something, or may.
 	idleSince time.Time
 	// coolDowns are the gateways that it could not reach, and until when it gets none of their
 	// tickets.
@@ -41,11 +46,12 @@ type totals struct {
 	instances int
 	// ready instances have polled at least once, and busy ones hold a ticket.
 	ready, busy int
-	// credits is how many tickets they poll for.
-	credits int
+	// credits is how many tickets they poll for, and lent how many calls they take from
+	// gateways directly.
+	credits, lent int
 }
 
-// adjust adds an instance without credits, with n = 1, or takes it away, with n = -1.
+// adjust adds an instance without credits and loans, with n = 1, or takes it away, with n = -1.
 func (c *totals) adjust(in *instance, n int) {
 	c.instances += n
 	if in.ready {
@@ -69,44 +75,73 @@ func (s *instances) join(cid invocation.CID, capacity int) bool {
 
 // removeInstance removes an instance that holds nothing.
 func (s *instances) removeInstance(in *instance) {
-	s.clearCredits(in)
+	s.clearPlaces(in)
 	if !in.draining {
 		s.totals.adjust(in, -1)
 	}
 	delete(s.joined, in.cid)
 }
 
-// drain assigns nothing more to an instance, and reports whether that changed anything.
+// drain assigns nothing more to an instance, and reports whether that changed anything. Its
+// agent takes its loans back.
 func (s *instances) drain(in *instance) bool {
 	if in.draining {
 		return false
 	}
-	s.clearCredits(in)
+	s.clearPlaces(in)
 	s.totals.adjust(in, -1)
 	in.draining = true
 	return true
 }
 
-// addCredits lets an instance poll for credits more tickets, within its capacity.
-func (s *instances) addCredits(in *instance, credits int, now time.Time) {
+// pull applies what an instance asks for and what it has lent.
+func (s *instances) pull(in *instance, p Pull, now time.Time) {
 	if !in.ready {
 		in.ready = true
 		if !in.draining {
 			s.totals.ready++
 		}
 	}
-	credits = min(credits, in.capacity-in.credits-len(in.out))
+	s.setLoans(in, p.Loans, now)
+	s.addCredits(in, p.Credits, now)
+	in.updateIdle(p.Idle, now)
+}
+
+// addCredits lets an instance poll for credits more tickets, within its capacity.
+func (s *instances) addCredits(in *instance, credits int, now time.Time) {
+	credits = min(credits, in.capacity-in.credits-len(in.out)-in.lent)
+	in.comeBack(max(0, credits), now)
 	if credits <= 0 || in.draining {
 		return
 	}
 	in.credits += credits
 	s.totals.credits += credits
 	s.requested += uint64(credits)
-	if in.credits == in.capacity {
-		in.idleSince = now
-	}
 	if in.index < 0 {
 		heap.Push(&s.pollers, in)
+	}
+}
+
+// updateIdle updates since when an instance has run nothing. idle is what its agent says: it
+// alone knows of the calls that come by loans.
+func (in *instance) updateIdle(idle time.Duration, now time.Time) {
+	switch {
+	case in.credits+in.lent < in.capacity, in.lent > 0 && idle <= 0:
+		in.idleSince = time.Time{}
+	case idle > 0:
+		in.idleSince = now.Add(-idle)
+	case in.idleSince.IsZero():
+		in.idleSince = now
+	}
+}
+
+// clearPlaces ends an instance's poll and its loans.
+func (s *instances) clearPlaces(in *instance) {
+	s.clearCredits(in)
+	s.setLoans(in, nil, time.Time{})
+	in.loans = slices.DeleteFunc(in.loans, func(l loan) bool { return l.handed == 0 })
+	for i := range in.loans {
+		in.loans[i].coming = 0 // its place comes to another instance
 	}
 }
 
@@ -119,13 +154,17 @@ func (s *instances) clearCredits(in *instance) {
 	}
 }
 
-// assign gives a ticket to a polling instance.
-func (s *instances) assign(e *entry, in *instance, now time.Time) {
+// assign gives a ticket to a polling instance. lend says that the instance keeps the place for
+// the ticket's gateway.
+func (s *instances) assign(e *entry, in *instance, lend bool, now time.Time) {
 	in.idleSince = time.Time{}
 	in.credits--
 	s.totals.credits--
 	if in.credits == 0 {
 		s.clearCredits(in)
+	}
+	if e.lent = lend; lend {
+		in.lend(e.ticket.Gateway, now)
 	}
 	e.holder, e.handed = in, now
 	e.place = len(in.out)
@@ -138,7 +177,9 @@ func (s *instances) assign(e *entry, in *instance, now time.Time) {
 // unassign takes a ticket from its holder.
 func (s *instances) unassign(e *entry) {
 	in := e.holder
-	e.holder = nil
+	if e.holder = nil; e.lent {
+		in.loanTo(e.ticket.Gateway).handed--
+	}
 	last := in.out[len(in.out)-1]
 	in.out[e.place], last.place = last, e.place
 	in.out[len(in.out)-1] = nil

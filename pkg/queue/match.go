@@ -7,12 +7,13 @@ import (
 )
 
 // Match hands waiting tickets to polling instances until none of them may be handed any
-// of the tickets that are left. It calls deliver for each ticket handed out. It is the
-// one place where tickets meet pulls.
+// of the tickets that are left. It calls deliver for each ticket handed out. lend says that
+// instances keep the places for the tickets' gateways. It is the one place where tickets meet
+// pulls.
 //
 // A ticket past its deadline expires if it is next to be handed out, or if it is the
 // oldest of its list. Match returns how many expired.
-func (q *Queue) Match(now time.Time, deliver func(invocation.CID, *invocation.Ticket)) (expired int) {
+func (q *Queue) Match(now time.Time, lend bool, deliver func(invocation.CID, *invocation.Ticket)) (expired int) {
 	// 1. Tickets of gateways whose cool-downs have ended wait among the others again.
 	q.backlog.mergeBack(now)
 	// 2. Return to the order of arrival once the overload is over.
@@ -24,7 +25,7 @@ func (q *Queue) Match(now time.Time, deliver func(invocation.CID, *invocation.Ti
 			expired++
 		}
 		// 4. Pick the next ticket and the instance that gets it.
-		e, in := q.pair(now)
+		e, in := pair(&q.backlog, &q.instances, now)
 		if e == nil {
 			break
 		}
@@ -36,7 +37,7 @@ func (q *Queue) Match(now time.Time, deliver func(invocation.CID, *invocation.Ti
 		}
 		// 6. Hand it out.
 		q.backlog.remove(e)
-		q.instances.assign(e, in, now)
+		q.instances.assign(e, in, lend, now)
 		// 7. Its wait tells whether the queue is overloaded.
 		q.backlog.detectOverload(&e.ticket, now)
 		deliver(in.cid, &e.ticket)
@@ -48,19 +49,19 @@ func (q *Queue) Match(now time.Time, deliver func(invocation.CID, *invocation.Ti
 
 // pair is the next ticket and the instance that gets it, or nothing. Whether a ticket can
 // be handed out depends on its gateway alone, so only the heads of the lists matter.
-func (q *Queue) pair(now time.Time) (best *entry, poller *instance) {
-	if len(q.instances.pollers) == 0 {
+func pair(b *backlog, s *instances, now time.Time) (best *entry, poller *instance) {
+	if len(s.pollers) == 0 {
 		return nil, nil
 	}
-	if len(q.backlog.perGateway) == 0 { // as nearly always: no gateway has a cool-down
-		return q.backlog.order.head(&q.backlog.main), q.instances.pollers[0]
+	if len(b.perGateway) == 0 { // as nearly always: no gateway has a cool-down
+		return b.order.head(&b.main), s.pollers[0]
 	}
-	for l := range q.backlog.lists() {
-		e := q.backlog.order.head(l)
-		if e == nil || best != nil && !q.backlog.order.precedes(e, best) {
+	for l := range b.lists() {
+		e := b.order.head(l)
+		if e == nil || best != nil && !b.order.precedes(e, best) {
 			continue
 		}
-		if in := q.instances.pollerFor(e.ticket.Gateway, now); in != nil {
+		if in := s.pollerFor(e.ticket.Gateway, now); in != nil {
 			best, poller = e, in
 		}
 	}

@@ -34,6 +34,7 @@ type modelTicket struct {
 	handed time.Time
 	// cancelled tickets do not wait again.
 	cancelled bool
+	lent      bool // its place stays with its gateway
 }
 
 type modelInstance struct {
@@ -42,8 +43,37 @@ type modelInstance struct {
 	credits   int
 	ready     bool
 	draining  bool
-	idle      time.Time // since when its credits are its capacity
+	idle      time.Time // since when it is known to run nothing; zero if it may run something
 	coolDowns map[string]time.Time
+	loans     map[string]int
+	// since is when a loan began or was last handed a ticket. recalled are the places that
+	// were recalled and count as lent, each with the time, and coming those that no longer do.
+	since            map[string]time.Time
+	recalled, coming map[string][]time.Time
+	// asked are the gateways with a recall that was not answered.
+	asked map[string]time.Time
+}
+
+func (in *modelInstance) lent() (n int) {
+	for _, calls := range in.loans {
+		n += calls
+	}
+	return n
+}
+
+func (in *modelInstance) clearLoans() {
+	in.loans, in.asked = map[string]int{}, map[string]time.Time{}
+	in.recalled, in.coming = map[string][]time.Time{}, map[string][]time.Time{}
+}
+
+// handedTo are the tickets of a gateway that an instance holds and whose places it keeps.
+func (w *model) handedTo(cid invocation.CID, gateway string) (n int) {
+	for _, t := range w.tickets {
+		if t.holder == cid && t.Gateway == gateway && t.lent {
+			n++
+		}
+	}
+	return n
 }
 
 func (w *model) ticket(id invocation.ID) int {
@@ -73,6 +103,16 @@ func (w *model) holding(cid invocation.CID) int {
 		if t.holder == cid {
 			n++
 		}
+	}
+	return n
+}
+
+// calls are the calls that an instance may have.
+func (w *model) calls(cid invocation.CID) int {
+	n := w.holding(cid)
+	if i := w.instance(cid); i >= 0 && w.instances[i].idle.IsZero() {
+		in := &w.instances[i]
+		n += in.lent() + len(in.coming["A"]) + len(in.coming["B"]) + len(in.coming["C"])
 	}
 	return n
 }
@@ -116,7 +156,9 @@ func (w *model) join(cid invocation.CID, capacity int) bool {
 	if w.instance(cid) >= 0 {
 		return false
 	}
-	w.instances = append(w.instances, modelInstance{cid: cid, capacity: capacity})
+	in := modelInstance{cid: cid, capacity: capacity, since: map[string]time.Time{}}
+	in.clearLoans()
+	w.instances = append(w.instances, in)
 	return true
 }
 
@@ -137,21 +179,195 @@ func (w *model) leave(cid invocation.CID, now time.Time) {
 	}
 }
 
-func (w *model) pull(cid invocation.CID, credits int, now time.Time) bool {
+func (w *model) pull(cid invocation.CID, p Pull, now time.Time) bool {
 	i := w.instance(cid)
 	if i < 0 {
 		return false
 	}
 	in := &w.instances[i]
 	in.ready = true
-	for ; credits > 0 && !in.draining && in.credits+w.holding(cid) < in.capacity; credits-- {
-		in.credits++
-		w.pulls++
-		if in.credits == in.capacity {
-			in.idle = now
+	before := in.loans
+	in.loans = map[string]int{}
+	for _, l := range p.Loans {
+		for range l.Calls {
+			if l.Gateway != "" && !in.draining && in.credits+w.holding(cid)+in.lent() < in.capacity {
+				in.loans[l.Gateway]++
+			}
 		}
 	}
+	for _, gateway := range []string{"A", "B", "C"} {
+		if in.loans[gateway] > 0 && before[gateway] == 0 && in.since[gateway].IsZero() {
+			in.since[gateway] = now
+		}
+		if lost := before[gateway] - in.loans[gateway]; lost > 0 {
+			answered := min(lost, len(in.recalled[gateway]))
+			in.coming[gateway] = append(in.coming[gateway], in.recalled[gateway][:answered]...)
+			in.recalled[gateway] = in.recalled[gateway][answered:]
+		}
+	}
+	for range p.Credits {
+		if !in.draining && in.credits+w.holding(cid)+in.lent() < in.capacity {
+			in.credits++
+			w.pulls++
+			in.comeBack()
+		}
+	}
+	for _, gateway := range []string{"A", "B", "C"} {
+		if in.loans[gateway]+w.handedTo(cid, gateway)+len(in.coming[gateway]) == 0 {
+			in.since[gateway] = time.Time{}
+			delete(in.asked, gateway)
+		}
+	}
+	switch full := in.credits+in.lent() == in.capacity; {
+	case !full, in.lent() > 0 && p.Idle == 0:
+		in.idle = time.Time{}
+	case p.Idle > 0:
+		in.idle = now.Add(-p.Idle)
+	case in.idle.IsZero():
+		in.idle = now
+	}
 	return true
+}
+
+// comeBack is a recalled place that polls again.
+func (in *modelInstance) comeBack() {
+	for _, gateway := range []string{"A", "B", "C"} {
+		if times := in.coming[gateway]; len(times) > 0 {
+			in.coming[gateway] = times[1:]
+			if len(times)+len(in.recalled[gateway]) == 1 {
+				delete(in.asked, gateway)
+			}
+			return
+		}
+	}
+}
+
+// recalls decides place by place: as long as a ticket wants one, it takes the first in the
+// order of the moment.
+func (w *model) recalls(now time.Time, idle map[string]int, all bool) (list []Recall) {
+	for i := range w.instances {
+		in := &w.instances[i]
+		for _, gateway := range []string{"A", "B", "C"} {
+			times := append(slices.Clone(in.recalled[gateway]), in.coming[gateway]...)
+			if len(times) > 0 && now.Sub(slices.MaxFunc(times, time.Time.Compare)) >= time.Second {
+				in.recalled[gateway], in.coming[gateway] = nil, nil
+			}
+		}
+	}
+	if all {
+		return w.recallAll(now)
+	}
+	lent := map[string]int{}
+	for _, in := range w.instances {
+		for gateway, n := range in.loans {
+			lent[gateway] += n
+		}
+	}
+	gateways := []string{"A", "B", "C"}
+	slices.SortFunc(gateways, func(a, b string) int {
+		return cmp.Or(cmp.Compare(min(idle[b], lent[b]), min(idle[a], lent[a])), cmp.Compare(lent[b], lent[a]), cmp.Compare(a, b))
+	})
+	for _, idly := range []bool{true, false} {
+		for _, gateway := range gateways {
+			for n := 0; !idly || n < min(idle[gateway], lent[gateway]); n++ {
+				if !w.wantsFrom(gateway) {
+					break
+				}
+				best := w.nextRecall(gateway, idly, now)
+				if best == nil {
+					break
+				}
+				best.recall(gateway, now, &list)
+			}
+			w.markAsked(gateway, now)
+		}
+	}
+	return list
+}
+
+func (w *model) recallAll(now time.Time) (list []Recall) {
+	var cids []invocation.CID
+	for _, in := range w.instances {
+		cids = append(cids, in.cid)
+	}
+	slices.Sort(cids)
+	for _, cid := range cids {
+		in := &w.instances[w.instance(cid)]
+		for _, gateway := range []string{"A", "B", "C"} {
+			for range in.loans[gateway] - len(in.recalled[gateway]) {
+				in.recall(gateway, now, &list)
+			}
+			w.markAsked(gateway, now)
+		}
+	}
+	return list
+}
+
+// recall recalls one more place.
+func (in *modelInstance) recall(gateway string, now time.Time, list *[]Recall) {
+	in.recalled[gateway] = append(in.recalled[gateway], now)
+	for _, times := range [][]time.Time{in.recalled[gateway], in.coming[gateway]} {
+		for i := range times {
+			times[i] = now
+		}
+	}
+	*list = append(*list, Recall{CID: in.cid, Gateway: gateway, Calls: 1})
+}
+
+// markAsked notes which instances have not answered a recall of a gateway's loans.
+func (w *model) markAsked(gateway string, now time.Time) {
+	for _, in := range w.instances {
+		if times := in.recalled[gateway]; len(times) > 0 && times[0].Equal(now) {
+			in.asked[gateway] = now
+		}
+	}
+}
+
+// wantsFrom tells whether a ticket may cost a gateway a loan.
+func (w *model) wantsFrom(gateway string) bool {
+	waiting, others, expected, expectedHere := 0, 0, 0, 0
+	for _, t := range w.waiting() {
+		if waiting++; t.Gateway != gateway {
+			others++
+		}
+	}
+	for _, in := range w.instances {
+		for _, other := range []string{"A", "B", "C"} {
+			n := len(in.recalled[other]) + len(in.coming[other])
+			if expected += n; other == gateway {
+				expectedHere += n
+			}
+		}
+	}
+	return expected < waiting && expectedHere < others
+}
+
+// nextRecall is the instance that is to give back a place of a gateway; nil if there is none.
+func (w *model) nextRecall(gateway string, idly bool, now time.Time) (best *modelInstance) {
+	waiting := w.waiting()
+	for i := range w.instances {
+		in := &w.instances[i]
+		useful := slices.ContainsFunc(waiting, func(t modelTicket) bool {
+			return t.Gateway != gateway && !in.coolDowns[t.Gateway].After(now)
+		})
+		switch {
+		case in.loans[gateway] <= len(in.recalled[gateway]), !useful:
+		case !idly && now.Sub(in.since[gateway]) < 100*time.Millisecond:
+		case best == nil || w.comesBefore(in, best, gateway, idly):
+			best = in
+		}
+	}
+	return best
+}
+
+func (w *model) comesBefore(in, other *modelInstance, gateway string, idly bool) bool {
+	if idly && in.idle.IsZero() != other.idle.IsZero() {
+		return other.idle.IsZero()
+	}
+	if !in.asked[gateway].Equal(other.asked[gateway]) {
+		return in.asked[gateway].Before(other.asked[gateway])
+	}
+	return idly == (in.cid > other.cid)
 }
 
 func (w *model) done(cid invocation.CID, id invocation.ID) {
@@ -187,7 +403,8 @@ func (w *model) drain(cid invocation.CID) bool {
 	if i < 0 || w.instances[i].draining {
 		return false
 	}
-	w.instances[i].draining, w.instances[i].credits = true, 0
+	w.instances[i].draining, w.instances[i].credits, w.instances[i].idle = true, 0, time.Time{}
+	w.instances[i].clearLoans()
 	return true
 }
 
@@ -225,7 +442,7 @@ func (w *model) others(cid invocation.CID) int {
 func (w *model) longestIdle(now time.Time, p EvictPolicy) []IdleInstance {
 	var idle []IdleInstance
 	for _, in := range w.instances {
-		if in.credits == in.capacity && now.Sub(in.idle) >= p.IdleFor && w.others(in.cid) >= p.Min {
+		if !in.idle.IsZero() && now.Sub(in.idle) >= p.IdleFor && w.others(in.cid) >= p.Min {
 			idle = append(idle, IdleInstance{CID: in.cid, Idle: now.Sub(in.idle), Since: in.idle})
 		}
 	}
@@ -252,7 +469,7 @@ type handed struct {
 	id  invocation.ID
 }
 
-func (w *model) match(now time.Time) (out []handed, expired int) {
+func (w *model) match(now time.Time, lend bool) (out []handed, expired int) {
 	w.resetOrder(now)
 	for {
 		expired += w.expire(now)
@@ -268,7 +485,11 @@ func (w *model) match(now time.Time) (out []handed, expired int) {
 			continue
 		}
 		w.instances[best].credits--
-		w.tickets[i].holder, w.tickets[i].handed = w.instances[best].cid, now
+		w.instances[best].idle = time.Time{}
+		w.tickets[i].holder, w.tickets[i].handed, w.tickets[i].lent = w.instances[best].cid, now, lend
+		if lend {
+			w.instances[best].since[w.tickets[i].Gateway] = now
+		}
 		out = append(out, handed{w.instances[best].cid, w.tickets[i].ID})
 		w.detectOverload(w.tickets[i].Ticket, now)
 	}
@@ -367,6 +588,7 @@ func (w *model) view(now time.Time) View {
 		}
 		v.Instances++
 		v.Credits += in.credits
+		v.Lent += in.lent()
 		if w.holding(in.cid) > 0 {
 			v.Busy++
 		}

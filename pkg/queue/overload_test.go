@@ -69,7 +69,7 @@ func newOverload(instances int, execution, patience time.Duration) *overload {
 	for n := range instances {
 		cid := invocation.Term{Epoch: 1}.CID(uint64(n))
 		_ = o.q.Join(cid, 1)
-		_ = o.q.Pull(cid, 1, start)
+		_ = o.q.Pull(cid, Pull{Credits: 1}, start)
 	}
 	return o
 }
@@ -102,7 +102,7 @@ func (o *overload) match() {
 	if o.inOrder {
 		o.q.backlog.order = order{}
 	}
-	o.expired += o.q.Match(o.now, func(cid invocation.CID, t *invocation.Ticket) {
+	o.expired += o.q.Match(o.now, false, func(cid invocation.CID, t *invocation.Ticket) {
 		o.handed = append(o.handed, int(binary.BigEndian.Uint64(t.ID[:])))
 		heap.Push(&o.ends, end{o.now.Add(o.execution), cid, t.ID, t.Deadline})
 	})
@@ -120,7 +120,7 @@ func (o *overload) runTo(until time.Time) {
 			o.ended[e.id] = true
 		}
 		o.q.Done(e.cid, e.id)
-		_ = o.q.Pull(e.cid, 1, o.now)
+		_ = o.q.Pull(e.cid, Pull{Credits: 1}, o.now)
 		o.match()
 	}
 	o.now = until
@@ -237,7 +237,7 @@ func TestABurstDuringAColdStartIsServedInOrder(t *testing.T) {
 	for n := range 2 {
 		cid := invocation.Term{Epoch: 1}.CID(uint64(n))
 		_ = o.q.Join(cid, 1)
-		_ = o.q.Pull(cid, 1, o.now)
+		_ = o.q.Pull(cid, Pull{Credits: 1}, o.now)
 	}
 	o.match()
 	o.load(10, 10*time.Second)

@@ -37,17 +37,19 @@ type Queue struct {
 	limits Limits
 	// entries are all tickets that the queue knows: those of the backlog, and those that
 	// instances hold.
-	entries   map[invocation.ID]*entry
+	entries   entries
 	backlog   backlog
 	instances instances
 	seq       uint64
+	// recallsFrom is when Recalls may look at all loans again.
+	recallsFrom time.Time
 }
 
 // New makes an empty queue.
 func New(limits Limits) *Queue {
 	return &Queue{
 		limits:    limits,
-		entries:   make(map[invocation.ID]*entry),
+		entries:   make(entries),
 		instances: instances{joined: make(map[invocation.CID]*instance)},
 	}
 }
@@ -60,6 +62,7 @@ type entry struct {
 	holder    *instance
 	handed    time.Time // valid while holder is set
 	cancelled bool      // valid while holder is set
+	lent      bool      // valid while holder is set: holder keeps the place for the gateway
 	place     int       // in holder.out
 	// The links are valid while holder is nil; those above are as many as the
 	// entry has levels above the lowest.
@@ -142,13 +145,14 @@ func (q *Queue) Join(cid invocation.CID, capacity int) error {
 // places: if it had claimed them, the gateway refuses a second claim. Tickets that it
 // has held for ClaimGrace are dropped, since they are claimed: a gateway that still
 // wants one offers it again. To requeue them would create instances for calls that run
-// already. It returns how many tickets the instance held.
+// already. It returns how many calls the instance had, as far as the queue can know: its
+// tickets and, unless it was idle, its loans.
 func (q *Queue) Leave(cid invocation.CID, now time.Time) (held int) {
 	in, known := q.instances.joined[cid]
 	if !known {
 		return 0
 	}
-	held = len(in.out)
+	held = in.calls(now)
 	for len(in.out) > 0 {
 		e := in.out[0]
 		if e.cancelled || now.Sub(e.handed) >= q.limits.ClaimGrace {
@@ -161,21 +165,32 @@ func (q *Queue) Leave(cid invocation.CID, now time.Time) (held int) {
 	return held
 }
 
-// Pull lets an instance poll for credits more tickets, but for no more than its
-// capacity allows. A draining instance gets none.
-func (q *Queue) Pull(cid invocation.CID, credits int, now time.Time) error {
+// Pull is what an instance says of its places.
+type Pull struct {
+	// Credits is for how many more tickets it polls.
+	Credits int
+	// Loans are all its loans, one for each gateway.
+	Loans []Loan
+	// Idle is for how long it has run nothing, if it has loans; 0 if it runs a call, or has
+	// until a moment ago.
+	Idle time.Duration
+}
+
+// Pull lets an instance poll for more tickets, and replaces its loans, but for no more than its
+// capacity allows. A draining instance polls for none and lends nothing.
+func (q *Queue) Pull(cid invocation.CID, p Pull, now time.Time) error {
 	in, known := q.instances.joined[cid]
 	if !known {
 		return fmt.Errorf("%w: %s", ErrUnknownInstance, cid)
 	}
-	q.instances.addCredits(in, credits, now)
+	q.instances.pull(in, p, now)
 	return nil
 }
 
 // Done says that an instance has finished with a ticket, successfully or not.
 // Tickets that the instance does not hold any more are ignored.
 func (q *Queue) Done(cid invocation.CID, id invocation.ID) {
-	if e := q.held(cid, id); e != nil {
+	if e := q.entries.held(cid, id); e != nil {
 		q.removeHeld(e)
 	}
 }
@@ -185,7 +200,7 @@ func (q *Queue) Done(cid invocation.CID, id invocation.ID) {
 // CoolDown the instance is handed no ticket of that gateway. Tickets that the
 // instance does not hold any more are ignored.
 func (q *Queue) Requeue(cid invocation.CID, id invocation.ID, now time.Time) {
-	e := q.held(cid, id)
+	e := q.entries.held(cid, id)
 	if e == nil {
 		return
 	}
@@ -206,9 +221,12 @@ func (q *Queue) Drain(cid invocation.CID) bool {
 	return known && q.instances.drain(in)
 }
 
+// entries are tickets by the ID of their invocation.
+type entries map[invocation.ID]*entry
+
 // held is a ticket that an instance holds, or nil.
-func (q *Queue) held(cid invocation.CID, id invocation.ID) *entry {
-	if e := q.entries[id]; e != nil && e.holder != nil && e.holder.cid == cid {
+func (es entries) held(cid invocation.CID, id invocation.ID) *entry {
+	if e := es[id]; e != nil && e.holder != nil && e.holder.cid == cid {
 		return e
 	}
 	return nil

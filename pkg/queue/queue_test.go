@@ -28,7 +28,7 @@ func mustOffer(t *testing.T, q *Queue, tickets ...byte) {
 func mustJoin(t *testing.T, q *Queue, credits int, cids ...invocation.CID) {
 	t.Helper()
 	for _, cid := range cids {
-		if err := errors.Join(q.Join(cid, credits), q.Pull(cid, credits, start)); err != nil {
+		if err := errors.Join(q.Join(cid, credits), q.Pull(cid, Pull{Credits: credits}, start)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -36,7 +36,7 @@ func mustJoin(t *testing.T, q *Queue, credits int, cids ...invocation.CID) {
 
 // matched is who got which ticket, in order.
 func matched(q *Queue, now time.Time) (got []string) {
-	q.Match(now, func(cid invocation.CID, t *invocation.Ticket) {
+	q.Match(now, false, func(cid invocation.CID, t *invocation.Ticket) {
 		got = append(got, string(cid)+string('0'+rune(t.ID[0])))
 	})
 	return got
@@ -65,7 +65,7 @@ func TestCallsFlockToTheFirstInstance(t *testing.T) {
 		mustOffer(t, q, n)
 		expectMatched(t, q, "a"+string('0'+rune(n)))
 		q.Done("a", ticket(n).ID)
-		if err := q.Pull("a", 1, start); err != nil {
+		if err := q.Pull("a", Pull{Credits: 1}, start); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -131,7 +131,7 @@ func TestReleasedTicketIsHandedOutUnderItsNewToken(t *testing.T) {
 	if err := q.Offer(again, start); err != nil {
 		t.Fatal(err)
 	}
-	q.Match(start, func(cid invocation.CID, got *invocation.Ticket) {
+	q.Match(start, false, func(cid invocation.CID, got *invocation.Ticket) {
 		if cid != "b" || got.Token != again.Token {
 			t.Errorf("%s got the token %v", cid, got.Token)
 		}
@@ -146,7 +146,7 @@ func TestTicketsExpire(t *testing.T) {
 	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
 	mustOffer(t, q, 1)
 	mustJoin(t, q, 1, "a")
-	if n := q.Match(start.Add(time.Hour), func(invocation.CID, *invocation.Ticket) { t.Error("handed out") }); n != 1 {
+	if n := q.Match(start.Add(time.Hour), false, func(invocation.CID, *invocation.Ticket) { t.Error("handed out") }); n != 1 {
 		t.Errorf("%d tickets expired, want 1", n)
 	}
 	if v := q.View(start); v.Waiting != 0 || v.Out != 0 {
@@ -170,7 +170,7 @@ func TestOnlyOneOfTwoIdleInstancesMayLeaveEarly(t *testing.T) {
 
 func TestInstanceIsHandedNoMoreThanItsCapacity(t *testing.T) {
 	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
-	if err := errors.Join(q.Join("a", 2), q.Pull("a", 1000, start), q.Pull("a", 1000, start)); err != nil {
+	if err := errors.Join(q.Join("a", 2), q.Pull("a", Pull{Credits: 1000}, start), q.Pull("a", Pull{Credits: 1000}, start)); err != nil {
 		t.Fatal(err)
 	}
 	mustOffer(t, q, 1, 2, 3)
@@ -184,7 +184,7 @@ func TestDrainingInstanceFinishesAndLeaves(t *testing.T) {
 	expectMatched(t, q, "a1")
 	q.Drain("a")
 	mustOffer(t, q, 2)
-	if err := q.Pull("a", 1, start); err != nil {
+	if err := q.Pull("a", Pull{Credits: 1}, start); err != nil {
 		t.Fatal(err)
 	}
 	expectMatched(t, q)
@@ -203,7 +203,7 @@ func TestLongClaimedTicketsDoNotComeBack(t *testing.T) {
 	if err := q.Offer(ticket(2), later); err != nil {
 		t.Fatal(err)
 	}
-	q.Match(later, func(invocation.CID, *invocation.Ticket) {})
+	q.Match(later, false, func(invocation.CID, *invocation.Ticket) {})
 	if held := q.Leave("a", later); held != 2 {
 		t.Errorf("it held %d tickets, want 2", held)
 	}
@@ -215,7 +215,7 @@ func TestLongClaimedTicketsDoNotComeBack(t *testing.T) {
 func TestTicketsExpireThoughNobodyPolls(t *testing.T) {
 	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
 	mustOffer(t, q, 1, 2)
-	if n := q.Match(start.Add(time.Hour), nil); n != 2 {
+	if n := q.Match(start.Add(time.Hour), false, nil); n != 2 {
 		t.Errorf("%d tickets expired, want 2", n)
 	}
 	if v := q.View(start); v.Waiting != 0 || v.Out != 0 {
@@ -242,7 +242,7 @@ func TestLongestIdleInstanceIsEvictedFirst(t *testing.T) {
 	expect(at(4))
 	expect(at(5), IdleInstance{"c", 5 * time.Second, at(0)}, IdleInstance{"b", 5 * time.Second, at(0)})
 	q.Done("a", ticket(1).ID)
-	if err := q.Pull("a", 1, at(3)); err != nil {
+	if err := q.Pull("a", Pull{Credits: 1}, at(3)); err != nil {
 		t.Fatal(err)
 	}
 	expect(at(8), IdleInstance{"c", 8 * time.Second, at(0)}, IdleInstance{"b", 8 * time.Second, at(0)}, IdleInstance{"a", 5 * time.Second, at(3)})
@@ -273,13 +273,13 @@ func TestInstanceThatHasNotAskedYetIsNoReasonToLeave(t *testing.T) {
 func BenchmarkOfferMatchDone(b *testing.B) {
 	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
 	_ = q.Join("a", 1)
-	_ = q.Pull("a", 1, start)
+	_ = q.Pull("a", Pull{Credits: 1}, start)
 	t := ticket(1)
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = q.Offer(t, start)
-		q.Match(start, func(invocation.CID, *invocation.Ticket) {})
+		q.Match(start, false, func(invocation.CID, *invocation.Ticket) {})
 		q.Done("a", t.ID)
-		_ = q.Pull("a", 1, start)
+		_ = q.Pull("a", Pull{Credits: 1}, start)
 	}
 }

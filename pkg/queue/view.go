@@ -16,6 +16,8 @@ type View struct {
 	// and Credits those that they poll for now.
 	Requested uint64
 	Credits   int
+	// Lent is how many calls at a time gateways hand directly to instances that do not drain.
+	Lent int
 	// Instances have joined and are not draining; Busy ones hold a ticket.
 	Instances int
 	Busy      int
@@ -37,6 +39,7 @@ func (q *Queue) View(now time.Time) View {
 		NewestFirst: q.backlog.order.newestFirst,
 		Instances:   q.instances.totals.instances,
 		Credits:     q.instances.totals.credits,
+		Lent:        q.instances.totals.lent,
 		Busy:        q.instances.totals.busy,
 	}
 	if first := q.backlog.oldest(); first != nil {

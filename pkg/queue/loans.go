@@ -1,0 +1,188 @@
+package queue
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// Loan is a number of places that an instance has lent to a gateway.
+type Loan struct {
+	// Gateway is the gateway's address, as in its tickets.
+	Gateway string
+	// Calls is how many calls at a time the instance takes directly from the gateway. Those
+	// that run count.
+	Calls int
+}
+
+// loan has the places of an instance that are lent to one gateway.
+type loan struct {
+	gateway string
+	calls   int
+	// handed is how many tickets of the gateway the instance holds whose places it keeps for
+	// the gateway.
+	handed int
+	// since is when the loan began, or when the instance was last handed such a ticket.
+	since time.Time
+	// recalled places were recalled and still count as lent, and coming ones no longer do, but
+	// still run a call. Both are since recalledAt, which stays set until all are back, so that
+	// other places are recalled first.
+	recalled, coming int
+	recalledAt       time.Time
+	// listed is used while the loans are replaced.
+	listed int
+}
+
+// gatewayCounts counts something by gateway: those that are not 0, in no order. A search is
+// cheap, because gateways are few.
+type gatewayCounts []gatewayCount
+
+type gatewayCount struct {
+	gateway string
+	n       int
+}
+
+// add adds n to a gateway's count; n may be negative.
+func (c *gatewayCounts) add(gateway string, n int) {
+	if n == 0 {
+		return
+	}
+	i := slices.IndexFunc(*c, func(one gatewayCount) bool { return one.gateway == gateway })
+	if i < 0 {
+		i = len(*c)
+		*c = append(*c, gatewayCount{gateway: gateway})
+	}
+	if (*c)[i].n += n; (*c)[i].n == 0 {
+		*c = slices.Delete(*c, i, i+1)
+	}
+}
+
+func (c gatewayCounts) of(gateway string) int {
+	for _, one := range c {
+		if one.gateway == gateway {
+			return one.n
+		}
+	}
+	return 0
+}
+
+// loanTo is the instance's loan to a gateway; nil if it has none.
+func (in *instance) loanTo(gateway string) *loan {
+	for i := range in.loans {
+		if in.loans[i].gateway == gateway {
+			return &in.loans[i]
+		}
+	}
+	return nil
+}
+
+// beginLoan is loanTo, and adds an empty loan if there is none.
+func (in *instance) beginLoan(gateway string, now time.Time) *loan {
+	i, there := slices.BinarySearchFunc(in.loans, gateway, func(l loan, gateway string) int { return strings.Compare(l.gateway, gateway) })
+	if !there {
+		in.loans = slices.Insert(in.loans, i, loan{gateway: gateway, since: now})
+	}
+	return &in.loans[i]
+}
+
+// setLoans replaces an instance's loans, within its capacity: an agent is not trusted. A
+// draining instance has none, because its agent takes them back.
+func (s *instances) setLoans(in *instance, loans []Loan, now time.Time) {
+	if len(loans) == 0 && len(in.loans) == 0 {
+		return
+	}
+	room := in.capacity - in.credits - len(in.out)
+	for _, listed := range loans {
+		if n := min(listed.Calls, room); n > 0 && listed.Gateway != "" && !in.draining {
+			in.beginLoan(listed.Gateway, now).listed += n
+			room -= n
+		}
+	}
+	for i := range in.loans {
+		s.changeLoan(in, &in.loans[i], now)
+	}
+}
+
+// changeLoan makes a loan what was listed. If places were recalled, it has lost those first.
+func (s *instances) changeLoan(in *instance, l *loan, now time.Time) {
+	n := l.listed - l.calls
+	l.calls, l.listed = l.listed, 0
+	if n < 0 && l.expected(now) > 0 {
+		answered := min(-n, l.recalled)
+		l.recalled, l.coming = l.recalled-answered, l.coming+answered
+	}
+	in.lent += n
+	s.totals.lent += n
+	s.lent.add(l.gateway, n)
+}
+
+// comeBack records that n places poll again, and drops loans that are over.
+func (in *instance) comeBack(n int, now time.Time) {
+	if len(in.loans) == 0 {
+		return
+	}
+	for i := range in.loans {
+		l := &in.loans[i]
+		if l.expected(now) == 0 {
+			continue
+		}
+		k := min(n, l.coming)
+		n, l.coming = n-k, l.coming-k
+		if l.recalled+l.coming == 0 {
+			l.recalledAt = time.Time{}
+		}
+	}
+	in.loans = slices.DeleteFunc(in.loans, func(l loan) bool { return l.calls+l.handed+l.coming == 0 })
+}
+
+// calls are the calls that an instance has, as far as the queue can know: its tickets and,
+// unless it is idle, its loans and the places that will come back.
+func (in *instance) calls(now time.Time) int {
+	n := len(in.out)
+	if !in.idleSince.IsZero() {
+		return n
+	}
+	for i := range in.loans {
+		l := &in.loans[i]
+		if l.expected(now) > 0 {
+			n += l.coming
+		}
+		n += l.calls
+	}
+	return n
+}
+
+// lend records that an instance was handed a ticket whose place it keeps for the gateway.
+func (in *instance) lend(gateway string, now time.Time) {
+	l := in.beginLoan(gateway, now)
+	l.handed++
+	l.since = now
+}
+
+// LentTo is how many calls at a time instances that do not drain take directly from a gateway.
+func (q *Queue) LentTo(gateway string) int { return q.instances.lent.of(gateway) }
+
+// EachLender calls visit with each gateway that has loans, and with how many calls at a time
+// it may hand to instances; in no order.
+func (q *Queue) EachLender(visit func(gateway string, calls int)) {
+	for _, to := range q.instances.lent {
+		visit(to.gateway, to.n)
+	}
+}
+
+// Loans are the loans of a joined instance, in order of the gateways' addresses.
+func (q *Queue) Loans(cid invocation.CID) []Loan {
+	in := q.instances.joined[cid]
+	if in == nil {
+		return nil
+	}
+	var loans []Loan
+	for _, l := range in.loans {
+		if l.calls > 0 {
+			loans = append(loans, Loan{Gateway: l.gateway, Calls: l.calls})
+		}
+	}
+	return loans
+}

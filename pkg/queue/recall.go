@@ -1,0 +1,238 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+const (
+	// LoanTerm is how long a gateway keeps a loan although calls of other gateways wait, unless
+	// the loan runs nothing. If it is too short, each place goes from one busy gateway to the
+	// other with each call, which then costs a ticket. If it is too long, a gateway without
+	// loans waits for it.
+	LoanTerm = 100 * time.Millisecond
+	// recallPatience is how long a recalled place counts as one that comes. After that, its
+	// call is a long one, and another place is recalled.
+	recallPatience = time.Second
+	// A decision looks at all loans, which takes some 0.1 µs for each. Decisions about more than
+	// manyLoans are that far apart for each loan, so that they take a hundredth of a processor
+	// however often calls come. A function with so many loans has events all the time, so that
+	// no decision waits for a tick.
+	manyLoans   = 128
+	timePerLoan = 10 * time.Microsecond
+	maxBetween  = 10 * time.Millisecond
+)
+
+// Recall takes places back that an instance has lent to a gateway.
+type Recall struct {
+	CID     invocation.CID
+	Gateway string
+	Calls   int
+}
+
+// Recalls decides which loans come to an end because tickets of other gateways wait, for which
+// no instance polls. It must follow Match, and passes each Recall to visit.
+//
+// idle is how many calls a gateway could hand over at once, by its last report. Those loans are
+// recalled at once, and others when they are LoanTerm old. Gateways with the most idle loans
+// come first, then those with the most loans. Of a gateway's idle loans, those of instances
+// that are known to be idle come first, and then those with the highest CIDs, because a gateway
+// uses the lowest first. Of its other loans, those with the lowest CIDs come first.
+//
+// A recalled place is expected until the instance polls for it, for at most a second. No more places are expected than tickets wait, and no more of one gateway's than
+// tickets of other gateways wait.
+//
+// With more than manyLoans, a call within 10 ms of the last decision may do nothing.
+func (q *Queue) Recalls(now time.Time, idle func(gateway string) int, visit func(Recall)) {
+	if !lacksLoans(&q.backlog, &q.instances) || now.Before(q.recallsFrom) {
+		return
+	}
+	if lent := q.instances.totals.lent; lent > manyLoans {
+		q.recallsFrom = now.Add(min(time.Duration(lent)*timePerLoan, maxBetween))
+	}
+	r := recalls{now: now, waiting: q.backlog.waiting(), by: q.backlog.byGateway}
+	r.collect(&q.instances, idle)
+	for i := range r.from {
+		r.take(&r.from[i], true, visit)
+	}
+	for i := range r.from {
+		r.take(&r.from[i], false, visit)
+	}
+}
+
+// RecallAll takes all loans back: the function's calls all have to come by from now on.
+func (q *Queue) RecallAll(now time.Time, visit func(Recall)) {
+	if len(q.instances.lent) == 0 {
+		return
+	}
+	var all []recallable
+	for _, in := range q.instances.joined {
+		for i := range in.loans {
+			l := &in.loans[i]
+			if _ = l.expected(now); l.recalled < l.calls {
+				all = append(all, recallable{l, in})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b recallable) int {
+		return cmp.Or(cmp.Compare(a.of.cid, b.of.cid), strings.Compare(a.gateway, b.gateway))
+	})
+	for _, l := range all {
+		l.recall(l.of, l.calls-l.recalled, now, visit)
+	}
+}
+
+// RecallFrom takes up to n places back that a gateway does not know it has. Places that were
+// recalled before count.
+func (q *Queue) RecallFrom(gateway string, n int, now time.Time, visit func(Recall)) {
+	var loans []recallable
+	for _, in := range q.instances.joined {
+		if l := in.loanTo(gateway); l != nil {
+			n -= l.expected(now)
+			loans = append(loans, recallable{l, in})
+		}
+	}
+	slices.SortFunc(loans, compareIdle)
+	for _, l := range loans {
+		if k := min(n, l.calls-l.recalled); k > 0 {
+			l.recall(l.of, k, now, visit)
+			n -= k
+		}
+	}
+}
+
+// lacksLoans reports whether tickets wait and another gateway than theirs has loans. It is
+// cheap, and mostly false.
+func lacksLoans(b *backlog, s *instances) bool {
+	waiting := b.waiting()
+	if waiting == 0 {
+		return false
+	}
+	for _, to := range s.lent {
+		if waiting > b.byGateway.of(to.gateway) {
+			return true
+		}
+	}
+	return false
+}
+
+// recalls is one decision.
+type recalls struct {
+	now time.Time
+	// waiting is how many tickets wait, and by whose they are.
+	waiting int
+	by      gatewayCounts
+	// from are the gateways with loans in the order in which they lose them, and expected is
+	// how many places will come back.
+	from     []recallFrom
+	expected int
+}
+
+// recallFrom is a gateway that may lose loans.
+type recallFrom struct {
+	gateway               string
+	idle, calls, expected int
+	loans                 []recallable
+}
+
+type recallable struct {
+	*loan
+	of *instance
+}
+
+// collect looks at all loans.
+func (r *recalls) collect(s *instances, idle func(string) int) {
+	for _, to := range s.lent {
+		r.from = append(r.from, recallFrom{gateway: to.gateway, calls: to.n, idle: max(0, min(idle(to.gateway), to.n))})
+	}
+	slices.SortFunc(r.from, func(a, b recallFrom) int {
+		return cmp.Or(cmp.Compare(b.idle, a.idle), cmp.Compare(b.calls, a.calls), strings.Compare(a.gateway, b.gateway))
+	})
+	for _, in := range s.joined {
+		for i := range in.loans {
+			l := &in.loans[i]
+			expected := l.expected(r.now)
+			r.expected += expected
+			at := slices.IndexFunc(r.from, func(f recallFrom) bool { return f.gateway == l.gateway })
+			if at < 0 {
+				continue // it has no loan any more
+			}
+			from := &r.from[at]
+			from.expected += expected
+			if l.calls > l.recalled && r.wanted(in, l.gateway) {
+				from.loans = append(from.loans, recallable{l, in})
+			}
+		}
+	}
+}
+
+// wanted reports whether a ticket of another gateway waits that the instance may be handed.
+func (r *recalls) wanted(in *instance, gateway string) bool {
+	others := r.waiting - r.by.of(gateway)
+	for other := range in.coolDowns {
+		if other != gateway && in.coolingDown(other, r.now) {
+			others -= r.by.of(other)
+		}
+	}
+	return others > 0
+}
+
+// take recalls loans of a gateway: those that are idle by its report, or those that are old
+// enough.
+func (r *recalls) take(from *recallFrom, idle bool, visit func(Recall)) {
+	n := min(r.waiting-r.expected, r.waiting-r.by.of(from.gateway)-from.expected)
+	if idle {
+		n = min(n, from.idle)
+	}
+	if n <= 0 {
+		return
+	}
+	order := compareOld
+	if idle {
+		order = compareIdle
+	}
+	slices.SortFunc(from.loans, order)
+	for _, l := range from.loans {
+		k := min(n, l.calls-l.recalled)
+		if k <= 0 || !idle && r.now.Sub(l.since) < LoanTerm {
+			continue
+		}
+		l.recall(l.of, k, r.now, visit)
+		n, from.expected, r.expected = n-k, from.expected+k, r.expected+k
+	}
+}
+
+// compareOld orders loans that are all busy.
+func compareOld(a, b recallable) int {
+	return cmp.Or(a.recalledAt.Compare(b.recalledAt), cmp.Compare(a.of.cid, b.of.cid))
+}
+
+// compareIdle orders loans, some of them idle.
+func compareIdle(a, b recallable) int {
+	if known := !a.of.idleSince.IsZero(); known == b.of.idleSince.IsZero() {
+		if known {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(a.recalledAt.Compare(b.recalledAt), cmp.Compare(b.of.cid, a.of.cid))
+}
+
+// expected is how many places are recalled and will come back soon. Older recalls no longer
+// count.
+func (l *loan) expected(now time.Time) int {
+	if l.recalled+l.coming > 0 && now.Sub(l.recalledAt) >= recallPatience {
+		l.recalled, l.coming = 0, 0
+	}
+	return l.recalled + l.coming
+}
+
+// recall takes n places of a loan back.
+func (l *loan) recall(in *instance, n int, now time.Time, visit func(Recall)) {
+	l.recalled, l.recalledAt = l.recalled+n, now
+	visit(Recall{CID: in.cid, Gateway: l.gateway, Calls: n})
+}
