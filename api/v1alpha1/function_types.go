@@ -153,9 +153,8 @@ type Calls struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('10ms') && duration(self) <= duration('24h')",message="must be a duration of 10ms to 24h; write for example 5s"
 	QueueTimeout Duration `json:"queueTimeout,omitzero"`
 	// delivery is how often a call may run. AtMostOnce: never a second time.
-	// AtLeastOnce: a call whose instance is lost runs again, up to two times, and
-	// a small call may start before its gateway knows; choose it only where
-	// running a call twice does no harm. The default is AtMostOnce. More values
+	// AtLeastOnce: a call whose instance is lost runs again, up to two times;
+	// choose it only where running a call twice does no harm. The default is AtMostOnce. More values
 	// may come.
 	// +optional
 	// +kubebuilder:default=AtMostOnce

@@ -51,6 +51,19 @@ func TestLimitsHoldThoughTheClockGoesOn(t *testing.T) {
 	}
 }
 
+// A gateway that has loans sends the first ticket of a call late.
+func TestATicketThatComesLateForTheFirstTimeIsACall(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		fn, g := w.put("f", callLimit(v1alpha1.Calls{MaxInFlight: 1})), w.gateway("g:1")
+		g.offer(fn, 1)
+		id := idOf(2)
+		g.send(&controlwire.OfferRequest{Offers: []*agentwire.Ticket{{
+			InvocationId: id[:], FunctionUid: string(fn.UID), WaitedNs: int64(100 * time.Millisecond), RemainingNs: int64(time.Minute),
+		}}})
+		g.expectRefused(controlwire.Refusal_REASON_CONCURRENCY_LIMITED, 2)
+	})
+}
+
 func TestCallsBeyondTheRateAreRefused(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", callLimit(v1alpha1.Calls{Rate: v1alpha1.Rate{Requests: 2, Burst: 4}})), w.gateway("g:1")
@@ -148,7 +161,7 @@ func TestTicketsThatAreOfferedAgainAfterATakeOverAreLetIn(t *testing.T) {
 		for n := range 5 {
 			id := idOf(n)
 			request.Offers = append(request.Offers, &agentwire.Ticket{
-				InvocationId: id[:], FunctionUid: string(fn.UID), WaitedNs: int64(time.Millisecond), RemainingNs: int64(time.Minute),
+				InvocationId: id[:], FunctionUid: string(fn.UID), WaitedNs: int64(time.Millisecond), RemainingNs: int64(time.Minute), Again: true,
 			})
 		}
 		g.send(request)

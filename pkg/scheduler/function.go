@@ -84,18 +84,16 @@ type functionStats struct {
 	executions *exposition.Histogram
 }
 
-// observeExecutions counts executions. Agents report the times, which are bounded by the
-// timeout; 0 means that the function did not run.
-func (b *functionStats) observeExecutions(done []core.Done, timeout time.Duration) {
-	for _, d := range done {
-		if d.Execution <= 0 {
-			continue
-		}
-		if b.executions == nil {
-			b.executions = new(exposition.Histogram)
-		}
-		b.executions.Observe(min(d.Execution, timeout).Seconds())
+// observeExecutions counts n executions that took that long; 0 means that the function did not
+// run.
+func (b *functionStats) observeExecutions(took time.Duration, n uint64) {
+	if took <= 0 {
+		return
 	}
+	if b.executions == nil {
+		b.executions = new(exposition.Histogram)
+	}
+	b.executions.ObserveN(took.Seconds(), n)
 }
 
 func (s *host) newFunction(fn *v1alpha1.Function) *function {

@@ -11,6 +11,8 @@ import (
 type gatewayStreams struct {
 	mu        sync.Mutex
 	byGateway map[string][]*offerStream
+	// last is the number of the last stream.
+	last uint64
 }
 
 func (r *gatewayStreams) register(o *offerStream) {
@@ -19,12 +21,13 @@ func (r *gatewayStreams) register(o *offerStream) {
 	if r.byGateway == nil {
 		r.byGateway = make(map[string][]*offerStream)
 	}
+	r.last++
+	o.number = r.last
 	r.byGateway[o.gateway] = append(r.byGateway[o.gateway], o)
 }
 
 // unregister removes a stream that has ended. The gateway's other streams stay.
 func (r *gatewayStreams) unregister(o *offerStream) {
-	close(o.ended)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := slices.DeleteFunc(r.byGateway[o.gateway], func(other *offerStream) bool { return other == o })

@@ -3,10 +3,7 @@ package scheduler
 import (
 	"testing"
 	"testing/synctest"
-	"time"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 )
 
@@ -27,7 +24,7 @@ func TestH3AForwardedStreamThatEndsLeavesTheRegistration(t *testing.T) {
 
 func TestH3RefusalsGoToTheGatewayItselfAndElseToWhoPassesItsTicketsOn(t *testing.T) {
 	var r gatewayStreams
-	direct, first, second := &offerStream{gateway: "g", ended: make(chan struct{})}, &offerStream{gateway: "g", forwarded: true, ended: make(chan struct{})}, &offerStream{gateway: "g", forwarded: true, ended: make(chan struct{})}
+	direct, first, second := &offerStream{gateway: "g"}, &offerStream{gateway: "g", forwarded: true}, &offerStream{gateway: "g", forwarded: true}
 	expect := func(want *offerStream) {
 		t.Helper()
 		if got := r.streamTo("g"); got != want {
@@ -39,7 +36,7 @@ func TestH3RefusalsGoToTheGatewayItselfAndElseToWhoPassesItsTicketsOn(t *testing
 	r.register(first)
 	r.register(second)
 	expect(direct)
-	next := &offerStream{gateway: "g", ended: make(chan struct{})}
+	next := &offerStream{gateway: "g"}
 	r.register(next)
 	expect(next)
 	r.unregister(direct)
@@ -66,27 +63,5 @@ func TestH3ARefusalThatReachesNobodyIsCounted(t *testing.T) {
 		if got := w.scrape("reason")["refusals_undelivered_total{NoStream}"]; got != 2 {
 			t.Errorf("%v refusals were counted that reached nobody, want 2", got)
 		}
-	})
-}
-
-// offerInlined offers a call that an instance may start before it claims it.
-func (g *gateway) offerInlined(fn *v1alpha1.Function, n int) {
-	g.t.Helper()
-	id := idOf(n)
-	g.send(&controlwire.OfferRequest{Offers: []*agentwire.Ticket{{
-		InvocationId: id[:], FunctionUid: string(fn.UID), Token: id[:], RemainingNs: int64(time.Minute),
-		Request: &agentwire.Granted{Attempt: 1},
-	}}})
-	synctest.Wait()
-}
-
-func TestM6ARequestDoesNotOutliveItsGateway(t *testing.T) {
-	inHarness(t, defaults(), func(w *harness) {
-		fn, dead, lives := w.put("f", concurrency(2), maxInstances(1)), w.gateway("g:1"), w.gateway("g:2")
-		dead.offerInlined(fn, 1)
-		lives.offerInlined(fn, 2)
-		dead.hangUp()
-		w.after(5 * time.Second)
-		w.ready(w.started(fn, 1)[0]).expect("ticket 0001 at g:1", "ticket 0002 at g:2 with its request")
 	})
 }

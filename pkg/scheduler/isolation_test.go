@@ -151,7 +151,7 @@ func quiet(t *testing.T, noise int) (p99 time.Duration, calls int, deferred floa
 		n := &neighbours{
 			harness: w, start: time.Second, execution: 50 * time.Millisecond,
 			offered: make(map[invocation.ID]call), took: make(map[string][]time.Duration), over: make(chan struct{}),
-			gateway: &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, 1), ended: make(chan struct{})},
+			gateway: &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, 1)},
 		}
 		w.scheduler.gateways.register(n.gateway)
 		defer close(n.over)

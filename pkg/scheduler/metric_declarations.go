@@ -36,12 +36,16 @@ var (
 		"Requests of instances for a call.", "function_namespace", "function", "revision")
 	pullsWaitingDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_pulls_waiting",
 		"Requests of instances for a call that still wait for one.", "function_namespace", "function", "revision")
+	loansDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_loans",
+		"Calls at a time that gateways can hand directly to the function's instances, without asking a scheduler. Those that run count.", "function_namespace", "function", "revision")
+	recallsDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_recalls_total",
+		"Loans that the scheduler took back from gateways, because calls of other gateways waited.", "function_namespace", "function", "revision")
 	pullsInVainDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_leave_requests_total",
 		"Requests of instances to stop because no call came, whether granted or refused.", "function_namespace", "function", "revision")
 	executionDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_estimated_execution_seconds",
 		"Mean of recent execution times. Absent if unknown.", "function_namespace", "function", "revision")
 	executionsDecl = Metrics.Native(metric.Experimental, "windlass_function_execution_duration_seconds",
-		"Time that the function itself took for each call, as measured by the agents. A call that timed out counts with its timeout.", "function_namespace", "function", "revision")
+		"Time that the function itself took for each call, as measured by the agents. A call that timed out counts with its timeout. Calls that a gateway hands directly to instances count with the mean of each tenth of a second.", "function_namespace", "function", "revision")
 	startDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_estimated_start_seconds",
 		"Mean time that recent instances took from their launch until they asked for their first call. Absent if unknown.", "function_namespace", "function", "revision")
 	refusedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_invocations_refused_total",
@@ -123,7 +127,7 @@ var (
 	unconfirmedDecl = Metrics.Gauge(metric.Stable, "windlass_scheduler_ownership_unconfirmed",
 		"1 while etcd does not confirm that the scheduler owns its slots, otherwise 0.")
 	reconciledDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_reconciled_total",
-		"Differences between the scheduler's records and reality that two successive checks found, that no event explained, and that the scheduler repaired, by kind: instance (in the inventory, but unknown to the runtime), pod (recorded but not in the cluster, or the reverse), stream (an instance connected but recorded as disconnected, or the reverse), activity (a function recorded as inactive while calls wait), ticket (a waiting call of a gateway that is not connected). Should be 0, except for pods that were being created when their scheduler was replaced, and calls of a gateway that was killed or cut off.", "kind")
+		"Differences between the scheduler's records and reality that two successive checks found, that no event explained, and that the scheduler repaired, by kind: instance (in the inventory, but unknown to the runtime), pod (recorded but not in the cluster, or the reverse), stream (an instance connected but recorded as disconnected, or the reverse), activity (a function recorded as inactive while calls wait), ticket (a waiting call or a report of a gateway that is not connected, or a loan that its gateway does not know). Should be 0, except for pods that were being created when their scheduler was replaced, and calls of a gateway that was killed or cut off.", "kind")
 	sparesDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_spare_instances",
 		"Spare instances of the scheduler's warm pools by state: starting, ready or leaving.", "function_namespace", "runtime", "pool", "state")
 	nodeInstancesDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_node_instances",

@@ -109,6 +109,7 @@ const (
 	instanceReleased
 	instanceExpired
 	leaveRequested
+	placeRecalled
 
 	numCounters
 )
@@ -117,7 +118,7 @@ const (
 var counterDecls = [numCounters]metric.Counter{
 	instanceLaunched: launchedDecl, launchDeferred: deferredDecl, spareAssigned: sparesAssignedDecl,
 	instanceStarted: startedDecl, instanceEvicted: evictedDecl, instanceCancelled: cancelledDecl,
-	instanceReleased: releasedDecl, instanceExpired: expiredDecl, leaveRequested: pullsInVainDecl,
+	instanceReleased: releasedDecl, instanceExpired: expiredDecl, leaveRequested: pullsInVainDecl, placeRecalled: recallsDecl,
 }
 
 // counters counts each event of a function.

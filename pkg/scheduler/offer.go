@@ -20,24 +20,23 @@ import (
 // dropped: the gateway offers those tickets again and is refused again.
 const refusalBuffer = 4096
 
-// maxInline is the number of waiting tickets of a function beyond which requests are no longer
-// inlined, which bounds their memory. Those calls are claimed like all others.
-const maxInline = 64
-
 // offerStream is the stream that brings one gateway's tickets.
 type offerStream struct {
 	gateway string
+	// number names no other stream.
+	number uint64
 	// forwarded says that another scheduler forwards them.
 	forwarded bool
 	refusals  chan *controlwire.Refusal
 	metrics   *metrics
-	// ended is closed when the stream brings no more messages.
-	ended chan struct{}
 	// forwards are the streams by which this scheduler forwards tickets itself.
 	forwards *forwards
-	// offered and cancelled are reused for the events of its messages.
+	// offered, cancelled and reported are reused for the events of its messages.
 	offered   core.Offered
 	cancelled core.CallCancelled
+	reported  core.Reported
+	// reports are the UIDs of the functions that it has reported on.
+	reports map[string]bool
 }
 
 // offers serves the streams of gateways.
@@ -61,9 +60,10 @@ func (s *offers) Offer(stream grpc.BidiStreamingServer[controlwire.OfferRequest,
 	}
 	o := &offerStream{
 		gateway: request.GetGateway(), forwarded: request.GetForwarded(),
-		refusals: make(chan *controlwire.Refusal, refusalBuffer), metrics: s.metrics, ended: make(chan struct{}),
+		refusals: make(chan *controlwire.Refusal, refusalBuffer), metrics: s.metrics, reports: make(map[string]bool),
 	}
 	s.gateways.register(o)
+	defer s.endReports(o)
 	defer s.gateways.unregister(o)
 	go func() {
 		for {
@@ -91,7 +91,8 @@ func (s *offers) Offer(stream grpc.BidiStreamingServer[controlwire.OfferRequest,
 	}
 }
 
-// process handles a message in the order in which the gateway wrote it.
+// process handles a message in the order in which the gateway wrote it. A call in a report does
+// not wait for a ticket that the message has, so reports come last.
 func (s *offers) process(o *offerStream, request *controlwire.OfferRequest) {
 	cancellations := request.GetCancellations()
 	for n, t := range request.GetOffers() {
@@ -103,6 +104,9 @@ func (s *offers) process(o *offerStream, request *controlwire.OfferRequest) {
 	}
 	for _, w := range cancellations {
 		s.cancel(o, w)
+	}
+	for _, r := range request.GetReports() {
+		s.acceptReport(o, r)
 	}
 }
 
@@ -134,14 +138,9 @@ func (s *offers) accept(o *offerStream, id invocation.ID, wire *agentwire.Ticket
 	if _, served := s.syncOwnershipLocked(f, term); !served {
 		return &core.NotOwner
 	}
-	// The clock is read once: with two readings, a new call would seem to have waited, and so
-	// to have been admitted before.
 	now := s.deps.Now()
 	e := &o.offered
-	*e = core.Offered{Ticket: ticketOf(o, id, wire, now), StartBlocked: blocked, Jitter: rand.Float64()}
-	if request := wire.GetRequest(); request != nil && f.core.Waiting() < maxInline {
-		e.Ticket.Request = inlineRequest{request, o}
-	}
+	*e = core.Offered{Ticket: ticketOf(o, id, wire, now), Again: wire.GetAgain(), StartBlocked: blocked, Jitter: rand.Float64()}
 	if refused, is := core.AnswerOf[core.OfferRefused](s.stepAt(f, now, e)); is {
 		f.stats.byReason.refusals.add(string(refused.Why.Reason), 1)
 		return refused.Why
@@ -180,28 +179,6 @@ func ticketOf(o *offerStream, id invocation.ID, wire *agentwire.Ticket, now time
 
 func clampAge(ns int64) time.Duration { return min(max(0, time.Duration(ns)), maxWait) }
 
-// inlineRequest is a request that is inlined in a ticket, so that an instance may start before
-// it claims the call. It may do so only while the stream that brought the ticket is open: the
-// calls of a lost gateway have no clients. Without the request, the instance claims first.
-type inlineRequest struct {
-	request *agentwire.Granted
-	by      *offerStream
-}
-
-// inlineRequestOf is the request to hand out with a ticket, or nil.
-func inlineRequestOf(t *invocation.Ticket) *agentwire.Granted {
-	r, inlined := t.Request.(inlineRequest)
-	if !inlined {
-		return nil
-	}
-	select {
-	case <-r.by.ended:
-		return nil
-	default:
-		return r.request
-	}
-}
-
 // forwardTo is the address to forward a function's messages to; empty if this scheduler
 // handles them.
 func (s *offers) forwardTo(o *offerStream, uid string) string {
@@ -224,6 +201,39 @@ func (s *offers) cancel(o *offerStream, w *controlwire.Cancellation) {
 		if id, err := invocation.IDFromBytes(w.GetInvocationId()); err == nil {
 			o.cancelled.ID = id
 			s.step(f, &o.cancelled)
+		}
+	}
+}
+
+// acceptReport passes what a gateway did with loans to the function's core, or to its owner.
+func (s *offers) acceptReport(o *offerStream, wire *controlwire.LoanReport) {
+	f := s.lookup(wire.GetFunctionUid())
+	if f == nil {
+		return
+	}
+	resumed := o.forwarded || o.reports[f.uid]
+	o.reports[f.uid] = true
+	if addr := s.forwardTo(o, f.uid); addr != "" {
+		request := o.forwards.to(addr)
+		request.Reports = append(request.Reports, wire)
+		return
+	}
+	o.reported = core.Reported{Gateway: o.gateway, Stream: o.number, Resumed: resumed, Report: core.LoanReport{
+		Served: wire.GetServed(), Waiting: int(wire.GetWaiting()), Running: int(wire.GetRunning()), Lent: int(wire.GetLent()),
+		Executions: wire.GetExecutions(), Executed: time.Duration(wire.GetExecutedNs()),
+	}}
+	term := s.term(f.slot)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.syncOwnershipLocked(f, term) // a report of the present term must not be lost
+	s.stepLocked(f, &o.reported)
+}
+
+// endReports tells functions that the reports of a stream have ended.
+func (s *offers) endReports(o *offerStream) {
+	for uid := range o.reports {
+		if f := s.lookup(uid); f != nil {
+			s.step(f, core.GatewayGone{Gateway: o.gateway, Stream: o.number})
 		}
 	}
 }

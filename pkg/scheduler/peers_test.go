@@ -85,6 +85,14 @@ func (g *gateway) offerFor(fn *v1alpha1.Function, remaining time.Duration, ids .
 	synctest.Wait()
 }
 
+// report reports on a function.
+func (g *gateway) report(fn *v1alpha1.Function, r *controlwire.LoanReport) {
+	g.t.Helper()
+	r.FunctionUid = string(fn.UID)
+	g.send(&controlwire.OfferRequest{Reports: []*controlwire.LoanReport{r}})
+	synctest.Wait()
+}
+
 func (g *gateway) cancel(fn *v1alpha1.Function, n int) {
 	g.t.Helper()
 	id := idOf(n)
@@ -131,6 +139,7 @@ type agent struct {
 
 	mu    sync.Mutex
 	said  []string // what the scheduler said since the last look
+	keeps []bool   // whether it keeps the place, for each ticket
 	ended bool
 	err   error
 	// assignment and welcome are the last that it got.
@@ -186,11 +195,10 @@ func (a *agent) hear(reply *agentwire.PullReply) {
 	defer a.mu.Unlock()
 	switch kind := reply.GetKind().(type) {
 	case *agentwire.PullReply_Ticket:
-		said := "ticket " + string(kind.Ticket.GetInvocationId()[12:]) + " at " + kind.Ticket.GetGateway()
-		if kind.Ticket.GetRequest() != nil {
-			said += " with its request"
-		}
-		a.said = append(a.said, said)
+		a.said = append(a.said, "ticket "+string(kind.Ticket.GetInvocationId()[12:])+" at "+kind.Ticket.GetGateway())
+		a.keeps = append(a.keeps, kind.Ticket.GetLent())
+	case *agentwire.PullReply_Recall:
+		a.said = append(a.said, fmt.Sprintf("recall %d from %s", kind.Recall.GetCalls(), kind.Recall.GetGateway()))
 	case *agentwire.PullReply_Welcome:
 		a.welcome = kind.Welcome
 	case *agentwire.PullReply_Moved:
@@ -213,6 +221,18 @@ func (a *agent) send(request *agentwire.PullRequest) { _ = a.stream.Send(request
 func (a *agent) pull(credits int32, done ...*agentwire.Done) {
 	a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{Credits: uint32(credits), Done: done}}})
 	synctest.Wait()
+}
+
+// lend is pull of an agent that has lent places.
+func (a *agent) lend(credits int32, loans []*agentwire.Loan, idle time.Duration, done ...*agentwire.Done) {
+	a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{
+		Credits: uint32(credits), Loans: loans, IdleNs: int64(idle), Done: done,
+	}}})
+	synctest.Wait()
+}
+
+func lentTo(gateway string, calls uint32) []*agentwire.Loan {
+	return []*agentwire.Loan{{Gateway: gateway, Calls: calls}}
 }
 
 func doneWith(n int, execution time.Duration) *agentwire.Done {

@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/queue"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
@@ -26,9 +27,11 @@ type pullStream struct {
 	adopted bool
 	pulled  bool // has asked for work
 	leaving bool // said goodbye, or may leave
-	// event is reused for its pulls, and done for the call that it has finished.
+	// event is reused for its pulls, done for the call that it has finished, and loans for
+	// its loans to a few gateways.
 	event core.Pulled
 	done  [1]core.Done
+	loans [4]queue.Loan
 
 	// first is the call of the first ticket that was delivered, under the function's lock.
 	first *invocation.ID
@@ -95,9 +98,9 @@ func (s *sessions) hello(hello *agentwire.Hello) (*pullStream, error) {
 	capacity := int(f.current().Spec.Template.Concurrency)
 	of, kept := s.negotiate(hello)
 	p := &pullStream{
-		// A ticket for each call it can hold, a welcome, a drain, an
-		// answer, its function's end, and one for each ping that may wait for one.
-		agentStream: newAgentStream(s.host, key, of, capacity+9), function: f, adopted: instance.Adopted,
+		// A ticket or a recall for each call it can hold, in each second, a welcome, a drain,
+		// an answer, its function's end, and one for each ping that may wait for one.
+		agentStream: newAgentStream(s.host, key, of, 2*capacity+9), function: f, adopted: instance.Adopted,
 	}
 	if kept != core.AgentUnsupported {
 		p.welcome(term.Epoch)
@@ -192,9 +195,10 @@ func (p *pullStream) pull(pull *agentwire.Pull) error {
 	first := !p.pulled && p.firstPull()
 	p.event = core.Pulled{
 		CID: p.key.CID, Wants: !p.leaving, Credits: int(pull.GetCredits()), Done: doneOf(p.done[:0], pull.GetDone()),
+		Loans: loansOf(p.loans[:0], pull.GetLoans()), Idle: clampAge(pull.GetIdleNs()),
 	}
 	refused, is := s.pulled(f, &p.event)
-	p.event.Done = nil // it may be as long as an agent likes
+	p.event.Done, p.event.Loans = nil, nil // they may be as long as an agent likes
 	if is {
 		return status.Error(codes.FailedPrecondition, refused.Why.Error())
 	}
@@ -208,7 +212,9 @@ func (p *pullStream) pull(pull *agentwire.Pull) error {
 func (s *host) pulled(f *function, e *core.Pulled) (refused core.PullRefused, is bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.stats.observeExecutions(e.Done, f.fn.Spec.Template.Timeout.Duration)
+	for _, d := range e.Done { // their agent is not trusted
+		f.stats.observeExecutions(min(d.Execution, f.fn.Spec.Template.Timeout.Duration), 1)
+	}
 	return core.AnswerOf[core.PullRefused](s.stepLocked(f, e))
 }
 
@@ -239,6 +245,14 @@ func doneOf(done []core.Done, ended []*agentwire.Done) []core.Done {
 		done = append(done, core.Done{ID: id, Execution: time.Duration(d.GetExecNs()), Unclaimed: d.GetUnclaimed()})
 	}
 	return done
+}
+
+// loansOf appends loans.
+func loansOf(loans []queue.Loan, lent []*agentwire.Loan) []queue.Loan {
+	for _, l := range lent {
+		loans = append(loans, queue.Loan{Gateway: l.GetGateway(), Calls: int(l.GetCalls())})
+	}
+	return loans
 }
 
 func (p *pullStream) requestLeave(idle time.Duration) error {
@@ -346,9 +360,10 @@ func (p *pullStream) onEnd(orderly bool) {
 	}
 }
 
-// deliver sends a ticket to the instance. Like redirect and drain it runs under the function's
-// lock and only fills a buffer.
-func (p *pullStream) deliver(t *invocation.Ticket, now time.Time) {
+// deliver sends a ticket to the instance. Like recall, redirect and drain it runs under the
+// function's lock and only fills a buffer.
+func (p *pullStream) deliver(h *core.HandOut, now time.Time) {
+	t := &h.Ticket
 	if p.first == nil {
 		id := t.ID // a copy, so that only this one is kept
 		p.first = &id
@@ -357,7 +372,7 @@ func (p *pullStream) deliver(t *invocation.Ticket, now time.Time) {
 	r.ticket.InvocationId, r.ticket.Token = r.id[:], r.token[:]
 	r.ticket.Gateway = t.Gateway
 	r.ticket.RemainingNs = int64(t.Deadline.Sub(now))
-	r.ticket.Request = inlineRequestOf(t)
+	r.ticket.Lent = h.Lent
 	r.kind.Ticket = &r.ticket
 	r.reply.Kind = &r.kind
 	p.reply(&r.reply)
@@ -371,6 +386,13 @@ type ticketReply struct {
 	ticket agentwire.Ticket
 	kind   agentwire.PullReply_Ticket
 	reply  agentwire.PullReply
+}
+
+// recall takes places back that the instance has lent to a gateway.
+func (p *pullStream) recall(e core.Recall) {
+	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Recall{Recall: &agentwire.Recall{
+		Gateway: e.Gateway, Calls: uint32(e.Calls),
+	}}})
 }
 
 // redirect sends the instance to the function's owner.

@@ -55,6 +55,7 @@ var ofFunctions = slices.Concat([]functionSeries{
 
 	one(pullsDecl.Declaration, pulled, func(r *row) float64 { return float64(r.view.Requested) }),
 	one(pullsWaitingDecl.Declaration, pulled, func(r *row) float64 { return float64(r.view.Credits) }),
+	one(loansDecl.Declaration, pulled, func(r *row) float64 { return float64(r.view.Lent) }),
 	one(backedOffDecl.Declaration, pulled, func(r *row) float64 { return float64(r.agents.backedOff) }),
 	one(silentDecl.Declaration, pulled, func(r *row) float64 { return float64(r.counts.Disconnected) }),
 

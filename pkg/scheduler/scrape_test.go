@@ -16,7 +16,6 @@ import (
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
-	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // wasted is an answer that nobody keeps.
@@ -167,6 +166,6 @@ func useAndHear(b testing.TB, w *harness, fn *v1alpha1.Function, n int) {
 	f.addPhases(coldstart.Durations{coldstart.Ready: time.Second})
 	f.stats.reports.addReport("c", report{resident: 1 << 23}, false)
 	for i := range 10 {
-		f.stats.observeExecutions([]core.Done{{Execution: time.Millisecond << i}}, time.Minute)
+		f.stats.observeExecutions(time.Millisecond<<i, 1)
 	}
 }

@@ -80,7 +80,7 @@ func TestMetricsComeAndGoWithTheFunction(t *testing.T) {
 		want["instances{f,ns,creating}"], want["instances{f,ns,busy}"] = 1, 1
 		want["instances_started_total{f,ns}"] = 1
 		want["pulls_total{f,ns}"], want["pulls_waiting{f,ns}"] = 2, 0
-		want["leave_requests_total{f,ns}"], want["instances_expired_total{f,ns}"] = 0, 0
+		want["leave_requests_total{f,ns}"], want["instances_expired_total{f,ns}"], want["loans{f,ns}"] = 0, 0, 0
 		want["instances_backed_off{f,ns}"], want["agents_silent{f,ns}"] = 0, 0
 		for _, phase := range []string{"decide", "create", "sandbox", "containers", "hello", "claim"} {
 			want["cold_start_phase_seconds_total{f,ns,"+phase+"}"] = 0

@@ -117,7 +117,7 @@ func (s *host) stepAt(f *function, now time.Time, e core.Event) []core.Effect {
 		s.execute(f, now, effect)
 	}
 	switch e.(type) {
-	case *core.Ticked, *core.Applied, core.ActivityAudited, core.GatewaysAudited, core.Woken, core.Paused:
+	case *core.Ticked, *core.Applied, *core.Reported, core.ActivityAudited, core.GatewaysAudited, core.Woken, core.Paused:
 		// Only these effects change what other functions could evict.
 		if _, let := core.AnswerOf[core.Terminate](effects); let || f.core.Waiting() != waiting {
 			s.markDirty(f)
@@ -133,7 +133,12 @@ func (s *host) stepAt(f *function, now time.Time, e core.Event) []core.Effect {
 func (s *host) execute(f *function, now time.Time, e core.Effect) {
 	switch e := e.(type) {
 	case *core.HandOut:
-		f.streams[e.CID].deliver(&e.Ticket, now)
+		f.streams[e.CID].deliver(e, now)
+	case core.Recall:
+		f.stats.counters[placeRecalled] += uint64(e.Calls)
+		f.streams[e.CID].recall(e)
+	case *core.Executed:
+		f.stats.observeExecutions(e.Mean, e.Calls)
 	case core.Refuse:
 		s.refuseTickets(f, e)
 	case core.Drain:

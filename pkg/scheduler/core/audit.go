@@ -1,9 +1,12 @@
 package core
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
 // Audits compare the function's state with the level below it. A difference is repaired if two
@@ -20,14 +23,14 @@ type (
 type auditFindings struct {
 	// asleep says that ticks pass over a function that needs one.
 	asleep bool
-	// silent are the gateways of waiting tickets that have no stream here; nil if there are
-	// none.
+	// silent are the gateways of waiting tickets and of reports that have no stream here; nil
+	// if there are none.
 	silent map[string]bool
 }
 
 func onActivityAudited(f *Function, e ActivityAudited) {
 	before := f.audits.asleep
-	f.audits.asleep = !e.Awake && f.served() && (f.queue.Waiting() > 0 || f.lost > 0)
+	f.audits.asleep = !e.Awake && f.served() && (f.Waiting() > 0 || f.lost > 0)
 	if before && f.audits.asleep {
 		f.activity.parked = true // wake acts only on a parked function
 		f.wake()
@@ -39,26 +42,56 @@ func onActivityAudited(f *Function, e ActivityAudited) {
 // clients are gone. A gateway that only lost its stream offers its tickets again.
 func onGatewaysAudited(f *Function, e GatewaysAudited, now time.Time) {
 	var silent map[string]bool
-	var gone []invocation.ID
-	f.queue.EachWaiting(func(t invocation.Ticket) {
-		if e.Connected(t.Gateway) {
-			return
+	isGone := func(gateway string) bool {
+		if e.Connected(gateway) {
+			return false
 		}
 		if silent == nil {
 			silent = make(map[string]bool)
 		}
-		silent[t.Gateway] = true
-		if f.audits.silent[t.Gateway] {
+		silent[gateway] = true
+		return f.audits.silent[gateway]
+	}
+	var gone []invocation.ID
+	f.queue.EachWaiting(func(t invocation.Ticket) {
+		if isGone(t.Gateway) {
 			gone = append(gone, t.ID)
 		}
 	})
-	f.audits.silent = silent
-	if len(gone) == 0 {
-		return
-	}
 	for _, id := range gone {
 		f.queue.Cancel(id)
 	}
+	repaired := len(gone)
+	for _, gateway := range slices.Sorted(maps.Keys(f.reports.last)) {
+		if isGone(gateway) {
+			f.reports.drop(gateway)
+			repaired++
+		}
+	}
+	f.audits.silent = silent
 	f.updateIdleSince(now)
-	f.do(Repaired{N: len(gone)})
+	if repaired += auditLoans(f, now); repaired > 0 {
+		f.do(Repaired{N: repaired})
+	}
+}
+
+// auditLoans takes loans back that their gateways do not know, because those places would
+// stay unused. Both must have stayed the same between two audits.
+func auditLoans(f *Function, now time.Time) (repaired int) {
+	for _, gateway := range slices.Sorted(maps.Keys(f.reports.last)) {
+		g, lent := f.reports.last[gateway], f.queue.LentTo(gateway)
+		if lent <= g.Lent {
+			g.doubted = nil
+			continue
+		}
+		found := loanDoubt{lent: lent, report: g.LoanReport}
+		if g.doubted == nil || *g.doubted != found {
+			g.doubted = &found
+			continue
+		}
+		f.queue.RecallFrom(gateway, lent-g.Lent, now, func(r queue.Recall) { f.do(Recall(r)) })
+		g.doubted = nil
+		repaired += lent - g.Lent
+	}
+	return repaired
 }

@@ -12,61 +12,59 @@ import (
 // NotOwner refuses calls of a function that this scheduler does not serve.
 var NotOwner = invocation.Refusal{Reason: invocation.RefusedNotOwner, Detail: becauseUnserved}
 
-// match is the one place where tickets meet pulls.
+// match is the one place where tickets meet pulls. For tickets that meet none, it takes loans
+// back.
 func (f *Function) match(now time.Time) {
-	f.queue.Match(now, func(cid invocation.CID, t *invocation.Ticket) {
-		f.handOuts = append(f.handOuts, HandOut{CID: cid, Ticket: *t})
+	lent := f.spec.lends()
+	f.queue.Match(now, lent, func(cid invocation.CID, t *invocation.Ticket) {
+		f.handOuts = append(f.handOuts, HandOut{CID: cid, Ticket: *t, Lent: lent})
 		f.do(&f.handOuts[len(f.handOuts)-1])
 	})
+	recallLoans(f, now)
 	f.updateIdleSince(now)
 }
 
-// updateIdleSince records when the last ticket was done. It must follow every step that may
+// updateIdleSince records when the last call was done. It must follow every step that may
 // remove one.
 func (f *Function) updateIdleSince(now time.Time) {
 	switch {
-	case f.queue.Waiting()+f.queue.Out() > 0:
+	case f.hasCalls():
 		f.idleSince = time.Time{}
-	case f.idleSince.IsZero() && f.queue.Arrived() > 0:
+	case f.idleSince.IsZero() && f.queue.Arrived()+f.reports.served > 0:
 		f.idleSince = now
 	}
 }
 
 func onOffered(f *Function, e *Offered, now time.Time) {
-	if refusal := f.admit(e, now); refusal != nil {
+	if refusal := admit(f, e, now); refusal != nil {
 		f.do(OfferRefused{Why: refusal})
 		return
 	}
 	f.match(now)
 	f.wake()
-	f.requestRun(now)
+	requestRun(f, now)
 }
 
 // requestRun asks for a decision before the next tick if calls wait for one.
-func (f *Function) requestRun(now time.Time) {
-	if f.queue.Waiting() > 0 && !f.lastDecision.blocked {
+func requestRun(f *Function, now time.Time) {
+	if f.Waiting() > 0 && !f.lastDecision.blocked {
 		f.do(RunNow{Always: f.runsOnCall(now)})
 	}
 }
 
 // admit puts a ticket into the queue, or returns the refusal. A ticket that the queue knows
-// was admitted before. A gateway sends an arrival time in the past only if it offers the
-// ticket again.
-func (f *Function) admit(e *Offered, now time.Time) *invocation.Refusal {
+// was admitted before.
+func admit(f *Function, e *Offered, now time.Time) *invocation.Refusal {
 	switch {
 	case !f.served():
 		return &NotOwner
 	case e.StartBlocked != nil:
 		return e.StartBlocked
 	}
-	var idle time.Duration
-	backlog := f.Backlog()
-	if t := &e.Ticket; !f.queue.Contains(t.ID) {
-		if !f.idleSince.IsZero() {
-			idle = now.Sub(f.idleSince)
-		}
+	backlog, known := f.Backlog(), f.queue.Contains(e.Ticket.ID)
+	if t := &e.Ticket; !known {
 		refusal := f.limiter.Admit(admission.Call{
-			Now: now, Term: f.term, Reoffered: t.Arrived.Before(now), Remaining: t.Deadline.Sub(now),
+			Now: now, Term: f.term, Reoffered: e.Again, Remaining: t.Deadline.Sub(now),
 			Waiting: f.queue.Waiting(), Out: f.queue.Out(), Jitter: e.Jitter,
 		}, f.spec.Calls, backlog)
 		if refusal != nil {
@@ -80,8 +78,9 @@ func (f *Function) admit(e *Offered, now time.Time) *invocation.Refusal {
 			RetryAfter: admission.RetryAfter(backlog.Wait(f.config.MaxQueued), e.Jitter),
 		}
 	}
-	if idle > 0 {
-		f.floorPolicy.CalledAfter(idle)
+	if !known {
+		f.reports.asked(e.Ticket.Gateway, e.Ticket.Arrived)
+		f.endIdleTime(now)
 	}
 	return nil
 }

@@ -6,20 +6,25 @@ import (
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/autoscaler/floor"
 	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
 // Effect is an action that a step asks its caller to carry out. The effects that come with
-// every call and every tick are pointers. A HandOut is valid until the next step, a Decided
-// without limit.
+// every call, report and tick are pointers. A HandOut and an Executed are valid until the next
+// step, a Decided without limit.
 type Effect interface{ isEffect() }
 
 // Effects that reach gateways and instances.
 type (
-	// HandOut hands a ticket to an instance that asked for one.
+	// HandOut hands a ticket to an instance that asked for one. Lent says that the instance
+	// keeps the call's place for further calls of the same gateway.
 	HandOut struct {
 		CID    invocation.CID
 		Ticket invocation.Ticket
+		Lent   bool
 	}
+	// Recall takes Calls places back that an instance has lent to a gateway.
+	Recall queue.Recall
 	// Refuse refuses tickets at the gateways that they came from.
 	Refuse struct {
 		Tickets []invocation.Ticket
@@ -96,6 +101,12 @@ type (
 	OfferRefused struct{ Why *invocation.Refusal }
 	// JoinRefused answers Joined with ErrUnserved, ErrClosed or queue.ErrJoined.
 	JoinRefused struct{ Why error }
+	// Executed answers Reported: that many calls have run by loans, in Mean on average, which
+	// is at most the function's timeout.
+	Executed struct {
+		Calls uint64
+		Mean  time.Duration
+	}
 	// AgentReplaced answers Applied if an instance was drained because its agent is outdated.
 	AgentReplaced struct{}
 	// PullRefused answers Pulled with queue.ErrUnknownInstance.
@@ -110,6 +121,7 @@ type (
 )
 
 func (*HandOut) isEffect()      {}
+func (Recall) isEffect()        {}
 func (Refuse) isEffect()        {}
 func (Drain) isEffect()         {}
 func (Redirect) isEffect()      {}
@@ -123,6 +135,7 @@ func (RunNow) isEffect()        {}
 func (*Decided) isEffect()      {}
 func (Repaired) isEffect()      {}
 func (OfferRefused) isEffect()  {}
+func (*Executed) isEffect()     {}
 func (JoinRefused) isEffect()   {}
 func (AgentReplaced) isEffect() {}
 func (PullRefused) isEffect()   {}

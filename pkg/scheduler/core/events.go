@@ -6,10 +6,11 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
 	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
-// Event is something that happened to a function. The events that come with every call and
-// every tick are pointers. A step keeps none of them, so a shell can reuse them.
+// Event is something that happened to a function. The events that come with every call, report
+// and tick are pointers. A step keeps none of them, so a shell can reuse them.
 type Event interface{ isEvent() }
 
 // Events of the function and of its owner.
@@ -37,11 +38,13 @@ type (
 
 // Events of calls.
 type (
-	// Offered is a ticket that a gateway offers; OfferRefused answers a refused one.
+	// Offered is a ticket that a gateway offers; OfferRefused answers a refused one. Again says
+	// that the gateway has offered the call before, so that a scheduler has admitted it.
 	// StartBlocked is set if the function has no instance and none can start. Jitter is a
 	// random number in [0, 1).
 	Offered struct {
 		Ticket       invocation.Ticket
+		Again        bool
 		StartBlocked *invocation.Refusal
 		Jitter       float64
 	}
@@ -62,13 +65,18 @@ type (
 		Draining bool
 		Agent    Agent
 	}
-	// Pulled is an instance that asks for Credits more tickets, if Wants is set, and reports
-	// the tickets that it is done with. PullRefused answers an unknown instance.
+	// Pulled is an instance that asks for Credits more tickets and says which places it has
+	// lent, if Wants is set, and reports the tickets that it is done with. Loans are all its
+	// loans. Idle is for how long an instance with loans has run nothing; 0 if it runs a call,
+	// or has until a moment ago. PullRefused answers an unknown instance. The step keeps
+	// neither slice.
 	Pulled struct {
 		CID     invocation.CID
 		Wants   bool
 		Credits int
 		Done    []Done
+		Loans   []queue.Loan
+		Idle    time.Duration
 	}
 	// Started says how long an instance took from its launch to its first pull.
 	Started struct{ Took time.Duration }
@@ -137,6 +145,10 @@ func handle(f *Function, e Event, now time.Time) {
 		onCallCancelled(f, e, now)
 	case NoRoomFound:
 		onNoRoomFound(f, e, now)
+	case *Reported:
+		onReported(f, e, now)
+	case GatewayGone:
+		onGatewayGone(f, e, now)
 	case Joined:
 		onJoined(f, e)
 	case *Pulled:

@@ -48,7 +48,7 @@ func (f *Function) EvictPolicy(now time.Time, idleFor, kindStart time.Duration) 
 // instance may be evicted while calls wait. An instance that has just become idle may be
 // evictable before that time.
 func (f *Function) Evictable(now time.Time, kindStart time.Duration) (idle []queue.IdleInstance, until time.Time) {
-	if f.queue.Waiting() > 0 {
+	if f.Waiting() > 0 {
 		return nil, until
 	}
 	kept := f.Floor(now, kindStart)

@@ -73,8 +73,8 @@ type Function struct {
 	queue     *queue.Queue
 	limiter   admission.Limiter
 	instances instances
-	// idleSince is when the last ticket was done; zero while the function has tickets, and
-	// before the first.
+	// idleSince is when the last call was done; zero while the function has calls, and before
+	// the first.
 	idleSince time.Time
 
 	estimates   estimates
@@ -84,12 +84,14 @@ type Function struct {
 	// lost counts the instances that ended while they were needed, since the last decision.
 	lost int
 
+	reports  loanReports
 	activity activity
 	audits   auditFindings
-	// out are the effects of this step, and handOuts the HandOuts among them. Steps reuse
-	// both.
+	// out are the effects of this step, and handOuts the HandOuts and executed the Executed
+	// among them. Steps reuse them.
 	out      []Effect
 	handOuts []HandOut
+	executed Executed
 }
 
 // New makes a Function that is not served yet, and is parked.

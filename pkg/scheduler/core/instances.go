@@ -88,7 +88,8 @@ func onPulled(f *Function, e *Pulled, now time.Time) {
 		}
 	}
 	if e.Wants {
-		if err := f.queue.Pull(e.CID, e.Credits, now); err != nil {
+		pull := queue.Pull{Credits: e.Credits, Loans: e.Loans, Idle: e.Idle}
+		if err := f.queue.Pull(e.CID, pull, now); err != nil {
 			f.do(PullRefused{Why: err})
 		}
 	}
@@ -96,7 +97,7 @@ func onPulled(f *Function, e *Pulled, now time.Time) {
 	switch {
 	case back && f.queue.Waiting() > 0:
 		f.wake() // a tick hands it out after the cool-down, or launches another instance
-	case done && f.floorPolicy.Patterned() && !f.idleSince.IsZero():
+	case (done || e.Idle > 0) && f.floorPolicy.Patterned() && !f.idleSince.IsZero():
 		f.wake() // the next tick plans how long to keep the instance
 	}
 }
@@ -167,7 +168,7 @@ func onAssignFailed(f *Function, now time.Time) {
 		f.lost++
 	}
 	f.wake()
-	f.requestRun(now)
+	requestRun(f, now)
 }
 
 // Agent says whether this release supports the agent of an instance.
@@ -187,7 +188,7 @@ const (
 // call waits and no instance is starting, so that instances are replaced one by one. It
 // returns until when the function may be parked: until itself, or an earlier time to try
 // again.
-func (f *Function) replaceOutdated(may bool, until, now time.Time) time.Time {
+func replaceOutdated(f *Function, may bool, until, now time.Time) time.Time {
 	oldest := f.instances.outdated()
 	if oldest == "" {
 		return until

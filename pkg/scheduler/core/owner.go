@@ -29,6 +29,7 @@ func onClosed(f *Function, e Closed, now time.Time) {
 	for _, cid := range f.instances.cids() {
 		f.drain(cid, e.Reason)
 	}
+	f.reports.dropAll()
 	f.refuseWaiting(e.Refusal, now)
 }
 
@@ -37,7 +38,7 @@ func onOwnershipChanged(f *Function, e OwnershipChanged, now time.Time) {
 	case e.Term == f.term:
 		return
 	case e.Term == Unserved:
-		f.releaseOwnership(now)
+		releaseOwnership(f, now)
 	default:
 		f.do(Adopt{})
 		f.estimates.executions.Seed(min(e.Restored.Execution, f.spec.Timeout))
@@ -51,12 +52,13 @@ func onOwnershipChanged(f *Function, e OwnershipChanged, now time.Time) {
 // releaseOwnership redirects the instances to the new owner, refuses the waiting tickets and
 // drops the estimates. When the function comes back, the new owner's estimates are better, and
 // whether it was idle meanwhile is unknown.
-func (f *Function) releaseOwnership(now time.Time) {
+func releaseOwnership(f *Function, now time.Time) {
 	for _, cid := range f.instances.cids() {
 		f.queue.Leave(cid, now)
 		f.do(Redirect{CID: cid})
 	}
 	clear(f.instances)
+	f.reports.dropAll()
 	f.do(Release{})
 	f.refuseWaiting(NotOwner, now)
 	f.idleSince = time.Time{}

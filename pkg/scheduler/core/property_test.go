@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
 // drawn is a function to which random things happen, and what is true of it if all
@@ -22,6 +23,11 @@ type drawn struct {
 	// with whether they were told to go.
 	calls  map[invocation.ID]*drawnCall
 	joined map[invocation.CID]bool
+	// capacity is how many calls each joined instance can have, and reports are the last ones.
+	capacity map[invocation.CID]int
+	reports  map[string]LoanReport
+	// arrived is that of the last view, and served what gateways had served then.
+	arrived, served uint64
 	// decided is what the last tick did, until that is concluded.
 	decided *Decided
 }
@@ -66,6 +72,43 @@ func (d *drawn) step(e Event) {
 	}
 	if d.f.activity.parked && d.f.Waiting() > 0 {
 		d.Fatalf("%T: it rests while %d calls wait", e, d.f.Waiting())
+	}
+	d.sums(e)
+}
+
+// sums checks that the function counts right.
+func (d *drawn) sums(e Event) {
+	v, waiting, running := d.f.View(d.now), 0, 0
+	for _, g := range d.f.reports.last {
+		waiting += g.Waiting
+		running += g.Running
+	}
+	switch {
+	case v.Arrived < d.arrived || d.f.reports.served < d.served:
+		d.Fatalf("%T: %d had come and gateways had served %d, and now %d and %d", e, d.arrived, d.served, v.Arrived, d.f.reports.served)
+	case v.Arrived-v.Departed != uint64(v.Waiting):
+		d.Fatalf("%T: %d came, %d have gone, and %d wait", e, v.Arrived, v.Departed, v.Waiting)
+	case v.Busy > v.Instances:
+		d.Fatalf("%T: %d of %d instances are busy", e, v.Busy, v.Instances)
+	case waiting != d.f.reports.waiting || running != d.f.reports.running:
+		d.Fatalf("%T: the reports come to %d waiting and %d running, and the sums are %d and %d", e, waiting, running, d.f.reports.waiting, d.f.reports.running)
+	case d.f.hasCalls() && !d.f.idleSince.IsZero():
+		d.Fatalf("%T: it has calls, and is idle since %v", e, d.f.idleSince)
+	}
+	d.arrived, d.served = v.Arrived, d.f.reports.served
+	for cid, capacity := range d.capacity {
+		has := 0
+		for _, l := range d.f.queue.Loans(cid) {
+			has += l.Calls
+		}
+		for id, c := range d.calls {
+			if c.holder == cid && !d.f.queue.IsWaiting(id) {
+				has++
+			}
+		}
+		if has > capacity {
+			d.Fatalf("%T: %s has %d calls and loans, of %d", e, cid, has, capacity)
+		}
 	}
 }
 
@@ -144,6 +187,11 @@ func (d *drawn) effect(effect Effect, ended ends) {
 	switch e := effect.(type) {
 	case Connected:
 		d.joined[e.CID] = false
+	case Recall:
+		mustHaveJoined(e.CID)
+		if d.joined[e.CID] || e.Calls <= 0 || e.Calls > d.capacity[e.CID] {
+			d.Fatalf("%+v, of at most %d; told to go: %v", e, d.capacity[e.CID], d.joined[e.CID])
+		}
 	case *HandOut:
 		mustHaveJoined(e.CID)
 		c := d.calls[e.Ticket.ID]
@@ -154,6 +202,8 @@ func (d *drawn) effect(effect Effect, ended ends) {
 			d.Fatalf("%s is handed call %d, which is not in", e.CID, e.Ticket.ID[15])
 		case !c.ticket.Deadline.After(d.now):
 			d.Fatalf("%s is handed call %d, which nobody waits for", e.CID, e.Ticket.ID[15])
+		case e.Lent != (d.spec.Calls.Concurrency == 0):
+			d.Fatalf("%s is handed call %d, and keeps its place: %v", e.CID, e.Ticket.ID[15], e.Lent)
 		}
 		c.holder, c.handed = e.CID, d.now
 	case Refuse:
@@ -225,13 +275,38 @@ func (d *drawn) apply() {
 	}
 }
 
+func (d *drawn) gateway() string { return rapid.SampledFrom([]string{"g1", "g2"}).Draw(d.T, "gateway") }
+
+// loans are what an agent says, true or not.
+func (d *drawn) loans() (loans []queue.Loan) {
+	for range d.number(2, "loans") {
+		loans = append(loans, queue.Loan{Gateway: d.gateway(), Calls: d.number(2, "calls")})
+	}
+	return loans
+}
+
+// report is mostly one that counts on.
+func (d *drawn) report() {
+	gateway := d.gateway()
+	r := d.reports[gateway]
+	r.Served += uint64(d.number(3, "served"))
+	r.Executions += uint64(d.number(3, "executions"))
+	r.Executed += d.seconds(2, "executed")
+	r.Waiting, r.Running, r.Lent = d.number(3, "waiting"), d.number(2, "running"), d.number(3, "lent")
+	if d.number(9, "from the beginning") == 9 {
+		r = LoanReport{Waiting: r.Waiting}
+	}
+	d.reports[gateway] = r
+	d.step(&Reported{Gateway: gateway, Stream: uint64(d.number(1, "stream")), Resumed: d.flag("resumed"), Report: r})
+}
+
 // randomEvent lets one random thing happen. Calls and pulls are the most frequent.
 func (d *drawn) randomEvent() {
-	switch d.number(21, "event") {
+	switch d.number(24, "event") {
 	case 0, 1, 2, 3:
 		d.step(&Offered{Ticket: d.ticket(), Jitter: 0.5})
 	case 4, 5, 6:
-		pulled := &Pulled{CID: d.cid(), Wants: d.flag("wants"), Credits: d.number(2, "credits")}
+		pulled := &Pulled{CID: d.cid(), Wants: d.flag("wants"), Credits: d.number(2, "credits"), Loans: d.loans(), Idle: d.seconds(1, "idle")}
 		for id := byte(0); id < 16; id++ { // what it holds, and what it does not any more
 			if c := d.calls[invocation.ID{15: id}]; c != nil && c.holder == pulled.CID || d.number(15, "other") == 15 {
 				pulled.Done = []Done{{ID: invocation.ID{15: id}, Execution: d.seconds(3, "execution"), Unclaimed: d.flag("unclaimed")}}
@@ -239,7 +314,11 @@ func (d *drawn) randomEvent() {
 		}
 		d.step(pulled)
 	case 7, 8:
-		d.step(Joined{CID: d.cid(), Capacity: 1 + d.number(1, "capacity"), Draining: d.number(5, "let go") == 5})
+		e := Joined{CID: d.cid(), Capacity: 1 + d.number(1, "capacity"), Draining: d.number(5, "let go") == 5}
+		if _, joined := d.joined[e.CID]; !joined {
+			d.capacity[e.CID] = e.Capacity
+		}
+		d.step(e)
 	case 9:
 		d.now = d.now.Add(d.seconds(3, "pass"))
 	case 10, 11:
@@ -263,8 +342,12 @@ func (d *drawn) randomEvent() {
 	case 19:
 		d.step(OwnershipChanged{Term: invocation.Term{Epoch: uint64(d.number(2, "epoch"))}})
 	case 20:
-		d.spec.Max = d.number(3, "max")
+		d.spec.Max, d.spec.Calls.Concurrency = d.number(3, "max"), 20*d.number(1, "limited")
 		d.step(SpecChanged{Spec: d.spec})
+	case 22, 23:
+		d.report()
+	case 24:
+		d.step(GatewayGone{Gateway: d.gateway(), Stream: uint64(d.number(1, "stream"))})
 	case 21:
 		d.step(rapid.SampledFrom([]Event{
 			Woken{}, Paused{}, Ended{}, AssignFailed{}, ActivityAudited{}, Started{Took: time.Second}, DrainRequested{CID: "1"},
@@ -274,12 +357,13 @@ func (d *drawn) randomEvent() {
 }
 
 // Every ticket that was let in is done with by an instance, refused, cancelled, expired, or
-// claimed by an instance that left; and no two of it. No instance that has not joined, or
+// claimed by an instance that left; and no two of it. Calls and loans of an instance are within
+// its capacity. What came only rises. No instance that has not joined, or
 // was told to go, is handed any. No more instances are wanted than there may be. A function
 // in which calls wait does not rest.
 func TestWhateverHappensTheCorePromisesHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := &drawn{T: t, now: start, calls: map[invocation.ID]*drawnCall{}, joined: map[invocation.CID]bool{}}
+		d := &drawn{T: t, now: start, calls: map[invocation.ID]*drawnCall{}, joined: map[invocation.CID]bool{}, capacity: map[invocation.CID]int{}, reports: map[string]LoanReport{}}
 		d.spec = testSpec(func(s *Spec) {
 			s.Max, s.Min = d.number(3, "max"), d.number(1, "min")
 			if d.flag("Horizon") {
@@ -295,12 +379,19 @@ func TestWhateverHappensTheCorePromisesHold(t *testing.T) {
 			d.step(Closed{Reason: "deleted", Refusal: invocation.Refusal{Reason: invocation.RefusedUnknownFunction}})
 		}
 		d.now = d.now.Add(time.Minute)
+		for _, gateway := range []string{"g1", "g2"} {
+			d.step(GatewayGone{Gateway: gateway, Stream: 0})
+			d.step(GatewayGone{Gateway: gateway, Stream: 1})
+		}
 		for cid := range d.joined {
 			d.step(Left{CID: cid})
 		}
 		d.step(&Ticked{Observed: Observed{Room: -1}})
 		if len(d.calls) > 0 {
 			t.Fatalf("%d calls have not ended", len(d.calls))
+		}
+		if n := d.f.Waiting() + d.f.reports.running + d.f.View(d.now).Lent; n > 0 {
+			t.Fatalf("%d calls or loans are left, of nobody", n)
 		}
 	})
 }

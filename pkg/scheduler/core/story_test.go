@@ -13,6 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
 // The stories in testdata tell what becomes of a function and its calls. Each line is an
@@ -88,6 +89,24 @@ func (w words) number(name string, otherwise int) int {
 	return otherwise
 }
 
+// loans are those to the gateways of a line.
+func (w words) loans() (loans []queue.Loan) {
+	for _, gateway := range []string{"g1", "g2"} {
+		if n := w.number(gateway, 0); n > 0 {
+			loans = append(loans, queue.Loan{Gateway: gateway, Calls: n})
+		}
+	}
+	return loans
+}
+
+// done is the call that a line says is done, if it does.
+func (w words) done() []Done {
+	if w.values["done"] == "" {
+		return nil
+	}
+	return []Done{{ID: idOf(w.values["done"]), Execution: 10 * time.Millisecond}}
+}
+
 // duration is that of a text, or 0.
 func duration(text string) time.Duration {
 	d, _ := time.ParseDuration(text)
@@ -113,7 +132,7 @@ func (s *story) run(w words) []string {
 	case "offer":
 		var said []string
 		for _, letter := range w.plain[1:] {
-			said = append(said, s.step(&Offered{Ticket: invocation.Ticket{
+			said = append(said, s.step(&Offered{Again: w.values["again"] != "", Ticket: invocation.Ticket{
 				ID: idOf(letter), Gateway: cmp.Or(w.values["from"], "g1"), Token: invocation.Token{byte(w.number("token", 0))},
 				Arrived:  s.now.Add(-duration(w.values["waited"])),
 				Deadline: s.now.Add(cmp.Or(duration(w.values["wanted"]), time.Minute)),
@@ -160,6 +179,19 @@ func (s *story) event(w words) Event {
 		return Joined{CID: cid, Capacity: w.number("capacity", 1)}
 	case "pull":
 		return &Pulled{CID: cid, Wants: true, Credits: 1}
+	case "lend":
+		return &Pulled{CID: cid, Wants: true, Credits: w.number("credits", 0), Loans: w.loans(), Idle: duration(w.values["idle"]), Done: w.done()}
+	case "report":
+		return &Reported{Gateway: w.at(1), Stream: uint64(w.number("stream", 1)), Resumed: w.has("resumed"), Report: LoanReport{
+			Served: uint64(w.number("served", 0)), Waiting: w.number("waiting", 0),
+			Running: w.number("running", 0), Lent: w.number("lent", 0),
+			Executions: uint64(w.number("ran", 0)), Executed: duration(w.values["took"]),
+		}}
+	case "gone":
+		return GatewayGone{Gateway: w.at(1), Stream: uint64(w.number("stream", 1))}
+	case "limit":
+		s.spec.Calls.Concurrency = w.number("calls", 0)
+		return SpecChanged{Spec: s.spec}
 	case "done", "unreached":
 		done := Done{ID: idOf(w.at(2)), Execution: duration(w.at(3)), Unclaimed: w.at(0) == "unreached"}
 		return &Pulled{CID: cid, Wants: true, Credits: 1, Done: []Done{done}}
@@ -217,13 +249,24 @@ func (s *story) stands() string {
 	if s.f.activity.parked {
 		rests = "at rest"
 	}
-	return fmt.Sprintf("%d wait, %d out, %d instances, %s\n", v.Waiting, v.Out, v.Instances, rests)
+	stands := fmt.Sprintf("%d wait, %d out, %d instances, %s", v.Waiting, v.Out, v.Instances, rests)
+	if v.Lent > 0 {
+		stands += fmt.Sprintf("; %d lent, %d busy, %d came, a call takes %s", v.Lent, v.Busy, v.Arrived, s.f.Means().Execution)
+	}
+	return stands + "\n"
 }
 
 func effectInWords(e Effect) string {
 	switch e := e.(type) {
 	case *HandOut:
+		if !e.Lent {
+			return fmt.Sprintf("%s gets %s and keeps no place", e.CID, nameOf(e.Ticket))
+		}
 		return fmt.Sprintf("%s gets %s", e.CID, nameOf(e.Ticket))
+	case Recall:
+		return fmt.Sprintf("recall %d of %s from %s", e.Calls, e.CID, e.Gateway)
+	case *Executed:
+		return fmt.Sprintf("count %d executions of %s", e.Calls, e.Mean)
 	case Refuse:
 		names := make([]string, len(e.Tickets))
 		for i, t := range e.Tickets {

@@ -61,7 +61,7 @@ func onTicked(f *Function, e *Ticked, now time.Time) {
 	silent := o.Awaited
 	o.Creating, o.Awaited = o.Creating-silent, 0
 	// d. Collect the decider's input.
-	d := &Decided{Observed: o, Snapshot: f.snapshot(o, now), Floor: f.Floor(now, o.KindStart)}
+	d := &Decided{Observed: o, Snapshot: snapshot(f, o, now), Floor: f.Floor(now, o.KindStart)}
 	// e. Bound the number of instances.
 	d.Bounds = f.degraded.bound(excludeSilent(silent, f.spec.limits(d.Floor)), o)
 	// f. Decide.
@@ -72,8 +72,8 @@ func onTicked(f *Function, e *Ticked, now time.Time) {
 }
 
 // snapshot makes the decider's input. Each lost instance counts in one snapshot.
-func (f *Function) snapshot(o Observed, now time.Time) autoscaler.Snapshot {
-	view := f.queue.View(now)
+func snapshot(f *Function, o Observed, now time.Time) autoscaler.Snapshot {
+	view := f.View(now)
 	s := autoscaler.Snapshot{
 		Arrived: view.Arrived, Departed: view.Departed,
 		Stale: f.queue.Stale(now, StaleAfter), OldestWait: view.OldestWait,
@@ -194,7 +194,7 @@ func onApplied(f *Function, e *Applied, now time.Time) {
 	}
 	// i. Park, unless an instance with an outdated agent has to be replaced.
 	if wanted == 0 && d.Snapshot.Waiting() == 0 && d.Observed.Creating == 0 && !tooMany {
-		f.park(f.replaceOutdated(e.ReplaceAgent, d.Floor.Change, now))
+		f.park(replaceOutdated(f, e.ReplaceAgent, d.Floor.Change, now))
 	}
 }
 

@@ -8,11 +8,26 @@ import (
 	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
-// View describes the queue.
-func (f *Function) View(now time.Time) queue.View { return f.queue.View(now) }
+// View describes the queue, with the calls that gateways report: Waiting, Arrived and Departed
+// are the sums of both. Busy adds the instances that the calls by loans need at least.
+func (f *Function) View(now time.Time) queue.View {
+	v := f.queue.View(now)
+	v.Waiting += f.reports.waiting
+	v.Arrived += f.reports.served + uint64(f.reports.waiting)
+	v.Departed += f.reports.served
+	if running := f.reports.runningByLoans(f.queue); running > 0 {
+		concurrency := max(1, f.spec.Concurrency)
+		v.Busy = min(v.Busy+(running+concurrency-1)/concurrency, v.Instances)
+	}
+	return v
+}
 
-// Waiting is the number of waiting tickets.
-func (f *Function) Waiting() int { return f.queue.Waiting() }
+// Waiting is the number of calls that wait: tickets, and calls without one by the gateways'
+// reports.
+func (f *Function) Waiting() int { return f.queue.Waiting() + f.reports.waiting }
+
+// Tickets is the number of waiting tickets.
+func (f *Function) Tickets() int { return f.queue.Waiting() }
 
 // IsWaiting reports whether the ticket of an invocation waits.
 func (f *Function) IsWaiting(id invocation.ID) bool { return f.queue.IsWaiting(id) }

@@ -1,8 +1,11 @@
-// The wire between agents and the control plane. An agent opens two conversations,
-// each a bidirectional stream:
+// The wire between agents and schedulers. An agent opens a bidirectional stream with its
+// scheduler, and a connection with each gateway from which it gets tickets:
 //
-//	agent -> scheduler  Pull     standing requests for tickets
-//	agent -> gateway    Attempt  one claim and one result
+//	agent -> scheduler  Pull      standing requests for tickets, and what it has lent
+//	agent -> gateway    callwire  claims, calls and answers, in frames
+//
+// Package internal/callwire describes the frames. What is said of messages here holds for
+// them in its own way.
 //
 // The promise: an agent of release N works with control planes of N to N+3, or for 12
 // months if that is longer, and with N-1, for an update that is rolled back.
@@ -112,7 +115,7 @@ func (x Goodbye_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Goodbye_Reason.Descriptor instead.
 func (Goodbye_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{8, 0}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{9, 0}
 }
 
 type Drain_Reason int32
@@ -160,124 +163,7 @@ func (x Drain_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Drain_Reason.Descriptor instead.
 func (Drain_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{18, 0}
-}
-
-type Failure_Kind int32
-
-const (
-	// What the function did is unknown: as KIND_FUNCTION_LOST.
-	Failure_KIND_UNSPECIFIED Failure_Kind = 0
-	// The function broke the connection, or ended, during the call.
-	Failure_KIND_FUNCTION_LOST Failure_Kind = 1
-	// The function's answer was no valid answer of its protocol.
-	Failure_KIND_BAD_ANSWER Failure_Kind = 2
-	// The call ran out of time.
-	Failure_KIND_TIMED_OUT Failure_Kind = 3
-	// The function did not get the call, because its protocol takes no body that large:
-	// no other instance will take it either.
-	Failure_KIND_BODY_TOO_LARGE Failure_Kind = 4
-)
-
-// Enum value maps for Failure_Kind.
-var (
-	Failure_Kind_name = map[int32]string{
-		0: "KIND_UNSPECIFIED",
-		1: "KIND_FUNCTION_LOST",
-		2: "KIND_BAD_ANSWER",
-		3: "KIND_TIMED_OUT",
-		4: "KIND_BODY_TOO_LARGE",
-	}
-	Failure_Kind_value = map[string]int32{
-		"KIND_UNSPECIFIED":    0,
-		"KIND_FUNCTION_LOST":  1,
-		"KIND_BAD_ANSWER":     2,
-		"KIND_TIMED_OUT":      3,
-		"KIND_BODY_TOO_LARGE": 4,
-	}
-)
-
-func (x Failure_Kind) Enum() *Failure_Kind {
-	p := new(Failure_Kind)
-	*p = x
-	return p
-}
-
-func (x Failure_Kind) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Failure_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_wire_agent_v1alpha1_agent_proto_enumTypes[2].Descriptor()
-}
-
-func (Failure_Kind) Type() protoreflect.EnumType {
-	return &file_wire_agent_v1alpha1_agent_proto_enumTypes[2]
-}
-
-func (x Failure_Kind) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Failure_Kind.Descriptor instead.
-func (Failure_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{24, 0}
-}
-
-type Refused_Reason int32
-
-const (
-	// The call does not belong to the instance.
-	Refused_REASON_UNSPECIFIED Refused_Reason = 0
-	// Another instance has claimed it, or it has ended.
-	Refused_REASON_NOT_WAITING Refused_Reason = 1
-	// The token is not the ticket's.
-	Refused_REASON_BAD_TOKEN Refused_Reason = 2
-	// The gateway does not speak the agent's protocol: another instance may claim.
-	Refused_REASON_UNSUPPORTED Refused_Reason = 3
-)
-
-// Enum value maps for Refused_Reason.
-var (
-	Refused_Reason_name = map[int32]string{
-		0: "REASON_UNSPECIFIED",
-		1: "REASON_NOT_WAITING",
-		2: "REASON_BAD_TOKEN",
-		3: "REASON_UNSUPPORTED",
-	}
-	Refused_Reason_value = map[string]int32{
-		"REASON_UNSPECIFIED": 0,
-		"REASON_NOT_WAITING": 1,
-		"REASON_BAD_TOKEN":   2,
-		"REASON_UNSUPPORTED": 3,
-	}
-)
-
-func (x Refused_Reason) Enum() *Refused_Reason {
-	p := new(Refused_Reason)
-	*p = x
-	return p
-}
-
-func (x Refused_Reason) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Refused_Reason) Descriptor() protoreflect.EnumDescriptor {
-	return file_wire_agent_v1alpha1_agent_proto_enumTypes[3].Descriptor()
-}
-
-func (Refused_Reason) Type() protoreflect.EnumType {
-	return &file_wire_agent_v1alpha1_agent_proto_enumTypes[3]
-}
-
-func (x Refused_Reason) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Refused_Reason.Descriptor instead.
-func (Refused_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{28, 0}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{20, 0}
 }
 
 // Ticket says that an invocation waits at a gateway.
@@ -297,11 +183,14 @@ type Ticket struct {
 	WaitedNs int64 `protobuf:"varint,5,opt,name=waited_ns,json=waitedNs,proto3" json:"waited_ns,omitempty"`
 	// Time left until the call times out.
 	RemainingNs int64 `protobuf:"varint,6,opt,name=remaining_ns,json=remainingNs,proto3" json:"remaining_ns,omitempty"`
-	// The request of an idempotent function, if it is small: the instance may
-	// start at once, and claims with its result.
-	Request *Granted `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`
+	// The instance keeps the call's place for further calls of the same gateway, until the
+	// scheduler recalls it.
+	Lent bool `protobuf:"varint,9,opt,name=lent,proto3" json:"lent,omitempty"`
 	// Trace id and span id of the call, 16 and 8 bytes, if its trace is recorded.
-	Trace         []byte `protobuf:"bytes,8,opt,name=trace,proto3" json:"trace,omitempty"`
+	Trace []byte `protobuf:"bytes,8,opt,name=trace,proto3" json:"trace,omitempty"`
+	// The gateway has offered the call before, under this or another token, so that a scheduler
+	// has admitted it already.
+	Again         bool `protobuf:"varint,10,opt,name=again,proto3" json:"again,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -378,11 +267,11 @@ func (x *Ticket) GetRemainingNs() int64 {
 	return 0
 }
 
-func (x *Ticket) GetRequest() *Granted {
+func (x *Ticket) GetLent() bool {
 	if x != nil {
-		return x.Request
+		return x.Lent
 	}
-	return nil
+	return false
 }
 
 func (x *Ticket) GetTrace() []byte {
@@ -390,6 +279,13 @@ func (x *Ticket) GetTrace() []byte {
 		return x.Trace
 	}
 	return nil
+}
+
+func (x *Ticket) GetAgain() bool {
+	if x != nil {
+		return x.Again
+	}
+	return false
 }
 
 type PullRequest struct {
@@ -821,7 +717,13 @@ type Pull struct {
 	// How many more tickets the instance can take now.
 	Credits uint32 `protobuf:"varint,1,opt,name=credits,proto3" json:"credits,omitempty"`
 	// Attempts that ended since the last pull.
-	Done          []*Done `protobuf:"bytes,2,rep,name=done,proto3" json:"done,omitempty"`
+	Done []*Done `protobuf:"bytes,2,rep,name=done,proto3" json:"done,omitempty"`
+	// Calls that the instance can still take from gateways at once, without a ticket: all of
+	// its loans, or none if the list is empty.
+	Loans []*Loan `protobuf:"bytes,3,rep,name=loans,proto3" json:"loans,omitempty"`
+	// How long the instance has run no call; 0 if it runs one, or has until a moment ago. It
+	// is sent when an instance with loans has become idle, and when it no longer is.
+	IdleNs        int64 `protobuf:"varint,4,opt,name=idle_ns,json=idleNs,proto3" json:"idle_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -870,6 +772,75 @@ func (x *Pull) GetDone() []*Done {
 	return nil
 }
 
+func (x *Pull) GetLoans() []*Loan {
+	if x != nil {
+		return x.Loans
+	}
+	return nil
+}
+
+func (x *Pull) GetIdleNs() int64 {
+	if x != nil {
+		return x.IdleNs
+	}
+	return 0
+}
+
+// Loan says how many calls at a time an instance takes directly from a gateway. Those that
+// run count.
+type Loan struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Address of the gateway, as in its tickets.
+	Gateway       string `protobuf:"bytes,1,opt,name=gateway,proto3" json:"gateway,omitempty"`
+	Calls         uint32 `protobuf:"varint,2,opt,name=calls,proto3" json:"calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Loan) Reset() {
+	*x = Loan{}
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Loan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Loan) ProtoMessage() {}
+
+func (x *Loan) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Loan.ProtoReflect.Descriptor instead.
+func (*Loan) Descriptor() ([]byte, []int) {
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Loan) GetGateway() string {
+	if x != nil {
+		return x.Gateway
+	}
+	return ""
+}
+
+func (x *Loan) GetCalls() uint32 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
 type Done struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	InvocationId []byte                 `protobuf:"bytes,1,opt,name=invocation_id,json=invocationId,proto3" json:"invocation_id,omitempty"`
@@ -883,7 +854,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[6]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -895,7 +866,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[6]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -908,7 +879,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{6}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Done) GetInvocationId() []byte {
@@ -942,7 +913,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[7]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -954,7 +925,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[7]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -967,7 +938,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{7}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LeaveRequest) GetIdleNs() int64 {
@@ -988,7 +959,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[8]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +971,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[8]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +984,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{8}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Goodbye) GetReason() Goodbye_Reason {
@@ -1042,6 +1013,7 @@ type PullReply struct {
 	//	*PullReply_Welcome
 	//	*PullReply_Assignment
 	//	*PullReply_Ended
+	//	*PullReply_Recall
 	Kind          isPullReply_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1049,7 +1021,7 @@ type PullReply struct {
 
 func (x *PullReply) Reset() {
 	*x = PullReply{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[9]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1061,7 +1033,7 @@ func (x *PullReply) String() string {
 func (*PullReply) ProtoMessage() {}
 
 func (x *PullReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[9]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1074,7 +1046,7 @@ func (x *PullReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullReply.ProtoReflect.Descriptor instead.
 func (*PullReply) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{9}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PullReply) GetKind() isPullReply_Kind {
@@ -1156,6 +1128,15 @@ func (x *PullReply) GetEnded() *Ended {
 	return nil
 }
 
+func (x *PullReply) GetRecall() *Recall {
+	if x != nil {
+		if x, ok := x.Kind.(*PullReply_Recall); ok {
+			return x.Recall
+		}
+	}
+	return nil
+}
+
 type isPullReply_Kind interface {
 	isPullReply_Kind()
 }
@@ -1201,6 +1182,11 @@ type PullReply_Ended struct {
 	Ended *Ended `protobuf:"bytes,8,opt,name=ended,proto3,oneof"`
 }
 
+type PullReply_Recall struct {
+	// Calls wait that another gateway's loan keeps from this instance: take loans back.
+	Recall *Recall `protobuf:"bytes,9,opt,name=recall,proto3,oneof"`
+}
+
 func (*PullReply_Ticket) isPullReply_Kind() {}
 
 func (*PullReply_Leave) isPullReply_Kind() {}
@@ -1217,6 +1203,62 @@ func (*PullReply_Assignment) isPullReply_Kind() {}
 
 func (*PullReply_Ended) isPullReply_Kind() {}
 
+func (*PullReply_Recall) isPullReply_Kind() {}
+
+// Recall takes loans back: first those that run nothing, and others when their calls have
+// ended. The next Pull says what is left.
+type Recall struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Gateway       string                 `protobuf:"bytes,1,opt,name=gateway,proto3" json:"gateway,omitempty"`
+	Calls         uint32                 `protobuf:"varint,2,opt,name=calls,proto3" json:"calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Recall) Reset() {
+	*x = Recall{}
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Recall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Recall) ProtoMessage() {}
+
+func (x *Recall) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Recall.ProtoReflect.Descriptor instead.
+func (*Recall) Descriptor() ([]byte, []int) {
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Recall) GetGateway() string {
+	if x != nil {
+		return x.Gateway
+	}
+	return ""
+}
+
+func (x *Recall) GetCalls() uint32 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
 // Ended tells an agent what the cluster knows about the end of its function, which the
 // agent cannot see for itself.
 type Ended struct {
@@ -1231,7 +1273,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[10]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1243,7 +1285,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[10]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1256,7 +1298,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{10}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Ended) GetHow() string {
@@ -1297,7 +1339,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[11]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1309,7 +1351,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[11]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1322,7 +1364,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{11}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Assignment) GetFunctionUid() string {
@@ -1405,7 +1447,7 @@ type Variable struct {
 
 func (x *Variable) Reset() {
 	*x = Variable{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[12]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1417,7 +1459,7 @@ func (x *Variable) String() string {
 func (*Variable) ProtoMessage() {}
 
 func (x *Variable) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[12]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1430,7 +1472,7 @@ func (x *Variable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Variable.ProtoReflect.Descriptor instead.
 func (*Variable) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{12}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Variable) GetName() string {
@@ -1458,7 +1500,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[13]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1512,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[13]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1525,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{13}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *File) GetPath() string {
@@ -1512,7 +1554,7 @@ type Moved struct {
 
 func (x *Moved) Reset() {
 	*x = Moved{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[14]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1524,7 +1566,7 @@ func (x *Moved) String() string {
 func (*Moved) ProtoMessage() {}
 
 func (x *Moved) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[14]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1537,7 +1579,7 @@ func (x *Moved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moved.ProtoReflect.Descriptor instead.
 func (*Moved) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{14}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Moved) GetAddress() string {
@@ -1562,7 +1604,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[15]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +1616,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[15]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +1629,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{15}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 type Welcome struct {
@@ -1607,7 +1649,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[16]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1619,7 +1661,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[16]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1632,7 +1674,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{16}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Welcome) GetEpoch() uint64 {
@@ -1674,7 +1716,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[17]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1686,7 +1728,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[17]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,7 +1741,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{17}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LeaveReply) GetGranted() bool {
@@ -1727,7 +1769,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[18]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1739,7 +1781,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[18]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1752,7 +1794,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{18}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Drain) GetReason() Drain_Reason {
@@ -1769,956 +1811,22 @@ func (x *Drain) GetDetail() string {
 	return ""
 }
 
-type AttemptRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Types that are valid to be assigned to Kind:
-	//
-	//	*AttemptRequest_Claim
-	//	*AttemptRequest_Release
-	//	*AttemptRequest_Head
-	//	*AttemptRequest_Body
-	//	*AttemptRequest_End
-	Kind          isAttemptRequest_Kind `protobuf_oneof:"kind"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AttemptRequest) Reset() {
-	*x = AttemptRequest{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[19]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AttemptRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AttemptRequest) ProtoMessage() {}
-
-func (x *AttemptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[19]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AttemptRequest.ProtoReflect.Descriptor instead.
-func (*AttemptRequest) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{19}
-}
-
-func (x *AttemptRequest) GetKind() isAttemptRequest_Kind {
-	if x != nil {
-		return x.Kind
-	}
-	return nil
-}
-
-func (x *AttemptRequest) GetClaim() *Claim {
-	if x != nil {
-		if x, ok := x.Kind.(*AttemptRequest_Claim); ok {
-			return x.Claim
-		}
-	}
-	return nil
-}
-
-func (x *AttemptRequest) GetRelease() *Release {
-	if x != nil {
-		if x, ok := x.Kind.(*AttemptRequest_Release); ok {
-			return x.Release
-		}
-	}
-	return nil
-}
-
-func (x *AttemptRequest) GetHead() *ResultHead {
-	if x != nil {
-		if x, ok := x.Kind.(*AttemptRequest_Head); ok {
-			return x.Head
-		}
-	}
-	return nil
-}
-
-func (x *AttemptRequest) GetBody() []byte {
-	if x != nil {
-		if x, ok := x.Kind.(*AttemptRequest_Body); ok {
-			return x.Body
-		}
-	}
-	return nil
-}
-
-func (x *AttemptRequest) GetEnd() *ResultEnd {
-	if x != nil {
-		if x, ok := x.Kind.(*AttemptRequest_End); ok {
-			return x.End
-		}
-	}
-	return nil
-}
-
-type isAttemptRequest_Kind interface {
-	isAttemptRequest_Kind()
-}
-
-type AttemptRequest_Claim struct {
-	Claim *Claim `protobuf:"bytes,1,opt,name=claim,proto3,oneof"`
-}
-
-type AttemptRequest_Release struct {
-	// The attempt was granted but not started and never will be by this
-	// instance: give it to another.
-	Release *Release `protobuf:"bytes,2,opt,name=release,proto3,oneof"`
-}
-
-type AttemptRequest_Head struct {
-	Head *ResultHead `protobuf:"bytes,3,opt,name=head,proto3,oneof"`
-}
-
-type AttemptRequest_Body struct {
-	Body []byte `protobuf:"bytes,4,opt,name=body,proto3,oneof"`
-}
-
-type AttemptRequest_End struct {
-	// Ends the result; without it, the result counts as cut short.
-	End *ResultEnd `protobuf:"bytes,5,opt,name=end,proto3,oneof"`
-}
-
-func (*AttemptRequest_Claim) isAttemptRequest_Kind() {}
-
-func (*AttemptRequest_Release) isAttemptRequest_Kind() {}
-
-func (*AttemptRequest_Head) isAttemptRequest_Kind() {}
-
-func (*AttemptRequest_Body) isAttemptRequest_Kind() {}
-
-func (*AttemptRequest_End) isAttemptRequest_Kind() {}
-
-type Claim struct {
-	state        protoimpl.MessageState `protogen:"open.v1"`
-	InvocationId []byte                 `protobuf:"bytes,1,opt,name=invocation_id,json=invocationId,proto3" json:"invocation_id,omitempty"`
-	Token        []byte                 `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
-	Cid          string                 `protobuf:"bytes,3,opt,name=cid,proto3" json:"cid,omitempty"`
-	// The request came with the ticket and was started: the result follows
-	// without a grant. Only for idempotent functions.
-	Started bool `protobuf:"varint,4,opt,name=started,proto3" json:"started,omitempty"`
-	// What the agent speaks, as in Hello. The answer is in Granted. Until then, and for a
-	// call that was started before, both speak the oldest protocol without features.
-	ProtocolMin   uint32   `protobuf:"varint,5,opt,name=protocol_min,json=protocolMin,proto3" json:"protocol_min,omitempty"`
-	ProtocolMax   uint32   `protobuf:"varint,6,opt,name=protocol_max,json=protocolMax,proto3" json:"protocol_max,omitempty"`
-	Features      []string `protobuf:"bytes,7,rep,name=features,proto3" json:"features,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Claim) Reset() {
-	*x = Claim{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[20]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Claim) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Claim) ProtoMessage() {}
-
-func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[20]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Claim.ProtoReflect.Descriptor instead.
-func (*Claim) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{20}
-}
-
-func (x *Claim) GetInvocationId() []byte {
-	if x != nil {
-		return x.InvocationId
-	}
-	return nil
-}
-
-func (x *Claim) GetToken() []byte {
-	if x != nil {
-		return x.Token
-	}
-	return nil
-}
-
-func (x *Claim) GetCid() string {
-	if x != nil {
-		return x.Cid
-	}
-	return ""
-}
-
-func (x *Claim) GetStarted() bool {
-	if x != nil {
-		return x.Started
-	}
-	return false
-}
-
-func (x *Claim) GetProtocolMin() uint32 {
-	if x != nil {
-		return x.ProtocolMin
-	}
-	return 0
-}
-
-func (x *Claim) GetProtocolMax() uint32 {
-	if x != nil {
-		return x.ProtocolMax
-	}
-	return 0
-}
-
-func (x *Claim) GetFeatures() []string {
-	if x != nil {
-		return x.Features
-	}
-	return nil
-}
-
-type Release struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Release) Reset() {
-	*x = Release{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[21]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Release) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Release) ProtoMessage() {}
-
-func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[21]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Release.ProtoReflect.Descriptor instead.
-func (*Release) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{21}
-}
-
-func (x *Release) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-type ResultHead struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Status  int32                  `protobuf:"varint,1,opt,name=status,proto3" json:"status,omitempty"`
-	Headers []*Header              `protobuf:"bytes,2,rep,name=headers,proto3" json:"headers,omitempty"`
-	// Execution time up to this head.
-	ExecNs int64 `protobuf:"varint,3,opt,name=exec_ns,json=execNs,proto3" json:"exec_ns,omitempty"`
-	// The attempt was the first call of its instance.
-	Cold bool `protobuf:"varint,4,opt,name=cold,proto3" json:"cold,omitempty"`
-	// The whole body, if it is small; an end is then implied.
-	WholeBody []byte `protobuf:"bytes,5,opt,name=whole_body,json=wholeBody,proto3" json:"whole_body,omitempty"`
-	Whole     bool   `protobuf:"varint,6,opt,name=whole,proto3" json:"whole,omitempty"`
-	// Not empty if the runtime reported an error of the handler.
-	FunctionError string `protobuf:"bytes,7,opt,name=function_error,json=functionError,proto3" json:"function_error,omitempty"`
-	// Time from the claim until the function got the call; 0 if it got the call before.
-	BegunAfterNs int64 `protobuf:"varint,8,opt,name=begun_after_ns,json=begunAfterNs,proto3" json:"begun_after_ns,omitempty"`
-	// Length of the body in bytes, if the function set it: a body of another length counts
-	// as cut short. In an answer to HEAD it is the length that the body would have. The
-	// headers have no Content-Length.
-	ContentLength *int64 `protobuf:"varint,9,opt,name=content_length,json=contentLength,proto3,oneof" json:"content_length,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ResultHead) Reset() {
-	*x = ResultHead{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[22]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ResultHead) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ResultHead) ProtoMessage() {}
-
-func (x *ResultHead) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[22]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ResultHead.ProtoReflect.Descriptor instead.
-func (*ResultHead) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{22}
-}
-
-func (x *ResultHead) GetStatus() int32 {
-	if x != nil {
-		return x.Status
-	}
-	return 0
-}
-
-func (x *ResultHead) GetHeaders() []*Header {
-	if x != nil {
-		return x.Headers
-	}
-	return nil
-}
-
-func (x *ResultHead) GetExecNs() int64 {
-	if x != nil {
-		return x.ExecNs
-	}
-	return 0
-}
-
-func (x *ResultHead) GetCold() bool {
-	if x != nil {
-		return x.Cold
-	}
-	return false
-}
-
-func (x *ResultHead) GetWholeBody() []byte {
-	if x != nil {
-		return x.WholeBody
-	}
-	return nil
-}
-
-func (x *ResultHead) GetWhole() bool {
-	if x != nil {
-		return x.Whole
-	}
-	return false
-}
-
-func (x *ResultHead) GetFunctionError() string {
-	if x != nil {
-		return x.FunctionError
-	}
-	return ""
-}
-
-func (x *ResultHead) GetBegunAfterNs() int64 {
-	if x != nil {
-		return x.BegunAfterNs
-	}
-	return 0
-}
-
-func (x *ResultHead) GetContentLength() int64 {
-	if x != nil && x.ContentLength != nil {
-		return *x.ContentLength
-	}
-	return 0
-}
-
-type ResultEnd struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Not empty if the attempt failed instead of ending well.
-	Failure *Failure `protobuf:"bytes,1,opt,name=failure,proto3" json:"failure,omitempty"`
-	// Execution time of the attempt.
-	ExecNs        int64 `protobuf:"varint,2,opt,name=exec_ns,json=execNs,proto3" json:"exec_ns,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ResultEnd) Reset() {
-	*x = ResultEnd{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[23]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ResultEnd) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ResultEnd) ProtoMessage() {}
-
-func (x *ResultEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[23]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ResultEnd.ProtoReflect.Descriptor instead.
-func (*ResultEnd) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{23}
-}
-
-func (x *ResultEnd) GetFailure() *Failure {
-	if x != nil {
-		return x.Failure
-	}
-	return nil
-}
-
-func (x *ResultEnd) GetExecNs() int64 {
-	if x != nil {
-		return x.ExecNs
-	}
-	return 0
-}
-
-// Failure says why there is no good result.
-type Failure struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          Failure_Kind           `protobuf:"varint,1,opt,name=kind,proto3,enum=windlass.agent.v1alpha1.Failure_Kind" json:"kind,omitempty"`
-	Detail        string                 `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Failure) Reset() {
-	*x = Failure{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[24]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Failure) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Failure) ProtoMessage() {}
-
-func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[24]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Failure.ProtoReflect.Descriptor instead.
-func (*Failure) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{24}
-}
-
-func (x *Failure) GetKind() Failure_Kind {
-	if x != nil {
-		return x.Kind
-	}
-	return Failure_KIND_UNSPECIFIED
-}
-
-func (x *Failure) GetDetail() string {
-	if x != nil {
-		return x.Detail
-	}
-	return ""
-}
-
-type Header struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Not a string: HTTP does not say how a value is encoded.
-	Value         []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Header) Reset() {
-	*x = Header{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[25]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Header) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Header) ProtoMessage() {}
-
-func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[25]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Header.ProtoReflect.Descriptor instead.
-func (*Header) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{25}
-}
-
-func (x *Header) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Header) GetValue() []byte {
-	if x != nil {
-		return x.Value
-	}
-	return nil
-}
-
-type AttemptReply struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Types that are valid to be assigned to Kind:
-	//
-	//	*AttemptReply_Granted
-	//	*AttemptReply_Refused
-	//	*AttemptReply_Body
-	//	*AttemptReply_BodyEnd
-	//	*AttemptReply_Cancel
-	Kind          isAttemptReply_Kind `protobuf_oneof:"kind"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AttemptReply) Reset() {
-	*x = AttemptReply{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[26]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AttemptReply) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AttemptReply) ProtoMessage() {}
-
-func (x *AttemptReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[26]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AttemptReply.ProtoReflect.Descriptor instead.
-func (*AttemptReply) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{26}
-}
-
-func (x *AttemptReply) GetKind() isAttemptReply_Kind {
-	if x != nil {
-		return x.Kind
-	}
-	return nil
-}
-
-func (x *AttemptReply) GetGranted() *Granted {
-	if x != nil {
-		if x, ok := x.Kind.(*AttemptReply_Granted); ok {
-			return x.Granted
-		}
-	}
-	return nil
-}
-
-func (x *AttemptReply) GetRefused() *Refused {
-	if x != nil {
-		if x, ok := x.Kind.(*AttemptReply_Refused); ok {
-			return x.Refused
-		}
-	}
-	return nil
-}
-
-func (x *AttemptReply) GetBody() []byte {
-	if x != nil {
-		if x, ok := x.Kind.(*AttemptReply_Body); ok {
-			return x.Body
-		}
-	}
-	return nil
-}
-
-func (x *AttemptReply) GetBodyEnd() *BodyEnd {
-	if x != nil {
-		if x, ok := x.Kind.(*AttemptReply_BodyEnd); ok {
-			return x.BodyEnd
-		}
-	}
-	return nil
-}
-
-func (x *AttemptReply) GetCancel() *Cancel {
-	if x != nil {
-		if x, ok := x.Kind.(*AttemptReply_Cancel); ok {
-			return x.Cancel
-		}
-	}
-	return nil
-}
-
-type isAttemptReply_Kind interface {
-	isAttemptReply_Kind()
-}
-
-type AttemptReply_Granted struct {
-	Granted *Granted `protobuf:"bytes,1,opt,name=granted,proto3,oneof"`
-}
-
-type AttemptReply_Refused struct {
-	Refused *Refused `protobuf:"bytes,2,opt,name=refused,proto3,oneof"`
-}
-
-type AttemptReply_Body struct {
-	// The next part of the request's body.
-	Body []byte `protobuf:"bytes,3,opt,name=body,proto3,oneof"`
-}
-
-type AttemptReply_BodyEnd struct {
-	// The request's body is complete.
-	BodyEnd *BodyEnd `protobuf:"bytes,4,opt,name=body_end,json=bodyEnd,proto3,oneof"`
-}
-
-type AttemptReply_Cancel struct {
-	// Nobody waits for the result any more: end the attempt.
-	Cancel *Cancel `protobuf:"bytes,5,opt,name=cancel,proto3,oneof"`
-}
-
-func (*AttemptReply_Granted) isAttemptReply_Kind() {}
-
-func (*AttemptReply_Refused) isAttemptReply_Kind() {}
-
-func (*AttemptReply_Body) isAttemptReply_Kind() {}
-
-func (*AttemptReply_BodyEnd) isAttemptReply_Kind() {}
-
-func (*AttemptReply_Cancel) isAttemptReply_Kind() {}
-
-type Granted struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Attempt uint32                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Method  string                 `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`
-	// Path and query behind the function's own prefix, as the client wrote it.
-	RequestUri string    `protobuf:"bytes,3,opt,name=request_uri,json=requestUri,proto3" json:"request_uri,omitempty"`
-	Host       string    `protobuf:"bytes,4,opt,name=host,proto3" json:"host,omitempty"`
-	Headers    []*Header `protobuf:"bytes,5,rep,name=headers,proto3" json:"headers,omitempty"`
-	// -1 if unknown.
-	ContentLength int64 `protobuf:"varint,6,opt,name=content_length,json=contentLength,proto3" json:"content_length,omitempty"`
-	// The whole body, if it is small; a body_end is then implied.
-	WholeBody []byte `protobuf:"bytes,7,opt,name=whole_body,json=wholeBody,proto3" json:"whole_body,omitempty"`
-	Whole     bool   `protobuf:"varint,8,opt,name=whole,proto3" json:"whole,omitempty"`
-	// Time the function may take.
-	RemainingNs int64 `protobuf:"varint,9,opt,name=remaining_ns,json=remainingNs,proto3" json:"remaining_ns,omitempty"`
-	// What both speak from now on, as in Welcome. A request in a ticket leaves it out.
-	Protocol      uint32   `protobuf:"varint,10,opt,name=protocol,proto3" json:"protocol,omitempty"`
-	Features      []string `protobuf:"bytes,11,rep,name=features,proto3" json:"features,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Granted) Reset() {
-	*x = Granted{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[27]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Granted) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Granted) ProtoMessage() {}
-
-func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[27]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Granted.ProtoReflect.Descriptor instead.
-func (*Granted) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{27}
-}
-
-func (x *Granted) GetAttempt() uint32 {
-	if x != nil {
-		return x.Attempt
-	}
-	return 0
-}
-
-func (x *Granted) GetMethod() string {
-	if x != nil {
-		return x.Method
-	}
-	return ""
-}
-
-func (x *Granted) GetRequestUri() string {
-	if x != nil {
-		return x.RequestUri
-	}
-	return ""
-}
-
-func (x *Granted) GetHost() string {
-	if x != nil {
-		return x.Host
-	}
-	return ""
-}
-
-func (x *Granted) GetHeaders() []*Header {
-	if x != nil {
-		return x.Headers
-	}
-	return nil
-}
-
-func (x *Granted) GetContentLength() int64 {
-	if x != nil {
-		return x.ContentLength
-	}
-	return 0
-}
-
-func (x *Granted) GetWholeBody() []byte {
-	if x != nil {
-		return x.WholeBody
-	}
-	return nil
-}
-
-func (x *Granted) GetWhole() bool {
-	if x != nil {
-		return x.Whole
-	}
-	return false
-}
-
-func (x *Granted) GetRemainingNs() int64 {
-	if x != nil {
-		return x.RemainingNs
-	}
-	return 0
-}
-
-func (x *Granted) GetProtocol() uint32 {
-	if x != nil {
-		return x.Protocol
-	}
-	return 0
-}
-
-func (x *Granted) GetFeatures() []string {
-	if x != nil {
-		return x.Features
-	}
-	return nil
-}
-
-type Refused struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Reason        Refused_Reason         `protobuf:"varint,1,opt,name=reason,proto3,enum=windlass.agent.v1alpha1.Refused_Reason" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Refused) Reset() {
-	*x = Refused{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[28]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Refused) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Refused) ProtoMessage() {}
-
-func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[28]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Refused.ProtoReflect.Descriptor instead.
-func (*Refused) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{28}
-}
-
-func (x *Refused) GetReason() Refused_Reason {
-	if x != nil {
-		return x.Reason
-	}
-	return Refused_REASON_UNSPECIFIED
-}
-
-type BodyEnd struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The client broke off: what came is not the whole body.
-	Aborted       bool `protobuf:"varint,1,opt,name=aborted,proto3" json:"aborted,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *BodyEnd) Reset() {
-	*x = BodyEnd{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[29]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *BodyEnd) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*BodyEnd) ProtoMessage() {}
-
-func (x *BodyEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[29]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use BodyEnd.ProtoReflect.Descriptor instead.
-func (*BodyEnd) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{29}
-}
-
-func (x *BodyEnd) GetAborted() bool {
-	if x != nil {
-		return x.Aborted
-	}
-	return false
-}
-
-type Cancel struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Cancel) Reset() {
-	*x = Cancel{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[30]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Cancel) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Cancel) ProtoMessage() {}
-
-func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[30]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
-func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{30}
-}
-
 var File_wire_agent_v1alpha1_agent_proto protoreflect.FileDescriptor
 
 const file_wire_agent_v1alpha1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x1fwire/agent/v1alpha1/agent.proto\x12\x17windlass.agent.v1alpha1\"\x92\x02\n" +
+	"\x1fwire/agent/v1alpha1/agent.proto\x12\x17windlass.agent.v1alpha1\"\x86\x02\n" +
 	"\x06Ticket\x12#\n" +
 	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12!\n" +
 	"\ffunction_uid\x18\x02 \x01(\tR\vfunctionUid\x12\x18\n" +
 	"\agateway\x18\x03 \x01(\tR\agateway\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\fR\x05token\x12\x1b\n" +
 	"\twaited_ns\x18\x05 \x01(\x03R\bwaitedNs\x12!\n" +
-	"\fremaining_ns\x18\x06 \x01(\x03R\vremainingNs\x12:\n" +
-	"\arequest\x18\a \x01(\v2 .windlass.agent.v1alpha1.GrantedR\arequest\x12\x14\n" +
-	"\x05trace\x18\b \x01(\fR\x05trace\"\xb4\x02\n" +
+	"\fremaining_ns\x18\x06 \x01(\x03R\vremainingNs\x12\x12\n" +
+	"\x04lent\x18\t \x01(\bR\x04lent\x12\x14\n" +
+	"\x05trace\x18\b \x01(\fR\x05trace\x12\x14\n" +
+	"\x05again\x18\n" +
+	" \x01(\bR\x05againJ\x04\b\a\x10\b\"\xb4\x02\n" +
 	"\vPullRequest\x126\n" +
 	"\x05hello\x18\x01 \x01(\v2\x1e.windlass.agent.v1alpha1.HelloH\x00R\x05hello\x123\n" +
 	"\x04pull\x18\x02 \x01(\v2\x1d.windlass.agent.v1alpha1.PullH\x00R\x04pull\x12=\n" +
@@ -2752,10 +1860,15 @@ const file_wire_agent_v1alpha1_agent_proto_rawDesc = "" +
 	"\x06cpu_ns\x18\x05 \x01(\x04R\x05cpuNs\x12%\n" +
 	"\x0eresident_bytes\x18\x06 \x01(\x04R\rresidentBytes\x12\x1d\n" +
 	"\n" +
-	"backed_off\x18\a \x01(\bR\tbackedOff\"S\n" +
+	"backed_off\x18\a \x01(\bR\tbackedOff\"\xa1\x01\n" +
 	"\x04Pull\x12\x18\n" +
 	"\acredits\x18\x01 \x01(\rR\acredits\x121\n" +
-	"\x04done\x18\x02 \x03(\v2\x1d.windlass.agent.v1alpha1.DoneR\x04done\"b\n" +
+	"\x04done\x18\x02 \x03(\v2\x1d.windlass.agent.v1alpha1.DoneR\x04done\x123\n" +
+	"\x05loans\x18\x03 \x03(\v2\x1d.windlass.agent.v1alpha1.LoanR\x05loans\x12\x17\n" +
+	"\aidle_ns\x18\x04 \x01(\x03R\x06idleNs\"6\n" +
+	"\x04Loan\x12\x18\n" +
+	"\agateway\x18\x01 \x01(\tR\agateway\x12\x14\n" +
+	"\x05calls\x18\x02 \x01(\rR\x05calls\"b\n" +
 	"\x04Done\x12#\n" +
 	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12\x17\n" +
 	"\aexec_ns\x18\x02 \x01(\x03R\x06execNs\x12\x1c\n" +
@@ -2773,7 +1886,7 @@ const file_wire_agent_v1alpha1_agent_proto_rawDesc = "" +
 	"\x12REASON_CALL_BROKEN\x10\x04\x12\x12\n" +
 	"\x0eREASON_STOPPED\x10\x05\x12\x1a\n" +
 	"\x16REASON_START_TIMED_OUT\x10\x06\x12\x16\n" +
-	"\x12REASON_UNSUPPORTED\x10\a\"\xed\x03\n" +
+	"\x12REASON_UNSUPPORTED\x10\a\"\xa8\x04\n" +
 	"\tPullReply\x129\n" +
 	"\x06ticket\x18\x01 \x01(\v2\x1f.windlass.agent.v1alpha1.TicketH\x00R\x06ticket\x12;\n" +
 	"\x05leave\x18\x02 \x01(\v2#.windlass.agent.v1alpha1.LeaveReplyH\x00R\x05leave\x126\n" +
@@ -2784,8 +1897,12 @@ const file_wire_agent_v1alpha1_agent_proto_rawDesc = "" +
 	"\n" +
 	"assignment\x18\a \x01(\v2#.windlass.agent.v1alpha1.AssignmentH\x00R\n" +
 	"assignment\x126\n" +
-	"\x05ended\x18\b \x01(\v2\x1e.windlass.agent.v1alpha1.EndedH\x00R\x05endedB\x06\n" +
+	"\x05ended\x18\b \x01(\v2\x1e.windlass.agent.v1alpha1.EndedH\x00R\x05ended\x129\n" +
+	"\x06recall\x18\t \x01(\v2\x1f.windlass.agent.v1alpha1.RecallH\x00R\x06recallB\x06\n" +
 	"\x04kind\"8\n" +
+	"\x06Recall\x12\x18\n" +
+	"\agateway\x18\x01 \x01(\tR\agateway\x12\x14\n" +
+	"\x05calls\x18\x02 \x01(\rR\x05calls\"8\n" +
 	"\x05Ended\x12\x10\n" +
 	"\x03how\x18\x01 \x01(\tR\x03how\x12\x1d\n" +
 	"\n" +
@@ -2828,88 +1945,9 @@ const file_wire_agent_v1alpha1_agent_proto_rawDesc = "" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\"8\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x16\n" +
-	"\x12REASON_UNSUPPORTED\x10\x01\"\x97\x02\n" +
-	"\x0eAttemptRequest\x126\n" +
-	"\x05claim\x18\x01 \x01(\v2\x1e.windlass.agent.v1alpha1.ClaimH\x00R\x05claim\x12<\n" +
-	"\arelease\x18\x02 \x01(\v2 .windlass.agent.v1alpha1.ReleaseH\x00R\arelease\x129\n" +
-	"\x04head\x18\x03 \x01(\v2#.windlass.agent.v1alpha1.ResultHeadH\x00R\x04head\x12\x14\n" +
-	"\x04body\x18\x04 \x01(\fH\x00R\x04body\x126\n" +
-	"\x03end\x18\x05 \x01(\v2\".windlass.agent.v1alpha1.ResultEndH\x00R\x03endB\x06\n" +
-	"\x04kind\"\xd0\x01\n" +
-	"\x05Claim\x12#\n" +
-	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\fR\x05token\x12\x10\n" +
-	"\x03cid\x18\x03 \x01(\tR\x03cid\x12\x18\n" +
-	"\astarted\x18\x04 \x01(\bR\astarted\x12!\n" +
-	"\fprotocol_min\x18\x05 \x01(\rR\vprotocolMin\x12!\n" +
-	"\fprotocol_max\x18\x06 \x01(\rR\vprotocolMax\x12\x1a\n" +
-	"\bfeatures\x18\a \x03(\tR\bfeatures\"!\n" +
-	"\aRelease\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xcd\x02\n" +
-	"\n" +
-	"ResultHead\x12\x16\n" +
-	"\x06status\x18\x01 \x01(\x05R\x06status\x129\n" +
-	"\aheaders\x18\x02 \x03(\v2\x1f.windlass.agent.v1alpha1.HeaderR\aheaders\x12\x17\n" +
-	"\aexec_ns\x18\x03 \x01(\x03R\x06execNs\x12\x12\n" +
-	"\x04cold\x18\x04 \x01(\bR\x04cold\x12\x1d\n" +
-	"\n" +
-	"whole_body\x18\x05 \x01(\fR\twholeBody\x12\x14\n" +
-	"\x05whole\x18\x06 \x01(\bR\x05whole\x12%\n" +
-	"\x0efunction_error\x18\a \x01(\tR\rfunctionError\x12$\n" +
-	"\x0ebegun_after_ns\x18\b \x01(\x03R\fbegunAfterNs\x12*\n" +
-	"\x0econtent_length\x18\t \x01(\x03H\x00R\rcontentLength\x88\x01\x01B\x11\n" +
-	"\x0f_content_length\"`\n" +
-	"\tResultEnd\x12:\n" +
-	"\afailure\x18\x01 \x01(\v2 .windlass.agent.v1alpha1.FailureR\afailure\x12\x17\n" +
-	"\aexec_ns\x18\x02 \x01(\x03R\x06execNs\"\xd4\x01\n" +
-	"\aFailure\x129\n" +
-	"\x04kind\x18\x01 \x01(\x0e2%.windlass.agent.v1alpha1.Failure.KindR\x04kind\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail\"v\n" +
-	"\x04Kind\x12\x14\n" +
-	"\x10KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
-	"\x12KIND_FUNCTION_LOST\x10\x01\x12\x13\n" +
-	"\x0fKIND_BAD_ANSWER\x10\x02\x12\x12\n" +
-	"\x0eKIND_TIMED_OUT\x10\x03\x12\x17\n" +
-	"\x13KIND_BODY_TOO_LARGE\x10\x04\"2\n" +
-	"\x06Header\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value\"\xa2\x02\n" +
-	"\fAttemptReply\x12<\n" +
-	"\agranted\x18\x01 \x01(\v2 .windlass.agent.v1alpha1.GrantedH\x00R\agranted\x12<\n" +
-	"\arefused\x18\x02 \x01(\v2 .windlass.agent.v1alpha1.RefusedH\x00R\arefused\x12\x14\n" +
-	"\x04body\x18\x03 \x01(\fH\x00R\x04body\x12=\n" +
-	"\bbody_end\x18\x04 \x01(\v2 .windlass.agent.v1alpha1.BodyEndH\x00R\abodyEnd\x129\n" +
-	"\x06cancel\x18\x05 \x01(\v2\x1f.windlass.agent.v1alpha1.CancelH\x00R\x06cancelB\x06\n" +
-	"\x04kind\"\xe2\x02\n" +
-	"\aGranted\x12\x18\n" +
-	"\aattempt\x18\x01 \x01(\rR\aattempt\x12\x16\n" +
-	"\x06method\x18\x02 \x01(\tR\x06method\x12\x1f\n" +
-	"\vrequest_uri\x18\x03 \x01(\tR\n" +
-	"requestUri\x12\x12\n" +
-	"\x04host\x18\x04 \x01(\tR\x04host\x129\n" +
-	"\aheaders\x18\x05 \x03(\v2\x1f.windlass.agent.v1alpha1.HeaderR\aheaders\x12%\n" +
-	"\x0econtent_length\x18\x06 \x01(\x03R\rcontentLength\x12\x1d\n" +
-	"\n" +
-	"whole_body\x18\a \x01(\fR\twholeBody\x12\x14\n" +
-	"\x05whole\x18\b \x01(\bR\x05whole\x12!\n" +
-	"\fremaining_ns\x18\t \x01(\x03R\vremainingNs\x12\x1a\n" +
-	"\bprotocol\x18\n" +
-	" \x01(\rR\bprotocol\x12\x1a\n" +
-	"\bfeatures\x18\v \x03(\tR\bfeatures\"\xb2\x01\n" +
-	"\aRefused\x12?\n" +
-	"\x06reason\x18\x01 \x01(\x0e2'.windlass.agent.v1alpha1.Refused.ReasonR\x06reason\"f\n" +
-	"\x06Reason\x12\x16\n" +
-	"\x12REASON_UNSPECIFIED\x10\x00\x12\x16\n" +
-	"\x12REASON_NOT_WAITING\x10\x01\x12\x14\n" +
-	"\x10REASON_BAD_TOKEN\x10\x02\x12\x16\n" +
-	"\x12REASON_UNSUPPORTED\x10\x03\"#\n" +
-	"\aBodyEnd\x12\x18\n" +
-	"\aaborted\x18\x01 \x01(\bR\aaborted\"\b\n" +
-	"\x06Cancel2a\n" +
+	"\x12REASON_UNSUPPORTED\x10\x012a\n" +
 	"\tInstances\x12T\n" +
-	"\x04Pull\x12$.windlass.agent.v1alpha1.PullRequest\x1a\".windlass.agent.v1alpha1.PullReply(\x010\x012h\n" +
-	"\aGateway\x12]\n" +
-	"\aAttempt\x12'.windlass.agent.v1alpha1.AttemptRequest\x1a%.windlass.agent.v1alpha1.AttemptReply(\x010\x01BDZBgithub.com/windlass-dev/windlass/api/wire/agent/v1alpha1;agentwireb\x06proto3"
+	"\x04Pull\x12$.windlass.agent.v1alpha1.PullRequest\x1a\".windlass.agent.v1alpha1.PullReply(\x010\x01BDZBgithub.com/windlass-dev/windlass/api/wire/agent/v1alpha1;agentwireb\x06proto3"
 
 var (
 	file_wire_agent_v1alpha1_agent_proto_rawDescOnce sync.Once
@@ -2923,56 +1961,44 @@ func file_wire_agent_v1alpha1_agent_proto_rawDescGZIP() []byte {
 	return file_wire_agent_v1alpha1_agent_proto_rawDescData
 }
 
-var file_wire_agent_v1alpha1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_agent_v1alpha1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_wire_agent_v1alpha1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_wire_agent_v1alpha1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_wire_agent_v1alpha1_agent_proto_goTypes = []any{
-	(Goodbye_Reason)(0),    // 0: windlass.agent.v1alpha1.Goodbye.Reason
-	(Drain_Reason)(0),      // 1: windlass.agent.v1alpha1.Drain.Reason
-	(Failure_Kind)(0),      // 2: windlass.agent.v1alpha1.Failure.Kind
-	(Refused_Reason)(0),    // 3: windlass.agent.v1alpha1.Refused.Reason
-	(*Ticket)(nil),         // 4: windlass.agent.v1alpha1.Ticket
-	(*PullRequest)(nil),    // 5: windlass.agent.v1alpha1.PullRequest
-	(*Hello)(nil),          // 6: windlass.agent.v1alpha1.Hello
-	(*Ping)(nil),           // 7: windlass.agent.v1alpha1.Ping
-	(*AgentReport)(nil),    // 8: windlass.agent.v1alpha1.AgentReport
-	(*Pull)(nil),           // 9: windlass.agent.v1alpha1.Pull
-	(*Done)(nil),           // 10: windlass.agent.v1alpha1.Done
-	(*LeaveRequest)(nil),   // 11: windlass.agent.v1alpha1.LeaveRequest
-	(*Goodbye)(nil),        // 12: windlass.agent.v1alpha1.Goodbye
-	(*PullReply)(nil),      // 13: windlass.agent.v1alpha1.PullReply
-	(*Ended)(nil),          // 14: windlass.agent.v1alpha1.Ended
-	(*Assignment)(nil),     // 15: windlass.agent.v1alpha1.Assignment
-	(*Variable)(nil),       // 16: windlass.agent.v1alpha1.Variable
-	(*File)(nil),           // 17: windlass.agent.v1alpha1.File
-	(*Moved)(nil),          // 18: windlass.agent.v1alpha1.Moved
-	(*Pong)(nil),           // 19: windlass.agent.v1alpha1.Pong
-	(*Welcome)(nil),        // 20: windlass.agent.v1alpha1.Welcome
-	(*LeaveReply)(nil),     // 21: windlass.agent.v1alpha1.LeaveReply
-	(*Drain)(nil),          // 22: windlass.agent.v1alpha1.Drain
-	(*AttemptRequest)(nil), // 23: windlass.agent.v1alpha1.AttemptRequest
-	(*Claim)(nil),          // 24: windlass.agent.v1alpha1.Claim
-	(*Release)(nil),        // 25: windlass.agent.v1alpha1.Release
-	(*ResultHead)(nil),     // 26: windlass.agent.v1alpha1.ResultHead
-	(*ResultEnd)(nil),      // 27: windlass.agent.v1alpha1.ResultEnd
-	(*Failure)(nil),        // 28: windlass.agent.v1alpha1.Failure
-	(*Header)(nil),         // 29: windlass.agent.v1alpha1.Header
-	(*AttemptReply)(nil),   // 30: windlass.agent.v1alpha1.AttemptReply
-	(*Granted)(nil),        // 31: windlass.agent.v1alpha1.Granted
-	(*Refused)(nil),        // 32: windlass.agent.v1alpha1.Refused
-	(*BodyEnd)(nil),        // 33: windlass.agent.v1alpha1.BodyEnd
-	(*Cancel)(nil),         // 34: windlass.agent.v1alpha1.Cancel
+	(Goodbye_Reason)(0),  // 0: windlass.agent.v1alpha1.Goodbye.Reason
+	(Drain_Reason)(0),    // 1: windlass.agent.v1alpha1.Drain.Reason
+	(*Ticket)(nil),       // 2: windlass.agent.v1alpha1.Ticket
+	(*PullRequest)(nil),  // 3: windlass.agent.v1alpha1.PullRequest
+	(*Hello)(nil),        // 4: windlass.agent.v1alpha1.Hello
+	(*Ping)(nil),         // 5: windlass.agent.v1alpha1.Ping
+	(*AgentReport)(nil),  // 6: windlass.agent.v1alpha1.AgentReport
+	(*Pull)(nil),         // 7: windlass.agent.v1alpha1.Pull
+	(*Loan)(nil),         // 8: windlass.agent.v1alpha1.Loan
+	(*Done)(nil),         // 9: windlass.agent.v1alpha1.Done
+	(*LeaveRequest)(nil), // 10: windlass.agent.v1alpha1.LeaveRequest
+	(*Goodbye)(nil),      // 11: windlass.agent.v1alpha1.Goodbye
+	(*PullReply)(nil),    // 12: windlass.agent.v1alpha1.PullReply
+	(*Recall)(nil),       // 13: windlass.agent.v1alpha1.Recall
+	(*Ended)(nil),        // 14: windlass.agent.v1alpha1.Ended
+	(*Assignment)(nil),   // 15: windlass.agent.v1alpha1.Assignment
+	(*Variable)(nil),     // 16: windlass.agent.v1alpha1.Variable
+	(*File)(nil),         // 17: windlass.agent.v1alpha1.File
+	(*Moved)(nil),        // 18: windlass.agent.v1alpha1.Moved
+	(*Pong)(nil),         // 19: windlass.agent.v1alpha1.Pong
+	(*Welcome)(nil),      // 20: windlass.agent.v1alpha1.Welcome
+	(*LeaveReply)(nil),   // 21: windlass.agent.v1alpha1.LeaveReply
+	(*Drain)(nil),        // 22: windlass.agent.v1alpha1.Drain
 }
 var file_wire_agent_v1alpha1_agent_proto_depIdxs = []int32{
-	31, // 0: windlass.agent.v1alpha1.Ticket.request:type_name -> windlass.agent.v1alpha1.Granted
-	6,  // 1: windlass.agent.v1alpha1.PullRequest.hello:type_name -> windlass.agent.v1alpha1.Hello
-	9,  // 2: windlass.agent.v1alpha1.PullRequest.pull:type_name -> windlass.agent.v1alpha1.Pull
-	11, // 3: windlass.agent.v1alpha1.PullRequest.leave:type_name -> windlass.agent.v1alpha1.LeaveRequest
-	12, // 4: windlass.agent.v1alpha1.PullRequest.goodbye:type_name -> windlass.agent.v1alpha1.Goodbye
-	7,  // 5: windlass.agent.v1alpha1.PullRequest.ping:type_name -> windlass.agent.v1alpha1.Ping
-	8,  // 6: windlass.agent.v1alpha1.Ping.report:type_name -> windlass.agent.v1alpha1.AgentReport
-	10, // 7: windlass.agent.v1alpha1.Pull.done:type_name -> windlass.agent.v1alpha1.Done
+	4,  // 0: windlass.agent.v1alpha1.PullRequest.hello:type_name -> windlass.agent.v1alpha1.Hello
+	7,  // 1: windlass.agent.v1alpha1.PullRequest.pull:type_name -> windlass.agent.v1alpha1.Pull
+	10, // 2: windlass.agent.v1alpha1.PullRequest.leave:type_name -> windlass.agent.v1alpha1.LeaveRequest
+	11, // 3: windlass.agent.v1alpha1.PullRequest.goodbye:type_name -> windlass.agent.v1alpha1.Goodbye
+	5,  // 4: windlass.agent.v1alpha1.PullRequest.ping:type_name -> windlass.agent.v1alpha1.Ping
+	6,  // 5: windlass.agent.v1alpha1.Ping.report:type_name -> windlass.agent.v1alpha1.AgentReport
+	9,  // 6: windlass.agent.v1alpha1.Pull.done:type_name -> windlass.agent.v1alpha1.Done
+	8,  // 7: windlass.agent.v1alpha1.Pull.loans:type_name -> windlass.agent.v1alpha1.Loan
 	0,  // 8: windlass.agent.v1alpha1.Goodbye.reason:type_name -> windlass.agent.v1alpha1.Goodbye.Reason
-	4,  // 9: windlass.agent.v1alpha1.PullReply.ticket:type_name -> windlass.agent.v1alpha1.Ticket
+	2,  // 9: windlass.agent.v1alpha1.PullReply.ticket:type_name -> windlass.agent.v1alpha1.Ticket
 	21, // 10: windlass.agent.v1alpha1.PullReply.leave:type_name -> windlass.agent.v1alpha1.LeaveReply
 	22, // 11: windlass.agent.v1alpha1.PullReply.drain:type_name -> windlass.agent.v1alpha1.Drain
 	18, // 12: windlass.agent.v1alpha1.PullReply.moved:type_name -> windlass.agent.v1alpha1.Moved
@@ -2980,31 +2006,17 @@ var file_wire_agent_v1alpha1_agent_proto_depIdxs = []int32{
 	20, // 14: windlass.agent.v1alpha1.PullReply.welcome:type_name -> windlass.agent.v1alpha1.Welcome
 	15, // 15: windlass.agent.v1alpha1.PullReply.assignment:type_name -> windlass.agent.v1alpha1.Assignment
 	14, // 16: windlass.agent.v1alpha1.PullReply.ended:type_name -> windlass.agent.v1alpha1.Ended
-	16, // 17: windlass.agent.v1alpha1.Assignment.variables:type_name -> windlass.agent.v1alpha1.Variable
-	17, // 18: windlass.agent.v1alpha1.Assignment.files:type_name -> windlass.agent.v1alpha1.File
-	1,  // 19: windlass.agent.v1alpha1.Drain.reason:type_name -> windlass.agent.v1alpha1.Drain.Reason
-	24, // 20: windlass.agent.v1alpha1.AttemptRequest.claim:type_name -> windlass.agent.v1alpha1.Claim
-	25, // 21: windlass.agent.v1alpha1.AttemptRequest.release:type_name -> windlass.agent.v1alpha1.Release
-	26, // 22: windlass.agent.v1alpha1.AttemptRequest.head:type_name -> windlass.agent.v1alpha1.ResultHead
-	27, // 23: windlass.agent.v1alpha1.AttemptRequest.end:type_name -> windlass.agent.v1alpha1.ResultEnd
-	29, // 24: windlass.agent.v1alpha1.ResultHead.headers:type_name -> windlass.agent.v1alpha1.Header
-	28, // 25: windlass.agent.v1alpha1.ResultEnd.failure:type_name -> windlass.agent.v1alpha1.Failure
-	2,  // 26: windlass.agent.v1alpha1.Failure.kind:type_name -> windlass.agent.v1alpha1.Failure.Kind
-	31, // 27: windlass.agent.v1alpha1.AttemptReply.granted:type_name -> windlass.agent.v1alpha1.Granted
-	32, // 28: windlass.agent.v1alpha1.AttemptReply.refused:type_name -> windlass.agent.v1alpha1.Refused
-	33, // 29: windlass.agent.v1alpha1.AttemptReply.body_end:type_name -> windlass.agent.v1alpha1.BodyEnd
-	34, // 30: windlass.agent.v1alpha1.AttemptReply.cancel:type_name -> windlass.agent.v1alpha1.Cancel
-	29, // 31: windlass.agent.v1alpha1.Granted.headers:type_name -> windlass.agent.v1alpha1.Header
-	3,  // 32: windlass.agent.v1alpha1.Refused.reason:type_name -> windlass.agent.v1alpha1.Refused.Reason
-	5,  // 33: windlass.agent.v1alpha1.Instances.Pull:input_type -> windlass.agent.v1alpha1.PullRequest
-	23, // 34: windlass.agent.v1alpha1.Gateway.Attempt:input_type -> windlass.agent.v1alpha1.AttemptRequest
-	13, // 35: windlass.agent.v1alpha1.Instances.Pull:output_type -> windlass.agent.v1alpha1.PullReply
-	30, // 36: windlass.agent.v1alpha1.Gateway.Attempt:output_type -> windlass.agent.v1alpha1.AttemptReply
-	35, // [35:37] is the sub-list for method output_type
-	33, // [33:35] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	13, // 17: windlass.agent.v1alpha1.PullReply.recall:type_name -> windlass.agent.v1alpha1.Recall
+	16, // 18: windlass.agent.v1alpha1.Assignment.variables:type_name -> windlass.agent.v1alpha1.Variable
+	17, // 19: windlass.agent.v1alpha1.Assignment.files:type_name -> windlass.agent.v1alpha1.File
+	1,  // 20: windlass.agent.v1alpha1.Drain.reason:type_name -> windlass.agent.v1alpha1.Drain.Reason
+	3,  // 21: windlass.agent.v1alpha1.Instances.Pull:input_type -> windlass.agent.v1alpha1.PullRequest
+	12, // 22: windlass.agent.v1alpha1.Instances.Pull:output_type -> windlass.agent.v1alpha1.PullReply
+	22, // [22:23] is the sub-list for method output_type
+	21, // [21:22] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_wire_agent_v1alpha1_agent_proto_init() }
@@ -3019,7 +2031,7 @@ func file_wire_agent_v1alpha1_agent_proto_init() {
 		(*PullRequest_Goodbye)(nil),
 		(*PullRequest_Ping)(nil),
 	}
-	file_wire_agent_v1alpha1_agent_proto_msgTypes[9].OneofWrappers = []any{
+	file_wire_agent_v1alpha1_agent_proto_msgTypes[10].OneofWrappers = []any{
 		(*PullReply_Ticket)(nil),
 		(*PullReply_Leave)(nil),
 		(*PullReply_Drain)(nil),
@@ -3028,31 +2040,17 @@ func file_wire_agent_v1alpha1_agent_proto_init() {
 		(*PullReply_Welcome)(nil),
 		(*PullReply_Assignment)(nil),
 		(*PullReply_Ended)(nil),
-	}
-	file_wire_agent_v1alpha1_agent_proto_msgTypes[19].OneofWrappers = []any{
-		(*AttemptRequest_Claim)(nil),
-		(*AttemptRequest_Release)(nil),
-		(*AttemptRequest_Head)(nil),
-		(*AttemptRequest_Body)(nil),
-		(*AttemptRequest_End)(nil),
-	}
-	file_wire_agent_v1alpha1_agent_proto_msgTypes[22].OneofWrappers = []any{}
-	file_wire_agent_v1alpha1_agent_proto_msgTypes[26].OneofWrappers = []any{
-		(*AttemptReply_Granted)(nil),
-		(*AttemptReply_Refused)(nil),
-		(*AttemptReply_Body)(nil),
-		(*AttemptReply_BodyEnd)(nil),
-		(*AttemptReply_Cancel)(nil),
+		(*PullReply_Recall)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_agent_v1alpha1_agent_proto_rawDesc), len(file_wire_agent_v1alpha1_agent_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   31,
+			NumEnums:      2,
+			NumMessages:   21,
 			NumExtensions: 0,
-			NumServices:   2,
+			NumServices:   1,
 		},
 		GoTypes:           file_wire_agent_v1alpha1_agent_proto_goTypes,
 		DependencyIndexes: file_wire_agent_v1alpha1_agent_proto_depIdxs,

@@ -1,8 +1,11 @@
-// The wire between agents and the control plane. An agent opens two conversations,
-// each a bidirectional stream:
+// The wire between agents and schedulers. An agent opens a bidirectional stream with its
+// scheduler, and a connection with each gateway from which it gets tickets:
 //
-//	agent -> scheduler  Pull     standing requests for tickets
-//	agent -> gateway    Attempt  one claim and one result
+//	agent -> scheduler  Pull      standing requests for tickets, and what it has lent
+//	agent -> gateway    callwire  claims, calls and answers, in frames
+//
+// Package internal/callwire describes the frames. What is said of messages here holds for
+// them in its own way.
 //
 // The promise: an agent of release N works with control planes of N to N+3, or for 12
 // months if that is longer, and with N-1, for an update that is rolled back.
@@ -135,112 +138,6 @@ var Instances_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Pull",
 			Handler:       _Instances_Pull_Handler,
-			ServerStreams: true,
-			ClientStreams: true,
-		},
-	},
-	Metadata: "wire/agent/v1alpha1/agent.proto",
-}
-
-const (
-	Gateway_Attempt_FullMethodName = "/windlass.agent.v1alpha1.Gateway/Attempt"
-)
-
-// GatewayClient is the client API for Gateway service.
-//
-// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
-//
-// Gateway holds the client's connection and the state of the invocation.
-type GatewayClient interface {
-	// Attempt is one attempt at one invocation: the first message claims, and
-	// only after it was granted may the agent start. If the stream ends before
-	// the result has ended, the attempt counts as lost.
-	Attempt(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[AttemptRequest, AttemptReply], error)
-}
-
-type gatewayClient struct {
-	cc grpc.ClientConnInterface
-}
-
-func NewGatewayClient(cc grpc.ClientConnInterface) GatewayClient {
-	return &gatewayClient{cc}
-}
-
-func (c *gatewayClient) Attempt(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[AttemptRequest, AttemptReply], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Gateway_ServiceDesc.Streams[0], Gateway_Attempt_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[AttemptRequest, AttemptReply]{ClientStream: stream}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Gateway_AttemptClient = grpc.BidiStreamingClient[AttemptRequest, AttemptReply]
-
-// GatewayServer is the server API for Gateway service.
-// All implementations must embed UnimplementedGatewayServer
-// for forward compatibility.
-//
-// Gateway holds the client's connection and the state of the invocation.
-type GatewayServer interface {
-	// Attempt is one attempt at one invocation: the first message claims, and
-	// only after it was granted may the agent start. If the stream ends before
-	// the result has ended, the attempt counts as lost.
-	Attempt(grpc.BidiStreamingServer[AttemptRequest, AttemptReply]) error
-	mustEmbedUnimplementedGatewayServer()
-}
-
-// UnimplementedGatewayServer must be embedded to have
-// forward compatible implementations.
-//
-// NOTE: this should be embedded by value instead of pointer to avoid a nil
-// pointer dereference when methods are called.
-type UnimplementedGatewayServer struct{}
-
-func (UnimplementedGatewayServer) Attempt(grpc.BidiStreamingServer[AttemptRequest, AttemptReply]) error {
-	return status.Error(codes.Unimplemented, "method Attempt not implemented")
-}
-func (UnimplementedGatewayServer) mustEmbedUnimplementedGatewayServer() {}
-func (UnimplementedGatewayServer) testEmbeddedByValue()                 {}
-
-// UnsafeGatewayServer may be embedded to opt out of forward compatibility for this service.
-// Use of this interface is not recommended, as added methods to GatewayServer will
-// result in compilation errors.
-type UnsafeGatewayServer interface {
-	mustEmbedUnimplementedGatewayServer()
-}
-
-func RegisterGatewayServer(s grpc.ServiceRegistrar, srv GatewayServer) {
-	// If the following call panics, it indicates UnimplementedGatewayServer was
-	// embedded by pointer and is nil.  This will cause panics if an
-	// unimplemented method is ever invoked, so we test this at initialization
-	// time to prevent it from happening at runtime later due to I/O.
-	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
-		t.testEmbeddedByValue()
-	}
-	s.RegisterService(&Gateway_ServiceDesc, srv)
-}
-
-func _Gateway_Attempt_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(GatewayServer).Attempt(&grpc.GenericServerStream[AttemptRequest, AttemptReply]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Gateway_AttemptServer = grpc.BidiStreamingServer[AttemptRequest, AttemptReply]
-
-// Gateway_ServiceDesc is the grpc.ServiceDesc for Gateway service.
-// It's only intended for direct use with grpc.RegisterService,
-// and not to be introspected or modified (even as a copy)
-var Gateway_ServiceDesc = grpc.ServiceDesc{
-	ServiceName: "windlass.agent.v1alpha1.Gateway",
-	HandlerType: (*GatewayServer)(nil),
-	Methods:     []grpc.MethodDesc{},
-	Streams: []grpc.StreamDesc{
-		{
-			StreamName:    "Attempt",
-			Handler:       _Gateway_Attempt_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
 		},

@@ -1,4 +1,4 @@
-// Package agentwire is the wire between agents and the control plane, generated from
-// agent.proto: an agent pulls tickets from a scheduler, and claims each at the gateway that
-// the ticket names.
+// Package agentwire is the wire between agents and schedulers, generated from agent.proto: an
+// agent pulls tickets from a scheduler. It claims each at the gateway that the ticket names, by
+// package callwire.
 package agentwire

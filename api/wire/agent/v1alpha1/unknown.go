@@ -8,10 +8,6 @@ func IsUnknown(message any) bool {
 		return m.GetKind() == nil
 	case *PullReply:
 		return m.GetKind() == nil
-	case *AttemptRequest:
-		return m.GetKind() == nil
-	case *AttemptReply:
-		return m.GetKind() == nil
 	}
 	return false
 }

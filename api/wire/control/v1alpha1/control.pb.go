@@ -121,7 +121,7 @@ func (x Refusal_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Refusal_Reason.Descriptor instead.
 func (Refusal_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{5, 0}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{6, 0}
 }
 
 type OfferRequest struct {
@@ -135,7 +135,10 @@ type OfferRequest struct {
 	// that cannot reach the owner. They are not forwarded again.
 	Forwarded bool `protobuf:"varint,4,opt,name=forwarded,proto3" json:"forwarded,omitempty"`
 	// In the first message of the stream.
-	Hello         *Hello `protobuf:"bytes,5,opt,name=hello,proto3" json:"hello,omitempty"`
+	Hello *Hello `protobuf:"bytes,5,opt,name=hello,proto3" json:"hello,omitempty"`
+	// What the gateway did by itself, with pulls that were lent to it, for functions for which
+	// anything has changed since the last report.
+	Reports       []*LoanReport `protobuf:"bytes,6,rep,name=reports,proto3" json:"reports,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -205,6 +208,111 @@ func (x *OfferRequest) GetHello() *Hello {
 	return nil
 }
 
+func (x *OfferRequest) GetReports() []*LoanReport {
+	if x != nil {
+		return x.Reports
+	}
+	return nil
+}
+
+// LoanReport is what a gateway did with the loans of one function's instances. Each replaces
+// the one before of the same stream.
+type LoanReport struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	FunctionUid string                 `protobuf:"bytes,1,opt,name=function_uid,json=functionUid,proto3" json:"function_uid,omitempty"`
+	// Calls that never had a ticket and no longer wait, since the stream began.
+	Served uint64 `protobuf:"varint,2,opt,name=served,proto3" json:"served,omitempty"`
+	// Calls that wait without a ticket.
+	Waiting uint32 `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Calls that run by loans, and how many could.
+	Running uint32 `protobuf:"varint,4,opt,name=running,proto3" json:"running,omitempty"`
+	Lent    uint32 `protobuf:"varint,5,opt,name=lent,proto3" json:"lent,omitempty"`
+	// Executions by loans since the stream began, and their durations together.
+	Executions    uint64 `protobuf:"varint,6,opt,name=executions,proto3" json:"executions,omitempty"`
+	ExecutedNs    int64  `protobuf:"varint,7,opt,name=executed_ns,json=executedNs,proto3" json:"executed_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoanReport) Reset() {
+	*x = LoanReport{}
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoanReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoanReport) ProtoMessage() {}
+
+func (x *LoanReport) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoanReport.ProtoReflect.Descriptor instead.
+func (*LoanReport) Descriptor() ([]byte, []int) {
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *LoanReport) GetFunctionUid() string {
+	if x != nil {
+		return x.FunctionUid
+	}
+	return ""
+}
+
+func (x *LoanReport) GetServed() uint64 {
+	if x != nil {
+		return x.Served
+	}
+	return 0
+}
+
+func (x *LoanReport) GetWaiting() uint32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *LoanReport) GetRunning() uint32 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *LoanReport) GetLent() uint32 {
+	if x != nil {
+		return x.Lent
+	}
+	return 0
+}
+
+func (x *LoanReport) GetExecutions() uint64 {
+	if x != nil {
+		return x.Executions
+	}
+	return 0
+}
+
+func (x *LoanReport) GetExecutedNs() int64 {
+	if x != nil {
+		return x.ExecutedNs
+	}
+	return 0
+}
+
 // Hello says what the client of a conversation speaks. A Welcome answers it, in the
 // first reply; the status FailedPrecondition does if no protocol is common to both.
 type Hello struct {
@@ -223,7 +331,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[1]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -235,7 +343,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[1]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -248,7 +356,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{1}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Hello) GetProtocolMin() uint32 {
@@ -294,7 +402,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[2]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -306,7 +414,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[2]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -319,7 +427,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{2}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Welcome) GetProtocol() uint32 {
@@ -357,7 +465,7 @@ type Cancellation struct {
 
 func (x *Cancellation) Reset() {
 	*x = Cancellation{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[3]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -369,7 +477,7 @@ func (x *Cancellation) String() string {
 func (*Cancellation) ProtoMessage() {}
 
 func (x *Cancellation) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[3]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -382,7 +490,7 @@ func (x *Cancellation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancellation.ProtoReflect.Descriptor instead.
 func (*Cancellation) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{3}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Cancellation) GetInvocationId() []byte {
@@ -417,7 +525,7 @@ type OfferReply struct {
 
 func (x *OfferReply) Reset() {
 	*x = OfferReply{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[4]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -429,7 +537,7 @@ func (x *OfferReply) String() string {
 func (*OfferReply) ProtoMessage() {}
 
 func (x *OfferReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[4]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -442,7 +550,7 @@ func (x *OfferReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferReply.ProtoReflect.Descriptor instead.
 func (*OfferReply) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{4}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *OfferReply) GetRefusals() []*Refusal {
@@ -474,7 +582,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[5]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -486,7 +594,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[5]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -499,7 +607,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{5}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Refusal) GetInvocationId() []byte {
@@ -545,7 +653,7 @@ type SlotOwner struct {
 
 func (x *SlotOwner) Reset() {
 	*x = SlotOwner{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[6]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -557,7 +665,7 @@ func (x *SlotOwner) String() string {
 func (*SlotOwner) ProtoMessage() {}
 
 func (x *SlotOwner) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[6]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -570,7 +678,7 @@ func (x *SlotOwner) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotOwner.ProtoReflect.Descriptor instead.
 func (*SlotOwner) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{6}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SlotOwner) GetId() string {
@@ -610,7 +718,7 @@ type HeartbeatRequest struct {
 
 func (x *HeartbeatRequest) Reset() {
 	*x = HeartbeatRequest{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[7]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -622,7 +730,7 @@ func (x *HeartbeatRequest) String() string {
 func (*HeartbeatRequest) ProtoMessage() {}
 
 func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[7]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -635,7 +743,7 @@ func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatRequest.ProtoReflect.Descriptor instead.
 func (*HeartbeatRequest) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{7}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *HeartbeatRequest) GetNumber() uint64 {
@@ -681,7 +789,7 @@ type CapacityRequest struct {
 
 func (x *CapacityRequest) Reset() {
 	*x = CapacityRequest{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[8]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -693,7 +801,7 @@ func (x *CapacityRequest) String() string {
 func (*CapacityRequest) ProtoMessage() {}
 
 func (x *CapacityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[8]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -706,7 +814,7 @@ func (x *CapacityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CapacityRequest.ProtoReflect.Descriptor instead.
 func (*CapacityRequest) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{8}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CapacityRequest) GetFunctionUid() string {
@@ -745,7 +853,7 @@ type CapacityFreed struct {
 
 func (x *CapacityFreed) Reset() {
 	*x = CapacityFreed{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[9]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -757,7 +865,7 @@ func (x *CapacityFreed) String() string {
 func (*CapacityFreed) ProtoMessage() {}
 
 func (x *CapacityFreed) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[9]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -770,7 +878,7 @@ func (x *CapacityFreed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CapacityFreed.ProtoReflect.Descriptor instead.
 func (*CapacityFreed) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{9}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CapacityFreed) GetFunctionUid() string {
@@ -815,7 +923,7 @@ type HeartbeatReply struct {
 
 func (x *HeartbeatReply) Reset() {
 	*x = HeartbeatReply{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[10]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -827,7 +935,7 @@ func (x *HeartbeatReply) String() string {
 func (*HeartbeatReply) ProtoMessage() {}
 
 func (x *HeartbeatReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[10]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -840,7 +948,7 @@ func (x *HeartbeatReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatReply.ProtoReflect.Descriptor instead.
 func (*HeartbeatReply) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{10}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *HeartbeatReply) GetNumber() uint64 {
@@ -887,7 +995,7 @@ type SlotsRequest struct {
 
 func (x *SlotsRequest) Reset() {
 	*x = SlotsRequest{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[11]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -899,7 +1007,7 @@ func (x *SlotsRequest) String() string {
 func (*SlotsRequest) ProtoMessage() {}
 
 func (x *SlotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[11]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -912,7 +1020,7 @@ func (x *SlotsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsRequest.ProtoReflect.Descriptor instead.
 func (*SlotsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{11}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SlotsRequest) GetHello() *Hello {
@@ -934,7 +1042,7 @@ type SlotsReply struct {
 
 func (x *SlotsReply) Reset() {
 	*x = SlotsReply{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[12]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -946,7 +1054,7 @@ func (x *SlotsReply) String() string {
 func (*SlotsReply) ProtoMessage() {}
 
 func (x *SlotsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[12]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -959,7 +1067,7 @@ func (x *SlotsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsReply.ProtoReflect.Descriptor instead.
 func (*SlotsReply) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{12}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SlotsReply) GetSlots() []*SlotsReply_Slot {
@@ -992,7 +1100,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[13]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1004,7 +1112,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[13]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1017,7 +1125,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{13}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WatchRequest) GetHello() *Hello {
@@ -1043,7 +1151,7 @@ type WatchReply struct {
 
 func (x *WatchReply) Reset() {
 	*x = WatchReply{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[14]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1055,7 +1163,7 @@ func (x *WatchReply) String() string {
 func (*WatchReply) ProtoMessage() {}
 
 func (x *WatchReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[14]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1068,7 +1176,7 @@ func (x *WatchReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchReply.ProtoReflect.Descriptor instead.
 func (*WatchReply) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{14}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WatchReply) GetFunctions() []*FunctionFacts {
@@ -1109,7 +1217,7 @@ type WarmPools struct {
 
 func (x *WarmPools) Reset() {
 	*x = WarmPools{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[15]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1121,7 +1229,7 @@ func (x *WarmPools) String() string {
 func (*WarmPools) ProtoMessage() {}
 
 func (x *WarmPools) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[15]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1134,7 +1242,7 @@ func (x *WarmPools) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WarmPools.ProtoReflect.Descriptor instead.
 func (*WarmPools) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{15}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *WarmPools) GetRuntimes() []*RuntimeFacts {
@@ -1158,7 +1266,7 @@ type RuntimeFacts struct {
 
 func (x *RuntimeFacts) Reset() {
 	*x = RuntimeFacts{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[16]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1170,7 +1278,7 @@ func (x *RuntimeFacts) String() string {
 func (*RuntimeFacts) ProtoMessage() {}
 
 func (x *RuntimeFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[16]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1183,7 +1291,7 @@ func (x *RuntimeFacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RuntimeFacts.ProtoReflect.Descriptor instead.
 func (*RuntimeFacts) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{16}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RuntimeFacts) GetName() string {
@@ -1229,7 +1337,7 @@ type PoolFacts struct {
 
 func (x *PoolFacts) Reset() {
 	*x = PoolFacts{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[17]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1241,7 +1349,7 @@ func (x *PoolFacts) String() string {
 func (*PoolFacts) ProtoMessage() {}
 
 func (x *PoolFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[17]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1254,7 +1362,7 @@ func (x *PoolFacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolFacts.ProtoReflect.Descriptor instead.
 func (*PoolFacts) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{17}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PoolFacts) GetName() string {
@@ -1337,7 +1445,7 @@ type FunctionFacts struct {
 
 func (x *FunctionFacts) Reset() {
 	*x = FunctionFacts{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[18]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1349,7 +1457,7 @@ func (x *FunctionFacts) String() string {
 func (*FunctionFacts) ProtoMessage() {}
 
 func (x *FunctionFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[18]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1362,7 +1470,7 @@ func (x *FunctionFacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FunctionFacts.ProtoReflect.Descriptor instead.
 func (*FunctionFacts) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{18}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *FunctionFacts) GetFunctionUid() string {
@@ -1494,7 +1602,7 @@ type StartProblem struct {
 
 func (x *StartProblem) Reset() {
 	*x = StartProblem{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[19]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1614,7 @@ func (x *StartProblem) String() string {
 func (*StartProblem) ProtoMessage() {}
 
 func (x *StartProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[19]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1627,7 @@ func (x *StartProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartProblem.ProtoReflect.Descriptor instead.
 func (*StartProblem) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{19}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StartProblem) GetReason() string {
@@ -1564,7 +1672,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[20]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1684,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[20]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1697,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{20}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Event) GetReason() string {
@@ -1630,7 +1738,7 @@ type SlotsReply_Slot struct {
 
 func (x *SlotsReply_Slot) Reset() {
 	*x = SlotsReply_Slot{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[21]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1642,7 +1750,7 @@ func (x *SlotsReply_Slot) String() string {
 func (*SlotsReply_Slot) ProtoMessage() {}
 
 func (x *SlotsReply_Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[21]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1655,7 +1763,7 @@ func (x *SlotsReply_Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsReply_Slot.ProtoReflect.Descriptor instead.
 func (*SlotsReply_Slot) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{12, 0}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{13, 0}
 }
 
 func (x *SlotsReply_Slot) GetSlot() uint32 {
@@ -1684,7 +1792,7 @@ type SlotsReply_Member struct {
 
 func (x *SlotsReply_Member) Reset() {
 	*x = SlotsReply_Member{}
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[22]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1696,7 +1804,7 @@ func (x *SlotsReply_Member) String() string {
 func (*SlotsReply_Member) ProtoMessage() {}
 
 func (x *SlotsReply_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[22]
+	mi := &file_wire_control_v1alpha1_control_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1709,7 +1817,7 @@ func (x *SlotsReply_Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsReply_Member.ProtoReflect.Descriptor instead.
 func (*SlotsReply_Member) Descriptor() ([]byte, []int) {
-	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{12, 1}
+	return file_wire_control_v1alpha1_control_proto_rawDescGZIP(), []int{13, 1}
 }
 
 func (x *SlotsReply_Member) GetId() string {
@@ -1737,13 +1845,26 @@ var File_wire_control_v1alpha1_control_proto protoreflect.FileDescriptor
 
 const file_wire_control_v1alpha1_control_proto_rawDesc = "" +
 	"\n" +
-	"#wire/control/v1alpha1/control.proto\x12\x19windlass.control.v1alpha1\x1a\x1fwire/agent/v1alpha1/agent.proto\"\x86\x02\n" +
+	"#wire/control/v1alpha1/control.proto\x12\x19windlass.control.v1alpha1\x1a\x1fwire/agent/v1alpha1/agent.proto\"\xc7\x02\n" +
 	"\fOfferRequest\x12\x18\n" +
 	"\agateway\x18\x01 \x01(\tR\agateway\x127\n" +
 	"\x06offers\x18\x02 \x03(\v2\x1f.windlass.agent.v1alpha1.TicketR\x06offers\x12M\n" +
 	"\rcancellations\x18\x03 \x03(\v2'.windlass.control.v1alpha1.CancellationR\rcancellations\x12\x1c\n" +
 	"\tforwarded\x18\x04 \x01(\bR\tforwarded\x126\n" +
-	"\x05hello\x18\x05 \x01(\v2 .windlass.control.v1alpha1.HelloR\x05hello\"\x83\x01\n" +
+	"\x05hello\x18\x05 \x01(\v2 .windlass.control.v1alpha1.HelloR\x05hello\x12?\n" +
+	"\areports\x18\x06 \x03(\v2%.windlass.control.v1alpha1.LoanReportR\areports\"\xd0\x01\n" +
+	"\n" +
+	"LoanReport\x12!\n" +
+	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x16\n" +
+	"\x06served\x18\x02 \x01(\x04R\x06served\x12\x18\n" +
+	"\awaiting\x18\x03 \x01(\rR\awaiting\x12\x18\n" +
+	"\arunning\x18\x04 \x01(\rR\arunning\x12\x12\n" +
+	"\x04lent\x18\x05 \x01(\rR\x04lent\x12\x1e\n" +
+	"\n" +
+	"executions\x18\x06 \x01(\x04R\n" +
+	"executions\x12\x1f\n" +
+	"\vexecuted_ns\x18\a \x01(\x03R\n" +
+	"executedNs\"\x83\x01\n" +
 	"\x05Hello\x12!\n" +
 	"\fprotocol_min\x18\x01 \x01(\rR\vprotocolMin\x12!\n" +
 	"\fprotocol_max\x18\x02 \x01(\rR\vprotocolMax\x12\x18\n" +
@@ -1889,71 +2010,73 @@ func file_wire_control_v1alpha1_control_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_control_v1alpha1_control_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_wire_control_v1alpha1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_wire_control_v1alpha1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_wire_control_v1alpha1_control_proto_goTypes = []any{
 	(Refusal_Reason)(0),       // 0: windlass.control.v1alpha1.Refusal.Reason
 	(*OfferRequest)(nil),      // 1: windlass.control.v1alpha1.OfferRequest
-	(*Hello)(nil),             // 2: windlass.control.v1alpha1.Hello
-	(*Welcome)(nil),           // 3: windlass.control.v1alpha1.Welcome
-	(*Cancellation)(nil),      // 4: windlass.control.v1alpha1.Cancellation
-	(*OfferReply)(nil),        // 5: windlass.control.v1alpha1.OfferReply
-	(*Refusal)(nil),           // 6: windlass.control.v1alpha1.Refusal
-	(*SlotOwner)(nil),         // 7: windlass.control.v1alpha1.SlotOwner
-	(*HeartbeatRequest)(nil),  // 8: windlass.control.v1alpha1.HeartbeatRequest
-	(*CapacityRequest)(nil),   // 9: windlass.control.v1alpha1.CapacityRequest
-	(*CapacityFreed)(nil),     // 10: windlass.control.v1alpha1.CapacityFreed
-	(*HeartbeatReply)(nil),    // 11: windlass.control.v1alpha1.HeartbeatReply
-	(*SlotsRequest)(nil),      // 12: windlass.control.v1alpha1.SlotsRequest
-	(*SlotsReply)(nil),        // 13: windlass.control.v1alpha1.SlotsReply
-	(*WatchRequest)(nil),      // 14: windlass.control.v1alpha1.WatchRequest
-	(*WatchReply)(nil),        // 15: windlass.control.v1alpha1.WatchReply
-	(*WarmPools)(nil),         // 16: windlass.control.v1alpha1.WarmPools
-	(*RuntimeFacts)(nil),      // 17: windlass.control.v1alpha1.RuntimeFacts
-	(*PoolFacts)(nil),         // 18: windlass.control.v1alpha1.PoolFacts
-	(*FunctionFacts)(nil),     // 19: windlass.control.v1alpha1.FunctionFacts
-	(*StartProblem)(nil),      // 20: windlass.control.v1alpha1.StartProblem
-	(*Event)(nil),             // 21: windlass.control.v1alpha1.Event
-	(*SlotsReply_Slot)(nil),   // 22: windlass.control.v1alpha1.SlotsReply.Slot
-	(*SlotsReply_Member)(nil), // 23: windlass.control.v1alpha1.SlotsReply.Member
-	(*v1alpha1.Ticket)(nil),   // 24: windlass.agent.v1alpha1.Ticket
+	(*LoanReport)(nil),        // 2: windlass.control.v1alpha1.LoanReport
+	(*Hello)(nil),             // 3: windlass.control.v1alpha1.Hello
+	(*Welcome)(nil),           // 4: windlass.control.v1alpha1.Welcome
+	(*Cancellation)(nil),      // 5: windlass.control.v1alpha1.Cancellation
+	(*OfferReply)(nil),        // 6: windlass.control.v1alpha1.OfferReply
+	(*Refusal)(nil),           // 7: windlass.control.v1alpha1.Refusal
+	(*SlotOwner)(nil),         // 8: windlass.control.v1alpha1.SlotOwner
+	(*HeartbeatRequest)(nil),  // 9: windlass.control.v1alpha1.HeartbeatRequest
+	(*CapacityRequest)(nil),   // 10: windlass.control.v1alpha1.CapacityRequest
+	(*CapacityFreed)(nil),     // 11: windlass.control.v1alpha1.CapacityFreed
+	(*HeartbeatReply)(nil),    // 12: windlass.control.v1alpha1.HeartbeatReply
+	(*SlotsRequest)(nil),      // 13: windlass.control.v1alpha1.SlotsRequest
+	(*SlotsReply)(nil),        // 14: windlass.control.v1alpha1.SlotsReply
+	(*WatchRequest)(nil),      // 15: windlass.control.v1alpha1.WatchRequest
+	(*WatchReply)(nil),        // 16: windlass.control.v1alpha1.WatchReply
+	(*WarmPools)(nil),         // 17: windlass.control.v1alpha1.WarmPools
+	(*RuntimeFacts)(nil),      // 18: windlass.control.v1alpha1.RuntimeFacts
+	(*PoolFacts)(nil),         // 19: windlass.control.v1alpha1.PoolFacts
+	(*FunctionFacts)(nil),     // 20: windlass.control.v1alpha1.FunctionFacts
+	(*StartProblem)(nil),      // 21: windlass.control.v1alpha1.StartProblem
+	(*Event)(nil),             // 22: windlass.control.v1alpha1.Event
+	(*SlotsReply_Slot)(nil),   // 23: windlass.control.v1alpha1.SlotsReply.Slot
+	(*SlotsReply_Member)(nil), // 24: windlass.control.v1alpha1.SlotsReply.Member
+	(*v1alpha1.Ticket)(nil),   // 25: windlass.agent.v1alpha1.Ticket
 }
 var file_wire_control_v1alpha1_control_proto_depIdxs = []int32{
-	24, // 0: windlass.control.v1alpha1.OfferRequest.offers:type_name -> windlass.agent.v1alpha1.Ticket
-	4,  // 1: windlass.control.v1alpha1.OfferRequest.cancellations:type_name -> windlass.control.v1alpha1.Cancellation
-	2,  // 2: windlass.control.v1alpha1.OfferRequest.hello:type_name -> windlass.control.v1alpha1.Hello
-	6,  // 3: windlass.control.v1alpha1.OfferReply.refusals:type_name -> windlass.control.v1alpha1.Refusal
-	3,  // 4: windlass.control.v1alpha1.OfferReply.welcome:type_name -> windlass.control.v1alpha1.Welcome
-	0,  // 5: windlass.control.v1alpha1.Refusal.reason:type_name -> windlass.control.v1alpha1.Refusal.Reason
-	9,  // 6: windlass.control.v1alpha1.HeartbeatRequest.capacity_requests:type_name -> windlass.control.v1alpha1.CapacityRequest
-	2,  // 7: windlass.control.v1alpha1.HeartbeatRequest.hello:type_name -> windlass.control.v1alpha1.Hello
-	10, // 8: windlass.control.v1alpha1.HeartbeatReply.capacity_freed:type_name -> windlass.control.v1alpha1.CapacityFreed
-	3,  // 9: windlass.control.v1alpha1.HeartbeatReply.welcome:type_name -> windlass.control.v1alpha1.Welcome
-	2,  // 10: windlass.control.v1alpha1.SlotsRequest.hello:type_name -> windlass.control.v1alpha1.Hello
-	22, // 11: windlass.control.v1alpha1.SlotsReply.slots:type_name -> windlass.control.v1alpha1.SlotsReply.Slot
-	23, // 12: windlass.control.v1alpha1.SlotsReply.members:type_name -> windlass.control.v1alpha1.SlotsReply.Member
-	3,  // 13: windlass.control.v1alpha1.SlotsReply.welcome:type_name -> windlass.control.v1alpha1.Welcome
-	2,  // 14: windlass.control.v1alpha1.WatchRequest.hello:type_name -> windlass.control.v1alpha1.Hello
-	19, // 15: windlass.control.v1alpha1.WatchReply.functions:type_name -> windlass.control.v1alpha1.FunctionFacts
-	3,  // 16: windlass.control.v1alpha1.WatchReply.welcome:type_name -> windlass.control.v1alpha1.Welcome
-	16, // 17: windlass.control.v1alpha1.WatchReply.warm_pools:type_name -> windlass.control.v1alpha1.WarmPools
-	17, // 18: windlass.control.v1alpha1.WarmPools.runtimes:type_name -> windlass.control.v1alpha1.RuntimeFacts
-	18, // 19: windlass.control.v1alpha1.RuntimeFacts.pools:type_name -> windlass.control.v1alpha1.PoolFacts
-	20, // 20: windlass.control.v1alpha1.FunctionFacts.problem:type_name -> windlass.control.v1alpha1.StartProblem
-	21, // 21: windlass.control.v1alpha1.FunctionFacts.events:type_name -> windlass.control.v1alpha1.Event
-	7,  // 22: windlass.control.v1alpha1.SlotsReply.Slot.owner:type_name -> windlass.control.v1alpha1.SlotOwner
-	1,  // 23: windlass.control.v1alpha1.Scheduler.Offer:input_type -> windlass.control.v1alpha1.OfferRequest
-	14, // 24: windlass.control.v1alpha1.Scheduler.Watch:input_type -> windlass.control.v1alpha1.WatchRequest
-	8,  // 25: windlass.control.v1alpha1.Scheduler.Heartbeat:input_type -> windlass.control.v1alpha1.HeartbeatRequest
-	12, // 26: windlass.control.v1alpha1.Scheduler.Slots:input_type -> windlass.control.v1alpha1.SlotsRequest
-	5,  // 27: windlass.control.v1alpha1.Scheduler.Offer:output_type -> windlass.control.v1alpha1.OfferReply
-	15, // 28: windlass.control.v1alpha1.Scheduler.Watch:output_type -> windlass.control.v1alpha1.WatchReply
-	11, // 29: windlass.control.v1alpha1.Scheduler.Heartbeat:output_type -> windlass.control.v1alpha1.HeartbeatReply
-	13, // 30: windlass.control.v1alpha1.Scheduler.Slots:output_type -> windlass.control.v1alpha1.SlotsReply
-	27, // [27:31] is the sub-list for method output_type
-	23, // [23:27] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	25, // 0: windlass.control.v1alpha1.OfferRequest.offers:type_name -> windlass.agent.v1alpha1.Ticket
+	5,  // 1: windlass.control.v1alpha1.OfferRequest.cancellations:type_name -> windlass.control.v1alpha1.Cancellation
+	3,  // 2: windlass.control.v1alpha1.OfferRequest.hello:type_name -> windlass.control.v1alpha1.Hello
+	2,  // 3: windlass.control.v1alpha1.OfferRequest.reports:type_name -> windlass.control.v1alpha1.LoanReport
+	7,  // 4: windlass.control.v1alpha1.OfferReply.refusals:type_name -> windlass.control.v1alpha1.Refusal
+	4,  // 5: windlass.control.v1alpha1.OfferReply.welcome:type_name -> windlass.control.v1alpha1.Welcome
+	0,  // 6: windlass.control.v1alpha1.Refusal.reason:type_name -> windlass.control.v1alpha1.Refusal.Reason
+	10, // 7: windlass.control.v1alpha1.HeartbeatRequest.capacity_requests:type_name -> windlass.control.v1alpha1.CapacityRequest
+	3,  // 8: windlass.control.v1alpha1.HeartbeatRequest.hello:type_name -> windlass.control.v1alpha1.Hello
+	11, // 9: windlass.control.v1alpha1.HeartbeatReply.capacity_freed:type_name -> windlass.control.v1alpha1.CapacityFreed
+	4,  // 10: windlass.control.v1alpha1.HeartbeatReply.welcome:type_name -> windlass.control.v1alpha1.Welcome
+	3,  // 11: windlass.control.v1alpha1.SlotsRequest.hello:type_name -> windlass.control.v1alpha1.Hello
+	23, // 12: windlass.control.v1alpha1.SlotsReply.slots:type_name -> windlass.control.v1alpha1.SlotsReply.Slot
+	24, // 13: windlass.control.v1alpha1.SlotsReply.members:type_name -> windlass.control.v1alpha1.SlotsReply.Member
+	4,  // 14: windlass.control.v1alpha1.SlotsReply.welcome:type_name -> windlass.control.v1alpha1.Welcome
+	3,  // 15: windlass.control.v1alpha1.WatchRequest.hello:type_name -> windlass.control.v1alpha1.Hello
+	20, // 16: windlass.control.v1alpha1.WatchReply.functions:type_name -> windlass.control.v1alpha1.FunctionFacts
+	4,  // 17: windlass.control.v1alpha1.WatchReply.welcome:type_name -> windlass.control.v1alpha1.Welcome
+	17, // 18: windlass.control.v1alpha1.WatchReply.warm_pools:type_name -> windlass.control.v1alpha1.WarmPools
+	18, // 19: windlass.control.v1alpha1.WarmPools.runtimes:type_name -> windlass.control.v1alpha1.RuntimeFacts
+	19, // 20: windlass.control.v1alpha1.RuntimeFacts.pools:type_name -> windlass.control.v1alpha1.PoolFacts
+	21, // 21: windlass.control.v1alpha1.FunctionFacts.problem:type_name -> windlass.control.v1alpha1.StartProblem
+	22, // 22: windlass.control.v1alpha1.FunctionFacts.events:type_name -> windlass.control.v1alpha1.Event
+	8,  // 23: windlass.control.v1alpha1.SlotsReply.Slot.owner:type_name -> windlass.control.v1alpha1.SlotOwner
+	1,  // 24: windlass.control.v1alpha1.Scheduler.Offer:input_type -> windlass.control.v1alpha1.OfferRequest
+	15, // 25: windlass.control.v1alpha1.Scheduler.Watch:input_type -> windlass.control.v1alpha1.WatchRequest
+	9,  // 26: windlass.control.v1alpha1.Scheduler.Heartbeat:input_type -> windlass.control.v1alpha1.HeartbeatRequest
+	13, // 27: windlass.control.v1alpha1.Scheduler.Slots:input_type -> windlass.control.v1alpha1.SlotsRequest
+	6,  // 28: windlass.control.v1alpha1.Scheduler.Offer:output_type -> windlass.control.v1alpha1.OfferReply
+	16, // 29: windlass.control.v1alpha1.Scheduler.Watch:output_type -> windlass.control.v1alpha1.WatchReply
+	12, // 30: windlass.control.v1alpha1.Scheduler.Heartbeat:output_type -> windlass.control.v1alpha1.HeartbeatReply
+	14, // 31: windlass.control.v1alpha1.Scheduler.Slots:output_type -> windlass.control.v1alpha1.SlotsReply
+	28, // [28:32] is the sub-list for method output_type
+	24, // [24:28] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_wire_control_v1alpha1_control_proto_init() }
@@ -1967,7 +2090,7 @@ func file_wire_control_v1alpha1_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_control_v1alpha1_control_proto_rawDesc), len(file_wire_control_v1alpha1_control_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
