@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -21,6 +20,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 )
 
 // BenchmarkFootprint prints what an agent costs: the program named by
@@ -137,21 +137,24 @@ func busyFunction(b *testing.B) (port int) {
 	return server.Listener.Addr().(*net.TCPAddr).Port
 }
 
-// load is a scheduler that always has a ticket for up to some calls at a time,
-// and the gateway that they are at.
+// load is a scheduler and a gateway that always have calls for up to some at a time. Only the
+// first ones need tickets: their places stay with the gateway.
 type load struct {
 	agentwire.UnimplementedInstancesServer
-	agentwire.UnimplementedGatewayServer
-	addr  string
-	asked chan struct{} // closed at the first pull
-	done  atomic.Int64
+	addr, gateway string
+	asked         chan struct{} // closed at the first pull
+	done          atomic.Int64
 
 	mu      sync.Mutex
 	most    int
 	body    []byte
-	credits int
+	credits int // the scheduler's
+	lent    int // the gateway's
 	running int
+	last    uint32
 	stream  grpc.BidiStreamingServer[agentwire.PullRequest, agentwire.PullReply]
+	conn    *callwire.Conn
+	out     map[uint32]*callwire.Outflow
 }
 
 func newLoad(b *testing.B) *load {
@@ -159,10 +162,10 @@ func newLoad(b *testing.B) *load {
 	if err != nil {
 		b.Fatal(err)
 	}
-	l := &load{addr: listener.Addr().String(), asked: make(chan struct{})}
+	l := &load{addr: listener.Addr().String(), asked: make(chan struct{}), out: make(map[uint32]*callwire.Outflow)}
+	l.gateway = acceptAgents(b, l.serveAgent)
 	server := grpc.NewServer(grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}))
 	agentwire.RegisterInstancesServer(server, l)
-	agentwire.RegisterGatewayServer(server, l)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	b.Cleanup(func() {
@@ -180,14 +183,41 @@ func (l *load) set(most int, body []byte) {
 	defer l.mu.Unlock()
 	l.most, l.body = most, body
 	l.match()
+	if l.conn != nil {
+		l.conn.FlushLater()
+	}
 }
 
-// match hands out tickets. The caller holds the lock.
+// match hands out calls and tickets. The caller holds the lock.
 func (l *load) match() {
+	for ; l.lent > 0 && l.running < l.most; l.lent-- {
+		l.running++
+		l.last += 2
+		l.call(l.last, callwire.Claim{})
+	}
 	for ; l.credits > 0 && l.running < l.most; l.credits-- {
 		l.running++
-		ticket := &agentwire.Ticket{InvocationId: make([]byte, 16), Gateway: l.addr, Token: make([]byte, 16)}
+		ticket := &agentwire.Ticket{InvocationId: make([]byte, 16), Gateway: l.gateway, Token: make([]byte, 16), Lent: true}
 		_ = l.stream.Send(&agentwire.PullReply{Kind: &agentwire.PullReply_Ticket{Ticket: ticket}})
+	}
+}
+
+// call sends a call. The caller holds the lock.
+func (l *load) call(number uint32, claim callwire.Claim) {
+	call := callwire.Call{
+		Invocation: claim.Invocation, Attempt: 1, Method: "POST", RequestURI: "/", Host: "h", Remaining: time.Minute,
+		ContentLength: int64(len(l.body)), Whole: l.body == nil,
+	}
+	l.conn.CommitLater(call.Append(l.conn.Begin(), number))
+	if body := l.body; body != nil {
+		out := callwire.NewOutflow(l.conn, number)
+		l.out[number] = out
+		go func() {
+			if _, err := out.Write(body); err == nil {
+				end := callwire.End{}
+				l.conn.Commit(end.Append(l.conn.Begin(), number))
+			}
+		}()
 	}
 }
 
@@ -208,8 +238,6 @@ func (l *load) Pull(stream grpc.BidiStreamingServer[agentwire.PullRequest, agent
 			close(l.asked)
 		}
 		l.credits += int(pull.GetCredits())
-		l.running -= len(pull.GetDone())
-		l.done.Add(int64(len(pull.GetDone())))
 		l.match()
 		l.mu.Unlock()
 	}
@@ -227,44 +255,57 @@ func (l *load) answer(stream grpc.BidiStreamingServer[agentwire.PullRequest, age
 	}
 }
 
-func (l *load) Attempt(stream grpc.BidiStreamingServer[agentwire.AttemptRequest, agentwire.AttemptReply]) error {
-	if _, err := stream.Recv(); err != nil {
-		return err
-	}
+// serveAgent is the gateway's side of the agent's connection.
+func (l *load) serveAgent(conn *callwire.Conn) error {
 	l.mu.Lock()
-	body := l.body
+	l.conn = conn
 	l.mu.Unlock()
-	granted := &agentwire.Granted{
-		Attempt: 1, Method: "POST", RequestUri: "/", Host: "h", RemainingNs: int64(time.Minute),
-		ContentLength: int64(len(body)), Whole: body == nil,
-	}
-	if err := stream.Send(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Granted{Granted: granted}}); err != nil {
-		return err
-	}
-	var sending sync.WaitGroup
-	defer sending.Wait()
-	sending.Go(func() { sendBody(stream, body) })
 	for {
-		msg, err := stream.Recv()
-		if err != nil || msg.GetHead().GetWhole() || msg.GetEnd() != nil {
+		f, err := conn.Read()
+		if err != nil {
 			return err
+		}
+		l.mu.Lock()
+		err = l.handle(f)
+		l.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		if !conn.HasWholeFrame() {
+			conn.Flush()
 		}
 	}
 }
 
-func sendBody(stream grpc.BidiStreamingServer[agentwire.AttemptRequest, agentwire.AttemptReply], body []byte) {
-	if body == nil {
-		return
-	}
-	buffer := make([]byte, 32<<10)
-	for from := bytes.NewReader(body); ; {
-		n, err := from.Read(buffer)
+// handle handles a frame of the agent. The caller holds the lock.
+func (l *load) handle(f callwire.Frame) error {
+	n, _ := callwire.ParseCount(f)
+	switch f.Kind {
+	case callwire.KindClaim:
+		claim, err := callwire.ParseClaim(f)
 		if err != nil {
-			_ = stream.Send(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_BodyEnd{BodyEnd: &agentwire.BodyEnd{}}})
-			return
+			return err
 		}
-		if stream.Send(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Body{Body: buffer[:n]}}) != nil {
-			return
+		l.call(f.Call, claim)
+	case callwire.KindTakeBack:
+		l.lent -= int(n)
+	case callwire.KindWindow:
+		if out := l.out[f.Call]; out != nil {
+			out.Open(n)
 		}
+	case callwire.KindBody:
+		l.conn.CommitLater(callwire.AppendCount(l.conn.Begin(), callwire.KindWindow, f.Call, uint32(len(f.Payload))))
+	case callwire.KindHead, callwire.KindEnd, callwire.KindRelease:
+		if f.Kind == callwire.KindHead && !f.Has(callwire.FlagWhole) {
+			break
+		}
+		delete(l.out, f.Call)
+		l.running--
+		l.done.Add(1)
+		if f.Has(callwire.FlagKeeps) || f.Has(callwire.FlagNoCredit) && f.Kind == callwire.KindRelease {
+			l.lent++
+		}
+		l.match()
 	}
+	return nil
 }

@@ -29,10 +29,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
 
-// bufferSizes are the sizes of gRPC's buffers, in bytes: its own, and those of a
-// part of a body and of a whole small body with what is around them. gRPC would
-// take 1 MiB for each of these, and clear it every time.
-var bufferSizes = []int{256, 4 << 10, 16 << 10, 32 << 10, 36 << 10, 72 << 10, 1 << 20}
+// bufferSizes are the sizes of gRPC's buffers, in bytes. It carries small messages between the
+// agent and its scheduler, and the files in an assignment.
+var bufferSizes = []int{256, 4 << 10, 16 << 10, 32 << 10, 1 << 20}
 
 // loopback is where the function is.
 const loopback = "127.0.0.1"
@@ -96,7 +95,7 @@ func newDialer(ca string, domain mtls.Domain) (podagent.Dialer, error) {
 	if err != nil {
 		return podagent.Dialer{}, fmt.Errorf("WINDLASS_CA: %w", err)
 	}
-	gateways, err := mtls.AgentCredentials([]byte(ca), domain.Gateway())
+	gateways, err := mtls.AgentCalls([]byte(ca), domain.Gateway())
 	if err != nil {
 		return podagent.Dialer{}, fmt.Errorf("WINDLASS_CA: %w", err)
 	}

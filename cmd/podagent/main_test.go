@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
@@ -117,11 +118,10 @@ func TestEnvironmentThatMakesNoSenseIsExplained(t *testing.T) {
 // plane is a control plane with one call to be run.
 type plane struct {
 	agentwire.UnimplementedInstancesServer
-	agentwire.UnimplementedGatewayServer
-	addr   string
-	answer chan *agentwire.ResultHead
-	done   chan struct{}           // closed when the agent asks for a second call
-	said   chan *agentwire.Goodbye // the last words; closed at the stream's end
+	addr, gateway string
+	answers       <-chan callwire.Head
+	done          chan struct{}           // closed when the agent asks for a second call
+	said          chan *agentwire.Goodbye // the last words; closed at the stream's end
 }
 
 func newPlane(t *testing.T) *plane {
@@ -129,13 +129,12 @@ func newPlane(t *testing.T) *plane {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &plane{
-		addr: l.Addr().String(), answer: make(chan *agentwire.ResultHead, 1),
-		done: make(chan struct{}), said: make(chan *agentwire.Goodbye, 1),
-	}
+	p := &plane{addr: l.Addr().String(), done: make(chan struct{}), said: make(chan *agentwire.Goodbye, 1)}
+	p.gateway, p.answers = newGateway(t, callwire.Call{
+		Attempt: 1, Method: "POST", RequestURI: "/path", Host: "h", Whole: true, Body: []byte("ping"), Remaining: time.Minute,
+	})
 	server := grpc.NewServer()
 	agentwire.RegisterInstancesServer(server, p)
-	agentwire.RegisterGatewayServer(server, p)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	t.Cleanup(func() {
@@ -158,7 +157,7 @@ func (p *plane) Pull(stream grpc.BidiStreamingServer[agentwire.PullRequest, agen
 				close(p.done)
 				continue
 			}
-			ticket := &agentwire.Ticket{InvocationId: []byte("0123456789abcdef"), Gateway: p.addr}
+			ticket := &agentwire.Ticket{InvocationId: []byte("0123456789abcdef"), Gateway: p.gateway}
 			if err := stream.Send(&agentwire.PullReply{Kind: &agentwire.PullReply_Ticket{Ticket: ticket}}); err != nil {
 				return err
 			}
@@ -166,22 +165,6 @@ func (p *plane) Pull(stream grpc.BidiStreamingServer[agentwire.PullRequest, agen
 			p.said <- kind.Goodbye
 		}
 	}
-}
-
-func (p *plane) Attempt(stream grpc.BidiStreamingServer[agentwire.AttemptRequest, agentwire.AttemptReply]) error {
-	if _, err := stream.Recv(); err != nil {
-		return err
-	}
-	granted := &agentwire.Granted{Attempt: 1, Method: "POST", RequestUri: "/path", Host: "h", Whole: true, WholeBody: []byte("ping"), RemainingNs: int64(time.Minute)}
-	if err := stream.Send(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Granted{Granted: granted}}); err != nil {
-		return err
-	}
-	msg, err := stream.Recv()
-	if err != nil {
-		return err
-	}
-	p.answer <- msg.GetHead()
-	return nil
 }
 
 // function is a function that repeats what it is sent.
@@ -196,7 +179,7 @@ func function(t *testing.T) (port int) {
 
 func (p *plane) serveOneCall(t *testing.T) {
 	t.Helper()
-	if got, want := string((<-p.answer).GetWholeBody()), "POST /path ping"; got != want {
+	if got, want := string((<-p.answers).Body), "POST /path ping"; got != want {
 		t.Errorf("answer %q, want %q", got, want)
 	}
 	<-p.done

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
 
@@ -39,11 +40,10 @@ var spareLanguages = []language{
 // stock is a control plane with one spare instance.
 type stock struct {
 	agentwire.UnimplementedInstancesServer
-	agentwire.UnimplementedGatewayServer
-	addr string
+	addr, gateway string
 	// spares and instances have those that said hello, and answers the results.
 	spares, instances chan *talk
-	answers           chan *agentwire.ResultHead
+	answers           <-chan callwire.Head
 }
 
 // talk is the stream of an instance.
@@ -60,13 +60,12 @@ func newStock(t testing.TB) *stock {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stock{
-		addr: l.Addr().String(), answers: make(chan *agentwire.ResultHead, 1),
-		spares: make(chan *talk, 10), instances: make(chan *talk, 10),
-	}
+	s := &stock{addr: l.Addr().String(), spares: make(chan *talk, 10), instances: make(chan *talk, 10)}
+	s.gateway, s.answers = newGateway(t, callwire.Call{
+		Attempt: 1, Method: "POST", RequestURI: "/", Host: "h", Whole: true, Body: []byte(`{"n":1}`), Remaining: time.Minute,
+	})
 	server := grpc.NewServer()
 	agentwire.RegisterInstancesServer(server, s)
-	agentwire.RegisterGatewayServer(server, s)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	t.Cleanup(func() {
@@ -96,22 +95,6 @@ func (s *stock) Pull(stream grpc.BidiStreamingServer[agentwire.PullRequest, agen
 			talk.pulls <- kind.Pull
 		}
 	}
-}
-
-func (s *stock) Attempt(stream grpc.BidiStreamingServer[agentwire.AttemptRequest, agentwire.AttemptReply]) error {
-	if _, err := stream.Recv(); err != nil {
-		return err
-	}
-	granted := &agentwire.Granted{Attempt: 1, Method: "POST", RequestUri: "/", Host: "h", Whole: true, WholeBody: []byte(`{"n":1}`), RemainingNs: int64(time.Minute)}
-	if err := stream.Send(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Granted{Granted: granted}}); err != nil {
-		return err
-	}
-	msg, err := stream.Recv()
-	if err != nil {
-		return err
-	}
-	s.answers <- msg.GetHead()
-	return nil
 }
 
 // startSpare runs an agent and a shim beside it, as the pod of a spare instance does,
@@ -210,11 +193,11 @@ func TestASpareInstanceAnswersACall(t *testing.T) {
 				t.Errorf("it says hello as %v", h)
 			}
 			send(t, instance, &agentwire.PullReply{Kind: &agentwire.PullReply_Ticket{Ticket: &agentwire.Ticket{
-				InvocationId: []byte("0123456789abcdef"), Gateway: s.addr,
+				InvocationId: []byte("0123456789abcdef"), Gateway: s.gateway,
 			}}})
 			answer := await(t, "the answer", s.answers)
 			var got bytes.Buffer
-			if err := json.Compact(&got, answer.GetWholeBody()); err != nil || got.String() != `[{"n":1},"ahoy","greeter"]` || !answer.GetCold() {
+			if err := json.Compact(&got, answer.Body); err != nil || got.String() != `[{"n":1},"ahoy","greeter"]` || !answer.Cold {
 				t.Errorf("the answer is %v", answer)
 			}
 			await(t, "its second pull", instance.pulls)

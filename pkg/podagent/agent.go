@@ -2,17 +2,21 @@ package podagent
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"net"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
+
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
@@ -32,14 +36,14 @@ type Deps struct {
 
 // Agent is the agent of one instance.
 type Agent struct {
-	config   agentenv.Config
-	deps     Deps
-	gateways *gatewayPool
-	// dialScheduler connects to the scheduler of an address; empty for any.
+	config agentenv.Config
+	deps   Deps
+	// dialScheduler connects to the scheduler of an address; empty for any. dialGateway
+	// connects to a gateway.
 	dialScheduler func(addr string) (conn, error)
+	dialGateway   func(ctx context.Context, addr string) (net.Conn, error)
 	// jitter is core.Params.Jitter.
 	jitter   float64
-	calls    *calls
 	function *functionEnd
 	// tasks are the goroutines that Run waits for. Only core effects start them, and none
 	// after core.End.
@@ -57,14 +61,30 @@ type Agent struct {
 	timer    *time.Timer
 	session  *session // the latest
 	attempts map[core.Attempt]*attempt
+	gateways map[core.Gateway]*gateway
+	// resumables are the connections that broke recently, by their gateways' addresses.
+	resumables map[string]resumable
+	workers    workers
+	served     bool // has run a call
+	// arrived is the call of the core.Called that is being handled.
+	arrived *attempt
+	// deadlines ends calls whose time is over, at deadline; zero if it is not set.
+	deadlines *time.Timer
+	deadline  time.Time
+}
+
+// conn is a connection to a scheduler.
+type conn interface {
+	grpc.ClientConnInterface
+	io.Closer
 }
 
 // New makes an Agent. It starts nothing.
 func New(config agentenv.Config, deps Deps) *Agent {
 	a := &Agent{
-		config:   config,
-		deps:     deps,
-		gateways: newGatewayPool(deps.Dialer),
+		config:      config,
+		deps:        deps,
+		dialGateway: deps.Dialer.Gateway,
 		dialScheduler: func(addr string) (conn, error) {
 			if addr == "" {
 				addr = config.Scheduler
@@ -78,11 +98,9 @@ func New(config agentenv.Config, deps Deps) *Agent {
 		drained:  make(chan struct{}),
 		ended:    make(chan struct{}),
 		attempts: make(map[core.Attempt]*attempt),
+		gateways: make(map[core.Gateway]*gateway), resumables: make(map[string]resumable),
 	}
-	a.calls = &calls{
-		adapter: deps.Adapter, gateways: a.gateways, function: a.function, watched: deps.FunctionEnd != nil,
-		notify: a.notify, log: deps.Log,
-	}
+	a.workers.agent = a
 	return a
 }
 
@@ -115,7 +133,6 @@ func (a *Agent) Run(ctx context.Context) error {
 	<-a.ended
 	watching.Wait()
 	a.tasks.Wait()
-	a.gateways.closeIdle()
 	return startErr
 }
 
@@ -123,6 +140,7 @@ func (a *Agent) startCore(c *core.Core) {
 	a.mu.Lock()
 	a.core = c
 	a.timer = time.AfterFunc(time.Hour, func() { a.notify(core.Wake{}) })
+	a.deadlines = time.AfterFunc(time.Hour, a.checkDeadlines)
 	a.mu.Unlock()
 	a.notify(core.Begin{})
 }
@@ -155,21 +173,6 @@ func (a *Agent) carryOut(e core.Effect, reply *agentwire.PullReply) {
 		a.session.cancel()
 	case core.LoadFunction:
 		a.applyAssignment(reply.GetAssignment())
-	case core.Claim:
-		a.startAttempt(e.Attempt, e.Ticket, (*attempt).claimAndRun)
-	case core.Start:
-		if !e.Unclaimed {
-			a.attempts[e.Attempt].grant()
-			return
-		}
-		request := reply.GetTicket().GetRequest()
-		a.startAttempt(e.Attempt, e.Ticket, func(at *attempt, ctx, callCtx context.Context) { at.runUnclaimed(ctx, callCtx, request) })
-	case core.Release:
-		a.attempts[e.Attempt].release()
-	case core.Cancel:
-		a.attempts[e.Attempt].cancel(errUnwanted)
-	case core.Cut:
-		a.attempts[e.Attempt].cut(a.function.lostError())
 	case core.RunAudit:
 		a.tasks.Go(a.audit)
 	case core.Quiet:
@@ -182,47 +185,69 @@ func (a *Agent) carryOut(e core.Effect, reply *agentwire.PullReply) {
 		close(a.drained)
 	case core.End:
 		a.timer.Stop()
+		a.deadlines.Stop()
+		a.workers.release(true)
 		close(a.ended)
+	default:
+		a.carryOutAtGateway(e)
 	}
 }
 
-// startAttempt starts an attempt. Its contexts are not Run's, because calls outlive that one:
-// they end by their own deadlines. ctx covers the call and the stream to the gateway, callCtx
-// the call alone. The caller holds the lock.
-func (a *Agent) startAttempt(n core.Attempt, t invocation.Ticket, run func(at *attempt, ctx, callCtx context.Context)) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	callCtx, cut := context.WithCancelCause(ctx)
-	at := &attempt{calls: a.calls, number: n, ticket: t, cid: a.identity.cid, cancel: cancel, cut: cut}
-	a.attempts[n] = at
-	a.tasks.Go(func() {
-		defer a.attemptOver(at)
-		run(at, ctx, callCtx)
-	})
-}
-
-// attemptOver releases a finished attempt.
-func (a *Agent) attemptOver(at *attempt) {
-	at.close()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.step(core.Delivered{Attempt: at.number}, nil)
-	delete(a.attempts, at.number)
+// carryOutAtGateway is carryOut for the effects about gateways and their calls.
+func (a *Agent) carryOutAtGateway(e core.Effect) {
+	switch e := e.(type) {
+	case core.Start:
+		at := a.attempts[e.Attempt]
+		if e.Gateway != 0 {
+			at = a.arrived
+			at.number = e.Attempt
+			a.attempts[e.Attempt], at.gateway.calls[at.wire] = at, at
+		}
+		at.start()
+	case core.Deliver:
+		if at := a.attempts[e.Attempt]; at != nil {
+			at.deliver(e.Keeps)
+		}
+	case core.Connect:
+		a.connect(e)
+	case core.Disconnect:
+		a.gateways[e.Gateway].disconnect()
+	case core.Claim:
+		a.claim(e)
+	case core.Release:
+		a.attempts[e.Attempt].release()
+	case core.Decline:
+		a.gateways[e.Gateway].decline(e.Call)
+	case core.Lend:
+		a.gateways[e.Gateway].sendCount(callwire.KindLend, e.Credits)
+	case core.TakeBack:
+		a.gateways[e.Gateway].sendCount(callwire.KindTakeBack, e.Credits)
+	case core.Cancel:
+		a.attempts[e.Attempt].cancelCall(errUnwanted)
+	case core.Cut:
+		a.attempts[e.Attempt].cancelCall(a.function.lostError())
+	}
 }
 
 // audit feeds the core the observed state.
 func (a *Agent) audit() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	seen := core.Audit{Calls: slices.Collect(maps.Keys(a.attempts)), FunctionEnd: a.function.how()}
+	seen := core.Audit{
+		Calls: slices.Collect(maps.Keys(a.attempts)), Gateways: slices.Collect(maps.Keys(a.gateways)),
+		FunctionEnd: a.function.how(),
+	}
 	if a.session != nil && !a.session.over {
 		seen.Session = a.session.number
 	}
 	a.step(seen, nil)
 }
 
-// goQuiet closes unused connections and gives memory back. That takes milliseconds.
+// goQuiet gives memory back. That takes milliseconds.
 func (a *Agent) goQuiet() {
-	a.gateways.closeIdle()
+	a.mu.Lock()
+	a.workers.release(false)
+	a.mu.Unlock()
 	runtime.GC() // what pools hold survives one collection
 	debug.FreeOSMemory()
 }

@@ -1,19 +1,19 @@
 package podagent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/internal/wiretest"
+	"github.com/windlass-dev/windlass/internal/callwire"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -22,7 +22,7 @@ func TestClaimRepeatsWhatTheTicketSays(t *testing.T) {
 		p := w.begin()
 		p.ticket("a")
 		c := w.claim()
-		if got := fmt.Sprintf("%s, %s, %s", tellID(c.claim.GetInvocationId()), tellID(c.claim.GetToken()), c.claim.GetCid()); got != "a, token of a, cid" {
+		if got := fmt.Sprintf("%s, %s, %s", tellID(c.claim.Invocation[:]), tellID(c.claim.Token[:]), c.hello.CID); got != "a, token of a, cid" {
 			t.Errorf("claimed with %s", got)
 		}
 		c.refuse()
@@ -36,10 +36,13 @@ func TestFunctionIsNotCalledWithoutAGrant(t *testing.T) {
 		answer func(*claimed)
 		done   string
 	}{
-		"refused":    {(*claimed).refuse, "done a after 0s"},
-		"failed":     {func(c *claimed) { c.end <- status.Error(codes.Unavailable, "going away") }, "done a after 0s unclaimed"},
-		"no answer":  {func(c *claimed) { c.end <- nil }, "done a after 0s unclaimed"},
-		"no meaning": {func(c *claimed) { c.bodyEnd(false) }, "done a after 0s"},
+		"refused":      {(*claimed).refuse, "done a after 0s"},
+		"lost":         {(*claimed).lose, "done a after 0s unclaimed"},
+		"no meaning":   {func(c *claimed) { c.bodyEnd(false) }, "done a after 0s unclaimed"},
+		"another call": {func(c *claimed) { c.grant(callwire.Call{Invocation: invocation.ID{'x'}}) }, "done a after 0s unclaimed"},
+		"cut off": {func(c *claimed) {
+			c.write(func(b []byte) []byte { return append(b, 0, 0, 0, 1, byte(callwire.KindCall), 0, 0, 0, 0, 0, 0, 1, 255) })
+		}, "done a after 0s unclaimed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withHarness(t, nil, func(w *harness) {
@@ -73,7 +76,7 @@ func TestNoMoreCallsRunThanTheConcurrency(t *testing.T) {
 		p.ticket("a", "b", "c", "d", "e")
 		claims := []*claimed{w.claim(), w.claim()}
 		for _, claim := range claims {
-			claim.grant(&agentwire.Granted{Whole: true})
+			claim.grant(callwire.Call{Whole: true})
 		}
 		w.runs()
 		if len(w.gateway.claims) != 0 {
@@ -84,7 +87,6 @@ func TestNoMoreCallsRunThanTheConcurrency(t *testing.T) {
 		}
 		for _, claim := range claims {
 			<-claim.said
-			claim.end <- nil
 			p.hear("pull 1 done")
 		}
 		p.retire("test")
@@ -101,9 +103,9 @@ func TestExecutionTimeIsReported(t *testing.T) {
 		claim, call := w.call(p, "a")
 		time.Sleep(5 * time.Millisecond)
 		call.hello()
-		msg := <-claim.said
-		if got := time.Duration(msg.GetHead().GetExecNs()); got != 5*time.Millisecond {
-			t.Errorf("the head says %v", got)
+		head, err := callwire.ParseHead(<-claim.said)
+		if err != nil || head.Exec != 5*time.Millisecond {
+			t.Errorf("the head says %v, %v", head.Exec, err)
 		}
 		claim.hearEnd()
 		p.hear("pull 1 done a after 5ms")
@@ -113,7 +115,7 @@ func TestExecutionTimeIsReported(t *testing.T) {
 }
 
 func TestAnswersTravelAsSmallOrLargeOnesDo(t *testing.T) {
-	big := strings.Repeat("x", wholeBody)
+	big := strings.Repeat("x", callwire.WholeBody)
 	cases := map[string]struct {
 		method string
 		head   adapter.Head
@@ -126,15 +128,16 @@ func TestAnswersTravelAsSmallOrLargeOnesDo(t *testing.T) {
 		"no content":              {"GET", adapter.Head{Status: 204, ContentLength: -1}, nil, []string{`head 204 cold whole ""`}},
 		"not modified":            {"GET", adapter.Head{Status: 304, ContentLength: -1}, nil, []string{`head 304 cold whole ""`}},
 		"M8: HEAD":                {"HEAD", adapter.Head{Status: 200, ContentLength: 1 << 30}, nil, []string{`head 200 cold promises 1073741824 whole ""`}},
-		"just small":              {"GET", adapter.Head{Status: 200, ContentLength: wholeBody}, []string{big}, []string{"head 200 cold whole of 65536 bytes"}},
-		"M8: large":               {"GET", adapter.Head{Status: 200, ContentLength: wholeBody + 2}, []string{big, "yz"}, []string{"head 200 cold promises 65538", "body of 65536 bytes", `body "yz"`, "end"}},
+		"just small":              {"GET", adapter.Head{Status: 200, ContentLength: callwire.WholeBody}, []string{big}, []string{"head 200 cold whole of 65536 bytes"}},
+		"M8: large":               {"GET", adapter.Head{Status: 200, ContentLength: callwire.WholeBody + 2}, []string{big, "yz"}, []string{"head 200 cold promises 65538", "body of 32768 bytes", "body of 32768 bytes", `body "yz"`, "end"}},
 		"length unknown":          {"GET", adapter.Head{Status: 200, ContentLength: -1}, []string{"a", "", "b"}, []string{"head 200 cold", `body "a"`, `body "b"`, "end"}},
 		"length unknown, empty":   {"GET", adapter.Head{Status: 200, ContentLength: -1}, nil, []string{"head 200 cold", "end"}},
-		"more than was announced": {"GET", adapter.Head{Status: 200, ContentLength: 1}, []string{"a", big}, []string{"head 200 cold promises 1", `body "a"`, "body of 65536 bytes", "end"}},
+		"more than was announced": {"GET", adapter.Head{Status: 200, ContentLength: 1}, []string{"a", big[:40<<10]}, []string{"head 200 cold promises 1 whole of 40961 bytes"}},
+		"more than a frame has":   {"GET", adapter.Head{Status: 200, ContentLength: 1}, []string{"a", big}, []string{"head 200 cold promises 1", `body "a"`, "body of 32768 bytes", "body of 32767 bytes", `body "x"`, "end"}},
 		"more than one message may hold": {
-			"GET", adapter.Head{Status: 200, ContentLength: 2*wholeBody + 1},
-			[]string{big + big + "y"},
-			[]string{"head 200 cold promises 131073", "body of 65536 bytes", "body of 65536 bytes", `body "y"`, "end"},
+			"GET", adapter.Head{Status: 200, ContentLength: callwire.WholeBody + 1},
+			[]string{big + "y"},
+			[]string{"head 200 cold promises 65537", "body of 32768 bytes", "body of 32768 bytes", `body "y"`, "end"},
 		},
 	}
 	for name, tc := range cases {
@@ -143,7 +146,7 @@ func TestAnswersTravelAsSmallOrLargeOnesDo(t *testing.T) {
 				p := w.begin()
 				p.ticket("a")
 				claim := w.claim()
-				claim.grant(&agentwire.Granted{Method: tc.method, Whole: true})
+				claim.grant(callwire.Call{Method: tc.method, Whole: true})
 				(<-w.adapter.calls).answer(tc.head, tc.parts...)
 				claim.hear(tc.want...)
 				claim.hearEnd()
@@ -160,19 +163,18 @@ func TestRequestReachesTheFunctionAsItCame(t *testing.T) {
 		p := w.begin()
 		p.ticket("a")
 		claim := w.claim()
-		claim.grant(&agentwire.Granted{
-			Attempt: 2, Method: "PUT", RequestUri: "/x?y=%20", Host: "h", Whole: true, WholeBody: []byte("body"),
-			ContentLength: 4, RemainingNs: int64(time.Second),
-			Headers: []*agentwire.Header{{Name: "X-A", Value: []byte("1")}, {Name: "X-A", Value: []byte("2")}},
+		claim.grant(callwire.Call{
+			Attempt: 2, Method: "PUT", RequestURI: "/x?y=%20", Host: "h", Whole: true, Body: []byte("body"),
+			ContentLength: 4, Remaining: time.Second,
+			Header: []callwire.Field{{Name: "X-A", Value: "1"}, {Name: "x-b", Value: "3"}, {Name: "X-A", Value: "2"}},
 		})
 		call := <-w.adapter.calls
 		body, err := io.ReadAll(call.Body)
 		got := fmt.Sprint(call.ID[:2], call.Attempt, call.Method, call.RequestURI, call.Host, call.Header, call.ContentLength, string(body), err, time.Until(call.Deadline))
-		if want := fmt.Sprint("61", 2, "PUT", "/x?y=%20", "h", map[string][]string{"X-A": {"1", "2"}}, 4, "body", nil, time.Second); got != want {
+		if want := fmt.Sprint("61", 2, "PUT", "/x?y=%20", "h", map[string][]string{"X-A": {"1", "2"}, "X-B": {"3"}}, 4, "body", nil, time.Second); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		call.hello()
-		claim.end <- nil
 		p.retire("test")
 		w.ended(nil)
 	})
@@ -184,11 +186,10 @@ func TestStreamedBodies(t *testing.T) {
 		body string
 		err  error
 	}{
-		"complete":                    {func(c *claimed) { c.body("ab"); c.body("cd"); c.bodyEnd(false) }, "abcd", nil},
-		"empty":                       {func(c *claimed) { c.bodyEnd(false) }, "", nil},
-		"aborted":                     {func(c *claimed) { c.body("ab"); c.bodyEnd(true) }, "ab", errBodyCut},
-		"gateway ends without an end": {func(c *claimed) { c.body("ab"); c.end <- nil }, "ab", errBodyCut},
-		"gateway is lost":             {func(c *claimed) { c.body("ab"); c.end <- errGone }, "ab", errBodyCut},
+		"complete":        {func(c *claimed) { c.body("ab"); c.body("cd"); c.bodyEnd(false) }, "abcd", nil},
+		"empty":           {func(c *claimed) { c.bodyEnd(false) }, "", nil},
+		"aborted":         {func(c *claimed) { c.body("ab"); c.bodyEnd(true) }, "ab", errBodyCut},
+		"gateway is lost": {func(c *claimed) { c.body("ab"); c.lose() }, "ab", errBodyCut},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -196,7 +197,7 @@ func TestStreamedBodies(t *testing.T) {
 				p := w.begin()
 				p.ticket("a")
 				claim := w.claim()
-				claim.grant(&agentwire.Granted{Method: "POST", ContentLength: -1})
+				claim.grant(callwire.Call{Method: "POST", ContentLength: -1})
 				call := <-w.adapter.calls
 				tc.send(claim)
 				body, err := io.ReadAll(call.Body)
@@ -204,7 +205,6 @@ func TestStreamedBodies(t *testing.T) {
 					t.Errorf("body %q, %v; want %q, %v", body, err, tc.body, tc.err)
 				}
 				call.hello()
-				claim.end <- nil
 				p.retire("test")
 				w.ended(nil)
 			})
@@ -222,7 +222,7 @@ func TestBodyEndsWithTheCall(t *testing.T) {
 				p := w.begin()
 				p.ticket("a")
 				claim := w.claim()
-				claim.grant(&agentwire.Granted{Method: "POST", ContentLength: 10})
+				claim.grant(callwire.Call{Method: "POST", ContentLength: 10})
 				call := <-w.adapter.calls
 				end(claim)
 				if _, err := io.ReadAll(call.Body); err == nil {
@@ -231,7 +231,6 @@ func TestBodyEndsWithTheCall(t *testing.T) {
 				<-call.ctx.Done()
 				call.end <- adapter.Ended(call.ctx, call.Call)
 				p.hear("goodbye CALL_BROKEN")
-				claim.end <- nil
 				w.ended(nil)
 			})
 		})
@@ -243,7 +242,7 @@ func TestBodyThatTheFunctionDoesNotReadHoldsUpNothing(t *testing.T) {
 		p := w.begin()
 		p.ticket("a")
 		claim := w.claim()
-		claim.grant(&agentwire.Granted{Method: "POST", ContentLength: -1})
+		claim.grant(callwire.Call{Method: "POST", ContentLength: -1})
 		call := <-w.adapter.calls
 		claim.body("nobody reads this")
 		claim.body("nor this")
@@ -321,14 +320,13 @@ func TestInstanceStaysIfTheClientBrokeOffBeforeTheFunctionSawIt(t *testing.T) {
 				p := w.begin()
 				p.ticket("a")
 				claim := w.claim()
-				claim.grant(&agentwire.Granted{Method: "POST", ContentLength: 10})
+				claim.grant(callwire.Call{Method: "POST", ContentLength: 10})
 				call := <-w.adapter.calls
 				time.Sleep(time.Millisecond)
 				breakOff(claim)
 				synctest.Wait()
 				call.end <- adapter.ErrNotStarted
 				p.hear("pull 1 done a after 0s")
-				claim.end <- nil
 				p.retire("test")
 				w.ended(nil)
 			})
@@ -350,7 +348,7 @@ func TestFunctionWithoutAnAnswerIsToldToTheGateway(t *testing.T) {
 
 func TestTicketWithAnAddressThatIsNoneIsGivenBack(t *testing.T) {
 	withHarness(t, nil, func(w *harness) {
-		w.agent.gateways.dial = func(string) (conn, error) { return nil, errors.New("no address") }
+		w.agent.dialGateway = func(context.Context, string) (net.Conn, error) { return nil, errors.New("no address") }
 		p := w.begin()
 		p.ticket("a")
 		p.hear("pull 1 done a after 0s unclaimed")
@@ -364,9 +362,10 @@ func TestWhatALaterGatewaySaysDoesNotLoseTheCall(t *testing.T) {
 		p := w.begin()
 		p.ticket("a")
 		c := w.claim()
-		c.say(wiretest.Beyond(&agentwire.AttemptReply{}))
-		c.grant(&agentwire.Granted{Attempt: 1, Method: "GET", RequestUri: "/", Whole: true})
-		c.say(wiretest.Beyond(&agentwire.AttemptReply{}))
+		beyond := func(b []byte) []byte { return callwire.AppendFrame(b, 200, 0xff, c.number, nil) }
+		c.write(beyond)
+		c.grant(get())
+		c.write(beyond)
 		call := <-w.adapter.calls
 		call.hello()
 		c.hear(`head 200 cold whole "hello"`)
@@ -377,16 +376,16 @@ func TestWhatALaterGatewaySaysDoesNotLoseTheCall(t *testing.T) {
 }
 
 func TestATicketGoesBackIfTheGatewayIsNotUnderstood(t *testing.T) {
-	withHarness(t, nil, func(w *harness) {
-		p := w.begin()
-		p.ticket("a")
-		w.claim().say(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Refused{Refused: &agentwire.Refused{
-			Reason: agentwire.Refused_REASON_UNSUPPORTED,
-		}}})
-		p.hear("pull 1 done a after 0s unclaimed")
-		p.retire("test")
-		w.ended(nil)
-	})
+	for _, protocol := range []uint32{0, 1000} {
+		withHarness(t, nil, func(w *harness) {
+			w.gateway.protocol = protocol
+			p := w.begin()
+			p.ticket("a")
+			p.hear("pull 1 done a after 0s unclaimed")
+			p.retire("test")
+			w.ended(nil)
+		})
+	}
 }
 
 func TestAnAgentLeavesASchedulerWhoseProtocolItDoesNotSpeak(t *testing.T) {

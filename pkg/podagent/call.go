@@ -2,17 +2,19 @@ package podagent
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
+
+// errBodyCut ends a body whose client or gateway broke it off.
+var errBodyCut = errors.New("podagent: the request was broken off")
 
 // traceOf is the id of the trace that a call is in; empty if it is in none.
 func traceOf(h http.Header) string {
@@ -35,74 +37,74 @@ func outcome(err error) core.Outcome {
 	return core.Broken
 }
 
-// newCall makes the call from a grant. receiveReplies feeds its body unless the grant has all
-// of it. Grants carry no trailers, expectations and upgrades, nor do results (see WriteHead).
-func newCall(ctx context.Context, id invocation.ID, g *agentwire.Granted) (*adapter.Call, *bodyPipe) {
-	header := make(http.Header, len(g.GetHeaders()))
-	for _, h := range g.GetHeaders() {
-		header.Add(h.GetName(), string(h.GetValue()))
-	}
-	deadline, _ := ctx.Deadline()
+// newCall makes the call from its message. It shares no memory with the frame. The body is only
+// set if it came whole.
+func newCall(m *callwire.Call, deadline time.Time) *adapter.Call {
 	call := &adapter.Call{
-		ID:            id.String(),
-		Attempt:       int(g.GetAttempt()),
-		Method:        g.GetMethod(),
-		RequestURI:    g.GetRequestUri(),
-		Host:          g.GetHost(),
-		Header:        header,
-		ContentLength: g.GetContentLength(),
-		Deadline:      deadline,
+		ID:             m.Invocation.String(),
+		Attempt:        m.Attempt,
+		Method:         m.Method,
+		RequestURI:     m.RequestURI,
+		Host:           m.Host,
+		Header:         headerOf(m.Header),
+		ContentLength:  m.ContentLength,
+		ExpectContinue: m.ExpectContinue,
+		Upgrade:        m.Upgrade,
+		Deadline:       deadline,
 	}
-	if g.GetWhole() {
-		call.Body = bytes.NewReader(g.GetWholeBody())
-		call.ContentLength = int64(len(g.GetWholeBody()))
-		return call, nil
+	if len(m.Trailer) > 0 {
+		call.Trailer = make(http.Header, len(m.Trailer))
+		for _, name := range m.Trailer {
+			call.Trailer[http.CanonicalHeaderKey(name)] = nil
+		}
 	}
-	reader, writer := io.Pipe()
-	call.Body = reader
-	return call, &bodyPipe{r: reader, w: writer, stop: context.AfterFunc(ctx, func() { _ = writer.CloseWithError(context.Cause(ctx)) })}
+	if m.Whole {
+		call.Body = bytes.NewReader(bytes.Clone(m.Body))
+		call.ContentLength = int64(len(m.Body))
+	}
+	return call
 }
 
-var errBodyCut = errors.New("podagent: the request was broken off")
-
-// bodyPipe streams a call's body. It ends with the call's context. A nil one belongs to a body
-// that came whole.
-type bodyPipe struct {
-	r    *io.PipeReader
-	w    *io.PipeWriter
-	stop func() bool
+// headerOf is the map of some fields. The values share one piece of memory.
+func headerOf(fields []callwire.Field) http.Header {
+	h, values := make(http.Header, len(fields)), make([]string, len(fields))
+	for i, f := range fields {
+		name := http.CanonicalHeaderKey(f.Name)
+		if before := h[name]; before != nil {
+			h[name] = append(before, f.Value)
+			continue
+		}
+		values[i] = f.Value
+		h[name] = values[i : i+1 : i+1]
+	}
+	return h
 }
 
-// write passes on a part of the body. A function that does not read its request is no error:
-// the rest is dropped.
-func (b *bodyPipe) write(p []byte) {
-	if b != nil {
-		_, _ = b.w.Write(p)
+// appendHeader appends the fields of h.
+func appendHeader(fields []callwire.Field, h http.Header) []callwire.Field {
+	for name, values := range h {
+		for _, value := range values {
+			fields = append(fields, callwire.Field{Name: name, Value: value})
+		}
 	}
+	return fields
 }
 
-// endBody ends the body; cut says that it is not the whole.
-func (b *bodyPipe) endBody(cut bool) {
-	switch {
-	case b == nil:
-	case cut:
-		_ = b.w.CloseWithError(errBodyCut)
-	default:
-		_ = b.w.Close()
-	}
+// requestBody is a body that comes in parts.
+type requestBody struct {
+	in *callwire.Inflow
+	// trailer has the announced trailers. The values come with the end of the body.
+	trailer http.Header
 }
 
-// close ends the pipe; a body that has not ended was cut.
-func (b *bodyPipe) close() {
-	if b != nil {
-		b.stop()
-		b.endBody(true)
+func (b *requestBody) Read(p []byte) (int, error) {
+	n, err := b.in.Read(p)
+	if errors.Is(err, io.EOF) && b.trailer != nil {
+		for name, values := range headerOf(b.in.Trailer()) {
+			if _, announced := b.trailer[name]; announced {
+				b.trailer[name] = values
+			}
+		}
 	}
-}
-
-// discard drops the rest of the body, so that the messages behind it are read.
-func (b *bodyPipe) discard() {
-	if b != nil {
-		_ = b.r.Close()
-	}
+	return n, err
 }

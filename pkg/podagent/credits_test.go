@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
@@ -21,20 +21,23 @@ type creditModel struct {
 	pulls   *pulls // nil while there is no stream
 	credits int
 	tickets int
+	conn    *gatewayEnd         // the latest
 	claims  []*claimed          // not answered yet
 	running map[string]*claimed // by the id that the function sees
 	calls   []*called
+	loaned  int // calls by loans so far
 
 	sessions, called int // so far
 }
 
-// TestCreditsAndCallsAreAlwaysTheConcurrency breaks streams, refuses and loses
-// claims, breaks calls off and hands out tickets in any order. Whenever all is
-// still, what the agent asked for and what it runs must be its concurrency: less
-// is an instance that idles while calls wait, and more is one that is overrun.
-func TestCreditsAndCallsAreAlwaysTheConcurrency(t *testing.T) {
+// TestPullsLoansAndCallsAreAlwaysTheConcurrency breaks streams and connections, refuses and
+// loses claims, breaks calls off, hands out tickets, calls by loans and recalls them in any order.
+// Whenever all is still, what the agent has asked for, what it has lent and what it runs must be
+// its concurrency: less is an instance that idles while calls wait, and more is one that is
+// overrun.
+func TestPullsLoansAndCallsAreAlwaysTheConcurrency(t *testing.T) {
 	const concurrency = 3
-	sessions, calls := 0, 0
+	sessions, calls, loaned := 0, 0, 0
 	for seed := range uint64(200) {
 		withHarness(t, func(c *agentenv.Config) { c.Concurrency = concurrency }, func(w *harness) {
 			acc := &creditModel{harness: w, rand: rand.New(rand.NewPCG(seed, 1)), running: map[string]*claimed{}}
@@ -42,23 +45,32 @@ func TestCreditsAndCallsAreAlwaysTheConcurrency(t *testing.T) {
 			w.adapter.ready <- nil
 			acc.look()
 			for step := range 100 {
-				acc.step(acc.rand.IntN(10))
+				acc.step(acc.rand.IntN(19))
 				acc.look()
-				held := w.agent.config.Concurrency - acc.credits
-				if acc.pulls != nil && held != len(acc.claims)+len(acc.calls) {
-					t.Fatalf("seed %d, step %d: %d credits with %d claims and %d calls", seed, step, acc.credits, len(acc.claims), len(acc.calls))
+				lent := acc.lent()
+				if acc.pulls != nil && acc.credits+lent+len(acc.claims)+len(acc.calls) != concurrency {
+					t.Fatalf("seed %d, step %d: %d pulls and %d loans with %d claims and %d calls",
+						seed, step, acc.credits, lent, len(acc.claims), len(acc.calls))
 				}
 			}
 			acc.settle()
-			sessions, calls = sessions+acc.sessions, calls+acc.called
+			sessions, calls, loaned = sessions+acc.sessions, calls+acc.called, loaned+acc.loaned
 			if most := w.adapter.most.Load(); most > concurrency {
 				t.Errorf("seed %d: %d calls at a time", seed, most)
 			}
 		})
 	}
-	if sessions < 500 || calls < 500 {
-		t.Errorf("only %d sessions and %d calls: chance has left out too much", sessions, calls)
+	if sessions < 500 || calls < 1000 || loaned < 300 {
+		t.Errorf("only %d sessions, %d calls and %d by loans: chance has left out too much", sessions, calls, loaned)
 	}
+}
+
+// lent is how many credits the gateway has.
+func (a *creditModel) lent() int {
+	if a.conn == nil {
+		return 0
+	}
+	return a.conn.lend(0)
 }
 
 // step does one thing that can happen.
@@ -68,30 +80,61 @@ func (a *creditModel) step(what int) {
 		if a.pulls != nil && a.credits > 0 {
 			a.credits--
 			a.tickets++
-			a.pulls.ticket(fmt.Sprint(a.tickets))
+			hand := a.pulls.lent
+			if a.rand.IntN(3) == 0 {
+				hand = func(id string) { a.pulls.ticket(id) }
+			}
+			hand(fmt.Sprint(a.tickets))
 		}
-	case 3, 4:
+	case 3, 4, 14:
 		if c := take(a.rand, &a.claims); c != nil {
-			c.grant(&agentwire.Granted{Method: "POST", ContentLength: -1})
-			a.running[fmt.Sprintf("%x", c.claim.GetInvocationId())] = c
+			c.grant(callwire.Call{Method: "POST", ContentLength: -1})
+			a.running[c.claim.Invocation.String()] = c
 		}
 	case 5:
 		if c := take(a.rand, &a.claims); c != nil {
 			c.refuse()
 		}
 	case 6:
-		if c := take(a.rand, &a.claims); c != nil {
-			c.end <- errGone
+		if a.rand.IntN(3) == 0 {
+			a.loseGateway()
 		}
-	case 7:
+	case 7, 10, 15:
 		a.endCall()
 	case 8:
-		if a.pulls != nil {
+		if a.pulls != nil && a.rand.IntN(2) == 0 {
 			a.pulls.lose()
 			a.pulls = nil
 		}
 	case 9:
 		time.Sleep(longestPause)
+	case 11, 12, 16, 17:
+		if a.lent() > 0 {
+			a.loaned++
+			a.tickets++
+			var id [16]byte
+			copy(id[:], fmt.Sprint(a.tickets))
+			c := a.conn.call(callwire.Call{Invocation: id, Method: "POST", ContentLength: -1})
+			a.running[fmt.Sprintf("%x", id)] = c
+		}
+	case 13:
+		a.takeBack()
+	}
+}
+
+// takeBack takes loans back, in one of two ways.
+func (a *creditModel) takeBack() {
+	if n := a.lent(); n > 0 && a.rand.IntN(2) == 0 {
+		a.conn.giveBack(uint32(1 + a.rand.IntN(n)))
+	} else if a.pulls != nil {
+		a.pulls.recall(uint32(a.rand.IntN(3)))
+	}
+}
+
+func (a *creditModel) loseGateway() {
+	if a.conn != nil {
+		a.conn.lose()
+		a.conn, a.claims = nil, nil
 	}
 }
 
@@ -101,23 +144,17 @@ func (a *creditModel) endCall() {
 	if call == nil {
 		return
 	}
-	gateway := a.running[call.ID]
-	switch a.rand.IntN(3) {
+	switch a.rand.IntN(6) {
 	case 0:
+		a.loseGateway()
 		call.hello()
-		<-gateway.said
 	case 1:
-		gateway.end <- errGone
+		a.running[call.ID].cancel()
 		synctest.Wait()
 		call.end <- adapter.ErrNotStarted
-		return
-	case 2:
-		gateway.end <- errGone
-		synctest.Wait()
+	default:
 		call.hello()
-		return
 	}
-	gateway.end <- nil
 }
 
 // look waits until all is still and takes note of what the agent did.
@@ -130,8 +167,9 @@ func (a *creditModel) look() {
 			a.pulls, a.credits = p, 0
 			a.sessions++
 			p.hear(helloText)
+		case a.conn = <-a.gateway.conns:
+			a.conn.t = a.t
 		case c := <-a.gateway.claims:
-			c.t = a.t
 			a.claims = append(a.claims, c)
 		case call := <-a.adapter.calls:
 			a.calls = append(a.calls, call)

@@ -2,6 +2,7 @@ package podagent
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+
+	"github.com/windlass-dev/windlass/internal/rawtcp"
 )
 
 // Windows of flow control, in bytes: what a peer may send that was not read yet.
@@ -20,7 +23,7 @@ const (
 	connWindow   = 1 << 20
 )
 
-// Pauses between two tries to connect to a gateway.
+// Pauses between two tries of gRPC to connect to a scheduler.
 const (
 	reconnectPause        = 20 * time.Millisecond
 	longestReconnectPause = 250 * time.Millisecond
@@ -29,15 +32,37 @@ const (
 // Dialer makes connections to schedulers and gateways. Its zero value does not
 // encrypt them.
 type Dialer struct {
-	// Schedulers and Gateways say how they prove their identity.
-	Schedulers, Gateways credentials.TransportCredentials
+	// Schedulers says how they prove their identity.
+	Schedulers credentials.TransportCredentials
+	// Gateways is for handshakes with gateways, which agree on callwire.ALPN.
+	Gateways *tls.Config
+	// Dial connects to the address of a gateway, below TLS; nil is TCP. Tests replace it.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
 }
 
 // Scheduler makes a connection to a scheduler.
 func (d Dialer) Scheduler(addr string) (*grpc.ClientConn, error) { return dial(addr, d.Schedulers) }
 
-// Gateway makes a connection to a gateway.
-func (d Dialer) Gateway(addr string) (*grpc.ClientConn, error) { return dial(addr, d.Gateways) }
+// Gateway connects to a gateway, for callwire.
+func (d Dialer) Gateway(ctx context.Context, addr string) (net.Conn, error) {
+	connect := d.Dial
+	if connect == nil {
+		connect = dialTCP
+	}
+	c, err := connect(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	if c = rawtcp.Wrap(c); d.Gateways == nil {
+		return c, nil
+	}
+	secured := tls.Client(c, d.Gateways)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return secured, nil
+}
 
 // dial makes a connection as an agent needs it: it connects on first use, notices a dead peer
 // within seconds, reconnects soon after its peer is back, and keeps little memory.

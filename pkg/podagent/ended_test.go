@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -18,9 +18,9 @@ const exitedText = "the function exited with status 3 in the middle of the call;
 // hearLost expects that the call failed with its function, and this detail.
 func (c *claimed) hearLost(detail string) {
 	c.t.Helper()
-	f := (<-c.said).GetEnd().GetFailure()
-	if f.GetKind() != agentwire.Failure_KIND_FUNCTION_LOST || f.GetDetail() != detail {
-		c.t.Fatalf("heard %v, want %q", f, detail)
+	end, err := callwire.ParseEnd(<-c.said)
+	if err != nil || end.Failure != callwire.FailureFunctionLost || end.Detail != detail {
+		c.t.Fatalf("heard %v, %v, want %q", end, err, detail)
 	}
 }
 

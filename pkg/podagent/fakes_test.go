@@ -110,6 +110,12 @@ func tellPull(msg *agentwire.PullRequest) string {
 				text += " unclaimed"
 			}
 		}
+		for _, l := range kind.Pull.GetLoans() {
+			text += fmt.Sprintf(" lent %s %d", l.GetGateway(), l.GetCalls())
+		}
+		if idle := time.Duration(kind.Pull.GetIdleNs()); idle > 0 {
+			text += fmt.Sprintf(" idle %v", idle)
+		}
 		return text
 	case *agentwire.PullRequest_Leave:
 		return fmt.Sprintf("leave? idle for %v", time.Duration(kind.Leave.GetIdleNs()))
@@ -181,15 +187,18 @@ func (p *pulls) ticket(ids ...string) {
 	}
 }
 
-// request hands out a ticket with its request.
-func (p *pulls) request(id string, g *agentwire.Granted) {
+// lent hands out a ticket whose place stays with the gateway.
+func (p *pulls) lent(id string) {
 	p.t.Helper()
-	if g.RemainingNs == 0 {
-		g.RemainingNs = int64(time.Minute)
-	}
 	p.say(&agentwire.PullReply{Kind: &agentwire.PullReply_Ticket{Ticket: &agentwire.Ticket{
-		InvocationId: idOf(id), Gateway: "gateway:1", Token: idOf("token of " + id), Request: g,
+		InvocationId: idOf(id), Gateway: "gateway:1", Token: idOf("token of " + id), Lent: true,
 	}}})
+}
+
+// recall takes loans back.
+func (p *pulls) recall(calls uint32) {
+	p.t.Helper()
+	p.say(&agentwire.PullReply{Kind: &agentwire.PullReply_Recall{Recall: &agentwire.Recall{Gateway: "gateway:1", Calls: calls}}})
 }
 
 func (p *pulls) mayLeave(granted bool, again time.Duration) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
@@ -68,7 +69,7 @@ func TestClaimThatIsNotAnsweredIsReleased(t *testing.T) {
 		if took := time.Since(begun); took != claimPatience {
 			t.Errorf("gave up after %v, want %v", took, claimPatience)
 		}
-		c.grant(&agentwire.Granted{Whole: true}) // both were on their way
+		c.grant(callwire.Call{Whole: true}) // both were on their way
 		c.hear("release")
 		w.runs()
 		if len(w.adapter.calls) != 0 {
@@ -82,9 +83,7 @@ func TestClaimThatIsNotAnsweredIsReleased(t *testing.T) {
 
 func TestGatewayThatCannotBeReachedIsToldToTheScheduler(t *testing.T) {
 	withHarness(t, nil, func(w *harness) {
-		away := newMemoryConn(w.scheduler, w.gateway)
-		away.takeDown()
-		w.agent.gateways.dial = func(string) (conn, error) { return away, nil }
+		w.gateway.takeDown()
 		p := w.begin()
 		begun := time.Now()
 		p.ticket("a")
@@ -92,7 +91,7 @@ func TestGatewayThatCannotBeReachedIsToldToTheScheduler(t *testing.T) {
 		if took := time.Since(begun); took != claimPatience {
 			t.Errorf("gave up after %v, want %v", took, claimPatience)
 		}
-		away.putUp()
+		w.gateway.putUp()
 		w.runs()
 		if len(w.gateway.claims) != 0 {
 			t.Error("claimed after it was given back")
@@ -102,33 +101,18 @@ func TestGatewayThatCannotBeReachedIsToldToTheScheduler(t *testing.T) {
 	})
 }
 
-func TestGatewayThatNeverHearsAReleaseHoldsUpNothingForLong(t *testing.T) {
-	withHarness(t, nil, func(w *harness) {
-		p := w.begin()
-		p.ticket("a")
-		w.claim()
-		p.hear("pull 1 done a after 0s unclaimed")
-		begun := time.Now()
-		p.retire("enough")
-		w.ended(nil)
-		if took := time.Since(begun); took != releaseTimeout {
-			t.Errorf("ended after %v, want %v", took, releaseTimeout)
-		}
-	})
-}
-
 func TestCallOfALostGatewayRunsToItsEndAndTheInstanceStays(t *testing.T) {
 	for name, answer := range map[string]func(*called){
 		"small": (*called).hello,
 		"large": func(c *called) {
-			c.answer(adapter.Head{Status: 200, ContentLength: -1}, strings.Repeat("x", 5*wholeBody), "end")
+			c.answer(adapter.Head{Status: 200, ContentLength: -1}, strings.Repeat("x", 5*callwire.WholeBody), "end")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withHarness(t, nil, func(w *harness) {
 				p := w.begin()
 				claim, call := w.call(p, "a")
-				claim.end <- errGone
+				claim.lose()
 				time.Sleep(10 * time.Second)
 				if call.ctx.Err() != nil {
 					t.Error("the call was broken off")
@@ -150,108 +134,13 @@ func TestGatewayThatIsLostDuringTheAnswerCostsNoInstance(t *testing.T) {
 			t.Error(err)
 		}
 		claim.hear("head 200 cold")
-		claim.end <- errGone
+		claim.lose()
 		synctest.Wait()
 		if _, err := io.WriteString(call.w, "nobody hears this"); err != nil {
 			t.Error(err)
 		}
 		call.end <- nil
 		p.hear("pull 1 done a")
-		p.retire("enough")
-		w.ended(nil)
-	})
-}
-
-func TestRequestThatComesWithItsTicketStartsAtOnce(t *testing.T) {
-	withHarness(t, nil, func(w *harness) {
-		p := w.begin()
-		p.request("a", &agentwire.Granted{Attempt: 1, Method: "PUT", Whole: true, WholeBody: []byte("body"), RequestUri: "/x"})
-		call := <-w.adapter.calls
-		body, err := io.ReadAll(call.Body)
-		if string(body) != "body" || err != nil || call.RequestURI != "/x" || call.Attempt != 1 {
-			t.Errorf("called with %+v, body %q, %v", call.Call, body, err)
-		}
-		synctest.Wait()
-		if len(w.gateway.claims) != 0 {
-			t.Error("claimed before there was a result")
-		}
-		call.hello()
-		c := w.claim()
-		if !c.claim.GetStarted() || tellID(c.claim.GetToken()) != "token of a" {
-			t.Errorf("claimed with %v", c.claim)
-		}
-		c.hear(`head 200 cold whole "hello"`)
-		p.hear("pull 1 done a") // the instance does not wait for the gateway
-		w.runs()
-		c.hearEnd()
-		p.retire("enough")
-		w.ended(nil)
-	})
-}
-
-func TestResultThatIsRefusedIsDropped(t *testing.T) {
-	withHarness(t, nil, func(w *harness) {
-		p := w.begin()
-		p.request("a", &agentwire.Granted{Whole: true})
-		call := <-w.adapter.calls
-		if err := call.w.WriteHead(adapter.Head{Status: 200, ContentLength: -1}); err != nil {
-			t.Error(err)
-		}
-		c := w.claim()
-		c.hear("head 200 cold")
-		c.refuse()
-		synctest.Wait()
-		if _, err := io.WriteString(call.w, "nobody wants this"); err != nil {
-			t.Error(err)
-		}
-		call.end <- nil
-		p.hear("pull 1 done a")
-		p.retire("enough")
-		w.ended(nil)
-	})
-}
-
-func TestCancelReachesACallThatBeganBeforeItsClaim(t *testing.T) {
-	withHarness(t, nil, func(w *harness) {
-		p := w.begin()
-		p.request("a", &agentwire.Granted{Whole: true})
-		call := <-w.adapter.calls
-		if err := call.w.WriteHead(adapter.Head{Status: 200, ContentLength: -1}); err != nil {
-			t.Error(err)
-		}
-		c := w.claim()
-		c.hear("head 200 cold")
-		c.cancel()
-		<-call.ctx.Done()
-		call.end <- adapter.Ended(call.ctx, call.Call)
-		p.hear("goodbye CALL_BROKEN")
-		w.ended(nil)
-	})
-}
-
-func TestResultWhoseGatewayIsGoneIsToldToTheScheduler(t *testing.T) {
-	withHarness(t, nil, func(w *harness) {
-		away := newMemoryConn(w.scheduler, w.gateway)
-		away.takeDown()
-		w.agent.gateways.dial = func(string) (conn, error) { return away, nil }
-		p := w.begin()
-		p.request("a", &agentwire.Granted{Whole: true})
-		(<-w.adapter.calls).hello()
-		p.hear("pull 1 done a after 0s unclaimed")
-		p.retire("enough")
-		w.ended(nil)
-	})
-}
-
-func TestRequestThatIsNotWholeIsClaimed(t *testing.T) {
-	withHarness(t, nil, func(w *harness) {
-		p := w.begin()
-		p.request("a", &agentwire.Granted{ContentLength: 10})
-		if c := w.claim(); c.claim.GetStarted() {
-			t.Error("it was started")
-		} else {
-			c.refuse()
-		}
 		p.retire("enough")
 		w.ended(nil)
 	})
@@ -270,13 +159,13 @@ func TestTicketWithoutAnIDEndsTheSession(t *testing.T) {
 
 func TestOwnerThatDoesNotConnectIsGivenUp(t *testing.T) {
 	withHarness(t, func(c *agentenv.Config) { c.Owner = "owner:1" }, func(w *harness) {
-		away := newMemoryConn(w.scheduler, w.gateway)
+		away := newMemoryConn(w.scheduler)
 		away.takeDown()
 		w.agent.dialScheduler = func(addr string) (conn, error) {
 			if addr == "owner:1" {
 				return away, nil
 			}
-			return sharedConn{w.conn}, nil
+			return w.conn, nil
 		}
 		begun := time.Now()
 		p := w.begin()
@@ -296,22 +185,20 @@ func TestAgentWithASettingThatIsWrongDoesNotRun(t *testing.T) {
 	})
 }
 
-func TestInlinedCallThatTakesLongIsClaimedBeforeItEnds(t *testing.T) {
+// An agent that ends does not wait for a gateway that reads nothing.
+func TestGatewayThatTakesNoAnswersHoldsUpNothingForLong(t *testing.T) {
 	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
-		p.request("a", &agentwire.Granted{Attempt: 1, Method: "PUT", Whole: true})
-		call, begun := <-w.adapter.calls, time.Now()
-		// Long before the gateway would offer it to another instance.
-		c := w.claim()
-		if waited := time.Since(begun); !c.claim.GetStarted() || waited > 2*lateClaimDelay {
-			t.Errorf("claimed with %v after %v", c.claim, waited)
-		}
+		claim, call := w.call(p, "a")
+		defer claim.deafen()()
 		call.hello()
-		c.hear(`head 200 cold whole "hello"`)
-		p.hear("pull 1 done a after 200ms")
-		w.runs()
-		c.hearEnd()
+		p.hear("pull 1 done a")
+		synctest.Wait()
+		begun := time.Now()
 		p.retire("enough")
 		w.ended(nil)
+		if took := time.Since(begun); took != closeTimeout {
+			t.Errorf("ended after %v, want %v", took, closeTimeout)
+		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
@@ -21,7 +21,7 @@ type harness struct {
 	adapter   *fakeAdapter
 	scheduler *fakeScheduler
 	gateway   *fakeGateway
-	conn      *memoryConn // nil over the network
+	conn      *memoryConn // to schedulers; nil over the network
 	signal    context.CancelCauseFunc
 	ends      chan FunctionEnd
 	ran       chan error
@@ -46,7 +46,7 @@ func newHarness(t *testing.T) *harness {
 			waits: make(chan error, 1), assigned: make(chan adapter.Assignment, 10),
 		},
 		scheduler: &fakeScheduler{streams: make(chan *pulls, 100)},
-		gateway:   &fakeGateway{claims: make(chan *claimed, 100)},
+		gateway:   newFakeGateway(),
 		ends:      make(chan FunctionEnd, 1),
 		ran:       make(chan error, 1),
 	}
@@ -58,23 +58,18 @@ func withHarness(t *testing.T, change func(*agentenv.Config), play func(*harness
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t)
-		w.conn = newMemoryConn(w.scheduler, w.gateway)
+		w.conn = newMemoryConn(w.scheduler)
 		c := config()
 		if change != nil {
 			change(&c)
 		}
 		w.agent = New(c, Deps{Adapter: w.adapter, Spare: w.adapter, FunctionEnd: w.ends, Log: slog.New(slog.DiscardHandler)})
 		w.agent.jitter = 1
-		w.agent.dialScheduler = func(string) (conn, error) { return sharedConn{w.conn}, nil }
-		w.agent.gateways.dial = func(string) (conn, error) { return w.conn, nil }
+		w.agent.dialScheduler = func(string) (conn, error) { return w.conn, nil }
+		w.agent.dialGateway = w.gateway.dial
 		play(w)
 	})
 }
-
-// sharedConn is a memoryConn for one session, whose end does not count.
-type sharedConn struct{ *memoryConn }
-
-func (sharedConn) Close() error { return nil }
 
 // run runs the agent.
 func (w *harness) run() {
@@ -109,12 +104,31 @@ func (w *harness) claim() *claimed {
 	return c
 }
 
+// get is a request without a body.
+func get() callwire.Call {
+	return callwire.Call{Attempt: 1, Method: "GET", RequestURI: "/", Whole: true}
+}
+
+// loan runs a call by a ticket whose place stays with the gateway, and returns the connection.
+func (w *harness) loan(p *pulls, id string) *gatewayEnd {
+	w.t.Helper()
+	p.lent(id)
+	c := w.claim()
+	c.grant(get())
+	(<-w.adapter.calls).hello()
+	if f := <-c.said; !f.Has(callwire.FlagKeeps) {
+		w.t.Fatalf("the place does not stay: %s", tellAttempt(f))
+	}
+	c.hearEnd()
+	return c.gatewayEnd
+}
+
 // call hands out a ticket, grants the claim, and returns both ends of the call.
 func (w *harness) call(p *pulls, id string) (*claimed, *called) {
 	w.t.Helper()
 	p.ticket(id)
 	c := w.claim()
-	c.grant(&agentwire.Granted{Attempt: 1, Method: "GET", RequestUri: "/", Whole: true})
+	c.grant(get())
 	return c, <-w.adapter.calls
 }
 

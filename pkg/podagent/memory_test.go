@@ -15,21 +15,19 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
-// memoryConn is a connection to the fakes that needs no network, so that it
+// memoryConn is a connection to the fake scheduler that needs no network, so that it
 // works under testing/synctest. While it is down, streams wait to be opened.
 type memoryConn struct {
 	scheduler *fakeScheduler
-	gateway   *fakeGateway
 
-	mu     sync.Mutex
-	up     chan struct{} // closed while the connection is up
-	closed int
+	mu sync.Mutex
+	up chan struct{} // closed while the connection is up
 }
 
-func newMemoryConn(s *fakeScheduler, g *fakeGateway) *memoryConn {
+func newMemoryConn(s *fakeScheduler) *memoryConn {
 	up := make(chan struct{})
 	close(up)
-	return &memoryConn{scheduler: s, gateway: g, up: up}
+	return &memoryConn{scheduler: s, up: up}
 }
 
 func (c *memoryConn) takeDown() {
@@ -44,24 +42,13 @@ func (c *memoryConn) putUp() {
 	close(c.up)
 }
 
-func (c *memoryConn) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed++
-	return nil
-}
-
-func (c *memoryConn) closings() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
-}
+func (c *memoryConn) Close() error { return nil }
 
 func (c *memoryConn) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
 	return errors.New("there are only streams")
 }
 
-func (c *memoryConn) NewStream(ctx context.Context, _ *grpc.StreamDesc, method string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
+func (c *memoryConn) NewStream(ctx context.Context, _ *grpc.StreamDesc, _ string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
 	c.mu.Lock()
 	up := c.up
 	c.mu.Unlock()
@@ -81,12 +68,7 @@ func (c *memoryConn) NewStream(ctx context.Context, _ *grpc.StreamDesc, method s
 		stopServing()
 	})
 	go func() {
-		var err error
-		if method == agentwire.Instances_Pull_FullMethodName {
-			err = c.scheduler.Pull(&grpc.GenericServerStream[agentwire.PullRequest, agentwire.PullReply]{ServerStream: serverEnd{memoryStream: s}})
-		} else {
-			err = c.gateway.Attempt(&grpc.GenericServerStream[agentwire.AttemptRequest, agentwire.AttemptReply]{ServerStream: serverEnd{memoryStream: s}})
-		}
+		err := c.scheduler.Pull(&grpc.GenericServerStream[agentwire.PullRequest, agentwire.PullReply]{ServerStream: serverEnd{memoryStream: s}})
 		if err == nil {
 			err = io.EOF
 		}

@@ -21,7 +21,7 @@ func (w *harness) dialled() *[]string {
 	var addrs []string
 	w.agent.dialScheduler = func(addr string) (conn, error) {
 		addrs = append(addrs, cmp.Or(addr, "any"))
-		return sharedConn{w.conn}, nil
+		return w.conn, nil
 	}
 	return &addrs
 }

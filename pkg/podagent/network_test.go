@@ -1,11 +1,13 @@
 package podagent
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,26 +15,24 @@ import (
 	"google.golang.org/grpc"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
-// onNetwork prepares a world whose agent connects to addr.
-func onNetwork(t *testing.T, addr string) *harness {
+// onNetwork prepares a world whose agent connects to a scheduler and a gateway.
+func onNetwork(t *testing.T, scheduler, gateway string) *harness {
 	w := newHarness(t)
 	c := config()
-	c.Scheduler = addr
+	c.Scheduler = scheduler
 	w.agent = New(c, Deps{Adapter: w.adapter, Log: slog.New(slog.DiscardHandler)})
-	dial := w.agent.gateways.dial
-	w.agent.gateways.dial = func(string) (conn, error) { return dial(addr) }
+	w.agent.dialGateway = func(ctx context.Context, _ string) (net.Conn, error) { return Dialer{}.Gateway(ctx, gateway) }
 	return w
 }
 
-// serve serves the world's scheduler and gateway until the returned function is
-// called, or the test ends.
+// serve serves the world's scheduler until the returned function is called, or the test ends.
 func (w *harness) serve(l net.Listener) (stop func()) {
 	server := grpc.NewServer()
 	agentwire.RegisterInstancesServer(server, w.scheduler)
-	agentwire.RegisterGatewayServer(server, w.gateway)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	w.t.Cleanup(func() {
@@ -40,6 +40,37 @@ func (w *harness) serve(l net.Listener) (stop func()) {
 		<-served
 	})
 	return server.Stop
+}
+
+// serveGateway serves the world's gateway until the returned function is called, or the test
+// ends.
+func (w *harness) serveGateway(l net.Listener) (stop func()) {
+	var mu sync.Mutex
+	var serving sync.WaitGroup
+	var conns []net.Conn
+	serving.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			conns = append(conns, c)
+			mu.Unlock()
+			serving.Go(func() { _ = w.gateway.serve(c) })
+		}
+	})
+	stop = func() {
+		_ = l.Close()
+		mu.Lock()
+		for _, c := range conns {
+			_ = c.Close()
+		}
+		mu.Unlock()
+		serving.Wait()
+	}
+	w.t.Cleanup(stop)
+	return stop
 }
 
 func listen(t *testing.T, addr string) net.Listener {
@@ -52,20 +83,22 @@ func listen(t *testing.T, addr string) net.Listener {
 }
 
 func TestLifeOnARealNetwork(t *testing.T) {
-	l := listen(t, "127.0.0.1:0")
-	w := onNetwork(t, l.Addr().String())
-	stop := w.serve(l)
+	l, gateways := listen(t, "127.0.0.1:0"), listen(t, "127.0.0.1:0")
+	w := onNetwork(t, l.Addr().String(), gateways.Addr().String())
+	stop, stopGateway := w.serve(l), w.serveGateway(gateways)
 	p := w.begin()
 
 	// A large request and a large answer.
 	p.ticket("a")
 	claim := w.claim()
-	claim.grant(&agentwire.Granted{Method: "POST", ContentLength: -1})
+	claim.grant(callwire.Call{Method: "POST", ContentLength: -1})
 	call := <-w.adapter.calls
 	big := strings.Repeat("x", 1<<20)
 	go func() {
+		out := callwire.NewOutflow(claim.wire, claim.number)
+		claim.opens(out)
 		for part := range strings.SplitSeq(strings.Repeat(big+" ", 4)+"end", " ") {
-			claim.body(part)
+			_, _ = io.WriteString(out, part)
 		}
 		claim.bodyEnd(false)
 	}()
@@ -74,16 +107,18 @@ func TestLifeOnARealNetwork(t *testing.T) {
 	}
 	go call.answer(adapter.Head{Status: 200, ContentLength: -1}, big[:6<<17], "end")
 	claim.hear("head 200 cold")
-	for range 12 {
-		claim.hear("body of 65536 bytes")
+	for range 24 {
+		claim.hear("body of 32768 bytes")
 	}
 	claim.hear(`body "end"`, "end")
 	claim.hearEnd()
 	p.hear("pull 1 done a")
 
 	// The scheduler and the gateway are replaced.
+	stopGateway()
 	stop()
 	w.serve(listen(t, l.Addr().String()))
+	w.serveGateway(listen(t, gateways.Addr().String()))
 	p = w.stream()
 	p.hear(helloText, "pull 2")
 	claim, call = w.call(p, "b")
@@ -102,7 +137,7 @@ func TestLifeOnARealNetwork(t *testing.T) {
 // would open anew by itself, inside the agent's next Send.
 func TestSchedulerThatGoesAwayUntouchedBlocksNothing(t *testing.T) {
 	l := listen(t, "127.0.0.1:0")
-	w := onNetwork(t, l.Addr().String())
+	w := onNetwork(t, l.Addr().String(), l.Addr().String())
 	goneAway, over := make(chan error, 1), make(chan struct{})
 	go func() { goneAway <- goAway(l, over) }()
 	t.Cleanup(func() { close(over) })
@@ -173,10 +208,11 @@ func TestOwnersThatAreNotThereOnARealNetwork(t *testing.T) {
 		"no address": "nowhere",
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := listen(t, "127.0.0.1:0")
-			w := onNetwork(t, l.Addr().String())
+			l, gateways := listen(t, "127.0.0.1:0"), listen(t, "127.0.0.1:0")
+			w := onNetwork(t, l.Addr().String(), gateways.Addr().String())
 			w.agent.config.Owner = owner
 			w.serve(l)
+			w.serveGateway(gateways)
 			p := w.begin()
 			claim, call := w.call(p, "a")
 			call.hello()
@@ -191,19 +227,16 @@ func TestOwnersThatAreNotThereOnARealNetwork(t *testing.T) {
 
 // The gateway ends in the middle of a call, and another one has the next.
 func TestGatewayThatEndsDuringACallOnARealNetwork(t *testing.T) {
-	gateways := listen(t, "127.0.0.1:0")
-	w := onNetwork(t, gateways.Addr().String())
-	schedulers := listen(t, "127.0.0.1:0")
-	w.agent.config.Scheduler = schedulers.Addr().String()
-	w.agent.dialScheduler = func(string) (conn, error) { return Dialer{}.Scheduler(schedulers.Addr().String()) }
+	schedulers, gateways := listen(t, "127.0.0.1:0"), listen(t, "127.0.0.1:0")
+	w := onNetwork(t, schedulers.Addr().String(), gateways.Addr().String())
 	w.serve(schedulers)
-	stop := w.serve(gateways)
+	stop := w.serveGateway(gateways)
 	p := w.begin()
 	_, call := w.call(p, "a")
 	stop()
 	call.answer(adapter.Head{Status: 200, ContentLength: -1}, strings.Repeat("x", 1<<20))
 	p.hear("pull 1 done a")
-	w.serve(listen(t, gateways.Addr().String()))
+	w.serveGateway(listen(t, gateways.Addr().String()))
 	for {
 		p.ticket("b")
 		select {

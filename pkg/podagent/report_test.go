@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -14,32 +14,30 @@ func TestGatewaysAreToldTheTimesOfACall(t *testing.T) {
 	const toGrant, toHead, toEnd = 3 * time.Millisecond, 5 * time.Millisecond, 12 * time.Millisecond
 	withHarness(t, nil, func(w *harness) {
 		p := w.begin()
-		p.ticket("a")
+		p.lent("a")
 		claim := w.claim()
 		time.Sleep(toGrant)
-		claim.grant(&agentwire.Granted{Whole: true})
+		claim.grant(callwire.Call{Whole: true})
 		call := <-w.adapter.calls
 		time.Sleep(toHead)
 		_ = call.w.WriteHead(adapter.Head{Status: 200, ContentLength: -1})
-		head := (<-claim.said).GetHead()
+		head, _ := callwire.ParseHead(<-claim.said)
 		time.Sleep(toEnd - toHead)
 		call.end <- nil
-		end := (<-claim.said).GetEnd()
-		if head.GetBegunAfterNs() != int64(toGrant) || head.GetExecNs() != int64(toHead) || end.GetExecNs() != int64(toEnd) {
+		end, _ := callwire.ParseEnd(<-claim.said)
+		if head.BegunAfter != toGrant || head.Exec != toHead || end.Exec != toEnd {
 			t.Errorf("told %v and %v", head, end)
 		}
 		claim.hearEnd()
-		p.hear("pull 1 done a after 12ms")
-		p.request("b", &agentwire.Granted{Whole: true})
+		p.hear("pull 0 done a after 12ms lent gateway:1 1")
+		claim = claim.call(get())
 		call = <-w.adapter.calls
 		time.Sleep(toHead)
 		call.hello()
-		claim = w.claim()
-		if head := (<-claim.said).GetHead(); head.GetBegunAfterNs() != 0 || head.GetExecNs() != int64(toHead) {
-			t.Errorf("of a call that came with its ticket: %v", head)
+		if head, _ := callwire.ParseHead(<-claim.said); head.BegunAfter != 0 || head.Exec != toHead {
+			t.Errorf("of a call by a loan: %v", head)
 		}
 		claim.hearEnd()
-		p.hear("pull 1 done b after 5ms")
 		p.retire("test")
 		w.ended(nil)
 	})

@@ -251,10 +251,10 @@ func TestStopLetsCallsFinish(t *testing.T) {
 			t.Error("claimed after goodbye")
 		}
 		p.hearNothing()
+		goAway := claim.deafen()
 		call.hello()
-		claim.hear(`head 200 cold whole "hello"`)
 		w.runs() // until the gateway has the result
-		claim.hearEnd()
+		goAway()
 		p.hear("hung up")
 		w.ended(nil)
 	})

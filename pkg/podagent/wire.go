@@ -34,7 +34,13 @@ func toWire(m core.Message, who identity, token string, speech wire.Speech) *age
 		for _, d := range m.Done {
 			done = append(done, &agentwire.Done{InvocationId: d.ID[:], ExecNs: int64(d.Exec), Unclaimed: d.Unclaimed})
 		}
-		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{Credits: uint32(m.Credits), Done: done}}}
+		loans := make([]*agentwire.Loan, 0, len(m.Loans))
+		for _, l := range m.Loans {
+			loans = append(loans, &agentwire.Loan{Gateway: l.Gateway, Calls: uint32(l.Calls)})
+		}
+		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{
+			Credits: uint32(m.Credits), Done: done, Loans: loans, IdleNs: int64(m.Idle),
+		}}}
 	case core.LeaveRequest:
 		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Leave{Leave: &agentwire.LeaveRequest{IdleNs: int64(m.Idle)}}}
 	case core.Goodbye:
@@ -76,9 +82,11 @@ func fromWire(msg *agentwire.PullReply, speech wire.Speech) (core.Reply, error) 
 			return nil, err
 		}
 		return core.Ticket{
-			Ticket:  invocation.Ticket{ID: id, Token: invocation.TokenFromBytes(t.GetToken()), Gateway: t.GetGateway()},
-			Request: t.GetRequest().GetWhole(),
+			Ticket: invocation.Ticket{ID: id, Token: invocation.TokenFromBytes(t.GetToken()), Gateway: t.GetGateway()},
+			Lent:   t.GetLent(),
 		}, nil
+	case *agentwire.PullReply_Recall:
+		return core.Recall{Gateway: kind.Recall.GetGateway(), Calls: int(kind.Recall.GetCalls())}, nil
 	case *agentwire.PullReply_Leave:
 		return core.LeaveAnswer{Granted: kind.Leave.GetGranted(), AskAgain: time.Duration(kind.Leave.GetAskAgainNs())}, nil
 	case *agentwire.PullReply_Drain:

@@ -15,9 +15,10 @@ const auditEvery = 5 * time.Second
 // Audit is what really runs in the process. The core's own view of calls, session and
 // function is a copy, which is wrong if an event was lost.
 type Audit struct {
-	// Calls are the attempts with a goroutine: it waits for the claim's answer, runs the
-	// call, or sends the result.
+	// Calls are the attempts whose claim was sent and not answered, and the calls that run.
 	Calls []Attempt
+	// Gateways are the connections to gateways, and the attempts to make them.
+	Gateways []Gateway
 	// Session is the one with a connection attempt or stream; 0 for none.
 	Session Session
 	// FunctionEnd says how the function has ended; empty if it has not.
@@ -26,8 +27,9 @@ type Audit struct {
 
 // audits remembers what the last audit found.
 type audits struct {
-	dueAt time.Time // when the next one is due
-	calls reconcile.Level[Attempt]
+	dueAt    time.Time // when the next one is due
+	calls    reconcile.Level[Attempt]
+	gateways reconcile.Level[Gateway]
 	// absent is the session that the last audit did not find; 0 if it found it.
 	absent Session
 }
@@ -54,17 +56,8 @@ func (a *audits) nextAt(calls int) time.Time {
 // finds may belong to an event on its way. The end of the function is final, so one audit is
 // enough for it.
 func onAudit(c *Core, now time.Time, e Audit) {
-	recorded := make(reconcile.Set[Attempt], len(c.calls.attempts))
-	for n := range c.calls.attempts {
-		recorded.Add(n)
-	}
-	differ := c.audits.calls.Look(reconcile.Compare(recorded, reconcile.SetOf(e.Calls...)))
-	for _, n := range slices.Sorted(maps.Keys(differ.Gone)) {
-		c.attemptVanished(now, n)
-	}
-	for _, n := range slices.Sorted(maps.Keys(differ.Unknown)) {
-		c.emit(Cancel{n})
-	}
+	auditGateways(c, now, e)
+	auditCalls(c, now, e)
 	session := Session(0)
 	if c.link.phase != linkDown {
 		session = c.link.session
@@ -82,14 +75,46 @@ func onAudit(c *Core, now time.Time, e Audit) {
 	}
 }
 
-// attemptVanished ends an attempt that has no goroutine any more. A call that ran counts as
+func auditGateways(c *Core, now time.Time, e Audit) {
+	recorded := make(reconcile.Set[Gateway], len(c.gateways.conns))
+	for n, g := range c.gateways.conns {
+		if g.phase != gatewayPausing {
+			recorded.Add(n)
+		}
+	}
+	differ := c.audits.gateways.Look(reconcile.Compare(recorded, reconcile.SetOf(e.Gateways...)))
+	for _, n := range slices.Sorted(maps.Keys(differ.Gone)) {
+		onGatewayLost(c, now, GatewayLost{n})
+	}
+	for _, n := range slices.Sorted(maps.Keys(differ.Unknown)) {
+		c.emit(Disconnect{n})
+	}
+}
+
+func auditCalls(c *Core, now time.Time, e Audit) {
+	recorded := make(reconcile.Set[Attempt], len(c.calls.attempts))
+	for n, a := range c.calls.attempts {
+		if a.sent || a.phase == running {
+			recorded.Add(n)
+		}
+	}
+	differ := c.audits.calls.Look(reconcile.Compare(recorded, reconcile.SetOf(e.Calls...)))
+	for _, n := range slices.Sorted(maps.Keys(differ.Gone)) {
+		attemptVanished(c, now, n)
+	}
+	for _, n := range slices.Sorted(maps.Keys(differ.Unknown)) {
+		c.emit(Cancel{n})
+	}
+}
+
+// attemptVanished ends an attempt that nobody works on any more. A call that ran counts as
 // Broken.
-func (c *Core) attemptVanished(now time.Time, n Attempt) {
-	switch c.calls.attempts[n].phase {
-	case claiming:
-		onUnreachable(c, now, Unreachable{n})
-	case running:
+func attemptVanished(c *Core, now time.Time, n Attempt) {
+	switch a := c.calls.attempts[n]; {
+	case a == nil: // its gateway vanished with it
+	case a.phase == claiming:
+		c.giveBack(now, n, a, Done{ID: a.id, Unclaimed: true})
+	default:
 		onCallEnded(c, now, CallEnded{Attempt: n, Detail: "it ended unnoticed"})
 	}
-	onDelivered(c, Delivered{n})
 }

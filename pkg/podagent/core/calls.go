@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invocation"
@@ -19,8 +20,10 @@ const (
 type calls struct {
 	attempts map[Attempt]*attempt
 	last     Attempt
-	// held counts the attempts that occupy the function: they claim or run.
+	// held counts the attempts that occupy the function.
 	held int
+	// lastRan is when a call ended last.
+	lastRan time.Time
 	// claims are the attempts that claimed, oldest first; some have their answer already.
 	claims []Attempt
 	// unanswered counts claims in a row without an answer.
@@ -32,14 +35,17 @@ type attemptPhase int
 const (
 	claiming attemptPhase = iota
 	running
-	// delivering: the function is free again.
-	delivering
 )
 
 type attempt struct {
-	phase attemptPhase
-	id    invocation.ID
-	// claimDeadline is when the agent cancels the claim.
+	phase   attemptPhase
+	id      invocation.ID
+	gateway Gateway
+	// lent says that the ticket's place stays with the gateway, and byLoan that the call came
+	// without a ticket.
+	lent, byLoan bool
+	// sent says that the claim was sent, and claimDeadline is when the agent gives it up.
+	sent          bool
 	claimDeadline time.Time
 	// unwanted says that the client or its gateway broke off the call.
 	unwanted bool
@@ -47,23 +53,13 @@ type attempt struct {
 
 func newCalls() calls { return calls{attempts: make(map[Attempt]*attempt)} }
 
-// addAttempt adds an attempt for a ticket.
-func (cs *calls) addAttempt(id invocation.ID) (Attempt, *attempt) {
+// addAttempt adds an attempt for a call of a gateway.
+func (cs *calls) addAttempt(id invocation.ID, g Gateway) (Attempt, *attempt) {
 	cs.last++
-	a := &attempt{id: id}
+	a := &attempt{id: id, gateway: g}
 	cs.attempts[cs.last] = a
 	cs.held++
 	return cs.last, a
-}
-
-// has reports whether the instance has an invocation already.
-func (cs *calls) has(id invocation.ID) bool {
-	for _, a := range cs.attempts {
-		if a.id == id && a.phase != delivering {
-			return true
-		}
-	}
-	return false
 }
 
 // inPhase is an attempt if it is in a phase, and nil otherwise.
@@ -74,23 +70,26 @@ func (cs *calls) inPhase(phase attemptPhase, n Attempt) *attempt {
 	return nil
 }
 
-// claimAnswered is in for a claim that was answered.
-func (cs *calls) claimAnswered(n Attempt) *attempt {
-	a := cs.inPhase(claiming, n)
-	if a != nil {
-		cs.unanswered = 0
+// at are the attempts of a connection, in order.
+func (cs *calls) at(g Gateway) []Attempt {
+	var at []Attempt
+	for n, a := range cs.attempts {
+		if a.gateway == g {
+			at = append(at, n)
+		}
 	}
-	return a
+	slices.Sort(at)
+	return at
 }
 
-// freeFunction frees the function of an attempt; more says that something is still to come.
-func (cs *calls) freeFunction(n Attempt, more bool) {
-	cs.held--
-	if more {
-		cs.attempts[n].phase = delivering
-		return
+// claimAnswered is an attempt whose claim was sent and is answered now, or nil.
+func (cs *calls) claimAnswered(n Attempt) *attempt {
+	a := cs.inPhase(claiming, n)
+	if a == nil || !a.sent {
+		return nil
 	}
-	delete(cs.attempts, n)
+	cs.unanswered = 0
+	return a
 }
 
 // oldestClaim is the oldest unanswered claim, or nil.
@@ -112,24 +111,21 @@ func (cs *calls) nextClaimDeadline() time.Time {
 	return time.Time{}
 }
 
-// The instance takes a ticket if it has room, and otherwise leaves it to the next instance. It
-// claims an invocation that it already has even if it could start it at once, because the
-// gateway knows which of the two attempts counts.
+// free is how many calls the instance can take more: the places that neither run a call nor are
+// lent.
+func (c *Core) free() int { return c.params.Concurrency - c.calls.held - c.gateways.idle }
+
+// The instance takes a ticket if it has room, and otherwise leaves it to the next instance.
 func onTicket(c *Core, now time.Time, t Ticket) {
-	if c.life.draining || !c.life.ready || c.calls.held >= c.params.Concurrency {
+	if c.life.draining || !c.life.ready || c.free() <= 0 {
 		return
 	}
-	start := t.Request && !c.calls.has(t.Ticket.ID)
-	n, a := c.calls.addAttempt(t.Ticket.ID)
-	c.idle = idleness{}
-	if start {
-		a.phase = running
-		c.emit(Start{Attempt: n, Unclaimed: true, Ticket: t.Ticket})
-		return
-	}
+	c.busy(now)
+	n, a := c.calls.addAttempt(t.Ticket.ID, 0)
+	a.lent = t.Lent
 	a.claimDeadline = now.Add(claimTimeout << min(c.calls.unanswered, claimDoublings))
 	c.calls.claims = append(c.calls.claims, n)
-	c.emit(Claim{n, t.Ticket})
+	claimAt(c, now, n, a, t.Ticket)
 }
 
 func onGranted(c *Core, now time.Time, g Granted) {
@@ -138,7 +134,7 @@ func onGranted(c *Core, now time.Time, g Granted) {
 	case a == nil:
 	case c.life.unusable: // since the claim was made
 		c.emit(Release(g))
-		c.giveBack(now, g.Attempt, Done{ID: a.id}, true)
+		c.giveBack(now, g.Attempt, a, Done{ID: a.id})
 	default:
 		a.phase = running
 		c.emit(Start{Attempt: g.Attempt})
@@ -146,29 +142,32 @@ func onGranted(c *Core, now time.Time, g Granted) {
 }
 
 func onRefused(c *Core, now time.Time, r Refused) {
-	if c.calls.inPhase(running, r.Attempt) != nil { // it began before its claim
-		c.counts.ClaimsRefused++
-	}
 	if a := c.calls.claimAnswered(r.Attempt); a != nil {
 		c.counts.ClaimsRefused++
-		c.giveBack(now, r.Attempt, Done{ID: a.id}, false)
+		c.giveBack(now, r.Attempt, a, Done{ID: a.id})
 	}
 }
 
-func onUnreachable(c *Core, now time.Time, u Unreachable) {
-	if a := c.calls.inPhase(claiming, u.Attempt); a != nil {
-		c.giveBack(now, u.Attempt, Done{ID: a.id, Unclaimed: true}, false)
+// gatewayOfAttemptLost is the end of the connection that an attempt uses.
+func gatewayOfAttemptLost(c *Core, now time.Time, n Attempt) {
+	switch a := c.calls.attempts[n]; a.phase {
+	case claiming:
+		c.giveBack(now, n, a, Done{ID: a.id, Unclaimed: true})
+	case running:
+		a.unwanted = true
 	}
 }
 
 // claimsDue releases the claims that were not answered in time. The gateway may have granted
 // one in a message that was lost, so it has to be informed.
-func (c *Core) claimsDue(now time.Time) {
+func claimsDue(c *Core, now time.Time) {
 	for a := c.calls.oldestClaim(); a != nil && !now.Before(a.claimDeadline); a = c.calls.oldestClaim() {
 		n := c.calls.claims[0]
 		c.calls.unanswered++
-		c.emit(Release{n})
-		c.giveBack(now, n, Done{ID: a.id, Unclaimed: true}, true)
+		if a.sent {
+			c.emit(Release{n})
+		}
+		c.giveBack(now, n, a, Done{ID: a.id, Unclaimed: true})
 	}
 }
 
@@ -179,25 +178,21 @@ func onCancelled(c *Core, e Cancelled) {
 	}
 }
 
-func onBodyCut(c *Core, e BodyCut) { c.unwanted(e.Attempt) }
-
-// A call whose gateway is lost goes on: to break it off would cost the instance, and
-// what the function does may be of use even without its answer.
-func onGatewayLost(c *Core, e GatewayLost) { c.unwanted(e.Attempt) }
-
-func (c *Core) unwanted(n Attempt) {
-	if a := c.calls.inPhase(running, n); a != nil {
+func onBodyCut(c *Core, e BodyCut) {
+	if a := c.calls.inPhase(running, e.Attempt); a != nil {
 		a.unwanted = true
 	}
 }
 
+// onCallEnded decides what the gateway gets, and whether the call's place stays with it. The
+// answer's last frame says so, so that no call by that credit can come before the core knows.
 func onCallEnded(c *Core, now time.Time, e CallEnded) {
 	a := c.calls.inPhase(running, e.Attempt)
 	if a == nil {
 		return
 	}
 	c.counts.ran(e.Outcome)
-	done := Done{ID: a.id, Exec: e.Exec, Unclaimed: e.Unclaimed}
+	done := Done{ID: a.id, Exec: e.Exec}
 	switch {
 	case e.Outcome == Complete:
 	case e.Outcome == NotStarted && a.unwanted: // it was the client that broke off
@@ -207,30 +202,48 @@ func onCallEnded(c *Core, now time.Time, e CallEnded) {
 	default:
 		c.drain(now, ReasonCallBroken, e.Detail)
 	}
-	c.giveBack(now, e.Attempt, done, true)
-}
-
-func onDelivered(c *Core, d Delivered) {
-	if c.calls.inPhase(delivering, d.Attempt) != nil {
-		delete(c.calls.attempts, d.Attempt)
+	c.calls.lastRan = now
+	c.endAttempt(now, e.Attempt)
+	keeps := c.leaveGateway(now, a, a.lent || a.byLoan)
+	c.emit(Deliver{e.Attempt, keeps})
+	switch {
+	case !a.byLoan && keeps:
+		c.sendPull(now, 0, done)
+	case !a.byLoan:
+		c.sendPull(now, 1, done)
+	case !keeps:
+		c.sendPull(now, 1)
 	}
 }
 
-// giveBack ends what an attempt had of the function, and asks for the next.
-func (c *Core) giveBack(now time.Time, n Attempt, done Done, more bool) {
-	c.calls.freeFunction(n, more)
-	if c.life.draining {
-		return
-	}
-	if c.calls.held == 0 {
+// endAttempt frees the place of an attempt.
+func (c *Core) endAttempt(now time.Time, n Attempt) {
+	delete(c.calls.attempts, n)
+	c.calls.held--
+	if c.calls.held == 0 && !c.life.draining {
 		c.idle = idleness{since: now}
 	}
-	c.send(now, Pull{Credits: 1, Done: []Done{done}})
 }
 
-// sendPull asks for all that the instance can take.
-func (c *Core) sendPull(now time.Time) {
-	if c.life.ready && !c.life.draining {
-		c.send(now, Pull{Credits: c.params.Concurrency - c.calls.held})
+// giveBack ends an attempt that did not run, and asks for the next.
+func (c *Core) giveBack(now time.Time, n Attempt, a *attempt, done Done) {
+	c.endAttempt(now, n)
+	c.leaveGateway(now, a, false)
+	c.sendPull(now, 1, done)
+}
+
+// sendPull asks for tickets, and says what is lent. It sends nothing while the instance takes no
+// calls.
+func (c *Core) sendPull(now time.Time, credits int, done ...Done) {
+	if !c.life.ready || c.life.draining {
+		return
 	}
+	p := Pull{Credits: credits, Done: done, Loans: c.gateways.loans()}
+	switch {
+	case len(p.Loans) == 0:
+		c.idle.reported = false
+	case c.idle.reported:
+		p.Idle = now.Sub(c.idle.since)
+	}
+	c.send(now, p)
 }

@@ -43,14 +43,15 @@ func (p Params) Validate() error {
 
 // Core is the state of one agent.
 type Core struct {
-	params  Params
-	link    link
-	calls   calls
-	idle    idleness
-	life    lifecycle
-	startup startup
-	counts  Report
-	audits  audits
+	params   Params
+	link     link
+	calls    calls
+	gateways gateways
+	idle     idleness
+	life     lifecycle
+	startup  startup
+	counts   Report
+	audits   audits
 	// wake is the time of the last WakeAt; zero if it has come.
 	wake time.Time
 	out  []Effect
@@ -59,9 +60,10 @@ type Core struct {
 // New makes a Core of valid Params.
 func New(params Params) *Core {
 	return &Core{
-		params: params,
-		link:   newLink(params),
-		calls:  newCalls(),
+		params:   params,
+		link:     newLink(params),
+		calls:    newCalls(),
+		gateways: newGateways(),
 	}
 }
 
@@ -75,7 +77,7 @@ func (c *Core) Step(now time.Time, e Event) []Effect {
 	handleEvent(c, now, e)
 	if !c.life.over {
 		c.due(now)
-		c.advanceDrain(now)
+		advanceDrain(c, now)
 		c.arm()
 	}
 	out := c.out
@@ -113,25 +115,27 @@ func handleEvent(c *Core, now time.Time, e Event) {
 	}
 }
 
-// handleOfAttempt is handleEvent for the events of an attempt.
+// handleOfAttempt is handleEvent for the events of a gateway or an attempt.
 func handleOfAttempt(c *Core, now time.Time, e Event) {
 	switch e := e.(type) {
+	case Called:
+		onCalled(c, now, e)
+	case CallEnded:
+		onCallEnded(c, now, e)
+	case GatewayOpened:
+		onGatewayOpened(c, now, e)
+	case GatewayLost:
+		onGatewayLost(c, now, e)
+	case Returned:
+		onReturned(c, now, e)
 	case Granted:
 		onGranted(c, now, e)
 	case Refused:
 		onRefused(c, now, e)
-	case Unreachable:
-		onUnreachable(c, now, e)
 	case Cancelled:
 		onCancelled(c, e)
 	case BodyCut:
 		onBodyCut(c, e)
-	case GatewayLost:
-		onGatewayLost(c, e)
-	case CallEnded:
-		onCallEnded(c, now, e)
-	case Delivered:
-		onDelivered(c, e)
 	default:
 		panic(fmt.Sprintf("core: no handler for the event %T", e))
 	}
@@ -146,16 +150,17 @@ func onBegin(c *Core, now time.Time) {
 		return
 	}
 	c.link.enable(now)
-	c.dialIfDue(now)
+	dialIfDue(c, now)
 }
 
 func onWake(c *Core) { c.wake = time.Time{} }
 
 // due does everything that is due.
 func (c *Core) due(now time.Time) {
-	c.claimsDue(now)
-	c.idleDue(now)
-	c.linkDue(now)
+	claimsDue(c, now)
+	idleDue(c, now)
+	gatewaysDue(c, now)
+	linkDue(c, now)
 	if c.audits.due(now) {
 		c.emit(RunAudit{})
 	}
@@ -167,7 +172,8 @@ func (c *Core) arm() {
 	if c.life.over {
 		return
 	}
-	next := earliest(c.calls.nextClaimDeadline(), c.idleNext(), c.linkNext(), c.audits.nextAt(len(c.calls.attempts)), c.life.goodbyeDeadline)
+	next := earliest(c.calls.nextClaimDeadline(), idleNext(c), linkNext(c), c.gateways.due,
+		c.audits.nextAt(len(c.calls.attempts)), c.life.goodbyeDeadline)
 	if next.IsZero() || !c.wake.IsZero() && !next.Before(c.wake) {
 		return
 	}

@@ -42,11 +42,24 @@ type Hello struct {
 	Age, ReadyAfter time.Duration
 }
 
-// Pull asks for tickets and gives finished ones back.
+// Pull asks for tickets, gives finished ones back, and says what is lent.
 type Pull struct {
 	// Credits is how many more tickets can be taken, at least 0.
 	Credits int
 	Done    []Done
+	// Loans are all loans of the instance, by their gateways' addresses in order.
+	Loans []Loan
+	// Idle is how long an instance with loans has run no call; 0 if it runs one, or has until
+	// a moment ago.
+	Idle time.Duration
+}
+
+// Loan says how many calls at a time the instance takes directly from a gateway, at least 1.
+// Those that run count.
+type Loan struct {
+	// Gateway is the address, as in its tickets.
+	Gateway string
+	Calls   int
 }
 
 // Done gives back a ticket.
@@ -99,22 +112,63 @@ const (
 // FunctionFailed follows.
 type LoadFunction struct{}
 
-// Claim claims a call at its gateway. Granted, Refused or Unreachable follows.
+// Connect connects to a gateway. GatewayOpened or GatewayLost follows. If the last connection to
+// the same address broke, the hello says so.
+type Connect struct {
+	Gateway Gateway
+	// Addr is host:port.
+	Addr string
+}
+
+// Disconnect ends the attempt to make a connection, or closes the agent's side of one behind
+// everything sent so far. GatewayLost follows within seconds.
+type Disconnect struct{ Gateway Gateway }
+
+// Claim claims a call at its gateway, whose connection is open. Granted or Refused follows,
+// unless the connection is lost.
 type Claim struct {
 	Attempt Attempt
+	Gateway Gateway
 	Ticket  invocation.Ticket
 }
 
-// Start hands a call to the function. CallEnded follows, then Delivered.
+// Start hands a call to the function. CallEnded follows.
 type Start struct {
 	Attempt Attempt
-	// Unclaimed says that the call is not claimed yet: the claim goes with the result.
-	Unclaimed bool
-	Ticket    invocation.Ticket
+	// Gateway and Call are those of the Called, if the call came by a loan; 0 otherwise.
+	Gateway Gateway
+	Call    uint32
 }
 
-// Release releases a claim, granted or not, at the gateway. Delivered follows.
+// Deliver ends an attempt: it sends the last frame of the answer, or the release of a call that
+// did not begin. It is the effect of a CallEnded, and no event of its attempt counts afterwards.
+type Deliver struct {
+	Attempt Attempt
+	// Keeps says that the call's place stays with the gateway, as a credit.
+	Keeps bool
+}
+
+// Release releases a claim, granted or not, at the gateway, and ends the attempt.
 type Release struct{ Attempt Attempt }
+
+// Decline releases a call that came by a credit which the agent has taken back. The function
+// does not get it.
+type Decline struct {
+	Gateway Gateway
+	Call    uint32
+}
+
+// Lend gives a gateway more credits, at least 1.
+type Lend struct {
+	Gateway Gateway
+	Credits int
+}
+
+// TakeBack takes credits of a gateway back, at least 1.
+type TakeBack struct {
+	Gateway Gateway
+	Credits int
+}
 
 // Cancel shows the function that the client no longer waits for its answer. CallEnded still
 // follows.
@@ -124,7 +178,7 @@ type Cancel struct{ Attempt Attempt }
 // follows.
 type Cut struct{ Attempt Attempt }
 
-// Quiet closes unused connections and gives memory back.
+// Quiet gives memory back.
 type Quiet struct{}
 
 // RunAudit collects what really runs in the process. Audit follows.
@@ -150,9 +204,15 @@ func (Send) isEffect()         {}
 func (HangUp) isEffect()       {}
 func (Drop) isEffect()         {}
 func (LoadFunction) isEffect() {}
+func (Connect) isEffect()      {}
+func (Disconnect) isEffect()   {}
 func (Claim) isEffect()        {}
 func (Start) isEffect()        {}
+func (Deliver) isEffect()      {}
 func (Release) isEffect()      {}
+func (Decline) isEffect()      {}
+func (Lend) isEffect()         {}
+func (TakeBack) isEffect()     {}
 func (Cancel) isEffect()       {}
 func (Cut) isEffect()          {}
 func (Quiet) isEffect()        {}

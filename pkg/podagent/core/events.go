@@ -10,11 +10,15 @@ import (
 // never used twice.
 type Session uint64
 
-// Attempt names the work on one ticket.
+// Gateway names one connection to a gateway, and the attempt to make it. Numbers rise and are
+// never used twice.
+type Gateway uint64
+
+// Attempt names the work on one call.
 type Attempt uint64
 
-// Event is something that happened to an agent. Events of a session or an attempt that is
-// over change nothing.
+// Event is something that happened to an agent. Events of a session, a connection or an attempt
+// that is over change nothing.
 type Event interface{ isEvent() }
 
 // Begin is the first event.
@@ -85,9 +89,16 @@ type Pong struct{}
 // Ticket hands out a ticket.
 type Ticket struct {
 	Ticket invocation.Ticket
-	// Request says that the call's request came with it: the function is
-	// idempotent and may start at once.
-	Request bool
+	// Lent says that the call's place stays with the gateway after the call.
+	Lent bool
+}
+
+// Recall takes loans of a gateway back: idle ones first, and others when their calls have
+// ended. A Pull answers it at once.
+type Recall struct {
+	// Gateway is the address, as in its tickets.
+	Gateway string
+	Calls   int
 }
 
 // LeaveAnswer answers a LeaveRequest.
@@ -125,15 +136,33 @@ type Moved struct {
 	Epoch uint64
 }
 
+// GatewayOpened says that a connection to a gateway is open: the gateway has said welcome.
+type GatewayOpened struct{ Gateway Gateway }
+
+// GatewayLost says that a connection to a gateway could not be made, or has ended, for whatever
+// reason. It is the connection's last event.
+type GatewayLost struct{ Gateway Gateway }
+
+// Called is a call that a gateway hands over by a credit. Start or Decline follows, unless the
+// connection is lost.
+type Called struct {
+	Gateway Gateway
+	// Call is its number on the connection.
+	Call uint32
+	ID   invocation.ID
+}
+
+// Returned gives credits of a gateway back.
+type Returned struct {
+	Gateway Gateway
+	Credits int
+}
+
 // Granted says that a claim was granted.
 type Granted struct{ Attempt Attempt }
 
-// Refused says that a claim was refused. A call that began before its claim continues, but its
-// result is discarded.
+// Refused says that a claim was refused.
 type Refused struct{ Attempt Attempt }
-
-// Unreachable says that a claim could not be made, because its gateway does not respond.
-type Unreachable struct{ Attempt Attempt }
 
 // Cancelled says that the gateway wants no result any more.
 type Cancelled struct{ Attempt Attempt }
@@ -141,18 +170,13 @@ type Cancelled struct{ Attempt Attempt }
 // BodyCut says that the client broke off its request.
 type BodyCut struct{ Attempt Attempt }
 
-// GatewayLost says that the gateway of a running call was lost.
-type GatewayLost struct{ Attempt Attempt }
-
-// CallEnded says how a call came to its end.
+// CallEnded says how a call came to its end. Deliver is its effect, and says what the gateway
+// gets.
 type CallEnded struct {
 	Attempt Attempt
 	Outcome Outcome
 	// Exec is how long the function took.
 	Exec time.Duration
-	// Unclaimed says, about a call that began before its claim, that its gateway could not be
-	// reached with the result.
-	Unclaimed bool
 	// Detail says what went wrong, for a person to read.
 	Detail string
 }
@@ -169,10 +193,6 @@ const (
 	NotStarted
 )
 
-// Delivered is the last event of an attempt: its gateway has the result or the release, or
-// is gone.
-type Delivered struct{ Attempt Attempt }
-
 func (Begin) isEvent()          {}
 func (Wake) isEvent()           {}
 func (RuntimeReady) isEvent()   {}
@@ -184,18 +204,20 @@ func (Audit) isEvent()          {}
 func (Opened) isEvent()         {}
 func (Received) isEvent()       {}
 func (Lost) isEvent()           {}
+func (GatewayOpened) isEvent()  {}
+func (Called) isEvent()         {}
+func (Returned) isEvent()       {}
 func (Granted) isEvent()        {}
 func (Refused) isEvent()        {}
-func (Unreachable) isEvent()    {}
 func (Cancelled) isEvent()      {}
 func (BodyCut) isEvent()        {}
 func (GatewayLost) isEvent()    {}
 func (CallEnded) isEvent()      {}
-func (Delivered) isEvent()      {}
 
 func (Welcome) isEvent()     {}
 func (Pong) isEvent()        {}
 func (Ticket) isEvent()      {}
+func (Recall) isEvent()      {}
 func (LeaveAnswer) isEvent() {}
 func (Drain) isEvent()       {}
 func (Ended) isEvent()       {}

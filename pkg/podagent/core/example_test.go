@@ -8,8 +8,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
-// An agent runs one call: it polls, claims the ticket that it is handed, starts the function,
-// and polls again with what is done.
+// An agent runs two calls of one gateway: it pulls, claims the call of the ticket that it gets,
+// starts the function, and reports that the place stays with the gateway. The second call comes
+// directly from there, without a word to the scheduler.
 func Example() {
 	now := time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
 	agent := core.New(core.Params{
@@ -21,10 +22,12 @@ func Example() {
 		core.Opened{Session: 1},
 		core.Received{Session: 1, Reply: core.Welcome{Epoch: 7}},
 		core.FunctionReady{},
-		core.Received{Session: 1, Reply: core.Ticket{Ticket: ticket}},
+		core.Received{Session: 1, Reply: core.Ticket{Ticket: ticket, Lent: true}},
+		core.GatewayOpened{Gateway: 1},
 		core.Granted{Attempt: 1},
 		core.CallEnded{Attempt: 1, Outcome: core.Complete, Exec: 50 * time.Millisecond},
-		core.Delivered{Attempt: 1},
+		core.Called{Gateway: 1, Call: 2, ID: invocation.ID{2}},
+		core.CallEnded{Attempt: 2, Outcome: core.Complete, Exec: 50 * time.Millisecond},
 	} {
 		if received, ok := event.(core.Received); ok {
 			fmt.Printf("%T: %T\n", received, received.Reply)
@@ -50,10 +53,16 @@ func Example() {
 	// core.FunctionReady
 	//     core.Send: core.Pull
 	// core.Received: core.Ticket
+	//     core.Connect
+	// core.GatewayOpened
 	//     core.Claim
 	// core.Granted
 	//     core.Start
 	// core.CallEnded
+	//     core.Deliver
 	//     core.Send: core.Pull
-	// core.Delivered
+	// core.Called
+	//     core.Start
+	// core.CallEnded
+	//     core.Deliver
 }

@@ -20,7 +20,7 @@ func TestPromisesHoldInManyHistories(t *testing.T) {
 	sum := historyCounters{}
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		history := make([]byte, r.IntN(600))
+		history := make([]byte, r.IntN(1200))
 		for i := range history {
 			history[i] = byte(r.Uint32())
 		}
@@ -29,19 +29,21 @@ func TestPromisesHoldInManyHistories(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if sum.starts < 5000 || sum.sessions < 5000 || sum.released < 100 || sum.unclaimed < 1000 || sum.silent < 100 || sum.assigned < 100 || sum.mended < 100 {
+	if sum.starts < 5000 || sum.sessions < 5000 || sum.released < 100 || sum.byLoan < 1000 || sum.declined < 500 || sum.lost < 1000 || sum.silent < 100 || sum.assigned < 100 || sum.mended < 100 {
 		t.Errorf("chance has left out too much: %+v", sum)
 	}
 }
 
 // historyCounters counts what happened, so that a test can see that it did.
-type historyCounters struct{ starts, sessions, released, unclaimed, silent, assigned, mended int }
+type historyCounters struct{ starts, sessions, released, byLoan, declined, lost, silent, assigned, mended int }
 
 func (s *historyCounters) add(o historyCounters) {
 	s.starts += o.starts
 	s.sessions += o.sessions
 	s.released += o.released
-	s.unclaimed += o.unclaimed
+	s.byLoan += o.byLoan
+	s.declined += o.declined
+	s.lost += o.lost
 	s.silent += o.silent
 	s.assigned += o.assigned
 	s.mended += o.mended
@@ -64,8 +66,14 @@ type checker struct {
 	state         map[Attempt]string // claimed, granted, started, free
 	attempts      []Attempt
 	missing       Attempt // that the last audit did not see
-	unclaimed     bool    // the ticket that is being played carries its request
 	dials         []time.Time
+
+	gateways []Gateway       // the latest last
+	idle     map[Gateway]int // credits, of those that are open
+	at       map[Attempt]Gateway
+	lent     map[Attempt]bool
+	opening  bool   // the latest connection opens at once
+	calling  uint32 // the number of the Called that is being played
 }
 
 func playHistory(t *testing.T, history []byte) historyCounters {
@@ -73,6 +81,7 @@ func playHistory(t *testing.T, history []byte) historyCounters {
 		t: t, now: time.Unix(1_000_000, 0),
 		p:       Params{Concurrency: 3, BackoffAfter: 3 * time.Second, IdleTimeout: 10 * time.Second, Jitter: 1},
 		dialled: map[Session]bool{}, open: map[Session]bool{}, state: map[Attempt]string{},
+		idle: map[Gateway]int{}, at: map[Attempt]Gateway{}, lent: map[Attempt]bool{},
 	}
 	if len(history) > 0 && history[0]%2 == 0 {
 		w.p.Owner = "o:0"
@@ -105,7 +114,7 @@ func (w *checker) playOne(what byte, how int) {
 		session-- // one that is over
 	}
 	attempt := w.pick(how)
-	switch what % 26 {
+	switch what % 34 {
 	case 0:
 		w.play(FunctionReady{})
 	case 1, 2, 3:
@@ -124,19 +133,21 @@ func (w *checker) playOne(what byte, how int) {
 	case 12:
 		w.play(Refused{attempt})
 	case 13:
-		w.play(Unreachable{attempt})
+		if how%8 == 0 {
+			w.play(GatewayLost{w.pickGateway(how / 8)})
+		}
 	case 14:
-		w.play([]Event{Cancelled{attempt}, BodyCut{attempt}, GatewayLost{attempt}}[how%3])
+		w.play([]Event{Cancelled{attempt}, BodyCut{attempt}}[how%2])
 	case 15, 16, 17:
 		outcome := Complete
 		if how%40 == 0 {
 			outcome = Outcome(how / 40 % 3)
 		}
-		w.play(CallEnded{Attempt: attempt, Outcome: outcome, Unclaimed: how%7 == 0})
+		w.play(CallEnded{Attempt: attempt, Outcome: outcome})
 	case 18:
-		w.play(Delivered{attempt})
+		w.play(GatewayOpened{w.pickGateway(how)})
 	case 19, 20:
-		w.pass(time.Duration(how*how) * 100 * time.Microsecond)
+		w.pass(time.Duration(how*how) * 30 * time.Microsecond)
 	case 21:
 		w.play(Received{session, Pong{}})
 	case 22:
@@ -151,7 +162,30 @@ func (w *checker) playOne(what byte, how int) {
 		if how%3 == 0 {
 			w.audit(how)
 		}
+	case 26, 27, 30, 31:
+		w.calling += 2
+		w.play(Called{Gateway: w.pickGateway(how), Call: w.calling, ID: invocation.ID{byte(how)}})
+	case 28:
+		w.play(Returned{w.pickGateway(how), how % 3})
+	case 32, 33:
+		w.play(Granted{attempt})
+	case 29:
+		if how%2 == 0 {
+			return
+		}
+		w.play(Received{session, Recall{gatewayAddr(how), how/4%6 - 1}})
 	}
+}
+
+func gatewayAddr(how int) string { return []string{"g:1", "g:2"}[how%2] }
+
+// pickGateway is one of the latest connections.
+func (w *checker) pickGateway(how int) Gateway {
+	recent := w.gateways[max(0, len(w.gateways)-4):]
+	if len(recent) == 0 {
+		return 0
+	}
+	return recent[how%len(recent)]
 }
 
 // audit plays one that misses nothing, or a call, or the session.
@@ -160,6 +194,11 @@ func (w *checker) audit(how int) {
 		return
 	}
 	seen := Audit{Session: w.core.link.session}
+	for n, g := range w.core.gateways.conns {
+		if g.phase != gatewayPausing {
+			seen.Gateways = append(seen.Gateways, n)
+		}
+	}
 	if how%16 == 1 {
 		seen.Session = 0
 	}
@@ -167,12 +206,12 @@ func (w *checker) audit(how int) {
 	if how%4 == 2 {
 		missing = w.pick(how / 4)
 	}
-	for n := range w.core.calls.attempts {
-		if n != missing {
+	for n, a := range w.core.calls.attempts {
+		if n != missing && (a.sent || a.phase == running) {
 			seen.Calls = append(seen.Calls, n)
 		}
 	}
-	if _, held := w.core.calls.attempts[missing]; !held {
+	if _, sent := w.at[missing]; !sent || w.core.calls.attempts[missing] == nil {
 		missing = 0
 	}
 	if missing != 0 && missing == w.missing {
@@ -206,13 +245,14 @@ func (w *checker) seldom(session Session, how int) {
 }
 
 func (w *checker) ticket(session Session, how int) {
-	taken := w.ready && !w.gaveUp && w.open[session] && w.held() < w.p.Concurrency
-	w.unclaimed = how%3 == 0
+	taken := w.ready && !w.gaveUp && w.open[session] && w.held()+w.lentIdle() < w.p.Concurrency
 	before := w.core.calls.last
 	if taken {
 		w.credits--
+		w.state[before+1], w.lent[before+1] = "claimed", how%3 > 0
+		w.attempts = append(w.attempts, before+1)
 	}
-	w.play(Received{session, Ticket{invocation.Ticket{ID: invocation.ID{byte(how)}}, w.unclaimed}})
+	w.play(Received{session, Ticket{invocation.Ticket{ID: invocation.ID{byte(how)}, Gateway: gatewayAddr(how / 3)}, how%3 > 0}})
 	if got := w.core.calls.last > before; got != taken {
 		w.t.Errorf("ticket taken: %v, want %v", got, taken)
 	}
@@ -232,6 +272,15 @@ func (w *checker) held() int {
 		if s != "free" {
 			n++
 		}
+	}
+	return n
+}
+
+// lentIdle is how many credits the gateways have.
+func (w *checker) lentIdle() int {
+	n := 0
+	for _, credits := range w.idle {
+		n += credits
 	}
 	return n
 }
@@ -264,11 +313,25 @@ func (w *checker) play(e Event) {
 		}
 		w.see(effect)
 	}
+	w.freeUnsent()
+	if w.opening {
+		w.opening = false
+		w.play(GatewayOpened{w.gateways[len(w.gateways)-1]})
+	}
 	if held := w.held(); held > w.p.Concurrency || held != w.core.calls.held {
 		w.t.Errorf("%d calls are held, and %d counted, of %d", held, w.core.calls.held, w.p.Concurrency)
 	}
-	if w.ready && !w.gaveUp && len(w.open) > 0 && w.credits != w.p.Concurrency-w.held() {
-		w.t.Errorf("%d credits and %d calls, want %d in all (%T)", w.credits, w.held(), w.p.Concurrency, e)
+	if w.ready && !w.gaveUp && len(w.open) > 0 && w.credits != w.p.Concurrency-w.held()-w.lentIdle() {
+		w.t.Errorf("%d credits, %d calls and %d lent, want %d in all (%T)", w.credits, w.held(), w.lentIdle(), w.p.Concurrency, e)
+	}
+}
+
+// freeUnsent frees the claims that timed out before they were sent.
+func (w *checker) freeUnsent() {
+	for n, s := range w.state {
+		if _, sent := w.at[n]; s == "claimed" && !sent && w.core.calls.attempts[n] == nil {
+			w.state[n] = "free"
+		}
 	}
 }
 
@@ -287,13 +350,32 @@ func (w *checker) before(e Event) {
 		delete(w.dialled, e.Session)
 		delete(w.open, e.Session)
 	case Granted:
-		w.move(e.Attempt, "claimed", "granted")
+		if w.at[e.Attempt] != 0 { // otherwise it was not sent yet
+			w.move(e.Attempt, "claimed", "granted")
+		}
 	case Refused:
-		w.move(e.Attempt, "claimed", "free")
-	case Unreachable:
-		w.move(e.Attempt, "claimed", "free")
+		if w.at[e.Attempt] != 0 {
+			w.move(e.Attempt, "claimed", "free")
+		}
+	case GatewayLost:
+		w.gatewayLost(e.Gateway)
+	case Returned:
+		w.idle[e.Gateway] -= min(e.Credits, w.idle[e.Gateway])
 	case CallEnded:
 		w.move(e.Attempt, "started", "free")
+	}
+}
+
+func (w *checker) gatewayLost(n Gateway) {
+	if w.core.gateways.conns[n] == nil || w.core.gateways.conns[n].phase == gatewayPausing {
+		return
+	}
+	w.counters.lost++
+	delete(w.idle, n)
+	for a, g := range w.at {
+		if g == n {
+			w.move(a, "claimed", "free")
+		}
 	}
 }
 
@@ -327,6 +409,7 @@ func (w *checker) see(e Effect) {
 		}
 		w.hear(e.Message)
 	case HangUp:
+		w.freeUnsent()
 		if !w.open[e.Session] || w.held() > 0 {
 			w.t.Error("hung up what is not open, or during a call")
 		}
@@ -341,6 +424,7 @@ func (w *checker) see(e Effect) {
 	case Draining:
 		w.gaveUp = true
 	case Drained:
+		w.freeUnsent()
 		if w.drained || !w.gaveUp || w.held() > 0 {
 			w.t.Error("drained twice, or too early")
 		}
@@ -372,24 +456,32 @@ func (w *checker) hear(m Message) {
 
 func (w *checker) seeCall(e Effect) {
 	switch e := e.(type) {
+	case Connect:
+		w.gateways = append(w.gateways, e.Gateway)
+		w.opening = e.Gateway%4 > 0
 	case Claim:
-		if w.gaveUp {
+		if w.gaveUp && w.state[e.Attempt] != "claimed" {
 			w.t.Error("claimed after the instance was given up")
 		}
-		w.state[e.Attempt] = "claimed"
-		w.attempts = append(w.attempts, e.Attempt)
+		w.at[e.Attempt] = e.Gateway
 	case Start:
-		w.counters.starts++
-		switch {
-		case !e.Unclaimed && w.state[e.Attempt] != "granted":
-			w.t.Errorf("started an attempt that is %q", w.state[e.Attempt])
-		case e.Unclaimed && (!w.unclaimed || w.gaveUp || w.state[e.Attempt] != ""):
-			w.t.Error("started without a claim")
-		case e.Unclaimed:
-			w.counters.unclaimed++
-			w.attempts = append(w.attempts, e.Attempt)
+		w.seeStart(e)
+	case Deliver:
+		if e.Keeps && (w.gaveUp || !w.lent[e.Attempt] || w.core.gateways.open(w.at[e.Attempt]) == nil) {
+			w.t.Error("kept a place for a gateway that must not have it")
 		}
-		w.state[e.Attempt] = "started"
+		if e.Keeps {
+			w.idle[w.at[e.Attempt]]++
+		}
+	case TakeBack:
+		if w.idle[e.Gateway] -= e.Credits; e.Credits < 1 || w.idle[e.Gateway] < 0 {
+			w.t.Errorf("took back %d credits", e.Credits)
+		}
+	case Decline:
+		w.counters.declined++
+		if w.idle[e.Gateway] > 0 || e.Call != w.calling {
+			w.t.Error("declined a call that has a credit")
+		}
 	case Release:
 		w.counters.released++
 		if s := w.state[e.Attempt]; s != "claimed" && s != "granted" {
@@ -411,6 +503,22 @@ func (w *checker) seeCall(e Effect) {
 	}
 }
 
+func (w *checker) seeStart(e Start) {
+	w.counters.starts++
+	switch {
+	case e.Gateway == 0 && w.state[e.Attempt] != "granted":
+		w.t.Errorf("started an attempt that is %q", w.state[e.Attempt])
+	case e.Gateway != 0 && (w.gaveUp || w.state[e.Attempt] != "" || w.idle[e.Gateway] < 1 || e.Call != w.calling):
+		w.t.Error("started a call in a place that is not lent to its gateway")
+	case e.Gateway != 0:
+		w.counters.byLoan++
+		w.idle[e.Gateway]--
+		w.at[e.Attempt], w.lent[e.Attempt] = e.Gateway, true
+		w.attempts = append(w.attempts, e.Attempt)
+	}
+	w.state[e.Attempt] = "started"
+}
+
 // countDial checks that schedulers are not tried in a frenzy: at most three with each
 // of the pauses that make up a second.
 func (w *checker) countDial() {
@@ -428,7 +536,10 @@ func (w *checker) settle() {
 	for _, n := range w.attempts {
 		w.play(Refused{n})
 		w.play(CallEnded{Attempt: n, Outcome: Complete})
-		w.play(Delivered{n})
+	}
+	w.pass(settleFor)
+	for _, n := range w.gateways {
+		w.play(GatewayLost{n})
 	}
 	w.pass(goodbyeTimeout + time.Second)
 	if !w.over {

@@ -52,7 +52,7 @@ func (c *Core) pingEvery() time.Duration {
 }
 
 // heartbeatNext is when heartbeatDue has something to do.
-func (c *Core) heartbeatNext() time.Time {
+func heartbeatNext(c *Core) time.Time {
 	l := &c.link
 	switch {
 	case c.life.hungUp:
@@ -64,9 +64,9 @@ func (c *Core) heartbeatNext() time.Time {
 }
 
 // heartbeatDue pings, or leaves a scheduler that does not respond.
-func (c *Core) heartbeatDue(now time.Time) {
+func heartbeatDue(c *Core, now time.Time) {
 	l := &c.link
-	if now.Before(c.heartbeatNext()) {
+	if now.Before(heartbeatNext(c)) {
 		return
 	}
 	switch {

@@ -6,12 +6,18 @@ import "time"
 // scheduler wants to be asked again.
 const MinLeavePause = time.Second
 
+// idleReportAfter is how long an instance with loans runs nothing before it reports that. The
+// scheduler may evict it then, for which a second more or less makes no difference; and a busy
+// instance, which rarely idles for as long, sends nothing.
+const idleReportAfter = time.Second
+
 // idleness is how long an instance has waited for calls, and what it has done since.
 type idleness struct {
 	// since is when the last call ended; zero while one runs.
 	since time.Time
-	// quiet says that the instance has gone quiet.
-	quiet bool
+	// quiet says that the instance has gone quiet, and reported that the scheduler knows that
+	// it is idle although it has loans.
+	quiet, reported bool
 	// notBefore is when the instance may ask again; zero if it has not asked yet.
 	notBefore time.Time
 	// askedToLeave says that it waits for an answer.
@@ -32,32 +38,64 @@ func (i idleness) leaveAt(p Params) time.Time {
 // waits reports whether the instance is idle and not draining.
 func (c *Core) waits() bool { return !c.idle.since.IsZero() && !c.life.draining }
 
+// busy notes that the instance has a call.
+func (c *Core) busy(now time.Time) {
+	reported := c.idle.reported
+	c.idle = idleness{}
+	if reported {
+		c.sendPull(now, 0)
+	}
+}
+
+// reportAt is when an instance with loans reports that it is idle; zero if it does not.
+func reportAt(c *Core) time.Time {
+	if c.idle.reported || c.gateways.idle == 0 {
+		return time.Time{}
+	}
+	return c.idle.since.Add(idleReportAfter)
+}
+
 // idleNext is when idleDue has something to do; zero for not at all.
-func (c *Core) idleNext() time.Time {
+func idleNext(c *Core) time.Time {
 	switch {
 	case !c.waits() || c.idle.askedToLeave:
 		return time.Time{}
 	case !c.idle.quiet:
-		return earliest(c.idle.quietAt(c.params), c.idle.leaveAt(c.params))
+		return earliest(reportAt(c), c.idle.quietAt(c.params), c.idle.leaveAt(c.params))
 	}
 	return c.idle.leaveAt(c.params)
 }
 
-// idleDue goes quiet or asks to leave if it is time. Without a scheduler, the agent asks the
-// next one.
-func (c *Core) idleDue(now time.Time) {
+// idleDue reports that the instance is idle, goes quiet or asks to leave if it is time. Without
+// a scheduler, the agent asks the next one. A surplus instance takes its loans back before it
+// asks: only instances that no gateway calls leave.
+func idleDue(c *Core, now time.Time) {
 	if !c.waits() || c.idle.askedToLeave {
 		return
 	}
 	if !now.Before(c.idle.leaveAt(c.params)) {
+		pullLoansBack(c, now)
 		c.idle.askedToLeave = true
 		c.send(now, LeaveRequest{now.Sub(c.idle.since)})
 		return
 	}
 	if !c.idle.quiet && !now.Before(c.idle.quietAt(c.params)) {
 		c.idle.quiet = true
+		pullLoansBack(c, now)
 		c.emit(Quiet{})
 		c.pingIfWelcome(now) // the scheduler learns that it will hear less
+		return
+	}
+	if at := reportAt(c); !at.IsZero() && !now.Before(at) {
+		c.idle.reported = true
+		c.sendPull(now, 0)
+	}
+}
+
+// pullLoansBack takes the idle loans back, and pulls with them.
+func pullLoansBack(c *Core, now time.Time) {
+	if n := c.takeAllBack(now); n > 0 {
+		c.sendPull(now, n)
 	}
 }
 
@@ -65,7 +103,7 @@ func onLeaveAnswer(c *Core, now time.Time, a LeaveAnswer) {
 	switch {
 	case c.life.draining:
 	case a.Granted:
-		c.drainSilently("it waited in vain")
+		c.drainSilently(now, "it waited in vain")
 	case c.idle.askedToLeave:
 		c.idle.askedToLeave = false
 		c.idle.notBefore = now.Add(max(a.AskAgain, MinLeavePause))

@@ -35,14 +35,14 @@ func onFunctionReady(c *Core, now time.Time) {
 	c.life.ready = true
 	c.startup.ready = now
 	c.idle = idleness{since: now}
-	c.sendPull(now)
+	c.sendPull(now, c.free())
 }
 
 // A spare instance whose runtime fails has not said hello yet, so no scheduler would assign
 // it. The driver sees that and how it ends, without a goodbye.
 func onFunctionFailed(c *Core, now time.Time, f FunctionFailed) {
 	if c.link.at.IsZero() {
-		c.drainSilently(f.Detail)
+		c.drainSilently(now, f.Detail)
 		return
 	}
 	reason := ReasonStartFailed
@@ -56,7 +56,7 @@ func onFunctionFailed(c *Core, now time.Time, f FunctionFailed) {
 // the cause.
 func onStop(c *Core, now time.Time, s Stop) {
 	if !c.life.ready {
-		c.drainSilently(s.Detail)
+		c.drainSilently(now, s.Detail)
 		return
 	}
 	c.drain(now, ReasonStopped, s.Detail)
@@ -66,7 +66,7 @@ func onStop(c *Core, now time.Time, s Stop) {
 // before it was ready is for the driver to report.
 func onFunctionEnded(c *Core, now time.Time, f FunctionEnded) {
 	if !c.life.ready {
-		c.drainSilently(f.Detail)
+		c.drainSilently(now, f.Detail)
 		return
 	}
 	c.drain(now, ReasonFunctionEnded, f.Detail)
@@ -81,7 +81,7 @@ func onEnded(c *Core, now time.Time, e Ended) { onFunctionEnded(c, now, Function
 
 func onDrain(c *Core, now time.Time, r Drain) { c.drain(now, r.Reason, r.Detail) }
 
-// drain stops taking tickets and says goodbye. Only the first reason counts.
+// drain stops taking calls, takes the loans back and says goodbye. Only the first reason counts.
 func (c *Core) drain(now time.Time, reason Reason, detail string) {
 	if reason == ReasonCallBroken || reason == ReasonFunctionEnded {
 		c.life.unusable = true
@@ -92,16 +92,29 @@ func (c *Core) drain(now time.Time, reason Reason, detail string) {
 	c.life.draining = true
 	c.life.goodbye = &Goodbye{Reason: reason, Detail: detail}
 	c.emit(Draining{reason, detail})
+	endLoans(c, now)
 	c.send(now, *c.life.goodbye)
 }
 
 // drainSilently is drain without a goodbye.
-func (c *Core) drainSilently(detail string) {
+func (c *Core) drainSilently(now time.Time, detail string) {
 	if c.life.draining {
 		return
 	}
 	c.life.draining = true
 	c.emit(Draining{ReasonDone, detail})
+	endLoans(c, now)
+}
+
+// endLoans takes the loans back, and gives up the claims that wait for a connection: the
+// scheduler hands their tickets to others, now that the instance leaves.
+func endLoans(c *Core, now time.Time) {
+	c.takeAllBack(now)
+	for _, n := range slices.Sorted(maps.Keys(c.calls.attempts)) {
+		if a := c.calls.inPhase(claiming, n); a != nil && !a.sent {
+			c.giveBack(now, n, a, Done{ID: a.id})
+		}
+	}
 }
 
 // abandon drains, and ends the search for a scheduler.
@@ -110,17 +123,18 @@ func (c *Core) abandon(now time.Time, detail string) {
 	c.life.abandoned = true
 }
 
-// advanceDrain takes a draining instance one step further: it waits for the calls, then for
-// their results to be delivered, then for the goodbye.
-func (c *Core) advanceDrain(now time.Time) {
+// advanceDrain takes a draining instance one step further: it waits for the calls, then until
+// the gateways have their answers, then for the goodbye.
+func advanceDrain(c *Core, now time.Time) {
 	if !c.life.draining {
 		return
 	}
 	if !c.life.drained && c.calls.held == 0 {
 		c.life.drained = true
 		c.emit(Drained{})
+		closeGateways(c, now)
 	}
-	if len(c.calls.attempts) > 0 {
+	if !c.life.drained || len(c.gateways.conns) > 0 {
 		return
 	}
 	if !c.life.hungUp {

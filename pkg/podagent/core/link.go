@@ -150,15 +150,23 @@ func (l *link) markUnreachable(now time.Time) {
 	l.unreachable[l.addr] = failure{epoch: l.epoch, until: now.Add(avoidFor)}
 }
 
-// timedOut reports whether the agent has tried for long enough.
-func (l *link) timedOut(now time.Time) bool {
-	return !l.established() && now.Sub(l.lastHeard) >= l.reconnectTimeout
+// giveUpAt is when the agent has tried for long enough to reach a scheduler; zero while it runs a
+// call. Gateways that have loans need no scheduler, so each call extends the time.
+func giveUpAt(c *Core) time.Time {
+	l := &c.link
+	switch {
+	case l.established() || c.calls.held > 0:
+		return time.Time{}
+	case c.calls.lastRan.After(l.lastHeard):
+		return c.calls.lastRan.Add(l.reconnectTimeout)
+	}
+	return l.lastHeard.Add(l.reconnectTimeout)
 }
 
 func (l *link) established() bool { return l.phase == linkOpen && l.heartbeat.helloAnswered }
 
 // dialIfDue dials if it is time.
-func (c *Core) dialIfDue(now time.Time) {
+func dialIfDue(c *Core, now time.Time) {
 	l := &c.link
 	if l.phase != linkDown || c.life.abandoned || l.at.IsZero() || now.Before(l.at) {
 		return
@@ -188,7 +196,7 @@ func onOpened(c *Core, now time.Time, o Opened) {
 	case c.life.goodbye != nil:
 		c.send(now, *c.life.goodbye)
 	default:
-		c.sendPull(now)
+		c.sendPull(now, c.free())
 		// The answer to a request to leave may have been lost.
 		c.idle.askedToLeave = false
 	}
@@ -236,6 +244,8 @@ func handleReply(c *Core, now time.Time, r Reply) {
 		onMoved(c, now, r)
 	case Ticket:
 		onTicket(c, now, r)
+	case Recall:
+		onRecall(c, now, r)
 	case LeaveAnswer:
 		onLeaveAnswer(c, now, r)
 	case Assignment:
@@ -285,12 +295,12 @@ func (c *Core) dropSession() {
 }
 
 // linkDue ends attempts that got no answer, pings a silent scheduler, and dials.
-func (c *Core) linkDue(now time.Time) {
+func linkDue(c *Core, now time.Time) {
 	l := &c.link
 	if l.at.IsZero() || c.life.abandoned {
 		return
 	}
-	if l.timedOut(now) {
+	if at := giveUpAt(c); !at.IsZero() && !now.Before(at) {
 		c.dropSession()
 		c.abandon(now, "no scheduler could be reached")
 		return
@@ -302,21 +312,21 @@ func (c *Core) linkDue(now time.Time) {
 		l.markUnreachable(now)
 		l.retryAny(now)
 	case l.phase == linkOpen && !c.life.hungUp:
-		c.heartbeatDue(now)
+		heartbeatDue(c, now)
 	}
-	c.dialIfDue(now)
+	dialIfDue(c, now)
 }
 
 // linkNext is when linkDue has something to do.
-func (c *Core) linkNext() time.Time {
+func linkNext(c *Core) time.Time {
 	l := &c.link
 	switch {
 	case l.at.IsZero() || c.life.abandoned:
 		return time.Time{}
 	case l.established():
-		return c.heartbeatNext()
+		return heartbeatNext(c)
 	case l.phase == linkOpen:
-		return earliest(c.heartbeatNext(), l.lastHeard.Add(l.reconnectTimeout))
+		return earliest(heartbeatNext(c), giveUpAt(c))
 	}
-	return earliest(l.at, l.lastHeard.Add(l.reconnectTimeout))
+	return earliest(l.at, giveUpAt(c))
 }

@@ -110,7 +110,7 @@ func TestAgentThatIsBusyPingsOnlyToReport(t *testing.T) {
 	for n := Attempt(1); n <= 120; n++ {
 		s.on(Received{1, ticket('a')}, Granted{n})
 		s.pass(100 * time.Millisecond)
-		s.on(CallEnded{Attempt: n, Outcome: Complete}, Delivered{n})
+		s.on(CallEnded{Attempt: n, Outcome: Complete})
 	}
 	s.done = slices.DeleteFunc(s.done, func(d string) bool { return !strings.Contains(d, "ping") })
 	s.expect("send 1 ping 500ms", "send 1 ping 500ms") // in 12 s

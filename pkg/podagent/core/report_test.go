@@ -29,23 +29,24 @@ func said[M Message](s *script, events ...Event) M {
 
 func TestReportCountsWhatHappened(t *testing.T) {
 	s := ready(t, params())
-	s.on(Received{1, ticket('a')}, Granted{1}, CallEnded{Attempt: 1, Outcome: Complete}, Delivered{1})
+	s.on(Received{1, ticket('a')}, Granted{1}, CallEnded{Attempt: 1, Outcome: Complete})
 	s.on(Received{1, ticket('b')}, Refused{2})
-	s.on(Received{1, request('c')}, Refused{3}, CallEnded{Attempt: 3, Outcome: Complete}, Delivered{3})
+	s.on(Received{1, lent('c')}, Granted{3}, CallEnded{Attempt: 3, Outcome: Complete}) // stays with its gateway
+	s.on(Called{Gateway: 1, Call: 2}, CallEnded{Attempt: 4, Outcome: Complete})
 	s.on(Lost{Session: 1})
 	s.pass(minPause)
 	s.on(Opened{2}, Received{2, Welcome{7}})
 	s.now = s.now.Add(pingEvery)
-	if diff := cmp.Diff(Report{Calls: 2, ClaimsRefused: 2, Reconnects: 1}, said[Ping](s, Wake{}).Report); diff != "" {
+	if diff := cmp.Diff(Report{Calls: 3, ClaimsRefused: 1, Reconnects: 1}, said[Ping](s, Wake{}).Report); diff != "" {
 		t.Errorf("while it waits (-want +got):\n%s", diff)
 	}
 	s.now = s.now.Add(params().BackoffAfter)
-	if diff := cmp.Diff(Report{Calls: 2, ClaimsRefused: 2, Reconnects: 1, BackedOff: true}, said[Ping](s, Received{2, Pong{}}).Report); diff != "" {
+	if diff := cmp.Diff(Report{Calls: 3, ClaimsRefused: 1, Reconnects: 1, BackedOff: true}, said[Ping](s, Received{2, Pong{}}).Report); diff != "" {
 		t.Errorf("having gone quiet (-want +got):\n%s", diff)
 	}
-	s.on(Received{2, ticket('d')}, Granted{4}, Received{2, ticket('e')}, Granted{5})
-	s.on(CallEnded{Attempt: 4, Outcome: NotStarted}, CallEnded{Attempt: 5, Outcome: Broken})
-	if diff := cmp.Diff(Report{Calls: 3, Broken: 1, ClaimsRefused: 2, Reconnects: 1}, s.core.report()); diff != "" {
+	s.on(Received{2, ticket('d')}, Granted{5}, Received{2, ticket('e')}, Granted{6})
+	s.on(CallEnded{Attempt: 5, Outcome: NotStarted}, CallEnded{Attempt: 6, Outcome: Broken})
+	if diff := cmp.Diff(Report{Calls: 4, Broken: 1, ClaimsRefused: 1, Reconnects: 1}, s.core.report()); diff != "" {
 		t.Errorf("after a call that broke (-want +got):\n%s", diff)
 	}
 }

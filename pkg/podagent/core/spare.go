@@ -18,7 +18,7 @@ func onRuntimeReady(c *Core, now time.Time) {
 	}
 	c.emit(Quiet{})
 	c.link.enable(now)
-	c.dialIfDue(now)
+	dialIfDue(c, now)
 }
 
 // A spare instance accepts one Assignment, and none while it drains. It then says hello again
@@ -37,7 +37,7 @@ func onAssignment(c *Core, now time.Time, a Assignment) {
 	c.emit(LoadFunction{})
 	c.emit(Drop{c.link.session})
 	c.link.restart(now, params)
-	c.dialIfDue(now)
+	dialIfDue(c, now)
 }
 
 // params are the parameters of the function's instance that the spare one becomes.

@@ -13,13 +13,15 @@ import (
 
 // The stories in testdata tell what an agent does about what happens to it. Each line of
 // a story is an event, or "pass" and how long; the answer has what was done about each.
-// To write the answers anew: go test -run Stories -rewrite.
+// An "agent gateways" plays its connections to gateways, too; those of other agents open and
+// close at once.
+// To write the answers again: go test -run Stories -rewrite.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
 		var s *script
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if d.Cmd == "agent" {
-				s = &script{t: t, core: New(params()), now: time.Unix(1_000_000, 0)}
+				s = &script{t: t, core: New(params()), now: time.Unix(1_000_000, 0), byHand: d.HasArg("gateways")}
 			}
 			var out strings.Builder
 			for line := range strings.Lines(d.Input) {
@@ -33,11 +35,12 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// audit is one that sees "session" and its number, "calls" and theirs, and, if so said,
-// that the "function" has ended.
-func audit(t *testing.T, words []string) Audit {
+// audit is one that sees "session" and its number, "calls" and theirs, and, if so said, that the
+// "function" has ended. It sees all connections to gateways, or those behind "gateways".
+func (s *script) audit(words []string) Audit {
+	t := s.t
 	t.Helper()
-	var a Audit
+	a := Audit{Gateways: s.core.gateways.numbers()}
 	seeing := ""
 	for _, word := range words {
 		n, err := strconv.ParseUint(word, 10, 64)
@@ -46,10 +49,15 @@ func audit(t *testing.T, words []string) Audit {
 			a.FunctionEnd = "exit status 3"
 		case err != nil:
 			seeing = word
+			if seeing == "gateways" {
+				a.Gateways = nil
+			}
 		case seeing == "session":
 			a.Session = Session(n)
 		case seeing == "calls":
 			a.Calls = append(a.Calls, Attempt(n))
+		case seeing == "gateways":
+			a.Gateways = append(a.Gateways, Gateway(n))
 		default:
 			t.Fatalf("audit %v: %s", words, word)
 		}
@@ -68,7 +76,8 @@ func (s *script) play(words []string) {
 		return ""
 	}
 	number, _ := strconv.ParseUint(word(1), 10, 64)
-	session, attempt := Session(number), Attempt(number)
+	session, attempt, gateway := Session(number), Attempt(number), Gateway(number)
+	second, _ := strconv.Atoi(word(2))
 	duration := func(i int) time.Duration {
 		d, err := time.ParseDuration(word(i))
 		if err != nil {
@@ -81,7 +90,7 @@ func (s *script) play(words []string) {
 		return
 	}
 	if word(0) == "audit" {
-		s.on(audit(s.t, words[1:]))
+		s.on(s.audit(words[1:]))
 		return
 	}
 	if word(0) == "answered" {
@@ -104,11 +113,15 @@ func (s *script) play(words []string) {
 		"stop":          func() Event { return Stop{"told to stop"} },
 		"granted":       func() Event { return Granted{attempt} },
 		"refused":       func() Event { return Refused{attempt} },
-		"gateway-lost":  func() Event { return GatewayLost{attempt} },
+		"lent":          func() Event { return Received{session, lent(word(2)[0])} },
+		"recall":        func() Event { return Received{session, Recall{Gateway: "g", Calls: second}} },
+		"gateway-open":  func() Event { return GatewayOpened{gateway} },
+		"gateway-lost":  func() Event { return GatewayLost{gateway} },
+		"called":        func() Event { return Called{Gateway: gateway, Call: uint32(second)} },
+		"returned":      func() Event { return Returned{gateway, second} },
 		"cancelled":     func() Event { return Cancelled{attempt} },
 		"complete":      func() Event { return CallEnded{Attempt: attempt, Outcome: Complete, Exec: 20 * time.Millisecond} },
 		"broken":        func() Event { return CallEnded{Attempt: attempt, Detail: "no answer"} },
-		"delivered":     func() Event { return Delivered{attempt} },
 	}[word(0)]
 	if !known {
 		s.t.Fatalf("unknown event %q", word(0))

@@ -7,8 +7,9 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"syscall"
 	"time"
+
+	"github.com/windlass-dev/windlass/internal/rawtcp"
 )
 
 // readerBytes is the size of a connection's read buffer. Most answers fit in it.
@@ -39,37 +40,18 @@ type conn struct {
 	unwatch func() bool
 	// cut is close, kept here because a method value costs an allocation each time.
 	cut func()
-
-	// socket is nil for a connection that is none. look sets quiet; both are made once, so
-	// that looking allocates nothing.
-	socket syscall.RawConn
-	look   func(fd uintptr)
-	quiet  bool
 }
 
 func newConn(to net.Conn) *conn {
-	c := &conn{net: to}
+	c := &conn{net: rawtcp.Wrap(to)}
 	c.in = bufio.NewReaderSize((*connReader)(c), readerBytes)
 	c.cut = c.close
-	c.look = func(fd uintptr) {
-		var b [1]byte
-		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		c.quiet = err == syscall.EAGAIN || err == syscall.EINTR
-	}
-	if s, ok := to.(syscall.Conn); ok {
-		c.socket, _ = s.SyscallConn()
-	}
 	return c
 }
 
 // alive reports whether an idle connection can have another call: the function has neither
 // closed it nor sent bytes that nobody asked for. It does not wait, and takes no bytes.
-func (c *conn) alive() bool {
-	if c.socket == nil {
-		return true
-	}
-	return c.socket.Control(c.look) == nil && c.quiet
-}
+func (c *conn) alive() bool { return rawtcp.IsQuiet(c.net) }
 
 // watch closes the connection when ctx ends, until unwatch is called. That is false if ctx
 // has ended.

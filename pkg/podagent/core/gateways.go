@@ -1,0 +1,409 @@
+package core
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+const (
+	// maxGateways is how many connections an agent keeps. Before it opens another one, it
+	// closes the one that is unused for longest.
+	maxGateways = 64
+	// unusedFor is how long a connection without loans and calls stays open: a function that
+	// is called now and then does not pay for a handshake each time.
+	unusedFor = time.Minute
+	// settleFor is how long a draining instance keeps a connection after it has taken credits
+	// back there. A Call that crossed the TakeBack is declined in that time; after the
+	// connection's end its gateway could not know whether it ran.
+	settleFor = 100 * time.Millisecond
+	// reconnectFor is how long the agent tries to reach a gateway again, after a connection
+	// with loans or calls broke. The gateway learns from it which calls never came, and has
+	// clients that wait for that.
+	reconnectFor = time.Second
+	// minReconnectPause and maxReconnectPause bound the pauses between these tries.
+	minReconnectPause = 20 * time.Millisecond
+	maxReconnectPause = 250 * time.Millisecond
+)
+
+// gateways are the connections to gateways, and the places that are lent by each.
+type gateways struct {
+	conns map[Gateway]*gatewayConn
+	// byAddr are the connections that carry claims: all but those that close.
+	byAddr map[string]Gateway
+	last   Gateway
+	// idle is the sum of the idle credits of all connections.
+	idle int
+	// due is when a connection has to be dialled or closed, or earlier; zero for never.
+	due time.Time
+}
+
+type gatewayPhase int
+
+const (
+	gatewayDialing gatewayPhase = iota
+	// gatewayPausing waits to dial again.
+	gatewayPausing
+	gatewayOpen
+	gatewayClosing
+)
+
+// gatewayConn is a connection to a gateway, or the attempt to make one.
+type gatewayConn struct {
+	addr  string
+	phase gatewayPhase
+	// idle are the credits that no call has used, loans the calls that run by a loan, and
+	// users the attempts that claim or run here, with those by a loan.
+	idle, loans, users int
+	// recalled are the places of calls by a loan that go back to the scheduler when a call
+	// ends, at most loans.
+	recalled int
+	// waiting are claims that are sent when the connection is open.
+	waiting []Claim
+	// unusedSince is when it had neither credits nor calls any more; zero while it has some.
+	unusedSince time.Time
+	// takenBack is when credits were taken back last.
+	takenBack time.Time
+	// reconnectUntil is when the agent stops dialling; zero for a connection that is dialled
+	// once. pause is the last pause and dialAt its end.
+	reconnectUntil time.Time
+	pause          time.Duration
+	dialAt         time.Time
+}
+
+func newGateways() gateways {
+	return gateways{conns: make(map[Gateway]*gatewayConn), byAddr: make(map[string]Gateway)}
+}
+
+// lent is how many calls the instance takes from the gateway without a ticket.
+func (g *gatewayConn) lent() int { return g.idle + g.loans - g.recalled }
+
+func (g *gatewayConn) unused() bool { return g.idle == 0 && g.users == 0 }
+
+// open is an open connection, or nil.
+func (gs *gateways) open(n Gateway) *gatewayConn {
+	if g := gs.conns[n]; g != nil && g.phase == gatewayOpen {
+		return g
+	}
+	return nil
+}
+
+// add adds a connection to an address that has none.
+func (gs *gateways) add(addr string) (Gateway, *gatewayConn) {
+	gs.last++
+	g := &gatewayConn{addr: addr}
+	gs.conns[gs.last], gs.byAddr[addr] = g, gs.last
+	return gs.last, g
+}
+
+// numbers are those of all connections, in order.
+func (gs *gateways) numbers() []Gateway { return slices.Sorted(maps.Keys(gs.conns)) }
+
+// loans says what is lent, by the gateways' addresses in order; nil if nothing is.
+func (gs *gateways) loans() []Loan {
+	var loans []Loan
+	for _, g := range gs.conns {
+		if lent := g.lent(); lent > 0 {
+			loans = append(loans, Loan{Gateway: g.addr, Calls: lent})
+		}
+	}
+	slices.SortFunc(loans, func(a, b Loan) int { return strings.Compare(a.Gateway, b.Gateway) })
+	return loans
+}
+
+// lend adds n credits to a connection; a negative n takes some back.
+func (gs *gateways) lend(now time.Time, g *gatewayConn, n int) {
+	g.idle += n
+	gs.idle += n
+	gs.observeUse(now, g)
+}
+
+// observeUse notes whether a connection is in use.
+func (gs *gateways) observeUse(now time.Time, g *gatewayConn) {
+	switch {
+	case !g.unused():
+		g.unusedSince = time.Time{}
+	case g.unusedSince.IsZero():
+		g.unusedSince = now
+		gs.wakeAt(now.Add(unusedFor))
+	}
+}
+
+func (gs *gateways) wakeAt(t time.Time) { gs.due = earliest(gs.due, t) }
+
+// gatewayAt is the connection to an address. If the agent has none, it makes one.
+func (c *Core) gatewayAt(now time.Time, addr string) (Gateway, *gatewayConn) {
+	if n, known := c.gateways.byAddr[addr]; known {
+		return n, c.gateways.conns[n]
+	}
+	if len(c.gateways.conns) >= maxGateways {
+		closeLongestUnused(c, now)
+	}
+	return c.connect(addr)
+}
+
+// connect dials a gateway.
+func (c *Core) connect(addr string) (Gateway, *gatewayConn) {
+	n, g := c.gateways.add(addr)
+	c.emit(Connect{n, addr})
+	return n, g
+}
+
+// disconnect closes a connection that nothing uses.
+func (c *Core) disconnect(n Gateway, g *gatewayConn) {
+	if c.gateways.byAddr[g.addr] == n {
+		delete(c.gateways.byAddr, g.addr)
+	}
+	if g.phase == gatewayPausing {
+		delete(c.gateways.conns, n)
+		return
+	}
+	g.phase = gatewayClosing
+	c.emit(Disconnect{n})
+}
+
+// closeLongestUnused makes room for another connection, if one is unused.
+func closeLongestUnused(c *Core, now time.Time) {
+	var longest Gateway
+	for _, n := range c.gateways.numbers() {
+		g := c.gateways.conns[n]
+		if g.phase != gatewayOpen || !g.unused() || now.Sub(g.takenBack) < settleFor {
+			continue
+		}
+		if longest == 0 || g.unusedSince.Before(c.gateways.conns[longest].unusedSince) {
+			longest = n
+		}
+	}
+	if longest != 0 {
+		c.disconnect(longest, c.gateways.conns[longest])
+	}
+}
+
+// gatewaysDue dials and closes the connections whose time has come.
+func gatewaysDue(c *Core, now time.Time) {
+	if c.gateways.due.IsZero() || now.Before(c.gateways.due) {
+		return
+	}
+	c.gateways.due = time.Time{}
+	for _, n := range c.gateways.numbers() {
+		g := c.gateways.conns[n]
+		switch {
+		case g.phase == gatewayPausing && !now.Before(g.dialAt):
+			g.phase = gatewayDialing
+			c.emit(Connect{n, g.addr})
+		case g.phase == gatewayPausing:
+			c.gateways.wakeAt(g.dialAt)
+		case g.phase != gatewayOpen || !g.unused():
+		case c.life.drained:
+			disconnectSettled(c, now, n, g)
+		case !now.Before(g.unusedSince.Add(unusedFor)):
+			c.disconnect(n, g)
+		default:
+			c.gateways.wakeAt(g.unusedSince.Add(unusedFor))
+		}
+	}
+}
+
+// disconnectSettled closes a connection of a drained instance, once the calls that crossed its
+// last TakeBack have come.
+func disconnectSettled(c *Core, now time.Time, n Gateway, g *gatewayConn) {
+	if at := g.takenBack.Add(settleFor); now.Before(at) {
+		c.gateways.wakeAt(at)
+		return
+	}
+	c.disconnect(n, g)
+}
+
+// closeGateways closes the connections of a drained instance.
+func closeGateways(c *Core, now time.Time) {
+	for _, n := range c.gateways.numbers() {
+		switch g := c.gateways.conns[n]; g.phase {
+		case gatewayOpen:
+			disconnectSettled(c, now, n, g)
+		case gatewayDialing, gatewayPausing:
+			c.disconnect(n, g)
+		}
+	}
+}
+
+// onGatewayOpened sends the claims that have waited for the connection.
+func onGatewayOpened(c *Core, now time.Time, e GatewayOpened) {
+	g := c.gateways.conns[e.Gateway]
+	if g == nil || g.phase != gatewayDialing {
+		return
+	}
+	g.phase, g.reconnectUntil = gatewayOpen, time.Time{}
+	for _, claim := range g.waiting {
+		sendClaim(c, claim)
+	}
+	g.waiting = nil
+	c.gateways.observeUse(now, g)
+}
+
+// onGatewayLost gives back the claims and the credits of a connection. Its calls go on: to
+// break one off would cost the instance, and what the function does may be of use even without
+// its answer.
+func onGatewayLost(c *Core, now time.Time, e GatewayLost) {
+	g := c.gateways.conns[e.Gateway]
+	if g == nil || g.phase == gatewayPausing {
+		return
+	}
+	delete(c.gateways.conns, e.Gateway)
+	if c.gateways.byAddr[g.addr] == e.Gateway {
+		delete(c.gateways.byAddr, g.addr)
+	}
+	c.gateways.idle -= g.idle
+	if g.idle > 0 || g.lent() > 0 {
+		c.sendPull(now, g.idle)
+	}
+	for _, n := range c.calls.at(e.Gateway) {
+		gatewayOfAttemptLost(c, now, n)
+	}
+	reconnect(c, now, g)
+}
+
+// reconnect dials again after a connection with loans or calls broke, or could not be made yet.
+func reconnect(c *Core, now time.Time, old *gatewayConn) {
+	if _, known := c.gateways.byAddr[old.addr]; known || c.life.draining {
+		return
+	}
+	if old.phase == gatewayOpen {
+		if !old.unused() {
+			_, g := c.connect(old.addr)
+			g.reconnectUntil = now.Add(reconnectFor)
+		}
+		return
+	}
+	pause := min(max(2*old.pause, minReconnectPause), maxReconnectPause)
+	if now.Add(pause).After(old.reconnectUntil) {
+		return
+	}
+	_, g := c.gateways.add(old.addr)
+	g.phase, g.reconnectUntil, g.pause, g.dialAt = gatewayPausing, old.reconnectUntil, pause, now.Add(pause)
+	c.gateways.wakeAt(g.dialAt)
+}
+
+// onReturned takes credits that the gateway gives back, and pulls with them. What the gateway
+// gives back beyond its idle credits has crossed a TakeBack, so it was given back twice.
+func onReturned(c *Core, now time.Time, e Returned) {
+	g := c.gateways.open(e.Gateway)
+	if g == nil {
+		return
+	}
+	n := min(e.Credits, g.idle)
+	if n > 0 {
+		c.gateways.lend(now, g, -n)
+		c.sendPull(now, n)
+	}
+	if excess := e.Credits - n; excess > 0 {
+		c.emit(Lend{e.Gateway, excess})
+	}
+}
+
+// onRecall takes loans of a gateway back: idle ones at once, and others when a call ends. It
+// answers with a Pull in any case, so that the scheduler knows what is left.
+func onRecall(c *Core, now time.Time, r Recall) {
+	if c.life.draining || !c.life.ready {
+		return
+	}
+	n := c.gateways.byAddr[r.Gateway]
+	g := c.gateways.open(n)
+	if g == nil {
+		c.sendPull(now, 0)
+		return
+	}
+	idle := min(max(r.Calls, 0), g.idle)
+	c.takeBack(now, n, g, idle)
+	g.recalled = min(g.recalled+max(r.Calls, 0)-idle, g.loans)
+	c.sendPull(now, idle)
+}
+
+// takeBack takes n idle credits of a gateway back.
+func (c *Core) takeBack(now time.Time, number Gateway, g *gatewayConn, n int) {
+	if n > 0 {
+		g.takenBack = now
+		c.gateways.lend(now, g, -n)
+		c.emit(TakeBack{number, n})
+	}
+}
+
+// takeAllBack takes all idle credits back, and returns how many they were.
+func (c *Core) takeAllBack(now time.Time) int {
+	all := c.gateways.idle
+	if all == 0 {
+		return 0
+	}
+	for _, n := range c.gateways.numbers() {
+		g := c.gateways.conns[n]
+		c.takeBack(now, n, g, g.idle)
+	}
+	return all
+}
+
+// onCalled starts a call that a gateway has handed over by a credit, or declines it if the
+// credit was taken back meanwhile.
+func onCalled(c *Core, now time.Time, e Called) {
+	g := c.gateways.open(e.Gateway)
+	switch {
+	case g == nil:
+		return
+	case g.idle == 0:
+		c.emit(Decline{e.Gateway, e.Call})
+		return
+	}
+	c.busy(now)
+	n, a := c.calls.addAttempt(e.ID, e.Gateway)
+	a.phase, a.byLoan = running, true
+	g.loans++
+	g.users++
+	c.gateways.lend(now, g, -1)
+	c.emit(Start{Attempt: n, Gateway: e.Gateway, Call: e.Call})
+}
+
+// leaveGateway ends the use of a connection by an attempt. Whether the attempt's place stays
+// with the gateway, if wanted, is the result.
+func (c *Core) leaveGateway(now time.Time, a *attempt, wanted bool) (keeps bool) {
+	g := c.gateways.conns[a.gateway]
+	if g == nil {
+		return false
+	}
+	g.users--
+	if a.byLoan {
+		g.loans--
+	}
+	switch {
+	case !wanted || g.phase != gatewayOpen || c.life.draining:
+	case g.recalled > 0:
+		g.recalled--
+	default:
+		keeps = true
+		c.gateways.lend(now, g, 1)
+	}
+	c.gateways.observeUse(now, g)
+	return keeps
+}
+
+// claimAt claims a call at its gateway, as soon as there is a connection.
+func claimAt(c *Core, now time.Time, n Attempt, a *attempt, t invocation.Ticket) {
+	number, g := c.gatewayAt(now, t.Gateway)
+	a.gateway = number
+	g.users++
+	c.gateways.observeUse(now, g)
+	claim := Claim{Attempt: n, Gateway: number, Ticket: t}
+	if g.phase == gatewayOpen {
+		sendClaim(c, claim)
+		return
+	}
+	g.waiting = append(g.waiting, claim)
+}
+
+// sendClaim sends a claim unless it was given up meanwhile.
+func sendClaim(c *Core, claim Claim) {
+	if a := c.calls.inPhase(claiming, claim.Attempt); a != nil {
+		a.sent = true
+		c.emit(claim)
+	}
+}
