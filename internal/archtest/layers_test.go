@@ -15,6 +15,8 @@ var rows = []struct {
 		"api/wire/control/v1alpha1",
 		"internal/backoff",
 		"internal/buildinfo",
+		"internal/callwire",
+		"internal/rawtcp",
 		"internal/lifecycle",
 		"internal/metric",
 		"internal/metric/exposition",
@@ -153,6 +155,7 @@ var sideways = []struct {
 	{"api/v1alpha1", "internal/spelling", "a field that is unknown may be one that is misspelt"},
 	{"api/v1alpha1", "pkg/invocation", "a Function has a key"},
 	{"pkg/gateway/problems", "pkg/invocation", "a problem says whether the function ran"},
+	{"internal/callwire", "pkg/invocation", "a claim has the id and the token of a call"},
 	{"api/v1alpha1", "internal/schedule", "a Function has windows, and what cannot be read of them is refused"},
 	{"api/wire/control/v1alpha1", "api/wire/agent/v1alpha1", "gateways offer the tickets that agents are handed"},
 	{"pkg/gateway/auth", "internal/jwks", "tokens are checked with an issuer's keys"},
@@ -206,6 +209,7 @@ var only = []allowance{
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_model", "github.com/prometheus/common/expfmt",
 		"google.golang.org/protobuf", "internal/metric",
 	}, "how metrics are written down is no matter of who tells them, or to whom"},
+	{"internal/callwire", []string{"golang.org/x/sys/unix", "pkg/invocation"}, "agents link it"},
 	{"internal/schedule", []string{"github.com/robfig/cron/v3"}, "what a schedule asks for is a function of the time"},
 	{"pkg/gateway/admission", []string{"golang.org/x/time/rate"}, "whether there is room is a function of who is here and when"},
 	{"pkg/autoscaler/estimate", nil, "it computes with numbers and times"},
@@ -242,7 +246,7 @@ var only = []allowance{
 	{"test/simulate/sim", []string{
 		"api/v1alpha1", "k8s.io/apimachinery", "pkg/autoscaler", "pkg/gateway/core", "pkg/invocation", "pkg/ownership",
 		"pkg/ownership/coordinator", "pkg/podagent/core", "pkg/provisioner/placement", "pkg/provisioner/fairshare", "pkg/provisioner/warmpool",
-		"pkg/queue/admission", "pkg/rollout", "pkg/scheduler/capacity", "pkg/scheduler/core",
+		"pkg/queue", "pkg/queue/admission", "pkg/rollout", "pkg/scheduler/capacity", "pkg/scheduler/core",
 	}, "what runs in virtual time has no shell"},
 	{"internal/bench/peers", []string{"internal/loadgen"}, "the unit of all ratios is a small program"},
 	{"internal/bench", []string{"internal/sim/report"}, "a plan is a function of arguments, and a report one of measurements"},
@@ -257,7 +261,7 @@ var only = []allowance{
 	{"internal/sim/plots", []string{"gonum.org/v1/plot", "internal/sim/report"}, "a picture is a function of a chart"},
 	{"internal/sim/report", nil, "programs that read or write a report need nothing else"},
 	{"internal/sim/hashsch", nil, "which worker gets a call is a function of what was pushed before"},
-	{"internal/mtls", []string{"api/wire/agent/v1alpha1", "api/wire/control/v1alpha1", "google.golang.org/grpc"}, "agents link it"},
+	{"internal/mtls", []string{"api/wire/agent/v1alpha1", "api/wire/control/v1alpha1", "google.golang.org/grpc", "internal/callwire"}, "agents link it"},
 	{"internal/workload", nil, "the same seed yields the same load"},
 }
 

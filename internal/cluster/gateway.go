@@ -9,9 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc"
-
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/mtls"
@@ -135,15 +132,14 @@ func startGateway(
 	return nil
 }
 
-// serveInstances lets instances claim calls.
+// serveInstances lets instances claim calls and run them.
 func serveInstances(parts *lifecycle.Lifecycle, config GatewayConfig, tls *mtls.Credentials, g *gateway.Gateway, registry *exposition.Registry) error {
 	listener, err := net.Listen("tcp", config.WireListen)
 	if err != nil {
 		return fmt.Errorf("--wire-listen: %w", err)
 	}
-	server := serve.NewWire(registry, append(mtls.RequirePeer(mtls.GatewayMethods()), grpc.Creds(tls.ServerCredentials()))...)
-	agentwire.RegisterGatewayServer(server, g)
-	parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, listener, server) })
+	agents := serve.NewAgents(registry, tls.CallServer(), g)
+	parts.Start("agents", func(ctx context.Context) error { return serve.Agents(ctx, listener, agents) })
 	return nil
 }
 

@@ -197,10 +197,10 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	}
 	w.rollouts = newRollouts(w.store, w.scheduler, w.log)
 	config := w.config.Gateway
-	config.ClaimAddr = w.wire.Addr().String()
+	config.ClaimAddr = w.claims.Addr().String()
 	if w.gateway, err = gateway.New(config, gateway.Deps{
 		Catalog: w.store.Catalog(), Callers: w.callerPolicy(), Registry: w.counting(), Log: w.log, Traces: w.traces, CallLog: w.callLog,
-		Router: ownership.NewStatic(ownership.Owner{ID: nodeName, Addr: config.ClaimAddr}), Left: serve.ClientLeft,
+		Router: ownership.NewStatic(ownership.Owner{ID: nodeName, Addr: w.wire.Addr().String()}), Left: serve.ClientLeft,
 	}); err != nil {
 		return err
 	}

@@ -22,13 +22,14 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway/auth"
 )
 
-// serveWire serves the scheduler's and the gateway's side of the wire.
+// serveWire serves the scheduler's and the gateway's side of the wire, each at its own address.
 func (w *Windlass) serveWire(parts *lifecycle.Lifecycle) {
 	server := serve.NewWire(w.registry)
 	agentwire.RegisterInstancesServer(server, w.scheduler)
 	controlwire.RegisterSchedulerServer(server, w.scheduler)
-	agentwire.RegisterGatewayServer(server, w.gateway)
 	parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, sameuser.Listen(w.wire), server) })
+	agents := serve.NewAgents(w.registry, nil, w.gateway)
+	parts.Start("agents", func(ctx context.Context) error { return serve.Agents(ctx, sameuser.Listen(w.claims), agents) })
 }
 
 // serveHTTP serves a handler.
@@ -72,12 +73,15 @@ func (w *Windlass) unready() string {
 	return ""
 }
 
-// listeners are the addresses of a Windlass: for calls, for metrics, for its own parts, and
-// for the command. Those that are not open are nil.
-type listeners struct{ front, ops, wire, control net.Listener }
+// listeners are the addresses of a Windlass: for calls, for metrics, of its scheduler (wire) and
+// its gateway (claims) for agents, and for the command. Those that are not open are nil.
+type listeners struct{ front, ops, wire, claims, control net.Listener }
 
 // listenAll opens all listeners but wire, whose address the instances must know before.
 func (l *listeners) listenAll(c Config) (err error) {
+	if l.claims, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return err
+	}
 	if l.front, err = listen("--listen", c.Listen); err != nil {
 		return err
 	}
@@ -100,7 +104,7 @@ func listen(flag, addr string) (net.Listener, error) {
 }
 
 func (l *listeners) close() {
-	for _, open := range []net.Listener{l.wire, l.front, l.ops, l.control} {
+	for _, open := range []net.Listener{l.wire, l.claims, l.front, l.ops, l.control} {
 		if open != nil {
 			_ = open.Close()
 		}

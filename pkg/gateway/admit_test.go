@@ -130,10 +130,10 @@ func TestCredentialsEndAtTheGateway(t *testing.T) {
 		i.whole(200, "")
 		wrote(t, answers, 200, invocation.ExecutedYes)
 		got := make(http.Header)
-		for _, h := range i.granted.GetHeaders() {
-			switch h.GetName() {
+		for _, h := range i.granted.Header {
+			switch h.Name {
 			case invocation.HeaderKey, invocation.HeaderCaller, "Authorization":
-				got.Add(h.GetName(), string(h.GetValue()))
+				got.Add(h.Name, h.Value)
 			}
 		}
 		if fmt.Sprint(got) != fmt.Sprint(tt.seen) {
@@ -337,9 +337,9 @@ func TestFunctionsThatCallEachOtherAreCounted(t *testing.T) {
 		i := w.take()
 		i.whole(200, "")
 		wrote(t, answers, 200, invocation.ExecutedYes)
-		for _, h := range i.granted.GetHeaders() {
-			if h.GetName() == invocation.HeaderDepth && string(h.GetValue()) != tt.seen {
-				t.Errorf("after %q the function sees %q, want %q", tt.sent, h.GetValue(), tt.seen)
+		for _, h := range i.granted.Header {
+			if h.Name == invocation.HeaderDepth && h.Value != tt.seen {
+				t.Errorf("after %q the function sees %q, want %q", tt.sent, h.Value, tt.seen)
 			}
 		}
 	}

@@ -1,19 +1,24 @@
 package gateway
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"slices"
 	"strconv"
-	"sync"
 	"time"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
+	"github.com/windlass-dev/windlass/pkg/gateway/problems"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// client is the client's end of a call: nothing else writes to it. The attempt does until
-// the call has ended, and the handler from then on.
+// client is the client's end of a call. Only the HTTP handler uses it.
 type client struct {
 	state   *callState
 	request *http.Request
@@ -21,29 +26,65 @@ type client struct {
 	// shared is the function's path on the shared origin; empty on an origin of its own.
 	shared string
 
-	// mu guards everything below, and rc's write deadline. It is held while the client reads
-	// slowly; only these two wait for it.
-	mu sync.Mutex
 	w  http.ResponseWriter
 	rc *http.ResponseController
-	// left is how much of the body is still to be written; -1 if that is unknown.
-	left int64
+}
+
+// relay passes on to the client what has come of the function's answer.
+func (g *Gateway) relay(c *call) {
+	interim, head, by := c.takeHead()
+	for _, one := range interim {
+		c.client.interim(one)
+	}
+	if head == nil {
+		return
+	}
+	err := g.answerClient(c, head, by)
+	if err != nil && !errors.Is(err, callwire.ErrBodyEnded) {
+		g.dispatch.step(c, (*core.Invocation).ClientLeft, problem{})
+	}
+}
+
+// answerClient writes the answer to the client. The error says that the client takes no more.
+func (g *Gateway) answerClient(c *call, head *callwire.Head, by *attempt) error {
+	if head.Status == http.StatusSwitchingProtocols {
+		return g.switchProtocols(c, head, by)
+	}
+	if err := c.client.head(head, by.runBy); err != nil || head.Whole {
+		return err
+	}
+	left := context.AfterFunc(c.request.Context(), func() { g.clientLeft(c) })
+	defer left()
+	return c.client.rest(head)
+}
+
+// interim sends an interim answer.
+func (c *client) interim(head *callwire.Head) {
+	if head.Status == http.StatusContinue || !c.request.ProtoAtLeast(1, 1) {
+		return // the server says it when the body is read
+	}
+	h := c.w.Header()
+	before := h.Clone()
+	answerHeaders(h, head.Header, c.shared)
+	c.w.WriteHeader(head.Status)
+	clear(h)
+	for name, values := range before {
+		h[name] = values
+	}
 }
 
 // head sends the head of the function's answer, and its whole body if it came with it. A
-// client that has not read the answer by that time is dropped, because it holds an instance
-// while it is written to. The caller holds the lock.
-func (c *client) head(head *agentwire.ResultHead, by time.Time) error {
+// client that has not read the answer by that time is dropped.
+func (c *client) head(head *callwire.Head, by time.Time) error {
 	_ = c.rc.SetWriteDeadline(by)
 	c.body.answering.Store(true)
 	c.setHeaders(head)
 	c.closeIfUnread()
-	c.w.WriteHeader(int(head.GetStatus()))
-	if !head.GetWhole() {
-		c.left = c.announcedLength(head)
+	c.w.WriteHeader(head.Status)
+	if !head.Whole {
 		return c.rc.Flush()
 	}
-	_, err := c.w.Write(head.GetWholeBody())
+	_, err := c.w.Write(head.Body)
 	c.state.answerWritten(true)
 	if errors.Is(err, http.ErrBodyNotAllowed) {
 		return nil
@@ -51,49 +92,65 @@ func (c *client) head(head *agentwire.ResultHead, by time.Time) error {
 	return err
 }
 
-func (c *client) setHeaders(head *agentwire.ResultHead) {
+func (c *client) setHeaders(head *callwire.Head) {
 	h := c.w.Header()
-	answerHeaders(h, head.GetHeaders(), c.shared)
+	answerHeaders(h, head.Header, c.shared)
 	h.Set(invocation.HeaderInvocationID, c.state.id.String())
 	h.Set(invocation.HeaderExecuted, string(invocation.ExecutedYes))
 	if revision := c.state.destination().unit.FunctionRevisionName(); revision != "" {
 		h.Set(invocation.HeaderRevision, revision)
 	}
-	timing := invocation.Timing{Queue: c.state.timeline().Waited(), Cold: head.GetCold(), Function: time.Duration(max(0, head.GetExecNs()))}
+	timing := invocation.Timing{Queue: c.state.timeline().Waited(), Cold: head.Cold, Function: head.Exec}
 	h.Add(invocation.HeaderTiming, timing.String())
-	if head.GetFunctionError() != "" {
-		h.Set(invocation.HeaderFunctionError, invocation.Excerpt(head.GetFunctionError()))
+	if head.FunctionError != "" {
+		h.Set(invocation.HeaderFunctionError, invocation.Excerpt(head.FunctionError))
 	}
 	h.Del("Content-Length")
 	switch {
-	case !bodyAllowed(int(head.GetStatus())):
+	case !bodyAllowed(head.Status):
 		// With 304 there may be one, at which clients of HTTP/2 stumble.
-	case head.ContentLength != nil && head.GetContentLength() >= 0:
-		h.Set("Content-Length", strconv.FormatInt(head.GetContentLength(), 10))
-	case head.GetWhole() && c.hasBody(head):
-		h.Set("Content-Length", strconv.Itoa(len(head.GetWholeBody())))
+	case head.ContentLength >= 0:
+		h.Set("Content-Length", strconv.FormatInt(head.ContentLength, 10))
+	case head.Whole && c.hasBody(head):
+		h.Set("Content-Length", strconv.Itoa(len(head.Body)))
+	}
+	for _, name := range head.Trailer {
+		if httpguts.ValidTrailerHeader(name) && !hopByHop[http.CanonicalHeaderKey(name)] {
+			h.Add("Trailer", name)
+		}
 	}
 }
 
 // hasBody reports whether an answer has a body, even an empty one.
-func (c *client) hasBody(head *agentwire.ResultHead) bool {
-	return c.request.Method != http.MethodHead && bodyAllowed(int(head.GetStatus()))
+func (c *client) hasBody(head *callwire.Head) bool {
+	return c.request.Method != http.MethodHead && bodyAllowed(head.Status)
 }
 
 // announcedLength is the length of the body as the head of an answer announces it; -1 if it
 // does not.
-func (c *client) announcedLength(head *agentwire.ResultHead) int64 {
-	if head.ContentLength == nil || !c.hasBody(head) {
+func (c *client) announcedLength(head *callwire.Head) int64 {
+	if !c.hasBody(head) {
 		return -1
 	}
-	return head.GetContentLength()
+	return head.ContentLength
 }
 
-// lengthMismatch reports whether the head of an answer announces another length than the body
-// that came with it, or an impossible one.
-func (c *client) lengthMismatch(head *agentwire.ResultHead) bool {
-	promised := c.announcedLength(head)
-	return promised < -1 || promised >= 0 && head.GetWhole() && promised != int64(len(head.GetWholeBody()))
+// badHead is the answer to a client whose function's answer makes no sense; nil if it does.
+func (c *client) badHead(head *callwire.Head) *problem {
+	var p problem
+	switch promised := c.announcedLength(head); {
+	case head.Status == http.StatusSwitchingProtocols && !head.Whole && head.Upgrade != "" && upgradeOf(c.request) != "":
+		return nil
+	case head.Status == http.StatusSwitchingProtocols:
+		p = newProblem(problems.BadAnswer, "the function answered with the status 101 to a client that had not asked for another protocol, or did not name the protocol")
+	case head.Status < 200 || head.Status > 599:
+		p = newProblem(problems.BadAnswer, fmt.Sprintf("the function answered with the status %d, which is none", head.Status))
+	case promised >= 0 && head.Whole && promised != int64(len(head.Body)):
+		p = newProblem(problems.BadAnswer, fmt.Sprintf("the instance promised a body of %d bytes and sent one of %d", promised, len(head.Body)))
+	default:
+		return nil
+	}
+	return &p
 }
 
 // closeIfUnread closes the connection after an answer that comes before the end of the
@@ -109,43 +166,70 @@ func bodyAllowed(status int) bool {
 	return status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-// write sends more of the body at once.
-func (c *client) write(body []byte) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state.answered() {
-		return errDetached
-	}
-	if c.left >= 0 {
-		if c.left -= int64(len(body)); c.left < 0 {
-			c.state.answerWritten(false)
-			return errDetached
+// rest sends the rest of an answer whose head was sent, each part as soon as it comes. An
+// answer that is shorter than announced counts as cut, and so does one that is longer.
+func (c *client) rest(head *callwire.Head) error {
+	body, left := c.state.answerBody(), c.announcedLength(head)
+	buffer := bodyBuffers.Get().(*[bodyChunk]byte)
+	defer bodyBuffers.Put(buffer)
+	for {
+		n, err := body.Read(buffer[:])
+		if errors.Is(err, callwire.ErrBodyEnded) {
+			return err // the call is over
+		}
+		if left >= 0 {
+			if left -= int64(n); left < 0 {
+				c.state.answerWritten(false)
+				return callwire.ErrBodyEnded
+			}
+		}
+		if n > 0 {
+			if _, err := c.w.Write(buffer[:n]); err != nil && !errors.Is(err, http.ErrBodyNotAllowed) {
+				return err
+			}
+		}
+		if n > 0 && !body.Buffered() {
+			if err := c.rc.Flush(); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			whole := errors.Is(err, io.EOF) && left <= 0
+			if whole {
+				c.trailers(body.Trailer())
+			}
+			c.state.answerWritten(whole)
+			return nil
 		}
 	}
-	if _, err := c.w.Write(body); err != nil && !errors.Is(err, http.ErrBodyNotAllowed) {
-		return err
-	}
-	return c.rc.Flush()
 }
 
-// finishAnswer completes an answer that the instance has sent completely. An answer that is
-// shorter than announced counts as cut.
-func (c *client) finishAnswer() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.state.answerWritten(c.left <= 0)
+// trailers sends the trailers of the function's answer, which follow the body.
+func (c *client) trailers(fields []callwire.Field) {
+	if len(fields) == 0 {
+		return
+	}
+	h := make(http.Header, len(fields))
+	answerHeaders(h, fields, c.shared)
+	announced := c.w.Header()["Trailer"]
+	for name, values := range h {
+		switch {
+		case !httpguts.ValidTrailerHeader(name):
+		case slices.Contains(announced, name):
+			c.w.Header()[name] = values
+		default:
+			c.w.Header()[http.TrailerPrefix+name] = values
+		}
+	}
 }
 
 // writeProblem writes Windlass's own answer, if the call has one, with as much detail as
-// callers may read; otherwise it makes sure that the attempt writes no more. The handler calls
-// it once the call has ended.
+// callers may read. The handler calls it once the call has ended.
 func (c *client) writeProblem(detail ProblemDetail) {
 	answer, p := c.state.answer()
 	if answer != core.AnswerComplete {
 		_ = c.rc.SetWriteDeadline(time.Now())
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if p != nil {
 		c.closeIfUnread()
 		p.write(c.w, detail)

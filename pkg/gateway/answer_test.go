@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway/problems"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
@@ -56,7 +56,7 @@ func TestAnswersReachTheClientAsTheFunctionGaveThem(t *testing.T) {
 	eachProtocol(t, func(w *harness, client *http.Client) {
 		for _, tt := range []struct {
 			name, method string
-			status       int32
+			status       int
 			body         string
 		}{
 			{"a small answer", "GET", 200, "hello"},
@@ -74,7 +74,7 @@ func TestAnswersReachTheClientAsTheFunctionGaveThem(t *testing.T) {
 				answers := w.callWith(client, w.request(tt.method, "/function/hello/", nil))
 				i := w.take()
 				i.whole(tt.status, tt.body, "X-Mine", "a", "X-Mine", "b")
-				a := wrote(t, answers, int(tt.status), invocation.ExecutedYes)
+				a := wrote(t, answers, tt.status, invocation.ExecutedYes)
 				if a.body != tt.body || !cmp.Equal(a.header["X-Mine"], []string{"a", "b"}) {
 					t.Errorf("answered %q, %v", a.body, a.header)
 				}
@@ -89,13 +89,13 @@ func TestABodyWhereNoneBelongsIsDropped(t *testing.T) {
 	eachProtocol(t, func(w *harness, client *http.Client) {
 		for _, tt := range []struct {
 			name, method string
-			status       int32
+			status       int
 		}{{"HEAD", "HEAD", 200}, {"204", "GET", 204}, {"304", "GET", 304}} {
 			w.Run(tt.name, func(t *testing.T) {
 				w := w.in(t)
 				answers := w.callWith(client, w.request(tt.method, "/function/hello/", nil))
 				w.take().whole(tt.status, "body")
-				if a := wrote(t, answers, int(tt.status), invocation.ExecutedYes); a.body != "" {
+				if a := wrote(t, answers, tt.status, invocation.ExecutedYes); a.body != "" {
 					t.Errorf("answered %q", a.body)
 				}
 				answers = w.callWith(client, w.request(tt.method, "/function/hello/", nil))
@@ -103,7 +103,7 @@ func TestABodyWhereNoneBelongsIsDropped(t *testing.T) {
 				i.head(tt.status)
 				i.body("body")
 				i.end()
-				if a := wrote(t, answers, int(tt.status), invocation.ExecutedYes); a.body != "" {
+				if a := wrote(t, answers, tt.status, invocation.ExecutedYes); a.body != "" {
 					t.Errorf("answered %q in parts", a.body)
 				}
 			})
@@ -142,15 +142,15 @@ func TestAStreamedAnswerArrivesPartByPart(t *testing.T) {
 func TestWhatTheGatewaySaysOfAnAnswerIsItsOwn(t *testing.T) {
 	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
-	w.take().send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
-		Status: 200, Whole: true, WholeBody: []byte("x"), ExecNs: 1_500_000, Cold: true, FunctionError: "Unhandled",
-		Headers: wireHeaders([]string{
+	w.take().sendHead(callwire.Head{
+		Status: 200, Whole: true, Body: []byte("x"), ContentLength: -1, Exec: 1_500 * time.Microsecond, Cold: true, FunctionError: "Unhandled",
+		Header: fields([]string{
 			"Windlass-Executed", "no", "server-timing", "db;dur=1", "Windlass-Other", "1", "x-windlass-executed", "no",
 			"Connection", "close, x-named", "X-Named", "1", "Keep-Alive", "1", "Proxy-Authenticate", "x",
 			"Trailer", "X", "Transfer-Encoding", "gzip", "Upgrade", "x", "Content-Length", "1000",
 			"Etag", `"e"`, "Set-Cookie", "a=1", "Set-Cookie", "b=2",
 		}),
-	}}})
+	})
 	a := wrote(t, answers, 200, invocation.ExecutedYes)
 	a.header.Del("Date")
 	timing, known := invocation.ParseTiming(a.header["Server-Timing"])
@@ -177,15 +177,16 @@ func TestFailuresSayWhetherTheFunctionRan(t *testing.T) {
 		reason string
 		detail string
 	}{
-		{"the function was lost", func(i *instance) { i.fail(agentwire.Failure_KIND_FUNCTION_LOST, "exit 1") }, 502, "FunctionLost", "exit 1"},
-		{"its answer was none", func(i *instance) { i.fail(agentwire.Failure_KIND_BAD_ANSWER, "no status") }, 502, "BadAnswer", "no status"},
-		{"it took too long", func(i *instance) { i.fail(agentwire.Failure_KIND_TIMED_OUT, "") }, 504, "TimedOut", "timeout of 1m"},
+		{"the function was lost", func(i *instance) { i.fail(callwire.FailureFunctionLost, "exit 1") }, 502, "FunctionLost", "exit 1"},
+		{"its answer was none", func(i *instance) { i.fail(callwire.FailureBadAnswer, "no status") }, 502, "BadAnswer", "no status"},
+		{"it took too long", func(i *instance) { i.fail(callwire.FailureTimedOut, "") }, 504, "TimedOut", "timeout of 1m"},
 		{"a failure of a later version", func(i *instance) { i.fail(99, "new") }, 502, "FunctionLost", "new"},
 		{"the instance was lost", func(i *instance) { i.die() }, 502, "InstanceLost", "lost during the call"},
-		{"the instance hung up", func(i *instance) { _ = i.stream.CloseSend() }, 502, "InstanceLost", "lost during the call"},
+		{"the instance hung up", func(i *instance) { i.hangUp() }, 502, "InstanceLost", "lost during the call"},
 		{"a status below all", func(i *instance) { i.whole(101, "") }, 502, "BadAnswer", "101"},
+		{"an interim status of a whole answer", func(i *instance) { i.whole(103, "") }, 502, "BadAnswer", "103"},
 		{"a status above all", func(i *instance) { i.whole(600, "") }, 502, "BadAnswer", "600"},
-		{"a status that is none", func(i *instance) { i.head(-1) }, 502, "BadAnswer", "-1"},
+		{"a status that is none", func(i *instance) { i.head(99) }, 502, "BadAnswer", "99"},
 		{"an end without a head", func(i *instance) { i.end() }, 502, "InstanceLost", "no sense"},
 		{"a body without a head", func(i *instance) { i.body("x") }, 502, "InstanceLost", "no sense"},
 	} {
@@ -200,7 +201,7 @@ func TestFailuresSayWhetherTheFunctionRan(t *testing.T) {
 			if !strings.Contains(p["detail"].(string), tt.detail) || p["attempt"] != 1.0 || p["function"] != "default/hello" {
 				t.Errorf("said %v", p)
 			}
-			if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
+			if got := w.claim(ticket).refused; got != callwire.RefusedNotWaiting {
 				t.Errorf("it could be claimed again: %v", got)
 			}
 		})
@@ -212,8 +213,8 @@ func TestFailuresSayWhetherTheFunctionRan(t *testing.T) {
 func TestABrokenAnswerNeverLooksWhole(t *testing.T) {
 	breaks := map[string]func(i *instance){
 		"the instance was lost": func(i *instance) { i.die() },
-		"the instance hung up":  func(i *instance) { _ = i.stream.CloseSend() },
-		"the function failed":   func(i *instance) { i.fail(agentwire.Failure_KIND_FUNCTION_LOST, "") },
+		"the instance hung up":  func(i *instance) { i.hangUp() },
+		"the function failed":   func(i *instance) { i.fail(callwire.FailureFunctionLost, "") },
 		"a second head":         func(i *instance) { i.whole(200, "other") },
 		"a release":             func(i *instance) { i.release("") },
 	}
@@ -240,7 +241,7 @@ func TestAFunctionThatRunsTooLongIsToldToStop(t *testing.T) {
 	answers := w.call(w.get("/function/slow/"))
 	ticket := w.scheduler.ticket()
 	i := w.claim(ticket)
-	if got := time.Duration(i.granted.GetRemainingNs()); got != 10*time.Millisecond {
+	if got := i.granted.Remaining; got != 10*time.Millisecond {
 		t.Errorf("granted %v", got)
 	}
 	i.cancelled()
@@ -248,7 +249,7 @@ func TestAFunctionThatRunsTooLongIsToldToStop(t *testing.T) {
 	// Too late for anything: not even a release has an effect.
 	i.release("")
 	i.ended()
-	if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
+	if got := w.claim(ticket).refused; got != callwire.RefusedNotWaiting {
 		t.Errorf("it waits again: %v", got)
 	}
 }
@@ -292,7 +293,10 @@ func TestAClientThatDoesNotReadDoesNotHoldTheInstance(t *testing.T) {
 		sent := make(chan struct{})
 		go func() {
 			defer close(sent)
-			for i.stream.Send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Body{Body: []byte(part)}}) == nil {
+			for {
+				if _, err := i.out.Write([]byte(part)); err != nil {
+					return
+				}
 			}
 		}()
 		i.cancelled()

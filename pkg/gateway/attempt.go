@@ -4,130 +4,108 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	"github.com/windlass-dev/windlass/api/wire"
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/gateway/problems"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// detachedGrace is how long an answer may go on after its client has left.
-const detachedGrace = 5 * time.Second
+const (
+	// detachedGrace is how long an answer may go on after its client has left.
+	detachedGrace = 5 * time.Second
+	// cancelTimeout is how long an instance may take to end a cancelled attempt. Then it loses
+	// its connection.
+	cancelTimeout = 10 * time.Second
+	// continueTimeout is how long a client that waits for 100 Continue, and whose function does
+	// not say it, waits before its body is read anyway.
+	continueTimeout = time.Second
+)
 
-// attempt is one granted claim.
+// attempt is a call that an instance has, from its claim to the end of its answer. The reader
+// of the instance's connection handles its frames.
 type attempt struct {
-	claimant
-	gateway *Gateway
-	call    *call
-	// agreed is the protocol that agent and gateway have in common.
-	agreed wire.Agreed
+	conn *agentConn
+	pool *pool
+	call *call
+	unit *v1alpha1.Function
+	// wire is the attempt's number on its connection, byLoan says that it took no ticket, and
+	// lent that its place may stay with the gateway.
+	wire         uint32
+	byLoan, lent bool
+	// number, claimed and runBy, when it must have ended, come with the grant.
+	number         int
+	claimed, runBy time.Time
+
+	// came says that the instance has sent a frame about it, and begun that the head of the
+	// answer has come. answer has the rest of an answer that is not whole. Only the reader
+	// uses these.
+	came, begun bool
+	answer      *callwire.Inflow
+	// detached cancels the attempt some time after its client has left.
+	detached *time.Timer
+	// ended says that the instance has ended it, or is lost.
+	ended atomic.Bool
+	// frames are those that were sent.
+	frames sentFrames
+	// upload is set if the request's body is sent in frames of its own.
+	upload *upload
 }
 
-// errUnsupported says that the claiming agent shares no protocol with this release.
-var errUnsupported = errors.New("gateway: the agent's protocol is not spoken here")
+// sentFrames keeps a Cancel behind its Call: sent says that the call was sent, and cancelled that
+// a Cancel was, or follows it. The lock of the connection guards them.
+type sentFrames struct{ sent, cancelled bool }
 
-// expire ends an attempt whose time is up.
-func (a *attempt) expire() {
-	a.gateway.dispatch.step(a.call, func(v *core.Invocation) core.Decision { return v.RunTimeout(a.number, time.Now()) }, problem{})
+// upload is the body of a request on its way to an instance.
+type upload struct {
+	out *callwire.Outflow
+	// over is closed when the attempt has ended.
+	over  chan struct{}
+	start sync.Once
+	late  *time.Timer
 }
 
-// Attempt serves one attempt of one instance.
-func (g *Gateway) Attempt(stream attemptStream) error {
-	// 1. The claim.
-	first, err := stream.Recv()
-	if err != nil {
-		return err
-	}
-	claim := first.GetClaim()
-	id, err := invocation.IDFromBytes(claim.GetInvocationId())
-	if claim == nil || err != nil {
-		return status.Error(codes.InvalidArgument, "the first message must be a claim")
-	}
-	c := g.calls.find(id)
-	if c == nil {
-		g.metrics.claimRefused(core.ErrNotWaiting)
-		return stream.Send(refuseClaim(core.ErrNotWaiting))
-	}
-	agreed, ok := wire.AgentProtocols.Meet(wire.Heard(claim))
-	if !ok {
-		g.metrics.claimRefused(errUnsupported)
-		return stream.Send(refuseClaim(errUnsupported))
-	}
-	a := &attempt{claimant{cid: invocation.CID(claim.GetCid()), stream: stream}, g, c, agreed}
-	if err := a.claim(invocation.TokenFromBytes(claim.GetToken())); err != nil {
-		g.metrics.claimRefused(err)
-		return stream.Send(refuseClaim(err))
-	}
-	g.metrics.claimGranted()
-	// 2. The request.
-	limit := time.AfterFunc(time.Until(a.runBy), a.expire)
-	defer limit.Stop()
-	if !claim.GetStarted() {
-		if err := a.grant(); err != nil {
-			a.lose(problems.InstanceLost, "handing over the call: "+err.Error())
-			return err
-		}
-	}
-	// 3. The answer. Its end ends the stream, and with it the sending of a
-	// body that the function did not want.
-	return a.answer()
-}
-
-// claim claims the call for the attempt, or says why not.
-func (a *attempt) claim(token invocation.Token) error {
+// send sends the call to the instance, and begins to send a large body. The frame is not
+// written yet.
+func (a *attempt) send() {
 	c := a.call
-	if !c.body.ended.Load() && a.gateway.deps.Left(c.request) {
-		a.gateway.dispatch.step(c, (*core.Invocation).LeaveQueue, problem{})
-	}
-	grant, err := c.claim(&a.claimant, token)
-	if err == nil && grant.CancelTicket {
-		a.gateway.dispatch.cancelTicket(c)
-	}
-	return err
-}
-
-func refuseClaim(err error) *agentwire.AttemptReply {
-	reason := agentwire.Refused_REASON_NOT_WAITING
-	switch {
-	case errors.Is(err, core.ErrBadToken):
-		reason = agentwire.Refused_REASON_BAD_TOKEN
-	case errors.Is(err, errUnsupported):
-		reason = agentwire.Refused_REASON_UNSUPPORTED
-	}
-	return &agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Refused{Refused: &agentwire.Refused{Reason: reason}}}
-}
-
-// grant sends the request, and starts to send its body if that is large.
-func (a *attempt) grant() error {
-	c := a.call
-	granted := c.grantMessage(c.destination().unit, a.number)
-	granted.Protocol, granted.Features = a.agreed.Protocol, a.agreed.Features
-	if err := a.sendReply(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Granted{Granted: granted}}); err != nil {
-		return err
-	}
 	if !c.whole {
+		a.upload = &upload{out: callwire.NewOutflow(a.conn.wire, a.wire), over: make(chan struct{})}
 		c.body.replay.lendTo(a.number)
-		go a.sendBody()
 	}
-	return nil
+	message := c.wireCall(a.unit, a.number)
+	if message.ExpectContinue {
+		a.upload.late = time.AfterFunc(continueTimeout, a.startUpload)
+	}
+	// From here on the reader of the connection may have the answer.
+	a.conn.wire.CommitLater(message.Append(a.conn.wire.Begin(), a.wire))
+	if !c.whole && message.Upgrade == "" && !message.ExpectContinue {
+		a.startUpload()
+	}
+}
+
+// startUpload begins to send the body, once.
+func (a *attempt) startUpload() {
+	a.upload.start.Do(func() { go a.sendBody() })
 }
 
 // sendBody copies the request's body to the instance: what an earlier attempt has read
 // of it, and the rest as it comes.
 func (a *attempt) sendBody() {
-	if !a.call.body.replay.awaitTurn(a.stream.Context()) {
+	if !a.call.body.replay.awaitTurn(a.upload.over) {
 		return
 	}
 	defer a.call.body.replay.done()
-	left := a.gateway.config.MaxBody
-	buffer := make([]byte, bodyChunk)
+	left := a.conn.gateway.config.MaxBody
+	buffer := bodyBuffers.Get().(*[bodyChunk]byte)
+	defer bodyBuffers.Put(buffer)
 	for offset := 0; ; {
-		n, err := a.call.body.readFor(a.number, offset, buffer)
+		n, err := a.call.body.readFor(a.number, offset, buffer[:])
 		if errors.Is(err, errReleased) {
 			return
 		}
@@ -136,180 +114,310 @@ func (a *attempt) sendBody() {
 		}
 		offset += n
 		if left -= int64(n); left < 0 {
-			a.abort(tooBig(a.gateway.config.MaxBody), false)
+			a.abort(tooBig(a.conn.gateway.config.MaxBody), false)
 			err = errDetached
 		} else if n > 0 {
-			chunk := &agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Body{Body: buffer[:n]}}
-			if a.sendReply(chunk) != nil {
+			if _, failed := a.upload.out.Write(buffer[:n]); failed != nil {
 				return
 			}
 		}
 		if err != nil {
-			end := &agentwire.BodyEnd{Aborted: !errors.Is(err, io.EOF)}
-			_ = a.sendReply(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_BodyEnd{BodyEnd: end}})
+			a.endBody(err)
 			return
 		}
 	}
 }
 
+// bodyBuffers are for bodies on their way.
+var bodyBuffers = sync.Pool{New: func() any { return new([bodyChunk]byte) }}
+
+// endBody says that the body is complete, with its trailers, or why it is not.
+func (a *attempt) endBody(why error) {
+	end := callwire.End{Cut: !errors.Is(why, io.EOF)}
+	if !end.Cut {
+		endToEnd(a.call.request.Trailer, func(name, value string) {
+			end.Trailer = append(end.Trailer, callwire.Field{Name: name, Value: value})
+		})
+	}
+	if !a.ended.Load() {
+		a.conn.wire.Commit(end.Append(a.conn.wire.Begin(), a.wire))
+	}
+}
+
 // abort answers the client because of its body. stop says that the instance should stop.
 func (a *attempt) abort(p problem, stop bool) {
-	a.gateway.dispatch.step(a.call, func(v *core.Invocation) core.Decision { return v.Abort(stop) }, p)
+	a.update(func(v *core.Invocation) core.Decision { return v.Abort(stop) }, p)
 }
 
-// answer copies the instance's messages to the client until they end.
-func (a *attempt) answer() error {
-	var drop *time.Timer
-	defer func() {
-		if drop != nil {
-			drop.Stop()
-		}
-	}()
-	for {
-		msg, err := a.stream.Recv()
+func (a *attempt) update(e event, p problem) { a.conn.gateway.dispatch.step(a.call, e, p) }
+
+// onFrame handles a frame of the instance. An error ends its connection.
+func (a *attempt) onFrame(f callwire.Frame) error {
+	a.came = true
+	switch f.Kind {
+	case callwire.KindHead:
+		head, err := callwire.ParseHead(f)
 		if err != nil {
-			a.lose(problems.InstanceLost, "the instance was lost during the call")
-			return nil
+			return err
 		}
-		over, err := a.handleMessage(msg)
-		switch {
-		case errors.Is(err, core.ErrOutOfOrder):
-			a.lose(problems.InstanceLost, err.Error())
-			return status.Error(codes.InvalidArgument, err.Error())
-		case over:
-			return nil
-		case err != nil && drop == nil:
-			drop = time.AfterFunc(detachedGrace, a.cancel)
+		return a.onHead(&head)
+	case callwire.KindBody:
+		return a.onBody(f.Payload)
+	case callwire.KindEnd:
+		end, err := callwire.ParseEnd(f)
+		if err != nil {
+			return err
 		}
+		return a.onEnd(end)
+	case callwire.KindRelease:
+		release, err := callwire.ParseRelease(f)
+		if err != nil {
+			return err
+		}
+		return a.onRelease(release)
 	}
-}
-
-// handleMessage handles one message of the instance. Any error but core.ErrOutOfOrder says
-// that the answer is no longer needed.
-func (a *attempt) handleMessage(msg *agentwire.AttemptRequest) (over bool, err error) {
-	switch kind := msg.GetKind().(type) {
-	case *agentwire.AttemptRequest_Release:
-		return true, a.release(kind.Release.GetReason())
-	case *agentwire.AttemptRequest_Head:
-		a.call.headReceived(kind.Head)
-		return a.head(kind.Head)
-	case *agentwire.AttemptRequest_Body:
-		return false, a.body(kind.Body)
-	case *agentwire.AttemptRequest_End:
-		a.call.executionEnded(kind.End)
-		return true, a.finish(kind.End)
-	case *agentwire.AttemptRequest_Claim:
-		return false, core.ErrOutOfOrder
-	}
-	return false, nil // it means nothing to this release
-}
-
-// head starts the answer, or is all of it.
-func (a *attempt) head(head *agentwire.ResultHead) (over bool, err error) {
-	if s := head.GetStatus(); s < 200 || s > 599 {
-		a.fail(newProblem(problems.BadAnswer,
-			fmt.Sprintf("the function answered with the status %d, which is none", s)))
-		return true, nil
-	}
-	if a.call.client.lengthMismatch(head) {
-		a.fail(newProblem(problems.BadAnswer,
-			fmt.Sprintf("the instance promised a body of %d bytes and sent one of %d", head.GetContentLength(), len(head.GetWholeBody()))))
-		return true, nil
-	}
-	c := a.call
-	c.client.mu.Lock()
-	defer c.client.mu.Unlock()
-	d, err := c.beginAnswer(a.number, head)
-	a.gateway.dispatch.carryOut(c, d)
-	if err == nil {
-		a.gateway.config.ProblemDetail.trimStack(head)
-		err = a.noteWriteError(c.client.head(head, a.runBy))
-	}
-	return head.GetWhole() && !errors.Is(err, core.ErrOutOfOrder), err
-}
-
-// body passes on more of the answer.
-func (a *attempt) body(body []byte) error {
-	if !a.call.begun(a.number) {
-		return core.ErrOutOfOrder
-	}
-	return a.noteWriteError(a.call.client.write(body))
-}
-
-// noteWriteError records that the client could not be written to.
-func (a *attempt) noteWriteError(err error) error {
-	if err != nil && !errors.Is(err, errDetached) {
-		a.gateway.dispatch.step(a.call, (*core.Invocation).ClientLeft, problem{})
+	n, err := callwire.ParseCount(f)
+	if err == nil && a.upload != nil {
+		a.upload.out.Open(n)
 	}
 	return err
 }
 
-// finish ends the answer, well or not.
-func (a *attempt) finish(end *agentwire.ResultEnd) error {
-	failure := end.GetFailure()
-	if failure == nil {
-		var err error
-		a.gateway.dispatch.step(a.call, func(v *core.Invocation) (d core.Decision) {
-			d, err = v.Finish(a.number)
-			return d
-		}, problem{})
-		if !errors.Is(err, core.ErrOutOfOrder) {
-			a.call.client.finishAnswer()
-			err = nil
-		}
-		return err
+// onHead starts the answer, or is all of it. The place of an answer that is complete goes to
+// the next call before anything else.
+func (a *attempt) onHead(head *callwire.Head) error {
+	if a.begun {
+		return a.breakOff()
 	}
-	switch failure.GetKind() {
-	case agentwire.Failure_KIND_TIMED_OUT:
-		a.fail(timedOut(a.call.destination().unit))
-	case agentwire.Failure_KIND_BODY_TOO_LARGE:
-		a.gateway.dispatch.step(a.call, func(v *core.Invocation) core.Decision { return v.FailUntouched(a.number) },
-			newProblem(problems.BodyTooLarge, failure.GetDetail()))
-	case agentwire.Failure_KIND_BAD_ANSWER:
-		a.fail(newProblem(problems.BadAnswer, failure.GetDetail()))
-	default:
-		a.lose(problems.FunctionLost, failure.GetDetail())
+	if isInterim(head.Status) && !head.Whole {
+		if a.upload != nil && head.Status == http.StatusContinue {
+			a.startUpload()
+		}
+		a.call.interimReceived(a, head)
+		return nil
+	}
+	a.begun = true
+	if head.Whole {
+		// The payload is valid until the next frame is read.
+		head.Body = append([]byte(nil), head.Body...)
+		a.placeEnds(head.Keeps, head.Exec)
+	} else {
+		a.answer = callwire.NewInflow(a.conn.wire, a.wire)
+	}
+	a.call.headReceived(head)
+	if p := a.call.client.badHead(head); p != nil {
+		a.fail(*p)
+		a.detach()
+		return nil
+	}
+	a.conn.gateway.config.ProblemDetail.trimStack(head)
+	d, err := a.call.beginAnswer(a, head)
+	a.conn.gateway.dispatch.carryOut(a.call, d)
+	if err != nil && !head.Whole {
+		a.detach()
 	}
 	return nil
+}
+
+// onBody passes on more of the answer.
+func (a *attempt) onBody(part []byte) error {
+	if a.answer == nil {
+		return a.breakOff()
+	}
+	if a.detached == nil && a.call.answered() {
+		a.detach()
+	}
+	return a.answer.Push(part)
+}
+
+// onEnd ends the answer, well or not.
+func (a *attempt) onEnd(end callwire.End) error {
+	if end.Failure == 0 && !a.begun {
+		return a.breakOff()
+	}
+	a.call.executionEnded(end.Exec)
+	a.placeEnds(end.Keeps, end.Exec)
+	switch end.Failure {
+	case 0:
+		a.answer.End(io.EOF, end.Trailer)
+		a.update(func(v *core.Invocation) core.Decision { d, _ := v.Finish(a.number); return d }, problem{})
+		return nil
+	case callwire.FailureTimedOut:
+		a.fail(timedOut(a.unit))
+	case callwire.FailureBodyTooLarge:
+		a.update(func(v *core.Invocation) core.Decision { return v.FailUntouched(a.number) }, newProblem(problems.BodyTooLarge, end.Detail))
+	case callwire.FailureBadAnswer:
+		a.fail(newProblem(problems.BadAnswer, end.Detail))
+	default:
+		a.lose(problems.FunctionLost, end.Detail)
+	}
+	a.cutAnswer()
+	return nil
+}
+
+// onRelease queues the call again, because the function has seen nothing of it.
+func (a *attempt) onRelease(release callwire.Release) error {
+	if a.begun {
+		return a.breakOff()
+	}
+	if a.leaves() {
+		// First the call: it is before all that came later.
+		a.release(release.Reason)
+		a.freePlace(release.Keeps || release.NoCredit, 0)
+	}
+	return nil
+}
+
+// breakOff ends the connection of an instance that sends what makes no sense.
+func (a *attempt) breakOff() error {
+	a.conn.over(a)
+	a.finished()
+	a.lose(problems.InstanceLost, core.ErrOutOfOrder.Error())
+	a.cutAnswer()
+	return fmt.Errorf("%w: a frame of call %d came out of order", callwire.ErrFrame, a.wire)
+}
+
+// placeEnds ends what the attempt has of its instance.
+func (a *attempt) placeEnds(keeps bool, took time.Duration) {
+	if a.leaves() {
+		a.freePlace(keeps, took)
+	}
+}
+
+// leaves takes the attempt from its connection; false if it has left before.
+func (a *attempt) leaves() bool {
+	if !a.conn.over(a) {
+		return false
+	}
+	a.finished()
+	return true
+}
+
+// freePlace frees the attempt's place at its instance. If the place stays with the gateway, the
+// next call gets it. A gateway that drains gives it back if no call waits.
+func (a *attempt) freePlace(keeps bool, took time.Duration) {
+	if !a.lent {
+		if keeps { // it was not asked to
+			a.conn.returnOne()
+		}
+		return
+	}
+	p := a.pool
+	p.mu.Lock()
+	if a.byLoan && took > 0 {
+		p.core.Executed(took)
+	}
+	p.core.Ended(a.conn.lender, keeps)
+	after := a.conn.gateway.dispatch.handOver(p)
+	p.mu.Unlock()
+	a.conn.gateway.dispatch.finish(after, a.conn)
+	if keeps && a.conn.gateway.draining.Load() {
+		a.conn.returnCredits()
+	}
+}
+
+// finished stops everything that runs for the attempt.
+func (a *attempt) finished() {
+	a.ended.Store(true)
+	if a.detached != nil {
+		a.detached.Stop()
+	}
+	if a.upload != nil {
+		if a.upload.late != nil {
+			a.upload.late.Stop()
+		}
+		a.upload.out.End(nil)
+		close(a.upload.over)
+	}
+}
+
+// cutAnswer ends an answer that has begun and whose rest will not come.
+func (a *attempt) cutAnswer() {
+	if a.answer != nil {
+		a.answer.End(io.ErrUnexpectedEOF, nil)
+	}
+}
+
+// detach drops the rest of an answer that nobody waits for, and cancels the attempt if it goes
+// on for long.
+func (a *attempt) detach() {
+	if a.answer != nil {
+		a.answer.Discard()
+	}
+	if a.detached == nil && !a.ended.Load() {
+		a.detached = time.AfterFunc(detachedGrace, a.cancel)
+	}
+}
+
+// cancel asks the instance to end the attempt. One that does not do so in time loses its
+// connection.
+func (a *attempt) cancel() {
+	if a.ended.Load() || !a.conn.mayCancel(a) {
+		return
+	}
+	wire := a.conn.wire
+	wire.CommitLater(callwire.AppendFrame(wire.Begin(), callwire.KindCancel, 0, a.wire, nil))
+	wire.FlushLater()
+	time.AfterFunc(cancelTimeout, func() {
+		if !a.ended.Load() {
+			wire.Close()
+		}
+	})
 }
 
 // fail ends the attempt and answers with a problem. It does nothing if the attempt has
 // ended already.
 func (a *attempt) fail(p problem) {
-	a.gateway.dispatch.step(a.call, func(v *core.Invocation) core.Decision { return v.Fail(a.number) }, p)
+	a.update(func(v *core.Invocation) core.Decision { return v.Fail(a.number) }, p)
 }
 
 // lose ends an attempt that was broken off. A function that may run twice is tried again.
 func (a *attempt) lose(reason, detail string) {
-	_ = a.requeue(true, reason, newProblem(reason, detail),
-		func(v *core.Invocation, now time.Time) (core.Decision, error) {
-			return v.Lose(a.number, now, invocation.NewToken(), reason)
-		})
+	a.requeue(true, reason, newProblem(reason, detail), func(v *core.Invocation, now time.Time) (core.Decision, error) {
+		return v.Lose(a.number, now, invocation.NewToken(), reason)
+	})
 }
 
 // release queues the call again, because the function has seen nothing of it.
-func (a *attempt) release(reason string) error {
+func (a *attempt) release(reason string) {
 	p := newProblem(problems.InstanceLeft,
 		"the instance ended before it could start, and the request's body cannot be read twice: "+reason)
-	kept := a.call.body.replay.giveBack()
-	return a.requeue(false, reason, p, func(v *core.Invocation, now time.Time) (core.Decision, error) {
+	kept := a.call.whole || a.call.body.replay.giveBack()
+	a.requeue(false, reason, p, func(v *core.Invocation, now time.Time) (core.Decision, error) {
 		return v.Release(a.number, now, invocation.NewToken(), kept)
 	})
 }
 
+// lost ends an attempt whose instance was lost.
+func (a *attempt) lost() {
+	a.finished()
+	a.lose(problems.InstanceLost, "the instance was lost during the call")
+	a.cutAnswer()
+}
+
+// mayNotHaveCome reports whether the call may not have come to its instance.
+func (a *attempt) mayNotHaveCome() bool { return a.byLoan && !a.came }
+
+// neverCame ends an attempt whose call never came to its instance.
+func (a *attempt) neverCame() {
+	a.finished()
+	a.release("the connection broke before the instance had the call")
+}
+
 // requeue ends the attempt without an answer. If that queues the call again, it logs why; ran
 // says that the function may have run.
-func (a *attempt) requeue(ran bool, why string, p problem, end func(*core.Invocation, time.Time) (core.Decision, error)) error {
-	var err error
+func (a *attempt) requeue(ran bool, why string, p problem, end func(*core.Invocation, time.Time) (core.Decision, error)) {
 	now := time.Now()
-	a.gateway.dispatch.step(a.call, func(v *core.Invocation) (d core.Decision) {
-		if d, err = end(v, now); d.Offer {
-			a.call.noteRequeue(earlierAttempt{number: a.number, cid: a.cid, from: a.claimed, until: now, ran: ran, why: why})
+	a.update(func(v *core.Invocation) core.Decision {
+		d, _ := end(v, now)
+		if d.Wait {
+			a.call.noteRequeue(earlierAttempt{number: a.number, cid: a.conn.cid, from: a.claimed, until: now, ran: ran, why: why})
 		}
 		return d
 	}, p)
-	if errors.Is(err, core.ErrOver) {
-		return nil
-	}
-	return err
+}
+
+// isInterim reports whether more heads follow one with a status.
+func isInterim(status int) bool {
+	return status >= 100 && status < 200 && status != http.StatusSwitchingProtocols
 }

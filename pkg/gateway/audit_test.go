@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -14,17 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
-// endedStream is one whose instance is gone.
-type endedStream struct{ attemptStream }
-
-func (endedStream) Context() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}
-
-// claimedBy is a call that an instance has, of a gateway that nobody runs.
-func claimedBy(t *testing.T, stream attemptStream, spec core.Spec) (*Gateway, *call) {
+// claimedByEnded is a call whose instance has ended unheard, of a gateway that nobody runs.
+func claimedByEnded(t *testing.T, spec core.Spec) (*Gateway, *call) {
 	t.Helper()
 	config := DefaultConfig()
 	config.ClaimAddr = "127.0.0.1:1"
@@ -39,16 +29,20 @@ func claimedBy(t *testing.T, stream attemptStream, spec core.Spec) (*Gateway, *c
 		},
 		reservation: newReservationRef(func() {}),
 	}
+	c.waiting = core.Waiting[*call]{Call: c, Since: spec.Admitted}
 	g.calls.add(c)
 	g.dispatch.step(c, func(v *core.Invocation) core.Decision { return v.Queue(invocation.Token{1}, time.Now()) }, problem{})
-	if _, err := c.claim(&claimant{cid: "cid", stream: stream}, invocation.Token{1}); err != nil {
+	now, a := time.Now(), &attempt{conn: &agentConn{cid: "cid"}, call: c}
+	if _, err := c.claim(a, func(v *core.Invocation) (core.Grant, error) { return v.Claim(now, invocation.Token{1}, "cid") }, now); err != nil {
 		t.Fatal(err)
 	}
+	g.dispatch.taken(c)
+	a.ended.Store(true)
 	return g, c
 }
 
 func TestAnAuditAnswersACallWhoseInstanceEndedUnheard(t *testing.T) {
-	g, c := claimedBy(t, endedStream{}, core.Spec{})
+	g, c := claimedByEnded(t, core.Spec{})
 	g.dispatch.audit(time.Now(), noSlot)
 	if c.answered() {
 		t.Fatal("answered by the first audit, which may have been a moment too early")
@@ -65,7 +59,7 @@ func TestAnAuditAnswersACallWhoseInstanceEndedUnheard(t *testing.T) {
 // What its instance does is all that matters to a call that runs. If it waits again, it
 // waits for a revision that there is.
 func TestACallThatRunsIsMovedOnlyWhenItWaitsAgain(t *testing.T) {
-	g, c := claimedBy(t, endedStream{}, core.Spec{MayRepeat: true})
+	g, c := claimedByEnded(t, core.Spec{MayRepeat: true})
 	another := &v1alpha1.Function{}
 	another.UID, another.Spec.Template.Timeout.Duration = "another", time.Minute
 	g.deps.Catalog.(*catalog.Catalog).Put(&rollout.Entry{
@@ -83,7 +77,7 @@ func TestACallThatRunsIsMovedOnlyWhenItWaitsAgain(t *testing.T) {
 }
 
 func TestAnAuditQueuesARepeatableCallWhoseInstanceEndedUnheard(t *testing.T) {
-	g, c := claimedBy(t, endedStream{}, core.Spec{MayRepeat: true})
+	g, c := claimedByEnded(t, core.Spec{MayRepeat: true})
 	g.dispatch.audit(time.Now(), noSlot)
 	g.dispatch.audit(time.Now(), noSlot)
 	if _, waits := c.invocation.Ticket(); !waits {

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -195,13 +194,13 @@ func (r *replay) giveBack() bool {
 	return !r.overflowed
 }
 
-// awaitTurn waits until no earlier attempt sends; false if ctx ended before that. The attempt
-// that may send must call done.
-func (r *replay) awaitTurn(ctx context.Context) bool {
+// awaitTurn waits until no earlier attempt sends; false if the attempt was over before that.
+// The attempt that may send must call done.
+func (r *replay) awaitTurn(over <-chan struct{}) bool {
 	select {
 	case r.sending <- struct{}{}:
 		return true
-	case <-ctx.Done():
+	case <-over:
 		return false
 	}
 }

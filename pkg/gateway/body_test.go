@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
@@ -28,8 +28,8 @@ func TestASmallBodyIsInlinedInTheGrant(t *testing.T) {
 				body := bytes.Repeat([]byte("b"), size)
 				answers := w.callWith(client, w.request("POST", "/function/hello/", bytes.NewReader(body)))
 				i := w.take()
-				if g := i.granted; !g.GetWhole() || !bytes.Equal(g.GetWholeBody(), body) || g.GetContentLength() != int64(size) {
-					t.Errorf("whole %v, length %d, %d bytes", g.GetWhole(), g.GetContentLength(), len(g.GetWholeBody()))
+				if g := i.granted; !g.Whole || !bytes.Equal(g.Body, body) || g.ContentLength != int64(size) {
+					t.Errorf("whole %v, length %d, %d bytes", g.Whole, g.ContentLength, len(g.Body))
 				}
 				i.whole(200, "")
 				wrote(t, answers, 200, invocation.ExecutedYes)
@@ -60,8 +60,8 @@ func TestALargerBodyIsStreamed(t *testing.T) {
 				}
 				answers := w.callWith(client, w.request("POST", "/function/hello/", r))
 				i := w.take()
-				if i.granted.GetWhole() || i.granted.GetContentLength() != tt.length {
-					t.Errorf("granted whole %v, length %d", i.granted.GetWhole(), i.granted.GetContentLength())
+				if i.granted.Whole || i.granted.ContentLength != tt.length {
+					t.Errorf("granted whole %v, length %d", i.granted.Whole, i.granted.ContentLength)
 				}
 				if u := i.read(bodyEnded); !u.whole || !bytes.Equal(u.body.Bytes(), body) {
 					t.Errorf("got %d bytes, whole %v", u.body.Len(), u.whole)
@@ -130,7 +130,7 @@ func TestAnUploadThatIsBrokenOffNeverLooksWhole(t *testing.T) {
 				if a := receive(t, answers, "the end of the call"); a.err == nil {
 					t.Errorf("answered %d", a.status)
 				}
-				i.fail(agentwire.Failure_KIND_FUNCTION_LOST, "")
+				i.fail(callwire.FailureFunctionLost, "")
 				i.ended()
 			})
 		}
@@ -150,7 +150,7 @@ func TestATooLargeBodyIsRefused(t *testing.T) {
 			w.Errorf("the instance got %d bytes and %+v", u.body.Len(), u)
 		}
 		problem(w.T, wrote(w.T, answers, 502, invocation.ExecutedMaybe), "RequestCut")
-		i.fail(agentwire.Failure_KIND_FUNCTION_LOST, "")
+		i.fail(callwire.FailureFunctionLost, "")
 		i.ended()
 		// What is just small enough goes through.
 		answers = w.callWith(client, w.request("POST", "/function/hello/", chunked(bytes.NewReader(make([]byte, 100_000)))))
@@ -279,7 +279,7 @@ func TestAReleasedCallWithAStreamedBodyIsAnswered(t *testing.T) {
 			w.Error("no Retry-After")
 		}
 		i.ended()
-		if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
+		if got := w.claim(ticket).refused; got != callwire.RefusedNotWaiting {
 			w.Errorf("it could be claimed again: %v", got)
 		}
 	})
@@ -302,7 +302,7 @@ func TestL4AReleasedCallIsGivenToAnotherInstanceWithAllOfItsBody(t *testing.T) {
 					i.read(func(u *upload) bool { return u.body.Len() >= read })
 					i.release("the function ended")
 					i = w.take()
-					if i.granted.GetAttempt() != 2 {
+					if i.granted.Attempt != 2 {
 						t.Errorf("granted %v", i.granted)
 					}
 					if u := i.read(bodyEnded); !u.whole || u.body.String() != body {

@@ -109,7 +109,7 @@ func TestFunctionsOnHostsOfTheirOwnCannotTouchEachOtherInABrowser(t *testing.T) 
 	for len(reports) < 3 {
 		ticket := w.scheduler.ticket()
 		i := w.claim(ticket)
-		at, err := url.Parse(i.granted.GetRequestUri())
+		at, err := url.Parse(i.granted.RequestURI)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,21 +8,29 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/protobuf/proto"
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/internal/tracing"
+	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
-// call is one client's call: its request, its life, and the one answer to it. The HTTP
-// handler's goroutine waits on ended while the goroutine of the attempt reads the request
-// and writes what the function answers. What Windlass answers itself is stored, by any
-// goroutine, and written by the handler's.
+// call is one client's call: its request, its life, and the one answer to it. Only the HTTP
+// handler's goroutine writes to the client. It waits on headed and ended, while the reader of
+// the instance's connection stores what the function answers, and any goroutine what Windlass
+// answers itself.
 type call struct {
 	callState
+
+	// waiting is the call's place in its pool, which pool is while it waits there.
+	waiting core.Waiting[*call]
+	pool    atomic.Pointer[pool]
+	// upgrade lists the protocols that the client asks to switch to; empty if it asks for none.
+	upgrade string
 
 	uri         string // path and query behind the function's prefix
 	chain       callChain
@@ -52,71 +60,51 @@ func (c *call) nextOffer() (o offer, waits bool) {
 	if !waits {
 		return offer{}, false
 	}
-	request := c.inlineRequest(says.Attempt)
-	if request != nil {
-		c.invocation.RequestInlined()
-	}
 	return offer{slot: c.to.slot, again: says.Again, ticket: &agentwire.Ticket{
 		InvocationId: c.id[:],
 		FunctionUid:  string(c.to.unit.UID),
 		Token:        says.Token[:],
 		WaitedNs:     int64(says.Waited),
 		RemainingNs:  int64(says.Remaining),
-		Request:      request,
+		Lent:         !isLimited(c.to),
+		Again:        says.Again,
 		Trace:        c.scope.Wire(),
 	}}, true
 }
 
-// maxInlineRequest is the largest request, in bytes, that a ticket carries.
-const maxInlineRequest = 16 << 10
-
-// inlineRequest is the request for the ticket, so that the instance may start without a claim;
-// nil if the function must not run twice or the body is large. The caller holds the lock.
-func (c *call) inlineRequest(attempt int) *agentwire.Granted {
-	if !c.to.unit.Spec.Calls.MayRepeat() || !c.whole || len(c.small) > maxInlineRequest {
-		return nil
+// wireCall is the call as an instance of a unit gets it for an attempt.
+func (c *call) wireCall(unit *v1alpha1.Function, attempt int) callwire.Call {
+	r := c.request
+	message := callwire.Call{
+		Invocation: c.id, Attempt: attempt, Remaining: unit.Spec.Template.Timeout.Duration,
+		Method: r.Method, RequestURI: c.uri, Host: r.Host,
+		Header:        c.inTrace(requestHeaders(r, c.id, c.chain), attempt),
+		ContentLength: r.ContentLength, Whole: c.whole, Body: c.small, Upgrade: c.upgrade,
+		ExpectContinue: !c.whole && c.upgrade == "" && r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue"),
 	}
-	request := c.grantMessage(c.to.unit, attempt)
-	if proto.Size(request) > maxInlineRequest {
-		return nil
+	if !c.whole {
+		message.Trailer = slices.Sorted(maps.Keys(r.Trailer))
 	}
-	return request
-}
-
-// grantMessage is the request as an instance of a unit gets it for an attempt.
-func (c *call) grantMessage(unit *v1alpha1.Function, attempt int) *agentwire.Granted {
-	return &agentwire.Granted{
-		Attempt:       uint32(attempt),
-		Method:        c.request.Method,
-		RequestUri:    c.uri,
-		Host:          c.request.Host,
-		Headers:       c.inTrace(requestHeaders(c.request, c.id, c.chain), attempt),
-		ContentLength: c.request.ContentLength,
-		WholeBody:     c.small,
-		Whole:         c.whole,
-		RemainingNs:   int64(unit.Spec.Template.Timeout.Duration),
-	}
+	return message
 }
 
 // inTrace makes the span of an attempt's execution the parent of what the function
 // does, if the call is recorded; what a client sent otherwise is the function's. A
 // state that belongs to no trace is left out.
-func (c *call) inTrace(headers []*agentwire.Header, attempt int) []*agentwire.Header {
+func (c *call) inTrace(headers []callwire.Field, attempt int) []callwire.Field {
 	if !c.scope.Recorded() {
 		return headers
 	}
-	headers = slices.DeleteFunc(headers, func(h *agentwire.Header) bool {
-		return h.GetName() == tracing.HeaderParent || h.GetName() == tracing.HeaderState && !c.scope.Follows()
+	headers = slices.DeleteFunc(headers, func(h callwire.Field) bool {
+		return h.Name == tracing.HeaderParent || h.Name == tracing.HeaderState && !c.scope.Follows()
 	})
-	return append(headers, &agentwire.Header{Name: tracing.HeaderParent, Value: []byte(c.scope.Parent(attempt))})
+	return append(headers, callwire.Field{Name: tracing.HeaderParent, Value: c.scope.Parent(attempt)})
 }
 
 // cancel asks the instance that runs the call to stop.
 func (c *call) cancel() {
 	if a := c.currentAttempt(); a != nil {
-		// It waits for an instance that reads nothing, and the client's
-		// connection should not.
-		go a.cancel()
+		a.cancel()
 	}
 }
 

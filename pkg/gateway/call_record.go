@@ -52,7 +52,7 @@ func (c *call) toRecord() callRecord {
 		uid: string(c.to.unit.UID), version: c.to.unit.Revision(), method: c.request.Method, scope: c.scope, times: c.times, earlier: c.earlier,
 	}
 	if c.attempt != nil {
-		t.CID, t.Attempt, t.Claimed = c.attempt.cid, c.attempt.number, c.attempt.claimed
+		t.CID, t.Attempt, t.Claimed = c.attempt.conn.cid, c.attempt.number, c.attempt.claimed
 	}
 	t.Ended = t.Received.Add(c.times.Total())
 	t.Phases = make([]invocation.PhaseTime, 0, timeline.Phases)

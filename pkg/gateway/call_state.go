@@ -6,10 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/gateway/problems"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
@@ -26,8 +24,9 @@ type callState struct {
 	tag string
 	// maxQueueTime is how long it may wait.
 	maxQueueTime time.Duration
-	// ended is closed when its client has an answer or has left.
-	ended chan struct{}
+	// ended is closed when its client has an answer or has left. headed holds an element if a
+	// head, or an interim one, waits for the handler.
+	ended, headed chan struct{}
 
 	mu         sync.Mutex // guards everything below; never held while anything waits
 	to         destination
@@ -40,7 +39,12 @@ type callState struct {
 	// problem is the answer if it is not the function's.
 	problem *problem
 	// attempt is the last one; nil before the first.
-	attempt *claimant
+	attempt *attempt
+	// interim are the interim answers that the client has not got yet, head is the head of the
+	// answer if the client has not got it yet, and body the rest of an answer that is not whole.
+	interim []*callwire.Head
+	head    *callwire.Head
+	body    *callwire.Inflow
 	// earlier are the attempts before it that did not end the call.
 	earlier []earlierAttempt
 }
@@ -60,7 +64,10 @@ func (l *callState) decide(e event, p problem) core.Decision {
 	}
 	if unanswered && l.invocation.Answer().Final() {
 		l.times.End(time.Now())
-		close(l.ended) // the handler has the ResponseWriter from now on
+		close(l.ended)
+		if l.body != nil {
+			l.body.Discard() // so that the handler waits for no more of it
+		}
 	}
 	return d
 }
@@ -96,7 +103,7 @@ func (l *callState) observation(now time.Time, moved bool) (seen core.Observed, 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	seen.Moved = moved
-	seen.StreamEnded = l.invocation.Phase() == core.Claimed && l.attempt.stream.Context().Err() != nil
+	seen.StreamEnded = l.invocation.Phase() == core.Claimed && l.attempt.ended.Load()
 	return seen, seen.StreamEnded || l.invocation.Due(now, moved)
 }
 
@@ -113,7 +120,7 @@ func (l *callState) move(to destination, now time.Time) (from destination, d cor
 	d = l.decide(func(v *core.Invocation) core.Decision {
 		from = l.to
 		d := v.Move(fresh, to.unit.Spec.Template.Timeout.Duration, now)
-		if d.Offer {
+		if d.Wait {
 			l.to = to
 		}
 		return d
@@ -130,51 +137,82 @@ func (l *callState) audit(now time.Time, seen core.Observed) core.Decision {
 	return l.decide(func(v *core.Invocation) core.Decision {
 		claimed := v.Phase() == core.Claimed
 		d := v.Audit(now, seen, fresh)
-		if a := l.attempt; claimed && d.Offer {
-			l.noteRequeue(earlierAttempt{number: a.number, cid: a.cid, from: a.claimed, until: now, ran: true, why: core.InstanceLost})
+		if a := l.attempt; claimed && d.Wait {
+			l.noteRequeue(earlierAttempt{number: a.number, cid: a.conn.cid, from: a.claimed, until: now, ran: true, why: core.InstanceLost})
 		}
 		return d
 	}, problem{})
 }
 
-// claim gives the call to an attempt.
-func (l *callState) claim(a *claimant, token invocation.Token) (core.Grant, error) {
+// claim gives the call to an attempt, if grant does.
+func (l *callState) claim(a *attempt, grant func(*core.Invocation) (core.Grant, error), now time.Time) (core.Grant, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Now()
-	grant, err := l.invocation.Claim(now, token, a.cid)
+	granted, err := grant(l.invocation)
 	if err == nil {
-		a.number, a.runBy, a.claimed = grant.Attempt, grant.RunBy, now
+		a.number, a.runBy, a.claimed = granted.Attempt, granted.RunBy, now
 		l.attempt = a
 		l.times.Claimed(now)
 	}
-	return grant, err
+	return granted, err
+}
+
+// queued reports whether the call waits for an instance.
+func (l *callState) queued() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.invocation.Phase() == core.Queued
 }
 
 // currentAttempt is the latest attempt; nil before the first.
-func (l *callState) currentAttempt() *claimant {
+func (l *callState) currentAttempt() *attempt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.attempt
 }
 
-// beginAnswer takes the head of the function's answer; an error says that the client does not
-// get it.
-func (l *callState) beginAnswer(attempt int, head *agentwire.ResultHead) (core.Decision, error) {
+// maxInterim is how many interim answers wait for a client. Further ones are dropped.
+const maxInterim = 16
+
+// interimReceived stores an interim answer for the handler.
+func (l *callState) interimReceived(a *attempt, head *callwire.Head) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	d, err := l.invocation.Begin(attempt, head.GetWhole())
+	if l.attempt == a && len(l.interim) < maxInterim && l.invocation.Answer() == core.AnswerNone {
+		l.interim = append(l.interim, head)
+		signal(l.headed)
+	}
+}
+
+// beginAnswer takes the head of the function's answer for the handler; an error says that the
+// client does not get it.
+func (l *callState) beginAnswer(a *attempt, head *callwire.Head) (core.Decision, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d, err := l.invocation.Begin(a.number, head.Whole)
 	if err == nil {
-		l.status, l.executed, l.cold = int(head.GetStatus()), invocation.ExecutedYes, head.GetCold()
+		l.status, l.executed, l.cold = head.Status, invocation.ExecutedYes, head.Cold
+		l.head, l.body = head, a.answer
+		signal(l.headed)
 	}
 	return d, err
 }
 
-// begun reports whether an attempt has sent the head of an answer.
-func (l *callState) begun(attempt int) bool {
+// takeHead takes what has come for the client since the last time. head is nil if the answer
+// has not begun.
+func (l *callState) takeHead() (interim []*callwire.Head, head *callwire.Head, by *attempt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.invocation.Begun(attempt)
+	interim, head = l.interim, l.head
+	l.interim, l.head = nil, nil
+	return interim, head, l.attempt
+}
+
+// answerBody is the rest of an answer that has begun; nil if it was whole.
+func (l *callState) answerBody() *callwire.Inflow {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.body
 }
 
 // noteRequeue records an attempt that did not end the call, which waits again. The caller
@@ -246,20 +284,20 @@ func (l *callState) timeline() timeline.Timeline {
 }
 
 // headReceived records the times in the head of an answer.
-func (l *callState) headReceived(head *agentwire.ResultHead) {
-	now, exec := time.Now(), time.Duration(head.GetExecNs())
+func (l *callState) headReceived(head *callwire.Head) {
+	now := time.Now()
 	l.updateTimes(func(t *timeline.Timeline) {
-		t.Headed(now, time.Duration(head.GetBegunAfterNs()), exec)
-		if head.GetWhole() {
-			t.Executed(now, exec)
+		t.Headed(now, head.BegunAfter, head.Exec)
+		if head.Whole {
+			t.Executed(now, head.Exec)
 		}
 	})
 }
 
 // executionEnded records how long the function has run.
-func (l *callState) executionEnded(end *agentwire.ResultEnd) {
+func (l *callState) executionEnded(took time.Duration) {
 	now := time.Now()
-	l.updateTimes(func(t *timeline.Timeline) { t.Executed(now, time.Duration(end.GetExecNs())) })
+	l.updateTimes(func(t *timeline.Timeline) { t.Executed(now, took) })
 }
 
 // maxEarlier is how many attempts that did not end a call are recorded of it.
@@ -277,28 +315,3 @@ type earlierAttempt struct {
 
 // codeLeft stands for the status of a call whose client left before it was answered.
 const codeLeft = 499
-
-type attemptStream = grpc.BidiStreamingServer[agentwire.AttemptRequest, agentwire.AttemptReply]
-
-// claimant is an instance that has claimed a call.
-type claimant struct {
-	cid    invocation.CID
-	stream attemptStream
-	// number, claimed and runBy, when it must have ended, come with the grant.
-	number         int
-	claimed, runBy time.Time
-
-	sending sync.Mutex // guards Send, which must not be called twice at a time
-}
-
-func (a *claimant) sendReply(reply *agentwire.AttemptReply) error {
-	a.sending.Lock()
-	defer a.sending.Unlock()
-	return a.stream.Send(reply)
-}
-
-// cancel asks the instance to end the attempt, which ends its stream. An instance that reads
-// nothing makes it wait until then.
-func (a *claimant) cancel() {
-	_ = a.sendReply(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Cancel{Cancel: &agentwire.Cancel{}}})
-}

@@ -10,11 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
@@ -57,6 +59,9 @@ func TestNoFaultMakesTheGatewayLie(t *testing.T) {
 type chaos struct {
 	*harness
 	seed uint64
+
+	// byLoan counts calls that came by loans, and unseen those that never came.
+	byLoan, unseen atomic.Int64
 
 	mu  sync.Mutex
 	ran map[int]int // executions by call
@@ -158,47 +163,58 @@ func (c *chaos) restart(ctx context.Context) {
 	}
 }
 
-// instance claims a ticket and does something with the call.
+// instance claims a ticket and does something with the call, and with those that come by the
+// place that it keeps.
 func (c *chaos) instance(ticket *agentwire.Ticket, seed int) {
-	ctx, die := context.WithTimeout(context.Background(), patience)
-	defer die()
-	stream, err := c.instances.Attempt(ctx)
-	if err != nil {
-		c.Error(err)
-		return
-	}
-	i := &instance{t: c.T, stream: stream, die: die}
 	dice := c.dice("instance", seed)
-	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{
-		InvocationId: ticket.GetInvocationId(), Token: ticket.GetToken(), Cid: strconv.Itoa(seed),
-	}}})
+	a := c.agentOf(strconv.Itoa(seed))
+	defer a.conn.Close()
+	i := a.claimLater(ticket)
 	if dice.IntN(20) == 0 {
 		return // dead before it knows whether it may start
 	}
-	reply, err := stream.Recv()
-	if err != nil {
-		c.Errorf("claiming: %v", err)
+	if !i.answered() {
+		c.Error("a claim was not answered")
 		return
 	}
-	granted := reply.GetGranted()
-	if granted == nil {
+	if i.granted == nil {
 		return
 	}
-	released := dice.IntN(5) == 0
-	if released {
-		i.release("")
-	} else {
-		c.run(i, granted, dice)
+	seen := uint32(0)
+	for more := true; more; {
+		if callwire.ByGateway(i.number) {
+			c.byLoan.Add(1)
+			seen = i.number
+		}
+		if dice.IntN(5) == 0 {
+			i.sendRelease(callwire.Release{Keeps: dice.IntN(2) == 0})
+		} else {
+			c.run(i, dice)
+		}
+		if dice.IntN(8) == 0 {
+			a.credits(callwire.KindTakeBack, 1)
+		}
+		select {
+		case i = <-a.lent:
+		case <-a.gone:
+			more = false
+		case <-time.After(time.Duration(dice.IntN(20)) * time.Millisecond):
+			more = false
+		}
 	}
-	if released || dice.IntN(2) == 0 {
-		_ = stream.CloseSend()
-		i.read(never)
+	if dice.IntN(2) == 0 { // it comes back, and has not seen what it has not run
+		a.conn.Close()
+		for range len(a.lent) {
+			c.unseen.Add(1)
+		}
+		b := c.hello(callwire.Hello{CID: strconv.Itoa(seed), ProtocolMin: 1, ProtocolMax: 1, Resume: a.welcome.Resume, Seen: seen})
+		b.conn.Close()
 	}
 }
 
 // run is an execution, and its end.
-func (c *chaos) run(i *instance, granted *agentwire.Granted, dice *rand.Rand) {
-	n, err := strconv.Atoi(strings.TrimPrefix(granted.GetRequestUri(), "/"))
+func (c *chaos) run(i *instance, dice *rand.Rand) {
+	n, err := strconv.Atoi(strings.TrimPrefix(i.granted.RequestURI, "/"))
 	if err != nil {
 		c.Error(err)
 		return
@@ -206,10 +222,10 @@ func (c *chaos) run(i *instance, granted *agentwire.Granted, dice *rand.Rand) {
 	c.mu.Lock()
 	c.ran[n]++
 	c.mu.Unlock()
-	if !granted.GetWhole() && dice.IntN(2) == 0 {
+	if !i.granted.Whole && dice.IntN(2) == 0 {
 		i.read(bodyEnded)
 	}
-	if granted.GetRemainingNs() == int64(time.Millisecond) {
+	if i.granted.Remaining == time.Millisecond {
 		i.cancelled()
 	}
 	say := strconv.Itoa(n)
@@ -219,20 +235,22 @@ func (c *chaos) run(i *instance, granted *agentwire.Granted, dice *rand.Rand) {
 		i.head(200)
 		i.body(say)
 	case 2:
-		i.fail(agentwire.Failure_Kind(dice.IntN(4)), "")
+		i.fail(callwire.FailureKind(dice.IntN(4)), "")
 	case 3:
 		i.head(200)
 		i.body(say)
-		i.fail(agentwire.Failure_KIND_FUNCTION_LOST, "")
+		i.fail(callwire.FailureFunctionLost, "")
 	case 4:
 		i.head(200)
 		i.body(say)
-		i.end()
+		i.sendEnd(callwire.End{Keeps: true, Exec: time.Millisecond})
 	case 5: // makes no sense
+		i.head(200)
 		i.whole(200, say)
+	case 6:
 		i.whole(200, say)
 	default:
-		i.whole(200, say)
+		i.keep(200, say)
 	}
 }
 
@@ -262,7 +280,10 @@ func (c *chaos) classify(results []result) {
 		}
 		told[fmt.Sprintf("%s %d", executed, r.status)]++
 	}
-	c.Logf("%d calls were told: %v", len(results), told)
+	c.Logf("%d calls were told: %v; %d came by loans, %d never came", len(results), told, c.byLoan.Load(), c.unseen.Load())
+	if c.byLoan.Load() == 0 {
+		c.Error("no call came by a loan: this tests nothing")
+	}
 	for _, kind := range []string{"left", "yes 200", "maybe 502", "maybe 504", "no 503"} {
 		if told[kind] == 0 {
 			c.Errorf("no call was told %q: this tests nothing", kind)

@@ -3,14 +3,18 @@ package gateway_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/internal/wiretest"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
@@ -20,17 +24,17 @@ func TestAClaimNeedsTheTicketsToken(t *testing.T) {
 	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
 	ticket := w.scheduler.ticket()
-	for name, token := range map[string][]byte{"another token": make([]byte, 16), "no token": nil, "a long token": append(ticket.GetToken(), 0)} {
+	for name, token := range map[string][]byte{"another token": make([]byte, 16), "no token": nil, "a token that is cut off": ticket.GetToken()[:15]} {
 		forged := &agentwire.Ticket{InvocationId: ticket.GetInvocationId(), Token: token}
-		if got := w.claim(forged).refused.GetReason(); got != agentwire.Refused_REASON_BAD_TOKEN {
+		if got := w.claim(forged).refused; got != callwire.RefusedBadToken {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 	i := w.claim(ticket)
-	if i.granted.GetAttempt() != 1 {
+	if i.granted == nil || i.granted.Attempt != 1 {
 		t.Fatalf("granted %v, refused %v", i.granted, i.refused)
 	}
-	if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
+	if got := w.claim(ticket).refused; got != callwire.RefusedNotWaiting {
 		t.Errorf("second claim: %v", got)
 	}
 	i.whole(200, "hi")
@@ -38,28 +42,64 @@ func TestAClaimNeedsTheTicketsToken(t *testing.T) {
 		t.Errorf("answered %q", a.body)
 	}
 	i.ended()
-	if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
+	if got := w.claim(ticket).refused; got != callwire.RefusedNotWaiting {
 		t.Errorf("claim after the end: %v", got)
 	}
 }
 
-func TestAStreamThatDoesNotBeginWithAClaimIsRefused(t *testing.T) {
-	w := newHarness(t)
-	for name, first := range map[string]*agentwire.AttemptRequest{
-		"an end":         {Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{}}},
-		"a short id":     {Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{InvocationId: []byte("x")}}},
-		"nothing at all": {},
+func TestAConnectionThatMakesNoSenseIsEnded(t *testing.T) {
+	var call callwire.Call
+	frame := func(kind callwire.Kind, number uint32, payload ...byte) func([]byte) []byte {
+		return func(b []byte) []byte {
+			return callwire.AppendFrame(b, kind, 0, number, func(b []byte) []byte { return append(b, payload...) })
+		}
+	}
+	for name, add := range map[string]func([]byte) []byte{
+		"a second hello":              (&callwire.Hello{CID: "1"}).Append,
+		"a welcome":                   frame(callwire.KindWelcome, 0),
+		"a call":                      func(b []byte) []byte { return call.Append(b, 2) },
+		"a refusal":                   frame(callwire.KindRefused, 1),
+		"a claim with a short id":     frame(callwire.KindClaim, 1, 1, 'x'),
+		"a claim with a long token":   frame(callwire.KindClaim, 1, slices.Concat([]byte{16}, make([]byte, 16), []byte{17}, make([]byte, 17))...),
+		"a claim with an even number": frame(callwire.KindClaim, 2, 0, 0),
+		"credits without a claim":     frame(callwire.KindLend, 0, 1),
+		"a frame that is too large":   func(b []byte) []byte { return binary.BigEndian.AppendUint32(b, callwire.MaxPayload+1) },
 	} {
-		stream, err := w.instances.Attempt(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := stream.Send(first); err != nil {
-			t.Fatal(err)
-		}
-		if reply, err := stream.Recv(); err == nil {
-			t.Errorf("%s: got %v", name, reply)
-		}
+		t.Run(name, func(t *testing.T) {
+			a := newHarness(t).agentOf(firstCID)
+			a.write(add)
+			if name == "a frame that is too large" {
+				a.write(func(b []byte) []byte { return append(b, make([]byte, 8)...) })
+			}
+			a.broken()
+		})
+	}
+}
+
+func TestAConnectionThatDoesNotBeginWithAHelloIsEnded(t *testing.T) {
+	for name, first := range map[string][]byte{
+		"a claim":            callwire.AppendClaim(nil, 1, callwire.Claim{}),
+		"a large hello":      (&callwire.Hello{CID: strings.Repeat("x", callwire.MaxFirst)}).Append(nil),
+		"what is no frame":   []byte("GET / HTTP/1.1\r\n\r\n"),
+		"a hello cut off":    callwire.AppendFrame(nil, callwire.KindHello, 0, 0, func(b []byte) []byte { return append(b, 9, 'x') }),
+		"another's protocol": (&callwire.Hello{CID: firstCID, ProtocolMin: 1000, ProtocolMax: 1001}).Append(nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t)
+			conn, err := net.Dial("tcp", w.wireAddr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := newAgent(t, conn)
+			_, _ = conn.Write(first)
+			f, err := a.readFrame()
+			if welcome, _ := callwire.ParseWelcome(f); err == nil && (name != "another's protocol" || welcome.Protocol != 0) {
+				t.Errorf("it heard %+v", f)
+			}
+			if _, err := a.readFrame(); err == nil {
+				t.Error("the connection goes on")
+			}
+		})
 	}
 }
 
@@ -74,14 +114,14 @@ func TestAReleasedCallIsOfferedAgainAndAnswered(t *testing.T) {
 	if bytes.Equal(first.GetToken(), second.GetToken()) || !bytes.Equal(first.GetInvocationId(), second.GetInvocationId()) {
 		t.Fatalf("offered again as %v, was %v", second, first)
 	}
-	if second.GetWaitedNs() <= first.GetWaitedNs() || second.GetRemainingNs() >= first.GetRemainingNs() {
+	if !second.GetAgain() || second.GetWaitedNs() <= first.GetWaitedNs() || second.GetRemainingNs() >= first.GetRemainingNs() {
 		t.Errorf("lost its place: waited %d then %d, remaining %d then %d", first.GetWaitedNs(), second.GetWaitedNs(), first.GetRemainingNs(), second.GetRemainingNs())
 	}
-	if got := w.claim(first).refused.GetReason(); got != agentwire.Refused_REASON_BAD_TOKEN {
+	if got := w.claim(first).refused; got != callwire.RefusedBadToken {
 		t.Errorf("the old ticket: %v", got)
 	}
 	i = w.claim(second)
-	if i.granted.GetAttempt() != 2 || string(i.granted.GetWholeBody()) != "small" {
+	if i.granted.Attempt != 2 || string(i.granted.Body) != "small" {
 		t.Fatalf("second attempt: %v, %v", i.granted, i.refused)
 	}
 	i.whole(200, "")
@@ -90,15 +130,15 @@ func TestAReleasedCallIsOfferedAgainAndAnswered(t *testing.T) {
 	w.scheduler.cancelled(first)
 }
 
-// Schedulers take a ticket that has waited for one that was let in before.
-func TestANewTicketHasNotWaited(t *testing.T) {
+// Schedulers take a ticket that was offered before for one that was let in before.
+func TestANewTicketIsNotOfferedAgain(t *testing.T) {
 	w := newHarness(t)
 	for n := range 2 {
 		answers := w.call(w.request("POST", "/function/hello/", bytes.NewBufferString("small")))
 		ticket := w.scheduler.ticket()
 		// The ticket of the first call may have had to wait for the stream.
-		if n > 0 && ticket.GetWaitedNs() != 0 {
-			t.Errorf("the first offer of a call says that it has waited %d", ticket.GetWaitedNs())
+		if n > 0 && ticket.GetAgain() {
+			t.Error("the first offer of a call says that there was one before")
 		}
 		i := w.claim(ticket)
 		i.whole(200, "hi")
@@ -154,13 +194,13 @@ func TestATicketThatNobodyClaimsIsOfferedAgain(t *testing.T) {
 		// gateway connected to the scheduler.
 		again = w.scheduler.offered()
 	}
-	if !bytes.Equal(lost.GetToken(), again.GetToken()) {
+	if !bytes.Equal(lost.GetToken(), again.GetToken()) || !again.GetAgain() {
 		t.Errorf("offered again: %v, was %v", again, lost)
 	}
 	// Both are tickets of one call: either is good, once.
 	w.claim(lost).whole(200, "")
 	wrote(t, answers, 200, invocation.ExecutedYes)
-	if got := w.claim(again).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
+	if got := w.claim(again).refused; got != callwire.RefusedNotWaiting {
 		t.Errorf("the other ticket: %v", got)
 	}
 }
@@ -196,7 +236,7 @@ func TestAClientThatHangsUpWhileQueuedCostsNoInstance(t *testing.T) {
 		cancel()
 		receive(w.T, answers, "the end of the call")
 		w.scheduler.cancelled(ticket)
-		if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
+		if got := w.claim(ticket).refused; got != callwire.RefusedNotWaiting {
 			w.Errorf("claim of a dead client's call: %v", got)
 		}
 	})
@@ -217,7 +257,7 @@ func TestACallThatIsReleasedAfterItsClientLeftIsNotOfferedAgain(t *testing.T) {
 	i.ended()
 	w.scheduler.cancelled(ticket)
 	// If it waited, it would be the token that is wrong.
-	if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
+	if got := w.claim(ticket).refused; got != callwire.RefusedNotWaiting {
 		t.Errorf("it waits again: %v", got)
 	}
 }
@@ -242,7 +282,7 @@ func TestACallThatNoInstanceTakesInTimeIsNotRun(t *testing.T) {
 	answers, ticket := w.offered()
 	problem(t, wrote(t, answers, 503, invocation.ExecutedNo), "NoInstanceInTime")
 	w.scheduler.cancelled(ticket)
-	if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
+	if got := w.claim(ticket).refused; got != callwire.RefusedNotWaiting {
 		t.Errorf("claim after the deadline: %v", got)
 	}
 }
@@ -277,11 +317,11 @@ func TestWhatALaterAgentSaysDoesNotLoseTheCall(t *testing.T) {
 	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
 	i := w.claim(w.scheduler.ticket())
-	i.send(wiretest.Beyond(&agentwire.AttemptRequest{}))
-	i.send(wiretest.Newer(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{Status: 200}}}))
-	i.send(wiretest.Beyond(&agentwire.AttemptRequest{}))
+	i.sendUnknown()
+	i.sendLater(func(b []byte) []byte { return (&callwire.Head{Status: 200, ContentLength: -1}).Append(b, i.number) })
+	i.sendUnknown()
 	i.body("hi")
-	i.end()
+	i.sendLater(func(b []byte) []byte { return (&callwire.End{}).Append(b, i.number) })
 	if a := wrote(t, answers, 200, invocation.ExecutedYes); a.body != "hi" {
 		t.Errorf("answered %q", a.body)
 	}
@@ -291,19 +331,14 @@ func TestACallIsNotGrantedToAnAgentThatIsNotUnderstood(t *testing.T) {
 	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
 	ticket := w.scheduler.ticket()
-	stream, err := w.instances.Attempt(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	later := w.hello(callwire.Hello{CID: firstCID, ProtocolMin: 1000, ProtocolMax: 1001})
+	if later.welcome.Protocol != 0 {
+		t.Errorf("it heard %+v", later.welcome)
 	}
-	_ = stream.Send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{
-		InvocationId: ticket.GetInvocationId(), Token: ticket.GetToken(), ProtocolMin: 1000, ProtocolMax: 1001,
-	}}})
-	if reply, err := stream.Recv(); reply.GetRefused().GetReason() != agentwire.Refused_REASON_UNSUPPORTED {
-		t.Errorf("it heard %v, %v", reply, err)
-	}
+	later.broken()
 	i := w.claim(ticket) // the call waits still
-	if i.granted.GetProtocol() != 1 {
-		t.Errorf("an agent that says nothing is granted %v", i.granted)
+	if got := i.agent.welcome; got.Protocol != 1 || got.Resume == ([16]byte{}) {
+		t.Errorf("the next agent heard %+v", got)
 	}
 	i.whole(200, "hi")
 	wrote(t, answers, 200, invocation.ExecutedYes)

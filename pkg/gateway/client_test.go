@@ -13,10 +13,9 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
-	"google.golang.org/protobuf/proto"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
@@ -115,7 +114,7 @@ func TestA6AClientThatAsksFirstSendsNoBodyThatIsRefused(t *testing.T) {
 func TestA5AnInstanceThatTakesNoSuchBodySaysThatNothingRan(t *testing.T) {
 	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
-	w.take().fail(agentwire.Failure_KIND_BODY_TOO_LARGE, "at most 6 MiB")
+	w.take().fail(callwire.FailureBodyTooLarge, "at most 6 MiB")
 	a := wrote(t, answers, 413, invocation.ExecutedNo)
 	if p := problem(t, a, "BodyTooLarge"); p["detail"] != "at most 6 MiB" {
 		t.Errorf("said %v", p)
@@ -124,17 +123,15 @@ func TestA5AnInstanceThatTakesNoSuchBodySaysThatNothingRan(t *testing.T) {
 	w.putIdempotent()
 	answers = w.call(w.get("/function/hello/"))
 	w.take().die()
-	w.take().fail(agentwire.Failure_KIND_BODY_TOO_LARGE, "")
+	w.take().fail(callwire.FailureBodyTooLarge, "")
 	wrote(t, answers, 502, invocation.ExecutedMaybe)
 }
 
 // promise begins an answer whose body is to have a length. What the headers say of
 // it does not count.
-func (i *instance) promise(status int32, length int64) {
+func (i *instance) promise(status int, length int64) {
 	i.t.Helper()
-	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
-		Status: status, ContentLength: proto.Int64(length), Headers: wireHeaders([]string{"Content-Length", "7"}),
-	}}})
+	i.sendHead(callwire.Head{Status: status, ContentLength: length, Header: fields([]string{"Content-Length", "7"})})
 }
 
 func TestH2AnAnswerThatIsCutOffLooksCutOffToHTTP10(t *testing.T) {
@@ -170,7 +167,7 @@ func TestM8TheLengthThatAFunctionSaidReachesTheClient(t *testing.T) {
 	eachProtocol(t, func(w *harness, client *http.Client) {
 		for _, tt := range []struct {
 			name, method string
-			status       int32
+			status       int
 			body         int
 		}{{"a large answer", "GET", 200, large}, {"HEAD", "HEAD", 200, 0}, {"HEAD of what is not there", "HEAD", 404, 0}, {"not modified", "GET", 304, 0}} {
 			answers := w.callWith(client, w.request(tt.method, "/function/hello/", nil))
@@ -178,7 +175,7 @@ func TestM8TheLengthThatAFunctionSaidReachesTheClient(t *testing.T) {
 			i.promise(tt.status, large)
 			i.body(strings.Repeat("x", tt.body))
 			i.end()
-			a := wrote(w.T, answers, int(tt.status), invocation.ExecutedYes)
+			a := wrote(w.T, answers, tt.status, invocation.ExecutedYes)
 			want := strconv.Itoa(large)
 			if tt.status == 304 {
 				want = "" // clients of HTTP/2 would wait for the body
@@ -208,9 +205,7 @@ func TestH2ABodyOfAnotherLengthThanItsHeadSaidIsCutOff(t *testing.T) {
 	t.Run("whole", func(t *testing.T) {
 		w := newHarness(t)
 		answers := w.call(w.get("/function/hello/"))
-		w.take().send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
-			Status: 200, ContentLength: proto.Int64(8), Whole: true, WholeBody: []byte("half"),
-		}}})
+		w.take().sendHead(callwire.Head{Status: 200, ContentLength: 8, Whole: true, Body: []byte("half")})
 		problem(t, wrote(t, answers, 502, invocation.ExecutedMaybe), "BadAnswer")
 	})
 }

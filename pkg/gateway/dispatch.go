@@ -28,6 +28,8 @@ type dispatcher struct {
 	calls   *calls
 	metrics *metrics
 	picker  *picker
+	pools   *pools
+	agents  *agentConns
 	// retrySignal holds an element if a ticket has to be offered again soon, and newLinks if a
 	// link has to be started.
 	retrySignal, newLinks chan struct{}
@@ -44,7 +46,7 @@ type dispatcher struct {
 
 func newDispatcher(config Config, deps Deps, calls *calls, metrics *metrics, picker *picker) *dispatcher {
 	return &dispatcher{
-		config: config, deps: deps, calls: calls, metrics: metrics, picker: picker,
+		config: config, deps: deps, calls: calls, metrics: metrics, picker: picker, pools: newPools(), agents: newAgentConns(),
 		retrySignal: make(chan struct{}, 1), newLinks: make(chan struct{}, 1), links: make(map[string]*link),
 	}
 }
@@ -56,8 +58,9 @@ func (d *dispatcher) run(ctx context.Context) {
 	defer links.Wait()
 	d.setRunning(true)
 	defer d.setRunning(false)
-	tick := time.NewTicker(core.ReofferEvery)
+	tick, reports := time.NewTicker(core.ReofferEvery), time.NewTicker(reportEvery)
 	defer tick.Stop()
+	defer reports.Stop()
 	var soon <-chan time.Time
 	for {
 		select {
@@ -76,6 +79,8 @@ func (d *dispatcher) run(ctx context.Context) {
 			d.audit(now, noSlot)
 		case now := <-tick.C:
 			d.audit(now, noSlot)
+		case now := <-reports.C:
+			d.sweep(now)
 		case <-d.deps.Router.Changed():
 			d.onRouteChange(time.Now())
 		}
@@ -106,9 +111,13 @@ func (d *dispatcher) step(c *call, e event, p problem) { d.carryOut(c, c.decide(
 func (d *dispatcher) carryOut(c *call, decided core.Decision) {
 	if decided.End {
 		d.calls.delete(c)
+		d.dequeue(c)
 	}
 	if decided.CancelTicket {
 		d.cancelTicket(c)
+	}
+	if decided.Wait {
+		d.enqueue(c)
 	}
 	if decided.Offer {
 		d.offer(c)
@@ -183,7 +192,8 @@ func (d *dispatcher) reassign(c *call, e *rollout.Entry, now time.Time) bool {
 	switch {
 	case unit != nil:
 		from, decided := c.move(destinationOf(unit), now)
-		if decided.Offer {
+		if decided.Wait {
+			d.dequeue(c)
 			d.cancelTicketAt(from, c.id)
 		}
 		d.carryOut(c, decided)
@@ -279,8 +289,8 @@ type link struct {
 	wakeSender chan struct{}
 
 	mu sync.Mutex
-	// open says that the stream is open.
-	open bool
+	// open is the stream; nil while it is not open.
+	open *linkStream
 	// pending is what the sender has yet to send. So offering never waits for a scheduler, and
 	// under load many tickets share one message and one wake-up. It holds at most as many
 	// tickets, and as many cancellations, as the gateway has calls; further ones are dropped.
@@ -298,7 +308,7 @@ func (l *link) enqueueOffer(t *agentwire.Ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = time.Now()
-	if l.open && len(l.pending.offers) < l.dispatch.config.MaxInvocations {
+	if l.open != nil && len(l.pending.offers) < l.dispatch.config.MaxInvocations {
 		l.pending.addOffer(t)
 		signal(l.wakeSender)
 	}
@@ -308,8 +318,29 @@ func (l *link) enqueueCancel(id invocation.ID, uid string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = time.Now()
-	if l.open && len(l.pending.cancels) < l.dispatch.config.MaxInvocations {
+	if l.open != nil && len(l.pending.cancels) < l.dispatch.config.MaxInvocations {
 		l.pending.addCancel(&controlwire.Cancellation{InvocationId: id[:], FunctionUid: uid})
+		signal(l.wakeSender)
+	}
+}
+
+// linkStream stands for one stream of a link.
+type linkStream struct{ _ byte }
+
+// stream is the present stream; nil if none is open.
+func (l *link) stream() *linkStream {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open
+}
+
+// enqueueReport sends a report. It replaces one on the same function that was not sent yet.
+func (l *link) enqueueReport(r *controlwire.LoanReport) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.used = time.Now()
+	if l.open != nil {
+		l.pending.addReport(r)
 		signal(l.wakeSender)
 	}
 }
@@ -324,7 +355,7 @@ func (l *link) usedAfter(t time.Time) bool {
 func (l *link) nextBatch() *controlwire.OfferRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.pending.offers)+len(l.pending.cancels) == 0 {
+	if l.pending.empty() {
 		return nil
 	}
 	return l.pending.batch()
@@ -391,8 +422,8 @@ func (l *link) runStream(ctx context.Context, client controlwire.SchedulerClient
 		return false
 	}
 	l.dispatch.deps.Log.Debug("connected to scheduler", "addr", l.addr)
-	l.setOpen(true)
-	defer l.setOpen(false)
+	l.setOpen(new(linkStream))
+	defer l.setOpen(nil)
 	sending.Go(func() { l.sendPending(stream, hangUp) })
 	// All earlier offers may have been lost.
 	l.dispatch.audit(time.Now(), func(slot ownership.Slot) bool {
@@ -420,7 +451,7 @@ func (l *link) runStream(ctx context.Context, client controlwire.SchedulerClient
 }
 
 // setOpen records that a stream opened or ended. It drops what was pending.
-func (l *link) setOpen(open bool) {
+func (l *link) setOpen(open *linkStream) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open, l.pending = open, outbox{}
@@ -451,15 +482,16 @@ func refusalFromWire(r *controlwire.Refusal) invocation.Refusal {
 	}
 }
 
-// maxBatch bounds the tickets of one message. With a request of maxInlineRequest in each it
-// stays below wire.MaxMessage.
-const maxBatch = 128
+// maxBatch bounds the tickets of one message, and its reports.
+const maxBatch = 1024
 
 // outbox has the messages for a scheduler in order: a call that is cancelled and then offered
 // again waits, one that is offered and then cancelled does not. The zero value is empty.
 type outbox struct {
 	offers  []*agentwire.Ticket
 	cancels []*controlwire.Cancellation
+	// reports are those on functions, by UID.
+	reports map[string]*controlwire.LoanReport
 	// sent is how many offers were sent. Until it is sent, a cancellation has how
 	// many had been made in all before it.
 	sent uint32
@@ -471,6 +503,28 @@ func (s *outbox) addCancel(w *controlwire.Cancellation) {
 	w.AfterOffers = s.sent + uint32(len(s.offers))
 	s.cancels = append(s.cancels, w)
 }
+
+// addReport replaces a report on the same function that was not sent yet.
+func (s *outbox) addReport(r *controlwire.LoanReport) {
+	if s.reports == nil {
+		s.reports = make(map[string]*controlwire.LoanReport)
+	}
+	s.reports[r.GetFunctionUid()] = r
+}
+
+// takeReports takes some of the reports.
+func (s *outbox) takeReports() (some []*controlwire.LoanReport) {
+	for uid, r := range s.reports {
+		if len(some) == maxBatch {
+			break
+		}
+		some = append(some, r)
+		delete(s.reports, uid)
+	}
+	return some
+}
+
+func (s *outbox) empty() bool { return len(s.offers)+len(s.cancels)+len(s.reports) == 0 }
 
 // batch takes the next message.
 func (s *outbox) batch() *controlwire.OfferRequest {
@@ -486,7 +540,7 @@ func (s *outbox) batch() *controlwire.OfferRequest {
 		// No offer overtakes a cancellation that is left.
 		n = min(n, int(s.cancels[m].AfterOffers-s.sent))
 	}
-	batch := &controlwire.OfferRequest{Offers: s.offers[:n:n], Cancellations: s.cancels[:m:m]}
+	batch := &controlwire.OfferRequest{Offers: s.offers[:n:n], Cancellations: s.cancels[:m:m], Reports: s.takeReports()}
 	s.offers, s.cancels, s.sent = s.offers[n:], s.cancels[m:], s.sent+uint32(n)
 	return batch
 }

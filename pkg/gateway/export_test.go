@@ -17,3 +17,6 @@ func (g *Gateway) Held() int {
 	defer g.admitter.mu.Unlock()
 	return g.admitter.limiter.Held().Calls
 }
+
+// Sweep reports on loans now.
+func (g *Gateway) Sweep() { g.dispatch.sweep(time.Now()) }

@@ -73,14 +73,14 @@ func FuzzHeaders(f *testing.F) {
 		toFunction := requestHeaders(r, invocation.NewID(time.Now()), callChain{})
 		ids := 0
 		for _, h := range toFunction {
-			switch h.GetName() {
+			switch h.Name {
 			case invocation.HeaderInvocationID:
 				ids++
 				continue
 			case invocation.HeaderDepth: // ours, not the client's
 				continue
 			}
-			barred(t, h.GetName())
+			barred(t, h.Name)
 		}
 		if ids != 1 {
 			t.Errorf("the function sees %d ids", ids)

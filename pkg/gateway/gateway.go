@@ -6,16 +6,12 @@ import (
 	"sync"
 	"sync/atomic"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
 )
 
-// Gateway serves HTTP calls by ServeHTTP and claims by the Gateway service of
-// the wire.
+// Gateway serves HTTP calls by ServeHTTP and agents by ServeAgent.
 type Gateway struct {
-	agentwire.UnimplementedGatewayServer
-
 	config   Config
 	deps     Deps
 	metrics  *metrics // nil if nobody counts
@@ -70,8 +66,11 @@ func (g *Gateway) Run(ctx context.Context) error {
 	return nil
 }
 
-// Drain refuses new calls from now on; present calls continue.
-func (g *Gateway) Drain() { g.draining.Store(true) }
+// Drain refuses new calls from now on, and gives lent pulls back; present calls continue.
+func (g *Gateway) Drain() {
+	g.draining.Store(true)
+	g.dispatch.returnLoans(nil)
+}
 
 // Ready reports whether new calls are admitted.
 func (g *Gateway) Ready() bool { return !g.draining.Load() }

@@ -302,15 +302,16 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget
 	c := &call{
 		callState: callState{
 			id: invocation.NewID(now), function: to.entry.Function, tag: to.tag, to: destinationOf(unit),
-			maxQueueTime: mayWait, ended: make(chan struct{}), times: timeline.Begin(received),
+			maxQueueTime: mayWait, ended: make(chan struct{}), headed: make(chan struct{}, 1), times: timeline.Begin(received),
 			invocation: core.New(core.Spec{
 				Admitted: now, MaxQueueTime: mayWait, Timeout: unit.Spec.Template.Timeout.Duration,
 				MayRepeat: unit.Spec.Calls.MayRepeat() && isSmall(r), CancelOnDisconnect: unit.Spec.Calls.CancelOnDisconnect(),
 			}),
 		},
-		uri: to.uri, request: r, admitted: now,
+		uri: to.uri, request: r, admitted: now, upgrade: upgradeOf(r),
 		body: requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, replay: newReplay(), budget: g.bodyWait},
 	}
+	c.waiting = core.Waiting[*call]{Call: c, Since: now}
 	c.client = client{state: &c.callState, request: r, body: &c.body, shared: to.shared, w: w, rc: rc}
 	return c
 }
@@ -319,7 +320,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget
 // unknown length is not read ahead: its sender may wait for the answer.
 func (c *call) readSmall(within time.Duration) error {
 	n := c.request.ContentLength
-	if !isSmall(c.request) {
+	if !isSmall(c.request) || c.upgrade != "" {
 		return nil
 	}
 	c.small, c.whole = make([]byte, n), true
@@ -345,14 +346,17 @@ func (c *call) readSmall(within time.Duration) error {
 // disconnected client never runs. A claimed one runs to its end, because only an instance
 // whose call has ended can take another, unless the function asks for its cancellation.
 func (g *Gateway) wait(c *call) {
-	late := time.NewTimer(time.Until(c.admitted.Add(c.maxQueueTime)))
-	defer late.Stop()
 	check, stop := c.disconnectChecks()
 	defer stop()
 	for {
 		select {
 		case <-c.ended:
+			if answer, _ := c.answer(); answer == core.AnswerCut {
+				g.relay(c) // without a head, a client may take the call for one that was not made
+			}
 			return
+		case <-c.headed:
+			g.relay(c)
 		case <-check:
 			if g.deps.Left(c.request) {
 				g.dispatch.step(c, (*core.Invocation).LeaveQueue, problem{})
@@ -364,14 +368,15 @@ func (g *Gateway) wait(c *call) {
 				<-c.ended
 				return
 			}
-			g.dispatch.step(c, (*core.Invocation).ClientLeft, problem{})
+			g.clientLeft(c)
 			return
-		case now := <-late.C:
-			// If it is claimed, the attempt has a limit of its own; if it was
-			// queued again since, reoffer finds its later deadline.
-			g.dispatch.step(c, func(v *core.Invocation) core.Decision { return v.QueueTimeout(now) }, problem{})
 		}
 	}
+}
+
+// clientLeft records that the client of a call has disconnected.
+func (g *Gateway) clientLeft(c *call) {
+	g.dispatch.step(c, (*core.Invocation).ClientLeft, problem{})
 }
 
 // disconnectCheckInterval is how often a waiting call checks for its client while the body is

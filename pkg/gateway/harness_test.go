@@ -16,13 +16,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invocation"
@@ -45,7 +42,9 @@ type harness struct {
 	url       string
 	// http1 and http2 are clients of either protocol.
 	http1, http2 *http.Client
-	instances    agentwire.GatewayClient
+	// wireAddr is where agents are served, and guard watches over all of them.
+	wireAddr string
+	guard    *fakeGuard
 }
 
 // newHarness starts a gateway with the function default/hello. Options may change
@@ -66,7 +65,7 @@ func newGuardedHarness(t *testing.T, callers gateway.Callers, options ...func(*g
 
 // newHarnessWith is newHarness with whatever else there is.
 func newHarnessWith(t *testing.T, change func(*gateway.Config, *gateway.Deps)) *harness {
-	w := &harness{T: t, catalog: catalog.New(), registry: prometheus.NewRegistry(), scheduler: newFakeScheduler(t)}
+	w := &harness{T: t, catalog: catalog.New(), registry: prometheus.NewRegistry(), scheduler: newFakeScheduler(t), guard: new(fakeGuard)}
 	w.router = &router{changed: make(chan struct{}, 1), addr: w.scheduler.addr}
 	w.put("default", "hello", time.Minute)
 	wire := listen(t, "127.0.0.1:0")
@@ -125,20 +124,6 @@ func (w *harness) run() {
 			w.Errorf("Run: %v", err)
 		}
 	})
-}
-
-// serveWire serves the Gateway service and connects instances to it.
-func (w *harness) serveWire(l net.Listener) {
-	server := grpc.NewServer(grpc.WaitForHandlers(true))
-	agentwire.RegisterGatewayServer(server, w.gateway)
-	go func() { _ = server.Serve(l) }()
-	w.Cleanup(server.Stop)
-	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.Cleanup(func() { conn.Close() })
-	w.instances = agentwire.NewGatewayClient(conn)
 }
 
 // serveHTTP serves the gateway as programs do and makes clients of it.

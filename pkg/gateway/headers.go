@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway/auth"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
@@ -109,10 +109,10 @@ func hopCount(h http.Header) int {
 
 // requestHeaders are the client's headers as the function sees them. Headers about a client
 // behind the peer are kept if the peer is a trusted proxy.
-func requestHeaders(r *http.Request, id invocation.ID, from callChain) []*agentwire.Header {
-	headers := make([]*agentwire.Header, 0, len(r.Header)+6)
+func requestHeaders(r *http.Request, id invocation.ID, from callChain) []callwire.Field {
+	headers := make([]callwire.Field, 0, len(r.Header)+6)
 	add := func(name, value string) {
-		headers = append(headers, &agentwire.Header{Name: name, Value: []byte(value)})
+		headers = append(headers, callwire.Field{Name: name, Value: value})
 	}
 	endToEnd(r.Header, func(name, value string) {
 		if name != "X-Forwarded-For" && (from.proxied || !isProxyHeader(name)) && name != "Content-Length" && name != "Host" && name != from.caller.Spent {
@@ -152,10 +152,10 @@ func requestHeaders(r *http.Request, id invocation.ID, from callChain) []*agentw
 
 // answerHeaders are what the client sees of the headers of a function, which has the path
 // shared on the origin that functions share.
-func answerHeaders(into http.Header, headers []*agentwire.Header, shared string) {
+func answerHeaders(into http.Header, headers []callwire.Field, shared string) {
 	from := make(http.Header, len(headers))
 	for _, h := range headers {
-		from.Add(h.GetName(), string(h.GetValue()))
+		from.Add(h.Name, h.Value)
 	}
 	endToEnd(from, func(name, value string) {
 		if value, kept := filterHeader(name, value, shared); kept {

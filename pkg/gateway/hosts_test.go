@@ -39,7 +39,7 @@ func (w *harness) reached(answers <-chan answer, headers ...string) (uid, uri, h
 	ticket := w.scheduler.ticket()
 	i := w.claim(ticket)
 	i.whole(200, "", headers...)
-	return strings.TrimPrefix(ticket.GetFunctionUid(), "uid-of-"), i.granted.GetRequestUri(), i.granted.GetHost(), wrote(w.T, answers, 200, invocation.ExecutedYes)
+	return strings.TrimPrefix(ticket.GetFunctionUid(), "uid-of-"), i.granted.RequestURI, i.granted.Host, wrote(w.T, answers, 200, invocation.ExecutedYes)
 }
 
 func TestAFunctionHasAnOriginOfItsOwn(t *testing.T) {
@@ -113,7 +113,7 @@ func TestATagHasAHostOfItsOwn(t *testing.T) {
 			i := w.claim(w.nextFor(tt.uid))
 			i.whole(200, "", "Strict-Transport-Security", "max-age=1")
 			a := wrote(w.T, answers, 200, invocation.ExecutedYes)
-			if got := i.granted.GetRequestUri(); got != "/function/other/a" || a.header.Get("Strict-Transport-Security") == "" {
+			if got := i.granted.RequestURI; got != "/function/other/a" || a.header.Get("Strict-Transport-Security") == "" {
 				w.Errorf("%s: called with %s, answered with %v", tt.host, got, a.header)
 			}
 		}
@@ -239,9 +239,9 @@ func TestAnAnswerLaterIsNotSupported(t *testing.T) {
 
 // header is what the function sees of a header of the request.
 func (i *instance) header(name string) string {
-	for _, h := range i.granted.GetHeaders() {
-		if h.GetName() == name {
-			return string(h.GetValue())
+	for _, h := range i.granted.Header {
+		if h.Name == name {
+			return h.Value
 		}
 	}
 	return ""

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
@@ -36,9 +36,9 @@ func TestAnIdempotentCallIsTriedAgain(t *testing.T) {
 	w.putIdempotent()
 	answers := w.post("x")
 	w.take().die()
-	w.take().fail(agentwire.Failure_KIND_FUNCTION_LOST, "it crashed")
+	w.take().fail(callwire.FailureFunctionLost, "it crashed")
 	last := w.take()
-	if last.granted.GetAttempt() != 3 || string(last.granted.GetWholeBody()) != "x" {
+	if last.granted.Attempt != 3 || string(last.granted.Body) != "x" {
 		t.Errorf("the last attempt was granted %v", last.granted)
 	}
 	last.whole(200, "done")
@@ -80,11 +80,11 @@ func TestM7ACallThatIsLostLateIsTriedAgain(t *testing.T) {
 	<-time.After(time.Duration(first.GetRemainingNs()))
 	i.die()
 	second := w.scheduler.ticket()
-	if left := time.Duration(second.GetRemainingNs()); left != wait {
+	if left := time.Duration(second.GetRemainingNs()); left > wait || left < wait-time.Second {
 		t.Errorf("the retry may wait for %v", left)
 	}
 	i = w.claim(second)
-	if i.granted.GetAttempt() != 2 {
+	if i.granted.Attempt != 2 {
 		t.Fatalf("the retry was granted %v, refused %v", i.granted, i.refused)
 	}
 	i.whole(200, "done")
@@ -96,7 +96,7 @@ func TestM7ARetryThatIsRefusedIsALostCall(t *testing.T) {
 	w := newHarness(t)
 	w.putIdempotent()
 	answers := w.post("x")
-	w.take().fail(agentwire.Failure_KIND_FUNCTION_LOST, "it crashed")
+	w.take().fail(callwire.FailureFunctionLost, "it crashed")
 	w.scheduler.refuse(&controlwire.Refusal{InvocationId: w.scheduler.ticket().GetInvocationId(), Reason: controlwire.Refusal_REASON_QUEUE_FULL})
 	problem(t, wrote(t, answers, 502, invocation.ExecutedMaybe), "FunctionLost")
 }
@@ -104,52 +104,10 @@ func TestM7ARetryThatIsRefusedIsALostCall(t *testing.T) {
 func TestOtherCallsAreNotTriedAgain(t *testing.T) {
 	w := newHarness(t)
 	answers := w.post("x")
-	if ticket := w.scheduler.ticket(); ticket.GetRequest() != nil {
-		t.Error("the request rides in the ticket")
-	} else {
-		w.claim(ticket).die()
-	}
+	w.take().die()
 	if a := receive(t, answers, "an answer"); a.status != 502 || a.header.Get(invocation.HeaderExecuted) != "maybe" {
 		t.Errorf("answered %+v", a)
 	}
-}
-
-func TestAnIdempotentRequestIsInlinedInItsTicket(t *testing.T) {
-	w := newHarness(t)
-	w.putIdempotent()
-	answers := w.post("hello")
-	ticket := w.scheduler.ticket()
-	if r := ticket.GetRequest(); string(r.GetWholeBody()) != "hello" || !r.GetWhole() || r.GetAttempt() != 1 || r.GetMethod() != "POST" {
-		t.Fatalf("the ticket carries %v", r)
-	}
-	// The instance has the answer by the time that it claims.
-	i := w.start(ticket)
-	i.whole(200, "done")
-	if a := receive(t, answers, "an answer"); a.status != 200 || a.body != "done" {
-		t.Errorf("answered %+v", a)
-	}
-	if u := i.read(never); u.body.Len() > 0 || u.whole {
-		t.Errorf("the instance was sent %+v", u)
-	}
-	// Another one was not as fast.
-	late := w.start(ticket)
-	late.whole(200, "done, too")
-	reply, err := late.stream.Recv()
-	if err != nil || reply.GetRefused().GetReason() != agentwire.Refused_REASON_NOT_WAITING {
-		t.Errorf("the one that came too late was told %v, %v", reply, err)
-	}
-}
-
-func TestALargeRequestIsNotInlined(t *testing.T) {
-	w := newHarness(t)
-	w.putIdempotent()
-	answers := w.post(strings.Repeat("x", 20<<10))
-	ticket := w.scheduler.ticket()
-	if ticket.GetRequest() != nil {
-		t.Error("the request rides in the ticket")
-	}
-	w.claim(ticket).whole(200, "done")
-	receive(t, answers, "an answer")
 }
 
 func TestATicketMovesWithItsSlot(t *testing.T) {
@@ -166,16 +124,9 @@ func TestATicketMovesWithItsSlot(t *testing.T) {
 	if a := receive(t, answers, "an answer"); a.status != 200 {
 		t.Errorf("answered %+v", a)
 	}
-	if i := w.claim(lost); i.refused == nil {
+	if i := w.claim(lost); i.refused == 0 {
 		t.Error("the ticket at the first scheduler is still good")
 	}
-}
-
-// An instance may run a request that rides before anybody hears of it.
-func TestARequestThatRodeIsNeverSaidNotToHaveRun(t *testing.T) {
-	w := newHarness(t, func(c *gateway.Config) { c.MaxQueueTime = 300 * time.Millisecond })
-	w.putIdempotent()
-	problem(t, wrote(t, w.post("x"), 502, invocation.ExecutedMaybe), "OutcomeUnknown")
 }
 
 func TestACallIsCancelledWithItsClientIfTheFunctionWantsThat(t *testing.T) {

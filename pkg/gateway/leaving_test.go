@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 )
@@ -52,7 +52,7 @@ func TestM1ACallWhoseClientLeftBeforeItsBodyWasReadNeverRuns(t *testing.T) {
 			ticket := w.scheduler.ticket()
 			r.conn.Close()
 			w.scheduler.cancelled(ticket)
-			if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
+			if got := w.claim(ticket).refused; got != callwire.RefusedNotWaiting {
 				t.Errorf("claim of a call that nobody waits for: %v", got)
 			}
 		})
@@ -65,7 +65,7 @@ func TestM1ACallWhoseClientLeftBeforeItsBodyWasReadNeverRuns(t *testing.T) {
 			r.send(request)
 			ticket := w.scheduler.ticket()
 			left.Store(true)
-			if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
+			if got := w.claim(ticket).refused; got != callwire.RefusedNotWaiting {
 				t.Errorf("claim of a call that nobody waits for: %v", got)
 			}
 			until(t, "nothing is left of it", func() bool { return w.gateway.Entries() == 0 })

@@ -248,8 +248,8 @@ func TestForwardedForNamesTheClient(t *testing.T) {
 			}
 			var got []string
 			for _, h := range requestHeaders(r, invocation.ID{}, from) {
-				if h.GetName() == "X-Forwarded-For" {
-					got = append(got, string(h.GetValue()))
+				if h.Name == "X-Forwarded-For" {
+					got = append(got, h.Value)
 				}
 			}
 			if fmt.Sprint(got) != fmt.Sprint([]string{full}) {

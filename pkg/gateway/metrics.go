@@ -30,7 +30,7 @@ var (
 	inFlightNow = Metrics.Gauge(metric.Stable, "windlass_gateway_invocations_in_flight",
 		"Calls that wait or run.", "function_namespace", "function")
 	phaseDurationSeconds = Metrics.Histogram(metric.Stable, "windlass_gateway_phase_duration_seconds",
-		"Time that calls spent in each phase: admit (until the gateway offered the ticket), queue (until an instance claimed the call), claim (until the function had it), execute, return (until the answer was complete). A call counts only in the phases that it reached.",
+		"Time that calls spent in each phase: admit (until the call waited for an instance), queue (until the gateway gave it to one), claim (until the function had it), execute, return (until the answer was complete). A call counts only in the phases that it reached.",
 		prometheus.ExponentialBuckets(0.00005, 2, 22), "phase")
 	phaseSecondsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_phase_seconds_total",
 		"Total time that calls spent in each phase, by function.", "function_namespace", "function", "phase")
@@ -40,11 +40,11 @@ var (
 		"Calls that the gateway refused before it admitted them, by reason. The namespace is empty if the function does not exist or the caller may not know about it.",
 		"function_namespace", "reason")
 	claimsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_claims_total",
-		"Claims that instances made on calls, whether granted or refused.")
+		"Claims that instances made on calls by their tickets, whether granted or refused. Calls by loans are not claimed.")
 	badClaimsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_claims_refused_total",
 		"Claims that the gateway refused, by reason: the call no longer waited (NotWaiting), the token did not match its ticket (WrongToken), or gateway and agent have no protocol in common (Unsupported).", "reason")
 	offeredTotal = Metrics.Counter(metric.Experimental, "windlass_gateway_tickets_offered_total",
-		"Tickets that the gateway offered to schedulers.")
+		"Tickets that the gateway offered to schedulers. Most warm calls have none.")
 	reofferedTotal = Metrics.Counter(metric.Experimental, "windlass_gateway_tickets_reoffered_total",
 		"Tickets that the gateway offered again, because it retries the call or because the ticket or its scheduler may be lost.")
 	heldNow = Metrics.Gauge(metric.Stable, "windlass_gateway_invocations_held",

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
@@ -122,15 +122,13 @@ func TestWhatTheTimeOfCallsIsSpentOn(t *testing.T) {
 	w := newHarness(t)
 	answers := w.call(w.get("/function/hello/"))
 	i := w.take()
-	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
-		Status: 200, Whole: true, Cold: true, ExecNs: int64(time.Microsecond), BegunAfterNs: 1,
-	}}})
+	i.sendHead(callwire.Head{Status: 200, Whole: true, Cold: true, Exec: time.Microsecond, BegunAfter: 1})
 	wrote(t, answers, 200, invocation.ExecutedYes)
 	answers = w.call(w.get("/function/hello/"))
 	i = w.take()
 	i.head(200)
 	i.body("x")
-	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{ExecNs: math.MaxInt64}}})
+	i.sendEnd(callwire.End{Exec: math.MaxInt64})
 	wrote(t, answers, 200, invocation.ExecutedYes)
 	answers = w.call(w.get("/function/hello/"))
 	w.take().die()

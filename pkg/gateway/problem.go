@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway/problems"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
@@ -187,7 +187,7 @@ var publicDetails = map[string]string{
 	problems.InstanceLost:                 "the instance was lost during the call",
 	problems.CredentialsUnchecked:         "the credentials cannot be checked now",
 	problems.InstanceLeft:                 "the instance stopped before it ran the call",
-	problems.OutcomeUnknown:               "the call was refused, but an instance may have started it",
+	problems.OutcomeUnknown:               "the call could not run again, and an instance that was lost may have run it",
 	problems.Refused:                      "the call was refused",
 }
 
@@ -209,12 +209,12 @@ func (d ProblemDetail) redact(p problem) problem {
 
 // trimStack removes the stack trace from an error that a function reported through its
 // runtime; type and message stay.
-func (d ProblemDetail) trimStack(head *agentwire.ResultHead) {
-	if d == DetailAll || head.GetFunctionError() == "" || !head.GetWhole() {
+func (d ProblemDetail) trimStack(head *callwire.Head) {
+	if d == DetailAll || head.FunctionError == "" || !head.Whole {
 		return
 	}
 	var said map[string]json.RawMessage
-	if json.Unmarshal(head.GetWholeBody(), &said) != nil {
+	if json.Unmarshal(head.Body, &said) != nil {
 		return
 	}
 	for _, name := range []string{"stackTrace", "stack_trace", "stack", "trace"} {
@@ -224,5 +224,5 @@ func (d ProblemDetail) trimStack(head *agentwire.ResultHead) {
 	if err != nil {
 		return
 	}
-	head.WholeBody, head.ContentLength = body, nil
+	head.Body, head.ContentLength = body, -1
 }

@@ -47,7 +47,7 @@ func TestS15ForwardedHeadersAreThoseOfTrustedProxiesOnly(t *testing.T) {
 			r := &http.Request{RemoteAddr: "10.42.3.4:1234", Host: "h", Header: said.Clone()}
 			got := make(http.Header)
 			for _, h := range requestHeaders(r, invocation.ID{}, callChain{proxied: tt.trusted.trusts(r.RemoteAddr)}) {
-				got.Add(h.GetName(), string(h.GetValue()))
+				got.Add(h.Name, h.Value)
 			}
 			got.Del("Windlass-Invocation-Id")
 			got.Del("Windlass-Depth")

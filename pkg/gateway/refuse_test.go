@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
@@ -43,7 +43,7 @@ func TestRefusalsReachTheClient(t *testing.T) {
 			if p := problem(t, a, tt.says); p["detail"] != "because" || a.header.Get("Retry-After") != tt.header {
 				t.Errorf("said %v, retry after %s", p, a.header.Get("Retry-After"))
 			}
-			if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
+			if got := w.claim(ticket).refused; got != callwire.RefusedNotWaiting {
 				t.Errorf("claim of a refused call: %v", got)
 			}
 		})
@@ -62,20 +62,20 @@ func TestS4CallersReadNothingOfWhatIsInside(t *testing.T) {
 			t.Errorf("%s: %s", reason, a.body)
 		}
 	}
-	for _, kind := range []agentwire.Failure_Kind{agentwire.Failure_KIND_FUNCTION_LOST, agentwire.Failure_KIND_BAD_ANSWER} {
+	for _, kind := range []callwire.FailureKind{callwire.FailureFunctionLost, callwire.FailureBadAnswer} {
 		w := newHarness(t, inside)
 		answers := w.call(w.get("/function/hello/"))
 		w.take().fail(kind, secret)
 		if a := wrote(t, answers, 502, invocation.ExecutedMaybe); strings.Contains(a.body, secret) {
-			t.Errorf("%s: %s", kind, a.body)
+			t.Errorf("%d: %s", kind, a.body)
 		}
 	}
 	w := newHarness(t, inside)
 	answers := w.call(w.get("/function/hello/"))
-	w.take().send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
-		Status: 500, Whole: true, FunctionError: "KeyError",
-		WholeBody: []byte(`{"errorMessage":"no such key","errorType":"KeyError","stackTrace":["/task/app.py line 3"]}`),
-	}}})
+	w.take().sendHead(callwire.Head{
+		Status: 500, Whole: true, FunctionError: "KeyError", ContentLength: -1,
+		Body: []byte(`{"errorMessage":"no such key","errorType":"KeyError","stackTrace":["/task/app.py line 3"]}`),
+	})
 	a := wrote(t, answers, 500, invocation.ExecutedYes)
 	if a.body != `{"errorMessage":"no such key","errorType":"KeyError"}` || a.header.Get(invocation.HeaderFunctionError) != "KeyError" {
 		t.Errorf("answered %v %s", a.header, a.body)
@@ -115,7 +115,7 @@ func TestACallWaitsForASchedulerThatDoesNotKnowTheFunction(t *testing.T) {
 	w.catalog.Remove(invocation.FunctionKey{Namespace: "default", Name: "hello"})
 	w.scheduler.refuse(&controlwire.Refusal{InvocationId: ticket.GetInvocationId(), Reason: controlwire.Refusal_REASON_UNKNOWN_FUNCTION})
 	problem(t, wrote(t, answers, 404, invocation.ExecutedNo), "FunctionDeleted")
-	if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
+	if got := w.claim(ticket).refused; got != callwire.RefusedNotWaiting {
 		t.Errorf("claim of a deleted function's call: %v", got)
 	}
 }
@@ -248,8 +248,8 @@ func TestPaths(t *testing.T) {
 			ticket := w.scheduler.ticket()
 			i := w.claim(ticket)
 			i.whole(200, "")
-			if uid := strings.TrimPrefix(ticket.GetFunctionUid(), "uid-of-"); uid != tt.uid || i.granted.GetRequestUri() != tt.uri {
-				t.Errorf("called %s with %s, want %s with %s", uid, i.granted.GetRequestUri(), tt.uid, tt.uri)
+			if uid := strings.TrimPrefix(ticket.GetFunctionUid(), "uid-of-"); uid != tt.uid || i.granted.RequestURI != tt.uri {
+				t.Errorf("called %s with %s, want %s with %s", uid, i.granted.RequestURI, tt.uid, tt.uri)
 			}
 			if a := c.answer(); a.status != 200 {
 				t.Errorf("answered %+v", a)
@@ -274,8 +274,8 @@ func TestWhatTheFunctionSeesOfTheRequest(t *testing.T) {
 	i.whole(200, "")
 	wrote(t, answers, 200, invocation.ExecutedYes)
 	got := make(http.Header)
-	for _, h := range i.granted.GetHeaders() {
-		got.Add(h.GetName(), string(h.GetValue()))
+	for _, h := range i.granted.Header {
+		got.Add(h.Name, h.Value)
 	}
 	got.Del("Content-Length")
 	want := http.Header{
@@ -283,10 +283,10 @@ func TestWhatTheFunctionSeesOfTheRequest(t *testing.T) {
 		"Windlass-Invocation-Id": {fmt.Sprintf("%x", ticket.GetInvocationId())}, "Windlass-Depth": {"1"},
 		"X-Forwarded-For": {"203.0.113.9, 127.0.0.1"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"shop.example"},
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) || i.granted.GetMethod() != "PUT" || i.granted.GetHost() != "shop.example" {
-		t.Errorf("%s %s with %v,\nwant %v", i.granted.GetMethod(), i.granted.GetHost(), got, want)
+	if fmt.Sprint(got) != fmt.Sprint(want) || i.granted.Method != "PUT" || i.granted.Host != "shop.example" {
+		t.Errorf("%s %s with %v,\nwant %v", i.granted.Method, i.granted.Host, got, want)
 	}
-	if !bytes.Equal(i.granted.GetWholeBody(), []byte("b")) {
-		t.Errorf("body %q", i.granted.GetWholeBody())
+	if !bytes.Equal(i.granted.Body, []byte("b")) {
+		t.Errorf("body %q", i.granted.Body)
 	}
 }

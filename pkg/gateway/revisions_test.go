@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
@@ -80,11 +81,11 @@ func TestACallGoesToTheRevisionOfItsTagOrByWeight(t *testing.T) {
 		r.Header.Set(invocation.HeaderRevision, "forged")
 		answers := w.call(r)
 		i := w.claim(w.nextFor(fmt.Sprint("r-", number)))
-		if got, want := time.Duration(i.granted.GetRemainingNs()), time.Duration(number)*time.Minute; got != want {
+		if got, want := i.granted.Remaining, time.Duration(number)*time.Minute; got != want {
 			t.Errorf("the tag %q: it may run for %v, want %v", tag, got, want)
 		}
 		if i.header(invocation.HeaderTag) != "" || i.header(invocation.HeaderRevision) != "" {
-			t.Errorf("the function sees %v", i.granted.GetHeaders())
+			t.Errorf("the function sees %v", i.granted.Header)
 		}
 		i.whole(200, "", invocation.HeaderRevision, "forged too")
 		a := wrote(t, answers, 200, invocation.ExecutedYes)
@@ -193,11 +194,11 @@ func TestACallThatWaitsForARemovedRevisionGoesToAnother(t *testing.T) {
 					break
 				}
 			}
-			if got := w.claim(old).refused.GetReason(); got != agentwire.Refused_REASON_BAD_TOKEN {
+			if got := w.claim(old).refused; got != callwire.RefusedBadToken {
 				t.Errorf("an instance of the old revision claims: %v", got)
 			}
 			i := w.claim(ticket)
-			if got := time.Duration(i.granted.GetRemainingNs()); got != 2*time.Minute {
+			if got := i.granted.Remaining; got != 2*time.Minute {
 				t.Errorf("it may run for %v, want the time of the other revision", got)
 			}
 			i.whole(200, "")
@@ -365,22 +366,13 @@ func (s *shift) hand(ticket *agentwire.Ticket) {
 
 // run plays an instance, which answers with its unit.
 func (s *shift) run(ticket *agentwire.Ticket) {
-	ctx, done := context.WithTimeout(context.Background(), patience)
-	defer done()
-	stream, err := s.instances.Attempt(ctx)
-	if err != nil {
-		s.Error(err)
-		return
-	}
-	i := &instance{t: s.T, stream: stream, die: done}
-	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{
-		InvocationId: ticket.GetInvocationId(), Token: ticket.GetToken(), Cid: "1",
-	}}})
-	if reply, err := stream.Recv(); err != nil || reply.GetGranted() == nil {
+	i := s.claim(ticket)
+	defer i.die()
+	if i.granted == nil {
 		return
 	}
 	i.whole(200, ticket.GetFunctionUid())
-	i.read(never)
+	i.ended()
 }
 
 // call makes a call, which must be answered by the revision that it says.

@@ -17,6 +17,7 @@ type fakeScheduler struct {
 	addr          string
 	offers        chan *agentwire.Ticket
 	cancellations chan *controlwire.Cancellation
+	reports       chan *controlwire.LoanReport
 
 	mu     sync.Mutex
 	server *grpc.Server
@@ -29,6 +30,7 @@ func newFakeScheduler(t *testing.T) *fakeScheduler {
 		t: t, addr: "127.0.0.1:0",
 		offers:        make(chan *agentwire.Ticket, 100_000),
 		cancellations: make(chan *controlwire.Cancellation, 100_000),
+		reports:       make(chan *controlwire.LoanReport, 100_000),
 	}
 	s.start()
 	t.Cleanup(func() { s.stop() })
@@ -131,6 +133,9 @@ func (s *schedulerService) Offer(stream grpc.BidiStreamingServer[controlwire.Off
 		}
 		for _, w := range request.GetCancellations() {
 			s.fake.cancellations <- w
+		}
+		for _, r := range request.GetReports() {
+			s.fake.reports <- r
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"pgregory.net/rapid"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/internal/tracing"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invocation"
@@ -155,10 +155,10 @@ func TestAColdCallLeadsToTheStartOfItsInstance(t *testing.T) {
 
 func TestWhatTheFunctionIsToldOfATrace(t *testing.T) {
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	sent := func(parent string) []*agentwire.Header {
-		return []*agentwire.Header{
-			{Name: "Accept", Value: []byte("*/*")},
-			{Name: tracing.HeaderParent, Value: []byte(parent)}, {Name: tracing.HeaderState, Value: []byte("vendor=1")},
+	sent := func(parent string) []callwire.Field {
+		return []callwire.Field{
+			{Name: "Accept", Value: "*/*"},
+			{Name: tracing.HeaderParent, Value: parent}, {Name: tracing.HeaderState, Value: "vendor=1"},
 		}
 	}
 	begin := func(ratio float64, parent string) tracing.Scope {
@@ -170,10 +170,10 @@ func TestWhatTheFunctionIsToldOfATrace(t *testing.T) {
 		}
 		return traces.Begin(http.Header{tracing.HeaderParent: {parent}}, invocation.NewID(noon))
 	}
-	values := func(headers []*agentwire.Header, name string) (all []string) {
+	values := func(headers []callwire.Field, name string) (all []string) {
 		for _, h := range headers {
-			if h.GetName() == name {
-				all = append(all, string(h.GetValue()))
+			if h.Name == name {
+				all = append(all, h.Value)
 			}
 		}
 		return all

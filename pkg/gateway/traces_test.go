@@ -42,9 +42,9 @@ func newTracedHarness(t *testing.T) (w *harness, c *tracetest.Collector, flush f
 
 // parentTold is the span that the function was told to be below.
 func (i *instance) parentTold() string {
-	for _, h := range i.granted.GetHeaders() {
-		if h.GetName() == "Traceparent" {
-			return strings.Split(string(h.GetValue()), "-")[2]
+	for _, h := range i.granted.Header {
+		if h.Name == "Traceparent" {
+			return strings.Split(h.Value, "-")[2]
 		}
 	}
 	return ""

@@ -121,7 +121,4 @@ type Ticket struct {
 	Arrived time.Time
 	// Deadline is when the client no longer waits for the call, on the local clock.
 	Deadline time.Time
-	// Request is the call's request if the ticket carries it; else nil. Queues do
-	// not read it.
-	Request any
 }

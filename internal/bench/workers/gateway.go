@@ -4,9 +4,7 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/bench/peers"
 	"github.com/windlass-dev/windlass/internal/mtls"
 	"github.com/windlass-dev/windlass/internal/serve"
@@ -80,10 +78,9 @@ func (p *program) startGateway(flags roleFlags) (peers.Ready, error) {
 	if err != nil {
 		return peers.Ready{}, err
 	}
-	server := serve.NewWire(p.registry, append(mtls.RequirePeer(mtls.GatewayMethods()), grpc.Creds(tls.ServerCredentials()))...)
-	agentwire.RegisterGatewayServer(server, g)
+	agents := serve.NewAgents(p.registry, tls.CallServer(), g)
 	p.parts.Start("gateway", g.Run)
-	p.parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, wire, server) })
+	p.parts.Start("agents", func(ctx context.Context) error { return serve.Agents(ctx, wire, agents) })
 	p.parts.Start("calls", func(ctx context.Context) error { return serve.Calls(ctx, calls, g, 0, p.registry, p.log) })
 	return peers.Ready{URL: peers.URLOf(calls), Ops: ops}, nil
 }

@@ -48,10 +48,11 @@ func (p *pulling) admit(c *call) {
 	if f.class.Patience > 0 {
 		deadline = w.now + f.class.Patience
 	}
-	p.offered.Ticket = invocation.Ticket{ID: c.id, Arrived: instant(w.now), Deadline: instant(deadline), Request: c}
+	p.offered.Ticket = invocation.Ticket{ID: c.id, Arrived: instant(w.now), Deadline: instant(deadline)}
+	w.tickets[c.id] = c
 	effects := w.step(f, &p.offered)
 	if _, refused := core.AnswerOf[core.OfferRefused](effects); refused {
-		w.refuse(c)
+		w.refuse(w.tickets.take(c.id))
 		return
 	}
 	if f.class.Patience > 0 {
@@ -60,7 +61,10 @@ func (p *pulling) admit(c *call) {
 	w.settle()
 }
 
-func (p *pulling) forget(c *call) { p.step(c.function, &core.CallCancelled{ID: c.id}) }
+func (p *pulling) forget(c *call) {
+	p.tickets.take(c.id)
+	p.step(c.function, &core.CallCancelled{ID: c.id})
+}
 
 func (p *pulling) ready(in *instance) {
 	f, capacity, took := in.function, in.function.class.Concurrency, p.now-in.launched

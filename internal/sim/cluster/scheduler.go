@@ -5,6 +5,7 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -17,6 +18,7 @@ type scheduler struct {
 	planner *capacity.Planner
 	budget  *capacity.Budget
 	starts  map[string]*estimate.LastN // by runtime
+	tickets waitingCalls
 
 	// active are the functions that the next tick looks at, and ticking says that there
 	// will be one; spare, considered, ticked and concluded are memory that ticks use again.
@@ -47,8 +49,18 @@ func newScheduler(w *world) *scheduler {
 			Tick: core.DefaultTick, EvictAfter: capacity.DefaultEvictAfter, Patience: capacity.DefaultPatience,
 		}),
 		budget: capacity.NewBudget(0, 0), planned: -1,
-		starts: make(map[string]*estimate.LastN),
+		starts: make(map[string]*estimate.LastN), tickets: make(waitingCalls),
 	}
+}
+
+// waitingCalls are the calls whose tickets wait.
+type waitingCalls map[invocation.ID]*call
+
+// take removes and returns a call.
+func (w waitingCalls) take(id invocation.ID) *call {
+	c := w[id]
+	delete(w, id)
+	return c
 }
 
 // serveFunction begins to serve a function, as a scheduler does with all functions when it starts:
@@ -125,10 +137,10 @@ func (s *scheduler) stepAt(at time.Duration, f *function, e core.Event) []core.E
 func (s *scheduler) carryOut(f *function, e core.Effect) {
 	switch e := e.(type) {
 	case *core.HandOut:
-		s.hand(e.Ticket.Request.(*call), f.instances[e.CID])
+		s.hand(s.tickets.take(e.Ticket.ID), f.instances[e.CID])
 	case core.Refuse:
 		for _, t := range e.Tickets {
-			s.refuse(t.Request.(*call))
+			s.refuse(s.tickets.take(t.ID))
 		}
 	case core.Terminate:
 		if e.Why == core.BecauseEvicted {

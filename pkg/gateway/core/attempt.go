@@ -9,7 +9,7 @@ import (
 // InstanceLost is the reason of an attempt whose stream ended without a message.
 const InstanceLost = "InstanceLost"
 
-// Grant is a granted claim.
+// Grant is a granted claim, by a ticket or by a loan.
 type Grant struct {
 	// Attempt counts claims from 1 and names this one.
 	Attempt int
@@ -28,10 +28,24 @@ func (v *Invocation) Claim(now time.Time, token invocation.Token, cid invocation
 	case !v.ticket.token.Equal(token) || cid == "":
 		return Grant{}, ErrBadToken
 	}
+	return v.claim(now, 1), nil
+}
+
+// ClaimByLoan gives an invocation that waits to an instance that has lent a pull to the
+// gateway. The error is ErrNotWaiting or nil.
+func (v *Invocation) ClaimByLoan(now time.Time) (Grant, error) {
+	if v.phase != Queued {
+		return Grant{}, ErrNotWaiting
+	}
+	return v.claim(now, 0), nil
+}
+
+// claim begins an attempt. used is how many of its tickets are in no queue any more.
+func (v *Invocation) claim(now time.Time, used int) Grant {
 	v.phase, v.begun, v.streamEnded = Claimed, false, false
 	v.attempt++
 	v.runBy = now.Add(v.spec.Timeout + RunGrace)
-	return Grant{Attempt: v.attempt, RunBy: v.runBy, CancelTicket: v.ticket.offers > 1}, nil
+	return Grant{Attempt: v.attempt, RunBy: v.runBy, CancelTicket: v.ticket.offers > used}
 }
 
 // isCurrent reports whether an attempt is the current one.
@@ -116,7 +130,7 @@ func (v *Invocation) Release(attempt int, now time.Time, token invocation.Token,
 	case !bodyKept:
 		return v.FailUntouched(attempt), nil
 	}
-	return v.queueAgain(now, token), nil
+	return queueAgain(v, now, token), nil
 }
 
 // Lose ends an attempt that was broken off, and says why. An invocation that may run
@@ -133,11 +147,11 @@ func (v *Invocation) Lose(attempt int, now time.Time, token invocation.Token, wh
 	if later := now.Add(v.spec.MaxQueueTime); v.ticket.deadline.Before(later) {
 		v.ticket.deadline = later
 	}
-	return v.queueAgain(now, token), nil
+	return queueAgain(v, now, token), nil
 }
 
 // queueAgain queues it again, unless its client is gone or its deadline has passed.
-func (v *Invocation) queueAgain(now time.Time, token invocation.Token) Decision {
+func queueAgain(v *Invocation, now time.Time, token invocation.Token) Decision {
 	if v.answer.Final() {
 		d := v.end()
 		d.CancelTicket = true

@@ -32,7 +32,8 @@ func (v *Invocation) Due(now time.Time, moved bool) bool {
 }
 
 // Audit compares the recorded state of an invocation with the observed one, and repairs the
-// effect of a lost event. It sends a ticket again that no queue has. It ends the wait for a
+// effect of a lost event. It sends a ticket again that no queue has, and for the first time if
+// its Pool has not done so within ReofferAfter. It ends the wait for a
 // function that was deleted, for an instance beyond its deadline, and for an instance whose
 // stream ended before an answer began. Two audits in a row must find the last case, because
 // one alone may run just before the event. If it queues the invocation again, that gets the

@@ -9,12 +9,13 @@
 //
 //   - At most one instance has an invocation at any time, because a claim is one step.
 //   - Executed is "no" only if no instance has had the request: only instances that released
-//     it have claimed it, and no ticket carried the request.
+//     it have claimed it.
 //   - A client is answered once.
 //   - Once an invocation has Ended, no claim of it is granted.
 //
-// An invocation is queued until an instance claims it with the token of its ticket. An instance
-// that did not start releases it, which queues it again under a new token. The loss of an instance
+// An invocation is queued until an instance claims it with the token of its ticket, or the gateway
+// hands it to an instance that has lent a pull (ClaimByLoan). A Pool decides which of the two: it
+// has the lent pulls, and the calls that wait. An instance that did not start releases a call, which queues it again under a new token. The loss of an instance
 // queues it again only if the function may run twice. Whether a client still waits for the answer
 // is a separate state (Answer): an invocation whose client left while it ran stays Claimed,
 // because only an instance whose call has ended takes another.

@@ -18,6 +18,9 @@ const (
 	ReofferAfter = time.Second
 	// ReofferEvery is how often the gateway looks for tickets to offer again.
 	ReofferEvery = 250 * time.Millisecond
+	// AskAfter is how long a call may wait for a loan before it sends its first ticket in any
+	// case. It is as long as schedulers let calls wait before these count as stale.
+	AskAfter = 100 * time.Millisecond
 	// ReofferSoon is how soon a ticket is offered again that a scheduler could not
 	// take: another one may not know yet that it can.
 	ReofferSoon = 50 * time.Millisecond
@@ -101,6 +104,8 @@ func New(spec Spec) *Invocation {
 
 // Decision is what to do after an event.
 type Decision struct {
+	// Wait says that it waits for an instance from now on: it goes to the Pool of its revision.
+	Wait bool
 	// Offer says to send the ticket, and CancelTicket to cancel it.
 	Offer, CancelTicket bool
 	// Fail says to answer the client with a problem, which Verdict describes. Cut says to send
@@ -146,9 +151,14 @@ func (v *Invocation) Queue(token invocation.Token, now time.Time) Decision {
 	return v.ticket.renew(token, now)
 }
 
-// RequestInlined records that the ticket about to be sent carries the request, so that an
-// instance may run it before it claims.
-func (v *Invocation) RequestInlined() { v.started = true }
+// Ask sends the ticket of an invocation that waits, if it was not sent since the invocation
+// waits.
+func (v *Invocation) Ask(now time.Time) Decision {
+	if v.phase != Queued || v.ticket.asked {
+		return Decision{}
+	}
+	return v.ticket.offer(now)
+}
 
 // NotQueued records that a scheduler could not take its ticket, so that it is overdue.
 func (v *Invocation) NotQueued() { v.ticket.offered = time.Time{} }
@@ -221,7 +231,7 @@ func (v *Invocation) Abort(stop bool) Decision {
 	case Admitted, Queued:
 		return v.fail(CauseGiven)
 	}
-	d := v.answer.problem(v.failure(CauseGiven))
+	d := v.answer.problem(failure(v, CauseGiven))
 	d.Cancel = stop
 	return d
 }
@@ -239,7 +249,7 @@ func (v *Invocation) Wrote(whole bool) {
 }
 
 // failure is the Failure of an invocation that is answered with a problem now.
-func (v *Invocation) failure(why Cause) Failure {
+func failure(v *Invocation, why Cause) Failure {
 	f := Failure{Executed: invocation.ExecutedMaybe, Cause: why, Lost: v.lost}
 	switch {
 	case v.phase == Claimed:
@@ -252,7 +262,7 @@ func (v *Invocation) failure(why Cause) Failure {
 
 // fail ends it with a problem as answer.
 func (v *Invocation) fail(why Cause) Decision {
-	d := v.answer.problem(v.failure(why))
+	d := v.answer.problem(failure(v, why))
 	v.phase, d.End = Ended, true
 	return d
 }
@@ -294,26 +304,34 @@ func (v *Invocation) AnswerBy() time.Time {
 type ticket struct {
 	token    invocation.Token
 	deadline time.Time // when the invocation stops waiting
+	since    time.Time // since when it has the token
+	asked    bool      // it was sent since then
 	offered  time.Time // when it was sent last; zero if no queue has it
 	offers   int
 }
 
-// renew offers an invocation under a new token: claims with the earlier one are refused.
+// renew lets an invocation wait under a new token: claims with the earlier one are refused.
 func (t *ticket) renew(token invocation.Token, now time.Time) Decision {
-	t.token = token
-	return t.offer(now)
+	t.token, t.asked, t.since = token, false, now
+	return Decision{Wait: true}
 }
 
 func (t *ticket) offer(now time.Time) Decision {
-	t.offered = now
+	t.offered, t.asked = now, true
 	t.offers++
 	return Decision{Offer: true}
 }
 
-// due reports whether the ticket has to be sent again, or whether its deadline has come, which
-// is a later one if the invocation was queued again.
+// due reports whether the ticket has to be sent, for the first time or again, or whether its
+// deadline has come, which is a later one if the invocation was queued again.
 func (t *ticket) due(now time.Time, moved bool) bool {
-	return moved || now.Sub(t.offered) > ReofferAfter || now.After(t.deadline)
+	switch {
+	case now.After(t.deadline):
+		return true
+	case !t.asked: // its Pool decides, which AskAfter makes it do sooner
+		return now.Sub(t.since) > ReofferAfter
+	}
+	return moved || now.Sub(t.offered) > ReofferAfter
 }
 
 // Ticket is what the last ticket of an invocation says: how long it had waited and would

@@ -13,10 +13,11 @@ var start = time.Unix(1_000_000, 0)
 
 func spec() Spec { return Spec{Admitted: start, MaxQueueTime: 30 * time.Second, Timeout: time.Minute} }
 
-// queued is an invocation that waits under the token 1.
+// queued is an invocation that waits under the token 1, and has sent its ticket.
 func queued(s Spec) *Invocation {
 	v := New(s)
 	v.Queue(invocation.Token{1}, start)
+	v.Ask(start)
 	return v
 }
 
@@ -39,8 +40,14 @@ func TestM7ARetryHasADeadlineOfItsOwn(t *testing.T) {
 		t.Errorf("the queue's deadline of one that is claimed: %+v", d)
 	}
 	lost := start.Add(time.Minute)
-	if d, err := v.Lose(1, lost, invocation.Token{2}, "InstanceLost"); err != nil || !d.Offer {
+	if d, err := v.Lose(1, lost, invocation.Token{2}, "InstanceLost"); err != nil || !d.Wait || d.Offer {
 		t.Fatalf("lost: %+v, %v", d, err)
+	}
+	if d := v.Ask(lost); !d.Offer {
+		t.Fatalf("asked: %+v", d)
+	}
+	if d := v.Ask(lost); d != (Decision{}) {
+		t.Fatalf("asked twice: %+v", d)
 	}
 	if ticket, waits := v.Ticket(); !waits || ticket.Remaining != s.MaxQueueTime || ticket.Token != (invocation.Token{2}) || ticket.Attempt != 2 {
 		t.Errorf("the retry's ticket: %+v, waits %t", ticket, waits)
@@ -63,6 +70,7 @@ func TestARetryIsAnsweredOnceItsDeadlineHasComeHoweverLatelyItWasOffered(t *test
 	if _, err := v.Lose(1, lost, invocation.Token{2}, "InstanceLost"); err != nil {
 		t.Fatal(err)
 	}
+	v.Ask(lost)
 	deadline := lost.Add(s.MaxQueueTime)
 	if d := v.Audit(deadline.Add(-time.Millisecond), Observed{Moved: true}, invocation.Token{}); !d.Offer {
 		t.Fatalf("before the deadline: %+v", d)
@@ -87,7 +95,14 @@ func TestExecutedIsNoOnlyIfNobodyHadTheRequest(t *testing.T) {
 			v.Audit(start, Observed{}, invocation.Token{})
 			v.Audit(start, Observed{Moved: true}, invocation.Token{})
 		}, invocation.ExecutedNo},
-		"whose request rode": {repeatable, func(v *Invocation) { v.RequestInlined() }, invocation.ExecutedMaybe},
+		"that a loan's instance released": {spec(), func(v *Invocation) {
+			_, _ = v.ClaimByLoan(start)
+			_, _ = v.Release(1, start, invocation.Token{2}, true)
+		}, invocation.ExecutedNo},
+		"that a loan's instance lost": {repeatable, func(v *Invocation) {
+			_, _ = v.ClaimByLoan(start)
+			_, _ = v.Lose(1, start, invocation.Token{2}, "InstanceLost")
+		}, invocation.ExecutedMaybe},
 		"that was released": {spec(), func(v *Invocation) {
 			_, _ = v.Claim(start, invocation.Token{1}, "a")
 			_, _ = v.Release(1, start, invocation.Token{2}, true)
@@ -115,8 +130,15 @@ func TestNothingHappensToWhatHasEnded(t *testing.T) {
 		"queue": func(v *Invocation) (Decision, error) { return v.Queue(invocation.Token{3}, later), nil },
 		"claim": func(v *Invocation) (Decision, error) {
 			_, err := v.Claim(later, invocation.Token{1}, "b")
-			return Decision{}, err
+			return Decision{Wait: err == nil}, err
 		},
+		"loan": func(v *Invocation) (Decision, error) {
+			if _, err := v.ClaimByLoan(later); err == nil {
+				return Decision{Wait: true}, nil
+			}
+			return Decision{}, nil
+		},
+		"ask":        func(v *Invocation) (Decision, error) { return v.Ask(later), nil },
 		"begin":      func(v *Invocation) (Decision, error) { return v.Begin(1, true) },
 		"finish":     func(v *Invocation) (Decision, error) { return v.Finish(1) },
 		"fail":       func(v *Invocation) (Decision, error) { return v.Fail(1), nil },
@@ -157,10 +179,15 @@ func TestPromisesHoldInAnyOrder(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"time":  func(t *rapid.T) { w.now = w.now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "s")) * time.Second) },
 			"queue": func(*rapid.T) { w.saw(v.Queue(w.token(), w.now)) },
-			"rides": func(*rapid.T) {
-				if v.Phase() == Queued && s.MayRepeat {
-					v.RequestInlined()
-					w.mayHaveRun = true
+			"ask":   func(*rapid.T) { w.saw(v.Ask(w.now)) },
+			"loan": func(t *rapid.T) {
+				waits := v.Phase() == Queued
+				g, err := v.ClaimByLoan(w.now)
+				if (err == nil) != waits {
+					t.Fatalf("waits %t, and a loan gets %v", waits, err)
+				}
+				if err == nil {
+					w.attempt = g.Attempt
 				}
 			},
 			"claim": func(t *rapid.T) {
@@ -171,7 +198,6 @@ func TestPromisesHoldInAnyOrder(t *testing.T) {
 				}
 				if err == nil {
 					w.attempt = g.Attempt
-					w.granted++
 				}
 			},
 			"begin": func(t *rapid.T) {
@@ -201,7 +227,7 @@ func TestPromisesHoldInAnyOrder(t *testing.T) {
 				seen := Observed{Moved: rapid.Bool().Draw(t, "moved"), Deleted: rapid.Bool().Draw(t, "deleted"), StreamEnded: rapid.Bool().Draw(t, "silent")}
 				claimed := v.Phase() == Claimed
 				d := v.Audit(w.now, seen, w.token())
-				w.mayHaveRun = w.mayHaveRun || claimed && d.Offer // it is taken for lost
+				w.mayHaveRun = w.mayHaveRun || claimed && d.Wait // it is taken for lost
 				w.saw(d)
 			},
 			"not queued":  func(*rapid.T) { v.NotQueued() },
@@ -222,7 +248,6 @@ type checker struct {
 	now        time.Time
 	tokens     byte
 	attempt    int
-	granted    int
 	answers    int
 	ended      bool
 	mayHaveRun bool
@@ -249,8 +274,10 @@ func (w *checker) saw(d Decision) {
 		w.Fatalf("after the end: %+v", d)
 	case d.Fail && d.Cut:
 		w.Fatalf("a problem behind the head of an answer: %+v", d)
-	case d.Offer && w.v.Answer() != AnswerNone:
-		w.Fatal("offered, though the client has an answer")
+	case (d.Offer || d.Wait) && (w.v.Phase() != Queued || w.v.Answer() != AnswerNone):
+		w.Fatalf("%+v in phase %d, with the answer %d", d, w.v.Phase(), w.v.Answer())
+	case d.Offer && d.Wait:
+		w.Fatal("offered before its pool has it")
 	}
 	w.ended = w.ended || d.End
 }
@@ -273,7 +300,7 @@ func BenchmarkWarmCall(b *testing.B) {
 	for b.Loop() {
 		v := New(spec())
 		v.Queue(invocation.Token{1}, start)
-		g, _ := v.Claim(start, invocation.Token{1}, "a")
+		g, _ := v.ClaimByLoan(start)
 		_, _ = v.Begin(g.Attempt, true)
 		v.Wrote(true)
 	}

@@ -76,9 +76,8 @@ func (s *story) play(t *testing.T, words []string) string {
 	switch words[0] {
 	case "queue":
 		return said(v.Queue(token(), now), nil)
-	case "rides":
-		v.RequestInlined()
-		return "noted"
+	case "ask":
+		return said(v.Ask(now), nil)
 	case "not-queued":
 		v.NotQueued()
 		return "noted"
@@ -91,14 +90,9 @@ func (s *story) play(t *testing.T, words []string) string {
 	case "queue-time-up":
 		return said(v.QueueTimeout(now), nil)
 	case "claim":
-		g, err := v.Claim(now, token(), "a")
-		if err != nil {
-			return err.Error()
-		}
-		if g.CancelTicket {
-			return fmt.Sprintf("granted as attempt %d; cancel its other tickets", g.Attempt)
-		}
-		return fmt.Sprintf("granted as attempt %d", g.Attempt)
+		return granted(v.Claim(now, token(), "a"))
+	case "loan":
+		return granted(v.ClaimByLoan(now))
 	case "begin":
 		d, err := v.Begin(n, has("whole"))
 		if err == nil {
@@ -130,6 +124,17 @@ func (s *story) play(t *testing.T, words []string) string {
 	return ""
 }
 
+// granted is the answer to a claim in words.
+func granted(g Grant, err error) string {
+	switch {
+	case err != nil:
+		return err.Error()
+	case g.CancelTicket:
+		return fmt.Sprintf("granted as attempt %d; cancel its other tickets", g.Attempt)
+	}
+	return fmt.Sprintf("granted as attempt %d", g.Attempt)
+}
+
 // said is a decision in words.
 func said(d Decision, err error) string {
 	var words []string
@@ -139,6 +144,7 @@ func said(d Decision, err error) string {
 		}
 	}
 	add(err != nil, "%v", err)
+	add(d.Wait, "let it wait")
 	add(d.Offer, "offer its ticket")
 	add(d.CancelTicket, "cancel its ticket")
 	add(d.Fail, "answer with a problem, executed %s", d.Failure.Executed)

@@ -1,0 +1,503 @@
+package gateway
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/wire"
+	"github.com/windlass-dev/windlass/internal/buildinfo"
+	"github.com/windlass-dev/windlass/internal/callwire"
+	"github.com/windlass-dev/windlass/pkg/gateway/core"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// resumeWithin is how long the gateway waits for an instance whose connection broke to say
+// which calls came to it. Calls that never came are not lost.
+const resumeWithin = 300 * time.Millisecond
+
+// AgentGuard watches over one connection of an agent.
+type AgentGuard = interface {
+	// Prove says that the agent has proven that a scheduler trusts it.
+	Prove()
+	// CountToken counts a right or a wrong token.
+	CountToken(right bool)
+}
+
+// errUnsupported says that an agent shares no protocol with this release.
+var errUnsupported = errors.New("gateway: the agent's protocol is not spoken here")
+
+// agentConns are the connections of agents, and what broken ones have left.
+type agentConns struct {
+	mu   sync.Mutex // guards everything below
+	open map[*agentConn]struct{}
+	// broken are connections that broke with calls that may not have come to the agent.
+	broken map[[16]byte]*agentConn
+}
+
+func newAgentConns() *agentConns {
+	return &agentConns{open: make(map[*agentConn]struct{}), broken: make(map[[16]byte]*agentConn)}
+}
+
+func (s *agentConns) add(c *agentConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[c] = struct{}{}
+}
+
+// drop removes a connection. If resumable is set, its agent may ask for it for a while.
+func (s *agentConns) drop(c *agentConn, resumable bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, c)
+	if resumable {
+		s.broken[c.resume] = c
+	}
+}
+
+// takeBroken takes a broken connection; false if another goroutine has.
+func (s *agentConns) takeBroken(c *agentConn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken[c.resume] != c {
+		return false
+	}
+	delete(s.broken, c.resume)
+	return true
+}
+
+// resume settles the agent's last connection, to which calls up to seen came. The gateway may
+// not have noticed yet that it is broken: then resume closes it.
+func (s *agentConns) resume(secret [16]byte, cid invocation.CID, seen uint32) {
+	before := s.find(secret, cid, seen)
+	switch {
+	case before == nil:
+	case s.takeBroken(before):
+		before.settle(seen)
+	default:
+		before.wire.Close() // its reader settles it
+	}
+}
+
+// find returns the connection of an agent with a secret, and notes in an open one which calls
+// came; nil if there is none.
+func (s *agentConns) find(secret [16]byte, cid invocation.CID, seen uint32) *agentConn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.broken[secret]; c != nil && c.cid == cid {
+		return c
+	}
+	for c := range s.open {
+		if c.resume == secret && c.cid == cid {
+			c.resumedAt(seen)
+			return c
+		}
+	}
+	return nil
+}
+
+func (s *agentConns) all() []*agentConn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*agentConn, 0, len(s.open))
+	for c := range s.open {
+		all = append(all, c)
+	}
+	return all
+}
+
+// agentConn is the connection of one agent. Its reader is the goroutine of ServeAgent.
+type agentConn struct {
+	gateway *Gateway
+	wire    *callwire.Conn
+	guard   AgentGuard
+	cid     invocation.CID
+	resume  [16]byte
+	claimed uint32 // the number of the last claim; the reader's
+
+	mu sync.Mutex // guards everything below; below the locks of pools and calls
+	// pool and lender are set by the first valid claim.
+	pool   *pool
+	lender *core.Lender[*agentConn]
+	// running are the calls that the agent has, by their numbers, and last is that of the last
+	// one that the gateway began.
+	running map[uint32]*attempt
+	last    uint32
+	// ended says that nothing more is handed over.
+	ended bool
+	// resumed says that the agent has another connection by now, and seen is the highest number
+	// of a call that came to it by this one.
+	resumed bool
+	seen    uint32
+}
+
+// ServeAgent serves the connection of an agent until it ends.
+func (g *Gateway) ServeAgent(conn *callwire.Conn, guard AgentGuard) error {
+	c := &agentConn{gateway: g, wire: conn, guard: guard, running: make(map[uint32]*attempt)}
+	if err := c.greet(); err != nil {
+		return err
+	}
+	g.dispatch.agents.add(c)
+	err := c.serve()
+	c.end()
+	return err
+}
+
+// greet answers the agent's hello.
+func (c *agentConn) greet() error {
+	first, err := c.wire.Read()
+	if err != nil {
+		return err
+	}
+	hello, err := callwire.ParseHello(first)
+	if err != nil {
+		return err
+	}
+	c.cid = invocation.CID(hello.CID)
+	agreed, ok := wire.AgentProtocols.Meet(wire.Speech{Min: hello.ProtocolMin, Max: hello.ProtocolMax, Features: hello.Features})
+	_, _ = rand.Read(c.resume[:]) // never fails
+	welcome := callwire.Welcome{Protocol: agreed.Protocol, Features: agreed.Features, Release: buildinfo.Version, Resume: c.resume}
+	c.wire.Commit(welcome.Append(c.wire.Begin()))
+	if !ok {
+		c.gateway.metrics.claimRefused(errUnsupported)
+		return errUnsupported
+	}
+	if hello.Resume != ([16]byte{}) {
+		c.gateway.dispatch.agents.resume(hello.Resume, c.cid, hello.Seen)
+	}
+	return nil
+}
+
+// serve handles the agent's frames. What they cause to be written to this connection goes out
+// together, once nothing more has come.
+func (c *agentConn) serve() error {
+	for {
+		f, err := c.wire.Read()
+		if err != nil {
+			return err
+		}
+		if err := c.onFrame(f); err != nil {
+			return err
+		}
+		if !c.wire.HasWholeFrame() {
+			c.wire.Flush()
+		}
+	}
+}
+
+func (c *agentConn) onFrame(f callwire.Frame) error {
+	switch f.Kind {
+	case callwire.KindClaim:
+		return c.onClaim(f)
+	case callwire.KindLend, callwire.KindTakeBack:
+		return c.onCredits(f)
+	case callwire.KindHead, callwire.KindBody, callwire.KindEnd, callwire.KindRelease, callwire.KindWindow:
+		c.mu.Lock()
+		a := c.running[f.Call]
+		c.mu.Unlock()
+		if a == nil {
+			return nil // it has ended, which the agent may not have known
+		}
+		return a.onFrame(f)
+	}
+	return fmt.Errorf("%w: an agent sends no frame of kind %d", callwire.ErrFrame, f.Kind)
+}
+
+// onClaim grants or refuses the claim of a ticket.
+func (c *agentConn) onClaim(f callwire.Frame) error {
+	claim, err := callwire.ParseClaim(f)
+	switch {
+	case err != nil:
+		return err
+	case callwire.ByGateway(f.Call):
+		return fmt.Errorf("%w: a claim has an even number", callwire.ErrFrame)
+	case f.Call <= c.claimed:
+		return fmt.Errorf("%w: the number of a claim was used before", callwire.ErrFrame)
+	}
+	c.claimed = f.Call
+	err = c.claim(f.Call, claim)
+	g := c.gateway
+	if err == nil {
+		g.metrics.claimGranted()
+		c.guard.CountToken(true)
+		c.guard.Prove()
+		c.wire.Trust()
+		return nil
+	}
+	g.metrics.claimRefused(err)
+	why := callwire.RefusedNotWaiting
+	if errors.Is(err, core.ErrBadToken) {
+		why = callwire.RefusedBadToken
+		c.guard.CountToken(false)
+	}
+	c.wire.CommitLater(callwire.AppendRefused(c.wire.Begin(), f.Call, why))
+	return nil
+}
+
+// claim gives the call of a ticket to the agent, or says why not.
+func (c *agentConn) claim(number uint32, claim callwire.Claim) error {
+	g := c.gateway
+	call := g.calls.find(claim.Invocation)
+	if call == nil {
+		return core.ErrNotWaiting
+	}
+	if !call.body.ended.Load() && g.deps.Left(call.request) {
+		g.dispatch.step(call, (*core.Invocation).LeaveQueue, problem{})
+	}
+	at := call.destination()
+	if !c.belongsTo(at) {
+		return core.ErrBadToken
+	}
+	now := time.Now()
+	a := &attempt{conn: c, call: call, wire: number, unit: at.unit}
+	grant, err := call.claim(a, func(v *core.Invocation) (core.Grant, error) { return v.Claim(now, claim.Token, c.cid) }, now)
+	if err != nil {
+		return err
+	}
+	p := g.dispatch.pools.locked(at, call.function.Key())
+	c.lendTo(p)
+	if a.lent = !isLimited(at); a.lent {
+		p.core.Began(c.lender)
+	}
+	p.mu.Unlock()
+	a.pool = p
+	g.dispatch.taken(call)
+	if grant.CancelTicket {
+		g.dispatch.cancelTicket(call)
+	}
+	c.start(a)
+	return nil
+}
+
+// belongsTo reports whether the agent may claim calls of a unit: an instance has one.
+func (c *agentConn) belongsTo(at destination) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pool == nil || c.pool.uid == string(at.unit.UID)
+}
+
+// lendTo makes the agent a lender of its unit's pool. The caller holds the pool's lock. Only
+// the reader calls it.
+func (c *agentConn) lendTo(p *pool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pool != p {
+		c.pool, c.lender = p, core.NewLender(c.cid, c)
+	}
+}
+
+// taking is how it went to hand a call to an agent by a credit.
+type taking int
+
+const (
+	takeDone       taking = iota
+	takeNotWaiting        // the call no longer waits, or waits for another revision
+	takeGone              // the connection has ended
+)
+
+// take hands a waiting call to the agent by a credit. The frame is not written yet. The caller
+// holds the pool's lock.
+func (c *agentConn) take(call *call, p *pool, now time.Time) taking {
+	c.mu.Lock()
+	if c.ended {
+		c.mu.Unlock()
+		return takeGone
+	}
+	c.last += 2
+	a := &attempt{conn: c, call: call, wire: c.last, pool: p, byLoan: true, lent: true}
+	c.mu.Unlock()
+	grant, err := call.claim(a, func(v *core.Invocation) (core.Grant, error) {
+		if a.unit = call.to.unit; string(a.unit.UID) != p.uid {
+			return core.Grant{}, core.ErrNotWaiting // it has moved, and will leave this pool
+		}
+		return v.ClaimByLoan(now)
+	}, now)
+	if err != nil {
+		return takeNotWaiting
+	}
+	if grant.CancelTicket {
+		c.gateway.dispatch.cancelTicket(call)
+	}
+	c.start(a)
+	return takeDone
+}
+
+// start sends the call of an attempt; the frame is not written yet. If the connection has ended
+// meanwhile, the agent never saw the call.
+func (c *agentConn) start(a *attempt) {
+	c.mu.Lock()
+	ended := c.ended
+	if !ended {
+		c.running[a.wire] = a
+	}
+	c.mu.Unlock()
+	if ended {
+		go a.neverCame()
+		return
+	}
+	a.send()
+	c.mu.Lock()
+	a.frames.sent = true
+	cancel := a.frames.cancelled
+	c.mu.Unlock()
+	if cancel {
+		a.cancel()
+	}
+}
+
+// mayCancel reports whether an attempt's call was sent, so that a Cancel comes behind it. If it
+// was not, start sends the Cancel.
+func (c *agentConn) mayCancel(a *attempt) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a.frames.cancelled = true
+	return a.frames.sent
+}
+
+// resumedAt notes that the agent has another connection, and which calls came by this one.
+func (c *agentConn) resumedAt(seen uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.resumed, c.seen = true, seen
+}
+
+// cameUpTo is the highest number of a call that came to the agent, if it has said so.
+func (c *agentConn) cameUpTo() (seen uint32, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen, c.resumed
+}
+
+// over removes an attempt that has ended, and reports whether it was running.
+func (c *agentConn) over(a *attempt) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running[a.wire] != a {
+		return false
+	}
+	delete(c.running, a.wire)
+	return true
+}
+
+// onCredits takes a Lend or a TakeBack.
+func (c *agentConn) onCredits(f callwire.Frame) error {
+	count, err := callwire.ParseCount(f)
+	if err != nil {
+		return err
+	}
+	const most = 1 << 16
+	n := int(min(count, most))
+	if f.Kind == callwire.KindTakeBack {
+		n = -n
+	}
+	if c.lender == nil {
+		return fmt.Errorf("%w: an agent without a valid claim has no credits", callwire.ErrFrame)
+	}
+	p := c.pool
+	p.mu.Lock()
+	p.core.Lend(c.lender, n)
+	after := c.gateway.dispatch.handOver(p)
+	p.mu.Unlock()
+	c.gateway.dispatch.finish(after, c)
+	if c.gateway.draining.Load() {
+		c.returnCredits()
+	}
+	return nil
+}
+
+// lendsTo reports whether the agent is a lender of a pool.
+func (c *agentConn) lendsTo(p *pool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pool == p
+}
+
+// returnCredits gives all credits back to the agent.
+func (c *agentConn) returnCredits() {
+	c.mu.Lock()
+	p, lender := c.pool, c.lender
+	c.mu.Unlock()
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	n := lender.Credits()
+	p.core.Lend(lender, -n)
+	after := c.gateway.dispatch.handOver(p)
+	p.mu.Unlock()
+	c.gateway.dispatch.finish(after, nil)
+	if n > 0 {
+		c.wire.Commit(callwire.AppendCount(c.wire.Begin(), callwire.KindReturn, 0, uint32(n)))
+	}
+}
+
+// returnOne gives back a place that the gateway never had as a credit.
+func (c *agentConn) returnOne() {
+	c.wire.CommitLater(callwire.AppendCount(c.wire.Begin(), callwire.KindReturn, 0, 1))
+}
+
+// end ends the loans of a broken connection, and the calls that the agent has. Calls that the
+// gateway began wait a moment for the agent to say whether they came.
+func (c *agentConn) end() {
+	c.mu.Lock()
+	c.ended = true
+	p, lender := c.pool, c.lender
+	var unsure bool
+	var lost []*attempt
+	for number, a := range c.running {
+		if a.mayNotHaveCome() {
+			unsure = true
+			continue
+		}
+		delete(c.running, number)
+		lost = append(lost, a)
+	}
+	c.mu.Unlock()
+	c.gateway.dispatch.agents.drop(c, unsure)
+	if p != nil {
+		p.mu.Lock()
+		p.core.Gone(lender)
+		after := c.gateway.dispatch.handOver(p)
+		p.mu.Unlock()
+		c.gateway.dispatch.finish(after, c)
+	}
+	for _, a := range lost {
+		a.lost()
+	}
+	if unsure {
+		c.settleSoon()
+	}
+}
+
+// settleSoon settles the calls that may not have come to the agent, once it has said which did
+// or has had time to say so.
+func (c *agentConn) settleSoon() {
+	settle := func(seen uint32) {
+		if c.gateway.dispatch.agents.takeBroken(c) {
+			c.settle(seen)
+		}
+	}
+	if seen, known := c.cameUpTo(); known {
+		settle(seen)
+		return
+	}
+	time.AfterFunc(resumeWithin, func() { settle(c.last) })
+}
+
+// settle ends the calls that a broken connection has left. Those with numbers up to seen came
+// to the agent.
+func (c *agentConn) settle(seen uint32) {
+	c.mu.Lock()
+	left := c.running
+	c.running = make(map[uint32]*attempt)
+	c.mu.Unlock()
+	for number, a := range left {
+		if number > seen {
+			a.neverCame()
+		} else {
+			a.lost()
+		}
+	}
+}

@@ -1,0 +1,346 @@
+package core
+
+import (
+	"container/heap"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// Pauses between two probes, after probes that no instance took.
+const (
+	minProbePause = 2 * time.Millisecond
+	maxProbePause = AskAfter
+)
+
+// Pool has what a gateway knows of one revision of a function: the pulls that instances have
+// lent to the gateway, and the calls that wait. It is the one place at a gateway where calls
+// meet loans: the call that has waited longest goes to the instance with the alphabetically
+// first CID.
+//
+// C is a call, and L a lender: an instance by its connection. A Pool holds no lock and reads no
+// clock.
+type Pool[C, L any] struct {
+	lenders lenderHeap[L] // those with credits
+	waiting waiting[C]
+	report  Report
+	// probing is the call whose ticket is a probe that neither an instance nor a loan has
+	// answered; nil if there is none. probe is when the next call that has to wait sends one,
+	// and pause for how long none did before.
+	probing *Waiting[C]
+	probe   time.Time
+	pause   time.Duration
+}
+
+// Report is what a gateway did with the loans of one revision.
+type Report struct {
+	// Served counts the calls that never had a ticket and no longer wait, and Waiting are those
+	// that wait without one.
+	Served  uint64
+	Waiting int
+	// Running calls run by loans, and Lent is how many could.
+	Running, Lent int
+	// Executions counts the calls that have run by loans, and Executed is the sum of their
+	// durations.
+	Executions uint64
+	Executed   time.Duration
+}
+
+// Lender is an instance with loans to this gateway.
+type Lender[L any] struct {
+	Instance L
+	cid      invocation.CID
+	// credits is how many more calls the gateway may hand to it. It is negative while a call
+	// and a TakeBack have crossed.
+	credits int
+	// running calls run by its loans.
+	running int
+	gone    bool
+	index   int // in the heap, -1 if not there
+}
+
+// Waiting is a call in a Pool.
+type Waiting[C any] struct {
+	Call C
+	// Since is when the call was admitted: calls wait in this order.
+	Since time.Time
+	// asked says that its ticket was sent, probe that it was sent although loans exist.
+	asked, probe bool
+	in           *waiting[C]
+	prev, next   *Waiting[C]
+}
+
+// NewLender makes an instance without credits.
+func NewLender[L any](cid invocation.CID, instance L) *Lender[L] {
+	return &Lender[L]{Instance: instance, cid: cid, index: -1}
+}
+
+// Add lets a call wait; Next says which instance gets which call. ask says that the call sends
+// its ticket now; it does in any case if tickets is set, for functions that lend nothing.
+func (p *Pool[C, L]) Add(w *Waiting[C], now time.Time, tickets bool) (ask bool) {
+	w.asked, w.probe = false, false
+	p.waiting.insert(w)
+	p.report.Waiting++
+	switch {
+	case len(p.lenders) > 0: // Next hands it out
+	case p.report.Lent <= 0, tickets:
+		p.ask(w)
+	case p.probing == nil && !now.Before(p.probe):
+		p.ask(w)
+		p.probing, w.probe = w, true
+	}
+	return w.asked
+}
+
+// leave takes a call out of the waiting ones.
+func (p *Pool[C, L]) leave(w *Waiting[C]) {
+	p.waiting.remove(w)
+	if p.probing == w {
+		p.probing = nil
+	}
+	if !w.asked {
+		p.report.Waiting--
+		p.report.Served++
+	}
+}
+
+// ask marks a call that sends its ticket.
+func (p *Pool[C, L]) ask(w *Waiting[C]) {
+	w.asked = true
+	p.report.Waiting--
+}
+
+// askAll marks all calls that wait without a ticket, and returns them.
+func (p *Pool[C, L]) askAll() (ask []C) {
+	for w := p.waiting.first; w != nil && p.report.Waiting > 0; w = w.next {
+		if !w.asked {
+			p.ask(w)
+			ask = append(ask, w.Call)
+		}
+	}
+	return ask
+}
+
+// Next takes a call that waits and the credit that it uses up; false if there is no such pair.
+// If the call turns out not to wait any more, Refund takes the credit back. If the instance
+// turns out to be gone, PutBack takes the call back.
+func (p *Pool[C, L]) Next() (w *Waiting[C], by *Lender[L], ok bool) {
+	if len(p.lenders) == 0 || p.waiting.first == nil {
+		return nil, nil, false
+	}
+	w, by = p.waiting.first, p.lenders[0]
+	p.leave(w)
+	p.credit(by, -1)
+	by.running++
+	p.report.Running++
+	return w, by, true
+}
+
+// Handed records that Next's call was handed over.
+func (p *Pool[C, L]) Handed(w *Waiting[C], now time.Time) {
+	if w.probe { // in vain: a loan was free first
+		p.pause = min(max(2*p.pause, minProbePause), maxProbePause)
+		p.probe = now.Add(p.pause)
+	}
+}
+
+// Refund takes back what Next took, for a call that no longer waits.
+func (p *Pool[C, L]) Refund(by *Lender[L]) { p.Ended(by, true) }
+
+// PutBack takes back the call that Next took for an instance that is gone. It waits on at its
+// place, and has not been counted as served.
+func (p *Pool[C, L]) PutBack(w *Waiting[C], gone *Lender[L]) {
+	p.Gone(gone)
+	p.waiting.insert(w)
+	if !w.asked {
+		p.report.Waiting++
+		p.report.Served--
+	}
+	if w.probe {
+		p.probing = w
+	}
+}
+
+// Remove takes a call out that no longer waits for another reason than Next, and reports
+// whether it was in.
+func (p *Pool[C, L]) Remove(w *Waiting[C]) bool {
+	if w.in != &p.waiting {
+		return false
+	}
+	p.leave(w)
+	return true
+}
+
+// Taken takes a call out that an instance has claimed with a ticket. There may be more such
+// instances, so it returns the calls that send their tickets now.
+func (p *Pool[C, L]) Taken(w *Waiting[C]) (ask []C) {
+	if !p.Remove(w) {
+		return nil
+	}
+	p.probe, p.pause = time.Time{}, 0
+	return p.askAll()
+}
+
+// Stranded returns the calls that wait without a ticket although the last loan has ended. They
+// send it now.
+func (p *Pool[C, L]) Stranded() (ask []C) {
+	if p.report.Lent > 0 {
+		return nil
+	}
+	return p.askAll()
+}
+
+// Overdue returns the calls that have waited for AskAfter without a ticket. They send it now.
+func (p *Pool[C, L]) Overdue(now time.Time) (ask []C) {
+	for w := p.waiting.first; w != nil && p.report.Waiting > 0 && now.Sub(w.Since) >= AskAfter; w = w.next {
+		if !w.asked {
+			p.ask(w)
+			ask = append(ask, w.Call)
+		}
+	}
+	return ask
+}
+
+// Lend gives credits, or takes them away if n is negative.
+func (p *Pool[C, L]) Lend(to *Lender[L], n int) {
+	if !to.gone {
+		p.report.Lent += n
+		p.credit(to, n)
+	}
+}
+
+// Began records that a lender runs a call which it has claimed with a ticket, and may keep its
+// place.
+func (p *Pool[C, L]) Began(by *Lender[L]) {
+	by.running++
+	p.report.Running++
+	p.report.Lent++
+}
+
+// Ended records that a call by a lender has ended; keeps says that its place stays with the
+// gateway.
+func (p *Pool[C, L]) Ended(by *Lender[L], keeps bool) {
+	if by.gone {
+		return
+	}
+	by.running--
+	p.report.Running--
+	p.report.Lent--
+	if keeps {
+		p.Lend(by, 1)
+	}
+}
+
+// Executed counts an execution by a loan.
+func (p *Pool[C, L]) Executed(took time.Duration) {
+	p.report.Executions++
+	p.report.Executed += took
+}
+
+// Gone removes a lender with its credits and running calls.
+func (p *Pool[C, L]) Gone(l *Lender[L]) {
+	if l.gone {
+		return
+	}
+	p.report.Lent -= l.credits + l.running
+	p.report.Running -= l.running
+	p.credit(l, -l.credits)
+	l.running, l.gone = 0, true
+}
+
+// Credits are the credits of a lender; never negative.
+func (l *Lender[L]) Credits() int { return max(0, l.credits) }
+
+// HasCredits reports whether a lender has a credit.
+func (p *Pool[C, L]) HasCredits() bool { return len(p.lenders) > 0 }
+
+// Report is what the gateway did with the loans so far. Numbers that a lender holds back for a
+// moment count as 0.
+func (p *Pool[C, L]) Report() Report {
+	r := p.report
+	r.Lent = max(r.Lent, r.Running, 0)
+	return r
+}
+
+// Unused reports whether the pool has neither calls nor loans.
+func (p *Pool[C, L]) Unused() bool {
+	return p.waiting.first == nil && len(p.lenders) == 0 && p.report.Lent == 0 && p.report.Running == 0
+}
+
+// credit changes the credits of a lender, and keeps the heap in order.
+func (p *Pool[C, L]) credit(l *Lender[L], n int) {
+	l.credits += n
+	switch {
+	case l.credits > 0 && l.index < 0:
+		heap.Push(&p.lenders, l)
+	case l.credits <= 0 && l.index >= 0:
+		heap.Remove(&p.lenders, l.index)
+	}
+}
+
+// waiting are the calls that wait, in the order of their admission.
+type waiting[C any] struct{ first, last *Waiting[C] }
+
+// insert puts a call in its place. Calls that come back are among the first, new ones the last.
+func (q *waiting[C]) insert(w *Waiting[C]) {
+	after := q.last
+	if q.first != nil && w.Since.Before(q.first.Since) {
+		after = nil
+	}
+	for after != nil && w.Since.Before(after.Since) {
+		after = after.prev
+	}
+	w.in, w.prev = q, after
+	if after == nil {
+		w.next, q.first = q.first, w
+	} else {
+		w.next, after.next = after.next, w
+	}
+	if w.next == nil {
+		q.last = w
+	} else {
+		w.next.prev = w
+	}
+}
+
+func (q *waiting[C]) remove(w *Waiting[C]) {
+	if w.prev == nil {
+		q.first = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		q.last = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.in, w.prev, w.next = nil, nil, nil
+}
+
+// lenderHeap has the alphabetically first CID on top.
+type lenderHeap[L any] []*Lender[L]
+
+func (h lenderHeap[L]) Len() int           { return len(h) }
+func (h lenderHeap[L]) Less(i, j int) bool { return h[i].cid < h[j].cid }
+
+func (h lenderHeap[L]) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push is for container/heap only.
+func (h *lenderHeap[L]) Push(x any) {
+	l := x.(*Lender[L])
+	l.index = len(*h)
+	*h = append(*h, l)
+}
+
+// Pop is for container/heap only.
+func (h *lenderHeap[L]) Pop() any {
+	old := *h
+	l := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	l.index = -1
+	return l
+}

@@ -1,0 +1,298 @@
+package gateway
+
+import (
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/gateway/core"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+)
+
+// reportEvery is how often schedulers learn what was done with loans, and how often the gateway
+// looks for calls that have waited for long without a ticket: as often as schedulers decide.
+const reportEvery = 100 * time.Millisecond
+
+// pools has a pool for each revision that has been called here.
+type pools struct {
+	mu    sync.RWMutex // guards byUID
+	byUID map[string]*pool
+}
+
+func newPools() *pools { return &pools{byUID: make(map[string]*pool)} }
+
+// pool is the core.Pool of one revision with its lock.
+type pool struct {
+	uid  string
+	slot ownership.Slot
+	unit *v1alpha1.Function
+	// function is the key of the unit's function.
+	function invocation.FunctionKey
+
+	mu   sync.Mutex // guards everything below
+	core core.Pool[*call, *agentConn]
+	// removed says that it is none of the pools any more.
+	removed bool
+	// sent is the last report, and base what the reports on the present stream leave out,
+	// because earlier streams had it.
+	sent, base core.Report
+	stream     *linkStream // of sent
+}
+
+// locked returns the pool of a call's unit with its lock held.
+func (ps *pools) locked(at destination, function invocation.FunctionKey) *pool {
+	uid := string(at.unit.UID)
+	for {
+		ps.mu.RLock()
+		p := ps.byUID[uid]
+		ps.mu.RUnlock()
+		if p == nil {
+			p = ps.add(&pool{uid: uid, slot: at.slot, unit: at.unit, function: function})
+		}
+		p.mu.Lock()
+		if !p.removed {
+			return p
+		}
+		p.mu.Unlock()
+	}
+}
+
+// add adds a pool, unless there is one, and returns the one that there is.
+func (ps *pools) add(fresh *pool) *pool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if p := ps.byUID[fresh.uid]; p != nil {
+		return p
+	}
+	ps.byUID[fresh.uid] = fresh
+	return fresh
+}
+
+// all are the present pools.
+func (ps *pools) all() []*pool {
+	ps.mu.RLock()
+	defer ps.mu.RUnlock()
+	all := make([]*pool, 0, len(ps.byUID))
+	for _, p := range ps.byUID {
+		all = append(all, p)
+	}
+	return all
+}
+
+// dropUnused removes a pool without calls and loans.
+func (ps *pools) dropUnused(p *pool) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.core.Unused() {
+		p.removed = true
+		delete(ps.byUID, p.uid)
+	}
+}
+
+// isLimited reports whether a unit's calls are counted by its scheduler, so that none may pass
+// it by: instances of such a unit lend nothing, and what they lent before is given back.
+func isLimited(at destination) bool {
+	c := at.unit.Spec.Calls
+	return c.MaxInFlight > 0 || c.Rate.Requests > 0
+}
+
+// enqueue lets a call wait, and hands it over at once if an instance has lent a pull.
+func (d *dispatcher) enqueue(c *call) {
+	at := c.destination()
+	limited := isLimited(at)
+	p := d.pools.locked(at, c.function.Key())
+	if limited && p.core.HasCredits() {
+		p.mu.Unlock()
+		d.returnLoans(p)
+		p = d.pools.locked(at, c.function.Key())
+	}
+	c.pool.Store(p)
+	ask := p.core.Add(&c.waiting, time.Now(), limited)
+	after := d.handOver(p)
+	if c.pool.Load() == p && !c.queued() { // it had ended, or was claimed, before it was in the pool
+		p.core.Remove(&c.waiting)
+		c.pool.Store(nil)
+	}
+	p.mu.Unlock()
+	if ask {
+		after.ask = append(after.ask, c)
+	}
+	d.finish(after, nil)
+}
+
+// lockedPool returns the pool in which a call waits, with its lock held; nil if it waits in
+// none.
+func (c *call) lockedPool() *pool {
+	for {
+		p := c.pool.Load()
+		if p == nil {
+			return nil
+		}
+		p.mu.Lock()
+		if c.pool.Load() == p {
+			return p
+		}
+		p.mu.Unlock()
+	}
+}
+
+// dequeue takes a call out of its pool that no longer waits.
+func (d *dispatcher) dequeue(c *call) {
+	if p := c.lockedPool(); p != nil {
+		p.core.Remove(&c.waiting)
+		c.pool.Store(nil)
+		p.mu.Unlock()
+	}
+}
+
+// taken takes a call out of its pool that an instance has claimed with a ticket. Others that
+// wait ask for the next such instance.
+func (d *dispatcher) taken(c *call) {
+	p := c.lockedPool()
+	if p == nil {
+		return
+	}
+	ask := p.core.Taken(&c.waiting)
+	c.pool.Store(nil)
+	p.mu.Unlock()
+	d.finish(handedOver{ask: ask}, nil)
+}
+
+// ask sends a waiting call's first ticket.
+func (d *dispatcher) ask(c *call) {
+	now := time.Now()
+	d.step(c, func(v *core.Invocation) core.Decision { return v.Ask(now) }, problem{})
+}
+
+// handedOver is what is left to do once a pool's lock is released.
+type handedOver struct {
+	// to are the connections with frames that were not written yet.
+	to conns
+	// ask are the calls that send their first tickets.
+	ask []*call
+}
+
+// handOver hands calls to lent pulls for as long as there are both. The caller holds the
+// pool's lock, and calls finish after it has released the lock.
+func (d *dispatcher) handOver(p *pool) (after handedOver) {
+	for {
+		w, by, ok := p.core.Next()
+		if !ok {
+			after.ask = p.core.Stranded()
+			return after
+		}
+		c, now := w.Call, time.Now()
+		switch by.Instance.take(c, p, now) {
+		case takeNotWaiting:
+			p.core.Refund(by)
+			c.pool.Store(nil)
+		case takeGone:
+			p.core.PutBack(w, by)
+		case takeDone:
+			c.pool.Store(nil)
+			p.core.Handed(w, now)
+			after.to = after.to.with(by.Instance)
+		}
+	}
+}
+
+// finish writes the frames of calls that were handed over, and sends tickets. The reader of a
+// connection flushes that one itself, and waits for no other instance.
+func (d *dispatcher) finish(after handedOver, reader *agentConn) {
+	for _, c := range after.to {
+		switch {
+		case reader == nil:
+			c.wire.Flush()
+		case c != reader:
+			c.wire.FlushLater()
+		}
+	}
+	for _, c := range after.ask {
+		d.ask(c)
+	}
+}
+
+// conns are connections with frames that were not written yet.
+type conns []*agentConn
+
+func (cs conns) with(one *agentConn) conns {
+	for _, c := range cs {
+		if c == one {
+			return cs
+		}
+	}
+	return append(cs, one)
+}
+
+// sweep looks for calls that have waited for long without a ticket, and reports to schedulers.
+func (d *dispatcher) sweep(now time.Time) {
+	for _, p := range d.pools.all() {
+		p.mu.Lock()
+		ask, unused := p.core.Overdue(now), p.core.Unused()
+		p.mu.Unlock()
+		d.finish(handedOver{ask: ask}, nil)
+		d.report(p) // even if it is unused: an owner that comes back may know an old report
+		if unused && p.isReported() {
+			d.dropIfGone(p)
+		}
+	}
+}
+
+// dropIfGone removes an unused pool if its unit is gone. Until then the pool knows what it has
+// reported, since the numbers of one stream never fall.
+func (d *dispatcher) dropIfGone(p *pool) {
+	if entry, exists := d.deps.Catalog.Get(p.function); !exists || !hasUnit(entry, p.unit) {
+		d.pools.dropUnused(p)
+	}
+}
+
+// isReported reports whether a scheduler has had the last numbers.
+func (p *pool) isReported() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.core.Report() == p.sent
+}
+
+// report reports on a pool to its scheduler if anything has changed, or the stream is another.
+func (d *dispatcher) report(p *pool) {
+	l := d.linkTo(p.slot)
+	if l == nil {
+		return
+	}
+	stream := l.stream()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.core.Report()
+	switch {
+	case stream == nil:
+		return
+	case p.stream != stream:
+		p.stream, p.base = stream, p.sent
+	case r == p.sent:
+		return
+	}
+	p.sent = r
+	l.enqueueReport(&controlwire.LoanReport{
+		FunctionUid: p.uid,
+		Served:      r.Served - p.base.Served,
+		Waiting:     uint32(r.Waiting),
+		Running:     uint32(r.Running),
+		Lent:        uint32(r.Lent),
+		Executions:  r.Executions - p.base.Executions,
+		ExecutedNs:  int64(r.Executed - p.base.Executed),
+	})
+}
+
+// returnLoans gives the credits of a pool back, or those of all if it is nil: before the gateway
+// stops, or when the function has got a limit. Schedulers hand them to others.
+func (d *dispatcher) returnLoans(p *pool) {
+	for _, conn := range d.agents.all() {
+		if p == nil || conn.lendsTo(p) {
+			conn.returnCredits()
+		}
+	}
+}
