@@ -158,6 +158,8 @@ func (b *batch) print(out io.Writer, took time.Duration) {
 		{"faults", faults},
 		{"steps", t.Steps},
 		{"executions", t.Executions},
+		{"by_loan", t.ByLoan},
+		{"without_schedulers", t.Alone},
 		{"answered_ok", t.OK},
 		{"answered_no", t.No},
 		{"answered_maybe", t.Maybe},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
@@ -20,8 +21,18 @@ type agent struct {
 	instance *instance
 	core     *core.Core
 	session  *session
-	attempts map[core.Attempt]*agentAttempt
-	wakes    int
+	attempts []*agentAttempt
+	// gateways are its connections, and broken what it remembers of those that broke, by address.
+	gateways []*gatewayConn
+	broken   map[string]resumption
+	// lends says of the tickets that it was handed whether their places are lent.
+	lends map[invocation.ID]bool
+	wakes int
+	// lastBusy is when it last had a call, full when it last had no free place, in the
+	// world's time, and recalling says that it answers a recall.
+	lastBusy  time.Time
+	full      time.Duration
+	recalling bool
 	// gaveUp says that it takes no more calls, and spent that its function must not
 	// be given one any more.
 	gaveUp, spent bool
@@ -38,7 +49,7 @@ type session struct {
 }
 
 func newAgent(n *node, in *instance) *agent {
-	a := &agent{node: n, instance: in, attempts: make(map[core.Attempt]*agentAttempt), lies: n.world.chance(0.05), spare: in.fn.pool}
+	a := &agent{node: n, instance: in, broken: make(map[string]resumption), lends: make(map[invocation.ID]bool), lies: n.world.chance(0.05), spare: in.fn.pool}
 	p := core.Params{Spare: a.spare, Owner: in.owner, Jitter: 1 + n.world.rng.Float64()/10}
 	if !a.spare {
 		p.Concurrency, p.BackoffAfter, p.IdleTimeout = in.fn.concurrency, backoffAfter, idleTimeout
@@ -74,16 +85,36 @@ func (a *agent) load(within time.Duration) {
 func (a *agent) accept(*stream, any) sink { return nil }
 
 func (a *agent) audit() Rule {
-	busy := 0
+	runs, held := 0, 0
 	for _, t := range a.attempts {
 		if t.run > 0 && !t.over {
-			busy++
+			runs++
+		}
+		if !t.over {
+			held++
 		}
 	}
-	if busy > a.instance.fn.concurrency {
+	if held > 0 {
+		a.lastBusy = a.now()
+	}
+	if held >= a.instance.fn.concurrency || a.gaveUp || !a.instance.ready {
+		a.full = a.world.now
+	}
+	switch {
+	case runs > a.instance.fn.concurrency:
 		return RuleWithinCapacity
+	case held+a.lent() > a.instance.fn.concurrency:
+		return RuleLendsWhatItHas
 	}
 	return ""
+}
+
+// lent is how many calls its gateways may hand to it.
+func (a *agent) lent() (n int) {
+	for _, c := range a.gateways {
+		n += max(0, c.credits)
+	}
+	return n
 }
 
 // step lets the core decide, and does what it says.
@@ -117,6 +148,22 @@ func (a *agent) do(effect core.Effect) {
 	case core.Start:
 		a.mayStart(e)
 		a.startCall(e)
+	case core.Deliver:
+		a.deliver(e)
+	case core.Connect:
+		a.connect(e)
+	case core.Disconnect:
+		if c := a.connOf(e.Gateway); c != nil {
+			c.disconnect()
+		}
+	case core.Decline:
+		a.connOf(e.Gateway).decline(e.Call)
+	case core.Lend:
+		c := a.connOf(e.Gateway)
+		c.credits += e.Credits
+		c.send(lendFrame{e.Credits})
+	case core.TakeBack:
+		a.takeBack(e)
 	case core.Release:
 		a.release(e.Attempt)
 	case core.Cancel:
@@ -146,7 +193,7 @@ func (a *agent) takes() {
 
 // mayStart looks whether its function may be given a call.
 func (a *agent) mayStart(e core.Start) {
-	if e.Unclaimed {
+	if e.Gateway != 0 {
 		a.takes()
 	}
 	if a.spent {
@@ -154,25 +201,55 @@ func (a *agent) mayStart(e core.Start) {
 	}
 }
 
-// mayEnd looks whether all of its calls have ended.
+// mayEnd looks whether all of its calls have ended, and the gateways have their results.
 func (a *agent) mayEnd() {
-	for _, t := range a.attempts {
-		if !t.delivered && !t.refused {
-			a.world.violate(RuleEndsAfterCalls, 0)
-		}
+	if len(a.attempts)+len(a.gateways) > 0 {
+		a.world.violate(RuleEndsAfterCalls, 0)
 	}
 }
 
-// mayAsk looks at how many tickets the core asks for.
+// mayAsk looks at how many tickets the core asks for, and at what it says to have lent.
 func (a *agent) mayAsk(p core.Pull) {
 	held := 0
 	for _, t := range a.attempts {
-		if !t.ended {
+		if !t.over {
 			held++
 		}
 	}
-	if held+p.Credits > a.instance.fn.concurrency {
+	if held+a.lent()+p.Credits > a.instance.fn.concurrency {
 		a.world.violate(RuleAsksForRoom, 0)
+	}
+}
+
+// takeBack takes credits back.
+func (a *agent) takeBack(e core.TakeBack) {
+	c := a.connOf(e.Gateway)
+	if idle := a.now().Sub(a.lastBusy); !a.gaveUp && !a.recalling && idle < backoffAfter {
+		a.world.violate(RuleKeepsLoans, 0)
+	}
+	c.credits -= e.Credits
+	if a.recalling {
+		c.recalled -= e.Credits
+	}
+	c.send(takeBackFrame{e.Credits})
+}
+
+// mayKeep looks at whether the place of a call stays with its gateway.
+func (a *agent) mayKeep(t *agentAttempt, keeps bool) {
+	c := t.conn
+	switch {
+	case keeps && a.gaveUp:
+		a.world.violate(RuleLeaverLendsNothing, 0)
+	case keeps && !t.lent:
+		a.world.violate(RuleLendsIfAsked, 0)
+	case keeps || !t.lent || a.gaveUp || c.lost || c.closing:
+	case c.recalled <= 0:
+		a.world.violate(RuleKeepsLoans, 0)
+	default:
+		c.recalled--
+	}
+	if c.byLoan() <= 1 && t.number%2 == 0 {
+		c.recalled = 0
 	}
 }
 
@@ -251,10 +328,27 @@ func (s *session) take(m any) {
 	case unknownInstance:
 		s.agent.lose(s, core.CauseUnknown)
 	case core.Reply:
+		s.agent.noteReply(m)
 		leaves := s.agent.gaveUp
 		s.agent.step(core.Received{Session: s.name, Reply: m})
+		s.agent.recalling = false
 		if told, answered := m.(core.LeaveAnswer); answered && !told.Granted && s.agent.gaveUp && !leaves {
 			s.agent.world.violate(RuleLeavesIfAllowed, 0)
+		}
+	}
+}
+
+// noteReply notes what a scheduler says about loans.
+func (a *agent) noteReply(m core.Reply) {
+	switch m := m.(type) {
+	case core.Ticket:
+		a.lends[m.Ticket.ID] = m.Lent
+	case core.Recall:
+		a.recalling = true
+		for _, c := range a.gateways {
+			if c.addr == m.Gateway {
+				c.recalled += m.Calls
+			}
 		}
 	}
 }

@@ -1,115 +1,115 @@
 package sim
 
 import (
+	"time"
+
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// attempt is the gateway's end of an instance's claim and of what follows.
+// attempt is a call that an instance has, as its gateway sees it.
 type attempt struct {
-	gateway *gateway
-	stream  *stream
-	call    *call // nil until it is granted
-	number  int
+	conn *agentConn
+	pool *pool
+	call *call
+	// wire is its number on the connection, byLoan says that it took no ticket, and lent that
+	// its place may stay with the gateway.
+	wire         int
+	byLoan, lent bool
+	number       int
+	// came says that the instance has sent a frame about it, and ended that it is over there.
+	came, ended bool
 }
 
-func (a *attempt) opened() {}
-
-func (a *attempt) take(m any) {
-	switch m := m.(type) {
-	case claim:
-		a.claim(m)
-	case release:
-		a.release()
-	case result:
-		a.result(m)
-	}
-}
-
-func (a *attempt) closed(closing) {
-	if a.call != nil {
+// answered is the end of the call. Its place goes to the next one before anything else.
+func (a *attempt) answered(m answerFrame) {
+	g, c := a.conn.gateway, a.call
+	a.placeEnds(m.keeps, m.exec)
+	switch {
+	case m.run > 0:
+		d, err := c.life.Begin(a.number, true)
+		if err == nil {
+			c.life.Wrote(true)
+			g.answer(c, answeredOK, m.run)
+		}
+		g.carryOut(c, d)
+	case m.lost:
 		a.lose()
-	}
-}
-
-// claim grants a call or refuses it.
-func (a *attempt) claim(m claim) {
-	g := a.gateway
-	c := g.find(m.id)
-	if c == nil {
-		g.refuseClaim(a)
-		return
-	}
-	grant, err := c.life.Claim(g.now(), m.token, m.cid)
-	if err != nil {
-		g.refuseClaim(a)
-		return
-	}
-	c.attempt = a
-	a.call, a.number = c, grant.Attempt
-	g.note("grants", uint64(c.number), uint64(a.number))
-	g.world.truth.grant(c.callRecord, a.number, m.token, m.cid)
-	g.world.truth.wanted(c.callRecord)
-	if grant.CancelTicket {
-		g.cancelTicket(c)
-	}
-	g.after(grant.RunBy.Sub(g.now()), func() { g.carryOut(c, c.life.RunTimeout(a.number, g.now())) })
-	a.stream.send(g.node, granted{attempt: a.number, remain: c.fn.timeout})
-}
-
-func (g *gateway) refuseClaim(a *attempt) {
-	a.stream.send(g.node, claimRefused{})
-	a.stream.close(g.node)
-}
-
-// cancel tells the instance to end the call.
-func (a *attempt) cancel() { a.stream.send(a.gateway.node, cancel{}) }
-
-// result is the end of the call.
-func (a *attempt) result(m result) {
-	if a.call == nil {
-		return
-	}
-	g, c := a.gateway, a.call
-	if m.run == 0 {
+	default:
 		g.carryOut(c, c.life.Fail(a.number))
-	} else if d, err := c.life.Begin(a.number, true); err == nil {
-		c.life.Wrote(true)
-		g.carryOut(c, d)
-		g.answer(c, answeredOK, m.run)
-	} else {
-		g.carryOut(c, d)
 	}
-	a.stream.close(g.node)
 }
 
-// release queues the call again, for the function has seen nothing of it.
-func (a *attempt) release() {
-	if a.call == nil {
+// released queues the call again, for the function has seen nothing of it.
+func (a *attempt) released(m releaseFrame) {
+	a.placeEnds(m.keeps || m.noCredit, 0)
+	a.giveUp()
+}
+
+// neverCame ends an attempt whose call never came to its instance.
+func (a *attempt) neverCame() {
+	a.conn.gateway.note("finds that a call never came", uint64(a.call.number), uint64(a.number))
+	a.giveUp()
+}
+
+func (a *attempt) giveUp() {
+	a.ended, a.call.unlucky = true, true
+	token := a.conn.gateway.world.token()
+	d, _ := a.call.life.Release(a.number, a.conn.gateway.now(), token, true)
+	a.requeue(d, token, true)
+}
+
+// placeEnds ends what the attempt has of its instance. If the place stays with the gateway, the
+// next call gets it.
+func (a *attempt) placeEnds(keeps bool, took time.Duration) {
+	if !a.conn.over(a) {
 		return
 	}
-	token := a.gateway.world.token()
-	d, _ := a.call.life.Release(a.number, a.gateway.now(), token, true)
-	a.requeue(d, token, true)
-	a.stream.close(a.gateway.node)
+	a.ended = true
+	if !a.lent {
+		return
+	}
+	if a.byLoan && took > 0 {
+		a.pool.core.Executed(took)
+		a.pool.fn.byLoans++
+	}
+	a.pool.core.Ended(a.conn.lender, keeps)
+	a.conn.gateway.handOver(a.pool)
+	if keeps && a.conn.gateway.draining {
+		a.conn.giveBack()
+	}
+}
+
+// cancel tells the instance to end the call. One that does not in time loses its connection.
+func (a *attempt) cancel() {
+	if a.ended {
+		return
+	}
+	g := a.conn.gateway
+	a.conn.stream.send(g.node, cancelFrame{a.wire})
+	g.after(cancelPatience, func() {
+		if !a.ended {
+			a.conn.stream.close(g.node)
+			a.conn.end()
+		}
+	})
 }
 
 // lose is the end of an attempt whose result will never come.
 func (a *attempt) lose() {
-	token := a.gateway.world.token()
-	d, _ := a.call.life.Lose(a.number, a.gateway.now(), token, "lost")
+	a.ended, a.call.unlucky = true, true
+	token := a.conn.gateway.world.token()
+	d, _ := a.call.life.Lose(a.number, a.conn.gateway.now(), token, "lost")
 	a.requeue(d, token, false)
 }
 
 // requeue does what was decided, and records if the call waits again.
 func (a *attempt) requeue(d core.Decision, token invocation.Token, released bool) {
-	c := a.call
-	if d.Offer {
-		a.gateway.note("queues again", uint64(c.number), uint64(a.number))
-		c.queued = a.gateway.now()
-		a.gateway.world.truth.renew(c.callRecord, a.number, token, released)
-		// An instance that was lost may have run it.
-		c.open = c.open || !released
+	c, g := a.call, a.conn.gateway
+	if d.Wait {
+		g.note("queues again", uint64(c.number), uint64(a.number))
+		c.queued, c.waits, c.overtaken = g.now(), g.world.now, nil
+		g.world.truth.renew(c.callRecord, a.number, token, released)
 	}
-	a.gateway.carryOut(c, d)
+	g.carryOut(c, d)
 }

@@ -1,154 +1,91 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
-// agentAttempt is what an agent has of one ticket: its claim, and the call.
+// agentAttempt is what an agent has of one call: its claim, and then the call.
 type agentAttempt struct {
-	agent  *agent
-	name   core.Attempt
-	ticket invocation.Ticket
-	stream *stream
-	// connected says that the stream is open, and lost that it was.
-	connected, lost bool
+	agent *agent
+	name  core.Attempt
+	id    invocation.ID
+	conn  *gatewayConn
+	// number is that on the connection: odd for a claim, even for a call by a credit.
+	number int
+	// lent says that the ticket's place is to stay with the gateway.
+	lent bool
 	// cancelled says that nobody waits for the call any more.
 	cancelled bool
-	// unclaimed says that the call was started without a claim.
-	unclaimed bool
-	granted   granted
-	answered  bool // the claim was
-	// run is the execution; 0 before there is one. Over says that it ended.
-	run  int
-	over bool
-	// say is what is sent when the stream opens.
-	say []any
-	// delivered says that the core knows that nothing more will come, and refused that
-	// there is no call.
-	delivered, ended, refused bool
+	granted   callFrame
+	// started says that the core has handed it to the function, and over that this has ended.
+	started, over bool
+	// run is the execution; 0 before there is one.
+	run     int
+	outcome core.Outcome
+	exec    time.Duration
+}
+
+// attemptOf is the attempt of a name; nil if it is over.
+func (a *agent) attemptOf(name core.Attempt) *agentAttempt {
+	for _, t := range a.attempts {
+		if t.name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// forget drops an attempt that is over.
+func (a *agent) forget(t *agentAttempt) {
+	a.attempts = slices.DeleteFunc(a.attempts, func(other *agentAttempt) bool { return other == t })
 }
 
 // claim asks the ticket's gateway for the call.
 func (a *agent) claim(e core.Claim) {
-	t := &agentAttempt{agent: a, name: e.Attempt, ticket: e.Ticket}
-	a.attempts[e.Attempt] = t
-	t.send(claim{id: t.ticket.ID, token: t.ticket.Token, cid: a.instance.cid})
-	t.connect()
+	c := a.connOf(e.Gateway)
+	t := &agentAttempt{agent: a, name: e.Attempt, id: e.Ticket.ID, conn: c, number: 2*c.claims + 1, lent: a.lends[e.Ticket.ID]}
+	c.claims++
+	a.attempts = append(a.attempts, t)
+	c.send(claimFrame{call: t.number, id: t.id, token: e.Ticket.Token})
 }
 
-func (t *agentAttempt) connect() {
-	t.stream = t.agent.dial(t.agent.world.nodeOf(t.ticket.Gateway), openAttempt{}, t)
-}
-
-// send sends to the gateway, as soon as there is a stream.
-func (t *agentAttempt) send(m any) {
-	if t.connected {
-		t.stream.send(t.agent.node, m)
-		return
-	}
-	t.say = append(t.say, m)
-}
-
-func (t *agentAttempt) opened() {
-	t.connected = true
-	for _, m := range t.say {
-		t.stream.send(t.agent.node, m)
-	}
-	t.say = nil
-}
-
-func (t *agentAttempt) take(m any) {
-	a := t.agent
-	switch m := m.(type) {
-	case granted:
-		t.granted, t.answered = m, true
-		if !t.unclaimed {
-			a.step(core.Granted{Attempt: t.name})
-		}
-	case claimRefused:
-		t.answered, t.ended, t.refused = true, t.ended || !t.unclaimed, !t.unclaimed
-		a.step(core.Refused{Attempt: t.name})
-		if t.unclaimed && !t.ended {
-			// The call goes on, and nobody wants its result.
-			t.lost = true
-			return
-		}
-		t.deliver()
-	case cancel:
-		t.cancelled = true
-		a.step(core.Cancelled{Attempt: t.name})
-	}
-}
-
-// closed is the end of the stream: the gateway has all, or is gone.
-func (t *agentAttempt) closed(closing) {
-	t.lost, t.connected = true, false
-	switch {
-	case t.run > 0 && !t.over:
-		t.agent.step(core.GatewayLost{Attempt: t.name})
-	case !t.unclaimed && !t.answered && t.run == 0 && !t.ended:
-		t.ended = true
-		t.agent.step(core.Unreachable{Attempt: t.name})
-	}
-	if t.ended {
-		t.deliver()
-	}
-}
-
-func (t *agentAttempt) deliver() {
-	if !t.delivered {
-		t.delivered = true
-		t.agent.step(core.Delivered{Attempt: t.name})
-	}
-	delete(t.agent.attempts, t.name)
-}
-
-// release gives a call back that was or may be granted.
+// release gives a claim back that was or may be granted.
 func (a *agent) release(name core.Attempt) {
-	t := a.attempts[name]
-	if t == nil {
-		return
+	if t := a.attemptOf(name); t != nil {
+		a.forget(t)
+		t.conn.send(releaseFrame{call: t.number})
 	}
-	t.ended = true
-	if t.lost {
-		a.world.at(0, func() { a.node.do(a.life, true, t.deliver) })
-		return
-	}
-	t.send(release{})
-	t.farewell()
-}
-
-// farewell bounds how long the gateway's end is waited for.
-func (t *agentAttempt) farewell() {
-	t.agent.after(2*time.Second, func() {
-		if !t.delivered {
-			t.stream.close(t.agent.node)
-			t.deliver()
-		}
-	})
 }
 
 // startCall hands the call to the function.
 func (a *agent) startCall(e core.Start) {
-	t := a.attempts[e.Attempt]
-	if e.Unclaimed {
-		t = &agentAttempt{agent: a, name: e.Attempt, ticket: e.Ticket, unclaimed: true}
-		a.attempts[e.Attempt] = t
-		t.send(claim{id: t.ticket.ID, token: t.ticket.Token, cid: a.instance.cid, started: true})
-		t.granted.remain = a.instance.fn.timeout
-		t.connect()
+	t := a.attemptOf(e.Attempt)
+	if e.Gateway != 0 {
+		c := a.connOf(e.Gateway)
+		call := c.calls[e.Call]
+		t = &agentAttempt{agent: a, name: e.Attempt, id: call.id, conn: c, number: call.call, granted: call, lent: true}
+		a.attempts = append(a.attempts, t)
 	}
+	if t == nil { // it was refused, or given back
+		a.world.violate(RuleOwnAttempt, 0)
+		return
+	}
+	t.started = true
 	w := a.world
-	in := w.truth.byID[t.ticket.ID]
+	in := w.truth.byID[t.id]
 	kind := fate(w)
 	if w.poisoned == in.fn.function {
 		kind = fateKills
 	}
+	if kind != fateFine {
+		in.unlucky = true
+	}
 	if kind == fateNotStarted {
-		a.world.at(time.Millisecond, func() { a.node.do(a.life, true, func() { t.end(core.NotStarted) }) })
+		w.at(time.Millisecond, func() { a.node.do(a.life, true, func() { t.end(core.NotStarted) }) })
 		return
 	}
 	t.run = w.truth.start(in, t.granted.attempt, a.instance.cid)
@@ -193,7 +130,7 @@ func fate(w *World) callFate {
 
 // cancelCall lets the function see that nobody waits.
 func (a *agent) cancelCall(name core.Attempt) {
-	t := a.attempts[name]
+	t := a.attemptOf(name)
 	if t == nil || t.over {
 		return
 	}
@@ -207,33 +144,39 @@ func (a *agent) cancelCall(name core.Attempt) {
 	a.after(a.world.between(time.Millisecond, 50*time.Millisecond), func() { t.end(outcome) })
 }
 
-// end is the end of a call.
+// end is the end of a call. What the gateway gets of it is for the core to say.
 func (t *agentAttempt) end(outcome core.Outcome) {
 	if t.over {
 		return
 	}
-	t.over, t.ended = true, true
+	t.over, t.outcome = true, outcome
 	a := t.agent
 	// The function of a call that was broken off has not refused it.
-	a.spent = a.spent || outcome == core.Broken || outcome == core.NotStarted && !t.cancelled
-	exec := time.Duration(0)
-	switch outcome {
-	case core.Complete:
+	a.spent = a.spent || outcome == core.Broken || outcome == core.NotStarted && !t.cancelled && !t.conn.lost
+	if outcome == core.Complete {
 		a.world.truth.finish(t.run)
-		t.send(result{run: t.run})
-		exec = a.instance.fn.typical
-	case core.NotStarted:
-		t.send(release{})
-	default:
-		t.send(result{})
+		t.exec = a.instance.fn.typical
 	}
-	unreached := t.unclaimed && !t.answered && !t.connected
-	a.step(core.CallEnded{Attempt: t.name, Outcome: outcome, Exec: exec, Unclaimed: unreached})
-	switch {
-	case t.delivered:
-	case t.lost:
-		t.deliver()
+	a.step(core.CallEnded{Attempt: t.name, Outcome: outcome, Exec: t.exec})
+}
+
+// deliver sends what the gateway gets of a call that has ended.
+func (a *agent) deliver(e core.Deliver) {
+	t := a.attemptOf(e.Attempt)
+	a.mayKeep(t, e.Keeps)
+	a.forget(t)
+	if t.conn.lost {
+		return
+	}
+	if e.Keeps {
+		t.conn.credits++
+	}
+	switch t.outcome {
+	case core.Complete:
+		t.conn.send(answerFrame{call: t.number, run: t.run, exec: t.exec, keeps: e.Keeps})
+	case core.NotStarted:
+		t.conn.send(releaseFrame{call: t.number, keeps: e.Keeps})
 	default:
-		t.farewell()
+		t.conn.send(answerFrame{call: t.number, lost: a.world.chance(0.5), keeps: e.Keeps})
 	}
 }

@@ -137,6 +137,7 @@ func (u *unit) hasStarted() {
 // publish lets all servers hear of the function as it is.
 func (f *function) publish() {
 	w := f.world
+	f.changed = w.now + 100*time.Millisecond // when the last server hears of it
 	if f.entry = nil; f.api != nil {
 		f.entry = rollout.Compose(f.api, f.revisions)
 	}

@@ -54,9 +54,12 @@ var faults = []fault{
 	{"max-changed", 5, onFunction(functionFaults.changeMax)},
 	{"evict", 6, (*chaos).evict},
 	{"stale-word", 3, (*chaos).staleWord},
-	{"new-revision", 4, onFunction(functionFaults.revise)},
+	{"new-revision", 6, onFunction(functionFaults.revise)},
 	{"controller-away", 2, onFunction(functionFaults.leaveAlone)},
 	{"function-deleted", 4, onFunction(functionFaults.deleteFunction)},
+	{"schedulers-gone", 4, (*chaos).schedulersGone},
+	{"contention", 6, (*chaos).contend},
+	{"calls-cut", 8, (*chaos).cutCalls},
 }
 
 var totalWeight = func() int {
@@ -107,16 +110,20 @@ func (c *chaos) strike() {
 	if !struck {
 		return
 	}
+	c.disturb()
 	c.counts.Faults[faults[i].kind]++
 	if end != nil {
 		over := false
 		once := func() {
 			if !over {
 				over = true
+				c.lasting--
+				c.disturb()
 				c.note("fault", "end of "+faults[i].kind, 0, 0)
 				end()
 			}
 		}
+		c.lasting++
 		c.ends = append(c.ends, once)
 		lasts := c.howLong()
 		if moody {
@@ -140,6 +147,8 @@ var moods = [][]string{
 	{"etcd-restored", "etcd-wiped", "stale-word", "key-deleted"},               // of another history
 	{"burst", "no-room", "reset", "poison"},                                    // overload
 	{"new-revision", "function-deleted", "stop-scheduler", "half-open"},
+	{"contention", "calls-cut", "schedulers-gone", "evict"}, // of loans
+	{"contention", "contention", "new-revision", "kill-gateway"},
 }
 
 // Moods of which more is said: outages last longer among orphans, and clients are impatient
@@ -376,13 +385,19 @@ func (c *chaos) breakStream(halfOpen bool) bool {
 func (c *chaos) slowLink() (func(), bool) {
 	a, b := c.anyMachine(), c.anyMachine()
 	c.net.slow[a][b] = c.between(time.Millisecond, 800*time.Millisecond)
-	return func() { c.net.slow[a][b] = 0 }, true
+	return func() {
+		c.net.slow[a][b] = 0
+		c.disturbFor(time.Second)
+	}, true
 }
 
 func (c *chaos) loseMessages() (func(), bool) {
 	a, b := c.anyMachine(), c.anyMachine()
 	c.net.lossy[a][b] = 0.5 * c.rng.Float64()
-	return func() { c.net.lossy[a][b] = 0 }, true
+	return func() {
+		c.net.lossy[a][b] = 0
+		c.disturbFor(mostLate) // what was lost comes as late as that, and all else behind it
+	}, true
 }
 
 // jumpClock sets the wall clock of a server. Only the ids of calls are made of it.

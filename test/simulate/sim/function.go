@@ -25,6 +25,9 @@ type function struct {
 	// slot is that of all its units, as if their hashes were the same.
 	slot       ownership.Slot
 	idempotent bool
+	// limits says what bounds its calls. Two in three functions have no limit, so that their
+	// instances lend places.
+	limits limitKind
 	// concurrency is how many calls an instance runs at a time.
 	concurrency int
 	// decide is its decider.
@@ -47,9 +50,22 @@ type function struct {
 	// entry is what servers hear of, and image the number of the last one that was made.
 	entry *rollout.Entry
 	image int
+	// changed is when all servers have heard of its last change, in the world's time.
+	changed time.Duration
 	// looks counts when the controller is to look again.
 	looks int
 }
+
+// limitKind is what bounds the calls of a function; none of these is no limit.
+type limitKind int
+
+const (
+	limitedRate limitKind = iota
+	limitedInFlight
+)
+
+// limited tells whether a scheduler must see each call, so that no instance lends anything.
+func (f *function) limited() bool { return f.limits <= limitedInFlight }
 
 // unit is one revision of a function.
 type unit struct {
@@ -60,6 +76,8 @@ type unit struct {
 	// broken says that none of its instances ever starts, started that one has, and
 	// proven that the controller knows.
 	broken, started, proven bool
+	// byLoans counts its executions by loans, and counted those that schedulers have heard of.
+	byLoans, counted uint64
 }
 
 func (w *World) newFunction(i int) *function {
@@ -69,6 +87,7 @@ func (w *World) newFunction(i int) *function {
 		typical: w.between(2*time.Millisecond, 300*time.Millisecond),
 	}
 	f.timeout = max(time.Second, 10*f.typical)
+	f.limits = limitKind((i + int(w.config.Seed/3)) % 6)
 	f.namespace, f.requests = namespaces[i%len(namespaces)], cores(1)
 	if i%3 > 0 && w.config.Spares == 0 {
 		f.requests = cores(2)
@@ -90,10 +109,10 @@ func (f *function) make() {
 	spec.Template.Timeout, spec.Template.StartupTimeout = v1alpha1.Duration{Duration: f.timeout}, v1alpha1.Duration{Duration: startupTimeout}
 	spec.Scaling.MaxInstances = new(int32(f.world.config.MaxInstances))
 	spec.Scaling.ScaleDown.IdleTimeout = v1alpha1.Duration{Duration: idleTimeout}
-	switch f.index % 3 {
-	case 0:
+	switch f.limits {
+	case limitedRate:
 		spec.Calls.Rate = v1alpha1.Rate{Requests: 10, Burst: 20}
-	case 1:
+	case limitedInFlight:
 		spec.Calls.MaxInFlight = 8
 	}
 	spec.RevisionHistoryLimit = new(int32(f.index % 2))

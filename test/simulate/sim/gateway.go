@@ -22,9 +22,16 @@ type gateway struct {
 	view  *directory
 	etcd  *reader
 	links []*link
+	// pools are the product's, of each revision that has calls or loans here.
+	pools []*pool
+	// agents are the open connections of instances, and broken those that broke with calls of
+	// which it is not known whether they came.
+	agents, broken []*agentConn
 	// routes is where each function's tickets go now.
 	routes []string
 	soon   bool
+	// routed is when one of them changed last, in the world's time.
+	routed time.Duration
 	// entries are the functions that it knows, by index, and gone is when it last heard that
 	// one was deleted.
 	entries []*rollout.Entry
@@ -42,6 +49,14 @@ type call struct {
 	attempt *attempt  // the last one
 	offered time.Time // when its ticket was sent last
 	queued  time.Time // since when it waits, if it does
+	// pool is the one in which it waits.
+	pool    *pool
+	waiting core.Waiting[*call]
+	// admitted and waits are when it was admitted and since when it waits, in the world's time.
+	admitted, waits time.Duration
+	// overtaken is when a newer call of the same revision first overtook it by a loan of
+	// another gateway.
+	overtaken map[*gateway]time.Duration
 }
 
 func newGateway(n *node) *gateway {
@@ -61,6 +76,7 @@ func (g *gateway) boot() {
 	g.etcd.boot()
 	g.after(ownership.SeedAfter, g.seed)
 	g.every(core.ReofferEvery, g.reofferOverdue)
+	g.every(reportEvery, g.sweep)
 }
 
 // died is the end of all calls that it held.
@@ -73,12 +89,12 @@ func (g *gateway) died() {
 }
 
 // call takes a client's call of a function of that name, which waits for an instance for
-// that long.
-func (g *gateway) call(name *function, waits, leavesAfter time.Duration) {
+// that long. It returns the record of the call; nil if there is no such function.
+func (g *gateway) call(name *function, waits, leavesAfter time.Duration) *callRecord {
 	now, fn := g.now(), g.pick(name)
 	if fn == nil {
 		g.note("knows no such function", uint64(name.index), 0)
-		return
+		return nil
 	}
 	token := g.world.token()
 	c := &call{
@@ -88,8 +104,9 @@ func (g *gateway) call(name *function, waits, leavesAfter time.Duration) {
 			Admitted: now, MaxQueueTime: waits, Timeout: fn.timeout, CancelOnDisconnect: true,
 			MayRepeat: fn.idempotent,
 		}),
-		queued: now,
+		queued: now, admitted: g.world.now, waits: g.world.now,
 	}
+	c.waiting = core.Waiting[*call]{Call: c, Since: now}
 	g.note("admits", uint64(c.number), uint64(fn.index))
 	g.calls = append(g.calls, c)
 	g.carryOut(c, c.life.Queue(token, now))
@@ -97,18 +114,23 @@ func (g *gateway) call(name *function, waits, leavesAfter time.Duration) {
 	if leavesAfter > 0 {
 		g.after(leavesAfter, func() { g.clientLeft(c) })
 	}
+	return c.callRecord
 }
 
 // carryOut does what was decided about a call.
 func (g *gateway) carryOut(c *call, d core.Decision) {
 	if d.End {
 		g.forget(c)
+		g.dequeue(c)
 	}
 	if d.Fail {
 		g.answer(c, unserved(d.Failure.Executed), 0)
 	}
 	if d.CancelTicket {
 		g.cancelTicket(c)
+	}
+	if d.Wait {
+		g.enqueue(c)
 	}
 	if d.Offer {
 		g.offer(c)
@@ -126,12 +148,9 @@ func (g *gateway) offer(c *call) {
 	if !known {
 		return
 	}
-	if c.inlined {
-		c.life.RequestInlined()
-		c.open = true
-	}
 	g.linkTo(to.Addr).send(offer{
-		id: c.id, fn: c.fn, token: ticket.Token, waited: ticket.Waited, remain: ticket.Remaining, request: c.inlined,
+		id: c.id, fn: c.fn, token: ticket.Token, waited: ticket.Waited, remain: ticket.Remaining,
+		lent: !c.fn.limited(), again: ticket.Again,
 	})
 }
 
@@ -161,6 +180,7 @@ func (g *gateway) rerouted() {
 			continue
 		}
 		g.routes[i], moved[i] = to.Addr, true
+		g.routed = g.world.now
 	}
 	if slices.Contains(moved, true) {
 		g.reoffer(func(c *call) bool { return moved[c.fn.index] })
@@ -259,11 +279,14 @@ func (c *call) wouldSayNo() bool {
 // that was not offered again for so long. A gateway that stands still can do neither.
 func (g *gateway) overdue() {
 	now, soon := g.now(), core.ReofferAfter+core.ReofferEvery+overdue
+	asked := core.AskAfter + reportEvery + overdue
 	for _, c := range g.calls {
 		switch {
 		case !c.life.Answer().Final() && now.After(c.life.AnswerBy().Add(overdue)):
 			g.world.truth.broken(c.callRecord, RuleInTime)
-		case c.life.Phase() == core.Queued && now.After(c.offered.Add(soon)):
+		case c.life.Phase() == core.Queued && c.offered.Before(c.queued) && now.After(c.queued.Add(asked)):
+			g.world.truth.broken(c.callRecord, RuleAsksInTime)
+		case c.life.Phase() == core.Queued && now.After(maxTime(c.offered, c.queued).Add(soon)):
 			g.world.truth.broken(c.callRecord, RuleOfferedAgain)
 		case c.life.Phase() == core.Queued && g.deleted(c) && now.After(g.gone[c.fn.index].Add(soon)) && now.After(c.queued.Add(soon)):
 			g.world.truth.broken(c.callRecord, RuleDeletedAnswered)
@@ -318,12 +341,14 @@ func (g *gateway) reassign(c *call) bool {
 	now, token := g.now(), g.world.token()
 	waits := c.life.Phase() == core.Queued && now.Before(c.life.AnswerBy())
 	d := c.life.Move(token, to.timeout, now)
-	if d.Offer != waits {
+	if d.Wait != waits {
 		g.world.truth.broken(c.callRecord, RuleWaitsOn)
 	}
-	if d.Offer {
+	if d.Wait {
 		g.note("moves a call", uint64(c.number), 0)
+		g.dequeue(c)
 		g.cancelTicket(c)
+		c.queued, c.waits, c.overtaken = now, g.world.now, nil
 		g.world.truth.moved(c.callRecord, to, token)
 	}
 	g.carryOut(c, d)

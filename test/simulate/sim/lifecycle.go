@@ -147,7 +147,7 @@ func (w functionFaults) change(f *function) (func(), bool) {
 		f.deployNew()
 	case x < 0.5:
 		f.deploy(decimal(max(1, f.image-1)))
-	case x < 0.75:
+	case x < 0.65:
 		f.image++
 		f.deploy(brokenImage + decimal(f.image))
 		return f.deployNew, true

@@ -45,7 +45,7 @@ func (l *limits) happened(e core.Event, effects []core.Effect) {
 		case invocation.RefusedRate:
 			wrong = wrong || calls.Rate == 0
 		case invocation.RefusedQueueFull:
-			wrong = f.core.Waiting() < maxQueued
+			wrong = f.core.Tickets() < maxQueued
 		case "":
 			wrong = true
 		}
@@ -54,7 +54,7 @@ func (l *limits) happened(e core.Event, effects []core.Effect) {
 		}
 		return
 	}
-	if known || o.Ticket.Arrived.Before(now) {
+	if known || o.Again {
 		return // it was let in before
 	}
 	if full || l.tooFast(now) {

@@ -9,6 +9,8 @@ type link struct {
 	stream  *stream
 	open    bool
 	pause   time.Duration
+	// since is when it was opened, in the world's time.
+	since time.Duration
 }
 
 // linkTo is the link to a scheduler, which is dialled when it is first used.
@@ -39,7 +41,7 @@ func (l *link) send(m any) {
 }
 
 func (l *link) opened() {
-	l.open, l.pause = true, 0
+	l.open, l.pause, l.since = true, 0, l.gateway.world.now
 	// Whatever was offered before may have been lost.
 	l.gateway.reoffer(func(c *call) bool {
 		to, _, _ := l.gateway.view.route(c.fn.function)
@@ -59,10 +61,10 @@ func (l *link) closed(closing) {
 	l.gateway.after(l.pause, l.dial)
 }
 
-// accept answers an instance that claims.
+// accept answers an instance that connects.
 func (g *gateway) accept(s *stream, what any) sink {
-	if _, ok := what.(openAttempt); ok {
-		return &attempt{gateway: g, stream: s}
+	if _, ok := what.(openCalls); ok {
+		return &agentConn{gateway: g, stream: s}
 	}
 	return nil
 }

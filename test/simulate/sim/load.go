@@ -52,6 +52,7 @@ func (w *World) lookForLate() {
 	for _, fn := range w.functions {
 		w.lookForServer(fn)
 	}
+	w.lookBesideIdle()
 	if w.violation == nil {
 		w.at(500*time.Millisecond, w.lookForLate)
 	}

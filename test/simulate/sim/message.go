@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	gatewaycore "github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
@@ -24,8 +25,14 @@ type (
 		token  invocation.Token
 		waited time.Duration
 		remain time.Duration
-		// request says that the request rides along.
-		request bool
+		// lent says that the call's place stays with the gateway, and again that the call was
+		// offered before.
+		lent, again bool
+	}
+	// loanReport says what a gateway did with the loans of a unit's instances.
+	loanReport struct {
+		fn     *unit
+		report gatewaycore.Report
 	}
 	cancellation struct {
 		id invocation.ID
@@ -61,24 +68,50 @@ type (
 	slots     struct{ known *ownership.Map }
 )
 
-// What an instance opens to a gateway.
+// What an instance opens to a gateway: one connection for all of its calls there. The frames are
+// those of internal/callwire.
 type (
-	openAttempt struct{}
-	claim       struct {
+	openCalls struct{}
+	// helloFrame says who opens it. If the last connection broke, resume is its secret and seen
+	// the highest number of a call by a credit that came there.
+	helloFrame struct {
+		cid          invocation.CID
+		resume, seen int
+	}
+	welcomeFrame struct{ resume int }
+	claimFrame   struct {
+		call  int
+		id    invocation.ID
+		token invocation.Token
+	}
+	// callFrame is a call, claimed or by a credit.
+	callFrame struct {
+		call    int
 		id      invocation.ID
-		token   invocation.Token
-		cid     invocation.CID
-		started bool
-	}
-	release struct{}
-	result  struct {
-		// run names the execution that it comes from; 0 if it failed.
-		run int
-	}
-	granted struct {
 		attempt int
 		remain  time.Duration
 	}
-	claimRefused struct{}
-	cancel       struct{}
+	refusedFrame struct{ call int }
+	// answerFrame is all of an answer, or says that there is none.
+	answerFrame struct {
+		call int
+		// run names the execution that it comes from; 0 if the call failed, and lost says that
+		// it was broken off.
+		run  int
+		lost bool
+		exec time.Duration
+		// keeps says that the call's place stays with the gateway.
+		keeps bool
+	}
+	releaseFrame struct {
+		call            int
+		keeps, noCredit bool
+	}
+	cancelFrame struct{ call int }
+	// lendFrame and takeBackFrame give credits and take them, returnFrame gives them back.
+	lendFrame     struct{ credits int }
+	takeBackFrame struct{ credits int }
+	returnFrame   struct{ credits int }
+	// lastFrame says that the instance sends nothing more.
+	lastFrame struct{}
 )

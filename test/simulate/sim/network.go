@@ -141,6 +141,7 @@ func (c *stream) breakOff(halfOpen bool) {
 	told := c.world.rng.IntN(2)
 	c.lose(told, reset)
 	if halfOpen {
+		c.world.disturbFor(keepAlive)
 		c.world.at(keepAlive, func() { c.lose(1-told, reset) })
 		return
 	}
@@ -239,6 +240,9 @@ func newNetwork(w *World, machines int) *network {
 
 // retransmit is how long TCP waits before it sends again at first.
 const retransmit = 200 * time.Millisecond
+
+// mostLate is the longest that a message which is lost again and again takes.
+const mostLate = 7 * time.Second
 
 // delay is how long the next message takes.
 func (n *network) delay(from, to int) time.Duration {

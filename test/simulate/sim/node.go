@@ -65,6 +65,7 @@ func (n *node) start(p program) {
 	n.program = p
 	n.startedAt, n.heldAt, n.silentUntil = n.now(), time.Time{}, time.Time{}
 	n.note("starts", uint64(n.life), 0)
+	n.disturb()
 	n.run(p.boot)
 }
 
@@ -78,13 +79,24 @@ func (n *node) kill(dark bool) {
 		p.died()
 	}
 	n.note("dies", uint64(n.life), 0)
+	n.disturb()
 	n.life++
 	n.turned = n.world.now
 	n.paused, n.waiting, n.dark = false, nil, dark
+	if dark {
+		n.world.disturbFor(keepAlive)
+	}
 	streams := n.streams
 	n.streams = nil
 	for _, s := range streams {
 		s.abandon(n, dark)
+	}
+}
+
+// disturb notes that a server starts or dies.
+func (n *node) disturb() {
+	if n.name[0] != 'i' {
+		n.world.disturb()
 	}
 }
 

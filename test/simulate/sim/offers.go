@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/windlass-dev/windlass/pkg/invocation"
@@ -15,7 +16,11 @@ type offerEnd struct {
 	forwarded bool
 	stream    *stream
 	forwards  []*forward
-	over      bool
+	// number names the stream, and over says that it has ended.
+	number uint64
+	over   bool
+	// reported are the units on which it has had a report.
+	reported map[*unit]bool
 }
 
 func (o *offerEnd) opened() {}
@@ -26,6 +31,9 @@ func (o *offerEnd) closed(closing) {
 	s.offerer = slices.DeleteFunc(s.offerer, func(other *offerEnd) bool { return other == o })
 	for _, f := range o.forwards {
 		f.stream.close(s.node)
+	}
+	for _, f := range s.served {
+		f.step(core.GatewayGone{Gateway: o.gateway, Stream: o.number})
 	}
 }
 
@@ -41,6 +49,21 @@ func (o *offerEnd) take(m any) {
 		}
 		if reason != "" {
 			o.refuse(m.id, reason)
+		}
+	case loanReport:
+		resumed := o.forwarded || o.reported[m.fn]
+		o.reported[m.fn] = true
+		if o.passOn(m.fn.function, m) {
+			return
+		}
+		if f := o.scheduler.lookup(m.fn); f != nil {
+			o.scheduler.world.explain(o.scheduler.name, fmt.Sprintf("hears of function %d from %s by stream %d, resumed %v: %+v",
+				f.fn.index, o.gateway, o.number, resumed, m.report))
+			f.reconsider()
+			f.passedOn = o.forwarded
+			f.step(&core.Reported{
+				Gateway: o.gateway, Stream: o.number, Resumed: resumed, Report: core.LoanReport(m.report),
+			})
 		}
 	case cancellation:
 		if o.passOn(m.fn.function, m) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
+	"github.com/windlass-dev/windlass/pkg/queue"
 	scheduling "github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
@@ -26,6 +27,8 @@ type pullEnd struct {
 	// instances, pulled that it has asked for work, and leaving that it goes.
 	accepted, joined, pulled, leaving bool
 	heard                             time.Time
+	// joinedAt is when it joined, in the world's time.
+	joinedAt time.Duration
 	// maySleep is how long it may be silent; 0 until it has said how often it speaks.
 	maySleep time.Duration
 	// out is what the instance was handed here and has not given back.
@@ -112,6 +115,7 @@ func (p *pullEnd) unknown() {
 func (p *pullEnd) join(e *entry) {
 	f := p.served
 	p.accepted, p.joined, e.heard = true, true, true
+	p.joinedAt = f.scheduler.world.now
 	f.pulls = append(f.pulls, p)
 	effects := f.step(scheduling.Joined{
 		CID: p.cid, Capacity: f.fn.concurrency, Draining: e.leaving,
@@ -176,15 +180,18 @@ func (p *pullEnd) pull(m core.Pull) {
 		done = append(done, scheduling.Done{ID: d.ID, Execution: d.Exec, Unclaimed: d.Unclaimed})
 		p.out = slices.DeleteFunc(p.out, func(h handed) bool { return h.id == d.ID })
 	}
-	effects := f.step(&scheduling.Pulled{CID: p.cid, Wants: !p.leaving, Credits: m.Credits, Done: done})
+	loans := make([]queue.Loan, 0, len(m.Loans))
+	for _, l := range m.Loans {
+		loans = append(loans, queue.Loan(l))
+	}
+	effects := f.step(&scheduling.Pulled{CID: p.cid, Wants: !p.leaving, Credits: m.Credits, Done: done, Loans: loans, Idle: m.Idle})
 	if _, refused := scheduling.AnswerOf[scheduling.PullRefused](effects); refused {
 		p.giveUp()
 	}
 }
 
-// deliver hands a ticket to the instance. The request goes along only as long as the
-// stream is there by which the ticket came.
-func (p *pullEnd) deliver(t invocation.Ticket) {
+// deliver hands a ticket to the instance; lent says that it keeps the call's place.
+func (p *pullEnd) deliver(t invocation.Ticket, lent bool) {
 	w, now := p.scheduler.world, p.scheduler.now()
 	in := w.truth.byID[t.ID]
 	if p.served.outElsewhere(t, now) && !in.confused && !w.config.Adversarial {
@@ -193,9 +200,7 @@ func (p *pullEnd) deliver(t invocation.Ticket) {
 	p.scheduler.note("hands out to "+p.stream.ends[0].node.name, uint64(w.truth.byID[t.ID].number), 0)
 	p.out = append(p.out, handed{t.ID, t.Token, now})
 	w.truth.show(t.ID, t.Token, p.cid, p.served.fn)
-	by, inlined := t.Request.(*offerEnd)
-	t.Request = nil
-	p.stream.sendTicket(p.scheduler.node, core.Ticket{Ticket: t, Request: inlined && !by.over})
+	p.stream.sendTicket(p.scheduler.node, core.Ticket{Ticket: t, Lent: lent})
 }
 
 // outElsewhere tells whether some instance was handed a ticket lately.

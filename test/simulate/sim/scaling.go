@@ -35,7 +35,7 @@ func (c *scaling) before(e core.Event) {
 	case core.Paused:
 		c.lost = 0
 	case core.Left:
-		if e.Involuntary && !c.served.core.Draining(e.CID) && c.served.tickets.holds(e.CID) > 0 {
+		if e.Involuntary && !c.served.core.Draining(e.CID) && c.served.tickets.needs(e.CID, c.served.scheduler.now()) {
 			c.lost++
 		}
 	case core.AssignFailed:
@@ -58,7 +58,7 @@ func (c *scaling) after(_ core.Event, effects []core.Effect) {
 		case *core.Decided:
 			c.decided(effect)
 		case core.Terminate:
-			if c.served.tickets.holds(effect.CID) > 0 {
+			if c.served.tickets.needs(effect.CID, c.served.scheduler.now()) {
 				w.violate(RuleLetGoIdle, 0)
 			}
 		}
@@ -122,11 +122,11 @@ func (c *scaling) ticked() {
 	}
 }
 
-// asks tells whether an instance asks for calls, as many as it can run.
+// asks tells whether an instance waits for calls, as many as it can run.
 func (f *served) asks(cid invocation.CID) bool {
 	for _, a := range f.tickets.asking {
 		if a.cid == cid {
-			return a.credits == f.fn.concurrency
+			return a.idle && a.credits+a.loan == f.fn.concurrency
 		}
 	}
 	return false

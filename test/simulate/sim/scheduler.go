@@ -22,6 +22,8 @@ type scheduler struct {
 	// closed are functions that were deleted and have left instances.
 	closed  []*served
 	offerer []*offerEnd
+	// streams counts the streams of gateways.
+	streams uint64
 	stood   core.PauseDetector
 	placer  *placer
 	spares  *spares
@@ -144,7 +146,8 @@ func (s *scheduler) hears(gateway string) bool { return s.reach(gateway) != nil 
 func (s *scheduler) accept(c *stream, what any) sink {
 	switch what := what.(type) {
 	case openOffers:
-		o := &offerEnd{scheduler: s, gateway: what.gateway, forwarded: what.forwarded, stream: c}
+		s.streams++
+		o := &offerEnd{scheduler: s, gateway: what.gateway, forwarded: what.forwarded, stream: c, number: s.streams, reported: make(map[*unit]bool)}
 		s.offerer = append(s.offerer, o)
 		return o
 	case openSpare:

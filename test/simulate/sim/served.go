@@ -5,6 +5,7 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	agentcore "github.com/windlass-dev/windlass/pkg/podagent/core"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -31,6 +32,10 @@ type served struct {
 	missed bool
 	// waited is how many tickets waited after the last event.
 	waited int
+	// servesSince is when its last term here began, in the world's time.
+	servesSince time.Duration
+	// passedOn says that the present report comes from another scheduler.
+	passedOn bool
 	// sequence is how many instances were launched here.
 	sequence uint64
 
@@ -71,7 +76,14 @@ func (f *served) carryOut(e core.Effect) {
 	switch e := e.(type) {
 	case *core.HandOut:
 		f.mayTake()
-		f.stream(e.CID).deliver(e.Ticket)
+		f.stream(e.CID).deliver(e.Ticket, e.Lent)
+	case core.Recall:
+		f.scheduler.note("takes loans back", uint64(f.fn.index), uint64(e.Calls))
+		if p := f.stream(e.CID); p != nil {
+			p.say(agentcore.Recall{Gateway: e.Gateway, Calls: e.Calls})
+		}
+	case *core.Executed:
+		f.counts(e.Calls)
 	case core.Refuse:
 		for _, t := range e.Tickets {
 			f.scheduler.refuse(t, e.Why.Reason)
@@ -98,6 +110,17 @@ func (f *served) carryOut(e core.Effect) {
 		f.rest(e)
 	case core.RunNow:
 		f.hurry(e)
+	}
+}
+
+// counts looks at how many executions by loans a report tells of. One that another scheduler
+// passes on may count some that this one has counted itself meanwhile.
+func (f *served) counts(calls uint64) {
+	if f.passedOn || f.scheduler.world.config.Adversarial {
+		return
+	}
+	if f.fn.counted += calls; f.fn.counted > f.fn.byLoans {
+		f.scheduler.world.violate(RuleReportsOnce, 0)
 	}
 }
 
@@ -211,6 +234,7 @@ func (f *served) reconsider() {
 		return
 	}
 	f.scheduler.note("serves", uint64(f.fn.index), term.Epoch)
+	f.servesSince = f.scheduler.world.now
 	f.step(core.OwnershipChanged{Term: term})
 }
 
@@ -235,10 +259,7 @@ func (f *served) offer(m offer, by *offerEnd) invocation.RefusalReason {
 		ID: m.id, Token: m.token, Gateway: by.gateway,
 		Arrived: now.Add(-m.waited), Deadline: now.Add(m.remain),
 	}
-	if m.request {
-		t.Request = by
-	}
-	if refused, is := core.AnswerOf[core.OfferRefused](f.step(&core.Offered{Ticket: t, Jitter: w.rng.Float64()})); is {
+	if refused, is := core.AnswerOf[core.OfferRefused](f.step(&core.Offered{Ticket: t, Again: m.again, Jitter: w.rng.Float64()})); is {
 		return refused.Why.Reason
 	}
 	return ""

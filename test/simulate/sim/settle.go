@@ -52,6 +52,9 @@ func (w settling) unsettled() Rule {
 			return open
 		}
 	}
+	if open := w.unsettledLoans(); open != "" {
+		return open
+	}
 	return w.unsettledPool()
 }
 

@@ -58,8 +58,14 @@ func TestPromisesHoldUnderFaults(t *testing.T) {
 	if planned := int(seeds) * Default(1).Invocations; total.OK*10 < planned*7 {
 		t.Errorf("only %d invocations had a good answer, and %d were planned: the faults leave nothing to look at", total.OK, planned)
 	}
-	t.Logf("seeds=%d invocations=%d executions=%d answered_ok=%d no=%d maybe=%d", seeds,
-		total.Invocations, total.Executions, total.OK, total.No, total.Maybe)
+	if total.ByLoan*3 < total.Executions {
+		t.Errorf("only %d of %d executions had no ticket: nothing tests loans", total.ByLoan, total.Executions)
+	}
+	if total.Alone < int(seeds) {
+		t.Errorf("only %d calls were answered while there was no scheduler", total.Alone)
+	}
+	t.Logf("seeds=%d invocations=%d executions=%d by_loan=%d without_schedulers=%d answered_ok=%d no=%d maybe=%d", seeds,
+		total.Invocations, total.Executions, total.ByLoan, total.Alone, total.OK, total.No, total.Maybe)
 }
 
 func TestTheSameSeedIsTheSameSimulation(t *testing.T) {

@@ -28,6 +28,7 @@ func (s *scheduler) stop() {
 // stop is what a gateway does when it is told to.
 func (g *gateway) stop() {
 	g.note("is told to stop", 0, 0)
+	g.returnLoans()
 	var look func()
 	look = func() {
 		if len(g.calls) > 0 {
@@ -48,10 +49,11 @@ func (a *agent) stop() { a.step(core.Stop{}) }
 // forge claims a call whose token the instance does not know.
 func (a *agent) forge(gateway *node, id invocation.ID) {
 	f := &forgery{agent: a, id: id}
-	f.stream = a.dial(gateway, openAttempt{}, f)
+	f.stream = a.dial(gateway, openCalls{}, f)
 }
 
-// forgery is a claim with a token that was guessed.
+// forgery is a connection whose claim has a token that was guessed, and which says that the
+// instance has lent something.
 type forgery struct {
 	agent  *agent
 	id     invocation.ID
@@ -59,10 +61,19 @@ type forgery struct {
 }
 
 func (f *forgery) opened() {
-	f.stream.send(f.agent.node, claim{id: f.id, token: f.agent.world.token(), cid: f.agent.instance.cid})
+	f.send(helloFrame{cid: f.agent.instance.cid})
+	f.send(lendFrame{1})
+	f.send(claimFrame{call: 1, id: f.id, token: f.agent.world.token()})
+	f.send(lendFrame{1})
 }
 
-func (f *forgery) take(any) {}
+func (f *forgery) send(m any) { f.stream.send(f.agent.node, m) }
+
+func (f *forgery) take(m any) {
+	if _, refused := m.(refusedFrame); refused {
+		f.stream.close(f.agent.node)
+	}
+}
 
 func (f *forgery) closed(closing) {}
 

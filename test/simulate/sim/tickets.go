@@ -37,10 +37,13 @@ type kept struct {
 	cancelled bool
 }
 
-// asking is how many tickets an instance asks for.
+// asking is how many tickets an instance asks for, and how many places it has lent.
 type asking struct {
-	cid     invocation.CID
-	credits int
+	cid           invocation.CID
+	credits, loan int
+	loans         lendings
+	// idle says that it runs nothing by its loans, as far as it says.
+	idle bool
 }
 
 func newTickets(w *World, f *core.Function, capacity int) *tickets {
@@ -73,6 +76,8 @@ func (k *tickets) happened(e core.Event, effects []core.Effect, now time.Time) {
 		case *core.HandOut:
 			k.handed(effect.CID, effect.Ticket, now)
 			k.newestFirst = true // or not: what is handed out may change the order
+		case core.Recall:
+			k.asks(effect.CID).loans.recall(effect, now)
 		case core.Drain:
 			k.stops(effect.CID)
 		case core.Redirect:
@@ -96,7 +101,7 @@ func (k *tickets) answered(e *core.Pulled, now time.Time) {
 		}
 	}
 	if e.Wants && !k.core.Draining(e.CID) {
-		k.pulled(e.CID, e.Credits)
+		k.pulled(e, now)
 	}
 }
 
@@ -146,7 +151,7 @@ func (k *tickets) offered(t invocation.Ticket, now time.Time) {
 	if !known {
 		k.kept[t.ID] = &kept{token: t.Token, gateway: t.Gateway, deadline: t.Deadline}
 		// What comes back may be more than that.
-		if k.core.Waiting() > maxQueued {
+		if k.core.Tickets() > maxQueued {
 			k.broken(t.ID, RuleQueueBounded)
 		}
 		return
@@ -166,13 +171,26 @@ func (k *tickets) cancelled(id invocation.ID) {
 	delete(k.kept, id)
 }
 
-// pulled notes that an instance asks for tickets.
-func (k *tickets) pulled(cid invocation.CID, credits int) {
-	a := k.asks(cid)
-	if more := min(credits, k.capacity-a.credits-k.holds(cid)); more > 0 {
-		a.credits += more
-	}
+// pulled notes that an instance asks for tickets, and what it has lent.
+func (k *tickets) pulled(e *core.Pulled, now time.Time) {
+	a := k.asks(e.CID)
+	room := k.capacity - a.credits - k.holds(e.CID)
+	a.loan = a.loans.replace(e.Loans, room)
+	a.loans.comeBack(e.Credits, now)
+	a.credits += max(0, min(e.Credits, room-a.loan))
+	a.idle = a.loan == 0 || e.Idle > 0
 }
+
+// needs tells whether an instance has a call, as far as anybody here can know: its loans may
+// run some unless it says that it is idle.
+func (k *tickets) needs(cid invocation.CID, now time.Time) bool {
+	a := k.asks(cid)
+	idle := a.idle && a.credits+a.loan == k.capacity
+	return k.holds(cid) > 0 || !idle && a.loan+a.loans.coming(now) > 0
+}
+
+// lent is how many places an instance has lent, as far as it says.
+func (k *tickets) lent(cid invocation.CID) int { return k.asks(cid).loan }
 
 func (k *tickets) asks(cid invocation.CID) *asking {
 	for i := range k.asking {
@@ -212,6 +230,7 @@ func (k *tickets) handed(cid invocation.CID, t invocation.Ticket, now time.Time)
 		k.broken(t.ID, RuleOldestFirst)
 	}
 	a.credits--
+	a.idle = false
 	e.holder, e.handed = cid, now
 }
 
@@ -268,7 +287,7 @@ func (k *tickets) stops(cid invocation.CID) {
 func (k *tickets) audit(now time.Time) {
 	view := k.core.View(now)
 	k.newestFirst = view.NewestFirst
-	has := view.Waiting + view.Out
+	has := k.core.Tickets() + view.Out
 	if has == len(k.kept) {
 		return
 	}

@@ -52,6 +52,8 @@ type Counts struct {
 	Abandoned int
 	// Executions that began.
 	Executions int
+	// ByLoan calls were handed over by a loan, and Alone answered while there was no scheduler.
+	ByLoan, Alone int
 	// Faults by kind.
 	Faults map[string]int
 	// Steps that were looked at.
@@ -66,6 +68,8 @@ func (t *Counts) Add(other Counts) {
 	t.Maybe += other.Maybe
 	t.Abandoned += other.Abandoned
 	t.Executions += other.Executions
+	t.ByLoan += other.ByLoan
+	t.Alone += other.Alone
 	t.Steps += other.Steps
 	if t.Faults == nil {
 		t.Faults = make(map[string]int)

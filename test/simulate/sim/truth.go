@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
@@ -39,12 +40,12 @@ type callRecord struct {
 	// confused says that a void ticket was offered behind a later one, which can
 	// come by way of another scheduler. A queue cannot tell which one is void.
 	confused bool
-	// open says that a ticket carried the request, so that it can be started
-	// without a claim.
-	open bool
-	// inlined says that the request of the call is small enough for a ticket.
-	inlined bool
-	starts  int
+	// alone says that it found a credit while there was no scheduler, and unlucky that its
+	// function, its instance or its connection has failed it since.
+	alone, unlucky bool
+	// disturbances is how many there were when it was handed over.
+	disturbances int
+	starts       int
 }
 
 type showing struct {
@@ -88,7 +89,6 @@ func newTruth(w *World) *truth {
 // admit enters a call that a gateway has taken.
 func (l *truth) admit(id invocation.ID, fn *unit, token invocation.Token) *callRecord {
 	in := &callRecord{number: len(l.calls) + 1, id: id, fn: fn, token: token}
-	in.inlined = fn.idempotent && in.number%2 == 0
 	l.calls = append(l.calls, in)
 	l.byID[id] = in
 	l.world.counts.Invocations++
@@ -127,6 +127,21 @@ func (l *truth) grant(in *callRecord, attempt int, token invocation.Token, cid i
 	in.grants = append(in.grants, grant{cid: cid})
 }
 
+// grantByLoan notes that a call was handed to an instance that has lent a pull.
+func (l *truth) grantByLoan(in *callRecord, attempt int, to *agentConn) {
+	switch {
+	case to.ended || to.in.fn != in.fn:
+		l.broken(in, RuleLenderIsCalled)
+	case attempt != len(in.grants)+1:
+		l.broken(in, RuleAttemptsCounted)
+	case attempt > core.MaxAttempts && in.fn.idempotent && !in.grants[attempt-2].released:
+		l.broken(in, RuleThreeAttempts)
+	}
+	in.used = true
+	in.grants = append(in.grants, grant{cid: to.cid})
+	l.world.counts.ByLoan++
+}
+
 func (in *callRecord) wasShown(token invocation.Token, cid invocation.CID) bool {
 	for _, s := range in.shown {
 		if s.token == token && s.cid == cid && s.fn == in.fn {
@@ -148,7 +163,7 @@ func (l *truth) moved(in *callRecord, to *unit, token invocation.Token) {
 }
 
 // start notes that an instance starts a call, and returns the name of the
-// execution. Attempt is 0 if it has not claimed.
+// execution.
 func (l *truth) start(in *callRecord, attempt int, cid invocation.CID) int {
 	in.starts++
 	l.world.counts.Executions++
@@ -158,10 +173,7 @@ func (l *truth) start(in *callRecord, attempt int, cid invocation.CID) int {
 		l.broken(in, RuleNoStaysTrue)
 	case in.starts > 1 && !in.fn.idempotent:
 		l.broken(in, RuleStartsOnce)
-	case attempt == 0 && !in.open:
-		l.broken(in, RuleClaimFirst)
-	case attempt == 0:
-	case attempt > len(in.grants) || in.grants[attempt-1].cid != cid:
+	case attempt < 1 || attempt > len(in.grants) || in.grants[attempt-1].cid != cid:
 		l.broken(in, RuleOwnAttempt)
 	case in.grants[attempt-1].released:
 		l.broken(in, RuleReleasedNotRun)
@@ -182,6 +194,7 @@ func (l *truth) answered(in *callRecord, a answer, run int) {
 		return
 	}
 	in.answer = a
+	l.answeredAlone(in, a)
 	counts := &l.world.counts
 	switch a {
 	case answeredOK:
@@ -196,11 +209,22 @@ func (l *truth) answered(in *callRecord, a answer, run int) {
 		}
 	case answeredMaybe:
 		counts.Maybe++
-		if len(in.grants) == 0 && !in.open {
+		if !slices.ContainsFunc(in.grants, func(g grant) bool { return !g.released }) {
 			l.broken(in, RuleMaybeHasReason)
 		}
 	case unanswered, clientLeft, gatewayDied:
 		counts.Abandoned++
+	}
+}
+
+// answeredAlone looks at what came of a call that found a credit while no scheduler was there.
+func (l *truth) answeredAlone(in *callRecord, a answer) {
+	switch {
+	case !in.alone:
+	case a == answeredOK:
+		l.world.counts.Alone++
+	case (a == answeredNo || a == answeredMaybe) && !in.unlucky && in.disturbances == l.world.disturbances:
+		l.broken(in, RuleServedAlone)
 	}
 }
 

@@ -43,6 +43,12 @@ type World struct {
 	chaos         *chaos
 	// uncontrolled says that the controller is away.
 	uncontrolled bool
+	// secrets counts the secrets of connections.
+	secrets int
+	// disturbances counts the faults that struck or ended and the servers that started or died,
+	// disturbed is when the last one was, and lasting is how many faults last.
+	disturbances, lasting int
+	disturbed             time.Duration
 	// calm says that there will be no more faults.
 	calm bool
 }
