@@ -108,8 +108,8 @@ func (w *platform) unharmed(series int) {
 	w.honestCall()
 	w.mu.Lock()
 	for _, granted := range w.executed {
-		if strings.HasPrefix(granted.GetRequestUri(), "/attack") {
-			w.Errorf("the attack has run: %s %s", granted.GetMethod(), granted.GetRequestUri())
+		if strings.HasPrefix(granted.RequestURI, "/attack") {
+			w.Errorf("the attack has run: %s %s", granted.Method, granted.RequestURI)
 		}
 	}
 	w.mu.Unlock()

@@ -1,19 +1,19 @@
 package attacks
 
 import (
-	"context"
 	"crypto/rand"
+	"errors"
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
 	"strings"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // guesses is how many tokens are guessed; WINDLASS_GUESSES says otherwise.
@@ -30,25 +30,51 @@ func wrong(t *agentwire.Ticket, change func(*agentwire.Ticket)) *agentwire.Ticke
 
 func (w *platform) refusesClaim(t *agentwire.Ticket) {
 	w.Helper()
-	if _, granted, err := claim(w.asAgent(w.gateway), t); err != nil || granted != nil {
-		w.Errorf("claimed %v, %v", granted, err)
+	if a, err := w.toGateway().claim(t); err != nil || a != nil {
+		w.Errorf("claimed %v, %v", a, err)
 	}
 }
 
 var claimAttacks = []attack{
-	{"F82", "a claim with a guessed, a short, a long and no token", wrongToken, func(w *platform) {
+	{"F82", "a claim with a guessed and no token", wrongToken, func(w *platform) {
 		ticket, _, responses := w.ticketOfEvil()
-		for _, token := range [][]byte{make([]byte, 16), ticket.GetToken()[:15], append(ticket.GetToken(), 0), nil} {
+		for _, token := range [][]byte{make([]byte, 16), nil} {
 			w.refusesClaim(wrong(ticket, func(t *agentwire.Ticket) { t.Token = token }))
+		}
+		w.answers(ticket, responses)
+	}},
+	{"F82", "a claim with a short and a long token, and of a short call", invalid, func(w *platform) {
+		ticket, _, responses := w.ticketOfEvil()
+		for _, forged := range []*agentwire.Ticket{
+			wrong(ticket, func(t *agentwire.Ticket) { t.Token = t.GetToken()[:15] }), wrong(ticket, func(t *agentwire.Ticket) { t.Token = append(t.GetToken(), 0) }),
+			wrong(ticket, func(t *agentwire.Ticket) { t.InvocationId = t.GetInvocationId()[:8] }),
+		} {
+			if a, err := w.toGateway().claim(forged); err == nil || a != nil {
+				w.Errorf("claimed %v", a)
+			}
 		}
 		w.answers(ticket, responses)
 	}},
 	{"F82", "guessed tokens", wrongToken, guessTokens},
 	{"F82", "claims of calls that do not exist", notWaiting, func(w *platform) {
-		conn := w.asAgent(w.gateway)
-		for range 1_000 {
-			if _, granted, err := claim(conn, &agentwire.Ticket{InvocationId: newID(), Token: newID()}); err != nil || granted != nil {
-				w.Fatalf("claimed %v, %v", granted, err)
+		for range 5 {
+			c := w.toGateway()
+			for range 100 {
+				if a, err := c.claim(&agentwire.Ticket{InvocationId: newID(), Token: newID()}); err != nil || a != nil {
+					w.Fatalf("claimed %v, %v", a, err)
+				}
+			}
+		}
+	}},
+	{"F82", "claims of calls that do not exist, without end", tooMuch, func(w *platform) {
+		c := w.toGateway()
+		for n := 0; ; n++ {
+			a, err := c.claim(&agentwire.Ticket{InvocationId: newID(), Token: newID()})
+			if a != nil || n > 2_000 {
+				w.Fatalf("claimed %v after %d claims", a, n)
+			}
+			if err != nil {
+				return
 			}
 		}
 	}},
@@ -59,23 +85,16 @@ var claimAttacks = []attack{
 	}},
 	{"F82", "a ticket that another has claimed", notWaiting, func(w *platform) {
 		ticket, _, responses := w.ticketOfEvil()
-		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
-		if granted == nil {
-			w.Fatalf("not granted: %v", err)
-		}
+		a := w.claims(ticket)
 		w.refusesClaim(ticket)
-		_ = stream.Send(whole(200, nil))
+		a.send(whole(200, nil))
 		if r := receive(w.T, responses, "the answer"); r.status != 200 {
 			w.Errorf("answered %d", r.status)
 		}
 	}},
 	{"F82", "a ticket of before a release", wrongToken, func(w *platform) {
 		ticket, pulls, responses := w.ticketOfEvil()
-		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
-		if granted == nil {
-			w.Fatalf("not granted: %v", err)
-		}
-		_ = stream.Send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Release{Release: &agentwire.Release{Reason: marker}}})
+		w.claims(ticket).send(release(callwire.Release{Reason: marker}))
 		_ = pulls.Send(pull(1, &agentwire.Done{InvocationId: ticket.GetInvocationId()}))
 		again, err := nextTicket(pulls)
 		if err != nil {
@@ -84,60 +103,89 @@ var claimAttacks = []attack{
 		w.refusesClaim(ticket)
 		w.answers(again, responses)
 	}},
-	{"F82", "a result without a claim", invalid, func(w *platform) {
+	{"F82", "frames that only a gateway, or an agent with a claim, may send", invalid, func(w *platform) {
 		ticket, _, responses := w.ticketOfEvil()
-		for _, first := range []*agentwire.AttemptRequest{
-			whole(200, []byte(marker)), {}, {Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{}}},
-			{Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{InvocationId: ticket.GetInvocationId()[:8], Token: ticket.GetToken()}}},
+		good := callwire.Claim{Invocation: invocation.ID(ticket.GetInvocationId()), Token: invocation.Token(ticket.GetToken())}
+		for name, frame := range map[string][]byte{
+			"a claim with an even number": callwire.AppendClaim(nil, 2, good),
+			"a claim that is cut off":     callwire.AppendFrame(nil, callwire.KindClaim, 0, 1, func(b []byte) []byte { return append(b, 16, 1) }),
+			"credits that nobody lent":    callwire.AppendCount(nil, callwire.KindLend, 0, 1<<31),
+			"credits that are taken back": callwire.AppendCount(nil, callwire.KindTakeBack, 0, 1<<31),
+			"a call":                      (&callwire.Call{}).Append(nil, 2),
+			"a second hello":              (&callwire.Hello{}).Append(nil),
+			"a cancellation":              callwire.AppendFrame(nil, callwire.KindCancel, 0, 1, nil),
+			"a frame of more than 16 KiB": callwire.AppendBody(nil, 1, make([]byte, callwire.MaxFirst+1)),
+			"a frame of 4 GiB":            {255, 255, 255, 255, byte(callwire.KindHead), 0, 0, 0, 0, 0, 0, 1},
 		} {
-			stream, err := agentwire.NewGatewayClient(w.asAgent(w.gateway)).Attempt(context.Background())
-			if err != nil {
-				w.Fatal(err)
-			}
-			_ = stream.Send(first)
-			if err := ends(w, stream.Recv); status.Code(err) != codes.InvalidArgument {
-				w.Errorf("ended with %v", err)
+			c := w.toGateway()
+			c.wire.Commit(append(c.wire.Begin(), frame...))
+			if err := c.ends(); errors.Is(err, callwire.ErrSilent) {
+				w.Errorf("%s: the connection goes on", name)
 			}
 		}
 		w.answers(ticket, responses)
 	}},
+	{"F82", "a result without a claim, and of another's call", "", func(w *platform) {
+		ticket, _, responses := w.ticketOfEvil()
+		a := w.claims(ticket)
+		other := w.toGateway()
+		for number := range uint32(8) {
+			for _, m := range []message{whole(200, []byte(marker)), end(callwire.End{Keeps: true}), release(callwire.Release{Keeps: true}), body([]byte(marker))} {
+				other.wire.Commit(m(other.wire.Begin(), number))
+			}
+		}
+		other.goesOn()
+		a.send(whole(200, []byte("good")))
+		if r := receive(w.T, responses, "the answer"); r.status != 200 || r.body != "good" {
+			w.Errorf("answered %d: %s", r.status, r.body)
+		}
+	}},
 	{"F82", "a result that comes too late", "", func(w *platform) {
 		ticket, _, responses := w.ticketOfEvil()
-		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
-		if granted == nil {
-			w.Fatalf("not granted: %v", err)
-		}
+		a := w.claims(ticket)
 		if r := receive(w.T, responses, "the answer"); r.status != 504 || r.header.Get("Windlass-Executed") != "maybe" {
 			w.Errorf("answered %d", r.status)
 		}
-		_ = stream.Send(whole(200, []byte(marker)))
-		_ = stream.CloseSend()
-		for err = nil; err == nil; {
-			_, err = stream.Recv()
-		}
+		a.send(whole(200, []byte(marker)))
+		a.send(whole(200, []byte(marker)))
+		a.goesOn()
 	}},
-	{"F82", "a second head, and a body before the head", invalid, func(w *platform) {
+	{"F82", "a body before the head", invalid, func(w *platform) {
 		ticket, _, responses := w.ticketOfEvil()
-		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
-		if granted == nil {
-			w.Fatalf("not granted: %v", err)
-		}
-		_ = stream.Send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Body{Body: []byte(marker)}})
+		a := w.claims(ticket)
+		a.send(body([]byte(marker)))
 		if r := receive(w.T, responses, "the answer"); r.status != 502 || strings.Contains(r.body, marker) {
 			w.Errorf("answered %d: %s", r.status, r.body)
 		}
-		if err := ends(w, stream.Recv); status.Code(err) != codes.InvalidArgument {
-			w.Errorf("ended with %v", err)
+		if err := a.ends(); errors.Is(err, callwire.ErrSilent) {
+			w.Error("the connection goes on")
 		}
 	}},
-	{"F86", "a first message of 1 MiB, which is not read", tooSlow, func(w *platform) {
-		stream, err := agentwire.NewGatewayClient(w.asAgent(w.gateway)).Attempt(context.Background())
-		if err != nil {
-			w.Fatal(err)
+	{"F82", "a second head", "", func(w *platform) {
+		ticket, _, responses := w.ticketOfEvil()
+		a := w.claims(ticket)
+		a.send(whole(200, []byte("good")), whole(200, []byte(marker)))
+		if r := receive(w.T, responses, "the answer"); r.status != 200 || r.body != "good" {
+			w.Errorf("answered %d: %s", r.status, r.body)
 		}
-		_ = stream.Send(whole(200, make([]byte, 1<<20)))
-		if err := ends(w, stream.Recv); status.Code(err) != codes.DeadlineExceeded {
-			w.Errorf("ended with %v", err)
+		a.goesOn()
+	}},
+	{"F82", "a second head of an answer that goes on", invalid, func(w *platform) {
+		ticket, _, responses := w.ticketOfEvil()
+		a := w.claims(ticket)
+		start := head(callwire.Head{Status: 200, ContentLength: -1})
+		a.send(start, start)
+		if r := receive(w.T, responses, "the answer"); r.err == nil {
+			w.Errorf("answered %d: %s", r.status, r.body)
+		}
+		if err := a.ends(); errors.Is(err, callwire.ErrSilent) {
+			w.Error("the connection goes on")
+		}
+	}},
+	{"F86", "a hello of 1 MiB, which is not read", invalid, func(w *platform) {
+		c := w.connected()
+		if took := c.says((&callwire.Hello{CID: marker + strings.Repeat("A", 1<<20)}).Append(nil)); took > patience/3 {
+			w.Errorf("it took %v", took)
 		}
 	}},
 }
@@ -145,11 +193,9 @@ var claimAttacks = []attack{
 // answers claims a ticket as its owner, and answers it.
 func (w *platform) answers(ticket *agentwire.Ticket, responses <-chan response) {
 	w.Helper()
-	stream, granted, err := claim(w.asAgent(w.gateway), ticket)
-	if granted == nil {
-		w.Fatalf("the owner was not granted its call: %v", err)
-	}
-	_ = stream.Send(whole(200, []byte("good")))
+	a := w.claims(ticket)
+	defer a.close()
+	a.send(whole(200, []byte("good")))
 	if r := receive(w.T, responses, "the answer"); r.status != 200 || r.body != "good" {
 		w.Errorf("answered %d: %s", r.status, r.body)
 	}
@@ -195,19 +241,17 @@ func guessTokens(w *platform) {
 // was answered, and whether the connection was ended for it.
 func (w *platform) guessUntilCut(ticket *agentwire.Ticket, n int) (answered int, cut bool) {
 	w.Helper()
-	conn := w.connect(w.agent(w.gateway), w.gateway)
-	defer func() { _ = conn.Close() }()
+	c := w.toGateway()
+	defer c.close()
 	for answered < n {
 		token := make([]byte, 16)
 		_, _ = rand.Read(token)
-		_, granted, err := claim(conn, wrong(ticket, func(t *agentwire.Ticket) { t.Token = token }))
+		a, err := c.claim(wrong(ticket, func(t *agentwire.Ticket) { t.Token = token }))
 		switch {
-		case granted != nil:
+		case a != nil:
 			w.Fatal("a guess was granted")
-		case status.Code(err) == codes.Unavailable:
-			return max(answered, 1), true // the last answer may be cut off too
 		case err != nil:
-			w.Fatal(err)
+			return max(answered, 1), true // the last answer may be cut off too
 		}
 		answered++
 	}

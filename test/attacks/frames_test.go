@@ -12,7 +12,8 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // rawFrames is an HTTP/2 connection without a client's good manners.
@@ -56,15 +57,15 @@ func (h *rawFrames) drain() {
 	go func() { _, _ = io.Copy(io.Discard, h.conn) }()
 }
 
+const pullPath = "/windlass.agent.v1alpha1.Instances/Pull"
+
 // eachPort runs an attack on frames against every server that speaks HTTP/2.
 func eachPort(run func(w *platform, h *rawFrames, headers []string)) func(*platform) {
 	return func(w *platform) {
 		run(w, w.newFrames(w.dial(w.calls)), []string{":method", "GET", ":scheme", "http", ":authority", "h", ":path", attackPath})
-		for addr, path := range map[string]string{w.scheduler: "/windlass.agent.v1alpha1.Instances/Pull", w.gateway: "/windlass.agent.v1alpha1.Gateway/Attempt"} {
-			run(w, w.newFrames(w.overTLS(addr)), []string{
-				":method", "POST", ":scheme", "https", ":authority", "h", ":path", path, "content-type", "application/grpc", "te", "trailers",
-			})
-		}
+		run(w, w.newFrames(w.overTLS()), []string{
+			":method", "POST", ":scheme", "https", ":authority", "h", ":path", pullPath, "content-type", "application/grpc", "te", "trailers",
+		})
 	}
 }
 
@@ -109,6 +110,24 @@ var frames = []attack{
 			}
 		}
 	})},
+	{"F79", "pings of an agent whose answers nobody reads", "", func(w *platform) {
+		c := w.connected()
+		defer c.close()
+		b := (&callwire.Hello{CID: agentCID}).Append(nil)
+		pings := bytes.Repeat(callwire.AppendFrame(nil, callwire.KindPing, 0, 0, nil), 1_000)
+		// An agent with a valid claim may ping as often as it likes.
+		ticket, _, _ := w.ticketOfEvil()
+		claim := callwire.Claim{Invocation: invocation.ID(ticket.GetInvocationId()), Token: invocation.Token(ticket.GetToken())}
+		_, _ = c.net.Write(callwire.AppendClaim(b, 1, claim))
+		_ = c.net.SetWriteDeadline(time.Now().Add(patience))
+		const most = 64 << 20
+		for sent := 0; sent < most; sent += len(pings) {
+			if _, err := c.net.Write(pings); err != nil {
+				return
+			}
+		}
+		w.Errorf("%d bytes of pings were taken", most)
+	}},
 	{"F79", "frames that make no sense", "", func(w *platform) {
 		var waiting sync.WaitGroup
 		defer waiting.Wait()
@@ -129,8 +148,7 @@ var frames = []attack{
 		} {
 			for _, dial := range []func() net.Conn{
 				func() net.Conn { return w.dial(w.calls) },
-				func() net.Conn { return w.overTLS(w.scheduler) },
-				func() net.Conn { return w.overTLS(w.gateway) },
+				func() net.Conn { return w.overTLS() },
 			} {
 				h := w.newFrames(dial())
 				write(h)
@@ -141,6 +159,28 @@ var frames = []attack{
 					}
 				})
 			}
+		}
+	}},
+	{"F79", "frames to a gateway that make no sense", onTheWire + "{method=callwire}", func(w *platform) {
+		var waiting sync.WaitGroup
+		defer waiting.Wait()
+		hello := (&callwire.Hello{CID: agentCID, ProtocolMin: 1, ProtocolMax: 1}).Append(nil)
+		for name, text := range map[string][]byte{
+			"HTTP/1.1":            []byte("GET / HTTP/1.1\r\nHost: h\r\n\r\n"),
+			"HTTP/2":              []byte(http2.ClientPreface),
+			"zero bytes":          make([]byte, 1<<10),
+			"a claim first":       callwire.AppendClaim(nil, 1, callwire.Claim{}),
+			"a hello that is cut": callwire.AppendFrame(nil, callwire.KindHello, 0, 0, func(b []byte) []byte { return append(b, 200) }),
+			"another protocol":    (&callwire.Hello{CID: agentCID, ProtocolMin: 1000, ProtocolMax: 1000}).Append(nil),
+			"the length of 4 GiB": append(bytes.Clone(hello), 255, 255, 255, 255, 3, 0, 0, 0, 0, 0, 0, 1),
+			"frames without end":  append(bytes.Clone(hello), bytes.Repeat(callwire.AppendFrame(nil, 200, 0, 0, nil), 100_000)...),
+		} {
+			c := w.connected()
+			waiting.Go(func() {
+				if took := c.says(text); took > patience/2 {
+					w.Errorf("%s: the connection goes on for %v", name, took)
+				}
+			})
 		}
 	}},
 	{"F87", "HTTP/2 headers that are not allowed", "", func(w *platform) {
@@ -177,7 +217,7 @@ var frames = []attack{
 		lacks("Windlass.caller", "X.windlass.caller", "X.Windlass.Caller", "X~forwarded!for", "X~Forwarded!For"))},
 	{"F87", "S15: what only a proxy may say of its client", "", sees(seen("GET", "", "X-Forwarded-For: 203.0.113.9", "X-Forwarded-Proto: "+marker,
 		"X-Forwarded-Host: "+marker, "X-Forwarded-Port: 1", "Forwarded: for=203.0.113.9", "X-Real-Ip: 203.0.113.9", "X.Real.Ip: 203.0.113.9", "X-Original-Url: /admin"),
-		func(w *platform, g *agentwire.Granted, h http.Header) {
+		func(w *platform, g *callwire.Call, h http.Header) {
 			lacks("X-Forwarded-Port", "Forwarded", "X-Real-Ip", "X.Real.Ip", "X-Original-Url")(w, g, h)
 			if h.Get("X-Forwarded-For") != "127.0.0.1" || h.Get("X-Forwarded-Proto") != "http" || h.Get("X-Forwarded-Host") != "h" {
 				w.Errorf("the function sees %v", h)
@@ -192,9 +232,9 @@ var frames = []attack{
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for _, granted := range w.executed {
-			for _, header := range granted.GetHeaders() {
-				if header.GetName() == "Content-Length" && string(header.GetValue()) != "0" {
-					w.Errorf("the function sees a length of %s", header.GetValue())
+			for _, header := range granted.Header {
+				if header.Name == "Content-Length" && header.Value != "0" {
+					w.Errorf("the function sees a length of %s", header.Value)
 				}
 			}
 		}
@@ -226,7 +266,7 @@ var frames = []attack{
 	}},
 	{"F79", "an answer for which there is no window", "", func(w *platform) {
 		own := w.instanceOf(evil)
-		pulls := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
+		pulls := w.hello(w.asAgent(), own, w.token(podOf(own), nil))
 		_ = pulls.Send(pull(1))
 		h := w.newFrames(w.dial(w.calls), http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
 		h.headers(1, true, ":method", "GET", ":scheme", "http", ":authority", "h", ":path", "/function/evil.shop/")
@@ -234,12 +274,7 @@ var frames = []attack{
 		if err != nil {
 			w.Fatal(err)
 		}
-		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
-		if granted == nil {
-			w.Fatalf("not granted: %v", err)
-		}
-		_ = stream.Send(whole(200, make([]byte, 60<<10)))
-		_ = stream.CloseSend()
+		w.claims(ticket).send(whole(200, make([]byte, 60<<10)))
 		// The call's time ends, and with it the wait.
 		w.until("it is over", func() bool { return w.counter("windlass_gateway_invocations_in_flight{function="+evil+"}") == 0 })
 		w.refusesClaim(ticket)

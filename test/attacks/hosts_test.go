@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
 )
 
@@ -61,9 +61,9 @@ var alikeOwn = []string{
 }
 
 // toHonest looks at a call to the honest function.
-func toHonest(w *platform, g *agentwire.Granted, _ http.Header) {
-	if g.GetRequestUri() != "/own?a" {
-		w.Errorf("the function sees %s", g.GetRequestUri())
+func toHonest(w *platform, g *callwire.Call, _ http.Header) {
+	if g.RequestURI != "/own?a" {
+		w.Errorf("the function sees %s", g.RequestURI)
 	}
 }
 
@@ -124,9 +124,9 @@ var hostAttacks = []attack{
 		}
 	}},
 	{"F113", "another function by its path on a function's host", "", sees("GET /function/evil.shop/ HTTP/1.1\r\nHost: "+honestHost+":8443\r\n\r\n",
-		func(w *platform, g *agentwire.Granted, _ http.Header) {
-			if g.GetRequestUri() != "/function/evil.shop/" {
-				w.Errorf("the function sees %s", g.GetRequestUri())
+		func(w *platform, g *callwire.Call, _ http.Header) {
+			if g.RequestURI != "/function/evil.shop/" {
+				w.Errorf("the function sees %s", g.RequestURI)
 			}
 		})},
 	{"F113", "an answer that reaches beyond its function's path", "", answersWith(func(w *platform, r response) {
@@ -144,16 +144,16 @@ var hostAttacks = []attack{
 			w.Errorf("answered with %v", r.header)
 		}
 	}, whole(200, nil,
-		&agentwire.Header{Name: "service-worker-allowed", Value: []byte("/")},
-		&agentwire.Header{Name: "CLEAR-SITE-DATA", Value: []byte(`"*"`)},
-		&agentwire.Header{Name: "Strict-Transport-Security", Value: []byte("max-age=0; includeSubDomains")},
-		&agentwire.Header{Name: "Alt-Svc", Value: []byte(`h3="evil.example:443"`)},
-		&agentwire.Header{Name: "NEL", Value: []byte(`{"report_to":"e"}`)},
-		&agentwire.Header{Name: "Report-To", Value: []byte(`{"group":"e"}`)},
-		&agentwire.Header{Name: "Reporting-Endpoints", Value: []byte(`e="https://evil.example"`)},
-		&agentwire.Header{Name: "Set-Cookie", Value: []byte("session=evil")},
-		&agentwire.Header{Name: "set-cookie", Value: []byte("session=evil; Path=/")},
-		&agentwire.Header{Name: "Set-Cookie", Value: []byte("session=evil; path=/function; PATH=/function/honest.shop; Path=/")},
-		&agentwire.Header{Name: "Set-Cookie", Value: []byte("session=evil;Domain=example.com;domain=.example.com")},
-		&agentwire.Header{Name: "Set-Cookie", Value: []byte("session=evil;\tPath\t=\t/;")}))},
+		callwire.Field{Name: "service-worker-allowed", Value: "/"},
+		callwire.Field{Name: "CLEAR-SITE-DATA", Value: `"*"`},
+		callwire.Field{Name: "Strict-Transport-Security", Value: "max-age=0; includeSubDomains"},
+		callwire.Field{Name: "Alt-Svc", Value: `h3="evil.example:443"`},
+		callwire.Field{Name: "NEL", Value: `{"report_to":"e"}`},
+		callwire.Field{Name: "Report-To", Value: `{"group":"e"}`},
+		callwire.Field{Name: "Reporting-Endpoints", Value: `e="https://evil.example"`},
+		callwire.Field{Name: "Set-Cookie", Value: "session=evil"},
+		callwire.Field{Name: "set-cookie", Value: "session=evil; Path=/"},
+		callwire.Field{Name: "Set-Cookie", Value: "session=evil; path=/function; PATH=/function/honest.shop; Path=/"},
+		callwire.Field{Name: "Set-Cookie", Value: "session=evil;Domain=example.com;domain=.example.com"},
+		callwire.Field{Name: "Set-Cookie", Value: "session=evil;\tPath\t=\t/;"}))},
 }

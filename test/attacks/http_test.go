@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 )
 
 // response is what a client was told.
@@ -100,7 +100,7 @@ func refuses(text string, want ...int) func(*platform) {
 }
 
 // sees sends text and checks what the honest function is given.
-func sees(text string, check func(w *platform, g *agentwire.Granted, header http.Header)) func(*platform) {
+func sees(text string, check func(w *platform, g *callwire.Call, header http.Header)) func(*platform) {
 	return func(w *platform) {
 		w.mu.Lock()
 		before := len(w.executed)
@@ -115,10 +115,10 @@ func sees(text string, check func(w *platform, g *agentwire.Granted, header http
 		}
 		granted := w.executed[before]
 		header := make(http.Header)
-		for _, h := range granted.GetHeaders() {
-			header.Add(h.GetName(), string(h.GetValue()))
+		for _, h := range granted.Header {
+			header.Add(h.Name, h.Value)
 		}
-		check(w, granted, header)
+		check(w, &granted, header)
 	}
 }
 

@@ -1,7 +1,6 @@
 package attacks
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -40,7 +39,7 @@ func refusedHello(proof func(w *platform, own provisioner.Key) string, want ...c
 
 func (w *platform) refusesHello(key provisioner.Key, token string, want ...codes.Code) {
 	w.Helper()
-	stream := w.hello(w.asAgent(w.scheduler), key, token)
+	stream := w.hello(w.asAgent(), key, token)
 	_ = stream.Send(pull(1))
 	if err := ends(w, stream.Recv); !slices.Contains(want, status.Code(err)) {
 		w.Errorf("refused with %v, want %v", err, want)
@@ -105,11 +104,11 @@ var identityAttacks = []attack{
 	}, codes.ResourceExhausted)},
 	{"F83", "the identity of an instance that is connected", "", func(w *platform) {
 		own := w.instanceOf(evil)
-		first := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
+		first := w.hello(w.asAgent(), own, w.token(podOf(own), nil))
 		_ = first.Send(pull(1))
 		w.until("it has joined", func() bool { return w.counter("windlass_scheduler_instances_started_total{function="+evil+"}") == 1 })
 		// The same token once more: there is one stream at a time, the latest.
-		second := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
+		second := w.hello(w.asAgent(), own, w.token(podOf(own), nil))
 		_ = second.Send(pull(1))
 		if err := ends(w, first.Recv); status.Code(err) != codes.Aborted {
 			w.Errorf("the first stream ended with %v", err)
@@ -121,7 +120,7 @@ var identityAttacks = []attack{
 	}},
 	{"F86", "10,000 hellos in one stream", invalid, func(w *platform) {
 		own := w.instanceOf(evil)
-		stream := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
+		stream := w.hello(w.asAgent(), own, w.token(podOf(own), nil))
 		hello := &agentwire.PullRequest{Kind: &agentwire.PullRequest_Hello{Hello: &agentwire.Hello{FunctionUid: own.FunctionUID, Cid: string(own.CID)}}}
 		for range 10_000 {
 			if stream.Send(hello) != nil {
@@ -133,7 +132,7 @@ var identityAttacks = []attack{
 		}
 	}},
 	{"F86", "1,000 hellos in as many streams", unauthenticated, func(w *platform) {
-		own, conn := w.instanceOf(evil), w.asAgent(w.scheduler)
+		own, conn := w.instanceOf(evil), w.asAgent()
 		for range 1_000 {
 			stream := w.hello(conn, own, marker)
 			if err := ends(w, stream.Recv); status.Code(err) != codes.Unauthenticated {
@@ -142,25 +141,21 @@ var identityAttacks = []attack{
 		}
 	}},
 	{"F86", "a stream of pulls without a hello", invalid, func(w *platform) {
-		stream := w.pulls(w.asAgent(w.scheduler))
+		stream := w.pulls(w.asAgent())
 		_ = stream.Send(pull(1))
 		if err := ends(w, stream.Recv); status.Code(err) != codes.InvalidArgument {
 			w.Errorf("ended with %v", err)
 		}
 	}},
 	{"F77", "a stream of pulls that says nothing", tooSlow, func(w *platform) {
-		if err := ends(w, w.pulls(w.asAgent(w.scheduler)).Recv); status.Code(err) != codes.DeadlineExceeded {
+		if err := ends(w, w.pulls(w.asAgent()).Recv); status.Code(err) != codes.DeadlineExceeded {
 			w.Errorf("ended with %v", err)
 		}
 	}},
-	{"F77", "a claim that never comes", tooSlow, func(w *platform) {
-		stream, err := agentwire.NewGatewayClient(w.asAgent(w.gateway)).Attempt(context.Background())
-		if err != nil {
-			w.Fatal(err)
-		}
-		if err := ends(w, stream.Recv); status.Code(err) != codes.DeadlineExceeded {
-			w.Errorf("ended with %v", err)
-		}
+	{"F77", "an agent that does not say who it is", tooSlow, func(w *platform) {
+		c := w.connected()
+		defer c.close()
+		_ = c.ends()
 	}},
 	{"F77", "a connection that never shakes hands", "", func(w *platform) {
 		for _, addr := range []string{w.scheduler, w.gateway} {
@@ -177,7 +172,7 @@ var identityAttacks = []attack{
 func (w *platform) ticketOfEvil() (*agentwire.Ticket, pullStream, chan response) {
 	w.Helper()
 	own := w.instanceOf(evil)
-	pulls := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
+	pulls := w.hello(w.asAgent(), own, w.token(podOf(own), nil))
 	_ = pulls.Send(pull(1))
 	responses := make(chan response, 1)
 	go func() { responses <- w.call("/function/evil.shop/") }()

@@ -9,18 +9,17 @@ import (
 	"google.golang.org/grpc"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
-type (
-	pullStream    = grpc.BidiStreamingClient[agentwire.PullRequest, agentwire.PullReply]
-	attemptStream = grpc.BidiStreamingClient[agentwire.AttemptRequest, agentwire.AttemptReply]
-)
+type pullStream = grpc.BidiStreamingClient[agentwire.PullRequest, agentwire.PullReply]
 
 // work is the honest instance: it runs what it is given until the world ends.
 func (w *platform) work(key provisioner.Key) {
-	pulls := w.hello(w.asAgent(w.scheduler), key, w.token(podOf(key), nil))
-	gateway := w.asAgent(w.gateway)
+	pulls := w.hello(w.asAgent(), key, w.token(podOf(key), nil))
+	gateway := w.toGateway()
+	defer func() { gateway.close() }()
 	done := &agentwire.Pull{Credits: 1}
 	for {
 		if pulls.Send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: done}}) != nil {
@@ -30,14 +29,38 @@ func (w *platform) work(key provisioner.Key) {
 		if err != nil {
 			return
 		}
-		if stream, granted, err := claim(gateway, ticket); err == nil && granted != nil {
-			w.mu.Lock()
-			w.executed = append(w.executed, granted)
-			w.mu.Unlock()
-			answer(stream, granted)
+		a, err := gateway.claim(ticket)
+		if err != nil { // nobody has answered pings while it was idle
+			gateway.close()
+			if gateway = w.connected(); gateway.greet() != nil {
+				return
+			}
+			if a, err = gateway.claim(ticket); err != nil {
+				return
+			}
+		}
+		if a != nil {
+			w.executes(a)
 		}
 		done = &agentwire.Pull{Credits: 1, Done: []*agentwire.Done{{InvocationId: ticket.GetInvocationId(), ExecNs: 1e6}}}
 	}
+}
+
+// executes runs a call: its answer is its body.
+func (w *platform) executes(a *attempt) {
+	w.mu.Lock()
+	w.executed = append(w.executed, a.call)
+	w.mu.Unlock()
+	if a.call.Upgrade != "" { // its body comes once the protocol has changed
+		a.send(whole(200, nil))
+		return
+	}
+	content, err := a.body()
+	if err != nil {
+		a.send(end(callwire.End{Failure: callwire.FailureFunctionLost}))
+		return
+	}
+	a.send(whole(200, content))
 }
 
 // hello opens a stream of pulls.
@@ -79,48 +102,6 @@ func nextTicket(stream pullStream) (*agentwire.Ticket, error) {
 			return nil, fmt.Errorf("was sent away: %v", reply)
 		}
 	}
-}
-
-// claim claims a ticket's call; granted is nil if it was refused.
-func claim(gateway *grpc.ClientConn, ticket *agentwire.Ticket) (attemptStream, *agentwire.Granted, error) {
-	stream, err := agentwire.NewGatewayClient(gateway).Attempt(context.Background())
-	if err != nil {
-		return nil, nil, err
-	}
-	_ = stream.Send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{
-		InvocationId: ticket.GetInvocationId(), Token: ticket.GetToken(), Cid: "00000001-000001",
-	}}})
-	reply, err := stream.Recv()
-	if err != nil {
-		return nil, nil, err
-	}
-	return stream, reply.GetGranted(), nil
-}
-
-// answer reads the body of a call, and repeats it as the answer.
-func answer(stream attemptStream, granted *agentwire.Granted) {
-	body := granted.GetWholeBody()
-	for ended := granted.GetWhole(); !ended; {
-		reply, err := stream.Recv()
-		if err != nil {
-			return
-		}
-		body = append(body, reply.GetBody()...)
-		ended = reply.GetBodyEnd() != nil || reply.GetCancel() != nil
-	}
-	_ = stream.Send(whole(200, body))
-	_ = stream.CloseSend()
-	for {
-		if _, err := stream.Recv(); err != nil {
-			return
-		}
-	}
-}
-
-func whole(status int32, body []byte, headers ...*agentwire.Header) *agentwire.AttemptRequest {
-	return &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
-		Status: status, Headers: headers, Whole: true, WholeBody: body,
-	}}}
 }
 
 // ends is the error with which a stream ends; it fails if it does not, or well.

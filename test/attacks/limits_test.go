@@ -2,6 +2,7 @@ package attacks
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 )
 
 var big = strings.Repeat("A", 1<<20)
@@ -34,9 +36,9 @@ var sizes = []attack{
 	{"F89", "a million chunks of one byte with extensions", "", unfinished(post(strings.Repeat("1;"+strings.Repeat("x", 100)+"\r\nA\r\n", 20_000)+"0\r\n\r\n", "Transfer-Encoding: chunked"))},
 	{"F90", "a bomb", "", func(w *platform) {
 		// What is compressed stays so: the function is given as many bytes as came.
-		sees(seen("POST", "\x1f\x8b\x08\x00bomb", "Content-Encoding: gzip", "Content-Length: 8"), func(w *platform, g *agentwire.Granted, h http.Header) {
-			if len(g.GetWholeBody()) != 8 || len(h["Content-Encoding"]) != 1 {
-				w.Errorf("the function sees %d bytes and %v", len(g.GetWholeBody()), h)
+		sees(seen("POST", "\x1f\x8b\x08\x00bomb", "Content-Encoding: gzip", "Content-Length: 8"), func(w *platform, g *callwire.Call, h http.Header) {
+			if len(g.Body) != 8 || len(h["Content-Encoding"]) != 1 {
+				w.Errorf("the function sees %d bytes and %v", len(g.Body), h)
 			}
 		})(w)
 	}},
@@ -103,28 +105,37 @@ var patient = []attack{
 	}},
 	{"F77", "a body that is never ended, of a function that waits for it", answered + "{code=504}", func(w *platform) {
 		ticket, _, _ := w.bodyOfEvil()
-		if _, granted, err := claim(w.asAgent(w.gateway), ticket); granted == nil {
-			w.Fatalf("not granted: %v", err)
-		}
+		w.claims(ticket).listens()
 	}},
 	{"F77", "an answer that nobody reads", "", func(w *platform) {
 		ticket, conn, _ := w.bodyOfEvil()
-		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
-		if granted == nil {
-			w.Fatalf("not granted: %v", err)
-		}
-		_ = stream.Send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{Status: 200}}})
-		part := &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Body{Body: make([]byte, 64<<10)}}
-		letGo := make(chan struct{})
+		a := w.claims(ticket)
+		out := callwire.NewOutflow(a.wire, a.number)
+		a.send(head(callwire.Head{Status: 200, ContentLength: -1}))
+		letGo := make(chan error, 1)
 		go func() {
-			defer close(letGo)
-			tick := time.NewTicker(time.Millisecond)
-			defer tick.Stop()
-			for stream.Send(part) == nil {
-				<-tick.C
+			var err error
+			for err == nil {
+				_, err = out.Write(make([]byte, 64<<10))
+			}
+			letGo <- err
+		}()
+		go func() {
+			for {
+				f, err := a.wire.Read()
+				switch {
+				case err != nil || f.Kind == callwire.KindCancel:
+					out.End(errCancelled)
+					return
+				case f.Kind == callwire.KindWindow:
+					n, _ := callwire.ParseCount(f)
+					out.Open(n)
+				}
 			}
 		}()
-		receive(w.T, letGo, "the end of an answer that nobody reads")
+		if err := receive(w.T, letGo, "the end of an answer that nobody reads"); !errors.Is(err, errCancelled) {
+			w.Errorf("it ended with %v", err)
+		}
 		_ = conn.Close()
 	}},
 	{"F78", "500 connections that wait", "", func(w *platform) {
@@ -138,7 +149,7 @@ var patient = []attack{
 func (w *platform) bodyOfEvil() (*agentwire.Ticket, io.Closer, pullStream) {
 	w.Helper()
 	own := w.instanceOf(evil)
-	pulls := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
+	pulls := w.hello(w.asAgent(), own, w.token(podOf(own), nil))
 	_ = pulls.Send(pull(1))
 	conn := w.dial(w.calls)
 	_, _ = io.WriteString(conn, request("POST /function/evil.shop/", "Transfer-Encoding: chunked", "", "1\r\nA\r\n"))
@@ -211,7 +222,7 @@ var injections = []attack{
 	{"F93", "a hello of line feeds and escapes", "", func(w *platform) {
 		own := w.instanceOf(evil)
 		own.CID += "\r\n\x1b[31m" + marker
-		stream := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
+		stream := w.hello(w.asAgent(), own, w.token(podOf(own), nil))
 		_ = ends(w, stream.Recv)
 	}},
 }

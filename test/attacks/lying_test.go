@@ -5,23 +5,17 @@ import (
 	"math"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 )
 
 // answersWith makes a call to evil, which the attacker answers.
-func answersWith(check func(w *platform, r response), messages ...*agentwire.AttemptRequest) func(*platform) {
+func answersWith(check func(w *platform, r response), frames ...message) func(*platform) {
 	return func(w *platform) {
 		ticket, _, responses := w.ticketOfEvil()
-		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
-		if granted == nil {
-			w.Fatalf("not granted: %v", err)
-		}
-		for _, m := range messages {
-			_ = stream.Send(m)
-		}
-		_ = stream.CloseSend()
+		a := w.claims(ticket)
+		a.send(frames...)
+		a.listens()
 		check(w, receive(w.T, responses, "the answer"))
 	}
 }
@@ -30,7 +24,7 @@ func answersWith(check func(w *platform, r response), messages ...*agentwire.Att
 func (w *platform) joined() pullStream {
 	w.Helper()
 	own := w.instanceOf(evil)
-	stream := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
+	stream := w.hello(w.asAgent(), own, w.token(podOf(own), nil))
 	_ = stream.Send(pull(1))
 	return stream
 }
@@ -90,6 +84,32 @@ var lyingAttacks = []attack{
 		}
 		w.answers(ticket, second)
 	}},
+	{"F86", "4 billion credits that it lends to a gateway", "", func(w *platform) {
+		ticket, pulls, responses := w.ticketOfEvil()
+		a := w.claims(ticket)
+		a.send(head(callwire.Head{Status: 200, Whole: true, Keeps: true}))
+		credits := func(kind callwire.Kind) {
+			for range 1_000 {
+				a.wire.Commit(callwire.AppendCount(a.wire.Begin(), kind, 0, math.MaxUint32))
+			}
+		}
+		credits(callwire.KindLend)
+		_ = receive(w.T, responses, "the first answer")
+		// A call comes at once, and is not lost when the agent does not take it.
+		go func() { responses <- w.call("/function/evil.shop/") }()
+		by, err := a.next(0)
+		if err != nil {
+			w.Fatal(err)
+		}
+		credits(callwire.KindTakeBack)
+		by.send(release(callwire.Release{}))
+		_ = pulls.Send(pull(1, &agentwire.Done{InvocationId: ticket.GetInvocationId()}))
+		again, err := nextTicket(pulls)
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.answers(again, responses)
+	}},
 	{"F86", "100,000 calls that it says are done", "", func(w *platform) {
 		pulls := w.joined()
 		var done []*agentwire.Done
@@ -113,9 +133,7 @@ var lyingAttacks = []attack{
 		if r.status != 502 || len(r.body) > 16<<10 {
 			w.Errorf("answered %d with %d bytes", r.status, len(r.body))
 		}
-	}, &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{
-		Failure: &agentwire.Failure{Detail: marker + strings.Repeat("A", 3<<20)},
-	}}})},
+	}, end(callwire.End{Failure: callwire.FailureFunctionLost, Detail: marker + strings.Repeat("A", 1<<20)}))},
 	{"F86", "a status that is none", answered + "{code=502}", answersWith(func(w *platform, r response) {
 		if r.status != 502 || r.header.Get("Windlass-Executed") != "maybe" {
 			w.Errorf("answered %d", r.status)
@@ -126,51 +144,45 @@ var lyingAttacks = []attack{
 			w.Errorf("answered %d %q with %v", r.status, r.body, r.header)
 		}
 	}, whole(200, []byte("body"),
-		&agentwire.Header{Name: "X-A", Value: []byte("a\r\nSet-Cookie: a=" + marker)},
-		&agentwire.Header{Name: "X-B\r\nSet-Cookie", Value: []byte("b")},
-		&agentwire.Header{Name: "Content-Length", Value: []byte("99")},
-		&agentwire.Header{Name: "Transfer-Encoding", Value: []byte("chunked")},
-		&agentwire.Header{Name: "Connection", Value: []byte("Windlass-Executed")},
-		&agentwire.Header{Name: "windlass-executed", Value: []byte("no")}, &agentwire.Header{Name: "X_Windlass_Executed", Value: []byte("no")}))},
+		callwire.Field{Name: "X-A", Value: "a\r\nSet-Cookie: a=" + marker},
+		callwire.Field{Name: "X-B\r\nSet-Cookie", Value: "b"},
+		callwire.Field{Name: "Content-Length", Value: "99"},
+		callwire.Field{Name: "Transfer-Encoding", Value: "chunked"},
+		callwire.Field{Name: "Connection", Value: "Windlass-Executed"},
+		callwire.Field{Name: "windlass-executed", Value: "no"}, callwire.Field{Name: "X_Windlass_Executed", Value: "no"}))},
 	{"F93", "a function error that splits itself", "", answersWith(func(w *platform, r response) {
 		if r.header.Get("Set-Cookie") != "" || len(r.header.Get("Windlass-Function-Error")) > 8<<10 {
 			w.Errorf("answered with %v", r.header)
 		}
-	}, &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
+	}, head(callwire.Head{
 		Status: 500, Whole: true, FunctionError: "\x1b[31m" + marker + "\r\nSet-Cookie: a=b\r\n" + strings.Repeat("A", 1<<20),
-	}}})},
+	}))},
 	{"F87", "an answer that is longer than it says", answered, answersWith(func(w *platform, r response) {
 		if r.err == nil {
 			w.Errorf("answered %q", r.body)
 		}
-	}, &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
+	}, head(callwire.Head{
 		// What the headers say does not count.
-		Status: 200, ContentLength: proto.Int64(5), Headers: []*agentwire.Header{{Name: "Content-Length", Value: []byte("99")}},
-	}}}, &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Body{Body: []byte("12345HTTP/1.1 200 OK\r\n\r\n")}},
-		&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{}}})},
+		Status: 200, ContentLength: 5, Header: []callwire.Field{{Name: "Content-Length", Value: "99"}},
+	}), body([]byte("12345HTTP/1.1 200 OK\r\n\r\n")), end(callwire.End{}))},
 	{"F87", "an answer that poses as the server's own refusal", "", answersWith(func(w *platform, r response) {
 		if r.status != 200 || r.body != posed {
 			w.Errorf("answered %d, %v: %q", r.status, r.err, r.body)
 		}
-	}, &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
-		Status: 200, Headers: []*agentwire.Header{{Name: "Content-Length", Value: []byte(itoa(len(posed)))}},
-	}}}, &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Body{Body: []byte(posed)}},
-		&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{}}})},
+	}, head(callwire.Head{
+		Status: 200, ContentLength: -1, Header: []callwire.Field{{Name: "Content-Length", Value: itoa(len(posed))}},
+	}), body([]byte(posed)), end(callwire.End{}))},
 	{"F100", "an answer for every status code", "", func(w *platform) {
 		pulls := w.joined()
 		var last *agentwire.Ticket
-		for code := int32(600); code < 700; code++ {
+		for code := 600; code < 700; code++ {
 			responses := make(chan response, 1)
 			go func() { responses <- w.call(fmt.Sprintf("/function/evil.shop/%d", code)) }()
 			ticket, err := nextTicket(pulls)
 			if err != nil {
 				w.Fatal(err)
 			}
-			stream, granted, err := claim(w.asAgent(w.gateway), ticket)
-			if granted == nil {
-				w.Fatal(err)
-			}
-			_ = stream.Send(whole(code, nil))
+			w.claims(ticket).send(whole(code, nil))
 			if r := receive(w.T, responses, "the answer"); r.status != 502 {
 				w.Errorf("%d became %d", code, r.status)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -14,8 +15,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 )
 
 // The program of the tests plays other processes, too.
@@ -88,12 +89,12 @@ func knock(addr string) {
 	if status.Code(err) != codes.Unavailable {
 		_, _ = fmt.Fprintf(os.Stdout, "%s answered as a scheduler: %v\n", addr, err)
 	}
-	attempt, err := agentwire.NewGatewayClient(conn).Attempt(ctx)
-	if err == nil {
-		_ = attempt.Send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{InvocationId: newID(), Token: newID()}}})
-		_, err = attempt.Recv()
-	}
-	if status.Code(err) != codes.Unavailable {
-		_, _ = fmt.Fprintf(os.Stdout, "%s answered as a gateway: %v\n", addr, err)
+	if raw, err := net.DialTimeout("tcp", addr, 2*time.Second); err == nil {
+		defer raw.Close()
+		_ = raw.SetDeadline(time.Now().Add(2 * time.Second))
+		_, _ = raw.Write((&callwire.Hello{CID: agentCID, ProtocolMin: 1, ProtocolMax: 1}).Append(nil))
+		if said, err := io.ReadAll(raw); len(said) > 0 {
+			_, _ = fmt.Fprintf(os.Stdout, "%s answered as a gateway: %d bytes, %v\n", addr, len(said), err)
+		}
 	}
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/internal/loadgen"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/mtls"
@@ -94,7 +95,7 @@ type platform struct {
 
 	mu       sync.Mutex
 	pods     map[string]provisioner.Key // by UID
-	executed []*agentwire.Granted       // by the honest instance
+	executed []callwire.Call            // by the honest instance
 	started  map[string]chan provisioner.Key
 }
 
@@ -195,11 +196,9 @@ func (w *platform) startGateway(wire, calls net.Listener, log *slog.Logger) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	server := serve.NewWire(prometheus.WrapRegistererWith(prometheus.Labels{"at": "gateway"}, w.registry),
-		append(mtls.RequirePeer(mtls.GatewayMethods()), grpc.Creds(certificate.ServerCredentials()))...)
-	agentwire.RegisterGatewayServer(server, g)
+	agents := serve.NewAgents(prometheus.WrapRegistererWith(prometheus.Labels{"at": "gateway"}, w.registry), certificate.CallServer(), g)
 	w.runs(g.Run)
-	w.runs(func(ctx context.Context) error { return serve.Wire(ctx, wire, server) })
+	w.runs(func(ctx context.Context) error { return serve.Agents(ctx, wire, agents) })
 	w.runs(func(ctx context.Context) error { return serve.Calls(ctx, calls, g, time.Second, w.registry, log) })
 }
 
@@ -342,19 +341,15 @@ func (w *platform) connect(c credentials.TransportCredentials, addr string) *grp
 	return conn
 }
 
-// asAgent connects to the wire as agents do.
-func (w *platform) asAgent(addr string) *grpc.ClientConn {
+// asAgent connects to the scheduler as agents do.
+func (w *platform) asAgent() *grpc.ClientConn {
 	w.Helper()
-	return w.as(w.agent(addr), addr)
+	return w.as(w.agent(domain.Scheduler()), w.scheduler)
 }
 
-// agent are the credentials of agents, which have no certificate.
-func (w *platform) agent(addr string) credentials.TransportCredentials {
+// agent are the credentials of agents, which have no certificate, for a server with a name.
+func (w *platform) agent(name string) credentials.TransportCredentials {
 	w.Helper()
-	name := domain.Scheduler()
-	if addr == w.gateway {
-		name = domain.Gateway()
-	}
 	c, err := mtls.AgentCredentials(w.ca.PEM(), name)
 	if err != nil {
 		w.Fatal(err)
@@ -362,16 +357,12 @@ func (w *platform) agent(addr string) credentials.TransportCredentials {
 	return c
 }
 
-// overTLS is a connection to the wire without gRPC.
-func (w *platform) overTLS(addr string) net.Conn {
+// overTLS is a connection to the scheduler without gRPC.
+func (w *platform) overTLS() net.Conn {
 	w.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(w.ca.PEM())
-	name := domain.Scheduler()
-	if addr == w.gateway {
-		name = domain.Gateway()
-	}
-	conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots, ServerName: name, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS13})
+	conn, err := tls.Dial("tcp", w.scheduler, &tls.Config{RootCAs: roots, ServerName: domain.Scheduler(), NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS13})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -38,36 +38,34 @@ var mayCall = map[string][]string{
 	controlwire.Scheduler_Slots_FullMethodName:     {domain.Gateway(), domain.Scheduler()},
 	controlwire.Scheduler_Watch_FullMethodName:     {domain.Controller()},
 	agentwire.Instances_Pull_FullMethodName:        everybody,
-	agentwire.Gateway_Attempt_FullMethodName:       everybody,
 }
 
 var roleAttacks = []attack{
 	{"F98", "every method with every certificate", notAllowed, func(w *platform) {
-		for _, service := range []struct {
-			addr, name string
-			desc       grpc.ServiceDesc
-		}{
-			{w.scheduler, domain.Scheduler(), controlwire.Scheduler_ServiceDesc},
-			{w.gateway, domain.Gateway(), agentwire.Gateway_ServiceDesc},
-		} {
+		for _, service := range []grpc.ServiceDesc{controlwire.Scheduler_ServiceDesc, agentwire.Instances_ServiceDesc} {
 			for _, role := range everybody {
-				conn := w.asAgent(service.addr)
+				conn := w.asAgent()
 				if role != noCertificate {
-					conn = w.as(w.role(role).ClientCredentials(service.name), service.addr)
+					conn = w.as(w.role(role).ClientCredentials(domain.Scheduler()), w.scheduler)
 				}
-				for _, method := range methodsOf(service.desc) {
+				for _, method := range methodsOf(service) {
 					w.checkMethod(conn, role, method)
 				}
 			}
 		}
 	}},
+	{"F98", "methods of gRPC at a gateway, which has none", "", func(w *platform) {
+		for _, c := range []credentials.TransportCredentials{w.agent(domain.Gateway()), w.role(domain.Scheduler()).ClientCredentials(domain.Gateway())} {
+			if code := w.codeOf(w.as(c, w.gateway), controlwire.Scheduler_Watch_FullMethodName); code != codes.Unavailable {
+				w.Errorf("answered with %v", code)
+			}
+		}
+	}},
 	{"F98", "methods and services that do not exist", "", func(w *platform) {
-		for _, addr := range []string{w.scheduler, w.gateway} {
-			conn := w.asAgent(addr)
-			for _, method := range []string{"/windlass.control.v1alpha1.Scheduler/offer", "/windlass.control.v1alpha1.Scheduler/", "/windlass.agent.v1alpha1.Instances/Pull/", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "/grpc.channelz.v1.Channelz/GetServers", "/a/b", "//", "/" + marker} {
-				if code := w.codeOf(conn, method); code != codes.Unimplemented {
-					w.Errorf("%s: %v", method, code)
-				}
+		conn := w.asAgent()
+		for _, method := range []string{"/windlass.control.v1alpha1.Scheduler/offer", "/windlass.control.v1alpha1.Scheduler/", "/windlass.agent.v1alpha1.Instances/Pull/", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "/grpc.channelz.v1.Channelz/GetServers", "/a/b", "//", "/" + marker} {
+			if code := w.codeOf(conn, method); code != codes.Unimplemented {
+				w.Errorf("%s: %v", method, code)
 			}
 		}
 	}},
@@ -92,6 +90,26 @@ var roleAttacks = []attack{
 			if code := w.codeOf(w.as(c, w.scheduler), controlwire.Scheduler_Offer_FullMethodName); code != codes.Unavailable {
 				w.Errorf("%s: %v", name, code)
 			}
+		}
+		theirsCalls, err := mtls.AgentCalls(theirs.PEM(), domain.Gateway())
+		if err != nil {
+			w.Fatal(err)
+		}
+		old := w.callsTLS()
+		old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
+		posing := w.callsTLS()
+		posing.NextProtos, posing.VerifyConnection = nil, nil
+		for name, c := range map[string]*tls.Config{"TLS 1.2": old, "another CA": theirsCalls, "no protocol": posing} {
+			conn, err := tls.Dial("tcp", w.gateway, c)
+			if err != nil {
+				continue
+			}
+			// Since TLS 1.3 a client learns of the refusal after its own part.
+			_ = conn.SetReadDeadline(time.Now().Add(patience))
+			if n, err := conn.Read(make([]byte, 1)); n > 0 || isTimeout(err) {
+				w.Errorf("%s: a gateway takes it", name)
+			}
+			_ = conn.Close()
 		}
 	}},
 }
@@ -146,7 +164,7 @@ func (w *platform) codeOf(conn *grpc.ClientConn, method string) codes.Code {
 // what was answered.
 func rawPath(w *platform, path string) string {
 	w.Helper()
-	h := w.newFrames(w.overTLS(w.scheduler))
+	h := w.newFrames(w.overTLS())
 	h.headers(1, true, ":method", "POST", ":scheme", "https", ":path", path, ":authority", "x", "content-type", "application/grpc", "te", "trailers")
 	var said []string
 	decoder := hpack.NewDecoder(4096, func(f hpack.HeaderField) { said = append(said, f.Name+"="+f.Value) })

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 )
 
 // What callers may not learn of the inside: what a function logs, which nodes, images
@@ -35,20 +35,15 @@ var secretAttacks = []attack{
 	{"F105", "S4: nodes on which there is no room", answered, fails(vast, "NoCapacity", func(fn *v1alpha1.Function) {
 		fn.Spec.Template.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("4Ei")}
 	})},
-	{"F105", "S4: the last lines of a function that ends in a call", answered, answersWith(tellsNothing(502, "FunctionLost"), &agentwire.AttemptRequest{
-		Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{Failure: &agentwire.Failure{
-			Kind: agentwire.Failure_KIND_FUNCTION_LOST, Detail: "the function ended on " + nodeName + "; its last log lines:\n" + secretURL,
-		}}},
-	})},
-	{"F105", "S4: an answer that is none, in the agent's words", answered, answersWith(tellsNothing(502, "BadAnswer"), &agentwire.AttemptRequest{
-		Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{Failure: &agentwire.Failure{Kind: agentwire.Failure_KIND_BAD_ANSWER, Detail: "read " + secretURL}}},
-	})},
-	{"F105", "S4: the stack trace of a handler's error", answered, answersWith(tellsNothing(502, "KeyError"), &agentwire.AttemptRequest{
-		Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
-			Status: 502, Whole: true, FunctionError: "Unhandled",
-			WholeBody: fmt.Appendf(nil, `{"errorMessage":"no such key","errorType":"KeyError","stackTrace":["File \"%s\", line 7, connect(\"%s\")"]}`, secretFile, secretURL),
-		}},
-	})},
+	{"F105", "S4: the last lines of a function that ends in a call", answered, answersWith(tellsNothing(502, "FunctionLost"), end(callwire.End{
+		Failure: callwire.FailureFunctionLost, Detail: "the function ended on " + nodeName + "; its last log lines:\n" + secretURL,
+	}))},
+	{"F105", "S4: an answer that is none, in the agent's words", answered, answersWith(tellsNothing(502, "BadAnswer"),
+		end(callwire.End{Failure: callwire.FailureBadAnswer, Detail: "read " + secretURL}))},
+	{"F105", "S4: the stack trace of a handler's error", answered, answersWith(tellsNothing(502, "KeyError"), head(callwire.Head{
+		Status: 502, ContentLength: -1, Whole: true, FunctionError: "Unhandled",
+		Body: fmt.Appendf(nil, `{"errorMessage":"no such key","errorType":"KeyError","stackTrace":["File \"%s\", line 7, connect(\"%s\")"]}`, secretFile, secretURL),
+	}))},
 }
 
 // fails calls a function that cannot run, and that is all that the caller learns.

@@ -2,11 +2,12 @@ package attacks
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
 
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 )
 
 const seenPath = "/function/honest.shop/seen"
@@ -16,8 +17,8 @@ func seen(method, body string, headers ...string) string {
 }
 
 // lacks checks that the function does not see headers, whatever their spelling.
-func lacks(names ...string) func(*platform, *agentwire.Granted, http.Header) {
-	return func(w *platform, _ *agentwire.Granted, header http.Header) {
+func lacks(names ...string) func(*platform, *callwire.Call, http.Header) {
+	return func(w *platform, _ *callwire.Call, header http.Header) {
 		w.Helper()
 		for name, values := range header {
 			for _, banned := range names {
@@ -57,13 +58,13 @@ var smuggling = []attack{
 	{"F87", "a chunk beyond 64 bits", answered, badChunk("1ffffffffffffffff\r\nA\r\n0\r\n\r\n")},
 	{"F87", "a length and an encoding", "", func(w *platform) {
 		// The encoding counts, for whoever is behind the gateway too.
-		sees(seen("POST", "1\r\nA\r\n0\r\n\r\n", "Content-Length: 3", "Transfer-Encoding: chunked"), func(w *platform, g *agentwire.Granted, h http.Header) {
-			if g.GetContentLength() >= 0 || h.Get("Transfer-Encoding") != "" || h.Get("Content-Length") != "" {
-				w.Errorf("the function sees a length of %d and %v", g.GetContentLength(), h)
+		sees(seen("POST", "1\r\nA\r\n0\r\n\r\n", "Content-Length: 3", "Transfer-Encoding: chunked"), func(w *platform, g *callwire.Call, h http.Header) {
+			if g.ContentLength >= 0 || h.Get("Transfer-Encoding") != "" || h.Get("Content-Length") != "" {
+				w.Errorf("the function sees a length of %d and %v", g.ContentLength, h)
 			}
 		})(w)
 	}},
-	{"F87", "a folded header", "", sees(seen("GET", "", "X-A: a", " Windlass-Executed: yes"), func(w *platform, g *agentwire.Granted, h http.Header) {
+	{"F87", "a folded header", "", sees(seen("GET", "", "X-A: a", " Windlass-Executed: yes"), func(w *platform, g *callwire.Call, h http.Header) {
 		lacks("Windlass-Executed")(w, g, h)
 		if got := h.Get("X-A"); strings.ContainsAny(got, "\r\n") {
 			w.Errorf("the function sees %q", got)
@@ -72,7 +73,7 @@ var smuggling = []attack{
 	{"F87", "headers that only Windlass may set", "", sees(seen("GET", "",
 		"Windlass-Invocation-Id: "+marker, "windlass-executed: yes", "WINDLASS-CALLER: admin", "Windlass_Caller: admin",
 		"X-WINDLASS-CALLER: admin", "X_Windlass_Caller: admin", "X-Windlass_Caller: admin", "x_windlass-caller: admin", "X_Forwarded_For: 1.2.3.4"),
-		func(w *platform, g *agentwire.Granted, h http.Header) {
+		func(w *platform, g *callwire.Call, h http.Header) {
 			lacks("Windlass-Executed", "Windlass-Caller", "Windlass_caller", "X-Windlass-Caller", "X_windlass_caller", "X-Windlass_caller", "X_windlass-Caller")(w, g, h)
 			if ids := h["Windlass-Invocation-Id"]; len(ids) != 1 || ids[0] == marker || strings.Contains(h.Get("X_forwarded_for"), "1.2.3.4") {
 				w.Errorf("the function sees %v", h)
@@ -80,7 +81,7 @@ var smuggling = []attack{
 		})},
 	{"F87", "headers that are named as those of the connection", "", sees(seen("GET", "",
 		"Connection: close, Windlass-Invocation-Id, X-Forwarded-For, X-Named", "X-Named: a", "Keep-Alive: 1", "Proxy-Authorization: "+marker, "TE: trailers", "Upgrade: x"),
-		func(w *platform, g *agentwire.Granted, h http.Header) {
+		func(w *platform, g *callwire.Call, h http.Header) {
 			lacks("X-Named", "Connection", "Keep-Alive", "Proxy-Authorization", "TE", "Upgrade")(w, g, h)
 			if h.Get("Windlass-Invocation-Id") == "" || h.Get("X-Forwarded-For") == "" {
 				w.Errorf("the function sees only %v", h)
@@ -107,7 +108,7 @@ var smuggling = []attack{
 func badChunk(body string) func(*platform) {
 	return func(w *platform) {
 		own := w.instanceOf(evil)
-		pulls := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
+		pulls := w.hello(w.asAgent(), own, w.token(podOf(own), nil))
 		_ = pulls.Send(pull(1))
 		responses := make(chan response, 1)
 		go func() {
@@ -117,23 +118,11 @@ func badChunk(body string) func(*platform) {
 		if err != nil {
 			w.Fatal(err)
 		}
-		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
-		if granted == nil {
-			w.Fatalf("not granted: %v", err)
+		a := w.claims(ticket)
+		if _, err := a.body(); !errors.Is(err, errCut) {
+			w.Errorf("instead of the end of a body that is not whole: %v", err)
 		}
-		for {
-			reply, err := stream.Recv()
-			if err != nil {
-				w.Fatalf("the body has no end: %v", err)
-			}
-			if end := reply.GetBodyEnd(); end != nil {
-				if !end.GetAborted() {
-					w.Error("the body counts as whole")
-				}
-				break
-			}
-		}
-		_ = stream.Send(whole(400, nil))
+		a.send(whole(400, nil))
 		if r := receive(w.T, responses, "the answer"); r.err == nil && r.status != 400 {
 			w.Errorf("answered %d", r.status)
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"github.com/windlass-dev/windlass/internal/callwire"
 )
 
 // openConnections is more connections of strangers than a server keeps.
@@ -51,6 +53,7 @@ var strangerAttacks = []attack{
 		measure()
 		return 10_000
 	})},
+	{"F103", "200 connections whose first frame has 16 KiB and does not end", tooSlow, helloIsLate},
 	{"F103", "1,500 connections that say nothing", "windlass_wire_unauthenticated_closed_total", func(w *platform) {
 		// They are of another address than the honest ones.
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
@@ -68,28 +71,43 @@ var strangerAttacks = []attack{
 	}},
 }
 
-// costs runs an attack against a scheduler and a gateway, and bounds by how many bytes
-// the heap has grown when the attack says so. All that it began must be refused.
+// costs runs an attack against a scheduler, and bounds by how many bytes the heap has grown when
+// the attack says so. All that it began must be refused.
 func costs(what string, most uint64, attack func(h func() *rawFrames, measure func()) (refused float64)) func(*platform) {
 	return func(w *platform) {
-		for at, server := range map[string]struct{ addr, path string }{
-			"scheduler": {w.scheduler, "/windlass.agent.v1alpha1.Instances/Pull"}, "gateway": {w.gateway, "/windlass.agent.v1alpha1.Gateway/Attempt"},
-		} {
-			before, refused := heap(), w.counter(onTheWire)
-			want := attack(func() *rawFrames {
-				h := w.newFrames(w.overTLS(server.addr))
-				h.path = server.path
-				return h
-			}, func() {
-				grown := max(heap(), before) - before
-				fmt.Fprintf(os.Stdout, "strangers_%s_heap_kib{at=%s}=%d\n", what, at, grown>>10)
-				if grown > most {
-					w.Errorf("the heap grew by %d bytes at the %s, want at most %d", grown, at, most)
-				}
-			})
-			w.until("all are refused", func() bool { return w.counter(onTheWire) >= refused+want })
-		}
+		before := heap()
+		refused := w.counter(onTheWire)
+		want := attack(func() *rawFrames {
+			h := w.newFrames(w.overTLS())
+			h.path = pullPath
+			return h
+		}, func() { w.grew(what, "scheduler", before, most) })
+		w.until("all are refused", func() bool { return w.counter(onTheWire) >= refused+want })
 	}
+}
+
+// grew prints by how many bytes the heap has grown, and fails if it is more than most.
+func (w *platform) grew(what, at string, before, most uint64) {
+	grown := max(heap(), before) - before
+	fmt.Fprintf(os.Stdout, "strangers_%s_heap_kib{at=%s}=%d\n", what, at, grown>>10)
+	if grown > most {
+		w.Errorf("the heap grew by %d bytes at the %s, want at most %d", grown, at, most)
+	}
+}
+
+// helloIsLate opens connections with a gateway whose first frame has 16 KiB, all but the last
+// byte.
+func helloIsLate(w *platform) {
+	const connections, most = 200, 200 * 96 << 10
+	refused, before := w.counter(tooSlow), heap()
+	hello := callwire.AppendFrame(nil, callwire.KindHello, 0, 0, func(b []byte) []byte { return append(b, make([]byte, callwire.MaxFirst)...) })
+	for range connections {
+		c := w.connected()
+		w.Cleanup(c.close)
+		_, _ = c.net.Write(hello[:len(hello)-1])
+	}
+	w.grew("first_frames", "gateway", before, most)
+	w.until("all are refused", func() bool { return w.counter(tooSlow) >= refused+connections })
 }
 
 // heap is how many bytes are in use.

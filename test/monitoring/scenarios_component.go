@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"os"
 	"path/filepath"
 	"time"
@@ -11,8 +12,9 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wire"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/internal/mtls"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/lab"
@@ -47,7 +49,7 @@ func claimsOfOthers(ctx context.Context, w *harness, _ string) (undo func() erro
 	if err != nil {
 		return nil, err
 	}
-	claims, err := mtls.AgentCredentials(ca, lab.Domain.Gateway())
+	calls, err := mtls.AgentCalls(ca, lab.Domain.Gateway())
 	if err != nil {
 		return nil, err
 	}
@@ -62,15 +64,7 @@ func claimsOfOthers(ctx context.Context, w *harness, _ string) (undo func() erro
 		offerAsStranger(ctx, w.WireAddr(w.Schedulers[0]), asAgent)
 		for ctx.Err() == nil {
 			// A gateway bounds what one connection may ask in vain.
-			conn, err := grpc.NewClient(w.WireAddr(w.Gateways[0]), grpc.WithTransportCredentials(claims))
-			if err != nil {
-				return
-			}
-			for range 10 {
-				claimNothing(ctx, conn)
-				sleep.For(ctx, 50*time.Millisecond)
-			}
-			_ = conn.Close()
+			claimNothing(ctx, w.WireAddr(w.Gateways[0]), calls)
 		}
 	}()
 	return func() error {
@@ -95,21 +89,31 @@ func offerAsStranger(ctx context.Context, scheduler string, asAgent credentials.
 	}
 }
 
-// claimNothing claims a call that does not exist.
-func claimNothing(ctx context.Context, conn *grpc.ClientConn) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+// claimNothing claims ten calls that do not exist, on one connection.
+func claimNothing(ctx context.Context, gateway string, calls *tls.Config) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	stream, err := agentwire.NewGatewayClient(conn).Attempt(ctx)
+	dialer := tls.Dialer{Config: calls}
+	raw, err := dialer.DialContext(ctx, "tcp", gateway)
 	if err != nil {
+		sleep.For(ctx, 500*time.Millisecond)
 		return
 	}
-	id, token := make([]byte, 16), make([]byte, 16)
-	_, _ = rand.Read(id)
-	_, _ = rand.Read(token)
-	_ = stream.Send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{
-		InvocationId: id, Token: token, Cid: "00000001-000001",
-	}}})
-	_, _ = stream.Recv()
+	conn := callwire.NewConn(raw, nil)
+	defer context.AfterFunc(ctx, conn.Close)()
+	defer conn.Close()
+	hello := callwire.Hello{CID: "00000001-000001", ProtocolMin: wire.AgentProtocols.Min, ProtocolMax: wire.AgentProtocols.Max}
+	conn.Commit(hello.Append(conn.Begin()))
+	for n := range uint32(10) {
+		if _, err := conn.Read(); err != nil { // a welcome, or a refusal
+			return
+		}
+		var claim callwire.Claim
+		_, _ = rand.Read(claim.Invocation[:])
+		_, _ = rand.Read(claim.Token[:])
+		conn.Commit(callwire.AppendClaim(conn.Begin(), 2*n+1, claim))
+		sleep.For(ctx, 50*time.Millisecond)
+	}
 }
 
 // schedulerStutters lets a scheduler run only for a third of the time, as a limit

@@ -28,7 +28,7 @@ var kinds = map[protoreflect.Name]kind{
 	"detail": text, "release": text, "how": text, "message": text, "last_lines": text,
 	"resident_bytes": amount, "cpu_ns": amount,
 	"protocol_min": speech, "protocol_max": speech, "headers": list, "variables": list,
-	"released": set, "functions": set,
+	"released": set, "functions": set, "reports": set,
 }
 
 func kindOf(field protoreflect.FieldDescriptor) kind {

@@ -115,7 +115,8 @@ func (w *harness) startGateway() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.serve(theGateway, func(r grpc.ServiceRegistrar) { agentwire.RegisterGatewayServer(r, g) })
+	l, agents := w.network.listen(theGateway), serve.NewAgents(prometheus.NewRegistry(), nil, g)
+	w.run("the server of the gateway", func(ctx context.Context) error { return serve.Agents(ctx, l, agents) })
 	w.run("the gateway", g.Run)
 	w.clients = newClients(w, g)
 }

@@ -109,6 +109,11 @@ type roleAddr string
 func (roleAddr) Network() string  { return "memory" }
 func (a roleAddr) String() string { return string(a) }
 
+// dialAs connects a role without credentials, which frames do not need.
+func (n *network) dialAs(role string) func(context.Context, string) (net.Conn, error) {
+	return func(ctx context.Context, addr string) (net.Conn, error) { return n.dial(ctx, role, addr) }
+}
+
 // as are the credentials by which a role connects: instead of encrypting a connection, they
 // replace it by one in memory.
 func (n *network) as(role string) credentials.TransportCredentials {

@@ -82,7 +82,7 @@ func (p *platform) add(d action, holder *runtime) {
 	in.stop = stop
 	f := &function{platform: p, agent: in.Agent}
 	deps := podagent.Deps{
-		Adapter: f, Dialer: podagent.Dialer{Schedulers: w.network.as(in.Agent), Gateways: w.network.as(in.Agent)}, Log: silent,
+		Adapter: f, Dialer: podagent.Dialer{Schedulers: w.network.as(in.Agent), Dial: w.network.dialAs(in.Agent)}, Log: silent,
 	}
 	if in.Spare {
 		deps.Spare = f

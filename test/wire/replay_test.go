@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -21,7 +22,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/wiretest"
 )
 
-// Every release is played to each program of today, as it spoke and as a later one may.
+// Every release is played to each side of today, as it spoke and as a later one may.
 func TestWhatEveryReleaseSaidIsUnderstood(t *testing.T) {
 	folders, err := os.ReadDir("testdata")
 	if err != nil {
@@ -36,15 +37,15 @@ func TestWhatEveryReleaseSaidIsUnderstood(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, recorded := range r.recordings {
-			for _, role := range recorded.programs() {
+			for _, side := range recorded.sides() {
 				for _, later := range []bool{false, true} {
-					name := strings.Join([]string{folder.Name(), recorded.story, role}, "/")
+					name := strings.Join([]string{folder.Name(), recorded.story, side}, "/")
 					if later {
 						name += "/later"
 					}
 					t.Run(name, func(t *testing.T) {
 						t.Parallel()
-						if err := replay(t, r, recorded, role, later); err != nil {
+						if err := replay(t, r, recorded, side, later); err != nil {
 							t.Error(err)
 						}
 					})
@@ -60,28 +61,36 @@ func TestWhatIsNotAsItWasIsNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := slices.IndexFunc(r.recordings, func(r recording) bool { return r.story == "cold-start" })
 	for name, tc := range map[string]struct {
-		role   string
+		side   string
+		story  string // cold-start if it is empty
 		before string // is in a line of the recording
 		now    string // replaces it; dropped says that the line goes
 		want   string
 	}{
-		"another member":         {schedulerA, `{"welcome":{"epoch":"1","protocol":1,"release":"(devel)"}}`, `{"drain":{}}`, "PullReply.drain is not there"},
-		"another value":          {theGateway, `"attempt":1`, `"attempt":2`, "Granted.attempt: it is 1, and was 2"},
-		"a message that is new":  {"agent-1", `{"hello":`, dropped, "hello is"},
-		"a message in between":   {"agent-1", `{"pull":{"credits":1}}`, dropped, "done is not there"},
-		"a field that was empty": {"agent-1", `"cold":true,`, "", "ResultHead.cold is true"},
-		"an answer":              {theGateway, `"said":"200 yes \"hi\""`, `"said":"200 yes \"ho\""`, "answered with"},
-		"a call that is lost":    {"agent-1", `"do":"answer 1 hi"`, `"do":"wait"`, "is not there, and was"},
-		"a deed":                 {schedulerA, `"what":"started"`, `"what":"stopped"`, "does not do what it did"},
-		"a method":               {"agent-1", `Instances/Pull`, `Instances/Push`, "does not open a stream"},
-		"the end of a stream":    {theGateway, `"by":"server","ends":"OK"`, `"by":"server","ends":"Aborted"`, "ends its side"},
-		"an id":                  {schedulerA, `{"ticket":{"invocationId":"A`, `{"ticket":{"invocationId":"B`, "it is"},
+		"another member": {
+			side: schedulerA, before: `{"welcome":{"epoch":"1","protocol":1,"release":"(devel)"}}`, now: `{"drain":{}}`,
+			want: "PullReply.drain is not there",
+		},
+		"another value":          {side: callers, before: `"calls":1`, now: `"calls":2`, want: "Loan.calls: it is 1, and was 2"},
+		"another value in a set": {side: callers, before: `"running":1`, now: `"running":2`, want: "there is no"},
+		"a message that is new":  {side: callers, before: `{"hello":`, now: dropped, want: "hello is"},
+		"a message in between":   {side: callers, before: `{"pull":{"credits":1}}`, now: dropped, want: "Pull.credits is 1"},
+		"a field that was empty": {side: callers, before: `"lent":true,`, now: "", want: "Ticket.lent is true"},
+		"an answer":              {side: callers, before: `"said":"200 yes \"hi\""`, now: `"said":"200 yes \"ho\""`, want: "answered with"},
+		"a call that is lost":    {side: callers, before: `"do":"answer 1 hi"`, now: `"do":"wait"`, want: "is not there, and was"},
+		"a deed":                 {side: schedulerA, before: `"what":"started"`, now: `"what":"stopped"`, want: "does not do what it did"},
+		"a method":               {side: callers, before: `Instances/Pull`, now: `Instances/Push`, want: "does not open a stream"},
+		"the end of a stream": {
+			side: schedulerA, story: "idle-leave", before: `"by":"server","ends":"OK"`, now: `"by":"server","ends":"Aborted"`,
+			want: "ends its side",
+		},
+		"an id": {side: schedulerA, before: `{"ticket":{"invocationId":"A`, now: `{"ticket":{"invocationId":"B`, want: "it is"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			at := slices.IndexFunc(r.recordings, func(r recording) bool { return r.story == cmp.Or(tc.story, "cold-start") })
 			broken := r.recordings[at].changed(t, tc.before, tc.now)
-			err := replay(t, r, broken, tc.role, false)
+			err := replay(t, r, broken, tc.side, false)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%v, want %q", err, tc.want)
 			}
@@ -116,67 +125,76 @@ func (r recording) changed(t *testing.T, before, now string) recording {
 	return r
 }
 
-// programs are the roles of a recording that today's programs can play: the controller
-// needs a cluster.
-func (r recording) programs() (roles []string) {
+// callers is the side of the gateway and all agents. What they say to each other goes in frames,
+// which are not recorded, so they are today's together or fake peers together.
+const callers = "callers"
+
+// sideOf is the side on which a role is; most are alone.
+func sideOf(role string) string {
+	if role == theGateway || strings.HasPrefix(role, "agent-") {
+		return callers
+	}
+	return role
+}
+
+// sides are those of a recording that today's programs can play: the controller needs a
+// cluster.
+func (r recording) sides() (sides []string) {
 	for _, l := range r.lines {
 		if l.Opens == nil {
 			continue
 		}
 		for _, role := range []string{l.Opens.Client, l.Opens.Server} {
-			if role != theController && !slices.Contains(roles, role) {
-				roles = append(roles, role)
+			if side := sideOf(role); side != theController && !slices.Contains(sides, side) {
+				sides = append(sides, side)
 			}
 		}
 	}
-	return roles
+	return sides
 }
 
 // patience is how much longer than it took then something may take now.
 const patience = time.Minute
 
-// player plays a recording to one program of today.
+// player plays a recording to one side of today.
 type player struct {
 	release   *release
 	recording recording
-	role      string
+	side      string
 	// later lets fake peers say more than was recorded.
 	later bool
 	world *harness
 	peers *fakePeers
 	names names
-	// streams are those of the program, by their numbers in the recording.
+	// streams are those of the side, by their numbers in the recording.
 	streams map[int]*stream
 	// left are the streams that were ended, by whoever.
 	left map[int]bool
-	// offered and granted are the calls of which that was said, by their ids then and now.
-	offered, granted map[string]bool
-	// claimed are the calls that streams have claimed.
-	claimed map[*stream][]string
-	// toPing says that the program pinged then.
+	// offered are the calls of which that was said, by their ids then and now.
+	offered map[string]bool
+	// toPing says that a program of the side pinged then.
 	toPing bool
 
 	mu    sync.Mutex
 	deeds []action
 }
 
-// replay plays a recording to the program of today that plays a role. The error says the
-// first thing that is not as it was.
-func replay(t *testing.T, r *release, recorded recording, role string, later bool) (err error) {
+// replay plays a recording to the programs of today that play a side. The error says the first
+// thing that is not as it was.
+func replay(t *testing.T, r *release, recorded recording, side string, later bool) (err error) {
 	n := newNetwork(t)
 	synctest.Test(t, func(t *testing.T) {
 		p := &player{
-			release: r, recording: recorded, role: role, later: later, peers: newFakePeers(n, r), names: make(names),
-			streams: make(map[int]*stream), left: make(map[int]bool),
-			offered: make(map[string]bool), granted: make(map[string]bool), claimed: make(map[*stream][]string),
+			release: r, recording: recorded, side: side, later: later, peers: newFakePeers(n, r), names: make(names),
+			streams: make(map[int]*stream), left: make(map[int]bool), offered: make(map[string]bool),
 		}
 		for role, addr := range n.addrs {
 			p.names[recordedAddr(role)] = addr
 		}
-		p.world = newHarness(t, n, func(one string) bool { return one == role }, p.note)
-		for _, one := range servers {
-			if one != role {
-				p.peers.serve(one)
+		p.world = newHarness(t, n, p.plays, p.note)
+		for _, role := range []string{schedulerA, schedulerB} { // gateways serve nothing that is recorded
+			if !p.plays(role) {
+				p.peers.serve(role)
 			}
 		}
 		p.world.begin()
@@ -186,6 +204,9 @@ func replay(t *testing.T, r *release, recorded recording, role string, later boo
 	})
 	return err
 }
+
+// plays tells whether a role is a program of today.
+func (p *player) plays(role string) bool { return sideOf(role) == p.side }
 
 func (p *player) note(d action) {
 	p.mu.Lock()
@@ -239,7 +260,7 @@ func await(is func() bool) bool {
 }
 
 func (p *player) deed(d action) error {
-	if d.Role == p.role {
+	if p.plays(d.Role) {
 		return p.expect(d)
 	}
 	switch d.What {
@@ -263,14 +284,14 @@ func (p *player) deed(d action) error {
 	return nil
 }
 
-// expect waits until the program does what it did then.
+// expect waits until a program does what it did then.
 func (p *player) expect(want action) error {
 	var got action
 	if !await(func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		at := slices.IndexFunc(p.deeds, func(d action) bool {
-			return d.What == want.What && d.Call == want.Call && (d.UID == want.UID || d.Spare && want.Spare)
+			return d.Role == want.Role && d.What == want.What && d.Call == want.Call && (d.UID == want.UID || d.Spare && want.Spare)
 		})
 		if at < 0 {
 			return false
@@ -279,7 +300,7 @@ func (p *player) expect(want action) error {
 		p.deeds = slices.Delete(p.deeds, at, at+1)
 		return true
 	}) {
-		return fmt.Errorf("%s does not do what it did: %+v", p.role, want)
+		return fmt.Errorf("%s does not do what it did: %+v", want.Role, want)
 	}
 	if got.Said != want.Said {
 		return fmt.Errorf("call %d was %s with %s, and then with %s", want.Call, want.What, got.Said, want.Said)
@@ -293,14 +314,14 @@ func (p *player) expect(want action) error {
 }
 
 func (p *player) open(n int, o opening) (err error) {
-	switch p.role {
-	case o.Client:
+	switch {
+	case p.plays(o.Client):
 		var s *stream
 		if !await(func() bool { s = p.peers.taken(o); return s != nil }) {
 			return fmt.Errorf("%s does not open a stream of %s to %s", o.Client, o.Method, o.Server)
 		}
 		p.streams[n] = s
-	case o.Server:
+	case p.plays(o.Server):
 		if p.streams[n], err = p.peers.open(o); err != nil {
 			return fmt.Errorf("%s at %s: %w", o.Method, o.Server, err)
 		}
@@ -331,7 +352,7 @@ func (p *player) message(s *stream, l line) error {
 	if err != nil {
 		return err
 	}
-	if s.roleOf(l.By) == p.role {
+	if p.plays(s.roleOf(l.By)) {
 		return p.hear(s, m, l)
 	}
 	if isPong(m) {
@@ -339,37 +360,28 @@ func (p *player) message(s *stream, l line) error {
 	}
 	recorded := proto.CloneOf(m)
 	p.names.translate(m)
-	p.heard(s, recorded, m)
+	p.heard(recorded, m)
 	return p.say(s, m)
 }
 
-// heard takes note of what was said, then and now, of calls.
-func (p *player) heard(s *stream, then, now *dynamicpb.Message) {
+// heard takes note of the calls that were offered, then and now.
+func (p *player) heard(then, now *dynamicpb.Message) {
 	for _, m := range []*dynamicpb.Message{then, now} {
 		for _, id := range idsIn(m, "offers") {
 			p.offered[id] = true
-		}
-		if has(m, "claim") {
-			p.claimed[s] = append(p.claimed[s], idOf(m.Get(m.Descriptor().Fields().ByName("claim")).Message()))
-		}
-		if has(m, "granted") {
-			for _, id := range p.claimed[s] {
-				p.granted[id] = true
-			}
 		}
 	}
 }
 
 // saidBefore tells whether a message is one of a gateway that says nothing new: it offers
-// calls again, which is harmless, or takes back offers of calls that somebody has.
+// calls again, which is harmless.
 func (p *player) saidBefore(s *stream, m *dynamicpb.Message) bool {
 	if !strings.HasSuffix(s.Method, "/Offer") || m.Descriptor() != s.method.Input() {
 		return false
 	}
-	offers, cancellations := idsIn(m, "offers"), idsIn(m, "cancellations")
-	return len(offers)+len(cancellations) > 0 &&
-		!slices.ContainsFunc(offers, func(id string) bool { return !p.offered[id] }) &&
-		!slices.ContainsFunc(cancellations, func(id string) bool { return !p.granted[id] })
+	offers := idsIn(m, "offers")
+	return len(offers) > 0 && len(idsIn(m, "cancellations")) == 0 &&
+		!slices.ContainsFunc(offers, func(id string) bool { return !p.offered[id] })
 }
 
 // idsIn are the calls that a list in a message is about.
@@ -397,7 +409,7 @@ func (p *player) say(s *stream, m *dynamicpb.Message) error {
 	}
 	if err := s.say(said); err != nil {
 		how, _ := s.ended()
-		return fmt.Errorf("%s of %s has ended, with %v, before this was said: %v", s.Method, p.role, how, m)
+		return fmt.Errorf("%s of %s has ended, with %v, before this was said: %v", s.Method, p.side, how, m)
 	}
 	if p.later && m.Descriptor().Oneofs().Len() > 0 {
 		_ = s.say(wiretest.Beyond(dynamicpb.NewMessage(m.Descriptor()))) // what came before may end the stream
@@ -405,7 +417,7 @@ func (p *player) say(s *stream, m *dynamicpb.Message) error {
 	return nil
 }
 
-// hear waits until the program says what it said then.
+// hear waits until a program says what it said then.
 func (p *player) hear(s *stream, want *dynamicpb.Message, l line) error {
 	if isPing(want) || p.saidBefore(s, want) {
 		p.toPing = p.toPing || isPing(want)
@@ -424,12 +436,12 @@ func (p *player) hear(s *stream, want *dynamicpb.Message, l line) error {
 		}
 	}) || got == nil {
 		how, over := s.ended()
-		return fmt.Errorf("%s does not say on %s (ended: %v, %v) what it said: %s", p.role, s.Method, over, how, l.Message)
+		return fmt.Errorf("%s does not say on %s (ended: %v, %v) what it said: %s", s.roleOf(l.By), s.Method, over, how, l.Message)
 	}
 	if err := p.names.differ(want, got); err != nil {
-		return fmt.Errorf("on %s, %s says %v, and said %s: %w", s.Method, p.role, got, l.Message, err)
+		return fmt.Errorf("on %s, %s says %v, and said %s: %w", s.Method, s.roleOf(l.By), got, l.Message, err)
 	}
-	p.heard(s, want, got)
+	p.heard(want, got)
 	return nil
 }
 
@@ -460,7 +472,7 @@ func isLevel(s *stream) bool { return strings.HasSuffix(s.Method, "/Watch") }
 func (p *player) ending(s *stream, l line) error {
 	before := p.left[l.Stream]
 	p.left[l.Stream] = true
-	if s.roleOf(l.By) != p.role {
+	if !p.plays(s.roleOf(l.By)) {
 		if l.By == client || !before || l.Ends != codes.Canceled.String() {
 			s.leave(codeOf(l.Ends))
 		}
@@ -478,13 +490,13 @@ func (p *player) ending(s *stream, l line) error {
 		how, over = s.ended()
 		return over
 	}) {
-		return fmt.Errorf("%s does not end its side of %s", p.role, s.Method)
+		return fmt.Errorf("%s does not end its side of %s", s.roleOf(l.By), s.Method)
 	}
 	if m, is := s.next(); is {
-		return fmt.Errorf("on %s, %s says what it did not say: %v", s.Method, p.role, m)
+		return fmt.Errorf("on %s, %s says what it did not say: %v", s.Method, p.side, m)
 	}
 	if how != codeOf(l.Ends) {
-		return fmt.Errorf("%s ends its side of %s with %v, and then with %s", p.role, s.Method, how, l.Ends)
+		return fmt.Errorf("%s ends its side of %s with %v, and then with %s", s.roleOf(l.By), s.Method, how, l.Ends)
 	}
 	return nil
 }
@@ -519,14 +531,14 @@ func (p *player) atTheEnd() error {
 	for n, s := range p.streams {
 		pings += s.pinged()
 		if m, more := p.next(s); more && !isLevel(s) {
-			return fmt.Errorf("on %s, %s says what it did not say: %v", s.Method, p.role, m)
+			return fmt.Errorf("on %s, %s says what it did not say: %v", s.Method, p.side, m)
 		}
 		if how, over := s.ended(); over && !p.left[n] {
-			return fmt.Errorf("%s ends its side of %s with %v, and did not", p.role, s.Method, how)
+			return fmt.Errorf("%s ends its side of %s with %v, and did not", p.side, s.Method, how)
 		}
 	}
 	if p.toPing && pings == 0 {
-		return fmt.Errorf("%s does not ping any more", p.role)
+		return fmt.Errorf("%s does not ping any more", p.side)
 	}
 	p.peers.mu.Lock()
 	defer p.peers.mu.Unlock()

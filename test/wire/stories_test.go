@@ -31,13 +31,17 @@ var stories = []story{
 		0s    call 1 f one
 		1s    answer 1 eins
 		40s   wait`},
-	// The request comes with the ticket, and the claim with the answer.
-	{"request-in-ticket", `
+	// All calls but the first go by the loan that it left, until the instance has been idle.
+	{"loan", `
 		0s    own scheduler-a
-		0s    function f min=1 delivery=AtLeastOnce
+		0s    function f min=1
 		2s    call 1 f one
 		20ms  answer 1 eins
-		2s    wait`},
+		200ms call 2 f two
+		20ms  answer 2 zwei
+		200ms call 3 f three
+		20ms  answer 3 drei
+		12s   wait`},
 	// A client hangs up while its call runs, and one while its call waits.
 	{"cancel", `
 		0s    own scheduler-a
