@@ -24,9 +24,13 @@ func choose(all []row, list string) ([]row, error) {
 	names := strings.Split(list, ",")
 	used := make([]bool, len(names))
 	for _, r := range all {
-		i := slices.IndexFunc(names, func(name string) bool { return named(name, r.id) })
-		if i >= 0 {
-			used[i] = true
+		meant := false
+		for i, name := range names {
+			if named(name, r.id) {
+				meant, used[i] = true, true
+			}
+		}
+		if meant {
 			chosen = append(chosen, r)
 		}
 	}

@@ -19,6 +19,7 @@ func TestRowsAreChosenByNameNumberAndRange(t *testing.T) {
 		"F7":         {"F7", "F7b"},
 		"F21,F1":     {"F1", "F21"},
 		"F7-F18":     {"F7", "F7b", "F18a", "F18b"},
+		"F7,F7b":     {"F7", "F7b"},
 		"F18,F40-50": {"F18a", "F18b", "F48h"},
 	}
 	for list, want := range tests {

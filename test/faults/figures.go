@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,9 +24,10 @@ type figure struct {
 
 func allFigures() []figure {
 	return []figure{
-		{"kill", stalls("kill_owner", 200, 2*time.Second, killed)},
-		{"pause", stalls("pause_owner", 20, 4*time.Second, paused)},
-		{"partition", stalls("partition_owner", 20, 4*time.Second, isolated)},
+		{"kill", stalls("kill_owner", 200, 2*time.Second, owner, killed)},
+		{"pause", stalls("pause_owner", 20, 4*time.Second, owner, paused)},
+		{"partition", stalls("partition_owner", 20, 4*time.Second, owner, isolated)},
+		{"schedulers", withoutAny},
 		{"rolling", rolling},
 		{"etcd", outages},
 		{"ancestors", ancestors},
@@ -97,8 +99,37 @@ func (r *runner) assess(ctx context.Context, s *faultEnv, name string, allow ver
 	return nil
 }
 
-// blow makes the owner silent in some way, until undo.
-type blow func(ctx context.Context, owner *lab.Member) (undo func() error, err error)
+// blow makes a scheduler silent in some way, until undo.
+type blow func(ctx context.Context, m *lab.Member) (undo func() error, err error)
+
+// strike gives all of them a blow.
+func (hit blow) strike(ctx context.Context, all []*lab.Member) (undo func() error, err error) {
+	var undos []func() error
+	for _, m := range all {
+		undo, struck := hit(ctx, m)
+		err = errors.Join(err, struck)
+		if struck == nil {
+			undos = append(undos, undo)
+		}
+	}
+	return func() error {
+		var err error
+		for _, undo := range undos {
+			err = errors.Join(err, undo())
+		}
+		return err
+	}, err
+}
+
+// whom picks the schedulers that are struck.
+type whom func(ctx context.Context, s *faultEnv) ([]*lab.Member, error)
+
+func owner(ctx context.Context, s *faultEnv) ([]*lab.Member, error) {
+	m, err := s.owner(ctx, work)
+	return []*lab.Member{m}, err
+}
+
+func allSchedulers(_ context.Context, s *faultEnv) ([]*lab.Member, error) { return s.Schedulers, nil }
 
 func killed(ctx context.Context, owner *lab.Member) (undo func() error, err error) {
 	owner.Kill()
@@ -120,9 +151,18 @@ func isolated(ctx context.Context, owner *lab.Member) (undo func() error, err er
 // rest is how long slots may come to rest after a blow.
 const rest = 2 * time.Second
 
-// stalls measures how long new calls wait after each of many blows, for as long as
-// the owner is silent.
-func stalls(name string, times int, silence time.Duration, strike blow) func(context.Context, *runner) error {
+// withoutAny measures the same for all schedulers together.
+func withoutAny(ctx context.Context, r *runner) error {
+	return errors.Join(
+		stalls("kill_schedulers", 20, 10*time.Second, allSchedulers, killed)(ctx, r),
+		stalls("pause_schedulers", 20, 10*time.Second, allSchedulers, paused)(ctx, r),
+		stalls("cut_schedulers", 20, 10*time.Second, allSchedulers, isolated)(ctx, r),
+	)
+}
+
+// stalls measures how long new calls wait after each of many strikes, for as long as
+// schedulers are silent.
+func stalls(name string, times int, silence time.Duration, whom whom, hit blow) func(context.Context, *runner) error {
 	return func(ctx context.Context, r *runner) error {
 		s, err := r.newEnv(name)
 		if err != nil {
@@ -134,13 +174,13 @@ func stalls(name string, times int, silence time.Duration, strike blow) func(con
 		sleep.For(ctx, rest)
 		var moments []int64
 		for range r.times(times) {
-			owner, err := s.owner(ctx, work)
+			victims, err := whom(ctx, s)
 			if err != nil {
 				l.Stop()
 				return err
 			}
 			moments = append(moments, now())
-			undo, err := strike(ctx, owner)
+			undo, err := hit.strike(ctx, victims)
 			if err == nil {
 				sleep.For(ctx, silence)
 				err = undo()

@@ -31,6 +31,7 @@ type chapter struct {
 func chapters() []chapter {
 	return []chapter{
 		{"Programs of Windlass", processRows()},
+		{"Lent pulls", loanRows()},
 		{"Instances and functions", instanceRows()},
 		{"etcd", etcdRows()},
 		{"The network", networkRows()},
