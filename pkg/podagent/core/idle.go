@@ -38,6 +38,10 @@ func (i idleness) leaveAt(p Params) time.Time {
 // waits reports whether the instance is idle and not draining.
 func (c *Core) waits() bool { return !c.idle.since.IsZero() && !c.life.draining }
 
+// keepsLoans reports whether the instance keeps its loans however long it is idle. While no
+// scheduler answers, only the gateways that have them can call it.
+func (c *Core) keepsLoans() bool { return c.gateways.idle > 0 && !c.link.established() }
+
 // busy notes that the instance has a call.
 func (c *Core) busy(now time.Time) {
 	reported := c.idle.reported
@@ -58,7 +62,7 @@ func reportAt(c *Core) time.Time {
 // idleNext is when idleDue has something to do; zero for not at all.
 func idleNext(c *Core) time.Time {
 	switch {
-	case !c.waits() || c.idle.askedToLeave:
+	case !c.waits() || c.idle.askedToLeave || c.keepsLoans():
 		return time.Time{}
 	case !c.idle.quiet:
 		return earliest(reportAt(c), c.idle.quietAt(c.params), c.idle.leaveAt(c.params))
@@ -70,7 +74,7 @@ func idleNext(c *Core) time.Time {
 // a scheduler, the agent asks the next one. A surplus instance takes its loans back before it
 // asks: only instances that no gateway calls leave.
 func idleDue(c *Core, now time.Time) {
-	if !c.waits() || c.idle.askedToLeave {
+	if !c.waits() || c.idle.askedToLeave || c.keepsLoans() {
 		return
 	}
 	if !now.Before(c.idle.leaveAt(c.params)) {
