@@ -68,7 +68,7 @@ func Agents(ctx context.Context, l net.Listener, server *AgentServer) error {
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
 	// Handlers also end if the listener fails.
-	ctx, cancel := context.WithCancel(ctx)
+	handling, cancel := context.WithCancel(ctx)
 	var handlers sync.WaitGroup
 	defer handlers.Wait()
 	defer cancel()
@@ -77,7 +77,7 @@ func Agents(ctx context.Context, l net.Listener, server *AgentServer) error {
 		switch {
 		case err == nil:
 			pause = firstPause
-			handlers.Go(func() { server.serve(ctx, conn) })
+			handlers.Go(func() { server.serve(handling, conn) })
 		case ctx.Err() != nil:
 			return nil
 		case !isTemporary(err):
