@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,12 +27,12 @@ func ends(t *testing.T) (net.Conn, net.Conn) {
 // counted counts the writes of a connection, and may do something within each.
 type counted struct {
 	net.Conn
-	writes int
+	writes atomic.Int32
 	within func()
 }
 
 func (c *counted) Write(p []byte) (int, error) {
-	if c.writes++; c.within != nil {
+	if c.writes.Add(1); c.within != nil {
 		c.within()
 	}
 	return c.Conn.Write(p)
@@ -107,8 +108,8 @@ func TestWhatIsCommittedDuringAWriteGoesOutTogether(t *testing.T) {
 				t.Fatalf("frame %d is %d, %v", n, got, err)
 			}
 		}
-		if out.writes != 2 {
-			t.Errorf("there were %d writes", out.writes)
+		if out.writes.Load() != 2 {
+			t.Errorf("there were %d writes", out.writes.Load())
 		}
 	})
 }
@@ -131,8 +132,8 @@ func TestACallDoesNotWriteForOthersForLong(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 		time.Sleep(2 * time.Second)
-		if out.writes != 1000 {
-			t.Errorf("%d of 1000 frames were written", out.writes)
+		if out.writes.Load() != 1000 {
+			t.Errorf("%d of 1000 frames were written", out.writes.Load())
 		}
 		from.Close()
 	})
@@ -176,7 +177,7 @@ func TestAPeerThatIsThereAnswersPings(t *testing.T) {
 				if err := <-hereEnded; !errors.Is(err, ErrClosed) {
 					t.Error(err)
 				}
-				if err := <-thereEnded; !errors.Is(err, io.EOF) {
+				if err := <-thereEnded; !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) {
 					t.Error(err)
 				}
 			})
@@ -312,11 +313,12 @@ func TestAnAcceptedPeerThatDoesNotReadIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := ends(t)
 		conn := Accept(a, time.Minute, nil)
-		began, sent := time.Now(), 0
+		began := time.Now()
+		var sent atomic.Int64
 		go func() {
 			for b.SetWriteDeadline(time.Time{}) == nil {
 				n, err := b.Write(bytes.Repeat(AppendFrame(nil, KindPing, 0, 0, nil), 1000))
-				if sent += n; err != nil {
+				if sent.Add(int64(n)); err != nil {
 					return
 				}
 			}
@@ -326,8 +328,8 @@ func TestAnAcceptedPeerThatDoesNotReadIsNotRead(t *testing.T) {
 		conn.mu.Lock()
 		held := len(conn.pending)
 		conn.mu.Unlock()
-		if held < unreadLimit/2 || held > unreadLimit+2*keptBuffer || sent > 2*unreadLimit+3*keptBuffer { // as much is being written
-			t.Errorf("of %d bytes of pings it holds %d of pongs", sent, held)
+		if held < unreadLimit/2 || held > unreadLimit+2*keptBuffer || sent.Load() > 2*unreadLimit+3*keptBuffer { // as much is being written
+			t.Errorf("of %d bytes of pings it holds %d of pongs", sent.Load(), held)
 		}
 		if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) > writeWithin {
 			t.Errorf("it ended after %v: %v", time.Since(began), err)

@@ -73,8 +73,8 @@ func TestAWindowIsOpenedOnceAQuarterWasRead(t *testing.T) {
 	const quarter = InitialWindow / 4
 	push(t, in, InitialWindow)
 	for _, c := range []struct{ read, windows int }{{quarter - 1, 0}, {1, 1}, {quarter, 2}, {quarter / 2, 2}} {
-		if _, err := io.ReadFull(in, make([]byte, c.read)); err != nil || out.writes != c.windows {
-			t.Errorf("after %d bytes more the window was opened %d times, not %d: %v", c.read, out.writes, c.windows, err)
+		if _, err := io.ReadFull(in, make([]byte, c.read)); err != nil || int(out.writes.Load()) != c.windows {
+			t.Errorf("after %d bytes more the window was opened %d times, not %d: %v", c.read, out.writes.Load(), c.windows, err)
 		}
 	}
 	push(t, in, 2*quarter)

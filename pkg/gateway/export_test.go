@@ -1,6 +1,9 @@
 package gateway
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // LeaveGrace makes bodies begin with only so much of their grace left. It is for before the
 // first call.
@@ -10,6 +13,13 @@ func (g *Gateway) LeaveGrace(left time.Duration) { g.bodyWait = waitBudget{spent
 // held against their namespaces.
 func (g *Gateway) Entries() int {
 	return len(g.calls.snapshot())
+}
+
+// Has reports whether a call of a path below its function waits or runs.
+func (g *Gateway) Has(uri string) bool {
+	return slices.ContainsFunc(g.calls.snapshot(), func(c *call) bool {
+		return c.uri == uri && (c.pool.Load() != nil || c.currentAttempt() != nil)
+	})
 }
 
 func (g *Gateway) Held() int {

@@ -37,9 +37,8 @@ func (w *harness) drop() {
 func (w *harness) calls(names ...string) (answers []<-chan answer) {
 	w.Helper()
 	for _, name := range names {
-		before := w.gateway.Entries()
 		answers = append(answers, w.call(w.get("/function/hello/"+name).WithContext(w.Context())))
-		until(w.T, "the call "+name+" is here", func() bool { return w.gateway.Entries() > before })
+		until(w.T, "the call "+name+" is here", func() bool { return w.gateway.Has("/" + name) })
 	}
 	return answers
 }

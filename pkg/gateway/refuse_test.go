@@ -179,6 +179,7 @@ func TestUnheardAttemptsCountAsCalls(t *testing.T) {
 	problem(t, wrote(t, w.call(w.get("/function/hello/")), 503, invocation.ExecutedNo), "GatewayOverloaded")
 	i.whole(200, "")
 	i.ended()
+	until(t, "its place is free", func() bool { return w.gateway.Held() == 0 })
 	answers = w.call(w.get("/function/hello/"))
 	w.take().whole(200, "")
 	wrote(t, answers, 200, invocation.ExecutedYes)

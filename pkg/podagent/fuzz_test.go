@@ -107,11 +107,12 @@ func talk(g *gatewayEnd, words []byte) {
 			call, n := uint32(word()%16), uint32(word())<<8
 			frame = func(b []byte) []byte { return callwire.AppendCount(b, callwire.KindWindow, call, n) }
 		case 7:
-			kind, flags, call, payload := callwire.Kind(word()), word(), uint32(word()), words[:min(len(words), int(word()%32))]
+			kind, flags, call, most := callwire.Kind(word()), word(), uint32(word()), int(word()%32)
+			payload := words[:min(len(words), most)]
 			frame = func(b []byte) []byte {
 				return callwire.AppendFrame(b, kind, flags, call, func(b []byte) []byte { return append(b, payload...) })
 			}
-			words = words[min(len(words), len(payload)):]
+			words = words[len(payload):]
 		}
 		g.write(frame)
 		if word()%2 == 0 {
