@@ -43,8 +43,9 @@ type Recall struct {
 // that are known to be idle come first, and then those with the highest CIDs, because a gateway
 // uses the lowest first. Of its other loans, those with the lowest CIDs come first.
 //
-// A recalled place is expected until the instance polls for it, for at most a second. No more places are expected than tickets wait, and no more of one gateway's than
-// tickets of other gateways wait.
+// A recalled place is expected until the instance polls for it, for at most a second. No more
+// places are expected than tickets wait, and no more of one gateway's than tickets of other
+// gateways wait.
 //
 // With more than manyLoans, a call within 10 ms of the last decision may do nothing.
 func (q *Queue) Recalls(now time.Time, idle func(gateway string) int, visit func(Recall)) {

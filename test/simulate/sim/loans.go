@@ -150,7 +150,7 @@ func (g *gateway) mayHand(c *call, to *agentConn) {
 		}
 	}
 	g.world.overtakes(g, c)
-	g.world.mayBeAlone(c)
+	g.world.mayBeAlone(c, to.cid)
 }
 
 // maxTime is the later of two times.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/queue"
 	scheduling "github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -149,20 +150,22 @@ func (c *call) overtakenBy(g *gateway, since time.Duration, newestFirst bool) {
 	}
 }
 
-// mayBeAlone notes that a call is handed over by a loan while no scheduler is there, and nothing
-// else is wrong.
-func (w *World) mayBeAlone(c *call) {
+// mayBeAlone notes that a call is handed to an instance by a loan while no scheduler is there, and
+// nothing else is wrong. If the instance's machine is off, the gateway will notice that later.
+func (w *World) mayBeAlone(c *call, cid invocation.CID) {
 	for _, n := range w.schedulers {
 		if n.up() && !n.paused {
 			return
 		}
 	}
+	lives := false
 	for _, in := range w.platform.running() {
 		if in.node.paused {
 			return
 		}
+		lives = lives || in.cid == cid
 	}
-	if !w.troubled() {
+	if lives && !w.troubled() {
 		c.alone, c.disturbances = true, w.disturbances
 	}
 }
