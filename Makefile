@@ -158,8 +158,8 @@ bench-check: build ## Fail if what a call costs beside a proxy is worse than the
 	bin/windlass bench warm scale $(BENCHFLAGS) --check hack/bench-ratios.json
 
 .PHONY: bench-ratios
-bench-ratios: build ## Store those ratios anew, with the machine and the commit that they are from (BENCHFLAGS=)
-	bin/windlass bench warm scale $(BENCHFLAGS) --store hack/bench-ratios.json
+bench-ratios: build ## Store those ratios and docs/results/performance.txt anew, with the machine and the commit that they are from (BENCHFLAGS=)
+	bin/windlass bench warm scale $(BENCHFLAGS) --store hack/bench-ratios.json >docs/results/performance.txt
 
 # A commit to compare with; by default the stored baseline.
 BASE ?=
