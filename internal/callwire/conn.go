@@ -15,10 +15,12 @@ const (
 	// is noticed by the kernel sooner, if the connection has TCP keepalives.
 	pingAfter  = 10 * time.Second
 	pongWithin = 5 * time.Second
-	// firstBuffer is the size of a reading buffer that has seen no large frame, and keptBuffer
-	// that of the largest one that is kept: an idle connection holds little memory.
+	// firstBuffer is the size of a reading buffer that has seen no large frame, keptBuffer that
+	// of the largest one that is kept, and idleBuffer that of a connection that has been silent
+	// for pingAfter: a gateway has thousands of those, which only ping.
 	firstBuffer = 4 << 10
 	keptBuffer  = 64 << 10
+	idleBuffer  = 128
 )
 
 var (
@@ -178,6 +180,7 @@ func (c *Conn) fill(need int) error {
 			return ErrSilent
 		default:
 			c.asked = true
+			c.shrink()
 			c.CommitLater(AppendFrame(c.Begin(), KindPing, 0, 0, nil))
 			c.FlushLater()
 		}
@@ -223,11 +226,11 @@ func (c *Conn) readError(err error) error {
 	return fmt.Errorf("callwire: reading: %w", err)
 }
 
-// Idle drops the reading and writing buffers, as far as they hold nothing. Only the reader may
-// call it.
-func (c *Conn) Idle() {
-	if c.from == len(c.in) {
-		c.in, c.from = nil, 0
+// shrink drops the reading and writing buffers of a silent connection, as far as they hold
+// nothing. A reader that waits needs some buffer.
+func (c *Conn) shrink() {
+	if c.from == len(c.in) && cap(c.in) > idleBuffer {
+		c.in, c.from = make([]byte, 0, idleBuffer), 0
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

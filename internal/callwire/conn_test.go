@@ -490,7 +490,7 @@ func TestCloseWriteDeliversEverything(t *testing.T) {
 	}
 }
 
-// halfClosed is a connection of which only the end can be seen.
+// halfClosed is a connection that shows only when it is closed for writing.
 type halfClosed struct {
 	net.Conn
 	closed chan struct{}
@@ -567,40 +567,53 @@ func TestReadReturnsAtOnceOnlyIfItHasAFrame(t *testing.T) {
 	}
 }
 
-func TestAnIdleConnectionHoldsNoBuffers(t *testing.T) {
-	a, b := ends(t)
-	from, to := NewConn(a, nil), NewConn(b, nil)
-	to.Trust()
-	go from.Commit(AppendBody(from.Begin(), 1, make([]byte, MaxBody)))
-	_, err := to.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	to.Commit(to.Begin())
-	to.Idle()
-	if cap(to.in)+cap(to.pending)+cap(to.spare) > 0 {
-		t.Errorf("it holds %d, %d and %d bytes", cap(to.in), cap(to.pending), cap(to.spare))
-	}
-	from.Idle()
-	const short, huge = 10, MaxPayload
-	for _, size := range []int{huge, short, huge, short, short} {
-		go from.Commit(AppendFrame(from.Begin(), KindHead, 0, 1, func(b []byte) []byte { return append(b, make([]byte, size)...) }))
-		if f, err := to.Read(); err != nil || len(f.Payload) != size {
-			t.Fatalf("of %d bytes %d came, %v", size, len(f.Payload), err)
+func TestASilentConnectionHoldsSmallBuffers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := net.Pipe()
+		from, to := NewConn(a, nil), NewConn(b, nil)
+		to.Trust()
+		go func() {
+			for {
+				if _, err := from.Read(); err != nil {
+					return
+				}
+			}
+		}()
+		frames := make(chan Frame)
+		go func() {
+			defer close(frames)
+			for f, err := to.Read(); err == nil; f, err = to.Read() {
+				frames <- f
+			}
+		}()
+		to.Commit(AppendCount(to.Begin(), KindLend, 0, 1))
+		const short, large, huge = 10, MaxBody, MaxPayload
+		for _, size := range []int{huge, short, large, short, short} {
+			go from.Commit(AppendFrame(from.Begin(), KindHead, 0, 1, func(b []byte) []byte { return append(b, make([]byte, size)...) }))
+			if f := <-frames; len(f.Payload) != size {
+				t.Fatalf("of %d bytes %d came", size, len(f.Payload))
+			}
+			<-time.After(2 * pingAfter)
+			synctest.Wait()
+			if held := cap(to.in) + cap(to.pending) + cap(to.spare); held > 2*idleBuffer {
+				t.Errorf("after a frame of %d bytes and a silence it holds %d bytes", size, held)
+			}
 		}
-	}
-	if cap(to.in) > keptBuffer {
-		t.Errorf("after a large frame it holds %d bytes", cap(to.in))
-	}
+		from.Close()
+		to.Close()
+		for range frames {
+			t.Error("a frame came twice")
+		}
+	})
 }
 
-func TestWhatBeganIsNotForgottenByIdle(t *testing.T) {
+func TestWhatBeganIsNotForgottenInSilence(t *testing.T) {
 	conn := NewConn(&saying{rest: AppendCount(nil, KindLend, 0, 5), piece: 3}, nil)
 	if err := conn.fill(headerLen); err != nil {
 		t.Fatal(err)
 	}
 	conn.CommitLater(AppendCount(conn.Begin(), KindReturn, 0, 1))
-	conn.Idle()
+	conn.shrink()
 	if f, err := conn.Read(); err != nil || f.Kind != KindLend {
 		t.Error(f, err)
 	}

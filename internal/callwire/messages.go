@@ -12,6 +12,11 @@ import (
 // Field is a header or a trailer.
 type Field struct{ Name, Value string }
 
+// ALPN is the protocol that agents and gateways agree on in the handshake of TLS, so that no
+// connection is taken for one that carries something else. Releases that differ only in frames
+// that one of them ignores have the same; Hello and Welcome say the rest.
+const ALPN = "windlass-call/1"
+
 // Hello is the first frame of a connection.
 type Hello struct {
 	// CID is the instance's. It proves nothing: only a valid Claim does.
@@ -214,7 +219,7 @@ func (r *reader) names() []string {
 	return names
 }
 
-// appendLength appends a length, of which -1 means that it is not known.
+// appendLength appends a length; -1 stands for one that is not known.
 func appendLength(b []byte, n int64) []byte { return binary.AppendUvarint(b, uint64(n+1)) }
 
 func (r *reader) length() int64 {
