@@ -35,7 +35,7 @@ func forCalls(config *tls.Config) *tls.Config {
 	config.NextProtos = []string{callwire.ALPN}
 	config.VerifyConnection = func(state tls.ConnectionState) error {
 		if state.NegotiatedProtocol != callwire.ALPN {
-			return fmt.Errorf("wiretls: the other side speaks %q, not %s", state.NegotiatedProtocol, callwire.ALPN)
+			return fmt.Errorf("mtls: the other side speaks %q, not %s", state.NegotiatedProtocol, callwire.ALPN)
 		}
 		return nil
 	}

@@ -46,10 +46,10 @@ func AgentCredentials(caPEM []byte, serverName string) (credentials.TransportCre
 func agentConfig(caPEM []byte, serverName string) (*tls.Config, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(caPEM) {
-		return nil, errors.New("wiretls: there is no certificate in caPEM: give the CA's as PEM")
+		return nil, errors.New("mtls: there is no certificate in caPEM: give the CA's as PEM")
 	}
 	if serverName == "" {
-		return nil, errors.New("wiretls: serverName is empty: say which role the server must have")
+		return nil, errors.New("mtls: serverName is empty: say which role the server must have")
 	}
 	return &tls.Config{RootCAs: roots, ServerName: serverName, MinVersion: tls.VersionTLS13}, nil
 }
@@ -93,5 +93,5 @@ func (t transport) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInf
 func (t transport) Clone() credentials.TransportCredentials { return t }
 
 func (t transport) OverrideServerName(string) error {
-	return errors.New("wiretls: the server's name is fixed: make other credentials")
+	return errors.New("mtls: the server's name is fixed: make other credentials")
 }

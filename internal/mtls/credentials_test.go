@@ -142,7 +142,7 @@ func TestAgentCredentialsNeedACAAndAName(t *testing.T) {
 	}
 }
 
-// raw are credentials without anything that wiretls adds.
+// raw are credentials without anything that mtls adds.
 func raw(config *tls.Config) credentials.TransportCredentials {
 	return named{credentials.NewTLS(config), config.ServerName}
 }

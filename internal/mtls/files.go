@@ -39,7 +39,7 @@ type Credentials struct {
 // certificate, which must be of the CA and valid now.
 func Load(dir string, log *slog.Logger) (*Credentials, error) {
 	if log == nil {
-		return nil, errors.New("wiretls: log is nil: pass a logger")
+		return nil, errors.New("mtls: log is nil: pass a logger")
 	}
 	f, err := readFiles(dir)
 	if err != nil {
@@ -139,7 +139,7 @@ func readFiles(dir string) (files, error) {
 	}{{"ca.crt", &f.ca}, {"tls.crt", &f.cert}, {"tls.key", &f.key}} {
 		content, err := os.ReadFile(filepath.Join(dir, file.name))
 		if err != nil {
-			return files{}, fmt.Errorf("wiretls: read %s: mount the role's TLS Secret there: %w", file.name, err)
+			return files{}, fmt.Errorf("mtls: read %s: mount the role's TLS Secret there: %w", file.name, err)
 		}
 		*file.into = content
 	}
@@ -155,17 +155,17 @@ func (f files) equal(g files) bool {
 func (f files) parse(dir string) (*set, error) {
 	cert, err := tls.X509KeyPair(f.cert, f.key)
 	if err != nil {
-		return nil, fmt.Errorf("wiretls: tls.crt and tls.key in %s do not go together: %w", dir, err)
+		return nil, fmt.Errorf("mtls: tls.crt and tls.key in %s do not go together: %w", dir, err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(f.ca) {
-		return nil, fmt.Errorf("wiretls: there is no certificate in ca.crt in %s: put the CA's there as PEM", dir)
+		return nil, fmt.Errorf("mtls: there is no certificate in ca.crt in %s: put the CA's there as PEM", dir)
 	}
 	between := x509.NewCertPool()
 	for _, der := range cert.Certificate[1:] {
 		c, err := x509.ParseCertificate(der)
 		if err != nil {
-			return nil, fmt.Errorf("wiretls: tls.crt in %s: a certificate behind the first: %w", dir, err)
+			return nil, fmt.Errorf("mtls: tls.crt in %s: a certificate behind the first: %w", dir, err)
 		}
 		between.AddCert(c)
 	}
@@ -175,7 +175,7 @@ func (f files) parse(dir string) (*set, error) {
 		KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("wiretls: tls.crt in %s is not a valid certificate of ca.crt: renew it: %w", dir, err)
+		return nil, fmt.Errorf("mtls: tls.crt in %s is not a valid certificate of ca.crt: renew it: %w", dir, err)
 	}
 	return &set{files: f, cert: cert, roots: roots}, nil
 }

@@ -2,15 +2,11 @@ package serve
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
-	"math/big"
 	"net"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -21,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/internal/callwire"
+	"github.com/windlass-dev/windlass/internal/mtls/testca"
 )
 
 // memory is a listener in memory.
@@ -298,7 +295,7 @@ func TestAgentsAgreeOnTheWireInTheHandshake(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				frames := 0
 				a := serveAgents(t, &tls.Config{
-					Certificates: []tls.Certificate{selfSigned(t)}, NextProtos: []string{callwire.ALPN},
+					Certificates: []tls.Certificate{certificate(t)}, NextProtos: []string{callwire.ALPN},
 					MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true,
 				}, func(callwire.Frame, AgentGuard) error { frames++; return io.EOF })
 				client, began := a.dial(), time.Now()
@@ -327,19 +324,15 @@ func hello(protocols ...string) func(net.Conn) {
 	}
 }
 
-// selfSigned is a certificate that nobody checks.
-func selfSigned(t *testing.T) tls.Certificate {
+// certificate is one that these clients do not check.
+func certificate(t *testing.T) tls.Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	dir := testca.New(t).Folder(t, "gateway")
+	c, err := tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	return c
 }
 
 func TestAListenerMayFailForAWhile(t *testing.T) {
