@@ -345,7 +345,7 @@ func TestCallsEndAtTheirOwnDeadlines(t *testing.T) {
 	})
 }
 
-// An agent that is told to end while it dials does not wait for the gateway.
+// An agent that drains while it dials does not wait for the gateway.
 func TestAGatewayThatAcceptsAndSaysNothingHoldsUpNothing(t *testing.T) {
 	withHarness(t, nil, func(w *harness) {
 		var far net.Conn

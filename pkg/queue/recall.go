@@ -18,10 +18,10 @@ const (
 	// recallPatience is how long a recalled place counts as one that comes. After that, its
 	// call is a long one, and another place is recalled.
 	recallPatience = time.Second
-	// A decision looks at all loans, which takes some 0.1 µs for each. Decisions about more than
-	// manyLoans are that far apart for each loan, so that they take a hundredth of a processor
-	// however often calls come. A function with so many loans has events all the time, so that
-	// no decision waits for a tick.
+	// A decision looks at all loans, which takes some 0.1 µs for each. Above manyLoans the pause
+	// between two decisions grows by timePerLoan for each loan, up to maxBetween. So decisions take
+	// a hundredth of a processor at most, however often calls come. A function with so many loans
+	// has events all the time, so no decision waits for a tick.
 	manyLoans   = 128
 	timePerLoan = 10 * time.Microsecond
 	maxBetween  = 10 * time.Millisecond

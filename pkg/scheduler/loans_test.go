@@ -90,7 +90,7 @@ func TestCallsByLoansAreCalls(t *testing.T) {
 		synctest.Wait()
 		facts := (<-v.replies).GetFunctions()[0]
 		if facts.GetBusy() != 1 || facts.GetQueued() != 2 || facts.GetMeanExecNs() != int64(10*time.Millisecond) {
-			t.Errorf("the controller is told %v", facts)
+			t.Errorf("the controller hears %v", facts)
 		}
 	})
 }

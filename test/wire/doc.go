@@ -10,8 +10,8 @@
 // agents are one side: real together, or fake together. Any other program is a side of its own.
 // The bytes of frames are a test of internal/callwire.
 //
-// The tests compare the messages of today's side: on which stream, in which order, of which
-// kind and with which meaning. They ignore ids, texts for people, and the values of times. No
+// The tests compare the messages of today's side: their stream, their order, their kind and their
+// meaning. They ignore ids, texts for people, and the values of times. No
 // stream may end before the recorded one did, and every call must be answered as it was. Everything
 // is replayed twice, the second time with fields and members that no release has.
 //

@@ -17,12 +17,12 @@ const (
 	// and has decided; twice, since clocks may go half as fast, and some round trips.
 	besideIdle = 2*(core.AskAfter+reportEvery+queue.LoanTerm+scheduling.DefaultTick) + 400*time.Millisecond
 	// overtaking is for how long a gateway may hand newer calls than another one's oldest to
-	// loans: until these are recalled, as above, and their calls have ended, of which most take
-	// less than half a second, or a second by a slow clock.
+	// loans: until these are recalled, as above, and their calls have ended. Most calls take less
+	// than half a second, or a second by a slow clock.
 	overtaking = besideIdle + time.Second
 )
 
-// disturb notes that something has changed because of which calls may wait for a while.
+// disturb notes a change that may make calls wait for a while.
 func (w *World) disturb() {
 	w.disturbances++
 	w.disturbed = w.now
