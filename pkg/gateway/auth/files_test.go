@@ -211,6 +211,7 @@ func TestPoliciesThatAreRefused(t *testing.T) {
 func TestListsOfKeys(t *testing.T) {
 	_, one := newKey(t, time.Hour, "team-a")
 	_, two := newKey(t, 0, "team-b/f", "*")
+	one.ID = "0a1b2c3d4e5f" // YAML would quote one of digits only
 	document, err := auth.KeyList{Keys: []auth.Key{one, two}}.Encode()
 	if err != nil {
 		t.Fatal(err)
