@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/fairshare"
@@ -118,12 +119,17 @@ func (s *ticker) recordOutcome(c *evaluation) {
 	}
 	f.stats.counters[instanceLaunched] += uint64(had)
 	f.stats.peak = max(f.stats.peak, c.Snapshot.Created+c.Snapshot.Creating+had)
-	f.stats.byReason.decisions.add(string(d.Why), 1)
+	placed, noRoom := had > 0, c.launched.NoRoom != "" && had == 0
+	// Whatever the decision was for, operators look for what prevented it.
+	why := d.Why
+	if noRoom {
+		why = autoscaler.ReasonNoRoom
+	}
+	f.stats.byReason.decisions.add(string(why), 1)
 	if !c.attempted {
 		f.stats.counters[launchDeferred]++
 	}
-	placed, refused := had > 0, c.launched.NoRoom != "" && had == 0 && !f.core.Blocked()
-	if !placed && !refused {
+	if !placed && (!noRoom || f.core.Blocked()) {
 		return
 	}
 	log := s.deps.Log.With("function", c.fn.Key().String(), "wanted", c.Wanted(), "waiting", c.Snapshot.Waiting(),

@@ -63,7 +63,7 @@ var (
 	horizonDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_horizon_seconds",
 		"How far ahead the last decision planned. Absent if that decision is ten seconds old, or if the function's decider does not plan ahead.", "function_namespace", "function", "revision")
 	decisionsDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_decisions_total",
-		"Decisions to create instances, by reason.", "function_namespace", "function", "revision", "reason")
+		"Decisions to create instances, by reason. NoRoom if no node had room for any of them.", "function_namespace", "function", "revision", "reason")
 	launchedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_launched_total",
 		"Instances that the scheduler launched.", "function_namespace", "function", "revision")
 	deferredDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_launches_deferred_total",

@@ -140,6 +140,9 @@ func TestCallsAreRefusedIfNoNodeHasRoom(t *testing.T) {
 		a := w.ready(w.started(busy, 1)[0])
 		g.offer(fn, 2)
 		w.after(3 * time.Second)
+		if n := w.scrape("function")["decisions_total{f,ns,NoRoom}"]; n != 31 {
+			t.Errorf("%v decisions in 3 s found no room, want that of the first call and 30", n)
+		}
 		g.offer(fn, 3)
 		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		w.after(2*time.Second - w.scheduler.config.Tick)
