@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invocation"
@@ -51,11 +50,7 @@ func newCallLog(dataDir string) *callLog { return &callLog{dataDir: dataDir} }
 func (l *callLog) Add(account invocation.Record) {
 	e := endedCall{account: account}
 	if account.CID != "" {
-		// os.Stat would allocate, and every call comes by here.
-		var stat syscall.Stat_t
-		if syscall.Stat(l.log(account), &stat) == nil {
-			e.length = stat.Size
-		}
+		e.length = sizeOf(l.log(account))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

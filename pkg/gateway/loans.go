@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
@@ -201,11 +202,13 @@ func (d *dispatcher) handOver(p *pool) (after handedOver) {
 }
 
 // finish writes the frames of calls that were handed over, and sends tickets. The reader of a
-// connection flushes that one itself, and waits for no other instance.
+// connection flushes that one itself, and waits for no other instance. Any other goroutine first
+// lets those run that are ready, because their frames then go out with its own.
 func (d *dispatcher) finish(after handedOver, reader *agentConn) {
 	for _, c := range after.to {
 		switch {
 		case reader == nil:
+			runtime.Gosched()
 			c.wire.Flush()
 		case c != reader:
 			c.wire.FlushLater()

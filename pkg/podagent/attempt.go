@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -94,6 +95,7 @@ func (at *attempt) run(ctx context.Context) {
 	}
 	a.notify(ended)
 	at.cancel(nil)
+	runtime.Gosched() // the answers of others that are ready go out with this one
 	at.gateway.conn.Flush()
 }
 
