@@ -138,6 +138,7 @@ func (c *Conn) Read() (Frame, error) {
 			c.came()
 			return f, nil
 		case f.Kind == KindPing:
+			c.shrink() // the other side has asked first
 			c.CommitLater(AppendFrame(c.Begin(), KindPong, 0, 0, nil))
 			c.FlushLater()
 		case f.Kind != KindPong && c.unknown != nil:

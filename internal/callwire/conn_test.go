@@ -593,7 +593,7 @@ func TestASilentConnectionHoldsSmallBuffers(t *testing.T) {
 			if f := <-frames; len(f.Payload) != size {
 				t.Fatalf("of %d bytes %d came", size, len(f.Payload))
 			}
-			<-time.After(2 * pingAfter)
+			<-time.After(2*pingAfter + time.Second)
 			synctest.Wait()
 			if held := cap(to.in) + cap(to.pending) + cap(to.spare); held > 2*idleBuffer {
 				t.Errorf("after a frame of %d bytes and a silence it holds %d bytes", size, held)
