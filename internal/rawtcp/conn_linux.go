@@ -1,11 +1,13 @@
 package rawtcp
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
@@ -20,6 +22,7 @@ func Wrap(c net.Conn) net.Conn {
 		return c
 	}
 	conn := &Conn{TCPConn: tcp, raw: raw}
+	conn.in.until.poller, conn.out.until.poller = tcp.SetReadDeadline, tcp.SetWriteDeadline
 	conn.in.transfer, conn.out.transfer, conn.peek = conn.in.read, conn.out.write, conn.look
 	return conn
 }
@@ -57,6 +60,7 @@ type direction struct {
 	p        []byte // what is left of the data, or of the room for it
 	n        int    // how much was transferred
 	failed   syscall.Errno
+	until    deadline
 }
 
 // Read implements net.Conn.
@@ -69,6 +73,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 	defer d.mu.Unlock()
 	d.begin(p)
 	err := c.raw.Read(d.transfer)
+	for d.until.goesOn(err) {
+		err = c.raw.Read(d.transfer)
+	}
 	switch {
 	case err != nil:
 	case d.failed != 0:
@@ -89,13 +96,30 @@ func (c *Conn) Write(p []byte) (int, error) {
 	defer d.mu.Unlock()
 	d.begin(p)
 	err := c.raw.Write(d.transfer)
+	for d.until.goesOn(err) {
+		err = c.raw.Write(d.transfer)
+	}
 	if err == nil && d.failed != 0 {
 		err = c.error("write", d.failed)
 	}
 	return d.end(), err
 }
 
-func (d *direction) begin(p []byte) { d.p, d.n, d.failed = p, 0, 0 }
+// SetReadDeadline implements net.Conn.
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.in.until.set(t) }
+
+// SetWriteDeadline implements net.Conn.
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.out.until.set(t) }
+
+// SetDeadline implements net.Conn.
+func (c *Conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.in.until.set(t), c.out.until.set(t))
+}
+
+func (d *direction) begin(p []byte) {
+	d.p, d.n, d.failed = p, 0, 0
+	d.until.begin()
+}
 
 func (d *direction) end() int {
 	d.p = nil
@@ -106,6 +130,7 @@ func (d *direction) end() int {
 func (d *direction) read(fd uintptr) bool {
 	n, errno := call(syscall.SYS_READ, fd, d.p)
 	if errno == syscall.EAGAIN {
+		d.until.wait()
 		return false
 	}
 	d.n, d.failed = n, errno
@@ -117,6 +142,7 @@ func (d *direction) write(fd uintptr) bool {
 	for len(d.p) > 0 {
 		n, errno := call(syscall.SYS_WRITE, fd, d.p)
 		if errno == syscall.EAGAIN {
+			d.until.wait()
 			return false
 		}
 		if errno != 0 {

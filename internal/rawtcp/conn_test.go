@@ -98,6 +98,92 @@ func TestDeadlinesAndCloseEndAWait(t *testing.T) {
 	}
 }
 
+// TestDeadlinesAreThoseOfAnyConnection compares with a connection that is not wrapped.
+func TestDeadlinesAreThoseOfAnyConnection(t *testing.T) {
+	soon, late := func() time.Time { return time.Now().Add(30 * time.Millisecond) }, func() time.Time { return time.Now().Add(time.Hour) }
+	never, past := func() time.Time { return time.Time{} }, func() time.Time { return time.Unix(1, 0) }
+	for _, tt := range []struct {
+		name string
+		// before are set in turn before the read, and meanwhile while it waits. The other side
+		// sends at once, or when everything was set and soon has passed, or never.
+		before, meanwhile []func() time.Time
+		sends             string
+		timeout           bool
+	}{
+		{name: "over before the read", before: funcs(past), sends: "at once", timeout: true},
+		{name: "over, and taken back", before: funcs(past, never), sends: "at once"},
+		{name: "over, and set anew", before: funcs(past, late), sends: "later"},
+		{name: "taken back", before: funcs(soon, never), sends: "later"},
+		{name: "made later", before: funcs(soon, late), sends: "later"},
+		{name: "made earlier", before: funcs(late, soon), timeout: true},
+		{name: "made earlier during the wait", before: funcs(late), meanwhile: funcs(soon), timeout: true},
+		{name: "set during the wait", meanwhile: funcs(soon), timeout: true},
+		{name: "made later during the wait", before: funcs(soon), meanwhile: funcs(late), sends: "later"},
+		{name: "taken back during the wait", before: funcs(soon), meanwhile: funcs(never), sends: "later"},
+		{name: "over during the wait", meanwhile: funcs(past), timeout: true},
+		{name: "taken back, and set during the wait", before: funcs(soon, never), meanwhile: funcs(late, soon), timeout: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			wrapped, toWrapped := pair(t)
+			other, plain := pair(t)
+			for _, c := range []struct{ here, there net.Conn }{{plain, other}, {wrapped, toWrapped}} {
+				if tt.sends == "at once" {
+					_, _ = c.there.Write([]byte("x"))
+					time.Sleep(5 * time.Millisecond)
+				}
+				for _, at := range tt.before {
+					_ = c.here.SetReadDeadline(at())
+				}
+				read := make(chan error, 1)
+				go func() {
+					_, err := c.here.Read(make([]byte, 1))
+					read <- err
+				}()
+				if tt.meanwhile != nil {
+					time.Sleep(5 * time.Millisecond)
+				}
+				for _, at := range tt.meanwhile {
+					_ = c.here.SetReadDeadline(at())
+				}
+				if tt.sends == "later" {
+					time.Sleep(60 * time.Millisecond)
+					_, _ = c.there.Write([]byte("x"))
+				}
+				if err := <-read; errors.Is(err, os.ErrDeadlineExceeded) != tt.timeout || !tt.timeout && err != nil {
+					t.Errorf("a read by %T: %v", c.here, err)
+				}
+			}
+		})
+	}
+}
+
+func funcs(all ...func() time.Time) []func() time.Time { return all }
+
+func TestAWriteGoesOnWhenItsDeadlineIsMadeLater(t *testing.T) {
+	c, other := pair(t)
+	data := make([]byte, 20<<20)
+	_ = c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
+	wrote := make(chan error, 1)
+	go func() {
+		_, err := c.Write(data)
+		wrote <- err
+	}()
+	time.Sleep(5 * time.Millisecond)
+	_ = c.SetWriteDeadline(time.Now().Add(time.Hour))
+	time.Sleep(30 * time.Millisecond)
+	if n, err := io.CopyN(io.Discard, other, int64(len(data))); err != nil {
+		t.Errorf("%d bytes came, %v", n, err)
+	}
+	if err := <-wrote; err != nil {
+		t.Error(err)
+	}
+	_ = c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
+	if n, err := c.Write(data); !errors.Is(err, os.ErrDeadlineExceeded) || n == len(data) {
+		t.Errorf("%d bytes were written to a side that does not read, %v", n, err)
+	}
+}
+
 func TestReadsAndWritesAllocateNothing(t *testing.T) {
 	c, other := pair(t)
 	go func() { _, _ = io.Copy(other, other) }()

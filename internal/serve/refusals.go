@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -62,7 +63,7 @@ func (l clients) Accept() (net.Conn, error) {
 // clientConn is one client's connection.
 type clientConn struct {
 	*net.TCPConn // whose other methods net/http looks for
-	// raw is the same connection, for reads and writes.
+	// raw is the same connection, for reads, writes and their deadlines.
 	raw      net.Conn
 	improper *improper
 	// answering is true from when the handler has a request until net/http
@@ -70,6 +71,15 @@ type clientConn struct {
 	// whatever it looks like.
 	answering atomic.Bool
 }
+
+// SetDeadline implements net.Conn.
+func (c *clientConn) SetDeadline(t time.Time) error { return c.raw.SetDeadline(t) }
+
+// SetReadDeadline implements net.Conn.
+func (c *clientConn) SetReadDeadline(t time.Time) error { return c.raw.SetReadDeadline(t) }
+
+// SetWriteDeadline implements net.Conn.
+func (c *clientConn) SetWriteDeadline(t time.Time) error { return c.raw.SetWriteDeadline(t) }
 
 // Read implements net.Conn.
 func (c *clientConn) Read(p []byte) (int, error) { return c.raw.Read(p) }
@@ -88,7 +98,7 @@ func (c *clientConn) Write(p []byte) (int, error) {
 	answer = append(answer, p[:at]...)
 	answer = append(answer, invocation.HeaderExecuted+": "+string(invocation.ExecutedNo)+"\r\n"...)
 	answer = append(answer, p[at:]...)
-	if _, err := c.TCPConn.Write(answer); err != nil {
+	if _, err := c.raw.Write(answer); err != nil {
 		return 0, err
 	}
 	return len(p), nil

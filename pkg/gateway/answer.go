@@ -137,20 +137,17 @@ func (c *client) announcedLength(head *callwire.Head) int64 {
 
 // badHead is the answer to a client whose function's answer makes no sense; nil if it does.
 func (c *client) badHead(head *callwire.Head) *problem {
-	var p problem
 	switch promised := c.announcedLength(head); {
 	case head.Status == http.StatusSwitchingProtocols && !head.Whole && head.Upgrade != "" && upgradeOf(c.request) != "":
-		return nil
 	case head.Status == http.StatusSwitchingProtocols:
-		p = newProblem(problems.BadAnswer, "the function answered with the status 101 to a client that had not asked for another protocol, or did not name the protocol")
+		return new(newProblem(problems.BadAnswer,
+			"the function answered with the status 101 to a client that had not asked for another protocol, or did not name the protocol"))
 	case head.Status < 200 || head.Status > 599:
-		p = newProblem(problems.BadAnswer, fmt.Sprintf("the function answered with the status %d, which is none", head.Status))
+		return new(newProblem(problems.BadAnswer, fmt.Sprintf("the function answered with the status %d, which is none", head.Status)))
 	case promised >= 0 && head.Whole && promised != int64(len(head.Body)):
-		p = newProblem(problems.BadAnswer, fmt.Sprintf("the instance promised a body of %d bytes and sent one of %d", promised, len(head.Body)))
-	default:
-		return nil
+		return new(newProblem(problems.BadAnswer, fmt.Sprintf("the instance promised a body of %d bytes and sent one of %d", promised, len(head.Body))))
 	}
-	return &p
+	return nil
 }
 
 // closeIfUnread closes the connection after an answer that comes before the end of the

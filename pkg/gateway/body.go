@@ -168,7 +168,7 @@ var errReleased = errors.New("gateway: the attempt has given the call back")
 
 // replay lends a body to one attempt after the other, while all bytes that were read are kept.
 type replay struct {
-	// sending holds an element while an attempt sends the body.
+	// sending holds an element while an attempt sends the body. The first attempt makes it.
 	sending chan struct{}
 
 	mu         sync.Mutex
@@ -177,12 +177,13 @@ type replay struct {
 	overflowed bool   // more was read than is kept: no other attempt can have it
 }
 
-func newReplay() replay { return replay{sending: make(chan struct{}, 1)} }
-
 // lendTo lends the body to an attempt.
 func (r *replay) lendTo(attempt int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.sending == nil {
+		r.sending = make(chan struct{}, 1)
+	}
 	r.holder = attempt
 }
 

@@ -237,29 +237,23 @@ func (g *Gateway) authenticate(r *http.Request, to routeTarget) (auth.Caller, er
 
 // checkRequest says why a call will not be admitted, or nil.
 func (g *Gateway) checkRequest(r *http.Request, uri string) *problem {
-	var p problem
+	part, isText := isUTF8(r, uri)
 	switch {
 	case g.draining.Load():
-		p = newProblem(problems.GatewayDraining, "this gateway is shutting down")
+		return new(newProblem(problems.GatewayDraining, "this gateway is shutting down"))
 	case hopCount(r.Header) >= maxHops:
-		p = newProblem(problems.TooDeep,
-			fmt.Sprintf("%d functions have called each other to get here; see that none calls itself without end", maxHops))
+		return new(newProblem(problems.TooDeep,
+			fmt.Sprintf("%d functions have called each other to get here; see that none calls itself without end", maxHops)))
 	case r.ContentLength > g.config.MaxBody:
-		p = tooBig(g.config.MaxBody)
-	default:
-		name, ok := isUTF8(r, uri)
-		if ok && isWellFormed(r) {
-			return nil
-		}
-		if ok {
-			p = newProblem(problems.Malformed,
-				"the request's query or host has a byte that no URL has there, such as a space, or it names two hosts; percent-encode it, or name one")
-			break
-		}
-		p = newProblem(problems.NotUTF8,
-			fmt.Sprintf("the request's %s is not UTF-8; encode it, for example in percent-encoding", name))
+		return new(tooBig(g.config.MaxBody))
+	case !isText:
+		return new(newProblem(problems.NotUTF8,
+			fmt.Sprintf("the request's %s is not UTF-8; encode it, for example in percent-encoding", part)))
+	case !isWellFormed(r):
+		return new(newProblem(problems.Malformed,
+			"the request's query or host has a byte that no URL has there, such as a space, or it names two hosts; percent-encode it, or name one"))
 	}
-	return &p
+	return nil
 }
 
 // isUTF8 reports whether path, query and host are UTF-8, as the message to an instance
@@ -309,7 +303,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget
 			}),
 		},
 		uri: to.uri, request: r, admitted: now, upgrade: upgradeOf(r),
-		body: requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, replay: newReplay(), budget: g.bodyWait},
+		body: requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, budget: g.bodyWait},
 	}
 	c.waiting = core.Waiting[*call]{Call: c, Since: now}
 	c.client = client{state: &c.callState, request: r, body: &c.body, shared: to.shared, w: w, rc: rc}
@@ -323,8 +317,9 @@ func (c *call) readSmall(within time.Duration) error {
 	if !isSmall(c.request) || c.upgrade != "" {
 		return nil
 	}
-	c.small, c.whole = make([]byte, n), true
+	c.whole = true
 	if n > 0 {
+		c.small = make([]byte, n)
 		_ = c.client.rc.SetReadDeadline(c.admitted.Add(min(within, bodyGrace+allowance(n))))
 		_, err := io.ReadFull(c.request.Body, c.small)
 		_ = c.client.rc.SetReadDeadline(time.Time{})

@@ -67,20 +67,34 @@ func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
-// endToEnd calls keep for every header that the other side should see: none of the connection,
-// and none that only Windlass may set.
+// ofConnection are the headers that a Connection header names, by their canonical names.
+type ofConnection map[string]bool
+
+// with adds those of one value of the header.
+func (named ofConnection) with(list string) ofConnection {
+	if named == nil {
+		named = make(ofConnection)
+	}
+	for name := range strings.SplitSeq(list, ",") {
+		named[http.CanonicalHeaderKey(strings.TrimSpace(name))] = true
+	}
+	return named
+}
+
+// passes reports whether the other side should see a header, by its canonical name: none of the
+// connection, and none that only Windlass may set.
+func (named ofConnection) passes(name string) bool {
+	return !hopByHop[name] && !named[name] && !imitatesReserved(name)
+}
+
+// endToEnd calls keep for every header that the other side should see.
 func endToEnd(h http.Header, keep func(name, value string)) {
-	var named map[string]bool
+	var named ofConnection
 	for _, list := range h["Connection"] {
-		for name := range strings.SplitSeq(list, ",") {
-			if named == nil {
-				named = make(map[string]bool)
-			}
-			named[http.CanonicalHeaderKey(strings.TrimSpace(name))] = true
-		}
+		named = named.with(list)
 	}
 	for name, values := range h {
-		if hopByHop[name] || named[name] || imitatesReserved(name) {
+		if !named.passes(name) {
 			continue
 		}
 		for _, value := range values {
@@ -100,7 +114,11 @@ type callChain struct {
 
 // hopCount is how many functions have called each other to make this request.
 func hopCount(h http.Header) int {
-	n, err := strconv.Atoi(h.Get(invocation.HeaderDepth))
+	depth := h.Get(invocation.HeaderDepth)
+	if depth == "" {
+		return 0 // without an error to make
+	}
+	n, err := strconv.Atoi(depth)
 	if err != nil {
 		return 0
 	}
@@ -153,15 +171,28 @@ func requestHeaders(r *http.Request, id invocation.ID, from callChain) []callwir
 // answerHeaders are what the client sees of the headers of a function, which has the path
 // shared on the origin that functions share.
 func answerHeaders(into http.Header, headers []callwire.Field, shared string) {
-	from := make(http.Header, len(headers))
+	var named ofConnection
 	for _, h := range headers {
-		from.Add(h.Name, h.Value)
-	}
-	endToEnd(from, func(name, value string) {
-		if value, kept := filterHeader(name, value, shared); kept {
-			into.Add(name, value)
+		if strings.EqualFold(h.Name, "Connection") {
+			named = named.with(h.Value)
 		}
-	})
+	}
+	ones := make([]string, len(headers)) // most headers have one value
+	for i, h := range headers {
+		name := http.CanonicalHeaderKey(h.Name)
+		if !named.passes(name) {
+			continue
+		}
+		value, kept := filterHeader(name, h.Value, shared)
+		switch before := into[name]; {
+		case !kept:
+		case before == nil:
+			ones[i] = value
+			into[name] = ones[i : i+1 : i+1]
+		default:
+			into[name] = append(before, value)
+		}
+	}
 }
 
 // Proxies are the networks of the proxies in front of gateways. The gateway trusts their

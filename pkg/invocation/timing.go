@@ -30,14 +30,16 @@ const (
 
 // String is a value of the header: times in milliseconds, and a start only if it was one.
 func (t Timing) String() string {
-	entry := func(name string, took time.Duration) string {
-		return name + ";dur=" + strconv.FormatFloat(float64(took)/float64(time.Millisecond), 'f', 3, 64)
-	}
-	entries := []string{entry(timingQueue, t.Queue)}
+	b := appendTiming(make([]byte, 0, 64), timingQueue, t.Queue)
 	if t.Cold {
-		entries = append(entries, timingStart)
+		b = append(b, ", "+timingStart...)
 	}
-	return strings.Join(append(entries, entry(timingFunction, t.Function)), ", ")
+	return string(appendTiming(append(b, ", "...), timingFunction, t.Function))
+}
+
+func appendTiming(b []byte, name string, took time.Duration) []byte {
+	b = append(append(b, name...), ";dur="...)
+	return strconv.AppendFloat(b, float64(took)/float64(time.Millisecond), 'f', 3, 64)
 }
 
 // ParseTiming reads what String wrote, from all values of the header in an answer. known is
