@@ -14,7 +14,8 @@ import (
 	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/client-go/kubernetes"
+	authenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
@@ -147,7 +148,12 @@ func (s *schedulerRole) startPods() error {
 	if err != nil {
 		return err
 	}
-	client, err := kubernetes.NewForConfig(config)
+	// Both share the configuration's connections.
+	client, err := typedcorev1.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	reviews, err := authenticationv1.NewForConfig(config)
 	if err != nil {
 		return err
 	}
@@ -168,8 +174,8 @@ func (s *schedulerRole) startPods() error {
 		return err
 	}
 	s.verifier, err = podtoken.New(podtoken.DefaultConfig(), podtoken.Deps{
-		Keys:     podtoken.ClusterKeys{Client: client.CoreV1().RESTClient()},
-		Reviewer: podtoken.ClusterReviews{Client: client.AuthenticationV1().TokenReviews()},
+		Keys:     podtoken.ClusterKeys{Client: client.RESTClient()},
+		Reviewer: podtoken.ClusterReviews{Client: reviews.TokenReviews()},
 		Known:    s.runs,
 		Log:      s.log, Now: time.Now,
 	})

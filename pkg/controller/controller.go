@@ -14,7 +14,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
@@ -99,7 +98,7 @@ func (c *Controller) setUp(config Config, deps Deps) error {
 	if err != nil {
 		return err
 	}
-	clientset, err := kubernetes.NewForConfig(deps.REST)
+	events, err := typedcorev1.NewForConfig(deps.REST)
 	if err != nil {
 		return err
 	}
@@ -118,7 +117,7 @@ func (c *Controller) setUp(config Config, deps Deps) error {
 	follower := &follower{schedulers: schedulers, dial: deps.Dial, facts: functions.facts, metrics: metrics, log: deps.Log}
 	return errors.Join(
 		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-			c.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clientset.CoreV1().Events("")})
+			c.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: events.Events("")})
 			<-ctx.Done()
 			return nil
 		})),

@@ -54,7 +54,7 @@ func (w *scaleCluster) open(ctx context.Context, qps float64) (*scheduler, error
 	runtime, err := kube.New(kube.Config{
 		Pod: podspec.Config{AgentImage: "agent:1", SchedulerAddr: "scheduler:9443", AgentRequests: agent, AgentMemoryLimit: 256 << 20},
 		QPS: qps, Burst: 1, Workers: 16, MaxQueue: w.options.instances,
-	}, kube.Deps{Client: w.client, Runtimes: noRuntimes{}, Registerer: prometheus.NewRegistry(), Log: slog.Default()})
+	}, kube.Deps{Client: w.client.CoreV1(), Runtimes: noRuntimes{}, Registerer: prometheus.NewRegistry(), Log: slog.Default()})
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ type apiHarness struct {
 func startRuntime(t *testing.T, client kubernetes.Interface) *apiHarness {
 	t.Helper()
 	r, err := New(testConfig(), Deps{
-		Client: client, Runtimes: pythonRuntime{}, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+		Client: client.CoreV1(), Runtimes: pythonRuntime{}, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

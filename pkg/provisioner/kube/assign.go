@@ -82,7 +82,7 @@ func (c *creator) patchPod(ctx context.Context, in *instance, spec provisioner.I
 	}
 	ctx, cancel := context.WithTimeout(ctx, assignTimeout)
 	defer cancel()
-	return c.client.CoreV1().Pods(in.pod.namespace).Patch(ctx, in.pod.name, types.JSONPatchType, patch, metav1.PatchOptions{})
+	return c.client.Pods(in.pod.namespace).Patch(ctx, in.pod.name, types.JSONPatchType, patch, metav1.PatchOptions{})
 }
 
 // podAssigned records that a pod belongs to the function from now on. If another scheduler has

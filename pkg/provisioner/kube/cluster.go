@@ -3,14 +3,13 @@ package kube
 import (
 	"context"
 	"fmt"
-	"time"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
-	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
@@ -34,20 +33,18 @@ type nodeObserver interface {
 
 // cluster is what the informers know.
 type cluster struct {
-	factory informers.SharedInformerFactory
-	pods    cache.SharedIndexInformer
+	pods, nodes cache.SharedIndexInformer
 	// hasSynced say that everything that existed at the start has been delivered.
 	hasSynced []cache.InformerSynced
 }
 
-func newCluster(client kubernetes.Interface, podEvents podObserver, nodeEvents nodeObserver) (*cluster, error) {
-	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(slim))
-	c := &cluster{factory: factory, pods: factory.InformerFor(&corev1.Pod{}, placedPods)}
-	pods, err := c.pods.AddEventHandler(podHandler(podEvents))
+func newCluster(client Client, podEvents podObserver, nodeEvents nodeObserver) (*cluster, error) {
+	c := &cluster{pods: placedPods(client), nodes: allNodes(client)}
+	pods, err := follow(c.pods, podHandler(podEvents))
 	if err != nil {
 		return nil, fmt.Errorf("kube: watching pods: %w", err)
 	}
-	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(nodeHandler(nodeEvents))
+	nodes, err := follow(c.nodes, nodeHandler(nodeEvents))
 	if err != nil {
 		return nil, fmt.Errorf("kube: watching nodes: %w", err)
 	}
@@ -55,15 +52,48 @@ func newCluster(client kubernetes.Interface, podEvents podObserver, nodeEvents n
 	return c, nil
 }
 
-// placedPods is an informer of the pods that have a node: the others request nothing of
-// any, and instances have theirs from the start.
-func placedPods(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-	return coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, resync, cache.Indexers{indexFunction: indexByFunction},
-		func(options *metav1.ListOptions) { options.FieldSelector = podsWithANode })
+// follow has an informer deliver slim objects to a handler.
+func follow(i cache.SharedIndexInformer, to cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	if err := i.SetTransform(slim); err != nil {
+		return nil, err
+	}
+	return i.AddEventHandler(to)
 }
+
+// The informers are made by hand: the factory of client-go brings the clients and the informers
+// of all kinds into the program, more than a fifth of its size.
 
 // podsWithANode selects them in the API.
 const podsWithANode = "spec.nodeName!="
+
+// placedPods is an informer of the pods that have a node: the others request nothing of
+// any, and instances have theirs from the start.
+func placedPods(client Client) cache.SharedIndexInformer {
+	pods := client.Pods(metav1.NamespaceAll)
+	from := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = podsWithANode
+			return pods.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = podsWithANode
+			return pods.Watch(ctx, options)
+		},
+	}
+	return cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(from, client), &corev1.Pod{}, 0,
+		cache.Indexers{indexFunction: indexByFunction})
+}
+
+func allNodes(client Client) cache.SharedIndexInformer {
+	nodes := client.Nodes()
+	from := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return nodes.List(ctx, options)
+		},
+		WatchFuncWithContext: nodes.Watch,
+	}
+	return cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(from, client), &corev1.Node{}, 0, cache.Indexers{})
+}
 
 func podHandler(tell podObserver) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
@@ -99,9 +129,10 @@ func lastKnown(object any) any {
 
 // run watches until ctx ends.
 func (c *cluster) run(ctx context.Context) {
-	c.factory.Start(ctx.Done())
-	<-ctx.Done()
-	c.factory.Shutdown()
+	var informers sync.WaitGroup
+	informers.Go(func() { c.pods.RunWithContext(ctx) })
+	informers.Go(func() { c.nodes.RunWithContext(ctx) })
+	informers.Wait()
 }
 
 func (c *cluster) synced() bool {

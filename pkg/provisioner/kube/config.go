@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/kubernetes"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
@@ -69,10 +69,16 @@ type Runtimes interface {
 	Get(name string) (*v1alpha1.ClusterRuntime, bool)
 }
 
+// Client talks to the cluster.
+type Client interface {
+	typed.PodsGetter
+	typed.NodesGetter
+}
+
 // Deps are what a Driver works with.
 type Deps struct {
-	// Client talks to the cluster, without a rate limit of its own.
-	Client   kubernetes.Interface
+	// Client has no rate limit of its own.
+	Client   Client
 	Runtimes Runtimes
 	// Registerer is given the metrics.
 	Registerer prometheus.Registerer

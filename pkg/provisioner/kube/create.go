@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
@@ -21,7 +20,7 @@ import (
 type creator struct {
 	// pod is what all pods have in common.
 	pod      podspec.Config
-	client   kubernetes.Interface
+	client   Client
 	runtimes Runtimes
 	log      *slog.Logger
 	metrics  *metrics
@@ -128,7 +127,7 @@ func (c *creator) post(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	begin := time.Now()
-	created, err := c.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	created, err := c.client.Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	c.metrics.seconds.Observe(time.Since(begin).Seconds())
 	return created, err
 }
@@ -159,7 +158,7 @@ func (c *creator) podCreated(in *instance, pod *corev1.Pod) {
 func (c *creator) resolveConflict(ctx context.Context, in *instance) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	pod, err := c.client.CoreV1().Pods(in.pod.namespace).Get(ctx, in.pod.name, metav1.GetOptions{})
+	pod, err := c.client.Pods(in.pod.namespace).Get(ctx, in.pod.name, metav1.GetOptions{})
 	if err != nil {
 		// It may be gone meanwhile; the next attempt will show.
 		c.retryOrFail(in, apierrors.NewServerTimeout(corev1.Resource("pods"), "get", 0))

@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 )
 
 // deletion is a request to delete a pod.
@@ -25,7 +24,7 @@ type deletion struct {
 
 // deleter deletes pods, each until the API has answered.
 type deleter struct {
-	client kubernetes.Interface
+	client Client
 	log    *slog.Logger
 	queue  *workerPool[deletion]
 	// missing is called for pods that do not exist.
@@ -68,7 +67,7 @@ func (d *deleter) isPending(pod podKey) bool {
 func (d *deleter) delete(ctx context.Context, del deletion) {
 	ask, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err := d.client.CoreV1().Pods(del.pod.namespace).Delete(ask, del.pod.name, del.options())
+	err := d.client.Pods(del.pod.namespace).Delete(ask, del.pod.name, del.options())
 	switch {
 	case err == nil:
 		d.markDone(del)

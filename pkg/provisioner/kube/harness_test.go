@@ -62,6 +62,11 @@ func testConfig() Config {
 	}
 }
 
+// fakeClient says that lists of client-go's fake do not come by a watch.
+type fakeClient struct{ Client }
+
+func (fakeClient) IsWatchListSemanticsUnSupported() bool { return true }
+
 // runHarness runs a test in a bubble with a Driver that has synced.
 func runHarness(t *testing.T, config Config, objects []runtime.Object, act func(*harness)) {
 	synctest.Test(t, func(t *testing.T) {
@@ -69,7 +74,7 @@ func runHarness(t *testing.T, config Config, objects []runtime.Object, act func(
 		th.client.PrependReactor("*", "pods", th.react)
 		var err error
 		th.Driver, err = New(config, Deps{
-			Client: th.client, Runtimes: pythonRuntime{}, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+			Client: fakeClient{th.client.CoreV1()}, Runtimes: pythonRuntime{}, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)

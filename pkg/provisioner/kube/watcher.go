@@ -8,14 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
 // watcher does what the state of pods and nodes means for instances.
 type watcher struct {
-	client    kubernetes.Interface
+	client    Client
 	resources *resourceCache
 	registry  *registry
 	creator   *creator
@@ -152,7 +151,7 @@ func (w *watcher) unobserved(now time.Time) []*instance {
 func (w *watcher) verify(ctx context.Context, in *instance) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	pod, err := w.client.CoreV1().Pods(in.pod.namespace).Get(ctx, in.pod.name, metav1.GetOptions{})
+	pod, err := w.client.Pods(in.pod.namespace).Get(ctx, in.pod.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && pod.UID != in.uid {
 		w.registry.podMissing(in.pod, in.uid)
 	}
