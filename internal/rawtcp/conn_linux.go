@@ -106,14 +106,14 @@ func (c *Conn) Write(p []byte) (int, error) {
 }
 
 // SetReadDeadline implements net.Conn.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.in.until.set(t) }
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.in.until.want(t) }
 
 // SetWriteDeadline implements net.Conn.
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.out.until.set(t) }
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.out.until.want(t) }
 
 // SetDeadline implements net.Conn.
 func (c *Conn) SetDeadline(t time.Time) error {
-	return errors.Join(c.in.until.set(t), c.out.until.set(t))
+	return errors.Join(c.in.until.want(t), c.out.until.want(t))
 }
 
 func (d *direction) begin(p []byte) {

@@ -23,8 +23,8 @@ type deadline struct {
 	waiting        bool
 }
 
-// set sets the deadline.
-func (d *deadline) set(t time.Time) error {
+// want sets the deadline.
+func (d *deadline) want(t time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.wanted = t
