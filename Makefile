@@ -184,11 +184,11 @@ observability-cost: ## Measure what metrics and traces cost in CPU time per call
 coldstart: ## Measure the phases of cold starts on the cluster of KUBECONFIG
 	go run ./test/coldstart
 
-# scaleout, burst or warmpool.
+# scaleout, burst, warmpool or warm.
 BENCH ?= scaleout
 
 .PHONY: scaleout
-scaleout: ## Measure throughput by nodes, bursts or warm pools on the cluster of KUBECONFIG (BENCH=)
+scaleout: ## Measure throughput by nodes, bursts, warm pools or warm calls on the cluster of KUBECONFIG (BENCH=)
 	go run ./test/scaleout -bench $(BENCH)
 
 .PHONY: scale

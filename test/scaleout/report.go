@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -15,6 +16,7 @@ const (
 	leastEfficiency = 0.925
 	mostPerNeeded   = 1.5
 	mostSpareStart  = 150 * time.Millisecond
+	mostWarmCPU     = 300 // microseconds
 )
 
 func reportScaleOut(out io.Writer, o options, all []throughput) {
@@ -37,6 +39,21 @@ func reportBurst(out io.Writer, o options, b burst) {
 	fmt.Fprintf(out, "created=%d\nneeded=%d\ncreated_by_needed=%.3f\ninstances_at_the_end=%d\n", b.created, b.needed, ratio, b.most)
 	printQuantiles(out, "wait", b.waits)
 	fmt.Fprintf(out, "goal_reached=%t\n", b.failed == 0 && ratio <= mostPerNeeded)
+}
+
+// reportWarm prints the CPU time of a call, of the cores that each role used at a rate of calls.
+func reportWarm(out io.Writer, rate float64, failed int64, cores map[string]float64) {
+	fmt.Fprintf(out, "instances=%d\nclients=%d\ncalls_per_second=%.0f\nfailed=%d\n", warmInstances, warmClients, rate, failed)
+	var windlass float64
+	for _, role := range slices.Sorted(maps.Keys(cores)) {
+		us := cores[role] / rate * 1e6
+		if role != "function" {
+			windlass += us
+		}
+		fmt.Fprintf(out, "cpu_us_per_warm_call_%s=%.1f\n", role, us)
+	}
+	fmt.Fprintf(out, "cpu_us_per_warm_call=%.1f\n", windlass)
+	fmt.Fprintf(out, "goal_reached=%t\n", failed == 0 && windlass <= mostWarmCPU)
 }
 
 func reportWarmPool(out io.Writer, byPod, bySpare []start) {

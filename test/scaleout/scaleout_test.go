@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -139,5 +140,30 @@ func TestReports(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestWarmCallsCostWhatContainersUsed(t *testing.T) {
+	at := time.Now()
+	c := func(role, pod string) container { return container{role, "ns", pod, "main"} }
+	before := map[container]cpuTime{
+		c("gateway", "a"): {at, time.Second}, c("gateway", "b"): {at, 0}, c("agent", "i"): {at, time.Minute},
+		c("function", "i"): {at, 0}, c("scheduler", "left"): {at, 0}, c("scheduler", "unread"): {at, time.Second},
+	}
+	after := map[container]cpuTime{
+		c("gateway", "a"): {at.Add(10 * time.Second), 3 * time.Second}, c("gateway", "b"): {at.Add(20 * time.Second), 2 * time.Second},
+		c("agent", "i"): {at.Add(10 * time.Second), time.Minute + time.Second}, c("function", "i"): {at.Add(10 * time.Second), 5 * time.Second},
+		c("scheduler", "unread"): {at, time.Second}, c("scheduler", "new"): {at.Add(time.Second), time.Second},
+	}
+	used := cores(before, after)
+	if diff := cmp.Diff(map[string]float64{"gateway": 0.3, "agent": 0.1, "function": 0.5}, used, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+		t.Errorf("cores of roles: %s", diff)
+	}
+	var out strings.Builder
+	reportWarm(&out, 1000, 0, used)
+	for _, line := range []string{"cpu_us_per_warm_call_function=500.0\n", "cpu_us_per_warm_call=400.0\n", "goal_reached=false\n"} {
+		if !strings.Contains(out.String(), line) {
+			t.Errorf("%q is missing of\n%s", line, out.String())
+		}
 	}
 }
