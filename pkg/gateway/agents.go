@@ -319,6 +319,7 @@ func (c *agentConn) take(call *call, p *pool, now time.Time) taking {
 	}
 	if grant.CancelTicket {
 		c.gateway.dispatch.cancelTicket(call)
+		c.gateway.metrics.ticketOvertaken()
 	}
 	c.start(a)
 	return takeDone

@@ -342,6 +342,9 @@ func TestCallsThatWaitForLongSendTickets(t *testing.T) {
 	for _, a := range answers {
 		wrote(t, a, 200, invocation.ExecutedYes)
 	}
+	if n := w.metric("windlass_gateway_tickets_overtaken_total"); n != 3 {
+		t.Errorf("%v tickets were overtaken, want 3", n)
+	}
 }
 
 func TestAnInstanceThatTakesAProbeLetsTheOthersSendTickets(t *testing.T) {

@@ -47,6 +47,8 @@ var (
 		"Tickets that the gateway offered to schedulers. Most warm calls have none.")
 	reofferedTotal = Metrics.Counter(metric.Experimental, "windlass_gateway_tickets_reoffered_total",
 		"Tickets that the gateway offered again, because it retries the call or because the ticket or its scheduler may be lost.")
+	overtakenTotal = Metrics.Counter(metric.Experimental, "windlass_gateway_tickets_overtaken_total",
+		"Tickets whose calls went to a lent pull first. An instance that comes with such a ticket is refused (NotWaiting).")
 	heldNow = Metrics.Gauge(metric.Stable, "windlass_gateway_invocations_held",
 		"Calls that the gateway holds, including those with a body that is still arriving.")
 	heldLimit = Metrics.Gauge(metric.Stable, "windlass_gateway_invocations_limit",
@@ -71,6 +73,7 @@ type metrics struct {
 	phases      [timeline.Phases]prometheus.Observer
 	offers      prometheus.Counter
 	reoffers    prometheus.Counter
+	overtaken   prometheus.Counter
 
 	catalog catalog.Reader
 	// mu guards functions, and is held for reading while series of a function are made:
@@ -98,6 +101,7 @@ func newMetrics(reg prometheus.Registerer, functions catalog.Reader, admitter *a
 		badClaims:   badClaimsTotal.Vec(),
 		offers:      offeredTotal.New(),
 		reoffers:    reofferedTotal.New(),
+		overtaken:   overtakenTotal.New(),
 	}
 	phases := phaseDurationSeconds.Vec()
 	for s := range timeline.Phase(timeline.Phases) {
@@ -106,7 +110,7 @@ func newMetrics(reg prometheus.Registerer, functions catalog.Reader, admitter *a
 	for _, reason := range []string{notWaiting, wrongToken, unsupported} {
 		m.badClaims.WithLabelValues(reason)
 	}
-	reg.MustRegister(m.invocations, m.duration, m.inFlight, m.phaseSums, m.cold, m.refused, m.claims, m.badClaims, phases, m.offers, m.reoffers,
+	reg.MustRegister(m.invocations, m.duration, m.inFlight, m.phaseSums, m.cold, m.refused, m.claims, m.badClaims, phases, m.offers, m.reoffers, m.overtaken,
 		heldNow.Func(func() float64 { return float64(admitter.held().Calls) }),
 		heldLimit.Func(func() float64 { return float64(admitter.capacity.Calls) }),
 		bytesNow.Func(func() float64 { return float64(admitter.held().Bytes) }),
@@ -122,6 +126,13 @@ func (m *metrics) ticketOffered(again bool) {
 	m.offers.Inc()
 	if again {
 		m.reoffers.Inc()
+	}
+}
+
+// ticketOvertaken counts a ticket that came to nothing.
+func (m *metrics) ticketOvertaken() {
+	if m != nil {
+		m.overtaken.Inc()
 	}
 }
 
