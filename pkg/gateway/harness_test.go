@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -128,14 +129,32 @@ func (w *harness) run() {
 
 // serveHTTP serves the gateway as programs do and makes clients of it.
 func (w *harness) serveHTTP() {
-	server := httptest.NewUnstartedServer(w.gateway)
+	var handling sync.WaitGroup
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		handling.Add(1)
+		defer handling.Done()
+		defer func() {
+			// net/http logs it, and goes on.
+			if p := recover(); p != nil {
+				if p != http.ErrAbortHandler {
+					w.Errorf("the gateway panicked: %v\n%s", p, debug.Stack())
+				}
+				panic(p)
+			}
+		}()
+		w.gateway.ServeHTTP(rw, r)
+	}))
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetHTTP1(true)
 	server.Config.Protocols.SetUnencryptedHTTP2(true)
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 	server.Start()
 	w.url = server.URL
-	w.Cleanup(server.Close)
+	w.Cleanup(func() {
+		server.Close()
+		// It does not wait for connections that have switched to another protocol.
+		handling.Wait()
+	})
 	client := func(protocols *http.Protocols) *http.Client {
 		transport := &http.Transport{Protocols: protocols, DisableCompression: true, MaxIdleConnsPerHost: 64}
 		w.Cleanup(transport.CloseIdleConnections)
