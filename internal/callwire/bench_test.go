@@ -111,3 +111,19 @@ func TestTheWayOfASmallCallAllocatesLittle(t *testing.T) {
 		}
 	}
 }
+
+// While a client and a function send each other a large body, a window of it often waits to be
+// written, with the opening of the other window.
+func TestAWindowOfABodyIsWrittenFromBuffersThatAreKept(t *testing.T) {
+	conn, part := NewConn(new(saying), nil), make([]byte, InitialWindow/2)
+	window := func() {
+		conn.CommitLater(AppendBody(conn.Begin(), 1, part))
+		conn.CommitLater(AppendBody(conn.Begin(), 1, part))
+		conn.CommitLater(AppendCount(conn.Begin(), KindWindow, 1, InitialWindow))
+		conn.Flush()
+	}
+	window() // there are two buffers: one is written, one is appended to
+	if got := testing.AllocsPerRun(100, window); got > 0 {
+		t.Errorf("a window allocates %v times", got)
+	}
+}

@@ -17,9 +17,10 @@ const (
 	pongWithin = 5 * time.Second
 	// firstBuffer is the size of a reading buffer that has seen no large frame, keptBuffer that
 	// of the largest one that is kept, and idleBuffer that of a connection that has been silent
-	// for pingAfter: a gateway has thousands of those, which only ping.
+	// for pingAfter: a gateway has thousands of those, which only ping. A call's window of body in
+	// its frames fits into keptBuffer, also in the steps in which append lets a buffer grow.
 	firstBuffer = 4 << 10
-	keptBuffer  = 64 << 10
+	keptBuffer  = InitialWindow * 3 / 2
 	idleBuffer  = 128
 )
 
