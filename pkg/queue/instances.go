@@ -46,6 +46,8 @@ type totals struct {
 	instances int
 	// ready instances have polled at least once, and busy ones hold a ticket.
 	ready, busy int
+	// places is how many calls the ready ones run at a time, and out how many tickets they hold.
+	places, out int
 	// credits is how many tickets they poll for, and lent how many calls they take from
 	// gateways directly.
 	credits, lent int
@@ -55,12 +57,24 @@ type totals struct {
 func (c *totals) adjust(in *instance, n int) {
 	c.instances += n
 	if in.ready {
-		c.ready += n
+		c.addReady(in, n)
 	}
+	c.out += n * len(in.out)
 	if len(in.out) > 0 {
 		c.busy += n
 	}
 }
+
+// addReady adds an instance that has polled to the ready ones, with n = 1, or takes it away.
+func (c *totals) addReady(in *instance, n int) {
+	c.ready += n
+	c.places += n * in.capacity
+}
+
+// untracked is how many calls run that no ticket here and no loan accounts for: an earlier
+// scheduler handed them out, or their places were recalled. A ready instance polls for every
+// place in which it runs nothing and that it has not lent.
+func (c *totals) untracked() int { return c.places - c.credits - c.lent - c.out }
 
 // join adds an instance, and reports whether it is new.
 func (s *instances) join(cid invocation.CID, capacity int) bool {
@@ -99,7 +113,7 @@ func (s *instances) pull(in *instance, p Pull, now time.Time) {
 	if !in.ready {
 		in.ready = true
 		if !in.draining {
-			s.totals.ready++
+			s.totals.addReady(in, 1)
 		}
 	}
 	s.setLoans(in, p.Loans, now)
@@ -169,8 +183,9 @@ func (s *instances) assign(e *entry, in *instance, lend bool, now time.Time) {
 	e.holder, e.handed = in, now
 	e.place = len(in.out)
 	in.out = append(in.out, e)
+	s.totals.out++ // it polls, so it is not draining
 	if len(in.out) == 1 {
-		s.totals.busy++ // it polls, so it is not draining
+		s.totals.busy++
 	}
 }
 
@@ -184,7 +199,11 @@ func (s *instances) unassign(e *entry) {
 	in.out[e.place], last.place = last, e.place
 	in.out[len(in.out)-1] = nil
 	in.out = in.out[:len(in.out)-1]
-	if len(in.out) == 0 && !in.draining {
+	if in.draining {
+		return
+	}
+	s.totals.out--
+	if len(in.out) == 0 {
 		s.totals.busy--
 	}
 }

@@ -589,6 +589,9 @@ func (w *model) view(now time.Time) View {
 		v.Instances++
 		v.Credits += in.credits
 		v.Lent += in.lent()
+		if in.ready {
+			v.Untracked += in.capacity - in.credits - in.lent() - w.holding(in.cid)
+		}
 		if w.holding(in.cid) > 0 {
 			v.Busy++
 		}

@@ -21,6 +21,9 @@ type View struct {
 	// Instances have joined and are not draining; Busy ones hold a ticket.
 	Instances int
 	Busy      int
+	// Untracked is how many calls those instances run beside tickets and loans: calls that they
+	// have from an earlier scheduler, or whose loans were recalled.
+	Untracked int
 	// OldestWait is how long the first waiting ticket has waited.
 	OldestWait time.Duration
 	// NewestFirst says that the queue was overloaded at the last Match, so that the
@@ -41,6 +44,7 @@ func (q *Queue) View(now time.Time) View {
 		Credits:     q.instances.totals.credits,
 		Lent:        q.instances.totals.lent,
 		Busy:        q.instances.totals.busy,
+		Untracked:   q.instances.totals.untracked(),
 	}
 	if first := q.backlog.oldest(); first != nil {
 		v.OldestWait = max(0, now.Sub(first.ticket.Arrived))

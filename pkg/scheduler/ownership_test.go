@@ -204,6 +204,8 @@ func TestAWatcherIsToldWhatChanged(t *testing.T) {
 		g.offer(fn, 2)
 		w.after(watchEvery)
 		facts.Creating, facts.Created, facts.Queued, facts.MeanExecNs = 0, 1, 1, int64(3*time.Millisecond)
+		// It does not poll, and so it runs a call that another scheduler knows of.
+		facts.Busy = 1
 		facts.MeanStartNs, facts.Started = int64(2900*time.Millisecond), true // it was launched by a tick
 		v.expect(&controlwire.WatchReply{Functions: []*controlwire.FunctionFacts{facts}})
 

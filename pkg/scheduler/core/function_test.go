@@ -250,3 +250,27 @@ func TestATicketThatComesBackToAFunctionAtRestWakesIt(t *testing.T) {
 		t.Errorf("%d calls wait, woken %v", f.Waiting(), woken)
 	}
 }
+
+// After a take-over, instances may run calls for hours of which this scheduler knows nothing, such
+// as WebSockets. They are no reason to let others wait for them.
+func TestInstancesThatRunCallsOfAnEarlierSchedulerCountAsBusy(t *testing.T) {
+	horizon, _ := autoscaler.ByName("Horizon")
+	f := newTestFunction(func(s *Spec) { s.Decide = horizon })
+	f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
+	for _, cid := range []invocation.CID{"1", "2"} {
+		f.Step(start, Joined{CID: cid, Capacity: 1})
+		f.Step(start, &Pulled{CID: cid, Wants: true})
+	}
+	f.Step(start, &Offered{Ticket: ticketOf(1, start)})
+	for now := start; now.Before(start.Add(3 * time.Second)); now = now.Add(100 * time.Millisecond) {
+		d, _ := decide(f, now, Observed{Created: 2})
+		if d.Snapshot.Busy != 2 {
+			t.Fatalf("%d of 2 instances are busy", d.Snapshot.Busy)
+		}
+		if d.Decision.Create > 0 {
+			return
+		}
+		f.Step(now, &Applied{Decided: d})
+	}
+	t.Error("a call waits, and no instance is created")
+}

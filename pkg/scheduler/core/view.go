@@ -9,13 +9,14 @@ import (
 )
 
 // View describes the queue, with the calls that gateways report: Waiting, Arrived and Departed
-// are the sums of both. Busy adds the instances that the calls by loans need at least.
+// are the sums of both. Busy adds the instances that the calls by loans, and those beside tickets
+// and loans, need at least.
 func (f *Function) View(now time.Time) queue.View {
 	v := f.queue.View(now)
 	v.Waiting += f.reports.waiting
 	v.Arrived += f.reports.served + uint64(f.reports.waiting)
 	v.Departed += f.reports.served
-	if running := f.reports.runningByLoans(f.queue); running > 0 {
+	if running := f.reports.runningByLoans(f.queue) + v.Untracked; running > 0 {
 		concurrency := max(1, f.spec.Concurrency)
 		v.Busy = min(v.Busy+(running+concurrency-1)/concurrency, v.Instances)
 	}
