@@ -105,7 +105,7 @@ const crds = "config/crd"
 // kubernetesProgram is the path of a program that make cluster-binaries has built.
 func kubernetesProgram(name string) string { return filepath.Join(cluster.ProgramsFolder(), name) }
 
-// Program is the path of a program of the workspace: windlass, podagent or function.
+// Program is the path of a program of the workspace: windlass, podagent or a function.
 func (c Config) Program(name string) string {
 	return filepath.Join(filepath.Dir(c.Dir), binFolder, name)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
-// Images that the lab's kubelet knows.
+// Images that the lab's kubelet knows, besides lab/NAME, which runs NAME of the workspace.
 const (
 	// ImageFunction runs the lab's function program.
 	ImageFunction = "lab/function"

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"path"
 	"strings"
 	"sync"
 	"syscall"
@@ -212,7 +213,8 @@ func (p *Pod) start(ctx context.Context) error {
 	}
 	functionEnv := append(p.environ(podspec.ContainerFunction), "LAB_LEDGER="+p.kubelet.lab.RunLog)
 	agentEnv := append(p.environ(podspec.ContainerAgent), "WINDLASS_TOKEN_FILE="+dir+"/token")
-	function, err := space.Start(Program{Path: config.Program("function"), Environ: functionEnv, Log: config.logOf("functions")})
+	image := p.object.Spec.Containers[p.container(podspec.ContainerFunction)].Image
+	function, err := space.Start(Program{Path: config.Program(path.Base(image)), Environ: functionEnv, Log: config.logOf("functions")})
 	if err != nil {
 		space.Close()
 		return err
