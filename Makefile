@@ -23,6 +23,7 @@ GOLANGCI = $(call toolcache,golangci)/golangci-lint
 GOVULNCHECK = $(call toolcache,govulncheck)/govulncheck
 BENCHSTAT = $(call toolcache,benchstat)/benchstat
 COSIGN = $(call toolcache,cosign)/cosign
+GHZ = $(call toolcache,ghz)/ghz
 
 .DEFAULT_GOAL := help
 
@@ -90,8 +91,15 @@ test-apiserver: cluster-binaries $(if $(CI),tools) ## Run the tests that need an
 	$(call gotest,-tags apiserver,$(filter-out ./test/chart,$(call tagged,apiserver)))
 
 .PHONY: test-clients
-test-clients: examples $(if $(CI),tools) ## Run the tests that need npm, pip or a browser
-	$(call gotest,-tags clients,$(call tagged,clients))
+test-clients: examples cluster-binaries $(GHZ) $(if $(CI),tools) ## Run the tests that need npm, pip, a browser, or other people's clients and proxies, the latter as root
+	PATH="$(dir $(GHZ)):$$PATH"; $(call gotest,-tags clients,$(call tagged,clients))
+
+# How long connections stay open while all but their gateway restarts, again and again.
+DURATION ?= 30m
+
+.PHONY: clients
+clients: cluster-binaries $(GHZ) ## Call functions with curl, nghttp, h2load, ghz, Node.js, nginx and Envoy, keep connections through restarts, and print figures, as root (DURATION=)
+	PATH="$(dir $(GHZ)):$$PATH" go test -tags clients -count=1 -v -timeout 0 ./test/clients -duration $(DURATION)
 
 .PHONY: test-release
 test-release: ## Run the tests of what makes images and releases, which have modules of their own
@@ -412,6 +420,9 @@ $(GOLANGCI):
 
 $(BENCHSTAT):
 	cd hack/benchstat && go build -buildvcs=false -o '$@' golang.org/x/perf/cmd/benchstat
+
+$(GHZ):
+	cd hack/ghz && go build -buildvcs=false -o '$@' github.com/bojand/ghz/cmd/ghz
 
 $(COSIGN):
 	@echo 'Building cosign (once, some minutes; hack/cosign/go.mod pins it).'

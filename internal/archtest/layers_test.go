@@ -59,6 +59,7 @@ var rows = []struct {
 	}},
 	{"shells", []string{
 		"internal/loadgen",
+		"internal/published",
 		"internal/serve",
 		"pkg/gateway/auth",
 		"pkg/catalog",
@@ -127,6 +128,7 @@ var rows = []struct {
 		"internal/wiretest",
 		"test/attacks",
 		"test/chart",
+		"test/clients",
 		"test/cluster",
 		"test/coldstart",
 		"test/contract",
