@@ -86,7 +86,7 @@ func fromWire(msg *agentwire.PullReply, speech wire.Speech) (core.Reply, error) 
 			Lent:   t.GetLent(),
 		}, nil
 	case *agentwire.PullReply_Recall:
-		return core.Recall{Gateway: kind.Recall.GetGateway(), Calls: int(kind.Recall.GetCalls())}, nil
+		return core.Recall{Gateway: kind.Recall.GetGateway(), Calls: int(kind.Recall.GetCalls()), Term: time.Duration(kind.Recall.GetTermNs())}, nil
 	case *agentwire.PullReply_Leave:
 		return core.LeaveAnswer{Granted: kind.Leave.GetGranted(), AskAgain: time.Duration(kind.Leave.GetAskAgainNs())}, nil
 	case *agentwire.PullReply_Drain:

@@ -131,7 +131,7 @@ func play(t *testing.T, tape []byte) {
 func recallsOf(q *Queue, now time.Time, idle map[string]int, all bool) (recalls []Recall) {
 	collect := func(r Recall) {
 		for range r.Calls {
-			recalls = append(recalls, Recall{CID: r.CID, Gateway: r.Gateway, Calls: 1})
+			recalls = append(recalls, Recall{CID: r.CID, Gateway: r.Gateway, Calls: 1, Term: r.Term})
 		}
 	}
 	if all {

@@ -277,7 +277,7 @@ func (w *model) recalls(now time.Time, idle map[string]int, all bool) (list []Re
 				if best == nil {
 					break
 				}
-				best.recall(gateway, now, &list)
+				best.recall(gateway, best.term(gateway, now), now, &list)
 			}
 			w.markAsked(gateway, now)
 		}
@@ -295,7 +295,7 @@ func (w *model) recallAll(now time.Time) (list []Recall) {
 		in := &w.instances[w.instance(cid)]
 		for _, gateway := range []string{"A", "B", "C"} {
 			for range in.loans[gateway] - len(in.recalled[gateway]) {
-				in.recall(gateway, now, &list)
+				in.recall(gateway, 0, now, &list)
 			}
 			w.markAsked(gateway, now)
 		}
@@ -303,15 +303,20 @@ func (w *model) recallAll(now time.Time) (list []Recall) {
 	return list
 }
 
+// term is what is left of the 100 ms for which a loan is kept.
+func (in *modelInstance) term(gateway string, now time.Time) time.Duration {
+	return max(0, 100*time.Millisecond-now.Sub(in.since[gateway]))
+}
+
 // recall recalls one more place.
-func (in *modelInstance) recall(gateway string, now time.Time, list *[]Recall) {
+func (in *modelInstance) recall(gateway string, term time.Duration, now time.Time, list *[]Recall) {
 	in.recalled[gateway] = append(in.recalled[gateway], now)
 	for _, times := range [][]time.Time{in.recalled[gateway], in.coming[gateway]} {
 		for i := range times {
 			times[i] = now
 		}
 	}
-	*list = append(*list, Recall{CID: in.cid, Gateway: gateway, Calls: 1})
+	*list = append(*list, Recall{CID: in.cid, Gateway: gateway, Calls: 1, Term: term})
 }
 
 // markAsked notes which instances have not answered a recall of a gateway's loans.
@@ -352,20 +357,22 @@ func (w *model) nextRecall(gateway string, idly bool, now time.Time) (best *mode
 		})
 		switch {
 		case in.loans[gateway] <= len(in.recalled[gateway]), !useful:
-		case !idly && now.Sub(in.since[gateway]) < 100*time.Millisecond:
-		case best == nil || w.comesBefore(in, best, gateway, idly):
+		case best == nil || w.comesBefore(in, best, gateway, idly, now):
 			best = in
 		}
 	}
 	return best
 }
 
-func (w *model) comesBefore(in, other *modelInstance, gateway string, idly bool) bool {
+func (w *model) comesBefore(in, other *modelInstance, gateway string, idly bool, now time.Time) bool {
 	if idly && in.idle.IsZero() != other.idle.IsZero() {
 		return other.idle.IsZero()
 	}
 	if !in.asked[gateway].Equal(other.asked[gateway]) {
 		return in.asked[gateway].Before(other.asked[gateway])
+	}
+	if a, b := in.term(gateway, now), other.term(gateway, now); !idly && a != b {
+		return a < b
 	}
 	return idly == (in.cid > other.cid)
 }

@@ -10,10 +10,9 @@ import (
 )
 
 const (
-	// LoanTerm is how long a gateway keeps a loan although calls of other gateways wait, unless
-	// the loan runs nothing. If it is too short, each place goes from one busy gateway to the
-	// other with each call, which then costs a ticket. If it is too long, a gateway without
-	// loans waits for it.
+	// LoanTerm is how long a gateway keeps a loan that it goes on using although calls of other
+	// gateways wait. If it is too short, each place goes from one busy gateway to the other with
+	// each call, which then costs a ticket. If it is too long, a gateway without loans waits for it.
 	LoanTerm = 100 * time.Millisecond
 	// recallPatience is how long a recalled place counts as one that comes. After that, its
 	// call is a long one, and another place is recalled.
@@ -32,16 +31,19 @@ type Recall struct {
 	CID     invocation.CID
 	Gateway string
 	Calls   int
+	// Term is what is left of LoanTerm. Until then the instance gives back only places that are
+	// surplus: the queue does not know which are in use.
+	Term time.Duration
 }
 
 // Recalls decides which loans come to an end because tickets of other gateways wait, for which
 // no instance polls. It must follow Match, and passes each Recall to visit.
 //
 // idle is how many calls a gateway could hand over at once, by its last report. Those loans are
-// recalled at once, and others when they are LoanTerm old. Gateways with the most idle loans
-// come first, then those with the most loans. Of a gateway's idle loans, those of instances
-// that are known to be idle come first, and then those with the highest CIDs, because a gateway
-// uses the lowest first. Of its other loans, those with the lowest CIDs come first.
+// recalled first. Gateways with the most idle loans come first, then those with the most loans.
+// Of a gateway's idle loans, those of instances that are known to be idle come first, and then
+// those with the highest CIDs, because a gateway uses the lowest first. Of its other loans, those
+// with the shortest Term come first, and then those with the lowest CIDs.
 //
 // A recalled place is expected until the instance polls for it, for at most a second. No more
 // places are expected than tickets wait, and no more of one gateway's than tickets of other
@@ -83,7 +85,7 @@ func (q *Queue) RecallAll(now time.Time, visit func(Recall)) {
 		return cmp.Or(cmp.Compare(a.of.cid, b.of.cid), strings.Compare(a.gateway, b.gateway))
 	})
 	for _, l := range all {
-		l.recall(l.of, l.calls-l.recalled, now, visit)
+		l.recall(l.of, l.calls-l.recalled, 0, now, visit)
 	}
 }
 
@@ -100,7 +102,7 @@ func (q *Queue) RecallFrom(gateway string, n int, now time.Time, visit func(Reca
 	slices.SortFunc(loans, compareIdle)
 	for _, l := range loans {
 		if k := min(n, l.calls-l.recalled); k > 0 {
-			l.recall(l.of, k, now, visit)
+			l.recall(l.of, k, 0, now, visit)
 			n -= k
 		}
 	}
@@ -182,8 +184,7 @@ func (r *recalls) wanted(in *instance, gateway string) bool {
 	return others > 0
 }
 
-// take recalls loans of a gateway: those that are idle by its report, or those that are old
-// enough.
+// take recalls loans of a gateway: those that are idle by its report, or others.
 func (r *recalls) take(from *recallFrom, idle bool, visit func(Recall)) {
 	n := min(r.waiting-r.expected, r.waiting-r.by.of(from.gateway)-from.expected)
 	if idle {
@@ -192,24 +193,24 @@ func (r *recalls) take(from *recallFrom, idle bool, visit func(Recall)) {
 	if n <= 0 {
 		return
 	}
-	order := compareOld
-	if idle {
-		order = compareIdle
+	order := compareIdle
+	if !idle {
+		order = func(a, b recallable) int { return compareBusy(a, b, r.now) }
 	}
 	slices.SortFunc(from.loans, order)
 	for _, l := range from.loans {
 		k := min(n, l.calls-l.recalled)
-		if k <= 0 || !idle && r.now.Sub(l.since) < LoanTerm {
+		if k <= 0 {
 			continue
 		}
-		l.recall(l.of, k, r.now, visit)
+		l.recall(l.of, k, l.term(r.now), r.now, visit)
 		n, from.expected, r.expected = n-k, from.expected+k, r.expected+k
 	}
 }
 
-// compareOld orders loans that are all busy.
-func compareOld(a, b recallable) int {
-	return cmp.Or(a.recalledAt.Compare(b.recalledAt), cmp.Compare(a.of.cid, b.of.cid))
+// compareBusy orders loans that are all busy.
+func compareBusy(a, b recallable, now time.Time) int {
+	return cmp.Or(a.recalledAt.Compare(b.recalledAt), cmp.Compare(a.term(now), b.term(now)), cmp.Compare(a.of.cid, b.of.cid))
 }
 
 // compareIdle orders loans, some of them idle.
@@ -232,8 +233,11 @@ func (l *loan) expected(now time.Time) int {
 	return l.recalled + l.coming
 }
 
+// term is what is left of LoanTerm.
+func (l *loan) term(now time.Time) time.Duration { return max(0, l.since.Add(LoanTerm).Sub(now)) }
+
 // recall takes n places of a loan back.
-func (l *loan) recall(in *instance, n int, now time.Time, visit func(Recall)) {
+func (l *loan) recall(in *instance, n int, term time.Duration, now time.Time, visit func(Recall)) {
 	l.recalled, l.recalledAt = l.recalled+n, now
-	visit(Recall{CID: in.cid, Gateway: l.gateway, Calls: n})
+	visit(Recall{CID: in.cid, Gateway: l.gateway, Calls: n, Term: term})
 }

@@ -42,7 +42,11 @@ func wait(t *testing.T, q *Queue, now time.Time, gateways ...string) {
 func recallsAt(q *Queue, now time.Time, idle map[string]int) (list []string) {
 	q.Match(now, true, func(invocation.CID, *invocation.Ticket) {})
 	q.Recalls(now, func(gateway string) int { return idle[gateway] }, func(r Recall) {
-		list = append(list, fmt.Sprintf("%s %s %d", r.CID, r.Gateway, r.Calls))
+		line := fmt.Sprintf("%s %s %d", r.CID, r.Gateway, r.Calls)
+		if r.Term > 0 {
+			line += fmt.Sprint(" in ", r.Term)
+		}
+		list = append(list, line)
 	})
 	return list
 }
@@ -58,16 +62,16 @@ func TestRecalls(t *testing.T) {
 	}{
 		"nothing waits":                          {loans: map[invocation.CID][]Loan{"a": {{"A", 1}}}, at: old},
 		"only the lender's own tickets wait":     {loans: map[invocation.CID][]Loan{"a": {{"A", 1}}}, waits: []string{"A", "A"}, at: old},
-		"a busy loan keeps its term":             {loans: map[invocation.CID][]Loan{"a": {{"A", 1}}}, waits: []string{"B"}, at: old.Add(-1)},
+		"a busy loan keeps its term":             {loans: map[invocation.CID][]Loan{"a": {{"A", 1}}}, waits: []string{"B"}, at: old.Add(-1), want: []string{"a A 1 in 1ns"}},
 		"a busy loan has had its term":           {loans: map[invocation.CID][]Loan{"a": {{"A", 1}}}, waits: []string{"B"}, at: old, want: []string{"a A 1"}},
-		"an idle loan comes at once":             {loans: map[invocation.CID][]Loan{"a": {{"A", 1}}}, waits: []string{"B"}, idle: map[string]int{"A": 1}, at: start, want: []string{"a A 1"}},
+		"a report may be old":                    {loans: map[invocation.CID][]Loan{"a": {{"A", 1}}}, waits: []string{"B"}, idle: map[string]int{"A": 1}, at: start, want: []string{"a A 1 in 100ms"}},
 		"no more than wait":                      {loans: map[invocation.CID][]Loan{"a": {{"A", 8}}}, waits: []string{"B", "B"}, at: old, want: []string{"a A 2"}},
 		"no more of a gateway than others' wait": {loans: map[invocation.CID][]Loan{"a": {{"A", 8}}}, waits: []string{"A", "A", "B"}, at: old, want: []string{"a A 1"}},
 		"the idle ones are probably the last":    {loans: map[invocation.CID][]Loan{"a": {{"A", 1}}, "b": {{"A", 1}}, "c": {{"A", 1}}}, waits: []string{"B", "B"}, idle: map[string]int{"A": 1}, at: old, want: []string{"c A 1", "a A 1"}},
-		"the most idle gateway comes first":      {loans: map[invocation.CID][]Loan{"a": {{"A", 3}}, "c": {{"C", 2}}}, waits: []string{"B"}, idle: map[string]int{"A": 1, "C": 2}, at: start, want: []string{"c C 1"}},
+		"the most idle gateway comes first":      {loans: map[invocation.CID][]Loan{"a": {{"A", 3}}, "c": {{"C", 2}}}, waits: []string{"B"}, idle: map[string]int{"A": 1, "C": 2}, at: old, want: []string{"c C 1"}},
 		"then the one with the most loans":       {loans: map[invocation.CID][]Loan{"a": {{"A", 3}}, "c": {{"C", 2}}}, waits: []string{"B"}, at: old, want: []string{"a A 1"}},
 		"each has what the other needs":          {loans: map[invocation.CID][]Loan{"a": {{"A", 1}}, "b": {{"B", 1}}}, waits: []string{"A", "B"}, at: old, want: []string{"a A 1", "b B 1"}},
-		"a report may be wrong":                  {loans: map[invocation.CID][]Loan{"a": {{"A", 1}}}, waits: []string{"B", "B"}, idle: map[string]int{"A": 50, "C": 3}, at: start, want: []string{"a A 1"}},
+		"a report may be wrong":                  {loans: map[invocation.CID][]Loan{"a": {{"A", 1}}}, waits: []string{"B", "B"}, idle: map[string]int{"A": 50, "C": 3}, at: old, want: []string{"a A 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := lending(t, tt.loans)
@@ -88,7 +92,19 @@ func TestAnInstanceKnownToBeIdleGivesItsLoanBackFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait(t, q, start, "B")
-	if got := recallsAt(q, start, map[string]int{"A": 1}); !cmp.Equal(got, []string{"a A 1"}) {
+	if got := recallsAt(q, start.Add(LoanTerm), map[string]int{"A": 1}); !cmp.Equal(got, []string{"a A 1"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestABusyLoanWithTheShortestTermComesFirst(t *testing.T) {
+	q := lending(t, map[invocation.CID][]Loan{"b": {{"A", 1}}})
+	later := start.Add(LoanTerm / 2)
+	if err := errors.Join(q.Join("a", 1), q.Pull("a", Pull{Loans: []Loan{{"A", 1}}}, later)); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, q, later, "B")
+	if got := recallsAt(q, later, nil); !cmp.Equal(got, []string{"b A 1 in 50ms"}) {
 		t.Errorf("got %q", got)
 	}
 }
@@ -139,7 +155,7 @@ func TestNoRecallForATicketThatTheInstanceIsNotHanded(t *testing.T) {
 		q.Requeue(cid, id, start)
 	}
 	unreached("b")
-	if got := recallsAt(q, start, map[string]int{"A": 1}); !cmp.Equal(got, []string{"a A 1"}) {
+	if got := recallsAt(q, start, map[string]int{"A": 1}); !cmp.Equal(got, []string{"a A 1 in 100ms"}) {
 		t.Fatalf("another instance may reach it: %q", got)
 	}
 	if err := q.Pull("a", Pull{Credits: 1}, start); err != nil {
@@ -257,7 +273,7 @@ func TestDecisionsAboutManyLoansAreApart(t *testing.T) {
 		want  []string
 	}{{0, []string{"a A 1"}}, {6*time.Millisecond - 1, nil}, {6 * time.Millisecond, []string{"a A 2"}}} {
 		wait(t, q, start, "B")
-		if got := recallsAt(q, start.Add(tt.after), idle); !cmp.Equal(got, tt.want) {
+		if got := recallsAt(q, start.Add(LoanTerm+tt.after), idle); !cmp.Equal(got, tt.want) {
 			t.Errorf("after %v: %q, want %q", tt.after, got, tt.want)
 		}
 	}
@@ -285,6 +301,7 @@ type place struct {
 	ticket   invocation.ID
 	until    time.Time // when its call ends
 	recalled bool
+	termEnds time.Time // of a recalled loan
 }
 
 // step lets 10 ms pass, and lets the agents and the gateway without loans do what they do.
@@ -299,11 +316,14 @@ func (s *shared) step() {
 			p.ticket = invocation.ID{}
 		}
 		pull := Pull{Loans: []Loan{{p.gateway, 1}}}
-		if p.recalled {
+		if p.recalled && !s.now.Before(p.termEnds) {
 			*p = place{}
 			pull = Pull{Credits: 1}
 		} else {
 			p.until = s.now.Add(s.exec)
+			if p.recalled {
+				pull = Pull{}
+			}
 		}
 		if err := s.q.Pull(cid, pull, s.now); err != nil {
 			s.Fatal(err)
@@ -313,11 +333,12 @@ func (s *shared) step() {
 		delete(s.offers, t.ID)
 		s.places[cid] = &place{gateway: t.Gateway, ticket: t.ID, until: s.now.Add(s.exec)}
 	})
-	var recalled []invocation.CID
-	s.q.Recalls(s.now, func(string) int { return 0 }, func(r Recall) { recalled = append(recalled, r.CID) })
-	for _, cid := range recalled { // its agent answers at once, and polls when its call has ended
-		s.places[cid].recalled = true
-		if err := s.q.Pull(cid, Pull{}, s.now); err != nil {
+	var recalled []Recall
+	s.q.Recalls(s.now, func(string) int { return 0 }, func(r Recall) { recalled = append(recalled, r) })
+	for _, r := range recalled { // its agent answers at once, and polls when the call has ended that ends the term
+		p := s.places[r.CID]
+		p.recalled, p.termEnds = true, s.now.Add(r.Term)
+		if err := s.q.Pull(r.CID, Pull{}, s.now); err != nil {
 			s.Fatal(err)
 		}
 	}

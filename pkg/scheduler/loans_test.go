@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,14 +47,15 @@ func TestALoanComesBackForTheCallOfAnotherGateway(t *testing.T) {
 		a := w.lender(fn, busy, "g:1")
 		busy.report(fn, &controlwire.LoanReport{Served: 3, Running: 1, Lent: 1})
 		other.offer(fn, 2)
+		a.expect(fmt.Sprint("recall 1 from g:1 in ", queue.LoanTerm))
+		w.after(queue.LoanTerm)
 		a.expect()
-		w.after(queue.LoanTerm + w.scheduler.config.Tick)
-		a.expect("recall 1 from g:1")
 		a.lend(1, nil, 0)
 		a.expect("ticket 0002 at g:2")
 		a.lend(0, lentTo("g:2", 1), 0, doneWith(2, 10*time.Millisecond))
 
-		// It is not used now, so it comes back at once.
+		// That is over for the next one.
+		w.after(queue.LoanTerm)
 		other.report(fn, &controlwire.LoanReport{Lent: 1})
 		busy.offer(fn, 3)
 		a.expect("recall 1 from g:2")

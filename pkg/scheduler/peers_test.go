@@ -198,7 +198,11 @@ func (a *agent) hear(reply *agentwire.PullReply) {
 		a.said = append(a.said, "ticket "+string(kind.Ticket.GetInvocationId()[12:])+" at "+kind.Ticket.GetGateway())
 		a.keeps = append(a.keeps, kind.Ticket.GetLent())
 	case *agentwire.PullReply_Recall:
-		a.said = append(a.said, fmt.Sprintf("recall %d from %s", kind.Recall.GetCalls(), kind.Recall.GetGateway()))
+		words := fmt.Sprintf("recall %d from %s", kind.Recall.GetCalls(), kind.Recall.GetGateway())
+		if term := kind.Recall.GetTermNs(); term > 0 {
+			words += fmt.Sprint(" in ", time.Duration(term))
+		}
+		a.said = append(a.said, words)
 	case *agentwire.PullReply_Welcome:
 		a.welcome = kind.Welcome
 	case *agentwire.PullReply_Moved:

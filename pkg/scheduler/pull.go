@@ -391,7 +391,7 @@ type ticketReply struct {
 // recall takes places back that the instance has lent to a gateway.
 func (p *pullStream) recall(e core.Recall) {
 	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Recall{Recall: &agentwire.Recall{
-		Gateway: e.Gateway, Calls: uint32(e.Calls),
+		Gateway: e.Gateway, Calls: uint32(e.Calls), TermNs: int64(e.Term),
 	}}})
 }
 

@@ -93,12 +93,15 @@ type Ticket struct {
 	Lent bool
 }
 
-// Recall takes loans of a gateway back: idle ones first, and others when their calls have
-// ended. A Pull answers it at once.
+// Recall takes loans of a gateway back. A Pull answers it at once.
 type Recall struct {
 	// Gateway is the address, as in its tickets.
 	Gateway string
 	Calls   int
+	// Term is for how much longer the gateway keeps those that it goes on using. Others go back
+	// once they are idle for 2 ms, and after the term idle ones at once, and others when their
+	// calls have ended.
+	Term time.Duration
 }
 
 // LeaveAnswer answers a LeaveRequest.

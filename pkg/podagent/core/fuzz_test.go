@@ -173,7 +173,7 @@ func (w *checker) playOne(what byte, how int) {
 		if how%2 == 0 {
 			return
 		}
-		w.play(Received{session, Recall{gatewayAddr(how), how/4%6 - 1}})
+		w.play(Received{session, Recall{gatewayAddr(how), how/4%6 - 1, time.Duration(how/24%3) * 50 * time.Millisecond}})
 	}
 }
 

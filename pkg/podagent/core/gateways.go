@@ -24,6 +24,10 @@ const (
 	// with loans or calls broke. The gateway learns from it which calls never came, and has
 	// clients that wait for that.
 	reconnectFor = time.Second
+	// surplusAfter is how long a recalled place is idle before it goes back within the term of
+	// its loan. A gateway whose next calls come sooner keeps it: otherwise two busy gateways would
+	// pass it to and fro, and each call would cost a ticket.
+	surplusAfter = 2 * time.Millisecond
 	// minReconnectPause and maxReconnectPause bound the pauses between these tries.
 	minReconnectPause = 20 * time.Millisecond
 	maxReconnectPause = 250 * time.Millisecond
@@ -58,9 +62,12 @@ type gatewayConn struct {
 	// idle are the credits that no call has used, loans the calls that run by a loan, and
 	// users the attempts that claim or run here, with those by a loan.
 	idle, loans, users int
-	// recalled are the places of calls by a loan that go back to the scheduler when a call
-	// ends, at most loans.
+	// recalled are the places that go back to the scheduler, at most idle and loans. Until
+	// termEnds, those go back that are idle for surplusAfter, and then all.
 	recalled int
+	termEnds time.Time
+	// idleSince is since when there have been idle credits all the time.
+	idleSince time.Time
 	// waiting are claims that are sent when the connection is open.
 	waiting []Claim
 	// unusedSince is when it had neither credits nor calls any more; zero while it has some.
@@ -116,6 +123,9 @@ func (gs *gateways) loans() []Loan {
 
 // lend adds n credits to a connection; a negative n takes some back.
 func (gs *gateways) lend(now time.Time, g *gatewayConn, n int) {
+	if g.idle == 0 {
+		g.idleSince = now
+	}
 	g.idle += n
 	gs.idle += n
 	gs.observeUse(now, g)
@@ -190,6 +200,9 @@ func gatewaysDue(c *Core, now time.Time) {
 	c.gateways.due = time.Time{}
 	for _, n := range c.gateways.numbers() {
 		g := c.gateways.conns[n]
+		if k := dueBack(c, now, n, g); k > 0 {
+			c.sendPull(now, k)
+		}
 		switch {
 		case g.phase == gatewayPausing && !now.Before(g.dialAt):
 			g.phase = gatewayDialing
@@ -296,6 +309,7 @@ func onReturned(c *Core, now time.Time, e Returned) {
 	n := min(e.Credits, g.idle)
 	if n > 0 {
 		c.gateways.lend(now, g, -n)
+		g.wentBack(n)
 		c.sendPull(now, n)
 	}
 	if excess := e.Credits - n; excess > 0 {
@@ -303,7 +317,7 @@ func onReturned(c *Core, now time.Time, e Returned) {
 	}
 }
 
-// onRecall takes loans of a gateway back: idle ones at once, and others when a call ends. It
+// onRecall takes loans of a gateway back, as soon as dueBack and leaveGateway let them go. It
 // answers with a Pull in any case, so that the scheduler knows what is left.
 func onRecall(c *Core, now time.Time, r Recall) {
 	if c.life.draining || !c.life.ready {
@@ -315,17 +329,39 @@ func onRecall(c *Core, now time.Time, r Recall) {
 		c.sendPull(now, 0)
 		return
 	}
-	idle := min(max(r.Calls, 0), g.idle)
-	c.takeBack(now, n, g, idle)
-	g.recalled = min(g.recalled+max(r.Calls, 0)-idle, g.loans)
-	c.sendPull(now, idle)
+	if ends := now.Add(r.Term); g.recalled == 0 || ends.Before(g.termEnds) {
+		g.termEnds = ends
+	}
+	g.recalled = min(g.recalled+max(r.Calls, 0), g.idle+g.loans)
+	c.sendPull(now, dueBack(c, now, n, g))
 }
+
+// dueBack takes recalled places back that are idle, if it is time, and returns how many they are.
+func dueBack(c *Core, now time.Time, number Gateway, g *gatewayConn) int {
+	n := min(g.recalled, g.idle)
+	if n == 0 || g.phase != gatewayOpen {
+		return 0
+	}
+	if at := g.backAt(); now.Before(at) {
+		c.gateways.wakeAt(at)
+		return 0
+	}
+	c.takeBack(now, number, g, n)
+	return n
+}
+
+// backAt is when idle places go back that were recalled.
+func (g *gatewayConn) backAt() time.Time { return earliest(g.termEnds, g.idleSince.Add(surplusAfter)) }
+
+// wentBack records that n places are the scheduler's again, as it may have wished.
+func (g *gatewayConn) wentBack(n int) { g.recalled = max(0, g.recalled-n) }
 
 // takeBack takes n idle credits of a gateway back.
 func (c *Core) takeBack(now time.Time, number Gateway, g *gatewayConn, n int) {
 	if n > 0 {
 		g.takenBack = now
 		c.gateways.lend(now, g, -n)
+		g.wentBack(n)
 		c.emit(TakeBack{number, n})
 	}
 }
@@ -374,13 +410,15 @@ func (c *Core) leaveGateway(now time.Time, a *attempt, wanted bool) (keeps bool)
 	if a.byLoan {
 		g.loans--
 	}
+	keeps = wanted && g.phase == gatewayOpen && !c.life.draining && (g.recalled == 0 || now.Before(g.termEnds))
 	switch {
-	case !wanted || g.phase != gatewayOpen || c.life.draining:
-	case g.recalled > 0:
-		g.recalled--
-	default:
-		keeps = true
+	case keeps:
 		c.gateways.lend(now, g, 1)
+		if g.recalled > 0 {
+			c.gateways.wakeAt(g.backAt())
+		}
+	case wanted:
+		g.wentBack(1)
 	}
 	c.gateways.observeUse(now, g)
 	return keeps

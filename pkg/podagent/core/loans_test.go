@@ -58,7 +58,11 @@ func TestBothSidesAgreeOnCreditsWhenNothingIsUnderWay(t *testing.T) {
 			"end":    func(*rapid.T) { w.end() },
 			"end ":   func(*rapid.T) { w.end() },
 			"return": func(*rapid.T) { w.giveBack() },
-			"recall": func(*rapid.T) { w.play(Received{1, Recall{w.addr(), rapid.IntRange(-1, 5).Draw(t, "calls")}}) },
+			"recall": func(*rapid.T) {
+				w.play(Received{1, Recall{
+					w.addr(), rapid.IntRange(-1, 5).Draw(t, "calls"), time.Duration(rapid.IntRange(-1, 100).Draw(t, "term")) * time.Millisecond,
+				}})
+			},
 			"hear":   func(*rapid.T) { w.deliverToAgent() },
 			"hear ":  func(*rapid.T) { w.deliverToAgent() },
 			"say":    func(*rapid.T) { w.deliverToGateway() },

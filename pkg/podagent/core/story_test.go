@@ -114,7 +114,7 @@ func (s *script) play(words []string) {
 		"granted":       func() Event { return Granted{attempt} },
 		"refused":       func() Event { return Refused{attempt} },
 		"lent":          func() Event { return Received{session, lent(word(2)[0])} },
-		"recall":        func() Event { return Received{session, Recall{Gateway: "g", Calls: second}} },
+		"recall":        func() Event { return Received{session, Recall{Gateway: "g", Calls: second, Term: duration(3)}} },
 		"gateway-open":  func() Event { return GatewayOpened{gateway} },
 		"gateway-lost":  func() Event { return GatewayLost{gateway} },
 		"called":        func() Event { return Called{Gateway: gateway, Call: uint32(second)} },

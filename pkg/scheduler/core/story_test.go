@@ -264,7 +264,11 @@ func effectInWords(e Effect) string {
 		}
 		return fmt.Sprintf("%s gets %s", e.CID, nameOf(e.Ticket))
 	case Recall:
-		return fmt.Sprintf("recall %d of %s from %s", e.Calls, e.CID, e.Gateway)
+		words := fmt.Sprintf("recall %d of %s from %s", e.Calls, e.CID, e.Gateway)
+		if e.Term > 0 {
+			words += fmt.Sprintf(" when unused, or in %s", e.Term)
+		}
+		return words
 	case *Executed:
 		return fmt.Sprintf("count %d executions of %s", e.Calls, e.Mean)
 	case Refuse:

@@ -28,11 +28,10 @@ type agent struct {
 	// lends says of the tickets that it was handed whether their places are lent.
 	lends map[invocation.ID]bool
 	wakes int
-	// lastBusy is when it last had a call, full when it last had no free place, in the
-	// world's time, and recalling says that it answers a recall.
-	lastBusy  time.Time
-	full      time.Duration
-	recalling bool
+	// lastBusy is when it last had a call, and full when it last had no free place, in the
+	// world's time.
+	lastBusy time.Time
+	full     time.Duration
 	// gaveUp says that it takes no more calls, and spent that its function must not
 	// be given one any more.
 	gaveUp, spent bool
@@ -224,13 +223,11 @@ func (a *agent) mayAsk(p core.Pull) {
 // takeBack takes credits back.
 func (a *agent) takeBack(e core.TakeBack) {
 	c := a.connOf(e.Gateway)
-	if idle := a.now().Sub(a.lastBusy); !a.gaveUp && !a.recalling && idle < backoffAfter {
+	if idle := a.now().Sub(a.lastBusy); !a.gaveUp && e.Credits > c.recalled && idle < backoffAfter {
 		a.world.violate(RuleKeepsLoans, 0)
 	}
 	c.credits -= e.Credits
-	if a.recalling {
-		c.recalled -= e.Credits
-	}
+	c.recalled = max(0, c.recalled-e.Credits)
 	c.send(takeBackFrame{e.Credits})
 }
 
@@ -247,9 +244,6 @@ func (a *agent) mayKeep(t *agentAttempt, keeps bool) {
 		a.world.violate(RuleKeepsLoans, 0)
 	default:
 		c.recalled--
-	}
-	if c.byLoan() <= 1 && t.number%2 == 0 {
-		c.recalled = 0
 	}
 }
 
@@ -331,7 +325,6 @@ func (s *session) take(m any) {
 		s.agent.noteReply(m)
 		leaves := s.agent.gaveUp
 		s.agent.step(core.Received{Session: s.name, Reply: m})
-		s.agent.recalling = false
 		if told, answered := m.(core.LeaveAnswer); answered && !told.Granted && s.agent.gaveUp && !leaves {
 			s.agent.world.violate(RuleLeavesIfAllowed, 0)
 		}
@@ -344,10 +337,9 @@ func (a *agent) noteReply(m core.Reply) {
 	case core.Ticket:
 		a.lends[m.Ticket.ID] = m.Lent
 	case core.Recall:
-		a.recalling = true
 		for _, c := range a.gateways {
-			if c.addr == m.Gateway {
-				c.recalled += m.Calls
+			if c.addr == m.Gateway && c.open && !c.closing {
+				c.recalled = min(c.recalled+m.Calls, c.credits+c.byLoan())
 			}
 		}
 	}

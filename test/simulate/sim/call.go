@@ -153,9 +153,12 @@ func (t *agentAttempt) end(outcome core.Outcome) {
 	a := t.agent
 	// The function of a call that was broken off has not refused it.
 	a.spent = a.spent || outcome == core.Broken || outcome == core.NotStarted && !t.cancelled && !t.conn.lost
-	if outcome == core.Complete {
+	switch outcome {
+	case core.Complete:
 		a.world.truth.finish(t.run)
 		t.exec = a.instance.fn.typical
+	case core.Broken:
+		a.instance.fn.broke = a.world.now
 	}
 	a.step(core.CallEnded{Attempt: t.name, Outcome: outcome, Exec: t.exec})
 }

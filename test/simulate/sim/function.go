@@ -52,6 +52,8 @@ type function struct {
 	image int
 	// changed is when all servers have heard of its last change, in the world's time.
 	changed time.Duration
+	// broke is when a call last broke, whose instance then ends.
+	broke time.Duration
 	// looks counts when the controller is to look again.
 	looks int
 }

@@ -78,6 +78,7 @@ func (c *gatewayConn) take(m any) {
 			a.step(core.Cancelled{Attempt: t.name})
 		}
 	case returnFrame:
+		c.recalled = max(0, c.recalled-min(m.credits, c.credits))
 		c.credits -= m.credits
 		a.step(core.Returned{Gateway: c.name, Credits: m.credits})
 	}

@@ -80,7 +80,7 @@ func (f *served) carryOut(e core.Effect) {
 	case core.Recall:
 		f.scheduler.note("takes loans back", uint64(f.fn.index), uint64(e.Calls))
 		if p := f.stream(e.CID); p != nil {
-			p.say(agentcore.Recall{Gateway: e.Gateway, Calls: e.Calls})
+			p.say(agentcore.Recall{Gateway: e.Gateway, Calls: e.Calls, Term: e.Term})
 		}
 	case *core.Executed:
 		f.counts(e.Calls)

@@ -112,7 +112,8 @@ func (g *gateway) reaches(f *served) bool {
 
 // overtakes looks at the calls of other gateways that a call overtakes by a loan. Once a gateway
 // has handed over a newer call than one of another gateway, it has none that is older, since it
-// hands over its oldest first. So all loans that it has begin before, and are recalled soon.
+// hands over its oldest first. So all loans that it has begin before, and are recalled soon. A place
+// whose call breaks is lost, so that this begins anew.
 // Where clocks go wrong, gateways do not agree on which call is older.
 func (w *World) overtakes(g *gateway, c *call) {
 	f, since := w.servedSince(c.fn)
@@ -128,7 +129,7 @@ func (w *World) overtakes(g *gateway, c *call) {
 			if other.fn != c.fn || other.life.Phase() != core.Queued || other.admitted >= c.admitted {
 				continue
 			}
-			other.overtakenBy(g, max(since, other.waits), newestFirst)
+			other.overtakenBy(g, max(since, other.waits, c.fn.broke), newestFirst)
 		}
 	}
 }
@@ -163,7 +164,7 @@ func (w *World) mayBeAlone(c *call, cid invocation.CID) {
 		if in.node.paused {
 			return
 		}
-		lives = lives || in.cid == cid
+		lives = lives || in.fn == c.fn && in.cid == cid
 	}
 	if lives && !w.troubled() {
 		c.alone, c.disturbances = true, w.disturbances

@@ -1208,9 +1208,11 @@ func (*PullReply_Recall) isPullReply_Kind() {}
 // Recall takes loans back: first those that run nothing, and others when their calls have
 // ended. The next Pull says what is left.
 type Recall struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Gateway       string                 `protobuf:"bytes,1,opt,name=gateway,proto3" json:"gateway,omitempty"`
-	Calls         uint32                 `protobuf:"varint,2,opt,name=calls,proto3" json:"calls,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Gateway string                 `protobuf:"bytes,1,opt,name=gateway,proto3" json:"gateway,omitempty"`
+	Calls   uint32                 `protobuf:"varint,2,opt,name=calls,proto3" json:"calls,omitempty"`
+	// For how much longer the gateway keeps the loans that it goes on using.
+	TermNs        int64 `protobuf:"varint,3,opt,name=term_ns,json=termNs,proto3" json:"term_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1255,6 +1257,13 @@ func (x *Recall) GetGateway() string {
 func (x *Recall) GetCalls() uint32 {
 	if x != nil {
 		return x.Calls
+	}
+	return 0
+}
+
+func (x *Recall) GetTermNs() int64 {
+	if x != nil {
+		return x.TermNs
 	}
 	return 0
 }
@@ -1899,10 +1908,11 @@ const file_wire_agent_v1alpha1_agent_proto_rawDesc = "" +
 	"assignment\x126\n" +
 	"\x05ended\x18\b \x01(\v2\x1e.windlass.agent.v1alpha1.EndedH\x00R\x05ended\x129\n" +
 	"\x06recall\x18\t \x01(\v2\x1f.windlass.agent.v1alpha1.RecallH\x00R\x06recallB\x06\n" +
-	"\x04kind\"8\n" +
+	"\x04kind\"Q\n" +
 	"\x06Recall\x12\x18\n" +
 	"\agateway\x18\x01 \x01(\tR\agateway\x12\x14\n" +
-	"\x05calls\x18\x02 \x01(\rR\x05calls\"8\n" +
+	"\x05calls\x18\x02 \x01(\rR\x05calls\x12\x17\n" +
+	"\aterm_ns\x18\x03 \x01(\x03R\x06termNs\"8\n" +
 	"\x05Ended\x12\x10\n" +
 	"\x03how\x18\x01 \x01(\tR\x03how\x12\x1d\n" +
 	"\n" +
