@@ -56,8 +56,8 @@ func ask(ctx context.Context, url string) (string, error) {
 	return string(body), err
 }
 
-// only is the instance of a function that may have one. Right after a start, schedulers that do not
-// know each other yet have launched one each, of which all but one leave.
+// only waits until a function has one instance, and returns it. Right after a start, schedulers that do
+// not know each other yet may each have launched one: the others leave soon.
 func only(t *testing.T, function string) (instance *lab.Pod) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), settleWithin)

@@ -241,7 +241,7 @@ type ghz struct {
 	err            error
 }
 
-// startGHZ calls a method of the rolled function, so many times in a second, until it is stopped.
+// startGHZ calls a method of the rolled function at a rate, in calls per second, until it is stopped.
 func startGHZ(t *testing.T, rate int, method string, arguments ...string) *ghz {
 	t.Helper()
 	ended := make(chan struct{})

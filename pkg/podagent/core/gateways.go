@@ -353,7 +353,7 @@ func dueBack(c *Core, now time.Time, number Gateway, g *gatewayConn) int {
 // backAt is when idle places go back that were recalled.
 func (g *gatewayConn) backAt() time.Time { return earliest(g.termEnds, g.idleSince.Add(surplusAfter)) }
 
-// wentBack records that n places are the scheduler's again, as it may have wished.
+// wentBack counts n places that the scheduler has again against those that it recalled.
 func (g *gatewayConn) wentBack(n int) { g.recalled = max(0, g.recalled-n) }
 
 // takeBack takes n idle credits of a gateway back.

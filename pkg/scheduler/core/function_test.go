@@ -251,8 +251,8 @@ func TestATicketThatComesBackToAFunctionAtRestWakesIt(t *testing.T) {
 	}
 }
 
-// After a take-over, instances may run calls for hours of which this scheduler knows nothing, such
-// as WebSockets. They are no reason to let others wait for them.
+// After a takeover, instances may run calls for hours that this scheduler does not know, such as
+// WebSockets. Other calls must not wait for them.
 func TestInstancesThatRunCallsOfAnEarlierSchedulerCountAsBusy(t *testing.T) {
 	horizon, _ := autoscaler.ByName("Horizon")
 	f := newTestFunction(func(s *Spec) { s.Decide = horizon })

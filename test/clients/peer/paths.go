@@ -42,8 +42,8 @@ type seen struct {
 	Sum                                  string
 }
 
-// see reads the body, with a pause of so many milliseconds after each 64 KiB, waits for ms, and
-// says what it saw.
+// see reads the body, pauses after each 64 KiB for the milliseconds of pause, waits for those of ms,
+// and says what it saw.
 func see(w http.ResponseWriter, r *http.Request) {
 	pause, sum := milliseconds(r, "pause"), sha256.New()
 	n, err := io.Copy(pausing{sum, pause}, r.Body)

@@ -118,17 +118,30 @@ func (w settling) patience() (waits, within time.Duration) {
 
 // probe calls every function when all is at rest, and says what is wrong if not all
 // calls are answered well in the time that they may take. Where room is short, a scheduler whose
-// clock is fast may give calls up before others have made room for them: then the next calls find
+// clock is fast may refuse calls before others have made room for them: then the next calls find
 // it.
 func (w settling) probe() Rule {
-	if w.config.Adversarial || w.answersAll() || !w.ample() && w.answersAll() {
+	if w.config.Adversarial {
+		return ""
+	}
+	calls, ok := w.answersAll()
+	refused := !slices.ContainsFunc(calls, func(in *callRecord) bool { return in.answer != answeredOK && in.answer != answeredNo })
+	if !ok && refused && !w.ample() && w.fastScheduler() {
+		_, ok = w.answersAll()
+	}
+	if ok {
 		return ""
 	}
 	return RuleServesAgain
 }
 
+// fastScheduler tells whether the clock of a scheduler is fast.
+func (w settling) fastScheduler() bool {
+	return slices.ContainsFunc(w.schedulers, func(n *node) bool { return n.clock.rate > 1 })
+}
+
 // answersAll calls every function, and tells whether all calls are answered well in time.
-func (w settling) answersAll() bool {
+func (w settling) answersAll() (calls []*callRecord, ok bool) {
 	first := len(w.truth.calls)
 	waits, within := w.patience()
 	for _, fn := range w.functions {
@@ -140,10 +153,10 @@ func (w settling) answersAll() bool {
 	for end := w.now + within; w.now < end && w.violation == nil; {
 		w.until(w.now + 100*time.Millisecond)
 		if !slices.ContainsFunc(w.truth.calls[first:], func(in *callRecord) bool { return in.answer != answeredOK }) {
-			return true
+			return w.truth.calls[first:], true
 		}
 	}
-	return false
+	return w.truth.calls[first:], false
 }
 
 func (w settling) unsettledFunction(fn *function) Rule {
