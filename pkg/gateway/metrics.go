@@ -47,7 +47,7 @@ var (
 		"Tickets that the gateway offered to schedulers. Most warm calls have none.")
 	reofferedTotal = Metrics.Counter(metric.Experimental, "windlass_gateway_tickets_reoffered_total",
 		"Tickets that the gateway offered again, because it retries the call or because the ticket or its scheduler may be lost.")
-	overtakenTotal = Metrics.Counter(metric.Experimental, "windlass_gateway_tickets_overtaken_total",
+	overtakenTotal = Metrics.Counter(metric.Stable, "windlass_gateway_tickets_overtaken_total",
 		"Tickets whose calls went to a lent pull first. An instance that comes with such a ticket is refused (NotWaiting).")
 	heldNow = Metrics.Gauge(metric.Stable, "windlass_gateway_invocations_held",
 		"Calls that the gateway holds, including those with a body that is still arriving.")

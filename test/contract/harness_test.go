@@ -292,21 +292,27 @@ func (r *recorded) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &recordedConn{c, r}, nil
+	return &recordedConn{Conn: c, to: r}, nil
 }
 
 type recordedConn struct {
 	net.Conn
-	to *recorded
+	to    *recorded
+	ahead []byte // the byte that net/http reads ahead while a handler runs
 }
 
 var requestLine = regexp.MustCompile(`(?m)^(GET|POST|PUT|HEAD|DELETE) (\S+) HTTP/1\.[01]\r$`)
 
 func (c *recordedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	for _, m := range requestLine.FindAllSubmatch(p[:n], -1) {
+	if len(p) == 1 {
+		c.ahead = append(c.ahead[:0], p[:n]...)
+		return n, err
+	}
+	for _, m := range requestLine.FindAllSubmatch(append(c.ahead, p[:n]...), -1) {
 		c.to.note(fmt.Sprintf("%s %s", m[1], m[2]))
 	}
+	c.ahead = c.ahead[:0]
 	return n, err
 }
 
