@@ -24,6 +24,9 @@ const (
 	// maxWireHeaders bounds the headers of a stream, in bytes: the wire uses
 	// none of its own.
 	maxWireHeaders = 16 << 10
+	// readBuffer is what each connection reads into, in bytes, and holds with TLS however long it
+	// is idle. An idle agent has one, and few messages are larger.
+	readBuffer = 4 << 10
 )
 
 // Limits of HTTP.
@@ -55,6 +58,7 @@ func NewWire(reg prometheus.Registerer, more ...grpc.ServerOption) *WireServer {
 		grpc.WaitForHandlers(true),
 		grpc.StaticStreamWindowSize(wire.StreamWindow),
 		grpc.StaticConnWindowSize(wire.ConnWindow),
+		grpc.ReadBufferSize(readBuffer),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.MaxHeaderListSize(maxWireHeaders),
 		grpc.MaxRecvMsgSize(wire.MaxMessage),
