@@ -142,25 +142,23 @@ type Share struct {
 	Proving bool
 }
 
-// Unit is a revision as a function of its own.
+// Unit is a revision as a function of its own. It shares what it can with both, since most
+// functions that a process holds are idle.
 func Unit(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, share Share) *v1alpha1.Function {
-	u := f.DeepCopy()
+	u := *f
 	u.UID, u.ResourceVersion, u.ManagedFields, u.Finalizers = r.UID, "", nil, nil
 	u.Status = v1alpha1.FunctionStatus{}
-	u.Spec.Template = *r.Spec.Template.DeepCopy()
+	u.Spec.Template = r.Spec.Template
 	u.Spec.Traffic, u.Spec.Expose = nil, v1alpha1.Expose{}
-	annotations := maps.Clone(u.Annotations)
-	if annotations == nil {
-		annotations = make(map[string]string)
-	}
-	annotations[v1alpha1.AnnotationRevision] = r.Label()
-	annotations[v1alpha1.AnnotationFunctionUID] = string(f.UID)
-	u.Annotations = annotations
+	u.Annotations = make(map[string]string, len(f.Annotations)+3)
+	maps.Copy(u.Annotations, f.Annotations)
+	u.Annotations[v1alpha1.AnnotationRevision] = r.Label()
+	u.Annotations[v1alpha1.AnnotationFunctionUID] = string(f.UID)
 	splitLimits(&u.Spec, share)
 	if share.Proving {
-		keepOneInstance(u)
+		keepOneInstance(&u)
 	}
-	return u
+	return &u
 }
 
 // keepOneInstance lets a unit have one instance at least.
