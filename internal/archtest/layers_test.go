@@ -134,6 +134,7 @@ var rows = []struct {
 		"test/contract",
 		"test/cost",
 		"test/dashboards",
+		"test/density",
 		"test/e2e",
 		"test/e2e/cluster",
 		"test/faults",

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// authority signs the certificates of one bench, which are valid for a day.
-type authority struct {
+// Authority signs the certificates of one bench, which are valid for a day.
+type Authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
@@ -29,7 +29,8 @@ func template(serial int64, names ...string) *x509.Certificate {
 	}
 }
 
-func newAuthority() (*authority, error) {
+// NewAuthority makes one with a key of its own.
+func NewAuthority() (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -42,11 +43,11 @@ func newAuthority() (*authority, error) {
 		return nil, err
 	}
 	certificate, err := x509.ParseCertificate(der)
-	return &authority{certificate, key}, err
+	return &Authority{certificate, key}, err
 }
 
-// write makes a folder with ca.crt, and tls.crt and tls.key for a name.
-func (a *authority) write(dir, name string) error {
+// Write makes a folder with ca.crt, and tls.crt and tls.key for a name.
+func (a *Authority) Write(dir, name string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err

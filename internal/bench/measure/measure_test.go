@@ -57,12 +57,12 @@ windlass_scheduler_instances_backed_off{function="b",state="idle"} 9
 }
 
 func TestCertificatesAreThoseThatRolesLoad(t *testing.T) {
-	ca, err := newAuthority()
+	ca, err := NewAuthority()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := ca.write(dir, workers.Domain.Gateway()); err != nil {
+	if err := ca.Write(dir, workers.Domain.Gateway()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := mtls.Load(dir, slog.New(slog.DiscardHandler)); err != nil {

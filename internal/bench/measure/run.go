@@ -39,7 +39,7 @@ func Run(ctx context.Context, c Config, plan bench.Plan) ([]bench.Measurement, e
 	r := &runner{Config: c, plan: plan, site: site{spawner: make(spawner), self: c.Self, agent: c.Agent, peer: c.Peer, dir: dir}}
 	go r.site.run()
 	defer close(r.site.spawner)
-	if r.site.authority, err = newAuthority(); err != nil {
+	if r.site.authority, err = NewAuthority(); err != nil {
 		return nil, err
 	}
 	if r.load, err = r.site.spawner.start(c.Peer, peers.LoadArgument); err != nil {

@@ -58,7 +58,7 @@ type site struct {
 	// Paths of the programs.
 	self, agent, peer string
 	dir               string
-	authority         *authority
+	authority         *Authority
 	// function is that of the paths without Windlass.
 	function peers.Ready
 	// functionProcess is its process.
@@ -191,7 +191,7 @@ func (s *site) startSeparate(ctx context.Context, to *server, d bench.Deployment
 		return err
 	}
 	for role, name := range map[string]string{"scheduler": workers.Domain.Scheduler(), "gateway": workers.Domain.Gateway()} {
-		if err := s.authority.write(filepath.Join(dir, role, "tls"), name); err != nil {
+		if err := s.authority.Write(filepath.Join(dir, role, "tls"), name); err != nil {
 			return err
 		}
 	}
