@@ -1,0 +1,104 @@
+package callorder
+
+import "time"
+
+// InstanceID names an instance of the node. Its user chooses it.
+type InstanceID uint64
+
+// Event is something that happened. Usage is always the processor time of the instance since
+// it started, as the node measured it at that moment.
+type Event interface{ event() }
+
+type (
+	// Joined says that an instance is there, and runs no call.
+	Joined struct {
+		Instance            InstanceID
+		Namespace, Function string
+	}
+	// Running says that an instance runs a call that began without asking.
+	Running struct {
+		Instance InstanceID
+		For      time.Duration
+		Usage    time.Duration
+	}
+	// Asked says that an instance has a call that needs a core. Ask comes back with the grant.
+	// Waited is how long ago the node's side of the call began: its place in the order.
+	Asked struct {
+		Instance InstanceID
+		Ask      uint64
+		Waited   time.Duration
+		Usage    time.Duration
+	}
+	// Ended says that the instance's call ended.
+	Ended struct {
+		Instance InstanceID
+		Usage    time.Duration
+	}
+	// GaveUp says that the call that asked does not wait any longer, and has not begun.
+	GaveUp struct {
+		Instance InstanceID
+		Ask      uint64
+	}
+	// Left says that the instance is gone.
+	Left struct{ Instance InstanceID }
+	// Sampled is the processor time of an instance.
+	Sampled struct {
+		Instance InstanceID
+		Usage    time.Duration
+	}
+	// ModeChanged says that the node is busy: more threads want to run than it has cores; or
+	// calm again.
+	ModeChanged struct{ Busy bool }
+)
+
+func (Joined) event()      {}
+func (Running) event()     {}
+func (Asked) event()       {}
+func (Ended) event()       {}
+func (GaveUp) event()      {}
+func (Left) event()        {}
+func (Sampled) event()     {}
+func (ModeChanged) event() {}
+
+// Effect is something to do.
+type Effect interface{ effect() }
+
+// Why is why an instance changes its band.
+type Why string
+
+// Reasons for a band.
+const (
+	// WhySlice: its call used up its slice.
+	WhySlice Why = "slice"
+	// WhyPreempted: a shorter call has its ticket.
+	WhyPreempted Why = "preempted"
+	// WhyOverload: its call waited too long for a ticket (Params.Bypass).
+	WhyOverload Why = "overload"
+	// WhyTicket: its call has a ticket again.
+	WhyTicket Why = "ticket"
+	// WhyIdleCore: a core is free.
+	WhyIdleCore Why = "idle-core"
+	// WhyEnded: its call ended.
+	WhyEnded Why = "ended"
+	// WhyCalm: the node is calm.
+	WhyCalm Why = "calm"
+)
+
+type (
+	// Grant gives a core ticket: the call may begin.
+	Grant struct {
+		Instance InstanceID
+		Ask      uint64
+		// Waited is how long the call waited here.
+		Waited time.Duration
+	}
+	// SetBand moves an instance between bands. Every instance begins in the normal band.
+	SetBand struct {
+		Instance InstanceID
+		Low      bool
+		Why      Why
+	}
+)
+
+func (Grant) effect()   {}
+func (SetBand) effect() {}
