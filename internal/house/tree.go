@@ -11,7 +11,7 @@ import (
 // order is the boxes of pkg, as docs/architecture.md draws them: a box imports only from
 // boxes before it.
 var order = []string{
-	"invocation", "queue", "autoscaler", "rollout", "catalog", "ownership", "podagent",
+	"invocation", "queue", "autoscaler", "rollout", "catalog", "ownership", "podagent", "nodeagent",
 	"provisioner", "scheduler", "gateway", "controller",
 }
 

@@ -7,7 +7,7 @@ type InstanceID uint64
 
 // Event is something that happened. Usage is always the processor time of the instance since
 // it started, as the node measured it at that moment.
-type Event interface{ event() }
+type Event interface{ isEvent() }
 
 type (
 	// Joined says that an instance is there, and runs no call.
@@ -51,17 +51,17 @@ type (
 	ModeChanged struct{ Busy bool }
 )
 
-func (Joined) event()      {}
-func (Running) event()     {}
-func (Asked) event()       {}
-func (Ended) event()       {}
-func (GaveUp) event()      {}
-func (Left) event()        {}
-func (Sampled) event()     {}
-func (ModeChanged) event() {}
+func (Joined) isEvent()      {}
+func (Running) isEvent()     {}
+func (Asked) isEvent()       {}
+func (Ended) isEvent()       {}
+func (GaveUp) isEvent()      {}
+func (Left) isEvent()        {}
+func (Sampled) isEvent()     {}
+func (ModeChanged) isEvent() {}
 
 // Effect is something to do.
-type Effect interface{ effect() }
+type Effect interface{ isEffect() }
 
 // Why is why an instance changes its band.
 type Why string
@@ -100,5 +100,5 @@ type (
 	}
 )
 
-func (Grant) effect()   {}
-func (SetBand) effect() {}
+func (Grant) isEffect()   {}
+func (SetBand) isEffect() {}

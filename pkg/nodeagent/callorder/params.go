@@ -106,7 +106,8 @@ type Params struct {
 	// catches up with shorter ones, with 1 it waits no longer than its size more than FIFO.
 	Aging float64
 	// Preempt lets a call take the ticket of one that has PreemptGain times as much left as
-	// the new one needs, and more than PreemptLeast.
+	// the new one needs, and more than PreemptLeast. Only SERPT preempts: the keys of the
+	// other orders say nothing about what is left.
 	Preempt      bool
 	PreemptGain  float64
 	PreemptLeast time.Duration
@@ -129,6 +130,9 @@ func DefaultParams(cores int) Params {
 		BlockedAfter: 2, MaxFunctions: 4096,
 	}
 }
+
+// preempts says whether calls take tickets of others.
+func (p Params) preempts() bool { return p.Preempt && p.Order == SERPT }
 
 // Validate says what is wrong with the params.
 func (p Params) Validate() error {

@@ -1,0 +1,312 @@
+package callorder
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Core decides which calls of a node compute.
+type Core struct {
+	params     Params
+	busy       bool
+	instances  map[InstanceID]*instance
+	functions  functions
+	namespaces namespaces
+	sizes      sizes
+	rhythm     rhythm
+
+	// running are the instances whose calls have begun, by what they have of the cores.
+	holding, lifted, blocked, demoted []*instance
+
+	out []Effect
+}
+
+// phase is where the call of an instance is.
+type phase int
+
+const (
+	idle      phase = iota // it has no call that asked
+	waiting                // the call asked and has not begun
+	holding                // it has a ticket
+	preempted              // it has begun, and waits for a ticket in the low band
+	blocked                // it has begun, uses no processor, and has no ticket
+	demoted                // it outlived its slice: low band
+	lifted                 // it outlived its slice, and a core is free: normal band, no ticket
+)
+
+// instance is an instance and the call that it has, if any.
+type instance struct {
+	id        InstanceID
+	function  *function
+	namespace *namespace
+	phase     phase
+	low       bool
+
+	ask      uint64
+	received time.Duration // when the node received the call
+	asked    time.Duration
+	key      float64 // its place in the line, in nanoseconds
+	place    int     // its index in the line
+
+	usage   time.Duration // processor time at the last look
+	began   time.Duration // usage when the call began
+	stalled int           // samples in a row without processor time
+}
+
+// used is the processor time of the instance's call.
+func (i *instance) used() time.Duration { return i.usage - i.began }
+
+// New returns a core of a calm node without instances.
+func New(params Params) (*Core, error) {
+	if err := params.Validate(); err != nil {
+		return nil, err
+	}
+	return &Core{
+		params:    params,
+		instances: map[InstanceID]*instance{},
+		functions: functions{},
+		rhythm:    newRhythm(params.Cores),
+	}, nil
+}
+
+// Step applies an event and returns its effects, in order. Times count from any fixed moment
+// and must not go back from one step to the next. Events of unknown instances change nothing.
+func (c *Core) Step(now time.Duration, e Event) []Effect {
+	c.out = nil
+	switch e := e.(type) {
+	case Joined:
+		c.onJoined(now, e)
+	case ModeChanged:
+		c.onModeChanged(now, e)
+	default:
+		c.onInstance(now, e)
+	}
+	c.dispatch(now)
+	return c.out
+}
+
+// onInstance applies an event of one instance that has joined.
+func (c *Core) onInstance(now time.Duration, e Event) {
+	switch e := e.(type) {
+	case Running:
+		if i := c.look(now, e.Instance, e.Usage); i != nil {
+			c.onRunning(now, i, e)
+		}
+	case Asked:
+		if i := c.look(now, e.Instance, e.Usage); i != nil {
+			c.onAsked(now, i, e)
+		}
+	case Ended:
+		if i := c.look(now, e.Instance, e.Usage); i != nil {
+			c.onEnded(now, i)
+		}
+	case Sampled:
+		if i := c.instances[e.Instance]; i != nil {
+			c.onSampled(now, i, e.Usage)
+		}
+	case GaveUp:
+		if i := c.instances[e.Instance]; i != nil && i.phase == waiting && i.ask == e.Ask {
+			c.leave(i)
+		}
+	case Left:
+		c.onLeft(now, e.Instance)
+	}
+}
+
+func (c *Core) onJoined(now time.Duration, e Joined) {
+	if c.instances[e.Instance] != nil {
+		return
+	}
+	f := c.functions.of(now, functionName{e.Namespace, e.Function}, c.params.MaxFunctions)
+	n := c.namespaces.of(e.Namespace)
+	f.instances++
+	n.instances++
+	c.instances[e.Instance] = &instance{id: e.Instance, function: f, namespace: n}
+}
+
+func (c *Core) onLeft(now time.Duration, id InstanceID) {
+	i := c.instances[id]
+	if i == nil {
+		return
+	}
+	c.leave(i)
+	delete(c.instances, id)
+	i.function.instances--
+	i.function.last = now
+	c.namespaces.leftBy(i.namespace)
+}
+
+// onRunning takes in a call that began while the node was calm. It keeps computing, with a
+// ticket if one is free or if calls are never interrupted.
+func (c *Core) onRunning(now time.Duration, i *instance, e Running) {
+	if i.phase != idle {
+		return
+	}
+	i.received, i.began, i.stalled = now-e.For, i.usage, 0
+	if c.ticketFree() || !c.params.preempts() {
+		c.enter(i, holding)
+		return
+	}
+	c.setBand(i, true, WhyPreempted)
+	c.wait(i, preempted)
+}
+
+func (c *Core) onAsked(now time.Duration, i *instance, e Asked) {
+	// An ask ends the call before it, whose end got lost or rides along.
+	if i.phase != idle {
+		c.onEnded(now, i)
+	}
+	received := now - max(0, e.Waited)
+	i.ask, i.asked, i.received = e.Ask, now, received
+	i.function.received(now, received)
+	c.rhythm.arrived(now)
+	c.wait(i, waiting)
+}
+
+func (c *Core) onEnded(now time.Duration, i *instance) {
+	if i.phase == idle {
+		return
+	}
+	began := i.phase != waiting
+	c.leave(i)
+	if began {
+		i.function.learn(now, i.used())
+		c.sizes.learn(i.used())
+	}
+}
+
+// onSampled compares what a call has used with its slice, and notices whether it computes.
+func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
+	grew := usage - i.usage
+	i.look(now, usage)
+	switch i.phase {
+	case holding:
+		i.stalled++
+		if grew > stillness {
+			i.stalled = 0
+		}
+		if i.used() >= c.slice(i) {
+			c.enter(i, demoted)
+			c.setBand(i, true, WhySlice)
+		} else if c.params.BlockedAfter > 0 && i.stalled >= c.params.BlockedAfter {
+			c.enter(i, blocked)
+		}
+	case blocked:
+		if grew <= stillness {
+			return
+		}
+		i.stalled = 0
+		if c.ticketFree() {
+			c.enter(i, holding)
+			return
+		}
+		c.setBand(i, true, WhyPreempted)
+		c.wait(i, preempted)
+	}
+}
+
+// stillness is the growth between two samples up to which an instance counts as standing
+// still: waking up to look at the time costs a few microseconds.
+const stillness = 100 * time.Microsecond
+
+// onModeChanged makes the node busy, or lets everything go on a calm one.
+func (c *Core) onModeChanged(now time.Duration, e ModeChanged) {
+	c.busy = e.Busy
+	if c.busy {
+		return
+	}
+	for _, i := range c.inOrder() {
+		switch i.phase {
+		case preempted, blocked, demoted, lifted:
+			c.enter(i, holding)
+		}
+		c.setBand(i, false, WhyCalm)
+	}
+}
+
+// look finds an instance and notes its processor time; nil if it has not joined.
+func (c *Core) look(now time.Duration, id InstanceID, usage time.Duration) *instance {
+	i := c.instances[id]
+	if i != nil {
+		i.look(now, usage)
+	}
+	return i
+}
+
+// look notes the processor time, which never goes back.
+func (i *instance) look(now, usage time.Duration) {
+	if usage <= i.usage {
+		return
+	}
+	if i.phase != idle && i.phase != waiting {
+		i.namespace.charge(now, usage-i.usage)
+	}
+	i.usage = usage
+}
+
+// AppendWatched appends the instances whose processor time the core needs in every sample.
+func (c *Core) AppendWatched(to []InstanceID) []InstanceID {
+	if !c.busy {
+		return to
+	}
+	for _, list := range [][]*instance{c.holding, c.blocked, c.lifted} {
+		for _, i := range list {
+			to = append(to, i.id)
+		}
+	}
+	return to
+}
+
+// AppendWaiting appends the instances whose calls wait for a ticket before they begin.
+func (c *Core) AppendWaiting(to []InstanceID) []InstanceID {
+	for _, i := range c.inOrder() {
+		if i.phase == waiting {
+			to = append(to, i.id)
+		}
+	}
+	return to
+}
+
+// AppendLow appends the instances in the low band.
+func (c *Core) AppendLow(to []InstanceID) []InstanceID {
+	for _, i := range c.inOrder() {
+		if i.low {
+			to = append(to, i.id)
+		}
+	}
+	return to
+}
+
+// inOrder returns the instances by their ids, so that effects do not depend on chance.
+func (c *Core) inOrder() []*instance {
+	all := make([]*instance, 0, len(c.instances))
+	for _, i := range c.instances {
+		all = append(all, i)
+	}
+	slices.SortFunc(all, func(a, b *instance) int { return cmp.Compare(a.id, b.id) })
+	return all
+}
+
+// Counts are the calls of the node by what they have of the cores.
+type Counts struct{ Waiting, Holding, Preempted, Blocked, Demoted int }
+
+// Counts returns them. Demoted includes the calls that compute on idle cores.
+func (c *Core) Counts() Counts {
+	counts := Counts{Holding: len(c.holding), Blocked: len(c.blocked), Demoted: len(c.demoted) + len(c.lifted)}
+	for _, n := range c.namespaces {
+		counts.Waiting += len(n.line) - n.begun
+		counts.Preempted += n.begun
+	}
+	return counts
+}
+
+// Mean returns the mean processor time of a function's calls on this node, and whether it has
+// had any.
+func (c *Core) Mean(namespace, name string) (mean time.Duration, known bool) {
+	f := c.functions[functionName{namespace, name}]
+	if f == nil {
+		return 0, false
+	}
+	return f.mean(), f.known()
+}

@@ -1,0 +1,294 @@
+package callorder
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const ms = time.Millisecond
+
+// node drives a core and writes down what it does: "+1" grants to instance 1, "v1 slice" and
+// "^1 slice" move it to the low and the normal band.
+type node struct {
+	t    *testing.T
+	core *Core
+	now  time.Duration
+}
+
+func newNode(t *testing.T, change func(*Params)) *node {
+	t.Helper()
+	p := DefaultParams(1)
+	change(&p)
+	core, err := New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{t: t, core: core}
+	n.do("", ModeChanged{Busy: true})
+	return n
+}
+
+// do lets an event happen and compares the effects.
+func (n *node) do(want string, e Event) {
+	n.t.Helper()
+	var got []string
+	for _, effect := range n.core.Step(n.now, e) {
+		switch e := effect.(type) {
+		case Grant:
+			got = append(got, fmt.Sprintf("+%d", e.Instance))
+		case SetBand:
+			got = append(got, fmt.Sprintf("%s%d %s", map[bool]string{true: "v", false: "^"}[e.Low], e.Instance, e.Why))
+		}
+	}
+	if s := strings.Join(got, ", "); s != want {
+		n.t.Errorf("at %s, %T%+v: %q, want %q", n.now, e, e, s, want)
+	}
+}
+
+func (n *node) join(ids ...InstanceID) {
+	for _, id := range ids {
+		n.do("", Joined{Instance: id, Namespace: "default", Function: fmt.Sprint("f", id)})
+	}
+}
+
+// learn teaches the size of an instance's function by one call, on an idle node.
+func (n *node) learn(id InstanceID, size time.Duration) {
+	n.do(fmt.Sprint("+", id), Asked{Instance: id})
+	n.do("", Ended{Instance: id, Usage: size})
+	// Its processor time starts anew with a new instance.
+	n.do("", Left{Instance: id})
+	n.join(id)
+}
+
+func TestOneCallAtATimeComputesOnACore(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Order = FIFO })
+	n.join(1, 2, 3)
+	n.do("+1", Asked{Instance: 1})
+	n.do("", Asked{Instance: 2})
+	n.do("", Asked{Instance: 3, Waited: ms})
+	n.do("+3", Ended{Instance: 1, Usage: 5 * ms})
+	n.do("+2", Left{Instance: 3})
+}
+
+func TestACallThatGaveUpFreesItsPlaceOnlyBeforeItBegins(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Order = FIFO })
+	n.join(1, 2, 3)
+	n.do("+1", Asked{Instance: 1, Ask: 7})
+	n.do("", GaveUp{Instance: 1, Ask: 7})
+	n.do("", Asked{Instance: 2, Ask: 1})
+	n.do("", Asked{Instance: 3, Ask: 1})
+	n.do("", GaveUp{Instance: 2, Ask: 9})
+	n.do("", GaveUp{Instance: 2, Ask: 1})
+	n.do("+3", Ended{Instance: 1})
+}
+
+func TestAnAskEndsTheCallBeforeIt(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Order = FIFO })
+	n.join(1, 2)
+	n.do("+1", Asked{Instance: 1})
+	n.do("", Asked{Instance: 2})
+	n.now = ms
+	n.do("+2", Asked{Instance: 1, Usage: 30 * ms})
+	if mean, known := n.core.Mean("default", "f1"); !known || mean != 30*ms {
+		t.Errorf("mean %s, %t", mean, known)
+	}
+}
+
+func TestACalmNodeHoldsNothingBack(t *testing.T) {
+	n := newNode(t, func(*Params) {})
+	n.join(1, 2, 3)
+	n.do("+1", Asked{Instance: 1})
+	n.do("", Asked{Instance: 2})
+	n.do("v1 slice, +2", Sampled{Instance: 1, Usage: 21 * ms})
+	n.do("^1 calm", ModeChanged{Busy: false})
+	n.do("+3", Asked{Instance: 3})
+	n.do("", ModeChanged{Busy: true})
+}
+
+func TestTheShortestExpectedCallBeginsFirst(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Order = SEPT; p.Preempt = false; p.Slice = Slice{Rule: SliceOff} })
+	n.join(1, 2, 3, 4)
+	n.learn(1, 100*ms)
+	n.learn(2, 10*ms)
+	n.learn(3, 1000*ms)
+	n.do("+3", Asked{Instance: 3})
+	n.do("", Asked{Instance: 1})
+	n.do("", Asked{Instance: 2})
+	n.do("", Asked{Instance: 4}) // unknown: size 0
+	n.do("+4", Ended{Instance: 3, Usage: 1000 * ms})
+	n.do("+2", Ended{Instance: 4, Usage: 5 * ms})
+	n.do("+1", Ended{Instance: 2, Usage: 10 * ms})
+}
+
+func TestFairChoiceCountsTheCallsOfAMinute(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Order = FairChoice; p.Preempt = false; p.Slice = Slice{Rule: SliceOff} })
+	n.join(1, 2, 3)
+	for range 3 {
+		n.learn(1, 10*ms)
+	}
+	n.learn(2, 20*ms)
+	n.do("+3", Asked{Instance: 3})
+	n.do("", Asked{Instance: 1})                // 3 calls of 10 ms
+	n.do("", Asked{Instance: 2})                // 1 call of 20 ms
+	n.do("+2", Ended{Instance: 3, Usage: ms})   // so 2 goes first,
+	n.do("+1", Ended{Instance: 2, Usage: 1000}) // then 1
+	n.do("", Ended{Instance: 1, Usage: 10 * ms})
+	n.now += 61 * time.Second
+	n.do("+3", Asked{Instance: 3, Usage: ms})
+	n.do("", Asked{Instance: 2, Usage: 1000})
+	n.do("", Asked{Instance: 1, Usage: 10 * ms})
+	n.do("+1", Ended{Instance: 3, Usage: ms}) // a minute later both count 0; 1 is the lower id
+}
+
+func TestRECTPrefersFunctionsThatWereNotCalledOfLate(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Order = RECT; p.Preempt = false; p.Slice = Slice{Rule: SliceOff} })
+	n.join(1, 2, 3, 4)
+	n.now = time.Second
+	n.learn(1, 100*ms)
+	n.now = 2 * time.Second
+	n.learn(2, 10*ms)
+	n.now = 3 * time.Second
+	n.do("+3", Asked{Instance: 3})
+	n.do("", Asked{Instance: 2})
+	n.do("", Asked{Instance: 1})
+	n.do("", Asked{Instance: 4}) // its function's first call
+	n.do("+4", Ended{Instance: 3})
+	n.do("+1", Ended{Instance: 4})
+	n.do("+2", Ended{Instance: 1})
+}
+
+func TestACallThatOutlivesItsSliceYields(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Order = FIFO; p.Slice = Slice{SliceFixed, 10 * ms}; p.Preempt = false })
+	n.join(1, 2)
+	n.do("+1", Asked{Instance: 1})
+	n.do("", Sampled{Instance: 1, Usage: 9 * ms})
+	n.do("", Asked{Instance: 2})
+	n.do("v1 slice, +2", Sampled{Instance: 1, Usage: 11 * ms})
+	n.do("^1 idle-core", Ended{Instance: 2, Usage: 5 * ms})
+	n.do("+2, v1 slice", Asked{Instance: 2, Usage: 5 * ms})
+	n.do("^1 ended", Ended{Instance: 1, Usage: 12 * ms})
+	if mean, _ := n.core.Mean("default", "f1"); mean != 12*ms {
+		t.Errorf("mean %s", mean)
+	}
+}
+
+func TestAMuchShorterCallTakesTheTicket(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Slice = Slice{Rule: SliceOff} })
+	n.join(1, 2, 3)
+	n.learn(1, 100*ms)
+	n.learn(2, 10*ms)
+	n.learn(3, 60*ms)
+	n.do("+1", Asked{Instance: 1})
+	n.do("", Asked{Instance: 3}) // 60 ms twice is more than 100
+	n.do("v1 preempted, +2", Asked{Instance: 2})
+	n.do("+3", Ended{Instance: 2, Usage: 10 * ms})
+	n.do("^1 ticket", Ended{Instance: 3, Usage: 60 * ms})
+	n.do("", Sampled{Instance: 1, Usage: 85 * ms})
+	n.do("", Asked{Instance: 2, Usage: 10 * ms}) // 15 ms are left of 1: not twice 10
+	n.do("+2", Ended{Instance: 1, Usage: 100 * ms})
+}
+
+func TestABlockedCallGivesItsTicketBack(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Order = FIFO; p.Slice = Slice{Rule: SliceOff} })
+	n.join(1, 2)
+	n.do("+1", Asked{Instance: 1})
+	n.do("", Asked{Instance: 2})
+	n.do("", Sampled{Instance: 1, Usage: 5 * ms})
+	n.do("", Sampled{Instance: 1, Usage: 5 * ms})
+	n.do("+2", Sampled{Instance: 1, Usage: 5 * ms})
+	n.do("v1 preempted", Sampled{Instance: 1, Usage: 6 * ms})
+	n.do("^1 ticket", Ended{Instance: 2, Usage: 5 * ms})
+}
+
+func TestUnderOverloadCallsBeginInTheLowBand(t *testing.T) {
+	n := newNode(t, func(p *Params) {
+		p.Order, p.Slice, p.Bypass, p.Preempt = FIFO, Slice{SliceFixed, 10 * ms}, 3, false
+	})
+	n.join(1, 2, 3)
+	n.do("+1", Asked{Instance: 1})
+	n.do("", Asked{Instance: 2})
+	n.now = 20 * ms
+	n.do("", Asked{Instance: 3})
+	n.now = 31 * ms
+	n.do("v2 overload, +2, +3", Ended{Instance: 1, Usage: 9 * ms})
+}
+
+func TestCallsThatRanOnACalmNodeKeepRunning(t *testing.T) {
+	n := newNode(t, func(*Params) {})
+	n.join(1, 2)
+	n.do("", Running{Instance: 1, For: time.Second, Usage: 10 * ms})
+	n.do("v2 preempted", Running{Instance: 2, For: time.Second, Usage: 10 * ms})
+	n.do("^2 ticket", Ended{Instance: 1, Usage: 20 * ms})
+	n.do("", Asked{Instance: 1, Usage: 20 * ms})
+	n.do("+1", Left{Instance: 2})
+}
+
+func TestNamespacesAboveTheirShareGoBehindTheOthers(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Order = SEPT; p.Preempt = false; p.Slice = Slice{Rule: SliceOff} })
+	n.do("", Joined{Instance: 1, Namespace: "greedy", Function: "a"})
+	n.do("", Joined{Instance: 2, Namespace: "greedy", Function: "b"})
+	n.do("", Joined{Instance: 3, Namespace: "modest", Function: "c"})
+	n.do("+3", Asked{Instance: 3})
+	n.do("", Ended{Instance: 3, Usage: 200 * ms})
+	n.do("+1", Asked{Instance: 1})
+	n.do("", Asked{Instance: 2})
+	n.do("", Asked{Instance: 3, Usage: 200 * ms})
+	n.do("+3", Ended{Instance: 1, Usage: 1000 * ms}) // 200 ms expected, but greedy had 1 s
+	n.do("+2", Ended{Instance: 3, Usage: 400 * ms})
+}
+
+func TestSFSFindsItsSliceFromArrivals(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Cores = 4; p.Slice = Slice{Rule: SliceSFS} })
+	n.join(1)
+	for range 101 {
+		n.now += 10 * ms
+		n.do("+1", Asked{Instance: 1})
+	}
+	if s := n.core.slice(n.core.instances[1]); s != 40*ms {
+		t.Errorf("slice %s, want the mean of 10ms times 4 cores", s)
+	}
+}
+
+func TestTheP95OfTheLastCallsIsTheSlice(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Slice = Slice{Rule: SliceP95} })
+	n.join(1)
+	usage := time.Duration(0)
+	for k := range 100 {
+		n.do("+1", Asked{Instance: 1, Usage: usage})
+		usage += time.Duration(k+1) * ms
+		n.do("", Sampled{Instance: 1, Usage: usage})
+		n.do("", Ended{Instance: 1, Usage: usage})
+	}
+	if s := n.core.slice(n.core.instances[1]); s != 95*ms {
+		t.Errorf("slice %s, want 95ms", s)
+	}
+}
+
+func TestMeansOfFunctionsLongUnusedAreForgotten(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.MaxFunctions = 3 })
+	n.join(1, 2, 3)
+	n.do("", Left{Instance: 2})
+	n.now = ms
+	n.do("", Left{Instance: 1})
+	n.join(4)
+	if _, left := n.core.functions[functionName{"default", "f2"}]; left || len(n.core.functions) != 3 {
+		t.Errorf("functions: %v", n.core.functions)
+	}
+	n.join(1)
+	if got := n.core.inOrder(); !slices.ContainsFunc(got, func(i *instance) bool { return i.id == 1 }) {
+		t.Error("instance 1 has not joined")
+	}
+}
+
+func TestUnknownInstancesChangeNothing(t *testing.T) {
+	n := newNode(t, func(*Params) {})
+	for _, e := range []Event{Asked{Instance: 9}, Ended{Instance: 9}, GaveUp{Instance: 9}, Left{Instance: 9}, Sampled{Instance: 9}, Running{Instance: 9}} {
+		n.do("", e)
+	}
+	if n.core.Counts() != (Counts{}) {
+		t.Errorf("%+v", n.core.Counts())
+	}
+}

@@ -1,0 +1,198 @@
+package callorder
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+type functionName struct{ namespace, name string }
+
+// function is what the node knows of a function.
+type function struct {
+	name      functionName
+	instances int
+	last      time.Duration // when a call of it last began or ended, or it joined
+
+	times    [10]time.Duration // processor times of its last calls
+	observed int               // how many it has had
+
+	// previous and latest are when its last two calls were received; before the first, both
+	// are before every other call.
+	previous, latest time.Duration
+	recent           []time.Duration // when its calls of the last minute arrived
+}
+
+// beforeAll is before every time that occurs.
+const beforeAll = time.Duration(math.MinInt64 / 2)
+
+// recently is the time over which Fair-Choice counts calls (T in the paper).
+const recently = time.Minute
+
+// functions are those that the node knows.
+type functions map[functionName]*function
+
+// of finds or begins a function, and forgets one if there are more than bound.
+func (all functions) of(now time.Duration, name functionName, bound int) *function {
+	f := all[name]
+	if f != nil {
+		return f
+	}
+	if len(all) >= bound {
+		all.forgetOne()
+	}
+	f = &function{name: name, last: now, previous: beforeAll, latest: beforeAll}
+	all[name] = f
+	return f
+}
+
+// forgetOne drops the function without instances that was used the longest ago.
+func (all functions) forgetOne() {
+	var oldest *function
+	for _, f := range all {
+		if f.instances > 0 {
+			continue
+		}
+		if oldest == nil || f.last < oldest.last || f.last == oldest.last && f.name.before(oldest.name) {
+			oldest = f
+		}
+	}
+	if oldest != nil {
+		delete(all, oldest.name)
+	}
+}
+
+func (n functionName) before(other functionName) bool {
+	return cmp.Or(strings.Compare(n.namespace, other.namespace), strings.Compare(n.name, other.name)) < 0
+}
+
+// received notes an arrival.
+func (f *function) received(now, at time.Duration) {
+	f.last = now
+	f.previous, f.latest = f.latest, at
+	old := 0
+	for old < len(f.recent) && f.recent[old] <= now-recently {
+		old++
+	}
+	f.recent = append(f.recent[old:], now)
+}
+
+// learn notes the processor time of a call that ended.
+func (f *function) learn(now, used time.Duration) {
+	f.last = now
+	f.times[f.observed%len(f.times)] = used
+	f.observed++
+}
+
+func (f *function) known() bool { return f.observed > 0 }
+
+// mean is the mean processor time of the last ten calls, 0 if there were none.
+func (f *function) mean() time.Duration {
+	n := min(f.observed, len(f.times))
+	if n == 0 {
+		return 0
+	}
+	var sum time.Duration
+	for _, t := range f.times[:n] {
+		sum += t
+	}
+	return sum / time.Duration(n)
+}
+
+// key is the place of a call in the line, in nanoseconds; the smallest is first.
+func (c *Core) key(i *instance) float64 {
+	f, r := i.function, float64(i.received)
+	mean := float64(f.mean())
+	switch c.params.Order {
+	case SEPT:
+		return mean
+	case EECT:
+		return r + mean
+	case RECT:
+		return float64(f.previous) + mean
+	case FairChoice:
+		// The call itself is the last of the recent ones, and does not count.
+		return float64(max(0, len(f.recent)-1)) * mean
+	case SERPT:
+		return float64(i.left()) + c.params.Aging*r
+	default:
+		return r
+	}
+}
+
+// slice is the processor time after which the call of an instance loses its ticket.
+func (c *Core) slice(i *instance) time.Duration {
+	switch s := c.params.Slice; s.Rule {
+	case SliceFixed:
+		return s.Length
+	case SliceSFS:
+		return c.rhythm.slice
+	case SliceP95:
+		return c.sizes.p95()
+	case SliceAuto:
+		if i.function.known() {
+			return max(firstSlice, 4*i.function.mean())
+		}
+		return c.rhythm.slice
+	default:
+		return math.MaxInt64
+	}
+}
+
+const (
+	firstSlice = 20 * time.Millisecond
+	leastSlice = 6 * time.Millisecond
+	window     = 100 // arrivals or ends that slices are found from
+)
+
+// rhythm finds SFS's slice: the mean time between arrivals, times the cores, anew after each
+// window of arrivals.
+type rhythm struct {
+	cores    int
+	slice    time.Duration
+	arrivals int
+	from     time.Duration
+}
+
+func newRhythm(cores int) rhythm { return rhythm{cores: cores, slice: firstSlice} }
+
+func (r *rhythm) arrived(now time.Duration) {
+	if r.arrivals == 0 {
+		r.from = now
+	}
+	r.arrivals++
+	if r.arrivals > window {
+		mean := (now - r.from) / window
+		r.slice = max(leastSlice, mean*time.Duration(r.cores))
+		r.arrivals, r.from = 1, now
+	}
+}
+
+// sizes are the processor times of the node's last calls.
+type sizes struct {
+	times  [window]time.Duration
+	n      int
+	at95   time.Duration
+	sorted bool
+}
+
+func (s *sizes) learn(used time.Duration) {
+	s.times[s.n%window] = used
+	s.n++
+	s.sorted = false
+}
+
+// p95 is their 95th percentile; without end before there are enough.
+func (s *sizes) p95() time.Duration {
+	if s.n < window {
+		return math.MaxInt64
+	}
+	if !s.sorted {
+		ordered := slices.Clone(s.times[:])
+		slices.Sort(ordered)
+		s.at95, s.sorted = ordered[window*95/100-1], true
+	}
+	return s.at95
+}
