@@ -335,10 +335,8 @@ func byHeads(t *testing.T, order Order, sizes []time.Duration, calls []waitingCa
 	}
 	now := time.Duration(0)
 	for total := len(calls); len(began) < total || computing >= 0; {
-		next := time.Duration(-1)
-		if computing < 0 {
-			now = calls[0].arrived
-		} else {
+		var next time.Duration
+		if computing >= 0 {
 			next = now + sizes[computing/2]
 		}
 		for len(calls) > 0 && (computing < 0 || calls[0].arrived <= next) {
