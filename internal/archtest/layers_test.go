@@ -256,8 +256,8 @@ var only = []allowance{
 	{"internal/bench/peers", []string{"internal/loadgen"}, "the unit of all ratios is a small program"},
 	{"internal/bench", []string{"internal/sim/report"}, "a plan is a function of arguments, and a report one of measurements"},
 	{"internal/sim/cluster", []string{
-		"api/v1alpha1", "github.com/HdrHistogram/hdrhistogram-go", "pkg/autoscaler/estimate", "pkg/autoscaler", "pkg/invocation", "pkg/podagent/core",
-		"pkg/provisioner/placement", "pkg/provisioner/fairshare", "internal/schedule", "pkg/scheduler/capacity", "pkg/scheduler/core",
+		"api/v1alpha1", "github.com/HdrHistogram/hdrhistogram-go", "pkg/autoscaler/estimate", "pkg/autoscaler", "pkg/gateway/core", "pkg/invocation", "pkg/podagent/core",
+		"pkg/provisioner/placement", "pkg/provisioner/fairshare", "pkg/queue", "internal/schedule", "pkg/scheduler/capacity", "pkg/scheduler/core",
 		"internal/sim/hashsch", "internal/workload",
 	}, "what runs in virtual time has no shell"},
 	{"internal/sim/experiments", []string{

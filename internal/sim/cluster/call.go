@@ -24,6 +24,10 @@ type call struct {
 	// and controller the one that pushed the call, where calls are pushed.
 	left       float64
 	controller int
+	// place is where it waits at its gateway, and admitted when it came there, where there are
+	// gateways.
+	place    *place
+	admitted time.Duration
 }
 
 // arrive is a call that its caller makes now.
@@ -45,7 +49,7 @@ type callAdmitted call
 
 func (e *callAdmitted) run(w *world) {
 	w.counters.waiting++
-	w.onCalls.admit((*call)(e))
+	w.onCalls.enterQueue((*call)(e))
 }
 
 // hand gives a call to an instance that is ready.

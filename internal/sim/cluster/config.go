@@ -28,6 +28,18 @@ type Config struct {
 	// Hash pushes calls to workers, the nodes, in place of pulling; no decider runs then. It
 	// may be nil.
 	Hash *Hash
+	// Gateways is to how many gateways calls come, each to one of them at random, while
+	// instances lend them their pulls; 0 for one queue at the scheduler to which all calls come
+	// and all instances pull.
+	Gateways int
+	// GatewayWork is how long each call keeps the one processor of its gateway busy before it
+	// can be handed over, and MessageDelay how long a message between gateways, scheduler and
+	// instances is under way, at most MaxMessageDelay. ReportEvery is how often a gateway reports
+	// to the scheduler, and looks for calls that have waited for long without a ticket; 0 is what
+	// the product has. All must be 0 without Gateways.
+	GatewayWork  time.Duration
+	MessageDelay time.Duration
+	ReportEvery  time.Duration
 	// Overheads are what a call costs beside the work of its function.
 	Overheads Overheads
 	// Resolution is the time between two points of Result.Series; 0 for no series.
@@ -35,6 +47,12 @@ type Config struct {
 	// Observe is called with every decision; it may be nil.
 	Observe func(now time.Duration, function int, s autoscaler.Snapshot, d autoscaler.Decision)
 }
+
+// MaxMessageDelay is well below the time after which an agent gives up an unanswered claim.
+const MaxMessageDelay = 100 * time.Millisecond
+
+// DefaultReportEvery is what gateways of the product have.
+const DefaultReportEvery = 100 * time.Millisecond
 
 // Nodes are machines that are alike.
 type Nodes struct {

@@ -9,6 +9,13 @@
 // replaces package scheduler: it feeds the cores events and carries out their effects, in virtual
 // time. It skips ticks that have nothing to do. Instances ask to leave as the agent does.
 //
+// With Config.Gateways calls come to gateways, and instances lend them their pulls. The cores of
+// gateways (package gateway/core) and agents (package podagent/core) then decide, too. Their shells
+// here (types gatewayEnd and agentEnd) pass messages, which take a constant time and are never
+// lost, so that audits are left out. Claims, whose rule is that a call is granted as long as it
+// waits, and the load of a gateway's processor are models. One queue at the scheduler, to which
+// all calls come, is what the paper describes.
+//
 // A simulation is a Config, a value, from which Run makes a Result, another value. It is a heap of
 // events, without goroutines or a clock. Randomness comes from one seed, in separate streams for
 // works, starts, placements and each load, so that the draws of one policy do not change what

@@ -31,6 +31,8 @@ type instance struct {
 	// where calls are pushed.
 	container int
 	first     *call
+	// agent is its agent, where there are gateways.
+	agent *agentEnd
 }
 
 type phase uint8
@@ -115,7 +117,7 @@ func (e *instanceReady) run(w *world) {
 	in.ready = w.now
 	w.enter(in, idle)
 	w.machines[in.node].started(w)
-	w.onInstances.ready(in)
+	w.onInstances.nowReady(in)
 	w.watchIdleness(in)
 }
 
@@ -140,11 +142,11 @@ func (in *instance) leaveAt() time.Duration {
 	return max(at, in.notBefore)
 }
 
-// watchIdleness sees to it that an idle instance asks to leave in time. There is one
-// event for each instance, however often it is idle: an event that comes too early
-// plans the next one.
+// watchIdleness sees to it that an idle instance asks to leave in time, unless it has an agent,
+// which does. There is one event for each instance, however often it is idle: an event that
+// comes too early plans the next one.
 func (w *world) watchIdleness(in *instance) {
-	if in.phase == idle && !in.asking {
+	if in.phase == idle && !in.asking && in.agent == nil {
 		in.asking = true
 		w.agenda.plan(in.leaveAt(), (*instanceAsksToLeave)(in))
 	}

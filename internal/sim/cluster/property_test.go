@@ -49,6 +49,11 @@ func drawConfig(t *rapid.T) Config {
 	if rapid.IntRange(0, 3).Draw(t, "push") == 0 {
 		c.Hash = &Hash{Controllers: 2, Slots: 2}
 		c.Nodes[0].From = 0
+		return c
+	}
+	c.Gateways = rapid.IntRange(0, 3).Draw(t, "gateways")
+	if c.Gateways > 0 {
+		c.MessageDelay = rapid.SampledFrom([]time.Duration{0, ms, MaxMessageDelay}).Draw(t, "delay")
 	}
 	return c
 }

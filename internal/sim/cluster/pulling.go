@@ -8,17 +8,17 @@ import (
 
 // callPolicy decides which instance runs which call.
 type callPolicy interface {
-	// admit takes a call that waits from now on, and forget one that does not wait
+	// enterQueue takes a call that waits from now on, and forget one that does not wait
 	// any more.
-	admit(c *call)
+	enterQueue(c *call)
 	forget(c *call)
 }
 
 // instancePolicy decides what instances do.
 type instancePolicy interface {
-	// ready handles an instance that can have its first call, and freed one that can have
+	// nowReady handles an instance that can have its first call, and freed one that can have
 	// another.
-	ready(in *instance)
+	nowReady(in *instance)
 	freed(in *instance, c *call)
 	// leave tells whether an instance that has been idle for its time may leave.
 	leave(in *instance) bool
@@ -42,7 +42,7 @@ type pulling struct {
 	done    [1]core.Done
 }
 
-func (p *pulling) admit(c *call) {
+func (p *pulling) enterQueue(c *call) {
 	w, f := p.scheduler, c.function
 	deadline := forever
 	if f.class.Patience > 0 {
@@ -66,7 +66,7 @@ func (p *pulling) forget(c *call) {
 	p.step(c.function, &core.CallCancelled{ID: c.id})
 }
 
-func (p *pulling) ready(in *instance) {
+func (p *pulling) nowReady(in *instance) {
 	f, capacity, took := in.function, in.function.class.Concurrency, p.now-in.launched
 	p.step(f, core.Joined{CID: in.cid, Capacity: capacity})
 	p.step(f, &core.Pulled{CID: in.cid, Wants: true, Credits: capacity})

@@ -29,7 +29,7 @@ func (p *pushing) joined(nodes int) {
 	}
 }
 
-func (p *pushing) admit(c *call) {
+func (p *pushing) enterQueue(c *call) {
 	c.controller = p.turn
 	p.turn = (p.turn + 1) % len(p.balancers)
 	f := c.function
@@ -66,7 +66,7 @@ func (p *pushing) vacated(*instance) {}
 
 func (p *pushing) forget(*call) {}
 
-func (p *pushing) ready(in *instance) {
+func (p *pushing) nowReady(in *instance) {
 	c := in.first
 	in.first = nil
 	p.hand(c, in)

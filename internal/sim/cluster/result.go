@@ -1,6 +1,10 @@
 package cluster
 
-import "time"
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
+)
 
 // Result is what a simulation found.
 type Result struct {
@@ -21,10 +25,23 @@ type Result struct {
 	Series []Point
 	// Peak is the highest number of instances at a time, starting ones included.
 	Peak int
+	// Gateways is what gateways did; zero if there are none.
+	Gateways GatewayResult
 	// Decisions and Events are how many decisions were made and how many events
 	// happened.
 	Decisions int
 	Events    int
+}
+
+// GatewayResult is what all gateways did together.
+type GatewayResult struct {
+	// ByLoan calls were handed over without the scheduler; an instance claimed the others with
+	// their tickets. Tickets is how many tickets were sent, also of calls that a loan was free
+	// for first.
+	ByLoan, Tickets int
+	// Recalled is how many places the scheduler recalled, and Declined how many calls crossed
+	// their credit on its way back.
+	Recalled, Declined int
 }
 
 // FunctionResult is the result for a function, or for several.
@@ -108,6 +125,15 @@ func (r *Result) answered(c *call, now time.Duration) {
 	c.function.result.Answered++
 	r.LastAnswer = now
 	r.Slowdown.recordRatio(float64(now-c.arrived) / float64(max(c.work, time.Millisecond)))
+}
+
+// letGo counts an instance that the scheduler ends.
+func (r *FunctionResult) letGo(why core.TerminateReason) {
+	if why == core.BecauseEvicted {
+		r.Evicted++
+	} else {
+		r.Left++
+	}
 }
 
 // add adds what another one has counted, histograms aside.

@@ -36,6 +36,9 @@ type scheduler struct {
 	// and instances to end.
 	hurried []*function
 	letGo   []*instance
+
+	// lending carries out what concerns gateways and agents; nil if there are none.
+	lending *lending
 }
 
 func newScheduler(w *world) *scheduler {
@@ -135,6 +138,9 @@ func (s *scheduler) stepAt(at time.Duration, f *function, e core.Event) []core.E
 // carryOut executes an effect of a function's core. Refusals of offers, joins and leaves go
 // back to the caller that fed the event.
 func (s *scheduler) carryOut(f *function, e core.Effect) {
+	if s.lending != nil && s.lending.carryOut(f, e) {
+		return
+	}
 	switch e := e.(type) {
 	case *core.HandOut:
 		s.hand(s.tickets.take(e.Ticket.ID), f.instances[e.CID])
@@ -143,11 +149,7 @@ func (s *scheduler) carryOut(f *function, e core.Effect) {
 			s.refuse(s.tickets.take(t.ID))
 		}
 	case core.Terminate:
-		if e.Why == core.BecauseEvicted {
-			f.result.Evicted++
-		} else {
-			f.result.Left++
-		}
+		f.result.letGo(e.Why)
 		s.letGo = append(s.letGo, f.instances[e.CID])
 	case core.Wake:
 		s.activate(f)

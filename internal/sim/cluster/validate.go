@@ -23,6 +23,7 @@ func (c Config) Validate() error {
 	if h := c.Hash; h != nil && (h.Controllers < 1 || h.Slots < 1 || h.Remove < 0) {
 		bad("Hash has %d controllers, %d slots and removes in %v; there must be at least 1, 1 and 0", h.Controllers, h.Slots, h.Remove)
 	}
+	c.validateGateways(bad)
 	if len(c.Functions) == 0 {
 		bad("Functions are none; there must be at least one")
 	}
@@ -54,6 +55,20 @@ func (c Config) Validate() error {
 		bad("Length is 0, but some call for ever; give a Length, or the clients Calls, or them and the loads an Until")
 	}
 	return errors.Join(errs...)
+}
+
+// validateGateways reports fields about gateways that are out of range.
+func (c Config) validateGateways(bad func(format string, args ...any)) {
+	if c.Gateways < 0 || c.GatewayWork < 0 || c.MessageDelay < 0 || c.ReportEvery < 0 || c.MessageDelay > MaxMessageDelay {
+		bad("Gateways is %d, GatewayWork %v, MessageDelay %v and ReportEvery %v; they must be at least 0, and MessageDelay at most %v",
+			c.Gateways, c.GatewayWork, c.MessageDelay, c.ReportEvery, MaxMessageDelay)
+	}
+	if c.Gateways == 0 && (c.GatewayWork > 0 || c.MessageDelay > 0 || c.ReportEvery > 0) {
+		bad("GatewayWork is %v, MessageDelay %v and ReportEvery %v, but Gateways is 0; give some", c.GatewayWork, c.MessageDelay, c.ReportEvery)
+	}
+	if c.Gateways > 0 && c.Hash != nil {
+		bad("Gateways is %d, but Hash pushes calls past gateways; use one of both", c.Gateways)
+	}
 }
 
 // within reports numbers of functions that do not exist.

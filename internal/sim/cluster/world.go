@@ -82,8 +82,7 @@ func build(config Config) *world {
 		w.onCalls, w.onInstances, w.onNodes = pushes, pushes, pushes
 	} else {
 		w.scheduler = newScheduler(w)
-		pulls := &pulling{scheduler: w.scheduler}
-		w.onCalls, w.onInstances, w.onNodes = pulls, pulls, w.scheduler
+		w.pull()
 	}
 	for _, n := range nodesOf(config.Nodes) {
 		w.joinLater(n)
@@ -100,6 +99,20 @@ func build(config Config) *world {
 		w.scheduler.serveFloors()
 	}
 	return w
+}
+
+// pull lets instances pull from one queue, or lend their pulls to gateways.
+func (w *world) pull() {
+	w.onNodes = w.scheduler
+	if w.config.Gateways == 0 {
+		pulls := &pulling{scheduler: w.scheduler}
+		w.onCalls, w.onInstances = pulls, pulls
+		return
+	}
+	orElse(&w.config.ReportEvery, DefaultReportEvery)
+	lends := newLending(w.scheduler)
+	w.scheduler.lending = lends
+	w.onCalls, w.onInstances = lends, lends
 }
 
 // nodesOf are the machines that stand for none at all.
