@@ -129,7 +129,7 @@ experiments: ## Run every experiment of windlass sim at its quick size, and chec
 	hack/experiments.sh '$(DATA)'
 
 .PHONY: results
-results: ## Run them at full size, and draw docs/results anew; takes a quarter of an hour (DATA=)
+results: ## Run them at full size, and draw docs/results anew; takes half an hour (DATA=)
 	@mkdir -p bin
 	go run ./cmd/windlass sim all --data '$(DATA)' --json >bin/results.json
 	rm -f docs/results/*.svg docs/results/*.txt

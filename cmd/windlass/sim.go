@@ -18,7 +18,7 @@ import (
 func knownExperiments() []cli.Experiment {
 	var known []cli.Experiment
 	for _, e := range experiments.All() {
-		known = append(known, cli.Experiment{Name: e.Name, Summary: e.Summary, NeedsData: e.NeedsData})
+		known = append(known, cli.Experiment{Name: e.Name, Summary: e.Summary, NeedsData: e.NeedsData, CountsGateways: e.CountsGateways})
 	}
 	return known
 }
@@ -51,7 +51,7 @@ func simOptions(c cli.SimConfig, e experiments.Experiment) experiments.Options {
 		size.Scale = c.Scale
 	}
 	p := &progress{name: e.Name, shown: c.Terminal, out: c.Err}
-	return experiments.Options{Size: size, Seed: c.Seed, Data: os.DirFS(c.DataDir), Each: p.each, Measure: measureRun}
+	return experiments.Options{Size: size, Seed: c.Seed, Gateways: c.Gateways, Data: os.DirFS(c.DataDir), Each: p.each, Measure: measureRun}
 }
 
 func writeReport(w io.Writer, r report.Report, output string) error {

@@ -18,6 +18,8 @@ type Experiment struct {
 	Summary string
 	// NeedsData says that it replays recorded traces.
 	NeedsData bool
+	// CountsGateways says that it compares numbers of gateways itself.
+	CountsGateways bool
 }
 
 // SimConfig is the configuration of windlass sim.
@@ -34,6 +36,8 @@ type SimConfig struct {
 	Quick bool
 	// DataDir is the folder with recorded traces, which exists if an experiment needs it.
 	DataDir string
+	// Gateways is to how many gateways calls come; 0 means one queue at the scheduler.
+	Gateways int
 	// Output is table, json or csv.
 	Output string
 	// Out receives results and Err, if Terminal, progress.
@@ -51,7 +55,7 @@ func (s *simulator) simCommand() *cobra.Command {
 	config := SimConfig{Out: s.Out, Err: s.Err, Terminal: isTerminal(s.Err)}
 	var asJSON, asCSV bool
 	cmd := &cobra.Command{
-		Use:   "sim [NAME] [--json | --csv] [--quick] [--seed N] [--seeds N] [--scale X] [--data FOLDER]",
+		Use:   "sim [NAME] [--json | --csv] [--quick] [--seed N] [--seeds N] [--scale X] [--gateways N] [--data FOLDER]",
 		Short: "Try provisioning in virtual time",
 		Long: `Run an experiment on the scheduler's own queues and deciders in virtual time, and
 print its assumptions, its results and its goals. Without a name it
@@ -94,6 +98,7 @@ lists the experiments; "all" runs every one. The same seed prints the same bytes
 	flags.IntVar(&config.Seeds, "seeds", 0, "`number` of seeds (default: as many as the experiment has)")
 	flags.Float64Var(&config.Scale, "scale", 0, "`factor` on calls or time, at most 1 (default 1)")
 	flags.BoolVar(&config.Quick, "quick", false, "fewer seeds and cells, and a smaller scale")
+	flags.IntVar(&config.Gateways, "gateways", 0, "`number` of gateways to which calls come (default: one queue at the scheduler)")
 	flags.StringVar(&config.DataDir, "data", "", "`folder` with recorded traces, for the experiments that replay some")
 	return cmd
 }
@@ -121,7 +126,7 @@ func (c *SimConfig) setFormat(asJSON, asCSV bool) error {
 }
 
 // chooseExperiments finds the experiments of a name. Without recorded traces "all" are those
-// that do without.
+// that do without, and with a number of gateways those that do not compare such numbers.
 func (s *simulator) chooseExperiments(c *SimConfig, name string) error {
 	var names []string
 	for _, e := range s.programs.Experiments {
@@ -134,6 +139,13 @@ func (s *simulator) chooseExperiments(c *SimConfig, name string) error {
 				return inputError(fmt.Errorf("--data %q is no folder; %s replays recorded traces: name a folder with invocations.csv and durations.csv, see docs/simulator.md", c.DataDir, name))
 			}
 			fmt.Fprintf(s.Err, "%s is left out: it replays recorded traces, and --data names no folder with some\n", e.Name)
+			continue
+		}
+		if e.CountsGateways && c.Gateways > 0 {
+			if name != allExperiments {
+				return usagef("%s compares numbers of gateways itself; remove --gateways", e.Name)
+			}
+			fmt.Fprintf(s.Err, "%s is left out: it compares numbers of gateways itself, and --gateways gives one\n", e.Name)
 			continue
 		}
 		c.Experiments = append(c.Experiments, e.Name)
@@ -151,6 +163,8 @@ func (c SimConfig) validate(given func(flag string) bool) error {
 		return usagef("--quick says how many seeds there are, and what scale; remove it, or --seeds and --scale")
 	case given("scale") && !(c.Scale > 0 && c.Scale <= 1):
 		return usagef("--scale %g must be more than 0 and at most 1, which is full size", c.Scale)
+	case given("gateways") && c.Gateways < 1:
+		return usagef("--gateways %d must be at least 1; without it there is one queue at the scheduler", c.Gateways)
 	case given("seeds") && c.Seeds < 1:
 		return usagef("--seeds %d must be at least 1", c.Seeds)
 	}

@@ -11,13 +11,13 @@ import (
 func simulating(got *SimConfig) Programs {
 	return Programs{
 		Sim:         func(config SimConfig) error { *got = config; return nil },
-		Experiments: []Experiment{{Name: "first", Summary: "one thing"}, {Name: "replay", Summary: "another", NeedsData: true}},
+		Experiments: []Experiment{{Name: "first", Summary: "one thing"}, {Name: "replay", Summary: "another", NeedsData: true}, {Name: "many", Summary: "a third", CountsGateways: true}},
 	}
 }
 
 func TestSimListsTheExperiments(t *testing.T) {
 	quiet(t).play(t, nil, simulating(nil), "sim").
-		expect(t, exitOK, "out", "first    one thing", "replay   another", "all      all of them")
+		expect(t, exitOK, "out", "first    one thing", "replay   another", "many     a third", "all      all of them")
 }
 
 func TestSimHandsOverWhatItWasTold(t *testing.T) {
@@ -29,8 +29,10 @@ func TestSimHandsOverWhatItWasTold(t *testing.T) {
 		{[]string{"first"}, SimConfig{Experiments: []string{"first"}, Seed: 1, Output: "table"}},
 		{[]string{"first", "--json", "--seed", "9", "--seeds", "3", "--scale", "0.5"},
 			SimConfig{Experiments: []string{"first"}, Seed: 9, Seeds: 3, Scale: .5, Output: "json"}},
+		{[]string{"replay", "--gateways", "3", "--data", data},
+			SimConfig{Experiments: []string{"replay"}, Seed: 1, Gateways: 3, Output: "table", DataDir: data}},
 		{[]string{"all", "--quick", "-o", "csv", "--data", data},
-			SimConfig{Experiments: []string{"first", "replay"}, Seed: 1, Quick: true, Output: "csv", DataDir: data}},
+			SimConfig{Experiments: []string{"first", "replay", "many"}, Seed: 1, Quick: true, Output: "csv", DataDir: data}},
 	} {
 		var got SimConfig
 		quiet(t).play(t, nil, simulating(&got), append([]string{"sim"}, tt.args...)...).expect(t, exitOK, "err")
@@ -47,7 +49,16 @@ func TestSimWithoutTracesLeavesOutWhatReplaysThem(t *testing.T) {
 	var got SimConfig
 	quiet(t).play(t, nil, simulating(&got), "sim", "all", "--data", "nowhere").
 		expect(t, exitOK, "err", "replay is left out: it replays recorded traces")
-	if diff := cmp.Diff([]string{"first"}, got.Experiments); diff != "" {
+	if diff := cmp.Diff([]string{"first", "many"}, got.Experiments); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSimWithGatewaysLeavesOutWhatCountsThem(t *testing.T) {
+	var got SimConfig
+	quiet(t).play(t, nil, simulating(&got), "sim", "all", "--gateways", "2", "--data", t.TempDir()).
+		expect(t, exitOK, "err", "many is left out: it compares numbers of gateways itself")
+	if diff := cmp.Diff([]string{"first", "replay"}, got.Experiments); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -57,7 +68,7 @@ func TestSimRefusesWhatItCannotRun(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"third"}, `there is no experiment "third"; it is one of first, replay, or all`},
+		{[]string{"third"}, `there is no experiment "third"; it is one of first, replay, many, or all`},
 		{[]string{"first", "replay"}, "name one experiment"},
 		{[]string{"first", "--json", "--csv"}, "--json and --csv exclude each other"},
 		{[]string{"first", "-o", "xml"}, "write -o and one of table, json, csv"},
@@ -65,6 +76,8 @@ func TestSimRefusesWhatItCannotRun(t *testing.T) {
 		{[]string{"first", "--scale", "NaN"}, "--scale NaN must be"},
 		{[]string{"first", "--seeds", "0"}, "--seeds 0 must be at least 1"},
 		{[]string{"first", "--quick", "--seeds", "3"}, "remove it, or --seeds and --scale"},
+		{[]string{"first", "--gateways", "0"}, "--gateways 0 must be at least 1"},
+		{[]string{"many", "--gateways", "3"}, "many compares numbers of gateways itself; remove --gateways"},
 		{[]string{"replay", "--data", "nowhere"}, `--data "nowhere" is no folder`},
 	} {
 		var got SimConfig

@@ -138,9 +138,9 @@ type azureRun struct {
 }
 
 // azureConfig is a simulation of a trace on nodes without bounds.
-func azureConfig(trace workload.Trace, c combination, seed uint64) (config cluster.Config, memory []int64) {
+func azureConfig(o Options, trace workload.Trace, c combination, seed uint64) (config cluster.Config, memory []int64) {
 	numbers := map[string]int{}
-	config = cluster.Config{Seed: seed, Length: trace.Length, Decider: decider(c.decider)}
+	config = cluster.Config{Seed: seed, Length: trace.Length, Decider: decider(c.decider), Gateways: o.Gateways, ReportEvery: o.reportEvery}
 	ids := map[string]bool{}
 	for _, a := range trace.Arrivals {
 		ids[a.Function] = true
@@ -160,8 +160,8 @@ func azureConfig(trace workload.Trace, c combination, seed uint64) (config clust
 	return config, memory
 }
 
-func runTrace(trace workload.Trace, c combination, seed uint64) azureRun {
-	config, memory := azureConfig(trace, c, seed)
+func runTrace(o Options, trace workload.Trace, c combination, seed uint64) azureRun {
+	config, memory := azureConfig(o, trace, c, seed)
 	r := mustRun(config)
 	out := azureRun{
 		calls: float64(r.Total.Calls), cold: float64(r.Total.Cold), created: float64(r.Total.Created),

@@ -87,7 +87,7 @@ func runAzure(o Options) (report.Report, error) {
 		}
 		c.notes = trace.Describe()
 		for _, combination := range all {
-			c.runs = append(c.runs, runTrace(trace, combination, seed))
+			c.runs = append(c.runs, runTrace(o, trace, combination, seed))
 		}
 		return c
 	})

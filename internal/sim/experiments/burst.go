@@ -76,7 +76,7 @@ func (c burstCell) config(o Options, seed uint64, d autoscaler.Decider, known bo
 	// Calls do not wait for a tick to begin.
 	phase := time.Duration(rand.New(rand.NewPCG(seed, 0)).Int64N(int64(100 * time.Millisecond)))
 	return cluster.Config{
-		Seed: seed, Decider: d, Functions: []cluster.Function{fn},
+		Seed: seed, Decider: d, Gateways: o.Gateways, ReportEvery: o.reportEvery, Functions: []cluster.Function{fn},
 		Loads: []cluster.Load{cluster.Poisson{Rate: c.rate, From: phase, Until: phase + o.length(burstLength)}},
 	}
 }

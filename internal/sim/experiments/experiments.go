@@ -23,6 +23,10 @@ type Options struct {
 	Size
 	// Seed is the first seed.
 	Seed uint64
+	// Gateways is to how many gateways calls come; 0 for one queue at the scheduler.
+	Gateways int
+	// reportEvery is how often gateways report; 0 is what the product has.
+	reportEvery time.Duration
 	// Data has recorded traces; nil for none.
 	Data fs.FS
 	// Each calls do with 0 to n-1, in any order and concurrently if it chooses, and returns
@@ -40,6 +44,9 @@ type Experiment struct {
 	Summary string
 	// NeedsData says that it replays recorded traces.
 	NeedsData bool
+	// CountsGateways says that it compares numbers of gateways itself, so that Options.Gateways
+	// must be 0.
+	CountsGateways bool
 	// Full and Quick are its sizes.
 	Full, Quick Size
 
@@ -48,7 +55,7 @@ type Experiment struct {
 
 // All returns the experiments in reading order.
 func All() []Experiment {
-	return []Experiment{fig3, fig4, fig5, fig6, burst, azure, scaleExperiment}
+	return []Experiment{fig3, fig4, fig5, fig6, burst, azure, gatewaysExperiment, scaleExperiment}
 }
 
 // ByName finds an experiment.
@@ -69,6 +76,9 @@ func (e Experiment) Run(o Options) (report.Report, error) {
 	if !(o.Scale > 0 && o.Scale <= 1) {
 		return report.Report{}, fmt.Errorf("experiments: Scale is %g; it must be more than 0 and at most 1", o.Scale)
 	}
+	if o.Gateways < 0 || o.Gateways > 0 && e.CountsGateways {
+		return report.Report{}, fmt.Errorf("experiments: Gateways is %d; it must be at least 0, and 0 for %s if that compares numbers of gateways itself", o.Gateways, e.Name)
+	}
 	if o.Each == nil {
 		o.Each = func(n int, do func(int)) {
 			for i := range n {
@@ -77,6 +87,9 @@ func (e Experiment) Run(o Options) (report.Report, error) {
 		}
 	}
 	r, err := e.run(o)
+	if o.Gateways > 0 {
+		r.Parameters = append(r.Parameters, gatewayParameters(o.Gateways)...)
+	}
 	r.Name, r.Seed, r.Seeds, r.Scale = e.Name, o.Seed, o.Seeds, o.Scale
 	return r, err
 }

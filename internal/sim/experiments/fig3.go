@@ -23,7 +23,7 @@ func runFig3(o Options) (report.Report, error) {
 	if o.Sparse {
 		counts = []int{1, 8, 64}
 	}
-	s := sweepOver(o, contenders(), counts, func(functions int, seed uint64) cluster.Config {
+	s := sweepOver(o, contenders(o), counts, func(functions int, seed uint64) cluster.Config {
 		return paperConfig(seed, functions, cluster.Clients{Count: fig3Clients, Calls: o.scaled(fig3Calls)})
 	})
 	x := report.Axis{Label: "functions", Log: true, Base2: true}

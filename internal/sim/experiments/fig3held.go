@@ -33,7 +33,7 @@ func heldCells(sparse bool) []heldCell {
 func heldTable(o Options) report.Table {
 	// Ratios settle with fewer calls than the figure has.
 	calls := o.scaled(fig3Calls / 2)
-	cells, all, counts := heldCells(o.Sparse), contenders(), []int{1, 64}
+	cells, all, counts := heldCells(o.Sparse), contenders(o), []int{1, 64}
 	t := report.Table{Name: "held", Caption: "64 functions beside 1, by what is assumed of what the paper does not say", Columns: []string{
 		"starts at a time", "held after work ms", "scheduler", "throughput 64:1", "cold starts 64:1", "set-up 64:1", "cold starts at 64", "sd",
 	}}

@@ -26,7 +26,7 @@ func runFig4(o Options) (report.Report, error) {
 		counts = []int{1, 30, 110, 300, 1000}
 	}
 	length := o.length(fig4Length)
-	s := sweepOver(o, contenders(), counts, func(clients int, seed uint64) cluster.Config {
+	s := sweepOver(o, contenders(o), counts, func(clients int, seed uint64) cluster.Config {
 		config := paperConfig(seed, fig4Functions, cluster.Clients{Count: clients})
 		config.Length = length
 		return config

@@ -94,7 +94,7 @@ func coldRatio(r cluster.FunctionResult) float64 {
 }
 
 func runFig5(o Options) (report.Report, error) {
-	s := sweepOver(o, contenders(), []int{paperWorkers}, func(_ int, seed uint64) cluster.Config { return fig5Config(o, seed) })
+	s := sweepOver(o, contenders(o), []int{paperWorkers}, func(_ int, seed uint64) cluster.Config { return fig5Config(o, seed) })
 	figures := []figure{{"calls/s", true, cluster.Result.Throughput}, {"cold starts", true, createdOf}}
 	for _, resource := range fig5Resources {
 		figures = append(figures,

@@ -64,7 +64,7 @@ func stageThroughput(r cluster.Result, stage int) float64 {
 }
 
 func runFig6(o Options) (report.Report, error) {
-	all := contenders()
+	all := contenders(o)
 	results := grid(o, len(all), func(i int, seed uint64) cluster.Result {
 		return all[i].run(fig6Config(o, fig6Clients(all[i].name), seed))
 	})

@@ -87,16 +87,17 @@ type contender struct {
 	run  func(cluster.Config) cluster.Result
 }
 
-func fpcsch(decided string) contender {
+// fpcsch is Windlass with a decider, and as many gateways as the options say.
+func fpcsch(o Options, decided string) contender {
 	return contender{name: decided, run: func(c cluster.Config) cluster.Result {
-		c.Decider = decider(decided)
+		c.Decider, c.Gateways = decider(decided), o.Gateways
 		return mustRun(c)
 	}}
 }
 
 // contenders are our decider, the paper's, and what the paper compares with.
-func contenders() []contender {
-	return []contender{fpcsch("Horizon"), fpcsch("FPCSch"), {name: baseline, run: func(c cluster.Config) cluster.Result {
+func contenders(o Options) []contender {
+	return []contender{fpcsch(o, "Horizon"), fpcsch(o, "FPCSch"), {name: baseline, run: func(c cluster.Config) cluster.Result {
 		c.Hash = &cluster.Hash{Controllers: 3, Slots: paperSlots, Remove: paperRemove}
 		return mustRun(c)
 	}}}

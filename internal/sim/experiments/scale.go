@@ -26,7 +26,7 @@ func (c scaleCell) config(o Options, seed uint64) cluster.Config {
 	popular := max(1, c.functions/1000)
 	rate := float64(c.nodes) / 5
 	return cluster.Config{
-		Seed: seed, Length: o.length(scaleLength), Decider: decider("Horizon"),
+		Seed: seed, Length: o.length(scaleLength), Decider: decider("Horizon"), Gateways: o.Gateways,
 		Nodes: []cluster.Nodes{{Count: c.nodes, Allocatable: placement.Amount{MilliCPU: 16000, Memory: 64 << 30, Pods: 110}}},
 		Functions: []cluster.Function{{
 			Copies: c.functions, Requests: placement.Amount{MilliCPU: 100, Memory: 256 << 20, Pods: 1},
