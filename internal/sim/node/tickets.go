@@ -1,0 +1,186 @@
+package node
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
+)
+
+// sampleEvery is how often the node agent samples the instances that its core watches.
+const sampleEvery = 5 * time.Millisecond
+
+// Tickets lets the product decide: a core hands out core tickets to the calls of a node that is
+// busy. Calls with a ticket, and those that are in no low band, share the cores; those in the
+// low band share what they leave. Each call has an instance of its own; an instance that is
+// through with its call takes the function's next one.
+type Tickets struct {
+	Params callorder.Params
+	// Known are processor times of functions that the core has learnt before the first call.
+	Known map[string]time.Duration
+	// ByDuration reports as an instance's processor time how long its calls took since they
+	// began, whatever they did: what Zuk, Przybylski and Rzadca measure. Otherwise it is exact.
+	ByDuration bool
+	// Observe is called with each call that changes its band; it may be nil.
+	Observe func(call Call, change callorder.SetBand)
+}
+
+type tickets struct {
+	Tickets
+	w           *world
+	core        *callorder.Core
+	normal, low *band
+	instances   []*instance // by ID, from 1 on
+	idle        map[string][]*instance
+	of          map[*job]*instance
+	asks        uint64
+	watched     []callorder.InstanceID
+}
+
+// instance runs one call at a time.
+type instance struct {
+	id   callorder.InstanceID
+	job  *job
+	ask  uint64
+	home *band
+	// before is the processor time of its earlier calls.
+	before time.Duration
+	// sampled is the processor time that the core was told last, and repeated how often in a row.
+	sampled  time.Duration
+	repeated int
+}
+
+func (t Tickets) start(w *world, cores int) (decisions, error) {
+	if t.Params.Cores != cores {
+		return nil, fmt.Errorf("node: the params are for %d cores, and the node has %d", t.Params.Cores, cores)
+	}
+	core, err := callorder.New(t.Params)
+	if err != nil {
+		return nil, err
+	}
+	g := newGroup(float64(cores), 2)
+	w.groups = append(w.groups, g)
+	s := &tickets{
+		Tickets: t, w: w, core: core, normal: g.bands[0], low: g.bands[1],
+		idle: map[string][]*instance{}, of: map[*job]*instance{},
+	}
+	s.tell(callorder.ModeChanged{Busy: true})
+	s.teach()
+	if p := t.Params; p.Preempt || p.BlockedAfter > 0 || p.Slice.Rule != callorder.SliceOff {
+		w.after(sampleEvery.Seconds(), s.sample)
+	}
+	return s, nil
+}
+
+// teach has one call of each known function run before anything else.
+func (t *tickets) teach() {
+	taught := map[string]bool{}
+	for _, j := range t.w.jobs {
+		known, ok := t.Known[j.Function]
+		if !ok || taught[j.Namespace+"/"+j.Function] {
+			continue
+		}
+		taught[j.Namespace+"/"+j.Function] = true
+		i := t.instanceFor(j)
+		t.asks++
+		t.tell(callorder.Asked{Instance: i.id, Ask: t.asks})
+		i.before += known
+		t.tell(callorder.Ended{Instance: i.id, Usage: i.before})
+		t.put(i, j)
+	}
+}
+
+// instanceFor is an idle instance of the call's function, or a new one.
+func (t *tickets) instanceFor(j *job) *instance {
+	key := j.Namespace + "/" + j.Function
+	if idle := t.idle[key]; len(idle) > 0 {
+		i := idle[len(idle)-1]
+		t.idle[key] = idle[:len(idle)-1]
+		return i
+	}
+	i := &instance{id: callorder.InstanceID(len(t.instances) + 1), home: t.normal}
+	t.instances = append(t.instances, i)
+	t.tell(callorder.Joined{Instance: i.id, Namespace: j.Namespace, Function: j.Function})
+	return i
+}
+
+// put makes an instance idle.
+func (t *tickets) put(i *instance, of *job) {
+	key := of.Namespace + "/" + of.Function
+	t.idle[key] = append(t.idle[key], i)
+}
+
+func (t *tickets) add(j *job) {
+	i := t.instanceFor(j)
+	t.of[j] = i
+	t.asks++
+	i.job, i.ask, i.repeated = j, t.asks, 0
+	t.tell(callorder.Asked{Instance: i.id, Ask: i.ask, Usage: i.before})
+}
+
+func (t *tickets) stop(j *job) {
+	i := t.of[j]
+	delete(t.of, j)
+	i.before = t.usage(i)
+	i.job = nil
+	t.tell(callorder.Ended{Instance: i.id, Usage: i.before})
+	t.put(i, j)
+}
+
+// usage is the processor time of an instance.
+func (t *tickets) usage(i *instance) time.Duration {
+	switch {
+	case i.job == nil || i.job.began < 0:
+		return i.before
+	case t.ByDuration:
+		return i.before + ofSeconds(t.w.now-i.job.began)
+	}
+	return i.before + ofSeconds(i.job.computed())
+}
+
+// sample tells the core what the instances used that it watches. It leaves out those that stand
+// still for longer than the core needs to notice: hundreds may sleep for minutes.
+func (t *tickets) sample() {
+	t.watched = t.core.AppendWatched(t.watched[:0])
+	for _, id := range t.watched {
+		i := t.instances[id-1]
+		usage := t.usage(i)
+		if usage != i.sampled {
+			i.sampled, i.repeated = usage, 0
+		}
+		if i.repeated++; i.repeated <= t.Params.BlockedAfter+2 {
+			t.tell(callorder.Sampled{Instance: id, Usage: usage})
+		}
+	}
+	t.w.after(sampleEvery.Seconds(), t.sample)
+}
+
+// tell steps the core, and carries out what it decides.
+func (t *tickets) tell(e callorder.Event) {
+	for _, effect := range t.core.Step(ofSeconds(t.w.now), e) {
+		switch effect := effect.(type) {
+		case callorder.Grant:
+			if i := t.instances[effect.Instance-1]; i.job != nil && i.ask == effect.Ask {
+				t.w.launch(i.job, i.home)
+			}
+		case callorder.SetBand:
+			t.band(t.instances[effect.Instance-1], effect)
+		}
+	}
+}
+
+func (t *tickets) band(i *instance, change callorder.SetBand) {
+	i.home, i.repeated = t.normal, 0
+	if change.Low {
+		i.home = t.low
+	}
+	if i.job == nil {
+		return
+	}
+	if i.job.began >= 0 {
+		t.w.move(i.job, i.home)
+	}
+	if t.Observe != nil {
+		t.Observe(i.job.Call, change)
+	}
+}
