@@ -18,7 +18,9 @@ import (
 func knownExperiments() []cli.Experiment {
 	var known []cli.Experiment
 	for _, e := range experiments.All() {
-		known = append(known, cli.Experiment{Name: e.Name, Summary: e.Summary, NeedsData: e.NeedsData, CountsGateways: e.CountsGateways})
+		known = append(known, cli.Experiment{
+			Name: e.Name, Summary: e.Summary, NeedsData: e.NeedsData, NeedsFile: e.NeedsFile, CountsGateways: e.CountsGateways,
+		})
 	}
 	return known
 }

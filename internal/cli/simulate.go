@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +21,9 @@ type Experiment struct {
 	Summary string
 	// NeedsData says that it replays recorded traces.
 	NeedsData bool
-	// CountsGateways says that it compares numbers of gateways itself.
+	// NeedsFile is the file in the folder with traces that it replays, if it is always the same.
+	NeedsFile string
+	// CountsGateways says that it compares numbers of gateways itself, or has none.
 	CountsGateways bool
 }
 
@@ -111,6 +116,20 @@ func (s *simulator) listExperiments() {
 	s.table(s.Out, append(rows, cells(allExperiments, "all of them")))
 }
 
+// missing says what a folder lacks that the experiment replays; empty if it lacks nothing.
+func (e Experiment) missing(folder string) string {
+	if e.NeedsData && !isFolder(folder) {
+		return fmt.Sprintf("is no folder; %s replays recorded traces: name a folder with %s", e.Name, cmp.Or(e.NeedsFile, "invocations.csv and durations.csv"))
+	}
+	if e.NeedsFile == "" {
+		return ""
+	}
+	if _, err := os.Stat(filepath.Join(folder, e.NeedsFile)); err != nil {
+		return fmt.Sprintf("has no %s, which %s replays: name another folder", e.NeedsFile, e.Name)
+	}
+	return ""
+}
+
 // setFormat reads the flags that choose an output format.
 func (c *SimConfig) setFormat(asJSON, asCSV bool) error {
 	if asJSON && asCSV {
@@ -134,18 +153,18 @@ func (s *simulator) chooseExperiments(c *SimConfig, name string) error {
 		if name != e.Name && name != allExperiments {
 			continue
 		}
-		if e.NeedsData && !isFolder(c.DataDir) {
+		if missing := e.missing(c.DataDir); missing != "" {
 			if name != allExperiments {
-				return inputError(fmt.Errorf("--data %q is no folder; %s replays recorded traces: name a folder with invocations.csv and durations.csv, see docs/simulator.md", c.DataDir, name))
+				return inputError(fmt.Errorf("--data %q %s; see docs/simulator.md", c.DataDir, missing))
 			}
 			fmt.Fprintf(s.Err, "%s is left out: it replays recorded traces, and --data names no folder with some\n", e.Name)
 			continue
 		}
 		if e.CountsGateways && c.Gateways > 0 {
 			if name != allExperiments {
-				return usagef("%s compares numbers of gateways itself; remove --gateways", e.Name)
+				return usagef("%s compares numbers of gateways itself, or has none; remove --gateways", e.Name)
 			}
-			fmt.Fprintf(s.Err, "%s is left out: it compares numbers of gateways itself, and --gateways gives one\n", e.Name)
+			fmt.Fprintf(s.Err, "%s is left out: it compares numbers of gateways itself, or has none, and --gateways gives one\n", e.Name)
 			continue
 		}
 		c.Experiments = append(c.Experiments, e.Name)

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,6 +65,22 @@ func TestSimWithGatewaysLeavesOutWhatCountsThem(t *testing.T) {
 	}
 }
 
+func TestSimLeavesOutWhatReplaysAFileThatIsNotThere(t *testing.T) {
+	folder := t.TempDir()
+	var got SimConfig
+	programs := simulating(&got)
+	programs.Experiments = []Experiment{{Name: "one", NeedsData: true, NeedsFile: "one.csv"}}
+	quiet(t).play(t, nil, programs, "sim", "one", "--data", folder).expect(t, exitUsage, "err", "has no one.csv, which one replays")
+	quiet(t).play(t, nil, programs, "sim", "one", "--data", folder+"/nowhere").expect(t, exitUsage, "err", "name a folder with one.csv")
+	if err := os.WriteFile(filepath.Join(folder, "one.csv"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	quiet(t).play(t, nil, programs, "sim", "one", "--data", folder).expect(t, exitOK, "out")
+	if diff := cmp.Diff([]string{"one"}, got.Experiments); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestSimRefusesWhatItCannotRun(t *testing.T) {
 	for _, tt := range []struct {
 		args []string
@@ -77,7 +95,7 @@ func TestSimRefusesWhatItCannotRun(t *testing.T) {
 		{[]string{"first", "--seeds", "0"}, "--seeds 0 must be at least 1"},
 		{[]string{"first", "--quick", "--seeds", "3"}, "remove it, or --seeds and --scale"},
 		{[]string{"first", "--gateways", "0"}, "--gateways 0 must be at least 1"},
-		{[]string{"many", "--gateways", "3"}, "many compares numbers of gateways itself; remove --gateways"},
+		{[]string{"many", "--gateways", "3"}, "many compares numbers of gateways itself, or has none; remove --gateways"},
 		{[]string{"replay", "--data", "nowhere"}, `--data "nowhere" is no folder`},
 	} {
 		var got SimConfig

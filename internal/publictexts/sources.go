@@ -55,7 +55,7 @@ func commands(string) ([]Text, error) {
 	var known []cli.Experiment
 	var summaries []Text
 	for _, e := range experiments.All() {
-		known = append(known, cli.Experiment{Name: e.Name, Summary: e.Summary, NeedsData: e.NeedsData})
+		known = append(known, cli.Experiment{Name: e.Name, Summary: e.Summary, NeedsData: e.NeedsData, NeedsFile: e.NeedsFile, CountsGateways: e.CountsGateways})
 		summaries = append(summaries, Text{"`windlass sim " + e.Name + "`", e.Summary})
 	}
 	streams := cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}

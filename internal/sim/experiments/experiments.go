@@ -44,8 +44,10 @@ type Experiment struct {
 	Summary string
 	// NeedsData says that it replays recorded traces.
 	NeedsData bool
-	// CountsGateways says that it compares numbers of gateways itself, so that Options.Gateways
-	// must be 0.
+	// NeedsFile is the file of Data that it replays, if it is always the same.
+	NeedsFile string
+	// CountsGateways says that it compares numbers of gateways itself, or has none, so that
+	// Options.Gateways must be 0.
 	CountsGateways bool
 	// Full and Quick are its sizes.
 	Full, Quick Size
@@ -55,7 +57,7 @@ type Experiment struct {
 
 // All returns the experiments in reading order.
 func All() []Experiment {
-	return []Experiment{fig3, fig4, fig5, fig6, burst, azure, gatewaysExperiment, scaleExperiment}
+	return []Experiment{fig3, fig4, fig5, fig6, burst, azure, sfs, hybrid, callOrder, gatewaysExperiment, scaleExperiment}
 }
 
 // ByName finds an experiment.
@@ -77,7 +79,7 @@ func (e Experiment) Run(o Options) (report.Report, error) {
 		return report.Report{}, fmt.Errorf("experiments: Scale is %g; it must be more than 0 and at most 1", o.Scale)
 	}
 	if o.Gateways < 0 || o.Gateways > 0 && e.CountsGateways {
-		return report.Report{}, fmt.Errorf("experiments: Gateways is %d; it must be at least 0, and 0 for %s if that compares numbers of gateways itself", o.Gateways, e.Name)
+		return report.Report{}, fmt.Errorf("experiments: Gateways is %d; it must be at least 0, and 0 for %s if that compares numbers of gateways itself or has none", o.Gateways, e.Name)
 	}
 	if o.Each == nil {
 		o.Each = func(n int, do func(int)) {

@@ -34,6 +34,8 @@ func recorded() fstest.MapFS {
 		"durations.csv": {Data: []byte("HashOwner,HashApp,HashFunction,Average,percentile_Average_0,percentile_Average_1,percentile_Average_25," +
 			"percentile_Average_50,percentile_Average_75,percentile_Average_99,percentile_Average_100\n" +
 			"o,a,busy,100,50,50,80,100,120,200,300\no,b,seldom,3000,1000,1000,2000,3000,4000,5000,6000\n")},
+		hybridFile: {Data: []byte("seq,observed_arrival_s,fib_n,cpu_ms_q1_of_14_runs\n" +
+			"0,0.0,30,5.5\n1,0.1,30,5.4\n2,0.1,41,450.1\n3,0.2,41,451.1\n4,100,30,5.5\n")},
 	}
 }
 
