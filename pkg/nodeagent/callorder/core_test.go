@@ -175,6 +175,18 @@ func TestACallThatOutlivesItsSliceYields(t *testing.T) {
 	}
 }
 
+func TestIdleCoresGoToTheOldestCallBeyondItsSlice(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Order = FIFO; p.Slice = Slice{SliceFixed, 10 * ms}; p.Preempt = false })
+	n.join(1, 2, 3)
+	n.do("+1", Asked{Instance: 1})
+	n.now = ms
+	n.do("", Asked{Instance: 2})
+	n.do("", Asked{Instance: 3})
+	n.do("v1 slice, +2", Sampled{Instance: 1, Usage: 15 * ms})
+	n.do("v2 slice, +3", Sampled{Instance: 2, Usage: 11 * ms})
+	n.do("^1 idle-core", Ended{Instance: 3, Usage: 5 * ms}) // though 2 has used less
+}
+
 func TestAMuchShorterCallTakesTheTicket(t *testing.T) {
 	n := newNode(t, func(p *Params) { p.Slice = Slice{Rule: SliceOff} })
 	n.join(1, 2, 3)

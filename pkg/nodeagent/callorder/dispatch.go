@@ -28,12 +28,12 @@ func (c *Core) dispatch(now time.Duration) {
 		c.preempt(now)
 	}
 	for len(c.lifted) > 0 && len(c.holding)+len(c.lifted) > c.params.Cores {
-		i := slices.MaxFunc(c.lifted, byUsed)
+		i := slices.MaxFunc(c.lifted, byAge)
 		c.enter(i, demoted)
 		c.setBand(i, true, WhySlice)
 	}
 	for len(c.demoted) > 0 && len(c.holding)+len(c.lifted) < c.params.Cores {
-		i := slices.MinFunc(c.demoted, byUsed)
+		i := slices.MinFunc(c.demoted, byAge)
 		c.enter(i, lifted)
 		c.setBand(i, false, WhyIdleCore)
 	}
@@ -99,9 +99,11 @@ func (i *instance) left() time.Duration {
 	return used
 }
 
-// byUsed compares calls by the processor time that they have used.
-func byUsed(a, b *instance) int {
-	return cmp.Or(cmp.Compare(a.used(), b.used()), cmp.Compare(a.id, b.id))
+// byAge compares calls by when the node received them. Idle cores go to the oldest call that has
+// outlived its slice: calls beyond it are mostly alike, and the order by what they have used would
+// end all of them late.
+func byAge(a, b *instance) int {
+	return cmp.Or(cmp.Compare(a.received, b.received), cmp.Compare(a.id, b.id))
 }
 
 // wait puts the call of an instance into the line, waiting or preempted.
