@@ -12,6 +12,9 @@ import "slices"
 var (
 	AgentProtocols   = Speech{Min: 1, Max: 1}
 	ControlProtocols = Speech{Min: 1, Max: 1}
+	// NodeProtocols are those between agents and node agents. Who has none in common does
+	// without core tickets, so nothing is replaced for it.
+	NodeProtocols = Speech{Min: 1, Max: 1}
 )
 
 // KeepAgents is the oldest protocol whose agents are left alone: instances whose agents

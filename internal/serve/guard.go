@@ -13,6 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/wire"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
 )
 
 // firstMessageTimeout is how long a stream, or an agent's connection, may take to say what it is
@@ -20,7 +21,7 @@ import (
 const firstMessageTimeout = 5 * time.Second
 
 // strangers are the methods that clients without a certificate may call.
-var strangers = map[string]bool{agentwire.Instances_Pull_FullMethodName: true}
+var strangers = map[string]bool{agentwire.Instances_Pull_FullMethodName: true, nodewire.Node_Compute_FullMethodName: true}
 
 // guard watches over the streams of one server.
 type guard struct{ refused, unknown *prometheus.CounterVec }
@@ -95,7 +96,7 @@ func (s *guardedStream) RecvMsg(m any) error {
 
 // received counts what this release does not know. It passes the error on.
 func (s *guardedStream) received(m any, err error) error {
-	if err == nil && agentwire.IsUnknown(m) {
+	if err == nil && (agentwire.IsUnknown(m) || nodewire.IsUnknown(m)) {
 		s.guard.unknown.WithLabelValues(string(m.(proto.Message).ProtoReflect().Descriptor().Name())).Inc()
 	}
 	return err
