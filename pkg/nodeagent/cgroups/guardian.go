@@ -1,0 +1,72 @@
+package cgroups
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// RunGuardian waits until the node agent at the other end of the pipe is gone, however that
+// happened, and then sets all groups to normal that its journal has. If another node agent has
+// taken the journal over by then, it has done so itself.
+func RunGuardian(pipe io.Reader, journal string) error {
+	_, _ = io.Copy(io.Discard, pipe) // an error is an end, too
+	lock, err := lockFor(journal)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	j := &Journal{path: journal, lock: lock}
+	var restored error
+	j.rows, restored = restore(journal)
+	return errors.Join(restored, j.rewrite(), j.Close())
+}
+
+// Guardian is a process that runs RunGuardian for this one.
+type Guardian struct {
+	pipe *os.File
+	gone chan struct{}
+	err  error // of the process; written before gone is closed
+}
+
+// StartGuardian starts a command that calls RunGuardian with its standard input, in a process
+// group of its own, so that what a terminal ends is the node agent first. Start it when the
+// journal is open.
+func StartGuardian(command *exec.Cmd) (*Guardian, error) {
+	its, ours, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer its.Close()
+	command.Stdin = its
+	if command.SysProcAttr == nil {
+		command.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	command.SysProcAttr.Setpgid = true
+	if err := command.Start(); err != nil {
+		return nil, errors.Join(err, ours.Close())
+	}
+	g := &Guardian{pipe: ours, gone: make(chan struct{})}
+	go func() {
+		g.err = command.Wait()
+		close(g.gone)
+	}()
+	return g, nil
+}
+
+// Gone is closed once the guardian has ended. While the node agent runs, it must not.
+func (g *Guardian) Gone() <-chan struct{} { return g.gone }
+
+// Close lets the guardian restore what is left and end, and waits for it. Close the journal
+// before.
+func (g *Guardian) Close() error {
+	if err := g.pipe.Close(); err != nil {
+		return err
+	}
+	<-g.gone
+	return g.err
+}

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package cgroups
+
+import (
+	"errors"
+	"time"
+)
+
+func processTime(int) (time.Duration, error) { return 0, errors.ErrUnsupported }
