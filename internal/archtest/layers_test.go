@@ -89,6 +89,7 @@ var rows = []struct {
 		"pkg/controller",
 		"pkg/gateway",
 		"internal/kubeclient",
+		"pkg/nodeagent",
 		"pkg/podagent",
 		"pkg/scheduler",
 	}},

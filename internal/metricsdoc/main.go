@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/controller"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/gateway/auth"
+	"github.com/windlass-dev/windlass/pkg/nodeagent"
 	"github.com/windlass-dev/windlass/pkg/ownership/health"
 	"github.com/windlass-dev/windlass/pkg/provisioner/kube"
 	"github.com/windlass-dev/windlass/pkg/scheduler"
@@ -35,6 +36,8 @@ var sections = []section{
 		"What a program reports about its peers, the clients that it refused, and its traces.",
 		[]*metric.Set{&health.Metrics, &serve.Metrics, &tracing.Metrics}},
 	{"Controller", "In a cluster only.", []*metric.Set{&controller.Metrics}},
+	{"Node agents", "Each reports on its own node. Calls ask only while the node is busy, so series about calls leave the others out.",
+		[]*metric.Set{&nodeagent.Metrics}},
 	{"Every program", "", []*metric.Set{&serve.Build}},
 	{"Every program of a cluster", "", []*metric.Set{&cluster.Metrics}},
 }

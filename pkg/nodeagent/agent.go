@@ -1,0 +1,245 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"time"
+
+	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
+)
+
+// Agent is the node agent of a node: the service Node of the wire, and what samples and moves
+// instances beside it.
+type Agent struct {
+	nodewire.UnimplementedNodeServer
+
+	config  Config
+	deps    Deps
+	metrics *metrics
+	started time.Time
+	// joined is signalled when there is something to sample.
+	joined chan struct{}
+
+	mu    sync.Mutex
+	state state
+}
+
+// state is what the Agent's lock guards.
+type state struct {
+	core     *callorder.Core
+	mode     mode
+	breaths  *breaths
+	sessions map[callorder.InstanceID]*session
+	byName   map[instanceKey]*session
+	// functions counts the instances of each.
+	functions map[functionKey]int
+	lastID    callorder.InstanceID
+	// open counts streams, those included that have not said hello.
+	open    int
+	stopped bool
+	// Times of the last looks.
+	lookedAtMode, lookedAtLow time.Duration
+	loadFailed                bool
+	watched                   []callorder.InstanceID
+}
+
+type (
+	functionKey struct{ namespace, name string }
+	instanceKey struct{ namespace, name string }
+)
+
+// New makes an Agent, and starts nothing.
+func New(config Config, deps Deps) (*Agent, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	core, err := callorder.New(config.Calls)
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{
+		config: config, deps: deps, metrics: newMetrics(deps.Registry, config.Calls),
+		started: deps.Now(), joined: make(chan struct{}, 1),
+		state: state{
+			core: core, mode: mode{params: config.Mode}, breaths: newBreaths(config.Breath, config.Calls.Cores),
+			sessions: map[callorder.InstanceID]*session{}, byName: map[instanceKey]*session{}, functions: map[functionKey]int{},
+		},
+	}, nil
+}
+
+// Run samples until ctx ends. It then ends all streams, accepts no other, and sets all instances
+// to normal; the error names those that it could not.
+func (a *Agent) Run(ctx context.Context) error {
+	var every time.Duration
+	ticker := time.NewTicker(time.Hour)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		pause, alone := a.look()
+		if alone {
+			select {
+			case <-ctx.Done():
+			case <-a.joined:
+			}
+			continue
+		}
+		if pause != every {
+			every = pause
+			ticker.Reset(every)
+		}
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+	return a.shutDown()
+}
+
+// now is the time as the core counts it.
+func (a *Agent) now() time.Duration { return a.deps.Now().Sub(a.started) }
+
+// shutDown ends all streams, and thereby all low bands.
+func (a *Agent) shutDown() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.state.stopped = true
+	var errs []error
+	for _, s := range a.state.sessions {
+		s.close(errStopping)
+		errs = append(errs, a.leaveLocked(s))
+	}
+	return errors.Join(errs...)
+}
+
+// applyEvent applies an event and carries out its effects.
+func (a *Agent) applyEvent(now time.Duration, e callorder.Event) {
+	for _, effect := range a.state.core.Step(now, e) {
+		switch effect := effect.(type) {
+		case callorder.Grant:
+			a.grant(now, effect)
+		case callorder.SetBand:
+			if s := a.state.sessions[effect.Instance]; s != nil {
+				a.setBand(now, s, effect)
+			}
+		}
+	}
+}
+
+func (a *Agent) grant(now time.Duration, g callorder.Grant) {
+	s := a.state.sessions[g.Instance]
+	if s == nil {
+		return
+	}
+	a.metrics.grants.Inc()
+	a.metrics.wait.Observe(g.Waited.Seconds())
+	s.call = runningCall{granted: true, since: now, from: s.usage}
+	s.call.expected, _ = a.state.core.Mean(s.function.namespace, s.function.name)
+	s.reply(&nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Grant{Grant: &nodewire.Grant{Ask: g.Ask}}})
+}
+
+func (a *Agent) setBand(now time.Duration, s *session, e callorder.SetBand) {
+	if e.Low {
+		a.metrics.demotions.WithLabelValues(string(e.Why)).Inc()
+		a.state.breaths.lowered(now, s.id, s.usage)
+	} else {
+		a.state.breaths.lifted(s.id)
+	}
+	s.low = e.Low
+	a.writeBand(s)
+	s.reply(&nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Low{Low: &nodewire.Low{Low: e.Low}}})
+}
+
+// writeBand puts an instance into the band where it belongs now. It is called again until that
+// succeeds.
+func (a *Agent) writeBand(s *session) {
+	low := s.low && !a.state.breaths.breathing(s.id)
+	if low == s.inLow {
+		return
+	}
+	err := s.group.SetLow(low)
+	if err == nil {
+		a.metrics.bands.Inc()
+		s.inLow, s.failing = low, false
+		return
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		s.inLow = low
+		return
+	}
+	a.metrics.failed.WithLabelValues(fileOf(err)).Inc()
+	if !s.failing {
+		a.deps.Log.Warn("an instance cannot be moved between bands", "err", err, "low", low, "instance", s.name)
+	}
+	s.failing = true
+}
+
+// fileOf is the name of the file that an error is about.
+func fileOf(err error) string {
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		return filepath.Base(of.Path)
+	}
+	return ""
+}
+
+// joinLocked enters an instance that has proven who it is. Its earlier stream has ended, even if
+// nobody has noticed.
+func (a *Agent) joinLocked(s *session) error {
+	if a.state.stopped {
+		return errStopping
+	}
+	if before := a.state.byName[s.key()]; before != nil {
+		before.close(errReplaced)
+		if err := a.leaveLocked(before); err != nil {
+			a.deps.Log.Warn("an instance's group cannot be closed", "err", err, "instance", s.name)
+		}
+	}
+	a.state.lastID++
+	s.id = a.state.lastID
+	a.state.sessions[s.id], a.state.byName[s.key()] = s, s
+	a.state.functions[s.function]++
+	a.metrics.agents.Set(float64(len(a.state.sessions)))
+	s.look()
+	a.applyEvent(a.now(), callorder.Joined{Instance: s.id, Namespace: s.function.namespace, Function: s.function.name})
+	select {
+	case a.joined <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// leaveLocked forgets an instance and sets its group to normal, once.
+func (a *Agent) leaveLocked(s *session) error {
+	if a.state.sessions[s.id] != s {
+		return nil
+	}
+	a.applyEvent(a.now(), callorder.Left{Instance: s.id})
+	a.state.breaths.lifted(s.id)
+	delete(a.state.sessions, s.id)
+	delete(a.state.byName, s.key())
+	if a.state.functions[s.function]--; a.state.functions[s.function] == 0 {
+		delete(a.state.functions, s.function)
+		a.metrics.dropFunction(s.function)
+	}
+	if len(a.state.sessions) == 0 {
+		a.relax()
+	}
+	a.metrics.agents.Set(float64(len(a.state.sessions)))
+	if err := s.group.Close(); err != nil {
+		return fmt.Errorf("nodeagent: the group of %s: %w", s.name, err)
+	}
+	return nil
+}
+
+// relax makes the node calm when nobody is left who could ask.
+func (a *Agent) relax() {
+	a.state.mode = mode{params: a.config.Mode}
+	a.applyEvent(a.now(), callorder.ModeChanged{})
+	a.metrics.showBusy(false)
+	a.metrics.show(a.state.core.Counts())
+	a.metrics.low.Set(0)
+}

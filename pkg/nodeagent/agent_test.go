@@ -1,0 +1,515 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"slices"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/wiretest"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
+)
+
+// expect compares what an agent has heard.
+func expect(t *testing.T, what string, p *fakeAgent, want ...string) {
+	t.Helper()
+	if got := p.heard(); !slices.Equal(got, want) {
+		t.Errorf("%s: the agent heard %q, want %q", what, got, want)
+	}
+}
+
+func expectEnd(t *testing.T, p *fakeAgent, want codes.Code) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case err := <-p.ended:
+		if status.Code(err) != want {
+			t.Errorf("the stream ended with %v, want %v", err, want)
+		}
+	default:
+		t.Errorf("the stream goes on, and should have ended with %v", want)
+	}
+}
+
+func expectLow(t *testing.T, m *machine, name string, want bool) {
+	t.Helper()
+	if low, _, _ := m.group(name).state(); low != want {
+		t.Errorf("%s is low: %v, want %v", name, low, want)
+	}
+}
+
+func TestACalmMachineIsSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		stop := m.run()
+		p := m.connect("a", "f")
+		m.want(2)
+		m.pass(10 * time.Second)
+		expect(t, "on a calm machine", p, "welcome")
+		p.ask(1) // it may ask nevertheless
+		expect(t, "after an ask", p, "grant 1")
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestTicketsOfABusyMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, func(c *Config, _ *Deps) {
+			c.Calls.Order, c.Calls.Preempt, c.Calls.Slice = callorder.FIFO, false, callorder.Slice{Rule: callorder.SliceOff}
+		})
+		defer m.run()()
+		a, b, c := m.connect("a", "f"), m.connect("b", "g"), m.connect("c", "h")
+		m.want(3)
+		for _, p := range []*fakeAgent{a, b, c} {
+			expect(t, "once the machine is busy", p, "welcome", "ask")
+		}
+		for i, p := range []*fakeAgent{a, b, c} {
+			m.group(string('a' + rune(i))).compute(true)
+			p.ask(uint64(i + 1))
+		}
+		expect(t, "with the first core", a, "grant 1")
+		expect(t, "with the second core", b, "grant 2")
+		expect(t, "without a core", c)
+		// Only two want to run now, and one waits: the machine is still busy.
+		m.want(2)
+		m.pass(200 * time.Millisecond)
+		if got := c.heard(); len(got) < 2 || slices.Contains(got, "grant 3") {
+			t.Fatalf("who waits for 300 ms has heard %q", got)
+		}
+		a.endCall()
+		expect(t, "after the end of a call", c, "grant 3")
+		expect(t, "after its own end", a)
+		m.want(1)
+		m.pass(2 * time.Second)
+		expect(t, "once the machine is calm", a, "ask not")
+	})
+}
+
+func TestWhoWaitsHearsSoEveryTenthOfASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// Without slices, so that holders keep their tickets; and they are never blocked.
+		m := newMachine(t, func(c *Config, _ *Deps) {
+			c.Calls.Slice, c.Calls.BlockedAfter, c.ExemptBelow = callorder.Slice{Rule: callorder.SliceOff}, 0, 0
+		})
+		defer m.run()()
+		agents := []*fakeAgent{m.connect("a", "f"), m.connect("b", "f"), m.connect("c", "f")}
+		m.want(9)
+		for i, p := range agents {
+			p.ask(uint64(i))
+			p.heard()
+		}
+		waits := agents[2]
+		for range 20 {
+			m.pass(105 * time.Millisecond)
+			if got := waits.heard(); len(got) < 1 || got[0] != "still" {
+				t.Fatalf("in 105 ms it heard %q", got)
+			}
+		}
+		waits.giveUp(2)
+		m.pass(time.Second)
+		expect(t, "after it gave up", waits)
+		agents[0].endCall()
+		agents[1].ask(7) // says that its call before has ended
+		expect(t, "after the end of the others", waits)
+		expect(t, "with the next call", agents[1], "grant 7")
+	})
+}
+
+func TestALongCallYieldsAndBreathes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewRegistry()
+		m := newMachine(t, func(_ *Config, d *Deps) { d.Registry = reg })
+		defer m.run()()
+		long := m.connect("long", "long")
+		m.want(9)
+		m.group("long").compute(true)
+		long.ask(1)
+		occupy := m.occupants("x", "y")
+		occupy(60 * time.Millisecond) // more than the first slice of 20 ms
+		expectLow(t, m, "long", true)
+		if got := long.heard(); got[len(got)-1] != "low" {
+			t.Errorf("after its slice its agent heard %q", got)
+		}
+		_, _, before := m.group("long").state()
+		occupy(10 * time.Second)
+		_, _, after := m.group("long").state()
+		// Breaths may take a tenth of the two cores. This one gets 8 ms and at most
+		// two samples more in every half second.
+		if got := after - before; got < 10*2*6*time.Millisecond || got > 10*2*20*time.Millisecond {
+			t.Errorf("in 10 s in the low band it got %v", got)
+		}
+		if n := value(t, reg, "windlass_node_breaths_total", ""); n < 15 || n > 25 {
+			t.Errorf("%v breaths", n)
+		}
+		if n := value(t, reg, "windlass_node_demotions_total", "slice"); n < 1 {
+			t.Errorf("%v demotions", n)
+		}
+		m.group("x").compute(false)
+		m.group("y").compute(false)
+		m.pass(100 * time.Millisecond) // blocked calls give up their tickets
+		expectLow(t, m, "long", false)
+		long.endCall()
+		m.want(0)
+		m.pass(2 * time.Second)
+		if n := value(t, reg, "windlass_node_cpu_seconds_total", "longns"); n < after.Seconds()-0.1 {
+			t.Errorf("it has used %v s by the metric, %v in fact", n, after)
+		}
+	})
+}
+
+func TestAnAgentThatDiesLeavesItsTicketAndIsNormal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewRegistry()
+		m := newMachine(t, func(_ *Config, d *Deps) { d.Registry = reg })
+		defer m.run()()
+		a, b, c := m.connect("a", "f"), m.connect("b", "g"), m.connect("c", "h")
+		m.want(9)
+		for i, p := range []*fakeAgent{a, b, c} {
+			m.group(string('a' + rune(i))).compute(true)
+			p.ask(1)
+		}
+		c.heard()
+		a.hangUp()
+		expectEnd(t, a, codes.OK)
+		expect(t, "after the death of a holder", c, "grant 1")
+		if _, closed, _ := m.group("a").state(); !closed {
+			t.Error("its group was not closed")
+		}
+		c.hangUp()
+		b.endCall()
+		b.hangUp()
+		synctest.Wait()
+		if n := value(t, reg, "windlass_node_agents", ""); n != 0 {
+			t.Errorf("%v agents", n)
+		}
+		if n := value(t, reg, "windlass_node_cpu_seconds_total", "gns"); n != -1 {
+			t.Errorf("a function without instances has the series %v", n)
+		}
+		if n := value(t, reg, "windlass_node_busy", ""); n != 0 {
+			t.Error("a machine without agents is busy")
+		}
+		m.pass(time.Hour) // Run waits, or this would take long
+		d := m.connect("d", "f")
+		m.pass(100 * time.Millisecond)
+		expect(t, "after a pause", d, "welcome", "ask")
+	})
+}
+
+func TestAnAgentThatDoesNotReadLosesItsStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, func(c *Config, _ *Deps) { c.Calls.BlockedAfter = 0 })
+		defer m.run()()
+		stuck := m.dial(true)
+		stuck.hello(&nodewire.Hello{Token: "s", Namespace: "ns", Function: "f", Instance: "s"})
+		others := []*fakeAgent{m.connect("a", "f"), m.connect("b", "f")}
+		m.want(9)
+		for _, p := range others {
+			p.ask(1)
+		}
+		stuck.ask(1)
+		m.pass(replyQueue * 110 * time.Millisecond) // it gets a Still each 100 ms
+		expectEnd(t, stuck, codes.ResourceExhausted)
+		others[0].endCall()
+		others[0].heard()
+		others[0].ask(2)
+		expect(t, "meanwhile another", others[0], "grant 2")
+	})
+}
+
+func TestAStreamThatSaysNothingEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		defer m.run()()
+		silent := m.dial(false)
+		m.pass(4 * time.Second)
+		if len(silent.ended) > 0 {
+			t.Fatal("the stream has ended early")
+		}
+		m.pass(2 * time.Second)
+		expectEnd(t, silent, codes.DeadlineExceeded)
+	})
+}
+
+// slowIdentifier answers when the stream has ended.
+type slowIdentifier struct{}
+
+func (slowIdentifier) Identify(ctx context.Context, _ Hello, _ net.Addr) (Instance, error) {
+	<-ctx.Done()
+	return Instance{}, fmt.Errorf("the keys did not come: %w", ctx.Err())
+}
+
+func TestASlowProofHoldsUpNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, func(_ *Config, d *Deps) { d.Instances = slowIdentifier{} })
+		p := m.connect("a", "f")
+		m.pass(4 * time.Second)
+		if len(p.ended) > 0 {
+			t.Fatal("the stream has ended early")
+		}
+		if _, alone := m.look(); !alone {
+			t.Error("an instance joined without a proof")
+		}
+		m.pass(2 * time.Second)
+		expectEnd(t, p, codes.DeadlineExceeded)
+	})
+}
+
+func TestHellosAreChecked(t *testing.T) {
+	for name, tt := range map[string]struct {
+		first *nodewire.ComputeRequest
+		want  codes.Code
+	}{
+		"no hello":     {&nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Ask{Ask: &nodewire.Ask{}}}, codes.InvalidArgument},
+		"beyond":       {wiretest.Beyond(&nodewire.ComputeRequest{}), codes.InvalidArgument},
+		"long":         {helloOf(&nodewire.Hello{Token: string(make([]byte, 5000))}), codes.ResourceExhausted},
+		"wrong token":  {helloOf(&nodewire.Hello{Token: "x", Instance: "a"}), codes.Unauthenticated},
+		"no token":     {helloOf(&nodewire.Hello{Instance: "a"}), codes.PermissionDenied},
+		"far protocol": {helloOf(&nodewire.Hello{Token: "a", Instance: "a", ProtocolMin: 9, ProtocolMax: 9}), codes.FailedPrecondition},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(t, nil)
+				p := m.dial(false)
+				p.say(tt.first)
+				expectEnd(t, p, tt.want)
+				if m.state.open != 0 || len(m.state.sessions) != 0 {
+					t.Errorf("%d streams and %d sessions are left", m.state.open, len(m.state.sessions))
+				}
+			})
+		})
+	}
+}
+
+func helloOf(h *nodewire.Hello) *nodewire.ComputeRequest {
+	return &nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Hello{Hello: h}}
+}
+
+func TestWhatALaterReleaseSaysIsIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		defer m.run()()
+		p := m.dial(false)
+		p.say(wiretest.Newer(helloOf(&nodewire.Hello{Token: "a", Namespace: "ns", Function: "f", Instance: "a", ProtocolMin: 1, ProtocolMax: 7, Features: []string{"later"}})))
+		m.want(9)
+		p.say(wiretest.Beyond(&nodewire.ComputeRequest{}))
+		p.say(wiretest.Newer(&nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Ask{Ask: &nodewire.Ask{Ask: 4}}}))
+		expect(t, "a later agent", p, "welcome", "ask", "grant 4")
+	})
+}
+
+func TestTheAgentsThatThereMayBe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		var agents []*fakeAgent
+		for i := range m.config.MaxAgents {
+			agents = append(agents, m.connect(fmt.Sprint("i", i), "f"))
+		}
+		surplus := m.connect("surplus", "f")
+		expectEnd(t, surplus, codes.ResourceExhausted)
+		expect(t, "the last of a thousand", agents[999], "welcome")
+		agents[0].hangUp()
+		synctest.Wait()
+		expect(t, "who takes its place", m.connect("next", "f"), "welcome")
+	})
+}
+
+func TestASecondStreamEndsTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		defer m.run()()
+		first := m.connect("a", "f")
+		m.want(9)
+		first.ask(1)
+		group := m.group("a")
+		second := m.connect("a", "f")
+		expectEnd(t, first, codes.Aborted)
+		if _, closed, _ := group.state(); !closed {
+			t.Error("the first group was not closed")
+		}
+		if _, closed, _ := m.group("a").state(); closed || m.group("a") == group {
+			t.Error("the second group is not the stream's own")
+		}
+		m.pass(time.Second)
+		second.ask(2)
+		expect(t, "the second stream", second, "welcome", "ask", "grant 2")
+	})
+}
+
+func TestTheEndOfRunSetsAllToNormal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		stop := m.run()
+		var agents []*fakeAgent
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			agents = append(agents, m.connect(name, "f"))
+			m.group(name).compute(true)
+		}
+		m.want(9)
+		for _, p := range agents {
+			p.ask(1)
+		}
+		m.pass(300 * time.Millisecond)
+		low := 0
+		for _, g := range m.groups {
+			if is, _, _ := g.state(); is {
+				low++
+			}
+		}
+		if low == 0 {
+			t.Fatal("nobody is low, so nothing is shown")
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		for i, p := range agents {
+			expectEnd(t, p, codes.Unavailable)
+			if is, closed, _ := m.group(string('a' + rune(i))).state(); is || !closed {
+				t.Errorf("instance %d is low: %v, closed: %v", i, is, closed)
+			}
+		}
+		late := m.connect("late", "f")
+		expectEnd(t, late, codes.Unavailable)
+		if _, closed, _ := m.group("late").state(); !closed {
+			t.Error("the group of who came late was not closed")
+		}
+	})
+}
+
+func TestMovesThatFailAreRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewRegistry()
+		m := newMachine(t, func(_ *Config, d *Deps) { d.Registry = reg })
+		defer m.run()()
+		a := m.connect("a", "a")
+		m.group("a").compute(true)
+		m.want(9)
+		a.ask(1)
+		occupy := m.occupants("x", "y")
+		occupy(60 * time.Millisecond)
+		expectLow(t, m, "a", true)
+		m.group("a").failWith(&fs.PathError{Op: "write", Path: "/sys/fs/cgroup/pod1/cpu.shares", Err: syscall.EINVAL})
+		a.endCall()
+		m.pass(50 * time.Millisecond)
+		expectLow(t, m, "a", true)
+		if n := value(t, reg, "windlass_node_failed_writes_total", "cpu.shares"); n < 1 {
+			t.Errorf("%v failures", n)
+		}
+		m.group("a").failWith(nil)
+		m.pass(150 * time.Millisecond)
+		expectLow(t, m, "a", false)
+	})
+}
+
+func TestWithoutBandsOrdersRemain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewRegistry()
+		m := newMachine(t, func(_ *Config, d *Deps) { d.Registry = reg })
+		defer m.run()()
+		p := m.connect("a", "a")
+		m.group("a").failWith(fmt.Errorf("a process: %w", errors.ErrUnsupported))
+		m.group("a").compute(true)
+		m.want(9)
+		p.ask(1)
+		m.pass(time.Second)
+		if n := value(t, reg, "windlass_node_failed_writes_total", ""); n != -1 {
+			t.Errorf("%v failures", n)
+		}
+		p.endCall()
+		if n := value(t, reg, "windlass_node_cpu_seconds_total", "ans"); n < 0.9 {
+			t.Errorf("it has used %v s", n)
+		}
+	})
+}
+
+func TestVeryShortCallsStopAsking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		defer m.run()()
+		p := m.connect("a", "short")
+		m.want(9)
+		p.ask(1)
+		p.endCall()
+		expect(t, "after a call of no time", p, "welcome", "ask", "grant 1", "ask not")
+		m.want(0)
+		m.pass(2 * time.Second)
+		expect(t, "on a calm machine", p)
+		m.want(9)
+		expect(t, "when it is busy anew", p, "ask")
+	})
+}
+
+func TestWithoutALoadTheMachineIsCalm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		defer m.run()()
+		p := m.connect("a", "f")
+		m.want(9)
+		m.mu.Lock()
+		m.loadErr = errors.New("no such file")
+		m.mu.Unlock()
+		m.pass(2 * time.Second)
+		expect(t, "without a load", p, "welcome", "ask", "ask not")
+	})
+}
+
+func TestCallsThatRanAlreadyAreTakenIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		defer m.run()()
+		for _, name := range []string{"a", "b"} {
+			p := m.connect(name, name)
+			m.group(name).compute(true)
+			p.say(&nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Running{Running: &nodewire.Running{ForNs: int64(time.Second)}}})
+		}
+		c := m.connect("c", "c")
+		m.want(9)
+		m.pass(100 * time.Millisecond)
+		if n := m.state.core.Counts(); n.Holding+n.Demoted+n.Preempted+n.Blocked != 2 {
+			t.Errorf("the core knows %+v", n)
+		}
+		c.ask(1)
+		m.pass(100 * time.Millisecond)
+		if got := c.heard(); !slices.Contains(got, "grant 1") {
+			t.Errorf("beside two long calls it heard %q", got)
+		}
+	})
+}
+
+func TestConfigsAreChecked(t *testing.T) {
+	if err := DefaultConfig(4).Validate(); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(*Config){
+		"cores":   func(c *Config) { c.Calls.Cores = 0 },
+		"sample":  func(c *Config) { c.SampleEvery = 0 },
+		"still":   func(c *Config) { c.StillEvery = -1 },
+		"mode":    func(c *Config) { c.Mode.Above = 5 },
+		"calm":    func(c *Config) { c.Mode.CalmEvery = time.Millisecond },
+		"breath":  func(c *Config) { c.Breath.Share = 1.5 },
+		"exempt":  func(c *Config) { c.ExemptBelow = -1 },
+		"agents":  func(c *Config) { c.MaxAgents = 0 },
+		"silence": func(c *Config) { c.HelloWithin = 0 },
+	} {
+		c := DefaultConfig(4)
+		change(&c)
+		if c.Validate() == nil {
+			t.Errorf("%s: it is valid", name)
+		}
+		if _, err := New(c, Deps{Now: time.Now}); err == nil {
+			t.Errorf("%s: New accepts it", name)
+		}
+	}
+}

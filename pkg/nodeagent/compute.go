@@ -1,0 +1,228 @@
+package nodeagent
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/api/wire"
+	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/buildinfo"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
+)
+
+const (
+	// maxMessage is the longest message of an agent, in bytes.
+	maxMessage = 4 << 10
+	// Bounds on what agents say of their calls.
+	maxWaited  = time.Minute
+	maxRunning = 24 * time.Hour
+)
+
+// computeStream is the server's end of an agent's stream.
+type computeStream = nodewire.Node_ComputeServer
+
+// Compute implements nodewire.NodeServer.
+func (a *Agent) Compute(server computeStream) error {
+	if !a.enter() {
+		return errTooMany
+	}
+	defer a.exit()
+	s, err := a.hello(server)
+	if err != nil {
+		return err
+	}
+	go sendReplies(server, s)
+	ended := make(chan error, 1)
+	go func() { ended <- a.receive(server, s) }()
+	select {
+	case err = <-ended:
+	case err = <-s.closing: // receive ends with the stream, which ends here
+		a.deps.Log.Info("the stream of an agent is given up", "err", err, "instance", s.name)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if failed := a.leaveLocked(s); failed != nil {
+		a.deps.Log.Warn("an instance's group cannot be closed", "err", failed, "instance", s.name)
+	}
+	return err
+}
+
+// enter counts a stream, unless there are too many.
+func (a *Agent) enter() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.state.open >= a.config.MaxAgents {
+		return false
+	}
+	a.state.open++
+	return true
+}
+
+func (a *Agent) exit() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.state.open--
+}
+
+// hello lets an instance join that says and proves who it is.
+func (a *Agent) hello(server computeStream) (*session, error) {
+	ctx, cancel := context.WithTimeoutCause(server.Context(), a.config.HelloWithin, errLate)
+	defer cancel()
+	said, err := firstOf(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	agreed, ok := wire.NodeProtocols.Meet(wire.Heard(said))
+	if !ok {
+		return nil, status.Error(codes.FailedPrecondition, "the agent and the node agent have no protocol in common")
+	}
+	instance, err := a.deps.Instances.Identify(ctx, Hello{
+		Token: said.GetToken(), Namespace: said.GetNamespace(), Function: said.GetFunction(), Name: said.GetInstance(),
+	}, addressOf(server.Context()))
+	switch _, has := status.FromError(err); {
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil && !has:
+		return nil, status.Error(codes.Unauthenticated, err.Error())
+	case err != nil:
+		return nil, err
+	case instance.Group == nil:
+		return nil, status.Error(codes.Internal, "the instance has no group")
+	}
+	return a.join(newSession(instance), agreed)
+}
+
+// firstOf returns the hello that a stream begins with.
+func firstOf(ctx context.Context, server computeStream) (*nodewire.Hello, error) {
+	type first struct {
+		msg *nodewire.ComputeRequest
+		err error
+	}
+	got := make(chan first, 1)
+	go func() { // ends with the stream at the latest
+		msg, err := server.Recv()
+		got <- first{msg, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case f := <-got:
+		switch {
+		case f.err != nil:
+			return nil, f.err
+		case proto.Size(f.msg) > maxMessage:
+			return nil, errTooLong
+		case f.msg.GetHello() == nil:
+			return nil, errNoHello
+		}
+		return f.msg.GetHello(), nil
+	}
+}
+
+func addressOf(ctx context.Context) net.Addr {
+	if p, ok := peer.FromContext(ctx); ok {
+		return p.Addr
+	}
+	return nil
+}
+
+// join welcomes an instance and tells it whether to ask.
+func (a *Agent) join(s *session, agreed wire.Agreed) (*session, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s.reply(&nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Welcome{Welcome: &nodewire.Welcome{
+		Protocol: agreed.Protocol, Features: agreed.Features, Release: buildinfo.Version, StillEveryNs: int64(a.config.StillEvery),
+	}}})
+	if err := a.joinLocked(s); err != nil {
+		_ = s.group.Close()
+		return nil, err
+	}
+	s.setAsk(a.state.mode.busy)
+	a.deps.Log.Debug("an instance joined", "instance", s.name, "function", s.function.name)
+	return s, nil
+}
+
+// sendReplies sends what is queued until the stream ends.
+func sendReplies(server computeStream, s *session) {
+	for {
+		select {
+		case <-server.Context().Done():
+			return
+		case r := <-s.replies:
+			if server.Send(r) != nil {
+				return // the stream has ended, which receive sees
+			}
+		}
+	}
+}
+
+// receive takes in an agent's messages until they end.
+func (a *Agent) receive(server computeStream, s *session) error {
+	for {
+		msg, err := server.Recv()
+		if err != nil {
+			return nil // the instance may come back
+		}
+		if proto.Size(msg) > maxMessage {
+			return errTooLong
+		}
+		a.onMessage(s, msg)
+	}
+}
+
+func (a *Agent) onMessage(s *session, msg *nodewire.ComputeRequest) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.state.sessions[s.id] != s {
+		return // its stream is about to end
+	}
+	now := a.now()
+	switch m := msg.GetKind().(type) {
+	case *nodewire.ComputeRequest_Running:
+		s.look()
+		a.applyEvent(now, callorder.Running{Instance: s.id, For: clamp(m.Running.GetForNs(), maxRunning), Usage: s.usage})
+	case *nodewire.ComputeRequest_Ask:
+		s.look()
+		a.metrics.asks.Inc()
+		ended := a.endCall(now, s)
+		a.applyEvent(now, callorder.Asked{Instance: s.id, Ask: m.Ask.GetAsk(), Waited: clamp(m.Ask.GetWaitedNs(), maxWaited), Usage: s.usage})
+		a.exempt(s, ended)
+	case *nodewire.ComputeRequest_Ended:
+		s.look()
+		ended := a.endCall(now, s)
+		a.applyEvent(now, callorder.Ended{Instance: s.id, Usage: s.usage})
+		a.exempt(s, ended)
+	case *nodewire.ComputeRequest_GaveUp:
+		a.applyEvent(now, callorder.GaveUp{Instance: s.id, Ask: m.GaveUp.GetAsk()})
+	}
+}
+
+// endCall counts the call that had a ticket, and reports whether there was one.
+func (a *Agent) endCall(now time.Duration, s *session) (ended bool) {
+	ended = s.call.granted
+	if ended {
+		a.metrics.countCall(s.function, now-s.call.since, s.usage-s.call.from, s.call.expected)
+	}
+	s.call = runningCall{}
+	return ended
+}
+
+// exempt lets an instance stop asking after a call if its function's calls are very short. That
+// lasts until the node is busy again, so a function that has become longer is noticed.
+func (a *Agent) exempt(s *session, ended bool) {
+	mean, known := a.state.core.Mean(s.function.namespace, s.function.name)
+	if ended && known && mean < a.config.ExemptBelow {
+		s.setAsk(false)
+	}
+}
+
+// clamp bounds a duration that an agent has sent.
+func clamp(ns int64, most time.Duration) time.Duration {
+	return min(max(0, time.Duration(ns)), most)
+}

@@ -1,0 +1,118 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
+)
+
+// Config has the settings of an Agent.
+type Config struct {
+	// Calls are the settings of the order, the tickets and the slices.
+	Calls callorder.Params
+	// SampleEvery is how often the processor time of calls that compute is read while the node
+	// is busy.
+	SampleEvery time.Duration
+	// StillEvery is how often agents whose calls wait hear that they do, and how often instances
+	// in the low band are looked at.
+	StillEvery time.Duration
+	// Mode says when the node is busy.
+	Mode ModeParams
+	// Breath says what an instance that starves in the low band gets.
+	Breath BreathParams
+	// ExemptBelow is the mean processor time of a function's calls below which its agents stop
+	// asking until the node is calm and busy again: an ask costs more than its order gains.
+	ExemptBelow time.Duration
+	// MaxAgents is how many streams there may be.
+	MaxAgents int
+	// HelloWithin is how long a stream may take to say who it is.
+	HelloWithin time.Duration
+}
+
+// DefaultConfig returns what Windlass uses on a node with that many cores.
+func DefaultConfig(cores int) Config {
+	return Config{
+		Calls:       callorder.DefaultParams(cores),
+		SampleEvery: 5 * time.Millisecond,
+		StillEvery:  100 * time.Millisecond,
+		Mode:        ModeParams{Every: 10 * time.Millisecond, CalmEvery: 50 * time.Millisecond, Above: 3, Of: 4, CalmAfter: time.Second},
+		Breath: BreathParams{
+			Every: 400 * time.Millisecond, Least: 2 * time.Millisecond,
+			Usage: 8 * time.Millisecond, Wall: 20 * time.Millisecond, Share: 0.1,
+		},
+		ExemptBelow: 2 * time.Millisecond,
+		MaxAgents:   1000,
+		HelloWithin: 5 * time.Second,
+	}
+}
+
+// Validate returns an error that names the invalid settings.
+func (c Config) Validate() error {
+	errs := []error{c.Calls.Validate(), c.Mode.validate(), c.Breath.validate()}
+	positive := func(name string, d time.Duration) {
+		if d <= 0 {
+			errs = append(errs, fmt.Errorf("nodeagent: %s is %v: must be positive", name, d))
+		}
+	}
+	positive("SampleEvery", c.SampleEvery)
+	positive("StillEvery", c.StillEvery)
+	positive("HelloWithin", c.HelloWithin)
+	if c.ExemptBelow < 0 {
+		errs = append(errs, fmt.Errorf("nodeagent: ExemptBelow is %v: must not be negative", c.ExemptBelow))
+	}
+	if c.MaxAgents < 1 {
+		errs = append(errs, fmt.Errorf("nodeagent: MaxAgents is %d: must be at least 1", c.MaxAgents))
+	}
+	return errors.Join(errs...)
+}
+
+// Group is where an instance computes: a control group, in general. The Agent calls it under its
+// lock, so it must not wait.
+type Group interface {
+	// Usage is the processor time that the group has used so far.
+	Usage() (time.Duration, error)
+	// SetLow moves the group into the low band or back. It may be called again after an error. An
+	// error that is errors.ErrUnsupported says that there are no bands, and is no failure.
+	SetLow(low bool) error
+	// Close sets the group to normal. The Agent calls it once.
+	Close() error
+}
+
+// Hello is what an agent says of its instance, which is not proven.
+type Hello struct {
+	Token string
+	// Namespace and Function name the function, and Name the instance.
+	Namespace, Function, Name string
+}
+
+// Instance is an instance whose agent is who it says.
+type Instance struct {
+	Namespace, Function, Name string
+	Group                     Group
+}
+
+// Identifier knows the instances of the node.
+type Identifier interface {
+	// Identify checks who an agent at an address is, and opens its instance's group. The error is
+	// for the agent; one with a gRPC status keeps its code.
+	Identify(ctx context.Context, hello Hello, peer net.Addr) (Instance, error)
+}
+
+// Deps are the parts that an Agent uses.
+type Deps struct {
+	Instances Identifier
+	// Runnable is how many threads of the node want to run, without the one that calls it:
+	// LoadAvg.Runnable. While it fails, the node counts as calm.
+	Runnable func() (int, error)
+	// Registry may be nil; then no metrics are kept.
+	Registry prometheus.Registerer
+	Log      *slog.Logger
+	Now      func() time.Time
+}

@@ -1,0 +1,317 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
+)
+
+// machine is a node agent and the machine that it believes in. Tests use it in a bubble of
+// synctest.
+type machine struct {
+	*Agent
+	t *testing.T
+
+	mu       sync.Mutex
+	runnable int
+	loadErr  error
+	groups   map[string]*fakeGroup
+}
+
+// newMachine starts a node agent with two cores. It ends with the test.
+func newMachine(t *testing.T, change func(*Config, *Deps)) *machine {
+	t.Helper()
+	m := &machine{t: t, groups: map[string]*fakeGroup{}}
+	config := DefaultConfig(2)
+	deps := Deps{Instances: m, Runnable: m.load, Log: slog.New(slog.DiscardHandler), Now: time.Now}
+	if change != nil {
+		change(&config, &deps)
+	}
+	agent, err := New(config, deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Agent = agent
+	return m
+}
+
+// run runs the node agent until stop is called, which returns Run's error.
+func (m *machine) run() (stop func() error) {
+	ctx, cancel := context.WithCancel(m.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	return sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+}
+
+func (m *machine) load() (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.runnable, m.loadErr
+}
+
+// want sets how many threads want to run, and lets the node agent notice.
+func (m *machine) want(runnable int) {
+	m.mu.Lock()
+	m.runnable = runnable
+	m.mu.Unlock()
+	m.pass(100 * time.Millisecond)
+}
+
+// pass lets time pass.
+func (m *machine) pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// Identify believes everybody whose token is the name of the instance.
+func (m *machine) Identify(_ context.Context, hello Hello, _ net.Addr) (Instance, error) {
+	switch hello.Token {
+	case hello.Name:
+	case "":
+		return Instance{}, status.Error(codes.PermissionDenied, "no token")
+	default:
+		return Instance{}, errors.New("wrong token")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	g := &fakeGroup{since: time.Now()}
+	m.groups[hello.Name] = g
+	return Instance{Namespace: hello.Namespace, Function: hello.Function, Name: hello.Name, Group: g}, nil
+}
+
+func (m *machine) group(name string) *fakeGroup {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.groups[name]
+}
+
+// fakeGroup computes while compute says so and it is not low.
+type fakeGroup struct {
+	mu              sync.Mutex
+	computes        bool
+	low, closed     bool
+	used            time.Duration
+	since           time.Time
+	fail            error // of SetLow
+	usageFails      error
+	lowered, lifted int
+}
+
+// settle adds what was used since the last change.
+func (g *fakeGroup) settle() {
+	now := time.Now()
+	if g.computes && !g.low {
+		g.used += now.Sub(g.since)
+	}
+	g.since = now
+}
+
+func (g *fakeGroup) compute(computes bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.settle()
+	g.computes = computes
+}
+
+func (g *fakeGroup) failWith(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.fail = err
+}
+
+func (g *fakeGroup) Usage() (time.Duration, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.settle()
+	return g.used, g.usageFails
+}
+
+func (g *fakeGroup) SetLow(low bool) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.fail != nil {
+		return g.fail
+	}
+	g.settle()
+	g.low = low
+	if low {
+		g.lowered++
+	} else {
+		g.lifted++
+	}
+	return nil
+}
+
+func (g *fakeGroup) Close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.settle()
+	g.low, g.closed = false, true
+	return nil
+}
+
+func (g *fakeGroup) state() (low, closed bool, used time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.settle()
+	return g.low, g.closed, g.used
+}
+
+// fakeAgent is an agent and its stream.
+type fakeAgent struct {
+	grpc.ServerStream
+	t        *testing.T
+	ctx      context.Context //nolint:containedctx // a fake of gRPC's stream, which has one
+	hangUp   context.CancelFunc
+	requests chan *nodewire.ComputeRequest
+	// stuck says that it does not read.
+	stuck bool
+	ended chan error
+
+	mu      sync.Mutex
+	replies []*nodewire.ComputeReply
+}
+
+func (p *fakeAgent) Context() context.Context { return p.ctx }
+
+func (p *fakeAgent) Send(r *nodewire.ComputeReply) error {
+	if p.stuck {
+		<-p.ctx.Done()
+		return p.ctx.Err()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.replies = append(p.replies, r)
+	return nil
+}
+
+func (p *fakeAgent) Recv() (*nodewire.ComputeRequest, error) {
+	select {
+	case r := <-p.requests:
+		return r, nil
+	case <-p.ctx.Done():
+		return nil, io.EOF
+	}
+}
+
+// dial opens a stream and says nothing.
+func (m *machine) dial(stuck bool) *fakeAgent {
+	ctx, cancel := context.WithCancel(m.t.Context())
+	p := &fakeAgent{t: m.t, ctx: ctx, hangUp: cancel, requests: make(chan *nodewire.ComputeRequest, 100), stuck: stuck, ended: make(chan error, 1)}
+	go func() {
+		err := m.Compute(p)
+		cancel() // as gRPC does when a handler returns
+		p.ended <- err
+	}()
+	return p
+}
+
+// connect opens a stream of an instance and says hello.
+func (m *machine) connect(name, function string) *fakeAgent {
+	m.t.Helper()
+	p := m.dial(false)
+	p.hello(&nodewire.Hello{Token: name, Namespace: "ns", Function: function, Instance: name})
+	synctest.Wait()
+	return p
+}
+
+func (p *fakeAgent) hello(h *nodewire.Hello) {
+	p.say(&nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Hello{Hello: h}})
+}
+
+func (p *fakeAgent) say(r *nodewire.ComputeRequest) {
+	p.requests <- r
+	synctest.Wait()
+}
+
+func (p *fakeAgent) ask(n uint64) {
+	p.say(&nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Ask{Ask: &nodewire.Ask{Ask: n}}})
+}
+
+func (p *fakeAgent) endCall() {
+	p.say(&nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Ended{Ended: &nodewire.Ended{}}})
+}
+
+func (p *fakeAgent) giveUp(n uint64) {
+	p.say(&nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_GaveUp{GaveUp: &nodewire.GaveUp{Ask: n}}})
+}
+
+// heard returns what has come, in words, and forgets it.
+func (p *fakeAgent) heard() []string {
+	synctest.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	words := []string{}
+	for _, r := range p.replies {
+		switch k := r.GetKind().(type) {
+		case *nodewire.ComputeReply_Welcome:
+			words = append(words, "welcome")
+		case *nodewire.ComputeReply_Mode:
+			words = append(words, map[bool]string{true: "ask", false: "ask not"}[k.Mode.GetAsk()])
+		case *nodewire.ComputeReply_Grant:
+			words = append(words, "grant "+string('0'+rune(k.Grant.GetAsk())))
+		case *nodewire.ComputeReply_Still:
+			words = append(words, "still")
+		case *nodewire.ComputeReply_Low:
+			words = append(words, map[bool]string{true: "low", false: "normal"}[k.Low.GetLow()])
+		}
+	}
+	p.replies = nil
+	return words
+}
+
+// occupants connects instances that have one call of 10 ms after the other while occupy
+// runs.
+func (m *machine) occupants(names ...string) (occupy func(time.Duration)) {
+	agents := map[string]*fakeAgent{}
+	for _, name := range names {
+		agents[name] = m.connect(name, name)
+		m.group(name).compute(true)
+	}
+	n := uint64(0)
+	return func(d time.Duration) {
+		for end := time.Now().Add(d); time.Now().Before(end); m.pass(10 * time.Millisecond) {
+			n++
+			for _, p := range agents {
+				p.ask(n)
+			}
+		}
+	}
+}
+
+// value is a series of a registry; -1 if it is not there.
+func value(t *testing.T, reg *prometheus.Registry, name, label string) float64 {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, s := range f.GetMetric() {
+			labels := ""
+			for _, l := range s.GetLabel() {
+				labels += l.GetValue()
+			}
+			if f.GetName() == name && labels == label {
+				return s.GetCounter().GetValue() + s.GetGauge().GetValue() + float64(s.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return -1
+}

@@ -1,0 +1,120 @@
+package nodeagent
+
+import (
+	"time"
+
+	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
+)
+
+var still = &nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Still{Still: &nodewire.Still{}}}
+
+// look samples what is to be sampled now. It returns the time until the next look, and whether
+// nobody is there.
+func (a *Agent) look() (pause time.Duration, alone bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.state.sessions) == 0 {
+		return 0, true
+	}
+	now := a.now()
+	slack := min(a.config.SampleEvery, a.config.Mode.Every) / 2 // a ticker is not exact
+	if now-a.state.lookedAtMode >= a.config.Mode.Every-slack {
+		a.state.lookedAtMode = now
+		a.lookAtMode(now)
+	}
+	a.sample(now)
+	if now-a.state.lookedAtLow >= a.config.StillEvery-slack {
+		a.state.lookedAtLow = now
+		a.lookAtLow(now)
+		a.remindWaiting()
+		a.metrics.show(a.state.core.Counts())
+	} else {
+		a.endBreaths(now)
+	}
+	if a.state.mode.busy {
+		return min(a.config.SampleEvery, a.config.Mode.Every), false
+	}
+	return a.state.mode.pause(), false
+}
+
+// lookAtMode compares how many threads want to run with the cores. A call that waits for its
+// ticket wants to, though its thread sleeps: otherwise a node on which everything waits in order
+// would seem calm.
+func (a *Agent) lookAtMode(now time.Duration) {
+	runnable, err := a.deps.Runnable()
+	if err != nil {
+		runnable = 0
+		if !a.state.loadFailed {
+			a.deps.Log.Warn("the load of the node cannot be read; it counts as calm", "err", err)
+		}
+	}
+	a.state.loadFailed = err != nil
+	if err == nil {
+		runnable += a.state.core.Counts().Waiting
+	}
+	if !a.state.mode.observe(now, runnable > a.config.Calls.Cores) {
+		return
+	}
+	busy := a.state.mode.busy
+	a.metrics.showBusy(busy)
+	a.applyEvent(now, callorder.ModeChanged{Busy: busy})
+	for _, s := range a.state.sessions {
+		s.setAsk(busy)
+	}
+}
+
+// sample tells the core how much those have used that it watches.
+func (a *Agent) sample(now time.Duration) {
+	a.state.watched = a.state.core.AppendWatched(a.state.watched[:0])
+	for _, id := range a.state.watched {
+		if s := a.state.sessions[id]; s != nil && s.look() {
+			a.applyEvent(now, callorder.Sampled{Instance: id, Usage: s.usage})
+		}
+	}
+}
+
+// endBreaths ends the breaths that are over.
+func (a *Agent) endBreaths(now time.Duration) {
+	for id, i := range a.state.breaths.low {
+		if i.breathing {
+			a.lookAtBreath(now, id)
+		}
+	}
+}
+
+func (a *Agent) lookAtBreath(now time.Duration, id callorder.InstanceID) {
+	s := a.state.sessions[id]
+	if s == nil {
+		return
+	}
+	s.look()
+	if a.state.breaths.observe(now, id, s.usage) {
+		a.writeBand(s)
+	}
+}
+
+// lookAtLow lets those breathe that starve in the low band, and repeats moves that failed.
+func (a *Agent) lookAtLow(now time.Duration) {
+	for id := range a.state.breaths.low {
+		a.lookAtBreath(now, id)
+	}
+	for _, id := range a.state.breaths.letBreathe(now) {
+		a.metrics.breaths.Inc()
+		a.writeBand(a.state.sessions[id])
+	}
+	for _, s := range a.state.sessions {
+		a.writeBand(s)
+	}
+	a.metrics.low.Set(float64(len(a.state.breaths.low)))
+}
+
+// remindWaiting tells the agents of calls that wait that they are not forgotten.
+func (a *Agent) remindWaiting() {
+	a.state.watched = a.state.core.AppendWaiting(a.state.watched[:0])
+	for _, id := range a.state.watched {
+		if s := a.state.sessions[id]; s != nil {
+			s.reply(still)
+		}
+	}
+}

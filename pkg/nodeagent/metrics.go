@@ -1,0 +1,115 @@
+package nodeagent
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/internal/metric"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
+)
+
+// Metrics declares the metrics of a node agent.
+var Metrics metric.Set
+
+// The bounds of histograms.
+var (
+	waitBuckets  = []float64{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
+	errorBuckets = []float64{0.1, 0.25, 0.5, 0.8, 0.9, 1, 1.1, 1.25, 2, 4, 10}
+)
+
+var (
+	coresDecl = Metrics.Gauge(metric.Experimental, "windlass_node_cores",
+		"Core tickets of the node: how many calls compute at a time while it is busy.")
+	busyDecl = Metrics.Gauge(metric.Experimental, "windlass_node_busy",
+		"1 while more threads want to run than the node has cores, and calls need core tickets; otherwise 0.")
+	agentsDecl = Metrics.Gauge(metric.Experimental, "windlass_node_agents",
+		"Instances whose agents are connected.")
+	callsDecl = Metrics.Gauge(metric.Experimental, "windlass_node_calls",
+		"Calls that asked, by state: waiting for a core ticket, holding one, preempted by a shorter call, blocked on something other than the processor, or demoted after their slice.", "state")
+	lowDecl = Metrics.Gauge(metric.Experimental, "windlass_node_low_instances",
+		"Instances in the low band.")
+	waitDecl = Metrics.Histogram(metric.Experimental, "windlass_node_core_wait_seconds",
+		"Time that calls waited for a core ticket, by the order in use.", waitBuckets, "order")
+	asksDecl = Metrics.Counter(metric.Experimental, "windlass_node_asks_total",
+		"Calls that asked for a core ticket.")
+	grantsDecl = Metrics.Counter(metric.Experimental, "windlass_node_grants_total",
+		"Core tickets given to calls that had not begun.")
+	demotionsDecl = Metrics.Counter(metric.Experimental, "windlass_node_demotions_total",
+		"Calls that were moved into the low band, by reason: slice, preempted or overload.", "reason")
+	bandsDecl = Metrics.Counter(metric.Experimental, "windlass_node_band_writes_total",
+		"Times that an instance was moved between bands, breaths included.")
+	breathsDecl = Metrics.Counter(metric.Experimental, "windlass_node_breaths_total",
+		"Times that an instance which starved in the low band was normal for some milliseconds.")
+	failedDecl = Metrics.Counter(metric.Experimental, "windlass_node_failed_writes_total",
+		"Moves between bands that failed, by the file that could not be written; empty if it was no file. Moves to the normal band are tried again.", "file")
+	executionDecl = Metrics.Counter(metric.Experimental, "windlass_node_execution_seconds_total",
+		"Time from core ticket to end of the calls that asked. Divided by their processor time, it says how much longer calls take for having to share cores. Exists as long as the node has an instance of the function.", "function_namespace", "function")
+	cpuDecl = Metrics.Counter(metric.Experimental, "windlass_node_cpu_seconds_total",
+		"Processor time of the same calls.", "function_namespace", "function")
+	errorDecl = Metrics.Histogram(metric.Experimental, "windlass_node_estimate_error_ratio",
+		"Processor time of calls, divided by the mean that was expected when they began.", errorBuckets)
+)
+
+// metrics are what the agent counts. Its collectors exist without a Registry, too.
+type metrics struct {
+	cores, busy, agents, low              prometheus.Gauge
+	calls                                 *prometheus.GaugeVec
+	wait                                  prometheus.Observer
+	asks, grants, bands, breaths          prometheus.Counter
+	demotions, failed, execution, cpuTime *prometheus.CounterVec
+	estimates                             prometheus.Histogram
+}
+
+func newMetrics(reg prometheus.Registerer, params callorder.Params) *metrics {
+	waits := waitDecl.Vec()
+	m := &metrics{
+		cores: coresDecl.New(), busy: busyDecl.New(), agents: agentsDecl.New(), low: lowDecl.New(), calls: callsDecl.Vec(),
+		wait: waits.WithLabelValues(string(params.Order)),
+		asks: asksDecl.New(), grants: grantsDecl.New(), bands: bandsDecl.New(), breaths: breathsDecl.New(),
+		demotions: demotionsDecl.Vec(), failed: failedDecl.Vec(), execution: executionDecl.Vec(), cpuTime: cpuDecl.Vec(),
+		estimates: errorDecl.New(),
+	}
+	m.cores.Set(float64(params.Cores))
+	for _, why := range []callorder.Why{callorder.WhySlice, callorder.WhyPreempted, callorder.WhyOverload} {
+		m.demotions.WithLabelValues(string(why))
+	}
+	m.show(callorder.Counts{})
+	if reg != nil {
+		reg.MustRegister(m.cores, m.busy, m.agents, m.low, m.calls, waits, m.asks, m.grants, m.bands, m.breaths,
+			m.demotions, m.failed, m.execution, m.cpuTime, m.estimates)
+	}
+	return m
+}
+
+// show sets how many calls there are by state.
+func (m *metrics) show(n callorder.Counts) {
+	for state, calls := range map[string]int{
+		"waiting": n.Waiting, "holding": n.Holding, "preempted": n.Preempted, "blocked": n.Blocked, "demoted": n.Demoted,
+	} {
+		m.calls.WithLabelValues(state).Set(float64(calls))
+	}
+}
+
+// showBusy sets whether the node is busy.
+func (m *metrics) showBusy(busy bool) {
+	m.busy.Set(0)
+	if busy {
+		m.busy.Set(1)
+	}
+}
+
+// countCall counts a call that has ended. expected is 0 if nothing was known of its function.
+func (m *metrics) countCall(of functionKey, took, used, expected time.Duration) {
+	m.execution.WithLabelValues(of.namespace, of.name).Add(max(0, took).Seconds())
+	m.cpuTime.WithLabelValues(of.namespace, of.name).Add(max(0, used).Seconds())
+	if expected > 0 {
+		m.estimates.Observe(used.Seconds() / expected.Seconds())
+	}
+}
+
+// dropFunction deletes the series of a function that has no instance here any more.
+func (m *metrics) dropFunction(of functionKey) {
+	m.execution.DeleteLabelValues(of.namespace, of.name)
+	m.cpuTime.DeleteLabelValues(of.namespace, of.name)
+}

@@ -1,0 +1,100 @@
+package nodeagent
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// ModeParams say when a node is busy.
+type ModeParams struct {
+	// Every is the time between two samples. While the node is calm and none of the last samples
+	// was above, it is CalmEvery: each sample costs a wake-up.
+	Every, CalmEvery time.Duration
+	// Above samples of the last Of make the node busy if more threads want to run then than
+	// there are cores.
+	Above, Of int
+	// CalmAfter is how long that must not have been so before the node is calm again.
+	CalmAfter time.Duration
+}
+
+func (p ModeParams) validate() error {
+	if p.Every <= 0 || p.CalmEvery < p.Every || p.Above < 1 || p.Of < p.Above || p.CalmAfter < 0 {
+		return fmt.Errorf("nodeagent: Mode is %+v: Every must be positive, CalmEvery at least Every, Above from 1 to Of, and CalmAfter not negative", p)
+	}
+	return nil
+}
+
+// mode decides whether the node is busy.
+type mode struct {
+	params ModeParams
+	recent []bool // the last samples: whether more wanted to run than there are cores
+	busy   bool
+	last   time.Duration // when the node was busy for the last time
+}
+
+// observe takes in a sample and reports whether the mode has changed.
+func (m *mode) observe(now time.Duration, above bool) (changed bool) {
+	if len(m.recent) == m.params.Of {
+		m.recent = append(m.recent[:0], m.recent[1:]...)
+	}
+	m.recent = append(m.recent, above)
+	n := 0
+	for _, is := range m.recent {
+		if is {
+			n++
+		}
+	}
+	before := m.busy
+	if n >= m.params.Above {
+		m.busy, m.last = true, now
+	} else if now-m.last >= m.params.CalmAfter {
+		m.busy = false
+	}
+	return m.busy != before
+}
+
+// pause is the time until the next sample.
+func (m *mode) pause() time.Duration {
+	if m.busy || slices.Contains(m.recent, true) {
+		return m.params.Every
+	}
+	return m.params.CalmEvery
+}
+
+// LoadAvg reads how many threads want to run.
+type LoadAvg struct{ file *os.File }
+
+// OpenLoadAvg opens /proc/loadavg, or a file like it.
+func OpenLoadAvg(path string) (*LoadAvg, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &LoadAvg{file}, nil
+}
+
+// Close closes the file.
+func (l *LoadAvg) Close() error { return l.file.Close() }
+
+// Runnable is the number of threads that run or want to, without the one that asks:
+//
+//	0.20 0.18 0.12 3/80 11206
+func (l *LoadAvg) Runnable() (int, error) {
+	var buffer [128]byte
+	n, err := l.file.ReadAt(buffer[:], 0)
+	if n == 0 {
+		return 0, err
+	}
+	fields := bytes.Fields(buffer[:n])
+	if len(fields) < 4 {
+		return 0, errors.New("nodeagent: the load average has too few fields")
+	}
+	runnable, _, _ := bytes.Cut(fields[3], []byte("/"))
+	running, err := strconv.Atoi(string(runnable))
+	return max(0, running-1), err
+}

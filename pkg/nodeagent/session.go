@@ -1,0 +1,97 @@
+package nodeagent
+
+import (
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
+)
+
+// Why a stream ends.
+var (
+	errStopping = status.Error(codes.Unavailable, "the node agent stops")
+	errReplaced = status.Error(codes.Aborted, "the instance has opened another stream")
+	errOverflow = status.Error(codes.ResourceExhausted, "the agent does not read its replies")
+	errTooMany  = status.Error(codes.ResourceExhausted, "too many agents are connected")
+	errNoHello  = status.Error(codes.InvalidArgument, "the first message must be a hello")
+	errLate     = status.Error(codes.DeadlineExceeded, "the hello did not come in time")
+	errTooLong  = status.Error(codes.ResourceExhausted, "a message is longer than 4 KiB")
+)
+
+// replyQueue is how many replies a stream holds that its agent has not read: those to one ask,
+// and changes of mode and band for a while.
+const replyQueue = 32
+
+// session is an instance and its stream. The Agent's lock guards all that changes.
+type session struct {
+	id       callorder.InstanceID
+	name     string
+	function functionKey
+	group    Group
+	replies  chan *nodewire.ComputeReply
+	// closing takes the reason why the node agent ends the stream.
+	closing chan error
+
+	usage time.Duration // at the last look
+	ask   bool          // what the agent was told last
+	// low says where the core wants the instance, inLow where its group is, and failing that the
+	// last move failed.
+	low, inLow, failing bool
+	call                runningCall
+}
+
+// runningCall is the call that an instance runs with a ticket.
+type runningCall struct {
+	granted bool
+	// since and from are the time and the usage at its begin.
+	since, from time.Duration
+	// expected is the function's mean then; 0 if unknown.
+	expected time.Duration
+}
+
+func newSession(of Instance) *session {
+	return &session{
+		name: of.Name, function: functionKey{of.Namespace, of.Function}, group: of.Group,
+		replies: make(chan *nodewire.ComputeReply, replyQueue), closing: make(chan error, 1),
+	}
+}
+
+func (s *session) key() instanceKey { return instanceKey{s.function.namespace, s.name} }
+
+// look reads how much the instance has used. A group that is gone has used what it had.
+func (s *session) look() bool {
+	usage, err := s.group.Usage()
+	if err == nil {
+		s.usage = max(s.usage, usage)
+	}
+	return err == nil
+}
+
+// reply queues a reply. A stream whose queue is full ends.
+func (s *session) reply(r *nodewire.ComputeReply) {
+	select {
+	case s.replies <- r:
+	default:
+		s.close(errOverflow)
+	}
+}
+
+// setAsk tells the agent whether its calls need tickets, if that is new.
+func (s *session) setAsk(ask bool) {
+	if s.ask == ask {
+		return
+	}
+	s.ask = ask
+	s.reply(&nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Mode{Mode: &nodewire.Mode{Ask: ask}}})
+}
+
+// close ends the stream. Only the first reason counts.
+func (s *session) close(why error) {
+	select {
+	case s.closing <- why:
+	default:
+	}
+}
