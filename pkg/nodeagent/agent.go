@@ -50,7 +50,10 @@ type state struct {
 
 type (
 	functionKey struct{ namespace, name string }
-	instanceKey struct{ namespace, name string }
+	instanceKey struct {
+		function functionKey
+		name     string // ids of instances are unique for a function only
+	}
 )
 
 // New makes an Agent, and starts nothing.

@@ -326,6 +326,19 @@ func TestTheAgentsThatThereMayBe(t *testing.T) {
 	})
 }
 
+func TestInstancesOfTwoFunctionsMayHaveTheSameID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		defer m.run()()
+		first, second := m.connect("a", "f"), m.connect("a", "g")
+		m.want(9)
+		first.ask(1)
+		second.ask(1)
+		expect(t, "the first", first, "welcome", "ask", "grant 1")
+		expect(t, "the second", second, "welcome", "ask", "grant 1")
+	})
+}
+
 func TestASecondStreamEndsTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t, nil)

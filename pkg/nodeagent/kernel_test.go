@@ -95,7 +95,7 @@ func TestALongProcessYields(t *testing.T) {
 	used := func(name string) time.Duration {
 		agent.mu.Lock()
 		defer agent.mu.Unlock()
-		s := agent.state.byName[instanceKey{"ns", name}]
+		s := agent.state.byName[instanceKey{functionKey{"ns", name}, name}]
 		s.look()
 		return s.usage
 	}

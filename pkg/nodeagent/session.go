@@ -59,7 +59,7 @@ func newSession(of Instance) *session {
 	}
 }
 
-func (s *session) key() instanceKey { return instanceKey{s.function.namespace, s.name} }
+func (s *session) key() instanceKey { return instanceKey{s.function, s.name} }
 
 // look reads how much the instance has used. A group that is gone has used what it had.
 func (s *session) look() bool {

@@ -178,7 +178,7 @@ type Hello struct {
 	// namespace must be that of the token.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	Function  string `protobuf:"bytes,3,opt,name=function,proto3" json:"function,omitempty"`
-	// The instance's id, unique on its node.
+	// The instance's id, unique for its function on this node.
 	Instance string `protobuf:"bytes,4,opt,name=instance,proto3" json:"instance,omitempty"`
 	// The oldest and the newest protocol that the agent speaks; 1 if it does not say.
 	ProtocolMin uint32 `protobuf:"varint,5,opt,name=protocol_min,json=protocolMin,proto3" json:"protocol_min,omitempty"`
