@@ -146,6 +146,7 @@ var rows = []struct {
 		"test/images/functions",
 		"test/lab",
 		"test/monitoring",
+		"test/nodesched",
 		"test/scale",
 		"test/scaleout",
 		"test/simulate",

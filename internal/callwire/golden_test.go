@@ -77,7 +77,7 @@ var goldens = map[string]golden{
 	"head": ofOneCall(KindHead, 2, Head{
 		Status: 200, Upgrade: "websocket", Header: []Field{{"Content-Type", "text/plain"}}, ContentLength: 6, Trailer: []string{"X-Sum"},
 		FunctionError: "Unhandled", BegunAfter: time.Microsecond, Exec: time.Millisecond,
-		Cold: true, Whole: true, Keeps: true, Body: []byte("answer"),
+		Cold: true, CoreWait: 2 * time.Millisecond, Whole: true, Keeps: true, Body: []byte("answer"),
 	}, ParseHead),
 	"body": {
 		KindBody, 5, "part",

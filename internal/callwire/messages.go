@@ -106,6 +106,9 @@ type Head struct {
 	// Keeps is as in End. Body is valid as long as the frame.
 	Whole, Keeps bool
 	Body         []byte
+	// CoreWait is how long the call waited for a core of its node: within BegunAfter, or before
+	// the claim if it is longer.
+	CoreWait time.Duration
 }
 
 // FailureKind is why an attempt failed.
@@ -359,7 +362,8 @@ func (h *Head) Append(b []byte, call uint32) []byte {
 		b = appendNames(b, h.Trailer)
 		b = appendString(b, h.Upgrade)
 		b = appendString(b, h.FunctionError)
-		return appendBytes(b, h.Body)
+		b = appendBytes(b, h.Body)
+		return appendDuration(b, h.CoreWait)
 	})
 }
 
@@ -368,6 +372,7 @@ func ParseHead(f Frame) (Head, error) {
 	r := reader{rest: f.Payload}
 	h := Head{Status: int(uint32(r.uint())), Header: r.fields(), ContentLength: r.length(), BegunAfter: r.duration(), Exec: r.duration()}
 	h.Trailer, h.Upgrade, h.FunctionError, h.Body = r.names(), r.string(), r.string(), r.bytes()
+	h.CoreWait = r.duration()
 	h.Whole, h.Keeps, h.Cold = f.Has(FlagWhole), f.Has(FlagKeeps), f.Has(FlagCold)
 	return h, r.err(f.Kind)
 }

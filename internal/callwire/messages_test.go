@@ -137,6 +137,7 @@ func drawHead(t *rapid.T) Head {
 		ContentLength: drawLength(t), Trailer: drawNames(t, "trailer"), FunctionError: rapid.String().Draw(t, "error"),
 		BegunAfter: drawDuration(t, "begun"), Exec: drawDuration(t, "exec"), Cold: rapid.Bool().Draw(t, "cold"),
 		Whole: rapid.Bool().Draw(t, "whole"), Keeps: rapid.Bool().Draw(t, "keeps"), Body: drawBody(t),
+		CoreWait: drawDuration(t, "core wait"),
 	}
 }
 

@@ -202,7 +202,7 @@ func (s *callSearch) read(ctx context.Context, pod *corev1.Pod, container string
 }
 
 // phases are those of a call, in order, as gateways log them.
-var phases = []string{"admit", "queue", "claim", "execute", "return"}
+var phases = []string{"admit", "queue", "core", "claim", "execute", "return"}
 
 // parseCallEnded parses a gateway's log line about the end of a call; false if it is another
 // line.

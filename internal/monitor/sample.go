@@ -106,7 +106,7 @@ type sums [7]float64
 
 // phases of a call and of a cold start, in their order.
 var (
-	phases     = []string{"admit", "queue", "claim", "execute", "return"}
+	phases     = []string{"admit", "queue", "core", "claim", "execute", "return"}
 	coldPhases = []string{"decide", "create", "sandbox", "containers", "ready", "hello", "claim"}
 )
 

@@ -207,7 +207,7 @@ func TestPhasesAreWhatACallTook(t *testing.T) {
 	var w Watcher
 	w.See(at(0, sums(10, 100, 100)))
 	f := helloOf(t, w.See(at(1, sums(14, 101, 103))))
-	want := []Phase{{Name: "admit"}, {Name: "queue", Mean: 0.25, Share: 0.25}, {Name: "claim"}, {Name: "execute", Mean: 0.75, Share: 0.75}, {Name: "return"}}
+	want := []Phase{{Name: "admit"}, {Name: "queue", Mean: 0.25, Share: 0.25}, {Name: "core"}, {Name: "claim"}, {Name: "execute", Mean: 0.75, Share: 0.75}, {Name: "return"}}
 	if diff := cmp.Diff(want, f.Phases, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("phases (-want +got):\n%s", diff)
 	}

@@ -140,7 +140,7 @@ func (t callRecord) trace() tracing.Trace {
 			s.Number, s.Kind = t.Attempt, trace.SpanKindClient
 			s.Attributes = executionAttributes(t.Function, t.CID, t.Attempt)
 			s.Error = t.failure()
-		case timeline.Claim:
+		case timeline.Core, timeline.Claim:
 			s.Attributes = attemptAttributes(t.CID, t.Attempt)
 		}
 		add(s)

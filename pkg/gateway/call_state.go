@@ -287,7 +287,7 @@ func (l *callState) timeline() timeline.Timeline {
 func (l *callState) headReceived(head *callwire.Head) {
 	now := time.Now()
 	l.updateTimes(func(t *timeline.Timeline) {
-		t.Headed(now, head.BegunAfter, head.Exec)
+		t.Headed(now, head.BegunAfter, head.Exec, head.CoreWait)
 		if head.Whole {
 			t.Executed(now, head.Exec)
 		}

@@ -30,7 +30,7 @@ var (
 	inFlightNow = Metrics.Gauge(metric.Stable, "windlass_gateway_invocations_in_flight",
 		"Calls that wait or run.", "function_namespace", "function")
 	phaseDurationSeconds = Metrics.Histogram(metric.Stable, "windlass_gateway_phase_duration_seconds",
-		"Time that calls spent in each phase: admit (until the call waited for an instance), queue (until the gateway gave it to one), claim (until the function had it), execute, return (until the answer was complete). A call counts only in the phases that it reached.",
+		"Time that calls spent in each phase: admit (until the call waited for an instance), queue (until the gateway gave it to one), core (until it had a core of its busy node), claim (until the function had it), execute, return (until the answer was complete). A call counts only in the phases that it reached.",
 		prometheus.ExponentialBuckets(0.00005, 2, 22), "phase")
 	phaseSecondsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_phase_seconds_total",
 		"Total time that calls spent in each phase, by function.", "function_namespace", "function", "phase")

@@ -76,7 +76,7 @@ func BenchmarkMetricsOfACall(b *testing.B) {
 				m.claimGranted()
 				c.times.Offered(now.Add(10 * time.Microsecond))
 				c.times.Claimed(now.Add(300 * time.Microsecond))
-				c.times.Headed(now.Add(3*time.Millisecond), 200*time.Microsecond, 2*time.Millisecond)
+				c.times.Headed(now.Add(3*time.Millisecond), 200*time.Microsecond, 2*time.Millisecond, 0)
 				c.times.Executed(now.Add(3*time.Millisecond), 2*time.Millisecond)
 				c.times.End(now.Add(3100 * time.Microsecond))
 				m.callEnded(c, series)

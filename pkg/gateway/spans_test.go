@@ -38,7 +38,7 @@ func TestACallThatWasTriedAgainShowsEveryAttempt(t *testing.T) {
 	times.Claimed(at(20))
 	times.Requeued()
 	times.Claimed(at(40))
-	times.Headed(at(60), 2*time.Millisecond, 18*time.Millisecond)
+	times.Headed(at(60), 2*time.Millisecond, 18*time.Millisecond, 0)
 	times.Executed(at(60), 18*time.Millisecond)
 	times.End(at(61))
 	of := recordOf(times,
@@ -218,7 +218,7 @@ func TestSpansNameTheFunctionAsItNamesItself(t *testing.T) {
 	times := timeline.Begin(at(0))
 	times.Offered(at(1))
 	times.Claimed(at(10))
-	times.Headed(at(60), 2*time.Millisecond, 18*time.Millisecond)
+	times.Headed(at(60), 2*time.Millisecond, 18*time.Millisecond, 0)
 	times.Executed(at(60), 18*time.Millisecond)
 	times.End(at(61))
 	spans := recordOf(times).trace().Spans

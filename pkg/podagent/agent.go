@@ -41,15 +41,20 @@ type Agent struct {
 	// dialScheduler connects to the scheduler of an address; empty for any. dialGateway
 	// connects to a gateway.
 	dialScheduler func(addr string) (conn, error)
-	dialGateway   func(ctx context.Context, addr string) (net.Conn, error)
+	// dialNode connects to the node agent.
+	dialNode    func(addr string) (conn, error)
+	dialGateway func(ctx context.Context, addr string) (net.Conn, error)
 	// jitter is core.Params.Jitter.
 	jitter   float64
 	function *functionEnd
 	// tasks are the goroutines that Run waits for. Only core effects start them, and none
 	// after core.End.
-	tasks sync.WaitGroup
+	tasks     sync.WaitGroup
+	nodeAgent nodeAgent
 	// assigned delivers the assignment of a spare instance.
 	assigned chan *agentwire.Assignment
+	// named is closed once the instance belongs to a function.
+	named chan struct{}
 	// drained is closed when the instance drains and no call runs any more, and ended when the
 	// agent has finished.
 	drained, ended chan struct{}
@@ -91,16 +96,21 @@ func New(config agentenv.Config, deps Deps) *Agent {
 			}
 			return deps.Dialer.Scheduler(addr)
 		},
+		dialNode: func(addr string) (conn, error) { return deps.Dialer.Node(addr) },
 		jitter:   1 + rand.Float64()/10,
 		function: newFunctionEnd(),
-		identity: identity{spare: config.Spare, uid: config.FunctionUID, revision: config.Revision, cid: config.CID},
+		identity: identity{spare: config.Spare, uid: config.FunctionUID, function: config.Function, revision: config.Revision, cid: config.CID},
 		assigned: make(chan *agentwire.Assignment, 1),
+		named:    make(chan struct{}),
 		drained:  make(chan struct{}),
 		ended:    make(chan struct{}),
 		attempts: make(map[core.Attempt]*attempt),
 		gateways: make(map[core.Gateway]*gateway), resumables: make(map[string]resumable),
 	}
 	a.workers.agent = a
+	if !config.Spare {
+		close(a.named)
+	}
 	return a
 }
 
@@ -121,6 +131,11 @@ func (a *Agent) Run(ctx context.Context) error {
 	var startErr error
 	var awaiting, watching sync.WaitGroup
 	watching.Go(a.awaitEnd)
+	joining, leave := context.WithCancel(context.Background())
+	defer leave()
+	if a.config.Node != "" {
+		watching.Go(func() { a.keepNodeStream(joining) })
+	}
 	awaiting.Go(func() { startErr = a.awaitFunction(starting) })
 	select {
 	case <-a.drained:
@@ -131,6 +146,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	abandon()
 	awaiting.Wait()
 	<-a.ended
+	leave()
 	watching.Wait()
 	a.tasks.Wait()
 	return startErr
@@ -196,14 +212,12 @@ func (a *Agent) carryOut(e core.Effect, reply *agentwire.PullReply) {
 // carryOutAtGateway is carryOut for the effects about gateways and their calls.
 func (a *Agent) carryOutAtGateway(e core.Effect) {
 	switch e := e.(type) {
+	case core.Accept:
+		at := a.arrived
+		at.number, at.waiting = e.Attempt, true
+		a.attempts[e.Attempt], at.gateway.calls[at.wire] = at, at
 	case core.Start:
-		at := a.attempts[e.Attempt]
-		if e.Gateway != 0 {
-			at = a.arrived
-			at.number = e.Attempt
-			a.attempts[e.Attempt], at.gateway.calls[at.wire] = at, at
-		}
-		at.start()
+		a.attempts[e.Attempt].start(e.CoreWait)
 	case core.Deliver:
 		if at := a.attempts[e.Attempt]; at != nil {
 			at.deliver(e.Keeps)
@@ -226,6 +240,8 @@ func (a *Agent) carryOutAtGateway(e core.Effect) {
 		a.attempts[e.Attempt].cancelCall(errUnwanted)
 	case core.Cut:
 		a.attempts[e.Attempt].cancelCall(a.function.lostError())
+	default:
+		a.carryOutAtNode(e)
 	}
 }
 
@@ -233,9 +249,11 @@ func (a *Agent) carryOutAtGateway(e core.Effect) {
 func (a *Agent) audit() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	seen := core.Audit{
-		Calls: slices.Collect(maps.Keys(a.attempts)), Gateways: slices.Collect(maps.Keys(a.gateways)),
-		FunctionEnd: a.function.how(),
+	seen := core.Audit{Gateways: slices.Collect(maps.Keys(a.gateways)), FunctionEnd: a.function.how()}
+	for n, at := range a.attempts {
+		if !at.waiting {
+			seen.Calls = append(seen.Calls, n)
+		}
 	}
 	if a.session != nil && !a.session.over {
 		seen.Session = a.session.number

@@ -75,7 +75,7 @@ func (w *answer) sendHead() {
 
 // stamp sets the times of the head.
 func (w *answer) stamp() {
-	w.head.BegunAfter, w.head.Exec = w.begun.Sub(w.at.since), time.Since(w.begun)
+	w.head.BegunAfter, w.head.Exec, w.head.CoreWait = w.begun.Sub(w.at.since), time.Since(w.begun), w.at.coreWait
 }
 
 // Write implements adapter.ResultWriter.

@@ -14,10 +14,11 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
-// Why a call or its claim is cancelled.
+// Why a call or its claim is cancelled, or does not begin.
 var (
 	errUnwanted = errors.New("nobody waits for its answer any more")
 	errReleased = errors.New("the claim was given up")
+	errNoCore   = fmt.Errorf("%w: it waited for a core of the node", adapter.ErrNotStarted)
 )
 
 // attempt is the work on one call: its claim, if a ticket led to it, and its run. The agent's
@@ -38,6 +39,10 @@ type attempt struct {
 	work     func()
 	cancel   context.CancelCauseFunc
 	whenOver func(func(why error)) (stop func() bool)
+	// waiting says that a call that came by a credit has not begun.
+	waiting bool
+	// coreWait is how long it waited for a core of the node.
+	coreWait time.Duration
 	// cold says that it is the first call of the instance.
 	cold bool
 	// since is when the claim was sent or, without one, when the call came.
@@ -71,8 +76,10 @@ func (at *attempt) receive(message *callwire.Call, since time.Time) {
 }
 
 // start runs the call in a worker. The caller holds the agent's lock.
-func (at *attempt) start() {
+func (at *attempt) start(coreWait time.Duration) {
 	a := at.agent
+	at.coreWait = coreWait
+	at.waiting = false
 	at.cold, a.served = !a.served, true
 	a.watchDeadline(at.call.Deadline)
 	a.workers.run(at)
@@ -89,23 +96,36 @@ func (at *attempt) run(ctx context.Context) {
 		ended.Detail = err.Error()
 		a.deps.Log.Warn("a call did not end as it should", "invocation", at.call.ID, "trace", traceOf(at.call.Header), "err", err)
 	}
-	if at.body != nil {
-		at.unwatch()
-		at.body.End(callwire.ErrBodyEnded, nil)
-	}
+	at.endBody()
 	a.notify(ended)
 	at.cancel(nil)
 	runtime.Gosched() // the answers of others that are ready go out with this one
 	at.gateway.conn.Flush()
 }
 
+// endBody lets nothing of the request in any more.
+func (at *attempt) endBody() {
+	if at.body != nil {
+		at.unwatch()
+		at.body.End(callwire.ErrBodyEnded, nil)
+	}
+}
+
 // deliver appends the last frame, and forgets the attempt. The caller holds the agent's lock.
-// The goroutine of the call writes the frame after that.
+// The goroutine of the call writes the frame after that; a call that has not begun has none.
 func (at *attempt) deliver(keeps bool) {
 	at.forget()
+	if at.waiting {
+		at.answer.err = errNoCore
+		at.endBody()
+		at.cancel(errNoCore)
+	}
 	if !at.lost.Load() {
 		conn := at.gateway.conn
 		conn.CommitLater(at.answer.appendLast(conn.Begin(), at.wire, keeps))
+		if at.waiting {
+			conn.FlushLater()
+		}
 	}
 }
 
@@ -206,7 +226,7 @@ func (a *Agent) checkDeadlines() {
 	now, next := time.Now(), time.Time{}
 	for _, at := range a.attempts {
 		switch {
-		case !at.granted():
+		case !at.granted() || at.waiting:
 		case !now.Before(at.call.Deadline):
 			at.cancel(context.DeadlineExceeded)
 		case next.IsZero() || at.call.Deadline.Before(next):

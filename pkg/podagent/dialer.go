@@ -43,6 +43,9 @@ type Dialer struct {
 // Scheduler makes a connection to a scheduler.
 func (d Dialer) Scheduler(addr string) (*grpc.ClientConn, error) { return dial(addr, d.Schedulers) }
 
+// Node makes a connection to the node agent, which proves its identity like a scheduler.
+func (d Dialer) Node(addr string) (*grpc.ClientConn, error) { return dial(addr, d.Schedulers) }
+
 // Gateway connects to a gateway, for callwire.
 func (d Dialer) Gateway(ctx context.Context, addr string) (net.Conn, error) {
 	connect := d.Dial

@@ -213,7 +213,7 @@ func (g *gateway) running(number uint32) (*attempt, error) {
 	return at, nil
 }
 
-// onCall starts a call that was claimed, or one by a credit.
+// onCall takes a call that was claimed, or one by a credit.
 func (g *gateway) onCall(f callwire.Frame) error {
 	message, err := callwire.ParseCall(f)
 	if err != nil {

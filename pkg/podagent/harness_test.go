@@ -21,6 +21,7 @@ type harness struct {
 	adapter   *fakeAdapter
 	scheduler *fakeScheduler
 	gateway   *fakeGateway
+	node      *fakeNode
 	conn      *memoryConn // to schedulers; nil over the network
 	signal    context.CancelCauseFunc
 	ends      chan FunctionEnd
@@ -47,6 +48,7 @@ func newHarness(t *testing.T) *harness {
 		},
 		scheduler: &fakeScheduler{streams: make(chan *pulls, 100)},
 		gateway:   newFakeGateway(),
+		node:      &fakeNode{streams: make(chan *computing, 100)},
 		ends:      make(chan FunctionEnd, 1),
 		ran:       make(chan error, 1),
 	}
@@ -67,6 +69,7 @@ func withHarness(t *testing.T, change func(*agentenv.Config), play func(*harness
 		w.agent.jitter = 1
 		w.agent.dialScheduler = func(string) (conn, error) { return w.conn, nil }
 		w.agent.dialGateway = w.gateway.dial
+		w.agent.dialNode = func(string) (conn, error) { return newMemoryConnTo(w.node.serve), nil }
 		play(w)
 	})
 }

@@ -15,19 +15,26 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
-// memoryConn is a connection to the fake scheduler that needs no network, so that it
+// memoryConn is a connection to a fake server that needs no network, so that it
 // works under testing/synctest. While it is down, streams wait to be opened.
 type memoryConn struct {
-	scheduler *fakeScheduler
+	serve func(grpc.ServerStream) error
 
 	mu sync.Mutex
 	up chan struct{} // closed while the connection is up
 }
 
+// newMemoryConn is one to the fake scheduler.
 func newMemoryConn(s *fakeScheduler) *memoryConn {
+	return newMemoryConnTo(func(stream grpc.ServerStream) error {
+		return s.Pull(&grpc.GenericServerStream[agentwire.PullRequest, agentwire.PullReply]{ServerStream: stream})
+	})
+}
+
+func newMemoryConnTo(serve func(grpc.ServerStream) error) *memoryConn {
 	up := make(chan struct{})
 	close(up)
-	return &memoryConn{scheduler: s, up: up}
+	return &memoryConn{serve: serve, up: up}
 }
 
 func (c *memoryConn) takeDown() {
@@ -68,7 +75,7 @@ func (c *memoryConn) NewStream(ctx context.Context, _ *grpc.StreamDesc, _ string
 		stopServing()
 	})
 	go func() {
-		err := c.scheduler.Pull(&grpc.GenericServerStream[agentwire.PullRequest, agentwire.PullReply]{ServerStream: serverEnd{memoryStream: s}})
+		err := c.serve(serverEnd{memoryStream: s})
 		if err == nil {
 			err = io.EOF
 		}

@@ -16,6 +16,7 @@ type identity struct {
 	// spare says that it belongs to no function yet; all else is empty then.
 	spare    bool
 	uid      string
+	function string // namespace/name
 	revision string
 	cid      string
 }
@@ -124,6 +125,7 @@ func reportToWire(r core.Report) *agentwire.AgentReport {
 	cpu, resident := usage()
 	return &agentwire.AgentReport{
 		Calls: r.Calls, Broken: r.Broken, ClaimsRefused: r.ClaimsRefused, Reconnects: r.Reconnects,
+		CoreAsks: r.CoreAsks, CoreTimeouts: r.CoreTimeouts,
 		CpuNs: uint64(cpu), ResidentBytes: resident, BackedOff: r.BackedOff,
 	}
 }

@@ -8,6 +8,7 @@ import (
 // totals are the counters of agents.
 type totals struct {
 	calls, broken, claimsRefused, reconnects uint64
+	coreAsks, coreTimeouts                   uint64
 	cpu                                      uint64 // in nanoseconds
 }
 
@@ -18,6 +19,7 @@ func (t totals) since(before totals) totals {
 	return totals{
 		calls: more(t.calls, before.calls), broken: more(t.broken, before.broken),
 		claimsRefused: more(t.claimsRefused, before.claimsRefused), reconnects: more(t.reconnects, before.reconnects),
+		coreAsks: more(t.coreAsks, before.coreAsks), coreTimeouts: more(t.coreTimeouts, before.coreTimeouts),
 		cpu: more(t.cpu, before.cpu),
 	}
 }
@@ -26,6 +28,7 @@ func (t totals) plus(other totals) totals {
 	return totals{
 		calls: t.calls + other.calls, broken: t.broken + other.broken,
 		claimsRefused: t.claimsRefused + other.claimsRefused, reconnects: t.reconnects + other.reconnects,
+		coreAsks: t.coreAsks + other.coreAsks, coreTimeouts: t.coreTimeouts + other.coreTimeouts,
 		cpu: t.cpu + other.cpu,
 	}
 }
@@ -42,6 +45,7 @@ func reportOf(wire *agentwire.AgentReport) report {
 		totals: totals{
 			calls: wire.GetCalls(), broken: wire.GetBroken(), claimsRefused: wire.GetClaimsRefused(),
 			reconnects: wire.GetReconnects(), cpu: wire.GetCpuNs(),
+			coreAsks: wire.GetCoreAsks(), coreTimeouts: wire.GetCoreTimeouts(),
 		},
 		resident: wire.GetResidentBytes(), backedOff: wire.GetBackedOff(),
 	}

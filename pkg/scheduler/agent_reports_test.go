@@ -27,6 +27,7 @@ func (w *harness) expectAgents(want map[string]float64) {
 	for name, value := range w.scrape("function") {
 		for _, of := range []string{
 			"windlass_agent_calls_total", "windlass_agent_calls_broken_total", "windlass_agent_claims_refused_total",
+			"windlass_agent_core_asks_total", "windlass_agent_failed_open_total",
 			"windlass_agent_reconnects_total", "windlass_agent_cpu_seconds_total", "windlass_agent_resident_memory_bytes", "instances_backed_off",
 		} {
 			if name == of+"{f,ns}" {
@@ -50,9 +51,10 @@ func TestWhatAgentsSayIsSummedUp(t *testing.T) {
 
 		a.tells(&agentwire.AgentReport{Calls: 10, Broken: 1, ClaimsRefused: 2, Reconnects: 3, CpuNs: 1e9, ResidentBytes: 100})
 		b.tells(&agentwire.AgentReport{Calls: 5, CpuNs: 5e8, ResidentBytes: 200, BackedOff: true})
-		a.tells(&agentwire.AgentReport{Calls: 11, Broken: 1, ClaimsRefused: 2, Reconnects: 3, CpuNs: 2e9, ResidentBytes: 90})
+		a.tells(&agentwire.AgentReport{Calls: 11, Broken: 1, ClaimsRefused: 2, CoreAsks: 7, CoreTimeouts: 2, Reconnects: 3, CpuNs: 2e9, ResidentBytes: 90})
 		want = map[string]float64{
 			"windlass_agent_calls_total": 16, "windlass_agent_calls_broken_total": 1, "windlass_agent_claims_refused_total": 2,
+			"windlass_agent_core_asks_total": 7, "windlass_agent_failed_open_total": 2,
 			"windlass_agent_reconnects_total": 3, "windlass_agent_cpu_seconds_total": 2.5, "windlass_agent_resident_memory_bytes": 290,
 			"instances_backed_off": 1,
 		}
@@ -61,7 +63,7 @@ func TestWhatAgentsSayIsSummedUp(t *testing.T) {
 		// A stream that breaks and comes again is the same agent.
 		a.cut()
 		a = w.hello(specs[0])
-		a.tells(&agentwire.AgentReport{Calls: 12, Broken: 1, ClaimsRefused: 2, Reconnects: 4, CpuNs: 2e9, ResidentBytes: 90})
+		a.tells(&agentwire.AgentReport{Calls: 12, Broken: 1, ClaimsRefused: 2, CoreAsks: 7, CoreTimeouts: 2, Reconnects: 4, CpuNs: 2e9, ResidentBytes: 90})
 		want["windlass_agent_calls_total"], want["windlass_agent_reconnects_total"] = 17, 4
 		w.expectAgents(want)
 
@@ -92,6 +94,7 @@ func TestWhatAgentsSaidElsewhereIsNotSummedUp(t *testing.T) {
 		a.tells(&agentwire.AgentReport{Calls: 1003, CpuNs: 1001e9, ResidentBytes: 8})
 		w.expectAgents(map[string]float64{
 			"windlass_agent_calls_total": 3, "windlass_agent_calls_broken_total": 0, "windlass_agent_claims_refused_total": 0,
+			"windlass_agent_core_asks_total": 0, "windlass_agent_failed_open_total": 0,
 			"windlass_agent_reconnects_total": 0, "windlass_agent_cpu_seconds_total": 1, "windlass_agent_resident_memory_bytes": 8,
 			"instances_backed_off": 0,
 		})

@@ -69,6 +69,8 @@ var ofFunctions = slices.Concat([]functionSeries{
 
 	one(agentCallsDecl.Declaration, reported, func(r *row) float64 { return float64(r.agents.calls) }),
 	one(agentBrokenDecl.Declaration, reported, func(r *row) float64 { return float64(r.agents.broken) }),
+	one(agentCoreAsksDecl.Declaration, reported, func(r *row) float64 { return float64(r.agents.coreAsks) }),
+	one(agentFailedOpenDecl.Declaration, reported, func(r *row) float64 { return float64(r.agents.coreTimeouts) }),
 	one(agentRefusedDecl.Declaration, reported, func(r *row) float64 { return float64(r.agents.claimsRefused) }),
 	one(agentReconnectsDecl.Declaration, reported, func(r *row) float64 { return float64(r.agents.reconnects) }),
 	one(agentCPUDecl.Declaration, reported, func(r *row) float64 { return time.Duration(r.agents.cpu).Seconds() }),

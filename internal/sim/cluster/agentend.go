@@ -99,6 +99,9 @@ func (a *agentEnd) execute(e agent.Effect) {
 	case agent.Claim:
 		n := a.connections[e.Gateway]
 		a.send(func() { n.claim(e) })
+	case agent.Accept:
+		a.calls[e.Attempt] = a.coming
+		delete(a.connections[e.Gateway].handed, e.Call)
 	case agent.Start:
 		a.start(e)
 	case agent.Deliver:
@@ -154,11 +157,6 @@ func (a *agentEnd) connect(e agent.Connect) {
 // start begins a call.
 func (a *agentEnd) start(e agent.Start) {
 	c := a.calls[e.Attempt]
-	if e.Call != 0 {
-		c = a.coming
-		a.calls[e.Attempt] = c
-		delete(a.connections[e.Gateway].handed, e.Call)
-	}
 	c.place.attempt = e.Attempt
 	in := a.in
 	in.held++

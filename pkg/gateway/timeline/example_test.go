@@ -15,7 +15,7 @@ func Example() {
 	call := timeline.Begin(began)
 	call.Offered(after(2))
 	call.Claimed(after(302))
-	call.Headed(after(357), 4*time.Millisecond, 50*time.Millisecond)
+	call.Headed(after(357), 4*time.Millisecond, 50*time.Millisecond, 0)
 	call.Executed(after(357), 50*time.Millisecond)
 	call.End(after(358))
 	for phase, span := range call.All() {

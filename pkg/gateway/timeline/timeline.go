@@ -12,6 +12,7 @@ type Phase int
 const (
 	Admit Phase = iota
 	Queue
+	Core
 	Claim
 	Execute
 	Return
@@ -21,7 +22,7 @@ const (
 )
 
 func (s Phase) String() string {
-	return [Phases]string{"admit", "queue", "claim", "execute", "return"}[s]
+	return [Phases]string{"admit", "queue", "core", "claim", "execute", "return"}[s]
 }
 
 // Span is the time that a phase took.
@@ -46,8 +47,9 @@ type agentTimes struct {
 	// begunAfter is how long after its claim the function was handed the call; 0
 	// if that was before.
 	begunAfter time.Duration
-	// exec is how long the function has run by then.
-	exec time.Duration
+	// exec is how long the function has run by then, and core how long the call waited for a
+	// core: within begunAfter, or before the claim if it is longer.
+	exec, core time.Duration
 }
 
 // Begin is the timeline of a call that was received.
@@ -75,10 +77,10 @@ func (t *Timeline) Requeued() {
 }
 
 // Headed records the head of the answer: the function received the call begunAfter the claim
-// was made, and has run for exec since then.
-func (t *Timeline) Headed(at time.Time, begunAfter, exec time.Duration) {
+// was made, has run for exec since then, and waited for a core of its node before, for core.
+func (t *Timeline) Headed(at time.Time, begunAfter, exec, core time.Duration) {
 	if !t.over() {
-		t.first = agentTimes{at, begunAfter, exec}
+		t.first = agentTimes{at, begunAfter, exec, core}
 	}
 }
 
@@ -132,6 +134,9 @@ func (t Timeline) All() iter.Seq2[Phase, Span] {
 				to = earlier(ends[phase], t.ended)
 			}
 			to = later(to, from)
+			if phase == Core && to.Equal(from) {
+				continue
+			}
 			if !yield(phase, Span{from, to}) {
 				return
 			}
@@ -156,14 +161,24 @@ func (t Timeline) reached() Phase {
 // ends are the ends of the phases, as far as they are known.
 func (t Timeline) ends() [Phases]time.Time {
 	begun := t.begun()
+	asked, granted := t.core(begun)
 	return [Phases]time.Time{
-		Admit: t.offered,
-		// The function may have begun before the claim, if the request came
-		// with the ticket.
-		Queue:   earlier(t.claimed, begun),
+		Admit:   t.offered,
+		Queue:   asked,
+		Core:    granted,
 		Claim:   begun,
 		Execute: begun.Add(within(t.last.exec, t.last.at.Sub(begun))),
 	}
+}
+
+// core is when the call asked for a core of its node, and when it had one; both are when it was
+// claimed, or begun if that was before, if it did not wait.
+func (t Timeline) core(begun time.Time) (asked, granted time.Time) {
+	claimed := earlier(t.claimed, begun)
+	if wait := t.first.core; wait > t.first.begunAfter {
+		return claimed.Add(-within(wait, claimed.Sub(t.offered))), claimed
+	}
+	return claimed, claimed.Add(within(t.first.core, begun.Sub(claimed)))
 }
 
 // begun is when the function received the call, as reported, but early enough for the reported

@@ -31,37 +31,58 @@ func TestPhasesOfACall(t *testing.T) {
 		"an answer in one piece": {func(l *Timeline) {
 			l.Offered(at(1 * ms))
 			l.Claimed(at(11 * ms))
-			l.Headed(at(115*ms), 4*ms, 100*ms)
+			l.Headed(at(115*ms), 4*ms, 100*ms, 0)
 			l.Executed(at(115*ms), 100*ms)
 			l.End(at(117 * ms))
 		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 10 * ms, Claim: 4 * ms, Execute: 100 * ms, Return: 2 * ms}},
 		"an answer that is streamed": {func(l *Timeline) {
 			l.Offered(at(1 * ms))
 			l.Claimed(at(11 * ms))
-			l.Headed(at(25*ms), 4*ms, 10*ms)
+			l.Headed(at(25*ms), 4*ms, 10*ms, 0)
 			l.Executed(at(120*ms), 100*ms)
 			l.End(at(120 * ms))
 		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 10 * ms, Claim: 4 * ms, Execute: 100 * ms, Return: 5 * ms}},
 		"an answer that is cut off": {func(l *Timeline) {
 			l.Offered(at(1 * ms))
 			l.Claimed(at(11 * ms))
-			l.Headed(at(25*ms), 4*ms, 10*ms)
+			l.Headed(at(25*ms), 4*ms, 10*ms, 0)
 			l.End(at(50 * ms))
 		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 10 * ms, Claim: 4 * ms, Execute: 35 * ms}},
 		"a claim that took longer than the call could": {func(l *Timeline) {
 			l.Offered(at(0))
 			l.Claimed(at(10 * ms))
-			l.Headed(at(30*ms), 18*ms, 15*ms)
+			l.Headed(at(30*ms), 18*ms, 15*ms, 0)
 			l.Executed(at(30*ms), 15*ms)
 			l.End(at(30 * ms))
 		}, map[Phase]time.Duration{Admit: 0, Queue: 10 * ms, Claim: 5 * ms, Execute: 15 * ms, Return: 0}},
 		"a request that came with its ticket": {func(l *Timeline) {
 			l.Offered(at(1 * ms))
 			l.Claimed(at(30 * ms))
-			l.Headed(at(30*ms), 0, 20*ms)
+			l.Headed(at(30*ms), 0, 20*ms, 0)
 			l.Executed(at(30*ms), 20*ms)
 			l.End(at(31 * ms))
 		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 9 * ms, Claim: 0, Execute: 20 * ms, Return: 1 * ms}},
+		"a loan's call that waited for a core": {func(l *Timeline) {
+			l.Offered(at(1 * ms))
+			l.Claimed(at(2 * ms))
+			l.Headed(at(75*ms), 53*ms, 20*ms, 50*ms)
+			l.Executed(at(75*ms), 20*ms)
+			l.End(at(76 * ms))
+		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 1 * ms, Core: 50 * ms, Claim: 3 * ms, Execute: 20 * ms, Return: 1 * ms}},
+		"a ticket that waited for a core": {func(l *Timeline) {
+			l.Offered(at(1 * ms))
+			l.Claimed(at(61 * ms))
+			l.Headed(at(85*ms), 4*ms, 20*ms, 50*ms)
+			l.Executed(at(85*ms), 20*ms)
+			l.End(at(86 * ms))
+		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 10 * ms, Core: 50 * ms, Claim: 4 * ms, Execute: 20 * ms, Return: 1 * ms}},
+		"an instance that exaggerates its wait for a core": {func(l *Timeline) {
+			l.Offered(at(1 * ms))
+			l.Claimed(at(61 * ms))
+			l.Headed(at(85*ms), 4*ms, 20*ms, time.Hour)
+			l.Executed(at(85*ms), 20*ms)
+			l.End(at(86 * ms))
+		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 0, Core: 60 * ms, Claim: 4 * ms, Execute: 20 * ms, Return: 1 * ms}},
 		"a function that timed out": {func(l *Timeline) {
 			l.Offered(at(1 * ms))
 			l.Claimed(at(10 * ms))
@@ -76,11 +97,11 @@ func TestPhasesOfACall(t *testing.T) {
 		"a second attempt": {func(l *Timeline) {
 			l.Offered(at(1 * ms))
 			l.Claimed(at(10 * ms))
-			l.Headed(at(20*ms), 1*ms, 5*ms)
+			l.Headed(at(20*ms), 1*ms, 5*ms, 0)
 			l.Requeued()
 			l.Offered(at(21 * ms))
 			l.Claimed(at(31 * ms))
-			l.Headed(at(43*ms), 2*ms, 9*ms)
+			l.Headed(at(43*ms), 2*ms, 9*ms, 0)
 			l.Executed(at(43*ms), 9*ms)
 			l.End(at(44 * ms))
 		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 30 * ms, Claim: 2 * ms, Execute: 9 * ms, Return: 2 * ms}},
@@ -97,7 +118,7 @@ func TestPhasesOfACall(t *testing.T) {
 			l.Offered(at(1 * ms))
 			l.End(at(5 * ms))
 			l.Claimed(at(6 * ms))
-			l.Headed(at(16*ms), 1*ms, 9*ms)
+			l.Headed(at(16*ms), 1*ms, 9*ms, 0)
 			l.End(at(17 * ms))
 		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 4 * ms}},
 		"a call that has not ended": {func(l *Timeline) {
@@ -130,7 +151,7 @@ func TestHowLongACallWaited(t *testing.T) {
 	if got := l.Waited(); got != 30*ms {
 		t.Errorf("waited %v, want 30ms", got)
 	}
-	l.Headed(at(30*ms), 0, 20*ms)
+	l.Headed(at(30*ms), 0, 20*ms, 0)
 	if got := l.Waited(); got != 10*ms {
 		t.Errorf("waited %v although it ran, unclaimed, after 10ms", got)
 	}
@@ -154,7 +175,7 @@ func TestPhasesAddUp(t *testing.T) {
 			func() { l.Offered(later()) },
 			func() { l.Claimed(later()) },
 			func() { l.Requeued() },
-			func() { l.Headed(later(), said.Draw(t, "begun after"), said.Draw(t, "ran")) },
+			func() { l.Headed(later(), said.Draw(t, "begun after"), said.Draw(t, "ran"), said.Draw(t, "core")) },
 			func() { l.Executed(later(), said.Draw(t, "ran")) },
 		}
 		// As a gateway tells it: first the offer, and words only of what was claimed.
@@ -173,6 +194,9 @@ func TestPhasesAddUp(t *testing.T) {
 		}
 		at, next := zero, Admit
 		for phase, span := range l.All() {
+			if next == Core && phase != Core {
+				next = Claim // it did not wait for one
+			}
 			if phase != next || !span.From.Equal(at) || span.Duration() < 0 {
 				t.Fatalf("%v is from %v to %v; expected %v from %v", phase, span.From.Sub(zero), span.To.Sub(zero), next, at.Sub(zero))
 			}

@@ -38,6 +38,8 @@ type Config struct {
 	Scheduler string
 	// Owner is the address that is tried first, if it is not empty.
 	Owner string
+	// Node is the address of the node agent, host:port; empty for none.
+	Node string
 	// FunctionUID, Function (namespace/name) and Revision, the name of the revision that it
 	// was started for, identify the instance's function.
 	FunctionUID string
@@ -161,6 +163,7 @@ var fields = []field{
 	flag("WINDLASS_SPARE", func(c *Config) *bool { return &c.Spare }),
 	text("WINDLASS_SCHEDULER", func(c *Config) *string { return &c.Scheduler }),
 	optional("WINDLASS_OWNER", func(c *Config) *string { return &c.Owner }),
+	optional("WINDLASS_NODE", func(c *Config) *string { return &c.Node }),
 	assigned(text("WINDLASS_FUNCTION_UID", func(c *Config) *string { return &c.FunctionUID })),
 	assigned(text("WINDLASS_FUNCTION", func(c *Config) *string { return &c.Function })),
 	assigned(text("WINDLASS_REVISION", func(c *Config) *string { return &c.Revision })),

@@ -111,7 +111,7 @@ func auditCalls(c *Core, now time.Time, e Audit) {
 // Broken.
 func attemptVanished(c *Core, now time.Time, n Attempt) {
 	switch a := c.calls.attempts[n]; {
-	case a == nil: // its gateway vanished with it
+	case a == nil, a.phase == awaitingCore: // its gateway vanished with it, or it is not there yet
 	case a.phase == claiming:
 		c.giveBack(now, n, a, Done{ID: a.id, Unclaimed: true})
 	default:

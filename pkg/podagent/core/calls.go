@@ -35,12 +35,17 @@ type attemptPhase int
 const (
 	claiming attemptPhase = iota
 	running
+	// awaitingCore waits for the node agent: a ticket that is not claimed yet, or a call that
+	// came by a loan and has not begun.
+	awaitingCore
 )
 
 type attempt struct {
 	phase   attemptPhase
 	id      invocation.ID
 	gateway Gateway
+	// ticket is the call's, unless it came by a loan.
+	ticket invocation.Ticket
 	// lent says that the ticket's place stays with the gateway, and byLoan that the call came
 	// without a ticket.
 	lent, byLoan bool
@@ -49,6 +54,11 @@ type attempt struct {
 	claimDeadline time.Time
 	// unwanted says that the client or its gateway broke off the call.
 	unwanted bool
+	// asked is when it asked for a core, and known says that the node agent knows of it.
+	asked time.Time
+	known bool
+	// coreWait is how long it waited for a core.
+	coreWait time.Duration
 }
 
 func newCalls() calls { return calls{attempts: make(map[Attempt]*attempt)} }
@@ -122,10 +132,8 @@ func onTicket(c *Core, now time.Time, t Ticket) {
 	}
 	c.busy(now)
 	n, a := c.calls.addAttempt(t.Ticket.ID, 0)
-	a.lent = t.Lent
-	a.claimDeadline = now.Add(claimTimeout << min(c.calls.unanswered, claimDoublings))
-	c.calls.claims = append(c.calls.claims, n)
-	claimAt(c, now, n, a, t.Ticket)
+	a.lent, a.ticket = t.Lent, t.Ticket
+	beginCall(c, now, n, a)
 }
 
 func onGranted(c *Core, now time.Time, g Granted) {
@@ -137,7 +145,7 @@ func onGranted(c *Core, now time.Time, g Granted) {
 		c.giveBack(now, g.Attempt, a, Done{ID: a.id})
 	default:
 		a.phase = running
-		c.emit(Start{Attempt: g.Attempt})
+		c.emit(Start{g.Attempt, a.coreWait})
 	}
 }
 
@@ -155,6 +163,8 @@ func gatewayOfAttemptLost(c *Core, now time.Time, n Attempt) {
 		c.giveBack(now, n, a, Done{ID: a.id, Unclaimed: true})
 	case running:
 		a.unwanted = true
+	case awaitingCore:
+		giveUpWaiting(c, now)
 	}
 }
 
@@ -171,15 +181,23 @@ func claimsDue(c *Core, now time.Time) {
 	}
 }
 
-func onCancelled(c *Core, e Cancelled) {
-	if a := c.calls.inPhase(running, e.Attempt); a != nil {
+func onCancelled(c *Core, now time.Time, e Cancelled) {
+	switch a := c.calls.attempts[e.Attempt]; {
+	case a == nil:
+	case a.phase == awaitingCore:
+		giveUpWaiting(c, now)
+	case a.phase == running:
 		a.unwanted = true
 		c.emit(Cancel(e))
 	}
 }
 
-func onBodyCut(c *Core, e BodyCut) {
-	if a := c.calls.inPhase(running, e.Attempt); a != nil {
+func onBodyCut(c *Core, now time.Time, e BodyCut) {
+	switch a := c.calls.attempts[e.Attempt]; {
+	case a == nil:
+	case a.phase == awaitingCore:
+		giveUpWaiting(c, now)
+	case a.phase == running:
 		a.unwanted = true
 	}
 }
@@ -218,6 +236,9 @@ func onCallEnded(c *Core, now time.Time, e CallEnded) {
 
 // endAttempt frees the place of an attempt.
 func (c *Core) endAttempt(now time.Time, n Attempt) {
+	if c.calls.attempts[n].known {
+		c.emit(EndCore{})
+	}
 	delete(c.calls.attempts, n)
 	c.calls.held--
 	if c.calls.held == 0 && !c.life.draining {

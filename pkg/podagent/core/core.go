@@ -47,6 +47,7 @@ type Core struct {
 	link     link
 	calls    calls
 	gateways gateways
+	node     node
 	idle     idleness
 	life     lifecycle
 	startup  startup
@@ -133,9 +134,27 @@ func handleOfAttempt(c *Core, now time.Time, e Event) {
 	case Refused:
 		onRefused(c, now, e)
 	case Cancelled:
-		onCancelled(c, e)
+		onCancelled(c, now, e)
 	case BodyCut:
-		onBodyCut(c, e)
+		onBodyCut(c, now, e)
+	default:
+		handleOfNode(c, now, e)
+	}
+}
+
+// handleOfNode is handleEvent for the events of the node agent.
+func handleOfNode(c *Core, now time.Time, e Event) {
+	switch e := e.(type) {
+	case NodeMode:
+		onNodeMode(c, now, e)
+	case NodeGranted:
+		onNodeGranted(c, now, e)
+	case NodeStill:
+		onNodeStill(c, now)
+	case NodeLow:
+		onNodeLow(c, now, e)
+	case NodeLost:
+		onNodeLost(c, now)
 	default:
 		panic(fmt.Sprintf("core: no handler for the event %T", e))
 	}
@@ -157,6 +176,7 @@ func onWake(c *Core) { c.wake = time.Time{} }
 
 // due does everything that is due.
 func (c *Core) due(now time.Time) {
+	nodeDue(c, now)
 	claimsDue(c, now)
 	idleDue(c, now)
 	gatewaysDue(c, now)
@@ -172,7 +192,7 @@ func (c *Core) arm() {
 	if c.life.over {
 		return
 	}
-	next := earliest(c.calls.nextClaimDeadline(), idleNext(c), linkNext(c), c.gateways.due,
+	next := earliest(nodeNext(c), c.calls.nextClaimDeadline(), idleNext(c), linkNext(c), c.gateways.due,
 		c.audits.nextAt(len(c.calls.attempts)), c.life.goodbyeDeadline)
 	if next.IsZero() || !c.wake.IsZero() && !next.Before(c.wake) {
 		return

@@ -123,10 +123,9 @@ func effectText(e Effect) string {
 		return fmt.Sprintf("send %d %s", e.Session, messageText(e.Message))
 	case Claim:
 		return fmt.Sprintf("claim %d of %c", e.Attempt, e.Ticket.ID[0])
+	case Accept:
+		return fmt.Sprintf("accept %d for %d/%d", e.Attempt, e.Gateway, e.Call)
 	case Start:
-		if e.Gateway != 0 {
-			return fmt.Sprintf("start %d for %d/%d", e.Attempt, e.Gateway, e.Call)
-		}
 		return fmt.Sprintf("start %d", e.Attempt)
 	case Deliver:
 		if e.Keeps {

@@ -132,16 +132,24 @@ type Claim struct {
 	Ticket  invocation.Ticket
 }
 
-// Start hands a call to the function. CallEnded follows.
-type Start struct {
+// Accept takes a call that came by a loan. Start follows, or Deliver if it will not begin.
+type Accept struct {
 	Attempt Attempt
-	// Gateway and Call are those of the Called, if the call came by a loan; 0 otherwise.
+	// Gateway and Call are those of the Called.
 	Gateway Gateway
 	Call    uint32
 }
 
+// Start hands a call to the function. CallEnded follows.
+type Start struct {
+	Attempt Attempt
+	// CoreWait is how long the call waited for a core of the node.
+	CoreWait time.Duration
+}
+
 // Deliver ends an attempt: it sends the last frame of the answer, or the release of a call that
-// did not begin. It is the effect of a CallEnded, and no event of its attempt counts afterwards.
+// did not begin. It is the effect of a CallEnded, or ends an accepted call that was not started,
+// and no event of its attempt counts afterwards.
 type Deliver struct {
 	Attempt Attempt
 	// Keeps says that the call's place stays with the gateway, as a credit.
@@ -178,6 +186,19 @@ type Cancel struct{ Attempt Attempt }
 // follows.
 type Cut struct{ Attempt Attempt }
 
+// AskCore asks the node agent for a core, for a call that came just now. NodeGranted follows,
+// NodeStill until then, or NodeLost. The connection to the node agent is open.
+type AskCore struct{ Attempt Attempt }
+
+// GiveUpCore says that the call that asked does not wait any more, and has not begun.
+type GiveUpCore struct{ Attempt Attempt }
+
+// ReportRunning informs the node agent of a call that began without asking.
+type ReportRunning struct{ Attempt Attempt }
+
+// EndCore says that the call that the node agent knows of has ended.
+type EndCore struct{}
+
 // Quiet gives memory back.
 type Quiet struct{}
 
@@ -199,28 +220,33 @@ type Drained struct{}
 // End says that the agent has finished. No effect follows it.
 type End struct{}
 
-func (Dial) isEffect()         {}
-func (Send) isEffect()         {}
-func (HangUp) isEffect()       {}
-func (Drop) isEffect()         {}
-func (LoadFunction) isEffect() {}
-func (Connect) isEffect()      {}
-func (Disconnect) isEffect()   {}
-func (Claim) isEffect()        {}
-func (Start) isEffect()        {}
-func (Deliver) isEffect()      {}
-func (Release) isEffect()      {}
-func (Decline) isEffect()      {}
-func (Lend) isEffect()         {}
-func (TakeBack) isEffect()     {}
-func (Cancel) isEffect()       {}
-func (Cut) isEffect()          {}
-func (Quiet) isEffect()        {}
-func (RunAudit) isEffect()     {}
-func (WakeAt) isEffect()       {}
-func (Draining) isEffect()     {}
-func (Drained) isEffect()      {}
-func (End) isEffect()          {}
+func (Dial) isEffect()          {}
+func (Send) isEffect()          {}
+func (HangUp) isEffect()        {}
+func (Drop) isEffect()          {}
+func (LoadFunction) isEffect()  {}
+func (Connect) isEffect()       {}
+func (Disconnect) isEffect()    {}
+func (Claim) isEffect()         {}
+func (Accept) isEffect()        {}
+func (Start) isEffect()         {}
+func (Deliver) isEffect()       {}
+func (Release) isEffect()       {}
+func (Decline) isEffect()       {}
+func (Lend) isEffect()          {}
+func (TakeBack) isEffect()      {}
+func (Cancel) isEffect()        {}
+func (Cut) isEffect()           {}
+func (AskCore) isEffect()       {}
+func (GiveUpCore) isEffect()    {}
+func (ReportRunning) isEffect() {}
+func (EndCore) isEffect()       {}
+func (Quiet) isEffect()         {}
+func (RunAudit) isEffect()      {}
+func (WakeAt) isEffect()        {}
+func (Draining) isEffect()      {}
+func (Drained) isEffect()       {}
+func (End) isEffect()           {}
 
 func (Hello) isMessage()        {}
 func (Pull) isMessage()         {}

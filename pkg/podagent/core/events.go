@@ -146,7 +146,7 @@ type GatewayOpened struct{ Gateway Gateway }
 // reason. It is the connection's last event.
 type GatewayLost struct{ Gateway Gateway }
 
-// Called is a call that a gateway hands over by a credit. Start or Decline follows, unless the
+// Called is a call that a gateway hands over by a credit. Accept or Decline follows, unless the
 // connection is lost.
 type Called struct {
 	Gateway Gateway
@@ -196,6 +196,22 @@ const (
 	NotStarted
 )
 
+// NodeMode says whether calls ask their node agent for a core: while more threads want to run
+// than the node has cores. It is the first event of a connection to the node agent.
+type NodeMode struct{ Busy bool }
+
+// NodeGranted says that a call that asked may begin.
+type NodeGranted struct{ Attempt Attempt }
+
+// NodeStill says that the call that asked still waits.
+type NodeStill struct{}
+
+// NodeLow says whether the instance is in the low band: it gets what others leave of the cores.
+type NodeLow struct{ Low bool }
+
+// NodeLost says that the connection to the node agent has ended.
+type NodeLost struct{}
+
 func (Begin) isEvent()          {}
 func (Wake) isEvent()           {}
 func (RuntimeReady) isEvent()   {}
@@ -216,6 +232,11 @@ func (Cancelled) isEvent()      {}
 func (BodyCut) isEvent()        {}
 func (GatewayLost) isEvent()    {}
 func (CallEnded) isEvent()      {}
+func (NodeMode) isEvent()       {}
+func (NodeGranted) isEvent()    {}
+func (NodeStill) isEvent()      {}
+func (NodeLow) isEvent()        {}
+func (NodeLost) isEvent()       {}
 
 func (Welcome) isEvent()     {}
 func (Pong) isEvent()        {}

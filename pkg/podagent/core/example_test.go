@@ -62,6 +62,7 @@ func Example() {
 	//     core.Deliver
 	//     core.Send: core.Pull
 	// core.Called
+	//     core.Accept
 	//     core.Start
 	// core.CallEnded
 	//     core.Deliver

@@ -29,13 +29,13 @@ func TestPromisesHoldInManyHistories(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if sum.starts < 5000 || sum.sessions < 5000 || sum.released < 100 || sum.byLoan < 1000 || sum.declined < 500 || sum.lost < 1000 || sum.silent < 100 || sum.assigned < 100 || sum.mended < 100 {
+	if sum.starts < 5000 || sum.sessions < 5000 || sum.released < 100 || sum.byLoan < 1000 || sum.declined < 500 || sum.lost < 1000 || sum.silent < 100 || sum.assigned < 100 || sum.mended < 100 || sum.asked < 1000 || sum.gaveUpCore < 100 || sum.withoutCore < 50 {
 		t.Errorf("chance has left out too much: %+v", sum)
 	}
 }
 
 // historyCounters counts what happened, so that a test can see that it did.
-type historyCounters struct{ starts, sessions, released, byLoan, declined, lost, silent, assigned, mended int }
+type historyCounters struct{ starts, sessions, released, byLoan, declined, lost, silent, assigned, mended, asked, gaveUpCore, withoutCore int }
 
 func (s *historyCounters) add(o historyCounters) {
 	s.starts += o.starts
@@ -47,6 +47,9 @@ func (s *historyCounters) add(o historyCounters) {
 	s.silent += o.silent
 	s.assigned += o.assigned
 	s.mended += o.mended
+	s.asked += o.asked
+	s.gaveUpCore += o.gaveUpCore
+	s.withoutCore += o.withoutCore
 }
 
 // checker knows what was done and what happened, in the plainest way.
@@ -63,7 +66,7 @@ type checker struct {
 	ready, gaveUp bool
 	spare         bool // of no function so far
 	drained, over bool
-	state         map[Attempt]string // claimed, granted, started, free
+	state         map[Attempt]string // claimed, granted, accepted, started, free
 	attempts      []Attempt
 	missing       Attempt // that the last audit did not see
 	dials         []time.Time
@@ -74,6 +77,10 @@ type checker struct {
 	lent     map[Attempt]bool
 	opening  bool   // the latest connection opens at once
 	calling  uint32 // the number of the Called that is being played
+
+	nodeUp, known bool      // the node agent is there, and knows of the call
+	asking        Attempt   // waits for a core
+	sign          time.Time // of the node agent, or the ask
 }
 
 func playHistory(t *testing.T, history []byte) historyCounters {
@@ -88,6 +95,9 @@ func playHistory(t *testing.T, history []byte) historyCounters {
 	}
 	if len(history) > 0 && history[0]%8 == 0 {
 		w.spare = true
+	}
+	if len(history) > 0 && history[0]%3 == 1 {
+		w.p.Concurrency = 1
 	}
 	w.core = New(w.params())
 	w.play(Begin{})
@@ -114,7 +124,7 @@ func (w *checker) playOne(what byte, how int) {
 		session-- // one that is over
 	}
 	attempt := w.pick(how)
-	switch what % 34 {
+	switch what % 40 {
 	case 0:
 		w.play(FunctionReady{})
 	case 1, 2, 3:
@@ -169,12 +179,36 @@ func (w *checker) playOne(what byte, how int) {
 		w.play(Returned{w.pickGateway(how), how % 3})
 	case 32, 33:
 		w.play(Granted{attempt})
+	case 34, 35:
+		w.playNode(NodeMode{Busy: how%8 > 0})
+	case 36, 37:
+		w.playNode(NodeGranted{attempt})
+	case 38:
+		w.playNode(NodeStill{})
+	case 39:
+		w.playNode([]Event{NodeLost{}, NodeLow{how%16 > 8}}[min(1, how%8)])
 	case 29:
 		if how%2 == 0 {
 			return
 		}
 		w.play(Received{session, Recall{gatewayAddr(how), how/4%6 - 1, time.Duration(how/24%3) * 50 * time.Millisecond}})
 	}
+}
+
+// playNode plays an event of the node agent, whose first one says its mode.
+func (w *checker) playNode(e Event) {
+	switch e.(type) {
+	case NodeMode:
+		w.nodeUp = true
+	case NodeLost:
+		w.nodeUp, w.known, w.asking = false, false, 0
+	default:
+		if !w.nodeUp {
+			return
+		}
+	}
+	w.sign = w.now
+	w.play(e)
 }
 
 func gatewayAddr(how int) string { return []string{"g:1", "g:2"}[how%2] }
@@ -203,7 +237,7 @@ func (w *checker) audit(how int) {
 		seen.Session = 0
 	}
 	missing := Attempt(0)
-	if how%4 == 2 {
+	if how%4 == 2 && w.core.calls.inPhase(awaitingCore, w.pick(how/4)) == nil {
 		missing = w.pick(how / 4)
 	}
 	for n, a := range w.core.calls.attempts {
@@ -318,11 +352,24 @@ func (w *checker) play(e Event) {
 		w.opening = false
 		w.play(GatewayOpened{w.gateways[len(w.gateways)-1]})
 	}
+	w.checkNode()
 	if held := w.held(); held > w.p.Concurrency || held != w.core.calls.held {
 		w.t.Errorf("%d calls are held, and %d counted, of %d", held, w.core.calls.held, w.p.Concurrency)
 	}
 	if w.ready && !w.gaveUp && len(w.open) > 0 && w.credits != w.p.Concurrency-w.held()-w.lentIdle() {
 		w.t.Errorf("%d credits, %d calls and %d lent, want %d in all (%T)", w.credits, w.held(), w.lentIdle(), w.p.Concurrency, e)
+	}
+}
+
+// checkNode checks that no call waits for a node agent that is gone.
+func (w *checker) checkNode() {
+	n, a := w.core.waitingForCore()
+	switch {
+	case a == nil && w.asking != 0 && !w.over:
+		w.counters.withoutCore++
+		w.asking = 0
+	case a != nil && (!w.nodeUp || n != w.asking || !w.now.Before(w.sign.Add(nodePatience))):
+		w.t.Errorf("%d waits for a core, since %v after the last sign; the node agent is there: %v", n, w.now.Sub(w.sign), w.nodeUp)
 	}
 }
 
@@ -363,6 +410,10 @@ func (w *checker) before(e Event) {
 		w.idle[e.Gateway] -= min(e.Credits, w.idle[e.Gateway])
 	case CallEnded:
 		w.move(e.Attempt, "started", "free")
+	case NodeGranted:
+		if e.Attempt == w.asking {
+			w.asking = 0
+		}
 	}
 }
 
@@ -464,9 +515,18 @@ func (w *checker) seeCall(e Effect) {
 			w.t.Error("claimed after the instance was given up")
 		}
 		w.at[e.Attempt] = e.Gateway
+	case Accept:
+		w.seeAccept(e)
 	case Start:
-		w.seeStart(e)
+		w.counters.starts++
+		if s := w.state[e.Attempt]; s != "granted" && s != "accepted" || w.asking == e.Attempt && w.now.Before(w.sign.Add(nodePatience)) {
+			w.t.Errorf("started an attempt that is %q; %d asks for a core", s, w.asking)
+		}
+		w.state[e.Attempt] = "started"
+	case AskCore, GiveUpCore, ReportRunning, EndCore:
+		w.seeCore(e)
 	case Deliver:
+		w.move(e.Attempt, "accepted", "free")
 		if e.Keeps && (w.gaveUp || !w.lent[e.Attempt] || w.core.gateways.open(w.at[e.Attempt]) == nil) {
 			w.t.Error("kept a place for a gateway that must not have it")
 		}
@@ -503,20 +563,46 @@ func (w *checker) seeCall(e Effect) {
 	}
 }
 
-func (w *checker) seeStart(e Start) {
-	w.counters.starts++
-	switch {
-	case e.Gateway == 0 && w.state[e.Attempt] != "granted":
-		w.t.Errorf("started an attempt that is %q", w.state[e.Attempt])
-	case e.Gateway != 0 && (w.gaveUp || w.state[e.Attempt] != "" || w.idle[e.Gateway] < 1 || e.Call != w.calling):
-		w.t.Error("started a call in a place that is not lent to its gateway")
-	case e.Gateway != 0:
-		w.counters.byLoan++
-		w.idle[e.Gateway]--
-		w.at[e.Attempt], w.lent[e.Attempt] = e.Gateway, true
-		w.attempts = append(w.attempts, e.Attempt)
+func (w *checker) seeAccept(e Accept) {
+	if w.gaveUp || w.state[e.Attempt] != "" || w.idle[e.Gateway] < 1 || e.Call != w.calling {
+		w.t.Error("accepted a call in a place that is not lent to its gateway")
 	}
-	w.state[e.Attempt] = "started"
+	w.counters.byLoan++
+	w.idle[e.Gateway]--
+	w.at[e.Attempt], w.lent[e.Attempt] = e.Gateway, true
+	w.attempts = append(w.attempts, e.Attempt)
+	w.state[e.Attempt] = "accepted"
+}
+
+// seeCore checks what is said to the node agent.
+func (w *checker) seeCore(e Effect) {
+	if !w.nodeUp || w.p.Concurrency > 1 {
+		w.t.Errorf("%T without a node agent, or of a function that has several calls at a time", e)
+	}
+	switch e := e.(type) {
+	case AskCore:
+		w.counters.asked++
+		if w.known || w.gaveUp {
+			w.t.Error("asked for a core while another call has one, or the instance leaves")
+		}
+		w.known, w.asking, w.sign = true, e.Attempt, w.now
+	case GiveUpCore:
+		w.counters.gaveUpCore++
+		if w.asking != e.Attempt {
+			w.t.Error("gave up a call that does not wait")
+		}
+		w.known, w.asking = false, 0
+	case ReportRunning:
+		if w.known || w.state[e.Attempt] != "started" {
+			w.t.Error("reported a call that the node agent knows, or that does not run")
+		}
+		w.known = true
+	case EndCore:
+		if !w.known {
+			w.t.Error("ended a call that the node agent does not know")
+		}
+		w.known, w.asking = false, 0
+	}
 }
 
 // countDial checks that schedulers are not tried in a frenzy: at most three with each

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 const (
@@ -392,11 +390,12 @@ func onCalled(c *Core, now time.Time, e Called) {
 	}
 	c.busy(now)
 	n, a := c.calls.addAttempt(e.ID, e.Gateway)
-	a.phase, a.byLoan = running, true
+	a.byLoan = true
 	g.loans++
 	g.users++
 	c.gateways.lend(now, g, -1)
-	c.emit(Start{Attempt: n, Gateway: e.Gateway, Call: e.Call})
+	c.emit(Accept{Attempt: n, Gateway: e.Gateway, Call: e.Call})
+	beginCall(c, now, n, a)
 }
 
 // leaveGateway ends the use of a connection by an attempt. Whether the attempt's place stays
@@ -425,12 +424,12 @@ func (c *Core) leaveGateway(now time.Time, a *attempt, wanted bool) (keeps bool)
 }
 
 // claimAt claims a call at its gateway, as soon as there is a connection.
-func claimAt(c *Core, now time.Time, n Attempt, a *attempt, t invocation.Ticket) {
-	number, g := c.gatewayAt(now, t.Gateway)
+func claimAt(c *Core, now time.Time, n Attempt, a *attempt) {
+	number, g := c.gatewayAt(now, a.ticket.Gateway)
 	a.gateway = number
 	g.users++
 	c.gateways.observeUse(now, g)
-	claim := Claim{Attempt: n, Gateway: number, Ticket: t}
+	claim := Claim{Attempt: n, Gateway: number, Ticket: a.ticket}
 	if g.phase == gatewayOpen {
 		sendClaim(c, claim)
 		return

@@ -45,7 +45,7 @@ func (h *heartbeat) pingAt(every time.Duration) time.Time {
 }
 
 func (c *Core) pingEvery() time.Duration {
-	if c.idle.quiet || c.params.Spare {
+	if c.idle.quiet || c.params.Spare || c.node.low {
 		return quietPingEvery
 	}
 	return pingEvery

@@ -106,10 +106,11 @@ func (c *Core) drainSilently(now time.Time, detail string) {
 	endLoans(c, now)
 }
 
-// endLoans takes the loans back, and gives up the claims that wait for a connection: the
-// scheduler hands their tickets to others, now that the instance leaves.
+// endLoans takes the loans back, and gives up the call that waits for a core and the claims that
+// wait for a connection: others get them, now that the instance leaves.
 func endLoans(c *Core, now time.Time) {
 	c.takeAllBack(now)
+	giveUpWaiting(c, now)
 	for _, n := range slices.Sorted(maps.Keys(c.calls.attempts)) {
 		if a := c.calls.inPhase(claiming, n); a != nil && !a.sent {
 			c.giveBack(now, n, a, Done{ID: a.id})

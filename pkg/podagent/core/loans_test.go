@@ -22,7 +22,7 @@ type lentPlaces struct {
 	draining     bool
 	conns        map[Gateway]*lentConn
 	running      []Attempt
-	runs         map[Attempt]Start
+	runs         map[Attempt]Accept
 	claims       map[Attempt]Claim
 }
 
@@ -43,7 +43,7 @@ type lentConn struct {
 func TestBothSidesAgreeOnCreditsWhenNothingIsUnderWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &lentPlaces{
-			t: t, now: time.Unix(1_000_000, 0), conns: map[Gateway]*lentConn{}, runs: map[Attempt]Start{}, claims: map[Attempt]Claim{},
+			t: t, now: time.Unix(1_000_000, 0), conns: map[Gateway]*lentConn{}, runs: map[Attempt]Accept{}, claims: map[Attempt]Claim{},
 			p: Params{Concurrency: rapid.IntRange(1, 4).Draw(t, "concurrency"), BackoffAfter: 3 * time.Second, IdleTimeout: time.Hour, Jitter: 1},
 		}
 		w.core = New(w.p)
@@ -108,6 +108,13 @@ func (w *lentPlaces) see(e Effect) {
 	case Release:
 		delete(w.claims, e.Attempt)
 		w.held--
+	case Accept:
+		if w.draining {
+			w.t.Error("a draining instance accepted a call by a loan")
+		}
+		w.conns[e.Gateway].agent--
+		w.held++
+		w.runs[e.Attempt] = e
 	case Start:
 		w.start(e)
 	case Deliver:
@@ -137,27 +144,20 @@ func (w *lentPlaces) start(e Start) {
 	if w.running = append(w.running, e.Attempt); len(w.running) > w.p.Concurrency {
 		w.t.Errorf("%d calls run", len(w.running))
 	}
-	if e.Gateway == 0 { // the claim has held the place
-		e.Gateway = w.claims[e.Attempt].Gateway
+	if claim, byTicket := w.claims[e.Attempt]; byTicket { // the claim has held the place
+		w.runs[e.Attempt] = Accept{Gateway: claim.Gateway}
 		delete(w.claims, e.Attempt)
-	} else {
-		if w.draining {
-			w.t.Error("a draining instance started a call by a loan")
-		}
-		w.conns[e.Gateway].agent--
-		w.held++
 	}
-	w.runs[e.Attempt] = e
 }
 
 func (w *lentPlaces) deliver(e Deliver) {
 	w.held--
-	run := w.runs[e.Attempt]
+	gateway := w.runs[e.Attempt].Gateway
 	w.running = slices.DeleteFunc(w.running, func(n Attempt) bool { return n == e.Attempt })
 	if e.Keeps && w.draining {
 		w.t.Error("a draining instance keeps a place")
 	}
-	if w.conns[run.Gateway] == nil {
+	if w.conns[gateway] == nil {
 		if e.Keeps {
 			w.t.Error("a place is kept for a connection that is lost")
 		}
@@ -167,7 +167,7 @@ func (w *lentPlaces) deliver(e Deliver) {
 	if e.Keeps {
 		change = 1
 	}
-	w.send(run.Gateway, e, change)
+	w.send(gateway, e, change)
 }
 
 func (w *lentPlaces) addr() string {

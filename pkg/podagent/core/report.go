@@ -11,6 +11,9 @@ type Report struct {
 	Calls, Broken uint64
 	// ClaimsRefused is how many claims were refused.
 	ClaimsRefused uint64
+	// CoreAsks is how many calls asked their node agent for a core, and CoreTimeouts how many
+	// of them began without one.
+	CoreAsks, CoreTimeouts uint64
 	// Reconnects is how many streams were opened after the first.
 	Reconnects uint64
 	// BackedOff says that the instance got no call for BackoffAfter and pings less often.

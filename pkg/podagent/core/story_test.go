@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,14 +15,18 @@ import (
 // The stories in testdata tell what an agent does about what happens to it. Each line of
 // a story is an event, or "pass" and how long; the answer has what was done about each.
 // An "agent gateways" plays its connections to gateways, too; those of other agents open and
-// close at once.
+// close at once. A "single" one runs one call at a time, and so asks its node agent for a core.
 // To write the answers again: go test -run Stories -rewrite.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
 		var s *script
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if d.Cmd == "agent" {
-				s = &script{t: t, core: New(params()), now: time.Unix(1_000_000, 0), byHand: d.HasArg("gateways")}
+				p := params()
+				if d.HasArg("single") {
+					p.Concurrency = 1
+				}
+				s = &script{t: t, core: New(p), now: time.Unix(1_000_000, 0), byHand: d.HasArg("gateways")}
 			}
 			var out strings.Builder
 			for line := range strings.Lines(d.Input) {
@@ -97,6 +102,14 @@ func (s *script) play(words []string) {
 		s.answered(session, duration(2))
 		return
 	}
+	if word(0) == "stilled" { // the node agent says that the call still waits
+		for until := s.now.Add(duration(1)); s.now.Before(until); {
+			s.answered(1, 100*time.Millisecond)
+			s.on(NodeStill{})
+		}
+		s.done = slices.DeleteFunc(s.done, func(d string) bool { return strings.Contains(d, "ping") })
+		return
+	}
 	event, known := map[string]func() Event{
 		"begin":         func() Event { return Begin{} },
 		"opened":        func() Event { return Opened{session} },
@@ -118,6 +131,11 @@ func (s *script) play(words []string) {
 		"gateway-open":  func() Event { return GatewayOpened{gateway} },
 		"gateway-lost":  func() Event { return GatewayLost{gateway} },
 		"called":        func() Event { return Called{Gateway: gateway, Call: uint32(second)} },
+		"node":          func() Event { return NodeMode{word(1) == "busy"} },
+		"core":          func() Event { return NodeGranted{attempt} },
+		"still":         func() Event { return NodeStill{} },
+		"node-lost":     func() Event { return NodeLost{} },
+		"band":          func() Event { return NodeLow{word(1) == "low"} },
 		"returned":      func() Event { return Returned{gateway, second} },
 		"cancelled":     func() Event { return Cancelled{attempt} },
 		"complete":      func() Event { return CallEnded{Attempt: attempt, Outcome: Complete, Exec: 20 * time.Millisecond} },

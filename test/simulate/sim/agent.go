@@ -35,6 +35,7 @@ type agent struct {
 	// gaveUp says that it takes no more calls, and spent that its function must not
 	// be given one any more.
 	gaveUp, spent bool
+	nodeAgent     nodeAgent
 	// lies says that it tells wrong numbers, and spare that it is of no function so far.
 	lies, spare bool
 }
@@ -60,6 +61,7 @@ func newAgent(n *node, in *instance) *agent {
 func (a *agent) boot() {
 	a.world.explain(a.name, fmt.Sprintf("is instance %s of function %d", a.instance.cid, a.instance.fn.index))
 	a.step(core.Begin{})
+	a.meetNodeAgent()
 	if a.spare {
 		a.after(a.world.between(10*time.Millisecond, 400*time.Millisecond), func() { a.step(core.RuntimeReady{}) })
 		return
@@ -96,7 +98,7 @@ func (a *agent) audit() Rule {
 	if held > 0 {
 		a.lastBusy = a.now()
 	}
-	if held >= a.instance.fn.concurrency || a.gaveUp || !a.instance.ready {
+	if held >= a.instance.fn.concurrency || a.nodeAgent.asks != 0 || a.gaveUp || !a.instance.ready {
 		a.full = a.world.now
 	}
 	switch {
@@ -144,9 +146,18 @@ func (a *agent) do(effect core.Effect) {
 	case core.Claim:
 		a.takes()
 		a.claim(e)
+	case core.Accept:
+		a.takes()
+		a.accepted(e)
 	case core.Start:
-		a.mayStart(e)
+		if a.spent {
+			a.world.violate(RuleSpentNotCalled, 0)
+		}
 		a.startCall(e)
+	case core.AskCore:
+		a.askCore(e.Attempt)
+	case core.EndCore, core.GiveUpCore:
+		a.nodeAgent.asks = 0
 	case core.Deliver:
 		a.deliver(e)
 	case core.Connect:
@@ -187,16 +198,6 @@ func (a *agent) takes() {
 	}
 	if a.spare {
 		a.world.violate(RuleSpareIsIdle, 0)
-	}
-}
-
-// mayStart looks whether its function may be given a call.
-func (a *agent) mayStart(e core.Start) {
-	if e.Gateway != 0 {
-		a.takes()
-	}
-	if a.spent {
-		a.world.violate(RuleSpentNotCalled, 0)
 	}
 }
 
@@ -335,7 +336,7 @@ func (s *session) take(m any) {
 func (a *agent) noteReply(m core.Reply) {
 	switch m := m.(type) {
 	case core.Ticket:
-		a.lends[m.Ticket.ID] = m.Lent
+		a.lends[m.Ticket.ID], a.nodeAgent.ticket = m.Lent, m.Ticket.ID
 	case core.Recall:
 		for _, c := range a.gateways {
 			if c.addr == m.Gateway && c.open && !c.closing {

@@ -61,15 +61,18 @@ func (a *agent) release(name core.Attempt) {
 	}
 }
 
+// accepted takes a call that came by a loan. It has not begun until startCall.
+func (a *agent) accepted(e core.Accept) {
+	c := a.connOf(e.Gateway)
+	call := c.calls[e.Call]
+	a.attempts = append(a.attempts, &agentAttempt{
+		agent: a, name: e.Attempt, id: call.id, conn: c, number: call.call, granted: call, lent: true, outcome: core.NotStarted,
+	})
+}
+
 // startCall hands the call to the function.
 func (a *agent) startCall(e core.Start) {
 	t := a.attemptOf(e.Attempt)
-	if e.Gateway != 0 {
-		c := a.connOf(e.Gateway)
-		call := c.calls[e.Call]
-		t = &agentAttempt{agent: a, name: e.Attempt, id: call.id, conn: c, number: call.call, granted: call, lent: true}
-		a.attempts = append(a.attempts, t)
-	}
 	if t == nil { // it was refused, or given back
 		a.world.violate(RuleOwnAttempt, 0)
 		return

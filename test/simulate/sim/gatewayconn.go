@@ -155,7 +155,7 @@ func (c *gatewayConn) end() {
 	}
 	a.gateways = slices.DeleteFunc(a.gateways, func(other *gatewayConn) bool { return other == c })
 	for _, t := range slices.Clone(a.attempts) {
-		if t.conn == c && !t.started {
+		if claims := t.number%2 == 1; t.conn == c && claims && !t.started {
 			a.forget(t)
 		}
 	}

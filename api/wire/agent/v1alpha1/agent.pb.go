@@ -628,7 +628,10 @@ type AgentReport struct {
 	CpuNs         uint64 `protobuf:"varint,5,opt,name=cpu_ns,json=cpuNs,proto3" json:"cpu_ns,omitempty"`
 	ResidentBytes uint64 `protobuf:"varint,6,opt,name=resident_bytes,json=residentBytes,proto3" json:"resident_bytes,omitempty"`
 	// It asks less often, after waiting without a call.
-	BackedOff     bool `protobuf:"varint,7,opt,name=backed_off,json=backedOff,proto3" json:"backed_off,omitempty"`
+	BackedOff bool `protobuf:"varint,7,opt,name=backed_off,json=backedOff,proto3" json:"backed_off,omitempty"`
+	// Calls that asked the node agent for a core, and how many of them began without one.
+	CoreAsks      uint64 `protobuf:"varint,8,opt,name=core_asks,json=coreAsks,proto3" json:"core_asks,omitempty"`
+	CoreTimeouts  uint64 `protobuf:"varint,9,opt,name=core_timeouts,json=coreTimeouts,proto3" json:"core_timeouts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -710,6 +713,20 @@ func (x *AgentReport) GetBackedOff() bool {
 		return x.BackedOff
 	}
 	return false
+}
+
+func (x *AgentReport) GetCoreAsks() uint64 {
+	if x != nil {
+		return x.CoreAsks
+	}
+	return 0
+}
+
+func (x *AgentReport) GetCoreTimeouts() uint64 {
+	if x != nil {
+		return x.CoreTimeouts
+	}
+	return 0
 }
 
 type Pull struct {
@@ -1858,7 +1875,7 @@ const file_wire_agent_v1alpha1_agent_proto_rawDesc = "" +
 	"\bfeatures\x18\v \x03(\tR\bfeatures\"_\n" +
 	"\x04Ping\x12\x19\n" +
 	"\bevery_ns\x18\x01 \x01(\x03R\aeveryNs\x12<\n" +
-	"\x06report\x18\x02 \x01(\v2$.windlass.agent.v1alpha1.AgentReportR\x06report\"\xdf\x01\n" +
+	"\x06report\x18\x02 \x01(\v2$.windlass.agent.v1alpha1.AgentReportR\x06report\"\xa1\x02\n" +
 	"\vAgentReport\x12\x14\n" +
 	"\x05calls\x18\x01 \x01(\x04R\x05calls\x12\x16\n" +
 	"\x06broken\x18\x02 \x01(\x04R\x06broken\x12%\n" +
@@ -1869,7 +1886,9 @@ const file_wire_agent_v1alpha1_agent_proto_rawDesc = "" +
 	"\x06cpu_ns\x18\x05 \x01(\x04R\x05cpuNs\x12%\n" +
 	"\x0eresident_bytes\x18\x06 \x01(\x04R\rresidentBytes\x12\x1d\n" +
 	"\n" +
-	"backed_off\x18\a \x01(\bR\tbackedOff\"\xa1\x01\n" +
+	"backed_off\x18\a \x01(\bR\tbackedOff\x12\x1b\n" +
+	"\tcore_asks\x18\b \x01(\x04R\bcoreAsks\x12#\n" +
+	"\rcore_timeouts\x18\t \x01(\x04R\fcoreTimeouts\"\xa1\x01\n" +
 	"\x04Pull\x12\x18\n" +
 	"\acredits\x18\x01 \x01(\rR\acredits\x121\n" +
 	"\x04done\x18\x02 \x03(\v2\x1d.windlass.agent.v1alpha1.DoneR\x04done\x123\n" +

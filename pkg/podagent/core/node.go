@@ -1,0 +1,154 @@
+package core
+
+import "time"
+
+// The node agent of a busy node decides which calls compute (pkg/nodeagent/callorder). Whatever
+// goes wrong with it, calls begin as if it were not there.
+const (
+	// nodePatience is how long a call waits for a core without any sign of the node agent,
+	// which says every 100 ms that the call still waits.
+	nodePatience = 220 * time.Millisecond
+	// maxCoreWait bounds the wait of one call, with signs.
+	maxCoreWait = 30 * time.Second
+	// distrustFor is how long calls do not ask after the node agent gave no sign.
+	distrustFor = time.Second
+)
+
+// node is what the instance knows of its node agent. Only functions of concurrency 1 ask, so at
+// most one call waits.
+type node struct {
+	// busy says that the node agent wants calls to ask, and low that the instance gets only
+	// what others leave of the cores.
+	busy, low bool
+	// heard is when the node agent gave a sign last, and distrusted until when it is not asked.
+	heard, distrusted time.Time
+	// waiting is the call that waits for a core; 0 for none.
+	waiting Attempt
+}
+
+// beginCall lets a call go on once it has a core: at once, unless the node agent has to be asked.
+func beginCall(c *Core, now time.Time, n Attempt, a *attempt) {
+	if c.params.Concurrency != 1 || !c.node.busy || now.Before(c.node.distrusted) {
+		proceed(c, now, n, a)
+		return
+	}
+	a.phase, a.asked = awaitingCore, now
+	c.node.waiting, a.known = n, true
+	c.counts.CoreAsks++
+	c.emit(AskCore{n})
+}
+
+// proceed claims the call of a ticket, and starts one that came by a loan.
+func proceed(c *Core, now time.Time, n Attempt, a *attempt) {
+	if c.node.waiting == n {
+		c.node.waiting = 0
+		a.coreWait = now.Sub(a.asked)
+	}
+	if a.byLoan {
+		a.phase = running
+		c.emit(Start{n, a.coreWait})
+		return
+	}
+	a.phase = claiming
+	a.claimDeadline = now.Add(claimTimeout << min(c.calls.unanswered, claimDoublings))
+	c.calls.claims = append(c.calls.claims, n)
+	claimAt(c, now, n, a)
+}
+
+// waitingForCore is the call that waits for a core, or nil.
+func (c *Core) waitingForCore() (Attempt, *attempt) {
+	n := c.node.waiting
+	return n, c.calls.inPhase(awaitingCore, n)
+}
+
+// failOpen lets the waiting call begin without a core.
+func failOpen(c *Core, now time.Time) {
+	if n, a := c.waitingForCore(); a != nil {
+		c.counts.CoreTimeouts++
+		proceed(c, now, n, a)
+	}
+}
+
+// giveUpWaiting ends the call that waits for a core. It has not begun, so another instance can
+// take it.
+func giveUpWaiting(c *Core, now time.Time) {
+	n, a := c.waitingForCore()
+	if a == nil {
+		return
+	}
+	c.node.waiting, a.known = 0, false
+	c.emit(GiveUpCore{n})
+	if !a.byLoan {
+		c.giveBack(now, n, a, Done{ID: a.id})
+		return
+	}
+	c.endAttempt(now, n)
+	keeps := c.leaveGateway(now, a, true)
+	c.emit(Deliver{n, keeps})
+	if !keeps {
+		c.sendPull(now, 1)
+	}
+}
+
+func onNodeMode(c *Core, now time.Time, e NodeMode) {
+	c.node.busy, c.node.heard = e.Busy, now
+	if !e.Busy {
+		return
+	}
+	// The node agent has to know of the call that runs already.
+	for n, a := range c.calls.attempts {
+		if a.phase == running && c.params.Concurrency == 1 && !a.known {
+			a.known = true
+			c.emit(ReportRunning{n})
+		}
+	}
+}
+
+func onNodeGranted(c *Core, now time.Time, e NodeGranted) {
+	c.node.heard = now
+	if a := c.calls.inPhase(awaitingCore, e.Attempt); a != nil {
+		proceed(c, now, e.Attempt, a)
+	}
+}
+
+func onNodeStill(c *Core, now time.Time) { c.node.heard = now }
+
+// An instance in the low band may be too slow for frequent pings, so it announces rare ones.
+func onNodeLow(c *Core, now time.Time, e NodeLow) {
+	c.node.heard = now
+	if c.node.low == e.Low {
+		return
+	}
+	c.node.low = e.Low
+	c.pingIfWelcome(now)
+}
+
+func onNodeLost(c *Core, now time.Time) {
+	c.node.busy, c.node.low = false, false
+	for _, a := range c.calls.attempts {
+		a.known = false
+	}
+	failOpen(c, now)
+}
+
+// nodeNext is when nodeDue has something to do.
+func nodeNext(c *Core) time.Time {
+	_, a := c.waitingForCore()
+	if a == nil {
+		return time.Time{}
+	}
+	sign := a.asked
+	if c.node.heard.After(sign) {
+		sign = c.node.heard
+	}
+	return earliest(sign.Add(nodePatience), a.asked.Add(maxCoreWait))
+}
+
+// nodeDue lets a call begin that has waited too long.
+func nodeDue(c *Core, now time.Time) {
+	if at := nodeNext(c); at.IsZero() || now.Before(at) {
+		return
+	}
+	c.node.distrusted = now.Add(distrustFor)
+	failOpen(c, now)
+}

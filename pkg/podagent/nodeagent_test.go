@@ -1,0 +1,259 @@
+package podagent
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+
+	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
+)
+
+// fakeNode hands every stream to the test, which speaks for the node agent.
+type fakeNode struct{ streams chan *computing }
+
+// computing is the node agent's end of one stream.
+type computing struct {
+	t      *testing.T
+	stream grpc.BidiStreamingServer[nodewire.ComputeRequest, nodewire.ComputeReply]
+	said   chan string
+	end    chan error // takes one
+}
+
+func (n *fakeNode) serve(raw grpc.ServerStream) error {
+	s := &computing{
+		stream: &grpc.GenericServerStream[nodewire.ComputeRequest, nodewire.ComputeReply]{ServerStream: raw},
+		said:   make(chan string, 100), end: make(chan error, 1),
+	}
+	received := make(chan struct{})
+	go func() {
+		defer close(received)
+		defer close(s.said)
+		for {
+			msg, err := s.stream.Recv()
+			if err != nil {
+				return
+			}
+			s.said <- tellCompute(msg)
+		}
+	}()
+	n.streams <- s
+	select {
+	case err := <-s.end:
+		return err
+	case <-received:
+		return nil
+	}
+}
+
+func tellCompute(m *nodewire.ComputeRequest) string {
+	switch kind := m.GetKind().(type) {
+	case *nodewire.ComputeRequest_Hello:
+		h := kind.Hello
+		return fmt.Sprintf("hello %s/%s %s %s", h.GetNamespace(), h.GetFunction(), h.GetInstance(), h.GetToken())
+	case *nodewire.ComputeRequest_Running:
+		return fmt.Sprintf("runs for %v", time.Duration(kind.Running.GetForNs()))
+	case *nodewire.ComputeRequest_Ask:
+		return fmt.Sprintf("ask %d waited %v", kind.Ask.GetAsk(), time.Duration(kind.Ask.GetWaitedNs()))
+	case *nodewire.ComputeRequest_Ended:
+		return "ended"
+	case *nodewire.ComputeRequest_GaveUp:
+		return fmt.Sprintf("gave up %d", kind.GaveUp.GetAsk())
+	}
+	return "nonsense"
+}
+
+func (s *computing) hear(want ...string) {
+	s.t.Helper()
+	for _, want := range want {
+		if got := <-s.said; got != want {
+			s.t.Fatalf("heard %q, want %q", got, want)
+		}
+	}
+}
+
+func (s *computing) say(m *nodewire.ComputeReply) {
+	s.t.Helper()
+	if err := s.stream.Send(m); err != nil {
+		s.t.Errorf("the agent is gone: %v", err)
+	}
+	synctest.Wait()
+}
+
+func (s *computing) mode(ask bool) {
+	s.say(&nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Mode{Mode: &nodewire.Mode{Ask: ask}}})
+}
+
+func (s *computing) grant(ask uint64) {
+	s.say(&nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Grant{Grant: &nodewire.Grant{Ask: ask}}})
+}
+
+// joinNode waits for the agent's next stream, and welcomes it.
+func (w *harness) joinNode() *computing {
+	w.t.Helper()
+	s := <-w.node.streams
+	s.t = w.t
+	s.hear("hello default/f cid secret")
+	s.say(&nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Welcome{Welcome: &nodewire.Welcome{Protocol: 1}}})
+	return s
+}
+
+func onANode(c *agentenv.Config) { c.Node, c.Concurrency = "node:1", 1 }
+
+func TestOnABusyNodeCallsBeginWithACore(t *testing.T) {
+	withHarness(t, onANode, func(w *harness) {
+		w.run()
+		w.adapter.ready <- nil
+		p := w.stream()
+		p.hear(helloText, "pull 1")
+		node := w.joinNode()
+		node.mode(true)
+		p.lent("a")
+		node.hear("ask 1 waited 0s")
+		if n := len(w.gateway.claims); n > 0 {
+			t.Error("claimed without a core")
+		}
+		node.grant(1)
+		c := w.claim()
+		c.grant(get())
+		(<-w.adapter.calls).hello()
+		node.hear("ended")
+		c.hear(`head 200 cold whole "hello" keeps`)
+		c.hearEnd()
+		p.hear("pull 0 done a after 0s lent gateway:1 1")
+
+		loan := c.gatewayEnd.call(get())
+		node.hear("ask 2 waited 0s")
+		if len(w.adapter.calls) > 0 {
+			t.Error("began without a core")
+		}
+		node.grant(2)
+		(<-w.adapter.calls).hello()
+		node.hear("ended")
+		loan.hear(`head 200 whole "hello" keeps`)
+		loan.hearEnd()
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
+func TestAClientThatLeavesWhileItsCallWaitsForACore(t *testing.T) {
+	withHarness(t, onANode, func(w *harness) {
+		w.run()
+		w.adapter.ready <- nil
+		p := w.stream()
+		p.hear(helloText, "pull 1")
+		node := w.joinNode()
+		g := w.loan(p, "a")
+		p.hear("pull 0 done a after 0s lent gateway:1 1")
+		node.mode(true)
+		loan := g.call(get())
+		node.hear("ask 2 waited 0s")
+		loan.cancel()
+		node.hear("gave up 2")
+		loan.hear("release keeps")
+		loan.hearEnd()
+		node.grant(2) // crossed
+		if len(w.adapter.calls) > 0 {
+			t.Error("a call began that nobody waits for")
+		}
+		after := g.call(get())
+		node.hear("ask 3 waited 0s")
+		node.grant(3)
+		(<-w.adapter.calls).hello()
+		after.hear(`head 200 whole "hello" keeps`)
+		after.hearEnd()
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
+// However a node agent fails, calls wait for 220 ms at most, and it is found again.
+func TestCallsBeginWithoutANodeAgentThatFails(t *testing.T) {
+	for name, fail := range map[string]func(*computing){
+		"it ends":         func(s *computing) { s.end <- errGone },
+		"it stands still": func(*computing) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withHarness(t, onANode, func(w *harness) {
+				w.run()
+				w.adapter.ready <- nil
+				p := w.stream()
+				p.hear(helloText, "pull 1")
+				node := w.joinNode()
+				g := w.loan(p, "a")
+				p.hear("pull 0 done a after 0s lent gateway:1 1")
+				node.mode(true)
+				loan := g.call(get())
+				node.hear("ask 2 waited 0s")
+				before := time.Now()
+				fail(node)
+				(<-w.adapter.calls).hello()
+				if waited := time.Since(before); waited > 220*time.Millisecond {
+					t.Errorf("the call waited for %v", waited)
+				}
+				loan.hear(`head 200 whole "hello" keeps`)
+				loan.hearEnd()
+				if name == "it ends" {
+					node = w.joinNode()
+					node.mode(true)
+				} else {
+					time.Sleep(time.Second)
+					node.hear("ended")
+				}
+				next := g.call(get())
+				node.hear("ask 3 waited 0s")
+				node.grant(3)
+				(<-w.adapter.calls).hello()
+				next.hear(`head 200 whole "hello" keeps`)
+				next.hearEnd()
+				p.retire("test")
+				w.ended(nil)
+			})
+		})
+	}
+}
+
+func TestACallThatRunsWhenTheNodeBecomesBusyIsReported(t *testing.T) {
+	withHarness(t, onANode, func(w *harness) {
+		w.run()
+		w.adapter.ready <- nil
+		p := w.stream()
+		p.hear(helloText, "pull 1")
+		node := w.joinNode()
+		node.mode(false)
+		_, call := w.call(p, "a")
+		time.Sleep(3 * time.Second)
+		node.mode(true)
+		node.hear("runs for 3s")
+		call.hello()
+		node.hear("ended")
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
+func TestASpareInstanceJoinsOnceItHasAFunction(t *testing.T) {
+	withHarness(t, func(c *agentenv.Config) {
+		asSpare(c)
+		c.Node = "node:1"
+	}, func(w *harness) {
+		p := w.beginSpare()
+		synctest.Wait()
+		if len(w.node.streams) > 0 {
+			t.Error("it joins while it belongs to no function")
+		}
+		to := wireAssignment()
+		to.Concurrency = 1
+		p.assign(to)
+		w.adapter.ready <- nil
+		p = w.stream()
+		p.hear(helloText)
+		w.joinNode().mode(true)
+		p.retire("test")
+		w.ended(nil)
+	})
+}

@@ -1,0 +1,72 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/podagent/core"
+)
+
+// nodeAgent is what an instance meets of its node agent: one that grants cores late, stands
+// still, forgets, answers twice, or dies and comes back. Nothing that it does may cost a call.
+type nodeAgent struct {
+	// busy says that calls have to ask, and asks is the one that waits.
+	busy bool
+	asks core.Attempt
+	// ticket is the last one that the instance was handed.
+	ticket invocation.ID
+}
+
+// stillEvery is how often a node agent says that a call waits.
+const stillEvery = 100 * time.Millisecond
+
+// meetNodeAgent connects some instances to a node agent, which changes its mode now and then.
+func (a *agent) meetNodeAgent() {
+	w := a.world
+	if !w.chance(0.5) {
+		return
+	}
+	var change func()
+	change = func() {
+		switch {
+		case w.faulty() && w.chance(0.2):
+			a.nodeAgent.busy, a.nodeAgent.asks = false, 0
+			a.step(core.NodeLost{})
+		case w.faulty() && w.chance(0.2):
+			a.step(core.NodeLow{Low: w.chance(0.5)})
+		default:
+			a.nodeAgent.busy = w.chance(0.6)
+			a.step(core.NodeMode{Busy: a.nodeAgent.busy})
+		}
+		a.after(w.between(100*time.Millisecond, 4*time.Second), change)
+	}
+	a.after(w.between(0, time.Second), change)
+}
+
+// askCore lets a node agent answer an ask, or not.
+func (a *agent) askCore(n core.Attempt) {
+	w := a.world
+	a.nodeAgent.asks = n
+	if a.attemptOf(n) == nil {
+		w.truth.byID[a.nodeAgent.ticket].wantedCore = w.now + time.Second
+	}
+	if w.faulty() && w.chance(0.1) { // it stands still
+		return
+	}
+	grants := w.now + w.between(0, time.Second)
+	var still func()
+	still = func() {
+		switch {
+		case a.nodeAgent.asks != n:
+		case w.now < grants:
+			a.step(core.NodeStill{})
+			a.after(min(stillEvery, grants-w.now), still)
+		default:
+			a.step(core.NodeGranted{Attempt: n})
+			if w.chance(0.1) {
+				a.step(core.NodeGranted{Attempt: n})
+			}
+		}
+	}
+	a.after(min(stillEvery, grants-w.now), still)
+}
