@@ -4,11 +4,13 @@ package main
 import (
 	"context"
 	"os"
+	"slices"
 	"sync"
 
 	// Windows of schedules have time zones, and its image holds no other file.
 	_ "time/tzdata"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -18,13 +20,14 @@ import (
 	"github.com/windlass-dev/windlass/internal/demo"
 	"github.com/windlass-dev/windlass/internal/local"
 	"github.com/windlass-dev/windlass/internal/localapi"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/cgroups"
 	"github.com/windlass-dev/windlass/pkg/provisioner/process/instancelog"
 )
 
 func main() {
 	programs := cli.Programs{
 		Up: up, Demo: runDemo, Sim: runSim, Experiments: knownExperiments(), Bench: runBench, BenchSuites: benchSuites(),
-		Roles: append(cluster.Commands(), workers.Commands()...),
+		Roles: slices.Concat(cluster.Commands(), workers.Commands(), []*cobra.Command{guardCommand()}),
 	}
 	os.Exit(cli.Main(os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, programs))
 }
@@ -37,6 +40,10 @@ func up(ctx context.Context, c cli.UpConfig) error {
 	config.Gateway.LogCalls, config.Tracing = c.LogCalls, c.Tracing
 	config.RequireKeys, config.WebGuard.Origins = c.RequireKeys, c.AllowOrigins
 	config.Scheduler.Decider = c.Decider
+	config.NodeScheduling = local.NodeScheduling{Order: c.NodeOrder, Slice: c.NodeSlice}
+	if self, err := os.Executable(); err == nil {
+		config.NodeScheduling.Guardian = []string{self, guardCommand().Name()}
+	}
 	w, err := local.Open(config, c.Log)
 	if err != nil {
 		return err
@@ -78,6 +85,16 @@ func withStatus(w *local.Windlass, applied []localapi.Applied) []localapi.Applie
 		applied[i].Function = fn
 	}
 	return applied
+}
+
+// guardCommand is what windlass up starts beside it: should it be killed, no function stays in the
+// low band.
+func guardCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "guard-bands JOURNAL", Short: "Restore the bands of functions once windlass up is gone",
+		Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return cgroups.RunGuardian(os.Stdin, args[0]) },
+	}
 }
 
 func runDemo(ctx context.Context, c cli.DemoConfig) error {

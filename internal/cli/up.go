@@ -22,6 +22,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/webguard"
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 )
 
 // Default addresses of windlass up.
@@ -48,6 +49,10 @@ type UpConfig struct {
 	// Decider is the algorithm of functions that name none, as autoscaler.ByName knows
 	// it.
 	Decider string
+	// NodeOrder is the order in which calls compute while the machine is busy, empty for none, and
+	// NodeSlice how long a call computes before it yields.
+	NodeOrder callorder.Order
+	NodeSlice callorder.Slice
 	// MaxBody is the largest body of a call in bytes, at least 1.
 	MaxBody int64
 	// LogCalls selects the calls to log, and Tracing those to record as traces.
@@ -70,6 +75,7 @@ type upFlags struct {
 	listen, opsListen, agent, maxBody string
 	pprof                             bool
 	decider                           string
+	nodeScheduling, nodeSlice         string
 	files, allowOrigins               []string
 	logLevel, logFormat               string
 	auth                              bool
@@ -117,6 +123,8 @@ A second one ends it at once.`,
 	cmd.Flags().StringArrayVar(&flags.allowOrigins, "allow-origin", nil, "`origin` whose web pages may call functions, such as http://localhost:3000; repeatable")
 	cmd.Flags().StringVar(&flags.maxBody, "max-body-size", "64Mi", "largest `size` of a call's body in bytes, such as 512Ki or 64Mi")
 	cmd.Flags().StringVar(&flags.decider, "algorithm", autoscaler.Default(), "`algorithm` that says how many instances a function needs: "+autoscaler.Choice())
+	cmd.Flags().StringVar(&flags.nodeScheduling, "node-scheduling", "off", "`order` in which calls compute while this machine is busy: auto, off, or "+orderChoice())
+	cmd.Flags().StringVar(&flags.nodeSlice, "node-slice", "auto", "processor `time` after which a call yields to others: auto, sfs, p95, off, or a duration such as 50ms")
 	cmd.Flags().StringVar(&flags.logLevel, "log-level", "info", "minimum log `level`: debug, info, warn or error")
 	cmd.Flags().StringVar(&flags.logFormat, "log-format", "console", "`format` of the log: console for people, with what functions print; text or json for programs")
 	cmd.Flags().StringVar(&flags.logCalls, "log-calls", string(gateway.LogFailed), "which `calls` to log: Failed, All or None")
@@ -137,6 +145,9 @@ func (r *runner) upConfig(flags upFlags) (UpConfig, error) {
 	}
 	if _, known := autoscaler.ByName(flags.decider); !known {
 		return config, usagef("--algorithm %q is not known; write %s", flags.decider, autoscaler.Choice())
+	}
+	if err := config.setNodeScheduling(flags.nodeScheduling, flags.nodeSlice); err != nil {
+		return config, err
 	}
 	config.LogCalls, config.Tracing = gateway.LogCalls(flags.logCalls), flags.tracing
 	err := errors.Join(config.LogCalls.Validate(), config.Tracing.Validate())
@@ -171,6 +182,31 @@ func (r *runner) upConfig(flags upFlags) (UpConfig, error) {
 	}
 	config.AgentPath, err = findAgent(flags.agent)
 	return config, err
+}
+
+// orderChoice lists the orders of calls.
+func orderChoice() string {
+	var names []string
+	for _, o := range callorder.Orders() {
+		names = append(names, string(o))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (c *UpConfig) setNodeScheduling(order, slice string) (err error) {
+	switch order {
+	case "off":
+	case "auto":
+		c.NodeOrder = callorder.DefaultParams(1).Order
+	default:
+		if c.NodeOrder, err = callorder.ParseOrder(order); err != nil {
+			return usagef("--node-scheduling %q is not known; write auto, off, or one of %s", order, orderChoice())
+		}
+	}
+	if c.NodeSlice, err = callorder.ParseSlice(slice); err != nil {
+		return usagef("--node-slice: %w", err)
+	}
+	return nil
 }
 
 // logTo makes the log. People also see what functions print.

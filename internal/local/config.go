@@ -51,6 +51,8 @@ type Config struct {
 
 	// Tracing selects the calls to record as traces, and the collector.
 	Tracing tracing.Config
+	// NodeScheduling says how calls share the cores while they are busy.
+	NodeScheduling NodeScheduling
 	// NoMetrics counts neither calls nor decisions: it is for measuring what
 	// counting costs.
 	NoMetrics bool

@@ -52,6 +52,7 @@ type Windlass struct {
 	traces    *tracing.Tracer
 	callLog   *callLog
 	process   *process.Driver
+	node      *nodeScheduler // nil if calls are not ordered
 
 	listeners
 
@@ -105,17 +106,7 @@ func (w *Windlass) open() (err error) {
 	if w.wire, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return err
 	}
-	w.process, err = process.New(
-		process.Config{DataDir: w.config.DataDir, AgentPath: w.config.AgentPath, SchedulerAddr: w.wire.Addr().String()},
-		process.Deps{Launcher: process.LauncherFunc(runtimes.Launch), Logger: w.log},
-	)
-	if errors.Is(err, process.ErrInUse) {
-		return fmt.Errorf("--data-dir %s is in use by another Windlass: stop that one, or choose another folder with --data-dir", w.config.DataDir)
-	}
-	if errors.Is(err, process.ErrUnusable) {
-		return unusable(w.config.DataDir, err)
-	}
-	if err != nil {
+	if err := w.openProcesses(); err != nil {
 		return err
 	}
 	if w.store, err = file.Open(filepath.Join(w.config.DataDir, "functions")); err != nil {
@@ -134,10 +125,33 @@ func (w *Windlass) open() (err error) {
 	return w.listeners.listenAll(w.config)
 }
 
+// openProcesses takes possession of the data folder.
+func (w *Windlass) openProcesses() (err error) {
+	config := process.Config{DataDir: w.config.DataDir, AgentPath: w.config.AgentPath, SchedulerAddr: w.wire.Addr().String()}
+	deps := process.Deps{Launcher: process.LauncherFunc(runtimes.Launch), Logger: w.log}
+	if w.config.NodeScheduling.Order != "" {
+		w.node = newNodeScheduler(w.config.NodeScheduling, w.log)
+		config.NodeAddr, deps.Groups = config.SchedulerAddr, w.node
+	}
+	w.process, err = process.New(config, deps)
+	switch {
+	case errors.Is(err, process.ErrInUse):
+		return fmt.Errorf("--data-dir %s is in use by another Windlass: stop that one, or choose another folder with --data-dir", w.config.DataDir)
+	case errors.Is(err, process.ErrUnusable):
+		return unusable(w.config.DataDir, err)
+	case err != nil || w.node == nil:
+		return err
+	}
+	return w.node.open(w.config.DataDir, w.counting())
+}
+
 // Close gives back what Open took. It is needed only for a Windlass that is not
 // run.
 func (w *Windlass) Close() {
 	w.listeners.close()
+	if w.node != nil {
+		_ = w.node.close()
+	}
 	if w.process != nil {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -208,6 +222,9 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	// 3. Instances, and those who order them.
 	recorder := instancelog.NewRecorder(w.config.DataDir, instancelog.RecorderDeps{Now: time.Now, OnLine: w.printed, Log: w.log})
 	parts.Start("log times", recorder.Run)
+	if w.node != nil {
+		parts.Start("node agent", w.node.run)
+	}
 	parts.Start("process runtime", w.process.Run)
 	parts.Start("provisioner", func(ctx context.Context) error { return instances.Run(ctx, w.scheduler) })
 	parts.Start("scheduler", w.scheduler.Run)

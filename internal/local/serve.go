@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/localapi"
 	"github.com/windlass-dev/windlass/internal/sameuser"
@@ -27,6 +28,9 @@ func (w *Windlass) serveWire(parts *lifecycle.Lifecycle) {
 	server := serve.NewWire(w.registry)
 	agentwire.RegisterInstancesServer(server, w.scheduler)
 	controlwire.RegisterSchedulerServer(server, w.scheduler)
+	if w.node != nil {
+		nodewire.RegisterNodeServer(server, w.node.agent)
+	}
 	parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, sameuser.Listen(w.wire), server) })
 	agents := serve.NewAgents(w.registry, nil, w.gateway)
 	parts.Start("agents", func(ctx context.Context) error { return serve.Agents(ctx, sameuser.Listen(w.claims), agents) })

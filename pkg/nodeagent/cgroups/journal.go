@@ -79,6 +79,9 @@ func lockFor(path string) (*os.File, error) {
 	}
 }
 
+// Path is where the journal is.
+func (j *Journal) Path() string { return j.path }
+
 // Close gives the journal up. Groups that are low stay in it.
 func (j *Journal) Close() error {
 	j.mu.Lock()

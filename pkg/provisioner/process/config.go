@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/runtimes"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
 // DefaultStopGrace is the StopGrace of a Config that names none.
@@ -23,6 +24,8 @@ type Config struct {
 	AgentPath string
 	// SchedulerAddr is where agents find the scheduler, host:port.
 	SchedulerAddr string
+	// NodeAddr is where agents find the node agent, host:port; empty for none.
+	NodeAddr string
 	// CA is the certificate authority of schedulers and gateways, in PEM, and TLSDomain what
 	// the names in their certificates end in. Without them the agents' connections are not
 	// encrypted.
@@ -71,8 +74,18 @@ func (f LauncherFunc) Launch(r runtimes.Request) (runtimes.Launched, error) { re
 type Deps struct {
 	// Launcher is needed by functions that have a runtime.
 	Launcher Launcher
+	// Groups hears of the functions' processes; nil if nobody has to.
+	Groups Groups
 	// Logger records when an instance starts and ends.
 	Logger *slog.Logger
+}
+
+// Groups puts the functions' processes into groups. It must not wait.
+type Groups interface {
+	// Started hears of the process of a function that has just begun.
+	Started(spec provisioner.InstanceSpec, pid int)
+	// Ended says that no process of that function's instance is left.
+	Ended(spec provisioner.InstanceSpec)
 }
 
 func (d Deps) validate() error {

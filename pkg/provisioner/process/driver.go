@@ -37,6 +37,7 @@ const (
 type Driver struct {
 	config   Config
 	launcher Launcher
+	groups   Groups // may be nil
 	log      *slog.Logger
 
 	forker  forker
@@ -80,6 +81,7 @@ func New(config Config, deps Deps) (*Driver, error) {
 	return &Driver{
 		config:    config,
 		launcher:  deps.Launcher,
+		groups:    deps.Groups,
 		log:       deps.Logger,
 		forker:    make(forker),
 		limiter:   newLimiter(deps.Logger),

@@ -111,6 +111,7 @@ func agentEnv(parent []string, spec provisioner.InstanceSpec, port int, config C
 	backoff, idle := f.Spec.Scaling.ScaleDown.Idle()
 	env := agentenv.Config{
 		Scheduler:   config.SchedulerAddr,
+		Node:        config.NodeAddr,
 		FunctionUID: string(f.UID),
 		Function:    f.Key().String(),
 		Revision:    f.Revision(),

@@ -83,6 +83,10 @@ func (r *Driver) runPrepared(in *instance, p *prepared) (reason string, err erro
 		return reasonStopped, nil
 	}
 	r.forker.do(func() { err = p.start(r.limiter) })
+	if r.groups != nil && p.function.Process != nil {
+		r.groups.Started(in.spec, p.group())
+		defer r.groups.Ended(in.spec)
+	}
 	if err != nil {
 		return err.Error(), p.reapAfterKill()
 	}
