@@ -1,0 +1,142 @@
+package main
+
+import (
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// filter is FILTER of SFS as published, on one core: the oldest call that has not used up its
+// slice runs in the real-time class, above all others. Calls say themselves when they begin and
+// end. The slice is the mean time between the last 100 arrivals, from 6 ms on, and 20 ms at first,
+// as in the authors' code; a call that has waited three slices is left to the fair class.
+type filter struct {
+	conn  *net.UnixConn
+	queue []began
+	now   int // the thread that runs in the real-time class; 0 for none
+	since time.Time
+	slice time.Duration
+	// arrivals since from.
+	arrivals int
+	from     time.Time
+	demoted  int
+	err      error
+	done     chan struct{}
+}
+
+type began struct {
+	thread int
+	at     time.Time
+}
+
+const (
+	filterWindow = 100
+	leastSlice   = 6 * time.Millisecond
+	bypass       = 3
+)
+
+// startFilter listens at a socket until stop.
+func startFilter(path string) (*filter, error) {
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		return nil, err
+	}
+	f := &filter{conn: conn, slice: 20 * time.Millisecond, done: make(chan struct{})}
+	go f.run()
+	return f, nil
+}
+
+func (f *filter) stop() error {
+	_ = f.conn.Close()
+	<-f.done
+	return f.err
+}
+
+func (f *filter) run() {
+	defer close(f.done)
+	// Not unlocked: the thread ends with its priority.
+	runtime.LockOSThread()
+	if f.err = setScheduler(0, unix.SCHED_FIFO, filterPriority); f.err != nil {
+		return
+	}
+	var buffer [32]byte
+	for {
+		deadline := time.Time{}
+		if f.now != 0 {
+			deadline = f.since.Add(f.slice)
+		}
+		_ = f.conn.SetReadDeadline(deadline)
+		n, err := f.conn.Read(buffer[:])
+		now := time.Now()
+		switch {
+		case err == nil:
+			thread, _ := strconv.Atoi(string(buffer[1:n]))
+			f.hear(now, buffer[0], thread)
+		case os.IsTimeout(err):
+		default:
+			return
+		}
+		if f.now != 0 && now.Sub(f.since) >= f.slice {
+			f.leave()
+			f.demoted++
+		}
+		f.next(now)
+	}
+}
+
+func (f *filter) hear(now time.Time, what byte, thread int) {
+	if what == 'b' {
+		f.arrived(now)
+		f.queue = append(f.queue, began{thread, now})
+		return
+	}
+	f.queue = slices.DeleteFunc(f.queue, func(b began) bool { return b.thread == thread })
+	if f.now == thread {
+		f.leave()
+	}
+}
+
+func (f *filter) arrived(now time.Time) {
+	if f.arrivals == 0 {
+		f.from = now
+	}
+	if f.arrivals++; f.arrivals > filterWindow {
+		f.slice = max(leastSlice, now.Sub(f.from)/filterWindow)
+		f.arrivals, f.from = 1, now
+	}
+}
+
+func (f *filter) leave() {
+	_ = setScheduler(f.now, unix.SCHED_NORMAL, 0) // it may have ended
+	f.now = 0
+}
+
+func (f *filter) next(now time.Time) {
+	for f.now == 0 && len(f.queue) > 0 {
+		first := f.queue[0]
+		f.queue = f.queue[1:]
+		if now.Sub(first.at) >= bypass*f.slice {
+			continue
+		}
+		if err := setScheduler(first.thread, unix.SCHED_FIFO, favouredCall); err != nil {
+			f.err = err
+			continue
+		}
+		f.now, f.since = first.thread, now
+	}
+}
+
+// setScheduler sets the scheduling class of a thread; 0 is this one.
+func setScheduler(thread, class int, priority int32) error {
+	_, _, errno := unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(thread), uintptr(class), uintptr(unsafe.Pointer(&priority)))
+	if errno != 0 {
+		return os.NewSyscallError("sched_setscheduler", errno)
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+// Command nodesched measures what the order of calls on a node does to them, with real processes:
+// it replays seeded traces of calls, as an open loop, against local Windlasses that differ in
+// nothing but their node scheduling, and prints slowdowns, turnarounds, and ratios of policies.
+//
+// Functions compute on one core; Windlass, its agents and the clients run on the others. It needs
+// root and two cores, and refuses a machine that does other work. Among the policies is FILTER of
+// SFS as published, with the real-time class, which is the harness's own.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "nodesched:", err)
+		os.Exit(1)
+	}
+}
+
+// plan is what to measure.
+type plan struct {
+	trace    string
+	policies []policy
+	seeds    int
+	first    uint64
+	load     float64
+	length   time.Duration
+	each     bool // print each call
+}
+
+func run(args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("nodesched", flag.ContinueOnError)
+	name := flags.String("trace", "azure", "two, azure or zuk")
+	chosen := flags.String("policies", "", "policies to compare, by commas (default: those that the trace's goals are about)")
+	seeds := flags.Int("seeds", 5, "how many seeds")
+	first := flags.Uint64("seed", 1001, "the first seed")
+	load := flags.Float64("load", 0.95, "load of the functions' core; zuk: the intensity divided by 100")
+	length := flags.Duration("for", 8*time.Second, "how long calls come")
+	each := flags.Bool("calls", false, "print each call, too")
+	busy := flags.Bool("busy", false, "measure although the machine does other work")
+	serving := flags.String("serve", "", "be the Windlass of this policy, until the standard input ends")
+	dir := flags.String("dir", "", "the folder with its programs, with -serve")
+	burning := flags.Bool("burn", false, "be a function")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	switch {
+	case *burning:
+		return burn()
+	case *serving != "":
+		p, err := policyByName(*serving)
+		if err != nil {
+			return err
+		}
+		return serve(p, *dir, flags.Args(), os.Stdin, out)
+	}
+	p := plan{trace: *name, seeds: *seeds, first: *first, load: *load, length: *length, each: *each}
+	if *chosen == "" {
+		*chosen = map[string]string{"azure": "off,sfs,fifo-sfs,serpt", "two": "off,sfs,fifo-sfs,serpt", "zuk": "off,fifo,sept,fair-choice"}[*name]
+	}
+	for _, name := range strings.Split(*chosen, ",") {
+		policy, err := policyByName(name)
+		if err != nil {
+			return err
+		}
+		p.policies = append(p.policies, policy)
+	}
+	if _, err := newTrace(p.trace, 1, p.load, p.length); err != nil {
+		return err
+	}
+	if err := checkMachine(*busy); err != nil {
+		return err
+	}
+	return p.measure(out)
+}
+
+// checkMachine makes all that is started run beside the functions' core, but for the functions.
+func checkMachine(busy bool) error {
+	switch {
+	case os.Geteuid() != 0:
+		return errors.New("it needs root, for control groups and the real-time class: use sudo")
+	case runtime.NumCPU() <= functionCore:
+		return fmt.Errorf("it needs %d cores", functionCore+1)
+	}
+	before, err := readMachine()
+	if err != nil {
+		return err
+	}
+	const look = 2 * time.Second
+	time.Sleep(look)
+	after, err := readMachine()
+	if err != nil {
+		return err
+	}
+	if used := (after.busy - before.busy).Seconds() / look.Seconds(); used > 0.15 && !busy {
+		return fmt.Errorf("other programs use %.0f %% of a core: stop them, or measure nevertheless with -busy", used*100)
+	}
+	var others unix.CPUSet
+	for core := range runtime.NumCPU() {
+		if core != functionCore {
+			others.Set(core)
+		}
+	}
+	threads, err := filepath.Glob("/proc/self/task/*")
+	for _, t := range threads {
+		var thread int
+		_, _ = fmt.Sscan(filepath.Base(t), &thread)
+		err = errors.Join(err, unix.SchedSetaffinity(thread, &others))
+	}
+	return err
+}
+
+// measure runs all policies in turn for each seed.
+func (p plan) measure(out io.Writer) (err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp("", "windlass-nodesched-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	agent := filepath.Join(temp, "podagent")
+	if built, err := exec.Command("go", "build", "-o", agent, "github.com/windlass-dev/windlass/cmd/podagent").CombinedOutput(); err != nil {
+		return fmt.Errorf("building the agent: %w: %s", err, built)
+	}
+	all := map[string][]outcome{}
+	for i := range p.seeds {
+		seed := p.first + uint64(i)
+		t, err := newTrace(p.trace, seed, p.load, p.length)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s_seed=%d calls=%d work=%.2fs\n", p.trace, seed, len(t.calls), t.work().Seconds())
+		var classes []string
+		for _, c := range t.calls {
+			if !slices.Contains(classes, c.class) {
+				classes = append(classes, c.class)
+			}
+		}
+		slices.Sort(classes)
+		for _, policy := range p.policies {
+			o, err := measureOne(self, temp, policy, t)
+			if err != nil {
+				return fmt.Errorf("policy %s: %w", policy.name, err)
+			}
+			if p.each {
+				o.printEach(out, policy.name)
+			}
+			o.print(out, fmt.Sprintf("%s_%d_%s", p.trace, seed, policy.name), classes)
+			all[policy.name] = append(all[policy.name], o)
+		}
+	}
+	judge(out, p.trace, all)
+	judgeModel(out, p.trace, p.policies, all)
+	return nil
+}
+
+// measureOne replays a trace under a policy.
+func measureOne(self, dir string, p policy, t trace) (o outcome, err error) {
+	if p.filter {
+		f, err := startFilter(filterSocket(dir))
+		if err != nil {
+			return o, err
+		}
+		defer func() {
+			err = errors.Join(err, f.stop())
+			_ = os.Remove(filterSocket(dir))
+		}()
+	}
+	s, err := startServer(self, dir, p, t)
+	if err != nil {
+		return o, err
+	}
+	defer func() {
+		err = errors.Join(err, s.stop(), os.RemoveAll(filepath.Join(dir, "data")))
+	}()
+	time.Sleep(time.Second) // what starting leaves behind
+	if o.platform, err = s.idle(t); err != nil {
+		return o, err
+	}
+	if o.model, err = predict(p, t, o.platform); err != nil {
+		return o, err
+	}
+	cpu, err := s.cpu()
+	if err != nil {
+		return o, err
+	}
+	before, err := readMachine()
+	if err != nil {
+		return o, err
+	}
+	began := time.Now()
+	o.results = s.replay(t)
+	o.took = time.Since(began)
+	after, err := s.cpu()
+	if err != nil {
+		return o, err
+	}
+	now, err := readMachine()
+	o.cpu, o.switches, o.core = after-cpu, now.switches-before.switches, now.functions-before.functions
+	if n, first := o.failed(); n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d calls failed; the first: %w", n, first))
+	}
+	time.Sleep(time.Second) // agents report by pings
+	text, readErr := s.metrics()
+	o.metrics = text
+	return o, errors.Join(err, readErr)
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+)
+
+// outcome is what became of a trace under a policy.
+type outcome struct {
+	results []result
+	// cpu is what Windlass and its agents used, and switches how often the machine switched
+	// between threads.
+	cpu      time.Duration
+	switches int64
+	// core is the processor time of the functions' core, and took how long it all took.
+	core, took time.Duration
+	metrics  string
+	// platform is how long a call takes that computes nothing, and model the mean slowdown that the
+	// model has.
+	platform time.Duration
+	model    float64
+}
+
+// failed is how many calls were not answered well, and why the first of them was not.
+func (o outcome) failed() (n int, first error) {
+	for _, r := range o.results {
+		if r.err != nil {
+			n++
+			if first == nil {
+				first = r.err
+			}
+		}
+	}
+	return n, first
+}
+
+// slowdowns are turnarounds divided by processor times, of a class or of all.
+func (o outcome) slowdowns(class string) (of []float64) {
+	for _, r := range o.results {
+		if r.err == nil && (class == "" || r.class == class) {
+			of = append(of, r.turnaround.Seconds()/(r.cpu+r.sleep).Seconds())
+		}
+	}
+	return of
+}
+
+// turnarounds are in seconds.
+func (o outcome) turnarounds(class string) (of []float64) {
+	for _, r := range o.results {
+		if r.err == nil && (class == "" || r.class == class) {
+			of = append(of, r.turnaround.Seconds())
+		}
+	}
+	return of
+}
+
+// stretch is the time that the functions took over the processor time that they used.
+func (o outcome) stretch() float64 {
+	var exec, used time.Duration
+	for _, r := range o.results {
+		if r.err == nil && r.sleep == 0 {
+			exec += r.exec
+			used += r.used
+		}
+	}
+	return exec.Seconds() / used.Seconds()
+}
+
+// printEach prints each call, times in milliseconds.
+func (o outcome) printEach(to io.Writer, policy string) {
+	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
+	for _, r := range o.results {
+		fmt.Fprintf(to, "call policy=%s at=%.1f function=%s cpu=%.1f execution=%.1f turnaround=%.1f\n",
+			policy, ms(r.at), r.function, ms(r.cpu), ms(r.exec), ms(r.turnaround))
+	}
+}
+
+// print prints the figures of one run.
+func (o outcome) print(to io.Writer, prefix string, classes []string) {
+	fmt.Fprintf(to, "%s_mean_slowdown=%.2f\n", prefix, mean(o.slowdowns("")))
+	fmt.Fprintf(to, "%s_model_over_measured=%.2f model=%.2f platform_ms=%.2f\n", prefix,
+		o.model/mean(o.slowdowns("")), o.model, o.platform.Seconds()*1e3)
+	fmt.Fprintf(to, "%s_mean_turnaround_ms=%.1f\n", prefix, mean(o.turnarounds(""))*1e3)
+	for _, class := range classes {
+		of := o.slowdowns(class)
+		fmt.Fprintf(to, "%s_slowdown{class=%s}=%.2f p99=%.1f\n", prefix, class, mean(of), percentile(of, 99))
+	}
+	fmt.Fprintf(to, "%s_execution_over_cpu=%.2f\n", prefix, o.stretch())
+	fmt.Fprintf(to, "%s_core_busy=%.3f took=%.2fs\n", prefix, o.core.Seconds()/o.took.Seconds(), o.took.Seconds())
+	fmt.Fprintf(to, "%s_switches_per_call=%.1f\n", prefix, float64(o.switches)/float64(len(o.results)))
+	fmt.Fprintf(to, "%s_platform_cpu_us_per_call=%.0f\n", prefix, o.cpu.Seconds()*1e6/float64(len(o.results)))
+	if agents := sumOf(o.metrics, "windlass_node_agents", ""); agents > 0 {
+		asks := sumOf(o.metrics, "windlass_node_asks_total", "")
+		fmt.Fprintf(to, "%s_agents=%.0f\n", prefix, agents)
+		fmt.Fprintf(to, "%s_asks_per_call=%.2f failed_open=%.0f demotions=%.0f band_writes=%.0f\n", prefix, asks/float64(len(o.results)),
+			sumOf(o.metrics, "windlass_agent_failed_open_total", ""), sumOf(o.metrics, "windlass_node_demotions_total", ""),
+			sumOf(o.metrics, "windlass_node_band_writes_total", ""))
+	}
+}
+
+// bar is a ratio of two policies that is to be reached.
+type bar struct {
+	name  string
+	over  string // the policy above the line
+	under string // the one below
+	of    func(outcome) float64
+	least float64 // 0 for none
+	most  float64 // 0 for none
+}
+
+// barsOf are those of a trace.
+func barsOf(trace string) []bar {
+	slowdown := func(o outcome) float64 { return mean(o.slowdowns("")) }
+	switch trace {
+	case "azure":
+		return []bar{
+			{name: "mean_slowdown", over: "off", under: "serpt", of: slowdown, least: 2},
+			{name: "mean_slowdown", over: "sfs", under: "serpt", of: slowdown, least: 1.3},
+			{name: "long_calls", over: "serpt", under: "off", of: func(o outcome) float64 { return mean(o.slowdowns("140-234ms")) }, most: 1},
+			{name: "shortest_p99", over: "sfs", under: "serpt", of: func(o outcome) float64 { return percentile(o.slowdowns("1-4ms"), 99) }, least: 2},
+			{name: "mean_slowdown", over: "fifo-sfs", under: "sfs", of: slowdown, most: 1.2},
+		}
+	case "two":
+		return []bar{
+			{name: "mean_slowdown", over: "off", under: "serpt", of: slowdown, least: 2},
+			{name: "mean_slowdown", over: "fifo-sfs", under: "sfs", of: slowdown, most: 1.1},
+		}
+	case "zuk":
+		return []bar{
+			{name: "mean_response", over: "off", under: "fair-choice", of: func(o outcome) float64 { return mean(o.turnarounds("")) }, least: 2.5},
+			{name: "mean_stretch", over: "off", under: "fair-choice", of: slowdown, least: 10},
+		}
+	}
+	return nil
+}
+
+// judge prints the medians of ratios over seeds, by policy and seed, with their bars.
+func judge(to io.Writer, trace string, all map[string][]outcome) {
+	for _, b := range barsOf(trace) {
+		if len(all[b.over]) == 0 || len(all[b.over]) != len(all[b.under]) {
+			continue
+		}
+		var ratios []float64
+		for i := range all[b.over] {
+			ratios = append(ratios, b.of(all[b.over][i])/b.of(all[b.under][i]))
+		}
+		slices.Sort(ratios)
+		median := percentile(ratios, 50)
+		verdict, bound := "met", fmt.Sprintf(">=%g", b.least)
+		if b.most > 0 {
+			bound = fmt.Sprintf("<=%g", b.most)
+		}
+		if b.least > 0 && median < b.least || b.most > 0 && median > b.most {
+			verdict = "MISSED"
+		}
+		fmt.Fprintf(to, "%s_%s_%s_over_%s=%.2f (%d seeds from %.2f to %.2f) goal%s %s\n",
+			trace, b.name, b.over, b.under, median, len(ratios), ratios[0], ratios[len(ratios)-1], bound, verdict)
+	}
+}
+
+// judgeModel prints the medians, over seeds, of what the model has beside what was measured.
+func judgeModel(to io.Writer, trace string, policies []policy, all map[string][]outcome) {
+	for _, p := range policies {
+		var ratios []float64
+		for _, o := range all[p.name] {
+			ratios = append(ratios, o.model/mean(o.slowdowns("")))
+		}
+		median, verdict := percentile(ratios, 50), "met"
+		if median < 0.9 || median > 1.1 {
+			verdict = "MISSED"
+		}
+		fmt.Fprintf(to, "%s_model_over_measured_%s=%.2f goal>=0.9,<=1.1 %s\n", trace, p.name, median, verdict)
+	}
+}
+
+func mean(of []float64) float64 {
+	sum := 0.0
+	for _, x := range of {
+		sum += x
+	}
+	return sum / float64(len(of))
+}
+
+// percentile is the nearest-rank percentile; NaN of nothing.
+func percentile(of []float64, p float64) float64 {
+	if len(of) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(of))
+	return sorted[max(0, int(math.Ceil(p/100*float64(len(sorted))))-1)]
+}
