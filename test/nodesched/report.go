@@ -17,7 +17,7 @@ type outcome struct {
 	switches int64
 	// core is the processor time of the functions' core, and took how long it all took.
 	core, took time.Duration
-	metrics  string
+	metrics    string
 	// platform is how long a call takes that computes nothing, and model the mean slowdown that the
 	// model has.
 	platform time.Duration

@@ -37,10 +37,10 @@ func (h *heap[T]) raise(i int) {
 		if !h.before(item, h.items[parent]) {
 			break
 		}
-		h.put(i, h.items[parent])
+		h.fill(i, h.items[parent])
 		i = parent
 	}
-	h.put(i, item)
+	h.fill(i, item)
 }
 
 func (h *heap[T]) lower(i int) {
@@ -56,13 +56,13 @@ func (h *heap[T]) lower(i int) {
 		if !h.before(h.items[child], item) {
 			break
 		}
-		h.put(i, h.items[child])
+		h.fill(i, h.items[child])
 		i = child
 	}
-	h.put(i, item)
+	h.fill(i, item)
 }
 
-func (h *heap[T]) put(i int, item T) {
+func (h *heap[T]) fill(i int, item T) {
 	h.items[i] = item
 	if h.moved != nil {
 		h.moved(item, i)
