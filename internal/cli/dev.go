@@ -23,7 +23,7 @@ type developer struct {
 }
 
 func (d *developer) devCommand() *cobra.Command {
-	flags := upFlags{maxBody: "64Mi", decider: autoscaler.Default(), logLevel: "info", logFormat: "console", logCalls: string(gateway.LogAll), tracing: tracing.DefaultConfig()}
+	flags := upFlags{maxBody: "64Mi", decider: autoscaler.Default(), nodeScheduling: "off", nodeSlice: "auto", logLevel: "info", logFormat: "console", logCalls: string(gateway.LogAll), tracing: tracing.DefaultConfig()}
 	cmd := &cobra.Command{
 		Use:   "dev [-f FILE|FOLDER ...]",
 		Short: "Deploy functions, and again whenever their files change",

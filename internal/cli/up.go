@@ -124,7 +124,7 @@ A second one ends it at once.`,
 	cmd.Flags().StringVar(&flags.maxBody, "max-body-size", "64Mi", "largest `size` of a call's body in bytes, such as 512Ki or 64Mi")
 	cmd.Flags().StringVar(&flags.decider, "algorithm", autoscaler.Default(), "`algorithm` that says how many instances a function needs: "+autoscaler.Choice())
 	cmd.Flags().StringVar(&flags.nodeScheduling, "node-scheduling", "off", "`order` in which calls compute while this machine is busy: auto, off, or "+orderChoice())
-	cmd.Flags().StringVar(&flags.nodeSlice, "node-slice", "auto", "processor `time` after which a call yields to others: auto, sfs, p95, off, or a duration such as 50ms")
+	cmd.Flags().StringVar(&flags.nodeSlice, "node-slice", "auto", "processor `time` after which a call yields to others: auto, sfs, p95, off, or a time such as 50ms")
 	cmd.Flags().StringVar(&flags.logLevel, "log-level", "info", "minimum log `level`: debug, info, warn or error")
 	cmd.Flags().StringVar(&flags.logFormat, "log-format", "console", "`format` of the log: console for people, with what functions print; text or json for programs")
 	cmd.Flags().StringVar(&flags.logCalls, "log-calls", string(gateway.LogFailed), "which `calls` to log: Failed, All or None")

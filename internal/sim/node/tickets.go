@@ -86,7 +86,7 @@ func (t *tickets) teach() {
 		t.tell(callorder.Asked{Instance: i.id, Ask: t.asks})
 		i.before += known
 		t.tell(callorder.Ended{Instance: i.id, Usage: i.before})
-		t.hand(i, j)
+		t.rest(i, j)
 	}
 }
 
@@ -104,8 +104,8 @@ func (t *tickets) instanceFor(j *job) *instance {
 	return i
 }
 
-// hand makes an instance idle.
-func (t *tickets) hand(i *instance, of *job) {
+// rest makes an instance idle.
+func (t *tickets) rest(i *instance, of *job) {
 	key := of.Namespace + "/" + of.Function
 	t.idle[key] = append(t.idle[key], i)
 }
@@ -124,7 +124,7 @@ func (t *tickets) stop(j *job) {
 	i.before = t.usage(i)
 	i.job = nil
 	t.tell(callorder.Ended{Instance: i.id, Usage: i.before})
-	t.hand(i, j)
+	t.rest(i, j)
 }
 
 // usage is the processor time of an instance.
