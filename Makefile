@@ -209,6 +209,13 @@ scale: ## Measure decisions and API writes with 1,000 nodes of kwok, and the wri
 density: ## Measure the memory of 10,000 idle functions and 5,000 idle instances in a gateway and a scheduler; takes ten minutes
 	go run ./test/density
 
+# two, azure, zuk or all.
+nodesched: BENCH = azure two
+
+.PHONY: nodesched
+nodesched: ## Measure what the order of calls on a busy node does to them, with real processes, as root; takes minutes (BENCH=)
+	for trace in $(if $(filter all,$(BENCH)),azure two zuk,$(BENCH)); do go run ./test/nodesched -trace $$trace || exit 1; done
+
 # Which rows, such as F2,F21-F24.
 ROWS ?=
 # Labs that share the rows at the same time; each takes a core or two.
