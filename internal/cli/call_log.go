@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
@@ -64,7 +65,11 @@ func (l *logPrinter) callRows(account invocation.Record) [][]cell {
 		rows = append(rows, cells("trace", account.Trace))
 	}
 	for _, s := range account.Phases {
-		rows = append(rows, cells(s.Phase, fmt.Sprintf("%.3f ms", float64(s.Took)/float64(time.Millisecond))))
+		took := fmt.Sprintf("%.3f ms", float64(s.Took)/float64(time.Millisecond))
+		if s.Phase == timeline.Core.String() {
+			took += ", waited for a core of its node"
+		}
+		rows = append(rows, cells(s.Phase, took))
 	}
 	return rows
 }

@@ -14,7 +14,7 @@ func TestTheStoryOfAnInvocation(t *testing.T) {
 		Record: &invocation.Record{
 			ID: id, Function: invocation.FunctionKey{Namespace: "default", Name: "hello"}, Trace: "abc", CID: "00000001-000001", Attempt: 2,
 			Code: 502, Executed: invocation.ExecutedMaybe, Reason: "InstanceLost", Cold: true, Received: now, Ended: now.Add(time.Second),
-			Phases: []invocation.PhaseTime{{Phase: "admit", Took: 1234567}, {Phase: "queue", Took: time.Second}},
+			Phases: []invocation.PhaseTime{{Phase: "admit", Took: 1234567}, {Phase: "queue", Took: time.Second}, {Phase: "core", Took: 120 * time.Millisecond}},
 		},
 		Lines: []invocation.Line{{Source: "00000001-000001", Text: "hi"}},
 		Notes: []string{"there is more"},

@@ -104,9 +104,12 @@ type counted struct {
 // sums are summed phases, by their positions in one of the lists below.
 type sums [7]float64
 
+// corePhase is the wait for a core of a busy node.
+const corePhase = "core"
+
 // phases of a call and of a cold start, in their order.
 var (
-	phases     = []string{"admit", "queue", "core", "claim", "execute", "return"}
+	phases     = []string{"admit", "queue", corePhase, "claim", "execute", "return"}
 	coldPhases = []string{"decide", "create", "sandbox", "containers", "ready", "hello", "claim"}
 )
 

@@ -338,7 +338,7 @@ func (w *Watcher) viewOf(key invocation.FunctionKey, f figures, since int, over 
 			MeanExecution: now.meanExecution, MeanStart: now.meanStart,
 			Launched: int(f.launched), Started: int(f.started), Failed: int(f.failedStarts),
 		},
-		Phases:     split(phases, sum.phases, sum.calls),
+		Phases:     withoutIdleCore(split(phases, sum.phases, sum.calls)),
 		ColdPhases: split(coldPhases, f.coldPhases, f.started),
 	}
 	if d, known := w.decisions[key]; known {
@@ -378,6 +378,12 @@ func split(names []string, of sums, n float64) []Phase {
 		parts[i] = Phase{Name: name, Mean: of[i] / n, Share: of[i] / total}
 	}
 	return parts
+}
+
+// withoutIdleCore leaves the phase core out if no call waited for a core of its node, which is so
+// wherever nodes do not order their calls.
+func withoutIdleCore(parts []Phase) []Phase {
+	return slices.DeleteFunc(parts, func(p Phase) bool { return p.Name == corePhase && p.Mean == 0 })
 }
 
 // nodesOf are the nodes that anyone tells of, in the order of their names.

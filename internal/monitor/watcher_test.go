@@ -207,7 +207,7 @@ func TestPhasesAreWhatACallTook(t *testing.T) {
 	var w Watcher
 	w.See(at(0, sums(10, 100, 100)))
 	f := helloOf(t, w.See(at(1, sums(14, 101, 103))))
-	want := []Phase{{Name: "admit"}, {Name: "queue", Mean: 0.25, Share: 0.25}, {Name: "core"}, {Name: "claim"}, {Name: "execute", Mean: 0.75, Share: 0.75}, {Name: "return"}}
+	want := []Phase{{Name: "admit"}, {Name: "queue", Mean: 0.25, Share: 0.25}, {Name: "claim"}, {Name: "execute", Mean: 0.75, Share: 0.75}, {Name: "return"}}
 	if diff := cmp.Diff(want, f.Phases, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("phases (-want +got):\n%s", diff)
 	}
@@ -216,6 +216,28 @@ func TestPhasesAreWhatACallTook(t *testing.T) {
 	}
 	if f = helloOf(t, w.See(at(20, sums(14, 101, 103)))); f.Phases != nil {
 		t.Errorf("long after the last call there are phases %+v", f.Phases)
+	}
+}
+
+func TestTheWaitForACoreIsAPhaseWhereCallsWaited(t *testing.T) {
+	sums := func(calls, core, execute float64) Reading {
+		return gateway(calls, 0).
+			says("windlass_gateway_phase_seconds_total", core, with(hello, "phase", "core")...).
+			says("windlass_gateway_phase_seconds_total", execute, with(hello, "phase", "execute")...).
+			reading("g")
+	}
+	var w Watcher
+	w.See(at(0, sums(10, 5, 100)))
+	f := helloOf(t, w.See(at(1, sums(14, 6, 103))))
+	want := []Phase{{Name: "admit"}, {Name: "queue"}, {Name: "core", Mean: 0.25, Share: 0.25}, {Name: "claim"}, {Name: "execute", Mean: 0.75, Share: 0.75}, {Name: "return"}}
+	if diff := cmp.Diff(want, f.Phases, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		t.Errorf("phases (-want +got):\n%s", diff)
+	}
+	// Of the last ten seconds, none waited.
+	f = helloOf(t, w.See(at(20, sums(18, 6, 106))))
+	want = []Phase{{Name: "admit"}, {Name: "queue"}, {Name: "claim"}, {Name: "execute", Mean: 0.75, Share: 1}, {Name: "return"}}
+	if diff := cmp.Diff(want, f.Phases, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		t.Errorf("phases once no call waits (-want +got):\n%s", diff)
 	}
 }
 
