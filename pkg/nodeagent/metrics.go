@@ -21,7 +21,7 @@ var (
 var (
 	coresDecl = Metrics.Gauge(metric.Experimental, "windlass_node_cores",
 		"Core tickets of the node: how many calls compute at a time while it is busy.")
-	busyDecl = Metrics.Gauge(metric.Experimental, "windlass_node_busy",
+	busyDecl = Metrics.Gauge(metric.Stable, "windlass_node_busy",
 		"1 while more threads want to run than the node has cores, and calls need core tickets; otherwise 0.")
 	agentsDecl = Metrics.Gauge(metric.Experimental, "windlass_node_agents",
 		"Instances whose agents are connected.")

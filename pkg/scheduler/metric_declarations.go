@@ -104,9 +104,9 @@ var (
 		"Calls that broke off, as reported by the agents: the function exited, or did not answer properly.", "function_namespace", "function", "revision")
 	agentRefusedDecl = Metrics.Counter(metric.Experimental, "windlass_agent_claims_refused_total",
 		"Claims of the function's instances that gateways refused, as reported by their agents.", "function_namespace", "function", "revision")
-	agentCoreAsksDecl = Metrics.Counter(metric.Experimental, "windlass_agent_core_asks_total",
+	agentCoreAsksDecl = Metrics.Counter(metric.Stable, "windlass_agent_core_asks_total",
 		"Calls that asked the node agent of a busy node for a core, as reported by the agents.", "function_namespace", "function", "revision")
-	agentFailedOpenDecl = Metrics.Counter(metric.Experimental, "windlass_agent_failed_open_total",
+	agentFailedOpenDecl = Metrics.Counter(metric.Stable, "windlass_agent_failed_open_total",
 		"Calls that began without a core because the node agent gave no sign, as reported by the agents.", "function_namespace", "function", "revision")
 	agentReconnectsDecl = Metrics.Counter(metric.Experimental, "windlass_agent_reconnects_total",
 		"Connections to schedulers that agents lost and opened again.", "function_namespace", "function", "revision")

@@ -22,6 +22,7 @@ import (
 type harness struct {
 	*lab.Lab
 	prometheus *prometheus.Server
+	node       *busyNode
 	began      time.Time
 
 	mu  sync.Mutex
@@ -61,7 +62,11 @@ func openHarness(ctx context.Context, dir string, out io.Writer) (w *harness, er
 		return nil, err
 	}
 	w = &harness{Lab: l, began: time.Now(), out: out}
+	if w.node, err = startNode(l.Config.Program("windlass"), filepath.Join(dir, "node")); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
 	if err := w.watch(ctx, dir); err != nil {
+		w.node.close()
 		return nil, errors.Join(err, l.Close())
 	}
 	return w, nil
@@ -80,7 +85,7 @@ func (w *harness) watch(ctx context.Context, dir string) error {
 	}
 	c := prometheus.Config{
 		Program: program, Dir: filepath.Join(dir, "lab-prometheus"), Listen: "127.0.0.1:9090", Job: job, Rules: rules, Every: every,
-		Targets: prometheus.LabTargets(w.Lab),
+		Targets: append(prometheus.LabTargets(w.Lab), nodeTarget()),
 	}
 	if err := os.Mkdir(c.Dir, 0o755); err != nil {
 		return err
@@ -91,6 +96,7 @@ func (w *harness) watch(ctx context.Context, dir string) error {
 
 func (w *harness) close() error {
 	w.prometheus.Stop()
+	w.node.close()
 	return w.Close()
 }
 

@@ -22,7 +22,7 @@ type scenario struct {
 
 // Bounds of a scenario, within which an alert fires, and resolves, or never.
 const (
-	firesWithin    = 150 * time.Second
+	firesWithin    = 240 * time.Second
 	resolvesWithin = 150 * time.Second
 )
 

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -20,7 +21,7 @@ import (
 	"github.com/windlass-dev/windlass/test/lab"
 )
 
-// componentScenarios are alerts of gateways and schedulers.
+// componentScenarios are alerts of gateways, schedulers and a node agent.
 func componentScenarios() []scenario {
 	return []scenario{
 		{"WindlassGatewaySaturated", "held", gatewaysAreFull},
@@ -29,6 +30,7 @@ func componentScenarios() []scenario {
 		{"WindlassOwnershipUnconfirmed", "", withoutEtcd},
 		{"WindlassOwnershipFlapping", "", schedulersRestart},
 		{"WindlassCertificateExpiry", "", certificatesEnd},
+		{"WindlassNodeAgentFailOpen", "", nodeAgentStutters},
 	}
 }
 
@@ -119,24 +121,31 @@ func claimNothing(ctx context.Context, gateway string, calls *tls.Config) {
 // schedulerStutters lets a scheduler run only for a third of the time, as a limit
 // on its CPU does, in pieces that are longer.
 func schedulerStutters(ctx context.Context, w *harness, _ string) (undo func() error, err error) {
-	const stands, runs = 700 * time.Millisecond, 350 * time.Millisecond
-	m := w.Schedulers[0]
+	goOn := stutter(ctx, w.Schedulers[0].Process().Signal, 700*time.Millisecond, 350*time.Millisecond)
+	return func() error {
+		goOn()
+		return nil
+	}, nil
+}
+
+// stutter stops a process again and again for a time, and lets it run in between, until goOn is
+// called.
+func stutter(ctx context.Context, signal func(syscall.Signal), stands, runs time.Duration) (goOn func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for ctx.Err() == nil {
-			m.Pause()
+			signal(syscall.SIGSTOP)
 			sleep.For(ctx, stands)
-			m.Resume()
+			signal(syscall.SIGCONT)
 			sleep.For(ctx, runs)
 		}
 	}()
-	return func() error {
+	return func() {
 		cancel()
 		<-ended
-		return nil
-	}, nil
+	}
 }
 
 // withoutEtcd has all members of etcd stand still.

@@ -27,7 +27,7 @@ func (w *harness) standing(ctx context.Context) (stop func(), err error) {
 	return w.call(ctx, standing, "ms=50", 2), nil
 }
 
-// functionScenarios are alerts that name a function.
+// functionScenarios are alerts that name a function, and one that takes as long as all of them.
 func functionScenarios() []scenario {
 	return []scenario{
 		{"WindlassQueueNotDraining", "queue", calledTooMuch},
@@ -35,6 +35,7 @@ func functionScenarios() []scenario {
 		{"WindlassProvisionFailing", "failing", neverStarts},
 		{"WindlassNoCapacity", "huge", fitsNowhere},
 		{"WindlassAgentSilent", "silent", agentStandsStill},
+		{"WindlassNodeBusyLong", "", nodeIsBusy},
 	}
 }
 
