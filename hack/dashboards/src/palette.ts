@@ -14,6 +14,7 @@ export const states: Record<string, string> = {
 export const callPhases: Record<string, string> = {
   admit: '#B877D9',
   queue: '#FF9830',
+  core: '#FFCB7D',
   claim: '#F2CC0C',
   execute: '#56A64B',
   return: '#5794F2',
@@ -46,6 +47,15 @@ export const quantiles: Record<string, string> = {
   p50: '#8AB8FF',
   p90: '#3274D9',
   p99: '#B877D9',
+};
+
+/** Colours of what calls on a busy node do. */
+export const onNode: Record<string, string> = {
+  waiting: '#FF9830',
+  holding: '#56A64B',
+  preempted: '#F2CC0C',
+  blocked: '#8AB8FF',
+  demoted: '#B877D9',
 };
 
 /** Of what is needed, to lay over what is there. */
