@@ -43,7 +43,7 @@ type plan struct {
 
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("nodesched", flag.ContinueOnError)
-	name := flags.String("trace", "azure", "two, azure or zuk")
+	name := flags.String("trace", "azure", "two, azure or zuk; faults: let the node agent fail instead")
 	chosen := flags.String("policies", "", "policies to compare, by commas (default: those that the trace's goals are about)")
 	seeds := flags.Int("seeds", 5, "how many seeds")
 	first := flags.Uint64("seed", 1001, "the first seed")
@@ -68,6 +68,12 @@ func run(args []string, out io.Writer) error {
 		return serve(p, *dir, flags.Args(), os.Stdin, out)
 	}
 	p := plan{trace: *name, seeds: *seeds, first: *first, load: *load, length: *length, each: *each}
+	if *name == "faults" {
+		if err := checkMachine(*busy); err != nil {
+			return err
+		}
+		return withPrograms(func(self, dir string) error { return measureFaults(out, self, dir) })
+	}
 	if *chosen == "" {
 		*chosen = map[string]string{"azure": "off,sfs,fifo-sfs,serpt", "two": "off,sfs,fifo-sfs,serpt", "zuk": "off,fifo,sept,fair-choice"}[*name]
 	}
@@ -84,7 +90,7 @@ func run(args []string, out io.Writer) error {
 	if err := checkMachine(*busy); err != nil {
 		return err
 	}
-	return p.measure(out)
+	return withPrograms(func(self, dir string) error { return p.measure(out, self, dir) })
 }
 
 // checkMachine makes all that is started run beside the functions' core, but for the functions.
@@ -123,8 +129,8 @@ func checkMachine(busy bool) error {
 	return err
 }
 
-// measure runs all policies in turn for each seed.
-func (p plan) measure(out io.Writer) (err error) {
+// withPrograms runs do with this program and a folder that has the agent's, and removes it.
+func withPrograms(do func(self, dir string) error) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -138,6 +144,11 @@ func (p plan) measure(out io.Writer) (err error) {
 	if built, err := exec.Command("go", "build", "-o", agent, "github.com/windlass-dev/windlass/cmd/podagent").CombinedOutput(); err != nil {
 		return fmt.Errorf("building the agent: %w: %s", err, built)
 	}
+	return do(self, temp)
+}
+
+// measure runs all policies in turn for each seed.
+func (p plan) measure(out io.Writer, self, dir string) error {
 	all := map[string][]outcome{}
 	for i := range p.seeds {
 		seed := p.first + uint64(i)
@@ -154,7 +165,7 @@ func (p plan) measure(out io.Writer) (err error) {
 		}
 		slices.Sort(classes)
 		for _, policy := range p.policies {
-			o, err := measureOne(self, temp, policy, t)
+			o, err := measureOne(self, dir, policy, t)
 			if err != nil {
 				return fmt.Errorf("policy %s: %w", policy.name, err)
 			}
