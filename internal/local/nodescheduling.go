@@ -87,6 +87,8 @@ func (s *nodeScheduler) open(dataDir string, registry prometheus.Registerer) (er
 		}
 	}
 	config := nodeagent.DefaultConfig(runtime.NumCPU())
+	// Agents are not in the groups of their functions, so nobody has to breathe there.
+	config.Breath.Share = 0
 	config.Calls.Order, config.Calls.Slice = s.config.Order, s.config.Slice
 	s.agent, err = nodeagent.New(config, nodeagent.Deps{
 		Instances: s, Runnable: s.load.Runnable, Registry: registry, Log: s.log, Now: time.Now,

@@ -16,13 +16,14 @@ type BreathParams struct {
 	Every, Least time.Duration
 	// It is then normal until it has used Usage, or for Wall.
 	Usage, Wall time.Duration
-	// Share is how much of the node's processor time all breaths together may take, in (0, 1].
+	// Share is how much of the node's processor time all breaths together may take, in [0, 1]; with
+	// 0 there are none, for groups that have no agents in them.
 	Share float64
 }
 
 func (p BreathParams) validate() error {
-	if p.Every <= 0 || p.Least <= 0 || p.Usage <= 0 || p.Wall <= 0 || !(p.Share > 0 && p.Share <= 1) {
-		return fmt.Errorf("nodeagent: Breath is %+v: times must be positive, and Share in (0, 1]", p)
+	if p.Every <= 0 || p.Least <= 0 || p.Usage <= 0 || p.Wall <= 0 || !(p.Share >= 0 && p.Share <= 1) {
+		return fmt.Errorf("nodeagent: Breath is %+v: times must be positive, and Share from 0 to 1", p)
 	}
 	return nil
 }
@@ -102,6 +103,9 @@ func (b *breaths) observe(now time.Duration, id callorder.InstanceID, usage time
 // letBreathe returns the instances that breathe from now on: those that have starved for the longest
 // first, as far as the credit goes.
 func (b *breaths) letBreathe(now time.Duration) []callorder.InstanceID {
+	if b.params.Share == 0 {
+		return nil
+	}
 	earned := time.Duration(float64(now-b.refilled) * b.params.Share * float64(b.cores))
 	b.credit, b.refilled = min(b.most(), b.credit+earned), now
 	var hungry []*lowInstance

@@ -139,6 +139,16 @@ func runBreaths(params BreathParams, cores, instances int, length time.Duration,
 	return sim
 }
 
+func TestWithoutAShareNobodyBreathes(t *testing.T) {
+	params := DefaultConfig(1).Breath
+	params.Share = 0
+	b := newBreaths(params, 1)
+	b.lowered(0, 1, 0)
+	if got := b.letBreathe(time.Hour); len(got) > 0 {
+		t.Errorf("%v breathe", got)
+	}
+}
+
 func TestBreathsTakeNoMoreThanTheirShare(t *testing.T) {
 	params := DefaultConfig(1).Breath
 	for _, tt := range []struct{ cores, instances int }{{1, 1}, {1, 50}, {2, 200}, {8, 30}, {16, 1000}} {

@@ -42,7 +42,7 @@ func DefaultConfig(cores int) Config {
 		Calls:       callorder.DefaultParams(cores),
 		SampleEvery: 5 * time.Millisecond,
 		StillEvery:  100 * time.Millisecond,
-		Mode:        ModeParams{Every: 10 * time.Millisecond, CalmEvery: 50 * time.Millisecond, Above: 3, Of: 4, CalmAfter: time.Second},
+		Mode:        ModeParams{Every: 10 * time.Millisecond, CalmEvery: 150 * time.Millisecond, Above: 3, Of: 4, CalmAfter: time.Second},
 		Breath: BreathParams{
 			Every: 400 * time.Millisecond, Least: 2 * time.Millisecond,
 			Usage: 8 * time.Millisecond, Wall: 20 * time.Millisecond, Share: 0.1,

@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"bufio"
 	"io/fs"
 	"math"
 	"os"
@@ -11,67 +10,10 @@ import (
 	"testing/fstest"
 
 	"github.com/windlass-dev/windlass/internal/sim/node"
-	"github.com/windlass-dev/windlass/internal/sim/report"
 )
 
 // dataFolder has recorded workloads; it is beside the project, not in it.
 const dataFolder = "../../../../shared/data"
-
-// onCores are the experiments with a single node.
-var onCores = []Experiment{sfs, hybrid, callOrder}
-
-// quickly runs an experiment at its quick size, or skips the test without its data.
-func quickly(t *testing.T, e Experiment) report.Report {
-	t.Helper()
-	o := Options{Size: e.Quick, Seed: 1}
-	if e.NeedsData {
-		if _, err := os.Stat(dataFolder + "/" + hybridFile); err != nil {
-			t.Skipf("%s replays a recorded workload: %v", e.Name, err)
-		}
-		o.Data = os.DirFS(dataFolder)
-	}
-	r, err := e.Run(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-// knownToBeMissed are the goals that are missed at quick size, as they are written down.
-func knownToBeMissed(t *testing.T) []string {
-	t.Helper()
-	file, err := os.Open("../../../hack/experiments-missed.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	var names []string
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		names = append(names, lines.Text())
-	}
-	return names
-}
-
-func TestGoalsOnCoresAreMetOrKnownToBeMissed(t *testing.T) {
-	known := knownToBeMissed(t)
-	for _, e := range onCores {
-		t.Run(e.Name, func(t *testing.T) {
-			goals := 0
-			for _, f := range quickly(t, e).Findings {
-				if f.Goal() == "" {
-					continue
-				}
-				goals++
-				if name := e.Name + "_" + f.Name; f.Met() == slices.Contains(known, name) {
-					t.Errorf("%s is %g, goal %s: hack/experiments-missed.txt says otherwise", name, f.Value, f.Goal())
-				}
-			}
-			if goals < 2 {
-				t.Errorf("%d goals", goals)
-			}
-		})
-	}
-}
 
 // within fails unless a figure is that close to what an independent simulation found.
 func within(t *testing.T, what string, got, want, tolerance float64) {
