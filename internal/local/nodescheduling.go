@@ -93,7 +93,11 @@ func (s *nodeScheduler) open(dataDir string, registry prometheus.Registerer) (er
 	s.agent, err = nodeagent.New(config, nodeagent.Deps{
 		Instances: s, Runnable: s.load.Runnable, Registry: registry, Log: s.log, Now: time.Now,
 	})
-	s.log.Info("calls share the cores in order while this machine is busy",
+	level := slog.LevelInfo
+	if !s.tree.Bands() {
+		level = slog.LevelWarn // it is less than what was asked for
+	}
+	s.log.Log(context.Background(), level, "calls share the cores in order while this machine is busy",
 		"order", s.config.Order, "slice", s.config.Slice, "bands", s.tree.String())
 	return err
 }
