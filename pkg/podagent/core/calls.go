@@ -44,8 +44,8 @@ type attempt struct {
 	phase   attemptPhase
 	id      invocation.ID
 	gateway Gateway
-	// ticket is the call's, unless it came by a loan.
-	ticket invocation.Ticket
+	// ticket is the call's; nil if it came by a loan.
+	ticket *invocation.Ticket
 	// lent says that the ticket's place stays with the gateway, and byLoan that the call came
 	// without a ticket.
 	lent, byLoan bool
@@ -54,8 +54,7 @@ type attempt struct {
 	claimDeadline time.Time
 	// unwanted says that the client or its gateway broke off the call.
 	unwanted bool
-	// asked is when it asked for a core, and known says that the node agent knows of it.
-	asked time.Time
+	// known says that the node agent knows of it.
 	known bool
 	// coreWait is how long it waited for a core.
 	coreWait time.Duration
@@ -132,7 +131,7 @@ func onTicket(c *Core, now time.Time, t Ticket) {
 	}
 	c.busy(now)
 	n, a := c.calls.addAttempt(t.Ticket.ID, 0)
-	a.lent, a.ticket = t.Lent, t.Ticket
+	a.lent, a.ticket = t.Lent, &t.Ticket
 	beginCall(c, now, n, a)
 }
 

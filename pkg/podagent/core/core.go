@@ -160,7 +160,15 @@ func handleOfNode(c *Core, now time.Time, e Event) {
 	}
 }
 
-func (c *Core) emit(e Effect) { c.out = append(c.out, e) }
+func (c *Core) emit(e Effect) {
+	if c.out == nil {
+		c.out = make([]Effect, 0, usualEffects)
+	}
+	c.out = append(c.out, e)
+}
+
+// usualEffects is how many effects an event of a warm call has.
+const usualEffects = 2
 
 // A spare instance connects once its runtime is ready.
 func onBegin(c *Core, now time.Time) {

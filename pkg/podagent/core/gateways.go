@@ -429,7 +429,7 @@ func claimAt(c *Core, now time.Time, n Attempt, a *attempt) {
 	a.gateway = number
 	g.users++
 	c.gateways.observeUse(now, g)
-	claim := Claim{Attempt: n, Gateway: number, Ticket: a.ticket}
+	claim := Claim{Attempt: n, Gateway: number, Ticket: *a.ticket}
 	if g.phase == gatewayOpen {
 		sendClaim(c, claim)
 		return

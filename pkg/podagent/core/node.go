@@ -22,8 +22,9 @@ type node struct {
 	busy, low bool
 	// heard is when the node agent gave a sign last, and distrusted until when it is not asked.
 	heard, distrusted time.Time
-	// waiting is the call that waits for a core; 0 for none.
+	// waiting is the call that waits for a core, since asked; 0 for none.
 	waiting Attempt
+	asked   time.Time
 }
 
 // beginCall lets a call go on once it has a core: at once, unless the node agent has to be asked.
@@ -32,8 +33,8 @@ func beginCall(c *Core, now time.Time, n Attempt, a *attempt) {
 		proceed(c, now, n, a)
 		return
 	}
-	a.phase, a.asked = awaitingCore, now
-	c.node.waiting, a.known = n, true
+	a.phase, a.known = awaitingCore, true
+	c.node.waiting, c.node.asked = n, now
 	c.counts.CoreAsks++
 	c.emit(AskCore{n})
 }
@@ -42,7 +43,7 @@ func beginCall(c *Core, now time.Time, n Attempt, a *attempt) {
 func proceed(c *Core, now time.Time, n Attempt, a *attempt) {
 	if c.node.waiting == n {
 		c.node.waiting = 0
-		a.coreWait = now.Sub(a.asked)
+		a.coreWait = now.Sub(c.node.asked)
 	}
 	if a.byLoan {
 		a.phase = running
@@ -133,15 +134,14 @@ func onNodeLost(c *Core, now time.Time) {
 
 // nodeNext is when nodeDue has something to do.
 func nodeNext(c *Core) time.Time {
-	_, a := c.waitingForCore()
-	if a == nil {
+	if _, a := c.waitingForCore(); a == nil {
 		return time.Time{}
 	}
-	sign := a.asked
+	sign := c.node.asked
 	if c.node.heard.After(sign) {
 		sign = c.node.heard
 	}
-	return earliest(sign.Add(nodePatience), a.asked.Add(maxCoreWait))
+	return earliest(sign.Add(nodePatience), c.node.asked.Add(maxCoreWait))
 }
 
 // nodeDue lets a call begin that has waited too long.
