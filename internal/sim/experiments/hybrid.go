@@ -95,7 +95,7 @@ func agedTickets(aging float64, known map[string]time.Duration) node.Tickets {
 	return node.Tickets{Params: p, Known: known}
 }
 
-// published is the paper's scheduler with so many cores for the queue.
+// published is the paper's scheduler with a number of cores for the queue.
 func published(fifo int) node.Hybrid { return node.Hybrid{FIFO: fifo, Limit: hybridLimit} }
 
 func limitedTo(percentile float64) node.Hybrid {

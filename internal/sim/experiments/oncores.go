@@ -55,7 +55,7 @@ func meanBy(results []node.Result, of func(node.Result) float64) float64 {
 	return statsOf(results, of).mean
 }
 
-// quantileBy is a quantile of a figure of calls: the value that so many of them are below.
+// quantileBy is a quantile of a figure of calls: the value below which that share of them is.
 func quantileBy(results []node.Result, q float64, of func(node.Result) float64) float64 {
 	values := make([]float64, len(results))
 	for i, r := range results {

@@ -10,7 +10,7 @@
 //
 //   - Sharing: all calls share the cores. It is the ideal of CFS and EEVDF.
 //   - Queueing: calls run to their end, in an order that is fixed when they come.
-//   - Shortest: the call with the least work left runs. It knows all sizes: an oracle.
+//   - Shortest: the call with the shortest rest runs. It knows all sizes: an oracle.
 //   - Filter: SFS as published.
 //   - Hybrid: cores in two groups, one for calls from a queue up to a limit, and one that shares, as published.
 //   - Tickets: core tickets. The decisions are the product's own code, package callorder.

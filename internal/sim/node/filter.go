@@ -22,7 +22,7 @@ type Filter struct {
 	Observe func(now, slice time.Duration)
 }
 
-// PublishedFilter has the paper's parameters; the first slice and the least are those of the
+// PublishedFilter has the paper's parameters; the first slice and the minimum are those of the
 // authors' code.
 func PublishedFilter() Filter {
 	return Filter{Slice: 20 * time.Millisecond, Least: 6 * time.Millisecond, Window: 100, Bypass: 3, Poll: 4 * time.Millisecond}

@@ -22,7 +22,7 @@ func (sharing) stop(*job)    {}
 // Queueing lets as many calls begin as there are cores, in an order, and each run to its end.
 // A call that sleeps keeps its core.
 type Queueing struct {
-	// Key is the order, the least first; nil is the order of arrival. It is asked once, when
+	// Key is the order, the smallest first; nil is the order of arrival. It is asked once, when
 	// the call comes. Calls with the same key go in the order of arrival.
 	Key func(Call) float64
 }
@@ -70,7 +70,7 @@ func (q *queueing) fill() {
 	}
 }
 
-// Shortest runs the calls with the least work left. It knows the sizes of all calls, so it is
+// Shortest runs the calls with the shortest rest. It knows the sizes of all calls, so it is
 // an oracle. A call that sleeps keeps its core.
 type Shortest struct{}
 
