@@ -70,7 +70,7 @@ func (m *machine) want(runnable int) {
 	m.mu.Lock()
 	m.runnable = runnable
 	m.mu.Unlock()
-	m.pass(100 * time.Millisecond)
+	m.pass(200 * time.Millisecond) // longer than a calm node agent takes to look, and to look again
 }
 
 // pass lets time pass.
