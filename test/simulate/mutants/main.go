@@ -38,7 +38,7 @@ const patches = "test/simulate/mutants/patches"
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	first := flags.Uint64("seed", 1, "the first seed")
-	seeds := flags.Uint64("seeds", 300, "within how many seeds each mutant must be noticed")
+	seeds := flags.Uint64("seeds", 1000, "within how many seeds each mutant must be noticed")
 	only := flags.String("only", "", "a regular expression that the names of mutants must match")
 	if err := flags.Parse(args); err != nil {
 		return err
