@@ -188,5 +188,7 @@ func (s *nodeScheduler) Identify(_ context.Context, hello nodeagent.Hello, _ net
 		}
 		group = opened
 	}
-	return nodeagent.Instance{Namespace: hello.Namespace, Function: hello.Function, Name: hello.Name, Group: group}, nil
+	// IDs of instances are unique for a function only.
+	key := hello.Namespace + "/" + hello.Function + "/" + hello.Name
+	return nodeagent.Instance{Namespace: hello.Namespace, Function: hello.Function, Name: hello.Name, Key: key, Group: group}, nil
 }

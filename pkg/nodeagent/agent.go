@@ -35,7 +35,7 @@ type state struct {
 	mode     mode
 	breaths  *breaths
 	sessions map[callorder.InstanceID]*session
-	byName   map[instanceKey]*session
+	byKey    map[string]*session
 	// functions counts the instances of each.
 	functions map[functionKey]int
 	lastID    callorder.InstanceID
@@ -48,13 +48,7 @@ type state struct {
 	watched                   []callorder.InstanceID
 }
 
-type (
-	functionKey struct{ namespace, name string }
-	instanceKey struct {
-		function functionKey
-		name     string // ids of instances are unique for a function only
-	}
-)
+type functionKey struct{ namespace, name string }
 
 // New makes an Agent, and starts nothing.
 func New(config Config, deps Deps) (*Agent, error) {
@@ -70,7 +64,7 @@ func New(config Config, deps Deps) (*Agent, error) {
 		started: deps.Now(), joined: make(chan struct{}, 1),
 		state: state{
 			core: core, mode: mode{params: config.Mode}, breaths: newBreaths(config.Breath, config.Calls.Cores),
-			sessions: map[callorder.InstanceID]*session{}, byName: map[instanceKey]*session{}, functions: map[functionKey]int{},
+			sessions: map[callorder.InstanceID]*session{}, byKey: map[string]*session{}, functions: map[functionKey]int{},
 		},
 	}, nil
 }
@@ -195,7 +189,7 @@ func (a *Agent) joinLocked(s *session) error {
 	if a.state.stopped {
 		return errStopping
 	}
-	if before := a.state.byName[s.key()]; before != nil {
+	if before := a.state.byKey[s.key]; before != nil {
 		before.close(errReplaced)
 		if err := a.leaveLocked(before); err != nil {
 			a.deps.Log.Warn("an instance's group cannot be closed", "err", err, "instance", s.name)
@@ -203,7 +197,7 @@ func (a *Agent) joinLocked(s *session) error {
 	}
 	a.state.lastID++
 	s.id = a.state.lastID
-	a.state.sessions[s.id], a.state.byName[s.key()] = s, s
+	a.state.sessions[s.id], a.state.byKey[s.key] = s, s
 	a.state.functions[s.function]++
 	a.metrics.agents.Set(float64(len(a.state.sessions)))
 	s.look()
@@ -223,7 +217,7 @@ func (a *Agent) leaveLocked(s *session) error {
 	a.applyEvent(a.now(), callorder.Left{Instance: s.id})
 	a.state.breaths.lifted(s.id)
 	delete(a.state.sessions, s.id)
-	delete(a.state.byName, s.key())
+	delete(a.state.byKey, s.key)
 	if a.state.functions[s.function]--; a.state.functions[s.function] == 0 {
 		delete(a.state.functions, s.function)
 		a.metrics.dropFunction(s.function)

@@ -361,6 +361,18 @@ func TestASecondStreamEndsTheFirst(t *testing.T) {
 	})
 }
 
+// An agent must not have several streams, and so several groups, by saying several functions.
+func TestAnInstanceHasOneStreamWhateverItsFunction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		m.keyIsToken = true
+		defer m.run()()
+		first := m.connect("a", "f")
+		expect(t, "the second stream", m.connect("a", "g"), "welcome")
+		expectEnd(t, first, codes.Aborted)
+	})
+}
+
 func TestTheEndOfRunSetsAllToNormal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t, nil)

@@ -95,7 +95,10 @@ type Hello struct {
 // Instance is an instance whose agent is who it says.
 type Instance struct {
 	Namespace, Function, Name string
-	Group                     Group
+	// Key tells the instance from all others of the node. It must be proven: an instance has one
+	// stream at a time, whatever it says of itself.
+	Key   string
+	Group Group
 }
 
 // Identifier knows the instances of the node.

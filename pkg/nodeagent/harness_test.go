@@ -22,6 +22,8 @@ import (
 // machine is a node agent and the machine that it believes in. Tests use it in a bubble of
 // synctest.
 type machine struct {
+	// keyIsToken says that tokens tell instances apart, whatever their functions are.
+	keyIsToken bool
 	*Agent
 	t *testing.T
 
@@ -92,7 +94,11 @@ func (m *machine) Identify(_ context.Context, hello Hello, _ net.Addr) (Instance
 	defer m.mu.Unlock()
 	g := &fakeGroup{since: time.Now()}
 	m.groups[hello.Name] = g
-	return Instance{Namespace: hello.Namespace, Function: hello.Function, Name: hello.Name, Group: g}, nil
+	key := hello.Namespace + "/" + hello.Function + "/" + hello.Name
+	if m.keyIsToken {
+		key = hello.Token
+	}
+	return Instance{Namespace: hello.Namespace, Function: hello.Function, Name: hello.Name, Key: key, Group: g}, nil
 }
 
 func (m *machine) group(name string) *fakeGroup {

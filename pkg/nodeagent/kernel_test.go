@@ -33,7 +33,7 @@ func (p *processes) Identify(_ context.Context, hello Hello, _ net.Addr) (Instan
 	if err != nil {
 		return Instance{}, err
 	}
-	return Instance{Namespace: hello.Namespace, Function: hello.Function, Name: hello.Name, Group: g}, nil
+	return Instance{Namespace: hello.Namespace, Function: hello.Function, Name: hello.Name, Key: hello.Namespace + "/" + hello.Function + "/" + hello.Name, Group: g}, nil
 }
 
 // spin starts a process in a group of its own that computes on the first processor.
@@ -95,7 +95,7 @@ func TestALongProcessYields(t *testing.T) {
 	used := func(name string) time.Duration {
 		agent.mu.Lock()
 		defer agent.mu.Unlock()
-		s := agent.state.byName[instanceKey{functionKey{"ns", name}, name}]
+		s := agent.state.byKey["ns/"+name+"/"+name]
 		s.look()
 		return s.usage
 	}

@@ -29,6 +29,7 @@ const replyQueue = 32
 type session struct {
 	id       callorder.InstanceID
 	name     string
+	key      string
 	function functionKey
 	group    Group
 	replies  chan *nodewire.ComputeReply
@@ -54,12 +55,10 @@ type runningCall struct {
 
 func newSession(of Instance) *session {
 	return &session{
-		name: of.Name, function: functionKey{of.Namespace, of.Function}, group: of.Group,
+		name: of.Name, key: of.Key, function: functionKey{of.Namespace, of.Function}, group: of.Group,
 		replies: make(chan *nodewire.ComputeReply, replyQueue), closing: make(chan error, 1),
 	}
 }
-
-func (s *session) key() instanceKey { return instanceKey{s.function, s.name} }
 
 // look reads how much the instance has used. A group that is gone has used what it had.
 func (s *session) look() bool {

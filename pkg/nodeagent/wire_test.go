@@ -149,7 +149,7 @@ func BenchmarkLook(b *testing.B) {
 			var sessions []*session
 			agent.mu.Lock()
 			for _, name := range []string{"a", "b", "c", "d"} {
-				s := newSession(Instance{Namespace: "ns", Function: name, Name: name, Group: &fakeGroup{since: now, computes: true}})
+				s := newSession(Instance{Namespace: "ns", Function: name, Name: name, Key: name, Group: &fakeGroup{since: now, computes: true}})
 				if err := agent.joinLocked(s); err != nil {
 					b.Fatal(err)
 				}
@@ -200,7 +200,7 @@ func BenchmarkRun(b *testing.B) {
 				b.Fatal(err)
 			}
 			for n := range tt.instances {
-				s := newSession(Instance{Namespace: "ns", Function: "f", Name: string('a' + rune(n)), Group: &fakeGroup{computes: true, since: time.Now()}})
+				s := newSession(Instance{Namespace: "ns", Function: "f", Name: string('a' + rune(n)), Key: string('a' + rune(n)), Group: &fakeGroup{computes: true, since: time.Now()}})
 				s.replies = make(chan *nodewire.ComputeReply, 1<<16)
 				agent.mu.Lock()
 				err := agent.joinLocked(s)

@@ -1,11 +1,14 @@
 package cgroups
 
 import (
+	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 )
 
 // RunGuardian waits until the node agent at the other end of the pipe is gone, however that
@@ -14,8 +17,8 @@ import (
 func RunGuardian(pipe io.Reader, journal string) error {
 	_, _ = io.Copy(io.Discard, pipe) // an error is an end, too
 	lock, err := lockFor(journal)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil
+	if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, fs.ErrNotExist) {
+		return nil // somebody else sees to it, or there is no journal
 	}
 	if err != nil {
 		return err
@@ -24,6 +27,29 @@ func RunGuardian(pipe io.Reader, journal string) error {
 	var restored error
 	j.rows, restored = restore(journal)
 	return errors.Join(restored, j.rewrite(), j.Close())
+}
+
+// Watch runs a node agent as a child of this process, and returns its end. Then all groups are
+// normal that its journal has, also if it was killed. So the first process of a container, whose
+// end is that of all others, outlives what may go wrong. When ctx ends, the child is to end in
+// order within some time.
+func Watch(ctx context.Context, command *exec.Cmd, journal string, within time.Duration) error {
+	its, ours, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	command.ExtraFiles = append(command.ExtraFiles, ours)
+	if err := command.Start(); err != nil {
+		return errors.Join(err, ours.Close(), its.Close())
+	}
+	_ = ours.Close() // the child has it
+	stop := context.AfterFunc(ctx, func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		time.AfterFunc(within, func() { _ = command.Process.Kill() })
+	})
+	defer stop()
+	restored := RunGuardian(its, journal)
+	return errors.Join(command.Wait(), restored, its.Close())
 }
 
 // Guardian is a process that runs RunGuardian for this one.

@@ -2,6 +2,7 @@ package cgroups
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -17,6 +18,7 @@ import (
 // What a process of this test program does, by the environment; see TestMain.
 const (
 	roleVar, journalVar, groupVar = "CGROUPS_TEST_ROLE", "CGROUPS_TEST_JOURNAL", "CGROUPS_TEST_GROUP"
+	watchedVar                    = "CGROUPS_TEST_WATCHED"
 
 	roleGuardian, roleAgent, roleRestless = "guardian", "agent", "restless"
 )
@@ -51,8 +53,10 @@ func runAgent(restless bool) error {
 	if err != nil {
 		return err
 	}
-	if _, err := StartGuardian(self(roleGuardian)); err != nil {
-		return err
+	if os.Getenv(watchedVar) == "" {
+		if _, err := StartGuardian(self(roleGuardian)); err != nil {
+			return err
+		}
 	}
 	dirs := strings.Split(os.Getenv(groupVar), ":")
 	g, err := Detect(Options{Create: true}).Open(Folder{CPU: dirs[0], Usage: dirs[1]}, journal)
@@ -257,6 +261,45 @@ func killAgent(t *testing.T, f Folder, role string, after time.Duration) {
 	eventually(t, "the journal is empty", func() bool { return readFile(journal) == "" })
 	if idle := readFile(filepath.Join(f.CPU, idleFile)); shares(f) != "512" || idle != "0\n" {
 		t.Fatalf("killed after %v, the group has %s shares, and idle is %q", after, shares(f), idle)
+	}
+}
+
+// TestWhoWatchesAnAgentRestoresWhatItLeft stops an agent that does not end when it is asked to, and
+// one that is killed.
+func TestWhoWatchesAnAgentRestoresWhatItLeft(t *testing.T) {
+	tree := realTree(t)
+	for name, end := range map[string]func(agent *exec.Cmd, stop func()){
+		"stopped": func(_ *exec.Cmd, stop func()) { stop() },
+		"killed":  func(agent *exec.Cmd, _ func()) { _ = agent.Process.Kill() },
+		"hanging": func(agent *exec.Cmd, stop func()) { _ = agent.Process.Signal(syscall.SIGSTOP); stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := createGroup(t, tree, "watched-"+name)
+			write(t, filepath.Join(f.CPU, v1.weight), "512")
+			journal := filepath.Join(t.TempDir(), "bands")
+			agent := self(roleAgent, journalVar+"="+journal, groupVar+"="+f.CPU+":"+f.Usage, watchedVar+"=1")
+			said, says, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer said.Close()
+			agent.Stdout = says
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			ended := make(chan error, 1)
+			go func() { ended <- Watch(ctx, agent, journal, 100*time.Millisecond) }()
+			if line, err := bufio.NewReader(said).ReadString('\n'); line != "low\n" || shares(f) == "512" {
+				t.Fatalf("the agent says %q, %v, and the group has %s shares", line, err, shares(f))
+			}
+			end(agent, stop)
+			if err := <-ended; err == nil {
+				t.Error("the end of the agent is no error")
+			}
+			_ = says.Close()
+			if idle := readFile(filepath.Join(f.CPU, idleFile)); shares(f) != "512" || idle != "0\n" || readFile(journal) != "" {
+				t.Errorf("the group has %s shares, idle is %q, and the journal has %q", shares(f), idle, readFile(journal))
+			}
+		})
 	}
 }
 

@@ -50,6 +50,17 @@ func mountsOf(text string) mounts {
 	return all
 }
 
+// below are the mounts at a folder and below it.
+func (all mounts) below(folder string) mounts {
+	if folder == "" {
+		return all
+	}
+	return slices.DeleteFunc(all, func(m mount) bool {
+		inside, err := filepath.Rel(folder, m.point)
+		return err != nil || inside == ".." || strings.HasPrefix(inside, "../")
+	})
+}
+
 // unescape reads a path of mountinfo.
 func unescape(path string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)

@@ -27,6 +27,10 @@ func mayBeLow(dir string) bool {
 // containers have a few more above theirs.
 const deepest = 8
 
+// podsFolders are where kubelets have the groups of all pods, by their own names and by those for
+// systemd. The last two are of nodes that are containers themselves.
+var podsFolders = []string{"kubepods", "kubepods.slice", "kubelet/kubepods", "kubelet.slice/kubelet-kubepods.slice"}
+
 // FindPod finds the group of a pod. The error is fs.ErrNotExist if it has none.
 func (t *Tree) FindPod(uid string) (Folder, error) {
 	if !podUID.MatchString(uid) {

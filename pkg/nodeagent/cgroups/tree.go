@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,6 +16,9 @@ import (
 type Options struct {
 	// Root is the folder that has /proc and /sys; "" is "/".
 	Root string
+	// Below is the folder below which hierarchies must be mounted, such as a volume of a container
+	// that has those of its node; "" is any.
+	Below string
 	// Base is the group, as a path in its hierarchy, below which groups are created or found.
 	// "" is the group of this process, or with version 2 the one above it, because a group there
 	// has either processes or groups.
@@ -39,9 +43,11 @@ type Tree struct {
 	version *version // nil if there are none
 	lever   lever
 	problem string // why there are no bands
-	base    Folder
-	root    string
-	kernel  kernel
+	// counts says that groups count processor time.
+	counts bool
+	base   Folder
+	root   string
+	kernel kernel
 }
 
 // Folder is a control group: its folder in the hierarchy of the cpu controller, and in the one
@@ -97,7 +103,10 @@ func (t *Tree) detect(o Options) error {
 	if err != nil {
 		return err
 	}
-	found, err := mountsOf(string(text)).hierarchies(t.root)
+	found, err := mountsOf(string(text)).below(o.Below).hierarchies(t.root)
+	if err != nil && o.Below != "" {
+		return fmt.Errorf("%s: %w", o.Below, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -148,7 +157,7 @@ func (t *Tree) tryToCreate() error {
 
 // tryToOpen looks at the group of all pods, without writing to it: roots have no such files.
 func (t *Tree) tryToOpen() error {
-	for _, name := range []string{"kubepods", "kubepods.slice", ""} {
+	for _, name := range append(slices.Clone(podsFolders), "") {
 		pods := t.base.below(name)
 		if _, err := os.Stat(filepath.Join(pods.CPU, t.version.weight)); err == nil {
 			return t.findLever(pods.CPU, pods.Usage)
@@ -162,6 +171,7 @@ func (t *Tree) findLever(cpu, usage string) error {
 	if _, err := os.Stat(filepath.Join(usage, t.version.usage)); err != nil {
 		return fmt.Errorf("cgroups in %s count no processor time", filepath.Dir(usage))
 	}
+	t.counts = true
 	if _, err := os.Stat(filepath.Join(cpu, t.version.weight)); err != nil {
 		return fmt.Errorf("the cpu controller is not enabled in %s", filepath.Dir(cpu))
 	}
@@ -185,6 +195,9 @@ func (t *Tree) findLever(cpu, usage string) error {
 
 // Bands reports whether groups can be moved between bands.
 func (t *Tree) Bands() bool { return t.lever != leverNone }
+
+// Counts reports whether the processor time of groups can be read. If not, none can be opened.
+func (t *Tree) Counts() bool { return t.counts }
 
 // String says what can be done, and what cannot and why.
 func (t *Tree) String() string {

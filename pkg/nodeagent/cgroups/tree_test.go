@@ -118,6 +118,13 @@ func TestDetectSaysWhatCanBeDone(t *testing.T) {
 		{"v2-systemd", Options{Base: "/", kernel: &fakeKernel{deny: syscall.EROFS}},
 			"order only: cannot write ROOT/sys/fs/cgroup/kubepods.slice/cpu.idle: read-only file system"},
 		{"container", Options{Base: "/kubepods.slice"}, "bands by cpu.idle in cgroup v2"},
+		{"container", Options{Below: "/host/cgroup", Base: "/"}, "bands by cpu.idle in cgroup v2"},
+		{"container", Options{Below: "/host/cgrou", Base: "/"}, "order only: /host/cgrou: no control groups are mounted"},
+		{"container-v1", Options{Below: "/host/cgroup", Base: "/"}, "bands by cpu.idle in cgroup v1"},
+		{"container-v1", Options{Below: "/host/cgroup/cpu", Base: "/"}, "order only: /host/cgroup/cpu: the cpuacct controller of cgroup v1 is not mounted"},
+		{"v1-systemd", Options{Base: "/"}, "bands by cpu.idle in cgroup v1"},
+		{"v2-cgroupfs", Options{Base: "/"}, "bands by cpu.idle in cgroup v2"},
+		{"v2-kind", Options{Base: "/"}, "order only: cgroups in ROOT/sys/fs/cgroup/kubelet.slice count no processor time"},
 		{"v2-no-cpu", Options{}, "order only: the cpu controller is not available at /sys/fs/cgroup/unified"},
 		{"v2-user", Options{Base: "/"}, "order only: there are no cgroups of pods below ROOT/sys/fs/cgroup"},
 		{"none", Options{}, "order only: no control groups are mounted"},
@@ -148,6 +155,13 @@ func TestPodsAreFoundByUID(t *testing.T) {
 		{"v2-systemd", "/", "77-1", "sys/fs/cgroup/kubepods.slice/kubepods-pod77_1.slice"},
 		{"v2-kind", "/", "0a1b-22", "sys/fs/cgroup/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/kubelet-kubepods-burstable-pod0a1b_22.slice"},
 		{"container", "/kubepods.slice", "0a1b-22", "host/cgroup/kubepods-burstable.slice/kubepods-burstable-pod0a1b_22.slice"},
+		{"v1-systemd", "/", "0a1b-22", "sys/fs/cgroup/cpu/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a1b_22.slice"},
+		{"v1-systemd", "/", "fe-1", "sys/fs/cgroup/cpu/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podfe_1.slice"},
+		{"v1-systemd", "/", "77-1", "sys/fs/cgroup/cpu/kubepods.slice/kubepods-pod77_1.slice"},
+		{"v2-cgroupfs", "/", "0a1b-22", "sys/fs/cgroup/kubepods/burstable/pod0a1b-22"},
+		{"v2-cgroupfs", "/", "fe-1", "sys/fs/cgroup/kubepods/besteffort/podfe-1"},
+		{"v2-cgroupfs", "/", "77-1", "sys/fs/cgroup/kubepods/pod77-1"},
+		{"container-v1", "/", "0a1b-22", "host/cgroup/cpu/kubepods/burstable/pod0a1b-22"},
 		{"v2-systemd", "/", "0a1b", ""},
 		{"v2-kind", "/", "b-22", ""},
 		{"v2-systemd", "/", "77-1/../x", "refused"},
@@ -166,7 +180,8 @@ func TestPodsAreFoundByUID(t *testing.T) {
 					t.Errorf("found %v, %v; want none", found, err)
 				}
 			default:
-				if want := filepath.Join(root, tt.want); err != nil || found.CPU != want || found.Usage != want {
+				want := Folder{CPU: filepath.Join(root, tt.want), Usage: filepath.Join(root, strings.Replace(tt.want, "cgroup/cpu/", "cgroup/cpuacct/", 1))}
+				if err != nil || found != want {
 					t.Errorf("found %v, %v; want %s", found, err, want)
 				}
 			}
