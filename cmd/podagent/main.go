@@ -95,11 +95,15 @@ func newDialer(ca string, domain mtls.Domain) (podagent.Dialer, error) {
 	if err != nil {
 		return podagent.Dialer{}, fmt.Errorf("WINDLASS_CA: %w", err)
 	}
+	nodes, err := mtls.AgentCredentials([]byte(ca), domain.Node())
+	if err != nil {
+		return podagent.Dialer{}, fmt.Errorf("WINDLASS_CA: %w", err)
+	}
 	gateways, err := mtls.AgentCalls([]byte(ca), domain.Gateway())
 	if err != nil {
 		return podagent.Dialer{}, fmt.Errorf("WINDLASS_CA: %w", err)
 	}
-	return podagent.Dialer{Schedulers: schedulers, Gateways: gateways}, nil
+	return podagent.Dialer{Schedulers: schedulers, Nodes: nodes, Gateways: gateways}, nil
 }
 
 // addFunctionEnd reads from the agent's parent how the function ends.

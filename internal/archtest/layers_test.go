@@ -276,7 +276,7 @@ var only = []allowance{
 	{"internal/sim/plots", []string{"gonum.org/v1/plot", "internal/sim/report"}, "a picture is a function of a chart"},
 	{"internal/sim/report", nil, "programs that read or write a report need nothing else"},
 	{"internal/sim/hashsch", nil, "which worker gets a call is a function of what was pushed before"},
-	{"internal/mtls", []string{"api/wire/agent/v1alpha1", "api/wire/control/v1alpha1", "google.golang.org/grpc", "internal/callwire"}, "agents link it"},
+	{"internal/mtls", []string{"api/wire/agent/v1alpha1", "api/wire/control/v1alpha1", "api/wire/node/v1alpha1", "google.golang.org/grpc", "internal/callwire"}, "agents link it"},
 	{"internal/workload", nil, "the same seed yields the same load"},
 }
 

@@ -23,7 +23,7 @@ import (
 // Commands are the roles as subcommands. Every flag may also be given as an
 // environment variable: --etcd-prefix as WINDLASS_ETCD_PREFIX.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{gatewayCommand(), schedulerCommand(), controllerCommand(), cleanupCommand()}
+	return []*cobra.Command{gatewayCommand(), schedulerCommand(), controllerCommand(), nodeCommand(), cleanupCommand()}
 }
 
 // roleCommand makes a subcommand that runs until a signal stops it.
@@ -122,6 +122,7 @@ func schedulerCommand() *cobra.Command {
 	flags.StringVar(&c.AgentCPU, "agent-cpu", "10m", "CPU `amount` that an agent requests")
 	flags.StringVar(&c.AgentMemory, "agent-memory", "32Mi", "memory `amount` that an agent requests")
 	flags.StringVar(&c.AgentMemoryLimit, "agent-memory-limit", "256Mi", "memory limit of an agent, as an `amount`")
+	flags.StringVar(&c.NodeAgent, "node-agent", "", "`address` at which an instance reaches the node agent of its node; none by default")
 	flags.BoolVar(&c.UserNamespaces, "user-namespaces", false, "run each pod in a user namespace of its own, which all nodes must support")
 	flags.Int64Var(&c.UserIDs.Base, "user-id-base", 0, "first `user` ID for functions, at least 65536; 0 runs all functions as user 65532")
 	flags.Int64Var(&c.UserIDs.Count, "user-id-count", 0, "`number` of user IDs for functions; the name of a namespace selects one of them")

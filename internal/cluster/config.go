@@ -110,6 +110,9 @@ type SchedulerConfig struct {
 	// AgentCPU and AgentMemory are what an agent requests, and AgentMemoryLimit is the
 	// most memory that it may have.
 	AgentCPU, AgentMemory, AgentMemoryLimit string
+	// NodeAgent is the address at which an instance reaches the node agent of its node; empty if
+	// there are none.
+	NodeAgent string
 	// UserNamespaces gives each pod users of its own.
 	UserNamespaces bool
 	// UserIDs are the users of functions, by namespace; none means the same for all.
@@ -215,6 +218,9 @@ func (c SchedulerConfig) Validate() error {
 	errs = append(errs, address("--wire-listen", c.WireListen)...)
 	errs = append(errs, reachable("--advertise", c.Advertise)...)
 	errs = append(errs, reachable("--agent-scheduler", c.AgentScheduler)...)
+	if c.NodeAgent != "" {
+		errs = append(errs, reachable("--node-agent", c.NodeAgent)...)
+	}
 	errs = append(errs, c.Tracing.Validate())
 	if c.ID == "" {
 		errs = append(errs, errors.New("--id is missing: give the scheduler a name of its own, such as its pod's"))

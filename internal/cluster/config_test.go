@@ -38,11 +38,27 @@ func goodController() ControllerConfig {
 	return ControllerConfig{Common: common(), Namespace: "windlass", Schedulers: "windlass-scheduler-peers"}
 }
 
+func goodNode() NodeConfig {
+	return NodeConfig{
+		Common: common(), WireListen: ":9443", CgroupRoot: "/host/cgroup", JournalDir: "/run/windlass/node",
+		CallOrder: "serpt", Slice: "auto", Preempt: true,
+	}
+}
+
 func TestAProblemIsNamedByItsFlag(t *testing.T) {
 	for flag, err := range map[string]error{
 		"":                     goodScheduler().Validate(),
 		" ":                    goodGateway().Validate(),
 		"  ":                   goodController().Validate(),
+		"   ":                  goodNode().Validate(),
+		"    ":                 with(goodScheduler, func(c *SchedulerConfig) { c.NodeAgent = "windlass-node.windlass.svc:9443" }).Validate(),
+		"--node-agent":         with(goodScheduler, func(c *SchedulerConfig) { c.NodeAgent = "windlass-node" }).Validate(),
+		"--cgroup-root":        with(goodNode, func(c *NodeConfig) { c.CgroupRoot = "" }).Validate(),
+		"--journal-dir":        with(goodNode, func(c *NodeConfig) { c.JournalDir = "run" }).Validate(),
+		"--call-order":         with(goodNode, func(c *NodeConfig) { c.CallOrder = "FIFO" }).Validate(),
+		"--slice":              with(goodNode, func(c *NodeConfig) { c.Slice = "50" }).Validate(),
+		"--cores":              with(goodNode, func(c *NodeConfig) { c.Cores = -1 }).Validate(),
+		"--wire-listen ":       with(goodNode, func(c *NodeConfig) { c.WireListen = "" }).Validate(),
 		"--tls-dir":            with(goodScheduler, func(c *SchedulerConfig) { c.TLSDir = "" }).Validate(),
 		"--tls-domain":         with(goodScheduler, func(c *SchedulerConfig) { c.TLSDomain = "" }).Validate(),
 		"--log-format":         with(goodScheduler, func(c *SchedulerConfig) { c.LogFormat = "xml" }).Validate(),

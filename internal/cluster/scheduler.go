@@ -166,6 +166,7 @@ func (s *schedulerRole) startPods() error {
 			AgentImage: s.config.AgentImage, AgentRequests: s.agentRequests(), AgentMemoryLimit: s.agentMemoryLimit(),
 			UserNamespaces: s.config.UserNamespaces, UserIDs: s.config.UserIDs,
 			SchedulerAddr: s.config.AgentScheduler, OwnerAddr: s.config.Advertise, CA: string(ca), TLSDomain: s.config.TLSDomain,
+			NodeAddr: s.config.NodeAgent, NodeTokenAudience: podtoken.NodeAudience,
 			PullPolicy: corev1.PullPolicy(s.config.ImagePullPolicy), TokenAudience: podtoken.Audience,
 		},
 		QPS: s.config.CreateQPS, Burst: s.createBurst(),

@@ -24,6 +24,9 @@ func (d Domain) Scheduler() string { return d.role("scheduler") }
 // Controller is the name in the certificate of a controller.
 func (d Domain) Controller() string { return d.role("controller") }
 
+// Node is the name in the certificate of a node agent.
+func (d Domain) Node() string { return d.role("node") }
+
 // role is empty without a domain, which no certificate is good enough for.
 func (d Domain) role(name string) string {
 	if d == "" {

@@ -13,6 +13,7 @@ import (
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
 )
 
 // Methods says who may call which method. It maps the full names of gRPC methods to lists of
@@ -31,6 +32,12 @@ func SchedulerMethods(d Domain) Methods {
 		// The first message holds the token of the instance.
 		agentwire.Instances_Pull_FullMethodName: nil,
 	}
+}
+
+// NodeMethods says who may call which methods of node agents.
+func NodeMethods() Methods {
+	// The first message holds the token of the instance.
+	return Methods{nodewire.Node_Compute_FullMethodName: nil}
 }
 
 // RequirePeer makes a gRPC server refuse every call that methods does not allow:
@@ -65,7 +72,7 @@ func RequirePeer(methods Methods) []grpc.ServerOption {
 // unary are the methods of the wire that take one message.
 var unary = func() map[string]bool {
 	names := make(map[string]bool)
-	for _, service := range []grpc.ServiceDesc{agentwire.Instances_ServiceDesc, controlwire.Scheduler_ServiceDesc} {
+	for _, service := range []grpc.ServiceDesc{agentwire.Instances_ServiceDesc, controlwire.Scheduler_ServiceDesc, nodewire.Node_ServiceDesc} {
 		for _, method := range service.Methods {
 			names["/"+service.ServiceName+"/"+method.MethodName] = true
 		}

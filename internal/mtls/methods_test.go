@@ -2,6 +2,7 @@ package mtls_test
 
 import (
 	"context"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -19,14 +20,16 @@ import (
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/mtls"
 	"github.com/windlass-dev/windlass/internal/mtls/testca"
 )
 
 func TestEveryMethodOfTheWireIsListed(t *testing.T) {
 	list := mtls.SchedulerMethods(domain)
+	maps.Copy(list, mtls.NodeMethods())
 	var served []string
-	for _, file := range []protoreflect.FileDescriptor{agentwire.File_wire_agent_v1alpha1_agent_proto, controlwire.File_wire_control_v1alpha1_control_proto} {
+	for _, file := range []protoreflect.FileDescriptor{agentwire.File_wire_agent_v1alpha1_agent_proto, controlwire.File_wire_control_v1alpha1_control_proto, nodewire.File_wire_node_v1alpha1_node_proto} {
 		for i := range file.Services().Len() {
 			service := file.Services().Get(i)
 			for j := range service.Methods().Len() {

@@ -12,6 +12,10 @@ import (
 // Audience is the audience of tokens for schedulers.
 const Audience = "windlass-scheduler"
 
+// NodeAudience is the audience of tokens for node agents: schedulers accept none that a node agent
+// has seen.
+const NodeAudience = "windlass-node"
+
 // Config is what a Verifier needs to know.
 type Config struct {
 	// Issuers are the trusted issuers. If there are none, every issuer with a key among the

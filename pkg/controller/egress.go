@@ -16,8 +16,8 @@ import (
 // EgressMode says where instances may connect to.
 type EgressMode string
 
-// The modes of egress. Whatever the mode, instances reach DNS and the gateways and
-// schedulers of Windlass.
+// The modes of egress. Whatever the mode, instances reach DNS and the gateways,
+// schedulers and node agents of Windlass.
 const (
 	// EgressOpen lets instances connect to everything but Egress.Except.
 	EgressOpen EgressMode = "Open"
@@ -101,7 +101,7 @@ func toWindlass(home string) networkingv1.NetworkPolicyEgressRule {
 			PodSelector: &metav1.LabelSelector{
 				MatchLabels: map[string]string{"app.kubernetes.io/part-of": "windlass"},
 				MatchExpressions: []metav1.LabelSelectorRequirement{{
-					Key: v1alpha1.LabelComponent, Operator: metav1.LabelSelectorOpIn, Values: []string{"gateway", "scheduler"},
+					Key: v1alpha1.LabelComponent, Operator: metav1.LabelSelectorOpIn, Values: []string{"gateway", "node", "scheduler"},
 				}},
 			},
 		}},

@@ -60,6 +60,7 @@ func TestS12TheEgressOfFunctionsIsAsConfigured(t *testing.T) {
 	}
 	to := map[string]destination{
 		"a scheduler":         {namespace: "home", labels: of("scheduler"), port: 9443},
+		"a node agent":        {namespace: "home", labels: of("node"), port: 9443},
 		"a gateway":           {namespace: "home", labels: of("gateway"), port: 8080},
 		"DNS":                 {namespace: "kube-system", labels: labels.Set{"k8s-app": "kube-dns"}, port: 53},
 		"a cache of DNS":      {addr: "169.254.20.10", port: 53},
@@ -73,7 +74,7 @@ func TestS12TheEgressOfFunctionsIsAsConfigured(t *testing.T) {
 		"IPv6":                {addr: "2606:2800:220::1", port: 443},
 		"a denied network":    {addr: "203.0.113.9", port: 443},
 	}
-	always := []string{"a scheduler", "a gateway", "DNS", "a cache of DNS"}
+	always := []string{"a scheduler", "a node agent", "a gateway", "DNS", "a cache of DNS"}
 	inCluster := []string{"etcd", "a gateway elsewhere", "a shop"}
 	for name, test := range map[string]struct {
 		egress Egress

@@ -32,8 +32,8 @@ const (
 // Dialer makes connections to schedulers and gateways. Its zero value does not
 // encrypt them.
 type Dialer struct {
-	// Schedulers says how they prove their identity.
-	Schedulers credentials.TransportCredentials
+	// Schedulers and Nodes say how schedulers and node agents prove their identity.
+	Schedulers, Nodes credentials.TransportCredentials
 	// Gateways is for handshakes with gateways, which agree on callwire.ALPN.
 	Gateways *tls.Config
 	// Dial connects to the address of a gateway, below TLS; nil is TCP. Tests replace it.
@@ -43,8 +43,8 @@ type Dialer struct {
 // Scheduler makes a connection to a scheduler.
 func (d Dialer) Scheduler(addr string) (*grpc.ClientConn, error) { return dial(addr, d.Schedulers) }
 
-// Node makes a connection to the node agent, which proves its identity like a scheduler.
-func (d Dialer) Node(addr string) (*grpc.ClientConn, error) { return dial(addr, d.Schedulers) }
+// Node makes a connection to the node agent.
+func (d Dialer) Node(addr string) (*grpc.ClientConn, error) { return dial(addr, d.Nodes) }
 
 // Gateway connects to a gateway, for callwire.
 func (d Dialer) Gateway(ctx context.Context, addr string) (net.Conn, error) {

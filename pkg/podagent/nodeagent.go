@@ -122,7 +122,7 @@ func (a *Agent) runNodeStream(ctx context.Context) (welcomed bool, err error) {
 
 // greetNode says hello and waits for the welcome.
 func (a *Agent) greetNode(stream computeStream) error {
-	token, err := instanceToken(a.config)
+	token, err := nodeToken(a.config)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@ package podagent
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,9 +96,14 @@ func (s *computing) grant(ask uint64) {
 // joinNode waits for the agent's next stream, and welcomes it.
 func (w *harness) joinNode() *computing {
 	w.t.Helper()
+	return w.joinNodeWith("secret")
+}
+
+func (w *harness) joinNodeWith(token string) *computing {
+	w.t.Helper()
 	s := <-w.node.streams
 	s.t = w.t
-	s.hear("hello default/f cid secret")
+	s.hear("hello default/f cid " + token)
 	s.say(&nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Welcome{Welcome: &nodewire.Welcome{Protocol: 1}}})
 	return s
 }
@@ -253,6 +260,28 @@ func TestASpareInstanceJoinsOnceItHasAFunction(t *testing.T) {
 		p = w.stream()
 		p.hear(helloText)
 		w.joinNode().mode(true)
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
+// The node agent gets a token of its own, which the kubelet replaces before it expires.
+func TestEachHelloToTheNodeAgentHasTheNewToken(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "node-token")
+	write := func(token string) {
+		if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("first")
+	withHarness(t, func(c *agentenv.Config) { onANode(c); c.NodeTokenFile = file }, func(w *harness) {
+		w.run()
+		w.adapter.ready <- nil
+		p := w.stream()
+		p.hear(helloText, "pull 1") // with the token for schedulers
+		w.joinNodeWith("first").end <- errGone
+		write("second")
+		w.joinNodeWith("second")
 		p.retire("test")
 		w.ended(nil)
 	})

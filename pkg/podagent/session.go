@@ -126,7 +126,20 @@ func instanceToken(c agentenv.Config) (string, error) {
 	if c.TokenFile == "" {
 		return c.Token, nil
 	}
-	token, err := os.ReadFile(c.TokenFile)
+	return readToken(c.TokenFile)
+}
+
+// nodeToken reads the current token for the node agent. In local mode it is the instance's own;
+// in a cluster schedulers accept none that a node agent has seen.
+func nodeToken(c agentenv.Config) (string, error) {
+	if c.NodeTokenFile == "" {
+		return instanceToken(c)
+	}
+	return readToken(c.NodeTokenFile)
+}
+
+func readToken(file string) (string, error) {
+	token, err := os.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("podagent: the instance's token: %w", err)
 	}

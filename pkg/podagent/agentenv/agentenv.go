@@ -38,8 +38,9 @@ type Config struct {
 	Scheduler string
 	// Owner is the address that is tried first, if it is not empty.
 	Owner string
-	// Node is the address of the node agent, host:port; empty for none.
-	Node string
+	// Node is the address of the node agent, host:port; empty for none. NodeTokenFile holds the
+	// proof for it, if that is another one than for schedulers.
+	Node, NodeTokenFile string
 	// FunctionUID, Function (namespace/name) and Revision, the name of the revision that it
 	// was started for, identify the instance's function.
 	FunctionUID string
@@ -164,6 +165,7 @@ var fields = []field{
 	text("WINDLASS_SCHEDULER", func(c *Config) *string { return &c.Scheduler }),
 	optional("WINDLASS_OWNER", func(c *Config) *string { return &c.Owner }),
 	optional("WINDLASS_NODE", func(c *Config) *string { return &c.Node }),
+	optional("WINDLASS_NODE_TOKEN_FILE", func(c *Config) *string { return &c.NodeTokenFile }),
 	assigned(text("WINDLASS_FUNCTION_UID", func(c *Config) *string { return &c.FunctionUID })),
 	assigned(text("WINDLASS_FUNCTION", func(c *Config) *string { return &c.Function })),
 	assigned(text("WINDLASS_REVISION", func(c *Config) *string { return &c.Revision })),
@@ -222,6 +224,9 @@ func (f field) read(c *Config, value string) error {
 func (c Config) contradictions() (errs []error) {
 	if (c.Token == "") == (c.TokenFile == "") {
 		errs = append(errs, errors.New("WINDLASS_TOKEN or WINDLASS_TOKEN_FILE must be set, and not both"))
+	}
+	if c.NodeTokenFile != "" && c.Node == "" {
+		errs = append(errs, errors.New("WINDLASS_NODE must be set with WINDLASS_NODE_TOKEN_FILE: the token is for the node agent"))
 	}
 	if (c.CA == "") != (c.TLSDomain == "") {
 		errs = append(errs, errors.New("WINDLASS_CA and WINDLASS_TLS_DOMAIN must be set both, or neither"))

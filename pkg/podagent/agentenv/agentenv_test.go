@@ -14,6 +14,12 @@ func full() Config {
 	}
 }
 
+func onANode() Config {
+	c := full()
+	c.Node, c.NodeTokenFile = "windlass-node.windlass.svc:9443", "/var/run/secrets/windlass.dev/node-token"
+	return c
+}
+
 func inheriting() Config {
 	c := full()
 	c.Protocol, c.ListenerInherited, c.EndInherited = ProtocolLambdaRuntime, true, true
@@ -43,7 +49,7 @@ func lookup(env []string, replaced map[string]string) func(string) string {
 }
 
 func TestParseReadsWhatEnvironWrites(t *testing.T) {
-	for _, want := range []Config{full(), inheriting(), spare()} {
+	for _, want := range []Config{full(), onANode(), inheriting(), spare()} {
 		got, err := Parse(lookup(want.Environ(), nil))
 		if err != nil {
 			t.Fatal(err)
@@ -91,6 +97,13 @@ func TestOnlyAnAgentThatListensInheritsAListener(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), wrong) {
 			t.Errorf("%s: error %v, want one that says %q", value, err, wrong)
 		}
+	}
+}
+
+func TestATokenForANodeAgentComesWithItsAddress(t *testing.T) {
+	_, err := Parse(lookup(onANode().Environ(), map[string]string{"WINDLASS_NODE": ""}))
+	if err == nil || !strings.Contains(err.Error(), "WINDLASS_NODE must be set with WINDLASS_NODE_TOKEN_FILE") {
+		t.Errorf("error %v does not name both", err)
 	}
 }
 

@@ -29,8 +29,8 @@
 //
 // # Secrets
 //
-// Two tokens are mounted at most: into the agent's container the agent's, which only the
-// scheduler accepts, and into the function's container that of spec.serviceAccountName, if the
+// Three tokens are mounted at most: into the agent's container the agent's, which only the
+// scheduler accepts, and one that only node agents accept, if there are any; and into the function's container that of spec.serviceAccountName, if the
 // function has one.
 //
 // # Code

@@ -25,6 +25,8 @@ func agentEnv(in Input) []corev1.EnvVar {
 	return append(variables(agentenv.Config{
 		Scheduler:      in.Config.SchedulerAddr,
 		Owner:          in.Config.OwnerAddr,
+		Node:           in.Config.NodeAddr,
+		NodeTokenFile:  nodeTokenPath(in.Config),
 		FunctionUID:    string(f.UID),
 		Function:       f.Key().String(),
 		Revision:       f.Revision(),
@@ -40,6 +42,14 @@ func agentEnv(in Input) []corev1.EnvVar {
 		BackoffAfter:   backoff,
 		IdleTimeout:    idle,
 	}.Environ()), collectBefore(in.Config))
+}
+
+// nodeTokenPath is where the agent finds the token for the node agent, if there is one.
+func nodeTokenPath(c Config) string {
+	if c.NodeAddr == "" {
+		return ""
+	}
+	return path.Join(agentTokenDir, nodeTokenFile)
 }
 
 // collectBefore makes the agent collect garbage before its limit kills it.

@@ -68,6 +68,9 @@ type Config struct {
 	// that launches the pods, which agents try first; it may be empty.
 	SchedulerAddr string
 	OwnerAddr     string
+	// NodeAddr is the address at which an instance reaches the node agent of its node, host:port;
+	// empty for none. NodeTokenAudience is for whom the tokens for node agents are.
+	NodeAddr, NodeTokenAudience string
 	// CA is the certificate authority of schedulers and gateways, in PEM.
 	CA string
 	// TLSDomain is what the names in their certificates end in, mtls.Domain.
@@ -88,6 +91,9 @@ func (c Config) Validate() error {
 	}
 	if c.SchedulerAddr == "" {
 		errs = append(errs, errors.New("podspec: SchedulerAddr is empty: name the schedulers' Service, host:port"))
+	}
+	if c.NodeAddr != "" && c.NodeTokenAudience == "" {
+		errs = append(errs, errors.New("podspec: NodeTokenAudience is empty: say for whom the tokens for node agents are"))
 	}
 	if c.CA != "" && c.TLSDomain == "" {
 		errs = append(errs, errors.New("podspec: TLSDomain is empty: say which names the CA's certificates have, such as windlass.my-namespace.windlass"))

@@ -118,9 +118,11 @@ func TestPodsAreAsWritten(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec    v1alpha1.FunctionSpec
 		runtime *v1alpha1.ClusterRuntime
+		node    string
 	}{
-		"image": {spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "registry.example/app:1"}}},
-		"full":  {spec: full().Spec},
+		"node-agent": {node: "windlass-node.windlass-system.svc:9443", spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "registry.example/app:1"}}},
+		"image":      {spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "registry.example/app:1"}}},
+		"full":       {spec: full().Spec},
 		"python-inline": {runtime: python, spec: v1alpha1.FunctionSpec{
 			Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3.13"}, Handler: "shop.cart.add", Concurrency: 4, Code: &v1alpha1.Code{Inline: "def add(event, context):\n    return '$(X)'\n"}, Env: []v1alpha1.EnvVar{{Name: "LEVEL", Value: "function"}}},
 		}},
@@ -130,7 +132,7 @@ func TestPodsAreAsWritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := input(&v1alpha1.Function{Spec: c.spec})
-			in.Runtime = c.runtime
+			in.Runtime, in.Config.NodeAddr, in.Config.NodeTokenAudience = c.runtime, c.node, "windlass-node"
 			pod, err := Pod(in)
 			if err != nil {
 				t.Fatal(err)

@@ -61,6 +61,8 @@ func spareAgentEnv(in Input) []corev1.EnvVar {
 		Spare:          true,
 		Scheduler:      in.Config.SchedulerAddr,
 		Owner:          in.Config.OwnerAddr,
+		Node:           in.Config.NodeAddr,
+		NodeTokenFile:  nodeTokenPath(in.Config),
 		TokenFile:      path.Join(agentTokenDir, tokenFile),
 		CA:             in.Config.CA,
 		TLSDomain:      in.Config.TLSDomain,

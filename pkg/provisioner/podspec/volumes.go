@@ -22,6 +22,7 @@ const (
 	agentTokenDir   = "/var/run/secrets/windlass.dev"
 	accountTokenDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 	tokenFile       = "token"
+	nodeTokenFile   = "node-token"
 
 	// tokenSeconds is how long a token holds. The kubelet replaces it when 80
 	// percent of that have passed.
@@ -35,7 +36,7 @@ func volumes(in Input) []corev1.Volume {
 	}
 	all := []corev1.Volume{
 		{Name: volumeAgentToken, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-			Sources: []corev1.VolumeProjection{token(audience)},
+			Sources: agentTokens(in.Config, audience),
 		}}},
 		{Name: volumeTmp, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
 			SizeLimit: new(tmpLimit.DeepCopy()),
@@ -158,8 +159,20 @@ func accountVolume() corev1.Volume {
 	}}}
 }
 
-func token(audience string) corev1.VolumeProjection {
+// agentTokens are the agent's proofs: one for schedulers, and if there are node agents another one,
+// so that no node agent can pass for an instance.
+func agentTokens(c Config, audience string) []corev1.VolumeProjection {
+	tokens := []corev1.VolumeProjection{token(audience)}
+	if c.NodeAddr != "" {
+		tokens = append(tokens, tokenAt(c.NodeTokenAudience, nodeTokenFile))
+	}
+	return tokens
+}
+
+func token(audience string) corev1.VolumeProjection { return tokenAt(audience, tokenFile) }
+
+func tokenAt(audience, file string) corev1.VolumeProjection {
 	return corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
-		Audience: audience, ExpirationSeconds: new(tokenSeconds), Path: tokenFile,
+		Audience: audience, ExpirationSeconds: new(tokenSeconds), Path: file,
 	}}
 }

@@ -1,0 +1,186 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/lifecycle"
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
+	"github.com/windlass-dev/windlass/internal/mtls"
+	"github.com/windlass-dev/windlass/internal/podtoken"
+	"github.com/windlass-dev/windlass/internal/serve"
+	"github.com/windlass-dev/windlass/pkg/nodeagent"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/cgroups"
+)
+
+// nodeEndsWithin is how long a node agent may take to set its groups to normal. It takes
+// milliseconds, and one that hangs never does.
+const nodeEndsWithin = 5 * time.Second
+
+// Node runs the node agent of a node until ctx ends, and leaves all pods in the normal band. It
+// does so in a second process, which may fail in any way.
+func Node(ctx context.Context, config NodeConfig) error {
+	if err := config.Validate(); err != nil {
+		return err
+	}
+	if config.Watched {
+		return nodeAgent(ctx, config)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	child := exec.Command(self, append(slices.Clone(os.Args[1:]), "--watched")...)
+	child.Stdout, child.Stderr = os.Stdout, os.Stderr
+	return cgroups.Watch(ctx, child, config.journal(), nodeEndsWithin)
+}
+
+// journal is the file that has the pods in the low band.
+func (c NodeConfig) journal() string { return filepath.Join(c.JournalDir, "bands") }
+
+func nodeAgent(ctx context.Context, config NodeConfig) error {
+	registry := newRegistry()
+	log, flush := newLog(config.Common, registry)
+	defer flush()
+	n := &nodeRole{config: config, log: log, registry: registry, parts: lifecycle.New()}
+	n.state.set(starting)
+	defer n.parts.Stop()
+	if err := n.start(); err != nil {
+		return unlessDone(ctx, err)
+	}
+	n.state.set("")
+	log.Info("ready", "wire-listen", config.WireListen)
+	return untilDone(ctx, n.parts)
+}
+
+// nodeRole is a node agent with its parts.
+type nodeRole struct {
+	config   NodeConfig
+	log      *slog.Logger
+	registry *exposition.Registry
+	state    readiness
+	parts    *lifecycle.Lifecycle
+
+	tls     *mtls.Credentials
+	tree    *cgroups.Tree
+	journal *cgroups.Journal // nil without bands
+}
+
+// start makes the parts and starts them in the order in which they need each other.
+func (n *nodeRole) start() (err error) {
+	if err := serveOperations(n.parts, n.config.Common, serve.Operations(n.registry, n.state.get), n.log); err != nil {
+		return err
+	}
+	if n.tls, err = mtls.Load(n.config.TLSDir, n.log); err != nil {
+		return fmt.Errorf("--tls-dir: %w", err)
+	}
+	registerExpiry(n.registry, n.tls)
+	if err := n.openGroups(); err != nil {
+		return err
+	}
+	verifier, err := n.startIdentity()
+	if err != nil {
+		return err
+	}
+	agent, err := n.startAgent(&podIdentifier{
+		verify: verifier.Verify, namespaces: n.config.Namespaces, tree: n.tree, journal: n.journal,
+	})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", n.config.WireListen)
+	if err != nil {
+		return fmt.Errorf("--wire-listen: %w", err)
+	}
+	server := serve.NewWire(n.registry, append(mtls.RequirePeer(mtls.NodeMethods()), grpc.Creds(n.tls.ServerCredentials()))...)
+	nodewire.RegisterNodeServer(server, agent)
+	n.parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, listener, server) })
+	return nil
+}
+
+// openGroups finds the groups of pods, and sets those to normal that an earlier node agent has left
+// low. What is possible on this node is logged once.
+func (n *nodeRole) openGroups() (err error) {
+	n.tree = cgroups.Detect(cgroups.Options{Below: n.config.CgroupRoot, Base: "/"})
+	if n.tree.Bands() {
+		if n.journal, err = cgroups.OpenJournal(n.config.journal()); n.journal == nil {
+			return fmt.Errorf("--journal-dir: %w", err)
+		}
+		if err != nil {
+			n.log.Warn("some control groups could not be set to normal", "err", err)
+		}
+		n.parts.OnStop(func() { _ = n.journal.Close() })
+	}
+	settings := []any{"order", n.config.CallOrder, "slice", n.config.Slice, "cgroup-root", n.config.CgroupRoot}
+	switch {
+	case n.tree.Bands():
+		n.log.Info("calls share the cores in order while this node is busy", append(settings, "bands", n.tree.String())...)
+	case n.tree.Counts():
+		n.log.Warn("calls begin in order while this node is busy, and none yields to shorter ones", append(settings, "bands", n.tree.String())...)
+	default:
+		n.log.Warn("calls are not ordered on this node: the control groups of pods are not below --cgroup-root; mount the node's /sys/fs/cgroup there",
+			append(settings, "err", n.tree.String())...)
+	}
+	return nil
+}
+
+// startIdentity follows the keys by which tokens of pods are checked. Every service account may
+// read them, and this one has no right besides.
+func (n *nodeRole) startIdentity() (*podtoken.Verifier, error) {
+	config, err := restConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := typedcorev1.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	settings := podtoken.DefaultConfig()
+	settings.Audience = podtoken.NodeAudience
+	verifier, err := podtoken.New(settings, podtoken.Deps{
+		Keys: podtoken.ClusterKeys{Client: client.RESTClient()}, Log: n.log, Now: time.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.parts.Start("identity", verifier.Run)
+	return verifier, nil
+}
+
+// startAgent starts what orders the calls. When it stops, all groups become normal.
+func (n *nodeRole) startAgent(instances nodeagent.Identifier) (*nodeagent.Agent, error) {
+	load, err := nodeagent.OpenLoadAvg("/proc/loadavg")
+	if err != nil {
+		return nil, fmt.Errorf("this node does not say how many threads want to run: %w", err)
+	}
+	n.parts.OnStop(func() { _ = load.Close() })
+	settings, err := n.config.agent()
+	if err != nil {
+		return nil, err
+	}
+	agent, err := nodeagent.New(settings, nodeagent.Deps{
+		Instances: instances, Runnable: load.Runnable, Registry: n.registry, Log: n.log, Now: time.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.parts.Start("node agent", func(ctx context.Context) error {
+		err := agent.Run(ctx)
+		if err != nil {
+			n.log.Error("some pods could not be set to normal; the next node agent tries again", "err", err)
+		}
+		return err
+	})
+	return agent, nil
+}

@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/windlass-dev/windlass/internal/podtoken"
+	"github.com/windlass-dev/windlass/pkg/nodeagent"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/cgroups"
+)
+
+// podIdentifier knows the pods of a node by their tokens.
+type podIdentifier struct {
+	verify func(token string) (podtoken.Identity, error)
+	// namespaces are those of functions; none means all.
+	namespaces []string
+	tree       *cgroups.Tree
+	journal    *cgroups.Journal
+}
+
+// Identify implements nodeagent.Identifier. Which pod an agent is in says its token. Only the name
+// of the function is the agent's word: it chooses among what is known of the functions of its
+// namespace, and nothing else.
+func (p *podIdentifier) Identify(_ context.Context, hello nodeagent.Hello, _ net.Addr) (nodeagent.Instance, error) {
+	pod, err := p.verify(hello.Token)
+	if err == nil {
+		err = p.check(hello, pod)
+	}
+	switch {
+	case errors.Is(err, podtoken.ErrInvalid):
+		return nodeagent.Instance{}, status.Error(codes.Unauthenticated, err.Error())
+	case errors.Is(err, podtoken.ErrUnavailable):
+		return nodeagent.Instance{}, status.Error(codes.Unavailable, err.Error())
+	case err != nil:
+		return nodeagent.Instance{}, err
+	}
+	group, err := p.openGroup(pod)
+	if err != nil {
+		return nodeagent.Instance{}, err
+	}
+	return nodeagent.Instance{
+		Namespace: pod.Namespace, Function: hello.Function, Name: pod.PodName, Key: pod.PodUID, Group: group,
+	}, nil
+}
+
+// check compares what an agent says with what its token says.
+func (p *podIdentifier) check(hello nodeagent.Hello, pod podtoken.Identity) error {
+	switch {
+	case hello.Namespace != pod.Namespace:
+		return status.Errorf(codes.PermissionDenied, "the token is of a pod of the namespace %s", pod.Namespace)
+	case len(p.namespaces) > 0 && !slices.Contains(p.namespaces, pod.Namespace):
+		return status.Errorf(codes.PermissionDenied, "functions do not run in the namespace %s", pod.Namespace)
+	case len(validation.IsDNS1123Label(hello.Function)) > 0:
+		return status.Error(codes.InvalidArgument, "that is no name of a function")
+	}
+	return nil
+}
+
+// openGroup opens the control group of a pod.
+func (p *podIdentifier) openGroup(pod podtoken.Identity) (*cgroups.Group, error) {
+	if !p.tree.Counts() {
+		return nil, status.Errorf(codes.Unavailable, "the node agent cannot read the control groups of pods: %s", p.tree)
+	}
+	folder, err := p.tree.FindPod(pod.PodUID)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, status.Errorf(codes.NotFound, "the pod %s/%s has no control group on this node", pod.Namespace, pod.PodName)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.tree.Open(folder, p.journal)
+}
