@@ -167,6 +167,12 @@ var beyondRestricted = map[string]struct {
 			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "extra", MountPath: "/token"})
 		})(p)
 	}, "only the container agent"},
+	"a node agent's token in the function": {func(p *corev1.Pod) {
+		projected(corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: podtoken.NodeAudience, Path: "t"}})(p)
+		inFunction(func(c *corev1.Container) {
+			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "extra", MountPath: "/token"})
+		})(p)
+	}, "only the container agent"},
 	"another agent":                        {func(p *corev1.Pod) { p.Spec.Containers[0].Image = "miner:1" }, "must run ghcr.io/windlass-dev/podagent"},
 	"an agent with a name that is similar": {func(p *corev1.Pod) { p.Spec.Containers[0].Image = "ghcr.io/windlass-dev/podagent-x:1" }, "must run ghcr.io/windlass-dev/podagent"},
 }

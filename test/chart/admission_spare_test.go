@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/podtoken"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
@@ -26,7 +27,8 @@ func spareInput() podspec.Input {
 	rt := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "python3.13", UID: "0a1b2c3d-0000-4000-8000-000000000001"}}
 	rt.Spec.Image, rt.Spec.FileExtension, rt.Spec.WarmPools = "python3", "py", []v1alpha1.WarmPool{{Name: "small", Size: 1}}
 	return podspec.Input{
-		Config:   podspec.Config{AgentImage: agentImage, AgentMemoryLimit: 256 << 20, SchedulerAddr: "windlass-scheduler.windlass.svc:9443", OwnerAddr: "10.0.0.1:9443", CA: "PEM", TLSDomain: "windlass.windlass.windlass"},
+		Config: podspec.Config{AgentImage: agentImage, AgentMemoryLimit: 256 << 20, SchedulerAddr: "windlass-scheduler.windlass.svc:9443", OwnerAddr: "10.0.0.1:9443", CA: "PEM", TLSDomain: "windlass.windlass.windlass",
+			NodeAddr: "windlass-node.windlass.svc:9443", NodeTokenAudience: podtoken.NodeAudience},
 		Function: warmpool.PoolFunction(chartPool, rt), Runtime: rt, CID: "1", Node: "a-node", Decided: time.Unix(0, 0),
 	}
 }

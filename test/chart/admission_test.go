@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/podtoken"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
@@ -71,7 +72,7 @@ func functionPod(t *testing.T) *corev1.Pod {
 	runtime.Spec.Image = "python3"
 	runtime.Spec.FileExtension = "py"
 	pod, err := podspec.Pod(podspec.Input{
-		Config:   podspec.Config{AgentImage: agentImage, AgentMemoryLimit: 256 << 20, SchedulerAddr: "windlass-scheduler.windlass.svc:9443", CA: "PEM", TLSDomain: "windlass.windlass.windlass", UserIDs: podspec.UserIDs{Base: 1e9, Count: 8e8}},
+		Config:   podspec.Config{AgentImage: agentImage, AgentMemoryLimit: 256 << 20, SchedulerAddr: "windlass-scheduler.windlass.svc:9443", CA: "PEM", TLSDomain: "windlass.windlass.windlass", NodeAddr: "windlass-node.windlass.svc:9443", NodeTokenAudience: podtoken.NodeAudience, UserIDs: podspec.UserIDs{Base: 1e9, Count: 8e8}},
 		Function: fn, Runtime: runtime, CID: "1", Node: "a-node", Decided: time.Unix(0, 0),
 	})
 	if err != nil {

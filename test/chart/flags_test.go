@@ -19,8 +19,9 @@ var flags = map[string][]string{
 		"listen", "wire-listen", "advertise", "max-body-size", "max-in-flight", "body-memory", "policy-file", "keys-file", "gateways",
 		"schedulers", "log-calls", "problem-detail", "trusted-proxies", "external-url", "hosts-domain", "hosts-template", "tracing-trust-clients", "drain-delay", "drain-timeout"}),
 	"scheduler": slices.Concat(commonFlags, etcdFlags, tracingFlags, []string{
-		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "agent-cpu", "agent-memory", "agent-memory-limit", "user-namespaces", "user-id-base", "user-id-count", "image-pull-policy", "algorithm"}),
+		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "node-agent", "agent-cpu", "agent-memory", "agent-memory-limit", "user-namespaces", "user-id-base", "user-id-count", "image-pull-policy", "algorithm"}),
 	"controller": slices.Concat(commonFlags, []string{"schedulers", "external-url", "policy-file", "hosts-domain", "hosts-template", "runtimes", "functions-egress", "functions-egress-except"}),
+	"node":       slices.Concat(commonFlags, []string{"wire-listen", "cgroup-root", "journal-dir", "call-order", "slice", "preempt", "cores"}),
 	"cleanup":    {"log-format", "log-level", "watch-namespaces", "timeout"},
 	"check":      {"gateway"},
 }
@@ -105,6 +106,8 @@ func TestArgumentsFollowValues(t *testing.T) {
 			"functions-egress": "Open", "functions-egress-except": "169.254.169.254/32,fd00:ec2::254/128"}},
 		"S12: the egress of functions": {"functions.egress.mode=Internet,functions.egress.except={169.254.0.0/16,fd00:ec2::/32}", "controller", map[string]string{
 			"functions-egress": "Internet", "functions-egress-except": "169.254.0.0/16,fd00:ec2::/32"}},
+		"no node agents":          {"", "scheduler", map[string]string{"node-agent": ""}},
+		"node agents":             {"nodeAgent.enabled=true", "scheduler", map[string]string{"node-agent": "windlass-node.windlass.svc:9443"}},
 		"S6: users of their own":  {"functions.hostUsers=false", "scheduler", map[string]string{"user-namespaces": "true"}},
 		"S6: users of namespaces": {"functions.userIDs.count=800000000", "scheduler", map[string]string{"user-id-base": "1000000000", "user-id-count": "800000000"}},
 		"another port":            {"gateway.service.port=8000", "controller", map[string]string{"external-url": "http://windlass-gateway.windlass.svc:8000"}},

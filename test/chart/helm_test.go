@@ -36,13 +36,14 @@ var scenarios = map[string][]string{
 	"namespaces": {"--set", "watchNamespaces={team-a,windlass}"},
 	"an etcd of one's own": {"--set", "etcd.enabled=false,etcd.endpoints={https://etcd-0:2379,https://etcd-1:2379},etcd.existingSecret=etcd-client," +
 		"etcd.auth.username=windlass,etcd.auth.existingSecret=etcd-password"},
+	"node agents":  {"--set", "nodeAgent.enabled=true"},
 	"cert-manager": {"--set", "tls.mode=CertManager,monitoring.podMonitor.enabled=true"},
 	"an issuer":    {"--set", "tls.mode=CertManager,tls.certManager.issuerRef.name=vault,tls.certManager.issuerRef.kind=ClusterIssuer,tls.certManager.clusterIssuerIsRestricted=true"},
 	"existing certificates": {"--set", "tls.mode=Existing,tls.existing.gatewaySecret=g,tls.existing.schedulerSecret=s," +
 		"tls.existing.controllerSecret=c,tls.existing.etcdSecret=e"},
 	"everything on": {"--set", "gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.autoscaling.enabled=true," +
 		"gateway.httpRoute.enabled=true,gateway.httpRoute.parentRefs[0].name=public,gateway.httpRoute.hostnames={fn.example.com}," +
-		"gateway.service.type=LoadBalancer,gateway.service.nodePort=30080,gateway.priorityClassName=high," +
+		"nodeAgent.enabled=true,gateway.service.type=LoadBalancer,gateway.service.nodePort=30080,gateway.priorityClassName=high," +
 		"monitoring.serviceMonitor.enabled=true,monitoring.prometheusRule.enabled=true,monitoring.dashboards.enabled=true," +
 		"global.imageRegistry=mirror.example.com,global.imagePullSecrets[0].name=mirror,commonLabels.team=platform,gateway.maxBodySize=1Mi,gateway.maxInFlight=100," +
 		"tracing.endpoint=http://tempo.monitoring:4317,tracing.sampleRatio=0.1,gateway.logCalls=All"},

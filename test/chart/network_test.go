@@ -51,19 +51,20 @@ func admits(t *testing.T, policy networkingv1.NetworkPolicy, from place, port in
 
 func TestWhoReachesWhom(t *testing.T) {
 	places := map[string]place{
-		"gateway": component("gateway"), "scheduler": component("scheduler"), "controller": component("controller"), "etcd": component("etcd"),
+		"gateway": component("gateway"), "scheduler": component("scheduler"), "controller": component("controller"), "etcd": component("etcd"), "node": component("node"),
 		"an instance": instance, "a stranger": stranger, "a neighbor": neighbor, "a watcher": watcher,
 	}
-	everybody := []string{"gateway", "scheduler", "controller", "etcd", "an instance", "a stranger", "a neighbor", "a watcher"}
+	everybody := []string{"gateway", "scheduler", "controller", "etcd", "node", "an instance", "a stranger", "a neighbor", "a watcher"}
 	// S3: metrics name every tenant's functions, and cost a scrape.
-	readers := []string{"gateway", "scheduler", "controller", "etcd", "a neighbor", "a watcher"}
+	readers := []string{"gateway", "scheduler", "controller", "etcd", "node", "a neighbor", "a watcher"}
 	want := map[string]map[int][]string{
 		"gateway":    {8080: everybody, 8081: readers, 9443: {"an instance"}},
 		"scheduler":  {8081: readers, 9443: {"gateway", "scheduler", "controller", "an instance"}, 8080: nil},
 		"controller": {8081: readers, 9443: nil},
+		"node":       {8081: readers, 9443: {"an instance"}, 8080: nil},
 		"etcd":       {2379: {"gateway", "scheduler"}, 2380: {"etcd"}, 2381: readers, 8081: nil},
 	}
-	objects := render(t)
+	objects := render(t, scenarios["node agents"]...)
 	for target, ports := range want {
 		policy := as[networkingv1.NetworkPolicy](t, find(t, objects, "NetworkPolicy", "windlass-"+target))
 		if !slices.Equal(policy.Spec.PolicyTypes, []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}) {

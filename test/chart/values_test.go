@@ -52,19 +52,28 @@ func TestMistakesInValuesAreNamed(t *testing.T) {
 		"scheduler.algorithm=best":                      "at '/scheduler/algorithm': value must be one of",
 		"scheduler.pdb.maxUnavailable=0":                "at '/scheduler/pdb/maxUnavailable': minimum: got 0, want 1",
 		"scheduler.tolerations[0].effect=NoSchedules":   "at '/scheduler/tolerations/0/effect': value must be one of",
-		"etcd.replicas=2":                               "at '/etcd/replicas': value must be one of 1, 3",
-		"etcd.persistence.size=2Gb":                     "at '/etcd/persistence/size': '2Gb' does not match pattern",
-		"etcd.autoCompactionRetention=5 minutes":        "at '/etcd/autoCompactionRetention'",
-		"tls.mode=certManager":                          "at '/tls/mode': value must be one of 'BuiltIn', 'CertManager', 'Existing'",
-		"log.level=warning":                             "at '/log/level': value must be one of 'debug', 'info', 'warn', 'error'",
-		"image.pullPolicy=always":                       "at '/image/pullPolicy': value must be one of",
-		"image.digest=sha256:abc":                       "at '/image/digest'",
-		"watchNamespaces={Team A}":                      "at '/watchNamespaces/0'",
-		"watchNamespaces={a,a}":                         "at '/watchNamespaces'",
-		"runtimes.ruby.fileExtension=rb":                "at '/runtimes/ruby': missing property 'image'",
-		"runtimes.Ruby.image.repository=ruby":           "at '/runtimes': additional properties 'Ruby' not allowed",
-		"runtimes.nodejs22x.name=python3.13":            "runtimes has the name python3.13 twice",
-		"runtimes.nodejs22x.warmPools.a.sise=3":         "at '/runtimes/nodejs22x/warmPools/a'",
+		"nodeAgent.callOrder=FIFO":                      "at '/nodeAgent/callOrder': value must be one of 'serpt', 'sept',",
+		"nodeAgent.slice=50":                            "at '/nodeAgent/slice': got number, want string",
+		"nodeAgent.slice=short":                         "at '/nodeAgent/slice': 'short' does not match pattern '^(auto|sfs|p95|off|",
+		"nodeAgent.cores=-1":                            "at '/nodeAgent/cores': minimum: got -1, want 0",
+		"nodeAgent.preempt=always":                      "at '/nodeAgent/preempt': got string, want boolean",
+		"nodeAgent.cgroupRoot=/":                        "at '/nodeAgent/cgroupRoot': '/' does not match pattern '^/sys/fs/cgroup",
+		"nodeAgent.cgroupRoot=/sys/fs/cgroup/../..":     "at '/nodeAgent/cgroupRoot'",
+		"nodeAgent.enable=true":                         "at '/nodeAgent': additional properties 'enable' not allowed",
+		"nodeAgent.enabled=true,tls.mode=Existing,tls.existing.gatewaySecret=a,tls.existing.schedulerSecret=b,tls.existing.controllerSecret=c,tls.existing.etcdSecret=d": "tls.existing.nodeSecret is empty",
+		"etcd.replicas=2":                        "at '/etcd/replicas': value must be one of 1, 3",
+		"etcd.persistence.size=2Gb":              "at '/etcd/persistence/size': '2Gb' does not match pattern",
+		"etcd.autoCompactionRetention=5 minutes": "at '/etcd/autoCompactionRetention'",
+		"tls.mode=certManager":                   "at '/tls/mode': value must be one of 'BuiltIn', 'CertManager', 'Existing'",
+		"log.level=warning":                      "at '/log/level': value must be one of 'debug', 'info', 'warn', 'error'",
+		"image.pullPolicy=always":                "at '/image/pullPolicy': value must be one of",
+		"image.digest=sha256:abc":                "at '/image/digest'",
+		"watchNamespaces={Team A}":               "at '/watchNamespaces/0'",
+		"watchNamespaces={a,a}":                  "at '/watchNamespaces'",
+		"runtimes.ruby.fileExtension=rb":         "at '/runtimes/ruby': missing property 'image'",
+		"runtimes.Ruby.image.repository=ruby":    "at '/runtimes': additional properties 'Ruby' not allowed",
+		"runtimes.nodejs22x.name=python3.13":     "runtimes has the name python3.13 twice",
+		"runtimes.nodejs22x.warmPools.a.sise=3":  "at '/runtimes/nodejs22x/warmPools/a'",
 		"runtimes.nodejs22x.warmPools.a.size=3,runtimes.nodejs22x.warmPools.a.namespaceSelector=x":                                                                                                               "at '/runtimes/nodejs22x/warmPools/a/namespaceSelector'",
 		"runtimes.nodejs22x.warmPools.a.size=3,runtimes.nodejs22x.warmPools.a.namespaceSelector.team=x":                                                                                                          "at '/runtimes/nodejs22x/warmPools/a/namespaceSelector': additional properties 'team' not allowed",
 		"runtimes.nodejs22x.warmPools.a.size=3,runtimes.nodejs22x.warmPools.a.namespaceSelector.matchExpressions[0].key=team,runtimes.nodejs22x.warmPools.a.namespaceSelector.matchExpressions[0].operator=Like": "at '/runtimes/nodejs22x/warmPools/a/namespaceSelector/matchExpressions/0/operator': value must be one of",
@@ -201,7 +210,7 @@ func TestTheSchemaAndTheValuesHaveTheSameKeys(t *testing.T) {
 
 // readValue finds what templates read of the values, also by the names that they give
 // to a component's.
-var readValue = regexp.MustCompile(`(?:\.Values|\$(gateway|scheduler|controller|etcd|monitoring))((?:\.[A-Za-z]+)+)`)
+var readValue = regexp.MustCompile(`(?:\.Values|\$(gateway|scheduler|controller|etcd|monitoring|nodeAgent))((?:\.[A-Za-z]+)+)`)
 
 // TestTemplatesReadValuesThatExist walks each path: helm takes one that is not there for
 // an empty value.

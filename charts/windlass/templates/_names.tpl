@@ -52,11 +52,16 @@ comes before those of all objects. */}}
 {{- end }}
 {{- end }}
 
+{{/* The name of a component's values. Takes the component. */}}
+{{- define "windlass.valuesOf" -}}
+{{- ternary "nodeAgent" . (eq . "node") -}}
+{{- end }}
+
 {{/* The name of a component's ServiceAccount. Takes (list $ component). */}}
 {{- define "windlass.serviceAccountName" -}}
 {{- $root := index . 0 -}}
 {{- $component := index . 1 -}}
-{{- $account := (index $root.Values $component).serviceAccount -}}
+{{- $account := (index $root.Values (include "windlass.valuesOf" $component)).serviceAccount -}}
 {{- if $account.create -}}
 {{- default (printf "%s-%s" (include "windlass.fullname" $root) $component) $account.name -}}
 {{- else -}}
@@ -156,6 +161,9 @@ comes before those of all objects. */}}
 {{/* The components that have a certificate, as a JSON list. */}}
 {{- define "windlass.tlsComponents" -}}
 {{- $components := list "gateway" "scheduler" "controller" -}}
+{{- if .Values.nodeAgent.enabled -}}
+{{- $components = append $components "node" -}}
+{{- end -}}
 {{- if .Values.etcd.enabled -}}
 {{- $components = append $components "etcd" -}}
 {{- end -}}

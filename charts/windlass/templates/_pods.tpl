@@ -88,7 +88,7 @@ capabilities:
 {{- /* A label of the chart's version would replace all pods with every chart. */ -}}
 {{- $own := include "windlass.selector" . | fromYaml -}}
 {{- $own = merge $own (dict "app.kubernetes.io/part-of" "windlass") -}}
-{{- toYaml (merge $own (index $root.Values $component).podLabels $root.Values.commonLabels) -}}
+{{- toYaml (merge $own (index $root.Values (include "windlass.valuesOf" $component)).podLabels $root.Values.commonLabels) -}}
 {{- end }}
 
 {{/* The arguments that gateway, scheduler and controller share. Takes (list $ component). */}}
@@ -180,14 +180,15 @@ What is not on Go's heap has the rest. Takes the resources of a container. */}}
 
 {{/* A role's environment variables. Takes (list $ component). */}}
 {{- define "windlass.env" -}}
-{{ include "windlass.memoryEnv" (index (index . 0).Values (index . 1)).resources -}}
+{{- $values := index (index . 0).Values (include "windlass.valuesOf" (index . 1)) -}}
+{{ include "windlass.memoryEnv" $values.resources -}}
 - name: POD_NAME
   valueFrom: {fieldRef: {fieldPath: metadata.name}}
 - name: POD_NAMESPACE
   valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
 - name: POD_IP
   valueFrom: {fieldRef: {fieldPath: status.podIP}}
-{{- with (index (index . 0).Values (index . 1)).extraEnv }}
+{{- with $values.extraEnv }}
 {{ toYaml . }}
 {{- end }}
 {{- end }}
