@@ -25,5 +25,6 @@
 // load balancer; etcd listens without TLS, inside the namespace; kube-proxy runs once
 // for all nodes, so that a service with internalTrafficPolicy Local answers for the
 // first node only; every node reports the whole machine's CPU and memory unless Node
-// says less.
+// says less; pods have cgroups of their own only where the machine has version 1 with
+// the controllers cpu, cpuacct, cpuset and memory.
 package cluster

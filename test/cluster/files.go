@@ -140,8 +140,19 @@ func machineCapacity() (capacity, error) {
 	for line := range strings.Lines(string(text)) {
 		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == "MemTotal:" {
 			kib, err := strconv.Atoi(fields[1])
-			return capacity{milliCPU: 1000 * runtime.NumCPU(), memoryMiB: kib / 1024}, err
+			return capacity{milliCPU: 1000 * runtime.NumCPU(), memoryMiB: kib / 1024, podCgroups: havePodCgroups("/sys/fs/cgroup")}, err
 		}
 	}
 	return capacity{}, fmt.Errorf("/proc/meminfo has no MemTotal")
+}
+
+// havePodCgroups tells whether kubelets can make a cgroup for each pod: they insist on these
+// controllers. It was tried with version 1 only.
+func havePodCgroups(root string) bool {
+	for _, controller := range []string{"cpu", "cpuacct", "cpuset", "memory"} {
+		if _, err := os.Stat(filepath.Join(root, controller, "cgroup.procs")); err != nil {
+			return false
+		}
+	}
+	return true
 }

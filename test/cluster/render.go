@@ -120,6 +120,8 @@ func kubeletArguments(l layout, a addresses, index int, n Node) []string {
 type capacity struct {
 	milliCPU  int
 	memoryMiB int
+	// podCgroups says that kubelets can make a cgroup for each pod.
+	podCgroups bool
 }
 
 func kubeletConfig(l layout, a addresses, index int, n Node, machine capacity) object {
@@ -149,7 +151,7 @@ func kubeletConfig(l layout, a addresses, index int, n Node, machine capacity) o
 
 		// The machine may mount either version of cgroups, and with few controllers.
 		"cgroupDriver":                     "cgroupfs",
-		"cgroupsPerQOS":                    false,
+		"cgroupsPerQOS":                    machine.podCgroups,
 		"enforceNodeAllocatable":           []string{},
 		"localStorageCapacityIsolation":    false,
 		"failSwapOn":                       false,

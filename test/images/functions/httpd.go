@@ -9,12 +9,15 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 )
 
 // handler answers:
 //
 //	/sleep?ms=N     after N milliseconds
+//	/compute?ms=N   after it has used N milliseconds of processor time
 //	/exit?code=N    never: the process ends with status N
 //	/env?name=NAME  the value of an environment variable, 404 if it is not set;
 //	                without a name all of them as a JSON list of NAME=value
@@ -25,6 +28,7 @@ import (
 func handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/sleep", sleep)
+	mux.HandleFunc("/compute", compute)
 	mux.HandleFunc("/exit", exit)
 	mux.HandleFunc("/env", environment)
 	mux.HandleFunc("/alloc", new(hoard).alloc)
@@ -56,6 +60,31 @@ func sleep(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		log.Printf("nobody waits any more for /sleep?ms=%d", ms)
 	}
+}
+
+func compute(w http.ResponseWriter, r *http.Request) {
+	ms, ok := number(w, r, "ms")
+	if !ok {
+		return
+	}
+	for until := used() + time.Duration(ms)*time.Millisecond; used() < until; {
+		for n := range 10_000 {
+			sink.Store(uint64(n))
+		}
+	}
+	fmt.Fprintf(w, "computed for %d ms\n", ms)
+}
+
+// sink keeps the compiler from leaving a computation out.
+var sink atomic.Uint64
+
+// used is the processor time of this process.
+func used() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err) // it has no other reason than a wrong argument
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func exit(w http.ResponseWriter, r *http.Request) {

@@ -33,6 +33,8 @@ func TestHttpdAnswers(t *testing.T) {
 		{"/", 200, `"hostname":"` + host + `"`},
 		{"/", 200, `"body":"hello"`},
 		{"/sleep?ms=1", 200, "slept 1 ms"},
+		{"/compute?ms=1", 200, "computed for 1 ms"},
+		{"/compute?ms=-1", 400, `ms is "-1"`},
 		{"/sleep?ms=x", 400, `ms is "x"`},
 		{"/exit", 400, `code is ""`},
 		{"/env?name=GREETING", 200, "ahoy\n"},
