@@ -14,9 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/windlass-dev/windlass/internal/loadgen"
+	"github.com/windlass-dev/windlass/internal/proctime"
 )
 
 // maxClients is how many connections are kept.
@@ -109,7 +108,7 @@ func call(ctx context.Context, client loadgen.Client, url string) error {
 
 // cpu is the time that its processes have used by now.
 func (s *server) cpu() (time.Duration, error) {
-	sum, err := cpuOf(s.cmd.Process.Pid)
+	sum, err := proctime.CPU(s.cmd.Process.Pid)
 	if err != nil {
 		return 0, err
 	}
@@ -120,7 +119,7 @@ func (s *server) cpu() (time.Duration, error) {
 			continue
 		}
 		pid, _ := strconv.Atoi(filepath.Base(p))
-		used, err := cpuOf(pid)
+		used, err := proctime.CPU(pid)
 		if err != nil {
 			return 0, err
 		}
@@ -131,14 +130,4 @@ func (s *server) cpu() (time.Duration, error) {
 		return 0, fmt.Errorf("found no process of %s", s.agent)
 	}
 	return sum, nil
-}
-
-// cpuOf reads the CPU clock of a process, which counts nanoseconds, unlike /proc.
-func cpuOf(pid int) (time.Duration, error) {
-	const allThreads = 2
-	var at unix.Timespec
-	if err := unix.ClockGettime(int32(^pid<<3|allThreads), &at); err != nil {
-		return 0, fmt.Errorf("the CPU time of process %d: %w", pid, err)
-	}
-	return time.Duration(at.Nano()), nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/bench"
+	"github.com/windlass-dev/windlass/internal/proctime"
 	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
@@ -49,11 +50,11 @@ func (s *server) usedBy(ctx context.Context, memory bool, do func() error) (map[
 // addTimes adds up CPU time and context switches of the processes.
 func (s *server) addTimes(to counters) error {
 	for _, p := range s.processes {
-		cpu, err := cpuOf(p.pid)
+		cpu, err := proctime.CPU(p.pid)
 		if err != nil {
 			return fmt.Errorf("of the part %s: %w", p.part, err)
 		}
-		switches, err := switchesOf(p.pid)
+		switches, err := proctime.Switches(p.pid)
 		if err != nil {
 			return fmt.Errorf("of the part %s: %w", p.part, err)
 		}

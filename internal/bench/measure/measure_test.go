@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/bench/peers"
 	"github.com/windlass-dev/windlass/internal/bench/workers"
 	"github.com/windlass-dev/windlass/internal/mtls"
+	"github.com/windlass-dev/windlass/internal/proctime"
 )
 
 func TestManifestsAreValidAndHaveTheDeployment(t *testing.T) {
@@ -101,11 +102,11 @@ func TestItReadsWhatProcessesUse(t *testing.T) {
 	if err := supported(); err != nil {
 		t.Skip(err)
 	}
-	cpu, err := cpuOf(os.Getpid())
+	cpu, err := proctime.CPU(os.Getpid())
 	if err != nil || cpu <= 0 {
 		t.Errorf("CPU time %v, %v", cpu, err)
 	}
-	switches, err := switchesOf(os.Getpid())
+	switches, err := proctime.Switches(os.Getpid())
 	if err != nil || switches <= 0 {
 		t.Errorf("%d context switches, %v", switches, err)
 	}
@@ -125,7 +126,7 @@ func TestItReadsWhatProcessesUse(t *testing.T) {
 		t.Errorf("the children are %v, %v; want %d", children, err, pid)
 	}
 	child.stop()
-	if _, err := switchesOf(pid); err == nil {
+	if _, err := proctime.Switches(pid); err == nil {
 		t.Error("it reads what a process uses that has ended")
 	}
 }

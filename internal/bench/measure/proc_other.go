@@ -5,7 +5,6 @@ package measure
 import (
 	"errors"
 	"syscall"
-	"time"
 )
 
 var errLinux = errors.New("windlass bench needs Linux: it reads what processes used from its kernel")
@@ -13,10 +12,6 @@ var errLinux = errors.New("windlass bench needs Linux: it reads what processes u
 func supported() error { return errLinux }
 
 func childAttr() *syscall.SysProcAttr { return nil }
-
-func cpuOf(int) (time.Duration, error) { return 0, errLinux }
-
-func switchesOf(int) (int64, error) { return 0, errLinux }
 
 func childrenOf(int) ([]int, error) { return nil, errLinux }
 
