@@ -188,6 +188,10 @@ ROUNDS ?= 60
 observability-cost: ## Measure what metrics and traces cost in CPU time per call (ROUNDS=)
 	go run ./test/cost -rounds $(ROUNDS)
 
+.PHONY: carriers
+carriers: ## Measure what carries a call between gateway and agent: frames, and HTTP/1.1 backwards (RECORD=)
+	go run ./test/carriers $(if $(RECORD),| tee '$(RECORD)')
+
 .PHONY: coldstart
 coldstart: ## Measure the phases of cold starts on the cluster of KUBECONFIG
 	go run ./test/coldstart
