@@ -124,6 +124,13 @@ func (a *agentEnd) execute(e agent.Effect) {
 		a.draining = true
 	case agent.Drained:
 		a.leaves()
+	case agent.AskCore:
+		a.machines[a.in.node].tickets.askFor(a.world, a.in.computer, func(*world) { a.feed(agent.NodeGranted(e)) })
+	case agent.GiveUpCore:
+		a.machines[a.in.node].tickets.gaveUp(a.world, a.in.computer)
+	case agent.EndCore: // also if its call was refused, and never began
+		a.machines[a.in.node].tickets.callOver(a.world, a.in.computer)
+	case agent.ReportRunning: // all calls ask
 	case agent.Quiet, agent.RunAudit, agent.HangUp, agent.End: // nothing to give back, nothing is lost
 	default:
 		panic(fmt.Sprintf("cluster: no rule for the effect %T", e))
@@ -157,7 +164,7 @@ func (a *agentEnd) connect(e agent.Connect) {
 // start begins a call.
 func (a *agentEnd) start(e agent.Start) {
 	c := a.calls[e.Attempt]
-	c.place.attempt = e.Attempt
+	c.place.attempt, c.coreWait = e.Attempt, e.CoreWait
 	in := a.in
 	in.held++
 	if in.phase == idle {

@@ -20,6 +20,8 @@ type call struct {
 	instance    *instance
 	begun, took time.Duration
 	over        bool
+	// coreWait is how long it waited for a core, once it had an instance.
+	coreWait time.Duration
 	// left is the work that is left, in nanoseconds, where calls share a machine,
 	// and controller the one that pushed the call, where calls are pushed.
 	left       float64
@@ -60,7 +62,15 @@ func (w *world) hand(c *call, in *instance) {
 	if in.phase == idle {
 		w.enter(in, busy)
 	}
-	w.after(w.config.Overheads.Claim, (*callBegun)(c))
+	if in.computer == nil {
+		w.after(w.config.Overheads.Claim, (*callBegun)(c))
+		return
+	}
+	asked := w.now
+	w.machines[in.node].tickets.askFor(w, in.computer, func(w *world) {
+		c.coreWait = w.now - asked
+		w.after(w.config.Overheads.Claim, (*callBegun)(c))
+	})
 }
 
 // callBegun is when the work begins.
@@ -69,7 +79,7 @@ type callBegun call
 func (e *callBegun) run(w *world) {
 	c := (*call)(e)
 	c.begun = w.now
-	w.result.began(c, w.now-c.arrived-w.config.Overheads.Admit-w.config.Overheads.Claim, w.now-c.arrived)
+	w.result.began(c, w.now-c.arrived-c.coreWait-w.config.Overheads.Admit-w.config.Overheads.Claim, w.now-c.arrived)
 	if m := w.machines[c.instance.node]; m.shared {
 		m.begin(w, c)
 		return
@@ -84,6 +94,9 @@ func (e *callEnded) run(w *world) { w.end((*call)(e)) }
 
 func (w *world) end(c *call) {
 	c.took, c.over = w.now-c.begun, true
+	if t := w.machines[c.instance.node].tickets; t != nil {
+		t.sawEnd(w, c)
+	}
 	w.result.ended(c)
 	w.after(w.config.Overheads.Answer, (*callAnswered)(c))
 	w.after(w.config.Overheads.Pull, (*instanceFreed)(c))

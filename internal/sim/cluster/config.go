@@ -6,6 +6,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/schedule"
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
@@ -68,6 +69,10 @@ type Nodes struct {
 	// Capacity is what the calls that run on one share; see Demand. Where it is
 	// zero, they do not hinder each other.
 	Capacity Demand
+	// Order lets calls ask for one of its cores before they begin, as they do on a busy node with
+	// a node agent; nil lets all begin at once. Its Cores are those of Capacity.CPU, which
+	// must be at least one. Functions of higher concurrency do not ask.
+	Order *callorder.Params
 }
 
 // Hash is hash-based scheduling; see package hashsch.

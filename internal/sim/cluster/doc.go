@@ -33,6 +33,9 @@
 //     call that needs the resource runs at 1/k of its speed, and one that needs several at the
 //     slowest of them. Undemanded resources cost nothing: the model knows neither thrashing nor
 //     the cost of sharing itself.
+//   - On a machine with an Order calls ask for a core before they begin, once they have an instance:
+//     the product's core (package callorder) decides. The machine counts as busy all the time, and
+//     messages to its node agent take no time. Calls in the low band share what the others leave.
 //   - Loads call regardless of the results; clients wait for their answers. Both produce one
 //     call after the other, so that a day of a million functions is never in memory. A function
 //     that was never called takes the room of a pointer, and a parked one costs no time.

@@ -33,6 +33,8 @@ type instance struct {
 	first     *call
 	// agent is its agent, where there are gateways.
 	agent *agentEnd
+	// computer is what asks for cores, where calls do.
+	computer *computer
 }
 
 type phase uint8
@@ -116,7 +118,9 @@ func (e *instanceReady) run(w *world) {
 	f.created++
 	in.ready = w.now
 	w.enter(in, idle)
-	w.machines[in.node].started(w)
+	m := w.machines[in.node]
+	m.started(w)
+	m.tickets.joined(w, in)
 	w.onInstances.nowReady(in)
 	w.watchIdleness(in)
 }
@@ -181,6 +185,7 @@ func (w *world) dispose(in *instance) {
 	if in.phase == starting {
 		m.cancelled(w, in)
 	}
+	m.tickets.left(w, in)
 	w.enter(in, gone)
 	w.depopulate(in.function, in)
 	m.Requested = m.Requested.Minus(in.function.class.Requests)

@@ -88,6 +88,9 @@ func (l *lending) nowReady(in *instance) {
 	in.agent = newAgentEnd(l, in)
 	in.agent.feed(agent.Begin{})
 	in.agent.feed(agent.FunctionReady{})
+	if in.computer != nil {
+		in.agent.feed(agent.NodeMode{Busy: true})
+	}
 }
 
 func (l *lending) freed(in *instance, c *call) {

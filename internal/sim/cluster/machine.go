@@ -27,6 +27,8 @@ type machine struct {
 	due      time.Duration
 	// planned says that an event is planned for due.
 	planned bool
+	// tickets are its cores, where calls ask for them; nil where they do not.
+	tickets *coreTickets
 }
 
 // joinLater lets nodes join when it is their time.
@@ -45,10 +47,14 @@ func (e *nodesJoin) run(w *world) { w.join(Nodes(*e)) }
 
 func (w *world) join(n Nodes) {
 	for range n.Count {
-		w.machines = append(w.machines, &machine{
+		m := &machine{
 			Node:   placement.Node{Name: strconv.Itoa(len(w.machines)), Allocatable: n.Allocatable},
 			starts: n.Starts, shared: n.Capacity != Demand{}, capacity: n.Capacity,
-		})
+		}
+		if n.Order != nil {
+			m.tickets = newCoreTickets(w, m, *n.Order)
+		}
+		w.machines = append(w.machines, m)
 		w.result.Nodes = append(w.result.Nodes, NodeResult{Joined: w.now})
 	}
 	w.onNodes.joined(len(w.machines))
@@ -90,6 +96,9 @@ func (m *machine) begin(w *world, c *call) {
 	m.advance(w.now)
 	c.left = float64(c.work)
 	m.running = append(m.running, c)
+	if m.tickets != nil {
+		m.tickets.began(w, c)
+	}
 	m.plan(w)
 }
 
@@ -103,7 +112,7 @@ func (m *machine) advance(now time.Duration) {
 	full := m.fullness()
 	for _, c := range m.running {
 		d := c.function.class.Demand
-		did := passed * full.speed(d)
+		did := passed * full.speedOf(c)
 		c.left -= did
 		m.used.CPU += d.CPU * did / float64(time.Second)
 		m.used.IO += d.IO * did / float64(time.Second)
@@ -111,19 +120,50 @@ func (m *machine) advance(now time.Duration) {
 	}
 }
 
-// fullness is by how much the demand for each resource exceeds the capacity; 1 if it
-// does not.
-func (m *machine) fullness() Demand {
+// fullness is by how much the demand for each resource exceeds the capacity, 1 if it
+// does not. Low is the same for calls that get only what the others leave of the cores; no
+// cores are left if its CPU is 0.
+type fullness struct{ normal, low Demand }
+
+func (m *machine) fullness() fullness {
 	var sum Demand
+	low := 0.0
 	for _, c := range m.running {
 		d := &c.function.class.Demand
-		sum.CPU += d.CPU
+		if c.low() {
+			low += d.CPU
+		} else {
+			sum.CPU += d.CPU
+		}
 		sum.IO += d.IO
 		sum.Network += d.Network
 	}
-	return Demand{
+	full := Demand{
 		CPU: excess(sum.CPU, m.capacity.CPU), IO: excess(sum.IO, m.capacity.IO), Network: excess(sum.Network, m.capacity.Network),
 	}
+	rest := full
+	if low > 0 {
+		rest.CPU = 0
+		if left := m.capacity.CPU - sum.CPU; left > 1e-9 {
+			rest.CPU = excess(low, left)
+		}
+	}
+	return fullness{full, rest}
+}
+
+// low says that a call gets only what the others leave of the cores.
+func (c *call) low() bool { return c.instance.computer != nil && c.instance.computer.low }
+
+// speedOf is how fast a call runs.
+func (full *fullness) speedOf(c *call) float64 {
+	d := c.function.class.Demand
+	switch {
+	case !c.low():
+		return full.normal.speed(d)
+	case d.CPU > 0 && full.low.CPU == 0:
+		return 0
+	}
+	return full.low.speed(d)
 }
 
 func excess(demand, capacity float64) float64 {
@@ -153,7 +193,13 @@ func (m *machine) plan(w *world) {
 	full := m.fullness()
 	soonest := math.Inf(1)
 	for _, c := range m.running {
-		soonest = min(soonest, c.left/full.speed(c.function.class.Demand))
+		if speed := full.speedOf(c); speed > 0 {
+			soonest = min(soonest, c.left/speed)
+		}
+	}
+	if math.IsInf(soonest, 1) {
+		m.planned = false
+		return
 	}
 	due := w.now + time.Duration(math.Ceil(max(0, soonest)))
 	if m.planned && m.due == due {

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 )
 
 func minOf(n int) autoscaler.Limits { return autoscaler.Limits{Min: n} }
@@ -50,6 +51,13 @@ func drawConfig(t *rapid.T) Config {
 		c.Hash = &Hash{Controllers: 2, Slots: 2}
 		c.Nodes[0].From = 0
 		return c
+	}
+	for i := range c.Nodes {
+		if n := &c.Nodes[i]; n.Capacity.CPU > 0 && rapid.Bool().Draw(t, "ordered") {
+			p := callorder.DefaultParams(1)
+			p.Order = rapid.SampledFrom(callorder.Orders()).Draw(t, "order")
+			n.Order = &p
+		}
 	}
 	c.Gateways = rapid.IntRange(0, 3).Draw(t, "gateways")
 	if c.Gateways > 0 {

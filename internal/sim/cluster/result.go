@@ -57,6 +57,9 @@ type FunctionResult struct {
 	// Wait is how long calls waited for an instance, Setup the time from the call
 	// until its work began, and Execution what its work took.
 	Wait, Setup, Execution Histogram
+	// CoreWait is how long calls waited for a core once they had an instance, where they ask
+	// for one; Setup has it, and Wait does not.
+	CoreWait Histogram
 	// Starting, Idle and Busy are instance-times, summed up. Time that a busy
 	// instance spends with the platform's overheads is busy.
 	Starting, Idle, Busy time.Duration
@@ -99,7 +102,7 @@ type Point struct {
 }
 
 func newFunctionResult(digits int) FunctionResult {
-	return FunctionResult{Wait: newHistogram(digits), Setup: newHistogram(digits), Execution: newHistogram(digits)}
+	return FunctionResult{Wait: newHistogram(digits), Setup: newHistogram(digits), Execution: newHistogram(digits), CoreWait: newHistogram(digits)}
 }
 
 // began takes note of a call whose work begins.
@@ -109,6 +112,10 @@ func (r *Result) began(c *call, wait, setup time.Duration) {
 	f.Setup.record(setup)
 	r.Total.Wait.record(wait)
 	r.Total.Setup.record(setup)
+	if c.instance.computer != nil {
+		f.CoreWait.record(c.coreWait)
+		r.Total.CoreWait.record(c.coreWait)
+	}
 	if c.instance.ready > c.arrived {
 		f.Cold++
 	}

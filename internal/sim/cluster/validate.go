@@ -28,6 +28,9 @@ func (c Config) Validate() error {
 		bad("Functions are none; there must be at least one")
 	}
 	for i, n := range c.Nodes {
+		if n.Order != nil {
+			c.validateOrder(i, n, bad)
+		}
 		if n.Count < 1 || n.From < 0 || n.Starts < 0 {
 			bad("Nodes[%d] has Count %d, From %v and Starts %d; they must be at least 1, 0 and 0", i, n.Count, n.From, n.Starts)
 		}
@@ -55,6 +58,22 @@ func (c Config) Validate() error {
 		bad("Length is 0, but some call for ever; give a Length, or the clients Calls, or them and the loads an Until")
 	}
 	return errors.Join(errs...)
+}
+
+// validateOrder reports nodes on which calls cannot ask for cores.
+func (c Config) validateOrder(i int, n Nodes, bad func(format string, args ...any)) {
+	if n.Capacity.CPU < 1 {
+		bad("Nodes[%d] has an Order, and a Capacity of %v cores; it must be at least 1", i, n.Capacity.CPU)
+		return
+	}
+	params := *n.Order
+	params.Cores = int(n.Capacity.CPU)
+	if err := params.Validate(); err != nil {
+		bad("Nodes[%d] has an Order that is invalid: %w", i, err)
+	}
+	if c.Hash != nil {
+		bad("Nodes[%d] has an Order, but Hash pushes calls to instances that do not ask; use one of both", i)
+	}
 }
 
 // validateGateways reports fields about gateways that are out of range.

@@ -1,0 +1,272 @@
+package experiments
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/windlass-dev/windlass/internal/sim/cluster"
+	"github.com/windlass-dev/windlass/internal/sim/node"
+	"github.com/windlass-dev/windlass/internal/sim/report"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
+)
+
+var fewCores = Experiment{
+	Name:           "fewcores",
+	Summary:        "nodes with fewer cores than calls, in a cluster: what Horizon orders for them, and the call scheduling paper's fewer nodes",
+	CountsGateways: true,
+	Full:           Size{Seeds: 5, Scale: 1},
+	Quick:          Size{Seeds: 1, Scale: .5, Sparse: true},
+	run:            runFewCores,
+}
+
+const (
+	fewCoresOf = 4
+	// fewOrdered is the goal: what is ordered on a node that orders calls, beside its cores.
+	fewOrdered = 2
+)
+
+// fewCell is calls of one function that come to a node of fewCoresOf cores.
+type fewCell struct {
+	work time.Duration
+	load float64 // of the node's cores
+	// order is nil where calls share the cores.
+	order *callorder.Params
+}
+
+func (c fewCell) config(o Options, seed uint64) cluster.Config {
+	phase := time.Duration(rand.New(rand.NewPCG(seed, 0)).Int64N(int64(100 * time.Millisecond)))
+	const start = 500 * time.Millisecond
+	return cluster.Config{
+		Seed: seed, Decider: decider("Horizon"),
+		Nodes: []cluster.Nodes{{Count: 1, Allocatable: placement.Amount{Pods: 10000}, Capacity: cluster.Demand{CPU: fewCoresOf}, Order: c.order}},
+		Functions: []cluster.Function{{
+			Requests: placement.Amount{Pods: 1}, Demand: cluster.Demand{CPU: 1},
+			Work: cluster.Exponential(c.work), Start: cluster.Fixed(start), KnownWork: c.work, KnownStart: start,
+		}},
+		Loads: []cluster.Load{cluster.Poisson{Rate: c.load * fewCoresOf / c.work.Seconds(), From: phase, Until: phase + o.length(burstLength)}},
+	}
+}
+
+// fewPair is a cell without and with an order, over the seeds.
+type fewPair struct {
+	cell          fewCell
+	without, with []cluster.Result
+}
+
+func fewPairs(o Options) []fewPair {
+	works, loads := []time.Duration{50 * time.Millisecond, 500 * time.Millisecond}, []float64{.5, .8, 1.2, 1.5}
+	if o.Sparse {
+		works, loads = works[:1], []float64{.8, 1.5}
+	}
+	var pairs []fewPair
+	for _, work := range works {
+		for _, load := range loads {
+			pairs = append(pairs, fewPair{cell: fewCell{work: work, load: load}})
+		}
+	}
+	order := callorder.DefaultParams(fewCoresOf)
+	runs := grid(o, 2*len(pairs), func(i int, seed uint64) cluster.Result {
+		c := pairs[i/2].cell
+		if i%2 == 1 {
+			c.order = &order
+		}
+		return mustRun(c.config(o, seed))
+	})
+	for i := range pairs {
+		pairs[i].without, pairs[i].with = runs[2*i], runs[2*i+1]
+	}
+	return pairs
+}
+
+func fewOrderedOf(results []cluster.Result) float64 {
+	return statsOf(results, createdOf).mean
+}
+
+func fewTable(pairs []fewPair) report.Table {
+	t := report.Table{Name: "ordered", Caption: "instances that Horizon orders for one node of four cores, where calls share them, and where they ask for one", Columns: []string{
+		"work ms", "load", "cores", "ordered", "answer mean s", "execution / work", "wait for a core mean s",
+	}}
+	for _, p := range pairs {
+		for _, kind := range []struct {
+			name    string
+			results []cluster.Result
+		}{{"shared", p.without}, {"asked for", p.with}} {
+			mean := func(figure func(cluster.Result) float64) report.Cell {
+				return report.Num(statsOf(kind.results, figure).mean)
+			}
+			t.Add(report.Num(milliseconds(p.cell.work)), report.Num(p.cell.load), kind.name, mean(createdOf),
+				mean(func(r cluster.Result) float64 { return (r.Total.Setup.Mean() + r.Total.Execution.Mean()).Seconds() }),
+				mean(func(r cluster.Result) float64 { return r.Total.Execution.Mean().Seconds() / p.cell.work.Seconds() }),
+				mean(func(r cluster.Result) float64 { return r.Total.CoreWait.Mean().Seconds() }))
+		}
+	}
+	return t
+}
+
+func fewFindings(pairs []fewPair) []report.Finding {
+	most, beside := 0.0, 0.0
+	for _, p := range pairs {
+		with := fewOrderedOf(p.with)
+		most = max(most, with/fewCoresOf)
+		beside = max(beside, with/fewOrderedOf(p.without))
+	}
+	return []report.Finding{
+		report.Found("ordered_to_cores_worst", most).Most(fewOrdered).Compare("instances that Horizon orders for a node on which calls ask for cores"),
+		report.Found("ordered_with_to_without_worst", beside).Compare("beside those that it orders where calls share the cores"),
+	}
+}
+
+// zukCluster is the paper's functions on several nodes of 18 cores.
+type zukCluster struct {
+	nodes int
+	order *callorder.Params
+	// pushed has a controller push calls to nodes, where a container starts for each that finds none.
+	pushed bool
+}
+
+const (
+	zukClusterCores = 18
+	zukCalls        = 2376
+	// zukColdStart is how long a container of the paper's OpenWhisk takes.
+	zukColdStart = 2 * time.Second
+)
+
+func (c zukCluster) config(o Options, seed uint64) cluster.Config {
+	each := zukClusterCores * len(zukFunctions)
+	config := cluster.Config{
+		Seed: seed, Decider: decider("Horizon"),
+		Nodes: []cluster.Nodes{{
+			Count: c.nodes, Allocatable: placement.Amount{Pods: int64(each)},
+			Capacity: cluster.Demand{CPU: zukClusterCores}, Order: c.order,
+		}},
+	}
+	if c.pushed {
+		config.Decider, config.Hash = nil, &cluster.Hash{Controllers: 1, Slots: each}
+	}
+	for _, f := range zukFunctions {
+		config.Functions = append(config.Functions, c.zukFunction(f.ms, f.kind == node.Compute))
+	}
+	r := rand.New(rand.NewPCG(seed, 31))
+	var calls cluster.Given
+	for i := range max(2*len(zukFunctions), o.scaled(zukCalls)) {
+		f := i % len(zukFunctions)
+		work := float64(config.Functions[f].KnownWork) * (.97 + .06*r.Float64())
+		// The first second is for the warm instances to be there.
+		at := time.Second + time.Duration(r.Float64()*o.Scale*float64(zukWindow))
+		calls = append(calls, cluster.Call{At: at, Function: f, Work: time.Duration(work)})
+	}
+	slices.SortFunc(calls, func(a, b cluster.Call) int { return int(a.At - b.At) })
+	config.Loads = []cluster.Load{calls}
+	return config
+}
+
+// zukFunction is one of the paper's, with as many warm instances as all cores could run unless calls
+// are pushed.
+func (c zukCluster) zukFunction(ms int, computes bool) cluster.Function {
+	f := cluster.Function{
+		Requests: placement.Amount{Pods: 1}, KnownWork: time.Duration(ms) * time.Millisecond,
+		KnownStart: zukColdStart, Start: cluster.Fixed(zukColdStart),
+	}
+	if computes {
+		f.Demand.CPU = 1
+	}
+	if !c.pushed {
+		f.Start = cluster.Fixed(0)
+		f.Limits.Min = zukClusterCores * c.nodes
+	}
+	return f
+}
+
+// zukClusters are what is compared, by name.
+func zukClusters() (names []string, kinds []zukCluster) {
+	fair := ticketParams(zukClusterCores, callorder.FairChoice)
+	fair.BlockedAfter = 0
+	serpt := callorder.DefaultParams(zukClusterCores)
+	for _, k := range []struct {
+		name string
+		of   zukCluster
+	}{{"none", zukCluster{}}, {"fair-choice", zukCluster{order: &fair}}, {"serpt", zukCluster{order: &serpt}}, {"none, pushed, cold", zukCluster{pushed: true}}} {
+		names, kinds = append(names, k.name), append(kinds, k.of)
+	}
+	return names, kinds
+}
+
+// zukClusterRuns are the results by nodes and kind.
+type zukClusterRuns struct {
+	names []string
+	cells []zukCluster
+	runs  [][]cluster.Result
+}
+
+func zukClusterOver(o Options) zukClusterRuns {
+	names, kinds := zukClusters()
+	s := zukClusterRuns{names: names}
+	for n := 1; n <= 4; n++ {
+		for _, k := range kinds {
+			k.nodes = n
+			s.cells = append(s.cells, k)
+		}
+	}
+	s.runs = grid(o, len(s.cells), func(i int, seed uint64) cluster.Result { return mustRun(s.cells[i].config(o, seed)) })
+	return s
+}
+
+// responseOf is how long callers wait in the mean.
+func responseOf(r cluster.Result) float64 {
+	return (r.Total.Setup.Mean() + r.Total.Execution.Mean()).Seconds()
+}
+
+func (s zukClusterRuns) clusterTable() report.Table {
+	t := report.Table{Name: "nodes", Caption: "2,376 calls of the call scheduling paper on one to four nodes of 18 cores (paper Table V: FC 109, 100, 68.6, 80.7 s; OpenWhisk 521, 251, 246, 240)", Columns: []string{
+		"nodes", "order", "response mean s", "cold calls", "last s",
+	}}
+	for i, c := range s.cells {
+		mean := func(figure func(cluster.Result) float64) report.Cell {
+			return report.Num(statsOf(s.runs[i], figure).mean)
+		}
+		t.Add(report.Num(c.nodes), s.names[i%len(s.names)], mean(responseOf),
+			mean(func(r cluster.Result) float64 { return float64(r.Total.Cold) }), mean(func(r cluster.Result) float64 { return r.LastAnswer.Seconds() }))
+	}
+	return t
+}
+
+func (s zukClusterRuns) response(nodes int, name string) float64 {
+	for i, c := range s.cells {
+		if c.nodes == nodes && s.names[i%len(s.names)] == name {
+			return statsOf(s.runs[i], responseOf).mean
+		}
+	}
+	panic("experiments: no cell of " + name)
+}
+
+func (s zukClusterRuns) findings() []report.Finding {
+	three := func(order, beside string) float64 { return s.response(3, order) / s.response(4, beside) }
+	return []report.Finding{
+		report.Found("three_nodes_fair_choice_to_four_pushed", three("fair-choice", "none, pushed, cold")).Most(1).Compare("mean response; paper, to OpenWhisk: 0.29"),
+		report.Found("three_nodes_fair_choice_to_four_without", three("fair-choice", "none")).Compare("warm instances that pull"),
+		report.Found("three_nodes_serpt_to_four_without", three("serpt", "none")).Compare("warm instances that pull"),
+	}
+}
+
+func runFewCores(o Options) (report.Report, error) {
+	pairs, zuk := fewPairs(o), zukClusterOver(o)
+	return report.Report{
+		Title: "nodes with fewer cores than calls: what is ordered for them, and what fewer of them do",
+		Parameters: []report.Parameter{
+			{Name: "ordered", Value: fmt.Sprintf("one node of %d cores with room for 10,000 instances; calls of one function, Poisson, for %v; exponential work, starts of 0.5 s; both means are known", fewCoresOf, o.length(burstLength)), Source: "assumed"},
+			{Name: "calls that ask", Value: "the default order serpt; the node counts as busy all the time", Source: "pkg/nodeagent/callorder"},
+			{Name: "nodes", Value: "11 functions, as many calls of each, uniform within 60 s; 18 warm instances of each function for each node", Source: "call scheduling paper VI, VIII"},
+			{Name: "pushed", Value: "by hash, with one controller; a container starts in 2 s for each call that finds none of its function", Source: "the paper's OpenWhisk: its starts; its hash: package hashsch"},
+		},
+		Tables:   []report.Table{fewTable(pairs), zuk.clusterTable()},
+		Findings: append(fewFindings(pairs), zuk.findings()...),
+		Notes: []string{
+			"Instances that wait for a core hold a call each. Horizon sees calls that wait and instances that are busy; more instances do not end them sooner once each core has a call. What it orders beyond the cores is memory without use.",
+			"Three nodes with Fair-Choice are better than four without it where the four push calls to containers that start for them, as the paper's OpenWhisk does. Beside warm instances that pull, four nodes of 18 cores have nothing to order: they can compute almost twice what comes. The resource that calls seem to share on the paper's nodes is not modelled here; the experiment callorder has it.",
+			"Without an order, calls that share the cores take longer, which Horizon learns as their work.",
+		},
+	}, nil
+}
