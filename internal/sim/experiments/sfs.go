@@ -138,7 +138,7 @@ const (
 // ticketFilter are SFS's rules with tickets and bands, without a real-time class.
 func ticketFilter() node.Tickets {
 	p := callorder.DefaultParams(sfsCores)
-	p.Order, p.Preempt, p.Bypass, p.Slice = callorder.FIFO, false, 3, callorder.Slice{Rule: callorder.SliceSFS}
+	p.Order, p.Preempt, p.Bypass, p.Slice, p.Outlived = callorder.FIFO, false, 3, callorder.Slice{Rule: callorder.SliceSFS}, 0
 	return node.Tickets{Params: p}
 }
 
@@ -252,7 +252,7 @@ func runSFS(o Options) (report.Report, error) {
 			"Sharing stands for CFS and EEVDF. It is ideal: its changes between calls cost nothing.",
 			"Known: each of the 14 sizes is a function whose mean is known. Learnt: the same, but nothing is known at first. One function: all sizes are calls of a single function, so its mean says nothing about a call; this is the worst case for an order by expected sizes, and what SFS assumes.",
 			"SFS by tickets has SFS's rules with core tickets and a low band instead of the real-time class. It samples each 5 ms, so its slices run longer by up to that.",
-			"Long calls that come to a long overload are served by age in the end: with aging, 100 s of waiting count as much as 3 s of size, so short calls then wait for some long ones.",
+			"Long calls that come to a long overload are served by age in the end: with aging, 100 s of waiting count as much as 3 s of size, so short calls then wait for some long ones. One core in eight goes to the shortest, whatever has aged.",
 			"Windlass looks at most each 5 ms, too, and each look is exact. What a look or a change costs is not modelled.",
 		},
 	}, nil

@@ -46,8 +46,10 @@ type instance struct {
 	ask      uint64
 	received time.Duration // when the node received the call
 	asked    time.Duration
-	key      float64 // its place in the line, in nanoseconds
-	place    int     // its index in the line
+	key      float64 // its place in the line by key, in nanoseconds
+	size     float64 // what it is expected to need, its place in the line by size
+	places   [2]int  // its indexes in the lines
+	aged     bool    // it has its ticket by its age: shorter calls waited
 
 	usage   time.Duration // processor time at the last look
 	began   time.Duration // usage when the call began
@@ -79,6 +81,8 @@ func (c *Core) Step(now time.Duration, e Event) []Effect {
 		c.onJoined(now, e)
 	case ModeChanged:
 		c.onModeChanged(now, e)
+	case CoresChanged:
+		c.onCoresChanged(e)
 	default:
 		c.onInstance(now, e)
 	}
@@ -171,8 +175,12 @@ func (c *Core) onEnded(now time.Duration, i *instance) {
 	began := i.phase != waiting
 	c.leave(i)
 	if began {
+		first := !i.function.known()
 		i.function.learn(now, i.used())
 		c.sizes.learn(i.used())
+		if first {
+			c.resize(i)
+		}
 	}
 }
 
@@ -186,9 +194,14 @@ func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 		if grew > stillness {
 			i.stalled = 0
 		}
-		if i.used() >= c.slice(i) {
+		outlived := i.used() >= c.slice(i)
+		i.function.outgrown(i.used())
+		if outlived {
 			c.enter(i, demoted)
 			c.setBand(i, true, WhySlice)
+			if !i.function.known() {
+				c.resize(i)
+			}
 		} else if c.params.BlockedAfter > 0 && i.stalled >= c.params.BlockedAfter {
 			c.enter(i, blocked)
 		}
@@ -222,6 +235,21 @@ func (c *Core) onModeChanged(now time.Duration, e ModeChanged) {
 			c.enter(i, holding)
 		}
 		c.setBand(i, false, WhyCalm)
+	}
+}
+
+// onCoresChanged changes the number of tickets. With preemption the calls that have the most left
+// give theirs back; otherwise those that there are too many of end first.
+func (c *Core) onCoresChanged(e CoresChanged) {
+	c.params.Cores = max(1, e.Cores)
+	c.params.Outlived = min(c.params.Outlived, c.params.Cores-1)
+	for c.busy && c.params.preempts() && len(c.holding) > c.params.Cores {
+		i := c.mostLeft()
+		if i == nil {
+			return
+		}
+		c.setBand(i, true, WhyPreempted)
+		c.wait(i, preempted)
 	}
 }
 
@@ -295,7 +323,7 @@ type Counts struct{ Waiting, Holding, Preempted, Blocked, Demoted int }
 func (c *Core) Counts() Counts {
 	counts := Counts{Holding: len(c.holding), Blocked: len(c.blocked), Demoted: len(c.demoted) + len(c.lifted)}
 	for _, n := range c.namespaces {
-		counts.Waiting += len(n.line) - n.begun
+		counts.Waiting += len(n.waiting()) - n.begun
 		counts.Preempted += n.begun
 	}
 	return counts
@@ -305,8 +333,31 @@ func (c *Core) Counts() Counts {
 // had any.
 func (c *Core) Mean(namespace, name string) (mean time.Duration, known bool) {
 	f := c.functions[functionName{namespace, name}]
-	if f == nil {
+	if f == nil || !f.known() {
 		return 0, false
 	}
-	return f.mean(), f.known()
+	return f.mean(), true
+}
+
+// Backlog is what the calls of the node are expected to compute yet: short is of those that wait
+// for a ticket or have one, and long of those that have outlived their slice or were interrupted.
+func (c *Core) Backlog() (short, long time.Duration) {
+	for _, n := range c.namespaces {
+		for _, i := range n.waiting() {
+			if i.phase == preempted {
+				long += i.left()
+			} else {
+				short += i.left()
+			}
+		}
+	}
+	for _, i := range c.holding {
+		short += i.left()
+	}
+	for _, list := range [][]*instance{c.demoted, c.lifted} {
+		for _, i := range list {
+			long += i.left()
+		}
+	}
+	return short, long
 }

@@ -123,6 +123,66 @@ func TestTheShortestExpectedCallBeginsFirst(t *testing.T) {
 	n.do("+1", Ended{Instance: 2, Usage: 10 * ms})
 }
 
+// While no call of a function has ended, those that wait count as long as the longest has computed.
+func TestACallThatHasNotEndedShowsHowLongItsFunctionIs(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Aging = 0 })
+	n.join(1, 2, 3)
+	n.do("", Joined{Instance: 4, Namespace: "default", Function: "f1"})
+	n.do("", Joined{Instance: 5, Namespace: "default", Function: "f1"})
+	n.learn(3, 30*ms)
+	n.do("+1", Asked{Instance: 1})
+	n.do("", Asked{Instance: 4})
+	n.do("", Asked{Instance: 5})
+	n.do("", Asked{Instance: 3})
+	// The other calls of the function counted as shorter than 30 ms, and do not any more.
+	n.do("v1 slice, +3", Sampled{Instance: 1, Usage: 50 * ms})
+	n.do("+4", Ended{Instance: 3, Usage: 30 * ms})
+	// The next one has no slice, so that it shows what it needs, and yields to shorter ones.
+	n.do("", Sampled{Instance: 4, Usage: 500 * ms})
+	n.do("v4 preempted, +3", Asked{Instance: 3, Usage: 30 * ms})
+	n.do("+5", Ended{Instance: 3, Usage: 60 * ms})
+	if mean, known := n.core.Mean("default", "f1"); known || mean != 0 {
+		t.Errorf("mean %s, %t, want none", mean, known)
+	}
+	// What a call needed that ended counts more.
+	n.do("^4 ended", Ended{Instance: 4, Usage: 600 * ms})
+	if mean, known := n.core.Mean("default", "f1"); !known || mean != 600*ms {
+		t.Errorf("mean %s, %t, want 600ms", mean, known)
+	}
+}
+
+// Of four tickets, three go by age. The fourth goes to the shortest, however old others are.
+func TestOnlyAPartOfTheTicketsGoesByAge(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Cores, p.Slice = 4, Slice{Rule: SliceOff} })
+	n.join(1, 2, 3, 4, 5, 6, 7, 8, 9)
+	for _, long := range []InstanceID{1, 2, 3, 4, 5} {
+		n.learn(long, time.Second)
+	}
+	n.learn(6, 10*ms)
+	n.learn(7, 10*ms)
+	n.learn(8, 10*ms)
+	n.learn(9, 10*ms)
+	// Four short calls compute; five long ones have waited for long, and so come before other short ones.
+	for _, short := range []InstanceID{6, 7, 8, 9} {
+		n.do(fmt.Sprint("+", short), Asked{Instance: short})
+	}
+	for _, long := range []InstanceID{1, 2, 3, 4, 5} {
+		n.do("", Asked{Instance: long})
+	}
+	n.now = time.Minute
+	n.do("", Joined{Instance: 10, Namespace: "default", Function: "f6"})
+	n.do("", Joined{Instance: 11, Namespace: "default", Function: "f6"})
+	n.do("", Asked{Instance: 10})
+	n.do("+1", Ended{Instance: 6, Usage: 10 * ms})
+	n.do("+2", Ended{Instance: 7, Usage: 10 * ms})
+	n.do("+3", Ended{Instance: 8, Usage: 10 * ms})
+	n.do("+10", Ended{Instance: 9, Usage: 10 * ms})
+	// Nothing shorter waits, so a long call has the fourth, and yields it: it does not have it by age.
+	n.do("+4", Ended{Instance: 10, Usage: 10 * ms})
+	n.do("v4 preempted, +11", Asked{Instance: 11})
+	n.do("^4 ticket", Ended{Instance: 11, Usage: 10 * ms})
+}
+
 func TestFairChoiceCountsTheCallsOfAMinute(t *testing.T) {
 	n := newNode(t, func(p *Params) { p.Order = FairChoice; p.Preempt = false; p.Slice = Slice{Rule: SliceOff} })
 	n.join(1, 2, 3)
@@ -173,6 +233,22 @@ func TestACallThatOutlivesItsSliceYields(t *testing.T) {
 	if mean, _ := n.core.Mean("default", "f1"); mean != 12*ms {
 		t.Errorf("mean %s", mean)
 	}
+}
+
+// One of two cores is for calls that have outlived their slice, whatever waits.
+func TestCallsThatOutlivedTheirSliceKeepSomeCores(t *testing.T) {
+	n := newNode(t, func(p *Params) {
+		p.Cores, p.Outlived, p.Order, p.Slice, p.Preempt = 2, 1, FIFO, Slice{SliceFixed, 10 * ms}, false
+	})
+	n.join(1, 2, 3)
+	n.do("+1", Asked{Instance: 1})
+	n.do("+2", Asked{Instance: 2})
+	n.do("", Asked{Instance: 3})
+	n.do("v1 slice, ^1 idle-core", Sampled{Instance: 1, Usage: 11 * ms})
+	n.do("v2 slice, +3", Sampled{Instance: 2, Usage: 11 * ms})
+	n.do("^2 idle-core", Ended{Instance: 3, Usage: 5 * ms})
+	n.do("v2 slice, +3", Asked{Instance: 3, Usage: 5 * ms})
+	n.do("^1 ended, ^2 idle-core", Ended{Instance: 1, Usage: 30 * ms})
 }
 
 func TestIdleCoresGoToTheOldestCallBeyondItsSlice(t *testing.T) {

@@ -9,17 +9,20 @@ import (
 // dispatch gives tickets to calls and bands to instances:
 //
 //  1. A calm node lets every call begin.
-//  2. While a ticket is free, the first of the line gets it.
-//  3. The first of the line takes the ticket of a call that has much more left.
-//  4. Calls on idle cores go back to the low band where tickets need the cores.
-//  5. Cores that nobody waits for lift calls out of the low band.
+//  2. While a ticket is free, the first of the line gets it; with SERPT the shortest call, if
+//     enough tickets have gone by age.
+//  3. The shortest that waits takes the ticket of a call that has much more left.
+//  4. Calls that outlived their slice go back to the low band where tickets need their cores, but
+//     for Params.Outlived cores.
+//  5. Cores that nobody waits for, and those, lift calls out of the low band.
 func (c *Core) dispatch(now time.Duration) {
 	for c.ticketFree() {
-		i := c.namespaces.first(now)
+		i, aged := c.nextInLine(now)
 		if i == nil {
 			break
 		}
 		c.give(now, i)
+		i.aged = aged
 	}
 	if !c.busy {
 		return
@@ -27,7 +30,7 @@ func (c *Core) dispatch(now time.Duration) {
 	if c.params.preempts() {
 		c.preempt(now)
 	}
-	for len(c.lifted) > 0 && len(c.holding)+len(c.lifted) > c.params.Cores {
+	for len(c.lifted) > c.floor() && len(c.holding)+len(c.lifted) > c.params.Cores {
 		i := slices.MaxFunc(c.lifted, byAge)
 		c.enter(i, demoted)
 		c.setBand(i, true, WhySlice)
@@ -41,7 +44,12 @@ func (c *Core) dispatch(now time.Duration) {
 
 // ticketFree says whether a call may have a ticket now.
 func (c *Core) ticketFree() bool {
-	return !c.busy || c.params.Order == None || len(c.holding) < c.params.Cores
+	return !c.busy || c.params.Order == None || len(c.holding) < c.params.Cores-c.floor()
+}
+
+// floor is how many cores calls that have outlived their slice have now, whatever waits.
+func (c *Core) floor() int {
+	return min(c.params.Outlived, len(c.demoted)+len(c.lifted))
 }
 
 // give gives a ticket to a call that waits for one.
@@ -67,23 +75,58 @@ func (c *Core) overloaded(now time.Duration, i *instance) bool {
 		float64(now-i.received) >= c.params.Bypass*float64(c.slice(i))
 }
 
-// preempt passes on one ticket, if the first of the line needs it for a much shorter time. A
-// call that has aged to the front keeps its ticket.
+// preempt passes on one ticket, if the shortest that waits needs it for a much shorter time. A
+// call that has its ticket by age keeps it.
 func (c *Core) preempt(now time.Duration) {
-	x := c.namespaces.first(now)
-	if x == nil || len(c.holding) == 0 || c.overloaded(now, x) {
+	x := c.namespaces.first(now, bySize)
+	if x == nil || c.overloaded(now, x) {
 		return
 	}
-	holder := slices.MaxFunc(c.holding, func(a, b *instance) int {
-		return cmp.Or(cmp.Compare(a.left(), b.left()), cmp.Compare(a.id, b.id))
-	})
+	holder := c.mostLeft()
+	if holder == nil {
+		return
+	}
 	left := holder.left()
-	if left <= c.params.PreemptLeast || float64(x.left())*c.params.PreemptGain >= float64(left) || c.key(holder) <= x.key {
+	if left <= c.params.PreemptLeast || float64(x.left())*c.params.PreemptGain >= float64(left) {
 		return
 	}
 	c.setBand(holder, true, WhyPreempted)
 	c.wait(holder, preempted)
 	c.give(now, x)
+}
+
+// nextInLine is the call that gets the next ticket, and whether it does by its age: shorter ones wait.
+// Only a part of the tickets goes by age.
+func (c *Core) nextInLine(now time.Duration) (i *instance, aged bool) {
+	i = c.namespaces.first(now, byKey)
+	if i == nil || !c.params.preempts() {
+		return i, false
+	}
+	shortest := c.namespaces.first(now, bySize)
+	if i.size <= shortest.size {
+		return i, false
+	}
+	held := 0
+	for _, holder := range c.holding {
+		if holder.aged {
+			held++
+		}
+	}
+	if held < c.params.byAge() {
+		return i, true
+	}
+	return shortest, false
+}
+
+// mostLeft is the call that has the most left of those that have a ticket, and not by their age.
+func (c *Core) mostLeft() *instance {
+	var most *instance
+	for _, i := range c.holding {
+		if !i.aged && (most == nil || cmp.Or(cmp.Compare(i.left(), most.left()), cmp.Compare(i.id, most.id)) > 0) {
+			most = i
+		}
+	}
+	return most
 }
 
 // left is what a call is expected to need yet: the rest of its function's mean, or, once it
@@ -109,15 +152,28 @@ func byAge(a, b *instance) int {
 // wait puts the call of an instance into the line, waiting or preempted.
 func (c *Core) wait(i *instance, as phase) {
 	c.leaveLists(i)
-	i.phase = as
-	i.key = c.key(i)
+	i.phase, i.aged = as, false
+	i.key, i.size = c.key(i), float64(i.left())
 	i.namespace.add(i)
+}
+
+// resize puts the calls that wait to their new places once something is known of the function of an
+// instance. Later changes of its mean are small, and count for calls that come then.
+func (c *Core) resize(of *instance) {
+	if c.params.Order != SERPT && c.params.Order != SEPT {
+		return
+	}
+	for _, i := range slices.Clone(of.namespace.waiting()) {
+		if i.function == of.function && i.phase == waiting {
+			c.wait(i, waiting)
+		}
+	}
 }
 
 // enter moves the call of an instance to a phase in which it has begun.
 func (c *Core) enter(i *instance, to phase) {
 	c.leaveLists(i)
-	i.phase = to
+	i.phase, i.aged = to, false
 	list := c.those(to)
 	*list = append(*list, i)
 }
@@ -125,7 +181,7 @@ func (c *Core) enter(i *instance, to phase) {
 // leave ends the call of an instance.
 func (c *Core) leave(i *instance) {
 	c.leaveLists(i)
-	i.phase = idle
+	i.phase, i.aged = idle, false
 	c.setBand(i, false, WhyEnded)
 }
 

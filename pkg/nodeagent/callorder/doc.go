@@ -9,8 +9,9 @@
 // Invariants, in whatever order events come, while the node is busy:
 //
 //   - At most Cores calls hold a ticket, but for calls that ran already when the node became
-//     busy and the order None, which has no tickets.
-//   - No call waits while a ticket is free.
+//     busy or its cores fewer and the order None, which has no tickets.
+//   - No call waits while a ticket is free. Params.Outlived cores have none while calls that outlived
+//     their slice can use them.
 //   - An instance is in the low band only while it runs a call without a ticket.
 //
 // A calm node grants every ask at once and has nothing in the low band.

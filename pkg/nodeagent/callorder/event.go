@@ -49,16 +49,19 @@ type (
 	// ModeChanged says that the node is busy: more threads want to run than it has cores; or
 	// calm again.
 	ModeChanged struct{ Busy bool }
+	// CoresChanged says how many cores calls may have from now on; less than 1 counts as 1.
+	CoresChanged struct{ Cores int }
 )
 
-func (Joined) isEvent()      {}
-func (Running) isEvent()     {}
-func (Asked) isEvent()       {}
-func (Ended) isEvent()       {}
-func (GaveUp) isEvent()      {}
-func (Left) isEvent()        {}
-func (Sampled) isEvent()     {}
-func (ModeChanged) isEvent() {}
+func (Joined) isEvent()       {}
+func (Running) isEvent()      {}
+func (Asked) isEvent()        {}
+func (Ended) isEvent()        {}
+func (GaveUp) isEvent()       {}
+func (Left) isEvent()         {}
+func (Sampled) isEvent()      {}
+func (ModeChanged) isEvent()  {}
+func (CoresChanged) isEvent() {}
 
 // Effect is something to do.
 type Effect interface{ isEffect() }

@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// namespace is a namespace with its line: the calls that wait for a ticket, as a heap with the
-// smallest key first.
+// namespace is a namespace with its calls that wait for a ticket, in a line by key and one by size.
 type namespace struct {
 	name      string
 	instances int
-	line      []*instance
-	begun     int // calls in the line that have begun
+	lines     [2]line
+	begun     int // calls in the lines that have begun
 
 	spent   float64 // processor time in nanoseconds, forgotten with the constant shareOver
 	spentAt time.Duration
@@ -36,7 +35,7 @@ func (all *namespaces) of(name string) *namespace {
 		return strings.Compare(n.name, name)
 	})
 	if !found {
-		*all = slices.Insert(*all, at, &namespace{name: name})
+		*all = slices.Insert(*all, at, &namespace{name: name, lines: [2]line{{by: byKey}, {by: bySize}}})
 	}
 	return (*all)[at]
 }
@@ -60,18 +59,21 @@ func (n *namespace) spentBy(now time.Duration) float64 {
 	return n.spent * math.Exp(-float64(now-n.spentAt)/float64(shareOver))
 }
 
-// first returns the call that gets the next ticket, or nil. Namespaces above their share go
-// behind the others; between equals, the smallest key is first.
-func (all namespaces) first(now time.Duration) *instance {
+// waiting are its calls that wait for a ticket, in no order.
+func (n *namespace) waiting() []*instance { return n.lines[byKey].calls }
+
+// first returns the call that is first in the lines of an order, or nil. Namespaces above their
+// share go behind the others; between equals, the smallest is first.
+func (all namespaces) first(now time.Duration, by lineOrder) *instance {
 	share := all.equalShare(now)
 	var first *instance
 	var over bool
 	for _, n := range all {
-		if len(n.line) == 0 {
+		if len(n.waiting()) == 0 {
 			continue
 		}
 		above := n.spentBy(now) > share
-		if i := n.line[0]; first == nil || !above && over || above == over && before(i, first) {
+		if i := n.lines[by].calls[0]; first == nil || !above && over || above == over && by.before(i, first) {
 			first, over = i, above
 		}
 	}
@@ -83,7 +85,7 @@ func (all namespaces) first(now time.Duration) *instance {
 func (all namespaces) equalShare(now time.Duration) float64 {
 	sum, waiting := 0.0, 0
 	for _, n := range all {
-		if len(n.line) > 0 {
+		if len(n.waiting()) > 0 {
 			sum += n.spentBy(now)
 			waiting++
 		}
@@ -94,70 +96,97 @@ func (all namespaces) equalShare(now time.Duration) float64 {
 	return shareSlack * sum / float64(waiting)
 }
 
-// before says whether a is before b: by keys, then by when the node received the calls.
-func before(a, b *instance) bool {
+// lineOrder is by what calls in a line are ordered.
+type lineOrder int
+
+const (
+	byKey  lineOrder = iota // by their keys
+	bySize                  // by what they are expected to need
+)
+
+// line is the calls that wait for a ticket, as a heap.
+type line struct {
+	by    lineOrder
+	calls []*instance
+}
+
+// before says whether a is before b: by keys or sizes, then by when the node received the calls.
+func (o lineOrder) before(a, b *instance) bool {
+	x, y := a.key, b.key
+	if o == bySize {
+		x, y = a.size, b.size
+	}
 	switch {
-	case a.key != b.key:
-		return a.key < b.key
+	case x != y:
+		return x < y
 	case a.received != b.received:
 		return a.received < b.received
 	}
 	return a.id < b.id
 }
 
-// add puts a call into the line.
+// add puts a call into both lines.
 func (n *namespace) add(i *instance) {
 	if i.phase == preempted {
 		n.begun++
 	}
-	i.place = len(n.line)
-	n.line = append(n.line, i)
-	n.up(i.place)
+	for by := range n.lines {
+		l := &n.lines[by]
+		i.places[l.by] = len(l.calls)
+		l.calls = append(l.calls, i)
+		l.up(i.places[l.by])
+	}
 }
 
-// cancel takes a call out of the line.
+// cancel takes a call out of both lines.
 func (n *namespace) cancel(i *instance) {
 	if i.phase == preempted {
 		n.begun--
 	}
-	at, last := i.place, len(n.line)-1
-	n.exchange(at, last)
-	n.line[last] = nil
-	n.line = n.line[:last]
-	if at < last {
-		n.up(at)
-		n.down(at)
+	for by := range n.lines {
+		n.lines[by].takeOut(i)
 	}
 }
 
-func (n *namespace) up(at int) {
+func (l *line) takeOut(i *instance) {
+	at, last := i.places[l.by], len(l.calls)-1
+	l.exchange(at, last)
+	l.calls[last] = nil
+	l.calls = l.calls[:last]
+	if at < last {
+		l.up(at)
+		l.down(at)
+	}
+}
+
+func (l *line) up(at int) {
 	for at > 0 {
 		parent := (at - 1) / 2
-		if !before(n.line[at], n.line[parent]) {
+		if !l.by.before(l.calls[at], l.calls[parent]) {
 			return
 		}
-		n.exchange(at, parent)
+		l.exchange(at, parent)
 		at = parent
 	}
 }
 
-func (n *namespace) down(at int) {
+func (l *line) down(at int) {
 	for {
 		least := at
-		for child := 2*at + 1; child <= 2*at+2 && child < len(n.line); child++ {
-			if before(n.line[child], n.line[least]) {
+		for child := 2*at + 1; child <= 2*at+2 && child < len(l.calls); child++ {
+			if l.by.before(l.calls[child], l.calls[least]) {
 				least = child
 			}
 		}
 		if least == at {
 			return
 		}
-		n.exchange(at, least)
+		l.exchange(at, least)
 		at = least
 	}
 }
 
-func (n *namespace) exchange(a, b int) {
-	n.line[a], n.line[b] = n.line[b], n.line[a]
-	n.line[a].place, n.line[b].place = a, b
+func (l *line) exchange(a, b int) {
+	l.calls[a], l.calls[b] = l.calls[b], l.calls[a]
+	l.calls[a].places[l.by], l.calls[b].places[l.by] = a, b
 }

@@ -10,8 +10,8 @@ import (
 // Order is the order in which waiting calls get core tickets.
 type Order string
 
-// Orders. E is the function's mean processor time on this node, 0 if unknown, and r is when
-// the node received the call.
+// Orders. E is the function's mean processor time on this node. While none of its calls has ended, E is
+// the longest that one has computed, 0 at first. r is when the node received the call.
 const (
 	// FIFO: by r.
 	FIFO Order = "fifo"
@@ -61,7 +61,9 @@ const (
 	// SliceP95: the 95th percentile of the last 100 processor times; no limit before (hybrid
 	// scheduling, section 5.2).
 	SliceP95 SliceRule = "p95"
-	// SliceAuto: four times the function's mean, at least 20 ms; SliceSFS if it is unknown.
+	// SliceAuto: four times the function's mean, at least 20 ms; SliceSFS if it is unknown. With
+	// preemption, no limit once a call of it has outlived that and none has ended: a shorter one takes its
+	// ticket anyway, and in the low band it would not show how long its function is.
 	SliceAuto SliceRule = "auto"
 )
 
@@ -105,9 +107,17 @@ type Params struct {
 	// Aging is how much a waiting call gains by time with SERPT, in [0, 1]: with 0 it never
 	// catches up with shorter ones, with 1 it waits no longer than its size more than FIFO.
 	Aging float64
+	// ByAge is which part of the tickets goes by age at most if calls preempt, in (0, 1], but one
+	// at least. The others go to the calls that need the least, whatever has aged: a long overload
+	// ages so many long calls that they would hold all tickets.
+	ByAge float64
+	// Outlived is how many cores are for calls that have outlived their slice while there are such, at
+	// least 0 and fewer than Cores. Without one, those whose function is short wait for
+	// all calls of long functions.
+	Outlived int
 	// Preempt lets a call take the ticket of one that has PreemptGain times as much left as
-	// the new one needs, and more than PreemptLeast. Only SERPT preempts: the keys of the
-	// other orders say nothing about what is left.
+	// the new one needs, and more than PreemptLeast, unless that has it by age. Only SERPT
+	// preempts: the keys of the other orders say nothing about what is left.
 	Preempt      bool
 	PreemptGain  float64
 	PreemptLeast time.Duration
@@ -126,13 +136,16 @@ type Params struct {
 func DefaultParams(cores int) Params {
 	return Params{
 		Cores: cores, Order: SERPT, Slice: Slice{Rule: SliceAuto},
-		Aging: 0.03, Preempt: true, PreemptGain: 2, PreemptLeast: 8 * time.Millisecond,
+		Aging: 0.03, ByAge: 0.875, Outlived: cores / 8, Preempt: true, PreemptGain: 2, PreemptLeast: 8 * time.Millisecond,
 		BlockedAfter: 2, MaxFunctions: 4096,
 	}
 }
 
 // preempts says whether calls take tickets of others.
 func (p Params) preempts() bool { return p.Preempt && p.Order == SERPT }
+
+// byAge is how many tickets go by age at most.
+func (p Params) byAge() int { return max(1, int(p.ByAge*float64(p.Cores))) }
 
 // Validate says what is wrong with the params.
 func (p Params) Validate() error {
@@ -147,6 +160,10 @@ func (p Params) Validate() error {
 		return fmt.Errorf("cores is %d; it must be at least 1", p.Cores)
 	case !(p.Aging >= 0 && p.Aging <= 1):
 		return fmt.Errorf("aging is %g; it must be from 0 to 1", p.Aging)
+	case p.Outlived < 0 || p.Outlived >= p.Cores:
+		return fmt.Errorf("cores for calls that have outlived their slice are %d; they must be at least 0 and fewer than the %d cores", p.Outlived, p.Cores)
+	case p.preempts() && !(p.ByAge > 0 && p.ByAge <= 1):
+		return fmt.Errorf("part of the tickets that goes by age is %g; it must be more than 0 and at most 1", p.ByAge)
 	case p.Preempt && !(p.PreemptGain >= 1):
 		return fmt.Errorf("preemption gain is %g; it must be at least 1", p.PreemptGain)
 	case p.PreemptLeast < 0:

@@ -18,6 +18,9 @@ type function struct {
 
 	times    [10]time.Duration // processor times of its last calls
 	observed int               // how many it has had
+	// least is the longest that a call of it has computed while none had ended: the mean is hardly
+	// less. Otherwise all calls of a rush would count as short until the first has ended.
+	least time.Duration
 
 	// previous and latest are when its last two calls were received; before the first, both
 	// are before every other call.
@@ -88,11 +91,18 @@ func (f *function) learn(now, used time.Duration) {
 
 func (f *function) known() bool { return f.observed > 0 }
 
-// mean is the mean processor time of the last ten calls, 0 if there were none.
+// outgrown notes what a call has computed that has not ended.
+func (f *function) outgrown(used time.Duration) {
+	if !f.known() {
+		f.least = max(f.least, used)
+	}
+}
+
+// mean is the mean processor time of the last ten calls, or the least that it seems to be if there were none.
 func (f *function) mean() time.Duration {
 	n := min(f.observed, len(f.times))
 	if n == 0 {
-		return 0
+		return f.least
 	}
 	var sum time.Duration
 	for _, t := range f.times[:n] {
@@ -134,6 +144,9 @@ func (c *Core) slice(i *instance) time.Duration {
 	case SliceAuto:
 		if i.function.known() {
 			return max(firstSlice, 4*i.function.mean())
+		}
+		if c.params.preempts() && i.function.least > 0 {
+			return math.MaxInt64
 		}
 		return c.rhythm.slice
 	default:
