@@ -13,7 +13,9 @@
 //   - Shortest: the call with the shortest rest runs. It knows all sizes: an oracle.
 //   - Filter: SFS as published.
 //   - Hybrid: cores in two groups, one for calls from a queue up to a limit, and one that shares, as published.
-//   - Tickets: core tickets. The decisions are the product's own code, package callorder.
+//   - Tickets: core tickets. The decisions are the product's own code, package callorder. With groups of
+//     cores, calls without a ticket have cores of their own. The product has no groups: docs/design/0040
+//     says why.
 //
 // The models, and what they leave out:
 //

@@ -21,6 +21,11 @@ type Tickets struct {
 	// ByDuration reports as an instance's processor time how long its calls took since they
 	// began, whatever they did: what Zuk, Przybylski and Rzadca measure. Otherwise it is exact.
 	ByDuration bool
+	// Groups divides the cores: calls in the low band share a group of their own in place of what
+	// the others leave. nil is no groups.
+	Groups *CoreGroups
+	// Moved is called after each move of a core; it may be nil.
+	Moved func()
 	// Observe is called with each call that changes its band; it may be nil.
 	Observe func(call Call, change callorder.SetBand)
 }
@@ -35,6 +40,7 @@ type tickets struct {
 	of          map[*job]*instance
 	asks        uint64
 	watched     []callorder.InstanceID
+	groups      *groups
 }
 
 // instance runs one call at a time.
@@ -58,11 +64,13 @@ func (t Tickets) start(w *world, cores int) (decisions, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := newGroup(float64(cores), 2)
-	w.groups = append(w.groups, g)
-	s := &tickets{
-		Tickets: t, w: w, core: core, normal: g.bands[0], low: g.bands[1],
-		idle: map[string][]*instance{}, of: map[*job]*instance{},
+	s := &tickets{Tickets: t, w: w, core: core, idle: map[string][]*instance{}, of: map[*job]*instance{}}
+	if t.Groups == nil {
+		g := newGroup(float64(cores), 2)
+		w.groups = append(w.groups, g)
+		s.normal, s.low = g.bands[0], g.bands[1]
+	} else if err := s.divide(cores); err != nil {
+		return nil, err
 	}
 	s.tell(callorder.ModeChanged{Busy: true})
 	s.teach()
