@@ -62,8 +62,10 @@ type instanceName struct {
 
 // functionProcess is the process of a function's instance.
 type functionProcess struct {
-	token  string
-	pid    int
+	token string
+	pid   int
+	// asks says that its agent asks for core tickets.
+	asks   bool
 	folder *cgroups.Folder // nil if it is in no group of its own
 }
 
@@ -130,7 +132,7 @@ func (s *nodeScheduler) close() error {
 
 // Started implements process.Groups: it moves a function's process into a group of its own.
 func (s *nodeScheduler) Started(spec provisioner.InstanceSpec, pid int) {
-	started := functionProcess{token: spec.Token, pid: pid}
+	started := functionProcess{token: spec.Token, pid: pid, asks: spec.Function.Spec.Template.Concurrency == 1}
 	if s.tree.Bands() {
 		folder, err := s.tree.Create(string(spec.Function.UID) + "." + string(spec.CID))
 		if err == nil {
@@ -190,5 +192,7 @@ func (s *nodeScheduler) Identify(_ context.Context, hello nodeagent.Hello, _ net
 	}
 	// IDs of instances are unique for a function only.
 	key := hello.Namespace + "/" + hello.Function + "/" + hello.Name
-	return nodeagent.Instance{Namespace: hello.Namespace, Function: hello.Function, Name: hello.Name, Key: key, Group: group}, nil
+	return nodeagent.Instance{
+		Namespace: hello.Namespace, Function: hello.Function, Name: hello.Name, Key: key, Group: group, MustAsk: started.asks,
+	}, nil
 }

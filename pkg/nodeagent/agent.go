@@ -122,6 +122,10 @@ func (a *Agent) applyEvent(now time.Duration, e callorder.Event) {
 			if s := a.state.sessions[effect.Instance]; s != nil {
 				a.setBand(now, s, effect)
 			}
+		case callorder.AskAgain:
+			if s := a.state.sessions[effect.Instance]; s != nil {
+				s.setAsk(true)
+			}
 		}
 	}
 }
@@ -201,7 +205,7 @@ func (a *Agent) joinLocked(s *session) error {
 	a.state.functions[s.function]++
 	a.metrics.agents.Set(float64(len(a.state.sessions)))
 	s.look()
-	a.applyEvent(a.now(), callorder.Joined{Instance: s.id, Namespace: s.function.namespace, Function: s.function.name})
+	a.applyEvent(a.now(), callorder.Joined{Instance: s.id, Namespace: s.function.namespace, Function: s.function.name, MustAsk: s.mustAsk})
 	select {
 	case a.joined <- struct{}{}:
 	default:

@@ -89,6 +89,7 @@ func TestTicketsOfABusyMachine(t *testing.T) {
 		if got := c.heard(); len(got) < 2 || slices.Contains(got, "grant 3") {
 			t.Fatalf("who waits for 300 ms has heard %q", got)
 		}
+		m.group("a").compute(false)
 		a.endCall()
 		expect(t, "after the end of a call", c, "grant 3")
 		expect(t, "after its own end", a)
@@ -131,7 +132,9 @@ func TestWhoWaitsHearsSoEveryTenthOfASecond(t *testing.T) {
 func TestALongCallYieldsAndBreathes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
-		m := newMachine(t, func(_ *Config, d *Deps) { d.Registry = reg })
+		m := newMachine(t, func(c *Config, d *Deps) {
+			c.Calls.Slice, d.Registry = callorder.Slice{Rule: callorder.SliceFixed, Length: 20 * time.Millisecond}, reg
+		})
 		defer m.run()()
 		long := m.connect("long", "long")
 		m.want(9)
@@ -375,7 +378,9 @@ func TestAnInstanceHasOneStreamWhateverItsFunction(t *testing.T) {
 
 func TestTheEndOfRunSetsAllToNormal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMachine(t, nil)
+		m := newMachine(t, func(c *Config, _ *Deps) {
+			c.Calls.Slice = callorder.Slice{Rule: callorder.SliceFixed, Length: 20 * time.Millisecond}
+		})
 		stop := m.run()
 		var agents []*fakeAgent
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
@@ -426,6 +431,7 @@ func TestMovesThatFailAreRepeated(t *testing.T) {
 		occupy(60 * time.Millisecond)
 		expectLow(t, m, "a", true)
 		m.group("a").failWith(&fs.PathError{Op: "write", Path: "/sys/fs/cgroup/pod1/cpu.shares", Err: syscall.EINVAL})
+		m.group("a").compute(false)
 		a.endCall()
 		m.pass(50 * time.Millisecond)
 		expectLow(t, m, "a", true)
@@ -473,6 +479,52 @@ func TestVeryShortCallsStopAsking(t *testing.T) {
 		expect(t, "on a calm machine", p)
 		m.want(9)
 		expect(t, "when it is busy anew", p, "ask")
+	})
+}
+
+func TestWhoComputesWithoutAskingIsLow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewRegistry()
+		m := newMachine(t, func(c *Config, d *Deps) {
+			c.Calls.Unasked.Start, c.Breath.Share, d.Registry = 50*time.Millisecond, 0, reg
+		})
+		defer m.run()()
+		silent, quiet := m.connect("a", "f"), m.connect("b", "g")
+		m.group("a").compute(true)
+		m.pass(time.Second)
+		expectLow(t, m, "a", false) // the machine is calm
+		m.want(9)
+		m.pass(500 * time.Millisecond)
+		expectLow(t, m, "a", true)
+		expectLow(t, m, "b", false)
+		_, _, used := m.group("a").state()
+		m.pass(10 * time.Second)
+		if _, _, now := m.group("a").state(); now-used > 600*time.Millisecond {
+			t.Errorf("in 10 s it used %v without a ticket", now-used)
+		}
+		expect(t, "an instance that does nothing", quiet, "welcome", "ask")
+		silent.ask(1)
+		expectLow(t, m, "a", false)
+		if n := value(t, reg, "windlass_node_demotions_total", "unasked"); n < 1 {
+			t.Errorf("%v demotions", n)
+		}
+	})
+}
+
+func TestAnExemptFunctionThatComputesMuchAsksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		defer m.run()()
+		p := m.connect("a", "short")
+		m.want(9)
+		p.ask(1)
+		p.endCall()
+		expect(t, "after a call of no time", p, "welcome", "ask", "grant 1", "ask not")
+		m.group("a").compute(true)
+		m.pass(300 * time.Millisecond)
+		if got := p.heard(); len(got) == 0 || got[0] != "ask" {
+			t.Errorf("after 300 ms of processor time it heard %q", got)
+		}
 	})
 }
 

@@ -192,12 +192,12 @@ func (a *Agent) onMessage(s *session, msg *nodewire.ComputeRequest) {
 		a.metrics.asks.Inc()
 		ended := a.endCall(now, s)
 		a.applyEvent(now, callorder.Asked{Instance: s.id, Ask: m.Ask.GetAsk(), Waited: clamp(m.Ask.GetWaitedNs(), maxWaited), Usage: s.usage})
-		a.exempt(s, ended)
+		a.exempt(now, s, ended)
 	case *nodewire.ComputeRequest_Ended:
 		s.look()
 		ended := a.endCall(now, s)
 		a.applyEvent(now, callorder.Ended{Instance: s.id, Usage: s.usage})
-		a.exempt(s, ended)
+		a.exempt(now, s, ended)
 	case *nodewire.ComputeRequest_GaveUp:
 		a.applyEvent(now, callorder.GaveUp{Instance: s.id, Ask: m.GaveUp.GetAsk()})
 	}
@@ -214,11 +214,13 @@ func (a *Agent) endCall(now time.Duration, s *session) (ended bool) {
 }
 
 // exempt lets an instance stop asking after a call if its function's calls are very short. That
-// lasts until the node is busy again, so a function that has become longer is noticed.
-func (a *Agent) exempt(s *session, ended bool) {
+// lasts until the node is busy again or the instance has used the time that the core allows it, so a
+// function that has become longer is noticed.
+func (a *Agent) exempt(now time.Duration, s *session, ended bool) {
 	mean, known := a.state.core.Mean(s.function.namespace, s.function.name)
 	if ended && known && mean < a.config.ExemptBelow {
 		s.setAsk(false)
+		a.applyEvent(now, callorder.Exempted{Instance: s.id})
 	}
 }
 

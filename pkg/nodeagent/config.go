@@ -99,6 +99,9 @@ type Instance struct {
 	// stream at a time, whatever it says of itself.
 	Key   string
 	Group Group
+	// MustAsk says that its calls ask for tickets, as those of functions with concurrency 1 do. What
+	// it computes without a ticket is bounded while the node is busy.
+	MustAsk bool
 }
 
 // Identifier knows the instances of the node.

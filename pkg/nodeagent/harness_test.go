@@ -98,7 +98,7 @@ func (m *machine) Identify(_ context.Context, hello Hello, _ net.Addr) (Instance
 	if m.keyIsToken {
 		key = hello.Token
 	}
-	return Instance{Namespace: hello.Namespace, Function: hello.Function, Name: hello.Name, Key: key, Group: g}, nil
+	return Instance{Namespace: hello.Namespace, Function: hello.Function, Name: hello.Name, Key: key, Group: g, MustAsk: true}, nil
 }
 
 func (m *machine) group(name string) *fakeGroup {

@@ -26,6 +26,7 @@ func (a *Agent) look() (pause time.Duration, alone bool) {
 	a.sample(now)
 	if now-a.state.lookedAtLow >= a.config.StillEvery-slack {
 		a.state.lookedAtLow = now
+		a.lookAtUnasked(now)
 		a.lookAtLow(now)
 		a.remindWaiting()
 		a.metrics.show(a.state.core.Counts())
@@ -67,6 +68,20 @@ func (a *Agent) lookAtMode(now time.Duration) {
 // sample tells the core how much those have used that it watches.
 func (a *Agent) sample(now time.Duration) {
 	a.state.watched = a.state.core.AppendWatched(a.state.watched[:0])
+	for _, id := range a.state.watched {
+		if s := a.state.sessions[id]; s != nil && s.look() {
+			a.applyEvent(now, callorder.Sampled{Instance: id, Usage: s.usage})
+		}
+	}
+}
+
+// looksAtUnasked is at how many instances lookAtUnasked looks at most, so that what it costs does not
+// grow with the instances of the node.
+const looksAtUnasked = 32
+
+// lookAtUnasked tells the core how much some have used that run no call with a ticket.
+func (a *Agent) lookAtUnasked(now time.Duration) {
+	a.state.watched = a.state.core.AppendUnasked(a.state.watched[:0], looksAtUnasked)
 	for _, id := range a.state.watched {
 		if s := a.state.sessions[id]; s != nil && s.look() {
 			a.applyEvent(now, callorder.Sampled{Instance: id, Usage: s.usage})

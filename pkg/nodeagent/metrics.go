@@ -36,7 +36,7 @@ var (
 	grantsDecl = Metrics.Counter(metric.Experimental, "windlass_node_grants_total",
 		"Core tickets given to calls that had not begun.")
 	demotionsDecl = Metrics.Counter(metric.Experimental, "windlass_node_demotions_total",
-		"Calls that were moved into the low band, by reason: slice, preempted or overload.", "reason")
+		"Calls that were moved into the low band, by reason: slice, preempted or overload; unasked counts instances that computed too much without a ticket.", "reason")
 	bandsDecl = Metrics.Counter(metric.Experimental, "windlass_node_band_writes_total",
 		"Times that an instance was moved between bands, breaths included.")
 	breathsDecl = Metrics.Counter(metric.Experimental, "windlass_node_breaths_total",
@@ -71,7 +71,7 @@ func newMetrics(reg prometheus.Registerer, params callorder.Params) *metrics {
 		estimates: errorDecl.New(),
 	}
 	m.cores.Set(float64(params.Cores))
-	for _, why := range []callorder.Why{callorder.WhySlice, callorder.WhyPreempted, callorder.WhyOverload} {
+	for _, why := range []callorder.Why{callorder.WhySlice, callorder.WhyPreempted, callorder.WhyOverload, callorder.WhyUnasked} {
 		m.demotions.WithLabelValues(string(why))
 	}
 	m.show(callorder.Counts{})

@@ -32,6 +32,7 @@ type session struct {
 	key      string
 	function functionKey
 	group    Group
+	mustAsk  bool
 	replies  chan *nodewire.ComputeReply
 	// closing takes the reason why the node agent ends the stream.
 	closing chan error
@@ -55,7 +56,7 @@ type runningCall struct {
 
 func newSession(of Instance) *session {
 	return &session{
-		name: of.Name, key: of.Key, function: functionKey{of.Namespace, of.Function}, group: of.Group,
+		name: of.Name, key: of.Key, function: functionKey{of.Namespace, of.Function}, group: of.Group, mustAsk: of.MustAsk,
 		replies: make(chan *nodewire.ComputeReply, replyQueue), closing: make(chan error, 1),
 	}
 }

@@ -18,6 +18,10 @@ type Core struct {
 
 	// running are the instances whose calls have begun, by what they have of the cores.
 	holding, lifted, blocked, demoted []*instance
+	// members are all instances, in the order in which they joined, and turn says up to which of
+	// them AppendUnasked has got.
+	members []*instance
+	turn    int
 
 	out []Effect
 }
@@ -54,6 +58,9 @@ type instance struct {
 	usage   time.Duration // processor time at the last look
 	began   time.Duration // usage when the call began
 	stalled int           // samples in a row without processor time
+
+	mustAsk   bool
+	allowance allowance
 }
 
 // used is the processor time of the instance's call.
@@ -109,9 +116,13 @@ func (c *Core) onInstance(now time.Duration, e Event) {
 		if i := c.instances[e.Instance]; i != nil {
 			c.onSampled(now, i, e.Usage)
 		}
+	case Exempted:
+		if i := c.instances[e.Instance]; i != nil {
+			c.onExempted(i)
+		}
 	case GaveUp:
 		if i := c.instances[e.Instance]; i != nil && i.phase == waiting && i.ask == e.Ask {
-			c.leave(i)
+			c.leave(now, i)
 		}
 	case Left:
 		c.onLeft(now, e.Instance)
@@ -126,7 +137,12 @@ func (c *Core) onJoined(now time.Duration, e Joined) {
 	n := c.namespaces.of(e.Namespace)
 	f.instances++
 	n.instances++
-	c.instances[e.Instance] = &instance{id: e.Instance, function: f, namespace: n}
+	i := &instance{
+		id: e.Instance, function: f, namespace: n,
+		mustAsk: e.MustAsk, allowance: allowance{left: c.params.Unasked.Start, at: now, unknown: true},
+	}
+	c.instances[e.Instance] = i
+	c.members = append(c.members, i)
 }
 
 func (c *Core) onLeft(now time.Duration, id InstanceID) {
@@ -134,8 +150,9 @@ func (c *Core) onLeft(now time.Duration, id InstanceID) {
 	if i == nil {
 		return
 	}
-	c.leave(i)
+	c.leave(now, i)
 	delete(c.instances, id)
+	c.members = slices.DeleteFunc(c.members, func(other *instance) bool { return other == i })
 	i.function.instances--
 	i.function.last = now
 	c.namespaces.leftBy(i.namespace)
@@ -173,7 +190,7 @@ func (c *Core) onEnded(now time.Duration, i *instance) {
 		return
 	}
 	began := i.phase != waiting
-	c.leave(i)
+	c.leave(now, i)
 	if began {
 		first := !i.function.known()
 		i.function.learn(now, i.used())
@@ -187,8 +204,10 @@ func (c *Core) onEnded(now time.Duration, i *instance) {
 // onSampled compares what a call has used with its slice, and notices whether it computes.
 func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 	grew := usage - i.usage
-	i.look(now, usage)
+	c.lookAt(now, i, usage)
 	switch i.phase {
+	case idle, waiting:
+		c.onUnasked(i)
 	case holding:
 		i.stalled++
 		if grew > stillness {
@@ -227,6 +246,9 @@ const stillness = 100 * time.Microsecond
 func (c *Core) onModeChanged(now time.Duration, e ModeChanged) {
 	c.busy = e.Busy
 	if c.busy {
+		for _, i := range c.members {
+			i.allowance.unknown, i.allowance.exempt = true, false
+		}
 		return
 	}
 	for _, i := range c.inOrder() {
@@ -257,20 +279,20 @@ func (c *Core) onCoresChanged(e CoresChanged) {
 func (c *Core) look(now time.Duration, id InstanceID, usage time.Duration) *instance {
 	i := c.instances[id]
 	if i != nil {
-		i.look(now, usage)
+		c.lookAt(now, i, usage)
 	}
 	return i
 }
 
-// look notes the processor time, which never goes back.
-func (i *instance) look(now, usage time.Duration) {
-	if usage <= i.usage {
-		return
+// lookAt notes the processor time, which never goes back.
+func (c *Core) lookAt(now time.Duration, i *instance, usage time.Duration) {
+	grew := max(0, usage-i.usage)
+	i.usage += grew
+	if i.unasked() {
+		c.spend(now, i, grew)
+	} else if grew > 0 {
+		i.namespace.charge(now, grew)
 	}
-	if i.phase != idle && i.phase != waiting {
-		i.namespace.charge(now, usage-i.usage)
-	}
-	i.usage = usage
 }
 
 // AppendWatched appends the instances whose processor time the core needs in every sample.

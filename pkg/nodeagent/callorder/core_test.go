@@ -11,7 +11,7 @@ import (
 const ms = time.Millisecond
 
 // node drives a core and writes down what it does: "+1" grants to instance 1, "v1 slice" and
-// "^1 slice" move it to the low and the normal band.
+// "^1 slice" move it to the low and the normal band, and "ask 1" has it ask again.
 type node struct {
 	t    *testing.T
 	core *Core
@@ -41,6 +41,8 @@ func (n *node) do(want string, e Event) {
 			got = append(got, fmt.Sprintf("+%d", e.Instance))
 		case SetBand:
 			got = append(got, fmt.Sprintf("%s%d %s", map[bool]string{true: "v", false: "^"}[e.Low], e.Instance, e.Why))
+		case AskAgain:
+			got = append(got, fmt.Sprintf("ask %d", e.Instance))
 		}
 	}
 	if s := strings.Join(got, ", "); s != want {
@@ -247,8 +249,8 @@ func TestCallsThatOutlivedTheirSliceKeepSomeCores(t *testing.T) {
 	n.do("v1 slice, ^1 idle-core", Sampled{Instance: 1, Usage: 11 * ms})
 	n.do("v2 slice, +3", Sampled{Instance: 2, Usage: 11 * ms})
 	n.do("^2 idle-core", Ended{Instance: 3, Usage: 5 * ms})
-	n.do("v2 slice, +3", Asked{Instance: 3, Usage: 5 * ms})
-	n.do("^1 ended, ^2 idle-core", Ended{Instance: 1, Usage: 30 * ms})
+	n.do("+3, v2 slice", Asked{Instance: 3, Usage: 5 * ms})
+	n.do("^2 idle-core", Ended{Instance: 1, Usage: 30 * ms})
 }
 
 func TestIdleCoresGoToTheOldestCallBeyondItsSlice(t *testing.T) {

@@ -64,6 +64,7 @@ func (c *Core) give(now time.Duration, i *instance) {
 		c.setBand(i, false, WhyTicket)
 	}
 	if begins {
+		i.allowance.left = min(i.allowance.left, c.params.Unasked.Burst)
 		i.began, i.stalled = i.usage, 0
 		c.out = append(c.out, Grant{Instance: i.id, Ask: i.ask, Waited: now - i.asked})
 	}
@@ -179,9 +180,10 @@ func (c *Core) enter(i *instance, to phase) {
 }
 
 // leave ends the call of an instance.
-func (c *Core) leave(i *instance) {
+func (c *Core) leave(now time.Duration, i *instance) {
 	c.leaveLists(i)
 	i.phase, i.aged = idle, false
+	i.allowance.at = now
 	c.setBand(i, false, WhyEnded)
 }
 

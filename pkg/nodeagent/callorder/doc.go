@@ -12,7 +12,8 @@
 //     busy or its cores fewer and the order None, which has no tickets.
 //   - No call waits while a ticket is free. Params.Outlived cores have none while calls that outlived
 //     their slice can use them.
-//   - An instance is in the low band only while it runs a call without a ticket.
+//   - An instance is in the low band only while it runs a call without a ticket, or after it has
+//     computed more without one than it may.
 //
 // A calm node grants every ask at once and has nothing in the low band.
 //

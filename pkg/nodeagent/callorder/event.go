@@ -10,10 +10,12 @@ type InstanceID uint64
 type Event interface{ isEvent() }
 
 type (
-	// Joined says that an instance is there, and runs no call.
+	// Joined says that an instance is there, and runs no call. MustAsk says that its calls ask for
+	// tickets, so that it may not compute much without one.
 	Joined struct {
 		Instance            InstanceID
 		Namespace, Function string
+		MustAsk             bool
 	}
 	// Running says that an instance runs a call that began without asking.
 	Running struct {
@@ -46,6 +48,9 @@ type (
 		Instance InstanceID
 		Usage    time.Duration
 	}
+	// Exempted says that the instance need not ask from now on, until the node is busy anew or
+	// AskAgain.
+	Exempted struct{ Instance InstanceID }
 	// ModeChanged says that the node is busy: more threads want to run than it has cores; or
 	// calm again.
 	ModeChanged struct{ Busy bool }
@@ -60,6 +65,7 @@ func (Ended) isEvent()        {}
 func (GaveUp) isEvent()       {}
 func (Left) isEvent()         {}
 func (Sampled) isEvent()      {}
+func (Exempted) isEvent()     {}
 func (ModeChanged) isEvent()  {}
 func (CoresChanged) isEvent() {}
 
@@ -77,6 +83,10 @@ const (
 	WhyPreempted Why = "preempted"
 	// WhyOverload: its call waited too long for a ticket (Params.Bypass).
 	WhyOverload Why = "overload"
+	// WhyUnasked: it computed too much without a ticket.
+	WhyUnasked Why = "unasked"
+	// WhyRested: it has computed little for a while.
+	WhyRested Why = "rested"
 	// WhyTicket: its call has a ticket again.
 	WhyTicket Why = "ticket"
 	// WhyIdleCore: a core is free.
@@ -101,7 +111,10 @@ type (
 		Low      bool
 		Why      Why
 	}
+	// AskAgain ends an exemption: the instance has to ask for its next calls.
+	AskAgain struct{ Instance InstanceID }
 )
 
-func (Grant) isEffect()   {}
-func (SetBand) isEffect() {}
+func (Grant) isEffect()    {}
+func (SetBand) isEffect()  {}
+func (AskAgain) isEffect() {}

@@ -127,6 +127,8 @@ type Params struct {
 	// Bypass is SFS's overload rule: a call that has waited Bypass slices begins in the low
 	// band at once (O in the paper). 0 switches it off.
 	Bypass float64
+	// Unasked bounds what instances compute without a ticket.
+	Unasked UnaskedParams
 	// MaxFunctions bounds the functions whose means are kept, at least 1. Beyond, the ones
 	// without instances whose calls are longest ago go first.
 	MaxFunctions int
@@ -138,6 +140,9 @@ func DefaultParams(cores int) Params {
 		Cores: cores, Order: SERPT, Slice: Slice{Rule: SliceAuto},
 		Aging: 0.03, ByAge: 0.875, Outlived: cores / 8, Preempt: true, PreemptGain: 2, PreemptLeast: 8 * time.Millisecond,
 		BlockedAfter: 2, MaxFunctions: 4096,
+		Unasked: UnaskedParams{
+			Start: 5 * time.Second, Burst: 20 * time.Millisecond, Share: 0.02, Exempt: 100 * time.Millisecond,
+		},
 	}
 }
 
@@ -175,5 +180,5 @@ func (p Params) Validate() error {
 	case p.MaxFunctions < 1:
 		return fmt.Errorf("functions to remember is %d; it must be at least 1", p.MaxFunctions)
 	}
-	return nil
+	return p.Unasked.validate()
 }

@@ -29,17 +29,18 @@ func TestPromisesHoldInManyHistories(t *testing.T) {
 		sum.grants += s.grants
 		sum.lowered += s.lowered
 		sum.waited += s.waited
+		sum.unasked += s.unasked
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if sum.grants < 50_000 || sum.lowered < 10_000 || sum.waited < 5_000 {
+	if sum.grants < 50_000 || sum.lowered < 10_000 || sum.waited < 5_000 || sum.unasked < 300 {
 		t.Errorf("chance has left out too much: %+v", sum)
 	}
 }
 
 // seen counts what happened, so that a test can see that it did.
-type seen struct{ grants, lowered, waited int }
+type seen struct{ grants, lowered, waited, unasked int }
 
 // twin knows what an observer of the node knows: who asked, who computes, and who is low.
 type twin struct {
@@ -56,6 +57,7 @@ func paramsOf(variant byte) Params {
 	p.Preempt = variant%2 == 0
 	p.Bypass = float64(variant % 4)
 	p.Outlived = int(variant/5) % p.Cores
+	p.Unasked.Start = p.Unasked.Burst
 	return p
 }
 
@@ -100,7 +102,7 @@ func (w *twin) event(what, which byte, busy *bool) Event {
 	switch what % 12 {
 	case 0, 1:
 		w.joined[id] = true
-		return Joined{Instance: id, Namespace: fmt.Sprint("n", id%2), Function: fmt.Sprint("f", id%3)}
+		return Joined{Instance: id, Namespace: fmt.Sprint("n", id%2), Function: fmt.Sprint("f", id%3), MustAsk: mustAsk(id)}
 	case 2, 3, 4:
 		if w.joined[id] {
 			w.ask[id]++
@@ -129,10 +131,18 @@ func (w *twin) event(what, which byte, busy *bool) Event {
 			return CoresChanged{Cores: int(which % 4)}
 		}
 		return ModeChanged{Busy: *busy}
+	case 11:
+		if what > 230 {
+			return Exempted{Instance: id}
+		}
+		fallthrough
 	default:
 		return Sampled{Instance: id, Usage: usage}
 	}
 }
+
+// mustAsk says which instances must ask.
+func mustAsk(id InstanceID) bool { return id%2 == 1 }
 
 func (w *twin) forget(id InstanceID) {
 	delete(w.joined, id)
@@ -163,6 +173,12 @@ func (w *twin) apply(t *testing.T, effects []Effect) {
 			if e.Low {
 				w.low[e.Instance] = true
 				w.seen.lowered++
+				if e.Why == WhyUnasked {
+					w.seen.unasked++
+					if w.computing[e.Instance] || !mustAsk(e.Instance) {
+						t.Errorf("%d has a ticket or need not ask, and is low for not asking", e.Instance)
+					}
+				}
 			}
 		}
 	}
@@ -187,7 +203,7 @@ func (w *twin) check(t *testing.T, c *Core, busy bool, e Event) {
 		t.Errorf("%+v compute, want %v", counts, w.computing)
 	}
 	for id := range w.low {
-		if !w.computing[id] {
+		if !w.computing[id] && !(busy && mustAsk(id)) {
 			t.Errorf("%d is low and computes nothing", id)
 		}
 	}

@@ -93,10 +93,14 @@ func giveUpWaiting(c *Core, now time.Time) {
 
 func onNodeMode(c *Core, now time.Time, e NodeMode) {
 	c.node.busy, c.node.heard = e.Busy, now
-	if !e.Busy {
-		return
+	if e.Busy {
+		reportRunning(c)
 	}
-	// The node agent has to know of the call that runs already.
+}
+
+// reportRunning tells the node agent of a call that runs already: who computes without a
+// ticket is slowed down.
+func reportRunning(c *Core) {
 	for n, a := range c.calls.attempts {
 		if a.phase == running && c.params.Concurrency == 1 && !a.known {
 			a.known = true
@@ -135,7 +139,7 @@ func onNodeLost(c *Core, now time.Time) {
 // nodeNext is when nodeDue has something to do.
 func nodeNext(c *Core) time.Time {
 	if _, a := c.waitingForCore(); a == nil {
-		return time.Time{}
+		return c.node.distrusted
 	}
 	sign := c.node.asked
 	if c.node.heard.After(sign) {
@@ -144,9 +148,17 @@ func nodeNext(c *Core) time.Time {
 	return earliest(sign.Add(nodePatience), c.node.asked.Add(maxCoreWait))
 }
 
-// nodeDue lets a call begin that has waited too long.
+// nodeDue lets a call begin that has waited too long, and trusts the node agent again after a
+// while.
 func nodeDue(c *Core, now time.Time) {
 	if at := nodeNext(c); at.IsZero() || now.Before(at) {
+		return
+	}
+	if _, a := c.waitingForCore(); a == nil {
+		c.node.distrusted = time.Time{}
+		if c.node.busy {
+			reportRunning(c)
+		}
 		return
 	}
 	c.node.distrusted = now.Add(distrustFor)

@@ -1,0 +1,97 @@
+package callorder
+
+import (
+	"fmt"
+	"time"
+)
+
+// UnaskedParams bound what instances compute that must ask (Joined.MustAsk) while they run no call
+// that has begun with a ticket: because their agents do not ask, or because functions compute
+// between calls. An instance that has used up its allowance is low until it has regained it or
+// its next call gets a ticket.
+type UnaskedParams struct {
+	// Start is the allowance of an instance until its first call gets a ticket: a cold start
+	// computes before that, and must not be slowed down.
+	Start time.Duration
+	// Burst is the allowance between calls, and Share the part of a core, in [0, 1], at which it is
+	// regained.
+	Burst time.Duration
+	Share float64
+	// Exempt is the allowance of an instance that need not ask, before it has to ask again.
+	Exempt time.Duration
+}
+
+func (p UnaskedParams) validate() error {
+	if p.Start < p.Burst || p.Exempt < p.Burst || p.Burst <= 0 || !(p.Share > 0 && p.Share <= 1) {
+		return fmt.Errorf("unasked is %+v: Burst must be positive, Start and Exempt at least Burst, and Share above 0 and at most 1", p)
+	}
+	return nil
+}
+
+// allowance is what an instance may compute without a ticket.
+type allowance struct {
+	left time.Duration
+	at   time.Duration // when it was looked at last
+	// unknown says that the processor time of the time before has to be found out first: on a calm
+	// node nobody looks.
+	unknown bool
+	exempt  bool
+}
+
+// unasked reports whether the instance runs no call that has begun.
+func (i *instance) unasked() bool { return i.phase == idle || i.phase == waiting }
+
+// spend takes what an instance has used from its allowance, and gives it what it has regained.
+func (c *Core) spend(now time.Duration, i *instance, grew time.Duration) {
+	a, p := &i.allowance, c.params.Unasked
+	since := now - a.at
+	a.at = now
+	if a.unknown {
+		a.unknown = false
+		return
+	}
+	if a.left < p.Burst {
+		a.left = min(p.Burst, a.left+time.Duration(p.Share*float64(since)))
+	}
+	// A debt is bounded, so that it is forgotten in some seconds.
+	a.left = max(-p.Burst, a.left-grew)
+}
+
+// onUnasked gives an instance the band that its allowance allows.
+func (c *Core) onUnasked(i *instance) {
+	switch a := &i.allowance; {
+	case !c.busy || !i.mustAsk:
+	case i.low && a.left >= c.params.Unasked.Burst:
+		c.setBand(i, false, WhyRested)
+	case i.low || a.left > 0:
+	case a.exempt:
+		a.exempt, a.left = false, c.params.Unasked.Burst
+		c.out = append(c.out, AskAgain{Instance: i.id})
+	default:
+		c.setBand(i, true, WhyUnasked)
+	}
+}
+
+// onExempted lets an instance compute without asking for a while.
+func (c *Core) onExempted(i *instance) {
+	i.allowance.exempt, i.allowance.left = true, c.params.Unasked.Exempt
+}
+
+// AppendUnasked appends the next instances, at most n, that must ask and run no call that has begun.
+// Who computes there is found in as many turns as it takes to go around.
+func (c *Core) AppendUnasked(to []InstanceID, n int) []InstanceID {
+	if !c.busy {
+		return to
+	}
+	for range len(c.members) {
+		c.turn = (c.turn + 1) % len(c.members)
+		if i := c.members[c.turn]; i.mustAsk && i.unasked() {
+			to = append(to, i.id)
+			n--
+		}
+		if n <= 0 {
+			break
+		}
+	}
+	return to
+}

@@ -1,0 +1,135 @@
+package callorder
+
+import (
+	"testing"
+	"time"
+)
+
+// joinAsking lets instances join that must ask, and lets their processor time be known.
+func (n *node) joinAsking(ids ...InstanceID) {
+	for _, id := range ids {
+		n.do("", Joined{Instance: id, Namespace: "default", Function: "f", MustAsk: true})
+		n.do("", Sampled{Instance: id})
+	}
+}
+
+func TestWhoComputesWithoutATicketIsLow(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Unasked.Start = 50 * ms })
+	n.joinAsking(1)
+	n.do("", Sampled{Instance: 1, Usage: 40 * ms})
+	n.do("v1 unasked", Sampled{Instance: 1, Usage: 60 * ms})
+	n.do("^1 ticket, +1", Asked{Instance: 1, Usage: 60 * ms})
+	n.do("", Ended{Instance: 1, Usage: 70 * ms})
+	n.do("v1 unasked", Sampled{Instance: 1, Usage: 71 * ms})
+	n.do("^1 calm", ModeChanged{Busy: false})
+}
+
+func TestAStartIsNotSlowedDown(t *testing.T) {
+	n := newNode(t, func(*Params) {})
+	n.joinAsking(1)
+	n.do("", Sampled{Instance: 1, Usage: 4900 * ms})
+	n.do("+1", Asked{Instance: 1, Usage: 4950 * ms})
+	n.do("", Ended{Instance: 1, Usage: 5000 * ms})
+	n.do("v1 unasked", Sampled{Instance: 1, Usage: 5020 * ms})
+}
+
+func TestWhatWasComputedOnACalmNodeDoesNotCount(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Unasked.Start = 50 * ms })
+	n.joinAsking(1)
+	n.do("", ModeChanged{Busy: false})
+	n.do("", ModeChanged{Busy: true})
+	n.do("", Sampled{Instance: 1, Usage: time.Hour})
+	n.do("", Sampled{Instance: 1, Usage: time.Hour + 49*ms})
+	n.do("v1 unasked", Sampled{Instance: 1, Usage: time.Hour + 50*ms})
+}
+
+// A function that computes between its calls pays from the same allowance, however often it asks.
+func TestAsksDoNotBuyAnAllowance(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Unasked.Start = 20 * ms })
+	n.joinAsking(1)
+	usage := time.Duration(0)
+	for range 3 {
+		usage += 7 * ms // between calls
+		n.do("+1", Asked{Instance: 1, Usage: usage})
+		usage += ms
+		n.do("", Ended{Instance: 1, Usage: usage})
+	}
+	n.do("v1 unasked", Sampled{Instance: 1, Usage: usage})
+}
+
+func TestAnAllowanceComesBack(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Unasked.Start = 20 * ms })
+	n.joinAsking(1)
+	n.do("v1 unasked", Sampled{Instance: 1, Usage: time.Hour}) // the debt is bounded
+	n.now = 1900 * ms
+	n.do("", Sampled{Instance: 1, Usage: time.Hour})
+	n.now = 2000 * ms
+	n.do("^1 rested", Sampled{Instance: 1, Usage: time.Hour})
+	for range 100 { // two hundredths of a core
+		n.now += 100 * ms
+		usage := time.Hour + time.Duration(float64(n.now-2000*ms)*0.02)
+		n.do("", Sampled{Instance: 1, Usage: usage})
+	}
+}
+
+func TestWhoWaitsAndComputesIsLow(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Unasked.Start = 20 * ms; p.Order = FIFO })
+	n.joinAsking(1, 2)
+	n.do("+2", Asked{Instance: 2})
+	n.do("", Asked{Instance: 1})
+	n.do("v1 unasked", Sampled{Instance: 1, Usage: 30 * ms})
+	n.do("^1 ticket, +1", Ended{Instance: 2})
+}
+
+func TestAnExemptionEnds(t *testing.T) {
+	n := newNode(t, func(*Params) {})
+	n.joinAsking(1)
+	n.do("+1", Asked{Instance: 1})
+	n.do("", Ended{Instance: 1, Usage: ms})
+	n.do("", Exempted{Instance: 1})
+	n.do("", Sampled{Instance: 1, Usage: 100 * ms})
+	n.do("ask 1", Sampled{Instance: 1, Usage: 101 * ms})
+	n.do("", Sampled{Instance: 1, Usage: 120 * ms})
+	n.do("v1 unasked", Sampled{Instance: 1, Usage: 121 * ms})
+}
+
+func TestWhoNeedNotAskIsNeverLow(t *testing.T) {
+	n := newNode(t, func(*Params) {})
+	n.join(1)
+	n.do("", Sampled{Instance: 1})
+	n.do("", Sampled{Instance: 1, Usage: time.Hour})
+	if got := n.core.AppendUnasked(nil, 9); len(got) > 0 {
+		t.Errorf("looked at %v", got)
+	}
+}
+
+func TestAllAreLookedAtInTurn(t *testing.T) {
+	n := newNode(t, func(*Params) {})
+	n.joinAsking(1, 2, 3, 4, 5)
+	n.do("+3", Asked{Instance: 3})
+	seen := map[InstanceID]int{}
+	for range 6 {
+		got := n.core.AppendUnasked(nil, 2)
+		if len(got) != 2 {
+			t.Fatalf("looked at %v", got)
+		}
+		for _, id := range got {
+			seen[id]++
+		}
+	}
+	if len(seen) != 4 || seen[1] != 3 || seen[5] != 3 {
+		t.Errorf("looked at %v", seen)
+	}
+	if got := n.core.AppendUnasked(nil, 99); len(got) != 4 {
+		t.Errorf("looked at %v", got)
+	}
+	n.do("", Left{Instance: 4})
+	n.do("", Left{Instance: 5})
+	if got := n.core.AppendUnasked(nil, 99); len(got) != 2 {
+		t.Errorf("looked at %v", got)
+	}
+	n.do("", ModeChanged{Busy: false})
+	if got := n.core.AppendUnasked(nil, 99); len(got) > 0 {
+		t.Errorf("on a calm node looked at %v", got)
+	}
+}
