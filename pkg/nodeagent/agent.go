@@ -59,8 +59,10 @@ func New(config Config, deps Deps) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	metrics := newMetrics(deps.Registry, config.Calls)
+	metrics.show(core)
 	return &Agent{
-		config: config, deps: deps, metrics: newMetrics(deps.Registry, config.Calls),
+		config: config, deps: deps, metrics: metrics,
 		started: deps.Now(), joined: make(chan struct{}, 1),
 		state: state{
 			core: core, mode: mode{params: config.Mode}, breaths: newBreaths(config.Breath, config.Calls.Cores),
@@ -241,6 +243,6 @@ func (a *Agent) relax() {
 	a.state.mode = mode{params: a.config.Mode}
 	a.applyEvent(a.now(), callorder.ModeChanged{})
 	a.metrics.showBusy(false)
-	a.metrics.show(a.state.core.Counts())
+	a.metrics.show(a.state.core)
 	a.metrics.low.Set(0)
 }

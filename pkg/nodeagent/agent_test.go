@@ -511,6 +511,32 @@ func TestWhoComputesWithoutAskingIsLow(t *testing.T) {
 	})
 }
 
+func TestSlicesAndBlockedCallsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewRegistry()
+		m := newMachine(t, func(c *Config, d *Deps) {
+			c.Calls.Slice, d.Registry = callorder.Slice{Rule: callorder.SliceSFS}, reg
+		})
+		defer m.run()()
+		if s := value(t, reg, "windlass_node_slice_seconds", ""); s != 0.02 {
+			t.Errorf("the first slice is %v s", s)
+		}
+		p := m.connect("a", "a")
+		m.want(9)
+		for n := range uint64(120) {
+			p.ask(n + 1)
+			m.pass(4 * time.Millisecond)
+		}
+		m.pass(300 * time.Millisecond)
+		if s := value(t, reg, "windlass_node_slice_seconds", ""); s != 0.008 {
+			t.Errorf("the slice of arrivals each 4 ms on two cores is %v s", s)
+		}
+		if n := value(t, reg, "windlass_node_blocked_total", ""); n != 1 {
+			t.Errorf("%v calls were blocked", n)
+		}
+	})
+}
+
 func TestAnExemptFunctionThatComputesMuchAsksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t, nil)

@@ -29,7 +29,7 @@ func (a *Agent) look() (pause time.Duration, alone bool) {
 		a.lookAtUnasked(now)
 		a.lookAtLow(now)
 		a.remindWaiting()
-		a.metrics.show(a.state.core.Counts())
+		a.metrics.show(a.state.core)
 	} else {
 		a.endBreaths(now)
 	}

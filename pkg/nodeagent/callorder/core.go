@@ -22,6 +22,8 @@ type Core struct {
 	// them AppendUnasked has got.
 	members []*instance
 	turn    int
+	// gaveBack is how many tickets calls gave back because they were blocked.
+	gaveBack int
 
 	out []Effect
 }
@@ -223,6 +225,7 @@ func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 			}
 		} else if c.params.BlockedAfter > 0 && i.stalled >= c.params.BlockedAfter {
 			c.enter(i, blocked)
+			c.gaveBack++
 		}
 	case blocked:
 		if grew <= stillness {
@@ -338,12 +341,15 @@ func (c *Core) inOrder() []*instance {
 	return all
 }
 
-// Counts are the calls of the node by what they have of the cores.
-type Counts struct{ Waiting, Holding, Preempted, Blocked, Demoted int }
+// Counts are the calls of the node by what they have of the cores, and how often a call has given
+// back its ticket for being blocked.
+type Counts struct{ Waiting, Holding, Preempted, Blocked, Demoted, GaveBack int }
 
 // Counts returns them. Demoted includes the calls that compute on idle cores.
 func (c *Core) Counts() Counts {
-	counts := Counts{Holding: len(c.holding), Blocked: len(c.blocked), Demoted: len(c.demoted) + len(c.lifted)}
+	counts := Counts{
+		Holding: len(c.holding), Blocked: len(c.blocked), Demoted: len(c.demoted) + len(c.lifted), GaveBack: c.gaveBack,
+	}
 	for _, n := range c.namespaces {
 		counts.Waiting += len(n.waiting()) - n.begun
 		counts.Preempted += n.begun

@@ -154,6 +154,12 @@ func (c *Core) slice(i *instance) time.Duration {
 	}
 }
 
+// NewcomerSlice is the slice of a call of a function that has had none here, and whether it has one.
+func (c *Core) NewcomerSlice() (slice time.Duration, limited bool) {
+	slice = c.slice(&instance{function: &function{}})
+	return slice, slice < math.MaxInt64
+}
+
 const (
 	firstSlice = 20 * time.Millisecond
 	leastSlice = 6 * time.Millisecond
