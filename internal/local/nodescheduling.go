@@ -49,6 +49,10 @@ type nodeScheduler struct {
 	tree    *cgroups.Tree
 	journal *cgroups.Journal // nil without bands
 
+	// closing makes close do its work once: it is called after a Run that failed, too, when another
+	// process may have the journal.
+	closing sync.Once
+
 	mu        sync.Mutex
 	functions map[instanceName]functionProcess
 	// failed says that it was logged that processes cannot be moved into groups.
@@ -118,16 +122,17 @@ func (s *nodeScheduler) run(ctx context.Context) (err error) {
 	return errors.Join(s.agent.Run(ctx), s.close(), guardian.Close())
 }
 
-// close gives back what open took.
-func (s *nodeScheduler) close() error {
-	var errs []error
-	if s.load != nil {
-		errs = append(errs, s.load.Close())
-	}
-	if s.journal != nil {
-		errs = append(errs, s.journal.Close())
-	}
-	return errors.Join(errs...)
+// close gives back what open took, the first time.
+func (s *nodeScheduler) close() (err error) {
+	s.closing.Do(func() {
+		if s.load != nil {
+			err = s.load.Close()
+		}
+		if s.journal != nil {
+			err = errors.Join(err, s.journal.Close())
+		}
+	})
+	return err
 }
 
 // Started implements process.Groups: it moves a function's process into a group of its own.

@@ -170,7 +170,7 @@ func (a *Agent) writeBand(s *session) {
 		return
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
-		s.inLow = low
+		s.inLow, s.bandless = low, true
 		return
 	}
 	a.metrics.failed.WithLabelValues(fileOf(err)).Inc()

@@ -458,6 +458,19 @@ func TestWithoutBandsOrdersRemain(t *testing.T) {
 		if n := value(t, reg, "windlass_node_failed_writes_total", ""); n != -1 {
 			t.Errorf("%v failures", n)
 		}
+		for _, name := range []string{"b", "c"} {
+			other := m.connect(name, name)
+			m.group(name).failWith(errors.ErrUnsupported)
+			m.group(name).compute(true)
+			other.ask(1)
+		}
+		m.pass(300 * time.Millisecond)
+		if n := len(m.state.core.AppendLow(nil)); n == 0 {
+			t.Error("nobody has lost a ticket")
+		}
+		if n := value(t, reg, "windlass_node_low_instances", ""); n != 0 {
+			t.Errorf("%v instances are in the low band", n)
+		}
 		p.endCall()
 		if n := value(t, reg, "windlass_node_cpu_seconds_total", "ans"); n < 0.9 {
 			t.Errorf("it has used %v s", n)

@@ -118,10 +118,14 @@ func (a *Agent) lookAtLow(now time.Duration) {
 		a.metrics.breaths.Inc()
 		a.writeBand(a.state.sessions[id])
 	}
+	low := 0
 	for _, s := range a.state.sessions {
 		a.writeBand(s)
+		if s.low && !s.bandless {
+			low++
+		}
 	}
-	a.metrics.low.Set(float64(len(a.state.breaths.low)))
+	a.metrics.low.Set(float64(low))
 }
 
 // remindWaiting tells the agents of calls that wait that they are not forgotten.

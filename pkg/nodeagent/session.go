@@ -42,7 +42,9 @@ type session struct {
 	// low says where the core wants the instance, inLow where its group is, and failing that the
 	// last move failed.
 	low, inLow, failing bool
-	call                runningCall
+	// bandless says that its group has no bands.
+	bandless bool
+	call     runningCall
 }
 
 // runningCall is the call that an instance runs with a ticket.

@@ -178,6 +178,40 @@ func TestAClientThatLeavesWhileItsCallWaitsForACore(t *testing.T) {
 	})
 }
 
+func TestAGatewayThatIsLostWhileItsCallWaitsForACore(t *testing.T) {
+	withHarness(t, onANode, func(w *harness) {
+		w.run()
+		w.adapter.ready <- nil
+		p := w.stream()
+		p.hear(helloText, "pull 1")
+		node := w.joinNode()
+		g := w.loan(p, "a")
+		p.hear("pull 0 done a after 0s lent gateway:1 1")
+		node.mode(true)
+		g.call(get())
+		node.hear("ask 2 waited 0s")
+		w.gateway.takeDown()
+		g.lose()
+		node.hear("gave up 2")
+		p.hear("pull 0", "pull 1")
+		node.grant(2) // crossed
+		if len(w.adapter.calls) > 0 {
+			t.Error("a call began whose gateway is gone")
+		}
+		time.Sleep(50 * time.Millisecond)
+		w.gateway.putUp()
+		p.lent("b")
+		node.hear("ask 3 waited 0s")
+		node.grant(3)
+		c := w.claim()
+		c.grant(get())
+		(<-w.adapter.calls).hello()
+		node.hear("ended")
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
 // However a node agent fails, calls wait for 220 ms at most, and it is found again.
 func TestCallsBeginWithoutANodeAgentThatFails(t *testing.T) {
 	for name, fail := range map[string]func(*computing){

@@ -50,6 +50,9 @@ func OpenJournal(path string) (*Journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("cgroups: the journal %s must be a file, and is a folder: move it away", path)
+	}
 	lock, err := lockFor(path)
 	if err != nil {
 		return nil, err

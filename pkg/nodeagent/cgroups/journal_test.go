@@ -111,3 +111,14 @@ func TestAJournalHasOneOwner(t *testing.T) {
 		t.Errorf("the journal has %q, %v", text, err)
 	}
 }
+
+func TestAFolderIsNoJournal(t *testing.T) {
+	path := t.TempDir()
+	_, err := OpenJournal(path)
+	if err == nil || !strings.Contains(err.Error(), path+" must be a file, and is a folder: move it away") {
+		t.Errorf("a folder is a journal: %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Errorf("something was written into the folder: %v", err)
+	}
+}
