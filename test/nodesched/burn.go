@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"runtime"
 	"strconv"
@@ -66,7 +67,6 @@ func burn() error {
 		}
 		watched = func() func() {
 			fmt.Fprintf(filter, "b%d", unix.Gettid())
-			_ = setScheduler(0, unix.SCHED_NORMAL, 0)
 			return func() {
 				_ = setScheduler(0, unix.SCHED_FIFO, servingPriority)
 				fmt.Fprintf(filter, "e%d", unix.Gettid())
@@ -79,7 +79,7 @@ func burn() error {
 			sleep, _ := strconv.Atoi(r.FormValue("sleep"))
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
-			began := time.Now()
+			began, beganAt := time.Now(), clock(unix.CLOCK_MONOTONIC)
 			ended := watched()
 			if sleep > 0 {
 				time.Sleep(time.Duration(sleep) * time.Microsecond)
@@ -90,11 +90,34 @@ func burn() error {
 					x = x*31 + 7
 				}
 			}
+			if err := callNext(r); err != nil {
+				http.Error(to, err.Error(), http.StatusBadGateway)
+				return
+			}
 			ended()
 			used := clock(unix.CLOCK_PROCESS_CPUTIME_ID) - from
 			from += used
-			fmt.Fprintf(to, "%d %d %d", time.Since(began).Microseconds(), used.Microseconds(), x)
+			fmt.Fprintf(to, "%d %d %d %d", time.Since(began).Microseconds(), used.Microseconds(), beganAt, x)
 		}))
+}
+
+// callNext makes the next call of a chain, and waits for it.
+func callNext(r *http.Request) error {
+	depth, _ := strconv.Atoi(r.FormValue("depth"))
+	if depth == 0 {
+		return nil
+	}
+	next := r.FormValue("next")
+	query := url.Values{"cpu": {r.FormValue("cpu")}, "depth": {strconv.Itoa(depth - 1)}, "next": {next}}
+	answer, err := http.Get(next + "?" + query.Encode())
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("the next call was answered %s", answer.Status)
+	}
+	return nil
 }
 
 // clock reads a clock of the kernel.

@@ -14,22 +14,30 @@ import (
 type fault struct {
 	name, what string
 	begin      func(*relay)
+	// lies says that the relay turns to a liar, and grants that it grants everything.
+	lies, grants bool
+	// longest bounds what calls wait for the fault in addition; 0 if they wait in order, too.
+	longest time.Duration
 }
 
 // The node agent of a local Windlass is a part of it, so a relay does to the agents what a node
 // agent would that was killed, stopped, and so on. That a killed Windlass leaves nobody in the low
 // band is for package cgroups to test.
 var faults = []fault{
-	{"N1", "killed", func(r *relay) { r.become(refuses) }},
-	{"N2", "stopped", func(r *relay) { r.become(stalls) }},
-	{"N3", "restarted", func(r *relay) { r.cut() }},
-	{"N4", "slow", func(r *relay) { r.become(drags) }},
+	{name: "N1", what: "killed", begin: func(r *relay) { r.become(refuses) }, longest: extraWait},
+	{name: "N2", what: "stopped", begin: func(r *relay) { r.become(stalls) }, longest: extraWait},
+	{name: "N3", what: "restarted", begin: func(r *relay) { r.cut() }},
+	{name: "N4", what: "slow", begin: func(r *relay) { r.become(drags) }},
+	{name: "N5a", what: "grants nothing, and says Still", begin: func(r *relay) { r.become(lies) }, lies: true},
+	{name: "N5b", what: "grants everything", begin: func(r *relay) { r.become(lies) }, lies: true, grants: true, longest: extraWait},
 }
 
 const (
 	// faultAfter is when the fault begins, and faultFor how long it lasts.
 	faultAfter = 4 * time.Second
 	faultFor   = 4 * time.Second
+	// extraWait is how long a call may wait for a node agent that grants nothing or everything.
+	extraWait = 300 * time.Millisecond
 	// faultLoad is more than the core has: calls wait all the time.
 	faultLoad = 1.05
 )
@@ -43,10 +51,13 @@ func measureFaults(out io.Writer, self, temp string) error {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
 		failed, first := o.failed()
+		longest := longestWait(o.results, faultAfter, faultAfter+faultFor)
 		given := sumOf(o.metrics, "windlass_agent_failed_open_total", "")
-		fmt.Fprintf(out, "nodesched_fault_%s=%q calls=%d failed=%d asks=%.0f failed_open=%.0f connections_ended=%d low_after=%d\n", f.name, f.what,
-			len(o.results), failed, sumOf(o.metrics, "windlass_agent_core_asks_total", ""), given, ended, low)
+		fmt.Fprintf(out, "nodesched_fault_%s=%q calls=%d failed=%d asks=%.0f failed_open=%.0f connections_ended=%d low_after=%d longest_extra_wait_ms=%.0f\n", f.name, f.what,
+			len(o.results), failed, sumOf(o.metrics, "windlass_agent_core_asks_total", ""), given, ended, low, longest.Seconds()*1e3)
 		switch {
+		case f.longest > 0 && longest > f.longest:
+			problems = errors.Join(problems, fmt.Errorf("%s: a call waited for %v", f.name, longest))
 		case failed > 0:
 			problems = errors.Join(problems, fmt.Errorf("%s: %d calls failed; the first: %w", f.name, failed, first))
 		case low > 0:
@@ -55,7 +66,7 @@ func measureFaults(out io.Writer, self, temp string) error {
 			problems = errors.Join(problems, fmt.Errorf("%s: no call has failed open, and no connection ended: the fault did not happen", f.name))
 		}
 	}
-	return problems
+	return errors.Join(problems, measureDamage(out, self, temp), measureChain(out, self, temp))
 }
 
 // measureFault replays a trace during which a fault happens, and looks three seconds after its end
@@ -66,6 +77,14 @@ func measureFault(self, temp string, f fault) (o outcome, low, ended int, err er
 		return o, 0, 0, err
 	}
 	defer r.stop()
+	if f.lies {
+		addr, stop, err := startLiar(f.grants)
+		if err != nil {
+			return o, 0, 0, err
+		}
+		defer stop()
+		r.liar = addr
+	}
 	restore, err := wrapAgent(temp, r.addr())
 	if err != nil {
 		return o, 0, 0, err
@@ -86,18 +105,25 @@ func measureFault(self, temp string, f fault) (o outcome, low, ended int, err er
 	healed := time.AfterFunc(faultAfter+faultFor, func() { r.become(passes) })
 	defer healed.Stop()
 	o.results = s.replay(t)
-	time.Sleep(3 * time.Second)
-	idle, globErr := filepath.Glob("/sys/fs/cgroup/cpu*/windlass-*/cpu.idle")
-	for _, file := range idle {
-		if text, err := os.ReadFile(file); err == nil && len(text) > 0 && text[0] == '1' {
-			low++
-		}
-	}
+	time.Sleep(bandsWithin)
+	low = lowGroups()
 	time.Sleep(3 * time.Second) // agents report every five seconds
 	o.metrics, err = s.metrics()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return o, low, r.ended, errors.Join(err, globErr)
+	return o, low, r.ended, err
+}
+
+// longestWait is the longest time that calls waited before they began, of those that came while a
+// fault lasted or waited when it began. What they waited before does not count.
+func longestWait(results []result, from, until time.Duration) (longest time.Duration) {
+	for _, r := range results {
+		began := r.at + r.began - r.due
+		if r.err == nil && r.at < until && began > from {
+			longest = max(longest, began-max(r.at, from))
+		}
+	}
+	return longest
 }
 
 // wrapAgent puts a script in the place of the agent's program, which turns the agent to the relay

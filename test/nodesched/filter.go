@@ -1,9 +1,14 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"net"
 	"os"
+	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
@@ -14,7 +19,9 @@ import (
 
 // filter is FILTER of SFS as published, on one core: the oldest call that has not used up its
 // slice runs in the real-time class, above all others. Calls say themselves when they begin and
-// end. The slice is the mean time between the last 100 arrivals, from 6 ms on, and 20 ms at first,
+// end, and the filter alone changes their class in between. It is a process of its own, all
+// threads of which are in the real-time class: beside the clients, it heard of calls only when the
+// fair class had time for the threads of Go that wait for messages. The slice is the mean time between the last 100 arrivals, from 6 ms on, and 20 ms at first,
 // as in the authors' code; a call that has waited three slices is left to the fair class.
 type filter struct {
 	conn  *net.UnixConn
@@ -41,18 +48,62 @@ const (
 	bypass       = 3
 )
 
-// startFilter listens at a socket until stop.
-func startFilter(path string) (*filter, error) {
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+// filterProcess is a filter that runs.
+type filterProcess struct {
+	cmd   *exec.Cmd
+	stdin io.Closer
+}
+
+// startFilter starts this program as the filter that listens at a socket.
+func startFilter(self, path string) (*filterProcess, error) {
+	cmd := exec.Command(self, "-filter", path)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	f := &filter{conn: conn, slice: 20 * time.Millisecond, done: make(chan struct{})}
-	go f.run()
-	return f, nil
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &filterProcess{cmd: cmd, stdin: stdin}
+	if _, err := stdout.Read(make([]byte, 1)); err != nil {
+		return nil, errors.Join(fmt.Errorf("the filter did not start: %w", err), p.stop())
+	}
+	return p, nil
 }
 
-func (f *filter) stop() error {
+func (p *filterProcess) stop() error {
+	_ = p.stdin.Close()
+	return p.cmd.Wait()
+}
+
+// serveFilter is the filter's program. It ends when nothing more can be read.
+func serveFilter(path string, until io.Reader, out io.Writer) error {
+	if os.Getenv(pinnedVariable) == "" {
+		// Threads inherit the class of the one that starts them.
+		runtime.LockOSThread()
+		if err := setScheduler(0, unix.SCHED_FIFO, filterPriority); err != nil {
+			return err
+		}
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		return unix.Exec(self, os.Args, append(os.Environ(), pinnedVariable+"=true"))
+	}
+	debug.SetGCPercent(-1)
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	f := &filter{conn: conn, slice: 20 * time.Millisecond, done: make(chan struct{})}
+	go f.run()
+	fmt.Fprintln(out)
+	_, _ = io.Copy(io.Discard, until)
 	_ = f.conn.Close()
 	<-f.done
 	return f.err
@@ -60,11 +111,6 @@ func (f *filter) stop() error {
 
 func (f *filter) run() {
 	defer close(f.done)
-	// Not unlocked: the thread ends with its priority.
-	runtime.LockOSThread()
-	if f.err = setScheduler(0, unix.SCHED_FIFO, filterPriority); f.err != nil {
-		return
-	}
 	var buffer [32]byte
 	for {
 		deadline := time.Time{}
@@ -94,12 +140,15 @@ func (f *filter) hear(now time.Time, what byte, thread int) {
 	if what == 'b' {
 		f.arrived(now)
 		f.queue = append(f.queue, began{thread, now})
+		_ = setScheduler(thread, unix.SCHED_NORMAL, 0) // it may have ended
 		return
 	}
 	f.queue = slices.DeleteFunc(f.queue, func(b began) bool { return b.thread == thread })
 	if f.now == thread {
-		f.leave()
+		f.now = 0
 	}
+	// It has done so itself, but its slice may have ended in between.
+	_ = setScheduler(thread, unix.SCHED_FIFO, servingPriority)
 }
 
 func (f *filter) arrived(now time.Time) {

@@ -39,20 +39,27 @@ type plan struct {
 	load     float64
 	length   time.Duration
 	each     bool // print each call
+	// data is the folder of records.
+	data string
 }
+
+// overloaded is the load of the trace overload.
+const overloaded = 1.5
 
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("nodesched", flag.ContinueOnError)
-	name := flags.String("trace", "azure", "two, azure or zuk; faults: let the node agent fail instead")
+	name := flags.String("trace", "azure", "two, azure, zuk, short (what asks cost) or hybrid (needs -data); calm: what a node agent costs; faults: let the node agent fail instead; chain: calls that wait for calls; overload: more calls than the core can run, for as long as -for says")
 	chosen := flags.String("policies", "", "policies to compare, by commas (default: those that the trace's goals are about)")
 	seeds := flags.Int("seeds", 5, "how many seeds")
 	first := flags.Uint64("seed", 1001, "the first seed")
 	load := flags.Float64("load", 0.95, "load of the functions' core; zuk: the intensity divided by 100")
 	length := flags.Duration("for", 8*time.Second, "how long calls come")
+	data := flags.String("data", "", "the folder with hybrid_azure_2min_12442.csv; for the trace hybrid")
 	each := flags.Bool("calls", false, "print each call, too")
 	busy := flags.Bool("busy", false, "measure although the machine does other work")
 	serving := flags.String("serve", "", "be the Windlass of this policy, until the standard input ends")
 	dir := flags.String("dir", "", "the folder with its programs, with -serve")
+	filtering := flags.String("filter", "", "be the filter that listens at this socket, until the standard input ends")
 	burning := flags.Bool("burn", false, "be a function")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -60,6 +67,8 @@ func run(args []string, out io.Writer) error {
 	switch {
 	case *burning:
 		return burn()
+	case *filtering != "":
+		return serveFilter(*filtering, os.Stdin, out)
 	case *serving != "":
 		p, err := policyByName(*serving)
 		if err != nil {
@@ -67,15 +76,25 @@ func run(args []string, out io.Writer) error {
 		}
 		return serve(p, *dir, flags.Args(), os.Stdin, out)
 	}
-	p := plan{trace: *name, seeds: *seeds, first: *first, load: *load, length: *length, each: *each}
-	if *name == "faults" {
-		if err := checkMachine(*busy); err != nil {
+	p := plan{trace: *name, seeds: *seeds, first: *first, load: *load, length: *length, each: *each, data: *data}
+	special := map[string]func(self, dir string) error{
+		"faults":   func(self, dir string) error { return measureFaults(out, self, dir) },
+		"calm":     func(self, dir string) error { return measureCalm(out, self, dir) },
+		"chain":    func(self, dir string) error { return measureChain(out, self, dir) },
+		"overload": func(self, dir string) error { return measureOverload(out, self, dir, overloaded, *length) },
+	}[*name]
+	if special != nil {
+		err := checkMachine(*busy)
+		if err == nil && *name != "calm" { // which has all cores, to be calm
+			err = leaveCore()
+		}
+		if err != nil {
 			return err
 		}
-		return withPrograms(func(self, dir string) error { return measureFaults(out, self, dir) })
+		return withPrograms(special)
 	}
 	if *chosen == "" {
-		*chosen = map[string]string{"azure": "off,sfs,fifo-sfs,serpt", "two": "off,sfs,fifo-sfs,serpt", "zuk": "off,fifo,sept,fair-choice"}[*name]
+		*chosen = map[string]string{"azure": "off,sfs,fifo-sfs,serpt", "two": "off,sfs,fifo-sfs,serpt", "zuk": "off,fifo,sept,fair-choice", "hybrid": "off,fifo,sept,serpt", "short": "off,serpt"}[*name]
 	}
 	for _, name := range strings.Split(*chosen, ",") {
 		policy, err := policyByName(name)
@@ -84,16 +103,16 @@ func run(args []string, out io.Writer) error {
 		}
 		p.policies = append(p.policies, policy)
 	}
-	if _, err := newTrace(p.trace, 1, p.load, p.length); err != nil {
+	if _, err := p.calls(1); err != nil {
 		return err
 	}
-	if err := checkMachine(*busy); err != nil {
+	if err := errors.Join(checkMachine(*busy), leaveCore()); err != nil {
 		return err
 	}
 	return withPrograms(func(self, dir string) error { return p.measure(out, self, dir) })
 }
 
-// checkMachine makes all that is started run beside the functions' core, but for the functions.
+// checkMachine says what keeps this machine from measuring.
 func checkMachine(busy bool) error {
 	switch {
 	case os.Geteuid() != 0:
@@ -114,6 +133,11 @@ func checkMachine(busy bool) error {
 	if used := (after.busy - before.busy).Seconds() / look.Seconds(); used > 0.15 && !busy {
 		return fmt.Errorf("other programs use %.0f %% of a core: stop them, or measure nevertheless with -busy", used*100)
 	}
+	return nil
+}
+
+// leaveCore makes all that is started run beside the functions' core, but for the functions.
+func leaveCore() error {
 	var others unix.CPUSet
 	for core := range runtime.NumCPU() {
 		if core != functionCore {
@@ -147,12 +171,20 @@ func withPrograms(do func(self, dir string) error) error {
 	return do(self, temp)
 }
 
+// calls makes the trace of a seed.
+func (p plan) calls(seed uint64) (trace, error) {
+	if p.trace == "hybrid" {
+		return hybrid(p.data, seed)
+	}
+	return newTrace(p.trace, seed, p.load, p.length)
+}
+
 // measure runs all policies in turn for each seed.
 func (p plan) measure(out io.Writer, self, dir string) error {
 	all := map[string][]outcome{}
 	for i := range p.seeds {
 		seed := p.first + uint64(i)
-		t, err := newTrace(p.trace, seed, p.load, p.length)
+		t, err := p.calls(seed)
 		if err != nil {
 			return err
 		}
@@ -177,6 +209,9 @@ func (p plan) measure(out io.Writer, self, dir string) error {
 		}
 	}
 	judge(out, p.trace, all)
+	if p.trace == "short" {
+		judgeAsks(out, all)
+	}
 	judgeModel(out, p.trace, p.policies, all)
 	return nil
 }
@@ -184,7 +219,7 @@ func (p plan) measure(out io.Writer, self, dir string) error {
 // measureOne replays a trace under a policy.
 func measureOne(self, dir string, p policy, t trace) (o outcome, err error) {
 	if p.filter {
-		f, err := startFilter(filterSocket(dir))
+		f, err := startFilter(self, filterSocket(dir))
 		if err != nil {
 			return o, err
 		}

@@ -17,6 +17,7 @@ const (
 	refuses      // ends connections, and takes no new ones
 	stalls       // lets nothing through, and keeps connections
 	drags        // lets everything through late
+	lies         // turns to a liar
 )
 
 // relay stands between agents and their node agent, and misbehaves in its place.
@@ -24,6 +25,8 @@ type relay struct {
 	listener net.Listener
 	// backend is the file with the node agent's address, which agents write.
 	backend string
+	// liar is where a liar is.
+	liar    string
 	serving sync.WaitGroup
 
 	mu      sync.Mutex
@@ -55,11 +58,11 @@ func (r *relay) addr() string { return r.listener.Addr().String() }
 func (r *relay) become(m mood) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mood = m
-	r.changed.Broadcast()
-	if m == refuses {
+	if m == refuses || m == lies || r.mood == lies {
 		r.closeAll()
 	}
+	r.mood = m
+	r.changed.Broadcast()
 }
 
 // cut ends all connections.
@@ -104,6 +107,12 @@ func (r *relay) serve() {
 }
 
 func (r *relay) dial() (net.Conn, error) {
+	r.mu.Lock()
+	lying := r.mood == lies
+	r.mu.Unlock()
+	if lying {
+		return net.Dial("tcp", r.liar)
+	}
 	addr, err := os.ReadFile(r.backend)
 	if err != nil {
 		return nil, err

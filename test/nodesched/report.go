@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -69,6 +70,41 @@ func (o outcome) stretch() float64 {
 	return exec.Seconds() / used.Seconds()
 }
 
+// execution is what all calls together took in their functions, in seconds: what is billed.
+func execution(o outcome) (sum float64) {
+	for _, r := range o.results {
+		sum += r.exec.Seconds()
+	}
+	return sum
+}
+
+// handovers are the times, in seconds, in which no function had a call though one was due: what it
+// takes from the end of a call to the begin of the next one.
+func handovers(results []result) (gaps []float64) {
+	var ran []result
+	for _, r := range results {
+		if r.err == nil {
+			ran = append(ran, r)
+		}
+	}
+	slices.SortFunc(ran, func(a, b result) int { return cmp.Compare(a.began, b.began) })
+	due := make([]time.Duration, len(ran)) // of the calls from this one on, the first
+	for i := len(ran) - 1; i >= 0; i-- {
+		due[i] = ran[i].due
+		if i+1 < len(ran) {
+			due[i] = min(due[i], due[i+1])
+		}
+	}
+	var free time.Duration // when all calls before had ended
+	for i, r := range ran {
+		if gap := r.began - max(free, due[i]); gap > 0 {
+			gaps = append(gaps, gap.Seconds())
+		}
+		free = max(free, r.began+r.exec)
+	}
+	return gaps
+}
+
 // printEach prints each call, times in milliseconds.
 func (o outcome) printEach(to io.Writer, policy string) {
 	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
@@ -90,6 +126,9 @@ func (o outcome) print(to io.Writer, prefix string, classes []string) {
 	}
 	fmt.Fprintf(to, "%s_execution_over_cpu=%.2f\n", prefix, o.stretch())
 	fmt.Fprintf(to, "%s_core_busy=%.3f took=%.2fs\n", prefix, o.core.Seconds()/o.took.Seconds(), o.took.Seconds())
+	gaps := handovers(o.results)
+	fmt.Fprintf(to, "%s_handover_ms p50=%.2f p99=%.2f n=%d share=%.3f\n", prefix, percentile(gaps, 50)*1e3, percentile(gaps, 99)*1e3,
+		len(gaps), mean(gaps)*float64(len(gaps))/o.took.Seconds())
 	fmt.Fprintf(to, "%s_switches_per_call=%.1f\n", prefix, float64(o.switches)/float64(len(o.results)))
 	fmt.Fprintf(to, "%s_platform_cpu_us_per_call=%.0f\n", prefix, o.cpu.Seconds()*1e6/float64(len(o.results)))
 	if agents := sumOf(o.metrics, "windlass_node_agents", ""); agents > 0 {
@@ -127,6 +166,12 @@ func barsOf(trace string) []bar {
 		return []bar{
 			{name: "mean_slowdown", over: "off", under: "serpt", of: slowdown, least: 2},
 			{name: "mean_slowdown", over: "fifo-sfs", under: "sfs", of: slowdown, most: 1.1},
+		}
+	case "hybrid":
+		return []bar{
+			{name: "cost", over: "sept", under: "off", of: execution, most: .05},
+			{name: "mean_turnaround", over: "sept", under: "off", of: func(o outcome) float64 { return mean(o.turnarounds("")) }, most: .5},
+			{name: "p99_turnaround", over: "sept", under: "off", of: func(o outcome) float64 { return percentile(o.turnarounds(""), 99) }, most: .85},
 		}
 	case "zuk":
 		return []bar{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	neturl "net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,7 +33,9 @@ type server struct {
 type result struct {
 	call
 	turnaround, exec, used time.Duration
-	err                    error
+	// due is when it was to be made, and began when its function began, on the monotonic clock.
+	due, began time.Duration
+	err        error
 }
 
 // startServer starts this program as a Windlass and waits until all instances are ready.
@@ -125,12 +128,12 @@ func (s *server) replay(t trace) []result {
 	results := make([]result, len(t.calls))
 	client := http.Client{Transport: s.http, Timeout: 2 * time.Minute}
 	var calling sync.WaitGroup
-	began := time.Now()
+	began, beganAt := time.Now(), clock(unix.CLOCK_MONOTONIC)
 	for i, c := range t.calls {
 		time.Sleep(time.Until(began.Add(c.at)))
 		calling.Go(func() {
 			results[i] = s.make(&client, c)
-			results[i].turnaround = time.Since(began.Add(c.at))
+			results[i].turnaround, results[i].due = time.Since(began.Add(c.at)), beganAt+c.at
 		})
 	}
 	calling.Wait()
@@ -155,6 +158,9 @@ func (s *server) idle(t trace) (time.Duration, error) {
 func (s *server) make(client *http.Client, c call) result {
 	r := result{call: c}
 	url := fmt.Sprintf("%s/function/%s?cpu=%d&sleep=%d", s.gateway, c.function, c.cpu.Microseconds(), c.sleep.Microseconds())
+	if c.depth > 0 {
+		url += fmt.Sprintf("&depth=%d&next=%s", c.depth, neturl.QueryEscape(s.gateway+"/function/"+c.function))
+	}
 	answer, err := client.Get(url)
 	if err != nil {
 		r.err = err
@@ -162,13 +168,13 @@ func (s *server) make(client *http.Client, c call) result {
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
-	var exec, used int64
+	var exec, used, began int64
 	if err == nil && answer.StatusCode == http.StatusOK {
-		_, err = fmt.Sscan(string(body), &exec, &used)
+		_, err = fmt.Sscan(string(body), &exec, &used, &began)
 	} else if err == nil {
 		err = fmt.Errorf("answered %d: %s", answer.StatusCode, body)
 	}
-	r.exec, r.used, r.err = time.Duration(exec)*time.Microsecond, time.Duration(used)*time.Microsecond, err
+	r.exec, r.used, r.began, r.err = time.Duration(exec)*time.Microsecond, time.Duration(used)*time.Microsecond, time.Duration(began), err
 	return r
 }
 

@@ -15,6 +15,7 @@ type call struct {
 	class    string
 	cpu      time.Duration // processor time that it needs
 	sleep    time.Duration // how long it sleeps first
+	depth    int           // how many calls it makes and waits for, each by the one before
 }
 
 // trace is calls in the order of their times, and how many instances each function has.
@@ -34,12 +35,12 @@ func (t trace) work() (sum time.Duration) {
 // shape makes the trace of a seed with a load on one core for a time.
 type shape func(rng *rand.Rand, load float64, length time.Duration) trace
 
-var shapes = map[string]shape{"two": two, "azure": azure, "zuk": zuk}
+var shapes = map[string]shape{"two": two, "azure": azure, "zuk": zuk, "short": short}
 
 func newTrace(name string, seed uint64, load float64, length time.Duration) (trace, error) {
 	shape, known := shapes[name]
 	if !known {
-		return trace{}, fmt.Errorf("there is no trace %q; use two, azure or zuk", name)
+		return trace{}, fmt.Errorf("there is no trace %q; use two, azure, zuk, short or hybrid", name)
 	}
 	t := shape(rand.New(rand.NewPCG(seed, 17)), load, length)
 	slices.SortStableFunc(t.calls, func(a, b call) int { return int(a.at - b.at) })
@@ -58,6 +59,16 @@ func two(rng *rand.Rand, load float64, length time.Duration) trace {
 	for i := range n {
 		at := 0.05 + float64(i)*length.Seconds()/float64(n)*0.95 + rng.Float64()*0.2
 		t.calls = append(t.calls, call{at: seconds(at), function: "long", class: "long", cpu: time.Second})
+	}
+	return t
+}
+
+// short is calls of 10 ms that come at random.
+func short(rng *rand.Rand, load float64, length time.Duration) trace {
+	t := trace{instances: map[string]int{"short": 20}}
+	rate := load / 0.010
+	for at := rng.ExpFloat64() / rate; at < length.Seconds(); at += rng.ExpFloat64() / rate {
+		t.calls = append(t.calls, call{at: seconds(at), function: "short", class: "short", cpu: 10 * time.Millisecond})
 	}
 	return t
 }

@@ -382,3 +382,51 @@ func TestUnknownInstancesChangeNothing(t *testing.T) {
 		t.Errorf("%+v", n.core.Counts())
 	}
 }
+
+// Calls that wait for calls that they made themselves give their tickets back, so that a chain on
+// one core ends, in whatever order.
+func TestAChainOfNestedCallsEnds(t *testing.T) {
+	for _, order := range Orders() {
+		n := newNode(t, func(p *Params) { p.Order = order })
+		const depth = 16
+		usage, granted := map[InstanceID]time.Duration{}, map[InstanceID]bool{}
+		step := func(e Event) {
+			for _, effect := range n.core.Step(n.now, e) {
+				if g, is := effect.(Grant); is {
+					granted[g.Instance] = true
+				}
+			}
+		}
+		open := InstanceID(0) // calls 1 to open have been made
+		call := func() {
+			open++
+			n.join(open)
+			step(Asked{Instance: open, Ask: 1})
+		}
+		call()
+		for looks, returning := 0, false; open > 0; looks++ {
+			if looks > 1000 {
+				t.Fatalf("%s: %d calls are open, and nothing happens", order, open)
+			}
+			n.now += 5 * ms
+			if granted[open] { // the last one computes, and the others wait for it
+				usage[open] += ms
+			}
+			for id := InstanceID(1); id <= open; id++ {
+				step(Sampled{Instance: id, Usage: usage[id]})
+			}
+			switch {
+			case !granted[open]:
+			case open < depth && !returning:
+				call()
+			default:
+				returning = true
+				step(Ended{Instance: open, Usage: usage[open]})
+				open--
+			}
+		}
+		if counts := n.core.Counts(); counts.GaveBack < depth-1 && order != None {
+			t.Errorf("%s: %d tickets were given back", order, counts.GaveBack)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+const ms = time.Millisecond
+
+func TestHandoversAreWhenACallIsDueAndNoneRuns(t *testing.T) {
+	results := []result{
+		{due: 0, began: 1 * ms, exec: 10 * ms},         // it takes 1 ms to begin
+		{due: 2 * ms, began: 14 * ms, exec: 5 * ms},    // 3 ms after the one before
+		{due: 3 * ms, began: 15 * ms, exec: 20 * ms},   // beside it
+		{due: 50 * ms, began: 50 * ms, exec: 1 * ms},   // nothing was due
+		{due: 50 * ms, began: 53 * ms, exec: 100 * ms}, // 2 ms
+	}
+	if got, want := handovers(results), []float64{0.001, 0.003, 0.002}; !slices.EqualFunc(got, want, near) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
+
+func TestWhatCallsWaitForAFault(t *testing.T) {
+	results := []result{
+		{call: call{at: 1 * ms}, due: 101 * ms, began: 109 * ms}, // it began before
+		{call: call{at: 5 * ms}, due: 105 * ms, began: 117 * ms}, // 7 ms of 12
+		{call: call{at: 12 * ms}, due: 112 * ms, began: 116 * ms},
+		{call: call{at: 20 * ms}, due: 120 * ms, began: 190 * ms}, // it came afterwards
+	}
+	if got := longestWait(results, 10*ms, 15*ms); got != 7*ms {
+		t.Errorf("%v, want 7ms", got)
+	}
+}
+
+func TestTracesAreWhatTheirSeedsSay(t *testing.T) {
+	for name := range shapes {
+		one, err := newTrace(name, 1, .9, 5*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same, _ := newTrace(name, 1, .9, 5*time.Second)
+		other, _ := newTrace(name, 2, .9, 5*time.Second)
+		if len(one.calls) == 0 || !slices.Equal(one.calls, same.calls) || slices.Equal(one.calls, other.calls) {
+			t.Errorf("%s: %d calls", name, len(one.calls))
+		}
+		for _, c := range one.calls {
+			if one.instances[c.function] == 0 || c.cpu <= 0 {
+				t.Errorf("%s: %+v cannot run", name, c)
+			}
+		}
+	}
+}
