@@ -16,6 +16,9 @@ const (
 	// ConditionHostsAccepted is true when the function has the hosts that spec.expose asks
 	// for. It is there if there are any, or if the function or a tag of it can have no host.
 	ConditionHostsAccepted = "HostsAccepted"
+	// ConditionSchedulingClass is false when the function counts as another class than
+	// spec.template.scheduling asks for. It is there for LatencyCritical only.
+	ConditionSchedulingClass = "SchedulingClass"
 	// ConditionReconciling is true while a change of the spec comes into use; not when
 	// the number of instances changes.
 	ConditionReconciling = "Reconciling"
@@ -79,6 +82,10 @@ const (
 	// ReasonHostTooLong says that the function, or a tag of it, can have no host, as its
 	// names are too long for one, or begin with xn.
 	ReasonHostTooLong = "HostTooLong"
+	// ReasonPermitted says that the function's namespace may have its class, and
+	// ReasonNotPermitted that it may not.
+	ReasonPermitted    = "Permitted"
+	ReasonNotPermitted = "NotPermitted"
 	// ReasonNoPools says that the runtime has no warm pool, ReasonNotNeeded that no function
 	// can take from one, and ReasonFull that the pools have all their spare instances.
 	ReasonNoPools   = "NoPools"

@@ -162,11 +162,13 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 		"a quantity that would take minutes to read": {header + `spec: {template: {resources: {limits: {memory: "1.5e-99999999"}}}}`,
 			[]string{`spec.template.resources.limits[memory]: "1.5e-99999999" is not a quantity; write for example 128Mi`}},
 		"a field that is misspelt": {header + `spec: {template: {concurency: 1}}`,
-			[]string{`spec.template.concurency: unknown field; did you mean concurrency? (valid here: args, code, command, concurrency, env, envFrom, handler, image, imagePullSecrets, metadata, mounts, placement, port, protocol, resources, runtimeRef, serviceAccountName, startupTimeout, timeout)`}},
+			[]string{`spec.template.concurency: unknown field; did you mean concurrency? (valid here: args, code, command, concurrency, env, envFrom, handler, image, imagePullSecrets, metadata, mounts, placement, port, protocol, resources, runtimeRef, scheduling, serviceAccountName, startupTimeout, timeout)`}},
 		"a field in wrong letters": {header + `spec: {template: {startuptimeout: 1s}}`,
 			[]string{`spec.template.startuptimeout: unknown field; write startupTimeout`}},
 		"a field in the wrong place": {header + `spec: {maxInstances: 3}`,
 			[]string{`spec.maxInstances: unknown field here; write it as spec.scaling.maxInstances`}},
+		"a class in the wrong place": {header + `spec: {scheduling: {class: Batch}}`,
+			[]string{`spec.scheduling: unknown field here; write it as spec.template.scheduling`}},
 		"a field that is misspelt in the wrong place": {header + `spec: {concurency: 1}`,
 			[]string{`spec.concurency: unknown field; did you mean spec.template.concurrency? (valid here: calls, expose, revisionHistoryLimit, rollout, scaling, template, traffic)`}},
 		"a field of the spec beside it": {header + `image: x`,
@@ -225,7 +227,7 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 			[]string{`spec.template.timeout: is given twice; keep one`}},
 		"all problems at once": {header + "spec: {template: {timeout: x, concurrency: x, imgae: x}}", []string{
 			`spec.template.concurrency: "x" is not a whole number; write for example 10`,
-			`spec.template.imgae: unknown field; did you mean image? (valid here: args, code, command, concurrency, env, envFrom, handler, image, imagePullSecrets, metadata, mounts, placement, port, protocol, resources, runtimeRef, serviceAccountName, startupTimeout, timeout)`,
+			`spec.template.imgae: unknown field; did you mean image? (valid here: args, code, command, concurrency, env, envFrom, handler, image, imagePullSecrets, metadata, mounts, placement, port, protocol, resources, runtimeRef, scheduling, serviceAccountName, startupTimeout, timeout)`,
 			`spec.template.timeout: "x" is not a duration; write for example 60s`}},
 	} {
 		t.Run(name, func(t *testing.T) {

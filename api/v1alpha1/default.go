@@ -74,6 +74,7 @@ func defaultTemplate(t *FunctionTemplate) {
 	orElse(&t.Concurrency, DefaultConcurrency)
 	orElse(&t.Timeout, Duration{DefaultTimeout})
 	orElse(&t.StartupTimeout, Duration{DefaultStartupTimeout})
+	orElse(&t.Scheduling.Class, ClassStandard)
 	DefaultResources(&t.Resources)
 }
 

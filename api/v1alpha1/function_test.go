@@ -52,6 +52,8 @@ spec:
       requests:
         cpu: 100m
         memory: 64Mi
+    scheduling:
+      class: Standard
     startupTimeout: 1m
     timeout: 1m
 `
@@ -66,7 +68,7 @@ spec:
 }
 
 func TestDefaultKeepsWhatWasGiven(t *testing.T) {
-	given := `{template: {runtimeRef: {kind: Other, name: nodejs22.x}, handler: a.b, code: {inline: x}, protocol: HTTP, port: 1, concurrency: -1, timeout: 1s, startupTimeout: 2s, resources: {requests: {cpu: 0, memory: 1Gi}}}, calls: {delivery: AtLeastOnce, onClientDisconnect: Cancel, rate: {requests: 5, period: 2s, burst: 1}}, scaling: {scaleDown: {idleTimeout: 4s, lastInstanceIdleTimeout: 5s, policy: Learned}}, rollout: {verify: None, progressDeadline: 6s, strategy: Steps}, revisionHistoryLimit: 0}`
+	given := `{template: {runtimeRef: {kind: Other, name: nodejs22.x}, handler: a.b, code: {inline: x}, protocol: HTTP, port: 1, concurrency: -1, timeout: 1s, startupTimeout: 2s, scheduling: {class: Batch}, resources: {requests: {cpu: 0, memory: 1Gi}}}, calls: {delivery: AtLeastOnce, onClientDisconnect: Cancel, rate: {requests: 5, period: 2s, burst: 1}}, scaling: {scaleDown: {idleTimeout: 4s, lastInstanceIdleTimeout: 5s, policy: Learned}}, rollout: {verify: None, progressDeadline: 6s, strategy: Steps}, revisionHistoryLimit: 0}`
 	functions, err := Decode([]byte(header+"spec: "+given), "test")
 	if err != nil {
 		t.Fatal(err)

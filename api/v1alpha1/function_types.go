@@ -224,8 +224,9 @@ func (c *Calls) CancelOnDisconnect() bool { return c.OnClientDisconnect == OnCli
 // FunctionStatus is what Windlass observes of a Function.
 type FunctionStatus struct {
 	// conditions are Ready, Accepted, RevisionReady and MinInstancesReady; while
-	// they are true, Reconciling, Stalled and InstancesFailing; and HostsAccepted
-	// if the function asks for hosts, or can have none.
+	// they are true, Reconciling, Stalled and InstancesFailing; HostsAccepted if the
+	// function asks for hosts, or can have none; and SchedulingClass if it asks for
+	// LatencyCritical.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -177,6 +177,7 @@ func bare(t *FunctionTemplate) *FunctionTemplate {
 	without(&t.Concurrency, DefaultConcurrency)
 	without(&t.Timeout, Duration{DefaultTimeout})
 	without(&t.StartupTimeout, Duration{DefaultStartupTimeout})
+	without(&t.Scheduling.Class, ClassStandard)
 	t.Resources = bareResources(&t.Resources)
 	bareMounts(t.Mounts)
 	return t

@@ -96,6 +96,7 @@ func TestWhatMeansTheSameIsOneRevision(t *testing.T) {
 		"no size":                 {`{image: a, mounts: [{name: a, mountPath: /a, emptyDir: {}}]}`, `{image: a, mounts: [{name: a, mountPath: /a, readOnly: false, emptyDir: {sizeLimit: 0}}]}`},
 		"durations":               {`{image: a, timeout: 90s}`, `{image: a, timeout: 1m30s}`},
 		"what is empty":           {`{image: a}`, `{image: a, args: [], env: [], metadata: {labels: {}}, placement: {tolerations: []}}`},
+		"a class":                 {`{image: a}`, `{image: a, scheduling: {class: Standard}}`},
 		"a field that is nil":     {`{image: a}`, `{image: a, code: null}`},
 	} {
 		a, b := templated(t, pair[0]), templated(t, pair[1])
@@ -120,6 +121,7 @@ func TestEveryFieldOfTheTemplateIsPartOfTheRevision(t *testing.T) {
 		`{args: [a]}`, `{args: [""]}`, `{runtimeRef: {name: a}}`, `{runtimeRef: {kind: Runtime, name: a}}`, `{handler: a}`,
 		`{code: {inline: a}}`, `{code: {configMapRef: {name: a}}}`, `{code: {path: a}}`, `{protocol: LambdaRuntime}`, `{port: 1}`,
 		`{concurrency: 2}`, `{timeout: 1s}`, `{startupTimeout: 1s}`, `{resources: {requests: {cpu: 1}}}`, `{resources: {requests: {memory: 1Gi}}}`,
+		`{scheduling: {class: Batch}}`, `{scheduling: {class: LatencyCritical}}`, `{scheduling: {slice: 50ms}}`, `{scheduling: {slice: 60ms}}`,
 		`{resources: {limits: {cpu: 1}}}`, `{resources: {limits: {memory: 1Gi}}}`, `{resources: {requests: {ephemeral-storage: 1Gi}}}`,
 		`{resources: {limits: {ephemeral-storage: 1Gi}}}`, `{resources: {limits: {nvidia.com/gpu: 1}}}`, `{resources: {limits: {nvidia.com/gpu: 2}}}`, `{env: [{name: a}]}`, `{env: [{name: a, value: b}]}`,
 		`{envFrom: [{secretRef: {name: a}}]}`, `{envFrom: [{configMapRef: {name: a}}]}`, `{envFrom: [{prefix: b, configMapRef: {name: a}}]}`,

@@ -132,6 +132,11 @@ type FunctionTemplate struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('ephemeral-storage' in self.limits) || !('ephemeral-storage' in self.requests) || !(size(string(self.limits['ephemeral-storage'])) <= 40 && !string(self.limits['ephemeral-storage']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.limits['ephemeral-storage'])) && size(string(self.requests['ephemeral-storage'])) <= 40 && !string(self.requests['ephemeral-storage']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.requests['ephemeral-storage']))) || quantity(string(self.limits['ephemeral-storage'])).compareTo(quantity(string(self.requests['ephemeral-storage']))) >= 0",fieldPath=".limits['ephemeral-storage']",message="must be at least the request; raise it, or lower resources.requests.ephemeral-storage"
 	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(k, !k.contains('/') || has(self.limits) && k in self.limits && string(self.limits[k]) == string(self.requests[k]))",fieldPath=".requests",message="an extended resource is requested as much as it is limited to; write it in resources.limits alone"
 	Resources Resources `json:"resources,omitzero"`
+	// scheduling says how the instances share the cores of their node with those
+	// of other functions.
+	// +optional
+	// +kubebuilder:default={}
+	Scheduling Scheduling `json:"scheduling,omitzero"`
 	// env are environment variables of the function. Names that Windlass sets
 	// itself are refused: PORT, _HANDLER, LAMBDA_TASK_ROOT,
 	// AWS_LAMBDA_RUNTIME_API, and all that begin with WINDLASS_.

@@ -14,6 +14,7 @@ var (
 	protocols         = []Protocol{ProtocolHTTP, ProtocolLambdaRuntime}
 	deliveries        = []Delivery{DeliveryAtMostOnce, DeliveryAtLeastOnce}
 	disconnects       = []OnClientDisconnect{OnClientDisconnectContinue, OnClientDisconnectCancel}
+	schedulingClasses = []SchedulingClass{ClassLatencyCritical, ClassStandard, ClassBatch}
 	scaleDownPolicies = []ScaleDownPolicy{ScaleDownFixed, ScaleDownLearned}
 )
 
@@ -56,6 +57,7 @@ func validateTemplate(at *field.Path, t *FunctionTemplate) field.ErrorList {
 	errs = append(errs, validateReferences(at, t)...)
 	errs = append(errs, validateRanges(at, t)...)
 	errs = append(errs, validateResources(at.Child("resources"), &t.Resources)...)
+	errs = append(errs, validateScheduling(at.Child("scheduling"), &t.Scheduling)...)
 	errs = append(errs, validateEnv(at.Child("env"), t.Env)...)
 	errs = append(errs, validateEnvFrom(at.Child("envFrom"), t.EnvFrom)...)
 	return append(errs, validateMounts(at.Child("mounts"), t.Mounts)...)

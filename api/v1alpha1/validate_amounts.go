@@ -19,6 +19,8 @@ const (
 	MaxStartupTimeout time.Duration = time.Hour
 	MinPort           int32         = 1
 	MaxPort           int32         = 65535
+	MinSlice          time.Duration = 10 * time.Millisecond
+	MaxSlice          time.Duration = time.Hour
 )
 
 // ReservedPorts are those that an instance's agent listens on.
@@ -41,6 +43,26 @@ func validateRanges(at *field.Path, t *FunctionTemplate) field.ErrorList {
 	}
 	errs = append(errs, validateDuration(at.Child("timeout"), t.Timeout, MinTimeout, MaxTimeout)...)
 	return append(errs, validateDuration(at.Child("startupTimeout"), t.StartupTimeout, MinStartupTimeout, MaxStartupTimeout)...)
+}
+
+// validateScheduling checks the class, and that only one that yields after a while has a slice.
+func validateScheduling(at *field.Path, s *Scheduling) field.ErrorList {
+	var errs field.ErrorList
+	if !slices.Contains(schedulingClasses, s.Class) {
+		errs = append(errs, field.NotSupported(at.Child("class"), s.Class, schedulingClasses))
+	}
+	slice := at.Child("slice")
+	switch {
+	case s.Slice == (Duration{}):
+		return errs
+	case s.Class == ClassLatencyCritical:
+		errs = append(errs, field.Forbidden(slice,
+			"calls of class LatencyCritical never yield, so they have no slice; remove slice, or write class: Standard"))
+	case s.Class == ClassBatch:
+		errs = append(errs, field.Forbidden(slice,
+			"calls of class Batch always yield, so they have no slice; remove slice, or write class: Standard"))
+	}
+	return append(errs, validateDuration(slice, s.Slice, MinSlice, MaxSlice)...)
 }
 
 func validateDuration(at *field.Path, d Duration, least, most time.Duration) field.ErrorList {

@@ -48,6 +48,8 @@ func TestValidateAcceptsWhatIsRight(t *testing.T) {
 		"a runtime that speaks HTTP":          `{template: {runtimeRef: {name: python3.13}, protocol: HTTP, handler: main.app, code: {path: .}}}`,
 		"a runtime of one's own":              `{template: {runtimeRef: {name: java21}, handler: "com.example.Handler::handle", code: {configMapRef: {name: my.code}}}}`,
 		"everything that needs a cluster":     `{template: {image: "a.b:5000/c@sha256:0123", args: [--fast, ""], port: 65535, envFrom: [{secretRef: {name: a}}, {prefix: A_, configMapRef: {name: b.c}}], imagePullSecrets: [{name: a}, {name: b}], serviceAccountName: robot, placement: {runtimeClassName: gvisor, priorityClassName: batch}}}`,
+		"a class":                             `{template: {command: [x], scheduling: {class: LatencyCritical}}}`,
+		"a slice":                             `{template: {command: [x], scheduling: {slice: 10ms}}}`,
 		"the lowest of everything":            `{template: {command: [x], concurrency: 1, timeout: 10ms, startupTimeout: 100ms, resources: {requests: {cpu: 1m, memory: 1Mi}}}, scaling: {minInstances: 0, maxInstances: 1, scaleDown: {idleTimeout: 1ms, lastInstanceIdleTimeout: 1ms}}}`,
 		"the highest of everything":           `{template: {command: [x], concurrency: 1000, timeout: 24h, startupTimeout: 1h}, calls: {maxInFlight: 1000000, rate: {requests: 1000000, burst: 1000000}}, scaling: {minInstances: 3, maxInstances: 3}}`,
 		"a limit as high as the request":      `{template: {command: [x], resources: {requests: {cpu: 1}, limits: {cpu: 1000m}}}}`,
@@ -139,6 +141,16 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.concurrency: Invalid value: 1001: must be 1 to 1000; write for example 1000`,
 			`spec.template.timeout: Invalid value: "24h1s": must be 10ms to 24h; write for example 24h`,
 			`spec.template.startupTimeout: Invalid value: "1h1m": must be 100ms to 1h; write for example 1h`}},
+		"a class that nobody knows": {`{template: {command: [x], scheduling: {class: batch}}}`, []string{
+			`spec.template.scheduling.class: Unsupported value: "batch": supported values: "LatencyCritical", "Standard", "Batch"`}},
+		"a slice of calls that never yield": {`{template: {command: [x], scheduling: {class: LatencyCritical, slice: 50ms}}}`, []string{
+			`spec.template.scheduling.slice: Forbidden: calls of class LatencyCritical never yield, so they have no slice; remove slice, or write class: Standard`}},
+		"a slice of calls that always yield": {`{template: {command: [x], scheduling: {class: Batch, slice: 50ms}}}`, []string{
+			`spec.template.scheduling.slice: Forbidden: calls of class Batch always yield, so they have no slice; remove slice, or write class: Standard`}},
+		"a slice that the node cannot measure": {`{template: {command: [x], scheduling: {slice: 9ms}}}`, []string{
+			`spec.template.scheduling.slice: Invalid value: "9ms": must be 10ms to 1h; write for example 10ms`}},
+		"a slice that is none": {`{template: {command: [x], scheduling: {slice: 61m}}}`, []string{
+			`spec.template.scheduling.slice: Invalid value: "1h1m": must be 10ms to 1h; write for example 1h`}},
 		"quantities that are not positive": {`{template: {command: [x], resources: {requests: {cpu: 0, memory: -1}}}}`, []string{
 			`spec.template.resources.requests[cpu]: Invalid value: "0": must be at least 1m; write for example 250m, a quarter of a core`,
 			`spec.template.resources.requests[memory]: Invalid value: "-1": must be at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},

@@ -84,6 +84,8 @@ func TestAPIServerTakesWhatIsRight(t *testing.T) {
 		"the longest inline code":   `{template: {runtimeRef: {name: python3.13}, handler: a.b, code: {inline: ` + strings.Repeat("x", v1alpha1.MaxInlineCode) + `}}}`,
 		"a ConfigMap":               `{template: {runtimeRef: {name: java21}, handler: "com.example.Handler::handle", code: {configMapRef: {name: my.code}}}}`,
 		"a runtime that speaks":     `{template: {runtimeRef: {name: python3.13}, protocol: HTTP, handler: main.app, code: {inline: x}}}`,
+		"a class":                   `{template: {image: a, scheduling: {class: LatencyCritical}}}`,
+		"a slice":                   `{template: {image: a, scheduling: {slice: 10ms}}}`,
 		"the lowest of everything":  `{template: {image: a, port: 1, concurrency: 1, timeout: 10ms, startupTimeout: 100ms, resources: {requests: {cpu: 1m, memory: 1Mi}}}, scaling: {minInstances: 0, maxInstances: 1, scaleDown: {idleTimeout: 1ms, lastInstanceIdleTimeout: 1ms}}}`,
 		"the highest of everything": `{template: {image: a, port: 65535, concurrency: 1000, timeout: 24h, startupTimeout: 1h}, calls: {maxInFlight: 1000000, rate: {requests: 1000000, period: 24h, burst: 1}, queueTimeout: 24h}, scaling: {minInstances: 3, maxInstances: 3, scaleDown: {lastInstanceIdleTimeout: 99999h59m59s999ms}}}`,
 		"quantities":                `{template: {image: a, resources: {requests: {cpu: 1, memory: 134217728}, limits: {cpu: "1.5", memory: 1e9}}}}`,
@@ -167,6 +169,14 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 		"limits out of range": {`{template: {image: a}, calls: {maxInFlight: -1, rate: {requests: 1000001}}}`, []string{
 			`spec.calls.maxInFlight: Invalid value: -1: spec.calls.maxInFlight in body should be greater than or equal to 1`,
 			`spec.calls.rate.requests: Invalid value: 1000001: spec.calls.rate.requests in body should be less than or equal to 1000000`}},
+		"a class that nobody knows": {`{template: {image: a, scheduling: {class: batch}}}`, []string{
+			`spec.template.scheduling.class: Unsupported value: "batch": supported values: "LatencyCritical", "Standard", "Batch"`}},
+		"slices of calls that have none": {`{template: {image: a, scheduling: {class: Batch, slice: 50ms}}}`, []string{
+			`spec.template.scheduling.slice: Forbidden: calls of class Batch always yield, so they have no slice; remove slice, or write class: Standard`}},
+		"slices of calls that never yield": {`{template: {image: a, scheduling: {class: LatencyCritical, slice: 50ms}}}`, []string{
+			`spec.template.scheduling.slice: Forbidden: calls of class LatencyCritical never yield, so they have no slice; remove slice, or write class: Standard`}},
+		"a slice that the node cannot measure": {`{template: {image: a, scheduling: {slice: 9ms}}}`, []string{
+			`spec.template.scheduling.slice: Invalid value: "string": must be a duration of 10ms to 1h; write for example 50ms`}},
 		"times of calls out of range": {`{template: {image: a}, calls: {rate: {requests: 1, period: 999ms}, queueTimeout: 1.5h}}`, []string{
 			`spec.calls.queueTimeout: Invalid value: "string": must be a duration of 10ms to 24h; write for example 5s`,
 			`spec.calls.rate.period: Invalid value: "string": must be a duration of 1s to 24h; write for example 1m`}},
