@@ -1,5 +1,10 @@
 package v1alpha1
 
+import "slices"
+
+// AllNamespaces in a list of namespaces stands for every one.
+const AllNamespaces = "*"
+
 // SchedulingClass says what an instance gets of a node's cores that others want, too.
 //
 // +kubebuilder:validation:Enum=LatencyCritical;Standard;Batch
@@ -36,4 +41,18 @@ type Scheduling struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('10ms') && duration(self) <= duration('1h')",message="must be a duration of 10ms to 1h; write for example 50ms"
 	Slice Duration `json:"slice,omitzero"`
+}
+
+// UnusualClass is the class as agents and node agents say it: empty for ClassStandard.
+func (s *Scheduling) UnusualClass() string {
+	if s.Class == ClassStandard {
+		return ""
+	}
+	return string(s.Class)
+}
+
+// MayBeLatencyCritical tells whether functions of a namespace may have ClassLatencyCritical, by
+// the list of namespaces that the administrator allows it to.
+func MayBeLatencyCritical(namespace string, allowed []string) bool {
+	return slices.Contains(allowed, namespace) || slices.Contains(allowed, AllNamespaces)
 }

@@ -148,6 +148,8 @@ type ControllerConfig struct {
 	RuntimesFile string
 	// Egress is where instances of functions may connect to.
 	Egress controller.Egress
+	// LatencyCritical are the namespaces whose functions may have that class; "*" stands for all.
+	LatencyCritical []string
 	// LeaderElection makes only one of several controllers act.
 	LeaderElection bool
 }

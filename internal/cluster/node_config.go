@@ -29,6 +29,8 @@ type NodeConfig struct {
 	Preempt bool
 	// Cores is the number of core tickets; 0 means as many as the node has processors.
 	Cores int
+	// LatencyCritical are the namespaces whose functions may have that class; "*" stands for all.
+	LatencyCritical []string
 	// Watched says that another process restores what this one leaves.
 	Watched bool
 }
@@ -46,6 +48,7 @@ func nodeCommand() *cobra.Command {
 	flags.StringVar(&c.Slice, "slice", usual.Slice.String(), "processor `time` after which a call yields: auto, sfs, p95, off, or a duration such as 50ms")
 	flags.BoolVar(&c.Preempt, "preempt", usual.Preempt, "let calls take the core of one that has twice as much left, with the order serpt")
 	flags.IntVar(&c.Cores, "cores", 0, "`number` of calls that compute at a time while the node is busy; 0 means its processors")
+	flags.StringSliceVar(&c.LatencyCritical, "latency-critical-namespaces", nil, "`namespaces` whose functions may have the class LatencyCritical; * means all")
 	flags.BoolVar(&c.Watched, "watched", false, "run the node agent in this process; without it, another one is started and watched")
 	_ = flags.MarkHidden("watched")
 	return cmd
@@ -91,5 +94,6 @@ func (c NodeConfig) agent() (nodeagent.Config, error) {
 	}
 	settings := nodeagent.DefaultConfig(cores)
 	settings.Calls.Order, settings.Calls.Slice, settings.Calls.Preempt = order, slice, c.Preempt
+	settings.LatencyCritical = c.LatencyCritical
 	return settings, errors.Join(errs...)
 }

@@ -210,6 +210,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 		return err
 	}
 	w.rollouts = newRollouts(w.store, w.scheduler, w.log)
+	w.rollouts.unordered = w.node == nil
 	config := w.config.Gateway
 	config.ClaimAddr = w.claims.Addr().String()
 	if w.gateway, err = gateway.New(config, gateway.Deps{

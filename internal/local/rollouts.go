@@ -37,6 +37,10 @@ type rollouts struct {
 	seen  observer
 	log   *slog.Logger
 
+	// unordered says that there is no node scheduling, so that classes mean nothing.
+	unordered bool
+	warn      sync.Once
+
 	// mu guards what is below.
 	mu sync.Mutex
 	// open are the functions to look at: those that have changed, and those with a
@@ -78,10 +82,22 @@ func (r *rollouts) functionChanged(e catalog.Event) {
 		delete(r.said, e.UID)
 		return
 	}
+	r.warnOfClass(e.Key, e.Entry)
 	r.open[e.Key], r.changed = struct{}{}, time.Now()
 	select {
 	case r.wake <- struct{}{}:
 	default:
+	}
+}
+
+// warnOfClass says once that what a function asks for needs node scheduling.
+func (r *rollouts) warnOfClass(key invocation.FunctionKey, entry *rollout.Entry) {
+	for _, unit := range entry.Units {
+		if s := unit.Spec.Template.Scheduling; r.unordered && (s.UnusualClass() != "" || s.Slice.Duration > 0) {
+			r.warn.Do(func() {
+				r.log.Warn("the class and the slice of functions mean nothing without --node-scheduling=auto", "function", key)
+			})
+		}
 	}
 }
 
@@ -185,7 +201,7 @@ func (r *rollouts) fillStatus(fn *v1alpha1.Function, status *v1alpha1.FunctionSt
 	so := history.Function.DeepCopy()
 	so.Status = r.said[entry.UID()]
 	status.Conditions, status.ObservedGeneration = rollout.Conditions(rollout.ConditionInput{
-		Now: time.Now(), Function: so, Plan: history.Plan, Revisions: history.Revisions, Units: known, Hosts: ownHosts(so),
+		Now: time.Now(), Function: so, Plan: history.Plan, Revisions: history.Revisions, Units: known, Hosts: ownHosts(so), Class: ownClass(so),
 	})
 	for _, host := range so.Spec.Expose.Hosts {
 		status.Hosts = append(status.Hosts, v1alpha1.HostStatus{Hostname: host, State: v1alpha1.HostNotPermitted})
@@ -201,6 +217,15 @@ func ownHosts(fn *v1alpha1.Function) metav1.Condition {
 	}
 	return metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonHostNotPermitted,
 		Message: "local mode answers for localhost only; the hosts of spec.expose need a cluster, and here the function is called at its URL"}
+}
+
+// ownClass permits LatencyCritical to all functions: they are of one person, who owns the machine.
+func ownClass(fn *v1alpha1.Function) metav1.Condition {
+	if fn.Spec.Template.Scheduling.Class != v1alpha1.ClassLatencyCritical {
+		return metav1.Condition{}
+	}
+	return metav1.Condition{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPermitted,
+		Message: "in local mode all functions may be LatencyCritical"}
 }
 
 // Revisions implements localapi.Archive: a function's revisions with the present observations

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"os"
@@ -94,6 +95,40 @@ func told(r *rollouts, fn *v1alpha1.Function, kind string) (v1alpha1.FunctionSta
 		return status, string(c.Status) + "/" + c.Reason
 	}
 	return status, ""
+}
+
+func TestLocalFunctionsMayHaveEveryClass(t *testing.T) {
+	withRollouts(t, func(t *testing.T, _ string, r *rollouts, i *instances) {
+		for class, want := range map[v1alpha1.SchedulingClass]string{
+			v1alpha1.ClassLatencyCritical: "True/Permitted", v1alpha1.ClassBatch: "", v1alpha1.ClassStandard: "",
+		} {
+			fn := applied(t, r, 1, func(fn *v1alpha1.Function) { fn.Spec.Template.Scheduling.Class = class })
+			synctest.Wait()
+			if _, got := told(r, fn, v1alpha1.ConditionSchedulingClass); got != want {
+				t.Errorf("%s: the condition is %q, want %q", class, got, want)
+			}
+		}
+	})
+}
+
+func TestClassesWithoutNodeSchedulingAreSaidOnce(t *testing.T) {
+	for _, unordered := range []bool{true, false} {
+		withRollouts(t, func(t *testing.T, _ string, r *rollouts, i *instances) {
+			var log bytes.Buffer
+			r.log, r.unordered = slog.New(slog.NewTextHandler(&log, nil)), unordered
+			for concurrency := range int32(3) {
+				applied(t, r, concurrency+1, func(fn *v1alpha1.Function) { fn.Spec.Template.Scheduling.Class = v1alpha1.ClassBatch })
+				synctest.Wait()
+			}
+			want := 0
+			if unordered {
+				want = 1
+			}
+			if got := strings.Count(log.String(), "--node-scheduling"); got != want {
+				t.Errorf("unordered %v: said %d times, want %d: %s", unordered, got, want, &log)
+			}
+		})
+	}
 }
 
 func TestCallsFollowTheProofSoon(t *testing.T) {

@@ -38,6 +38,9 @@ type Config struct {
 	SchedulerService string
 	// Hosts say where functions are called, for their statuses.
 	Hosts address.Rules
+	// LatencyCritical are the namespaces whose functions may have ClassLatencyCritical;
+	// v1alpha1.AllNamespaces stands for every one. Node agents have the same list.
+	LatencyCritical []string
 	// Runtimes are installed, and installed again when they are deleted.
 	Runtimes []v1alpha1.ClusterRuntime
 	// Egress is where instances of functions may connect to.

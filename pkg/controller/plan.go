@@ -49,6 +49,8 @@ type input struct {
 	// that this one asks for.
 	hosts  address.Rules
 	claims map[string][]address.Claim
+	// latencyCritical are the namespaces whose functions may have that class.
+	latencyCritical []string
 }
 
 // writes are the last ones for a function.

@@ -124,9 +124,11 @@ func transitions(before, after *v1alpha1.FunctionStatus) []functionEvent {
 	if now.Status == metav1.ConditionTrue && now.Reason != old.Reason && now.Reason == v1alpha1.ReasonRevisionMissing {
 		tell(now.Reason, now.Message, true)
 	}
-	old, now = findCondition(before.Conditions, v1alpha1.ConditionHostsAccepted), findCondition(after.Conditions, v1alpha1.ConditionHostsAccepted)
-	if now.Status == metav1.ConditionFalse && (old.Status != now.Status || old.Reason != now.Reason) {
-		tell(now.Reason, now.Message, true)
+	for _, kind := range []string{v1alpha1.ConditionHostsAccepted, v1alpha1.ConditionSchedulingClass} {
+		old, now = findCondition(before.Conditions, kind), findCondition(after.Conditions, kind)
+		if now.Status == metav1.ConditionFalse && (old.Status != now.Status || old.Reason != now.Reason) {
+			tell(now.Reason, now.Message, true)
+		}
 	}
 	return events
 }

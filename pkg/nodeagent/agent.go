@@ -45,7 +45,9 @@ type state struct {
 	// Times of the last looks.
 	lookedAtMode, lookedAtLow time.Duration
 	loadFailed                bool
-	watched                   []callorder.InstanceID
+	// What the instances of these classes use.
+	critical, batch usageMeter
+	watched         []callorder.InstanceID
 }
 
 type functionKey struct{ namespace, name string }
@@ -67,6 +69,7 @@ func New(config Config, deps Deps) (*Agent, error) {
 		state: state{
 			core: core, mode: mode{params: config.Mode}, breaths: newBreaths(config.Breath, config.Calls.Cores),
 			sessions: map[callorder.InstanceID]*session{}, byKey: map[string]*session{}, functions: map[functionKey]int{},
+			critical: newUsageMeter(callorder.LatencyCritical), batch: newUsageMeter(callorder.Batch),
 		},
 	}, nil
 }
@@ -135,6 +138,11 @@ func (a *Agent) applyEvent(now time.Duration, e callorder.Event) {
 func (a *Agent) grant(now time.Duration, g callorder.Grant) {
 	s := a.state.sessions[g.Instance]
 	if s == nil {
+		return
+	}
+	if s.class != callorder.Standard {
+		// An agent that need not ask may nevertheless. Its calls are not known by grants.
+		s.reply(&nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Grant{Grant: &nodewire.Grant{Ask: g.Ask}}})
 		return
 	}
 	a.metrics.grants.Inc()
@@ -207,7 +215,9 @@ func (a *Agent) joinLocked(s *session) error {
 	a.state.functions[s.function]++
 	a.metrics.agents.Set(float64(len(a.state.sessions)))
 	s.look()
-	a.applyEvent(a.now(), callorder.Joined{Instance: s.id, Namespace: s.function.namespace, Function: s.function.name, MustAsk: s.mustAsk})
+	a.applyEvent(a.now(), callorder.Joined{
+		Instance: s.id, Namespace: s.function.namespace, Function: s.function.name, Class: s.class, Slice: s.ownSlice, MustAsk: s.mustAsk,
+	})
 	select {
 	case a.joined <- struct{}{}:
 	default:
@@ -245,4 +255,5 @@ func (a *Agent) relax() {
 	a.metrics.showBusy(false)
 	a.metrics.show(a.state.core)
 	a.metrics.low.Set(0)
+	a.metrics.showInstances(nil)
 }

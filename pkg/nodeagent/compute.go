@@ -95,7 +95,10 @@ func (a *Agent) hello(server computeStream) (*session, error) {
 	case instance.Group == nil:
 		return nil, status.Error(codes.Internal, "the instance has no group")
 	}
-	return a.join(newSession(instance), agreed)
+	s := newSession(instance)
+	s.class = classOf(said.GetClass(), instance.Namespace, a.config.LatencyCritical)
+	s.ownSlice = clamp(said.GetSliceNs(), maxRunning)
+	return a.join(s, agreed)
 }
 
 // firstOf returns the hello that a stream begins with.
@@ -144,7 +147,7 @@ func (a *Agent) join(s *session, agreed wire.Agreed) (*session, error) {
 		return nil, err
 	}
 	s.setAsk(a.state.mode.busy)
-	a.deps.Log.Debug("an instance joined", "instance", s.name, "function", s.function.name)
+	a.deps.Log.Debug("an instance joined", "instance", s.name, "function", s.function.name, "class", s.class)
 	return s, nil
 }
 

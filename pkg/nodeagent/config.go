@@ -30,6 +30,9 @@ type Config struct {
 	// ExemptBelow is the mean processor time of a function's calls below which its agents stop
 	// asking until the node is calm and busy again: an ask costs more than its order gains.
 	ExemptBelow time.Duration
+	// LatencyCritical are the namespaces whose instances may be latency-critical;
+	// v1alpha1.AllNamespaces stands for every one.
+	LatencyCritical []string
 	// MaxAgents is how many streams there may be.
 	MaxAgents int
 	// HelloWithin is how long a stream may take to say who it is.

@@ -10,7 +10,10 @@
 // It promises its agents little, and they need not believe it: an agent that hears nothing runs
 // its calls. It promises the node this:
 //
-//   - A calm node exchanges no messages for calls, and all its instances are normal.
+//   - A calm node exchanges no messages for calls, and all its instances are normal, but for those
+//     of class Batch.
+//   - What an agent says of itself gives it nothing: LatencyCritical counts in namespaces that
+//     Config names, and a slice only if it is shorter than the node's.
 //   - Only instances that said hello are ever low, and only by their own Group.
 //   - When Run ends, all of them are normal. What ends without Run's end is the matter of
 //     package cgroups and its guardian.

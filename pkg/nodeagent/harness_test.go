@@ -107,10 +107,11 @@ func (m *machine) group(name string) *fakeGroup {
 	return m.groups[name]
 }
 
-// fakeGroup computes while compute says so and it is not low.
+// fakeGroup computes while compute says so and it is not low, or something is left for it.
 type fakeGroup struct {
 	mu              sync.Mutex
 	computes        bool
+	leftover        bool
 	low, closed     bool
 	used            time.Duration
 	since           time.Time
@@ -122,7 +123,7 @@ type fakeGroup struct {
 // settle adds what was used since the last change.
 func (g *fakeGroup) settle() {
 	now := time.Now()
-	if g.computes && !g.low {
+	if g.computes && (g.leftover || !g.low) {
 		g.used += now.Sub(g.since)
 	}
 	g.since = now

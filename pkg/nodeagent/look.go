@@ -54,15 +54,23 @@ func (a *Agent) lookAtMode(now time.Duration) {
 	if err == nil {
 		runnable += a.state.core.Counts().Waiting
 	}
-	if !a.state.mode.observe(now, runnable > a.config.Calls.Cores) {
+	if !a.state.mode.observe(now, runnable > a.config.Calls.Cores && a.wantedByOthers(now)) {
 		return
 	}
 	busy := a.state.mode.busy
+	a.state.critical.observe(now, a.state.sessions) // what they used on a calm node does not count
 	a.metrics.showBusy(busy)
 	a.applyEvent(now, callorder.ModeChanged{Busy: busy})
 	for _, s := range a.state.sessions {
 		s.setAsk(busy)
 	}
+}
+
+// wantedByOthers reports whether more than the threads of batch instances want the cores. They want
+// them at all times, and nobody has to wait for that.
+func (a *Agent) wantedByOthers(now time.Duration) bool {
+	got := a.state.batch.observe(now, a.state.sessions)
+	return a.state.core.Counts().Waiting > 0 || full(got, a.config.Breath.Share, a.config.Calls.Cores)
 }
 
 // sample tells the core how much those have used that it watches.
@@ -114,9 +122,15 @@ func (a *Agent) lookAtLow(now time.Duration) {
 	for id := range a.state.breaths.low {
 		a.lookAtBreath(now, id)
 	}
-	for _, id := range a.state.breaths.letBreathe(now) {
-		a.metrics.breaths.Inc()
-		a.writeBand(a.state.sessions[id])
+	// On a calm node something is left for everybody, and who uses nothing of it does not starve.
+	if a.state.mode.busy || a.state.loadFailed {
+		for _, id := range a.state.breaths.letBreathe(now) {
+			a.metrics.breaths.Inc()
+			a.writeBand(a.state.sessions[id])
+		}
+	}
+	if a.state.mode.busy {
+		a.applyEvent(now, callorder.Occupied{Cores: occupiedCores(a.state.critical.observe(now, a.state.sessions))})
 	}
 	low := 0
 	for _, s := range a.state.sessions {
@@ -126,6 +140,7 @@ func (a *Agent) lookAtLow(now time.Duration) {
 		}
 	}
 	a.metrics.low.Set(float64(low))
+	a.metrics.showInstances(a.state.sessions)
 }
 
 // remindWaiting tells the agents of calls that wait that they are not forgotten.

@@ -27,6 +27,8 @@ var (
 		"Instances whose agents are connected.")
 	callsDecl = Metrics.Gauge(metric.Experimental, "windlass_node_calls",
 		"Calls that asked, by state: waiting for a core ticket, holding one, preempted by a shorter call, blocked on something other than the processor, or demoted after their slice.", "state")
+	instancesDecl = Metrics.Gauge(metric.Experimental, "windlass_node_instances",
+		"Instances whose agents are connected, by the class that they have here (LatencyCritical only where their namespace may have it) and the band that they belong to: normal or low.", "class", "band")
 	lowDecl = Metrics.Gauge(metric.Experimental, "windlass_node_low_instances",
 		"Instances in the low band.")
 	waitDecl = Metrics.Histogram(metric.Experimental, "windlass_node_core_wait_seconds",
@@ -36,7 +38,7 @@ var (
 	grantsDecl = Metrics.Counter(metric.Experimental, "windlass_node_grants_total",
 		"Core tickets given to calls that had not begun.")
 	demotionsDecl = Metrics.Counter(metric.Experimental, "windlass_node_demotions_total",
-		"Calls that were moved into the low band, by reason: slice, preempted or overload; unasked counts instances that computed too much without a ticket.", "reason")
+		"Times that an instance was moved into the low band, by reason: slice, preempted or overload of its call, unasked if it computed too much without a ticket, or batch for its class.", "reason")
 	blockedDecl = Metrics.Counter(metric.Experimental, "windlass_node_blocked_total",
 		"Core tickets that calls gave back because they waited for something other than the processor.")
 	sliceDecl = Metrics.Gauge(metric.Experimental, "windlass_node_slice_seconds",
@@ -58,7 +60,7 @@ var (
 // metrics are what the agent counts. Its collectors exist without a Registry, too.
 type metrics struct {
 	cores, busy, agents, low, slice       prometheus.Gauge
-	calls                                 *prometheus.GaugeVec
+	calls, instances                      *prometheus.GaugeVec
 	wait                                  prometheus.Observer
 	asks, grants, blocked, bands, breaths prometheus.Counter
 	demotions, failed, execution, cpuTime *prometheus.CounterVec
@@ -70,18 +72,19 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer, params callorder.Params) *metrics {
 	waits := waitDecl.Vec()
 	m := &metrics{
-		cores: coresDecl.New(), busy: busyDecl.New(), agents: agentsDecl.New(), low: lowDecl.New(), calls: callsDecl.Vec(),
+		cores: coresDecl.New(), busy: busyDecl.New(), agents: agentsDecl.New(), low: lowDecl.New(), calls: callsDecl.Vec(), instances: instancesDecl.Vec(),
 		wait: waits.WithLabelValues(string(params.Order)),
 		asks: asksDecl.New(), grants: grantsDecl.New(), blocked: blockedDecl.New(), slice: sliceDecl.New(), bands: bandsDecl.New(), breaths: breathsDecl.New(),
 		demotions: demotionsDecl.Vec(), failed: failedDecl.Vec(), execution: executionDecl.Vec(), cpuTime: cpuDecl.Vec(),
 		estimates: errorDecl.New(),
 	}
 	m.cores.Set(float64(params.Cores))
-	for _, why := range []callorder.Why{callorder.WhySlice, callorder.WhyPreempted, callorder.WhyOverload, callorder.WhyUnasked} {
+	for _, why := range []callorder.Why{callorder.WhySlice, callorder.WhyPreempted, callorder.WhyOverload, callorder.WhyUnasked, callorder.WhyBatch} {
 		m.demotions.WithLabelValues(string(why))
 	}
+	m.showInstances(nil)
 	if reg != nil {
-		reg.MustRegister(m.cores, m.busy, m.agents, m.low, m.calls, waits, m.asks, m.grants, m.blocked, m.slice, m.bands, m.breaths,
+		reg.MustRegister(m.cores, m.busy, m.agents, m.low, m.calls, m.instances, waits, m.asks, m.grants, m.blocked, m.slice, m.bands, m.breaths,
 			m.demotions, m.failed, m.execution, m.cpuTime, m.estimates)
 	}
 	return m
@@ -101,6 +104,22 @@ func (m *metrics) show(core *callorder.Core) {
 		"waiting": n.Waiting, "holding": n.Holding, "preempted": n.Preempted, "blocked": n.Blocked, "demoted": n.Demoted,
 	} {
 		m.calls.WithLabelValues(state).Set(float64(calls))
+	}
+}
+
+// showInstances sets how many instances there are by class and band.
+func (m *metrics) showInstances(sessions map[callorder.InstanceID]*session) {
+	type kind struct {
+		class callorder.Class
+		low   bool
+	}
+	counts := map[kind]int{}
+	for _, s := range sessions {
+		counts[kind{s.class, s.low}]++
+	}
+	for _, class := range callorder.Classes() {
+		m.instances.WithLabelValues(class.String(), "normal").Set(float64(counts[kind{class, false}]))
+		m.instances.WithLabelValues(class.String(), "low").Set(float64(counts[kind{class, true}]))
 	}
 }
 

@@ -31,6 +31,8 @@ type session struct {
 	name     string
 	key      string
 	function functionKey
+	class    callorder.Class
+	ownSlice time.Duration // 0 for the node's
 	group    Group
 	mustAsk  bool
 	replies  chan *nodewire.ComputeReply
@@ -81,8 +83,10 @@ func (s *session) reply(r *nodewire.ComputeReply) {
 	}
 }
 
-// setAsk tells the agent whether its calls need tickets, if that is new.
+// setAsk tells the agent whether its calls need tickets, if that is new. Only calls of class Standard
+// do.
 func (s *session) setAsk(ask bool) {
+	ask = ask && s.class == callorder.Standard
 	if s.ask == ask {
 		return
 	}

@@ -55,7 +55,11 @@ func tellCompute(m *nodewire.ComputeRequest) string {
 	switch kind := m.GetKind().(type) {
 	case *nodewire.ComputeRequest_Hello:
 		h := kind.Hello
-		return fmt.Sprintf("hello %s/%s %s %s", h.GetNamespace(), h.GetFunction(), h.GetInstance(), h.GetToken())
+		said := fmt.Sprintf("hello %s/%s %s %s", h.GetNamespace(), h.GetFunction(), h.GetInstance(), h.GetToken())
+		if h.GetClass() != "" || h.GetSliceNs() != 0 {
+			said += fmt.Sprintf(" class %q slice %v", h.GetClass(), time.Duration(h.GetSliceNs()))
+		}
+		return said
 	case *nodewire.ComputeRequest_Running:
 		return fmt.Sprintf("runs for %v", time.Duration(kind.Running.GetForNs()))
 	case *nodewire.ComputeRequest_Ask:
@@ -145,6 +149,26 @@ func TestOnABusyNodeCallsBeginWithACore(t *testing.T) {
 		p.retire("test")
 		w.ended(nil)
 	})
+}
+
+func TestAnAgentTellsItsNodeAgentTheClassOfItsFunction(t *testing.T) {
+	for want, change := range map[string]func(*agentenv.Config){
+		`hello default/f cid secret`:                        func(*agentenv.Config) {},
+		`hello default/f cid secret class "Batch" slice 0s`: func(c *agentenv.Config) { c.Class = "Batch" },
+		`hello default/f cid secret class "" slice 50ms`:    func(c *agentenv.Config) { c.Slice = 50 * time.Millisecond },
+	} {
+		withHarness(t, func(c *agentenv.Config) { onANode(c); change(c) }, func(w *harness) {
+			w.run()
+			s := <-w.node.streams
+			s.t = w.t
+			s.hear(want)
+			w.adapter.ready <- nil
+			p := w.stream()
+			p.hear(helloText, "pull 1")
+			p.retire("test")
+			w.ended(nil)
+		})
+	}
 }
 
 func TestAClientThatLeavesWhileItsCallWaitsForACore(t *testing.T) {

@@ -60,7 +60,10 @@ func (a *Agent) awaitAssignment(ctx context.Context) error {
 // applyAssignment gives a spare instance the identity of a function's instance. The core emits
 // LoadFunction once, so the channel never blocks. The caller holds the lock.
 func (a *Agent) applyAssignment(to *agentwire.Assignment) {
-	a.identity = identity{uid: to.GetFunctionUid(), function: to.GetFunction(), revision: to.GetRevision(), cid: to.GetCid()}
+	a.identity = identity{
+		uid: to.GetFunctionUid(), function: to.GetFunction(), revision: to.GetRevision(), cid: to.GetCid(),
+		class: to.GetClass(), slice: time.Duration(to.GetSliceNs()),
+	}
 	a.deps.Log.Info("assigned", "function", to.GetFunction(), "cid", to.GetCid())
 	close(a.named)
 	a.assigned <- to

@@ -19,6 +19,9 @@ type identity struct {
 	function string // namespace/name
 	revision string
 	cid      string
+	// class and slice are for the node agent.
+	class string
+	slice time.Duration
 }
 
 // toWire encodes a message of the agent.

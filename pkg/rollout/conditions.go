@@ -34,6 +34,8 @@ type ConditionInput struct {
 	// Hosts has status, reason and message of the condition HostsAccepted; without a status
 	// the function has no such condition.
 	Hosts metav1.Condition
+	// Class is the same for the condition SchedulingClass.
+	Class metav1.Condition
 	// Settling says that the observer has just started, so that missing observations mean
 	// nothing: previous conditions stay.
 	Settling bool
@@ -179,6 +181,7 @@ func (v *view) conditions() []metav1.Condition {
 		condition(v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "the function is valid and may run"),
 		v.revisionReady(), v.minInstancesReady(), reconciling, stalled, v.instancesFailing(),
 		condition(v1alpha1.ConditionHostsAccepted, v.Hosts.Status, v.Hosts.Reason, v.Hosts.Message),
+		condition(v1alpha1.ConditionSchedulingClass, v.Class.Status, v.Class.Reason, v.Class.Message),
 	}
 }
 
@@ -192,6 +195,7 @@ func refusedConditions(why Failure, stalled metav1.ConditionStatus) []metav1.Con
 	}
 	return append(all,
 		condition(v1alpha1.ConditionHostsAccepted, "", "", ""),
+		condition(v1alpha1.ConditionSchedulingClass, "", "", ""),
 		condition(v1alpha1.ConditionReconciling, "", "", ""),
 		condition(v1alpha1.ConditionStalled, stalled, why.Reason, why.Message),
 		condition(v1alpha1.ConditionInstancesFailing, "", "", ""))

@@ -84,6 +84,8 @@ func assignment(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, cid invocati
 		StartupTimeoutNs: int64(fn.Spec.Template.StartupTimeout.Duration),
 		BackoffAfterNs:   int64(backoff),
 		IdleTimeoutNs:    int64(idle),
+		Class:            fn.Spec.Template.Scheduling.UnusualClass(),
+		SliceNs:          int64(fn.Spec.Template.Scheduling.Slice.Duration),
 	}
 	for _, v := range handover.Variables {
 		a.Variables = append(a.Variables, &agentwire.Variable{Name: v.Name, Value: v.Value})

@@ -20,8 +20,8 @@ var flags = map[string][]string{
 		"schedulers", "log-calls", "problem-detail", "trusted-proxies", "external-url", "hosts-domain", "hosts-template", "tracing-trust-clients", "drain-delay", "drain-timeout"}),
 	"scheduler": slices.Concat(commonFlags, etcdFlags, tracingFlags, []string{
 		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "node-agent", "agent-cpu", "agent-memory", "agent-memory-limit", "user-namespaces", "user-id-base", "user-id-count", "image-pull-policy", "algorithm"}),
-	"controller": slices.Concat(commonFlags, []string{"schedulers", "external-url", "policy-file", "hosts-domain", "hosts-template", "runtimes", "functions-egress", "functions-egress-except"}),
-	"node":       slices.Concat(commonFlags, []string{"wire-listen", "cgroup-root", "journal-dir", "call-order", "slice", "preempt", "cores"}),
+	"controller": slices.Concat(commonFlags, []string{"schedulers", "external-url", "policy-file", "hosts-domain", "hosts-template", "runtimes", "functions-egress", "functions-egress-except", "latency-critical-namespaces"}),
+	"node":       slices.Concat(commonFlags, []string{"wire-listen", "cgroup-root", "journal-dir", "call-order", "slice", "preempt", "cores", "latency-critical-namespaces"}),
 	"cleanup":    {"log-format", "log-level", "watch-namespaces", "timeout"},
 	"check":      {"gateway"},
 }
@@ -104,6 +104,9 @@ func TestArgumentsFollowValues(t *testing.T) {
 		"the defaults of a controller": {"", "controller", map[string]string{
 			"schedulers": "windlass-scheduler-peers", "external-url": "http://windlass-gateway.windlass.svc", "runtimes": "/etc/windlass/runtimes/runtimes.yaml",
 			"functions-egress": "Open", "functions-egress-except": "169.254.169.254/32,fd00:ec2::254/128"}},
+		"nobody may be latency-critical": {"", "controller", map[string]string{"latency-critical-namespaces": ""}},
+		"namespaces that may be latency-critical": {"nodeAgent.latencyCriticalNamespaces={shop,*}", "controller", map[string]string{
+			"latency-critical-namespaces": "shop,*"}},
 		"S12: the egress of functions": {"functions.egress.mode=Internet,functions.egress.except={169.254.0.0/16,fd00:ec2::/32}", "controller", map[string]string{
 			"functions-egress": "Internet", "functions-egress-except": "169.254.0.0/16,fd00:ec2::/32"}},
 		"no node agents":          {"", "scheduler", map[string]string{"node-agent": ""}},

@@ -8,8 +8,10 @@ import (
 
 // Core decides which calls of a node compute.
 type Core struct {
-	params     Params
-	busy       bool
+	params Params
+	busy   bool
+	// occupied cores have no tickets.
+	occupied   int
 	instances  map[InstanceID]*instance
 	functions  functions
 	namespaces namespaces
@@ -46,6 +48,8 @@ type instance struct {
 	id        InstanceID
 	function  *function
 	namespace *namespace
+	class     Class
+	ownSlice  time.Duration // 0 for the node's
 	phase     phase
 	low       bool
 
@@ -92,6 +96,8 @@ func (c *Core) Step(now time.Duration, e Event) []Effect {
 		c.onModeChanged(now, e)
 	case CoresChanged:
 		c.onCoresChanged(e)
+	case Occupied:
+		c.occupied = e.Cores
 	default:
 		c.onInstance(now, e)
 	}
@@ -140,11 +146,12 @@ func (c *Core) onJoined(now time.Duration, e Joined) {
 	f.instances++
 	n.instances++
 	i := &instance{
-		id: e.Instance, function: f, namespace: n,
-		mustAsk: e.MustAsk, allowance: allowance{left: c.params.Unasked.Start, at: now, unknown: true},
+		id: e.Instance, function: f, namespace: n, class: e.Class, ownSlice: e.Slice,
+		mustAsk: e.MustAsk && e.Class.takesTickets(), allowance: allowance{left: c.params.Unasked.Start, at: now, unknown: true},
 	}
 	c.instances[e.Instance] = i
 	c.members = append(c.members, i)
+	c.setBand(i, i.class == Batch, WhyBatch)
 }
 
 func (c *Core) onLeft(now time.Duration, id InstanceID) {
@@ -152,6 +159,7 @@ func (c *Core) onLeft(now time.Duration, id InstanceID) {
 	if i == nil {
 		return
 	}
+	i.class = Standard // nothing keeps it low any more
 	c.leave(now, i)
 	delete(c.instances, id)
 	c.members = slices.DeleteFunc(c.members, func(other *instance) bool { return other == i })
@@ -163,7 +171,7 @@ func (c *Core) onLeft(now time.Duration, id InstanceID) {
 // onRunning takes in a call that began while the node was calm. It keeps computing, with a
 // ticket if one is free or if calls are never interrupted.
 func (c *Core) onRunning(now time.Duration, i *instance, e Running) {
-	if i.phase != idle {
+	if i.phase != idle || !i.class.takesTickets() {
 		return
 	}
 	i.received, i.began, i.stalled = now-e.For, i.usage, 0
@@ -176,6 +184,10 @@ func (c *Core) onRunning(now time.Duration, i *instance, e Running) {
 }
 
 func (c *Core) onAsked(now time.Duration, i *instance, e Asked) {
+	if !i.class.takesTickets() {
+		c.out = append(c.out, Grant{Instance: i.id, Ask: e.Ask})
+		return
+	}
 	// An ask ends the call before it, whose end got lost or rides along.
 	if i.phase != idle {
 		c.onEnded(now, i)
@@ -247,7 +259,7 @@ const stillness = 100 * time.Microsecond
 
 // onModeChanged makes the node busy, or lets everything go on a calm one.
 func (c *Core) onModeChanged(now time.Duration, e ModeChanged) {
-	c.busy = e.Busy
+	c.busy, c.occupied = e.Busy, 0
 	if c.busy {
 		for _, i := range c.members {
 			i.allowance.unknown, i.allowance.exempt = true, false
@@ -267,8 +279,7 @@ func (c *Core) onModeChanged(now time.Duration, e ModeChanged) {
 // give theirs back; otherwise those that there are too many of end first.
 func (c *Core) onCoresChanged(e CoresChanged) {
 	c.params.Cores = max(1, e.Cores)
-	c.params.Outlived = min(c.params.Outlived, c.params.Cores-1)
-	for c.busy && c.params.preempts() && len(c.holding) > c.params.Cores {
+	for c.busy && c.params.preempts() && len(c.holding) > c.tickets() {
 		i := c.mostLeft()
 		if i == nil {
 			return

@@ -30,12 +30,12 @@ func (c *Core) dispatch(now time.Duration) {
 	if c.params.preempts() {
 		c.preempt(now)
 	}
-	for len(c.lifted) > c.floor() && len(c.holding)+len(c.lifted) > c.params.Cores {
+	for len(c.lifted) > c.floor() && len(c.holding)+len(c.lifted) > c.tickets() {
 		i := slices.MaxFunc(c.lifted, byAge)
 		c.enter(i, demoted)
 		c.setBand(i, true, WhySlice)
 	}
-	for len(c.demoted) > 0 && len(c.holding)+len(c.lifted) < c.params.Cores {
+	for len(c.demoted) > 0 && len(c.holding)+len(c.lifted) < c.tickets() {
 		i := slices.MinFunc(c.demoted, byAge)
 		c.enter(i, lifted)
 		c.setBand(i, false, WhyIdleCore)
@@ -44,13 +44,16 @@ func (c *Core) dispatch(now time.Duration) {
 
 // ticketFree says whether a call may have a ticket now.
 func (c *Core) ticketFree() bool {
-	return !c.busy || c.params.Order == None || len(c.holding) < c.params.Cores-c.floor()
+	return !c.busy || c.params.Order == None || len(c.holding) < c.tickets()-c.floor()
 }
 
 // floor is how many cores calls that have outlived their slice have now, whatever waits.
 func (c *Core) floor() int {
-	return min(c.params.Outlived, len(c.demoted)+len(c.lifted))
+	return min(c.params.Outlived, len(c.demoted)+len(c.lifted), c.tickets()-1)
 }
+
+// tickets is how many calls may have one on a busy node.
+func (c *Core) tickets() int { return max(1, c.params.Cores-c.occupied) }
 
 // give gives a ticket to a call that waits for one.
 func (c *Core) give(now time.Duration, i *instance) {
@@ -213,9 +216,9 @@ func (c *Core) those(p phase) *[]*instance {
 	}
 }
 
-// setBand moves an instance to a band, if it is not there.
+// setBand moves an instance to a band, if it is not there. Batch instances stay in the low one.
 func (c *Core) setBand(i *instance, low bool, why Why) {
-	if i.low == low {
+	if i.low == low || i.class == Batch && !low {
 		return
 	}
 	i.low = low

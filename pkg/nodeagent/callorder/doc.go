@@ -10,12 +10,14 @@
 //
 //   - At most Cores calls hold a ticket, but for calls that ran already when the node became
 //     busy or its cores fewer and the order None, which has no tickets.
-//   - No call waits while a ticket is free. Params.Outlived cores have none while calls that outlived
-//     their slice can use them.
-//   - An instance is in the low band only while it runs a call without a ticket, or after it has
+//   - No call waits while a ticket is free. There are as many tickets as Cores, less the cores on
+//     which latency-critical instances compute, and at least one. Of these, Params.Outlived, but
+//     never all, are none while calls that outlived their slice can use the cores.
+//   - A standard instance is in the low band only while it runs a call without a ticket, or after it has
 //     computed more without one than it may.
 //
-// A calm node grants every ask at once and has nothing in the low band.
+// A calm node grants every ask at once and has no standard instance in the low band. Batch instances
+// are in it at all times, and latency-critical ones never; calls of both begin at once.
 //
 // An instance asks for one call at a time: functions of higher concurrency do not ask, since
 // their calls cannot be told apart by the processor time of the instance. The queue thus has

@@ -10,12 +10,16 @@ type InstanceID uint64
 type Event interface{ isEvent() }
 
 type (
-	// Joined says that an instance is there, and runs no call. MustAsk says that its calls ask for
-	// tickets, so that it may not compute much without one.
+	// Joined says that an instance is there, and runs no call.
 	Joined struct {
 		Instance            InstanceID
 		Namespace, Function string
-		MustAsk             bool
+		Class               Class
+		// Slice is after how much processor time its calls lose their tickets, if that is
+		// shorter than the node's slice; 0 for the node's.
+		Slice time.Duration
+		// MustAsk says that its calls ask for tickets, so that it may not compute much without one.
+		MustAsk bool
 	}
 	// Running says that an instance runs a call that began without asking.
 	Running struct {
@@ -56,6 +60,9 @@ type (
 	ModeChanged struct{ Busy bool }
 	// CoresChanged says how many cores calls may have from now on; less than 1 counts as 1.
 	CoresChanged struct{ Cores int }
+	// Occupied says on how many cores latency-critical instances compute. There are no tickets
+	// for these until the next one; at least one ticket remains.
+	Occupied struct{ Cores int }
 )
 
 func (Joined) isEvent()       {}
@@ -68,6 +75,7 @@ func (Sampled) isEvent()      {}
 func (Exempted) isEvent()     {}
 func (ModeChanged) isEvent()  {}
 func (CoresChanged) isEvent() {}
+func (Occupied) isEvent()     {}
 
 // Effect is something to do.
 type Effect interface{ isEffect() }
@@ -87,6 +95,8 @@ const (
 	WhyUnasked Why = "unasked"
 	// WhyRested: it has computed little for a while.
 	WhyRested Why = "rested"
+	// WhyBatch: its class is Batch.
+	WhyBatch Why = "batch"
 	// WhyTicket: its call has a ticket again.
 	WhyTicket Why = "ticket"
 	// WhyIdleCore: a core is free.

@@ -132,8 +132,17 @@ func (c *Core) key(i *instance) float64 {
 	}
 }
 
-// slice is the processor time after which the call of an instance loses its ticket.
+// slice is the processor time after which the call of an instance loses its ticket. An own slice
+// can only shorten it: a longer one would take processor time from others.
 func (c *Core) slice(i *instance) time.Duration {
+	if i.ownSlice > 0 {
+		return min(i.ownSlice, c.nodeSlice(i))
+	}
+	return c.nodeSlice(i)
+}
+
+// nodeSlice is the slice by the rule of the node.
+func (c *Core) nodeSlice(i *instance) time.Duration {
 	switch s := c.params.Slice; s.Rule {
 	case SliceFixed:
 		return s.Length

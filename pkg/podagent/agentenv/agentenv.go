@@ -30,8 +30,8 @@ const MaxEnd = 64 << 10
 type Config struct {
 	// Spare says that the instance has no function yet. Owner is then the scheduler that
 	// assigns it to one, and Protocol is LambdaRuntime. Everything that belongs to a function
-	// is empty and comes with the assignment: FunctionUID, Function, Revision, CID,
-	// Concurrency, BackoffAfter and IdleTimeout.
+	// is empty and comes with the assignment: Class, Slice, FunctionUID, Function, Revision,
+	// CID, Concurrency, BackoffAfter and IdleTimeout.
 	Spare bool
 	// Scheduler is the address of any scheduler, host:port, which knows where
 	// the function's owner is.
@@ -41,6 +41,10 @@ type Config struct {
 	// Node is the address of the node agent, host:port; empty for none. NodeTokenFile holds the
 	// proof for it, if that is another one than for schedulers.
 	Node, NodeTokenFile string
+	// Class is what the function's class of scheduling is, and Slice after how much processor time
+	// its calls yield; empty and 0 for what other functions have. They are for the node agent.
+	Class string
+	Slice time.Duration
 	// FunctionUID, Function (namespace/name) and Revision, the name of the revision that it
 	// was started for, identify the instance's function.
 	FunctionUID string
@@ -160,12 +164,34 @@ func duration(name string, at func(*Config) *time.Duration) field {
 		}}
 }
 
+// optionalDuration is a duration that is 0 if the variable is not there.
+func optionalDuration(name string, at func(*Config) *time.Duration) field {
+	f := duration(name, at)
+	required := f.set
+	f.get = func(c *Config) string {
+		if *at(c) == 0 {
+			return ""
+		}
+		return at(c).String()
+	}
+	f.set = func(c *Config, s string) error {
+		if s == "" {
+			*at(c) = 0
+			return nil
+		}
+		return required(c, s)
+	}
+	return f
+}
+
 var fields = []field{
 	flag("WINDLASS_SPARE", func(c *Config) *bool { return &c.Spare }),
 	text("WINDLASS_SCHEDULER", func(c *Config) *string { return &c.Scheduler }),
 	optional("WINDLASS_OWNER", func(c *Config) *string { return &c.Owner }),
 	optional("WINDLASS_NODE", func(c *Config) *string { return &c.Node }),
 	optional("WINDLASS_NODE_TOKEN_FILE", func(c *Config) *string { return &c.NodeTokenFile }),
+	assigned(optional("WINDLASS_CLASS", func(c *Config) *string { return &c.Class })),
+	assigned(optionalDuration("WINDLASS_SLICE", func(c *Config) *time.Duration { return &c.Slice })),
 	assigned(text("WINDLASS_FUNCTION_UID", func(c *Config) *string { return &c.FunctionUID })),
 	assigned(text("WINDLASS_FUNCTION", func(c *Config) *string { return &c.Function })),
 	assigned(text("WINDLASS_REVISION", func(c *Config) *string { return &c.Revision })),

@@ -23,6 +23,7 @@ func onANode() Config {
 func inheriting() Config {
 	c := full()
 	c.Protocol, c.ListenerInherited, c.EndInherited = ProtocolLambdaRuntime, true, true
+	c.Class, c.Slice = "Batch", 50*time.Millisecond
 	return c
 }
 
@@ -74,7 +75,7 @@ func TestParseNamesEachMissingVariable(t *testing.T) {
 }
 
 func TestASpareInstanceIsTheFunctionsOnlyByItsAssignment(t *testing.T) {
-	names := []string{"FUNCTION_UID", "FUNCTION", "REVISION", "INSTANCE", "CONCURRENCY", "BACKOFF_AFTER", "IDLE_TIMEOUT"}
+	names := []string{"FUNCTION_UID", "FUNCTION", "REVISION", "INSTANCE", "CONCURRENCY", "BACKOFF_AFTER", "IDLE_TIMEOUT", "CLASS", "SLICE"}
 	for _, name := range names {
 		_, err := Parse(lookup(spare().Environ(), map[string]string{"WINDLASS_" + name: "1"}))
 		if err == nil || !strings.Contains(err.Error(), "WINDLASS_"+name+" must not be set") {
@@ -118,6 +119,7 @@ func TestParseRefusesWrongValues(t *testing.T) {
 		{"WINDLASS_STARTUP_TIMEOUT", "soon"},
 		{"WINDLASS_BACKOFF_AFTER", "0s"},
 		{"WINDLASS_IDLE_TIMEOUT", "-1s"},
+		{"WINDLASS_SLICE", "-5ms"},
 	} {
 		name, bad := wrong[0], wrong[1]
 		_, err := Parse(lookup(full().Environ(), map[string]string{name: bad}))

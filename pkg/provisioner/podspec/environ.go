@@ -27,6 +27,8 @@ func agentEnv(in Input) []corev1.EnvVar {
 		Owner:          in.Config.OwnerAddr,
 		Node:           in.Config.NodeAddr,
 		NodeTokenFile:  nodeTokenPath(in.Config),
+		Class:          f.Spec.Template.Scheduling.UnusualClass(),
+		Slice:          f.Spec.Template.Scheduling.Slice.Duration,
 		FunctionUID:    string(f.UID),
 		Function:       f.Key().String(),
 		Revision:       f.Revision(),

@@ -112,6 +112,8 @@ func agentEnv(parent []string, spec provisioner.InstanceSpec, port int, config C
 	env := agentenv.Config{
 		Scheduler:   config.SchedulerAddr,
 		Node:        config.NodeAddr,
+		Class:       f.Spec.Template.Scheduling.UnusualClass(),
+		Slice:       f.Spec.Template.Scheduling.Slice.Duration,
 		FunctionUID: string(f.UID),
 		Function:    f.Key().String(),
 		Revision:    f.Revision(),

@@ -1358,7 +1358,10 @@ type Assignment struct {
 	// They include the protocol's.
 	Variables []*Variable `protobuf:"bytes,9,rep,name=variables,proto3" json:"variables,omitempty"`
 	// The function's code, below the folder that LAMBDA_TASK_ROOT names.
-	Files         []*File `protobuf:"bytes,10,rep,name=files,proto3" json:"files,omitempty"`
+	Files []*File `protobuf:"bytes,10,rep,name=files,proto3" json:"files,omitempty"`
+	// The function's class and slice, for node agents, as in their Hello.
+	Class         string `protobuf:"bytes,11,opt,name=class,proto3" json:"class,omitempty"`
+	SliceNs       int64  `protobuf:"varint,12,opt,name=slice_ns,json=sliceNs,proto3" json:"slice_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1461,6 +1464,20 @@ func (x *Assignment) GetFiles() []*File {
 		return x.Files
 	}
 	return nil
+}
+
+func (x *Assignment) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *Assignment) GetSliceNs() int64 {
+	if x != nil {
+		return x.SliceNs
+	}
+	return 0
 }
 
 type Variable struct {
@@ -1935,7 +1952,7 @@ const file_wire_agent_v1alpha1_agent_proto_rawDesc = "" +
 	"\x05Ended\x12\x10\n" +
 	"\x03how\x18\x01 \x01(\tR\x03how\x12\x1d\n" +
 	"\n" +
-	"last_lines\x18\x02 \x03(\tR\tlastLines\"\x91\x03\n" +
+	"last_lines\x18\x02 \x03(\tR\tlastLines\"\xc2\x03\n" +
 	"\n" +
 	"Assignment\x12!\n" +
 	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1a\n" +
@@ -1948,7 +1965,9 @@ const file_wire_agent_v1alpha1_agent_proto_rawDesc = "" +
 	"\x0fidle_timeout_ns\x18\b \x01(\x03R\ridleTimeoutNs\x12?\n" +
 	"\tvariables\x18\t \x03(\v2!.windlass.agent.v1alpha1.VariableR\tvariables\x123\n" +
 	"\x05files\x18\n" +
-	" \x03(\v2\x1d.windlass.agent.v1alpha1.FileR\x05files\"4\n" +
+	" \x03(\v2\x1d.windlass.agent.v1alpha1.FileR\x05files\x12\x14\n" +
+	"\x05class\x18\v \x01(\tR\x05class\x12\x19\n" +
+	"\bslice_ns\x18\f \x01(\x03R\asliceNs\"4\n" +
 	"\bVariable\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"4\n" +

@@ -186,7 +186,13 @@ type Hello struct {
 	// For people; no decision depends on it.
 	Release string `protobuf:"bytes,7,opt,name=release,proto3" json:"release,omitempty"`
 	// Features that the agent understands beyond the protocol; those after the 64th are ignored.
-	Features      []string `protobuf:"bytes,8,rep,name=features,proto3" json:"features,omitempty"`
+	Features []string `protobuf:"bytes,8,rep,name=features,proto3" json:"features,omitempty"`
+	// The function's class: LatencyCritical or Batch; any other word, and none, is Standard. The
+	// node agent decides whether the namespace may have it.
+	Class string `protobuf:"bytes,9,opt,name=class,proto3" json:"class,omitempty"`
+	// The processor time after which the function's calls yield, if the node's own slice is not
+	// shorter; 0 for the node's.
+	SliceNs       int64 `protobuf:"varint,10,opt,name=slice_ns,json=sliceNs,proto3" json:"slice_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -275,6 +281,20 @@ func (x *Hello) GetFeatures() []string {
 		return x.Features
 	}
 	return nil
+}
+
+func (x *Hello) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *Hello) GetSliceNs() int64 {
+	if x != nil {
+		return x.SliceNs
+	}
+	return 0
 }
 
 // Running is sent after the hello, and after each Mode that begins to ask, if a call runs then.
@@ -850,7 +870,7 @@ const file_wire_node_v1alpha1_node_proto_rawDesc = "" +
 	"\x03ask\x18\x03 \x01(\v2\x1b.windlass.node.v1alpha1.AskH\x00R\x03ask\x125\n" +
 	"\x05ended\x18\x04 \x01(\v2\x1d.windlass.node.v1alpha1.EndedH\x00R\x05ended\x129\n" +
 	"\agave_up\x18\x05 \x01(\v2\x1e.windlass.node.v1alpha1.GaveUpH\x00R\x06gaveUpB\x06\n" +
-	"\x04kind\"\xef\x01\n" +
+	"\x04kind\"\xa0\x02\n" +
 	"\x05Hello\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x1a\n" +
@@ -859,7 +879,10 @@ const file_wire_node_v1alpha1_node_proto_rawDesc = "" +
 	"\fprotocol_min\x18\x05 \x01(\rR\vprotocolMin\x12!\n" +
 	"\fprotocol_max\x18\x06 \x01(\rR\vprotocolMax\x12\x18\n" +
 	"\arelease\x18\a \x01(\tR\arelease\x12\x1a\n" +
-	"\bfeatures\x18\b \x03(\tR\bfeatures\" \n" +
+	"\bfeatures\x18\b \x03(\tR\bfeatures\x12\x14\n" +
+	"\x05class\x18\t \x01(\tR\x05class\x12\x19\n" +
+	"\bslice_ns\x18\n" +
+	" \x01(\x03R\asliceNs\" \n" +
 	"\aRunning\x12\x15\n" +
 	"\x06for_ns\x18\x01 \x01(\x03R\x05forNs\"4\n" +
 	"\x03Ask\x12\x10\n" +

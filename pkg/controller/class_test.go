@@ -1,0 +1,57 @@
+package controller
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+func TestLatencyCriticalIsARightOfNamespaces(t *testing.T) {
+	for name, c := range map[string]struct {
+		class   v1alpha1.SchedulingClass
+		allowed []string
+		want    metav1.ConditionStatus
+	}{
+		"nobody may":          {v1alpha1.ClassLatencyCritical, nil, metav1.ConditionFalse},
+		"others may":          {v1alpha1.ClassLatencyCritical, []string{"tea", "teams"}, metav1.ConditionFalse},
+		"the namespace may":   {v1alpha1.ClassLatencyCritical, []string{"other", "team"}, metav1.ConditionTrue},
+		"everybody may":       {v1alpha1.ClassLatencyCritical, []string{"*"}, metav1.ConditionTrue},
+		"batch is no right":   {v1alpha1.ClassBatch, nil, ""},
+		"nor is the default":  {"", nil, ""},
+		"nor is it if it may": {v1alpha1.ClassStandard, []string{"team"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := given(func(in *input) {
+				in.function.Spec.Template.Scheduling.Class = c.class
+				in.latencyCritical = c.allowed
+			})
+			status := statusIn(in)
+			got := findCondition(status.Conditions, v1alpha1.ConditionSchedulingClass)
+			if got.Status != c.want {
+				t.Errorf("got %+v, want status %q", got, c.want)
+			}
+			without := given(func(*input) {})
+			ready := statusIn(without)
+			if was, is := findCondition(ready.Conditions, v1alpha1.ConditionReady), findCondition(status.Conditions, v1alpha1.ConditionReady); was.Status != is.Status {
+				t.Errorf("the class makes Ready %s, without it is %s", is.Status, was.Status)
+			}
+			if c.want != metav1.ConditionFalse {
+				return
+			}
+			if got.Reason != v1alpha1.ReasonNotPermitted || !strings.Contains(got.Message, "counts as Standard") ||
+				!strings.Contains(got.Message, "nodeAgent.latencyCriticalNamespaces") {
+				t.Errorf("%+v does not say what to do", got)
+			}
+			told := false
+			for _, e := range transitions(&v1alpha1.FunctionStatus{}, &status) {
+				told = told || e.reason == v1alpha1.ReasonNotPermitted && e.warning
+			}
+			if !told {
+				t.Error("no Event says it")
+			}
+		})
+	}
+}

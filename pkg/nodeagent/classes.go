@@ -1,0 +1,75 @@
+package nodeagent
+
+import (
+	"math"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
+)
+
+// classOf is the class of an instance whose agent says one. Batch only takes from the one who says
+// it, so everybody is believed. LatencyCritical takes from others, so it counts only in namespaces
+// that the node's administrator has named; the namespace is proven, and not the agent's word.
+func classOf(said, namespace string, latencyCritical []string) callorder.Class {
+	switch said {
+	case callorder.Batch.String():
+		return callorder.Batch
+	case callorder.LatencyCritical.String():
+		if v1alpha1.MayBeLatencyCritical(namespace, latencyCritical) {
+			return callorder.LatencyCritical
+		}
+	}
+	return callorder.Standard
+}
+
+// usageMeter measures on how many cores the instances of one class compute. Their usage is all
+// that is known of them: they do not ask, so nobody says when a call of theirs begins.
+type usageMeter struct {
+	class callorder.Class
+	since time.Duration
+	at    map[callorder.InstanceID]time.Duration // usage then
+}
+
+func newUsageMeter(class callorder.Class) usageMeter {
+	return usageMeter{class: class, at: map[callorder.InstanceID]time.Duration{}}
+}
+
+// observe reads what the class has used since the last time, in cores. Instances that have come
+// since then count from now on.
+func (u *usageMeter) observe(now time.Duration, sessions map[callorder.InstanceID]*session) (cores float64) {
+	var used time.Duration
+	for id := range u.at {
+		if sessions[id] == nil {
+			delete(u.at, id)
+		}
+	}
+	for id, s := range sessions {
+		if s.class != u.class {
+			continue
+		}
+		s.look()
+		if before, known := u.at[id]; known {
+			used += s.usage - before
+		}
+		u.at[id] = s.usage
+	}
+	took := now - u.since
+	u.since = now
+	if took <= 0 {
+		return 0
+	}
+	return float64(used) / float64(took)
+}
+
+// occupiedCores is how many cores others get no tickets for, if latency-critical instances compute on
+// so many. To the nearest: those who use a quarter of a core leave the rest of it to a call, and those
+// who use most of one would share it with a call that has a ticket.
+func occupiedCores(used float64) int { return int(math.Round(used)) }
+
+// full reports whether what wants to run beside batch instances wants all cores. Batch instances
+// only get what others leave, so if they get something, something was left, however many of their
+// threads want to run. What they get by breaths says nothing, nor does a little.
+func full(batchGot float64, breaths float64, cores int) bool {
+	return batchGot < breaths*float64(cores)+0.5
+}
