@@ -49,10 +49,12 @@ func (g *guard) countRefusal(method string, err error) {
 }
 
 func (g *guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	late := time.NewTimer(firstMessageTimeout)
-	defer late.Stop()
-	guarded := &guardedStream{ServerStream: stream, guard: g, conn: connOf(stream.Context()), stranger: strangers[info.FullMethod], late: late.C}
+	guarded := &guardedStream{
+		ServerStream: stream, guard: g, conn: connOf(stream.Context()), stranger: strangers[info.FullMethod],
+		late: time.NewTimer(firstMessageTimeout),
+	}
 	err := guarded.handle(srv, handler)
+	guarded.punctual()
 	g.countRefusal(info.FullMethod, err)
 	return err
 }
@@ -64,12 +66,20 @@ type guardedStream struct {
 	conn     *peerConn // nil if it did not come by Wire
 	stranger bool
 	messages int
-	late     <-chan time.Time
+	late     *time.Timer // nil once the first message has come
+}
+
+// punctual lets go of the timer, which is memory as long as the stream lasts.
+func (s *guardedStream) punctual() {
+	if s.late != nil {
+		s.late.Stop()
+		s.late = nil
+	}
 }
 
 func (s *guardedStream) handle(srv any, handler grpc.StreamHandler) error {
 	if s.stranger && s.conn != nil {
-		leave, err := s.conn.acquireStream(s.late)
+		leave, err := s.conn.acquireStream(s.late.C)
 		if err != nil {
 			return err
 		}
@@ -88,6 +98,7 @@ func (s *guardedStream) RecvMsg(m any) error {
 	if err := s.first(m); err != nil {
 		return err
 	}
+	s.punctual()
 	if !s.stranger {
 		s.prove() // by its certificate
 	}
@@ -118,7 +129,7 @@ func (s *guardedStream) first(m any) error {
 			return status.Error(codes.ResourceExhausted, fmt.Sprintf("the first message is longer than %d bytes", wire.MaxFirst))
 		}
 		return err
-	case <-s.late:
+	case <-s.late.C:
 		return status.Error(codes.DeadlineExceeded, fmt.Sprintf("the first message did not come within %v", firstMessageTimeout))
 	}
 }

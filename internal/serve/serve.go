@@ -25,8 +25,9 @@ const (
 	// none of its own.
 	maxWireHeaders = 16 << 10
 	// readBuffer is what each connection reads into, in bytes, and holds with TLS however long it
-	// is idle. An idle agent has one, and few messages are larger.
-	readBuffer = 4 << 10
+	// is idle. An idle agent has one, and few of its messages are larger. TLS itself holds the rest
+	// of what was read, so a small buffer costs no system calls.
+	readBuffer = 512
 )
 
 // Limits of HTTP.

@@ -207,7 +207,7 @@ func TestS2WhoeverIsAskedForMoreIsNoStranger(t *testing.T) {
 		if conn.isProven() {
 			t.Fatalf("proven after %d messages", n)
 		}
-		s := &guardedStream{ServerStream: silent{}, conn: conn, stranger: true, messages: n}
+		s := &guardedStream{ServerStream: silent{}, conn: conn, stranger: true, messages: n, late: time.NewTimer(time.Hour)}
 		_ = s.RecvMsg(nil)
 	}
 	if !conn.isProven() {
@@ -215,7 +215,7 @@ func TestS2WhoeverIsAskedForMoreIsNoStranger(t *testing.T) {
 	}
 	for _, stranger := range []bool{true, false} {
 		other, end := pipe()
-		_ = (&guardedStream{ServerStream: silent{}, conn: other, stranger: stranger}).RecvMsg(nil)
+		_ = (&guardedStream{ServerStream: silent{}, conn: other, stranger: stranger, late: time.NewTimer(time.Hour)}).RecvMsg(nil)
 		if other.isProven() == stranger {
 			t.Errorf("proven: %v, although without a certificate: %v", other.isProven(), stranger)
 		}

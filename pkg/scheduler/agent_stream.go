@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -24,70 +25,89 @@ var (
 // agentStream is the scheduler's end of an instance's stream. Replies go into a buffer that
 // holds everything that the instance can ask for. If an agent breaks the rules so that the
 // buffer overflows, its stream ends.
+//
+// A stream that is idle has one goroutine, its handler's: thousands of instances are idle.
 type agentStream struct {
 	scheduler *host
 	key       provisioner.Key
 	agent     agentInfo
 	replies   chan *agentwire.PullReply
-	// closing takes the reason why the scheduler ends the stream, and over is closed when the
-	// stream has ended completely.
-	closing chan error
-	ended   chan struct{}
+	// server takes the replies once startSending was called. sending says that a goroutine sends
+	// them, or that none may.
+	server  pullServer
+	sending atomic.Bool
+	// end ends the stream, and why is the reason if the scheduler has ended it. ended is closed
+	// when the stream has ended completely.
+	end   ender
+	why   atomic.Pointer[error]
+	ended chan struct{}
 	// silence ends the stream after silenceLimit without a message; silenceLimit is 0 if the
 	// agent has not sent its interval.
 	silence      *time.Timer
 	silenceLimit time.Duration
 }
 
-func newAgentStream(s *host, key provisioner.Key, of agentInfo, buffer int) agentStream {
-	return agentStream{
-		scheduler: s, key: key, agent: of, replies: make(chan *agentwire.PullReply, buffer),
-		closing: make(chan error, 1), ended: make(chan struct{}),
-	}
+// ender is what gRPC's own type of a stream can do beside what handlers see: it ends the stream by a
+// status, so that a handler that waits for a message returns. Otherwise each stream would need a
+// goroutine that waits beside the handler.
+type ender interface {
+	WriteStatus(why *status.Status) error
 }
 
-// serve passes an instance's messages to handle until the stream ends, the instance falls
-// silent, or it opens another stream. It then calls end; orderly says that the instance ended
+// prepare makes a stream ready, which end ends. It sends nothing before startSending.
+func (p *agentStream) prepare(s *host, key provisioner.Key, of agentInfo, end ender, buffer int) {
+	p.scheduler, p.key, p.agent, p.end = s, key, of, end
+	p.replies, p.ended = make(chan *agentwire.PullReply, buffer), make(chan struct{})
+	p.sending.Store(true)
+}
+
+// serveMessages passes an instance's messages to handle until the stream ends, the instance falls
+// silent, or it opens another stream. It then calls onEnd; orderly says that the instance ended
 // the stream.
-func (p *agentStream) serveMessages(server pullServer, handle func(*agentwire.PullRequest) error, end func(orderly bool)) error {
+func (p *agentStream) serveMessages(handle func(*agentwire.PullRequest) error, onEnd func(orderly bool)) error {
 	p.silence = time.AfterFunc(core.MaxSilence, func() { p.close(errSilent) })
 	p.silence.Stop() // until it says how often it speaks
-	ended := make(chan error, 1)
-	go func() {
-		orderly, err := p.receive(server, handle)
-		p.silence.Stop()
-		end(orderly)
-		p.scheduler.streams.unregister(p)
-		ended <- err
-	}()
-	select {
-	case err := <-ended:
-		return err
-	case err := <-p.closing: // receive ends with the stream, which ends here
-		p.scheduler.deps.Log.Info("the stream of an instance is given up", "err", err, "cid", p.key.CID)
-		return err
+	orderly, err := p.receive(handle)
+	p.silence.Stop()
+	onEnd(orderly)
+	p.scheduler.streams.unregister(p)
+	if why := p.why.Load(); why != nil {
+		p.scheduler.deps.Log.Info("the stream of an instance is given up", "err", *why, "cid", p.key.CID)
+		return *why
 	}
+	return err
 }
 
-// sendReplies sends what the buffer holds until the stream ends.
-func (p *agentStream) sendReplies(server pullServer) {
+// startSending sends the replies that wait, and lets others follow.
+func (p *agentStream) startSending(server pullServer) {
+	p.server = server
+	go p.sendReplies()
+}
+
+// sendReplies sends what the buffer holds, in a goroutine that ends with it: an agent may not take
+// its replies. A reply that comes afterwards starts another.
+func (p *agentStream) sendReplies() {
 	for {
 		select {
-		case <-server.Context().Done():
-			return
 		case reply := <-p.replies:
-			if server.Send(reply) != nil {
-				return // the stream has ended, which receive sees
+			if p.server.Send(reply) != nil {
+				return // the stream has ended, which receive sees; nothing is sent any more
 			}
+			continue
+		default:
+		}
+		p.sending.Store(false)
+		if len(p.replies) == 0 || !p.sending.CompareAndSwap(false, true) {
+			return
 		}
 	}
 }
 
 // receive reads the instance's messages until they end. orderly says that the instance ended
 // them.
-func (p *agentStream) receive(server pullServer, handle func(*agentwire.PullRequest) error) (orderly bool, err error) {
+func (p *agentStream) receive(handle func(*agentwire.PullRequest) error) (orderly bool, err error) {
 	for {
-		msg, err := server.Recv()
+		msg, err := p.server.Recv()
 		if err != nil {
 			return errors.Is(err, io.EOF), nil
 		}
@@ -100,9 +120,8 @@ func (p *agentStream) receive(server pullServer, handle func(*agentwire.PullRequ
 
 // close ends the stream. Only the first reason counts.
 func (p *agentStream) close(err error) {
-	select {
-	case p.closing <- err:
-	default:
+	if p.why.CompareAndSwap(nil, &err) {
+		_ = p.end.WriteStatus(status.Convert(err)) // fails if the stream has ended by itself
 	}
 }
 
@@ -173,5 +192,9 @@ func (p *agentStream) reply(reply *agentwire.PullReply) {
 	case p.replies <- reply:
 	default:
 		p.close(errOverflow)
+		return
+	}
+	if p.sending.CompareAndSwap(false, true) {
+		go p.sendReplies()
 	}
 }

@@ -2,6 +2,8 @@ package scheduler
 
 import (
 	"context"
+	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,4 +123,41 @@ func TestManyStreamsOfAnInstanceLeaveOne(t *testing.T) {
 			t.Errorf("%d streams are kept, want 1", n)
 		}
 	})
+}
+
+// Each goroutine has a stack, and thousands of instances are idle.
+func TestAnIdleStreamHasOneGoroutine(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		const many = 3
+		fn := w.put("f", minInstances(many))
+		w.ticks(1)
+		for _, spec := range w.started(fn, many) {
+			w.ready(spec).ping(time.Second)
+		}
+		synctest.Wait()
+		ofStreams := 0
+		for _, stack := range strings.Split(stacks(), "\n\n") {
+			for _, mark := range []string{"scheduler.(*agentStream).", "scheduler.(*pullStream).", "scheduler.(*sessions)."} {
+				if strings.Contains(stack, mark) {
+					ofStreams++
+					break
+				}
+			}
+		}
+		if ofStreams != many {
+			t.Errorf("%d streams have %d goroutines, want one each", many, ofStreams)
+		}
+	})
+}
+
+// stacks are those of all goroutines.
+func stacks() string {
+	all := make([]byte, 1<<20)
+	for {
+		n := runtime.Stack(all, true)
+		if n < len(all) {
+			return string(all[:n])
+		}
+		all = make([]byte, 2*len(all))
+	}
 }

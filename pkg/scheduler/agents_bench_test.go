@@ -39,7 +39,8 @@ func newPopulation(b *testing.B, instances int, idle bool) *population {
 	all := w.instances.Instances(c.f.uid)
 	slices.SortFunc(all, func(a, b provisioner.Instance) int { return cmp.Compare(a.CID, b.CID) })
 	for _, in := range all {
-		p := &pullStream{agentStream: newAgentStream(w.scheduler.host, in.Key, agentInfo{}, 1), function: c.f}
+		p := &pullStream{function: c.f}
+		p.prepare(w.scheduler.host, in.Key, agentInfo{}, deaf{}, 1)
 		if err := p.join(in, 1, core.AgentCurrent); err != nil {
 			b.Fatal(err)
 		}

@@ -3,6 +3,8 @@ package scheduler
 import (
 	"time"
 
+	"google.golang.org/grpc/status"
+
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -51,11 +53,16 @@ func (s *Scheduler) calledEvery(f *function, n int, idle func(i int) time.Durati
 	s.markDirty(f)
 }
 
+// deaf is a stream of an instance that hears nothing, not even its end.
+type deaf struct{}
+
+func (deaf) WriteStatus(*status.Status) error { return nil }
+
 // joinDeaf lets an instance join that hears nothing.
 func (s *Scheduler) joinDeaf(f *function, cid invocation.CID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.streams[cid] = &pullStream{agentStream: agentStream{scheduler: s.host}, function: f}
+	f.streams[cid] = &pullStream{agentStream: agentStream{scheduler: s.host, end: deaf{}}, function: f}
 	s.stepLocked(f, core.Joined{CID: cid, Capacity: 1})
 }
 

@@ -92,7 +92,8 @@ func (n *neighbours) begin(specs []provisioner.InstanceSpec) {
 		time.AfterFunc(n.start, func() {
 			f := n.scheduler.lookup(string(spec.Function.UID))
 			key := keyOf(f.uid, spec.CID)
-			p := &pullStream{agentStream: newAgentStream(n.scheduler.host, key, agentInfo{}, 16), function: f}
+			p := &pullStream{function: f}
+			p.prepare(n.scheduler.host, key, agentInfo{}, deaf{}, 16)
 			n.scheduler.streams.register(&p.agentStream)
 			in, _ := n.instances.Lookup(key)
 			_ = p.join(in, 1, core.AgentCurrent)

@@ -45,24 +45,26 @@ type sessions struct {
 
 // Pull serves one instance's pulls.
 func (s *sessions) Pull(server pullServer) error {
+	end, ok := grpc.ServerTransportStreamFromContext(server.Context()).(ender)
+	if !ok {
+		return status.Error(codes.Internal, "this release of gRPC cannot end a stream")
+	}
 	first, err := server.Recv()
 	if err != nil {
 		return err
 	}
 	if first.GetHello().GetSpare() {
-		return s.pullSpare(server, first.GetHello())
+		return s.pullSpare(server, end, first.GetHello())
 	}
-	p, err := s.hello(first.GetHello())
+	p, err := s.hello(end, first.GetHello())
 	if errors.Is(err, errMoved) {
 		return server.Send(s.movedReply(ownership.SlotOf(first.GetHello().GetFunctionUid(), 0)))
 	}
 	if err != nil {
 		return err
 	}
-	// It ends with the stream. Pull does not wait for it, because an agent may not take its
-	// replies.
-	go p.sendReplies(server)
-	return p.serveMessages(server, p.onMessage, p.onEnd)
+	p.startSending(server)
+	return p.serveMessages(p.onMessage, p.onEnd)
 }
 
 // errMoved says that the function has another owner.
@@ -75,7 +77,7 @@ func (s *host) movedReply(slot ownership.Slot) *agentwire.PullReply {
 
 // hello authenticates an instance and lets it join its function's queue. The error is errMoved
 // or one for the agent.
-func (s *sessions) hello(hello *agentwire.Hello) (*pullStream, error) {
+func (s *sessions) hello(end ender, hello *agentwire.Hello) (*pullStream, error) {
 	if hello == nil {
 		return nil, status.Error(codes.InvalidArgument, "the first message must be a hello")
 	}
@@ -97,11 +99,10 @@ func (s *sessions) hello(hello *agentwire.Hello) (*pullStream, error) {
 	}
 	capacity := int(f.current().Spec.Template.Concurrency)
 	of, kept := s.negotiate(hello)
-	p := &pullStream{
-		// A ticket or a recall for each call it can hold, in each second, a welcome, a drain,
-		// an answer, its function's end, and one for each ping that may wait for one.
-		agentStream: newAgentStream(s.host, key, of, 2*capacity+9), function: f, adopted: instance.Adopted,
-	}
+	p := &pullStream{function: f, adopted: instance.Adopted}
+	// A ticket or a recall for each call it can hold, in each second, a welcome, a drain, an answer,
+	// its function's end, and one for each ping that may wait for one.
+	p.prepare(s.host, key, of, end, 2*capacity+9)
 	if kept != core.AgentUnsupported {
 		p.welcome(term.Epoch)
 	}

@@ -26,7 +26,7 @@ type spareStream struct {
 }
 
 // pullSpare serves a spare instance until it is assigned to a function.
-func (s *sessions) pullSpare(server pullServer, hello *agentwire.Hello) error {
+func (s *sessions) pullSpare(server pullServer, end ender, hello *agentwire.Hello) error {
 	in, err := s.deps.Instances.Recognize(hello.GetToken())
 	switch {
 	case errors.Is(err, provisioner.ErrBadToken):
@@ -40,15 +40,16 @@ func (s *sessions) pullSpare(server pullServer, hello *agentwire.Hello) error {
 		s.deps.Instances.End(in.Key, provisioner.Ending{Within: leaveGrace})
 		return server.Send(drainReply(string(core.BecauseUnsupported)))
 	}
-	p := &spareStream{agentStream: newAgentStream(s.host, in.Key, of, 8), pools: s.warmPools, revision: in.Revision}
+	p := &spareStream{pools: s.warmPools, revision: in.Revision}
+	p.prepare(s.host, in.Key, of, end, 8)
 	p.welcome(0)
 	s.streams.register(&p.agentStream)
 	if err := s.welcomeSpare(p, in); err != nil {
 		s.streams.unregister(&p.agentStream)
 		return err
 	}
-	go p.sendReplies(server) // which ends with the stream
-	return p.serveMessages(server, p.onMessage, p.onEnd)
+	p.startSending(server)
+	return p.serveMessages(p.onMessage, p.onEnd)
 }
 
 // welcomeSpare makes a spare instance available. If it was already assigned, and missed that
