@@ -14,7 +14,7 @@ func (c *Credentials) CallServer() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			return forCalls(c.serverConfig()), nil
+			return c.current().calls, nil
 		},
 	}
 }

@@ -42,7 +42,8 @@ func AgentCredentials(caPEM []byte, serverName string) (credentials.TransportCre
 	if err != nil {
 		return nil, err
 	}
-	return transport{serverName: serverName, config: func() *tls.Config { return config }}, nil
+	fixed := credentials.NewTLS(config)
+	return transport{serverName: serverName, now: func() credentials.TransportCredentials { return fixed }}, nil
 }
 
 // agentConfig is for a client without a certificate.
@@ -72,11 +73,11 @@ func PeerName(ctx context.Context) (names []string, ok bool) {
 	return info.State.VerifiedChains[0][0].DNSNames, true
 }
 
-// transport makes each handshake with the configuration of that moment.
+// transport makes each handshake with the credentials of that moment.
 type transport struct {
 	// serverName is empty for a server.
 	serverName string
-	config     func() *tls.Config
+	now        func() credentials.TransportCredentials
 }
 
 func (t transport) Info() credentials.ProtocolInfo {
@@ -86,11 +87,11 @@ func (t transport) Info() credentials.ProtocolInfo {
 // ClientHandshake ignores the authority: an address or an option of the
 // connection must not choose which name is enough.
 func (t transport) ClientHandshake(ctx context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return credentials.NewTLS(t.config()).ClientHandshake(ctx, t.serverName, conn)
+	return t.now().ClientHandshake(ctx, t.serverName, conn)
 }
 
 func (t transport) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return credentials.NewTLS(t.config()).ServerHandshake(conn)
+	return t.now().ServerHandshake(conn)
 }
 
 func (t transport) Clone() credentials.TransportCredentials { return t }

@@ -55,12 +55,12 @@ func Load(dir string, log *slog.Logger) (*Credentials, error) {
 // ServerCredentials are for a server that takes clients with a certificate of
 // the CA and clients without any.
 func (c *Credentials) ServerCredentials() credentials.TransportCredentials {
-	return transport{config: c.serverConfig}
+	return transport{now: func() credentials.TransportCredentials { return c.current().server }}
 }
 
-// serverConfig is that of a handshake now.
-func (c *Credentials) serverConfig() *tls.Config {
-	s := c.current()
+// serverConfig is that of a handshake while a set is in use. Connections hold what they were made
+// with, so those of a set share one.
+func (s *set) serverConfig() *tls.Config {
 	return &tls.Config{
 		Certificates:           []tls.Certificate{s.cert},
 		ClientCAs:              s.roots,
@@ -74,14 +74,14 @@ func (c *Credentials) serverConfig() *tls.Config {
 // have a certificate of the CA with the name serverName. If that is empty, no
 // server is good enough.
 func (c *Credentials) ClientCredentials(serverName string) credentials.TransportCredentials {
-	return transport{serverName: serverName, config: func() *tls.Config {
+	return transport{serverName: serverName, now: func() credentials.TransportCredentials {
 		s := c.current()
-		return &tls.Config{
+		return credentials.NewTLS(&tls.Config{
 			Certificates: []tls.Certificate{s.cert},
 			RootCAs:      s.roots,
 			ServerName:   serverName,
 			MinVersion:   tls.VersionTLS13,
-		}
+		})
 	}}
 }
 
@@ -126,6 +126,9 @@ type set struct {
 	files files
 	cert  tls.Certificate
 	roots *x509.CertPool
+	// server is what servers of gRPC use, and calls what those of callwire do.
+	server credentials.TransportCredentials
+	calls  *tls.Config
 }
 
 // files are the contents of the files.
@@ -177,5 +180,7 @@ func (f files) parse(dir string) (*set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mtls: tls.crt in %s is not a valid certificate of ca.crt: renew it: %w", dir, err)
 	}
-	return &set{files: f, cert: cert, roots: roots}, nil
+	s := &set{files: f, cert: cert, roots: roots}
+	s.server, s.calls = credentials.NewTLS(s.serverConfig()), forCalls(s.serverConfig())
+	return s, nil
 }

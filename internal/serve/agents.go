@@ -77,7 +77,7 @@ func Agents(ctx context.Context, l net.Listener, server *AgentServer) error {
 		switch {
 		case err == nil:
 			pause = firstPause
-			handlers.Go(func() { server.serve(handling, conn) })
+			handlers.Go(func() { server.serve(handling, conn, &handlers) })
 		case ctx.Err() != nil:
 			return nil
 		case !isTemporary(err):
@@ -102,17 +102,27 @@ func wait(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// serve serves one connection, and closes it.
-func (s *AgentServer) serve(ctx context.Context, raw net.Conn) {
+// serve serves one connection, and closes it. Handshake and conversation have a goroutine each: a
+// handshake needs a large stack, which the conversation would keep however long it is idle.
+func (s *AgentServer) serve(ctx context.Context, raw net.Conn, handlers *sync.WaitGroup) {
 	callwire.NoticeDeadPeer(raw)
 	peer := &agentPeer{peerConn: newPeerConn(rawtcp.Wrap(raw), s.strangers, time.Now())}
-	defer func() { _ = peer.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = peer.Close() })
-	defer stop()
 	if surplus := s.strangers.admit(peer.peerConn); surplus != nil {
 		_ = surplus.Close()
 	}
-	err := s.converse(ctx, peer)
+	secured, err := s.handshake(ctx, peer)
+	if err != nil {
+		s.over(peer, err, stop)
+		return
+	}
+	handlers.Go(func() { s.over(peer, s.converse(secured, peer), stop) })
+}
+
+// over closes a connection, and counts its end if the client did something wrong.
+func (s *AgentServer) over(peer *agentPeer, err error, stop func() bool) {
+	defer stop()
+	defer func() { _ = peer.Close() }()
 	if why := peer.why.Load(); why != nil {
 		err = *why
 	}
@@ -121,12 +131,8 @@ func (s *AgentServer) serve(ctx context.Context, raw net.Conn) {
 	}
 }
 
-// converse makes the handshake and lets the handler serve.
-func (s *AgentServer) converse(ctx context.Context, peer *agentPeer) error {
-	secured, err := s.handshake(ctx, peer)
-	if err != nil {
-		return err
-	}
+// converse lets the handler serve after the handshake.
+func (s *AgentServer) converse(secured net.Conn, peer *agentPeer) error {
 	conn := callwire.Accept(secured, firstMessageTimeout, func(callwire.Kind) { s.guard.unknown.WithLabelValues("Frame").Inc() })
 	defer conn.Close()
 	return s.handler.ServeAgent(conn, peer)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -140,6 +142,33 @@ func TestAgentsAreServedUntilTheEnd(t *testing.T) {
 		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 			t.Errorf("the client reads %v", err)
 		}
+	})
+}
+
+// A stack that was large once stays so, and most connections are idle.
+func TestAConversationHasAGoroutineThatMadeNoHandshake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := serveAgents(t, nil, nil)
+		const many = 3
+		for range many {
+			_, _ = a.dial().Write(claims(0))
+		}
+		synctest.Wait()
+		all := make([]byte, 1<<20)
+		conversing, handshaking := 0, 0
+		for _, stack := range strings.Split(string(all[:runtime.Stack(all, true)]), "\n\n") {
+			stack, _, _ = strings.Cut(stack, "created by ")
+			switch {
+			case strings.Contains(stack, "(*AgentServer).serve("):
+				handshaking++
+			case strings.Contains(stack, "(*AgentServer).converse("):
+				conversing++
+			}
+		}
+		if conversing != many || handshaking != 0 {
+			t.Errorf("%d connections have %d goroutines that converse and %d that made the handshake", many, conversing, handshaking)
+		}
+		a.end(t)
 	})
 }
 
