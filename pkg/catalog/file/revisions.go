@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
@@ -145,8 +146,17 @@ func (s *Store) persist(r record) error {
 	return err
 }
 
-// publish shows a record to all.
+// publish shows a record to all. What it has alike with others it shares.
 func (s *Store) publish(r record) {
+	fn, revisions := *r.fn, make([]*v1alpha1.FunctionRevision, len(r.revisions))
+	s.lists.Share(&fn.Spec.Template)
+	for i, before := range r.revisions {
+		revision := *before
+		s.lists.Share(&revision.Spec.Template)
+		revisions[i] = &revision
+	}
+	catalog.ShareTemplate(&fn, revisions)
+	r.fn, r.revisions = &fn, revisions
 	s.records[r.fn.Key()] = r
 	s.catalog.Put(rollout.Compose(r.fn, r.revisions))
 }

@@ -59,6 +59,7 @@ type Store struct {
 	// mu orders changes, so that files and catalog change together.
 	mu      sync.Mutex
 	records map[invocation.FunctionKey]record
+	lists   catalog.Lists
 }
 
 // Open loads the Functions of a folder, which is made if it is missing. Its

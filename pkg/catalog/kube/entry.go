@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
@@ -95,6 +96,8 @@ func (s *Source) publish(written *v1alpha1.Function) {
 		s.catalog.Remove(key)
 		return
 	}
+	s.lists.Share(&fn.Spec.Template)
+	catalog.ShareTemplate(fn, own)
 	entry := rollout.Compose(fn, own)
 	if before != nil && (lagsRevisions(entry) && !lagsRevisions(before) || shareUnits(entry, before)) {
 		return

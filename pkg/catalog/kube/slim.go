@@ -8,18 +8,29 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
 )
 
 // lastApplied is the annotation in which kubectl apply repeats a whole Function.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // Transform is for the informers of a Source with this Config. It leaves out what their
-// program does not ask for, and what the authors of Functions can make long.
+// program does not ask for, and what the authors of Functions can make long, and lets objects
+// share what they have alike.
 func (c Config) Transform() toolscache.TransformFunc {
+	lists, keep := new(catalog.Lists), slimWithoutCode
 	if c.Code {
-		return slim
+		keep = slim
 	}
-	return slimWithoutCode
+	return func(object any) (any, error) {
+		switch o := object.(type) {
+		case *v1alpha1.Function:
+			lists.Share(&o.Spec.Template)
+		case *v1alpha1.FunctionRevision:
+			lists.Share(&o.Spec.Template)
+		}
+		return keep(object)
+	}
 }
 
 func slim(object any) (any, error) {

@@ -54,6 +54,7 @@ type Source struct {
 	runtimes  map[string]*v1alpha1.ClusterRuntime
 	// namespaces are the labels of namespaces, by name.
 	namespaces map[string]map[string]string
+	lists      catalog.Lists
 }
 
 // New makes a Source. It starts nothing.
