@@ -209,9 +209,19 @@ scale: ## Measure decisions and API writes with 1,000 nodes of kwok, and the wri
 	go run ./test/scale
 	go run ./test/scale -busy 1000
 
+# Flags of test/density, such as -agents 2000 or -lent-only.
+DENSITY ?=
+
 .PHONY: density
 density: ## Measure the memory of 10,000 idle functions and 5,000 idle instances in a gateway and a scheduler; takes ten minutes
-	go run ./test/density
+	go run ./test/density $(DENSITY)
+
+.PHONY: density-results
+density-results: ## Store what make density prints in docs/results/density.txt, with the command, the commit and the machine (DENSITY=)
+	{ echo 'go run ./test/density $(DENSITY)'; \
+	  echo "Windlass $(VERSION), $$(go env GOVERSION), $$(date -u +%FT%TZ)"; \
+	  echo "$$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $$(nproc) processors, Linux $$(uname -r), load average $$(cut -d' ' -f1 /proc/loadavg)"; \
+	  go run ./test/density $(DENSITY); } >docs/results/density.txt
 
 # two, azure, zuk or all.
 nodesched: BENCH = azure two

@@ -34,12 +34,20 @@ func function(i int) *v1alpha1.Function {
 }
 
 // writeFunctions writes so many functions to a folder. A store writes one after the other, to the
-// disk itself, so each maker has its own one, with other functions.
+// disk itself, so each maker has its own one, with other functions. All are opened before the first
+// writes, since a store that is opened removes what it takes for unfinished.
 func writeFunctions(ctx context.Context, dir string, n int) error {
+	var stores [makers]*file.Store
+	for i := range stores {
+		var err error
+		if stores[i], err = file.Open(dir); err != nil {
+			return err
+		}
+	}
 	numbers, errs := make(chan int), make(chan error, makers)
-	for range makers {
+	for _, store := range stores {
 		go func() {
-			store, err := file.Open(dir)
+			var err error
 			for i := range numbers {
 				if err == nil && ctx.Err() == nil {
 					err = prove(store, function(i))

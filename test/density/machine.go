@@ -19,7 +19,7 @@ func readMemory() (memory, error) {
 	debug.FreeOSMemory()
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(samples)
-	m := memory{Go: int64(samples[0].Value.Uint64() + samples[1].Value.Uint64())}
+	m := memory{Go: int64(samples[0].Value.Uint64() + samples[1].Value.Uint64()), Goroutines: int64(runtime.NumGoroutine())}
 	var err error
 	m.Resident, err = resident()
 	return m, err

@@ -18,6 +18,8 @@
 //   - density_agent_bytes: an idle instance that has lent its place, in scheduler and gateway
 //     together, with what the gateway and the scheduler keep of a function that was called. The goal is 40960
 //     or less. _host is the agent's own part, in this process, and not in the sum.
+//   - density_agent_goroutines_scheduler, density_agent_goroutines_gateway: goroutines of such an
+//     instance. Their stacks are the larger half of the bytes.
 //   - density_quiet_agent_bytes: the same once the instances have gone quiet and taken their places
 //     back, while their connections to the gateway are still open.
 //   - density_parted_agent_bytes: the same once they have closed those connections.
@@ -48,7 +50,9 @@ type options struct {
 	// quietAfter is how long an instance is idle before it takes its place back.
 	quietAfter time.Duration
 	secure     bool
-	profiles   string
+	// lentOnly leaves out instances that are quiet or have parted.
+	lentOnly bool
+	profiles string
 }
 
 func main() {
@@ -59,6 +63,7 @@ func main() {
 	flag.IntVar(&o.instances, "instances", 10, "instances of each function that is called")
 	flag.DurationVar(&o.quietAfter, "quiet-after", 3*time.Minute, "how long instances are idle before they go quiet; the first must not while the last start")
 	flag.BoolVar(&o.secure, "tls", true, "secure connections with TLS as in a cluster")
+	flag.BoolVar(&o.lentOnly, "lent-only", false, "end once instances that lend their places are measured, and leave out those that have gone quiet")
 	flag.StringVar(&o.profiles, "profiles", "", "`folder` for profiles of the heap and of goroutines of scheduler and gateway at each stage; none if it is empty")
 	r.add(flag.CommandLine)
 	flag.Parse()

@@ -10,15 +10,19 @@ import (
 type memory struct {
 	// Go are the objects on the heap, and the stacks; Resident is what the kernel counts.
 	Go, Resident int64
+	// Goroutines are how many there are; of a thing, in hundredths.
+	Goroutines int64
 }
 
 func (m memory) plus(other memory) memory {
-	return memory{m.Go + other.Go, m.Resident + other.Resident}
+	return memory{m.Go + other.Go, m.Resident + other.Resident, m.Goroutines + other.Goroutines}
 }
 
 // each is what one of n things takes that were added since before.
 func (m memory) each(before memory, n int) memory {
-	return memory{(m.Go - before.Go) / int64(n), (m.Resident - before.Resident) / int64(n)}
+	return memory{
+		(m.Go - before.Go) / int64(n), (m.Resident - before.Resident) / int64(n), 100 * (m.Goroutines - before.Goroutines) / int64(n),
+	}
 }
 
 // snapshot is the memory of all processes at one time.
@@ -44,6 +48,12 @@ func (s snapshot) printEach(out io.Writer, thing string) {
 	for _, p := range parts {
 		fmt.Fprintf(out, "density_%s_resident%s=%d\n", thing, p.name, p.of.Resident)
 	}
+}
+
+// printGoroutines prints how many one thing has in scheduler and gateway.
+func (s snapshot) printGoroutines(out io.Writer, thing string) {
+	fmt.Fprintf(out, "density_%s_goroutines_scheduler=%.2f\n", thing, float64(s.scheduler.Goroutines)/100)
+	fmt.Fprintf(out, "density_%s_goroutines_gateway=%.2f\n", thing, float64(s.gateway.Goroutines)/100)
 }
 
 // printHost prints what one thing takes in this process.

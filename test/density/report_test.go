@@ -9,12 +9,13 @@ import (
 )
 
 func TestFiguresAreOfOneThing(t *testing.T) {
-	before := snapshot{memory{1000, 5000}, memory{2000, 6000}, memory{0, 100}}
-	after := snapshot{memory{31_000, 55_000}, memory{12_009, 26_000}, memory{100_000, 200_100}}
+	before := snapshot{memory{1000, 5000, 10}, memory{2000, 6000, 20}, memory{0, 100, 5}}
+	after := snapshot{memory{31_000, 55_000, 50}, memory{12_009, 26_000, 31}, memory{100_000, 200_100, 5}}
 	var out strings.Builder
 	one := after.each(before, 10)
 	one.printEach(&out, "agent")
 	one.printHost(&out, "agent")
+	one.printGoroutines(&out, "agent")
 	want := `density_agent_bytes=4000
 density_agent_bytes_scheduler=3000
 density_agent_bytes_gateway=1000
@@ -23,6 +24,8 @@ density_agent_resident_scheduler=5000
 density_agent_resident_gateway=2000
 density_agent_bytes_host=10000
 density_agent_resident_host=20000
+density_agent_goroutines_scheduler=4.00
+density_agent_goroutines_gateway=1.10
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
@@ -41,7 +44,7 @@ func TestCPUIsAShareOfACore(t *testing.T) {
 
 func TestMemoryThatStaysIsSteady(t *testing.T) {
 	at := func(scheduler, gateway int64) snapshot {
-		return snapshot{memory{scheduler, 1}, memory{gateway, 1}, memory{}}
+		return snapshot{memory{scheduler, 1, 1}, memory{gateway, 1, 1}, memory{}}
 	}
 	for _, c := range []struct {
 		a, b snapshot

@@ -75,6 +75,9 @@ func (s *site) measureAgents(ctx context.Context, out io.Writer, before snapshot
 	if err := s.awaitLoans(ctx, s.options.agents, 0); err != nil {
 		return fmt.Errorf("%w: instances went quiet while they were measured; raise -quiet-after", err)
 	}
+	if s.options.lentOnly {
+		return nil
+	}
 	slog.Info("waiting for instances to go quiet", "after", s.options.quietAfter)
 	if err := s.awaitLoans(ctx, 0, s.options.quietAfter+quietWithin); err != nil {
 		return err
@@ -101,6 +104,7 @@ func (s *site) stage(ctx context.Context, out io.Writer, prefix string, before s
 	one := after.each(before, s.options.agents)
 	one.printEach(out, prefix+"agent")
 	one.printHost(out, prefix+"agent")
+	one.printGoroutines(out, prefix+"agent")
 	began := time.Now()
 	from, err := s.cpu(ctx)
 	if err != nil {
