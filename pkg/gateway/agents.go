@@ -382,22 +382,25 @@ func (c *agentConn) over(a *attempt) bool {
 	return true
 }
 
-// onCredits takes a Lend or a TakeBack.
+// onCredits takes a Lend or a TakeBack. An instance has as many places as its unit's concurrency, so
+// what an agent lends beyond that is nothing.
 func (c *agentConn) onCredits(f callwire.Frame) error {
 	count, err := callwire.ParseCount(f)
 	if err != nil {
 		return err
 	}
-	const most = 1 << 16
-	n := int(min(count, most))
-	if f.Kind == callwire.KindTakeBack {
-		n = -n
-	}
 	if c.lender == nil {
 		return fmt.Errorf("%w: an agent without a valid claim has no credits", callwire.ErrFrame)
 	}
 	p := c.pool
+	places := int(p.unit.Spec.Template.Concurrency)
+	n := int(min(count, uint32(places)))
 	p.mu.Lock()
+	if f.Kind == callwire.KindTakeBack {
+		n = -n
+	} else {
+		n = min(n, max(0, places-c.lender.Held()))
+	}
 	p.core.Lend(c.lender, n)
 	after := c.gateway.dispatch.handOver(p)
 	p.mu.Unlock()

@@ -192,6 +192,7 @@ func newFunction(namespace, name string, timeout time.Duration) *v1alpha1.Functi
 		Namespace: namespace, Name: name, UID: types.UID("uid-of-" + namespace + "-" + name),
 	}}
 	fn.Spec.Template.Timeout = v1alpha1.Duration{Duration: timeout}
+	fn.Spec.Template.Concurrency = 8 // an instance may lend several places
 	v1alpha1.Default(fn)
 	return fn
 }

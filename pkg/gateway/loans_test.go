@@ -178,6 +178,29 @@ func TestAnInstanceMayLendMore(t *testing.T) {
 	}
 }
 
+func TestAnInstanceLendsNoMoreThanItsConcurrency(t *testing.T) {
+	w := newHarness(t)
+	fn := newFunction("default", "hello", time.Minute)
+	fn.Spec.Template.Concurrency = 2
+	w.catalog.Put(rollout.Alone(fn))
+	a := w.lender(firstCID)
+	a.credits(callwire.KindLend, 1<<20)
+	a.ping()
+	answers := w.calls("a", "b")
+	first, second := a.byLoan().is("a"), a.byLoan().is("b")
+	a.credits(callwire.KindLend, 3) // both places are busy
+	a.ping()
+	answers = append(answers, w.calls("c")...)
+	w.scheduler.ticket()
+	first.keep(200, "")
+	third := a.byLoan().is("c")
+	second.keep(200, "")
+	third.keep(200, "")
+	for _, a := range answers {
+		wrote(t, a, 200, invocation.ExecutedYes)
+	}
+}
+
 // A call crosses the frame by which the instance takes its place back. It costs a message.
 func TestACallWithoutACreditRunsElsewhere(t *testing.T) {
 	w := newHarness(t)

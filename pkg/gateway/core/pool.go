@@ -251,6 +251,9 @@ func (p *Pool[C, L]) Gone(l *Lender[L]) {
 // Credits are the credits of a lender; never negative.
 func (l *Lender[L]) Credits() int { return max(0, l.credits) }
 
+// Held is how many places of a lender the gateway has: its credits, and its running calls.
+func (l *Lender[L]) Held() int { return l.credits + l.running }
+
 // HasCredits reports whether a lender has a credit.
 func (p *Pool[C, L]) HasCredits() bool { return len(p.lenders) > 0 }
 
