@@ -30,6 +30,13 @@ type Snapshot struct {
 	// from launch to first pull; 0 if unknown.
 	MeanExecution time.Duration
 	MeanStart     time.Duration
+	// AwaitingCore of the busy instances have a call that waits for a core of its node.
+	// CoreWaited is how long calls that have ended since the last decision waited before, as far
+	// as AwaitingCore did not count them.
+	AwaitingCore int
+	CoreWaited   time.Duration
+	// NodesBusy says that on all nodes with room, more threads want to run than there are cores.
+	NodesBusy bool
 	// Elapsed is the time since the last decision on the function; 0 if there was none.
 	Elapsed time.Duration
 	// State is the State of the last decision.
@@ -38,6 +45,12 @@ type Snapshot struct {
 
 // Waiting is the number of waiting tickets: the paper's RinQueue.
 func (s Snapshot) Waiting() int { return int(s.Arrived - s.Departed) }
+
+// lacksCores reports whether more instances would only wait for cores: at least half of the busy
+// ones do, and no node with room has a core to spare.
+func (s Snapshot) lacksCores() bool {
+	return s.NodesBusy && s.AwaitingCore > 0 && 2*s.AwaitingCore >= s.Busy
+}
 
 // State is what a decider carries from tick to tick: a comparable value of the decider's own
 // type, nil before its first decision.
@@ -91,6 +104,9 @@ const (
 	ReasonRetry Reason = "RetryStart"
 	// ReasonNoRoom says that the needed instances do not fit.
 	ReasonNoRoom Reason = "NoRoom"
+	// ReasonNoCores says that half of the busy instances wait for cores of their nodes, and that
+	// the nodes with room have none to spare.
+	ReasonNoCores Reason = "NoCores"
 	// ReasonRamp says that more calls wait than instances are starting, and that the time of a
 	// call is still unknown.
 	ReasonRamp Reason = "RampUp"
@@ -159,8 +175,12 @@ func (l Limits) below() Reason {
 // Bound adds replacements for lost instances to a decision and keeps the number of instances
 // within limits. A starting instance replaces a lost one: where many are lost, as on a machine
 // that is short of CPU, each would otherwise be replaced again and again. Bound cancels no
-// launch that Min or a lost instance needs. Max wins over everything else.
+// launch that Min or a lost instance needs. Max wins over everything else. Instances that would
+// wait for cores like the others are not created.
 func Bound(d Decision, s Snapshot, l Limits) Decision {
+	if d.Create > 0 && s.lacksCores() {
+		d.Create, d.Why = 0, ReasonNoCores
+	}
 	total := s.Created + s.Creating
 	if lost := s.Lost - s.Creating; d.Create < lost {
 		d.Create, d.Why = lost, ReasonReplace

@@ -19,6 +19,7 @@ var meanings = map[Reason]string{
 	ReasonStale:      "calls have waited for too long",
 	ReasonRetry:      "the last start failed, retrying with one",
 	ReasonNoRoom:     "no room for what is needed",
+	ReasonNoCores:    "the instances wait for cores of their nodes, and more instances would, too",
 	ReasonRamp:       "more calls wait than instances are starting, and how long a call takes is not known yet",
 	ReasonBacklog:    "the queue would take the instances too long",
 	ReasonStanding:   "the queue does not get shorter, though all instances are ready",
@@ -105,6 +106,9 @@ func suppliedWords(s Snapshot) string {
 	text := instances(s.Created)
 	if s.Created > 0 {
 		text += fmt.Sprintf(", %d busy", s.Busy)
+	}
+	if s.AwaitingCore > 0 {
+		text += fmt.Sprintf(", %d waiting for cores", s.AwaitingCore)
 	}
 	if s.Creating > 0 {
 		text += fmt.Sprintf(", %d starting", s.Creating)

@@ -19,7 +19,8 @@ type Rates struct {
 	// changed.
 	Missing, Promised float64
 	// Departed is the snapshot's. Runs counts departures as Slow counts arrivals, and Held is
-	// the time for which calls held instances meanwhile, in seconds. Busy is the number of
+	// the time for which calls held instances meanwhile, in seconds, without their waits for cores
+	// of the nodes: those are no fault of the instances, and more instances do not shorten them. Busy is the number of
 	// busy instances at the last tick.
 	Departed uint64
 	Busy     int
@@ -114,10 +115,10 @@ func (r Rates) advance(s Snapshot, p Params, arrived uint64) Rates {
 	r.Peak = max(s.present(), r.Peak*fade)
 	if s.Elapsed <= 2*p.Tick { // else nobody saw who was busy
 		r.Runs = r.Runs*fade + ran
-		held := float64(busy) * s.Elapsed.Seconds()
+		held := float64(max(0, busy-s.AwaitingCore))*s.Elapsed.Seconds() - s.CoreWaited.Seconds()
 		r.Held, r.Guessed = r.Held*fade+held, r.Guessed*fade
 		if rested {
-			r.Guessed += held
+			r.Guessed += max(0, held)
 		}
 	}
 	now := Window{Calls: came - r.Missing, Span: s.Elapsed}

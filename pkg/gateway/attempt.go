@@ -45,8 +45,10 @@ type attempt struct {
 	// came says that the instance has sent a frame about it, and begun that the head of the
 	// answer has come. answer has the rest of an answer that is not whole. Only the reader
 	// uses these.
+	// coreWait is how long the call waited for a core of the node, as the head says.
 	came, begun bool
 	answer      *callwire.Inflow
+	coreWait    time.Duration
 	// detached cancels the attempt some time after its client has left.
 	detached *time.Timer
 	// ended says that the instance has ended it, or is lost.
@@ -196,7 +198,7 @@ func (a *attempt) onHead(head *callwire.Head) error {
 		a.call.interimReceived(a, head)
 		return nil
 	}
-	a.begun = true
+	a.begun, a.coreWait = true, head.CoreWait
 	if head.Whole {
 		// The payload is valid until the next frame is read.
 		head.Body = append([]byte(nil), head.Body...)
@@ -305,7 +307,7 @@ func (a *attempt) freePlace(keeps bool, took time.Duration) {
 	p := a.pool
 	p.mu.Lock()
 	if a.byLoan && took > 0 {
-		p.core.Executed(took)
+		p.core.Executed(took, a.coreWait)
 	}
 	p.core.Ended(a.conn.lender, keeps)
 	after := a.conn.gateway.dispatch.handOver(p)

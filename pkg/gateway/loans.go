@@ -287,6 +287,8 @@ func (d *dispatcher) report(p *pool) {
 		Lent:        uint32(r.Lent),
 		Executions:  r.Executions - p.base.Executions,
 		ExecutedNs:  int64(r.Executed - p.base.Executed),
+
+		CoreWaitedNs: int64(r.CoreWaited - p.base.CoreWaited),
 	})
 }
 

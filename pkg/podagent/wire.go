@@ -36,14 +36,14 @@ func toWire(m core.Message, who identity, token string, speech wire.Speech) *age
 	case core.Pull:
 		done := make([]*agentwire.Done, 0, len(m.Done))
 		for _, d := range m.Done {
-			done = append(done, &agentwire.Done{InvocationId: d.ID[:], ExecNs: int64(d.Exec), Unclaimed: d.Unclaimed})
+			done = append(done, &agentwire.Done{InvocationId: d.ID[:], ExecNs: int64(d.Exec), CoreWaitNs: int64(d.CoreWait), Unclaimed: d.Unclaimed})
 		}
 		loans := make([]*agentwire.Loan, 0, len(m.Loans))
 		for _, l := range m.Loans {
 			loans = append(loans, &agentwire.Loan{Gateway: l.Gateway, Calls: uint32(l.Calls)})
 		}
 		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{
-			Credits: uint32(m.Credits), Done: done, Loans: loans, IdleNs: int64(m.Idle),
+			Credits: uint32(m.Credits), Done: done, Loans: loans, IdleNs: int64(m.Idle), NodeBusy: m.NodeBusy, CoreWait: coreWaitToWire(m.CoreWait),
 		}}}
 	case core.LeaveRequest:
 		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Leave{Leave: &agentwire.LeaveRequest{IdleNs: int64(m.Idle)}}}
@@ -53,6 +53,13 @@ func toWire(m core.Message, who identity, token string, speech wire.Speech) *age
 		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Ping{Ping: &agentwire.Ping{EveryNs: int64(m.Every), Report: reportToWire(m.Report)}}}
 	}
 	return &agentwire.PullRequest{}
+}
+
+func coreWaitToWire(w core.CoreWait) *agentwire.CoreWait {
+	if w.Waited == 0 {
+		return nil
+	}
+	return &agentwire.CoreWait{InvocationId: w.ID[:], WaitedNs: int64(w.Waited), ByLoan: w.ByLoan}
 }
 
 func goodbyeReason(r core.Reason) agentwire.Goodbye_Reason {

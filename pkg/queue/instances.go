@@ -31,7 +31,9 @@ type instance struct {
 	lent     int      // the sum of their calls
 	ready    bool     // has polled at least once, so that it is known to work
 	draining bool
-	index    int // in the heap, -1 if not there
+	// awaitsCore says that it has a call that waits for a core of its node.
+	awaitsCore bool
+	index      int // in the heap, -1 if not there
 	// idleSince is since when it has run nothing: since its credits reached its capacity or, if
 	// it has loans, as its agent says. It is zero while it runs something, or may.
 	idleSince time.Time
@@ -46,6 +48,8 @@ type totals struct {
 	instances int
 	// ready instances have polled at least once, and busy ones hold a ticket.
 	ready, busy int
+	// awaiting instances have a call that waits for a core.
+	awaiting int
 	// places is how many calls the ready ones run at a time, and out how many tickets they hold.
 	places, out int
 	// credits is how many tickets they poll for, and lent how many calls they take from
@@ -62,6 +66,9 @@ func (c *totals) adjust(in *instance, n int) {
 	c.out += n * len(in.out)
 	if len(in.out) > 0 {
 		c.busy += n
+	}
+	if in.awaitsCore {
+		c.awaiting += n
 	}
 }
 
@@ -116,9 +123,22 @@ func (s *instances) pull(in *instance, p Pull, now time.Time) {
 			s.totals.addReady(in, 1)
 		}
 	}
+	if in.awaitsCore != p.AwaitsCore {
+		s.setAwaiting(in, p.AwaitsCore)
+	}
 	s.setLoans(in, p.Loans, now)
 	s.addCredits(in, p.Credits, now)
 	in.updateIdle(p.Idle, now)
+}
+
+func (s *instances) setAwaiting(in *instance, awaits bool) {
+	n := 1
+	if in.awaitsCore = awaits; !awaits {
+		n = -1
+	}
+	if !in.draining {
+		s.totals.awaiting += n
+	}
 }
 
 // addCredits lets an instance poll for credits more tickets, within its capacity.

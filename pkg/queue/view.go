@@ -21,6 +21,8 @@ type View struct {
 	// Instances have joined and are not draining; Busy ones hold a ticket.
 	Instances int
 	Busy      int
+	// AwaitingCore of those instances have a call that has long waited for a core of its node.
+	AwaitingCore int
 	// Untracked is how many calls those instances run beside tickets and loans: calls that they
 	// have from an earlier scheduler, or whose loans were recalled.
 	Untracked int
@@ -44,7 +46,9 @@ func (q *Queue) View(now time.Time) View {
 		Credits:     q.instances.totals.credits,
 		Lent:        q.instances.totals.lent,
 		Busy:        q.instances.totals.busy,
-		Untracked:   q.instances.totals.untracked(),
+
+		AwaitingCore: q.instances.totals.awaiting,
+		Untracked:    q.instances.totals.untracked(),
 	}
 	if first := q.backlog.oldest(); first != nil {
 		v.OldestWait = max(0, now.Sub(first.ticket.Arrived))

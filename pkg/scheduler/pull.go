@@ -27,6 +27,9 @@ type pullStream struct {
 	adopted bool
 	pulled  bool // has asked for work
 	leaving bool // said goodbye, or may leave
+	// node is where it runs, and nodeBusy what its agent says of it.
+	node     string
+	nodeBusy bool
 	// event is reused for its pulls, done for the call that it has finished, and loans for
 	// its loans to a few gateways.
 	event core.Pulled
@@ -99,7 +102,7 @@ func (s *sessions) hello(end ender, hello *agentwire.Hello) (*pullStream, error)
 	}
 	capacity := int(f.current().Spec.Template.Concurrency)
 	of, kept := s.negotiate(hello)
-	p := &pullStream{function: f, adopted: instance.Adopted}
+	p := &pullStream{function: f, adopted: instance.Adopted, node: instance.Node}
 	// A ticket or a recall for each call it can hold, in each second, a welcome, a drain, an answer,
 	// its function's end, and one for each ping that may wait for one.
 	p.prepare(s.host, key, of, end, 2*capacity+9)
@@ -194,9 +197,11 @@ func (p *pullStream) pull(pull *agentwire.Pull) error {
 	s, f := p.scheduler, p.function
 	asked := s.deps.Now()
 	first := !p.pulled && p.firstPull()
+	p.hearOfNode(pull.GetNodeBusy())
 	p.event = core.Pulled{
 		CID: p.key.CID, Wants: !p.leaving, Credits: int(pull.GetCredits()), Done: doneOf(p.done[:0], pull.GetDone()),
 		Loans: loansOf(p.loans[:0], pull.GetLoans()), Idle: clampAge(pull.GetIdleNs()),
+		NodeBusy: pull.GetNodeBusy(), AwaitsCore: pull.GetCoreWait() != nil,
 	}
 	refused, is := s.pulled(f, &p.event)
 	p.event.Done, p.event.Loans = nil, nil // they may be as long as an agent likes
@@ -207,6 +212,14 @@ func (p *pullStream) pull(pull *agentwire.Pull) error {
 		s.finishStart(p, asked)
 	}
 	return nil
+}
+
+// hearOfNode notes what the agent says of its node.
+func (p *pullStream) hearOfNode(busy bool) {
+	if busy != p.nodeBusy {
+		p.nodeBusy = busy
+		p.scheduler.busyNodes.hear(p.node, busy)
+	}
 }
 
 // pulled passes a pull to the function's core, and counts the executions that it reports.
@@ -243,7 +256,7 @@ func doneOf(done []core.Done, ended []*agentwire.Done) []core.Done {
 	for _, d := range ended {
 		// A call without a valid id still reports its execution time.
 		id, _ := invocation.IDFromBytes(d.GetInvocationId())
-		done = append(done, core.Done{ID: id, Execution: time.Duration(d.GetExecNs()), Unclaimed: d.GetUnclaimed()})
+		done = append(done, core.Done{ID: id, Execution: time.Duration(d.GetExecNs()), CoreWait: time.Duration(d.GetCoreWaitNs()), Unclaimed: d.GetUnclaimed()})
 	}
 	return done
 }
@@ -349,6 +362,7 @@ func (p *pullStream) leaveQueue(involuntary bool) (retired bool) {
 // leave is over.
 func (p *pullStream) onEnd(orderly bool) {
 	toGo := p.leaving
+	p.hearOfNode(false)
 	if !p.leaving {
 		p.scheduler.deps.Instances.Disconnect(p.key)
 		toGo = p.leaveQueue(true)

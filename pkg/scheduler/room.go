@@ -24,6 +24,7 @@ type placer struct {
 	peers     *peerRoom
 	starts    *starts
 	spares    *spares
+	busyNodes *busyNodes
 	cores     cores
 	// pools says that spare instances may exist, and patience is Config.NoRoomPatience.
 	pools    bool
@@ -43,7 +44,7 @@ func newPlacer(s *host, spares *spares, peers *peerRoom) *placer {
 	return &placer{
 		planner:   capacity.New(capacity.Config{Tick: c.Tick, EvictAfter: c.EvictAfter, Patience: c.NoRoomPatience, Spares: pools}),
 		instances: s.deps.Instances, functions: s.functions, dirty: s.dirty, peers: peers,
-		starts: s.starts, spares: spares, cores: s,
+		starts: s.starts, spares: spares, busyNodes: s.busyNodes, cores: s,
 		pools: pools, patience: c.NoRoomPatience, log: s.deps.Log, now: s.deps.Now,
 	}
 }
@@ -68,13 +69,22 @@ func shapeOf(fn *v1alpha1.Function, nodes NodeView) capacity.Shape {
 // shape is the unit's shape. The planner tracks its nodes from then on.
 func (p *placer) shape(u *unit) capacity.Shape {
 	if !p.planner.Observed(u.shape.Where) {
-		p.planner.Observe(u.shape.Where, p.instances.Candidates(u.fn))
+		candidates := p.instances.Candidates(u.fn)
+		if p.busyNodes.some() {
+			candidates.Mark(p.busyNodes.has)
+		}
+		p.planner.Observe(u.shape.Where, candidates)
 	}
 	return u.shape
 }
 
 // room is how many more instances of a unit fit on the nodes.
 func (p *placer) room(u *unit) int { return p.planner.Room(p.shape(u)) }
+
+// nodesBusy reports whether all nodes with room for the unit are busy.
+func (p *placer) nodesBusy(u *unit) bool {
+	return p.busyNodes.some() && p.planner.Busy(p.shape(u))
+}
 
 // launch launches up to n instances on nodes with room, reserved room first. If room limits
 // their number, the result says why. The UID is empty for a pool.

@@ -27,6 +27,7 @@ type host struct {
 	dirty     *dirtySet
 	gateways  *gatewayStreams
 	streams   *streams // of instances
+	busyNodes *busyNodes
 	// timers wake functions whose floor changes.
 	timers *timers
 	// starts are those of all functions.
@@ -47,6 +48,7 @@ func newHost(config Config, deps Deps) *host {
 		dirty:     &dirtySet{},
 		gateways:  &gatewayStreams{},
 		streams:   &streams{},
+		busyNodes: newBusyNodes(),
 		timers:    newTimers(),
 		starts:    newStarts(config.Executions),
 		triggers:  make(chan *function, 64),

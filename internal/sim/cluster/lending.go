@@ -157,9 +157,9 @@ func (l *lending) join(in *instance) {
 
 // pull takes what an instance asks for, has done and has lent.
 func (l *lending) pull(in *instance, p agent.Pull) {
-	pulled := core.Pulled{CID: in.cid, Wants: true, Credits: p.Credits, Idle: p.Idle}
+	pulled := core.Pulled{CID: in.cid, Wants: true, Credits: p.Credits, Idle: p.Idle, AwaitsCore: p.CoreWait.Waited > 0}
 	for _, d := range p.Done {
-		pulled.Done = append(pulled.Done, core.Done{ID: d.ID, Execution: d.Exec, Unclaimed: d.Unclaimed})
+		pulled.Done = append(pulled.Done, core.Done{ID: d.ID, Execution: d.Exec, CoreWait: d.CoreWait, Unclaimed: d.Unclaimed})
 	}
 	for _, lent := range p.Loans {
 		pulled.Loans = append(pulled.Loans, queue.Loan(lent))

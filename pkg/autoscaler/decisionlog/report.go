@@ -101,6 +101,8 @@ type Inputs struct {
 	Busy     int `json:"busy"`
 	Creating int `json:"creating"`
 	Lost     int `json:"lost"`
+	// AwaitingCore of the busy instances have a call that waits for a core of its node.
+	AwaitingCore int `json:"awaitingCore,omitempty"`
 	// Room is absent if it was unknown.
 	Room          *int    `json:"room,omitempty"`
 	OldestWait    float64 `json:"oldestWaitSeconds"`
@@ -134,7 +136,7 @@ func ReportEntries(entries []Entry) []ReportEntry {
 
 func inputs(s autoscaler.Snapshot, d autoscaler.Decision) Inputs {
 	v := Inputs{
-		Waiting: s.Waiting(), Stale: s.Stale, Created: s.Created, Busy: s.Busy, Creating: s.Creating, Lost: s.Lost,
+		Waiting: s.Waiting(), Stale: s.Stale, Created: s.Created, Busy: s.Busy, Creating: s.Creating, Lost: s.Lost, AwaitingCore: s.AwaitingCore,
 		OldestWait: s.OldestWait.Seconds(), MeanExecution: s.MeanExecution.Seconds(), MeanStart: s.MeanStart.Seconds(),
 		Rate: d.Rate, Horizon: d.Horizon.Seconds(), Failing: s.Failing,
 	}

@@ -44,6 +44,9 @@ type Report struct {
 	// durations.
 	Executions uint64
 	Executed   time.Duration
+	// CoreWaited is how long they waited for cores of their nodes before; of each call, as much
+	// as its scheduler did not hear of meanwhile (invocation.ShortCoreWait).
+	CoreWaited time.Duration
 }
 
 // Lender is an instance with loans to this gateway.
@@ -231,10 +234,11 @@ func (p *Pool[C, L]) Ended(by *Lender[L], keeps bool) {
 	}
 }
 
-// Executed counts an execution by a loan.
-func (p *Pool[C, L]) Executed(took time.Duration) {
+// Executed counts an execution by a loan, which waited for a core before.
+func (p *Pool[C, L]) Executed(took, coreWait time.Duration) {
 	p.report.Executions++
 	p.report.Executed += took
+	p.report.CoreWaited += invocation.ShortCoreWait(coreWait)
 }
 
 // Gone removes a lender with its credits and running calls.

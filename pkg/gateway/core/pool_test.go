@@ -390,7 +390,7 @@ func TestAPoolDoesWhatItsModelDoes(t *testing.T) {
 					return
 				}
 				keeps := rapid.Bool().Draw(t, "keeps")
-				m.pool.Executed(time.Millisecond)
+				m.pool.Executed(time.Millisecond, 0)
 				m.pool.Ended(l.Lender, keeps)
 				l.running--
 				if keeps {

@@ -209,7 +209,7 @@ func onCallEnded(c *Core, now time.Time, e CallEnded) {
 		return
 	}
 	c.counts.ran(e.Outcome)
-	done := Done{ID: a.id, Exec: e.Exec}
+	done := Done{ID: a.id, Exec: e.Exec, CoreWait: invocation.ShortCoreWait(a.coreWait)}
 	switch {
 	case e.Outcome == Complete:
 	case e.Outcome == NotStarted && a.unwanted: // it was the client that broke off
@@ -249,6 +249,7 @@ func (c *Core) endAttempt(now time.Time, n Attempt) {
 func (c *Core) giveBack(now time.Time, n Attempt, a *attempt, done Done) {
 	c.endAttempt(now, n)
 	c.leaveGateway(now, a, false)
+	done.CoreWait = invocation.ShortCoreWait(a.coreWait)
 	c.sendPull(now, 1, done)
 }
 
@@ -258,7 +259,7 @@ func (c *Core) sendPull(now time.Time, credits int, done ...Done) {
 	if !c.life.ready || c.life.draining {
 		return
 	}
-	p := Pull{Credits: credits, Done: done, Loans: c.gateways.loans()}
+	p := Pull{Credits: credits, Done: done, Loans: c.gateways.loans(), NodeBusy: c.node.busy, CoreWait: c.longWait(now)}
 	switch {
 	case len(p.Loans) == 0:
 		c.idle.reported = false

@@ -152,6 +152,9 @@ func messageText(m Message) string {
 		text := fmt.Sprintf("pull %d", m.Credits)
 		for _, d := range m.Done {
 			text += fmt.Sprintf(" done %c %v", d.ID[0], d.Exec)
+			if d.CoreWait > 0 {
+				text += fmt.Sprintf(" after %v without a core", d.CoreWait)
+			}
 			if d.Unclaimed {
 				text += " unclaimed"
 			}
@@ -161,6 +164,15 @@ func messageText(m Message) string {
 		}
 		if m.Idle > 0 {
 			text += fmt.Sprintf(" idle %v", m.Idle)
+		}
+		if m.NodeBusy {
+			text += " busy"
+		}
+		switch w := m.CoreWait; {
+		case w.ByLoan:
+			text += fmt.Sprintf(" a call by a loan has waited %v", w.Waited)
+		case w.Waited > 0:
+			text += fmt.Sprintf(" %c has waited %v", w.ID[0], w.Waited)
 		}
 		return text
 	case Ping:

@@ -52,6 +52,20 @@ type Pull struct {
 	// Idle is how long an instance with loans has run no call; 0 if it runs one, or has until
 	// a moment ago.
 	Idle time.Duration
+	// NodeBusy says that more threads want to run on the node than it has cores.
+	NodeBusy bool
+	// CoreWait is the call that has long waited for a core of the node; zero if none has.
+	CoreWait CoreWait
+}
+
+// CoreWait is a call that waits for a core of its node, and has not begun.
+type CoreWait struct {
+	ID invocation.ID
+	// Waited is for how long, at least invocation.LongCoreWait.
+	Waited time.Duration
+	// ByLoan says that its gateway has handed it over. Otherwise the instance has its ticket,
+	// and has not claimed it.
+	ByLoan bool
 }
 
 // Loan says how many calls at a time the instance takes directly from a gateway, at least 1.
@@ -67,6 +81,8 @@ type Done struct {
 	ID invocation.ID
 	// Exec is how long the function took; 0 if it did not run.
 	Exec time.Duration
+	// CoreWait is how long it waited for a core of the node, as far as no Pull said so.
+	CoreWait time.Duration
 	// Unclaimed says that the ticket's gateway could not be reached.
 	Unclaimed bool
 }

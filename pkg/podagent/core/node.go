@@ -1,6 +1,10 @@
 package core
 
-import "time"
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
 
 // The node agent of a busy node decides which calls compute (pkg/nodeagent/callorder). Whatever
 // goes wrong with it, calls begin as if it were not there.
@@ -25,6 +29,9 @@ type node struct {
 	// waiting is the call that waits for a core, since asked; 0 for none.
 	waiting Attempt
 	asked   time.Time
+	// said says that the scheduler has heard of the wait, and sayAt is when it hears of it next.
+	said  bool
+	sayAt time.Time
 }
 
 // beginCall lets a call go on once it has a core: at once, unless the node agent has to be asked.
@@ -34,16 +41,15 @@ func beginCall(c *Core, now time.Time, n Attempt, a *attempt) {
 		return
 	}
 	a.phase, a.known = awaitingCore, true
-	c.node.waiting, c.node.asked = n, now
+	c.node.waiting, c.node.asked, c.node.sayAt = n, now, now.Add(invocation.LongCoreWait)
 	c.counts.CoreAsks++
 	c.emit(AskCore{n})
 }
 
 // proceed claims the call of a ticket, and starts one that came by a loan.
 func proceed(c *Core, now time.Time, n Attempt, a *attempt) {
-	if c.node.waiting == n {
-		c.node.waiting = 0
-		a.coreWait = now.Sub(c.node.asked)
+	if c.node.waiting == n && endWait(c, now, a) {
+		c.sendPull(now, 0)
 	}
 	if a.byLoan {
 		a.phase = running
@@ -54,6 +60,31 @@ func proceed(c *Core, now time.Time, n Attempt, a *attempt) {
 	a.claimDeadline = now.Add(claimTimeout << min(c.calls.unanswered, claimDoublings))
 	c.calls.claims = append(c.calls.claims, n)
 	claimAt(c, now, n, a)
+}
+
+// endWait ends the wait of a call, and reports whether the scheduler has heard of it.
+func endWait(c *Core, now time.Time, a *attempt) (said bool) {
+	said, c.node.said, c.node.waiting = c.node.said, false, 0
+	a.coreWait = now.Sub(c.node.asked)
+	return said
+}
+
+// sayWait tells the scheduler that a call waits, and again when it has waited twice as long.
+func sayWait(c *Core, now time.Time) {
+	if _, a := c.waitingForCore(); a == nil || now.Before(c.node.sayAt) {
+		return
+	}
+	c.node.said, c.node.sayAt = true, now.Add(now.Sub(c.node.asked))
+	c.sendPull(now, 0)
+}
+
+// longWait is the wait that the scheduler has heard of, or zero.
+func (c *Core) longWait(now time.Time) CoreWait {
+	_, a := c.waitingForCore()
+	if a == nil || !c.node.said {
+		return CoreWait{}
+	}
+	return CoreWait{ID: a.id, Waited: now.Sub(c.node.asked), ByLoan: a.byLoan}
 }
 
 // waitingForCore is the call that waits for a core, or nil.
@@ -77,7 +108,8 @@ func giveUpWaiting(c *Core, now time.Time) {
 	if a == nil {
 		return
 	}
-	c.node.waiting, a.known = 0, false
+	said := endWait(c, now, a)
+	a.known = false
 	c.emit(GiveUpCore{n})
 	if !a.byLoan {
 		c.giveBack(now, n, a, Done{ID: a.id})
@@ -86,13 +118,25 @@ func giveUpWaiting(c *Core, now time.Time) {
 	c.endAttempt(now, n)
 	keeps := c.leaveGateway(now, a, true)
 	c.emit(Deliver{n, keeps})
-	if !keeps {
+	switch {
+	case !keeps:
 		c.sendPull(now, 1)
+	case said:
+		c.sendPull(now, 0)
+	}
+}
+
+// sayBusy tells the scheduler whether the node is busy, if that has changed.
+func sayBusy(c *Core, now time.Time, busy bool) {
+	if c.node.busy != busy {
+		c.node.busy = busy
+		c.sendPull(now, 0)
 	}
 }
 
 func onNodeMode(c *Core, now time.Time, e NodeMode) {
-	c.node.busy, c.node.heard = e.Busy, now
+	c.node.heard = now
+	sayBusy(c, now, e.Busy)
 	if e.Busy {
 		reportRunning(c)
 	}
@@ -129,7 +173,8 @@ func onNodeLow(c *Core, now time.Time, e NodeLow) {
 }
 
 func onNodeLost(c *Core, now time.Time) {
-	c.node.busy, c.node.low = false, false
+	c.node.low = false
+	sayBusy(c, now, false)
 	for _, a := range c.calls.attempts {
 		a.known = false
 	}
@@ -138,6 +183,11 @@ func onNodeLost(c *Core, now time.Time) {
 
 // nodeNext is when nodeDue has something to do.
 func nodeNext(c *Core) time.Time {
+	return earliest(impatientAt(c), sayAt(c))
+}
+
+// impatientAt is when the waiting call begins without a core; zero if none waits.
+func impatientAt(c *Core) time.Time {
 	if _, a := c.waitingForCore(); a == nil {
 		return c.node.distrusted
 	}
@@ -148,10 +198,19 @@ func nodeNext(c *Core) time.Time {
 	return earliest(sign.Add(nodePatience), c.node.asked.Add(maxCoreWait))
 }
 
-// nodeDue lets a call begin that has waited too long, and trusts the node agent again after a
-// while.
+// sayAt is when the scheduler hears of the wait next; zero if no call waits.
+func sayAt(c *Core) time.Time {
+	if _, a := c.waitingForCore(); a == nil {
+		return time.Time{}
+	}
+	return c.node.sayAt
+}
+
+// nodeDue lets a call begin that has waited too long, or tells of its wait, and trusts the node
+// agent again after a while.
 func nodeDue(c *Core, now time.Time) {
-	if at := nodeNext(c); at.IsZero() || now.Before(at) {
+	sayWait(c, now)
+	if at := impatientAt(c); at.IsZero() || now.Before(at) {
 		return
 	}
 	if _, a := c.waitingForCore(); a == nil {

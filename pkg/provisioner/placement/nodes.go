@@ -43,6 +43,8 @@ type Node struct {
 	// Allocatable is the total that instances may request, and Requested the present requests.
 	Allocatable Amount
 	Requested   Amount
+	// Busy says that more threads want to run on it than it has cores.
+	Busy bool
 }
 
 // Candidates are the nodes on which instances of a function may run.
@@ -51,6 +53,22 @@ type Candidates struct {
 	Nodes, Avoided []Node
 	// Excluded counts all other nodes by reason.
 	Excluded ReasonCounts
+}
+
+// Mark marks busy nodes, which are then used only if no calm one has room.
+func (c *Candidates) Mark(busy func(node string) bool) {
+	calm := c.Nodes[:0]
+	for _, n := range c.Nodes {
+		if n.Busy = busy(n.Name); n.Busy {
+			c.Avoided = append(c.Avoided, n)
+		} else {
+			calm = append(calm, n)
+		}
+	}
+	c.Nodes = calm
+	for i := range c.Avoided {
+		c.Avoided[i].Busy = busy(c.Avoided[i].Name)
+	}
 }
 
 // Fits reports whether a node has room for want.

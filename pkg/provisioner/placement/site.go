@@ -41,6 +41,23 @@ func (s *Site) Room(want Amount) int {
 	return room
 }
 
+// Busy reports whether some node has room for want now, and all that have are busy.
+func (s *Site) Busy(want Amount) bool {
+	busy := false
+	for _, in := range [...]*Index{s.ordinary, s.avoided} {
+		for i := range in.nodes {
+			switch n := &in.nodes[i]; {
+			case !n.Fits(want):
+			case !n.Busy:
+				return false
+			default:
+				busy = true
+			}
+		}
+	}
+	return busy
+}
+
 // Refresh makes the present state the first look of later calls.
 func (s *Site) Refresh() {
 	clear(s.capacities)

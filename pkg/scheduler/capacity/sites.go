@@ -94,6 +94,10 @@ func (b *nodeUsage) request(node string, amount placement.Amount) {
 // that decide in the same tick do not see each other's launches; Place does.
 func (b *nodeUsage) Room(of Shape) int { return b.site(of.Where).Room(of.Requests) }
 
+// Busy reports whether an instance of a shape that is launched now would come to a node on which
+// more threads want to run than there are cores.
+func (b *nodeUsage) Busy(of Shape) bool { return b.site(of.Where).Busy(of.Requests) }
+
 // Explain says why there was no room at the first look.
 func (b *nodeUsage) Explain(of Shape) string { return b.site(of.Where).Explain(of.Requests) }
 

@@ -77,6 +77,9 @@ type (
 		Done    []Done
 		Loans   []queue.Loan
 		Idle    time.Duration
+		// NodeBusy says that more threads want to run on its node than there are cores, and
+		// AwaitsCore that its call has waited for one for invocation.LongCoreWait.
+		NodeBusy, AwaitsCore bool
 	}
 	// Started says how long an instance took from its launch to its first pull.
 	Started struct{ Took time.Duration }
@@ -119,11 +122,12 @@ type (
 
 // Done is a ticket that an instance is done with. Unclaimed says that the instance could not
 // reach the gateway, so that the state of the call is unknown. Execution is the execution time
-// as reported by the agent.
+// as reported by the agent. CoreWait is how long the call waited for a core before, as far as no
+// Pulled said so.
 type Done struct {
-	ID        invocation.ID
-	Execution time.Duration
-	Unclaimed bool
+	ID                  invocation.ID
+	Execution, CoreWait time.Duration
+	Unclaimed           bool
 }
 
 // handle updates the function for an event.

@@ -83,6 +83,9 @@ type Function struct {
 	degraded degradedMode
 	// lost counts the instances that ended while they were needed, since the last decision.
 	lost int
+	// coreWaited is how long calls that have ended since the last decision waited for cores of
+	// their nodes, as far as nobody said so meanwhile.
+	coreWaited time.Duration
 
 	reports  loanReports
 	activity activity

@@ -79,6 +79,7 @@ func onPulled(f *Function, e *Pulled, now time.Time) {
 	for _, d := range e.Done {
 		// The agent supplies this value, so it is bounded by the timeout.
 		f.estimates.executions.Observe(min(d.Execution, f.spec.Timeout))
+		f.coreWaited += invocation.ShortCoreWait(d.CoreWait)
 		if d.Unclaimed {
 			f.queue.Requeue(e.CID, d.ID, now)
 			back = true
@@ -88,7 +89,7 @@ func onPulled(f *Function, e *Pulled, now time.Time) {
 		}
 	}
 	if e.Wants {
-		pull := queue.Pull{Credits: e.Credits, Loans: e.Loans, Idle: e.Idle}
+		pull := queue.Pull{Credits: e.Credits, Loans: e.Loans, Idle: e.Idle, AwaitsCore: e.AwaitsCore}
 		if err := f.queue.Pull(e.CID, pull, now); err != nil {
 			f.do(PullRefused{Why: err})
 		}

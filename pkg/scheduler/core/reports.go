@@ -5,11 +5,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
 // LoanReport is what a gateway did with the loans of the function's instances. Served,
-// Executions and Executed only rise within a stream.
+// Executions, Executed and CoreWaited only rise within a stream.
 type LoanReport struct {
 	// Served counts calls that never had a ticket and no longer wait. Waiting is how many wait
 	// without one.
@@ -20,6 +21,9 @@ type LoanReport struct {
 	// Executions by loans, and the sum of their durations.
 	Executions uint64
 	Executed   time.Duration
+	// CoreWaited is how long those calls waited for cores before, as far as the instances have
+	// not said so meanwhile.
+	CoreWaited time.Duration
 }
 
 // Events of gateways.
@@ -75,9 +79,16 @@ type loanDoubt struct {
 	report LoanReport
 }
 
-// replace replaces the last report of a gateway. It returns how many calls the gateway has
-// handed over since, and the executions since with the sum of their durations.
-func (s *loanReports) replace(e *Reported, now time.Time) (handed, executions uint64, took time.Duration) {
+// loanProgress is what a gateway did between two reports.
+type loanProgress struct {
+	// handed is how many calls it has handed over. executions have ended, which took took
+	// together and waited for cores before.
+	handed, executions uint64
+	took, coreWaited   time.Duration
+}
+
+// replace replaces the last report of a gateway, and returns what the gateway did since.
+func (s *loanReports) replace(e *Reported, now time.Time) loanProgress {
 	g, before := s.last[e.Gateway], LoanReport{}
 	switch {
 	case g == nil:
@@ -94,14 +105,15 @@ func (s *loanReports) replace(e *Reported, now time.Time) (handed, executions ui
 	}
 	r := e.Report
 	r.Waiting, r.Running, r.Lent, r.Executed = max(0, r.Waiting), max(0, r.Running), max(0, r.Lent), max(0, r.Executed)
-	if r.Served < before.Served || r.Executions < before.Executions || r.Executed < before.Executed {
+	r.CoreWaited = max(0, r.CoreWaited)
+	if r.Served < before.Served || r.Executions < before.Executions || r.Executed < before.Executed || r.CoreWaited < before.CoreWaited {
 		before = LoanReport{} // the gateway has begun to count again
 	}
-	handed = r.Served - before.Served
+	handed := r.Served - before.Served
 	s.running += r.Running - g.Running
 	s.setWaiting(g, r.Waiting, handed)
 	g.LoanReport, g.stream, g.at, g.idle = r, e.Stream, now, max(0, r.Lent-r.Running)
-	return handed, r.Executions - before.Executions, r.Executed - before.Executed
+	return loanProgress{handed, r.Executions - before.Executions, r.Executed - before.Executed, r.CoreWaited - before.CoreWaited}
 }
 
 // setWaiting replaces how many calls of a gateway wait. handed is how many more no longer do.
@@ -177,14 +189,15 @@ func onReported(f *Function, e *Reported, now time.Time) {
 	if !f.served() {
 		return
 	}
-	handed, executions, took := f.reports.replace(e, now)
-	f.observeExecutions(executions, took)
-	if handed > 0 || f.reports.waiting > 0 || f.reports.running > 0 {
+	did := f.reports.replace(e, now)
+	f.observeExecutions(did.executions, did.took)
+	f.coreWaited += min(did.coreWaited, time.Duration(did.executions)*invocation.LongCoreWait)
+	if did.handed > 0 || f.reports.waiting > 0 || f.reports.running > 0 {
 		f.endIdleTime(now)
 	}
 	f.match(now) // the report may say that loans are idle
 	switch {
-	case handed > 0 || f.reports.waiting > 0:
+	case did.handed > 0 || f.reports.waiting > 0:
 		f.wake()
 		requestRun(f, now)
 	case f.floorPolicy.Patterned() && !f.idleSince.IsZero():

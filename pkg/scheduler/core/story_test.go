@@ -104,7 +104,7 @@ func (w words) done() []Done {
 	if w.values["done"] == "" {
 		return nil
 	}
-	return []Done{{ID: idOf(w.values["done"]), Execution: 10 * time.Millisecond}}
+	return []Done{{ID: idOf(w.values["done"]), Execution: 10 * time.Millisecond, CoreWait: duration(w.values["core-wait"])}}
 }
 
 // duration is that of a text, or 0.
@@ -180,12 +180,12 @@ func (s *story) event(w words) Event {
 	case "pull":
 		return &Pulled{CID: cid, Wants: true, Credits: 1}
 	case "lend":
-		return &Pulled{CID: cid, Wants: true, Credits: w.number("credits", 0), Loans: w.loans(), Idle: duration(w.values["idle"]), Done: w.done()}
+		return &Pulled{CID: cid, Wants: true, Credits: w.number("credits", 0), Loans: w.loans(), Idle: duration(w.values["idle"]), Done: w.done(), AwaitsCore: w.has("awaiting")}
 	case "report":
 		return &Reported{Gateway: w.at(1), Stream: uint64(w.number("stream", 1)), Resumed: w.has("resumed"), Report: LoanReport{
 			Served: uint64(w.number("served", 0)), Waiting: w.number("waiting", 0),
 			Running: w.number("running", 0), Lent: w.number("lent", 0),
-			Executions: uint64(w.number("ran", 0)), Executed: duration(w.values["took"]),
+			Executions: uint64(w.number("ran", 0)), Executed: duration(w.values["took"]), CoreWaited: duration(w.values["core-wait"]),
 		}}
 	case "gone":
 		return GatewayGone{Gateway: w.at(1), Stream: uint64(w.number("stream", 1))}
@@ -225,7 +225,7 @@ func (s *story) event(w words) Event {
 func (s *story) tick(w words) []string {
 	said := s.step(&Ticked{Observed: Observed{
 		Created: w.number("created", 0), Creating: w.number("creating", 0), Awaited: w.number("awaited", 0),
-		Room: w.number("room", -1), KindStart: time.Second, Unconfirmed: w.has("orphan"),
+		Room: w.number("room", -1), KindStart: time.Second, Unconfirmed: w.has("orphan"), NodesBusy: w.has("nodes-busy"),
 	}})
 	d, decided := AnswerOf[*Decided](s.f.out)
 	if !decided {

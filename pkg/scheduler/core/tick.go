@@ -18,6 +18,8 @@ type Observed struct {
 	Failing bool
 	// Room is how many more instances fit on the nodes; negative if unknown.
 	Room int
+	// NodesBusy says that more threads want to run than there are cores on all nodes with room.
+	NodesBusy bool
 	// KindStart is the mean start time of instances of the same ClusterRuntime; 0 if unknown.
 	KindStart time.Duration
 	// Unconfirmed says that nobody can confirm that this scheduler owns the function.
@@ -71,7 +73,7 @@ func onTicked(f *Function, e *Ticked, now time.Time) {
 	f.do(d)
 }
 
-// snapshot makes the decider's input. Each lost instance counts in one snapshot.
+// snapshot makes the decider's input. Each lost instance and each wait counts in one snapshot.
 func snapshot(f *Function, o Observed, now time.Time) autoscaler.Snapshot {
 	view := f.View(now)
 	s := autoscaler.Snapshot{
@@ -81,12 +83,13 @@ func snapshot(f *Function, o Observed, now time.Time) autoscaler.Snapshot {
 		Lost: f.lost, Failing: o.Failing, Room: o.Room,
 		Concurrency:   f.spec.Concurrency,
 		MeanExecution: f.estimates.executions.Mean(), MeanStart: f.estimates.meanStart(o.KindStart, f.spec.StartupTimeout),
+		CoreWaited: f.coreWaited, AwaitingCore: min(view.AwaitingCore, o.Created), NodesBusy: o.NodesBusy,
 		State: f.lastDecision.memory,
 	}
 	if !f.lastDecision.at.IsZero() {
 		s.Elapsed = max(0, now.Sub(f.lastDecision.at))
 	}
-	f.lost = 0
+	f.lost, f.coreWaited = 0, 0
 	return s
 }
 

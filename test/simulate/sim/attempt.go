@@ -24,7 +24,7 @@ type attempt struct {
 // answered is the end of the call. Its place goes to the next one before anything else.
 func (a *attempt) answered(m answerFrame) {
 	g, c := a.conn.gateway, a.call
-	a.placeEnds(m.keeps, m.exec)
+	a.placeEnds(m.keeps, m.exec, m.coreWait)
 	switch {
 	case m.run > 0:
 		d, err := c.life.Begin(a.number, true)
@@ -42,7 +42,7 @@ func (a *attempt) answered(m answerFrame) {
 
 // released queues the call again, for the function has seen nothing of it.
 func (a *attempt) released(m releaseFrame) {
-	a.placeEnds(m.keeps || m.noCredit, 0)
+	a.placeEnds(m.keeps || m.noCredit, 0, 0)
 	a.giveUp()
 }
 
@@ -61,7 +61,7 @@ func (a *attempt) giveUp() {
 
 // placeEnds ends what the attempt has of its instance. If the place stays with the gateway, the
 // next call gets it.
-func (a *attempt) placeEnds(keeps bool, took time.Duration) {
+func (a *attempt) placeEnds(keeps bool, took, coreWait time.Duration) {
 	if !a.conn.over(a) {
 		return
 	}
@@ -70,7 +70,7 @@ func (a *attempt) placeEnds(keeps bool, took time.Duration) {
 		return
 	}
 	if a.byLoan && took > 0 {
-		a.pool.core.Executed(took)
+		a.pool.core.Executed(took, coreWait)
 		a.pool.fn.byLoans++
 	}
 	a.pool.core.Ended(a.conn.lender, keeps)

@@ -27,6 +27,8 @@ type agentAttempt struct {
 	run     int
 	outcome core.Outcome
 	exec    time.Duration
+	// coreWait is how long it waited for a core.
+	coreWait time.Duration
 }
 
 // attemptOf is the attempt of a name; nil if it is over.
@@ -77,7 +79,7 @@ func (a *agent) startCall(e core.Start) {
 		a.world.violate(RuleOwnAttempt, 0)
 		return
 	}
-	t.started = true
+	t.started, t.coreWait = true, e.CoreWait
 	w := a.world
 	in := w.truth.byID[t.id]
 	kind := fate(w)
@@ -179,7 +181,7 @@ func (a *agent) deliver(e core.Deliver) {
 	}
 	switch t.outcome {
 	case core.Complete:
-		t.conn.send(answerFrame{call: t.number, run: t.run, exec: t.exec, keeps: e.Keeps})
+		t.conn.send(answerFrame{call: t.number, run: t.run, exec: t.exec, coreWait: t.coreWait, keeps: e.Keeps})
 	case core.NotStarted:
 		t.conn.send(releaseFrame{call: t.number, keeps: e.Keeps})
 	default:

@@ -100,6 +100,8 @@ type (
 		run  int
 		lost bool
 		exec time.Duration
+		// coreWait is how long it waited for a core before.
+		coreWait time.Duration
 		// keeps says that the call's place stays with the gateway.
 		keeps bool
 	}

@@ -177,14 +177,14 @@ func (p *pullEnd) pull(m core.Pull) {
 	}
 	done := make([]scheduling.Done, 0, len(m.Done))
 	for _, d := range m.Done {
-		done = append(done, scheduling.Done{ID: d.ID, Execution: d.Exec, Unclaimed: d.Unclaimed})
+		done = append(done, scheduling.Done{ID: d.ID, Execution: d.Exec, CoreWait: d.CoreWait, Unclaimed: d.Unclaimed})
 		p.out = slices.DeleteFunc(p.out, func(h handed) bool { return h.id == d.ID })
 	}
 	loans := make([]queue.Loan, 0, len(m.Loans))
 	for _, l := range m.Loans {
 		loans = append(loans, queue.Loan(l))
 	}
-	effects := f.step(&scheduling.Pulled{CID: p.cid, Wants: !p.leaving, Credits: m.Credits, Done: done, Loans: loans, Idle: m.Idle})
+	effects := f.step(&scheduling.Pulled{CID: p.cid, Wants: !p.leaving, Credits: m.Credits, Done: done, Loans: loans, Idle: m.Idle, AwaitsCore: m.CoreWait.Waited > 0})
 	if _, refused := scheduling.AnswerOf[scheduling.PullRefused](effects); refused {
 		p.giveUp()
 	}

@@ -115,7 +115,7 @@ func (x Goodbye_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Goodbye_Reason.Descriptor instead.
 func (Goodbye_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{9, 0}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{10, 0}
 }
 
 type Drain_Reason int32
@@ -163,7 +163,7 @@ func (x Drain_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Drain_Reason.Descriptor instead.
 func (Drain_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{20, 0}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{21, 0}
 }
 
 // Ticket says that an invocation waits at a gateway.
@@ -740,7 +740,12 @@ type Pull struct {
 	Loans []*Loan `protobuf:"bytes,3,rep,name=loans,proto3" json:"loans,omitempty"`
 	// How long the instance has run no call; 0 if it runs one, or has until a moment ago. It
 	// is sent when an instance with loans has become idle, and when it no longer is.
-	IdleNs        int64 `protobuf:"varint,4,opt,name=idle_ns,json=idleNs,proto3" json:"idle_ns,omitempty"`
+	IdleNs int64 `protobuf:"varint,4,opt,name=idle_ns,json=idleNs,proto3" json:"idle_ns,omitempty"`
+	// More threads want to run on the instance's node than it has cores.
+	NodeBusy bool `protobuf:"varint,5,opt,name=node_busy,json=nodeBusy,proto3" json:"node_busy,omitempty"`
+	// The call that has waited for a core of the node for 50 ms or longer; not set if none has. It
+	// is sent again each time the wait has doubled, and a Pull without it follows the wait.
+	CoreWait      *CoreWait `protobuf:"bytes,6,opt,name=core_wait,json=coreWait,proto3" json:"core_wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -803,6 +808,84 @@ func (x *Pull) GetIdleNs() int64 {
 	return 0
 }
 
+func (x *Pull) GetNodeBusy() bool {
+	if x != nil {
+		return x.NodeBusy
+	}
+	return false
+}
+
+func (x *Pull) GetCoreWait() *CoreWait {
+	if x != nil {
+		return x.CoreWait
+	}
+	return nil
+}
+
+// CoreWait is a call that waits for a core of its node, and has not begun.
+type CoreWait struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	InvocationId []byte                 `protobuf:"bytes,1,opt,name=invocation_id,json=invocationId,proto3" json:"invocation_id,omitempty"`
+	// How long it has waited.
+	WaitedNs int64 `protobuf:"varint,2,opt,name=waited_ns,json=waitedNs,proto3" json:"waited_ns,omitempty"`
+	// The gateway has handed it over by a loan. Otherwise the instance has its ticket, and has
+	// not claimed it.
+	ByLoan        bool `protobuf:"varint,3,opt,name=by_loan,json=byLoan,proto3" json:"by_loan,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CoreWait) Reset() {
+	*x = CoreWait{}
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CoreWait) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CoreWait) ProtoMessage() {}
+
+func (x *CoreWait) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CoreWait.ProtoReflect.Descriptor instead.
+func (*CoreWait) Descriptor() ([]byte, []int) {
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *CoreWait) GetInvocationId() []byte {
+	if x != nil {
+		return x.InvocationId
+	}
+	return nil
+}
+
+func (x *CoreWait) GetWaitedNs() int64 {
+	if x != nil {
+		return x.WaitedNs
+	}
+	return 0
+}
+
+func (x *CoreWait) GetByLoan() bool {
+	if x != nil {
+		return x.ByLoan
+	}
+	return false
+}
+
 // Loan says how many calls at a time an instance takes directly from a gateway. Those that
 // run count.
 type Loan struct {
@@ -816,7 +899,7 @@ type Loan struct {
 
 func (x *Loan) Reset() {
 	*x = Loan{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[6]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -828,7 +911,7 @@ func (x *Loan) String() string {
 func (*Loan) ProtoMessage() {}
 
 func (x *Loan) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[6]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -841,7 +924,7 @@ func (x *Loan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loan.ProtoReflect.Descriptor instead.
 func (*Loan) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{6}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Loan) GetGateway() string {
@@ -864,14 +947,17 @@ type Done struct {
 	// Pure execution time of the attempt; 0 if the function did not run.
 	ExecNs int64 `protobuf:"varint,2,opt,name=exec_ns,json=execNs,proto3" json:"exec_ns,omitempty"`
 	// The gateway could not be reached. Another instance may reach it.
-	Unclaimed     bool `protobuf:"varint,3,opt,name=unclaimed,proto3" json:"unclaimed,omitempty"`
+	Unclaimed bool `protobuf:"varint,3,opt,name=unclaimed,proto3" json:"unclaimed,omitempty"`
+	// How long the call waited for a core of the node; at most 50 ms, because a Pull tells of
+	// longer waits.
+	CoreWaitNs    int64 `protobuf:"varint,4,opt,name=core_wait_ns,json=coreWaitNs,proto3" json:"core_wait_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[7]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -883,7 +969,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[7]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -896,7 +982,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{7}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Done) GetInvocationId() []byte {
@@ -920,6 +1006,13 @@ func (x *Done) GetUnclaimed() bool {
 	return false
 }
 
+func (x *Done) GetCoreWaitNs() int64 {
+	if x != nil {
+		return x.CoreWaitNs
+	}
+	return 0
+}
+
 type LeaveRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Time since the instance last had a call.
@@ -930,7 +1023,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[8]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -942,7 +1035,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[8]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -955,7 +1048,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{8}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LeaveRequest) GetIdleNs() int64 {
@@ -976,7 +1069,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[9]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -988,7 +1081,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[9]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1001,7 +1094,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{9}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Goodbye) GetReason() Goodbye_Reason {
@@ -1038,7 +1131,7 @@ type PullReply struct {
 
 func (x *PullReply) Reset() {
 	*x = PullReply{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[10]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1050,7 +1143,7 @@ func (x *PullReply) String() string {
 func (*PullReply) ProtoMessage() {}
 
 func (x *PullReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[10]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1063,7 +1156,7 @@ func (x *PullReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullReply.ProtoReflect.Descriptor instead.
 func (*PullReply) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{10}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PullReply) GetKind() isPullReply_Kind {
@@ -1236,7 +1329,7 @@ type Recall struct {
 
 func (x *Recall) Reset() {
 	*x = Recall{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[11]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1248,7 +1341,7 @@ func (x *Recall) String() string {
 func (*Recall) ProtoMessage() {}
 
 func (x *Recall) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[11]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1261,7 +1354,7 @@ func (x *Recall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recall.ProtoReflect.Descriptor instead.
 func (*Recall) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{11}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Recall) GetGateway() string {
@@ -1299,7 +1392,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[12]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1311,7 +1404,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[12]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1324,7 +1417,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{12}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Ended) GetHow() string {
@@ -1368,7 +1461,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[13]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1380,7 +1473,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[13]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1393,7 +1486,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{13}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Assignment) GetFunctionUid() string {
@@ -1490,7 +1583,7 @@ type Variable struct {
 
 func (x *Variable) Reset() {
 	*x = Variable{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[14]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1502,7 +1595,7 @@ func (x *Variable) String() string {
 func (*Variable) ProtoMessage() {}
 
 func (x *Variable) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[14]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1515,7 +1608,7 @@ func (x *Variable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Variable.ProtoReflect.Descriptor instead.
 func (*Variable) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{14}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Variable) GetName() string {
@@ -1543,7 +1636,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[15]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1555,7 +1648,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[15]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1568,7 +1661,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{15}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *File) GetPath() string {
@@ -1597,7 +1690,7 @@ type Moved struct {
 
 func (x *Moved) Reset() {
 	*x = Moved{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[16]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1609,7 +1702,7 @@ func (x *Moved) String() string {
 func (*Moved) ProtoMessage() {}
 
 func (x *Moved) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[16]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1622,7 +1715,7 @@ func (x *Moved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moved.ProtoReflect.Descriptor instead.
 func (*Moved) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{16}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Moved) GetAddress() string {
@@ -1647,7 +1740,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[17]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1659,7 +1752,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[17]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1672,7 +1765,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{17}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 type Welcome struct {
@@ -1692,7 +1785,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[18]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1704,7 +1797,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[18]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1717,7 +1810,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{18}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Welcome) GetEpoch() uint64 {
@@ -1759,7 +1852,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[19]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1771,7 +1864,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[19]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1784,7 +1877,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{19}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LeaveReply) GetGranted() bool {
@@ -1812,7 +1905,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[20]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1824,7 +1917,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[20]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1837,7 +1930,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{20}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Drain) GetReason() Drain_Reason {
@@ -1905,19 +1998,27 @@ const file_wire_agent_v1alpha1_agent_proto_rawDesc = "" +
 	"\n" +
 	"backed_off\x18\a \x01(\bR\tbackedOff\x12\x1b\n" +
 	"\tcore_asks\x18\b \x01(\x04R\bcoreAsks\x12#\n" +
-	"\rcore_timeouts\x18\t \x01(\x04R\fcoreTimeouts\"\xa1\x01\n" +
+	"\rcore_timeouts\x18\t \x01(\x04R\fcoreTimeouts\"\xfe\x01\n" +
 	"\x04Pull\x12\x18\n" +
 	"\acredits\x18\x01 \x01(\rR\acredits\x121\n" +
 	"\x04done\x18\x02 \x03(\v2\x1d.windlass.agent.v1alpha1.DoneR\x04done\x123\n" +
 	"\x05loans\x18\x03 \x03(\v2\x1d.windlass.agent.v1alpha1.LoanR\x05loans\x12\x17\n" +
-	"\aidle_ns\x18\x04 \x01(\x03R\x06idleNs\"6\n" +
+	"\aidle_ns\x18\x04 \x01(\x03R\x06idleNs\x12\x1b\n" +
+	"\tnode_busy\x18\x05 \x01(\bR\bnodeBusy\x12>\n" +
+	"\tcore_wait\x18\x06 \x01(\v2!.windlass.agent.v1alpha1.CoreWaitR\bcoreWait\"e\n" +
+	"\bCoreWait\x12#\n" +
+	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12\x1b\n" +
+	"\twaited_ns\x18\x02 \x01(\x03R\bwaitedNs\x12\x17\n" +
+	"\aby_loan\x18\x03 \x01(\bR\x06byLoan\"6\n" +
 	"\x04Loan\x12\x18\n" +
 	"\agateway\x18\x01 \x01(\tR\agateway\x12\x14\n" +
-	"\x05calls\x18\x02 \x01(\rR\x05calls\"b\n" +
+	"\x05calls\x18\x02 \x01(\rR\x05calls\"\x84\x01\n" +
 	"\x04Done\x12#\n" +
 	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12\x17\n" +
 	"\aexec_ns\x18\x02 \x01(\x03R\x06execNs\x12\x1c\n" +
-	"\tunclaimed\x18\x03 \x01(\bR\tunclaimed\"'\n" +
+	"\tunclaimed\x18\x03 \x01(\bR\tunclaimed\x12 \n" +
+	"\fcore_wait_ns\x18\x04 \x01(\x03R\n" +
+	"coreWaitNs\"'\n" +
 	"\fLeaveRequest\x12\x17\n" +
 	"\aidle_ns\x18\x01 \x01(\x03R\x06idleNs\"\xaa\x02\n" +
 	"\aGoodbye\x12?\n" +
@@ -2010,7 +2111,7 @@ func file_wire_agent_v1alpha1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_agent_v1alpha1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_wire_agent_v1alpha1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_wire_agent_v1alpha1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_wire_agent_v1alpha1_agent_proto_goTypes = []any{
 	(Goodbye_Reason)(0),  // 0: windlass.agent.v1alpha1.Goodbye.Reason
 	(Drain_Reason)(0),    // 1: windlass.agent.v1alpha1.Drain.Reason
@@ -2020,51 +2121,53 @@ var file_wire_agent_v1alpha1_agent_proto_goTypes = []any{
 	(*Ping)(nil),         // 5: windlass.agent.v1alpha1.Ping
 	(*AgentReport)(nil),  // 6: windlass.agent.v1alpha1.AgentReport
 	(*Pull)(nil),         // 7: windlass.agent.v1alpha1.Pull
-	(*Loan)(nil),         // 8: windlass.agent.v1alpha1.Loan
-	(*Done)(nil),         // 9: windlass.agent.v1alpha1.Done
-	(*LeaveRequest)(nil), // 10: windlass.agent.v1alpha1.LeaveRequest
-	(*Goodbye)(nil),      // 11: windlass.agent.v1alpha1.Goodbye
-	(*PullReply)(nil),    // 12: windlass.agent.v1alpha1.PullReply
-	(*Recall)(nil),       // 13: windlass.agent.v1alpha1.Recall
-	(*Ended)(nil),        // 14: windlass.agent.v1alpha1.Ended
-	(*Assignment)(nil),   // 15: windlass.agent.v1alpha1.Assignment
-	(*Variable)(nil),     // 16: windlass.agent.v1alpha1.Variable
-	(*File)(nil),         // 17: windlass.agent.v1alpha1.File
-	(*Moved)(nil),        // 18: windlass.agent.v1alpha1.Moved
-	(*Pong)(nil),         // 19: windlass.agent.v1alpha1.Pong
-	(*Welcome)(nil),      // 20: windlass.agent.v1alpha1.Welcome
-	(*LeaveReply)(nil),   // 21: windlass.agent.v1alpha1.LeaveReply
-	(*Drain)(nil),        // 22: windlass.agent.v1alpha1.Drain
+	(*CoreWait)(nil),     // 8: windlass.agent.v1alpha1.CoreWait
+	(*Loan)(nil),         // 9: windlass.agent.v1alpha1.Loan
+	(*Done)(nil),         // 10: windlass.agent.v1alpha1.Done
+	(*LeaveRequest)(nil), // 11: windlass.agent.v1alpha1.LeaveRequest
+	(*Goodbye)(nil),      // 12: windlass.agent.v1alpha1.Goodbye
+	(*PullReply)(nil),    // 13: windlass.agent.v1alpha1.PullReply
+	(*Recall)(nil),       // 14: windlass.agent.v1alpha1.Recall
+	(*Ended)(nil),        // 15: windlass.agent.v1alpha1.Ended
+	(*Assignment)(nil),   // 16: windlass.agent.v1alpha1.Assignment
+	(*Variable)(nil),     // 17: windlass.agent.v1alpha1.Variable
+	(*File)(nil),         // 18: windlass.agent.v1alpha1.File
+	(*Moved)(nil),        // 19: windlass.agent.v1alpha1.Moved
+	(*Pong)(nil),         // 20: windlass.agent.v1alpha1.Pong
+	(*Welcome)(nil),      // 21: windlass.agent.v1alpha1.Welcome
+	(*LeaveReply)(nil),   // 22: windlass.agent.v1alpha1.LeaveReply
+	(*Drain)(nil),        // 23: windlass.agent.v1alpha1.Drain
 }
 var file_wire_agent_v1alpha1_agent_proto_depIdxs = []int32{
 	4,  // 0: windlass.agent.v1alpha1.PullRequest.hello:type_name -> windlass.agent.v1alpha1.Hello
 	7,  // 1: windlass.agent.v1alpha1.PullRequest.pull:type_name -> windlass.agent.v1alpha1.Pull
-	10, // 2: windlass.agent.v1alpha1.PullRequest.leave:type_name -> windlass.agent.v1alpha1.LeaveRequest
-	11, // 3: windlass.agent.v1alpha1.PullRequest.goodbye:type_name -> windlass.agent.v1alpha1.Goodbye
+	11, // 2: windlass.agent.v1alpha1.PullRequest.leave:type_name -> windlass.agent.v1alpha1.LeaveRequest
+	12, // 3: windlass.agent.v1alpha1.PullRequest.goodbye:type_name -> windlass.agent.v1alpha1.Goodbye
 	5,  // 4: windlass.agent.v1alpha1.PullRequest.ping:type_name -> windlass.agent.v1alpha1.Ping
 	6,  // 5: windlass.agent.v1alpha1.Ping.report:type_name -> windlass.agent.v1alpha1.AgentReport
-	9,  // 6: windlass.agent.v1alpha1.Pull.done:type_name -> windlass.agent.v1alpha1.Done
-	8,  // 7: windlass.agent.v1alpha1.Pull.loans:type_name -> windlass.agent.v1alpha1.Loan
-	0,  // 8: windlass.agent.v1alpha1.Goodbye.reason:type_name -> windlass.agent.v1alpha1.Goodbye.Reason
-	2,  // 9: windlass.agent.v1alpha1.PullReply.ticket:type_name -> windlass.agent.v1alpha1.Ticket
-	21, // 10: windlass.agent.v1alpha1.PullReply.leave:type_name -> windlass.agent.v1alpha1.LeaveReply
-	22, // 11: windlass.agent.v1alpha1.PullReply.drain:type_name -> windlass.agent.v1alpha1.Drain
-	18, // 12: windlass.agent.v1alpha1.PullReply.moved:type_name -> windlass.agent.v1alpha1.Moved
-	19, // 13: windlass.agent.v1alpha1.PullReply.pong:type_name -> windlass.agent.v1alpha1.Pong
-	20, // 14: windlass.agent.v1alpha1.PullReply.welcome:type_name -> windlass.agent.v1alpha1.Welcome
-	15, // 15: windlass.agent.v1alpha1.PullReply.assignment:type_name -> windlass.agent.v1alpha1.Assignment
-	14, // 16: windlass.agent.v1alpha1.PullReply.ended:type_name -> windlass.agent.v1alpha1.Ended
-	13, // 17: windlass.agent.v1alpha1.PullReply.recall:type_name -> windlass.agent.v1alpha1.Recall
-	16, // 18: windlass.agent.v1alpha1.Assignment.variables:type_name -> windlass.agent.v1alpha1.Variable
-	17, // 19: windlass.agent.v1alpha1.Assignment.files:type_name -> windlass.agent.v1alpha1.File
-	1,  // 20: windlass.agent.v1alpha1.Drain.reason:type_name -> windlass.agent.v1alpha1.Drain.Reason
-	3,  // 21: windlass.agent.v1alpha1.Instances.Pull:input_type -> windlass.agent.v1alpha1.PullRequest
-	12, // 22: windlass.agent.v1alpha1.Instances.Pull:output_type -> windlass.agent.v1alpha1.PullReply
-	22, // [22:23] is the sub-list for method output_type
-	21, // [21:22] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	10, // 6: windlass.agent.v1alpha1.Pull.done:type_name -> windlass.agent.v1alpha1.Done
+	9,  // 7: windlass.agent.v1alpha1.Pull.loans:type_name -> windlass.agent.v1alpha1.Loan
+	8,  // 8: windlass.agent.v1alpha1.Pull.core_wait:type_name -> windlass.agent.v1alpha1.CoreWait
+	0,  // 9: windlass.agent.v1alpha1.Goodbye.reason:type_name -> windlass.agent.v1alpha1.Goodbye.Reason
+	2,  // 10: windlass.agent.v1alpha1.PullReply.ticket:type_name -> windlass.agent.v1alpha1.Ticket
+	22, // 11: windlass.agent.v1alpha1.PullReply.leave:type_name -> windlass.agent.v1alpha1.LeaveReply
+	23, // 12: windlass.agent.v1alpha1.PullReply.drain:type_name -> windlass.agent.v1alpha1.Drain
+	19, // 13: windlass.agent.v1alpha1.PullReply.moved:type_name -> windlass.agent.v1alpha1.Moved
+	20, // 14: windlass.agent.v1alpha1.PullReply.pong:type_name -> windlass.agent.v1alpha1.Pong
+	21, // 15: windlass.agent.v1alpha1.PullReply.welcome:type_name -> windlass.agent.v1alpha1.Welcome
+	16, // 16: windlass.agent.v1alpha1.PullReply.assignment:type_name -> windlass.agent.v1alpha1.Assignment
+	15, // 17: windlass.agent.v1alpha1.PullReply.ended:type_name -> windlass.agent.v1alpha1.Ended
+	14, // 18: windlass.agent.v1alpha1.PullReply.recall:type_name -> windlass.agent.v1alpha1.Recall
+	17, // 19: windlass.agent.v1alpha1.Assignment.variables:type_name -> windlass.agent.v1alpha1.Variable
+	18, // 20: windlass.agent.v1alpha1.Assignment.files:type_name -> windlass.agent.v1alpha1.File
+	1,  // 21: windlass.agent.v1alpha1.Drain.reason:type_name -> windlass.agent.v1alpha1.Drain.Reason
+	3,  // 22: windlass.agent.v1alpha1.Instances.Pull:input_type -> windlass.agent.v1alpha1.PullRequest
+	13, // 23: windlass.agent.v1alpha1.Instances.Pull:output_type -> windlass.agent.v1alpha1.PullReply
+	23, // [23:24] is the sub-list for method output_type
+	22, // [22:23] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_wire_agent_v1alpha1_agent_proto_init() }
@@ -2079,7 +2182,7 @@ func file_wire_agent_v1alpha1_agent_proto_init() {
 		(*PullRequest_Goodbye)(nil),
 		(*PullRequest_Ping)(nil),
 	}
-	file_wire_agent_v1alpha1_agent_proto_msgTypes[10].OneofWrappers = []any{
+	file_wire_agent_v1alpha1_agent_proto_msgTypes[11].OneofWrappers = []any{
 		(*PullReply_Ticket)(nil),
 		(*PullReply_Leave)(nil),
 		(*PullReply_Drain)(nil),
@@ -2096,7 +2199,7 @@ func file_wire_agent_v1alpha1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_agent_v1alpha1_agent_proto_rawDesc), len(file_wire_agent_v1alpha1_agent_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -228,8 +228,10 @@ type LoanReport struct {
 	Running uint32 `protobuf:"varint,4,opt,name=running,proto3" json:"running,omitempty"`
 	Lent    uint32 `protobuf:"varint,5,opt,name=lent,proto3" json:"lent,omitempty"`
 	// Executions by loans since the stream began, and their durations together.
-	Executions    uint64 `protobuf:"varint,6,opt,name=executions,proto3" json:"executions,omitempty"`
-	ExecutedNs    int64  `protobuf:"varint,7,opt,name=executed_ns,json=executedNs,proto3" json:"executed_ns,omitempty"`
+	Executions uint64 `protobuf:"varint,6,opt,name=executions,proto3" json:"executions,omitempty"`
+	ExecutedNs int64  `protobuf:"varint,7,opt,name=executed_ns,json=executedNs,proto3" json:"executed_ns,omitempty"`
+	// How long those calls waited for cores of their nodes, each at most 50 ms.
+	CoreWaitedNs  int64 `protobuf:"varint,8,opt,name=core_waited_ns,json=coreWaitedNs,proto3" json:"core_waited_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -309,6 +311,13 @@ func (x *LoanReport) GetExecutions() uint64 {
 func (x *LoanReport) GetExecutedNs() int64 {
 	if x != nil {
 		return x.ExecutedNs
+	}
+	return 0
+}
+
+func (x *LoanReport) GetCoreWaitedNs() int64 {
+	if x != nil {
+		return x.CoreWaitedNs
 	}
 	return 0
 }
@@ -1852,7 +1861,7 @@ const file_wire_control_v1alpha1_control_proto_rawDesc = "" +
 	"\rcancellations\x18\x03 \x03(\v2'.windlass.control.v1alpha1.CancellationR\rcancellations\x12\x1c\n" +
 	"\tforwarded\x18\x04 \x01(\bR\tforwarded\x126\n" +
 	"\x05hello\x18\x05 \x01(\v2 .windlass.control.v1alpha1.HelloR\x05hello\x12?\n" +
-	"\areports\x18\x06 \x03(\v2%.windlass.control.v1alpha1.LoanReportR\areports\"\xd0\x01\n" +
+	"\areports\x18\x06 \x03(\v2%.windlass.control.v1alpha1.LoanReportR\areports\"\xf6\x01\n" +
 	"\n" +
 	"LoanReport\x12!\n" +
 	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x16\n" +
@@ -1864,7 +1873,8 @@ const file_wire_control_v1alpha1_control_proto_rawDesc = "" +
 	"executions\x18\x06 \x01(\x04R\n" +
 	"executions\x12\x1f\n" +
 	"\vexecuted_ns\x18\a \x01(\x03R\n" +
-	"executedNs\"\x83\x01\n" +
+	"executedNs\x12$\n" +
+	"\x0ecore_waited_ns\x18\b \x01(\x03R\fcoreWaitedNs\"\x83\x01\n" +
 	"\x05Hello\x12!\n" +
 	"\fprotocol_min\x18\x01 \x01(\rR\vprotocolMin\x12!\n" +
 	"\fprotocol_max\x18\x02 \x01(\rR\vprotocolMax\x12\x18\n" +
