@@ -27,6 +27,7 @@ const (
 	KindReturn   Kind = 14 // gateway: gives credits back
 	KindPing     Kind = 15 // both: asks whether the other side is there
 	KindPong     Kind = 16 // both: the answer
+	KindNode     Kind = 17 // agent: whether its node is busy
 )
 
 // Flags of frames.
@@ -47,6 +48,8 @@ const (
 	// FlagExpect says, in a Call, that the client waits for 100 Continue before it sends its
 	// body.
 	FlagExpect
+	// FlagBusy says, in a Node, that more threads want to run on the node than it has cores.
+	FlagBusy
 )
 
 const (

@@ -94,6 +94,7 @@ var goldens = map[string]golden{
 	"return":    counting(KindReturn, 0, 3),
 	"ping":      bare(KindPing, 0),
 	"pong":      bare(KindPong, 0),
+	"node":      {KindNode, 0, true, func(b []byte) []byte { return AppendNode(b, true) }, parsing(ParseNode)},
 }
 
 func goldenClaim(call uint32, c Claim) golden {
@@ -132,7 +133,7 @@ func TestThereIsAGoldenFrameOfEachKind(t *testing.T) {
 	for _, g := range goldens {
 		there[g.kind] = true
 	}
-	for kind := KindHello; kind <= KindPong; kind++ {
+	for kind := KindHello; kind <= KindNode; kind++ {
 		if !there[kind] {
 			t.Errorf("there is none of kind %d", kind)
 		}

@@ -414,6 +414,14 @@ func ParseRelease(f Frame) (Release, error) {
 	return l, r.err(f.Kind)
 }
 
+// AppendNode appends a Node.
+func AppendNode(b []byte, busy bool) []byte {
+	return AppendFrame(b, KindNode, flagIf(busy, FlagBusy), 0, nil)
+}
+
+// ParseNode reads a Node.
+func ParseNode(f Frame) (busy bool, err error) { return f.Has(FlagBusy), nil }
+
 // AppendCount appends a Window, whose count is bytes of a call, or a Lend, a TakeBack or a
 // Return, whose count is credits.
 func AppendCount(b []byte, kind Kind, call, n uint32) []byte {

@@ -121,6 +121,8 @@ type agentConn struct {
 	// pool and lender are set by the first valid claim.
 	pool   *pool
 	lender *core.Lender[*agentConn]
+	// nodeBusy says that the agent's node has more to do than cores.
+	nodeBusy bool
 	// running are the calls that the agent has, by their numbers, and last is that of the last
 	// one that the gateway began.
 	running map[uint32]*attempt
@@ -193,6 +195,8 @@ func (c *agentConn) onFrame(f callwire.Frame) error {
 		return c.onClaim(f)
 	case callwire.KindLend, callwire.KindTakeBack:
 		return c.onCredits(f)
+	case callwire.KindNode:
+		return c.onNode(f)
 	case callwire.KindHead, callwire.KindBody, callwire.KindEnd, callwire.KindRelease, callwire.KindWindow:
 		c.mu.Lock()
 		a := c.running[f.Call]
@@ -285,7 +289,26 @@ func (c *agentConn) lendTo(p *pool) {
 	defer c.mu.Unlock()
 	if c.pool != p {
 		c.pool, c.lender = p, core.NewLender(c.cid, c)
+		p.core.SetBusy(c.lender, c.nodeBusy)
 	}
+}
+
+// onNode notes whether the agent's node is busy.
+func (c *agentConn) onNode(f callwire.Frame) error {
+	busy, err := callwire.ParseNode(f)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.nodeBusy = busy
+	p, lender := c.pool, c.lender
+	c.mu.Unlock()
+	if p != nil {
+		p.mu.Lock()
+		p.core.SetBusy(lender, busy)
+		p.mu.Unlock()
+	}
+	return nil
 }
 
 // taking is how it went to hand a call to an agent by a credit.

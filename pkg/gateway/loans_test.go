@@ -125,6 +125,15 @@ func TestTheInstanceWithTheLowestCIDGetsTheNextCall(t *testing.T) {
 	for _, a := range answers {
 		wrote(t, a, 200, invocation.ExecutedYes)
 	}
+	// That of a busy node comes last.
+	busy := func(busy bool) {
+		agents["00000001-000001"].write(func(b []byte) []byte { return callwire.AppendNode(b, busy) })
+		agents["00000001-000001"].ping()
+	}
+	busy(true)
+	w.calls("next")
+	agents["00000001-000002"].byLoan().keep(200, "")
+	busy(false)
 	for _, cid := range []string{"00000001-000001", "00000001-000002", "00000001-000003"} {
 		w.calls("next")
 		agents[cid].byLoan()

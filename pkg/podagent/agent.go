@@ -234,6 +234,8 @@ func (a *Agent) carryOutAtGateway(e core.Effect) {
 		a.gateways[e.Gateway].decline(e.Call)
 	case core.Lend:
 		a.gateways[e.Gateway].sendCount(callwire.KindLend, e.Credits)
+	case core.TellNode:
+		a.gateways[e.Gateway].tellNode(e.Busy)
 	case core.TakeBack:
 		a.gateways[e.Gateway].sendCount(callwire.KindTakeBack, e.Credits)
 	case core.Cancel:

@@ -84,6 +84,8 @@ type gatewayEnd struct {
 	balance int
 	// ignores says that it does nothing about frames of calls.
 	ignores atomic.Bool
+	// busy says that the agent's node is.
+	busy atomic.Bool
 	// stalled is closed while the gateway reads, and nil unless the test has stopped that.
 	stalled chan struct{}
 }
@@ -163,6 +165,8 @@ func (g *fakeGateway) serve(c net.Conn) error {
 				e.lend(-int(n))
 			}
 			e.credits <- fmt.Sprintf("%s %d", map[callwire.Kind]string{callwire.KindLend: "lend", callwire.KindTakeBack: "takeBack"}[f.Kind], n)
+		case callwire.KindNode:
+			e.busy.Store(f.Has(callwire.FlagBusy))
 		case callwire.KindWindow:
 			if n, err := callwire.ParseCount(f); err == nil {
 				e.openWindow(f.Call, n)

@@ -116,6 +116,12 @@ func tellPull(msg *agentwire.PullRequest) string {
 		if idle := time.Duration(kind.Pull.GetIdleNs()); idle > 0 {
 			text += fmt.Sprintf(" idle %v", idle)
 		}
+		if kind.Pull.GetNodeBusy() {
+			text += " busy"
+		}
+		if w := kind.Pull.GetCoreWait(); w != nil {
+			text += fmt.Sprintf(" waits for a core since %v", time.Duration(w.GetWaitedNs()))
+		}
 		return text
 	case *agentwire.PullRequest_Leave:
 		return fmt.Sprintf("leave? idle for %v", time.Duration(kind.Leave.GetIdleNs()))

@@ -282,6 +282,10 @@ func (g *gateway) sendCount(kind callwire.Kind, n int) {
 	g.send(func(b []byte) []byte { return callwire.AppendCount(b, kind, 0, uint32(n)) })
 }
 
+func (g *gateway) tellNode(busy bool) {
+	g.send(func(b []byte) []byte { return callwire.AppendNode(b, busy) })
+}
+
 // decline releases a call by a credit that the agent has taken back.
 func (g *gateway) decline(call uint32) {
 	g.send((func(b []byte) []byte {

@@ -122,6 +122,7 @@ func TestOnABusyNodeCallsBeginWithACore(t *testing.T) {
 		p.hear(helloText, "pull 1")
 		node := w.joinNode()
 		node.mode(true)
+		p.hear("pull 0 busy")
 		p.lent("a")
 		node.hear("ask 1 waited 0s")
 		if n := len(w.gateway.claims); n > 0 {
@@ -134,18 +135,29 @@ func TestOnABusyNodeCallsBeginWithACore(t *testing.T) {
 		node.hear("ended")
 		c.hear(`head 200 cold whole "hello" keeps`)
 		c.hearEnd()
-		p.hear("pull 0 done a after 0s lent gateway:1 1")
+		p.hear("pull 0 done a after 0s lent gateway:1 1 busy")
+		if !c.gatewayEnd.busy.Load() {
+			t.Error("the gateway does not know that the node is busy")
+		}
 
 		loan := c.gatewayEnd.call(get())
 		node.hear("ask 2 waited 0s")
+		time.Sleep(50 * time.Millisecond)
+		p.hear("pull 0 lent gateway:1 1 busy waits for a core since 50ms")
 		if len(w.adapter.calls) > 0 {
 			t.Error("began without a core")
 		}
 		node.grant(2)
+		p.hear("pull 0 lent gateway:1 1 busy")
 		(<-w.adapter.calls).hello()
 		node.hear("ended")
 		loan.hear(`head 200 whole "hello" keeps`)
 		loan.hearEnd()
+		node.mode(false)
+		p.hear("pull 0 lent gateway:1 1")
+		if c.gatewayEnd.busy.Load() {
+			t.Error("the gateway does not know that the node is calm")
+		}
 		p.retire("test")
 		w.ended(nil)
 	})

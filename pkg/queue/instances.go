@@ -31,9 +31,10 @@ type instance struct {
 	lent     int      // the sum of their calls
 	ready    bool     // has polled at least once, so that it is known to work
 	draining bool
-	// awaitsCore says that it has a call that waits for a core of its node.
-	awaitsCore bool
-	index      int // in the heap, -1 if not there
+	// nodeBusy says that its node has more to do than cores, and awaitsCore that it has a call
+	// that waits for one of them.
+	nodeBusy, awaitsCore bool
+	index                int // in the heap, -1 if not there
 	// idleSince is since when it has run nothing: since its credits reached its capacity or, if
 	// it has loans, as its agent says. It is zero while it runs something, or may.
 	idleSince time.Time
@@ -125,6 +126,12 @@ func (s *instances) pull(in *instance, p Pull, now time.Time) {
 	}
 	if in.awaitsCore != p.AwaitsCore {
 		s.setAwaiting(in, p.AwaitsCore)
+	}
+	if in.nodeBusy != p.NodeBusy {
+		in.nodeBusy = p.NodeBusy
+		if in.index >= 0 {
+			heap.Fix(&s.pollers, in.index)
+		}
 	}
 	s.setLoans(in, p.Loans, now)
 	s.addCredits(in, p.Credits, now)
@@ -236,7 +243,7 @@ func (s *instances) pollerFor(gateway string, now time.Time) *instance {
 	}
 	var best *instance
 	for _, in := range s.pollers {
-		if (best == nil || in.cid < best.cid) && !in.coolingDown(gateway, now) {
+		if (best == nil || in.precedes(best)) && !in.coolingDown(gateway, now) {
 			best = in
 		}
 	}
@@ -260,11 +267,20 @@ func (in *instance) coolingDown(gateway string, now time.Time) bool {
 	return len(in.coolDowns) > 0 && in.coolDowns[gateway].After(now)
 }
 
-// pollHeap is a heap of polling instances, the alphabetically first CID on top.
+// precedes reports whether an instance gets a ticket before another one: those of calm nodes
+// come first, and then those with the alphabetically first CIDs.
+func (in *instance) precedes(other *instance) bool {
+	if in.nodeBusy != other.nodeBusy {
+		return other.nodeBusy
+	}
+	return in.cid < other.cid
+}
+
+// pollHeap is a heap of polling instances, the first in order on top.
 type pollHeap []*instance
 
 func (h pollHeap) Len() int           { return len(h) }
-func (h pollHeap) Less(i, j int) bool { return h[i].cid < h[j].cid }
+func (h pollHeap) Less(i, j int) bool { return h[i].precedes(h[j]) }
 
 func (h pollHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]

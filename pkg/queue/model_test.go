@@ -43,6 +43,8 @@ type modelInstance struct {
 	credits   int
 	ready     bool
 	draining  bool
+	busy      bool      // its node has more to do than cores
+	awaits    bool      // it has a call that waits for one of them
 	idle      time.Time // since when it is known to run nothing; zero if it may run something
 	coolDowns map[string]time.Time
 	loans     map[string]int
@@ -185,7 +187,7 @@ func (w *model) pull(cid invocation.CID, p Pull, now time.Time) bool {
 		return false
 	}
 	in := &w.instances[i]
-	in.ready = true
+	in.ready, in.busy, in.awaits = true, p.NodeBusy, p.AwaitsCore
 	before := in.loans
 	in.loans = map[string]int{}
 	for _, l := range p.Loans {
@@ -502,6 +504,12 @@ func (w *model) match(now time.Time, lend bool) (out []handed, expired int) {
 	}
 }
 
+// precedes tells whether the instance at i gets a ticket before the one at j.
+func (w *model) precedes(i, j int) bool {
+	a, b := &w.instances[i], &w.instances[j]
+	return a.busy == b.busy && a.cid < b.cid || !a.busy && b.busy
+}
+
 // pair finds the first ticket in the order of the moment that an instance takes,
 // and the first instance that takes it.
 func (w *model) pair(now time.Time) (ticket, instance int) {
@@ -512,7 +520,7 @@ func (w *model) pair(now time.Time) (ticket, instance int) {
 	for _, t := range waiting {
 		best := -1
 		for i, in := range w.instances {
-			if in.credits > 0 && !in.coolDowns[t.Gateway].After(now) && (best < 0 || in.cid < w.instances[best].cid) {
+			if in.credits > 0 && !in.coolDowns[t.Gateway].After(now) && (best < 0 || w.precedes(i, best)) {
 				best = i
 			}
 		}
@@ -601,6 +609,9 @@ func (w *model) view(now time.Time) View {
 		}
 		if w.holding(in.cid) > 0 {
 			v.Busy++
+		}
+		if in.awaits {
+			v.AwaitingCore++
 		}
 	}
 	if len(waiting) > 0 {

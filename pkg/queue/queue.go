@@ -174,8 +174,9 @@ type Pull struct {
 	// Idle is for how long it has run nothing, if it has loans; 0 if it runs a call, or has
 	// until a moment ago.
 	Idle time.Duration
-	// AwaitsCore says that it has a call that has long waited for a core of its node.
-	AwaitsCore bool
+	// NodeBusy says that more threads want to run on its node than there are cores, and
+	// AwaitsCore that it has a call that has long waited for one.
+	NodeBusy, AwaitsCore bool
 }
 
 // Pull lets an instance poll for more tickets, and replaces its loans, but for no more than its

@@ -114,6 +114,9 @@ func (a *agentEnd) execute(e agent.Effect) {
 	case agent.Lend:
 		n := a.connections[e.Gateway]
 		a.send(func() { n.lend(e.Credits) })
+	case agent.TellNode:
+		n := a.connections[e.Gateway]
+		a.send(func() { n.SetBusy(n.lender, e.Busy) })
 	case agent.TakeBack:
 		n := a.connections[e.Gateway]
 		a.send(func() { n.lend(-e.Credits) })

@@ -16,7 +16,7 @@ const (
 // Pool has what a gateway knows of one revision of a function: the pulls that instances have
 // lent to the gateway, and the calls that wait. It is the one place at a gateway where calls
 // meet loans: the call that has waited longest goes to the instance with the alphabetically
-// first CID.
+// first CID, and to one on a busy node only if there is no other.
 //
 // C is a call, and L a lender: an instance by its connection. A Pool holds no lock and reads no
 // clock.
@@ -53,6 +53,8 @@ type Report struct {
 type Lender[L any] struct {
 	Instance L
 	cid      invocation.CID
+	// busy says that more threads want to run on its node than there are cores.
+	busy bool
 	// credits is how many more calls the gateway may hand to it. It is negative while a call
 	// and a TakeBack have crossed.
 	credits int
@@ -212,6 +214,13 @@ func (p *Pool[C, L]) Lend(to *Lender[L], n int) {
 	}
 }
 
+// SetBusy records whether the node of a lender has more to do than cores.
+func (p *Pool[C, L]) SetBusy(l *Lender[L], busy bool) {
+	if l.busy = busy; l.index >= 0 {
+		heap.Fix(&p.lenders, l.index)
+	}
+}
+
 // Began records that a lender runs a call which it has claimed with a ticket, and may keep its
 // place.
 func (p *Pool[C, L]) Began(by *Lender[L]) {
@@ -324,11 +333,16 @@ func (q *waiting[C]) remove(w *Waiting[C]) {
 	w.in, w.prev, w.next = nil, nil, nil
 }
 
-// lenderHeap has the alphabetically first CID on top.
+// lenderHeap has the alphabetically first CID on top, of a calm node if there is one.
 type lenderHeap[L any] []*Lender[L]
 
-func (h lenderHeap[L]) Len() int           { return len(h) }
-func (h lenderHeap[L]) Less(i, j int) bool { return h[i].cid < h[j].cid }
+func (h lenderHeap[L]) Len() int { return len(h) }
+func (h lenderHeap[L]) Less(i, j int) bool {
+	if h[i].busy != h[j].busy {
+		return h[j].busy
+	}
+	return h[i].cid < h[j].cid
+}
 
 func (h lenderHeap[L]) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]

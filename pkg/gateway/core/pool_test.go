@@ -188,7 +188,7 @@ func (m *poolModel) lent() (n int) {
 // lender is the one that gets the next call; nil if none has a credit.
 func (m *poolModel) lender() (first *modelLender) {
 	for _, l := range m.lenders {
-		if !l.gone && l.credits > 0 && (first == nil || l.cid < first.cid) {
+		if !l.gone && l.credits > 0 && (first == nil || (l.busy == first.busy && l.cid < first.cid) || !l.busy && first.busy) {
 			first = l
 		}
 	}
@@ -317,7 +317,7 @@ func (m *poolModel) check() {
 	r := m.pool.Report()
 	want := Report{
 		Served: uint64(m.served), Waiting: waiting, Running: running, Lent: max(m.lent(), running, 0),
-		Executions: r.Executions, Executed: r.Executed,
+		Executions: r.Executions, Executed: r.Executed, CoreWaited: r.CoreWaited,
 	}
 	if r != want {
 		m.Fatalf("reported %+v, want %+v", r, want)
@@ -334,8 +334,8 @@ func (m *poolModel) check() {
 	}
 }
 
-// A Pool hands calls over in the order of arrival, to the lowest CID that has a credit, and
-// counts right, whatever its instances and calls do.
+// A Pool hands calls over in the order of arrival, to the lowest CID that has a credit, of a calm
+// node if there is one, and counts right, whatever its instances and calls do.
 func TestAPoolDoesWhatItsModelDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &poolModel{T: t, now: start}
@@ -372,6 +372,7 @@ func TestAPoolDoesWhatItsModelDoes(t *testing.T) {
 				m.stranded(t)
 				m.handOver(t)
 			},
+			"busy": func(t *rapid.T) { m.pool.SetBusy(m.any(t).Lender, rapid.Bool().Draw(t, "busy")) },
 			"claim": func(t *rapid.T) {
 				c, l := pick(t, true), m.any(t)
 				if c == nil || l.gone {

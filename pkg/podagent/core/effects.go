@@ -194,6 +194,13 @@ type TakeBack struct {
 	Credits int
 }
 
+// TellNode tells a gateway, whose connection is open, whether the node is busy. Until then it is
+// calm.
+type TellNode struct {
+	Gateway Gateway
+	Busy    bool
+}
+
 // Cancel shows the function that the client no longer waits for its answer. CallEnded still
 // follows.
 type Cancel struct{ Attempt Attempt }
@@ -251,6 +258,7 @@ func (Release) isEffect()       {}
 func (Decline) isEffect()       {}
 func (Lend) isEffect()          {}
 func (TakeBack) isEffect()      {}
+func (TellNode) isEffect()      {}
 func (Cancel) isEffect()        {}
 func (Cut) isEffect()           {}
 func (AskCore) isEffect()       {}

@@ -247,6 +247,9 @@ func onGatewayOpened(c *Core, now time.Time, e GatewayOpened) {
 		return
 	}
 	g.phase, g.reconnectUntil = gatewayOpen, time.Time{}
+	if c.node.busy {
+		c.emit(TellNode{e.Gateway, true})
+	}
 	for _, claim := range g.waiting {
 		sendClaim(c, claim)
 	}

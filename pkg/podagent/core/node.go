@@ -126,11 +126,18 @@ func giveUpWaiting(c *Core, now time.Time) {
 	}
 }
 
-// sayBusy tells the scheduler whether the node is busy, if that has changed.
+// sayBusy tells the scheduler and gateways whether the node is busy, if that has changed: each of
+// them prefers the instances of calm nodes.
 func sayBusy(c *Core, now time.Time, busy bool) {
-	if c.node.busy != busy {
-		c.node.busy = busy
-		c.sendPull(now, 0)
+	if c.node.busy == busy {
+		return
+	}
+	c.node.busy = busy
+	c.sendPull(now, 0)
+	for _, n := range c.gateways.numbers() {
+		if c.gateways.open(n) != nil {
+			c.emit(TellNode{n, busy})
+		}
 	}
 }
 

@@ -172,6 +172,8 @@ func (a *agent) do(effect core.Effect) {
 		c := a.connOf(e.Gateway)
 		c.credits += e.Credits
 		c.send(lendFrame{e.Credits})
+	case core.TellNode:
+		a.connOf(e.Gateway).send(nodeFrame{e.Busy})
 	case core.TakeBack:
 		a.takeBack(e)
 	case core.Release:

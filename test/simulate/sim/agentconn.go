@@ -31,7 +31,9 @@ type agentConn struct {
 	// the gateway began.
 	running []*attempt
 	last    int
-	ended   bool
+	// nodeBusy says that the instance's node has more to do than cores.
+	nodeBusy bool
+	ended    bool
 	// resumed says that the instance has another connection by now, and seen is the highest
 	// number of a call that came to it by this one.
 	resumed bool
@@ -53,6 +55,10 @@ func (c *agentConn) take(m any) {
 		c.credit(m.credits)
 	case takeBackFrame:
 		c.credit(-m.credits)
+	case nodeFrame:
+		if c.nodeBusy = m.busy; c.lender != nil {
+			c.in.core.SetBusy(c.lender, m.busy)
+		}
 	case answerFrame:
 		if a := c.attempt(m.call); a != nil {
 			a.answered(m)
@@ -133,6 +139,7 @@ func (c *agentConn) claim(m claimFrame) error {
 	p := g.poolOf(call.fn)
 	if c.in != p {
 		c.in, c.lender = p, core.NewLender(c.cid, c)
+		p.core.SetBusy(c.lender, c.nodeBusy)
 	}
 	a := &attempt{conn: c, call: call, wire: m.call, lent: !call.fn.limited()}
 	if a.lent {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // reportEvery is how often gateways report on loans, and look for calls that have waited for
@@ -137,10 +138,16 @@ func (g *gateway) returnLoans() {
 	}
 }
 
+// precedes tells whether an instance gets a call before another one: those of calm nodes come
+// first.
+func precedes(busy bool, cid invocation.CID, otherBusy bool, other invocation.CID) bool {
+	return busy == otherBusy && cid < other || !busy && otherBusy
+}
+
 // mayHand looks at a call that is handed over by a loan.
 func (g *gateway) mayHand(c *call, to *agentConn) {
 	for _, other := range g.agents {
-		if other.in == to.in && other.cid < to.cid && other.lender.Credits() > 0 {
+		if other.in == to.in && precedes(other.nodeBusy, other.cid, to.nodeBusy, to.cid) && other.lender.Credits() > 0 {
 			g.world.truth.broken(c.callRecord, RuleFirstOfLenders)
 		}
 	}

@@ -114,6 +114,8 @@ type (
 	lendFrame     struct{ credits int }
 	takeBackFrame struct{ credits int }
 	returnFrame   struct{ credits int }
+	// nodeFrame says whether the instance's node is busy.
+	nodeFrame struct{ busy bool }
 	// lastFrame says that the instance sends nothing more.
 	lastFrame struct{}
 )

@@ -184,7 +184,7 @@ func (p *pullEnd) pull(m core.Pull) {
 	for _, l := range m.Loans {
 		loans = append(loans, queue.Loan(l))
 	}
-	effects := f.step(&scheduling.Pulled{CID: p.cid, Wants: !p.leaving, Credits: m.Credits, Done: done, Loans: loans, Idle: m.Idle, AwaitsCore: m.CoreWait.Waited > 0})
+	effects := f.step(&scheduling.Pulled{CID: p.cid, Wants: !p.leaving, Credits: m.Credits, Done: done, Loans: loans, Idle: m.Idle, NodeBusy: m.NodeBusy, AwaitsCore: m.CoreWait.Waited > 0})
 	if _, refused := scheduling.AnswerOf[scheduling.PullRefused](effects); refused {
 		p.giveUp()
 	}

@@ -42,6 +42,8 @@ type asking struct {
 	cid           invocation.CID
 	credits, loan int
 	loans         lendings
+	// busy says that its node is.
+	busy bool
 	// idle says that it runs nothing by its loans, as far as it says.
 	idle bool
 }
@@ -174,6 +176,7 @@ func (k *tickets) cancelled(id invocation.ID) {
 // pulled notes that an instance asks for tickets, and what it has lent.
 func (k *tickets) pulled(e *core.Pulled, now time.Time) {
 	a := k.asks(e.CID)
+	a.busy = e.NodeBusy
 	room := k.capacity - a.credits - k.holds(e.CID)
 	a.loan = a.loans.replace(e.Loans, room)
 	a.loans.comeBack(e.Credits, now)
@@ -224,7 +227,7 @@ func (k *tickets) handed(cid invocation.CID, t invocation.Ticket, now time.Time)
 		k.broken(t.ID, RuleNotTooLate)
 	case a.credits <= 0:
 		k.broken(t.ID, RuleNoMoreThanAsked)
-	case inOrder && slices.ContainsFunc(k.asking, func(o asking) bool { return o.cid < cid && o.credits > 0 }):
+	case inOrder && slices.ContainsFunc(k.asking, func(o asking) bool { return precedes(o.busy, o.cid, a.busy, cid) && o.credits > 0 }):
 		k.broken(t.ID, RuleFirstOfThoseThatAsk)
 	case inOrder && !k.newestFirst && !view.NewestFirst && now.Sub(t.Arrived) < view.OldestWait:
 		k.broken(t.ID, RuleOldestFirst)
