@@ -49,8 +49,9 @@ type totals struct {
 	instances int
 	// ready instances have polled at least once, and busy ones hold a ticket.
 	ready, busy int
-	// awaiting instances have a call that waits for a core.
-	awaiting int
+	// awaiting instances have a call that waits for a core, and of the ready ones onBusy are on
+	// busy nodes.
+	awaiting, onBusy int
 	// places is how many calls the ready ones run at a time, and out how many tickets they hold.
 	places, out int
 	// credits is how many tickets they poll for, and lent how many calls they take from
@@ -77,7 +78,13 @@ func (c *totals) adjust(in *instance, n int) {
 func (c *totals) addReady(in *instance, n int) {
 	c.ready += n
 	c.places += n * in.capacity
+	if in.nodeBusy {
+		c.onBusy += n
+	}
 }
+
+// hasCalm reports whether an instance is on a calm node.
+func (c *totals) hasCalm() bool { return c.ready > c.onBusy }
 
 // untracked is how many calls run that no ticket here and no loan accounts for: an earlier
 // scheduler handed them out, or their places were recalled. A ready instance polls for every
@@ -128,14 +135,25 @@ func (s *instances) pull(in *instance, p Pull, now time.Time) {
 		s.setAwaiting(in, p.AwaitsCore)
 	}
 	if in.nodeBusy != p.NodeBusy {
-		in.nodeBusy = p.NodeBusy
-		if in.index >= 0 {
-			heap.Fix(&s.pollers, in.index)
-		}
+		s.setNodeBusy(in, p.NodeBusy)
 	}
 	s.setLoans(in, p.Loans, now)
 	s.addCredits(in, p.Credits, now)
 	in.updateIdle(p.Idle, now)
+}
+
+// setNodeBusy records whether the node of a ready instance is busy.
+func (s *instances) setNodeBusy(in *instance, busy bool) {
+	n := 1
+	if in.nodeBusy = busy; !busy {
+		n = -1
+	}
+	if !in.draining {
+		s.totals.onBusy += n
+	}
+	if in.index >= 0 {
+		heap.Fix(&s.pollers, in.index)
+	}
 }
 
 func (s *instances) setAwaiting(in *instance, awaits bool) {

@@ -63,7 +63,9 @@ type entry struct {
 	handed    time.Time // valid while holder is set
 	cancelled bool      // valid while holder is set
 	lent      bool      // valid while holder is set: holder keeps the place for the gateway
-	place     int       // in holder.out
+	// rebound says that an earlier holder may claim it as well.
+	rebound bool
+	place   int // in holder.out
 	// The links are valid while holder is nil; those above are as many as the
 	// entry has levels above the lowest.
 	link
@@ -244,6 +246,7 @@ func (q *Queue) removeWaiting(e *entry) {
 // requeue makes an entry that is out wait again.
 func (q *Queue) requeue(e *entry) {
 	q.instances.unassign(e)
+	e.rebound = false
 	q.backlog.requeue(e)
 }
 

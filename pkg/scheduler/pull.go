@@ -203,6 +203,9 @@ func (p *pullStream) pull(pull *agentwire.Pull) error {
 		Loans: loansOf(p.loans[:0], pull.GetLoans()), Idle: clampAge(pull.GetIdleNs()),
 		NodeBusy: pull.GetNodeBusy(), AwaitsCore: pull.GetCoreWait() != nil,
 	}
+	if w := pull.GetCoreWait(); w != nil && !w.GetByLoan() {
+		p.event.Awaits, _ = invocation.IDFromBytes(w.GetInvocationId())
+	}
 	refused, is := s.pulled(f, &p.event)
 	p.event.Done, p.event.Loans = nil, nil // they may be as long as an agent likes
 	if is {

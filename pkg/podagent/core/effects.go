@@ -68,6 +68,14 @@ type CoreWait struct {
 	ByLoan bool
 }
 
+// Ticket is the invocation of the ticket that waits; zero if the call came by a loan.
+func (w CoreWait) Ticket() invocation.ID {
+	if w.ByLoan {
+		return invocation.ID{}
+	}
+	return w.ID
+}
+
 // Loan says how many calls at a time the instance takes directly from a gateway, at least 1.
 // Those that run count.
 type Loan struct {

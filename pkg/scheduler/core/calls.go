@@ -15,13 +15,15 @@ var NotOwner = invocation.Refusal{Reason: invocation.RefusedNotOwner, Detail: be
 // match is the one place where tickets meet pulls. For tickets that meet none, it takes loans
 // back.
 func (f *Function) match(now time.Time) {
-	lent := f.spec.lends()
-	f.queue.Match(now, lent, func(cid invocation.CID, t *invocation.Ticket) {
-		f.handOuts = append(f.handOuts, HandOut{CID: cid, Ticket: *t, Lent: lent})
-		f.do(&f.handOuts[len(f.handOuts)-1])
-	})
+	f.queue.Match(now, f.spec.lends(), f.handOut)
 	recallLoans(f, now)
 	f.updateIdleSince(now)
+}
+
+// handOut hands a ticket to an instance.
+func (f *Function) handOut(cid invocation.CID, t *invocation.Ticket) {
+	f.handOuts = append(f.handOuts, HandOut{CID: cid, Ticket: *t, Lent: f.spec.lends()})
+	f.do(&f.handOuts[len(f.handOuts)-1])
 }
 
 // updateIdleSince records when the last call was done. It must follow every step that may

@@ -78,8 +78,10 @@ type (
 		Loans   []queue.Loan
 		Idle    time.Duration
 		// NodeBusy says that more threads want to run on its node than there are cores, and
-		// AwaitsCore that its call has waited for one for invocation.LongCoreWait.
+		// AwaitsCore that a call has waited there for one for invocation.LongCoreWait: the call
+		// of the ticket Awaits or, if that is zero, one that came by a loan.
 		NodeBusy, AwaitsCore bool
+		Awaits               invocation.ID
 	}
 	// Started says how long an instance took from its launch to its first pull.
 	Started struct{ Took time.Duration }

@@ -178,9 +178,15 @@ func (s *story) event(w words) Event {
 	case "join":
 		return Joined{CID: cid, Capacity: w.number("capacity", 1)}
 	case "pull":
-		return &Pulled{CID: cid, Wants: true, Credits: 1}
+		return &Pulled{CID: cid, Wants: true, Credits: 1, NodeBusy: w.has("busy")}
+	case "awaits":
+		e := &Pulled{CID: cid, Wants: true, NodeBusy: true, AwaitsCore: true, Loans: s.f.queue.Loans(cid)}
+		if w.at(2) != "" {
+			e.Awaits = idOf(w.at(2))
+		}
+		return e
 	case "lend":
-		return &Pulled{CID: cid, Wants: true, Credits: w.number("credits", 0), Loans: w.loans(), Idle: duration(w.values["idle"]), Done: w.done(), AwaitsCore: w.has("awaiting")}
+		return &Pulled{CID: cid, Wants: true, Credits: w.number("credits", 0), Loans: w.loans(), Idle: duration(w.values["idle"]), Done: w.done(), NodeBusy: w.has("busy")}
 	case "report":
 		return &Reported{Gateway: w.at(1), Stream: uint64(w.number("stream", 1)), Resumed: w.has("resumed"), Report: LoanReport{
 			Served: uint64(w.number("served", 0)), Waiting: w.number("waiting", 0),

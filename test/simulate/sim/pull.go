@@ -31,6 +31,8 @@ type pullEnd struct {
 	joinedAt time.Duration
 	// maySleep is how long it may be silent; 0 until it has said how often it speaks.
 	maySleep time.Duration
+	// awaits is the ticket for which it has no core yet.
+	awaits invocation.ID
 	// out is what the instance was handed here and has not given back.
 	out []handed
 }
@@ -170,6 +172,7 @@ func (p *pullEnd) watch(in time.Duration) {
 
 func (p *pullEnd) pull(m core.Pull) {
 	f := p.served
+	p.awaits = m.CoreWait.Ticket()
 	p.scheduler.note("is pulled by "+p.stream.ends[0].node.name, uint64(m.Credits), uint64(len(m.Done)))
 	if !p.pulled {
 		p.pulled = true
@@ -184,7 +187,7 @@ func (p *pullEnd) pull(m core.Pull) {
 	for _, l := range m.Loans {
 		loans = append(loans, queue.Loan(l))
 	}
-	effects := f.step(&scheduling.Pulled{CID: p.cid, Wants: !p.leaving, Credits: m.Credits, Done: done, Loans: loans, Idle: m.Idle, NodeBusy: m.NodeBusy, AwaitsCore: m.CoreWait.Waited > 0})
+	effects := f.step(&scheduling.Pulled{CID: p.cid, Wants: !p.leaving, Credits: m.Credits, Done: done, Loans: loans, Idle: m.Idle, NodeBusy: m.NodeBusy, AwaitsCore: m.CoreWait.Waited > 0, Awaits: m.CoreWait.Ticket()})
 	if _, refused := scheduling.AnswerOf[scheduling.PullRefused](effects); refused {
 		p.giveUp()
 	}
@@ -198,6 +201,12 @@ func (p *pullEnd) deliver(t invocation.Ticket, lent bool) {
 		w.truth.broken(in, RuleTicketInOnePlace)
 	}
 	p.scheduler.note("hands out to "+p.stream.ends[0].node.name, uint64(w.truth.byID[t.ID].number), 0)
+	// One that waits for a core may still claim it, but the queue counts on this one.
+	for _, other := range p.served.pulls {
+		if other.awaits == t.ID {
+			other.out = slices.DeleteFunc(other.out, func(h handed) bool { return h.id == t.ID })
+		}
+	}
 	p.out = append(p.out, handed{t.ID, t.Token, now})
 	w.truth.show(t.ID, t.Token, p.cid, p.served.fn)
 	p.stream.sendTicket(p.scheduler.node, core.Ticket{Ticket: t, Lent: lent})
@@ -207,7 +216,7 @@ func (p *pullEnd) deliver(t invocation.Ticket, lent bool) {
 func (f *served) outElsewhere(t invocation.Ticket, now time.Time) bool {
 	for _, p := range f.pulls {
 		for _, h := range p.out {
-			if h.id == t.ID && h.token == t.Token && now.Sub(h.at) < f.scheduler.config.ClaimGrace {
+			if h.id == t.ID && p.awaits != t.ID && h.token == t.Token && now.Sub(h.at) < f.scheduler.config.ClaimGrace {
 				return true
 			}
 		}

@@ -35,6 +35,8 @@ type kept struct {
 	holder    invocation.CID
 	handed    time.Time
 	cancelled bool
+	// rebound says that an instance before holder may claim it, too.
+	rebound bool
 }
 
 // asking is how many tickets an instance asks for, and how many places it has lent.
@@ -42,8 +44,9 @@ type asking struct {
 	cid           invocation.CID
 	credits, loan int
 	loans         lendings
-	// busy says that its node is.
-	busy bool
+	// busy says that its node is, and awaits is the ticket that waits there for a core.
+	busy   bool
+	awaits invocation.ID
 	// idle says that it runs nothing by its loans, as far as it says.
 	idle bool
 }
@@ -176,7 +179,7 @@ func (k *tickets) cancelled(id invocation.ID) {
 // pulled notes that an instance asks for tickets, and what it has lent.
 func (k *tickets) pulled(e *core.Pulled, now time.Time) {
 	a := k.asks(e.CID)
-	a.busy = e.NodeBusy
+	a.busy, a.awaits = e.NodeBusy, e.Awaits
 	room := k.capacity - a.credits - k.holds(e.CID)
 	a.loan = a.loans.replace(e.Loans, room)
 	a.loans.comeBack(e.Credits, now)
@@ -218,9 +221,9 @@ func (k *tickets) holds(cid invocation.CID) (n int) {
 func (k *tickets) handed(cid invocation.CID, t invocation.Ticket, now time.Time) {
 	a, e := k.asks(cid), k.kept[t.ID]
 	inOrder := !now.Before(k.avoiding)
-	view := k.core.View(now)
+	view, rebinds := k.core.View(now), k.rebinds(e, t.ID, a.busy)
 	switch {
-	case e == nil || e.cancelled || e.holder != "":
+	case e == nil || e.cancelled || e.holder != "" && !rebinds:
 		k.broken(t.ID, RuleOnlyWhatWaits)
 		return
 	case !t.Deadline.After(now):
@@ -229,12 +232,19 @@ func (k *tickets) handed(cid invocation.CID, t invocation.Ticket, now time.Time)
 		k.broken(t.ID, RuleNoMoreThanAsked)
 	case inOrder && slices.ContainsFunc(k.asking, func(o asking) bool { return precedes(o.busy, o.cid, a.busy, cid) && o.credits > 0 }):
 		k.broken(t.ID, RuleFirstOfThoseThatAsk)
-	case inOrder && !k.newestFirst && !view.NewestFirst && now.Sub(t.Arrived) < view.OldestWait:
+	case inOrder && !rebinds && !k.newestFirst && !view.NewestFirst && now.Sub(t.Arrived) < view.OldestWait:
 		k.broken(t.ID, RuleOldestFirst)
 	}
 	a.credits--
 	a.idle = false
-	e.holder, e.handed = cid, now
+	e.holder, e.handed, e.rebound = cid, now, rebinds
+}
+
+// rebinds tells whether a ticket that an instance holds may go to another one, too: once, from an
+// instance that waits for a core, to a calm node.
+func (k *tickets) rebinds(e *kept, id invocation.ID, busy bool) bool {
+	return e != nil && e.holder != "" && !e.rebound && !busy &&
+		slices.ContainsFunc(k.asking, func(a asking) bool { return a.cid == e.holder && a.awaits == id })
 }
 
 // done notes that an instance has finished with a ticket.
