@@ -47,16 +47,16 @@ func TestInstancesThatWouldWaitForCoresAreNotCreated(t *testing.T) {
 // fullNode is a function on one node with too few cores for its calls. Each instance holds a call,
 // and the calls that came first compute.
 type fullNode struct {
-	cores             int
-	execution, start  time.Duration
-	tells             bool // agents and schedulers say what waits for cores
-	now               time.Duration
-	arrived, ended    uint64
-	starting          []time.Duration // when they are ready
-	holding           []*heldCall
-	instances, peak   int
-	waited            time.Duration
-	waiting, computed int
+	cores            int
+	execution, start time.Duration
+	tells            bool // agents and schedulers say what waits for cores
+	now              time.Duration
+	arrived, ended   uint64
+	starting         []time.Duration // when they are ready
+	holding          []*heldCall
+	instances        int
+	waited           time.Duration
+	waiting          int
 }
 
 type heldCall struct {

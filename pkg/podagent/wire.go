@@ -55,7 +55,7 @@ func toWire(m core.Message, who identity, token string, speech wire.Speech) *age
 	return &agentwire.PullRequest{}
 }
 
-func coreWaitToWire(w core.CoreWait) *agentwire.CoreWait {
+func coreWaitToWire(w core.LongWait) *agentwire.CoreWait {
 	if w.Waited == 0 {
 		return nil
 	}

@@ -55,11 +55,11 @@ type Pull struct {
 	// NodeBusy says that more threads want to run on the node than it has cores.
 	NodeBusy bool
 	// CoreWait is the call that has long waited for a core of the node; zero if none has.
-	CoreWait CoreWait
+	CoreWait LongWait
 }
 
-// CoreWait is a call that waits for a core of its node, and has not begun.
-type CoreWait struct {
+// LongWait is a call that waits for a core of its node, and has not begun.
+type LongWait struct {
 	ID invocation.ID
 	// Waited is for how long, at least invocation.LongCoreWait.
 	Waited time.Duration
@@ -69,7 +69,7 @@ type CoreWait struct {
 }
 
 // Ticket is the invocation of the ticket that waits; zero if the call came by a loan.
-func (w CoreWait) Ticket() invocation.ID {
+func (w LongWait) Ticket() invocation.ID {
 	if w.ByLoan {
 		return invocation.ID{}
 	}

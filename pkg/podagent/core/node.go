@@ -79,12 +79,12 @@ func sayWait(c *Core, now time.Time) {
 }
 
 // longWait is the wait that the scheduler has heard of, or zero.
-func (c *Core) longWait(now time.Time) CoreWait {
+func (c *Core) longWait(now time.Time) LongWait {
 	_, a := c.waitingForCore()
 	if a == nil || !c.node.said {
-		return CoreWait{}
+		return LongWait{}
 	}
-	return CoreWait{ID: a.id, Waited: now.Sub(c.node.asked), ByLoan: a.byLoan}
+	return LongWait{ID: a.id, Waited: now.Sub(c.node.asked), ByLoan: a.byLoan}
 }
 
 // waitingForCore is the call that waits for a core, or nil.
