@@ -1,0 +1,40 @@
+// Package colocate decides how much of a node batch jobs may use while latency-critical work is
+// there: how many cores are reserved, which jobs run and on which cores, and which are frozen.
+//
+// It is a second line. On a node of Windlass, batch work is in the low band, where the kernel
+// gives it only what the others leave; that needs no decision. What priority cannot prevent,
+// latency-critical work sees as waiting: its threads could run and do not, because a kernel gives
+// a core back late, or because batch work has filled what cores share. So the core looks at two
+// figures: how much of the cores latency-critical work uses, and for which share of the time some
+// of it waited.
+//
+//   - Need is the usage divided by Grow: with 0.6, a core is reserved for each 0.6 that are used.
+//   - With OnWait, cores are reserved only when work waits; without, whenever they are needed.
+//   - A core returns once much less is needed, or with OnWait, once nothing has waited for long.
+//     If work then waits again soon, the next return takes twice as long.
+//   - If work waits although all is reserved that it needs, OnWait reserves one core after the other.
+//     If it waits although no more may be reserved, the jobs that use most are frozen, one at a time,
+//     and thawed one at a time once nothing waits and a core more than is needed is free.
+//
+// A share of the time is a share of requests: those that arrive at random see a core that is late
+// as often as it is late. A bound of 2 % thus keeps the 95th percentile clear of what batch does.
+//
+// The ETH report's controller is TwoState: the service has one core or two, and batch jobs run
+// one in each of two blocks of cores, from queues of short, medium and long ones.
+//
+// Invariants, in whatever order events come:
+//
+//   - From Least to Most cores are reserved, and no running job is placed on one of them. At least
+//     one core is left to batch jobs, unless blocks take them all.
+//   - Only jobs that run are frozen. None is frozen for longer than LongestFreeze without looks
+//     that find it necessary again, and it runs for ThawEvery at least between two freezes.
+//   - Shared layout: no job is queued while fewer than Threads threads run. Blocks: no block that
+//     batch may use is empty while a job is queued.
+//   - After Stopped nothing is reserved beyond Least, and nothing is frozen.
+//
+// Source of TwoState, and of the 60 % that the defaults share with it: Cloud Computing
+// Architecture semester project report, ETH Zurich, part 4.
+//
+// A Core is a value in memory. It holds no lock, reads no clock and starts nothing: Step takes
+// an event and the time, and returns effects in the order to carry them out.
+package colocate

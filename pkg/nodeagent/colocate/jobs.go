@@ -1,0 +1,211 @@
+package colocate
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// block is where a job runs.
+type block int
+
+const (
+	queued block = iota // it has not begun
+	shared
+	small
+	large
+)
+
+// job is a batch job.
+type job struct {
+	Arrived
+	in     block
+	on     Cores
+	frozen bool
+	from   time.Duration // since when it is frozen
+	// safe is until when it must not be frozen again.
+	safe time.Duration
+
+	sampled bool
+	at      time.Duration
+	usage   time.Duration
+	rate    float64 // cores that it used between its last two samples
+}
+
+func (c *Core) byID(id JobID) *job {
+	for _, j := range c.jobs {
+		if j.Job == id {
+			return j
+		}
+	}
+	return nil
+}
+
+func (c *Core) onArrived(e Arrived) {
+	if c.byID(e.Job) == nil {
+		e.Threads = max(1, e.Threads)
+		c.jobs = append(c.jobs, &job{Arrived: e})
+	}
+}
+
+func (c *Core) onEnded(id JobID) {
+	c.jobs = slices.DeleteFunc(c.jobs, func(j *job) bool { return j.Job == id })
+}
+
+func (c *Core) onSampled(now time.Duration, e Sampled) {
+	j := c.byID(e.Job)
+	if j == nil || j.sampled && now <= j.at {
+		return
+	}
+	if j.sampled {
+		j.rate = float64(max(0, e.Usage-j.usage)) / float64(now-j.at)
+	}
+	j.sampled, j.at, j.usage = true, now, e.Usage
+}
+
+func (c *Core) freeze(now time.Duration, j *job) {
+	j.frozen, j.from = true, now
+	c.out = append(c.out, Freeze{j.Job})
+}
+
+func (c *Core) thaw(now time.Duration, j *job) {
+	j.frozen, j.safe = false, now+c.params.ThawEvery
+	c.out = append(c.out, Thaw{j.Job})
+}
+
+// largest is the job that runs and uses most; of equal ones the oldest.
+func (c *Core) largest(now time.Duration) *job {
+	var most *job
+	for _, j := range c.jobs {
+		if j.in != queued && !j.frozen && now >= j.safe && (most == nil || j.rate > most.rate) {
+			most = j
+		}
+	}
+	return most
+}
+
+func (c *Core) frozenLongest() *job {
+	var longest *job
+	for _, j := range c.jobs {
+		if j.frozen && (longest == nil || j.from < longest.from) {
+			longest = j
+		}
+	}
+	return longest
+}
+
+// thawOverdue thaws jobs that have been frozen for as long as one may be.
+func (c *Core) thawOverdue(now time.Duration) {
+	for _, j := range c.jobs {
+		if c.params.Freeze && j.frozen && now-j.from >= c.params.LongestFreeze {
+			c.thaw(now, j)
+		}
+	}
+}
+
+// arrange starts jobs, and lets all that run have the cores of their block.
+func (c *Core) arrange(now time.Duration) {
+	if c.params.Layout == Blocks {
+		c.arrangeBlocks(now)
+		return
+	}
+	c.startShared()
+	rest := Cores{First: c.reserved, N: c.params.Cores - c.reserved}
+	for _, j := range c.jobs {
+		if j.in == shared {
+			c.place(j, rest)
+		}
+	}
+}
+
+// startShared starts jobs until enough threads run.
+func (c *Core) startShared() {
+	threads := 0
+	var waiting []*job
+	for _, j := range c.jobs {
+		if j.in == queued {
+			waiting = append(waiting, j)
+		} else {
+			threads += j.Threads
+		}
+	}
+	slices.SortStableFunc(waiting, func(a, b *job) int { return cmp.Compare(a.Expected, b.Expected) })
+	for _, j := range waiting {
+		if c.params.Threads > 0 && threads >= c.params.Threads {
+			return
+		}
+		j.in = shared
+		threads += j.Threads
+	}
+}
+
+func (c *Core) place(j *job, on Cores) {
+	if j.on != on {
+		j.on = on
+		c.out = append(c.out, Place{j.Job, on})
+	}
+}
+
+// arrangeBlocks is the report's: each block takes the next job of the queue that it prefers. An
+// empty large block takes the small block's job if no other is left. A small block that has nothing
+// left to run is latency-critical work's.
+func (c *Core) arrangeBlocks(now time.Duration) {
+	p := c.params
+	hasLarge := p.Cores > p.Most
+	if hasLarge {
+		c.startIn(large, Long, Medium, Short)
+	}
+	if c.reserved == p.Least {
+		c.startIn(small, Short, Medium, Long)
+	}
+	if j := c.inBlock(small); j != nil && hasLarge && c.inBlock(large) == nil {
+		j.in = large
+	}
+	inSmall := c.inBlock(small)
+	has := c.reserved
+	if inSmall == nil && (c.inBlock(large) != nil || !hasLarge) {
+		has = p.Most
+	}
+	if j := inSmall; j != nil && !j.frozen && has > p.Least {
+		c.freeze(now, j)
+	}
+	if to := (Cores{First: 0, N: has}); to != c.confined {
+		c.confined = to
+		c.out = append(c.out, Confine{to})
+	}
+	for _, j := range c.jobs {
+		switch j.in {
+		case small:
+			c.place(j, Cores{First: p.Least, N: p.Most - p.Least})
+		case large:
+			c.place(j, Cores{First: p.Most, N: p.Cores - p.Most})
+		}
+		if j.frozen && (j.in == large || has == p.Least) {
+			c.thaw(now, j)
+		}
+	}
+}
+
+// startIn starts a job in an empty block.
+func (c *Core) startIn(b block, prefer ...Length) {
+	if c.inBlock(b) != nil {
+		return
+	}
+	for _, length := range prefer {
+		for _, j := range c.jobs {
+			if j.in == queued && j.Length == length {
+				j.in = b
+				return
+			}
+		}
+	}
+}
+
+func (c *Core) inBlock(b block) *job {
+	for _, j := range c.jobs {
+		if j.in == b {
+			return j
+		}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package colocate
+
+import (
+	"fmt"
+	"time"
+)
+
+// Layout is how batch jobs share the cores that are not reserved.
+type Layout string
+
+// Layouts.
+const (
+	// Shared: all jobs run on all of these cores. They start in the order of their expected
+	// work, the least first.
+	Shared Layout = "shared"
+	// Blocks: the cores from Least to Most are the small block, those above the large one. Each
+	// runs one job at a time; the small block prefers short jobs, the large one long ones. While
+	// the small block is reserved, its job is frozen. Latency-critical work has only what is
+	// reserved.
+	Blocks Layout = "blocks"
+)
+
+// Params is what a core decides by.
+type Params struct {
+	// Cores is how many cores the node has, at least 1.
+	Cores  int
+	Layout Layout
+	// Least and Most bound how many cores are reserved: 0 <= Least <= Most < Cores. With the
+	// layout Blocks, Most may be Cores: there is no large block then.
+	Least, Most int
+	// Grow is how much of each reserved core latency-critical work may use before it needs
+	// another, in (0, 1].
+	Grow float64
+	// Shrink is how much: while R cores are reserved and the work uses no more than Shrink times
+	// R-1, one core too many is reserved. Above Grow, cores return that are needed at once
+	// again, as in the report. More than 0.
+	Shrink float64
+	// ShrinkAfter is for how long one core too many must have been reserved; not negative. Both
+	// are for params without OnWait.
+	ShrinkAfter time.Duration
+
+	// MaxWait is the share of the time in which latency-critical work may wait, in [0, 1).
+	MaxWait float64
+	// OnWait reserves cores only while work waits for more than MaxWait.
+	OnWait bool
+	// Freeze freezes jobs while work waits for more than MaxWait nevertheless.
+	Freeze bool
+	// FreezeAfter is for how long it must have waited before a job is frozen or, with OnWait, a core
+	// more than is needed reserved; not negative.
+	FreezeAfter time.Duration
+	// ThawEvery is how long nothing must have waited before a job is thawed or, with OnWait, a
+	// core returned; more than 0 with Freeze or OnWait.
+	ThawEvery time.Duration
+	// LongestFreeze is when a frozen job runs again whatever waits, and what ThawEvery grows to;
+	// at least ThawEvery with Freeze or OnWait.
+	LongestFreeze time.Duration
+
+	// Threads is how many threads of jobs run at the same time with the layout Shared; jobs
+	// beyond are queued. 0 starts all jobs at once.
+	Threads int
+}
+
+// leastForReserve is how many cores a node has at least on which some are reserved: with fewer, one
+// core is too large a part of the node.
+const leastForReserve = 4
+
+// DefaultParams returns what Windlass uses on a node with that many cores: batch work shares all
+// cores in the low band until latency-critical work waits. On fewer than four cores nothing is
+// ever reserved.
+func DefaultParams(cores int) Params {
+	p := Params{
+		Cores: cores, Layout: Shared, Grow: 0.6, Shrink: 0.5, ShrinkAfter: time.Second,
+		MaxWait: 0.02, OnWait: true, Freeze: true, FreezeAfter: 300 * time.Millisecond,
+		ThawEvery: time.Second, LongestFreeze: 30 * time.Second,
+	}
+	if cores >= leastForReserve {
+		p.Most = cores - 1
+	}
+	return p
+}
+
+// TwoState returns the report's controller: the service needs its second core above 60 % of one,
+// and gives it back below 130 % of two. The report has four cores; with two there is no large block.
+func TwoState(cores int) Params {
+	return Params{Cores: cores, Layout: Blocks, Least: 1, Most: 2, Grow: 0.6, Shrink: 1.3}
+}
+
+// Validate says what is wrong with the params.
+func (p Params) Validate() error {
+	switch {
+	case p.Cores < 1:
+		return fmt.Errorf("cores is %d; it must be at least 1", p.Cores)
+	case p.Layout != Shared && p.Layout != Blocks:
+		return fmt.Errorf("layout %q is unknown; use %s or %s", p.Layout, Shared, Blocks)
+	case p.Least < 0:
+		return fmt.Errorf("least reserved cores is %d; it must not be negative", p.Least)
+	case p.Most < p.Least:
+		return fmt.Errorf("most reserved cores is %d; it must be at least the least, %d", p.Most, p.Least)
+	case p.Most > p.Cores || p.Most == p.Cores && p.Layout != Blocks:
+		return fmt.Errorf("most reserved cores is %d; it must leave one of the %d cores", p.Most, p.Cores)
+	case p.Layout == Blocks && p.Least < 1:
+		return fmt.Errorf("least reserved cores is %d; with layout %s it must be at least 1, because latency-critical work has no others", p.Least, Blocks)
+	case p.Layout == Blocks && p.Most == p.Least:
+		return fmt.Errorf("most reserved cores is %d; with layout %s it must be more than the least", p.Most, Blocks)
+	case !(p.Grow > 0 && p.Grow <= 1):
+		return fmt.Errorf("grow is %g; it must be more than 0 and at most 1", p.Grow)
+	case !(p.Shrink > 0):
+		return fmt.Errorf("shrink is %g; it must be more than 0", p.Shrink)
+	case p.ShrinkAfter < 0:
+		return fmt.Errorf("shrink after is %s; it must not be negative", p.ShrinkAfter)
+	case !(p.MaxWait >= 0 && p.MaxWait < 1):
+		return fmt.Errorf("max wait is %g; it must be from 0 to less than 1", p.MaxWait)
+	}
+	return p.validateFreeze()
+}
+
+func (p Params) validateFreeze() error {
+	switch {
+	case p.Freeze && p.Layout == Blocks:
+		return fmt.Errorf("freeze is on; layout %s freezes by blocks alone", Blocks)
+	case p.OnWait && p.Layout == Blocks:
+		return fmt.Errorf("on wait is on; layout %s reserves by need alone", Blocks)
+	case p.FreezeAfter < 0:
+		return fmt.Errorf("freeze after is %s; it must not be negative", p.FreezeAfter)
+	case p.waits() && p.ThawEvery <= 0:
+		return fmt.Errorf("thaw every is %s; it must be more than 0", p.ThawEvery)
+	case p.waits() && p.LongestFreeze < p.ThawEvery:
+		return fmt.Errorf("longest freeze is %s; it must be at least thaw every, %s", p.LongestFreeze, p.ThawEvery)
+	case p.Threads < 0:
+		return fmt.Errorf("threads is %d; it must not be negative", p.Threads)
+	}
+	return nil
+}
+
+// waits says whether what work waited matters.
+func (p Params) waits() bool { return p.Freeze || p.OnWait }
