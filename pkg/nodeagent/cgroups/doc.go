@@ -3,7 +3,8 @@
 //
 // A group in the low band gets only what the normal ones beside it leave of the processors:
 // cpu.idle is 1, or where the kernel is older than 5.15, its weight is the least that there is.
-// Nothing else changes a group, and nothing here needs a capability: the files' owner may write
+// A Hold keeps a batch group back: it stops its processes by the freezer, and says on which cores they
+// run by its cpuset. Nothing else changes a group, and nothing here needs a capability: the files' owner may write
 // them.
 //
 // Detect finds out what a machine allows and says it in a sentence. A Tree opens groups: those of
@@ -18,6 +19,8 @@
 //     refuses it with EINVAL, so it is written to the Journal before and set again after.
 //   - A group that is low is in the Journal. Whatever ends the node agent, kill -9 too, its
 //     Guardian sets all of these groups to normal, or the next OpenJournal does.
+//   - So is a group whose Hold has stopped it, or lets it run on some cores only, and it is let go in
+//     the same ways. Groups of pods are never stopped.
 //   - A pod is never above its own weight for longer than it takes to write two files.
 //
 // Version 1 of control groups is tested on a kernel. Version 2 has only been tried over trees of

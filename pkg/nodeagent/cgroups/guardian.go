@@ -24,8 +24,7 @@ func RunGuardian(pipe io.Reader, journal string) error {
 		return err
 	}
 	j := &Journal{path: journal, lock: lock}
-	var restored error
-	j.rows, restored = restore(journal)
+	restored := j.restoreAll()
 	return errors.Join(restored, j.rewrite(), j.Close())
 }
 

@@ -28,14 +28,16 @@ const (
 	lockPause    = 5 * time.Millisecond
 )
 
-// Journal is the list of the groups that are low, with their weights, in a file that outlives the
-// process. Who holds its lock sees to these groups. It is for several goroutines.
+// Journal is the list of the groups that are low, with their weights, and of those that are held
+// back, in a file that outlives the process. Who holds its lock sees to these groups. It is for several goroutines.
 type Journal struct {
 	path string
 	lock *os.File
 	mu   sync.Mutex
 	file *os.File
 	rows rows
+	// held is what files of groups have when nothing is held back, by path; see Hold.
+	held map[string]string
 	// lines is how many lines the file has.
 	lines int
 }
@@ -57,8 +59,8 @@ func OpenJournal(path string) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	left, restored := restore(path)
-	j := &Journal{path: path, lock: lock, rows: left}
+	j := &Journal{path: path, lock: lock}
+	restored := j.restoreAll()
 	if err := j.rewrite(); err != nil {
 		return nil, errors.Join(err, restored, lock.Close())
 	}
@@ -133,6 +135,9 @@ func (j *Journal) rewrite() error {
 	for dir, weight := range j.rows {
 		text.WriteString("low " + weight + " " + strconv.Quote(dir) + "\n")
 	}
+	for path, usual := range j.held {
+		text.WriteString(heldLine(path, usual))
+	}
 	next := j.path + ".new"
 	if err := os.WriteFile(next, []byte(text.String()), 0o600); err != nil {
 		return err
@@ -147,80 +152,89 @@ func (j *Journal) rewrite() error {
 	if j.file != nil {
 		_ = j.file.Close()
 	}
-	j.file, j.lines = file, len(j.rows)
+	j.file, j.lines = file, len(j.rows)+len(j.held)
 	return nil
 }
 
-// readRows reads a journal. A line that makes no sense is left out: the last one may have been
+// readJournal reads a journal. A line that makes no sense is left out: the last one may have been
 // cut short, and its group was not low yet.
-func readRows(path string) (rows, error) {
+func readJournal(path string) (low rows, held map[string]string, err error) {
+	low, held = rows{}, map[string]string{}
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return rows{}, nil
+		return low, held, nil
 	}
 	if err != nil {
-		return rows{}, err
+		return low, held, err
 	}
 	defer file.Close()
-	low := rows{}
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
-		kind, rest, _ := strings.Cut(lines.Text(), " ")
-		weight := ""
-		if kind == "low" {
-			weight, rest, _ = strings.Cut(rest, " ")
-		}
-		dir, err := strconv.Unquote(rest)
-		switch _, number := strconv.ParseUint(weight, 10, 32); {
-		case err != nil || !filepath.IsAbs(dir) || !mayBeLow(dir):
-		case kind == "normal":
-			delete(low, dir)
-		case kind == "low" && number == nil:
-			low[dir] = weight
-		}
+		readRow(low, lines.Text())
+		readHeld(held, lines.Text())
 	}
-	return low, lines.Err()
+	return low, held, lines.Err()
 }
 
-// restore sets all groups of a journal to normal, and returns those that it could not.
-func restore(path string) (rows, error) {
-	low, err := readRows(path)
-	for dir, weight := range low {
+func readRow(low rows, line string) {
+	kind, rest, _ := strings.Cut(line, " ")
+	weight := ""
+	if kind == "low" {
+		weight, rest, _ = strings.Cut(rest, " ")
+	}
+	dir, err := strconv.Unquote(rest)
+	switch _, number := strconv.ParseUint(weight, 10, 32); {
+	case err != nil || !filepath.IsAbs(dir) || !mayBeLow(dir):
+	case kind == "normal":
+		delete(low, dir)
+	case kind == "low" && number == nil:
+		low[dir] = weight
+	}
+}
+
+// restoreAll lets all groups of the journal go on as before, and keeps those that it could not.
+func (j *Journal) restoreAll() error {
+	var err error
+	j.rows, j.held, err = readJournal(j.path)
+	err = errors.Join(err, freeAll(j.held))
+	for dir, weight := range j.rows {
 		failed := restoreGroup(dir, weight)
 		if failed == nil {
-			delete(low, dir)
+			delete(j.rows, dir)
 			continue
 		}
 		err = errors.Join(err, fmt.Errorf("cgroups: cannot restore %s: %w", dir, failed))
 	}
-	return low, err
+	return err
 }
 
 // restoreGroup sets one group to normal. One that is gone needs nothing.
 func restoreGroup(dir, weight string) error {
-	write := func(name, value string) error {
-		file, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY, 0)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		err = errors.Join(put(file, value), file.Close())
-		if errors.Is(err, errGone) {
-			return nil
-		}
-		return err
-	}
-	if err := write(idleFile, "0"); err != nil {
+	if err := restoreFile(filepath.Join(dir, idleFile), "0"); err != nil {
 		return err
 	}
 	for _, v := range []*version{v1, v2} {
-		if err := write(v.weight, weight); err != nil {
+		if err := restoreFile(filepath.Join(dir, v.weight), weight); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// restoreFile writes a value into a file, if the file is there.
+func restoreFile(path, value string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = errors.Join(put(file, value), file.Close())
+	if errors.Is(err, errGone) {
+		return nil
+	}
+	return err
 }
 
 // Low returns the folders of the groups that are low.

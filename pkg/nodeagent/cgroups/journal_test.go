@@ -59,7 +59,7 @@ func TestWhatCannotBeRestoredStaysInTheJournal(t *testing.T) {
 	if low := j.Low(); len(low) != 1 || low[0] != dir {
 		t.Errorf("low are %v", low)
 	}
-	if again, err := readRows(path); err != nil || again[dir] != "512" {
+	if again, _, err := readJournal(path); err != nil || again[dir] != "512" {
 		t.Errorf("the file has %v, %v", again, err)
 	}
 }
@@ -78,7 +78,7 @@ func TestALongJournalIsWrittenAnew(t *testing.T) {
 	if lines := strings.Count(readFile(path), "\n"); lines > longJournal+1 || lines != j.lines {
 		t.Errorf("the journal has %d lines, and counts %d", lines, j.lines)
 	}
-	left, err := readRows(path)
+	left, _, err := readJournal(path)
 	if err != nil || len(left) != 1 || left["/x/pod-1"] != "77" {
 		t.Errorf("low are %v, %v", left, err)
 	}

@@ -46,6 +46,8 @@ type Tree struct {
 	// counts says that groups count processor time.
 	counts bool
 	base   Folder
+	group  string // Options.Base
+	mounts mounts
 	root   string
 	kernel kernel
 }
@@ -80,7 +82,10 @@ var (
 	v2 = &version{number: 2, weight: "cpu.weight", usage: "cpu.stat", least: "1", usual: "100"}
 )
 
-const idleFile = "cpu.idle"
+const (
+	idleFile      = "cpu.idle"
+	processesFile = "cgroup.procs"
+)
 
 // Detect finds out what may be done with the machine's control groups. It always returns a tree,
 // which says so by String.
@@ -103,7 +108,8 @@ func (t *Tree) detect(o Options) error {
 	if err != nil {
 		return err
 	}
-	found, err := mountsOf(string(text)).below(o.Below).hierarchies(t.root)
+	t.mounts, t.group = mountsOf(string(text)).below(o.Below), o.Base
+	found, err := t.mounts.hierarchies(t.root)
 	if err != nil && o.Below != "" {
 		return fmt.Errorf("%s: %w", o.Below, err)
 	}
@@ -126,6 +132,16 @@ func (t *Tree) detect(o Options) error {
 
 // ownGroup is the group of this process in the hierarchy of the cpu controller.
 func (t *Tree) ownGroup(v *version) (string, error) {
+	if v == v1 {
+		return t.ownGroupIn("cpu")
+	}
+	path, err := t.ownGroupIn("")
+	return filepath.Dir(path), err
+}
+
+// ownGroupIn is the group of this process in the hierarchy of a controller of version 1; "" is that
+// of version 2.
+func (t *Tree) ownGroupIn(controller string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(t.root, "proc/self/cgroup"))
 	if err != nil {
 		return "", err
@@ -133,14 +149,11 @@ func (t *Tree) ownGroup(v *version) (string, error) {
 	for line := range strings.Lines(string(text)) {
 		_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		controllers, path, _ := strings.Cut(rest, ":")
-		switch {
-		case v == v2 && controllers == "":
-			return filepath.Dir(path), nil
-		case v == v1 && hasWord(controllers, "cpu"):
+		if hasWord(controllers, controller) {
 			return path, nil
 		}
 	}
-	return "", errors.New("this process is in no cpu control group")
+	return "", errors.New("this process is in no " + strings.TrimPrefix(controller+" control group", " "))
 }
 
 // tryToCreate makes a group and removes it again, since only that says whether it is allowed and
@@ -241,7 +254,7 @@ func (t *Tree) Create(name string) (Folder, error) {
 // AddProcess moves a process into the group. What it starts later is in the group, too.
 func (f Folder) AddProcess(pid int) error {
 	return f.each(func(dir string) error {
-		return os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
+		return os.WriteFile(filepath.Join(dir, processesFile), []byte(strconv.Itoa(pid)), 0)
 	})
 }
 
@@ -257,16 +270,23 @@ func (f Folder) Remove() error {
 
 // sweep removes empty groups of processes that are gone.
 func (t *Tree) sweep() {
-	_ = t.base.each(func(dir string) error {
-		stale, err := filepath.Glob(filepath.Join(dir, created+"*"))
+	bases := []string{t.base.CPU, t.base.Usage}
+	if t.version == v1 {
+		for _, controller := range []string{"freezer", "cpuset"} {
+			if base, err := t.baseIn(controller); base != "" && err == nil {
+				bases = append(bases, base)
+			}
+		}
+	}
+	for _, base := range bases {
+		stale, _ := filepath.Glob(filepath.Join(base, created+"*"))
 		for _, group := range stale {
 			pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(group), created), "-")
 			if _, gone := os.Stat(filepath.Join(t.root, "proc", pid)); errors.Is(gone, fs.ErrNotExist) {
 				_ = os.Remove(group) // fails if a process is in it
 			}
 		}
-		return err
-	})
+	}
 }
 
 // kernel makes groups and opens their files. Tests have another one, because plain files do not

@@ -1,0 +1,332 @@
+package cgroups
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The files of a Hold.
+const (
+	stateFile  = "freezer.state" // version 1
+	freezeFile = "cgroup.freeze" // version 2
+	coresFile  = "cpuset.cpus"
+	nodesFile  = "cpuset.mems"
+)
+
+// Hold keeps a batch group back: it stops its processes, and says on which cores they run. Whatever
+// it changes is in the journal until it is as before. One goroutine at a time uses it.
+//
+// Only groups that Create made are stopped. In the group of a pod there is an agent, too, which
+// nobody would hear of any more.
+type Hold struct {
+	journal *Journal
+	stop    *held // nil if the group cannot be stopped
+	cores   *held // nil without cpusets
+	reason  string
+	made    []string // folders of version 1 that OpenHold made
+}
+
+// held is a file that holds something back.
+type held struct {
+	path   string
+	file   file
+	usual  string // its content when nothing is held back
+	active bool
+}
+
+// OpenHold opens a group for being held back. A group that somebody has left stopped goes on.
+func (t *Tree) OpenHold(f Folder, journal *Journal) (*Hold, error) {
+	if t.version == nil {
+		return nil, fmt.Errorf("cgroups: %s", t)
+	}
+	if !mayBeLow(f.CPU) {
+		return nil, fmt.Errorf("cgroups: %s is neither the cgroup of a pod nor one of Windlass", f.CPU)
+	}
+	h := &Hold{journal: journal}
+	err := errors.Join(t.openStop(h, f), t.openCores(h, f))
+	if err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	return h, nil
+}
+
+func (t *Tree) openStop(h *Hold, f Folder) error {
+	if !createdName.MatchString(filepath.Base(f.CPU)) {
+		h.reason = "a pod's agent would stop with its function"
+		return nil
+	}
+	dir, name, usual := f.CPU, freezeFile, "0"
+	if t.version == v1 {
+		name, usual = stateFile, "THAWED"
+		var err error
+		if dir, err = t.sameFor(h, f, "freezer"); dir == "" || err != nil {
+			h.reason = "the freezer of cgroup v1 is not there"
+			return err
+		}
+	}
+	var err error
+	if h.stop, err = t.openHeld(filepath.Join(dir, name), usual); h.stop == nil || err != nil {
+		h.reason = "the kernel has no " + name
+		return err
+	}
+	return put(h.stop.file, usual)
+}
+
+// openCores opens the file with the group's cores, if there is one. Groups of pods have had theirs
+// since they were made.
+func (t *Tree) openCores(h *Hold, f Folder) error {
+	dir := f.CPU
+	if t.version == v1 {
+		var err error
+		if createdName.MatchString(filepath.Base(f.CPU)) {
+			dir, err = t.sameFor(h, f, "cpuset")
+		} else {
+			dir, err = t.sameIn("cpuset", f)
+		}
+		if dir == "" || err != nil {
+			return err
+		}
+	}
+	var err error
+	h.cores, err = t.openHeld(filepath.Join(dir, coresFile), "")
+	return err
+}
+
+func (t *Tree) openHeld(path, usual string) (*held, error) {
+	f, err := t.kernel.open(path, os.O_RDWR)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &held{path: path, file: f, usual: usual}, nil
+}
+
+// sameIn is the folder of a group in another hierarchy of version 1; "" if there is none.
+func (t *Tree) sameIn(controller string, f Folder) (string, error) {
+	base, err := t.baseIn(controller)
+	if base == "" || err != nil {
+		return "", err
+	}
+	inside, err := filepath.Rel(t.base.CPU, f.CPU)
+	if err != nil || strings.HasPrefix(inside, "..") {
+		return "", err
+	}
+	return filepath.Join(base, inside), nil
+}
+
+// baseIn is the folder of the base in another hierarchy of version 1; "" if that is not mounted.
+func (t *Tree) baseIn(controller string) (string, error) {
+	i := slices.IndexFunc(t.mounts, func(m mount) bool { return !m.unified && hasWord(m.options, controller) })
+	if i < 0 {
+		return "", nil
+	}
+	base := t.group
+	if base == "" {
+		var err error
+		if base, err = t.ownGroupIn(controller); err != nil {
+			return "", err
+		}
+	}
+	return t.mounts[i].folder(t.root, base), nil
+}
+
+// sameFor makes the group's folder in another hierarchy of version 1, if it is not there, and moves
+// the group's processes into it. It returns "" if the hierarchy is not mounted.
+func (t *Tree) sameFor(h *Hold, f Folder, controller string) (string, error) {
+	dir, err := t.sameIn(controller, f)
+	if dir == "" || err != nil {
+		return "", err
+	}
+	switch err := t.kernel.mkdir(dir); {
+	case err == nil:
+		h.made = append(h.made, dir)
+	case !errors.Is(err, fs.ErrExist):
+		return "", err
+	}
+	if controller == "cpuset" {
+		// A new group has neither cores nor memory, and takes no process then.
+		for _, name := range []string{coresFile, nodesFile} {
+			above, err := os.ReadFile(filepath.Join(filepath.Dir(dir), name))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, name), above, 0)
+			}
+			if err != nil {
+				return "", err
+			}
+		}
+	}
+	processes, err := os.ReadFile(filepath.Join(f.CPU, processesFile))
+	if err != nil {
+		return "", err
+	}
+	for _, pid := range strings.Fields(string(processes)) {
+		err := os.WriteFile(filepath.Join(dir, processesFile), []byte(pid), 0)
+		if _, gone := os.Stat(filepath.Join(t.root, "proc", pid)); err != nil && gone == nil {
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+// SetFrozen stops the group's processes or lets them go on. It fails with errors.ErrUnsupported if
+// the group cannot be stopped.
+func (h *Hold) SetFrozen(frozen bool) error {
+	switch {
+	case h.stop == nil && !frozen:
+		return nil
+	case h.stop == nil:
+		return fmt.Errorf("cgroups: the group cannot be frozen: %s: %w", h.reason, errors.ErrUnsupported)
+	case !frozen:
+		return h.stop.restore(h.journal)
+	case filepath.Base(h.stop.path) == stateFile:
+		return h.stop.change(h.journal, "FROZEN")
+	}
+	return h.stop.change(h.journal, "1")
+}
+
+// SetCores lets the group run on a list of cores only, such as "2-3"; "" is as before. It fails with
+// errors.ErrUnsupported without cpusets.
+func (h *Hold) SetCores(list string) error {
+	switch {
+	case h.cores == nil && list == "":
+		return nil
+	case h.cores == nil:
+		return fmt.Errorf("cgroups: the group has no %s: %w", coresFile, errors.ErrUnsupported)
+	case list == "":
+		return h.cores.restore(h.journal)
+	}
+	if !h.cores.active {
+		// It is read each time: kubelet may have changed it.
+		usual, err := firstLine(h.cores.file)
+		if err != nil {
+			return err
+		}
+		h.cores.usual = usual
+	}
+	return h.cores.change(h.journal, list)
+}
+
+// change writes a value. The journal knows it before.
+func (f *held) change(journal *Journal, value string) error {
+	if !f.active {
+		if err := journal.noteHeld(f.path, f.usual); err != nil {
+			return err
+		}
+		f.active = true
+	}
+	if err := put(f.file, value); err != nil {
+		return errors.Join(err, f.restore(journal))
+	}
+	return nil
+}
+
+// restore writes what was there before. After an error it is still held for the journal.
+func (f *held) restore(journal *Journal) error {
+	if !f.active {
+		return nil
+	}
+	if err := put(f.file, f.usual); err != nil && !errors.Is(err, errGone) {
+		return err
+	}
+	f.active = false
+	return journal.noteFree(f.path)
+}
+
+// Close lets the group go on as before. A group that is gone is no error.
+func (h *Hold) Close() error {
+	var err error
+	for _, f := range []*held{h.stop, h.cores} {
+		if f != nil {
+			err = errors.Join(err, f.restore(h.journal), f.file.Close())
+		}
+	}
+	for _, dir := range h.made {
+		leaveFolder(dir)
+	}
+	return err
+}
+
+// leaveFolder moves the processes of a folder to the one above, and removes it. Where that fails, Detect
+// removes it once the processes are gone.
+func leaveFolder(dir string) {
+	processes, _ := os.ReadFile(filepath.Join(dir, processesFile))
+	for _, pid := range strings.Fields(string(processes)) {
+		_ = os.WriteFile(filepath.Join(filepath.Dir(dir), processesFile), []byte(pid), 0)
+	}
+	_ = os.Remove(dir)
+}
+
+// mayBeHeld reports whether a file is one of a Hold's.
+func mayBeHeld(path string) bool {
+	dir, name := filepath.Split(path)
+	switch name {
+	case stateFile, freezeFile:
+		return filepath.IsAbs(path) && createdName.MatchString(filepath.Base(dir))
+	case coresFile:
+		return filepath.IsAbs(path) && mayBeLow(filepath.Clean(dir))
+	}
+	return false
+}
+
+// noteHeld writes down what a file has when nothing is held back.
+func (j *Journal) noteHeld(path, usual string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.held[path] = usual
+	err := j.append(heldLine(path, usual))
+	if err != nil {
+		delete(j.held, path)
+	}
+	return err
+}
+
+func (j *Journal) noteFree(path string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.held, path)
+	return j.append("free " + strconv.Quote(path) + "\n")
+}
+
+func heldLine(path, usual string) string {
+	return "held " + strconv.Quote(usual) + " " + strconv.Quote(path) + "\n"
+}
+
+// readHeld adds what a line of a journal says about files that hold something back.
+func readHeld(into map[string]string, line string) {
+	kind, rest, _ := strings.Cut(line, " ")
+	first, err := strconv.QuotedPrefix(rest)
+	if err != nil {
+		return
+	}
+	usual, _ := strconv.Unquote(first)
+	switch kind {
+	case "free":
+		delete(into, usual)
+	case "held":
+		path, err := strconv.Unquote(strings.TrimPrefix(rest[len(first):], " "))
+		if err == nil && mayBeHeld(path) {
+			into[path] = usual
+		}
+	}
+}
+
+// freeAll writes what was in files before, and returns those in which it could not.
+func freeAll(all map[string]string) error {
+	var failed error
+	for path, usual := range all {
+		if err := restoreFile(path, usual); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("cgroups: cannot restore %s: %w", path, err))
+			continue
+		}
+		delete(all, path)
+	}
+	return failed
+}

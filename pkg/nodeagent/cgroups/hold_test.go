@@ -1,0 +1,191 @@
+package cgroups
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// openHold opens a group of the machine's own tree for being held back.
+func openHold(t *testing.T, tree *Tree, f Folder, journal *Journal) *Hold {
+	t.Helper()
+	h, err := tree.OpenHold(f, journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if h.stop == nil {
+		t.Skip(h.reason)
+	}
+	return h
+}
+
+// usedBy is the processor time of a group.
+func usedBy(t *testing.T, f Folder) time.Duration {
+	t.Helper()
+	text := strings.TrimSpace(readFile(filepath.Join(f.Usage, v1.usage)))
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(n)
+}
+
+func TestAFrozenGroupStopsAndGoesOn(t *testing.T) {
+	tree := realTree(t)
+	f := createGroup(t, tree, "frozen")
+	spin(t, f, "0")
+	journal := openJournal(t, filepath.Join(t.TempDir(), "journal"))
+	h := openHold(t, tree, f, journal)
+	if err := h.SetFrozen(true); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "frozen", func() bool { return strings.TrimSpace(readFile(h.stop.path)) == "FROZEN" })
+	if text := readFile(journal.Path()); !strings.Contains(text, h.stop.path) {
+		t.Errorf("the journal does not know it: %q", text)
+	}
+	before, polls := usedBy(t, f), 0
+	eventually(t, "some time", func() bool { polls++; return polls > 100 })
+	if after := usedBy(t, f); after != before {
+		t.Errorf("a frozen group used %s", after-before)
+	}
+	if err := h.SetFrozen(false); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "goes on", func() bool { return usedBy(t, f) > before })
+	if len(journal.held) > 0 {
+		t.Errorf("the journal still has %v", journal.held)
+	}
+}
+
+func TestAFrozenGroupGoesOnAfterItsAgentWasKilled(t *testing.T) {
+	tree := realTree(t)
+	f := createGroup(t, tree, "left")
+	spin(t, f, "0")
+	path := filepath.Join(t.TempDir(), "journal")
+	journal := openJournal(t, path)
+	h := openHold(t, tree, f, journal)
+	if err := h.SetFrozen(true); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "frozen", func() bool { return strings.TrimSpace(readFile(h.stop.path)) == "FROZEN" })
+	// What a guardian finds once the lock of the agent is gone with it.
+	if err := journal.lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := RunGuardian(strings.NewReader(""), path); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "thawed", func() bool { return strings.TrimSpace(readFile(h.stop.path)) == "THAWED" })
+}
+
+func TestCoresAreSetAndSetBack(t *testing.T) {
+	tree := realTree(t)
+	f := createGroup(t, tree, "cores")
+	h := openHold(t, tree, f, openJournal(t, filepath.Join(t.TempDir(), "journal")))
+	if h.cores == nil {
+		t.Skip("there are no cpusets")
+	}
+	usual := readFile(h.cores.path)
+	if err := h.SetCores("0"); err != nil || readFile(h.cores.path) != "0\n" {
+		t.Fatalf("%v; cores are %q", err, readFile(h.cores.path))
+	}
+	if err := h.SetCores(""); err != nil || readFile(h.cores.path) != usual {
+		t.Errorf("%v; cores are %q, want %q", err, readFile(h.cores.path), usual)
+	}
+	if err := h.SetCores("no list"); err == nil || readFile(h.cores.path) != usual {
+		t.Errorf("error %v; cores are %q", err, readFile(h.cores.path))
+	}
+}
+
+// TestAJournalLetsAllGoOn restores files of both versions, and no others.
+func TestAJournalLetsAllGoOn(t *testing.T) {
+	root := t.TempDir()
+	file := func(dir, name string) string {
+		path := filepath.Join(root, dir, name)
+		write(t, path, "held\n")
+		return path
+	}
+	mine := created + "7-batch"
+	frozen, stopped, moved := file(mine, stateFile), file(mine, freezeFile), file("pod1", coresFile)
+	pod, foreign, other := file("pod1", freezeFile), file("system.slice", coresFile), file(mine, "cgroup.procs")
+	path := filepath.Join(t.TempDir(), "journal")
+	text := "held \"THAWED\" \"/gone/" + mine + "/" + stateFile + "\"\nheld \"x\n"
+	for _, held := range [][2]string{{frozen, "THAWED"}, {stopped, "0"}, {moved, "0-3"}, {pod, "0"}, {foreign, "1"}, {other, "1"}} {
+		text += heldLine(held[0], held[1])
+	}
+	write(t, path, text+fmt.Sprintf("low 512 %q\n", "/gone/pod1"))
+	j := openJournal(t, path)
+	for path, want := range map[string]string{frozen: "THAWED", stopped: "0", moved: "0-3", pod: "held", foreign: "held", other: "held"} {
+		got, _, _ := strings.Cut(readFile(path), "\n")
+		if got != want {
+			t.Errorf("%s has %q, want %q", path, got, want)
+		}
+	}
+	if len(j.held) > 0 || len(j.Low()) > 0 || readFile(path) != "" {
+		t.Errorf("the journal still has %v and %v", j.held, j.Low())
+	}
+}
+
+func TestAJournalThatIsWrittenAnewKeepsWhatIsHeld(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	held := filepath.Join(t.TempDir(), created+"7-batch", stateFile)
+	write(t, filepath.Join(held, "a folder"), "") // cannot be written
+	j := openJournal(t, path)
+	if err := errors.Join(j.noteHeld(held, "THAWED"), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	again, err := OpenJournal(path)
+	if again == nil || err == nil || !strings.Contains(err.Error(), held) {
+		t.Fatalf("%v, %v", again, err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+	if text := readFile(path); text != heldLine(held, "THAWED") {
+		t.Errorf("the journal has %q", text)
+	}
+}
+
+func TestPodsAreNotFrozen(t *testing.T) {
+	root := plant(t, "v2-systemd")
+	tree := Detect(Options{Root: root, Base: "/"})
+	var pods []Folder
+	err := filepath.WalkDir(root, func(dir string, entry os.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && podSlice.MatchString(entry.Name()) {
+			pods = append(pods, Folder{CPU: dir, Usage: dir})
+		}
+		return err
+	})
+	if err != nil || len(pods) == 0 {
+		t.Fatalf("%d pods, %v", len(pods), err)
+	}
+	pod := pods[0]
+	write(t, filepath.Join(pod.CPU, freezeFile), "0\n")
+	write(t, filepath.Join(pod.CPU, coresFile), "0-7\n")
+	h, err := tree.OpenHold(pod, openJournal(t, filepath.Join(t.TempDir(), "journal")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.SetFrozen(true); !errors.Is(err, errors.ErrUnsupported) || readFile(filepath.Join(pod.CPU, freezeFile)) != "0\n" {
+		t.Errorf("a pod was frozen: %v", err)
+	}
+	if err := h.SetCores("2-7"); err != nil || !strings.HasPrefix(readFile(filepath.Join(pod.CPU, coresFile)), "2-7\n") {
+		t.Errorf("%v; cores are %q", err, readFile(filepath.Join(pod.CPU, coresFile)))
+	}
+	if err := h.Close(); err != nil || !strings.HasPrefix(readFile(filepath.Join(pod.CPU, coresFile)), "0-7\n") {
+		t.Errorf("%v; cores are %q", err, readFile(filepath.Join(pod.CPU, coresFile)))
+	}
+	if _, err := tree.OpenHold(Folder{CPU: root, Usage: root}, nil); err == nil {
+		t.Error("a group that is no pod's was opened")
+	}
+}
