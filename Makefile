@@ -227,7 +227,7 @@ density-results: ## Store what make density prints in docs/results/density.txt, 
 nodesched: BENCH = azure two
 
 .PHONY: nodesched
-nodesched: ## Measure what the order of calls on a busy node does to them, with real processes, as root; takes minutes (BENCH=)
+nodesched: ## Measure what the order of calls on a busy node does to them, with real processes, as root; takes minutes (BENCH=azure, two, zuk, all, colocate, memcached)
 	for trace in $(if $(filter all,$(BENCH)),azure two zuk,$(BENCH)); do go run ./test/nodesched -trace $$trace || exit 1; done
 
 # Which rows, such as F2,F21-F24.

@@ -5,6 +5,9 @@
 // Functions compute on one core; Windlass, its agents and the clients run on the others. It needs
 // root and two cores, and refuses a machine that does other work. Among the policies is FILTER of
 // SFS as published, with the real-time class, which is the harness's own.
+//
+// The traces colocate and memcached are others: a service whose load changes by steps, beside batch
+// processes, each in a control group of its own, on all cores and without a platform.
 package main
 
 import (
@@ -48,7 +51,7 @@ const overloaded = 1.5
 
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("nodesched", flag.ContinueOnError)
-	name := flags.String("trace", "azure", "two, azure, zuk, short (what asks cost) or hybrid (needs -data); calm: what a node agent costs; faults: let the node agent fail instead; chain: calls that wait for calls; overload: more calls than the core can run, for as long as -for says")
+	name := flags.String("trace", "azure", "two, azure, zuk, short (what asks cost) or hybrid (needs -data); calm: what a node agent costs; faults: let the node agent fail instead; chain: calls that wait for calls; overload: more calls than the core can run, for as long as -for says; colocate or memcached: a service beside batch")
 	chosen := flags.String("policies", "", "policies to compare, by commas (default: those that the trace's goals are about)")
 	seeds := flags.Int("seeds", 5, "how many seeds")
 	first := flags.Uint64("seed", 1001, "the first seed")
@@ -61,6 +64,8 @@ func run(args []string, out io.Writer) error {
 	dir := flags.String("dir", "", "the folder with its programs, with -serve")
 	filtering := flags.String("filter", "", "be the filter that listens at this socket, until the standard input ends")
 	burning := flags.Bool("burn", false, "be a function")
+	answering := flags.Bool("answer", false, "be a service, until the standard input ends")
+	toiling := flags.String("toil", "", "be a batch process that counts in this file")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -69,12 +74,19 @@ func run(args []string, out io.Writer) error {
 		return burn()
 	case *filtering != "":
 		return serveFilter(*filtering, os.Stdin, out)
+	case *answering:
+		return serveRequests(out, os.Stdin)
+	case *toiling != "":
+		return toil(*toiling)
 	case *serving != "":
 		p, err := policyByName(*serving)
 		if err != nil {
 			return err
 		}
 		return serve(p, *dir, flags.Args(), os.Stdin, out)
+	}
+	if *name == "colocate" || *name == "memcached" {
+		return startColocation(out, flags, *name, *seeds, *first, *length, *busy)
 	}
 	p := plan{trace: *name, seeds: *seeds, first: *first, load: *load, length: *length, each: *each, data: *data}
 	special := map[string]func(self, dir string) error{
