@@ -53,7 +53,11 @@ func simOptions(c cli.SimConfig, e experiments.Experiment) experiments.Options {
 		size.Scale = c.Scale
 	}
 	p := &progress{name: e.Name, shown: c.Terminal, out: c.Err}
-	return experiments.Options{Size: size, Seed: c.Seed, Gateways: c.Gateways, Data: os.DirFS(c.DataDir), Each: p.each, Measure: measureRun}
+	o := experiments.Options{Size: size, Seed: c.Seed, Gateways: c.Gateways, Each: p.each, Measure: measureRun}
+	if c.DataDir != "" {
+		o.Data = os.DirFS(c.DataDir)
+	}
+	return o
 }
 
 func writeReport(w io.Writer, r report.Report, output string) error {

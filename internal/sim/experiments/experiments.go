@@ -57,7 +57,7 @@ type Experiment struct {
 
 // All returns the experiments in reading order.
 func All() []Experiment {
-	return []Experiment{fig3, fig4, fig5, fig6, burst, azure, sfs, hybrid, callOrder, fewCores, gatewaysExperiment, scaleExperiment}
+	return []Experiment{fig3, fig4, fig5, fig6, burst, azure, sfs, hybrid, callOrder, fewCores, coLocation, gatewaysExperiment, scaleExperiment}
 }
 
 // ByName finds an experiment.
