@@ -271,7 +271,7 @@ var only = []allowance{
 	{"internal/sim/cluster", []string{
 		"api/v1alpha1", "github.com/HdrHistogram/hdrhistogram-go", "pkg/autoscaler/estimate", "pkg/autoscaler", "pkg/gateway/core", "pkg/invocation", "pkg/podagent/core",
 		"pkg/provisioner/placement", "pkg/provisioner/fairshare", "pkg/queue", "internal/schedule", "pkg/scheduler/capacity", "pkg/scheduler/core",
-		"internal/sim/hashsch", "internal/workload",
+		"internal/sim/hashsch", "internal/workload", "pkg/nodeagent/callorder",
 	}, "what runs in virtual time has no shell"},
 	{"internal/sim/experiments", []string{
 		"pkg/autoscaler", "pkg/nodeagent/callorder", "pkg/nodeagent/colocate", "pkg/provisioner/placement", "internal/sim/cluster", "internal/sim/node", "internal/sim/report",
