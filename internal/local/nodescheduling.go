@@ -50,14 +50,13 @@ type nodeScheduler struct {
 	tree    *cgroups.Tree
 	journal *cgroups.Journal // nil without bands
 
-	// closing makes close do its work once: it is called after a Run that failed, too, when another
-	// process may have the journal.
-	closing sync.Once
-
 	mu        sync.Mutex
 	functions map[instanceName]functionProcess
 	// failed says that it was logged that processes cannot be moved into groups.
 	failed bool
+	// closed says that close has done its work. It is called after a Run that failed, too, when
+	// another process may have the journal.
+	closed bool
 }
 
 type instanceName struct {
@@ -127,14 +126,19 @@ func (s *nodeScheduler) run(ctx context.Context) (err error) {
 
 // close gives back what open took, the first time.
 func (s *nodeScheduler) close() (err error) {
-	s.closing.Do(func() {
-		if s.load != nil {
-			err = s.load.Close()
-		}
-		if s.journal != nil {
-			err = errors.Join(err, s.journal.Close())
-		}
-	})
+	s.mu.Lock()
+	before := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if before {
+		return nil
+	}
+	if s.load != nil {
+		err = s.load.Close()
+	}
+	if s.journal != nil {
+		err = errors.Join(err, s.journal.Close())
+	}
 	return err
 }
 

@@ -39,7 +39,6 @@ type rollouts struct {
 
 	// unordered says that there is no node scheduling, so that classes mean nothing.
 	unordered bool
-	warn      sync.Once
 
 	// mu guards what is below.
 	mu sync.Mutex
@@ -51,6 +50,8 @@ type rollouts struct {
 	wake    chan struct{}
 	// said are the last computed conditions of functions, by UID.
 	said map[string]v1alpha1.FunctionStatus
+	// warned says that somebody was told so of classes.
+	warned bool
 }
 
 func newRollouts(store *file.Store, seen observer, log *slog.Logger) *rollouts {
@@ -94,9 +95,14 @@ func (r *rollouts) functionChanged(e catalog.Event) {
 func (r *rollouts) warnOfClass(key invocation.FunctionKey, entry *rollout.Entry) {
 	for _, unit := range entry.Units {
 		if s := unit.Spec.Template.Scheduling; r.unordered && (s.UnusualClass() != "" || s.Slice.Duration > 0) {
-			r.warn.Do(func() {
+			r.mu.Lock()
+			before := r.warned
+			r.warned = true
+			r.mu.Unlock()
+			if !before {
 				r.log.Warn("the class and the slice of functions mean nothing without --node-scheduling=auto", "function", key)
-			})
+			}
+			return
 		}
 	}
 }

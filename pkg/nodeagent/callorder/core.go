@@ -18,8 +18,7 @@ type Core struct {
 	sizes      sizes
 	rhythm     rhythm
 
-	// running are the instances whose calls have begun, by what they have of the cores.
-	holding, lifted, blocked, demoted []*instance
+	begun
 	// members are all instances, in the order in which they joined, and turn says up to which of
 	// them AppendUnasked has got.
 	members []*instance
@@ -95,7 +94,7 @@ func (c *Core) Step(now time.Duration, e Event) []Effect {
 	case ModeChanged:
 		c.onModeChanged(now, e)
 	case CoresChanged:
-		c.onCoresChanged(e)
+		changeCores(c, e)
 	case Occupied:
 		c.occupied = e.Cores
 	default:
@@ -126,7 +125,7 @@ func (c *Core) onInstance(now time.Duration, e Event) {
 		}
 	case Exempted:
 		if i := c.instances[e.Instance]; i != nil {
-			c.onExempted(i)
+			i.allowance.exempted(c.params.Unasked)
 		}
 	case GaveUp:
 		if i := c.instances[e.Instance]; i != nil && i.phase == waiting && i.ask == e.Ask {
@@ -210,7 +209,7 @@ func (c *Core) onEnded(now time.Duration, i *instance) {
 		i.function.learn(now, i.used())
 		c.sizes.learn(i.used())
 		if first {
-			c.resize(i)
+			resize(c, i)
 		}
 	}
 }
@@ -218,22 +217,20 @@ func (c *Core) onEnded(now time.Duration, i *instance) {
 // onSampled compares what a call has used with its slice, and notices whether it computes.
 func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 	grew := usage - i.usage
-	c.lookAt(now, i, usage)
+	i.look(now, usage, c.params.Unasked)
 	switch i.phase {
 	case idle, waiting:
-		c.onUnasked(i)
+		ration(c, i)
 	case holding:
 		i.stalled++
 		if grew > stillness {
 			i.stalled = 0
 		}
-		outlived := i.used() >= c.slice(i)
-		i.function.outgrown(i.used())
-		if outlived {
+		if i.used() >= c.slice(i) {
 			c.enter(i, demoted)
 			c.setBand(i, true, WhySlice)
-			if !i.function.known() {
-				c.resize(i)
+			if i.function.outgrown(i.used()) {
+				resize(c, i)
 			}
 		} else if c.params.BlockedAfter > 0 && i.stalled >= c.params.BlockedAfter {
 			c.enter(i, blocked)
@@ -275,12 +272,12 @@ func (c *Core) onModeChanged(now time.Duration, e ModeChanged) {
 	}
 }
 
-// onCoresChanged changes the number of tickets. With preemption the calls that have the most left
+// changeCores changes the number of tickets. With preemption the calls that have the most left
 // give theirs back; otherwise those that there are too many of end first.
-func (c *Core) onCoresChanged(e CoresChanged) {
+func changeCores(c *Core, e CoresChanged) {
 	c.params.Cores = max(1, e.Cores)
 	for c.busy && c.params.preempts() && len(c.holding) > c.tickets() {
-		i := c.mostLeft()
+		i := mostLeft(c.holding)
 		if i == nil {
 			return
 		}
@@ -293,17 +290,17 @@ func (c *Core) onCoresChanged(e CoresChanged) {
 func (c *Core) look(now time.Duration, id InstanceID, usage time.Duration) *instance {
 	i := c.instances[id]
 	if i != nil {
-		c.lookAt(now, i, usage)
+		i.look(now, usage, c.params.Unasked)
 	}
 	return i
 }
 
-// lookAt notes the processor time, which never goes back.
-func (c *Core) lookAt(now time.Duration, i *instance, usage time.Duration) {
+// look notes the processor time, which never goes back.
+func (i *instance) look(now, usage time.Duration, p UnaskedParams) {
 	grew := max(0, usage-i.usage)
 	i.usage += grew
 	if i.unasked() {
-		c.spend(now, i, grew)
+		i.allowance.spend(now, grew, p)
 	} else if grew > 0 {
 		i.namespace.charge(now, grew)
 	}

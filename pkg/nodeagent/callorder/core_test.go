@@ -127,7 +127,7 @@ func TestTheShortestExpectedCallBeginsFirst(t *testing.T) {
 
 // While no call of a function has ended, those that wait count as long as the longest has computed.
 func TestACallThatHasNotEndedShowsHowLongItsFunctionIs(t *testing.T) {
-	n := newNode(t, func(p *Params) { p.Aging = 0 })
+	n := newNode(t, func(p *Params) { p.Aging, p.Preempt = 0, false })
 	n.join(1, 2, 3)
 	n.do("", Joined{Instance: 4, Namespace: "default", Function: "f1"})
 	n.do("", Joined{Instance: 5, Namespace: "default", Function: "f1"})
@@ -139,10 +139,9 @@ func TestACallThatHasNotEndedShowsHowLongItsFunctionIs(t *testing.T) {
 	// The other calls of the function counted as shorter than 30 ms, and do not any more.
 	n.do("v1 slice, +3", Sampled{Instance: 1, Usage: 50 * ms})
 	n.do("+4", Ended{Instance: 3, Usage: 30 * ms})
-	// The next one has no slice, so that it shows what it needs, and yields to shorter ones.
-	n.do("", Sampled{Instance: 4, Usage: 500 * ms})
-	n.do("v4 preempted, +3", Asked{Instance: 3, Usage: 30 * ms})
-	n.do("+5", Ended{Instance: 3, Usage: 60 * ms})
+	// The next one has four times as long to show what it needs.
+	n.do("", Sampled{Instance: 4, Usage: 190 * ms})
+	n.do("v4 slice, +5", Sampled{Instance: 4, Usage: 201 * ms})
 	if mean, known := n.core.Mean("default", "f1"); known || mean != 0 {
 		t.Errorf("mean %s, %t, want none", mean, known)
 	}

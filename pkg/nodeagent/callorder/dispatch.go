@@ -17,7 +17,7 @@ import (
 //  5. Cores that nobody waits for, and those, lift calls out of the low band.
 func (c *Core) dispatch(now time.Duration) {
 	for c.ticketFree() {
-		i, aged := c.nextInLine(now)
+		i, aged := nextInLine(c, now)
 		if i == nil {
 			break
 		}
@@ -30,7 +30,7 @@ func (c *Core) dispatch(now time.Duration) {
 	if c.params.preempts() {
 		c.preempt(now)
 	}
-	for len(c.lifted) > c.floor() && len(c.holding)+len(c.lifted) > c.tickets() {
+	for len(c.lifted) > outlivedCores(c) && len(c.holding)+len(c.lifted) > c.tickets() {
 		i := slices.MaxFunc(c.lifted, byAge)
 		c.enter(i, demoted)
 		c.setBand(i, true, WhySlice)
@@ -44,11 +44,11 @@ func (c *Core) dispatch(now time.Duration) {
 
 // ticketFree says whether a call may have a ticket now.
 func (c *Core) ticketFree() bool {
-	return !c.busy || c.params.Order == None || len(c.holding) < c.tickets()-c.floor()
+	return !c.busy || c.params.Order == None || len(c.holding) < c.tickets()-outlivedCores(c)
 }
 
-// floor is how many cores calls that have outlived their slice have now, whatever waits.
-func (c *Core) floor() int {
+// outlivedCores is how many cores calls that have outlived their slice have now, whatever waits.
+func outlivedCores(c *Core) int {
 	return min(c.params.Outlived, len(c.demoted)+len(c.lifted), c.tickets()-1)
 }
 
@@ -86,7 +86,7 @@ func (c *Core) preempt(now time.Duration) {
 	if x == nil || c.overloaded(now, x) {
 		return
 	}
-	holder := c.mostLeft()
+	holder := mostLeft(c.holding)
 	if holder == nil {
 		return
 	}
@@ -101,7 +101,7 @@ func (c *Core) preempt(now time.Duration) {
 
 // nextInLine is the call that gets the next ticket, and whether it does by its age: shorter ones wait.
 // Only a part of the tickets goes by age.
-func (c *Core) nextInLine(now time.Duration) (i *instance, aged bool) {
+func nextInLine(c *Core, now time.Duration) (i *instance, aged bool) {
 	i = c.namespaces.first(now, byKey)
 	if i == nil || !c.params.preempts() {
 		return i, false
@@ -123,9 +123,9 @@ func (c *Core) nextInLine(now time.Duration) (i *instance, aged bool) {
 }
 
 // mostLeft is the call that has the most left of those that have a ticket, and not by their age.
-func (c *Core) mostLeft() *instance {
+func mostLeft(holding []*instance) *instance {
 	var most *instance
-	for _, i := range c.holding {
+	for _, i := range holding {
 		if !i.aged && (most == nil || cmp.Or(cmp.Compare(i.left(), most.left()), cmp.Compare(i.id, most.id)) > 0) {
 			most = i
 		}
@@ -157,13 +157,13 @@ func byAge(a, b *instance) int {
 func (c *Core) wait(i *instance, as phase) {
 	c.leaveLists(i)
 	i.phase, i.aged = as, false
-	i.key, i.size = c.key(i), float64(i.left())
+	i.key, i.size = c.params.key(i), float64(i.left())
 	i.namespace.add(i)
 }
 
 // resize puts the calls that wait to their new places once something is known of the function of an
 // instance. Later changes of its mean are small, and count for calls that come then.
-func (c *Core) resize(of *instance) {
+func resize(c *Core, of *instance) {
 	if c.params.Order != SERPT && c.params.Order != SEPT {
 		return
 	}
@@ -190,29 +190,32 @@ func (c *Core) leave(now time.Duration, i *instance) {
 	c.setBand(i, false, WhyEnded)
 }
 
+// begun are the instances whose calls have begun, by what they have of the cores.
+type begun struct{ holding, lifted, blocked, demoted []*instance }
+
 // leaveLists takes the call of an instance out of the line or the list that it is in.
-func (c *Core) leaveLists(i *instance) {
+func (b *begun) leaveLists(i *instance) {
 	switch i.phase {
 	case idle:
 	case waiting, preempted:
 		i.namespace.cancel(i)
 	default:
-		list := c.those(i.phase)
+		list := b.those(i.phase)
 		at := slices.Index(*list, i)
 		*list = slices.Delete(*list, at, at+1)
 	}
 }
 
-func (c *Core) those(p phase) *[]*instance {
+func (b *begun) those(p phase) *[]*instance {
 	switch p {
 	case holding:
-		return &c.holding
+		return &b.holding
 	case blocked:
-		return &c.blocked
+		return &b.blocked
 	case demoted:
-		return &c.demoted
+		return &b.demoted
 	default:
-		return &c.lifted
+		return &b.lifted
 	}
 }
 

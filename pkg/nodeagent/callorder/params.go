@@ -11,7 +11,7 @@ import (
 type Order string
 
 // Orders. E is the function's mean processor time on this node. While none of its calls has ended, E is
-// the longest that one has computed, 0 at first. r is when the node received the call.
+// the longest slice that one has outlived, 0 at first. r is when the node received the call.
 const (
 	// FIFO: by r.
 	FIFO Order = "fifo"
@@ -61,9 +61,8 @@ const (
 	// SliceP95: the 95th percentile of the last 100 processor times; no limit before (hybrid
 	// scheduling, section 5.2).
 	SliceP95 SliceRule = "p95"
-	// SliceAuto: four times the function's mean, at least 20 ms; SliceSFS if it is unknown. With
-	// preemption, no limit once a call of it has outlived that and none has ended: a shorter one takes its
-	// ticket anyway, and in the low band it would not show how long its function is.
+	// SliceAuto: four times the function's mean, at least 20 ms. While none of its calls has
+	// ended, four times the longest that one has outlived, at least SliceSFS.
 	SliceAuto SliceRule = "auto"
 )
 

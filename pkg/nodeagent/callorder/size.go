@@ -18,8 +18,9 @@ type function struct {
 
 	times    [10]time.Duration // processor times of its last calls
 	observed int               // how many it has had
-	// least is the longest that a call of it has computed while none had ended: the mean is hardly
-	// less. Otherwise all calls of a rush would count as short until the first has ended.
+	// least is the longest that a call of it has computed when it had outlived its slice, while none had
+	// ended: the mean is hardly less. Otherwise all calls of a rush would count as short until the
+	// first has ended.
 	least time.Duration
 
 	// previous and latest are when its last two calls were received; before the first, both
@@ -91,11 +92,13 @@ func (f *function) learn(now, used time.Duration) {
 
 func (f *function) known() bool { return f.observed > 0 }
 
-// outgrown notes what a call has computed that has not ended.
-func (f *function) outgrown(used time.Duration) {
-	if !f.known() {
-		f.least = max(f.least, used)
+// outgrown notes what a call has computed that has not ended, and reports whether that is news.
+func (f *function) outgrown(used time.Duration) bool {
+	if f.known() || used <= f.least {
+		return false
 	}
+	f.least = used
+	return true
 }
 
 // mean is the mean processor time of the last ten calls, or the least that it seems to be if there were none.
@@ -112,10 +115,10 @@ func (f *function) mean() time.Duration {
 }
 
 // key is the place of a call in the line, in nanoseconds; the smallest is first.
-func (c *Core) key(i *instance) float64 {
+func (p Params) key(i *instance) float64 {
 	f, r := i.function, float64(i.received)
 	mean := float64(f.mean())
-	switch c.params.Order {
+	switch p.Order {
 	case SEPT:
 		return mean
 	case EECT:
@@ -126,7 +129,7 @@ func (c *Core) key(i *instance) float64 {
 		// The call itself is the last of the recent ones, and does not count.
 		return float64(max(0, len(f.recent)-1)) * mean
 	case SERPT:
-		return float64(i.left()) + c.params.Aging*r
+		return float64(i.left()) + p.Aging*r
 	default:
 		return r
 	}
@@ -136,13 +139,13 @@ func (c *Core) key(i *instance) float64 {
 // can only shorten it: a longer one would take processor time from others.
 func (c *Core) slice(i *instance) time.Duration {
 	if i.ownSlice > 0 {
-		return min(i.ownSlice, c.nodeSlice(i))
+		return min(i.ownSlice, nodeSlice(c, i))
 	}
-	return c.nodeSlice(i)
+	return nodeSlice(c, i)
 }
 
 // nodeSlice is the slice by the rule of the node.
-func (c *Core) nodeSlice(i *instance) time.Duration {
+func nodeSlice(c *Core, i *instance) time.Duration {
 	switch s := c.params.Slice; s.Rule {
 	case SliceFixed:
 		return s.Length
@@ -154,10 +157,7 @@ func (c *Core) nodeSlice(i *instance) time.Duration {
 		if i.function.known() {
 			return max(firstSlice, 4*i.function.mean())
 		}
-		if c.params.preempts() && i.function.least > 0 {
-			return math.MaxInt64
-		}
-		return c.rhythm.slice
+		return max(c.rhythm.slice, 4*i.function.least)
 	default:
 		return math.MaxInt64
 	}

@@ -42,8 +42,7 @@ type allowance struct {
 func (i *instance) unasked() bool { return i.phase == idle || i.phase == waiting }
 
 // spend takes what an instance has used from its allowance, and gives it what it has regained.
-func (c *Core) spend(now time.Duration, i *instance, grew time.Duration) {
-	a, p := &i.allowance, c.params.Unasked
+func (a *allowance) spend(now, grew time.Duration, p UnaskedParams) {
 	since := now - a.at
 	a.at = now
 	if a.unknown {
@@ -57,8 +56,8 @@ func (c *Core) spend(now time.Duration, i *instance, grew time.Duration) {
 	a.left = max(-p.Burst, a.left-grew)
 }
 
-// onUnasked gives an instance the band that its allowance allows.
-func (c *Core) onUnasked(i *instance) {
+// ration gives an instance that runs no call the band that its allowance allows.
+func ration(c *Core, i *instance) {
 	switch a := &i.allowance; {
 	case !c.busy || !i.mustAsk:
 	case i.low && a.left >= c.params.Unasked.Burst:
@@ -72,10 +71,8 @@ func (c *Core) onUnasked(i *instance) {
 	}
 }
 
-// onExempted lets an instance compute without asking for a while.
-func (c *Core) onExempted(i *instance) {
-	i.allowance.exempt, i.allowance.left = true, c.params.Unasked.Exempt
-}
+// exempted lets an instance compute without asking for a while.
+func (a *allowance) exempted(p UnaskedParams) { a.exempt, a.left = true, p.Exempt }
 
 // AppendUnasked appends the next instances, at most n, that must ask and run no call that has begun.
 // Who computes there is found in as many turns as it takes to go around.
