@@ -132,7 +132,7 @@ experiments: ## Run every experiment of windlass sim at its quick size, and chec
 results: ## Run them at full size, and draw docs/results anew; takes half an hour (DATA=)
 	@mkdir -p bin
 	go run ./cmd/windlass sim all --data '$(DATA)' --json >bin/results.json
-	rm -f docs/results/*.svg docs/results/*.txt
+	rm -f docs/results/*.svg
 	go run ./cmd/windlass-plot -dir docs/results -formats svg,txt,md bin/results.json
 
 .PHONY: attacks
