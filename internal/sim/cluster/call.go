@@ -66,11 +66,19 @@ func (w *world) hand(c *call, in *instance) {
 		w.after(w.config.Overheads.Claim, (*callBegun)(c))
 		return
 	}
-	asked := w.now
+	asked, granted, long := w.now, false, false
 	w.machines[in.node].tickets.askFor(w, in.computer, func(w *world) {
-		c.coreWait = w.now - asked
+		c.coreWait, granted = w.now-asked, true
+		if long {
+			w.onInstances.waitsForCore(in, false)
+		}
 		w.after(w.config.Overheads.Claim, (*callBegun)(c))
 	})
+	w.agenda.plan(w.now+invocation.LongCoreWait, coreEvent(func(w *world) {
+		if long = !granted; long {
+			w.onInstances.waitsForCore(in, true)
+		}
+	}))
 }
 
 // callBegun is when the work begins.

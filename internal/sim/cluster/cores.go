@@ -129,7 +129,7 @@ func (t *coreTickets) tell(w *world, e callorder.Event) {
 			c := t.computers[effect.Instance-1]
 			if granted := c.granted; granted != nil && c.ask == effect.Ask {
 				c.granted = nil
-				w.agenda.plan(w.now, coreGranted(granted))
+				w.agenda.plan(w.now, coreEvent(granted))
 			}
 		case callorder.SetBand:
 			c := t.computers[effect.Instance-1]
@@ -140,10 +140,10 @@ func (t *coreTickets) tell(w *world, e callorder.Event) {
 	t.sampleLater(w)
 }
 
-// coreGranted is when a call has a core.
-type coreGranted func(*world)
+// coreEvent is when a call has a core, or has long waited for one.
+type coreEvent func(*world)
 
-func (e coreGranted) run(w *world) { e(w) }
+func (e coreEvent) run(w *world) { e(w) }
 
 func (t *coreTickets) sampleLater(w *world) {
 	if t.sampling || !t.params.Preempt && t.params.BlockedAfter == 0 && t.params.Slice.Rule == callorder.SliceOff {

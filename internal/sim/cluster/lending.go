@@ -100,6 +100,9 @@ func (l *lending) freed(in *instance, c *call) {
 // leave is never needed: agents ask by themselves.
 func (l *lending) leave(*instance) bool { return false }
 
+// waitsForCore does nothing: agents say that themselves.
+func (l *lending) waitsForCore(*instance, bool) {}
+
 // carryOut executes an effect of a function's core that concerns gateways or agents, and reports
 // whether it was one.
 func (l *lending) carryOut(f *function, e core.Effect) bool {

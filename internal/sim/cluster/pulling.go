@@ -20,6 +20,9 @@ type instancePolicy interface {
 	// another.
 	nowReady(in *instance)
 	freed(in *instance, c *call)
+	// waitsForCore says that the call of an instance has long waited for a core, or that it has
+	// one now.
+	waitsForCore(in *instance, long bool)
 	// leave tells whether an instance that has been idle for its time may leave.
 	leave(in *instance) bool
 }
@@ -69,15 +72,21 @@ func (p *pulling) forget(c *call) {
 func (p *pulling) nowReady(in *instance) {
 	f, capacity, took := in.function, in.function.class.Concurrency, p.now-in.launched
 	p.step(f, core.Joined{CID: in.cid, Capacity: capacity})
-	p.step(f, &core.Pulled{CID: in.cid, Wants: true, Credits: capacity})
+	p.step(f, &core.Pulled{CID: in.cid, Wants: true, Credits: capacity, NodeBusy: in.computer != nil})
 	p.startsOf(f).Observe(took)
 	p.step(f, core.Started{Took: took})
 }
 
 func (p *pulling) freed(in *instance, c *call) {
-	p.done[0] = core.Done{ID: c.id, Execution: c.took}
-	p.pulled = core.Pulled{CID: in.cid, Wants: true, Credits: 1, Done: p.done[:]}
+	p.done[0] = core.Done{ID: c.id, Execution: c.took, CoreWait: c.coreWait}
+	p.pulled = core.Pulled{CID: in.cid, Wants: true, Credits: 1, Done: p.done[:], NodeBusy: in.computer != nil}
 	p.step(in.function, &p.pulled)
+}
+
+func (p *pulling) waitsForCore(in *instance, long bool) {
+	p.pulled = core.Pulled{CID: in.cid, Wants: true, NodeBusy: true, AwaitsCore: long}
+	p.step(in.function, &p.pulled)
+	p.settle()
 }
 
 func (p *pulling) leave(in *instance) bool {

@@ -66,6 +66,8 @@ func (p *pushing) vacated(*instance) {}
 
 func (p *pushing) forget(*call) {}
 
+func (p *pushing) waitsForCore(*instance, bool) {}
+
 func (p *pushing) nowReady(in *instance) {
 	c := in.first
 	in.first = nil

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invocation"
@@ -80,7 +81,12 @@ func (s *scheduler) observation(f *function) core.Observed {
 	if len(s.world.config.Nodes) > 0 {
 		room = s.planner.Room(shapeOf(f))
 	}
-	return core.Observed{Created: f.created, Creating: len(f.starting), Room: room, KindStart: s.kindStart(f)}
+	return core.Observed{Created: f.created, Creating: len(f.starting), Room: room, NodesBusy: s.allOrdered(), KindStart: s.kindStart(f)}
+}
+
+// allOrdered reports whether calls ask for cores on all nodes: such nodes are taken for busy.
+func (s *scheduler) allOrdered() bool {
+	return len(s.world.config.Nodes) > 0 && !slices.ContainsFunc(s.world.config.Nodes, func(n Nodes) bool { return n.Order == nil })
 }
 
 // allocate orders what all functions want, in turns of their namespaces.
