@@ -91,18 +91,15 @@ func (r *rollouts) functionChanged(e catalog.Event) {
 	}
 }
 
-// warnOfClass says once that what a function asks for needs node scheduling.
+// warnOfClass says once that what a function asks for needs node scheduling. It is called with mu
+// locked.
 func (r *rollouts) warnOfClass(key invocation.FunctionKey, entry *rollout.Entry) {
 	for _, unit := range entry.Units {
 		if s := unit.Spec.Template.Scheduling; r.unordered && (s.UnusualClass() != "" || s.Slice.Duration > 0) {
-			r.mu.Lock()
-			before := r.warned
-			r.warned = true
-			r.mu.Unlock()
-			if !before {
+			if !r.warned {
 				r.log.Warn("the class and the slice of functions mean nothing without --node-scheduling=auto", "function", key)
 			}
-			return
+			r.warned = true
 		}
 	}
 }

@@ -27,6 +27,7 @@ func TestLatencyCriticalIsARightOfNamespaces(t *testing.T) {
 			in := given(func(in *input) {
 				in.function.Spec.Template.Scheduling.Class = c.class
 				in.latencyCritical = c.allowed
+				in.revisions = []*v1alpha1.FunctionRevision{revisionOf(in.function)}
 			})
 			status := statusIn(in)
 			got := findCondition(status.Conditions, v1alpha1.ConditionSchedulingClass)

@@ -229,7 +229,7 @@ func TestAGatewayThatIsLostWhileItsCallWaitsForACore(t *testing.T) {
 		w.gateway.takeDown()
 		g.lose()
 		node.hear("gave up 2")
-		p.hear("pull 0", "pull 1")
+		p.hear("pull 0 lent gateway:1 1 busy", "pull 0 busy", "pull 1 busy")
 		node.grant(2) // crossed
 		if len(w.adapter.calls) > 0 {
 			t.Error("a call began whose gateway is gone")
