@@ -43,7 +43,7 @@ func toWire(m core.Message, who identity, token string, speech wire.Speech) *age
 			loans = append(loans, &agentwire.Loan{Gateway: l.Gateway, Calls: uint32(l.Calls)})
 		}
 		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{
-			Credits: uint32(m.Credits), Done: done, Loans: loans, IdleNs: int64(m.Idle), NodeBusy: m.NodeBusy, CoreWait: coreWaitToWire(m.CoreWait),
+			Credits: uint32(m.Credits), Done: done, Loans: loans, IdleNs: int64(m.Idle), NodeBusy: m.NodeBusy, CoreWait: coreWaitToWire(m.CoreWait), Low: m.Low,
 		}}}
 	case core.LeaveRequest:
 		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Leave{Leave: &agentwire.LeaveRequest{IdleNs: int64(m.Idle)}}}

@@ -201,7 +201,7 @@ func (p *pullStream) pull(pull *agentwire.Pull) error {
 	p.event = core.Pulled{
 		CID: p.key.CID, Wants: !p.leaving, Credits: int(pull.GetCredits()), Done: doneOf(p.done[:0], pull.GetDone()),
 		Loans: loansOf(p.loans[:0], pull.GetLoans()), Idle: clampAge(pull.GetIdleNs()),
-		NodeBusy: pull.GetNodeBusy(), AwaitsCore: pull.GetCoreWait() != nil,
+		NodeBusy: pull.GetNodeBusy(), AwaitsCore: pull.GetCoreWait() != nil || pull.GetLow(),
 	}
 	if w := pull.GetCoreWait(); w != nil && !w.GetByLoan() {
 		p.event.Awaits, _ = invocation.IDFromBytes(w.GetInvocationId())

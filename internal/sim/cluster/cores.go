@@ -3,6 +3,7 @@ package cluster
 import (
 	"time"
 
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 	agent "github.com/windlass-dev/windlass/pkg/podagent/core"
 )
@@ -38,7 +39,8 @@ type computer struct {
 	call   *call
 	before float64
 	// low says that it computes on what the others leave.
-	low bool
+	low, saidLow bool
+	moves        int
 	// sampled is what the core was told last, and repeated how often in a row.
 	sampled  time.Duration
 	repeated int
@@ -134,10 +136,31 @@ func (t *coreTickets) tell(w *world, e callorder.Event) {
 		case callorder.SetBand:
 			c := t.computers[effect.Instance-1]
 			c.low, c.repeated = effect.Low, 0
+			t.sayBand(w, c)
 		}
 	}
 	t.machine.plan(w)
 	t.sampleLater(w)
+}
+
+// sayBand tells an instance's agent of its band. Where there are no agents, it tells the scheduler what
+// they would: that an instance has long been in the low band, or has left it.
+func (t *coreTickets) sayBand(w *world, c *computer) {
+	c.moves++
+	move, low, in := c.moves, c.low, time.Duration(0)
+	if low && c.in.agent == nil {
+		in = invocation.LongCoreWait
+	}
+	w.agenda.plan(w.now+in, coreEvent(func(w *world) {
+		switch {
+		case c.in.computer != c || c.moves != move:
+		case c.in.agent != nil:
+			c.in.agent.feed(agent.NodeLow{Low: low})
+		case low || c.saidLow:
+			c.saidLow = low
+			w.onInstances.waitsForCore(c.in, low)
+		}
+	}))
 }
 
 // coreEvent is when a call has a core, or has long waited for one.

@@ -117,3 +117,22 @@ func TestAnImpossibleOrderIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// In overload, instances beyond those that have cores would only hold calls in the low band.
+func TestHorizonOrdersHardlyMoreInstancesThanCoresCanUse(t *testing.T) {
+	const cores = 4
+	order := callorder.DefaultParams(cores)
+	c := Config{
+		Nodes:     []Nodes{{Count: 1, Allocatable: pods(10000), Capacity: Demand{CPU: cores}}},
+		Functions: []Function{{Requests: pods(1), Demand: Demand{CPU: 1}, Work: Exponential(50 * ms), Start: Fixed(500 * ms)}},
+		Loads:     []Load{Poisson{Rate: 1.5 * cores / .05, Until: 15 * time.Second}}, Decider: autoscaler.Horizon,
+	}
+	shared := run(t, c)
+	c.Nodes[0].Order = &order
+	for _, c.Gateways = range []int{0, 1} {
+		asked := run(t, c)
+		if shared.Total.Created < 200 || asked.Total.Created > 15*cores {
+			t.Errorf("%d gateways: %d instances were created where calls share the cores, %d where they ask", c.Gateways, shared.Total.Created, asked.Total.Created)
+		}
+	}
+}

@@ -259,7 +259,7 @@ func (c *Core) sendPull(now time.Time, credits int, done ...Done) {
 	if !c.life.ready || c.life.draining {
 		return
 	}
-	p := Pull{Credits: credits, Done: done, Loans: c.gateways.loans(), NodeBusy: c.node.busy, CoreWait: c.longWait(now)}
+	p := Pull{Credits: credits, Done: done, Loans: c.gateways.loans(), NodeBusy: c.node.busy, CoreWait: c.longWait(now), Low: c.node.saidLow}
 	switch {
 	case len(p.Loans) == 0:
 		c.idle.reported = false

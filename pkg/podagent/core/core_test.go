@@ -168,6 +168,9 @@ func messageText(m Message) string {
 		if m.NodeBusy {
 			text += " busy"
 		}
+		if m.Low {
+			text += " low"
+		}
 		switch w := m.CoreWait; {
 		case w.ByLoan:
 			text += fmt.Sprintf(" a call by a loan has waited %v", w.Waited)

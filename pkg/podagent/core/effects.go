@@ -56,6 +56,8 @@ type Pull struct {
 	NodeBusy bool
 	// CoreWait is the call that has long waited for a core of the node; zero if none has.
 	CoreWait LongWait
+	// Low says that the instance runs a call and has been in the low band for invocation.LongCoreWait.
+	Low bool
 }
 
 // LongWait is a call that waits for a core of its node, and has not begun.

@@ -32,6 +32,10 @@ type node struct {
 	// said says that the scheduler has heard of the wait, and sayAt is when it hears of it next.
 	said  bool
 	sayAt time.Time
+	// saidLow says that the scheduler has heard that the instance is low, and sayLowAt is when it
+	// hears that; zero if it need not.
+	saidLow  bool
+	sayLowAt time.Time
 }
 
 // beginCall lets a call go on once it has a core: at once, unless the node agent has to be asked.
@@ -177,10 +181,41 @@ func onNodeLow(c *Core, now time.Time, e NodeLow) {
 	}
 	c.node.low = e.Low
 	c.pingIfWelcome(now)
+	if e.Low {
+		c.node.sayLowAt = now.Add(invocation.LongCoreWait)
+		return
+	}
+	sayNormal(c, now)
+}
+
+// sayNormal tells the scheduler that the instance is not low any more, if it has heard that it was.
+func sayNormal(c *Core, now time.Time) {
+	said := c.node.saidLow
+	c.node.saidLow, c.node.sayLowAt = false, time.Time{}
+	if said {
+		c.sendPull(now, 0)
+	}
+}
+
+// sayLow tells the scheduler that a call has long had only what others leave of the cores: more
+// instances would not help it.
+func sayLow(c *Core, now time.Time) {
+	if at := c.node.sayLowAt; at.IsZero() || now.Before(at) {
+		return
+	}
+	c.node.sayLowAt = time.Time{}
+	for _, a := range c.calls.attempts {
+		if a.phase == running {
+			c.node.saidLow = true
+			c.sendPull(now, 0)
+			return
+		}
+	}
 }
 
 func onNodeLost(c *Core, now time.Time) {
 	c.node.low = false
+	sayNormal(c, now)
 	sayBusy(c, now, false)
 	for _, a := range c.calls.attempts {
 		a.known = false
@@ -190,7 +225,7 @@ func onNodeLost(c *Core, now time.Time) {
 
 // nodeNext is when nodeDue has something to do.
 func nodeNext(c *Core) time.Time {
-	return earliest(impatientAt(c), sayAt(c))
+	return earliest(impatientAt(c), sayAt(c), c.node.sayLowAt)
 }
 
 // impatientAt is when the waiting call begins without a core; zero if none waits.
@@ -217,6 +252,7 @@ func sayAt(c *Core) time.Time {
 // agent again after a while.
 func nodeDue(c *Core, now time.Time) {
 	sayWait(c, now)
+	sayLow(c, now)
 	if at := impatientAt(c); at.IsZero() || now.Before(at) {
 		return
 	}

@@ -78,8 +78,9 @@ type (
 		Loans   []queue.Loan
 		Idle    time.Duration
 		// NodeBusy says that more threads want to run on its node than there are cores, and
-		// AwaitsCore that a call has waited there for one for invocation.LongCoreWait: the call
-		// of the ticket Awaits or, if that is zero, one that came by a loan.
+		// AwaitsCore that a call has waited there for one for invocation.LongCoreWait, or has
+		// been in the low band for as long. The call is that of the ticket Awaits; if that is zero, one
+		// that has begun or came by a loan.
 		NodeBusy, AwaitsCore bool
 		Awaits               invocation.ID
 	}

@@ -187,7 +187,7 @@ func (p *pullEnd) pull(m core.Pull) {
 	for _, l := range m.Loans {
 		loans = append(loans, queue.Loan(l))
 	}
-	effects := f.step(&scheduling.Pulled{CID: p.cid, Wants: !p.leaving, Credits: m.Credits, Done: done, Loans: loans, Idle: m.Idle, NodeBusy: m.NodeBusy, AwaitsCore: m.CoreWait.Waited > 0, Awaits: m.CoreWait.Ticket()})
+	effects := f.step(&scheduling.Pulled{CID: p.cid, Wants: !p.leaving, Credits: m.Credits, Done: done, Loans: loans, Idle: m.Idle, NodeBusy: m.NodeBusy, AwaitsCore: m.CoreWait.Waited > 0 || m.Low, Awaits: m.CoreWait.Ticket()})
 	if _, refused := scheduling.AnswerOf[scheduling.PullRefused](effects); refused {
 		p.giveUp()
 	}

@@ -745,7 +745,10 @@ type Pull struct {
 	NodeBusy bool `protobuf:"varint,5,opt,name=node_busy,json=nodeBusy,proto3" json:"node_busy,omitempty"`
 	// The call that has waited for a core of the node for 50 ms or longer; not set if none has. It
 	// is sent again each time the wait has doubled, and a Pull without it follows the wait.
-	CoreWait      *CoreWait `protobuf:"bytes,6,opt,name=core_wait,json=coreWait,proto3" json:"core_wait,omitempty"`
+	CoreWait *CoreWait `protobuf:"bytes,6,opt,name=core_wait,json=coreWait,proto3" json:"core_wait,omitempty"`
+	// The instance runs a call, and has had what others leave of the node's cores for 50 ms or longer.
+	// A Pull without it follows once it has a core again.
+	Low           bool `protobuf:"varint,7,opt,name=low,proto3" json:"low,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -820,6 +823,13 @@ func (x *Pull) GetCoreWait() *CoreWait {
 		return x.CoreWait
 	}
 	return nil
+}
+
+func (x *Pull) GetLow() bool {
+	if x != nil {
+		return x.Low
+	}
+	return false
 }
 
 // CoreWait is a call that waits for a core of its node, and has not begun.
@@ -1998,14 +2008,15 @@ const file_wire_agent_v1alpha1_agent_proto_rawDesc = "" +
 	"\n" +
 	"backed_off\x18\a \x01(\bR\tbackedOff\x12\x1b\n" +
 	"\tcore_asks\x18\b \x01(\x04R\bcoreAsks\x12#\n" +
-	"\rcore_timeouts\x18\t \x01(\x04R\fcoreTimeouts\"\xfe\x01\n" +
+	"\rcore_timeouts\x18\t \x01(\x04R\fcoreTimeouts\"\x90\x02\n" +
 	"\x04Pull\x12\x18\n" +
 	"\acredits\x18\x01 \x01(\rR\acredits\x121\n" +
 	"\x04done\x18\x02 \x03(\v2\x1d.windlass.agent.v1alpha1.DoneR\x04done\x123\n" +
 	"\x05loans\x18\x03 \x03(\v2\x1d.windlass.agent.v1alpha1.LoanR\x05loans\x12\x17\n" +
 	"\aidle_ns\x18\x04 \x01(\x03R\x06idleNs\x12\x1b\n" +
 	"\tnode_busy\x18\x05 \x01(\bR\bnodeBusy\x12>\n" +
-	"\tcore_wait\x18\x06 \x01(\v2!.windlass.agent.v1alpha1.CoreWaitR\bcoreWait\"e\n" +
+	"\tcore_wait\x18\x06 \x01(\v2!.windlass.agent.v1alpha1.CoreWaitR\bcoreWait\x12\x10\n" +
+	"\x03low\x18\a \x01(\bR\x03low\"e\n" +
 	"\bCoreWait\x12#\n" +
 	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12\x1b\n" +
 	"\twaited_ns\x18\x02 \x01(\x03R\bwaitedNs\x12\x17\n" +
