@@ -70,13 +70,13 @@ func (w *world) hand(c *call, in *instance) {
 	w.machines[in.node].tickets.askFor(w, in.computer, func(w *world) {
 		c.coreWait, granted = w.now-asked, true
 		if long {
-			w.onInstances.waitsForCore(in, false)
+			w.onCalls.waitsForCore(in, false)
 		}
 		w.after(w.config.Overheads.Claim, (*callBegun)(c))
 	})
 	w.agenda.plan(w.now+invocation.LongCoreWait, coreEvent(func(w *world) {
 		if long = !granted; long {
-			w.onInstances.waitsForCore(in, true)
+			w.onCalls.waitsForCore(in, true)
 		}
 	}))
 }

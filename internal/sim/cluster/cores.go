@@ -158,7 +158,7 @@ func (t *coreTickets) sayBand(w *world, c *computer) {
 			c.in.agent.feed(agent.NodeLow{Low: low})
 		case low || c.saidLow:
 			c.saidLow = low
-			w.onInstances.waitsForCore(c.in, low)
+			w.onCalls.waitsForCore(c.in, low)
 		}
 	}))
 }

@@ -12,6 +12,9 @@ type callPolicy interface {
 	// any more.
 	enterQueue(c *call)
 	forget(c *call)
+	// waitsForCore says that the call of an instance has long waited for a core, or that it has
+	// one now.
+	waitsForCore(in *instance, long bool)
 }
 
 // instancePolicy decides what instances do.
@@ -20,9 +23,6 @@ type instancePolicy interface {
 	// another.
 	nowReady(in *instance)
 	freed(in *instance, c *call)
-	// waitsForCore says that the call of an instance has long waited for a core, or that it has
-	// one now.
-	waitsForCore(in *instance, long bool)
 	// leave tells whether an instance that has been idle for its time may leave.
 	leave(in *instance) bool
 }

@@ -67,7 +67,7 @@ func runAgent(restless bool) error {
 	if err := g.SetLow(true); err != nil {
 		return err
 	}
-	fmt.Printf("low %d\n", os.Getpid())
+	_, _ = fmt.Fprintf(os.Stdout, "low %d\n", os.Getpid())
 	for restless {
 		if err := errors.Join(g.SetLow(false), g.SetLow(true)); err != nil {
 			return err
