@@ -170,6 +170,7 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 			`spec.calls.maxInFlight: Invalid value: -1: spec.calls.maxInFlight in body should be greater than or equal to 1`,
 			`spec.calls.rate.requests: Invalid value: 1000001: spec.calls.rate.requests in body should be less than or equal to 1000000`}},
 		"a class that nobody knows": {`{template: {image: a, scheduling: {class: batch}}}`, []string{
+			`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
 			`spec.template.scheduling.class: Unsupported value: "batch": supported values: "LatencyCritical", "Standard", "Batch"`}},
 		"slices of calls that have none": {`{template: {image: a, scheduling: {class: Batch, slice: 50ms}}}`, []string{
 			`spec.template.scheduling.slice: Forbidden: calls of class Batch always yield, so they have no slice; remove slice, or write class: Standard`}},
