@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 )
 
-// ordered is one node of so many cores on which calls ask, and functions with as many warm instances each.
+// ordered is one node on which calls ask for cores, and functions with the same number of warm instances each.
 func ordered(cores float64, order callorder.Params, each int, calls Given, functions ...Function) Config {
 	for i := range functions {
 		functions[i].Requests, functions[i].Limits = pods(1), minOf(each)

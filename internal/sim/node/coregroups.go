@@ -42,7 +42,7 @@ func DefaultCoreGroups(cores int) CoreGroups {
 func (p CoreGroups) Validate() error {
 	switch {
 	case p.MinShort < 1 || p.MinLong < 1:
-		return fmt.Errorf("the least cores of the groups are %d and %d; they must be at least 1", p.MinShort, p.MinLong)
+		return fmt.Errorf("MinShort is %d and MinLong is %d; both must be at least 1", p.MinShort, p.MinLong)
 	case p.MinShort+p.MinLong > p.Cores:
 		return fmt.Errorf("the groups keep %d and %d cores, and the node has %d; lower one", p.MinShort, p.MinLong, p.Cores)
 	case p.Every <= 0 || p.Rest < 0:

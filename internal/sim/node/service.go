@@ -65,8 +65,8 @@ func (s Service) servers(at place) int { return min(s.Threads, at.cores) }
 // capacity is how many requests a second it can answer.
 func (s Service) capacity(at place) float64 { return float64(s.servers(at)) / s.time(at) }
 
-// late is the share of requests beyond the objective, at a rate and with so many requests open
-// beyond those of a steady state.
+// late is the share of requests that miss the objective, at a rate, with a number of open requests
+// above those of a steady state.
 func (s Service) late(at place, rate, open float64) float64 {
 	left := s.Objective.Seconds() - s.time(at) - open/s.capacity(at)
 	if left <= 0 {

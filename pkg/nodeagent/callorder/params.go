@@ -106,9 +106,9 @@ type Params struct {
 	// Aging is how much a waiting call gains by time with SERPT, in [0, 1]: with 0 it never
 	// catches up with shorter ones, with 1 it waits no longer than its size more than FIFO.
 	Aging float64
-	// ByAge is which part of the tickets goes by age at most if calls preempt, in (0, 1], but one
-	// at least. The others go to the calls that need the least, whatever has aged: a long overload
-	// ages so many long calls that they would hold all tickets.
+	// ByAge is the largest part of the tickets that goes by age if calls preempt, in (0, 1]; at
+	// least one ticket does. The others go to the shortest calls, whatever has aged: in a long
+	// overload, aged long calls would otherwise hold all tickets.
 	ByAge float64
 	// Outlived is how many cores are for calls that have outlived their slice while there are such, at
 	// least 0 and fewer than Cores. Without one, those whose function is short wait for
