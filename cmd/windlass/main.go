@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/demo"
 	"github.com/windlass-dev/windlass/internal/local"
 	"github.com/windlass-dev/windlass/internal/localapi"
+	"github.com/windlass-dev/windlass/internal/processors"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/cgroups"
 	"github.com/windlass-dev/windlass/pkg/provisioner/process/instancelog"
 )
@@ -71,7 +72,7 @@ func up(ctx context.Context, c cli.UpConfig) error {
 		case <-ended:
 		}
 	})
-	err = w.Run(ctx)
+	err = processors.While(ctx, w.Run)
 	close(ended)
 	telling.Wait()
 	return err

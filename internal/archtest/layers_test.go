@@ -63,6 +63,7 @@ var rows = []struct {
 	}},
 	{"shells", []string{
 		"internal/loadgen",
+		"internal/processors",
 		"internal/published",
 		"internal/serve",
 		"pkg/gateway/auth",

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/windlass-dev/windlass/internal/processors"
 	"github.com/windlass-dev/windlass/internal/tracing"
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/controller"
@@ -34,7 +35,7 @@ func roleCommand(use, short string, run func(ctx context.Context) error) *cobra.
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
 			defer stop()
-			return run(ctx)
+			return processors.While(ctx, run)
 		},
 	}
 }

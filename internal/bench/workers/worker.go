@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/bench/peers"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
+	"github.com/windlass-dev/windlass/internal/processors"
 	"github.com/windlass-dev/windlass/internal/serve"
 )
 
@@ -40,7 +41,7 @@ func workerCommand(use, short string, start func(p *program) (peers.Ready, error
 			if err := ready.Print(cmd.OutOrStdout()); err != nil {
 				return err
 			}
-			return p.wait(ctx)
+			return processors.While(ctx, p.wait)
 		},
 	}
 }
