@@ -33,14 +33,14 @@ func While(ctx context.Context, run func(ctx context.Context) error) error {
 
 // follow looks until ctx ends.
 func follow(ctx context.Context) error {
-	before, err := proctime.CPU(os.Getpid())
+	before, err := lookAtThreads()
 	if err != nil {
 		// The kernel does not say, so Go's own number is as good as any.
 		return nil
 	}
 	defer runtime.SetDefaultGOMAXPROCS()
 	var width Width
-	at, most := time.Now(), runtime.GOMAXPROCS(width.Processors())
+	most := runtime.GOMAXPROCS(width.Processors())
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for looks := 1; ; looks++ {
@@ -53,12 +53,35 @@ func follow(ctx context.Context) error {
 			runtime.SetDefaultGOMAXPROCS()
 			most = runtime.GOMAXPROCS(0)
 		}
-		used, err := proctime.CPU(os.Getpid())
+		now, err := lookAtThreads()
 		if err != nil {
 			return nil
 		}
-		now := time.Now()
-		runtime.GOMAXPROCS(width.Look(float64(used-before)/float64(now.Sub(at)), most))
-		before, at = used, now
+		runtime.GOMAXPROCS(width.Look(now.wantedSince(before), most))
+		before = now
 	}
+}
+
+// threads is for how long the threads of this program had a core until a moment, and for how long
+// they were ready and waited for one.
+type threads struct {
+	at              time.Time
+	used, waitedFor time.Duration
+}
+
+func lookAtThreads() (now threads, err error) {
+	if now.used, err = proctime.CPU(os.Getpid()); err != nil {
+		return threads{}, err
+	}
+	now.waitedFor, err = proctime.Delay(os.Getpid())
+	now.at = time.Now()
+	return now, err
+}
+
+// wantedSince is how many cores the program has wanted since then: as many as it used, or as its
+// threads waited for, if that is more. Where others compute, more threads get it a larger share. Up
+// to equal parts that is no reason: it costs more for each call, while the functions that a gateway
+// feeds are what it waits for.
+func (t threads) wantedSince(before threads) float64 {
+	return float64(max(t.used-before.used, t.waitedFor-before.waitedFor)) / float64(t.at.Sub(before.at))
 }

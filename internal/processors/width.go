@@ -20,15 +20,15 @@ type Width struct {
 // Processors is their number.
 func (w *Width) Processors() int { return w.more + 1 }
 
-// Look takes what the program has used since the last look, in processors, and returns how many
-// it gets now: at most as many as given, and at least one. A program that is busy gets twice as
-// many at once, and one that is calm loses one after a second of looks.
-func (w *Width) Look(used float64, most int) int {
+// Look takes how many cores the program has wanted since the last look, on average, and returns how
+// many processors it gets now: at most as many as given, and at least one. A program that is busy
+// gets twice as many at once, and one that is calm loses one after a second of looks.
+func (w *Width) Look(wanted float64, most int) int {
 	now := w.Processors()
 	switch {
-	case used > busy*float64(now):
+	case wanted > busy*float64(now):
 		w.more, w.calm = 2*now-1, 0
-	case used < spare*float64(now-1):
+	case wanted < spare*float64(now-1):
 		if w.calm++; w.calm >= calmLooks {
 			w.more, w.calm = w.more-1, 0
 		}

@@ -21,29 +21,57 @@ func CPU(pid int) (time.Duration, error) {
 	return time.Duration(at.Nano()), nil
 }
 
+// Delay is how long the threads of a process that have not ended were ready to run and had to wait
+// for a core of the machine.
+func Delay(pid int) (time.Duration, error) {
+	var sum time.Duration
+	err := eachThread(pid, "schedstat", func(stat []byte) error {
+		// Its fields are the time on a core, the time of waiting for one, and the number of turns.
+		fields := bytes.Fields(stat)
+		if len(fields) < 2 {
+			return fmt.Errorf("%q has no time of waiting", stat)
+		}
+		waited, err := strconv.ParseInt(string(fields[1]), 10, 64)
+		sum += time.Duration(waited)
+		return err
+	})
+	return sum, err
+}
+
 // Switches are the context switches of a process, voluntary or not.
 func Switches(pid int) (int64, error) {
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*/status", pid))
-	if err != nil || len(tasks) == 0 {
-		return 0, fmt.Errorf("process %d has ended", pid)
-	}
 	var sum int64
-	for _, task := range tasks {
-		status, err := os.ReadFile(task)
-		if err != nil {
-			// That thread has ended meanwhile.
-			continue
-		}
+	err := eachThread(pid, "status", func(status []byte) error {
 		for line := range bytes.Lines(status) {
 			name, value, _ := bytes.Cut(line, []byte{':'})
 			if bytes.HasSuffix(name, []byte("voluntary_ctxt_switches")) {
 				n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
 				if err != nil {
-					return 0, fmt.Errorf("%s: %w", task, err)
+					return err
 				}
 				sum += n
 			}
 		}
+		return nil
+	})
+	return sum, err
+}
+
+// eachThread reads a file of each thread of a process.
+func eachThread(pid int, name string, read func(content []byte) error) error {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*/%s", pid, name))
+	if err != nil || len(files) == 0 {
+		return fmt.Errorf("process %d has ended, or its threads have no %s", pid, name)
 	}
-	return sum, nil
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			// That thread has ended meanwhile.
+			continue
+		}
+		if err := read(content); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return nil
 }

@@ -2,9 +2,14 @@ package proctime
 
 import (
 	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // The clock of a process counts what the process itself hears that it has used.
@@ -27,10 +32,60 @@ func TestCPUIsThatOfTheProcess(t *testing.T) {
 	}
 }
 
+// Two threads that want the same core wait for each other.
+func TestDelayGrowsWhileThreadsWantTheSameCore(t *testing.T) {
+	before, err := Delay(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stop atomic.Bool
+	var threads sync.WaitGroup
+	for range 2 {
+		threads.Go(func() {
+			runtime.LockOSThread() // and never unlocked, so the thread ends with its affinity
+			var mine, one unix.CPUSet
+			if err := unix.SchedGetaffinity(0, &mine); err != nil {
+				t.Error(err)
+				return
+			}
+			for cpu := 0; one.Count() == 0; cpu++ {
+				if mine.IsSet(cpu) {
+					one.Set(cpu)
+				}
+			}
+			if err := unix.SchedSetaffinity(0, &one); err != nil {
+				t.Error(err)
+				return
+			}
+			for !stop.Load() {
+			}
+		})
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		now, err := Delay(os.Getpid())
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		if now-before >= 10*time.Millisecond {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("they waited %v", now-before)
+			break
+		}
+	}
+	stop.Store(true)
+	threads.Wait()
+}
+
 func TestNothingIsKnownOfAProcessThatIsNotThere(t *testing.T) {
 	const none = 1 << 22 // the kernel's largest, and one more
 	if cpu, err := CPU(none + 1); err == nil {
 		t.Errorf("it has used %v", cpu)
+	}
+	if waited, err := Delay(none + 1); err == nil {
+		t.Errorf("it has waited %v", waited)
 	}
 	if n, err := Switches(none + 1); err == nil {
 		t.Errorf("it has switched %d times", n)

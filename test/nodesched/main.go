@@ -251,7 +251,8 @@ func measureOne(self, dir string, p policy, t trace) (o outcome, err error) {
 	if o.platform, err = s.idle(t); err != nil {
 		return o, err
 	}
-	if o.model, err = predict(p, t, o.platform); err != nil {
+	predicted, err := predict(p, t, o.platform)
+	if err != nil {
 		return o, err
 	}
 	cpu, err := s.cpu()
@@ -264,6 +265,9 @@ func measureOne(self, dir string, p policy, t trace) (o outcome, err error) {
 	}
 	began := time.Now()
 	o.results = s.replay(t)
+	for i := range o.results {
+		o.results[i].predicted = predicted[i]
+	}
 	o.took = time.Since(began)
 	after, err := s.cpu()
 	if err != nil {

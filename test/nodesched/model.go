@@ -7,9 +7,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 )
 
-// predict is the mean slowdown that the model of a node has for a trace. Each call waits for the
-// platform first: as long as a call takes that computes nothing.
-func predict(p policy, t trace, platform time.Duration) (float64, error) {
+// predict is the turnaround that the model of a node has for each call of a trace. Each waits for
+// the platform first: as long as a call takes that computes nothing.
+func predict(p policy, t trace, platform time.Duration) ([]time.Duration, error) {
 	var calls []node.Call
 	for _, c := range t.calls {
 		calls = append(calls, node.Call{
@@ -19,13 +19,13 @@ func predict(p policy, t trace, platform time.Duration) (float64, error) {
 	}
 	results, err := node.Run(1, calls, p.model())
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	sum := 0.0
+	turnarounds := make([]time.Duration, len(results))
 	for i, r := range results {
-		sum += r.Turnaround().Seconds() / (t.calls[i].cpu + t.calls[i].sleep).Seconds()
+		turnarounds[i] = r.Turnaround()
 	}
-	return sum / float64(len(results)), nil
+	return turnarounds, nil
 }
 
 // model is the policy's of the model.

@@ -32,7 +32,8 @@ type server struct {
 // result is what became of a call.
 type result struct {
 	call
-	turnaround, exec, used time.Duration
+	// predicted is the turnaround that the model has.
+	turnaround, predicted, exec, used time.Duration
 	// due is when it was to be made, and began when its function began, on the monotonic clock.
 	due, began time.Duration
 	err        error
