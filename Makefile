@@ -156,7 +156,7 @@ bench: build ## Measure the core, a tick, the agent and what a call costs on thi
 	go test -run '^$$' -bench . -benchmem ./pkg/queue ./pkg/autoscaler ./pkg/scheduler
 	go test -run '^$$' -bench OffersOfAThousandFunctions -cpu 1 ./pkg/scheduler/core
 	hack/bench-agent.sh
-	bin/windlass bench warm scale
+	bin/windlass bench warm scale limits
 
 # Short, because it compares medians, and with enough calls in each measurement.
 BENCHFLAGS ?= --rounds 3 --span 500ms

@@ -96,6 +96,9 @@ func compare(of, to []Measurement, by func(Measurement) float64) (Spread, bool) 
 
 // figuresOf are those of one scenario.
 func (r rounds) figuresOf(s Scenario) []Figure {
+	if s.HangUp {
+		return r.limitsOf(s)
+	}
 	var figures []Figure
 	add := func(name string, of, to Path, by func(Measurement) float64) {
 		if spread, ok := compare(r.of(s, of), r.of(s, to), by); ok {
@@ -114,6 +117,22 @@ func (r rounds) figuresOf(s Scenario) []Figure {
 	if separate := r.of(s, Separate); len(separate) > 0 {
 		scheduler := each(separate, func(m Measurement) float64 { return m.cpuOf(PartScheduler) })
 		figures = append(figures, Figure{Name: "scheduler_cpu_us_per_warm_call_" + s.Name(), Spread: spreadOf(scheduler)})
+	}
+	return figures
+}
+
+// limitsOf are those of a scenario whose clients hang up.
+func (r rounds) limitsOf(s Scenario) []Figure {
+	var figures []Figure
+	for _, path := range s.Paths {
+		of := r.of(s, path)
+		if len(of) == 0 {
+			continue
+		}
+		figures = append(figures,
+			Figure{Name: strings.Replace(words[path], "warm_call", "most_running", 1) + "_" + s.Name(), Spread: spreadOf(each(of, func(m Measurement) float64 { return float64(m.MostRunning) }))},
+			Figure{Name: strings.Replace(words[path], "warm_call", "hung_up", 1) + "_" + s.Name(), Spread: spreadOf(each(of, func(m Measurement) float64 { return float64(m.HungUp) }))},
+		)
 	}
 	return figures
 }

@@ -43,8 +43,11 @@ type Measurement struct {
 	// Calls were answered with 200, Failed otherwise or not at all; Failure says why for one.
 	Calls, Failed int
 	Failure       string
-	Took          time.Duration
-	Costs         map[Part]Cost
+	// HungUp calls were given up by their clients, and MostRunning is how many calls an instance ran
+	// at a time at most. Both are 0 unless clients hang up.
+	HungUp, MostRunning int
+	Took                time.Duration
+	Costs               map[Part]Cost
 	// Latencies of answered calls. In an open loop they count from when a call was due, and
 	// Late is the sender's own lateness, as a 99th percentile.
 	P50, P90, P99, P999, Max, Late time.Duration

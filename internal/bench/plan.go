@@ -49,6 +49,9 @@ type Scenario struct {
 	// Request and Answer are the sizes of bodies in bytes. A request of 0 has none.
 	Request int64 `json:"request,omitempty"`
 	Answer  int64 `json:"answer"`
+	// HangUp lets every other client close its connection at a random moment. The function then
+	// holds each call for a while, and counts how many it runs at a time.
+	HangUp bool `json:"hangUp,omitempty"`
 	// Paths are measured in this order, or in one that is rotated.
 	Paths []Path `json:"-"`
 }
@@ -69,6 +72,9 @@ func (s Scenario) Name() string {
 	if s.Answer != smallAnswer {
 		name += "_down" + size(s.Answer)
 	}
+	if s.HangUp {
+		name += "_hangup"
+	}
 	return name
 }
 
@@ -87,6 +93,9 @@ func (s Scenario) String() string {
 	}
 	if s.Answer != smallAnswer {
 		text += fmt.Sprintf(", answers of %sB", size(s.Answer))
+	}
+	if s.HangUp {
+		text += ", every other client hangs up"
 	}
 	return text
 }
@@ -146,6 +155,9 @@ func Suites(rates []int) []Suite {
 			closedLoops(few, eight, 1, 32, 256, 1000), closedLoops(few, one, 1, 32, 256, 1000),
 		}},
 		{"payloads", "bodies of 10 B to 100 MiB in both directions", [][]Scenario{payloads(few, one)}},
+		{"limits", "calls that an instance runs at a time while clients hang up: never more than its concurrency", [][]Scenario{
+			append(hangUps(eight, 32), hangUps(Deployment{1, 2, 4}, 32)...),
+		}},
 		{"rates", "latency in an open loop, by calls a second", [][]Scenario{openLoops(few, eight, rates)}},
 	}
 }
@@ -156,6 +168,12 @@ func closedLoops(paths []Path, on Deployment, connections ...int) []Scenario {
 		scenarios = append(scenarios, Scenario{Deployment: on, Connections: c, Answer: smallAnswer, Paths: paths})
 	}
 	return scenarios
+}
+
+func hangUps(on Deployment, connections int) []Scenario {
+	s := closedLoops([]Path{Local, Separate}, on, connections)
+	s[0].HangUp = true
+	return s
 }
 
 // openConnections are more than calls at a time, unless a server falls behind.

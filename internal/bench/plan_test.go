@@ -20,11 +20,12 @@ func TestScenariosHaveNamesOfTheirOwn(t *testing.T) {
 		}
 	}
 	for s, want := range map[*Scenario]string{
-		{Deployment: Deployment{1, 8, 1}, Connections: 32, Answer: smallAnswer}:             "8x1_c32: 8 instances of concurrency 1, 32 connections",
-		{Deployment: Deployment{64, 1, 1}, Connections: 1, Answer: smallAnswer}:             "64f_1x1_c1: 64 functions, 1 instance of concurrency 1 each, 1 connection",
-		{Deployment: Deployment{1, 1, 64}, Connections: 4, Answer: 100 << 20}:               "1x64_c4_down100Mi: 1 instance of concurrency 64, 4 connections, answers of 100MiB",
-		{Deployment: Deployment{1, 1, 64}, Connections: 4, Request: 1000, Answer: 10}:       "1x64_c4_up1000: 1 instance of concurrency 64, 4 connections, requests of 1000B",
-		{Deployment: Deployment{1, 8, 1}, Connections: 256, Rate: 500, Answer: smallAnswer}: "8x1_c256_r500: 8 instances of concurrency 1, 256 connections, 500 calls a second",
+		{Deployment: Deployment{1, 8, 1}, Connections: 32, Answer: smallAnswer}:               "8x1_c32: 8 instances of concurrency 1, 32 connections",
+		{Deployment: Deployment{64, 1, 1}, Connections: 1, Answer: smallAnswer}:               "64f_1x1_c1: 64 functions, 1 instance of concurrency 1 each, 1 connection",
+		{Deployment: Deployment{1, 1, 64}, Connections: 4, Answer: 100 << 20}:                 "1x64_c4_down100Mi: 1 instance of concurrency 64, 4 connections, answers of 100MiB",
+		{Deployment: Deployment{1, 1, 64}, Connections: 4, Request: 1000, Answer: 10}:         "1x64_c4_up1000: 1 instance of concurrency 64, 4 connections, requests of 1000B",
+		{Deployment: Deployment{1, 8, 1}, Connections: 256, Rate: 500, Answer: smallAnswer}:   "8x1_c256_r500: 8 instances of concurrency 1, 256 connections, 500 calls a second",
+		{Deployment: Deployment{1, 2, 4}, Connections: 32, Answer: smallAnswer, HangUp: true}: "2x4_c32_hangup: 2 instances of concurrency 4, 32 connections, every other client hangs up",
 	} {
 		if got := s.Name() + ": " + s.String(); got != want {
 			t.Errorf("%q, want %q", got, want)

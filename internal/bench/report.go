@@ -59,6 +59,8 @@ type Result struct {
 	// Calls of all rounds that count, and those of them that failed.
 	Calls  int `json:"calls"`
 	Failed int `json:"failed"`
+	// MostRunning is how many calls an instance ran at a time at most, where clients hang up.
+	MostRunning int `json:"mostRunning,omitempty"`
 	// CPU is in microseconds of a call, by part, and CPUOverProxy how many times that of one
 	// proxy all parts but the function take.
 	CPU            map[Part]Spread `json:"cpuMicros"`
@@ -113,6 +115,7 @@ func resultOf(found, proxy []Measurement) Result {
 	for _, m := range found {
 		r.Calls += m.Calls
 		r.Failed += m.Failed
+		r.MostRunning = max(r.MostRunning, m.MostRunning)
 	}
 	for part := range first.Costs {
 		r.CPU[part] = spreadOf(each(found, func(m Measurement) float64 { return m.cpuOf(part) }))
@@ -225,11 +228,16 @@ func number(f float64) string {
 	return fmt.Sprintf("%.0f", f)
 }
 
-// Failed is an error if calls failed, which makes the figures doubtful.
+// Failed is an error if calls failed, which makes the figures doubtful, or if an instance ran more
+// calls at a time than its concurrency.
 func (r Report) Failed() error {
 	failed := 0
 	for _, result := range r.Results {
 		failed += result.Failed
+		if most := result.MostRunning; most > result.Load.Concurrency {
+			return fmt.Errorf("%s on the path %s: an instance ran %d calls at a time, and its concurrency is %d",
+				result.Scenario, result.Path, most, result.Load.Concurrency)
+		}
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d calls failed, which none should: the figures are doubtful", failed)

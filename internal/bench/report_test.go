@@ -118,6 +118,23 @@ func TestFailedCallsAreNotOverlooked(t *testing.T) {
 	}
 }
 
+func TestAnInstanceThatRunsTooManyCallsIsNotOverlooked(t *testing.T) {
+	s := hangUps(Deployment{1, 2, 4}, 32)[0]
+	all := measured(s, Local, map[Part][]float64{PartLocal: {1, 1}}, 1, 1)
+	all[1].MostRunning, all[2].MostRunning, all[2].HungUp = 4, 3, 80
+	report := Summarize(Provenance{}, all)
+	if text := report.String(); report.Failed() != nil || !strings.Contains(text, "most_running_2x4_c32_hangup=3.50 (3.00 to 4.00)") {
+		t.Errorf("%v\n%s", report.Failed(), text)
+	}
+	if stored := report.Stored(); len(stored.Figures) > 0 {
+		t.Errorf("counts of calls are stored as ratios: %v", stored.Figures)
+	}
+	all[2].MostRunning = 5
+	if err := Summarize(Provenance{}, all).Failed(); err == nil || !strings.Contains(err.Error(), "ran 5 calls at a time, and its concurrency is 4") {
+		t.Error(err)
+	}
+}
+
 func TestJSONComesBack(t *testing.T) {
 	report := Summarize(Provenance{Command: "windlass bench warm", Date: time.Unix(1, 0).UTC()}, example())
 	var text bytes.Buffer

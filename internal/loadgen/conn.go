@@ -36,7 +36,13 @@ func NewMessage(host, path string, body int64) Message {
 type Conn struct {
 	conn net.Conn
 	from *bufio.Reader
+	// mostRunning is the largest number that an answer had in RunningHeader.
+	mostRunning int
 }
+
+// RunningHeader is the header by which a function says how many calls it has run at a time at most,
+// if it counts them.
+const RunningHeader = "Bench-Most-Running"
 
 // connBuffer is the bytes that a connection reads at once.
 const connBuffer = 16 << 10
@@ -48,7 +54,7 @@ func Dial(ctx context.Context, addr string) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{conn, bufio.NewReaderSize(conn, connBuffer)}, nil
+	return &Conn{conn: conn, from: bufio.NewReaderSize(conn, connBuffer)}, nil
 }
 
 // Close closes the connection.
@@ -66,7 +72,9 @@ func (c *Conn) Do(m Message, deadline time.Time) (status int, err error) {
 	if err := c.send(m); err != nil {
 		return 0, err
 	}
-	return readAnswer(c.from)
+	status, f, err := readAnswer(c.from)
+	c.mostRunning = max(c.mostRunning, f.running)
+	return status, err
 }
 
 var zeros [64 << 10]byte
@@ -91,48 +99,49 @@ func (c *Conn) send(m Message) error {
 }
 
 // readAnswer reads the answer to a request that is no HEAD, without what is informational.
-func readAnswer(from *bufio.Reader) (status int, err error) {
-	var f framing
+func readAnswer(from *bufio.Reader) (status int, f framing, err error) {
 	for status < 200 && status != http.StatusSwitchingProtocols {
 		if status, err = readStatus(from); err != nil {
-			return 0, err
+			return 0, f, err
 		}
 		if f, err = readHeader(from); err != nil {
-			return 0, err
+			return 0, f, err
 		}
 	}
 	switch {
 	case status == http.StatusSwitchingProtocols:
-		return status, ErrClosing
+		return status, f, ErrClosing
 	case status == http.StatusNoContent || status == http.StatusNotModified:
 	case f.chunked:
 		if _, err := io.Copy(io.Discard, httputil.NewChunkedReader(from)); err != nil {
-			return 0, err
+			return 0, f, err
 		}
 		// Trailers are framed as headers are.
 		if _, err := readHeader(from); err != nil {
-			return 0, err
+			return 0, f, err
 		}
 	case f.length >= 0:
 		if err := discard(from, f.length); err != nil {
-			return 0, err
+			return 0, f, err
 		}
 	default:
 		if _, err := io.Copy(io.Discard, from); err != nil {
-			return 0, err
+			return 0, f, err
 		}
 		f.closing = true
 	}
 	if f.closing {
-		return status, ErrClosing
+		return status, f, ErrClosing
 	}
-	return status, nil
+	return status, f, nil
 }
 
-// framing says where an answer ends. A length of -1 is unknown.
+// framing is what is read of an answer's headers: where it ends, and RunningHeader. A length of -1
+// is unknown.
 type framing struct {
 	length           int64
 	chunked, closing bool
+	running          int
 }
 
 func readStatus(from *bufio.Reader) (int, error) {
@@ -171,6 +180,10 @@ func readHeader(from *bufio.Reader) (framing, error) {
 			f.chunked = bytes.EqualFold(value, []byte("chunked"))
 		case bytes.EqualFold(name, []byte("Connection")):
 			f.closing = bytes.EqualFold(value, []byte("close"))
+		case bytes.EqualFold(name, []byte(RunningHeader)):
+			if f.running, err = strconv.Atoi(string(value)); err != nil {
+				return f, fmt.Errorf("%s is %.40q", RunningHeader, value)
+			}
 		}
 	}
 }

@@ -27,7 +27,7 @@ func TestAnswersAreReadToTheirEnd(t *testing.T) {
 		"of another protocol": {"HTTP/1.1 101 Switching\r\nConnection: upgrade\r\n\r\n", 101, ErrClosing},
 	} {
 		from := bufio.NewReader(strings.NewReader(c.answer + next))
-		status, err := readAnswer(from)
+		status, _, err := readAnswer(from)
 		if status != c.status || !errors.Is(err, c.err) {
 			t.Errorf("%s: %d, %v; want %d, %v", name, status, err, c.status, c.err)
 		}
@@ -43,7 +43,7 @@ func TestAnswersThatBreakOffOrAreNoneAreErrors(t *testing.T) {
 		"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 2x0 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nno header\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab",
 	} {
-		if status, err := readAnswer(bufio.NewReader(strings.NewReader(answer))); err == nil || errors.Is(err, ErrClosing) {
+		if status, _, err := readAnswer(bufio.NewReader(strings.NewReader(answer))); err == nil || errors.Is(err, ErrClosing) {
 			t.Errorf("%q is answer %d, %v", answer, status, err)
 		}
 	}
@@ -57,16 +57,16 @@ func FuzzAnswers(f *testing.F) {
 		reference := bufio.NewReader(strings.NewReader(text))
 		answer, err := http.ReadResponse(reference, nil)
 		if err != nil || answer.StatusCode < 200 || answer.ContentLength < 0 && len(answer.TransferEncoding) == 0 {
-			_, _ = readAnswer(bufio.NewReader(strings.NewReader(text)))
+			_, _, _ = readAnswer(bufio.NewReader(strings.NewReader(text)))
 			return
 		}
 		if _, err := io.Copy(io.Discard, answer.Body); err != nil {
-			_, _ = readAnswer(bufio.NewReader(strings.NewReader(text)))
+			_, _, _ = readAnswer(bufio.NewReader(strings.NewReader(text)))
 			return
 		}
 		want, _ := io.ReadAll(reference)
 		from := bufio.NewReader(strings.NewReader(text))
-		status, err := readAnswer(from)
+		status, _, err := readAnswer(from)
 		if err != nil && !errors.Is(err, ErrClosing) {
 			// It is the stricter one, about lines of any length and about odd white space.
 			return

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"os"
 	"sync"
 	"time"
 
@@ -32,6 +33,10 @@ type Drive struct {
 	// Timeout bounds each call, more than 0. In an open loop it also bounds how long after the
 	// span due calls still begin.
 	Timeout time.Duration `json:"timeout"`
+	// HangUpWithin lets every other call of a closed loop be given up: its client closes the
+	// connection at a random moment before that, whether or not the answer has begun. 0 lets all
+	// clients wait.
+	HangUpWithin time.Duration `json:"hangUpWithin,omitempty"`
 }
 
 // Validate reports a field that is out of range.
@@ -41,6 +46,8 @@ func (d Drive) Validate() error {
 		return errors.New("a drive needs at least one URL")
 	case d.Connections < 1 || d.Connections > 10_000:
 		return fmt.Errorf("connections are %d; there must be 1 to 10000", d.Connections)
+	case d.HangUpWithin < 0 || d.HangUpWithin > 0 && d.Rate > 0:
+		return errors.New("hangUpWithin must be at least 0, and clients of an open loop do not hang up")
 	case d.Body < 0 || d.Rate < 0 || d.Span <= 0 || d.Timeout <= 0:
 		return errors.New("body and rate must be at least 0, span and timeout more than 0")
 	}
@@ -54,6 +61,10 @@ type Driven struct {
 	Calls   int    `json:"calls"`
 	Failed  int    `json:"failed,omitempty"`
 	Failure string `json:"failure,omitempty"`
+	// HungUp calls were given up by their clients. They count neither as answered nor as failed.
+	HungUp int `json:"hungUp,omitempty"`
+	// MostRunning is the largest number of calls that an answer's RunningHeader named.
+	MostRunning int `json:"mostRunning,omitempty"`
 	// Took is the time from the first call's begin to the last one's end.
 	Took time.Duration `json:"took"`
 	// Latency is that of answered calls. In an open loop it counts from the moment when a call
@@ -85,6 +96,8 @@ type lane struct {
 	addr    string
 	message Message
 	conn    *Conn
+	// mostRunning is that of the connections that were closed.
+	mostRunning int
 }
 
 // Connect opens the connections of a drive, and makes one call over each, which must succeed.
@@ -125,6 +138,7 @@ func (d *Driver) Close() {
 
 func (l *lane) drop() {
 	if l.conn != nil {
+		l.mostRunning = max(l.mostRunning, l.conn.mostRunning)
 		_ = l.conn.Close()
 		l.conn = nil
 	}
@@ -167,14 +181,33 @@ func (d *Driver) Run(ctx context.Context) Driven {
 			calling.Go(func() {
 				// At least one call, however busy the machine is.
 				for more := true; more && ctx.Err() == nil; more = time.Now().Before(end) {
-					at := time.Now()
-					spent.add(at, l.call(ctx, d.drive.Timeout))
+					d.callOnce(ctx, l, spent)
 				}
 			})
 		}
 	}
 	calling.Wait()
-	return spent.driven(time.Since(began))
+	driven := spent.driven(time.Since(began))
+	for _, l := range d.lanes {
+		l.drop()
+		driven.MostRunning = max(driven.MostRunning, l.mostRunning)
+	}
+	return driven
+}
+
+// callOnce makes a call of a closed loop, and waits for it, or gives it up.
+func (d *Driver) callOnce(ctx context.Context, l *lane, spent *totals) {
+	at, patience := time.Now(), d.drive.Timeout
+	hangsUp := d.drive.HangUpWithin > 0 && rand.IntN(2) == 0
+	if hangsUp {
+		patience = 1 + rand.N(d.drive.HangUpWithin)
+	}
+	err := l.call(ctx, patience)
+	if hangsUp && errors.Is(err, os.ErrDeadlineExceeded) {
+		spent.hangUp()
+		return
+	}
+	spent.add(at, err)
 }
 
 // backlog is more than the calls of an open loop.
@@ -230,6 +263,7 @@ const (
 type totals struct {
 	mu       sync.Mutex // covers everything below
 	failed   int
+	hungUp   int
 	latency  *hdrhistogram.Histogram
 	lateness *hdrhistogram.Histogram
 	failure  error
@@ -255,6 +289,12 @@ func (t *totals) add(from time.Time, err error) {
 	}
 }
 
+func (t *totals) hangUp() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.hungUp++
+}
+
 func (t *totals) late(by time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -266,7 +306,7 @@ func (t *totals) driven(took time.Duration) Driven {
 	defer t.mu.Unlock()
 	at := func(quantile float64) time.Duration { return time.Duration(t.latency.ValueAtQuantile(quantile)) }
 	d := Driven{
-		Calls: int(t.latency.TotalCount()), Failed: t.failed, Took: took,
+		Calls: int(t.latency.TotalCount()), Failed: t.failed, HungUp: t.hungUp, Took: took,
 		Latency: Latency{P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: time.Duration(t.latency.Max())},
 		LateP99: time.Duration(t.lateness.ValueAtQuantile(99)),
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,7 +36,7 @@ func stalling(t *testing.T, drive Drive) *Driver {
 		}
 	}()
 	drive.URLs, drive.Connections = []string{"http://pipe/"}, 1
-	return &Driver{drive, []*lane{{addr: "pipe", message: NewMessage("pipe", "/", 0), conn: &Conn{ours, bufio.NewReader(ours)}}}}
+	return &Driver{drive, []*lane{{addr: "pipe", message: NewMessage("pipe", "/", 0), conn: &Conn{conn: ours, from: bufio.NewReader(ours)}}}}
 }
 
 func TestAnOpenLoopOmitsNoStall(t *testing.T) {
@@ -79,6 +80,37 @@ func TestCallsThatWaitedTooLongFail(t *testing.T) {
 		}
 		d.Close()
 	})
+}
+
+// Clients that hang up leave the others alone, and what those learn is kept.
+func TestEveryOtherClientHangsUp(t *testing.T) {
+	var left atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+			left.Add(1)
+		case <-time.After(2 * time.Millisecond):
+			w.Header().Set(RunningHeader, "7")
+		}
+	}))
+	defer server.Close()
+	d, err := Connect(t.Context(), Drive{
+		URLs: []string{server.URL + "/"}, Connections: 4, Span: 200 * time.Millisecond, Timeout: time.Minute, HangUpWithin: 4 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := d.Run(t.Context())
+	if got.Failed > 0 || got.Calls == 0 || got.HungUp == 0 || got.MostRunning != 7 {
+		t.Errorf("%+v", got)
+	}
+	server.Close() // waits for all calls
+	if left.Load() == 0 {
+		t.Error("no client was seen to leave")
+	}
+	if err := (Drive{URLs: []string{"http://a"}, Connections: 1, Span: 1, Timeout: 1, Rate: 1, HangUpWithin: 1}).Validate(); err == nil {
+		t.Error("clients of an open loop hang up")
+	}
 }
 
 func TestADriveCallsEachURLOverItsConnections(t *testing.T) {

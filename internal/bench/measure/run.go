@@ -23,8 +23,14 @@ type Config struct {
 	Progress func(text string)
 }
 
-// callTimeout bounds each call.
-const callTimeout = time.Minute
+const (
+	// callTimeout bounds each call.
+	callTimeout = time.Minute
+	// Where clients hang up, each call is held for that long, and given up within that: while it
+	// waits for an instance, while it runs, and while it is answered.
+	held         = 2 * time.Millisecond
+	hangUpWithin = 20 * time.Millisecond
+)
 
 // Run carries out a plan, and returns its measurements in their order.
 func Run(ctx context.Context, c Config, plan bench.Plan) ([]bench.Measurement, error) {
@@ -111,8 +117,13 @@ func (r *runner) measure(ctx context.Context, step bench.Step, on *server) (benc
 	drive := loadgen.Drive{
 		Body: s.Request, Connections: s.Connections, Rate: float64(s.Rate), Span: r.plan.Span, Timeout: callTimeout,
 	}
+	hold := ""
+	if s.HangUp {
+		drive.HangUpWithin = hangUpWithin
+		hold = fmt.Sprintf("&%s=%d", peers.HoldParameter, held.Microseconds())
+	}
 	for _, url := range on.urls {
-		drive.URLs = append(drive.URLs, fmt.Sprintf("%s?%s=%d", url, peers.AnswerParameter, s.Answer))
+		drive.URLs = append(drive.URLs, fmt.Sprintf("%s?%s=%d%s", url, peers.AnswerParameter, s.Answer, hold))
 	}
 	if _, err := r.order(ctx, peers.Order{Drive: &drive}); err != nil {
 		return bench.Measurement{}, err
@@ -128,9 +139,13 @@ func (r *runner) measure(ctx context.Context, step bench.Step, on *server) (benc
 	if driven.Calls == 0 {
 		return bench.Measurement{}, fmt.Errorf("no call was answered: %s", driven.Failure)
 	}
+	if s.HangUp && driven.MostRunning == 0 {
+		return bench.Measurement{}, errors.New("no answer says how many calls its instance ran at a time")
+	}
 	l := driven.Latency
 	return bench.Measurement{
-		Step: step, Calls: driven.Calls, Failed: driven.Failed, Failure: driven.Failure, Took: driven.Took, Costs: used,
+		Step: step, Calls: driven.Calls, Failed: driven.Failed, Failure: driven.Failure, HungUp: driven.HungUp, MostRunning: driven.MostRunning,
+		Took: driven.Took, Costs: used,
 		P50: l.P50, P90: l.P90, P99: l.P99, P999: l.P999, Max: l.Max, Late: driven.LateP99,
 	}, nil
 }

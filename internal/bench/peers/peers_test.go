@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 )
 
 func TestTheFunctionAnswersWithAsManyBytesAsItIsAskedFor(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(function))
+	server := httptest.NewServer(new(function))
 	defer server.Close()
 	for query, want := range map[string]int{"?answer=0": 0, "?answer=10": 10, "?answer=200000": 200_000} {
 		answer, err := http.Post(server.URL+"/"+query, "", strings.NewReader(strings.Repeat("x", 100_000)))
@@ -41,8 +42,33 @@ func TestTheFunctionAnswersWithAsManyBytesAsItIsAskedFor(t *testing.T) {
 	}
 }
 
+// It counts a call that it holds, however its client fares.
+func TestTheFunctionCountsTheCallsThatItHolds(t *testing.T) {
+	server := httptest.NewServer(new(function))
+	defer server.Close()
+	most := func(query string) string {
+		answer, err := http.Get(server.URL + "/?answer=1" + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		return answer.Header.Get(loadgen.RunningHeader)
+	}
+	if alone, unasked := most("&hold=1"), most(""); alone != "1" || unasked != "" {
+		t.Errorf("%q calls ran, and %q without being held", alone, unasked)
+	}
+	var calling sync.WaitGroup
+	for range 5 {
+		calling.Go(func() { most("&hold=200000") })
+	}
+	calling.Wait()
+	if got := most("&hold=1"); got < "2" || got > "5" {
+		t.Errorf("%q calls ran at a time", got)
+	}
+}
+
 func TestProxiesPassCallsOn(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(function))
+	server := httptest.NewServer(new(function))
 	defer server.Close()
 	target, _ := url.Parse(server.URL)
 	for _, pooled := range []bool{false, true} {
@@ -63,7 +89,7 @@ func TestProxiesPassCallsOn(t *testing.T) {
 }
 
 func TestTheLoadFollowsOrders(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(function))
+	server := httptest.NewServer(new(function))
 	defer server.Close()
 	drive := loadgen.Drive{URLs: []string{server.URL + "/?answer=1"}, Connections: 2, Span: time.Millisecond, Timeout: time.Minute}
 	var orders, replies bytes.Buffer
