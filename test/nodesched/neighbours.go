@@ -114,7 +114,7 @@ func (n *neighbours) beginBatch(i int) error {
 	if n.core == nil {
 		return nil
 	}
-	if b.hold, err = n.tree.OpenHold(b.folder, n.journal); err != nil {
+	if b.hold, err = n.tree.OpenHold(b.folder, 0, n.journal); err != nil {
 		return err
 	}
 	if err := b.hold.SetFrozen(true); err != nil {

@@ -14,8 +14,10 @@ import (
 // it.
 type Group struct {
 	dir     string
+	root    string // Options.Root
 	version *version
 	lever   lever
+	waits   Waits
 	journal *Journal
 	usage   file
 	idle    file // nil without cpu.idle
@@ -34,7 +36,7 @@ func (t *Tree) Open(f Folder, journal *Journal) (*Group, error) {
 	if !mayBeLow(f.CPU) {
 		return nil, fmt.Errorf("cgroups: %s is neither the cgroup of a pod nor one of Windlass", f.CPU)
 	}
-	g := &Group{dir: f.CPU, version: t.version, lever: t.lever, journal: journal}
+	g := &Group{dir: f.CPU, root: t.root, version: t.version, lever: t.lever, waits: t.holding.Waits, journal: journal}
 	open := func(into *file, name string, flag int) error {
 		opened, err := t.kernel.open(name, flag)
 		if err == nil {

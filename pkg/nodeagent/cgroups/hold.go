@@ -22,14 +22,17 @@ const (
 // Hold keeps a batch group back: it stops its processes, and says on which cores they run. Whatever
 // it changes is in the journal until it is as before. One goroutine at a time uses it.
 //
-// Only groups that Create made are stopped. In the group of a pod there is an agent, too, which
-// nobody would hear of any more.
+// The group of a pod is never stopped, because there is an agent in it of which nobody would
+// hear any more; only the container in it is that is the function's.
 type Hold struct {
 	journal *Journal
 	stop    *held // nil if the group cannot be stopped
-	cores   *held // nil without cpusets
+	cores   []*held
 	reason  string
-	made    []string // folders of version 1 that OpenHold made
+	// findStop finds what stops the function of a pod; nil for other groups. stop is then open only while
+	// the function is stopped.
+	findStop func() (stop *held, reason string, err error)
+	made     []string // folders of version 1 that OpenHold made
 }
 
 // held is a file that holds something back.
@@ -40,8 +43,10 @@ type held struct {
 	active bool
 }
 
-// OpenHold opens a group for being held back. A group that somebody has left stopped goes on.
-func (t *Tree) OpenHold(f Folder, journal *Journal) (*Hold, error) {
+// OpenHold opens a group for being held back. A group that Create made and somebody has left stopped
+// goes on. In the group of a pod, agent is the inode number of the group in which its agent says that
+// it is; with 0 its function is never stopped.
+func (t *Tree) OpenHold(f Folder, agent uint64, journal *Journal) (*Hold, error) {
 	if t.version == nil {
 		return nil, fmt.Errorf("cgroups: %s", t)
 	}
@@ -49,7 +54,13 @@ func (t *Tree) OpenHold(f Folder, journal *Journal) (*Hold, error) {
 		return nil, fmt.Errorf("cgroups: %s is neither the cgroup of a pod nor one of Windlass", f.CPU)
 	}
 	h := &Hold{journal: journal}
-	err := errors.Join(t.openStop(h, f), t.openCores(h, f))
+	var err error
+	if createdName.MatchString(filepath.Base(f.CPU)) {
+		err = errors.Join(t.openStop(h, f), t.openCores(h, f))
+	} else {
+		h.findStop = t.podStop(f, agent)
+		err = t.openPodCores(h, f)
+	}
 	if err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
@@ -57,10 +68,6 @@ func (t *Tree) OpenHold(f Folder, journal *Journal) (*Hold, error) {
 }
 
 func (t *Tree) openStop(h *Hold, f Folder) error {
-	if !createdName.MatchString(filepath.Base(f.CPU)) {
-		h.reason = "a pod's agent would stop with its function"
-		return nil
-	}
 	dir, name, usual := f.CPU, freezeFile, "0"
 	if t.version == v1 {
 		name, usual = stateFile, "THAWED"
@@ -78,24 +85,16 @@ func (t *Tree) openStop(h *Hold, f Folder) error {
 	return put(h.stop.file, usual)
 }
 
-// openCores opens the file with the group's cores, if there is one. Groups of pods have had theirs
-// since they were made.
+// openCores opens the file with the cores of a group that Create made, if there is one.
 func (t *Tree) openCores(h *Hold, f Folder) error {
 	dir := f.CPU
 	if t.version == v1 {
 		var err error
-		if createdName.MatchString(filepath.Base(f.CPU)) {
-			dir, err = t.sameFor(h, f, "cpuset")
-		} else {
-			dir, err = t.sameIn("cpuset", f)
-		}
-		if dir == "" || err != nil {
+		if dir, err = t.sameFor(h, f, "cpuset"); dir == "" || err != nil {
 			return err
 		}
 	}
-	var err error
-	h.cores, err = t.openHeld(filepath.Join(dir, coresFile), "")
-	return err
+	return t.addCores(h, dir)
 }
 
 func (t *Tree) openHeld(path, usual string) (*held, error) {
@@ -176,42 +175,85 @@ func (t *Tree) sameFor(h *Hold, f Folder, controller string) (string, error) {
 	return dir, nil
 }
 
-// SetFrozen stops the group's processes or lets them go on. It fails with errors.ErrUnsupported if
-// the group cannot be stopped.
+// SetFrozen stops the group's processes, or those of the function in a pod, or lets them go on. It fails
+// with errors.ErrUnsupported if they cannot be stopped now.
 func (h *Hold) SetFrozen(frozen bool) error {
+	if frozen && h.stop == nil && h.findStop != nil {
+		stop, reason, err := h.findStop()
+		if err != nil {
+			return err
+		}
+		h.stop, h.reason = stop, reason
+	}
 	switch {
 	case h.stop == nil && !frozen:
 		return nil
 	case h.stop == nil:
 		return fmt.Errorf("cgroups: the group cannot be frozen: %s: %w", h.reason, errors.ErrUnsupported)
 	case !frozen:
-		return h.stop.restore(h.journal)
-	case filepath.Base(h.stop.path) == stateFile:
-		return h.stop.change(h.journal, "FROZEN")
+		return h.thaw()
 	}
-	return h.stop.change(h.journal, "1")
+	value := "1"
+	if filepath.Base(h.stop.path) == stateFile {
+		value = "FROZEN"
+	}
+	err := h.stop.change(h.journal, value)
+	if err != nil && !h.stop.active {
+		err = errors.Join(err, h.thaw())
+	}
+	return err
 }
 
-// SetCores lets the group run on a list of cores only, such as "2-3"; "" is as before. It fails with
-// errors.ErrUnsupported without cpusets.
-func (h *Hold) SetCores(list string) error {
-	switch {
-	case h.cores == nil && list == "":
-		return nil
-	case h.cores == nil:
-		return fmt.Errorf("cgroups: the group has no %s: %w", coresFile, errors.ErrUnsupported)
-	case list == "":
-		return h.cores.restore(h.journal)
+// thaw lets the group go on. What stopped the function of a pod is not kept open.
+func (h *Hold) thaw() error {
+	err := h.stop.restore(h.journal)
+	if err != nil || h.findStop == nil {
+		return err
 	}
-	if !h.cores.active {
+	err, h.stop = h.stop.file.Close(), nil
+	return err
+}
+
+// SetCores lets the group run on a list of cores only, such as "2-3", as far as it may run there at all; "" is as
+// before. It fails with errors.ErrUnsupported without cpusets.
+func (h *Hold) SetCores(list string) error {
+	if len(h.cores) == 0 && list != "" {
+		return fmt.Errorf("cgroups: the group has no %s: %w", coresFile, errors.ErrUnsupported)
+	}
+	var errs []error
+	for _, cores := range h.cores {
+		if list == "" {
+			errs = append(errs, cores.restore(h.journal))
+		} else {
+			errs = append(errs, cores.narrow(h.journal, list))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// narrow lets a group run on the part of some cores on which it may run anyway, or if that is none, as
+// before.
+func (f *held) narrow(journal *Journal, list string) error {
+	if !f.active {
 		// It is read each time: kubelet may have changed it.
-		usual, err := firstLine(h.cores.file)
+		usual, err := firstLine(f.file)
 		if err != nil {
 			return err
 		}
-		h.cores.usual = usual
+		f.usual = usual
 	}
-	return h.cores.change(h.journal, list)
+	part, err := within(list, f.usual)
+	switch {
+	case err != nil:
+		return err
+	case part == "":
+		return f.restore(journal)
+	}
+	err = f.change(journal, part)
+	if errors.Is(err, errGone) {
+		return nil
+	}
+	return err
 }
 
 // change writes a value. The journal knows it before.
@@ -243,10 +285,12 @@ func (f *held) restore(journal *Journal) error {
 // Close lets the group go on as before. A group that is gone is no error.
 func (h *Hold) Close() error {
 	var err error
-	for _, f := range []*held{h.stop, h.cores} {
-		if f != nil {
-			err = errors.Join(err, f.restore(h.journal), f.file.Close())
-		}
+	all := h.cores
+	if h.stop != nil {
+		all = append(all, h.stop)
+	}
+	for _, f := range all {
+		err = errors.Join(err, f.restore(h.journal), f.file.Close())
 	}
 	for _, dir := range h.made {
 		leaveFolder(dir)
@@ -267,11 +311,13 @@ func leaveFolder(dir string) {
 // mayBeHeld reports whether a file is one of a Hold's.
 func mayBeHeld(path string) bool {
 	dir, name := filepath.Split(path)
+	dir = filepath.Clean(dir)
+	mine := createdName.MatchString(filepath.Base(dir)) || isContainer(dir)
 	switch name {
 	case stateFile, freezeFile:
-		return filepath.IsAbs(path) && createdName.MatchString(filepath.Base(dir))
+		return filepath.IsAbs(path) && mine
 	case coresFile:
-		return filepath.IsAbs(path) && mayBeLow(filepath.Clean(dir))
+		return filepath.IsAbs(path) && (mine || mayBeLow(dir))
 	}
 	return false
 }

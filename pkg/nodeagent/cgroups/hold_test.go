@@ -14,7 +14,7 @@ import (
 // openHold opens a group of the machine's own tree for being held back.
 func openHold(t *testing.T, tree *Tree, f Folder, journal *Journal) *Hold {
 	t.Helper()
-	h, err := tree.OpenHold(f, journal)
+	h, err := tree.OpenHold(f, 0, journal)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,18 +92,19 @@ func TestCoresAreSetAndSetBack(t *testing.T) {
 	tree := realTree(t)
 	f := createGroup(t, tree, "cores")
 	h := openHold(t, tree, f, openJournal(t, filepath.Join(t.TempDir(), "journal")))
-	if h.cores == nil {
+	if len(h.cores) == 0 {
 		t.Skip("there are no cpusets")
 	}
-	usual := readFile(h.cores.path)
-	if err := h.SetCores("0"); err != nil || readFile(h.cores.path) != "0\n" {
-		t.Fatalf("%v; cores are %q", err, readFile(h.cores.path))
+	path := h.cores[0].path
+	usual := readFile(path)
+	if err := h.SetCores("0"); err != nil || readFile(path) != "0\n" {
+		t.Fatalf("%v; cores are %q", err, readFile(path))
 	}
-	if err := h.SetCores(""); err != nil || readFile(h.cores.path) != usual {
-		t.Errorf("%v; cores are %q, want %q", err, readFile(h.cores.path), usual)
+	if err := h.SetCores(""); err != nil || readFile(path) != usual {
+		t.Errorf("%v; cores are %q, want %q", err, readFile(path), usual)
 	}
-	if err := h.SetCores("no list"); err == nil || readFile(h.cores.path) != usual {
-		t.Errorf("error %v; cores are %q", err, readFile(h.cores.path))
+	if err := h.SetCores("no list"); err == nil || readFile(path) != usual {
+		t.Errorf("error %v; cores are %q", err, readFile(path))
 	}
 }
 
@@ -156,7 +157,7 @@ func TestAJournalThatIsWrittenAnewKeepsWhatIsHeld(t *testing.T) {
 	}
 }
 
-func TestPodsAreNotFrozen(t *testing.T) {
+func TestPodsOfSilentAgentsAreNotFrozen(t *testing.T) {
 	root := plant(t, "v2-systemd")
 	tree := Detect(Options{Root: root, Base: "/"})
 	var pods []Folder
@@ -172,7 +173,7 @@ func TestPodsAreNotFrozen(t *testing.T) {
 	pod := pods[0]
 	write(t, filepath.Join(pod.CPU, freezeFile), "0\n")
 	write(t, filepath.Join(pod.CPU, coresFile), "0-7\n")
-	h, err := tree.OpenHold(pod, openJournal(t, filepath.Join(t.TempDir(), "journal")))
+	h, err := tree.OpenHold(pod, 0, openJournal(t, filepath.Join(t.TempDir(), "journal")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func TestPodsAreNotFrozen(t *testing.T) {
 	if err := h.Close(); err != nil || !strings.HasPrefix(readFile(filepath.Join(pod.CPU, coresFile)), "0-7\n") {
 		t.Errorf("%v; cores are %q", err, readFile(filepath.Join(pod.CPU, coresFile)))
 	}
-	if _, err := tree.OpenHold(Folder{CPU: root, Usage: root}, nil); err == nil {
+	if _, err := tree.OpenHold(Folder{CPU: root, Usage: root}, 0, nil); err == nil {
 		t.Error("a group that is no pod's was opened")
 	}
 }

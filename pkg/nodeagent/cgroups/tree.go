@@ -44,12 +44,14 @@ type Tree struct {
 	lever   lever
 	problem string // why there are no bands
 	// counts says that groups count processor time.
-	counts bool
-	base   Folder
-	group  string // Options.Base
-	mounts mounts
-	root   string
-	kernel kernel
+	counts  bool
+	creates bool // Options.Create
+	holding Holding
+	base    Folder
+	group   string // Options.Base
+	mounts  mounts
+	root    string
+	kernel  kernel
 }
 
 // Folder is a control group: its folder in the hierarchy of the cpu controller, and in the one
@@ -108,7 +110,7 @@ func (t *Tree) detect(o Options) error {
 	if err != nil {
 		return err
 	}
-	t.mounts, t.group = mountsOf(string(text)).below(o.Below), o.Base
+	t.mounts, t.group, t.creates = mountsOf(string(text)).below(o.Below), o.Base, o.Create
 	found, err := t.mounts.hierarchies(t.root)
 	if err != nil && o.Below != "" {
 		return fmt.Errorf("%s: %w", o.Below, err)
@@ -184,7 +186,7 @@ func (t *Tree) findLever(cpu, usage string) error {
 	if _, err := os.Stat(filepath.Join(usage, t.version.usage)); err != nil {
 		return fmt.Errorf("cgroups in %s count no processor time", filepath.Dir(usage))
 	}
-	t.counts = true
+	t.counts, t.holding = true, t.findHolding(cpu)
 	if _, err := os.Stat(filepath.Join(cpu, t.version.weight)); err != nil {
 		return fmt.Errorf("the cpu controller is not enabled in %s", filepath.Dir(cpu))
 	}
@@ -311,7 +313,7 @@ func (realKernel) open(name string, flag int) (file, error) { return os.OpenFile
 
 // firstLine reads the first line of a file.
 func firstLine(f file) (string, error) {
-	var buffer [64]byte
+	var buffer [1024]byte // a list of cores may be long
 	n, err := f.ReadAt(buffer[:], 0)
 	if n == 0 {
 		return "", err
