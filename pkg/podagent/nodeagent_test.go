@@ -59,6 +59,9 @@ func tellCompute(m *nodewire.ComputeRequest) string {
 		if h.GetClass() != "" || h.GetSliceNs() != 0 {
 			said += fmt.Sprintf(" class %q slice %v", h.GetClass(), time.Duration(h.GetSliceNs()))
 		}
+		if h.GetCgroup() != ownGroup("/") {
+			said += fmt.Sprintf(" in the group %d", h.GetCgroup())
+		}
 		return said
 	case *nodewire.ComputeRequest_Running:
 		return fmt.Sprintf("runs for %v", time.Duration(kind.Running.GetForNs()))

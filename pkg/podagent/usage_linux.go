@@ -3,6 +3,7 @@ package podagent
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
@@ -21,4 +22,16 @@ func usage() (cpu time.Duration, resident uint64) {
 		resident = pages * uint64(os.Getpagesize())
 	}
 	return cpu, resident
+}
+
+// ownGroup is the inode number of the control group of this process, as a container sees it: it is the same
+// wherever the folder of the group is seen. 0 means that it is not known.
+func ownGroup(root string) uint64 {
+	for _, dir := range []string{"sys/fs/cgroup/freezer", "sys/fs/cgroup"} {
+		var is syscall.Stat_t
+		if syscall.Stat(filepath.Join(root, dir), &is) == nil {
+			return is.Ino
+		}
+	}
+	return 0
 }
