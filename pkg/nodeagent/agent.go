@@ -48,6 +48,7 @@ type state struct {
 	// What the instances of these classes use.
 	critical, batch usageMeter
 	watched         []callorder.InstanceID
+	coLocation      coLocation
 }
 
 type functionKey struct{ namespace, name string }
@@ -70,6 +71,7 @@ func New(config Config, deps Deps) (*Agent, error) {
 			core: core, mode: mode{params: config.Mode}, breaths: newBreaths(config.Breath, config.Calls.Cores),
 			sessions: map[callorder.InstanceID]*session{}, byKey: map[string]*session{}, functions: map[functionKey]int{},
 			critical: newUsageMeter(callorder.LatencyCritical), batch: newUsageMeter(callorder.Batch),
+			coLocation: coLocation{params: config.CoLocation, metrics: metrics, log: deps.Log},
 		},
 	}, nil
 }
@@ -218,6 +220,7 @@ func (a *Agent) joinLocked(s *session) error {
 	a.applyEvent(a.now(), callorder.Joined{
 		Instance: s.id, Namespace: s.function.namespace, Function: s.function.name, Class: s.class, Slice: s.ownSlice, MustAsk: s.mustAsk,
 	})
+	a.state.coLocation.joined(a.now(), a.state.sessions, s)
 	select {
 	case a.joined <- struct{}{}:
 	default:
@@ -225,7 +228,7 @@ func (a *Agent) joinLocked(s *session) error {
 	return nil
 }
 
-// leaveLocked forgets an instance and sets its group to normal, once.
+// leaveLocked forgets an instance, lets it go and sets its group to normal, once.
 func (a *Agent) leaveLocked(s *session) error {
 	if a.state.sessions[s.id] != s {
 		return nil
@@ -242,10 +245,11 @@ func (a *Agent) leaveLocked(s *session) error {
 		a.relax()
 	}
 	a.metrics.agents.Set(float64(len(a.state.sessions)))
+	held := a.state.coLocation.left(a.now(), a.state.sessions, s)
 	if err := s.group.Close(); err != nil {
-		return fmt.Errorf("nodeagent: the group of %s: %w", s.name, err)
+		return errors.Join(held, fmt.Errorf("nodeagent: the group of %s: %w", s.name, err))
 	}
-	return nil
+	return held
 }
 
 // relax makes the node calm when nobody is left who could ask.

@@ -69,7 +69,8 @@ func occupiedCores(used float64) int { return int(math.Round(used)) }
 
 // full reports whether what wants to run beside batch instances wants all cores. Batch instances
 // only get what others leave, so if they get something, something was left, however many of their
-// threads want to run. What they get by breaths says nothing, nor does a little.
-func full(batchGot float64, breaths float64, cores int) bool {
-	return batchGot < breaths*float64(cores)+0.5
+// threads want to run. What they get by breaths says nothing, nor does a little, unless it is nearly all
+// of the cores on which they may run.
+func full(batchGot float64, breaths float64, cores, allowed int) bool {
+	return batchGot < min(breaths*float64(cores)+0.5, 0.9*float64(allowed))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/colocate"
 )
 
 // Config has the settings of an Agent.
@@ -33,6 +34,9 @@ type Config struct {
 	// LatencyCritical are the namespaces whose instances may be latency-critical;
 	// v1alpha1.AllNamespaces stands for every one.
 	LatencyCritical []string
+	// CoLocation says how batch instances are kept back beside latency-critical ones, on all cores of the
+	// node; nil for not at all. The function CoLocation has what Windlass uses.
+	CoLocation *colocate.Params
 	// MaxAgents is how many streams there may be.
 	MaxAgents int
 	// HelloWithin is how long a stream may take to say who it is.
@@ -70,6 +74,13 @@ func (c Config) Validate() error {
 	if c.ExemptBelow < 0 {
 		errs = append(errs, fmt.Errorf("nodeagent: ExemptBelow is %v: must not be negative", c.ExemptBelow))
 	}
+	if c.CoLocation != nil {
+		if err := c.CoLocation.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("nodeagent: CoLocation: %w", err))
+		} else if c.CoLocation.Layout != colocate.Shared {
+			errs = append(errs, fmt.Errorf("nodeagent: CoLocation has the layout %s: it must be %s", c.CoLocation.Layout, colocate.Shared))
+		}
+	}
 	if c.MaxAgents < 1 {
 		errs = append(errs, fmt.Errorf("nodeagent: MaxAgents is %d: must be at least 1", c.MaxAgents))
 	}
@@ -93,6 +104,8 @@ type Hello struct {
 	Token string
 	// Namespace and Function name the function, and Name the instance.
 	Namespace, Function, Name string
+	// Cgroup is the inode number of the control group in which the agent sees itself; 0 if it does not say.
+	Cgroup uint64
 }
 
 // Instance is an instance whose agent is who it says.
@@ -105,6 +118,12 @@ type Instance struct {
 	// MustAsk says that its calls ask for tickets, as those of functions with concurrency 1 do. What
 	// it computes without a ticket is bounded while the node is busy.
 	MustAsk bool
+	// Waited is for how long threads of the instance could have run so far, and had no core; nil if
+	// nothing can say that. It may become smaller. An error that is errors.ErrUnsupported says that
+	// nothing says it here.
+	Waited func() (time.Duration, error)
+	// OpenHold opens what keeps the instance back; nil if nothing can. It is closed before Group is.
+	OpenHold func() (Hold, error)
 }
 
 // Identifier knows the instances of the node.

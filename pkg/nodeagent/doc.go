@@ -7,6 +7,9 @@
 // the normal and the low band. An instance that starves in the low band gets a breath: it is
 // normal for a few milliseconds, so that the agent beside the function can say that it is there.
 //
+// With CoLocation it also looks 10 times a second at how long latency-critical instances wait, while
+// batch instances are beside them, and keeps these back by the rules of package colocate.
+//
 // It promises its agents little, and they need not believe it: an agent that hears nothing runs
 // its calls. It promises the node this:
 //
@@ -15,7 +18,9 @@
 //   - What an agent says of itself gives it nothing: LatencyCritical counts in namespaces that
 //     Config names, and a slice only if it is shorter than the node's.
 //   - Only instances that said hello are ever low, and only by their own Group.
-//   - When Run ends, all of them are normal. What ends without Run's end is the matter of
+//   - Only batch instances are kept back, only while latency-critical ones are here, and only by their own
+//     Hold.
+//   - When Run ends, all of them are normal, and none is kept back. What ends without Run's end is the matter of
 //     package cgroups and its guardian.
 //   - It holds at most MaxAgents streams, and for each a bounded queue of replies. Who does not
 //     read them loses the stream, and nobody waits for it.

@@ -31,6 +31,8 @@ type machine struct {
 	runnable int
 	loadErr  error
 	groups   map[string]*fakeGroup
+	// holds are those that were opened last for each instance; nil for none.
+	holds map[string]*fakeHold
 }
 
 // newMachine starts a node agent with two cores. It ends with the test.
@@ -98,7 +100,24 @@ func (m *machine) Identify(_ context.Context, hello Hello, _ net.Addr) (Instance
 	if m.keyIsToken {
 		key = hello.Token
 	}
-	return Instance{Namespace: hello.Namespace, Function: hello.Function, Name: hello.Name, Key: key, Group: g, MustAsk: true}, nil
+	is := Instance{Namespace: hello.Namespace, Function: hello.Function, Name: hello.Name, Key: key, Group: g, MustAsk: true}
+	if m.holds != nil {
+		is.Waited, is.OpenHold = g.Waited, func() (Hold, error) { return m.openHold(hello.Name), nil }
+	}
+	return is, nil
+}
+
+func (m *machine) openHold(name string) *fakeHold {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.holds[name] = &fakeHold{}
+	return m.holds[name]
+}
+
+func (m *machine) hold(name string) *fakeHold {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.holds[name]
 }
 
 func (m *machine) group(name string) *fakeGroup {
@@ -117,6 +136,8 @@ type fakeGroup struct {
 	since           time.Time
 	fail            error // of SetLow
 	usageFails      error
+	waits           float64 // share of the time in which it waits
+	waited          time.Duration
 	lowered, lifted int
 }
 
@@ -126,6 +147,7 @@ func (g *fakeGroup) settle() {
 	if g.computes && (g.leftover || !g.low) {
 		g.used += now.Sub(g.since)
 	}
+	g.waited += time.Duration(g.waits * float64(now.Sub(g.since)))
 	g.since = now
 }
 
@@ -134,6 +156,21 @@ func (g *fakeGroup) compute(computes bool) {
 	defer g.mu.Unlock()
 	g.settle()
 	g.computes = computes
+}
+
+// wait lets the group wait for a share of the time.
+func (g *fakeGroup) wait(share float64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.settle()
+	g.waits = share
+}
+
+func (g *fakeGroup) Waited() (time.Duration, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.settle()
+	return g.waited, nil
 }
 
 func (g *fakeGroup) failWith(err error) {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,7 +35,10 @@ func (p *processes) Identify(_ context.Context, hello Hello, _ net.Addr) (Instan
 	if err != nil {
 		return Instance{}, err
 	}
-	return Instance{Namespace: hello.Namespace, Function: hello.Function, Name: hello.Name, Key: hello.Namespace + "/" + hello.Function + "/" + hello.Name, Group: g}, nil
+	return Instance{
+		Namespace: hello.Namespace, Function: hello.Function, Name: hello.Name, Key: hello.Namespace + "/" + hello.Function + "/" + hello.Name, Group: g,
+		Waited: g.Waited, OpenHold: func() (Hold, error) { return p.tree.OpenHold(folder, 0, p.journal) },
+	}, nil
 }
 
 // spin starts a process in a group of its own that computes on the first processor.
@@ -132,5 +137,83 @@ func TestALongProcessYields(t *testing.T) {
 	}
 	if idle, err := os.ReadFile(filepath.Join(p.folders["long"].CPU, "cpu.idle")); err != nil && !os.IsNotExist(err) || err == nil && string(idle) != "0\n" {
 		t.Errorf("cpu.idle is %q, %v", idle, err)
+	}
+}
+
+// twice starts another process in a group, on the same processor.
+func (p *processes) twice(t *testing.T, name string) {
+	t.Helper()
+	command := exec.Command("taskset", "-c", "0", "sh", "-c", "while :; do :; done")
+	if err := command.Start(); err != nil {
+		t.Skipf("taskset is needed: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	if err := p.folders[name].AddProcess(command.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Two real threads of a latency-critical instance share a processor, so one of them waits, and the real batch
+// process beside them is frozen. It goes on when the node agent ends.
+func TestARealBatchProcessIsFrozen(t *testing.T) {
+	tree := cgroups.Detect(cgroups.Options{Create: true})
+	has := tree.Holding()
+	if os.Getuid() != 0 || has.Waits != cgroups.RunDelay || !has.Freezer {
+		t.Skipf("the test is for root and the freezer of cgroup v1; here: %s; %s", tree, has)
+	}
+	journal, err := cgroups.OpenJournal(filepath.Join(t.TempDir(), "weights"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer journal.Close()
+	p := &processes{tree: tree, journal: journal, folders: map[string]cgroups.Folder{}}
+	p.spin(t, "critical")
+	p.twice(t, "critical")
+	p.spin(t, "batch")
+	config, reg := DefaultConfig(2), prometheus.NewRegistry()
+	config.LatencyCritical = []string{"ns"}
+	config.SwitchOnCoLocation(2, tree, slog.New(slog.DiscardHandler))
+	agent, err := New(config, Deps{
+		Instances: p, Runnable: func() (int, error) { return 0, nil }, Registry: reg, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- agent.Run(ctx) }()
+	m := &machine{Agent: agent, t: t}
+	for name, class := range map[string]string{"critical": "LatencyCritical", "batch": "Batch"} {
+		m.dial(false).requests <- helloOf(&nodewire.Hello{Namespace: "ns", Function: name, Instance: name, Class: class})
+	}
+	freezer := ""
+	state := func() string {
+		// The journal has the file before it is written.
+		text, _ := os.ReadFile(journal.Path())
+		if found := regexp.MustCompile(`"(/[^"]*/freezer\.state)"`).FindSubmatch(text); found != nil {
+			freezer = string(found[1])
+		}
+		text, _ = os.ReadFile(freezer)
+		return strings.TrimSpace(string(text))
+	}
+	poll, late := time.NewTicker(10*time.Millisecond), time.After(20*time.Second)
+	defer poll.Stop()
+	for state() != "FROZEN" {
+		select {
+		case <-poll.C:
+		case <-late:
+			t.Fatalf("the batch process is %q; %v", state(), value(t, reg, "windlass_node_critical_wait_seconds_total", ""))
+		}
+	}
+	t.Logf("frozen after a wait of %.2f s", value(t, reg, "windlass_node_critical_wait_seconds_total", ""))
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if got := state(); got == "FROZEN" || got == "FREEZING" {
+		t.Errorf("after the end of the node agent it is %s", got)
 	}
 }

@@ -33,10 +33,17 @@ func (a *Agent) look() (pause time.Duration, alone bool) {
 	} else {
 		a.endBreaths(now)
 	}
+	pause = a.state.mode.pause()
 	if a.state.mode.busy {
-		return min(a.config.SampleEvery, a.config.Mode.Every), false
+		pause = min(a.config.SampleEvery, a.config.Mode.Every)
 	}
-	return a.state.mode.pause(), false
+	if c := &a.state.coLocation; c.core != nil {
+		if now-c.at >= coLocateEvery-slack {
+			c.lookAtClaims(now, a.state.sessions)
+		}
+		pause = min(pause, coLocateEvery)
+	}
+	return pause, false
 }
 
 // lookAtMode compares how many threads want to run with the cores. A call that waits for its
@@ -70,7 +77,7 @@ func (a *Agent) lookAtMode(now time.Duration) {
 // them at all times, and nobody has to wait for that.
 func (a *Agent) wantedByOthers(now time.Duration) bool {
 	got := a.state.batch.observe(now, a.state.sessions)
-	return a.state.core.Counts().Waiting > 0 || full(got, a.config.Breath.Share, a.config.Calls.Cores)
+	return a.state.core.Counts().Waiting > 0 || full(got, a.config.Breath.Share, a.config.Calls.Cores, a.state.coLocation.allowed(a.config.Calls.Cores))
 }
 
 // sample tells the core how much those have used that it watches.

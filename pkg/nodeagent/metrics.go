@@ -48,7 +48,21 @@ var (
 	breathsDecl = Metrics.Counter(metric.Experimental, "windlass_node_breaths_total",
 		"Times that an instance which starved in the low band was normal for some milliseconds.")
 	failedDecl = Metrics.Counter(metric.Experimental, "windlass_node_failed_writes_total",
-		"Moves between bands that failed, by the file that could not be written; empty if it was no file. Moves to the normal band are tried again.", "file")
+		"Moves between bands, and changes of what co-location keeps back, that failed, by the file that could not be written; empty if it was no file. Moves to the normal band and changes are tried again.", "file")
+	coLocationDecl = Metrics.Gauge(metric.Experimental, "windlass_node_colocation",
+		"1 while co-location is switched on and both latency-critical and batch instances are on the node; otherwise 0.")
+	reservedDecl = Metrics.Gauge(metric.Experimental, "windlass_node_reserved_cores",
+		"Cores on which no batch instance may run, because latency-critical ones need them.")
+	frozenDecl = Metrics.Gauge(metric.Experimental, "windlass_node_frozen_instances",
+		"Batch instances whose functions are frozen, because latency-critical ones wait for cores.")
+	freezesDecl = Metrics.Counter(metric.Experimental, "windlass_node_freezes_total",
+		"Times that the function of a batch instance was frozen.")
+	frozenTimeDecl = Metrics.Counter(metric.Experimental, "windlass_node_frozen_seconds_total",
+		"Time for which functions of batch instances were frozen, added up.")
+	criticalCPUDecl = Metrics.Counter(metric.Experimental, "windlass_node_critical_cpu_seconds_total",
+		"Processor time of latency-critical instances while batch instances were beside them. Its rate is the cores that they use.")
+	criticalWaitDecl = Metrics.Counter(metric.Experimental, "windlass_node_critical_wait_seconds_total",
+		"Time for which a latency-critical instance waited for a core while batch instances were beside it, of the one that waited longest. Its rate is what co-location decides by: above 0.02 cores are reserved. Stays 0 where nothing on the node says how long instances wait.")
 	executionDecl = Metrics.Counter(metric.Experimental, "windlass_node_execution_seconds_total",
 		"Time from core ticket to end of the calls that asked. Divided by their processor time, it says how much longer calls take for having to share cores. Exists as long as the node has an instance of the function.", "function_namespace", "function")
 	cpuDecl = Metrics.Counter(metric.Experimental, "windlass_node_cpu_seconds_total",
@@ -65,6 +79,9 @@ type metrics struct {
 	asks, grants, blocked, bands, breaths prometheus.Counter
 	demotions, failed, execution, cpuTime *prometheus.CounterVec
 	estimates                             prometheus.Histogram
+	coLocation, reserved, frozen          prometheus.Gauge
+	freezes, frozenTime                   prometheus.Counter
+	criticalCPU, criticalWait             prometheus.Counter
 	// gaveBack is how many tickets blocked counts.
 	gaveBack int
 }
@@ -76,7 +93,9 @@ func newMetrics(reg prometheus.Registerer, params callorder.Params) *metrics {
 		wait: waits.WithLabelValues(string(params.Order)),
 		asks: asksDecl.New(), grants: grantsDecl.New(), blocked: blockedDecl.New(), slice: sliceDecl.New(), bands: bandsDecl.New(), breaths: breathsDecl.New(),
 		demotions: demotionsDecl.Vec(), failed: failedDecl.Vec(), execution: executionDecl.Vec(), cpuTime: cpuDecl.Vec(),
-		estimates: errorDecl.New(),
+		estimates:  errorDecl.New(),
+		coLocation: coLocationDecl.New(), reserved: reservedDecl.New(), frozen: frozenDecl.New(), freezes: freezesDecl.New(),
+		frozenTime: frozenTimeDecl.New(), criticalCPU: criticalCPUDecl.New(), criticalWait: criticalWaitDecl.New(),
 	}
 	m.cores.Set(float64(params.Cores))
 	for _, why := range []callorder.Why{callorder.WhySlice, callorder.WhyPreempted, callorder.WhyOverload, callorder.WhyUnasked, callorder.WhyBatch} {
@@ -85,7 +104,8 @@ func newMetrics(reg prometheus.Registerer, params callorder.Params) *metrics {
 	m.showInstances(nil)
 	if reg != nil {
 		reg.MustRegister(m.cores, m.busy, m.agents, m.low, m.calls, m.instances, waits, m.asks, m.grants, m.blocked, m.slice, m.bands, m.breaths,
-			m.demotions, m.failed, m.execution, m.cpuTime, m.estimates)
+			m.demotions, m.failed, m.execution, m.cpuTime, m.estimates,
+			m.coLocation, m.reserved, m.frozen, m.freezes, m.frozenTime, m.criticalCPU, m.criticalWait)
 	}
 	return m
 }
@@ -121,6 +141,22 @@ func (m *metrics) showInstances(sessions map[callorder.InstanceID]*session) {
 		m.instances.WithLabelValues(class.String(), "normal").Set(float64(counts[kind{class, false}]))
 		m.instances.WithLabelValues(class.String(), "low").Set(float64(counts[kind{class, true}]))
 	}
+}
+
+// showCoLocation sets what is kept back.
+func (m *metrics) showCoLocation(c *coLocation) {
+	on, reserved, frozen := 0, 0, 0
+	if c.core != nil {
+		on, reserved = 1, c.core.Reserved()
+	}
+	for _, h := range c.held {
+		if h.frozen {
+			frozen++
+		}
+	}
+	m.coLocation.Set(float64(on))
+	m.reserved.Set(float64(reserved))
+	m.frozen.Set(float64(frozen))
 }
 
 // showBusy sets whether the node is busy.

@@ -35,12 +35,15 @@ type session struct {
 	ownSlice time.Duration // 0 for the node's
 	group    Group
 	mustAsk  bool
+	waited   func() (time.Duration, error) // Instance.Waited
+	openHold func() (Hold, error)          // Instance.OpenHold
 	replies  chan *nodewire.ComputeReply
 	// closing takes the reason why the node agent ends the stream.
 	closing chan error
 
-	usage time.Duration // at the last look
-	ask   bool          // what the agent was told last
+	usage     time.Duration // at the last look
+	waitedFor time.Duration // at the last look of co-location
+	ask       bool          // what the agent was told last
 	// low says where the core wants the instance, inLow where its group is, and failing that the
 	// last move failed.
 	low, inLow, failing bool
@@ -61,6 +64,7 @@ type runningCall struct {
 func newSession(of Instance) *session {
 	return &session{
 		name: of.Name, key: of.Key, function: functionKey{of.Namespace, of.Function}, group: of.Group, mustAsk: of.MustAsk,
+		waited: of.Waited, openHold: of.OpenHold,
 		replies: make(chan *nodewire.ComputeReply, replyQueue), closing: make(chan error, 1),
 	}
 }
