@@ -41,7 +41,7 @@ func up(ctx context.Context, c cli.UpConfig) error {
 	config.Gateway.LogCalls, config.Tracing = c.LogCalls, c.Tracing
 	config.RequireKeys, config.WebGuard.Origins = c.RequireKeys, c.AllowOrigins
 	config.Scheduler.Decider = c.Decider
-	config.NodeScheduling = local.NodeScheduling{Order: c.NodeOrder, Slice: c.NodeSlice}
+	config.NodeScheduling = local.NodeScheduling{Order: c.NodeOrder, Slice: c.NodeSlice, CoLocation: c.CoLocation}
 	if self, err := os.Executable(); err == nil {
 		config.NodeScheduling.Guardian = []string{self, guardCommand().Name()}
 	}

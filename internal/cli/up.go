@@ -53,6 +53,8 @@ type UpConfig struct {
 	// NodeSlice how long a call computes before it yields.
 	NodeOrder callorder.Order
 	NodeSlice callorder.Slice
+	// CoLocation keeps functions of class Batch back while those of class LatencyCritical wait.
+	CoLocation bool
 	// MaxBody is the largest body of a call in bytes, at least 1.
 	MaxBody int64
 	// LogCalls selects the calls to log, and Tracing those to record as traces.
@@ -76,6 +78,7 @@ type upFlags struct {
 	pprof                             bool
 	decider                           string
 	nodeScheduling, nodeSlice         string
+	coLocation                        bool
 	files, allowOrigins               []string
 	logLevel, logFormat               string
 	auth                              bool
@@ -125,6 +128,7 @@ A second one ends it at once.`,
 	cmd.Flags().StringVar(&flags.decider, "algorithm", autoscaler.Default(), "`algorithm` that says how many instances a function needs: "+autoscaler.Choice())
 	cmd.Flags().StringVar(&flags.nodeScheduling, "node-scheduling", "off", "`order` in which calls compute while this machine is busy: auto, off, or "+orderChoice())
 	cmd.Flags().StringVar(&flags.nodeSlice, "node-slice", "auto", "processor `time` after which a call yields to others: auto, sfs, p95, off, or a time such as 50ms")
+	cmd.Flags().BoolVar(&flags.coLocation, "co-location", false, "keep functions of the class Batch off cores, or stop them, while those of the class LatencyCritical wait for cores; needs --node-scheduling")
 	cmd.Flags().StringVar(&flags.logLevel, "log-level", "info", "minimum log `level`: debug, info, warn or error")
 	cmd.Flags().StringVar(&flags.logFormat, "log-format", "console", "`format` of the log: console for people, with what functions print; text or json for programs")
 	cmd.Flags().StringVar(&flags.logCalls, "log-calls", string(gateway.LogFailed), "which `calls` to log: Failed, All or None")
@@ -148,6 +152,9 @@ func (r *runner) upConfig(flags upFlags) (UpConfig, error) {
 	}
 	if err := config.setNodeScheduling(flags.nodeScheduling, flags.nodeSlice); err != nil {
 		return config, err
+	}
+	if config.CoLocation = flags.coLocation; config.CoLocation && config.NodeOrder == "" {
+		return config, usagef("--co-location needs --node-scheduling: write --node-scheduling=auto")
 	}
 	config.LogCalls, config.Tracing = gateway.LogCalls(flags.logCalls), flags.tracing
 	err := errors.Join(config.LogCalls.Validate(), config.Tracing.Validate())

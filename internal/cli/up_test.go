@@ -89,6 +89,16 @@ func TestUpRefusesWhatLocalModeCannotRunBeforeItStarts(t *testing.T) {
 	quiet(t).run(t, "up", "--agent", fakeAgent(t), "-f", dir).expect(t, exitUsage, "err", "f.yaml:4: function f: spec.template.image", "needs a cluster")
 }
 
+func TestUpKeepsBatchBackOnlyWithNodeScheduling(t *testing.T) {
+	quiet(t).run(t, "up", "--agent", fakeAgent(t), "--co-location").expect(t, exitUsage, "err", "--co-location needs --node-scheduling: write --node-scheduling=auto")
+	var got UpConfig
+	up := func(_ context.Context, config UpConfig) error { got = config; return nil }
+	quiet(t).play(t, nil, Programs{Up: up}, "up", "--agent", fakeAgent(t), "--co-location", "--node-scheduling=fifo")
+	if !got.CoLocation || got.NodeOrder != "fifo" {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestUpThatFailsIsThePlatformsError(t *testing.T) {
 	up := func(context.Context, UpConfig) error { return errors.New("the port is taken; choose another") }
 	got := quiet(t).play(t, nil, Programs{Up: up}, "up", "--agent", fakeAgent(t))

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -159,7 +160,7 @@ func (n *nodeRole) startIdentity() (*podtoken.Verifier, error) {
 }
 
 // startAgent starts what orders the calls. When it stops, all groups become normal.
-func (n *nodeRole) startAgent(instances nodeagent.Identifier) (*nodeagent.Agent, error) {
+func (n *nodeRole) startAgent(instances *podIdentifier) (*nodeagent.Agent, error) {
 	load, err := nodeagent.OpenLoadAvg("/proc/loadavg")
 	if err != nil {
 		return nil, fmt.Errorf("this node does not say how many threads want to run: %w", err)
@@ -169,6 +170,10 @@ func (n *nodeRole) startAgent(instances nodeagent.Identifier) (*nodeagent.Agent,
 	if err != nil {
 		return nil, err
 	}
+	if n.config.CoLocation {
+		settings.SwitchOnCoLocation(runtime.NumCPU(), n.tree, n.log)
+	}
+	instances.holds = settings.CoLocation != nil
 	agent, err := nodeagent.New(settings, nodeagent.Deps{
 		Instances: instances, Runnable: load.Runnable, Registry: n.registry, Log: n.log, Now: time.Now,
 	})

@@ -31,6 +31,8 @@ type NodeConfig struct {
 	Cores int
 	// LatencyCritical are the namespaces whose functions may have that class; "*" stands for all.
 	LatencyCritical []string
+	// CoLocation keeps functions of class Batch back while those of class LatencyCritical wait for cores.
+	CoLocation bool
 	// Watched says that another process restores what this one leaves.
 	Watched bool
 }
@@ -49,6 +51,7 @@ func nodeCommand() *cobra.Command {
 	flags.BoolVar(&c.Preempt, "preempt", usual.Preempt, "let calls take the core of one that has twice as much left, with the order serpt")
 	flags.IntVar(&c.Cores, "cores", 0, "`number` of calls that compute at a time while the node is busy; 0 means its processors")
 	flags.StringSliceVar(&c.LatencyCritical, "latency-critical-namespaces", nil, "`namespaces` whose functions may have the class LatencyCritical; * means all")
+	flags.BoolVar(&c.CoLocation, "co-location", false, "keep functions of the class Batch off cores, or stop them, while those of the class LatencyCritical wait for cores")
 	flags.BoolVar(&c.Watched, "watched", false, "run the node agent in this process; without it, another one is started and watched")
 	_ = flags.MarkHidden("watched")
 	return cmd
@@ -69,6 +72,9 @@ func (c NodeConfig) Validate() error {
 		if !filepath.IsAbs(folder) {
 			errs = append(errs, fmt.Errorf("%s %q is not the absolute path of a folder: write for example /host/cgroup", flag, folder))
 		}
+	}
+	if c.CoLocation && len(c.LatencyCritical) == 0 {
+		errs = append(errs, errors.New("--co-location needs --latency-critical-namespaces, because no function is latency-critical without: name their namespaces, or write * for all"))
 	}
 	_, err := c.agent()
 	return errors.Join(append(errs, err)...)

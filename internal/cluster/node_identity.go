@@ -23,6 +23,8 @@ type podIdentifier struct {
 	namespaces []string
 	tree       *cgroups.Tree
 	journal    *cgroups.Journal
+	// holds says that batch is kept back.
+	holds bool
 }
 
 // Identify implements nodeagent.Identifier. Which pod an agent is in says its token. Only the name
@@ -41,13 +43,16 @@ func (p *podIdentifier) Identify(_ context.Context, hello nodeagent.Hello, _ net
 	case err != nil:
 		return nodeagent.Instance{}, err
 	}
-	group, err := p.openGroup(pod)
+	folder, group, err := p.openGroup(pod)
 	if err != nil {
 		return nodeagent.Instance{}, err
 	}
-	return nodeagent.Instance{
-		Namespace: pod.Namespace, Function: hello.Function, Name: pod.PodName, Key: pod.PodUID, Group: group,
-	}, nil
+	is := nodeagent.Instance{Namespace: pod.Namespace, Function: hello.Function, Name: pod.PodName, Key: pod.PodUID, Group: group}
+	if p.holds {
+		is.Waited = group.Waited
+		is.OpenHold = func() (nodeagent.Hold, error) { return p.tree.OpenHold(folder, hello.Cgroup, p.journal) }
+	}
+	return is, nil
 }
 
 // check compares what an agent says with what its token says.
@@ -64,16 +69,16 @@ func (p *podIdentifier) check(hello nodeagent.Hello, pod podtoken.Identity) erro
 }
 
 // openGroup opens the control group of a pod.
-func (p *podIdentifier) openGroup(pod podtoken.Identity) (*cgroups.Group, error) {
+func (p *podIdentifier) openGroup(pod podtoken.Identity) (folder cgroups.Folder, group *cgroups.Group, err error) {
 	if !p.tree.Counts() {
-		return nil, status.Errorf(codes.Unavailable, "the node agent cannot read the control groups of pods: %s", p.tree)
+		return folder, nil, status.Errorf(codes.Unavailable, "the node agent cannot read the control groups of pods: %s", p.tree)
 	}
-	folder, err := p.tree.FindPod(pod.PodUID)
+	folder, err = p.tree.FindPod(pod.PodUID)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, status.Errorf(codes.NotFound, "the pod %s/%s has no control group on this node", pod.Namespace, pod.PodName)
+		return folder, nil, status.Errorf(codes.NotFound, "the pod %s/%s has no control group on this node", pod.Namespace, pod.PodName)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		group, err = p.tree.Open(folder, p.journal)
 	}
-	return p.tree.Open(folder, p.journal)
+	return folder, group, err
 }

@@ -6,11 +6,13 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -192,5 +194,50 @@ func TestWhatCannotBeCheckedNowMayComeAgain(t *testing.T) {
 	keys.broken = false
 	if _, err := newIdentifier(t, keys, t.TempDir()).Identify(t.Context(), hello, nil); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "control groups of pods") {
 		t.Errorf("without control groups: %v", err)
+	}
+}
+
+func TestABatchPodIsStoppedWithoutItsAgent(t *testing.T) {
+	keys, root := newIssuer(t), plantPods(t)
+	pod := filepath.Join(root, "host/cgroup/kubepods/burstable/pod"+thisPod)
+	for name, used := range map[string]string{"agent": "9000000", "function": "200000", "sandbox": "9"} {
+		for file, content := range map[string]string{"cgroup.freeze": "0", "cpu.stat": "usage_usec " + used} {
+			path := filepath.Join(pod, name, file)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content+"\n"), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var agent syscall.Stat_t
+	if err := syscall.Stat(filepath.Join(pod, "agent"), &agent); err != nil {
+		t.Fatal(err)
+	}
+	p := newIdentifier(t, keys, root)
+	hello := nodeagent.Hello{Token: keys.token(t, nil), Namespace: "shop", Function: "cart", Cgroup: agent.Ino}
+	if is, err := p.Identify(t.Context(), hello, nil); err != nil || is.OpenHold != nil || is.Waited != nil {
+		t.Errorf("without co-location: %+v, %v", is, err)
+	}
+	p.holds = true
+	for cgroup, want := range map[uint64]string{0: "0", agent.Ino: "1"} { // 0 is what agents of older releases say
+		hello.Cgroup = cgroup
+		is, err := p.Identify(t.Context(), hello, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hold, err := is.OpenHold()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := hold.SetFrozen(true); want == "0" && !errors.Is(err, errors.ErrUnsupported) || want == "1" && err != nil {
+			t.Error(err)
+		}
+		for name, want := range map[string]string{"agent": "0", "sandbox": "0", "function": want} {
+			if text, err := os.ReadFile(filepath.Join(pod, name, "cgroup.freeze")); err != nil || string(text) != want+"\n" {
+				t.Errorf("an agent that says %d: the container %s is frozen: %q, %v; want %s", cgroup, name, text, err, want)
+			}
+		}
+		if err := hold.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

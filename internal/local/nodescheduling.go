@@ -33,6 +33,8 @@ type NodeScheduling struct {
 	// the kernel alone decides.
 	Order callorder.Order
 	Slice callorder.Slice
+	// CoLocation keeps functions of class Batch back while those of class LatencyCritical wait for cores.
+	CoLocation bool
 	// Guardian is the command that restores all bands after this process was killed: it runs
 	// cgroups.RunGuardian with the path of a journal, which is added as the last argument. Without
 	// it, the next start restores them.
@@ -49,6 +51,8 @@ type nodeScheduler struct {
 	load    *nodeagent.LoadAvg
 	tree    *cgroups.Tree
 	journal *cgroups.Journal // nil without bands
+	// holds says that batch is kept back.
+	holds bool
 
 	mu        sync.Mutex
 	functions map[instanceName]functionProcess
@@ -98,6 +102,10 @@ func (s *nodeScheduler) open(dataDir string, registry prometheus.Registerer) (er
 	// All functions here are of one person, who owns the machine.
 	config.LatencyCritical = []string{v1alpha1.AllNamespaces}
 	config.Calls.Order, config.Calls.Slice = s.config.Order, s.config.Slice
+	if s.config.CoLocation {
+		config.SwitchOnCoLocation(runtime.NumCPU(), s.tree, s.log)
+	}
+	s.holds = config.CoLocation != nil
 	s.agent, err = nodeagent.New(config, nodeagent.Deps{
 		Instances: s, Runnable: s.load.Runnable, Registry: registry, Log: s.log, Now: time.Now,
 	})
@@ -194,17 +202,22 @@ func (s *nodeScheduler) Identify(_ context.Context, hello nodeagent.Hello, _ net
 	if !known || subtle.ConstantTimeCompare([]byte(started.token), []byte(hello.Token)) != 1 {
 		return nodeagent.Instance{}, status.Error(codes.Unauthenticated, "no instance of this machine has that name and token")
 	}
-	var group nodeagent.Group = cgroups.ForProcess(started.pid)
-	if started.folder != nil {
-		opened, err := s.tree.Open(*started.folder, s.journal)
-		if err != nil {
-			return nodeagent.Instance{}, err
-		}
-		group = opened
+	is := nodeagent.Instance{
+		Namespace: hello.Namespace, Function: hello.Function, Name: hello.Name, Group: cgroups.ForProcess(started.pid), MustAsk: started.asks,
+		// IDs of instances are unique for a function only.
+		Key: hello.Namespace + "/" + hello.Function + "/" + hello.Name,
 	}
-	// IDs of instances are unique for a function only.
-	key := hello.Namespace + "/" + hello.Function + "/" + hello.Name
-	return nodeagent.Instance{
-		Namespace: hello.Namespace, Function: hello.Function, Name: hello.Name, Key: key, Group: group, MustAsk: started.asks,
-	}, nil
+	if started.folder == nil {
+		return is, nil
+	}
+	group, err := s.tree.Open(*started.folder, s.journal)
+	if err != nil {
+		return nodeagent.Instance{}, err
+	}
+	is.Group = group
+	if s.holds {
+		// The group has the function's process only, so no agent has to say where it is.
+		is.Waited, is.OpenHold = group.Waited, func() (nodeagent.Hold, error) { return s.tree.OpenHold(*started.folder, 0, s.journal) }
+	}
+	return is, nil
 }

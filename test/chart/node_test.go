@@ -97,9 +97,10 @@ func TestNodeAgentsAreReplacedOneAfterTheOther(t *testing.T) {
 
 func TestArgumentsOfANodeAgentFollowValues(t *testing.T) {
 	for values, want := range map[string]map[string]string{
-		"": {"call-order": "serpt", "slice": "auto", "preempt": "true", "cores": "0", "cgroup-root": "/host/cgroup", "journal-dir": "/run/windlass/node", "wire-listen": ":9443"},
+		"": {"call-order": "serpt", "slice": "auto", "preempt": "true", "cores": "0", "co-location": "false", "cgroup-root": "/host/cgroup", "journal-dir": "/run/windlass/node", "wire-listen": ":9443"},
 		",nodeAgent.callOrder=fair-choice,nodeAgent.slice=50ms,nodeAgent.preempt=false,nodeAgent.cores=3,watchNamespaces={a,b}": {
 			"call-order": "fair-choice", "slice": "50ms", "preempt": "false", "cores": "3", "watch-namespaces": "a,b"},
+		",nodeAgent.coLocation=true,nodeAgent.latencyCriticalNamespaces={shop}": {"co-location": "true", "latency-critical-namespaces": "shop"},
 	} {
 		got := arguments(t, nodeDaemonSet(t, values).Spec.Template.Spec.Containers[0])
 		for name, want := range want {
