@@ -16,8 +16,9 @@ const (
 	// ConditionHostsAccepted is true when the function has the hosts that spec.expose asks
 	// for. It is there if there are any, or if the function or a tag of it can have no host.
 	ConditionHostsAccepted = "HostsAccepted"
-	// ConditionSchedulingClass is false when the function counts as another class than
-	// spec.template.scheduling asks for. It is there for LatencyCritical only.
+	// ConditionSchedulingClass is false when the function does not get what
+	// spec.template.scheduling asks for. It is there for LatencyCritical, and for all others
+	// that ask for something while there is no node scheduling.
 	ConditionSchedulingClass = "SchedulingClass"
 	// ConditionReconciling is true while a change of the spec comes into use; not when
 	// the number of instances changes.
@@ -86,6 +87,8 @@ const (
 	// ReasonNotPermitted that it may not.
 	ReasonPermitted    = "Permitted"
 	ReasonNotPermitted = "NotPermitted"
+	// ReasonNodeSchedulingOff says that no class and no slice has an effect.
+	ReasonNodeSchedulingOff = "NodeSchedulingOff"
 	// ReasonNoPools says that the runtime has no warm pool, ReasonNotNeeded that no function
 	// can take from one, and ReasonFull that the pools have all their spare instances.
 	ReasonNoPools   = "NoPools"

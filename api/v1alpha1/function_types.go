@@ -226,7 +226,7 @@ type FunctionStatus struct {
 	// conditions are Ready, Accepted, RevisionReady and MinInstancesReady; while
 	// they are true, Reconciling, Stalled and InstancesFailing; HostsAccepted if the
 	// function asks for hosts, or can have none; and SchedulingClass if it asks for
-	// LatencyCritical.
+	// LatencyCritical, or for another class or a slice that has no effect.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

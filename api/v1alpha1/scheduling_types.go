@@ -1,6 +1,9 @@
 package v1alpha1
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // AllNamespaces in a list of namespaces stands for every one.
 const AllNamespaces = "*"
@@ -49,6 +52,18 @@ func (s *Scheduling) UnusualClass() string {
 		return ""
 	}
 	return string(s.Class)
+}
+
+// Asked is what of it is not the default, in words, such as "class Batch" or "slice 50ms"; empty if
+// nothing is.
+func (s *Scheduling) Asked() string {
+	switch class := s.UnusualClass(); {
+	case class != "":
+		return "class " + class
+	case s.Slice.Duration > 0:
+		return fmt.Sprintf("slice %s", s.Slice)
+	}
+	return ""
 }
 
 // MayBeLatencyCritical tells whether functions of a namespace may have ClassLatencyCritical, by

@@ -239,6 +239,9 @@ func (r *reporter) printApplied(applied localapi.Applied, try bool) {
 	for _, host := range fn.Spec.Expose.Hosts {
 		fmt.Fprintf(r.Out, "  host %s\n", hostAndState(fn, host))
 	}
+	if why := classRefused(fn); why != nil {
+		fmt.Fprintln(r.Err, "note:", why.Message)
+	}
 	if !r.inCluster {
 		r.noteInterpreter(&fn.Spec.Template)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invocation"
@@ -45,6 +46,31 @@ func TestDeploySaysWhichHostsAFunctionHas(t *testing.T) {
 	dir := write(t, map[string]string{"fn.yaml": yamlOf("hello", "template: {command: [x]}, expose: {hosts: [shop.example.com, new.example.com]}")})
 	th.run(t, "deploy", "-f", filepath.Join(dir, "fn.yaml")).expect(t, exitOK, "out",
 		"\n  host shop.example.com: NotPermitted, not granted to the namespace\n  host new.example.com: not decided yet\n")
+}
+
+func TestDeploySaysOnceThatAClassHasNoEffect(t *testing.T) {
+	th := open(t)
+	key := invocation.FunctionKey{Namespace: "default", Name: "f"}
+	refused := func(observed int64) {
+		th.statuses[key] = v1alpha1.FunctionStatus{Conditions: []metav1.Condition{{
+			Type: v1alpha1.ConditionSchedulingClass, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNodeSchedulingOff,
+			Message: "class Batch has no effect", ObservedGeneration: observed,
+		}}}
+	}
+	refused(1)
+	got := th.run(t, "deploy", "--name", "f", "--class", "Batch", "--", "./x")
+	got.expect(t, exitOK, "err", "note: class Batch has no effect\n")
+	if strings.Count(got.err, "no effect") != 1 {
+		t.Errorf("it says it more than once:\n%s", got.err)
+	}
+	th.run(t, "describe", "f").expect(t, exitOK, "out", "Class         Batch: NodeSchedulingOff\n", "    class Batch has no effect\n")
+	th.run(t, "list", "-o", "wide").expect(t, exitOK, "out", "Batch")
+
+	// What a cluster said of the spec before says nothing of this one.
+	refused(0)
+	if got := th.run(t, "deploy", "--name", "f", "--class", "Batch", "--", "./x"); strings.Contains(got.err, "no effect") {
+		t.Errorf("it tells of an older spec:\n%s", got.err)
+	}
 }
 
 func TestDeployFromAFolderTakesFunctionsOnly(t *testing.T) {
@@ -112,8 +138,8 @@ func TestDeployFromFlags(t *testing.T) {
 			v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3.13"}, Handler: "main.handle", Code: &v1alpha1.Code{Path: "/srv/x"}, Env: []v1alpha1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "x=y"}}}},
 		},
 		"everything else": {
-			[]string{"--timeout", "5s", "--concurrency", "4", "--min", "1", "--max", "3", "--protocol", "lambdaruntime", "--", "./x"},
-			v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Command: []string{"./x"}, Code: &v1alpha1.Code{Path: here}, Protocol: v1alpha1.ProtocolLambdaRuntime, Timeout: v1alpha1.Duration{Duration: 5 * time.Second}, Concurrency: 4},
+			[]string{"--timeout", "5s", "--concurrency", "4", "--min", "1", "--max", "3", "--protocol", "lambdaruntime", "--slice", "50ms", "--class", "standard", "--", "./x"},
+			v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Command: []string{"./x"}, Code: &v1alpha1.Code{Path: here}, Protocol: v1alpha1.ProtocolLambdaRuntime, Timeout: v1alpha1.Duration{Duration: 5 * time.Second}, Concurrency: 4, Scheduling: v1alpha1.Scheduling{Class: v1alpha1.ClassStandard, Slice: v1alpha1.Duration{Duration: 50 * time.Millisecond}}},
 				Scaling: v1alpha1.Scaling{MinInstances: 1, MaxInstances: &three}},
 		},
 	} {

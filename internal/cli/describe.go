@@ -165,6 +165,7 @@ func summary(fn *v1alpha1.Function, now time.Time) [][]cell {
 	rows = append(rows,
 		cells("Protocol", string(spec.Template.Protocol)),
 		cells("Concurrency", fmt.Sprintf("%d per instance", spec.Template.Concurrency)),
+		cells("Class", classAndState(fn)),
 		cells("Timeouts", fmt.Sprintf("call %s, startup %s", spec.Template.Timeout, spec.Template.StartupTimeout)),
 		cells("Scaling", fmt.Sprintf("%d–%s instances, algorithm %s", spec.Scaling.MinInstances, most,
 			cmp.Or(fn.Algorithm(), "of the scheduler"))),
@@ -181,6 +182,29 @@ func summary(fn *v1alpha1.Function, now time.Time) [][]cell {
 		cells("Delivery", fmt.Sprintf("%s; %s when the client disconnects", spec.Calls.Delivery, strings.ToLower(string(spec.Calls.OnClientDisconnect)))),
 	)
 	return append(rows, labelled("Environment", spec.Template.Env, variable)...)
+}
+
+// classAndState is the class and the slice that a function asks for, and why it does not get them.
+func classAndState(fn *v1alpha1.Function) string {
+	s := &fn.Spec.Template.Scheduling
+	text := string(s.Class)
+	if s.Slice.Duration > 0 {
+		text += ", slice " + s.Slice.String()
+	}
+	if why := classRefused(fn); why != nil {
+		text += ": " + why.Reason
+	}
+	return text
+}
+
+// classRefused is the condition that says why a function does not get the class and the slice that it
+// asks for; nil if it gets them, or nobody has looked at them yet.
+func classRefused(fn *v1alpha1.Function) *metav1.Condition {
+	c := conditionOf(fn, v1alpha1.ConditionSchedulingClass)
+	if c.Status != metav1.ConditionFalse || c.ObservedGeneration != fn.Generation {
+		return nil
+	}
+	return &c
 }
 
 // hostAndState is a host that a function asks for, and whether and why it does not have it.

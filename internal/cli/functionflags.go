@@ -13,14 +13,14 @@ import (
 
 // functionFlags describe a Function on the command line.
 type functionFlags struct {
-	name, image, command, runtime, handler, code, protocol string
-	env, envFiles                                          []string
-	timeout                                                v1alpha1.Duration
-	port, concurrency, least, most                         int32
+	name, image, command, runtime, handler, code, protocol, class string
+	env, envFiles                                                 []string
+	timeout, slice                                                v1alpha1.Duration
+	port, concurrency, least, most                                int32
 }
 
 // describing are the flags that say what a manifest says otherwise.
-var describing = []string{"name", "image", "port", "command", "runtime", "handler", "code", "protocol", "env", "env-file", "timeout", "concurrency", "min", "max"}
+var describing = []string{"name", "image", "port", "command", "runtime", "handler", "code", "protocol", "env", "env-file", "timeout", "concurrency", "class", "slice", "min", "max"}
 
 func (f *functionFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -36,6 +36,8 @@ func (f *functionFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.envFiles, "env-file", nil, envFileUsage+"; --env overrides it")
 	flags.Var((*durationFlag)(&f.timeout), "timeout", "longest `time` that a call may run (default 1m)")
 	flags.Int32Var(&f.concurrency, "concurrency", 0, "`number` of calls that one instance runs at a time (default 1)")
+	flags.StringVar(&f.class, "class", "", "`class` of the instances on busy nodes: LatencyCritical, Standard or Batch (default Standard)")
+	flags.Var((*durationFlag)(&f.slice), "slice", "processor `time` after which a call of class Standard yields (default: the node's)")
 	flags.Int32Var(&f.least, "min", 0, "`number` of instances to keep when nothing is called")
 	flags.Int32Var(&f.most, "max", 0, "largest `number` of instances (default: what the machine can hold)")
 }
@@ -91,7 +93,7 @@ func (f *functionFlags) build(cmd *cobra.Command, namespace string, args []strin
 		return nil, err
 	}
 	// A zero that was given would count as left out.
-	for _, name := range []string{"timeout", "concurrency", "max", "port"} {
+	for _, name := range []string{"timeout", "concurrency", "slice", "max", "port"} {
 		if flag := cmd.Flags().Lookup(name); flag.Changed && strings.Trim(flag.Value.String(), "0") == "" {
 			return nil, usagef("--%s must be more than 0; leave it out to have the default", name)
 		}
@@ -100,6 +102,7 @@ func (f *functionFlags) build(cmd *cobra.Command, namespace string, args []strin
 	spec.Template.Timeout = f.timeout
 	spec.Template.Port = f.port
 	spec.Template.Concurrency = f.concurrency
+	spec.Template.Scheduling = v1alpha1.Scheduling{Class: classNamed(f.class), Slice: f.slice}
 	spec.Scaling.MinInstances = f.least
 	if cmd.Flags().Changed("max") {
 		spec.Scaling.MaxInstances = &f.most
@@ -174,6 +177,15 @@ func protocolNamed(name string) v1alpha1.Protocol {
 		}
 	}
 	return v1alpha1.Protocol(name)
+}
+
+func classNamed(name string) v1alpha1.SchedulingClass {
+	for _, c := range []v1alpha1.SchedulingClass{v1alpha1.ClassLatencyCritical, v1alpha1.ClassStandard, v1alpha1.ClassBatch} {
+		if strings.EqualFold(name, string(c)) {
+			return c
+		}
+	}
+	return v1alpha1.SchedulingClass(name)
 }
 
 // environment are the variables of files and flags, in this order.

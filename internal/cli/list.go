@@ -127,7 +127,7 @@ func listRows(functions []v1alpha1.Function, withNamespace, wide bool, now time.
 		head = append(cells("NAMESPACE"), head...)
 	}
 	if wide {
-		head = append(head, cells("PROTOCOL", "RUNS")...)
+		head = append(head, cells("PROTOCOL", "CLASS", "RUNS")...)
 	}
 	rows := [][]cell{head}
 	for i := range functions {
@@ -146,7 +146,7 @@ func listRows(functions []v1alpha1.Function, withNamespace, wide bool, now time.
 			row = append(cells(fn.Namespace), row...)
 		}
 		if wide {
-			row = append(row, cells(string(fn.Spec.Template.Protocol), programOf(&fn.Spec.Template))...)
+			row = append(row, cells(string(fn.Spec.Template.Protocol), string(cmp.Or(fn.Spec.Template.Scheduling.Class, v1alpha1.ClassStandard)), programOf(&fn.Spec.Template))...)
 		}
 		rows = append(rows, row)
 	}

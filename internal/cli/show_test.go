@@ -209,6 +209,8 @@ func TestA16CompletionKnowsTheValuesOfFlags(t *testing.T) {
 		"top --sort":        "queue\nrate\nerrors\np99\ninstances\nname\n:4",
 		"deploy --runtime":  "python3.13\nnodejs22.x\n:4",
 		"deploy --protocol": "HTTP\nLambdaRuntime\n:4",
+		"deploy --class":    "LatencyCritical\nStandard\nBatch\n:4",
+		"deploy --slice":    ":4",
 		"up --algorithm":    strings.Join(autoscaler.Names(), "\n") + "\n:4",
 		"list -n":           "default\nteam\n:4",
 		"up --log-level":    "debug\ninfo\nwarn\nerror\n:4",

@@ -148,6 +148,7 @@ func controllerCommand() *cobra.Command {
 	flags.StringVar(&c.RuntimesFile, "runtimes", "", "`file` with a list of ClusterRuntimes to install")
 	flags.StringVar((*string)(&c.Egress.Mode), "functions-egress", string(controller.EgressOpen), "`mode` that says where functions may connect: Open, Internet or None")
 	flags.StringSliceVar(&c.Egress.Except, "functions-egress-except", nil, "`networks` to which functions may not connect, as CIDRs")
+	flags.BoolVar(&c.NodeAgents, "node-agents", false, "say that there are node agents, so that classes and slices of functions have an effect")
 	flags.StringSliceVar(&c.LatencyCritical, "latency-critical-namespaces", nil, "`namespaces` whose functions may have the class LatencyCritical; * means all")
 	flags.BoolVar(&c.LeaderElection, "leader-elect", true, "let only one of several controllers act")
 	return cmd

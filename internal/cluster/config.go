@@ -148,6 +148,8 @@ type ControllerConfig struct {
 	RuntimesFile string
 	// Egress is where instances of functions may connect to.
 	Egress controller.Egress
+	// NodeAgents says that there are some, so that classes and slices have an effect.
+	NodeAgents bool
 	// LatencyCritical are the namespaces whose functions may have that class; "*" stands for all.
 	LatencyCritical []string
 	// LeaderElection makes only one of several controllers act.

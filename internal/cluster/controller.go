@@ -51,7 +51,7 @@ func Controller(ctx context.Context, config ControllerConfig) error {
 	}
 	c, err := controller.New(controller.Config{
 		Namespace: config.Namespace, Namespaces: config.Namespaces, SchedulerService: config.Schedulers,
-		Hosts: gatewayaddress.Rules{URLs: urls, Permits: permits}, Runtimes: runtimes, Egress: config.Egress, LatencyCritical: config.LatencyCritical, LeaderElection: config.LeaderElection,
+		Hosts: gatewayaddress.Rules{URLs: urls, Permits: permits}, Runtimes: runtimes, Egress: config.Egress, NodeAgents: config.NodeAgents, LatencyCritical: config.LatencyCritical, LeaderElection: config.LeaderElection,
 	}, controller.Deps{
 		REST: rest, Registerer: registry, Log: log,
 		Dial: []grpc.DialOption{grpc.WithTransportCredentials(tls.ClientCredentials(config.domain().Scheduler()))},

@@ -95,7 +95,7 @@ func (r *rollouts) functionChanged(e catalog.Event) {
 // locked.
 func (r *rollouts) warnOfClass(key invocation.FunctionKey, entry *rollout.Entry) {
 	for _, unit := range entry.Units {
-		if s := unit.Spec.Template.Scheduling; r.unordered && (s.UnusualClass() != "" || s.Slice.Duration > 0) {
+		if r.unordered && unit.Spec.Template.Scheduling.Asked() != "" {
 			if !r.warned {
 				r.log.Warn("the class and the slice of functions mean nothing without --node-scheduling=auto", "function", key)
 			}
@@ -204,7 +204,7 @@ func (r *rollouts) fillStatus(fn *v1alpha1.Function, status *v1alpha1.FunctionSt
 	so := history.Function.DeepCopy()
 	so.Status = r.said[entry.UID()]
 	status.Conditions, status.ObservedGeneration = rollout.Conditions(rollout.ConditionInput{
-		Now: time.Now(), Function: so, Plan: history.Plan, Revisions: history.Revisions, Units: known, Hosts: ownHosts(so), Class: ownClass(so),
+		Now: time.Now(), Function: so, Plan: history.Plan, Revisions: history.Revisions, Units: known, Hosts: ownHosts(so), Class: ownClass(so, r.unordered),
 	})
 	for _, host := range so.Spec.Expose.Hosts {
 		status.Hosts = append(status.Hosts, v1alpha1.HostStatus{Hostname: host, State: v1alpha1.HostNotPermitted})
@@ -223,8 +223,15 @@ func ownHosts(fn *v1alpha1.Function) metav1.Condition {
 }
 
 // ownClass permits LatencyCritical to all functions: they are of one person, who owns the machine.
-func ownClass(fn *v1alpha1.Function) metav1.Condition {
-	if fn.Spec.Template.Scheduling.Class != v1alpha1.ClassLatencyCritical {
+// Without node scheduling it says that nothing of what they ask for has an effect.
+func ownClass(fn *v1alpha1.Function, unordered bool) metav1.Condition {
+	switch asked := fn.Spec.Template.Scheduling.Asked(); {
+	case asked == "":
+		return metav1.Condition{}
+	case unordered:
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNodeSchedulingOff,
+			Message: asked + " has no effect without node scheduling; start windlass up with --node-scheduling=auto, or remove spec.template.scheduling"}
+	case fn.Spec.Template.Scheduling.Class != v1alpha1.ClassLatencyCritical:
 		return metav1.Condition{}
 	}
 	return metav1.Condition{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPermitted,

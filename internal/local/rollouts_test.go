@@ -111,6 +111,25 @@ func TestLocalFunctionsMayHaveEveryClass(t *testing.T) {
 	})
 }
 
+func TestLocalClassesHaveNoEffectWithoutNodeScheduling(t *testing.T) {
+	withRollouts(t, func(t *testing.T, _ string, r *rollouts, i *instances) {
+		r.unordered = true
+		for class, want := range map[v1alpha1.SchedulingClass]string{
+			v1alpha1.ClassLatencyCritical: "False/NodeSchedulingOff", v1alpha1.ClassBatch: "False/NodeSchedulingOff", v1alpha1.ClassStandard: "",
+		} {
+			fn := applied(t, r, 1, func(fn *v1alpha1.Function) { fn.Spec.Template.Scheduling.Class = class })
+			synctest.Wait()
+			status, got := told(r, fn, v1alpha1.ConditionSchedulingClass)
+			if got != want {
+				t.Errorf("%s: the condition is %q, want %q", class, got, want)
+			}
+			if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSchedulingClass); c != nil && !strings.Contains(c.Message, "--node-scheduling=auto") {
+				t.Errorf("%q does not say how to switch it on", c.Message)
+			}
+		}
+	})
+}
+
 func TestClassesWithoutNodeSchedulingAreSaidOnce(t *testing.T) {
 	for _, unordered := range []bool{true, false} {
 		withRollouts(t, func(t *testing.T, _ string, r *rollouts, i *instances) {

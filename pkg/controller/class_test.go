@@ -3,6 +3,7 @@ package controller
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -26,7 +27,7 @@ func TestLatencyCriticalIsARightOfNamespaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := given(func(in *input) {
 				in.function.Spec.Template.Scheduling.Class = c.class
-				in.latencyCritical = c.allowed
+				in.classes = classes{ordered: true, latencyCritical: c.allowed}
 				in.revisions = []*v1alpha1.FunctionRevision{revisionOf(in.function)}
 			})
 			status := statusIn(in)
@@ -52,6 +53,34 @@ func TestLatencyCriticalIsARightOfNamespaces(t *testing.T) {
 			}
 			if !told {
 				t.Error("no Event says it")
+			}
+		})
+	}
+}
+
+func TestNothingThatIsAskedForHasAnEffectWithoutNodeAgents(t *testing.T) {
+	for name, c := range map[string]struct {
+		asks v1alpha1.Scheduling
+		want string
+	}{
+		"latency-critical, though it may be": {v1alpha1.Scheduling{Class: v1alpha1.ClassLatencyCritical}, "class LatencyCritical has no effect"},
+		"batch":                              {v1alpha1.Scheduling{Class: v1alpha1.ClassBatch}, "class Batch has no effect"},
+		"a slice":                            {v1alpha1.Scheduling{Class: v1alpha1.ClassStandard, Slice: v1alpha1.Duration{Duration: 50 * time.Millisecond}}, "slice 50ms has no effect"},
+		"nothing":                            {v1alpha1.Scheduling{Class: v1alpha1.ClassStandard}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, ordered := range []bool{false, true} {
+				status := statusIn(given(func(in *input) {
+					in.function.Spec.Template.Scheduling = c.asks
+					in.classes = classes{ordered: ordered, latencyCritical: []string{v1alpha1.AllNamespaces}}
+					in.revisions = []*v1alpha1.FunctionRevision{revisionOf(in.function)}
+				}))
+				got := findCondition(status.Conditions, v1alpha1.ConditionSchedulingClass)
+				if off := got.Reason == v1alpha1.ReasonNodeSchedulingOff; off != (!ordered && c.want != "") {
+					t.Errorf("with node agents %v it says %+v", ordered, got)
+				} else if off && (got.Status != metav1.ConditionFalse || !strings.HasPrefix(got.Message, c.want) || !strings.Contains(got.Message, "nodeAgent.enabled=true")) {
+					t.Errorf("%+v does not say what to do", got)
+				}
 			}
 		})
 	}

@@ -38,6 +38,8 @@ type Config struct {
 	SchedulerService string
 	// Hosts say where functions are called, for their statuses.
 	Hosts address.Rules
+	// NodeAgents says that there are some, so that classes and slices have an effect.
+	NodeAgents bool
 	// LatencyCritical are the namespaces whose functions may have ClassLatencyCritical;
 	// v1alpha1.AllNamespaces stands for every one. Node agents have the same list.
 	LatencyCritical []string

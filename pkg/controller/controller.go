@@ -106,7 +106,7 @@ func (c *Controller) setUp(config Config, deps Deps) error {
 	mgr, ofFunctions, ofRuntimes := c.manager, &changeSource{}, &changeSource{}
 	pools := newPoolStore(func(name string) { ofRuntimes.enqueue(types.NamespacedName{Name: name}) })
 	functions := &reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), facts: newFactStore(ofFunctions.enqueue, pools), hosts: config.Hosts, latencyCritical: config.LatencyCritical,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), facts: newFactStore(ofFunctions.enqueue, pools), hosts: config.Hosts, classes: classes{ordered: config.NodeAgents, latencyCritical: config.LatencyCritical},
 		events:  c.broadcaster.NewRecorder(mgr.GetScheme(), corev1.EventSource{Component: "windlass-controller"}),
 		metrics: metrics, log: deps.Log, written: make(map[types.NamespacedName]*writes),
 	}

@@ -49,8 +49,8 @@ type input struct {
 	// that this one asks for.
 	hosts  address.Rules
 	claims map[string][]address.Claim
-	// latencyCritical are the namespaces whose functions may have that class.
-	latencyCritical []string
+	// classes say what the function gets of what it asks for.
+	classes classes
 }
 
 // writes are the last ones for a function.

@@ -39,8 +39,8 @@ type reconciler struct {
 	facts  *factStore
 	events record.EventRecorder
 	hosts  address.Rules
-	// latencyCritical are the namespaces that may have the class.
-	latencyCritical []string
+	// classes say what functions get of what they ask for.
+	classes classes
 	metrics         *metrics
 	log             *slog.Logger
 
@@ -76,7 +76,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // gather gathers what plan needs.
 func (r *reconciler) gather(ctx context.Context, f *v1alpha1.Function) (input, error) {
-	in := input{now: time.Now(), function: f, hosts: r.hosts, latencyCritical: r.latencyCritical, written: r.writtenAt(client.ObjectKeyFromObject(f))}
+	in := input{now: time.Now(), function: f, hosts: r.hosts, classes: r.classes, written: r.writtenAt(client.ObjectKeyFromObject(f))}
 	if f.Spec.Template.RuntimeRef.Name != "" {
 		runtime := &v1alpha1.ClusterRuntime{}
 		err := r.client.Get(ctx, types.NamespacedName{Name: string(f.Spec.Template.RuntimeRef.Name)}, runtime)

@@ -86,7 +86,7 @@ func conditionInput(in input) rollout.ConditionInput {
 	v1alpha1.DefaultFor(f, in.runtime)
 	look := rollout.ConditionInput{
 		Now: in.now, Function: f, Refused: refusal(f, in.runtime, in.runtimes), Hosts: hostsCondition(in), Settling: in.settling,
-		Class: classCondition(f, in.latencyCritical),
+		Class: classCondition(f, in.classes),
 		Units: make(map[string]rollout.Observation, len(in.units)),
 	}
 	for _, r := range in.revisions {
