@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -28,7 +29,7 @@ func (l *logPrinter) printCall(ctx context.Context, text string) error {
 		return err
 	}
 	if story.Record != nil {
-		l.table(l.Out, l.callRows(*story.Record))
+		l.table(l.Out, l.callRows(*story.Record, story.Node))
 	}
 	for _, line := range story.Lines {
 		fmt.Fprintf(l.Out, "%s | %s\n", line.Source, line.Text)
@@ -39,8 +40,9 @@ func (l *logPrinter) printCall(ctx context.Context, text string) error {
 	return nil
 }
 
-// callRows show how a call ended and where its time went.
-func (l *logPrinter) callRows(account invocation.Record) [][]cell {
+// callRows show how a call ended and where its time went. The node is that of its instance, if it
+// is known.
+func (l *logPrinter) callRows(account invocation.Record, node string) [][]cell {
 	answer := fmt.Sprintf("%d, executed: %s", account.Code, account.Executed)
 	if account.Reason != "" {
 		answer += ", " + account.Reason
@@ -56,6 +58,9 @@ func (l *logPrinter) callRows(account invocation.Record) [][]cell {
 	}
 	if account.CID != "" {
 		instance := string(account.CID)
+		if node != "" {
+			instance += " on " + nodeNamed(node)
+		}
 		if account.Attempt > 1 {
 			instance += fmt.Sprintf(", the %d. that had it", account.Attempt)
 		}
@@ -67,9 +72,17 @@ func (l *logPrinter) callRows(account invocation.Record) [][]cell {
 	for _, s := range account.Phases {
 		took := fmt.Sprintf("%.3f ms", float64(s.Took)/float64(time.Millisecond))
 		if s.Phase == timeline.Core.String() {
-			took += ", waited for a core of its node"
+			took += ", waited for a core of " + cmp.Or(nodeNamed(node), "its node")
 		}
 		rows = append(rows, cells(s.Phase, took))
 	}
 	return rows
+}
+
+// nodeNamed is "node NAME"; empty if there is no name.
+func nodeNamed(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "node " + name
 }

@@ -22,6 +22,11 @@ func TestTheStoryOfAnInvocation(t *testing.T) {
 	got := th.run(t, "logs", "--invocation", "01020300000000000000000000000000")
 	got.expect(t, exitOK, "err", "there is more\n")
 	golden(t, "story.txt", got.out)
+	story := th.stories[id]
+	story.Node = "node-2"
+	th.stories[id] = story
+	th.run(t, "logs", "--invocation", "01020300000000000000000000000000").expect(t, exitOK, "out",
+		"00000001-000001 on node node-2, the 2.", "120.000 ms, waited for a core of node node-2\n")
 	th.run(t, "logs", "--invocation", "ff020300000000000000000000000000").expect(t, exitPlatform, "err", "no invocation ff0203")
 	th.run(t, "logs", "--invocation", "short").expect(t, exitUsage, "err", "Windlass-Invocation-Id")
 	th.run(t, "logs", "hello", "--invocation", "01020300000000000000000000000000").expect(t, exitUsage, "err", "--invocation ID alone finds the call")

@@ -113,6 +113,9 @@ func (s *decisions) noteProblems(fn *v1alpha1.Function, account *decisionlog.Rep
 	if _, ok := account.Last(); !ok {
 		fmt.Fprintln(s.Err, account.NoDecisions(s.clock))
 	}
+	if w := account.LastCoreWait; w != nil {
+		fmt.Fprintf(s.Err, "%s, %s ago\n", w, age(w.At, s.now()))
+	}
 	ready := readyOf(fn)
 	switch {
 	case account.Problem != "":

@@ -38,6 +38,11 @@ func TestExplainTellsNewcomersWhatIsAmiss(t *testing.T) {
 	if got := th.run(t, "explain", "hello", "--last", "1"); strings.Count(got.out, "\n") != 1 || !strings.Contains(got.out, "NoDemand") {
 		t.Errorf("of the last decision is said:\n%s", got.out)
 	}
+	key := invocation.FunctionKey{Namespace: "default", Name: "hello"}
+	account := th.accounts[key]
+	account.LastCoreWait = &decisionlog.CoreWait{At: now.Add(-3 * time.Second), Instance: "00001-000007", Node: "node-2", Waited: .12}
+	th.accounts[key] = account
+	th.run(t, "explain", "hello").expect(t, exitOK, "err", "a call waited 120 ms for a core of node node-2 (instance 00001-000007), 3s ago\n")
 	quiet(t).run(t, "explain", "x").expect(t, exitPlatform, "err", "no Windlass runs with the data folder")
 }
 

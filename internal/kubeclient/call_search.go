@@ -135,6 +135,7 @@ func (s *callSearch) instance(ctx context.Context) error {
 		s.Notes = append(s.Notes, fmt.Sprintf("the pod of instance %s is gone, and its log with it", of.CID))
 		return nil
 	}
+	s.Node = pods[i].Spec.NodeName
 	if fn.Spec.Template.Concurrency > 1 {
 		s.Notes = append(s.Notes, fmt.Sprintf("the instance runs up to %d calls at a time: the lines of others may be among these", fn.Spec.Template.Concurrency))
 	}

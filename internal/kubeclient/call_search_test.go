@@ -50,11 +50,16 @@ func TestTheStoryOfACall(t *testing.T) {
 			"2026-03-01T12:00:03Z of the next one",
 		},
 	})
+	of := podNamed("f-1", time.Hour, corev1.PodRunning)
+	of.Spec.NodeName = "node-2"
 	c, _ := withPods(logs, windlassPod("gateway-1", "gateway"), windlassPod("gateway-2", "gateway"), windlassPod("scheduler", "scheduler"),
-		podNamed("f-1", time.Hour, corev1.PodRunning), podNamed("f-2", time.Hour, corev1.PodRunning))
+		of, podNamed("f-2", time.Hour, corev1.PodRunning))
 	got, err := c.LookUpCall(t.Context(), "", storyID)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got.Node != "node-2" {
+		t.Errorf("it ran on %q", got.Node)
 	}
 	second := func(n int) time.Time { return time.Date(2026, 3, 1, 12, 0, n, 0, time.UTC) }
 	want := invocation.Record{

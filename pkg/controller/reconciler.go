@@ -41,8 +41,8 @@ type reconciler struct {
 	hosts  address.Rules
 	// classes say what functions get of what they ask for.
 	classes classes
-	metrics         *metrics
-	log             *slog.Logger
+	metrics *metrics
+	log     *slog.Logger
 
 	mu      sync.Mutex
 	written map[types.NamespacedName]*writes

@@ -41,6 +41,9 @@ type PhaseTime struct {
 type Report struct {
 	// Record is nil if no gateway has one.
 	Record *Record `json:"account,omitempty"`
+	// Node is where the instance that had it last runs; empty if that is not known, as of one
+	// that is gone.
+	Node string `json:"node,omitempty"`
 	// Lines are the log lines about it, of Windlass and of its instance.
 	Lines []Line `json:"lines,omitempty"`
 	// Notes say what is missing or doubtful, and what to do about it.

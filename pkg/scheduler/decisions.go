@@ -136,7 +136,7 @@ func (s *reporter) Report(key invocation.FunctionKey) (decisionlog.Report, bool)
 	}
 	a := s.report(f, decisionlog.DefaultBounds().PerFunction)
 	if a.Served {
-		a.LastFailure, a.Load = f.lastFailure(), s.load(units, f)
+		a.LastFailure, a.LastCoreWait, a.Load = f.lastFailure(), f.lastCoreWait(), s.load(units, f)
 	}
 	return a, true
 }

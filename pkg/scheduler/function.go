@@ -66,6 +66,8 @@ type functionStats struct {
 	started bool
 	// failure is the last failure of an instance, or nil.
 	failure *decisionlog.Failure
+	// coreWait is the last long wait of a call for a core, or nil.
+	coreWait *decisionlog.CoreWait
 	// noRoom is why the last launch found no node; empty if it did.
 	noRoom string
 	// peak is the highest number of instances so far.
@@ -163,6 +165,12 @@ func (f *function) lastFailure() *decisionlog.Failure {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.stats.failure
+}
+
+func (f *function) lastCoreWait() *decisionlog.CoreWait {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stats.coreWait
 }
 
 // functions holds the units that the scheduler knows, and the ones that the next tick looks

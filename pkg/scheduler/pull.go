@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
@@ -207,6 +208,9 @@ func (p *pullStream) pull(pull *agentwire.Pull) error {
 		p.event.Awaits, _ = invocation.IDFromBytes(w.GetInvocationId())
 	}
 	refused, is := s.pulled(f, &p.event)
+	if w := pull.GetCoreWait(); w != nil && !is {
+		f.recordCoreWait(decisionlog.CoreWait{At: asked, Instance: string(p.key.CID), Node: p.node, Waited: clampAge(w.GetWaitedNs()).Seconds()})
+	}
 	p.event.Done, p.event.Loans = nil, nil // they may be as long as an agent likes
 	if is {
 		return status.Error(codes.FailedPrecondition, refused.Why.Error())
@@ -215,6 +219,12 @@ func (p *pullStream) pull(pull *agentwire.Pull) error {
 		s.finishStart(p, asked)
 	}
 	return nil
+}
+
+func (f *function) recordCoreWait(w decisionlog.CoreWait) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stats.coreWait = &w
 }
 
 // hearOfNode notes what the agent says of its node.

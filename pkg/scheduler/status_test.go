@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -131,6 +132,43 @@ func TestStatusSaysWhatIsThere(t *testing.T) {
 		}
 		if got := w.scheduler.Totals(string(fn.UID)); got != (Totals{Launched: 3, Peak: 3}) {
 			t.Errorf("totals %+v", got)
+		}
+	})
+}
+
+func TestAReportTellsOfTheLastWaitForACore(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		fn := w.put("f", minInstances(2))
+		w.ticks(1)
+		specs := w.started(fn, 2)
+		a, b := w.ready(specs[0]), w.ready(specs[1])
+		waits := func(a *agent, long time.Duration, byLoan bool) {
+			id := idOf(1)
+			a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{
+				NodeBusy: true, CoreWait: &agentwire.CoreWait{InvocationId: id[:], WaitedNs: int64(long), ByLoan: byLoan},
+			}}})
+			synctest.Wait()
+		}
+		told := func() *decisionlog.CoreWait {
+			report, _ := w.scheduler.Report(fn.Key())
+			return report.LastCoreWait
+		}
+		if got := told(); got != nil {
+			t.Errorf("nobody has waited, and it says %v", got)
+		}
+		waits(a, 50*time.Millisecond, false)
+		waits(a, 100*time.Millisecond, false)
+		want := &decisionlog.CoreWait{At: time.Now(), Instance: string(specs[0].CID), Node: specs[0].Node, Waited: .1}
+		if diff := cmp.Diff(want, told()); diff != "" {
+			t.Errorf("the last wait (-want +got):\n%s", diff)
+		}
+		waits(b, 50*time.Millisecond, true)
+		b.pull(1)
+		if got := told(); got == nil || got.Instance != string(specs[1].CID) || got.Waited != .05 {
+			t.Errorf("after a call by a loan has waited elsewhere it says %v", got)
+		}
+		if text := want.String(); want.Node == "" || !strings.Contains(text, "100 ms for a core of node "+want.Node) {
+			t.Errorf("it reads %q", text)
 		}
 	})
 }

@@ -20,7 +20,7 @@ var flags = map[string][]string{
 		"schedulers", "log-calls", "problem-detail", "trusted-proxies", "external-url", "hosts-domain", "hosts-template", "tracing-trust-clients", "drain-delay", "drain-timeout"}),
 	"scheduler": slices.Concat(commonFlags, etcdFlags, tracingFlags, []string{
 		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "node-agent", "agent-cpu", "agent-memory", "agent-memory-limit", "user-namespaces", "user-id-base", "user-id-count", "image-pull-policy", "algorithm"}),
-	"controller": slices.Concat(commonFlags, []string{"schedulers", "external-url", "policy-file", "hosts-domain", "hosts-template", "runtimes", "functions-egress", "functions-egress-except", "latency-critical-namespaces"}),
+	"controller": slices.Concat(commonFlags, []string{"schedulers", "external-url", "policy-file", "hosts-domain", "hosts-template", "runtimes", "functions-egress", "functions-egress-except", "node-agents", "latency-critical-namespaces"}),
 	"node":       slices.Concat(commonFlags, []string{"wire-listen", "cgroup-root", "journal-dir", "call-order", "slice", "preempt", "cores", "latency-critical-namespaces", "co-location"}),
 	"cleanup":    {"log-format", "log-level", "watch-namespaces", "timeout"},
 	"check":      {"gateway"},

@@ -65,7 +65,7 @@ func TestANodeAgentHasTwoFoldersOfItsNodeAndNothingElse(t *testing.T) {
 func TestTheControllerKnowsWhetherThereAreNodeAgents(t *testing.T) {
 	for values, want := range map[string]bool{"nodeAgent.enabled=false": false, "nodeAgent.enabled=true": true} {
 		controller := as[appsv1.Deployment](t, find(t, render(t, "--set", values), "Deployment", "windlass-controller")).Spec.Template.Spec.Containers[0]
-		if got := slices.Contains(controller.Args, "--node-agents"); got != want {
+		if got := slices.Contains(controller.Args, "--node-agents=true"); got != want {
 			t.Errorf("with %s it knows of node agents: %v", values, got)
 		}
 	}

@@ -34,6 +34,9 @@ type Report struct {
 	// LastFailure is the last failure of an instance of this revision; nil if none failed
 	// since ServedSince.
 	LastFailure *Failure `json:"lastFailure,omitempty"`
+	// LastCoreWait is the last long wait of a call for a core of its node; nil if there was none
+	// since ServedSince.
+	LastCoreWait *CoreWait `json:"lastCoreWait,omitempty"`
 	// Load is the present load; nil if the request was for decisions only.
 	Load *Load `json:"load,omitempty"`
 	// Decisions are the last ones, oldest first.
@@ -52,6 +55,22 @@ type Load struct {
 	// Means of the last executions and starts, in seconds; 0 if not known.
 	MeanExecution float64 `json:"meanExecutionSeconds"`
 	MeanStart     float64 `json:"meanStartSeconds"`
+}
+
+// CoreWait says how long a call waited for a core of its node, as its instance said last. Instances
+// say so when a wait gets long, and each time it has doubled.
+type CoreWait struct {
+	At time.Time `json:"at"`
+	// Instance is its CID.
+	Instance string `json:"instance"`
+	Node     string `json:"node"`
+	// Waited is a lower bound of the wait, in seconds.
+	Waited float64 `json:"waitedSeconds"`
+}
+
+func (w CoreWait) String() string {
+	waited := time.Duration(w.Waited * float64(time.Second))
+	return fmt.Sprintf("a call waited %s for a core of node %s (instance %s)", autoscaler.HumanTime(waited), w.Node, w.Instance)
 }
 
 // Failure says how an instance failed to start, or was lost.
