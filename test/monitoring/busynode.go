@@ -92,7 +92,7 @@ func (n *busyNode) close() {
 func (n *busyNode) signal(signal syscall.Signal) { _ = n.cmd.Process.Signal(signal) }
 
 func nodeTarget() prometheus.Target {
-	return prometheus.Target{Addr: nodeOpsListen, Labels: map[string]string{"namespace": "local", "pod": "local", "component": "local"}}
+	return prometheus.Target{Addr: nodeOpsListen, Labels: map[string]string{"namespace": "local", "pod": "local", "component": "local", "node": "local"}}
 }
 
 // nodeCallers is how many call it: more than a machine of a few cores can compute for at a time.

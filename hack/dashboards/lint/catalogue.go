@@ -40,7 +40,7 @@ var foreign = []Metric{
 }
 
 // ofTarget are the labels that a scrape adds, in this project's monitors or by hand.
-var ofTarget = []string{"job", "instance", "namespace", "component", "pod", nameLabel}
+var ofTarget = []string{"job", "instance", "namespace", "component", "pod", "node", nameLabel}
 
 var code = regexp.MustCompile("`([^`]+)`")
 

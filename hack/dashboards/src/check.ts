@@ -9,12 +9,12 @@ if (from === undefined || to === undefined) throw new Error('usage: node build/c
 
 /** Panels, as Grafana calls them, and where their types are. */
 const kinds: Record<string, string> = {
-  bargauge: 'BarGauge', heatmap: 'Heatmap', stat: 'Stat', table: 'Table', timeseries: 'TimeSeries', xychart: 'XYChart',
+  bargauge: 'BarGauge', heatmap: 'Heatmap', stat: 'Stat', 'state-timeline': 'StateTimeline', table: 'Table', timeseries: 'TimeSeries', xychart: 'XYChart',
 };
 
 /** Panels whose fields have options of their own. Those of tables are a type that all panels share. */
 const custom: Record<string, string> = {
-  heatmap: 'Heatmap.FieldConfig', timeseries: 'TimeSeries.FieldConfig', xychart: 'XYChart.FieldConfig',
+  heatmap: 'Heatmap.FieldConfig', 'state-timeline': 'StateTimeline.FieldConfig', timeseries: 'TimeSeries.FieldConfig', xychart: 'XYChart.FieldConfig',
 };
 
 interface Panel { type: string; title: string; options?: unknown; fieldConfig?: { defaults?: { custom?: unknown } } }
@@ -23,7 +23,7 @@ function typed(board: { panels: Panel[] }): string {
   const lines = [
     'import type { Dashboard } from "@grafana/schema";',
     ...Object.entries(kinds).map(([kind, name]) =>
-      `import type * as ${name} from "@grafana/schema/dist/esm/raw/composable/${kind}/panelcfg/x/${name}PanelCfg_types.gen";`),
+      `import type * as ${name} from "@grafana/schema/dist/esm/raw/composable/${kind.replace('-', '')}/panelcfg/x/${name}PanelCfg_types.gen";`),
     // JSON has the texts of enumerations, which TypeScript tells from their members.
     'type Plain<T> = unknown extends T ? T : T extends string ? `${T}` : T extends number | boolean ? T',
     '  : T extends (infer U)[] ? Plain<U>[] : T extends object ? { [K in keyof T]: Plain<T[K]> } : T;',

@@ -12,6 +12,7 @@ export const uids = {
   coldStarts: 'windlass-cold-starts',
   scheduler: 'windlass-scheduler',
   nodes: 'windlass-nodes',
+  nodeScheduling: 'windlass-node-scheduling',
 };
 
 /** The variables that a dashboard offers besides the data sources. */

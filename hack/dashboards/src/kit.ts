@@ -6,6 +6,7 @@ import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 import * as heatmap from '@grafana/grafana-foundation-sdk/heatmap';
 import * as prometheus from '@grafana/grafana-foundation-sdk/prometheus';
 import * as stat from '@grafana/grafana-foundation-sdk/stat';
+import * as statetimeline from '@grafana/grafana-foundation-sdk/statetimeline';
 import * as timeseries from '@grafana/grafana-foundation-sdk/timeseries';
 
 import { bad, good, plain, warning } from './palette';
@@ -184,6 +185,21 @@ function paint(panel: timeseries.PanelBuilder, o: Common & Looks & { queries: Qu
       { id: 'custom.lineWidth', value: 2 },
     ]);
   }
+}
+
+/** Which of few states each of several things is in, over time. */
+export function states(o: Common & { queries: Query[]; values: Record<string, { text: string; colour: string }> }): statetimeline.PanelBuilder {
+  const options: Record<string, dashboard.ValueMappingResult> = {};
+  Object.entries(o.values).forEach(([value, { text, colour }], index) => { options[value] = { text, color: colour, index }; });
+  return new statetimeline.PanelBuilder()
+    .title(o.title).description(o.description).unit(o.unit).datasource(source).span(o.width).height(o.height ?? 6)
+    .links(o.links ?? [])
+    .targets(o.queries.map(range))
+    .mappings([{ type: dashboard.MappingType.ValueToText, options }])
+    .mergeValues(true).showValue(common.VisibilityMode.Auto).rowHeight(0.8).lineWidth(0).fillOpacity(80)
+    .legend(new common.VizLegendOptionsBuilder().showLegend(true).displayMode(common.LegendDisplayMode.List).placement(common.LegendPlacement.Bottom).calcs([]))
+    .tooltip(new common.VizTooltipOptionsBuilder().mode(common.TooltipDisplayMode.Single).sort(common.SortOrder.None))
+    .colorScheme(new dashboard.FieldColorBuilder().mode(dashboard.FieldColorModeId.Thresholds));
 }
 
 /** How a histogram's observations spread over time. The query sums increases of buckets by le. */

@@ -8,6 +8,7 @@ import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 import { coldStarts } from './coldstarts';
 import { oneFunction } from './function';
 import { scaleOut } from './nodes';
+import { nodeScheduling } from './nodescheduling';
 import { overview } from './overview';
 import { provisioning } from './provisioning';
 import { scheduler } from './scheduler';
@@ -19,6 +20,7 @@ const all: Record<string, () => dashboard.DashboardBuilder> = {
   'cold-starts': coldStarts,
   scheduler,
   nodes: scaleOut,
+  'node-scheduling': nodeScheduling,
 };
 
 // Panels need numbers of their own within a dashboard, which links and pictures name. The

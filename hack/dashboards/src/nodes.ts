@@ -6,8 +6,8 @@ import * as xychart from '@grafana/grafana-foundation-sdk/xychart';
 
 import { frame, toBoardOfAll, uids } from './frame';
 import { bars, graph, heading, number, range, source } from './kit';
-import { bad, callPhases, onNode, plain, quantiles, warning } from './palette';
-import { increase, orNone, orZero, quantile, rate, share } from './queries';
+import { callPhases, plain, warning } from './palette';
+import { orZero, quantile, rate, share } from './queries';
 
 const executed = `sum(${rate('windlass_gateway_invocations_total{executed="yes"}')})`;
 const perNode = 'sum by (node_name) (windlass_scheduler_node_instances)';
@@ -18,7 +18,6 @@ export function scaleOut(): dashboard.DashboardBuilder {
   glance(board);
   throughput(board);
   evenness(board);
-  scheduling(board);
   return board;
 }
 
@@ -132,46 +131,5 @@ function evenness(board: dashboard.DashboardBuilder): void {
       title: 'Instances now', unit: 'short', width: 24, height: 6,
       description: 'The twenty nodes with most instances.',
       queries: [{ expr: `sort_desc(topk(20, ${perNode}))`, legend: '{{node_name}}' }],
-    }));
-}
-
-function scheduling(board: dashboard.DashboardBuilder): void {
-  const wait = (q: number) => quantile(q, 'windlass_node_core_wait_seconds');
-  const perFunction = (series: string) => `sum by (function_namespace, function) (${increase(series)})`;
-  const cpu = perFunction('windlass_node_cpu_seconds_total');
-  board
-    .withRow(heading('Node scheduling'))
-    .withPanel(graph({
-      title: 'Busy nodes', unit: 'none', width: 8, colours: { busy: warning, all: plain },
-      description: 'Nodes that order calls, and those on which more threads want to run than there are cores. Only on busy ones do calls need core tickets.',
-      queries: [{ expr: orZero('sum(windlass_node_busy)'), legend: 'busy' }, { expr: orZero('count(windlass_node_busy)'), legend: 'all' }],
-    }))
-    .withPanel(graph({
-      title: 'Calls that asked', unit: 'none', width: 8, stacked: true, colours: onNode,
-      description: 'Calls by state: *waiting* for a core ticket, *holding* one, and those that have begun and go on without one: *preempted* by a shorter call, *demoted* after their slice, or *blocked* on something other than the processor.',
-      queries: [{ expr: orNone('state', 'sum by (state) (windlass_node_calls)'), legend: '{{state}}' }],
-    }))
-    .withPanel(graph({
-      title: 'Wait for a core', unit: 's', width: 8, colours: quantiles,
-      description: 'How long calls waited for a core ticket. A wait of 30 s ends without one.',
-      queries: [{ expr: wait(0.5), legend: 'p50' }, { expr: wait(0.99), legend: 'p99' }],
-    }))
-    .withPanel(graph({
-      title: 'Asks', unit: 'reqps', width: 8, colours: { asked: plain, 'failed open': bad },
-      description: 'Calls per second that asked their node agent for a core, and those that began without an answer. Many of the latter mean that node agents hang.',
-      queries: [
-        { expr: orZero(`sum(${rate('windlass_agent_core_asks_total')})`), legend: 'asked' },
-        { expr: orZero(`sum(${rate('windlass_agent_failed_open_total')})`), legend: 'failed open' },
-      ],
-    }))
-    .withPanel(graph({
-      title: 'Calls that yield', unit: 'count:calls/s', width: 8,
-      description: 'Moves of calls into the low band per second: after their *slice*, *preempted* by a much shorter call, or for *overload*.',
-      queries: [{ expr: orNone('reason', `sum by (reason) (${rate('windlass_node_demotions_total')})`), legend: '{{reason}}' }],
-    }))
-    .withPanel(graph({
-      title: 'Execution over CPU time', unit: 'percentunit', width: 8, legendRight: true,
-      description: 'The time of a function\'s calls from core ticket to end, as a share of the time that they compute. 100 % means that they do not share cores. The ten functions with most.',
-      queries: [{ expr: `topk(10, ${perFunction('windlass_node_execution_seconds_total')} / (${cpu} > 0))`, legend: '{{function_namespace}}/{{function}}' }],
     }));
 }

@@ -58,6 +58,13 @@ export const onNode: Record<string, string> = {
   demoted: '#B877D9',
 };
 
+/** Colours of classes of instances. */
+export const classes: Record<string, string> = {
+  LatencyCritical: '#B877D9',
+  Standard: '#5794F2',
+  Batch: '#9FA7B3',
+};
+
 /** Of what is needed, to lay over what is there. */
 export const needed = '#E02F44';
 export const good = '#56A64B';
