@@ -113,7 +113,7 @@ func (o *localSnapshotter) Sample(ctx context.Context) (monitor.Sample, error) {
 		return monitor.Sample{}, err
 	}
 	source := fmt.Sprintf("process %d", info.PID)
-	return monitor.Read(o.now(), []monitor.Reading{{Source: source, Families: families, Latest: latest}}), nil
+	return monitor.Read(o.now(), []monitor.Reading{{Source: source, Node: localapi.NodeName, Families: families, Latest: latest}}), nil
 }
 
 func (*localSnapshotter) Close() error { return nil }

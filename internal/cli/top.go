@@ -27,7 +27,7 @@ type topFlags struct {
 	all          bool
 	sort, filter string
 	interval     time.Duration
-	once         bool
+	once, nodes  bool
 	output       string
 }
 
@@ -37,7 +37,7 @@ type overview struct{ *finder }
 func (w *overview) topCommand() *cobra.Command {
 	var flags topFlags
 	cmd := &cobra.Command{
-		Use:   "top [-A | -n NAMESPACE] [--sort ORDER] [--filter TEXT] [--interval TIME] [--once] [-o table|json]",
+		Use:   "top [-A | -n NAMESPACE] [--sort ORDER] [--filter TEXT] [--interval TIME] [--nodes] [--once] [-o table|json]",
 		Short: "Watch functions, instances and nodes at work",
 		Long: `Watch functions, instances and nodes at work: what waits, what runs, what
 starts, how fast calls are answered, and what was decided last and why.
@@ -46,8 +46,8 @@ Keys sort (w r e l i n), filter (/), show one function (enter) or the nodes
 (tab), pause (space) and quit (q); ? lists them. Rates, p50 and p99 are of the
 last ten seconds.
 
-Without a terminal, or with --once, top prints one table after an interval. With
--o json, it prints a line of JSON after each interval until Ctrl-C, and with
+Without a terminal, or with --once, top prints one table after an interval: of
+functions, or with --nodes of nodes. With -o json, it prints a line of JSON after each interval until Ctrl-C, and with
 --once one document; times are in seconds, rates per second.`,
 		Args: noArgs,
 		RunE: run(func(cmd *cobra.Command, _ []string) error {
@@ -71,6 +71,7 @@ Without a terminal, or with --once, top prints one table after an interval. With
 	cmd.Flags().StringVar(&flags.sort, "sort", string(monitor.ByQueue), "`order` of the functions: "+orders())
 	cmd.Flags().StringVar(&flags.filter, "filter", "", "show only functions whose names contain a `text`")
 	cmd.Flags().DurationVar(&flags.interval, "interval", topEvery, "`time` from one view to the next")
+	cmd.Flags().BoolVar(&flags.nodes, "nodes", false, "show nodes first: their mode, what waits there for cores, and how full they are")
 	cmd.Flags().BoolVar(&flags.once, "once", false, "print one table or document, and end")
 	cmd.Flags().StringVarP(&flags.output, "output", "o", "table", "`format`: table or json")
 	cmd.Flags().StringVar(&w.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: windlass finds it)")
@@ -106,7 +107,7 @@ func (w *overview) top(ctx context.Context, t *target, flags topFlags) error {
 	}
 	config := terminal.Config{
 		Place: place, Interval: flags.interval, Order: monitor.Order(flags.sort),
-		Choice: monitor.Choice{Namespace: cmp.Or(w.namespace, t.namespace), Text: flags.filter},
+		Choice: monitor.Choice{Namespace: cmp.Or(w.namespace, t.namespace), Text: flags.filter}, Nodes: flags.nodes,
 	}
 	if flags.all {
 		config.Choice.Namespace = ""

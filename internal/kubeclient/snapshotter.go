@@ -21,12 +21,18 @@ const (
 	maxLatest = 8 << 20
 	// scrapes is how many pods are asked at a time.
 	scrapes = 16
+	// mostNodeAgents is how many node agents are asked. There is one on each node, and a connection
+	// through the API server to each of thousands is more than a look is worth.
+	mostNodeAgents = 64
 )
 
 // gatewayOperations is where gateways tell of themselves.
 var gatewayOperations = component{name: "gateway", port: "ops"}
 
-// Snapshotter takes samples of the metrics of all gateways and schedulers. It keeps its
+// nodeAgents order the calls of their nodes, if they are switched on.
+var nodeAgents = component{name: "node", port: "ops"}
+
+// Snapshotter takes samples of the metrics of all gateways, schedulers and node agents. It keeps its
 // connections open until it is closed. It is for one goroutine.
 type Snapshotter struct {
 	windlass  *components
@@ -35,6 +41,8 @@ type Snapshotter struct {
 
 	listed time.Time
 	pods   []*scrapedPod
+	// unasked says which node agents are left out; empty if none are.
+	unasked string
 }
 
 // scrapedPod is a pod whose metrics are read.
@@ -93,6 +101,9 @@ func (o *Snapshotter) Sample(ctx context.Context) (monitor.Sample, error) {
 	if len(told) == 0 {
 		return monitor.Sample{}, o.pods[0].err
 	}
+	if o.unasked != "" {
+		troubles = append(troubles, o.unasked)
+	}
 	return monitor.Read(o.now(), told, troubles...), nil
 }
 
@@ -103,13 +114,18 @@ func (o *Snapshotter) list(ctx context.Context) error {
 		return nil
 	}
 	var found []*scrapedPod
-	for _, part := range []component{gatewayOperations, schedulers} {
+	o.unasked = ""
+	for _, part := range []component{gatewayOperations, schedulers, nodeAgents} {
 		pods, all, err := o.windlass.readyPods(ctx, part, o.namespace)
 		if err != nil {
 			return err
 		}
 		if len(pods) == 0 && part == schedulers {
 			return &Error{Reason: ReasonNoPod, Message: o.windlass.noneReady(part, o.namespace, all)}
+		}
+		if left := len(pods) - mostNodeAgents; part == nodeAgents && left > 0 {
+			o.unasked = fmt.Sprintf("%d of %d node agents are not asked", left, len(pods))
+			pods = pods[:mostNodeAgents]
 		}
 		for _, pod := range pods {
 			found = append(found, o.podFor(pod, part))
@@ -157,6 +173,9 @@ func (p *scrapedPod) readMetrics(ctx context.Context, c *components) (monitor.Re
 	defer cancel()
 	// A pod that was made anew under its name counts from 0, too.
 	reading := monitor.Reading{Source: nameOf(&p.pod) + " " + string(p.pod.UID)}
+	if p.part == nodeAgents {
+		reading.Node = p.pod.Spec.NodeName
+	}
 	var err error
 	if reading.Families, err = scrape.Metrics(ctx, p.tunnel.transport(), operations+"/metrics"); err == nil && p.part == schedulers {
 		err = fetch(ctx, p.tunnel, "/debug/decisions", maxLatest, &reading.Latest)

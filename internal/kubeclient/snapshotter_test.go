@@ -2,6 +2,7 @@ package kubeclient
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -86,6 +87,36 @@ func TestAllSchedulersAreAsked(t *testing.T) {
 	}
 	if err := o.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestNodeAgentsTellOfTheirNodes(t *testing.T) {
+	c := withGateway(t, map[string]http.HandlerFunc{"s-0": queues("3")}, idle)
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("# TYPE windlass_node_busy gauge\nwindlass_node_busy 1\n# TYPE windlass_node_cores gauge\nwindlass_node_cores 4\n"))
+	}))
+	t.Cleanup(agent.Close)
+	for n := range mostNodeAgents + 2 {
+		name := fmt.Sprintf("node-agent-%03d", n)
+		pod := gatewayPod(name, corev1.ConditionTrue)
+		pod.Labels[labelComponent], pod.Spec.NodeName = "node", fmt.Sprintf("worker-%03d", n)
+		c.addresses[name] = strings.TrimPrefix(agent.URL, "http://")
+		if err := c.client.kube.Create(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := c.client.Snapshotter("", func() time.Time { return noon })
+	defer o.Close()
+	sample, err := o.Sample(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := (&monitor.Watcher{}).See(sample)
+	if len(v.Nodes) != mostNodeAgents || v.Nodes[0].Name != "worker-000" || v.Nodes[0].Order == nil || !v.Nodes[0].Order.Busy || v.Nodes[0].Order.Cores != 4 {
+		t.Errorf("%d nodes: %+v", len(v.Nodes), v.Nodes[:min(1, len(v.Nodes))])
+	}
+	if len(v.Troubles) != 1 || v.Troubles[0] != "2 of 66 node agents are not asked" {
+		t.Errorf("troubles: %q", v.Troubles)
 	}
 }
 

@@ -74,5 +74,5 @@ func (o ownSample) Sample(context.Context) (monitor.Sample, error) {
 	if err != nil {
 		return monitor.Sample{}, err
 	}
-	return monitor.Read(time.Now(), []monitor.Reading{{Source: nodeName, Families: families, Latest: o.Latest()}}), nil
+	return monitor.Read(time.Now(), []monitor.Reading{{Source: nodeName, Node: nodeName, Families: families, Latest: o.Latest()}}), nil
 }

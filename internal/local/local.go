@@ -37,7 +37,7 @@ import (
 )
 
 const (
-	nodeName   = "local"
+	nodeName   = localapi.NodeName
 	keysPrefix = "/windlass/local"
 	leaseTTL   = 10 * time.Second
 )

@@ -11,6 +11,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
+// NodeName is the node that local mode runs all instances on.
+const NodeName = "local"
+
 const (
 	apiPrefix   = "/apis/" + v1alpha1.APIVersion
 	invocations = apiPrefix + "/invocations"

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,8 @@ import (
 type Reading struct {
 	// Source names the process, and no other one.
 	Source string
+	// Node is the node that it orders the calls of; empty if it orders none.
+	Node string
 	// Families are its metrics. Those of a gateway and a scheduler may be mixed.
 	Families []*dto.MetricFamily
 	// Latest are the last decisions that it knows, and the functions that it cannot
@@ -40,7 +43,7 @@ func Read(at time.Time, readings []Reading, troubles ...string) Sample {
 		s.Troubles = append(s.Troubles, Printable(trouble))
 	}
 	for _, r := range readings {
-		src := parse(r.Families)
+		src := parse(r.Families, r.Node)
 		for _, b := range r.Latest.Broken {
 			src.figuresOf(b.Namespace, b.Name).unit(Printable(b.Revision)).broken = Printable(b.Reason)
 		}
@@ -161,7 +164,8 @@ func addPhase(s *sums, names []string, m metric) {
 	}
 }
 
-func parse(families []*dto.MetricFamily) *source {
+// parse reads the metrics of a process that orders the calls of a node, or of none if that is empty.
+func parse(families []*dto.MetricFamily, own string) *source {
 	s := &source{functions: make(map[invocation.FunctionKey]*figures), nodes: make(map[string]*Node)}
 	for _, family := range families {
 		read := readers[family.GetName()]
@@ -175,7 +179,10 @@ func parse(families []*dto.MetricFamily) *source {
 				m.labels[label.GetName()] = label.GetValue()
 			}
 			if node != nil {
-				node(s.node(m.labels["node_name"]), m)
+				// Node agents do not name their node.
+				if name := cmp.Or(m.labels["node_name"], own); name != "" {
+					node(s.node(name), m)
+				}
 				continue
 			}
 			read(s.figuresOf(m.labels["function_namespace"], m.labels["function"]), m)
@@ -209,6 +216,18 @@ var nodeReaders = map[string]func(*Node, metric){
 	"windlass_scheduler_node_instances": func(n *Node, m metric) { n.Instances += int(m.value) },
 	"windlass_scheduler_node_requested_ratio": func(n *Node, m metric) {
 		n.request(Printable(m.labels["resource"]), m.value)
+	},
+
+	"windlass_node_busy":          func(n *Node, m metric) { n.order().Busy = m.value > 0 },
+	"windlass_node_cores":         func(n *Node, m metric) { n.order().Cores = int(m.value) },
+	"windlass_node_low_instances": func(n *Node, m metric) { n.order().Low = int(m.value) },
+	"windlass_node_calls": func(n *Node, m metric) {
+		switch m.labels["state"] {
+		case "holding":
+			n.order().Holding = int(m.value)
+		case "waiting":
+			n.order().Waiting = int(m.value)
+		}
 	},
 }
 

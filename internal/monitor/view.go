@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -184,6 +185,38 @@ type Node struct {
 	Instances int `json:"instances"`
 	// Requested is the requested share of the node's capacity by resource: cpu and memory.
 	Requested map[string]float64 `json:"requested,omitempty"`
+	// Order is what its node agent says; nil if the node has none, or it does not answer.
+	Order *NodeOrder `json:"order,omitempty"`
+}
+
+// NodeOrder is how a node orders calls.
+type NodeOrder struct {
+	// Busy says that more threads want to run than the node has cores, so that calls need core
+	// tickets.
+	Busy bool `json:"busy"`
+	// Cores is how many tickets there are, Holding how many calls have one, and Waiting how many
+	// calls wait for one.
+	Cores   int `json:"cores"`
+	Holding int `json:"holding"`
+	Waiting int `json:"waiting"`
+	// Low is how many instances get what others leave of the cores.
+	Low int `json:"low"`
+}
+
+// Mode is busy or calm.
+func (o *NodeOrder) Mode() string {
+	if o.Busy {
+		return "busy"
+	}
+	return "calm"
+}
+
+// order is what the node's own agent says of it.
+func (n *Node) order() *NodeOrder {
+	if n.Order == nil {
+		n.Order = &NodeOrder{}
+	}
+	return n.Order
 }
 
 // request takes the largest share that anyone tells: all look at the same node.
@@ -196,6 +229,7 @@ func (n *Node) request(resource string, share float64) {
 
 func (n *Node) add(more *Node) {
 	n.Instances += more.Instances
+	n.Order = cmp.Or(n.Order, more.Order)
 	for resource, share := range more.Requested {
 		n.request(resource, share)
 	}

@@ -36,6 +36,12 @@ func (t *fakeReading) add(name string, m *dto.Metric, labels ...string) *fakeRea
 	return t
 }
 
+func (t *fakeReading) ofNode(source, node string) Reading {
+	r := t.reading(source)
+	r.Node = node
+	return r
+}
+
 func (t *fakeReading) reading(source string) Reading {
 	r := Reading{Source: source}
 	for _, family := range t.families {
@@ -358,5 +364,20 @@ func TestChoosing(t *testing.T) {
 	}
 	if (&all[0]).Key() != (invocation.FunctionKey{Namespace: "team", Name: "c"}) {
 		t.Error("a function has the key of another one")
+	}
+}
+
+func TestANodeAgentTellsOfItsNodeAlone(t *testing.T) {
+	agent := func(busy float64) *fakeReading {
+		return process().says("windlass_node_busy", busy).says("windlass_node_cores", 4).says("windlass_node_low_instances", 5).
+			says("windlass_node_calls", 3, "state", "waiting").says("windlass_node_calls", 2, "state", "holding").says("windlass_node_calls", 9, "state", "demoted")
+	}
+	nodes := process().says("windlass_scheduler_node_instances", 4, "node_name", "n1").says("windlass_scheduler_node_instances", 2, "node_name", "n3")
+	var w Watcher
+	v := w.See(at(0, nodes.reading("s-1"), nodes.reading("s-2"), agent(1).ofNode("a-1", "n1"), agent(0).ofNode("a-2", "n2"), agent(1).reading("of no node")))
+	order := func(busy bool) *NodeOrder { return &NodeOrder{Busy: busy, Cores: 4, Holding: 2, Waiting: 3, Low: 5} }
+	want := []Node{{Name: "n1", Instances: 8, Order: order(true)}, {Name: "n2", Order: order(false)}, {Name: "n3", Instances: 4}}
+	if diff := cmp.Diff(want, v.Nodes); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 }

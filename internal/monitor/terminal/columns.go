@@ -240,8 +240,47 @@ func waited(seconds float64) cell {
 	return cell{formatSeconds(seconds), usual}
 }
 
-// nodeColumns are of nodes with names at most so long.
-func nodeColumns(names int) []column[*monitor.Node] {
+// orderColumns say how nodes order calls. A node without a node agent has dashes.
+func orderColumns() []column[*monitor.Node] {
+	of := func(show func(o *monitor.NodeOrder) cell) func(*monitor.Node) cell {
+		return func(n *monitor.Node) cell {
+			if n.Order == nil {
+				return cell{"-", faint}
+			}
+			return show(n.Order)
+		}
+	}
+	return []column[*monitor.Node]{
+		{title: "MODE", least: 4, left: true, cell: of(func(o *monitor.NodeOrder) cell {
+			if o.Busy {
+				return cell{o.Mode(), notable}
+			}
+			return cell{o.Mode(), good}
+		})},
+		{title: "WAITING", least: 7, cell: of(func(o *monitor.NodeOrder) cell { return number(o.Waiting, notable) })},
+		{title: "ON CORES", least: 8, rank: 3, cell: of(func(o *monitor.NodeOrder) cell {
+			return cell{fmt.Sprintf("%d/%d", o.Holding, o.Cores), usual}
+		})},
+		{title: "LOW", least: 4, rank: 2, cell: of(func(o *monitor.NodeOrder) cell { return number(o.Low, usual) })},
+	}
+}
+
+// nodeHelp says what stands in the columns of nodes.
+func nodeHelp() [][2]string {
+	return [][2]string{
+		{"MODE", "busy: more threads want to run than there are cores"},
+		{"WAITING ON CORES", "calls that wait for a core, and that have one of so many"},
+		{"LOW", "instances that get what others leave of the cores"},
+	}
+}
+
+// ordered tells whether any of the nodes orders its calls.
+func ordered(nodes []monitor.Node) bool {
+	return slices.ContainsFunc(nodes, func(n monitor.Node) bool { return n.Order != nil })
+}
+
+// nodeColumns are of nodes with names at most so long. Nodes that order calls have more.
+func nodeColumns(names int, ordered bool) []column[*monitor.Node] {
 	const width = 20
 	share := func(resource string) func(n *monitor.Node) cell {
 		return func(n *monitor.Node) cell {
@@ -259,10 +298,14 @@ func nodeColumns(names int) []column[*monitor.Node] {
 			return cell{fmt.Sprintf("%3.0f %% %s", v*100, bar(v, width)), style}
 		}
 	}
-	return []column[*monitor.Node]{
+	columns := []column[*monitor.Node]{
 		{title: "NODE", least: 10, most: max(10, names), left: true, cell: func(n *monitor.Node) cell { return cell{n.Name, usual} }},
 		{title: "INSTANCES", least: 9, cell: func(n *monitor.Node) cell { return number(n.Instances, usual) }},
-		{title: "CPU REQUESTED", least: width + 6, left: true, rank: 1, cell: share("cpu")},
-		{title: "MEMORY REQUESTED", least: width + 6, left: true, rank: 2, cell: share("memory")},
+		{title: "CPU REQUESTED", least: width + 6, left: true, rank: 4, cell: share("cpu")},
+		{title: "MEMORY REQUESTED", least: width + 6, left: true, rank: 5, cell: share("memory")},
 	}
+	if ordered {
+		columns = slices.Insert(columns, 2, orderColumns()...)
+	}
+	return columns
 }

@@ -57,8 +57,12 @@ func newModel(c Config, turnTo func(*invocation.FunctionKey)) model {
 	bottom.Styles = help.Styles{
 		Ellipsis: faint, ShortKey: bold, ShortDesc: usual, ShortSeparator: faint, FullKey: bold, FullDesc: usual, FullSeparator: faint,
 	}
+	at := allFunctions
+	if c.Nodes {
+		at = allNodes
+	}
 	return model{
-		config: c, keys: keys(), watchDecisions: turnTo, width: 80, height: 24,
+		config: c, at: at, keys: keys(), watchDecisions: turnTo, width: 80, height: 24,
 		watcher: &monitor.Watcher{}, order: c.Order, filter: filter, help: bottom,
 	}
 }

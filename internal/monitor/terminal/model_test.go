@@ -155,6 +155,7 @@ func TestScreensLookAsTheyShould(t *testing.T) {
 		"function-70":     {70, 40, []string{"enter"}, &decisionlog.Report{Decisions: told()}},
 		"nodes-100":       {100, 14, []string{"tab"}, nil},
 		"nodes-40":        {40, 14, []string{"tab"}, nil},
+		"nodes-help-80":   {80, 24, []string{"tab", "?"}, nil},
 		"help-80":         {80, 24, []string{"?"}, nil},
 		"filter-100":      {100, 12, []string{"/", "t", "h"}, nil},
 		"filtered-to-nil": {100, 12, []string{"/", "x", "q", "enter"}, nil},
@@ -179,6 +180,40 @@ func TestScreensLookAsTheyShould(t *testing.T) {
 			golden(t, name, strings.Join(lines, "\n")+"\n")
 		})
 	}
+}
+
+// orderly is sight with nodes that order their calls, but one.
+func orderly() monitor.View {
+	v := sight()
+	v.Nodes[0].Order = &monitor.NodeOrder{Busy: true, Cores: 4, Holding: 4, Waiting: 13, Low: 3}
+	v.Nodes[1].Order = &monitor.NodeOrder{Cores: 16}
+	return v
+}
+
+func TestNodesThatOrderCallsLookAsTheyShould(t *testing.T) {
+	for name, width := range map[string]int{"ordered-120": 120, "ordered-80": 80, "ordered-40": 40} {
+		p := play(t, monitor.Choice{})
+		p.m.view = orderly()
+		p.tell(tea.WindowSizeMsg{Width: width, Height: 14})
+		p.press("tab")
+		lines := strings.Split(p.screen(), "\n")
+		for i, line := range lines {
+			lines[i] = strings.TrimRight(line, " ")
+		}
+		golden(t, name, strings.Join(lines, "\n")+"\n")
+	}
+}
+
+func TestNodesMayComeFirstAndArePrinted(t *testing.T) {
+	m := newModel(Config{Place: "on this machine", Order: monitor.ByQueue, Nodes: true}, nil)
+	if m.at != allNodes {
+		t.Errorf("the first screen is %d", m.at)
+	}
+	var out strings.Builder
+	if err := Print(&out, orderly(), Config{Order: monitor.ByName, Nodes: true}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "printed-nodes", out.String())
 }
 
 func golden(t *testing.T, name, got string) {

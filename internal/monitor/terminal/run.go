@@ -33,6 +33,8 @@ type Config struct {
 	Interval time.Duration
 	Order    monitor.Order
 	Choice   monitor.Choice
+	// Nodes shows nodes first, instead of functions.
+	Nodes bool
 }
 
 // Deps are the source and the terminal: its input, its output and its environment.

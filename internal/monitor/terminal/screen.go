@@ -66,7 +66,11 @@ func (m model) draw() string {
 // helpLines say what keys do and what columns mean.
 func (m model) helpLines() []string {
 	lines := append(strings.Split(m.help.FullHelpView(m.keys.full()), "\n"), "")
-	for _, c := range columnHelp() {
+	columns := columnHelp()
+	if m.at == allNodes {
+		columns = nodeHelp()
+	}
+	for _, c := range columns {
 		lines = append(lines, faint.Render(fmt.Sprintf("%-18s", c[0]))+c[1])
 	}
 	return lines
@@ -210,7 +214,7 @@ func (m model) nodeLines() []string {
 	for _, n := range m.view.Nodes {
 		names = max(names, ansi.StringWidth(n.Name))
 	}
-	columns, widths := fit(nodeColumns(names), m.width)
+	columns, widths := fit(nodeColumns(names, ordered(m.view.Nodes)), m.width)
 	lines := []string{head(columns, widths, "", false)}
 	if len(m.view.Nodes) == 0 {
 		return append(lines, faint.Render("no node is known"))
