@@ -20,21 +20,7 @@ var _ = Describe("Uninstalling", Serial, func() {
 		Expect(leftovers(ctx)).To(ContainElement(ContainSubstring("validatingadmissionpolicy")), "what is looked for is found while it is there")
 
 		By("uninstalling")
-		reinstalled := false
-		reinstall := func(ctx context.Context) {
-			_, err := helm(ctx, "install", "windlass", filepath.Join(checkout, "charts", "windlass"),
-				"--namespace", releaseNamespace, "--values", saved, "--wait", "--timeout", "3m")
-			Expect(err).NotTo(HaveOccurred())
-			reinstalled = true
-			world.gateway = gatewayURL(ctx, world.api)
-		}
-		DeferCleanup(func(ctx SpecContext) {
-			if !reinstalled {
-				reinstall(ctx)
-			}
-		})
-		_, err := helm(ctx, "uninstall", "windlass", "--namespace", releaseNamespace, "--wait", "--timeout", "3m")
-		Expect(err).NotTo(HaveOccurred())
+		reinstall := uninstallRelease(ctx, saved)
 		Expect(namesOf(t.pods("first"))).To(BeEmpty())
 		Expect(namesOf(t.pods("second"))).To(BeEmpty())
 		// Pods of the release may take their grace period, and the garbage
@@ -63,6 +49,29 @@ var _ = Describe("Uninstalling", Serial, func() {
 		Eventually(func() int { return len(t.living("second")) }, "30s").Should(BeNumerically(">=", 2), t.explain("second"))
 	})
 })
+
+// uninstallRelease uninstalls the release. What it returns installs it again, with the saved values;
+// the end of the spec does, too, if that was not called.
+func uninstallRelease(ctx context.Context, saved string) (reinstall func(context.Context)) {
+	GinkgoHelper()
+	reinstalled := false
+	reinstall = func(ctx context.Context) {
+		GinkgoHelper()
+		_, err := helm(ctx, "install", "windlass", filepath.Join(checkout, "charts", "windlass"),
+			"--namespace", releaseNamespace, "--values", saved, "--wait", "--timeout", "3m")
+		Expect(err).NotTo(HaveOccurred())
+		reinstalled = true
+		world.gateway = gatewayURL(ctx, world.api)
+	}
+	DeferCleanup(func(ctx SpecContext) {
+		if !reinstalled {
+			reinstall(ctx)
+		}
+	})
+	_, err := helm(ctx, "uninstall", "windlass", "--namespace", releaseNamespace, "--wait", "--timeout", "3m")
+	Expect(err).NotTo(HaveOccurred())
+	return reinstall
+}
 
 // leftovers are all objects of the cluster, of every kind that can be listed,
 // that Windlass or its chart has made, but for CRDs, Functions and their records.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
@@ -115,6 +117,46 @@ var _ = Describe("Node agents", Serial, Ordered, func() {
 		}
 	})
 
+	It("leave no trace in any cgroup when their node is drained under load, and fail no call", func(ctx SpecContext) {
+		By("having its instances here, though they may be elsewhere")
+		others := slices.DeleteFunc(nodeNames(ctx), func(node string) bool { return node == firstNode })
+		uncordon := func(ctx SpecContext) { kubectl(ctx, append([]string{"uncordon"}, others...)...) }
+		DeferCleanup(uncordon)
+		kubectl(ctx, append([]string{"cordon"}, others...)...)
+		t.deploy(batch("nightly"))
+		Eventually(func() []string { return lowOn(firstNode) }, later, "200ms").Should(HaveLen(6), t.explain("nightly"))
+		uncordon(ctx)
+		Expect(journalOf(firstNode)).NotTo(BeEmpty(), "what is looked for is found while it is there")
+		load := t.startLoad("nightly", "/compute?ms=200", 4)
+		Eventually(load.answered, soon).Should(BeNumerically(">", 10))
+		before := sharesOn(firstNode)
+
+		By("draining it")
+		DeferCleanup(func(ctx SpecContext) { kubectl(ctx, "uncordon", firstNode) })
+		kubectl(ctx, "drain", firstNode, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=120s",
+			"--pod-selector", "app.kubernetes.io/component=function")
+		for _, name := range []string{"nightly", "long", "short"} {
+			for _, pod := range t.living(name) {
+				Expect(pod.Spec.NodeName).NotTo(Equal(firstNode), t.explain(name)())
+			}
+		}
+		Eventually(func() []string { return lowOn(firstNode) }, "5s", "50ms").Should(BeEmpty())
+		Eventually(func() []string { return journalOf(firstNode) }, "5s", "50ms").Should(BeEmpty())
+		expectSame(before, sharesOn(firstNode))
+		Expect(isReady(nodeAgentPod(ctx))).To(BeTrue(), "a DaemonSet's pods stay")
+		answered := load.answered()
+		Eventually(load.answered, soon).Should(BeNumerically(">", answered+10), t.explain("nightly"))
+		result := load.stop()
+		Expect(result.Failed).To(BeZero(), result.String())
+
+		By("having pods again")
+		kubectl(ctx, "uncordon", firstNode)
+		t.kubectl("delete", "function/nightly", "--timeout=60s")
+		Eventually(t.created("long"), later, "200ms").Should(Equal(4), t.explain("long"))
+		Eventually(t.created("short"), later, "200ms").Should(Equal(1), t.explain("short"))
+		busy = newBusyNode(t)
+	})
+
 	It("leave no trace in any cgroup when they are disabled under load", func(ctx SpecContext) {
 		before := busy.weights()
 		busy.start()
@@ -126,7 +168,146 @@ var _ = Describe("Node agents", Serial, Ordered, func() {
 		busy.stop()
 		Expect(busy.low()).To(BeEmpty())
 	})
+
+	It("leave no trace in any cgroup when Windlass is uninstalled under load", func(ctx SpecContext) {
+		nodeAgents(ctx, true)
+		hourly := batch("hourly")
+		hourly.Spec.Template.Placement.NodeSelector = map[string]string{"kubernetes.io/hostname": firstNode}
+		t.deploy(hourly)
+		Eventually(func() []string { return lowOn(firstNode) }, later, "200ms").ShouldNot(BeEmpty(), t.explain("hourly"))
+		t.bystander(ctx)
+		saved, before := savedValues(ctx), sharesOn(firstNode)
+		calling, done := context.WithCancel(ctx)
+		var callers sync.WaitGroup
+		for range 4 {
+			callers.Go(func() {
+				for calling.Err() == nil {
+					_, _ = t.tryCall(calling, "hourly", "/compute?ms=200") // until there is nobody to answer
+				}
+			})
+		}
+
+		reinstall := uninstallRelease(ctx, saved)
+		done()
+		callers.Wait()
+		Eventually(func() []corev1.Pod { return component(ctx, "node") }, soon, "200ms").Should(BeEmpty())
+		Expect(namesOf(t.pods("hourly"))).To(BeEmpty())
+		for _, node := range nodeNames(ctx) {
+			Eventually(func() []string { return lowOn(node) }, "5s", "50ms").Should(BeEmpty(), node)
+			Expect(journalOf(node)).To(BeEmpty(), node)
+		}
+		expectSame(before, sharesOn(firstNode))
+		reinstall(ctx)
+		t.kubectl("delete", "function/hourly", "--timeout=60s")
+	})
 })
+
+// batch is a function whose instances are in the low band at all times.
+func batch(name string) *v1alpha1.Function {
+	return httpd(name, func(s *v1alpha1.FunctionSpec) {
+		s.Template.Concurrency = 1
+		s.Template.Scheduling.Class = v1alpha1.ClassBatch
+		s.Scaling.MinInstances, s.Scaling.MaxInstances = 6, new(int32(12))
+	})
+}
+
+// bystander runs a pod on the first node that is not of Windlass, and stays when that goes.
+func (t *tenant) bystander(ctx context.Context) {
+	GinkgoHelper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "bystander"},
+		Spec: corev1.PodSpec{
+			NodeName: firstNode,
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: new(true), RunAsUser: new(int64(65532)), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []corev1.Container{{
+				Name: "httpd", Image: image("test-functions"), Args: []string{"httpd"},
+				Resources:       corev1.ResourceRequirements{Requests: amount("10m", "16Mi")},
+				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+			}},
+		},
+	}
+	Expect(world.api.Create(ctx, pod)).To(Succeed())
+	t.kubectl("wait", "--for=condition=Ready", "pod/bystander", "--timeout=60s")
+}
+
+// podGroups are the groups of all pods of a node, also those of others, in the hierarchy of the cpu controller.
+func podGroups(node string) (groups []string) {
+	GinkgoHelper()
+	for _, below := range []string{"pod*", "*/pod*"} {
+		found, err := filepath.Glob("/sys/fs/cgroup/cpu/*/" + node + "/kubepods/" + below)
+		Expect(err).NotTo(HaveOccurred())
+		groups = append(groups, found...)
+	}
+	return groups
+}
+
+// lowOn are those of them that are in the low band.
+func lowOn(node string) (low []string) {
+	for _, group := range podGroups(node) {
+		if strings.TrimSpace(readText(filepath.Join(group, "cpu.idle"))) == "1" {
+			low = append(low, group)
+		}
+	}
+	return low
+}
+
+// sharesOn are the weight of each of them, and the cores that it may use, without those in the low
+// band, which have another weight there.
+func sharesOn(node string) map[string]string {
+	low, shares := lowOn(node), map[string]string{}
+	for _, group := range podGroups(node) {
+		if slices.Contains(low, group) {
+			continue
+		}
+		cores := strings.Replace(group, "/sys/fs/cgroup/cpu/", "/sys/fs/cgroup/cpuset/", 1)
+		shares[group] = strings.TrimSpace(readText(filepath.Join(group, "cpu.shares"))) + " on " + strings.TrimSpace(readText(filepath.Join(cores, "cpuset.cpus")))
+	}
+	return shares
+}
+
+// expectSame compares the groups that there were and still are.
+func expectSame(before, after map[string]string) {
+	GinkgoHelper()
+	compared := 0
+	for group, was := range before {
+		if is, stays := after[group]; stays {
+			Expect(is).To(Equal(was), group)
+			compared++
+		}
+	}
+	Expect(compared).NotTo(BeZero(), "there is nothing to compare")
+	say("%d of %d groups are there as before", compared, len(before))
+}
+
+// journalOf is what the journal of a node's agent has to undo: groups that are low, and files that
+// hold groups back.
+func journalOf(node string) (open []string) {
+	text, err := os.ReadFile(filepath.Join(shared.State, "nodes", node, "disk/run/windlass/node/bands"))
+	if os.IsNotExist(err) {
+		return nil // the node never had one
+	}
+	Expect(err).NotTo(HaveOccurred())
+	is := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) > 1 {
+			is[words[len(words)-1]] = words[0]
+		}
+	}
+	for path, word := range is {
+		if word == "low" || word == "held" {
+			open = append(open, word+" "+path)
+		}
+	}
+	return open
+}
+
+// nodeNames are the nodes of the cluster.
+func nodeNames(ctx context.Context) []string {
+	GinkgoHelper()
+	return strings.Fields(kubectl(ctx, "get", "nodes", "-o", "jsonpath={.items[*].metadata.name}"))
+}
 
 // nodeAgents switches the node agents of the release on or off, and waits until that is so.
 func nodeAgents(ctx context.Context, on bool) {
