@@ -26,6 +26,7 @@ var ofNodes = map[string]struct {
 	"preempt":                   {"preempt=false", argumentOf("preempt"), "false"},
 	"cores":                     {"cores=3", argumentOf("cores"), "3"},
 	"latencyCriticalNamespaces": {"latencyCriticalNamespaces={shop,search}", argumentOf("latency-critical-namespaces"), "shop,search"},
+	"coLocation":                {"coLocation=true,latencyCriticalNamespaces={shop}", argumentOf("co-location"), "true"},
 	"extraArgs":                 {"extraArgs={--journal-dir=/elsewhere}", lastArgument, "--journal-dir=/elsewhere"},
 	"cgroupRoot": {"cgroupRoot=/sys/fs/cgroup/kubepods.slice", func(_ *testing.T, d appsv1.DaemonSet) any {
 		at := slices.IndexFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "cgroup" })
