@@ -118,7 +118,9 @@ func (c *Conn) HasWholeFrame() bool {
 }
 
 // isForCaller reports whether Read returns frames of this kind.
-func (k Kind) isForCaller() bool { return k >= KindHello && k < KindPing || k == KindNode }
+func (k Kind) isForCaller() bool {
+	return k >= KindHello && k < KindPing || k >= KindNode && k <= KindGiveUp
+}
 
 // Read returns the next frame. It answers pings, and asks a silent peer whether it is there.
 func (c *Conn) Read() (Frame, error) {

@@ -528,7 +528,7 @@ func TestCloseWriteWaitsOnlySoLong(t *testing.T) {
 
 func TestUnknownKindsAreCountedAndSkipped(t *testing.T) {
 	sent := AppendFrame(nil, 0, 0, 0, nil)
-	sent = AppendFrame(sent, KindNode+1, 0, 7, func(b []byte) []byte { return append(b, "something new"...) })
+	sent = AppendFrame(sent, KindGiveUp+1, 0, 7, func(b []byte) []byte { return append(b, "something new"...) })
 	sent = AppendCount(sent, KindLend, 0, 3)
 	sent = AppendFrame(sent, 255, 0, 0, nil)
 	var unknown []Kind
@@ -537,7 +537,7 @@ func TestUnknownKindsAreCountedAndSkipped(t *testing.T) {
 	if n, _ := ParseCount(f); err != nil || n != 3 {
 		t.Errorf("it has read %+v, %v", f, err)
 	}
-	if _, err := conn.Read(); !errors.Is(err, io.EOF) || !slices.Equal(unknown, []Kind{0, KindNode + 1, 255}) {
+	if _, err := conn.Read(); !errors.Is(err, io.EOF) || !slices.Equal(unknown, []Kind{0, KindGiveUp + 1, 255}) {
 		t.Errorf("%v were counted, then %v", unknown, err)
 	}
 }

@@ -105,6 +105,7 @@ func FuzzParseRefused(f *testing.F) { fuzzParse(f, codecOf("refused")) }
 func FuzzParseHead(f *testing.F)    { fuzzParse(f, codecOf("head")) }
 func FuzzParseEnd(f *testing.F)     { fuzzParse(f, codecOf("end")) }
 func FuzzParseRelease(f *testing.F) { fuzzParse(f, codecOf("release")) }
+func FuzzParseStalled(f *testing.F) { fuzzParse(f, codecOf("stalled")) }
 func FuzzParseCount(f *testing.F)   { fuzzParse(f, codecOf("window")) }
 
 // FuzzRead reads what a stranger sends, in pieces: Read never panics, holds little, and returns

@@ -68,7 +68,7 @@ var goldens = map[string]golden{
 		Invocation: invocation.ID(sixteen(0x50)), Attempt: 3, Remaining: time.Minute,
 		Method: "POST", RequestURI: "/path?query=1", Host: "example.com",
 		Header: []Field{{"Accept", "*/*"}, {"X-Empty", ""}}, ContentLength: 4, Trailer: []string{"X-Sum"}, Upgrade: "websocket",
-		ExpectContinue: true, Whole: true, Body: []byte("body"),
+		ExpectContinue: true, Whole: true, Body: []byte("body"), CoreWait: 70 * time.Millisecond,
 	}, ParseCall),
 	"refused": {
 		KindRefused, 3, RefusedBadToken,
@@ -94,7 +94,12 @@ var goldens = map[string]golden{
 	"return":    counting(KindReturn, 0, 3),
 	"ping":      bare(KindPing, 0),
 	"pong":      bare(KindPong, 0),
-	"node":      {KindNode, 0, true, func(b []byte) []byte { return AppendNode(b, true) }, parsing(ParseNode)},
+	"give-up":   bare(KindGiveUp, 2),
+	"stalled": {
+		KindStalled, 2, 50 * time.Millisecond,
+		func(b []byte) []byte { return AppendStalled(b, 2, 50*time.Millisecond) }, parsing(ParseStalled),
+	},
+	"node": {KindNode, 0, true, func(b []byte) []byte { return AppendNode(b, true) }, parsing(ParseNode)},
 }
 
 func goldenClaim(call uint32, c Claim) golden {
@@ -133,7 +138,7 @@ func TestThereIsAGoldenFrameOfEachKind(t *testing.T) {
 	for _, g := range goldens {
 		there[g.kind] = true
 	}
-	for kind := KindHello; kind <= KindNode; kind++ {
+	for kind := KindHello; kind <= KindGiveUp; kind++ {
 		if !there[kind] {
 			t.Errorf("there is none of kind %d", kind)
 		}

@@ -73,6 +73,8 @@ type Call struct {
 	// Body is the whole body if Whole is set. It is valid as long as the frame.
 	Whole bool
 	Body  []byte
+	// CoreWait is how long the call has waited for cores of nodes at instances that gave it up.
+	CoreWait time.Duration
 }
 
 // Refusal says why there is no call for a claim.
@@ -325,7 +327,8 @@ func (c *Call) Append(b []byte, call uint32) []byte {
 		b = appendLength(b, c.ContentLength)
 		b = appendNames(b, c.Trailer)
 		b = appendString(b, c.Upgrade)
-		return appendBytes(b, c.Body)
+		b = appendBytes(b, c.Body)
+		return appendDuration(b, c.CoreWait)
 	})
 }
 
@@ -336,6 +339,7 @@ func ParseCall(f Frame) (Call, error) {
 	c.Method, c.RequestURI, c.Host = r.string(), r.string(), r.string()
 	c.Header, c.ContentLength, c.Trailer, c.Upgrade = r.fields(), r.length(), r.names(), r.string()
 	c.Body, c.Whole, c.ExpectContinue = r.bytes(), f.Has(FlagWhole), f.Has(FlagExpect)
+	c.CoreWait = r.duration()
 	return c, r.err(f.Kind)
 }
 
@@ -421,6 +425,19 @@ func AppendNode(b []byte, busy bool) []byte {
 
 // ParseNode reads a Node.
 func ParseNode(f Frame) (busy bool, err error) { return f.Has(FlagBusy), nil }
+
+// AppendStalled appends a Stalled of a call by a credit: how long it has waited for a core of its
+// node, or 0 once it does not wait any more.
+func AppendStalled(b []byte, call uint32, waited time.Duration) []byte {
+	return AppendFrame(b, KindStalled, 0, call, func(b []byte) []byte { return appendDuration(b, waited) })
+}
+
+// ParseStalled reads a Stalled.
+func ParseStalled(f Frame) (waited time.Duration, err error) {
+	r := reader{rest: f.Payload}
+	waited = r.duration()
+	return waited, r.err(f.Kind)
+}
 
 // AppendCount appends a Window, whose count is bytes of a call, or a Lend, a TakeBack or a
 // Return, whose count is credits.

@@ -65,6 +65,11 @@ var codecs = []codec{
 		parse:  func(f Frame) (any, error) { return ParseRefused(f) },
 	},
 	{
+		name: "stalled", draw: func(t *rapid.T) any { return drawDuration(t, "waited") },
+		append: func(m any, b []byte, call uint32) []byte { return AppendStalled(b, call, m.(time.Duration)) },
+		parse:  func(f Frame) (any, error) { return ParseStalled(f) },
+	},
+	{
 		name: "window", draw: func(t *rapid.T) any { return rapid.Uint32().Draw(t, "count") },
 		append: func(m any, b []byte, call uint32) []byte { return AppendCount(b, KindWindow, call, m.(uint32)) },
 		parse:  func(f Frame) (any, error) { return ParseCount(f) },
@@ -127,7 +132,7 @@ func drawCall(t *rapid.T) Call {
 		Method: rapid.String().Draw(t, "method"), RequestURI: rapid.String().Draw(t, "uri"), Host: rapid.String().Draw(t, "host"),
 		Header: drawFields(t, "header"), ContentLength: drawLength(t), Trailer: drawNames(t, "trailer"),
 		Upgrade: rapid.String().Draw(t, "upgrade"), ExpectContinue: rapid.Bool().Draw(t, "expect"),
-		Whole: rapid.Bool().Draw(t, "whole"), Body: drawBody(t),
+		Whole: rapid.Bool().Draw(t, "whole"), Body: drawBody(t), CoreWait: drawDuration(t, "core wait"),
 	}
 }
 

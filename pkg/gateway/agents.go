@@ -197,7 +197,7 @@ func (c *agentConn) onFrame(f callwire.Frame) error {
 		return c.onCredits(f)
 	case callwire.KindNode:
 		return c.onNode(f)
-	case callwire.KindHead, callwire.KindBody, callwire.KindEnd, callwire.KindRelease, callwire.KindWindow:
+	case callwire.KindHead, callwire.KindBody, callwire.KindEnd, callwire.KindRelease, callwire.KindWindow, callwire.KindStalled:
 		c.mu.Lock()
 		a := c.running[f.Call]
 		c.mu.Unlock()
@@ -306,9 +306,16 @@ func (c *agentConn) onNode(f callwire.Frame) error {
 	if p != nil {
 		p.mu.Lock()
 		p.core.SetBusy(lender, busy)
+		after := c.gateway.dispatch.handOver(p)
 		p.mu.Unlock()
+		c.gateway.dispatch.finish(after, c)
 	}
 	return nil
+}
+
+// askToGiveUp asks the agent for a call that has not begun. The frame is not written yet.
+func (c *agentConn) askToGiveUp(number uint32) {
+	c.wire.CommitLater(callwire.AppendFrame(c.wire.Begin(), callwire.KindGiveUp, 0, number, nil))
 }
 
 // taking is how it went to hand a call to an agent by a credit.
@@ -330,6 +337,7 @@ func (c *agentConn) take(call *call, p *pool, now time.Time) taking {
 	}
 	c.last += 2
 	a := &attempt{conn: c, call: call, wire: c.last, pool: p, byLoan: true, lent: true}
+	a.stalled = core.Stalled[*agentConn]{At: c.lender, Number: c.last}
 	c.mu.Unlock()
 	grant, err := call.claim(a, func(v *core.Invocation) (core.Grant, error) {
 		if a.unit = call.to.unit; string(a.unit.UID) != p.uid {

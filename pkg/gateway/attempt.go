@@ -45,10 +45,13 @@ type attempt struct {
 	// came says that the instance has sent a frame about it, and begun that the head of the
 	// answer has come. answer has the rest of an answer that is not whole. Only the reader
 	// uses these.
-	// coreWait is how long the call waited for a core of the node, as the head says.
+	// stalls says that it waits for a core, and coreWait is how long it did, as the head says.
 	came, begun bool
+	stalls      bool
 	answer      *callwire.Inflow
 	coreWait    time.Duration
+	// stalled is the pool's, and says how it waits for a core.
+	stalled core.Stalled[*agentConn]
 	// detached cancels the attempt some time after its client has left.
 	detached *time.Timer
 	// ended says that the instance has ended it, or is lost.
@@ -177,6 +180,12 @@ func (a *attempt) onFrame(f callwire.Frame) error {
 			return err
 		}
 		return a.onRelease(release)
+	case callwire.KindStalled:
+		waited, err := callwire.ParseStalled(f)
+		if err == nil {
+			a.onStalled(waited > 0)
+		}
+		return err
 	}
 	n, err := callwire.ParseCount(f)
 	if err == nil && a.upload != nil {
@@ -264,10 +273,34 @@ func (a *attempt) onRelease(release callwire.Release) error {
 	}
 	if a.leaves() {
 		// First the call: it is before all that came later.
-		a.release(release.Reason)
+		if a.stalls {
+			a.giveUp(release.Reason)
+		} else {
+			a.release(release.Reason)
+		}
 		a.freePlace(release.Keeps || release.NoCredit, 0)
 	}
 	return nil
+}
+
+// onStalled notes whether the call waits for a core of a busy node. It is asked for if another
+// instance has a core for it, and if its request is here whole to be sent again.
+func (a *attempt) onStalled(stalls bool) {
+	if !a.byLoan || a.begun || !a.call.whole {
+		return
+	}
+	a.stalls = stalls
+	p := a.pool
+	p.mu.Lock()
+	if stalls {
+		p.core.Stall(&a.stalled)
+	} else {
+		p.core.Unstall(&a.stalled)
+	}
+	after := a.conn.gateway.dispatch.handOver(p)
+	p.mu.Unlock()
+	a.conn.gateway.dispatch.finish(after, a.conn)
+	a.conn.gateway.returnIfDraining(p)
 }
 
 // breakOff ends the connection of an instance that sends what makes no sense.
@@ -309,10 +342,14 @@ func (a *attempt) freePlace(keeps bool, took time.Duration) {
 	if a.byLoan && took > 0 {
 		p.core.Executed(took, a.coreWait)
 	}
+	freed := p.core.Unstall(&a.stalled)
 	p.core.Ended(a.conn.lender, keeps)
 	after := a.conn.gateway.dispatch.handOver(p)
 	p.mu.Unlock()
 	a.conn.gateway.dispatch.finish(after, a.conn)
+	if freed {
+		a.conn.gateway.returnIfDraining(p)
+	}
 	if keeps && a.conn.gateway.draining.Load() {
 		a.conn.returnCredits()
 	}
@@ -387,6 +424,13 @@ func (a *attempt) release(reason string) {
 	kept := a.call.whole || a.call.body.replay.giveBack()
 	a.requeue(false, reason, p, func(v *core.Invocation, now time.Time) (core.Decision, error) {
 		return v.Release(a.number, now, invocation.NewToken(), kept)
+	})
+}
+
+// giveUp queues a call again that has waited for a core.
+func (a *attempt) giveUp(reason string) {
+	a.requeue(false, reason, problem{}, func(v *core.Invocation, now time.Time) (core.Decision, error) {
+		return v.GiveUp(a.number, now, invocation.NewToken())
 	})
 }
 

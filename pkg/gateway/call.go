@@ -82,6 +82,7 @@ func (c *call) wireCall(unit *v1alpha1.Function, attempt int) callwire.Call {
 		ContentLength: r.ContentLength, Whole: c.whole, Body: c.small, Upgrade: c.upgrade,
 		ExpectContinue: !c.whole && c.upgrade == "" && r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue"),
 	}
+	message.CoreWait = c.waitedForCores()
 	if !c.whole {
 		message.Trailer = slices.Sorted(maps.Keys(r.Trailer))
 	}

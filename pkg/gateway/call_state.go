@@ -45,6 +45,8 @@ type callState struct {
 	interim []*callwire.Head
 	head    *callwire.Head
 	body    *callwire.Inflow
+	// coreWaited is how long it waited for cores at instances that gave it up.
+	coreWaited time.Duration
 	// earlier are the attempts before it that did not end the call.
 	earlier []earlierAttempt
 }
@@ -222,6 +224,20 @@ func (l *callState) noteRequeue(t earlierAttempt) {
 	if len(l.earlier) < maxEarlier {
 		l.earlier = append(l.earlier, t)
 	}
+}
+
+// noteGivenUp records how long the call has waited for a core at an instance that gave it up.
+func (l *callState) noteGivenUp(a *attempt) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.coreWaited += time.Since(a.claimed)
+}
+
+// waitedForCores is how long the call has waited for cores at instances that gave it up.
+func (l *callState) waitedForCores() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.coreWaited
 }
 
 // answerWritten records that the rest of the function's answer was written, or never will be.

@@ -112,6 +112,10 @@ func (d *dispatcher) enqueue(c *call) {
 		p = d.pools.locked(at, c.function.Key())
 	}
 	c.pool.Store(p)
+	if last := c.currentAttempt(); last != nil && last.pool == p && p.core.GivenUp(&last.stalled) {
+		c.noteGivenUp(last)
+		d.metrics.callGivenUp()
+	}
 	ask := p.core.Add(&c.waiting, time.Now(), limited)
 	after := d.handOver(p)
 	if c.pool.Load() == p && !c.queued() { // it had ended, or was claimed, before it was in the pool
@@ -177,13 +181,15 @@ type handedOver struct {
 	ask []*call
 }
 
-// handOver hands calls to lent pulls for as long as there are both. The caller holds the
-// pool's lock, and calls finish after it has released the lock.
+// handOver hands calls to lent pulls for as long as there are both, and asks for calls that stall
+// if pulls are left. The caller holds the pool's lock, and calls finish after it has released the
+// lock.
 func (d *dispatcher) handOver(p *pool) (after handedOver) {
 	for {
 		w, by, ok := p.core.Next()
 		if !ok {
 			after.ask = p.core.Stranded()
+			askForStalled(p, &after)
 			return after
 		}
 		c, now := w.Call, time.Now()
@@ -198,6 +204,14 @@ func (d *dispatcher) handOver(p *pool) (after handedOver) {
 			p.core.Handed(w, now)
 			after.to = after.to.with(by.Instance)
 		}
+	}
+}
+
+// askForStalled asks busy nodes for calls that have a place on a calm node.
+func askForStalled(p *pool, after *handedOver) {
+	for s, ok := p.core.NextStalled(); ok; s, ok = p.core.NextStalled() {
+		s.At.Instance.askToGiveUp(s.Number)
+		after.to = after.to.with(s.At.Instance)
 	}
 }
 
@@ -290,6 +304,14 @@ func (d *dispatcher) report(p *pool) {
 
 		CoreWaitedNs: int64(r.CoreWaited - p.base.CoreWaited),
 	})
+}
+
+// returnIfDraining gives the credits of a pool back that its calls do not need any more. They are those
+// of other connections, for which a reader does not wait.
+func (g *Gateway) returnIfDraining(p *pool) {
+	if g.draining.Load() {
+		go g.dispatch.returnLoans(p)
+	}
 }
 
 // returnLoans gives the credits of a pool back, or those of all if it is nil: before the gateway

@@ -49,6 +49,8 @@ var (
 		"Tickets that the gateway offered again, because it retries the call or because the ticket or its scheduler may be lost.")
 	overtakenTotal = Metrics.Counter(metric.Stable, "windlass_gateway_tickets_overtaken_total",
 		"Tickets whose calls went to a lent pull first. An instance that comes with such a ticket is refused (NotWaiting).")
+	givenUpTotal = Metrics.Counter(metric.Experimental, "windlass_gateway_calls_given_up_total",
+		"Calls by lent pulls that waited for a core of a busy node, and that their instances gave up for an instance on a calm node.")
 	heldNow = Metrics.Gauge(metric.Stable, "windlass_gateway_invocations_held",
 		"Calls that the gateway holds, including those with a body that is still arriving.")
 	heldLimit = Metrics.Gauge(metric.Stable, "windlass_gateway_invocations_limit",
@@ -74,6 +76,7 @@ type metrics struct {
 	offers      prometheus.Counter
 	reoffers    prometheus.Counter
 	overtaken   prometheus.Counter
+	givenUp     prometheus.Counter
 
 	catalog catalog.Reader
 	// mu guards functions, and is held for reading while series of a function are made:
@@ -102,6 +105,7 @@ func newMetrics(reg prometheus.Registerer, functions catalog.Reader, admitter *a
 		offers:      offeredTotal.New(),
 		reoffers:    reofferedTotal.New(),
 		overtaken:   overtakenTotal.New(),
+		givenUp:     givenUpTotal.New(),
 	}
 	phases := phaseDurationSeconds.Vec()
 	for s := range timeline.Phase(timeline.Phases) {
@@ -110,7 +114,7 @@ func newMetrics(reg prometheus.Registerer, functions catalog.Reader, admitter *a
 	for _, reason := range []string{notWaiting, wrongToken, unsupported} {
 		m.badClaims.WithLabelValues(reason)
 	}
-	reg.MustRegister(m.invocations, m.duration, m.inFlight, m.phaseSums, m.cold, m.refused, m.claims, m.badClaims, phases, m.offers, m.reoffers, m.overtaken,
+	reg.MustRegister(m.invocations, m.duration, m.inFlight, m.phaseSums, m.cold, m.refused, m.claims, m.badClaims, phases, m.offers, m.reoffers, m.overtaken, m.givenUp,
 		heldNow.Func(func() float64 { return float64(admitter.held().Calls) }),
 		heldLimit.Func(func() float64 { return float64(admitter.capacity.Calls) }),
 		bytesNow.Func(func() float64 { return float64(admitter.held().Bytes) }),
@@ -133,6 +137,13 @@ func (m *metrics) ticketOffered(again bool) {
 func (m *metrics) ticketOvertaken() {
 	if m != nil {
 		m.overtaken.Inc()
+	}
+}
+
+// callGivenUp counts a call that its instance gave up for another one.
+func (m *metrics) callGivenUp() {
+	if m != nil {
+		m.givenUp.Inc()
 	}
 }
 

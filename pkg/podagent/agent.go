@@ -236,6 +236,8 @@ func (a *Agent) carryOutAtGateway(e core.Effect) {
 		a.gateways[e.Gateway].sendCount(callwire.KindLend, e.Credits)
 	case core.TellNode:
 		a.gateways[e.Gateway].tellNode(e.Busy)
+	case core.TellStalled:
+		a.attempts[e.Attempt].tellStalled(e.Stalls)
 	case core.TakeBack:
 		a.gateways[e.Gateway].sendCount(callwire.KindTakeBack, e.Credits)
 	case core.Cancel:

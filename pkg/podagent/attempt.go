@@ -41,8 +41,9 @@ type attempt struct {
 	whenOver func(func(why error)) (stop func() bool)
 	// waiting says that a call that came by a credit has not begun.
 	waiting bool
-	// coreWait is how long it waited for a core of the node.
-	coreWait time.Duration
+	// coreWait is how long it waited for a core of the node, and waitedBefore how long it had at
+	// instances that gave it up.
+	coreWait, waitedBefore time.Duration
 	// cold says that it is the first call of the instance.
 	cold bool
 	// since is when the claim was sent or, without one, when the call came.
@@ -65,7 +66,7 @@ func (at *attempt) receive(message *callwire.Call, since time.Time) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	at.cancel, at.work = cancel, func() { at.run(ctx) }
 	at.whenOver = func(then func(error)) func() bool { return context.AfterFunc(ctx, func() { then(context.Cause(ctx)) }) }
-	at.since = since
+	at.since, at.waitedBefore = since, message.CoreWait
 	at.call = newCall(message, time.Now().Add(message.Remaining))
 	if message.Whole {
 		return
@@ -129,6 +130,19 @@ func (at *attempt) deliver(keeps bool) {
 	}
 }
 
+// tellStalled tells the gateway whether the call waits for a core. The caller holds the agent's lock.
+func (at *attempt) tellStalled(stalls bool) {
+	var waited time.Duration
+	if stalls {
+		waited = max(1, at.waitedForCore())
+	}
+	at.gateway.send(func(b []byte) []byte { return callwire.AppendStalled(b, at.wire, waited) })
+}
+
+// waitedForCore is for how long a call by a loan has waited for a core, here and at the instances
+// that gave it up.
+func (at *attempt) waitedForCore() time.Duration { return time.Since(at.since) + at.waitedBefore }
+
 // release releases a claim. The caller holds the agent's lock.
 func (at *attempt) release() {
 	at.forget()
@@ -183,6 +197,9 @@ func (at *attempt) onFrame(f callwire.Frame) error {
 	switch f.Kind {
 	case callwire.KindCancel:
 		at.agent.notify(core.Cancelled{Attempt: at.number})
+		return nil
+	case callwire.KindGiveUp:
+		at.agent.notify(core.GiveUp{Attempt: at.number})
 		return nil
 	case callwire.KindWindow:
 		n, err := callwire.ParseCount(f)

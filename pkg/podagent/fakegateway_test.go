@@ -305,6 +305,11 @@ func (c *claimed) cancel() {
 	c.write(func(b []byte) []byte { return callwire.AppendFrame(b, callwire.KindCancel, 0, c.number, nil) })
 }
 
+// giveUp asks for a call that has not begun.
+func (c *claimed) giveUp() {
+	c.write(func(b []byte) []byte { return callwire.AppendFrame(b, callwire.KindGiveUp, 0, c.number, nil) })
+}
+
 // released reports whether the agent has given the claim up.
 func (c *claimed) released() bool {
 	select {
@@ -351,6 +356,9 @@ func tellAttempt(f callwire.Frame) string {
 		text = "body " + tellBytes(f.Payload)
 	case callwire.KindEnd:
 		text = tellEnd(f)
+	case callwire.KindStalled:
+		waited, _ := callwire.ParseStalled(f)
+		text = fmt.Sprintf("stalled %v", waited)
 	default:
 		text = fmt.Sprintf("kind %d", f.Kind)
 	}

@@ -191,7 +191,7 @@ func (g *gateway) onFrame(f callwire.Frame) error {
 		return err
 	case callwire.KindRefused:
 		return g.onRefused(f)
-	case callwire.KindBody, callwire.KindEnd, callwire.KindWindow, callwire.KindCancel:
+	case callwire.KindBody, callwire.KindEnd, callwire.KindWindow, callwire.KindCancel, callwire.KindGiveUp:
 		at, err := g.running(f.Call)
 		if at == nil || err != nil {
 			return err

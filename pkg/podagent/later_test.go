@@ -88,7 +88,7 @@ func FuzzLaterGateway(f *testing.F) {
 				for _, m := range moments[:min(len(moments), 64)] {
 					if m%3 == moment {
 						c.write(func(b []byte) []byte {
-							return callwire.AppendFrame(b, callwire.KindNode+1+callwire.Kind(m%200), m, c.number, func(b []byte) []byte { return append(b, moments...) })
+							return callwire.AppendFrame(b, callwire.KindGiveUp+1+callwire.Kind(m%200), m, c.number, func(b []byte) []byte { return append(b, moments...) })
 						})
 					}
 				}

@@ -47,7 +47,7 @@ func (a *Agent) carryOutAtNode(e core.Effect) {
 	case core.AskCore:
 		ask := &nodewire.Ask{Ask: uint64(e.Attempt)}
 		if at := a.attempts[e.Attempt]; at != nil { // it came by a loan
-			ask.WaitedNs = int64(time.Since(at.since))
+			ask.WaitedNs = int64(at.waitedForCore())
 		}
 		a.nodeAgent.say(&nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Ask{Ask: ask}})
 	case core.GiveUpCore:

@@ -150,7 +150,9 @@ func TestOnABusyNodeCallsBeginWithACore(t *testing.T) {
 		if len(w.adapter.calls) > 0 {
 			t.Error("began without a core")
 		}
+		loan.hear("stalled 50ms")
 		node.grant(2)
+		loan.hear("stalled 0s")
 		p.hear("pull 0 lent gateway:1 1 busy")
 		(<-w.adapter.calls).hello()
 		node.hear("ended")
@@ -184,6 +186,46 @@ func TestAnAgentTellsItsNodeAgentTheClassOfItsFunction(t *testing.T) {
 			w.ended(nil)
 		})
 	}
+}
+
+// A gateway that has a core elsewhere asks for a call that waits. The call then never runs here, and
+// its place is the gateway's again. What it had waited for counts where it goes.
+func TestACallThatWaitsForACoreIsGivenUp(t *testing.T) {
+	withHarness(t, onANode, func(w *harness) {
+		w.run()
+		w.adapter.ready <- nil
+		p := w.stream()
+		p.hear(helloText, "pull 1")
+		node := w.joinNode()
+		g := w.loan(p, "a")
+		p.hear("pull 0 done a after 0s lent gateway:1 1")
+		node.mode(true)
+		p.hear("pull 0 lent gateway:1 1 busy")
+		early := get()
+		early.CoreWait = 200 * time.Millisecond
+		loan := g.call(early)
+		node.hear("ask 2 waited 200ms")
+		time.Sleep(50 * time.Millisecond)
+		p.hear("pull 0 lent gateway:1 1 busy waits for a core since 50ms")
+		loan.hear("stalled 250ms")
+		loan.giveUp()
+		node.hear("gave up 2")
+		loan.hear("release keeps")
+		loan.hearEnd()
+		p.hear("pull 0 lent gateway:1 1 busy")
+
+		next := g.call(get())
+		node.hear("ask 3 waited 0s")
+		node.grant(3)
+		next.giveUp() // too late
+		loan.giveUp() // once more
+		(<-w.adapter.calls).hello()
+		node.hear("ended")
+		next.hear(`head 200 whole "hello" keeps`)
+		next.hearEnd()
+		p.retire("test")
+		w.ended(nil)
+	})
 }
 
 func TestAClientThatLeavesWhileItsCallWaitsForACore(t *testing.T) {
@@ -274,6 +316,9 @@ func TestCallsBeginWithoutANodeAgentThatFails(t *testing.T) {
 				(<-w.adapter.calls).hello()
 				if waited := time.Since(before); waited > 220*time.Millisecond {
 					t.Errorf("the call waited for %v", waited)
+				}
+				if name == "it stands still" {
+					loan.hear("stalled 50ms", "stalled 0s")
 				}
 				loan.hear(`head 200 whole "hello" keeps`)
 				loan.hearEnd()

@@ -28,7 +28,7 @@ func (v *Invocation) Claim(now time.Time, token invocation.Token, cid invocation
 	case !v.ticket.token.Equal(token) || cid == "":
 		return Grant{}, ErrBadToken
 	}
-	return v.claim(now, 1), nil
+	return grant(v, now, 1), nil
 }
 
 // ClaimByLoan gives an invocation that waits to an instance that has lent a pull to the
@@ -37,13 +37,14 @@ func (v *Invocation) ClaimByLoan(now time.Time) (Grant, error) {
 	if v.phase != Queued {
 		return Grant{}, ErrNotWaiting
 	}
-	return v.claim(now, 0), nil
+	return grant(v, now, 0), nil
 }
 
-// claim begins an attempt. used is how many of its tickets are in no queue any more.
-func (v *Invocation) claim(now time.Time, used int) Grant {
+// grant begins an attempt. used is how many of its tickets are in no queue any more.
+func grant(v *Invocation, now time.Time, used int) Grant {
 	v.phase, v.begun, v.streamEnded = Claimed, false, false
 	v.attempt++
+	v.claimed = now
 	v.runBy = now.Add(v.spec.Timeout + RunGrace)
 	return Grant{Attempt: v.attempt, RunBy: v.runBy, CancelTicket: v.ticket.offers > used}
 }
@@ -133,6 +134,16 @@ func (v *Invocation) Release(attempt int, now time.Time, token invocation.Token,
 	return queueAgain(v, now, token), nil
 }
 
+// GiveUp is Release for an attempt that has waited for a core and was asked to give the invocation
+// up. That takes nothing from the time that the invocation may wait, nor from MaxAttempts.
+func (v *Invocation) GiveUp(attempt int, now time.Time, token invocation.Token) (Decision, error) {
+	if v.isCurrent(attempt) && !v.begun {
+		v.givenUp++
+		v.ticket.deadline = v.ticket.deadline.Add(now.Sub(v.claimed))
+	}
+	return v.Release(attempt, now, token, true)
+}
+
 // Lose ends an attempt that was broken off, and says why. An invocation that may run
 // twice is queued again under a new token, and has as long to be taken as a new one: the
 // attempt may have run for longer than invocations wait. The error is ErrOver or nil.
@@ -140,7 +151,7 @@ func (v *Invocation) Lose(attempt int, now time.Time, token invocation.Token, wh
 	switch {
 	case !v.isCurrent(attempt):
 		return Decision{}, ErrOver
-	case !v.spec.MayRepeat || v.begun || attempt >= MaxAttempts:
+	case !v.spec.MayRepeat || v.begun || attempt-v.givenUp >= MaxAttempts:
 		return v.fail(CauseGiven), nil
 	}
 	v.started, v.lost = true, why

@@ -86,7 +86,9 @@ type Invocation struct {
 	answer Answer
 	ticket ticket
 
-	attempt     int // of the last claim, from 1; 0 if there was none
+	attempt     int       // of the last claim, from 1; 0 if there was none
+	givenUp     int       // how many attempts were given up
+	claimed     time.Time // when the last one began
 	runBy       time.Time
 	begun       bool // the attempt has sent the head of an answer
 	streamEnded bool // the last audit saw that its stream had ended

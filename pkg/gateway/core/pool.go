@@ -16,13 +16,15 @@ const (
 // Pool has what a gateway knows of one revision of a function: the pulls that instances have
 // lent to the gateway, and the calls that wait. It is the one place at a gateway where calls
 // meet loans: the call that has waited longest goes to the instance with the alphabetically
-// first CID, and to one on a busy node only if there is no other.
+// first CID, and to one on a busy node only if there is no other. Of a credit on a calm node that no
+// call waits for, it says which call of a busy node should have it.
 //
 // C is a call, and L a lender: an instance by its connection. A Pool holds no lock and reads no
 // clock.
 type Pool[C, L any] struct {
 	lenders lenderHeap[L] // those with credits
 	waiting waiting[C]
+	stalled []*Stalled[L] // those that stall for longest first
 	report  Report
 	// probing is the call whose ticket is a probe that neither an instance nor a loan has
 	// answered; nil if there is none. probe is when the next call that has to wait sends one,
@@ -58,6 +60,8 @@ type Lender[L any] struct {
 	// credits is how many more calls the gateway may hand to it. It is negative while a call
 	// and a TakeBack have crossed.
 	credits int
+	// promised credits wait for calls that stall at other instances, and are none of credits.
+	promised int
 	// running calls run by its loans.
 	running int
 	gone    bool
@@ -255,17 +259,19 @@ func (p *Pool[C, L]) Gone(l *Lender[L]) {
 	if l.gone {
 		return
 	}
-	p.report.Lent -= l.credits + l.running
+	p.unstallGone(l)
+	p.report.Lent -= l.Held()
 	p.report.Running -= l.running
 	p.credit(l, -l.credits)
-	l.running, l.gone = 0, true
+	l.running, l.promised, l.gone = 0, 0, true
 }
 
 // Credits are the credits of a lender; never negative.
 func (l *Lender[L]) Credits() int { return max(0, l.credits) }
 
-// Held is how many places of a lender the gateway has: its credits, and its running calls.
-func (l *Lender[L]) Held() int { return l.credits + l.running }
+// Held is how many places of a lender the gateway has: its credits, also those that wait for calls
+// which stall, and its running calls.
+func (l *Lender[L]) Held() int { return l.credits + l.promised + l.running }
 
 // HasCredits reports whether a lender has a credit.
 func (p *Pool[C, L]) HasCredits() bool { return len(p.lenders) > 0 }

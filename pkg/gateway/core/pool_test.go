@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,10 +37,11 @@ type poolStory struct {
 	now       time.Time
 	calls     map[string]*Waiting[string]
 	instances map[string]*Lender[string]
+	stalled   map[string]*Stalled[string] // by instance
 }
 
 func newPoolStory() *poolStory {
-	return &poolStory{now: start, calls: make(map[string]*Waiting[string]), instances: make(map[string]*Lender[string])}
+	return &poolStory{now: start, calls: make(map[string]*Waiting[string]), instances: make(map[string]*Lender[string]), stalled: make(map[string]*Stalled[string])}
 }
 
 func (s *poolStory) tell(t *testing.T, events string) string {
@@ -67,11 +69,15 @@ func (s *poolStory) handOver() (said []string) {
 	for {
 		w, by, ok := s.pool.Next()
 		if !ok {
-			return said
+			break
 		}
 		s.pool.Handed(w, s.now)
 		said = append(said, fmt.Sprintf("%s gets %s", by.Instance, w.Call))
 	}
+	for c, ok := s.pool.NextStalled(); ok; c, ok = s.pool.NextStalled() {
+		said = append(said, fmt.Sprintf("%s is asked to give up call %d for %s", c.At.Instance, c.Number, c.To.Instance))
+	}
+	return said
 }
 
 func (s *poolStory) instance(name string) *Lender[string] {
@@ -127,6 +133,19 @@ func (s *poolStory) play(t *testing.T, words []string) []string {
 		if !p.Remove(s.calls[words[1]]) {
 			return []string{"it does not wait"}
 		}
+	case "node":
+		p.SetBusy(s.instance(words[1]), has("busy"))
+	case "stalls": // a call by a loan, with the number
+		s.stalled[words[1]] = &Stalled[string]{At: s.instance(words[1]), Number: uint32(count())}
+		p.Stall(s.stalled[words[1]])
+	case "begins":
+		p.Unstall(s.stalled[words[1]])
+	case "gives-up":
+		p.GivenUp(s.stalled[words[1]])
+		p.Add(s.calls[words[2]], s.now, false)
+		said := s.handOver()
+		p.Ended(s.instance(words[1]), has("keeps"))
+		return said
 	case "overdue":
 		return sendTickets(p.Overdue(s.now))
 	case "report":
@@ -146,7 +165,10 @@ type poolModel struct {
 
 	calls   []*modelCall
 	lenders []*modelLender
+	stalled []*modelStalled
 	served  int
+	// coreWaited is how long calls that were given up had waited.
+	coreWaited time.Duration
 	// noProbe is until when no call sends a probe, and pause how long it has been.
 	noProbe time.Time
 	pause   time.Duration
@@ -161,8 +183,8 @@ type modelCall struct {
 
 type modelLender struct {
 	*Lender[int]
-	credits, running int
-	gone             bool
+	credits, running, promised int
+	gone                       bool
 }
 
 // waiting are the calls that wait, in order.
@@ -179,7 +201,7 @@ func (m *poolModel) waiting() (calls []*modelCall) {
 func (m *poolModel) lent() (n int) {
 	for _, l := range m.lenders {
 		if !l.gone {
-			n += l.credits + l.running
+			n += l.credits + l.running + l.promised
 		}
 	}
 	return n
@@ -250,6 +272,7 @@ func (m *poolModel) handOver(t *rapid.T) {
 			t.Fatalf("handed over: %t, though %d wait and %v has a credit", ok, len(waiting), by)
 		}
 		if !ok {
+			m.askForStalled(t)
 			return
 		}
 		if c := waiting[0]; w != c.Waiting || l != by.Lender {
@@ -266,7 +289,7 @@ func (m *poolModel) handOver(t *rapid.T) {
 			by.running--
 		case 1: // the instance had
 			m.pool.PutBack(w, l)
-			by.gone, by.credits, by.running = true, 0, 0
+			m.lenderGone(by)
 			c.waits, c.place = true, m.nextPlace()
 			if !c.asked {
 				m.served--
@@ -317,7 +340,7 @@ func (m *poolModel) check() {
 	r := m.pool.Report()
 	want := Report{
 		Served: uint64(m.served), Waiting: waiting, Running: running, Lent: max(m.lent(), running, 0),
-		Executions: r.Executions, Executed: r.Executed, CoreWaited: r.CoreWaited,
+		Executions: r.Executions, Executed: r.Executed, CoreWaited: m.coreWaited,
 	}
 	if r != want {
 		m.Fatalf("reported %+v, want %+v", r, want)
@@ -329,13 +352,17 @@ func (m *poolModel) check() {
 	if len(m.waiting()) > 0 && m.lender() != nil {
 		m.Fatal("a call waits beside a credit")
 	}
+	if s, to := m.nextStalled(); s != nil {
+		m.Fatalf("a call stalls at instance %d, and %d has a core", s.at.Instance, to.Instance)
+	}
 	if m.pool.Unused() && (len(m.waiting()) > 0 || m.lender() != nil || running > 0) {
 		m.Fatal("unused, though it has calls or loans")
 	}
 }
 
 // A Pool hands calls over in the order of arrival, to the lowest CID that has a credit, of a calm
-// node if there is one, and counts right, whatever its instances and calls do.
+// node if there is one, asks busy nodes for calls that stall, and counts right, whatever its
+// instances and calls do.
 func TestAPoolDoesWhatItsModelDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &poolModel{T: t, now: start}
@@ -349,7 +376,7 @@ func TestAPoolDoesWhatItsModelDoes(t *testing.T) {
 			}
 			return some[rapid.IntRange(0, len(some)-1).Draw(t, "call")]
 		}
-		t.Repeat(map[string]func(*rapid.T){
+		events := map[string]func(*rapid.T){
 			"time": func(t *rapid.T) {
 				m.now = m.now.Add(time.Duration(rapid.IntRange(0, 120).Draw(t, "ms")) * time.Millisecond)
 			},
@@ -372,7 +399,10 @@ func TestAPoolDoesWhatItsModelDoes(t *testing.T) {
 				m.stranded(t)
 				m.handOver(t)
 			},
-			"busy": func(t *rapid.T) { m.pool.SetBusy(m.any(t).Lender, rapid.Bool().Draw(t, "busy")) },
+			"busy": func(t *rapid.T) {
+				m.pool.SetBusy(m.any(t).Lender, rapid.Bool().Draw(t, "busy"))
+				m.handOver(t)
+			},
 			"claim": func(t *rapid.T) {
 				c, l := pick(t, true), m.any(t)
 				if c == nil || l.gone {
@@ -390,21 +420,14 @@ func TestAPoolDoesWhatItsModelDoes(t *testing.T) {
 				if l == nil {
 					return
 				}
-				keeps := rapid.Bool().Draw(t, "keeps")
-				m.pool.Executed(time.Millisecond, 0)
-				m.pool.Ended(l.Lender, keeps)
-				l.running--
-				if keeps {
-					l.credits++
-				}
-				m.stranded(t)
-				m.handOver(t)
+				m.callEnds(t, l, rapid.Bool().Draw(t, "keeps"))
 			},
 			"gone": func(t *rapid.T) {
 				l := m.any(t)
 				m.pool.Gone(l.Lender)
-				l.gone, l.credits, l.running = true, 0, 0
+				m.lenderGone(l)
 				m.stranded(t)
+				m.handOver(t)
 			},
 			"another": func(*rapid.T) {
 				n := len(m.lenders)
@@ -427,6 +450,8 @@ func TestAPoolDoesWhatItsModelDoes(t *testing.T) {
 				m.asks(t, m.pool.Overdue(m.now), func(c *modelCall) bool { return m.now.Sub(c.Since) >= AskAfter })
 			},
 			"": func(*rapid.T) { m.check() },
-		})
+		}
+		maps.Copy(events, m.stallEvents(pick))
+		t.Repeat(events)
 	})
 }

@@ -108,6 +108,9 @@ func (s *story) play(t *testing.T, words []string) string {
 	case "release":
 		d, err := v.Release(n, now, token(), !has("body-gone"))
 		return said(d, err)
+	case "give-up":
+		d, err := v.GiveUp(n, now, token())
+		return said(d, err)
 	case "lose":
 		d, err := v.Lose(n, now, token(), "InstanceLost")
 		return said(d, err)

@@ -137,6 +137,8 @@ func handleOfAttempt(c *Core, now time.Time, e Event) {
 		onCancelled(c, now, e)
 	case BodyCut:
 		onBodyCut(c, now, e)
+	case GiveUp:
+		onGiveUp(c, now, e)
 	default:
 		handleOfNode(c, now, e)
 	}

@@ -211,6 +211,13 @@ type TellNode struct {
 	Busy    bool
 }
 
+// TellStalled tells the gateway of a call that came by a loan whether it stalls: whether it has
+// waited for invocation.LongCoreWait for a core of the node, and has not begun. GiveUp may follow.
+type TellStalled struct {
+	Attempt Attempt
+	Stalls  bool
+}
+
 // Cancel shows the function that the client no longer waits for its answer. CallEnded still
 // follows.
 type Cancel struct{ Attempt Attempt }
@@ -269,6 +276,7 @@ func (Decline) isEffect()       {}
 func (Lend) isEffect()          {}
 func (TakeBack) isEffect()      {}
 func (TellNode) isEffect()      {}
+func (TellStalled) isEffect()   {}
 func (Cancel) isEffect()        {}
 func (Cut) isEffect()           {}
 func (AskCore) isEffect()       {}

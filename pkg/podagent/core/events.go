@@ -173,6 +173,9 @@ type Cancelled struct{ Attempt Attempt }
 // BodyCut says that the client broke off its request.
 type BodyCut struct{ Attempt Attempt }
 
+// GiveUp says that the gateway has a place on a calm node for a call that was said to stall.
+type GiveUp struct{ Attempt Attempt }
+
 // CallEnded says how a call came to its end. Deliver is its effect, and says what the gateway
 // gets.
 type CallEnded struct {
@@ -230,6 +233,7 @@ func (Granted) isEvent()        {}
 func (Refused) isEvent()        {}
 func (Cancelled) isEvent()      {}
 func (BodyCut) isEvent()        {}
+func (GiveUp) isEvent()         {}
 func (GatewayLost) isEvent()    {}
 func (CallEnded) isEvent()      {}
 func (NodeMode) isEvent()       {}

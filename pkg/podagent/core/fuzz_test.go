@@ -29,13 +29,13 @@ func TestPromisesHoldInManyHistories(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if sum.starts < 5000 || sum.sessions < 5000 || sum.released < 100 || sum.byLoan < 1000 || sum.declined < 500 || sum.lost < 1000 || sum.silent < 100 || sum.assigned < 100 || sum.mended < 100 || sum.asked < 1000 || sum.gaveUpCore < 100 || sum.withoutCore < 50 {
+	if sum.starts < 5000 || sum.sessions < 5000 || sum.released < 100 || sum.byLoan < 1000 || sum.declined < 500 || sum.lost < 1000 || sum.silent < 100 || sum.assigned < 100 || sum.mended < 100 || sum.asked < 1000 || sum.gaveUpCore < 100 || sum.withoutCore < 50 || sum.givenUp < 50 {
 		t.Errorf("chance has left out too much: %+v", sum)
 	}
 }
 
 // historyCounters counts what happened, so that a test can see that it did.
-type historyCounters struct{ starts, sessions, released, byLoan, declined, lost, silent, assigned, mended, asked, gaveUpCore, withoutCore int }
+type historyCounters struct{ starts, sessions, released, byLoan, declined, lost, silent, assigned, mended, asked, gaveUpCore, withoutCore, givenUp int }
 
 func (s *historyCounters) add(o historyCounters) {
 	s.starts += o.starts
@@ -50,6 +50,7 @@ func (s *historyCounters) add(o historyCounters) {
 	s.asked += o.asked
 	s.gaveUpCore += o.gaveUpCore
 	s.withoutCore += o.withoutCore
+	s.givenUp += o.givenUp
 }
 
 // checker knows what was done and what happened, in the plainest way.
@@ -80,6 +81,7 @@ type checker struct {
 
 	nodeUp, known bool      // the node agent is there, and knows of the call
 	asking        Attempt   // waits for a core
+	stalls        Attempt   // waits for a core, as its gateway has heard
 	sign          time.Time // of the node agent, or the ask
 }
 
@@ -124,7 +126,7 @@ func (w *checker) playOne(what byte, how int) {
 		session-- // one that is over
 	}
 	attempt := w.pick(how)
-	switch what % 40 {
+	switch what % 42 {
 	case 0:
 		w.play(FunctionReady{})
 	case 1, 2, 3:
@@ -181,6 +183,12 @@ func (w *checker) playOne(what byte, how int) {
 		w.play(Granted{attempt})
 	case 34, 35:
 		w.playNode(NodeMode{Busy: how%8 > 0})
+	case 40, 41:
+		if how%2 == 0 && w.asking != 0 {
+			w.pass(invocation.LongCoreWait)
+			attempt = w.asking
+		}
+		w.play(GiveUp{attempt})
 	case 36, 37:
 		w.playNode(NodeGranted{attempt})
 	case 38:
@@ -410,6 +418,10 @@ func (w *checker) before(e Event) {
 		w.idle[e.Gateway] -= min(e.Credits, w.idle[e.Gateway])
 	case CallEnded:
 		w.move(e.Attempt, "started", "free")
+	case GiveUp:
+		if w.stalls != 0 && e.Attempt == w.stalls {
+			w.counters.givenUp++
+		}
 	case NodeGranted:
 		if e.Attempt == w.asking {
 			w.asking = 0
@@ -522,16 +534,29 @@ func (w *checker) seeCall(e Effect) {
 		if s := w.state[e.Attempt]; s != "granted" && s != "accepted" || w.asking == e.Attempt && w.now.Before(w.sign.Add(nodePatience)) {
 			w.t.Errorf("started an attempt that is %q; %d asks for a core", s, w.asking)
 		}
+		if w.stalls == e.Attempt {
+			w.t.Error("started a call that its gateway may give to another instance")
+		}
 		w.state[e.Attempt] = "started"
 	case AskCore, GiveUpCore, ReportRunning, EndCore:
 		w.seeCore(e)
 	case Deliver:
 		w.move(e.Attempt, "accepted", "free")
+		if w.stalls == e.Attempt {
+			w.stalls = 0
+		}
 		if e.Keeps && (w.gaveUp || !w.lent[e.Attempt] || w.core.gateways.open(w.at[e.Attempt]) == nil) {
 			w.t.Error("kept a place for a gateway that must not have it")
 		}
 		if e.Keeps {
 			w.idle[w.at[e.Attempt]]++
+		}
+	case TellStalled:
+		if before := w.stalls; e.Stalls && (before != 0 || w.state[e.Attempt] != "accepted") || !e.Stalls && before != e.Attempt {
+			w.t.Errorf("%+v after call %d had stalled", e, before)
+		}
+		if w.stalls = 0; e.Stalls {
+			w.stalls = e.Attempt
 		}
 	case TakeBack:
 		if w.idle[e.Gateway] -= e.Credits; e.Credits < 1 || w.idle[e.Gateway] < 0 {

@@ -29,7 +29,8 @@ type node struct {
 	// waiting is the call that waits for a core, since asked; 0 for none.
 	waiting Attempt
 	asked   time.Time
-	// said says that the scheduler has heard of the wait, and sayAt is when it hears of it next.
+	// said says that the scheduler has heard of the wait, and the gateway of a call that it has
+	// handed over. sayAt is when the scheduler hears of it next.
 	said  bool
 	sayAt time.Time
 	// saidLow says that the scheduler has heard that the instance is low, and sayLowAt is when it
@@ -54,6 +55,7 @@ func beginCall(c *Core, now time.Time, n Attempt, a *attempt) {
 func proceed(c *Core, now time.Time, n Attempt, a *attempt) {
 	if c.node.waiting == n && endWait(c, now, a) {
 		c.sendPull(now, 0)
+		tellStalled(c, n, a, false)
 	}
 	if a.byLoan {
 		a.phase = running
@@ -73,13 +75,35 @@ func endWait(c *Core, now time.Time, a *attempt) (said bool) {
 	return said
 }
 
-// sayWait tells the scheduler that a call waits, and again when it has waited twice as long.
+// sayWait tells the scheduler that a call waits, and again when it has waited twice as long. A
+// gateway that has handed it over remembers it.
 func sayWait(c *Core, now time.Time) {
-	if _, a := c.waitingForCore(); a == nil || now.Before(c.node.sayAt) {
+	n, a := c.waitingForCore()
+	if a == nil || now.Before(c.node.sayAt) {
 		return
+	}
+	if !c.node.said {
+		tellStalled(c, n, a, true)
 	}
 	c.node.said, c.node.sayAt = true, now.Add(now.Sub(c.node.asked))
 	c.sendPull(now, 0)
+}
+
+// tellStalled tells the gateway that has handed a call over whether it stalls: another instance
+// may have a core for it. A call of a ticket is not claimed yet, so that its gateway waits for
+// a claim.
+func tellStalled(c *Core, n Attempt, a *attempt, stalls bool) {
+	if a.byLoan {
+		c.emit(TellStalled{n, stalls})
+	}
+}
+
+// onGiveUp lets go of a call that waits for a core, because its gateway has a place for it on a
+// calm node. One that has begun goes on.
+func onGiveUp(c *Core, now time.Time, e GiveUp) {
+	if a := c.calls.inPhase(awaitingCore, e.Attempt); a != nil && a.byLoan {
+		giveUpWaiting(c, now)
+	}
 }
 
 // longWait is the wait that the scheduler has heard of, or zero.

@@ -138,6 +138,7 @@ func (s *script) play(words []string) {
 		"band":          func() Event { return NodeLow{word(1) == "low"} },
 		"returned":      func() Event { return Returned{gateway, second} },
 		"cancelled":     func() Event { return Cancelled{attempt} },
+		"wanted":        func() Event { return GiveUp{attempt} },
 		"complete":      func() Event { return CallEnded{Attempt: attempt, Outcome: Complete, Exec: 20 * time.Millisecond} },
 		"broken":        func() Event { return CallEnded{Attempt: attempt, Detail: "no answer"} },
 	}[word(0)]

@@ -1,0 +1,179 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/internal/callwire"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+)
+
+// stalls says that the call has waited for a core, or that it does not wait any more.
+func (i *instance) stalls(waited time.Duration) {
+	i.agent.write(func(b []byte) []byte { return callwire.AppendStalled(b, i.number, waited) })
+}
+
+// node says whether the agent's node is busy, and waits until the gateway has heard it.
+func (a *agent) node(busy bool) {
+	a.write(func(b []byte) []byte { return callwire.AppendNode(b, busy) })
+	a.ping()
+}
+
+// asked waits until the gateway asks for the call.
+func (i *instance) asked() {
+	i.t.Helper()
+	if f, err := i.next(); err != nil || f.Kind != callwire.KindGiveUp {
+		i.t.Fatalf("kind %d, %v came about a call that stalls", f.Kind, err)
+	}
+}
+
+// notAsked checks that the gateway has not asked for the call.
+func (i *instance) notAsked() {
+	i.t.Helper()
+	i.agent.ping()
+	select {
+	case f := <-i.frames:
+		i.t.Errorf("kind %d came about the call", f.Kind)
+	default:
+	}
+}
+
+// twoLenders are instances that have lent a pull each, the first one on a busy node.
+func (w *harness) twoLenders() (busy, calm *agent) {
+	w.Helper()
+	answers := w.calls("x", "y")
+	first, second := w.takeBy(firstCID), w.takeBy("00000001-000002")
+	first.keep(200, "")
+	second.keep(200, "")
+	wrote(w.T, answers[0], 200, invocation.ExecutedYes)
+	wrote(w.T, answers[1], 200, invocation.ExecutedYes)
+	first.agent.node(true)
+	return first.agent, second.agent
+}
+
+// A call waits for a core of a busy node. It goes to an instance of a calm node as soon as that has
+// a place, runs once, and leaves its own place to the next call.
+func TestACallThatStallsGoesToACalmNode(t *testing.T) {
+	for name, becomesFree := range map[string]func(other *instance){
+		"which is idle": nil,
+		"which gets idle": func(other *instance) {
+			other.keep(200, "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t)
+			busy, calm := w.twoLenders()
+			w.calls("other")
+			other := calm.byLoan().is("other")
+			answers := w.calls("slow")
+			slow := busy.byLoan().is("slow")
+			if becomesFree == nil {
+				other.keep(200, "")
+				other.agent.ping()
+			}
+			slow.stalls(invocation.LongCoreWait)
+			if becomesFree != nil {
+				slow.notAsked()
+				becomesFree(other)
+			}
+			slow.asked()
+			w.calls("next") // the place is not for it
+			slow.sendRelease(callwire.Release{Keeps: true, Reason: "it waits for a core"})
+			again := calm.byLoan().is("slow")
+			if again.granted.Attempt != 2 || again.granted.CoreWait <= 0 {
+				t.Errorf("it came as attempt %d, and had waited for %v", again.granted.Attempt, again.granted.CoreWait)
+			}
+			busy.byLoan().is("next").keep(200, "")
+			again.keep(200, "once")
+			if a := wrote(t, answers[0], 200, invocation.ExecutedYes); a.body != "once" {
+				t.Errorf("answered %q", a.body)
+			}
+			if n := w.metric("windlass_gateway_calls_given_up_total"); n != 1 {
+				t.Errorf("%v calls were given up", n)
+			}
+		})
+	}
+}
+
+// A call that has begun when it is asked for stays. Its answer counts, and the place is free.
+func TestACallThatHasBegunIsNotGivenUp(t *testing.T) {
+	w := newHarness(t)
+	busy, calm := w.twoLenders()
+	w.calls("other")
+	other := calm.byLoan().is("other")
+	answers := w.calls("slow")
+	slow := busy.byLoan().is("slow")
+	slow.stalls(invocation.LongCoreWait)
+	other.keep(200, "")
+	slow.asked()
+	slow.stalls(0)
+	slow.notAsked()
+	w.calls("next")
+	calm.byLoan().is("next").keep(200, "")
+	slow.keep(200, "here")
+	if a := wrote(t, answers[0], 200, invocation.ExecutedYes); a.body != "here" {
+		t.Errorf("answered %q", a.body)
+	}
+}
+
+// A call whose body is not here whole cannot be sent again, and so is never asked for.
+func TestACallWithALongBodyIsNotAskedFor(t *testing.T) {
+	w := newHarness(t)
+	busy, calm := w.twoLenders()
+	w.calls("other")
+	other := calm.byLoan().is("other")
+	body := strings.Repeat("x", callwire.WholeBody+1)
+	answers := w.call(w.request("POST", "/function/hello/slow", strings.NewReader(body)))
+	slow := busy.byLoan().is("slow")
+	slow.stalls(invocation.LongCoreWait)
+	other.keep(200, "")
+	other.agent.ping()
+	for f, err := slow.next(); f.Kind != callwire.KindEnd; f, err = slow.next() {
+		if err != nil || f.Kind == callwire.KindGiveUp {
+			t.Fatalf("kind %d came, %v", f.Kind, err)
+		}
+		slow.agent.write(func(b []byte) []byte {
+			return callwire.AppendCount(b, callwire.KindWindow, slow.number, uint32(len(f.Payload)))
+		})
+	}
+	slow.keep(200, "")
+	wrote(t, answers, 200, invocation.ExecutedYes)
+}
+
+// The instance that has the call is gone before it gives it up: nobody knows whether it ran, as for
+// every call by a loan. The place that was waiting for it goes to others.
+func TestAnInstanceDiesThatShouldGiveUpACall(t *testing.T) {
+	w := newHarness(t)
+	busy, calm := w.twoLenders()
+	w.calls("other")
+	other := calm.byLoan().is("other")
+	answers := w.calls("slow")
+	slow := busy.byLoan().is("slow")
+	slow.stalls(invocation.LongCoreWait)
+	other.keep(200, "")
+	slow.asked()
+	slow.die()
+	wrote(t, answers[0], 502, invocation.ExecutedMaybe)
+	w.calls("next")
+	calm.byLoan().is("next").keep(200, "")
+}
+
+// A gateway that drains keeps no place for a call that has begun elsewhere.
+func TestADrainingGatewayReturnsWhatWaitedForACall(t *testing.T) {
+	w := newHarness(t)
+	busy, calm := w.twoLenders()
+	w.calls("other")
+	other := calm.byLoan().is("other")
+	w.calls("slow")
+	slow := busy.byLoan().is("slow")
+	slow.stalls(invocation.LongCoreWait)
+	other.keep(200, "")
+	slow.asked()
+	w.gateway.Drain()
+	slow.stalls(0)
+	if n := receive(t, calm.returned, "the place"); n != 1 {
+		t.Errorf("%d places came back", n)
+	}
+	slow.keep(200, "")
+}
