@@ -159,6 +159,7 @@ func (b *batch) print(out io.Writer, took time.Duration) {
 		{"steps", t.Steps},
 		{"executions", t.Executions},
 		{"by_loan", t.ByLoan},
+		{"given_up", t.GivenUp},
 		{"without_schedulers", t.Alone},
 		{"answered_ok", t.OK},
 		{"answered_no", t.No},

@@ -174,6 +174,8 @@ func (a *agent) do(effect core.Effect) {
 		c.send(lendFrame{e.Credits})
 	case core.TellNode:
 		a.connOf(e.Gateway).send(nodeFrame{e.Busy})
+	case core.TellStalled:
+		a.tellStalled(e)
 	case core.TakeBack:
 		a.takeBack(e)
 	case core.Release:

@@ -58,6 +58,11 @@ func (c *agentConn) take(m any) {
 	case nodeFrame:
 		if c.nodeBusy = m.busy; c.lender != nil {
 			c.in.core.SetBusy(c.lender, m.busy)
+			g.handOver(c.in)
+		}
+	case stalledFrame:
+		if a := c.attempt(m.call); a != nil {
+			a.stall(m.stalls)
 		}
 	case answerFrame:
 		if a := c.attempt(m.call); a != nil {
@@ -160,7 +165,9 @@ func (c *agentConn) hand(call *call) bool {
 	}
 	g.world.truth.grantByLoan(call.callRecord, grant.Attempt, c)
 	g.mayHand(call, c)
-	c.start(&attempt{conn: c, call: call, wire: c.last, byLoan: true, lent: true}, grant)
+	a := &attempt{conn: c, call: call, wire: c.last, byLoan: true, lent: true}
+	a.stalled = core.Stalled[*agentConn]{At: c.lender, Number: uint32(c.last)}
+	c.start(a, grant)
 	return true
 }
 

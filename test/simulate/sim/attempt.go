@@ -19,6 +19,9 @@ type attempt struct {
 	number       int
 	// came says that the instance has sent a frame about it, and ended that it is over there.
 	came, ended bool
+	// stalls says that it waits for a core of its node, and stalled is what the pool knows of that.
+	stalls  bool
+	stalled core.Stalled[*agentConn]
 }
 
 // answered is the end of the call. Its place goes to the next one before anything else.
@@ -40,10 +43,19 @@ func (a *attempt) answered(m answerFrame) {
 	}
 }
 
-// released queues the call again, for the function has seen nothing of it.
+// released queues the call again, for the function has seen nothing of it: before others can have
+// its place.
 func (a *attempt) released(m releaseFrame) {
-	a.placeEnds(m.keeps || m.noCredit, 0, 0)
-	a.giveUp()
+	if !a.conn.over(a) {
+		return
+	}
+	a.ended = true
+	if a.stalls {
+		a.leavesBusyNode()
+	} else {
+		a.giveUp()
+	}
+	a.freePlace(m.keeps || m.noCredit, 0, 0)
 }
 
 // neverCame ends an attempt whose call never came to its instance.
@@ -62,19 +74,27 @@ func (a *attempt) giveUp() {
 // placeEnds ends what the attempt has of its instance. If the place stays with the gateway, the
 // next call gets it.
 func (a *attempt) placeEnds(keeps bool, took, coreWait time.Duration) {
-	if !a.conn.over(a) {
-		return
+	if a.conn.over(a) {
+		a.ended = true
+		a.freePlace(keeps, took, coreWait)
 	}
-	a.ended = true
+}
+
+// freePlace frees the place at the instance.
+func (a *attempt) freePlace(keeps bool, took, coreWait time.Duration) {
 	if !a.lent {
 		return
 	}
+	freed := a.pool.core.Unstall(&a.stalled)
 	if a.byLoan && took > 0 {
 		a.pool.core.Executed(took, coreWait)
 		a.pool.fn.byLoans++
 	}
 	a.pool.core.Ended(a.conn.lender, keeps)
 	a.conn.gateway.handOver(a.pool)
+	if freed {
+		a.conn.gateway.returnIfDraining()
+	}
 	if keeps && a.conn.gateway.draining {
 		a.conn.giveBack()
 	}

@@ -21,6 +21,8 @@ type agentAttempt struct {
 	// cancelled says that nobody waits for the call any more.
 	cancelled bool
 	granted   callFrame
+	// stalls says that its gateway has heard that it waits for a core, and said that it ever did.
+	stalls, said bool
 	// started says that the core has handed it to the function, and over that this has ended.
 	started, over bool
 	// run is the execution; 0 before there is one.
@@ -80,6 +82,7 @@ func (a *agent) startCall(e core.Start) {
 		return
 	}
 	t.started, t.coreWait = true, e.CoreWait
+	a.mayBegin(t)
 	w := a.world
 	in := w.truth.byID[t.id]
 	kind := fate(w)

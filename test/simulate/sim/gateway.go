@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -264,7 +265,7 @@ func (g *gateway) audit() Rule {
 			return RuleNoIsTrue
 		}
 	}
-	return g.view.audit()
+	return cmp.Or(g.auditStalled(), g.view.audit())
 }
 
 // wouldSayNo tells whether its client would be told that it did not run if it were refused

@@ -77,6 +77,10 @@ func (c *gatewayConn) take(m any) {
 			t.cancelled = true
 			a.step(core.Cancelled{Attempt: t.name})
 		}
+	case giveUpFrame:
+		if t := c.attempt(m.call); t != nil {
+			a.step(core.GiveUp{Attempt: t.name})
+		}
 	case returnFrame:
 		c.recalled = max(0, c.recalled-min(m.credits, c.credits))
 		c.credits -= m.credits

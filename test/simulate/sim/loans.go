@@ -39,6 +39,9 @@ func (g *gateway) poolOf(fn *unit) *pool {
 func (g *gateway) enqueue(c *call) {
 	p := g.poolOf(c.fn)
 	c.pool = p
+	if a := c.attempt; a != nil && a.pool == p {
+		p.core.GivenUp(&a.stalled)
+	}
 	ask := p.core.Add(&c.waiting, g.now(), c.fn.limited())
 	g.handOver(p)
 	if c.life.Phase() == core.Queued && ask {
@@ -91,6 +94,7 @@ func (g *gateway) handOver(p *pool) {
 	for _, c := range p.core.Stranded() {
 		g.ask(c)
 	}
+	g.askForStalled(p)
 }
 
 // sweep looks for calls that have waited for long without a ticket, and reports to schedulers.

@@ -110,6 +110,12 @@ type (
 		keeps, noCredit bool
 	}
 	cancelFrame struct{ call int }
+	// stalledFrame says whether a call by a credit waits for a core, and giveUpFrame asks for it.
+	stalledFrame struct {
+		call   int
+		stalls bool
+	}
+	giveUpFrame struct{ call int }
 	// lendFrame and takeBackFrame give credits and take them, returnFrame gives them back.
 	lendFrame     struct{ credits int }
 	takeBackFrame struct{ credits int }

@@ -13,6 +13,8 @@ type nodeAgent struct {
 	// busy says that calls have to ask, and asks is the one that waits.
 	busy bool
 	asks core.Attempt
+	// asked is since when it waits, in the world's time.
+	asked time.Duration
 	// ticket is the last one that the instance was handed.
 	ticket invocation.ID
 }
@@ -46,7 +48,7 @@ func (a *agent) meetNodeAgent() {
 // askCore lets a node agent answer an ask, or not.
 func (a *agent) askCore(n core.Attempt) {
 	w := a.world
-	a.nodeAgent.asks = n
+	a.nodeAgent.asks, a.nodeAgent.asked = n, w.now
 	if a.attemptOf(n) == nil {
 		w.truth.byID[a.nodeAgent.ticket].wantedCore = w.now + time.Second
 	}

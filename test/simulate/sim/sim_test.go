@@ -58,6 +58,9 @@ func TestPromisesHoldUnderFaults(t *testing.T) {
 	if planned := int(seeds) * Default(1).Invocations; total.OK*10 < planned*7 {
 		t.Errorf("only %d invocations had a good answer, and %d were planned: the faults leave nothing to look at", total.OK, planned)
 	}
+	if total.GivenUp*500 < total.ByLoan {
+		t.Errorf("only %d of %d calls by loans were given up: nothing tests late binding", total.GivenUp, total.ByLoan)
+	}
 	if total.ByLoan*3 < total.Executions {
 		t.Errorf("only %d of %d executions had no ticket: nothing tests loans", total.ByLoan, total.Executions)
 	}

@@ -54,6 +54,8 @@ type Counts struct {
 	Executions int
 	// ByLoan calls were handed over by a loan, and Alone answered while there was no scheduler.
 	ByLoan, Alone int
+	// GivenUp calls went from a busy node to a calm one before they began.
+	GivenUp int
 	// Faults by kind.
 	Faults map[string]int
 	// Steps that were looked at.
@@ -69,6 +71,7 @@ func (t *Counts) Add(other Counts) {
 	t.Abandoned += other.Abandoned
 	t.Executions += other.Executions
 	t.ByLoan += other.ByLoan
+	t.GivenUp += other.GivenUp
 	t.Alone += other.Alone
 	t.Steps += other.Steps
 	if t.Faults == nil {

@@ -59,6 +59,8 @@ type showing struct {
 type grant struct {
 	cid      invocation.CID
 	released bool
+	// givenUp says that the instance was asked to release it, because it waited for a core.
+	givenUp bool
 }
 
 // execution is one run of a function.
@@ -122,7 +124,7 @@ func (l *truth) grant(in *callRecord, attempt int, token invocation.Token, cid i
 		l.broken(in, RuleHolderClaims)
 	case attempt != len(in.grants)+1:
 		l.broken(in, RuleAttemptsCounted)
-	case attempt > core.MaxAttempts && in.fn.idempotent && !in.grants[attempt-2].released:
+	case in.tries() > core.MaxAttempts && in.fn.idempotent && !in.grants[attempt-2].released:
 		l.broken(in, RuleThreeAttempts)
 	}
 	in.used = true
@@ -136,12 +138,24 @@ func (l *truth) grantByLoan(in *callRecord, attempt int, to *agentConn) {
 		l.broken(in, RuleLenderIsCalled)
 	case attempt != len(in.grants)+1:
 		l.broken(in, RuleAttemptsCounted)
-	case attempt > core.MaxAttempts && in.fn.idempotent && !in.grants[attempt-2].released:
+	case in.tries() > core.MaxAttempts && in.fn.idempotent && !in.grants[attempt-2].released:
 		l.broken(in, RuleThreeAttempts)
 	}
 	in.used = true
 	in.grants = append(in.grants, grant{cid: to.cid})
 	l.world.counts.ByLoan++
+}
+
+// tries is how often the call will have been granted with the next grant, without those that were
+// given up.
+func (in *callRecord) tries() int {
+	n := 1
+	for _, g := range in.grants {
+		if !g.givenUp {
+			n++
+		}
+	}
+	return n
 }
 
 func (in *callRecord) wasShown(token invocation.Token, cid invocation.CID) bool {
