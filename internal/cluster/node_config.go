@@ -100,6 +100,7 @@ func (c NodeConfig) agent() (nodeagent.Config, error) {
 	}
 	settings := nodeagent.DefaultConfig(cores)
 	settings.Calls.Order, settings.Calls.Slice, settings.Calls.Preempt = order, slice, c.Preempt
+	settings.Calls.Unasked = callorder.UnaskedOfPods()
 	settings.LatencyCritical = c.LatencyCritical
 	return settings, errors.Join(errs...)
 }

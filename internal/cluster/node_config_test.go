@@ -13,6 +13,9 @@ func TestANodeAgentDecidesAsItIsTold(t *testing.T) {
 	if err != nil || usual.Calls.Cores != runtime.NumCPU() || usual.Calls.Order != callorder.SERPT || !usual.Calls.Preempt || usual.Breath.Share == 0 {
 		t.Errorf("by default: %+v, %v", usual, err)
 	}
+	if u := usual.Calls.Unasked; u.Start < time.Minute || u.Burst < 100*time.Millisecond || u.Burst > time.Second {
+		t.Errorf("pods may compute %+v without a ticket: a start must not be slowed down, nor what agents do", u)
+	}
 	config := with(goodNode, func(c *NodeConfig) { c.CallOrder, c.Slice, c.Preempt, c.Cores = "fair-choice", "50ms", false, 7 })
 	other, err := config.agent()
 	if err != nil || other.Calls.Cores != 7 || other.Calls.Order != callorder.FairChoice || other.Calls.Preempt || other.Calls.Slice.Length != 50*time.Millisecond {

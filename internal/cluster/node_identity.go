@@ -28,8 +28,10 @@ type podIdentifier struct {
 }
 
 // Identify implements nodeagent.Identifier. Which pod an agent is in says its token. Only the name
-// of the function is the agent's word: it chooses among what is known of the functions of its
-// namespace, and nothing else.
+// of the function and its concurrency are the agent's word. The name chooses among what is known of the
+// functions of its namespace, and nothing else. With another concurrency than 1 an instance computes
+// without asking, which a lie gains as little as that setting in the function's manifest. Agents
+// that do not say it are of releases before, and may compute as they did.
 func (p *podIdentifier) Identify(_ context.Context, hello nodeagent.Hello, _ net.Addr) (nodeagent.Instance, error) {
 	pod, err := p.verify(hello.Token)
 	if err == nil {
@@ -47,7 +49,10 @@ func (p *podIdentifier) Identify(_ context.Context, hello nodeagent.Hello, _ net
 	if err != nil {
 		return nodeagent.Instance{}, err
 	}
-	is := nodeagent.Instance{Namespace: pod.Namespace, Function: hello.Function, Name: pod.PodName, Key: pod.PodUID, Group: group}
+	is := nodeagent.Instance{
+		Namespace: pod.Namespace, Function: hello.Function, Name: pod.PodName, Key: pod.PodUID, Group: group,
+		MustAsk: hello.Concurrency == 1,
+	}
 	if p.holds {
 		is.Waited = group.Waited
 		is.OpenHold = func() (nodeagent.Hold, error) { return p.tree.OpenHold(folder, hello.Cgroup, p.journal) }

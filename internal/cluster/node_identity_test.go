@@ -137,6 +137,20 @@ func TestAPodIsWhatItsTokenSays(t *testing.T) {
 	}
 }
 
+// Work without a ticket is bounded where calls ask for tickets, and only if the agent says so: those
+// of releases before do not.
+func TestPodsWhoseCallsAskMustAsk(t *testing.T) {
+	keys := newIssuer(t)
+	p := newIdentifier(t, keys, plantPods(t))
+	for concurrency, must := range map[uint32]bool{0: false, 1: true, 2: false, 1000: false} {
+		hello := nodeagent.Hello{Token: keys.token(t, nil), Namespace: "shop", Function: "cart", Concurrency: concurrency}
+		is, err := p.Identify(t.Context(), hello, nil)
+		if err != nil || is.MustAsk != must {
+			t.Errorf("with a concurrency of %d: must ask %t, %v", concurrency, is.MustAsk, err)
+		}
+	}
+}
+
 func TestWhoIsNoPodOfThisNodeIsRefused(t *testing.T) {
 	keys := newIssuer(t)
 	p := newIdentifier(t, keys, plantPods(t))

@@ -83,7 +83,8 @@ func (a *Agent) hello(server computeStream) (*session, error) {
 		return nil, status.Error(codes.FailedPrecondition, "the agent and the node agent have no protocol in common")
 	}
 	instance, err := a.deps.Instances.Identify(ctx, Hello{
-		Token: said.GetToken(), Namespace: said.GetNamespace(), Function: said.GetFunction(), Name: said.GetInstance(), Cgroup: said.GetCgroup(),
+		Token: said.GetToken(), Namespace: said.GetNamespace(), Function: said.GetFunction(), Name: said.GetInstance(),
+		Concurrency: said.GetConcurrency(), Cgroup: said.GetCgroup(),
 	}, addressOf(server.Context()))
 	switch _, has := status.FromError(err); {
 	case err != nil && ctx.Err() != nil:

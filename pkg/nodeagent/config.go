@@ -106,6 +106,8 @@ type Hello struct {
 	Namespace, Function, Name string
 	// Cgroup is the inode number of the control group in which the agent sees itself; 0 if it does not say.
 	Cgroup uint64
+	// Concurrency is how many calls the function runs at a time; 0 if the agent does not say.
+	Concurrency uint32
 }
 
 // Instance is an instance whose agent is who it says.

@@ -99,7 +99,7 @@ func New(config agentenv.Config, deps Deps) *Agent {
 		dialNode: func(addr string) (conn, error) { return deps.Dialer.Node(addr) },
 		jitter:   1 + rand.Float64()/10,
 		function: newFunctionEnd(),
-		identity: identity{spare: config.Spare, uid: config.FunctionUID, function: config.Function, revision: config.Revision, cid: config.CID, class: config.Class, slice: config.Slice},
+		identity: identity{spare: config.Spare, uid: config.FunctionUID, function: config.Function, revision: config.Revision, cid: config.CID, class: config.Class, slice: config.Slice, concurrency: config.Concurrency},
 		assigned: make(chan *agentwire.Assignment, 1),
 		named:    make(chan struct{}),
 		drained:  make(chan struct{}),

@@ -134,7 +134,7 @@ func (a *Agent) greetNode(stream computeStream) error {
 	hello := &nodewire.Hello{
 		Token: token, Namespace: namespace, Function: function, Instance: who.cid,
 		ProtocolMin: speech.Min, ProtocolMax: speech.Max, Features: speech.Features, Release: buildinfo.Version,
-		Class: who.class, SliceNs: int64(who.slice), Cgroup: ownGroup("/"),
+		Class: who.class, SliceNs: int64(who.slice), Concurrency: uint32(who.concurrency), Cgroup: ownGroup("/"),
 	}
 	if err := stream.Send(&nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Hello{Hello: hello}}); err != nil {
 		return err

@@ -62,6 +62,9 @@ func tellCompute(m *nodewire.ComputeRequest) string {
 		if h.GetCgroup() != ownGroup("/") {
 			said += fmt.Sprintf(" in the group %d", h.GetCgroup())
 		}
+		if n := h.GetConcurrency(); n != 1 {
+			said += fmt.Sprintf(" concurrency %d", n)
+		}
 		return said
 	case *nodewire.ComputeRequest_Running:
 		return fmt.Sprintf("runs for %v", time.Duration(kind.Running.GetForNs()))
@@ -168,10 +171,11 @@ func TestOnABusyNodeCallsBeginWithACore(t *testing.T) {
 	})
 }
 
-func TestAnAgentTellsItsNodeAgentTheClassOfItsFunction(t *testing.T) {
+func TestAnAgentTellsItsNodeAgentWhatItsFunctionIs(t *testing.T) {
 	for want, change := range map[string]func(*agentenv.Config){
 		`hello default/f cid secret`:                        func(*agentenv.Config) {},
 		`hello default/f cid secret class "Batch" slice 0s`: func(c *agentenv.Config) { c.Class = "Batch" },
+		`hello default/f cid secret concurrency 3`:          func(c *agentenv.Config) { c.Concurrency = 3 },
 		`hello default/f cid secret class "" slice 50ms`:    func(c *agentenv.Config) { c.Slice = 50 * time.Millisecond },
 	} {
 		withHarness(t, func(c *agentenv.Config) { onANode(c); change(c) }, func(w *harness) {
@@ -181,7 +185,8 @@ func TestAnAgentTellsItsNodeAgentTheClassOfItsFunction(t *testing.T) {
 			s.hear(want)
 			w.adapter.ready <- nil
 			p := w.stream()
-			p.hear(helloText, "pull 1")
+			p.hear(helloText)
+			<-p.said // it pulls
 			p.retire("test")
 			w.ended(nil)
 		})

@@ -62,7 +62,7 @@ func (a *Agent) awaitAssignment(ctx context.Context) error {
 func (a *Agent) applyAssignment(to *agentwire.Assignment) {
 	a.identity = identity{
 		uid: to.GetFunctionUid(), function: to.GetFunction(), revision: to.GetRevision(), cid: to.GetCid(),
-		class: to.GetClass(), slice: time.Duration(to.GetSliceNs()),
+		class: to.GetClass(), slice: time.Duration(to.GetSliceNs()), concurrency: int(to.GetConcurrency()),
 	}
 	a.deps.Log.Info("assigned", "function", to.GetFunction(), "cid", to.GetCid())
 	close(a.named)

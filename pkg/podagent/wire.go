@@ -19,9 +19,10 @@ type identity struct {
 	function string // namespace/name
 	revision string
 	cid      string
-	// class and slice are for the node agent.
-	class string
-	slice time.Duration
+	// class, slice and concurrency are for the node agent.
+	class       string
+	slice       time.Duration
+	concurrency int
 }
 
 // toWire encodes a message of the agent.

@@ -21,6 +21,14 @@ type UnaskedParams struct {
 	Exempt time.Duration
 }
 
+// UnaskedOfPods is what pods may compute without a ticket: more than a process, because a pod has the
+// agent in it, and whatever else the cluster puts there. A pod that is low is also slow to ask for its
+// next call. So only those are low that go on computing, and no start is: long ones take tens of
+// seconds of processor time.
+func UnaskedOfPods() UnaskedParams {
+	return UnaskedParams{Start: time.Minute, Burst: 200 * time.Millisecond, Share: 0.05, Exempt: 200 * time.Millisecond}
+}
+
 func (p UnaskedParams) validate() error {
 	if p.Start < p.Burst || p.Exempt < p.Burst || p.Burst <= 0 || !(p.Share > 0 && p.Share <= 1) {
 		return fmt.Errorf("unasked is %+v: Burst must be positive, Start and Exempt at least Burst, and Share above 0 and at most 1", p)

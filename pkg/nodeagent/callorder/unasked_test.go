@@ -33,6 +33,20 @@ func TestAStartIsNotSlowedDown(t *testing.T) {
 	n.do("v1 unasked", Sampled{Instance: 1, Usage: 5020 * ms})
 }
 
+// A pod has a minute of processor time for its start, and then what an agent and sidecars need. One that
+// goes on computing is low, until its next call gets a ticket.
+func TestAPodIsRationedLaterThanAProcess(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Unasked = UnaskedOfPods() })
+	n.joinAsking(1, 2)
+	n.do("", Sampled{Instance: 1, Usage: 59 * time.Second})
+	n.do("v2 unasked", Sampled{Instance: 2, Usage: 61 * time.Second})
+	n.do("+1", Asked{Instance: 1, Usage: 59 * time.Second})
+	n.do("", Ended{Instance: 1, Usage: 60 * time.Second})
+	n.do("", Sampled{Instance: 1, Usage: 60*time.Second + 190*ms})
+	n.do("v1 unasked", Sampled{Instance: 1, Usage: 60*time.Second + 210*ms})
+	n.do("^1 ticket, +1", Asked{Instance: 1, Ask: 1, Usage: 60*time.Second + 210*ms})
+}
+
 func TestWhatWasComputedOnACalmNodeDoesNotCount(t *testing.T) {
 	n := newNode(t, func(p *Params) { p.Unasked.Start = 50 * ms })
 	n.joinAsking(1)

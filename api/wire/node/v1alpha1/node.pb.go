@@ -196,7 +196,11 @@ type Hello struct {
 	// The inode number of the agent's own control group: of /sys/fs/cgroup/freezer where that is there,
 	// otherwise of /sys/fs/cgroup. It tells the node agent which containers of the pod are not the
 	// agent's. 0 if it is not known; then the function is never stopped, for its agent might be.
-	Cgroup        uint64 `protobuf:"varint,11,opt,name=cgroup,proto3" json:"cgroup,omitempty"`
+	Cgroup uint64 `protobuf:"varint,11,opt,name=cgroup,proto3" json:"cgroup,omitempty"`
+	// How many calls the function runs at a time. Only the calls of one that runs one at a time ask;
+	// in a cluster, what such an instance computes without a ticket is bounded while the node is busy.
+	// Agents before this member do not say it, and nothing is bounded.
+	Concurrency   uint32 `protobuf:"varint,12,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -304,6 +308,13 @@ func (x *Hello) GetSliceNs() int64 {
 func (x *Hello) GetCgroup() uint64 {
 	if x != nil {
 		return x.Cgroup
+	}
+	return 0
+}
+
+func (x *Hello) GetConcurrency() uint32 {
+	if x != nil {
+		return x.Concurrency
 	}
 	return 0
 }
@@ -881,7 +892,7 @@ const file_wire_node_v1alpha1_node_proto_rawDesc = "" +
 	"\x03ask\x18\x03 \x01(\v2\x1b.windlass.node.v1alpha1.AskH\x00R\x03ask\x125\n" +
 	"\x05ended\x18\x04 \x01(\v2\x1d.windlass.node.v1alpha1.EndedH\x00R\x05ended\x129\n" +
 	"\agave_up\x18\x05 \x01(\v2\x1e.windlass.node.v1alpha1.GaveUpH\x00R\x06gaveUpB\x06\n" +
-	"\x04kind\"\xb8\x02\n" +
+	"\x04kind\"\xda\x02\n" +
 	"\x05Hello\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x1a\n" +
@@ -894,7 +905,8 @@ const file_wire_node_v1alpha1_node_proto_rawDesc = "" +
 	"\x05class\x18\t \x01(\tR\x05class\x12\x19\n" +
 	"\bslice_ns\x18\n" +
 	" \x01(\x03R\asliceNs\x12\x16\n" +
-	"\x06cgroup\x18\v \x01(\x04R\x06cgroup\" \n" +
+	"\x06cgroup\x18\v \x01(\x04R\x06cgroup\x12 \n" +
+	"\vconcurrency\x18\f \x01(\rR\vconcurrency\" \n" +
 	"\aRunning\x12\x15\n" +
 	"\x06for_ns\x18\x01 \x01(\x03R\x05forNs\"4\n" +
 	"\x03Ask\x12\x10\n" +
