@@ -80,6 +80,10 @@ func burn() error {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			began, beganAt := time.Now(), clock(unix.CLOCK_MONOTONIC)
+			if err := noteRun(r); err != nil {
+				http.Error(to, err.Error(), http.StatusInternalServerError)
+				return
+			}
 			ended := watched()
 			if sleep > 0 {
 				time.Sleep(time.Duration(sleep) * time.Microsecond)

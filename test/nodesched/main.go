@@ -51,7 +51,7 @@ const overloaded = 1.5
 
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("nodesched", flag.ContinueOnError)
-	name := flags.String("trace", "azure", "two, azure, zuk, short (what asks cost) or hybrid (needs -data); calm: what a node agent costs; faults: let the node agent fail instead; chain: calls that wait for calls; overload: more calls than the core can run, for as long as -for says; colocate or memcached: a service beside batch")
+	name := flags.String("trace", "azure", "two, azure, zuk, short (what asks cost) or hybrid (needs -data); calm: what a node agent costs; faults: let the node agent fail instead; chain: calls that wait for calls; late: three nodes, one overloaded, with and without late binding; fewer: three nodes that order calls and four that do not; overload: more calls than the core can run, for as long as -for says; colocate or memcached: a service beside batch")
 	chosen := flags.String("policies", "", "policies to compare, by commas (default: those that the trace's goals are about)")
 	seeds := flags.Int("seeds", 5, "how many seeds")
 	first := flags.Uint64("seed", 1001, "the first seed")
@@ -65,6 +65,9 @@ func run(args []string, out io.Writer) error {
 	filtering := flags.String("filter", "", "be the filter that listens at this socket, until the standard input ends")
 	burning := flags.Bool("burn", false, "be a function")
 	answering := flags.Bool("answer", false, "be a service, until the standard input ends")
+	placing := flags.String("place", "", "be an agent that puts its instance on a node, with the folder of the programs")
+	node := flags.String("node", "", "be the node agent of the node of this folder, with the first of -policies, until the standard input ends")
+	group := flags.String("group", "", "the control group of the node, with -node")
 	toiling := flags.String("toil", "", "be a batch process that counts in this file")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -78,6 +81,14 @@ func run(args []string, out io.Writer) error {
 		return serveRequests(out, os.Stdin)
 	case *toiling != "":
 		return toil(*toiling)
+	case *placing != "":
+		return place(*placing)
+	case *node != "":
+		p, err := policyByName(*chosen)
+		if err != nil {
+			return err
+		}
+		return serveNode(*node, *group, p, os.Stdin, out)
 	case *serving != "":
 		p, err := policyByName(*serving)
 		if err != nil {
@@ -89,6 +100,9 @@ func run(args []string, out io.Writer) error {
 		return startColocation(out, flags, *name, *seeds, *first, *length, *busy)
 	}
 	p := plan{trace: *name, seeds: *seeds, first: *first, load: *load, length: *length, each: *each, data: *data}
+	if traces := nodeTraces[*name]; traces.measure != nil {
+		return p.startOnNodes(out, traces, *chosen, *busy)
+	}
 	special := map[string]func(self, dir string) error{
 		"faults":   func(self, dir string) error { return measureFaults(out, self, dir) },
 		"calm":     func(self, dir string) error { return measureCalm(out, self, dir) },

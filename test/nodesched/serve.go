@@ -24,7 +24,12 @@ type policy struct {
 	slice callorder.Slice
 	// filter says that the harness runs SFS as it was published, with the real-time class.
 	filter bool
+	// placed says that the harness puts instances on nodes of its own, with node agents of theirs.
+	placed bool
 }
+
+// onNodes is the policy of a Windlass that leaves all about nodes to the harness.
+var onNodes = policy{name: "on-nodes", placed: true}
 
 var policies = []policy{
 	{name: "off"},
@@ -40,7 +45,7 @@ var policies = []policy{
 
 func policyByName(name string) (policy, error) {
 	var names []string
-	for _, p := range policies {
+	for _, p := range append(policies, onNodes) {
 		if p.name == name {
 			return p, nil
 		}
@@ -55,6 +60,9 @@ func serve(p policy, dir string, functions []string, until io.Reader, out io.Wri
 	config := local.DefaultConfig()
 	config.DataDir = filepath.Join(dir, "data")
 	config.AgentPath = filepath.Join(dir, "podagent")
+	if p.placed {
+		config.AgentPath = filepath.Join(dir, "placed")
+	}
 	config.Listen, config.OpsListen = "127.0.0.1:0", "127.0.0.1:0"
 	config.Capacity.MilliCPU *= 100
 	config.NodeScheduling = local.NodeScheduling{Order: p.order, Slice: p.slice}
@@ -72,7 +80,11 @@ func serve(p policy, dir string, functions []string, until io.Reader, out io.Wri
 		if err != nil {
 			return errors.Join(err, stop())
 		}
-		if _, err := w.Store().Apply(burning(self, name, int32(instances))); err != nil {
+		fn := burning(self, name, int32(instances))
+		if p.placed {
+			fn.Spec.Template.Env = []v1alpha1.EnvVar{{Name: pinnedVariable, Value: "true"}, {Name: runsVariable, Value: filepath.Join(dir, notesFolder, "runs")}}
+		}
+		if _, err := w.Store().Apply(fn); err != nil {
 			return errors.Join(err, stop())
 		}
 	}

@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+
+	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/nodeagent"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/cgroups"
+)
+
+// This file makes several nodes of one machine. A node is a control group with a part of a core, and
+// in it each function has a group, by the name that a kubelet gives a pod's. Agents are outside, as in
+// local mode, so that a node that has used its part is not slow to answer. A node agent in a process
+// of its own orders the calls of each node.
+
+// A node has nodeQuota of each nodePeriod: it is a slow machine of one core. The period is short, so
+// that a node that has used its part goes on soon.
+const (
+	nodePeriod = 10 * time.Millisecond
+	nodeQuota  = 4 * time.Millisecond
+)
+
+// speed is how fast a node is, with 1 for a core of this machine.
+const speed = float64(nodeQuota) / float64(nodePeriod)
+
+// hierarchies are where groups are made: the node agent finds them where they are mounted usually.
+var hierarchies = []string{"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpuacct"}
+
+// nodes are the nodes of one measurement.
+type nodes struct {
+	dir   string // has what they know of each other
+	group string // above those of the nodes
+	n     int
+	cmds  []*exec.Cmd
+	stdin []io.Closer
+}
+
+// startNodes makes n nodes. Those of a policy without an order have no node agents.
+func startNodes(self, temp string, n int, p policy) (_ *nodes, err error) {
+	s := &nodes{dir: filepath.Join(temp, "nodes"), group: fmt.Sprintf("nodesched-%d", os.Getpid()), n: n}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.stop())
+		}
+	}()
+	for i := range n {
+		if err := os.MkdirAll(filepath.Join(s.dir, strconv.Itoa(i)), 0o755); err != nil {
+			return nil, err
+		}
+		for _, h := range hierarchies {
+			if err := os.MkdirAll(filepath.Join(h, s.group, strconv.Itoa(i), "kubepods"), 0o755); err != nil {
+				return nil, fmt.Errorf("nodes need control groups of version 1 that can be written: %w", err)
+			}
+		}
+		for file, d := range map[string]time.Duration{"cpu.cfs_period_us": nodePeriod, "cpu.cfs_quota_us": nodeQuota} {
+			path := filepath.Join(hierarchies[0], s.group, strconv.Itoa(i), file)
+			if err := os.WriteFile(path, []byte(strconv.FormatInt(d.Microseconds(), 10)), 0o644); err != nil {
+				return nil, fmt.Errorf("nodes need the quota of the cpu controller: %w", err)
+			}
+		}
+		if err := s.startAgent(self, i, p); err != nil {
+			return nil, err
+		}
+	}
+	// Windlass starts this instead of the agent. It gets few variables, and no argument.
+	place := fmt.Sprintf("#!/bin/sh\nexec %s -place %s\n", self, temp)
+	return s, os.WriteFile(filepath.Join(temp, "placed"), []byte(place), 0o755)
+}
+
+// startAgent starts the node agent of a node, and writes down where it listens.
+func (s *nodes) startAgent(self string, i int, p policy) error {
+	addr := ""
+	if p.order != "" {
+		cmd := exec.Command(self, "-node", filepath.Join(s.dir, strconv.Itoa(i)), "-policies", p.name, "-group", "/"+s.group+"/"+strconv.Itoa(i))
+		cmd.Stderr = os.Stderr
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			return err
+		}
+		stdout, err := cmd.StdoutPipe()
+		if err != nil {
+			return err
+		}
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		s.cmds, s.stdin = append(s.cmds, cmd), append(s.stdin, stdin)
+		line, err := bufio.NewReader(stdout).ReadString('\n')
+		if err != nil {
+			return fmt.Errorf("node agent %d did not start: %w", i, err)
+		}
+		addr = strings.TrimSpace(line)
+	}
+	meta := addr + "\n" + s.group + "/" + strconv.Itoa(i) + "\n"
+	return os.WriteFile(filepath.Join(s.dir, strconv.Itoa(i), "node"), []byte(meta), 0o644)
+}
+
+// stop ends the node agents and removes the groups, whose processes have ended.
+func (s *nodes) stop() (err error) {
+	for _, stdin := range s.stdin {
+		_ = stdin.Close()
+	}
+	for _, cmd := range s.cmds {
+		err = errors.Join(err, cmd.Wait())
+	}
+	for _, h := range hierarchies {
+		err = errors.Join(err, removeGroups(filepath.Join(h, s.group)))
+	}
+	return errors.Join(err, os.RemoveAll(s.dir))
+}
+
+// removeGroups removes a group and those below it. The kernel lets go of a group's last process a
+// moment after its end.
+func removeGroups(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			err = errors.Join(err, removeGroups(filepath.Join(dir, e.Name())))
+		}
+	}
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		failed := unix.Rmdir(dir)
+		if failed == nil || time.Now().After(deadline) {
+			return errors.Join(err, failed)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// place is an agent of Windlass: it chooses a node for its instance, puts the function into a group
+// there, and becomes the agent. Instances of functions whose name begins with "hog" are on the first
+// node, and those of each other function on all nodes in turn.
+func place(temp string) error {
+	dir := filepath.Join(temp, "nodes")
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	function := os.Getenv("WINDLASS_FUNCTION")
+	node := 0
+	if name := function[strings.IndexByte(function, '/')+1:]; !strings.HasPrefix(name, "hog") {
+		if node, err = turn(temp, name, len(all)); err != nil {
+			return err
+		}
+	}
+	meta, err := os.ReadFile(filepath.Join(dir, strconv.Itoa(node), "node"))
+	if err != nil {
+		return err
+	}
+	addr, group, _ := strings.Cut(strings.TrimSuffix(string(meta), "\n"), "\n")
+	pod := podOf(function, os.Getenv("WINDLASS_INSTANCE"))
+	for _, h := range hierarchies {
+		in := filepath.Join(h, group, "kubepods", "pod"+pod)
+		if err := os.MkdirAll(in, 0o755); err != nil {
+			return err
+		}
+		// The function is the first of the process group.
+		if err := os.WriteFile(filepath.Join(in, "cgroup.procs"), []byte(strconv.Itoa(unix.Getpgrp())), 0o644); err != nil {
+			return err
+		}
+	}
+	environment := os.Environ()
+	if addr != "" {
+		environment = append(environment, "WINDLASS_NODE="+addr)
+	}
+	agent := filepath.Join(temp, "podagent")
+	return unix.Exec(agent, []string{agent}, environment)
+}
+
+// turn is the node of the next instance of a function.
+func turn(temp, function string, n int) (int, error) {
+	for k := 0; ; k++ {
+		f, err := os.OpenFile(filepath.Join(temp, notesFolder, fmt.Sprintf("turn-%s-%d", function, k)), os.O_CREATE|os.O_EXCL, 0o644)
+		if err == nil {
+			return k % n, f.Close()
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return 0, err
+		}
+	}
+}
+
+// podOf is the UID of an instance's pod.
+func podOf(function, cid string) string {
+	sum := sha256.Sum256([]byte(function + " " + cid))
+	return hex.EncodeToString(sum[:16])
+}
+
+// podsOfNode implements nodeagent.Identifier for the pods of one node. They are the harness's own, so
+// it believes what they say.
+type podsOfNode struct {
+	tree    *cgroups.Tree
+	journal *cgroups.Journal
+}
+
+func (p podsOfNode) Identify(_ context.Context, hello nodeagent.Hello, _ net.Addr) (nodeagent.Instance, error) {
+	uid := podOf(hello.Namespace+"/"+hello.Function, hello.Name)
+	folder, err := p.tree.FindPod(uid)
+	if err != nil {
+		return nodeagent.Instance{}, err
+	}
+	group, err := p.tree.Open(folder, p.journal)
+	if err != nil {
+		return nodeagent.Instance{}, err
+	}
+	return nodeagent.Instance{
+		Namespace: hello.Namespace, Function: hello.Function, Name: hello.Name, Key: uid, Group: group, MustAsk: hello.Concurrency == 1,
+	}, nil
+}
+
+// serveNode is the node agent of a node whose control group is known, until nothing more can be read.
+func serveNode(dir, group string, p policy, until io.Reader, out io.Writer) error {
+	tree := cgroups.Detect(cgroups.Options{Base: group})
+	if !tree.Bands() {
+		return fmt.Errorf("a node has no bands: %s", tree)
+	}
+	journal, err := cgroups.OpenJournal(filepath.Join(dir, "bands"))
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
+	config := nodeagent.DefaultConfig(1)
+	config.Calls.Order, config.Calls.Slice = p.order, p.slice
+	config.Breath.Share = 0 // no agent is in the group of its function
+	agent, err := nodeagent.New(config, nodeagent.Deps{
+		Instances: podsOfNode{tree, journal}, Runnable: func() (int, error) { return runnableIn(hierarchies[0] + group) },
+		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), Now: time.Now,
+	})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := grpc.NewServer()
+	nodewire.RegisterNodeServer(server, agent)
+	serving := make(chan error, 1)
+	go func() { serving <- server.Serve(listener) }()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- agent.Run(ctx) }()
+	fmt.Fprintln(out, listener.Addr())
+	_, _ = io.Copy(io.Discard, until)
+	stop()
+	err = <-ended
+	server.Stop()
+	return errors.Join(err, <-serving)
+}
+
+// runnableIn counts the functions of a node that want to run, those included that have used the node's
+// part of the core. Functions compute with one thread: what else they have wants to run for a moment,
+// and for long only because the node has no time left.
+func runnableIn(group string) (n int, err error) {
+	pods, err := filepath.Glob(filepath.Join(group, "kubepods", "pod*", "tasks"))
+	for _, p := range pods {
+		tasks, err := os.ReadFile(p)
+		if err != nil {
+			continue // the pod is gone
+		}
+		if slices.ContainsFunc(strings.Fields(string(tasks)), wantsToRun) {
+			n++
+		}
+	}
+	return n, err
+}
+
+// wantsToRun reports whether a thread does. Its name is in parentheses, and may have any character.
+func wantsToRun(tid string) bool {
+	stat, err := os.ReadFile("/proc/" + tid + "/stat")
+	i := strings.LastIndexByte(string(stat), ')')
+	return err == nil && i >= 0 && strings.HasPrefix(string(stat[i:]), ") R")
+}
