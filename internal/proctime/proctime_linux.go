@@ -59,19 +59,26 @@ func Switches(pid int) (int64, error) {
 
 // eachThread reads a file of each thread of a process.
 func eachThread(pid int, name string, read func(content []byte) error) error {
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*/%s", pid, name))
-	if err != nil || len(files) == 0 {
-		return fmt.Errorf("process %d has ended, or its threads have no %s", pid, name)
+	threads := fmt.Sprintf("/proc/%d/task", pid)
+	entries, err := os.ReadDir(threads)
+	if err != nil {
+		return fmt.Errorf("the threads of process %d: %w", pid, err)
 	}
-	for _, file := range files {
+	found := false
+	for _, thread := range entries {
+		file := filepath.Join(threads, thread.Name(), name)
 		content, err := os.ReadFile(file)
 		if err != nil {
 			// That thread has ended meanwhile.
 			continue
 		}
+		found = true
 		if err := read(content); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
+	}
+	if !found {
+		return fmt.Errorf("no thread of process %d has %s", pid, name)
 	}
 	return nil
 }

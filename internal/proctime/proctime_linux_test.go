@@ -91,3 +91,12 @@ func TestNothingIsKnownOfAProcessThatIsNotThere(t *testing.T) {
 		t.Errorf("it has switched %d times", n)
 	}
 }
+
+// A server looks ten times a second.
+func BenchmarkDelay(b *testing.B) {
+	for b.Loop() {
+		if _, err := Delay(os.Getpid()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
