@@ -567,6 +567,23 @@ func TestAnExemptFunctionThatComputesMuchAsksAgain(t *testing.T) {
 	})
 }
 
+// A ticket for a call that another instance has taken meanwhile says nothing about the function.
+func TestARefusedCallIsNoCallOfItsFunction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		defer m.run()()
+		p := m.connect("a", "long")
+		m.want(9)
+		p.ask(1)
+		p.say(&nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Ended{Ended: &nodewire.Ended{Refused: true}}})
+		p.ask(2)
+		expect(t, "after a call that was refused", p, "welcome", "ask", "grant 1", "grant 2")
+		if mean, known := m.state.core.Mean("default", "long"); known {
+			t.Errorf("its mean is %v", mean)
+		}
+	})
+}
+
 func TestWithoutALoadTheMachineIsCalm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t, nil)

@@ -194,22 +194,23 @@ func (a *Agent) onMessage(s *session, msg *nodewire.ComputeRequest) {
 	case *nodewire.ComputeRequest_Ask:
 		s.look()
 		a.metrics.asks.Inc()
-		ended := a.endCall(now, s)
+		ended := a.endCall(now, s, false)
 		a.applyEvent(now, callorder.Asked{Instance: s.id, Ask: m.Ask.GetAsk(), Waited: clamp(m.Ask.GetWaitedNs(), maxWaited), Usage: s.usage})
 		a.exempt(now, s, ended)
 	case *nodewire.ComputeRequest_Ended:
 		s.look()
-		ended := a.endCall(now, s)
-		a.applyEvent(now, callorder.Ended{Instance: s.id, Usage: s.usage})
+		ended := a.endCall(now, s, m.Ended.GetRefused())
+		a.applyEvent(now, callorder.Ended{Instance: s.id, Usage: s.usage, Refused: m.Ended.GetRefused()})
 		a.exempt(now, s, ended)
 	case *nodewire.ComputeRequest_GaveUp:
 		a.applyEvent(now, callorder.GaveUp{Instance: s.id, Ask: m.GaveUp.GetAsk()})
 	}
 }
 
-// endCall counts the call that had a ticket, and reports whether there was one.
-func (a *Agent) endCall(now time.Duration, s *session) (ended bool) {
-	ended = s.call.granted
+// endCall counts the call that had a ticket, and reports whether there was one. One that was refused
+// is none.
+func (a *Agent) endCall(now time.Duration, s *session, refused bool) (ended bool) {
+	ended = s.call.granted && !refused
 	if ended {
 		a.metrics.countCall(s.function, now-s.call.since, s.usage-s.call.from, s.call.expected)
 	}

@@ -57,7 +57,7 @@ func (a *Agent) carryOutAtNode(e core.Effect) {
 			ForNs: int64(time.Since(a.attempts[e.Attempt].since)),
 		}}})
 	case core.EndCore:
-		a.nodeAgent.say(&nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Ended{Ended: &nodewire.Ended{}}})
+		a.nodeAgent.say(&nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Ended{Ended: &nodewire.Ended{Refused: e.Refused}}})
 	}
 }
 

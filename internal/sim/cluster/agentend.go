@@ -131,9 +131,10 @@ func (a *agentEnd) execute(e agent.Effect) {
 		a.machines[a.in.node].tickets.askFor(a.world, a.in.computer, func(*world) { a.feed(agent.NodeGranted(e)) })
 	case agent.GiveUpCore:
 		a.machines[a.in.node].tickets.gaveUp(a.world, a.in.computer)
-	case agent.EndCore: // also if its call was refused, and never began
-		a.machines[a.in.node].tickets.callOver(a.world, a.in.computer)
+	case agent.EndCore:
+		a.machines[a.in.node].tickets.callOver(a.world, a.in.computer, e.Refused)
 	case agent.ReportRunning: // all calls ask
+	case agent.TellStalled: // its gateways move no calls between nodes
 	case agent.Quiet, agent.RunAudit, agent.HangUp, agent.End: // nothing to give back, nothing is lost
 	default:
 		panic(fmt.Sprintf("cluster: no rule for the effect %T", e))

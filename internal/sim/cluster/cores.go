@@ -104,12 +104,12 @@ func (t *coreTickets) sawEnd(w *world, c *call) {
 		return
 	}
 	of.before, of.call = float64(t.processorTime(w, of)), nil
-	t.callOver(w, of)
+	t.callOver(w, of, false)
 }
 
-// callOver says that the call is over for which an instance asked.
-func (t *coreTickets) callOver(w *world, c *computer) {
-	t.tell(w, callorder.Ended{Instance: c.id, Usage: t.processorTime(w, c)})
+// callOver says that the call is over for which an instance asked, or that it was refused.
+func (t *coreTickets) callOver(w *world, c *computer, refused bool) {
+	t.tell(w, callorder.Ended{Instance: c.id, Usage: t.processorTime(w, c), Refused: refused})
 }
 
 // processorTime is the processor time of an instance.

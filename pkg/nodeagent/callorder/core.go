@@ -117,7 +117,7 @@ func (c *Core) onInstance(now time.Duration, e Event) {
 		}
 	case Ended:
 		if i := c.look(now, e.Instance, e.Usage); i != nil {
-			c.onEnded(now, i)
+			c.onEnded(now, i, e.Refused)
 		}
 	case Sampled:
 		if i := c.instances[e.Instance]; i != nil {
@@ -189,7 +189,7 @@ func (c *Core) onAsked(now time.Duration, i *instance, e Asked) {
 	}
 	// An ask ends the call before it, whose end got lost or rides along.
 	if i.phase != idle {
-		c.onEnded(now, i)
+		c.onEnded(now, i, false)
 	}
 	received := now - max(0, e.Waited)
 	i.ask, i.asked, i.received = e.Ask, now, received
@@ -198,13 +198,18 @@ func (c *Core) onAsked(now time.Duration, i *instance, e Asked) {
 	c.wait(i, waiting)
 }
 
-func (c *Core) onEnded(now time.Duration, i *instance) {
+// refusalUses is the most processor time that an instance uses for a call that it does not get. A
+// call that used more has run, whatever is said: otherwise nothing would be learnt of a function
+// whose agent says that all are refused, and it would always count as short.
+const refusalUses = time.Millisecond
+
+func (c *Core) onEnded(now time.Duration, i *instance, refused bool) {
 	if i.phase == idle {
 		return
 	}
-	began := i.phase != waiting
+	ran := i.phase != waiting && !(refused && i.used() <= refusalUses)
 	c.leave(now, i)
-	if began {
+	if ran {
 		first := !i.function.known()
 		i.function.learn(now, i.used())
 		c.sizes.learn(i.used())

@@ -99,6 +99,22 @@ func TestAnAskEndsTheCallBeforeIt(t *testing.T) {
 	}
 }
 
+func TestNothingIsLearntFromACallThatWasRefused(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Order = FIFO })
+	n.join(1, 2)
+	n.do("+1", Asked{Instance: 1})
+	n.do("", Asked{Instance: 2})
+	n.do("+2", Ended{Instance: 1, Refused: true})
+	if mean, known := n.core.Mean("default", "f1"); known {
+		t.Errorf("mean %s", mean)
+	}
+	// One that computes was a call, whatever is said.
+	n.do("", Ended{Instance: 2, Usage: 40 * ms, Refused: true})
+	if mean, _ := n.core.Mean("default", "f2"); mean != 40*ms {
+		t.Errorf("mean %s", mean)
+	}
+}
+
 func TestACalmNodeHoldsNothingBack(t *testing.T) {
 	n := newNode(t, func(*Params) {})
 	n.join(1, 2, 3)

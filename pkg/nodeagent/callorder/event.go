@@ -35,10 +35,13 @@ type (
 		Waited   time.Duration
 		Usage    time.Duration
 	}
-	// Ended says that the instance's call ended.
+	// Ended says that the instance's call ended. Refused says that it never began, though it may have
+	// had a ticket: another instance has it. Nothing is learnt from it, unless it
+	// computed nevertheless.
 	Ended struct {
 		Instance InstanceID
 		Usage    time.Duration
+		Refused  bool
 	}
 	// GaveUp says that the call that asked does not wait any longer, and has not begun.
 	GaveUp struct {

@@ -235,8 +235,8 @@ func onCallEnded(c *Core, now time.Time, e CallEnded) {
 
 // endAttempt frees the place of an attempt.
 func (c *Core) endAttempt(now time.Time, n Attempt) {
-	if c.calls.attempts[n].known {
-		c.emit(EndCore{})
+	if a := c.calls.attempts[n]; a.known {
+		c.emit(EndCore{Refused: a.phase != running})
 	}
 	delete(c.calls.attempts, n)
 	c.calls.held--

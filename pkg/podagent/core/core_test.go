@@ -127,6 +127,11 @@ func effectText(e Effect) string {
 		return fmt.Sprintf("accept %d for %d/%d", e.Attempt, e.Gateway, e.Call)
 	case Start:
 		return fmt.Sprintf("start %d", e.Attempt)
+	case EndCore:
+		if e.Refused {
+			return "endcore refused"
+		}
+		return "endcore"
 	case Deliver:
 		if e.Keeps {
 			return fmt.Sprintf("deliver %d keeps", e.Attempt)

@@ -236,8 +236,9 @@ type GiveUpCore struct{ Attempt Attempt }
 // ReportRunning informs the node agent of a call that began without asking.
 type ReportRunning struct{ Attempt Attempt }
 
-// EndCore says that the call that the node agent knows of has ended.
-type EndCore struct{}
+// EndCore says that the call that the node agent knows of has ended. Refused says that its gateway
+// did not grant it: then it has computed nothing, and says nothing about the function.
+type EndCore struct{ Refused bool }
 
 // Quiet gives memory back.
 type Quiet struct{}

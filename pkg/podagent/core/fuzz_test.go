@@ -81,6 +81,7 @@ type checker struct {
 
 	nodeUp, known bool      // the node agent is there, and knows of the call
 	asking        Attempt   // waits for a core
+	coreRan       bool      // the call that the node agent knows of has begun
 	stalls        Attempt   // waits for a core, as its gateway has heard
 	sign          time.Time // of the node agent, or the ask
 }
@@ -537,7 +538,7 @@ func (w *checker) seeCall(e Effect) {
 		if w.stalls == e.Attempt {
 			w.t.Error("started a call that its gateway may give to another instance")
 		}
-		w.state[e.Attempt] = "started"
+		w.state[e.Attempt], w.coreRan = "started", true
 	case AskCore, GiveUpCore, ReportRunning, EndCore:
 		w.seeCore(e)
 	case Deliver:
@@ -610,7 +611,7 @@ func (w *checker) seeCore(e Effect) {
 		if w.known || w.gaveUp {
 			w.t.Error("asked for a core while another call has one, or the instance leaves")
 		}
-		w.known, w.asking, w.sign = true, e.Attempt, w.now
+		w.known, w.asking, w.sign, w.coreRan = true, e.Attempt, w.now, false
 	case GiveUpCore:
 		w.counters.gaveUpCore++
 		if w.asking != e.Attempt {
@@ -621,10 +622,13 @@ func (w *checker) seeCore(e Effect) {
 		if w.known || w.state[e.Attempt] != "started" {
 			w.t.Error("reported a call that the node agent knows, or that does not run")
 		}
-		w.known = true
+		w.known, w.coreRan = true, true
 	case EndCore:
 		if !w.known {
 			w.t.Error("ended a call that the node agent does not know")
+		}
+		if e.Refused != !w.coreRan {
+			w.t.Errorf("refused is %v for a call that ran: %v", e.Refused, w.coreRan)
 		}
 		w.known, w.asking = false, 0
 	}

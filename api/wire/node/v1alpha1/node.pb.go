@@ -423,7 +423,10 @@ func (x *Ask) GetWaitedNs() int64 {
 }
 
 type Ended struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The call was another instance's by the time it had its ticket, so it never began. Agents before this
+	// member do not say it.
+	Refused       bool `protobuf:"varint,1,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -456,6 +459,13 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
 	return file_wire_node_v1alpha1_node_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Ended) GetRefused() bool {
+	if x != nil {
+		return x.Refused
+	}
+	return false
 }
 
 type GaveUp struct {
@@ -911,8 +921,9 @@ const file_wire_node_v1alpha1_node_proto_rawDesc = "" +
 	"\x06for_ns\x18\x01 \x01(\x03R\x05forNs\"4\n" +
 	"\x03Ask\x12\x10\n" +
 	"\x03ask\x18\x01 \x01(\x04R\x03ask\x12\x1b\n" +
-	"\twaited_ns\x18\x02 \x01(\x03R\bwaitedNs\"\a\n" +
-	"\x05Ended\"\x1a\n" +
+	"\twaited_ns\x18\x02 \x01(\x03R\bwaitedNs\"!\n" +
+	"\x05Ended\x12\x18\n" +
+	"\arefused\x18\x01 \x01(\bR\arefused\"\x1a\n" +
 	"\x06GaveUp\x12\x10\n" +
 	"\x03ask\x18\x01 \x01(\x04R\x03ask\"\xa6\x02\n" +
 	"\fComputeReply\x12;\n" +
