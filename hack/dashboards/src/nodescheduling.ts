@@ -20,6 +20,7 @@ export function nodeScheduling(): dashboard.DashboardBuilder {
   nodes(board);
   calls(board);
   yielding(board);
+  coLocation(board);
   faults(board);
   return board;
 }
@@ -165,6 +166,26 @@ function yielding(board: dashboard.DashboardBuilder): void {
         { expr: quantile(0.5, 'windlass_node_estimate_error_ratio'), legend: 'p50' },
         { expr: quantile(0.9, 'windlass_node_estimate_error_ratio'), legend: 'p90' },
       ],
+    }));
+}
+
+function coLocation(board: dashboard.DashboardBuilder): void {
+  board
+    .withRow(heading('Co-location'))
+    .withPanel(graph({
+      title: 'Wait of latency-critical instances', unit: 's', width: 8,
+      description: 'For how long in each second a latency-critical instance waits for a core, of the one that waits longest, while batch instances are beside it. Above 20 ms cores are reserved. 0 without co-location, and where the node does not say how long instances wait.',
+      queries: [{ expr: `sum by (${byNode}) (${rate('windlass_node_critical_wait_seconds_total')})`, legend: node }],
+    }))
+    .withPanel(graph({
+      title: 'Reserved cores', unit: 'none', width: 8,
+      description: 'Cores on which no batch instance may run.',
+      queries: [{ expr: `sum by (${byNode}) (windlass_node_reserved_cores)`, legend: node }],
+    }))
+    .withPanel(graph({
+      title: 'Frozen batch instances', unit: 'none', width: 8,
+      description: 'Batch instances whose functions are stopped for a while. None is frozen for longer than 30 s at a time.',
+      queries: [{ expr: `sum by (${byNode}) (windlass_node_frozen_instances)`, legend: node }],
     }));
 }
 
