@@ -200,6 +200,23 @@ func TestOnlyAPartOfTheTicketsGoesByAge(t *testing.T) {
 	n.do("^4 ticket", Ended{Instance: 11, Usage: 10 * ms})
 }
 
+// Measured times are never quite equal. Of two calls that are about as long the older one goes first,
+// and a short one takes its ticket all the same.
+func TestACallThatIsHardlyLongerHasItsTicketNotByAge(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Slice = Slice{Rule: SliceOff} })
+	n.join(1, 2, 3, 4)
+	n.learn(1, 235*ms)
+	n.learn(2, 234*ms)
+	n.learn(3, 5*ms)
+	n.do("+4", Asked{Instance: 4})
+	n.do("", Asked{Instance: 1})
+	n.now = time.Second
+	n.do("", Asked{Instance: 2})
+	n.do("+1", Ended{Instance: 4, Usage: 5 * ms})
+	n.do("v1 preempted, +3", Asked{Instance: 3})
+	n.do("^1 ticket", Ended{Instance: 3, Usage: 5 * ms})
+}
+
 func TestFairChoiceCountsTheCallsOfAMinute(t *testing.T) {
 	n := newNode(t, func(p *Params) { p.Order = FairChoice; p.Preempt = false; p.Slice = Slice{Rule: SliceOff} })
 	n.join(1, 2, 3)

@@ -87,11 +87,7 @@ func (c *Core) preempt(now time.Duration) {
 		return
 	}
 	holder := mostLeft(c.holding)
-	if holder == nil {
-		return
-	}
-	left := holder.left()
-	if left <= c.params.PreemptLeast || float64(x.left())*c.params.PreemptGain >= float64(left) {
+	if holder == nil || !c.params.muchShorter(x, holder) {
 		return
 	}
 	c.setBand(holder, true, WhyPreempted)
@@ -99,15 +95,23 @@ func (c *Core) preempt(now time.Duration) {
 	c.give(now, x)
 }
 
-// nextInLine is the call that gets the next ticket, and whether it does by its age: shorter ones wait.
-// Only a part of the tickets goes by age.
+// muchShorter says whether a call needs so much less than another one that it may take its ticket.
+func (p Params) muchShorter(x, than *instance) bool {
+	left := than.left()
+	return left > p.PreemptLeast && float64(x.left())*p.PreemptGain < float64(left)
+}
+
+// nextInLine is the call that gets the next ticket, and whether it does by its age: one waits that
+// could take the ticket away again. Only a part of the tickets goes by age. Calls that are about as
+// long take turns by their key, which is no reason to keep the ticket from much shorter ones that
+// come later.
 func nextInLine(c *Core, now time.Duration) (i *instance, aged bool) {
 	i = c.namespaces.first(now, byKey)
 	if i == nil || !c.params.preempts() {
 		return i, false
 	}
 	shortest := c.namespaces.first(now, bySize)
-	if i.size <= shortest.size {
+	if !c.params.muchShorter(shortest, i) {
 		return i, false
 	}
 	held := 0
