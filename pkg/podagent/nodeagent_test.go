@@ -109,6 +109,18 @@ func (w *harness) joinNode() *computing {
 	return w.joinNodeWith("secret")
 }
 
+// lendOnANode runs an agent that knows its node agent, and whose place is a gateway's.
+func (w *harness) lendOnANode() (p *pulls, node *computing, g *gatewayEnd) {
+	w.t.Helper()
+	w.run()
+	w.adapter.ready <- nil
+	p = w.stream()
+	p.hear(helloText, "pull 1")
+	node, g = w.joinNode(), w.loan(p, "a")
+	p.hear("pull 0 done a after 0s lent gateway:1 1")
+	return p, node, g
+}
+
 func (w *harness) joinNodeWith(token string) *computing {
 	w.t.Helper()
 	s := <-w.node.streams
@@ -197,13 +209,7 @@ func TestAnAgentTellsItsNodeAgentWhatItsFunctionIs(t *testing.T) {
 // its place is the gateway's again. What it had waited for counts where it goes.
 func TestACallThatWaitsForACoreIsGivenUp(t *testing.T) {
 	withHarness(t, onANode, func(w *harness) {
-		w.run()
-		w.adapter.ready <- nil
-		p := w.stream()
-		p.hear(helloText, "pull 1")
-		node := w.joinNode()
-		g := w.loan(p, "a")
-		p.hear("pull 0 done a after 0s lent gateway:1 1")
+		p, node, g := w.lendOnANode()
 		node.mode(true)
 		p.hear("pull 0 lent gateway:1 1 busy")
 		early := get()
@@ -235,13 +241,7 @@ func TestACallThatWaitsForACoreIsGivenUp(t *testing.T) {
 
 func TestAClientThatLeavesWhileItsCallWaitsForACore(t *testing.T) {
 	withHarness(t, onANode, func(w *harness) {
-		w.run()
-		w.adapter.ready <- nil
-		p := w.stream()
-		p.hear(helloText, "pull 1")
-		node := w.joinNode()
-		g := w.loan(p, "a")
-		p.hear("pull 0 done a after 0s lent gateway:1 1")
+		p, node, g := w.lendOnANode()
 		node.mode(true)
 		loan := g.call(get())
 		node.hear("ask 2 waited 0s")
@@ -266,13 +266,7 @@ func TestAClientThatLeavesWhileItsCallWaitsForACore(t *testing.T) {
 
 func TestAGatewayThatIsLostWhileItsCallWaitsForACore(t *testing.T) {
 	withHarness(t, onANode, func(w *harness) {
-		w.run()
-		w.adapter.ready <- nil
-		p := w.stream()
-		p.hear(helloText, "pull 1")
-		node := w.joinNode()
-		g := w.loan(p, "a")
-		p.hear("pull 0 done a after 0s lent gateway:1 1")
+		p, node, g := w.lendOnANode()
 		node.mode(true)
 		g.call(get())
 		node.hear("ask 2 waited 0s")
@@ -306,13 +300,7 @@ func TestCallsBeginWithoutANodeAgentThatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			withHarness(t, onANode, func(w *harness) {
-				w.run()
-				w.adapter.ready <- nil
-				p := w.stream()
-				p.hear(helloText, "pull 1")
-				node := w.joinNode()
-				g := w.loan(p, "a")
-				p.hear("pull 0 done a after 0s lent gateway:1 1")
+				p, node, g := w.lendOnANode()
 				node.mode(true)
 				loan := g.call(get())
 				node.hear("ask 2 waited 0s")

@@ -269,7 +269,8 @@ func orderColumns() []column[*monitor.Node] {
 func nodeHelp() [][2]string {
 	return [][2]string{
 		{"MODE", "busy: more threads want to run than there are cores"},
-		{"WAITING ON CORES", "calls that wait for a core, and that have one of so many"},
+		{"WAITING", "calls that wait for a core"},
+		{"ON CORES", "calls that have a core, of the cores for calls"},
 		{"LOW", "instances that get what others leave of the cores"},
 	}
 }

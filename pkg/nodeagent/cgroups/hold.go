@@ -22,8 +22,8 @@ const (
 // Hold keeps a batch group back: it stops its processes, and says on which cores they run. Whatever
 // it changes is in the journal until it is as before. One goroutine at a time uses it.
 //
-// The group of a pod is never stopped, because there is an agent in it of which nobody would
-// hear any more; only the container in it is that is the function's.
+// The group of a pod is never stopped: the agent in it would stop, too, and its scheduler would
+// give the instance up. Only the function's container in it is stopped.
 type Hold struct {
 	journal *Journal
 	stop    *held // nil if the group cannot be stopped

@@ -150,7 +150,7 @@ func (t *Tree) Holding() Holding {
 	return t.holding
 }
 
-// findHolding looks at what there is for groups like this one.
+// findHolding finds which files the kernel has for groups beside this one.
 func (t *Tree) findHolding(cpu string) Holding {
 	h := Holding{Waits: t.findWaits(cpu)}
 	if t.version == v2 {
