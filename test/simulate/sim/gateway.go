@@ -171,13 +171,13 @@ func (g *gateway) reoffer(moved func(c *call) bool) {
 	}
 }
 
-// rerouted offers again at once what waits at a scheduler that is not the
-// function's any more.
+// rerouted offers again at once what waits at a scheduler that is not the function's any more,
+// or for one to be named.
 func (g *gateway) rerouted() {
 	moved := make([]bool, len(g.routes))
 	for i, fn := range g.world.functions {
-		to, _, known := g.view.route(fn)
-		if !known || to.Addr == g.routes[i] {
+		to, _, _ := g.view.route(fn)
+		if to.Addr == g.routes[i] {
 			continue
 		}
 		g.routes[i], moved[i] = to.Addr, true
