@@ -334,14 +334,14 @@ func (l *link) stream() *linkStream {
 	return l.open
 }
 
-// enqueueReport sends a report. It replaces one on the same function that was not sent yet.
+// enqueueReport lets a report be sent once the sender is woken. It replaces one on the same
+// function that was not sent yet.
 func (l *link) enqueueReport(r *controlwire.LoanReport) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = time.Now()
 	if l.open != nil {
 		l.pending.addReport(r)
-		signal(l.wakeSender)
 	}
 }
 

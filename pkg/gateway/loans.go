@@ -245,17 +245,24 @@ func (cs conns) with(one *agentConn) conns {
 	return append(cs, one)
 }
 
-// sweep looks for calls that have waited for long without a ticket, and reports to schedulers.
+// sweep looks for calls that have waited for long without a ticket, and reports to schedulers: to
+// each in one message.
 func (d *dispatcher) sweep(now time.Time) {
+	reported := make(map[*link]bool)
 	for _, p := range d.pools.all() {
 		p.mu.Lock()
 		ask, unused := p.core.Overdue(now), p.core.Unused()
 		p.mu.Unlock()
 		d.finish(handedOver{ask: ask}, nil)
-		d.report(p) // even if it is unused: an owner that comes back may know an old report
+		if l := d.report(p); l != nil { // even if it is unused: an owner that comes back may know an old report
+			reported[l] = true
+		}
 		if unused && p.isReported() {
 			d.dropIfGone(p)
 		}
+	}
+	for l := range reported {
+		signal(l.wakeSender)
 	}
 }
 
@@ -274,11 +281,12 @@ func (p *pool) isReported() bool {
 	return p.core.Report() == p.sent
 }
 
-// report reports on a pool to its scheduler if anything has changed, or the stream is another.
-func (d *dispatcher) report(p *pool) {
+// report reports on a pool to its scheduler if anything has changed, or the stream is another. It
+// returns the link whose sender has to be woken; nil if none has.
+func (d *dispatcher) report(p *pool) *link {
 	l := d.linkTo(p.slot)
 	if l == nil {
-		return
+		return nil
 	}
 	stream := l.stream()
 	p.mu.Lock()
@@ -286,11 +294,11 @@ func (d *dispatcher) report(p *pool) {
 	r := p.core.Report()
 	switch {
 	case stream == nil:
-		return
+		return nil
 	case p.stream != stream:
 		p.stream, p.base = stream, p.sent
 	case r == p.sent:
-		return
+		return nil
 	}
 	p.sent = r
 	l.enqueueReport(&controlwire.LoanReport{
@@ -304,6 +312,7 @@ func (d *dispatcher) report(p *pool) {
 
 		CoreWaitedNs: int64(r.CoreWaited - p.base.CoreWaited),
 	})
+	return l
 }
 
 // returnIfDraining gives the credits of a pool back that its calls do not need any more. They are those

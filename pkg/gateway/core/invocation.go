@@ -18,9 +18,16 @@ const (
 	ReofferAfter = time.Second
 	// ReofferEvery is how often the gateway looks for tickets to offer again.
 	ReofferEvery = 250 * time.Millisecond
-	// AskAfter is how long a call may wait for a loan before it sends its first ticket in any
-	// case. It is as long as schedulers let calls wait before these count as stale.
+	// AskAfter is how long a call may wait for a loan before it sends its first ticket, if it is
+	// one of the AskFirst that have waited longest. It is as long as schedulers let calls wait
+	// before these count as stale.
 	AskAfter = 100 * time.Millisecond
+	// AskFirst is for how many calls of a revision a gateway asks then. They stand for the others:
+	// if an instance takes one of their tickets, all ask. Where loans are used all the time, and
+	// calls wait because they are many, most are handed over without a ticket.
+	AskFirst = 16
+	// AskAllAfter is how long a call may wait before it sends its first ticket in any case.
+	AskAllAfter = 500 * time.Millisecond
 	// ReofferSoon is how soon a ticket is offered again that a scheduler could not
 	// take: another one may not know yet that it can.
 	ReofferSoon = 50 * time.Millisecond
@@ -330,7 +337,7 @@ func (t *ticket) due(now time.Time, moved bool) bool {
 	switch {
 	case now.After(t.deadline):
 		return true
-	case !t.asked: // its Pool decides, which AskAfter makes it do sooner
+	case !t.asked: // its Pool decides, which AskAllAfter makes it do sooner
 		return now.Sub(t.since) > ReofferAfter
 	}
 	return moved || now.Sub(t.offered) > ReofferAfter

@@ -199,12 +199,17 @@ func (p *Pool[C, L]) Stranded() (ask []C) {
 	return p.askAll()
 }
 
-// Overdue returns the calls that have waited for AskAfter without a ticket. They send it now.
+// Overdue returns the calls without a ticket that have waited for AskAfter and are among the
+// AskFirst, or have waited for AskAllAfter. They send it now.
 func (p *Pool[C, L]) Overdue(now time.Time) (ask []C) {
-	for w := p.waiting.first; w != nil && p.report.Waiting > 0 && now.Sub(w.Since) >= AskAfter; w = w.next {
+	after, place := AskAfter, 0
+	for w := p.waiting.first; w != nil && p.report.Waiting > 0 && now.Sub(w.Since) >= after; w = w.next {
 		if !w.asked {
 			p.ask(w)
 			ask = append(ask, w.Call)
+		}
+		if place++; place == AskFirst {
+			after = AskAllAfter
 		}
 	}
 	return ask

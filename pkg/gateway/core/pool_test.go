@@ -378,12 +378,19 @@ func TestAPoolDoesWhatItsModelDoes(t *testing.T) {
 		}
 		events := map[string]func(*rapid.T){
 			"time": func(t *rapid.T) {
-				m.now = m.now.Add(time.Duration(rapid.IntRange(0, 120).Draw(t, "ms")) * time.Millisecond)
+				m.now = m.now.Add(time.Duration(rapid.SampledFrom([]int{0, 2, 60, 120, 400}).Draw(t, "ms")) * time.Millisecond)
 			},
 			"call": func(t *rapid.T) {
 				c := &modelCall{Waiting: &Waiting[int]{Call: len(m.calls), Since: m.now}}
 				m.calls = append(m.calls, c)
 				m.add(t, c, rapid.IntRange(0, 9).Draw(t, "limited") == 0)
+			},
+			"many calls": func(t *rapid.T) {
+				for range AskFirst {
+					c := &modelCall{Waiting: &Waiting[int]{Call: len(m.calls), Since: m.now}}
+					m.calls = append(m.calls, c)
+					m.add(t, c, false)
+				}
 			},
 			"again": func(t *rapid.T) {
 				if c := pick(t, false); c != nil {
@@ -447,7 +454,12 @@ func TestAPoolDoesWhatItsModelDoes(t *testing.T) {
 				}
 			},
 			"overdue": func(t *rapid.T) {
-				m.asks(t, m.pool.Overdue(m.now), func(c *modelCall) bool { return m.now.Sub(c.Since) >= AskAfter })
+				first := m.waiting()
+				first = first[:min(len(first), AskFirst)]
+				m.asks(t, m.pool.Overdue(m.now), func(c *modelCall) bool {
+					waited := m.now.Sub(c.Since)
+					return waited >= AskAllAfter || waited >= AskAfter && slices.Contains(first, c)
+				})
 			},
 			"": func(*rapid.T) { m.check() },
 		}

@@ -280,8 +280,14 @@ func (c *call) wouldSayNo() bool {
 // that was not offered again for so long. A gateway that stands still can do neither.
 func (g *gateway) overdue() {
 	now, soon := g.now(), core.ReofferAfter+core.ReofferEvery+overdue
-	asked := core.AskAfter + reportEvery + overdue
+	waiting := make(map[*unit]int)
 	for _, c := range g.calls {
+		asked := core.AskAfter + reportEvery + overdue
+		if c.life.Phase() == core.Queued {
+			if waiting[c.fn]++; waiting[c.fn] > core.AskFirst {
+				asked += core.AskAllAfter - core.AskAfter
+			}
+		}
 		switch {
 		case !c.life.Answer().Final() && now.After(c.life.AnswerBy().Add(overdue)):
 			g.world.truth.broken(c.callRecord, RuleInTime)

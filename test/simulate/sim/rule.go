@@ -31,7 +31,7 @@ const (
 	RuleKeepsLoans         Rule = "an instance keeps what it has lent until that is recalled, or it is idle or leaves"
 	RuleLeaverLendsNothing Rule = "an instance that leaves keeps no place for a gateway"
 	RuleLendsIfAsked       Rule = "an instance lends only the places of calls whose tickets say so"
-	RuleAsksInTime         Rule = "a call that has waited for 100 ms has sent its ticket"
+	RuleAsksInTime         Rule = "a call that has waited for 100 ms, and is among the first, has sent its ticket"
 	RuleServedAlone        Rule = "without any scheduler, a call that finds a credit is answered well"
 	RuleNobodyBesideIdle   Rule = "without faults, no call waits beside an idle place of its revision's instances for long"
 	RuleFairBetween        Rule = "without faults, a gateway with loans overtakes the calls of another one only until the loans are recalled"
