@@ -44,8 +44,10 @@ type streamEnd struct {
 	sink sink
 	// gone says that this side is done with the stream.
 	gone bool
-	// due is when the last message to this side arrives.
-	due time.Duration
+	// coming are the messages that travel to this side, and due is when the last one arrives. Each
+	// arrival takes the first: what a partition has held arrives before what was sent after it.
+	coming []any
+	due    time.Duration
 	// held are messages to this side that a partition keeps.
 	held []any
 }
@@ -150,10 +152,20 @@ func (c *stream) breakOff(halfOpen bool) {
 
 // carry lets a message travel to one end.
 func (c *stream) carry(to int, m any) {
+	c.ends[to].coming = append(c.ends[to].coming, m)
+	c.travel(to)
+}
+
+// travel lets one message more arrive at one end.
+func (c *stream) travel(to int) {
 	end := &c.ends[to]
 	from := c.ends[1-to].node.machine
 	end.due = max(end.due, c.world.now+c.world.net.delay(from, end.node.machine))
-	c.world.at(end.due-c.world.now, func() { c.arrive(to, m) })
+	c.world.at(end.due-c.world.now, func() {
+		m := end.coming[0]
+		end.coming = end.coming[1:]
+		c.arrive(to, m)
+	})
 }
 
 // arrive is the arrival of a message at a machine.
@@ -285,15 +297,17 @@ func (n *network) unblock(from, to int) {
 
 // release lets go of what a partition has held.
 func (c *stream) release(side int) {
-	held := c.ends[side].held
-	c.ends[side].held = nil
+	end := &c.ends[side]
+	held := end.held
+	end.held = nil
 	if len(held) == 0 {
 		return
 	}
 	again := time.Duration(c.world.rng.Int64N(int64(retransmit)))
-	c.ends[side].due = max(c.ends[side].due, c.world.now+again)
-	for _, m := range held {
-		c.carry(side, m)
+	end.due = max(end.due, c.world.now+again)
+	end.coming = append(held, end.coming...)
+	for range held {
+		c.travel(side)
 	}
 }
 
