@@ -98,7 +98,7 @@ func (a *agent) audit() Rule {
 	if held > 0 {
 		a.lastBusy = a.now()
 	}
-	if held >= a.instance.fn.concurrency || a.nodeAgent.asks != 0 || a.gaveUp || !a.instance.ready {
+	if a.isFull() {
 		a.full = a.world.now
 	}
 	switch {
@@ -108,6 +108,17 @@ func (a *agent) audit() Rule {
 		return RuleLendsWhatItHas
 	}
 	return ""
+}
+
+// isFull reports whether no place of it is idle.
+func (a *agent) isFull() bool {
+	held := 0
+	for _, t := range a.attempts {
+		if !t.over {
+			held++
+		}
+	}
+	return held >= a.instance.fn.concurrency || a.nodeAgent.asks != 0 || a.gaveUp || !a.instance.ready
 }
 
 // lent is how many calls its gateways may hand to it.

@@ -71,7 +71,7 @@ func (w *World) lookBesideIdle() {
 	}
 	for _, in := range w.platform.running() {
 		a := in.node.program.(*agent)
-		if in.node.paused || a.spare || a.gaveUp || !in.ready || w.now-a.full <= besideIdle {
+		if in.node.paused || a.spare || a.isFull() || w.now-a.full <= besideIdle {
 			continue
 		}
 		f, since := w.servedSince(in.fn)
