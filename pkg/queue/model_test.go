@@ -49,9 +49,11 @@ type modelInstance struct {
 	coolDowns map[string]time.Time
 	loans     map[string]int
 	// since is when a loan began or was last handed a ticket. recalled are the places that
-	// were recalled and count as lent, each with the time, and coming those that no longer do.
+	// were recalled and count as lent, each with the time, and coming those that no longer do. late
+	// are those of them that ran a call for 100 ms when the last decision began.
 	since            map[string]time.Time
 	recalled, coming map[string][]time.Time
+	late             map[string]int
 	// asked are the gateways with a recall that was not answered.
 	asked map[string]time.Time
 }
@@ -65,7 +67,7 @@ func (in *modelInstance) lent() (n int) {
 
 func (in *modelInstance) clearLoans() {
 	in.loans, in.asked = map[string]int{}, map[string]time.Time{}
-	in.recalled, in.coming = map[string][]time.Time{}, map[string][]time.Time{}
+	in.recalled, in.coming, in.late = map[string][]time.Time{}, map[string][]time.Time{}, map[string]int{}
 }
 
 // handedTo are the tickets of a gateway that an instance holds and whose places it keeps.
@@ -254,6 +256,12 @@ func (w *model) recalls(now time.Time, idle map[string]int, all bool) (list []Re
 			if len(times) > 0 && now.Sub(slices.MaxFunc(times, time.Time.Compare)) >= time.Second {
 				in.recalled[gateway], in.coming[gateway] = nil, nil
 			}
+			in.late[gateway] = 0
+			for _, recalled := range in.coming[gateway] {
+				if now.Sub(recalled) >= 100*time.Millisecond {
+					in.late[gateway]++
+				}
+			}
 		}
 	}
 	if all {
@@ -272,7 +280,7 @@ func (w *model) recalls(now time.Time, idle map[string]int, all bool) (list []Re
 	for _, idly := range []bool{true, false} {
 		for _, gateway := range gateways {
 			for n := 0; !idly || n < min(idle[gateway], lent[gateway]); n++ {
-				if !w.wantsFrom(gateway) {
+				if !w.wantsFrom(gateway, idly) {
 					break
 				}
 				best := w.nextRecall(gateway, idly, now)
@@ -330,8 +338,9 @@ func (w *model) markAsked(gateway string, now time.Time) {
 	}
 }
 
-// wantsFrom tells whether a ticket may cost a gateway a loan.
-func (w *model) wantsFrom(gateway string) bool {
+// wantsFrom tells whether a ticket may cost a gateway a loan. Late places count as ones that come
+// only beside loans that run calls, too.
+func (w *model) wantsFrom(gateway string, idly bool) bool {
 	waiting, others, expected, expectedHere := 0, 0, 0, 0
 	for _, t := range w.waiting() {
 		if waiting++; t.Gateway != gateway {
@@ -341,6 +350,9 @@ func (w *model) wantsFrom(gateway string) bool {
 	for _, in := range w.instances {
 		for _, other := range []string{"A", "B", "C"} {
 			n := len(in.recalled[other]) + len(in.coming[other])
+			if idly {
+				n -= in.late[other]
+			}
 			if expected += n; other == gateway {
 				expectedHere += n
 			}

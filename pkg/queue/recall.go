@@ -47,7 +47,8 @@ type Recall struct {
 //
 // A recalled place is expected until the instance polls for it, for at most a second. No more
 // places are expected than tickets wait, and no more of one gateway's than tickets of other
-// gateways wait.
+// gateways wait. One that runs a call since it was recalled, for LoanTerm or longer, keeps no idle
+// loan from being recalled: its call may be a long one.
 //
 // With more than manyLoans, a call within 10 ms of the last decision may do nothing.
 func (q *Queue) Recalls(now time.Time, idle func(gateway string) int, visit func(Recall)) {
@@ -129,17 +130,17 @@ type recalls struct {
 	// waiting is how many tickets wait, and by whose they are.
 	waiting int
 	by      gatewayCounts
-	// from are the gateways with loans in the order in which they lose them, and expected is
-	// how many places will come back.
-	from     []recallFrom
-	expected int
+	// from are the gateways with loans in the order in which they lose them. expected is how many
+	// places will come back, and late are those of them that run a call for long.
+	from           []recallFrom
+	expected, late int
 }
 
 // recallFrom is a gateway that may lose loans.
 type recallFrom struct {
-	gateway               string
-	idle, calls, expected int
-	loans                 []recallable
+	gateway                     string
+	idle, calls, expected, late int
+	loans                       []recallable
 }
 
 type recallable struct {
@@ -158,14 +159,14 @@ func (r *recalls) collect(s *instances, idle func(string) int) {
 	for _, in := range s.joined {
 		for i := range in.loans {
 			l := &in.loans[i]
-			expected := l.expected(r.now)
-			r.expected += expected
+			expected, late := l.expected(r.now), l.late(r.now)
+			r.expected, r.late = r.expected+expected, r.late+late
 			at := slices.IndexFunc(r.from, func(f recallFrom) bool { return f.gateway == l.gateway })
 			if at < 0 {
 				continue // it has no loan any more
 			}
 			from := &r.from[at]
-			from.expected += expected
+			from.expected, from.late = from.expected+expected, from.late+late
 			if l.calls > l.recalled && r.wanted(in, l.gateway) {
 				from.loans = append(from.loans, recallable{l, in})
 			}
@@ -188,7 +189,7 @@ func (r *recalls) wanted(in *instance, gateway string) bool {
 func (r *recalls) take(from *recallFrom, idle bool, visit func(Recall)) {
 	n := min(r.waiting-r.expected, r.waiting-r.by.of(from.gateway)-from.expected)
 	if idle {
-		n = min(n, from.idle)
+		n = min(r.waiting-(r.expected-r.late), r.waiting-r.by.of(from.gateway)-(from.expected-from.late), from.idle)
 	}
 	if n <= 0 {
 		return
@@ -231,6 +232,14 @@ func (l *loan) expected(now time.Time) int {
 		l.recalled, l.coming = 0, 0
 	}
 	return l.recalled + l.coming
+}
+
+// late is how many recalled places run a call for long. It follows expected.
+func (l *loan) late(now time.Time) int {
+	if now.Sub(l.recalledAt) < LoanTerm {
+		return 0
+	}
+	return l.coming
 }
 
 // term is what is left of LoanTerm.
