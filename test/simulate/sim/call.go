@@ -160,13 +160,12 @@ func (t *agentAttempt) end(outcome core.Outcome) {
 	t.over, t.outcome = true, outcome
 	a := t.agent
 	// The function of a call that was broken off has not refused it.
-	a.spent = a.spent || outcome == core.Broken || outcome == core.NotStarted && !t.cancelled && !t.conn.lost
-	switch outcome {
-	case core.Complete:
+	if outcome == core.Broken || outcome == core.NotStarted && !t.cancelled && !t.conn.lost {
+		a.spent, a.instance.fn.broke = true, a.world.now
+	}
+	if outcome == core.Complete {
 		a.world.truth.finish(t.run)
 		t.exec = a.instance.fn.typical
-	case core.Broken:
-		a.instance.fn.broke = a.world.now
 	}
 	a.step(core.CallEnded{Attempt: t.name, Outcome: outcome, Exec: t.exec})
 }

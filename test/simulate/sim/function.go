@@ -52,7 +52,7 @@ type function struct {
 	image int
 	// changed is when all servers have heard of its last change, in the world's time.
 	changed time.Duration
-	// broke is when a call last broke, whose instance then ends.
+	// broke is when an instance last ended for a call that broke or that its function refused.
 	broke time.Duration
 	// looks counts when the controller is to look again.
 	looks int
