@@ -114,10 +114,11 @@ func (g *gateway) reaches(f *served) bool {
 // has handed over a newer call than one of another gateway, it has none that is older, since it
 // hands over its oldest first. So all loans that it has begin before, and are recalled soon. A place
 // whose call breaks is lost, and a call that wants a core has its place, so that this begins anew.
-// Where clocks go wrong, gateways do not agree on which call is older.
+// Where clocks go wrong, gateways do not agree on which call is older, or their scheduler on for how
+// long each has waited.
 func (w *World) overtakes(g *gateway, c *call) {
 	f, since := w.servedSince(c.fn)
-	if f == nil || g.clock.rate != 1 || w.config.Adversarial {
+	if f == nil || f.scheduler.clock.rate != 1 || g.clock.rate != 1 || w.config.Adversarial {
 		return
 	}
 	newestFirst := f.core.View(f.scheduler.now()).NewestFirst
