@@ -189,6 +189,9 @@ func (c *stream) arrive(to int, m any) {
 		}
 		return
 	}
+	if _, first := m.(opening); first {
+		n.streams = append(n.streams, c) // a kernel resets what its process dies without having accepted
+	}
 	n.do(end.life, false, func() { c.handle(to, m) })
 }
 
@@ -203,10 +206,10 @@ func (c *stream) handle(to int, m any) {
 		end.sink = end.node.program.accept(c, m.what)
 		if end.sink == nil {
 			end.gone = true
+			end.node.streams = without(end.node.streams, c)
 			c.carry(1-to, ending{refused})
 			return
 		}
-		end.node.streams = append(end.node.streams, c)
 		c.carry(1-to, acceptance{})
 	case acceptance:
 		c.accepted = true
