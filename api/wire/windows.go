@@ -1,9 +1,8 @@
 package wire
 
-// Flow-control windows in bytes of every connection of the wire. They are fixed,
-// because to adapt them gRPC sends a ping after each message, which costs a call
-// several wake-ups. A stream's window bounds what is held of a body that its
-// reader does not take.
+// Flow-control windows in bytes of the connections of gRPC's servers and clients in the control
+// plane. They are fixed, because to adapt them gRPC sends a ping after each message, which costs
+// several wake-ups. A stream's window bounds what is held that its reader does not take.
 const (
 	StreamWindow = 256 << 10
 	ConnWindow   = 1 << 20

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/grpc"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
@@ -104,7 +103,7 @@ func (n *nodeRole) start() (err error) {
 	if err != nil {
 		return fmt.Errorf("--wire-listen: %w", err)
 	}
-	server := serve.NewWire(n.registry, append(mtls.RequirePeer(mtls.NodeMethods()), grpc.Creds(n.tls.ServerCredentials()))...)
+	server := serve.NewWire(n.registry, n.tls.ServerCredentials(), mtls.RequirePeer(mtls.NodeMethods())...)
 	nodewire.RegisterNodeServer(server, agent)
 	n.parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, listener, server) })
 	return nil

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	authenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
@@ -299,7 +298,7 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Coordinator, watched *health
 	if err != nil {
 		return fmt.Errorf("--wire-listen: %w", err)
 	}
-	server := serve.NewWire(s.registry, append(mtls.RequirePeer(mtls.SchedulerMethods(s.config.domain())), grpc.Creds(s.tls.ServerCredentials()))...)
+	server := serve.NewWire(s.registry, s.tls.ServerCredentials(), mtls.RequirePeer(mtls.SchedulerMethods(s.config.domain()))...)
 	agentwire.RegisterInstancesServer(server, s.scheduler)
 	controlwire.RegisterSchedulerServer(server, s.scheduler)
 	s.parts.Start("provisioner", func(ctx context.Context) error { return s.instances.Run(ctx, s.scheduler) })

@@ -25,7 +25,7 @@ import (
 
 // serveWire serves the scheduler's and the gateway's side of the wire, each at its own address.
 func (w *Windlass) serveWire(parts *lifecycle.Lifecycle) {
-	server := serve.NewWire(w.registry)
+	server := serve.NewWire(w.registry, nil)
 	agentwire.RegisterInstancesServer(server, w.scheduler)
 	controlwire.RegisterSchedulerServer(server, w.scheduler)
 	if w.node != nil {

@@ -65,19 +65,26 @@ func NewAgents(reg prometheus.Registerer, secure *tls.Config, handler AgentHandl
 // Agents serves until ctx ends. Connections that are open then are closed, and Agents returns
 // once their handlers have. It closes the listener.
 func Agents(ctx context.Context, l net.Listener, server *AgentServer) error {
-	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
-	defer stop()
 	// Handlers also end if the listener fails.
 	handling, cancel := context.WithCancel(ctx)
 	var handlers sync.WaitGroup
 	defer handlers.Wait()
 	defer cancel()
+	return acceptAll(ctx, l, func(conn net.Conn) {
+		handlers.Go(func() { server.serve(handling, conn, &handlers) })
+	})
+}
+
+// acceptAll accepts connections until ctx ends or the listener fails, and closes it.
+func acceptAll(ctx context.Context, l net.Listener, serve func(net.Conn)) error {
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	defer stop()
 	for pause := firstPause; ; {
 		conn, err := l.Accept()
 		switch {
 		case err == nil:
 			pause = firstPause
-			handlers.Go(func() { server.serve(handling, conn, &handlers) })
+			serve(conn)
 		case ctx.Err() != nil:
 			return nil
 		case !isTemporary(err):
@@ -175,9 +182,10 @@ func refusalOf(err error) codes.Code {
 // strangerBytes without a valid claim: that is a thousand claims, and the agent connects again.
 type agentPeer struct {
 	*peerConn
-	read  int                   // from a stranger; the reader's
-	wrong atomic.Int32          // tokens in a row
-	why   atomic.Pointer[error] // why this side has ended it; nil for no reason of the client's
+	read   int                   // from a stranger; the reader's
+	handed bool                  // to a server of gRPC, which looks after strangers in another way
+	wrong  atomic.Int32          // tokens in a row
+	why    atomic.Pointer[error] // why this side has ended it; nil for no reason of the client's
 }
 
 // Prove implements AgentGuard.
@@ -200,10 +208,12 @@ func (p *agentPeer) end(why error) {
 
 // Read implements net.Conn.
 func (p *agentPeer) Read(b []byte) (int, error) {
-	if p.isProven() {
+	switch {
+	case p.handed:
+		return p.peerConn.Read(b)
+	case p.isProven():
 		return p.Conn.Read(b)
-	}
-	if p.read >= strangerBytes {
+	case p.read >= strangerBytes:
 		p.end(errUnproven)
 		return 0, errUnproven
 	}

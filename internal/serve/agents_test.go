@@ -388,7 +388,7 @@ func TestAListenerMayFailForAWhile(t *testing.T) {
 // A program that runs everything serves gRPC and agents, and exports one set of metrics.
 func TestTwoServersShareTheirMetrics(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
-	wire, calls := NewWire(reg), NewAgents(reg, nil, nil)
+	wire, calls := NewWire(reg, nil), NewAgents(reg, nil, nil)
 	wire.strangers.closed.Inc()
 	if got := testutil.ToFloat64(calls.strangers.closed); got != 1 {
 		t.Errorf("the other server counts %v", got)

@@ -40,7 +40,7 @@ func TestAConnectionOfTheWireHoldsASmallBuffer(t *testing.T) {
 	l := &readsListener{Listener: tcp}
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- Wire(ctx, l, NewWire(prometheus.NewRegistry())) }()
+	go func() { served <- Wire(ctx, l, NewWire(prometheus.NewRegistry(), nil)) }()
 	client, err := grpc.NewClient(tcp.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)

@@ -20,8 +20,8 @@ import (
 // for: who says nothing holds memory for nothing.
 const firstMessageTimeout = 5 * time.Second
 
-// strangers are the methods that clients without a certificate may call.
-var strangers = map[string]bool{agentwire.Instances_Pull_FullMethodName: true, nodewire.Node_Compute_FullMethodName: true}
+// strangers are the methods of gRPC's server that clients without a certificate may call.
+var strangers = map[string]bool{nodewire.Node_Compute_FullMethodName: true}
 
 // guard watches over the streams of one server.
 type guard struct{ refused, unknown *prometheus.CounterVec }
@@ -93,7 +93,7 @@ func (s *guardedStream) handle(srv any, handler grpc.StreamHandler) error {
 func (s *guardedStream) RecvMsg(m any) error {
 	if s.messages++; s.messages > 1 {
 		s.prove()
-		return s.received(m, s.ServerStream.RecvMsg(m))
+		return s.guard.received(m, s.ServerStream.RecvMsg(m))
 	}
 	if err := s.first(m); err != nil {
 		return err
@@ -106,9 +106,9 @@ func (s *guardedStream) RecvMsg(m any) error {
 }
 
 // received counts what this release does not know. It passes the error on.
-func (s *guardedStream) received(m any, err error) error {
+func (g *guard) received(m any, err error) error {
 	if err == nil && (agentwire.IsUnknown(m) || nodewire.IsUnknown(m)) {
-		s.guard.unknown.WithLabelValues(string(m.(proto.Message).ProtoReflect().Descriptor().Name())).Inc()
+		g.unknown.WithLabelValues(string(m.(proto.Message).ProtoReflect().Descriptor().Name())).Inc()
 	}
 	return err
 }

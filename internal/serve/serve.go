@@ -10,6 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/windlass-dev/windlass/api/wire"
@@ -43,17 +45,28 @@ const (
 	pingWithin = 15 * time.Second
 )
 
-// WireServer is a gRPC server for the wire's services.
+// WireServer serves the wire's services: streams of pulls by a server of this package, which takes
+// little for one that is idle, and all others by gRPC's.
 type WireServer struct {
 	*grpc.Server
+	secure    credentials.TransportCredentials
+	guard     *guard
 	strangers *strangerLimiter
+	pulls     *pulls // nil if it has none
+	others    *handedOver
 }
 
-// NewWire makes a server for Wire. It counts its rejections.
-func NewWire(reg prometheus.Registerer, more ...grpc.ServerOption) *WireServer {
+// NewWire makes a server for Wire. It counts its rejections. Without credentials it does not
+// encrypt.
+func NewWire(reg prometheus.Registerer, secure credentials.TransportCredentials, more ...grpc.ServerOption) *WireServer {
+	if secure == nil {
+		secure = insecure.NewCredentials()
+	}
+	guard := newGuard(reg)
 	server := grpc.NewServer(append([]grpc.ServerOption{
 		// First, so that it counts what the others refuse.
-		grpc.ChainStreamInterceptor(newGuard(reg).stream),
+		grpc.ChainStreamInterceptor(guard.stream),
+		grpc.Creds(handshaken{secure}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WaitForHandlers(true),
@@ -65,14 +78,10 @@ func NewWire(reg prometheus.Registerer, more ...grpc.ServerOption) *WireServer {
 		grpc.MaxRecvMsgSize(wire.MaxMessage),
 		grpc.ConnectionTimeout(handshakeWithin),
 	}, more...)...)
-	return &WireServer{Server: server, strangers: newStrangerLimiter(reg)}
-}
-
-// Wire serves until ctx ends. Streams that are open then are cut.
-func Wire(ctx context.Context, l net.Listener, server *WireServer) error {
-	stop := context.AfterFunc(ctx, server.Stop)
-	defer stop()
-	return server.Serve(peers{l, server.strangers})
+	return &WireServer{
+		Server: server, secure: secure, guard: guard, strangers: newStrangerLimiter(reg),
+		others: &handedOver{conns: make(chan net.Conn), closed: make(chan struct{})},
+	}
 }
 
 // Calls serves clients' calls, as HTTP does. It counts the requests that are no

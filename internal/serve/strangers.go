@@ -15,8 +15,9 @@ const (
 	// maxStrangers is how many of them are open at a time. It leaves room for 1,000
 	// agents behind one address that turn to another scheduler at once.
 	maxStrangers = 1024
-	// strangerStreams is how many streams of one of them are served at a time. More
-	// wait, maxParked of all of them together, and others are refused.
+	// strangerStreams is how many streams of one of them gRPC's server serves at a time. More
+	// wait, maxParked of all of them together, and others are refused. A connection of pulls
+	// has one.
 	strangerStreams = 16
 	maxParked       = 1024
 	// strangerBytes is how much is read from one of them while it has a stream open,

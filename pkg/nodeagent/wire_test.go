@@ -28,7 +28,7 @@ func serveReal(t testing.TB, m *machine) nodewire.NodeClient {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := serve.NewWire(prometheus.NewRegistry())
+	server := serve.NewWire(prometheus.NewRegistry(), nil)
 	nodewire.RegisterNodeServer(server, agent)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

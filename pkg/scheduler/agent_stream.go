@@ -26,7 +26,8 @@ var (
 // holds everything that the instance can ask for. If an agent breaks the rules so that the
 // buffer overflows, its stream ends.
 //
-// A stream that is idle has one goroutine, its handler's: thousands of instances are idle.
+// A stream that is idle has one goroutine, its handler's, which also reads its connection: thousands
+// of instances are idle.
 type agentStream struct {
 	scheduler *host
 	key       provisioner.Key
@@ -47,12 +48,10 @@ type agentStream struct {
 	silenceLimit time.Duration
 }
 
-// ender is what gRPC's own type of a stream can do beside what handlers see: it ends the stream by a
-// status, so that a handler that waits for a message returns. Otherwise each stream would need a
-// goroutine that waits beside the handler.
-type ender interface {
-	WriteStatus(why *status.Status) error
-}
+// ender is what the transport of a stream can do beside what handlers see: it ends the stream by an
+// error of gRPC, without waiting, so that a handler that waits for a message returns. Otherwise each
+// stream would need a goroutine that waits beside the handler.
+type ender interface{ End(why error) }
 
 // prepare makes a stream ready, which end ends. It sends nothing before startSending.
 func (p *agentStream) prepare(s *host, key provisioner.Key, of agentInfo, end ender, buffer int) {
@@ -121,7 +120,7 @@ func (p *agentStream) receive(handle func(*agentwire.PullRequest) error) (orderl
 // close ends the stream. Only the first reason counts.
 func (p *agentStream) close(err error) {
 	if p.why.CompareAndSwap(nil, &err) {
-		_ = p.end.WriteStatus(status.Convert(err)) // fails if the stream has ended by itself
+		p.end.End(err) // means nothing if the stream has ended by itself
 	}
 }
 

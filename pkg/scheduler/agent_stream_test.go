@@ -125,7 +125,8 @@ func TestManyStreamsOfAnInstanceLeaveOne(t *testing.T) {
 	})
 }
 
-// Each goroutine has a stack, and thousands of instances are idle.
+// Each goroutine has a stack, and thousands of instances are idle. What serves the connection is the
+// handler of its stream, too.
 func TestAnIdleStreamHasOneGoroutine(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		const many = 3
@@ -135,8 +136,11 @@ func TestAnIdleStreamHasOneGoroutine(t *testing.T) {
 			w.ready(spec).ping(time.Second)
 		}
 		synctest.Wait()
-		ofStreams := 0
+		ofStreams, ofConnections := 0, 0
 		for _, stack := range strings.Split(stacks(), "\n\n") {
+			if strings.Contains(stack, "serve.(*pullConn).") {
+				ofConnections++
+			}
 			for _, mark := range []string{"scheduler.(*agentStream).", "scheduler.(*pullStream).", "scheduler.(*sessions)."} {
 				if strings.Contains(stack, mark) {
 					ofStreams++
@@ -144,8 +148,8 @@ func TestAnIdleStreamHasOneGoroutine(t *testing.T) {
 				}
 			}
 		}
-		if ofStreams != many {
-			t.Errorf("%d streams have %d goroutines, want one each", many, ofStreams)
+		if ofStreams != many || ofConnections != many {
+			t.Errorf("%d streams have %d goroutines, and their connections %d, want one each", many, ofStreams, ofConnections)
 		}
 	})
 }

@@ -3,8 +3,6 @@ package scheduler
 import (
 	"time"
 
-	"google.golang.org/grpc/status"
-
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -56,7 +54,7 @@ func (s *Scheduler) calledEvery(f *function, n int, idle func(i int) time.Durati
 // deaf is a stream of an instance that hears nothing, not even its end.
 type deaf struct{}
 
-func (deaf) WriteStatus(*status.Status) error { return nil }
+func (deaf) End(error) {}
 
 // joinDeaf lets an instance join that hears nothing.
 func (s *Scheduler) joinDeaf(f *function, cid invocation.CID) {

@@ -29,6 +29,7 @@ import (
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/reconcile"
+	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
@@ -118,7 +119,7 @@ func (w *harness) run(t *testing.T) (end func()) {
 	}
 }
 
-func start(t *testing.T, ctx context.Context, run func(context.Context) error) *sync.WaitGroup {
+func start(t testing.TB, ctx context.Context, run func(context.Context) error) *sync.WaitGroup {
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := run(ctx); err != nil {
@@ -174,23 +175,53 @@ func newHarness(t testing.TB, config harnessConfig) *harness {
 
 // serve serves the scheduler to w.client until hangUp.
 func (w *harness) serve() (hangUp func()) {
-	listener := bufconn.Listen(1 << 20)
-	server := grpc.NewServer(grpc.WaitForHandlers(true))
+	listener := bufconn.Listen(64 << 10)
+	server := serve.NewWire(prometheus.NewRegistry(), nil)
 	agentwire.RegisterInstancesServer(server, w.scheduler)
 	controlwire.RegisterSchedulerServer(server, w.scheduler)
-	go func() { _ = server.Serve(listener) }()
+	ctx, stop := context.WithCancel(context.Background())
+	serving := start(w.t, ctx, func(ctx context.Context) error { return serve.Wire(ctx, listener, server) })
+	agents := &agentClients{listener: listener}
+	w.client.InstancesClient, w.client.SchedulerClient = agents, controlwire.NewSchedulerClient(agents.connect())
+	return func() {
+		agents.close()
+		stop()
+		serving.Wait()
+	}
+}
+
+// agentClients are agents: each has a connection of its own.
+type agentClients struct {
+	listener *bufconn.Listener
+
+	mu    sync.Mutex
+	conns []*grpc.ClientConn
+}
+
+func (a *agentClients) connect() *grpc.ClientConn {
 	conn, err := grpc.NewClient("passthrough:///scheduler",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return a.listener.DialContext(ctx) }),
 	)
 	if err != nil {
-		w.t.Fatal(err)
+		panic(err) // the target is the same each time
 	}
-	w.client.InstancesClient, w.client.SchedulerClient = agentwire.NewInstancesClient(conn), controlwire.NewSchedulerClient(conn)
-	return func() {
-		_ = conn.Close()
-		server.Stop()
-		_ = listener.Close()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.conns = append(a.conns, conn)
+	return conn
+}
+
+// Pull implements agentwire.InstancesClient.
+func (a *agentClients) Pull(ctx context.Context, options ...grpc.CallOption) (agentwire.Instances_PullClient, error) {
+	return agentwire.NewInstancesClient(a.connect()).Pull(ctx, options...)
+}
+
+func (a *agentClients) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.conns {
+		_ = c.Close()
 	}
 }
 

@@ -51,7 +51,7 @@ type sessions struct {
 func (s *sessions) Pull(server pullServer) error {
 	end, ok := grpc.ServerTransportStreamFromContext(server.Context()).(ender)
 	if !ok {
-		return status.Error(codes.Internal, "this release of gRPC cannot end a stream")
+		return status.Error(codes.Internal, "the server cannot end its streams")
 	}
 	first, err := server.Recv()
 	if err != nil {

@@ -30,6 +30,7 @@ func (w *platform) newFrames(conn net.Conn, settings ...http2.Setting) *rawFrame
 	w.Helper()
 	h := &rawFrames{w: w, conn: conn, framer: http2.NewFramer(conn, conn)}
 	h.hpack = hpack.NewEncoder(&h.block)
+	h.hpack.SetMaxDynamicTableSizeLimit(0) // schedulers keep none
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
 		w.Fatal(err)
 	}

@@ -176,7 +176,7 @@ func (w *platform) startScheduler(l net.Listener, log *slog.Logger) {
 	}
 	w.decider = s
 	server := serve.NewWire(prometheus.WrapRegistererWith(prometheus.Labels{"at": "scheduler"}, w.registry),
-		append(mtls.RequirePeer(mtls.SchedulerMethods(domain)), grpc.Creds(certificate.ServerCredentials()))...)
+		certificate.ServerCredentials(), mtls.RequirePeer(mtls.SchedulerMethods(domain))...)
 	agentwire.RegisterInstancesServer(server, s)
 	controlwire.RegisterSchedulerServer(server, s)
 	w.runs(func(ctx context.Context) error { return instances.Run(ctx, s) })

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
@@ -40,11 +41,12 @@ func (p *program) startScheduler(parent *json.Encoder) (peers.Ready, error) {
 	if err != nil {
 		return peers.Ready{}, err
 	}
+	var secure credentials.TransportCredentials
 	var options []grpc.ServerOption
 	if p.tls != nil {
-		options = append(mtls.RequirePeer(mtls.SchedulerMethods(domain)), grpc.Creds(p.tls.ServerCredentials()))
+		secure, options = p.tls.ServerCredentials(), mtls.RequirePeer(mtls.SchedulerMethods(domain))
 	}
-	server := serve.NewWire(p.registry, options...)
+	server := serve.NewWire(p.registry, secure, options...)
 	agentwire.RegisterInstancesServer(server, s)
 	controlwire.RegisterSchedulerServer(server, s)
 	p.parts.Start("provisioner", func(ctx context.Context) error { return instances.Run(ctx, s) })

@@ -38,8 +38,8 @@ type harness struct {
 	real func(role string) bool
 	// did is told what real roles do to the world.
 	did func(action)
-	// overhear is what a server of a role is made with.
-	overhear func(role string) []grpc.ServerOption
+	// recorder overhears the servers; nil if nobody does.
+	recorder *recorder
 
 	owners    *owners
 	platform  *platform
@@ -58,7 +58,7 @@ type harness struct {
 // newHarness makes a world in a bubble; begin lets it begin.
 func newHarness(t *testing.T, n *network, isReal func(role string) bool, did func(action)) *harness {
 	w := &harness{
-		t: t, network: n, real: isReal, did: did, overhear: func(string) []grpc.ServerOption { return nil },
+		t: t, network: n, real: isReal, did: did,
 		owners: newOwners(n), runtimes: new(runtimes),
 		functions: make(map[string]*v1alpha1.Function), units: make(map[string]*v1alpha1.Function), catalogs: make(map[string]*catalog.Catalog),
 		schedulers: make(map[string]*scheduler.Scheduler),
@@ -100,9 +100,28 @@ func (w *harness) run(what string, run func(context.Context) error) {
 }
 
 func (w *harness) serve(role string, register func(grpc.ServiceRegistrar)) {
-	l, server := w.network.listen(role), serve.NewWire(prometheus.NewRegistry(), w.overhear(role)...)
-	register(server)
+	var options []grpc.ServerOption
+	if w.recorder != nil {
+		options = w.recorder.options(role)
+	}
+	l, server := w.network.listen(role), serve.NewWire(prometheus.NewRegistry(), nil, options...)
+	register(registrar{server, w.recorder, role})
 	w.run("the server of "+role, func(ctx context.Context) error { return serve.Wire(ctx, l, server) })
+}
+
+// registrar registers services of a role, which are overheard if there is a recorder.
+type registrar struct {
+	*serve.WireServer
+	recorder *recorder
+	role     string
+}
+
+// RegisterService implements grpc.ServiceRegistrar.
+func (r registrar) RegisterService(of *grpc.ServiceDesc, service any) {
+	if r.recorder != nil {
+		of = r.recorder.overheard(r.role, of)
+	}
+	r.WireServer.RegisterService(of, service)
 }
 
 func (w *harness) startGateway() {

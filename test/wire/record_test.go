@@ -27,7 +27,7 @@ func play(t *testing.T, s story) (lines []line) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder(n)
 		w := newHarness(t, n, func(string) bool { return true }, func(d action) { r.add(line{Seen: &d}) })
-		w.overhear = r.options
+		w.recorder = r
 		w.begin()
 		for act := range strings.Lines(strings.TrimSpace(s.script)) {
 			after, what, _ := strings.Cut(strings.TrimSpace(act), " ")
@@ -122,15 +122,25 @@ func (r *recorder) end(stream int, by string, how codes.Code) {
 	r.add(line{Stream: stream, By: by, Ends: how.String()})
 }
 
-// options let the server of a role be overheard.
-func (r *recorder) options(role string) []grpc.ServerOption {
-	return []grpc.ServerOption{
-		grpc.ChainStreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-			heard := &captured{ServerStream: stream, recorder: r, number: r.open(stream.Context(), role, info.FullMethod)}
-			err := handler(srv, heard)
+// overheard lets the streams of a service be overheard, whatever server they are served by.
+func (r *recorder) overheard(role string, service *grpc.ServiceDesc) *grpc.ServiceDesc {
+	copied := *service
+	copied.Streams = slices.Clone(service.Streams)
+	for i, of := range copied.Streams {
+		method := "/" + service.ServiceName + "/" + of.StreamName
+		copied.Streams[i].Handler = func(srv any, stream grpc.ServerStream) error {
+			heard := &captured{ServerStream: stream, recorder: r, number: r.open(stream.Context(), role, method)}
+			err := of.Handler(srv, heard)
 			heard.end(stream.Context(), err)
 			return err
-		}),
+		}
+	}
+	return &copied
+}
+
+// options let the calls with one message be overheard that the server of a role gets.
+func (r *recorder) options(role string) []grpc.ServerOption {
+	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 			n := r.open(ctx, role, info.FullMethod)
 			r.say(n, client, request)

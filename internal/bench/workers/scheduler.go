@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
@@ -71,7 +70,7 @@ func (p *program) startScheduler(flags roleFlags) (peers.Ready, error) {
 	if err != nil {
 		return peers.Ready{}, err
 	}
-	server := serve.NewWire(p.registry, append(mtls.RequirePeer(mtls.SchedulerMethods(Domain)), grpc.Creds(tls.ServerCredentials()))...)
+	server := serve.NewWire(p.registry, tls.ServerCredentials(), mtls.RequirePeer(mtls.SchedulerMethods(Domain))...)
 	agentwire.RegisterInstancesServer(server, s)
 	controlwire.RegisterSchedulerServer(server, s)
 	p.parts.Start("process driver", driver.Run)

@@ -1,0 +1,195 @@
+package serve
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
+	"github.com/windlass-dev/windlass/internal/rawtcp"
+)
+
+// errShutdown says that the server ends.
+var errShutdown = errors.New("serve: the server ends")
+
+// pulls serves the streams of pulls of a WireServer, by HTTP/2 as gRPC speaks it, with one
+// goroutine for a connection and a third of the memory that gRPC's server takes for one. Its
+// clients are gRPC's. A connection whose first stream is of another method goes on to gRPC's server.
+type pulls struct {
+	wire    *WireServer
+	service any
+	handler grpc.StreamHandler
+
+	mu    sync.Mutex
+	conns map[*pullConn]struct{} // nil once the server ends
+}
+
+// RegisterService implements grpc.ServiceRegistrar. Streams of pulls are served by this package.
+func (s *WireServer) RegisterService(of *grpc.ServiceDesc, service any) {
+	if of.ServiceName != agentwire.Instances_ServiceDesc.ServiceName {
+		s.Server.RegisterService(of, service)
+		return
+	}
+	s.pulls = &pulls{wire: s, service: service, handler: of.Streams[0].Handler, conns: make(map[*pullConn]struct{})}
+}
+
+// Wire serves until ctx ends or the listener fails, and returns once all handlers have. Streams that
+// are open then are cut.
+func Wire(ctx context.Context, l net.Listener, server *WireServer) error {
+	server.others.addr = l.Addr()
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	serving.Go(func() { _ = server.Serve(server.others) })
+	defer server.Stop()
+	if server.pulls != nil {
+		defer server.pulls.shut()
+	}
+	return acceptAll(ctx, l, func(raw net.Conn) {
+		if server.pulls != nil {
+			callwire.NoticeDeadPeer(raw) // gRPC's server asks
+			raw = rawtcp.Wrap(raw)
+		}
+		peer := &agentPeer{peerConn: newPeerConn(raw, server.strangers, time.Now())}
+		if surplus := server.strangers.admit(peer.peerConn); surplus != nil {
+			_ = surplus.Close()
+		}
+		if server.pulls == nil {
+			server.others.pass(peer.peerConn)
+			return
+		}
+		serving.Go(func() { server.pulls.meet(peer, &serving) })
+	})
+}
+
+// meet makes the handshake, and lets another goroutine converse: a handshake needs a large stack,
+// which the conversation would keep however long it is idle.
+func (p *pulls) meet(peer *agentPeer, serving *sync.WaitGroup) {
+	c := newPullConn(p, peer)
+	_ = peer.SetDeadline(time.Now().Add(handshakeWithin))
+	if !p.add(c) {
+		_ = peer.Close()
+		return
+	}
+	secured, auth, err := p.wire.secure.ServerHandshake(peer)
+	if err != nil {
+		p.forget(c)
+		_ = peer.Close()
+		return
+	}
+	_ = peer.SetDeadline(time.Time{})
+	c.in, c.out.to = io.Reader(secured), secured
+	if secured == net.Conn(peer) {
+		c.in = bufio.NewReaderSize(secured, readBuffer) // TLS has a buffer of its own
+	}
+	serving.Go(func() { c.converse(auth) })
+}
+
+// add lets a connection be known; it is false once the server ends.
+func (p *pulls) add(c *pullConn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.conns == nil {
+		return false
+	}
+	p.conns[c] = struct{}{}
+	return true
+}
+
+func (p *pulls) forget(c *pullConn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, c)
+}
+
+// shut ends all connections, each in its own goroutine.
+func (p *pulls) shut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		c.closing.Store(true)
+		c.wake()
+	}
+	p.conns = nil
+}
+
+// handOver passes a connection on to gRPC's server, with what was read from it.
+func (p *pulls) handOver(c *pullConn, auth credentials.AuthInfo) {
+	p.forget(c)
+	_ = c.peer.SetDeadline(time.Time{})
+	c.peer.handed = true
+	p.wire.others.pass(&handedConn{Conn: c.out.to, in: io.MultiReader(bytes.NewReader(c.replay), c.in), auth: auth})
+}
+
+// handedOver is the listener of gRPC's server.
+type handedOver struct {
+	addr  net.Addr
+	conns chan net.Conn
+	once  sync.Once
+	// closed is closed by gRPC's server.
+	closed chan struct{}
+}
+
+// pass lets gRPC's server have a connection, or closes it if the server has ended.
+func (h *handedOver) pass(c net.Conn) {
+	select {
+	case h.conns <- c:
+	case <-h.closed:
+		_ = c.Close()
+	}
+}
+
+// Accept implements net.Listener.
+func (h *handedOver) Accept() (net.Conn, error) {
+	select {
+	case c := <-h.conns:
+		return c, nil
+	case <-h.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (h *handedOver) Close() error {
+	h.once.Do(func() { close(h.closed) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (h *handedOver) Addr() net.Addr { return h.addr }
+
+// handedConn is a connection that has had its handshake.
+type handedConn struct {
+	net.Conn
+	in   io.Reader
+	auth credentials.AuthInfo
+}
+
+// Read implements net.Conn.
+func (c *handedConn) Read(p []byte) (int, error) { return c.in.Read(p) }
+
+// handshaken are credentials that let connections pass which have had their handshake.
+type handshaken struct {
+	credentials.TransportCredentials
+}
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (h handshaken) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	if handed, ok := c.(*handedConn); ok {
+		return handed, handed.auth, nil
+	}
+	return h.TransportCredentials.ServerHandshake(c)
+}
+
+// Clone implements credentials.TransportCredentials.
+func (h handshaken) Clone() credentials.TransportCredentials {
+	return handshaken{h.TransportCredentials.Clone()}
+}
