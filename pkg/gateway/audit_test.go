@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ func claimedByEnded(t *testing.T, spec core.Spec) (*Gateway, *call) {
 	spec.Admitted, spec.MaxQueueTime, spec.Timeout = time.Now(), time.Minute, time.Minute
 	c := &call{
 		callState: callState{
-			id: invocation.NewID(time.Now()), function: &v1alpha1.Function{}, to: destinationOf(&v1alpha1.Function{}), ended: make(chan struct{}), invocation: core.New(spec),
+			id: invocation.NewID(time.Now()), function: &v1alpha1.Function{}, to: destinationOf(nil, &v1alpha1.Function{}), ended: make(chan struct{}), invocation: core.New(spec),
 		},
 		reservation: newReservationRef(func() {}),
 	}
@@ -71,7 +72,7 @@ func TestACallThatRunsIsMovedOnlyWhenItWaitsAgain(t *testing.T) {
 		}
 	}
 	g.dispatch.audit(time.Now().Add(2*core.ReofferAfter), noSlot)
-	if o, waits := c.nextOffer(); !waits || o.ticket.GetFunctionUid() != "another" || o.slot != destinationOf(another).slot {
+	if o, waits := c.nextOffer(); !waits || o.ticket.GetFunctionUid() != "another" || o.slot != destinationOf(nil, another).slot {
 		t.Errorf("waits %t with %v", waits, o.ticket)
 	}
 }
@@ -85,5 +86,30 @@ func TestAnAuditQueuesARepeatableCallWhoseInstanceEndedUnheard(t *testing.T) {
 	}
 	if len(c.earlier) != 1 || c.earlier[0].why != core.InstanceLost || !c.earlier[0].ran {
 		t.Errorf("noted of the first attempt: %+v", c.earlier)
+	}
+}
+
+// A function that was called stays open, in its latest version also without another call.
+func TestAPoolKeepsTheEntryOfItsFunction(t *testing.T) {
+	g, _ := claimedByEnded(t, core.Spec{})
+	functions := g.deps.Catalog.(*catalog.Catalog)
+	put := func(generation int64) invocation.FunctionKey {
+		fn := &v1alpha1.Function{}
+		fn.Name, fn.UID, fn.Generation = "f", "uid", generation
+		functions.Put(rollout.Alone(fn))
+		return fn.Key()
+	}
+	key := put(1)
+	entry, _ := functions.Get(key)
+	p := g.dispatch.pools.locked(destinationOf(entry, entry.Units[0]), key)
+	p.mu.Unlock()
+	if runtime.GC(); p.entry != entry {
+		t.Error("the entry of the last call is not kept")
+	}
+	put(2)
+	g.dispatch.dropIfGone(p)
+	runtime.GC()
+	if latest, _ := functions.Get(key); p.entry != latest || latest.Function.Generation != 2 {
+		t.Errorf("kept is generation %d", p.entry.Function.Generation)
 	}
 }

@@ -191,7 +191,7 @@ func (d *dispatcher) reassign(c *call, e *rollout.Entry, now time.Time) bool {
 	unit, p := d.picker.pick(e, c.tag)
 	switch {
 	case unit != nil:
-		from, decided := c.move(destinationOf(unit), now)
+		from, decided := c.move(destinationOf(e, unit), now)
 		if decided.Wait {
 			d.dequeue(c)
 			d.cancelTicketAt(from, c.id)

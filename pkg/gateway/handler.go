@@ -295,7 +295,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget
 	_ = rc.EnableFullDuplex()
 	c := &call{
 		callState: callState{
-			id: invocation.NewID(now), function: to.entry.Function, tag: to.tag, to: destinationOf(unit),
+			id: invocation.NewID(now), function: to.entry.Function, tag: to.tag, to: destinationOf(to.entry, unit),
 			maxQueueTime: mayWait, ended: make(chan struct{}), headed: make(chan struct{}, 1), times: timeline.Begin(received),
 			invocation: core.New(core.Spec{
 				Admitted: now, MaxQueueTime: mayWait, Timeout: unit.Spec.Template.Timeout.Duration,

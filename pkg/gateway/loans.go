@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 // reportEvery is how often schedulers learn what was done with loans, and how often the gateway
@@ -34,6 +35,10 @@ type pool struct {
 
 	mu   sync.Mutex // guards everything below
 	core core.Pool[*call, *agentConn]
+	// entry is that of the last call or, without calls, the latest one. The catalog keeps a function
+	// packed that nobody uses, and calls of a function that was called must not wait until it is
+	// opened.
+	entry *rollout.Entry
 	// removed says that it is none of the pools any more.
 	removed bool
 	// sent is the last report, and base what the reports on the present stream leave out,
@@ -54,6 +59,7 @@ func (ps *pools) locked(at destination, function invocation.FunctionKey) *pool {
 		}
 		p.mu.Lock()
 		if !p.removed {
+			p.entry = at.entry
 			return p
 		}
 		p.mu.Unlock()
@@ -269,9 +275,14 @@ func (d *dispatcher) sweep(now time.Time) {
 // dropIfGone removes an unused pool if its unit is gone. Until then the pool knows what it has
 // reported, since the numbers of one stream never fall.
 func (d *dispatcher) dropIfGone(p *pool) {
-	if entry, exists := d.deps.Catalog.Get(p.function); !exists || !hasUnit(entry, p.unit) {
+	entry, exists := d.deps.Catalog.Get(p.function)
+	if !exists || !hasUnit(entry, p.unit) {
 		d.pools.dropUnused(p)
+		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.entry = entry
 }
 
 // isReported reports whether a scheduler has had the last numbers.

@@ -15,14 +15,15 @@ import (
 
 // destination is where a call goes.
 type destination struct {
-	// unit is the revision that it belongs to, as a function of its own.
-	unit *v1alpha1.Function
+	// unit is the revision that it belongs to, as a function of its own, and entry its function's.
+	unit  *v1alpha1.Function
+	entry *rollout.Entry
 	// slot is that of the unit.
 	slot ownership.Slot
 }
 
-func destinationOf(unit *v1alpha1.Function) destination {
-	return destination{unit, ownership.SlotOf(string(unit.UID), 0)}
+func destinationOf(entry *rollout.Entry, unit *v1alpha1.Function) destination {
+	return destination{unit, entry, ownership.SlotOf(string(unit.UID), 0)}
 }
 
 // picker picks the unit of each call by weight. It has a sequence of rollout's numbers for
