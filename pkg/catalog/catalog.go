@@ -17,6 +17,8 @@ type Event struct {
 	// Entry is the function and its units, or nil when it is gone. It is shared and must
 	// not be changed.
 	Entry *rollout.Entry
+	// Packed is Entry for watchers that keep it while they do not use it; nil if that cannot be.
+	Packed *Packed[rollout.Entry]
 }
 
 // Reader lists which functions exist, and which units they have. What it returns is

@@ -4,7 +4,12 @@
 // All other packages read it as a Reader, whatever the source of Functions. Catalog is a Reader
 // over memory, which a source fills: package file from a folder, package kube from a cluster.
 // The source sets defaults and validates; the Catalog checks nothing again. The source replaces
-// an entry as a whole and keeps the units that have not changed, so that watchers can tell.
+// an entry as a whole. A unit may be another value than before and equal to it: then it has not
+// changed.
+//
+// Most functions are idle, so the Catalog holds entries packed (Packed), in some hundred bytes each. Get,
+// List and Watch open them. All who use an entry at the same time share it; a reader that uses one
+// again and again keeps it.
 //
 // Invariants for watchers:
 //

@@ -138,16 +138,12 @@ func (p *program) serveControl() (url string, err error) {
 
 // addFunctions adds the folder's functions to the catalog, and returns how many there are.
 func (p *program) addFunctions() (int, error) {
-	store, err := file.Open(functionsDir(p.dir))
+	store, err := file.OpenInto(functionsDir(p.dir), p.catalog)
 	if err != nil {
 		return 0, err
 	}
 	p.source.Store(store)
-	entries := store.Catalog().List()
-	for _, e := range entries {
-		p.catalog.Put(e)
-	}
-	return len(entries), nil
+	return len(store.List()), nil
 }
 
 // loans is how many places are lent, by the scheduler's metric.

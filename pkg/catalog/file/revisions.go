@@ -11,13 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 // record is a function with its revisions, the first one first. All of it is shared and
-// does not change.
+// does not change. The store keeps it packed.
 type record struct {
 	fn        *v1alpha1.Function
 	revisions []*v1alpha1.FunctionRevision
@@ -75,7 +74,7 @@ func (s *Store) Observe(key invocation.FunctionKey, known map[string]rollout.Obs
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	have, exists := s.records[key]
+	have, exists := s.open(key)
 	if !exists || equality.Semantic.DeepEqual(have.known, lasting) {
 		return nil
 	}
@@ -91,13 +90,15 @@ func (s *Store) Advance() (next time.Time, err error) {
 	defer s.mu.Unlock()
 	now := time.Now()
 	var errs []error
-	for key, r := range s.records {
-		if !r.due.IsZero() && !r.due.After(now) {
+	for key, kept := range s.records {
+		due := kept.dueAt()
+		if !due.IsZero() && !due.After(now) {
+			r, _ := s.open(key)
 			errs = append(errs, s.replace(r, converge(now, r)))
-			r = s.records[key]
+			due = s.records[key].dueAt()
 		}
-		if !r.due.IsZero() && (next.IsZero() || r.due.Before(next)) {
-			next = r.due
+		if !due.IsZero() && (next.IsZero() || due.Before(next)) {
+			next = due
 		}
 	}
 	return next, errors.Join(errs...)
@@ -118,14 +119,14 @@ type History struct {
 func (s *Store) History(key invocation.FunctionKey) (History, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, ok := s.records[key]
+	r, ok := s.open(key)
 	return History{Function: r.fn, Revisions: r.revisions, Plan: r.plan}, ok
 }
 
 // replace replaces a function's record, and writes it if it differs.
 func (s *Store) replace(have, next record) error {
 	if sameState(have, next) {
-		s.records[have.fn.Key()] = next
+		s.keep(next)
 		return nil
 	}
 	if err := s.persist(next); err != nil {
@@ -146,17 +147,8 @@ func (s *Store) persist(r record) error {
 	return err
 }
 
-// publish shows a record to all. What it has alike with others it shares.
+// publish shows a record to all.
 func (s *Store) publish(r record) {
-	fn, revisions := *r.fn, make([]*v1alpha1.FunctionRevision, len(r.revisions))
-	s.lists.Share(&fn.Spec.Template)
-	for i, before := range r.revisions {
-		revision := *before
-		s.lists.Share(&revision.Spec.Template)
-		revisions[i] = &revision
-	}
-	catalog.ShareTemplate(&fn, revisions)
-	r.fn, r.revisions = &fn, revisions
-	s.records[r.fn.Key()] = r
+	s.keep(r)
 	s.catalog.Put(rollout.Compose(r.fn, r.revisions))
 }

@@ -58,13 +58,15 @@ type Store struct {
 	catalog *catalog.Catalog
 	// mu orders changes, so that files and catalog change together.
 	mu      sync.Mutex
-	records map[invocation.FunctionKey]record
-	lists   catalog.Lists
+	records map[invocation.FunctionKey]keptRecord
 }
 
 // Open loads the Functions of a folder, which is made if it is missing. Its
 // error names every file that cannot be loaded and what to do about it.
-func Open(dir string) (*Store, error) {
+func Open(dir string) (*Store, error) { return OpenInto(dir, catalog.New()) }
+
+// OpenInto is Open for a catalog that is there already, and that nobody else fills.
+func OpenInto(dir string, filled *catalog.Catalog) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make the folder of functions; make it by hand or choose another: %w", err)
 	}
@@ -72,7 +74,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, catalog: catalog.New(), records: make(map[invocation.FunctionKey]record)}
+	s := &Store{dir: dir, catalog: filled, records: make(map[invocation.FunctionKey]keptRecord)}
 	for _, r := range functions {
 		// Time has passed since it was kept.
 		r.due = time.Now()
@@ -121,7 +123,7 @@ func (s *Store) Apply(f *v1alpha1.Function) (Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	have := s.records[want.Key()]
+	have, _ := s.open(want.Key())
 	result := identify(want, have.fn, now)
 	if result == Unchanged {
 		return result, nil
@@ -141,7 +143,8 @@ func (s *Store) Preview(f *v1alpha1.Function) (Result, *v1alpha1.Function, error
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return identify(want, s.records[want.Key()].fn, time.Now()), want, nil
+	have, _ := s.open(want.Key())
+	return identify(want, have.fn, time.Now()), want, nil
 }
 
 // complete is the Function that Apply keeps, without an identity. Its error is an
