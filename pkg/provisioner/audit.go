@@ -1,7 +1,6 @@
 package provisioner
 
 import (
-	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/reconcile"
 )
 
@@ -14,7 +13,6 @@ type Auditor struct {
 	inventory *Inventory
 	lister    InstanceLister
 	detector  DriftDetector
-	adopt     func(fn *v1alpha1.Function)
 
 	// instanceLevel and podLevel have the last differences of Reconcile and ReconcilePods;
 	// vanished has the instances that Provisioner.Run has yet to handle.
@@ -45,11 +43,15 @@ func (a *Auditor) Reconcile() int {
 	return mended
 }
 
+// Served is a function that a scheduler serves, by what tells its instances from others.
+type Served struct{ UID, Namespace string }
+
 // ReconcilePods compares the driver's instances of the served functions with what exists. An
-// instance that two successive calls find only in the driver has ended. One that they find
-// only outside is adopted and treated like any other: it is stopped unless its agent connects
-// in time. It returns the number of both. Only one goroutine at a time may call it.
-func (a *Auditor) ReconcilePods(served []*v1alpha1.Function) int {
+// instance that two successive calls find only in the driver has ended. If they find one only
+// outside, adopt must adopt the instances of its function, and it is treated like any other: it is
+// stopped unless its agent connects in time. It returns the number of both. Only one goroutine at a
+// time may call it.
+func (a *Auditor) ReconcilePods(served []Served, adopt func(uid string)) int {
 	if a.detector == nil {
 		return 0
 	}
@@ -61,9 +63,9 @@ func (a *Auditor) ReconcilePods(served []*v1alpha1.Function) int {
 	for key := range standing.Unknown {
 		unknown.Add(key.FunctionUID)
 	}
-	for _, fn := range served {
-		if unknown.Has(string(fn.UID)) {
-			a.adopt(fn)
+	for _, of := range served {
+		if unknown.Has(of.UID) {
+			adopt(of.UID)
 		}
 	}
 	return len(standing.Gone) + len(standing.Unknown)

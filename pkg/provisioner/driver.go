@@ -86,7 +86,7 @@ type InstanceLister interface {
 type DriftDetector interface {
 	// Drift returns the driver's instances that existed and no longer do, and the instances of
 	// the given functions that exist, are not the driver's, and are not ending.
-	Drift(of []*v1alpha1.Function) reconcile.Difference[Key]
+	Drift(of []Served) reconcile.Difference[Key]
 	// MarkGone reports that an instance no longer exists, which yields its Exit.
 	MarkGone(key Key)
 }

@@ -87,7 +87,7 @@ func New(config Config, deps Deps) *Provisioner {
 		deps:          deps,
 	}
 	p.Auditor = &Auditor{
-		inventory: inventory, lister: deps.Lister, detector: deps.Drift, adopt: p.Adopt,
+		inventory: inventory, lister: deps.Lister, detector: deps.Drift,
 		vanished: make(chan Key, vanishedBuffer),
 	}
 	return p

@@ -97,6 +97,9 @@ func (s *instances) join(cid invocation.CID, capacity int) bool {
 		return false
 	}
 	in := &instance{cid: cid, capacity: capacity, index: -1}
+	if s.joined == nil {
+		s.joined = make(map[invocation.CID]*instance)
+	}
 	s.joined[cid] = in
 	s.totals.adjust(in, 1)
 	return true

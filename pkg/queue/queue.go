@@ -45,14 +45,9 @@ type Queue struct {
 	recallsFrom time.Time
 }
 
-// New makes an empty queue.
-func New(limits Limits) *Queue {
-	return &Queue{
-		limits:    limits,
-		entries:   make(entries),
-		instances: instances{joined: make(map[invocation.CID]*instance)},
-	}
-}
+// New makes an empty queue. Its maps come with the first ticket and the first instance: most functions
+// have neither.
+func New(limits Limits) *Queue { return &Queue{limits: limits} }
 
 // entry is a ticket that the queue knows: it waits if holder is nil, and otherwise holder has
 // it.
@@ -92,6 +87,9 @@ func (q *Queue) Offer(t invocation.Ticket, now time.Time) error {
 	}
 	q.seq++
 	e := &entry{ticket: t, seq: q.seq, above: linksAbove(q.seq)}
+	if q.entries == nil {
+		q.entries = make(entries)
+	}
 	q.entries[t.ID] = e
 	q.backlog.insert(e)
 	return nil

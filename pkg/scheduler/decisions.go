@@ -191,8 +191,8 @@ func (s *reporter) broken(n int) []decisionlog.Broken {
 			continue
 		}
 		if _, served := s.syncOwnership(f); served {
-			fn := f.current()
-			all = append(all, decisionlog.Broken{Namespace: fn.Namespace, Name: fn.Name, Revision: fn.Revision(), Reason: seen.Why.Code})
+			of := f.about()
+			all = append(all, decisionlog.Broken{Namespace: of.key.Namespace, Name: of.key.Name, Revision: of.revision, Reason: seen.Why.Code})
 		}
 	}
 	slices.SortFunc(all, func(a, b decisionlog.Broken) int {

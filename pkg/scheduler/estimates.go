@@ -48,10 +48,12 @@ func (s *starts) mean(kind string) time.Duration {
 // restoreEstimates returns the means that were measured before this scheduler served the unit.
 // A new revision begins with those of the others. They are bounded like an agent's reports,
 // and count as one observation.
-func (s *host) restoreEstimates(fn *v1alpha1.Function) estimate.Means {
+// The caller holds the function's lock.
+func (s *host) restoreEstimates(f *function) estimate.Means {
 	if s.deps.Estimates == nil {
 		return estimate.Means{}
 	}
+	fn := f.opened().fn
 	before := s.deps.Estimates.Restore(fn)
 	s.starts.observe(kindOf(fn), min(before.Start, fn.Spec.Template.StartupTimeout.Duration))
 	return before
@@ -65,8 +67,8 @@ func (s *reporter) Estimates() []estimate.Unit {
 		if term, served := s.syncOwnership(f); !served || term.Standby != "" {
 			continue
 		}
-		fn, means := f.current(), f.means().Round(10*time.Microsecond)
-		if means != (estimate.Means{}) {
+		if means := f.means().Round(10 * time.Microsecond); means != (estimate.Means{}) {
+			fn := f.current()
 			estimates = append(estimates, estimate.Unit{
 				UID: f.uid, Function: fn.FunctionUID(), Revision: fn.Revision(), Execution: means.Execution, Start: means.Start,
 			})

@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -11,12 +10,13 @@ import (
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
 	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
+	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/queue"
 	"github.com/windlass-dev/windlass/pkg/queue/admission"
-	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -25,8 +25,9 @@ import (
 // the effects under the same lock, so that every observer sees them in the same order. It also
 // keeps the data for reports and metrics, which the core does not need.
 type function struct {
-	uid  string
-	slot ownership.Slot
+	opener *opener
+	uid    string
+	slot   ownership.Slot
 	// countedSince is when this scheduler began to count for the function. Each counter
 	// carries it, so it is a whole second, which compresses well.
 	countedSince time.Time
@@ -35,27 +36,17 @@ type function struct {
 	// scheduler, the provisioner, the coordinator or the router.
 	mu   sync.Mutex
 	core *core.Function
+	outline
+	// unit is nil while the function rests, and packed has it then; see settle.
 	*unit
+	packed *catalog.Packed[rollout.Entry]
+	// met says that the function has a stream, or had one since it rested.
+	met bool
 	// streams has the streams of the joined instances.
 	streams map[invocation.CID]*pullStream
 	stats   functionStats
 	// dirty says that the function is in the dirty set.
 	dirty bool
-}
-
-// unit is a revision's function with values that ticks use again and again. It is replaced,
-// never changed.
-type unit struct {
-	fn       *v1alpha1.Function
-	revision string
-	// shape says which nodes fit an instance, and turns names the namespace that takes turns
-	// for room.
-	shape    capacity.Shape
-	shareKey string
-}
-
-func (s *host) unitOf(fn *v1alpha1.Function) *unit {
-	return &unit{fn: fn, revision: fn.Revision(), shape: shapeOf(fn, s.deps.Instances), shareKey: cmp.Or(fn.FunctionRevisionName(), fn.Name)}
 }
 
 // functionStats is the data about a function for reports and metrics.
@@ -98,17 +89,19 @@ func (b *functionStats) observeExecutions(took time.Duration, n uint64) {
 	b.executions.ObserveN(took.Seconds(), n)
 }
 
-func (s *host) newFunction(fn *v1alpha1.Function) *function {
-	now := s.deps.Now()
-	return &function{
-		uid:          uidOf(fn),
-		slot:         ownership.SlotOf(uidOf(fn), 0),
+func (s *host) newFunction(n news) *function {
+	now, uid := s.deps.Now(), uidOf(n.fn)
+	f := &function{
+		opener:       s.opener,
+		uid:          uid,
+		slot:         ownership.SlotOf(uid, 0),
 		countedSince: now.Truncate(time.Second),
-		core:         core.New(&s.core, s.specOf(fn)),
-		unit:         s.unitOf(fn),
+		core:         core.New(&s.core, s.specOf(n.fn)),
 		streams:      make(map[invocation.CID]*pullStream),
 		stats:        functionStats{since: now},
 	}
+	f.accept(n)
+	return f
 }
 
 // specOf returns the settings that a function's core uses.
@@ -137,7 +130,7 @@ func (f *function) current() *v1alpha1.Function { return f.currentUnit().fn }
 func (f *function) currentUnit() *unit {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.unit
+	return f.opened()
 }
 
 // view describes the queue.

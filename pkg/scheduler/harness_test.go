@@ -510,7 +510,7 @@ func (r *fakeRuntime) Instances() []provisioner.Key {
 	return slices.Collect(maps.Keys(r.alive))
 }
 
-func (r *fakeRuntime) Drift([]*v1alpha1.Function) (found reconcile.Difference[provisioner.Key]) {
+func (r *fakeRuntime) Drift([]provisioner.Served) (found reconcile.Difference[provisioner.Key]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found.Unknown = maps.Clone(r.strays)

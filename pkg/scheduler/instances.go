@@ -96,7 +96,7 @@ type Identities interface {
 // Auditor compares the inventory with the level below; see package reconcile.
 type Auditor interface {
 	Reconcile() (repaired int)
-	ReconcilePods(served []*v1alpha1.Function) (repaired int)
+	ReconcilePods(served []provisioner.Served, adopt func(uid string)) (repaired int)
 }
 
 // Starts returns the progress of a start.

@@ -63,7 +63,7 @@ func (f *function) metricsSnapshot(now time.Time) metricsSnapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := metricsSnapshot{
-		key: f.fn.Key(), revision: f.revision, countedSince: f.countedSince, view: f.core.View(now), means: f.core.Means(),
+		key: f.key, revision: f.revision, countedSince: f.countedSince, view: f.core.View(now), means: f.core.Means(),
 		counters: f.stats.counters, reasonCounters: f.stats.byReason.clone(), plan: f.stats.plan, agents: f.stats.reports.sum(),
 		executions: f.stats.executions.Clone(),
 	}

@@ -32,7 +32,7 @@ func (s *host) syncOwnershipLocked(f *function, term invocation.Term) (invocatio
 	if term != f.core.Term() {
 		e := core.OwnershipChanged{Term: term}
 		if term != core.Unserved {
-			e.Restored = s.restoreEstimates(f.fn)
+			e.Restored = s.restoreEstimates(f)
 		}
 		s.stepLocked(f, e)
 	}

@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/reconcile"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -33,22 +32,37 @@ func newAuditor(h *host, t *ticker) *auditor {
 func (s *auditor) auditedLevels() []level {
 	return []level{
 		{"instance", s.deps.Instances.Reconcile},
-		{"pod", func() int { return s.deps.Instances.ReconcilePods(s.servedFunctions()) }},
+		{"pod", func() int { return s.deps.Instances.ReconcilePods(s.served(), s.adopt) }},
 		{"stream", s.repairStreams},
 		{"activity", s.repairActivity},
 		{"ticket", s.repairTickets},
 	}
 }
 
-// servedFunctions are the functions that this scheduler serves, and those of its warm pools.
-func (s *auditor) servedFunctions() []*v1alpha1.Function {
-	served := s.spares.functions()
+// served are the functions that this scheduler serves, and those of its warm pools.
+func (s *auditor) served() (list []provisioner.Served) {
+	for _, fn := range s.spares.functions() {
+		list = append(list, provisioner.Served{UID: uidOf(fn), Namespace: fn.Namespace})
+	}
 	for _, f := range s.all() {
 		if _, here := s.syncOwnership(f); here {
-			served = append(served, f.current())
+			list = append(list, provisioner.Served{UID: f.uid, Namespace: f.about().key.Namespace})
 		}
 	}
-	return served
+	return list
+}
+
+// adopt adopts the instances of a function or a pool.
+func (s *auditor) adopt(uid string) {
+	if f := s.lookup(uid); f != nil {
+		s.deps.Instances.Adopt(f.current())
+		return
+	}
+	for _, fn := range s.spares.functions() {
+		if uidOf(fn) == uid {
+			s.deps.Instances.Adopt(fn)
+		}
+	}
 }
 
 // reconcile checks every level once, unless the process was paused: events have yet to arrive
@@ -60,6 +74,7 @@ func (s *auditor) reconcile() {
 		return
 	}
 	s.placer.invalidateUsage()
+	s.restAll()
 	for _, l := range s.levels {
 		if repaired := l.repair(); repaired > 0 {
 			s.deps.Log.Warn("repaired differences between the scheduler's records and reality that no event explains", "kind", l.kind, "differences", repaired)

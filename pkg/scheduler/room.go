@@ -190,10 +190,10 @@ func (p *placer) evict(e capacity.Evict, reason string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	_, let := core.AnswerOf[core.Terminate](p.cores.stepLocked(f, core.EvictRequested{
-		CID: e.CID, IdleFor: e.For, KindStart: p.starts.mean(kindOf(f.fn)), Reason: reason,
+		CID: e.CID, IdleFor: e.For, KindStart: p.starts.mean(f.kind), Reason: reason,
 	}))
 	if let {
-		p.log.Info("evicted an idle instance", "function", f.fn.Key().String(), "cid", e.CID, "reason", reason, "idle", e.For)
+		p.log.Info("evicted an idle instance", "function", f.key.String(), "cid", e.CID, "reason", reason, "idle", e.For)
 	}
 	return let
 }
@@ -283,5 +283,5 @@ func (p *placer) usageOf(u *capacity.Usage, f *function, list []provisioner.Plac
 func (p *placer) idleOf(f *function, now time.Time) (idle []queue.IdleInstance, until time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.core.Evictable(now, p.starts.mean(kindOf(f.fn)))
+	return f.core.Evictable(now, p.starts.mean(f.kind))
 }

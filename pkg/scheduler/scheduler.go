@@ -154,17 +154,18 @@ func (s *Scheduler) functionChanged(e catalog.Event) {
 		s.removeUnit(uid, why)
 	}
 	for _, unit := range units {
+		n := news{e.Entry, e.Packed, unit}
 		switch f := s.lookup(uidOf(unit)); {
 		case f == nil:
-			s.addUnit(unit)
-		case f.current() != unit: // another unit of the function has changed
-			s.updateUnit(f, unit)
+			s.addUnit(n)
+		case !f.isSame(n): // otherwise another unit of the function has changed
+			s.updateUnit(f, n)
 		}
 	}
 }
 
-func (s *Scheduler) addUnit(unit *v1alpha1.Function) {
-	f := s.newFunction(unit)
+func (s *Scheduler) addUnit(n news) {
+	f := s.newFunction(n)
 	s.functions.add(f)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -175,11 +176,11 @@ func (s *Scheduler) addUnit(unit *v1alpha1.Function) {
 // updateUnit applies a unit's new share of the calls or new bounds. What an instance runs does
 // not change: another revision is another unit. The start back-off is reset if the author has
 // changed the function, but not by a rollout.
-func (s *Scheduler) updateUnit(f *function, unit *v1alpha1.Function) {
-	spec := s.specOf(unit)
+func (s *Scheduler) updateUnit(f *function, n news) {
+	spec := s.specOf(n.fn)
 	f.mu.Lock()
-	changed := f.fn.Generation != unit.Generation
-	f.unit = s.unitOf(unit)
+	changed := f.generation != n.fn.Generation
+	f.accept(n)
 	s.stepLocked(f, core.SpecChanged{Spec: spec})
 	f.mu.Unlock()
 	if changed {
@@ -270,7 +271,7 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 		s.deps.Instances.Forget(key.FunctionUID)
 		return
 	}
-	s.deps.Log.Warn("an instance did not start", "function", f.current().Key().String(), "cid", key.CID, "reason", why.Reason)
+	s.deps.Log.Warn("an instance did not start", "function", f.about().key.String(), "cid", key.CID, "reason", why.Reason)
 	s.failStart(f, key, why)
 	f.dropInstance(key.CID)
 	now := s.deps.Now()
@@ -315,7 +316,7 @@ func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFa
 		inEvent.LogTail = lastLines(why.LogTail, eventLogBytes)
 		f.recordEvent(functionEvent{reason: why.Code, message: "an instance was lost: " + inEvent.String(), warning: true}, s.deps.Now())
 	}
-	level("an instance is gone", "function", f.current().Key().String(), "cid", key.CID, "lost", lost, "reason", why.Reason)
+	level("an instance is gone", "function", f.about().key.String(), "cid", key.CID, "lost", lost, "reason", why.Reason)
 	s.step(f, core.Ended{})
 }
 

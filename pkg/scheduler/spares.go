@@ -143,11 +143,11 @@ func (s *warmPools) eligible(pooled map[string]*v1alpha1.ClusterRuntime) map[war
 	}
 	counts := make(map[warmpool.Pool]map[string]int)
 	for _, f := range s.all() {
-		fn := f.current()
-		rt := pooled[string(fn.Spec.Template.RuntimeRef.Name)]
+		rt := pooled[f.about().kind]
 		if rt == nil {
 			continue
 		}
+		fn := f.awake()
 		pool, _ := warmpool.Choose(fn, rt, s.deps.Runtimes.NamespaceLabels(fn.Namespace))
 		if pool == nil {
 			continue
@@ -235,7 +235,7 @@ func (s *warmPools) maintainPool(p pool) {
 	noRoom := d.Why == warmpool.ReasonNodesFull
 	switch {
 	case d.Create > 0:
-		launched := s.placer.launch("", s.unitOf(p.fn), p.term, d.Create)
+		launched := s.placer.launch("", s.opener.unitOf(nil, p.fn), p.term, d.Create)
 		s.budget.Spend(now, len(launched.Keys))
 		noRoom = launched.NoRoom != ""
 		level := slog.LevelDebug // again and again, as long as there is no room

@@ -20,7 +20,7 @@ func (s *reporter) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 		return v1alpha1.FunctionStatus{}
 	}
 	status := v1alpha1.FunctionStatus{
-		ObservedGeneration: first.current().Generation,
+		ObservedGeneration: first.about().generation,
 		Conditions:         []metav1.Condition{s.ready(first, s.deps.Instances.Observe(first.uid))},
 	}
 	for _, f := range units {
@@ -51,13 +51,13 @@ func (s *reporter) load(units []*function, primary *function) *decisionlog.Load 
 // ready is the Ready condition. It describes the version of the function that the scheduler
 // has applied, which may be older than the requested one.
 func (s *reporter) ready(f *function, seen provisioner.Observation) metav1.Condition {
-	fn, since, started := f.state()
+	generation, since, started := f.state()
 	c := metav1.Condition{
 		Type:               v1alpha1.ConditionReady,
 		Status:             metav1.ConditionTrue,
 		Reason:             v1alpha1.ReasonAccepted,
 		Message:            v1alpha1.MessageAccepted,
-		ObservedGeneration: fn.Generation,
+		ObservedGeneration: generation,
 		// The state before that is unknown: the function may have failed until then.
 		LastTransitionTime: metav1.NewTime(since),
 	}
@@ -78,12 +78,12 @@ func brokenBy(seen provisioner.Observation) (why provisioner.StartFailure, broke
 	return seen.Why, seen.Failing && seen.Created == 0
 }
 
-// state returns the latest version of the unit, when this scheduler learned of it, and whether
+// state returns the generation of the unit, when this scheduler learned of it, and whether
 // an instance of it has started.
-func (f *function) state() (fn *v1alpha1.Function, since time.Time, started bool) {
+func (f *function) state() (generation int64, since time.Time, started bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.fn, f.stats.since, f.stats.started
+	return f.generation, f.stats.since, f.stats.started
 }
 
 // Known returns the facts about a unit's instances for a rollout that is decided in the same

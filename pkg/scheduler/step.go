@@ -24,6 +24,7 @@ type host struct {
 	*slotTable
 
 	functions *functions
+	opener    *opener
 	dirty     *dirtySet
 	gateways  *gatewayStreams
 	streams   *streams // of instances
@@ -45,6 +46,7 @@ func newHost(config Config, deps Deps) *host {
 		core:      core.Config{Tick: config.Tick, MaxQueued: config.MaxQueued, ClaimGrace: config.ClaimGrace, Executions: config.Executions},
 		slotTable: &slotTable{id: config.ID, standby: standbyName(config.ID), ownership: deps.Ownership, router: deps.Router},
 		functions: newFunctions(),
+		opener:    &opener{nodes: deps.Instances, runtimes: deps.Runtimes},
 		dirty:     &dirtySet{},
 		gateways:  &gatewayStreams{},
 		streams:   &streams{},
@@ -127,6 +129,7 @@ func (s *host) stepAt(f *function, now time.Time, e core.Event) []core.Effect {
 	default:
 		s.markDirty(f)
 	}
+	f.settle()
 	return effects
 }
 
@@ -149,7 +152,7 @@ func (s *host) execute(f *function, now time.Time, e core.Effect) {
 		f.streams[e.CID].redirect()
 		delete(f.streams, e.CID)
 	case core.Adopt:
-		s.deps.Instances.Adopt(f.fn)
+		s.deps.Instances.Adopt(f.opened().fn)
 	case core.Release:
 		s.deps.Instances.Release(f.uid)
 		f.stats.pendingStarts = nil
@@ -187,12 +190,12 @@ func (s *host) onTerminate(f *function, e core.Terminate) {
 		f.stats.counters[instanceEvicted]++
 	case core.BecauseNoCall, core.BecauseTooMany:
 		f.stats.counters[instanceReleased]++
-		s.deps.Log.Info("released an idle instance", "function", f.fn.Key().String(), "cid", e.CID,
+		s.deps.Log.Info("released an idle instance", "function", f.key.String(), "cid", e.CID,
 			"reason", string(e.Why), "idle", e.Idle)
 	case core.BecauseOutdated:
 		s.metrics.agentReplaced("Outdated")
-		s.deps.Log.Info("replacing an instance for the age of its agent", "function", f.fn.Key().String(), "cid", e.CID)
-		s.deps.Instances.End(keyOf(f.uid, e.CID), provisioner.Ending{Within: drainTime(f.fn)})
+		s.deps.Log.Info("replacing an instance for the age of its agent", "function", f.key.String(), "cid", e.CID)
+		s.deps.Instances.End(keyOf(f.uid, e.CID), provisioner.Ending{Within: drainTime(f.opened().fn)})
 		return
 	default:
 		return // its stream's goroutine knows more of it
@@ -202,7 +205,7 @@ func (s *host) onTerminate(f *function, e core.Terminate) {
 
 // kindStart is the mean start time of the function's ClusterRuntime. The caller holds the
 // function's lock.
-func (s *host) kindStart(f *function) time.Duration { return s.starts.mean(kindOf(f.fn)) }
+func (s *host) kindStart(f *function) time.Duration { return s.starts.mean(f.kind) }
 
 // trigger runs a decision now for a function that has calls and no instance: the next tick
 // would decide the same, and the first call would wait for it. always also triggers a function

@@ -166,7 +166,7 @@ func (s *reporter) facts(f *function) facts {
 	f.mu.Lock()
 	view := f.core.View(s.deps.Now())
 	now := facts{
-		generation: f.fn.Generation,
+		generation: f.generation,
 		creating:   seen.Creating,
 		created:    seen.Created,
 		busy:       min(view.Busy, seen.Created),
@@ -186,12 +186,12 @@ func (s *reporter) facts(f *function) facts {
 
 // wire converts the facts.
 func (n facts) wire(f *function, happened []*controlwire.Event, now time.Time) *controlwire.FunctionFacts {
-	fn := f.current()
+	of := f.about()
 	w := &controlwire.FunctionFacts{
 		FunctionUid: f.uid,
-		Namespace:   fn.Namespace,
-		Name:        fn.Name,
-		Revision:    fn.Revision(),
+		Namespace:   of.key.Namespace,
+		Name:        of.key.Name,
+		Revision:    of.revision,
 		Generation:  n.generation,
 		Creating:    uint32(n.creating),
 		Created:     uint32(n.created),

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/reconcile"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
@@ -19,7 +18,7 @@ func (r *Driver) Instances() []provisioner.Key {
 
 // Drift compares the index with the pods that the informer knows. A pod whose end was
 // reported, or requested, is no difference, whether it is in the index or not: it goes.
-func (r *Driver) Drift(functions []*v1alpha1.Function) reconcile.Difference[provisioner.Key] {
+func (r *Driver) Drift(functions []provisioner.Served) reconcile.Difference[provisioner.Key] {
 	found := reconcile.Difference[provisioner.Key]{
 		Gone: make(reconcile.Set[provisioner.Key]), Unknown: make(reconcile.Set[provisioner.Key]),
 	}
@@ -37,7 +36,7 @@ func (r *Driver) Drift(functions []*v1alpha1.Function) reconcile.Difference[prov
 		}
 	}
 	for _, fn := range functions {
-		for _, pod := range r.watcher.cluster.podsOf(string(fn.UID)) {
+		for _, pod := range r.watcher.cluster.podsOf(fn.UID) {
 			key := keyOf(pod)
 			if r.byPod[key] != nil || r.deleter.isPending(key) || pod.DeletionTimestamp != nil || pod.Namespace != fn.Namespace {
 				continue

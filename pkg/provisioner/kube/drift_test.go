@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,6 +22,13 @@ type noEvents struct{}
 func (noEvents) StartFailed(provisioner.Key, provisioner.StartFailure) {}
 func (noEvents) Gone(provisioner.Key, bool, provisioner.StartFailure)  {}
 
+func namesOf(functions []*v1alpha1.Function) (names []provisioner.Served) {
+	for _, f := range functions {
+		names = append(names, provisioner.Served{UID: string(f.UID), Namespace: f.Namespace})
+	}
+	return names
+}
+
 // provide runs a provisioner over the theatre's Runtime. Look compares its levels once,
 // and returns what was mended.
 func provide(t *testing.T, act func(th *harness, p *provisioner.Provisioner, look func(...*v1alpha1.Function) (instances, pods int))) {
@@ -33,7 +41,9 @@ func provide(t *testing.T, act func(th *harness, p *provisioner.Provisioner, loo
 		var running sync.WaitGroup
 		running.Go(func() { _ = p.Run(ctx, noEvents{}) })
 		act(th, p, func(served ...*v1alpha1.Function) (instances, pods int) {
-			instances, pods = p.Reconcile(), p.ReconcilePods(served)
+			instances, pods = p.Reconcile(), p.ReconcilePods(namesOf(served), func(uid string) {
+				p.Adopt(served[slices.IndexFunc(served, func(f *v1alpha1.Function) bool { return string(f.UID) == uid })])
+			})
 			synctest.Wait()
 			return instances, pods
 		})

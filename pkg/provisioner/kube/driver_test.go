@@ -562,7 +562,7 @@ func TestEachRevisionHasPodsOfItsOwn(t *testing.T) {
 				t.Errorf("the pod of %s has the labels %v", f.FunctionRevisionName(), labels)
 			}
 		}
-		if difference := th.Drift([]*v1alpha1.Function{old, fresh}); len(difference.Gone)+len(difference.Unknown) > 0 {
+		if difference := th.Drift(namesOf([]*v1alpha1.Function{old, fresh})); len(difference.Gone)+len(difference.Unknown) > 0 {
 			t.Errorf("the survey finds %+v", difference)
 		}
 		// One may not pass for the other's.

@@ -103,7 +103,6 @@ func New(config *Config, spec Spec) *Function {
 		config:      config,
 		spec:        spec,
 		queue:       queue.New(queue.Limits{MaxWaiting: config.MaxQueued, ClaimGrace: config.ClaimGrace, CoolDown: GatewayCoolDown}),
-		instances:   make(instances),
 		estimates:   newEstimates(config),
 		floorPolicy: newFloorPolicy(spec, nil),
 		activity:    activity{parked: true},
@@ -120,7 +119,11 @@ func (f *Function) Step(now time.Time, e Event) []Effect {
 	}
 	f.handOuts = f.handOuts[:0]
 	handle(f, e, now)
-	return f.out
+	effects := f.out
+	if f.activity.parked && len(f.instances) == 0 {
+		f.out, f.handOuts = nil, nil // there are many such functions, and their steps are rare
+	}
+	return effects
 }
 
 func (f *Function) do(e Effect) { f.out = append(f.out, e) }

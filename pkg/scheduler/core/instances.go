@@ -46,6 +46,9 @@ func onJoined(f *Function, e Joined) {
 		f.do(JoinRefused{Why: err})
 		return
 	}
+	if f.instances == nil {
+		f.instances = make(instances)
+	}
 	f.instances[e.CID] = &instance{agent: e.Agent}
 	f.do(Connected{CID: e.CID})
 	switch {

@@ -10,6 +10,7 @@ import (
 func TestOneOutdatedAgentGoesWhenItMay(t *testing.T) {
 	f := New(&Config{Tick: DefaultTick, MaxQueued: 10, ClaimGrace: DefaultClaimGrace, Executions: 1}, Spec{Concurrency: 1})
 	now := time.Unix(1000, 0)
+	f.instances = make(instances)
 	for cid, agent := range map[invocation.CID]Agent{"1": AgentCurrent, "2": AgentOutdated, "3": AgentOutdated} {
 		if err := f.queue.Join(cid, 1); err != nil {
 			t.Fatal(err)

@@ -38,11 +38,12 @@ func TestStories(t *testing.T) {
 
 // story is one function, and the time.
 type story struct {
-	t     *testing.T
-	f     *Function
-	spec  Spec
-	now   time.Time
-	still PauseDetector
+	effects []Effect // of the last step
+	t       *testing.T
+	f       *Function
+	spec    Spec
+	now     time.Time
+	still   PauseDetector
 }
 
 // newStory makes a function that the default decider decides on, with the min and max of
@@ -233,7 +234,7 @@ func (s *story) tick(w words) []string {
 		Created: w.number("created", 0), Creating: w.number("creating", 0), Awaited: w.number("awaited", 0),
 		Room: w.number("room", -1), KindStart: time.Second, Unconfirmed: w.has("orphan"), NodesBusy: w.has("nodes-busy"),
 	}})
-	d, decided := AnswerOf[*Decided](s.f.out)
+	d, decided := AnswerOf[*Decided](s.effects)
 	if !decided {
 		return said
 	}
@@ -243,7 +244,8 @@ func (s *story) tick(w words) []string {
 
 func (s *story) step(e Event) []string {
 	var said []string
-	for _, effect := range s.f.Step(s.now, e) {
+	s.effects = s.f.Step(s.now, e)
+	for _, effect := range s.effects {
 		said = append(said, effectInWords(effect))
 	}
 	return said

@@ -38,6 +38,9 @@ func (f *Function) Means() estimate.Means {
 	return estimate.Means{Execution: f.estimates.executions.Mean(), Start: f.estimates.starts.Mean()}
 }
 
+// IsParked reports whether ticks pass over the function.
+func (f *Function) IsParked() bool { return f.activity.parked }
+
 // Spec returns the present settings.
 func (f *Function) Spec() Spec { return f.spec }
 
