@@ -48,6 +48,9 @@ const mostPacked = 8 << 10
 func (p *Packed[T]) pack(value *T) {
 	text, err := marshal(value)
 	if err == nil {
+		err = unmarshal(text, new(T)) // so that Open cannot fail
+	}
+	if err == nil {
 		p.text = compress(text)
 	}
 	if err != nil || len(p.text) > mostPacked {
