@@ -215,8 +215,10 @@ func (a *Agent) joinLocked(s *session) error {
 	s.id = a.state.lastID
 	a.state.sessions[s.id], a.state.byKey[s.key] = s, s
 	a.state.functions[s.function]++
-	a.metrics.agents.Set(float64(len(a.state.sessions)))
+	a.metrics.showSessions(a.state.sessions)
 	s.look()
+	s.counted = s.usage
+	a.metrics.countBatch(s)
 	a.applyEvent(a.now(), callorder.Joined{
 		Instance: s.id, Namespace: s.function.namespace, Function: s.function.name, Class: s.class, Slice: s.ownSlice, MustAsk: s.mustAsk,
 	})
@@ -237,6 +239,7 @@ func (a *Agent) leaveLocked(s *session) error {
 	a.state.breaths.lifted(s.id)
 	delete(a.state.sessions, s.id)
 	delete(a.state.byKey, s.key)
+	a.countLast(s)
 	if a.state.functions[s.function]--; a.state.functions[s.function] == 0 {
 		delete(a.state.functions, s.function)
 		a.metrics.dropFunction(s.function)
@@ -244,12 +247,25 @@ func (a *Agent) leaveLocked(s *session) error {
 	if len(a.state.sessions) == 0 {
 		a.relax()
 	}
-	a.metrics.agents.Set(float64(len(a.state.sessions)))
+	a.metrics.showSessions(a.state.sessions)
 	held := a.state.coLocation.left(a.now(), a.state.sessions, s)
 	if err := s.group.Close(); err != nil {
 		return errors.Join(held, fmt.Errorf("nodeagent: the group of %s: %w", s.name, err))
 	}
 	return held
+}
+
+// countLast counts what a batch instance that has left used since the last look. A function may have
+// instances of an older revision, which has another class.
+func (a *Agent) countLast(s *session) {
+	s.look()
+	a.metrics.countBatch(s)
+	for _, other := range a.state.sessions {
+		if other.function == s.function && other.class == callorder.Batch {
+			return
+		}
+	}
+	a.metrics.dropBatch(s.function)
 }
 
 // relax makes the node calm when nobody is left who could ask.

@@ -82,6 +82,7 @@ type heldNow struct {
 	// freezes and frozen are how often and for how long instances were frozen since it began.
 	freezes int
 	frozen  time.Duration
+	vain    int // what was given back since it began because it had changed nothing
 }
 
 // claim is what a latency-critical instance has used and waited so far.
@@ -199,7 +200,7 @@ func (c *coLocation) left(now time.Duration, sessions map[callorder.InstanceID]*
 	for id := range c.held {
 		err = errors.Join(err, c.letGo(now, id))
 	}
-	c.log.Info("batch instances are not kept back any more", "freezes", c.freezes, "frozen", c.frozen)
+	c.log.Info("batch instances are not kept back any more", "freezes", c.freezes, "frozen", c.frozen, "in-vain", c.vain)
 	c.heldNow = heldNow{}
 	c.metrics.showCoLocation(c)
 	return err
@@ -217,7 +218,7 @@ func (c *coLocation) keepBack(now time.Duration, s *session) {
 		return
 	}
 	c.held[s.id] = &heldBack{name: s.name, hold: hold}
-	c.apply(now, colocate.Arrived{Job: colocate.JobID(s.id)})
+	c.apply(now, colocate.Arrived{Job: colocate.JobID(s.id), Unstoppable: s.filler})
 	c.apply(now, colocate.Sampled{Job: colocate.JobID(s.id), Usage: s.usage})
 }
 
@@ -258,8 +259,22 @@ func (c *coLocation) lookAtClaims(now time.Duration, sessions map[callorder.Inst
 	}
 	c.at = now
 	c.apply(now, looked)
+	c.countVain()
 	c.changeHeld()
 	c.metrics.showCoLocation(c)
+}
+
+// countVain counts, and logs the first time, that keeping back has changed nothing.
+func (c *coLocation) countVain() {
+	vain := c.core.Vain()
+	if vain == c.vain {
+		return
+	}
+	if c.vain == 0 {
+		c.log.Info("a latency-critical instance waits for something other than batch instances; they are not kept back for that")
+	}
+	c.metrics.vain.Add(float64(vain - c.vain))
+	c.vain = vain
 }
 
 // countFrozen counts for how long an instance has been frozen since the last look.

@@ -188,7 +188,7 @@ func TestBatchIsKeptBackWhileALatencyCriticalInstanceWaits(t *testing.T) {
 		if got := value(t, m.reg, "windlass_node_reserved_cores", ""); got != 2 {
 			t.Errorf("%v cores are reserved", got)
 		}
-		m.pass(5 * time.Second)
+		m.pass(2250 * time.Millisecond)
 		expectHold(t, m, "b", `cores "7" frozen true closed 0`)
 		if m.hold("s") != nil {
 			t.Error("an instance of class Standard is held back")
@@ -200,8 +200,8 @@ func TestBatchIsKeptBackWhileALatencyCriticalInstanceWaits(t *testing.T) {
 				t.Errorf("%s is %v, want %v", name, got, want)
 			}
 		}
-		if got := value(t, m.reg, "windlass_node_critical_wait_seconds_total", ""); got < 0.4 || got > 0.6 {
-			t.Errorf("it waited %v s in 5.25 s, want a tenth", got)
+		if got := value(t, m.reg, "windlass_node_critical_wait_seconds_total", ""); got < 0.2 || got > 0.3 {
+			t.Errorf("it waited %v s in 2.5 s, want a tenth", got)
 		}
 		m.group("c").wait(0)
 		m.pass(90 * time.Second)
@@ -218,11 +218,59 @@ func TestBatchIsKeptBackWhileALatencyCriticalInstanceWaits(t *testing.T) {
 	})
 }
 
+// TestWaitsThatBatchDoesNotCauseLeaveItAlone has an instance that waits whatever batch does.
+func TestWaitsThatBatchDoesNotCauseLeaveItAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newCoLocated(t, 8)
+		defer func() { _ = m.stop() }()
+		m.connectAs("Batch", "b")
+		m.connectAs("LatencyCritical", "c")
+		m.group("c").wait(0.1)
+		m.pass(8 * time.Second)
+		expectHold(t, m, "b", `cores "" frozen false closed 0`)
+		if vain, freezes := value(t, m.reg, "windlass_node_ineffective_holds_total", ""), value(t, m.reg, "windlass_node_freezes_total", ""); vain != 1 || freezes != 1 {
+			t.Errorf("%v freezes, %v in vain", freezes, vain)
+		}
+		if frozen := value(t, m.reg, "windlass_node_frozen_seconds_total", ""); frozen <= 0.9 || frozen > 1.5 {
+			t.Errorf("it was frozen for %v s", frozen)
+		}
+	})
+}
+
+func TestBatchWorkIsCountedWhileItIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newCoLocated(t, 8)
+		defer func() { _ = m.stop() }()
+		used := func(function string) float64 {
+			return value(t, m.reg, "windlass_node_batch_cpu_seconds_total", function+"ns")
+		}
+		first := m.connectAs("Batch", "b-1")
+		m.connectAs("Batch", "b-2")
+		m.connectAs("Standard", "s")
+		m.group("b-1").spare()
+		m.group("b-1").compute(true)
+		m.group("s").compute(true)
+		m.pass(2 * time.Second)
+		if got := used("b-1"); got < 1.8 || got > 2 {
+			t.Errorf("a batch instance used %v s in 2 s", got)
+		}
+		if idle, standard := used("b-2"), used("s"); idle != 0 || standard != -1 {
+			t.Errorf("one that computes nothing used %v s, and one that is not batch %v s", idle, standard)
+		}
+		m.pass(50 * time.Millisecond)
+		first.hangUp()
+		m.pass(time.Second)
+		if gone, here := used("b-1"), used("b-2"); gone != -1 || here != 0 {
+			t.Errorf("%v s are left of one that has gone, and %v s of one that has not", gone, here)
+		}
+	})
+}
+
 // press lets a latency-critical instance wait until the batch instance b is frozen.
 func (c *coLocated) press() (batch, critical *fakeAgent) {
 	batch, critical = c.connectAs("Batch", "b"), c.connectAs("LatencyCritical", "c")
 	c.group("c").wait(0.5)
-	c.pass(5 * time.Second)
+	c.pass(time.Second)
 	return batch, critical
 }
 

@@ -158,6 +158,14 @@ func (g *fakeGroup) compute(computes bool) {
 	g.computes = computes
 }
 
+// spare leaves something for the group in the low band.
+func (g *fakeGroup) spare() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.settle()
+	g.leftover = true
+}
+
 // wait lets the group wait for a share of the time.
 func (g *fakeGroup) wait(share float64) {
 	g.mu.Lock()

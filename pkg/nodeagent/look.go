@@ -142,6 +142,7 @@ func (a *Agent) lookAtLow(now time.Duration) {
 	low := 0
 	for _, s := range a.state.sessions {
 		a.writeBand(s)
+		a.metrics.countBatch(s)
 		if s.low && !s.bandless {
 			low++
 		}

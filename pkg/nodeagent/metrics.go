@@ -25,10 +25,12 @@ var (
 		"1 while more threads want to run than the node has cores, and calls need core tickets; otherwise 0.")
 	agentsDecl = Metrics.Gauge(metric.Experimental, "windlass_node_agents",
 		"Instances whose agents are connected.")
+	fillerDecl = Metrics.Gauge(metric.Experimental, "windlass_node_filler_pods",
+		"Ordinary pods, which are no instances, in the low band because an annotation asks for it.")
 	callsDecl = Metrics.Gauge(metric.Experimental, "windlass_node_calls",
 		"Calls that asked, by state: waiting for a core ticket, holding one, preempted by a shorter call, blocked on something other than the processor, or demoted after their slice.", "state")
 	instancesDecl = Metrics.Gauge(metric.Experimental, "windlass_node_instances",
-		"Instances whose agents are connected, by the class that they have here (LatencyCritical only where their namespace may have it) and the band that they belong to: normal or low.", "class", "band")
+		"Instances whose agents are connected, and ordinary pods that are filler, by the class that they have here (LatencyCritical only where their namespace may have it) and the band that they belong to: normal or low.", "class", "band")
 	lowDecl = Metrics.Gauge(metric.Experimental, "windlass_node_low_instances",
 		"Instances in the low band.")
 	waitDecl = Metrics.Histogram(metric.Experimental, "windlass_node_core_wait_seconds",
@@ -59,6 +61,10 @@ var (
 		"Times that the function of a batch instance was frozen.")
 	frozenTimeDecl = Metrics.Counter(metric.Experimental, "windlass_node_frozen_seconds_total",
 		"Time for which functions of batch instances were frozen, added up.")
+	vainDecl = Metrics.Counter(metric.Experimental, "windlass_node_ineffective_holds_total",
+		"Times that co-location gave back what it had kept back, because a latency-critical instance waited no longer without it: it waits for something other than batch instances.")
+	batchCPUDecl = Metrics.Counter(metric.Experimental, "windlass_node_batch_cpu_seconds_total",
+		"Processor time of batch instances, by function, and of ordinary pods that are filler, by namespace, with an empty function. Its rate is the cores that they get. Exists as long as the node has a batch instance of the function, or such a pod of the namespace.", "function_namespace", "function")
 	criticalCPUDecl = Metrics.Counter(metric.Experimental, "windlass_node_critical_cpu_seconds_total",
 		"Processor time of latency-critical instances while batch instances were beside them. Its rate is the cores that they use.")
 	criticalWaitDecl = Metrics.Counter(metric.Experimental, "windlass_node_critical_wait_seconds_total",
@@ -74,13 +80,15 @@ var (
 // metrics are what the agent counts. Its collectors exist without a Registry, too.
 type metrics struct {
 	cores, busy, agents, low, slice       prometheus.Gauge
+	filler                                prometheus.Gauge
 	calls, instances                      *prometheus.GaugeVec
 	wait                                  prometheus.Observer
 	asks, grants, blocked, bands, breaths prometheus.Counter
 	demotions, failed, execution, cpuTime *prometheus.CounterVec
 	estimates                             prometheus.Histogram
 	coLocation, reserved, frozen          prometheus.Gauge
-	freezes, frozenTime                   prometheus.Counter
+	freezes, frozenTime, vain             prometheus.Counter
+	batchCPU                              *prometheus.CounterVec
 	criticalCPU, criticalWait             prometheus.Counter
 	// gaveBack is how many tickets blocked counts.
 	gaveBack int
@@ -89,13 +97,13 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer, params callorder.Params) *metrics {
 	waits := waitDecl.Vec()
 	m := &metrics{
-		cores: coresDecl.New(), busy: busyDecl.New(), agents: agentsDecl.New(), low: lowDecl.New(), calls: callsDecl.Vec(), instances: instancesDecl.Vec(),
+		cores: coresDecl.New(), busy: busyDecl.New(), agents: agentsDecl.New(), filler: fillerDecl.New(), low: lowDecl.New(), calls: callsDecl.Vec(), instances: instancesDecl.Vec(),
 		wait: waits.WithLabelValues(string(params.Order)),
 		asks: asksDecl.New(), grants: grantsDecl.New(), blocked: blockedDecl.New(), slice: sliceDecl.New(), bands: bandsDecl.New(), breaths: breathsDecl.New(),
 		demotions: demotionsDecl.Vec(), failed: failedDecl.Vec(), execution: executionDecl.Vec(), cpuTime: cpuDecl.Vec(),
 		estimates:  errorDecl.New(),
 		coLocation: coLocationDecl.New(), reserved: reservedDecl.New(), frozen: frozenDecl.New(), freezes: freezesDecl.New(),
-		frozenTime: frozenTimeDecl.New(), criticalCPU: criticalCPUDecl.New(), criticalWait: criticalWaitDecl.New(),
+		frozenTime: frozenTimeDecl.New(), vain: vainDecl.New(), batchCPU: batchCPUDecl.Vec(), criticalCPU: criticalCPUDecl.New(), criticalWait: criticalWaitDecl.New(),
 	}
 	m.cores.Set(float64(params.Cores))
 	for _, why := range []callorder.Why{callorder.WhySlice, callorder.WhyPreempted, callorder.WhyOverload, callorder.WhyUnasked, callorder.WhyBatch} {
@@ -103,9 +111,9 @@ func newMetrics(reg prometheus.Registerer, params callorder.Params) *metrics {
 	}
 	m.showInstances(nil)
 	if reg != nil {
-		reg.MustRegister(m.cores, m.busy, m.agents, m.low, m.calls, m.instances, waits, m.asks, m.grants, m.blocked, m.slice, m.bands, m.breaths,
+		reg.MustRegister(m.cores, m.busy, m.agents, m.filler, m.low, m.calls, m.instances, waits, m.asks, m.grants, m.blocked, m.slice, m.bands, m.breaths,
 			m.demotions, m.failed, m.execution, m.cpuTime, m.estimates,
-			m.coLocation, m.reserved, m.frozen, m.freezes, m.frozenTime, m.criticalCPU, m.criticalWait)
+			m.coLocation, m.reserved, m.frozen, m.freezes, m.frozenTime, m.vain, m.batchCPU, m.criticalCPU, m.criticalWait)
 	}
 	return m
 }
@@ -125,6 +133,18 @@ func (m *metrics) show(core *callorder.Core) {
 	} {
 		m.calls.WithLabelValues(state).Set(float64(calls))
 	}
+}
+
+// showSessions sets how many agents are connected, and how many pods have none.
+func (m *metrics) showSessions(sessions map[callorder.InstanceID]*session) {
+	fillers := 0
+	for _, s := range sessions {
+		if s.filler {
+			fillers++
+		}
+	}
+	m.agents.Set(float64(len(sessions) - fillers))
+	m.filler.Set(float64(fillers))
 }
 
 // showInstances sets how many instances there are by class and band.
@@ -175,6 +195,18 @@ func (m *metrics) countCall(of functionKey, took, used, expected time.Duration) 
 		m.estimates.Observe(used.Seconds() / expected.Seconds())
 	}
 }
+
+// countBatch counts what a batch instance has used since it was counted the last time.
+func (m *metrics) countBatch(s *session) {
+	if s.class != callorder.Batch {
+		return
+	}
+	m.batchCPU.WithLabelValues(s.function.namespace, s.function.name).Add(max(0, s.usage-s.counted).Seconds())
+	s.counted = s.usage
+}
+
+// dropBatch deletes the series of a function that has no batch instance here any more.
+func (m *metrics) dropBatch(of functionKey) { m.batchCPU.DeleteLabelValues(of.namespace, of.name) }
 
 // dropFunction deletes the series of a function that has no instance here any more.
 func (m *metrics) dropFunction(of functionKey) {

@@ -35,6 +35,8 @@ type session struct {
 	ownSlice time.Duration // 0 for the node's
 	group    Group
 	mustAsk  bool
+	// filler says that it is a pod without an agent. It hears nothing, and is never frozen.
+	filler   bool
 	waited   func() (time.Duration, error) // Instance.Waited
 	openHold func() (Hold, error)          // Instance.OpenHold
 	replies  chan *nodewire.ComputeReply
@@ -42,6 +44,7 @@ type session struct {
 	closing chan error
 
 	usage     time.Duration // at the last look
+	counted   time.Duration // usage of a batch instance that its metric has
 	waitedFor time.Duration // at the last look of co-location
 	ask       bool          // what the agent was told last
 	// low says where the core wants the instance, inLow where its group is, and failing that the
@@ -80,6 +83,9 @@ func (s *session) look() bool {
 
 // reply queues a reply. A stream whose queue is full ends.
 func (s *session) reply(r *nodewire.ComputeReply) {
+	if s.filler {
+		return
+	}
 	select {
 	case s.replies <- r:
 	default:

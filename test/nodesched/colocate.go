@@ -35,12 +35,14 @@ const reportLook = 500 * time.Millisecond
 
 func sides() []side {
 	cores := runtime.NumCPU()
-	twoState, ours := colocate.TwoState(cores), colocate.DefaultParams(cores)
+	twoState, ours, believes := colocate.TwoState(cores), colocate.DefaultParams(cores), colocate.DefaultParams(cores)
+	believes.JudgeFor = 0
 	return []side{
 		{name: "alone"},
 		{name: "off", batch: true},
 		{name: "two-state", batch: true, control: &twoState, look: reportLook},
 		{name: "bands", batch: true, low: true},
+		{name: "believes", batch: true, low: true, control: &believes, look: 100 * time.Millisecond}, // ours without doubts
 		{name: "ours", batch: true, low: true, control: &ours, look: 100 * time.Millisecond},
 	}
 }
@@ -110,6 +112,9 @@ func measureSide(self, dir, kind string, s side, seed uint64, length time.Durati
 	err = errors.Join(err, <-stopped)
 	o.work = n.work() - before
 	o.frozen, o.moves = n.frozen, n.moves
+	if n.core != nil {
+		o.vain = n.core.Vain()
+	}
 	return o, errors.Join(err, n.stop())
 }
 

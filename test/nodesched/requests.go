@@ -56,6 +56,7 @@ type shared struct {
 	took, frozen time.Duration
 	waited       time.Duration // of all threads of the service
 	moves        int
+	vain         int // how often what was kept back had changed nothing
 }
 
 func (o shared) latencies() (of []float64) {
@@ -97,7 +98,7 @@ func (o shared) print(out io.Writer, prefix string) {
 	fmt.Fprintf(out, "%s_p95_ms=%.2f p50=%.2f p99=%.2f failed=%d\n", prefix, percentile(of, 95)*1e3, percentile(of, 50)*1e3, percentile(of, 99)*1e3, o.failed)
 	fmt.Fprintf(out, "%s_violations_percent=%.2f\n", prefix, o.violations())
 	fmt.Fprintf(out, "%s_waited_percent=%.2f\n", prefix, 100*o.waited.Seconds()/o.took.Seconds())
-	fmt.Fprintf(out, "%s_batch_rounds_per_second=%.1f took=%.1fs frozen=%.1fs changes=%d\n", prefix, float64(o.work)/o.took.Seconds(), o.took.Seconds(), o.frozen.Seconds(), o.moves)
+	fmt.Fprintf(out, "%s_batch_rounds_per_second=%.1f took=%.1fs frozen=%.1fs changes=%d vain=%d\n", prefix, float64(o.work)/o.took.Seconds(), o.took.Seconds(), o.frozen.Seconds(), o.moves, o.vain)
 }
 
 // serveRequests is the service: it computes for each byte that it reads, and answers with one.

@@ -186,6 +186,21 @@ function coLocation(board: dashboard.DashboardBuilder): void {
       title: 'Frozen batch instances', unit: 'none', width: 8,
       description: 'Batch instances whose functions are stopped for a while. None is frozen for longer than 30 s at a time.',
       queries: [{ expr: `sum by (${byNode}) (windlass_node_frozen_instances)`, legend: node }],
+    }))
+    .withPanel(graph({
+      title: 'Batch work', unit: 'count:cores', width: 8, legendRight: true,
+      description: 'Cores that batch instances of a function use, on all nodes. The ten functions with most. They get what others leave, and less while they are kept off cores or frozen.',
+      queries: [{ expr: `topk(10, sum by (function_namespace, function) (${rate('windlass_node_batch_cpu_seconds_total')}))`, legend: '{{function_namespace}}/{{function}}' }],
+    }))
+    .withPanel(graph({
+      title: 'Frozen time', unit: 's', width: 8,
+      description: 'For how long in each second functions of batch instances are frozen, added up over the instances of a node.',
+      queries: [{ expr: `sum by (${byNode}) (${rate('windlass_node_frozen_seconds_total')})`, legend: node }],
+    }))
+    .withPanel(graph({
+      title: 'Given back without effect', unit: 'none', width: 8, bars: true,
+      description: 'How often batch was given back because latency-critical instances waited no longer for it. If that goes on while they wait, look for other programs on the node.',
+      queries: [{ expr: whole(`sum by (${byNode}) (${increase('windlass_node_ineffective_holds_total')})`), legend: node }],
     }));
 }
 

@@ -32,6 +32,8 @@ const (
 	colocateSteps = 360
 	// The goals: violations in percent at 10 s and 5 s steps, and batch work beside two-state's.
 	colocateCalm, colocateFast, colocateWork = 1, 2, 1.15
+	// And which part of its work batch must do where it is not to blame that the service waits.
+	colocateVain = .9
 
 	// colocateLook is how often the two-state controller looks.
 	colocateLook = 500 * time.Millisecond
@@ -70,6 +72,7 @@ const (
 	colocateBands    = "bands"
 	colocateNeed     = "bands, blocks by need"
 	colocateOurs     = "bands, blocks on waits"
+	colocateBelieves = "the same, no doubts"
 )
 
 // colocatePolicy is a controller and how often it looks.
@@ -89,6 +92,13 @@ func colocatePolicies() []colocatePolicy {
 		{colocateStatic, static, look}, {colocateTwoState, colocate.TwoState(4), colocateLook},
 		{colocateBands, bands, look}, {colocateNeed, need, look}, {colocateOurs, colocate.DefaultParams(4), look},
 	}
+}
+
+// believing is ours without doubts: what is kept back stays so for as long as the service waits.
+func believing() colocatePolicy {
+	control := colocate.DefaultParams(4)
+	control.JudgeFor = 0
+	return colocatePolicy{colocateBelieves, control, 100 * time.Millisecond}
 }
 
 // colocateTrace is a trace of loads and where it comes from.
@@ -148,6 +158,7 @@ type colocateRun struct {
 	every   time.Duration
 	policy  colocatePolicy
 	service node.Service
+	others  node.Others
 	phase   float64
 	// scale is the factor on the time and on the work of jobs.
 	scale float64
@@ -163,7 +174,7 @@ type colocated struct {
 func (r colocateRun) colocation() node.Colocation {
 	from := time.Duration(r.phase*float64(r.policy.look)) / (10 * time.Millisecond) * (10 * time.Millisecond)
 	of := node.Colocation{
-		Service: r.service, Load: r.loads, Every: r.every, Jobs: slices.Clone(colocateJobs),
+		Service: r.service, Load: r.loads, Every: r.every, Jobs: slices.Clone(colocateJobs), Others: r.others,
 		Control: r.policy.control, Look: r.policy.look, From: from,
 		Points: max(1, int(r.scale*colocateTime.Seconds()/r.every.Seconds())),
 	}
@@ -222,16 +233,20 @@ var colocateEvery = []int{10, 6, 5}
 
 // runCells runs all policies for some lengths and each seed, with the loads of that seed.
 func runCells(o Options, service node.Service, lengths []int, loads func(seed uint64) []float64) (colocateCells, error) {
+	return runPolicies(o, colocatePolicies(), colocateRun{service: service}, lengths, loads)
+}
+
+// runPolicies runs some policies with what a run has beside.
+func runPolicies(o Options, policies []colocatePolicy, run colocateRun, lengths []int, loads func(seed uint64) []float64) (colocateCells, error) {
 	type outcome struct {
 		colocated
 		err error
 	}
-	policies := colocatePolicies()
 	results := grid(o, len(policies)*len(lengths), func(cell int, seed uint64) outcome {
-		out, err := colocateRun{
-			loads: loads(seed), every: time.Duration(lengths[cell%len(lengths)]) * time.Second,
-			policy: policies[cell/len(lengths)], service: service, phase: phaseOf(seed), scale: o.Scale,
-		}.run()
+		r := run
+		r.loads, r.every, r.policy = loads(seed), time.Duration(lengths[cell%len(lengths)])*time.Second, policies[cell/len(lengths)]
+		r.phase, r.scale = phaseOf(seed), o.Scale
+		out, err := r.run()
 		return outcome{out, err}
 	})
 	cells := colocateCells{}

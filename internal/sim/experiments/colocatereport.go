@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/sim/node"
 	"github.com/windlass-dev/windlass/internal/sim/report"
 )
 
@@ -25,10 +26,14 @@ func runColocate(o Options) (report.Report, error) {
 	if err != nil {
 		return report.Report{}, err
 	}
+	causes, caused, err := causesTable(o, trace)
+	if err != nil {
+		return report.Report{}, err
+	}
 	tables := []report.Table{
 		colocateTable("colocate", "the report's loads, by how long each lasts (means over the phases of the controller)", recorded, true),
 		colocateTable("others", "the same with other loads, drawn with each seed: nothing was tuned on them", others, false),
-		jobsTable(recorded), late,
+		jobsTable(recorded), late, causes,
 	}
 	if !o.Sparse {
 		tuning, err := tuningTable(o, trace)
@@ -41,7 +46,7 @@ func runColocate(o Options) (report.Report, error) {
 		Title:      "A latency-critical service beside batch jobs on 4 cores: violations of its objective, and how long the jobs take",
 		Parameters: colocateParameters(trace),
 		Tables:     tables,
-		Findings:   colocateFindings(recorded, others),
+		Findings:   append(colocateFindings(recorded, others), causesFindings(caused)...),
 		Notes:      colocateNotes,
 	}, nil
 }
@@ -121,6 +126,60 @@ func lateTable(o Options, trace colocateTrace) (report.Table, error) {
 		}
 	}
 	return t, nil
+}
+
+// colocateCause is for which share of the time a core is late for batch, and for others.
+type colocateCause struct{ batch, others float64 }
+
+// The causes that findings are about: the one for others alone, as far as it goes without a violation, and
+// the one for batch alone.
+var (
+	colocateElsewhere = colocateCause{0.01, 0.03}
+	colocateByBatch   = colocateCause{0.06, 0}
+)
+
+// colocateOthers are programs of 0.4 cores that make a core late for a share of the time.
+func colocateOthers(late float64) node.Others { return node.Others{Cores: 0.4, Late: late} }
+
+// causesTable is what becomes of batch and of requests by whose fault cores are late.
+func causesTable(o Options, trace colocateTrace) (report.Table, map[colocateCause]colocateCells, error) {
+	t := report.Table{Name: "causes", Caption: "a core is 3.1 ms late for this share of the time because of batch, and of other programs in the normal band, which use 0.4 cores (steps of 10 s)", Columns: []string{
+		"late for batch %", "for others %", "policy", "violations %", "late requests %", "work to two-state", "reserve changes", "frozen s", "in vain",
+	}}
+	causes := []colocateCause{colocateElsewhere, colocateByBatch, {0.01, 0.2}, {0.2, 0}, {0.06, 0.03}, {0.2, 0.1}}
+	if o.Sparse {
+		causes = causes[:2]
+	}
+	of := colocatePolicies()
+	policies := []colocatePolicy{of[1], of[2], believing(), of[4]}
+	all := map[colocateCause]colocateCells{}
+	for _, cause := range causes {
+		service := colocateService()
+		service.Late = cause.batch
+		cells, err := runPolicies(o, policies, colocateRun{service: service, others: colocateOthers(cause.others)}, []int{10}, func(uint64) []float64 { return trace.loads })
+		if err != nil {
+			return t, nil, err
+		}
+		all[cause] = cells
+		for _, p := range policies {
+			of := func(figure func(colocated) float64) report.Cell { return report.Num(cells.mean(p.name, 10, figure)) }
+			t.Add(report.Num(100*cause.batch), report.Num(100*cause.others), p.name, of(violationsOf), of(func(r colocated) float64 { return 100 * r.Late }),
+				report.Num(cells.work(p.name, colocateTwoState, 10)), of(func(r colocated) float64 { return float64(r.Moves) }),
+				of(func(r colocated) float64 { return r.Frozen.Seconds() }), of(func(r colocated) float64 { return float64(r.Vain) }))
+		}
+	}
+	return t, all, nil
+}
+
+// causesFindings are about batch that is not to blame, and about batch that is.
+func causesFindings(all map[colocateCause]colocateCells) []report.Finding {
+	elsewhere, byBatch := all[colocateElsewhere], all[colocateByBatch]
+	violations := func(cells colocateCells, policy string) float64 { return cells.mean(policy, 10, violationsOf) }
+	return []report.Finding{
+		report.Found("elsewhere_ours_work_to_bands", elsewhere.work(colocateOurs, colocateBands, 10)).Least(colocateVain).Compare("no doubts: %.3g", elsewhere.work(colocateBelieves, colocateBands, 10)),
+		report.Found("elsewhere_ours_violations_percent", violations(elsewhere, colocateOurs)).Most(colocateCalm).Compare("bands: %.3g", violations(elsewhere, colocateBands)),
+		report.Found("by_batch_ours_violations_percent", violations(byBatch, colocateOurs)).Most(colocateCalm).Compare("bands: %.3g", violations(byBatch, colocateBands)),
+	}
 }
 
 // tuningTable is what the two-state controller does with other values of what was tuned.

@@ -18,6 +18,14 @@ type BatchJob struct {
 	Length  colocate.Length
 }
 
+// Others are programs beside a service and batch jobs, on all cores alike, that no controller knows.
+type Others struct {
+	// Cores is on how many they compute.
+	Cores float64
+	// Late is the share of the time in which they make a core Stall late for the service.
+	Late float64
+}
+
 // Colocation is a service and batch jobs on a node, and a controller.
 type Colocation struct {
 	Service Service
@@ -26,6 +34,8 @@ type Colocation struct {
 	// Every is the length of an interval, a whole number of slots of 10 ms.
 	Every time.Duration
 	Jobs  []BatchJob
+	// Others are programs in the normal band.
+	Others Others
 	// Control are the controller's params. Look is how often it looks, and From when first.
 	Control    colocate.Params
 	Look, From time.Duration
@@ -39,6 +49,8 @@ type Colocation struct {
 type Colocated struct {
 	// Violations is in how many intervals more than 5 % of the requests were late.
 	Violations int
+	// Late is the share of requests that were late in the intervals that count.
+	Late float64
 	// Makespan is when the last job was over.
 	Makespan time.Duration
 	// Work is the processor time that jobs got.
@@ -48,6 +60,8 @@ type Colocated struct {
 	// Moves is how often the number of reserved cores changed, and Frozen how long jobs were.
 	Moves  int
 	Frozen time.Duration
+	// Vain is how often the controller gave back what it had kept back in vain.
+	Vain int
 }
 
 const (
@@ -83,9 +97,9 @@ type colocation struct {
 	confined int
 	seen     colocate.Looked
 	open     float64 // requests beyond a steady state
-	// asked and late are requests of this interval.
-	asked, late float64
-	result      Colocated
+	// asked and late are requests of this interval, and allAsked and allLate of those that count.
+	asked, late, allAsked, allLate float64
+	result                         Colocated
 }
 
 // Colocate simulates a colocation, in slots of 10 ms.
@@ -95,6 +109,8 @@ func Colocate(of Colocation) (Colocated, error) {
 		return Colocated{}, fmt.Errorf("node: the colocation %w", err)
 	case len(of.Load) == 0 || of.Every < slot || of.Every%slot != 0:
 		return Colocated{}, fmt.Errorf("node: the colocation has %d intervals of %s; there must be some, each of some slots of %s", len(of.Load), of.Every, slot)
+	case !(of.Others.Cores >= 0 && of.Others.Cores < float64(of.Control.Cores)) || !(of.Others.Late >= 0 && of.Others.Late <= 1):
+		return Colocated{}, fmt.Errorf("node: the colocation has others on %g of %d cores, late for a share of %g", of.Others.Cores, of.Control.Cores, of.Others.Late)
 	case of.Look < slot || of.Look%slot != 0 || of.From%slot != 0:
 		return Colocated{}, fmt.Errorf("node: the colocation looks each %s from %s on; both must be slots of %s", of.Look, of.From, slot)
 	}
@@ -110,6 +126,7 @@ func Colocate(of Colocation) (Colocated, error) {
 	for !c.over() {
 		c.pass()
 	}
+	c.result.Late, c.result.Vain = c.allLate/max(1, c.allAsked), core.Vain()
 	return c.result, nil
 }
 
@@ -156,8 +173,11 @@ func (c *colocation) pass() {
 	c.compute(at, used, rate)
 	c.now += slot
 	if c.now%c.Every == 0 {
-		if c.late > lateAllowed*c.asked && c.now <= time.Duration(c.Points)*c.Every {
-			c.result.Violations++
+		if c.now <= time.Duration(c.Points)*c.Every {
+			c.allAsked, c.allLate = c.allAsked+c.asked, c.allLate+c.late
+			if c.late > lateAllowed*c.asked {
+				c.result.Violations++
+			}
 		}
 		c.asked, c.late = 0, 0
 	}
@@ -206,13 +226,18 @@ func (c *colocation) serve(at place, rate float64) float64 {
 	c.open = min(c.open, float64(s.Outstanding))
 	requests := rate * length
 	c.asked += requests
-	c.late += requests * s.late(at, rate, c.open)
+	late := s.late(at, rate, c.open)
+	if s.Stall > s.Objective {
+		late += (1 - late) * c.Others.Late
+	}
+	c.late += requests * late
 	used := min(rate, capacity) * s.time(at)
 	if c.open > 0 {
 		used = float64(s.servers(at))
 	}
 	c.seen.Usage += time.Duration(used * float64(slot))
-	c.seen.Waited += time.Duration(s.Late * at.exposed * float64(slot))
+	ofBatch := s.Late * at.exposed
+	c.seen.Waited += time.Duration((ofBatch + (1-ofBatch)*c.Others.Late) * float64(slot))
 	return used
 }
 
@@ -225,11 +250,11 @@ func (c *colocation) compute(at place, used, rate float64) {
 		}
 		if b.runs() {
 			c.byThreads = append(c.byThreads, b)
-			b.rate = float64(min(b.Threads, b.on.N))
+			b.rate = float64(min(b.Threads, b.on.N)) * c.left()
 		}
 	}
 	if c.Control.Layout == colocate.Shared {
-		free := float64(c.Control.Cores-c.core.Reserved()) - at.exposed*(used+rate*c.Service.Switch.Seconds())
+		free := float64(c.Control.Cores-c.core.Reserved())*c.left() - at.exposed*(used+rate*c.Service.Switch.Seconds())
 		slices.SortStableFunc(c.byThreads, func(a, b *batch) int { return cmp.Compare(a.Threads, b.Threads) })
 		share(c.byThreads, max(0, free))
 	}
@@ -237,6 +262,9 @@ func (c *colocation) compute(at place, used, rate float64) {
 		c.advance(b)
 	}
 }
+
+// left is which part of each core others leave.
+func (c *colocation) left() float64 { return 1 - c.Others.Cores/float64(c.Control.Cores) }
 
 // share gives jobs, those with the fewest threads first, equal parts of some cores, but none more
 // than it has threads.

@@ -106,6 +106,39 @@ func TestCoresThatComeLateAreReserved(t *testing.T) {
 	}
 }
 
+// TestCoresThatComeLateForOthersAreNotReserved: keeping batch back would change nothing.
+func TestCoresThatComeLateForOthersAreNotReserved(t *testing.T) {
+	of := aColocation(50e3)
+	of.Service.Late, of.Others = 0, Others{Cores: 0.4, Late: .04}
+	of.For = 10 * time.Minute
+	of.Jobs[0].Work = 100 * time.Minute
+	doubts := colocated(t, of)
+	of.Control.JudgeFor = 0
+	believes := colocated(t, of)
+	of.Control.Most, of.Control.Freeze = 0, false
+	bands := colocated(t, of)
+	if doubts.Violations+bands.Violations > 0 || doubts.Vain == 0 {
+		t.Errorf("%d and %d steps are violated, after %d verdicts", doubts.Violations, bands.Violations, doubts.Vain)
+	}
+	if part := doubts.Work.Seconds() / bands.Work.Seconds(); part < .95 {
+		t.Errorf("batch did %.3f of what it does without the second line", part)
+	}
+	if part := believes.Work.Seconds() / bands.Work.Seconds(); part > .5 {
+		t.Errorf("batch did %.3f where nothing is doubted", part)
+	}
+	if math.Abs(bands.Late-.04) > .001 {
+		t.Errorf("%.4f of the requests were late", bands.Late)
+	}
+}
+
+func TestOthersTakeFromBatch(t *testing.T) {
+	of := aColocation(50e3)
+	of.Service.Late, of.Others.Cores = 0, 1
+	if r := colocated(t, of); math.Abs(r.Makespan.Seconds()-240/2.4) > .02 {
+		t.Errorf("240 s of work on 2.4 cores took %s", r.Makespan)
+	}
+}
+
 func TestColocationsThatMakeNoSenseAreRefused(t *testing.T) {
 	for about, worsen := range map[string]func(*Colocation){
 		"objective": func(c *Colocation) { c.Service.Objective = 0 },
@@ -113,6 +146,7 @@ func TestColocationsThatMakeNoSenseAreRefused(t *testing.T) {
 		"factor":    func(c *Colocation) { c.Service.Cold = .5 },
 		"share":     func(c *Colocation) { c.Service.Late = 2 },
 		"intervals": func(c *Colocation) { c.Load = nil },
+		"others":    func(c *Colocation) { c.Others.Late = 2 },
 		"looks":     func(c *Colocation) { c.Look = time.Millisecond },
 		"grow":      func(c *Colocation) { c.Control.Grow = 0 },
 	} {

@@ -8,7 +8,7 @@ import (
 // Core decides what batch jobs of a node may use.
 type Core struct {
 	params Params
-	jobs   []*job // in the order in which they came
+	jobs   jobList // in the order in which they came
 
 	looked bool // once, since it was stopped
 	at     time.Duration
@@ -25,6 +25,7 @@ type Core struct {
 	quiet  since
 	giving patience // for cores that return
 	thaws  patience
+	doubt  doubt
 
 	out []Effect
 }
@@ -74,7 +75,7 @@ func New(params Params) (*Core, error) {
 	if err := params.Validate(); err != nil {
 		return nil, err
 	}
-	return &Core{params: params, reserved: params.Least, giving: newPatience(params), thaws: newPatience(params)}, nil
+	return &Core{params: params, reserved: params.Least, giving: newPatience(params), thaws: newPatience(params), doubt: newDoubt(params)}, nil
 }
 
 // Reserved is how many cores are reserved.
@@ -122,17 +123,20 @@ func (c *Core) onLooked(now time.Duration, e Looked) {
 	if first {
 		return
 	}
-	c.load = float64(max(0, e.Usage-last.Usage)) / float64(passed)
-	c.wait = min(1, float64(max(0, e.Waited-last.Waited))/float64(passed))
+	used, waited := max(0, e.Usage-last.Usage), min(passed, max(0, e.Waited-last.Waited))
+	c.load, c.wait = float64(used)/float64(passed), float64(waited)/float64(passed)
+	c.quiet.note(now, !c.waiting())
+	c.recall(now, used, waited)
 	c.reserve(now)
 	if c.params.Freeze {
 		c.freezeOrThaw(now)
 	}
+	c.question(now)
 }
 
 func (c *Core) onStopped(now time.Duration) {
 	c.looked, c.load, c.wait = false, 0, 0
-	c.surplus, c.late, c.quiet = since{}, since{}, since{}
+	c.surplus, c.late, c.quiet, c.doubt = since{}, since{}, since{}, newDoubt(c.params)
 	c.reserved = c.params.Least
 	for _, j := range c.jobs {
 		if j.frozen {
@@ -155,17 +159,22 @@ func (c *Core) waiting() bool { return c.params.waits() && c.wait > c.params.Max
 func (c *Core) reserve(now time.Duration) {
 	p := c.params
 	want := min(max(c.need(), p.Least), p.Most)
-	c.quiet.note(now, !c.waiting())
 	c.late.note(now, c.waiting() && c.reserved >= want)
 	switch {
-	case want > c.reserved && (!p.OnWait || c.waiting()):
+	case want > c.reserved && !p.OnWait:
 		c.grow(now, want)
-	case p.OnWait && c.late.lasts(now, p.FreezeAfter) && c.reserved < p.Most:
-		c.grow(now, c.reserved+1)
+	case want > c.reserved && c.waiting() && c.room() > 0:
+		room := c.room()
+		c.doubt.stepping(p, c.level(), 0)
+		c.grow(now, c.reserved+min(want-c.reserved, room))
+	case p.OnWait && c.late.lasts(now, p.FreezeAfter) && c.reserved < p.Most && c.room() > 0:
+		room := c.room()
+		c.grow(now, c.reserved+min(c.doubt.stepping(p, c.level(), 1), room, p.Most-c.reserved))
 	case p.OnWait && c.reserved > p.Least && c.quiet.lasts(now, c.giving.now):
 		c.reserved--
 		c.giving.attempt(now)
 		c.quiet.from = now
+		c.doubt.noteReturn()
 	case !p.OnWait:
 		c.shrink(now)
 	}
@@ -192,16 +201,31 @@ func (c *Core) shrink(now time.Duration) {
 func (c *Core) freezeOrThaw(now time.Duration) {
 	p := c.params
 	switch {
-	case c.late.lasts(now, p.FreezeAfter):
-		if j := c.largest(now); j != nil {
-			c.thaws.failed(now)
-			c.freeze(now, j)
-			c.late.from = now
-		}
+	case c.late.lasts(now, p.FreezeAfter) && c.room() > 0:
+		c.freezeSome(now)
 	case c.quiet.lasts(now, c.thaws.now) && c.need()+1 <= p.Cores && (!c.thaws.tried || now-c.thaws.last >= c.thaws.now):
-		if j := c.frozenLongest(); j != nil {
+		if j := c.jobs.frozenLongest(); j != nil {
 			c.thaws.attempt(now)
 			c.thaw(now, j)
+			c.doubt.noteReturn()
 		}
+	}
+}
+
+// freezeSome freezes the jobs that use most: one at first.
+func (c *Core) freezeSome(now time.Duration) {
+	j := c.jobs.largest(now)
+	if j == nil {
+		return
+	}
+	if c.Frozen() == 0 {
+		c.doubt.climb.stride = 0
+	}
+	c.thaws.failed(now)
+	c.late.from = now
+	room := c.room()
+	for n := min(c.doubt.stepping(c.params, c.level(), 1), room); n > 0 && j != nil; n-- {
+		c.freeze(now, j)
+		j = c.jobs.largest(now)
 	}
 }

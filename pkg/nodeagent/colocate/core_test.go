@@ -110,7 +110,7 @@ func TestTheLargestJobsAreFrozenOneAtATime(t *testing.T) {
 	}
 	d.expect(d.looks(3, 0.5, 0.1))
 	d.expect(d.looks(1, 0.5, 0.1), Freeze{1})
-	d.expect(d.looks(3, 0.5, 0.1), Freeze{2})
+	d.expect(d.looks(3, 0.5, 0.06), Freeze{2}) // the first step has helped, but not enough
 	d.expect(d.looks(10, 0.5, 0))
 	d.expect(d.looks(1, 0.5, 0), Thaw{1})
 	d.expect(d.looks(10, 0.5, 0), Thaw{2})
@@ -125,7 +125,9 @@ func TestJobsAreThawedOnlyIfACoreMoreThanNeededIsFree(t *testing.T) {
 }
 
 func TestNoJobIsFrozenForever(t *testing.T) {
-	d := newDesk(t, DefaultParams(2))
+	p := DefaultParams(2)
+	p.JudgeFor = 0 // nobody doubts that it helps
+	d := newDesk(t, p)
 	d.core.Step(0, Arrived{Job: 1})
 	d.expect(d.looks(4, 1.9, 1), Freeze{1})
 	d.expect(d.looks(299, 1.9, 1))
@@ -133,6 +135,18 @@ func TestNoJobIsFrozenForever(t *testing.T) {
 	d.expect(d.looks(9, 1.9, 1)) // it has a second
 	d.expect(d.looks(1, 1.9, 1), Freeze{1})
 	d.expect(d.core.Step(d.now, Stopped{}), Thaw{1})
+}
+
+func TestWhatMustNotBeFrozenIsOnlyKeptOffCores(t *testing.T) {
+	d := newDesk(t, DefaultParams(4))
+	d.core.Step(0, Arrived{Job: 1, Unstoppable: true})
+	d.core.Step(0, Arrived{Job: 2})
+	d.looks(9, 0.5, 0.1)
+	d.expect(d.looks(4, 0.5, 0.1), Freeze{2})
+	d.expect(d.looks(8, 0.5, 0.05))
+	if d.core.Reserved() != 3 || d.core.Frozen() != 1 {
+		t.Errorf("%d cores are reserved and %d jobs frozen", d.core.Reserved(), d.core.Frozen())
+	}
 }
 
 func TestJobsStartInTheOrderOfTheirWork(t *testing.T) {
@@ -185,6 +199,12 @@ func TestBadParamsAreNamed(t *testing.T) {
 		"freeze after":        func(p *Params) { p.FreezeAfter = -1 },
 		"thaw every":          func(p *Params) { p.ThawEvery = 0 },
 		"longest freeze":      func(p *Params) { p.LongestFreeze = time.Millisecond },
+		"judge for":           func(p *Params) { p.JudgeFor = time.Millisecond },
+		"helped":              func(p *Params) { p.Helped = 1 },
+		"prove every":         func(p *Params) { p.ProveEvery = time.Millisecond },
+		"rest is":             func(p *Params) { p.Rest = 0 },
+		"longest rest":        func(p *Params) { p.LongestRest = time.Second },
+		"new cause":           func(p *Params) { p.NewCause = 1 },
 		"threads":             func(p *Params) { p.Threads = -1 },
 	} {
 		p := DefaultParams(4)

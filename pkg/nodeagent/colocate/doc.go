@@ -16,6 +16,25 @@
 //     If it waits although no more may be reserved, the jobs that use most are frozen, one at a time,
 //     and thawed one at a time once nothing waits and a core more than is needed is free.
 //
+// Waits do not say for whom: the service may wait for other programs, or its threads for one another.
+// So the core doubts its steps, and the doubt is settled by giving back: that batch works on costs
+// less than a service that waits, but not nothing, and nothing else tells a step that helps from a
+// wait that falls by itself.
+//
+//   - While nothing helps, each step is twice as large as the last one, so all is kept back soon. To stop one
+//     batch job of ten changes nothing where the others take what it left.
+//   - If all is kept back for JudgeFor and work waits for more than 1-Helped of what it did before the steps,
+//     they seem to be in vain. They are undone for JudgeFor, a probe. If work does not wait longer then, they
+//     were in vain: for a Rest nothing is kept back. Rests double with each such verdict.
+//   - If it does wait longer, they have helped, and are taken again at once. Later probes come after
+//     ProveEvery, which doubles with each that finds so: work that waits for batch should not pay for
+//     doubts. While nothing waits, nothing is in doubt.
+//   - What has helped twice in a row may be more than is needed: reserved cores help, and jobs that are
+//     frozen for what others cause do not. Probes give back half, and so on, and what changes nothing
+//     stays given back.
+//   - A rest ends early for a new cause: the work uses or waits NewCause times as much or as little. But a
+//     quarter of it passes in any case, as figures of busy machines change by themselves.
+//
 // A share of the time is a share of requests: those that arrive at random see a core that is late
 // as often as it is late. A bound of 2 % thus keeps the 95th percentile clear of what batch does.
 //
@@ -28,6 +47,8 @@
 //     one core is left to batch jobs, unless blocks take them all.
 //   - Only jobs that run are frozen. None is frozen for longer than LongestFreeze without looks
 //     that find it necessary again, and it runs for ThawEvery at least between two freezes.
+//   - What changes nothing while work waits is given back once all is kept back for JudgeFor; a probe lasts for
+//     JudgeFor, and a rest for a quarter of Rest at least.
 //   - Shared layout: no job is queued while fewer than Threads threads run. Blocks: no block that
 //     batch may use is empty while a job is queued.
 //   - After Stopped nothing is reserved beyond Least, and nothing is frozen.

@@ -45,6 +45,9 @@ type (
 		// which goes first.
 		Expected time.Duration
 		Length   Length
+		// Unstoppable says that it must not be frozen, only kept off cores. The layout Blocks freezes it
+		// nevertheless.
+		Unstoppable bool
 	}
 	// Ended says that a job is over or gone.
 	Ended struct{ Job JobID }

@@ -32,8 +32,11 @@ type job struct {
 	rate    float64 // cores that it used between its last two samples
 }
 
-func (c *Core) byID(id JobID) *job {
-	for _, j := range c.jobs {
+// jobList are jobs in the order in which they came.
+type jobList []*job
+
+func (l jobList) byID(id JobID) *job {
+	for _, j := range l {
 		if j.Job == id {
 			return j
 		}
@@ -42,7 +45,7 @@ func (c *Core) byID(id JobID) *job {
 }
 
 func (c *Core) onArrived(e Arrived) {
-	if c.byID(e.Job) == nil {
+	if c.jobs.byID(e.Job) == nil {
 		e.Threads = max(1, e.Threads)
 		c.jobs = append(c.jobs, &job{Arrived: e})
 	}
@@ -53,7 +56,7 @@ func (c *Core) onEnded(id JobID) {
 }
 
 func (c *Core) onSampled(now time.Duration, e Sampled) {
-	j := c.byID(e.Job)
+	j := c.jobs.byID(e.Job)
 	if j == nil || j.sampled && now <= j.at {
 		return
 	}
@@ -73,25 +76,37 @@ func (c *Core) thaw(now time.Duration, j *job) {
 	c.out = append(c.out, Thaw{j.Job})
 }
 
+// stoppable says whether a job runs and may be frozen.
+func (j *job) stoppable() bool { return j.in != queued && !j.frozen && !j.Unstoppable }
+
 // largest is the job that runs and uses most; of equal ones the oldest.
-func (c *Core) largest(now time.Duration) *job {
+func (l jobList) largest(now time.Duration) *job {
 	var most *job
-	for _, j := range c.jobs {
-		if j.in != queued && !j.frozen && now >= j.safe && (most == nil || j.rate > most.rate) {
+	for _, j := range l {
+		if j.stoppable() && now >= j.safe && (most == nil || j.rate > most.rate) {
 			most = j
 		}
 	}
 	return most
 }
 
-func (c *Core) frozenLongest() *job {
-	var longest *job
-	for _, j := range c.jobs {
-		if j.frozen && (longest == nil || j.from < longest.from) {
-			longest = j
+// frozenInOrder are the jobs that are frozen, in the order in which they were.
+func (l jobList) frozenInOrder() []*job {
+	var frozen []*job
+	for _, j := range l {
+		if j.frozen {
+			frozen = append(frozen, j)
 		}
 	}
-	return longest
+	slices.SortStableFunc(frozen, func(a, b *job) int { return cmp.Compare(a.from, b.from) })
+	return frozen
+}
+
+func (l jobList) frozenLongest() *job {
+	if frozen := l.frozenInOrder(); len(frozen) > 0 {
+		return frozen[0]
+	}
+	return nil
 }
 
 // thawOverdue thaws jobs that have been frozen for as long as one may be.
@@ -109,7 +124,7 @@ func (c *Core) arrange(now time.Duration) {
 		c.arrangeBlocks(now)
 		return
 	}
-	c.startShared()
+	c.jobs.startShared(c.params.Threads)
 	rest := Cores{First: c.reserved, N: c.params.Cores - c.reserved}
 	for _, j := range c.jobs {
 		if j.in == shared {
@@ -119,10 +134,10 @@ func (c *Core) arrange(now time.Duration) {
 }
 
 // startShared starts jobs until enough threads run.
-func (c *Core) startShared() {
+func (l jobList) startShared(most int) {
 	threads := 0
 	var waiting []*job
-	for _, j := range c.jobs {
+	for _, j := range l {
 		if j.in == queued {
 			waiting = append(waiting, j)
 		} else {
@@ -131,7 +146,7 @@ func (c *Core) startShared() {
 	}
 	slices.SortStableFunc(waiting, func(a, b *job) int { return cmp.Compare(a.Expected, b.Expected) })
 	for _, j := range waiting {
-		if c.params.Threads > 0 && threads >= c.params.Threads {
+		if most > 0 && threads >= most {
 			return
 		}
 		j.in = shared
@@ -153,17 +168,17 @@ func (c *Core) arrangeBlocks(now time.Duration) {
 	p := c.params
 	hasLarge := p.Cores > p.Most
 	if hasLarge {
-		c.startIn(large, Long, Medium, Short)
+		c.jobs.startIn(large, Long, Medium, Short)
 	}
 	if c.reserved == p.Least {
-		c.startIn(small, Short, Medium, Long)
+		c.jobs.startIn(small, Short, Medium, Long)
 	}
-	if j := c.inBlock(small); j != nil && hasLarge && c.inBlock(large) == nil {
+	if j := c.jobs.inBlock(small); j != nil && hasLarge && c.jobs.inBlock(large) == nil {
 		j.in = large
 	}
-	inSmall := c.inBlock(small)
+	inSmall := c.jobs.inBlock(small)
 	has := c.reserved
-	if inSmall == nil && (c.inBlock(large) != nil || !hasLarge) {
+	if inSmall == nil && (c.jobs.inBlock(large) != nil || !hasLarge) {
 		has = p.Most
 	}
 	if j := inSmall; j != nil && !j.frozen && has > p.Least {
@@ -187,12 +202,12 @@ func (c *Core) arrangeBlocks(now time.Duration) {
 }
 
 // startIn starts a job in an empty block.
-func (c *Core) startIn(b block, prefer ...Length) {
-	if c.inBlock(b) != nil {
+func (l jobList) startIn(b block, prefer ...Length) {
+	if l.inBlock(b) != nil {
 		return
 	}
 	for _, length := range prefer {
-		for _, j := range c.jobs {
+		for _, j := range l {
 			if j.in == queued && j.Length == length {
 				j.in = b
 				return
@@ -201,8 +216,8 @@ func (c *Core) startIn(b block, prefer ...Length) {
 	}
 }
 
-func (c *Core) inBlock(b block) *job {
-	for _, j := range c.jobs {
+func (l jobList) inBlock(b block) *job {
+	for _, j := range l {
 		if j.in == b {
 			return j
 		}

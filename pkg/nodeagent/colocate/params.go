@@ -55,6 +55,20 @@ type Params struct {
 	// at least ThawEvery with Freeze or OnWait.
 	LongestFreeze time.Duration
 
+	// JudgeFor is for how long what is kept back is given back to see whether work then waits longer;
+	// at least ThawEvery. 0 believes of each step that it helps.
+	JudgeFor time.Duration
+	// Helped is which part of a wait must be gone while batch is kept back, in (0, 1).
+	Helped float64
+	// ProveEvery is after how long what is kept back is given back for JudgeFor, if work waits
+	// nevertheless. It doubles up to LongestFreeze each time that has shown that it helps.
+	ProveEvery time.Duration
+	// Rest is for how long nothing is kept back after it was in vain. It doubles up to LongestRest
+	// each time, and is halved each time it has helped. What work uses or waits then is a new cause
+	// if it is NewCause times as much or as little, and ends the rest once a quarter of it is over.
+	Rest, LongestRest time.Duration
+	NewCause          float64
+
 	// Threads is how many threads of jobs run at the same time with the layout Shared; jobs
 	// beyond are queued. 0 starts all jobs at once.
 	Threads int
@@ -72,6 +86,8 @@ func DefaultParams(cores int) Params {
 		Cores: cores, Layout: Shared, Grow: 0.6, Shrink: 0.5, ShrinkAfter: time.Second,
 		MaxWait: 0.02, OnWait: true, Freeze: true, FreezeAfter: 300 * time.Millisecond,
 		ThawEvery: time.Second, LongestFreeze: 30 * time.Second,
+		JudgeFor: time.Second, Helped: 0.25, ProveEvery: 3 * time.Second,
+		Rest: 10 * time.Second, LongestRest: 2 * time.Minute, NewCause: 2,
 	}
 	if cores >= leastForReserve {
 		p.Most = cores - 1
@@ -128,6 +144,26 @@ func (p Params) validateFreeze() error {
 		return fmt.Errorf("longest freeze is %s; it must be at least thaw every, %s", p.LongestFreeze, p.ThawEvery)
 	case p.Threads < 0:
 		return fmt.Errorf("threads is %d; it must not be negative", p.Threads)
+	case p.waits() && p.JudgeFor != 0:
+		return p.validateDoubt()
+	}
+	return nil
+}
+
+func (p Params) validateDoubt() error {
+	switch {
+	case p.JudgeFor < p.ThawEvery:
+		return fmt.Errorf("judge for is %s; it must be at least thaw every, %s, or 0", p.JudgeFor, p.ThawEvery)
+	case !(p.Helped > 0 && p.Helped < 1):
+		return fmt.Errorf("helped is %g; it must be more than 0 and less than 1", p.Helped)
+	case p.ProveEvery < p.JudgeFor || p.ProveEvery > p.LongestFreeze:
+		return fmt.Errorf("prove every is %s; it must be from judge for, %s, to longest freeze, %s", p.ProveEvery, p.JudgeFor, p.LongestFreeze)
+	case p.Rest <= 0:
+		return fmt.Errorf("rest is %s; it must be more than 0", p.Rest)
+	case p.LongestRest < p.Rest:
+		return fmt.Errorf("longest rest is %s; it must be at least rest, %s", p.LongestRest, p.Rest)
+	case !(p.NewCause > 1):
+		return fmt.Errorf("new cause is %g; it must be more than 1", p.NewCause)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package colocate
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -18,6 +19,9 @@ type watcher struct {
 	frozen  map[JobID]time.Duration
 	thawed  map[JobID]time.Duration
 	confine Cores
+	// probing and resting are since probed and rested.
+	probing, resting bool
+	probed, rested   time.Duration
 }
 
 func newWatcher(p Params) (*watcher, error) {
@@ -69,6 +73,9 @@ func (w *watcher) carryOut(e Effect) error {
 		if _, frozen := w.frozen[e.Job]; frozen || w.on[e.Job].N == 0 {
 			return fmt.Errorf("it does not run")
 		}
+		if e.Job == 7 && w.params.Layout == Shared {
+			return fmt.Errorf("it must not be frozen")
+		}
 		if since, was := w.thawed[e.Job]; was && w.params.Freeze && w.now-since < w.params.ThawEvery {
 			return fmt.Errorf("it was thawed %s ago", w.now-since)
 		}
@@ -107,7 +114,33 @@ func (w *watcher) check() error {
 			return fmt.Errorf("job %d is frozen for %s", id, w.now-since)
 		}
 	}
-	return w.checkQueue(running, reserved)
+	return errors.Join(w.checkQueue(running, reserved), w.checkDoubt())
+}
+
+// checkDoubt checks that a probe and a rest keep back no more than they say, and that neither is over at
+// once: so nothing goes to and fro faster.
+func (w *watcher) checkDoubt() error {
+	p, d, level := w.params, w.core.doubt, w.core.level()
+	if d.probe.on && level > d.probe.to || d.rest.on && level > d.rest.ceiling && !w.core.doubt.probe.on {
+		return fmt.Errorf("%d cores and jobs are kept back; probe %+v, rest %+v", level, d.probe, d.rest)
+	}
+	if !w.core.looked {
+		w.probing, w.resting = false, false
+		return nil
+	}
+	if d.probe.on != w.probing {
+		if w.probing && w.now-w.probed < p.JudgeFor {
+			return fmt.Errorf("a probe took %s", w.now-w.probed)
+		}
+		w.probing, w.probed = d.probe.on, w.now
+	}
+	if d.rest.on != w.resting {
+		if w.resting && w.now-w.rested < p.Rest/restPart {
+			return fmt.Errorf("a rest took %s", w.now-w.rested)
+		}
+		w.resting, w.rested = d.rest.on, w.now
+	}
+	return nil
 }
 
 func (w *watcher) checkQueue(running, reserved int) error {
@@ -137,7 +170,7 @@ func (r *randomly) event(kind, id, size, share uint8) Event {
 	job := JobID(id % 8)
 	switch kind % 16 {
 	case 0, 1:
-		return Arrived{Job: job, Threads: int(size % 5), Expected: time.Duration(share) * time.Second, Length: Length(size % 3)}
+		return Arrived{Job: job, Threads: int(size % 5), Expected: time.Duration(share) * time.Second, Length: Length(size % 3), Unstoppable: job == 7}
 	case 2:
 		return Ended{Job: job}
 	case 3, 4:

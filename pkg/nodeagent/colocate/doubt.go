@@ -1,0 +1,296 @@
+package colocate
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Waits do not say for whom. So steps against batch work are doubted until some of what is kept back
+// has been given back, and work was seen to wait longer for that.
+//
+// What is kept back is a level: first the cores that are reserved, then the jobs that are frozen, in
+// the order in which they were.
+
+// reading is what latency-critical work had used and waited at a time.
+type reading struct{ at, used, waited time.Duration }
+
+// since is how many cores work used, and for which share of the time it waited, since an earlier
+// reading.
+func (t reading) since(from reading) (load, wait float64) {
+	passed := float64(t.at - from.at)
+	if passed <= 0 {
+		return 0, 0
+	}
+	return float64(t.used-from.used) / passed, float64(t.waited-from.waited) / passed
+}
+
+// doubt is what is known of whether steps help.
+type doubt struct {
+	total reading
+	// changed is when the level changed the last time, or with level 0 when work began to wait;
+	// waited says that a look has found it waiting since then.
+	changed reading
+	waited  bool
+	climb   climb
+	probe   probe
+	search  search
+	rest    rest
+	// prove is for how long something may be kept back beside waits before the next probe.
+	prove time.Duration
+	vain  int
+}
+
+// climb is a series of steps, from a level and for which share of the time work waited there.
+type climb struct {
+	on     bool
+	base   int
+	before float64
+	// last is for which share of the time work waited before the last step, and stride how large
+	// that step was.
+	last   float64
+	stride int
+}
+
+// probe looks whether work waits longer at a lower level.
+type probe struct {
+	on bool
+	to int
+	// What it has given back, and for which share of the time work waited before.
+	reserved int
+	jobs     []JobID
+	during   float64
+}
+
+// search looks for the lowest level that helps as much as high does: low does not.
+type search struct{ low, high int }
+
+// searchFrom is how many times ProveEvery something must have proven itself before a search: twice in a
+// row, since a wait that falls by itself may look like a proof.
+const searchFrom = 4
+
+func (s search) on() bool { return s.high-s.low > 1 }
+
+// rest is a time in which nothing above a level is kept back, because that was in vain.
+type rest struct {
+	on      bool
+	ceiling int
+	from    time.Duration
+	length  time.Duration
+	// What work used and waited at the verdict.
+	load, wait float64
+	window     reading
+	next       time.Duration // how long the next one takes
+}
+
+func newDoubt(p Params) doubt { return doubt{prove: p.ProveEvery, rest: rest{next: p.Rest}} }
+
+// Vain is how often some of what was kept back was given back because it had changed nothing.
+func (c *Core) Vain() int { return c.doubt.vain }
+
+// level is how many cores and jobs are kept back because of waits.
+func (c *Core) level() int { return c.params.aside(c.reserved) + c.Frozen() }
+
+// aside is how many of some reserved cores are so because of waits.
+func (p Params) aside(reserved int) int {
+	if !p.OnWait {
+		return 0
+	}
+	return reserved - p.Least
+}
+
+// room is how many cores and jobs more may be kept back because of waits.
+func (c *Core) room() int {
+	d := &c.doubt
+	switch {
+	case d.probe.on || len(c.jobs) == 0:
+		return 0
+	case d.rest.on:
+		return max(0, d.rest.ceiling-c.level())
+	}
+	return math.MaxInt
+}
+
+// less says whether a share of waiting is so much smaller than another that what was done between
+// them has helped.
+func (p Params) less(wait, than float64) bool { return wait <= (1-p.Helped)*than }
+
+// recall takes in a look, and goes on with what was begun to settle a doubt.
+func (c *Core) recall(now, used, waited time.Duration) {
+	d := &c.doubt
+	d.total = reading{now, d.total.used + used, d.total.waited + waited}
+	d.waited = d.waited || c.waiting()
+	switch {
+	case d.probe.on:
+		c.judge(now)
+	case d.rest.on:
+		d.endRest(now, c.params)
+	}
+	if c.level() == 0 && !d.probe.on && c.quiet.lasts(now, c.params.FreezeAfter) {
+		d.noteChange()
+	}
+	if c.quiet.lasts(now, c.params.LongestRest) {
+		d.rest.next = c.params.Rest
+	}
+}
+
+// noteChange notes that more or less is kept back from now on.
+func (d *doubt) noteChange() { d.changed, d.waited = d.total, false }
+
+// noteReturn notes that something was given back because nothing waits.
+func (d *doubt) noteReturn() {
+	d.noteChange()
+	d.climb, d.search = climb{}, search{}
+}
+
+// stepping notes that a step from a level is about to be taken, and returns how large it shall be: twice
+// the last one if that has not helped. Batch jobs that are left take what others do not use any more, so
+// to stop a few may change nothing where to stop all does. The first one of a climb is given.
+func (d *doubt) stepping(p Params, level, first int) int {
+	_, wait := d.total.since(d.changed)
+	switch {
+	case !d.climb.on:
+		d.climb = climb{on: true, base: level, before: wait, stride: first}
+	case p.JudgeFor == 0 || p.less(wait, d.climb.last):
+		d.climb.stride = 1
+	default:
+		d.climb.stride = max(1, 2*d.climb.stride)
+	}
+	d.climb.last, d.search = wait, search{}
+	d.noteChange()
+	return d.climb.stride
+}
+
+// exhausted says that nothing more can be kept back.
+func (c *Core) exhausted() bool {
+	if c.room() == 0 {
+		return true
+	}
+	if c.params.OnWait && c.reserved < c.params.Most {
+		return false
+	}
+	return !c.params.Freeze || !slices.ContainsFunc(c.jobs, (*job).stoppable)
+}
+
+// question begins a probe if something is kept back and work waits nevertheless. If it waits as before a
+// climb, that was in vain, it seems. If something helps, half as much may do. And once in a while all
+// must prove itself.
+func (c *Core) question(now time.Duration) {
+	p, d := c.params, &c.doubt
+	if p.JudgeFor == 0 || d.probe.on || len(c.jobs) == 0 || c.level() == 0 || !d.waited {
+		return
+	}
+	_, during := d.total.since(d.changed)
+	passed := now - d.changed.at
+	switch {
+	case passed < p.JudgeFor:
+	case d.climb.on && c.exhausted() && !p.less(during, d.climb.before):
+		c.lower(now, d.climb.base, during)
+	case d.search.on():
+		c.lower(now, (d.search.low+d.search.high)/2, during)
+	case passed >= d.prove:
+		c.lower(now, 0, during)
+	}
+}
+
+// lower begins a probe: it gives back what is kept back above a level.
+func (c *Core) lower(now time.Duration, to int, during float64) {
+	d := &c.doubt
+	d.probe = probe{on: true, to: to, reserved: c.reserved, during: during}
+	keep := max(0, to-c.params.aside(c.reserved))
+	if c.params.OnWait {
+		c.reserved = min(c.reserved, c.params.Least+to)
+	}
+	for i, j := range c.jobs.frozenInOrder() {
+		if i >= keep {
+			d.probe.jobs = append(d.probe.jobs, j.Job)
+			c.thaw(now, j)
+		}
+	}
+	d.noteChange()
+}
+
+// judge ends a probe. If work waits longer than before it, what was given back had helped. If it does not
+// wait for too long, there is nothing to judge.
+func (c *Core) judge(now time.Duration) {
+	p, d := c.params, &c.doubt
+	if now-d.changed.at < p.JudgeFor {
+		return
+	}
+	load, wait := d.total.since(d.changed)
+	d.probe.on, d.rest.window = false, d.total
+	climbed := d.climb.on
+	d.climb = climb{}
+	switch {
+	case wait <= p.MaxWait:
+		d.search = search{}
+	case p.less(d.probe.during, wait):
+		c.resume(now)
+	default:
+		d.vain++
+		d.search.high = d.probe.to
+		length, next := p.Rest, d.rest.next
+		if climbed || d.probe.to == 0 {
+			length, next = next, min(2*next, p.LongestRest)
+		}
+		d.rest = rest{on: true, ceiling: d.probe.to, from: now, length: length, load: load, wait: wait, window: d.total, next: next}
+		if d.probe.to == 0 {
+			d.prove, d.search = p.ProveEvery, search{}
+		}
+		d.noteChange()
+	}
+}
+
+// resume keeps back again what a probe has given back, because that helped.
+func (c *Core) resume(now time.Duration) {
+	p, d := c.params, &c.doubt
+	if d.probe.to == 0 {
+		d.prove, d.rest.next = min(2*d.prove, p.LongestFreeze), max(d.rest.next/2, p.Rest)
+	}
+	if p.OnWait {
+		c.reserved = d.probe.reserved
+	}
+	for _, id := range d.probe.jobs {
+		if j := c.jobs.byID(id); j != nil && j.stoppable() && now >= j.safe {
+			c.freeze(now, j)
+		}
+	}
+	switch {
+	case d.probe.to == 0 && d.prove >= searchFrom*p.ProveEvery:
+		d.search = search{low: 0, high: c.level()}
+	case d.search.on():
+		d.search.low = d.probe.to
+	}
+	c.late, c.quiet = since{}, since{}
+	d.noteChange()
+}
+
+// restPart is the part of a rest that passes even if there is a new cause, so that figures that change
+// by themselves do not end all rests.
+const restPart = 4
+
+// endRest ends a rest that is over, or that a new cause ends.
+func (d *doubt) endRest(now time.Duration, p Params) {
+	const leastLoad = 0.1 // cores; below, twice as much is not much
+	r := &d.rest
+	rested := now - r.from
+	if rested >= r.length {
+		r.on = false
+		return
+	}
+	if now-r.window.at < p.JudgeFor {
+		return
+	}
+	load, wait := d.total.since(r.window)
+	r.window = d.total
+	if rested >= r.length/restPart && (differ(load, r.load, leastLoad, p.NewCause) || differ(wait, r.wait, p.MaxWait, p.NewCause)) {
+		r.on = false
+	}
+}
+
+// differ says whether one figure is so many times the other. Those that are smaller than some least count as
+// that.
+func differ(a, b, least, times float64) bool {
+	a, b = max(a, least), max(b, least)
+	return a >= times*b || b >= times*a
+}
