@@ -29,6 +29,10 @@ const (
 	// AnnotationCode holds a function's inline code, which the pod mounts.
 	AnnotationCode = GroupName + "/code"
 
+	// AnnotationClass of a pod that is no instance puts it into the low band of its node, with the
+	// value Batch, where the administrator allows it to.
+	AnnotationClass = GroupName + "/class"
+
 	// AnnotationAlgorithm of a Function is an experiment: the algorithm that says how
 	// many instances it gets, instead of the one that the administrators chose.
 	AnnotationAlgorithm = "experimental." + GroupName + "/scaling-algorithm"

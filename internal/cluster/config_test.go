@@ -54,6 +54,8 @@ func TestAProblemIsNamedByItsFlag(t *testing.T) {
 		"    ":                 with(goodNode, func(c *NodeConfig) { c.CoLocation, c.LatencyCritical = true, []string{"shop"} }).Validate(),
 		"     ":                with(goodScheduler, func(c *SchedulerConfig) { c.NodeAgent = "windlass-node.windlass.svc:9443" }).Validate(),
 		"--node-agent":         with(goodScheduler, func(c *SchedulerConfig) { c.NodeAgent = "windlass-node" }).Validate(),
+		"      ":               with(goodNode, func(c *NodeConfig) { c.BatchNamespaces, c.NodeName = []string{"*"}, "n1" }).Validate(),
+		"--batch-namespaces":   with(goodNode, func(c *NodeConfig) { c.BatchNamespaces = []string{"reports"} }).Validate(),
 		"--cgroup-root":        with(goodNode, func(c *NodeConfig) { c.CgroupRoot = "" }).Validate(),
 		"--journal-dir":        with(goodNode, func(c *NodeConfig) { c.JournalDir = "run" }).Validate(),
 		"--call-order":         with(goodNode, func(c *NodeConfig) { c.CallOrder = "FIFO" }).Validate(),

@@ -99,6 +99,9 @@ func (n *nodeRole) start() (err error) {
 	if err != nil {
 		return err
 	}
+	if err := n.startFillers(agent); err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", n.config.WireListen)
 	if err != nil {
 		return fmt.Errorf("--wire-listen: %w", err)
@@ -136,7 +139,7 @@ func (n *nodeRole) openGroups() (err error) {
 }
 
 // startIdentity follows the keys by which tokens of pods are checked. Every service account may
-// read them, and this one has no right besides.
+// read them, and without --batch-namespaces this one has no right besides.
 func (n *nodeRole) startIdentity() (*podtoken.Verifier, error) {
 	config, err := restConfig()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/nodeagent"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 )
@@ -33,6 +34,11 @@ type NodeConfig struct {
 	LatencyCritical []string
 	// CoLocation keeps functions of class Batch back while those of class LatencyCritical wait for cores.
 	CoLocation bool
+	// BatchNamespaces are the namespaces whose pods may ask to get what others leave, by an annotation; "*"
+	// stands for all. Without any, pods are not read.
+	BatchNamespaces []string
+	// NodeName is the node's name, which its pods have.
+	NodeName string
 	// Watched says that another process restores what this one leaves.
 	Watched bool
 }
@@ -52,6 +58,8 @@ func nodeCommand() *cobra.Command {
 	flags.IntVar(&c.Cores, "cores", 0, "`number` of calls that compute at a time while the node is busy; 0 means its processors")
 	flags.StringSliceVar(&c.LatencyCritical, "latency-critical-namespaces", nil, "`namespaces` whose functions may have the class LatencyCritical; * means all")
 	flags.BoolVar(&c.CoLocation, "co-location", false, "keep functions of the class Batch off cores, or stop them, while those of the class LatencyCritical wait for cores")
+	flags.StringSliceVar(&c.BatchNamespaces, "batch-namespaces", nil, "`namespaces` whose pods may ask to get what others leave, by the annotation "+v1alpha1.AnnotationClass+": Batch; * means all")
+	flags.StringVar(&c.NodeName, "node-name", "", "`name` of the node, for --batch-namespaces")
 	flags.BoolVar(&c.Watched, "watched", false, "run the node agent in this process; without it, another one is started and watched")
 	_ = flags.MarkHidden("watched")
 	return cmd
@@ -75,6 +83,9 @@ func (c NodeConfig) Validate() error {
 	}
 	if c.CoLocation && len(c.LatencyCritical) == 0 {
 		errs = append(errs, errors.New("--co-location needs --latency-critical-namespaces, because no function is latency-critical without: name their namespaces, or write * for all"))
+	}
+	if len(c.BatchNamespaces) > 0 && c.NodeName == "" {
+		errs = append(errs, errors.New("--batch-namespaces needs --node-name: the node agent follows the pods of its own node alone"))
 	}
 	_, err := c.agent()
 	return errors.Join(append(errs, err)...)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 )
 
 func nodeDaemonSet(t *testing.T, values string) appsv1.DaemonSet {
@@ -80,6 +81,31 @@ func TestANodeAgentHasNoRights(t *testing.T) {
 	}
 }
 
+// With batchNamespaces it reads pods, and nothing else.
+func TestANodeAgentReadsPodsWhereTheyMayBeFiller(t *testing.T) {
+	values := []string{"--set", "nodeAgent.enabled=true,nodeAgent.batchNamespaces={reports}"}
+	objects := render(t, values...)
+	role := as[rbacv1.ClusterRole](t, find(t, objects, "ClusterRole", "windlass-node"))
+	if diff := cmp.Diff([]rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}}}, role.Rules); diff != "" {
+		t.Errorf("its rules (-want +got):\n%s", diff)
+	}
+	binding := as[rbacv1.ClusterRoleBinding](t, find(t, objects, "ClusterRoleBinding", "windlass-node"))
+	set := as[appsv1.DaemonSet](t, find(t, objects, "DaemonSet", "windlass-node"))
+	want := []rbacv1.Subject{{Kind: "ServiceAccount", Name: set.Spec.Template.Spec.ServiceAccountName, Namespace: namespace}}
+	if diff := cmp.Diff(want, binding.Subjects); diff != "" || binding.RoleRef.Name != "windlass-node" {
+		t.Errorf("%s is bound to (-want +got):\n%s", binding.RoleRef.Name, diff)
+	}
+	at := slices.IndexFunc(set.Spec.Template.Spec.Containers[0].Env, func(e corev1.EnvVar) bool { return e.Name == "NODE_NAME" })
+	if at < 0 || set.Spec.Template.Spec.Containers[0].Env[at].ValueFrom.FieldRef.FieldPath != "spec.nodeName" {
+		t.Error("it does not know the name of its node")
+	}
+	for _, object := range render(t, append(values, "--set", "rbac.create=false")...) {
+		if object.GetKind() == "ClusterRole" && object.GetName() == "windlass-node" {
+			t.Error("there is a role although rbac.create is false")
+		}
+	}
+}
+
 func TestAnInstanceReachesTheNodeAgentOfItsNode(t *testing.T) {
 	objects := render(t, scenarios["node agents"]...)
 	service := as[corev1.Service](t, find(t, objects, "Service", "windlass-node"))
@@ -110,6 +136,7 @@ func TestArgumentsOfANodeAgentFollowValues(t *testing.T) {
 		",nodeAgent.callOrder=fair-choice,nodeAgent.slice=50ms,nodeAgent.preempt=false,nodeAgent.cores=3,watchNamespaces={a,b}": {
 			"call-order": "fair-choice", "slice": "50ms", "preempt": "false", "cores": "3", "watch-namespaces": "a,b"},
 		",nodeAgent.coLocation=true,nodeAgent.latencyCriticalNamespaces={shop}": {"co-location": "true", "latency-critical-namespaces": "shop"},
+		",nodeAgent.batchNamespaces={reports,nightly}":                          {"batch-namespaces": "reports,nightly", "node-name": "$(NODE_NAME)"},
 	} {
 		got := arguments(t, nodeDaemonSet(t, values).Spec.Template.Spec.Containers[0])
 		for name, want := range want {

@@ -26,6 +26,7 @@ var ofNodes = map[string]struct {
 	"preempt":                   {"preempt=false", argumentOf("preempt"), "false"},
 	"cores":                     {"cores=3", argumentOf("cores"), "3"},
 	"latencyCriticalNamespaces": {"latencyCriticalNamespaces={shop,search}", argumentOf("latency-critical-namespaces"), "shop,search"},
+	"batchNamespaces":           {"batchNamespaces={reports,*}", argumentOf("batch-namespaces"), "reports,*"},
 	"coLocation":                {"coLocation=true,latencyCriticalNamespaces={shop}", argumentOf("co-location"), "true"},
 	"extraArgs":                 {"extraArgs={--journal-dir=/elsewhere}", lastArgument, "--journal-dir=/elsewhere"},
 	"cgroupRoot": {"cgroupRoot=/sys/fs/cgroup/kubepods.slice", func(_ *testing.T, d appsv1.DaemonSet) any {

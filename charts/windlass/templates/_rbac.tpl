@@ -36,6 +36,13 @@ run, and "own" is the release's namespace. */}}
   verbs: [create, delete, patch]
 {{- end }}
 
+{{- define "windlass.rules.node.everywhere" -}}
+# A node agent asks for the pods of its own node, in all namespaces. No rule can restrict it to these.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch]
+{{- end }}
+
 {{- define "windlass.rules.controller.everywhere" -}}
 - apiGroups: [windlass.dev]
   resources: [clusterruntimes]
