@@ -220,7 +220,7 @@ func (a *Agent) joinLocked(s *session) error {
 	s.counted = s.usage
 	a.metrics.countBatch(s)
 	a.applyEvent(a.now(), callorder.Joined{
-		Instance: s.id, Namespace: s.function.namespace, Function: s.function.name, Class: s.class, Slice: s.ownSlice, MustAsk: s.mustAsk,
+		Instance: s.id, Namespace: s.function.namespace, Function: s.function.name, Class: s.class, Slice: s.ownSlice, MustAsk: s.mustAsk, Usage: s.usage, Name: s.key,
 	})
 	a.state.coLocation.joined(a.now(), a.state.sessions, s)
 	select {

@@ -584,6 +584,44 @@ func TestARefusedCallIsNoCallOfItsFunction(t *testing.T) {
 	})
 }
 
+// An agent that sends without pause is read at a bounded pace, and others are heard meanwhile.
+func TestAFloodOfAsksIsReadSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		stop := m.run()
+		flood, honest := m.connect("flood", "flood"), m.connect("honest", "honest")
+		m.want(9)
+		flood.heard()
+		ctx, hangUp := flood.ctx, flood.hangUp
+		go func() {
+			for n := uint64(1); ; n++ {
+				select {
+				case flood.requests <- &nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Ask{Ask: &nodewire.Ask{Ask: n}}}:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+		m.pass(time.Second)
+		honest.heard()
+		honest.ask(1)
+		m.pass(time.Millisecond)
+		if got := honest.heard(); !slices.Contains(got, "grant 1") {
+			t.Errorf("beside a flood an ask is answered %v", got)
+		}
+		flood.mu.Lock()
+		replies := len(flood.replies)
+		flood.mu.Unlock()
+		if most := 2 * int(messageBurst+time.Second/messageEvery); replies > most {
+			t.Errorf("%d replies in a second, want %d at most", replies, most)
+		}
+		hangUp()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestWithoutALoadTheMachineIsCalm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t, nil)

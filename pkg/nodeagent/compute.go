@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/api/wire"
 	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/buildinfo"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 )
 
@@ -22,6 +23,11 @@ const (
 	// Bounds on what agents say of their calls.
 	maxWaited  = time.Minute
 	maxRunning = 24 * time.Hour
+	// An agent may send one message each messageEvery, and messageBurst more at a time. It is not read
+	// for as long as it sends more. Instances of concurrency 1 have few calls in so short a time, and
+	// each is one message.
+	messageEvery = 500 * time.Microsecond
+	messageBurst = 200
 )
 
 // computeStream is the server's end of an agent's stream.
@@ -168,6 +174,7 @@ func sendReplies(server computeStream, s *session) {
 
 // receive takes in an agent's messages until they end.
 func (a *Agent) receive(server computeStream, s *session) error {
+	var pace pace
 	for {
 		msg, err := server.Recv()
 		if err != nil {
@@ -177,7 +184,22 @@ func (a *Agent) receive(server computeStream, s *session) error {
 			return errTooLong
 		}
 		a.onMessage(s, msg)
+		if pause := pace.next(a.now()); pause > 0 && !sleep.For(server.Context(), pause) {
+			return nil
+		}
 	}
+}
+
+// pace bounds how fast messages of a stream are read, so that one agent cannot keep the node agent from
+// hearing the others.
+type pace struct {
+	due time.Duration // when the next message would come if they came evenly
+}
+
+// next is how long to wait before the next message is read.
+func (p *pace) next(now time.Duration) time.Duration {
+	p.due = max(p.due, now-messageBurst*messageEvery) + messageEvery
+	return max(0, p.due-now)
 }
 
 func (a *Agent) onMessage(s *session, msg *nodewire.ComputeRequest) {
@@ -223,7 +245,7 @@ func (a *Agent) endCall(now time.Duration, s *session, refused bool) (ended bool
 // function that has become longer is noticed.
 func (a *Agent) exempt(now time.Duration, s *session, ended bool) {
 	mean, known := a.state.core.Mean(s.function.namespace, s.function.name)
-	if ended && known && mean < a.config.ExemptBelow {
+	if ended && known && mean < a.config.ExemptBelow && a.state.core.MayBeExempt(s.id) {
 		s.setAsk(false)
 		a.applyEvent(now, callorder.Exempted{Instance: s.id})
 	}

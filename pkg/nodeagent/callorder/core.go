@@ -17,6 +17,7 @@ type Core struct {
 	namespaces namespaces
 	sizes      sizes
 	rhythm     rhythm
+	gone       gone
 
 	begun
 	// members are all instances, in the order in which they joined, and turn says up to which of
@@ -56,6 +57,7 @@ type instance struct {
 	received time.Duration // when the node received the call
 	asked    time.Duration
 	key      float64 // its place in the line by key, in nanoseconds
+	proven   float64 // the same, as if it had not waited before the node heard of it
 	size     float64 // what it is expected to need, its place in the line by size
 	places   [2]int  // its indexes in the lines
 	aged     bool    // it has its ticket by its age: shorter calls waited
@@ -64,12 +66,18 @@ type instance struct {
 	began   time.Duration // usage when the call began
 	stalled int           // samples in a row without processor time
 
+	name      string
 	mustAsk   bool
 	allowance allowance
+
+	sampled time.Duration // when it was sampled last, or began to hold its ticket
+	slow    int           // samples in a row in which it hardly used its ticket
+	wasted  time.Duration // what it kept of its ticket, and did not use
 }
 
-// used is the processor time of the instance's call.
-func (i *instance) used() time.Duration { return i.usage - i.began }
+// used is the processor time of the instance's call, and what it took from others by keeping a ticket
+// that it did not use.
+func (i *instance) used() time.Duration { return i.usage - i.began + i.wasted }
 
 // New returns a core of a calm node without instances.
 func New(params Params) (*Core, error) {
@@ -146,11 +154,15 @@ func (c *Core) onJoined(now time.Duration, e Joined) {
 	n.instances++
 	i := &instance{
 		id: e.Instance, function: f, namespace: n, class: e.Class, ownSlice: e.Slice,
-		mustAsk: e.MustAsk && e.Class.takesTickets(), allowance: allowance{left: c.params.Unasked.Start, at: now, unknown: true},
+		usage: e.Usage, name: e.Name, mustAsk: e.MustAsk && e.Class.takesTickets(),
+		allowance: c.gone.allowance(now, e, c.busy, c.params.Unasked),
 	}
 	c.instances[e.Instance] = i
 	c.members = append(c.members, i)
 	c.setBand(i, i.class == Batch, WhyBatch)
+	if mustRest(c, i) {
+		c.setBand(i, true, WhyUnasked)
+	}
 }
 
 func (c *Core) onLeft(now time.Duration, id InstanceID) {
@@ -158,7 +170,8 @@ func (c *Core) onLeft(now time.Duration, id InstanceID) {
 	if i == nil {
 		return
 	}
-	i.class = Standard // nothing keeps it low any more
+	c.gone.keep(i)
+	i.class, i.mustAsk = Standard, false // nothing keeps it low any more
 	c.leave(now, i)
 	delete(c.instances, id)
 	c.members = slices.DeleteFunc(c.members, func(other *instance) bool { return other == i })
@@ -173,7 +186,8 @@ func (c *Core) onRunning(now time.Duration, i *instance, e Running) {
 	if i.phase != idle || !i.class.takesTickets() {
 		return
 	}
-	i.received, i.began, i.stalled = now-e.For, i.usage, 0
+	i.received = now - e.For
+	i.beginCall(now)
 	if c.ticketFree() || !c.params.preempts() {
 		c.enter(i, holding)
 		return
@@ -193,7 +207,7 @@ func (c *Core) onAsked(now time.Duration, i *instance, e Asked) {
 	}
 	received := now - max(0, e.Waited)
 	i.ask, i.asked, i.received = e.Ask, now, received
-	i.function.received(now, received)
+	i.function.received(now)
 	c.rhythm.arrived(now)
 	c.wait(i, waiting)
 }
@@ -208,6 +222,9 @@ func (c *Core) onEnded(now time.Duration, i *instance, refused bool) {
 		return
 	}
 	ran := i.phase != waiting && !(refused && i.used() <= refusalUses)
+	if i.phase != waiting {
+		i.namespace.charge(now, max(0, leastCharge-i.used()))
+	}
 	c.leave(now, i)
 	if ran {
 		first := !i.function.known()
@@ -219,10 +236,15 @@ func (c *Core) onEnded(now time.Duration, i *instance, refused bool) {
 	}
 }
 
+// leastCharge is what a call counts at least for the share of its namespace. Otherwise tickets for calls
+// that end at once would cost nothing, and a tenant could keep others waiting with them.
+const leastCharge = time.Millisecond
+
 // onSampled compares what a call has used with its slice, and notices whether it computes.
 func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
-	grew := usage - i.usage
+	grew, since := usage-i.usage, now-i.sampled
 	i.look(now, usage, c.params.Unasked)
+	i.sampled = now
 	switch i.phase {
 	case idle, waiting:
 		ration(c, i)
@@ -231,6 +253,11 @@ func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 		if grew > stillness {
 			i.stalled = 0
 		}
+		i.slow++
+		if grew >= since/2 {
+			i.slow = 0
+		}
+		waste(c, now, i, since/2-grew)
 		if i.used() >= c.slice(i) {
 			c.enter(i, demoted)
 			c.setBand(i, true, WhySlice)
@@ -253,6 +280,17 @@ func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 		c.setBand(i, true, WhyPreempted)
 		c.wait(i, preempted)
 	}
+}
+
+// waste counts what a call did not use of a ticket that it has kept for more samples than would make it
+// blocked: half of the time is as good as used. Otherwise a call that computes for a moment between
+// pauses could keep a ticket for as long as it likes, and be taken for a short one.
+func waste(c *Core, now time.Duration, i *instance, unused time.Duration) {
+	if blocked := c.params.BlockedAfter; blocked == 0 || i.stalled >= blocked || i.slow <= blocked || c.params.Order == None {
+		return
+	}
+	i.wasted += unused
+	i.namespace.charge(now, unused)
 }
 
 // stillness is the growth between two samples up to which an instance counts as standing
@@ -282,7 +320,7 @@ func (c *Core) onModeChanged(now time.Duration, e ModeChanged) {
 func changeCores(c *Core, e CoresChanged) {
 	c.params.Cores = max(1, e.Cores)
 	for c.busy && c.params.preempts() && len(c.holding) > c.tickets() {
-		i := mostLeft(c.holding)
+		i := mostLeft(c.holding, nil)
 		if i == nil {
 			return
 		}
@@ -304,9 +342,10 @@ func (c *Core) look(now time.Duration, id InstanceID, usage time.Duration) *inst
 func (i *instance) look(now, usage time.Duration, p UnaskedParams) {
 	grew := max(0, usage-i.usage)
 	i.usage += grew
-	if i.unasked() {
-		i.allowance.spend(now, grew, p)
-	} else if grew > 0 {
+	if i.unasked() && !i.allowance.spend(now, grew, p) {
+		return // it is not known when that was
+	}
+	if grew > 0 {
 		i.namespace.charge(now, grew)
 	}
 }

@@ -28,7 +28,7 @@ func (c *Core) dispatch(now time.Duration) {
 		return
 	}
 	if c.params.preempts() {
-		c.preempt(now)
+		preempt(c, now)
 	}
 	for len(c.lifted) > outlivedCores(c) && len(c.holding)+len(c.lifted) > c.tickets() {
 		i := slices.MaxFunc(c.lifted, byAge)
@@ -68,9 +68,14 @@ func (c *Core) give(now time.Duration, i *instance) {
 	}
 	if begins {
 		i.allowance.left = min(i.allowance.left, c.params.Unasked.Burst)
-		i.began, i.stalled = i.usage, 0
+		i.beginCall(now)
 		c.out = append(c.out, Grant{Instance: i.id, Ask: i.ask, Waited: now - i.asked})
 	}
+}
+
+// beginCall notes what the instance has used before its call.
+func (i *instance) beginCall(now time.Duration) {
+	i.began, i.stalled, i.sampled, i.slow, i.wasted = i.usage, 0, now, 0, 0
 }
 
 // overloaded says whether the call has waited too many slices.
@@ -81,13 +86,13 @@ func (c *Core) overloaded(now time.Duration, i *instance) bool {
 
 // preempt passes on one ticket, if the shortest that waits needs it for a much shorter time. A
 // call that has its ticket by age keeps it.
-func (c *Core) preempt(now time.Duration) {
+func preempt(c *Core, now time.Duration) {
 	x := c.namespaces.first(now, bySize)
 	if x == nil || c.overloaded(now, x) {
 		return
 	}
-	holder := mostLeft(c.holding)
-	if holder == nil || !c.params.muchShorter(x, holder) {
+	holder := mostLeft(c.holding, x)
+	if holder == nil || !c.params.muchShorter(x, holder) || x.namespace.usesMuchMore(now, holder.namespace) {
 		return
 	}
 	c.setBand(holder, true, WhyPreempted)
@@ -126,11 +131,13 @@ func nextInLine(c *Core, now time.Duration) (i *instance, aged bool) {
 	return shortest, false
 }
 
-// mostLeft is the call that has the most left of those that have a ticket, and not by their age.
-func mostLeft(holding []*instance) *instance {
+// mostLeft is the call that has the most left of those that have a ticket, and not by their age: before a
+// call of another namespace, the age that the node has seen.
+func mostLeft(holding []*instance, before *instance) *instance {
 	var most *instance
 	for _, i := range holding {
-		if !i.aged && (most == nil || cmp.Or(cmp.Compare(i.left(), most.left()), cmp.Compare(i.id, most.id)) > 0) {
+		keeps := i.aged && (before == nil || i.namespace == before.namespace || i.proven < before.proven)
+		if !keeps && (most == nil || cmp.Or(cmp.Compare(i.left(), most.left()), cmp.Compare(i.id, most.id)) > 0) {
 			most = i
 		}
 	}
@@ -161,7 +168,7 @@ func byAge(a, b *instance) int {
 func (c *Core) wait(i *instance, as phase) {
 	c.leaveLists(i)
 	i.phase, i.aged = as, false
-	i.key, i.size = c.params.key(i), float64(i.left())
+	i.key, i.proven, i.size = c.params.key(i, i.received), c.params.key(i, i.asked), float64(i.left())
 	i.namespace.add(i)
 }
 
@@ -191,6 +198,10 @@ func (c *Core) leave(now time.Duration, i *instance) {
 	c.leaveLists(i)
 	i.phase, i.aged = idle, false
 	i.allowance.at = now
+	if mustRest(c, i) {
+		c.setBand(i, true, WhyUnasked)
+		return
+	}
 	c.setBand(i, false, WhyEnded)
 }
 

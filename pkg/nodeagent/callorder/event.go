@@ -20,6 +20,10 @@ type (
 		Slice time.Duration
 		// MustAsk says that its calls ask for tickets, so that it may not compute much without one.
 		MustAsk bool
+		// Usage is what it has used before. Name tells it from all others also when it comes again, so
+		// that this gives it no new allowance; empty for none.
+		Usage time.Duration
+		Name  string
 	}
 	// Running says that an instance runs a call that began without asking.
 	Running struct {

@@ -1,6 +1,7 @@
 package callorder
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -63,7 +64,8 @@ func (n *namespace) spentBy(now time.Duration) float64 {
 func (n *namespace) waiting() []*instance { return n.lines[byKey].calls }
 
 // first returns the call that is first in the lines of an order, or nil. Namespaces above their
-// share go behind the others; between equals, the smallest is first.
+// share go behind the others; between equals, the smallest is first. How long a call has waited
+// before it asked is its agent's word, which counts within its namespace only.
 func (all namespaces) first(now time.Duration, by lineOrder) *instance {
 	share := all.equalShare(now)
 	var first *instance
@@ -73,7 +75,7 @@ func (all namespaces) first(now time.Duration, by lineOrder) *instance {
 			continue
 		}
 		above := n.spentBy(now) > share
-		if i := n.lines[by].calls[0]; first == nil || !above && over || above == over && by.before(i, first) {
+		if i := n.lines[by].calls[0]; first == nil || !above && over || above == over && by.beforeOther(i, first) {
 			first, over = i, above
 		}
 	}
@@ -94,6 +96,15 @@ func (all namespaces) equalShare(now time.Duration) float64 {
 		return math.Inf(1)
 	}
 	return shareSlack * sum / float64(waiting)
+}
+
+// muchMore is how many times as much as another namespace one has computed that takes no tickets of the
+// other's. Being behind in the line is enough for less.
+const muchMore = 4
+
+// usesMuchMore says whether the namespace has computed so much more than another one.
+func (n *namespace) usesMuchMore(now time.Duration, than *namespace) bool {
+	return n != than && n.spentBy(now) > muchMore*than.spentBy(now)
 }
 
 // lineOrder is by what calls in a line are ordered.
@@ -123,6 +134,15 @@ func (o lineOrder) before(a, b *instance) bool {
 		return a.received < b.received
 	}
 	return a.id < b.id
+}
+
+// beforeOther says whether a is before b, which is of another namespace.
+func (o lineOrder) beforeOther(a, b *instance) bool {
+	x, y := a.proven, b.proven
+	if o == bySize {
+		x, y = a.size, b.size
+	}
+	return cmp.Or(cmp.Compare(x, y), cmp.Compare(a.asked, b.asked), cmp.Compare(a.id, b.id)) < 0
 }
 
 // add puts a call into both lines.

@@ -73,9 +73,9 @@ func (n functionName) before(other functionName) bool {
 }
 
 // received notes an arrival.
-func (f *function) received(now, at time.Duration) {
+func (f *function) received(now time.Duration) {
 	f.last = now
-	f.previous, f.latest = f.latest, at
+	f.previous, f.latest = f.latest, now
 	old := 0
 	for old < len(f.recent) && f.recent[old] <= now-recently {
 		old++
@@ -114,9 +114,9 @@ func (f *function) mean() time.Duration {
 	return sum / time.Duration(n)
 }
 
-// key is the place of a call in the line, in nanoseconds; the smallest is first.
-func (p Params) key(i *instance) float64 {
-	f, r := i.function, float64(i.received)
+// key is the place of a call in the line that was received then, in nanoseconds; the smallest is first.
+func (p Params) key(i *instance, received time.Duration) float64 {
+	f, r := i.function, float64(received)
 	mean := float64(f.mean())
 	switch p.Order {
 	case SEPT:

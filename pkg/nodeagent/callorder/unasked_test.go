@@ -19,8 +19,7 @@ func TestWhoComputesWithoutATicketIsLow(t *testing.T) {
 	n.do("", Sampled{Instance: 1, Usage: 40 * ms})
 	n.do("v1 unasked", Sampled{Instance: 1, Usage: 60 * ms})
 	n.do("^1 ticket, +1", Asked{Instance: 1, Usage: 60 * ms})
-	n.do("", Ended{Instance: 1, Usage: 70 * ms})
-	n.do("v1 unasked", Sampled{Instance: 1, Usage: 71 * ms})
+	n.do("v1 unasked", Ended{Instance: 1, Usage: 70 * ms})
 	n.do("^1 calm", ModeChanged{Busy: false})
 }
 
@@ -62,13 +61,58 @@ func TestAsksDoNotBuyAnAllowance(t *testing.T) {
 	n := newNode(t, func(p *Params) { p.Unasked.Start = 20 * ms })
 	n.joinAsking(1)
 	usage := time.Duration(0)
-	for range 3 {
+	for i := range 3 {
 		usage += 7 * ms // between calls
 		n.do("+1", Asked{Instance: 1, Usage: usage})
 		usage += ms
-		n.do("", Ended{Instance: 1, Usage: usage})
+		n.do([]string{"", "", "v1 unasked"}[i], Ended{Instance: 1, Usage: usage})
 	}
-	n.do("v1 unasked", Sampled{Instance: 1, Usage: usage})
+}
+
+// An agent that says at once that its call is over computes on what it has regained, and no more.
+func TestExemptionsOfPodsAreRegained(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Unasked = UnaskedOfPods() })
+	n.joinAsking(1)
+	n.do("+1", Asked{Instance: 1})
+	n.do("", Ended{Instance: 1})
+	if !n.core.MayBeExempt(1) {
+		t.Fatal("an instance that has used nothing must ask")
+	}
+	n.do("", Exempted{Instance: 1})
+	n.do("ask 1", Sampled{Instance: 1, Usage: 200 * ms})
+	n.do("+1", Asked{Instance: 1, Usage: 200 * ms})
+	n.do("", Ended{Instance: 1, Usage: 200 * ms})
+	if n.core.MayBeExempt(1) {
+		t.Error("an instance that has used up its exemption has another one")
+	}
+	n.do("v1 unasked", Sampled{Instance: 1, Usage: 300 * ms})
+	n.do("^1 ticket, +1", Asked{Instance: 1, Usage: 300 * ms})
+	n.do("v1 unasked", Ended{Instance: 1, Usage: 300 * ms})
+}
+
+// A new stream gives an instance no new allowance, neither for its start nor for its calls.
+func TestWhoComesAgainHasTheAllowanceThatItHad(t *testing.T) {
+	n := newNode(t, func(*Params) {})
+	join := func(id InstanceID, used time.Duration) Joined {
+		return Joined{Instance: id, Namespace: "default", Function: "f", MustAsk: true, Name: "pod", Usage: used}
+	}
+	n.do("", join(1, time.Second))
+	n.do("", Left{Instance: 1})
+	n.do("", join(2, 2*time.Second))
+	n.do("v2 unasked", Sampled{Instance: 2, Usage: 5*time.Second + ms})
+	n.do("^2 ended", Left{Instance: 2})
+	n.do("v3 unasked", join(3, 6*time.Second))
+	n.do("^3 ended", Left{Instance: 3})
+	n.now = 10 * time.Second
+	n.do("", join(4, 6*time.Second))
+}
+
+// What an instance has used before it says hello is a part of its start.
+func TestAnOldInstanceIsNotStarting(t *testing.T) {
+	n := newNode(t, func(*Params) {})
+	n.do("", Joined{Instance: 1, MustAsk: true, Usage: time.Hour})
+	n.do("", Sampled{Instance: 1, Usage: time.Hour + 19*ms})
+	n.do("v1 unasked", Sampled{Instance: 1, Usage: time.Hour + 20*ms})
 }
 
 func TestAnAllowanceComesBack(t *testing.T) {

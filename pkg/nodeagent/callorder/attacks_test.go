@@ -1,0 +1,156 @@
+package callorder
+
+import (
+	"testing"
+	"time"
+)
+
+// joinTenants lets an instance of the victim and one of the attacker join.
+func (n *node) joinTenants() (victim, attacker InstanceID) {
+	n.do("", Joined{Instance: 1, Namespace: "shop", Function: "cart"})
+	n.do("", Joined{Instance: 2, Namespace: "evil", Function: "hog"})
+	return 1, 2
+}
+
+// learnTenants teaches sizes of 8 ms and of 200 ms.
+func (n *node) learnTenants() (victim, attacker InstanceID) {
+	victim, attacker = n.joinTenants()
+	n.do("+1", Asked{Instance: victim})
+	n.do("", Ended{Instance: victim, Usage: 8 * ms})
+	n.do("+2", Asked{Instance: attacker})
+	n.do("", Ended{Instance: attacker, Usage: 200 * ms})
+	return victim, attacker
+}
+
+// What an agent says of how long its call has waited puts it before no call of another namespace.
+func TestAClaimedWaitCountsWithinItsNamespaceOnly(t *testing.T) {
+	for _, order := range []Order{FIFO, EECT, RECT, SERPT} {
+		n := newNode(t, func(p *Params) { p.Order, p.Slice.Rule = order, SliceOff })
+		victim, attacker := n.learnTenants()
+		n.do("", Joined{Instance: 3, Namespace: "third", Function: "holds"})
+		n.do("+3", Asked{Instance: 3, Usage: 0})
+		n.now += ms
+		n.do("", Asked{Instance: victim, Usage: 8 * ms})
+		n.now += ms
+		n.do("", Asked{Instance: attacker, Waited: time.Minute, Usage: 200 * ms})
+		n.do("+1", Ended{Instance: 3, Usage: ms})
+	}
+}
+
+// Nor does it keep a ticket from one.
+func TestATicketByAClaimedWaitIsNotKeptFromOthers(t *testing.T) {
+	n := newNode(t, func(*Params) {})
+	victim, attacker := n.learnTenants()
+	n.do("", Joined{Instance: 3, Namespace: "evil", Function: "short"})
+	n.do("+3", Asked{Instance: 3})
+	n.do("", Joined{Instance: 4, Namespace: "evil", Function: "short"})
+	n.do("", Asked{Instance: attacker, Waited: time.Minute, Usage: 200 * ms})
+	n.do("", Asked{Instance: 4})
+	n.do("+2", Ended{Instance: 3, Usage: ms}) // before the shorter one of its own namespace
+	n.do("v2 preempted, +1", Asked{Instance: victim, Usage: 8 * ms})
+}
+
+// A call that hardly computes with its ticket, but never for long enough to be blocked, counts as long.
+func TestAKeptTicketCountsAsHalfUsed(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Slice.Rule = SliceOff })
+	victim, attacker := n.joinTenants()
+	n.do("+1", Asked{Instance: victim})
+	n.do("", Ended{Instance: victim, Usage: 8 * ms})
+	n.do("+2", Asked{Instance: attacker})
+	used := time.Duration(0)
+	for range 12 {
+		n.now += 5 * ms
+		used += 150 * time.Microsecond
+		n.do("", Sampled{Instance: attacker, Usage: used})
+	}
+	n.do("", Ended{Instance: attacker, Usage: used})
+	if mean, _ := n.core.Mean("evil", "hog"); mean < 25*ms || mean > 30*ms {
+		t.Errorf("a call that kept its ticket for 60 ms counts as %s", mean)
+	}
+	n.do("+2", Asked{Instance: attacker, Usage: used})
+	n.do("v2 preempted, +1", Asked{Instance: victim, Usage: 8 * ms})
+}
+
+// A call that computes all the time, or sleeps and gives its ticket back, counts as what it has used.
+func TestUsedAndBlockedTicketsCountAsTheyAre(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Slice.Rule = SliceOff })
+	victim, sleeper := n.joinTenants()
+	n.do("+1", Asked{Instance: victim})
+	for i := range 8 {
+		n.now += 5 * ms
+		n.do("", Sampled{Instance: victim, Usage: time.Duration(i+1) * 3 * ms})
+	}
+	n.do("", Ended{Instance: victim, Usage: 24 * ms})
+	n.do("+2", Asked{Instance: sleeper})
+	for range 8 {
+		n.now += 5 * ms
+		n.do("", Sampled{Instance: sleeper, Usage: ms})
+	}
+	n.do("", Ended{Instance: sleeper, Usage: ms})
+	for _, want := range []struct {
+		namespace, name string
+		mean            time.Duration
+	}{{"shop", "cart", 24 * ms}, {"evil", "hog", ms}} {
+		if mean, _ := n.core.Mean(want.namespace, want.name); mean != want.mean {
+			t.Errorf("%s counts as %s, want %s", want.name, mean, want.mean)
+		}
+	}
+}
+
+// Who has computed several times as much takes no ticket from a call of another namespace, however short its
+// own are.
+func TestWhoHasMuchMorePreemptsNobodyElse(t *testing.T) {
+	n := newNode(t, func(*Params) {})
+	victim, attacker := n.joinTenants()
+	n.do("+1", Asked{Instance: victim})
+	n.do("", Ended{Instance: victim, Usage: 50 * ms})
+	n.do("", Joined{Instance: 3, Namespace: "evil", Function: "short"})
+	n.do("+3", Asked{Instance: 3})
+	n.do("", Ended{Instance: 3, Usage: ms})
+	n.do("+1", Asked{Instance: victim, Usage: 50 * ms})
+	n.do("v1 preempted, +3", Asked{Instance: 3, Usage: ms})
+	n.do("^1 ticket", Ended{Instance: 3, Usage: 2 * ms})
+	n.do("v1 preempted, +2", Asked{Instance: attacker}) // unknown, which is short
+	n.do("^1 ticket", Ended{Instance: attacker, Usage: 300 * ms})
+	n.do("", Asked{Instance: 3, Usage: 2 * ms})
+}
+
+// What is computed without a ticket counts for the share of a namespace, too.
+func TestWhatIsComputedUnaskedCounts(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Order = FIFO })
+	victim, attacker := n.joinTenants()
+	n.do("", Joined{Instance: 3, Namespace: "third", Function: "holds"})
+	n.do("", Joined{Instance: 4, Namespace: "evil", Function: "starts", MustAsk: true})
+	n.do("", Sampled{Instance: 4, Usage: 2 * time.Second})
+	n.do("+1", Asked{Instance: victim})
+	n.do("", Ended{Instance: victim, Usage: time.Second})
+	n.do("+3", Asked{Instance: 3})
+	n.do("", Asked{Instance: attacker})
+	n.do("", Asked{Instance: victim, Usage: time.Second})
+	n.do("+1", Ended{Instance: 3, Usage: ms})
+}
+
+// Tickets for calls that end at once are paid for, so that a flood of them does not go first for ever.
+func TestAsksWithoutCallsArePaidFor(t *testing.T) {
+	n := newNode(t, func(*Params) {})
+	victim, attacker := n.learnTenants()
+	n.do("", Joined{Instance: 3, Namespace: "evil", Function: "flood"})
+	n.do("", Joined{Instance: 4, Namespace: "evil", Function: "flood"})
+	n.do("", Left{Instance: attacker})
+	n.now += time.Minute // what was computed before is forgotten
+	n.do("+3", Asked{Instance: 3})
+	n.do("", Asked{Instance: 4})
+	n.do("", Asked{Instance: victim, Usage: 8 * ms})
+	granted := false
+	for range 100 {
+		for _, id := range []InstanceID{3, 4} {
+			for _, e := range n.core.Step(n.now, Asked{Instance: id}) {
+				g, is := e.(Grant)
+				granted = granted || is && g.Instance == victim
+			}
+		}
+	}
+	if !granted {
+		t.Error("200 asks without calls went before a call")
+	}
+}
