@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -110,20 +108,8 @@ func measureCalmOnce(self, temp, policy string) (c calmCost, err error) {
 	c.median = seconds(percentile(took, 50))
 	text, err := s.metrics()
 	c.asks = sumOf(text, "windlass_node_asks_total", "")
-	c.rss = residentMiB(s.cmd.Process.Pid)
+	c.rss = memoryOf(s.cmd.Process.Pid, "VmRSS:")
 	return c, err
-}
-
-// residentMiB is the memory of a process; 0 if it cannot be read.
-func residentMiB(pid int) float64 {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); len(f) > 1 && f[0] == "VmRSS:" {
-			kib, _ := strconv.ParseFloat(f[1], 64)
-			return kib / 1024
-		}
-	}
-	return 0
 }
 
 // judgeAsks prints what asks cost in the trace short: the processor time that Windlass and its agents

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // measureOverload keeps a node busy for a time with more calls than it can run, and counts the
@@ -53,7 +55,7 @@ func (s *server) replayAtMost(t trace, most map[string]int) (o outcome, left int
 	var mu sync.Mutex
 	open := map[string]int{}
 	var calling sync.WaitGroup
-	began := time.Now()
+	began, beganAt := time.Now(), clock(unix.CLOCK_MONOTONIC)
 	for _, c := range t.calls {
 		time.Sleep(time.Until(began.Add(c.at)))
 		mu.Lock()
@@ -68,6 +70,7 @@ func (s *server) replayAtMost(t trace, most map[string]int) (o outcome, left int
 		}
 		calling.Go(func() {
 			r := s.make(&client, c)
+			r.turnaround, r.due = time.Since(began.Add(c.at)), beganAt+c.at
 			mu.Lock()
 			defer mu.Unlock()
 			open[c.function]--

@@ -42,6 +42,8 @@ type plan struct {
 	load     float64
 	length   time.Duration
 	each     bool // print each call
+	// only is the attack that is made, beside honest tenants; all if empty.
+	only string
 	// data is the folder of records.
 	data string
 }
@@ -51,7 +53,7 @@ const overloaded = 1.5
 
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("nodesched", flag.ContinueOnError)
-	name := flags.String("trace", "azure", "two, azure, zuk, short (what asks cost) or hybrid (needs -data); calm: what a node agent costs; faults: let the node agent fail instead; chain: calls that wait for calls; late: three nodes, one overloaded, with and without late binding; fewer: three nodes that order calls and four that do not; overload: more calls than the core can run, for as long as -for says; colocate or memcached: a service beside batch")
+	name := flags.String("trace", "azure", "two, azure, zuk, short (what asks cost) or hybrid (needs -data); calm: what a node agent costs; faults: let the node agent fail instead; attacks: tenants that lie to it; chain: calls that wait for calls; late: three nodes, one overloaded, with and without late binding; fewer: three nodes that order calls and four that do not; overload: more calls than the core can run, for as long as -for says; colocate or memcached: a service beside batch")
 	chosen := flags.String("policies", "", "policies to compare, by commas (default: those that the trace's goals are about)")
 	seeds := flags.Int("seeds", 5, "how many seeds")
 	first := flags.Uint64("seed", 1001, "the first seed")
@@ -59,6 +61,7 @@ func run(args []string, out io.Writer) error {
 	length := flags.Duration("for", 8*time.Second, "how long calls come")
 	data := flags.String("data", "", "the folder with hybrid_azure_2min_12442.csv; for the trace hybrid")
 	each := flags.Bool("calls", false, "print each call, too")
+	only := flags.String("only", "", "the one attack to make")
 	busy := flags.Bool("busy", false, "measure although the machine does other work")
 	serving := flags.String("serve", "", "be the Windlass of this policy, until the standard input ends")
 	dir := flags.String("dir", "", "the folder with its programs, with -serve")
@@ -68,6 +71,7 @@ func run(args []string, out io.Writer) error {
 	placing := flags.String("place", "", "be an agent that puts its instance on a node, with the folder of the programs")
 	node := flags.String("node", "", "be the node agent of the node of this folder, with the first of -policies, until the standard input ends")
 	group := flags.String("group", "", "the control group of the node, with -node")
+	working := flags.Bool("work", false, "be a pod's process, which computes what it reads from the standard input")
 	toiling := flags.String("toil", "", "be a batch process that counts in this file")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -75,6 +79,8 @@ func run(args []string, out io.Writer) error {
 	switch {
 	case *burning:
 		return burn()
+	case *working:
+		return serveWork(os.Stdin, out)
 	case *filtering != "":
 		return serveFilter(*filtering, os.Stdin, out)
 	case *answering:
@@ -99,14 +105,16 @@ func run(args []string, out io.Writer) error {
 	if *name == "colocate" || *name == "memcached" {
 		return startColocation(out, flags, *name, *seeds, *first, *length, *busy)
 	}
-	p := plan{trace: *name, seeds: *seeds, first: *first, load: *load, length: *length, each: *each, data: *data}
+	p := plan{trace: *name, seeds: *seeds, first: *first, load: *load, length: *length, each: *each, data: *data, only: *only}
 	if traces := nodeTraces[*name]; traces.measure != nil {
 		return p.startOnNodes(out, traces, *chosen, *busy)
 	}
 	special := map[string]func(self, dir string) error{
-		"faults":   func(self, dir string) error { return measureFaults(out, self, dir) },
+		"faults":   func(self, dir string) error { return measureFaults(out, self, dir, max(faultLoad, *load)) },
 		"calm":     func(self, dir string) error { return measureCalm(out, self, dir) },
 		"chain":    func(self, dir string) error { return measureChain(out, self, dir) },
+		"attacks":  func(self, dir string) error { return measureAttacks(out, self, dir, p) },
+		"cost":     func(self, dir string) error { return measureCost(out, self, dir, *length) },
 		"overload": func(self, dir string) error { return measureOverload(out, self, dir, overloaded, *length) },
 	}[*name]
 	if special != nil {
@@ -116,6 +124,9 @@ func run(args []string, out io.Writer) error {
 		}
 		if err != nil {
 			return err
+		}
+		if *name == "attacks" || *name == "cost" {
+			return withFolder(special)
 		}
 		return withPrograms(special)
 	}
@@ -181,6 +192,17 @@ func leaveCore() error {
 
 // withPrograms runs do with this program and a folder that has the agent's, and removes it.
 func withPrograms(do func(self, dir string) error) error {
+	return withFolder(func(self, dir string) error {
+		agent := filepath.Join(dir, "podagent")
+		if built, err := exec.Command("go", "build", "-o", agent, "github.com/windlass-dev/windlass/cmd/podagent").CombinedOutput(); err != nil {
+			return fmt.Errorf("building the agent: %w: %s", err, built)
+		}
+		return do(self, dir)
+	})
+}
+
+// withFolder runs do with this program and a folder, and removes it.
+func withFolder(do func(self, dir string) error) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -190,10 +212,6 @@ func withPrograms(do func(self, dir string) error) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	agent := filepath.Join(temp, "podagent")
-	if built, err := exec.Command("go", "build", "-o", agent, "github.com/windlass-dev/windlass/cmd/podagent").CombinedOutput(); err != nil {
-		return fmt.Errorf("building the agent: %w: %s", err, built)
-	}
 	return do(self, temp)
 }
 

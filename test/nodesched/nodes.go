@@ -20,10 +20,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"google.golang.org/grpc"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
+	wireserve "github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/nodeagent"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/cgroups"
 )
 
@@ -214,10 +219,18 @@ func podOf(function, cid string) string {
 type podsOfNode struct {
 	tree    *cgroups.Tree
 	journal *cgroups.Journal
+	// tokens says that pods prove by a token which one they are.
+	tokens bool
 }
 
 func (p podsOfNode) Identify(_ context.Context, hello nodeagent.Hello, _ net.Addr) (nodeagent.Instance, error) {
 	uid := podOf(hello.Namespace+"/"+hello.Function, hello.Name)
+	if p.tokens {
+		// As in a cluster, the token says which pod of which namespace it is, and not the function.
+		if uid = podOf(hello.Namespace, hello.Name); hello.Token != uid {
+			return nodeagent.Instance{}, status.Error(codes.Unauthenticated, "that is the token of another pod")
+		}
+	}
 	folder, err := p.tree.FindPod(uid)
 	if err != nil {
 		return nodeagent.Instance{}, err
@@ -244,9 +257,18 @@ func serveNode(dir, group string, p policy, until io.Reader, out io.Writer) erro
 	defer journal.Close()
 	config := nodeagent.DefaultConfig(1)
 	config.Calls.Order, config.Calls.Slice = p.order, p.slice
-	config.Breath.Share = 0 // no agent is in the group of its function
+	tokens := os.Getenv(tokensVariable) != ""
+	if tokens {
+		config.Calls.Unasked = callorder.UnaskedOfPods()
+	} else {
+		config.Breath.Share = 0 // no agent is in the group of its function
+	}
+	load, err := loadOf(group)
+	if err != nil {
+		return err
+	}
 	agent, err := nodeagent.New(config, nodeagent.Deps{
-		Instances: podsOfNode{tree, journal}, Runnable: func() (int, error) { return runnableIn(hierarchies[0] + group) },
+		Instances: podsOfNode{tree, journal, tokens}, Runnable: load,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), Now: time.Now,
 	})
 	if err != nil {
@@ -256,19 +278,31 @@ func serveNode(dir, group string, p policy, until io.Reader, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	server := grpc.NewServer()
+	server := wireserve.NewWire(prometheus.NewRegistry())
 	nodewire.RegisterNodeServer(server, agent)
 	serving := make(chan error, 1)
-	go func() { serving <- server.Serve(listener) }()
 	ctx, stop := context.WithCancel(context.Background())
+	go func() { serving <- wireserve.Wire(ctx, listener, server) }()
 	ended := make(chan error, 1)
 	go func() { ended <- agent.Run(ctx) }()
 	fmt.Fprintln(out, listener.Addr())
 	_, _ = io.Copy(io.Discard, until)
 	stop()
-	err = <-ended
-	server.Stop()
-	return errors.Join(err, <-serving)
+	return errors.Join(<-ended, <-serving)
+}
+
+// loadOf is how a node agent finds out how many threads want to run. One that is told that its node is calm
+// or busy reads what it would read otherwise.
+func loadOf(group string) (func() (int, error), error) {
+	told := os.Getenv(loadVariable)
+	if told == "" {
+		return func() (int, error) { return runnableIn(hierarchies[0] + group) }, nil
+	}
+	load, err := nodeagent.OpenLoadAvg("/proc/loadavg")
+	return func() (int, error) {
+		_, err := load.Runnable()
+		return map[string]int{"busy": 1000}[told], err
+	}, err
 }
 
 // runnableIn counts the functions of a node that want to run, those included that have used the node's
