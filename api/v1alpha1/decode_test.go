@@ -152,6 +152,8 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 			[]string{`spec.scaling.scaleDown.lastInstanceIdleTimeout: "1d" is not a duration; write for example 24h`}},
 		"a duration without a unit": {header + `spec: {template: {timeout: 60}}`,
 			[]string{`spec.template.timeout: 60 is not a duration; write for example 60s`}},
+		"a negative duration": {header + `spec: {template: {scheduling: {slice: -5ms}}}`,
+			[]string{`spec.template.scheduling.slice: "-5ms" is negative; it must be positive, for example 5ms`}},
 		"a duration that is nonsense": {header + `spec: {scaling: {scaleDown: {idleTimeout: soon}}}`,
 			[]string{`spec.scaling.scaleDown.idleTimeout: "soon" is not a duration; write for example 10m`}},
 		"a quantity with a wrong unit": {header + `spec: {template: {resources: {limits: {memory: 64 MB}}}}`,

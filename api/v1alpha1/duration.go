@@ -32,6 +32,9 @@ var units = []struct {
 
 // ParseDuration reads a Duration. Its error says what one looks like.
 func ParseDuration(s string) (Duration, error) {
+	if positive, negative := strings.CutPrefix(s, "-"); negative && durationPattern.MatchString(positive) {
+		return Duration{}, fmt.Errorf("%q is negative; it must be positive, such as %s", s, positive)
+	}
 	if !durationPattern.MatchString(s) {
 		return Duration{}, fmt.Errorf("%q is not a duration; write whole numbers with the units h, m, s and ms, such as 1h30m or 250ms", s)
 	}

@@ -41,7 +41,7 @@ func TestADurationIsNothingElse(t *testing.T) {
 		}
 		asJSON, _ := json.Marshal(text)
 		var d Duration
-		if err := json.Unmarshal(asJSON, &d); err == nil || !strings.Contains(err.Error(), "such as 1h30m") {
+		if err := json.Unmarshal(asJSON, &d); err == nil || !strings.Contains(err.Error(), "such as 1") {
 			t.Errorf("%q is read as %v (%v)", text, d, err)
 		}
 	}

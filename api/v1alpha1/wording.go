@@ -245,6 +245,9 @@ func notDuration(path string, v any) string {
 		if meant, ok := meantDuration(v); ok {
 			example = meant
 		}
+		if positive, negative := strings.CutPrefix(v, "-"); negative && durationPattern.MatchString(positive) {
+			return fmt.Sprintf("%s is negative; it must be positive, for example %s", describe(v), positive)
+		}
 	}
 	return fmt.Sprintf("%s is not a duration; write for example %s", describe(v), example)
 }

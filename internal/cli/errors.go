@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -100,6 +102,9 @@ func flagError(err error) error {
 		example := "30s"
 		if _, err := strconv.ParseFloat(value, 64); err == nil {
 			example = value + "s"
+		}
+		if d, err := time.ParseDuration(value); err == nil && d < 0 {
+			return usagef("%s %q is negative; it must be positive, for example %s", name, value, strings.TrimPrefix(value, "-"))
 		}
 		return usagef("%s %q is not a duration; write for example %s", name, value, example)
 	case "bool":

@@ -77,6 +77,7 @@ func TestMisuseIsToldWithTheRemedyAndTheUsage(t *testing.T) {
 		"deploy --name x --class nice -- x":                  `spec.template.scheduling.class: Unsupported value: "nice": supported values: "LatencyCritical", "Standard", "Batch"`,
 		"deploy --name x --slice 9ms -- x":                   `spec.template.scheduling.slice: Invalid value: "9ms": must be 10ms to 1h; write for example 10ms`,
 		"deploy --name x --slice 50 -- x":                    `--slice "50" is not a duration; write for example 50s`,
+		"deploy --name x --slice -5ms -- x":                  `--slice "-5ms" is negative; it must be positive, for example 5ms`,
 		"deploy --name x --slice 0s -- x":                    "--slice must be more than 0",
 		"deploy --name x --class Batch --slice 50ms -- x":    "spec.template.scheduling.slice: Forbidden: calls of class Batch always yield, so they have no slice; remove slice, or write class: Standard",
 		"up now":                  "this command takes none",
