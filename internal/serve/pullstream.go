@@ -57,7 +57,7 @@ var _ grpc.ServerStream = (*pullStream)(nil)
 func (c *pullConn) serveStream(r request) error {
 	s := &pullStream{conn: c, id: r.id, halfClosed: r.halfClosed, ended: make(chan struct{})}
 	c.stream, c.until = s, time.Now().Add(firstMessageTimeout)
-	c.out.open(s)
+	c.out.letSend(s)
 	httpStatus, err := r.check()
 	if err == nil {
 		err = c.pulls.handler(c.pulls.service, s)
@@ -65,7 +65,7 @@ func (c *pullConn) serveStream(r request) error {
 	if why := s.why.Load(); why != nil {
 		err = *why
 	}
-	s.settle(errFinished)
+	s.endFor(errFinished)
 	if r.path == agentwire.Instances_Pull_FullMethodName {
 		c.countRefusal(err)
 	}
@@ -87,13 +87,13 @@ func (c *pullConn) serveStream(r request) error {
 // End ends the stream with an error of gRPC, from any goroutine. It does not wait: the handler no
 // longer receives, and the client learns of it once the handler has returned. The first reason counts.
 func (s *pullStream) End(why error) {
-	if s.settle(why) {
+	if s.endFor(why) {
 		s.conn.wake()
 	}
 }
 
-// settle says why the stream ends, and reports whether nobody has before.
-func (s *pullStream) settle(why error) bool {
+// endFor says why the stream ends, and reports whether nobody has before.
+func (s *pullStream) endFor(why error) bool {
 	first := s.why.CompareAndSwap(nil, &why)
 	if first {
 		close(s.ended)
@@ -150,11 +150,11 @@ func (s *pullStream) interrupted(err error) error {
 		return *s.why.Load()
 	case errors.Is(err, errReset):
 		s.reset = true
-		s.settle(errCanceled)
+		s.endFor(errCanceled)
 		return errCanceled
 	}
 	s.conn.broken = err
-	s.settle(errGone)
+	s.endFor(errGone)
 	return errGone
 }
 

@@ -69,8 +69,8 @@ func (w *frameWriter) write(frames []byte) error {
 	return w.failed
 }
 
-// open lets a stream send.
-func (w *frameWriter) open(s *pullStream) {
+// letSend lets a stream send.
+func (w *frameWriter) letSend(s *pullStream) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stream, w.streamWindow, w.begun = s, w.initial, false

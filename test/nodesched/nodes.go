@@ -278,7 +278,7 @@ func serveNode(dir, group string, p policy, until io.Reader, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	server := wireserve.NewWire(prometheus.NewRegistry())
+	server := wireserve.NewWire(prometheus.NewRegistry(), nil)
 	nodewire.RegisterNodeServer(server, agent)
 	serving := make(chan error, 1)
 	ctx, stop := context.WithCancel(context.Background())
