@@ -154,3 +154,26 @@ func TestAsksWithoutCallsArePaidFor(t *testing.T) {
 		t.Error("200 asks without calls went before a call")
 	}
 }
+
+// The time in which another call has the ticket is nobody's waste.
+func TestATicketIsNotKeptWhileAnotherHasIt(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Slice.Rule = SliceOff })
+	victim, long := n.learnTenants()
+	n.do("+2", Asked{Instance: long, Usage: 200 * ms})
+	used := 200 * ms
+	for range 2 {
+		n.now += 5 * ms
+		used += 2 * ms
+		n.do("", Sampled{Instance: long, Usage: used})
+	}
+	n.do("v2 preempted, +1", Asked{Instance: victim, Usage: 8 * ms})
+	n.now += time.Second
+	n.do("^2 ticket", Ended{Instance: victim, Usage: 16 * ms})
+	n.now += 5 * ms
+	used += 5 * ms
+	n.do("", Sampled{Instance: long, Usage: used})
+	n.do("", Ended{Instance: long, Usage: used})
+	if mean, _ := n.core.Mean("evil", "hog"); mean > 200*ms {
+		t.Errorf("a call that has used 9 ms counts as %s", 2*mean-200*ms)
+	}
+}

@@ -188,7 +188,7 @@ func resize(c *Core, of *instance) {
 // enter moves the call of an instance to a phase in which it has begun.
 func (c *Core) enter(i *instance, to phase) {
 	c.leaveLists(i)
-	i.phase, i.aged = to, false
+	i.phase, i.aged, i.slow = to, false, 0
 	list := c.those(to)
 	*list = append(*list, i)
 }
