@@ -58,7 +58,7 @@ type pullConn struct {
 	out     frameWriter
 	closing atomic.Bool
 
-	// header is that of the next frame, of which got bytes have come.
+	// header is that of the next frame, and got is how many of its bytes have come.
 	header [frameHeaderLen]byte
 	got    int
 	// frame holds the frame that came last, as long as its data is used.
@@ -270,7 +270,7 @@ func isTimeout(err error) bool {
 }
 
 // watch prepares a read, and returns why there must be none. It sets the deadline before it
-// looks: whoever has a reason sets it afterwards.
+// looks: a goroutine that has a reason sets it afterwards.
 func (c *pullConn) watch(between bool) error {
 	_ = c.peer.SetReadDeadline(c.until)
 	why := c.interruption()

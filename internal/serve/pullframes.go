@@ -30,7 +30,7 @@ const (
 )
 
 var (
-	// serverSettings let the client keep no table of headers, of which this side has none either,
+	// serverSettings let the client keep no table of headers, since this side has none either,
 	// and open one stream at a time.
 	serverSettings = appendSettings(nil,
 		http2.Setting{ID: http2.SettingHeaderTableSize, Val: 0},

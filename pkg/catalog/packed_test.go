@@ -135,7 +135,7 @@ func random[T any](dice *rand.Rand) *T {
 	return value
 }
 
-// randomEntry is an entry with random units, some of which are alike with their function.
+// randomEntry is an entry with random units; some are like their function.
 func randomEntry(dice *rand.Rand) *rollout.Entry {
 	e := &rollout.Entry{Function: random[v1alpha1.Function](dice)}
 	for range dice.IntN(4) {
