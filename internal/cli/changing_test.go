@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -143,7 +144,7 @@ func TestADryRunAndDiffChangeNothing(t *testing.T) {
 	th.run(t, append([]string{"deploy", "--dry-run"}, change...)...).expect(t, exitOK, "out", "function default/e would be changed\n  ~ template.code.path /srv -> ", "  + template.env B\n")
 	th.run(t, append([]string{"diff"}, change...)...).expect(t, exitFunction, "out", "  + template.env B 1\n")
 	th.run(t, "diff", "--name", "new", "--", "x").expect(t, exitFunction, "err", "1 of 1 functions would change")
-	if th.get(t, "e") != before || len(th.names()) != 1 {
+	if !equality.Semantic.DeepEqual(th.get(t, "e"), before) || len(th.names()) != 1 {
 		t.Error("something was changed")
 	}
 	printed := th.run(t, "describe", "e", "-o", "yaml").out

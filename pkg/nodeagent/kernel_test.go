@@ -176,6 +176,9 @@ func TestARealBatchProcessIsFrozen(t *testing.T) {
 	config, reg := DefaultConfig(2), prometheus.NewRegistry()
 	config.LatencyCritical = []string{"ns"}
 	config.SwitchOnCoLocation(2, tree, slog.New(slog.DiscardHandler))
+	// A process freezes once the kernel runs it again. In the low band beside two others that may take longer
+	// than the core believes in what does not help them.
+	config.CoLocation.JudgeFor = 0
 	agent, err := New(config, Deps{
 		Instances: p, Runnable: func() (int, error) { return 0, nil }, Registry: reg, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	})
