@@ -22,7 +22,7 @@ type metricsSnapshot struct {
 	reasonCounters
 	plan   lastPlan
 	agents summary
-	// phases is nil if no instance has started.
+	// phases is nil until an instance has started.
 	phases *coldstart.Durations
 	// executions is nil if no call has run.
 	executions *exposition.Histogram

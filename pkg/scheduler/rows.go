@@ -92,6 +92,12 @@ func needed(r *row) bool {
 	return called(r) || r.counters[instanceLaunched] > 0 || r.plan.required > 0
 }
 
+// launched says that an instance has started or is about to. What counts starts is there before the first one
+// is over: an increase misses what came before the first sample.
+func launched(r *row) bool {
+	return r.counters[instanceStarted]+r.counters[instanceLaunched]+r.counters[spareAssigned] > 0
+}
+
 // one is a series that a function has at most once.
 func one(d metric.Declaration, there func(*row) bool, value func(*row) float64) functionSeries {
 	return functionSeries{Declaration: d, Of: func(r *row, tell exposition.Tell) {
@@ -114,7 +120,13 @@ func by(d metric.Declaration, counts func(*row) reasons) functionSeries {
 func counterSeries() (list []functionSeries) {
 	for e, decl := range counterDecls {
 		there := func(r *row) bool {
-			return r.counters[e] > 0 || pulled(r) && (counter(e) == instanceExpired || counter(e) == leaveRequested)
+			switch counter(e) {
+			case instanceStarted:
+				return launched(r)
+			case instanceExpired, leaveRequested:
+				return r.counters[e] > 0 || pulled(r)
+			}
+			return r.counters[e] > 0
 		}
 		list = append(list, one(decl.Declaration, there, func(r *row) float64 { return float64(r.counters[e]) }))
 	}
@@ -161,10 +173,14 @@ var phasesByName = func() (list []coldstart.Phase) {
 }()
 
 func (r *row) phaseSeconds(tell exposition.Tell) {
-	if r.phases == nil {
+	var spent coldstart.Durations
+	switch {
+	case r.phases != nil:
+		spent = *r.phases
+	case !launched(r):
 		return
 	}
 	for _, phase := range phasesByName {
-		tell(r.sample(phase.String(), r.phases[phase].Seconds()))
+		tell(r.sample(phase.String(), spent[phase].Seconds()))
 	}
 }

@@ -73,6 +73,11 @@ func TestMetricsComeAndGoWithTheFunction(t *testing.T) {
 		want["instances{f,ns,creating}"], want["instances_launched_total{f,ns}"] = 2, 2
 		want["decisions_total{f,ns,FirstInstance}"], want["decisions_total{f,ns,AtMax}"] = 1, 1
 		want["desired_instances{f,ns}"] = 2
+		// What counts starts is there before the first one is over.
+		want["instances_started_total{f,ns}"] = 0
+		for _, phase := range []string{"decide", "create", "sandbox", "containers", "ready", "hello", "claim"} {
+			want["cold_start_phase_seconds_total{f,ns,"+phase+"}"] = 0
+		}
 		w.expectSeries(want)
 
 		w.ready(specs[0]).pull(1, doneWith(1, 250*time.Millisecond))
@@ -83,9 +88,6 @@ func TestMetricsComeAndGoWithTheFunction(t *testing.T) {
 		want["pulls_total{f,ns}"], want["pulls_waiting{f,ns}"] = 2, 0
 		want["leave_requests_total{f,ns}"], want["instances_expired_total{f,ns}"], want["loans{f,ns}"] = 0, 0, 0
 		want["instances_backed_off{f,ns}"], want["agents_silent{f,ns}"] = 0, 0
-		for _, phase := range []string{"decide", "create", "sandbox", "containers", "hello", "claim"} {
-			want["cold_start_phase_seconds_total{f,ns,"+phase+"}"] = 0
-		}
 		// Nothing is known of what was before the function was ready.
 		want["cold_start_phase_seconds_total{f,ns,ready}"] = 0.1
 		w.expectSeries(want)

@@ -23,9 +23,9 @@ var nativeQueries = []string{
 	"histogram_quantile(0.9, sum(rate(windlass_function_execution_duration_seconds[" + interval + "])))",
 }
 
-// alwaysStarts is a function that needs more than one instance at once, so one of them starts after the first
-// scrape. An increase misses what came before that.
-const alwaysStarts = "go-50ms"
+// scrapeEvery is less than a local instance needs to start: an increase of starts shows the first one of a
+// function only if a scrape has found the series before, at zero.
+const scrapeEvery = every / 5
 
 // demo runs the load of windlass demo, and asks all questions of it.
 func (o options) demo(ctx context.Context, dir string) (ok bool, err error) {
@@ -62,7 +62,7 @@ func (o options) demo(ctx context.Context, dir string) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	s := span{server: classic, from: began, to: time.Now(), functions: []string{"fib", "hello", "go-5ms", alwaysStarts}}
+	s := span{server: classic, from: began, to: time.Now(), functions: []string{"fib", "hello", "go-5ms"}}
 	faults := seen.gather(ctx, s, asked)
 	broken, err := classic.Broken(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (o options) watch(ctx context.Context, dir, opsURL string, native bool) (*p
 		return nil, err
 	}
 	return prometheus.Start(ctx, prometheus.Config{
-		Program: program, Dir: dir, Listen: listen, Job: job, Rules: rules, Every: every, Native: native,
+		Program: program, Dir: dir, Listen: listen, Job: job, Rules: rules, Every: scrapeEvery, Native: native,
 		Targets: []prometheus.Target{{
 			Addr: strings.TrimPrefix(opsURL, "http://"), Labels: map[string]string{"namespace": "windlass", "pod": "local", "component": "local"},
 		}},
