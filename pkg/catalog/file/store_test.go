@@ -154,7 +154,7 @@ func TestApplyRefusesWhatIsNotValidAndKeepsWhatItHas(t *testing.T) {
 	if _, err := s.Apply(outside); !errors.As(err, &invalid) {
 		t.Errorf("a name that leads out of the folder: %v", err)
 	}
-	if after, _ := s.Get(key("f")); after != before {
+	if after, _ := s.Get(key("f")); !equality.Semantic.DeepEqual(after, before) {
 		t.Error("a refused function changed the store")
 	}
 	if diff := cmp.Diff([]string{"default/f.yaml"}, files(t, dir)); diff != "" {
