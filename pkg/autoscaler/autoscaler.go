@@ -46,10 +46,19 @@ type Snapshot struct {
 // Waiting is the number of waiting tickets: the paper's RinQueue.
 func (s Snapshot) Waiting() int { return int(s.Arrived - s.Departed) }
 
-// lacksCores reports whether more instances would only wait for cores: at least half of the busy
-// ones do, and no node with room has a core to spare.
-func (s Snapshot) lacksCores() bool {
-	return s.NodesBusy && s.AwaitingCore > 0 && 2*s.AwaitingCore >= s.Busy
+// coreRoom is how many more instances are of use although they share too few cores: beside each one that
+// computes, another one may wait to go on with its core. It is negative if nobody waits for a core, or a node
+// with room has one to spare.
+func (s Snapshot) coreRoom() int {
+	awaiting := float64(s.AwaitingCore)
+	if s.Elapsed > 0 {
+		awaiting += s.CoreWaited.Seconds() / s.Elapsed.Seconds()
+	}
+	if !s.NodesBusy || awaiting == 0 {
+		return -1
+	}
+	computing := max(1, float64(s.Busy)-awaiting)
+	return max(0, int(2*computing)-s.Created-s.Creating)
 }
 
 // State is what a decider carries from tick to tick: a comparable value of the decider's own
@@ -104,8 +113,8 @@ const (
 	ReasonRetry Reason = "RetryStart"
 	// ReasonNoRoom says that the needed instances do not fit.
 	ReasonNoRoom Reason = "NoRoom"
-	// ReasonNoCores says that half of the busy instances wait for cores of their nodes, and that
-	// the nodes with room have none to spare.
+	// ReasonNoCores says that as many instances wait for cores of their nodes as compute, or would with
+	// more of them, and that the nodes with room have none to spare.
 	ReasonNoCores Reason = "NoCores"
 	// ReasonRamp says that more calls wait than instances are starting, and that the time of a
 	// call is still unknown.
@@ -178,8 +187,8 @@ func (l Limits) below() Reason {
 // launch that Min or a lost instance needs. Max wins over everything else. Instances that would
 // wait for cores like the others are not created.
 func Bound(d Decision, s Snapshot, l Limits) Decision {
-	if d.Create > 0 && s.lacksCores() {
-		d.Create, d.Why = 0, ReasonNoCores
+	if most := s.coreRoom(); most >= 0 && d.Create > most {
+		d.Create, d.Why = most, ReasonNoCores
 	}
 	total := s.Created + s.Creating
 	if lost := s.Lost - s.Creating; d.Create < lost {

@@ -31,12 +31,16 @@ func TestInstancesThatWouldWaitForCoresAreNotCreated(t *testing.T) {
 		want int
 		why  Reason
 	}{
-		"half of the busy ones wait": {Snapshot{Created: 5, Busy: 4, AwaitingCore: 2, NodesBusy: true}, Limits{}, 0, ReasonNoCores},
-		"few of the busy ones wait":  {Snapshot{Created: 5, Busy: 5, AwaitingCore: 2, NodesBusy: true}, Limits{}, 5, ReasonBacklog},
-		"a node has cores to spare":  {Snapshot{Created: 5, Busy: 4, AwaitingCore: 4}, Limits{}, 5, ReasonBacklog},
-		"none waits":                 {Snapshot{NodesBusy: true}, Limits{}, 5, ReasonBacklog},
-		"one was lost":               {Snapshot{Created: 5, Busy: 4, AwaitingCore: 4, NodesBusy: true, Lost: 1}, Limits{}, 1, ReasonReplace},
-		"there are too few":          {Snapshot{Created: 1, Busy: 1, AwaitingCore: 1, NodesBusy: true}, Limits{Min: 3}, 2, ReasonMin},
+		"half of the busy ones wait":   {Snapshot{Created: 5, Busy: 4, AwaitingCore: 2, NodesBusy: true}, Limits{}, 0, ReasonNoCores},
+		"few of the busy ones wait":    {Snapshot{Created: 5, Busy: 5, AwaitingCore: 1, NodesBusy: true}, Limits{}, 3, ReasonNoCores},
+		"some of those will not":       {Snapshot{Created: 5, Busy: 5, AwaitingCore: 1, Creating: 2, NodesBusy: true}, Limits{}, 1, ReasonNoCores},
+		"very few of many wait":        {Snapshot{Created: 20, Busy: 20, AwaitingCore: 1, NodesBusy: true}, Limits{}, 5, ReasonBacklog},
+		"calls waited that have ended": {Snapshot{Created: 8, Busy: 8, CoreWaited: 400 * time.Millisecond, Elapsed: 100 * time.Millisecond, NodesBusy: true}, Limits{}, 0, ReasonNoCores},
+		"all wait for other functions": {Snapshot{Created: 1, Busy: 1, AwaitingCore: 1, NodesBusy: true}, Limits{}, 1, ReasonNoCores},
+		"a node has cores to spare":    {Snapshot{Created: 5, Busy: 4, AwaitingCore: 4}, Limits{}, 5, ReasonBacklog},
+		"none waits":                   {Snapshot{Created: 5, Busy: 5, NodesBusy: true}, Limits{}, 5, ReasonBacklog},
+		"one was lost":                 {Snapshot{Created: 5, Busy: 4, AwaitingCore: 4, NodesBusy: true, Lost: 1}, Limits{}, 1, ReasonReplace},
+		"there are too few":            {Snapshot{Created: 1, Busy: 1, AwaitingCore: 1, NodesBusy: true}, Limits{Min: 3}, 2, ReasonMin},
 	} {
 		if d := Bound(wants, tc.s, tc.l); d.Create != tc.want || d.Why != tc.why {
 			t.Errorf("%s: %d for %s, want %d for %s", name, d.Create, d.Why, tc.want, tc.why)
