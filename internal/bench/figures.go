@@ -19,7 +19,10 @@ func (f Figure) String() string {
 }
 
 // words of names of figures.
-var words = map[Path]string{Local: "warm_call", Separate: "warm_call_tls", PooledProxy: "pooled_proxy", TwoProxies: "two_proxies"}
+var words = map[Path]string{
+	Direct: "direct", Proxy: "proxy", PooledProxy: "pooled_proxy", TwoProxies: "two_proxies", Balancer: "balancer",
+	Local: "warm_call", Separate: "warm_call_tls",
+}
 
 // throughput begins the names of figures about calls a second.
 const throughput = "throughput"
@@ -145,26 +148,51 @@ func each(of []Measurement, by func(Measurement) float64) []float64 {
 	return values
 }
 
-// acrossScenarios are the ratios of many functions or clients over few.
+// acrossScenarios are the ratios of many functions or clients over few. What has them without
+// Windlass is a reference: how much of a loss the machine, net/http and the clients have anyway.
 func (r rounds) acrossScenarios(scenarios []Scenario) []Figure {
 	var figures []Figure
 	for _, many := range scenarios {
 		for _, few := range scenarios {
-			var name string
-			switch {
-			case many.Functions > 1 && few.Functions == 1 && few.Instances == many.Functions*many.Instances && many.Connections == few.Connections:
-				name = fmt.Sprintf("%s_%d_functions_over_1", throughput, many.Functions)
-			case many.Deployment == few.Deployment && many.Connections == 1000 && few.Connections == 100:
-				name = throughput + "_1000_clients_over_100"
-			default:
-				continue
-			}
-			for _, path := range []Path{Local, Separate} {
-				if spread, ok := compare(r.of(many, path), r.of(few, path), Measurement.rate); ok {
-					figures = append(figures, Figure{name + strings.TrimPrefix(words[path], words[Local]), spread, true})
-				}
+			if what := ratioOf(many, few); what != "" {
+				figures = append(figures, r.manyOverFew(what, many, few)...)
 			}
 		}
+	}
+	return figures
+}
+
+// ratioOf names the ratio of two scenarios; empty if there is none.
+func ratioOf(many, few Scenario) string {
+	switch {
+	case many.Functions > 1 && few.Functions == 1 && few.Instances == many.Functions*many.Instances && many.Connections == few.Connections:
+		return fmt.Sprintf("%d_functions_over_1", many.Functions)
+	case many.Deployment == few.Deployment && many.Connections == 1000 && few.Connections == 100:
+		return "1000_clients_over_100"
+	}
+	return ""
+}
+
+// manyOverFew divides throughput and CPU time of two scenarios, path by path.
+func (r rounds) manyOverFew(what string, many, few Scenario) []Figure {
+	var figures []Figure
+	add := func(name string, path Path, by func(Measurement) float64, higher bool) {
+		if ratio, ok := compare(r.of(many, path), r.of(few, path), by); ok {
+			figures = append(figures, Figure{name, ratio, higher})
+		}
+	}
+	for _, path := range []Path{Local, Separate} {
+		add(throughput+"_"+what+strings.TrimPrefix(words[path], words[Local]), path, Measurement.rate, true)
+	}
+	for _, path := range []Path{Direct, Proxy, Balancer} {
+		add(words[path]+"_"+throughput+"_"+what, path, Measurement.rate, true)
+	}
+	for _, path := range []Path{Direct, Proxy, Balancer, Local, Separate} {
+		add(words[path]+"_cpu_"+what, path, Measurement.cpu, false)
+	}
+	for _, path := range []Path{Direct, Proxy, Balancer, Local, Separate} {
+		add("function_cpu_"+what+"_"+words[path], path, func(m Measurement) float64 { return m.cpuOf(PartFunction) }, false)
+		add("client_cpu_"+what+"_"+words[path], path, Measurement.client, false)
 	}
 	return figures
 }

@@ -48,6 +48,8 @@ type Measurement struct {
 	HungUp, MostRunning int
 	Took                time.Duration
 	Costs               map[Part]Cost
+	// Client is the CPU time of the process that made the calls. It is no part of the path.
+	Client time.Duration
 	// Latencies of answered calls. In an open loop they count from when a call was due, and
 	// Late is the sender's own lateness, as a 99th percentile.
 	P50, P90, P99, P999, Max, Late time.Duration
@@ -67,6 +69,9 @@ func (m Measurement) cpuOf(parts ...Part) float64 {
 	}
 	return m.perCall(float64(sum) / 1e3)
 }
+
+// client is the CPU time of a call in the process that makes it, in microseconds.
+func (m Measurement) client() float64 { return m.perCall(float64(m.Client) / 1e3) }
 
 // between are the parts between client and function.
 func (m Measurement) between() []Part {

@@ -20,6 +20,10 @@ const (
 	PooledProxy Path = "pooled-proxy"
 	// TwoProxies is two in a row, neither of which reuses its buffers.
 	TwoProxies Path = "two-proxies"
+	// Balancer is one httputil.ReverseProxy in front of as many processes of functions as Windlass
+	// has instances. It has neither queue nor limit, and sends a call where a gateway would: to its
+	// function's first process that runs the fewest calls.
+	Balancer Path = "balancer"
 	// Local is windlass up: gateway and scheduler in one process, and no TLS.
 	Local Path = "windlass"
 	// Separate is a gateway and a scheduler in processes of their own, with TLS between all
@@ -33,8 +37,9 @@ func (p Path) Windlass() bool { return p == Local || p == Separate }
 // Deployment is the functions that are called.
 type Deployment struct {
 	Functions int `json:"functions"`
-	// Instances of each function, and calls that one of them runs at a time. On a path without
-	// Windlass a function is one process that runs any number of calls.
+	// Instances of each function, and calls that one of them runs at a time. On the path Balancer
+	// they are processes, and on all others without Windlass a function is one process; either runs
+	// any number of calls.
 	Instances   int `json:"instances"`
 	Concurrency int `json:"concurrency"`
 }
@@ -137,14 +142,15 @@ func Suites(rates []int) []Suite {
 	eight, one := Deployment{1, 8, 1}, Deployment{1, 1, 64}
 	all := []Path{Direct, Proxy, PooledProxy, TwoProxies, Local, Separate}
 	few := []Path{Proxy, Local, Separate}
+	spread := []Path{Balancer, Local}
 	return []Suite{
 		{"warm", "what a warm call costs beside a hop through a proxy", [][]Scenario{
 			closedLoops(all, eight, 1, 32), closedLoops(all, one, 1, 32),
 		}},
 		{"scale", "throughput of 8 and 64 functions beside one, and of 1,000 clients beside 100", [][]Scenario{
-			append(closedLoops([]Path{Local}, Deployment{8, 1, 1}, 8), closedLoops([]Path{Local}, eight, 8)...),
-			append(closedLoops([]Path{Local}, Deployment{64, 1, 1}, 64), closedLoops([]Path{Local}, Deployment{1, 64, 1}, 64)...),
-			closedLoops([]Path{Local, Separate}, eight, 100, 1000),
+			append(closedLoops(spread, Deployment{8, 1, 1}, 8), closedLoops(spread, eight, 8)...),
+			append(closedLoops(spread, Deployment{64, 1, 1}, 64), closedLoops(spread, Deployment{1, 64, 1}, 64)...),
+			closedLoops([]Path{Direct, Proxy, Local, Separate}, eight, 100, 1000),
 		}},
 		{"instances", "1, 8 and 64 instances, of concurrency 1 and 64", [][]Scenario{
 			append(closedLoops(few, Deployment{1, 1, 1}, 1, 32), closedLoops(few, eight, 32)...),
@@ -266,16 +272,17 @@ func (p Plan) Steps(group int) []Step {
 // Server is a set of programs that runs during a group.
 type Server struct {
 	Path Path
-	// Deployment is that of a path through Windlass. The others share one function.
+	// Deployment is that of a path with processes of its own for functions. The others share one
+	// function.
 	Deployment Deployment
 }
 
 // ServerOf is where a step makes its calls.
 func ServerOf(s Scenario, path Path) Server {
-	if !path.Windlass() {
-		return Server{Path: path}
+	if path.Windlass() || path == Balancer {
+		return Server{path, s.Deployment}
 	}
-	return Server{path, s.Deployment}
+	return Server{Path: path}
 }
 
 // Servers are those of the group, each once.
@@ -310,7 +317,8 @@ func (p Plan) Takes() time.Duration {
 	return all.Round(10 * time.Second)
 }
 
-// Instances is the largest number of instances that run at the same time.
+// Instances is the largest number of instances that run at the same time, and of processes behind
+// balancers.
 func (p Plan) Instances() int {
 	most := 0
 	for _, group := range p.Groups {

@@ -69,7 +69,7 @@ func TestAllSuitesAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.Instances() > 128 || plan.Takes() > time.Hour {
+	if plan.Instances() > 256 || plan.Takes() > time.Hour {
 		t.Errorf("all suites take %v and %d instances", plan.Takes(), plan.Instances())
 	}
 }

@@ -65,6 +65,7 @@ type Result struct {
 	// proxy all parts but the function take.
 	CPU            map[Part]Spread `json:"cpuMicros"`
 	CPUOverProxy   *Spread         `json:"cpuOverProxy,omitempty"`
+	ClientCPU      Spread          `json:"clientCpuMicros"` // of the process that makes the calls
 	CallsPerSecond Spread          `json:"callsPerSecond"`
 	Latency        Latency         `json:"latencyMicros"`
 	// Mallocs and Bytes are allocated by a call, in the programs that export metrics; they are
@@ -108,6 +109,7 @@ func resultOf(found, proxy []Measurement) Result {
 	r := Result{
 		Suite: first.Suite, Scenario: first.Scenario.Name(), About: first.Scenario.String(), Load: first.Scenario, Path: first.Path,
 		CPU:            make(map[Part]Spread),
+		ClientCPU:      spreadOf(each(found, Measurement.client)),
 		CallsPerSecond: spreadOf(each(found, Measurement.rate)),
 		Latency:        latencyOf(found),
 		Switches:       spreadOf(each(found, Measurement.switches)),
@@ -169,7 +171,7 @@ func ReadJSON(from io.Reader) (Report, error) {
 	return r, nil
 }
 
-// String is the report as text: where it is from, a table for each scenario, and the figures.
+// String is the report as text: where it is from, a table for each scenario, and the figures, with what is said of their bars.
 func (r Report) String() string {
 	var b strings.Builder
 	p := r.Provenance
@@ -183,17 +185,21 @@ func (r Report) String() string {
 	}
 	b.WriteByte('\n')
 	for _, figure := range r.Figures {
-		fmt.Fprintln(&b, figure)
+		b.WriteString(figure.String())
+		if verdict := figure.Verdict(); verdict != "" {
+			fmt.Fprintf(&b, "  %s", verdict)
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
 }
 
 // row is at most 100 columns wide.
-const row = "%-12s %7s  %-19s %8s %8s %8s %8s %6s %6s %5s"
+const row = "%-12s %6s  %-19s %8s %6s %7s %7s %7s %6s %6s %5s"
 
 // head names the columns. Those of times are microseconds of a call: of the CPU without the
-// function, of the function's CPU, and of latency.
-var head = fmt.Sprintf(row, "path", "cpu us", "over proxy", "function", "calls/s", "p50 us", "p99 us", "allocs", "bytes", "csw")
+// function, of the function's CPU, of the clients' CPU, and of latency.
+var head = fmt.Sprintf(row, "path", "cpu us", "over proxy", "function", "client", "calls/s", "p50 us", "p99 us", "allocs", "bytes", "csw")
 
 func (r Result) row() string {
 	between := 0.0
@@ -209,8 +215,8 @@ func (r Result) row() string {
 	if r.Mallocs != nil {
 		mallocs, bytes = number(*r.Mallocs), number(*r.Bytes)
 	}
-	text := fmt.Sprintf(row, r.Path, number(between), over, number(r.CPU[PartFunction].Median), number(r.CallsPerSecond.Median),
-		number(r.Latency.P50.Median), number(r.Latency.P99.Median), mallocs, bytes, number(r.Switches.Median))
+	text := fmt.Sprintf(row, r.Path, number(between), over, number(r.CPU[PartFunction].Median), number(r.ClientCPU.Median),
+		number(r.CallsPerSecond.Median), number(r.Latency.P50.Median), number(r.Latency.P99.Median), mallocs, bytes, number(r.Switches.Median))
 	if r.Failed > 0 {
 		text += fmt.Sprintf("  %d FAILED", r.Failed)
 	}

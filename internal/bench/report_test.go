@@ -15,7 +15,7 @@ func measured(s Scenario, path Path, cpu map[Part][]float64, p50 ...time.Duratio
 	all := []Measurement{{Step: Step{Suite: "warm", Scenario: s, Path: path}, Calls: 1, Took: time.Hour}} // warms up
 	for i, latency := range p50 {
 		m := Measurement{
-			Step: Step{Suite: "warm", Round: i + 1, Scenario: s, Path: path}, Calls: 1000, Took: time.Second, Costs: map[Part]Cost{},
+			Step: Step{Suite: "warm", Round: i + 1, Scenario: s, Path: path}, Calls: 1000, Took: time.Second, Costs: map[Part]Cost{}, Client: 7 * time.Millisecond,
 			P50: latency * time.Microsecond, P99: 10 * latency * time.Microsecond,
 		}
 		for part, micros := range cpu {
@@ -57,26 +57,63 @@ func TestRatiosAreMadeRoundByRoundWithoutTheFunction(t *testing.T) {
 }
 
 func TestThroughputIsComparedBetweenScenarios(t *testing.T) {
-	at := func(d Deployment, connections int, calls ...int) []Measurement {
-		s := Scenario{Deployment: d, Connections: connections, Answer: smallAnswer, Paths: []Path{Local}}
+	at := func(path Path, d Deployment, connections int, calls ...int) []Measurement {
+		s := Scenario{Deployment: d, Connections: connections, Answer: smallAnswer, Paths: []Path{path}}
 		var all []Measurement
 		for round, n := range calls {
-			all = append(all, Measurement{Step: Step{Round: round, Scenario: s, Path: Local}, Calls: n, Took: time.Second, Costs: map[Part]Cost{}})
+			all = append(all, Measurement{Step: Step{Round: round, Scenario: s, Path: path}, Calls: n, Took: time.Second, Costs: map[Part]Cost{}})
 		}
 		return all
 	}
-	all := at(Deployment{64, 1, 1}, 64, 1, 900, 950)
-	all = append(all, at(Deployment{1, 64, 1}, 64, 1, 1000, 1000)...)
-	all = append(all, at(Deployment{1, 8, 1}, 100, 1, 1000, 1000)...)
-	all = append(all, at(Deployment{1, 8, 1}, 1000, 1, 1010, 990)...)
+	all := at(Local, Deployment{64, 1, 1}, 64, 1, 900, 950)
+	all = append(all, at(Local, Deployment{1, 64, 1}, 64, 1, 1000, 1000)...)
+	all = append(all, at(Local, Deployment{1, 8, 1}, 100, 1, 1000, 1000)...)
+	all = append(all, at(Local, Deployment{1, 8, 1}, 1000, 1, 1010, 990)...)
+	all = append(all, at(Balancer, Deployment{64, 1, 1}, 64, 1, 900, 900)...)
+	all = append(all, at(Balancer, Deployment{1, 64, 1}, 64, 1, 1000, 1000)...)
+	report := Report{Figures: Figures(all)}
 	var got []string
-	for _, figure := range Figures(all) {
-		got = append(got, figure.String())
+	for _, figure := range report.Figures {
+		got = append(got, figure.String()+" "+figure.Verdict())
 		if !figure.Higher {
 			t.Errorf("less is better of %s", figure.Name)
 		}
 	}
-	want := []string{"throughput_64_functions_over_1=0.93 (0.90 to 0.95)", "throughput_1000_clients_over_100=1.00 (0.99 to 1.01)"}
+	want := []string{
+		"throughput_64_functions_over_1=0.93 (0.90 to 0.95) goal >= 0.95  MISSED",
+		"balancer_throughput_64_functions_over_1=0.90 (0.90 to 0.90) ",
+		"throughput_1000_clients_over_100=1.00 (0.99 to 1.01) goal >= 0.95  met",
+	}
+	if stored := report.Stored(); len(stored.Figures) != 2 {
+		t.Errorf("stored are %v, want what Windlass did", stored.Figures)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What a call costs with many clients is told apart by who pays: Windlass, its functions, the clients.
+func TestCPUTimeIsComparedBetweenNumbersOfClients(t *testing.T) {
+	few := Scenario{Deployment: Deployment{1, 8, 1}, Connections: 100, Answer: smallAnswer, Paths: []Path{Direct, Local}}
+	many := few
+	many.Connections = 1000
+	all := measured(few, Local, map[Part][]float64{PartLocal: {100}, PartAgents: {50}, PartFunction: {40}}, 1)
+	all = append(all, measured(few, Direct, map[Part][]float64{PartFunction: {10}}, 1)...)
+	all = append(all, measured(many, Local, map[Part][]float64{PartLocal: {115}, PartAgents: {50}, PartFunction: {44}}, 1)...)
+	all = append(all, measured(many, Direct, map[Part][]float64{PartFunction: {12}}, 1)...)
+	var got []string
+	for _, figure := range Figures(all) {
+		got = append(got, figure.String())
+	}
+	want := []string{
+		"throughput_1000_clients_over_100=1.00 (1.00 to 1.00)",
+		"direct_throughput_1000_clients_over_100=1.00 (1.00 to 1.00)",
+		"warm_call_cpu_1000_clients_over_100=1.10 (1.10 to 1.10)",
+		"function_cpu_1000_clients_over_100_direct=1.20 (1.20 to 1.20)",
+		"client_cpu_1000_clients_over_100_direct=1.00 (1.00 to 1.00)",
+		"function_cpu_1000_clients_over_100_warm_call=1.10 (1.10 to 1.10)",
+		"client_cpu_1000_clients_over_100_warm_call=1.00 (1.00 to 1.00)",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -91,9 +128,10 @@ func TestReportAsText(t *testing.T) {
 	for _, want := range []string{
 		"windlass bench warm\nWindlass v1, go1.26, 2026-11-23T20:00:00Z\nCPU, 2 processors, Linux 6.1, load average 0.5\n3 rounds of 1s\n",
 		"\n8x1_c1: 8 instances of concurrency 1, 1 connection\n" + head + "\n",
-		"\nproxy           60.0  1.00 (1.00 to 1.00)     20.0     1000      100     1000      -      -  6.00\n",
-		"\nwindlass         280  4.00 (3.00 to 4.00)     30.0     1000      400     4000    250   9000  9.00\n",
-		"\nwarm_call_p50_over_proxy_8x1_c1=3.00 (2.50 to 4.00)\n",
+		"\nproxy          60.0  1.00 (1.00 to 1.00)     20.0   7.00    1000     100    1000      -      -  6.00\n",
+		"\nwindlass        280  4.00 (3.00 to 4.00)     30.0   7.00    1000     400    4000    250   9000  9.00\n",
+		"\nwarm_call_p50_over_proxy_8x1_c1=3.00 (2.50 to 4.00)  goal <= 2.25  MISSED\n",
+		"\nscheduler_cpu_us_per_warm_call_8x1_c1=50.0 (40.0 to 60.0)\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)

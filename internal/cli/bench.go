@@ -66,7 +66,7 @@ scheduler as separate processes with TLS, all on 127.0.0.1. It calls them in tur
 round by round. The unit is one hop through httputil.ReverseProxy to the same
 function. Each round compares with its own proxy, and a figure is printed as
 median (minimum to maximum) of the rounds. CPU time is that of the processes
-between client and function; the process that makes the calls is left out.
+between client and function; the process that makes the calls has a column.
 
 8x1_c32 stands for eight instances of concurrency 1, called over 32 connections.
 

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/bench"
 	"github.com/windlass-dev/windlass/internal/bench/peers"
 	"github.com/windlass-dev/windlass/internal/loadgen"
+	"github.com/windlass-dev/windlass/internal/proctime"
 )
 
 // Config says what the programs are.
@@ -129,6 +130,11 @@ func (r *runner) measure(ctx context.Context, step bench.Step, on *server) (benc
 		return bench.Measurement{}, err
 	}
 	var driven loadgen.Driven
+	load := r.load.cmd.Process.Pid
+	clientBefore, err := proctime.CPU(load)
+	if err != nil {
+		return bench.Measurement{}, err
+	}
 	used, err := on.usedBy(ctx, step.Round == memoryRound, func() (err error) {
 		driven, err = r.order(ctx, peers.Order{})
 		return err
@@ -142,10 +148,14 @@ func (r *runner) measure(ctx context.Context, step bench.Step, on *server) (benc
 	if s.HangUp && driven.MostRunning == 0 {
 		return bench.Measurement{}, errors.New("no answer says how many calls its instance ran at a time")
 	}
+	clientAfter, err := proctime.CPU(load)
+	if err != nil {
+		return bench.Measurement{}, err
+	}
 	l := driven.Latency
 	return bench.Measurement{
 		Step: step, Calls: driven.Calls, Failed: driven.Failed, Failure: driven.Failure, HungUp: driven.HungUp, MostRunning: driven.MostRunning,
-		Took: driven.Took, Costs: used,
+		Took: driven.Took, Costs: used, Client: clientAfter - clientBefore,
 		P50: l.P50, P90: l.P90, P99: l.P99, P999: l.P999, Max: l.Max, Late: driven.LateP99,
 	}, nil
 }

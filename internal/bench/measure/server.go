@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -78,6 +79,8 @@ func (s *site) start(ctx context.Context, of bench.Server) (_ *server, err error
 		err = s.startLocal(ctx, started, of.Deployment)
 	case bench.Separate:
 		err = s.startSeparate(ctx, started, of.Deployment)
+	case bench.Balancer:
+		err = s.startBalancer(ctx, started, of.Deployment)
 	default:
 		err = s.startProxies(ctx, started, of.Path)
 	}
@@ -108,6 +111,32 @@ func (s *site) startProxies(ctx context.Context, to *server, path bench.Path) er
 	return nil
 }
 
+// startBalancer starts a process for each instance of a deployment, and the balancer in front.
+func (s *site) startBalancer(ctx context.Context, to *server, d bench.Deployment) error {
+	routes := make(peers.Routes, d.Functions)
+	for i := range d.Functions {
+		for range d.Instances {
+			function, ready, err := s.worker(ctx, s.peer, peers.FunctionArgument)
+			if err != nil {
+				return err
+			}
+			to.add(function, bench.PartFunction, "")
+			routes[functionPath(i)] = append(routes[functionPath(i)], ready.URL)
+		}
+	}
+	text, err := json.Marshal(routes)
+	if err != nil {
+		return err
+	}
+	balancer, ready, err := s.worker(ctx, s.peer, peers.BalancerArgument, string(text))
+	if err != nil {
+		return err
+	}
+	to.add(balancer, bench.PartProxy, ready.Ops)
+	to.urls = functionURLs(ready.URL, d)
+	return nil
+}
+
 // manifest has the functions of a deployment.
 func (s *site) manifest(d bench.Deployment) string {
 	var b strings.Builder
@@ -130,10 +159,13 @@ spec:
 
 func functionName(i int) string { return fmt.Sprintf("bench-%d", i) }
 
+// functionPath is where a gateway has a function.
+func functionPath(i int) string { return "/function/" + functionName(i) + "/" }
+
 func functionURLs(gateway string, d bench.Deployment) []string {
 	urls := make([]string, d.Functions)
 	for i := range urls {
-		urls[i] = gateway + "/function/" + functionName(i) + "/"
+		urls[i] = gateway + functionPath(i)
 	}
 	return urls
 }

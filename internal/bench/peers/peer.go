@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"runtime"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ const (
 	FunctionArgument    = "function"
 	ProxyArgument       = "proxy"
 	PooledProxyArgument = "pooled-proxy"
+	BalancerArgument    = "balancer"
 	LoadArgument        = "load"
 )
 
@@ -52,14 +54,25 @@ func Listen() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
 // URLOf is where a listener is called.
 func URLOf(l net.Listener) string { return "http://" + l.Addr().String() }
 
-// Main runs the program until in ends. Args say what to be, and for a proxy where it leads;
+// Main runs the program until in ends. Args say what to be, and for a proxy where it leads: a URL,
+// or for a balancer Routes as JSON;
 // getenv returns an environment variable.
 func Main(ctx context.Context, args []string, in io.Reader, out io.Writer, getenv func(string) string) error {
 	switch {
 	case len(args) == 1 && args[0] == FunctionArgument:
 		return runFunction(ctx, in, out, getenv("PORT"))
 	case len(args) == 2 && (args[0] == ProxyArgument || args[0] == PooledProxyArgument):
-		return runProxy(ctx, in, out, args[1], args[0] == PooledProxyArgument)
+		target, err := url.Parse(args[1])
+		if err != nil {
+			return err
+		}
+		return runProxy(ctx, in, out, newProxy(target, args[0] == PooledProxyArgument))
+	case len(args) == 2 && args[0] == BalancerArgument:
+		balancer, err := newBalancer(args[1])
+		if err != nil {
+			return err
+		}
+		return runProxy(ctx, in, out, balancer)
 	case len(args) == 1 && args[0] == LoadArgument:
 		return runLoad(ctx, in, out)
 	}

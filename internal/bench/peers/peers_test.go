@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -85,6 +86,62 @@ func TestProxiesPassCallsOn(t *testing.T) {
 			}
 		}
 		proxy.Close()
+	}
+}
+
+// A call goes to the first process of its function that runs none, and never to another function's.
+func TestABalancerUsesTheFirstIdleProcess(t *testing.T) {
+	served := make(chan string, 10)
+	going := make(chan bool)
+	process := func(name string) string {
+		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			served <- name
+			if r.URL.RawQuery == "hold" {
+				<-going
+			}
+		}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	routes, err := json.Marshal(Routes{"/a/": {process("a1"), process("a2")}, "/b/": {process("b1")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := newBalancer(string(routes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	balancer := httptest.NewServer(handler)
+	defer balancer.Close()
+	call := func(path string) string {
+		answer, err := http.Get(balancer.URL + path)
+		if err != nil {
+			t.Error(err)
+			return ""
+		}
+		_ = answer.Body.Close()
+		return answer.Status
+	}
+	var calling sync.WaitGroup
+	calling.Go(func() { call("/a/?hold") })
+	got := []string{<-served} // a1 is busy until the end
+	for _, path := range []string{"/a/", "/a/", "/b/"} {
+		call(path)
+		got = append(got, <-served)
+	}
+	close(going)
+	calling.Wait()
+	call("/a/")
+	if got = append(got, <-served); !slices.Equal(got, []string{"a1", "a2", "a2", "b1", "a1"}) {
+		t.Errorf("calls went to %v", got)
+	}
+	if status := call("/c/"); !strings.HasPrefix(status, "404") {
+		t.Errorf("a path of no function answered %q", status)
+	}
+	for _, bad := range []string{"", `{"/a/": [":"]}`} {
+		if _, err := newBalancer(bad); err == nil {
+			t.Errorf("%q are routes", bad)
+		}
 	}
 }
 

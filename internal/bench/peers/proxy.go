@@ -39,12 +39,8 @@ func (b *buffers) Get() []byte { return b.pool.Get().(*[bufferSize]byte)[:] }
 // Put implements httputil.BufferPool.
 func (b *buffers) Put(used []byte) { b.pool.Put((*[bufferSize]byte)(used)) }
 
-// runProxy is a proxy that leads to a URL.
-func runProxy(ctx context.Context, in io.Reader, out io.Writer, to string, pooled bool) error {
-	target, err := url.Parse(to)
-	if err != nil {
-		return err
-	}
+// runProxy serves a proxy.
+func runProxy(ctx context.Context, in io.Reader, out io.Writer, proxy http.Handler) error {
 	ops, err := Listen()
 	if err != nil {
 		return err
@@ -56,7 +52,7 @@ func runProxy(ctx context.Context, in io.Reader, out io.Writer, to string, poole
 	ctx = UntilEnd(ctx, in)
 	failed := make(chan error, 2)
 	go func() { failed <- serveUntil(ctx, ops, plainServer(http.HandlerFunc(metrics))) }()
-	go func() { failed <- serveUntil(ctx, l, plainServer(newProxy(target, pooled))) }()
+	go func() { failed <- serveUntil(ctx, l, plainServer(proxy)) }()
 	if err := (Ready{URL: URLOf(l), Ops: URLOf(ops)}).Print(out); err != nil {
 		return err
 	}
