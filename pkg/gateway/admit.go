@@ -20,7 +20,8 @@ const (
 	// ordinaryHead is the size of the target and headers of a call up to which they do not
 	// count as memory: any call may have as much, and there are at most MaxInvocations.
 	ordinaryHead = 4 << 10
-	// headerMemory is what a header takes besides its name and its value.
+	// headerMemory is what a header takes besides its name and its value, as the client sent it and
+	// as the function sees it.
 	headerMemory = 100
 	// leastBodyMemory is room for any one call that the server reads: a body that is
 	// handed on as it comes, and the up to 68 KiB of a head, in headers of 4 bytes each

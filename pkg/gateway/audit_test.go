@@ -26,7 +26,7 @@ func claimedByEnded(t *testing.T, spec core.Spec) (*Gateway, *call) {
 	spec.Admitted, spec.MaxQueueTime, spec.Timeout = time.Now(), time.Minute, time.Minute
 	c := &call{
 		callState: callState{
-			id: invocation.NewID(time.Now()), function: &v1alpha1.Function{}, to: destinationOf(nil, &v1alpha1.Function{}), ended: make(chan struct{}), invocation: core.New(spec),
+			id: invocation.NewID(time.Now()), function: &v1alpha1.Function{}, to: destinationOf(nil, &v1alpha1.Function{}), changed: make(chan struct{}, 1), invocation: core.New(spec),
 		},
 		reservation: newReservationRef(func() {}),
 	}

@@ -32,9 +32,11 @@ type call struct {
 	// upgrade lists the protocols that the client asks to switch to; empty if it asks for none.
 	upgrade string
 
-	uri         string // path and query behind the function's prefix
-	chain       callChain
-	scope       tracing.Scope
+	uri   string // path and query behind the function's prefix
+	scope tracing.Scope
+	// headers are those that the function sees, without what an attempt adds. They are made before
+	// the call waits: later an instance would wait for them.
+	headers     []callwire.Field
 	request     *http.Request
 	body        requestBody
 	small       []byte // the whole body, if it was read beforehand
@@ -78,7 +80,7 @@ func (c *call) wireCall(unit *v1alpha1.Function, attempt int) callwire.Call {
 	message := callwire.Call{
 		Invocation: c.id, Attempt: attempt, Remaining: unit.Spec.Template.Timeout.Duration,
 		Method: r.Method, RequestURI: c.uri, Host: r.Host,
-		Header:        c.inTrace(requestHeaders(r, c.id, c.chain), attempt),
+		Header:        c.headersOf(attempt),
 		ContentLength: r.ContentLength, Whole: c.whole, Body: c.small, Upgrade: c.upgrade,
 		ExpectContinue: !c.whole && c.upgrade == "" && r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue"),
 	}
@@ -89,17 +91,24 @@ func (c *call) wireCall(unit *v1alpha1.Function, attempt int) callwire.Call {
 	return message
 }
 
-// inTrace makes the span of an attempt's execution the parent of what the function
-// does, if the call is recorded; what a client sent otherwise is the function's. A
-// state that belongs to no trace is left out.
-func (c *call) inTrace(headers []callwire.Field, attempt int) []callwire.Field {
+// inTrace leaves out what clients say of a trace, if the call is recorded: the state too, if it belongs
+// to no trace. What a client sends otherwise is the function's.
+func (c *call) inTrace(headers []callwire.Field) []callwire.Field {
 	if !c.scope.Recorded() {
 		return headers
 	}
-	headers = slices.DeleteFunc(headers, func(h callwire.Field) bool {
+	return slices.DeleteFunc(headers, func(h callwire.Field) bool {
 		return h.Name == tracing.HeaderParent || h.Name == tracing.HeaderState && !c.scope.Follows()
 	})
-	return append(headers, callwire.Field{Name: tracing.HeaderParent, Value: c.scope.Parent(attempt)})
+}
+
+// headersOf are the headers of an attempt. If the call is recorded, the span of the attempt's
+// execution is the parent of what the function does.
+func (c *call) headersOf(attempt int) []callwire.Field {
+	if !c.scope.Recorded() {
+		return c.headers
+	}
+	return append(slices.Clip(c.headers), callwire.Field{Name: tracing.HeaderParent, Value: c.scope.Parent(attempt)})
 }
 
 // cancel asks the instance that runs the call to stop.

@@ -24,9 +24,9 @@ type callState struct {
 	tag string
 	// maxQueueTime is how long it may wait.
 	maxQueueTime time.Duration
-	// ended is closed when its client has an answer or has left. headed holds an element if a
-	// head, or an interim one, waits for the handler.
-	ended, headed chan struct{}
+	// changed holds an element if the handler may not have seen that a head, or an interim one,
+	// waits for it, or that the client has an answer or has left.
+	changed chan struct{}
 
 	mu         sync.Mutex // guards everything below; never held while anything waits
 	to         destination
@@ -66,7 +66,7 @@ func (l *callState) decide(e event, p problem) core.Decision {
 	}
 	if unanswered && l.invocation.Answer().Final() {
 		l.times.End(time.Now())
-		close(l.ended)
+		signal(l.changed)
 		if l.body != nil {
 			l.body.Discard() // so that the handler waits for no more of it
 		}
@@ -182,7 +182,7 @@ func (l *callState) interimReceived(a *attempt, head *callwire.Head) {
 	defer l.mu.Unlock()
 	if l.attempt == a && len(l.interim) < maxInterim && l.invocation.Answer() == core.AnswerNone {
 		l.interim = append(l.interim, head)
-		signal(l.headed)
+		signal(l.changed)
 	}
 }
 
@@ -195,7 +195,7 @@ func (l *callState) beginAnswer(a *attempt, head *callwire.Head) (core.Decision,
 	if err == nil {
 		l.status, l.executed, l.cold = head.Status, invocation.ExecutedYes, head.Cold
 		l.head, l.body = head, a.answer
-		signal(l.headed)
+		signal(l.changed)
 	}
 	return d, err
 }

@@ -16,7 +16,7 @@ func TestTheHeadOfABrokenAnswerReachesTheClient(t *testing.T) {
 	for range 50 {
 		g, c := claimedByEnded(t, core.Spec{})
 		w := httptest.NewRecorder()
-		c.headed, c.request = make(chan struct{}, 1), httptest.NewRequest(http.MethodGet, "/", nil)
+		c.request = httptest.NewRequest(http.MethodGet, "/", nil)
 		c.body.ended.Store(true)
 		c.client = client{state: &c.callState, request: c.request, body: &c.body, w: w, rc: http.NewResponseController(w)}
 		a := c.currentAttempt()

@@ -57,7 +57,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := g.newCall(w, r, to, received)
 	c.reservation = newReservationRef(func() { g.admitter.free(held) })
 	c.scope = g.deps.Traces.Begin(r.Header, c.id)
-	c.chain = callChain{caller: caller, hopCount: hopCount(r.Header) + 1, proxied: g.config.TrustedProxies.trusts(r.RemoteAddr)}
+	chain := callChain{caller: caller, hopCount: hopCount(r.Header) + 1, proxied: g.config.TrustedProxies.trusts(r.RemoteAddr)}
+	c.headers = c.inTrace(requestHeaders(r, c.id, chain))
 	g.answerCall(c)
 	// 4. Let the client see how it ended.
 	switch {
@@ -296,7 +297,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget
 	c := &call{
 		callState: callState{
 			id: invocation.NewID(now), function: to.entry.Function, tag: to.tag, to: destinationOf(to.entry, unit),
-			maxQueueTime: mayWait, ended: make(chan struct{}), headed: make(chan struct{}, 1), times: timeline.Begin(received),
+			maxQueueTime: mayWait, changed: make(chan struct{}, 1), times: timeline.Begin(received),
 			invocation: core.New(core.Spec{
 				Admitted: now, MaxQueueTime: mayWait, Timeout: unit.Spec.Template.Timeout.Duration,
 				MayRepeat: unit.Spec.Calls.MayRepeat() && isSmall(r), CancelOnDisconnect: unit.Spec.Calls.CancelOnDisconnect(),
@@ -345,13 +346,14 @@ func (g *Gateway) wait(c *call) {
 	defer stop()
 	for {
 		select {
-		case <-c.ended:
-			if answer, _ := c.answer(); answer == core.AnswerCut {
-				g.relay(c) // without a head, a client may take the call for one that was not made
+		case <-c.changed:
+			// Also what was cut: without a head, a client may take the call for one that was not made.
+			if answer, _ := c.answer(); !answer.Final() || answer == core.AnswerCut {
+				g.relay(c)
 			}
-			return
-		case <-c.headed:
-			g.relay(c)
+			if c.answered() {
+				return
+			}
 		case <-check:
 			if g.deps.Left(c.request) {
 				g.dispatch.step(c, (*core.Invocation).LeaveQueue, problem{})
@@ -360,7 +362,9 @@ func (g *Gateway) wait(c *call) {
 			if c.body.slow.Load() {
 				// Not the client has left: it was the reading that was
 				// given up, which the attempt that read answers.
-				<-c.ended
+				for !c.answered() {
+					<-c.changed
+				}
 				return
 			}
 			g.clientLeft(c)

@@ -180,20 +180,23 @@ func TestWhatTheFunctionIsToldOfATrace(t *testing.T) {
 	}
 	// 1. A call that is not recorded passes what its client sent.
 	c := &call{}
-	if got := c.inTrace(sent(parent), 1); !slices.Equal(values(got, tracing.HeaderParent), []string{parent}) || len(got) != 3 {
+	c.headers = c.inTrace(sent(parent))
+	if got := c.headersOf(1); !slices.Equal(values(got, tracing.HeaderParent), []string{parent}) || len(got) != 3 {
 		t.Errorf("not recorded: %v", got)
 	}
 	// 2. One that is recorded has its attempt as the parent, and keeps the state.
 	c.scope = begin(0, parent)
+	c.headers = c.inTrace(sent(parent))
 	for attempt := range 3 {
-		got := c.inTrace(sent(parent), attempt)
+		got := c.headersOf(attempt)
 		if !slices.Equal(values(got, tracing.HeaderParent), []string{c.scope.Parent(attempt)}) || len(values(got, tracing.HeaderState)) != 1 {
 			t.Errorf("attempt %d: %v", attempt, got)
 		}
 	}
 	// 3. The state of a parent that is none is nobody's.
 	c.scope = begin(1, "none")
-	got := c.inTrace(sent("none"), 1)
+	c.headers = c.inTrace(sent("none"))
+	got := c.headersOf(1)
 	if !slices.Equal(values(got, tracing.HeaderParent), []string{c.scope.Parent(1)}) || len(values(got, tracing.HeaderState)) != 0 {
 		t.Errorf("without a parent: %v", got)
 	}
