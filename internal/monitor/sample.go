@@ -56,7 +56,7 @@ func Read(at time.Time, readings []Reading, troubles ...string) Sample {
 // source is one process.
 type source struct {
 	functions map[invocation.FunctionKey]*figures
-	nodes     map[string]*Node
+	nodes     map[string]*nodeFigures
 }
 
 // figures are the data of one process about a function.
@@ -166,7 +166,7 @@ func addPhase(s *sums, names []string, m metric) {
 
 // parse reads the metrics of a process that orders the calls of a node, or of none if that is empty.
 func parse(families []*dto.MetricFamily, own string) *source {
-	s := &source{functions: make(map[invocation.FunctionKey]*figures), nodes: make(map[string]*Node)}
+	s := &source{functions: make(map[invocation.FunctionKey]*figures), nodes: make(map[string]*nodeFigures)}
 	for _, family := range families {
 		read := readers[family.GetName()]
 		node := nodeReaders[family.GetName()]
@@ -199,36 +199,6 @@ func (s *source) figuresOf(namespace, name string) *figures {
 		s.functions[key] = f
 	}
 	return f
-}
-
-func (s *source) node(name string) *Node {
-	name = Printable(name)
-	n := s.nodes[name]
-	if n == nil {
-		n = &Node{Name: name}
-		s.nodes[name] = n
-	}
-	return n
-}
-
-// nodeReaders are by the names of the families that say something of nodes.
-var nodeReaders = map[string]func(*Node, metric){
-	"windlass_scheduler_node_instances": func(n *Node, m metric) { n.Instances += int(m.value) },
-	"windlass_scheduler_node_requested_ratio": func(n *Node, m metric) {
-		n.request(Printable(m.labels["resource"]), m.value)
-	},
-
-	"windlass_node_busy":          func(n *Node, m metric) { n.order().Busy = m.value > 0 },
-	"windlass_node_cores":         func(n *Node, m metric) { n.order().Cores = int(m.value) },
-	"windlass_node_low_instances": func(n *Node, m metric) { n.order().Low = int(m.value) },
-	"windlass_node_calls": func(n *Node, m metric) {
-		switch m.labels["state"] {
-		case "holding":
-			n.order().Holding = int(m.value)
-		case "waiting":
-			n.order().Waiting = int(m.value)
-		}
-	},
 }
 
 func valueOf(m *dto.Metric) float64 {

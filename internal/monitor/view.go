@@ -1,7 +1,6 @@
 package monitor
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -175,62 +174,5 @@ func NewDecision(t decisionlog.ReportEntry) Decision {
 	return Decision{
 		At: t.At, Until: t.Until, Times: t.Times, What: Printable(t.Summary), Why: Printable(t.Why), Reason: Printable(t.Reason),
 		Launched: t.Launched, Cancelled: t.Cancelled, Changed: t.Wanted > 0 || t.Cancelled > 0,
-	}
-}
-
-// Node is one machine.
-type Node struct {
-	Name string `json:"name"`
-	// Instances is the number of instances that the schedulers know there.
-	Instances int `json:"instances"`
-	// Requested is the requested share of the node's capacity by resource: cpu and memory.
-	Requested map[string]float64 `json:"requested,omitempty"`
-	// Order is what its node agent says; nil if the node has none, or it does not answer.
-	Order *NodeOrder `json:"order,omitempty"`
-}
-
-// NodeOrder is how a node orders calls.
-type NodeOrder struct {
-	// Busy says that more threads want to run than the node has cores, so that calls need core
-	// tickets.
-	Busy bool `json:"busy"`
-	// Cores is how many tickets there are, Holding how many calls have one, and Waiting how many
-	// calls wait for one.
-	Cores   int `json:"cores"`
-	Holding int `json:"holding"`
-	Waiting int `json:"waiting"`
-	// Low is how many instances get what others leave of the cores.
-	Low int `json:"low"`
-}
-
-// Mode is busy or calm.
-func (o *NodeOrder) Mode() string {
-	if o.Busy {
-		return "busy"
-	}
-	return "calm"
-}
-
-// order is what the node's own agent says of it.
-func (n *Node) order() *NodeOrder {
-	if n.Order == nil {
-		n.Order = &NodeOrder{}
-	}
-	return n.Order
-}
-
-// request takes the largest share that anyone tells: all look at the same node.
-func (n *Node) request(resource string, share float64) {
-	if n.Requested == nil {
-		n.Requested = make(map[string]float64)
-	}
-	n.Requested[resource] = max(n.Requested[resource], share)
-}
-
-func (n *Node) add(more *Node) {
-	n.Instances += more.Instances
-	n.Order = cmp.Or(n.Order, more.Order)
-	for resource, share := range more.Requested {
-		n.request(resource, share)
 	}
 }

@@ -25,6 +25,8 @@ type Watcher struct {
 	// all is of all functions together.
 	all       past
 	decisions map[invocation.FunctionKey]Decision
+	// batch is what batch work of each node has used in the intervals that are remembered.
+	batch map[string][]float64
 }
 
 // past is what a function did in the intervals that are remembered, the last one
@@ -56,12 +58,14 @@ func (w *Watcher) See(s Sample) View {
 	w.dropRemoved(now)
 	if w.last != nil && s.At.After(w.last.At) {
 		w.remember(s.At.Sub(w.last.At), changes(*w.last, s), now)
+		w.rememberBatch(batchUsed(*w.last, s))
 	}
-	v := View{At: s.At, Troubles: s.Troubles, Functions: []Function{}, Nodes: nodesOf(s)}
+	v := View{At: s.At, Troubles: s.Troubles, Functions: []Function{}}
 	since := w.since()
 	for _, length := range w.lengths[since:] {
 		v.Over += length.Seconds()
 	}
+	v.Nodes = w.nodes(s, since, v.Over)
 	for key, f := range now {
 		v.Functions = append(v.Functions, w.viewOf(key, f, since, v.Over))
 	}
@@ -384,23 +388,4 @@ func split(names []string, of sums, n float64) []Phase {
 // wherever nodes do not order their calls.
 func withoutIdleCore(parts []Phase) []Phase {
 	return slices.DeleteFunc(parts, func(p Phase) bool { return p.Name == corePhase && p.Mean == 0 })
-}
-
-// nodesOf are the nodes that anyone tells of, in the order of their names.
-func nodesOf(s Sample) []Node {
-	all := make(map[string]*Node)
-	for _, src := range s.sources {
-		for name, n := range src.nodes {
-			if all[name] == nil {
-				all[name] = &Node{Name: name}
-			}
-			all[name].add(n)
-		}
-	}
-	nodes := make([]Node, 0, len(all))
-	for _, n := range all {
-		nodes = append(nodes, *n)
-	}
-	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
-	return nodes
 }

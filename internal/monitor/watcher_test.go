@@ -381,3 +381,41 @@ func TestANodeAgentTellsOfItsNodeAlone(t *testing.T) {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 }
+
+func TestBatchWorkOfANodeIsInCores(t *testing.T) {
+	type used map[string]float64 // by function; "" is a pod that is filler
+	agent := func(u used) Reading {
+		p := process().says("windlass_node_busy", 0).says("windlass_node_colocation", 1).says("windlass_node_frozen_instances", 2).says("windlass_node_reserved_cores", 3)
+		for function, seconds := range u {
+			p.says("windlass_node_batch_cpu_seconds_total", seconds, "function_namespace", "ns", "function", function)
+		}
+		return p.ofNode("a-1", "n1")
+	}
+	var w Watcher
+	for second, tt := range []struct {
+		used  used
+		cores float64 // -1: there is no batch work
+	}{
+		{used{"f": 100}, 0},              // of any time
+		{used{"f": 101}, 1},              // 1 in 1 s
+		{used{"f": 101.5, "": 2}, 1.75},  // 1 and 2.5 in 2 s
+		{used{"f": 0.5, "": 2}, 4.0 / 3}, // another node agent counts
+		{nil, -1},
+		{used{"": 1}, 1}, // 1 + 2.5 + 0.5 + 0 + 1 in 5 s
+	} {
+		v := w.See(at(second, agent(tt.used)))
+		want := []Node{{Name: "n1", Order: &NodeOrder{Batch: &NodeBatch{Cores: tt.cores, CoLocated: true, Frozen: 2, Reserved: 3}}}}
+		if tt.cores < 0 {
+			want[0].Order.Batch = nil
+		}
+		if diff := cmp.Diff(want, v.Nodes, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+			t.Errorf("after %d s (-want +got):\n%s", second, diff)
+		}
+	}
+	for second := range 100 {
+		w.See(at(second+10, agent(nil)))
+	}
+	if len(w.batch) > 0 {
+		t.Errorf("it remembers %v of nodes that had no batch work for long", w.batch)
+	}
+}

@@ -265,6 +265,28 @@ func orderColumns() []column[*monitor.Node] {
 	}
 }
 
+// batchColumns say what batch work of nodes gets, and where it may be kept back, what that costs it. A
+// node without batch work has dashes.
+func batchColumns(coLocated bool) []column[*monitor.Node] {
+	of := func(show func(b *monitor.NodeBatch) cell) func(*monitor.Node) cell {
+		return func(n *monitor.Node) cell {
+			if n.Order == nil || n.Order.Batch == nil {
+				return cell{"-", faint}
+			}
+			return show(n.Order.Batch)
+		}
+	}
+	columns := []column[*monitor.Node]{
+		{title: "BATCH", least: 5, rank: 1, cell: of(func(b *monitor.NodeBatch) cell { return cell{fmt.Sprintf("%.1f", b.Cores), usual} })},
+		{title: "FROZEN", least: 6, rank: 2, cell: of(func(b *monitor.NodeBatch) cell { return number(b.Frozen, notable) })},
+		{title: "RESERVED", least: 8, rank: 3, cell: of(func(b *monitor.NodeBatch) cell { return number(b.Reserved, notable) })},
+	}
+	if !coLocated {
+		return columns[:1]
+	}
+	return columns
+}
+
 // nodeHelp says what stands in the columns of nodes.
 func nodeHelp() [][2]string {
 	return [][2]string{
@@ -272,6 +294,8 @@ func nodeHelp() [][2]string {
 		{"WAITING", "calls that wait for a core"},
 		{"ON CORES", "calls that have a core, of the cores for calls"},
 		{"LOW", "instances that get what others leave of the cores"},
+		{"BATCH", "cores that batch instances and filler pods use"},
+		{"FROZEN RESERVED", "batch instances that are stopped, and cores without batch"},
 	}
 }
 
@@ -280,8 +304,19 @@ func ordered(nodes []monitor.Node) bool {
 	return slices.ContainsFunc(nodes, func(n monitor.Node) bool { return n.Order != nil })
 }
 
-// nodeColumns are of nodes with names at most so long. Nodes that order calls have more.
-func nodeColumns(names int, ordered bool) []column[*monitor.Node] {
+// batchOn tells whether any of the nodes has batch work, and whether any keeps it back for others.
+func batchOn(nodes []monitor.Node) (batch, coLocated bool) {
+	for _, n := range nodes {
+		if n.Order != nil && n.Order.Batch != nil {
+			batch, coLocated = true, coLocated || n.Order.Batch.CoLocated
+		}
+	}
+	return batch, coLocated
+}
+
+// nodeColumns are of nodes with names at most so long. Where nodes order calls there are more, and more
+// where they have batch work.
+func nodeColumns(names int, nodes []monitor.Node) []column[*monitor.Node] {
 	const width = 20
 	share := func(resource string) func(n *monitor.Node) cell {
 		return func(n *monitor.Node) cell {
@@ -305,8 +340,12 @@ func nodeColumns(names int, ordered bool) []column[*monitor.Node] {
 		{title: "CPU REQUESTED", least: width + 6, left: true, rank: 4, cell: share("cpu")},
 		{title: "MEMORY REQUESTED", least: width + 6, left: true, rank: 5, cell: share("memory")},
 	}
-	if ordered {
-		columns = slices.Insert(columns, 2, orderColumns()...)
+	var order []column[*monitor.Node]
+	if ordered(nodes) {
+		order = orderColumns()
 	}
-	return columns
+	if batch, coLocated := batchOn(nodes); batch {
+		order = append(order, batchColumns(coLocated)...)
+	}
+	return slices.Insert(columns, 2, order...)
 }

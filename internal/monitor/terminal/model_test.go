@@ -190,17 +190,36 @@ func orderly() monitor.View {
 	return v
 }
 
+// filled is orderly with batch work on the first node, which is kept back if the nodes do that.
+func filled(coLocated bool) monitor.View {
+	v := orderly()
+	batch := &monitor.NodeBatch{Cores: 1.62}
+	if coLocated {
+		batch = &monitor.NodeBatch{Cores: 0.04, CoLocated: true, Frozen: 2, Reserved: 3}
+	}
+	v.Nodes[0].Order.Batch = batch
+	return v
+}
+
 func TestNodesThatOrderCallsLookAsTheyShould(t *testing.T) {
-	for name, width := range map[string]int{"ordered-120": 120, "ordered-80": 80, "ordered-40": 40} {
-		p := play(t, monitor.Choice{})
-		p.m.view = orderly()
-		p.tell(tea.WindowSizeMsg{Width: width, Height: 14})
-		p.press("tab")
-		lines := strings.Split(p.screen(), "\n")
-		for i, line := range lines {
-			lines[i] = strings.TrimRight(line, " ")
+	for kind, view := range map[string]monitor.View{"ordered": orderly(), "batch": filled(false), "colocated": filled(true)} {
+		for _, width := range []int{140, 120, 80, 60, 40} {
+			if kind == "ordered" && (width == 140 || width == 60) {
+				continue // as at 120 and 80
+			}
+			p := play(t, monitor.Choice{})
+			p.m.view = view
+			p.tell(tea.WindowSizeMsg{Width: width, Height: 14})
+			p.press("tab")
+			lines := strings.Split(p.screen(), "\n")
+			for i, line := range lines {
+				if ansi.StringWidth(line) > width {
+					t.Errorf("a line is wider than %d: %s", width, line)
+				}
+				lines[i] = strings.TrimRight(line, " ")
+			}
+			golden(t, fmt.Sprintf("%s-%d", kind, width), strings.Join(lines, "\n")+"\n")
 		}
-		golden(t, name, strings.Join(lines, "\n")+"\n")
 	}
 }
 
@@ -214,6 +233,11 @@ func TestNodesMayComeFirstAndArePrinted(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "printed-nodes", out.String())
+	out.Reset()
+	if err := Print(&out, filled(true), Config{Order: monitor.ByName, Nodes: true}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "printed-batch", out.String())
 }
 
 func golden(t *testing.T, name, got string) {

@@ -15,7 +15,7 @@ import (
 func Print(w io.Writer, v monitor.View, c Config) error {
 	var out strings.Builder
 	if c.Nodes {
-		printTable(&out, nodeColumns(0, ordered(v.Nodes)), v.Nodes)
+		printTable(&out, nodeColumns(0, v.Nodes), v.Nodes)
 	} else {
 		functions := monitor.Choose(v.Functions, c.Choice)
 		monitor.Sort(functions, c.Order, false)

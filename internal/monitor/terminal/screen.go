@@ -214,7 +214,7 @@ func (m model) nodeLines() []string {
 	for _, n := range m.view.Nodes {
 		names = max(names, ansi.StringWidth(n.Name))
 	}
-	columns, widths := fit(nodeColumns(names, ordered(m.view.Nodes)), m.width)
+	columns, widths := fit(nodeColumns(names, m.view.Nodes), m.width)
 	lines := []string{head(columns, widths, "", false)}
 	if len(m.view.Nodes) == 0 {
 		return append(lines, faint.Render("no node is known"))
