@@ -33,6 +33,7 @@ func dump(failed string) {
 		"nodes":       {"describe", "nodes"},
 		"gateways":    {"-n", releaseNamespace, "logs", "--tail=400", "--prefix", "-l", "app.kubernetes.io/component=gateway"},
 		"schedulers":  {"-n", releaseNamespace, "logs", "--tail=400", "--prefix", "-l", "app.kubernetes.io/component=scheduler"},
+		"node-agents": {"-n", releaseNamespace, "logs", "--tail=400", "--prefix", "-l", "app.kubernetes.io/component=node"},
 		"controllers": {"-n", releaseNamespace, "logs", "--tail=400", "--prefix", "-l", "app.kubernetes.io/component=controller"},
 	} {
 		out, err := tryKubectl(ctx, args...)

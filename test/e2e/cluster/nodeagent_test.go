@@ -30,15 +30,7 @@ var _ = Describe("Node agents", Serial, Ordered, func() {
 	var busy *busyNode
 
 	BeforeAll(func(ctx SpecContext) {
-		ownMachines()
-		if matches, _ := filepath.Glob("/sys/fs/cgroup/cpu/*/" + firstNode + "/kubepods/cpu.idle"); len(matches) != 1 {
-			Skip("the kubelets of this machine make no cgroups for pods: it has no cgroup v1 with cpu, cpuacct, cpuset and memory, or no cpu.idle")
-		}
-		kubectl(ctx, "label", "--overwrite", "namespace", releaseNamespace, "pod-security.kubernetes.io/enforce=privileged")
-		DeferCleanup(func(ctx SpecContext) {
-			nodeAgents(ctx, false)
-			kubectl(ctx, "label", "--overwrite", "namespace", releaseNamespace, "pod-security.kubernetes.io/enforce=restricted")
-		})
+		needBands(ctx)
 		nodeAgents(ctx, true)
 		t = newTenant(context.Background()) // for all specs
 		t.warm(computing("long", 4), computing("short", 1))
@@ -119,7 +111,7 @@ var _ = Describe("Node agents", Serial, Ordered, func() {
 
 	It("leave no trace in any cgroup when their node is drained under load, and fail no call", func(ctx SpecContext) {
 		By("having its instances here, though they may be elsewhere")
-		others := slices.DeleteFunc(nodeNames(ctx), func(node string) bool { return node == firstNode })
+		others := otherNodes(ctx)
 		uncordon := func(ctx SpecContext) { kubectl(ctx, append([]string{"uncordon"}, others...)...) }
 		DeferCleanup(uncordon)
 		kubectl(ctx, append([]string{"cordon"}, others...)...)
@@ -216,20 +208,25 @@ func (t *tenant) bystander(ctx context.Context) {
 	GinkgoHelper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "bystander"},
-		Spec: corev1.PodSpec{
-			NodeName: firstNode,
-			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: new(true), RunAsUser: new(int64(65532)), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
-			Containers: []corev1.Container{{
-				Name: "httpd", Image: image("test-functions"), Args: []string{"httpd"},
-				Resources:       corev1.ResourceRequirements{Requests: amount("10m", "16Mi")},
-				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
-			}},
-		},
+		Spec:       ordinaryPod(),
 	}
+	pod.Spec.NodeName = firstNode
 	Expect(world.api.Create(ctx, pod)).To(Succeed())
 	t.kubectl("wait", "--for=condition=Ready", "pod/bystander", "--timeout=60s")
+}
+
+// ordinaryPod is one that is not of Windlass, and answers HTTP.
+func ordinaryPod() corev1.PodSpec {
+	return corev1.PodSpec{
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot: new(true), RunAsUser: new(int64(65532)), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Containers: []corev1.Container{{
+			Name: "httpd", Image: image("test-functions"), Args: []string{"httpd"},
+			Resources:       corev1.ResourceRequirements{Requests: amount("10m", "16Mi")},
+			SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+		}},
+	}
 }
 
 // podGroups are the groups of all pods of a node, also those of others, in the hierarchy of the cpu controller.
@@ -309,12 +306,39 @@ func nodeNames(ctx context.Context) []string {
 	return strings.Fields(kubectl(ctx, "get", "nodes", "-o", "jsonpath={.items[*].metadata.name}"))
 }
 
-// nodeAgents switches the node agents of the release on or off, and waits until that is so.
-func nodeAgents(ctx context.Context, on bool) {
+// needBands skips specs on machines where no pod can be in the low band. It lets node agents run until
+// the specs' end.
+func needBands(ctx context.Context) {
 	GinkgoHelper()
-	_, err := helm(ctx, "upgrade", "windlass", filepath.Join(checkout, "charts", "windlass"), "--namespace", releaseNamespace,
-		"--reuse-values", "--set", "nodeAgent.enabled="+strconv.FormatBool(on), "--wait", "--timeout", "3m")
+	ownMachines()
+	if matches, _ := filepath.Glob("/sys/fs/cgroup/cpu/*/" + firstNode + "/kubepods/cpu.idle"); len(matches) != 1 {
+		Skip("the kubelets of this machine make no cgroups for pods: it has no cgroup v1 with cpu, cpuacct, cpuset and memory, or no cpu.idle")
+	}
+	kubectl(ctx, "label", "--overwrite", "namespace", releaseNamespace, "pod-security.kubernetes.io/enforce=privileged")
+	DeferCleanup(func(ctx SpecContext) {
+		nodeAgents(ctx, false)
+		kubectl(ctx, "label", "--overwrite", "namespace", releaseNamespace, "pod-security.kubernetes.io/enforce=restricted")
+	})
+}
+
+// nodeAgents switches the node agents of the release on or off, and waits until that is so. Those that
+// are on have usual values, but for those that are given as arguments of helm.
+func nodeAgents(ctx context.Context, on bool, values ...string) {
+	GinkgoHelper()
+	args := []string{"upgrade", "windlass", filepath.Join(checkout, "charts", "windlass"), "--namespace", releaseNamespace,
+		"--reuse-values", "--wait", "--timeout", "3m", "--set", "nodeAgent.enabled=" + strconv.FormatBool(on) + ",nodeAgent.coLocation=false",
+		"--set-json", "nodeAgent.latencyCriticalNamespaces=[]", "--set-json", "nodeAgent.batchNamespaces=[]"}
+	_, err := helm(ctx, append(args, values...)...)
 	Expect(err).NotTo(HaveOccurred())
+	if on {
+		nodeAgentsReady(ctx) // helm does not wait for all of them
+	}
+}
+
+// nodeAgentsReady waits until there is one of the present version on each node.
+func nodeAgentsReady(ctx context.Context) {
+	GinkgoHelper()
+	kubectl(ctx, "--namespace", releaseNamespace, "rollout", "status", "daemonset/windlass-node", "--timeout=2m")
 }
 
 // computing is a function of the first node whose instances run one call at a time.
