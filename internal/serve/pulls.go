@@ -56,9 +56,8 @@ func Wire(ctx context.Context, l net.Listener, server *WireServer) error {
 	return acceptAll(ctx, l, func(raw net.Conn) {
 		if server.pulls != nil {
 			callwire.NoticeDeadPeer(raw) // gRPC's server asks
-			raw = rawtcp.Wrap(raw)
 		}
-		peer := &agentPeer{peerConn: newPeerConn(raw, server.strangers, time.Now())}
+		peer := &agentPeer{peerConn: newPeerConn(rawtcp.Wrap(raw), server.strangers, time.Now())}
 		if surplus := server.strangers.admit(peer.peerConn); surplus != nil {
 			_ = surplus.Close()
 		}

@@ -36,15 +36,18 @@ type state struct {
 	breaths  *breaths
 	sessions map[callorder.InstanceID]*session
 	byKey    map[string]*session
-	// functions counts the instances of each.
+	// functions counts the instances of each, and classes those of each class.
 	functions map[functionKey]int
+	classes   map[callorder.Class]int
 	lastID    callorder.InstanceID
 	// open counts streams, those included that have not said hello.
 	open    int
 	stopped bool
 	// Times of the last looks.
 	lookedAtMode, lookedAtLow time.Duration
-	loadFailed                bool
+	// remindAt is when the first agent of those whose calls wait has to hear of it; 0 if none does.
+	remindAt   time.Duration
+	loadFailed bool
 	// What the instances of these classes use.
 	critical, batch usageMeter
 	watched         []callorder.InstanceID
@@ -69,7 +72,7 @@ func New(config Config, deps Deps) (*Agent, error) {
 		started: deps.Now(), joined: make(chan struct{}, 1),
 		state: state{
 			core: core, mode: mode{params: config.Mode}, breaths: newBreaths(config.Breath, config.Calls.Cores),
-			sessions: map[callorder.InstanceID]*session{}, byKey: map[string]*session{}, functions: map[functionKey]int{},
+			sessions: map[callorder.InstanceID]*session{}, byKey: map[string]*session{}, functions: map[functionKey]int{}, classes: map[callorder.Class]int{},
 			critical: newUsageMeter(callorder.LatencyCritical), batch: newUsageMeter(callorder.Batch),
 			coLocation: coLocation{params: config.CoLocation, metrics: metrics, log: deps.Log},
 		},
@@ -215,6 +218,7 @@ func (a *Agent) joinLocked(s *session) error {
 	s.id = a.state.lastID
 	a.state.sessions[s.id], a.state.byKey[s.key] = s, s
 	a.state.functions[s.function]++
+	a.state.classes[s.class]++
 	a.metrics.showSessions(a.state.sessions)
 	s.look()
 	s.counted = s.usage
@@ -240,6 +244,7 @@ func (a *Agent) leaveLocked(s *session) error {
 	delete(a.state.sessions, s.id)
 	delete(a.state.byKey, s.key)
 	a.countLast(s)
+	a.state.classes[s.class]--
 	if a.state.functions[s.function]--; a.state.functions[s.function] == 0 {
 		delete(a.state.functions, s.function)
 		a.metrics.dropFunction(s.function)

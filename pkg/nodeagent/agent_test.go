@@ -129,6 +129,38 @@ func TestWhoWaitsHearsSoEveryTenthOfASecond(t *testing.T) {
 	})
 }
 
+func TestWhoWaitsBrieflyHearsOnlyOfItsCore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, func(c *Config, _ *Deps) {
+			c.Calls.Cores, c.Calls.Slice, c.Calls.BlockedAfter, c.ExemptBelow = 1, callorder.Slice{Rule: callorder.SliceOff}, 0, 0
+		})
+		defer m.run()()
+		has, early, late := m.connect("a", "f"), m.connect("b", "f"), m.connect("c", "f")
+		m.want(9)
+		for _, p := range []*fakeAgent{has, early, late} {
+			p.heard()
+		}
+		has.ask(1)
+		for range 20 { // whatever the time of the looks is
+			early.ask(2)
+			m.pass(93 * time.Millisecond)
+			expect(t, "after 93 ms", early)
+			early.giveUp(2)
+			m.pass(7 * time.Millisecond)
+		}
+		early.ask(3)
+		m.pass(40 * time.Millisecond)
+		late.ask(3)
+		m.pass(65 * time.Millisecond)
+		expect(t, "after 105 ms", early, "still")
+		expect(t, "with it, after 65 ms", late, "still")
+		late.giveUp(3)
+		early.giveUp(3)
+		m.pass(time.Second)
+		expect(t, "after it gave up", early)
+	})
+}
+
 func TestALongCallYieldsAndBreathes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()

@@ -36,8 +36,13 @@ func newUsageMeter(class callorder.Class) usageMeter {
 }
 
 // observe reads what the class has used since the last time, in cores. Instances that have come
-// since then count from now on.
-func (u *usageMeter) observe(now time.Duration, sessions map[callorder.InstanceID]*session) (cores float64) {
+// since then count from now on. classes is how many there are of each.
+func (u *usageMeter) observe(now time.Duration, sessions map[callorder.InstanceID]*session, classes map[callorder.Class]int) (cores float64) {
+	if classes[u.class] == 0 {
+		clear(u.at)
+		u.since = now
+		return 0
+	}
 	var used time.Duration
 	for id := range u.at {
 		if sessions[id] == nil {

@@ -191,22 +191,28 @@ func TestAUsageMeterCountsItsClassSinceTheLastTime(t *testing.T) {
 		1: {class: callorder.Batch, group: group(time.Hour)},
 		2: {class: callorder.Standard, group: group(time.Hour)},
 	}
+	classes := map[callorder.Class]int{callorder.Batch: 1, callorder.Standard: 1}
 	u := newUsageMeter(callorder.Batch)
-	if got := u.observe(time.Second, sessions); got != 0 {
+	if got := u.observe(time.Second, sessions, classes); got != 0 {
 		t.Errorf("at first it is %v", got)
 	}
 	for _, s := range sessions {
 		s.group.(*fakeGroup).used += 300 * time.Millisecond
 	}
 	sessions[3] = &session{class: callorder.Batch, group: group(time.Minute)}
-	if got := u.observe(1200*time.Millisecond, sessions); got != 1.5 {
+	if got := u.observe(1200*time.Millisecond, sessions, classes); got != 1.5 {
 		t.Errorf("0.3 s in 0.2 s are %v cores", got)
 	}
 	delete(sessions, 1)
-	if got := u.observe(2*time.Second, sessions); got != 0 || len(u.at) != 1 {
+	if got := u.observe(2*time.Second, sessions, classes); got != 0 || len(u.at) != 1 {
 		t.Errorf("after the instance has left, it is %v of %v", got, u.at)
 	}
-	if got := u.observe(2*time.Second, sessions); got != 0 {
+	if got := u.observe(2*time.Second, sessions, classes); got != 0 {
 		t.Errorf("in no time it is %v", got)
+	}
+	delete(sessions, 3)
+	classes[callorder.Batch] = 0
+	if got := u.observe(3*time.Second, sessions, classes); got != 0 || len(u.at) != 0 || u.since != 3*time.Second {
+		t.Errorf("without any it is %v of %v since %v", got, u.at, u.since)
 	}
 }

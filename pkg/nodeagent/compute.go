@@ -219,6 +219,8 @@ func (a *Agent) onMessage(s *session, msg *nodewire.ComputeRequest) {
 		ended := a.endCall(now, s, false)
 		a.applyEvent(now, callorder.Asked{Instance: s.id, Ask: m.Ask.GetAsk(), Waited: clamp(m.Ask.GetWaitedNs(), maxWaited), Usage: s.usage})
 		a.exempt(now, s, ended)
+		s.sign = now
+		a.state.remindBy(now + a.config.StillEvery)
 	case *nodewire.ComputeRequest_Ended:
 		s.look()
 		ended := a.endCall(now, s, m.Ended.GetRefused())

@@ -28,11 +28,11 @@ func (a *Agent) look() (pause time.Duration, alone bool) {
 		a.state.lookedAtLow = now
 		a.lookAtUnasked(now)
 		a.lookAtLow(now)
-		a.remindWaiting()
 		a.metrics.show(a.state.core)
 	} else {
 		a.endBreaths(now)
 	}
+	a.remindWaiting(now, slack)
 	pause = a.state.mode.pause()
 	if a.state.mode.busy {
 		pause = min(a.config.SampleEvery, a.config.Mode.Every)
@@ -65,7 +65,7 @@ func (a *Agent) lookAtMode(now time.Duration) {
 		return
 	}
 	busy := a.state.mode.busy
-	a.state.critical.observe(now, a.state.sessions) // what they used on a calm node does not count
+	a.state.critical.observe(now, a.state.sessions, a.state.classes) // what they used on a calm node does not count
 	a.metrics.showBusy(busy)
 	a.applyEvent(now, callorder.ModeChanged{Busy: busy})
 	for _, s := range a.state.sessions {
@@ -76,7 +76,7 @@ func (a *Agent) lookAtMode(now time.Duration) {
 // wantedByOthers reports whether more than the threads of batch instances want the cores. They want
 // them at all times, and nobody has to wait for that.
 func (a *Agent) wantedByOthers(now time.Duration) bool {
-	got := a.state.batch.observe(now, a.state.sessions)
+	got := a.state.batch.observe(now, a.state.sessions, a.state.classes)
 	return a.state.core.Counts().Waiting > 0 || full(got, a.config.Breath.Share, a.config.Calls.Cores, a.state.coLocation.allowed(a.config.Calls.Cores))
 }
 
@@ -137,7 +137,7 @@ func (a *Agent) lookAtLow(now time.Duration) {
 		}
 	}
 	if a.state.mode.busy {
-		a.applyEvent(now, callorder.Occupied{Cores: occupiedCores(a.state.critical.observe(now, a.state.sessions))})
+		a.applyEvent(now, callorder.Occupied{Cores: occupiedCores(a.state.critical.observe(now, a.state.sessions, a.state.classes))})
 	}
 	low := 0
 	for _, s := range a.state.sessions {
@@ -151,12 +151,31 @@ func (a *Agent) lookAtLow(now time.Duration) {
 	a.metrics.showInstances(a.state.sessions)
 }
 
-// remindWaiting tells the agents of calls that wait that they are not forgotten.
-func (a *Agent) remindWaiting() {
+// remindBy says that the agent of a call that waits is to hear of it then at the latest.
+func (t *state) remindBy(due time.Duration) {
+	if t.remindAt == 0 || due < t.remindAt {
+		t.remindAt = due
+	}
+}
+
+// remindWaiting tells the agents of calls that wait that they are not forgotten, each in StillEvery at the latest. Who is
+// not due yet but has waited for half of that hears it, too: all that is sent at once costs one wake-up. Most calls begin
+// before they are due, and hear nothing.
+func (a *Agent) remindWaiting(now, slack time.Duration) {
+	if a.state.remindAt == 0 || now < a.state.remindAt-slack {
+		return
+	}
+	a.state.remindAt = 0
 	a.state.watched = a.state.core.AppendWaiting(a.state.watched[:0])
 	for _, id := range a.state.watched {
-		if s := a.state.sessions[id]; s != nil {
-			s.reply(still)
+		s := a.state.sessions[id]
+		if s == nil {
+			continue
 		}
+		if now-s.sign >= a.config.StillEvery/2 {
+			s.reply(still)
+			s.sign = now
+		}
+		a.state.remindBy(s.sign + a.config.StillEvery)
 	}
 }

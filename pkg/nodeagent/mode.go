@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/windlass-dev/windlass/pkg/nodeagent/cgroups"
 )
 
 // ModeParams say when a node is busy.
@@ -67,11 +68,11 @@ func (m *mode) pause() time.Duration {
 }
 
 // LoadAvg reads how many threads want to run.
-type LoadAvg struct{ file *os.File }
+type LoadAvg struct{ file *cgroups.Readable }
 
 // OpenLoadAvg opens /proc/loadavg, or a file like it.
 func OpenLoadAvg(path string) (*LoadAvg, error) {
-	file, err := os.Open(path)
+	file, err := cgroups.OpenReadable(path)
 	if err != nil {
 		return nil, err
 	}

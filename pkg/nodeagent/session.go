@@ -47,6 +47,8 @@ type session struct {
 	counted   time.Duration // usage of a batch instance that its metric has
 	waitedFor time.Duration // at the last look of co-location
 	ask       bool          // what the agent was told last
+	// sign is when the call that waits was asked for, or when its agent has heard last that it waits.
+	sign time.Duration
 	// low says where the core wants the instance, inLow where its group is, and failing that the
 	// last move failed.
 	low, inLow, failing bool

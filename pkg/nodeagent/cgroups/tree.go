@@ -309,7 +309,16 @@ type realKernel struct{}
 
 func (realKernel) mkdir(dir string) error { return os.Mkdir(dir, 0o755) }
 
-func (realKernel) open(name string, flag int) (file, error) { return os.OpenFile(name, flag, 0) }
+func (realKernel) open(name string, flag int) (file, error) {
+	if flag != os.O_RDONLY {
+		return os.OpenFile(name, flag, 0)
+	}
+	readable, err := OpenReadable(name)
+	if err != nil {
+		return nil, err // and not a file that is nil
+	}
+	return readable, nil
+}
 
 // firstLine reads the first line of a file.
 func firstLine(f file) (string, error) {
