@@ -146,6 +146,9 @@ func TestImagesAreMadeAsTheirDockerfilesSay(t *testing.T) {
 			if program, ok := files[strings.TrimPrefix(c.Entrypoint[0], "/")]; ok {
 				checkStatic(t, program)
 			}
+			if name == "windlass" {
+				checkStatic(t, files["windlass-node"])
+			}
 			if shim := c.Entrypoint[len(c.Entrypoint)-1]; len(files[shim[1:]].content) == 0 {
 				t.Errorf("there is no %s", shim)
 			}

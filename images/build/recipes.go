@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -21,7 +22,7 @@ const etcdImage = "gcr.io/etcd-development/etcd:v3.7.3"
 const certificates = "/etc/ssl/certs/ca-certificates.crt"
 
 var recipes = map[string]func(context.Context, options) (image, error){
-	"windlass":           ours("windlass", program("./cmd/windlass", "/windlass")),
+	"windlass":           ours("windlass", both(program("./cmd/windlass", "/windlass"), program("./cmd/windlass-node", "/windlass-node", "-tags", "grpcnotrace"))),
 	"podagent":           ours("podagent", program("./cmd/podagent", "/podagent", "-tags", "grpcnotrace")),
 	"test-functions":     ours("test-functions", program("./test/images/functions", "/functions")),
 	"runtime-python3.13": ours("runtime-python3.13", python("3.13")),
@@ -66,7 +67,14 @@ func base(o options) (tree, error) {
 	return t, nil
 }
 
-// program is the content of an image with one static Go program.
+// both is the content of an image that has two.
+func both(first, second content) content {
+	return func(ctx context.Context, o options, im *image) error {
+		return errors.Join(first(ctx, o, im), second(ctx, o, im))
+	}
+}
+
+// program is one static Go program.
 func program(pkg, path string, flags ...string) content {
 	return func(ctx context.Context, o options, im *image) error {
 		out, err := os.MkdirTemp("", "windlass-image-")

@@ -2,16 +2,14 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/windlass-dev/windlass/internal/cluster/node"
+	"github.com/windlass-dev/windlass/internal/cluster/role"
 	"github.com/windlass-dev/windlass/internal/processors"
 	"github.com/windlass-dev/windlass/internal/tracing"
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
@@ -24,48 +22,12 @@ import (
 // Commands are the roles as subcommands. Every flag may also be given as an
 // environment variable: --etcd-prefix as WINDLASS_ETCD_PREFIX.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{gatewayCommand(), schedulerCommand(), controllerCommand(), nodeCommand(), cleanupCommand()}
+	return []*cobra.Command{gatewayCommand(), schedulerCommand(), controllerCommand(), node.NewCommand(), cleanupCommand()}
 }
 
-// roleCommand makes a subcommand that runs until a signal stops it.
-func roleCommand(use, short string, run func(ctx context.Context) error) *cobra.Command {
-	return &cobra.Command{
-		Use: use, Short: short, Hidden: true, Args: cobra.NoArgs,
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags(), os.Getenv) },
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
-			defer stop()
-			return processors.While(ctx, run)
-		},
-	}
-}
-
-// fromEnvironment sets the flags that were not given and have a variable.
-func fromEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
-	var err error
-	flags.VisitAll(func(f *pflag.Flag) {
-		name := "WINDLASS_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		if value := getenv(name); value != "" && !f.Changed && err == nil {
-			if setErr := flags.Set(f.Name, value); setErr != nil {
-				err = fmt.Errorf("%s: %w", name, setErr)
-			}
-		}
-	})
-	return err
-}
-
-func (c *Common) flags(flags *pflag.FlagSet) {
-	flags.StringVar(&c.LogFormat, "log-format", "json", "`format` of the log: json or text")
-	flags.StringVar(&c.LogLevel, "log-level", "info", "minimum log `level`: debug, info, warn or error")
-	flags.StringSliceVar(&c.Namespaces, "watch-namespaces", nil, "only these `namespaces`; all by default")
-}
-
-func (c *Common) servingFlags(flags *pflag.FlagSet) {
-	c.flags(flags)
-	flags.StringVar(&c.OpsListen, "ops-listen", ":8081", "`address` of health checks and metrics")
-	flags.BoolVar(&c.Pprof, "pprof", false, "serve profiles of this program at --ops-listen, below /debug/pprof/")
-	flags.StringVar(&c.TLSDir, "tls-dir", "", "`folder` with ca.crt, tls.crt and tls.key")
-	flags.StringVar(&c.TLSDomain, "tls-domain", "", "`domain` of the names in the certificates, such as scheduler.DOMAIN")
+// asWide lets a role have as many of Go's processors as it uses.
+func asWide(run func(ctx context.Context) error) func(ctx context.Context) error {
+	return func(ctx context.Context) error { return processors.While(ctx, run) }
 }
 
 func (c *Etcd) flags(flags *pflag.FlagSet) {
@@ -84,9 +46,9 @@ func (c *HostsConfig) flags(flags *pflag.FlagSet) {
 
 func gatewayCommand() *cobra.Command {
 	c := GatewayConfig{MaxBodySize: 64 << 20, BodyMemory: 512 << 20, Tracing: tracing.DefaultConfig()}
-	cmd := roleCommand("gateway", "Run a gateway of a cluster", func(ctx context.Context) error { return Gateway(ctx, c) })
+	cmd := role.NewCommand("gateway", "Run a gateway of a cluster", asWide(func(ctx context.Context) error { return Gateway(ctx, c) }))
 	flags := cmd.Flags()
-	c.servingFlags(flags)
+	c.ServingFlags(flags)
 	c.Etcd.flags(flags)
 	flags.StringVar(&c.Listen, "listen", ":8080", "`address` at which functions are called")
 	flags.StringVar(&c.WireListen, "wire-listen", ":9443", "`address` at which instances claim calls")
@@ -111,9 +73,9 @@ func gatewayCommand() *cobra.Command {
 
 func schedulerCommand() *cobra.Command {
 	c := SchedulerConfig{Tracing: tracing.DefaultConfig()}
-	cmd := roleCommand("scheduler", "Run a scheduler of a cluster", func(ctx context.Context) error { return Scheduler(ctx, c) })
+	cmd := role.NewCommand("scheduler", "Run a scheduler of a cluster", asWide(func(ctx context.Context) error { return Scheduler(ctx, c) }))
 	flags := cmd.Flags()
-	c.servingFlags(flags)
+	c.ServingFlags(flags)
 	c.Etcd.flags(flags)
 	flags.StringVar(&c.ID, "id", "", "`name` of this scheduler")
 	flags.StringVar(&c.WireListen, "wire-listen", ":9443", "`address` for gateways and instances")
@@ -138,9 +100,9 @@ func schedulerCommand() *cobra.Command {
 
 func controllerCommand() *cobra.Command {
 	var c ControllerConfig
-	cmd := roleCommand("controller", "Run the controller of a cluster", func(ctx context.Context) error { return Controller(ctx, c) })
+	cmd := role.NewCommand("controller", "Run the controller of a cluster", asWide(func(ctx context.Context) error { return Controller(ctx, c) }))
 	flags := cmd.Flags()
-	c.servingFlags(flags)
+	c.ServingFlags(flags)
 	flags.StringVar(&c.Namespace, "pod-namespace", os.Getenv("POD_NAMESPACE"), "`namespace` that the controller runs in")
 	flags.StringVar(&c.Schedulers, "schedulers", "", "headless `Service` of the schedulers")
 	c.Hosts.flags(flags)
@@ -156,9 +118,9 @@ func controllerCommand() *cobra.Command {
 
 func cleanupCommand() *cobra.Command {
 	var c CleanupConfig
-	cmd := roleCommand("cleanup", "Remove what an uninstalled Windlass left in a cluster",
-		func(ctx context.Context) error { return Cleanup(ctx, c) })
-	c.flags(cmd.Flags())
+	cmd := role.NewCommand("cleanup", "Remove what an uninstalled Windlass left in a cluster",
+		asWide(func(ctx context.Context) error { return Cleanup(ctx, c) }))
+	c.CommonFlags(cmd.Flags())
 	cmd.Flags().StringVar(&c.Namespace, "pod-namespace", os.Getenv("POD_NAMESPACE"), "`namespace` that Windlass ran in")
 	cmd.Flags().DurationVar(&c.Timeout, "timeout", 5*time.Minute, "how `long` it may take")
 	return cmd

@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/windlass-dev/windlass/internal/mtls"
+	"github.com/windlass-dev/windlass/internal/cluster/role"
 	"github.com/windlass-dev/windlass/internal/tracing"
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/controller"
@@ -17,23 +16,6 @@ import (
 	gatewayaddress "github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
-
-// Common has the settings of every role.
-type Common struct {
-	// LogFormat is json or text, and LogLevel debug, info, warn or error.
-	LogFormat, LogLevel string
-	// OpsListen is where health checks and metrics are served, without
-	// encryption.
-	OpsListen string
-	// Pprof serves profiles there, too.
-	Pprof bool
-	// TLSDir is a folder with ca.crt, tls.crt and tls.key.
-	TLSDir string
-	// TLSDomain is what the names in all certificates of this Windlass end in.
-	TLSDomain string
-	// Namespaces restricts the role to some namespaces; none means all.
-	Namespaces []string
-}
 
 // Etcd is how etcd is reached.
 type Etcd struct {
@@ -49,7 +31,7 @@ type Etcd struct {
 
 // GatewayConfig has the settings of a gateway.
 type GatewayConfig struct {
-	Common
+	role.Common
 	Etcd Etcd
 	// Listen is where calls come in, and WireListen where instances claim
 	// them; Advertise is the address of WireListen that instances can reach.
@@ -97,7 +79,7 @@ func (c HostsConfig) urls() (gatewayaddress.URLs, error) {
 
 // SchedulerConfig has the settings of a scheduler.
 type SchedulerConfig struct {
-	Common
+	role.Common
 	Etcd Etcd
 	// ID names the scheduler; no two that run have the same.
 	ID string
@@ -135,7 +117,7 @@ type SchedulerConfig struct {
 
 // ControllerConfig has the settings of a controller.
 type ControllerConfig struct {
-	Common
+	role.Common
 	// Namespace is the one that the controller runs in.
 	Namespace string
 	// Schedulers is the headless Service of the schedulers, in Namespace.
@@ -158,36 +140,11 @@ type ControllerConfig struct {
 
 // CleanupConfig has the settings of the cleanup.
 type CleanupConfig struct {
-	Common
+	role.Common
 	// Namespace is the one that Windlass ran in.
 	Namespace string
 	// Timeout bounds it.
 	Timeout time.Duration
-}
-
-func (c Common) validate() []error {
-	var errs []error
-	if c.LogFormat != "json" && c.LogFormat != "text" {
-		errs = append(errs, fmt.Errorf("--log-format %q is neither json nor text", c.LogFormat))
-	}
-	if _, err := level(c.LogLevel); err != nil {
-		errs = append(errs, err)
-	}
-	return errs
-}
-
-// domain names the roles of this Windlass.
-func (c Common) domain() mtls.Domain { return mtls.Domain(c.TLSDomain) }
-
-func (c Common) validateServing() []error {
-	errs := append(c.validate(), address("--ops-listen", c.OpsListen)...)
-	if c.TLSDir == "" {
-		errs = append(errs, errors.New("--tls-dir is missing: name a folder with ca.crt, tls.crt and tls.key"))
-	}
-	if wrong := validation.IsDNS1123Subdomain(c.TLSDomain); len(wrong) > 0 {
-		errs = append(errs, fmt.Errorf("--tls-domain %q is no domain: name what the names in all certificates of this Windlass end in, such as windlass.my-namespace.windlass", c.TLSDomain))
-	}
-	return errs
 }
 
 func (c Etcd) validate() []error {
@@ -199,9 +156,9 @@ func (c Etcd) validate() []error {
 
 // Validate returns an error that names the invalid settings.
 func (c GatewayConfig) Validate() error {
-	errs := append(c.validateServing(), c.Etcd.validate()...)
-	errs = append(errs, address("--listen", c.Listen)...)
-	errs = append(errs, address("--wire-listen", c.WireListen)...)
+	errs := append(c.ValidateServing(), c.Etcd.validate()...)
+	errs = append(errs, role.Address("--listen", c.Listen)...)
+	errs = append(errs, role.Address("--wire-listen", c.WireListen)...)
 	errs = append(errs, reachable("--advertise", c.Advertise)...)
 	errs = append(errs, reachable("--schedulers", c.Schedulers)...)
 	errs = append(errs, c.Callers.validate()...)
@@ -218,8 +175,8 @@ func (c GatewayConfig) Validate() error {
 
 // Validate returns an error that names the invalid settings.
 func (c SchedulerConfig) Validate() error {
-	errs := append(c.validateServing(), c.Etcd.validate()...)
-	errs = append(errs, address("--wire-listen", c.WireListen)...)
+	errs := append(c.ValidateServing(), c.Etcd.validate()...)
+	errs = append(errs, role.Address("--wire-listen", c.WireListen)...)
 	errs = append(errs, reachable("--advertise", c.Advertise)...)
 	errs = append(errs, reachable("--agent-scheduler", c.AgentScheduler)...)
 	if c.NodeAgent != "" {
@@ -258,7 +215,7 @@ func (c SchedulerConfig) Validate() error {
 
 // Validate returns an error that names the invalid settings.
 func (c ControllerConfig) Validate() error {
-	errs := c.validateServing()
+	errs := c.ValidateServing()
 	if c.Namespace == "" {
 		errs = append(errs, errors.New("--pod-namespace is missing: name the namespace that the controller runs in"))
 	}
@@ -270,14 +227,6 @@ func (c ControllerConfig) Validate() error {
 	}
 	_, err := c.Hosts.urls()
 	return errors.Join(append(errs, err)...)
-}
-
-// address checks an address to listen on.
-func address(flag, addr string) []error {
-	if _, _, err := net.SplitHostPort(addr); err != nil {
-		return []error{fmt.Errorf("%s %q is not host:port: write for example :8080", flag, addr)}
-	}
-	return nil
 }
 
 // reachable checks an address that other programs connect to.

@@ -7,12 +7,13 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/windlass-dev/windlass/internal/cluster/role"
 	"github.com/windlass-dev/windlass/internal/tracing"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 )
 
-func common() Common {
-	return Common{LogFormat: "json", LogLevel: "info", OpsListen: ":8081", TLSDir: "/tls", TLSDomain: "windlass.ns.windlass"}
+func common() role.Common {
+	return role.Common{LogFormat: "json", LogLevel: "info", OpsListen: ":8081", TLSDir: "/tls", TLSDomain: "windlass.ns.windlass"}
 }
 
 func goodScheduler() SchedulerConfig {
@@ -38,31 +39,13 @@ func goodController() ControllerConfig {
 	return ControllerConfig{Common: common(), Namespace: "windlass", Schedulers: "windlass-scheduler-peers"}
 }
 
-func goodNode() NodeConfig {
-	return NodeConfig{
-		Common: common(), WireListen: ":9443", CgroupRoot: "/host/cgroup", JournalDir: "/run/windlass/node",
-		CallOrder: "serpt", Slice: "auto", Preempt: true,
-	}
-}
-
 func TestAProblemIsNamedByItsFlag(t *testing.T) {
 	for flag, err := range map[string]error{
 		"":                     goodScheduler().Validate(),
 		" ":                    goodGateway().Validate(),
 		"  ":                   goodController().Validate(),
-		"   ":                  goodNode().Validate(),
-		"    ":                 with(goodNode, func(c *NodeConfig) { c.CoLocation, c.LatencyCritical = true, []string{"shop"} }).Validate(),
 		"     ":                with(goodScheduler, func(c *SchedulerConfig) { c.NodeAgent = "windlass-node.windlass.svc:9443" }).Validate(),
 		"--node-agent":         with(goodScheduler, func(c *SchedulerConfig) { c.NodeAgent = "windlass-node" }).Validate(),
-		"      ":               with(goodNode, func(c *NodeConfig) { c.BatchNamespaces, c.NodeName = []string{"*"}, "n1" }).Validate(),
-		"--batch-namespaces":   with(goodNode, func(c *NodeConfig) { c.BatchNamespaces = []string{"reports"} }).Validate(),
-		"--cgroup-root":        with(goodNode, func(c *NodeConfig) { c.CgroupRoot = "" }).Validate(),
-		"--journal-dir":        with(goodNode, func(c *NodeConfig) { c.JournalDir = "run" }).Validate(),
-		"--call-order":         with(goodNode, func(c *NodeConfig) { c.CallOrder = "FIFO" }).Validate(),
-		"--slice":              with(goodNode, func(c *NodeConfig) { c.Slice = "50" }).Validate(),
-		"--cores":              with(goodNode, func(c *NodeConfig) { c.Cores = -1 }).Validate(),
-		"--co-location":        with(goodNode, func(c *NodeConfig) { c.CoLocation = true }).Validate(),
-		"--wire-listen ":       with(goodNode, func(c *NodeConfig) { c.WireListen = "" }).Validate(),
 		"--tls-dir":            with(goodScheduler, func(c *SchedulerConfig) { c.TLSDir = "" }).Validate(),
 		"--tls-domain":         with(goodScheduler, func(c *SchedulerConfig) { c.TLSDomain = "" }).Validate(),
 		"--log-format":         with(goodScheduler, func(c *SchedulerConfig) { c.LogFormat = "xml" }).Validate(),
@@ -114,12 +97,12 @@ func TestFlagsComeFromTheEnvironmentToo(t *testing.T) {
 	parse := func(args []string, env map[string]string) (GatewayConfig, error) {
 		var c GatewayConfig
 		flags := pflag.NewFlagSet("gateway", pflag.ContinueOnError)
-		c.servingFlags(flags)
+		c.ServingFlags(flags)
 		c.Etcd.flags(flags)
 		if err := flags.Parse(args); err != nil {
 			t.Fatal(err)
 		}
-		return c, fromEnvironment(flags, func(name string) string { return env[name] })
+		return c, role.FromEnvironment(flags, func(name string) string { return env[name] })
 	}
 	got, err := parse([]string{"--etcd-prefix=/flag"}, map[string]string{
 		"WINDLASS_ETCD_PREFIX": "/env", "WINDLASS_ETCD_ENDPOINTS": "http://a:1,http://b:2",
@@ -130,7 +113,7 @@ func TestFlagsComeFromTheEnvironmentToo(t *testing.T) {
 	var c GatewayConfig
 	flags := pflag.NewFlagSet("gateway", pflag.ContinueOnError)
 	flags.DurationVar(&c.DrainDelay, "drain-delay", 0, "")
-	err = fromEnvironment(flags, func(string) string { return "soon" })
+	err = role.FromEnvironment(flags, func(string) string { return "soon" })
 	if err == nil || !strings.Contains(err.Error(), "WINDLASS_DRAIN_DELAY") {
 		t.Errorf("a wrong value: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/cluster/role"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/mtls"
 	"github.com/windlass-dev/windlass/internal/serve"
@@ -24,7 +25,7 @@ func Controller(ctx context.Context, config ControllerConfig) error {
 	if err := config.Validate(); err != nil {
 		return err
 	}
-	registry, parts := newRegistry(), lifecycle.New()
+	registry, parts := role.NewRegistry(), lifecycle.New()
 	log, flush := newLog(config.Common, registry)
 	defer flush()
 	defer parts.Stop()
@@ -32,7 +33,7 @@ func Controller(ctx context.Context, config ControllerConfig) error {
 	if err != nil {
 		return fmt.Errorf("--tls-dir: %w", err)
 	}
-	registerExpiry(registry, tls)
+	role.RegisterExpiry(registry, tls)
 	runtimes, err := readRuntimes(config.RuntimesFile)
 	if err != nil {
 		return err
@@ -54,22 +55,22 @@ func Controller(ctx context.Context, config ControllerConfig) error {
 		Hosts: gatewayaddress.Rules{URLs: urls, Permits: permits}, Runtimes: runtimes, Egress: config.Egress, NodeAgents: config.NodeAgents, LatencyCritical: config.LatencyCritical, LeaderElection: config.LeaderElection,
 	}, controller.Deps{
 		REST: rest, Registerer: registry, Log: log,
-		Dial: []grpc.DialOption{grpc.WithTransportCredentials(tls.ClientCredentials(config.domain().Scheduler()))},
+		Dial: []grpc.DialOption{grpc.WithTransportCredentials(tls.ClientCredentials(config.Domain().Scheduler()))},
 	})
 	if err != nil {
 		return err
 	}
 	unready := func() string {
 		if !c.Ready() {
-			return starting
+			return role.Starting
 		}
 		return ""
 	}
-	if err := serveOperations(parts, config.Common, serve.Operations(registry, unready), log); err != nil {
+	if err := role.ServeOperations(parts, config.Common, serve.Operations(registry, unready), log); err != nil {
 		return err
 	}
 	parts.Start("controller", c.Run)
-	return untilDone(ctx, parts)
+	return role.UntilDone(ctx, parts)
 }
 
 // readPermits reads which hosts functions of a namespace may have; none if no file is named.
@@ -111,7 +112,7 @@ func readRuntimes(file string) ([]v1alpha1.ClusterRuntime, error) {
 func Cleanup(ctx context.Context, config CleanupConfig) error {
 	ctx, cancel := context.WithTimeout(ctx, config.Timeout)
 	defer cancel()
-	log, flush := newLog(config.Common, newRegistry())
+	log, flush := newLog(config.Common, role.NewRegistry())
 	defer flush()
 	rest, err := restConfig()
 	if err != nil {

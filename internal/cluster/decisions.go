@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/windlass-dev/windlass/internal/cluster/role"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
@@ -18,7 +19,7 @@ type Decider interface {
 }
 
 func (s *schedulerRole) operations() http.Handler {
-	return SchedulerOperations(s.registry, s.state.get, func() Decider { return s.scheduler })
+	return SchedulerOperations(s.registry, s.state.Get, func() Decider { return s.scheduler })
 }
 
 // SchedulerOperations serves the health checks, the metrics and, once decider returns one, the
@@ -41,7 +42,7 @@ type decisions struct {
 // started says whether there is a scheduler to ask, and answers if there is none yet.
 func (d decisions) started(w http.ResponseWriter) bool {
 	// There is one once the state says something else.
-	if d.unready() == starting {
+	if d.unready() == role.Starting {
 		http.Error(w, "the scheduler is starting; try again in a second", http.StatusServiceUnavailable)
 		return false
 	}

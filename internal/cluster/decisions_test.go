@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/cluster/role"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
 	"github.com/windlass-dev/windlass/pkg/catalog"
@@ -28,7 +29,7 @@ func (alone) Unconfirmed() (time.Time, bool)      { return time.Time{}, false }
 
 func TestASchedulerTellsWhatItDecidedOnThePortForOperations(t *testing.T) {
 	s := &schedulerRole{registry: exposition.NewRegistry()}
-	s.state.set(starting)
+	s.state.Set(role.Starting)
 	handler := s.operations()
 	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
@@ -56,7 +57,7 @@ func TestASchedulerTellsWhatItDecidedOnThePortForOperations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.state.set("")
+	s.state.Set("")
 	w := get("/debug/decisions/team/web")
 	var account decisionlog.Report
 	if err := json.Unmarshal(w.Body.Bytes(), &account); err != nil || w.Code != http.StatusOK || account.Name != "web" {

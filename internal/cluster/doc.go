@@ -1,5 +1,5 @@
-// Package cluster composes the programs of a cluster: gateway, scheduler, controller, node
-// agent, and the cleanup. It decides only which parts each consists of, and in which order they start and stop.
+// Package cluster composes the programs of a cluster: gateway, scheduler, controller, and the
+// cleanup; package node composes the node agent, and package role has what all of them share. It decides only which parts each consists of, and in which order they start and stop.
 //
 // Invariants:
 //
@@ -8,6 +8,4 @@
 //     that it has.
 //   - A stopping scheduler first hands off its slots, and then redirects instances and gateways
 //     to the new owners.
-//   - When a node agent has stopped, however that happened, no pod is in the low band. Only where
-//     its whole container was killed, that waits for the next one.
 package cluster

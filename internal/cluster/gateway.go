@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/cluster/role"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/mtls"
@@ -22,21 +22,21 @@ func Gateway(ctx context.Context, config GatewayConfig) error {
 	if err := config.Validate(); err != nil {
 		return err
 	}
-	registry, parts := newRegistry(), lifecycle.New()
+	registry, parts := role.NewRegistry(), lifecycle.New()
 	log, flush := newLog(config.Common, registry)
 	defer flush()
 	defer parts.Stop()
-	var state readiness
-	state.set(starting)
+	var state role.Readiness
+	state.Set(role.Starting)
 	if err := startGateway(ctx, config, parts, &state, registry, log); err != nil {
-		return unlessDone(ctx, err)
+		return role.UnlessDone(ctx, err)
 	}
-	state.set("")
+	state.Set("")
 	log.Info("ready", "listen", config.Listen)
-	err := untilDone(ctx, parts)
+	err := role.UntilDone(ctx, parts)
 	if err == nil {
 		// Whoever routes calls needs a moment to notice.
-		state.set("stopping")
+		state.Set("stopping")
 		log.Info("stopping", "delay", config.DrainDelay, "timeout", config.DrainTimeout)
 		time.Sleep(config.DrainDelay)
 	}
@@ -45,44 +45,34 @@ func Gateway(ctx context.Context, config GatewayConfig) error {
 
 // closeWhenStopping asks clients to close their connections once the gateway is to
 // stop, so that none of them sends a call on one that is being closed.
-func closeWhenStopping(handler http.Handler, state *readiness) http.Handler {
+func closeWhenStopping(handler http.Handler, state *role.Readiness) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if state.get() != "" && r.ProtoMajor == 1 {
+		if state.Get() != "" && r.ProtoMajor == 1 {
 			w.Header().Set("Connection", "close")
 		}
 		handler.ServeHTTP(w, r)
 	})
 }
 
-// starting is the readiness of a program that has not all its parts yet.
-const starting = "starting"
-
-// readiness is why a program should get no work; empty if it should.
-type readiness struct{ why atomic.Pointer[string] }
-
-func (r *readiness) set(why string) { r.why.Store(&why) }
-
-func (r *readiness) get() string { return *r.why.Load() }
-
 // startGateway makes the parts and starts them in the order in which they need
 // each other.
 func startGateway(
-	ctx context.Context, config GatewayConfig, parts *lifecycle.Lifecycle, state *readiness, registry *exposition.Registry, log *slog.Logger,
+	ctx context.Context, config GatewayConfig, parts *lifecycle.Lifecycle, state *role.Readiness, registry *exposition.Registry, log *slog.Logger,
 ) error {
-	if err := serveOperations(parts, config.Common, serve.Operations(registry, state.get), log); err != nil {
+	if err := role.ServeOperations(parts, config.Common, serve.Operations(registry, state.Get), log); err != nil {
 		return err
 	}
 	tls, err := mtls.Load(config.TLSDir, log)
 	if err != nil {
 		return fmt.Errorf("--tls-dir: %w", err)
 	}
-	registerExpiry(registry, tls)
+	role.RegisterExpiry(registry, tls)
 	// 1. Which functions there are, and who owns them.
 	source, err := startCatalog(parts, config.Common, kube.Config{}, log)
 	if err != nil {
 		return err
 	}
-	schedulers := tls.ClientCredentials(config.domain().Scheduler())
+	schedulers := tls.ClientCredentials(config.Domain().Scheduler())
 	watched, known, err := startSlots(parts, config, schedulers, registry, log)
 	if err != nil {
 		return err
@@ -144,7 +134,7 @@ func serveInstances(parts *lifecycle.Lifecycle, config GatewayConfig, tls *mtls.
 }
 
 // startCatalog follows the cluster's Functions and their revisions.
-func startCatalog(parts *lifecycle.Lifecycle, config Common, what kube.Config, log *slog.Logger) (*kube.Source, error) {
+func startCatalog(parts *lifecycle.Lifecycle, config role.Common, what kube.Config, log *slog.Logger) (*kube.Source, error) {
 	rest, err := restConfig()
 	if err != nil {
 		return nil, err

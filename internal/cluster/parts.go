@@ -3,10 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,66 +11,31 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.opentelemetry.io/otel"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/grpclog"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/cluster/role"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
-	"github.com/windlass-dev/windlass/internal/metric/exposition"
-	"github.com/windlass-dev/windlass/internal/serve"
 )
 
-// opsDrain is how long a request for health or metrics may take at the end.
-const opsDrain = time.Second
-
-func level(name string) (slog.Level, error) {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(name)); err != nil {
-		return l, fmt.Errorf("--log-level %q is none of debug, info, warn and error", name)
-	}
-	return l, nil
-}
-
-// newLog makes the logger of a valid configuration, also for the libraries that
-// have one of their own. Nobody who logs waits for the log to be read. What is
-// still to be written is written by flush.
-func newLog(c Common, registerer prometheus.Registerer) (log *slog.Logger, flush func()) {
-	l, _ := level(c.LogLevel)
-	sink := newLogWriter(os.Stderr)
-	registerer.MustRegister(linesDroppedTotal.Func(func() float64 { return float64(sink.Dropped()) }))
-	options := &slog.HandlerOptions{Level: l}
-	var handler slog.Handler = slog.NewJSONHandler(sink, options)
-	if c.LogFormat == "text" {
-		handler = slog.NewTextHandler(sink, options)
-	}
-	log = slog.New(handler)
-	klog.SetSlogLogger(log.With("library", "client-go"))
+// newLog makes the logger of a role, also for the libraries that only the control plane has.
+func newLog(c role.Common, registerer prometheus.Registerer) (log *slog.Logger, flush func()) {
+	log, flush = role.NewLog(c, registerer)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("a library says", "library", "opentelemetry", "err", err) }))
 	ctrl.SetLogger(logr.FromSlogHandler(log.With("library", "controller-runtime").Handler()))
-	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, sink))
-	writing := lifecycle.New()
-	writing.Start("log", sink.Run)
-	return log, writing.Stop
-}
-
-func newRegistry() *exposition.Registry {
-	registry := exposition.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), serve.NewBuildInfo())
-	return registry
+	return log, flush
 }
 
 func newScheme() *runtime.Scheme {
@@ -147,20 +109,6 @@ func newEtcd(c Etcd, log *slog.Logger) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// serveOperations serves health checks, metrics and what else there is to ask on the
-// port for that from now on.
-func serveOperations(parts *lifecycle.Lifecycle, c Common, handler http.Handler, log *slog.Logger) error {
-	listener, err := net.Listen("tcp", c.OpsListen)
-	if err != nil {
-		return fmt.Errorf("--ops-listen: %w", err)
-	}
-	if c.Pprof {
-		handler = serve.Profiles(handler)
-	}
-	parts.Start("operations", func(ctx context.Context) error { return serve.HTTP(ctx, listener, handler, opsDrain, log) })
-	return nil
-}
-
 // waitAll waits for all of them, or for a failure or the end.
 func waitAll(ctx context.Context, parts *lifecycle.Lifecycle, all ...<-chan struct{}) error {
 	for _, ready := range all {
@@ -191,22 +139,4 @@ func poll(ctx context.Context, isTrue func() bool) <-chan struct{} {
 		close(became)
 	}()
 	return became
-}
-
-// untilDone waits for the end, or for a failure.
-func untilDone(ctx context.Context, parts *lifecycle.Lifecycle) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-parts.Failed():
-		return err
-	}
-}
-
-// unlessDone is the error, unless it is only that ctx ended.
-func unlessDone(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }

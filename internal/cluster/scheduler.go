@@ -18,6 +18,7 @@ import (
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/cluster/role"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/mtls"
@@ -45,21 +46,21 @@ func Scheduler(ctx context.Context, config SchedulerConfig) error {
 	if err := config.Validate(); err != nil {
 		return err
 	}
-	registry := newRegistry()
+	registry := role.NewRegistry()
 	log, flush := newLog(config.Common, registry)
 	defer flush()
 	s := &schedulerRole{config: config, log: log, registry: registry, parts: lifecycle.New(), keeping: lifecycle.New()}
-	s.state.set(starting)
+	s.state.Set(role.Starting)
 	defer s.parts.Stop()
 	defer s.keeping.Stop()
 	if err := s.start(ctx); err != nil {
-		return unlessDone(ctx, err)
+		return role.UnlessDone(ctx, err)
 	}
-	s.state.set("")
+	s.state.Set("")
 	s.log.Info("ready", "id", config.ID, "advertise", config.Advertise)
-	err := untilDone(ctx, s.parts)
+	err := role.UntilDone(ctx, s.parts)
 	if err == nil {
-		s.state.set("stopping")
+		s.state.Set("stopping")
 		s.log.Info("handing the slots over", "delay", config.HandoverDelay)
 		s.keeping.Stop()
 		s.scheduler.Serving(false)
@@ -75,7 +76,7 @@ type schedulerRole struct {
 	config   SchedulerConfig
 	log      *slog.Logger
 	registry *exposition.Registry
-	state    readiness
+	state    role.Readiness
 	// parts are all but what keeps the slots, which stops before them.
 	parts, keeping *lifecycle.Lifecycle
 
@@ -91,13 +92,13 @@ type schedulerRole struct {
 // start makes the parts and starts them in the order in which they need each other. Slots are
 // claimed last: an owner must know its functions and their instances.
 func (s *schedulerRole) start(ctx context.Context) (err error) {
-	if err := serveOperations(s.parts, s.config.Common, s.operations(), s.log); err != nil {
+	if err := role.ServeOperations(s.parts, s.config.Common, s.operations(), s.log); err != nil {
 		return err
 	}
 	if s.tls, err = mtls.Load(s.config.TLSDir, s.log); err != nil {
 		return fmt.Errorf("--tls-dir: %w", err)
 	}
-	registerExpiry(s.registry, s.tls)
+	role.RegisterExpiry(s.registry, s.tls)
 	if s.traces, err = startTraces(s.parts, s.config.Tracing, "windlass-scheduler", s.registry, s.log); err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (s *schedulerRole) start(ctx context.Context) (err error) {
 		return err
 	}
 	watched, err := health.New(health.Config{Self: s.config.ID}, health.Deps{
-		Directory: directory, Credentials: s.tls.ClientCredentials(s.config.domain().Scheduler()), Registry: s.registry, Log: s.log,
+		Directory: directory, Credentials: s.tls.ClientCredentials(s.config.Domain().Scheduler()), Registry: s.registry, Log: s.log,
 	})
 	if err != nil {
 		return err
@@ -269,7 +270,7 @@ func (s *schedulerRole) newOwnership() (*etcd.Coordinator, *etcd.Directory, *etc
 // isScheduler tells whether a call is another scheduler's, by its certificate.
 func (s *schedulerRole) isScheduler(ctx context.Context) bool {
 	names, _ := mtls.PeerName(ctx)
-	return slices.Contains(names, s.config.domain().Scheduler())
+	return slices.Contains(names, s.config.Domain().Scheduler())
 }
 
 // startScheduler starts the scheduler and lets others reach it.
@@ -287,7 +288,7 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Coordinator, watched *health
 	s.scheduler, err = scheduler.New(settings, scheduler.Deps{
 		Catalog: s.source.Catalog(), Estimates: memory, Runtimes: s.source,
 		Ownership: keeper, Router: watched, Instances: scheduler.InstancesOf(s.instances),
-		Schedulers: s.tls.ClientCredentials(s.config.domain().Scheduler()), IsScheduler: s.isScheduler,
+		Schedulers: s.tls.ClientCredentials(s.config.Domain().Scheduler()), IsScheduler: s.isScheduler,
 		Registry: s.registry, Traces: s.traces, Log: s.log, Now: time.Now,
 	})
 	if err != nil {
@@ -298,7 +299,7 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Coordinator, watched *health
 	if err != nil {
 		return fmt.Errorf("--wire-listen: %w", err)
 	}
-	server := serve.NewWire(s.registry, s.tls.ServerCredentials(), mtls.RequirePeer(mtls.SchedulerMethods(s.config.domain()))...)
+	server := serve.NewWire(s.registry, s.tls.ServerCredentials(), mtls.RequirePeer(mtls.SchedulerMethods(s.config.Domain()))...)
 	agentwire.RegisterInstancesServer(server, s.scheduler)
 	controlwire.RegisterSchedulerServer(server, s.scheduler)
 	s.parts.Start("provisioner", func(ctx context.Context) error { return s.instances.Run(ctx, s.scheduler) })

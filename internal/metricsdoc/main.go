@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/windlass-dev/windlass/internal/cluster"
+	"github.com/windlass-dev/windlass/internal/cluster/role"
 	"github.com/windlass-dev/windlass/internal/metric"
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/internal/tracing"
@@ -39,7 +39,7 @@ var sections = []section{
 	{"Node agents", "Each reports on its own node. Calls ask only while the node is busy, so series about calls leave the others out.",
 		[]*metric.Set{&nodeagent.Metrics}},
 	{"Every program", "", []*metric.Set{&serve.Build}},
-	{"Every program of a cluster", "", []*metric.Set{&cluster.Metrics}},
+	{"Every program of a cluster", "", []*metric.Set{&role.Metrics}},
 }
 
 func main() {

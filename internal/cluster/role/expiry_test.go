@@ -1,4 +1,4 @@
-package cluster
+package role
 
 import (
 	"log/slog"
@@ -25,7 +25,7 @@ func TestS16TheEndOfTheCertificateInUseIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		registry := prometheus.NewRegistry()
-		registerExpiry(registry, tls)
+		RegisterExpiry(registry, tls)
 		for _, want := range []time.Time{first, second} {
 			renew(want)
 			time.Sleep(time.Minute)

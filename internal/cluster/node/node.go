@@ -1,4 +1,4 @@
-package cluster
+package node
 
 import (
 	"context"
@@ -9,12 +9,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"google.golang.org/grpc"
 
 	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/cluster/role"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/mtls"
@@ -28,11 +30,26 @@ import (
 // milliseconds, and one that hangs never does.
 const nodeEndsWithin = 5 * time.Second
 
-// Node runs the node agent of a node until ctx ends, and leaves all pods in the normal band. It
+const (
+	// writeBuffer is how many bytes to an agent are written at once. gRPC's own number is 32 KiB.
+	writeBuffer = 1 << 10
+	// garbage is how much garbage there may be, in percent of what is used. It has little of both, and Go's own number, 100,
+	// lets the memory of the node grow with it.
+	garbage = 50
+)
+
+// Run runs the node agent of a node until ctx ends, and leaves all pods in the normal band. It
 // does so in a second process, which may fail in any way.
-func Node(ctx context.Context, config NodeConfig) error {
+func Run(ctx context.Context, config Config) error {
 	if err := config.Validate(); err != nil {
 		return err
+	}
+	// It wakes up some hundred times a second for a few microseconds. With one processor of Go's that wakes one thread.
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(1)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbage)
 	}
 	if config.Watched {
 		return nodeAgent(ctx, config)
@@ -47,29 +64,30 @@ func Node(ctx context.Context, config NodeConfig) error {
 }
 
 // journal is the file that has the pods in the low band.
-func (c NodeConfig) journal() string { return filepath.Join(c.JournalDir, "bands") }
+func (c Config) journal() string { return filepath.Join(c.JournalDir, "bands") }
 
-func nodeAgent(ctx context.Context, config NodeConfig) error {
-	registry := newRegistry()
-	log, flush := newLog(config.Common, registry)
+func nodeAgent(ctx context.Context, config Config) error {
+	registry := role.NewRegistry()
+	log, flush := role.NewLog(config.Common, registry)
 	defer flush()
 	n := &nodeRole{config: config, log: log, registry: registry, parts: lifecycle.New()}
-	n.state.set(starting)
+	n.state.Set(role.Starting)
 	defer n.parts.Stop()
 	if err := n.start(); err != nil {
-		return unlessDone(ctx, err)
+		return role.UnlessDone(ctx, err)
 	}
-	n.state.set("")
+	n.state.Set("")
+	debug.FreeOSMemory() // what starting leaves behind, which would stay: little makes garbage from now on
 	log.Info("ready", "wire-listen", config.WireListen)
-	return untilDone(ctx, n.parts)
+	return role.UntilDone(ctx, n.parts)
 }
 
 // nodeRole is a node agent with its parts.
 type nodeRole struct {
-	config   NodeConfig
+	config   Config
 	log      *slog.Logger
 	registry *exposition.Registry
-	state    readiness
+	state    role.Readiness
 	parts    *lifecycle.Lifecycle
 
 	tls     *mtls.Credentials
@@ -79,13 +97,13 @@ type nodeRole struct {
 
 // start makes the parts and starts them in the order in which they need each other.
 func (n *nodeRole) start() (err error) {
-	if err := serveOperations(n.parts, n.config.Common, serve.Operations(n.registry, n.state.get), n.log); err != nil {
+	if err := role.ServeOperations(n.parts, n.config.Common, serve.Operations(n.registry, n.state.Get), n.log); err != nil {
 		return err
 	}
 	if n.tls, err = mtls.Load(n.config.TLSDir, n.log); err != nil {
 		return fmt.Errorf("--tls-dir: %w", err)
 	}
-	registerExpiry(n.registry, n.tls)
+	role.RegisterExpiry(n.registry, n.tls)
 	if err := n.openGroups(); err != nil {
 		return err
 	}
@@ -106,7 +124,9 @@ func (n *nodeRole) start() (err error) {
 	if err != nil {
 		return fmt.Errorf("--wire-listen: %w", err)
 	}
-	server := serve.NewWire(n.registry, n.tls.ServerCredentials(), mtls.RequirePeer(mtls.NodeMethods())...)
+	// Of 1,000 agents each has a buffer, and few messages are longer than a hundred bytes.
+	options := append(mtls.RequirePeer(mtls.NodeMethods()), grpc.WriteBufferSize(writeBuffer))
+	server := serve.NewWire(n.registry, n.tls.ServerCredentials(), options...)
 	nodewire.RegisterNodeServer(server, agent)
 	n.parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, listener, server) })
 	return nil
@@ -141,18 +161,14 @@ func (n *nodeRole) openGroups() (err error) {
 // startIdentity follows the keys by which tokens of pods are checked. Every service account may
 // read them, and without --batch-namespaces this one has no right besides.
 func (n *nodeRole) startIdentity() (*podtoken.Verifier, error) {
-	config, err := restConfig()
-	if err != nil {
-		return nil, err
-	}
-	client, err := typedcorev1.NewForConfig(config)
+	client, err := newClient()
 	if err != nil {
 		return nil, err
 	}
 	settings := podtoken.DefaultConfig()
 	settings.Audience = podtoken.NodeAudience
 	verifier, err := podtoken.New(settings, podtoken.Deps{
-		Keys: podtoken.ClusterKeys{Client: client.RESTClient()}, Log: n.log, Now: time.Now,
+		Keys: podtoken.ClusterKeys{Client: client}, Log: n.log, Now: time.Now,
 	})
 	if err != nil {
 		return nil, err

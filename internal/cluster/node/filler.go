@@ -1,4 +1,4 @@
-package cluster
+package node
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -29,15 +28,11 @@ func (n *nodeRole) startFillers(agent *nodeagent.Agent) error {
 		n.log.Warn("pods with the annotation are not put into the low band on this node", "annotation", v1alpha1.AnnotationClass, "bands", n.tree.String())
 		return nil
 	}
-	config, err := restConfig()
+	client, err := newClient()
 	if err != nil {
 		return err
 	}
-	client, err := typedcorev1.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	pods := toolscache.NewListWatchFromClient(client.RESTClient(), "pods", metav1.NamespaceAll, podsOf(n.config.NodeName))
+	pods := toolscache.NewListWatchFromClient(client, "pods", metav1.NamespaceAll, podsOf(n.config.NodeName))
 	n.log.Info("pods with the annotation get what others leave", "annotation", v1alpha1.AnnotationClass, "namespaces", n.config.BatchNamespaces)
 	groups := fillerGroups{n.tree, n.journal}
 	fillers := nodeagent.NewFillers(agent, n.config.BatchNamespaces, groups.open, n.log)

@@ -1,4 +1,4 @@
-package cluster
+package role
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,7 +16,7 @@ var linesDroppedTotal = Metrics.Counter(metric.Stable, "windlass_log_lines_dropp
 var certificateExpiry = Metrics.Gauge(metric.Stable, "windlass_tls_certificate_expiry_timestamp_seconds",
 	"Unix time at which the certificate in use expires.")
 
-// registerExpiry tells when the certificate of credentials ends, also once it was replaced.
-func registerExpiry(registry prometheus.Registerer, tls *mtls.Credentials) {
+// RegisterExpiry tells when the certificate of credentials ends, also once it was replaced.
+func RegisterExpiry(registry prometheus.Registerer, tls *mtls.Credentials) {
 	registry.MustRegister(certificateExpiry.Func(func() float64 { return float64(tls.Expires().Unix()) }))
 }

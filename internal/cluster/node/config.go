@@ -1,4 +1,4 @@
-package cluster
+package node
 
 import (
 	"context"
@@ -11,13 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/cluster/role"
 	"github.com/windlass-dev/windlass/pkg/nodeagent"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 )
 
-// NodeConfig has the settings of a node agent.
-type NodeConfig struct {
-	Common
+// Config has the settings of a node agent.
+type Config struct {
+	role.Common
 	// WireListen is where instances of the node come.
 	WireListen string
 	// CgroupRoot is where the node's control groups are mounted, and JournalDir a folder that
@@ -43,11 +44,11 @@ type NodeConfig struct {
 	Watched bool
 }
 
-func nodeCommand() *cobra.Command {
-	var c NodeConfig
-	cmd := roleCommand("node", "Run the node agent of a node of a cluster", func(ctx context.Context) error { return Node(ctx, c) })
+func NewCommand() *cobra.Command {
+	var c Config
+	cmd := role.NewCommand("node", "Run the node agent of a node of a cluster", func(ctx context.Context) error { return Run(ctx, c) })
 	flags := cmd.Flags()
-	c.servingFlags(flags)
+	c.ServingFlags(flags)
 	usual := callorder.DefaultParams(1)
 	flags.StringVar(&c.WireListen, "wire-listen", ":9443", "`address` for the instances of the node")
 	flags.StringVar(&c.CgroupRoot, "cgroup-root", "/host/cgroup", "`folder` at which the control groups of the node are mounted, so that they can be written")
@@ -74,8 +75,8 @@ func orderNames() string {
 }
 
 // Validate returns an error that names the invalid settings.
-func (c NodeConfig) Validate() error {
-	errs := append(c.validateServing(), address("--wire-listen", c.WireListen)...)
+func (c Config) Validate() error {
+	errs := append(c.ValidateServing(), role.Address("--wire-listen", c.WireListen)...)
 	for flag, folder := range map[string]string{"--cgroup-root": c.CgroupRoot, "--journal-dir": c.JournalDir} {
 		if !filepath.IsAbs(folder) {
 			errs = append(errs, fmt.Errorf("%s %q is not the absolute path of a folder: write for example /host/cgroup", flag, folder))
@@ -92,7 +93,7 @@ func (c NodeConfig) Validate() error {
 }
 
 // agent is the configuration of the node agent itself.
-func (c NodeConfig) agent() (nodeagent.Config, error) {
+func (c Config) agent() (nodeagent.Config, error) {
 	var errs []error
 	cores := c.Cores
 	if cores == 0 {
