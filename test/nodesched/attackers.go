@@ -152,7 +152,7 @@ func (s *siege) alive(p *tenantPod) error {
 // pose says hello as the victim, over one connection.
 func (s *siege) pose(p *tenantPod) error {
 	posing := *s.victims[0]
-	posing.uid = p.uid // the attacker's token
+	posing.token = p.token // the attacker's
 	for range 100 {
 		t, err := posing.openOn(p.conn, nil)
 		if err != nil {

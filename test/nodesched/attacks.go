@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 )
 
@@ -40,6 +41,11 @@ type siege struct {
 	mu   sync.Mutex
 	pods []*tenantPod
 	kept []*grpc.ClientConn // beside those of pods
+	// spinning are processes that always want to run, and creds and token what pods prove with who they are;
+	// without them the node agent is the harness's own.
+	spinning []*tenantPod
+	creds    credentials.TransportCredentials
+	token    func(*tenantPod) (string, error)
 }
 
 func (s *siege) keep(c *grpc.ClientConn) {
@@ -192,7 +198,14 @@ func (s *siege) join(n *ownNode, self, namespace, function, name string, a attac
 	if err != nil {
 		return nil, err
 	}
-	conn, err := grpc.NewClient(n.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	creds := insecure.NewCredentials()
+	if s.token != nil {
+		creds = s.creds
+		if p.token, err = s.token(p); err != nil {
+			return nil, err
+		}
+	}
+	conn, err := grpc.NewClient(n.addr, grpc.WithTransportCredentials(creds))
 	if err != nil {
 		return nil, err
 	}
@@ -266,6 +279,10 @@ func (s *siege) stop() (err error) {
 	}
 	for _, c := range s.kept {
 		err = errors.Join(err, c.Close())
+	}
+	for _, p := range s.spinning {
+		_ = p.cmd.Process.Kill()
+		p.stop()
 	}
 	return err
 }

@@ -6,26 +6,28 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 )
 
-// The trace cost has a node agent with a hundred pods, each with a control group, a process and a stream of
-// its own. Its node is calm, or busy with pods that make calls of 10 ms in turn.
+// The trace cost has the node agent of the image with a hundred pods, each with a control group, a process and a
+// stream of its own. Its node is calm, or busy with pods that make calls of 10 ms in turn.
 const (
 	costPods = 100
 	costRate = 90.0 // calls of costCall a second on the busy node: nine tenths of a core
 	costCall = 10 * time.Millisecond
 )
 
-// nodeCost is what a node agent took.
+// costSpinners is how many processes always want to run on the busy node, beside its pods. They get what pods leave.
+const costSpinners = 3
+
+// nodeCost is what a node agent took. It is two processes: the one that orders calls, and its watcher.
 type nodeCost struct {
-	cores               float64
-	resident, anonymous float64 // MiB
+	cores float64 // both
+	// What the first has of memory, and what its watcher has, in MiB.
+	resident, anonymous, watcher float64
 	// messages are those both ways, a second.
 	messages   float64
 	calls      int
@@ -33,39 +35,61 @@ type nodeCost struct {
 	switches   float64 // a second
 }
 
-// measureCost measures a node agent without pods, with a hundred on a calm node, and on a busy one.
-func measureCost(out io.Writer, self, temp string, length time.Duration) error {
+// measureCost measures the node agent of the image without pods, with one, with a hundred on a calm node, and on a
+// busy one.
+func measureCost(out io.Writer, self, temp string, p plan) error {
+	program, err := buildProduct(temp)
+	if err != nil {
+		return err
+	}
 	for _, at := range []struct {
-		name, load      string
+		name            string
+		busy            bool
 		pods            int
 		most, mostBytes float64
 	}{
-		{"alone", "calm", 0, 0.002, 20}, {"one", "calm", 1, 0.002, 20}, {"calm", "calm", costPods, 0.005, 30}, {"busy", "busy", costPods, 0.02, 30},
+		{"alone", false, 0, 0.002, 20}, {"one", false, 1, 0.002, 20}, {"calm", false, costPods, 0.005, 30}, {"busy", true, costPods, 0.02, 30},
 	} {
-		c, err := measureNodeCost(self, temp, at.load, at.pods, length)
+		if p.only != "" && p.only != at.name {
+			continue
+		}
+		profile := p.profile
+		if profile != "" {
+			profile += "." + at.name
+		}
+		c, err := measureNodeCost(self, program, temp, profile, at.busy, at.pods, p.length)
 		if err != nil {
 			return fmt.Errorf("%s: %w", at.name, err)
 		}
-		fmt.Fprintf(out, "cost_%s_pods=%d calls=%d failed_open=%d messages_per_second=%.1f switches_per_second=%.0f anonymous_mib=%.1f\n",
-			at.name, at.pods, c.calls, c.failedOpen, c.messages, c.switches, c.anonymous)
+		fmt.Fprintf(out, "cost_%s_pods=%d calls=%d failed_open=%d messages_per_second=%.1f switches_per_second=%.0f anonymous_mib=%.1f watcher_resident_mib=%.1f\n",
+			at.name, at.pods, c.calls, c.failedOpen, c.messages, c.switches, c.anonymous, c.watcher)
 		judgeMost(out, "cost_"+at.name+"_cores", c.cores, at.most)
 		judgeMost(out, "cost_"+at.name+"_resident_mib", c.resident, at.mostBytes)
 	}
 	return nil
 }
 
-func measureNodeCost(self, temp, load string, pods int, length time.Duration) (c nodeCost, err error) {
-	n, err := startOwnNode(self, temp, load)
-	if err != nil {
+func measureNodeCost(self, program, temp, profile string, busy bool, pods int, length time.Duration) (c nodeCost, err error) {
+	n := &ownNode{group: fmt.Sprintf("nodesched-%d", os.Getpid())}
+	s := &siege{}
+	var agent *product
+	defer func() {
+		err = errors.Join(err, s.stop())
+		if agent != nil {
+			err = errors.Join(err, agent.stop())
+		}
+		err = errors.Join(err, n.stop())
+	}()
+	if err := n.makeGroups(); err != nil {
 		return c, err
 	}
-	s := &siege{addr: n.addr}
-	defer func() { err = errors.Join(err, s.stop(), n.stop()) }()
-	conn, err := grpc.NewClient(n.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
+	if agent, err = startProduct(program, temp, busy, profile != ""); err != nil {
 		return c, err
 	}
-	s.keep(conn)
+	if s.creds, err = agent.credentials(); err != nil {
+		return c, err
+	}
+	s.token, n.addr = agent.token, agent.wire
 	for i := range pods {
 		p, err := s.join(n, self, fmt.Sprint("team-", i%5), fmt.Sprint("f", i%20), fmt.Sprint("pod-", i), attacks[0])
 		if err != nil {
@@ -73,9 +97,16 @@ func measureNodeCost(self, temp, load string, pods int, length time.Duration) (c
 		}
 		s.victims = append(s.victims, p)
 	}
+	if busy {
+		if err := s.spin(n, self, costSpinners); err != nil {
+			return c, err
+		}
+	}
 	time.Sleep(2 * time.Second) // what starting leaves behind
-	before, said, switched, began := processTimeOf(n), s.messages(), switchesOf(n.agent.Process.Pid), time.Now()
-	if load == "busy" {
+	profiling := make(chan error, 1)
+	go func() { profiling <- agent.profileInto(profile, length) }()
+	before, said, began := agent.spent(), s.messages(), time.Now()
+	if busy {
 		h := s.load(rand.New(rand.NewPCG(1, 17)), costRate, costCall, length)
 		c.calls, c.failedOpen = len(h.took), h.failedOpen
 		if h.errors > 0 {
@@ -84,12 +115,46 @@ func measureNodeCost(self, temp, load string, pods int, length time.Duration) (c
 	} else {
 		time.Sleep(length)
 	}
-	took := time.Since(began).Seconds()
-	c.cores = (processTimeOf(n) - before).Seconds() / took
+	took, after := time.Since(began).Seconds(), agent.spent()
+	c.cores = (after.used - before.used).Seconds() / took
+	c.switches = float64(after.switches-before.switches) / took
 	c.messages = float64(s.messages()-said) / took
-	c.switches = float64(switchesOf(n.agent.Process.Pid)-switched) / took
-	c.resident, c.anonymous = memoryOf(n.agent.Process.Pid, "VmRSS:"), memoryOf(n.agent.Process.Pid, "RssAnon:")
-	return c, nil
+	c.resident, c.anonymous, c.watcher = memoryOf(agent.measured, "VmRSS:"), memoryOf(agent.measured, "RssAnon:"), memoryOf(agent.watcher.Process.Pid, "VmRSS:")
+	return c, <-profiling
+}
+
+// looked is what the processes of a node agent have used so far.
+type looked struct {
+	used     time.Duration
+	switches int64
+}
+
+func (p *product) spent() (all looked) {
+	for _, pid := range []int{p.measured, p.watcher.Process.Pid} {
+		used, _ := processTime(pid)
+		all.used += used
+		all.switches += switchesOf(pid)
+	}
+	return all
+}
+
+// spin starts processes that always want to run, and get next to nothing of the core beside others.
+func (s *siege) spin(n *ownNode, self string, count int) error {
+	for i := range count {
+		p, err := n.startPod(self, "spin", "spin", fmt.Sprint("spin-", i))
+		if err != nil {
+			return err
+		}
+		s.spinning = append(s.spinning, p)
+		group := filepath.Join(hierarchies[0], n.group, "0", "kubepods", "pod"+p.uid)
+		if err := os.WriteFile(filepath.Join(group, "cpu.shares"), []byte("2"), 0o644); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(p.stdin, time.Hour.Microseconds(), 0, 1); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // messages is how many all pods have said and heard.

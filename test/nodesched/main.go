@@ -42,8 +42,10 @@ type plan struct {
 	load     float64
 	length   time.Duration
 	each     bool // print each call
-	// only is the attack that is made, beside honest tenants; all if empty.
+	// only is the attack that is made, beside honest tenants, or the case of the trace cost; all if empty.
 	only string
+	// profile is how the names of the files begin that profiles are written to; none if empty.
+	profile string
 	// data is the folder of records.
 	data string
 }
@@ -61,7 +63,8 @@ func run(args []string, out io.Writer) error {
 	length := flags.Duration("for", 8*time.Second, "how long calls come")
 	data := flags.String("data", "", "the folder with hybrid_azure_2min_12442.csv; for the trace hybrid")
 	each := flags.Bool("calls", false, "print each call, too")
-	only := flags.String("only", "", "the one attack to make")
+	only := flags.String("only", "", "the one attack to make, or the one case of the trace cost")
+	profile := flags.String("profile", "", "write profiles of the node agent into files whose names begin so; for the trace cost")
 	busy := flags.Bool("busy", false, "measure although the machine does other work")
 	serving := flags.String("serve", "", "be the Windlass of this policy, until the standard input ends")
 	dir := flags.String("dir", "", "the folder with its programs, with -serve")
@@ -105,7 +108,7 @@ func run(args []string, out io.Writer) error {
 	if *name == "colocate" || *name == "memcached" {
 		return startColocation(out, flags, *name, *seeds, *first, *length, *busy)
 	}
-	p := plan{trace: *name, seeds: *seeds, first: *first, load: *load, length: *length, each: *each, data: *data, only: *only}
+	p := plan{trace: *name, seeds: *seeds, first: *first, load: *load, length: *length, each: *each, data: *data, only: *only, profile: *profile}
 	if traces := nodeTraces[*name]; traces.measure != nil {
 		return p.startOnNodes(out, traces, *chosen, *busy)
 	}
@@ -114,7 +117,7 @@ func run(args []string, out io.Writer) error {
 		"calm":     func(self, dir string) error { return measureCalm(out, self, dir) },
 		"chain":    func(self, dir string) error { return measureChain(out, self, dir) },
 		"attacks":  func(self, dir string) error { return measureAttacks(out, self, dir, p) },
-		"cost":     func(self, dir string) error { return measureCost(out, self, dir, *length) },
+		"cost":     func(self, dir string) error { return measureCost(out, self, dir, p) },
 		"overload": func(self, dir string) error { return measureOverload(out, self, dir, overloaded, *length) },
 	}[*name]
 	if special != nil {

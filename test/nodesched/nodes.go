@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -246,6 +247,7 @@ func (p podsOfNode) Identify(_ context.Context, hello nodeagent.Hello, _ net.Add
 
 // serveNode is the node agent of a node whose control group is known, until nothing more can be read.
 func serveNode(dir, group string, p policy, until io.Reader, out io.Writer) error {
+	runtime.GOMAXPROCS(1) // as the product has
 	tree := cgroups.Detect(cgroups.Options{Base: group})
 	if !tree.Bands() {
 		return fmt.Errorf("a node has no bands: %s", tree)

@@ -46,16 +46,7 @@ func startOwnNode(self, temp, load string) (_ *ownNode, err error) {
 			err = errors.Join(err, n.stop())
 		}
 	}()
-	for _, h := range hierarchies {
-		if err := os.MkdirAll(filepath.Join(h, n.group, "0", "kubepods"), 0o755); err != nil {
-			return nil, fmt.Errorf("a node needs control groups of version 1 that can be written: %w", err)
-		}
-	}
-	harness := filepath.Join(hierarchies[0], n.group, "harness")
-	err = errors.Join(os.MkdirAll(harness, 0o755),
-		os.WriteFile(filepath.Join(hierarchies[0], n.group, "cpu.shares"), []byte(heavy), 0o644),
-		os.WriteFile(filepath.Join(harness, "cgroup.procs"), []byte("0"), 0o644))
-	if err != nil {
+	if err := n.makeGroups(); err != nil {
 		return nil, err
 	}
 	dir := filepath.Join(temp, "own-node")
@@ -68,6 +59,19 @@ func startOwnNode(self, temp, load string) (_ *ownNode, err error) {
 	n.agent.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	n.stdin, n.addr, err = startAndListen(n.agent)
 	return n, err
+}
+
+// makeGroups makes the groups of the node, and of the harness beside it.
+func (n *ownNode) makeGroups() error {
+	for _, h := range hierarchies {
+		if err := os.MkdirAll(filepath.Join(h, n.group, "0", "kubepods"), 0o755); err != nil {
+			return fmt.Errorf("a node needs control groups of version 1 that can be written: %w", err)
+		}
+	}
+	harness := filepath.Join(hierarchies[0], n.group, "harness")
+	return errors.Join(os.MkdirAll(harness, 0o755),
+		os.WriteFile(filepath.Join(hierarchies[0], n.group, "cpu.shares"), []byte(heavy), 0o644),
+		os.WriteFile(filepath.Join(harness, "cgroup.procs"), []byte("0"), 0o644))
 }
 
 // startAndListen starts a program that prints one line, and returns that line.
@@ -107,6 +111,7 @@ func (n *ownNode) stop() (err error) {
 type tenantPod struct {
 	namespace, function, name string
 	uid                       string
+	token                     string
 	cmd                       *exec.Cmd
 	stdin                     io.WriteCloser
 	answers                   *bufio.Reader
@@ -117,6 +122,7 @@ type tenantPod struct {
 // startPod makes a pod on the node.
 func (n *ownNode) startPod(self, namespace, function, name string) (_ *tenantPod, err error) {
 	p := &tenantPod{namespace: namespace, function: function, name: name, uid: podOf(namespace, name)}
+	p.token = p.uid
 	p.cmd = exec.Command(self, "-work")
 	p.cmd.Stderr = os.Stderr
 	p.cmd.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}

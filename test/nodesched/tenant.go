@@ -51,7 +51,7 @@ func (p *tenantPod) openOn(conn *grpc.ClientConn, says *nodewire.Hello) (*talk, 
 
 // hello is what the pod's agent says first.
 func (p *tenantPod) hello(says *nodewire.Hello) *nodewire.Hello {
-	h := &nodewire.Hello{Token: p.uid, Namespace: p.namespace, Function: p.function, Instance: p.name, Concurrency: 1, ProtocolMin: 1, ProtocolMax: 1}
+	h := &nodewire.Hello{Token: p.token, Namespace: p.namespace, Function: p.function, Instance: p.name, Concurrency: 1, ProtocolMin: 1, ProtocolMax: 1}
 	if says == nil {
 		return h
 	}
