@@ -247,7 +247,7 @@ func (a *Agent) endCall(now time.Duration, s *session, refused bool) (ended bool
 // function that has become longer is noticed.
 func (a *Agent) exempt(now time.Duration, s *session, ended bool) {
 	mean, known := a.state.core.Mean(s.function.namespace, s.function.name)
-	if ended && known && mean < a.config.ExemptBelow && a.state.core.MayBeExempt(s.id) {
+	if ended && known && mean < a.config.ExemptBelow && a.state.core.MayBeExempt(now, s.id) {
 		s.setAsk(false)
 		a.applyEvent(now, callorder.Exempted{Instance: s.id})
 	}

@@ -72,6 +72,7 @@ type instance struct {
 
 	sampled time.Duration // when it was sampled last, or began to hold its ticket
 	slow    int           // samples in a row in which it hardly used its ticket
+	unused  time.Duration // what it did not use in these, unless that is in wasted
 	wasted  time.Duration // what it kept of its ticket, and did not use
 }
 
@@ -149,7 +150,7 @@ func (c *Core) onJoined(now time.Duration, e Joined) {
 		return
 	}
 	f := c.functions.of(now, functionName{e.Namespace, e.Function}, c.params.MaxFunctions)
-	n := c.namespaces.of(e.Namespace)
+	n := c.namespaces.of(now, e.Namespace)
 	f.instances++
 	n.instances++
 	i := &instance{
@@ -160,7 +161,7 @@ func (c *Core) onJoined(now time.Duration, e Joined) {
 	c.instances[e.Instance] = i
 	c.members = append(c.members, i)
 	c.setBand(i, i.class == Batch, WhyBatch)
-	if mustRest(c, i) {
+	if mustRest(c, now, i) {
 		c.setBand(i, true, WhyUnasked)
 	}
 }
@@ -171,13 +172,17 @@ func (c *Core) onLeft(now time.Duration, id InstanceID) {
 		return
 	}
 	c.gone.keep(i)
-	i.class, i.mustAsk = Standard, false // nothing keeps it low any more
-	c.leave(now, i)
+	if i.phase != idle && !i.unasked() && !i.function.known() {
+		i.namespace.newcomers.learn(now, i.used())
+	}
+	c.leaveLists(i)
+	i.class, i.phase = Standard, idle // nothing keeps it low any more
+	c.setBand(i, false, WhyEnded)
 	delete(c.instances, id)
 	c.members = slices.DeleteFunc(c.members, func(other *instance) bool { return other == i })
 	i.function.instances--
 	i.function.last = now
-	c.namespaces.leftBy(i.namespace)
+	i.namespace.instances--
 }
 
 // onRunning takes in a call that began while the node was calm. It keeps computing, with a
@@ -207,6 +212,7 @@ func (c *Core) onAsked(now time.Duration, i *instance, e Asked) {
 	}
 	received := now - max(0, e.Waited)
 	i.ask, i.asked, i.received = e.Ask, now, received
+	i.namespace.wanted = now
 	i.function.received(now)
 	c.rhythm.arrived(now)
 	c.wait(i, waiting)
@@ -221,6 +227,7 @@ func (c *Core) onEnded(now time.Duration, i *instance, refused bool) {
 	if i.phase == idle {
 		return
 	}
+	i.namespace.wanted = now
 	ran := i.phase != waiting && !(refused && i.used() <= refusalUses)
 	if i.phase != waiting {
 		i.namespace.charge(now, max(0, leastCharge-i.used()))
@@ -231,6 +238,7 @@ func (c *Core) onEnded(now time.Duration, i *instance, refused bool) {
 		i.function.learn(now, i.used())
 		c.sizes.learn(i.used())
 		if first {
+			i.namespace.newcomers.learn(now, i.used())
 			resize(c, i)
 		}
 	}
@@ -247,17 +255,17 @@ func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 	i.sampled = now
 	switch i.phase {
 	case idle, waiting:
-		ration(c, i)
+		ration(c, now, i)
 	case holding:
+		i.namespace.wanted = now
 		i.stalled++
 		if grew > stillness {
 			i.stalled = 0
 		}
-		i.slow++
-		if grew >= since/2 {
-			i.slow = 0
+		if i.slow, i.unused = i.slow+1, i.unused+since-grew; grew >= since/2 {
+			i.slow, i.unused = 0, 0
 		}
-		waste(c, now, i, since/2-grew)
+		waste(c, now, i)
 		if i.used() >= c.slice(i) {
 			c.enter(i, demoted)
 			c.setBand(i, true, WhySlice)
@@ -282,15 +290,16 @@ func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 	}
 }
 
-// waste counts what a call did not use of a ticket that it has kept for more samples than would make it
-// blocked: half of the time is as good as used. Otherwise a call that computes for a moment between
-// pauses could keep a ticket for as long as it likes, and be taken for a short one.
-func waste(c *Core, now time.Duration, i *instance, unused time.Duration) {
+// waste counts what a call did not use of a ticket, of which it has used less than half for more samples than
+// would make it blocked, as if it had used it: nobody else had it. Otherwise a call that computes for a moment
+// between pauses could keep a ticket for as long as it likes, and be taken for a short one.
+func waste(c *Core, now time.Duration, i *instance) {
 	if blocked := c.params.BlockedAfter; blocked == 0 || i.stalled >= blocked || i.slow <= blocked || c.params.Order == None {
 		return
 	}
-	i.wasted += unused
-	i.namespace.charge(now, unused)
+	i.namespace.decay(now)
+	i.namespace.kept += float64(i.unused)
+	i.wasted, i.unused = i.wasted+i.unused, 0
 }
 
 // stillness is the growth between two samples up to which an instance counts as standing
@@ -320,7 +329,7 @@ func (c *Core) onModeChanged(now time.Duration, e ModeChanged) {
 func changeCores(c *Core, e CoresChanged) {
 	c.params.Cores = max(1, e.Cores)
 	for c.busy && c.params.preempts() && len(c.holding) > c.tickets() {
-		i := mostLeft(c.holding, nil)
+		i := mostLeft(0, c.params, nil, c.holding)
 		if i == nil {
 			return
 		}

@@ -2,6 +2,7 @@ package callorder
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -75,7 +76,7 @@ func (c *Core) give(now time.Duration, i *instance) {
 
 // beginCall notes what the instance has used before its call.
 func (i *instance) beginCall(now time.Duration) {
-	i.began, i.stalled, i.sampled, i.slow, i.wasted = i.usage, 0, now, 0, 0
+	i.began, i.stalled, i.sampled, i.slow, i.unused, i.wasted = i.usage, 0, now, 0, 0, 0
 }
 
 // overloaded says whether the call has waited too many slices.
@@ -91,8 +92,9 @@ func preempt(c *Core, now time.Duration) {
 	if x == nil || c.overloaded(now, x) {
 		return
 	}
-	holder := mostLeft(c.holding, x)
-	if holder == nil || !c.params.muchShorter(x, holder) || x.namespace.usesMuchMore(now, holder.namespace) {
+	holder := mostLeft(now, c.params, x, c.holding)
+	if holder == nil || x.namespace.usesMuchMore(now, holder.namespace) ||
+		!c.params.muchShorter(c.params.doubted(now, x, holder), c.params.doubted(now, holder, x)) {
 		return
 	}
 	c.setBand(holder, true, WhyPreempted)
@@ -101,9 +103,28 @@ func preempt(c *Core, now time.Duration) {
 }
 
 // muchShorter says whether a call needs so much less than another one that it may take its ticket.
-func (p Params) muchShorter(x, than *instance) bool {
-	left := than.left()
-	return left > p.PreemptLeast && float64(x.left())*p.PreemptGain < float64(left)
+func (p Params) muchShorter(x, than time.Duration) bool {
+	return than > p.PreemptLeast && float64(x)*p.PreemptGain < float64(than)
+}
+
+// endless is what a call has left that hardly uses its ticket.
+const endless = time.Duration(math.MaxInt64)
+
+// doubted is what a call is expected to need yet, as it counts between it and a call of another namespace
+// that has computed less. Two things keep a ticket from that longer than they seem to: calls that hardly
+// use theirs, which have no end, and functions that nobody knows, which are as long as the namespace's others
+// were.
+func (p Params) doubted(now time.Duration, i, by *instance) time.Duration {
+	left, n := i.left(), i.namespace
+	switch {
+	case by == nil || n == by.namespace || n.spentBy(now) <= by.namespace.spentBy(now):
+		return left
+	case p.BlockedAfter > 0 && i.slow >= p.BlockedAfter:
+		return endless
+	case i.function.known():
+		return left
+	}
+	return max(left, n.newcomers.mean())
 }
 
 // nextInLine is the call that gets the next ticket, and whether it does by its age: one waits that
@@ -116,7 +137,7 @@ func nextInLine(c *Core, now time.Duration) (i *instance, aged bool) {
 		return i, false
 	}
 	shortest := c.namespaces.first(now, bySize)
-	if !c.params.muchShorter(shortest, i) {
+	if !c.params.muchShorter(shortest.left(), i.left()) {
 		return i, false
 	}
 	held := 0
@@ -132,13 +153,15 @@ func nextInLine(c *Core, now time.Duration) (i *instance, aged bool) {
 }
 
 // mostLeft is the call that has the most left of those that have a ticket, and not by their age: before a
-// call of another namespace, the age that the node has seen.
-func mostLeft(holding []*instance, before *instance) *instance {
+// call of another namespace, the age that the node has seen, and of calls that use their tickets.
+func mostLeft(now time.Duration, p Params, before *instance, holding []*instance) *instance {
 	var most *instance
+	var left time.Duration
 	for _, i := range holding {
-		keeps := i.aged && (before == nil || i.namespace == before.namespace || i.proven < before.proven)
-		if !keeps && (most == nil || cmp.Or(cmp.Compare(i.left(), most.left()), cmp.Compare(i.id, most.id)) > 0) {
-			most = i
+		its := p.doubted(now, i, before)
+		keeps := i.aged && its < endless && (before == nil || i.namespace == before.namespace || i.proven < before.proven)
+		if !keeps && (most == nil || cmp.Or(cmp.Compare(its, left), cmp.Compare(i.id, most.id)) > 0) {
+			most, left = i, its
 		}
 	}
 	return most
@@ -188,7 +211,7 @@ func resize(c *Core, of *instance) {
 // enter moves the call of an instance to a phase in which it has begun.
 func (c *Core) enter(i *instance, to phase) {
 	c.leaveLists(i)
-	i.phase, i.aged, i.slow = to, false, 0
+	i.phase, i.aged, i.slow, i.unused = to, false, 0, 0
 	list := c.those(to)
 	*list = append(*list, i)
 }
@@ -198,7 +221,7 @@ func (c *Core) leave(now time.Duration, i *instance) {
 	c.leaveLists(i)
 	i.phase, i.aged = idle, false
 	i.allowance.at = now
-	if mustRest(c, i) {
+	if mustRest(c, now, i) {
 		c.setBand(i, true, WhyUnasked)
 		return
 	}

@@ -15,8 +15,13 @@ type namespace struct {
 	lines     [2]line
 	begun     int // calls in the lines that have begun
 
-	spent   float64 // processor time in nanoseconds, forgotten with the constant shareOver
-	spentAt time.Duration
+	// spent is processor time in nanoseconds, and kept what its calls did not use of their tickets. Both are
+	// forgotten with the constant shareOver.
+	spent, kept float64
+	spentAt     time.Duration
+	wanted      time.Duration // when it last had a call, or computed noticeably without one
+	// newcomers are the first calls of its functions.
+	newcomers function
 }
 
 // Shares between namespaces: one that has computed shareSlack times its equal share of the
@@ -31,32 +36,42 @@ const (
 type namespaces []*namespace
 
 // of finds or begins a namespace.
-func (all *namespaces) of(name string) *namespace {
+func (all *namespaces) of(now time.Duration, name string) *namespace {
+	all.dropGone(now)
 	at, found := slices.BinarySearchFunc(*all, name, func(n *namespace, name string) int {
 		return strings.Compare(n.name, name)
 	})
 	if !found {
-		*all = slices.Insert(*all, at, &namespace{name: name, lines: [2]line{{by: byKey}, {by: bySize}}})
+		*all = slices.Insert(*all, at, &namespace{name: name, wanted: beforeAll, lines: [2]line{{by: byKey}, {by: bySize}}})
 	}
 	return (*all)[at]
 }
 
-// leftBy notes that one of the namespace's instances is gone.
-func (all *namespaces) leftBy(n *namespace) {
-	n.instances--
-	if n.instances == 0 {
-		*all = slices.DeleteFunc(*all, func(other *namespace) bool { return other == n })
-	}
+// dropGone drops the namespaces that have had no instance and computed nothing for so long that their shares
+// do not matter any more. One whose only instance comes again has computed what it had.
+func (all *namespaces) dropGone(now time.Duration) {
+	*all = slices.DeleteFunc(*all, func(n *namespace) bool { return n.instances == 0 && now-n.spentAt > 6*shareOver })
 }
 
 // charge notes that the namespace has computed.
 func (n *namespace) charge(now, used time.Duration) {
-	n.spent = n.spentBy(now) + float64(used)
-	n.spentAt = now
+	n.decay(now)
+	n.spent += float64(used)
 }
 
-// spentBy is what the namespace has computed of late.
+func (n *namespace) decay(now time.Duration) {
+	rest := math.Exp(-float64(now-n.spentAt) / float64(shareOver))
+	n.spent, n.kept, n.spentAt = n.spent*rest, n.kept*rest, now
+}
+
+// spentBy is what the namespace has had of the cores of late: what it has computed and kept from others.
 func (n *namespace) spentBy(now time.Duration) float64 {
+	return (n.spent + n.kept) * math.Exp(-float64(now-n.spentAt)/float64(shareOver))
+}
+
+// computedBy is what it has computed of late. A call does not use its ticket either because instances
+// without one compute beside it, and has not kept anything from them.
+func (n *namespace) computedBy(now time.Duration) float64 {
 	return n.spent * math.Exp(-float64(now-n.spentAt)/float64(shareOver))
 }
 
@@ -96,6 +111,27 @@ func (all namespaces) equalShare(now time.Duration) float64 {
 		return math.Inf(1)
 	}
 	return shareSlack * sum / float64(waiting)
+}
+
+const (
+	// wantsFor is how long a namespace wants cores after its last call.
+	wantsFor = time.Second
+	// wantsLittle is the part of what another namespace has computed below which one's wants do not count:
+	// otherwise an ask now and then would keep that one's starts behind its own calls.
+	wantsLittle = 0.05
+)
+
+// above says whether a namespace has computed more than an equal share beside the others that want cores.
+func (all namespaces) above(now time.Duration, n *namespace) bool {
+	spent := n.computedBy(now)
+	sum, wanting := spent, 1
+	for _, other := range all {
+		if its := other.computedBy(now); other != n && now-other.wanted < wantsFor && its > wantsLittle*spent {
+			sum += its
+			wanting++
+		}
+	}
+	return wanting > 1 && spent > shareSlack*sum/float64(wanting)
 }
 
 // muchMore is how many times as much as another namespace one has computed that takes no tickets of the

@@ -140,7 +140,7 @@ func DefaultParams(cores int) Params {
 		Aging: 0.03, ByAge: 0.875, Outlived: cores / 8, Preempt: true, PreemptGain: 2, PreemptLeast: 8 * time.Millisecond,
 		BlockedAfter: 2, MaxFunctions: 4096,
 		Unasked: UnaskedParams{
-			Start: 5 * time.Second, Burst: 20 * time.Millisecond, Share: 0.02, Exempt: 100 * time.Millisecond, Renews: true,
+			Start: 5 * time.Second, Burst: 20 * time.Millisecond, Share: 0.02, Exempt: 100 * time.Millisecond, Renews: true, Above: 20 * time.Millisecond,
 		},
 	}
 }

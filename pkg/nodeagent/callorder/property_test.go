@@ -95,7 +95,8 @@ func play(t *testing.T, history []byte, variant byte) seen {
 		w.forget(id)
 		w.apply(t, core.Step(now, Left{Instance: id}))
 	}
-	if got := core.Counts(); got != (Counts{GaveBack: got.GaveBack}) || len(w.low) > 0 || len(core.namespaces) > 0 {
+	core.Step(now+time.Hour, Joined{Instance: 99, Namespace: "new"})
+	if got := core.Counts(); got != (Counts{GaveBack: got.GaveBack}) || len(w.low) > 0 || len(core.namespaces) != 1 {
 		t.Errorf("left behind: %+v, low %v, namespaces %v", got, w.low, core.namespaces)
 	}
 	return w.seen
@@ -194,8 +195,8 @@ func (w *twin) apply(t *testing.T, effects []Effect) {
 				w.seen.lowered++
 				if e.Why == WhyUnasked {
 					w.seen.unasked++
-					if w.computing[e.Instance] || !mustAsk(e.Instance) {
-						t.Errorf("%d has a ticket or need not ask, and is low for not asking", e.Instance)
+					if w.computing[e.Instance] {
+						t.Errorf("%d has a ticket, and is low for not asking", e.Instance)
 					}
 				}
 			}
@@ -226,7 +227,7 @@ func (w *twin) check(t *testing.T, c *Core, busy bool, e Event) {
 	}
 	for id := range w.low {
 		_, calmed := e.(ModeChanged)
-		if classOf(id) == Standard && (!w.computing[id] && !(busy && mustAsk(id)) || calmed && !busy) {
+		if classOf(id) == Standard && (!w.computing[id] && !busy || calmed && !busy) {
 			t.Errorf("%d is low and computes nothing, or the node is calm", id)
 		}
 	}

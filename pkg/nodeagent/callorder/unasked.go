@@ -9,7 +9,7 @@ import (
 // UnaskedParams bound what instances compute that must ask (Joined.MustAsk) while they run no call
 // that has begun with a ticket: because their agents do not ask, or because functions compute
 // between calls. An instance that has used up its allowance is low until it has regained it or
-// its next call gets a ticket.
+// its next call gets a ticket. Above bounds all that take tickets, whether they must ask or not.
 type UnaskedParams struct {
 	// Start is the allowance of an instance until its first call gets a ticket: a cold start
 	// computes before that, and must not be slowed down.
@@ -22,6 +22,11 @@ type UnaskedParams struct {
 	// that each exemption begins with all of it, whatever the instance has left.
 	Exempt time.Duration
 	Renews bool
+	// Above is the allowance in the place of all others while the namespace of the instance has had more
+	// than its share and others want cores, regained at Share, too. It holds for starts, exemptions, and
+	// functions of higher concurrency: one call with a ticket would have as little beside many instances
+	// without one as any of them, and the calls that wait for its ticket nothing at all.
+	Above time.Duration
 }
 
 // UnaskedOfPods is what pods may compute without a ticket: more than a process, because a pod has the
@@ -30,12 +35,14 @@ type UnaskedParams struct {
 // seconds of processor time. Exemptions do not renew what pods may compute, which are of many people: an
 // agent that says at once that its call is over seems to have short ones.
 func UnaskedOfPods() UnaskedParams {
-	return UnaskedParams{Start: time.Minute, Burst: 200 * time.Millisecond, Share: 0.05, Exempt: 200 * time.Millisecond}
+	return UnaskedParams{
+		Start: time.Minute, Burst: 200 * time.Millisecond, Share: 0.05, Exempt: 200 * time.Millisecond, Above: 20 * time.Millisecond,
+	}
 }
 
 func (p UnaskedParams) validate() error {
-	if p.Start < p.Burst || p.Exempt < p.Burst || p.Burst <= 0 || !(p.Share > 0 && p.Share <= 1) {
-		return fmt.Errorf("unasked is %+v: Burst must be positive, Start and Exempt at least Burst, and Share above 0 and at most 1", p)
+	if p.Start < p.Burst || p.Exempt < p.Burst || p.Burst < p.Above || p.Above <= 0 || !(p.Share > 0 && p.Share <= 1) {
+		return fmt.Errorf("unasked is %+v: Above must be positive, Burst at least Above, Start and Exempt at least Burst, and Share above 0 and at most 1", p)
 	}
 	return nil
 }
@@ -43,7 +50,10 @@ func (p UnaskedParams) validate() error {
 // allowance is what an instance may compute without a ticket.
 type allowance struct {
 	left time.Duration
-	at   time.Duration // when it was looked at last
+	// emptied says that it had nothing left, and has not regained all of it since.
+	emptied bool
+	above   time.Duration // what is left of UnaskedParams.Above
+	at      time.Duration // when it was looked at last
 	// unknown says that the processor time of the time before has to be found out first: on a calm
 	// node nobody looks.
 	unknown bool
@@ -65,20 +75,40 @@ func (a *allowance) spend(now, grew time.Duration, p UnaskedParams) (known bool)
 	if a.left < p.Burst {
 		a.left = min(p.Burst, a.left+time.Duration(p.Share*float64(since)))
 	}
-	// A debt is bounded, so that it is forgotten in some seconds.
-	a.left = max(-p.Burst, a.left-grew)
+	a.above = min(p.Above, a.above+time.Duration(p.Share*float64(since)))
+	// Debts are bounded, so that they are forgotten in some seconds.
+	a.left, a.above = max(-p.Burst, a.left-grew), max(-p.Above, a.above-grew)
+	a.emptied = a.left <= 0 || a.emptied && a.left < p.Burst
 	return true
 }
 
+// spentAll says whether an instance has used up what it may compute now without a ticket, and rested whether
+// it has regained that.
+func spentAll(c *Core, now time.Duration, i *instance) (spent, rested bool) {
+	a := i.allowance
+	spent, rested = i.mustAsk && a.left <= 0, !i.mustAsk || !a.emptied
+	if c.namespaces.above(now, i.namespace) {
+		spent, rested = spent || a.above <= 0, rested && a.above >= c.params.Unasked.Above
+	}
+	return spent, rested
+}
+
 // ration gives an instance that runs no call the band that its allowance allows.
-func ration(c *Core, i *instance) {
-	switch a := &i.allowance; {
-	case !c.busy || !i.mustAsk:
-	case i.low && a.left >= c.params.Unasked.Burst:
+func ration(c *Core, now time.Duration, i *instance) {
+	if !c.busy || !i.class.takesTickets() {
+		return
+	}
+	a, p := &i.allowance, c.params.Unasked
+	if a.above <= 0 {
+		i.namespace.wanted = now
+	}
+	switch spent, rested := spentAll(c, now, i); {
+	case i.low && rested:
 		c.setBand(i, false, WhyRested)
-	case i.low || a.left > 0:
+	case i.low || !spent:
 	case a.exempt:
-		a.exempt, a.left = false, c.params.Unasked.afterExemption()
+		a.exempt, a.left, a.above = false, max(a.left, p.afterExemption()), p.Above/2
+		a.emptied = a.left < p.Burst
 		c.out = append(c.out, AskAgain{Instance: i.id})
 	default:
 		c.setBand(i, true, WhyUnasked)
@@ -93,16 +123,17 @@ func (p UnaskedParams) afterExemption() time.Duration {
 	return p.Burst / 2
 }
 
-// MayBeExempt says whether an instance may stop asking: its allowance is renewed, or it has regained it.
-func (c *Core) MayBeExempt(id InstanceID) bool {
+// MayBeExempt says whether an instance may stop asking: its allowance is renewed, or it has regained it, and
+// its namespace has had no more than its share.
+func (c *Core) MayBeExempt(now time.Duration, id InstanceID) bool {
 	i := c.instances[id]
-	return i != nil && (c.params.Unasked.Renews || i.allowance.left >= c.params.Unasked.Burst)
+	return i != nil && (c.params.Unasked.Renews || i.allowance.left >= c.params.Unasked.Burst) && !c.namespaces.above(now, i.namespace)
 }
 
 // exempted lets an instance compute without asking for a while.
-func (a *allowance) exempted(p UnaskedParams) { a.exempt, a.left = true, p.Exempt }
+func (a *allowance) exempted(p UnaskedParams) { a.exempt, a.emptied, a.left = true, false, p.Exempt }
 
-// AppendUnasked appends the next instances, at most n, that must ask and run no call that has begun.
+// AppendUnasked appends the next instances, at most n, that take tickets and run no call that has begun.
 // Who computes there is found in as many turns as it takes to go around.
 func (c *Core) AppendUnasked(to []InstanceID, n int) []InstanceID {
 	if !c.busy {
@@ -110,7 +141,7 @@ func (c *Core) AppendUnasked(to []InstanceID, n int) []InstanceID {
 	}
 	for range len(c.members) {
 		c.turn = (c.turn + 1) % len(c.members)
-		if i := c.members[c.turn]; i.mustAsk && i.unasked() {
+		if i := c.members[c.turn]; i.class.takesTickets() && i.unasked() {
 			to = append(to, i.id)
 			n--
 		}
@@ -122,8 +153,12 @@ func (c *Core) AppendUnasked(to []InstanceID, n int) []InstanceID {
 }
 
 // mustRest says whether an instance that runs no call has to be low.
-func mustRest(c *Core, i *instance) bool {
-	return c.busy && i.mustAsk && i.unasked() && !i.allowance.exempt && i.allowance.left <= 0
+func mustRest(c *Core, now time.Duration, i *instance) bool {
+	if !c.busy || !i.class.takesTickets() || !i.unasked() || i.allowance.exempt {
+		return false
+	}
+	spent, _ := spentAll(c, now, i)
+	return spent
 }
 
 // gone remembers the allowances of instances that have left: one that comes again has what it had.
@@ -142,7 +177,7 @@ const mostGone = 4096
 
 // keep remembers an instance that leaves.
 func (g *gone) keep(i *instance) {
-	if i.name == "" || !i.mustAsk {
+	if i.name == "" || !i.class.takesTickets() {
 		return
 	}
 	if g.of == nil {
@@ -161,7 +196,7 @@ func (g *gone) keep(i *instance) {
 func (g *gone) allowance(now time.Duration, e Joined, busy bool, p UnaskedParams) allowance {
 	before, known := g.of[e.Name]
 	if !known {
-		return allowance{left: max(p.Burst, p.Start-e.Usage), at: now}
+		return allowance{left: max(p.Burst, p.Start-e.Usage), above: p.Above, at: now}
 	}
 	delete(g.of, e.Name)
 	g.order = slices.DeleteFunc(g.order, func(name string) bool { return name == e.Name })

@@ -75,14 +75,14 @@ func TestExemptionsOfPodsAreRegained(t *testing.T) {
 	n.joinAsking(1)
 	n.do("+1", Asked{Instance: 1})
 	n.do("", Ended{Instance: 1})
-	if !n.core.MayBeExempt(1) {
+	if !n.core.MayBeExempt(n.now, 1) {
 		t.Fatal("an instance that has used nothing must ask")
 	}
 	n.do("", Exempted{Instance: 1})
 	n.do("ask 1", Sampled{Instance: 1, Usage: 200 * ms})
 	n.do("+1", Asked{Instance: 1, Usage: 200 * ms})
 	n.do("", Ended{Instance: 1, Usage: 200 * ms})
-	if n.core.MayBeExempt(1) {
+	if n.core.MayBeExempt(n.now, 1) {
 		t.Error("an instance that has used up its exemption has another one")
 	}
 	n.do("v1 unasked", Sampled{Instance: 1, Usage: 300 * ms})
@@ -156,9 +156,6 @@ func TestWhoNeedNotAskIsNeverLow(t *testing.T) {
 	n.join(1)
 	n.do("", Sampled{Instance: 1})
 	n.do("", Sampled{Instance: 1, Usage: time.Hour})
-	if got := n.core.AppendUnasked(nil, 9); len(got) > 0 {
-		t.Errorf("looked at %v", got)
-	}
 }
 
 func TestAllAreLookedAtInTurn(t *testing.T) {
@@ -190,4 +187,55 @@ func TestAllAreLookedAtInTurn(t *testing.T) {
 	if got := n.core.AppendUnasked(nil, 99); len(got) > 0 {
 		t.Errorf("on a calm node looked at %v", got)
 	}
+}
+
+// Beside another tenant's calls, nobody computes more without tickets than the share of its namespace, not even
+// for a start, or because its function runs several calls at a time.
+func TestStartsGoBehindTheCallsOfOthersAboveTheShare(t *testing.T) {
+	for _, must := range []bool{false, true} {
+		n := newNode(t, func(p *Params) { p.Unasked = UnaskedOfPods() })
+		n.do("", Joined{Instance: 1, Namespace: "shop", Function: "cart"})
+		n.do("", Joined{Instance: 2, Namespace: "evil", Function: "starts", MustAsk: must})
+		n.do("", Sampled{Instance: 2})
+		n.do("+1", Asked{Instance: 1})
+		n.do("", Ended{Instance: 1, Usage: 8 * ms})
+		n.now += 100 * ms
+		n.do("v2 unasked", Sampled{Instance: 2, Usage: 80 * ms})
+		n.now += wantsFor
+		n.do("^2 rested", Sampled{Instance: 2, Usage: 180 * ms}) // nobody wants anything any more
+	}
+}
+
+// Nor is that so while others are content with little, or its namespace has had no more than they.
+func TestStartsAreNotSlowedDownForLittle(t *testing.T) {
+	for _, used := range []time.Duration{ms, 100 * ms} {
+		n := newNode(t, func(p *Params) { p.Unasked = UnaskedOfPods() })
+		n.do("", Joined{Instance: 1, Namespace: "shop", Function: "cart"})
+		n.do("", Joined{Instance: 2, Namespace: "other", Function: "starts", MustAsk: true})
+		n.do("+1", Asked{Instance: 1})
+		n.do("", Ended{Instance: 1, Usage: used})
+		n.now += 100 * ms
+		n.do("", Sampled{Instance: 2, Usage: 80 * ms})
+	}
+}
+
+// An exemption is of the same size above the share, and there is no new one.
+func TestAboveItsShareNobodyIsExempt(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Unasked = UnaskedOfPods() })
+	n.do("", Joined{Instance: 1, Namespace: "shop", Function: "cart"})
+	n.do("", Joined{Instance: 2, Namespace: "evil", Function: "hog", MustAsk: true})
+	n.do("+2", Asked{Instance: 2})
+	n.do("", Ended{Instance: 2})
+	n.do("", Exempted{Instance: 2})
+	n.do("+1", Asked{Instance: 1})
+	n.do("", Ended{Instance: 1, Usage: 8 * ms})
+	n.now += 100 * ms
+	n.do("ask 2", Sampled{Instance: 2, Usage: 50 * ms})
+	if n.core.MayBeExempt(n.now, 2) {
+		t.Error("it may be exempt again")
+	}
+	n.now += 100 * ms
+	n.do("v2 unasked", Sampled{Instance: 2, Usage: 90 * ms})
+	n.do("^2 ticket, +2", Asked{Instance: 2, Usage: 90 * ms})
+	n.do("v2 unasked", Ended{Instance: 2, Usage: 90 * ms})
 }
