@@ -611,7 +611,10 @@ func (w *checker) seeCore(e Effect) {
 		if w.known || w.gaveUp {
 			w.t.Error("asked for a core while another call has one, or the instance leaves")
 		}
-		w.known, w.asking, w.sign, w.coreRan = true, e.Attempt, w.now, false
+		w.known, w.coreRan = true, false
+		if !w.core.node.silent {
+			w.asking, w.sign = e.Attempt, w.now
+		}
 	case GiveUpCore:
 		w.counters.gaveUpCore++
 		if w.asking != e.Attempt {

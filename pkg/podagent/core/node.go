@@ -14,7 +14,8 @@ const (
 	nodePatience = 220 * time.Millisecond
 	// maxCoreWait bounds the wait of one call, with signs.
 	maxCoreWait = 30 * time.Second
-	// distrustFor is how long calls do not ask after the node agent gave no sign.
+	// distrustFor is how long calls do not ask after the node agent gave no sign. Then they ask, and begin
+	// without waiting for the answer until there is a sign again.
 	distrustFor = time.Second
 )
 
@@ -24,8 +25,10 @@ type node struct {
 	// busy says that the node agent wants calls to ask, and low that the instance gets only
 	// what others leave of the cores.
 	busy, low bool
-	// heard is when the node agent gave a sign last, and distrusted until when it is not asked.
+	// heard is when the node agent gave a sign last, and distrusted until when it is not asked. silent says
+	// that it has given no sign since a call waited for one in vain.
 	heard, distrusted time.Time
+	silent            bool
 	// waiting is the call that waits for a core, since asked; 0 for none.
 	waiting Attempt
 	asked   time.Time
@@ -45,7 +48,13 @@ func beginCall(c *Core, now time.Time, n Attempt, a *attempt) {
 		proceed(c, now, n, a)
 		return
 	}
-	a.phase, a.known = awaitingCore, true
+	a.known = true
+	if c.node.silent {
+		c.emit(AskCore{n})
+		proceed(c, now, n, a)
+		return
+	}
+	a.phase = awaitingCore
 	c.node.waiting, c.node.asked, c.node.sayAt = n, now, now.Add(invocation.LongCoreWait)
 	c.counts.CoreAsks++
 	c.emit(AskCore{n})
@@ -169,8 +178,11 @@ func sayBusy(c *Core, now time.Time, busy bool) {
 	}
 }
 
+// hear notes a sign of the node agent.
+func (n *node) hear(now time.Time) { n.heard, n.silent = now, false }
+
 func onNodeMode(c *Core, now time.Time, e NodeMode) {
-	c.node.heard = now
+	c.node.hear(now)
 	sayBusy(c, now, e.Busy)
 	if e.Busy {
 		reportRunning(c)
@@ -189,17 +201,17 @@ func reportRunning(c *Core) {
 }
 
 func onNodeGranted(c *Core, now time.Time, e NodeGranted) {
-	c.node.heard = now
+	c.node.hear(now)
 	if a := c.calls.inPhase(awaitingCore, e.Attempt); a != nil {
 		proceed(c, now, e.Attempt, a)
 	}
 }
 
-func onNodeStill(c *Core, now time.Time) { c.node.heard = now }
+func onNodeStill(c *Core, now time.Time) { c.node.hear(now) }
 
 // An instance in the low band may be too slow for frequent pings, so it announces rare ones.
 func onNodeLow(c *Core, now time.Time, e NodeLow) {
-	c.node.heard = now
+	c.node.hear(now)
 	if c.node.low == e.Low {
 		return
 	}
@@ -238,7 +250,7 @@ func sayLow(c *Core, now time.Time) {
 }
 
 func onNodeLost(c *Core, now time.Time) {
-	c.node.low = false
+	c.node.low, c.node.silent = false, false
 	sayNormal(c, now)
 	sayBusy(c, now, false)
 	for _, a := range c.calls.attempts {
@@ -287,6 +299,6 @@ func nodeDue(c *Core, now time.Time) {
 		}
 		return
 	}
-	c.node.distrusted = now.Add(distrustFor)
+	c.node.distrusted, c.node.silent = now.Add(distrustFor), true
 	failOpen(c, now)
 }
