@@ -42,7 +42,7 @@ type plan struct {
 	load     float64
 	length   time.Duration
 	each     bool // print each call
-	// only is the attack that is made, beside honest tenants, or the case of the trace cost; all if empty.
+	// only are the attacks that are made, by commas, beside honest tenants, or the case of the trace cost; all if empty.
 	only string
 	// profile is how the names of the files begin that profiles are written to; none if empty.
 	profile string
@@ -63,7 +63,7 @@ func run(args []string, out io.Writer) error {
 	length := flags.Duration("for", 8*time.Second, "how long calls come")
 	data := flags.String("data", "", "the folder with hybrid_azure_2min_12442.csv; for the trace hybrid")
 	each := flags.Bool("calls", false, "print each call, too")
-	only := flags.String("only", "", "the one attack to make, or the one case of the trace cost")
+	only := flags.String("only", "", "the attacks to make beside the honest tenants, by commas, or the one case of the trace cost; all if empty")
 	profile := flags.String("profile", "", "write profiles of the node agent into files whose names begin so; for the trace cost")
 	busy := flags.Bool("busy", false, "measure although the machine does other work")
 	serving := flags.String("serve", "", "be the Windlass of this policy, until the standard input ends")
