@@ -44,6 +44,7 @@ type Config struct {
 	Watched bool
 }
 
+// NewCommand is the role node as a command.
 func NewCommand() *cobra.Command {
 	var c Config
 	cmd := role.NewCommand("node", "Run the node agent of a node of a cluster", func(ctx context.Context) error { return Run(ctx, c) })
