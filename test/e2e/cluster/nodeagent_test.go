@@ -367,10 +367,20 @@ func isReady(pod corev1.Pod) bool {
 	return len(pod.Status.ContainerStatuses) == 1 && pod.Status.ContainerStatuses[0].Ready
 }
 
-// nodeAgentProcess is the process on this machine that orders calls, or the one that watches it.
-func nodeAgentProcess(pod corev1.Pod, worker bool) int {
+// nodeAgentProcess is the process on this machine that orders calls, or the one that watches it, once there is
+// one: the last one's end may not have come to its pod's status.
+func nodeAgentProcess(pod corev1.Pod, worker bool) (pid int) {
 	GinkgoHelper()
-	var pids []int
+	Eventually(func(g Gomega) {
+		pids := nodeAgentProcesses(pod, worker)
+		g.Expect(pids).To(HaveLen(1), pod.Name)
+		pid = pids[0]
+	}, later, "100ms").Should(Succeed())
+	return pid
+}
+
+func nodeAgentProcesses(pod corev1.Pod, worker bool) (pids []int) {
+	GinkgoHelper()
 	procs, err := filepath.Glob(groupOf(pod) + "/*/cgroup.procs")
 	Expect(err).NotTo(HaveOccurred())
 	for _, file := range procs {
@@ -384,8 +394,7 @@ func nodeAgentProcess(pod corev1.Pod, worker bool) int {
 			}
 		}
 	}
-	Expect(pids).To(HaveLen(1))
-	return pids[0]
+	return pids
 }
 
 // groupOf is the folder of a pod's group in the hierarchy of the cpu controller.
