@@ -48,7 +48,7 @@ func (d *deadline) awaitWait(t *testing.T) {
 // What a deadline is, in the cases below. Those that pass do so before the other side sends.
 const (
 	past  = -time.Hour
-	soon  = 20 * time.Millisecond
+	soon  = 200 * time.Millisecond // a read waits before that, also on a busy machine
 	late  = time.Hour
 	never = time.Duration(0)
 	sends = 3 * soon
