@@ -92,7 +92,7 @@ func TestThroughputIsComparedBetweenScenarios(t *testing.T) {
 	}
 }
 
-// What a call costs with many clients is told apart by who pays: Windlass, its functions, the clients.
+// The CPU time of many clients is compared part by part: Windlass, its functions, the clients.
 func TestCPUTimeIsComparedBetweenNumbersOfClients(t *testing.T) {
 	few := Scenario{Deployment: Deployment{1, 8, 1}, Connections: 100, Answer: smallAnswer, Paths: []Path{Direct, Local}}
 	many := few

@@ -290,9 +290,9 @@ func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 	}
 }
 
-// waste counts what a call did not use of a ticket, of which it has used less than half for more samples than
-// would make it blocked, as if it had used it: nobody else had it. Otherwise a call that computes for a moment
-// between pauses could keep a ticket for as long as it likes, and be taken for a short one.
+// waste charges a call for the time in which it keeps a ticket and hardly computes: it has used less than half of
+// that in more samples than would make it blocked, and no other call had the core. Otherwise a call that computes
+// for a moment between pauses could keep a ticket for as long as it likes, and be taken for a short one.
 func waste(c *Core, now time.Duration, i *instance) {
 	if blocked := c.params.BlockedAfter; blocked == 0 || i.stalled >= blocked || i.slow <= blocked || c.params.Order == None {
 		return

@@ -64,13 +64,14 @@ func (n *namespace) decay(now time.Duration) {
 	n.spent, n.kept, n.spentAt = n.spent*rest, n.kept*rest, now
 }
 
-// spentBy is what the namespace has had of the cores of late: what it has computed and kept from others.
+// spentBy is the time on cores that the namespace took of late: what it computed, and what its calls kept from
+// others.
 func (n *namespace) spentBy(now time.Duration) float64 {
 	return (n.spent + n.kept) * math.Exp(-float64(now-n.spentAt)/float64(shareOver))
 }
 
-// computedBy is what it has computed of late. A call does not use its ticket either because instances
-// without one compute beside it, and has not kept anything from them.
+// computedBy is the processor time that the namespace used of late, without what its calls kept. A call may leave its
+// ticket unused because instances without one compute beside it: it has kept nothing from those.
 func (n *namespace) computedBy(now time.Duration) float64 {
 	return n.spent * math.Exp(-float64(now-n.spentAt)/float64(shareOver))
 }

@@ -162,7 +162,7 @@ func (s *siege) sample(ids []InstanceID) {
 	}
 }
 
-// suffered is what the victim's calls took, beside pods that live as they are told.
+// suffered measures the victim's calls beside pods that live as the function live lets them.
 func suffered(t *testing.T, ordered bool, says Joined, live func(*podOfSiege)) (p50, p99 time.Duration) {
 	t.Helper()
 	s := newSiege(t, ordered)

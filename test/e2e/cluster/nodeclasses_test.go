@@ -100,7 +100,8 @@ var _ = Describe("Batch work on a node", Serial, Ordered, func() {
 		Eventually(func() time.Duration { return usedBy(group) - before }, later, "100ms").Should(BeNumerically(">", 4*time.Second))
 		low, normal := usedBy(lowGroup)-lowBefore, usedBy(group)-before
 		say("in the low band %v of processor time, in the normal one %v", low, normal)
-		Expect(low).To(BeNumerically("<", normal), "though both request the same and have as many threads")
+		// Without bands they are alike. Beside other programs the low one got up to 0.6 of the other one.
+		Expect(low).To(BeNumerically("<", normal*3/4), "though both request the same and have as many threads")
 		Expect(isLow()).To(ConsistOf(lowGroup))
 
 		By("taking the annotation away, and giving it back")
@@ -285,7 +286,7 @@ func inNode(ctx context.Context, group string, command ...string) {
 // waitSum is a line of cpu.stat. It is always as long, so that who reads it while it is written finds a number.
 func waitSum(waited time.Duration) string { return fmt.Sprintf("wait_sum %020d\n", waited) }
 
-// writeWaits writes what the threads of a group have waited, until it is told to stop.
+// writeWaits writes the run delay of a group's threads into a file until ctx ends.
 func writeWaits(ctx context.Context, file *os.File, group string) {
 	defer GinkgoRecover()
 	every := time.NewTicker(20 * time.Millisecond)
