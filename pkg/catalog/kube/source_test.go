@@ -54,9 +54,9 @@ func TestAFunctionIsServedWithItsDefaults(t *testing.T) {
 func TestWhatAloneChangesTheStatusIsNoChange(t *testing.T) {
 	s := newSource()
 	s.functionChanged(function(1))
-	before := served(s)
+	before := entry(s)
 	s.functionChanged(function(1, func(fn *v1alpha1.Function) { fn.Status.Instances.Ready = 5 }))
-	if served(s) != before {
+	if entry(s) != before {
 		t.Error("the catalog was told of a change of status")
 	}
 	s.functionChanged(function(2, func(fn *v1alpha1.Function) { fn.Spec.Template.Concurrency = 7 }))
