@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/internal/rawtcp"
 )
 
@@ -69,9 +70,6 @@ func (d Dialer) Gateway(ctx context.Context, addr string) (net.Conn, error) {
 
 // dial makes a connection as an agent needs it: it connects on first use, notices a dead peer
 // within seconds, reconnects soon after its peer is back, and keeps little memory.
-//
-// Data that stays unacknowledged for the keepalive timeout ends the connection, by the socket
-// option that gRPC sets.
 func dial(addr string, creds credentials.TransportCredentials) (*grpc.ClientConn, error) {
 	if creds == nil {
 		creds = insecure.NewCredentials()
@@ -79,7 +77,7 @@ func dial(addr string, creds credentials.TransportCredentials) (*grpc.ClientConn
 	return grpc.NewClient("passthrough:///"+addr,
 		grpc.WithTransportCredentials(creds),
 		grpc.WithNoProxy(),
-		grpc.WithContextDialer(dialTCP),
+		grpc.WithContextDialer(dialWire),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: reconnectPause, Multiplier: 2, Jitter: 0.2, MaxDelay: longestReconnectPause},
 			MinConnectTimeout: 5 * time.Second,
@@ -91,6 +89,17 @@ func dial(addr string, creds credentials.TransportCredentials) (*grpc.ClientConn
 		grpc.WithWriteBufferSize(4<<10),
 		grpc.WithDisableServiceConfig(),
 	)
+}
+
+// dialWire connects for gRPC, with raw reads and writes. gRPC takes the connection for none of TCP then, and would not
+// limit for how long what it sends may stay unacknowledged.
+func dialWire(ctx context.Context, addr string) (net.Conn, error) {
+	c, err := dialTCP(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	callwire.NoticeDeadPeer(c)
+	return rawtcp.Wrap(c), nil
 }
 
 // dialTCP connects with TCP keepalives, so that the kernel notices a dead peer on an idle

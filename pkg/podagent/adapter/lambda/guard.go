@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/windlass-dev/windlass/internal/rawtcp"
 )
 
 const (
@@ -136,7 +138,7 @@ func (c *conn) Close() error {
 }
 
 // listener bounds the connections, and observes the writes to each. It closes a connection
-// beyond the bound at once.
+// beyond the bound at once. The others read and write raw: the agent sleeps between a call and its answer.
 type listener struct {
 	net.Listener
 	limit       func() int64
@@ -151,7 +153,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		if l.open.Load() < l.limit() {
 			l.open.Add(1)
-			return &conn{Conn: c, from: l}, nil
+			return &conn{Conn: rawtcp.Wrap(c), from: l}, nil
 		}
 		_ = c.Close()
 	}
