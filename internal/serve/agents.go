@@ -183,7 +183,7 @@ func refusalOf(err error) codes.Code {
 type agentPeer struct {
 	*peerConn
 	read   int                   // from a stranger; the reader's
-	handed bool                  // to a server of gRPC, which looks after strangers in another way
+	handed bool                  // to a server of gRPC, whose methods are not for strangers
 	wrong  atomic.Int32          // tokens in a row
 	why    atomic.Pointer[error] // why this side has ended it; nil for no reason of the client's
 }
@@ -209,9 +209,7 @@ func (p *agentPeer) end(why error) {
 // Read implements net.Conn.
 func (p *agentPeer) Read(b []byte) (int, error) {
 	switch {
-	case p.handed:
-		return p.peerConn.Read(b)
-	case p.isProven():
+	case p.handed, p.proven.Load():
 		return p.Conn.Read(b)
 	case p.read >= strangerBytes:
 		p.end(errUnproven)

@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/windlass-dev/windlass/api/wire"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
 )
@@ -19,9 +18,6 @@ import (
 // firstMessageTimeout is how long a stream, or an agent's connection, may take to say what it is
 // for: who says nothing holds memory for nothing.
 const firstMessageTimeout = 5 * time.Second
-
-// strangers are the methods of gRPC's server that clients without a certificate may call.
-var strangers = map[string]bool{nodewire.Node_Compute_FullMethodName: true}
 
 // guard watches over the streams of one server.
 type guard struct{ refused, unknown *prometheus.CounterVec }
@@ -49,24 +45,19 @@ func (g *guard) countRefusal(method string, err error) {
 }
 
 func (g *guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	guarded := &guardedStream{
-		ServerStream: stream, guard: g, conn: connOf(stream.Context()), stranger: strangers[info.FullMethod],
-		late: time.NewTimer(firstMessageTimeout),
-	}
-	err := guarded.handle(srv, handler)
+	guarded := &guardedStream{ServerStream: stream, guard: g, conn: connOf(stream.Context()), late: time.NewTimer(firstMessageTimeout)}
+	err := handler(srv, guarded)
 	guarded.punctual()
 	g.countRefusal(info.FullMethod, err)
 	return err
 }
 
-// guardedStream is a stream whose first message must come soon and be short.
+// guardedStream is a stream of gRPC's server, whose first message must come soon. Its client is known by its certificate.
 type guardedStream struct {
 	grpc.ServerStream
-	guard    *guard
-	conn     *peerConn // nil if it did not come by Wire
-	stranger bool
-	messages int
-	late     *time.Timer // nil once the first message has come
+	guard *guard
+	conn  *peerConn   // nil if it did not come by Wire
+	late  *time.Timer // nil once the first message has come
 }
 
 // punctual lets go of the timer, which is memory as long as the stream lasts.
@@ -77,30 +68,17 @@ func (s *guardedStream) punctual() {
 	}
 }
 
-func (s *guardedStream) handle(srv any, handler grpc.StreamHandler) error {
-	if s.stranger && s.conn != nil {
-		leave, err := s.conn.acquireStream(s.late.C)
-		if err != nil {
-			return err
-		}
-		defer leave()
-	}
-	return handler(srv, s)
-}
-
-// RecvMsg implements grpc.ServerStream. The error says which limit was passed. A
-// handler asks for a second message only if it has accepted the first.
+// RecvMsg implements grpc.ServerStream. The error says which limit was passed.
 func (s *guardedStream) RecvMsg(m any) error {
-	if s.messages++; s.messages > 1 {
-		s.prove()
+	if s.late == nil {
 		return s.guard.received(m, s.ServerStream.RecvMsg(m))
 	}
 	if err := s.first(m); err != nil {
 		return err
 	}
 	s.punctual()
-	if !s.stranger {
-		s.prove() // by its certificate
+	if s.conn != nil {
+		s.conn.prove()
 	}
 	return nil
 }
@@ -113,21 +91,12 @@ func (g *guard) received(m any, err error) error {
 	return err
 }
 
-func (s *guardedStream) prove() {
-	if s.conn != nil && s.messages <= 2 {
-		s.conn.prove()
-	}
-}
-
 func (s *guardedStream) first(m any) error {
 	got := make(chan error, 1)
 	// It ends with the stream at the latest, and so with the handler.
 	go func() { got <- s.ServerStream.RecvMsg(m) }()
 	select {
 	case err := <-got:
-		if message, ok := m.(proto.Message); ok && err == nil && s.stranger && proto.Size(message) > wire.MaxFirst {
-			return status.Error(codes.ResourceExhausted, fmt.Sprintf("the first message is longer than %d bytes", wire.MaxFirst))
-		}
 		return err
 	case <-s.late.C:
 		return status.Error(codes.DeadlineExceeded, fmt.Sprintf("the first message did not come within %v", firstMessageTimeout))

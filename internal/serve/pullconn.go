@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -17,7 +18,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/windlass-dev/windlass/api/wire"
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
 const (
@@ -30,6 +30,8 @@ const (
 	// receiveWindow is that of a connection and of a stream, in bytes, as gRPC's server has it for a
 	// stream: agents never wait for it while they hold a lock. firstWindow is HTTP/2's.
 	receiveWindow, firstWindow = wire.StreamWindow, 65535
+	// noMethod is what a connection without a stream is counted as.
+	noMethod = "none"
 )
 
 var (
@@ -46,7 +48,7 @@ type connFault struct {
 
 func (f connFault) Error() string { return fmt.Sprintf("serve: %v: %s", f.code, f.text) }
 
-// pullConn is a connection on which an agent opens its stream of pulls: one at a time, since it
+// pullConn is a connection on which an agent opens its stream: one at a time, since it
 // needs no more. One goroutine serves it, which also is the handler's of its stream: it deals with
 // frames while the handler receives, and nothing is read as long as it does not. Everything is
 // that goroutine's but what says otherwise.
@@ -69,6 +71,7 @@ type pullConn struct {
 	// undecided says that no stream has come. What has come waits in replay, should gRPC's
 	// server get the connection, and unacknowledged counts the settings in it.
 	undecided      bool
+	method         string // that of its first stream, and so of all; "" while it is undecided
 	replay         []byte
 	unacknowledged int
 
@@ -93,13 +96,13 @@ func (c *pullConn) wake() { _ = c.peer.SetReadDeadline(time.Unix(1, 0)) }
 // converse serves streams until the connection ends.
 func (c *pullConn) converse(auth credentials.AuthInfo) {
 	r, err := c.greet()
-	if err == nil && r.path != agentwire.Instances_Pull_FullMethodName {
+	if _, ours := c.pulls.methods[r.path]; err == nil && !ours {
 		c.letGo()
 		c.pulls.handOver(c, auth)
 		return
 	}
 	if err == nil {
-		c.decide()
+		c.decide(r.path)
 	}
 	for err == nil {
 		if err = c.serveStream(r); err == nil {
@@ -126,9 +129,9 @@ func (c *pullConn) greet() (request, error) {
 	return c.nextStream()
 }
 
-// decide makes the connection one of pulls.
-func (c *pullConn) decide() {
-	c.undecided, c.replay, c.until = false, nil, time.Time{}
+// decide makes the connection one for streams of a method.
+func (c *pullConn) decide(method string) {
+	c.undecided, c.method, c.replay, c.until = false, method, nil, time.Time{}
 	frames := appendWindow(nil, 0, receiveWindow-firstWindow)
 	for ; c.unacknowledged > 0; c.unacknowledged-- {
 		frames = append(frames, settingsAck...)
@@ -154,7 +157,7 @@ func (c *pullConn) part(why error) {
 }
 
 func (c *pullConn) countRefusal(err error) {
-	c.pulls.wire.guard.countRefusal(agentwire.Instances_Pull_FullMethodName, err)
+	c.pulls.wire.guard.countRefusal(cmp.Or(c.method, noMethod), err)
 }
 
 // nextStream waits for a stream. What comes of earlier ones is dropped. A client that has had one may

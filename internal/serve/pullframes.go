@@ -14,8 +14,6 @@ import (
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
 const (
@@ -96,8 +94,8 @@ func requestOf(f *http2.MetaHeadersFrame) request {
 	return r
 }
 
-// check refuses what is no stream of pulls, with a status of HTTP and one of gRPC.
-func (r request) check() (httpStatus int, err error) {
+// check refuses what is no stream of a method, with a status of HTTP and one of gRPC.
+func (r request) check(of string) (httpStatus int, err error) {
 	kind, sub, _ := strings.Cut(strings.TrimPrefix(r.contentType, contentType), ";")
 	if kind != "" {
 		sub = kind
@@ -109,8 +107,8 @@ func (r request) check() (httpStatus int, err error) {
 		return 405, status.Errorf(codes.Internal, "the method is %q: gRPC uses POST", r.method)
 	case !strings.HasPrefix(r.contentType, contentType), kind != "" && sub != "+proto":
 		return 415, status.Errorf(codes.InvalidArgument, "the content type is %q: this server takes %s", r.contentType, contentType)
-	case r.path != agentwire.Instances_Pull_FullMethodName:
-		return 200, status.Errorf(codes.Unimplemented, "there is no method %q on a connection that began with a stream of pulls", r.path)
+	case r.path != of:
+		return 200, status.Errorf(codes.Unimplemented, "there is no method %q on a connection that began with %q", r.path, of)
 	}
 	return 200, nil
 }

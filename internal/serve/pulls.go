@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/internal/rawtcp"
 )
@@ -21,25 +22,40 @@ import (
 // errShutdown says that the server ends.
 var errShutdown = errors.New("serve: the server ends")
 
-// pulls serves the streams of pulls of a WireServer, by HTTP/2 as gRPC speaks it, with one
+// agentStreams are the methods of the streams that each agent has for as long as it lives, by their services.
+var agentStreams = map[string]string{
+	agentwire.Instances_ServiceDesc.ServiceName: agentwire.Instances_Pull_FullMethodName,
+	nodewire.Node_ServiceDesc.ServiceName:       nodewire.Node_Compute_FullMethodName,
+}
+
+// pulls serves the streams of agents of a WireServer, by HTTP/2 as gRPC speaks it, with one
 // goroutine for a connection and a third of the memory that gRPC's server takes for one. Its
 // clients are gRPC's. A connection whose first stream is of another method goes on to gRPC's server.
 type pulls struct {
 	wire    *WireServer
-	service any
-	handler grpc.StreamHandler
+	methods map[string]pullMethod
 
 	mu    sync.Mutex
 	conns map[*pullConn]struct{} // nil once the server ends
 }
 
-// RegisterService implements grpc.ServiceRegistrar. Streams of pulls are served by this package.
+// pullMethod is what serves the streams of a method.
+type pullMethod struct {
+	service any
+	handler grpc.StreamHandler
+}
+
+// RegisterService implements grpc.ServiceRegistrar. Streams of agents are served by this package.
 func (s *WireServer) RegisterService(of *grpc.ServiceDesc, service any) {
-	if of.ServiceName != agentwire.Instances_ServiceDesc.ServiceName {
+	method, ours := agentStreams[of.ServiceName]
+	if !ours {
 		s.Server.RegisterService(of, service)
 		return
 	}
-	s.pulls = &pulls{wire: s, service: service, handler: of.Streams[0].Handler, conns: make(map[*pullConn]struct{})}
+	if s.pulls == nil {
+		s.pulls = &pulls{wire: s, methods: make(map[string]pullMethod), conns: make(map[*pullConn]struct{})}
+	}
+	s.pulls.methods[method] = pullMethod{service, of.Streams[0].Handler}
 }
 
 // Wire serves until ctx ends or the listener fails, and returns once all handlers have. Streams that

@@ -17,7 +17,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/api/wire"
-	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
 var (
@@ -27,10 +26,10 @@ var (
 	errNoHello    = status.Error(codes.DeadlineExceeded, fmt.Sprintf("the first message did not come within %v", firstMessageTimeout))
 	errCompressed = status.Error(codes.Unimplemented, "the message is compressed: this server takes none that are")
 	errCut        = status.Error(codes.Internal, "the stream ended within a message")
-	errMetadata   = status.Error(codes.Unimplemented, "streams of pulls have no metadata")
+	errMetadata   = status.Error(codes.Unimplemented, "streams of agents have no metadata")
 )
 
-// pullStream is a stream of pulls as its handler sees it: the handler's goroutine receives, and
+// pullStream is a stream of an agent as its handler sees it: the handler's goroutine receives, and
 // another one may send. Beside what gRPC's streams can do, End ends it.
 type pullStream struct {
 	conn *pullConn
@@ -58,15 +57,16 @@ func (c *pullConn) serveStream(r request) error {
 	s := &pullStream{conn: c, id: r.id, halfClosed: r.halfClosed, ended: make(chan struct{})}
 	c.stream, c.until = s, time.Now().Add(firstMessageTimeout)
 	c.out.letSend(s)
-	httpStatus, err := r.check()
+	httpStatus, err := r.check(c.method)
 	if err == nil {
-		err = c.pulls.handler(c.pulls.service, s)
+		method := c.pulls.methods[c.method]
+		err = method.handler(method.service, s)
 	}
 	if why := s.why.Load(); why != nil {
 		err = *why
 	}
 	s.endFor(errFinished)
-	if r.path == agentwire.Instances_Pull_FullMethodName {
+	if r.path == c.method {
 		c.countRefusal(err)
 	}
 	c.letGo()
@@ -214,7 +214,7 @@ func (s *pullStream) Context() context.Context {
 }
 
 // Method implements grpc.ServerTransportStream.
-func (s *pullStream) Method() string { return agentwire.Instances_Pull_FullMethodName }
+func (s *pullStream) Method() string { return s.conn.method }
 
 // SetHeader implements grpc.ServerStream.
 func (s *pullStream) SetHeader(metadata.MD) error { return errMetadata }

@@ -3,11 +3,10 @@ package serve
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 // What strangers may take: connections on which no first message was accepted so far.
@@ -15,13 +14,7 @@ const (
 	// maxStrangers is how many of them are open at a time. It leaves room for 1,000
 	// agents behind one address that turn to another scheduler at once.
 	maxStrangers = 1024
-	// strangerStreams is how many streams of one of them gRPC's server serves at a time. More
-	// wait, maxParked of all of them together, and others are refused. A connection of pulls
-	// has one.
-	strangerStreams = 16
-	maxParked       = 1024
-	// strangerBytes is how much is read from one of them while it has a stream open,
-	// in bytes. What is behind that waits in the kernel.
+	// strangerBytes is how much is read from one of them while it has a stream open, in bytes.
 	strangerBytes = 64 << 10
 	// proveWithin is how long one of them is kept when others want its place: time
 	// for the handshake and a first message.
@@ -30,8 +23,6 @@ const (
 
 // strangerLimiter keeps count of strangers.
 type strangerLimiter struct {
-	// parked has a place for each stream that waits.
-	parked chan struct{}
 	closed prometheus.Counter
 
 	mu    sync.Mutex
@@ -40,9 +31,7 @@ type strangerLimiter struct {
 }
 
 func newStrangerLimiter(reg prometheus.Registerer) *strangerLimiter {
-	return &strangerLimiter{
-		parked: make(chan struct{}, maxParked), closed: registered(reg, strangersClosedTotal.New()), from: make(map[string][]*peerConn),
-	}
+	return &strangerLimiter{closed: registered(reg, strangersClosedTotal.New()), from: make(map[string][]*peerConn)}
 }
 
 // admit lets a stranger in. If there are too many, it returns the connection to
@@ -104,23 +93,13 @@ func (d *strangerLimiter) removeConn(c *peerConn) {
 	}
 }
 
-// peerConn is one client's connection. While it is a stranger's it is not read faster
-// than its streams end.
+// peerConn is one client's connection.
 type peerConn struct {
 	net.Conn
 	limiter *strangerLimiter
 	host    string
 	since   time.Time
-	// streams has a place for each stream of a stranger that is served; proven is
-	// closed when it is none any more.
-	streams chan struct{}
-	proven  chan struct{}
-
-	mu    sync.Mutex
-	moved sync.Cond // when any of the following changed so that reading may go on
-	ended bool
-	live  int // streams of a stranger, also those that wait
-	read  int // bytes since the last time when there was none
+	proven  atomic.Bool // it is no stranger's any more
 }
 
 func newPeerConn(conn net.Conn, d *strangerLimiter, now time.Time) *peerConn {
@@ -128,113 +107,18 @@ func newPeerConn(conn net.Conn, d *strangerLimiter, now time.Time) *peerConn {
 	if err != nil {
 		host = conn.RemoteAddr().String()
 	}
-	c := &peerConn{
-		Conn: conn, limiter: d, host: host, since: now,
-		streams: make(chan struct{}, strangerStreams), proven: make(chan struct{}),
-	}
-	c.moved.L = &c.mu
-	return c
-}
-
-// Read implements net.Conn.
-func (c *peerConn) Read(p []byte) (int, error) {
-	if c.isProven() {
-		return c.Conn.Read(p)
-	}
-	n, err := c.Conn.Read(p[:c.allowance(len(p))])
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.read += n
-	return n, err
-}
-
-// allowance waits until something may be read, and returns how many bytes of want.
-func (c *peerConn) allowance(want int) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for !c.isProven() && !c.ended && c.live > 0 && c.read >= strangerBytes {
-		c.moved.Wait()
-	}
-	if c.isProven() || c.ended {
-		return want
-	}
-	if c.live == 0 && c.read >= strangerBytes {
-		c.read = 0
-	}
-	return min(want, strangerBytes-c.read)
+	return &peerConn{Conn: conn, limiter: d, host: host, since: now}
 }
 
 // Close implements net.Conn.
 func (c *peerConn) Close() error {
 	c.limiter.release(c)
-	c.mu.Lock()
-	c.ended = true
-	c.moved.Broadcast()
-	c.mu.Unlock()
 	return c.Conn.Close()
 }
 
 // prove says that what a client has said first was accepted.
 func (c *peerConn) prove() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.isProven() {
-		return
-	}
-	close(c.proven)
-	c.moved.Broadcast()
-	c.limiter.release(c)
-}
-
-func (c *peerConn) isProven() bool {
-	select {
-	case <-c.proven:
-		return true
-	default:
-		return false
-	}
-}
-
-// acquireStream waits until a stream may be served, and returns what to do when it has ended.
-// late ends the wait.
-func (c *peerConn) acquireStream(late <-chan time.Time) (leave func(), err error) {
-	c.addStream()
-	select {
-	case c.streams <- struct{}{}:
-		return func() { <-c.streams; c.removeStream() }, nil
-	case <-c.proven:
-		return c.removeStream, nil
-	default:
-	}
-	select {
-	case c.limiter.parked <- struct{}{}:
-		defer func() { <-c.limiter.parked }()
-	default:
-		c.removeStream()
-		return nil, status.Error(codes.ResourceExhausted, "too many streams of clients that have proven nothing wait: prove one first")
-	}
-	select {
-	case c.streams <- struct{}{}:
-		return func() { <-c.streams; c.removeStream() }, nil
-	case <-c.proven:
-		return c.removeStream, nil
-	case <-late:
-		c.removeStream()
-		return nil, status.Errorf(codes.DeadlineExceeded, "no earlier stream of the connection was accepted or has ended within %v", firstMessageTimeout)
-	}
-}
-
-func (c *peerConn) addStream() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.live++
-}
-
-func (c *peerConn) removeStream() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.live--; c.live == 0 {
-		c.read = 0
-		c.moved.Broadcast()
+	if c.proven.CompareAndSwap(false, true) {
+		c.limiter.release(c)
 	}
 }

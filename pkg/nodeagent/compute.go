@@ -5,6 +5,7 @@ import (
 	"net"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -35,26 +36,28 @@ type computeStream = nodewire.Node_ComputeServer
 
 // Compute implements nodewire.NodeServer.
 func (a *Agent) Compute(server computeStream) error {
+	end, ok := grpc.ServerTransportStreamFromContext(server.Context()).(ender)
+	if !ok {
+		return errEndless
+	}
 	if !a.enter() {
 		return errTooMany
 	}
 	defer a.exit()
-	s, err := a.hello(server)
+	s, err := a.hello(server, end)
 	if err != nil {
 		return err
 	}
-	go sendReplies(server, s)
-	ended := make(chan error, 1)
-	go func() { ended <- a.receive(server, s) }()
-	select {
-	case err = <-ended:
-	case err = <-s.closing: // receive ends with the stream, which ends here
-		a.deps.Log.Info("the stream of an agent is given up", "err", err, "instance", s.name)
-	}
+	s.startSending()
+	err = a.receive(s)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if failed := a.leaveLocked(s); failed != nil {
 		a.deps.Log.Warn("an instance's group cannot be closed", "err", failed, "instance", s.name)
+	}
+	if s.why != nil {
+		a.deps.Log.Info("the stream of an agent is given up", "err", s.why, "instance", s.name)
+		return s.why
 	}
 	return err
 }
@@ -77,10 +80,10 @@ func (a *Agent) exit() {
 }
 
 // hello lets an instance join that says and proves who it is.
-func (a *Agent) hello(server computeStream) (*session, error) {
+func (a *Agent) hello(server computeStream, end ender) (*session, error) {
 	ctx, cancel := context.WithTimeoutCause(server.Context(), a.config.HelloWithin, errLate)
 	defer cancel()
-	said, err := firstOf(ctx, server)
+	said, err := firstOf(ctx, server, end)
 	if err != nil {
 		return nil, err
 	}
@@ -103,36 +106,27 @@ func (a *Agent) hello(server computeStream) (*session, error) {
 		return nil, status.Error(codes.Internal, "the instance has no group")
 	}
 	s := newSession(instance)
+	s.server, s.end = server, end
 	s.class = classOf(said.GetClass(), instance.Namespace, a.config.LatencyCritical)
 	s.ownSlice = clamp(said.GetSliceNs(), maxRunning)
 	return a.join(s, agreed)
 }
 
-// firstOf returns the hello that a stream begins with.
-func firstOf(ctx context.Context, server computeStream) (*nodewire.Hello, error) {
-	type first struct {
-		msg *nodewire.ComputeRequest
-		err error
-	}
-	got := make(chan first, 1)
-	go func() { // ends with the stream at the latest
-		msg, err := server.Recv()
-		got <- first{msg, err}
-	}()
-	select {
-	case <-ctx.Done():
+// firstOf returns the hello that a stream begins with. The stream ends with ctx.
+func firstOf(ctx context.Context, server computeStream, end ender) (*nodewire.Hello, error) {
+	defer context.AfterFunc(ctx, func() { end.End(context.Cause(ctx)) })()
+	msg, err := server.Recv()
+	switch {
+	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case f := <-got:
-		switch {
-		case f.err != nil:
-			return nil, f.err
-		case proto.Size(f.msg) > maxMessage:
-			return nil, errTooLong
-		case f.msg.GetHello() == nil:
-			return nil, errNoHello
-		}
-		return f.msg.GetHello(), nil
+	case err != nil:
+		return nil, err
+	case proto.Size(msg) > maxMessage:
+		return nil, errTooLong
+	case msg.GetHello() == nil:
+		return nil, errNoHello
 	}
+	return msg.GetHello(), nil
 }
 
 func addressOf(ctx context.Context) net.Addr {
@@ -158,25 +152,11 @@ func (a *Agent) join(s *session, agreed wire.Agreed) (*session, error) {
 	return s, nil
 }
 
-// sendReplies sends what is queued until the stream ends.
-func sendReplies(server computeStream, s *session) {
-	for {
-		select {
-		case <-server.Context().Done():
-			return
-		case r := <-s.replies:
-			if server.Send(r) != nil {
-				return // the stream has ended, which receive sees
-			}
-		}
-	}
-}
-
 // receive takes in an agent's messages until they end.
-func (a *Agent) receive(server computeStream, s *session) error {
+func (a *Agent) receive(s *session) error {
 	var pace pace
 	for {
-		msg, err := server.Recv()
+		msg, err := s.server.Recv()
 		if err != nil {
 			return nil // the instance may come back
 		}
@@ -184,7 +164,7 @@ func (a *Agent) receive(server computeStream, s *session) error {
 			return errTooLong
 		}
 		a.onMessage(s, msg)
-		if pause := pace.next(a.now()); pause > 0 && !sleep.For(server.Context(), pause) {
+		if pause := pace.next(a.now()); pause > 0 && !sleep.For(s.server.Context(), pause) {
 			return nil
 		}
 	}

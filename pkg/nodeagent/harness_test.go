@@ -258,13 +258,23 @@ func (p *fakeAgent) Recv() (*nodewire.ComputeRequest, error) {
 	case r := <-p.requests:
 		return r, nil
 	case <-p.ctx.Done():
-		return nil, io.EOF
+		return nil, context.Cause(p.ctx)
 	}
 }
 
+// ending is the transport of a fake stream.
+type ending struct {
+	grpc.ServerTransportStream
+	end context.CancelCauseFunc
+}
+
+func (e ending) End(why error) { e.end(why) }
+
 // dial opens a stream and says nothing.
 func (m *machine) dial(stuck bool) *fakeAgent {
-	ctx, cancel := context.WithCancel(m.t.Context())
+	ctx, end := context.WithCancelCause(m.t.Context())
+	cancel := func() { end(io.EOF) }
+	ctx = grpc.NewContextWithServerTransportStream(ctx, ending{end: end})
 	p := &fakeAgent{t: m.t, ctx: ctx, hangUp: cancel, requests: make(chan *nodewire.ComputeRequest, 100), stuck: stuck, ended: make(chan error, 1)}
 	go func() {
 		err := m.Compute(p)

@@ -1,6 +1,7 @@
 package nodeagent
 
 import (
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -18,6 +19,7 @@ var (
 	errTooMany  = status.Error(codes.ResourceExhausted, "too many agents are connected")
 	errNoHello  = status.Error(codes.InvalidArgument, "the first message must be a hello")
 	errLate     = status.Error(codes.DeadlineExceeded, "the hello did not come in time")
+	errEndless  = status.Error(codes.Internal, "the server cannot end its streams")
 	errTooLong  = status.Error(codes.ResourceExhausted, "a message is longer than 4 KiB")
 )
 
@@ -39,9 +41,14 @@ type session struct {
 	filler   bool
 	waited   func() (time.Duration, error) // Instance.Waited
 	openHold func() (Hold, error)          // Instance.OpenHold
-	replies  chan *nodewire.ComputeReply
-	// closing takes the reason why the node agent ends the stream.
-	closing chan error
+	// replies wait to be sent, by a goroutine that ends with them; sending says that there is one, or that
+	// none must be yet.
+	replies chan *nodewire.ComputeReply
+	sending atomic.Bool
+	server  computeStream // nil for a filler, as is end
+	end     ender
+	// why is the reason why the node agent ends the stream; nil if it does not.
+	why error
 
 	usage     time.Duration // at the last look
 	counted   time.Duration // usage of a batch instance that its metric has
@@ -66,11 +73,41 @@ type runningCall struct {
 	expected time.Duration
 }
 
+// ender is what the transport of a stream can do beside what handlers see: it ends the stream by an
+// error of gRPC, without waiting, so that a handler that waits for a message returns. Otherwise each
+// stream would need a goroutine that waits beside the handler.
+type ender interface{ End(why error) }
+
+// newSession returns a session that sends nothing before startSending.
 func newSession(of Instance) *session {
-	return &session{
+	s := &session{
 		name: of.Name, key: of.Key, function: functionKey{of.Namespace, of.Function}, group: of.Group, mustAsk: of.MustAsk,
 		waited: of.Waited, openHold: of.OpenHold,
-		replies: make(chan *nodewire.ComputeReply, replyQueue), closing: make(chan error, 1),
+		replies: make(chan *nodewire.ComputeReply, replyQueue),
+	}
+	s.sending.Store(true)
+	return s
+}
+
+// startSending sends the replies that wait, and lets others follow.
+func (s *session) startSending() { go s.sendReplies() }
+
+// sendReplies sends what waits. A reply that comes afterwards starts another goroutine: an agent hears
+// nothing for most of its life.
+func (s *session) sendReplies() {
+	for {
+		select {
+		case r := <-s.replies:
+			if s.server.Send(r) != nil {
+				return // the stream has ended, which receive sees; nothing is sent any more
+			}
+			continue
+		default:
+		}
+		s.sending.Store(false)
+		if len(s.replies) == 0 || !s.sending.CompareAndSwap(false, true) {
+			return
+		}
 	}
 }
 
@@ -92,6 +129,10 @@ func (s *session) reply(r *nodewire.ComputeReply) {
 	case s.replies <- r:
 	default:
 		s.close(errOverflow)
+		return
+	}
+	if s.sending.CompareAndSwap(false, true) {
+		go s.sendReplies()
 	}
 }
 
@@ -108,8 +149,8 @@ func (s *session) setAsk(ask bool) {
 
 // close ends the stream. Only the first reason counts.
 func (s *session) close(why error) {
-	select {
-	case s.closing <- why:
-	default:
+	if s.why == nil && !s.filler {
+		s.why = why
+		s.end.End(why) // means nothing if the stream has ended by itself
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
 )
@@ -130,7 +132,7 @@ func spin(_ *siege, p *tenantPod, _ int) error { return p.work(50*time.Milliseco
 
 // rejoin opens a new stream for a pod. The node agent ends the one before.
 func (s *siege) rejoin(p *tenantPod, says *nodewire.Hello) error {
-	t, err := p.openOn(p.conn, says)
+	t, err := p.open(says)
 	if err != nil {
 		return err
 	}
@@ -149,12 +151,12 @@ func (s *siege) alive(p *tenantPod) error {
 	}
 }
 
-// pose says hello as the victim, over one connection.
+// pose says hello as the victim.
 func (s *siege) pose(p *tenantPod) error {
 	posing := *s.victims[0]
 	posing.token = p.token // the attacker's
 	for range 100 {
-		t, err := posing.openOn(p.conn, nil)
+		t, err := posing.open(nil)
 		if err != nil {
 			return err
 		}
@@ -167,14 +169,13 @@ func (s *siege) pose(p *tenantPod) error {
 	return nil
 }
 
-// silentStreams is how many streams of a connection say nothing: as many as a node agent serves of one
-// that has proven nothing.
-const silentStreams = 16
+// silentStreams is how many connections each pod opens whose stream says nothing: all together more than a node agent
+// keeps that have proven nothing.
+const silentStreams = 320
 
-// crowd opens connections with streams that say nothing, and keeps them until the siege ends. There are
-// more than a node agent serves streams at a time.
-func (s *siege) crowd(p *tenantPod, n int) error {
-	if n >= 32 {
+// crowd opens a connection with a stream that says nothing, and keeps it until the siege ends.
+func (s *siege) crowd(_ *tenantPod, n int) error {
+	if n >= silentStreams {
 		time.Sleep(20 * time.Millisecond)
 		return nil
 	}
@@ -183,10 +184,8 @@ func (s *siege) crowd(p *tenantPod, n int) error {
 		return err
 	}
 	s.keep(conn)
-	for range silentStreams {
-		if _, err := nodewire.NewNodeClient(conn).Compute(s.ctx); err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
+	if _, err := nodewire.NewNodeClient(conn).Compute(s.ctx); err != nil && !errors.Is(err, io.EOF) && status.Code(err) != codes.Unavailable {
+		return err
 	}
 	return nil
 }

@@ -15,7 +15,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/windlass-dev/windlass/pkg/podagent"
 )
 
 // The trace attacks has a victim, whose calls of 8 ms come at random to four pods and want a third of the
@@ -207,19 +208,15 @@ func (s *siege) join(n *ownNode, self, namespace, function, name string, a attac
 	if err != nil {
 		return nil, err
 	}
-	creds := insecure.NewCredentials()
+	var dialer podagent.Dialer
 	if s.token != nil {
-		creds = s.creds
+		dialer.Nodes = s.creds
 		if p.token, err = s.token(p); err != nil {
 			return nil, err
 		}
 	}
-	conn, err := grpc.NewClient(n.addr, grpc.WithTransportCredentials(creds))
-	if err != nil {
-		return nil, err
-	}
-	p.conn = conn
-	if p.talk, err = p.openOn(conn, a.says); err != nil {
+	p.dialer, p.node = dialer, n.addr
+	if p.talk, err = p.open(a.says); err != nil {
 		return nil, err
 	}
 	s.pods = append(s.pods, p)
@@ -284,7 +281,6 @@ func (s *siege) stop() (err error) {
 	for _, p := range s.pods {
 		p.talk.end()
 		p.stop()
-		err = errors.Join(err, p.conn.Close())
 	}
 	for _, c := range s.kept {
 		err = errors.Join(err, c.Close())

@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/pkg/podagent"
 )
 
 // This file makes a node of its own for tenants that do as they like: a control group with the groups of
@@ -115,7 +116,8 @@ type tenantPod struct {
 	cmd                       *exec.Cmd
 	stdin                     io.WriteCloser
 	answers                   *bufio.Reader
-	conn                      *grpc.ClientConn // to the node agent
+	dialer                    podagent.Dialer // to the node agent
+	node                      string          // its address
 	talk                      *talk
 }
 

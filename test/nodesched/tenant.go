@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc"
-
 	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
 )
 
@@ -32,8 +30,13 @@ type talk struct {
 // patience is how long an agent waits for a sign of the node agent, as the product's does.
 const patience = 220 * time.Millisecond
 
-// openOn opens the stream of a pod with the hello that is given; what it does not say is honest.
-func (p *tenantPod) openOn(conn *grpc.ClientConn, says *nodewire.Hello) (*talk, error) {
+// open opens a stream of a pod, on a connection of its own, with the hello that is given; what it does not say is
+// honest.
+func (p *tenantPod) open(says *nodewire.Hello) (*talk, error) {
+	conn, err := p.dialer.Node(p.node)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	stream, err := nodewire.NewNodeClient(conn).Compute(ctx)
 	if err == nil {
@@ -41,10 +44,11 @@ func (p *tenantPod) openOn(conn *grpc.ClientConn, says *nodewire.Hello) (*talk, 
 	}
 	if err != nil {
 		cancel()
+		_ = conn.Close()
 		return nil, err
 	}
 	t := &talk{stream: stream, signs: make(chan *nodewire.ComputeReply, 64), ended: make(chan struct{})}
-	t.end = func() { cancel(); <-t.ended }
+	t.end = func() { cancel(); <-t.ended; _ = conn.Close() }
 	go t.listen()
 	return t, nil
 }
