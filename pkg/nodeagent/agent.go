@@ -83,10 +83,13 @@ func New(config Config, deps Deps) (*Agent, error) {
 // to normal; the error names those that it could not.
 func (a *Agent) Run(ctx context.Context) error {
 	var every time.Duration
-	ticker := time.NewTicker(time.Hour)
+	ticker := a.deps.newTicker()
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		pause, alone := a.look()
+		if a.deps.Alive != nil {
+			a.deps.Alive(!alone)
+		}
 		if alone {
 			select {
 			case <-ctx.Done():
@@ -100,7 +103,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-		case <-ticker.C:
+		case <-ticker.Ticks():
 		}
 	}
 	return a.shutDown()

@@ -65,6 +65,34 @@ func TestACalmMachineIsSilent(t *testing.T) {
 	})
 }
 
+// TestEachLookIsASignOfLife: a node agent that nobody needs looks at nothing, and says so before.
+func TestEachLookIsASignOfLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var last time.Time
+		var instances bool
+		m := newMachine(t, func(_ *Config, d *Deps) {
+			d.Alive = func(some bool) { last, instances = time.Now(), some }
+		})
+		defer m.run()()
+		p := m.connect("a", "f")
+		for _, runnable := range []int{0, 9} {
+			m.want(runnable)
+			m.pass(time.Minute)
+			if silent := time.Since(last); !instances || silent > m.config.Mode.CalmEvery {
+				t.Errorf("with %d threads it is silent for %v; instances: %t", runnable, silent, instances)
+			}
+		}
+		m.mu.Lock()
+		m.runnable = 0
+		m.mu.Unlock()
+		p.hangUp()
+		m.pass(time.Minute)
+		if instances || time.Since(last) < 59*time.Second {
+			t.Errorf("alone it looked %v ago; instances: %t", time.Since(last), instances)
+		}
+	})
+}
+
 func TestTicketsOfABusyMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t, func(c *Config, _ *Deps) {

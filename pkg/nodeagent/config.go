@@ -145,4 +145,16 @@ type Deps struct {
 	Registry prometheus.Registerer
 	Log      *slog.Logger
 	Now      func() time.Time
+	// Alive is called after each look at the instances; nil for nothing. It says whether there are some: then
+	// it is called again within ModeParams.CalmEvery.
+	Alive func(instances bool)
+	// NewTicker makes what wakes it up; nil for one of Go's. Run stops it.
+	NewTicker func() Ticker
+}
+
+func (d Deps) newTicker() Ticker {
+	if d.NewTicker == nil {
+		return newGoTicker()
+	}
+	return d.NewTicker()
 }

@@ -20,8 +20,8 @@
 //   - Only instances that said hello are ever low, and only by their own Group.
 //   - Only batch instances are kept back, only while latency-critical ones are here, and only by their own
 //     Hold.
-//   - When Run ends, all of them are normal, and none is kept back. What ends without Run's end is the matter of
-//     package cgroups and its guardian.
+//   - When Run ends, all of them are normal, and none is kept back. What ends without Run's end, or hangs, is the
+//     matter of package cgroups, its guardian and its watcher.
 //   - It holds at most MaxAgents streams, and for each a bounded queue of replies. Who does not
 //     read them loses the stream, and nobody waits for it.
 //

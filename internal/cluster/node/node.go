@@ -192,9 +192,15 @@ func (n *nodeRole) startAgent(instances *podIdentifier) (*nodeagent.Agent, error
 		settings.SwitchOnCoLocation(runtime.NumCPU(), n.tree, n.log)
 	}
 	instances.holds = settings.CoLocation != nil
-	agent, err := nodeagent.New(settings, nodeagent.Deps{
-		Instances: instances, Runnable: load.Runnable, Registry: n.registry, Log: n.log, Now: time.Now,
-	})
+	deps := nodeagent.Deps{Instances: instances, Runnable: load.Runnable, Registry: n.registry, Log: n.log, Now: time.Now, NewTicker: nodeagent.NewKernelTicker}
+	if n.journal != nil {
+		life, err := cgroups.NewLife(n.journal)
+		if err != nil {
+			return nil, fmt.Errorf("--watched is for a process that another one watches: %w", err)
+		}
+		deps.Alive = func(instances bool) { life.Tell(time.Now(), instances) }
+	}
+	agent, err := nodeagent.New(settings, deps)
 	if err != nil {
 		return nil, err
 	}

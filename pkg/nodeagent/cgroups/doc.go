@@ -18,7 +18,8 @@
 //   - A group's weight outlives the low band. The kernel forgets it while cpu.idle is 1, and
 //     refuses it with EINVAL, so it is written to the Journal before and set again after.
 //   - A group that is low is in the Journal. Whatever ends the node agent, kill -9 too, its
-//     Guardian sets all of these groups to normal, or the next OpenJournal does.
+//     Guardian sets all of these groups to normal, or the next OpenJournal does. Watch also ends one that
+//     hangs.
 //   - So is a group whose Hold has stopped it, or lets it run on some cores only, and it is let go in
 //     the same ways. Groups of pods are never stopped: in a pod only the container stops that computes
 //     beside the agent's, and only if there is exactly one.

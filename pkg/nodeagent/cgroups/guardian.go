@@ -16,6 +16,11 @@ import (
 // taken the journal over by then, it has done so itself.
 func RunGuardian(pipe io.Reader, journal string) error {
 	_, _ = io.Copy(io.Discard, pipe) // an error is an end, too
+	return restoreLeft(journal)
+}
+
+// restoreLeft sets all groups to normal that the journal of a node agent has that is gone.
+func restoreLeft(journal string) error {
 	lock, err := lockFor(journal)
 	if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, fs.ErrNotExist) {
 		return nil // somebody else sees to it, or there is no journal
@@ -31,7 +36,7 @@ func RunGuardian(pipe io.Reader, journal string) error {
 // Watch runs a node agent as a child of this process, and returns its end. Then all groups are
 // normal that its journal has, also if it was killed. So the first process of a container, whose
 // end is that of all others, outlives what may go wrong. When ctx ends, the child is to end in
-// order within some time.
+// order within some time. A child that has groups in its journal and shows no Life for 2 s is killed.
 func Watch(ctx context.Context, command *exec.Cmd, journal string, within time.Duration) error {
 	its, ours, err := os.Pipe()
 	if err != nil {
@@ -47,8 +52,9 @@ func Watch(ctx context.Context, command *exec.Cmd, journal string, within time.D
 		time.AfterFunc(within, func() { _ = command.Process.Kill() })
 	})
 	defer stop()
-	restored := RunGuardian(its, journal)
-	return errors.Join(command.Wait(), restored, its.Close())
+	hung := listen(its, func() { _ = command.Process.Kill() })
+	restored := restoreLeft(journal)
+	return errors.Join(hung, command.Wait(), restored, its.Close())
 }
 
 // Guardian is a process that runs RunGuardian for this one.

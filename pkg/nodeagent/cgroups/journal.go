@@ -237,6 +237,13 @@ func restoreFile(path, value string) error {
 	return err
 }
 
+// empty reports whether nothing has to be restored.
+func (j *Journal) empty() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.rows) == 0 && len(j.held) == 0
+}
+
 // Low returns the folders of the groups that are low.
 func (j *Journal) Low() []string {
 	j.mu.Lock()

@@ -54,7 +54,8 @@ func runAgent(restless bool) error {
 	if err != nil {
 		return err
 	}
-	if os.Getenv(watchedVar) == "" {
+	watched := os.Getenv(watchedVar) != ""
+	if !watched {
 		if _, err := StartGuardian(self(roleGuardian)); err != nil {
 			return err
 		}
@@ -67,6 +68,11 @@ func runAgent(restless bool) error {
 	if err := g.SetLow(true); err != nil {
 		return err
 	}
+	if watched {
+		if err := live(journal); err != nil {
+			return err
+		}
+	}
 	_, _ = fmt.Fprintf(os.Stdout, "low %d\n", os.Getpid())
 	for restless {
 		if err := errors.Join(g.SetLow(false), g.SetLow(true)); err != nil {
@@ -74,6 +80,21 @@ func runAgent(restless bool) error {
 		}
 	}
 	select {}
+}
+
+// live tells the watcher again and again that this process lives.
+func live(journal *Journal) error {
+	life, err := NewLife(journal)
+	if err != nil {
+		return err
+	}
+	life.Tell(time.Now(), true)
+	go func() {
+		for now := range time.Tick(lifeEvery / 5) {
+			life.Tell(now, true)
+		}
+	}()
+	return nil
 }
 
 // realTree is the machine's own control groups, if the test may use them.
@@ -263,16 +284,23 @@ func killAgent(t *testing.T, f Folder, role string, after time.Duration) {
 	if idle := readFile(filepath.Join(f.CPU, idleFile)); shares(f) != "512" || idle != "0\n" {
 		t.Fatalf("killed after %v, the group has %s shares, and idle is %q", after, shares(f), idle)
 	}
+	// The guardian writes the journal once more before it gives up the lock. Its folder ends with the test.
+	lock, err := lockFor(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = lock.Close()
 }
 
-// TestWhoWatchesAnAgentRestoresWhatItLeft stops an agent that does not end when it is asked to, and
-// one that is killed.
+// TestWhoWatchesAnAgentRestoresWhatItLeft stops an agent that does not end when it is asked to, and one
+// that nobody asks and that does nothing any more; and kills one.
 func TestWhoWatchesAnAgentRestoresWhatItLeft(t *testing.T) {
 	tree := realTree(t)
 	for name, end := range map[string]func(pid int, stop func()){
 		"stopped": func(_ int, stop func()) { stop() },
 		"killed":  func(pid int, _ func()) { _ = syscall.Kill(pid, syscall.SIGKILL) },
 		"hanging": func(pid int, stop func()) { _ = syscall.Kill(pid, syscall.SIGSTOP); stop() },
+		"hung":    func(pid int, _ func()) { _ = syscall.Kill(pid, syscall.SIGSTOP) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := createGroup(t, tree, "watched-"+name)

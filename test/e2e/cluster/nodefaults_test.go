@@ -35,19 +35,21 @@ var _ = Describe("Faults of the node agents of all nodes at once", Serial, Order
 		for _, fault := range []struct {
 			name string
 			do   func()
+			// within is how long a node agent that has low pods may take to end, where its watcher sees to that.
+			within time.Duration
 		}{
-			{"killing them", func() { signalAll(ctx, syscall.SIGKILL) }},
-			{"deleting their pods", func() { t.deleteNodeAgents() }},
-			{"deleting their pods by force", func() { t.deleteNodeAgents("--grace-period=0", "--force") }},
-			{"stopping their processes, which kubelets notice", func() { signalAll(ctx, syscall.SIGSTOP) }},
-			{"rolling out another version, on all nodes at the same time", func() {
+			{name: "killing them", do: func() { signalAll(ctx, syscall.SIGKILL) }},
+			{name: "deleting their pods", do: func() { t.deleteNodeAgents() }},
+			{name: "deleting their pods by force", do: func() { t.deleteNodeAgents("--grace-period=0", "--force") }},
+			{name: "stopping their processes, which watchers notice, and kubelets where no pod is low", do: func() { signalAll(ctx, syscall.SIGSTOP) }, within: 10 * time.Second},
+			{name: "rolling out another version, on all nodes at the same time", do: func() {
 				nodeAgents(ctx, true, "--set", "nodeAgent.maxUnavailable=100%", "--set-string", "nodeAgent.podAnnotations.e2e="+fmt.Sprint(began.Unix()))
 			}},
 		} {
 			By(fault.name)
 			Eventually(busy.low, later, "20ms").ShouldNot(BeEmpty(), "nobody is at a node agent")
 			calls, others := busy.calls.Load(), beside.answered()
-			done := onceGone(ctx, fault.do)
+			done := onceGone(ctx, fault.within, fault.do)
 			Eventually(busy.calls.Load, soon, "200ms").Should(BeNumerically(">", calls), "calls go on")
 			Eventually(beside.answered, soon, "200ms").Should(BeNumerically(">", others), "calls elsewhere go on")
 			Eventually(done, "3m").Should(BeClosed())
@@ -124,11 +126,11 @@ func (t *tenant) deleteNodeAgents(how ...string) {
 }
 
 // onceGone lets something happen to all node agents. Once one of them has ended, there is a moment in the next 3 s
-// in which all pods of its node are normal; the next node agent may make some low again. The channel is closed
-// when the fault is over.
-func onceGone(ctx context.Context, fault func()) (done chan struct{}) {
+// in which all pods of its node are normal; the next node agent may make some low again. That of the first node,
+// where pods are low, ends within some time, unless that is 0. The channel is closed when the fault is over.
+func onceGone(ctx context.Context, within time.Duration, fault func()) (done chan struct{}) {
 	GinkgoHelper()
-	before, nodes := workers(ctx), append([]string{firstNode}, otherNodes(ctx)...)
+	before, nodes, began := workers(ctx), append([]string{firstNode}, otherNodes(ctx)...), time.Now()
 	done = make(chan struct{})
 	go func() {
 		defer GinkgoRecover()
@@ -145,8 +147,12 @@ func onceGone(ctx context.Context, fault func()) (done chan struct{}) {
 	for _, node := range nodes {
 		Eventually(gone(before[node]), "90s", "5ms").Should(BeTrue(), "the node agent of %s has not ended", node)
 		ended := time.Now()
+		if node == firstNode && within > 0 {
+			Expect(ended.Sub(began)).To(BeNumerically("<", within), "nobody but the kubelet noticed")
+		}
 		Eventually(func() []string { return lowOn(node) }, "3s", "5ms").Should(BeEmpty(), "while calls go on")
-		say("no pod of %s is low %v after its node agent has ended", node, time.Since(ended).Round(time.Millisecond))
+		say("the node agent of %s has ended %v after the fault, and no pod is low %v later", node,
+			ended.Sub(began).Round(time.Millisecond), time.Since(ended).Round(time.Millisecond))
 	}
 	return done
 }

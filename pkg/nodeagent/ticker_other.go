@@ -1,0 +1,6 @@
+//go:build !linux
+
+package nodeagent
+
+// NewKernelTicker returns a ticker of Go's.
+func NewKernelTicker() Ticker { return newGoTicker() }
