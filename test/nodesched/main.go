@@ -55,7 +55,7 @@ const overloaded = 1.5
 
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("nodesched", flag.ContinueOnError)
-	name := flags.String("trace", "azure", "two, azure, zuk, short (what asks cost) or hybrid (needs -data); calm: what a node agent costs; faults: let the node agent fail instead; attacks: tenants that lie to it; chain: calls that wait for calls; late: three nodes, one overloaded, with and without late binding; fewer: three nodes that order calls and four that do not; overload: more calls than the core can run, for as long as -for says; colocate or memcached: a service beside batch")
+	name := flags.String("trace", "azure", "two, azure, zuk, short (what asks cost) or hybrid (needs -data); calm: what a node agent costs; faults: let the node agent fail instead; hang: stop its process; attacks: tenants that lie to it; chain: calls that wait for calls; late: three nodes, one overloaded, with and without late binding; fewer: three nodes that order calls and four that do not; overload: more calls than the core can run, for as long as -for says; colocate or memcached: a service beside batch")
 	chosen := flags.String("policies", "", "policies to compare, by commas (default: those that the trace's goals are about)")
 	seeds := flags.Int("seeds", 5, "how many seeds")
 	first := flags.Uint64("seed", 1001, "the first seed")
@@ -118,6 +118,7 @@ func run(args []string, out io.Writer) error {
 		"chain":    func(self, dir string) error { return measureChain(out, self, dir) },
 		"attacks":  func(self, dir string) error { return measureAttacks(out, self, dir, p) },
 		"cost":     func(self, dir string) error { return measureCost(out, self, dir, p) },
+		"hang":     func(self, dir string) error { return measureHang(out, self, dir) },
 		"overload": func(self, dir string) error { return measureOverload(out, self, dir, overloaded, *length) },
 	}[*name]
 	if special != nil {
@@ -128,7 +129,7 @@ func run(args []string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if *name == "attacks" || *name == "cost" {
+		if *name == "attacks" || *name == "cost" || *name == "hang" {
 			return withFolder(special)
 		}
 		return withPrograms(special)

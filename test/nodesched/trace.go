@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -60,6 +61,7 @@ func two(rng *rand.Rand, load float64, length time.Duration) trace {
 		at := 0.05 + float64(i)*length.Seconds()/float64(n)*0.95 + rng.Float64()*0.2
 		t.calls = append(t.calls, call{at: seconds(at), function: "long", class: "long", cpu: time.Second})
 	}
+	slices.SortStableFunc(t.calls, func(a, b call) int { return cmp.Compare(a.at, b.at) })
 	return t
 }
 
