@@ -25,3 +25,18 @@ func TestAnAgentKnowsItsControlGroup(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAgentKnowsWhatItUses(t *testing.T) {
+	var held []byte
+	cpu, resident := usage()
+	for range 64 {
+		held = append(held, make([]byte, 1<<20)...)
+	}
+	for i := range held {
+		held[i] = byte(i)
+	}
+	moreCPU, moreResident := usage()
+	if cpu <= 0 || moreCPU <= cpu || resident < 1<<20 || moreResident < resident+32<<20 {
+		t.Errorf("%v and %d bytes, then %v and %d bytes, with %d more, the last %d", cpu, resident, moreCPU, moreResident, len(held), held[len(held)-1])
+	}
+}
