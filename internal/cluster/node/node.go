@@ -13,8 +13,6 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/grpc"
-
 	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/cluster/role"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
@@ -30,13 +28,9 @@ import (
 // milliseconds, and one that hangs never does.
 const nodeEndsWithin = 5 * time.Second
 
-const (
-	// writeBuffer is how many bytes to an agent are written at once. gRPC's own number is 32 KiB.
-	writeBuffer = 1 << 10
-	// garbage is how much garbage there may be, in percent of what is used. It has little of both, and Go's own number, 100,
-	// lets the memory of the node grow with it.
-	garbage = 50
-)
+// garbage is how much garbage there may be, in percent of what is used. It has little of both, and Go's own number, 100,
+// lets the memory of the node grow with it.
+const garbage = 50
 
 // Run runs the node agent of a node until ctx ends, and leaves all pods in the normal band. It
 // does so in a second process, which may fail in any way.
@@ -124,9 +118,7 @@ func (n *nodeRole) start() (err error) {
 	if err != nil {
 		return fmt.Errorf("--wire-listen: %w", err)
 	}
-	// Of 1,000 agents each has a buffer, and few messages are longer than a hundred bytes.
-	options := append(mtls.RequirePeer(mtls.NodeMethods()), grpc.WriteBufferSize(writeBuffer))
-	server := serve.NewWire(n.registry, n.tls.ServerCredentials(), options...)
+	server := serve.NewWire(n.registry, n.tls.ServerCredentials(), mtls.RequirePeer(mtls.NodeMethods())...)
 	nodewire.RegisterNodeServer(server, agent)
 	n.parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, listener, server) })
 	return nil
