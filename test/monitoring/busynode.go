@@ -22,7 +22,7 @@ import (
 type busyNode struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
-	// data is its data folder, and manifest the file of its function. Without a function it has
+	// data is its data folder, and manifest the file of its functions. Without functions it has
 	// no instances, and is calm, whatever else the machine does.
 	data, manifest string
 }
@@ -33,11 +33,19 @@ const (
 	nodeOpsListen = "127.0.0.1:9181"
 )
 
-// nodeFunction computes its 36th number, which takes some hundredths of a second.
-const nodeFunction = `apiVersion: windlass.dev/v1alpha1
+// nodeFunctions are one that computes its 36th number, which takes some hundredths of a second, and one of the class
+// Batch, which nobody calls.
+const nodeFunctions = `apiVersion: windlass.dev/v1alpha1
 kind: Function
 metadata: {name: fib}
-spec: {template: {command: [%q]}}
+spec: {template: {command: [%[1]q]}}
+---
+apiVersion: windlass.dev/v1alpha1
+kind: Function
+metadata: {name: backlog}
+spec:
+  scaling: {minInstances: 1}
+  template: {command: [%[1]q], scheduling: {class: Batch}}
 `
 
 // startNode starts it, with program as the windlass command, in a folder. It ends with the lab at
@@ -54,7 +62,7 @@ func startNode(program, dir string) (*busyNode, error) {
 		return nil, err
 	}
 	n := &busyNode{ended: make(chan struct{}), data: filepath.Join(dir, "data"), manifest: filepath.Join(dir, "fib.yaml")}
-	if err := os.WriteFile(n.manifest, fmt.Appendf(nil, nodeFunction, fib), 0o600); err != nil {
+	if err := os.WriteFile(n.manifest, fmt.Appendf(nil, nodeFunctions, fib), 0o600); err != nil {
 		return nil, err
 	}
 	log, err := os.Create(filepath.Join(dir, "windlass.log"))
@@ -98,7 +106,7 @@ func nodeTarget() prometheus.Target {
 // nodeCallers is how many call it: more than a machine of a few cores can compute for at a time.
 const nodeCallers = 8
 
-// keepBusy makes the function and has all of them call it without pause. Stop takes it away again.
+// keepBusy makes the functions and has all callers call one without pause. Stop takes them away again.
 func (n *busyNode) keepBusy(ctx context.Context) (stop func() error, err error) {
 	if err := n.windlass(ctx, "deploy", "-f", n.manifest); err != nil {
 		return nil, err
