@@ -6,7 +6,7 @@
 //
 //   - A wire stream ends if its first message does not come soon, or is long, and so does the
 //     connection of an agent that carries calls. An agent that guesses tokens loses it.
-//   - An agent's stream of pulls has one goroutine, which also is its handler's, and no buffer while it
+//   - An agent's stream has one goroutine, which also is its handler's, and no buffer while it
 //     is idle. Its clients are gRPC's; other methods on its port are gRPC's server's. No frames make it
 //     hold more than one message, or start goroutines.
 //   - A wire client without an accepted message costs next to nothing, and all of them

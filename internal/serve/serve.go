@@ -45,7 +45,7 @@ const (
 	pingWithin = 15 * time.Second
 )
 
-// WireServer serves the wire's services: streams of pulls by a server of this package, which takes
+// WireServer serves the wire's services: streams of agents by a server of this package, which takes
 // little for one that is idle, and all others by gRPC's.
 type WireServer struct {
 	*grpc.Server
