@@ -138,7 +138,7 @@ const (
 // ticketFilter are SFS's rules with tickets and bands, without a real-time class.
 func ticketFilter() node.Tickets {
 	p := callorder.DefaultParams(sfsCores)
-	p.Order, p.Preempt, p.Bypass, p.Slice, p.Outlived = callorder.FIFO, false, 3, callorder.Slice{Rule: callorder.SliceSFS}, 0
+	p.Order, p.Preempt, p.Bypass, p.Slice, p.Outlived, p.OutlivedAge = callorder.FIFO, false, 3, callorder.Slice{Rule: callorder.SliceSFS}, 0, 0
 	return node.Tickets{Params: p}
 }
 

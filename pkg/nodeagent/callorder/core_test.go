@@ -269,6 +269,30 @@ func TestACallThatOutlivesItsSliceYields(t *testing.T) {
 	}
 }
 
+// On one core no core is theirs, and calls that wait come without end.
+func TestACallThatOutlivedItsSliceComputesOnceItIsOld(t *testing.T) {
+	for age, want := range map[time.Duration]string{30 * time.Second: "+3, ^1 idle-core", 0: "+3"} {
+		n := newNode(t, func(p *Params) {
+			p.Order, p.Slice, p.Preempt, p.OutlivedAge = FIFO, Slice{SliceFixed, 10 * ms}, false, age
+		})
+		n.join(1, 2, 3, 4)
+		n.do("+1", Asked{Instance: 1})
+		n.do("", Asked{Instance: 2})
+		n.do("v1 slice, +2", Sampled{Instance: 1, Usage: 11 * ms})
+		n.now = 29 * time.Second
+		n.do("", Asked{Instance: 3})
+		n.now = 30 * time.Second
+		n.do(want, Ended{Instance: 2, Usage: 5 * ms})
+		n.do("", Asked{Instance: 2})
+		n.do("", Asked{Instance: 4})
+		n.now = 31 * time.Second
+		n.do("+2", Ended{Instance: 3, Usage: 5 * ms}) // it stays where it is
+		if age > 0 {
+			n.do("", Ended{Instance: 1, Usage: 20 * ms})
+		}
+	}
+}
+
 // One of two cores is for calls that have outlived their slice, whatever waits.
 func TestCallsThatOutlivedTheirSliceKeepSomeCores(t *testing.T) {
 	n := newNode(t, func(p *Params) {

@@ -15,7 +15,7 @@ import (
 //  3. The shortest that waits takes the ticket of a call that has much more left.
 //  4. Calls that outlived their slice go back to the low band where tickets need their cores, but
 //     for Params.Outlived cores.
-//  5. Cores that nobody waits for, and those, lift calls out of the low band.
+//  5. Cores that nobody waits for, and those, lift calls out of the low band, and so does great age.
 func (c *Core) dispatch(now time.Duration) {
 	for c.ticketFree() {
 		i, aged := nextInLine(c, now)
@@ -31,12 +31,13 @@ func (c *Core) dispatch(now time.Duration) {
 	if c.params.preempts() {
 		preempt(c, now)
 	}
-	for len(c.lifted) > outlivedCores(c) && len(c.holding)+len(c.lifted) > c.tickets() {
+	entitled := max(outlivedCores(c), tooOld(c, now))
+	for len(c.lifted) > entitled && len(c.holding)+len(c.lifted) > c.tickets() {
 		i := slices.MaxFunc(c.lifted, byAge)
 		c.enter(i, demoted)
 		c.setBand(i, true, WhySlice)
 	}
-	for len(c.demoted) > 0 && len(c.holding)+len(c.lifted) < c.tickets() {
+	for len(c.demoted) > 0 && (len(c.holding)+len(c.lifted) < c.tickets() || len(c.lifted) < entitled) {
 		i := slices.MinFunc(c.demoted, byAge)
 		c.enter(i, lifted)
 		c.setBand(i, false, WhyIdleCore)
@@ -51,6 +52,19 @@ func (c *Core) ticketFree() bool {
 // outlivedCores is how many cores calls that have outlived their slice have now, whatever waits.
 func outlivedCores(c *Core) int {
 	return min(c.params.Outlived, len(c.demoted)+len(c.lifted), c.tickets()-1)
+}
+
+// tooOld is 1 if a call that has outlived its slice must compute for its age, and 0 otherwise. It does beside the tickets,
+// so that one core is enough.
+func tooOld(c *Core, now time.Duration) int {
+	if c.params.OutlivedAge == 0 {
+		return 0
+	}
+	due := func(i *instance) bool { return now-i.received >= c.params.OutlivedAge }
+	if slices.ContainsFunc(c.demoted, due) || slices.ContainsFunc(c.lifted, due) {
+		return 1
+	}
+	return 0
 }
 
 // tickets is how many calls may have one on a busy node.

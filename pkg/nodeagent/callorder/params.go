@@ -114,6 +114,9 @@ type Params struct {
 	// least 0 and fewer than Cores. Without one, those whose function is short wait for
 	// all calls of long functions.
 	Outlived int
+	// OutlivedAge is the age of a call that has outlived its slice from which on it computes whatever waits, one
+	// such call at a time; 0 for never. Where Outlived is 0, it would otherwise wait for the end of an overload.
+	OutlivedAge time.Duration
 	// Preempt lets a call take the ticket of one that has PreemptGain times as much left as
 	// the new one needs, and more than PreemptLeast, unless that has it by age. Only SERPT
 	// preempts: the keys of the other orders say nothing about what is left.
@@ -137,7 +140,7 @@ type Params struct {
 func DefaultParams(cores int) Params {
 	return Params{
 		Cores: cores, Order: SERPT, Slice: Slice{Rule: SliceAuto},
-		Aging: 0.03, ByAge: 0.875, Outlived: cores / 8, Preempt: true, PreemptGain: 2, PreemptLeast: 8 * time.Millisecond,
+		Aging: 0.03, ByAge: 0.875, Outlived: cores / 8, OutlivedAge: 30 * time.Second, Preempt: true, PreemptGain: 2, PreemptLeast: 8 * time.Millisecond,
 		BlockedAfter: 2, MaxFunctions: 4096,
 		Unasked: UnaskedParams{
 			Start: 5 * time.Second, Burst: 20 * time.Millisecond, Share: 0.02, Exempt: 100 * time.Millisecond, Renews: true, Above: 20 * time.Millisecond,
@@ -166,6 +169,8 @@ func (p Params) Validate() error {
 		return fmt.Errorf("aging is %g; it must be from 0 to 1", p.Aging)
 	case p.Outlived < 0 || p.Outlived >= p.Cores:
 		return fmt.Errorf("cores for calls that have outlived their slice are %d; they must be at least 0 and fewer than the %d cores", p.Outlived, p.Cores)
+	case p.OutlivedAge < 0:
+		return fmt.Errorf("age from which on a call that has outlived its slice computes is %s; it must not be negative", p.OutlivedAge)
 	case p.preempts() && !(p.ByAge > 0 && p.ByAge <= 1):
 		return fmt.Errorf("part of the tickets that goes by age is %g; it must be more than 0 and at most 1", p.ByAge)
 	case p.Preempt && !(p.PreemptGain >= 1):
