@@ -56,7 +56,7 @@ func (l groupedLoad) run(seed uint64, rule node.CoreRule) groupedRun {
 		groups := node.DefaultCoreGroups(l.cores)
 		groups.Rule = rule
 		// Calls that outlived their slice have cores of their own already.
-		policy.Groups, policy.Params.Outlived = &groups, 0
+		policy.Groups, policy.Params.Outlived, policy.Params.OutlivedAge = &groups, 0, 0
 		policy.Moved = func() { r.moves++ }
 	}
 	r.results = onNode(l.cores, l.calls(seed), policy)
