@@ -64,13 +64,13 @@ func (n *namespace) decay(now time.Duration) {
 	n.spent, n.kept, n.spentAt = n.spent*rest, n.kept*rest, now
 }
 
-// spentBy is the time on cores that the namespace took of late: what it computed, and what its calls kept from
+// spentBy is the core time that the namespace has taken recently: what it computed, and what its calls kept from
 // others.
 func (n *namespace) spentBy(now time.Duration) float64 {
 	return (n.spent + n.kept) * math.Exp(-float64(now-n.spentAt)/float64(shareOver))
 }
 
-// computedBy is the processor time that the namespace used of late, without what its calls kept. A call may leave its
+// computedBy is the processor time that the namespace has used recently, without what its calls kept. A call may leave its
 // ticket unused because instances without one compute beside it: it has kept nothing from those.
 func (n *namespace) computedBy(now time.Duration) float64 {
 	return n.spent * math.Exp(-float64(now-n.spentAt)/float64(shareOver))

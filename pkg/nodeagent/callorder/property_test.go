@@ -64,6 +64,7 @@ func paramsOf(variant byte) Params {
 	p.Preempt = variant%2 == 0
 	p.Bypass = float64(variant % 4)
 	p.Outlived = int(variant/5) % p.Cores
+	p.OutlivedAge = time.Duration(variant%5) * 10 * ms
 	p.Unasked.Start = p.Unasked.Burst
 	return p
 }
@@ -86,6 +87,11 @@ func play(t *testing.T, history []byte, variant byte) seen {
 		}
 		w.apply(t, effects)
 		w.check(t, core, busy, e)
+		if busy && len(core.lifted) == 0 && slices.ContainsFunc(core.demoted, func(i *instance) bool {
+			return core.params.OutlivedAge > 0 && now-i.received >= core.params.OutlivedAge
+		}) {
+			t.Error("an old call that has outlived its slice is low, and none of them computes")
+		}
 		if t.Failed() {
 			t.Fatalf("after %T%+v: %v", e, e, effects)
 		}
