@@ -14,6 +14,7 @@ type kernelTicker struct {
 	file  *os.File
 	fd    int
 	ticks chan time.Time
+	ended chan struct{} // closed once nothing passes ticks on
 }
 
 // NewKernelTicker returns a ticker that wakes one thread. One of Go's also wakes the runtime's monitor thread, which
@@ -26,17 +27,21 @@ func NewKernelTicker() Ticker {
 	}
 	file := os.NewFile(uintptr(fd), "a timer")
 	raw, err := file.SyscallConn()
+	if err == nil {
+		err = file.SetReadDeadline(time.Time{}) // fails where the poller cannot wait for it
+	}
 	if err != nil {
 		_ = file.Close()
 		return newGoTicker()
 	}
-	t := &kernelTicker{file: file, fd: fd, ticks: make(chan time.Time, 1)}
+	t := &kernelTicker{file: file, fd: fd, ticks: make(chan time.Time, 1), ended: make(chan struct{})}
 	go t.passOn(raw)
 	return t
 }
 
 // passOn passes ticks on until Stop.
 func (t *kernelTicker) passOn(raw syscall.RawConn) {
+	defer close(t.ended)
 	var count [8]byte // how often it was due
 	read := func(fd uintptr) (done bool) {
 		// An ordinary system call would wake the monitor thread, too.
@@ -61,4 +66,7 @@ func (t *kernelTicker) Reset(every time.Duration) {
 }
 
 // Stop implements Ticker.
-func (t *kernelTicker) Stop() { _ = t.file.Close() }
+func (t *kernelTicker) Stop() {
+	_ = t.file.Close()
+	<-t.ended
+}

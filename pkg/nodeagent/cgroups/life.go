@@ -22,7 +22,7 @@ const (
 	// lifeEvery is how often a node agent tells that it lives while it has groups to be restored.
 	lifeEvery = 250 * time.Millisecond
 	// silentFor is how long a watcher listens at a time, and mostSilent how often it may hear nothing: 2 s
-	// in all. That is what agents of a node agent that hangs wait for their bands.
+	// in all. That is how long bands stay as a node agent left them that hangs.
 	silentFor, mostSilent = 500 * time.Millisecond, 4
 )
 
@@ -98,7 +98,7 @@ func listen(pipe *os.File, end func()) error {
 		began := time.Now()
 		n, err := pipe.Read(words)
 		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-			return nil // its end, however that is told
+			return nil // the node agent has ended
 		}
 		if s.heard(words[:n], time.Since(began)) {
 			end()
