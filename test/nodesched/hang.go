@@ -67,8 +67,11 @@ func measureHang(out io.Writer, self, temp string) (err error) {
 	loads.Go(func() { shorts = short.load(rand.New(rand.NewPCG(1, 17)), shortRate, costCall, hangLoad) })
 	loads.Go(func() { longs = long.load(rand.New(rand.NewPCG(2, 17)), longRate, hangLong, hangLoad) })
 	time.Sleep(hangAfter)
-	for n.lowPods() == 0 {
-		time.Sleep(time.Millisecond)
+	for began := time.Now(); n.lowPods() == 0; time.Sleep(time.Millisecond) {
+		if time.Since(began) > bandsBy {
+			loads.Wait()
+			return errors.New("no pod is low: the node does not order its calls")
+		}
 	}
 	stopped, low := time.Now(), n.lowPods()
 	if err := syscall.Kill(agent.measured, syscall.SIGSTOP); err != nil {
