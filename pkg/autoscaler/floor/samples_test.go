@@ -17,7 +17,7 @@ import (
 // are spread over it at random.
 func sample(t *testing.T, functions int) [][]time.Duration {
 	t.Helper()
-	path := filepath.Join("..", "..", "..", "shared", "data", "azure2019_day1", fmt.Sprintf("%d_inv.csv", functions))
+	path := filepath.Join("..", "..", "..", "..", "shared", "data", "azure2019_day1", fmt.Sprintf("%d_inv.csv", functions))
 	file, err := os.Open(path)
 	if err != nil {
 		t.Skipf("the Azure sample of %d functions is not there: %v", functions, err)
