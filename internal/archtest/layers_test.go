@@ -21,6 +21,7 @@ var rows = []struct {
 		"internal/lifecycle",
 		"internal/metric",
 		"internal/metric/exposition",
+		"internal/outbox",
 		"internal/proctime",
 		"internal/sameuser",
 		"internal/sleep",

@@ -52,7 +52,7 @@ type WireServer struct {
 	secure    credentials.TransportCredentials
 	guard     *guard
 	strangers *strangerLimiter
-	pulls     *pulls // nil if it has none
+	agents    *streamServer
 	others    *handedOver
 }
 
@@ -78,10 +78,12 @@ func NewWire(reg prometheus.Registerer, secure credentials.TransportCredentials,
 		grpc.MaxRecvMsgSize(wire.MaxMessage),
 		grpc.ConnectionTimeout(handshakeWithin),
 	}, more...)...)
-	return &WireServer{
+	s := &WireServer{
 		Server: server, secure: secure, guard: guard, strangers: newStrangerLimiter(reg),
 		others: &handedOver{conns: make(chan net.Conn), closed: make(chan struct{})},
 	}
+	s.agents = &streamServer{wire: s, methods: make(map[string]streamMethod), conns: make(map[*streamConn]struct{})}
+	return s
 }
 
 // Calls serves clients' calls, as HTTP does. It counts the requests that are no

@@ -1,13 +1,13 @@
 package nodeagent
 
 import (
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/outbox"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 )
 
@@ -41,12 +41,9 @@ type session struct {
 	filler   bool
 	waited   func() (time.Duration, error) // Instance.Waited
 	openHold func() (Hold, error)          // Instance.OpenHold
-	// replies wait to be sent, by a goroutine that ends with them; sending says that there is one, or that
-	// none must be yet.
-	replies chan *nodewire.ComputeReply
-	sending atomic.Bool
-	server  computeStream // nil for a filler, as is end
-	end     ender
+	replies  *outbox.Outbox[*nodewire.ComputeReply]
+	server   computeStream // nil for a filler, as are end and replies
+	end      ender
 	// why is the reason why the node agent ends the stream; nil if it does not.
 	why error
 
@@ -80,36 +77,15 @@ type ender interface{ End(why error) }
 
 // newSession returns a session that sends nothing before startSending.
 func newSession(of Instance) *session {
-	s := &session{
+	return &session{
 		name: of.Name, key: of.Key, function: functionKey{of.Namespace, of.Function}, group: of.Group, mustAsk: of.MustAsk,
 		waited: of.Waited, openHold: of.OpenHold,
-		replies: make(chan *nodewire.ComputeReply, replyQueue),
+		replies: outbox.New[*nodewire.ComputeReply](replyQueue),
 	}
-	s.sending.Store(true)
-	return s
 }
 
 // startSending sends the replies that wait, and lets others follow.
-func (s *session) startSending() { go s.sendReplies() }
-
-// sendReplies sends what waits. A reply that comes afterwards starts another goroutine: an agent hears
-// nothing for most of its life.
-func (s *session) sendReplies() {
-	for {
-		select {
-		case r := <-s.replies:
-			if s.server.Send(r) != nil {
-				return // the stream has ended, which receive sees; nothing is sent any more
-			}
-			continue
-		default:
-		}
-		s.sending.Store(false)
-		if len(s.replies) == 0 || !s.sending.CompareAndSwap(false, true) {
-			return
-		}
-	}
-}
+func (s *session) startSending() { s.replies.Open(s.server.Send) }
 
 // look reads how much the instance has used. A group that is gone has used what it had.
 func (s *session) look() bool {
@@ -125,14 +101,8 @@ func (s *session) reply(r *nodewire.ComputeReply) {
 	if s.filler {
 		return
 	}
-	select {
-	case s.replies <- r:
-	default:
+	if !s.replies.Put(r) {
 		s.close(errOverflow)
-		return
-	}
-	if s.sending.CompareAndSwap(false, true) {
-		go s.sendReplies()
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/buildinfo"
+	"github.com/windlass-dev/windlass/internal/outbox"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -22,9 +23,8 @@ var (
 	errOverflow = status.Error(codes.ResourceExhausted, "the instance did not read its replies")
 )
 
-// agentStream is the scheduler's end of an instance's stream. Replies go into a buffer that
-// holds everything that the instance can ask for. If an agent breaks the rules so that the
-// buffer overflows, its stream ends.
+// agentStream is the scheduler's end of an instance's stream. Its outbox holds everything that the
+// instance can ask for. If an agent breaks the rules so that it overflows, its stream ends.
 //
 // A stream that is idle has one goroutine, its handler's, which also reads its connection: thousands
 // of instances are idle.
@@ -32,11 +32,8 @@ type agentStream struct {
 	scheduler *host
 	key       provisioner.Key
 	agent     agentInfo
-	replies   chan *agentwire.PullReply
-	// server takes the replies once startSending was called. sending says that a goroutine sends
-	// them, or that none may.
-	server  pullServer
-	sending atomic.Bool
+	replies   *outbox.Outbox[*agentwire.PullReply]
+	server    pullServer // nil before startSending
 	// end ends the stream, and why is the reason if the scheduler has ended it. ended is closed
 	// when the stream has ended completely.
 	end   ender
@@ -56,8 +53,7 @@ type ender interface{ End(why error) }
 // prepare makes a stream ready, which end ends. It sends nothing before startSending.
 func (p *agentStream) prepare(s *host, key provisioner.Key, of agentInfo, end ender, buffer int) {
 	p.scheduler, p.key, p.agent, p.end = s, key, of, end
-	p.replies, p.ended = make(chan *agentwire.PullReply, buffer), make(chan struct{})
-	p.sending.Store(true)
+	p.replies, p.ended = outbox.New[*agentwire.PullReply](buffer), make(chan struct{})
 }
 
 // serveMessages passes an instance's messages to handle until the stream ends, the instance falls
@@ -80,26 +76,7 @@ func (p *agentStream) serveMessages(handle func(*agentwire.PullRequest) error, o
 // startSending sends the replies that wait, and lets others follow.
 func (p *agentStream) startSending(server pullServer) {
 	p.server = server
-	go p.sendReplies()
-}
-
-// sendReplies sends what the buffer holds, in a goroutine that ends with it: an agent may not take
-// its replies. A reply that comes afterwards starts another.
-func (p *agentStream) sendReplies() {
-	for {
-		select {
-		case reply := <-p.replies:
-			if p.server.Send(reply) != nil {
-				return // the stream has ended, which receive sees; nothing is sent any more
-			}
-			continue
-		default:
-		}
-		p.sending.Store(false)
-		if len(p.replies) == 0 || !p.sending.CompareAndSwap(false, true) {
-			return
-		}
-	}
+	p.replies.Open(server.Send)
 }
 
 // receive reads the instance's messages until they end. orderly says that the instance ended
@@ -187,13 +164,7 @@ var pong = &agentwire.PullReply{Kind: &agentwire.PullReply_Pong{Pong: &agentwire
 func (p *agentStream) pong() { p.reply(pong) }
 
 func (p *agentStream) reply(reply *agentwire.PullReply) {
-	select {
-	case p.replies <- reply:
-	default:
+	if !p.replies.Put(reply) {
 		p.close(errOverflow)
-		return
-	}
-	if p.sending.CompareAndSwap(false, true) {
-		go p.sendReplies()
 	}
 }

@@ -138,7 +138,7 @@ func TestAnIdleStreamHasOneGoroutine(t *testing.T) {
 		synctest.Wait()
 		ofStreams, ofConnections := 0, 0
 		for _, stack := range strings.Split(stacks(), "\n\n") {
-			if strings.Contains(stack, "serve.(*pullConn).") {
+			if strings.Contains(stack, "serve.(*streamConn).") {
 				ofConnections++
 			}
 			for _, mark := range []string{"scheduler.(*agentStream).", "scheduler.(*pullStream).", "scheduler.(*sessions)."} {

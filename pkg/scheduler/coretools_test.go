@@ -60,7 +60,9 @@ func (deaf) End(error) {}
 func (s *Scheduler) joinDeaf(f *function, cid invocation.CID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.streams[cid] = &pullStream{agentStream: agentStream{scheduler: s.host, end: deaf{}}, function: f}
+	p := &pullStream{function: f}
+	p.prepare(s.host, keyOf(f.uid, cid), agentInfo{}, deaf{}, 0)
+	f.streams[cid] = p
 	s.stepLocked(f, core.Joined{CID: cid, Capacity: 1})
 }
 

@@ -29,8 +29,6 @@ type neighbours struct {
 	offered map[invocation.ID]call
 	// took are the times from the offer to the end of the call, by namespace.
 	took map[string][]time.Duration
-	// over is closed when the instances are to end.
-	over chan struct{}
 }
 
 type call struct {
@@ -45,22 +43,16 @@ type instance struct {
 	cid invocation.CID
 }
 
-// run runs what the instance is handed, one call at a time.
-func (i instance) run(p *pullStream) {
-	for {
-		select {
-		case <-i.n.over:
-			return
-		case reply := <-p.replies:
-			if t := reply.GetTicket(); t != nil {
-				id, _ := invocation.IDFromBytes(t.GetInvocationId())
-				time.AfterFunc(i.n.execution, func() {
-					i.n.ended(id)
-					i.pull(core.Done{ID: id, Execution: i.n.execution})
-				})
-			}
-		}
+// run runs a call that the instance is handed.
+func (i instance) run(reply *agentwire.PullReply) error {
+	if t := reply.GetTicket(); t != nil {
+		id, _ := invocation.IDFromBytes(t.GetInvocationId())
+		time.AfterFunc(i.n.execution, func() {
+			i.n.ended(id)
+			i.pull(core.Done{ID: id, Execution: i.n.execution})
+		})
 	}
+	return nil
 }
 
 func (i instance) pull(done ...core.Done) {
@@ -99,7 +91,7 @@ func (n *neighbours) begin(specs []provisioner.InstanceSpec) {
 			_ = p.join(in, 1, core.AgentCurrent)
 			n.instances.Pulled(key)
 			i := instance{n, f, spec.CID}
-			go i.run(p)
+			p.replies.Open(i.run)
 			i.pull()
 		})
 	}
@@ -151,11 +143,10 @@ func quiet(t *testing.T, noise int) (p99 time.Duration, calls int, deferred floa
 	inHarness(t, config, func(w *harness) {
 		n := &neighbours{
 			harness: w, start: time.Second, execution: 50 * time.Millisecond,
-			offered: make(map[invocation.ID]call), took: make(map[string][]time.Duration), over: make(chan struct{}),
+			offered: make(map[invocation.ID]call), took: make(map[string][]time.Duration),
 			gateway: &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, 1)},
 		}
 		w.scheduler.gateways.register(n.gateway)
-		defer close(n.over)
 		n.run(15*time.Second, noise)
 		took := n.took["quiet"]
 		slices.Sort(took)

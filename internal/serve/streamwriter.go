@@ -41,7 +41,7 @@ type frameWriter struct {
 	// window is the client's for the connection, and initial that of a new stream.
 	window, initial int64
 	maxFrame        int
-	stream          *pullStream // the one that may send; nil if none
+	stream          *agentStream // the one that may send; nil if none
 	streamWindow    int64
 	begun           bool // its headers were sent
 	// room gets something when a window has grown while a message waited; nil if none ever did.
@@ -70,14 +70,14 @@ func (w *frameWriter) write(frames []byte) error {
 }
 
 // letSend lets a stream send.
-func (w *frameWriter) letSend(s *pullStream) {
+func (w *frameWriter) letSend(s *agentStream) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stream, w.streamWindow, w.begun = s, w.initial, false
 }
 
 // finish ends the stream that sends, with a status unless its client has reset it.
-func (w *frameWriter) finish(s *pullStream, httpStatus int, err error) error {
+func (w *frameWriter) finish(s *agentStream, httpStatus int, err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stream = nil
@@ -89,7 +89,7 @@ func (w *frameWriter) finish(s *pullStream, httpStatus int, err error) error {
 
 // message sends a message of a stream. It waits for the client's windows, for which the connection
 // must be read meanwhile.
-func (w *frameWriter) message(s *pullStream, m proto.Message) error {
+func (w *frameWriter) message(s *agentStream, m proto.Message) error {
 	size := proto.Size(m)
 	buffer := writeBuffers.Get().(*[]byte)
 	defer func() {
@@ -119,7 +119,7 @@ func (w *frameWriter) message(s *pullStream, m proto.Message) error {
 }
 
 // part writes as much of a stream's data as the windows allow now.
-func (w *frameWriter) part(s *pullStream, data []byte) (n int, err error) {
+func (w *frameWriter) part(s *agentStream, data []byte) (n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stream != s {
@@ -147,7 +147,7 @@ func (w *frameWriter) part(s *pullStream, data []byte) (n int, err error) {
 }
 
 // await waits until a window has grown.
-func (w *frameWriter) await(s *pullStream) error {
+func (w *frameWriter) await(s *agentStream) error {
 	w.mu.Lock()
 	room := w.room
 	w.mu.Unlock()

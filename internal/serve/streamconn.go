@@ -48,14 +48,14 @@ type connFault struct {
 
 func (f connFault) Error() string { return fmt.Sprintf("serve: %v: %s", f.code, f.text) }
 
-// pullConn is a connection on which an agent opens its stream: one at a time, since it
+// streamConn is a connection on which an agent opens its stream: one at a time, since it
 // needs no more. One goroutine serves it, which also is the handler's of its stream: it deals with
 // frames while the handler receives, and nothing is read as long as it does not. Everything is
 // that goroutine's but what says otherwise.
-type pullConn struct {
-	pulls *pulls
-	peer  *agentPeer
-	in    io.Reader
+type streamConn struct {
+	server *streamServer
+	peer   *agentPeer
+	in     io.Reader
 	// out is for any goroutine, and closing says that the server ends.
 	out     frameWriter
 	closing atomic.Bool
@@ -75,30 +75,30 @@ type pullConn struct {
 	replay         []byte
 	unacknowledged int
 
-	stream     *pullStream // nil if there is none
-	broken     error       // why the connection ends, found while the stream's handler received
-	last       uint32      // the number of the newest stream
-	unreturned int         // bytes of data that the client's window was not given back
-	idleFrames int         // since idleSince, without a message
+	stream     *agentStream // nil if there is none
+	broken     error        // why the connection ends, found while the stream's handler received
+	last       uint32       // the number of the newest stream
+	unreturned int          // bytes of data that the client's window was not given back
+	idleFrames int          // since idleSince, without a message
 	idleSince  time.Time
 }
 
-func newPullConn(p *pulls, peer *agentPeer) *pullConn {
-	c := &pullConn{pulls: p, peer: peer, undecided: true}
+func newStreamConn(s *streamServer, peer *agentPeer) *streamConn {
+	c := &streamConn{server: s, peer: peer, undecided: true}
 	c.out.broke = peer.Close
 	c.out.window, c.out.initial, c.out.maxFrame = firstWindow, firstWindow, minFrame
 	return c
 }
 
 // wake lets a read that waits look for what has happened.
-func (c *pullConn) wake() { _ = c.peer.SetReadDeadline(time.Unix(1, 0)) }
+func (c *streamConn) wake() { _ = c.peer.SetReadDeadline(time.Unix(1, 0)) }
 
 // converse serves streams until the connection ends.
-func (c *pullConn) converse(auth credentials.AuthInfo) {
+func (c *streamConn) converse(auth credentials.AuthInfo) {
 	r, err := c.greet()
-	if _, ours := c.pulls.methods[r.path]; err == nil && !ours {
+	if _, ours := c.server.methods[r.path]; err == nil && !ours {
 		c.letGo()
-		c.pulls.handOver(c, auth)
+		c.server.handOver(c, auth)
 		return
 	}
 	if err == nil {
@@ -113,7 +113,7 @@ func (c *pullConn) converse(auth credentials.AuthInfo) {
 }
 
 // greet says what this side allows, and returns the first stream.
-func (c *pullConn) greet() (request, error) {
+func (c *streamConn) greet() (request, error) {
 	if err := c.out.sendFrames(serverSettings); err != nil {
 		return request{}, err
 	}
@@ -130,7 +130,7 @@ func (c *pullConn) greet() (request, error) {
 }
 
 // decide makes the connection one for streams of a method.
-func (c *pullConn) decide(method string) {
+func (c *streamConn) decide(method string) {
 	c.undecided, c.method, c.replay, c.until = false, method, nil, time.Time{}
 	frames := appendWindow(nil, 0, receiveWindow-firstWindow)
 	for ; c.unacknowledged > 0; c.unacknowledged-- {
@@ -140,9 +140,9 @@ func (c *pullConn) decide(method string) {
 }
 
 // part ends the connection, and says why.
-func (c *pullConn) part(why error) {
+func (c *streamConn) part(why error) {
 	c.letGo()
-	c.pulls.forget(c)
+	c.server.forget(c)
 	var fault connFault
 	switch {
 	case errors.Is(why, errShutdown), errors.Is(why, errLate):
@@ -156,13 +156,13 @@ func (c *pullConn) part(why error) {
 	_ = c.peer.Close()
 }
 
-func (c *pullConn) countRefusal(err error) {
-	c.pulls.wire.guard.countRefusal(cmp.Or(c.method, noMethod), err)
+func (c *streamConn) countRefusal(err error) {
+	c.server.wire.guard.countRefusal(cmp.Or(c.method, noMethod), err)
 }
 
 // nextStream waits for a stream. What comes of earlier ones is dropped. A client that has had one may
 // come back for idleFor.
-func (c *pullConn) nextStream() (request, error) {
+func (c *streamConn) nextStream() (request, error) {
 	if !c.undecided {
 		c.until = time.Now().Add(idleFor)
 	}
@@ -179,7 +179,7 @@ func (c *pullConn) nextStream() (request, error) {
 
 // nextFrame reads a frame and deals with it. It returns a stream that the frame opens. An error
 // is one of this file, or ends the connection.
-func (c *pullConn) nextFrame() (opened request, err error) {
+func (c *streamConn) nextFrame() (opened request, err error) {
 	c.letGo()
 	mark := len(c.replay)
 	for c.got < len(c.header) {
@@ -209,7 +209,7 @@ func isReplayed(f http2.Frame) bool {
 }
 
 // letGo gives back what the last frame was read into.
-func (c *pullConn) letGo() {
+func (c *streamConn) letGo() {
 	if c.frame == nil {
 		return
 	}
@@ -222,7 +222,7 @@ func (c *pullConn) letGo() {
 }
 
 // misread is what an error of the framer means.
-func (c *pullConn) misread(err error) error {
+func (c *streamConn) misread(err error) error {
 	c.frame = nil // it is in the middle of something
 	var fault http2.ConnectionError
 	var ofStream http2.StreamError
@@ -245,11 +245,11 @@ func (c *pullConn) misread(err error) error {
 }
 
 // Read reads the rest of a frame.
-func (c *pullConn) Read(p []byte) (int, error) { return c.read(p, false) }
+func (c *streamConn) Read(p []byte) (int, error) { return c.read(p, false) }
 
 // read reads something. Between frames it also returns if something has happened that ends what
 // is waited for.
-func (c *pullConn) read(p []byte, between bool) (int, error) {
+func (c *streamConn) read(p []byte, between bool) (int, error) {
 	for {
 		if err := c.watch(between); err != nil {
 			return 0, err
@@ -274,7 +274,7 @@ func isTimeout(err error) bool {
 
 // watch prepares a read, and returns why there must be none. It sets the deadline before it
 // looks: a goroutine that has a reason sets it afterwards.
-func (c *pullConn) watch(between bool) error {
+func (c *streamConn) watch(between bool) error {
 	_ = c.peer.SetReadDeadline(c.until)
 	why := c.interruption()
 	switch {
@@ -294,7 +294,7 @@ func (c *pullConn) watch(between bool) error {
 }
 
 // interruption is why nothing is waited for any more; nil if there is no reason.
-func (c *pullConn) interruption() error {
+func (c *streamConn) interruption() error {
 	switch {
 	case c.closing.Load():
 		return errShutdown
@@ -307,7 +307,7 @@ func (c *pullConn) interruption() error {
 }
 
 // countIdle counts a frame that belongs to no message. Too many of them end the connection.
-func (c *pullConn) countIdle() error {
+func (c *streamConn) countIdle() error {
 	if now := time.Now(); now.Sub(c.idleSince) > idleFramesWithin {
 		c.idleSince, c.idleFrames = now, 0
 	}
@@ -319,7 +319,7 @@ func (c *pullConn) countIdle() error {
 }
 
 // dispatch deals with a frame.
-func (c *pullConn) dispatch(f http2.Frame) (opened request, err error) {
+func (c *streamConn) dispatch(f http2.Frame) (opened request, err error) {
 	switch f := f.(type) {
 	case *http2.DataFrame:
 		return opened, c.onData(f)
@@ -352,7 +352,7 @@ func (c *pullConn) dispatch(f http2.Frame) (opened request, err error) {
 }
 
 // onData lets the stream have its data, and gives the client's windows back.
-func (c *pullConn) onData(f *http2.DataFrame) error {
+func (c *streamConn) onData(f *http2.DataFrame) error {
 	s, n := c.stream, int(f.Length)
 	switch {
 	case f.StreamID > c.last:
@@ -387,7 +387,7 @@ func (c *pullConn) onData(f *http2.DataFrame) error {
 }
 
 // onHeaders returns the stream that headers open. There is one at a time; the client knows.
-func (c *pullConn) onHeaders(f *http2.MetaHeadersFrame) (opened request, err error) {
+func (c *streamConn) onHeaders(f *http2.MetaHeadersFrame) (opened request, err error) {
 	id, s := f.StreamID, c.stream
 	switch {
 	case s != nil && s.id == id:
@@ -410,7 +410,7 @@ func (c *pullConn) onHeaders(f *http2.MetaHeadersFrame) (opened request, err err
 	return opened, c.out.sendFrames(appendReset(nil, id, http2.ErrCodeRefusedStream))
 }
 
-func (c *pullConn) onSettings(f *http2.SettingsFrame) error {
+func (c *streamConn) onSettings(f *http2.SettingsFrame) error {
 	if f.IsAck() {
 		return nil
 	}
@@ -433,7 +433,7 @@ func (c *pullConn) onSettings(f *http2.SettingsFrame) error {
 	return c.out.sendFrames(settingsAck)
 }
 
-func (c *pullConn) onWindow(f *http2.WindowUpdateFrame) error {
+func (c *streamConn) onWindow(f *http2.WindowUpdateFrame) error {
 	if f.StreamID > c.last {
 		return connFault{http2.ErrCodeProtocol, "a window of a stream that was never opened"}
 	}
@@ -444,7 +444,7 @@ func (c *pullConn) onWindow(f *http2.WindowUpdateFrame) error {
 }
 
 // withPeer adds the client to a context.
-func (c *pullConn) withPeer(ctx context.Context) context.Context {
+func (c *streamConn) withPeer(ctx context.Context) context.Context {
 	p := &peer.Peer{Addr: c.peer.RemoteAddr(), LocalAddr: c.peer.LocalAddr()}
 	if secured, ok := c.out.to.(interface{ ConnectionState() tls.ConnectionState }); ok {
 		p.AuthInfo = credentials.TLSInfo{

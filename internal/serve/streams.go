@@ -28,19 +28,19 @@ var agentStreams = map[string]string{
 	nodewire.Node_ServiceDesc.ServiceName:       nodewire.Node_Compute_FullMethodName,
 }
 
-// pulls serves the streams of agents of a WireServer, by HTTP/2 as gRPC speaks it, with one
+// streamServer serves the streams of agents of a WireServer, by HTTP/2 as gRPC speaks it, with one
 // goroutine for a connection and a third of the memory that gRPC's server takes for one. Its
 // clients are gRPC's. A connection whose first stream is of another method goes on to gRPC's server.
-type pulls struct {
+type streamServer struct {
 	wire    *WireServer
-	methods map[string]pullMethod
+	methods map[string]streamMethod
 
 	mu    sync.Mutex
-	conns map[*pullConn]struct{} // nil once the server ends
+	conns map[*streamConn]struct{} // nil once the server ends
 }
 
-// pullMethod is what serves the streams of a method.
-type pullMethod struct {
+// streamMethod is what serves the streams of a method.
+type streamMethod struct {
 	service any
 	handler grpc.StreamHandler
 }
@@ -52,10 +52,7 @@ func (s *WireServer) RegisterService(of *grpc.ServiceDesc, service any) {
 		s.Server.RegisterService(of, service)
 		return
 	}
-	if s.pulls == nil {
-		s.pulls = &pulls{wire: s, methods: make(map[string]pullMethod), conns: make(map[*pullConn]struct{})}
-	}
-	s.pulls.methods[method] = pullMethod{service, of.Streams[0].Handler}
+	s.agents.methods[method] = streamMethod{service, of.Streams[0].Handler}
 }
 
 // Wire serves until ctx ends or the listener fails, and returns once all handlers have. Streams that
@@ -66,37 +63,29 @@ func Wire(ctx context.Context, l net.Listener, server *WireServer) error {
 	defer serving.Wait()
 	serving.Go(func() { _ = server.Serve(server.others) })
 	defer server.Stop()
-	if server.pulls != nil {
-		defer server.pulls.shut()
-	}
+	defer server.agents.shut()
 	return acceptAll(ctx, l, func(raw net.Conn) {
-		if server.pulls != nil {
-			callwire.NoticeDeadPeer(raw) // gRPC's server asks
-		}
+		callwire.NoticeDeadPeer(raw)
 		peer := &agentPeer{peerConn: newPeerConn(rawtcp.Wrap(raw), server.strangers, time.Now())}
 		if surplus := server.strangers.admit(peer.peerConn); surplus != nil {
 			_ = surplus.Close()
 		}
-		if server.pulls == nil {
-			server.others.pass(peer.peerConn)
-			return
-		}
-		serving.Go(func() { server.pulls.meet(peer, &serving) })
+		serving.Go(func() { server.agents.meet(peer, &serving) })
 	})
 }
 
 // meet makes the handshake, and lets another goroutine converse: a handshake needs a large stack,
 // which the conversation would keep however long it is idle.
-func (p *pulls) meet(peer *agentPeer, serving *sync.WaitGroup) {
-	c := newPullConn(p, peer)
+func (s *streamServer) meet(peer *agentPeer, serving *sync.WaitGroup) {
+	c := newStreamConn(s, peer)
 	_ = peer.SetDeadline(time.Now().Add(handshakeWithin))
-	if !p.add(c) {
+	if !s.add(c) {
 		_ = peer.Close()
 		return
 	}
-	secured, auth, err := p.wire.secure.ServerHandshake(peer)
+	secured, auth, err := s.wire.secure.ServerHandshake(peer)
 	if err != nil {
-		p.forget(c)
+		s.forget(c)
 		_ = peer.Close()
 		return
 	}
@@ -109,39 +98,39 @@ func (p *pulls) meet(peer *agentPeer, serving *sync.WaitGroup) {
 }
 
 // add lets a connection be known; it is false once the server ends.
-func (p *pulls) add(c *pullConn) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.conns == nil {
+func (s *streamServer) add(c *streamConn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conns == nil {
 		return false
 	}
-	p.conns[c] = struct{}{}
+	s.conns[c] = struct{}{}
 	return true
 }
 
-func (p *pulls) forget(c *pullConn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.conns, c)
+func (s *streamServer) forget(c *streamConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
 }
 
 // shut ends all connections, each in its own goroutine.
-func (p *pulls) shut() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for c := range p.conns {
+func (s *streamServer) shut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
 		c.closing.Store(true)
 		c.wake()
 	}
-	p.conns = nil
+	s.conns = nil
 }
 
 // handOver passes a connection on to gRPC's server, with what was read from it.
-func (p *pulls) handOver(c *pullConn, auth credentials.AuthInfo) {
-	p.forget(c)
+func (s *streamServer) handOver(c *streamConn, auth credentials.AuthInfo) {
+	s.forget(c)
 	_ = c.peer.SetDeadline(time.Time{})
 	c.peer.handed = true
-	p.wire.others.pass(&handedConn{Conn: c.out.to, in: io.MultiReader(bytes.NewReader(c.replay), c.in), auth: auth})
+	s.wire.others.pass(&handedConn{Conn: c.out.to, in: io.MultiReader(bytes.NewReader(c.replay), c.in), auth: auth})
 }
 
 // handedOver is the listener of gRPC's server.
@@ -191,17 +180,15 @@ type handedConn struct {
 // Read implements net.Conn.
 func (c *handedConn) Read(p []byte) (int, error) { return c.in.Read(p) }
 
-// handshaken are credentials that let connections pass which have had their handshake.
+// handshaken are credentials for connections that have had their handshake.
 type handshaken struct {
 	credentials.TransportCredentials
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
-func (h handshaken) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	if handed, ok := c.(*handedConn); ok {
-		return handed, handed.auth, nil
-	}
-	return h.TransportCredentials.ServerHandshake(c)
+func (handshaken) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	handed := c.(*handedConn)
+	return handed, handed.auth, nil
 }
 
 // Clone implements credentials.TransportCredentials.

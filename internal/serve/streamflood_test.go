@@ -155,7 +155,7 @@ func TestAThousandStrangersAreKept(t *testing.T) {
 	})
 }
 
-// FuzzFramesOfAgents looks for frames that a server of pulls does not survive, or that it answers
+// FuzzFramesOfAgents looks for frames that a server of agents' streams does not survive, or that it answers
 // with what is no frame.
 func FuzzFramesOfAgents(f *testing.F) {
 	var opening bytes.Buffer

@@ -29,10 +29,10 @@ var (
 	errMetadata   = status.Error(codes.Unimplemented, "streams of agents have no metadata")
 )
 
-// pullStream is a stream of an agent as its handler sees it: the handler's goroutine receives, and
+// agentStream is a stream of an agent as its handler sees it: the handler's goroutine receives, and
 // another one may send. Beside what gRPC's streams can do, End ends it.
-type pullStream struct {
-	conn *pullConn
+type agentStream struct {
+	conn *streamConn
 	id   uint32
 
 	// in is what has come and was not received; borrowed says that it is in the connection's
@@ -50,16 +50,16 @@ type pullStream struct {
 	ended chan struct{}
 }
 
-var _ grpc.ServerStream = (*pullStream)(nil)
+var _ grpc.ServerStream = (*agentStream)(nil)
 
 // serveStream serves a stream, and returns why the connection ends; nil if it does not.
-func (c *pullConn) serveStream(r request) error {
-	s := &pullStream{conn: c, id: r.id, halfClosed: r.halfClosed, ended: make(chan struct{})}
+func (c *streamConn) serveStream(r request) error {
+	s := &agentStream{conn: c, id: r.id, halfClosed: r.halfClosed, ended: make(chan struct{})}
 	c.stream, c.until = s, time.Now().Add(firstMessageTimeout)
 	c.out.letSend(s)
 	httpStatus, err := r.check(c.method)
 	if err == nil {
-		method := c.pulls.methods[c.method]
+		method := c.server.methods[c.method]
 		err = method.handler(method.service, s)
 	}
 	if why := s.why.Load(); why != nil {
@@ -86,14 +86,14 @@ func (c *pullConn) serveStream(r request) error {
 
 // End ends the stream with an error of gRPC, from any goroutine. It does not wait: the handler no
 // longer receives, and the client learns of it once the handler has returned. The first reason counts.
-func (s *pullStream) End(why error) {
+func (s *agentStream) End(why error) {
 	if s.endFor(why) {
 		s.conn.wake()
 	}
 }
 
 // endFor says why the stream ends, and reports whether nobody has before.
-func (s *pullStream) endFor(why error) bool {
+func (s *agentStream) endFor(why error) bool {
 	first := s.why.CompareAndSwap(nil, &why)
 	if first {
 		close(s.ended)
@@ -103,7 +103,7 @@ func (s *pullStream) endFor(why error) bool {
 
 // RecvMsg implements grpc.ServerStream. The first message must come soon and be short. A handler
 // asks for a second one only if it has accepted the first.
-func (s *pullStream) RecvMsg(m any) error {
+func (s *agentStream) RecvMsg(m any) error {
 	if s.messages++; s.messages == 2 {
 		s.conn.peer.prove()
 	}
@@ -111,11 +111,11 @@ func (s *pullStream) RecvMsg(m any) error {
 		s.over = s.readMessage(m.(proto.Message))
 	}
 	s.conn.until = time.Time{}
-	return s.conn.pulls.wire.guard.received(m, s.over)
+	return s.conn.server.wire.guard.received(m, s.over)
 }
 
 // readMessage reads frames until a message is there.
-func (s *pullStream) readMessage(m proto.Message) error {
+func (s *agentStream) readMessage(m proto.Message) error {
 	c := s.conn
 	for {
 		n, err := s.decodeFirst(m)
@@ -142,7 +142,7 @@ func (s *pullStream) readMessage(m proto.Message) error {
 }
 
 // interrupted is what an error of the connection means to the handler.
-func (s *pullStream) interrupted(err error) error {
+func (s *agentStream) interrupted(err error) error {
 	switch {
 	case errors.Is(err, errLate):
 		return errNoHello
@@ -159,7 +159,7 @@ func (s *pullStream) interrupted(err error) error {
 }
 
 // decodeFirst decodes and returns the length of the first message in what has come; 0 if it is not all there.
-func (s *pullStream) decodeFirst(m proto.Message) (n int, err error) {
+func (s *agentStream) decodeFirst(m proto.Message) (n int, err error) {
 	if len(s.in) < messagePrefix {
 		return 0, nil
 	}
@@ -184,7 +184,7 @@ func (s *pullStream) decodeFirst(m proto.Message) (n int, err error) {
 }
 
 // came takes data of the connection's frame.
-func (s *pullStream) came(data []byte, last bool) {
+func (s *agentStream) came(data []byte, last bool) {
 	s.halfClosed = last
 	if len(s.in) == 0 {
 		s.in, s.borrowed = data, true
@@ -194,7 +194,7 @@ func (s *pullStream) came(data []byte, last bool) {
 }
 
 // keep copies what is in the connection's frame, which goes.
-func (s *pullStream) keep() {
+func (s *agentStream) keep() {
 	if s.borrowed {
 		s.in, s.borrowed = bytes.Clone(s.in), false
 	}
@@ -205,37 +205,37 @@ func (s *pullStream) keep() {
 
 // SendMsg implements grpc.ServerStream. It waits for the client's windows, which grow only while the
 // handler receives: another goroutine has to send what may not fit into them.
-func (s *pullStream) SendMsg(m any) error { return s.conn.out.message(s, m.(proto.Message)) }
+func (s *agentStream) SendMsg(m any) error { return s.conn.out.message(s, m.(proto.Message)) }
 
 // Context implements grpc.ServerStream. It ends with the stream.
-func (s *pullStream) Context() context.Context {
+func (s *agentStream) Context() context.Context {
 	ctx := grpc.NewContextWithServerTransportStream(s.conn.withPeer(context.Background()), transportStream{s})
 	return &streamContext{value: ctx.Value, stream: s}
 }
 
 // Method implements grpc.ServerTransportStream.
-func (s *pullStream) Method() string { return s.conn.method }
+func (s *agentStream) Method() string { return s.conn.method }
 
 // SetHeader implements grpc.ServerStream.
-func (s *pullStream) SetHeader(metadata.MD) error { return errMetadata }
+func (s *agentStream) SetHeader(metadata.MD) error { return errMetadata }
 
 // SendHeader implements grpc.ServerStream.
-func (s *pullStream) SendHeader(metadata.MD) error { return errMetadata }
+func (s *agentStream) SendHeader(metadata.MD) error { return errMetadata }
 
 // transportStream is what grpc.ServerTransportStream asks for, whose SetTrailer returns an error
 // unlike that of grpc.ServerStream.
-type transportStream struct{ *pullStream }
+type transportStream struct{ *agentStream }
 
 // SetTrailer implements grpc.ServerTransportStream.
 func (transportStream) SetTrailer(metadata.MD) error { return errMetadata }
 
 // SetTrailer implements grpc.ServerStream.
-func (s *pullStream) SetTrailer(metadata.MD) {}
+func (s *agentStream) SetTrailer(metadata.MD) {}
 
 // streamContext ends with its stream.
 type streamContext struct {
 	value  func(key any) any
-	stream *pullStream
+	stream *agentStream
 }
 
 // Deadline implements context.Context.

@@ -100,8 +100,8 @@ func (s *scheduler) end(t testing.TB) {
 	if err := <-s.done; err != nil {
 		t.Error(err)
 	}
-	if len(s.server.pulls.conns) != 0 || s.server.strangers.count != 0 {
-		t.Errorf("%d connections and %d strangers are left", len(s.server.pulls.conns), s.server.strangers.count)
+	if len(s.server.agents.conns) != 0 || s.server.strangers.count != 0 {
+		t.Errorf("%d connections and %d strangers are left", len(s.server.agents.conns), s.server.strangers.count)
 	}
 }
 
@@ -109,7 +109,7 @@ func (s *scheduler) refused(code codes.Code) float64 {
 	return testutil.ToFloat64(s.server.guard.refused.WithLabelValues("Pull", code.String()))
 }
 
-// grpcAgent is a real client of a server of pulls, which does what the agents of a cluster do.
+// grpcAgent is a real client of a server of agents' streams, which does what the agents of a cluster do.
 func grpcAgent(t *testing.T, pull func(pullServer) error) (*scheduler, *grpc.ClientConn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -116,7 +116,7 @@ func (c *rawAgent) hears(want ...string) {
 
 func encoded(pairs ...string) []byte { return encodeHeaders(pairs...) }
 
-// opens opens a stream of pulls; more are headers that replace those of an agent.
+// opens opens an agent's stream; more are headers that replace those of an agent.
 func (c *rawAgent) opens(stream uint32, more ...string) {
 	pairs := []string{":method", "POST", ":scheme", "http", ":authority", "h", ":path", agentwire.Instances_Pull_FullMethodName, "content-type", contentType, "te", "trailers"}
 	for i := 0; i < len(more); i += 2 {

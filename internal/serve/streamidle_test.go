@@ -29,9 +29,9 @@ func TestAConnectionOfAnAgentHasOneGoroutine(t *testing.T) {
 		for _, stack := range strings.Split(string(all[:runtime.Stack(all, true)]), "\n\n") {
 			stack, _, _ = strings.Cut(stack, "created by ")
 			switch {
-			case strings.Contains(stack, "(*pulls).meet("):
+			case strings.Contains(stack, "(*streamServer).meet("):
 				handshaking++
-			case strings.Contains(stack, "(*pullConn)."):
+			case strings.Contains(stack, "(*streamConn)."):
 				conversing++
 			}
 		}
@@ -54,7 +54,7 @@ func TestAnIdleConnectionHoldsNoBuffer(t *testing.T) {
 		if c.widened != 1 {
 			t.Errorf("the connection's window has grown %d times at the beginning", c.widened)
 		}
-		for conn := range s.server.pulls.conns {
+		for conn := range s.server.agents.conns {
 			if conn.frame != nil || conn.replay != nil || conn.stream.in != nil {
 				t.Errorf("it holds a frame (%v), %d bytes of its beginning and %d of messages", conn.frame != nil, len(conn.replay), len(conn.stream.in))
 			}
