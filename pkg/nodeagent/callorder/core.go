@@ -15,6 +15,7 @@ type Core struct {
 	instances  map[InstanceID]*instance
 	functions  functions
 	namespaces namespaces
+	offered    offer
 	sizes      sizes
 	rhythm     rhythm
 	gone       gone
@@ -97,6 +98,11 @@ func New(params Params) (*Core, error) {
 // and must not go back from one step to the next. Events of unknown instances change nothing.
 func (c *Core) Step(now time.Duration, e Event) []Effect {
 	c.out = nil
+	if c.busy {
+		c.offered.pass(now, c.tickets())
+	} else {
+		c.offered.pass(now, 0)
+	}
 	switch e := e.(type) {
 	case Joined:
 		c.onJoined(now, e)
@@ -230,7 +236,7 @@ func (c *Core) onEnded(now time.Duration, i *instance, refused bool) {
 	i.namespace.wanted = now
 	ran := i.phase != waiting && !(refused && i.used() <= refusalUses)
 	if i.phase != waiting {
-		i.namespace.charge(now, max(0, leastCharge-i.used()))
+		i.namespace.keep(now, leastCharge-i.used())
 	}
 	c.leave(now, i)
 	if ran {
@@ -297,8 +303,7 @@ func waste(c *Core, now time.Duration, i *instance) {
 	if blocked := c.params.BlockedAfter; blocked == 0 || i.stalled >= blocked || i.slow <= blocked || c.params.Order == None {
 		return
 	}
-	i.namespace.decay(now)
-	i.namespace.kept += float64(i.unused)
+	i.namespace.keep(now, i.unused)
 	i.wasted, i.unused = i.wasted+i.unused, 0
 }
 

@@ -386,6 +386,40 @@ func TestNamespacesAboveTheirShareGoBehindTheOthers(t *testing.T) {
 	n.do("+2", Ended{Instance: 3, Usage: 400 * ms})
 }
 
+// Who has more calls than another tenant is not behind that one's as long as both have room on the node.
+func TestNamespacesAreAboveTheirShareOnlyIfTheyHaveMoreThanTheirPartOfTheNode(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		cores       int
+		busy        time.Duration
+		much, first string
+	}{
+		{"a third of the core", 1, 10 * time.Second, "2s", "+1"},
+		{"more than a third of the core", 1, 10 * time.Second, "3s", "+2"},
+		{"more than a third of a time that is short", 1, time.Second, "0.6s", "+2"},
+		{"a third of a node of two cores", 2, 10 * time.Second, "4s", "+1"},
+	} {
+		n := newNode(t, func(p *Params) { p.Order, p.Cores, p.Outlived = FIFO, tt.cores, 0 })
+		n.do("", Joined{Instance: 1, Namespace: "much", Function: "f"})
+		n.do("", Joined{Instance: 2, Namespace: "little", Function: "f"})
+		much, err := time.ParseDuration(tt.much)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.now += tt.busy
+		n.do("+1", Asked{Instance: 1})
+		n.do("", Ended{Instance: 1, Usage: much})
+		for i := range tt.cores {
+			id := InstanceID(10 + i)
+			n.do("", Joined{Instance: id, Namespace: "third", Function: fmt.Sprint(id)})
+			n.do(fmt.Sprint("+", id), Asked{Instance: id})
+		}
+		n.do("", Asked{Instance: 1, Usage: much})
+		n.do("", Asked{Instance: 2})
+		n.do(tt.first, Left{Instance: 10})
+	}
+}
+
 func TestSFSFindsItsSliceFromArrivals(t *testing.T) {
 	n := newNode(t, func(p *Params) { p.Cores = 4; p.Slice = Slice{Rule: SliceSFS} })
 	n.join(1)

@@ -15,8 +15,8 @@ type namespace struct {
 	lines     [2]line
 	begun     int // calls in the lines that have begun
 
-	// spent is processor time in nanoseconds, and kept what its calls did not use of their tickets. Both are
-	// forgotten with the constant shareOver.
+	// spent is processor time in nanoseconds, and kept what its calls did not use of their tickets, or of the
+	// least that each counts. Both are forgotten with the constant shareOver.
 	spent, kept float64
 	spentAt     time.Duration
 	wanted      time.Duration // when it last had a call, or computed noticeably without one
@@ -24,9 +24,9 @@ type namespace struct {
 	newcomers function
 }
 
-// Shares between namespaces: one that has computed shareSlack times its equal share of the
+// Shares between namespaces: one that has taken shareSlack times its equal share of the
 // last shareOver goes behind the others that wait. The slack keeps the order of calls between
-// namespaces that use about the same.
+// namespaces that take about the same.
 const (
 	shareOver  = 10 * time.Second
 	shareSlack = 1.1
@@ -59,21 +59,27 @@ func (n *namespace) charge(now, used time.Duration) {
 	n.spent += float64(used)
 }
 
+// keep notes that a call has kept others from computing for a time without computing itself.
+func (n *namespace) keep(now, unused time.Duration) {
+	n.decay(now)
+	n.kept += float64(max(0, unused))
+}
+
 func (n *namespace) decay(now time.Duration) {
-	rest := math.Exp(-float64(now-n.spentAt) / float64(shareOver))
+	rest := forgotten(now - n.spentAt)
 	n.spent, n.kept, n.spentAt = n.spent*rest, n.kept*rest, now
 }
 
 // spentBy is the core time that the namespace has taken recently: what it computed, and what its calls kept from
 // others.
 func (n *namespace) spentBy(now time.Duration) float64 {
-	return (n.spent + n.kept) * math.Exp(-float64(now-n.spentAt)/float64(shareOver))
+	return (n.spent + n.kept) * forgotten(now-n.spentAt)
 }
 
 // computedBy is the processor time that the namespace has used recently, without what its calls kept. A call may leave its
 // ticket unused because instances without one compute beside it: it has kept nothing from those.
 func (n *namespace) computedBy(now time.Duration) float64 {
-	return n.spent * math.Exp(-float64(now-n.spentAt)/float64(shareOver))
+	return n.spent * forgotten(now-n.spentAt)
 }
 
 // waiting are its calls that wait for a ticket, in no order.
@@ -82,15 +88,15 @@ func (n *namespace) waiting() []*instance { return n.lines[byKey].calls }
 // first returns the call that is first in the lines of an order, or nil. Namespaces above their
 // share go behind the others; between equals, the smallest is first. How long a call has waited
 // before it asked is its agent's word, which counts within its namespace only.
-func (all namespaces) first(now time.Duration, by lineOrder) *instance {
-	share := all.equalShare(now)
+func (c *Core) first(now time.Duration, by lineOrder) *instance {
+	share := sharesOf(c, now)
 	var first *instance
 	var over bool
-	for _, n := range all {
+	for _, n := range c.namespaces {
 		if len(n.waiting()) == 0 {
 			continue
 		}
-		above := n.spentBy(now) > share
+		above := share.exceeded(now, n)
 		if i := n.lines[by].calls[0]; first == nil || !above && over || above == over && by.beforeOther(i, first) {
 			first, over = i, above
 		}
@@ -98,21 +104,55 @@ func (all namespaces) first(now time.Duration, by lineOrder) *instance {
 	return first
 }
 
-// equalShare is what each namespace that waits may have computed before it goes behind the
-// others.
-func (all namespaces) equalShare(now time.Duration) float64 {
-	sum, waiting := 0.0, 0
-	for _, n := range all {
-		if len(n.waiting()) > 0 {
+// share is what a namespace that waits may have taken of the cores before it goes behind the others, in
+// nanoseconds.
+type share struct {
+	taken  float64 // an equal part of what those that wait have taken
+	ofNode float64 // an equal part of what the node had for those that want cores
+}
+
+func sharesOf(c *Core, now time.Duration) share {
+	sum, waiting, wanting := 0.0, 0, 0
+	for _, n := range c.namespaces {
+		switch {
+		case len(n.waiting()) > 0:
 			sum += n.spentBy(now)
 			waiting++
+			wanting++
+		case now-n.wanted < wantsFor:
+			wanting++
 		}
 	}
 	if waiting < 2 {
-		return math.Inf(1)
+		return share{math.Inf(1), math.Inf(1)}
 	}
-	return shareSlack * sum / float64(waiting)
+	return share{shareSlack * sum / float64(waiting), shareSlack * c.offered.by(now) / float64(wanting)}
 }
+
+// exceeded says whether a namespace is above its share. One that has no more than its part of the node is not behind
+// others for having more calls than they, unless its calls keep others from computing rather than compute.
+func (s share) exceeded(now time.Duration, n *namespace) bool {
+	spent := n.spentBy(now)
+	return spent > s.taken && (spent > s.ofNode || n.kept > n.spent)
+}
+
+// offer is the core time in nanoseconds that a node had for calls while it was busy, forgotten like what they have
+// taken of it.
+type offer struct {
+	time float64
+	at   time.Duration
+}
+
+// pass notes that a node has had so many cores for calls since the time before.
+func (o *offer) pass(now time.Duration, cores int) {
+	rest := forgotten(now - o.at)
+	o.time, o.at = o.time*rest+float64(cores)*float64(shareOver)*(1-rest), now
+}
+
+func (o offer) by(now time.Duration) float64 { return o.time * forgotten(now-o.at) }
+
+// forgotten is what is left of a time that was spent so long ago.
+func forgotten(since time.Duration) float64 { return math.Exp(-float64(since) / float64(shareOver)) }
 
 const (
 	// wantsFor is how long a namespace wants cores after its last call.

@@ -228,6 +228,22 @@ func honestRound(p *podOfSiege, _ int, then func()) {
 
 func spinRound(p *podOfSiege, _ int, then func()) { p.compute(50*ms, then) }
 
+// A tenant whose calls take less of the core than the victim's is not before it for that.
+func TestWhoHasMoreCallsIsNotBehindWhoHasFew(t *testing.T) {
+	asks := Joined{MustAsk: true}
+	for _, tenant := range []struct{ computes, pauses time.Duration }{{50 * ms, 800 * ms}, {200 * ms, 4 * time.Second}} {
+		live := again(func(p *podOfSiege, _ int, then func()) {
+			p.askFor(func() { p.compute(tenant.computes, func() { p.endCall(); p.sleep(tenant.pauses, then) }) })
+		})
+		_, p99 := suffered(t, true, asks, live)
+		_, off99 := suffered(t, false, asks, live)
+		t.Logf("calls of %s with pauses of %s: p99 %s; without an order %s", tenant.computes, tenant.pauses, p99, off99)
+		if 2*p99 > off99 {
+			t.Errorf("calls beside those of %s take %s, and without an order %s", tenant.computes, p99, off99)
+		}
+	}
+}
+
 // Whatever a tenant's agents say, the calls of another one take hardly longer than beside honest agents, and
 // not longer than without an order.
 func TestLiesDoNotHarmOthers(t *testing.T) {
