@@ -61,7 +61,7 @@ func run(ctx context.Context) error {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	deps := podagent.Deps{Dialer: dialer}
+	deps := podagent.Deps{Dialer: dialer, NewTimer: podagent.NewKernelTimer}
 	stopWatching, err := addFunctionEnd(&deps, config)
 	if err != nil {
 		return err

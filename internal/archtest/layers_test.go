@@ -17,6 +17,7 @@ var rows = []struct {
 		"internal/backoff",
 		"internal/buildinfo",
 		"internal/callwire",
+		"internal/kerneltimer",
 		"internal/rawtcp",
 		"internal/lifecycle",
 		"internal/metric",

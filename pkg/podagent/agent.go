@@ -32,6 +32,8 @@ type Deps struct {
 	// FunctionEnd delivers how the function ended, once; nil if nothing watches its process.
 	FunctionEnd <-chan FunctionEnd
 	Log         *slog.Logger
+	// NewTimer makes what wakes it up, not set yet; nil for one of Go's. Run stops it.
+	NewTimer func(due func()) Timer
 }
 
 // Agent is the agent of one instance.
@@ -63,7 +65,7 @@ type Agent struct {
 	core *core.Core
 	// identity changes once, when a spare instance is assigned.
 	identity identity
-	timer    *time.Timer
+	timer    Timer
 	session  *session // the latest
 	attempts map[core.Attempt]*attempt
 	gateways map[core.Gateway]*gateway
@@ -146,6 +148,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	abandon()
 	awaiting.Wait()
 	<-a.ended
+	a.timer.Stop()
 	leave()
 	watching.Wait()
 	a.tasks.Wait()
@@ -155,7 +158,7 @@ func (a *Agent) Run(ctx context.Context) error {
 func (a *Agent) startCore(c *core.Core) {
 	a.mu.Lock()
 	a.core = c
-	a.timer = time.AfterFunc(time.Hour, func() { a.notify(core.Wake{}) })
+	a.timer = a.deps.newTimer(func() { a.notify(core.Wake{}) })
 	a.deadlines = time.AfterFunc(time.Hour, a.checkDeadlines)
 	a.mu.Unlock()
 	a.notify(core.Begin{})
@@ -200,7 +203,6 @@ func (a *Agent) carryOut(e core.Effect, reply *agentwire.PullReply) {
 	case core.Drained:
 		close(a.drained)
 	case core.End:
-		a.timer.Stop()
 		a.deadlines.Stop()
 		a.workers.release(true)
 		close(a.ended)

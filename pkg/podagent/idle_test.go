@@ -112,7 +112,7 @@ func TestAnswerAfterTheGoodbyeStartsNoTimer(t *testing.T) {
 		p.mayLeave(false, 1)
 		p.hear("goodbye DONE", "hung up")
 		w.ended(nil)
-		if w.agent.timer.Stop() {
+		if w.agent.timer.(goTimer).timer.Stop() {
 			t.Error("the timer runs after the end")
 		}
 	})
