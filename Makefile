@@ -81,9 +81,18 @@ gotest = $(if $(RACE),,echo 'The race detector is left out.' &&) $(if $(CI), \
 # $(call tagged,TAG) are the packages with tests that need more than Go.
 tagged = $(shell grep -rl --include='*_test.go' '^//go:build $(1)$$' cmd internal pkg test | sed 's,^,./,; s,/[^/]*$$,,' | sort -u)
 
+# Packages in which nothing runs beside anything else: the race detector finds nothing there, and takes five times as long.
+single = ./internal/archtest ./internal/doccheck/... ./internal/sim/... ./test/chart
+others = $(filter-out $(shell go list $(single)),$(shell go list ./...))
+
 .PHONY: test
 test: $(if $(CI),tools) ## Run all tests that need Go only; RACE= leaves the race detector out
-	$(call gotest,,./...)
+	$(call gotest,,$(others))
+	@$(MAKE) --no-print-directory test-single RACE=
+
+.PHONY: test-single
+test-single: $(if $(CI),tools)
+	$(call gotest,,$(single))
 
 # make verify-chart runs those of the chart.
 .PHONY: test-apiserver
