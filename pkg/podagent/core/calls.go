@@ -132,13 +132,19 @@ func onTicket(c *Core, now time.Time, t Ticket) {
 	c.busy(now)
 	n, a := c.calls.addAttempt(t.Ticket.ID, 0)
 	a.lent, a.ticket = t.Lent, &t.Ticket
+	c.gateways.lends = t.Lent
 	beginCall(c, now, n, a)
 }
 
 func onGranted(c *Core, now time.Time, g Granted) {
 	a := c.calls.claimAnswered(g.Attempt)
+	if a == nil {
+		return
+	}
+	if at := c.gateways.conns[a.gateway]; at != nil {
+		at.granted = true
+	}
 	switch {
-	case a == nil:
 	case c.life.unusable: // since the claim was made
 		c.emit(Release(g))
 		c.giveBack(now, g.Attempt, a, Done{ID: a.id})

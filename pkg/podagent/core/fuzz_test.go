@@ -29,13 +29,13 @@ func TestPromisesHoldInManyHistories(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if sum.starts < 5000 || sum.sessions < 5000 || sum.released < 100 || sum.byLoan < 1000 || sum.declined < 500 || sum.lost < 1000 || sum.silent < 100 || sum.assigned < 100 || sum.mended < 100 || sum.asked < 1000 || sum.gaveUpCore < 100 || sum.withoutCore < 50 || sum.givenUp < 50 {
+	if sum.starts < 5000 || sum.sessions < 5000 || sum.released < 100 || sum.byLoan < 1000 || sum.declined < 500 || sum.lost < 1000 || sum.silent < 100 || sum.assigned < 100 || sum.mended < 100 || sum.asked < 1000 || sum.gaveUpCore < 100 || sum.withoutCore < 50 || sum.givenUp < 50 || sum.passed < 100 {
 		t.Errorf("chance has left out too much: %+v", sum)
 	}
 }
 
 // historyCounters counts what happened, so that a test can see that it did.
-type historyCounters struct{ starts, sessions, released, byLoan, declined, lost, silent, assigned, mended, asked, gaveUpCore, withoutCore, givenUp int }
+type historyCounters struct{ starts, sessions, released, byLoan, declined, lost, silent, assigned, mended, asked, gaveUpCore, withoutCore, givenUp, passed int }
 
 func (s *historyCounters) add(o historyCounters) {
 	s.starts += o.starts
@@ -51,6 +51,7 @@ func (s *historyCounters) add(o historyCounters) {
 	s.gaveUpCore += o.gaveUpCore
 	s.withoutCore += o.withoutCore
 	s.givenUp += o.givenUp
+	s.passed += o.passed
 }
 
 // checker knows what was done and what happened, in the plainest way.
@@ -74,6 +75,7 @@ type checker struct {
 
 	gateways []Gateway       // the latest last
 	idle     map[Gateway]int // credits, of those that are open
+	returned Lend            // credits that a gateway has given back twice
 	at       map[Attempt]Gateway
 	lent     map[Attempt]bool
 	opening  bool   // the latest connection opens at once
@@ -416,7 +418,9 @@ func (w *checker) before(e Event) {
 	case GatewayLost:
 		w.gatewayLost(e.Gateway)
 	case Returned:
-		w.idle[e.Gateway] -= min(e.Credits, w.idle[e.Gateway])
+		back := min(e.Credits, w.idle[e.Gateway])
+		w.idle[e.Gateway] -= back
+		w.returned = Lend{e.Gateway, e.Credits - back}
 	case CallEnded:
 		w.move(e.Attempt, "started", "free")
 	case GiveUp:
@@ -562,6 +566,15 @@ func (w *checker) seeCall(e Effect) {
 	case TakeBack:
 		if w.idle[e.Gateway] -= e.Credits; e.Credits < 1 || w.idle[e.Gateway] < 0 {
 			w.t.Errorf("took back %d credits", e.Credits)
+		}
+	case Lend:
+		if e == w.returned { // it was given back twice
+			w.returned = Lend{}
+			break
+		}
+		w.counters.passed++
+		if w.idle[e.Gateway] += e.Credits; e.Credits < 1 || w.gaveUp || w.core.link.established() || w.core.gateways.open(e.Gateway) == nil || w.held()+w.lentIdle() > w.p.Concurrency {
+			w.t.Errorf("lent %d credits without a call", e.Credits)
 		}
 	case Decline:
 		w.counters.declined++

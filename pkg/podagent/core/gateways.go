@@ -41,6 +41,12 @@ type gateways struct {
 	idle int
 	// due is when a connection has to be dialled or closed, or earlier; zero for never.
 	due time.Time
+	// passAt is when places are passed on; zero while a scheduler answers, or there are none. turn is the gateway that got
+	// some last.
+	passAt time.Time
+	turn   Gateway
+	// lends says that the last ticket was of a function without limits: gateways may have places.
+	lends bool
 }
 
 type gatewayPhase int
@@ -57,6 +63,8 @@ const (
 type gatewayConn struct {
 	addr  string
 	phase gatewayPhase
+	// granted says that the gateway has granted a claim on this connection.
+	granted bool
 	// idle are the credits that no call has used, loans the calls that run by a loan, and
 	// users the attempts that claim or run here, with those by a loan.
 	idle, loans, users int

@@ -20,10 +20,14 @@ type lentPlaces struct {
 	pulled, held int
 	loans        []Loan // by the last Pull
 	draining     bool
-	conns        map[Gateway]*lentConn
-	running      []Attempt
-	runs         map[Attempt]Accept
-	claims       map[Attempt]Claim
+	// session is that of the scheduler that answers; 0 if none does. dialled is the one that is being made.
+	session, dialled Session
+	// returned are credits that a gateway has given back twice, which the agent lends it again.
+	returned Lend
+	conns    map[Gateway]*lentConn
+	running  []Attempt
+	runs     map[Attempt]Accept
+	claims   map[Attempt]Claim
 }
 
 // lentConn is a connection, with what its gateway knows.
@@ -47,8 +51,11 @@ func TestBothSidesAgreeOnCreditsWhenNothingIsUnderWay(t *testing.T) {
 			p: Params{Concurrency: rapid.IntRange(1, 4).Draw(t, "concurrency"), BackoffAfter: 3 * time.Second, IdleTimeout: time.Hour, Jitter: 1},
 		}
 		w.core = New(w.p)
-		for _, e := range []Event{Begin{}, Opened{1}, Received{1, Welcome{1}}, FunctionReady{}} {
-			w.play(e)
+		w.play(Begin{})
+		w.answer()
+		w.play(FunctionReady{})
+		if rapid.Bool().Draw(t, "warm") {
+			w.warmUp()
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"ticket": func(*rapid.T) { w.ticket() },
@@ -59,7 +66,7 @@ func TestBothSidesAgreeOnCreditsWhenNothingIsUnderWay(t *testing.T) {
 			"end ":   func(*rapid.T) { w.end() },
 			"return": func(*rapid.T) { w.giveBack() },
 			"recall": func(*rapid.T) {
-				w.play(Received{1, Recall{
+				w.play(Received{w.session, Recall{
 					w.addr(), rapid.IntRange(-1, 5).Draw(t, "calls"), time.Duration(rapid.IntRange(-1, 100).Draw(t, "term")) * time.Millisecond,
 				}})
 			},
@@ -68,6 +75,8 @@ func TestBothSidesAgreeOnCreditsWhenNothingIsUnderWay(t *testing.T) {
 			"say":    func(*rapid.T) { w.deliverToGateway() },
 			"say ":   func(*rapid.T) { w.deliverToGateway() },
 			"lose":   func(*rapid.T) { w.lose() },
+			"vanish": func(*rapid.T) { w.vanish() },
+			"answer": func(*rapid.T) { w.answer() },
 			"open":   func(*rapid.T) { w.openOne() },
 			"pass":   func(*rapid.T) { w.pass(time.Duration(rapid.IntRange(1, 4000).Draw(t, "ms")) * time.Millisecond) },
 			"stop":   func(*rapid.T) { w.stopSeldom() },
@@ -88,6 +97,10 @@ func (w *lentPlaces) see(e Effect) {
 	switch e := e.(type) {
 	case WakeAt:
 		w.wake = e.Time
+	case Dial:
+		w.dialled = e.Session
+	case Drop:
+		w.dialled = 0
 	case Send:
 		if p, ok := e.Message.(Pull); ok {
 			w.pulled += p.Credits
@@ -122,8 +135,11 @@ func (w *lentPlaces) see(e Effect) {
 	case Decline:
 		w.send(e.Gateway, e, 0)
 	case Lend:
-		// It only repairs what the gateway has given back twice: L is as before.
-		w.send(e.Gateway, e, 0)
+		change := e.Credits
+		if e == w.returned { // what the agent has lent is as before
+			change, w.returned = 0, Lend{}
+		}
+		w.send(e.Gateway, e, change)
 	case TakeBack:
 		if e.Credits < 1 || e.Credits > w.conns[e.Gateway].agent {
 			w.t.Errorf("takes back %d of %d credits", e.Credits, w.conns[e.Gateway].agent)
@@ -174,6 +190,44 @@ func (w *lentPlaces) addr() string {
 	return rapid.SampledFrom([]string{"g:1", "g:2"}).Draw(w.t, "address")
 }
 
+// warmUp lets both gateways have called the instance, so that either may have places of it.
+func (w *lentPlaces) warmUp() {
+	for _, addr := range []string{"g:1", "g:2"} {
+		t := ticket('a')
+		t.Ticket.Gateway, t.Lent = addr, true
+		w.pulled--
+		w.held++
+		w.play(Received{w.session, t})
+		w.openOne()
+		for n := range w.claims {
+			w.play(Granted{n})
+		}
+		w.play(CallEnded{Attempt: w.running[0], Outcome: Complete})
+		w.settle()
+		w.play(Received{w.session, Recall{addr, w.p.Concurrency, 0}})
+		w.settle()
+	}
+}
+
+// vanish lets the scheduler be gone, with what was pulled, and answer lets one answer.
+func (w *lentPlaces) vanish() {
+	if w.session == 0 || w.draining || rapid.IntRange(0, 3).Draw(w.t, "vanishes") > 0 {
+		return
+	}
+	gone := w.session
+	w.session, w.dialled, w.pulled = 0, 0, 0
+	w.play(Lost{Session: gone, Cause: CauseClosed})
+}
+
+func (w *lentPlaces) answer() {
+	if w.session != 0 || w.dialled == 0 {
+		return
+	}
+	w.session = w.dialled
+	w.play(Opened{w.session})
+	w.play(Received{w.session, Welcome{1}})
+}
+
 func (w *lentPlaces) ticket() {
 	if w.pulled == 0 || w.draining {
 		return
@@ -182,7 +236,7 @@ func (w *lentPlaces) ticket() {
 	t.Ticket.Gateway, t.Lent = w.addr(), rapid.IntRange(0, 3).Draw(w.t, "lent") > 0
 	w.pulled--
 	w.held++
-	w.play(Received{1, t})
+	w.play(Received{w.session, t})
 }
 
 func (w *lentPlaces) grant() {
@@ -255,7 +309,9 @@ func (w *lentPlaces) hear(g *lentConn) {
 	e := g.toAgent[0]
 	g.toAgent = g.toAgent[1:]
 	if r, ok := e.(Returned); ok {
-		g.agent -= min(g.agent, r.Credits)
+		back := min(g.agent, r.Credits)
+		g.agent -= back
+		w.returned = Lend{r.Gateway, r.Credits - back}
 	}
 	w.play(e)
 }
@@ -340,13 +396,13 @@ func (w *lentPlaces) openOne() {
 // pass lets time pass. Claims may time out in it, sent or not.
 func (w *lentPlaces) pass(d time.Duration) {
 	until := w.now.Add(d)
-	w.play(Received{1, Pong{}})
+	w.play(Received{w.session, Pong{}})
 	for !w.wake.IsZero() && !w.wake.After(until) {
 		w.now, w.wake = w.wake, time.Time{}
 		unsent := w.unsent()
 		w.play(Wake{})
 		w.held -= unsent - w.unsent()
-		w.play(Received{1, Pong{}})
+		w.play(Received{w.session, Pong{}})
 	}
 	w.now = until
 }
@@ -379,7 +435,7 @@ func (w *lentPlaces) check() {
 			lentTo[g.addr] += w.core.gateways.conns[n].lent()
 		}
 	}
-	if !w.draining && w.held+all+w.pulled != w.p.Concurrency {
+	if known := w.held + all + w.pulled; !w.draining && known != w.p.Concurrency && (w.session != 0 || known > w.p.Concurrency) {
 		w.t.Errorf("%d held, %d lent and %d pulled of %d", w.held, all, w.pulled, w.p.Concurrency)
 	}
 	if w.draining {
@@ -387,6 +443,9 @@ func (w *lentPlaces) check() {
 			w.t.Errorf("%d places are lent while it drains", all)
 		}
 		return
+	}
+	if w.session == 0 {
+		return // nobody was told of the last changes
 	}
 	for _, l := range w.loans {
 		if lentTo[l.Gateway] != l.Calls || l.Calls < 1 {

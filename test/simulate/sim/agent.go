@@ -46,6 +46,7 @@ type session struct {
 	name   core.Session
 	stream *stream
 	to     *node
+	heard  bool // a reply
 }
 
 func newAgent(n *node, in *instance) *agent {
@@ -239,7 +240,8 @@ func (a *agent) mayAsk(p core.Pull) {
 // takeBack takes credits back.
 func (a *agent) takeBack(e core.TakeBack) {
 	c := a.connOf(e.Gateway)
-	if idle := a.now().Sub(a.lastBusy); !a.gaveUp && e.Credits > c.recalled && idle < backoffAfter {
+	answered := a.session != nil && a.session.heard // otherwise places go from gateway to gateway
+	if idle := a.now().Sub(a.lastBusy); answered && !a.gaveUp && e.Credits > c.recalled && idle < backoffAfter {
 		a.world.violate(RuleKeepsLoans, 0)
 	}
 	c.credits -= e.Credits
@@ -338,6 +340,7 @@ func (s *session) take(m any) {
 	case unknownInstance:
 		s.agent.lose(s, core.CauseUnknown)
 	case core.Reply:
+		s.heard = true
 		s.agent.noteReply(m)
 		leaves := s.agent.gaveUp
 		s.agent.step(core.Received{Session: s.name, Reply: m})
