@@ -11,6 +11,8 @@
 //     provably never began.
 //   - While a scheduler listens, pulls plus idle credits of gateways plus held calls equal the
 //     concurrency.
+//   - While no scheduler answers, no place is with nobody for long, nor idle for long with a gateway while another one that
+//     has called the instance has none.
 //   - Connection attempts back off, whatever owners the schedulers name.
 //
 // The core is the arbiter of the instance's places. Each place is pulled at the scheduler, holds

@@ -11,7 +11,9 @@ import (
 // Times of an instance, shorter than those of a real one.
 const (
 	backoffAfter = 2 * time.Second
-	idleTimeout  = 3 * time.Second
+	// passAfter is how long a gateway has a place that it does not use while no scheduler answers.
+	passAfter   = 100 * time.Millisecond
+	idleTimeout = 3 * time.Second
 )
 
 // agent is an instance's agent: the core of the product, and around it what its
@@ -182,7 +184,7 @@ func (a *agent) do(effect core.Effect) {
 		a.connOf(e.Gateway).decline(e.Call)
 	case core.Lend:
 		c := a.connOf(e.Gateway)
-		c.credits += e.Credits
+		c.gain(e.Credits)
 		c.send(lendFrame{e.Credits})
 	case core.TellNode:
 		a.connOf(e.Gateway).send(nodeFrame{e.Busy})
@@ -240,8 +242,8 @@ func (a *agent) mayAsk(p core.Pull) {
 // takeBack takes credits back.
 func (a *agent) takeBack(e core.TakeBack) {
 	c := a.connOf(e.Gateway)
-	answered := a.session != nil && a.session.heard // otherwise places go from gateway to gateway
-	if idle := a.now().Sub(a.lastBusy); answered && !a.gaveUp && e.Credits > c.recalled && idle < backoffAfter {
+	passes := (a.session == nil || !a.session.heard) && a.now().Sub(c.idleSince) >= passAfter
+	if idle := a.now().Sub(a.lastBusy); !passes && !a.gaveUp && e.Credits > c.recalled && idle < backoffAfter {
 		a.world.violate(RuleKeepsLoans, 0)
 	}
 	c.credits -= e.Credits

@@ -22,8 +22,10 @@ type gatewayConn struct {
 	open, closing, lost bool
 	// resume is the connection's secret, and seen the number of the last call by a credit.
 	resume, seen int
-	// credits are those that the gateway will have when all frames have come.
-	credits int
+	// credits are those that the gateway will have when all frames have come, and idleSince is since when there have been
+	// some all the time.
+	credits   int
+	idleSince time.Time
 	// recalled are the places that a scheduler wants back.
 	recalled int
 	// claims counts the claims, whose numbers are odd.
@@ -86,6 +88,14 @@ func (c *gatewayConn) take(m any) {
 		c.credits -= m.credits
 		a.step(core.Returned{Gateway: c.name, Credits: m.credits})
 	}
+}
+
+// gain gives the gateway credits.
+func (c *gatewayConn) gain(n int) {
+	if c.credits <= 0 {
+		c.idleSince = c.agent.now()
+	}
+	c.credits += n
 }
 
 // called is a call, claimed or by a credit.

@@ -28,7 +28,7 @@ const (
 	RuleGivenUpGoesOn      Rule = "a call that was given up is with another instance at once, or behind older calls"
 	RuleReportsOnce        Rule = "schedulers count no more executions by loans than there were"
 	RuleLendsWhatItHas     Rule = "an instance lends no more places than run nothing"
-	RuleKeepsLoans         Rule = "an instance keeps what it has lent until that is recalled, no scheduler answers, or it is idle or leaves"
+	RuleKeepsLoans         Rule = "an instance keeps what it has lent until that is recalled, or idle while no scheduler answers, or it is idle or leaves"
 	RuleLeaverLendsNothing Rule = "an instance that leaves keeps no place for a gateway"
 	RuleLendsIfAsked       Rule = "an instance lends only the places of calls whose tickets say so"
 	RuleAsksInTime         Rule = "a call that has waited for 100 ms, and is among the first, has sent its ticket"
