@@ -6,21 +6,21 @@ import "sync/atomic"
 type Outbox[M any] struct {
 	waiting chan M
 	send    func(M) error
-	// sending says that a goroutine sends, or that none may: before Open, and after send has failed.
+	// sending says that a goroutine sends, or that none may: before SendBy, and after send has failed.
 	sending atomic.Bool
 }
 
 // New returns an outbox that holds up to size messages beside the one that is being sent. It sends nothing
-// before Open.
+// before SendBy.
 func New[M any](size int) *Outbox[M] {
 	o := &Outbox[M]{waiting: make(chan M, size)}
 	o.sending.Store(true)
 	return o
 }
 
-// Open sends what waits, and lets further messages follow, one at a time. Once send fails nothing is sent
+// SendBy sends what waits, and lets further messages follow, one at a time. Once send fails nothing is sent
 // any more, and what is put waits for nobody. It is called once.
-func (o *Outbox[M]) Open(send func(M) error) {
+func (o *Outbox[M]) SendBy(send func(M) error) {
 	o.send = send
 	go o.sendWaiting()
 }

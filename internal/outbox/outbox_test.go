@@ -50,9 +50,9 @@ func TestMessagesWaitForOpen(t *testing.T) {
 		}
 		synctest.Wait()
 		if len(s.messages) > 0 {
-			t.Fatalf("%v was sent before Open", s.messages)
+			t.Fatalf("%v was sent before SendBy", s.messages)
 		}
-		o.Open(s.send)
+		o.SendBy(s.send)
 		synctest.Wait()
 		put(t, o, 5)
 		synctest.Wait() // nor does a goroutine remain: the bubble would not end
@@ -65,7 +65,7 @@ func TestMessagesWaitForOpen(t *testing.T) {
 func TestNothingIsSentAfterAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, s := New[int](3), sent{t: t, failAt: 2}
-		o.Open(s.send)
+		o.SendBy(s.send)
 		put(t, o, 1, 2, 3)
 		synctest.Wait()
 		put(t, o, 4)
@@ -81,7 +81,7 @@ func TestEachMessageIsSentOnceInItsPutterOrder(t *testing.T) {
 	const putters, each = 8, 2000
 	synctest.Test(t, func(t *testing.T) {
 		o, s := New[int](putters*each), sent{t: t}
-		o.Open(s.send)
+		o.SendBy(s.send)
 		var all sync.WaitGroup
 		for p := range putters {
 			all.Go(func() {

@@ -85,7 +85,7 @@ func newSession(of Instance) *session {
 }
 
 // startSending sends the replies that wait, and lets others follow.
-func (s *session) startSending() { s.replies.Open(s.server.Send) }
+func (s *session) startSending() { s.replies.SendBy(s.server.Send) }
 
 // look reads how much the instance has used. A group that is gone has used what it had.
 func (s *session) look() bool {

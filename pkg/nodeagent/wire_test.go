@@ -150,7 +150,7 @@ func BenchmarkLook(b *testing.B) {
 			agent.mu.Lock()
 			for _, name := range []string{"a", "b", "c", "d"} {
 				s := newSession(Instance{Namespace: "ns", Function: name, Name: name, Key: name, Group: &fakeGroup{since: now, computes: true}})
-				s.replies.Open(discard)
+				s.replies.SendBy(discard)
 				if err := agent.joinLocked(s); err != nil {
 					b.Fatal(err)
 				}
@@ -197,7 +197,7 @@ func BenchmarkRun(b *testing.B) {
 			}
 			for n := range tt.instances {
 				s := newSession(Instance{Namespace: "ns", Function: "f", Name: string('a' + rune(n)), Key: string('a' + rune(n)), Group: &fakeGroup{computes: true, since: time.Now()}})
-				s.replies.Open(discard)
+				s.replies.SendBy(discard)
 				agent.mu.Lock()
 				err := agent.joinLocked(s)
 				agent.mu.Unlock()

@@ -76,7 +76,7 @@ func (p *agentStream) serveMessages(handle func(*agentwire.PullRequest) error, o
 // startSending sends the replies that wait, and lets others follow.
 func (p *agentStream) startSending(server pullServer) {
 	p.server = server
-	p.replies.Open(server.Send)
+	p.replies.SendBy(server.Send)
 }
 
 // receive reads the instance's messages until they end. orderly says that the instance ended

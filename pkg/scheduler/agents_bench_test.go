@@ -41,7 +41,7 @@ func newPopulation(b *testing.B, instances int, idle bool) *population {
 	for _, in := range all {
 		p := &pullStream{function: c.f}
 		p.prepare(w.scheduler.host, in.Key, agentInfo{}, deaf{}, 1024)
-		p.replies.Open(func(*agentwire.PullReply) error { return nil })
+		p.replies.SendBy(func(*agentwire.PullReply) error { return nil })
 		if err := p.join(in, 1, core.AgentCurrent); err != nil {
 			b.Fatal(err)
 		}

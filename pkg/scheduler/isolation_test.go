@@ -91,7 +91,7 @@ func (n *neighbours) begin(specs []provisioner.InstanceSpec) {
 			_ = p.join(in, 1, core.AgentCurrent)
 			n.instances.Pulled(key)
 			i := instance{n, f, spec.CID}
-			p.replies.Open(i.run)
+			p.replies.SendBy(i.run)
 			i.pull()
 		})
 	}

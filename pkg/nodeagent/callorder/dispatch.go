@@ -102,7 +102,7 @@ func (c *Core) overloaded(now time.Duration, i *instance) bool {
 // preempt passes on one ticket, if the shortest that waits needs it for a much shorter time. A
 // call that has its ticket by age keeps it.
 func preempt(c *Core, now time.Duration) {
-	x := c.first(now, bySize)
+	x := first(c, now, bySize)
 	if x == nil || c.overloaded(now, x) {
 		return
 	}
@@ -146,11 +146,11 @@ func (p Params) doubted(now time.Duration, i, by *instance) time.Duration {
 // long take turns by their key, which is no reason to keep the ticket from much shorter ones that
 // come later.
 func nextInLine(c *Core, now time.Duration) (i *instance, aged bool) {
-	i = c.first(now, byKey)
+	i = first(c, now, byKey)
 	if i == nil || !c.params.preempts() {
 		return i, false
 	}
-	shortest := c.first(now, bySize)
+	shortest := first(c, now, bySize)
 	if !c.params.muchShorter(shortest.left(), i.left()) {
 		return i, false
 	}

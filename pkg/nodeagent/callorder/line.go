@@ -88,7 +88,7 @@ func (n *namespace) waiting() []*instance { return n.lines[byKey].calls }
 // first returns the call that is first in the lines of an order, or nil. Namespaces above their
 // share go behind the others; between equals, the smallest is first. How long a call has waited
 // before it asked is its agent's word, which counts within its namespace only.
-func (c *Core) first(now time.Duration, by lineOrder) *instance {
+func first(c *Core, now time.Duration, by lineOrder) *instance {
 	share := sharesOf(c, now)
 	var first *instance
 	var over bool

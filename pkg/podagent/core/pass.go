@@ -50,11 +50,11 @@ func gatewaysInTurn(c *Core) []Gateway {
 
 // mayPass says whether there are places for these gateways. What was pulled with may come by a ticket.
 func mayPass(c *Core, between []Gateway) bool {
-	return len(between) > 0 && c.freeOfTickets() > 0 || len(between) > 1 && c.gateways.idle > 0
+	return len(between) > 0 && freeOfTickets(c) > 0 || len(between) > 1 && c.gateways.idle > 0
 }
 
 // freeOfTickets is how many places neither a gateway has nor a scheduler, as far as it was told of them.
-func (c *Core) freeOfTickets() int {
+func freeOfTickets(c *Core) int {
 	if c.link.phase == linkOpen {
 		return 0
 	}
@@ -63,7 +63,7 @@ func (c *Core) freeOfTickets() int {
 
 // lendFree divides the places that nobody has.
 func lendFree(c *Core, now time.Time, between []Gateway) {
-	gs, free := &c.gateways, c.freeOfTickets()
+	gs, free := &c.gateways, freeOfTickets(c)
 	for i, n := range between {
 		k := (free + len(between) - 1 - i) / len(between)
 		if k == 0 {
