@@ -143,7 +143,7 @@ type offer struct {
 	at   time.Duration
 }
 
-// pass notes that a node has had so many cores for calls since the time before.
+// pass adds the time that this many cores had for calls since the last step.
 func (o *offer) pass(now time.Duration, cores int) {
 	rest := forgotten(now - o.at)
 	o.time, o.at = o.time*rest+float64(cores)*float64(shareOver)*(1-rest), now

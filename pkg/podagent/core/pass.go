@@ -26,11 +26,13 @@ func passDue(c *Core, now time.Time) {
 		return
 	}
 	gs.passAt = now.Add(passAfter)
-	lendFree(c, now, between)
+	moved := lendFree(c, now, between)
 	for _, n := range between {
-		passOn(c, now, n, between)
+		moved = passOn(c, now, n, between) || moved
 	}
-	c.sendPull(now, 0) // says what is lent, should a scheduler come to answer
+	if moved {
+		c.sendPull(now, 0) // says what is lent, should a scheduler come to answer
+	}
 }
 
 // gatewaysInTurn are the gateways that may have places, from the one on whose turn it is. One that has granted no claim knows
@@ -61,26 +63,28 @@ func freeOfTickets(c *Core) int {
 	return c.free()
 }
 
-// lendFree divides the places that nobody has.
-func lendFree(c *Core, now time.Time, between []Gateway) {
+// lendFree divides the places that nobody has, and reports whether there were some.
+func lendFree(c *Core, now time.Time, between []Gateway) bool {
 	gs, free := &c.gateways, freeOfTickets(c)
 	for i, n := range between {
 		k := (free + len(between) - 1 - i) / len(between)
 		if k == 0 {
-			return
+			break
 		}
 		gs.lend(now, gs.conns[n], k)
 		gs.turn = n
 		c.emit(Lend{n, k})
 	}
+	return free > 0
 }
 
-// passOn lets the next gateway that has no place have half of those that this one does not use, or the only one.
-func passOn(c *Core, now time.Time, from Gateway, between []Gateway) {
+// passOn lets the next gateway that has no place have half of those that this one does not use, or the only one. It reports
+// whether it did.
+func passOn(c *Core, now time.Time, from Gateway, between []Gateway) bool {
 	gs := &c.gateways
 	g := gs.conns[from]
 	if g.idle == 0 || now.Sub(g.idleSince) < passAfter {
-		return
+		return false
 	}
 	at := slices.Index(between, from)
 	for _, n := range slices.Concat(between[at+1:], between[:at]) {
@@ -90,7 +94,8 @@ func passOn(c *Core, now time.Time, from Gateway, between []Gateway) {
 			gs.lend(now, to, k)
 			gs.turn = n
 			c.emit(Lend{n, k})
-			return
+			return true
 		}
 	}
+	return false
 }
