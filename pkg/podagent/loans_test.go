@@ -90,7 +90,7 @@ func TestAWarmFunctionGoesOnWithoutSchedulers(t *testing.T) {
 		}
 		w.conn.putUp()
 		p = w.stream()
-		p.hear(helloText, "pull 1 lent gateway:1 1")
+		p.hear(helloText, "pull 0 lent gateway:1 2") // also the place that nobody had
 		p.retire("test")
 		w.ended(nil)
 	})
