@@ -115,6 +115,15 @@ func (gs *gateways) add(addr string) (Gateway, *gatewayConn) {
 // numbers are those of all connections, in order.
 func (gs *gateways) numbers() []Gateway { return slices.Sorted(maps.Keys(gs.conns)) }
 
+// lent is how many calls the instance takes from all gateways without a ticket.
+func (gs *gateways) lent() int {
+	n := 0
+	for _, g := range gs.conns {
+		n += g.lent()
+	}
+	return n
+}
+
 // loans says what is lent, by the gateways' addresses in order; nil if nothing is.
 func (gs *gateways) loans() []Loan {
 	var loans []Loan

@@ -51,9 +51,10 @@ func (c *Core) busy(now time.Time) {
 	}
 }
 
-// reportAt is when an instance with loans reports that it is idle; zero if it does not.
+// reportAt is when an instance with loans reports that it is idle; zero if it does not. Recalled
+// places are not lent any more, though a gateway may still call by them.
 func reportAt(c *Core) time.Time {
-	if c.idle.reported || c.gateways.idle == 0 {
+	if c.idle.reported || c.gateways.idle == 0 || c.gateways.lent() == 0 {
 		return time.Time{}
 	}
 	return c.idle.since.Add(idleReportAfter)

@@ -126,3 +126,28 @@ func TestASchedulerThatAnswersHasThePlacesAgain(t *testing.T) {
 		t.Errorf("it says %s", got)
 	}
 }
+
+// A gateway was handed the place a moment before a scheduler answers and recalls it, so it may use it until the term ends.
+// The instance has run nothing for long, but lends nothing that it could report as idle.
+func TestARecalledPlaceIsNotReportedAsIdle(t *testing.T) {
+	w := newForsaken(1, 2, true)
+	w.said(2 * idleReportAfter)
+	for w.said(time.Millisecond) == "[]" {
+		continue
+	}
+	has := w.core.gateways.turn
+	session := w.core.link.session
+	for _, e := range []Event{
+		Opened{session}, Received{session, Welcome{2}}, Received{session, Recall{Gateway: fmt.Sprint("g:", has), Calls: 1, Term: time.Second}},
+	} {
+		w.play(e)
+	}
+	wakes := 0
+	for until := w.now.Add(time.Second); !w.wake.IsZero() && !w.wake.After(until); wakes++ {
+		if wakes == 20 {
+			t.Fatalf("it wakes up again and again at %s, and no call comes", w.now)
+		}
+		w.now, w.wake = w.wake, time.Time{}
+		w.play(Wake{})
+	}
+}
