@@ -131,6 +131,9 @@ func (w *model) offer(t invocation.Ticket, now time.Time) error {
 			w.departed--
 		}
 		known.Token, known.cancelled = t.Token, false
+		if t.Arrived.Before(known.Arrived) {
+			known.Arrived, known.Deadline = t.Arrived, t.Deadline
+		}
 		return nil
 	}
 	if len(w.waiting()) >= w.limits.MaxWaiting {

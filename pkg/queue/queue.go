@@ -67,8 +67,9 @@ type entry struct {
 	above []link
 }
 
-// Offer adds a ticket. To offer a waiting ticket again changes nothing; one that an
-// instance has held for ClaimGrace goes back to its place in the order of arrival. A
+// Offer adds a ticket. To offer a waiting ticket again changes its age at most, if that was more than
+// it seemed: what lay in the connection of a scheduler that stood still looks younger than it is. A
+// ticket that an instance has held for ClaimGrace goes back to its place in the order of arrival. A
 // new token means that the instance which had claimed the call has released it, so
 // that the ticket with the old token is void.
 // The error is ErrFull or nil.
@@ -80,6 +81,9 @@ func (q *Queue) Offer(t invocation.Ticket, now time.Time) error {
 		}
 		e.ticket.Token = t.Token
 		e.cancelled = false
+		if t.Arrived.Before(e.ticket.Arrived) {
+			q.correctAge(e, t)
+		}
 		return nil
 	}
 	if q.Waiting() >= q.limits.MaxWaiting {
@@ -239,6 +243,18 @@ func (es entries) held(cid invocation.CID, id invocation.ID) *entry {
 func (q *Queue) removeWaiting(e *entry) {
 	q.backlog.remove(e)
 	delete(q.entries, e.ticket.ID)
+}
+
+// correctAge moves an entry to its place in the order of arrival by a ticket that arrived earlier.
+func (q *Queue) correctAge(e *entry, t invocation.Ticket) {
+	waits := e.holder == nil
+	if waits {
+		q.backlog.list(e).unlink(e)
+	}
+	e.ticket.Arrived, e.ticket.Deadline = t.Arrived, t.Deadline
+	if waits {
+		q.backlog.list(e).insert(e)
+	}
 }
 
 // requeue makes an entry that is out wait again.

@@ -283,3 +283,21 @@ func BenchmarkOfferMatchDone(b *testing.B) {
 		_ = q.Pull("a", Pull{Credits: 1}, start)
 	}
 }
+
+// A scheduler that stood still for a minute reads at once what was sent meanwhile, as if it had just arrived.
+func TestATicketThatWasLongOnItsWayHasItsAgeOnceItIsOfferedAgain(t *testing.T) {
+	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
+	mustOffer(t, q, 1, 2, 3)
+	late := ticket(3)
+	late.Arrived = start.Add(-time.Minute)
+	if err := q.Offer(late, start); err != nil {
+		t.Fatal(err)
+	}
+	younger := ticket(1)
+	younger.Arrived = start.Add(time.Minute)
+	if err := q.Offer(younger, start); err != nil {
+		t.Fatal(err)
+	}
+	mustJoin(t, q, 3, "a")
+	expectMatched(t, q, "a3", "a1", "a2")
+}

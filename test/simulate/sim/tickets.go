@@ -28,9 +28,9 @@ type tickets struct {
 
 // kept is a ticket that was offered, and not cancelled, finished with or given up since.
 type kept struct {
-	token    invocation.Token
-	gateway  string
-	deadline time.Time
+	token             invocation.Token
+	gateway           string
+	arrived, deadline time.Time
 	// holder was handed it at a time; empty while it waits.
 	holder    invocation.CID
 	handed    time.Time
@@ -154,7 +154,7 @@ func (k *tickets) audited(e core.GatewaysAudited) {
 func (k *tickets) offered(t invocation.Ticket, now time.Time) {
 	e, known := k.kept[t.ID]
 	if !known {
-		k.kept[t.ID] = &kept{token: t.Token, gateway: t.Gateway, deadline: t.Deadline}
+		k.kept[t.ID] = &kept{token: t.Token, gateway: t.Gateway, arrived: t.Arrived, deadline: t.Deadline}
 		// What comes back may be more than that.
 		if k.core.Tickets() > maxQueued {
 			k.broken(t.ID, RuleQueueBounded)
@@ -165,6 +165,9 @@ func (k *tickets) offered(t invocation.Ticket, now time.Time) {
 		e.holder = ""
 	}
 	e.token, e.cancelled = t.Token, false
+	if t.Arrived.Before(e.arrived) {
+		e.arrived, e.deadline = t.Arrived, t.Deadline
+	}
 }
 
 // cancelled notes that nobody wants a ticket any more.
