@@ -260,9 +260,9 @@ func (c *Core) giveBack(now time.Time, n Attempt, a *attempt, done Done) {
 }
 
 // sendPull asks for tickets, and says what is lent. It sends nothing while the instance takes no
-// calls.
+// calls, nor while gateways share the places: a scheduler that answers ends that first.
 func (c *Core) sendPull(now time.Time, credits int, done ...Done) {
-	if !c.life.ready || c.life.draining {
+	if !c.life.ready || c.life.draining || c.gateways.shared {
 		return
 	}
 	p := Pull{Credits: credits, Done: done, Loans: c.gateways.loans(), NodeBusy: c.node.busy, CoreWait: c.longWait(now), Low: c.node.saidLow}

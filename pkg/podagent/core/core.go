@@ -191,7 +191,7 @@ func (c *Core) due(now time.Time) {
 	idleDue(c, now)
 	gatewaysDue(c, now)
 	linkDue(c, now)
-	passDue(c, now)
+	shareDue(c, now)
 	if c.audits.due(now) {
 		c.emit(RunAudit{})
 	}
@@ -203,7 +203,7 @@ func (c *Core) arm() {
 	if c.life.over {
 		return
 	}
-	next := earliest(nodeNext(c), c.calls.nextClaimDeadline(), idleNext(c), linkNext(c), c.gateways.due, c.gateways.passAt,
+	next := earliest(nodeNext(c), c.calls.nextClaimDeadline(), idleNext(c), linkNext(c), c.gateways.due, shareNext(c),
 		c.audits.nextAt(len(c.calls.attempts)), c.life.goodbyeDeadline)
 	if next.IsZero() || !c.wake.IsZero() && !next.Before(c.wake) {
 		return

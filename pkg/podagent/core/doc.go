@@ -11,8 +11,7 @@
 //     provably never began.
 //   - While a scheduler listens, pulls plus idle credits of gateways plus held calls equal the
 //     concurrency.
-//   - While no scheduler answers, no place is with nobody for long, nor idle for long with a gateway while another one that
-//     has called the instance has none.
+//   - While no scheduler answers for long, each gateway that has called the instance may call each of its free places.
 //   - Connection attempts back off, whatever owners the schedulers name.
 //
 // The core is the arbiter of the instance's places. Each place is pulled at the scheduler, holds
@@ -22,7 +21,8 @@
 // those of the gateway when it gets the frame, so both agree when no frame is under way. A call
 // by a credit that the agent has taken back meanwhile is declined, and a return of such a credit
 // is answered by Lend. Loans end by a Recall, when the instance goes quiet or drains, or with
-// the connection.
+// the connection. While no scheduler answers for long, gateways share places: together they may have
+// more credits than places are free, and a call that comes too late for one is declined.
 //
 // A spare instance pulls nothing and gets no tickets. Its own scheduler assigns it to a
 // function, once; from then on it behaves like any other instance. It ends if that scheduler

@@ -29,13 +29,13 @@ func TestPromisesHoldInManyHistories(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if sum.starts < 5000 || sum.sessions < 5000 || sum.released < 100 || sum.byLoan < 1000 || sum.declined < 500 || sum.lost < 1000 || sum.silent < 100 || sum.assigned < 100 || sum.mended < 100 || sum.asked < 1000 || sum.gaveUpCore < 100 || sum.withoutCore < 50 || sum.givenUp < 50 || sum.passed < 100 {
+	if sum.starts < 5000 || sum.sessions < 5000 || sum.released < 100 || sum.byLoan < 1000 || sum.declined < 500 || sum.lost < 1000 || sum.silent < 100 || sum.assigned < 100 || sum.mended < 100 || sum.asked < 1000 || sum.gaveUpCore < 100 || sum.withoutCore < 50 || sum.givenUp < 50 || sum.shared < 100 {
 		t.Errorf("chance has left out too much: %+v", sum)
 	}
 }
 
 // historyCounters counts what happened, so that a test can see that it did.
-type historyCounters struct{ starts, sessions, released, byLoan, declined, lost, silent, assigned, mended, asked, gaveUpCore, withoutCore, givenUp, passed int }
+type historyCounters struct{ starts, sessions, released, byLoan, declined, lost, silent, assigned, mended, asked, gaveUpCore, withoutCore, givenUp, shared int }
 
 func (s *historyCounters) add(o historyCounters) {
 	s.starts += o.starts
@@ -51,7 +51,7 @@ func (s *historyCounters) add(o historyCounters) {
 	s.gaveUpCore += o.gaveUpCore
 	s.withoutCore += o.withoutCore
 	s.givenUp += o.givenUp
-	s.passed += o.passed
+	s.shared += o.shared
 }
 
 // checker knows what was done and what happened, in the plainest way.
@@ -367,7 +367,12 @@ func (w *checker) play(e Event) {
 	if held := w.held(); held > w.p.Concurrency || held != w.core.calls.held {
 		w.t.Errorf("%d calls are held, and %d counted, of %d", held, w.core.calls.held, w.p.Concurrency)
 	}
-	if w.ready && !w.gaveUp && len(w.open) > 0 && w.credits != w.p.Concurrency-w.held()-w.lentIdle() {
+	for _, n := range w.core.gateways.numbers() {
+		if w.idle[n] > w.p.Concurrency-w.held() {
+			w.t.Errorf("a gateway has %d credits beside %d calls, of %d", w.idle[n], w.held(), w.p.Concurrency)
+		}
+	}
+	if w.ready && !w.gaveUp && len(w.open) > 0 && !w.core.gateways.shared && w.credits != w.p.Concurrency-w.held()-w.lentIdle() {
 		w.t.Errorf("%d credits, %d calls and %d lent, want %d in all (%T)", w.credits, w.held(), w.lentIdle(), w.p.Concurrency, e)
 	}
 }
@@ -572,8 +577,9 @@ func (w *checker) seeCall(e Effect) {
 			w.returned = Lend{}
 			break
 		}
-		w.counters.passed++
-		if w.idle[e.Gateway] += e.Credits; e.Credits < 1 || w.gaveUp || w.core.link.established() || w.core.gateways.open(e.Gateway) == nil || w.held()+w.lentIdle() > w.p.Concurrency {
+		w.freeUnsent()
+		w.counters.shared++
+		if w.idle[e.Gateway] += e.Credits; e.Credits < 1 || w.gaveUp || w.core.link.established() || w.core.gateways.open(e.Gateway) == nil || w.held()+w.idle[e.Gateway] > w.p.Concurrency {
 			w.t.Errorf("lent %d credits without a call", e.Credits)
 		}
 	case Decline:

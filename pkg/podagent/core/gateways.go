@@ -37,14 +37,15 @@ type gateways struct {
 	// byAddr are the connections that carry claims: all but those that close.
 	byAddr map[string]Gateway
 	last   Gateway
-	// idle is the sum of the idle credits of all connections.
+	// idle is the sum of the idle credits of all connections. It is at most the number of free places, but for those that
+	// are shared.
 	idle int
 	// due is when a connection has to be dialled or closed, or earlier; zero for never.
 	due time.Time
-	// passAt is when places are passed on; zero while a scheduler answers, or there are none. turn is the gateway that got
-	// some last.
-	passAt time.Time
-	turn   Gateway
+	// forsakenSince is since when no scheduler answers who could move places; zero while one does. shared says that each
+	// gateway may have credits for the same places.
+	forsakenSince time.Time
+	shared        bool
 	// lends says that the last ticket was of a function without limits: gateways may have places.
 	lends bool
 }
@@ -63,7 +64,8 @@ const (
 type gatewayConn struct {
 	addr  string
 	phase gatewayPhase
-	// granted says that the gateway has granted a claim on this connection.
+	// granted says that the gateway has granted a claim on this connection, so it knows the instance. A gateway that
+	// gives places back while no scheduler answers wants none: it drains, or the function has limits now.
 	granted bool
 	// idle are the credits that no call has used, loans the calls that run by a loan, and
 	// users the attempts that claim or run here, with those by a loan.
@@ -227,6 +229,8 @@ func gatewaysDue(c *Core, now time.Time) {
 		case g.phase != gatewayOpen || !g.unused():
 		case c.life.drained:
 			disconnectSettled(c, now, n, g)
+		case c.gateways.shared && g.granted: // no scheduler could name it again
+			c.gateways.wakeAt(now.Add(unusedFor))
 		case !now.Before(g.unusedSince.Add(unusedFor)):
 			c.disconnect(n, g)
 		default:
@@ -328,6 +332,7 @@ func onReturned(c *Core, now time.Time, e Returned) {
 	if n > 0 {
 		c.gateways.lend(now, g, -n)
 		g.wentBack(n)
+		g.granted = g.granted && c.link.established()
 		c.sendPull(now, n)
 	}
 	if excess := e.Credits - n; excess > 0 {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invocation"
@@ -11,9 +12,10 @@ import (
 // Times of an instance, shorter than those of a real one.
 const (
 	backoffAfter = 2 * time.Second
-	// passAfter is how long a gateway has a place that it does not use while no scheduler answers.
-	passAfter   = 100 * time.Millisecond
-	idleTimeout = 3 * time.Second
+	idleTimeout  = 3 * time.Second
+	// sharesWithin is how long an instance without a scheduler may not share its places yet, by slow clocks: it tries to
+	// reach schedulers that do not answer.
+	sharesWithin = time.Second
 )
 
 // agent is an instance's agent: the core of the product, and around it what its
@@ -34,6 +36,10 @@ type agent struct {
 	// world's time.
 	lastBusy time.Time
 	full     time.Duration
+	// forsaken is since when no scheduler answers, in the world's time; 0 while one does. lastLent says that the last ticket
+	// said that its place is lent. shares says that it has lent places without a call, which no scheduler has heard of.
+	forsaken         time.Duration
+	lastLent, shares bool
 	// gaveUp says that it takes no more calls, and spent that its function must not
 	// be given one any more.
 	gaveUp, spent bool
@@ -105,12 +111,38 @@ func (a *agent) audit() Rule {
 		a.full = a.world.now
 	}
 	switch {
+	case a.isHeard():
+		a.forsaken = 0
+	case a.forsaken == 0:
+		a.forsaken = a.world.now
+	}
+	switch free := a.instance.fn.concurrency - held; {
 	case runs > a.instance.fn.concurrency:
 		return RuleWithinCapacity
-	case held+a.lent() > a.instance.fn.concurrency:
+	case a.mostLent() > free, !a.shares && a.lent() > free:
 		return RuleLendsWhatItHas
+	case a.forsaken != 0 && a.world.now-a.forsaken > sharesWithin && a.lastLent && !a.isFull() && !a.sharesAll():
+		return RuleSharesAlone
 	}
 	return ""
+}
+
+// isHeard tells whether a scheduler has answered on the present stream.
+func (a *agent) isHeard() bool { return a.session != nil && a.session.heard }
+
+// mostLent is how many calls one gateway may hand to it at most.
+func (a *agent) mostLent() (most int) {
+	for _, c := range a.gateways {
+		most = max(most, c.credits)
+	}
+	return most
+}
+
+// sharesAll tells whether each gateway that knows the instance, and wants places, may call it.
+func (a *agent) sharesAll() bool {
+	return !slices.ContainsFunc(a.gateways, func(c *gatewayConn) bool {
+		return c.granted && c.open && !c.closing && !c.lost && c.credits < 1
+	})
 }
 
 // isFull reports whether no place of it is idle.
@@ -184,7 +216,8 @@ func (a *agent) do(effect core.Effect) {
 		a.connOf(e.Gateway).decline(e.Call)
 	case core.Lend:
 		c := a.connOf(e.Gateway)
-		c.gain(e.Credits)
+		a.shares = a.shares || !a.isHeard()
+		c.credits += e.Credits
 		c.send(lendFrame{e.Credits})
 	case core.TellNode:
 		a.connOf(e.Gateway).send(nodeFrame{e.Busy})
@@ -242,8 +275,7 @@ func (a *agent) mayAsk(p core.Pull) {
 // takeBack takes credits back.
 func (a *agent) takeBack(e core.TakeBack) {
 	c := a.connOf(e.Gateway)
-	passes := (a.session == nil || !a.session.heard) && a.now().Sub(c.idleSince) >= passAfter
-	if idle := a.now().Sub(a.lastBusy); !passes && !a.gaveUp && e.Credits > c.recalled && idle < backoffAfter {
+	if idle := a.now().Sub(a.lastBusy); !a.shares && !a.gaveUp && e.Credits > c.recalled && idle < backoffAfter {
 		a.world.violate(RuleKeepsLoans, 0)
 	}
 	c.credits -= e.Credits
@@ -313,6 +345,7 @@ func (a *agent) say(e core.Send) {
 	p, asks := e.Message.(core.Pull)
 	if asks {
 		a.mayAsk(p)
+		a.shares = false
 	}
 	if asks && a.lies {
 		if a.instance.fn.concurrency == 1 {
@@ -356,7 +389,7 @@ func (s *session) take(m any) {
 func (a *agent) noteReply(m core.Reply) {
 	switch m := m.(type) {
 	case core.Ticket:
-		a.lends[m.Ticket.ID], a.nodeAgent.ticket = m.Lent, m.Ticket.ID
+		a.lends[m.Ticket.ID], a.lastLent, a.nodeAgent.ticket = m.Lent, m.Lent, m.Ticket.ID
 	case core.Recall:
 		for _, c := range a.gateways {
 			if c.addr == m.Gateway && c.open && !c.closing {

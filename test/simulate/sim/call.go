@@ -179,7 +179,7 @@ func (a *agent) deliver(e core.Deliver) {
 		return
 	}
 	if e.Keeps {
-		t.conn.gain(1)
+		t.conn.credits++
 	}
 	switch t.outcome {
 	case core.Complete:

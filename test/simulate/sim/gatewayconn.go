@@ -22,10 +22,10 @@ type gatewayConn struct {
 	open, closing, lost bool
 	// resume is the connection's secret, and seen the number of the last call by a credit.
 	resume, seen int
-	// credits are those that the gateway will have when all frames have come, and idleSince is since when there have been
-	// some all the time.
-	credits   int
-	idleSince time.Time
+	// credits are those that the gateway will have when all frames have come.
+	credits int
+	// granted says that the gateway has granted a claim, and has not given places back without a scheduler since.
+	granted bool
 	// recalled are the places that a scheduler wants back.
 	recalled int
 	// claims counts the claims, whose numbers are odd.
@@ -86,23 +86,16 @@ func (c *gatewayConn) take(m any) {
 	case returnFrame:
 		c.recalled = max(0, c.recalled-min(m.credits, c.credits))
 		c.credits -= m.credits
+		c.granted = c.granted && a.isHeard()
 		a.step(core.Returned{Gateway: c.name, Credits: m.credits})
 	}
-}
-
-// gain gives the gateway credits.
-func (c *gatewayConn) gain(n int) {
-	if c.credits <= 0 {
-		c.idleSince = c.agent.now()
-	}
-	c.credits += n
 }
 
 // called is a call, claimed or by a credit.
 func (c *gatewayConn) called(m callFrame) {
 	if m.call%2 == 1 {
 		if t := c.attempt(m.call); t != nil {
-			t.granted = m
+			t.granted, c.granted = m, true
 			c.agent.step(core.Granted{Attempt: t.name})
 		}
 		return

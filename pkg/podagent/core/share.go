@@ -1,0 +1,74 @@
+package core
+
+import "time"
+
+// shareAfter is how long no scheduler has answered before places are shared. One that is replaced has that long to
+// answer before anything changes.
+const shareAfter = 100 * time.Millisecond
+
+// shareDue opens the free places to all gateways while no scheduler can move them, so that no call waits beside one. The
+// gateway that calls first has the place. A call that comes too late is declined, and waits on at its gateway.
+func shareDue(c *Core, now time.Time) {
+	gs := &c.gateways
+	if !mayShare(c) {
+		gs.forsakenSince = time.Time{}
+		if gs.shared {
+			divide(c, now)
+		}
+		return
+	}
+	if gs.forsakenSince.IsZero() {
+		gs.forsakenSince = now
+	}
+	if at := shareNext(c); !at.IsZero() && !now.Before(at) {
+		gs.shared = true
+	}
+	if gs.shared {
+		share(c, now)
+	}
+}
+
+// mayShare says that no scheduler answers, and that places are for gateways to have: the last ticket said so.
+func mayShare(c *Core) bool {
+	return !c.link.established() && c.life.ready && !c.life.draining && c.gateways.lends
+}
+
+// shareNext is when sharing begins; zero if it has, or may not. A scheduler that was pulled with may hand out tickets as
+// soon as it has read that.
+func shareNext(c *Core) time.Time {
+	gs := &c.gateways
+	if gs.shared || gs.forsakenSince.IsZero() || c.link.phase == linkOpen {
+		return time.Time{}
+	}
+	return gs.forsakenSince.Add(shareAfter)
+}
+
+// share gives each gateway credits for half of the free places at least, and for all at most. What is between changes
+// with each call, and costs no frame.
+func share(c *Core, now time.Time) {
+	gs, free := &c.gateways, c.params.Concurrency-c.calls.held
+	for _, n := range gs.numbers() {
+		switch g := gs.conns[n]; {
+		case g.phase != gatewayOpen:
+		case g.idle > free:
+			c.takeBack(now, n, g, g.idle-(free+1)/2)
+		case g.granted && 2*g.idle < free:
+			c.emit(Lend{n, free - g.idle})
+			gs.lend(now, g, free-g.idle)
+		}
+	}
+}
+
+// divide ends the sharing: each free place stays with one gateway, or with none. A scheduler that answers has the rest.
+func divide(c *Core, now time.Time) {
+	gs, free := &c.gateways, c.params.Concurrency-c.calls.held
+	gs.shared = false
+	all := gs.numbers()
+	for i, n := range all {
+		g, left := gs.conns[n], len(all)-i
+		keeps := min(g.idle, (free+left-1)/left)
+		free -= keeps
+		c.takeBack(now, n, g, g.idle-keeps)
+	}
+	c.sendPull(now, free)
+}
