@@ -52,6 +52,18 @@ func (b *backlog) remove(e *entry) {
 	b.departed++
 }
 
+// correctAge moves an entry to its place in the order of arrival by a ticket that arrived earlier.
+func (b *backlog) correctAge(e *entry, t invocation.Ticket) {
+	waits := e.holder == nil
+	if waits {
+		b.list(e).unlink(e)
+	}
+	e.ticket.Arrived, e.ticket.Deadline = t.Arrived, t.Deadline
+	if waits {
+		b.list(e).insert(e)
+	}
+}
+
 // list is the list that a ticket waits in, or would.
 func (b *backlog) list(e *entry) *ticketList {
 	if l := b.gatewayQueue(e.ticket.Gateway); l != nil {

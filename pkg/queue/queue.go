@@ -82,7 +82,7 @@ func (q *Queue) Offer(t invocation.Ticket, now time.Time) error {
 		e.ticket.Token = t.Token
 		e.cancelled = false
 		if t.Arrived.Before(e.ticket.Arrived) {
-			q.correctAge(e, t)
+			q.backlog.correctAge(e, t)
 		}
 		return nil
 	}
@@ -243,18 +243,6 @@ func (es entries) held(cid invocation.CID, id invocation.ID) *entry {
 func (q *Queue) removeWaiting(e *entry) {
 	q.backlog.remove(e)
 	delete(q.entries, e.ticket.ID)
-}
-
-// correctAge moves an entry to its place in the order of arrival by a ticket that arrived earlier.
-func (q *Queue) correctAge(e *entry, t invocation.Ticket) {
-	waits := e.holder == nil
-	if waits {
-		q.backlog.list(e).unlink(e)
-	}
-	e.ticket.Arrived, e.ticket.Deadline = t.Arrived, t.Deadline
-	if waits {
-		q.backlog.list(e).insert(e)
-	}
 }
 
 // requeue makes an entry that is out wait again.

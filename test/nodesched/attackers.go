@@ -31,6 +31,8 @@ type attack struct {
 	like string
 	// do is one round, which is repeated; n counts the rounds.
 	do func(s *siege, p *tenantPod, n int) error
+	// within says that the pod's process does that, since it is the attacker's agent that needs the processor.
+	within bool
 }
 
 // attacks are all, with the honest neighbour as the first.
@@ -112,17 +114,17 @@ var attacks = []attack{
 		}
 		return p.work(50*time.Millisecond, 0, 1)
 	}},
-	{name: "asks", what: "asks without a call, as fast as it can", do: func(s *siege, p *tenantPod, n int) error {
+	{name: "asks", what: "asks without a call, as fast as it can", within: true, do: func(s *siege, p *tenantPod, n int) error {
 		for range 1000 {
 			p.talk.n++
 			p.talk.say(&nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Ask{Ask: &nodewire.Ask{Ask: p.talk.n}}})
 		}
 		return s.alive(p)
 	}},
-	{name: "strangers", what: "opens streams with the victim's name and no token of it, as fast as it can", do: func(s *siege, p *tenantPod, _ int) error {
+	{name: "strangers", what: "opens streams with the victim's name and no token of it, as fast as it can", within: true, do: func(s *siege, p *tenantPod, _ int) error {
 		return s.pose(p)
 	}},
-	{name: "silent", what: "opens thousands of streams that say nothing", do: func(s *siege, p *tenantPod, n int) error {
+	{name: "silent", what: "opens thousands of streams that say nothing", within: true, do: func(s *siege, p *tenantPod, n int) error {
 		return s.crowd(p, n)
 	}},
 	{name: "starts", what: "has pods that never had a call, and compute", fresh: true, do: spin},

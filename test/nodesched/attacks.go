@@ -169,7 +169,11 @@ func runAttack(self, temp, load string, a attack, seed uint64) (h harm, err erro
 		attacking.Go(func() {
 			var err error
 			for n := 0; stopping.Err() == nil && err == nil; n++ {
-				err = a.do(s, p, n)
+				if a.within {
+					err = s.within(p, a)
+				} else {
+					err = a.do(s, p, n)
+				}
 			}
 			failed <- err
 		})

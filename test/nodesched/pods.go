@@ -176,8 +176,18 @@ func serveWork(in io.Reader, out io.Writer) error {
 		return pin()
 	}
 	runtime.GOMAXPROCS(1)
+	var attacks attacker
+	defer attacks.end()
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "{") {
+			welcomed, err := attacks.round(lines.Bytes())
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(out, welcomed)
+			continue
+		}
 		var cpu, sleep int64
 		var rounds int
 		if _, err := fmt.Sscan(lines.Text(), &cpu, &sleep, &rounds); err != nil {
