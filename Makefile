@@ -81,8 +81,11 @@ gotest = $(if $(RACE),,echo 'The race detector is left out.' &&) $(if $(CI), \
 # $(call tagged,TAG) are the packages with tests that need more than Go.
 tagged = $(shell grep -rl --include='*_test.go' '^//go:build $(1)$$' cmd internal pkg test | sed 's,^,./,; s,/[^/]*$$,,' | sort -u)
 
-# Packages in which nothing runs beside anything else: the race detector finds nothing there, and takes five times as long.
-single = ./internal/archtest ./internal/doccheck/... ./internal/sim/... ./test/chart
+# Packages in which nothing runs beside anything else, which internal/archtest checks for the cores of pkg: the race
+# detector finds nothing there, and takes five times as long.
+single = ./internal/archtest ./internal/doccheck/... ./internal/sim/... ./test/chart \
+  ./pkg/autoscaler/... ./pkg/gateway/core ./pkg/nodeagent/callorder ./pkg/nodeagent/colocate ./pkg/podagent/core \
+  ./pkg/queue/... ./pkg/rollout ./pkg/scheduler/core
 others = $(filter-out $(shell go list $(single)),$(shell go list ./...))
 
 .PHONY: test
