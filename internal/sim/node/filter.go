@@ -18,6 +18,8 @@ type Filter struct {
 	// Poll is how often a worker looks whether its call sleeps; 0 for never. A call that
 	// is seen asleep leaves its worker, and comes back with what is left of its slice.
 	Poll time.Duration
+	// Kernel shares the core; nil for ideal sharing.
+	Kernel *Kernel
 	// Observe is called with each new slice; it may be nil.
 	Observe func(now, slice time.Duration)
 }
@@ -32,7 +34,7 @@ type filter struct {
 	Filter
 	w            *world
 	cores        int
-	priority, cf *band
+	priority, cf station
 	free         int
 	queue        []*filtered
 	calls        map[*job]*filtered
@@ -53,12 +55,19 @@ type filtered struct {
 }
 
 func (f Filter) start(w *world, cores int) (decisions, error) {
+	s := &filter{Filter: f, w: w, cores: cores, free: cores, calls: map[*job]*filtered{}, slice: f.Slice.Seconds(), last: math.NaN()}
+	if f.Kernel != nil {
+		k, err := f.Kernel.open(w, cores)
+		if err != nil {
+			return nil, err
+		}
+		s.priority, s.cf = k.favoured, k.normal
+		return s, nil
+	}
 	g := newGroup(float64(cores), 2)
 	w.groups = append(w.groups, g)
-	return &filter{
-		Filter: f, w: w, cores: cores, priority: g.bands[0], cf: g.bands[1], free: cores,
-		calls: map[*job]*filtered{}, slice: f.Slice.Seconds(), last: math.NaN(),
-	}, nil
+	s.priority, s.cf = g.bands[0], g.bands[1]
+	return s, nil
 }
 
 func (f *filter) add(j *job) {

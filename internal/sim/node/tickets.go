@@ -21,6 +21,8 @@ type Tickets struct {
 	// ByDuration reports as an instance's processor time how long its calls took since they
 	// began, whatever they did: what Zuk, Przybylski and Rzadca measure. Otherwise it is exact.
 	ByDuration bool
+	// Kernel shares the core; nil for ideal sharing.
+	Kernel *Kernel
 	// Groups divides the cores: calls in the low band share a group of their own in place of what
 	// the others leave. nil is no groups.
 	Groups *CoreGroups
@@ -34,7 +36,7 @@ type tickets struct {
 	Tickets
 	w           *world
 	core        *callorder.Core
-	normal, low *band
+	normal, low station
 	instances   []*instance // by ID, from 1 on
 	idle        map[string][]*instance
 	of          map[*job]*instance
@@ -48,7 +50,7 @@ type instance struct {
 	id   callorder.InstanceID
 	job  *job
 	ask  uint64
-	home *band
+	home station
 	// before is the processor time of its earlier calls.
 	before time.Duration
 	// sampled is the processor time that the core was told last, and repeated how often in a row.
@@ -65,11 +67,20 @@ func (t Tickets) start(w *world, cores int) (decisions, error) {
 		return nil, err
 	}
 	s := &tickets{Tickets: t, w: w, core: core, idle: map[string][]*instance{}, of: map[*job]*instance{}}
-	if t.Groups == nil {
+	switch {
+	case t.Kernel != nil:
+		var k *kernel
+		if k, err = t.Kernel.open(w, cores); err == nil {
+			s.normal, s.low = k.normal, k.low
+		}
+	case t.Groups != nil:
+		err = s.divide(cores)
+	default:
 		g := newGroup(float64(cores), 2)
 		w.groups = append(w.groups, g)
 		s.normal, s.low = g.bands[0], g.bands[1]
-	} else if err := s.divide(cores); err != nil {
+	}
+	if err != nil {
 		return nil, err
 	}
 	s.tell(callorder.ModeChanged{Busy: true})

@@ -29,6 +29,13 @@ type sleeper interface {
 	wake(j *job)
 }
 
+// station is where calls compute: a band, or a standing at the kernel.
+type station interface {
+	// enter lets a call compute for what is left of its phase, and leave takes it out.
+	enter(j *job)
+	leave(j *job)
+}
+
 // job is a call in the simulation.
 type job struct {
 	Call
@@ -37,7 +44,8 @@ type job struct {
 	phase int
 	left  float64
 	// home is where it computes when it does, and in the band in which it runs.
-	home, in *band
+	home station
+	in   *band
 	// resource is the shared resource that it uses, nil for the node's.
 	resource *band
 	// end is when its phase ends, on the band's clock, and place where it is in the band's heap.
@@ -142,7 +150,11 @@ func (w *world) loop() error {
 			w.timers.cut(0).do()
 		default:
 			j := first.jobs.items[0]
-			first.leave(j)
+			if j.computes() {
+				j.home.leave(j)
+			} else {
+				first.leave(j)
+			}
 			j.left = 0
 			w.proceed(j)
 		}
@@ -187,7 +199,7 @@ func (w *world) after(seconds float64, do func()) {
 }
 
 // launch begins a call, which computes in a band whenever it does.
-func (w *world) launch(j *job, home *band) {
+func (w *world) launch(j *job, home station) {
 	j.began, j.home = w.now, home
 	j.left = j.Phases[0].Length.Seconds()
 	w.perform(j)
@@ -235,16 +247,17 @@ func (w *world) proceed(j *job) {
 }
 
 // move lets a call compute elsewhere, or, with nil, not at all.
-func (w *world) move(j *job, home *band) {
+func (w *world) move(j *job, home station) {
 	if j.home == home {
 		return
 	}
+	before := j.home
 	j.home = home
 	if !j.computes() {
 		return
 	}
-	if j.in != nil {
-		j.in.leave(j)
+	if before != nil {
+		before.leave(j)
 	}
 	if home != nil {
 		home.enter(j)
