@@ -33,6 +33,8 @@ type Call struct {
 	Namespace, Function string
 	// Phases are what it does, one after the other; none has a negative length.
 	Phases []Phase
+	// Rest is what its process computes once it has answered: nobody waits for that but those who share the core.
+	Rest time.Duration
 }
 
 // Computing is a call that does nothing but compute.
@@ -48,6 +50,9 @@ func (c Call) check() error {
 		if p.Length < 0 {
 			return fmt.Errorf("has a phase of %s; it must not be negative", p.Length)
 		}
+	}
+	if c.Rest < 0 {
+		return fmt.Errorf("has a rest of %s; it must not be negative", c.Rest)
 	}
 	return nil
 }

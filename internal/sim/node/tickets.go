@@ -144,6 +144,7 @@ func (t *tickets) stop(j *job) {
 	i.job = nil
 	t.tell(callorder.Ended{Instance: i.id, Usage: i.before})
 	t.rest(i, j)
+	j.home = i.home
 }
 
 // usage is the processor time of an instance.

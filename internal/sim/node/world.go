@@ -55,6 +55,7 @@ type job struct {
 	used         float64
 	began, ended float64 // began is negative before
 	there, over  bool
+	answered     bool // it is what a process does once it has answered
 }
 
 // timer is something to do at a time. Those of one time go in the order in which they
@@ -235,14 +236,25 @@ func (w *world) proceed(j *job) {
 	j.phase++
 	if j.phase == len(j.Phases) {
 		j.ended, j.over = w.now, true
+		if j.answered {
+			return
+		}
 		w.open--
 		w.decide.stop(j)
+		w.goOn(j)
 		return
 	}
 	j.left = j.Phases[j.phase].Length.Seconds()
 	w.perform(j)
 	if !computed && j.computes() && w.sleeping != nil {
 		w.sleeping.wake(j)
+	}
+}
+
+// goOn lets the process of a call that has ended compute what is left for it to do.
+func (w *world) goOn(j *job) {
+	if j.Rest > 0 {
+		w.launch(&job{Call: Computing(j.Arrival, j.Function, j.Rest), number: j.number, answered: true}, j.home)
 	}
 }
 
