@@ -18,6 +18,7 @@ func onKernel() map[string]Policy {
 	return map[string]Policy{
 		"alone": linux, "filter": filter,
 		"tickets": Tickets{Params: callorder.DefaultParams(1), Kernel: &linux},
+		"exempt":  Tickets{Params: callorder.DefaultParams(1), Kernel: &linux, ExemptBelow: 20 * ms},
 	}
 }
 
@@ -145,6 +146,15 @@ func TestOthersWaitForWhatAProcessDoesAfterItsAnswer(t *testing.T) {
 	calls[0].Rest = 3 * ms
 	ends(t, "sharing", mustRun(t, 1, calls, Sharing{}), 19*ms, 21*ms)
 	ends(t, "tickets", mustRun(t, 1, calls, Tickets{Params: filterParams(1)}), 10*ms, 23*ms)
+}
+
+func TestFunctionsWithShortCallsCeaseToAsk(t *testing.T) {
+	p := filterParams(1)
+	calls := []Call{Computing(0, "short", ms), Computing(10*ms, "long", 15*ms), Computing(12*ms, "short", ms)}
+	// It waits for a ticket, or shares the core at once.
+	ends(t, "all ask", mustRun(t, 1, calls, Tickets{Params: p}), ms, 25*ms, 26*ms)
+	ends(t, "exempt", mustRun(t, 1, calls, Tickets{Params: p, ExemptBelow: 2 * ms}), ms, 26*ms, 14*ms)
+	ends(t, "not short", mustRun(t, 1, calls, Tickets{Params: p, ExemptBelow: ms}), ms, 25*ms, 26*ms)
 }
 
 func TestTheKernelHasOneCore(t *testing.T) {

@@ -23,6 +23,8 @@ type Tickets struct {
 	ByDuration bool
 	// Kernel shares the core; nil for ideal sharing.
 	Kernel *Kernel
+	// ExemptBelow is the mean processor time of a function's calls below which its instances cease to ask; 0 if all ask.
+	ExemptBelow time.Duration
 	// Groups divides the cores: calls in the low band share a group of their own in place of what
 	// the others leave. nil is no groups.
 	Groups *CoreGroups
@@ -51,6 +53,8 @@ type instance struct {
 	job  *job
 	ask  uint64
 	home station
+	// exempt says that it does not ask.
+	exempt bool
 	// before is the processor time of its earlier calls.
 	before time.Duration
 	// sampled is the processor time that the core was told last, and repeated how often in a row.
@@ -132,8 +136,13 @@ func (t *tickets) rest(i *instance, of *job) {
 func (t *tickets) add(j *job) {
 	i := t.instanceFor(j)
 	t.of[j] = i
+	i.job, i.repeated = j, 0
+	if i.exempt {
+		t.w.launch(j, i.home)
+		return
+	}
 	t.asks++
-	i.job, i.ask, i.repeated = j, t.asks, 0
+	i.ask = t.asks
 	t.tell(callorder.Asked{Instance: i.id, Ask: i.ask, Usage: i.before})
 }
 
@@ -142,9 +151,23 @@ func (t *tickets) stop(j *job) {
 	delete(t.of, j)
 	i.before = t.usage(i)
 	i.job = nil
-	t.tell(callorder.Ended{Instance: i.id, Usage: i.before})
+	if i.exempt {
+		t.tell(callorder.Sampled{Instance: i.id, Usage: i.before})
+	} else {
+		t.tell(callorder.Ended{Instance: i.id, Usage: i.before})
+		t.exempt(i, j)
+	}
 	t.rest(i, j)
 	j.home = i.home
+}
+
+// exempt lets an instance cease to ask if calls of its function are very short.
+func (t *tickets) exempt(i *instance, of *job) {
+	mean, known := t.core.Mean(of.Namespace, of.Function)
+	if known && mean < t.ExemptBelow && t.core.MayBeExempt(ofSeconds(t.w.now), i.id) {
+		i.exempt = true
+		t.tell(callorder.Exempted{Instance: i.id})
+	}
 }
 
 // usage is the processor time of an instance.
@@ -185,6 +208,8 @@ func (t *tickets) tell(e callorder.Event) {
 			}
 		case callorder.SetBand:
 			t.band(t.instances[effect.Instance-1], effect)
+		case callorder.AskAgain:
+			t.instances[effect.Instance-1].exempt = false
 		}
 	}
 }
