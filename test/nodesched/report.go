@@ -67,6 +67,14 @@ func (o outcome) turnarounds(class string) (of []float64) {
 	return of
 }
 
+// lateness is how long after they were due the calls were made, in seconds.
+func (o outcome) lateness() (of []float64) {
+	for _, r := range o.results {
+		of = append(of, r.late.Seconds())
+	}
+	return of
+}
+
 // stretch is the time that the functions took over the processor time that they used.
 func (o outcome) stretch() float64 {
 	var exec, used time.Duration
@@ -128,6 +136,8 @@ func (o outcome) print(to io.Writer, prefix string, classes []string) {
 	fmt.Fprintf(to, "%s_mean_slowdown=%.2f\n", prefix, mean(o.slowdowns("")))
 	fmt.Fprintf(to, "%s_model_over_measured=%.2f model=%.2f platform_ms=%.2f\n", prefix,
 		o.model("")/mean(o.slowdowns("")), o.model(""), o.platform.Seconds()*1e3)
+	late := o.lateness()
+	fmt.Fprintf(to, "%s_late_ms mean=%.2f p99=%.2f\n", prefix, mean(late)*1e3, percentile(late, 99)*1e3)
 	fmt.Fprintf(to, "%s_mean_turnaround_ms=%.1f\n", prefix, mean(o.turnarounds(""))*1e3)
 	for _, class := range classes {
 		of := o.slowdowns(class)

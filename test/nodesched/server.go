@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/windlass-dev/windlass/internal/kerneltimer"
 	"github.com/windlass-dev/windlass/internal/loadgen"
 )
 
@@ -36,7 +37,9 @@ type result struct {
 	turnaround, predicted, exec, used time.Duration
 	// due is when it was to be made, and began when its function began, on the monotonic clock.
 	due, began time.Duration
-	err        error
+	// late is how long after that it was made.
+	late time.Duration
+	err  error
 }
 
 // startServer starts this program as a Windlass and waits until all instances are ready.
@@ -128,17 +131,45 @@ func sumOf(text, name, label string) (sum float64) {
 func (s *server) replay(t trace) []result {
 	results := make([]result, len(t.calls))
 	client := http.Client{Transport: s.http, Timeout: 2 * time.Minute}
+	wake, err := newAlarm()
+	if err != nil {
+		return []result{{err: err}}
+	}
+	defer wake.timer.Stop()
 	var calling sync.WaitGroup
 	began, beganAt := time.Now(), clock(unix.CLOCK_MONOTONIC)
 	for i, c := range t.calls {
-		time.Sleep(time.Until(began.Add(c.at)))
+		due := began.Add(c.at)
+		wake.sleepUntil(due)
 		calling.Go(func() {
-			results[i] = s.make(&client, c)
-			results[i].turnaround, results[i].due = time.Since(began.Add(c.at)), beganAt+c.at
+			late := time.Since(due)
+			r := s.make(&client, c)
+			r.turnaround, r.due, r.late = time.Since(due), beganAt+c.at, late
+			results[i] = r
 		})
 	}
 	calling.Wait()
 	return results
+}
+
+// alarm wakes up its only user. It is a timer of the kernel: Go's are up to a millisecond late.
+type alarm struct {
+	timer *kerneltimer.Timer
+	rings chan struct{}
+}
+
+func newAlarm() (*alarm, error) {
+	rings := make(chan struct{}, 1)
+	timer, err := kerneltimer.New(func() { rings <- struct{}{} })
+	return &alarm{timer, rings}, err
+}
+
+// sleepUntil returns at a time, or at once if that has passed.
+func (a *alarm) sleepUntil(at time.Time) {
+	if left := time.Until(at); left > 0 {
+		a.timer.Reset(left)
+		<-a.rings
+	}
 }
 
 // idle is how long a call takes that computes nothing, on an idle machine: the median of some.
