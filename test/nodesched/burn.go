@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -56,16 +57,13 @@ func burn() error {
 		return pin()
 	}
 	runtime.GOMAXPROCS(1)
-	// Reading and answering is part of a call's work, so that the core has the load that the trace
-	// says: what happens after an answer counts for the next call.
-	from := clock(unix.CLOCK_PROCESS_CPUTIME_ID)
-	watched := func() (ended func()) { return func() {} }
+	b := burner{from: clock(unix.CLOCK_PROCESS_CPUTIME_ID), watched: func() (ended func()) { return func() {} }}
 	if path := os.Getenv(filterVariable); path != "" {
 		filter, err := net.Dial("unixgram", path)
 		if err != nil {
 			return err
 		}
-		watched = func() func() {
+		b.watched = func() func() {
 			fmt.Fprintf(filter, "b%d", unix.Gettid())
 			return func() {
 				_ = setScheduler(0, unix.SCHED_FIFO, servingPriority)
@@ -73,36 +71,85 @@ func burn() error {
 			}
 		}
 	}
-	return http.ListenAndServe(net.JoinHostPort("127.0.0.1", os.Getenv("PORT")), http.HandlerFunc(
-		func(to http.ResponseWriter, r *http.Request) {
-			cpu, _ := strconv.Atoi(r.FormValue("cpu"))
-			sleep, _ := strconv.Atoi(r.FormValue("sleep"))
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
-			began, beganAt := time.Now(), clock(unix.CLOCK_MONOTONIC)
-			if err := noteRun(r); err != nil {
-				http.Error(to, err.Error(), http.StatusInternalServerError)
-				return
-			}
-			ended := watched()
-			if sleep > 0 {
-				time.Sleep(time.Duration(sleep) * time.Microsecond)
-			}
-			x := 0 // it is part of the answer, so that the work is done
-			for clock(unix.CLOCK_PROCESS_CPUTIME_ID)-from < time.Duration(cpu)*time.Microsecond {
-				for range 1000 {
-					x = x*31 + 7
-				}
-			}
-			if err := callNext(r); err != nil {
-				http.Error(to, err.Error(), http.StatusBadGateway)
-				return
-			}
-			ended()
-			used := clock(unix.CLOCK_PROCESS_CPUTIME_ID) - from
-			from += used
-			fmt.Fprintf(to, "%d %d %d %d", time.Since(began).Microseconds(), used.Microseconds(), beganAt, x)
-		}))
+	var err error
+	if b.Listener, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", os.Getenv("PORT"))); err != nil {
+		return err
+	}
+	return http.Serve(&b.arrivals, &b)
+}
+
+// burner answers calls.
+type burner struct {
+	arrivals
+	// from is the processor time at the last answer. Reading and answering is part of a call's work, so that the core has
+	// the load that the trace says: what happens after an answer counts for the next call.
+	from time.Duration
+	// watched tells the filter that a call begins, and ended that it ends.
+	watched func() (ended func())
+}
+
+// ServeHTTP makes a call, and answers with how long it took, what it has used, when it began, and what of that was used
+// before it came and for reading it.
+func (b *burner) ServeHTTP(to http.ResponseWriter, r *http.Request) {
+	cpu, _ := strconv.Atoi(r.FormValue("cpu"))
+	sleep, _ := strconv.Atoi(r.FormValue("sleep"))
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began, beganAt := time.Now(), clock(unix.CLOCK_MONOTONIC)
+	came := b.first()
+	read := clock(unix.CLOCK_PROCESS_CPUTIME_ID) - came
+	if err := noteRun(r); err != nil {
+		http.Error(to, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	ended := b.watched()
+	if sleep > 0 {
+		time.Sleep(time.Duration(sleep) * time.Microsecond)
+	}
+	x := 0 // it is part of the answer, so that the work is done
+	for clock(unix.CLOCK_PROCESS_CPUTIME_ID)-b.from < time.Duration(cpu)*time.Microsecond {
+		for range 1000 {
+			x = x*31 + 7
+		}
+	}
+	if err := callNext(r); err != nil {
+		http.Error(to, err.Error(), http.StatusBadGateway)
+		return
+	}
+	ended()
+	early, used := came-b.from, clock(unix.CLOCK_PROCESS_CPUTIME_ID)-b.from
+	b.from += used
+	fmt.Fprintf(to, "%d %d %d %d %d %d", time.Since(began).Microseconds(), used.Microseconds(), beganAt, early.Microseconds(), read.Microseconds(), x)
+}
+
+// arrivals is a listener that notes what its process had used when a call came.
+type arrivals struct {
+	net.Listener
+	at atomic.Int64 // when the first bytes came since it was asked last; 0 for none
+}
+
+// first is the processor time at which the first bytes of a call had come.
+func (a *arrivals) first() time.Duration { return time.Duration(a.at.Swap(0)) }
+
+// Accept implements net.Listener.
+func (a *arrivals) Accept() (net.Conn, error) {
+	c, err := a.Listener.Accept()
+	return arriving{c, a}, err
+}
+
+// arriving is a connection on which calls come.
+type arriving struct {
+	net.Conn
+	to *arrivals
+}
+
+// Read implements net.Conn.
+func (c arriving) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.to.at.CompareAndSwap(0, int64(clock(unix.CLOCK_PROCESS_CPUTIME_ID)))
+	}
+	return n, err
 }
 
 // callNext makes the next call of a chain, and waits for it.

@@ -266,10 +266,31 @@ func (p plan) measure(out io.Writer, self, dir string) error {
 
 // measureOne replays a trace under a policy.
 func measureOne(self, dir string, p policy, t trace) (o outcome, err error) {
+	on, err := measurePlatform(self, dir, p, t)
+	if err != nil {
+		return o, err
+	}
+	predicted, err := predict(p, t, on)
+	if err != nil {
+		return o, err
+	}
+	err = withServer(self, dir, p, t, func(s *server) error {
+		o, err = s.measure(t)
+		return err
+	})
+	o.platform = on
+	for i := range o.results {
+		o.results[i].predicted = predicted[i]
+	}
+	return o, err
+}
+
+// withServer runs do with a Windlass of its own, and ends it.
+func withServer(self, dir string, p policy, t trace, do func(*server) error) (err error) {
 	if p.filter {
 		f, err := startFilter(self, filterSocket(dir))
 		if err != nil {
-			return o, err
+			return err
 		}
 		defer func() {
 			err = errors.Join(err, f.stop())
@@ -278,19 +299,17 @@ func measureOne(self, dir string, p policy, t trace) (o outcome, err error) {
 	}
 	s, err := startServer(self, dir, p, t)
 	if err != nil {
-		return o, err
+		return err
 	}
 	defer func() {
 		err = errors.Join(err, s.stop(), os.RemoveAll(filepath.Join(dir, "data")))
 	}()
 	time.Sleep(time.Second) // what starting leaves behind
-	if o.platform, err = s.idle(t); err != nil {
-		return o, err
-	}
-	predicted, err := predict(p, t, o.platform)
-	if err != nil {
-		return o, err
-	}
+	return do(s)
+}
+
+// measure replays a trace, and counts what that costs.
+func (s *server) measure(t trace) (o outcome, err error) {
 	cpu, err := s.cpu()
 	if err != nil {
 		return o, err
@@ -301,9 +320,6 @@ func measureOne(self, dir string, p policy, t trace) (o outcome, err error) {
 	}
 	began := time.Now()
 	o.results = s.replay(t)
-	for i := range o.results {
-		o.results[i].predicted = predicted[i]
-	}
 	o.took = time.Since(began)
 	after, err := s.cpu()
 	if err != nil {

@@ -4,39 +4,46 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/sim/node"
-	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
+	"github.com/windlass-dev/windlass/pkg/nodeagent"
 )
 
-// predict is the turnaround that the model of a node has for each call of a trace. Each waits for
-// the platform first: as long as a call takes that computes nothing.
-func predict(p policy, t trace, platform time.Duration) ([]time.Duration, error) {
+// idleWeight is the weight of a control group in the low band, beside that of a new one (WEIGHT_IDLEPRIO and NICE_0_LOAD in
+// the kernel's sources).
+const idleWeight = 3. / 1024
+
+// predict is the turnaround that the model of a node has for each call of a trace.
+func predict(p policy, t trace, on platform) ([]time.Duration, error) {
 	var calls []node.Call
 	for _, c := range t.calls {
-		calls = append(calls, node.Call{
-			Arrival: c.at, Function: c.function,
-			Phases: []node.Phase{{Kind: node.Sleep, Length: platform + c.sleep}, {Kind: node.Compute, Length: c.cpu}},
-		})
+		phases := []node.Phase{{Kind: node.Compute, Length: max(0, c.cpu-on.early)}}
+		if c.sleep > 0 {
+			phases = append([]node.Phase{{Kind: node.Sleep, Length: c.sleep}}, phases...)
+		}
+		calls = append(calls, node.Call{Arrival: c.at + on.before, Function: c.function, Phases: phases, Rest: min(c.cpu, on.early)})
 	}
-	results, err := node.Run(1, calls, p.model())
+	results, err := node.Run(1, calls, p.model(on.slice))
 	if err != nil {
 		return nil, err
 	}
 	turnarounds := make([]time.Duration, len(results))
 	for i, r := range results {
-		turnarounds[i] = r.Turnaround()
+		turnarounds[i] = on.before + r.Turnaround() + on.after
 	}
 	return turnarounds, nil
 }
 
-// model is the policy's of the model.
-func (p policy) model() node.Policy {
+// model is the policy's of the model, with that slice of the kernel.
+func (p policy) model(slice time.Duration) node.Policy {
+	kernel := node.Kernel{Slice: slice, Low: idleWeight}
 	switch {
 	case p.filter:
-		return node.PublishedFilter()
+		sfs := node.PublishedFilter()
+		sfs.Kernel = &kernel
+		return sfs
 	case p.order == "":
-		return node.Sharing{}
+		return kernel
 	}
-	params := callorder.DefaultParams(1)
-	params.Order, params.Slice = p.order, p.slice
-	return node.Tickets{Params: params}
+	config := nodeagent.DefaultConfig(1)
+	config.Calls.Order, config.Calls.Slice = p.order, p.slice
+	return node.Tickets{Params: config.Calls, Kernel: &kernel, ExemptBelow: config.ExemptBelow}
 }

@@ -19,8 +19,7 @@ type outcome struct {
 	// core is the processor time of the functions' core, and took how long it all took.
 	core, took time.Duration
 	metrics    string
-	// platform is how long a call takes that computes nothing.
-	platform time.Duration
+	platform   platform
 }
 
 // failed is how many calls were not answered well, and why the first of them was not.
@@ -134,9 +133,10 @@ func (o outcome) printEach(to io.Writer, policy string) {
 // print prints the figures of one run.
 func (o outcome) print(to io.Writer, prefix string, classes []string) {
 	fmt.Fprintf(to, "%s_mean_slowdown=%.2f\n", prefix, mean(o.slowdowns("")))
-	fmt.Fprintf(to, "%s_model_over_measured=%.2f model=%.2f platform_ms=%.2f\n", prefix,
-		o.model("")/mean(o.slowdowns("")), o.model(""), o.platform.Seconds()*1e3)
-	late := o.lateness()
+	fmt.Fprintf(to, "%s_model_over_measured=%.2f model=%.2f\n", prefix, o.model("")/mean(o.slowdowns("")), o.model(""))
+	p, late := o.platform, o.lateness()
+	fmt.Fprintf(to, "%s_platform_ms before=%.2f after=%.2f early=%.2f slice=%.2f\n", prefix,
+		p.before.Seconds()*1e3, p.after.Seconds()*1e3, p.early.Seconds()*1e3, p.slice.Seconds()*1e3)
 	fmt.Fprintf(to, "%s_late_ms mean=%.2f p99=%.2f\n", prefix, mean(late)*1e3, percentile(late, 99)*1e3)
 	fmt.Fprintf(to, "%s_mean_turnaround_ms=%.1f\n", prefix, mean(o.turnarounds(""))*1e3)
 	for _, class := range classes {

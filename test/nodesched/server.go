@@ -39,7 +39,9 @@ type result struct {
 	due, began time.Duration
 	// late is how long after that it was made.
 	late time.Duration
-	err  error
+	// early is the part of used that was used before the call came, and read the part for reading it.
+	early, read time.Duration
+	err         error
 }
 
 // startServer starts this program as a Windlass and waits until all instances are ready.
@@ -172,20 +174,6 @@ func (a *alarm) sleepUntil(at time.Time) {
 	}
 }
 
-// idle is how long a call takes that computes nothing, on an idle machine: the median of some.
-func (s *server) idle(t trace) (time.Duration, error) {
-	client := http.Client{Transport: s.http, Timeout: time.Minute}
-	var took []float64
-	for range 20 {
-		began := time.Now()
-		if r := s.make(&client, call{function: t.calls[0].function}); r.err != nil {
-			return 0, r.err
-		}
-		took = append(took, time.Since(began).Seconds())
-	}
-	return seconds(percentile(took, 50)), nil
-}
-
 // make makes one call.
 func (s *server) make(client *http.Client, c call) result {
 	r := result{call: c}
@@ -200,13 +188,15 @@ func (s *server) make(client *http.Client, c call) result {
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
-	var exec, used, began int64
+	var exec, used, began, early, read int64
 	if err == nil && answer.StatusCode == http.StatusOK {
-		_, err = fmt.Sscan(string(body), &exec, &used, &began)
+		_, err = fmt.Sscan(string(body), &exec, &used, &began, &early, &read)
 	} else if err == nil {
 		err = fmt.Errorf("answered %d: %s", answer.StatusCode, body)
 	}
-	r.exec, r.used, r.began, r.err = time.Duration(exec)*time.Microsecond, time.Duration(used)*time.Microsecond, time.Duration(began), err
+	micros := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+	r.exec, r.used, r.began, r.err = micros(exec), micros(used), time.Duration(began), err
+	r.early, r.read = micros(early), micros(read)
 	return r
 }
 
