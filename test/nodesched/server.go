@@ -133,7 +133,7 @@ func sumOf(text, name, label string) (sum float64) {
 func (s *server) replay(t trace) []result {
 	results := make([]result, len(t.calls))
 	client := http.Client{Transport: s.http, Timeout: 2 * time.Minute}
-	wake, err := newAlarm()
+	wake, err := newDueTimer()
 	if err != nil {
 		return []result{{err: err}}
 	}
@@ -154,20 +154,20 @@ func (s *server) replay(t trace) []result {
 	return results
 }
 
-// alarm wakes up its only user. It is a timer of the kernel: Go's are up to a millisecond late.
-type alarm struct {
+// dueTimer wakes up its only user. It is a timer of the kernel: Go's are up to a millisecond late.
+type dueTimer struct {
 	timer *kerneltimer.Timer
 	rings chan struct{}
 }
 
-func newAlarm() (*alarm, error) {
+func newDueTimer() (*dueTimer, error) {
 	rings := make(chan struct{}, 1)
 	timer, err := kerneltimer.New(func() { rings <- struct{}{} })
-	return &alarm{timer, rings}, err
+	return &dueTimer{timer, rings}, err
 }
 
 // sleepUntil returns at a time, or at once if that has passed.
-func (a *alarm) sleepUntil(at time.Time) {
+func (a *dueTimer) sleepUntil(at time.Time) {
 	if left := time.Until(at); left > 0 {
 		a.timer.Reset(left)
 		<-a.rings

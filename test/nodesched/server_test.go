@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-func TestAnAlarmRingsOnTime(t *testing.T) {
-	wake, err := newAlarm()
+func TestATimerIsOnTime(t *testing.T) {
+	wake, err := newDueTimer()
 	if err != nil {
 		t.Fatal(err)
 	}

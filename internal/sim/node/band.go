@@ -45,8 +45,8 @@ func (b *band) enter(j *job) {
 	b.jobs.insert(j)
 }
 
-// leave takes a call out.
-func (b *band) leave(j *job) {
+// exit takes a call out.
+func (b *band) exit(j *job) {
 	j.left = max(0, j.end-b.clock)
 	b.jobs.cut(j.place)
 	j.in = nil

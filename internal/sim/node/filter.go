@@ -57,7 +57,7 @@ type filtered struct {
 func (f Filter) start(w *world, cores int) (decisions, error) {
 	s := &filter{Filter: f, w: w, cores: cores, free: cores, calls: map[*job]*filtered{}, slice: f.Slice.Seconds(), last: math.NaN()}
 	if f.Kernel != nil {
-		k, err := f.Kernel.open(w, cores)
+		k, err := f.Kernel.core(w, cores)
 		if err != nil {
 			return nil, err
 		}

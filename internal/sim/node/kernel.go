@@ -47,7 +47,7 @@ type entity struct {
 	virtual, deadline float64
 }
 
-func (k Kernel) open(w *world, cores int) (*kernel, error) {
+func (k Kernel) core(w *world, cores int) (*kernel, error) {
 	switch {
 	case cores != 1:
 		return nil, errors.New("node: the kernel is a model of one core only")
@@ -64,7 +64,7 @@ func (k Kernel) open(w *world, cores int) (*kernel, error) {
 }
 
 func (k Kernel) start(w *world, cores int) (decisions, error) {
-	s, err := k.open(w, cores)
+	s, err := k.core(w, cores)
 	return s, err
 }
 
@@ -88,8 +88,8 @@ func (s *standing) enter(j *job) {
 	}
 }
 
-// leave takes a call out.
-func (s *standing) leave(j *job) {
+// exit takes a call out.
+func (s *standing) exit(j *job) {
 	k := s.kernel
 	k.count()
 	e := k.of[j]
@@ -150,7 +150,7 @@ func (k *kernel) pick() (first *entity) {
 func (k *kernel) run(e *entity) {
 	if e != k.now {
 		if k.now != nil && k.now.in != nil {
-			k.core.leave(k.now.job)
+			k.core.exit(k.now.job)
 		}
 		if e != nil {
 			k.core.enter(e.job)
@@ -169,13 +169,13 @@ func (k *kernel) lookLater() {
 	look := k.looks
 	k.w.after(max(0, k.now.deadline-k.now.virtual)*k.now.weight, func() {
 		if k.looks == look {
-			k.look()
+			k.nextSlice()
 		}
 	})
 }
 
-// look begins the next slice, of the call that should have the core.
-func (k *kernel) look() {
+// nextSlice begins the next slice, of the call that should have the core.
+func (k *kernel) nextSlice() {
 	k.count()
 	e := k.now
 	if e.ending() {

@@ -129,7 +129,7 @@ type lowFirst struct{ Kernel }
 type lowFirstStarted struct{ *kernel }
 
 func (p lowFirst) start(w *world, cores int) (decisions, error) {
-	k, err := p.open(w, cores)
+	k, err := p.core(w, cores)
 	return lowFirstStarted{k}, err
 }
 

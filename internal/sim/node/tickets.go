@@ -74,7 +74,7 @@ func (t Tickets) start(w *world, cores int) (decisions, error) {
 	switch {
 	case t.Kernel != nil:
 		var k *kernel
-		if k, err = t.Kernel.open(w, cores); err == nil {
+		if k, err = t.Kernel.core(w, cores); err == nil {
 			s.normal, s.low = k.normal, k.low
 		}
 	case t.Groups != nil:

@@ -31,9 +31,9 @@ type sleeper interface {
 
 // station is where calls compute: a band, or a standing at the kernel.
 type station interface {
-	// enter lets a call compute for what is left of its phase, and leave takes it out.
+	// enter lets a call compute for what is left of its phase, and exit takes it out.
 	enter(j *job)
-	leave(j *job)
+	exit(j *job)
 }
 
 // job is a call in the simulation.
@@ -152,9 +152,9 @@ func (w *world) loop() error {
 		default:
 			j := first.jobs.items[0]
 			if j.computes() {
-				j.home.leave(j)
+				j.home.exit(j)
 			} else {
-				first.leave(j)
+				first.exit(j)
 			}
 			j.left = 0
 			w.proceed(j)
@@ -269,7 +269,7 @@ func (w *world) move(j *job, home station) {
 		return
 	}
 	if before != nil {
-		before.leave(j)
+		before.exit(j)
 	}
 	if home != nil {
 		home.enter(j)
