@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// order is what the harness tells a pod's process: one round of an attack, by the pod on the node agent.
+// order is one round of an attack, which the harness lets a pod's process make on the node agent.
 type order struct {
 	Attack, Node string
 	Pod, Victim  identity
@@ -65,11 +65,11 @@ func (a *attacker) round(line []byte) (welcomed int64, err error) {
 	}
 	if a.siege == nil {
 		a.pod = o.Pod.pod(o.Node)
-		ctx, cancel := context.WithCancel(context.Background())
-		a.siege, a.cancel = &siege{addr: o.Node, ctx: ctx, victims: []*tenantPod{o.Victim.pod(o.Node)}}, cancel
 		if a.pod.talk, err = a.pod.open(nil); err != nil {
 			return 0, err
 		}
+		ctx, cancel := context.WithCancel(context.Background())
+		a.siege, a.cancel = &siege{addr: o.Node, ctx: ctx, victims: []*tenantPod{o.Victim.pod(o.Node)}}, cancel
 	}
 	err = attacks[i].do(a.siege, a.pod, a.rounds)
 	a.rounds++

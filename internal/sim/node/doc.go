@@ -16,8 +16,8 @@
 //   - Tickets: core tickets. The decisions are the product's own code, package callorder. With groups of
 //     cores, calls without a ticket have cores of their own. The product has no groups: docs/design/0040
 //     says why.
-//   - Kernel: one core as Linux shares it, slice by slice. Filter and Tickets run on it if they are told to: test/nodesched
-//     compares them with real processes. The experiments of windlass sim share ideally.
+//   - Kernel: one core as Linux shares it, slice by slice. Filter and Tickets run on it if their field Kernel is set, as
+//     test/nodesched sets it to compare them with real processes. The experiments of windlass sim share ideally.
 //
 // The models, and what they leave out:
 //
