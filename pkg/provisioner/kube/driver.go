@@ -178,9 +178,7 @@ func (r *Driver) Adopt(fn *v1alpha1.Function) []provisioner.Existing {
 		in := adoptedInstance(pod, of, now)
 		in.observeDeletion(pod, now)
 		if classifyPod(pod, r.resources.ready(in.node)).ended {
-			if pod.DeletionTimestamp == nil {
-				r.deletePod(in, new(brokenGrace))
-			}
+			r.deleteRemains(in, pod)
 			continue
 		}
 		r.addInstance(in)

@@ -529,6 +529,52 @@ func TestTheEndOfTheFunctionIsWaitedForWhenTheAgentsIsToldFirst(t *testing.T) {
 	}
 }
 
+// The function may have missed its SIGTERM, and the pod's own grace period is for calls.
+func TestAPodWhoseAgentHasEndedIsHurriedOnce(t *testing.T) {
+	f := testFunction("hello")
+	deleted := func(grace int64) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) {
+			pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = new(metav1.Now()), &grace
+		}
+	}
+	for name, c := range map[string]struct {
+		stop    bool
+		changes []func(*corev1.Pod)
+		deleted int
+	}{
+		"stopped, while the function runs":        {true, []func(*corev1.Pod){deleted(70)}, 2},
+		"stopped, before the function has begun":  {true, []func(*corev1.Pod){deleted(70), waiting(functionC, "ContainerCreating", "")}, 2},
+		"stopped, and its deletion is not seen":   {true, nil, 2},
+		"deleted by somebody":                     {false, []func(*corev1.Pod){deleted(70)}, 1},
+		"deleted by somebody who is in a hurry":   {false, []func(*corev1.Pod){deleted(1)}, 0},
+		"in a pod that nobody has deleted so far": {false, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runHarness(t, testConfig(), oneNode, func(th *harness) {
+				th.lingering = true
+				th.start(f, "c-1")
+				th.report(th.pod(f, "c-1"))
+				if c.stop {
+					th.Stop(string(f.UID), "c-1")
+				}
+				synctest.Wait()
+				for range 2 {
+					th.report(th.pod(f, "c-1"), append(c.changes, ended(agentC, "Completed", 0, 1, ""))...)
+				}
+				if len(th.deleted) != c.deleted {
+					t.Fatalf("%d deletions, want %d: %+v", len(th.deleted), c.deleted, th.deleted)
+				}
+				if c.deleted == 0 {
+					return
+				}
+				if last := th.deleted[c.deleted-1]; *last.GracePeriodSeconds != brokenGrace {
+					t.Errorf("the last has %d s", *last.GracePeriodSeconds)
+				}
+			})
+		})
+	}
+}
+
 func TestANodeThatWasLostIsWhyAPodThatWasStoppedEnds(t *testing.T) {
 	runHarness(t, testConfig(), oneNode, func(th *harness) {
 		th.lingering = true

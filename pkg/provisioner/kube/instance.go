@@ -62,9 +62,11 @@ type instance struct {
 	// shown the pod.
 	uid  types.UID
 	seen bool
-	// stopping says that Stop was called, and deleting that the pod's deletion was requested.
+	// stopping says that Stop was called, deleting that the pod's deletion was requested, and
+	// hurried that it was requested with brokenGrace, or that no pod is left.
 	stopping bool
 	deleting bool
+	hurried  bool
 	// unmounted names the volumes that its pod waited for when Stop was called.
 	unmounted string
 	// endBy is when a pod that is ending must have ended.

@@ -74,11 +74,16 @@ func (r *registry) deletePod(in *instance, grace *int64) {
 	r.deleter.enqueue(d)
 }
 
-// deleteRemains deletes the rest of the pod of an instance that has ended.
+// deleteRemains deletes the rest of the pod of an instance that has ended. Where the pod is being
+// deleted already, it shortens the grace period, once: a function that gets SIGTERM before its
+// program has begun misses it, and would otherwise stay for as long as a call may take.
 func (r *registry) deleteRemains(in *instance, pod *corev1.Pod) {
-	if pod.DeletionTimestamp == nil && !in.deleting {
-		r.deletePod(in, new(brokenGrace))
+	given := pod.DeletionGracePeriodSeconds
+	if in.hurried || given != nil && *given <= brokenGrace {
+		return
 	}
+	in.hurried = true
+	r.deletePod(in, new(brokenGrace))
 }
 
 // endByPod ends an instance whose pod reports its end, and deletes the rest of the pod.

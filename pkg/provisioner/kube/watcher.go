@@ -64,8 +64,7 @@ func (w *watcher) podGone(pod *corev1.Pod) {
 	w.registry.mu.Lock()
 	defer w.registry.mu.Unlock()
 	if in := w.registry.instanceOf(pod); in != nil {
-		// Nothing is left to delete.
-		in.deleting = true
+		in.hurried = true
 		w.registry.endByPod(in, pod, classifyGone(pod))
 	}
 }
