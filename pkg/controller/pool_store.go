@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -73,19 +74,32 @@ func (b *poolStore) setReport(by *stream, now *controlwire.WarmPools) {
 		next.runtimes[rt.GetName()] = rt
 	}
 	b.mu.Lock()
-	changed := changedRuntimes(b.reports[by.address], next)
+	before := b.reports[by.address]
 	b.reports[by.address] = next
+	changed := b.runtimes()
+	if before != nil {
+		changed = changedRuntimes(before, next)
+	}
 	b.mu.Unlock()
 	for _, name := range changed {
 		b.onChange(name)
 	}
 }
 
-// changedRuntimes are the ClusterRuntimes about which two messages differ. before may be nil.
-func changedRuntimes(before, after *schedulerReport) (names []string) {
-	if before == nil {
-		before = &schedulerReport{}
+// runtimes are all ClusterRuntimes of the reports. Each changes with the set of reports, since a
+// report that lacks it counts, too. The caller holds the lock.
+func (b *poolStore) runtimes() []string {
+	names := make(map[string]bool)
+	for _, observed := range b.reports {
+		for name := range observed.runtimes {
+			names[name] = true
+		}
 	}
+	return slices.Collect(maps.Keys(names))
+}
+
+// changedRuntimes are the ClusterRuntimes about which two messages differ.
+func changedRuntimes(before, after *schedulerReport) (names []string) {
 	for name, rt := range after.runtimes {
 		if was := before.runtimes[name]; was == nil || !proto.Equal(was, rt) {
 			names = append(names, name)
@@ -110,13 +124,13 @@ func (b *poolStore) close(by *stream) {
 
 // sweep drops facts that no scheduler has reported for too long.
 func (b *poolStore) sweep() {
-	var changed []string
 	b.mu.Lock()
-	for address, observed := range b.reports {
-		if observed.stream == nil && time.Since(observed.lost) >= lostGrace {
-			delete(b.reports, address)
-			changed = append(changed, changedRuntimes(observed, &schedulerReport{})...)
-		}
+	changed, reports := b.runtimes(), len(b.reports)
+	maps.DeleteFunc(b.reports, func(_ string, observed *schedulerReport) bool {
+		return observed.stream == nil && time.Since(observed.lost) >= lostGrace
+	})
+	if len(b.reports) == reports {
+		changed = nil
 	}
 	b.mu.Unlock()
 	for _, name := range changed {

@@ -203,7 +203,7 @@ func TestSchedulersTogetherKeepAPool(t *testing.T) {
 			"a": {desired: 2, ready: 1, problem: problem{v1alpha1.ReasonStartFailed, "b"}}}}, "r")
 		b.setReport(two, &controlwire.WarmPools{})
 		expect("two does not know it", runtimeFacts{schedulers: 2, pools: map[string]poolFacts{
-			"a": {desired: 2, ready: 1, problem: problem{v1alpha1.ReasonStartFailed, "b"}}}})
+			"a": {desired: 2, ready: 1, problem: problem{v1alpha1.ReasonStartFailed, "b"}}}}, "r")
 		b.setReport(two, poolsTold(3, &controlwire.PoolFacts{Name: "a", Desired: 1, NoCapacity: true, Problem: v1alpha1.ReasonImagePullFailed, Detail: "c"}))
 		both := runtimeFacts{schedulers: 2, generation: 2, pools: map[string]poolFacts{
 			"a": {desired: 3, ready: 1, noRoom: true, problem: problem{v1alpha1.ReasonImagePullFailed, "c"}}}}
@@ -223,6 +223,14 @@ func TestSchedulersTogetherKeepAPool(t *testing.T) {
 		time.Sleep(lostGrace)
 		b.sweep()
 		expect("it is gone", runtimeFacts{schedulers: 1, incomplete: true, generation: 2, pools: map[string]poolFacts{
+			"a": {desired: 2, ready: 1, problem: problem{v1alpha1.ReasonStartFailed, "b"}}}}, "r")
+
+		b.setReport(anew, &controlwire.WarmPools{})
+		poked = nil
+		b.close(anew)
+		time.Sleep(lostGrace)
+		b.sweep()
+		expect("one is gone that never knew it", runtimeFacts{schedulers: 1, incomplete: true, generation: 2, pools: map[string]poolFacts{
 			"a": {desired: 2, ready: 1, problem: problem{v1alpha1.ReasonStartFailed, "b"}}}}, "r")
 	})
 }
