@@ -1,6 +1,9 @@
 package core
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // shareAfter is how long no scheduler has answered before places are shared. One that is replaced has that long to
 // answer before anything changes.
@@ -63,9 +66,9 @@ func share(c *Core, now time.Time) {
 func divide(c *Core, now time.Time) {
 	gs, free := &c.gateways, c.params.Concurrency-c.calls.held
 	gs.shared = false
-	all := gs.numbers()
-	for i, n := range all {
-		g, left := gs.conns[n], len(all)-i
+	holders := slices.DeleteFunc(gs.numbers(), func(n Gateway) bool { return gs.conns[n].idle == 0 })
+	for i, n := range holders {
+		g, left := gs.conns[n], len(holders)-i
 		keeps := min(g.idle, (free+left-1)/left)
 		free -= keeps
 		c.takeBack(now, n, g, g.idle-keeps)

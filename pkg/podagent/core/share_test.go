@@ -188,6 +188,21 @@ func TestASchedulerThatAnswersEndsTheSharing(t *testing.T) {
 	}
 }
 
+// A gateway that has given its places back has no part in the division.
+func TestTheEndOfTheSharingTakesNothingForAGatewayWithoutAPlace(t *testing.T) {
+	w := newForsaken(2, 2, true)
+	w.said(shareAfter)
+	w.play(Returned{Gateway: 2, Credits: 2})
+	session := w.dialled()
+	w.play(Opened{session})
+	if got := w.played(Received{session, Welcome{2}}); got != "[]" {
+		t.Errorf("it says %s", got)
+	}
+	if diff := cmp.Diff([]Pull{{Loans: []Loan{{"g:1", 2}}}}, w.pulls); diff != "" {
+		t.Errorf("it pulls (-want +got):\n%s", diff)
+	}
+}
+
 // It drains, or the function has limits now, which a scheduler must count.
 func TestAGatewayThatGivesAPlaceBackGetsNoOther(t *testing.T) {
 	w := newForsaken(1, 2, true)
