@@ -136,6 +136,31 @@ func TestL9AStepOfTheClockDistortsNoDecision(t *testing.T) {
 	}
 }
 
+func TestAStandbyLeavesTheMinimumToAnOwnerThatIsStarting(t *testing.T) {
+	minimum := func(autoscaler.Snapshot, autoscaler.Params) autoscaler.Decision { return autoscaler.Decision{} }
+	for name, c := range map[string]struct {
+		term    invocation.Term
+		calls   bool
+		decided bool
+	}{
+		"the owner":                  {invocation.Term{Epoch: 1}, false, true},
+		"a standby":                  {invocation.Term{Epoch: 1, Standby: "s"}, false, false},
+		"a standby with a call more": {invocation.Term{Epoch: 1, Standby: "s"}, true, true},
+	} {
+		f, now := newTestFunction(func(s *Spec) { s.Decide, s.Min = minimum, 2 }), time.Now()
+		f.Step(now, OwnershipChanged{Term: c.term})
+		if c.calls {
+			f.Step(now, &Offered{Ticket: ticketOf(1, now)})
+		}
+		if _, decided := decide(f, now.Add(HelloTime-1), Observed{}); decided != c.decided {
+			t.Errorf("%s: decided is %v, want %v", name, decided, c.decided)
+		}
+		if d, decided := decide(f, now.Add(HelloTime), Observed{}); !decided || d.Wanted() != 2 {
+			t.Errorf("%s: %+v in the end", name, d)
+		}
+	}
+}
+
 // What happens between a tick's look and its conclusions is for the next tick.
 func TestFunctionIsAwakeIfSomethingHappensAsItFallsAsleep(t *testing.T) {
 	for name, happen := range map[string]Event{

@@ -55,9 +55,9 @@ func onTicked(f *Function, e *Ticked, now time.Time) {
 	}
 	// b. Drop expired tickets, and hand out the others as far as possible.
 	f.match(now)
-	// c. Wait for adopted instances to connect. After HelloTime, those that have not no
-	// longer count as starting.
-	if o.Awaited > 0 && now.Before(f.takenOver.Add(HelloTime)) {
+	// c. Wait for adopted instances to connect, or for the owner. After HelloTime, instances
+	// that have not connected no longer count as starting.
+	if f.settling(o, now) {
 		return
 	}
 	silent := o.Awaited
@@ -71,6 +71,14 @@ func onTicked(f *Function, e *Ticked, now time.Time) {
 	d.Decision = autoscaler.Bound(f.spec.Decide(d.Snapshot, params), d.Snapshot, d.Bounds)
 	f.remember(d.Decision, now)
 	f.do(d)
+}
+
+// settling says that a decision would be premature, soon after a takeover: instances of the
+// previous owner have not connected, or the owner is only starting, and no call waits. Two
+// schedulers that start together would both launch the minimum of each function.
+func (f *Function) settling(o Observed, now time.Time) bool {
+	awaitsOwner := f.term.Standby != "" && f.queue.Waiting() == 0
+	return now.Before(f.takenOver.Add(HelloTime)) && (o.Awaited > 0 || awaitsOwner)
 }
 
 // snapshot makes the decider's input. Each lost instance and each wait counts in one snapshot.
