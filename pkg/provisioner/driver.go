@@ -42,9 +42,9 @@ type Driver interface {
 	// Start begins to start an instance. Each Start has one Exit, which reports its failure or
 	// any other end of the instance.
 	Start(spec InstanceSpec)
-	// Stop ends an instance: gracefully at first, by force soon after. An instance that is
-	// unknown or has ended is no error.
-	Stop(functionUID string, cid invocation.CID)
+	// Stop ends an instance: gracefully at first, by force soon after, sooner if it is known to
+	// have finished its calls. An instance that is unknown or has ended is no error.
+	Stop(functionUID string, cid invocation.CID, finished bool)
 	// Exits receives the Exit of every instance. Its reader must not be slow.
 	Exits() <-chan Exit
 }

@@ -86,6 +86,8 @@ type Ending struct {
 	// Within is how long the instance may take to end by itself, from the first notice on;
 	// after that it is stopped. With 0 the driver ends it now.
 	Within time.Duration
+	// Finished says that the instance has finished its calls, and gets no more.
+	Finished bool
 	// Code and Reason say what went wrong, if anything: Code is a condition reason of a
 	// Function. With Within, the agent gave the instance up because of its function; without,
 	// the instance did not start.

@@ -165,7 +165,7 @@ func startLimit(fn *v1alpha1.Function) time.Duration {
 func (p *Provisioner) CancelLaunches(uid string, n int) []Key {
 	cancelled := p.Inventory.cancelLaunches(uid, n)
 	for _, key := range cancelled {
-		p.deps.Driver.Stop(key.FunctionUID, key.CID)
+		p.deps.Driver.Stop(key.FunctionUID, key.CID, false)
 	}
 	return cancelled
 }
@@ -175,7 +175,7 @@ func (p *Provisioner) CancelLaunches(uid string, n int) []Key {
 func (p *Provisioner) End(key Key, how Ending) {
 	p.Inventory.markEnding(key, how)
 	if how.Within == 0 {
-		p.deps.Driver.Stop(key.FunctionUID, key.CID)
+		p.deps.Driver.Stop(key.FunctionUID, key.CID, how.Finished)
 	}
 }
 
@@ -231,7 +231,7 @@ func failureOf(in Instance, exit Exit) StartFailure {
 func (p *Provisioner) stopOverdue() {
 	for _, in := range p.Inventory.takeOverdue() {
 		p.deps.Log.Warn("stopping an overdue instance", "cid", in.CID, "state", in.State.String(), "reason", in.Cause)
-		p.deps.Driver.Stop(in.FunctionUID, in.CID)
+		p.deps.Driver.Stop(in.FunctionUID, in.CID, false)
 	}
 }
 

@@ -33,7 +33,7 @@ type fakeDriver struct {
 }
 
 func (r *fakeDriver) Start(spec InstanceSpec) { r.started = append(r.started, spec) }
-func (r *fakeDriver) Stop(uid string, cid invocation.CID) {
+func (r *fakeDriver) Stop(uid string, cid invocation.CID, _ bool) {
 	r.stopped = append(r.stopped, cid)
 	r.exits <- Exit{FunctionUID: uid, CID: cid, Code: r.code, Reason: "stopped", LogTail: []string{"last words"}}
 }

@@ -493,7 +493,7 @@ func (r *fakeRuntime) Start(spec provisioner.InstanceSpec) {
 	r.alive[keyOf(string(spec.Function.UID), spec.CID)] = make(chan struct{})
 }
 
-func (r *fakeRuntime) Stop(uid string, cid invocation.CID) {
+func (r *fakeRuntime) Stop(uid string, cid invocation.CID, _ bool) {
 	r.mu.Lock()
 	key := keyOf(uid, cid)
 	r.stopped = append(r.stopped, key)

@@ -381,7 +381,7 @@ func (p *pullStream) onEnd(orderly bool) {
 		toGo = p.leaveQueue(true)
 	}
 	if orderly && toGo {
-		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{})
+		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{Finished: true})
 	}
 	if _, there := p.scheduler.deps.Instances.Lookup(p.key); !there {
 		p.function.dropInstance(p.key.CID)

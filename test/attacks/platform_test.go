@@ -320,8 +320,8 @@ var endings = map[string]provisioner.Exit{
 	pulling: {Reason: "the image " + secretImage + " cannot be pulled on node " + nodeName},
 }
 
-func (r *runtime) Stop(string, invocation.CID)    {}
-func (r *runtime) Exits() <-chan provisioner.Exit { return r.exits }
+func (r *runtime) Stop(string, invocation.CID, bool) {}
+func (r *runtime) Exits() <-chan provisioner.Exit    { return r.exits }
 
 // as connects to the wire with credentials.
 func (w *platform) as(c credentials.TransportCredentials, addr string) *grpc.ClientConn {

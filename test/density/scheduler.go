@@ -83,7 +83,7 @@ func (d *driver) Start(spec provisioner.InstanceSpec) {
 }
 
 // Stop implements provisioner.Driver. The parent takes it for a failure.
-func (d *driver) Stop(functionUID string, cid invocation.CID) {
+func (d *driver) Stop(functionUID string, cid invocation.CID, _ bool) {
 	d.tell(order{Stop: true, FunctionUID: functionUID, CID: string(cid)})
 }
 

@@ -203,7 +203,7 @@ func (p *platform) take(d action) {
 	}
 }
 
-func (r *runtime) Stop(uid string, cid invocation.CID) {
+func (r *runtime) Stop(uid string, cid invocation.CID, _ bool) {
 	p := r.platform
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -175,7 +175,7 @@ func testLife(t *testing.T, s *apiHarness, f *v1alpha1.Function) {
 		}
 		return nil
 	})
-	s.Stop(string(f.UID), "c-1")
+	s.Stop(string(f.UID), "c-1", false)
 	s.eventually("the pod is being deleted", func() error {
 		if pod := s.pod("hello-c-1"); pod.DeletionTimestamp == nil || *pod.DeletionGracePeriodSeconds != 70 {
 			return errors.New("not yet")
@@ -321,7 +321,7 @@ func testSpare(t *testing.T, s *apiHarness) {
 	if assign("spare-2", "00000007-000002") {
 		t.Error("two functions have one instance")
 	}
-	s.Stop(string(f.UID), "00000007-000001")
+	s.Stop(string(f.UID), "00000007-000001", false)
 	for _, name := range []string{pod.Name, second.Name} {
 		// What the kubelet does when the containers have ended.
 		if err := s.client.CoreV1().Pods("shop").Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {

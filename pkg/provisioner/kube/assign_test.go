@@ -163,7 +163,7 @@ func TestASpareInstanceThatHasEndedCannotBeTaken(t *testing.T) {
 			t.Error("it is taken")
 		}
 		th.start(poolFunction(), "2")
-		th.Stop(testPool.UID(), "2")
+		th.Stop(testPool.UID(), "2", false)
 		synctest.Wait()
 		if last := th.deleted[len(th.deleted)-1]; last.GracePeriodSeconds == nil || *last.GracePeriodSeconds != brokenGrace {
 			t.Errorf("it has time to finish nothing: %v", last.GracePeriodSeconds)
@@ -208,7 +208,7 @@ func TestAnInstanceMayBeStoppedWhileItIsTaken(t *testing.T) {
 			return nil
 		}
 		begun, what := th.take(f, "00000007-000001")
-		th.Stop(string(f.UID), "00000007-000001")
+		th.Stop(string(f.UID), "00000007-000001", false)
 		synctest.Wait()
 		close(release)
 		time.Sleep(time.Second)

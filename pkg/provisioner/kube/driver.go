@@ -116,13 +116,20 @@ func (r *Driver) Start(spec provisioner.InstanceSpec) {
 	}
 }
 
-// Stop ends an instance: its pod is deleted, with a grace period in which it can
-// finish its calls. One whose pod was not asked for yet ends at once.
-func (r *Driver) Stop(functionUID string, cid invocation.CID) {
+// Stop ends an instance: its pod is deleted, with a grace period in which it can finish its
+// calls, or with brokenGrace if it has. One whose pod was not asked for yet ends at once.
+func (r *Driver) Stop(functionUID string, cid invocation.CID, finished bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	in := r.byID[id{functionUID, cid}]
-	if in == nil || in.stopping {
+	switch {
+	case in == nil:
+		return
+	case finished && in.stage == stageCreated:
+		in.stopping = true
+		r.hurry(in)
+		return
+	case in.stopping:
 		return
 	}
 	in.stopping = true

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,7 +32,7 @@ func TestALifeIsTwoWrites(t *testing.T) {
 		th.start(f, "c-1")
 		th.report(th.pod(f, "c-1"))
 		th.noExit()
-		th.Stop(string(f.UID), "c-1")
+		th.Stop(string(f.UID), "c-1", false)
 		if e := th.exit(); e.CID != "c-1" || e.Reason != reasonStopped || e.Code != "" {
 			t.Errorf("exit %+v", e)
 		}
@@ -60,7 +61,7 @@ func TestAPodCountsFromItsStartToItsEnd(t *testing.T) {
 		if got := th.requested("node-1"); got != want {
 			t.Errorf("when it is there %+v, want %+v", got, want)
 		}
-		th.Stop(string(f.UID), "c-1")
+		th.Stop(string(f.UID), "c-1", false)
 		th.exit()
 		if got := th.requested("node-1"); got != (placement.Amount{}) {
 			t.Errorf("afterwards %+v, want nothing", got)
@@ -99,7 +100,7 @@ func TestWhateverEndsAPodEndsItsInstanceOnce(t *testing.T) {
 				if e := th.exit(); e.Code != c.code || e.Reason == "" {
 					t.Errorf("exit %+v, want code %q", e, c.code)
 				}
-				th.Stop(string(f.UID), "c-1")
+				th.Stop(string(f.UID), "c-1", false)
 				th.noExit()
 				if th.pod(f, "c-1") != nil {
 					t.Error("the pod is still there")
@@ -133,7 +134,7 @@ func TestAPodThatIsStoppedBeforeItsVolumesAreMountedNamesThem(t *testing.T) {
 					p.Spec.Volumes = volumes
 				})
 				time.Sleep(c.after)
-				th.Stop(string(f.UID), "c-1")
+				th.Stop(string(f.UID), "c-1", false)
 				if e := th.exit(); e.Code != c.code || (c.code != "") != strings.Contains(e.Reason, `the Secret "partner-tls" (the mount tls)`) {
 					t.Errorf("exit %+v, want code %q", e, c.code)
 				}
@@ -220,7 +221,7 @@ func TestALostAnswerMakesNoSecondPod(t *testing.T) {
 		th.start(f, "c-1")
 		time.Sleep(retryWindow)
 		th.noExit()
-		th.Stop(string(f.UID), "c-1")
+		th.Stop(string(f.UID), "c-1", false)
 		if e := th.exit(); e.Reason != reasonStopped {
 			t.Errorf("exit %+v", e)
 		}
@@ -278,8 +279,8 @@ func TestWhatWasNotAskedForYetIsDropped(t *testing.T) {
 		} else if why := (provisioner.StartFailure{Code: e.Code}); !why.FromCluster() {
 			t.Errorf("%s is held against the function", e.Code)
 		}
-		th.Stop(string(f.UID), invocation.Term{Epoch: 1}.CID(4))
-		th.Stop(string(f.UID), invocation.Term{Epoch: 1}.CID(1))
+		th.Stop(string(f.UID), invocation.Term{Epoch: 1}.CID(4), false)
+		th.Stop(string(f.UID), invocation.Term{Epoch: 1}.CID(1), false)
 		for range 2 {
 			if e := th.exit(); e.Reason != reasonStopped {
 				t.Errorf("exit %+v", e)
@@ -302,7 +303,7 @@ func TestDeletionsAreTriedUntilThePodIsGone(t *testing.T) {
 		}
 		f := testFunction("hello")
 		th.start(f, "c-1")
-		th.Stop(string(f.UID), "c-1")
+		th.Stop(string(f.UID), "c-1", false)
 		time.Sleep(time.Minute)
 		if e := th.exit(); e.Reason != reasonStopped {
 			t.Errorf("exit %+v", e)
@@ -516,7 +517,7 @@ func TestTheEndOfTheFunctionIsWaitedForWhenTheAgentsIsToldFirst(t *testing.T) {
 				th.start(f, "c-1")
 				th.report(th.pod(f, "c-1"))
 				if c.stop {
-					th.Stop(string(f.UID), "c-1")
+					th.Stop(string(f.UID), "c-1", false)
 				}
 				th.report(th.pod(f, "c-1"), ended(agentC, "Completed", 0, 1, ""))
 				th.noExit()
@@ -529,7 +530,39 @@ func TestTheEndOfTheFunctionIsWaitedForWhenTheAgentsIsToldFirst(t *testing.T) {
 	}
 }
 
-// The function may have missed its SIGTERM, and the pod's own grace period is for calls.
+// The pod's own grace period is for calls.
+func TestAnInstanceThatHasFinishedGetsLittleTime(t *testing.T) {
+	f := testFunction("hello")
+	for name, c := range map[string]struct {
+		stops []bool
+		grace []int64
+	}{
+		"at once":                             {[]bool{true}, []int64{brokenGrace}},
+		"after it was stopped, and only once": {[]bool{false, true, true, false}, []int64{-1, brokenGrace}},
+		"or has not":                          {[]bool{false, false}, []int64{-1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runHarness(t, testConfig(), oneNode, func(th *harness) {
+				th.lingering = true
+				th.start(f, "c-1")
+				th.report(th.pod(f, "c-1"))
+				for _, finished := range c.stops {
+					th.Stop(string(f.UID), "c-1", finished)
+					synctest.Wait()
+				}
+				var grace []int64
+				for _, d := range th.deleted {
+					grace = append(grace, *cmp.Or(d.GracePeriodSeconds, new(int64(-1))))
+				}
+				if !slices.Equal(grace, c.grace) {
+					t.Errorf("deleted with %v s, want %v", grace, c.grace)
+				}
+			})
+		})
+	}
+}
+
+// The function may have missed its SIGTERM.
 func TestAPodWhoseAgentHasEndedIsHurriedOnce(t *testing.T) {
 	f := testFunction("hello")
 	deleted := func(grace int64) func(*corev1.Pod) {
@@ -555,7 +588,7 @@ func TestAPodWhoseAgentHasEndedIsHurriedOnce(t *testing.T) {
 				th.start(f, "c-1")
 				th.report(th.pod(f, "c-1"))
 				if c.stop {
-					th.Stop(string(f.UID), "c-1")
+					th.Stop(string(f.UID), "c-1", false)
 				}
 				synctest.Wait()
 				for range 2 {
@@ -581,7 +614,7 @@ func TestANodeThatWasLostIsWhyAPodThatWasStoppedEnds(t *testing.T) {
 		f := testFunction("hello")
 		th.start(f, "c-1")
 		th.report(th.pod(f, "c-1"))
-		th.Stop(string(f.UID), "c-1") // nothing was heard of it
+		th.Stop(string(f.UID), "c-1", false) // nothing was heard of it
 		th.report(th.pod(f, "c-1"), func(pod *corev1.Pod) { pod.DeletionTimestamp = new(metav1.Now()) })
 		th.noExit()
 		silent := readyNode("node-1", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown })

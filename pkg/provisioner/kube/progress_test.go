@@ -42,7 +42,7 @@ func TestHowFarAStartHasComeIsSeen(t *testing.T) {
 		time.Sleep(time.Second)
 		th.report(th.pod(f, "c-1"), condition(corev1.PodReady, corev1.ConditionTrue))
 		expect(launched, network)
-		th.Stop(uid, "c-1")
+		th.Stop(uid, "c-1", false)
 		synctest.Wait()
 		expect(never, never)
 	})

@@ -74,16 +74,23 @@ func (r *registry) deletePod(in *instance, grace *int64) {
 	r.deleter.enqueue(d)
 }
 
-// deleteRemains deletes the rest of the pod of an instance that has ended. Where the pod is being
-// deleted already, it shortens the grace period, once: a function that gets SIGTERM before its
-// program has begun misses it, and would otherwise stay for as long as a call may take.
+// deleteRemains deletes the rest of the pod of an instance that has ended.
 func (r *registry) deleteRemains(in *instance, pod *corev1.Pod) {
-	given := pod.DeletionGracePeriodSeconds
-	if in.hurried || given != nil && *given <= brokenGrace {
-		return
+	if given := pod.DeletionGracePeriodSeconds; given == nil || *given > brokenGrace {
+		r.hurry(in)
 	}
-	in.hurried = true
-	r.deletePod(in, new(brokenGrace))
+}
+
+// hurry deletes, once, the pod of an instance that has finished its calls. Where the pod is
+// being deleted already, this shortens the grace period, which counts until the kubelet begins
+// to stop the pod: it begins with the grace period of that moment, and keeps to that. Without
+// this, a function that ignores SIGTERM, or that gets it before its program has begun, stays
+// for as long as a call may take.
+func (r *registry) hurry(in *instance) {
+	if !in.hurried {
+		in.hurried = true
+		r.deletePod(in, new(brokenGrace))
+	}
 }
 
 // endByPod ends an instance whose pod reports its end, and deletes the rest of the pod.

@@ -174,7 +174,7 @@ func (r *Driver) Start(spec provisioner.InstanceSpec) {
 
 // Stop ends an instance: it asks the agent first, then the function, and kills both after
 // Config.StopGrace.
-func (r *Driver) Stop(functionUID string, cid invocation.CID) {
+func (r *Driver) Stop(functionUID string, cid invocation.CID, _ bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if in, there := r.instances[id{functionUID, cid}]; there {

@@ -242,9 +242,9 @@ func TestAFunctionWithoutItsAgentIsKilled(t *testing.T) {
 func TestStopAsksTheAgentAndThenTheFunction(t *testing.T) {
 	th := newHarness(t, noTimeout)
 	function, agent := th.startInstance("c-1")
-	th.Stop(testUID, "c-1")
-	th.Stop(testUID, "c-1")
-	th.Stop(testUID, "unknown")
+	th.Stop(testUID, "c-1", false)
+	th.Stop(testUID, "c-1", false)
+	th.Stop(testUID, "unknown", false)
 	if e := th.exit(); e.Reason != "stopped" {
 		t.Errorf("reason %q", e.Reason)
 	}
@@ -256,7 +256,7 @@ func TestStopLeavesTheFunctionToAnAgentInACall(t *testing.T) {
 	th := newHarness(t, noTimeout)
 	function, agent := th.startInstance("c-1")
 	agent.request("ignore-term")
-	th.Stop(testUID, "c-1")
+	th.Stop(testUID, "c-1", false)
 	agent.request("print still in a call")
 	if got := function.request("print the result"); got != "done" {
 		t.Errorf("the function says %q", got)
@@ -272,7 +272,7 @@ func TestWhatIgnoresTheRequestToEndIsKilledAfterTheGrace(t *testing.T) {
 	function, agent := th.startInstance("c-1")
 	function.request("ignore-term")
 	agent.request("ignore-term")
-	th.Stop(testUID, "c-1")
+	th.Stop(testUID, "c-1", false)
 	if e := th.exit(); e.Reason != "stopped" {
 		t.Errorf("reason %q", e.Reason)
 	}
@@ -297,7 +297,7 @@ func TestStopBeforeTheStartIsDone(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Start(specFor("", "c-1"))
-	r.Stop(testUID, "c-1")
+	r.Stop(testUID, "c-1", false)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- r.Run(ctx) }()
@@ -322,7 +322,7 @@ func TestStopWhileTheLauncherWorks(t *testing.T) {
 	spec.Function.Spec.Template.Command, spec.Function.Spec.Template.RuntimeRef.Name = nil, v1alpha1.RuntimeNodeJS22
 	th.Start(spec)
 	<-launching
-	th.Stop(testUID, "c-1")
+	th.Stop(testUID, "c-1", false)
 	close(proceed)
 	if e := th.exit(); e.Reason != "stopped" {
 		t.Errorf("reason %q", e.Reason)

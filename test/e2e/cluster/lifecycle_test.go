@@ -129,6 +129,17 @@ var _ = Describe("A function", func() {
 		Eventually(func() []string { return namesOf(t.pods("doomed")) }, soon).Should(BeEmpty())
 	})
 
+	It("is gone soon after its last call, though its program ignores SIGTERM", func(ctx SpecContext) {
+		t := newTenant(ctx)
+		// A pod has its function's timeout to end its calls.
+		t.warm(httpd("stubborn", func(s *v1alpha1.FunctionSpec) {
+			s.Template.Args, s.Template.Timeout = []string{"stubborn"}, duration(300)
+		}))
+		t.delete("stubborn")
+		Eventually(func() []string { return namesOf(t.pods("stubborn")) }, soon).Should(BeEmpty())
+		Eventually(func() *v1alpha1.Function { return t.get("stubborn") }, "5s").Should(BeNil(), t.explain("stubborn"))
+	})
+
 	It("is not mixed up with one of the same name in another namespace", func(ctx SpecContext) {
 		greeting := func(text string) func(*v1alpha1.FunctionSpec) {
 			return func(s *v1alpha1.FunctionSpec) { s.Template.Env = []v1alpha1.EnvVar{{Name: "GREETING", Value: text}} }

@@ -143,7 +143,7 @@ var _ = Describe("Node agents", Serial, Ordered, func() {
 
 		By("having pods again")
 		kubectl(ctx, "uncordon", firstNode)
-		t.kubectl("delete", "function/nightly", "--timeout=60s")
+		t.kubectl("delete", "function/nightly", "--timeout=100s")
 		Eventually(t.created("long"), later, "200ms").Should(Equal(4), t.explain("long"))
 		Eventually(t.created("short"), later, "200ms").Should(Equal(1), t.explain("short"))
 		busy = newBusyNode(t)
@@ -190,7 +190,7 @@ var _ = Describe("Node agents", Serial, Ordered, func() {
 		}
 		expectSame(before, sharesOn(firstNode))
 		reinstall(ctx)
-		t.kubectl("delete", "function/hourly", "--timeout=60s")
+		t.kubectl("delete", "function/hourly", "--timeout=100s")
 	})
 })
 

@@ -3,6 +3,7 @@
 //
 //   - httpd serves HTTP on port 8080 at once; see its paths in httpd.go.
 //   - slow-start is httpd that listens only after $SECONDS.
+//   - stubborn is httpd that SIGTERM does not end.
 //   - crash says why on standard error and ends with status 3.
 package main
 
@@ -11,7 +12,9 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"os/signal"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -35,11 +38,14 @@ func main() {
 		log.Printf("warming up for %g seconds", seconds)
 		<-time.After(time.Duration(seconds * float64(time.Second)))
 		serve()
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM)
+		serve()
 	case "crash":
 		fmt.Fprintln(os.Stderr, "cannot find my configuration")
 		os.Exit(3)
 	default:
-		log.Fatal("usage: functions httpd|slow-start|crash")
+		log.Fatal("usage: functions httpd|slow-start|stubborn|crash")
 	}
 }
 
