@@ -444,6 +444,8 @@ type fakeRuntime struct {
 	taken   int
 	alive   map[provisioner.Key]chan struct{} // closed when it ends
 	stopped []provisioner.Key
+	// finished are those that were said to have finished when they were stopped first.
+	finished []provisioner.Key
 	// deaf instances do not end when they are told to.
 	deaf bool
 	// existing are those that somebody else has started.
@@ -493,9 +495,12 @@ func (r *fakeRuntime) Start(spec provisioner.InstanceSpec) {
 	r.alive[keyOf(string(spec.Function.UID), spec.CID)] = make(chan struct{})
 }
 
-func (r *fakeRuntime) Stop(uid string, cid invocation.CID, _ bool) {
+func (r *fakeRuntime) Stop(uid string, cid invocation.CID, finished bool) {
 	r.mu.Lock()
 	key := keyOf(uid, cid)
+	if finished && !slices.Contains(r.stopped, key) {
+		r.finished = append(r.finished, key)
+	}
 	r.stopped = append(r.stopped, key)
 	deaf := r.deaf
 	r.mu.Unlock()

@@ -111,7 +111,7 @@ func (s *ticker) recordOutcome(c *evaluation) {
 	f, d, had := c.function, c.Decision, len(c.launched.Keys)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if c.attempted {
+	if c.attempted || c.Wanted() == 0 {
 		f.stats.noRoom = c.launched.NoRoom
 	}
 	if c.Wanted() == 0 {

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -212,6 +213,54 @@ func TestAWatcherIsToldWhatChanged(t *testing.T) {
 		w.ownership.lose("other:1")
 		w.after(watchEvery)
 		v.expect(&controlwire.WatchReply{Released: []string{"uid-f"}})
+	})
+}
+
+// A disruption budget goes by what is wanted, so an instance that goes leaves no gap until the next tick.
+func TestAWatcherIsToldOfInstancesThatTheMinimumLacks(t *testing.T) {
+	inSharedHarness(t, func(w *harness) {
+		fn := w.put("f", minInstances(2))
+		w.ticks(1)
+		var ready []*agent
+		for _, in := range w.started(fn, 2) {
+			ready = append(ready, w.ready(in))
+		}
+		w.ticks(1)
+		ready[0].goodbye(agentwire.Goodbye_REASON_DONE, "evicted")
+		synctest.Wait()
+		now := w.scheduler.facts(w.scheduler.lookup(string(fn.UID)))
+		if now.created != 1 || now.creating != 1 {
+			t.Errorf("%d are created and %d are on their way", now.created, now.creating)
+		}
+	})
+}
+
+func TestAWatcherIsToldThatNobodyLacksRoomAnyMore(t *testing.T) {
+	inHarness(t, fullNode(0), func(w *harness) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		noRoom := func() string { return w.scheduler.facts(w.scheduler.lookup(string(fn.UID))).noRoom }
+		g.offer(fn, 1)
+		w.ticks(2)
+		if noRoom() == "" {
+			t.Fatal("a call waits without room, and nobody is told")
+		}
+		w.after(w.scheduler.config.NoRoomPatience + time.Second)
+		if why := noRoom(); why != "" {
+			t.Errorf("no call waits any more, and it lacks room: %s", why)
+		}
+	})
+}
+
+func TestAnInstanceThatDidNotStartHasFinished(t *testing.T) {
+	inSharedHarness(t, func(w *harness) {
+		fn := w.put("f", minInstances(1))
+		w.ticks(1)
+		a := w.hello(w.started(fn, 1)[0])
+		a.goodbye(agentwire.Goodbye_REASON_START_TIMED_OUT, "it took too long")
+		synctest.Wait()
+		if !slices.Contains(w.runtime.finished, a.key) {
+			t.Error("its pod has the time for calls that it never had")
+		}
 	})
 }
 

@@ -340,9 +340,9 @@ func (p *pullStream) goodbye(g *agentwire.Goodbye) {
 	ending := provisioner.Ending{Within: drainTime(p.function.current())}
 	switch g.GetReason() {
 	case agentwire.Goodbye_REASON_START_FAILED:
-		ending = provisioner.Ending{Code: v1alpha1.ReasonStartFailed}
+		ending = provisioner.Ending{Code: v1alpha1.ReasonStartFailed, Finished: true}
 	case agentwire.Goodbye_REASON_START_TIMED_OUT:
-		ending = provisioner.Ending{Code: v1alpha1.ReasonStartTimeout}
+		ending = provisioner.Ending{Code: v1alpha1.ReasonStartTimeout, Finished: true}
 	case agentwire.Goodbye_REASON_FUNCTION_ENDED:
 		ending.Code = v1alpha1.ReasonFunctionExited
 	case agentwire.Goodbye_REASON_CALL_BROKEN:

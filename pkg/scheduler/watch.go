@@ -167,13 +167,15 @@ func (s *reporter) facts(f *function) facts {
 	view := f.core.View(s.deps.Now())
 	now := facts{
 		generation: f.generation,
-		creating:   seen.Creating,
-		created:    seen.Created,
-		busy:       min(view.Busy, seen.Created),
-		queued:     view.Waiting,
-		means:      f.core.Means().Round(10 * time.Microsecond),
-		started:    f.stats.started,
-		noRoom:     f.stats.noRoom,
+		// Those that the minimum lacks are wanted, too. If they were missing until the next tick,
+		// a disruption budget would let another pod go for each that goes.
+		creating: max(seen.Creating, f.core.Least()-seen.Created),
+		created:  seen.Created,
+		busy:     min(view.Busy, seen.Created),
+		queued:   view.Waiting,
+		means:    f.core.Means().Round(10 * time.Microsecond),
+		started:  f.stats.started,
+		noRoom:   f.stats.noRoom,
 	}
 	f.mu.Unlock()
 	_, now.unconfirmed = s.deps.Ownership.Unconfirmed()

@@ -40,6 +40,8 @@ type lastDecision struct {
 	// blocked says that the last decision launched nothing although it wanted to. Until one
 	// has, only ticks try again.
 	blocked bool
+	// least is the minimum that it was bounded by.
+	least   int
 	backlog admission.BacklogEstimate
 }
 
@@ -69,7 +71,7 @@ func onTicked(f *Function, e *Ticked, now time.Time) {
 	// f. Decide.
 	params := autoscaler.Params{Tick: f.config.Tick, StaleAfter: StaleAfter}
 	d.Decision = autoscaler.Bound(f.spec.Decide(d.Snapshot, params), d.Snapshot, d.Bounds)
-	f.remember(d.Decision, now)
+	f.remember(d.Decision, d.Bounds.Min, now)
 	f.do(d)
 }
 
@@ -101,8 +103,8 @@ func snapshot(f *Function, o Observed, now time.Time) autoscaler.Snapshot {
 	return s
 }
 
-func (l *lastDecision) remember(d autoscaler.Decision, now time.Time) {
-	l.at, l.memory, l.runOnCallFrom = now, d.State, time.Time{}
+func (l *lastDecision) remember(d autoscaler.Decision, least int, now time.Time) {
+	l.at, l.memory, l.least, l.runOnCallFrom = now, d.State, least, time.Time{}
 	if d.RedecideAfter > 0 {
 		l.runOnCallFrom = now.Add(d.RedecideAfter)
 	}
@@ -118,6 +120,9 @@ func (l *lastDecision) runsOnCall(now time.Time) bool {
 func (l *lastDecision) NeedsRun(now time.Time, there bool) bool {
 	return !l.blocked && (!there || l.runsOnCall(now))
 }
+
+// Least is how many instances the last decision had to keep.
+func (l *lastDecision) Least() int { return l.least }
 
 // DecidedAt is when the last decision was made; zero if there was none.
 func (l *lastDecision) DecidedAt() time.Time { return l.at }
