@@ -119,6 +119,8 @@ type functionEntry struct {
 	sequence  uint64
 	backoff   StartBackoff
 	forgotten bool
+	// disowned is when the scheduler was last not known to own the function.
+	disowned time.Time
 	// closed says that this entry has been replaced, for a goroutine that found it before.
 	closed bool
 }
@@ -189,10 +191,16 @@ func (a *functionEntry) cancelLaunches(n int) []Key {
 	return cancelled
 }
 
-// takeOverdue blames the instances that are overdue for it, and returns what each was.
-func (a *functionEntry) takeOverdue(now time.Time) (overdue []Instance) {
+// takeOverdue blames the instances that are overdue for it, and returns what each was. Silence
+// counts only while the function is owned, and for adoptTimeout has been: until then agents may
+// work for another scheduler. One that is cut off from all others would delete every pod.
+func (a *functionEntry) takeOverdue(now time.Time, owned bool) (overdue []Instance) {
+	if !owned {
+		a.disowned = now
+	}
+	silenceCounts := a.disowned.IsZero() || now.Sub(a.disowned) > adoptTimeout
 	for _, in := range a.instances {
-		if in.overdue(now) {
+		if in.overdue(now) && (silenceCounts || in.State == Leaving) {
 			in.setCause(in.overdueCode(), in.overdueReason())
 			overdue = append(overdue, *in)
 		}

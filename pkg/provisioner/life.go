@@ -129,10 +129,11 @@ func (v *Inventory) recordExit(exit Exit) (in Instance, why StartFailure, known 
 }
 
 // takeOverdue sets the cause of all overdue instances, and returns their previous states.
-func (v *Inventory) takeOverdue() (overdue []Instance) {
+func (v *Inventory) takeOverdue(owns func(uid string) bool) (overdue []Instance) {
 	for _, a := range v.entries() {
+		owned := owns(a.uid)
 		a.mu.Lock()
-		overdue = append(overdue, a.takeOverdue(v.now())...)
+		overdue = append(overdue, a.takeOverdue(v.now(), owned)...)
 		a.mu.Unlock()
 	}
 	return overdue

@@ -54,9 +54,12 @@ type Deps struct {
 	Log    *slog.Logger
 }
 
-// Events receives the ends of instances. Its methods are called without a lock held, one at a
-// time.
+// Events receives the ends of instances, and says which silence is an end. Its methods are
+// called without a lock held, one at a time.
 type Events interface {
+	// Owns says whether the scheduler owns a function for all that it knows. If it does not, an
+	// instance that is silent here may work for another scheduler.
+	Owns(functionUID string) bool
 	// StartFailed says that an instance ended before its first pull.
 	StartFailed(key Key, why StartFailure)
 	// Gone says that an instance ended after its first pull. lost means that the end was
@@ -192,7 +195,7 @@ func (p *Provisioner) Run(ctx context.Context, events Events) error {
 		case key := <-p.vanished:
 			p.handleExit(endOf(key), events)
 		case <-overdue.C:
-			p.stopOverdue()
+			p.stopOverdue(events)
 		}
 	}
 }
@@ -228,8 +231,8 @@ func failureOf(in Instance, exit Exit) StartFailure {
 }
 
 // stopOverdue ends overdue instances. Their exits follow.
-func (p *Provisioner) stopOverdue() {
-	for _, in := range p.Inventory.takeOverdue() {
+func (p *Provisioner) stopOverdue(events Events) {
+	for _, in := range p.Inventory.takeOverdue(events.Owns) {
 		p.deps.Log.Warn("stopping an overdue instance", "cid", in.CID, "state", in.State.String(), "reason", in.Cause)
 		p.deps.Driver.Stop(in.FunctionUID, in.CID, false)
 	}

@@ -44,6 +44,20 @@ type eventRecorder struct {
 	mu    sync.Mutex
 	lines []string
 	codes []string
+	// disowned says that another scheduler may own every function.
+	disowned bool
+}
+
+func (e *eventRecorder) Owns(string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !e.disowned
+}
+
+func (e *eventRecorder) disown(yes bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.disowned = yes
 }
 
 func (e *eventRecorder) add(code, format string, args ...any) {
@@ -259,6 +273,25 @@ func TestInstanceThatIsLetGoMustEndInTime(t *testing.T) {
 		if got := requested(p); got != (placement.Amount{}) {
 			t.Errorf("%+v is still requested", got)
 		}
+	})
+}
+
+// It may be cut off from all others, and then nobody's agents come to it.
+func TestSilenceIsNoEndWhereAnotherMayOwnTheFunction(t *testing.T) {
+	running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
+		p.Launch(function(), invocation.Term{Epoch: 7}, 2)
+		working := start(t, p, r.started[0])
+		e.disown(true)
+		time.Sleep(time.Second)
+		p.Disconnect(working)
+		time.Sleep(time.Hour)
+		expectEvents(t, e)
+		e.disown(false)
+		time.Sleep(adoptTimeout - time.Second)
+		expectEvents(t, e)
+		p.Connect(working)
+		time.Sleep(3 * time.Second)
+		expectEvents(t, e, "00000007-000002 failed: its agent did not connect in time; its last log lines:\nlast words")
 	})
 }
 

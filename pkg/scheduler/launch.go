@@ -99,6 +99,7 @@ func (s *ticker) launch(c *evaluation, n int) int {
 		had = append(had, launched.Keys...)
 	}
 	c.launched.Keys = append(c.launched.Keys, had...)
+	s.releaseIfUnserved(c.function)
 	now := s.deps.Now()
 	c.function.addPendingStarts(had, c.wantedSince(now))
 	s.budget.Spend(now, len(had))
@@ -140,6 +141,17 @@ func (s *ticker) recordOutcome(c *evaluation) {
 	}
 	log.Warn("no node has room for an instance", "reason", c.launched.NoRoom)
 	f.stats.events.add(functionEvent{reason: v1alpha1.ReasonNoCapacity, message: "no node has room for an instance: " + c.launched.NoRoom, warning: true}, s.deps.Now())
+}
+
+// releaseIfUnserved drops instances that were launched or adopted while another goroutine gave
+// the function up. Their agents go to its owner, and this scheduler would stop them for their
+// silence.
+func (s *host) releaseIfUnserved(f *function) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.core.Term() == core.Unserved {
+		s.deps.Instances.Release(f.uid)
+	}
 }
 
 const reasonUnwanted = "it is not wanted any more"

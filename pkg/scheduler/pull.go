@@ -127,6 +127,7 @@ func (s *sessions) checkProof(f *function, key provisioner.Key, proof string) (p
 	if err != nil {
 		s.deps.Instances.Adopt(f.current())
 		instance, err = s.deps.Instances.Check(key, proof)
+		s.releaseIfUnserved(f)
 	}
 	switch {
 	case errors.Is(err, provisioner.ErrUnknownInstance):

@@ -56,6 +56,7 @@ func (s *auditor) served() (list []provisioner.Served) {
 func (s *auditor) adopt(uid string) {
 	if f := s.lookup(uid); f != nil {
 		s.deps.Instances.Adopt(f.current())
+		s.releaseIfUnserved(f)
 		return
 	}
 	for _, fn := range s.spares.functions() {

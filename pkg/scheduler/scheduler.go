@@ -297,6 +297,20 @@ func cannotStart(why provisioner.StartFailure, retryAfter time.Duration) invocat
 	}
 }
 
+// Owns says whether this scheduler owns a function for all that it knows. A standby does not,
+// nor does a scheduler that etcd cannot confirm: the others may only seem silent.
+func (s *Scheduler) Owns(uid string) bool {
+	if _, unconfirmed := s.deps.Ownership.Unconfirmed(); unconfirmed {
+		return false
+	}
+	f := s.lookup(uid)
+	if f == nil {
+		return true // it was deleted, or is a warm pool
+	}
+	term := s.term(f.slot)
+	return term != notServed && term.Standby == ""
+}
+
 // Gone receives the end of a started instance from the provisioner.
 func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFailure) {
 	if s.spareEnded(key, why) {

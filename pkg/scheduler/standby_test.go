@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -282,5 +283,53 @@ func TestL8NoTwoStandbysHaveTheSameName(t *testing.T) {
 			t.Fatalf("%s and %s are both called %s", other, id, name)
 		}
 		by[name] = id
+	}
+}
+
+// If it is cut off, all others seem silent to it, and no agent comes to it.
+func TestAStandbyStopsNobodyForItsSilence(t *testing.T) {
+	inSharedHarness(t, func(w *harness) {
+		w.ownership.lose("other:1")
+		fn := w.put("f", minInstances(1))
+		w.runtime.existing = []provisioner.Existing{{CID: "0000-1", Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true}}
+		w.runtime.alive[keyOf(string(fn.UID), "0000-1")] = make(chan struct{})
+		w.ownership.silence()
+		w.after(20 * time.Second)
+		w.ownership.lose("other:1")
+		w.after(time.Second)
+		if len(w.runtime.stopped) > 0 {
+			t.Errorf("stopped %v, which worked for another scheduler", w.runtime.stopped)
+		}
+	})
+}
+
+func TestAFunctionHasItsMinimumOnceEtcdConfirmsItsOwnerAgain(t *testing.T) {
+	inSharedHarness(t, func(w *harness) {
+		w.ownership.setUnconfirmed(true)
+		fn := w.put("f", minInstances(3))
+		w.ticks(1)
+		w.ready(w.started(fn, 1)[0])
+		w.ticks(20)
+		w.started(fn, 0)
+		w.ownership.setUnconfirmed(false)
+		w.ticks(2)
+		w.started(fn, 2)
+	})
+}
+
+// A tick decides for all functions before it launches for any.
+func TestAnInstanceThatIsLaunchedForALostFunctionIsItsNewOwners(t *testing.T) {
+	config := defaults()
+	config.shared = true
+	w := newHarness(t, config)
+	fn := newTestFunction("f", minInstances(1))
+	w.scheduler.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Entry: entryOf(fn)})
+	f := w.scheduler.lookup(string(fn.UID))
+	c := w.scheduler.evaluate(f)
+	w.ownership.lose("other:1")
+	w.scheduler.syncOwnership(f)
+	w.scheduler.launch(c, c.Wanted())
+	if counts := w.instances.Observe(string(fn.UID)).Counts; counts != (provisioner.Counts{}) {
+		t.Errorf("it keeps %+v", counts)
 	}
 }

@@ -41,6 +41,7 @@ func (s *scheduler) StartFailed(_ provisioner.Key, why provisioner.StartFailure)
 }
 
 // Gone counts an instance that ended.
+func (s *scheduler) Owns(string) bool                                     { return true }
 func (s *scheduler) Gone(provisioner.Key, bool, provisioner.StartFailure) { s.ended.Add(1) }
 
 type noRuntimes struct{}

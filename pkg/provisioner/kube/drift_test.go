@@ -20,6 +20,7 @@ import (
 type noEvents struct{}
 
 func (noEvents) StartFailed(provisioner.Key, provisioner.StartFailure) {}
+func (noEvents) Owns(string) bool                                      { return true }
 func (noEvents) Gone(provisioner.Key, bool, provisioner.StartFailure)  {}
 
 func namesOf(functions []*v1alpha1.Function) (names []provisioner.Served) {

@@ -62,7 +62,7 @@ func releaseOwnership(f *Function, now time.Time) {
 	f.do(Release{})
 	f.refuseWaiting(NotOwner, now)
 	f.idleSince = time.Time{}
-	f.lost, f.lastDecision.blocked, f.lastDecision.least = 0, false, 0
+	f.lost, f.lastDecision, f.degraded = 0, lastDecision{}, degradedMode{}
 	f.estimates = newEstimates(f.config)
 }
 

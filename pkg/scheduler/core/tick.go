@@ -75,12 +75,14 @@ func onTicked(f *Function, e *Ticked, now time.Time) {
 	f.do(d)
 }
 
-// settling says that a decision would be premature, soon after a takeover: instances of the
-// previous owner have not connected, or the owner is only starting, and no call waits. Two
-// schedulers that start together would both launch the minimum of each function.
+// settling says that a decision would be premature: soon after a takeover, because instances of
+// the previous owner have not connected; or at a standby, because no call waits, and the owner
+// may be there. It may only be starting, or be silent to this scheduler alone, and then both
+// would launch the minimum of each function.
 func (f *Function) settling(o Observed, now time.Time) bool {
 	awaitsOwner := f.term.Standby != "" && f.queue.Waiting() == 0
-	return now.Before(f.takenOver.Add(HelloTime)) && (o.Awaited > 0 || awaitsOwner)
+	return awaitsOwner && now.Before(f.takenOver.Add(StandbyTime)) ||
+		o.Awaited > 0 && now.Before(f.takenOver.Add(HelloTime))
 }
 
 // snapshot makes the decider's input. Each lost instance and each wait counts in one snapshot.
@@ -209,9 +211,15 @@ func onApplied(f *Function, e *Applied, now time.Time) {
 		}
 	}
 	// i. Park, unless an instance with an outdated agent has to be replaced.
-	if wanted == 0 && d.Snapshot.Waiting() == 0 && d.Observed.Creating == 0 && !tooMany {
+	if wanted == 0 && d.Snapshot.Waiting() == 0 && d.Observed.Creating == 0 && !tooMany && !f.lacksForDoubt(d) {
 		f.park(replaceOutdated(f, e.ReplaceAgent, d.Floor.Change, now))
 	}
+}
+
+// lacksForDoubt says that the function has fewer instances than its minimum because nobody can
+// confirm the ownership. No event says that somebody can again.
+func (f *Function) lacksForDoubt(d *Decided) bool {
+	return d.Observed.Unconfirmed && d.Bounds.Min < f.spec.limits(d.Floor).Min
 }
 
 // surplus says which idle instances leave before their own timeouts, and why: instances beyond
