@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -38,15 +39,23 @@ type factStore struct {
 	entries map[string]*unitEntry // by UID of the FunctionRevision
 }
 
+// unitReport is the last that a stream has said of a unit.
+type unitReport struct {
+	stream *stream
+	facts  facts
+}
+
 // unitEntry has the facts of one unit.
 type unitEntry struct {
 	// key is the function's.
-	key   types.NamespacedName
-	facts facts
-	// stream reported last; nil once it does so no more, since the time lost.
-	stream *stream
+	key types.NamespacedName
+	// latest counts. Its stream is nil once no stream reports the unit, since the time lost.
+	latest unitReport
 	lost   time.Time
-	events []functionEvent
+	// earlier are those of the other streams that report the unit, oldest first. A stream says
+	// only what has changed: once the latest report ends, its scheduler does not repeat them.
+	earlier []unitReport
+	events  []functionEvent
 }
 
 func newFactStore(poke func(types.NamespacedName), pools *poolStore) *factStore {
@@ -75,18 +84,18 @@ func (b *factStore) applyReply(by *stream, reply *controlwire.WatchReply) {
 			e = &unitEntry{}
 			b.entries[observed.GetFunctionUid()] = e
 		}
-		before := *e
+		before := e.latest
 		e.key = types.NamespacedName{Namespace: observed.GetNamespace(), Name: observed.GetName()}
-		e.stream, e.lost, e.facts = by, time.Time{}, factsOf(observed)
+		e.add(unitReport{by, factsOf(observed)})
 		e.addEvents(observed.GetEvents())
 		// A busy function is reported twice a second, and mostly with other means only.
-		if !known || before.facts != e.facts || before.stream == nil || len(observed.GetEvents()) > 0 {
+		if !known || before.facts != e.latest.facts || before.stream == nil || len(observed.GetEvents()) > 0 {
 			changed = append(changed, e.key)
 		}
 	}
 	for _, uid := range reply.GetReleased() {
-		if e := b.entries[uid]; e != nil && e.stream == by {
-			e.stream, e.lost = nil, time.Now()
+		if e := b.entries[uid]; e != nil && e.drop(by) {
+			changed = append(changed, e.key)
 		}
 	}
 	b.mu.Unlock()
@@ -98,12 +107,16 @@ func (b *factStore) applyReply(by *stream, reply *controlwire.WatchReply) {
 // close says that a stream has ended.
 func (b *factStore) close(by *stream) {
 	b.pools.close(by)
+	var changed []types.NamespacedName
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	for _, e := range b.entries {
-		if e.stream == by {
-			e.stream, e.lost = nil, time.Now()
+		if e.drop(by) {
+			changed = append(changed, e.key)
 		}
+	}
+	b.mu.Unlock()
+	for _, key := range changed {
+		b.onChange(key)
 	}
 }
 
@@ -113,7 +126,7 @@ func (b *factStore) sweep() {
 	var changed []types.NamespacedName
 	b.mu.Lock()
 	for uid, e := range b.entries {
-		if e.stream == nil && time.Since(e.lost) >= lostGrace {
+		if e.latest.stream == nil && time.Since(e.lost) >= lostGrace {
 			delete(b.entries, uid)
 			changed = append(changed, e.key)
 		}
@@ -132,7 +145,7 @@ func (b *factStore) get(uid types.UID) (found *facts, observed []functionEvent) 
 	if e == nil {
 		return nil, nil
 	}
-	f := e.facts
+	f := e.latest.facts
 	observed, e.events = e.events, nil
 	return &f, observed
 }
@@ -143,6 +156,35 @@ func (b *factStore) settlesIn() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return max(settleTime-time.Since(b.opened), 0)
+}
+
+// add makes a report the latest.
+func (e *unitEntry) add(latest unitReport) {
+	e.drop(latest.stream)
+	if e.latest.stream != nil {
+		e.earlier = append(e.earlier, e.latest)
+	}
+	e.latest, e.lost = latest, time.Time{}
+}
+
+// drop drops the report of a stream, and says whether other facts count from now on. The last
+// report is kept for lostGrace.
+func (e *unitEntry) drop(by *stream) (changed bool) {
+	last := len(e.earlier) - 1
+	switch {
+	case e.latest.stream != by:
+		e.earlier = slices.DeleteFunc(e.earlier, func(r unitReport) bool { return r.stream == by })
+	case last < 0:
+		e.latest.stream, e.lost = nil, time.Now()
+	default:
+		changed = e.latest.facts != e.earlier[last].facts
+		e.latest = e.earlier[last]
+		e.earlier = slices.Delete(e.earlier, last, last+1)
+	}
+	if len(e.earlier) == 0 {
+		e.earlier = nil // its memory: there are many units, and seldom two reports of one
+	}
+	return changed
 }
 
 func (e *unitEntry) addEvents(observed []*controlwire.Event) {

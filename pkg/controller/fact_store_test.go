@@ -82,6 +82,56 @@ func TestBookKeepsFactsOverAReconnection(t *testing.T) {
 	})
 }
 
+// A standby serves a unit for a moment, while its owner seems silent. What the owner has
+// reported it does not report again.
+func TestAReportThatEndsLeavesTheOthers(t *testing.T) {
+	for name, ends := range map[string]func(*factStore, *stream){
+		"released":  func(b *factStore, by *stream) { b.applyReply(by, &controlwire.WatchReply{Released: []string{"u"}}) },
+		"no stream": (*factStore).close,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				woken := 0
+				b := newFactStore(func(types.NamespacedName) { woken++ }, newPoolStore(func(string) {}))
+				expect := func(what string, created int64, wakes int) {
+					t.Helper()
+					time.Sleep(lostGrace)
+					b.sweep()
+					switch f, _ := b.get("u"); {
+					case f == nil:
+						t.Errorf("%s: nothing is known", what)
+					case f.created != created || woken != wakes:
+						t.Errorf("%s: created is %d, want %d; woken %d times, want %d", what, f.created, created, woken, wakes)
+					}
+					woken = 0
+				}
+				owner, standby, third := &stream{"owner"}, &stream{"standby"}, &stream{"third"}
+				b.applyReply(owner, says("u", 1))
+				b.applyReply(standby, says("u", 2))
+				b.applyReply(third, says("u", 3))
+				expect("three report", 3, 3)
+				ends(b, standby)
+				expect("an earlier report ends", 3, 0)
+				ends(b, third)
+				expect("the latest report ends", 1, 1)
+				b.applyReply(standby, says("u", 4))
+				b.applyReply(owner, says("u", 5))
+				ends(b, standby)
+				expect("the owner was the last to speak", 5, 2)
+				b.applyReply(standby, says("u", 5))
+				ends(b, standby)
+				expect("both said the same", 5, 0)
+				ends(b, owner)
+				time.Sleep(lostGrace)
+				b.sweep()
+				if f, _ := b.get("u"); f != nil {
+					t.Errorf("nobody reports, and known is %+v", f)
+				}
+			})
+		})
+	}
+}
+
 // Nothing follows here from how many instances are busy, how many calls wait, or how long
 // they run: a busy function would be looked at twice a second for it.
 func TestNobodyIsWokenByTelemetry(t *testing.T) {

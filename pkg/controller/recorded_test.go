@@ -51,7 +51,7 @@ func TestFactsOfEveryReleaseAreBelieved(t *testing.T) {
 				said.WarmPools.believedBy(t, path, b.pools)
 			}
 			for _, uid := range said.Released {
-				if b.entries[uid].stream != nil {
+				if b.entries[uid].latest.stream != nil {
 					t.Errorf("%s: %s was released, and is still told of", path, uid)
 				}
 			}
