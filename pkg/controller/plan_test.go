@@ -314,6 +314,39 @@ func TestRevisionsSayHowManyInstancesAreWanted(t *testing.T) {
 	}
 }
 
+// Schedulers report units only, so the last report of a revision that is none any more may be
+// of instances that have ended since.
+func TestARevisionThatNobodyReportsHasNoInstancesOnceItsPodsAreGone(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*input)
+		want   int32
+	}{
+		"nothing is left":   {nil, 0},
+		"pods of others":    {func(in *input) { in.pods = []pod{{name: "p", revision: "uid-f-00004"}} }, 0},
+		"a pod is there":    {func(in *input) { in.pods = []pod{{name: "p", revision: "uid-f-00003"}} }, 2},
+		"too early to say":  {func(in *input) { in.settling = true }, 2},
+		"it is reported of": {func(in *input) { in.units["f-00003"] = facts{generation: 4, created: 2} }, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := carriedOut(changed(updated(func(in *input) {
+				in.units["f-00004"] = facts{generation: 4, created: 1, started: true}
+			}), func(in *input) {
+				in.now = in.now.Add(time.Second)
+				delete(in.units, "f-00003")
+				if c.change != nil {
+					c.change(in)
+				}
+			}))
+			if r := in.revisions[0]; r.Status.Instances.Ready != c.want || r.Spec.Instances != c.want {
+				t.Errorf("%d instances of %d, want %d", r.Status.Instances.Ready, r.Spec.Instances, c.want)
+			}
+			if r := in.revisions[1]; r.Status.Instances.Ready != 1 || r.Spec.Instances != 1 {
+				t.Errorf("of the other revision %d instances of %d", r.Status.Instances.Ready, r.Spec.Instances)
+			}
+		})
+	}
+}
+
 // That its scale was written is nothing to say of a revision, though it is a new generation.
 func TestAChangeOfCountsIsOneRoundOfWrites(t *testing.T) {
 	in := changed(given(nil), func(in *input) {

@@ -29,6 +29,7 @@ func planRollout(in input, out *outcome) {
 			out.sooner(look.Plan.Again)
 		}
 		recordImages(in.pods, look.Revisions)
+		recordDeserted(in, look.Revisions)
 		planLeftovers(in, look, out)
 		planRevisions(in, look.Revisions, out)
 		out.remove = removable(in, look.Plan.Remove)
@@ -53,6 +54,26 @@ func recordImages(pods []pod, revisions []*v1alpha1.FunctionRevision) {
 			r.Status.ImageID = first.imageID
 		}
 	}
+}
+
+// recordDeserted writes into the status of each deserted revision that it has no instances.
+func recordDeserted(in input, revisions []*v1alpha1.FunctionRevision) {
+	for _, r := range revisions {
+		if deserted(in, r) {
+			r.Status.Instances.Ready = 0
+		}
+	}
+}
+
+// deserted reports whether a revision has no instances though no scheduler says so. They
+// report units only: not how the last instance of a revision goes that is none any more.
+func deserted(in input, r *v1alpha1.FunctionRevision) bool {
+	_, reported := in.units[r.Name]
+	return !reported && !in.settling && !hasPods(in, r)
+}
+
+func hasPods(in input, r *v1alpha1.FunctionRevision) bool {
+	return slices.ContainsFunc(in.pods, func(p pod) bool { return p.revision == r.UID })
 }
 
 // planLeftovers deletes pods of revisions that no scheduler serves.
@@ -155,8 +176,9 @@ func planRevisions(in input, after []*v1alpha1.FunctionRevision, out *outcome) {
 			out.mayWrite(in, in.written.revisions[r.Name], revisionUrgency(&before.Status, &r.Status)) {
 			out.revisions = append(out.revisions, r)
 		}
-		observed, ok := in.units[r.Name]
-		if wanted := clampInt32(observed.creating + observed.created); ok && wanted != before.Spec.Instances && (in.budgeted || out.mayWrite(in, time.Time{}, counts)) {
+		observed, known := in.units[r.Name]
+		known = known || deserted(in, r)
+		if wanted := clampInt32(observed.creating + observed.created); known && wanted != before.Spec.Instances && (in.budgeted || out.mayWrite(in, time.Time{}, counts)) {
 			scaled := r.DeepCopy()
 			scaled.Spec.Instances = wanted
 			out.scales = append(out.scales, scaled)
@@ -188,8 +210,7 @@ func removable(in input, names []string) []*v1alpha1.FunctionRevision {
 	var found []*v1alpha1.FunctionRevision
 	for _, r := range in.revisions {
 		observed, ok := in.units[r.Name]
-		gone := (ok || !in.settling) && !observed.waiting && observed.creating+observed.created == 0 &&
-			!slices.ContainsFunc(in.pods, func(p pod) bool { return p.revision == r.UID })
+		gone := (ok || !in.settling) && !observed.waiting && observed.creating+observed.created == 0 && !hasPods(in, r)
 		if gone && slices.Contains(names, r.Name) {
 			found = append(found, r)
 		}
