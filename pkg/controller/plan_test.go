@@ -347,6 +347,34 @@ func TestARevisionThatNobodyReportsHasNoInstancesOnceItsPodsAreGone(t *testing.T
 	}
 }
 
+// Schedulers go on serving the revisions of a function that is refused, and disruption budgets
+// go by their scale.
+func TestRevisionsOfARefusedFunctionSayHowManyInstancesAreWanted(t *testing.T) {
+	for name, change := range map[string]func(*input){
+		"what no schema sees": func(in *input) { in.function.Spec.Template.Args = []string{"\x00"} },
+		"a missing runtime": func(in *input) {
+			in.function.Spec.Template = v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "ruby"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := changed(given(nil), func(in *input) {
+				in.units["f-00003"] = facts{generation: 3, creating: 1, created: 7, started: true}
+				change(in)
+			})
+			out := plan(in)
+			if out.revisions != nil || out.create != nil || out.remove != nil {
+				t.Errorf("decided is %+v", out)
+			}
+			if len(out.scales) != 1 || out.scales[0].Spec.Instances != 8 {
+				t.Fatalf("the scales are %+v", out.scales)
+			}
+			if again := plan(carriedOut(in)); again.scales != nil {
+				t.Errorf("what was carried out is written again: %+v", again.scales)
+			}
+		})
+	}
+}
+
 // That its scale was written is nothing to say of a revision, though it is a new generation.
 func TestAChangeOfCountsIsOneRoundOfWrites(t *testing.T) {
 	in := changed(given(nil), func(in *input) {

@@ -32,7 +32,11 @@ func planRollout(in input, out *outcome) {
 		recordDeserted(in, look.Revisions)
 		planLeftovers(in, look, out)
 		planRevisions(in, look.Revisions, out)
+		planScales(in, look.Revisions, out)
 		out.remove = removable(in, look.Plan.Remove)
+	} else if look.Function.DeletionTimestamp.IsZero() {
+		// Schedulers go on serving the revisions of a function that is refused.
+		planScales(in, in.revisions, out)
 	}
 	planStatus(in, look, out)
 }
@@ -162,12 +166,7 @@ func observationOf(r *v1alpha1.FunctionRevision, observed facts) rollout.Observa
 	}
 }
 
-// planRevisions decides which revisions to write now.
-//
-// A disruption budget is decided by the scale: Kubernetes reads it when a pod has changed, and
-// not again. A number that comes after the pods would count until the next pod changes, and
-// let all of them be evicted, or none. So where budgets exist, the scale is written without
-// delay, and delays nothing else: pods are created and deleted for each change.
+// planRevisions decides whose status to write now.
 func planRevisions(in input, after []*v1alpha1.FunctionRevision, out *outcome) {
 	for _, r := range after {
 		i := slices.IndexFunc(in.revisions, func(b *v1alpha1.FunctionRevision) bool { return b.Name == r.Name })
@@ -176,9 +175,20 @@ func planRevisions(in input, after []*v1alpha1.FunctionRevision, out *outcome) {
 			out.mayWrite(in, in.written.revisions[r.Name], revisionUrgency(&before.Status, &r.Status)) {
 			out.revisions = append(out.revisions, r)
 		}
+	}
+}
+
+// planScales decides whose scale to write now.
+//
+// A disruption budget is decided by the scale: Kubernetes reads it when a pod has changed, and
+// not again. A number that comes after the pods would count until the next pod changes, and
+// let all of them be evicted, or none. So where budgets exist, the scale is written without
+// delay, and delays nothing else: pods are created and deleted for each change.
+func planScales(in input, revisions []*v1alpha1.FunctionRevision, out *outcome) {
+	for _, r := range revisions {
 		observed, known := in.units[r.Name]
 		known = known || deserted(in, r)
-		if wanted := clampInt32(observed.creating + observed.created); known && wanted != before.Spec.Instances && (in.budgeted || out.mayWrite(in, time.Time{}, counts)) {
+		if wanted := clampInt32(observed.creating + observed.created); known && wanted != r.Spec.Instances && (in.budgeted || out.mayWrite(in, time.Time{}, counts)) {
 			scaled := r.DeepCopy()
 			scaled.Spec.Instances = wanted
 			out.scales = append(out.scales, scaled)
