@@ -20,8 +20,10 @@ type poolStore struct {
 	onChange func(string)
 
 	mu sync.Mutex
-	// addresses are the expected schedulers, and reports has the reports of those.
+	// addresses are the expected schedulers once they are known, and reports has the reports of
+	// those.
 	addresses []string
+	known     bool
 	reports   map[string]*schedulerReport
 }
 
@@ -35,7 +37,7 @@ type schedulerReport struct {
 
 // runtimeFacts are what all schedulers together keep of the warm pools of a ClusterRuntime.
 type runtimeFacts struct {
-	// schedulers is how many report warm pools; incomplete says that others do not.
+	// schedulers is how many report warm pools; incomplete says that others do not, or may not.
 	schedulers int
 	incomplete bool
 	// generation is the lowest that one of them has considered; 0 if one does not know the
@@ -61,7 +63,7 @@ func newPoolStore(poke func(string)) *poolStore {
 func (b *poolStore) setAddresses(addresses []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.addresses = slices.Clone(addresses)
+	b.addresses, b.known = slices.Clone(addresses), true
 }
 
 // setReport records the message of a stream.
@@ -143,7 +145,7 @@ func (b *poolStore) get(name string) runtimeFacts {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	found := runtimeFacts{schedulers: len(b.reports), generation: math.MaxInt64, pools: make(map[string]poolFacts)}
-	found.incomplete = slices.ContainsFunc(b.addresses, func(a string) bool { return b.reports[a] == nil })
+	found.incomplete = !b.known || slices.ContainsFunc(b.addresses, func(a string) bool { return b.reports[a] == nil })
 	for _, observed := range b.reports {
 		rt := observed.runtimes[name]
 		found.generation = min(found.generation, rt.GetGeneration())

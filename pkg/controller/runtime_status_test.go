@@ -194,7 +194,9 @@ func TestSchedulersTogetherKeepAPool(t *testing.T) {
 			}
 			poked = nil
 		}
-		expect("nobody", runtimeFacts{generation: math.MaxInt64, pools: map[string]poolFacts{}})
+		expect("it is not known who should report", runtimeFacts{incomplete: true, generation: math.MaxInt64, pools: map[string]poolFacts{}})
+		b.setAddresses(nil)
+		expect("there are no schedulers", runtimeFacts{generation: math.MaxInt64, pools: map[string]poolFacts{}})
 		b.setAddresses([]string{"one:1", "two:1"})
 		b.setReport(one, nil)
 		expect("nothing is said", runtimeFacts{incomplete: true, generation: math.MaxInt64, pools: map[string]poolFacts{}})
