@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
 
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/backoff"
@@ -20,6 +22,10 @@ const (
 	lastRedial    = 5 * time.Second
 	sweepInterval = time.Second
 )
+
+// noticeSilence lets a stream end when the scheduler's machine is gone. Schedulers permit a ping
+// every 5 s.
+var noticeSilence = keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}
 
 // Schedulers finds the schedulers.
 type Schedulers interface {
@@ -111,7 +117,7 @@ func (f *follower) followScheduler(ctx context.Context, address string) {
 
 // watch reads one stream to its end, and says whether anything came by it.
 func (f *follower) watch(ctx context.Context, address string) (observed bool, err error) {
-	conn, err := grpc.NewClient("passthrough:///"+address, f.dial...)
+	conn, err := grpc.NewClient("passthrough:///"+address, slices.Concat(f.dial, []grpc.DialOption{grpc.WithKeepaliveParams(noticeSilence)})...)
 	if err != nil {
 		return false, fmt.Errorf("cannot connect: %w", err)
 	}

@@ -6,12 +6,15 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/test/bufconn"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -52,8 +55,10 @@ func (f *fakeSchedulers) Addresses(context.Context) ([]string, <-chan struct{}, 
 // add starts a scheduler.
 func (f *fakeSchedulers) add(t *testing.T, address string) *fakeScheduler {
 	s := &fakeScheduler{
-		listener: bufconn.Listen(1 << 16), server: grpc.NewServer(),
-		send: make(chan *controlwire.WatchReply), broken: make(chan struct{}),
+		listener: bufconn.Listen(1 << 16),
+		// As those of every Windlass program.
+		server: grpc.NewServer(grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true})),
+		send:   make(chan *controlwire.WatchReply), broken: make(chan struct{}),
 	}
 	controlwire.RegisterSchedulerServer(s.server, s)
 	go func() { _ = s.server.Serve(s.listener) }()
@@ -165,6 +170,63 @@ func TestFollowerListensToEverySchedulerAndComesBack(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+}
+
+// mutableConn is a connection that may go silent, as when the other machine is gone.
+type mutableConn struct {
+	net.Conn
+	mute *atomic.Bool
+}
+
+func (c mutableConn) Read(p []byte) (int, error) {
+	for {
+		if n, err := c.Conn.Read(p); err != nil || !c.mute.Load() {
+			return n, err
+		}
+	}
+}
+
+func (c mutableConn) Write(p []byte) (int, error) {
+	if c.mute.Load() {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
+// A scheduler that is gone with its machine ends no stream, and another one may have nothing to
+// report of its functions.
+func TestAStreamThatGoesSilentEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		schedulers, mute := newFakeSchedulers(), new(atomic.Bool)
+		one := schedulers.add(t, "one:1")
+		metrics, err := newMetrics(prometheus.NewRegistry())
+		if err != nil {
+			t.Fatal(err)
+		}
+		book := newFactStore(func(types.NamespacedName) {}, newPoolStore(func(string) {}))
+		dial := append(schedulers.dial(), grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			conn, err := one.listener.DialContext(ctx)
+			return mutableConn{conn, mute}, err
+		}))
+		f := &follower{schedulers: schedulers, dial: dial, facts: book, metrics: metrics, log: slog.New(slog.DiscardHandler)}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- f.run(ctx) }()
+		one.says(t, says("u", 1))
+		time.Sleep(time.Minute)
+		if facts, _ := book.get("u"); facts == nil {
+			t.Error("a scheduler that has nothing to say is taken for one that is gone")
+		}
+		mute.Store(true)
+		time.Sleep(20*time.Second + lostGrace)
+		if facts, _ := book.get("u"); facts != nil {
+			t.Error("the facts of a scheduler that is gone are believed")
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // testTimeout is how long a test waits for something that should come at once.
