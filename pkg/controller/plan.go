@@ -169,6 +169,10 @@ func plan(in input) outcome {
 		out.changes = append(out.changes, functionEvent{reason: reasonDrained, message: "the last instance is gone"})
 		out.again = 0
 		return out
+	case deleting && len(in.pods) == 0:
+		// A scheduler that has reported instances may never report that they are gone.
+		deadline, _ := drainDeadline(in.function)
+		out.sooner(deadline.Sub(in.now))
 	}
 	planRollout(in, &out)
 	return out
@@ -242,7 +246,7 @@ func drained(in input) bool {
 	for _, observed := range in.units {
 		there += observed.creating + observed.created
 	}
-	return there == 0 || in.now.After(deadline)
+	return there == 0 || !in.now.Before(deadline)
 }
 
 // endedAt is when a pod's agent, or the whole pod, has ended; zero while it runs.

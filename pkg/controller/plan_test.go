@@ -657,6 +657,26 @@ func TestFinalizerComesFirstAndGoesLast(t *testing.T) {
 	}
 }
 
+// Nothing may happen until then: a scheduler that is gone for good reports nothing any more.
+func TestADeletedFunctionWithoutPodsIsLookedAtAtItsDeadline(t *testing.T) {
+	in := changed(given(nil), func(in *input) {
+		in.function.DeletionTimestamp = &metav1.Time{Time: now.Add(-time.Second)}
+		in.function.Spec.Template.Timeout.Duration = 10 * time.Second
+	})
+	in = carriedOut(in)
+	out := plan(in)
+	if out.finalizer != finalizerKeep || out.again <= 0 {
+		t.Fatalf("the finalizer is changed by %d; planned again in %v", out.finalizer, out.again)
+	}
+	in.now = in.now.Add(out.again)
+	if deadline := now.Add(39 * time.Second); in.now.Before(deadline) {
+		t.Errorf("it is planned again %v too early", deadline.Sub(in.now))
+	}
+	if out = plan(in); out.finalizer != finalizerRemove {
+		t.Errorf("at the deadline the finalizer is changed by %d", out.finalizer)
+	}
+}
+
 func TestPodsThatMustGo(t *testing.T) {
 	deletedAgo := func(d time.Duration) func(*input) {
 		return func(in *input) {
