@@ -130,7 +130,7 @@ func (c *Controller) setUp(config Config, deps Deps) error {
 		setUpSpares(mgr, &spareReconciler{
 			client: mgr.GetClient(), namespace: config.Namespace, service: config.SchedulerService, metrics: metrics, log: deps.Log,
 		}),
-		setUpPolicies(mgr, &policyReconciler{client: mgr.GetClient(), spec: policySpec(config.Namespace, config.Egress), log: deps.Log}),
+		setUpPolicies(mgr, &policyReconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), spec: policySpec(config.Namespace, config.Egress), log: deps.Log}),
 		setUpRuntimes(mgr, config.Runtimes, deps.Log),
 		setUpRuntimeStatus(mgr, &runtimeStatusReconciler{
 			client: mgr.GetClient(), facts: functions.facts, metrics: metrics, written: make(map[string]runtimeWrites),

@@ -497,12 +497,20 @@ func TestNamespacesWithFunctionsHaveAPolicy(t *testing.T) {
 			if !equality.Semantic.DeepEqual(policy.Spec, policySpec(w.namespace, Egress{Mode: EgressInternet})) {
 				return fmt.Errorf("it says %+v", policy.Spec)
 			}
+			if policy.Labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy {
+				return fmt.Errorf("its labels are %v", policy.Labels)
+			}
 			return nil
 		})
 	}
 	f, g := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}}), w.makeFunction("g", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}})
 	there()
 	policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{}}
+	if err := w.Update(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	there()
+	policy.Labels = nil
 	if err := w.Update(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -22,8 +23,10 @@ const PolicyName = "windlass-functions"
 // their calls, so nothing needs to reach them.
 type policyReconciler struct {
 	client client.Client
-	spec   networkingv1.NetworkPolicySpec
-	log    *slog.Logger
+	// live reads without the cache, which has only policies with the label.
+	live client.Reader
+	spec networkingv1.NetworkPolicySpec
+	log  *slog.Logger
 }
 
 // Reconcile updates the policy in the namespace of the request, whatever its name.
@@ -57,12 +60,31 @@ func (r *policyReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 }
 
 func (r *policyReconciler) create(ctx context.Context, namespace string) error {
-	err := r.client.Create(ctx, &networkingv1.NetworkPolicy{
+	wanted := &networkingv1.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: PolicyName, Namespace: namespace, Labels: managedLabels},
 		Spec:       r.spec,
-	})
-	if apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, "NamespaceTerminating") {
-		return nil
 	}
-	return err
+	err := r.client.Create(ctx, wanted)
+	switch {
+	case apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, "NamespaceTerminating"):
+		return nil
+	case apierrors.IsAlreadyExists(err):
+		return r.repair(ctx, client.ObjectKeyFromObject(wanted))
+	default:
+		return err
+	}
+}
+
+// repair gives a policy back the label without which the cache does not have it.
+func (r *policyReconciler) repair(ctx context.Context, key client.ObjectKey) error {
+	found := &networkingv1.NetworkPolicy{}
+	if err := r.live.Get(ctx, key, found); err != nil {
+		return err
+	}
+	if found.Labels == nil {
+		found.Labels = make(map[string]string)
+	}
+	maps.Copy(found.Labels, managedLabels)
+	found.Spec = r.spec
+	return r.client.Update(ctx, found)
 }
