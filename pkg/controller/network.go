@@ -61,7 +61,7 @@ func (r *policyReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 
 func (r *policyReconciler) create(ctx context.Context, namespace string) error {
 	wanted := &networkingv1.NetworkPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: PolicyName, Namespace: namespace, Labels: managedLabels},
+		ObjectMeta: metav1.ObjectMeta{Name: PolicyName, Namespace: namespace, Labels: maps.Clone(managedLabels)},
 		Spec:       r.spec,
 	}
 	err := r.client.Create(ctx, wanted)
