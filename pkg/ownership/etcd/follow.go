@@ -18,9 +18,13 @@ const (
 	// requestTimeout bounds each request to etcd.
 	requestTimeout = 3 * time.Second
 	// recheckEvery is how often a follower compares its state with etcd. A watch does not show
-	// that etcd cannot be reached, that it lags, or that etcd was wiped and the watch waits
-	// for a revision that is far away.
+	// that etcd cannot be reached, that it lags, or that etcd was wiped or restored and the
+	// watch waits for a revision that is far away.
 	recheckEvery = 4 * time.Second
+	// relistAfter is the comparison that lists all keys. Only that shows that a restored etcd
+	// has other keys than before if it has reached the last known revision again, and the last
+	// write is the same.
+	relistAfter = 8
 )
 
 var (
@@ -49,8 +53,23 @@ type following struct {
 	*follower
 	watch   clientv3.WatchChan
 	recheck *time.Ticker
-	// known are the revisions of all keys, including ignored ones.
-	known map[string]int64
+	// known are the last writes of all keys, including ignored ones.
+	known map[string]lastWrite
+	// seen is the highest known revision of etcd.
+	seen int64
+	// compared counts the comparisons since the last listing.
+	compared int
+}
+
+// lastWrite is how a key was written last. Two histories of etcd may write a key at the same
+// revision.
+type lastWrite struct {
+	revision, lease int64
+	value           string
+}
+
+func lastWriteOf(kv *mvccpb.KeyValue) lastWrite {
+	return lastWrite{kv.ModRevision, kv.Lease, string(kv.Value)}
 }
 
 // start lists all keys and watches them from there until ctx ends.
@@ -96,17 +115,34 @@ func (w *following) wait(ctx context.Context, until time.Time) (storeUpdate, err
 	}
 }
 
-func (w *following) list(ctx context.Context) (coordinator.Listing, error) {
+// read reads keys. Reads of etcd are linearizable: only another history has an earlier revision
+// than any that was seen before. A watch would then wait for a later one, so it must begin anew.
+func (w *following) read(ctx context.Context, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	answer, err := w.client.Get(ctx, w.keys.prefix(), clientv3.WithPrefix())
+	answer, err := w.client.Get(ctx, w.keys.prefix(), append(options, clientv3.WithPrefix())...)
 	if err != nil {
-		return coordinator.Listing{}, fmt.Errorf("etcd: listing the keys: %w", err)
+		return nil, fmt.Errorf("etcd: reading the keys: %w", err)
+	}
+	if answer.Header.Revision < w.seen {
+		return nil, errRewound
+	}
+	w.saw(answer.Header.Revision)
+	return answer, nil
+}
+
+// saw records a revision of etcd.
+func (w *following) saw(revision int64) { w.seen = max(w.seen, revision) }
+
+func (w *following) list(ctx context.Context) (coordinator.Listing, error) {
+	answer, err := w.read(ctx)
+	if err != nil {
+		return coordinator.Listing{}, err
 	}
 	listing := coordinator.Listing{Revision: answer.Header.Revision}
-	w.known = make(map[string]int64, len(answer.Kvs))
+	w.known, w.compared = make(map[string]lastWrite, len(answer.Kvs)), 0
 	for _, kv := range answer.Kvs {
-		w.known[string(kv.Key)] = kv.ModRevision
+		w.known[string(kv.Key)] = lastWriteOf(kv)
 		if entry, ok := w.entry(kv); ok {
 			listing.Entries = append(listing.Entries, entry)
 		}
@@ -115,6 +151,7 @@ func (w *following) list(ctx context.Context) (coordinator.Listing, error) {
 }
 
 func (w *following) changes(answer clientv3.WatchResponse) []coordinator.Entry {
+	w.saw(answer.Header.Revision)
 	entries := make([]coordinator.Entry, 0, len(answer.Events))
 	for _, event := range answer.Events {
 		name, revision := string(event.Kv.Key), event.Kv.ModRevision
@@ -125,7 +162,7 @@ func (w *following) changes(answer clientv3.WatchResponse) []coordinator.Entry {
 			}
 			continue
 		}
-		w.known[name] = revision
+		w.known[name] = lastWriteOf(event.Kv)
 		if entry, ok := w.entry(event.Kv); ok {
 			entries = append(entries, entry)
 		}
@@ -142,27 +179,31 @@ func (f *follower) entry(kv *mvccpb.KeyValue) (coordinator.Entry, bool) {
 }
 
 // audit compares the number of keys and the last write with the known ones, and lists all keys
-// if they differ. If the watch was merely late, the listing does no harm.
+// if they differ, or if it is time to. If the watch was merely late, the listing does no harm.
 func (w *following) audit(ctx context.Context) (storeUpdate, error) {
-	request, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	answer, err := w.client.Get(request, w.keys.prefix(), clientv3.WithPrefix(), clientv3.WithKeysOnly(),
-		clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend), clientv3.WithLimit(1))
-	if err != nil {
-		return storeUpdate{}, fmt.Errorf("etcd: comparing the keys: %w", err)
-	}
-	same := answer.Count == int64(len(w.known))
-	for _, kv := range answer.Kvs {
-		same = same && w.known[string(kv.Key)] == kv.ModRevision
-	}
-	if same {
-		return storeUpdate{confirmed: true}, nil
+	if w.compared++; w.compared < relistAfter {
+		if same, err := w.isUnchanged(ctx); same || err != nil {
+			return storeUpdate{confirmed: same}, err
+		}
 	}
 	listing, err := w.list(ctx)
 	if err != nil {
 		return storeUpdate{}, err
 	}
 	return storeUpdate{listing: &listing}, nil
+}
+
+func (w *following) isUnchanged(ctx context.Context) (same bool, err error) {
+	answer, err := w.read(ctx, clientv3.WithLastRev()...)
+	if err != nil || answer.Count != int64(len(w.known)) {
+		return false, err
+	}
+	for _, kv := range answer.Kvs {
+		if w.known[string(kv.Key)] != lastWriteOf(kv) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // newRetry is the pause after etcd could not be reached.
