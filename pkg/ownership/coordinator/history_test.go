@@ -24,3 +24,16 @@ func TestAKeyThatIsAnotherOneAtTheSameRevisionIsOfAnotherHistory(t *testing.T) {
 		t.Errorf("the owner is %+v, current %v", owner, current)
 	}
 }
+
+func TestAListingThatLacksAKeyOfItsOwnRevisionIsOfAnotherHistory(t *testing.T) {
+	var v View
+	v.Listed(Listing{Revision: 8})
+	v.Apply(put("a", 9))
+	other := Entry{Key: Key{Slot: 8}, Lease: 1, Revision: 9}
+	if !v.Listed(Listing{Revision: 9, Entries: []Entry{other}}) {
+		t.Error("the other history is not noticed")
+	}
+	if owner, current := v.Owner(7); current || owner.ID != "a" {
+		t.Errorf("the owner is %+v, current %v, want a as the last one", owner, current)
+	}
+}

@@ -57,17 +57,14 @@ func (v *View) Listed(l Listing) (rewound bool) {
 		}
 		v.members = nil
 	}
-	var listed [ownership.Slots]bool
 	members := make(map[string]bool)
 	for _, e := range l.Entries {
-		if e.Key.Member == "" {
-			listed[e.Key.Slot] = true
-		} else {
+		if e.Key.Member != "" {
 			members[e.Key.Member] = true
 		}
 		v.Apply(e)
 	}
-	for slot, exists := range listed {
+	for slot, exists := range l.slots() {
 		if !exists {
 			v.Apply(Entry{Key: Key{Slot: ownership.Slot(slot)}, Revision: l.Revision, Absent: true})
 		}
@@ -82,9 +79,19 @@ func (v *View) Listed(l Listing) (rewound bool) {
 	return rewound
 }
 
+// slots reports for each slot whether the listing has its key.
+func (l Listing) slots() (exist [ownership.Slots]bool) {
+	for _, e := range l.Entries {
+		if e.Key.Member == "" {
+			exist[e.Key.Slot] = true
+		}
+	}
+	return exist
+}
+
 // contradicts reports whether a listing cannot follow the known content: it has an earlier
-// revision, or a key was written later than the listing says, or differently at the same
-// revision.
+// revision, or lacks a key that was written at its revision, or a key was written later than
+// the listing says, or differently at the same revision.
 func (v *View) contradicts(l Listing) bool {
 	if l.Revision < v.revision {
 		return true
@@ -95,6 +102,11 @@ func (v *View) contradicts(l Listing) bool {
 		}
 		if known := v.members[e.Key.Member]; e.Key.Member != "" &&
 			(e.Revision < known.Revision || e.Revision == known.Revision && e != known) {
+			return true
+		}
+	}
+	for slot, exists := range l.slots() {
+		if r := &v.slots[slot]; !exists && r.exists && r.revision == l.Revision {
 			return true
 		}
 	}
