@@ -136,7 +136,8 @@ func (c *Core) reviewPeers(now time.Time) {
 func (c *Core) Interrupted() { c.following, c.waiting = false, false }
 
 // Following reports whether keys are followed, as far as the Core knows. The Core itself
-// detects that the store went back to an earlier revision.
+// detects by transactions that the store went back to an earlier revision, or that a member's
+// lease has ended.
 func (c *Core) Following() bool { return c.following }
 
 // Answered applies the result of the transaction that Next returned last.
@@ -154,6 +155,8 @@ func (c *Core) Answered(now time.Time, txn Txn, result Result) {
 		c.Seen(now, result.Found...)
 	case txn.Handoff:
 		c.peers.markEnded(txn.Ops[0].Lease)
+		// The member's key ended with its lease, and no change has told of it.
+		c.Interrupted()
 	default:
 		c.lease = 0
 	}

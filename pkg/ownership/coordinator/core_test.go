@@ -439,12 +439,18 @@ func TestAHandoffToALeaseThatEndedIsNotTriedForEver(t *testing.T) {
 	w.run(trustAfter - 5*step)
 	a.lag = time.Hour // a does not hear that b's lease ends
 	w.run(time.Second)
+	// Whatever a lists, b's key is there.
+	before := w.store.List()
 	w.store.End(b.Lease())
 	b.cut = true
-	tries := 0
+	tries, lists := 0, 0
 	for range 10 {
 		w.now = w.now.Add(time.Second)
 		a.Renewed(w.now)
+		if !a.Following() {
+			lists++
+			a.Listed(w.now, before)
+		}
 		for {
 			txn, due := a.Next(w.now)
 			if !due {
@@ -456,6 +462,9 @@ func TestAHandoffToALeaseThatEndedIsNotTriedForEver(t *testing.T) {
 	}
 	if tries != 1 {
 		t.Errorf("it tried %d handoffs, want one that fails", tries)
+	}
+	if lists != 1 {
+		t.Errorf("it listed the keys %d times, want once, to see what else it does not know", lists)
 	}
 	if a.Holds() == 0 {
 		t.Error("it let go of what nobody got")

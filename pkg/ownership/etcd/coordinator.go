@@ -167,7 +167,7 @@ func (k *Coordinator) runTransactions(ctx context.Context) error {
 	case read(k, (*coordinator.Core).Lease) == 0:
 		return errLeaseLost
 	case !read(k, (*coordinator.Core).Following):
-		return errRewound
+		return errOutdated
 	case read(k, (*coordinator.Core).Complete):
 		closeOnce(k.ready)
 	}
@@ -246,17 +246,23 @@ func (k *Coordinator) handOver(ctx context.Context) {
 }
 
 // drain hands off all slots. It reads the keys first: a transaction that was under way
-// may have been committed.
+// may have been committed. It reads them again if a transaction shows that they have changed,
+// because slots without an owner wait for the end of the lease.
 func (k *Coordinator) drain(ctx context.Context) error {
-	watching := following{follower: &k.follower}
-	listing, err := watching.list(ctx)
-	if err != nil {
-		return err
-	}
-	k.listed(listing)
 	k.withCore(k.core.Drain)
-	if err := k.runTransactions(ctx); err != nil && !errors.Is(err, errLeaseLost) {
-		return err
+	for {
+		watching := following{follower: &k.follower}
+		listing, err := watching.list(ctx)
+		if err != nil {
+			return err
+		}
+		k.listed(listing)
+		err = k.runTransactions(ctx)
+		if errors.Is(err, errLeaseLost) {
+			return nil
+		}
+		if !errors.Is(err, errOutdated) {
+			return err
+		}
 	}
-	return nil
 }

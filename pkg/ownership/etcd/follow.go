@@ -30,6 +30,7 @@ const (
 var (
 	errWatchEnded = errors.New("etcd: the watch ended")
 	errRewound    = errors.New("etcd: the store has another history than before")
+	errOutdated   = errors.New("etcd: the store no longer has what was read from it")
 )
 
 // follower reads the keys under a prefix.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -91,6 +92,29 @@ func TestACoordinatorThatEndsHandsOverWithoutAGap(t *testing.T) {
 		if epoch != 0 && (now.ID == "a" || now.Epoch <= epoch) {
 			t.Fatalf("slot %d of a, in epoch %d, has owner %+v", slot, epoch, now)
 		}
+	}
+}
+
+func TestACoordinatorThatEndsWithAMemberThatDiesLeavesNothing(t *testing.T) {
+	a := runCoordinator(t, "a")
+	<-a.Ready()
+	lease, err := store.Grant(t.Context(), 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	member := encode(coordinator.Value{ID: "b", Addr: "b:7000"})
+	if _, err := store.Put(t.Context(), a.follower.keys.member("b"), member, clientv3.WithLease(lease.ID)); err != nil {
+		t.Fatal(err)
+	}
+	// The first transaction at the end comes after a has read that b is a member.
+	a.line.beforeTxn = sync.OnceFunc(func() {
+		if _, err := store.Revoke(context.Background(), lease.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	a.end()
+	if left := list(t); left.Count != 0 {
+		t.Errorf("it has ended and left %d keys", left.Count)
 	}
 }
 

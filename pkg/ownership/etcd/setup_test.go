@@ -61,9 +61,9 @@ type line struct {
 	to  *clientv3.Client
 	up  context.Context
 	cut context.CancelFunc
-	// beforeWatch and beforeRevoke are called before these requests, if not
+	// beforeWatch, beforeTxn and beforeRevoke are called before these requests, if not
 	// nil.
-	beforeWatch, beforeRevoke func()
+	beforeWatch, beforeTxn, beforeRevoke func()
 }
 
 func newLine(t *testing.T) *line {
@@ -139,6 +139,9 @@ func (kv lineKV) Txn(ctx context.Context) clientv3.Txn {
 	to, ctx, err := kv.line.bound(ctx)
 	if err != nil {
 		return cutTxn{}
+	}
+	if kv.line.beforeTxn != nil {
+		kv.line.beforeTxn()
 	}
 	return to.Txn(ctx)
 }
