@@ -7,6 +7,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/sleep"
@@ -20,13 +21,37 @@ type slots struct {
 	etcd *clientv3.Client
 }
 
-// slot is that of a function.
+// slot is that of the revision that most calls of a function go to, as far as the function's
+// status says so; a gateway may have read an earlier one.
 func (s slots) slot(ctx context.Context, function string) (ownership.Slot, error) {
 	fn := &v1alpha1.Function{}
 	if err := s.lab.Cluster.Get(ctx, function, fn); err != nil {
 		return 0, err
 	}
-	return ownership.SlotOf(string(fn.UID), 0), nil
+	name, found := mostCalled(fn.Status.Traffic)
+	if !found {
+		return 0, fmt.Errorf("no calls go to a revision of %s yet", function)
+	}
+	revision := &v1alpha1.FunctionRevision{}
+	if err := s.lab.Cluster.Objects.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, revision); err != nil {
+		return 0, err
+	}
+	return ownership.SlotOf(string(revision.UID), 0), nil
+}
+
+// mostCalled is the revision that most calls go to, the first one of several; false if there
+// is none.
+func mostCalled(traffic []v1alpha1.TrafficStatus) (revision string, found bool) {
+	weights, most := make(map[string]int32), int32(0)
+	for _, part := range traffic {
+		weights[part.RevisionName] += part.Weight
+	}
+	for _, part := range traffic {
+		if weight := weights[part.RevisionName]; weight > most {
+			revision, most = part.RevisionName, weight
+		}
+	}
+	return revision, most > 0
 }
 
 // slotKey is the key of a slot in etcd.
