@@ -37,6 +37,37 @@ func TestAClaimedWaitCountsWithinItsNamespaceOnly(t *testing.T) {
 	}
 }
 
+// Nor does what it says of a call that runs already.
+func TestACallThatIsSaidToRunWaitsBehindOthersThatCameBefore(t *testing.T) {
+	for _, order := range []Order{FIFO, SERPT} {
+		n := newNode(t, func(p *Params) { p.Order, p.Preempt, p.Slice.Rule = order, order == SERPT, SliceOff })
+		victim, attacker := n.learnTenants()
+		n.now = time.Hour
+		n.do("", Joined{Instance: 3, Namespace: "third", Function: "holds"})
+		n.do("+3", Asked{Instance: 3})
+		n.do("", Asked{Instance: victim, Usage: 8 * ms})
+		n.now += ms
+		n.do("v2 preempted", Running{Instance: attacker, For: 24 * time.Hour, Usage: 200 * ms})
+		n.do("+1", Ended{Instance: 3, Usage: ms})
+		n.do("^2 ticket", Ended{Instance: victim, Usage: 16 * ms})
+	}
+}
+
+// Nor does a claimed age bring a call beyond its slice before those of others.
+func TestACallBeyondItsSliceIsAsOldAsTheNodeHasSeen(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Order, p.Slice, p.Preempt = FIFO, Slice{SliceFixed, 10 * ms}, false })
+	victim, attacker := n.joinTenants()
+	n.do("", Joined{Instance: 3, Namespace: "third", Function: "holds"})
+	n.do("+1", Asked{Instance: victim})
+	n.now = 10 * time.Second
+	n.do("", Asked{Instance: attacker, Waited: time.Minute})
+	n.do("", Asked{Instance: 3})
+	n.do("v1 slice, +2", Sampled{Instance: victim, Usage: 11 * ms})
+	n.do("v2 slice, +3", Sampled{Instance: attacker, Usage: 11 * ms})
+	n.now = 30 * time.Second
+	n.do("^1 idle-core", Sampled{Instance: 3})
+}
+
 // Nor does it keep a ticket from one.
 func TestATicketByAClaimedWaitIsNotKeptFromOthers(t *testing.T) {
 	n := newNode(t, func(*Params) {})

@@ -10,6 +10,7 @@ import (
 type Core struct {
 	params Params
 	busy   bool
+	since  time.Duration // when it became busy or calm
 	// occupied cores have no tickets.
 	occupied   int
 	instances  map[InstanceID]*instance
@@ -56,12 +57,12 @@ type instance struct {
 
 	ask      uint64
 	received time.Duration // when the node received the call
-	asked    time.Duration
-	key      float64 // its place in the line by key, in nanoseconds
-	proven   float64 // the same, as if it had not waited before the node heard of it
-	size     float64 // what it is expected to need, its place in the line by size
-	places   [2]int  // its indexes in the lines
-	aged     bool    // it has its ticket by its age: shorter calls waited
+	asked    time.Duration // when the node agent heard of it
+	key      float64       // its place in the line by key, in nanoseconds
+	proven   float64       // the same, as if it had not waited before the node heard of it
+	size     float64       // what it is expected to need, its place in the line by size
+	places   [2]int        // its indexes in the lines
+	aged     bool          // it has its ticket by its age: shorter calls waited
 
 	usage   time.Duration // processor time at the last look
 	began   time.Duration // usage when the call began
@@ -191,15 +192,20 @@ func (c *Core) onLeft(now time.Duration, id InstanceID) {
 	i.namespace.instances--
 }
 
+// runningWithin is how long after a node has become busy agents say which calls run already. Who says so later
+// began without a ticket that it had to ask for.
+const runningWithin = time.Second
+
 // onRunning takes in a call that began while the node was calm. It keeps computing, with a
-// ticket if one is free or if calls are never interrupted.
+// ticket if one is free or if calls are never interrupted. For others than those of its namespace it is as new as
+// one that asks now: nobody has seen how old it is.
 func (c *Core) onRunning(now time.Duration, i *instance, e Running) {
 	if i.phase != idle || !i.class.takesTickets() {
 		return
 	}
-	i.received = now - e.For
+	i.asked, i.received = now, now-e.For
 	i.beginCall(now)
-	if c.ticketFree() || !c.params.preempts() {
+	if c.ticketFree() || !c.params.preempts() && now-c.since < runningWithin {
 		c.enter(i, holding)
 		return
 	}
@@ -313,6 +319,9 @@ const stillness = 100 * time.Microsecond
 
 // onModeChanged makes the node busy, or lets everything go on a calm one.
 func (c *Core) onModeChanged(now time.Duration, e ModeChanged) {
+	if c.busy != e.Busy {
+		c.since = now
+	}
 	c.busy, c.occupied = e.Busy, 0
 	if c.busy {
 		for _, i := range c.members {

@@ -372,6 +372,20 @@ func TestCallsThatRanOnACalmNodeKeepRunning(t *testing.T) {
 	n.do("+1", Left{Instance: 2})
 }
 
+// Without preemption, calls that ran already keep running: those that agents speak of when the node becomes busy.
+func TestOnlyCallsFromBeforeTheNodeWasBusyRunBeyondTheTickets(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Order, p.Preempt = SEPT, false })
+	n.join(1, 2, 3)
+	n.do("+1", Asked{Instance: 1})
+	n.now = 100 * ms
+	n.do("", Running{Instance: 2})
+	n.now = 2 * time.Second
+	n.do("v3 preempted", Running{Instance: 3})
+	if got := n.core.Counts(); got != (Counts{Holding: 2, Preempted: 1}) {
+		t.Errorf("%+v, want two calls with tickets", got)
+	}
+}
+
 func TestNamespacesAboveTheirShareGoBehindTheOthers(t *testing.T) {
 	n := newNode(t, func(p *Params) { p.Order = SEPT; p.Preempt = false; p.Slice = Slice{Rule: SliceOff} })
 	n.do("", Joined{Instance: 1, Namespace: "greedy", Function: "a"})

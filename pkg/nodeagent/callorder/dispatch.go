@@ -60,7 +60,7 @@ func tooOld(c *Core, now time.Duration) int {
 	if c.params.OutlivedAge == 0 {
 		return 0
 	}
-	due := func(i *instance) bool { return now-i.received >= c.params.OutlivedAge }
+	due := func(i *instance) bool { return now-i.asked >= c.params.OutlivedAge }
 	if slices.ContainsFunc(c.demoted, due) || slices.ContainsFunc(c.lifted, due) {
 		return 1
 	}
@@ -194,11 +194,12 @@ func (i *instance) left() time.Duration {
 	return used
 }
 
-// byAge compares calls by when the node received them. Idle cores go to the oldest call that has
+// byAge compares calls by when the node heard of them: what agents say of the time before would bring their
+// calls before those of others. Idle cores go to the oldest call that has
 // outlived its slice: calls beyond it are mostly alike, and the order by what they have used would
 // end all of them late.
 func byAge(a, b *instance) int {
-	return cmp.Or(cmp.Compare(a.received, b.received), cmp.Compare(a.id, b.id))
+	return cmp.Or(cmp.Compare(a.asked, b.asked), cmp.Compare(a.id, b.id))
 }
 
 // wait puts the call of an instance into the line, waiting or preempted.

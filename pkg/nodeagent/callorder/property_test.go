@@ -88,7 +88,7 @@ func play(t *testing.T, history []byte, variant byte) seen {
 		w.apply(t, effects)
 		w.check(t, core, busy, e)
 		if busy && len(core.lifted) == 0 && slices.ContainsFunc(core.demoted, func(i *instance) bool {
-			return core.params.OutlivedAge > 0 && now-i.received >= core.params.OutlivedAge
+			return core.params.OutlivedAge > 0 && now-i.asked >= core.params.OutlivedAge
 		}) {
 			t.Error("an old call that has outlived its slice is low, and none of them computes")
 		}
@@ -113,7 +113,7 @@ func (w *twin) event(what, which byte, busy *bool) Event {
 	id := InstanceID(which % 7)
 	w.usage[id] += time.Duration(which/7) * ms / 4
 	usage := w.usage[id]
-	switch what % 13 {
+	switch what % 14 {
 	case 0, 1:
 		w.joined[id] = true
 		return Joined{
@@ -155,6 +155,11 @@ func (w *twin) event(what, which byte, busy *bool) Event {
 		}
 		w.occupied = int(which % 4)
 		return Occupied{Cores: w.occupied}
+	case 12:
+		if w.joined[id] && classOf(id) == Standard && !w.asked[id] {
+			w.computing[id] = true
+		}
+		return Running{Instance: id, For: time.Duration(what) * time.Second, Usage: usage}
 	default:
 		return Sampled{Instance: id, Usage: usage}
 	}
@@ -263,10 +268,10 @@ func TestNoMoreCallsHoldTicketsThanThereAreCores(t *testing.T) {
 		busy := true
 		for k := range 300 {
 			what := byte(r.IntN(256))
-			if what%13 == 10 {
+			if what%14 == 10 {
 				continue
 			}
-			core.Step(time.Duration(k)*ms, w.event(what, byte(r.IntN(256)), &busy))
+			core.Step(2*runningWithin+time.Duration(k)*ms, w.event(what, byte(r.IntN(256)), &busy))
 			if counts := core.Counts(); counts.Holding > p.Cores {
 				t.Fatalf("seed %d: %+v with %d cores", seed, counts, p.Cores)
 			}
