@@ -254,6 +254,11 @@ func TestLiesDoNotHarmOthers(t *testing.T) {
 		says.Function = function
 		p.s.join(p, says)
 	}
+	rejoinAs := func(p *podOfSiege, class Class) {
+		says := p.joins
+		says.Class = class
+		p.s.join(p, says)
+	}
 	for _, lie := range []struct {
 		name string
 		says Joined
@@ -265,6 +270,11 @@ func TestLiesDoNotHarmOthers(t *testing.T) {
 		{"says that it runs two calls at a time", Joined{}, spinRound},
 		{"the same, and comes anew each time", Joined{}, func(p *podOfSiege, _ int, then func()) {
 			rejoin(p, "hog")
+			p.compute(50*ms, then)
+		}},
+		{"comes as batch and then anew", asks, func(p *podOfSiege, _ int, then func()) {
+			rejoinAs(p, Batch)
+			rejoinAs(p, Standard)
 			p.compute(50*ms, then)
 		}},
 		{"says at once that its call has ended", asks, func(p *podOfSiege, _ int, then func()) {

@@ -175,9 +175,9 @@ type goneInstance struct {
 // mostGone bounds how many are remembered.
 const mostGone = 4096
 
-// keep remembers an instance that leaves.
+// keep remembers an instance that leaves, of whatever class: it may come again with another one.
 func (g *gone) keep(i *instance) {
-	if i.name == "" || !i.class.takesTickets() {
+	if i.name == "" {
 		return
 	}
 	if g.of == nil {

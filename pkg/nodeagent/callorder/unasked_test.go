@@ -107,6 +107,22 @@ func TestWhoComesAgainHasTheAllowanceThatItHad(t *testing.T) {
 	n.do("", join(4, 6*time.Second))
 }
 
+// Nor does one in which it says that it has another class.
+func TestWhoComesAgainAsBatchKeepsTheAllowanceThatItHad(t *testing.T) {
+	for _, class := range []Class{Batch, LatencyCritical} {
+		n := newNode(t, func(*Params) {})
+		join := func(id InstanceID, class Class) Joined {
+			return Joined{Instance: id, Class: class, MustAsk: true, Name: "pod", Usage: 6 * time.Second}
+		}
+		n.do("", Joined{Instance: 1, MustAsk: true, Name: "pod"})
+		n.do("v1 unasked", Sampled{Instance: 1, Usage: 6 * time.Second})
+		n.do("^1 ended", Left{Instance: 1})
+		n.do(map[Class]string{Batch: "v2 batch"}[class], join(2, class))
+		n.do(map[Class]string{Batch: "^2 ended"}[class], Left{Instance: 2})
+		n.do("v3 unasked", join(3, Standard))
+	}
+}
+
 // What an instance has used before it says hello is a part of its start.
 func TestAnOldInstanceIsNotStarting(t *testing.T) {
 	n := newNode(t, func(*Params) {})
