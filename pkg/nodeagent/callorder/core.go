@@ -67,6 +67,8 @@ type instance struct {
 	usage   time.Duration // processor time at the last look
 	began   time.Duration // usage when the call began
 	stalled int           // samples in a row without processor time
+	// outlived says that its call has outlived its slice, also while it is blocked.
+	outlived bool
 
 	name      string
 	mustAsk   bool
@@ -270,10 +272,7 @@ func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 		ration(c, now, i)
 	case holding:
 		i.namespace.wanted = now
-		i.stalled++
-		if grew > stillness {
-			i.stalled = 0
-		}
+		i.stall(grew)
 		if i.slow, i.unused = i.slow+1, i.unused+since-grew; grew >= since/2 {
 			i.slow, i.unused = 0, 0
 		}
@@ -284,15 +283,22 @@ func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 			if i.function.outgrown(i.used()) {
 				resize(c, i)
 			}
-		} else if c.params.BlockedAfter > 0 && i.stalled >= c.params.BlockedAfter {
+		} else if c.params.stands(i) {
 			c.enter(i, blocked)
 			c.gaveBack++
+		}
+	case lifted:
+		if i.stall(grew); c.params.stands(i) {
+			c.enter(i, blocked)
 		}
 	case blocked:
 		if grew <= stillness {
 			return
 		}
-		i.stalled = 0
+		if i.outlived {
+			c.enter(i, lifted) // dispatch says whether it stays there
+			return
+		}
 		if c.ticketFree() {
 			c.enter(i, holding)
 			return
@@ -301,6 +307,17 @@ func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 		c.wait(i, preempted)
 	}
 }
+
+// stall notes by how much the processor time of a call grew from one sample to the next.
+func (i *instance) stall(grew time.Duration) {
+	i.stalled++
+	if grew > stillness {
+		i.stalled = 0
+	}
+}
+
+// stands says whether a call has used no processor time for so long that it counts as blocked.
+func (p Params) stands(i *instance) bool { return p.BlockedAfter > 0 && i.stalled >= p.BlockedAfter }
 
 // waste charges a call for the time in which it keeps a ticket and hardly computes: it has used less than half of
 // that in more samples than would make it blocked, and no other call had the core. Otherwise a call that computes

@@ -309,6 +309,48 @@ func TestCallsThatOutlivedTheirSliceKeepSomeCores(t *testing.T) {
 	n.do("^2 idle-core", Ended{Instance: 1, Usage: 30 * ms})
 }
 
+// A core that is for calls beyond their slice is not kept for one that sleeps.
+func TestACallBeyondItsSliceThatSleepsTakesNoCore(t *testing.T) {
+	n := newNode(t, func(p *Params) { *p = DefaultParams(8) })
+	n.join(1, 2, 3, 4, 5, 6, 7, 8, 9)
+	n.do("+1", Asked{Instance: 1})
+	n.do("v1 slice, ^1 idle-core", Sampled{Instance: 1, Usage: 21 * ms})
+	for range 3 {
+		n.now += 5 * ms
+		n.do("", Sampled{Instance: 1, Usage: 21 * ms})
+	}
+	for id := InstanceID(2); id <= 9; id++ {
+		n.do(fmt.Sprint("+", id), Asked{Instance: id})
+	}
+	if got := n.core.Counts(); got != (Counts{Holding: 8, Blocked: 1}) {
+		t.Errorf("%+v, want one blocked call beside eight tickets, none of which was its own", got)
+	}
+	// It is beyond its slice still when it computes again, and gets no ticket for that.
+	n.do("", Sampled{Instance: 1, Usage: 22 * ms})
+	if got := n.core.Counts(); got.Demoted != 1 || got.Holding != 8 {
+		t.Errorf("%+v, want one call beyond its slice", got)
+	}
+	n.do("", Ended{Instance: 1, Usage: 23 * ms})
+}
+
+// On one core an old call that sleeps leaves its place to another old one, and has it again once it computes.
+func TestAnOldCallBeyondItsSliceThatSleepsMakesRoomForAnother(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Order, p.Slice, p.Preempt = FIFO, Slice{SliceFixed, 10 * ms}, false })
+	n.join(1, 2, 3)
+	n.do("+1", Asked{Instance: 1})
+	n.now = ms
+	n.do("", Asked{Instance: 2})
+	n.do("", Asked{Instance: 3})
+	n.do("v1 slice, +2", Sampled{Instance: 1, Usage: 11 * ms})
+	n.do("v2 slice, +3", Sampled{Instance: 2, Usage: 11 * ms})
+	n.now = 31 * time.Second
+	n.do("^1 idle-core", Sampled{Instance: 3, Usage: ms})
+	n.do("", Sampled{Instance: 1, Usage: 11 * ms})
+	n.do("^2 idle-core", Sampled{Instance: 1, Usage: 11 * ms})
+	n.do("v2 slice", Sampled{Instance: 1, Usage: 12 * ms})
+	n.do("^2 idle-core", Ended{Instance: 1, Usage: 12 * ms})
+}
+
 func TestIdleCoresGoToTheOldestCallBeyondItsSlice(t *testing.T) {
 	n := newNode(t, func(p *Params) { p.Order = FIFO; p.Slice = Slice{SliceFixed, 10 * ms}; p.Preempt = false })
 	n.join(1, 2, 3)

@@ -49,7 +49,8 @@ func (c *Core) ticketFree() bool {
 	return !c.busy || c.params.Order == None || len(c.holding) < c.tickets()-outlivedCores(c)
 }
 
-// outlivedCores is how many cores calls that have outlived their slice have now, whatever waits.
+// outlivedCores is how many cores calls that have outlived their slice have now, whatever waits. Those that
+// sleep need none.
 func outlivedCores(c *Core) int {
 	return min(c.params.Outlived, len(c.demoted)+len(c.lifted), c.tickets()-1)
 }
@@ -226,7 +227,8 @@ func resize(c *Core, of *instance) {
 // enter moves the call of an instance to a phase in which it has begun.
 func (c *Core) enter(i *instance, to phase) {
 	c.leaveLists(i)
-	i.phase, i.aged, i.slow, i.unused = to, false, 0, 0
+	i.phase, i.aged, i.stalled, i.slow, i.unused = to, false, 0, 0, 0
+	i.outlived = to == demoted || to == lifted || i.outlived && to == blocked
 	list := c.those(to)
 	*list = append(*list, i)
 }

@@ -13,8 +13,8 @@
 //   - No call waits while a ticket is free. There are as many tickets as Cores, less the cores on
 //     which latency-critical instances compute, and at least one. Of these, Params.Outlived, but
 //     never all, are none while calls that outlived their slice can use the cores.
-//   - While a call that has outlived its slice is older than Params.OutlivedAge, one such call computes in the normal
-//     band, the oldest first.
+//   - While a call that has outlived its slice and does not sleep is older than Params.OutlivedAge,
+//     one such call computes in the normal band, the oldest first.
 //   - A standard instance is in the low band only while it runs a call without a ticket, or after it has
 //     computed more without one than it may.
 //
