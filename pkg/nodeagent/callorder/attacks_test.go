@@ -217,6 +217,59 @@ func TestATicketIsNotKeptWhileAnotherHasIt(t *testing.T) {
 	}
 }
 
+// Nor is it once that call is there again and hardly has its core, but for what it does not use then.
+func TestAWaitForATicketIsNoPartOfWhatACallKeeps(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Slice.Rule = SliceOff })
+	victim, long := n.learnTenants()
+	n.do("+2", Asked{Instance: long, Usage: 200 * ms})
+	n.do("v2 preempted, +1", Asked{Instance: victim, Usage: 8 * ms})
+	n.now += time.Second
+	n.do("^2 ticket", Ended{Instance: victim, Usage: 16 * ms})
+	used := 200 * ms
+	for range 3 {
+		n.now += 5 * ms
+		used += 2 * ms
+		n.do("", Sampled{Instance: long, Usage: used})
+	}
+	n.do("", Ended{Instance: long, Usage: used})
+	if mean, _ := n.core.Mean("evil", "hog"); mean > 110*ms {
+		t.Errorf("a call that has had its ticket for 15 ms counts as %s", 2*mean-200*ms)
+	}
+}
+
+// What a call computes on a calm node is nobody's, nor is what it does not.
+func TestACalmTimeIsNeitherComputedNorKept(t *testing.T) {
+	for _, used := range []time.Duration{0, 30 * time.Second} {
+		n := newNode(t, func(p *Params) { p.Slice.Rule = SliceOff })
+		_, attacker := n.joinTenants()
+		n.do("+2", Asked{Instance: attacker})
+		n.do("", ModeChanged{Busy: false})
+		n.now += time.Minute
+		n.do("", ModeChanged{Busy: true})
+		for range 4 {
+			n.do("", Sampled{Instance: attacker, Usage: used})
+			n.now += 5 * ms
+			used += 2 * ms
+		}
+		if had := n.core.instances[attacker].namespace.spentBy(n.now); had > float64(time.Second) {
+			t.Errorf("evil has had %.1f s", had/1e9)
+		}
+		n.do("", Ended{Instance: attacker, Usage: used})
+		if mean, _ := n.core.Mean("evil", "hog"); mean > used+20*ms {
+			t.Errorf("a call that has used %s counts as %s", used, mean)
+		}
+	}
+	n := newNode(t, func(*Params) {})
+	_, attacker := n.joinTenants()
+	n.do("+2", Asked{Instance: attacker})
+	n.do("", ModeChanged{Busy: false})
+	i := n.core.instances[attacker]
+	n.do("", Ended{Instance: attacker, Usage: 30 * time.Second})
+	if had := i.namespace.spentBy(n.now); had > float64(time.Second) {
+		t.Errorf("by a call that ended on a calm node, evil has had %.1f s", had/1e9)
+	}
+}
+
 // Nobody is the first for ever because nobody knows its functions: they count as long as the others of their
 // namespace, once that has had more than who waits.
 func TestNewFunctionsCountAsTheOthersOfTheirNamespace(t *testing.T) {

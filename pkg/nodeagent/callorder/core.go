@@ -74,7 +74,7 @@ type instance struct {
 	mustAsk   bool
 	allowance allowance
 
-	sampled time.Duration // when it was sampled last, or began to hold its ticket
+	sampled time.Duration // when it was sampled last, or came to where its call is
 	slow    int           // samples in a row in which it hardly used its ticket
 	unused  time.Duration // what it did not use in these, unless that is in wasted
 	wasted  time.Duration // what it kept of its ticket, and did not use
@@ -206,9 +206,9 @@ func (c *Core) onRunning(now time.Duration, i *instance, e Running) {
 		return
 	}
 	i.asked, i.received = now, now-e.For
-	i.beginCall(now)
+	i.beginCall()
 	if c.ticketFree() || !c.params.preempts() && now-c.since < runningWithin {
-		c.enter(i, holding)
+		c.enter(now, i, holding)
 		return
 	}
 	c.setBand(i, true, WhyPreempted)
@@ -278,29 +278,29 @@ func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 		}
 		waste(c, now, i)
 		if i.used() >= c.slice(i) {
-			c.enter(i, demoted)
+			c.enter(now, i, demoted)
 			c.setBand(i, true, WhySlice)
 			if i.function.outgrown(i.used()) {
 				resize(c, i)
 			}
 		} else if c.params.stands(i) {
-			c.enter(i, blocked)
+			c.enter(now, i, blocked)
 			c.gaveBack++
 		}
 	case lifted:
 		if i.stall(grew); c.params.stands(i) {
-			c.enter(i, blocked)
+			c.enter(now, i, blocked)
 		}
 	case blocked:
 		if grew <= stillness {
 			return
 		}
 		if i.outlived {
-			c.enter(i, lifted) // dispatch says whether it stays there
+			c.enter(now, i, lifted) // dispatch says whether it stays there
 			return
 		}
 		if c.ticketFree() {
-			c.enter(i, holding)
+			c.enter(now, i, holding)
 			return
 		}
 		c.setBand(i, true, WhyPreempted)
@@ -340,16 +340,17 @@ func (c *Core) onModeChanged(now time.Duration, e ModeChanged) {
 		c.since = now
 	}
 	c.busy, c.occupied = e.Busy, 0
+	for _, i := range c.members {
+		i.allowance.unknown, i.allowance.exempt = true, false
+		i.sampleAnew(now)
+	}
 	if c.busy {
-		for _, i := range c.members {
-			i.allowance.unknown, i.allowance.exempt = true, false
-		}
 		return
 	}
 	for _, i := range c.inOrder() {
 		switch i.phase {
 		case preempted, blocked, demoted, lifted:
-			c.enter(i, holding)
+			c.enter(now, i, holding)
 		}
 		c.setBand(i, false, WhyCalm)
 	}
@@ -382,7 +383,7 @@ func (c *Core) look(now time.Duration, id InstanceID, usage time.Duration) *inst
 func (i *instance) look(now, usage time.Duration, p UnaskedParams) {
 	grew := max(0, usage-i.usage)
 	i.usage += grew
-	if i.unasked() && !i.allowance.spend(now, grew, p) {
+	if (i.unasked() || i.allowance.unknown) && !i.allowance.spend(now, grew, p) {
 		return // it is not known when that was
 	}
 	if grew > 0 {

@@ -34,12 +34,12 @@ func (c *Core) dispatch(now time.Duration) {
 	entitled := max(outlivedCores(c), tooOld(c, now))
 	for len(c.lifted) > entitled && len(c.holding)+len(c.lifted) > c.tickets() {
 		i := slices.MaxFunc(c.lifted, byAge)
-		c.enter(i, demoted)
+		c.enter(now, i, demoted)
 		c.setBand(i, true, WhySlice)
 	}
 	for len(c.demoted) > 0 && (len(c.holding)+len(c.lifted) < c.tickets() || len(c.lifted) < entitled) {
 		i := slices.MinFunc(c.demoted, byAge)
-		c.enter(i, lifted)
+		c.enter(now, i, lifted)
 		c.setBand(i, false, WhyIdleCore)
 	}
 }
@@ -76,22 +76,25 @@ func (c *Core) give(now time.Duration, i *instance) {
 	begins := i.phase == waiting
 	if begins && c.overloaded(now, i) {
 		// It goes on like a call that outlived its slice, and takes no ticket.
-		c.enter(i, demoted)
+		c.enter(now, i, demoted)
 		c.setBand(i, true, WhyOverload)
 	} else {
-		c.enter(i, holding)
+		c.enter(now, i, holding)
 		c.setBand(i, false, WhyTicket)
 	}
 	if begins {
 		i.allowance.left = min(i.allowance.left, c.params.Unasked.Burst)
-		i.beginCall(now)
+		i.beginCall()
 		c.out = append(c.out, Grant{Instance: i.id, Ask: i.ask, Waited: now - i.asked})
 	}
 }
 
 // beginCall notes what the instance has used before its call.
-func (i *instance) beginCall(now time.Duration) {
-	i.began, i.stalled, i.sampled, i.slow, i.unused, i.wasted = i.usage, 0, now, 0, 0, 0
+func (i *instance) beginCall() { i.began, i.wasted = i.usage, 0 }
+
+// sampleAnew forgets the samples of a call: between them and the next one it has waited, or nobody has looked.
+func (i *instance) sampleAnew(now time.Duration) {
+	i.sampled, i.stalled, i.slow, i.unused = now, 0, 0, 0
 }
 
 // overloaded says whether the call has waited too many slices.
@@ -225,9 +228,10 @@ func resize(c *Core, of *instance) {
 }
 
 // enter moves the call of an instance to a phase in which it has begun.
-func (c *Core) enter(i *instance, to phase) {
+func (c *Core) enter(now time.Duration, i *instance, to phase) {
 	c.leaveLists(i)
-	i.phase, i.aged, i.stalled, i.slow, i.unused = to, false, 0, 0, 0
+	i.phase, i.aged = to, false
+	i.sampleAnew(now)
 	i.outlived = to == demoted || to == lifted || i.outlived && to == blocked
 	list := c.those(to)
 	*list = append(*list, i)
