@@ -744,3 +744,35 @@ func TestConfigsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// A long call would otherwise pay at its end for all that it has computed in the low band, and nothing before.
+func TestWhatACallComputesInTheLowBandCountsWhileItRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, func(c *Config, _ *Deps) {
+			c.Calls.Cores, c.Calls.Order, c.Calls.Slice = 1, callorder.FIFO, callorder.Slice{Rule: callorder.SliceOff}
+			c.Calls.BlockedAfter = 0
+		})
+		defer m.run()()
+		long, other := m.dial(false), m.connect("other", "f")
+		long.hello(&nodewire.Hello{Token: "long", Namespace: "evil", Function: "f", Instance: "long", SliceNs: int64(20 * time.Millisecond)})
+		m.want(3)
+		long.ask(1)
+		m.group("long").compute(true)
+		m.group("long").spare()
+		other.ask(1)
+		m.pass(30 * time.Millisecond)
+		expect(t, "after its slice", long, "welcome", "ask", "grant 1", "low")
+		m.group("other").compute(true)
+		m.pass(time.Second)
+		m.group("other").compute(false)
+		m.pass(time.Second)
+		expectLow(t, m, "long", true)
+		m.Agent.mu.Lock()
+		defer m.Agent.mu.Unlock()
+		for id, s := range m.state.sessions {
+			if want := s.name == "other"; m.state.core.MayBeExempt(m.now(), id) != want {
+				t.Errorf("%s may be exempt: %v", s.name, !want)
+			}
+		}
+	})
+}

@@ -124,10 +124,14 @@ func (a *Agent) lookAtBreath(now time.Duration, id callorder.InstanceID) {
 	}
 }
 
-// lookAtLow lets those breathe that starve in the low band, and repeats moves that failed.
+// lookAtLow lets those breathe that starve in the low band, and repeats moves that failed. It tells the core what calls
+// have used there, so that it counts when they compute and not all at once at their ends. What batch instances use counts for nobody.
 func (a *Agent) lookAtLow(now time.Duration) {
 	for id := range a.state.breaths.low {
 		a.lookAtBreath(now, id)
+		if s := a.state.sessions[id]; s != nil && s.class == callorder.Standard {
+			a.applyEvent(now, callorder.Sampled{Instance: id, Usage: s.usage})
+		}
 	}
 	// On a calm node something is left for everybody, and who uses nothing of it does not starve.
 	if a.state.mode.busy || a.state.loadFailed {
