@@ -200,6 +200,40 @@ func TestOnlyAPartOfTheTicketsGoesByAge(t *testing.T) {
 	n.do("^4 ticket", Ended{Instance: 11, Usage: 10 * ms})
 }
 
+// Cores that calls beyond their slice or latency-critical instances have are none of those tickets.
+func TestThePartThatGoesByAgeIsOneOfTheTicketsThatThereAre(t *testing.T) {
+	for name, take := range map[string]func(*node){
+		"one call is beyond its slice": func(n *node) {
+			n.join(20)
+			n.do("+20", Asked{Instance: 20})
+			n.do("v20 slice, ^20 idle-core", Sampled{Instance: 20, Usage: time.Second})
+		},
+		"one core is occupied": func(n *node) { n.do("", Occupied{Cores: 1}) },
+	} {
+		n := newNode(t, func(p *Params) { *p = DefaultParams(8) })
+		for id := InstanceID(1); id <= 16; id++ {
+			n.join(id)
+			n.learn(id, map[bool]time.Duration{true: time.Second, false: 10 * ms}[id <= 8])
+		}
+		take(n)
+		for short := InstanceID(9); short <= 15; short++ {
+			n.do(fmt.Sprint("+", short), Asked{Instance: short})
+		}
+		for long := InstanceID(1); long <= 8; long++ {
+			n.do("", Asked{Instance: long})
+		}
+		n.now = 2 * time.Minute
+		n.do("", Asked{Instance: 16})
+		for long := InstanceID(1); long <= 6; long++ {
+			n.do(fmt.Sprint("+", long), Ended{Instance: 8 + long, Usage: 10 * ms})
+		}
+		n.do("+16", Ended{Instance: 15, Usage: 10 * ms})
+		if t.Failed() {
+			t.Fatalf("while %s", name)
+		}
+	}
+}
+
 // Measured times are never quite equal. Of two calls that are about as long the older one goes first,
 // and a short one takes its ticket all the same.
 func TestACallThatIsHardlyLongerHasItsTicketNotByAge(t *testing.T) {

@@ -46,7 +46,7 @@ func (c *Core) dispatch(now time.Duration) {
 
 // ticketFree says whether a call may have a ticket now.
 func (c *Core) ticketFree() bool {
-	return !c.busy || c.params.Order == None || len(c.holding) < c.tickets()-outlivedCores(c)
+	return !c.busy || c.params.Order == None || len(c.holding) < handedOut(c)
 }
 
 // outlivedCores is how many cores calls that have outlived their slice have now, whatever waits. Those that
@@ -70,6 +70,9 @@ func tooOld(c *Core, now time.Duration) int {
 
 // tickets is how many calls may have one on a busy node.
 func (c *Core) tickets() int { return max(1, c.params.Cores-c.occupied) }
+
+// handedOut is how many tickets a busy node hands out now: the cores of calls beyond their slice have none.
+func handedOut(c *Core) int { return c.tickets() - outlivedCores(c) }
 
 // give gives a ticket to a call that waits for one.
 func (c *Core) give(now time.Duration, i *instance) {
@@ -164,7 +167,7 @@ func nextInLine(c *Core, now time.Duration) (i *instance, aged bool) {
 			held++
 		}
 	}
-	if held < c.params.byAge() {
+	if held < c.params.byAge(handedOut(c)) {
 		return i, true
 	}
 	return shortest, false

@@ -151,8 +151,8 @@ func DefaultParams(cores int) Params {
 // preempts says whether calls take tickets of others.
 func (p Params) preempts() bool { return p.Preempt && p.Order == SERPT }
 
-// byAge is how many tickets go by age at most.
-func (p Params) byAge() int { return max(1, int(p.ByAge*float64(p.Cores))) }
+// byAge is how many of these tickets go by age at most.
+func (p Params) byAge(tickets int) int { return max(1, int(p.ByAge*float64(tickets))) }
 
 // Validate says what is wrong with the params.
 func (p Params) Validate() error {
