@@ -50,7 +50,8 @@ func (u *usageMeter) observe(now time.Duration, sessions map[callorder.InstanceI
 		}
 	}
 	for id, s := range sessions {
-		if s.class != u.class {
+		if !u.counts(s) {
+			delete(u.at, id)
 			continue
 		}
 		s.look()
@@ -65,6 +66,12 @@ func (u *usageMeter) observe(now time.Duration, sessions map[callorder.InstanceI
 		return 0
 	}
 	return float64(used) / float64(took)
+}
+
+// counts says whether what the instance uses counts. A batch instance that is not in the low band competes with all
+// others: what it gets was not left by them.
+func (u *usageMeter) counts(s *session) bool {
+	return s.class == u.class && (u.class != callorder.Batch || s.inLow && !s.bandless)
 }
 
 // occupiedCores is how many cores others get no tickets for, if latency-critical instances compute on

@@ -1,6 +1,9 @@
 package nodeagent
 
 import (
+	"context"
+	"errors"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,6 +119,36 @@ func TestBatchInstancesMakeNoMachineBusy(t *testing.T) {
 	})
 }
 
+// Where batch instances cannot be low, or are not, what they get was not left by others.
+func TestBatchInstancesThatAreNotLowMakeAMachineBusy(t *testing.T) {
+	for _, why := range []error{errors.ErrUnsupported, errors.New("the group refuses")} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMachine(t, func(_ *Config, d *Deps) { d.Instances = bandless{d.Instances.(*machine), why} })
+			defer m.run()()
+			a := m.connect("a", "f")
+			m.connectAs("Batch", "b")
+			m.group("b").compute(true)
+			m.want(5)
+			m.pass(time.Second)
+			expect(t, "beside a batch instance that is not low", a, "welcome", "ask")
+		})
+	}
+}
+
+// bandless identifies as a machine does whose groups cannot be low.
+type bandless struct {
+	*machine
+	why error
+}
+
+func (b bandless) Identify(ctx context.Context, hello Hello, peer net.Addr) (Instance, error) {
+	i, err := b.machine.Identify(ctx, hello, peer)
+	if err == nil {
+		i.Group.(*fakeGroup).failWith(b.why)
+	}
+	return i, err
+}
+
 func TestLatencyCriticalInstancesAreNotAskedAndTakeTickets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t, func(c *Config, _ *Deps) {
@@ -188,7 +221,7 @@ func TestCoresOfOthersAreCountedToTheNearest(t *testing.T) {
 func TestAUsageMeterCountsItsClassSinceTheLastTime(t *testing.T) {
 	group := func(used time.Duration) *fakeGroup { return &fakeGroup{used: used} }
 	sessions := map[callorder.InstanceID]*session{
-		1: {class: callorder.Batch, group: group(time.Hour)},
+		1: {class: callorder.Batch, inLow: true, group: group(time.Hour)},
 		2: {class: callorder.Standard, group: group(time.Hour)},
 	}
 	classes := map[callorder.Class]int{callorder.Batch: 1, callorder.Standard: 1}
@@ -199,7 +232,7 @@ func TestAUsageMeterCountsItsClassSinceTheLastTime(t *testing.T) {
 	for _, s := range sessions {
 		s.group.(*fakeGroup).used += 300 * time.Millisecond
 	}
-	sessions[3] = &session{class: callorder.Batch, group: group(time.Minute)}
+	sessions[3] = &session{class: callorder.Batch, inLow: true, group: group(time.Minute)}
 	if got := u.observe(1200*time.Millisecond, sessions, classes); got != 1.5 {
 		t.Errorf("0.3 s in 0.2 s are %v cores", got)
 	}
