@@ -155,7 +155,7 @@ func (a *Agent) grant(now time.Duration, g callorder.Grant) {
 	}
 	a.metrics.grants.Inc()
 	a.metrics.wait.Observe(g.Waited.Seconds())
-	s.call = runningCall{granted: true, since: now, from: s.usage}
+	s.call = runningCall{granted: true, ask: g.Ask, since: now, from: s.usage}
 	s.call.expected, _ = a.state.core.Mean(s.function.namespace, s.function.name)
 	s.reply(&nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Grant{Grant: &nodewire.Grant{Ask: g.Ask}}})
 }

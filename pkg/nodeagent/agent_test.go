@@ -628,6 +628,25 @@ func TestAnExemptFunctionThatComputesMuchAsksAgain(t *testing.T) {
 }
 
 // A ticket for a call that another instance has taken meanwhile says nothing about the function.
+func TestACallThatGaveUpAsItsGrantWasSentIsNoCallOfItsFunction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewRegistry()
+		m := newMachine(t, func(c *Config, d *Deps) { c.Calls.Cores, d.Registry = 1, reg })
+		defer m.run()()
+		p, next := m.connect("a", "f"), m.connect("b", "g")
+		m.want(9)
+		p.ask(1)
+		next.ask(1)
+		p.giveUp(1)
+		expect(t, "after the first gave up", next, "welcome", "ask", "grant 1")
+		m.pass(5 * time.Millisecond)
+		p.ask(2)
+		if got := value(t, reg, "windlass_node_execution_seconds_total", "fns"); got > 0 {
+			t.Errorf("it has run for %v s", got)
+		}
+	})
+}
+
 func TestARefusedCallIsNoCallOfItsFunction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t, nil)

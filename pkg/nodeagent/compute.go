@@ -207,7 +207,11 @@ func (a *Agent) onMessage(s *session, msg *nodewire.ComputeRequest) {
 		a.applyEvent(now, callorder.Ended{Instance: s.id, Usage: s.usage, Refused: m.Ended.GetRefused()})
 		a.exempt(now, s, ended)
 	case *nodewire.ComputeRequest_GaveUp:
-		a.applyEvent(now, callorder.GaveUp{Instance: s.id, Ask: m.GaveUp.GetAsk()})
+		s.look()
+		if s.call.ask == m.GaveUp.GetAsk() {
+			a.endCall(now, s, true)
+		}
+		a.applyEvent(now, callorder.GaveUp{Instance: s.id, Ask: m.GaveUp.GetAsk(), Usage: s.usage})
 	}
 }
 

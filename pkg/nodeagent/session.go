@@ -64,6 +64,7 @@ type session struct {
 // runningCall is the call that an instance runs with a ticket.
 type runningCall struct {
 	granted bool
+	ask     uint64
 	// since and from are the time and the usage at its begin.
 	since, from time.Duration
 	// expected is the function's mean then; 0 if unknown.

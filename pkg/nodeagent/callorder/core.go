@@ -146,8 +146,8 @@ func (c *Core) onInstance(now time.Duration, e Event) {
 			i.allowance.exempted(c.params.Unasked)
 		}
 	case GaveUp:
-		if i := c.instances[e.Instance]; i != nil && i.phase == waiting && i.ask == e.Ask {
-			c.leave(now, i)
+		if i := c.look(now, e.Instance, e.Usage); i != nil && i.ask == e.Ask {
+			c.onEnded(now, i, true)
 		}
 	case Left:
 		c.onLeft(now, e.Instance)

@@ -75,16 +75,33 @@ func TestOneCallAtATimeComputesOnACore(t *testing.T) {
 	n.do("+2", Left{Instance: 3})
 }
 
-func TestACallThatGaveUpFreesItsPlaceOnlyBeforeItBegins(t *testing.T) {
+func TestACallThatGaveUpFreesItsPlace(t *testing.T) {
 	n := newNode(t, func(p *Params) { p.Order = FIFO })
 	n.join(1, 2, 3)
 	n.do("+1", Asked{Instance: 1, Ask: 7})
-	n.do("", GaveUp{Instance: 1, Ask: 7})
+	n.do("", GaveUp{Instance: 1, Ask: 6})
 	n.do("", Asked{Instance: 2, Ask: 1})
 	n.do("", Asked{Instance: 3, Ask: 1})
 	n.do("", GaveUp{Instance: 2, Ask: 9})
 	n.do("", GaveUp{Instance: 2, Ask: 1})
 	n.do("+3", Ended{Instance: 1})
+}
+
+// Its grant may have been on its way when it gave up. It has not begun, so its ticket is free and nothing is learnt.
+func TestACallThatGaveUpKeepsNoTicketThatItHasNotHeardOf(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Order = FIFO })
+	n.join(1, 2)
+	n.do("+1", Asked{Instance: 1, Ask: 7})
+	n.do("", Asked{Instance: 2, Ask: 1})
+	n.do("+2", GaveUp{Instance: 1, Ask: 7})
+	if mean, known := n.core.Mean("default", "f1"); known {
+		t.Errorf("mean %s", mean)
+	}
+	// One that computes was a call, whatever is said.
+	n.do("", GaveUp{Instance: 2, Ask: 1, Usage: 40 * ms})
+	if mean, _ := n.core.Mean("default", "f2"); mean != 40*ms {
+		t.Errorf("mean %s", mean)
+	}
 }
 
 func TestAnAskEndsTheCallBeforeIt(t *testing.T) {

@@ -47,10 +47,12 @@ type (
 		Usage    time.Duration
 		Refused  bool
 	}
-	// GaveUp says that the call that asked does not wait any longer, and has not begun.
+	// GaveUp says that the call that asked does not wait any longer, and has not begun. Its grant may have
+	// been on its way: then it is a call that was refused.
 	GaveUp struct {
 		Instance InstanceID
 		Ask      uint64
+		Usage    time.Duration
 	}
 	// Left says that the instance is gone.
 	Left struct{ Instance InstanceID }

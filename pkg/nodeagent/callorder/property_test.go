@@ -138,8 +138,9 @@ func (w *twin) event(what, which byte, busy *bool) Event {
 		ask := w.ask[id] - uint64(what/12%2)
 		if ask == w.ask[id] {
 			delete(w.asked, id)
+			delete(w.computing, id)
 		}
-		return GaveUp{Instance: id, Ask: ask}
+		return GaveUp{Instance: id, Ask: ask, Usage: usage}
 	case 10:
 		if which > 200 {
 			*busy = !*busy
@@ -173,6 +174,7 @@ func (w *twin) forget(id InstanceID) {
 	delete(w.asked, id)
 	delete(w.computing, id)
 	delete(w.usage, id)
+	delete(w.ask, id)
 }
 
 // apply notes effects, and says which ones nobody asked for.
