@@ -84,11 +84,21 @@ func heartbeatDue(c *Core, now time.Time) {
 func (c *Core) ping(now time.Time) {
 	c.link.heartbeat.missed++
 	c.link.heartbeat.pinged = now
-	c.send(now, Ping{Every: c.pingEvery(), Report: c.report()})
+	c.sendPing(now)
 }
 
-func (c *Core) pingIfWelcome(now time.Time) {
-	if c.link.established() && !c.life.hungUp {
-		c.ping(now)
+func (c *Core) sendPing(now time.Time) { c.send(now, Ping{Every: c.pingEvery(), Report: c.report()}) }
+
+// sayPingEvery tells the scheduler that it will hear pings at another interval, unless a heartbeat that says so is due.
+// It is none itself: the interval may change several times within a moment, which is no silence of the scheduler, or
+// again and again, which does not excuse it.
+func sayPingEvery(c *Core, now time.Time) {
+	h := &c.link.heartbeat
+	if !c.link.established() || c.life.hungUp || !now.Before(h.pingAt(c.pingEvery())) {
+		return
 	}
+	if h.missed == 0 {
+		h.pinged = now // it carries the report
+	}
+	c.sendPing(now)
 }

@@ -88,7 +88,7 @@ func idleDue(c *Core, now time.Time) {
 		c.idle.quiet = true
 		pullLoansBack(c, now)
 		c.emit(Quiet{})
-		c.pingIfWelcome(now) // the scheduler learns that it will hear less
+		sayPingEvery(c, now) // the scheduler learns that it will hear less
 		return
 	}
 	if at := reportAt(c); !at.IsZero() && !now.Before(at) {

@@ -263,7 +263,7 @@ func onWelcome(c *Core, now time.Time, w Welcome) {
 	c.link.epoch = max(c.link.epoch, w.Epoch)
 	c.startup.accepted = true
 	if c.params.Spare {
-		c.pingIfWelcome(now) // the scheduler learns that it will hear little
+		sayPingEvery(c, now) // the scheduler learns that it will hear little
 	}
 }
 

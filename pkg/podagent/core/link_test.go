@@ -93,6 +93,32 @@ func TestSilentSchedulerIsLeftAfterThreeHeartbeats(t *testing.T) {
 	s.expect("drop 1", "dial 2 any")
 }
 
+// Each change of band announces another interval. Its ping is no heartbeat: several within a moment are no silence.
+func TestChangesOfBandAreNoUnansweredHeartbeats(t *testing.T) {
+	s := ready(t, params())
+	for _, low := range []bool{true, false, true, false} {
+		s.on(NodeLow{low})
+	}
+	s.expect("send 1 ping 5s", "send 1 ping 500ms", "send 1 ping 5s", "send 1 ping 500ms")
+	s.pass(3*pingEvery - 1)
+	s.expect("send 1 ping 500ms", "send 1 ping 500ms")
+	s.pass(1 + minPause)
+	s.expect("drop 1", "dial 2 any")
+}
+
+func TestSilentSchedulerIsLeftHoweverOftenTheBandChanges(t *testing.T) {
+	s := ready(t, params())
+	for range 30 {
+		s.on(NodeLow{true})
+		s.pass(50 * time.Millisecond)
+		s.on(NodeLow{false})
+		s.pass(50 * time.Millisecond)
+	}
+	if !slices.Contains(s.done, "drop 1") {
+		t.Error("a scheduler that was silent for 3 s was not left")
+	}
+}
+
 func TestWhatTheAgentSaysIsNoSignOfTheScheduler(t *testing.T) {
 	s := ready(t, params())
 	s.on(Received{1, ticket('a')}, Granted{1}, Received{1, ticket('b')}, Granted{2})

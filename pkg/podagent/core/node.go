@@ -216,7 +216,7 @@ func onNodeLow(c *Core, now time.Time, e NodeLow) {
 		return
 	}
 	c.node.low = e.Low
-	c.pingIfWelcome(now)
+	sayPingEvery(c, now)
 	if e.Low {
 		c.node.sayLowAt = now.Add(invocation.LongCoreWait)
 		return
