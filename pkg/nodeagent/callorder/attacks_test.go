@@ -103,6 +103,36 @@ func TestAKeptTicketCountsAsUsed(t *testing.T) {
 	n.do("v2 preempted, +1", Asked{Instance: victim, Usage: 8 * ms})
 }
 
+// So it loses its ticket by its slice, too, where calls take no tickets of others.
+func TestAKeptTicketIsLostSoon(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.Order, p.Preempt = SEPT, false })
+	victim, attacker := n.joinTenants()
+	n.do("+2", Asked{Instance: attacker})
+	n.do("", Asked{Instance: victim})
+	used := time.Duration(0)
+	for n.core.Counts().Holding == 1 && n.core.Counts().Waiting == 1 && n.now < time.Second {
+		n.now += 5 * ms
+		used += 150 * time.Microsecond
+		n.core.Step(n.now, Sampled{Instance: attacker, Usage: used})
+	}
+	if n.now > 2*firstSlice {
+		t.Errorf("a call has kept its ticket for %s by computing %s", n.now, used)
+	}
+}
+
+// But who has a fifth of a core beside others that compute without tickets needs five times as long, and is not beyond
+// its slice for that.
+func TestACallThatHasTooLittleOfItsCoreKeepsItsTicket(t *testing.T) {
+	n := newNode(t, func(*Params) {})
+	victim, _ := n.learnTenants()
+	n.do("+1", Asked{Instance: victim, Usage: 8 * ms})
+	for used := 9 * ms; used <= 15*ms; used += ms {
+		n.now += 5 * ms
+		n.do("", Sampled{Instance: victim, Usage: used})
+	}
+	n.do("", Ended{Instance: victim, Usage: 16 * ms})
+}
+
 // A call that computes all the time, or sleeps and gives its ticket back, counts as what it has used.
 func TestUsedAndBlockedTicketsCountAsTheyAre(t *testing.T) {
 	n := newNode(t, func(p *Params) { p.Slice.Rule = SliceOff })

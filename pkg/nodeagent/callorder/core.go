@@ -277,7 +277,8 @@ func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 			i.slow, i.unused = 0, 0
 		}
 		waste(c, now, i)
-		if i.used() >= c.slice(i) {
+		// Half of what it kept counts: it may have had as little because others computed on its core without tickets.
+		if i.used()-i.wasted/2 >= c.slice(i) {
 			c.enter(now, i, demoted)
 			c.setBand(i, true, WhySlice)
 			if i.function.outgrown(i.used()) {
