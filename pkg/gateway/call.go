@@ -86,7 +86,7 @@ func (c *call) wireCall(unit *v1alpha1.Function, attempt int) callwire.Call {
 	}
 	message.CoreWait = c.waitedForCores()
 	if !c.whole {
-		message.Trailer = slices.Sorted(maps.Keys(r.Trailer))
+		message.Trailer = announcedTrailers(r)
 	}
 	return message
 }

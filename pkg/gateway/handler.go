@@ -194,8 +194,13 @@ func (g *Gateway) routeByHostOrPath(r *http.Request) (routeTarget, *problem) {
 }
 
 // checkMethod refuses the methods for proxies and servers: CONNECT asks for a tunnel, and an
-// answer to TRACE would repeat the caller's secrets. It returns nil for every other method.
+// answer to TRACE would repeat the caller's secrets. It refuses those that no request line has,
+// which net/http does not look for in HTTP/2. It returns nil for every other method.
 func checkMethod(method string) *problem {
+	if !httpguts.ValidHeaderFieldName(method) { // both are tokens
+		p := newProblem(problems.Malformed, fmt.Sprintf("the request's method %.40q is not valid", method))
+		return &p
+	}
 	if method != http.MethodConnect && method != http.MethodTrace {
 		return nil
 	}

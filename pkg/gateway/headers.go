@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway/auth"
 	"github.com/windlass-dev/windlass/pkg/invocation"
@@ -87,12 +89,17 @@ func (named ofConnection) passes(name string) bool {
 	return !hopByHop[name] && !named[name] && !imitatesReserved(name)
 }
 
-// endToEnd calls keep for every header that the other side should see.
-func endToEnd(h http.Header, keep func(name, value string)) {
-	var named ofConnection
+// headersOfConnection are those that the Connection headers of h name.
+func headersOfConnection(h http.Header) (named ofConnection) {
 	for _, list := range h["Connection"] {
 		named = named.with(list)
 	}
+	return named
+}
+
+// endToEnd calls keep for every header that the other side should see.
+func endToEnd(h http.Header, keep func(name, value string)) {
+	named := headersOfConnection(h)
 	for name, values := range h {
 		if !named.passes(name) {
 			continue
@@ -101,6 +108,20 @@ func endToEnd(h http.Header, keep func(name, value string)) {
 			keep(name, value)
 		}
 	}
+}
+
+// announcedTrailers are the names of the trailers that the function may be told of. One that no
+// request may have would make the request one that no instance can write.
+func announcedTrailers(r *http.Request) []string {
+	named := headersOfConnection(r.Header)
+	var names []string
+	for name := range r.Trailer {
+		if httpguts.ValidHeaderFieldName(name) && httpguts.ValidTrailerHeader(name) && named.passes(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // callChain names the calling function, and how many functions have called each other before.

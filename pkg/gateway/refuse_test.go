@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -196,6 +197,20 @@ func TestARequestThatCannotBeHandedOverIsRefused(t *testing.T) {
 		a := c.answer()
 		if p := problem(t, a, "NotUTF8"); a.status != 400 || a.header.Get(invocation.HeaderExecuted) != "no" || !strings.Contains(fmt.Sprint(p["detail"]), name) {
 			t.Errorf("%s: answered %+v", name, a)
+		}
+	}
+}
+
+// An instance that cannot write a request gives the call back, and leaves.
+func TestAMethodThatIsNoTokenReachesNoInstance(t *testing.T) {
+	w := newHarness(t, func(c *gateway.Config) { c.MaxQueueTime = 50 * time.Millisecond })
+	for _, method := range []string{"A B", "", "GET\r\nX: y"} {
+		rec := httptest.NewRecorder()
+		r := w.get("/function/hello/")
+		r.Method, r.RemoteAddr = method, "192.0.2.1:1"
+		w.gateway.ServeHTTP(rec, r)
+		if rec.Code != 400 || rec.Header().Get(invocation.HeaderExecuted) != "no" || !strings.Contains(rec.Body.String(), "Malformed") {
+			t.Errorf("%q: answered %d, %v, %s", method, rec.Code, rec.Header(), rec.Body)
 		}
 	}
 }

@@ -168,6 +168,26 @@ func TestTrailersPassBothWays(t *testing.T) {
 	})
 }
 
+// An instance could not announce them to its function, and would leave.
+func TestTrailersThatNoRequestMayHaveReachNoInstance(t *testing.T) {
+	w := newHarness(t)
+	c := w.dial()
+	c.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n" +
+		"Trailer: Authorization, Content-Type, If-Match, a b, X-Ok, Windlass-Depth\r\n\r\n" +
+		"2\r\nhi\r\n0\r\nAuthorization: secret\r\nIf-Match: *\r\nX-Ok: 1\r\n\r\n")
+	i := w.take()
+	if !slices.Equal(i.granted.Trailer, []string{"X-Ok"}) {
+		t.Errorf("announced were %q", i.granted.Trailer)
+	}
+	if u := i.read(bodyEnded); !u.whole || u.body.String() != "hi" {
+		t.Errorf("the instance got %+v", u)
+	}
+	i.whole(200, "")
+	if a := c.answer(); a.status != 200 {
+		t.Errorf("answered %+v", a)
+	}
+}
+
 // echo is a client that has switched to the protocol "echo".
 func (w *harness) echo() (*raw, *instance) {
 	w.Helper()
