@@ -155,7 +155,7 @@ func failure(err error) callwire.FailureKind {
 		return callwire.FailureTimedOut
 	case errors.Is(err, adapter.ErrBodyTooLarge):
 		return callwire.FailureBodyTooLarge
-	case errors.Is(err, adapter.ErrBadAnswer):
+	case errors.Is(err, adapter.ErrBadAnswer), errors.Is(err, adapter.ErrUnsendable):
 		return callwire.FailureBadAnswer
 	}
 	return callwire.FailureFunctionLost

@@ -310,6 +310,21 @@ func TestCallsThatDoNotEndWell(t *testing.T) {
 	}
 }
 
+func TestACallThatNoFunctionCanGetCostsNoInstance(t *testing.T) {
+	withHarness(t, nil, func(w *harness) {
+		p := w.begin()
+		claim, call := w.call(p, "a")
+		call.end <- fmt.Errorf("%w: the trailer is not valid", adapter.ErrUnsendable)
+		claim.hear("end BAD_ANSWER")
+		claim.hearEnd()
+		p.hear("pull 1 done a")
+		w.runs()
+		p.hearNothing()
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
 func TestInstanceStaysIfTheClientBrokeOffBeforeTheFunctionSawIt(t *testing.T) {
 	for name, breakOff := range map[string]func(*claimed){
 		"cancelled":    (*claimed).cancel,

@@ -24,6 +24,9 @@ var (
 	// ErrBodyTooLarge says that the function saw nothing of the call, and that no
 	// instance of it will: its protocol takes no body that large.
 	ErrBodyTooLarge = errors.New("the call's body is too large")
+	// ErrUnsendable says that the function saw nothing of the call, and that no instance of it
+	// will: its protocol has no such request.
+	ErrUnsendable = errors.New("the call cannot be sent to the function")
 	// ErrTimedOut says that the call's deadline passed.
 	ErrTimedOut = errors.New("the call ran out of time")
 )

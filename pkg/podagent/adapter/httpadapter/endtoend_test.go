@@ -179,7 +179,7 @@ func TestATrailerThatIsNoneIsNotWritten(t *testing.T) {
 		call.Trailer = http.Header{name: {value}}
 		err := a.Invoke(t.Context(), call, &recorder{})
 		if name != "X-A" {
-			wantError(t, err, adapter.ErrNotStarted)
+			wantError(t, err, adapter.ErrUnsendable)
 			continue
 		}
 		wantError(t, err, adapter.ErrFunctionLost)

@@ -53,19 +53,24 @@ func (h *http2Client) invoke(ctx context.Context, call *adapter.Call, w adapter.
 	body := newHTTP2Body(call)
 	req, err := h.request(ctx, call, body, &begun)
 	if err != nil {
-		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
+		return fmt.Errorf("%w: %w", adapter.ErrUnsendable, err)
 	}
 	c, err := h.reserve(ctx)
 	switch {
 	case errors.Is(err, errNoHTTP2):
-		return fmt.Errorf("%w: %w", adapter.ErrBadAnswer, err) // as any other instance would
+		return fmt.Errorf("%w: %w", adapter.ErrUnsendable, err)
+	case errors.Is(err, errSilent):
+		return fmt.Errorf("%w: %w", adapter.ErrBadAnswer, err)
 	case err != nil:
 		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
 	}
 	resp, err := c.client.RoundTrip(req)
 	if err != nil {
-		// If the context has ended, the request may still be written at this moment.
-		if ctx.Err() == nil && (!begun.Load() || isRefused(err)) {
+		switch {
+		case ctx.Err() != nil: // the request may still be written at this moment
+		case !begun.Load() && c.lives(): // such as one with headers larger than the function takes
+			return fmt.Errorf("%w: %w", adapter.ErrUnsendable, err)
+		case !begun.Load() || isRefused(err):
 			return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
 		}
 		return c.explain(ctx, call, err)
@@ -202,6 +207,9 @@ func (h *http2Client) closeIdle() {
 
 var errNoHTTP2 = errors.New("it speaks no HTTP/2 without TLS (h2c), which calls with the Content-Type " + grpcType + " need")
 
+// errSilent says that the function took a connection and sent nothing, as one that hangs does.
+var errSilent = fmt.Errorf("it sent nothing in %v, where HTTP/2 begins with a frame of the server", dialTimeout)
+
 // http2Conn is a connection to the function. It remembers what the client of net/http says in
 // words only.
 type http2Conn struct {
@@ -236,7 +244,7 @@ func (c *http2Conn) Read(p []byte) (int, error) {
 // awaitHTTP2 waits for the function's first frame, before any call is written: what servers of
 // HTTP/1.1 do with one by HTTP/2 differs, and may be lost with their connection.
 func (c *http2Conn) awaitHTTP2(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, dialTimeout, errNoHTTP2)
+	ctx, cancel := context.WithTimeoutCause(ctx, dialTimeout, errSilent)
 	defer cancel()
 	select {
 	case <-c.heard:
@@ -257,6 +265,9 @@ func (c *http2Conn) brokenBy() error {
 	defer c.mu.Unlock()
 	return c.broken
 }
+
+// lives reports whether the connection can have another call.
+func (c *http2Conn) lives() bool { return c.client.Err() == nil && c.brokenBy() == nil }
 
 // explain is the error of a call of which the function may have seen a part, and whose answer
 // could not be read because of err.

@@ -203,12 +203,30 @@ func TestAFunctionWithoutHTTP2IsExplained(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := a.Invoke(t.Context(), grpcCall(strings.NewReader("")), &recorder{})
-			wantError(t, err, adapter.ErrBadAnswer)
+			wantError(t, err, adapter.ErrUnsendable)
 			if err == nil || !strings.Contains(err.Error(), "h2c") {
 				t.Errorf("%v does not say what is missing", err)
 			}
 		})
 	}
+}
+
+// The function goes on, and has the next call on the same connection.
+func TestACallThatAnHTTP2FunctionTakesNoHeadersOfCannotBeSent(t *testing.T) {
+	a := script(t, framed(func(s settled) {
+		_ = s.WriteSettings(http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: 1 << 10})
+		for id := s.nextStream(); id != 0; id = s.nextStream() {
+			s.head(id, true, ":status", "200")
+		}
+	}))
+	must(t, a, grpcCall(strings.NewReader("")))
+	large, odd := grpcCall(strings.NewReader("")), grpcCall(strings.NewReader(""))
+	large.Header.Set("X-Large", strings.Repeat("x", 2<<10))
+	odd.Trailer = http.Header{"Content-Length": nil}
+	for _, call := range []*adapter.Call{large, odd} {
+		wantError(t, a.Invoke(t.Context(), call, &recorder{}), adapter.ErrUnsendable)
+	}
+	must(t, a, grpcCall(strings.NewReader("")))
 }
 
 func TestAFunctionThatNeverAnswersHTTP2IsGivenUp(t *testing.T) {

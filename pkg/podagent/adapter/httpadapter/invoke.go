@@ -15,7 +15,7 @@ func (a *Adapter) Invoke(ctx context.Context, call *adapter.Call, w adapter.Resu
 	r := newRequest(call)
 	c, sent, err := a.begin(ctx, r)
 	if err != nil {
-		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
+		return err
 	}
 	x := exchange{request: r, w: w, conn: c}
 	if !sent && !c.refused {
@@ -37,11 +37,13 @@ func (a *Adapter) begin(ctx context.Context, r request) (c *conn, sent bool, err
 	m := messages.Get().(*message)
 	defer m.recycle()
 	if m.bytes, err = m.appendHead(m.bytes[:0], r, a.addr); err != nil {
-		return nil, false, err
+		return nil, false, fmt.Errorf("%w: %w", adapter.ErrUnsendable, err)
 	}
 	m.bytes, sent = r.takeSmall(m.bytes)
-	c, err = a.send(ctx, m.bytes)
-	return c, sent, err
+	if c, err = a.send(ctx, m.bytes); err != nil {
+		return nil, false, fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
+	}
+	return c, sent, nil
 }
 
 // send writes the first bytes of a request to a connection, which it returns. It fails only if

@@ -154,7 +154,7 @@ func TestACallIsOneRequestOrNone(t *testing.T) {
 			return
 		}
 		if err != nil {
-			wantError(t, err, adapter.ErrNotStarted)
+			wantError(t, err, adapter.ErrUnsendable)
 			return
 		}
 		request := <-got

@@ -68,6 +68,22 @@ func TestRequestIsWhatTheClientSent(t *testing.T) {
 	}
 }
 
+// No instance would do better, so the call must not go to the next one.
+func TestARequestThatHTTP1DoesNotHaveCannotBeSent(t *testing.T) {
+	a := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the function saw it") })
+	for name, change := range map[string]func(*adapter.Call){
+		"a trailer that is none":    func(c *adapter.Call) { c.Trailer = http.Header{"Authorization": nil} },
+		"a method that is no token": func(c *adapter.Call) { c.Method = "A B" },
+		"a value of two lines":      func(c *adapter.Call) { c.Header.Set("X", "a\r\nb") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			call := post(io.MultiReader(strings.NewReader("abc")), -1)
+			change(call)
+			wantError(t, a.Invoke(t.Context(), call, &recorder{}), adapter.ErrUnsendable)
+		})
+	}
+}
+
 func TestRequestBodyStreamsWhileTheAnswerDoes(t *testing.T) {
 	a := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		ctl := http.NewResponseController(w)
