@@ -2,11 +2,14 @@ package serve
 
 import (
 	"context"
+	"io"
 	"net"
+	"net/http"
 	"sync/atomic"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 )
@@ -55,5 +58,40 @@ func TestAConnectionOfTheWireHoldsASmallBuffer(t *testing.T) {
 	}
 	if got := l.largest.Load(); got == 0 || got > readBuffer {
 		t.Errorf("a connection is read into %d bytes", got)
+	}
+}
+
+// What a client may send before anybody reads it counts against no budget.
+func TestAnHTTP2ClientMayFillSmallBuffers(t *testing.T) {
+	addr, _ := calls(t, func(http.ResponseWriter, *http.Request) {})
+	conn := dial(t, addr)
+	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+		t.Fatal(err)
+	}
+	f := http2.NewFramer(conn, conn)
+	_ = f.WriteSettings()
+	_ = f.WritePing(false, [8]byte{})
+	stream, window, frame := uint32(65535), uint32(65535), uint32(0)
+	for answered := false; !answered; {
+		got, err := f.ReadFrame()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch got := got.(type) {
+		case *http2.SettingsFrame:
+			if v, ok := got.Value(http2.SettingInitialWindowSize); ok {
+				stream = v
+			}
+			if v, ok := got.Value(http2.SettingMaxFrameSize); ok {
+				frame = v
+			}
+		case *http2.WindowUpdateFrame:
+			window += got.Increment
+		case *http2.PingFrame:
+			answered = true
+		}
+	}
+	if stream > 64<<10 || window > 256<<10 || frame > 16<<10 {
+		t.Errorf("a stream may send %d bytes, a connection %d, in frames of %d", stream, window, frame)
 	}
 }

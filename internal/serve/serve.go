@@ -39,6 +39,13 @@ const (
 	readHeadersWithin = 5 * time.Second
 	idleFor           = 2 * time.Minute
 	maxHTTP2Streams   = 250
+	// streamBuffer, connBuffer and frameBytes bound what is in memory of the bodies that an HTTP/2
+	// client sends before they are read. Nothing else counts them, and the defaults are 1 MiB each.
+	// A body that waits for its instance fills the buffer of its stream, so the connection has room
+	// for several: otherwise one of them would stop all uploads of a proxy.
+	streamBuffer = 64 << 10
+	connBuffer   = 4 * streamBuffer
+	frameBytes   = 16 << 10
 	// pingAfter is how long an HTTP/2 client may be silent before it is asked
 	// whether it is there, and pingWithin how long it may take to say so.
 	pingAfter  = 30 * time.Second
@@ -113,6 +120,7 @@ func newHTTP(handler http.Handler, log *slog.Logger) *http.Server {
 		MaxHeaderBytes:    maxHeaders,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxHTTP2Streams, SendPingTimeout: pingAfter, PingTimeout: pingWithin,
+			MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: connBuffer, MaxReadFrameSize: frameBytes,
 		},
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
