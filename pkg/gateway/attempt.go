@@ -102,15 +102,11 @@ func (a *attempt) startUpload() {
 // sendBody copies the request's body to the instance: what an earlier attempt has read
 // of it, and the rest as it comes.
 func (a *attempt) sendBody() {
-	if !a.call.body.replay.awaitTurn(a.upload.over) {
-		return
-	}
-	defer a.call.body.replay.done()
 	left := a.conn.gateway.config.MaxBody
 	buffer := bodyBuffers.Get().(*[bodyChunk]byte)
 	defer bodyBuffers.Put(buffer)
 	for offset := 0; ; {
-		n, err := a.call.body.readFor(a.number, offset, buffer[:])
+		n, err := a.call.body.readFor(a.number, offset, buffer[:], a.upload.over)
 		if errors.Is(err, errReleased) {
 			return
 		}

@@ -99,8 +99,17 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readFor reads what an attempt has not had yet, which begins at the given offset.
-func (b *requestBody) readFor(attempt, offset int, p []byte) (int, error) {
+// readFor reads what an attempt has not had yet, which begins at the given offset, until the
+// attempt is over. An earlier attempt may still be reading, and what is kept does not wait for it:
+// the client may send nothing more before it has an answer.
+func (b *requestBody) readFor(attempt, offset int, p []byte, over <-chan struct{}) (int, error) {
+	if n, err := b.replay.readFrom(attempt, offset, p); n > 0 || err != nil {
+		return n, err
+	}
+	if !b.replay.awaitTurn(over) {
+		return 0, errReleased
+	}
+	defer b.replay.done()
 	if n, err := b.replay.readFrom(attempt, offset, p); n > 0 || err != nil {
 		return n, err
 	}
@@ -168,8 +177,8 @@ var errReleased = errors.New("gateway: the attempt has given the call back")
 
 // replay lends a body to one attempt after the other, while all bytes that were read are kept.
 type replay struct {
-	// sending holds an element while an attempt sends the body. The first attempt makes it.
-	sending chan struct{}
+	// reading holds an element while an attempt reads the body. The first attempt makes it.
+	reading chan struct{}
 
 	mu         sync.Mutex
 	holder     int    // the attempt that has the body now; 0 if none has
@@ -181,8 +190,8 @@ type replay struct {
 func (r *replay) lendTo(attempt int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.sending == nil {
-		r.sending = make(chan struct{}, 1)
+	if r.reading == nil {
+		r.reading = make(chan struct{}, 1)
 	}
 	r.holder = attempt
 }
@@ -195,18 +204,18 @@ func (r *replay) giveBack() bool {
 	return !r.overflowed
 }
 
-// awaitTurn waits until no earlier attempt sends; false if the attempt was over before that.
-// The attempt that may send must call done.
+// awaitTurn waits until no earlier attempt reads; false if the attempt was over before that.
+// The attempt that may read must call done.
 func (r *replay) awaitTurn(over <-chan struct{}) bool {
 	select {
-	case r.sending <- struct{}{}:
+	case r.reading <- struct{}{}:
 		return true
 	case <-over:
 		return false
 	}
 }
 
-func (r *replay) done() { <-r.sending }
+func (r *replay) done() { <-r.reading }
 
 // readFrom copies the kept bytes after the first offset. It fails with errReleased if the
 // attempt no longer has the body.

@@ -341,6 +341,31 @@ func TestL4WhatIsReadForAnInstanceThatLeftGoesToTheNext(t *testing.T) {
 	})
 }
 
+// The client waits for the answer to what it has sent, so the reading for the first instance goes on.
+func TestL4WhatWasReadBeforeAnInstanceLeftGoesToTheNextAtOnce(t *testing.T) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
+		w.gateway.LeaveGrace(grace)
+		pr, pw := io.Pipe()
+		answers := w.callWith(client, w.request("POST", "/function/hello/", pr))
+		i := w.take()
+		_, _ = io.WriteString(pw, "first")
+		i.read(func(u *upload) bool { return u.body.Len() == len("first") })
+		i.release("the function ended")
+		i.ended()
+		i = w.take()
+		if u := i.read(func(u *upload) bool { return u.body.Len() == len("first") || u.aborted }); u.body.String() != "first" {
+			w.Errorf("it got %q, %+v", u.body.String(), u)
+		}
+		_, _ = io.WriteString(pw, "second")
+		pw.Close()
+		if rest := i.read(bodyEnded); !rest.whole || rest.body.String() != "second" {
+			w.Errorf("behind it came %q, %+v", rest.body.String(), rest)
+		}
+		i.whole(200, "")
+		wrote(w.T, answers, 200, invocation.ExecutedYes)
+	})
+}
+
 func TestASmallBodyThatIsCutShortIsNoCall(t *testing.T) {
 	w := newHarness(t)
 	c := w.dial()
