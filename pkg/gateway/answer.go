@@ -34,7 +34,7 @@ type client struct {
 func (g *Gateway) relay(c *call) {
 	interim, head, by := c.takeHead()
 	for _, one := range interim {
-		c.client.interim(one)
+		c.client.interim(one, by.runBy)
 	}
 	if head == nil {
 		return
@@ -58,15 +58,17 @@ func (g *Gateway) answerClient(c *call, head *callwire.Head, by *attempt) error 
 	return c.client.rest(head)
 }
 
-// interim sends an interim answer.
-func (c *client) interim(head *callwire.Head) {
+// interim sends an interim answer. A client that has not read it by that time is dropped.
+func (c *client) interim(head *callwire.Head, by time.Time) {
 	if head.Status == http.StatusContinue || !c.request.ProtoAtLeast(1, 1) {
 		return // the server says it when the body is read
 	}
 	h := c.w.Header()
 	before := h.Clone()
 	answerHeaders(h, head.Header, c.shared)
+	_ = c.rc.SetWriteDeadline(by)
 	c.w.WriteHeader(head.Status)
+	_ = c.rc.SetWriteDeadline(time.Time{}) // for the answer, which may be that the time is over
 	clear(h)
 	for name, values := range before {
 		h[name] = values
@@ -135,6 +137,27 @@ func (c *client) announcedLength(head *callwire.Head) int64 {
 	return head.ContentLength
 }
 
+const (
+	// maxHeadBytes bounds the head of an answer, and maxInterimBytes that of an interim one. They
+	// wait for the client, and count against no budget.
+	maxHeadBytes    = 64 << 10
+	maxInterimBytes = 4 << 10
+	// fieldBytes is what a header takes besides its name and its value, as HTTP/2 counts it.
+	fieldBytes = 32
+)
+
+// headBytes is the size of a head.
+func headBytes(head *callwire.Head) int {
+	n := len(head.Upgrade) + len(head.FunctionError)
+	for _, h := range head.Header {
+		n += len(h.Name) + len(h.Value) + fieldBytes
+	}
+	for _, name := range head.Trailer {
+		n += len(name) + fieldBytes
+	}
+	return n
+}
+
 // badHead is the answer to a client whose function's answer makes no sense; nil if it does.
 func (c *client) badHead(head *callwire.Head) *problem {
 	switch promised := c.announcedLength(head); {
@@ -144,6 +167,8 @@ func (c *client) badHead(head *callwire.Head) *problem {
 			"the function answered with the status 101 to a client that had not asked for another protocol, or did not name the protocol"))
 	case head.Status < 200 || head.Status > 599:
 		return new(newProblem(problems.BadAnswer, fmt.Sprintf("the function answered with the status %d, which is none", head.Status)))
+	case headBytes(head) > maxHeadBytes:
+		return new(newProblem(problems.BadAnswer, fmt.Sprintf("the function answered with more than %d bytes of headers", maxHeadBytes)))
 	case promised >= 0 && head.Whole && promised != int64(len(head.Body)):
 		return new(newProblem(problems.BadAnswer, fmt.Sprintf("the instance promised a body of %d bytes and sent one of %d", promised, len(head.Body))))
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -187,6 +188,8 @@ func TestFailuresSayWhetherTheFunctionRan(t *testing.T) {
 		{"an interim status of a whole answer", func(i *instance) { i.whole(103, "") }, 502, "BadAnswer", "103"},
 		{"a status above all", func(i *instance) { i.whole(600, "") }, 502, "BadAnswer", "600"},
 		{"a status that is none", func(i *instance) { i.head(99) }, 502, "BadAnswer", "99"},
+		{"a head of 1 MiB", func(i *instance) { i.whole(200, "x", "X", strings.Repeat("x", 1<<20)) }, 502, "BadAnswer", "65536"},
+		{"a head of many headers", func(i *instance) { i.head(200, slices.Repeat([]string{"X", "x"}, 10_000)...) }, 502, "BadAnswer", "65536"},
 		{"an end without a head", func(i *instance) { i.end() }, 502, "InstanceLost", "no sense"},
 		{"a body without a head", func(i *instance) { i.body("x") }, 502, "InstanceLost", "no sense"},
 	} {

@@ -173,14 +173,14 @@ func (l *callState) currentAttempt() *attempt {
 	return l.attempt
 }
 
-// maxInterim is how many interim answers wait for a client. Further ones are dropped.
+// maxInterim is how many interim answers wait for a client. Further ones are dropped, and large ones.
 const maxInterim = 16
 
 // interimReceived stores an interim answer for the handler.
 func (l *callState) interimReceived(a *attempt, head *callwire.Head) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.attempt == a && len(l.interim) < maxInterim && l.invocation.Answer() == core.AnswerNone {
+	if l.attempt == a && len(l.interim) < maxInterim && headBytes(head) <= maxInterimBytes && l.invocation.Answer() == core.AnswerNone {
 		l.interim = append(l.interim, head)
 		signal(l.changed)
 	}

@@ -35,6 +35,7 @@ func TestInterimAnswersReachTheClient(t *testing.T) {
 		answers := w.callWith(client, r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 		i := w.take()
 		i.sendHead(callwire.Head{Status: 103, Header: fields([]string{"Link", "</a>"})})
+		i.sendHead(callwire.Head{Status: 103, Header: fields([]string{"Link", strings.Repeat("x", 5<<10)})}) // is too large
 		i.sendHead(callwire.Head{Status: 103, Header: fields([]string{"Link", "</b>"})})
 		i.whole(200, "done", "X-Mine", "a")
 		a := wrote(w.T, answers, 200, invocation.ExecutedYes)
