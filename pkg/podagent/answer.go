@@ -151,7 +151,7 @@ func (w *answer) appendLast(b []byte, call uint32, keeps bool) []byte {
 
 func failure(err error) callwire.FailureKind {
 	switch {
-	case errors.Is(err, adapter.ErrTimedOut):
+	case errors.Is(err, adapter.ErrTimedOut), errors.Is(err, adapter.ErrTooLate):
 		return callwire.FailureTimedOut
 	case errors.Is(err, adapter.ErrBodyTooLarge):
 		return callwire.FailureBodyTooLarge

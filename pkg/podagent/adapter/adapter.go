@@ -29,6 +29,9 @@ var (
 	ErrUnsendable = errors.New("the call cannot be sent to the function")
 	// ErrTimedOut says that the call's deadline passed.
 	ErrTimedOut = errors.New("the call ran out of time")
+	// ErrTooLate says that the call's deadline passed, although the function could have had it:
+	// its body did not come in time. The function saw nothing of it.
+	ErrTooLate = errors.New("the call ran out of time before the function saw it")
 )
 
 // Call is one call for the function.
@@ -117,10 +120,15 @@ func Ended(ctx context.Context, call *Call) error {
 	if errors.Is(cause, ErrFunctionLost) {
 		return cause
 	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) || !time.Now().Before(call.Deadline) {
+	if IsLate(ctx, call) {
 		return fmt.Errorf("%w: %w", ErrTimedOut, cause)
 	}
 	return abandonedError{cause}
+}
+
+// IsLate reports whether the deadline of a call with this context has passed.
+func IsLate(ctx context.Context, call *Call) bool {
+	return errors.Is(ctx.Err(), context.DeadlineExceeded) || !time.Now().Before(call.Deadline)
 }
 
 // abandonedError is ErrFunctionLost without blaming the function.

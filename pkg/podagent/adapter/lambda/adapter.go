@@ -90,12 +90,8 @@ func (a *Adapter) WaitReady(ctx context.Context) error {
 // others to end.
 func (a *Adapter) Invoke(ctx context.Context, in *adapter.Call, w adapter.ResultWriter) error {
 	event, err := readEvent(ctx, a.events, in)
-	var tooLarge *tooLargeError
-	if errors.As(err, &tooLarge) {
-		return fmt.Errorf("%w: %w", adapter.ErrBodyTooLarge, tooLarge)
-	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
+		return unread(ctx, in, err)
 	}
 	c := &call{id: in.ID, event: event, header: eventHeader(in, a.dispatcher.name(), len(event.body)), outcome: make(chan outcome, 1)}
 	if err := a.dispatcher.submit(c); err != nil {
@@ -108,6 +104,18 @@ func (a *Adapter) Invoke(ctx context.Context, in *adapter.Call, w adapter.Result
 	case <-ctx.Done():
 		return a.abandon(ctx, in, c)
 	}
+}
+
+// unread is the error of a call whose event could not be read because of err.
+func unread(ctx context.Context, in *adapter.Call, err error) error {
+	var tooLarge *tooLargeError
+	switch {
+	case errors.As(err, &tooLarge):
+		return fmt.Errorf("%w: %w", adapter.ErrBodyTooLarge, tooLarge)
+	case ctx.Err() != nil && adapter.IsLate(ctx, in):
+		return fmt.Errorf("%w: %w", adapter.ErrTooLate, err)
+	}
+	return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
 }
 
 // deliverOutcome writes an outcome to w. If ctx ends meanwhile, so does the answer.
