@@ -434,9 +434,10 @@ func (c *agentConn) onCredits(f callwire.Frame) error {
 	}
 	p.core.Lend(c.lender, n)
 	after := c.gateway.dispatch.handOver(p)
+	unwanted := !c.gateway.keepsCredits(p)
 	p.mu.Unlock()
 	c.gateway.dispatch.finish(after, c)
-	if c.gateway.draining.Load() {
+	if unwanted {
 		c.returnCredits()
 	}
 	return nil

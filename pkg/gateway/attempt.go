@@ -294,9 +294,12 @@ func (a *attempt) onStalled(stalls bool) {
 		p.core.Unstall(&a.stalled)
 	}
 	after := a.conn.gateway.dispatch.handOver(p)
+	unwanted := !a.conn.gateway.keepsCredits(p)
 	p.mu.Unlock()
 	a.conn.gateway.dispatch.finish(after, a.conn)
-	a.conn.gateway.returnIfDraining(p)
+	if unwanted { // those of other connections, for which a reader does not wait
+		go a.conn.gateway.dispatch.returnLoans(p)
+	}
 }
 
 // breakOff ends the connection of an instance that sends what makes no sense.
@@ -325,7 +328,8 @@ func (a *attempt) leaves() bool {
 }
 
 // freePlace frees the attempt's place at its instance. If the place stays with the gateway, the
-// next call gets it. A gateway that drains gives it back if no call waits.
+// next call gets it. If no call may have it, it goes back from a gateway that drains, or whose
+// function lends nothing any more.
 func (a *attempt) freePlace(keeps bool, took time.Duration) {
 	if !a.lent {
 		if keeps { // it was not asked to
@@ -341,12 +345,13 @@ func (a *attempt) freePlace(keeps bool, took time.Duration) {
 	freed := p.core.Unstall(&a.stalled)
 	p.core.Ended(a.conn.lender, keeps)
 	after := a.conn.gateway.dispatch.handOver(p)
+	unwanted := !a.conn.gateway.keepsCredits(p)
 	p.mu.Unlock()
 	a.conn.gateway.dispatch.finish(after, a.conn)
-	if freed {
-		a.conn.gateway.returnIfDraining(p)
+	if freed && unwanted { // that of another connection, for which a reader does not wait
+		go a.conn.gateway.dispatch.returnLoans(p)
 	}
-	if keeps && a.conn.gateway.draining.Load() {
+	if keeps && unwanted {
 		a.conn.returnCredits()
 	}
 }

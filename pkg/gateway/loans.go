@@ -41,6 +41,8 @@ type pool struct {
 	entry *rollout.Entry
 	// removed says that it is none of the pools any more.
 	removed bool
+	// limited says that the function had limits at its last call. Such a function lends nothing.
+	limited bool
 	// sent is the last report, and base what the reports on the present stream leave out,
 	// because earlier streams had it.
 	sent, base core.Report
@@ -118,6 +120,7 @@ func (d *dispatcher) enqueue(c *call) {
 		p = d.pools.locked(at, c.function.Key())
 	}
 	c.pool.Store(p)
+	p.limited = limited
 	if last := c.currentAttempt(); last != nil && last.pool == p && p.core.GivenUp(&last.stalled) {
 		c.noteGivenUp(last)
 		d.metrics.callGivenUp()
@@ -326,12 +329,10 @@ func (d *dispatcher) report(p *pool) *link {
 	return l
 }
 
-// returnIfDraining gives the credits of a pool back that its calls do not need any more. They are those
-// of other connections, for which a reader does not wait.
-func (g *Gateway) returnIfDraining(p *pool) {
-	if g.draining.Load() {
-		go g.dispatch.returnLoans(p)
-	}
+// keepsCredits reports whether the calls of a pool may use credits that they do not need now. The
+// caller holds the pool's lock.
+func (g *Gateway) keepsCredits(p *pool) bool {
+	return !g.draining.Load() && !p.limited
 }
 
 // returnLoans gives the credits of a pool back, or those of all if it is nil: before the gateway

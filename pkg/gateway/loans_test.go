@@ -290,6 +290,29 @@ func (w *harness) limit(maxInFlight int32) {
 	w.catalog.Put(rollout.Alone(fn))
 }
 
+func TestALoanThatRunsWhileAFunctionGetsALimitIsTheLast(t *testing.T) {
+	w := newHarness(t)
+	a := w.lender(firstCID)
+	first := w.calls("x")[0]
+	x := a.byLoan().is("x")
+	w.limit(5)
+	second := w.calls("y")[0]
+	x.keep(200, "")
+	wrote(t, first, 200, invocation.ExecutedYes)
+	if n := receive(t, a.returned, "a credit"); n != 1 {
+		t.Errorf("%d credits came back", n)
+	}
+	a.credits(callwire.KindLend, 2)
+	if n := receive(t, a.returned, "two credits"); n != 2 {
+		t.Errorf("%d credits came back", n)
+	}
+	if len(a.lent) > 0 {
+		t.Error("the next call came by the loan, too")
+	}
+	w.claim(w.scheduler.ticket()).is("y").whole(200, "")
+	wrote(t, second, 200, invocation.ExecutedYes)
+}
+
 // The owner of a function with a limit counts each of its calls.
 func TestEachCallOfAFunctionWithALimitHasATicket(t *testing.T) {
 	for name, put := range map[string]func(w *harness){

@@ -75,8 +75,10 @@ type Waiting[C any] struct {
 	Since time.Time
 	// asked says that its ticket was sent, probe that it was sent although loans exist.
 	asked, probe bool
-	in           *waiting[C]
-	prev, next   *Waiting[C]
+	// ticketOnly says that only an instance with its ticket may have it.
+	ticketOnly bool
+	in         *waiting[C]
+	prev, next *Waiting[C]
 }
 
 // NewLender makes an instance without credits.
@@ -85,14 +87,17 @@ func NewLender[L any](cid invocation.CID, instance L) *Lender[L] {
 }
 
 // Add lets a call wait; Next says which instance gets which call. ask says that the call sends
-// its ticket now; it does in any case if tickets is set, for functions that lend nothing.
+// its ticket now; it does in any case if tickets is set, for functions that lend nothing: then no
+// loan runs it.
 func (p *Pool[C, L]) Add(w *Waiting[C], now time.Time, tickets bool) (ask bool) {
-	w.asked, w.probe = false, false
+	w.asked, w.probe, w.ticketOnly = false, false, tickets
 	p.waiting.insert(w)
 	p.report.Waiting++
 	switch {
+	case tickets:
+		p.ask(w)
 	case len(p.lenders) > 0: // Next hands it out
-	case p.report.Lent <= 0, tickets:
+	case p.report.Lent <= 0:
 		p.ask(w)
 	case p.probing == nil && !now.Before(p.probe):
 		p.ask(w)
@@ -134,10 +139,10 @@ func (p *Pool[C, L]) askAll() (ask []C) {
 // If the call turns out not to wait any more, Refund takes the credit back. If the instance
 // turns out to be gone, PutBack takes the call back.
 func (p *Pool[C, L]) Next() (w *Waiting[C], by *Lender[L], ok bool) {
-	if len(p.lenders) == 0 || p.waiting.first == nil {
+	if w = p.waiting.firstForLoan(); len(p.lenders) == 0 || w == nil {
 		return nil, nil, false
 	}
-	w, by = p.waiting.first, p.lenders[0]
+	by = p.lenders[0]
 	p.leave(w)
 	p.credit(by, -1)
 	by.running++
@@ -328,6 +333,15 @@ func (q *waiting[C]) insert(w *Waiting[C]) {
 	} else {
 		w.next.prev = w
 	}
+}
+
+// firstForLoan is the first call that a loan may run; nil if there is none.
+func (q *waiting[C]) firstForLoan() *Waiting[C] {
+	w := q.first
+	for w != nil && w.ticketOnly {
+		w = w.next
+	}
+	return w
 }
 
 func (q *waiting[C]) remove(w *Waiting[C]) {

@@ -179,6 +179,7 @@ type modelCall struct {
 	*Waiting[int]
 	place                int // in the order of arrival among those of one time
 	waits, asked, probes bool
+	limited              bool // no loan may run it
 }
 
 type modelLender struct {
@@ -196,6 +197,11 @@ func (m *poolModel) waiting() (calls []*modelCall) {
 	}
 	slices.SortFunc(calls, func(a, b *modelCall) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.place, b.place)) })
 	return calls
+}
+
+// forLoans are those of them that loans may run.
+func (m *poolModel) forLoans() []*modelCall {
+	return slices.DeleteFunc(m.waiting(), func(c *modelCall) bool { return c.limited })
 }
 
 func (m *poolModel) lent() (n int) {
@@ -234,9 +240,9 @@ func (m *poolModel) busy(t *rapid.T) *modelLender {
 func (m *poolModel) add(t *rapid.T, c *modelCall, limited bool) {
 	free := m.lender() != nil
 	probing := slices.ContainsFunc(m.calls, func(c *modelCall) bool { return c.waits && c.probes })
-	c.place, c.waits, c.asked, c.probes = m.nextPlace(), true, false, false
+	c.place, c.waits, c.asked, c.probes, c.limited = m.nextPlace(), true, false, false, limited
 	switch {
-	case free:
+	case free && !limited:
 	case m.lent() <= 0, limited:
 		c.asked = true
 	case !probing && !m.now.Before(m.noProbe):
@@ -266,7 +272,7 @@ func (m *poolModel) left(c *modelCall) {
 // handOver compares who gets which call.
 func (m *poolModel) handOver(t *rapid.T) {
 	for {
-		waiting, by := m.waiting(), m.lender()
+		waiting, by := m.forLoans(), m.lender()
 		w, l, ok := m.pool.Next()
 		if ok != (len(waiting) > 0 && by != nil) {
 			t.Fatalf("handed over: %t, though %d wait and %v has a credit", ok, len(waiting), by)
@@ -349,7 +355,7 @@ func (m *poolModel) check() {
 		m.Fatalf("reported %+v after %+v", r, m.before)
 	}
 	m.before = r
-	if len(m.waiting()) > 0 && m.lender() != nil {
+	if len(m.forLoans()) > 0 && m.lender() != nil {
 		m.Fatal("a call waits beside a credit")
 	}
 	if s, to := m.nextStalled(); s != nil {
