@@ -328,11 +328,11 @@ func onReturned(c *Core, now time.Time, e Returned) {
 	if g == nil {
 		return
 	}
+	g.granted = g.granted && c.link.established()
 	n := min(e.Credits, g.idle)
 	if n > 0 {
 		c.gateways.lend(now, g, -n)
 		g.wentBack(n)
-		g.granted = g.granted && c.link.established()
 		c.sendPull(now, n)
 	}
 	if excess := e.Credits - n; excess > 0 {

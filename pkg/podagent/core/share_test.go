@@ -217,6 +217,18 @@ func TestAGatewayThatGivesAPlaceBackGetsNoOther(t *testing.T) {
 	}
 }
 
+func TestAGatewayWhosePlaceWasTakenWhileItGaveItBackGetsNoOther(t *testing.T) {
+	w := newForsaken(1, 2, true)
+	w.said(shareAfter)
+	if got := w.played(Called{Gateway: 1, Call: 2}); got != "[-2]" {
+		t.Fatalf("when a call begins it says %s", got)
+	}
+	w.play(Returned{Gateway: 2, Credits: 1}) // it has crossed the TakeBack
+	if got := w.played(CallEnded{Attempt: 3, Outcome: Complete}); got != "[]" {
+		t.Errorf("when it ends it says %s", got)
+	}
+}
+
 // Nobody could name the gateway to the agent again.
 func TestWithoutASchedulerConnectionsStay(t *testing.T) {
 	w := newForsaken(1, 2, true)
