@@ -119,6 +119,8 @@ func startGateway(
 	parts.Start("calls", func(ctx context.Context) error {
 		return serve.Calls(ctx, calls, handler, config.DrainTimeout, registry, log)
 	})
+	// Before the calls end, which may take as long as the longest: others want the instances now.
+	parts.OnStop(g.ReturnLoans)
 	return nil
 }
 

@@ -328,7 +328,7 @@ func (a *attempt) leaves() bool {
 }
 
 // freePlace frees the attempt's place at its instance. If the place stays with the gateway, the
-// next call gets it. If no call may have it, it goes back from a gateway that drains, or whose
+// next call gets it. If no call may have it, it goes back from a gateway that stops, or whose
 // function lends nothing any more.
 func (a *attempt) freePlace(keeps bool, took time.Duration) {
 	if !a.lent {

@@ -22,7 +22,8 @@ type Gateway struct {
 	own      *ownHosts
 	// bodyWait is the budget of a body before its first byte. Tests shorten it.
 	bodyWait waitBudget
-	draining atomic.Bool
+	// draining says that new calls are refused, and returning that lent pulls are given back.
+	draining, returning atomic.Bool
 }
 
 // New makes a Gateway. It starts nothing.
@@ -69,6 +70,13 @@ func (g *Gateway) Run(ctx context.Context) error {
 // Drain refuses new calls from now on, and gives lent pulls back; present calls continue.
 func (g *Gateway) Drain() {
 	g.draining.Store(true)
+	g.ReturnLoans()
+}
+
+// ReturnLoans gives lent pulls back, also those that come later. New calls are still taken: it is for a
+// gateway whose server refuses them, and lets the present ones end.
+func (g *Gateway) ReturnLoans() {
+	g.returning.Store(true)
 	g.dispatch.returnLoans(nil)
 }
 

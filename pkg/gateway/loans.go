@@ -332,7 +332,7 @@ func (d *dispatcher) report(p *pool) *link {
 // keepsCredits reports whether the calls of a pool may use credits that they do not need now. The
 // caller holds the pool's lock.
 func (g *Gateway) keepsCredits(p *pool) bool {
-	return !g.draining.Load() && !p.limited
+	return !g.returning.Load() && !p.limited
 }
 
 // returnLoans gives the credits of a pool back, or those of all if it is nil: before the gateway

@@ -290,6 +290,21 @@ func (w *harness) limit(maxInFlight int32) {
 	w.catalog.Put(rollout.Alone(fn))
 }
 
+func TestAGatewayThatReturnsItsLoansStillTakesCalls(t *testing.T) {
+	w := newHarness(t)
+	a := w.lender(firstCID)
+	w.gateway.ReturnLoans()
+	if n := receive(t, a.returned, "a credit"); n != 1 {
+		t.Errorf("%d credits came back", n)
+	}
+	answers := w.calls("x")
+	a.claim(w.scheduler.ticket()).is("x").keep(200, "")
+	if n := receive(t, a.returned, "a credit"); n != 1 {
+		t.Errorf("%d credits came back after a call", n)
+	}
+	wrote(t, answers[0], 200, invocation.ExecutedYes)
+}
+
 func TestALoanThatRunsWhileAFunctionGetsALimitIsTheLast(t *testing.T) {
 	w := newHarness(t)
 	a := w.lender(firstCID)
