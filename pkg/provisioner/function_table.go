@@ -119,8 +119,8 @@ type functionEntry struct {
 	sequence  uint64
 	backoff   StartBackoff
 	forgotten bool
-	// disowned is when the scheduler was last not known to own the function.
-	disowned time.Time
+	// doubted is when the scheduler was last not known to own the function.
+	doubted time.Time
 	// closed says that this entry has been replaced, for a goroutine that found it before.
 	closed bool
 }
@@ -196,9 +196,9 @@ func (a *functionEntry) cancelLaunches(n int) []Key {
 // work for another scheduler. One that is cut off from all others would delete every pod.
 func (a *functionEntry) takeOverdue(now time.Time, owned bool) (overdue []Instance) {
 	if !owned {
-		a.disowned = now
+		a.doubted = now
 	}
-	silenceCounts := a.disowned.IsZero() || now.Sub(a.disowned) > adoptTimeout
+	silenceCounts := a.doubted.IsZero() || now.Sub(a.doubted) > adoptTimeout
 	for _, in := range a.instances {
 		if in.overdue(now) && (silenceCounts || in.State == Leaving) {
 			in.setCause(in.overdueCode(), in.overdueReason())

@@ -44,20 +44,20 @@ type eventRecorder struct {
 	mu    sync.Mutex
 	lines []string
 	codes []string
-	// disowned says that another scheduler may own every function.
-	disowned bool
+	// notOwned says that another scheduler may own every function.
+	notOwned bool
 }
 
 func (e *eventRecorder) Owns(string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return !e.disowned
+	return !e.notOwned
 }
 
-func (e *eventRecorder) disown(yes bool) {
+func (e *eventRecorder) letOwn(yes bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.disowned = yes
+	e.notOwned = !yes
 }
 
 func (e *eventRecorder) add(code, format string, args ...any) {
@@ -281,12 +281,12 @@ func TestSilenceIsNoEndWhereAnotherMayOwnTheFunction(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
 		p.Launch(function(), invocation.Term{Epoch: 7}, 2)
 		working := start(t, p, r.started[0])
-		e.disown(true)
+		e.letOwn(false)
 		time.Sleep(time.Second)
 		p.Disconnect(working)
 		time.Sleep(time.Hour)
 		expectEvents(t, e)
-		e.disown(false)
+		e.letOwn(true)
 		time.Sleep(adoptTimeout - time.Second)
 		expectEvents(t, e)
 		p.Connect(working)
