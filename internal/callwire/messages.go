@@ -127,6 +127,11 @@ const (
 	// FailureBodyTooLarge says that the function did not get the call, because its protocol
 	// takes no body as large.
 	FailureBodyTooLarge FailureKind = 4
+	// FailureUnsendable says that the function did not get the call, because its protocol has no
+	// such request.
+	FailureUnsendable FailureKind = 5
+	// FailureTooLate says that the call ran out of time before the function got it.
+	FailureTooLate FailureKind = 6
 )
 
 // End ends a request's body, or an answer.

@@ -252,7 +252,11 @@ func (a *attempt) onEnd(end callwire.End) error {
 	case callwire.FailureTimedOut:
 		a.fail(timedOut(a.unit))
 	case callwire.FailureBodyTooLarge:
-		a.update(func(v *core.Invocation) core.Decision { return v.FailUntouched(a.number) }, newProblem(problems.BodyTooLarge, end.Detail))
+		a.failUntouched(newProblem(problems.BodyTooLarge, end.Detail))
+	case callwire.FailureUnsendable:
+		a.failUntouched(newProblem(problems.Unsendable, end.Detail))
+	case callwire.FailureTooLate:
+		a.failUntouched(newProblem(problems.BodyTooSlow, end.Detail))
 	case callwire.FailureBadAnswer:
 		a.fail(newProblem(problems.BadAnswer, end.Detail))
 	default:
@@ -260,6 +264,11 @@ func (a *attempt) onEnd(end callwire.End) error {
 	}
 	a.cutAnswer()
 	return nil
+}
+
+// failUntouched ends the call with a problem. The function has seen nothing of it.
+func (a *attempt) failUntouched(why problem) {
+	a.update(func(v *core.Invocation) core.Decision { return v.FailUntouched(a.number) }, why)
 }
 
 // onRelease queues the call again, because the function has seen nothing of it.

@@ -119,6 +119,14 @@ func TestA5AnInstanceThatTakesNoSuchBodySaysThatNothingRan(t *testing.T) {
 	if p := problem(t, a, "BodyTooLarge"); p["detail"] != "at most 6 MiB" {
 		t.Errorf("said %v", p)
 	}
+	for kind, want := range map[callwire.FailureKind]struct {
+		status int
+		name   string
+	}{callwire.FailureUnsendable: {400, "Unsendable"}, callwire.FailureTooLate: {408, "BodyTooSlow"}} {
+		answers = w.call(w.get("/function/hello/"))
+		w.take().fail(kind, "why")
+		problem(t, wrote(t, answers, want.status, invocation.ExecutedNo), want.name)
+	}
 	// One that ran before may have.
 	w.putIdempotent()
 	answers = w.call(w.get("/function/hello/"))

@@ -151,11 +151,15 @@ func (w *answer) appendLast(b []byte, call uint32, keeps bool) []byte {
 
 func failure(err error) callwire.FailureKind {
 	switch {
-	case errors.Is(err, adapter.ErrTimedOut), errors.Is(err, adapter.ErrTooLate):
+	case errors.Is(err, adapter.ErrTimedOut):
 		return callwire.FailureTimedOut
+	case errors.Is(err, adapter.ErrTooLate):
+		return callwire.FailureTooLate
 	case errors.Is(err, adapter.ErrBodyTooLarge):
 		return callwire.FailureBodyTooLarge
-	case errors.Is(err, adapter.ErrBadAnswer), errors.Is(err, adapter.ErrUnsendable):
+	case errors.Is(err, adapter.ErrUnsendable):
+		return callwire.FailureUnsendable
+	case errors.Is(err, adapter.ErrBadAnswer):
 		return callwire.FailureBadAnswer
 	}
 	return callwire.FailureFunctionLost

@@ -315,7 +315,7 @@ func TestACallThatNoFunctionCanGetCostsNoInstance(t *testing.T) {
 		p := w.begin()
 		claim, call := w.call(p, "a")
 		call.end <- fmt.Errorf("%w: the trailer is not valid", adapter.ErrUnsendable)
-		claim.hear("end BAD_ANSWER")
+		claim.hear("end UNSENDABLE")
 		claim.hearEnd()
 		p.hear("pull 1 done a")
 		w.runs()

@@ -398,6 +398,7 @@ func tellHead(f callwire.Frame) string {
 var failureNames = map[callwire.FailureKind]string{
 	callwire.FailureFunctionLost: " FUNCTION_LOST", callwire.FailureBadAnswer: " BAD_ANSWER",
 	callwire.FailureTimedOut: " TIMED_OUT", callwire.FailureBodyTooLarge: " BODY_TOO_LARGE",
+	callwire.FailureUnsendable: " UNSENDABLE", callwire.FailureTooLate: " TOO_LATE",
 }
 
 func tellEnd(f callwire.Frame) string {

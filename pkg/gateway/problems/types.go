@@ -41,6 +41,7 @@ const (
 	NoInstanceInTime     = "NoInstanceInTime"
 	TimedOut             = "TimedOut"
 	TooDeep              = "TooDeep"
+	Unsendable           = "Unsendable"
 )
 
 var types = []Type{
@@ -53,6 +54,9 @@ var types = []Type{
 	{NotUTF8, http.StatusBadRequest, "The request's address is not UTF-8",
 		"The path, the host or the query is not UTF-8.",
 		"Percent-encode it as UTF-8."},
+	{Unsendable, http.StatusBadRequest, "The function cannot be sent such a call",
+		"The function's protocol has no such request: a gRPC call for a function that speaks HTTP/1.1 only, or headers larger than the function takes.",
+		"Read `detail`. Let the function speak HTTP/2 without TLS (h2c) for gRPC, or send fewer headers."},
 	{CredentialsMissing, http.StatusUnauthorized, "The call needs an API key or a token",
 		"The namespace requires an API key or a token, and the call has none. The header `WWW-Authenticate` names the scheme.",
 		"Send `Authorization: Bearer` or `Windlass-Key`; `windlass keys create` makes a key. Check that no proxy drops the header."},
