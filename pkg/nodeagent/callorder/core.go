@@ -10,7 +10,6 @@ import (
 type Core struct {
 	params Params
 	busy   bool
-	since  time.Duration // when it became busy or calm
 	// occupied cores have no tickets.
 	occupied   int
 	instances  map[InstanceID]*instance
@@ -72,6 +71,7 @@ type instance struct {
 
 	name      string
 	mustAsk   bool
+	told      time.Duration // when it was told to ask
 	allowance allowance
 
 	sampled time.Duration // when it was sampled last, or came to where its call is
@@ -162,10 +162,14 @@ func (c *Core) onJoined(now time.Duration, e Joined) {
 	n := c.namespaces.of(now, e.Namespace)
 	f.instances++
 	n.instances++
+	_, known := c.gone.of[e.Name]
 	i := &instance{
-		id: e.Instance, function: f, namespace: n, class: e.Class, ownSlice: e.Slice,
+		id: e.Instance, told: now, function: f, namespace: n, class: e.Class, ownSlice: e.Slice,
 		usage: e.Usage, name: e.Name, mustAsk: e.MustAsk && e.Class.takesTickets(),
 		allowance: c.gone.allowance(now, e, c.busy, c.params.Unasked),
+	}
+	if known {
+		i.told = now - runningWithin // it comes again to say so
 	}
 	c.instances[e.Instance] = i
 	c.members = append(c.members, i)
@@ -194,8 +198,8 @@ func (c *Core) onLeft(now time.Duration, id InstanceID) {
 	i.namespace.instances--
 }
 
-// runningWithin is how long after a node has become busy agents say which calls run already. Who says so later
-// began without a ticket that it had to ask for.
+// runningWithin is how long after it is told to ask an agent may say which calls run already. Who says so later
+// has begun them without a ticket that it had to ask for.
 const runningWithin = time.Second
 
 // onRunning takes in a call that began while the node was calm. It keeps computing, with a
@@ -207,7 +211,7 @@ func (c *Core) onRunning(now time.Duration, i *instance, e Running) {
 	}
 	i.asked, i.received = now, now-e.For
 	i.beginCall()
-	if c.ticketFree() || !c.params.preempts() && now-c.since < runningWithin {
+	if c.ticketFree() || !c.params.preempts() && now-i.told < runningWithin {
 		c.enter(now, i, holding)
 		return
 	}
@@ -337,12 +341,10 @@ const stillness = 100 * time.Microsecond
 
 // onModeChanged makes the node busy, or lets everything go on a calm one.
 func (c *Core) onModeChanged(now time.Duration, e ModeChanged) {
-	if c.busy != e.Busy {
-		c.since = now
-	}
 	c.busy, c.occupied = e.Busy, 0
 	for _, i := range c.members {
 		i.allowance.unknown, i.allowance.exempt = true, false
+		i.told = now
 		i.sampleAnew(now)
 	}
 	if c.busy {

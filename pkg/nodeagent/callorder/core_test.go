@@ -477,6 +477,15 @@ func TestOnlyCallsFromBeforeTheNodeWasBusyRunBeyondTheTickets(t *testing.T) {
 	if got := n.core.Counts(); got != (Counts{Holding: 2, Preempted: 1}) {
 		t.Errorf("%+v, want two calls with tickets", got)
 	}
+	// The node agent has restarted, and the instance looked for it for a while.
+	n.join(4)
+	n.do("", Running{Instance: 4})
+	// One that comes again says so to have its call run.
+	again := Joined{Instance: 5, Name: "p", Namespace: "default", Function: "f5"}
+	n.do("", again)
+	n.do("", Left{Instance: 5})
+	n.do("", again)
+	n.do("v5 preempted", Running{Instance: 5})
 }
 
 func TestNamespacesAboveTheirShareGoBehindTheOthers(t *testing.T) {

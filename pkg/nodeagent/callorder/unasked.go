@@ -109,6 +109,7 @@ func ration(c *Core, now time.Duration, i *instance) {
 	case a.exempt:
 		a.exempt, a.left, a.above = false, max(a.left, p.afterExemption()), p.Above/2
 		a.emptied = a.left < p.Burst
+		i.told = now
 		c.out = append(c.out, AskAgain{Instance: i.id})
 	default:
 		c.setBand(i, true, WhyUnasked)
