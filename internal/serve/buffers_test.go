@@ -91,7 +91,7 @@ func TestAnHTTP2ClientMayFillSmallBuffers(t *testing.T) {
 			answered = true
 		}
 	}
-	if stream > 64<<10 || window > 256<<10 || frame > 16<<10 {
+	if stream > 64<<10 || window > 1<<20 || frame > 16<<10 {
 		t.Errorf("a stream may send %d bytes, a connection %d, in frames of %d", stream, window, frame)
 	}
 }

@@ -44,7 +44,7 @@ const (
 	// A body that waits for its instance fills the buffer of its stream, so the connection has room
 	// for several: otherwise one of them would stop all uploads of a proxy.
 	streamBuffer = 64 << 10
-	connBuffer   = 4 * streamBuffer
+	connBuffer   = 16 * streamBuffer
 	frameBytes   = 16 << 10
 	// pingAfter is how long an HTTP/2 client may be silent before it is asked
 	// whether it is there, and pingWithin how long it may take to say so.

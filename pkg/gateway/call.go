@@ -36,7 +36,10 @@ type call struct {
 	scope tracing.Scope
 	// headers are those that the function sees, without what an attempt adds. They are made before
 	// the call waits: later an instance would wait for them.
-	headers     []callwire.Field
+	headers []callwire.Field
+	// trailers are those that the client has announced. They are read here, too: the request's map
+	// changes while an attempt reads the body.
+	trailers    []string
 	request     *http.Request
 	body        requestBody
 	small       []byte // the whole body, if it was read beforehand
@@ -86,7 +89,7 @@ func (c *call) wireCall(unit *v1alpha1.Function, attempt int) callwire.Call {
 	}
 	message.CoreWait = c.waitedForCores()
 	if !c.whole {
-		message.Trailer = announcedTrailers(r)
+		message.Trailer = c.trailers
 	}
 	return message
 }

@@ -308,7 +308,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget
 				MayRepeat: unit.Spec.Calls.MayRepeat() && isSmall(r), CancelOnDisconnect: unit.Spec.Calls.CancelOnDisconnect(),
 			}),
 		},
-		uri: to.uri, request: r, admitted: now, upgrade: upgradeOf(r),
+		uri: to.uri, request: r, admitted: now, upgrade: upgradeOf(r), trailers: announcedTrailers(r),
 		body: requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, budget: g.bodyWait},
 	}
 	c.waiting = core.Waiting[*call]{Call: c, Since: now}

@@ -113,6 +113,9 @@ func endToEnd(h http.Header, keep func(name, value string)) {
 // announcedTrailers are the names of the trailers that the function may be told of. One that no
 // request may have would make the request one that no instance can write.
 func announcedTrailers(r *http.Request) []string {
+	if len(r.Trailer) == 0 {
+		return nil
+	}
 	named := headersOfConnection(r.Header)
 	var names []string
 	for name := range r.Trailer {

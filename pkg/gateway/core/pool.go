@@ -139,7 +139,10 @@ func (p *Pool[C, L]) askAll() (ask []C) {
 // If the call turns out not to wait any more, Refund takes the credit back. If the instance
 // turns out to be gone, PutBack takes the call back.
 func (p *Pool[C, L]) Next() (w *Waiting[C], by *Lender[L], ok bool) {
-	if w = p.waiting.firstForLoan(); len(p.lenders) == 0 || w == nil {
+	if len(p.lenders) == 0 {
+		return nil, nil, false
+	}
+	if w = p.waiting.firstForLoan(); w == nil {
 		return nil, nil, false
 	}
 	by = p.lenders[0]

@@ -208,7 +208,7 @@ func (h *http2Client) closeIdle() {
 var errNoHTTP2 = errors.New("it speaks no HTTP/2 without TLS (h2c), which calls with the Content-Type " + grpcType + " need")
 
 // errSilent says that the function took a connection and sent nothing, as one that hangs does.
-var errSilent = fmt.Errorf("it sent nothing in %v, where HTTP/2 begins with a frame of the server", dialTimeout)
+var errSilent = errors.New("it took a connection and sent nothing, where HTTP/2 without TLS (h2c) begins with a frame of the server")
 
 // http2Conn is a connection to the function. It remembers what the client of net/http says in
 // words only.
@@ -221,6 +221,9 @@ type http2Conn struct {
 	mu sync.Mutex // guards everything below
 	// isOther says that what the function sent first was no HTTP/2.
 	isOther bool
+	// isSilent says that the function closed the connection and had sent nothing: it may have no
+	// process any more behind its socket.
+	isSilent bool
 	// broken is how reading from the function ended; nil if it has not.
 	broken error
 }
@@ -235,7 +238,7 @@ func (c *http2Conn) Read(p []byte) (int, error) {
 	select {
 	case <-c.heard:
 	default:
-		c.isOther = n == 0 || bytes.HasPrefix(p[:n], []byte("HTTP"))
+		c.isOther, c.isSilent = bytes.HasPrefix(p[:n], []byte("HTTP")), n == 0
 		close(c.heard)
 	}
 	return n, err
@@ -253,8 +256,11 @@ func (c *http2Conn) awaitHTTP2(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.isOther {
+	switch {
+	case c.isOther:
 		return errNoHTTP2
+	case c.isSilent:
+		return errSilent
 	}
 	return nil
 }
@@ -266,8 +272,15 @@ func (c *http2Conn) brokenBy() error {
 	return c.broken
 }
 
-// lives reports whether the connection can have another call.
-func (c *http2Conn) lives() bool { return c.client.Err() == nil && c.brokenBy() == nil }
+// lives reports whether the connection takes another call. One that the function is about to close
+// does not.
+func (c *http2Conn) lives() bool {
+	if c.brokenBy() != nil || c.client.Reserve() != nil {
+		return false
+	}
+	c.client.Release()
+	return true
+}
 
 // explain is the error of a call of which the function may have seen a part, and whose answer
 // could not be read because of err.

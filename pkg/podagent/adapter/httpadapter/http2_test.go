@@ -191,19 +191,23 @@ func TestHowAStreamEndsDecidesWhatTheCallerMayDo(t *testing.T) {
 }
 
 func TestAFunctionWithoutHTTP2IsExplained(t *testing.T) {
-	for name, a := range map[string]*Adapter{
-		"a server of net/http": serve(t, func(w http.ResponseWriter, r *http.Request) {
+	for name, tc := range map[string]struct {
+		*Adapter
+		want error
+	}{
+		"a server of net/http": {serve(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != "PRI" { // how that shows HTTP/2 to its handler
 				t.Errorf("the function saw %s %s", r.Method, r.RequestURI)
 			}
 			w.WriteHeader(http.StatusHTTPVersionNotSupported)
-		}),
-		"one that closes the connection": script(t, func(c net.Conn) { readHead(c) }),
-		"one that resets it":             script(t, func(c net.Conn) { readHead(c); _ = c.(*net.TCPConn).SetLinger(0) }),
+		}), adapter.ErrUnsendable},
+		// They may be about to end, and then another instance can have the call.
+		"one that closes the connection": {script(t, func(c net.Conn) { readHead(c) }), adapter.ErrBadAnswer},
+		"one that resets it":             {script(t, func(c net.Conn) { readHead(c); _ = c.(*net.TCPConn).SetLinger(0) }), adapter.ErrBadAnswer},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := a.Invoke(t.Context(), grpcCall(strings.NewReader("")), &recorder{})
-			wantError(t, err, adapter.ErrUnsendable)
+			err := tc.Invoke(t.Context(), grpcCall(strings.NewReader("")), &recorder{})
+			wantError(t, err, tc.want)
 			if err == nil || !strings.Contains(err.Error(), "h2c") {
 				t.Errorf("%v does not say what is missing", err)
 			}
