@@ -193,14 +193,15 @@ func (a *functionEntry) cancelLaunches(n int) []Key {
 
 // takeOverdue blames the instances that are overdue for it, and returns what each was. Silence
 // counts only while the function is owned, and for adoptTimeout has been: until then agents may
-// work for another scheduler. One that is cut off from all others would delete every pod.
+// work for another scheduler. One that is cut off from all others would delete every pod. What
+// it launched itself and never heard of is overdue in any case.
 func (a *functionEntry) takeOverdue(now time.Time, owned bool) (overdue []Instance) {
 	if !owned {
 		a.doubted = now
 	}
 	silenceCounts := a.doubted.IsZero() || now.Sub(a.doubted) > adoptTimeout
 	for _, in := range a.instances {
-		if in.overdue(now) && (silenceCounts || in.State == Leaving) {
+		if in.overdue(now) && (silenceCounts || in.State == Leaving || !in.Adopted && in.neverConnected()) {
 			in.setCause(in.overdueCode(), in.overdueReason())
 			overdue = append(overdue, *in)
 		}

@@ -271,6 +271,12 @@ func functionStatusPending(pod *corev1.Pod) bool {
 	return container(pod, podspec.ContainerAgent).ended() != nil && function.state.Running != nil
 }
 
+// partEnded says whether a container of the pod has ended, or the pod has.
+func partEnded(pod *corev1.Pod) bool {
+	return container(pod, podspec.ContainerAgent).ended() != nil || container(pod, podspec.ContainerFunction).ended() != nil ||
+		pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+}
+
 // reasonOOMKilled is the kubelet's word.
 const reasonOOMKilled = "OOMKilled"
 

@@ -615,7 +615,14 @@ func TestANodeThatWasLostIsWhyAPodThatWasStoppedEnds(t *testing.T) {
 		th.start(f, "c-1")
 		th.report(th.pod(f, "c-1"))
 		th.Stop(string(f.UID), "c-1", false) // nothing was heard of it
-		th.report(th.pod(f, "c-1"), func(pod *corev1.Pod) { pod.DeletionTimestamp = new(metav1.Now()) })
+		th.report(th.pod(f, "c-1"), func(pod *corev1.Pod) {
+			pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(70))
+		})
+		defer func() {
+			if len(th.deleted) != 1 {
+				t.Errorf("deleted %d times: its calls may still run, and need their time", len(th.deleted))
+			}
+		}()
 		th.noExit()
 		silent := readyNode("node-1", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown })
 		if err := th.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"), silent, ""); err != nil {

@@ -74,9 +74,14 @@ func (r *registry) deletePod(in *instance, grace *int64) {
 	r.deleter.enqueue(d)
 }
 
-// deleteRemains deletes the rest of the pod of an instance that has ended.
+// deleteRemains deletes the rest of the pod of an instance that has ended. One that counts as
+// ended because its node is silent may still run calls there, so if it is being deleted it keeps
+// its time.
 func (r *registry) deleteRemains(in *instance, pod *corev1.Pod) {
-	if given := pod.DeletionGracePeriodSeconds; given == nil || *given > brokenGrace {
+	given := pod.DeletionGracePeriodSeconds
+	switch {
+	case given != nil && *given <= brokenGrace:
+	case !in.deleting && pod.DeletionTimestamp == nil, partEnded(pod):
 		r.hurry(in)
 	}
 }

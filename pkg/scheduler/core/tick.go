@@ -57,9 +57,15 @@ func onTicked(f *Function, e *Ticked, now time.Time) {
 	}
 	// b. Drop expired tickets, and hand out the others as far as possible.
 	f.match(now)
-	// c. Wait for adopted instances to connect, or for the owner. After HelloTime, instances
-	// that have not connected no longer count as starting.
-	if f.settling(o, now) {
+	// c. Wait for adopted instances to connect. After HelloTime, those that have not no
+	// longer count as starting. A standby also waits for the owner.
+	if o.Awaited > 0 && now.Before(f.takenOver.Add(HelloTime)) {
+		return
+	}
+	if until := f.takenOver.Add(StandbyTime); f.awaitsOwner() && now.Before(until) {
+		if f.Waiting() == 0 && f.lost == 0 {
+			f.park(until)
+		}
 		return
 	}
 	silent := o.Awaited
@@ -75,15 +81,10 @@ func onTicked(f *Function, e *Ticked, now time.Time) {
 	f.do(d)
 }
 
-// settling says that a decision would be premature: soon after a takeover, because instances of
-// the previous owner have not connected; or at a standby, because no call waits, and the owner
-// may be there. It may only be starting, or be silent to this scheduler alone, and then both
-// would launch the minimum of each function.
-func (f *Function) settling(o Observed, now time.Time) bool {
-	awaitsOwner := f.term.Standby != "" && f.queue.Waiting() == 0
-	return awaitsOwner && now.Before(f.takenOver.Add(StandbyTime)) ||
-		o.Awaited > 0 && now.Before(f.takenOver.Add(HelloTime))
-}
+// awaitsOwner says that a decision would be premature: at a standby, while no call waits, because
+// the owner may be there. It may only be starting, or be silent to this scheduler alone, and then
+// both would launch the minimum of each function.
+func (f *Function) awaitsOwner() bool { return f.term.Standby != "" && f.queue.Waiting() == 0 }
 
 // snapshot makes the decider's input. Each lost instance and each wait counts in one snapshot.
 func snapshot(f *Function, o Observed, now time.Time) autoscaler.Snapshot {
