@@ -657,7 +657,7 @@ func TestARefusedCallIsNoCallOfItsFunction(t *testing.T) {
 		p.say(&nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Ended{Ended: &nodewire.Ended{Refused: true}}})
 		p.ask(2)
 		expect(t, "after a call that was refused", p, "welcome", "ask", "grant 1", "grant 2")
-		if mean, known := m.state.core.Mean("default", "long"); known {
+		if mean, known := m.state.core.Mean("ns", "long"); known {
 			t.Errorf("its mean is %v", mean)
 		}
 	})
