@@ -242,7 +242,7 @@ func TestAWatcherIsToldThatNobodyLacksRoomAnyMore(t *testing.T) {
 		g.offer(fn, 1)
 		w.ticks(2)
 		if noRoom() == "" {
-			t.Fatal("a call waits without room, and nobody is told")
+			t.Fatal("a call waits without room, and the watcher gets no reason")
 		}
 		w.after(w.scheduler.config.NoRoomPatience + time.Second)
 		if why := noRoom(); why != "" {

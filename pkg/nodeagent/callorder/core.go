@@ -71,7 +71,7 @@ type instance struct {
 
 	name      string
 	mustAsk   bool
-	told      time.Duration // when it was told to ask
+	told      time.Duration // since when the node agent wants it to ask
 	allowance allowance
 
 	sampled time.Duration // when it was sampled last, or came to where its call is
@@ -198,8 +198,8 @@ func (c *Core) onLeft(now time.Duration, id InstanceID) {
 	i.namespace.instances--
 }
 
-// runningWithin is how long after it is told to ask an agent may say which calls run already. Who says so later
-// has begun them without a ticket that it had to ask for.
+// runningWithin is how long an agent has to report the calls that run already, once the node agent wants it to
+// ask. Calls that it reports later began without the ticket that they needed.
 const runningWithin = time.Second
 
 // onRunning takes in a call that began while the node was calm. It keeps computing, with a

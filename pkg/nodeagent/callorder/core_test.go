@@ -374,7 +374,7 @@ func TestACallBeyondItsSliceThatSleepsTakesNoCore(t *testing.T) {
 		n.do(fmt.Sprint("+", id), Asked{Instance: id})
 	}
 	if got := n.core.Counts(); got != (Counts{Holding: 8, Blocked: 1}) {
-		t.Errorf("%+v, want one blocked call beside eight tickets, none of which was its own", got)
+		t.Errorf("%+v, want a blocked call beside eight others that hold the tickets", got)
 	}
 	// It is beyond its slice still when it computes again, and gets no ticket for that.
 	n.do("", Sampled{Instance: 1, Usage: 22 * ms})

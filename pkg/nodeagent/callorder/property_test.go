@@ -270,7 +270,7 @@ func TestNoMoreCallsHoldTicketsThanThereAreCores(t *testing.T) {
 		busy := true
 		for k := range 300 {
 			what := byte(r.IntN(256))
-			// Calls that run when their agents are told to ask go on where nothing interrupts a call.
+			// An order that does not preempt interrupts no call that runs already, though it has no ticket.
 			if what%14 == 10 || what%14 == 12 && !p.preempts() {
 				continue
 			}
