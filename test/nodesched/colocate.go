@@ -102,14 +102,19 @@ func measureSide(self, dir, kind string, s side, seed uint64, length time.Durati
 	if err != nil {
 		return o, errors.Join(err, n.stop())
 	}
+	back, err := goFirst()
+	if err != nil {
+		return o, errors.Join(err, back(), n.stop())
+	}
 	go func() { stopped <- n.control(stop) }()
 	began := time.Now()
 	o.answers, o.failed = askService(n.address, kind, newSteps(seed, length))
 	o.took = time.Since(began)
+	unfirst := back()
 	after, err := waitedFor(n.service.cmd.Process.Pid)
 	o.waited = after - waited
 	close(stop)
-	err = errors.Join(err, <-stopped)
+	err = errors.Join(err, unfirst, <-stopped)
 	o.work = n.work() - before
 	o.frozen, o.moves = n.frozen, n.moves
 	if n.core != nil {
@@ -168,9 +173,6 @@ func startColocation(out io.Writer, flags *flag.FlagSet, kind string, seeds int,
 	if err != nil {
 		return err
 	}
-	if err := goFirst(); err != nil {
-		return err
-	}
 	dir, err := os.MkdirTemp("", "windlass-colocate-")
 	if err != nil {
 		return err
@@ -179,13 +181,21 @@ func startColocation(out io.Writer, flags *flag.FlagSet, kind string, seeds int,
 	return measureColocation(out, self, dir, kind, seeds, first, length)
 }
 
+// clientPriority is that of the harness's threads in the real-time class while they make requests.
+const clientPriority = 1
+
 // goFirst lets the harness's threads compute before what it measures, as if clients were on another
-// machine. What it starts has that, too, which counts only within each group.
-func goFirst() error {
-	const first = -20
-	threads, err := threadsOf(os.Getpid())
-	for _, thread := range threads {
-		err = errors.Join(err, unix.Setpriority(unix.PRIO_PROCESS, thread, first))
+// machine, until back is called. What it starts meanwhile would go first as well. A high weight
+// would not do: it counts only within a group, and the groups of what is measured share another.
+func goFirst() (back func() error, err error) {
+	become := func(class int, priority int32) error {
+		threads, err := threadsOf(os.Getpid())
+		for _, thread := range threads {
+			if moved := setScheduler(thread, class, priority); !errors.Is(moved, unix.ESRCH) {
+				err = errors.Join(err, moved)
+			}
+		}
+		return err
 	}
-	return err
+	return func() error { return become(unix.SCHED_NORMAL, 0) }, become(unix.SCHED_FIFO, clientPriority)
 }
