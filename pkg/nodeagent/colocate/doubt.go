@@ -12,17 +12,29 @@ import (
 // What is kept back is a level: first the cores that are reserved, then the jobs that are frozen, in
 // the order in which they were.
 
-// reading is what latency-critical work had used and waited at a time.
+// reading is what latency-critical work had used and waited at a time, or in one.
 type reading struct{ at, used, waited time.Duration }
 
-// since is how many cores work used, and for which share of the time it waited, since an earlier
-// reading.
-func (t reading) since(from reading) (load, wait float64) {
-	passed := float64(t.at - from.at)
-	if passed <= 0 {
-		return 0, 0
-	}
-	return float64(t.used-from.used) / passed, float64(t.waited-from.waited) / passed
+// since is what work used and waited after an earlier reading.
+func (t reading) since(from reading) reading {
+	return reading{t.at - from.at, t.used - from.used, t.waited - from.waited}
+}
+
+// plus is what work used and waited in two times.
+func (t reading) plus(other reading) reading {
+	return reading{t.at + other.at, t.used + other.used, t.waited + other.waited}
+}
+
+// wait is for which share of the time work waited.
+func (t reading) wait() float64 { return float64(t.waited) / float64(max(t.at, 1)) }
+
+// load is how many cores it used.
+func (t reading) load() float64 { return float64(t.used) / float64(max(t.at, 1)) }
+
+// perUse is how long it waited for each second of processor time.
+func (t reading) perUse() float64 {
+	const leastLoad = 0.1 // cores; below, twice as much is not much
+	return t.wait() / max(t.load(), leastLoad)
 }
 
 // doubt is what is known of whether steps help.
@@ -52,15 +64,24 @@ type climb struct {
 	stride int
 }
 
-// probe looks whether work waits longer at a lower level.
+// probe looks whether work waits longer at a lower level. It changes between the levels, as what is
+// asked of the work changes its waits, too, and a change of that may come together with one of the level,
+// but not each time.
 type probe struct {
 	on bool
 	to int
-	// What it has given back, and for which share of the time work waited before.
+	// phase counts changes: in phases with an even number what it is about is kept back. kept and given
+	// are what work used and waited in those, and in the others.
+	phase       int
+	kept, given reading
+	// What it has given back.
 	reserved int
 	jobs     []JobID
-	during   float64
 }
+
+// probePhases is how many phases a probe has. Each takes JudgeFor / (probePhases/2), so that all is given
+// back for JudgeFor.
+const probePhases = 4
 
 // search looks for the lowest level that helps as much as high does: low does not.
 type search struct{ low, high int }
@@ -77,10 +98,9 @@ type rest struct {
 	ceiling int
 	from    time.Duration
 	length  time.Duration
-	// What work used and waited at the verdict.
-	load, wait float64
-	window     reading
-	next       time.Duration // how long the next one takes
+	verdict reading // what work used and waited in the probe
+	window  reading
+	next    time.Duration // how long the next one takes
 }
 
 func newDoubt(p Params) doubt { return doubt{prove: p.ProveEvery, rest: rest{next: p.Rest}} }
@@ -122,7 +142,7 @@ func (c *Core) recall(now, used, waited time.Duration) {
 	d.waited = d.waited || c.waiting()
 	switch {
 	case d.probe.on:
-		c.judge(now)
+		c.goOn(now)
 	case d.rest.on:
 		d.endRest(now, c.params)
 	}
@@ -147,7 +167,7 @@ func (d *doubt) noteReturn() {
 // the last one if that has not helped. Batch jobs that are left take what others do not use any more, so
 // to stop a few may change nothing where to stop all does. The first one of a climb is given.
 func (d *doubt) stepping(p Params, level, first int) int {
-	_, wait := d.total.since(d.changed)
+	wait := d.total.since(d.changed).wait()
 	switch {
 	case !d.climb.on:
 		d.climb = climb{on: true, base: level, before: wait, stride: first}
@@ -180,51 +200,95 @@ func (c *Core) question(now time.Duration) {
 	if p.JudgeFor == 0 || d.probe.on || len(c.jobs) == 0 || c.level() == 0 || !d.waited {
 		return
 	}
-	_, during := d.total.since(d.changed)
+	during := d.total.since(d.changed).wait()
 	passed := now - d.changed.at
 	switch {
 	case passed < p.JudgeFor:
 	case d.climb.on && c.exhausted() && !p.less(during, d.climb.before):
-		c.lower(now, d.climb.base, during)
+		d.begin(d.climb.base)
+	case passed >= d.prove || c.runsSoon(now):
+		d.begin(0)
 	case d.search.on():
-		c.lower(now, (d.search.low+d.search.high)/2, during)
-	case passed >= d.prove:
-		c.lower(now, 0, during)
+		d.begin((d.search.low + d.search.high) / 2)
 	}
 }
 
-// lower begins a probe: it gives back what is kept back above a level.
-func (c *Core) lower(now time.Duration, to int, during float64) {
-	d := &c.doubt
-	d.probe = probe{on: true, to: to, reserved: c.reserved, during: during}
-	keep := max(0, to-c.params.aside(c.reserved))
-	if c.params.OnWait {
-		c.reserved = min(c.reserved, c.params.Least+to)
-	}
-	for i, j := range c.jobs.frozenInOrder() {
-		if i >= keep {
-			d.probe.jobs = append(d.probe.jobs, j.Job)
-			c.thaw(now, j)
-		}
-	}
+// runsSoon says whether a job goes on by itself before a probe that begins now is over. That might as
+// well be a part of one.
+func (c *Core) runsSoon(now time.Duration) bool {
+	j := c.jobs.frozenLongest()
+	return j != nil && now-j.from >= c.params.LongestFreeze-probePhases/2*c.params.JudgeFor
+}
+
+// begin begins a probe of a lower level.
+func (d *doubt) begin(to int) {
+	d.probe = probe{on: true, to: to}
 	d.noteChange()
 }
 
-// judge ends a probe. If work waits longer than before it, what was given back had helped. If it does not
-// wait for too long, there is nothing to judge.
-func (c *Core) judge(now time.Duration) {
-	p, d := c.params, &c.doubt
-	if now-d.changed.at < p.JudgeFor {
+// goOn takes a phase of a probe in once it is over, and begins the next one or ends the probe.
+func (c *Core) goOn(now time.Duration) {
+	d := &c.doubt
+	if now-d.changed.at < c.params.JudgeFor/(probePhases/2) {
 		return
 	}
-	load, wait := d.total.since(d.changed)
+	phase := d.total.since(d.changed)
+	if d.probe.phase%2 == 0 {
+		d.probe.kept = d.probe.kept.plus(phase)
+		c.giveBack(now)
+	} else {
+		d.probe.given = d.probe.given.plus(phase)
+		if d.probe.phase+1 == probePhases {
+			c.judge(now)
+			return
+		}
+		c.takeBack(now)
+	}
+	d.probe.phase++
+	d.noteChange()
+}
+
+// giveBack gives back what is kept back above the level of the probe.
+func (c *Core) giveBack(now time.Duration) {
+	b := &c.doubt.probe
+	b.reserved, b.jobs = c.reserved, nil
+	keep := max(0, b.to-c.params.aside(c.reserved))
+	if c.params.OnWait {
+		c.reserved = min(c.reserved, c.params.Least+b.to)
+	}
+	for i, j := range c.jobs.frozenInOrder() {
+		if i >= keep {
+			b.jobs = append(b.jobs, j.Job)
+			c.thaw(now, j)
+		}
+	}
+}
+
+// takeBack keeps back again what the probe has given back.
+func (c *Core) takeBack(now time.Duration) {
+	b := &c.doubt.probe
+	if c.params.OnWait {
+		c.reserved = b.reserved
+	}
+	for _, id := range b.jobs {
+		if j := c.jobs.byID(id); j != nil && j.stoppable() {
+			c.freeze(now, j)
+		}
+	}
+}
+
+// judge ends a probe. If work waited longer while less was kept back, that had helped. If it did not wait
+// for too long then, there is nothing to judge.
+func (c *Core) judge(now time.Duration) {
+	p, d := c.params, &c.doubt
+	given := d.probe.given
 	d.probe.on, d.rest.window = false, d.total
 	climbed := d.climb.on
 	d.climb = climb{}
 	switch {
-	case wait <= p.MaxWait:
+	case given.wait() <= p.MaxWait:
 		d.search = search{}
-	case p.less(d.probe.during, wait):
+	case p.less(d.probe.kept.wait(), given.wait()):
 		c.resume(now)
 	default:
 		d.vain++
@@ -233,12 +297,12 @@ func (c *Core) judge(now time.Duration) {
 		if climbed || d.probe.to == 0 {
 			length, next = next, min(2*next, p.LongestRest)
 		}
-		d.rest = rest{on: true, ceiling: d.probe.to, from: now, length: length, load: load, wait: wait, window: d.total, next: next}
+		d.rest = rest{on: true, ceiling: d.probe.to, from: now, length: length, verdict: given, window: d.total, next: next}
 		if d.probe.to == 0 {
 			d.prove, d.search = p.ProveEvery, search{}
 		}
-		d.noteChange()
 	}
+	d.noteChange()
 }
 
 // resume keeps back again what a probe has given back, because that helped.
@@ -247,14 +311,7 @@ func (c *Core) resume(now time.Duration) {
 	if d.probe.to == 0 {
 		d.prove, d.rest.next = min(2*d.prove, p.LongestFreeze), max(d.rest.next/2, p.Rest)
 	}
-	if p.OnWait {
-		c.reserved = d.probe.reserved
-	}
-	for _, id := range d.probe.jobs {
-		if j := c.jobs.byID(id); j != nil && j.stoppable() && now >= j.safe {
-			c.freeze(now, j)
-		}
-	}
+	c.takeBack(now)
 	switch {
 	case d.probe.to == 0 && d.prove >= searchFrom*p.ProveEvery:
 		d.search = search{low: 0, high: c.level()}
@@ -262,7 +319,6 @@ func (c *Core) resume(now time.Duration) {
 		d.search.low = d.probe.to
 	}
 	c.late, c.quiet = since{}, since{}
-	d.noteChange()
 }
 
 // restPart is the part of a rest that passes even if there is a new cause, so that figures that change
@@ -271,7 +327,6 @@ const restPart = 4
 
 // endRest ends a rest that is over, or that a new cause ends.
 func (d *doubt) endRest(now time.Duration, p Params) {
-	const leastLoad = 0.1 // cores; below, twice as much is not much
 	r := &d.rest
 	rested := now - r.from
 	if rested >= r.length {
@@ -281,16 +336,16 @@ func (d *doubt) endRest(now time.Duration, p Params) {
 	if now-r.window.at < p.JudgeFor {
 		return
 	}
-	load, wait := d.total.since(r.window)
+	current := d.total.since(r.window)
 	r.window = d.total
-	if rested >= r.length/restPart && (differ(load, r.load, leastLoad, p.NewCause) || differ(wait, r.wait, p.MaxWait, p.NewCause)) {
+	if rested >= r.length/restPart && (current.beyond(r.verdict, p) || r.verdict.beyond(current, p)) {
 		r.on = false
 	}
 }
 
-// differ says whether one figure is so many times the other. Those that are smaller than some least count as
-// that.
-func differ(a, b, least, times float64) bool {
-	a, b = max(a, least), max(b, least)
-	return a >= times*b || b >= times*a
+// beyond says whether work waited so many times as long as at another time that there is another cause.
+// While more is asked of it, it waits longer, but not longer for what it uses, and the reverse. Waits no
+// longer than what is allowed are none.
+func (t reading) beyond(other reading, p Params) bool {
+	return t.wait() >= p.NewCause*max(other.wait(), p.MaxWait) && t.perUse() >= p.NewCause*other.perUse()
 }

@@ -1,6 +1,7 @@
 package colocate
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -97,10 +98,10 @@ func TestWhatChangesNothingIsGivenBack(t *testing.T) {
 				p := DefaultParams(cores)
 				w := world{params: p, jobs: jobs, elsewhere: always(wait), batch: always(0), load: 0.4 * float64(cores)}
 				out := w.run(t, 1, 6000)
-				if bound := w.ladder() + p.JudgeFor + look; out.longest > bound {
+				if bound := w.ladder() + p.JudgeFor*3/2 + look; out.longest > bound {
 					t.Errorf("%d cores, %d jobs, a wait of %g: batch was kept back for %s in vain, and %s are allowed", cores, jobs, wait, out.longest, bound)
 				}
-				if out.frozen > 0.03 || out.kept > 0.06 || out.vain == 0 {
+				if out.frozen > 0.04 || out.kept > 0.08 || out.vain == 0 {
 					t.Errorf("%d cores, %d jobs, a wait of %g: %.3f of the jobs frozen and %.3f of the cores kept, %d times in vain", cores, jobs, wait, out.frozen, out.kept, out.vain)
 				}
 			}
@@ -137,7 +138,7 @@ func TestWhatHelpsStays(t *testing.T) {
 					t.Errorf("%d cores, noise %g: work waited for %.3f of the time, %d times in vain", cores, noise, out.wait, out.vain)
 				}
 				w.elsewhere, w.batch = always(0.15), always(0.15)
-				if out := w.run(t, seed, 6000); out.wait > 0.2 || out.frozen < 0.7 {
+				if out := w.run(t, seed, 6000); out.wait > 0.21 || out.frozen < 0.65 {
 					t.Errorf("%d cores, noise %g, half elsewhere: work waited for %.3f of the time, with %.2f frozen", cores, noise, out.wait, out.frozen)
 				}
 			}
@@ -177,11 +178,13 @@ func TestAStoryOfAStepInVain(t *testing.T) {
 	}
 	d.expect(d.looks(4, 0.5, 0.1), Freeze{0})
 	d.expect(d.looks(3, 0.5, 0.1), Freeze{1})
-	d.expect(d.looks(9, 0.5, 0.1))
-	d.expect(d.looks(1, 0.5, 0.08), Thaw{0}, Thaw{1}) // a second after all was frozen
-	d.expect(d.looks(9, 0.5, 0.1))
+	d.expect(d.looks(10, 0.5, 0.1)) // a second after all was frozen a probe begins
+	d.expect(d.looks(5, 0.5, 0.08), Thaw{0}, Thaw{1})
+	d.expect(d.looks(5, 0.5, 0.1), Freeze{0}, Freeze{1})
+	d.expect(d.looks(5, 0.5, 0.08), Thaw{0}, Thaw{1})
+	d.expect(d.looks(4, 0.5, 0.1))
 	if d.core.Vain() != 0 {
-		t.Error("the verdict came before a second was over")
+		t.Error("the verdict came before the probe was over")
 	}
 	d.expect(d.looks(100, 0.5, 0.1))
 	if d.core.Vain() != 1 {
@@ -195,13 +198,16 @@ func TestAStoryOfAStepThatHelps(t *testing.T) {
 	d := newDesk(t, DefaultParams(2))
 	d.core.Step(0, Arrived{Job: 1})
 	d.expect(d.looks(4, 0.5, 0.4), Freeze{1})
-	d.expect(d.looks(29, 0.5, 0.1)) // it fell to a quarter, but others make it wait, too
-	d.expect(d.looks(1, 0.5, 0.1), Thaw{1})
-	d.expect(d.looks(9, 0.5, 0.4))
-	d.expect(d.looks(1, 0.5, 0.4), Freeze{1})
-	d.expect(d.looks(59, 0.5, 0.1)) // proven once: twice as long
-	d.expect(d.looks(1, 0.5, 0.1), Thaw{1})
-	d.expect(d.looks(10, 0.5, 0.1)) // the cause has gone meanwhile
+	d.expect(d.looks(30, 0.5, 0.1)) // it fell to a quarter, but others make it wait, too
+	d.expect(d.looks(5, 0.5, 0.1), Thaw{1})
+	d.expect(d.looks(5, 0.5, 0.4), Freeze{1})
+	d.expect(d.looks(5, 0.5, 0.1), Thaw{1})
+	d.expect(d.looks(5, 0.5, 0.4), Freeze{1})
+	d.expect(d.looks(60, 0.5, 0.1)) // proven once: twice as long
+	d.expect(d.looks(5, 0.5, 0.1), Thaw{1})
+	d.expect(d.looks(5, 0.5, 0.1), Freeze{1})
+	d.expect(d.looks(5, 0.5, 0.1), Thaw{1})
+	d.expect(d.looks(5, 0.5, 0.1)) // the cause has gone meanwhile
 	if d.core.Vain() != 1 {
 		t.Errorf("%d verdicts that it was in vain", d.core.Vain())
 	}
@@ -212,9 +218,38 @@ func TestAWaitThatFallsByItselfIsNoMerit(t *testing.T) {
 	d := newDesk(t, DefaultParams(2))
 	d.core.Step(0, Arrived{Job: 1})
 	d.expect(d.looks(4, 0.5, 0.8), Freeze{1})
-	d.expect(d.looks(29, 0.5, 0.2))
-	d.expect(d.looks(1, 0.5, 0.2), Thaw{1})
+	d.looks(50, 0.5, 0.2)
 	d.expect(d.looks(60, 0.5, 0.2))
+	if d.core.Frozen() != 0 || d.core.Vain() != 1 {
+		t.Errorf("%d frozen, %d verdicts", d.core.Frozen(), d.core.Vain())
+	}
+}
+
+// TestWaitsThatFollowTheLoadAreNotBatchs has a load that changes from one second to the next, and waits
+// that change with it. Batch has no part in them.
+func TestWaitsThatFollowTheLoadAreNotBatchs(t *testing.T) {
+	for _, cores := range []int{2, 4, 16} {
+		frozen, kept := 0.0, 0.0
+		const seeds, seconds = 10, 600
+		for seed := range uint64(seeds) {
+			r := rand.New(rand.NewPCG(seed, 49))
+			d := newDesk(t, DefaultParams(cores))
+			for id := range JobID(4) {
+				d.core.Step(0, Arrived{Job: id, Threads: 1})
+			}
+			for range seconds {
+				load := 0.05 + 1.15*r.Float64()
+				for range 10 {
+					d.looks(1, load, 0.4*math.Pow(load, 0.7))
+					frozen += float64(d.core.Frozen()) / 4 / seeds / seconds / 10
+					kept += float64(d.core.Reserved()) / float64(cores) / seeds / seconds / 10
+				}
+			}
+		}
+		if frozen > 0.1 || kept > 0.12 {
+			t.Errorf("%d cores: %.3f of the jobs frozen, %.3f of the cores kept", cores, frozen, kept)
+		}
+	}
 }
 
 // TestNothingWaitsInAProbe: there is no verdict where there is no wait.
@@ -222,8 +257,8 @@ func TestNothingWaitsInAProbe(t *testing.T) {
 	d := newDesk(t, DefaultParams(2))
 	d.core.Step(0, Arrived{Job: 1})
 	d.expect(d.looks(4, 0.5, 0.8), Freeze{1})
-	d.expect(d.looks(30, 0.5, 0.2), Thaw{1})
-	d.expect(d.looks(10, 0.5, 0.01))
+	d.looks(30, 0.5, 0.2)
+	d.looks(20, 0.5, 0.01)
 	d.expect(d.looks(4, 0.5, 0.8), Freeze{1})
 	if d.core.Vain() != 0 {
 		t.Errorf("%d verdicts", d.core.Vain())
@@ -248,7 +283,7 @@ func TestRestsGetLongerUpToABound(t *testing.T) {
 	for range 7 {
 		rests = append(rests, restOf(d, 0.5, 0.1)/10)
 		d.looks(10, 0.5, 0.1) // all is frozen for a second
-		d.looks(10, 0.5, 0.1) // and the probe
+		d.looks(20, 0.5, 0.1) // and the probe
 	}
 	if want := []int{0, 10, 20, 40, 80, 120, 120}; !equalInts(rests, want) {
 		t.Errorf("rests of %v s, want %v", rests, want)
@@ -273,14 +308,17 @@ func TestANewCauseEndsARest(t *testing.T) {
 		"a little more":    {0.7, 0.15, false},
 		"twice the wait":   {0.5, 0.25, true},
 		"half the wait":    {0.5, 0.04, true},
-		"twice the usage":  {1.2, 0.1, true},
-		"half the usage":   {0.2, 0.1, true},
 		"nearly no waits":  {0.5, 0.021, true},
-		"nothing is asked": {0.01, 0.1, true},
+		"twice the usage":  {1.2, 0.1, false},
+		"half the usage":   {0.2, 0.1, false},
+		"twice of both":    {1.2, 0.25, false}, // more is asked, and each waits as before
+		"half of both":     {0.2, 0.04, false},
+		"less is asked":    {0.2, 0.25, true}, // and it waits longer
+		"nothing is asked": {0.01, 0.1, false},
 	} {
 		d := newDesk(t, DefaultParams(2))
 		d.core.Step(0, Arrived{Job: 1})
-		d.looks(24, 0.5, 0.1)
+		d.looks(34, 0.5, 0.1)
 		if d.core.Vain() != 1 {
 			t.Fatal("there is no verdict")
 		}
@@ -290,7 +328,7 @@ func TestANewCauseEndsARest(t *testing.T) {
 		}
 		d = newDesk(t, DefaultParams(2))
 		d.core.Step(0, Arrived{Job: 1})
-		d.looks(24, 0.5, 0.1)
+		d.looks(34, 0.5, 0.1)
 		if n := restOf(d, tt.load, tt.wait); n < 25 {
 			t.Errorf("%s: batch was kept back again after %d looks of a rest of 100", name, n)
 		}

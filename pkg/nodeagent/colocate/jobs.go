@@ -114,6 +114,8 @@ func (c *Core) thawOverdue(now time.Duration) {
 	for _, j := range c.jobs {
 		if c.params.Freeze && j.frozen && now-j.from >= c.params.LongestFreeze {
 			c.thaw(now, j)
+			c.doubt.probe.on = false // it would compare something else
+			c.doubt.noteReturn()
 		}
 	}
 }

@@ -22,6 +22,8 @@ type watcher struct {
 	// probing and resting are since probed and rested.
 	probing, resting bool
 	probed, rested   time.Duration
+	// overdue says that a job was frozen for as long as it may be.
+	overdue bool
 }
 
 func newWatcher(p Params) (*watcher, error) {
@@ -46,6 +48,7 @@ func (w *watcher) happen(now time.Duration, e Event) error {
 		delete(w.threads, e.Job)
 		delete(w.on, e.Job)
 	}
+	w.overdue = false
 	for _, effect := range w.core.Step(now, e) {
 		if err := w.carryOut(effect); err != nil {
 			return fmt.Errorf("%T%+v after %T%+v: %w", effect, effect, e, e, err)
@@ -76,13 +79,20 @@ func (w *watcher) carryOut(e Effect) error {
 		if e.Job == 7 && w.params.Layout == Shared {
 			return fmt.Errorf("it must not be frozen")
 		}
-		if since, was := w.thawed[e.Job]; was && w.params.Freeze && w.now-since < w.params.ThawEvery {
+		least := w.params.ThawEvery
+		if d := w.core.doubt.probe; d.on || w.probing {
+			least = min(least, w.params.JudgeFor/2)
+		}
+		if since, was := w.thawed[e.Job]; was && w.params.Freeze && w.now-since < least {
 			return fmt.Errorf("it was thawed %s ago", w.now-since)
 		}
 		w.frozen[e.Job] = w.now
 	case Thaw:
 		if _, frozen := w.frozen[e.Job]; !frozen {
 			return fmt.Errorf("it is not frozen")
+		}
+		if w.params.Freeze && w.now-w.frozen[e.Job] >= w.params.LongestFreeze {
+			w.overdue = true // which may end a probe
 		}
 		delete(w.frozen, e.Job)
 		w.thawed[e.Job] = w.now
@@ -121,7 +131,7 @@ func (w *watcher) check() error {
 // once: so nothing goes to and fro faster.
 func (w *watcher) checkDoubt() error {
 	p, d, level := w.params, w.core.doubt, w.core.level()
-	if d.probe.on && level > d.probe.to || d.rest.on && level > d.rest.ceiling && !w.core.doubt.probe.on {
+	if d.probe.on && d.probe.phase%2 == 1 && level > d.probe.to || d.rest.on && level > d.rest.ceiling && !w.core.doubt.probe.on {
 		return fmt.Errorf("%d cores and jobs are kept back; probe %+v, rest %+v", level, d.probe, d.rest)
 	}
 	if !w.core.looked {
@@ -129,7 +139,7 @@ func (w *watcher) checkDoubt() error {
 		return nil
 	}
 	if d.probe.on != w.probing {
-		if w.probing && w.now-w.probed < p.JudgeFor {
+		if w.probing && !w.overdue && w.now-w.probed < 2*p.JudgeFor {
 			return fmt.Errorf("a probe took %s", w.now-w.probed)
 		}
 		w.probing, w.probed = d.probe.on, w.now
