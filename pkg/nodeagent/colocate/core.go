@@ -26,6 +26,7 @@ type Core struct {
 	giving patience // for cores that return
 	thaws  patience
 	doubt  doubt
+	vain   int // how often something was in vain
 
 	out []Effect
 }

@@ -24,16 +24,18 @@
 //   - While nothing helps, each step is twice as large as the last one, so all is kept back soon. To stop one
 //     batch job of ten changes nothing where the others take what it left.
 //   - If all is kept back for JudgeFor and work waits for more than 1-Helped of what it did before the steps,
-//     they seem to be in vain. They are undone for JudgeFor, a probe. If work does not wait longer then, they
-//     were in vain: for a Rest nothing is kept back. Rests double with each such verdict.
+//     they seem to be in vain. They are undone for JudgeFor, in two halves, between which they are taken again
+//     for as long: a probe. If work does not wait longer while they are undone, they were in vain: for a Rest
+//     nothing is kept back. Rests double with each such verdict. A probe changes to and fro because waits also
+//     change with what is asked of the work, from one second to the next.
 //   - If it does wait longer, they have helped, and are taken again at once. Later probes come after
 //     ProveEvery, which doubles with each that finds so: work that waits for batch should not pay for
 //     doubts. While nothing waits, nothing is in doubt.
 //   - What has helped twice in a row may be more than is needed: reserved cores help, and jobs that are
 //     frozen for what others cause do not. Probes give back half, and so on, and what changes nothing
 //     stays given back.
-//   - A rest ends early for a new cause: the work uses or waits NewCause times as much or as little. But a
-//     quarter of it passes in any case, as figures of busy machines change by themselves.
+//   - A rest ends early for a new cause: the work waits NewCause times as much or as little, by the time and
+//     for what it uses. But a quarter of it passes in any case, as figures of busy machines change by themselves.
 //
 // A share of the time is a share of requests: those that arrive at random see a core that is late
 // as often as it is late. A bound of 2 % thus keeps the 95th percentile clear of what batch does.
@@ -46,9 +48,10 @@
 //   - From Least to Most cores are reserved, and no running job is placed on one of them. At least
 //     one core is left to batch jobs, unless blocks take them all.
 //   - Only jobs that run are frozen. None is frozen for longer than LongestFreeze without looks
-//     that find it necessary again, and it runs for ThawEvery at least between two freezes.
-//   - What changes nothing while work waits is given back once all is kept back for JudgeFor; a probe lasts for
-//     JudgeFor, and a rest for a quarter of Rest at least.
+//     that find it necessary again, and it runs for ThawEvery at least between two freezes, or for half of
+//     JudgeFor in a probe.
+//   - What changes nothing while work waits is given back once all is kept back for JudgeFor; a probe gives back
+//     for JudgeFor, and a rest lasts for a quarter of Rest at least.
 //   - Shared layout: no job is queued while fewer than Threads threads run. Blocks: no block that
 //     batch may use is empty while a job is queued.
 //   - After Stopped nothing is reserved beyond Least, and nothing is frozen.

@@ -50,7 +50,6 @@ type doubt struct {
 	rest    rest
 	// prove is for how long something may be kept back beside waits before the next probe.
 	prove time.Duration
-	vain  int
 }
 
 // climb is a series of steps, from a level and for which share of the time work waited there.
@@ -106,7 +105,7 @@ type rest struct {
 func newDoubt(p Params) doubt { return doubt{prove: p.ProveEvery, rest: rest{next: p.Rest}} }
 
 // Vain is how often some of what was kept back was given back because it had changed nothing.
-func (c *Core) Vain() int { return c.doubt.vain }
+func (c *Core) Vain() int { return c.vain }
 
 // level is how many cores and jobs are kept back because of waits.
 func (c *Core) level() int { return c.params.aside(c.reserved) + c.Frozen() }
@@ -291,7 +290,7 @@ func (c *Core) judge(now time.Duration) {
 	case p.less(d.probe.kept.wait(), given.wait()):
 		c.resume(now)
 	default:
-		d.vain++
+		c.vain++
 		d.search.high = d.probe.to
 		length, next := p.Rest, d.rest.next
 		if climbed || d.probe.to == 0 {

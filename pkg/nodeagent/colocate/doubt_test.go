@@ -191,6 +191,9 @@ func TestAStoryOfAStepInVain(t *testing.T) {
 		t.Errorf("%d verdicts", d.core.Vain())
 	}
 	d.expect(d.looks(1, 0.5, 0.1), Freeze{0}) // the rest of ten seconds is over
+	if d.core.Step(d.now, Stopped{}); d.core.Vain() != 1 {
+		t.Errorf("%d verdicts once it was stopped", d.core.Vain())
+	}
 }
 
 // TestAStoryOfAStepThatHelps gives back what helped, and keeps it back again.

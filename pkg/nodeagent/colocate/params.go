@@ -55,8 +55,8 @@ type Params struct {
 	// at least ThawEvery with Freeze or OnWait.
 	LongestFreeze time.Duration
 
-	// JudgeFor is for how long what is kept back is given back to see whether work then waits longer;
-	// at least ThawEvery. 0 believes of each step that it helps.
+	// JudgeFor is for how long what is kept back is given back, in two halves, to see whether work then
+	// waits longer; at least ThawEvery. 0 believes of each step that it helps.
 	JudgeFor time.Duration
 	// Helped is which part of a wait must be gone while batch is kept back, in (0, 1).
 	Helped float64
@@ -64,8 +64,9 @@ type Params struct {
 	// nevertheless. It doubles up to LongestFreeze each time that has shown that it helps.
 	ProveEvery time.Duration
 	// Rest is for how long nothing is kept back after it was in vain. It doubles up to LongestRest
-	// each time, and is halved each time it has helped. What work uses or waits then is a new cause
-	// if it is NewCause times as much or as little, and ends the rest once a quarter of it is over.
+	// each time, and is halved each time it has helped. If work waits NewCause times as much or as little
+	// then, by the time and for what it uses, that is a new cause, and ends the rest once a quarter of it
+	// is over.
 	Rest, LongestRest time.Duration
 	NewCause          float64
 
