@@ -34,7 +34,8 @@ type factStore struct {
 	// pools are what schedulers report about warm pools by the same streams.
 	pools *poolStore
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// opened is when schedulers could be heard; zero before this controller is the leader.
 	opened  time.Time
 	entries map[string]*unitEntry // by UID of the FunctionRevision
 }
@@ -59,7 +60,7 @@ type unitEntry struct {
 }
 
 func newFactStore(poke func(types.NamespacedName), pools *poolStore) *factStore {
-	return &factStore{onChange: poke, pools: pools, opened: time.Now(), entries: make(map[string]*unitEntry)}
+	return &factStore{onChange: poke, pools: pools, entries: make(map[string]*unitEntry)}
 }
 
 // restart starts the time in which schedulers may be silent.
@@ -155,6 +156,9 @@ func (b *factStore) get(uid types.UID) (found *facts, observed []functionEvent) 
 func (b *factStore) settlesIn() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.opened.IsZero() {
+		return settleTime
+	}
 	return max(settleTime-time.Since(b.opened), 0)
 }
 

@@ -189,6 +189,9 @@ func TestBookSettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newFactStore(func(types.NamespacedName) {}, newPoolStore(func(string) {}))
 		time.Sleep(time.Hour)
+		if b.settlesIn() != settleTime {
+			t.Error("it is settled before this controller was the leader")
+		}
 		b.restart()
 		if b.settlesIn() != settleTime {
 			t.Error("it is settled at once")
