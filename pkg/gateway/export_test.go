@@ -30,3 +30,15 @@ func (g *Gateway) Held() int {
 
 // Sweep reports on loans now.
 func (g *Gateway) Sweep() { g.dispatch.sweep(time.Now()) }
+
+// CountCallsFrom lets all agents' connections number the gateway's calls from n on.
+func (g *Gateway) CountCallsFrom(n uint32) {
+	for _, c := range g.dispatch.agents.all() {
+		c.mu.Lock()
+		c.last = n
+		c.mu.Unlock()
+	}
+}
+
+// RenewAt is the number from which a connection is closed once no call runs by it.
+const RenewAt = renewAt
