@@ -1,9 +1,6 @@
 package colocate
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // Core decides what batch jobs of a node may use.
 type Core struct {
@@ -126,7 +123,7 @@ func (c *Core) onLooked(now time.Duration, e Looked) {
 	}
 	used, waited := max(0, e.Usage-last.Usage), min(passed, max(0, e.Waited-last.Waited))
 	c.load, c.wait = float64(used)/float64(passed), float64(waited)/float64(passed)
-	c.quiet.note(now, !c.waiting())
+	c.quiet.note(now, !c.params.late(c.wait))
 	c.recall(now, used, waited)
 	c.reserve(now)
 	if c.params.Freeze {
@@ -146,25 +143,15 @@ func (c *Core) onStopped(now time.Duration) {
 	}
 }
 
-// need is how many cores latency-critical work needs. What is a rounding error above a whole
-// number of cores needs no further one.
-func (c *Core) need() int {
-	const rounding = 1e-9
-	return int(math.Ceil(min(c.load/c.params.Grow, float64(c.params.Cores)) - rounding))
-}
-
-// waiting says whether latency-critical work waits for too long.
-func (c *Core) waiting() bool { return c.params.waits() && c.wait > c.params.MaxWait }
-
 // reserve reserves the cores that are needed, and gives back those that are not, one at a time.
 func (c *Core) reserve(now time.Duration) {
 	p := c.params
-	want := min(max(c.need(), p.Least), p.Most)
-	c.late.note(now, c.waiting() && c.reserved >= want)
+	want := min(max(c.params.need(c.load), p.Least), p.Most)
+	c.late.note(now, c.params.late(c.wait) && c.reserved >= want)
 	switch {
 	case want > c.reserved && !p.OnWait:
 		c.grow(now, want)
-	case want > c.reserved && c.waiting() && c.room() > 0:
+	case want > c.reserved && c.params.late(c.wait) && c.room() > 0:
 		room := c.room()
 		c.doubt.stepping(p, c.level(), 0)
 		c.grow(now, c.reserved+min(want-c.reserved, room))
@@ -204,7 +191,7 @@ func (c *Core) freezeOrThaw(now time.Duration) {
 	switch {
 	case c.late.lasts(now, p.FreezeAfter) && c.room() > 0:
 		c.freezeSome(now)
-	case c.quiet.lasts(now, c.thaws.now) && c.need()+1 <= p.Cores && (!c.thaws.tried || now-c.thaws.last >= c.thaws.now):
+	case c.quiet.lasts(now, c.thaws.now) && c.params.need(c.load)+1 <= p.Cores && (!c.thaws.tried || now-c.thaws.last >= c.thaws.now):
 		if j := c.jobs.frozenLongest(); j != nil {
 			c.thaws.attempt(now)
 			c.thaw(now, j)

@@ -25,8 +25,8 @@ func (t reading) plus(other reading) reading {
 	return reading{t.at + other.at, t.used + other.used, t.waited + other.waited}
 }
 
-// wait is for which share of the time work waited.
-func (t reading) wait() float64 { return float64(t.waited) / float64(max(t.at, 1)) }
+// share is the share of the time in which work waited.
+func (t reading) share() float64 { return float64(t.waited) / float64(max(t.at, 1)) }
 
 // load is how many cores it used.
 func (t reading) load() float64 { return float64(t.used) / float64(max(t.at, 1)) }
@@ -34,7 +34,7 @@ func (t reading) load() float64 { return float64(t.used) / float64(max(t.at, 1))
 // perUse is how long it waited for each second of processor time.
 func (t reading) perUse() float64 {
 	const leastLoad = 0.1 // cores; below, twice as much is not much
-	return t.wait() / max(t.load(), leastLoad)
+	return t.share() / max(t.load(), leastLoad)
 }
 
 // doubt is what is known of whether steps help.
@@ -138,7 +138,7 @@ func (p Params) less(wait, than float64) bool { return wait <= (1-p.Helped)*than
 func (c *Core) recall(now, used, waited time.Duration) {
 	d := &c.doubt
 	d.total = reading{now, d.total.used + used, d.total.waited + waited}
-	d.waited = d.waited || c.waiting()
+	d.waited = d.waited || c.params.late(c.wait)
 	switch {
 	case d.probe.on:
 		c.goOn(now)
@@ -166,7 +166,7 @@ func (d *doubt) noteReturn() {
 // the last one if that has not helped. Batch jobs that are left take what others do not use any more, so
 // to stop a few may change nothing where to stop all does. The first one of a climb is given.
 func (d *doubt) stepping(p Params, level, first int) int {
-	wait := d.total.since(d.changed).wait()
+	wait := d.total.since(d.changed).share()
 	switch {
 	case !d.climb.on:
 		d.climb = climb{on: true, base: level, before: wait, stride: first}
@@ -199,28 +199,21 @@ func (c *Core) question(now time.Duration) {
 	if p.JudgeFor == 0 || d.probe.on || len(c.jobs) == 0 || c.level() == 0 || !d.waited {
 		return
 	}
-	during := d.total.since(d.changed).wait()
+	during := d.total.since(d.changed).share()
 	passed := now - d.changed.at
 	switch {
 	case passed < p.JudgeFor:
 	case d.climb.on && c.exhausted() && !p.less(during, d.climb.before):
-		d.begin(d.climb.base)
-	case passed >= d.prove || c.runsSoon(now):
-		d.begin(0)
+		d.beginProbe(d.climb.base)
+	case passed >= d.prove || c.jobs.frozenSince(now-p.LongestFreeze+probePhases/2*p.JudgeFor): // or one goes on by itself before a probe is over
+		d.beginProbe(0)
 	case d.search.on():
-		d.begin((d.search.low + d.search.high) / 2)
+		d.beginProbe((d.search.low + d.search.high) / 2)
 	}
 }
 
-// runsSoon says whether a job goes on by itself before a probe that begins now is over. That might as
-// well be a part of one.
-func (c *Core) runsSoon(now time.Duration) bool {
-	j := c.jobs.frozenLongest()
-	return j != nil && now-j.from >= c.params.LongestFreeze-probePhases/2*c.params.JudgeFor
-}
-
-// begin begins a probe of a lower level.
-func (d *doubt) begin(to int) {
+// beginProbe begins a probe of a lower level.
+func (d *doubt) beginProbe(to int) {
 	d.probe = probe{on: true, to: to}
 	d.noteChange()
 }
@@ -285,9 +278,9 @@ func (c *Core) judge(now time.Duration) {
 	climbed := d.climb.on
 	d.climb = climb{}
 	switch {
-	case given.wait() <= p.MaxWait:
+	case given.share() <= p.MaxWait:
 		d.search = search{}
-	case p.less(d.probe.kept.wait(), given.wait()):
+	case p.less(d.probe.kept.share(), given.share()):
 		c.resume(now)
 	default:
 		c.vain++
@@ -346,5 +339,5 @@ func (d *doubt) endRest(now time.Duration, p Params) {
 // While more is asked of it, it waits longer, but not longer for what it uses, and the reverse. Waits no
 // longer than what is allowed are none.
 func (t reading) beyond(other reading, p Params) bool {
-	return t.wait() >= p.NewCause*max(other.wait(), p.MaxWait) && t.perUse() >= p.NewCause*other.perUse()
+	return t.share() >= p.NewCause*max(other.share(), p.MaxWait) && t.perUse() >= p.NewCause*other.perUse()
 }

@@ -2,6 +2,7 @@ package colocate
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -171,3 +172,13 @@ func (p Params) validateDoubt() error {
 
 // waits says whether what work waited matters.
 func (p Params) waits() bool { return p.Freeze || p.OnWait }
+
+// need is how many cores latency-critical work needs that uses so many. What is a rounding error above a
+// whole number of cores needs no further one.
+func (p Params) need(load float64) int {
+	const rounding = 1e-9
+	return int(math.Ceil(min(load/p.Grow, float64(p.Cores)) - rounding))
+}
+
+// late says whether work waits for too large a share of the time.
+func (p Params) late(wait float64) bool { return p.waits() && wait > p.MaxWait }
