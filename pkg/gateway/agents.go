@@ -403,8 +403,8 @@ func (c *agentConn) cameUpTo() (seen uint32, known bool) {
 }
 
 // renewAt is the number from which a connection is closed once no call runs by it, so that its agent
-// makes another one: the numbers of calls rise, and are none beyond 2^32. Under a thousand calls a second
-// that is after 12 days.
+// makes another one: the numbers of calls rise by two, and are none beyond 2^32. With a thousand calls a
+// second that is after 12 days, and there are as many in which it may be without a call for a moment.
 const renewAt = 1 << 31
 
 // over removes an attempt that has ended, and reports whether it was running.

@@ -241,6 +241,9 @@ func (p *Pool[C, L]) SetBusy(l *Lender[L], busy bool) {
 // Began records that a lender runs a call which it has claimed with a ticket, and may keep its
 // place.
 func (p *Pool[C, L]) Began(by *Lender[L]) {
+	if by.gone { // its connection is about to end, and Ended will count nothing
+		return
+	}
 	by.running++
 	p.report.Running++
 	p.report.Lent++
