@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// settleTime is how long the schedulers have, after the controller's
-	// start, to report a function before it counts as unobserved.
+	// settleTime is how long the schedulers have, once this controller is the
+	// leader, to report a function before it counts as unobserved.
 	settleTime = 10 * time.Second
 	// lostGrace is how long facts are kept after their stream has broken, or after their
 	// scheduler has released the function: enough time for another scheduler to report it.

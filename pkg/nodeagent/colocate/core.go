@@ -158,7 +158,7 @@ func (c *Core) reserve(now time.Duration) {
 	case p.OnWait && c.late.lasts(now, p.FreezeAfter) && c.reserved < p.Most && c.room() > 0:
 		room := c.room()
 		c.grow(now, c.reserved+min(c.doubt.stepping(p, c.level(), 1), room, p.Most-c.reserved))
-	case p.OnWait && c.reserved > p.Least && c.quiet.lasts(now, c.giving.now):
+	case p.OnWait && c.reserved > p.Least && !c.doubt.probe.on && c.quiet.lasts(now, c.giving.now):
 		c.reserved--
 		c.giving.attempt(now)
 		c.quiet.from = now
@@ -191,7 +191,7 @@ func (c *Core) freezeOrThaw(now time.Duration) {
 	switch {
 	case c.late.lasts(now, p.FreezeAfter) && c.room() > 0:
 		c.freezeSome(now)
-	case c.quiet.lasts(now, c.thaws.now) && c.params.need(c.load)+1 <= p.Cores && (!c.thaws.tried || now-c.thaws.last >= c.thaws.now):
+	case !c.doubt.probe.on && c.quiet.lasts(now, c.thaws.now) && p.need(c.load)+1 <= p.Cores && (!c.thaws.tried || now-c.thaws.last >= c.thaws.now):
 		if j := c.jobs.frozenLongest(); j != nil {
 			c.thaws.attempt(now)
 			c.thaw(now, j)

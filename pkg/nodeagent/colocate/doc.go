@@ -51,7 +51,7 @@
 //     that find it necessary again, and it runs for ThawEvery at least between two freezes, or for half of
 //     JudgeFor in a probe.
 //   - What changes nothing while work waits is given back once all is kept back for JudgeFor; a probe gives back
-//     for JudgeFor, and a rest lasts for a quarter of Rest at least.
+//     for JudgeFor, if work waits and no job has been frozen for LongestFreeze meanwhile, and a rest lasts for a quarter of Rest at least.
 //   - Shared layout: no job is queued while fewer than Threads threads run. Blocks: no block that
 //     batch may use is empty while a job is queued.
 //   - After Stopped nothing is reserved beyond Least, and nothing is frozen.

@@ -203,10 +203,10 @@ func (c *Core) question(now time.Duration) {
 	passed := now - d.changed.at
 	switch {
 	case passed < p.JudgeFor:
-	case d.climb.on && c.exhausted() && !p.less(during, d.climb.before):
-		d.beginProbe(d.climb.base)
 	case passed >= d.prove || c.jobs.frozenSince(now-p.LongestFreeze+probePhases/2*p.JudgeFor): // or one goes on by itself before a probe is over
 		d.beginProbe(0)
+	case d.climb.on && c.exhausted() && !p.less(during, d.climb.before):
+		d.beginProbe(d.climb.base)
 	case d.search.on():
 		d.beginProbe((d.search.low + d.search.high) / 2)
 	}
@@ -230,7 +230,7 @@ func (c *Core) goOn(now time.Duration) {
 		c.giveBack(now)
 	} else {
 		d.probe.given = d.probe.given.plus(phase)
-		if d.probe.phase+1 == probePhases {
+		if d.probe.phase+1 == probePhases || d.probe.given.share() <= c.params.MaxWait {
 			c.judge(now)
 			return
 		}

@@ -268,6 +268,29 @@ func TestNothingWaitsInAProbe(t *testing.T) {
 	}
 }
 
+// TestNothingElseReturnsInAProbe: work waits in one look only when a probe begins, and has not waited for a
+// second in the middle of it.
+func TestNothingElseReturnsInAProbe(t *testing.T) {
+	d := newDesk(t, DefaultParams(2))
+	d.core.Step(0, Arrived{Job: 1})
+	d.expect(d.looks(4, 0.5, 0.4), Freeze{1})
+	d.looks(29, 0.5, 0.1)
+	d.expect(d.looks(1, 0.5, 0.1))            // a probe begins
+	d.expect(d.looks(5, 0.5, 0), Thaw{1})     // nothing waits while it is frozen
+	d.expect(d.looks(5, 0.5, 0.4), Freeze{1}) // and much while it is not
+	d.expect(d.looks(5, 0.5, 0), Thaw{1})     // again
+	d.expect(d.looks(5, 0.5, 0.4), Freeze{1}) // so it helps
+	if d.core.Vain() != 0 {
+		t.Errorf("%d verdicts that it was in vain", d.core.Vain())
+	}
+	d = newDesk(t, DefaultParams(2))
+	d.core.Step(0, Arrived{Job: 1})
+	d.expect(d.looks(4, 0.5, 0.4), Freeze{1})
+	d.looks(30, 0.5, 0.1)
+	d.expect(d.looks(5, 0.5, 0), Thaw{1})
+	d.expect(d.looks(20, 0.5, 0)) // nothing waits without it either: it stays
+}
+
 // restOf counts looks until a job is frozen again.
 func restOf(d *desk, load, wait float64) int {
 	for n := range 3000 {

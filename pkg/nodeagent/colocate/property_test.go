@@ -139,7 +139,7 @@ func (w *watcher) checkDoubt() error {
 		return nil
 	}
 	if d.probe.on != w.probing {
-		if w.probing && !w.overdue && w.now-w.probed < 2*p.JudgeFor {
+		if w.probing && !w.overdue && w.now-w.probed < p.JudgeFor {
 			return fmt.Errorf("a probe took %s", w.now-w.probed)
 		}
 		w.probing, w.probed = d.probe.on, w.now
