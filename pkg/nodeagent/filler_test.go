@@ -130,8 +130,9 @@ func TestAPodIsKeptOffReservedCoresAndNeverFrozen(t *testing.T) {
 		f.fillers.Saw(aFiller("a"))
 		critical := f.connectAs("LatencyCritical", "c")
 		f.group("c").wait(0.3)
-		f.pass(1800 * time.Millisecond)
+		f.pass(1400 * time.Millisecond)
 		expectHold(t, f.coLocated, "a", `cores "7" frozen false closed 0`)
+		f.pass(400 * time.Millisecond)
 		if froze := f.hold("a").froze; froze > 0 {
 			t.Errorf("it was frozen %d times", froze)
 		}

@@ -23,9 +23,8 @@
 //
 //   - While nothing helps, each step is twice as large as the last one, so all is kept back soon. To stop one
 //     batch job of ten changes nothing where the others take what it left.
-//   - If all is kept back for JudgeFor and work waits for more than 1-Helped of what it did before the steps,
-//     they seem to be in vain. They are undone for JudgeFor, in two halves, between which they are taken again
-//     for as long: a probe. If work does not wait longer while they are undone, they were in vain: for a Rest
+//   - If all is kept back for half of JudgeFor and work waits for more than 1-Helped of what it did before the
+//     steps, they seem to be in vain. They are undone for as long, taken again, and undone again: a probe. If work does not wait longer while they are undone, they were in vain: for a Rest
 //     nothing is kept back. Rests double with each such verdict. A probe changes to and fro because waits also
 //     change with what is asked of the work, from one second to the next.
 //   - If it does wait longer, they have helped, and are taken again at once. Later probes come after
@@ -50,8 +49,9 @@
 //   - Only jobs that run are frozen. None is frozen for longer than LongestFreeze without looks
 //     that find it necessary again, and it runs for ThawEvery at least between two freezes, or for half of
 //     JudgeFor in a probe.
-//   - What changes nothing while work waits is given back once all is kept back for JudgeFor; a probe gives back
-//     for JudgeFor, if work waits and no job has been frozen for LongestFreeze meanwhile, and a rest lasts for a quarter of Rest at least.
+//   - What changes nothing while work waits is given back once all is kept back for JudgeFor. A probe gives back
+//     for JudgeFor in all, unless a job has been frozen for LongestFreeze meanwhile. A rest lasts for a quarter
+//     of Rest at least.
 //   - Shared layout: no job is queued while fewer than Threads threads run. Blocks: no block that
 //     batch may use is empty while a job is queued.
 //   - After Stopped nothing is reserved beyond Least, and nothing is frozen.

@@ -78,9 +78,11 @@ type probe struct {
 	jobs     []JobID
 }
 
-// probePhases is how many phases a probe has. Each takes JudgeFor / (probePhases/2), so that all is given
-// back for JudgeFor.
+// probePhases is how many phases a probe has.
 const probePhases = 4
+
+// phase is how long each takes, so that all is given back for JudgeFor.
+func (p Params) phase() time.Duration { return p.JudgeFor / (probePhases / 2) }
 
 // search looks for the lowest level that helps as much as high does: low does not.
 type search struct{ low, high int }
@@ -201,14 +203,16 @@ func (c *Core) question(now time.Duration) {
 	}
 	during := d.total.since(d.changed).share()
 	passed := now - d.changed.at
+	inVain := d.climb.on && c.exhausted() && !p.less(during, d.climb.before)
 	switch {
-	case passed < p.JudgeFor:
-	case passed >= d.prove || c.jobs.frozenSince(now-p.LongestFreeze+probePhases/2*p.JudgeFor): // or one goes on by itself before a probe is over
-		d.beginProbe(0)
-	case d.climb.on && c.exhausted() && !p.less(during, d.climb.before):
-		d.beginProbe(d.climb.base)
+	case passed < p.phase() || passed < p.JudgeFor && !inVain:
+	case inVain: // what was seen since the last step is the first phase
+		d.probe = probe{on: true, to: d.climb.base}
+		c.goOn(now)
 	case d.search.on():
 		d.beginProbe((d.search.low + d.search.high) / 2)
+	case passed >= d.prove:
+		d.beginProbe(0)
 	}
 }
 
@@ -221,7 +225,7 @@ func (d *doubt) beginProbe(to int) {
 // goOn takes a phase of a probe in once it is over, and begins the next one or ends the probe.
 func (c *Core) goOn(now time.Duration) {
 	d := &c.doubt
-	if now-d.changed.at < c.params.JudgeFor/(probePhases/2) {
+	if now-d.changed.at < c.params.phase() {
 		return
 	}
 	phase := d.total.since(d.changed)
@@ -230,11 +234,15 @@ func (c *Core) goOn(now time.Duration) {
 		c.giveBack(now)
 	} else {
 		d.probe.given = d.probe.given.plus(phase)
-		if d.probe.phase+1 == probePhases || d.probe.given.share() <= c.params.MaxWait {
+		switch {
+		case d.probe.phase+1 == probePhases:
 			c.judge(now)
 			return
+		case d.probe.given.share() <= c.params.MaxWait: // nothing to keep batch back for
+			d.probe.phase++
+		default:
+			c.takeBack(now)
 		}
-		c.takeBack(now)
 	}
 	d.probe.phase++
 	d.noteChange()
@@ -335,9 +343,8 @@ func (d *doubt) endRest(now time.Duration, p Params) {
 	}
 }
 
-// beyond says whether work waited so many times as long as at another time that there is another cause.
-// While more is asked of it, it waits longer, but not longer for what it uses, and the reverse. Waits no
-// longer than what is allowed are none.
+// beyond says whether work waited at least NewCause times as long as in another reading, by the time and
+// for what it used: more requests alone raise only the first. Waits up to MaxWait count as MaxWait.
 func (t reading) beyond(other reading, p Params) bool {
 	return t.share() >= p.NewCause*max(other.share(), p.MaxWait) && t.perUse() >= p.NewCause*other.perUse()
 }

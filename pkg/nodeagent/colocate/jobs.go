@@ -102,11 +102,6 @@ func (l jobList) frozenInOrder() []*job {
 	return frozen
 }
 
-// frozenSince says whether a job has been frozen at least since a time.
-func (l jobList) frozenSince(t time.Duration) bool {
-	return slices.ContainsFunc(l, func(j *job) bool { return j.frozen && j.from <= t })
-}
-
 func (l jobList) frozenLongest() *job {
 	if frozen := l.frozenInOrder(); len(frozen) > 0 {
 		return frozen[0]

@@ -173,8 +173,8 @@ func (p Params) validateDoubt() error {
 // waits says whether what work waited matters.
 func (p Params) waits() bool { return p.Freeze || p.OnWait }
 
-// need is how many cores latency-critical work needs that uses so many. What is a rounding error above a
-// whole number of cores needs no further one.
+// need is how many cores latency-critical work needs when it uses load cores. A rounding error above a
+// whole number of cores adds none.
 func (p Params) need(load float64) int {
 	const rounding = 1e-9
 	return int(math.Ceil(min(load/p.Grow, float64(p.Cores)) - rounding))
