@@ -27,6 +27,8 @@
 //     steps, they seem to be in vain. They are undone for as long, taken again, and undone again: a probe. If work does not wait longer while they are undone, they were in vain: for a Rest
 //     nothing is kept back. Rests double with each such verdict. A probe changes to and fro because waits also
 //     change with what is asked of the work, from one second to the next.
+//   - Too little looks as if it were in vain. So there is a verdict only if nothing more could be kept back, or
+//     if the work hardly waited for what was. Otherwise all is taken again, and the steps go on.
 //   - If it does wait longer, they have helped, and are taken again at once. Later probes come after
 //     ProveEvery, which doubles with each that finds so: work that waits for batch should not pay for
 //     doubts. While nothing waits, nothing is in doubt.

@@ -73,6 +73,8 @@ type probe struct {
 	// are what work used and waited in those, and in the others.
 	phase       int
 	kept, given reading
+	// all says that nothing more could be kept back in the last of its phases.
+	all bool
 	// What it has given back.
 	reserved int
 	jobs     []JobID
@@ -120,11 +122,19 @@ func (p Params) aside(reserved int) int {
 	return reserved - p.Least
 }
 
-// room is how many cores and jobs more may be kept back because of waits.
+// room is how many cores and jobs more may be kept back because of waits. There is none in a probe, and until
+// a look has seen how work waits at the level after it.
 func (c *Core) room() int {
-	d := &c.doubt
-	switch {
-	case d.probe.on || len(c.jobs) == 0:
+	if d := &c.doubt; d.probe.on || d.changed.at == d.total.at {
+		return 0
+	}
+	return c.roomBesideProbe()
+}
+
+// roomBesideProbe is how many may be once no probe goes on.
+func (c *Core) roomBesideProbe() int {
+	switch d := &c.doubt; {
+	case len(c.jobs) == 0:
 		return 0
 	case d.rest.on:
 		return max(0, d.rest.ceiling-c.level())
@@ -184,7 +194,7 @@ func (d *doubt) stepping(p Params, level, first int) int {
 
 // exhausted says that nothing more can be kept back.
 func (c *Core) exhausted() bool {
-	if c.room() == 0 {
+	if c.roomBesideProbe() == 0 {
 		return true
 	}
 	if c.params.OnWait && c.reserved < c.params.Most {
@@ -230,7 +240,7 @@ func (c *Core) goOn(now time.Duration) {
 	}
 	phase := d.total.since(d.changed)
 	if d.probe.phase%2 == 0 {
-		d.probe.kept = d.probe.kept.plus(phase)
+		d.probe.kept, d.probe.all = d.probe.kept.plus(phase), c.exhausted()
 		c.giveBack(now)
 	} else {
 		d.probe.given = d.probe.given.plus(phase)
@@ -278,7 +288,8 @@ func (c *Core) takeBack(now time.Duration) {
 }
 
 // judge ends a probe. If work waited longer while less was kept back, that had helped. If it did not wait
-// for too long then, there is nothing to judge.
+// for too long then, there is nothing to judge. And if it waited for too long while more could have been kept
+// back, only the next steps show whether that helps.
 func (c *Core) judge(now time.Duration) {
 	p, d := c.params, &c.doubt
 	given := d.probe.given
@@ -290,6 +301,9 @@ func (c *Core) judge(now time.Duration) {
 		d.search = search{}
 	case p.less(d.probe.kept.share(), given.share()):
 		c.resume(now)
+	case d.probe.kept.share() > p.MaxWait && !d.probe.all:
+		c.takeBack(now)
+		d.climb = climb{on: true, base: d.probe.to, before: given.share(), last: d.probe.kept.share()}
 	default:
 		c.vain++
 		d.search.high = d.probe.to

@@ -291,6 +291,26 @@ func TestNothingElseReturnsInAProbe(t *testing.T) {
 	d.expect(d.looks(20, 0.5, 0)) // nothing waits without it either: it stays
 }
 
+// TestWhatIsNotEnoughIsNotInVain: more is asked of the work from the beginning of a probe on, so that the one
+// core that is reserved helps no more, while two would.
+func TestWhatIsNotEnoughIsNotInVain(t *testing.T) {
+	d := newDesk(t, DefaultParams(4))
+	d.core.Step(0, Arrived{Job: 1, Threads: 4})
+	d.expect(d.looks(1, 0.5, 0.06), Place{1, Cores{1, 3}})
+	for range 15 { // now and then it waits a little too long, and a probe begins
+		d.expect(d.looks(1, 0.5, 0.021))
+		d.expect(d.looks(1, 0.5, 0.019))
+	}
+	d.expect(d.looks(5, 1, 0.058), Place{1, Cores{0, 4}})
+	d.expect(d.looks(5, 1, 0.06), Place{1, Cores{1, 3}})
+	d.expect(d.looks(5, 1, 0.058), Place{1, Cores{0, 4}})
+	d.expect(d.looks(5, 1, 0.06), Place{1, Cores{1, 3}})
+	d.expect(d.looks(1, 1, 0.058), Place{1, Cores{2, 2}})
+	if d.core.Vain() != 0 {
+		t.Errorf("%d verdicts that it was in vain", d.core.Vain())
+	}
+}
+
 // restOf counts looks until a job is frozen again.
 func restOf(d *desk, load, wait float64) int {
 	for n := range 3000 {
