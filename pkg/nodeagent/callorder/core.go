@@ -213,6 +213,7 @@ func (c *Core) onRunning(now time.Duration, i *instance, e Running) {
 	i.beginCall()
 	if c.ticketFree() || !c.params.preempts() && now-i.told < runningWithin {
 		c.enter(now, i, holding)
+		c.setBand(i, false, WhyTicket) // it is low if it computed unasked before it said so
 		return
 	}
 	c.setBand(i, true, WhyPreempted)
@@ -409,21 +410,23 @@ func (c *Core) AppendWatched(to []InstanceID) []InstanceID {
 
 // AppendWaiting appends the instances whose calls wait for a ticket before they begin.
 func (c *Core) AppendWaiting(to []InstanceID) []InstanceID {
-	for _, i := range c.inOrder() {
-		if i.phase == waiting {
-			to = append(to, i.id)
-		}
-	}
-	return to
+	return c.appendThose(to, func(i *instance) bool { return i.phase == waiting })
 }
 
 // AppendLow appends the instances in the low band.
 func (c *Core) AppendLow(to []InstanceID) []InstanceID {
-	for _, i := range c.inOrder() {
-		if i.low {
+	return c.appendThose(to, func(i *instance) bool { return i.low })
+}
+
+// appendThose appends some instances by their ids. It sorts only those, as there are few of many.
+func (c *Core) appendThose(to []InstanceID, these func(*instance) bool) []InstanceID {
+	from := len(to)
+	for _, i := range c.members {
+		if these(i) {
 			to = append(to, i.id)
 		}
 	}
+	slices.Sort(to[from:])
 	return to
 }
 

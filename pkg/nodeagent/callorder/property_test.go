@@ -248,6 +248,9 @@ func (w *twin) check(t *testing.T, c *Core, busy bool, e Event) {
 		if !w.computing[id] {
 			t.Errorf("%d is watched and computes nothing", id)
 		}
+		if w.low[id] {
+			t.Errorf("%d has a ticket or computes beside those who have, and is low", id)
+		}
 	}
 	if got := c.AppendLow(nil); len(got) != len(w.low) {
 		t.Errorf("low %v, want %v", got, w.low)

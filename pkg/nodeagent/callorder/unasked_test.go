@@ -107,6 +107,18 @@ func TestWhoComesAgainHasTheAllowanceThatItHad(t *testing.T) {
 	n.do("", join(4, 6*time.Second))
 }
 
+// TestACallWithATicketIsNotLow: its stream broke, and what it computed meanwhile counted as unasked.
+func TestACallWithATicketIsNotLow(t *testing.T) {
+	n := newNode(t, func(*Params) {})
+	join := func(id InstanceID, used time.Duration) Joined {
+		return Joined{Instance: id, Namespace: "default", Function: "f", MustAsk: true, Name: "pod", Usage: used}
+	}
+	n.do("", join(1, time.Second))
+	n.do("", Left{Instance: 1})
+	n.do("v2 unasked", join(2, 20*time.Second))
+	n.do("^2 ticket", Running{Instance: 2, Usage: 20 * time.Second})
+}
+
 // Nor does one in which it says that it has another class.
 func TestWhoComesAgainAsBatchKeepsTheAllowanceThatItHad(t *testing.T) {
 	for _, class := range []Class{Batch, LatencyCritical} {
