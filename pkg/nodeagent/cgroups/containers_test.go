@@ -192,6 +192,19 @@ func TestPressureLeavesOutWhatLimitsCost(t *testing.T) {
 	if got, err := g.Waited(); got != 70500*time.Microsecond || err != nil {
 		t.Errorf("it waited %s, %v; want 71.5 ms without 0.5 for each container", got, err)
 	}
+	// A limit stopped four threads for a second, which pressure counts as one, and then they waited for half of one.
+	write(t, filepath.Join(pod.CPU, "function", statFile), "usage_usec 0\nthrottled_usec 4000500\n")
+	waited := func(total int) time.Duration {
+		write(t, filepath.Join(pod.CPU, "cpu.pressure"), fmt.Sprintf("some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\n", total))
+		got, err := g.Waited()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if before := waited(1_071_500); waited(1_571_500)-before != 500*time.Millisecond {
+		t.Errorf("it waited %s more, want 500 ms", waited(1_571_500)-before)
+	}
 	write(t, filepath.Join(pod.CPU, "cpu.pressure"), "full total=3\n")
 	if got, err := g.Waited(); err == nil {
 		t.Errorf("nonsense is %s", got)

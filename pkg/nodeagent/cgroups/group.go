@@ -2,6 +2,7 @@ package cgroups
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -71,7 +72,11 @@ func (g *Group) adopt() error {
 	}
 	weight := g.journal.weightOf(g.dir)
 	if weight == "" {
-		weight = g.version.usual
+		// Who lowered it may lift it at this moment: it is normal then before the journal forgets the weight.
+		if idle, err = firstLine(g.idle); err != nil || idle != "1" {
+			return err
+		}
+		weight = cmp.Or(g.journal.weightOf(g.dir), g.version.usual)
 	}
 	return errors.Join(put(g.idle, "0"), put(g.weight, weight))
 }

@@ -237,7 +237,10 @@ func (f *held) narrow(journal *Journal, list string) error {
 	if !f.active {
 		// It is read each time: kubelet may have changed it.
 		usual, err := firstLine(f.file)
-		if err != nil {
+		switch {
+		case errors.Is(err, errGone):
+			return nil // a container that has ended
+		case err != nil:
 			return err
 		}
 		f.usual = usual

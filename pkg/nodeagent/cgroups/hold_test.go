@@ -108,6 +108,19 @@ func TestCoresAreSetAndSetBack(t *testing.T) {
 	}
 }
 
+// goneFile is a file of a group that was removed.
+type goneFile struct{ file }
+
+func (goneFile) ReadAt([]byte, int64) (int, error) { return 0, errGone }
+
+// TestCoresOfAContainerThatHasEndedAreNoError: the other containers of its pod keep theirs.
+func TestCoresOfAContainerThatHasEndedAreNoError(t *testing.T) {
+	h := &Hold{cores: []*held{{path: "/gone/" + coresFile, file: goneFile{}}}}
+	if err := h.SetCores("1-3"); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAJournalLetsAllGoOn restores files of both versions, and no others.
 func TestAJournalLetsAllGoOn(t *testing.T) {
 	root := t.TempDir()

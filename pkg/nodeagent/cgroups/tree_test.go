@@ -305,6 +305,57 @@ func TestAGroupThatIsOpenedTwiceKeepsItsWeight(t *testing.T) {
 	}
 }
 
+// liftingKernel lets lift run once somebody has read that a group is idle.
+type liftingKernel struct {
+	fakeKernel
+	lift func()
+}
+
+func (k *liftingKernel) open(name string, flag int) (file, error) {
+	f, err := k.fakeKernel.open(name, flag)
+	if err == nil && filepath.Base(name) == idleFile {
+		f = liftedWhenRead{f, k}
+	}
+	return f, err
+}
+
+type liftedWhenRead struct {
+	file
+	kernel *liftingKernel
+}
+
+func (f liftedWhenRead) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := f.file.ReadAt(p, offset)
+	if lift := f.kernel.lift; lift != nil {
+		f.kernel.lift = nil
+		lift()
+	}
+	return n, err
+}
+
+// TestAGroupThatIsLiftedWhileItIsOpenedAgainKeepsItsWeight: its first stream ends at that moment.
+func TestAGroupThatIsLiftedWhileItIsOpenedAgainKeepsItsWeight(t *testing.T) {
+	journal := openJournal(t, filepath.Join(t.TempDir(), "weights"))
+	first := openPod(t, "v2-systemd", Options{kernel: &fakeKernel{}}, journal)
+	if err := first.SetLow(true); err != nil {
+		t.Fatal(err)
+	}
+	lifting := &liftingKernel{lift: func() {
+		if err := first.SetLow(false); err != nil {
+			t.Error(err)
+		}
+	}}
+	tree := &Tree{version: v2, lever: leverIdle, kernel: lifting}
+	second, err := tree.Open(Folder{first.dir, first.dir}, journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if weight := readFile(filepath.Join(first.dir, v2.weight)); weight != "4\n" {
+		t.Errorf("its weight is %q", weight)
+	}
+}
+
 func TestNoGroupButThatOfAPodIsOpened(t *testing.T) {
 	root := plant(t, "v2-systemd")
 	tree := Detect(Options{Root: root, Base: "/"})

@@ -47,7 +47,7 @@ func (t *Tree) findWaits(cpu string) Waits {
 }
 
 // Waited is for how long processes of the group have waited for a core so far. It may be smaller
-// than before when threads have ended. It fails with errors.ErrUnsupported if nothing says it.
+// than before, when threads have ended or while a limit stops several. It fails with errors.ErrUnsupported if nothing says it.
 func (g *Group) Waited() (time.Duration, error) {
 	switch g.waits {
 	case Pressure:
@@ -61,7 +61,9 @@ func (g *Group) Waited() (time.Duration, error) {
 }
 
 // pressure is the time in which a thread of the group waited, without that in which a limit of the
-// group's own or of a group in it kept it from running: no other work is to blame for that.
+// group's own or of a group in it kept it from running: no other work is to blame for that. Pressure counts
+// the time in which some thread waited, and limits that of each processor. So it goes back while a limit stops
+// several, and may be negative.
 func (g *Group) pressure() (time.Duration, error) {
 	text, err := os.ReadFile(filepath.Join(g.dir, string(Pressure)))
 	if err != nil {
@@ -79,7 +81,7 @@ func (g *Group) pressure() (time.Duration, error) {
 			waited -= throttled
 		}
 	}
-	return max(0, waited), err
+	return waited, err
 }
 
 // parsePressure reads the total of the line about some threads:
