@@ -79,6 +79,9 @@ func New(config Config, deps Deps) (*Agent, error) {
 	}, nil
 }
 
+// rest is the period of the ticker while nobody is there.
+const rest = time.Hour
+
 // Run samples until ctx ends. It then ends all streams, accepts no other, and sets all instances
 // to normal; the error names those that it could not.
 func (a *Agent) Run(ctx context.Context) error {
@@ -91,6 +94,10 @@ func (a *Agent) Run(ctx context.Context) error {
 			a.deps.Alive(!alone)
 		}
 		if alone {
+			if every != 0 { // nothing is to be looked at until somebody joins
+				every = 0
+				ticker.Reset(rest)
+			}
 			select {
 			case <-ctx.Done():
 			case <-a.joined:
