@@ -119,6 +119,8 @@ func (c *Core) onLooked(now time.Duration, e Looked) {
 	first, last := !c.looked, c.last
 	c.looked, c.at, c.last = true, now, e
 	if first {
+		c.doubt.total.at = now // what was before is not known
+		c.doubt.noteChange()
 		return
 	}
 	used, waited := max(0, e.Usage-last.Usage), min(passed, max(0, e.Waited-last.Waited))

@@ -61,6 +61,8 @@ type climb struct {
 	// that step was.
 	last   float64
 	stride int
+	// undecided says that a probe has ended without a verdict, and no step was taken since.
+	undecided bool
 }
 
 // probe looks whether work waits longer at a lower level. It changes between the levels, as what is
@@ -187,7 +189,7 @@ func (d *doubt) stepping(p Params, level, first int) int {
 	default:
 		d.climb.stride = max(1, 2*d.climb.stride)
 	}
-	d.climb.last, d.search = wait, search{}
+	d.climb.last, d.climb.undecided, d.search = wait, false, search{}
 	d.noteChange()
 	return d.climb.stride
 }
@@ -289,21 +291,21 @@ func (c *Core) takeBack(now time.Duration) {
 
 // judge ends a probe. If work waited longer while less was kept back, that had helped. If it did not wait
 // for too long then, there is nothing to judge. And if it waited for too long while more could have been kept
-// back, only the next steps show whether that helps.
+// back, only the next steps show whether that helps. A wait that is too short for another step is judged the next time.
 func (c *Core) judge(now time.Duration) {
 	p, d := c.params, &c.doubt
 	given := d.probe.given
 	d.probe.on, d.rest.window = false, d.total
-	climbed := d.climb.on
+	climbed, undecided := d.climb.on, d.climb.undecided
 	d.climb = climb{}
 	switch {
 	case given.share() <= p.MaxWait:
 		d.search = search{}
 	case p.less(d.probe.kept.share(), given.share()):
 		c.resume(now)
-	case d.probe.kept.share() > p.MaxWait && !d.probe.all:
+	case d.probe.kept.share() > p.MaxWait && !d.probe.all && !undecided:
 		c.takeBack(now)
-		d.climb = climb{on: true, base: d.probe.to, before: given.share(), last: d.probe.kept.share()}
+		d.climb = climb{on: true, base: d.probe.to, before: given.share(), last: d.probe.kept.share(), undecided: true}
 	default:
 		c.vain++
 		d.search.high = d.probe.to
@@ -319,11 +321,17 @@ func (c *Core) judge(now time.Duration) {
 	d.noteChange()
 }
 
+// proveAfter bounds the time until a probe, so that its first phase is over before a job that is frozen goes on in
+// any case.
+func (p Params) proveAfter(long time.Duration) time.Duration {
+	return max(p.ProveEvery, min(long, p.LongestFreeze-p.JudgeFor))
+}
+
 // resume keeps back again what a probe has given back, because that helped.
 func (c *Core) resume(now time.Duration) {
 	p, d := c.params, &c.doubt
 	if d.probe.to == 0 {
-		d.prove, d.rest.next = min(2*d.prove, p.LongestFreeze), max(d.rest.next/2, p.Rest)
+		d.prove, d.rest.next = p.proveAfter(2*d.prove), max(d.rest.next/2, p.Rest)
 	}
 	c.takeBack(now)
 	switch {

@@ -216,6 +216,52 @@ func TestAStoryOfAStepThatHelps(t *testing.T) {
 	}
 }
 
+// TestProofsComeBeforeJobsGoOnInAnyCase: work waits for the one job, and for others. However often that was proven,
+// the next proof thaws the job for half a second and not for long.
+func TestProofsComeBeforeJobsGoOnInAnyCase(t *testing.T) {
+	d := newDesk(t, DefaultParams(2))
+	d.core.Step(0, Arrived{Job: 1})
+	d.expect(d.looks(4, 0.5, 0.4), Freeze{1})
+	for _, after := range []int{35, 65, 125, 245, 295, 295} { // looks
+		d.expect(d.looks(after-1, 0.5, 0.1))
+		d.expect(d.looks(1, 0.5, 0.1), Thaw{1})
+		d.expect(d.looks(5, 0.5, 0.4), Freeze{1})
+		d.expect(d.looks(5, 0.5, 0.1), Thaw{1})
+		d.expect(d.looks(5, 0.5, 0.4), Freeze{1})
+	}
+}
+
+// TestWhatWasBeforeTheFirstLookDoesNotCount: a step that helps is believed for ProveEvery, however long the core
+// has been there.
+func TestWhatWasBeforeTheFirstLookDoesNotCount(t *testing.T) {
+	core, err := New(DefaultParams(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{t: t, core: core, now: time.Hour}
+	d.core.Step(d.now, Looked{})
+	d.core.Step(d.now, Arrived{Job: 1})
+	d.expect(d.looks(4, 0.5, 0.4), Freeze{1})
+	d.expect(d.looks(34, 0.5, 0.1))
+	d.expect(d.looks(1, 0.5, 0.1), Thaw{1})
+}
+
+// TestShortWaitsOfOthersAreInVainAtLast has waits in bursts that are too short for a second step.
+func TestShortWaitsOfOthersAreInVainAtLast(t *testing.T) {
+	d := newDesk(t, DefaultParams(4))
+	d.core.Step(0, Arrived{Job: 1})
+	kept := 0.0
+	const bursts = 600
+	for range bursts {
+		d.looks(1, 0.5, 0.15)
+		d.looks(4, 0.5, 0)
+		kept += float64(d.core.Reserved()) / bursts
+	}
+	if kept > 0.3 || d.core.Vain() == 0 {
+		t.Errorf("%.2f cores were reserved, %d times in vain", kept, d.core.Vain())
+	}
+}
+
 // TestAWaitThatFallsByItselfIsNoMerit lets a wait fall to a quarter a moment after a freeze.
 func TestAWaitThatFallsByItselfIsNoMerit(t *testing.T) {
 	d := newDesk(t, DefaultParams(2))

@@ -62,7 +62,7 @@ type Params struct {
 	// Helped is which part of a wait must be gone while batch is kept back, in (0, 1).
 	Helped float64
 	// ProveEvery is after how long what is kept back is given back for JudgeFor, if work waits
-	// nevertheless. It doubles up to LongestFreeze each time that has shown that it helps.
+	// nevertheless. It doubles each time that has shown that it helps, up to LongestFreeze without JudgeFor.
 	ProveEvery time.Duration
 	// Rest is for how long nothing is kept back after it was in vain. It doubles up to LongestRest
 	// each time, and is halved each time it has helped. If work waits NewCause times as much or as little
