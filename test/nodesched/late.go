@@ -293,9 +293,6 @@ func measureFewer(out io.Writer, self, temp string, p plan) error {
 			return err
 		}
 		for j, setup := range setups {
-			for name := range t.instances {
-				t.instances[name] = 2 * setup.nodes
-			}
 			s, end, err := placeOnNodes(self, temp, setup.nodes, setup.policy, t)
 			if err != nil {
 				return err

@@ -31,6 +31,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/nodeagent"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/cgroups"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/colocate"
 )
 
 // This file makes several nodes of one machine. A node is a control group with a part of a core, and
@@ -178,15 +179,21 @@ func place(temp string) error {
 	}
 	addr, group, _ := strings.Cut(strings.TrimSuffix(string(meta), "\n"), "\n")
 	pod := podOf(function, os.Getenv("WINDLASS_INSTANCE"))
+	of := unix.Getpgrp() // the function is the first of the process group
 	for _, h := range hierarchies {
 		in := filepath.Join(h, group, "kubepods", "pod"+pod)
 		if err := os.MkdirAll(in, 0o755); err != nil {
 			return err
 		}
-		// The function is the first of the process group.
-		if err := os.WriteFile(filepath.Join(in, "cgroup.procs"), []byte(strconv.Itoa(unix.Getpgrp())), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(in, "cgroup.procs"), []byte(strconv.Itoa(of)), 0o644); err != nil {
 			return err
 		}
+	}
+	// On two cores, a call in the low band would use up the node's part beside one that has the ticket. The second time
+	// is for threads that began meanwhile.
+	core := colocate.Cores{First: node % runtime.NumCPU(), N: 1}
+	if err := errors.Join(moveTo(of, core), moveTo(of, core)); err != nil {
+		return err
 	}
 	environment := os.Environ()
 	if addr != "" {
@@ -298,26 +305,51 @@ func serveNode(dir, group string, p policy, until io.Reader, out io.Writer) erro
 func loadOf(group string) (func() (int, error), error) {
 	told := os.Getenv(loadVariable)
 	if told == "" {
-		return func() (int, error) { return runnableIn(hierarchies[0] + group) }, nil
+		return (&load{group: group, used: map[string]lastUse{}}).runnable, nil
 	}
-	load, err := nodeagent.OpenLoadAvg("/proc/loadavg")
+	average, err := nodeagent.OpenLoadAvg("/proc/loadavg")
 	return func() (int, error) {
-		_, err := load.Runnable()
+		_, err := average.Runnable()
 		return map[string]int{"busy": 1000}[told], err
 	}, err
 }
 
-// runnableIn counts the functions of a node that want to run, those included that have used the node's
-// part of the core. Functions compute with one thread: what else they have wants to run for a moment,
-// and for long only because the node has no time left.
-func runnableIn(group string) (n int, err error) {
-	pods, err := filepath.Glob(filepath.Join(group, "kubepods", "pod*", "tasks"))
-	for _, p := range pods {
-		tasks, err := os.ReadFile(p)
+// load finds out how many functions of a node want to run, those included that have used the node's part of the
+// core. Functions compute with one thread: what else they have wants to run for a moment, and for long only because
+// the node has no time left.
+type load struct {
+	group string
+	used  map[string]lastUse // by pod
+}
+
+// lastUse is how much processor time a pod had used, and when that was seen for the first time.
+type lastUse struct {
+	usage string
+	at    time.Time
+}
+
+// idleFor is for how long a pod has used nothing before it counts as one that wants nothing. To look at the threads of
+// all pods at each look would take a core from what is measured.
+const idleFor = 100 * time.Millisecond
+
+func (l *load) runnable() (n int, err error) {
+	pods, err := filepath.Glob(filepath.Join(hierarchies[1]+l.group, "kubepods", "pod*"))
+	now := time.Now()
+	for _, pod := range pods {
+		usage, err := os.ReadFile(filepath.Join(pod, "cpuacct.usage"))
 		if err != nil {
 			continue // the pod is gone
 		}
-		if slices.ContainsFunc(strings.Fields(string(tasks)), wantsToRun) {
+		last := l.used[pod]
+		if last.usage != string(usage) {
+			last = lastUse{string(usage), now}
+			l.used[pod] = last
+		}
+		if now.Sub(last.at) > idleFor {
+			continue
+		}
+		tasks, err := os.ReadFile(filepath.Join(pod, "tasks"))
+		if err == nil && slices.ContainsFunc(strings.Fields(string(tasks)), wantsToRun) {
 			n++
 		}
 	}
