@@ -130,9 +130,9 @@ func newForecast(s Snapshot, p Params, r Rates) forecast {
 // required is how many instances the function needs, and why.
 func (o forecast) required(s Snapshot, r *Rates) (int, Reason) {
 	total := s.Created + s.Creating
-	required, why := 0, ReasonRetry
+	var required int
+	var why Reason
 	switch {
-	case s.Failing: // one, to see whether it starts
 	case o.hold <= 0:
 		required, why = o.ramp(), ReasonRamp
 	default:
@@ -147,6 +147,10 @@ func (o forecast) required(s Snapshot, r *Rates) (int, Reason) {
 	}
 	if s.Waiting() > 0 {
 		required = max(1, required)
+	}
+	if s.Failing && required > total {
+		// One more than can be called, to see whether it starts: nothing else shows that.
+		required, why = min(required, s.Created+1), ReasonRetry
 	}
 	return required, why
 }

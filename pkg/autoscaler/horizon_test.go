@@ -64,6 +64,17 @@ func TestHorizonDecides(t *testing.T) {
 		"and not beside another": {
 			with(func(s *Snapshot) { s.Arrived, s.Failing, s.Creating = 500, true, 1 }), 0, 1, ReasonEnough,
 		},
+		"nor beside another when one is there": {
+			with(func(s *Snapshot) {
+				s.Arrived, s.Departed, s.Failing, s.Created, s.Busy, s.Creating = 500, 1, true, 1, 1, 1
+			}), 0, 2, ReasonEnough,
+		},
+		"but beside one that is there": {
+			with(func(s *Snapshot) { s.Arrived, s.Departed, s.Failing, s.Created, s.Busy = 500, 1, true, 1, 1 }), 1, 2, ReasonRetry,
+		},
+		"and not if those that are there are enough": {
+			with(func(s *Snapshot) { s.Arrived, s.Departed, s.Failing, s.Created, s.Busy = 3, 1, true, 5, 1 }), 0, 1, ReasonEnough,
+		},
 		"no room": {
 			with(func(s *Snapshot) { s.Arrived, s.Room = 1, 0 }), 0, 1, ReasonNoRoom,
 		},

@@ -18,10 +18,11 @@ type openwhiskState struct {
 //   - Their queues are created by a call and removed after a long time without one. Here a
 //     function always exists, so the rules are applied only while tickets wait; rule 2 would
 //     otherwise create an instance for every function.
-//   - Flushing is a snapshot that is Failing, and everything else is Running. They leave
-//     Running when the namespace has no room and return when it has. The snapshot says at each
-//     tick whether there is room, and Throttled keeps the one tick that the rules spend on
-//     returning.
+//   - Flushing is a snapshot that is Failing without a created instance, and everything else is
+//     Running: they flush when a start fails and no container is left, and go on while there is
+//     one. They leave Running when the namespace has no room and return when it has. The
+//     snapshot says at each tick whether there is room, and Throttled keeps the one tick that
+//     the rules spend on returning.
 //   - ActionThrottled does not occur, because the queue itself refuses calls beyond its limit.
 //     Removing and Idle do not occur, because neither is decided on.
 //   - The namespace's limit minus its instances is Room, which also counts the nodes' room.
@@ -54,7 +55,7 @@ func OpenWhisk(s Snapshot, p Params) Decision {
 		v.namespaceRoom = s.Room
 	}
 	switch {
-	case s.Failing:
+	case s.Failing && s.Created == 0:
 		v.state = flushing
 	case m.Throttled:
 		v.state = namespaceThrottled

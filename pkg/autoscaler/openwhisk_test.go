@@ -29,6 +29,14 @@ func TestOpenWhiskMapsSnapshots(t *testing.T) {
 			Snapshot{Arrived: 9, Failing: true, Room: -1, State: openwhiskState{Initialized: true}},
 			Decision{Create: 1, Why: ReasonRetry, State: openwhiskState{Initialized: true}},
 		},
+		"and not beside another": {
+			Snapshot{Arrived: 9, Stale: 9, Creating: 1, Failing: true, Room: -1},
+			Decision{Why: ReasonNoDemand, State: openwhiskState{Initialized: true}},
+		},
+		"a start that failed beside an instance": {
+			Snapshot{Arrived: 50, Stale: 50, Created: 1, MeanExecution: known, Failing: true, Room: -1},
+			Decision{Create: 10, Why: ReasonStale, State: openwhiskState{Initialized: true}},
+		},
 		"an unknown duration and stale calls": {
 			Snapshot{Arrived: 12, Stale: 5, Creating: 1, Room: -1},
 			Decision{Create: 4, Why: ReasonStale, State: openwhiskState{Initialized: true}},

@@ -9,6 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
@@ -85,6 +86,35 @@ func TestCallsAreTakenThoughOneOfTheInstancesDoesNotStart(t *testing.T) {
 		a.pull(1, doneWith(1, time.Millisecond))
 		a.expect("ticket 0001 at g:1", "ticket 0002 at g:1")
 	})
+}
+
+// An instance that works ends no start back-off: only the next start does.
+func TestAStartThatFailsBesideAnInstanceIsTriedAgain(t *testing.T) {
+	for _, name := range autoscaler.Names() {
+		t.Run(name, func(t *testing.T) {
+			inHarness(t, defaults(), func(w *harness) {
+				fn, g := w.put("f", decidedBy(name)), w.gateway("g:1")
+				g.offer(fn, 1)
+				a := w.ready(w.started(fn, 1)[0])
+				a.expect("ticket 0001 at g:1")
+				g.offer(fn, 2, 3)
+				w.after(3 * time.Second)
+				specs := w.runtime.take()
+				if len(specs) == 0 {
+					t.Fatal("none was started for the calls that wait")
+				}
+				for range 3 {
+					for _, spec := range specs {
+						w.runtime.fail(keyOf(string(fn.UID), spec.CID), v1alpha1.ReasonQuotaExceeded, "exceeded quota: team")
+					}
+					w.after(10 * time.Second)
+					specs = w.started(fn, 1)
+				}
+				w.expectCounts(fn, provisioner.Counts{Created: 1, Creating: 1})
+				w.ready(specs[0]).expect("ticket 0002 at g:1")
+			})
+		})
+	}
 }
 
 func TestLeastInstancesAreTriedAgainByThemselves(t *testing.T) {
