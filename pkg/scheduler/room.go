@@ -121,7 +121,9 @@ func (p *placer) beginTick(now time.Time) {
 // scheduler makes room.
 func (p *placer) handleShortage(c *evaluation) {
 	f, now := c.function, p.now()
-	p.blockRefill(now)
+	if p.pools && p.planner.CouldHold(p.shape(c.unit)) {
+		p.blockRefill(now)
+	}
 	if reserved := p.planner.Reserved(f.uid); reserved > 0 && reserved >= c.missing() {
 		return
 	}
@@ -133,26 +135,26 @@ func (p *placer) handleShortage(c *evaluation) {
 	}
 }
 
-// blockRefill keeps pools from growing while functions lack room.
-func (p *placer) blockRefill(now time.Time) {
-	if p.pools {
-		p.spares.blockRefill(now.Add(refillBlockTime))
-	}
-}
+// blockRefill keeps pools from growing while functions lack room that a node could have. For an
+// instance that no node can ever hold, pools would stay without spare instances in vain.
+func (p *placer) blockRefill(now time.Time) { p.spares.blockRefill(now.Add(refillBlockTime)) }
 
 // lend makes room for functions of other schedulers that have calls, no instance and no room.
 // Functions of this scheduler come first.
 func (p *placer) lend(now time.Time) {
 	asked := p.peers.requests(now)
 	made, loans := make(map[string]map[string]capacity.Grant), make(map[capacity.Loan]int)
-	shapes := make(map[string]capacity.Shape) // by function, of those that are known
+	shapes := make(map[string]capacity.Shape) // by function, of those that some node could hold
 	for _, a := range asked {
 		if made[a.Peer] == nil {
 			made[a.Peer] = make(map[string]capacity.Grant)
 		}
 		made[a.Peer][a.UID] = capacity.Grant{Exhausted: true}
-		if f := p.functions.lookup(a.UID); f != nil {
-			a.Shape = p.shape(f.currentUnit())
+		f := p.functions.lookup(a.UID)
+		if f == nil {
+			continue
+		}
+		if a.Shape = p.shape(f.currentUnit()); p.planner.CouldHold(a.Shape) {
 			shapes[a.UID] = a.Shape
 			loan := capacity.Loan{Peer: a.Peer, Shape: a.Shape}
 			loans[loan] = max(loans[loan], a.Instances)
@@ -163,7 +165,7 @@ func (p *placer) lend(now time.Time) {
 		p.gather(now)
 	}
 	for _, a := range asked {
-		if of, known := shapes[a.UID]; known {
+		if of, could := shapes[a.UID]; could {
 			evict := p.evictorFor(p.functions.lookup(a.UID).current())
 			made[a.Peer][a.UID] = p.planner.Lend(capacity.Loan{Peer: a.Peer, Shape: of}, a.Instances, a.Waited, now, evict)
 		}

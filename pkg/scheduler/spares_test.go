@@ -312,6 +312,44 @@ func TestSpareInstancesYieldToFunctions(t *testing.T) {
 	})
 }
 
+// A function that no node can hold has nothing from an instance less of a pool.
+func TestPoolsAreRefilledBesideAFunctionThatNoNodeCanHold(t *testing.T) {
+	tooLarge := func(fn *v1alpha1.Function) {
+		cpu := resource.MustParse("400m")
+		fn.Spec.Template.Resources.Requests[corev1.ResourceCPU] = cpu
+	}
+	for name, lackRoom := range map[string]func(w *harness, d time.Duration){
+		"of this scheduler": func(w *harness, d time.Duration) {
+			w.put("large", tooLarge, minInstances(1))
+			w.after(d)
+		},
+		"of another scheduler": func(w *harness, d time.Duration) {
+			fn := w.put("large", tooLarge)
+			for range d / time.Second {
+				w.scheduler.receiveRequests(&controlwire.HeartbeatRequest{
+					Scheduler: "another", CapacityRequests: []*controlwire.CapacityRequest{{FunctionUid: string(fn.UID), Instances: 1, WaitedNs: 1e9}},
+				})
+				w.after(time.Second)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := defaults()
+			config.node = 200
+			inPoolHarness(t, 2, config, func(w *harness, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
+				spares := w.started(poolFunction(rt), 2)
+				for _, spec := range spares {
+					w.helloSpare(spec)
+				}
+				lackRoom(w, time.Second)
+				w.runtime.end(keyOf(string(spares[0].Function.UID), spares[0].CID), "killed")
+				lackRoom(w, 2*refillBlockTime)
+				w.started(poolFunction(rt), 1)
+			})
+		})
+	}
+}
+
 func TestAFailingFunctionTakesNoSpareInstances(t *testing.T) {
 	inPoolHarness(t, 1, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, f, g *v1alpha1.Function) {
 		a := w.helloSpare(w.started(poolFunction(rt), 1)[0])

@@ -58,6 +58,18 @@ func (s *Site) Busy(want Amount) bool {
 	return busy
 }
 
+// CouldFit reports whether some node would have room for want if nothing else were requested of it.
+func (s *Site) CouldFit(want Amount) bool {
+	for _, in := range [...]*Index{s.ordinary, s.avoided} {
+		for i := range in.nodes {
+			if n := &in.nodes[i]; n.fits(&want, &n.Requested) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Refresh makes the present state the first look of later calls.
 func (s *Site) Refresh() {
 	clear(s.capacities)

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -33,6 +34,9 @@ func TestASitePicksWhereThereIsRoom(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(t, "steps") {
 			want := drawAmount(t, "want", 3)
 			wantOrdinary := pick(ordinary, want, func(int) int { return 0 }) >= 0
+			if couldFit := max(Room(emptied(ordinary), want), Room(emptied(avoided), want)) > 0; site.CouldFit(want) != couldFit {
+				t.Fatalf("an empty node could hold %+v: %v, want %v", want, !couldFit, couldFit)
+			}
 			wantAny := wantOrdinary || pick(avoided, want, func(int) int { return 0 }) >= 0
 			if first := Room(ordinary, want); site.Room(want) == 0 && (first > 0 || wantAny) {
 				continue // there was none at the first look
@@ -52,6 +56,15 @@ func TestASitePicksWhereThereIsRoom(t *testing.T) {
 			site.Request(name, want)
 		}
 	})
+}
+
+// emptied are nodes of which nothing is requested.
+func emptied(nodes []Node) []Node {
+	nodes = slices.Clone(nodes)
+	for i := range nodes {
+		nodes[i].Requested = Amount{}
+	}
+	return nodes
 }
 
 func TestASiteKnowsNothingOfOtherNodes(t *testing.T) {

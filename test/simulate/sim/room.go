@@ -81,7 +81,9 @@ func (p *placer) place(f *served) *worker {
 // that is in vain.
 func (p *placer) lackRoom(c *considered) {
 	f, now := c.served, p.scheduler.now()
-	p.blockRefill(now)
+	if p.planner.CouldHold(p.shape(f.fn.function)) {
+		p.blockRefill(now)
+	}
 	if reserved := p.planner.Reserved(f.fn.uid); reserved > 0 && reserved >= c.missing() {
 		return
 	}
@@ -116,7 +118,7 @@ func (p *placer) lack() {
 	p.borrower.SetShortages(lacks)
 }
 
-// blockRefill keeps the pool from growing while others lack room.
+// blockRefill keeps the pool from growing while others lack room that a worker could have.
 func (p *placer) blockRefill(now time.Time) { p.scheduler.spares.blockedUntil = now.Add(blockedFor) }
 
 // lend makes room for functions of other schedulers.
