@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -110,6 +111,55 @@ func TestWhateverEndsAPodEndsItsInstanceOnce(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A pod that admission has made larger than the room would be rejected again and again. Where a
+// pod is as large as it was chosen for, the node has room as soon as others have ended there.
+func TestANodeIsFullForAWhileForAPodThatIsLargerThanItsRoom(t *testing.T) {
+	const requested, added = 110, 40
+	for name, c := range map[string]struct {
+		used    int64
+		changes []func(*corev1.Pod)
+		room    int
+	}{
+		"larger":                               {1000 - requested - added + 1, []func(*corev1.Pod){overhead(added), failed("OutOfcpu", "no")}, 0},
+		"as expected":                          {1000 - requested, []func(*corev1.Pod){failed("OutOfcpu", "no")}, 1},
+		"larger, but ended for another reason": {1000 - requested - added, []func(*corev1.Pod){overhead(added), ended(functionC, "Error", 3, 1, "")}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := append([]runtime.Object{somePod("other", "node-1", c.used)}, oneNode...)
+			runHarness(t, testConfig(), objects, func(th *harness) {
+				f := testFunction("hello")
+				expectRoom := func(when string, want int) {
+					t.Helper()
+					if got := placement.NewSite(th.Candidates(f)).Room(th.Requests(f)); got != want {
+						t.Errorf("%s: room for %d, want %d", when, got, want)
+					}
+				}
+				expectRoom("at first", 1)
+				for _, cid := range []invocation.CID{"c-1", "c-2"} {
+					th.start(f, cid)
+					th.report(th.pod(f, cid), c.changes...)
+					th.exit()
+					expectRoom("after the exit", c.room)
+				}
+				time.Sleep(rejectedFor - 1)
+				expectRoom("a little later", c.room)
+				time.Sleep(1)
+				expectRoom("after a while", 1)
+				if got := th.requested("node-1"); got.MilliCPU != c.used {
+					t.Errorf("in the end %dm are requested, want %dm", got.MilliCPU, c.used)
+				}
+			})
+		})
+	}
+}
+
+// overhead is that of a RuntimeClass, which the API server adds.
+func overhead(milli int64) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Spec.Overhead = corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(milli, resource.DecimalSI)}
 	}
 }
 

@@ -78,6 +78,13 @@ type instance struct {
 	assigning *assignment
 }
 
+// outgrown reports whether a pod requests more than its node was chosen by: admission adds the
+// overhead of a RuntimeClass, and sidecars.
+func (in *instance) outgrown(pod *corev1.Pod) bool {
+	chosen := placement.Node{Allocatable: in.requests}
+	return !chosen.Fits(podAmount(pod))
+}
+
 // functionOf is the UID of the unit that a pod's labels name or, if it is a spare
 // instance, that of its pool; empty if it is neither.
 func functionOf(pod *corev1.Pod) string {

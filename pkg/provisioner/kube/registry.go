@@ -101,6 +101,9 @@ func (r *registry) hurry(in *instance) {
 // endByPod ends an instance whose pod reports its end, and deletes the rest of the pod.
 func (r *registry) endByPod(in *instance, pod *corev1.Pod, v podOutcome) {
 	r.deleteRemains(in, pod)
+	if v.code == v1alpha1.ReasonNodeFull && in.outgrown(pod) {
+		r.resources.reject(in.node, in.id.functionUID, podAmount(pod), time.Now().Add(rejectedFor))
+	}
 	r.endInstance(in, classifyEnd(pod, v, in.stopping))
 }
 

@@ -50,6 +50,14 @@ type node struct {
 	taints  []taint
 	// avoidUntil is until when it is avoided.
 	avoidUntil time.Time
+	// rejected are the last pods that it had no room for, by function.
+	rejected map[string]rejection
+}
+
+// rejection is what a pod requests that a node had no room for, and until when it counts.
+type rejection struct {
+	amount placement.Amount
+	until  time.Time
 }
 
 // taint is a taint that keeps pods away, with its text for people.
@@ -193,6 +201,34 @@ func (l *resourceCache) avoid(name string, until time.Time) {
 	}
 }
 
+// reject counts for a while what the pod of a function requests that a node had no room for, so
+// that no other one is tried there at once.
+func (l *resourceCache) reject(name, functionUID string, amount placement.Amount, until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.nodes[name]
+	if n == nil || n.at < 0 {
+		return
+	}
+	if n.rejected == nil {
+		n.rejected = make(map[string]rejection)
+	}
+	n.rejected[functionUID] = rejection{amount, until}
+}
+
+// candidate is the node with the pods that it rejected of late.
+func (n *node) candidate(now time.Time) placement.Node {
+	c := n.Node
+	for uid, r := range n.rejected {
+		if now.Before(r.until) {
+			c.Requested = c.Requested.Plus(r.amount)
+		} else {
+			delete(n.rejected, uid)
+		}
+	}
+	return c
+}
+
 // allNodes are the nodes that exist.
 func (l *resourceCache) allNodes() []placement.Node {
 	l.mu.Lock()
@@ -214,9 +250,9 @@ func (l *resourceCache) candidates(fn *v1alpha1.Function, now time.Time) placeme
 		case reason != "":
 			c.Excluded[reason]++
 		case now.Before(n.avoidUntil):
-			c.Avoided = append(c.Avoided, n.Node)
+			c.Avoided = append(c.Avoided, n.candidate(now))
 		default:
-			c.Nodes = append(c.Nodes, n.Node)
+			c.Nodes = append(c.Nodes, n.candidate(now))
 		}
 	}
 	return c
