@@ -5,7 +5,8 @@ import "time"
 // Snapshot is the input of a decider: one function at one tick.
 type Snapshot struct {
 	// Arrived is the number of tickets that ever arrived in the queue (the paper's Qend), and
-	// Departed the number of those that no longer wait (Qbegin).
+	// Departed the number of those that no longer wait (Qbegin). Departed falls when tickets
+	// that were handed out come back.
 	Arrived  uint64
 	Departed uint64
 	// Stale is how many waiting tickets have waited for Params.StaleAfter or longer, and

@@ -281,6 +281,17 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// An instance that hands its ticket back has not finished a call.
+func TestRatesCountATicketThatCameBackOnlyOnce(t *testing.T) {
+	for _, before := range []float64{50, 0.5} {
+		r := Rates{Known: true, Departed: 10, Runs: before}
+		r = r.advance(Snapshot{Arrived: 12, Departed: 9, Created: 1, Busy: 1, Elapsed: stale.Tick}, stale, 12)
+		if r.Runs < 0 || r.Runs > before || r.Departed != 9 {
+			t.Errorf("%v departures after one of %v came back, %d in all, want 9", r.Runs, before, r.Departed)
+		}
+	}
+}
+
 // A rate that doubles shows within a few seconds, not within the time over which
 // arrivals are counted.
 func TestRatesShowAChange(t *testing.T) {

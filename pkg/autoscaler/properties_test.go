@@ -57,6 +57,7 @@ func (h *history) tick(t *rapid.T) {
 	}).Draw(t, "elapsed")
 	s.Arrived += uint64(rapid.SampledFrom([]int{0, 0, 1, 5, 300}).Draw(t, "arrived"))
 	s.Departed += uint64(rapid.IntRange(0, s.Waiting()).Draw(t, "departed"))
+	s.Departed -= min(s.Departed, rapid.SampledFrom([]uint64{0, 0, 0, 1, 3}).Draw(t, "came back"))
 	there := rapid.IntRange(0, s.Creating).Draw(t, "started")
 	s.Created, s.Creating = s.Created+there, s.Creating-there
 	s.Lost = rapid.IntRange(0, min(3, s.Created)).Draw(t, "lost")
@@ -109,7 +110,14 @@ func keepsPromises(t *rapid.T, s Snapshot, d Decision, arrived uint64) {
 	case math.IsNaN(d.Rate) || math.IsInf(d.Rate, 0) || d.Rate < 0 || d.Required < 0:
 		t.Fatalf("rate %v, required %d", d.Rate, d.Required)
 	}
+	// What came back while nobody looked is not subtracted.
+	if h, is := d.State.(horizonState); is && (h.Rates.Runs < 0 || h.Rates.Runs > float64(s.Arrived)+mostReturned) {
+		t.Fatalf("counts %v departures of %d calls", h.Rates.Runs, s.Arrived)
+	}
 }
+
+// mostReturned is more than the tickets that come back in a history.
+const mostReturned = 100
 
 func keepsLimits(t *rapid.T, h *history, d Decision) {
 	before := h.s.Created + h.s.Creating

@@ -101,8 +101,8 @@ func (w Window) surprises(other Window) bool {
 // advance applies a snapshot; arrived is how many tickets had arrived at the last one.
 func (r Rates) advance(s Snapshot, p Params, arrived uint64) Rates {
 	came := float64(s.Arrived - arrived)
-	ran := float64(s.Departed - r.Departed)
-	busy := min(r.Busy, s.Busy) // instances that came or rested in between count as idle
+	ran := float64(int64(s.Departed - r.Departed)) // negative if more tickets came back
+	busy := min(r.Busy, s.Busy)                    // instances that came or rested in between count as idle
 	full := s.Created > 0 && s.Busy >= s.Created && s.Waiting() > 0
 	rested := !full || !r.Full
 	r.Departed, r.Busy, r.Full = s.Departed, s.Busy, full
@@ -114,7 +114,7 @@ func (r Rates) advance(s Snapshot, p Params, arrived uint64) Rates {
 	fade := fading(s.Elapsed, slowMemory)
 	r.Peak = max(s.present(), r.Peak*fade)
 	if s.Elapsed <= 2*p.Tick { // else nobody saw who was busy
-		r.Runs = r.Runs*fade + ran
+		r.Runs = max(0, r.Runs*fade+ran)
 		held := float64(max(0, busy-s.AwaitingCore))*s.Elapsed.Seconds() - s.CoreWaited.Seconds()
 		r.Held, r.Guessed = r.Held*fade+held, r.Guessed*fade
 		if rested {
