@@ -448,6 +448,8 @@ type fakeRuntime struct {
 	finished []provisioner.Key
 	// deaf instances do not end when they are told to.
 	deaf bool
+	// refuse, if set before Run, is called for each that is started.
+	refuse func(provisioner.InstanceSpec)
 	// existing are those that somebody else has started.
 	existing []provisioner.Existing
 	released []string
@@ -489,10 +491,13 @@ func (r *fakeRuntime) Release(uid string) {
 
 func (r *fakeRuntime) Start(spec provisioner.InstanceSpec) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.started = append(r.started, spec)
 	r.pods.add(keyOf(string(spec.Function.UID), spec.CID))
 	r.alive[keyOf(string(spec.Function.UID), spec.CID)] = make(chan struct{})
+	r.mu.Unlock()
+	if r.refuse != nil {
+		r.refuse(spec)
+	}
 }
 
 func (r *fakeRuntime) Stop(uid string, cid invocation.CID, finished bool) {

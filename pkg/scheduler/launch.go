@@ -101,9 +101,20 @@ func (s *ticker) launch(c *evaluation, n int) int {
 	c.launched.Keys = append(c.launched.Keys, had...)
 	s.releaseIfUnserved(c.function)
 	now := s.deps.Now()
-	c.function.addPendingStarts(had, c.wantedSince(now))
+	s.recordStarts(c.function, had, c.wantedSince(now))
 	s.budget.Spend(now, len(had))
 	return len(had)
+}
+
+// recordStarts records launches, but for those of instances that are gone already: a driver that
+// has too many to create ends them at once, and nobody would drop their record.
+func (s *ticker) recordStarts(f *function, keys []provisioner.Key, wanted time.Time) {
+	f.addPendingStarts(keys, wanted)
+	for _, key := range keys {
+		if _, there := s.deps.Instances.Lookup(key); !there {
+			f.popStart(key.CID)
+		}
+	}
 }
 
 // recordOutcome records the outcome of a decision to create instances. A launch that

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -174,5 +175,29 @@ func TestWhatAnotherSchedulerOrderedIsNotToldOf(t *testing.T) {
 		a.pull(1)
 		a.expect("ticket 0001 at g:1")
 		w.expectSpent(fn, nil, 0)
+	})
+}
+
+// Its end may be known before the launch is: a driver with too many to create ends it at once.
+func TestAStartThatEndsAtOnceIsNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newHarness(t, defaults())
+		exits := make(chan provisioner.Exit)
+		w.runtime.exits = exits
+		w.runtime.refuse = func(spec provisioner.InstanceSpec) {
+			w.runtime.fail(keyOf(string(spec.Function.UID), spec.CID), v1alpha1.ReasonClusterUnavailable, "too many wait")
+			// Who takes another exit has told the scheduler of the first.
+			exits <- provisioner.Exit{FunctionUID: "nobody"}
+		}
+		defer w.run(t)()
+		fn := w.put("f")
+		w.gateway("g:1").offer(fn, 1)
+		w.after(10 * time.Second)
+		if n := len(w.runtime.take()); n < 2 {
+			t.Fatalf("%d were started, want some", n)
+		}
+		w.expectSpent(fn, nil, 0)
+		w.expectCounts(fn, provisioner.Counts{})
+		w.expectReconciled()
 	})
 }
