@@ -410,18 +410,18 @@ func (c *Core) AppendWatched(to []InstanceID) []InstanceID {
 
 // AppendWaiting appends the instances whose calls wait for a ticket before they begin.
 func (c *Core) AppendWaiting(to []InstanceID) []InstanceID {
-	return c.appendThose(to, func(i *instance) bool { return i.phase == waiting })
+	return appendThose(to, c.members, func(i *instance) bool { return i.phase == waiting })
 }
 
 // AppendLow appends the instances in the low band.
 func (c *Core) AppendLow(to []InstanceID) []InstanceID {
-	return c.appendThose(to, func(i *instance) bool { return i.low })
+	return appendThose(to, c.members, func(i *instance) bool { return i.low })
 }
 
 // appendThose appends some instances by their ids. It sorts only those, as there are few of many.
-func (c *Core) appendThose(to []InstanceID, these func(*instance) bool) []InstanceID {
+func appendThose(to []InstanceID, of []*instance, these func(*instance) bool) []InstanceID {
 	from := len(to)
-	for _, i := range c.members {
+	for _, i := range of {
 		if these(i) {
 			to = append(to, i.id)
 		}

@@ -130,16 +130,16 @@ func (c *Core) room() int {
 	if d := &c.doubt; d.probe.on || d.changed.at == d.total.at {
 		return 0
 	}
-	return c.roomBesideProbe()
+	return c.doubt.above(c.level(), c.jobs)
 }
 
-// roomBesideProbe is how many may be once no probe goes on.
-func (c *Core) roomBesideProbe() int {
-	switch d := &c.doubt; {
-	case len(c.jobs) == 0:
+// above is how many more than a level may be kept back once no probe goes on.
+func (d *doubt) above(level int, jobs jobList) int {
+	switch {
+	case len(jobs) == 0:
 		return 0
 	case d.rest.on:
-		return max(0, d.rest.ceiling-c.level())
+		return max(0, d.rest.ceiling-level)
 	}
 	return math.MaxInt
 }
@@ -196,7 +196,7 @@ func (d *doubt) stepping(p Params, level, first int) int {
 
 // exhausted says that nothing more can be kept back.
 func (c *Core) exhausted() bool {
-	if c.roomBesideProbe() == 0 {
+	if c.doubt.above(c.level(), c.jobs) == 0 {
 		return true
 	}
 	if c.params.OnWait && c.reserved < c.params.Most {
