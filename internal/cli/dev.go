@@ -148,6 +148,10 @@ func (d *developer) deployOnChange(ctx context.Context, t *target, files []strin
 		if tell(err); err == nil && deployed != nil {
 			deployed(manifests)
 		}
+	}, func(err error) {
+		if ctx.Err() == nil {
+			fmt.Fprintf(d.Err, "%s; the next change that is seen tries again\n", err)
+		}
 	}))
 }
 

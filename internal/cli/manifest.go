@@ -93,10 +93,13 @@ func readFolder(root string) ([]manifest, error) {
 	var manifests []manifest
 	var errs []error
 	visit := func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			// A root that has just gone has no entry.
+			errs = append(errs, fmt.Errorf("cannot read %s: %w; see to its rights", path, err))
+			return nil
+		}
 		name := entry.Name()
 		switch {
-		case err != nil:
-			errs = append(errs, fmt.Errorf("cannot read %s: %w; see to its rights", path, err))
 		case entry.IsDir():
 			below := filepath.Clean(path) != filepath.Clean(root)
 			if below && (strings.HasPrefix(name, ".") || slices.Contains(skippedFolders, name)) {

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -20,14 +21,16 @@ import (
 const settleTime = 200 * time.Millisecond
 
 // watchFiles calls changed after files have changed, until ctx ends. What is watched is
-// asked anew after each change. Changes while changed runs are not missed.
-func watchFiles(ctx context.Context, paths func() []string, changed func()) error {
+// asked anew before each time, and failed hears of what cannot be watched then. Changes while
+// changed runs are not missed.
+func watchFiles(ctx context.Context, paths func() []string, changed func(), failed func(error)) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("files cannot be watched: %w", err)
 	}
 	defer watcher.Close()
-	if err := watchAll(watcher, paths()); err != nil {
+	watch := &fileWatch{Watcher: watcher}
+	if err := watch.replace(paths()); err != nil {
 		return err
 	}
 	settled := time.NewTimer(time.Hour)
@@ -45,7 +48,7 @@ func watchFiles(ctx context.Context, paths func() []string, changed func()) erro
 		case <-ctx.Done():
 			return nil
 		case event := <-watcher.Events:
-			if isRelevant(event) {
+			if watch.isRelevant(event) {
 				begin()
 			}
 		case err, open := <-watcher.Errors:
@@ -56,49 +59,140 @@ func watchFiles(ctx context.Context, paths func() []string, changed func()) erro
 			begin()
 		case <-settled.C:
 			waiting = false
-			changed()
-			if err := watchAll(watcher, paths()); err != nil {
-				return err
+			// A folder that is new is watched before its files are read, or what is written
+			// into it in between would be missed.
+			if err := watch.replace(paths()); err != nil {
+				failed(err)
 			}
+			changed()
 		}
 	}
 }
 
-// watchAll watches the folders of paths and those in them.
-func watchAll(watcher *fsnotify.Watcher, paths []string) error {
+// fileWatch is what is watched for some paths.
+type fileWatch struct {
+	*fsnotify.Watcher
+	// folders are watched for what happens to the files in them.
+	folders map[string]bool
+	// named are paths that matter themselves, whatever they are called: they come and go.
+	named map[string]bool
+}
+
+// replace watches paths, the folders in them, and nothing else. It watches what it can before
+// it fails.
+func (w *fileWatch) replace(paths []string) error {
+	w.folders, w.named = make(map[string]bool), make(map[string]bool)
+	var errs []error
 	for _, path := range paths {
-		info, err := os.Stat(path)
-		if err != nil {
-			return fmt.Errorf("files cannot be watched: %w", err)
+		path, err := filepath.Abs(path)
+		if err == nil {
+			err = w.watch(path)
 		}
-		if !info.IsDir() {
-			// An editor may put another file in its place.
-			if err := watcher.Add(filepath.Dir(path)); err != nil {
-				return fmt.Errorf("files cannot be watched: %w", err)
-			}
-			continue
-		}
-		err = filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return nil //nolint:nilerr // It is gone again.
-			case !entry.IsDir():
-				return nil
-			case at != path && ignored(entry.Name()):
-				return fs.SkipDir
-			}
-			return watcher.Add(at)
-		})
 		if err != nil {
-			return fmt.Errorf("files cannot be watched: %w", err)
+			errs = append(errs, fmt.Errorf("files cannot be watched: %w", err))
 		}
 	}
+	for _, at := range w.WatchList() {
+		if !w.folders[at] && !w.awaits(at) {
+			// It may be gone already.
+			_ = w.Remove(at)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// awaits reports whether a folder is watched for a path in it to come or go.
+func (w *fileWatch) awaits(folder string) bool {
+	for path := range w.named {
+		if filepath.Dir(path) == folder {
+			return true
+		}
+	}
+	return false
+}
+
+// watch watches a path and what is below it. While it is not there, it watches for what leads
+// to it: a build removes its output and makes it again.
+func (w *fileWatch) watch(path string) error {
+	w.named[path] = true
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		// It may be made to point somewhere else.
+		if err := w.Add(filepath.Dir(path)); err != nil {
+			return err
+		}
+	}
+	for {
+		// WalkDir does not enter a root that is a link.
+		behind, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			err = w.watchTree(behind)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if !w.watchAncestor(path) {
+			return err
+		}
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		// It came before its ancestor was watched.
+	}
+}
+
+// watchAncestor watches the nearest folder above a path that is not there for what leads to
+// the path. It returns false if there is none.
+func (w *fileWatch) watchAncestor(path string) bool {
+	for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if err := w.Add(filepath.Dir(at)); err == nil {
+			w.named[at] = true
+			return true
+		}
+	}
+	return false
+}
+
+// watchTree watches a folder and those in it, or the folder of a file.
+func (w *fileWatch) watchTree(root string) error {
+	w.named[root] = true
+	info, err := os.Stat(root)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		// An editor may put another file in its place.
+		return w.watchFolder(filepath.Dir(root))
+	}
+	return filepath.WalkDir(root, func(at string, entry fs.DirEntry, err error) error {
+		switch {
+		case at == root && err != nil:
+			return err
+		case err != nil:
+			return nil //nolint:nilerr // It is gone again.
+		case !entry.IsDir():
+			return nil
+		case at != root && ignored(entry.Name()):
+			return fs.SkipDir
+		}
+		if err := w.watchFolder(at); at == root || !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil // It is gone again.
+	})
+}
+
+func (w *fileWatch) watchFolder(at string) error {
+	if err := w.Add(at); err != nil {
+		return err
+	}
+	w.folders[at] = true
 	return nil
 }
 
 // isRelevant reports whether an event may change code or a manifest.
-func isRelevant(event fsnotify.Event) bool {
-	return event.Op != fsnotify.Chmod && !ignored(filepath.Base(event.Name))
+func (w *fileWatch) isRelevant(event fsnotify.Event) bool {
+	at := filepath.Clean(event.Name)
+	return event.Op != fsnotify.Chmod && (w.named[at] || w.folders[filepath.Dir(at)] && !ignored(filepath.Base(at)))
 }
 
 // ignored are the names of what tools write beside code.
