@@ -69,7 +69,11 @@ func (d *developer) dev(ctx context.Context, flags upFlags) error {
 	var absent *localapi.NotRunningError
 	switch err := localapi.NewClient(dataDir).Probe(ctx); {
 	case err == nil:
-		return d.devWith(ctx, localTarget(dataDir), flags.files)
+		t := localTarget(dataDir)
+		if err := d.adopt(t); err != nil {
+			return err
+		}
+		return d.devWith(ctx, t, flags.files)
 	case !errors.As(err, &absent):
 		return err
 	}
@@ -82,6 +86,10 @@ func (d *developer) devAlone(ctx context.Context, flags upFlags) error {
 	if err != nil {
 		return err
 	}
+	t := localTarget(config.DataDir)
+	if err := d.adopt(t); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -89,7 +97,7 @@ func (d *developer) devAlone(ctx context.Context, flags upFlags) error {
 	ready := config.Ready
 	config.Ready = func(info localapi.Info, applied []localapi.Applied) {
 		ready(info, applied)
-		watching.Go(func() { d.deployOnChange(ctx, localTarget(config.DataDir), flags.files, nil) })
+		watching.Go(func() { d.deployOnChange(ctx, t, flags.files, nil) })
 	}
 	return d.own.programs.Up(ctx, config)
 }

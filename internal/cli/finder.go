@@ -112,13 +112,19 @@ func (f *finder) target(ctx context.Context) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
+	return t, f.adopt(t)
+}
+
+// adopt makes t the target of this command: functions without a namespace are in the one of
+// the settings, or else in the target's.
+func (f *finder) adopt(t *target) error {
 	settings, err := f.settings()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	t.namespace = cmp.Or(settings.Namespace, t.namespace)
 	f.home, f.inCluster = t.namespace, t.inCluster()
-	return t, nil
+	return nil
 }
 
 func (f *finder) reach(ctx context.Context, where targetKind) (*target, error) {

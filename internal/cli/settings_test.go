@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 func TestSettingsStandInForFlagsThatAreLeftOut(t *testing.T) {
@@ -56,4 +60,64 @@ func TestSettingsStandInForFlagsThatAreLeftOut(t *testing.T) {
 
 	s.env["XDG_CONFIG_HOME"] = t.TempDir()
 	s.run(t, "list").expect(t, exitOK, "out", "f ")
+}
+
+func TestUpAndDevPutFunctionsWhereDeployWould(t *testing.T) {
+	dir := write(t, map[string]string{
+		".config/windlass.yaml": "namespace: mine\n",
+		"f.yaml":                yamlOf("f", "template: {command: [./server]}"),
+		"g.yaml":                strings.Replace(yamlOf("g", "template: {command: [./server]}"), "{name: g}", "{name: g, namespace: theirs}", 1),
+	})
+	th := quiet(t)
+	play := func(home string, args ...string) (outcome, string) {
+		var out, errs bytes.Buffer
+		var namespaces []string
+		a := newApp(Streams{Out: &out, Err: &errs}, Programs{Up: func(_ context.Context, config UpConfig) error {
+			for _, fn := range config.Functions {
+				namespaces = append(namespaces, fn.Namespace)
+			}
+			return nil
+		}})
+		a.getenv = func(name string) string { return map[string]string{"WINDLASS_DATA_DIR": th.dir, "HOME": home}[name] }
+		code := a.main(append(args, "--agent", fakeAgent(t)))
+		return outcome{code, out.String(), errs.String()}, strings.Join(namespaces, " ")
+	}
+	for _, c := range []struct {
+		args, home, want string
+	}{
+		{"up -f " + dir, "", "default theirs"},
+		{"up -f " + dir, dir, "mine theirs"},
+		{"dev -f " + dir, dir, "mine theirs"},
+		{"dev -n team -f " + filepath.Join(dir, "f.yaml"), dir, "team"},
+	} {
+		got, namespaces := play(c.home, strings.Fields(c.args)...)
+		if got.expect(t, exitOK, "err"); namespaces != c.want {
+			t.Errorf("%s with the settings of %q deploys to %s, want %s", c.args, c.home, namespaces, c.want)
+		}
+	}
+	got, _ := play(dir, "dev", "-n", "team", "-f", dir)
+	got.expect(t, exitUsage, "err", "function g is in the namespace theirs, but --namespace says team")
+}
+
+// once ends a context at the first word.
+type once context.CancelFunc
+
+func (o once) Write(text []byte) (int, error) {
+	o()
+	return len(text), nil
+}
+
+func TestDevDeploysWhereTheSettingsSayToAWindlassThatRuns(t *testing.T) {
+	dir := write(t, map[string]string{".config/windlass.yaml": "namespace: mine\n", "f.yaml": yamlOf("f", "template: {command: [./server]}")})
+	th := open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	a := newApp(Streams{Out: once(cancel), Err: once(cancel)}, Programs{})
+	a.getenv = func(name string) string { return map[string]string{"WINDLASS_DATA_DIR": th.dir, "HOME": dir}[name] }
+	d := &developer{deployer: deployer{reporter{a.finder}}}
+	if err := d.dev(ctx, upFlags{files: []string{dir}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, there := th.catalog.Get(invocation.FunctionKey{Namespace: "mine", Name: "f"}); !there || d.home != "mine" {
+		t.Errorf("in mine: %t; functions without a namespace are those of %s", there, d.home)
+	}
 }

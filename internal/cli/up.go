@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -161,9 +162,6 @@ func (r *runner) upConfig(flags upFlags) (UpConfig, error) {
 	if err != nil {
 		return config, usagef("%w", err)
 	}
-	if err := r.logTo(&config, flags.logLevel, flags.logFormat); err != nil {
-		return config, err
-	}
 	if config.MaxBody, err = parseSize(flags.maxBody); err != nil {
 		return config, err
 	}
@@ -177,18 +175,35 @@ func (r *runner) upConfig(flags upFlags) (UpConfig, error) {
 	if _, err := localapi.SocketPath(config.DataDir); err != nil {
 		return config, usagef("%w", err)
 	}
-	manifests, err := readManifests(flags.files, r.In)
-	if err != nil {
+	if config.Functions, err = r.upFunctions(config.DataDir, flags.files); err != nil {
 		return config, err
 	}
-	if err := checkLocal(manifests); err != nil {
+	if err := r.logTo(&config, flags.logLevel, flags.logFormat); err != nil {
 		return config, err
-	}
-	for _, m := range manifests {
-		config.Functions = append(config.Functions, m.function)
 	}
 	config.AgentPath, err = findAgent(flags.agent)
 	return config, err
+}
+
+// upFunctions reads the functions to deploy, each with the namespace that deploy would put it in.
+func (r *runner) upFunctions(dataDir string, files []string) ([]*v1alpha1.Function, error) {
+	t := localTarget(dataDir)
+	if err := r.adopt(t); err != nil {
+		return nil, err
+	}
+	manifests, err := readManifests(files, r.In)
+	if err == nil {
+		err = r.enforceNamespace(manifests)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var functions []*v1alpha1.Function
+	for _, m := range manifests {
+		m.function.Namespace = cmp.Or(m.function.Namespace, t.namespace)
+		functions = append(functions, m.function)
+	}
+	return functions, checkLocal(manifests)
 }
 
 // orderChoice lists the orders of calls.
@@ -226,7 +241,7 @@ func (r *runner) logTo(config *UpConfig, level, format string) error {
 	options.Level = parsed
 	switch format {
 	case "console":
-		people := console.New(r.Err, console.Config{Level: parsed, Colours: r.colours(r.Err), Home: v1alpha1.DefaultNamespace})
+		people := console.New(r.Err, console.Config{Level: parsed, Colours: r.colours(r.Err), Home: r.home})
 		config.Log, config.Printed = slog.New(people), people.Printed
 	case "text":
 		config.Log = slog.New(slog.NewTextHandler(r.Err, &options))
