@@ -35,14 +35,20 @@ func (p *prober) checkCommand() *cobra.Command {
 		Example: `  windlass check --gateway http://127.0.0.1:8080`,
 		Args:    noArgs,
 		RunE: run(func(cmd *cobra.Command, _ []string) error {
-			if gateway == "" {
-				var err error
-				if gateway, err = p.configuredGateway(); err != nil {
-					return err
-				}
+			if timeout <= 0 {
+				return usagef("--timeout %s must be more than 0; write for example --timeout 10s", timeout)
 			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			var err error
 			if gateway == "" {
-				gateway = p.localGateway(cmd.Context())
+				gateway, err = p.configuredGateway()
+			}
+			if gateway == "" && err == nil {
+				gateway, err = p.localGateway(ctx)
+			}
+			if err != nil {
+				return err
 			}
 			if gateway == "" {
 				return usagef("which gateway? name its URL with --gateway or $%s", gatewayVariable)
@@ -50,11 +56,6 @@ func (p *prober) checkCommand() *cobra.Command {
 			if err := checkGateway(gateway); err != nil {
 				return err
 			}
-			if timeout <= 0 {
-				return usagef("--timeout %s must be more than 0; write for example --timeout 10s", timeout)
-			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
-			defer cancel()
 			return p.check(ctx, strings.TrimRight(gateway, "/"))
 		}),
 	}

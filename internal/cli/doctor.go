@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -34,8 +35,12 @@ type finding struct {
 	text string
 }
 
-// clusterTimeout is how long doctor waits for a cluster.
-const clusterTimeout = 5 * time.Second
+const (
+	// clusterTimeout is how long doctor waits for a cluster.
+	clusterTimeout = 5 * time.Second
+	// localTimeout is how long doctor waits for the Windlass on this machine.
+	localTimeout = 2 * time.Second
+)
 
 // doctor examines this machine and the cluster.
 type doctor struct{ *finder }
@@ -88,8 +93,14 @@ func (d *doctor) examineMachine(ctx context.Context) []finding {
 	if err != nil {
 		return append(findings, finding{healthFail, "data folder", err.Error()})
 	}
-	if info, err := localapi.NewClient(dir).Info(ctx); err == nil {
+	ctx, cancel := context.WithTimeout(ctx, localTimeout)
+	defer cancel()
+	info, err := localapi.NewClient(dir).Info(ctx)
+	switch {
+	case err == nil:
 		return append(findings, examineRunning(info))
+	case errors.Is(err, context.DeadlineExceeded):
+		return append(findings, finding{healthFail, "windlass up", err.Error()})
 	}
 	findings = append(findings, examineFolder(dir))
 	for _, address := range []struct{ flag, value string }{{"--listen", defaultListen}, {"--ops-listen", defaultOpsListen}} {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strings"
 
@@ -28,16 +29,17 @@ func (f *finder) configuredGateway() (string, error) {
 }
 
 // localGateway is the gateway of the Windlass on this machine; empty if there is none.
-func (f *finder) localGateway(ctx context.Context) string {
+func (f *finder) localGateway(ctx context.Context) (string, error) {
 	dir, err := f.resolveDataDir()
 	if err != nil || f.plugin {
-		return ""
+		return "", nil //nolint:nilerr // Nothing can run here.
 	}
 	info, err := localapi.NewClient(dir).Info(ctx)
-	if err != nil {
-		return ""
+	var absent *localapi.NotRunningError
+	if errors.As(err, &absent) {
+		return "", nil
 	}
-	return info.GatewayURL
+	return info.GatewayURL, err
 }
 
 // gatewayVariable of the environment is the URL of the gateway.

@@ -81,6 +81,9 @@ standard error.`,
 					return err
 				}
 			}
+			if cmd.Flags().Changed("timeout") && flags.timeout <= 0 {
+				return usagef("--timeout=%s must be more than 0; leave it out for no limit", flags.timeout)
+			}
 			return i.invoke(cmd.Context(), key, flags, body)
 		}),
 	}
@@ -137,20 +140,15 @@ func (i *invoker) invoke(ctx context.Context, key invocation.FunctionKey, flags 
 	if _, err := newRequest("http://gateway", flags, body); err != nil {
 		return err
 	}
-	t, err := i.target(ctx)
-	var nowhere *nowhereError
-	if errors.As(err, &nowhere) && flags.gateway != "" {
-		// Who names the gateway needs nothing else.
-		t, err = &target{namespace: v1alpha1.DefaultNamespace}, nil
+	if flags.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, flags.timeout)
+		defer cancel()
 	}
-	if err != nil {
-		return err
+	key, way, err := i.find(ctx, key, flags.gateway)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("function %s was not called: %w", key, err)
 	}
-	if err := t.clusterOnly("windlass-namespace", i.flags.windlassNamespace != ""); err != nil {
-		return err
-	}
-	key = t.key(key)
-	way, err := i.route(ctx, t, key, flags.gateway)
 	if err != nil {
 		return err
 	}
@@ -163,6 +161,25 @@ func (i *invoker) invoke(ctx context.Context, key invocation.FunctionKey, flags 
 		request.Header.Set(invocation.HeaderKey, shown)
 	}
 	return i.exchange(ctx, key, request, flags, way)
+}
+
+// find completes a function's key, and returns the way to it.
+func (i *invoker) find(ctx context.Context, key invocation.FunctionKey, gateway string) (invocation.FunctionKey, *route, error) {
+	t, err := i.target(ctx)
+	var nowhere *nowhereError
+	if errors.As(err, &nowhere) && gateway != "" {
+		// Who names the gateway needs nothing else.
+		t, err = &target{namespace: v1alpha1.DefaultNamespace}, nil
+	}
+	if err != nil {
+		return key, nil, err
+	}
+	if err := t.clusterOnly("windlass-namespace", i.flags.windlassNamespace != ""); err != nil {
+		return key, nil, err
+	}
+	key = t.key(key)
+	way, err := i.route(ctx, t, key, gateway)
+	return key, way, err
 }
 
 // keyVariable of the environment is an API key to show to the gateway. A flag

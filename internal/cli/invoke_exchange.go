@@ -40,11 +40,6 @@ type problem struct {
 // exchange sends the request once, and prints what comes back. Redirects are
 // answers like any other.
 func (i *invoker) exchange(ctx context.Context, key invocation.FunctionKey, request *http.Request, flags invokeFlags, way *route) error {
-	if flags.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, flags.timeout)
-		defer cancel()
-	}
 	// A transport repeats a request on its own when a connection that it
 	// has used before breaks. This one uses each only once.
 	var sent atomic.Bool

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,9 +10,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/windlass-dev/windlass/internal/localapi"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
@@ -224,5 +227,32 @@ func TestPipedKnowsWhatHoldsData(t *testing.T) {
 		if got := piped(c.in); got != c.want {
 			t.Errorf("piped(%s) = %t", name, got)
 		}
+	}
+}
+
+func TestAWindlassThatWasStoppedKeepsNobodyWaiting(t *testing.T) {
+	th := quiet(t)
+	listener, err := localapi.Listen(th.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	silent := "the Windlass with the data folder " + th.dir + " does not answer"
+	th.run(t, "invoke", "f", "--timeout", "20ms").expect(t, exitPlatform, "err", "function default/f was not called: "+silent, "continue it with fg")
+	th.run(t, "check", "--timeout", "20ms").expect(t, exitPlatform, "err", silent)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	a := newApp(Streams{}, Programs{})
+	a.dataDir = th.dir
+	findings := (&doctor{a.finder}).examineMachine(ctx)
+	if last := findings[len(findings)-1]; last.health != healthFail || !strings.Contains(last.text, silent) {
+		t.Errorf("doctor finds %+v", last)
+	}
+}
+
+func TestATimeoutOfNothingIsRefused(t *testing.T) {
+	for _, timeout := range []string{"0s", "-1s"} {
+		quiet(t).run(t, "invoke", "f", "--timeout="+timeout).expect(t, exitUsage, "err", "--timeout="+timeout+" must be more than 0; leave it out for no limit")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"syscall"
+	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
@@ -165,8 +166,22 @@ func (c *Client) Log(ctx context.Context, w io.Writer, key invocation.FunctionKe
 	return nil
 }
 
+// answerTime is how long Windlass has for an answer: it has all that it is asked for in its
+// memory, or writes one file. One that was stopped takes connections and answers nothing.
+const answerTime = 30 * time.Second
+
 // call sends a request and reads the answer into result, unless that is nil.
 func (c *Client) call(ctx context.Context, method, path string, body []byte, result any) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	err := c.exchange(ctx, method, path, body, result)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the Windlass with the data folder %s does not answer: %w: continue it with fg if it was stopped with Ctrl-Z, or else restart it with windlass up", c.dataDir, err)
+	}
+	return err
+}
+
+func (c *Client) exchange(ctx context.Context, method, path string, body []byte, result any) error {
 	response, err := c.do(ctx, method, path, body)
 	if err != nil {
 		return err
@@ -175,7 +190,11 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, res
 	if result == nil {
 		return nil
 	}
-	if err := json.NewDecoder(response.Body).Decode(result); err != nil {
+	err = json.NewDecoder(response.Body).Decode(result)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return err
+	case err != nil:
 		return fmt.Errorf("the answer of the Windlass with the data folder %s cannot be read: %w: check that it and this command have the same version", c.dataDir, err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package localapi
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -506,4 +508,37 @@ func TestTheStoryOfAnInvocationIsTold(t *testing.T) {
 	if _, err := client.LookUpCall(t.Context(), invocation.ID{}); !errors.As(err, &problem) || problem.Reason != ReasonNotFound {
 		t.Errorf("of an unknown one: %v", err)
 	}
+}
+
+func TestAWindlassThatDoesNotAnswerIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := NewClient("/data")
+		connected, silent := net.Pipe()
+		defer silent.Close()
+		client.http.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) { return connected, nil }
+		began := time.Now()
+		_, err := client.Info(t.Context())
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "/data does not answer") || !strings.Contains(err.Error(), "fg") {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(began); took != answerTime {
+			t.Errorf("it took %s, want %s", took, answerTime)
+		}
+	})
+}
+
+func TestAnAnswerThatDoesNotEndIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := NewClient("/data")
+		connected, slow := net.Pipe()
+		defer slow.Close()
+		client.http.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) { return connected, nil }
+		go func() {
+			_, _ = http.ReadRequest(bufio.NewReader(slow))
+			_, _ = io.WriteString(slow, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{")
+		}()
+		if _, err := client.Info(t.Context()); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "/data does not answer") {
+			t.Errorf("got %v", err)
+		}
+	})
 }
