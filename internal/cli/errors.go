@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/kubeclient"
 	"github.com/windlass-dev/windlass/internal/localapi"
+	"github.com/windlass-dev/windlass/pkg/catalog/file"
 )
 
 // Exit codes.
@@ -71,7 +72,9 @@ func classify(err error) error {
 	if errors.As(err, &problem) && (problem.Reason == localapi.ReasonInvalid || problem.Reason == localapi.ReasonTooLarge) {
 		return inputError(err)
 	}
-	if kubeclient.Is(err, kubeclient.ReasonInvalid) {
+	// The Windlass of windlass up runs in this process.
+	var invalid *file.InvalidError
+	if errors.As(err, &invalid) || kubeclient.Is(err, kubeclient.ReasonInvalid) {
 		return inputError(err)
 	}
 	return &exitError{code: exitPlatform, err: err}

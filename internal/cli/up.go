@@ -140,10 +140,8 @@ A second one ends it at once.`,
 
 func (r *runner) upConfig(flags upFlags) (UpConfig, error) {
 	config := UpConfig{Listen: flags.listen, OpsListen: flags.opsListen, Pprof: flags.pprof, RequireKeys: flags.auth, AllowOrigins: flags.allowOrigins, Decider: flags.decider, Ready: r.printReady}
-	for flag, addr := range map[string]string{"--listen": flags.listen, "--ops-listen": flags.opsListen} {
-		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return config, usagef("%s %q is no address: write host:port, for example 127.0.0.1:8080", flag, addr)
-		}
+	if err := flags.checkAddresses(); err != nil {
+		return config, err
 	}
 	if err := (webguard.Guard{Origins: flags.allowOrigins}).Validate(); err != nil {
 		return config, usagef("--allow-origin %w", err)
@@ -204,6 +202,20 @@ func (r *runner) upFunctions(dataDir string, files []string) ([]*v1alpha1.Functi
 		functions = append(functions, m.function)
 	}
 	return functions, checkLocal(manifests)
+}
+
+// checkAddresses refuses addresses that local mode does not listen on.
+func (f upFlags) checkAddresses() error {
+	for flag, addr := range map[string]string{"--listen": f.listen, "--ops-listen": f.opsListen} {
+		host, _, err := net.SplitHostPort(addr)
+		switch {
+		case err != nil:
+			return usagef("%s %q is no address: write host:port, for example 127.0.0.1:8080", flag, addr)
+		case !webguard.NamesThisMachine(host):
+			return usagef("%s %q is not a loopback address: local mode encrypts nothing, so it listens on this machine only; write for example 127.0.0.1:8080", flag, addr)
+		}
+	}
+	return nil
 }
 
 // orderChoice lists the orders of calls.

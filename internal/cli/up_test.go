@@ -10,8 +10,11 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/windlass-dev/windlass/internal/localapi"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // fakeAgent is the path of a file that could be run.
@@ -103,6 +106,28 @@ func TestUpThatFailsIsThePlatformsError(t *testing.T) {
 	up := func(context.Context, UpConfig) error { return errors.New("the port is taken; choose another") }
 	got := quiet(t).play(t, nil, Programs{Up: up}, "up", "--agent", fakeAgent(t))
 	got.expect(t, exitPlatform, "err", "windlass: the port is taken")
+	if strings.Contains(got.err, "usage:") {
+		t.Error("the usage does not help")
+	}
+}
+
+func TestUpWithWrongFlagsOrManifestsIsMisuse(t *testing.T) {
+	for _, flag := range []string{"--listen", "--ops-listen"} {
+		for _, addr := range []string{"0.0.0.0:8080", ":8080", "example.com:80", "[2001:db8::1]:80"} {
+			quiet(t).run(t, "up", "--agent", fakeAgent(t), flag, addr).
+				expect(t, exitUsage, "err", flag+` "`+addr+`" is not a loopback address`, "write for example 127.0.0.1:8080")
+		}
+		up := func(context.Context, UpConfig) error { return nil }
+		for _, addr := range []string{"127.0.0.1:0", "localhost:8080", "[::1]:80", "127.0.0.1:http"} {
+			quiet(t).play(t, nil, Programs{Up: up}, "up", "--agent", fakeAgent(t), flag, addr).expect(t, exitOK, "err")
+		}
+	}
+	refuse := func(context.Context, UpConfig) error {
+		return &file.InvalidError{Key: invocation.FunctionKey{Namespace: "default", Name: "f"},
+			Problems: field.ErrorList{field.Invalid(field.NewPath("spec", "template", "code", "path"), "x", "cannot be read")}}
+	}
+	got := quiet(t).play(t, nil, Programs{Up: refuse}, "up", "--agent", fakeAgent(t))
+	got.expect(t, exitUsage, "err", "function default/f: spec.template.code.path")
 	if strings.Contains(got.err, "usage:") {
 		t.Error("the usage does not help")
 	}
