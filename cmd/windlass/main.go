@@ -49,6 +49,7 @@ func up(ctx context.Context, c cli.UpConfig) error {
 	if err != nil {
 		return err
 	}
+	c.KillWith(w.Kill)
 	if c.Printed != nil {
 		w.OnPrinted(func(l instancelog.Line) { c.Printed(l.Function.String(), string(l.CID), l.At, l.Text) })
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -16,6 +17,8 @@ type host struct {
 	getenv func(string) string
 	// exit ends the process at once.
 	exit func(code int)
+	// kill ends what would outlive this process; nil for nothing.
+	kill atomic.Pointer[func()]
 }
 
 // getenvBut is the environment without one variable.
@@ -26,11 +29,20 @@ func (h *host) getenvBut(without, name string) string {
 	return h.getenv(name)
 }
 
-// interruptible runs work, whose context ends at the first SIGINT or SIGTERM; the second one
+// endingSignals end work. A terminal that is closed sends SIGHUP, unless nohup has had it ignored.
+func endingSignals() []os.Signal {
+	ending := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		ending = append(ending, syscall.SIGHUP)
+	}
+	return ending
+}
+
+// interruptible runs work, whose context ends at the first of endingSignals; the second one
 // ends the process.
 func (h *host) interruptible(parent context.Context, work func(ctx context.Context) error) error {
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, endingSignals()...)
 	defer signal.Stop(signals)
 	ctx, done := h.cancelOnSignal(parent, signals)
 	defer done()
@@ -53,7 +65,7 @@ func (h *host) cancelOnSignal(parent context.Context, signals <-chan os.Signal) 
 		cancel()
 		select {
 		case <-signals:
-			h.exit(exitPlatform)
+			h.endAtOnce()
 		case <-over:
 		}
 	}()
@@ -62,4 +74,23 @@ func (h *host) cancelOnSignal(parent context.Context, signals <-chan os.Signal) 
 		<-ended
 		cancel()
 	}
+}
+
+// killTime is how long the end may wait for what would outlive this process.
+const killTime = 2 * time.Second
+
+// endAtOnce ends the process, and before it what would outlive it.
+func (h *host) endAtOnce() {
+	if kill := h.kill.Load(); kill != nil {
+		killed := make(chan struct{})
+		go func() {
+			defer close(killed)
+			(*kill)()
+		}()
+		select {
+		case <-killed:
+		case <-time.After(killTime):
+		}
+	}
+	h.exit(exitPlatform)
 }

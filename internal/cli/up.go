@@ -71,6 +71,9 @@ type UpConfig struct {
 	// Ready is called once, when calls can be made and Functions are applied, with the
 	// results.
 	Ready func(info localapi.Info, applied []localapi.Applied)
+	// KillWith is told how to kill all instances. A second signal does that before it ends the
+	// process, which their own child processes would outlive.
+	KillWith func(kill func())
 }
 
 // upFlags are the flags of up.
@@ -139,7 +142,8 @@ A second one ends it at once.`,
 }
 
 func (r *runner) upConfig(flags upFlags) (UpConfig, error) {
-	config := UpConfig{Listen: flags.listen, OpsListen: flags.opsListen, Pprof: flags.pprof, RequireKeys: flags.auth, AllowOrigins: flags.allowOrigins, Decider: flags.decider, Ready: r.printReady}
+	config := UpConfig{Listen: flags.listen, OpsListen: flags.opsListen, Pprof: flags.pprof, RequireKeys: flags.auth, AllowOrigins: flags.allowOrigins, Decider: flags.decider, Ready: r.printReady,
+		KillWith: func(kill func()) { r.kill.Store(&kill) }}
 	if err := flags.checkAddresses(); err != nil {
 		return config, err
 	}

@@ -3,12 +3,16 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -46,6 +50,9 @@ func TestUpHandsOverWhatItWasTold(t *testing.T) {
 			"\n  key       wl_x\n", "function default/f created\n  url  http://gw/function/f", "Try in another terminal: windlass --data-dir "+th.dir+" invoke f.")
 	if !got.RequireKeys || got.DataDir != th.dir || got.AgentPath != agent || got.MaxBody != 2048 || got.Decider != "FPCSch" || got.Listen != "127.0.0.1:0" || got.OpsListen != "127.0.0.1:8081" {
 		t.Errorf("got %+v", got)
+	}
+	if got.KillWith == nil {
+		t.Error("a second signal kills nothing")
 	}
 	if got.Functions[0].Spec.Template.Code.Path != dir {
 		t.Errorf("code.path %q, want %q", got.Functions[0].Spec.Template.Code.Path, dir)
@@ -170,6 +177,61 @@ func TestTheFirstInterruptStopsAndTheSecondEnds(t *testing.T) {
 			t.Errorf("after two signals: exits %v", exits)
 		}
 	})
+}
+
+func TestTheSecondInterruptFirstKillsWhatWouldStay(t *testing.T) {
+	for name, c := range map[string]struct {
+		kill time.Duration
+		want time.Duration
+	}{
+		"what can be killed": {time.Second, time.Second},
+		"what cannot":        {2 * killTime, killTime},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				var exited time.Duration
+				a := newApp(Streams{Err: io.Discard}, Programs{})
+				a.exit = func(int) { exited = time.Since(began) }
+				signals := make(chan os.Signal, 2)
+				signals <- os.Interrupt
+				signals <- os.Interrupt
+				kill := func() { time.Sleep(c.kill) }
+				a.kill.Store(&kill)
+				_, done := a.cancelOnSignal(t.Context(), signals)
+				time.Sleep(c.want)
+				synctest.Wait()
+				done()
+				if exited != c.want {
+					t.Errorf("it ended after %s, want %s", exited, c.want)
+				}
+				time.Sleep(c.kill)
+			})
+		})
+	}
+}
+
+func TestATerminalThatIsClosedStopsWork(t *testing.T) {
+	if signal.Ignored(syscall.SIGHUP) {
+		t.Skip("nohup runs the tests")
+	}
+	var said strings.Builder
+	a := newApp(Streams{Err: &said}, Programs{})
+	err := a.interruptible(t.Context(), func(ctx context.Context) error {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	})
+	if err != nil || !strings.Contains(said.String(), "stopping") {
+		t.Errorf("err %v, said %q", err, said.String())
+	}
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+	if slices.Contains(endingSignals(), os.Signal(syscall.SIGHUP)) {
+		t.Error("it stops with its terminal though nohup runs it")
+	}
 }
 
 func TestWorkThatEndsByItselfNeedsNoSignal(t *testing.T) {

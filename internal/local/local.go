@@ -159,6 +159,10 @@ func (w *Windlass) Close() {
 	}
 }
 
+// Kill ends all processes of all functions at once. It is for the end of this process while Run
+// has not returned.
+func (w *Windlass) Kill() { w.process.Kill() }
+
 // OnPrinted has each line that functions print handed over. It is for before Run.
 func (w *Windlass) OnPrinted(printed func(instancelog.Line)) { w.printed = printed }
 

@@ -46,8 +46,8 @@ type Driver struct {
 	lock    *os.File
 
 	exits chan provisioner.Exit
-	// ending is closed when Run begins to end.
-	ending chan struct{}
+	// ending is closed when Run begins to end, and killed by Kill.
+	ending, killed chan struct{}
 
 	mu        sync.Mutex
 	phase     phase
@@ -89,6 +89,7 @@ func New(config Config, deps Deps) (*Driver, error) {
 		lock:      lock,
 		exits:     make(chan provisioner.Exit, exitsBuffer),
 		ending:    make(chan struct{}),
+		killed:    make(chan struct{}),
 		instances: map[id]*instance{},
 	}, nil
 }
@@ -139,11 +140,22 @@ func (r *Driver) startQueued() error {
 func (r *Driver) stopAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.phase = phaseEnded
-	close(r.ending)
+	if r.phase != phaseEnded {
+		r.phase = phaseEnded
+		close(r.ending)
+	}
 	for _, in := range r.instances {
 		in.requestStop()
 	}
+}
+
+// Kill kills all processes of all instances, grandchildren included, and lets no other instance
+// begin. It returns when they have been reaped. It is for the end of this process, which ends
+// its children, but not theirs. It can be called once.
+func (r *Driver) Kill() {
+	r.stopAll()
+	close(r.killed)
+	r.running.Wait()
 }
 
 // Start begins to start an instance. Before Run, the instance waits for Run; after Run it ends

@@ -280,6 +280,26 @@ func TestWhatIgnoresTheRequestToEndIsKilledAfterTheGrace(t *testing.T) {
 	wantReaped(t, agent)
 }
 
+func TestKillLeavesNobody(t *testing.T) {
+	th := newHarness(t, noTimeout)
+	function, agent := th.startInstance("c-1")
+	function.request("spawn")
+	grandchild := th.await(roleGrandchild, "c-1")
+	for _, p := range []*testProgram{function, agent, grandchild} {
+		p.request("ignore-term")
+	}
+	th.Kill()
+	grandchild.awaitEnd()
+	wantReaped(t, function)
+	wantReaped(t, agent)
+	th.wantNoTrace()
+	th.exit()
+	th.Start(specFor(th.path, "c-2"))
+	if e := th.exit(); e.Reason != reasonStopped {
+		t.Errorf("an instance that is started now ends with %q", e.Reason)
+	}
+}
+
 func TestGrandchildrenDieWithTheirGroup(t *testing.T) {
 	th := newHarness(t, noTimeout)
 	function, agent := th.startInstance("c-1")

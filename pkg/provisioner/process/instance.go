@@ -92,7 +92,7 @@ func (r *Driver) runPrepared(in *instance, p *prepared) (reason string, err erro
 	}
 	r.setCreated(in, time.Now())
 	in.log.Info("instance started", "addr", loopbackAddr(p.port))
-	return p.supervise(in.stop, r.config.StopGrace)
+	return p.supervise(in.stop, r.killed, r.config.StopGrace)
 }
 
 func (in *instance) stopped() bool {
@@ -112,7 +112,7 @@ type processEnd struct {
 
 // supervise watches both processes until they have ended, ends what they leave
 // behind, and reaps them.
-func (p *prepared) supervise(stop <-chan struct{}, grace time.Duration) (reason string, err error) {
+func (p *prepared) supervise(stop, kill <-chan struct{}, grace time.Duration) (reason string, err error) {
 	endings := make(chan processEnd, 2)
 	watch := func(e event, child *os.Process) { endings <- processEnd{e, awaitEnd(child)} }
 	go watch(eventFunctionEnded, p.function.Process)
@@ -131,6 +131,9 @@ func (p *prepared) supervise(stop <-chan struct{}, grace time.Duration) (reason 
 		case <-stop:
 			stop = nil
 			now = eventStop
+		case <-kill:
+			kill = nil
+			now = eventGraceOver
 		case <-timer.C:
 			now = eventGraceOver
 		case e := <-endings:
