@@ -350,3 +350,31 @@ func TestA20KeysAreToldToPrograms(t *testing.T) {
 		t.Errorf("it tells\n%s", got.out)
 	}
 }
+
+func TestChangesAtTheSameTimeAllCount(t *testing.T) {
+	th := open(t)
+	th.put(t, "default/f", nil)
+	key := invocation.FunctionKey{Namespace: "default", Name: "f"}
+	others := 1
+	tries := 0
+	change := func() error {
+		_, err := localTarget(th.dir).Change(t.Context(), key, func(fn *v1alpha1.Function) error {
+			tries++
+			if others > 0 {
+				others--
+				th.put(t, "default/f", func(fn *v1alpha1.Function) { fn.Spec.Scaling.MinInstances = int32(tries) })
+			}
+			fn.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "A", Value: "b"}}
+			return nil
+		}, false)
+		return err
+	}
+	err := change()
+	if fn, _ := th.catalog.Get(key); err != nil || tries != 2 || fn.Spec.Scaling.MinInstances != 1 || len(fn.Spec.Template.Env) != 1 {
+		t.Errorf("err %v after %d tries: %+v", err, tries, fn.Spec)
+	}
+	others, tries = 1000, 0
+	if err := change(); !isReason(err, localapi.ReasonConflict) || tries != changeAttempts || !strings.Contains(err.Error(), "make your change again") {
+		t.Errorf("err %v after %d tries", err, tries)
+	}
+}

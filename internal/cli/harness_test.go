@@ -147,6 +147,13 @@ func (th *harness) Apply(fn *v1alpha1.Function) (file.Result, error) {
 	return result, nil
 }
 
+func (th *harness) Replace(base file.Version, fn *v1alpha1.Function) (file.Result, error) {
+	if have, ok := th.catalog.Get(fn.Key()); base != "" && (!ok || file.VersionOf(have) != base) {
+		return "", file.ErrConflict
+	}
+	return th.Apply(fn)
+}
+
 func (th *harness) Preview(fn *v1alpha1.Function) (file.Result, *v1alpha1.Function, error) {
 	fn = defaulted(fn)
 	have, ok := th.catalog.Get(fn.Key())

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -141,4 +142,24 @@ func TestInvokeShowsAKey(t *testing.T) {
 		_, _ = w.Write([]byte(`{"reason": "CredentialsInvalid", "detail": "no"}`))
 	})
 	th.run(t, "invoke", "f").expect(t, exitPlatform, "err", "put an API key for it into $WINDLASS_KEY; windlass keys create makes one")
+}
+
+func TestEditsOfKeysAtTheSameTimeAllCount(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	const editors, edits = 8, 20
+	var editing sync.WaitGroup
+	for range editors {
+		editing.Go(func() {
+			keys := localTarget(dir)
+			for range edits {
+				if err := keys.EditKeys(t.Context(), func(list []byte) ([]byte, error) { return append(list, 'x'), nil }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	editing.Wait()
+	if list, err := localTarget(dir).ReadKeys(t.Context()); err != nil || len(list) != editors*edits {
+		t.Errorf("%d of %d edits are left, %v", len(list), editors*edits, err)
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/localapi"
 	"github.com/windlass-dev/windlass/internal/monitor"
@@ -32,26 +34,41 @@ type localWindlass struct {
 
 // Prepare leaves validation to Windlass.
 func (l *localWindlass) Prepare(fn *v1alpha1.Function) (apply, error) {
-	return func(ctx context.Context, dryRun bool) (localapi.Applied, error) { return l.put(ctx, fn, dryRun) }, nil
+	return func(ctx context.Context, dryRun bool) (localapi.Applied, error) {
+		if dryRun {
+			return l.Preview(ctx, fn)
+		}
+		return l.Apply(ctx, fn)
+	}, nil
 }
 
-func (l *localWindlass) put(ctx context.Context, fn *v1alpha1.Function, dryRun bool) (localapi.Applied, error) {
-	if dryRun {
-		return l.Preview(ctx, fn)
+// changeAttempts bounds how often others may be faster than a change.
+const changeAttempts = 10
+
+// Change reads the function, and applies the edited one unless it has changed since.
+func (l *localWindlass) Change(ctx context.Context, key invocation.FunctionKey, edit func(*v1alpha1.Function) error, dryRun bool) (applied localapi.Applied, err error) {
+	for range changeAttempts {
+		applied, err = l.tryChange(ctx, key, edit, dryRun)
+		if !isReason(err, localapi.ReasonConflict) {
+			break
+		}
 	}
-	return l.Apply(ctx, fn)
+	return applied, err
 }
 
-// Change reads the function, and applies the edited one.
-func (l *localWindlass) Change(ctx context.Context, key invocation.FunctionKey, edit func(*v1alpha1.Function) error, dryRun bool) (localapi.Applied, error) {
-	fn, err := l.Get(ctx, key)
-	if err == nil {
-		err = edit(fn)
-	}
+func (l *localWindlass) tryChange(ctx context.Context, key invocation.FunctionKey, edit func(*v1alpha1.Function) error, dryRun bool) (localapi.Applied, error) {
+	read, err := l.Get(ctx, key)
 	if err != nil {
 		return localapi.Applied{}, err
 	}
-	return l.put(ctx, fn, dryRun)
+	fn := read.DeepCopy()
+	if err := edit(fn); err != nil {
+		return localapi.Applied{}, err
+	}
+	if dryRun {
+		return l.Preview(ctx, fn)
+	}
+	return l.Replace(ctx, read, fn)
 }
 
 func (l *localWindlass) Log(ctx context.Context, r logRequest) error {
@@ -132,8 +149,14 @@ func (l *localWindlass) ReadKeys(context.Context) ([]byte, error) {
 	return list, nil
 }
 
-// EditKeys replaces the file atomically: a reader sees the old file or the new one.
+// EditKeys replaces the file atomically: a reader sees the old file or the new one. One edit
+// waits for the other, or a key that one revokes would come back with the other's list.
 func (l *localWindlass) EditKeys(ctx context.Context, edit func([]byte) ([]byte, error)) error {
+	unlock, err := lockFile(l.keysFile() + ".lock")
+	if err != nil {
+		return inputError(fmt.Errorf("cannot lock the list of keys: %w; check the rights of the data folder", err))
+	}
+	defer unlock()
 	list, err := l.ReadKeys(ctx)
 	if err != nil {
 		return err
@@ -145,6 +168,25 @@ func (l *localWindlass) EditKeys(ctx context.Context, edit func([]byte) ([]byte,
 		return inputError(fmt.Errorf("cannot write the list of keys: %w; check the rights of the data folder", err))
 	}
 	return nil
+}
+
+// lockFile makes a file and waits until nobody else has it locked. The lock ends with unlock,
+// or with the process.
+func lockFile(path string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+		err = unix.Flock(int(file.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return func() { _ = file.Close() }, nil
 }
 
 // replaceFile writes a file that only its owner may read.

@@ -87,8 +87,13 @@ func (f *finder) explainNotFound(ctx context.Context, r registry, key invocation
 }
 
 func isNotFound(err error) bool {
+	return kubeclient.Is(err, kubeclient.ReasonNotFound) || isReason(err, localapi.ReasonNotFound)
+}
+
+// isReason reports whether a local Windlass has answered with an error of a kind.
+func isReason(err error, reason localapi.Reason) bool {
 	var problem *localapi.Error
-	return kubeclient.Is(err, kubeclient.ReasonNotFound) || errors.As(err, &problem) && problem.Reason == localapi.ReasonNotFound
+	return errors.As(err, &problem) && problem.Reason == reason
 }
 
 // maxNear is how many names are suggested at most.

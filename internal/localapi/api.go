@@ -23,6 +23,8 @@ const (
 	maxManifest = 16 << 20
 	// dryRun is the parameter of a PUT that changes nothing.
 	dryRun = "dryRun"
+	// basedOn is the parameter of a PUT that names the version which it replaces.
+	basedOn = "basedOn"
 	// labelSelector is the parameter that chooses revisions.
 	labelSelector = "labelSelector"
 	// allLines as a tail means that no line is left out.
@@ -109,6 +111,8 @@ const (
 	ReasonBadRequest Reason = "BadRequest"
 	// ReasonTooLarge says that the Function is larger than 16 MiB.
 	ReasonTooLarge Reason = "TooLarge"
+	// ReasonConflict says that the function is not any more what the change goes by.
+	ReasonConflict Reason = "Conflict"
 	// ReasonNoLog says that nothing was logged yet.
 	ReasonNoLog Reason = "NoLog"
 	// ReasonInternal says that Windlass itself failed.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
+	"github.com/windlass-dev/windlass/pkg/catalog/file"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
@@ -123,6 +124,12 @@ func (c *Client) Latest(ctx context.Context) (decisionlog.LatestReport, error) {
 // set.
 func (c *Client) Apply(ctx context.Context, fn *v1alpha1.Function) (Applied, error) {
 	return c.put(ctx, fn, "")
+}
+
+// Replace is Apply for a function that was made from base, which Get returned. It fails with
+// ReasonConflict if the function has changed since.
+func (c *Client) Replace(ctx context.Context, base, fn *v1alpha1.Function) (Applied, error) {
+	return c.put(ctx, fn, "?"+url.Values{basedOn: {string(file.VersionOf(base))}}.Encode())
 }
 
 // Preview is what Apply would do now. It changes nothing.

@@ -510,6 +510,30 @@ func TestTheStoryOfAnInvocationIsTold(t *testing.T) {
 	}
 }
 
+func TestAChangeGoesByWhatWasRead(t *testing.T) {
+	client, _ := start(t, noLogs)
+	ctx := t.Context()
+	fn := program("default", "hello")
+	fn.Labels = map[string]string{"team": "a", "app": "b"}
+	if _, err := client.Apply(ctx, fn); err != nil {
+		t.Fatal(err)
+	}
+	read, err := client.Get(ctx, fn.Key())
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := read.DeepCopy()
+	changed.Spec.Template.Concurrency = 5
+	if applied, err := client.Replace(ctx, read, changed); err != nil || applied.Result != file.Configured {
+		t.Errorf("%s, %v; want it configured", applied.Result, err)
+	}
+	_, err = client.Replace(ctx, read, changed)
+	var problem *Error
+	if !errors.As(err, &problem) || problem.Reason != ReasonConflict || !strings.Contains(problem.Message, "default/hello was changed by somebody else") {
+		t.Errorf("got %v, want a conflict", err)
+	}
+}
+
 func TestAWindlassThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := NewClient("/data")

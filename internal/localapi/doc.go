@@ -11,7 +11,7 @@
 //	GET    /apis/windlass.dev/v1alpha1/functions     all functions
 //	GET    .../namespaces/{ns}/functions             those of a namespace
 //	GET    .../namespaces/{ns}/functions/{name}      one, with its status
-//	PUT    .../namespaces/{ns}/functions/{name}      apply it
+//	PUT    .../namespaces/{ns}/functions/{name}      apply it: ?basedOn=VERSION&dryRun
 //	DELETE .../namespaces/{ns}/functions/{name}      delete it
 //	GET    .../namespaces/{ns}/functions/{name}/log  ?follow=true&tail=100
 //	GET    .../namespaces/{ns}/functions/{name}/decisions  the last ones

@@ -20,8 +20,8 @@ import (
 
 // Store applies and deletes functions. Its errors are those of file.Store.
 type Store interface {
-	Apply(fn *v1alpha1.Function) (file.Result, error)
-	// Preview is what Apply would do now, and what would come of it.
+	Replace(base file.Version, fn *v1alpha1.Function) (file.Result, error)
+	// Preview is what Replace would do now, and what would come of it.
 	Preview(fn *v1alpha1.Function) (file.Result, *v1alpha1.Function, error)
 	Delete(key invocation.FunctionKey) error
 }
@@ -174,7 +174,7 @@ func (s *server) apply(w http.ResponseWriter, r *http.Request) {
 		s.preview(w, fn, before)
 		return
 	}
-	result, err := s.Store.Apply(fn)
+	result, err := s.Store.Replace(file.Version(r.URL.Query().Get(basedOn)), fn)
 	if err != nil {
 		writeFailure(w, fn.Key(), err)
 		return
@@ -366,6 +366,9 @@ func writeFailure(w http.ResponseWriter, key invocation.FunctionKey, err error) 
 	switch {
 	case errors.Is(err, file.ErrNotFound):
 		writeNotFound(w, key)
+	case errors.Is(err, file.ErrConflict):
+		writeError(w, http.StatusConflict, &Error{Reason: ReasonConflict,
+			Message: fmt.Sprintf("function %s was changed by somebody else meanwhile; look at it, and make your change again", key)})
 	case errors.As(err, &invalid):
 		e := &Error{Reason: ReasonInvalid, Message: invalid.Error()}
 		for _, p := range invalid.Problems {

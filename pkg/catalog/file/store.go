@@ -22,6 +22,9 @@ import (
 // ErrNotFound says that the store has no function of that name.
 var ErrNotFound = errors.New("no such function")
 
+// ErrConflict says that a function is not any more what a change of it goes by.
+var ErrConflict = errors.New("changed meanwhile")
+
 // InvalidError says why a Function cannot be applied. All other errors of Apply come from the
 // disk.
 type InvalidError struct {
@@ -115,7 +118,11 @@ func (s *Store) List() []*v1alpha1.Function {
 // *InvalidError if f is at fault. After an error the catalog is as it was; after
 // one of the disk the file may be the former or the new one, until the function
 // is applied again.
-func (s *Store) Apply(f *v1alpha1.Function) (Result, error) {
+func (s *Store) Apply(f *v1alpha1.Function) (Result, error) { return s.Replace("", f) }
+
+// Replace is Apply for f that was made from what was read before. It returns ErrConflict unless
+// the store still holds base, so that no change in between is undone. An empty base is any.
+func (s *Store) Replace(base Version, f *v1alpha1.Function) (Result, error) {
 	want, err := complete(f)
 	if err != nil {
 		return "", err
@@ -123,7 +130,10 @@ func (s *Store) Apply(f *v1alpha1.Function) (Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	have, _ := s.open(want.Key())
+	have, exists := s.open(want.Key())
+	if base != "" && (!exists || VersionOf(have.fn) != base) {
+		return "", fmt.Errorf("function %s: %w", want.Key(), ErrConflict)
+	}
 	result := identify(want, have.fn, now)
 	if result == Unchanged {
 		return result, nil

@@ -369,3 +369,39 @@ func TestPreviewChangesNothing(t *testing.T) {
 		t.Errorf("%s, %v", result, err)
 	}
 }
+
+func TestAChangeDoesNotUndoAnother(t *testing.T) {
+	s := open(t, t.TempDir())
+	apply(t, s, of(1), Created)
+	read := func() Version {
+		f, ok := s.Get(key("f"))
+		if !ok {
+			t.Fatal("f is gone")
+		}
+		return VersionOf(f)
+	}
+	replace := func(base Version, f *v1alpha1.Function, want error) {
+		t.Helper()
+		if _, err := s.Replace(base, f); !errors.Is(err, want) {
+			t.Errorf("got %v, want %v", err, want)
+		}
+	}
+	labelled := func(f *v1alpha1.Function) { f.Labels = map[string]string{"team": "a"} }
+	first := read()
+	replace(first, of(2), nil)
+	replace(first, of(3), ErrConflict)
+	second := read()
+	replace(second, of(2, labelled), nil)
+	replace(second, of(3), ErrConflict)
+	third := read()
+	if err := s.Delete(key("f")); err != nil {
+		t.Fatal(err)
+	}
+	replace(third, of(3), ErrConflict)
+	apply(t, s, of(2, labelled), Created)
+	replace(third, of(3), ErrConflict)
+	if f, _ := s.Get(key("f")); f.Spec.Template.Concurrency != 2 {
+		t.Errorf("a change that was refused was made: %+v", f.Spec.Template)
+	}
+	replace("", of(3), nil)
+}
