@@ -3,6 +3,7 @@ package file
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -30,6 +31,16 @@ func checkCode(f *v1alpha1.Function) field.ErrorList {
 		return field.ErrorList{field.Invalid(at, f.Spec.Template.Code.Path, "cannot be read: name a file or a folder that is there")}
 	}
 	return nil
+}
+
+// codeIsGone reports whether nothing is where code should be. What only cannot be read may be
+// readable later.
+func codeIsGone(code *v1alpha1.Code) bool {
+	if code == nil || code.Path == "" {
+		return false
+	}
+	_, err := os.Stat(code.Path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // codeStamp is a digest of the names, sizes and times of a function's files: those at

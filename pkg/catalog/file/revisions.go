@@ -51,6 +51,27 @@ func converge(now time.Time, r record) record {
 	}
 }
 
+// startable are the revisions of a function, the first one first, without those that cannot
+// start: their code is not where it was, as after its folder has moved. Calls would go to the
+// last proven one until the wanted one is proven, and be refused. Without a proven one they wait.
+//
+// If the code of the ready one is gone, those before it are left out, too. They were replaced,
+// and nobody has asked for their return.
+func startable(want *v1alpha1.Function, revisions []*v1alpha1.FunctionRevision) []*v1alpha1.FunctionRevision {
+	unneeded := func(r *v1alpha1.FunctionRevision) bool {
+		return !r.Is(want) && !slices.ContainsFunc(want.Spec.Traffic, func(t v1alpha1.TrafficTarget) bool { return t.RevisionName == r.Name })
+	}
+	var kept []*v1alpha1.FunctionRevision
+	for _, r := range revisions {
+		if !unneeded(r) || !codeIsGone(r.Spec.Template.Code) {
+			kept = append(kept, r)
+		} else if r.Name == want.Status.LatestReadyRevisionName {
+			kept = slices.DeleteFunc(kept, unneeded)
+		}
+	}
+	return kept
+}
+
 func sameState(a, b record) bool {
 	return equality.Semantic.DeepEqual(a.fn, b.fn) && equality.Semantic.DeepEqual(a.revisions, b.revisions)
 }

@@ -246,6 +246,70 @@ func TestAnOpenedStoreTakesTheStepsThatAreDue(t *testing.T) {
 	})
 }
 
+// codeAt is a function whose code is in a folder of that name, which is made.
+func codeAt(t *testing.T, parts ...string) *v1alpha1.Function {
+	t.Helper()
+	dir := filepath.Join(parts...)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return of(1, func(f *v1alpha1.Function) { f.Spec.Template.Code = &v1alpha1.Code{Path: dir} })
+}
+
+func TestNoCallsGoToCodeThatHasMoved(t *testing.T) {
+	s, dir := open(t, t.TempDir()), t.TempDir()
+	apply(t, s, codeAt(t, dir, "a"), Created)
+	seen(t, s, 1, started)
+	if err := os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "b")); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, s, codeAt(t, dir, "b"), Configured)
+	goes(t, s, "00002:100")
+	seen(t, s, 2, started)
+	goes(t, s, "00002:100")
+	// While its code is there, the ready one keeps the calls.
+	apply(t, s, codeAt(t, dir, "c"), Configured)
+	goes(t, s, "00002:100")
+}
+
+func TestNoCallsReturnToWhatWasReplacedBeforeItsSuccessorWasLost(t *testing.T) {
+	s, dir := open(t, t.TempDir()), t.TempDir()
+	for n, name := range []string{"a", "b"} {
+		result := Configured
+		if n == 0 {
+			result = Created
+		}
+		apply(t, s, codeAt(t, dir, name), result)
+		seen(t, s, int64(n+1), started)
+	}
+	if err := os.Remove(filepath.Join(dir, "b")); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, s, codeAt(t, dir, "c"), Configured)
+	goes(t, s, "00003:100")
+	if n := len(revisions(s)); n != 1 {
+		t.Errorf("%d revisions are left, want the new one", n)
+	}
+}
+
+func TestARevisionThatIsWantedStaysThoughOthersAreLost(t *testing.T) {
+	s, dir := open(t, t.TempDir()), t.TempDir()
+	apply(t, s, codeAt(t, dir, "a"), Created)
+	seen(t, s, 1, started)
+	apply(t, s, codeAt(t, dir, "b"), Configured)
+	seen(t, s, 2, started)
+	if err := os.Remove(filepath.Join(dir, "b")); err != nil {
+		t.Fatal(err)
+	}
+	split := codeAt(t, dir, "c")
+	split.Spec.Traffic = []v1alpha1.TrafficTarget{{Tag: "new", RevisionName: "f-00002", Weight: 30}, {Tag: "old", RevisionName: "f-00001", Weight: 70}}
+	apply(t, s, split, Configured)
+	goes(t, s, "00002:30 00001:70")
+	// Its proof holds.
+	apply(t, s, codeAt(t, dir, "a"), Configured)
+	goes(t, s, "00001:100")
+}
+
 func TestTheHistoryHasItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

@@ -138,7 +138,7 @@ func (s *Store) Replace(base Version, f *v1alpha1.Function) (Result, error) {
 	if result == Unchanged {
 		return result, nil
 	}
-	if err := s.persist(converge(now, record{fn: want, revisions: have.revisions, known: have.known})); err != nil {
+	if err := s.persist(converge(now, record{fn: want, revisions: startable(want, have.revisions), known: have.known})); err != nil {
 		return "", fmt.Errorf("cannot keep function %s; make room and see to the rights of the folder, then apply it again: %w", want.Key(), err)
 	}
 	return result, nil
