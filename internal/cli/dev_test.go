@@ -188,6 +188,21 @@ func TestCodeBehindALinkIsWatched(t *testing.T) {
 	w.sees(t, dir, "two", "handler.py")
 }
 
+func TestAFolderThatIsWatchedByTwoNamesIsWatchedForAll(t *testing.T) {
+	dir := t.TempDir()
+	makeFolder(t, dir, "real", "code")
+	if err := errors.Join(os.Symlink("real", filepath.Join(dir, "project")), os.Symlink("code", filepath.Join(dir, "real", "current"))); err != nil {
+		t.Fatal(err)
+	}
+	w := watch(t, filepath.Join(dir, "project", "current"), filepath.Join(dir, "real"))
+	put(t, dir, "real", "f.yaml")
+	w.sees(t, dir, "real", "f.yaml")
+	if err := os.Remove(filepath.Join(dir, "real", "current")); err != nil {
+		t.Fatal(err)
+	}
+	w.sees(t, dir, "real", "current")
+}
+
 func TestAFolderThatIsGoneIsAnError(t *testing.T) {
 	if _, err := readFolder(filepath.Join(t.TempDir(), "gone")); err == nil || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("got %v", err)

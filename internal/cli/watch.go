@@ -114,10 +114,9 @@ func (w *fileWatch) awaits(folder string) bool {
 // watch watches a path and what is below it. While it is not there, it watches for what leads
 // to it: a build removes its output and makes it again.
 func (w *fileWatch) watch(path string) error {
-	w.named[path] = true
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		// It may be made to point somewhere else.
-		if err := w.Add(filepath.Dir(path)); err != nil {
+		if err := w.watchName(path); err != nil {
 			return err
 		}
 	}
@@ -144,12 +143,24 @@ func (w *fileWatch) watch(path string) error {
 // the path. It returns false if there is none.
 func (w *fileWatch) watchAncestor(path string) bool {
 	for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
-		if err := w.Add(filepath.Dir(at)); err == nil {
-			w.named[at] = true
+		if w.watchName(at) == nil {
 			return true
 		}
 	}
 	return false
+}
+
+// watchName watches for a path itself to come and go. Its folder is watched by one name only,
+// the one behind all links, because events bear the name that was watched first.
+func (w *fileWatch) watchName(path string) error {
+	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err == nil {
+		err = w.Add(folder)
+	}
+	if err == nil {
+		w.named[filepath.Join(folder, filepath.Base(path))] = true
+	}
+	return err
 }
 
 // watchTree watches a folder and those in it, or the folder of a file.
