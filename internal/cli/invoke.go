@@ -145,7 +145,7 @@ func (i *invoker) invoke(ctx context.Context, key invocation.FunctionKey, flags 
 		ctx, cancel = context.WithTimeout(ctx, flags.timeout)
 		defer cancel()
 	}
-	key, way, err := i.find(ctx, key, flags.gateway)
+	key, way, err := i.findRoute(ctx, key, flags.gateway)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("function %s was not called: %w", key, err)
 	}
@@ -163,8 +163,8 @@ func (i *invoker) invoke(ctx context.Context, key invocation.FunctionKey, flags 
 	return i.exchange(ctx, key, request, flags, way)
 }
 
-// find completes a function's key, and returns the way to it.
-func (i *invoker) find(ctx context.Context, key invocation.FunctionKey, gateway string) (invocation.FunctionKey, *route, error) {
+// findRoute completes a function's key, and returns the way to it.
+func (i *invoker) findRoute(ctx context.Context, key invocation.FunctionKey, gateway string) (invocation.FunctionKey, *route, error) {
 	t, err := i.target(ctx)
 	var nowhere *nowhereError
 	if errors.As(err, &nowhere) && gateway != "" {
