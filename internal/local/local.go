@@ -145,17 +145,16 @@ func (w *Windlass) openProcesses() (err error) {
 	return w.node.open(w.config.DataDir, w.counting())
 }
 
-// Close gives back what Open took. It is needed only for a Windlass that is not
-// run.
+// Close gives back what Open took. Run does so at its end, so it is needed only for a Windlass
+// that is not run.
 func (w *Windlass) Close() {
 	w.listeners.close()
 	if w.node != nil {
 		_ = w.node.close()
 	}
+	// The data folder goes last: the next Windlass there begins by removing what this one uses.
 	if w.process != nil {
-		ended, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = w.process.Run(ended)
+		_ = w.process.Close()
 	}
 }
 
@@ -168,7 +167,7 @@ func (w *Windlass) OnPrinted(printed func(instancelog.Line)) { w.printed = print
 
 // Run runs until ctx ends or a part fails. It returns when all has ended.
 func (w *Windlass) Run(ctx context.Context) error {
-	defer w.listeners.close()
+	defer w.Close()
 	parts := lifecycle.New()
 	defer parts.Stop()
 	if err := w.start(ctx, parts); err != nil {

@@ -58,8 +58,8 @@ type nodeScheduler struct {
 	functions map[instanceName]functionProcess
 	// failed says that it was logged that processes cannot be moved into groups.
 	failed bool
-	// closed says that close has done its work. It is called after a Run that failed, too, when
-	// another process may have the journal.
+	// closed says that close has done its work. It is called by run, and again when its Windlass
+	// gives everything back.
 	closed bool
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
-// A node scheduler is closed by its Run, and again by the Close of a Windlass whose Run failed. By
-// then the journal may belong to another process.
+// A node scheduler is closed by its run, and again by the Close of its Windlass. By then the
+// guardian may have the journal.
 func TestANodeSchedulerGivesItsJournalUpOnce(t *testing.T) {
 	journal, err := cgroups.OpenJournal(filepath.Join(t.TempDir(), "node", "bands"))
 	if err != nil {

@@ -73,6 +73,7 @@ func (p *program) startScheduler(flags roleFlags) (peers.Ready, error) {
 	server := serve.NewWire(p.registry, tls.ServerCredentials(), mtls.RequirePeer(mtls.SchedulerMethods(Domain))...)
 	agentwire.RegisterInstancesServer(server, s)
 	controlwire.RegisterSchedulerServer(server, s)
+	p.parts.OnStop(func() { _ = driver.Close() })
 	p.parts.Start("process driver", driver.Run)
 	p.parts.Start("provisioner", func(ctx context.Context) error { return instances.Run(ctx, s) })
 	p.parts.Start("scheduler", s.Run)

@@ -58,8 +58,8 @@ type Driver struct {
 
 // New makes a Driver, takes possession of the data folder, and removes the
 // instances' folders that a dead predecessor left there. It fails if the
-// folder belongs to another Driver or if the agent's program is missing. The
-// folder is given back when Run returns.
+// folder belongs to another Driver or if the agent's program is missing. Close
+// gives the folder back.
 func New(config Config, deps Deps) (*Driver, error) {
 	if err := errors.Join(config.Validate(), deps.validate()); err != nil {
 		return nil, err
@@ -104,7 +104,8 @@ func findAgent(path string) (string, error) {
 }
 
 // Run runs the instances until ctx ends; then it stops them all and returns
-// when their processes have been reaped. It can be called once.
+// when their processes have been reaped. It can be called once. The data folder
+// stays the Driver's: what else works in it may still have to end.
 func (r *Driver) Run(ctx context.Context) error {
 	if err := r.startQueued(); err != nil {
 		return err
@@ -116,11 +117,12 @@ func (r *Driver) Run(ctx context.Context) error {
 	r.running.Wait()
 	close(r.forker)
 	serving.Wait()
-	if err := r.lock.Close(); err != nil {
-		return fmt.Errorf("process: giving back DataDir: %w", err)
-	}
 	return nil
 }
+
+// Close gives the data folder back. It is for after Run, or for a Driver that is
+// not run.
+func (r *Driver) Close() error { return r.lock.Close() }
 
 // startQueued starts the instances that were requested before Run.
 func (r *Driver) startQueued() error {

@@ -316,6 +316,7 @@ func TestStopBeforeTheStartIsDone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer r.Close()
 	r.Start(specFor("", "c-1"))
 	r.Stop(testUID, "c-1", false)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -443,7 +444,7 @@ func TestKillingWindlassLeavesNoProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.lock.Close()
+	defer r.Close()
 	if _, err := os.Stat(leftover); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the next Windlass leaves %s there: %v", leftover, err)
 	}

@@ -53,7 +53,7 @@ func testKey() invocation.FunctionKey {
 type harness struct {
 	*programServer
 	*Driver
-	// close ends Run and returns when it has.
+	// close ends Run, waits until it has ended, and closes the Driver.
 	close func()
 }
 
@@ -75,8 +75,8 @@ func newHarness(t *testing.T, grace time.Duration) *harness {
 			return
 		}
 		closed = true
-		if err := <-ran; err != nil {
-			t.Errorf("Run: %v", err)
+		if err := errors.Join(<-ran, r.Close()); err != nil {
+			t.Errorf("Run and Close: %v", err)
 		}
 	}
 	t.Cleanup(th.close)

@@ -1,0 +1,86 @@
+package local
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+)
+
+// testConfig is of a Windlass with a data folder and addresses of its own, whose instances have no
+// agent.
+func testConfig(t *testing.T) Config {
+	t.Helper()
+	// The names of tests are too long for the path of a socket.
+	dir, err := os.MkdirTemp("", "local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	config := DefaultConfig()
+	config.DataDir, config.AgentPath = dir, os.Args[0]
+	config.Listen, config.OpsListen = "127.0.0.1:0", "127.0.0.1:0"
+	return config
+}
+
+// onRecord is a log that hands over what is logged.
+type onRecord func(slog.Record)
+
+func (on onRecord) Enabled(context.Context, slog.Level) bool { return true }
+
+func (on onRecord) Handle(_ context.Context, r slog.Record) error {
+	on(r)
+	return nil
+}
+
+func (on onRecord) WithAttrs([]slog.Attr) slog.Handler { return on }
+
+func (on onRecord) WithGroup(string) slog.Handler { return on }
+
+// slotsLost is how many slots a record says that were lost.
+func slotsLost(r slog.Record) (lost int64) {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "lost" {
+			lost = a.Value.Int64()
+		}
+		return true
+	})
+	return lost
+}
+
+// The slots are released after the instances have ended and before etcd has. A Windlass that got
+// the data folder then would remove the files of that etcd.
+func TestTheDataFolderIsInUseUntilEtcdHasEnded(t *testing.T) {
+	config := testConfig(t)
+	open := func() error {
+		w, err := Open(config, slog.New(slog.DiscardHandler))
+		if err == nil {
+			w.Close()
+		}
+		return err
+	}
+	tried := make(chan error, 1)
+	_, stop, err := Start(config, slog.New(onRecord(func(r slog.Record) {
+		if slotsLost(r) > 0 && len(tried) == 0 {
+			tried <- open()
+		}
+	})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	select {
+	case err := <-tried:
+		if err == nil || !strings.Contains(err.Error(), "in use") {
+			t.Errorf("while etcd runs, another Windlass gets the data folder: %v", err)
+		}
+	default:
+		t.Error("no slot was released")
+	}
+	if err := open(); err != nil {
+		t.Errorf("after the end: %v", err)
+	}
+}
