@@ -24,7 +24,9 @@ const (
 //
 // The processes of instances write their logs directly, without times. So it records the
 // length of the log when a call of the instance ends: the lines between the ends of two calls
-// belong to the later one. Calls that an instance ran at the same time share their lines.
+// belong to the later one. Calls that an instance ran at the same time share their lines. No
+// instance has the name of one of an earlier run (see risingEpochs), so each log begins with its
+// instance.
 //
 // It holds maxCalls calls; the oldest are dropped. It is safe for concurrent use.
 type callLog struct {

@@ -26,8 +26,10 @@ type callLogHarness struct {
 	last byte
 }
 
-func newCallLogHarness(t *testing.T) *callLogHarness {
-	w := &callLogHarness{T: t, callLog: newCallLog(t.TempDir())}
+func newCallLogHarness(t *testing.T) *callLogHarness { return newCallLogHarnessIn(t, t.TempDir()) }
+
+func newCallLogHarnessIn(t *testing.T, dataDir string) *callLogHarness {
+	w := &callLogHarness{T: t, callLog: newCallLog(dataDir)}
 	if err := os.MkdirAll(instancelog.Dir(w.dataDir, key), 0o700); err != nil {
 		t.Fatal(err)
 	}

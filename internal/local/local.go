@@ -249,8 +249,12 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 }
 
 // startOwnership claims all slots: the epochs keep apart the instances of this
-// process and of those before it.
-func (w *Windlass) startOwnership(ctx context.Context, parts *lifecycle.Lifecycle, client *clientv3.Client) (*etcd.Coordinator, error) {
+// process and of those before it that have logs.
+func (w *Windlass) startOwnership(ctx context.Context, parts *lifecycle.Lifecycle, client *clientv3.Client) (scheduler.Ownership, error) {
+	last, err := instancelog.LastEpoch(w.config.DataDir)
+	if err != nil {
+		w.log.Warn("some logs of earlier instances cannot be read: new instances may be given their names", "err", err)
+	}
 	deps := etcd.Deps{Client: client, Log: w.log}
 	config := etcd.Config{ID: nodeName, Addr: w.wire.Addr().String(), Prefix: keysPrefix, TTL: leaseTTL}
 	keeper, err := etcd.NewCoordinator(config, deps)
@@ -260,7 +264,7 @@ func (w *Windlass) startOwnership(ctx context.Context, parts *lifecycle.Lifecycl
 	parts.Start("slot keeper", keeper.Run)
 	select {
 	case <-keeper.Ready():
-		return keeper, nil
+		return risingEpochs{keeper, last}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

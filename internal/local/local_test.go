@@ -4,8 +4,13 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/windlass-dev/windlass/internal/lifecycle"
+	"github.com/windlass-dev/windlass/internal/local/embeddedetcd"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // testConfig is of a Windlass with a data folder and addresses of its own, whose instances have no
@@ -82,5 +87,43 @@ func TestTheDataFolderIsInUseUntilEtcdHasEnded(t *testing.T) {
 	}
 	if err := open(); err != nil {
 		t.Errorf("after the end: %v", err)
+	}
+}
+
+// nameInstance returns the name of the first instance of a Windlass that runs with this config.
+func nameInstance(t *testing.T, config Config) invocation.CID {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	w, err := Open(config, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	server, err := embeddedetcd.Start(t.Context(), embeddedetcd.Config{Dir: filepath.Join(config.DataDir, "etcd"), Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := lifecycle.New()
+	defer parts.Stop()
+	parts.OnStop(server.Close)
+	owned, err := w.startOwnership(t.Context(), parts, server.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	epoch, held := owned.Epoch(0)
+	if !held {
+		t.Fatal("the slot is not held")
+	}
+	return "00001-" + invocation.Term{Epoch: epoch}.CID(1)
+}
+
+// Each run begins with an empty etcd, which counts as the one before has.
+func TestACallHasNoLinesOfAnEarlierRun(t *testing.T) {
+	config := testConfig(t)
+	for _, line := range []string{"of the first run", "of the second run", "of the third run"} {
+		cid := nameInstance(t, config)
+		calls := newCallLogHarnessIn(t, config.DataDir)
+		calls.says(cid, line)
+		calls.tells(calls.ended(cid, 0, 10), line)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -107,6 +109,25 @@ func (t Term) CID(seq uint64) CID {
 		return CID(fmt.Sprintf("%08x-h%s-%06x", t.Epoch, t.Standby, seq))
 	}
 	return CID(fmt.Sprintf("%08x-%06x", t.Epoch, seq))
+}
+
+// Epoch is that of the term in which an instance was named, with or without its revision before
+// the term's CID; false for another name.
+func (c CID) Epoch() (epoch uint64, ok bool) {
+	parts := strings.Split(string(c), "-")
+	at := len(parts) - 2
+	if at > 0 && strings.HasPrefix(parts[at], "h") {
+		at--
+	}
+	if at < 0 {
+		return 0, false
+	}
+	// A bit less than there are, so that there are later ones.
+	epoch, err := strconv.ParseUint(parts[at], 16, 63)
+	if err != nil {
+		return 0, false
+	}
+	return epoch, true
 }
 
 // Ticket is the note that an invocation waits at a gateway.

@@ -1,6 +1,8 @@
 package instancelog
 
 import (
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -44,4 +46,22 @@ func functionFileCID(name string) (invocation.CID, bool) {
 		return "", false
 	}
 	return FileCID(name)
+}
+
+// LastEpoch is the highest epoch in which an instance was named that has a log below the runtime's
+// data folder; 0 if there is none. It passes over folders that cannot be read, and its error names
+// them.
+func LastEpoch(dataDir string) (last uint64, err error) {
+	var errs []error
+	_ = filepath.WalkDir(filepath.Join(dataDir, logsFolder), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		if cid, ok := FileCID(filepath.Base(path)); ok {
+			epoch, _ := cid.Epoch()
+			last = max(last, epoch)
+		}
+		return nil
+	})
+	return last, errors.Join(errs...)
 }
