@@ -29,6 +29,8 @@
 // # Limits
 //
 // A memory limit stops a function that runs away. It is not exact, and it applies to each
-// process separately (see dataHeadroom). A CPU limit is rounded up to whole cores. Both need
-// Linux; elsewhere the driver logs one warning that it does not enforce them.
+// process separately (see dataHeadroom); a child process that the function starts in its first
+// moment, before it has the limit, has none. A CPU limit is rounded up to whole cores, and the
+// function is born with it. Both need Linux; elsewhere the driver logs one warning that it does
+// not enforce them.
 package process

@@ -2,11 +2,12 @@ package process
 
 import (
 	"log/slog"
+	"os/exec"
 
 	"golang.org/x/sys/unix"
 )
 
-// limiter sets limits on processes. It is used by one goroutine.
+// limiter starts processes within limits. It is used by one goroutine.
 type limiter struct {
 	log *slog.Logger
 	// cores are the cores that Windlass itself may use.
@@ -34,27 +35,56 @@ func newLimiter(log *slog.Logger) *limiter {
 	return l
 }
 
-// apply limits a process that was just started. Threads and processes that it
-// starts from now on inherit both limits.
-func (l *limiter) apply(pid int, want limits) {
-	if want.dataBytes > 0 {
-		bound := &unix.Rlimit{Cur: want.dataBytes, Max: want.dataBytes}
-		if err := unix.Prlimit(pid, unix.RLIMIT_DATA, bound, nil); err != nil && !l.memoryFailed {
-			l.memoryFailed = true
-			l.log.Warn("memory limits are not enforced", "err", err)
-		}
+// start starts a function within its limits. Its goroutine must have locked its thread.
+func (l *limiter) start(function *exec.Cmd, want limits) error {
+	if err := l.onCores(want.cores, function.Start); err != nil {
+		return err
 	}
+	l.limitMemory(function.Process.Pid, want.dataBytes)
+	return nil
+}
+
+// onCores calls fork while this thread may run on n cores only, from which a child inherits that. A
+// child that was limited after its start could have threads that are not, and have seen more
+// cores.
+func (l *limiter) onCores(n int, fork func() error) error {
 	var picked []int
-	picked, l.next = pickCores(l.cores, l.next, want.cores)
+	picked, l.next = pickCores(l.cores, l.next, n)
 	if len(picked) == 0 {
+		return fork()
+	}
+	var own, few unix.CPUSet
+	for _, core := range picked {
+		few.Set(core)
+	}
+	err := unix.SchedGetaffinity(0, &own)
+	if err == nil {
+		err = unix.SchedSetaffinity(0, &few)
+	}
+	if err != nil {
+		l.warnCPU(err)
+		return fork()
+	}
+	defer func() {
+		// The agent, and the next function, are forked by this thread, too.
+		if err := unix.SchedSetaffinity(0, &own); err != nil {
+			l.log.Warn("instances start on fewer cores than there are", "err", err)
+		}
+	}()
+	return fork()
+}
+
+// limitMemory limits a process that was just started. Its threads have the limit, too, and the
+// processes that it starts from now on. It cannot be born with it: this thread shares its own
+// limit with all of Windlass.
+func (l *limiter) limitMemory(pid int, bytes uint64) {
+	if bytes == 0 {
 		return
 	}
-	var set unix.CPUSet
-	for _, core := range picked {
-		set.Set(core)
-	}
-	if err := unix.SchedSetaffinity(pid, &set); err != nil {
-		l.warnCPU(err)
+	bound := &unix.Rlimit{Cur: bytes, Max: bytes}
+	if err := unix.Prlimit(pid, unix.RLIMIT_DATA, bound, nil); err != nil && !l.memoryFailed {
+		l.memoryFailed = true
+		l.log.Warn("memory limits are not enforced", "err", err)
 	}
 }
 

@@ -2,9 +2,12 @@
 
 package process
 
-import "log/slog"
+import (
+	"log/slog"
+	"os/exec"
+)
 
-// limiter would set limits on processes; this system has no means to. It is used by
+// limiter would start processes within limits; this system has no means to. It is used by
 // one goroutine.
 type limiter struct {
 	log *slog.Logger
@@ -14,11 +17,11 @@ type limiter struct {
 
 func newLimiter(log *slog.Logger) *limiter { return &limiter{log: log} }
 
-// apply warns once, at the first limit, that limits are not enforced.
-func (l *limiter) apply(_ int, want limits) {
-	if want == (limits{}) || l.failed {
-		return
+// start starts a function, and warns once, at the first limit, that limits are not enforced.
+func (l *limiter) start(function *exec.Cmd, want limits) error {
+	if want != (limits{}) && !l.failed {
+		l.failed = true
+		l.log.Warn("memory and CPU limits are not enforced", "reason", "this operating system cannot limit a process")
 	}
-	l.failed = true
-	l.log.Warn("memory and CPU limits are not enforced", "reason", "this operating system cannot limit a process")
+	return function.Start()
 }

@@ -151,10 +151,9 @@ func (p *prepared) closeInherited() {
 // agent cannot be started, the function runs all the same.
 func (p *prepared) start(l *limiter) error {
 	p.function.SysProcAttr = childAttr(0)
-	if err := p.function.Start(); err != nil {
+	if err := l.start(p.function, p.limits); err != nil {
 		return withRemedy(err, p.function.Path)
 	}
-	l.apply(p.function.Process.Pid, p.limits)
 	// The group exists until the function is reaped, even if it has ended.
 	p.agent.SysProcAttr = childAttr(p.group())
 	if err := p.agent.Start(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -102,6 +103,8 @@ func runCommand(conn net.Conn, order, stage string) {
 		fmt.Fprintln(os.Stdout, arg)
 	case "getenv":
 		answer = os.Getenv(arg)
+	case "cores":
+		answer = strconv.Itoa(runtime.NumCPU()) // as they were when it started
 	case "getwd":
 		answer, _ = os.Getwd()
 	case "serve-inherited":
