@@ -144,9 +144,9 @@ func TestANodeIsFullForAWhileForAPodThatIsLargerThanItsRoom(t *testing.T) {
 					th.exit()
 					expectRoom("after the exit", c.room)
 				}
-				time.Sleep(rejectedFor - 1)
+				time.Sleep(rejectedFor - time.Nanosecond)
 				expectRoom("a little later", c.room)
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				expectRoom("after a while", 1)
 				if got := th.requested("node-1"); got.MilliCPU != c.used {
 					t.Errorf("in the end %dm are requested, want %dm", got.MilliCPU, c.used)

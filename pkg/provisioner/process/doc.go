@@ -31,6 +31,6 @@
 // A memory limit stops a function that runs away. It is not exact, and it applies to each
 // process separately (see dataHeadroom); a child process that the function starts in its first
 // moment, before it has the limit, has none. A CPU limit is rounded up to whole cores, and the
-// function is born with it. Both need Linux; elsewhere the driver logs one warning that it does
+// function has it from its start. Both need Linux; elsewhere the driver logs one warning that it does
 // not enforce them.
 package process

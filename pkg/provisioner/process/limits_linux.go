@@ -75,7 +75,7 @@ func (l *limiter) onCores(n int, fork func() error) error {
 }
 
 // limitMemory limits a process that was just started. Its threads have the limit, too, and the
-// processes that it starts from now on. It cannot be born with it: this thread shares its own
+// processes that it starts from now on. It cannot have it from its start: this thread shares its own
 // limit with all of Windlass.
 func (l *limiter) limitMemory(pid int, bytes uint64) {
 	if bytes == 0 {
