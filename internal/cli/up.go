@@ -71,8 +71,8 @@ type UpConfig struct {
 	// Ready is called once, when calls can be made and Functions are applied, with the
 	// results.
 	Ready func(info localapi.Info, applied []localapi.Applied)
-	// KillWith is told how to kill all instances. A second signal does that before it ends the
-	// process, which their own child processes would outlive.
+	// KillWith takes the function that kills all instances. A second signal calls it before it ends
+	// the process, because child processes of functions would outlive that.
 	KillWith func(kill func())
 }
 

@@ -90,33 +90,23 @@ func TestExemptionsOfPodsAreRegained(t *testing.T) {
 	n.do("v1 unasked", Ended{Instance: 1, Usage: 300 * ms})
 }
 
+// joinsAgain is what a stream of one and the same pod begins with.
+func joinsAgain(id InstanceID, used time.Duration) Joined {
+	return Joined{Instance: id, Namespace: "default", Function: "f", MustAsk: true, Name: "pod", Usage: used}
+}
+
 // A new stream gives an instance no new allowance, neither for its start nor for its calls.
 func TestWhoComesAgainHasTheAllowanceThatItHad(t *testing.T) {
 	n := newNode(t, func(*Params) {})
-	join := func(id InstanceID, used time.Duration) Joined {
-		return Joined{Instance: id, Namespace: "default", Function: "f", MustAsk: true, Name: "pod", Usage: used}
-	}
-	n.do("", join(1, time.Second))
+	n.do("", joinsAgain(1, time.Second))
 	n.do("", Left{Instance: 1})
-	n.do("", join(2, 2*time.Second))
+	n.do("", joinsAgain(2, 2*time.Second))
 	n.do("v2 unasked", Sampled{Instance: 2, Usage: 5*time.Second + ms})
 	n.do("^2 ended", Left{Instance: 2})
-	n.do("v3 unasked", join(3, 6*time.Second))
+	n.do("v3 unasked", joinsAgain(3, 6*time.Second))
 	n.do("^3 ended", Left{Instance: 3})
 	n.now = 10 * time.Second
-	n.do("", join(4, 6*time.Second))
-}
-
-// TestACallWithATicketIsNotLow: its stream broke, and what it computed meanwhile counted as unasked.
-func TestACallWithATicketIsNotLow(t *testing.T) {
-	n := newNode(t, func(*Params) {})
-	join := func(id InstanceID, used time.Duration) Joined {
-		return Joined{Instance: id, Namespace: "default", Function: "f", MustAsk: true, Name: "pod", Usage: used}
-	}
-	n.do("", join(1, time.Second))
-	n.do("", Left{Instance: 1})
-	n.do("v2 unasked", join(2, 20*time.Second))
-	n.do("^2 ticket", Running{Instance: 2, Usage: 20 * time.Second})
+	n.do("", joinsAgain(4, 6*time.Second))
 }
 
 // Nor does one in which it says that it has another class.
@@ -133,6 +123,15 @@ func TestWhoComesAgainAsBatchKeepsTheAllowanceThatItHad(t *testing.T) {
 		n.do(map[Class]string{Batch: "^2 ended"}[class], Left{Instance: 2})
 		n.do("v3 unasked", join(3, Standard))
 	}
+}
+
+// TestACallWithATicketIsNotLow: its stream broke, and what it computed meanwhile counted as unasked.
+func TestACallWithATicketIsNotLow(t *testing.T) {
+	n := newNode(t, func(*Params) {})
+	n.do("", joinsAgain(1, time.Second))
+	n.do("", Left{Instance: 1})
+	n.do("v2 unasked", joinsAgain(2, 20*time.Second))
+	n.do("^2 ticket", Running{Instance: 2, Usage: 20 * time.Second})
 }
 
 // What an instance has used before it says hello is a part of its start.

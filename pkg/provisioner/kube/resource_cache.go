@@ -216,7 +216,7 @@ func (l *resourceCache) reject(name, functionUID string, amount placement.Amount
 	n.rejected[functionUID] = rejection{amount, until}
 }
 
-// candidate is the node with the pods that it rejected of late.
+// candidate is the node with the pods that it rejected a moment ago.
 func (n *node) candidate(now time.Time) placement.Node {
 	c := n.Node
 	for uid, r := range n.rejected {

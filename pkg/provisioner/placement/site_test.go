@@ -58,7 +58,7 @@ func TestASitePicksWhereThereIsRoom(t *testing.T) {
 	})
 }
 
-// emptied are nodes of which nothing is requested.
+// emptied are nodes without pods.
 func emptied(nodes []Node) []Node {
 	nodes = slices.Clone(nodes)
 	for i := range nodes {
