@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/sim/node"
@@ -46,4 +47,23 @@ func (p policy) model(slice time.Duration) node.Policy {
 	config := nodeagent.DefaultConfig(1)
 	config.Calls.Order, config.Calls.Slice = p.order, p.slice
 	return node.Tickets{Params: config.Calls, Kernel: &kernel, ExemptBelow: config.ExemptBelow}
+}
+
+// leastResponse is the mean response in seconds that no order of these calls on one core can be below: after each call's sleep, which
+// needs no core, the call with the shortest rest computes.
+func leastResponse(o outcome) float64 {
+	var calls []node.Call
+	sum := time.Duration(0)
+	for _, r := range o.results {
+		calls = append(calls, node.Call{Arrival: r.at + r.sleep, Function: r.function, Phases: []node.Phase{{Kind: node.Compute, Length: r.cpu}}})
+		sum += r.sleep
+	}
+	results, err := node.Run(1, calls, node.Shortest{})
+	if err != nil {
+		return math.NaN() // a trace with such a call has not been replayed
+	}
+	for _, r := range results {
+		sum += r.Turnaround()
+	}
+	return sum.Seconds() / float64(len(results))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -50,6 +51,28 @@ func TestTracesAreWhatTheirSeedsSay(t *testing.T) {
 			if one.instances[c.function] == 0 || c.cpu <= 0 {
 				t.Errorf("%s: %+v cannot run", name, c)
 			}
+		}
+	}
+}
+
+func TestNoOrderIsBelowTheLeastResponse(t *testing.T) {
+	of := func(at, sleep, cpu time.Duration) result {
+		return result{call: call{at: at, sleep: sleep, cpu: cpu, function: "f"}}
+	}
+	// The second interrupts the first; the third sleeps beside both, and then has the core.
+	o := outcome{results: []result{of(0, 0, 30*ms), of(10*ms, 0, 5*ms), of(0, 100*ms, 10*ms)}}
+	if got, want := leastResponse(o), (35*ms+5*ms+110*ms).Seconds()/3; !near(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestAGoalThatNoOrderCanReachIsSaidToBeSo(t *testing.T) {
+	o := outcome{results: []result{{call: call{cpu: 10 * ms, function: "f"}, turnaround: 30 * ms}}}
+	for least, want := range map[float64]string{2.5: "within reach", 10: "out of the reach of every order"} {
+		var text strings.Builder
+		judgeReach(&text, "zuk", bar{name: "mean_stretch", over: "off", least: least, of: func(o outcome) float64 { return mean(o.slowdowns("")) }, floor: func(outcome) float64 { return 1 }}, []outcome{o})
+		if !strings.HasPrefix(text.String(), "zuk_mean_stretch_off_over_any_order=3.00 ") || !strings.Contains(text.String(), want) {
+			t.Errorf("goal %v: %s", least, text.String())
 		}
 	}
 }
