@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
@@ -16,7 +17,7 @@ func (f *Function) Key() invocation.FunctionKey {
 }
 
 // Algorithm is the one that the function's author tries, or "".
-func (f *Function) Algorithm() string { return f.Annotations[AnnotationAlgorithm] }
+func (f *Function) Algorithm() string { return f.Annotations[wellknown.AnnotationAlgorithm] }
 
 // Equal tells whether both name the same amounts, however these are written.
 func (r *Resources) Equal(o *Resources) bool {

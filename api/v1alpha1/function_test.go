@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 func encoded(t *testing.T, f *Function) string {
@@ -194,7 +196,7 @@ func TestWhatIsOutsideOfTheTemplateReplacesNothing(t *testing.T) {
 		}
 	}
 	tried := &Function{}
-	tried.Annotations = map[string]string{AnnotationAlgorithm: algorithms[1]}
+	tried.Annotations = map[string]string{wellknown.AnnotationAlgorithm: algorithms[1]}
 	if got := tried.Revision(); got != want {
 		t.Errorf("with an algorithm the revision is %s, without %s", got, want)
 	}

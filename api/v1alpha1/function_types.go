@@ -1,10 +1,14 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"github.com/windlass-dev/windlass/api/wellknown"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 const (
 	// GroupName is the API group of every Windlass kind.
-	GroupName = "windlass.dev"
+	GroupName = wellknown.Group
 	// APIVersion is what a manifest's apiVersion field says.
 	APIVersion = GroupName + "/v1alpha1"
 	// KindFunction is what a Function manifest's kind field says.

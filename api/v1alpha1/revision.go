@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 // AnnotationCodeStamp is a digest of the files that a Function's code.path names, as
@@ -115,7 +117,7 @@ func NewRevision(f *Function) *FunctionRevision {
 		TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: KindFunctionRevision},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: f.Namespace, Name: RevisionName(f.Name, f.Generation),
-			Labels: map[string]string{LabelFunction: f.Name, LabelFunctionUID: string(f.UID), LabelManagedBy: ManagedBy},
+			Labels: map[string]string{wellknown.LabelFunction: f.Name, wellknown.LabelFunctionUID: string(f.UID), wellknown.LabelManagedBy: wellknown.ManagedBy},
 			OwnerReferences: []metav1.OwnerReference{
 				*metav1.NewControllerRef(f, GroupVersion.WithKind(KindFunction)),
 			},

@@ -1,12 +1,6 @@
 package v1alpha1
 
-import (
-	"fmt"
-	"slices"
-)
-
-// AllNamespaces in a list of namespaces stands for every one.
-const AllNamespaces = "*"
+import "fmt"
 
 // SchedulingClass says what an instance gets of a node's cores that others want, too.
 //
@@ -64,10 +58,4 @@ func (s *Scheduling) Asked() string {
 		return fmt.Sprintf("slice %s", s.Slice)
 	}
 	return ""
-}
-
-// MayBeLatencyCritical tells whether functions of a namespace may have ClassLatencyCritical, by
-// the list of namespaces that the administrator allows it to.
-func MayBeLatencyCritical(namespace string, allowed []string) bool {
-	return slices.Contains(allowed, namespace) || slices.Contains(allowed, AllNamespaces)
 }

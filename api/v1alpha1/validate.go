@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 var (
@@ -39,7 +41,7 @@ func Validate(f *Function) field.ErrorList {
 	errs = append(errs, validateLabel(meta.Child("name"), f.Name, "my-function")...)
 	errs = append(errs, validateLabel(meta.Child("namespace"), f.Namespace, DefaultNamespace)...)
 	if name := f.Algorithm(); name != "" && !slices.Contains(algorithms, name) {
-		errs = append(errs, field.NotSupported(meta.Child("annotations").Key(AnnotationAlgorithm), name, algorithms))
+		errs = append(errs, field.NotSupported(meta.Child("annotations").Key(wellknown.AnnotationAlgorithm), name, algorithms))
 	}
 
 	spec := field.NewPath("spec")

@@ -10,6 +10,7 @@ var rows = []struct {
 }{
 	{"words", []string{
 		"api/v1alpha1",
+		"api/wellknown",
 		"api/wire",
 		"api/wire/agent/v1alpha1",
 		"api/wire/control/v1alpha1",
@@ -168,6 +169,7 @@ var sideways = []struct {
 	from, to string
 	reason   string
 }{
+	{"api/v1alpha1", "api/wellknown", "its group has a name"},
 	{"api/v1alpha1", "internal/spelling", "a field that is unknown may be one that is misspelt"},
 	{"api/v1alpha1", "pkg/invocation", "a Function has a key"},
 	{"pkg/gateway/problems", "pkg/invocation", "a problem says whether the function ran"},
@@ -214,8 +216,9 @@ var sideways = []struct {
 // only lists everything outside the standard library that a package and the
 // folders below it may import, except folders with a place of their own.
 var only = []allowance{
-	{"api/v1alpha1", []string{"go.yaml.in/yaml", "internal/spelling", "k8s.io/api", "k8s.io/apimachinery", "pkg/invocation", "internal/schedule", "sigs.k8s.io/json", "sigs.k8s.io/yaml"},
+	{"api/v1alpha1", []string{"api/wellknown", "go.yaml.in/yaml", "internal/spelling", "k8s.io/api", "k8s.io/apimachinery", "pkg/invocation", "internal/schedule", "sigs.k8s.io/json", "sigs.k8s.io/yaml"},
 		"whoever reads a Function must not link a cluster's client"},
+	{"api/wellknown", nil, "who reads a label links nothing else"},
 	{"api/wire", nil, "every program links it"},
 	{"api/wire/agent/v1alpha1", []string{"google.golang.org/grpc", "google.golang.org/protobuf"}, "it is generated, and every program links it"},
 	{"api/wire/control/v1alpha1", []string{"api/wire/agent/v1alpha1", "google.golang.org/grpc", "google.golang.org/protobuf"}, "it is generated"},
@@ -246,7 +249,7 @@ var only = []allowance{
 	{"pkg/podagent/core", []string{"pkg/invocation", "internal/reconcile"}, "what an agent does is a function of what happened to it"},
 	{"pkg/provisioner/placement", nil, "a choice is a function of a list of nodes"},
 	{"pkg/provisioner/podspec", []string{
-		"api/v1alpha1", "k8s.io/api", "k8s.io/apimachinery", "pkg/invocation",
+		"api/v1alpha1", "api/wellknown", "k8s.io/api", "k8s.io/apimachinery", "pkg/invocation",
 		"pkg/podagent/adapter/lambda/lambdaenv", "pkg/podagent/agentenv", "pkg/provisioner/placement", "pkg/provisioner/warmpool",
 	}, "a pod is a function of its function"},
 	{"pkg/provisioner/fairshare", nil, "a share is a function of who wants what"},
@@ -254,7 +257,7 @@ var only = []allowance{
 	{"pkg/queue", []string{"pkg/invocation"}, "a queue is a value; its user brings the time"},
 	{"pkg/queue/admission", []string{"golang.org/x/time", "pkg/invocation"}, "time is an argument of its token bucket, too"},
 	{"internal/reconcile", nil, "what differs is a function of what both sides hold"},
-	{"pkg/rollout", []string{"api/v1alpha1", "k8s.io/apimachinery", "pkg/invocation", "internal/schedule"}, "which revisions there are, and which calls go to them, is a function of what is written and the time"},
+	{"pkg/rollout", []string{"api/v1alpha1", "api/wellknown", "k8s.io/apimachinery", "pkg/invocation", "internal/schedule"}, "which revisions there are, and which calls go to them, is a function of what is written and the time"},
 	{"pkg/scheduler/timerqueue", nil, "who is due is a function of the time"},
 	{"pkg/scheduler/capacity", []string{
 		"golang.org/x/time/rate", "pkg/invocation", "pkg/ownership", "pkg/provisioner/placement", "pkg/provisioner/fairshare", "pkg/scheduler/timerqueue",
@@ -345,7 +348,7 @@ var unlinked = []struct {
 		"it is in the image of every program of a cluster; what draws has a program of its own"},
 	{"cmd/windlass-node",
 		[]string{
-			"github.com/HdrHistogram", "go.etcd.io", "go.opentelemetry.io", "k8s.io/client-go/kubernetes",
+			"api/v1alpha1", "github.com/HdrHistogram", "go.etcd.io", "go.opentelemetry.io", "k8s.io/api/core", "k8s.io/client-go/kubernetes",
 			"pkg/controller", "pkg/gateway", "pkg/scheduler", "sigs.k8s.io/controller-runtime",
 		},
 		"it is in the memory of every node: what is linked is initialized, whether it is used or not"},

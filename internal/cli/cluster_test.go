@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/internal/kubeclient"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
@@ -223,7 +224,7 @@ func TestDeployOfCodeToACluster(t *testing.T) {
 func TestAFunctionInAClusterLooksAsItShould(t *testing.T) {
 	fn := clusterFunction("team", "broken", metav1.ConditionFalse, v1alpha1.ReasonImagePullFailed)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "broken-00000007", CreationTimestamp: metav1.NewTime(now.Add(-3 * time.Minute)),
-		Labels: map[string]string{v1alpha1.LabelFunctionUID: string(fn.UID), v1alpha1.LabelCID: "00000007"}},
+		Labels: map[string]string{wellknown.LabelFunctionUID: string(fn.UID), wellknown.LabelCID: "00000007"}},
 		Spec: corev1.PodSpec{NodeName: "node-1"},
 		Status: corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{Name: "function",
 			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found\nat all"}}}}}}
@@ -446,7 +447,7 @@ func TestDeployWaitsUntilGatewaysHaveHeard(t *testing.T) {
 
 func TestDeleteWaitsUntilItIsGone(t *testing.T) {
 	draining := clusterFunction("team", "f", metav1.ConditionFalse, v1alpha1.ReasonDraining)
-	draining.DeletionTimestamp, draining.Finalizers = &metav1.Time{Time: now}, []string{v1alpha1.FinalizerDrain}
+	draining.DeletionTimestamp, draining.Finalizers = &metav1.Time{Time: now}, []string{wellknown.FinalizerDrain}
 	draining.Status.Instances = v1alpha1.InstanceCounts{Ready: 1, Desired: 2}
 	gone := func() (*v1alpha1.Function, error) {
 		return nil, &kubeclient.Error{Reason: kubeclient.ReasonNotFound, Message: "gone"}
@@ -479,10 +480,10 @@ func TestDeleteWaitsUntilItIsGone(t *testing.T) {
 
 func TestDeleteInACluster(t *testing.T) {
 	held := clusterFunction("team", "held", metav1.ConditionTrue, v1alpha1.ReasonAccepted)
-	held.Finalizers = []string{v1alpha1.FinalizerDrain}
+	held.Finalizers = []string{wellknown.FinalizerDrain}
 	s := newClusterHarness(t, clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonAccepted), held)
 	s.run(t, "delete", "f").expect(t, exitOK, "out", "function team/f deleted\n")
 	s.run(t, "delete", "held", "--wait=false").expect(t, exitOK, "out", "function team/held is being deleted\n")
-	s.run(t, "delete", "held", "--timeout", "10ms").expect(t, exitTimeout, "err", "still there after 10ms", v1alpha1.FinalizerDrain, "windlass describe held")
+	s.run(t, "delete", "held", "--timeout", "10ms").expect(t, exitTimeout, "err", "still there after 10ms", wellknown.FinalizerDrain, "windlass describe held")
 	s.run(t, "delete", "f").expect(t, exitPlatform, "err", "there is no function team/f")
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
 	"github.com/windlass-dev/windlass/pkg/invocation"
@@ -23,7 +24,7 @@ func sampleFunctions(t *testing.T) *harness {
 		fn.Spec.Template.Command = []string{"python3", "app.py", "--greeting", "good day"}
 		fn.Spec.Template.Code = &v1alpha1.Code{Path: "/srv/hello"}
 		fn.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "MODE", Value: "test"}, {Name: "LANG", Value: "C"}}
-		fn.Annotations = map[string]string{v1alpha1.AnnotationAlgorithm: "FPCSch"}
+		fn.Annotations = map[string]string{wellknown.AnnotationAlgorithm: "FPCSch"}
 		fn.Spec.Scaling.MaxInstances, fn.Spec.Scaling.ScaleDown.Policy = &most, v1alpha1.ScaleDownLearned
 		fn.Spec.Scaling.Windows = []v1alpha1.ScalingWindow{
 			{Name: "office", Start: "0 8 * * 1-5", Duration: v1alpha1.Duration{Duration: 10 * time.Hour}, TimeZone: "Europe/Berlin", MinInstances: 5},

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/internal/apitest"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
@@ -217,7 +218,7 @@ func testCode(t *testing.T, tc *testCluster, c *Client) {
 	}
 	configMaps := func() map[string]corev1.ConfigMap {
 		var list corev1.ConfigMapList
-		if err := tc.admin.List(ctx, &list, client.InNamespace("code"), client.MatchingLabels{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy}); err != nil {
+		if err := tc.admin.List(ctx, &list, client.InNamespace("code"), client.MatchingLabels{wellknown.LabelManagedBy: wellknown.ManagedBy}); err != nil {
 			t.Fatal(err)
 		}
 		byName := map[string]corev1.ConfigMap{}
@@ -346,7 +347,7 @@ func testRegistry(t *testing.T, tc *testCluster, c *Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held.Finalizers = []string{v1alpha1.FinalizerDrain}
+	held.Finalizers = []string{wellknown.FinalizerDrain}
 	if err := tc.admin.Update(ctx, held); err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +374,7 @@ func testObserve(t *testing.T, tc *testCluster, c *Client) {
 	fn := applied.Function
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "seen-00000001", Labels: map[string]string{
-			v1alpha1.LabelFunctionUID: string(fn.UID), v1alpha1.LabelCID: "00000001"}},
+			wellknown.LabelFunctionUID: string(fn.UID), wellknown.LabelCID: "00000001"}},
 		Spec: corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{{Name: "agent", Image: "x"}, {Name: "function", Image: "x"}}},
 	}
 	stranger := pod.DeepCopy()

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
@@ -218,7 +219,7 @@ func (f *functions) applyCode(ctx context.Context, change *Change, owner *v1alph
 	}
 	metadata := map[string]any{
 		"namespace": key.Namespace, "name": change.function.Spec.Template.Code.ConfigMapRef.Name,
-		"labels": map[string]any{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, labelComponent: codeComponent, v1alpha1.LabelFunction: key.Name},
+		"labels": map[string]any{wellknown.LabelManagedBy: wellknown.ManagedBy, labelComponent: codeComponent, wellknown.LabelFunction: key.Name},
 	}
 	if owner != nil {
 		metadata["ownerReferences"] = []any{map[string]any{"apiVersion": v1alpha1.APIVersion, "kind": v1alpha1.KindFunction,
@@ -263,7 +264,7 @@ func (f *functions) removeOldCode(ctx context.Context, before, after *v1alpha1.F
 	}
 	var list corev1.ConfigMapList
 	err = f.kube.List(ctx, &list, client.InNamespace(after.Namespace), client.MatchingLabels{
-		v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, labelComponent: codeComponent, v1alpha1.LabelFunction: after.Name,
+		wellknown.LabelManagedBy: wellknown.ManagedBy, labelComponent: codeComponent, wellknown.LabelFunction: after.Name,
 	})
 	if err != nil {
 		return f.explainCode(after.Key(), err)

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
@@ -155,7 +156,7 @@ func (f *functions) Get(ctx context.Context, key invocation.FunctionKey) (*v1alp
 // Revisions returns the revisions of a function, oldest first.
 func (f *functions) Revisions(ctx context.Context, fn *v1alpha1.Function) ([]v1alpha1.FunctionRevision, error) {
 	list := &v1alpha1.FunctionRevisionList{}
-	of := client.MatchingLabels{v1alpha1.LabelFunctionUID: string(fn.UID)}
+	of := client.MatchingLabels{wellknown.LabelFunctionUID: string(fn.UID)}
 	if err := f.kube.List(ctx, list, client.InNamespace(fn.Namespace), of); err != nil {
 		return nil, f.explain(fn.Key(), err)
 	}

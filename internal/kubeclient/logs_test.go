@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 // nodes are the logs of pods: each opening of one reads what open returns.
@@ -76,7 +77,7 @@ func notStarted() (io.ReadCloser, error) {
 func podNamed(name string, age time.Duration, phase corev1.PodPhase) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name),
 		CreationTimestamp: metav1.NewTime(time.Unix(1e9, 0).Add(-age)),
-		Labels:            map[string]string{v1alpha1.LabelFunctionUID: "u", v1alpha1.LabelCID: strings.TrimPrefix(name, "f-")}},
+		Labels:            map[string]string{wellknown.LabelFunctionUID: "u", wellknown.LabelCID: strings.TrimPrefix(name, "f-")}},
 		Status: corev1.PodStatus{Phase: phase}}
 }
 

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 // Pod describes a function's instance for people.
@@ -47,7 +48,7 @@ func (c *Client) Pods(ctx context.Context, fn *v1alpha1.Function) ([]Pod, error)
 
 func (c *Client) podsOf(ctx context.Context, fn *v1alpha1.Function) ([]corev1.Pod, error) {
 	var list corev1.PodList
-	err := c.kube.List(ctx, &list, client.InNamespace(fn.Namespace), client.MatchingLabels{v1alpha1.LabelFunctionUID: string(fn.UID)})
+	err := c.kube.List(ctx, &list, client.InNamespace(fn.Namespace), client.MatchingLabels{wellknown.LabelFunctionUID: string(fn.UID)})
 	if err != nil {
 		return nil, c.explain(fn.Key(), err)
 	}
@@ -58,7 +59,7 @@ func (c *Client) podsOf(ctx context.Context, fn *v1alpha1.Function) ([]corev1.Po
 }
 
 // cidOf is the instance's id, or the pod's name if it has none.
-func cidOf(pod *corev1.Pod) string { return cmp.Or(pod.Labels[v1alpha1.LabelCID], pod.Name) }
+func cidOf(pod *corev1.Pod) string { return cmp.Or(pod.Labels[wellknown.LabelCID], pod.Name) }
 
 func podOf(pod *corev1.Pod) Pod {
 	p := Pod{CID: cidOf(pod), Name: pod.Name, Node: pod.Spec.NodeName, Created: pod.CreationTimestamp.Time,

@@ -19,7 +19,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/nodeagent"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
@@ -100,7 +100,7 @@ func (s *nodeScheduler) open(dataDir string, registry prometheus.Registerer) (er
 	// Agents are not in the groups of their functions, so nobody has to breathe there.
 	config.Breath.Share = 0
 	// All functions here are of one person, who owns the machine.
-	config.LatencyCritical = []string{v1alpha1.AllNamespaces}
+	config.LatencyCritical = []string{wellknown.AllNamespaces}
 	config.Calls.Order, config.Calls.Slice = s.config.Order, s.config.Slice
 	if s.config.CoLocation {
 		config.SwitchOnCoLocation(runtime.NumCPU(), s.tree, s.log)

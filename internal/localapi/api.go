@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
@@ -147,7 +148,7 @@ func listPath(namespace string) string {
 
 // revisionsPath lists the revisions of a function.
 func revisionsPath(fn *v1alpha1.Function) string {
-	query := url.Values{labelSelector: {v1alpha1.LabelFunctionUID + "=" + string(fn.UID)}}
+	query := url.Values{labelSelector: {wellknown.LabelFunctionUID + "=" + string(fn.UID)}}
 	return apiPrefix + "/namespaces/" + url.PathEscape(fn.Namespace) + "/functionrevisions?" + query.Encode()
 }
 

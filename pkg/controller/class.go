@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 // classes say what functions get of what they ask for in spec.template.scheduling.
@@ -31,7 +32,7 @@ func classCondition(f *v1alpha1.Function, c classes) metav1.Condition {
 				"in the chart's values, or remove spec.template.scheduling", s.Asked())}
 	case s.Class != v1alpha1.ClassLatencyCritical:
 		return metav1.Condition{}
-	case v1alpha1.MayBeLatencyCritical(f.Namespace, c.latencyCritical):
+	case wellknown.Allows(c.latencyCritical, f.Namespace):
 		return metav1.Condition{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPermitted,
 			Message: fmt.Sprintf("functions of the namespace %s may be LatencyCritical", f.Namespace)}
 	}

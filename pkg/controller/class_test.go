@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 func TestLatencyCriticalIsARightOfNamespaces(t *testing.T) {
@@ -72,7 +73,7 @@ func TestNothingThatIsAskedForHasAnEffectWithoutNodeAgents(t *testing.T) {
 			for _, ordered := range []bool{false, true} {
 				status := statusIn(given(func(in *input) {
 					in.function.Spec.Template.Scheduling = c.asks
-					in.classes = classes{ordered: ordered, latencyCritical: []string{v1alpha1.AllNamespaces}}
+					in.classes = classes{ordered: ordered, latencyCritical: []string{wellknown.AllNamespaces}}
 					in.revisions = []*v1alpha1.FunctionRevision{revisionOf(in.function)}
 				}))
 				got := findCondition(status.Conditions, v1alpha1.ConditionSchedulingClass)

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
@@ -85,7 +86,7 @@ func releaseFunctions(ctx context.Context, c client.Client, namespace string, lo
 	for i := range functions.Items {
 		f := &functions.Items[i]
 		before := f.DeepCopy()
-		if !controllerutil.RemoveFinalizer(f, v1alpha1.FinalizerDrain) {
+		if !controllerutil.RemoveFinalizer(f, wellknown.FinalizerDrain) {
 			continue
 		}
 		err := c.Patch(ctx, f, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))

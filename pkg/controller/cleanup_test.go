@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 func TestCleanupLeavesNothingBehind(t *testing.T) {
@@ -23,7 +24,7 @@ func TestCleanupLeavesNothingBehind(t *testing.T) {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	w := &harness{Client: c, t: t, namespace: newNamespace(t, c)}
 	f := &v1alpha1.Function{
-		ObjectMeta: metav1.ObjectMeta{Name: "f", Finalizers: []string{v1alpha1.FinalizerDrain, "example.com/other"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "f", Finalizers: []string{wellknown.FinalizerDrain, "example.com/other"}},
 		Spec:       v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}},
 	}
 	w.make(f)

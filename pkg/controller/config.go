@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/catalog/kube"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
 )
@@ -41,7 +42,7 @@ type Config struct {
 	// NodeAgents says that there are some, so that classes and slices have an effect.
 	NodeAgents bool
 	// LatencyCritical are the namespaces whose functions may have ClassLatencyCritical;
-	// v1alpha1.AllNamespaces stands for every one. Node agents have the same list.
+	// wellknown.AllNamespaces stands for every one. Node agents have the same list.
 	LatencyCritical []string
 	// Runtimes are installed, and installed again when they are deleted.
 	Runtimes []v1alpha1.ClusterRuntime
@@ -99,14 +100,14 @@ func Scheme() (*runtime.Scheme, error) {
 }
 
 // managedLabels are on everything that Windlass makes.
-var managedLabels = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy}
+var managedLabels = map[string]string{wellknown.LabelManagedBy: wellknown.ManagedBy}
 
 // instances selects the pods of all functions, and spare ones.
 var instances = metav1.LabelSelector{
 	MatchLabels: managedLabels,
 	MatchExpressions: []metav1.LabelSelectorRequirement{{
-		Key: v1alpha1.LabelComponent, Operator: metav1.LabelSelectorOpIn,
-		Values: []string{v1alpha1.ComponentFunction, v1alpha1.ComponentSpare},
+		Key: wellknown.LabelComponent, Operator: metav1.LabelSelectorOpIn,
+		Values: []string{wellknown.ComponentFunction, wellknown.ComponentSpare},
 	}},
 }
 

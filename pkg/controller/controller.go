@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 // requestRate is the default bound of requests to the API server per second. The default of
@@ -159,7 +160,7 @@ func (onEveryReplica) NeedLeaderElection() bool          { return false }
 
 func setUpFunctions(mgr manager.Manager, r *reconciler, pokes *changeSource) error {
 	indexer, ctx := mgr.GetFieldIndexer(), context.Background()
-	byFunction := func(o client.Object) []string { return []string{o.GetLabels()[v1alpha1.LabelFunctionUID]} }
+	byFunction := func(o client.Object) []string { return []string{o.GetLabels()[wellknown.LabelFunctionUID]} }
 	byRuntime := func(o client.Object) []string {
 		return []string{string(o.(*v1alpha1.Function).Spec.Template.RuntimeRef.Name)}
 	}
@@ -199,7 +200,7 @@ func ownerOf(o client.Object) []string {
 }
 
 func functionOfPod(_ context.Context, o client.Object) []reconcile.Request {
-	name := o.GetLabels()[v1alpha1.LabelFunction]
+	name := o.GetLabels()[wellknown.LabelFunction]
 	if name == "" {
 		return nil // a spare instance
 	}

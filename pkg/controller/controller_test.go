@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
 )
@@ -91,8 +92,8 @@ func (w *harness) makePod(f *v1alpha1.Function, cid string) *corev1.Pod {
 	w.t.Helper()
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: f.Name + "-" + cid, Labels: map[string]string{
-			v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelFunction: f.Name, v1alpha1.LabelFunctionUID: string(f.UID),
-			v1alpha1.LabelComponent: v1alpha1.ComponentFunction,
+			wellknown.LabelManagedBy: wellknown.ManagedBy, wellknown.LabelFunction: f.Name, wellknown.LabelFunctionUID: string(f.UID),
+			wellknown.LabelComponent: wellknown.ComponentFunction,
 		}},
 		Spec: corev1.PodSpec{
 			NodeName: "nowhere", TerminationGracePeriodSeconds: new(int64),
@@ -197,7 +198,7 @@ func TestStatusFollowsTheScheduler(t *testing.T) {
 	w := newHarness(t, nil)
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}})
 	w.ready(f, "Unknown/Verifying")
-	if !slices.Contains(f.Finalizers, v1alpha1.FinalizerDrain) {
+	if !slices.Contains(f.Finalizers, wellknown.FinalizerDrain) {
 		t.Error("the finalizer is missing")
 	}
 	if !w.controller.Ready() {
@@ -309,7 +310,7 @@ func TestAnUpdateIsProvenBeforeItHasCalls(t *testing.T) {
 	w.serves(f, second)
 	w.event(f, corev1.EventTypeNormal, reasonTrafficMoved)
 	if f.Status.LatestReadyRevisionName != second.Name || second.Status.FullTrafficTime.IsZero() ||
-		second.Status.Selector != v1alpha1.LabelRevisionUID+"="+string(second.UID) {
+		second.Status.Selector != wellknown.LabelRevisionUID+"="+string(second.UID) {
 		t.Errorf("status is %+v, that of the revision %+v", f.Status, second.Status)
 	}
 	scale := &autoscalingv1.Scale{}
@@ -434,7 +435,7 @@ func TestRuntimesComeBack(t *testing.T) {
 		return found
 	}
 	first := installed()
-	if first.Labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy || first.Spec.Protocol != v1alpha1.ProtocolLambdaRuntime {
+	if first.Labels[wellknown.LabelManagedBy] != wellknown.ManagedBy || first.Spec.Protocol != v1alpha1.ProtocolLambdaRuntime {
 		t.Errorf("got %+v", first)
 	}
 	if err := w.Delete(t.Context(), first); err != nil {
@@ -497,7 +498,7 @@ func TestNamespacesWithFunctionsHaveAPolicy(t *testing.T) {
 			if !equality.Semantic.DeepEqual(policy.Spec, policySpec(w.namespace, Egress{Mode: EgressInternet})) {
 				return fmt.Errorf("it says %+v", policy.Spec)
 			}
-			if policy.Labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy {
+			if policy.Labels[wellknown.LabelManagedBy] != wellknown.ManagedBy {
 				return fmt.Errorf("its labels are %v", policy.Labels)
 			}
 			return nil
@@ -603,8 +604,8 @@ func (w *harness) makeSpare(name string) *corev1.Pod {
 	w.t.Helper()
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-			v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelComponent: v1alpha1.ComponentSpare,
-			v1alpha1.LabelRuntime: "python3.13", v1alpha1.LabelPool: "small", v1alpha1.LabelScheduler: "windlass-scheduler-1",
+			wellknown.LabelManagedBy: wellknown.ManagedBy, wellknown.LabelComponent: wellknown.ComponentSpare,
+			wellknown.LabelRuntime: "python3.13", wellknown.LabelPool: "small", wellknown.LabelScheduler: "windlass-scheduler-1",
 		}},
 		Spec: corev1.PodSpec{
 			NodeName: "nowhere", TerminationGracePeriodSeconds: new(int64),

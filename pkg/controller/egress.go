@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 // EgressMode says where instances may connect to.
@@ -101,7 +101,7 @@ func toWindlass(home string) networkingv1.NetworkPolicyEgressRule {
 			PodSelector: &metav1.LabelSelector{
 				MatchLabels: map[string]string{"app.kubernetes.io/part-of": "windlass"},
 				MatchExpressions: []metav1.LabelSelectorRequirement{{
-					Key: v1alpha1.LabelComponent, Operator: metav1.LabelSelectorOpIn, Values: []string{"gateway", "node", "scheduler"},
+					Key: wellknown.LabelComponent, Operator: metav1.LabelSelectorOpIn, Values: []string{"gateway", "node", "scheduler"},
 				}},
 			},
 		}},

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/internal/apitest"
 )
 
@@ -33,7 +34,7 @@ type statusHarness struct {
 func newStatusHarness(t *testing.T, c client.Client) *statusHarness {
 	w := &harness{Client: c, t: t, namespace: newNamespace(t, c)}
 	f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a:1"}}}
-	f.Name, f.Finalizers = "f", []string{v1alpha1.FinalizerDrain}
+	f.Name, f.Finalizers = "f", []string{wellknown.FinalizerDrain}
 	w.make(f)
 	t.Cleanup(func() { w.release(f) })
 	return &statusHarness{harness: w, f: f, in: input{now: now}}

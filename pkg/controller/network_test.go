@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 var policies = schema.GroupResource{Group: networkingv1.GroupName, Resource: "networkpolicies"}
@@ -33,7 +34,7 @@ func (c *policyClient) List(_ context.Context, into client.ObjectList, _ ...clie
 }
 
 func (c *policyClient) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	if c.stored == nil || c.cached && c.stored.Labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy {
+	if c.stored == nil || c.cached && c.stored.Labels[wellknown.LabelManagedBy] != wellknown.ManagedBy {
 		return apierrors.NewNotFound(policies, key.Name)
 	}
 	c.stored.DeepCopyInto(into.(*networkingv1.NetworkPolicy))

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
 )
 
@@ -156,7 +157,7 @@ const (
 func plan(in input) outcome {
 	out := outcome{pace: in.written.pace}
 	deleting := !in.function.DeletionTimestamp.IsZero()
-	held := slices.Contains(in.function.Finalizers, v1alpha1.FinalizerDrain)
+	held := slices.Contains(in.function.Finalizers, wellknown.FinalizerDrain)
 	out.deletePods, out.again = podsToDelete(in)
 	out.events = slices.Clone(in.events)
 	switch {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
 )
 
@@ -25,7 +26,7 @@ var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 func given(change func(*input)) input {
 	f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "example.com/a:1"}}}
 	f.Name, f.Namespace, f.UID, f.Generation = "f", "team", "uid-f", 3
-	f.Finalizers = []string{v1alpha1.FinalizerDrain}
+	f.Finalizers = []string{wellknown.FinalizerDrain}
 	f.CreationTimestamp = metav1.NewTime(now.Add(-time.Minute))
 	in := input{
 		now: now, function: f, hosts: address.Rules{URLs: urls("https://fn.example.com/", "")},

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
 )
 
@@ -107,7 +108,7 @@ func (r *reconciler) gather(ctx context.Context, f *v1alpha1.Function) (input, e
 	for i := range pods.Items {
 		p := &pods.Items[i]
 		in.pods = append(in.pods, pod{
-			name: p.Name, revision: types.UID(p.Labels[v1alpha1.LabelRevisionUID]), created: p.CreationTimestamp.Time,
+			name: p.Name, revision: types.UID(p.Labels[wellknown.LabelRevisionUID]), created: p.CreationTimestamp.Time,
 			imageID: imageIDOf(p), ended: endedAt(p), deleting: !p.DeletionTimestamp.IsZero(),
 		})
 	}
@@ -212,9 +213,9 @@ func (r *reconciler) changeFinalizer(ctx context.Context, f *v1alpha1.Function, 
 	before := f.DeepCopy()
 	switch change {
 	case finalizerAdd:
-		controllerutil.AddFinalizer(f, v1alpha1.FinalizerDrain)
+		controllerutil.AddFinalizer(f, wellknown.FinalizerDrain)
 	case finalizerRemove:
-		controllerutil.RemoveFinalizer(f, v1alpha1.FinalizerDrain)
+		controllerutil.RemoveFinalizer(f, wellknown.FinalizerDrain)
 	default:
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 // fieldOwner owns the fields of what the controller applies.
@@ -110,7 +111,7 @@ func (r *runtimeReconciler) Reconcile(ctx context.Context, request reconcile.Req
 	if labels == nil {
 		labels = make(map[string]string)
 	}
-	labels[v1alpha1.LabelManagedBy] = v1alpha1.ManagedBy
+	labels[wellknown.LabelManagedBy] = wellknown.ManagedBy
 	applied.SetLabels(labels)
 	err = r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), fieldOwner, client.ForceOwnership)
 	if apierrors.IsInvalid(err) {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
@@ -87,7 +88,7 @@ func setUpSpares(mgr manager.Manager, r *spareReconciler) error {
 }
 
 func isSpare(o client.Object) bool {
-	return o.GetLabels()[v1alpha1.LabelComponent] == v1alpha1.ComponentSpare
+	return o.GetLabels()[wellknown.LabelComponent] == wellknown.ComponentSpare
 }
 
 // Reconcile looks at one pod.
@@ -103,7 +104,7 @@ func (r *spareReconciler) Reconcile(ctx context.Context, request reconcile.Reque
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	found := sparePod{scheduler: p.Labels[v1alpha1.LabelScheduler], started: hasStarted(p)}
+	found := sparePod{scheduler: p.Labels[wellknown.LabelScheduler], started: hasStarted(p)}
 	found.created, found.ended, found.deleting = p.CreationTimestamp.Time, endedAt(p), !p.DeletionTimestamp.IsZero()
 	why, again := spareDeletion(found, schedulers, time.Now())
 	if why == "" {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
@@ -40,7 +41,7 @@ const maxMessage = 1000
 func statusOf(in input, look rollout.ConditionInput) v1alpha1.FunctionStatus {
 	f := in.function
 	next := *f.Status.DeepCopy()
-	next.Selector = v1alpha1.LabelFunctionUID + "=" + string(f.UID)
+	next.Selector = wellknown.LabelFunctionUID + "=" + string(f.UID)
 	next.Conditions, next.ObservedGeneration = rollout.Conditions(look)
 	if needsDecision(look) {
 		look.Plan.State.Write(&next)

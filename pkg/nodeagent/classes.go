@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 )
 
@@ -16,7 +16,7 @@ func classOf(said, namespace string, latencyCritical []string) callorder.Class {
 	case callorder.Batch.String():
 		return callorder.Batch
 	case callorder.LatencyCritical.String():
-		if v1alpha1.MayBeLatencyCritical(namespace, latencyCritical) {
+		if wellknown.Allows(latencyCritical, namespace) {
 			return callorder.LatencyCritical
 		}
 	}

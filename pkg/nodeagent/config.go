@@ -32,7 +32,7 @@ type Config struct {
 	// asking until the node is calm and busy again: an ask costs more than its order gains.
 	ExemptBelow time.Duration
 	// LatencyCritical are the namespaces whose instances may be latency-critical;
-	// v1alpha1.AllNamespaces stands for every one.
+	// wellknown.AllNamespaces stands for every one.
 	LatencyCritical []string
 	// CoLocation says how batch instances are kept back beside latency-critical ones, on all cores of the
 	// node; nil for not at all. The function CoLocation has what Windlass uses.

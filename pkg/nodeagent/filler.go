@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 )
 
@@ -34,10 +34,10 @@ func FillerOf(p Pod, namespaces []string) (filler bool, why string) {
 	case p.Class == "":
 		return false, ""
 	case p.Class != callorder.Batch.String():
-		return false, fmt.Sprintf("its annotation %s is %q; only %q is known there", v1alpha1.AnnotationClass, p.Class, callorder.Batch)
+		return false, fmt.Sprintf("its annotation %s is %q; only %q is known there", wellknown.AnnotationClass, p.Class, callorder.Batch)
 	case p.Instance:
 		return false, "it is an instance, whose function says its class"
-	case !slices.Contains(namespaces, p.Namespace) && !slices.Contains(namespaces, v1alpha1.AllNamespaces):
+	case !wellknown.Allows(namespaces, p.Namespace):
 		return false, "its namespace is not among those that the administrator allows it to"
 	case p.Guaranteed:
 		return false, "its QoS class is Guaranteed, which promises it what it requests: give it requests below its limits, or none"

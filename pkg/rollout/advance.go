@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/internal/schedule"
 )
 
@@ -96,7 +97,7 @@ func observeTimeLeft(now time.Time, r *v1alpha1.FunctionRevision) time.Duration 
 
 // recordInstances writes the observed instances into a revision's status.
 func recordInstances(now time.Time, f *v1alpha1.Function, r *v1alpha1.FunctionRevision, u Observation) {
-	r.Status.Selector = v1alpha1.LabelRevisionUID + "=" + string(r.UID)
+	r.Status.Selector = wellknown.LabelRevisionUID + "=" + string(r.UID)
 	if u.Observed {
 		r.Status.Instances.Ready = int32(u.Ready)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/invocation"
@@ -102,7 +103,7 @@ func (c *chaos) newFunction(i, incarnation int) *v1alpha1.Function {
 		fn.UID = types.UID(fmt.Sprintf("uid-%d-%d", i, incarnation))
 		fn.Spec.Template.Concurrency = 1 + c.rand.Int32N(3)
 		fn.Spec.Template.Timeout.Duration = 2 * time.Second
-		fn.Annotations = map[string]string{v1alpha1.AnnotationAlgorithm: autoscaler.Names()[c.rand.IntN(len(autoscaler.Names()))]}
+		fn.Annotations = map[string]string{wellknown.AnnotationAlgorithm: autoscaler.Names()[c.rand.IntN(len(autoscaler.Names()))]}
 		fn.Spec.Scaling.MinInstances = c.rand.Int32N(2)
 		fn.Spec.Scaling.ScaleDown.IdleTimeout.Duration = 2 * time.Second
 		fn.Spec.Scaling.ScaleDown.LastInstanceIdleTimeout.Duration = 3 * time.Second

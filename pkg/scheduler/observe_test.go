@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
@@ -19,7 +20,7 @@ import (
 )
 
 func decidedBy(name string) func(*v1alpha1.Function) {
-	return func(fn *v1alpha1.Function) { fn.Annotations = map[string]string{v1alpha1.AnnotationAlgorithm: name} }
+	return func(fn *v1alpha1.Function) { fn.Annotations = map[string]string{wellknown.AnnotationAlgorithm: name} }
 }
 
 func (w *harness) snapshot(fn *v1alpha1.Function) autoscaler.Snapshot {

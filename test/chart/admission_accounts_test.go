@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/controller"
 )
 
@@ -102,7 +103,7 @@ func TestS9AStolenAccountChangesNothingOfOthers(t *testing.T) {
 		"a NetworkPolicy is lifted":               {func(ctx context.Context) error { return keeper.Delete(ctx, denied) }, "only the NetworkPolicy windlass-functions"},
 		"a NetworkPolicy that selects all pods":   {keep("kube-system", controller.PolicyName, func(p *networkingv1.NetworkPolicy) { p.Spec.PodSelector = metav1.LabelSelector{} }), "must select the pods of functions"},
 		"a NetworkPolicy that selects other pods": {keep("kube-system", controller.PolicyName, func(p *networkingv1.NetworkPolicy) { p.Spec.PodSelector.MatchExpressions[0].Values[0] = "dns" }), "must select the pods of functions"},
-		"a finalizer":                              {mend(func(f *v1alpha1.Function) { f.Finalizers = []string{v1alpha1.FinalizerDrain} }), ""},
+		"a finalizer":                              {mend(func(f *v1alpha1.Function) { f.Finalizers = []string{wellknown.FinalizerDrain} }), ""},
 		"a finalizer of others":                    {mend(func(f *v1alpha1.Function) { f.Finalizers = []string{"example.com/stuck"} }), "only windlass.dev/drain"},
 		"the image of a Function":                  {mend(func(f *v1alpha1.Function) { f.Spec.Template.Image = "miner:1" }), "only the status and the finalizer"},
 		"a label of a Function":                    {mend(func(f *v1alpha1.Function) { f.Labels = map[string]string{"a": "b"} }), "only the status and the finalizer"},
@@ -139,9 +140,9 @@ func policyFor(namespace, name string) *networkingv1.NetworkPolicy {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{
-				MatchLabels: map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy},
+				MatchLabels: map[string]string{wellknown.LabelManagedBy: wellknown.ManagedBy},
 				MatchExpressions: []metav1.LabelSelectorRequirement{{
-					Key: v1alpha1.LabelComponent, Operator: metav1.LabelSelectorOpIn, Values: []string{v1alpha1.ComponentFunction, v1alpha1.ComponentSpare},
+					Key: wellknown.LabelComponent, Operator: metav1.LabelSelectorOpIn, Values: []string{wellknown.ComponentFunction, wellknown.ComponentSpare},
 				}},
 			},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/internal/podtoken"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
@@ -47,16 +48,16 @@ func sparePolicyHolds(t *testing.T, c *cluster, scheduler kubernetes.Interface, 
 		change  func(*corev1.Pod)
 		message string
 	}{
-		"a spare pod of no pool":             {func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelPool) }, "must have the labels"},
-		"a spare pod of no Runtime":          {func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelRuntime) }, "must have the labels"},
-		"a spare pod that has a function":    {func(p *corev1.Pod) { p.Labels[v1alpha1.LabelFunctionUID] = "u" }, "must have the labels"},
-		"a spare pod that has a revision":    {func(p *corev1.Pod) { p.Labels[v1alpha1.LabelRevisionUID] = "u" }, "must have the labels"},
+		"a spare pod of no pool":             {func(p *corev1.Pod) { delete(p.Labels, wellknown.LabelPool) }, "must have the labels"},
+		"a spare pod of no Runtime":          {func(p *corev1.Pod) { delete(p.Labels, wellknown.LabelRuntime) }, "must have the labels"},
+		"a spare pod that has a function":    {func(p *corev1.Pod) { p.Labels[wellknown.LabelFunctionUID] = "u" }, "must have the labels"},
+		"a spare pod that has a revision":    {func(p *corev1.Pod) { p.Labels[wellknown.LabelRevisionUID] = "u" }, "must have the labels"},
 		"a spare pod without an owner":       {func(p *corev1.Pod) { p.OwnerReferences = nil }, "must be owned"},
 		"a spare pod of another Runtime":     {func(p *corev1.Pod) { p.OwnerReferences[0].Name = "nodejs22.x" }, "must be owned"},
 		"a spare pod owned by a Function":    {func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Function" }, "must be owned"},
 		"a spare pod with a Secret":          {mountSecret, "volumes must be"},
 		"a spare pod on the host's network":  {func(p *corev1.Pod) { p.Spec.HostNetwork = true }, "must not share"},
-		"a spare pod that says to be a real": {func(p *corev1.Pod) { p.Labels[v1alpha1.LabelComponent] = v1alpha1.ComponentFunction }, "must have the labels"},
+		"a spare pod that says to be a real": {func(p *corev1.Pod) { p.Labels[wellknown.LabelComponent] = wellknown.ComponentFunction }, "must have the labels"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := create(forbidden.change, []string{metav1.DryRunAll})

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/internal/podtoken"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
@@ -155,16 +156,16 @@ var forbiddenPods = map[string]struct {
 	change  func(*corev1.Pod)
 	message string
 }{
-	"not managed by Windlass":    {func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelManagedBy) }, "must have the labels"},
+	"not managed by Windlass":    {func(p *corev1.Pod) { delete(p.Labels, wellknown.LabelManagedBy) }, "must have the labels"},
 	"without labels":             {func(p *corev1.Pod) { p.Labels = nil }, "must have the labels"},
 	"without an owner":           {func(p *corev1.Pod) { p.OwnerReferences = nil }, "must be owned"},
 	"owned by something else":    {func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Deployment" }, "must be owned"},
 	"owned by its Function":      {func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Function" }, "must be owned"},
 	"owned by another revision":  {func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other" }, "must be owned"},
 	"owned by another number":    {func(p *corev1.Pod) { p.OwnerReferences[0].Name = "hello-00004" }, "must be owned"},
-	"said to be of another one":  {func(p *corev1.Pod) { p.Labels[v1alpha1.LabelFunction] = "other" }, "must be owned"},
-	"of no Function":             {func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelFunctionUID) }, "must have the labels"},
-	"of no revision":             {func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelRevisionUID) }, "must have the labels"},
+	"said to be of another one":  {func(p *corev1.Pod) { p.Labels[wellknown.LabelFunction] = "other" }, "must be owned"},
+	"of no Function":             {func(p *corev1.Pod) { delete(p.Labels, wellknown.LabelFunctionUID) }, "must have the labels"},
+	"of no revision":             {func(p *corev1.Pod) { delete(p.Labels, wellknown.LabelRevisionUID) }, "must have the labels"},
 	"owned by two":               {func(p *corev1.Pod) { p.OwnerReferences = append(p.OwnerReferences, secondOwner) }, "must be owned"},
 	"the host's network":         {func(p *corev1.Pod) { p.Spec.HostNetwork = true }, "must not share"},
 	"the host's processes":       {func(p *corev1.Pod) { p.Spec.HostPID = true }, "must not share"},

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 const allowed = "functions.allowed.tolerations=false,functions.allowed.nodeSelector=false,functions.allowed.priorityClasses={batch,low}," +
@@ -120,7 +121,7 @@ func oldFunctionGoesOn(t *testing.T, try client.Client, old *v1alpha1.Function) 
 		change(changed)
 		return try.Patch(t.Context(), changed, client.MergeFrom(old))
 	}
-	if err := patch(func(f *v1alpha1.Function) { f.Finalizers = []string{v1alpha1.FinalizerDrain} }); err != nil {
+	if err := patch(func(f *v1alpha1.Function) { f.Finalizers = []string{wellknown.FinalizerDrain} }); err != nil {
 		t.Errorf("its finalizer cannot be changed: %v", err)
 	}
 	if err := patch(func(f *v1alpha1.Function) { f.Spec.Template.Timeout.Duration = time.Minute }); err == nil || !strings.Contains(err.Error(), "spec.") {

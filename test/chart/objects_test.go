@@ -23,6 +23,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 // foreign are the groups whose types are not among those of Kubernetes itself.
@@ -237,7 +238,7 @@ func specs(t *testing.T, objects []unstructured.Unstructured) map[string]v1alpha
 		t.Fatal(err)
 	}
 	for _, r := range runtimes {
-		if r.APIVersion != v1alpha1.APIVersion || r.Kind != v1alpha1.KindClusterRuntime || r.Labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy {
+		if r.APIVersion != v1alpha1.APIVersion || r.Kind != v1alpha1.KindClusterRuntime || r.Labels[wellknown.LabelManagedBy] != wellknown.ManagedBy {
 			t.Errorf("the runtime %+v is not one of Windlass", r.ObjectMeta)
 		}
 		specs[r.Name] = r.Spec

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 	"github.com/windlass-dev/windlass/test/tenant"
@@ -34,7 +35,7 @@ type sighting struct {
 // firstPod watches for the function's first pod until stop is called. The watch
 // stands when it returns.
 func (w world) firstPod(ctx context.Context, function string) (seen <-chan sighting, stop func(), err error) {
-	watcher, err := w.Core.CoreV1().Pods(w.Namespace).Watch(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelFunction + "=" + function})
+	watcher, err := w.Core.CoreV1().Pods(w.Namespace).Watch(ctx, metav1.ListOptions{LabelSelector: wellknown.LabelFunction + "=" + function})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/internal/local"
 	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
 )
@@ -131,7 +132,7 @@ func (w *windlass) probe(name string, change ...func(*v1alpha1.FunctionSpec)) *v
 // decidedBy lets one of the algorithms decide on fn.
 func decidedBy(algorithm string, fn *v1alpha1.Function) *v1alpha1.Function {
 	fn = fn.DeepCopy()
-	metav1.SetMetaDataAnnotation(&fn.ObjectMeta, v1alpha1.AnnotationAlgorithm, algorithm)
+	metav1.SetMetaDataAnnotation(&fn.ObjectMeta, wellknown.AnnotationAlgorithm, algorithm)
 	return fn
 }
 

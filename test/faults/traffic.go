@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 	"github.com/windlass-dev/windlass/test/lab"
@@ -182,7 +183,7 @@ func (f *traffic) back(ctx context.Context, s *faultEnv, to map[string]int32) er
 	for name, pod := range after {
 		if _, known := before[name]; !known {
 			f.cold++
-			s.note("%s of %s was started while calls went to %v", name, pod.Labels[v1alpha1.LabelRevision], to)
+			s.note("%s of %s was started while calls went to %v", name, pod.Labels[wellknown.LabelRevision], to)
 		}
 	}
 	return errors.Join(err, listErr)
@@ -190,7 +191,7 @@ func (f *traffic) back(ctx context.Context, s *faultEnv, to map[string]int32) er
 
 // podsOf are a function's pods, of every revision, by their names.
 func (s *faultEnv) podsOf(ctx context.Context, function string) (map[string]*corev1.Pod, error) {
-	list, err := s.Cluster.Core.CoreV1().Pods(lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelFunction + "=" + function})
+	list, err := s.Cluster.Core.CoreV1().Pods(lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: wellknown.LabelFunction + "=" + function})
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +210,7 @@ func (s *faultEnv) staffed(ctx context.Context, generation int64) error {
 		pods, err := s.podsOf(ctx, parted)
 		running := 0
 		for _, pod := range pods {
-			if pod.Labels[v1alpha1.LabelRevision] == fmt.Sprintf("%05d", generation) && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning {
+			if pod.Labels[wellknown.LabelRevision] == fmt.Sprintf("%05d", generation) && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning {
 				running++
 			}
 		}

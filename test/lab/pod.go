@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/internal/podtoken"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
@@ -45,7 +45,7 @@ type Pod struct {
 
 func newPod(k *Kubelet, object *corev1.Pod, addr netip.Addr, port string) *Pod {
 	return &Pod{
-		Function: object.Labels[v1alpha1.LabelFunction], Revision: object.Labels[v1alpha1.LabelRevision], CID: object.Labels[v1alpha1.LabelCID],
+		Function: object.Labels[wellknown.LabelFunction], Revision: object.Labels[wellknown.LabelRevision], CID: object.Labels[wellknown.LabelCID],
 		kubelet: k, object: object, addr: addr, port: port,
 		grace: make(chan struct{}), over: make(chan struct{}),
 	}

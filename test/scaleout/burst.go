@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 const (
@@ -49,7 +50,7 @@ func measureBurst(ctx context.Context, w cluster, o options, out io.Writer) (err
 		},
 		Scaling: v1alpha1.Scaling{MaxInstances: &most},
 	}, func(fn *v1alpha1.Function) {
-		fn.Annotations = map[string]string{v1alpha1.AnnotationAlgorithm: o.decider}
+		fn.Annotations = map[string]string{wellknown.AnnotationAlgorithm: o.decider}
 	})
 	if err != nil {
 		return err
@@ -98,7 +99,7 @@ func (w cluster) liveOnce(ctx context.Context, fn *v1alpha1.Function, calls *cal
 		}
 	}
 	pods := w.Core.CoreV1().Pods(w.Namespace)
-	ofFunction := metav1.ListOptions{LabelSelector: v1alpha1.LabelFunction + "=" + fn.Name}
+	ofFunction := metav1.ListOptions{LabelSelector: wellknown.LabelFunction + "=" + fn.Name}
 	if err := pods.DeleteCollection(ctx, metav1.DeleteOptions{}, ofFunction); err != nil {
 		return err
 	}

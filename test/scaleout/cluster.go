@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/test/tenant"
 )
 
@@ -103,7 +104,7 @@ type instanceCounts struct {
 
 // count begins a census. The watch stands when it returns.
 func (w cluster) count(ctx context.Context, fn *v1alpha1.Function) (*instanceCounts, error) {
-	options := metav1.ListOptions{LabelSelector: v1alpha1.LabelFunction + "=" + fn.Name}
+	options := metav1.ListOptions{LabelSelector: wellknown.LabelFunction + "=" + fn.Name}
 	before, err := w.Core.CoreV1().Pods(w.Namespace).List(ctx, options)
 	if err != nil {
 		return nil, err

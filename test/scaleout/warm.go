@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
@@ -137,7 +138,7 @@ func (w cluster) roles(ctx context.Context, release string, fn *v1alpha1.Functio
 	for _, of := range []struct{ role, namespace, selector string }{
 		{"gateway", release, "app.kubernetes.io/component=gateway"},
 		{"scheduler", release, "app.kubernetes.io/component=scheduler"},
-		{"function", w.Namespace, v1alpha1.LabelFunction + "=" + fn.Name},
+		{"function", w.Namespace, wellknown.LabelFunction + "=" + fn.Name},
 	} {
 		pods, err := w.Core.CoreV1().Pods(of.namespace).List(ctx, metav1.ListOptions{LabelSelector: of.selector})
 		if err != nil {

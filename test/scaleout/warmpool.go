@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/tenant"
 )
@@ -100,7 +101,7 @@ func (w cluster) awaitSpares(ctx context.Context, runtime string) error {
 	ready := 0
 	err := sleep.Until(limited, tenant.AskEvery, func() (bool, error) {
 		// One that a function has taken has that function's label as well.
-		pods, err := w.Core.CoreV1().Pods(w.Namespace).List(limited, metav1.ListOptions{LabelSelector: v1alpha1.LabelRuntime + "=" + runtime + ",!" + v1alpha1.LabelFunction})
+		pods, err := w.Core.CoreV1().Pods(w.Namespace).List(limited, metav1.ListOptions{LabelSelector: wellknown.LabelRuntime + "=" + runtime + ",!" + wellknown.LabelFunction})
 		if err != nil {
 			return false, err
 		}
@@ -149,10 +150,10 @@ func (w cluster) firstCall(ctx context.Context, name, runtime string) (s start, 
 	if !s.cold {
 		return s, errors.New("the call did not start an instance")
 	}
-	pods, err := w.Core.CoreV1().Pods(w.Namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelFunction + "=" + name})
+	pods, err := w.Core.CoreV1().Pods(w.Namespace).List(ctx, metav1.ListOptions{LabelSelector: wellknown.LabelFunction + "=" + name})
 	if err != nil || len(pods.Items) == 0 {
 		return s, errors.Join(errors.New("its pod is not there"), err)
 	}
-	s.spare = pods.Items[0].Labels[v1alpha1.LabelRuntime] != ""
+	s.spare = pods.Items[0].Labels[wellknown.LabelRuntime] != ""
 	return s, nil
 }

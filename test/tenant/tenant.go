@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
@@ -119,7 +120,7 @@ func (t *Tenant) Delete(ctx context.Context, fn *v1alpha1.Function) error {
 // UntilPods waits until a function has so many pods.
 func (t *Tenant) UntilPods(ctx context.Context, function string, n int) error {
 	return sleep.Until(ctx, AskEvery, func() (bool, error) {
-		pods, err := t.Core.CoreV1().Pods(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelFunction + "=" + function})
+		pods, err := t.Core.CoreV1().Pods(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: wellknown.LabelFunction + "=" + function})
 		return err == nil && len(pods.Items) == n, err
 	})
 }

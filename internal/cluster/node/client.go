@@ -3,16 +3,16 @@ package node
 import (
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// This file makes a client of the API server that knows pods and nothing else. The usual ones know all types of
-// Kubernetes, which takes more memory than the node agent.
+// This file makes a client of the API server that knows what a node agent reads of pods, and nothing else. The usual ones know
+// all types of Kubernetes, which takes more memory than the node agent.
 
 // newClient makes the client of the pod's service account, or else of the kubeconfig.
 func newClient() (rest.Interface, error) {
@@ -27,12 +27,12 @@ func newClient() (rest.Interface, error) {
 }
 
 func clientOf(config *rest.Config) (rest.Interface, error) {
+	version := schema.GroupVersion{Version: "v1"}
 	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
-	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
-	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	scheme.AddKnownTypeWithName(version.WithKind("Pod"), &pod{})
+	scheme.AddKnownTypeWithName(version.WithKind("PodList"), &podList{})
+	metav1.AddToGroupVersion(scheme, version)
+	config.APIPath, config.GroupVersion = "/api", &version
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	return rest.RESTClientFor(config)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/internal/cluster/role"
 	"github.com/windlass-dev/windlass/pkg/nodeagent"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
@@ -60,7 +60,7 @@ func NewCommand() *cobra.Command {
 	flags.IntVar(&c.Cores, "cores", 0, "`number` of calls that compute at a time while the node is busy; 0 means its processors")
 	flags.StringSliceVar(&c.LatencyCritical, "latency-critical-namespaces", nil, "`namespaces` whose functions may have the class LatencyCritical; * means all")
 	flags.BoolVar(&c.CoLocation, "co-location", false, "keep functions of the class Batch off cores, or stop them, while those of the class LatencyCritical wait for cores")
-	flags.StringSliceVar(&c.BatchNamespaces, "batch-namespaces", nil, "`namespaces` whose pods may ask to get what others leave, by the annotation "+v1alpha1.AnnotationClass+": Batch; * means all")
+	flags.StringSliceVar(&c.BatchNamespaces, "batch-namespaces", nil, "`namespaces` whose pods may ask to get what others leave, by the annotation "+wellknown.AnnotationClass+": Batch; * means all")
 	flags.StringVar(&c.NodeName, "node-name", "", "`name` of the node, for --batch-namespaces")
 	flags.BoolVar(&c.Watched, "watched", false, "run the node agent in this process; without it, another one is started and watched")
 	_ = flags.MarkHidden("watched")

@@ -6,12 +6,11 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	toolscache "k8s.io/client-go/tools/cache"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/nodeagent"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/cgroups"
 )
@@ -25,7 +24,7 @@ func (n *nodeRole) startFillers(agent *nodeagent.Agent) error {
 		return nil
 	}
 	if !n.tree.Bands() {
-		n.log.Warn("pods with the annotation are not put into the low band on this node", "annotation", v1alpha1.AnnotationClass, "bands", n.tree.String())
+		n.log.Warn("pods with the annotation are not put into the low band on this node", "annotation", wellknown.AnnotationClass, "bands", n.tree.String())
 		return nil
 	}
 	client, err := newClient()
@@ -33,7 +32,7 @@ func (n *nodeRole) startFillers(agent *nodeagent.Agent) error {
 		return err
 	}
 	pods := toolscache.NewListWatchFromClient(client, "pods", metav1.NamespaceAll, podsOf(n.config.NodeName))
-	n.log.Info("pods with the annotation get what others leave", "annotation", v1alpha1.AnnotationClass, "namespaces", n.config.BatchNamespaces)
+	n.log.Info("pods with the annotation get what others leave", "annotation", wellknown.AnnotationClass, "namespaces", n.config.BatchNamespaces)
 	groups := fillerGroups{n.tree, n.journal}
 	fillers := nodeagent.NewFillers(agent, n.config.BatchNamespaces, groups.open, n.log)
 	n.parts.Start("filler", func(ctx context.Context) error { return followPods(ctx, pods, fillers) })
@@ -46,12 +45,12 @@ func podsOf(node string) fields.Selector { return fields.OneTermEqualSelector("s
 // followPods tells fillers of pods until ctx ends.
 func followPods(ctx context.Context, pods toolscache.ListerWatcher, fillers *nodeagent.Fillers) error {
 	saw := func(object any) {
-		if pod, is := object.(*corev1.Pod); is {
-			fillers.Saw(podFor(pod))
+		if seen, is := object.(*pod); is {
+			fillers.Saw(podFor(seen))
 		}
 	}
 	_, following := toolscache.NewInformerWithOptions(toolscache.InformerOptions{
-		ListerWatcher: pods, ObjectType: &corev1.Pod{}, Transform: slimPod,
+		ListerWatcher: pods, ObjectType: &pod{}, Transform: slimPod,
 		Handler: toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    saw,
 			UpdateFunc: func(_, object any) { saw(object) },
@@ -59,8 +58,8 @@ func followPods(ctx context.Context, pods toolscache.ListerWatcher, fillers *nod
 				if missed, is := object.(toolscache.DeletedFinalStateUnknown); is {
 					object = missed.Obj
 				}
-				if pod, is := object.(*corev1.Pod); is {
-					fillers.Lost(string(pod.UID))
+				if lost, is := object.(*pod); is {
+					fillers.Lost(string(lost.UID))
 				}
 			},
 		},
@@ -85,47 +84,46 @@ func followPods(ctx context.Context, pods toolscache.ListerWatcher, fillers *nod
 // slimPod leaves out what podFor does not ask for, so that a node agent's memory does not grow with what
 // pods say of themselves.
 func slimPod(object any) (any, error) {
-	pod, is := object.(*corev1.Pod)
+	whole, is := object.(*pod)
 	if !is {
 		return object, nil
 	}
-	slim := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, ResourceVersion: pod.ResourceVersion, Labels: pod.Labels,
+	slim := &pod{ObjectMeta: metav1.ObjectMeta{
+		UID: whole.UID, Namespace: whole.Namespace, Name: whole.Name, ResourceVersion: whole.ResourceVersion, Labels: whole.Labels,
 	}}
-	if class, has := pod.Annotations[v1alpha1.AnnotationClass]; has {
-		slim.Annotations = map[string]string{v1alpha1.AnnotationClass: class}
+	if class, has := whole.Annotations[wellknown.AnnotationClass]; has {
+		slim.Annotations = map[string]string{wellknown.AnnotationClass: class}
 	}
-	slim.Status.Phase, slim.Status.QOSClass = pod.Status.Phase, pod.Status.QOSClass
-	slim.Status.InitContainerStatuses, slim.Status.ContainerStatuses = slimStatuses(pod.Status.InitContainerStatuses), slimStatuses(pod.Status.ContainerStatuses)
+	slim.Status = podStatus{Phase: whole.Status.Phase, QOSClass: whole.Status.QOSClass}
+	slim.Status.InitContainerStatuses, slim.Status.ContainerStatuses = running(whole.Status.InitContainerStatuses), running(whole.Status.ContainerStatuses)
 	return slim, nil
 }
 
-func slimStatuses(all []corev1.ContainerStatus) (slim []corev1.ContainerStatus) {
+// running are the containers that run.
+func running(all []containerStatus) (those []containerStatus) {
 	for _, s := range all {
 		if s.State.Running != nil {
-			slim = append(slim, corev1.ContainerStatus{ContainerID: s.ContainerID, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
+			those = append(those, s)
 		}
 	}
-	return slim
+	return those
 }
 
 // podFor is what of a pod decides whether it is filler.
-func podFor(pod *corev1.Pod) nodeagent.Pod {
-	component := pod.Labels[v1alpha1.LabelComponent]
-	p := nodeagent.Pod{
-		UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Class: pod.Annotations[v1alpha1.AnnotationClass],
-		Instance:   pod.Labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy && (component == v1alpha1.ComponentFunction || component == v1alpha1.ComponentSpare),
-		Guaranteed: pod.Status.QOSClass == corev1.PodQOSGuaranteed,
+func podFor(p *pod) nodeagent.Pod {
+	component := p.Labels[wellknown.LabelComponent]
+	of := nodeagent.Pod{
+		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Class: p.Annotations[wellknown.AnnotationClass],
+		Instance:   p.Labels[wellknown.LabelManagedBy] == wellknown.ManagedBy && (component == wellknown.ComponentFunction || component == wellknown.ComponentSpare),
+		Guaranteed: p.Status.QOSClass == "Guaranteed",
 	}
-	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-		return p
+	if p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" {
+		return of
 	}
-	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if s.State.Running != nil {
-			p.Running = append(p.Running, s.ContainerID)
-		}
+	for _, s := range running(slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)) {
+		of.Running = append(of.Running, s.ContainerID)
 	}
-	return p
+	return of
 }
 
 // fillerGroups opens the groups of pods that are filler.

@@ -2,8 +2,11 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -16,9 +19,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/nodeagent"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/cgroups"
 )
@@ -28,7 +33,7 @@ func aJobsPod(uid string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			UID: types.UID(uid), Namespace: "reports", Name: "job-" + uid,
-			Annotations: map[string]string{v1alpha1.AnnotationClass: "Batch", "other": "much text"},
+			Annotations: map[string]string{wellknown.AnnotationClass: "Batch", "other": "much text"},
 		},
 		Spec: corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{{Name: "work", Env: []corev1.EnvVar{{Name: "PASSWORD", Value: "secret"}}}}},
 		Status: corev1.PodStatus{
@@ -41,6 +46,20 @@ func aJobsPod(uid string) *corev1.Pod {
 	}
 }
 
+// asRead is a pod as the node agent reads it of what the API server writes.
+func asRead(t *testing.T, whole *corev1.Pod) *pod {
+	t.Helper()
+	text, err := json.Marshal(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := &pod{}
+	if err := json.Unmarshal(text, read); err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
 func TestWhatIsKeptOfAPodIsWhatDecides(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(p *corev1.Pod)
@@ -50,33 +69,77 @@ func TestWhatIsKeptOfAPodIsWhatDecides(t *testing.T) {
 		"no annotation":  {func(p *corev1.Pod) { p.Annotations = nil }, func(p *nodeagent.Pod) { p.Class = "" }},
 		"Guaranteed":     {func(p *corev1.Pod) { p.Status.QOSClass = corev1.PodQOSGuaranteed }, func(p *nodeagent.Pod) { p.Guaranteed = true }},
 		"an instance": {func(p *corev1.Pod) {
-			p.Labels = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelComponent: v1alpha1.ComponentFunction}
+			p.Labels = map[string]string{wellknown.LabelManagedBy: wellknown.ManagedBy, wellknown.LabelComponent: wellknown.ComponentFunction}
 		}, func(p *nodeagent.Pod) { p.Instance = true }},
 		"a spare instance": {func(p *corev1.Pod) {
-			p.Labels = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelComponent: v1alpha1.ComponentSpare}
+			p.Labels = map[string]string{wellknown.LabelManagedBy: wellknown.ManagedBy, wellknown.LabelComponent: wellknown.ComponentSpare}
 		}, func(p *nodeagent.Pod) { p.Instance = true }},
-		"another program's function": {func(p *corev1.Pod) { p.Labels = map[string]string{v1alpha1.LabelComponent: v1alpha1.ComponentFunction} }, func(*nodeagent.Pod) {}},
-		"it starts":                  {func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodPending} }, func(p *nodeagent.Pod) { p.Running = nil }},
-		"it has ended":               {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, func(p *nodeagent.Pod) { p.Running = nil }},
+		"another program's function": {func(p *corev1.Pod) {
+			p.Labels = map[string]string{wellknown.LabelComponent: wellknown.ComponentFunction}
+		}, func(*nodeagent.Pod) {}},
+		"it starts":    {func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodPending} }, func(p *nodeagent.Pod) { p.Running = nil }},
+		"it has ended": {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, func(p *nodeagent.Pod) { p.Running = nil }},
 		"an init container": {func(p *corev1.Pod) {
 			p.Status.InitContainerStatuses, p.Status.ContainerStatuses = p.Status.ContainerStatuses, nil
 		}, func(*nodeagent.Pod) {}},
 	} {
-		pod := aJobsPod(thisPod)
-		tt.change(pod)
-		slim, err := slimPod(pod)
+		whole := aJobsPod(thisPod)
+		tt.change(whole)
+		read := asRead(t, whole)
+		slim, err := slimPod(read)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := nodeagent.Pod{UID: thisPod, Namespace: "reports", Name: "job-" + thisPod, Class: "Batch", Running: []string{"containerd://1"}}
 		tt.want(&want)
-		for what, of := range map[string]*corev1.Pod{"the pod": pod, "what is kept of it": slim.(*corev1.Pod)} {
+		for what, of := range map[string]*pod{"the pod": read, "what is kept of it": slim.(*pod)} {
 			if got := podFor(of); !reflect.DeepEqual(got, want) {
 				t.Errorf("%s: %s is %+v, want %+v", name, what, got, want)
 			}
 		}
-		if len(slim.(*corev1.Pod).Spec.Containers) > 0 || slim.(*corev1.Pod).Annotations["other"] != "" {
+		if slim.(*pod).Annotations["other"] != "" {
 			t.Errorf("%s: %+v is kept", name, slim)
+		}
+	}
+}
+
+// TestPodsAreReadAsTheAPIServerWritesThem lists pods, and watches them, by the client of the node agent.
+func TestPodsAreReadAsTheAPIServerWritesThem(t *testing.T) {
+	whole := aJobsPod(thisPod)
+	whole.APIVersion, whole.Kind = "v1", "Pod"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path != "/api/v1/pods" || r.URL.Query().Get("fieldSelector") != "spec.nodeName=n1" {
+			t.Errorf("it asks for %s", r.URL)
+		}
+		var said any = &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []corev1.Pod{*whole}}
+		if r.URL.Query().Get("watch") != "" {
+			said = map[string]any{"type": "MODIFIED", "object": whole}
+		}
+		if err := json.NewEncoder(w).Encode(said); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	client, err := clientOf(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := toolscache.NewListWatchFromClient(client, "pods", metav1.NamespaceAll, podsOf("n1"))
+	listed, err := pods.ListWithContext(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := listed.(*podList)
+	watch, err := pods.WatchWithContext(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	want := podFor(asRead(t, whole))
+	for how, got := range map[string]*pod{"list": &list.Items[0], "watch": (<-watch.ResultChan()).Object.(*pod)} {
+		if list.ResourceVersion != "7" || !reflect.DeepEqual(podFor(got), want) || !reflect.DeepEqual(got.DeepCopyObject(), got) {
+			t.Errorf("%s: %+v, want %+v", how, podFor(got), want)
 		}
 	}
 }
@@ -144,20 +207,20 @@ func TestPodsOfJobsGetWhatOthersLeave(t *testing.T) {
 		f := follow(t, plantPods(t))
 		pod, other := aJobsPod(thisPod), aJobsPod(otherPod)
 		other.Namespace = "shop"
-		f.pods.Add(pod)
-		f.pods.Add(other)
+		f.pods.Add(asRead(t, pod))
+		f.pods.Add(asRead(t, other))
 		f.expectIdle("once it runs", thisPod, "1")
 		f.expectIdle("in a namespace that may not", otherPod, "0")
 		pod = pod.DeepCopy()
 		pod.Annotations = nil
-		f.pods.Modify(pod)
+		f.pods.Modify(asRead(t, pod))
 		f.expectIdle("without the annotation", thisPod, "0")
 		pod = aJobsPod(thisPod)
-		f.pods.Modify(pod)
+		f.pods.Modify(asRead(t, pod))
 		f.expectIdle("with it again", thisPod, "1")
-		f.pods.Delete(pod)
+		f.pods.Delete(asRead(t, pod))
 		f.expectIdle("once it is deleted", thisPod, "0")
-		f.pods.Add(aJobsPod(thisPod))
+		f.pods.Add(asRead(t, aJobsPod(thisPod)))
 		f.expectIdle("of the same UID", thisPod, "1")
 		f.stop()
 		f.expectIdle("after the node agent", thisPod, "0")
@@ -172,7 +235,7 @@ func TestAKilledNodeAgentLeavesItInTheJournal(t *testing.T) {
 	root := plantPods(t)
 	synctest.Test(t, func(t *testing.T) {
 		f := follow(t, root)
-		f.pods.Add(aJobsPod(thisPod))
+		f.pods.Add(asRead(t, aJobsPod(thisPod)))
 		f.expectIdle("while it runs", thisPod, "1")
 		left, err := os.ReadFile(filepath.Join(root, "bands"))
 		if err != nil {
@@ -200,7 +263,7 @@ func TestAGroupThatComesLaterIsFoundLater(t *testing.T) {
 		if err := os.Rename(filepath.Join(dir, "pod"+thisPod), aside); err != nil {
 			t.Fatal(err)
 		}
-		f.pods.Add(aJobsPod(thisPod))
+		f.pods.Add(asRead(t, aJobsPod(thisPod)))
 		synctest.Wait()
 		if err := os.Rename(aside, filepath.Join(dir, "pod"+thisPod)); err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
@@ -66,7 +67,7 @@ func (s *Source) refreshFunction(key invocation.FunctionKey) {
 // stand for all of the spec.
 func sameFunction(a, b *v1alpha1.Function) bool {
 	return a.UID == b.UID && a.Generation == b.Generation &&
-		a.Annotations[v1alpha1.AnnotationAlgorithm] == b.Annotations[v1alpha1.AnnotationAlgorithm] &&
+		a.Annotations[wellknown.AnnotationAlgorithm] == b.Annotations[wellknown.AnnotationAlgorithm] &&
 		a.Status.LatestCreatedRevisionName == b.Status.LatestCreatedRevisionName &&
 		a.Status.LatestReadyRevisionName == b.Status.LatestReadyRevisionName &&
 		slices.Equal(a.Status.Traffic, b.Status.Traffic)

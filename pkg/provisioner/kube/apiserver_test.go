@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/internal/apitest"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
@@ -314,7 +315,7 @@ func testSpare(t *testing.T, s *apiHarness) {
 
 	// Somebody else was faster.
 	second := start("spare-2")
-	second.Labels[v1alpha1.LabelComponent], second.Labels[v1alpha1.LabelFunctionUID] = v1alpha1.ComponentFunction, "uid-other"
+	second.Labels[wellknown.LabelComponent], second.Labels[wellknown.LabelFunctionUID] = wellknown.ComponentFunction, "uid-other"
 	if _, err := s.client.CoreV1().Pods("shop").Update(t.Context(), second, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

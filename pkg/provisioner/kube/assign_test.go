@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
@@ -82,7 +83,7 @@ func TestAFunctionTakesASpareInstance(t *testing.T) {
 		}
 		assigned := th.pod(poolFunction(), "1")
 		of, ours := identity(assigned)
-		if !ours || of != (id{string(f.UID), "00000007-000001"}) || assigned.Labels[v1alpha1.LabelRevision] != f.Revision() || assigned.Labels[v1alpha1.LabelFunction] != "f" {
+		if !ours || of != (id{string(f.UID), "00000007-000001"}) || assigned.Labels[wellknown.LabelRevision] != f.Revision() || assigned.Labels[wellknown.LabelFunction] != "f" {
 			t.Errorf("its labels say %v: %v", of, assigned.Labels)
 		}
 		if len(assigned.OwnerReferences) != 1 || assigned.OwnerReferences[0].Kind != v1alpha1.KindFunctionRevision || assigned.OwnerReferences[0].Name != "f-00001" {
@@ -120,11 +121,11 @@ func TestASpareInstanceThatCannotBeTakenIsDeleted(t *testing.T) {
 			}
 		},
 		"another scheduler's": func(th *harness, pod *corev1.Pod) {
-			pod.Labels[v1alpha1.LabelScheduler] = "scheduler-2"
+			pod.Labels[wellknown.LabelScheduler] = "scheduler-2"
 			_ = th.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), pod, "shop")
 		},
 		"another function's": func(th *harness, pod *corev1.Pod) {
-			pod.Labels[v1alpha1.LabelComponent] = v1alpha1.ComponentFunction
+			pod.Labels[wellknown.LabelComponent] = wellknown.ComponentFunction
 			_ = th.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), pod, "shop")
 		},
 	} {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
@@ -178,7 +179,7 @@ func TestWhatAPodMayWaitForIsNamed(t *testing.T) {
 		"no kubelet has seen it": {running(mounting(claim), func(p *corev1.Pod) { p.Status.ContainerStatuses = nil }), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.pod.Labels = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelRevisionUID: "u"}
+			c.pod.Labels = map[string]string{wellknown.LabelManagedBy: wellknown.ManagedBy, wellknown.LabelRevisionUID: "u"}
 			got := unmounted(slimPod(c.pod))
 			if c.message == nil && got != "" {
 				t.Errorf("it waits for nothing, and said is %q", got)

@@ -19,6 +19,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
@@ -298,7 +299,7 @@ func TestOneFunctionsTroubleHoldsNobodyUp(t *testing.T) {
 	runHarness(t, testConfig(), oneNode, func(th *harness) {
 		bad, good := testFunction("bad"), testFunction("good")
 		th.client.PrependReactor("create", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
-			if action.(k8stesting.CreateAction).GetObject().(*corev1.Pod).Labels[v1alpha1.LabelFunction] == bad.Name {
+			if action.(k8stesting.CreateAction).GetObject().(*corev1.Pod).Labels[wellknown.LabelFunction] == bad.Name {
 				return true, nil, apierrors.NewServiceUnavailable("its webhook is down")
 			}
 			return false, nil, nil
@@ -694,7 +695,7 @@ func TestEachRevisionHasPodsOfItsOwn(t *testing.T) {
 			if found := th.Adopt(f); len(found) != 1 || found[0].CID != cid || found[0].Revision != f.Revision() {
 				t.Errorf("%s has %+v", f.FunctionRevisionName(), found)
 			}
-			if labels := th.pod(f, cid).Labels; labels[v1alpha1.LabelFunctionUID] != "uid-hello" || labels[v1alpha1.LabelRevisionUID] != string(f.UID) {
+			if labels := th.pod(f, cid).Labels; labels[wellknown.LabelFunctionUID] != "uid-hello" || labels[wellknown.LabelRevisionUID] != string(f.UID) {
 				t.Errorf("the pod of %s has the labels %v", f.FunctionRevisionName(), labels)
 			}
 		}
@@ -703,7 +704,7 @@ func TestEachRevisionHasPodsOfItsOwn(t *testing.T) {
 		}
 		// One may not pass for the other's.
 		forged := podOfOther(t, old, "00001-2", "node-1")
-		forged.Labels[v1alpha1.LabelRevisionUID] = string(fresh.UID)
+		forged.Labels[wellknown.LabelRevisionUID] = string(fresh.UID)
 		if of, ours := identity(forged); ours {
 			t.Errorf("a pod that the first revision owns counts as %v", of)
 		}

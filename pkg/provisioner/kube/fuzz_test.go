@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
@@ -30,11 +30,11 @@ func FuzzPod(f *testing.F) {
 			_, ofPool := warmpool.PoolOf(of.functionUID)
 			owned := false
 			for _, owner := range pod.OwnerReferences {
-				owned = owned || string(owner.UID) == of.functionUID || ofPool && owner.Name == pod.Labels[v1alpha1.LabelRuntime]
+				owned = owned || string(owner.UID) == of.functionUID || ofPool && owner.Name == pod.Labels[wellknown.LabelRuntime]
 			}
 			// A spare pod keeps its name when a function takes it.
-			named := ofPool || pod.Labels[v1alpha1.LabelPool] != "" || pod.Name == podspec.Name(pod.Labels[v1alpha1.LabelFunction], of.functionUID, of.cid)
-			if !owned || !named || of.cid == "" || pod.Labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy {
+			named := ofPool || pod.Labels[wellknown.LabelPool] != "" || pod.Name == podspec.Name(pod.Labels[wellknown.LabelFunction], of.functionUID, of.cid)
+			if !owned || !named || of.cid == "" || pod.Labels[wellknown.LabelManagedBy] != wellknown.ManagedBy {
 				t.Errorf("%s counts as %+v", text, of)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
@@ -89,19 +90,19 @@ func (in *instance) outgrown(pod *corev1.Pod) bool {
 // instance, that of its pool; empty if it is neither.
 func functionOf(pod *corev1.Pod) string {
 	labels := pod.Labels
-	if labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy {
+	if labels[wellknown.LabelManagedBy] != wellknown.ManagedBy {
 		return ""
 	}
-	if labels[v1alpha1.LabelComponent] == v1alpha1.ComponentSpare {
-		return warmpool.Pool{Scheduler: labels[v1alpha1.LabelScheduler], Namespace: pod.Namespace, Runtime: labels[v1alpha1.LabelRuntime], Name: labels[v1alpha1.LabelPool]}.UID()
+	if labels[wellknown.LabelComponent] == wellknown.ComponentSpare {
+		return warmpool.Pool{Scheduler: labels[wellknown.LabelScheduler], Namespace: pod.Namespace, Runtime: labels[wellknown.LabelRuntime], Name: labels[wellknown.LabelPool]}.UID()
 	}
-	return labels[v1alpha1.LabelRevisionUID]
+	return labels[wellknown.LabelRevisionUID]
 }
 
 // identity is the instance that a pod belongs to, by its labels. ok is false unless the pod's
 // owner agrees, and its name, which is that of the instance unless it was a spare one before.
 func identity(pod *corev1.Pod) (id, bool) {
-	of := id{functionUID: functionOf(pod), cid: invocation.CID(pod.Labels[v1alpha1.LabelCID])}
+	of := id{functionUID: functionOf(pod), cid: invocation.CID(pod.Labels[wellknown.LabelCID])}
 	if of.functionUID == "" || of.cid == "" || len(of.cid) > podspec.MaxCID {
 		return id{}, false
 	}
@@ -112,10 +113,10 @@ func identity(pod *corev1.Pod) (id, bool) {
 		}
 		switch {
 		case ofPool && owner.Kind == v1alpha1.KindClusterRuntime:
-			return of, owner.Name == pod.Labels[v1alpha1.LabelRuntime]
+			return of, owner.Name == pod.Labels[wellknown.LabelRuntime]
 		case !ofPool && ownsUnits(owner.Kind) && string(owner.UID) == of.functionUID:
-			wasSpare := pod.Labels[v1alpha1.LabelPool] != ""
-			return of, wasSpare || pod.Name == podspec.Name(pod.Labels[v1alpha1.LabelFunction], of.functionUID, of.cid)
+			wasSpare := pod.Labels[wellknown.LabelPool] != ""
+			return of, wasSpare || pod.Name == podspec.Name(pod.Labels[wellknown.LabelFunction], of.functionUID, of.cid)
 		}
 	}
 	return id{}, false
@@ -140,7 +141,7 @@ func adoptedInstance(pod *corev1.Pod, of id, now time.Time) *instance {
 		id:       of,
 		pod:      keyOf(pod),
 		node:     pod.Spec.NodeName,
-		revision: pod.Labels[v1alpha1.LabelRevision],
+		revision: pod.Labels[wellknown.LabelRevision],
 		requests: podAmount(pod),
 		started:  startedAt(pod),
 		changed:  now,

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
@@ -50,7 +51,7 @@ func (r *registry) podCreated(in *instance, pod *corev1.Pod) {
 	if in.stage != stageCreated {
 		now := time.Now()
 		in.stage, in.changed, in.created, in.spec = stageCreated, now, now, provisioner.InstanceSpec{}
-		in.revision = pod.Labels[v1alpha1.LabelRevision]
+		in.revision = pod.Labels[wellknown.LabelRevision]
 	}
 	if in.stopping && !in.deleting {
 		r.deletePod(in, nil)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
@@ -206,19 +207,19 @@ func podMeta(in Input) metav1.ObjectMeta {
 		Namespace: f.Namespace,
 		// Ours come last, and win.
 		Labels: joined(f.Spec.Template.Metadata.Labels, map[string]string{
-			v1alpha1.LabelFunction:    f.Name,
-			v1alpha1.LabelFunctionUID: f.FunctionUID(),
-			v1alpha1.LabelCID:         string(in.CID),
-			v1alpha1.LabelRevision:    f.Revision(),
-			v1alpha1.LabelRevisionUID: string(f.UID),
-			v1alpha1.LabelManagedBy:   v1alpha1.ManagedBy,
-			v1alpha1.LabelComponent:   v1alpha1.ComponentFunction,
+			wellknown.LabelFunction:    f.Name,
+			wellknown.LabelFunctionUID: f.FunctionUID(),
+			wellknown.LabelCID:         string(in.CID),
+			wellknown.LabelRevision:    f.Revision(),
+			wellknown.LabelRevisionUID: string(f.UID),
+			wellknown.LabelManagedBy:   wellknown.ManagedBy,
+			wellknown.LabelComponent:   wellknown.ComponentFunction,
 		}),
 		Annotations:     joined(f.Spec.Template.Metadata.Annotations, annotations(in.Decided)),
 		OwnerReferences: []metav1.OwnerReference{ownerOf(f)},
 	}
 	if inlineCode(f) != "" {
-		m.Annotations[v1alpha1.AnnotationCode] = inlineCode(f)
+		m.Annotations[wellknown.AnnotationCode] = inlineCode(f)
 	}
 	return m
 }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
@@ -73,7 +74,7 @@ func full() *v1alpha1.Function {
 	f := &v1alpha1.Function{}
 	f.Spec.Template = v1alpha1.FunctionTemplate{
 		Metadata: v1alpha1.TemplateMetadata{
-			Labels:      map[string]string{"cost-center": "4711", v1alpha1.LabelManagedBy: "somebody"},
+			Labels:      map[string]string{"cost-center": "4711", wellknown.LabelManagedBy: "somebody"},
 			Annotations: map[string]string{"example.com/owner": "payments"},
 		},
 		Image: "registry.example/app:1", Command: []string{"/app", "--greeting=$(HELLO)"}, Args: []string{"--cost=$5"}, Port: 9000,

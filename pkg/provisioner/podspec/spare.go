@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
@@ -35,13 +36,13 @@ func Spare(in Input) (*corev1.Pod, error) {
 			Name:      Name(in.Function.Name, string(in.Function.UID), in.CID),
 			Namespace: pool.Namespace,
 			Labels: map[string]string{
-				v1alpha1.LabelRuntime:   pool.Runtime,
-				v1alpha1.LabelPool:      pool.Name,
-				v1alpha1.LabelScheduler: pool.Scheduler,
-				v1alpha1.LabelCID:       string(in.CID),
-				v1alpha1.LabelRevision:  in.Function.Revision(),
-				v1alpha1.LabelManagedBy: v1alpha1.ManagedBy,
-				v1alpha1.LabelComponent: v1alpha1.ComponentSpare,
+				wellknown.LabelRuntime:   pool.Runtime,
+				wellknown.LabelPool:      pool.Name,
+				wellknown.LabelScheduler: pool.Scheduler,
+				wellknown.LabelCID:       string(in.CID),
+				wellknown.LabelRevision:  in.Function.Revision(),
+				wellknown.LabelManagedBy: wellknown.ManagedBy,
+				wellknown.LabelComponent: wellknown.ComponentSpare,
 			},
 			Annotations:     annotations(in.Decided),
 			OwnerReferences: []metav1.OwnerReference{owner(v1alpha1.KindClusterRuntime, in.Runtime.Name, in.Runtime.UID)},
@@ -117,16 +118,16 @@ func AssignPatch(in Input, pool warmpool.Pool, podUID types.UID) ([]byte, error)
 	label := func(name string) string { return "/metadata/labels/" + strings.ReplaceAll(name, "/", "~1") }
 	steps := []step{
 		{"test", "/metadata/uid", podUID},
-		{"test", label(v1alpha1.LabelComponent), v1alpha1.ComponentSpare},
-		{"test", label(v1alpha1.LabelRuntime), pool.Runtime},
-		{"test", label(v1alpha1.LabelPool), pool.Name},
-		{"test", label(v1alpha1.LabelScheduler), pool.Scheduler},
+		{"test", label(wellknown.LabelComponent), wellknown.ComponentSpare},
+		{"test", label(wellknown.LabelRuntime), pool.Runtime},
+		{"test", label(wellknown.LabelPool), pool.Name},
+		{"test", label(wellknown.LabelScheduler), pool.Scheduler},
 		{"replace", "/metadata/ownerReferences", m.OwnerReferences},
 		{"add", "/metadata/annotations/" + strings.ReplaceAll(AnnotationDecided, "/", "~1"), m.Annotations[AnnotationDecided]},
 	}
 	for _, name := range []string{
-		v1alpha1.LabelFunction, v1alpha1.LabelFunctionUID, v1alpha1.LabelCID,
-		v1alpha1.LabelRevision, v1alpha1.LabelRevisionUID, v1alpha1.LabelComponent,
+		wellknown.LabelFunction, wellknown.LabelFunctionUID, wellknown.LabelCID,
+		wellknown.LabelRevision, wellknown.LabelRevisionUID, wellknown.LabelComponent,
 	} {
 		steps = append(steps, step{"add", label(name), m.Labels[name]})
 	}

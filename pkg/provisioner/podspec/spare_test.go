@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
@@ -231,7 +232,7 @@ func TestSparePodsHaveNamesAndLabelsOfTheirOwn(t *testing.T) {
 				t.Fatalf("%s=%s: %v", label, value, errs)
 			}
 		}
-		if pod.Labels[v1alpha1.LabelFunctionUID] != "" || pod.Labels[v1alpha1.LabelFunction] != "" {
+		if pod.Labels[wellknown.LabelFunctionUID] != "" || pod.Labels[wellknown.LabelFunction] != "" {
 			t.Fatalf("it says that it is a function's: %v", pod.Labels)
 		}
 	})

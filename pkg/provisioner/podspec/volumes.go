@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 const (
@@ -138,7 +139,7 @@ func codeVolume(in Input) (corev1.Volume, bool) {
 	return corev1.Volume{Name: volumeCode, VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
 		Items: []corev1.DownwardAPIVolumeFile{{
 			Path:     path.Clean(codeFile(in.Function.Spec.Template.Handler, in.Runtime.Spec.FileExtension)),
-			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + v1alpha1.AnnotationCode + "']"},
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + wellknown.AnnotationCode + "']"},
 		}},
 	}}}, true
 }

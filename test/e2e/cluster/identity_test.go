@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/mtls"
@@ -142,7 +143,7 @@ var _ = Describe("The identity", func() {
 		t.warm(httpd("neighbour"))
 		Eventually(t.created("victim"), soon).Should(Equal(2), t.explain("victim"))
 		pods := t.living("victim")
-		uid, cid := pods[0].Labels[v1alpha1.LabelRevisionUID], pods[0].Labels[v1alpha1.LabelCID]
+		uid, cid := pods[0].Labels[wellknown.LabelRevisionUID], pods[0].Labels[wellknown.LabelCID]
 		clients := schedulers(ctx, asAgent(ctx))
 
 		for what, stolen := range map[string]string{
@@ -217,7 +218,7 @@ var _ = Describe("The identity", func() {
 		robot := read("robot", account)
 		Expect(robot.status).To(Equal(200), robot.String())
 		pod := t.living("robot")[0]
-		err := pull(ctx, schedulers(ctx, asAgent(ctx)), pod.Labels[v1alpha1.LabelRevisionUID], pod.Labels[v1alpha1.LabelCID], strings.TrimSpace(robot.body))
+		err := pull(ctx, schedulers(ctx, asAgent(ctx)), pod.Labels[wellknown.LabelRevisionUID], pod.Labels[wellknown.LabelCID], strings.TrimSpace(robot.body))
 		Expect(status.Code(err)).To(Equal(codes.Unauthenticated))
 	})
 })

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
@@ -43,7 +44,7 @@ var _ = Describe("Scaling under load", Serial, func() {
 	It("by its calls, from 15 to 3 to 15, fails no call", func(ctx SpecContext) {
 		t := newTenant(ctx)
 		wave := httpd("wave", brief, func(s *v1alpha1.FunctionSpec) { s.Scaling.MaxInstances = new(int32(15)) })
-		wave.Annotations = map[string]string{v1alpha1.AnnotationAlgorithm: "FPCSch"}
+		wave.Annotations = map[string]string{wellknown.AnnotationAlgorithm: "FPCSch"}
 		t.warm(wave)
 		steady := startTraffic(context.Background(), mostCalls, sleeping(t, "wave", 3000, 3))
 		DeferCleanup(func() { steady.stop() })

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 var _ = Describe("Uninstalling", Serial, func() {
@@ -84,7 +85,7 @@ func leftovers(ctx context.Context) (names []string) {
 			kind == "events" || kind == "events.events.k8s.io" || strings.HasSuffix(kind, ".metrics.k8s.io")
 	})
 	all := strings.Join(kinds, ",")
-	for _, selector := range []string{"app.kubernetes.io/managed-by=windlass", "app.kubernetes.io/name=windlass", "app.kubernetes.io/part-of=windlass", v1alpha1.LabelFunctionUID} {
+	for _, selector := range []string{"app.kubernetes.io/managed-by=windlass", "app.kubernetes.io/name=windlass", "app.kubernetes.io/part-of=windlass", wellknown.LabelFunctionUID} {
 		found := kubectl(ctx, "get", all, "--all-namespaces", "--ignore-not-found", "--selector", selector, "-o",
 			`jsonpath={range .items[*]}{.kind}{" "}{.metadata.namespace}{"/"}{.metadata.name}{"\n"}{end}`)
 		names = append(names, strings.Split(strings.ToLower(strings.TrimSpace(found)), "\n")...)

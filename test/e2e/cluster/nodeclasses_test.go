@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 var _ = Describe("Batch work on a node", Serial, Ordered, func() {
@@ -105,11 +106,11 @@ var _ = Describe("Batch work on a node", Serial, Ordered, func() {
 		Expect(isLow()).To(ConsistOf(lowGroup))
 
 		By("taking the annotation away, and giving it back")
-		listed.kubectl("annotate", "pod", inLow.Name, v1alpha1.AnnotationClass+"-")
+		listed.kubectl("annotate", "pod", inLow.Name, wellknown.AnnotationClass+"-")
 		Eventually(isLow, soon, "50ms").Should(BeEmpty())
 		Expect(journalOf(firstNode)).To(BeEmpty())
 		Expect(sharesOn(firstNode)[lowGroup]).To(Equal(usual), "they request the same")
-		listed.kubectl("annotate", "pod", inLow.Name, v1alpha1.AnnotationClass+"=Batch")
+		listed.kubectl("annotate", "pod", inLow.Name, wellknown.AnnotationClass+"=Batch")
 		Eventually(isLow, soon, "50ms").Should(ConsistOf(lowGroup))
 
 		By("disabling node agents, and enabling them")
@@ -199,7 +200,7 @@ func (t *tenant) job(ctx context.Context, name string) corev1.Pod {
 	GinkgoHelper()
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: name}}
 	job.Spec.BackoffLimit = new(int32(0))
-	job.Spec.Template.Annotations = map[string]string{v1alpha1.AnnotationClass: "Batch"}
+	job.Spec.Template.Annotations = map[string]string{wellknown.AnnotationClass: "Batch"}
 	job.Spec.Template.Spec = ordinaryPod()
 	job.Spec.Template.Spec.Containers[0].Resources.Requests = amount("100m", "16Mi")
 	job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/gateway/problems"
 )
 
@@ -183,7 +184,7 @@ func (t *tenant) created(name string) func() int {
 // pods are a function's pods, of every revision, also those that are ending.
 func (t *tenant) pods(name string) []corev1.Pod {
 	GinkgoHelper()
-	return listPods(t.ctx, t.namespace, client.MatchingLabels{v1alpha1.LabelFunction: name})
+	return listPods(t.ctx, t.namespace, client.MatchingLabels{wellknown.LabelFunction: name})
 }
 
 // living are the pods of a function that have not ended and that nobody has

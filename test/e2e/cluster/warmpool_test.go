@@ -16,13 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 // spares are the pods of a Runtime's warm pool in the namespace.
 func (t *tenant) spares(runtime string) []corev1.Pod {
 	GinkgoHelper()
 	return listPods(t.ctx, t.namespace, client.MatchingLabels{
-		v1alpha1.LabelRuntime: runtime, v1alpha1.LabelComponent: v1alpha1.ComponentSpare,
+		wellknown.LabelRuntime: runtime, wellknown.LabelComponent: wellknown.ComponentSpare,
 	})
 }
 
@@ -100,7 +101,7 @@ var _ = Describe("A warm pool", func() {
 		t.deploy(unproven(handler("first", runtime, v1alpha1.Code{Inline: python})))
 		t.waitFull(runtime, 3)
 		// The pool for other namespaces comes first, and has nothing here.
-		Expect(t.kubectl("get", "pods", "-L", v1alpha1.LabelRuntime+","+v1alpha1.LabelPool)).To(And(
+		Expect(t.kubectl("get", "pods", "-L", wellknown.LabelRuntime+","+wellknown.LabelPool)).To(And(
 			MatchRegexp(`-spare-\S+ .* %s +small\n`, runtime), Not(ContainSubstring(" elsewhere\n"))))
 		spares := uids(t.spares(string(runtime)))
 		Expect(spares).To(HaveLen(3))
@@ -118,7 +119,7 @@ var _ = Describe("A warm pool", func() {
 		Expect(spares).To(ContainElement(pods[0].UID))
 		Expect(pods[0].OwnerReferences).To(HaveLen(1))
 		Expect(pods[0].OwnerReferences[0].Kind).To(Equal(v1alpha1.KindFunctionRevision))
-		Expect(pods[0].Labels).To(HaveKeyWithValue(v1alpha1.LabelComponent, v1alpha1.ComponentFunction))
+		Expect(pods[0].Labels).To(HaveKeyWithValue(wellknown.LabelComponent, wellknown.ComponentFunction))
 
 		// The next function cannot get that one, but another.
 		t.deploy(unproven(handler("second", runtime, v1alpha1.Code{Inline: strings.ReplaceAll(python, "hello", "good day")})))
@@ -153,7 +154,7 @@ var _ = Describe("A warm pool", func() {
 				a := t.post(name, "/", `{"name": "Ada"}`)
 				Expect(a.status).To(Equal(200), a.String()+"\n"+t.explain(name)())
 				took = append(took, a.duration)
-				_, wasSpare := t.pods(name)[0].Labels[v1alpha1.LabelPool]
+				_, wasSpare := t.pods(name)[0].Labels[wellknown.LabelPool]
 				Expect(wasSpare).To(Equal(what == "spare instances"))
 			}
 			slices.Sort(took)

@@ -1,22 +1,22 @@
-package v1alpha1
+package wellknown
 
 // Labels and annotations of Functions, of their pods, and of spare instances.
 const (
 	// LabelFunction is the function's name, and LabelFunctionUID its UID.
-	LabelFunction    = GroupName + "/function"
-	LabelFunctionUID = GroupName + "/function-uid"
+	LabelFunction    = Group + "/function"
+	LabelFunctionUID = Group + "/function-uid"
 	// LabelCID is the instance's id within its function.
-	LabelCID = GroupName + "/cid"
+	LabelCID = Group + "/cid"
 	// LabelRevision is FunctionRevision.Label of the revision that the instance was
 	// started for, and LabelRevisionUID its UID.
-	LabelRevision    = GroupName + "/revision"
-	LabelRevisionUID = GroupName + "/revision-uid"
+	LabelRevision    = Group + "/revision"
+	LabelRevisionUID = Group + "/revision-uid"
 	// LabelPool is the warm pool that the instance belongs to, or belonged to until a
 	// function took it, and LabelRuntime the ClusterRuntime that has the pool.
-	LabelPool    = GroupName + "/pool"
-	LabelRuntime = GroupName + "/runtime"
+	LabelPool    = Group + "/pool"
+	LabelRuntime = Group + "/runtime"
 	// LabelScheduler is the scheduler to which a spare instance belongs.
-	LabelScheduler = GroupName + "/scheduler"
+	LabelScheduler = Group + "/scheduler"
 	// LabelComponent says what a pod is: ComponentFunction for an instance of a
 	// function, ComponentSpare for one that has none yet.
 	LabelComponent    = "app.kubernetes.io/component"
@@ -27,17 +27,17 @@ const (
 	ManagedBy      = "windlass"
 
 	// AnnotationCode holds a function's inline code, which the pod mounts.
-	AnnotationCode = GroupName + "/code"
+	AnnotationCode = Group + "/code"
 
 	// AnnotationClass of a pod that is no instance puts it into the low band of its node, with the
 	// value Batch, where the administrator allows it to.
-	AnnotationClass = GroupName + "/class"
+	AnnotationClass = Group + "/class"
 
 	// AnnotationAlgorithm of a Function is an experiment: the algorithm that says how
 	// many instances it gets, instead of the one that the administrators chose.
-	AnnotationAlgorithm = "experimental." + GroupName + "/scaling-algorithm"
+	AnnotationAlgorithm = "experimental." + Group + "/scaling-algorithm"
 
 	// FinalizerDrain keeps a Function that is being deleted until its
 	// instances have ended.
-	FinalizerDrain = GroupName + "/drain"
+	FinalizerDrain = Group + "/drain"
 )
