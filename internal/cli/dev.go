@@ -82,6 +82,11 @@ func (d *developer) dev(ctx context.Context, flags upFlags) error {
 
 // devAlone runs a Windlass, whose console has all that there is to see.
 func (d *developer) devAlone(ctx context.Context, flags upFlags) error {
+	watch, err := watchManifests(flags.files)
+	if err != nil {
+		return err
+	}
+	defer watch.Close()
 	config, err := d.own.upConfig(flags)
 	if err != nil {
 		return err
@@ -97,13 +102,18 @@ func (d *developer) devAlone(ctx context.Context, flags upFlags) error {
 	ready := config.Ready
 	config.Ready = func(info localapi.Info, applied []localapi.Applied) {
 		ready(info, applied)
-		watching.Go(func() { d.deployOnChange(ctx, t, flags.files, nil) })
+		watching.Go(func() { d.deployOnChange(ctx, watch, t, flags.files, nil) })
 	}
 	return d.own.programs.Up(ctx, config)
 }
 
 // devWith uses a Windlass that runs, and follows the logs of the functions.
 func (d *developer) devWith(ctx context.Context, t *target, files []string) error {
+	watch, err := watchManifests(files)
+	if err != nil {
+		return err
+	}
+	defer watch.Close()
 	manifests, err := readManifests(files, nil)
 	if err != nil {
 		return err
@@ -133,19 +143,14 @@ func (d *developer) devWith(ctx context.Context, t *target, files []string) erro
 		}
 	}
 	follow(manifests)
-	d.deployOnChange(ctx, t, files, follow)
+	d.deployOnChange(ctx, watch, t, files, follow)
 	return nil
 }
 
 // deployOnChange deploys again when files change, until ctx ends. What is wrong with them
 // is said, and waits for the next change.
-func (d *developer) deployOnChange(ctx context.Context, t *target, files []string, deployed func([]manifest)) {
-	tell := func(err error) {
-		if err != nil && ctx.Err() == nil {
-			fmt.Fprintf(d.Err, "%s %s\n", d.paint(d.Err, red, "not deployed:"), d.rewriteCommands(err.Error()))
-		}
-	}
-	tell(watchFiles(ctx, func() []string { return watched(files) }, func() {
+func (d *developer) deployOnChange(ctx context.Context, watch *fileWatch, t *target, files []string, deployed func([]manifest)) {
+	watch.run(ctx, func() {
 		manifests, err := readManifests(files, nil)
 		if err == nil {
 			err = d.enforceNamespace(manifests)
@@ -153,14 +158,23 @@ func (d *developer) deployOnChange(ctx context.Context, t *target, files []strin
 		if err == nil {
 			err = d.deploy(ctx, t, manifests, deployFlags{})
 		}
-		if tell(err); err == nil && deployed != nil {
+		switch {
+		case err != nil && ctx.Err() == nil:
+			fmt.Fprintf(d.Err, "%s %s\n", d.paint(d.Err, red, "not deployed:"), d.rewriteCommands(err.Error()))
+		case err == nil && deployed != nil:
 			deployed(manifests)
 		}
 	}, func(err error) {
 		if ctx.Err() == nil {
 			fmt.Fprintf(d.Err, "%s; the next change that is seen tries again\n", err)
 		}
-	}))
+	})
+}
+
+// watchManifests watches manifests and the code that they name. A watch that began after a
+// deployment had read the files would miss what changed in between.
+func watchManifests(files []string) (*fileWatch, error) {
+	return openWatch(func() []string { return watched(files) })
 }
 
 // watched are the files and folders whose changes matter: the manifests and the code that

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,9 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/windlass-dev/windlass/internal/localapi"
+	"github.com/windlass-dev/windlass/internal/tracing"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 )
 
@@ -26,32 +30,20 @@ func TestFilesAreWatchedWhereCodeIs(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	w := watch(t, dir)
+	// A change before it runs counts too.
+	save("handler.py")
 	ctx, cancel := context.WithCancel(t.Context())
-	asked, changed := make(chan struct{}, 9), make(chan struct{})
-	ended := make(chan error)
+	changed, ended := make(chan struct{}), make(chan struct{})
 	go func() {
-		ended <- watchFiles(ctx, func() []string {
-			asked <- struct{}{}
-			return []string{dir}
-		}, func() { changed <- struct{}{} }, func(err error) { t.Error(err) })
+		defer close(ended)
+		w.run(ctx, func() { changed <- struct{}{} }, func(err error) { t.Error(err) })
 	}()
-	// It watches once it has asked again, after the first change.
-	<-asked
-	for begun := false; !begun; {
-		save("handler.py")
-		select {
-		case <-changed:
-			begun = true
-		default:
-		}
-	}
-	<-asked
+	<-changed
 	save(filepath.Join("lib", "more.py"))
 	<-changed
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	<-ended
 }
 
 func put(t *testing.T, path ...string) {
@@ -73,32 +65,23 @@ func TestFilesAreWatchedThoughABuildRecreatesThem(t *testing.T) {
 	code := filepath.Join(dir, "dist")
 	makeFolder(t, code)
 	ctx, cancel := context.WithCancel(t.Context())
-	there, ended := make(chan bool, 999), make(chan error, 1)
+	there, ended := make(chan bool, 999), make(chan struct{})
+	w := watch(t, code)
 	go func() {
-		ended <- watchFiles(ctx, func() []string { return []string{code} }, func() {
+		defer close(ended)
+		w.run(ctx, func() {
 			_, err := os.Stat(filepath.Join(code, "handler.js"))
 			there <- err == nil
 		}, func(err error) { t.Error(err) })
 	}()
-	// It watches once it sees one of many changes.
-	for begun := false; !begun; {
-		put(t, code, "handler.js")
-		select {
-		case <-there:
-			begun = true
-		default:
-		}
-	}
 	await := func(want bool) {
 		t.Helper()
 		for got := !want; got != want; {
-			select {
-			case got = <-there:
-			case err := <-ended:
-				t.Fatalf("it watches no more: %v", err)
-			}
+			got = <-there
 		}
 	}
+	put(t, code, "handler.js")
+	await(true)
 	if err := os.RemoveAll(code); err != nil {
 		t.Fatal(err)
 	}
@@ -107,40 +90,31 @@ func TestFilesAreWatchedThoughABuildRecreatesThem(t *testing.T) {
 	put(t, code, "handler.js")
 	await(true)
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	<-ended
 }
 
-// watching watches paths itself and looks at the events.
-type watching struct {
-	*fileWatch
-	paths []string
-}
+// watching is a watch whose events a test looks at itself.
+type watching struct{ *fileWatch }
 
-func watch(t *testing.T, paths ...string) *watching {
+func watch(t *testing.T, paths ...string) watching {
 	t.Helper()
-	watcher, err := fsnotify.NewWatcher()
+	w, err := openWatch(func() []string { return paths })
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { watcher.Close() })
-	w := &watching{&fileWatch{Watcher: watcher}, paths}
-	if err := w.replace(paths); err != nil {
-		t.Fatal(err)
-	}
-	return w
+	t.Cleanup(func() { w.Close() })
+	return watching{w}
 }
 
-// sees waits until a change of a path is seen and counts, and watches anew.
-func (w *watching) sees(t *testing.T, path ...string) {
+// sees waits until a change of a path is seen and counts, and watches again.
+func (w watching) sees(t *testing.T, path ...string) {
 	t.Helper()
 	for event := range w.Events {
 		if w.isRelevant(event) && event.Name == filepath.Join(path...) {
 			break
 		}
 	}
-	if err := w.replace(w.paths); err != nil {
+	if err := w.replace(w.paths()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -222,6 +196,49 @@ func TestWhatToolsWriteBesideCodeIsNoChange(t *testing.T) {
 	}
 	if w.isRelevant(fsnotify.Event{Name: filepath.Join("dir", "handler.py"), Op: fsnotify.Chmod}) {
 		t.Error("a mode that changes is no change of code")
+	}
+}
+
+// A change between the first deployment and the first watch would never be deployed.
+func TestDevDeploysWhatChangesWhileItDeploysFirst(t *testing.T) {
+	for name, begin := range map[string]func(ctx context.Context, d *developer, th *harness, files []string) error{
+		"with another Windlass": func(ctx context.Context, d *developer, th *harness, files []string) error {
+			return d.devWith(ctx, localTarget(th.dir), files)
+		},
+		"with its own": func(ctx context.Context, d *developer, th *harness, files []string) error {
+			d.own.programs.Up = func(ctx context.Context, config UpConfig) error {
+				_, err := th.Apply(config.Functions[0])
+				config.Ready(localapi.Info{}, nil)
+				<-ctx.Done()
+				return err
+			}
+			return d.devAlone(ctx, upFlags{listen: defaultListen, opsListen: defaultOpsListen, maxBody: "1Ki", decider: autoscaler.Default(),
+				nodeScheduling: "off", nodeSlice: "auto", logCalls: string(gateway.LogAll), tracing: tracing.DefaultConfig(),
+				logLevel: "info", logFormat: "text", agent: fakeAgent(t), files: files})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			dir := write(t, map[string]string{"f.yaml": yamlOf("f", "template: {command: [x], code: {path: .}}")})
+			th := open(t)
+			applied := 0
+			th.onApply = func() {
+				if applied++; applied == 1 {
+					put(t, dir, "app.py")
+					return
+				}
+				cancel()
+			}
+			a := newApp(Streams{Out: io.Discard, Err: io.Discard}, Programs{})
+			a.getenv = func(string) string { return "" }
+			a.dataDir = th.dir
+			reports := reporter{a.finder}
+			d := &developer{deployer{reports}, &runner{reports, a.programs}}
+			if err := begin(ctx, d, th, []string{dir}); err != nil && ctx.Err() == nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }
 

@@ -55,6 +55,8 @@ type harness struct {
 	// key is $WINDLASS_KEY.
 	key      string
 	followed string
+	// onApply is called after each Apply, if it is set.
+	onApply func()
 }
 
 // stock is a catalog of functions without revisions.
@@ -144,6 +146,9 @@ func (th *harness) Apply(fn *v1alpha1.Function) (file.Result, error) {
 	fn.UID = types.UID("uid-of-" + fn.Name)
 	fn.CreationTimestamp = metav1.NewTime(now.Add(-90 * time.Minute))
 	th.catalog.Put(fn)
+	if th.onApply != nil {
+		th.onApply()
+	}
 	return result, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -20,19 +21,34 @@ import (
 // several times, and a checkout writes many.
 const settleTime = 200 * time.Millisecond
 
-// watchFiles calls changed after files have changed, until ctx ends. What is watched is
-// asked anew before each time, and failed hears of what cannot be watched then. Changes while
-// changed runs are not missed.
-func watchFiles(ctx context.Context, paths func() []string, changed func(), failed func(error)) error {
+// fileWatch is what is watched for some paths.
+type fileWatch struct {
+	*fsnotify.Watcher
+	// paths says what to watch, by what is in the files now.
+	paths func() []string
+	// folders are watched for what happens to the files in them.
+	folders map[string]bool
+	// named are paths that matter themselves, whatever they are called: they come and go.
+	named map[string]bool
+}
+
+// openWatch watches files. run hears of all changes from now on. The caller closes the watch.
+func openWatch(paths func() []string) (*fileWatch, error) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
-		return fmt.Errorf("files cannot be watched: %w", err)
+		return nil, cannotWatch(err)
 	}
-	defer watcher.Close()
-	watch := &fileWatch{Watcher: watcher}
-	if err := watch.replace(paths()); err != nil {
-		return err
+	w := &fileWatch{Watcher: watcher, paths: paths}
+	if err := w.replace(paths()); err != nil {
+		return nil, errors.Join(err, watcher.Close())
 	}
+	return w, nil
+}
+
+// run calls changed after files have changed, until ctx ends. It asks for the paths again before
+// each time, and failed hears of what cannot be watched then. Changes while changed runs are not
+// missed.
+func (w *fileWatch) run(ctx context.Context, changed func(), failed func(error)) {
 	settled := time.NewTimer(time.Hour)
 	settled.Stop()
 	defer settled.Stop()
@@ -46,36 +62,24 @@ func watchFiles(ctx context.Context, paths func() []string, changed func(), fail
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
-		case event := <-watcher.Events:
-			if watch.isRelevant(event) {
+			return
+		case event := <-w.Events:
+			if w.isRelevant(event) {
 				begin()
 			}
-		case err, open := <-watcher.Errors:
-			if !open {
-				return err
-			}
+		case _ = <-w.Errors:
 			// Some changes were missed.
 			begin()
 		case <-settled.C:
 			waiting = false
 			// A folder that is new is watched before its files are read, or what is written
 			// into it in between would be missed.
-			if err := watch.replace(paths()); err != nil {
+			if err := w.replace(w.paths()); err != nil {
 				failed(err)
 			}
 			changed()
 		}
 	}
-}
-
-// fileWatch is what is watched for some paths.
-type fileWatch struct {
-	*fsnotify.Watcher
-	// folders are watched for what happens to the files in them.
-	folders map[string]bool
-	// named are paths that matter themselves, whatever they are called: they come and go.
-	named map[string]bool
 }
 
 // replace watches paths, the folders in them, and nothing else. It watches what it can before
@@ -89,7 +93,7 @@ func (w *fileWatch) replace(paths []string) error {
 			err = w.watch(path)
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("files cannot be watched: %w", err))
+			errs = append(errs, cannotWatch(err))
 		}
 	}
 	for _, at := range w.WatchList() {
@@ -194,10 +198,21 @@ func (w *fileWatch) watchTree(root string) error {
 
 func (w *fileWatch) watchFolder(at string) error {
 	if err := w.Add(at); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", at, err)
 	}
 	w.folders[at] = true
 	return nil
+}
+
+// cannotWatch names the limits of Linux, whose errors speak of disks and open files.
+func cannotWatch(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		err = fmt.Errorf("%w: raise fs.inotify.max_user_watches with sysctl, or name fewer folders with -f", err)
+	case errors.Is(err, syscall.EMFILE):
+		err = fmt.Errorf("%w: raise fs.inotify.max_user_instances with sysctl", err)
+	}
+	return fmt.Errorf("files cannot be watched: %w", err)
 }
 
 // isRelevant reports whether an event may change code or a manifest.
