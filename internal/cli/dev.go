@@ -60,7 +60,7 @@ func (d *developer) dev(ctx context.Context, flags upFlags) error {
 		if err != nil {
 			return err
 		}
-		return d.devWith(ctx, t, flags.files)
+		return d.devWhileRead(ctx, t, flags.files)
 	}
 	dataDir, err := d.resolveDataDir()
 	if err != nil {
@@ -73,7 +73,7 @@ func (d *developer) dev(ctx context.Context, flags upFlags) error {
 		if err := d.adopt(t); err != nil {
 			return err
 		}
-		return d.devWith(ctx, t, flags.files)
+		return d.devWhileRead(ctx, t, flags.files)
 	case !errors.As(err, &absent):
 		return err
 	}
@@ -105,6 +105,12 @@ func (d *developer) devAlone(ctx context.Context, flags upFlags) error {
 		watching.Go(func() { d.deployOnChange(ctx, watch, t, flags.files, nil) })
 	}
 	return d.own.programs.Up(ctx, config)
+}
+
+// devWhileRead ends when nobody reads what it prints any more: unlike a Windlass of its own, it
+// serves nobody else.
+func (d *developer) devWhileRead(ctx context.Context, t *target, files []string) error {
+	return d.whileRead(func(ctx context.Context) error { return d.devWith(ctx, t, files) })(ctx)
 }
 
 // devWith uses a Windlass that runs, and follows the logs of the functions.

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // host is what the command has around it: its streams, the clock and the environment.
@@ -39,8 +42,14 @@ func endingSignals() []os.Signal {
 }
 
 // interruptible runs work, whose context ends at the first of endingSignals; the second one
-// ends the process.
+// ends the process. That nobody reads the output any more ends neither, as with other servers: the
+// process would leave calls and processes of functions behind. Ctrl-C ends the tee of up | tee, too,
+// before up has drained.
 func (h *host) interruptible(parent context.Context, work func(ctx context.Context) error) error {
+	// It is caught, not ignored: functions would inherit that.
+	unread := make(chan os.Signal, 1)
+	signal.Notify(unread, syscall.SIGPIPE)
+	defer signal.Stop(unread)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, endingSignals()...)
 	defer signal.Stop(signals)
@@ -74,6 +83,52 @@ func (h *host) cancelOnSignal(parent context.Context, signals <-chan os.Signal) 
 		<-ended
 		cancel()
 	}
+}
+
+// readerEvery is how often whileRead looks for the reader.
+const readerEvery = 500 * time.Millisecond
+
+// whileRead makes work whose context also ends when nobody can read the standard output any more,
+// which is then no error: grep -m1 needs one line, and the next may be written tomorrow.
+func (h *host) whileRead(work func(ctx context.Context) error) func(ctx context.Context) error {
+	out, isFile := h.Out.(*os.File)
+	if !isFile {
+		return work
+	}
+	return func(parent context.Context) error {
+		ctx, cancel := context.WithCancel(parent)
+		unread := false
+		var looking sync.WaitGroup
+		looking.Go(func() {
+			ticker := time.NewTicker(readerEvery)
+			defer ticker.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-ticker.C:
+				}
+				if isUnread(out) {
+					unread = true
+					cancel()
+				}
+			}
+		})
+		err := work(ctx)
+		cancel()
+		looking.Wait()
+		if unread {
+			return nil
+		}
+		return err
+	}
+}
+
+// isUnread reports whether a file is a pipe or socket whose other end is closed.
+func isUnread(file *os.File) bool {
+	fds := []unix.PollFd{{Fd: int32(file.Fd())}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
 }
 
 // killTime is how long the end may wait for what would outlive this process.

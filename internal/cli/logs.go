@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -63,7 +64,11 @@ in Windlass-Invocation-Id, and what its instance wrote meanwhile.`,
 			}
 			out := &counter{to: l.Out}
 			request.key, request.out, request.notes = t.key(key), out, l.Err
-			err = t.Log(cmd.Context(), request)
+			show := func(ctx context.Context) error { return t.Log(ctx, request) }
+			if request.follow {
+				show = l.whileRead(show)
+			}
+			err = show(cmd.Context())
 			if err == nil && out.bytes == 0 && request.tail != 0 && !request.follow {
 				l.noteSilence(request.key, since)
 			}
