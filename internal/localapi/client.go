@@ -2,6 +2,7 @@ package localapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -162,15 +163,39 @@ func (c *Client) LookUpCall(ctx context.Context, id invocation.ID) (invocation.R
 // Log copies a function's log to w. A followed log ends when ctx does, Windlass stops, or the
 // function is deleted.
 func (c *Client) Log(ctx context.Context, w io.Writer, key invocation.FunctionKey, options LogOptions) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	patience := time.AfterFunc(answerTime, func() { cancel(context.DeadlineExceeded) })
+	defer patience.Stop()
 	response, err := c.do(ctx, http.MethodGet, functionPath(key)+"/log?"+options.query().Encode(), nil)
 	if err != nil {
-		return err
+		return c.explainSilence(cmp.Or(context.Cause(ctx), err))
 	}
 	defer response.Body.Close()
-	if _, err := io.Copy(w, response.Body); err != nil {
+	patience.Stop()
+	lines := io.Reader(response.Body)
+	if !options.Follow {
+		lines = &impatientReader{lines, patience}
+	}
+	if _, err := io.Copy(w, lines); err != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, context.DeadlineExceeded) {
+			return c.explainSilence(cause)
+		}
 		return fmt.Errorf("the log was cut off: %w: ask for it again", err)
 	}
 	return nil
+}
+
+// impatientReader gives answerTime to each read, but none to those who take what was read.
+type impatientReader struct {
+	io.Reader
+	patience *time.Timer
+}
+
+func (r *impatientReader) Read(p []byte) (int, error) {
+	r.patience.Reset(answerTime)
+	defer r.patience.Stop()
+	return r.Reader.Read(p)
 }
 
 // answerTime is how long Windlass has for an answer: it has all that it is asked for in its
@@ -181,7 +206,11 @@ const answerTime = 30 * time.Second
 func (c *Client) call(ctx context.Context, method, path string, body []byte, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	err := c.exchange(ctx, method, path, body, result)
+	return c.explainSilence(c.exchange(ctx, method, path, body, result))
+}
+
+// explainSilence says of a deadline why it may have passed.
+func (c *Client) explainSilence(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("the Windlass with the data folder %s does not answer: %w: continue it with fg if it was stopped with Ctrl-Z, or else restart it with windlass up", c.dataDir, err)
 	}

@@ -329,6 +329,23 @@ func TestALogIsFollowedUntilWindlassStops(t *testing.T) {
 	}
 }
 
+func TestAFollowedLogBeginsBeforeItsFirstLine(t *testing.T) {
+	client, _ := start(t, func(ctx context.Context, w io.Writer, _ LogOptions) error {
+		_, err := w.Write(nil)
+		<-ctx.Done()
+		return err
+	})
+	key := invocation.FunctionKey{Namespace: "default", Name: "f"}
+	if _, err := client.Apply(t.Context(), program("default", "f")); err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.do(t.Context(), http.MethodGet, functionPath(key)+"/log?follow=true", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+}
+
 func TestA12AFollowedLogEndsWhenItsFunctionIsDeleted(t *testing.T) {
 	client, _ := start(t, func(ctx context.Context, w io.Writer, _ LogOptions) error {
 		fmt.Fprintln(w, "a line")
@@ -536,10 +553,7 @@ func TestAChangeGoesByWhatWasRead(t *testing.T) {
 
 func TestAWindlassThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := NewClient("/data")
-		connected, silent := net.Pipe()
-		defer silent.Close()
-		client.http.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) { return connected, nil }
+		client := silentAfter(t, "")
 		began := time.Now()
 		_, err := client.Info(t.Context())
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "/data does not answer") || !strings.Contains(err.Error(), "fg") {
@@ -551,16 +565,72 @@ func TestAWindlassThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	})
 }
 
+// silentAfter is a client of a Windlass that writes an answer's beginning and then nothing until the
+// test ends.
+func silentAfter(t *testing.T, beginning string) *Client {
+	t.Helper()
+	client := NewClient("/data")
+	connected, slow := net.Pipe()
+	t.Cleanup(func() { slow.Close() })
+	client.http.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) { return connected, nil }
+	go func() {
+		_, _ = http.ReadRequest(bufio.NewReader(slow))
+		_, _ = io.WriteString(slow, beginning)
+	}()
+	return client
+}
+
+func TestALogIsAwaitedForeverOnlyWhileItIsFollowed(t *testing.T) {
+	const begun = "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\na line\n"
+	for name, c := range map[string]struct {
+		beginning string
+		options   LogOptions
+		givenUp   bool
+	}{
+		"a followed log that does not begin": {"", LogOptions{Follow: true}, true},
+		"a followed log without new lines":   {begun, LogOptions{Follow: true}, false},
+		"a log that does not begin":          {"", LogOptions{}, true},
+		"a log that does not end":            {begun, LogOptions{}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(100*answerTime, cancel)
+				began := time.Now()
+				err := silentAfter(t, c.beginning).Log(ctx, io.Discard, invocation.FunctionKey{Namespace: "default", Name: "f"}, c.options)
+				if took := time.Since(began); (took == answerTime) != c.givenUp {
+					t.Errorf("it ended after %s with %v", took, err)
+				}
+				if c.givenUp && (err == nil || !strings.Contains(err.Error(), "/data does not answer")) {
+					t.Errorf("got %v", err)
+				}
+			})
+		})
+	}
+}
+
+// slowly takes lines slower than Windlass may send them.
+type slowly struct{ lines int }
+
+func (s *slowly) Write(p []byte) (int, error) {
+	time.Sleep(10 * answerTime)
+	s.lines++
+	return len(p), nil
+}
+
+func TestALogThatIsReadSlowlyIsNotGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := silentAfter(t, "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\na line\n")
+		w := &slowly{}
+		if err := client.Log(t.Context(), w, invocation.FunctionKey{Namespace: "default", Name: "f"}, LogOptions{}); err != nil || w.lines == 0 {
+			t.Errorf("%d lines, %v", w.lines, err)
+		}
+	})
+}
+
 func TestAnAnswerThatDoesNotEndIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := NewClient("/data")
-		connected, slow := net.Pipe()
-		defer slow.Close()
-		client.http.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) { return connected, nil }
-		go func() {
-			_, _ = http.ReadRequest(bufio.NewReader(slow))
-			_, _ = io.WriteString(slow, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{")
-		}()
+		client := silentAfter(t, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{")
 		if _, err := client.Info(t.Context()); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "/data does not answer") {
 			t.Errorf("got %v", err)
 		}

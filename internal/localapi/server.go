@@ -48,8 +48,9 @@ type Archive interface {
 // Logs prints what a function's instances have written.
 type Logs interface {
 	// Follow prints the lines of all instances in the order of their times. If options ask for
-	// it, it follows them until ctx ends. If there is nothing to print, it returns an error
-	// before it writes anything.
+	// it, it follows them until ctx ends; before it waits for new ones it writes to w, even if it
+	// has no bytes, because a client gives up an answer that does not begin. If there is nothing to
+	// print, it returns an error before it writes.
 	Follow(ctx context.Context, w io.Writer, key invocation.FunctionKey, options LogOptions) error
 }
 

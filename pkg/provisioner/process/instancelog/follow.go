@@ -41,7 +41,8 @@ type Options struct {
 // Follow prints the lines that the instances of a function have written, in the order of their
 // times, each after its instance's id. dataDir is the driver's data folder. It returns nil
 // when ctx ends, and an error if w or a file fails, or if there are no logs and Options.Follow
-// is not set.
+// is not set. Before it waits for new lines it writes no bytes to w, so w knows that it follows even
+// if there are no lines.
 func Follow(ctx context.Context, w io.Writer, dataDir string, key invocation.FunctionKey, opts Options) error {
 	f := newFollower(w, Dir(dataDir, key), opts)
 	if err := f.step(); err != nil {
@@ -52,6 +53,9 @@ func Follow(ctx context.Context, w io.Writer, dataDir string, key invocation.Fun
 			return fmt.Errorf("instancelog: no instance of %s has written a log below %s: call the function first", key, dataDir)
 		}
 		return f.flush()
+	}
+	if _, err := f.w.Write(nil); err != nil {
+		return err
 	}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

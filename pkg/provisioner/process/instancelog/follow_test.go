@@ -210,8 +210,25 @@ func TestFollowGoesOnUntilItsContextEnds(t *testing.T) {
 	if got := <-lines; got != "c-1 | one\n" {
 		t.Errorf("printed %q", got)
 	}
+	if got := <-lines; got != "" {
+		t.Errorf("printed %q before it waits", got)
+	}
 	d.write("c-2.log", "two\n")
 	if got := <-lines; got != "c-2 | two\n" {
+		t.Errorf("printed %q", got)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("Follow: %v", err)
+	}
+}
+
+func TestFollowSaysThatItFollowsThoughThereAreNoLines(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	writes := make(pipeTo)
+	done := make(chan error, 1)
+	go func() { done <- Follow(ctx, writes, t.TempDir(), key, Options{Follow: true, Tail: -1}) }()
+	if got := <-writes; got != "" {
 		t.Errorf("printed %q", got)
 	}
 	cancel()
