@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -162,4 +165,34 @@ func TestEditsOfKeysAtTheSameTimeAllCount(t *testing.T) {
 	if list, err := localTarget(dir).ReadKeys(t.Context()); err != nil || len(list) != editors*edits {
 		t.Errorf("%d of %d edits are left, %v", len(list), editors*edits, err)
 	}
+}
+
+func TestAnEditOfKeysThatIsStoppedIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		edit := func(list []byte) ([]byte, error) { return append(list, 'x'), nil }
+		stopped, others := make(chan struct{}), make(chan error)
+		go func() {
+			others <- localTarget(dir).EditKeys(t.Context(), func(list []byte) ([]byte, error) {
+				<-stopped
+				return edit(list)
+			})
+		}()
+		synctest.Wait()
+		began := time.Now()
+		err := localTarget(dir).EditKeys(t.Context(), edit)
+		if want := fmt.Sprintf("process %d has had it locked", os.Getpid()); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "kill -9") {
+			t.Errorf("got %v, want %q and a remedy", err, want)
+		}
+		if took := time.Since(began); took > lockTime+lockEvery {
+			t.Errorf("it waited for %s", took)
+		}
+		close(stopped)
+		if err := <-others; err != nil {
+			t.Error(err)
+		}
+		if err := localTarget(dir).EditKeys(t.Context(), edit); err != nil {
+			t.Errorf("after that: %v", err)
+		}
+	})
 }

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/localapi"
 	"github.com/windlass-dev/windlass/internal/monitor"
@@ -153,7 +151,11 @@ func (l *localWindlass) ReadKeys(context.Context) ([]byte, error) {
 // waits for the other, or a key that one revokes would come back with the other's list.
 func (l *localWindlass) EditKeys(ctx context.Context, edit func([]byte) ([]byte, error)) error {
 	unlock, err := lockFile(l.keysFile() + ".lock")
-	if err != nil {
+	var locked *lockedError
+	switch {
+	case errors.As(err, &locked):
+		return fmt.Errorf("cannot change the list of keys: %w", locked)
+	case err != nil:
 		return inputError(fmt.Errorf("cannot lock the list of keys: %w; check the rights of the data folder", err))
 	}
 	defer unlock()
@@ -168,25 +170,6 @@ func (l *localWindlass) EditKeys(ctx context.Context, edit func([]byte) ([]byte,
 		return inputError(fmt.Errorf("cannot write the list of keys: %w; check the rights of the data folder", err))
 	}
 	return nil
-}
-
-// lockFile makes a file and waits until nobody else has it locked. The lock ends with unlock,
-// or with the process.
-func lockFile(path string) (unlock func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
-	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
-		err = unix.Flock(int(file.Fd()), unix.LOCK_EX)
-	}
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return func() { _ = file.Close() }, nil
 }
 
 // replaceFile writes a file that only its owner may read.
