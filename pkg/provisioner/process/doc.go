@@ -29,8 +29,7 @@
 // # Limits
 //
 // A memory limit stops a function that runs away. It is not exact, and it applies to each
-// process separately (see dataHeadroom); a child process that the function starts in its first
-// moment, before it has the limit, has none. A CPU limit is rounded up to whole cores, and the
-// function has it from its start. Both need Linux; elsewhere the driver logs one warning that it does
-// not enforce them.
+// process separately (see dataHeadroom). A CPU limit is rounded up to whole cores. The function has
+// both from its start, but the memory limit just after it where the kernel lets Windlass trace no
+// child. Both need Linux; elsewhere the driver logs one warning that it does not enforce them.
 package process

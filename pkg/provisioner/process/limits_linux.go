@@ -1,7 +1,9 @@
 package process
 
 import (
+	"errors"
 	"log/slog"
+	"os"
 	"os/exec"
 
 	"golang.org/x/sys/unix"
@@ -17,6 +19,8 @@ type limiter struct {
 
 	// memoryFailed and cpuFailed say that it was logged that a limit does nothing.
 	memoryFailed, cpuFailed bool
+	// cannotTrace says that the kernel lets this process trace no children.
+	cannotTrace bool
 }
 
 func newLimiter(log *slog.Logger) *limiter {
@@ -37,11 +41,57 @@ func newLimiter(log *slog.Logger) *limiter {
 
 // start starts a function within its limits. Its goroutine must have locked its thread.
 func (l *limiter) start(function *exec.Cmd, want limits) error {
-	if err := l.onCores(want.cores, function.Start); err != nil {
+	return l.onCores(want.cores, func() error {
+		if want.dataBytes == 0 {
+			return function.Start()
+		}
+		return l.beforeItRuns(function, func(pid int) { l.limitMemory(pid, want.dataBytes) })
+	})
+}
+
+// beforeItRuns starts a function and calls limit before its program has run an instruction: the
+// kernel stops a traced child as soon as it has loaded its program. Where it lets no process trace its
+// children, such as in some sandboxes, limit is called just after the start.
+func (l *limiter) beforeItRuns(function *exec.Cmd, limit func(pid int)) error {
+	untraced := exec.Cmd{Path: function.Path, Args: function.Args, Env: function.Env, Dir: function.Dir, Stdin: function.Stdin, Stdout: function.Stdout,
+		Stderr: function.Stderr, ExtraFiles: function.ExtraFiles, SysProcAttr: function.SysProcAttr, Err: function.Err}
+	if !l.cannotTrace {
+		attr := *function.SysProcAttr
+		attr.Ptrace = true
+		function.SysProcAttr = &attr
+		if err := function.Start(); err == nil {
+			defer letRun(function.Process)
+			awaitStop(function.Process.Pid)
+			limit(function.Process.Pid)
+			return nil
+		}
+		*function = untraced
+	}
+	if err := function.Start(); err != nil {
 		return err
 	}
-	l.limitMemory(function.Process.Pid, want.dataBytes)
+	// What failed before was the tracing.
+	l.cannotTrace = true
+	limit(function.Process.Pid)
 	return nil
+}
+
+// awaitStop returns when a traced child has stopped or ended. It reaps nothing.
+func awaitStop(pid int) {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
+// letRun lets a stopped child run. One that has ended meanwhile is no longer there; any
+// other would stay stopped.
+func letRun(child *os.Process) {
+	if err := unix.PtraceDetach(child.Pid); err != nil {
+		_ = child.Kill()
+	}
 }
 
 // onCores calls fork while this thread may run on n cores only, from which a child inherits that. A
@@ -74,13 +124,9 @@ func (l *limiter) onCores(n int, fork func() error) error {
 	return fork()
 }
 
-// limitMemory limits a process that was just started. Its threads have the limit, too, and the
-// processes that it starts from now on. It cannot have it from its start: this thread shares its own
-// limit with all of Windlass.
+// limitMemory limits a process, and those that it starts from now on. A child cannot inherit the limit
+// from this thread, which shares its own with all of Windlass.
 func (l *limiter) limitMemory(pid int, bytes uint64) {
-	if bytes == 0 {
-		return
-	}
 	bound := &unix.Rlimit{Cur: bytes, Max: bytes}
 	if err := unix.Prlimit(pid, unix.RLIMIT_DATA, bound, nil); err != nil && !l.memoryFailed {
 		l.memoryFailed = true
