@@ -98,13 +98,21 @@ func (l *listeners) listenAll(c Config) (err error) {
 
 func listen(flag, addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s %s: another program listens there already; stop it, or choose another address with %s (port 0 takes a free one)", flag, addr, flag)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", flag, addr, err)
+		return nil, cannotListen(flag, addr, err)
 	}
 	return l, nil
+}
+
+// cannotListen says what a user can do about it.
+func cannotListen(flag, addr string, err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s %s: another program listens there already; stop it, or choose another address with %s (port 0 takes a free one)", flag, addr, flag)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("%s %s: only root may listen there; choose a port from 1024 on with %s", flag, addr, flag)
+	}
+	return fmt.Errorf("%s %s: %w", flag, addr, err)
 }
 
 func (l *listeners) close() {

@@ -1,9 +1,12 @@
 package local
 
 import (
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/windlass-dev/windlass/internal/webguard"
@@ -32,5 +35,18 @@ func TestS8OtherPeoplesPagesAreRefusedClearly(t *testing.T) {
 	}
 	if ask("http://localhost:3000"); ran != 1 {
 		t.Errorf("an origin that may call ran %d calls", ran)
+	}
+}
+
+func TestAnAddressThatCannotBeHadComesWithTheRemedy(t *testing.T) {
+	for cause, want := range map[error]string{
+		syscall.EADDRINUSE:    "another program listens there already; stop it, or choose another address with --listen",
+		syscall.EACCES:        "choose a port from 1024 on with --listen",
+		syscall.EADDRNOTAVAIL: syscall.EADDRNOTAVAIL.Error(),
+	} {
+		err := cannotListen("--listen", "127.0.0.1:80", &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", cause)})
+		if !strings.HasPrefix(err.Error(), "--listen 127.0.0.1:80: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v lacks %q", err, want)
+		}
 	}
 }
