@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/tracing"
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // developer deploys functions whenever their files change.
@@ -130,27 +131,50 @@ func (d *developer) devWith(ctx context.Context, t *target, files []string) erro
 	if err := d.deploy(ctx, t, manifests, deployFlags{}); err != nil {
 		return err
 	}
-	var following sync.WaitGroup
-	defer following.Wait()
-	followed := make(map[string]bool)
-	follow := func(manifests []manifest) {
-		for _, m := range manifests {
-			key, err := parseKey(m.function.Name, m.function.Namespace)
-			if err != nil || followed[t.key(key).String()] {
-				continue
-			}
-			key = t.key(key)
-			followed[key.String()] = true
-			following.Go(func() {
-				if err := t.Log(ctx, logRequest{key: key, follow: true, out: &prefixed{to: d.Out, prefix: d.shortName(key) + " "}, notes: d.Err}); err != nil && ctx.Err() == nil {
-					fmt.Fprintf(d.Err, "cannot follow the log of function %s: %s\n", key, d.rewriteCommands(err.Error()))
-				}
-			})
+	follow := &follower{developer: d, t: t, followed: make(map[string]bool)}
+	defer follow.running.Wait()
+	follow.all(ctx, manifests)
+	d.deployOnChange(ctx, watch, t, files, func(manifests []manifest) { follow.all(ctx, manifests) })
+	return nil
+}
+
+// follower prints the logs of functions of another Windlass.
+type follower struct {
+	*developer
+	t       *target
+	running sync.WaitGroup
+
+	mu       sync.Mutex
+	followed map[string]bool
+}
+
+// all follows the logs that are not followed, until ctx ends. A log also ends when its function is
+// deleted or Windlass stops, so each deployment follows it again.
+func (f *follower) all(ctx context.Context, manifests []manifest) {
+	for _, m := range manifests {
+		key, err := parseKey(m.function.Name, m.function.Namespace)
+		if err != nil {
+			continue
+		}
+		key = f.t.key(key)
+		f.mu.Lock()
+		followed := f.followed[key.String()]
+		f.followed[key.String()] = true
+		f.mu.Unlock()
+		if !followed {
+			f.running.Go(func() { f.one(ctx, key) })
 		}
 	}
-	follow(manifests)
-	d.deployOnChange(ctx, watch, t, files, follow)
-	return nil
+}
+
+func (f *follower) one(ctx context.Context, key invocation.FunctionKey) {
+	out := &prefixed{to: f.Out, prefix: f.shortName(key) + " "}
+	if err := f.t.Log(ctx, logRequest{key: key, follow: true, out: out, notes: f.Err}); err != nil && ctx.Err() == nil {
+		fmt.Fprintf(f.Err, "cannot follow the log of function %s: %s\n", key, f.rewriteCommands(err.Error()))
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.followed, key.String())
 }
 
 // deployOnChange deploys again when files change, until ctx ends. What is wrong with them

@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/fsnotify/fsnotify"
@@ -177,6 +179,43 @@ func TestAFolderThatIsWatchedByTwoNamesIsWatchedForAll(t *testing.T) {
 	w.sees(t, dir, "real", "current")
 }
 
+// dataFolder makes what local mode makes in its data folder.
+func dataFolder(t *testing.T, path ...string) {
+	t.Helper()
+	dir := filepath.Join(path...)
+	makeFolder(t, dir, "functions")
+	makeFolder(t, dir, "instances")
+	put(t, dir, "instances.lock")
+}
+
+func TestADataFolderAmongManifestsHoldsNone(t *testing.T) {
+	dir := write(t, map[string]string{"f.yaml": yamlOf("f", "template: {command: [x]}")})
+	dataFolder(t, dir, "state")
+	if err := os.WriteFile(filepath.Join(dir, "state", "functions", "f.yaml"), []byte("apiVersion: windlass.dev/v1alpha1\nkind: FunctionRevision"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	manifests, err := readManifests([]string{dir}, nil)
+	if err != nil || len(manifests) != 1 {
+		t.Errorf("%d manifests, %v", len(manifests), err)
+	}
+	w := watch(t, dir)
+	if watched := w.WatchList(); len(watched) != 1 {
+		t.Errorf("it watches %v", watched)
+	}
+}
+
+func TestFilesThatCannotBeWatchedComeWithTheRemedy(t *testing.T) {
+	for cause, want := range map[error]string{
+		syscall.ENOSPC: "raise fs.inotify.max_user_watches",
+		syscall.EMFILE: "raise fs.inotify.max_user_instances",
+		syscall.EACCES: "see to its rights",
+	} {
+		if err := cannotWatch(fmt.Errorf("folder: %w", cause)); !strings.Contains(err.Error(), "folder: "+cause.Error()) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v lacks %q", err, want)
+		}
+	}
+}
+
 func TestAFolderThatIsGoneIsAnError(t *testing.T) {
 	if _, err := readFolder(filepath.Join(t.TempDir(), "gone")); err == nil || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("got %v", err)
@@ -239,6 +278,37 @@ func TestDevDeploysWhatChangesWhileItDeploysFirst(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// writerFunc is called with all that is written.
+type writerFunc func(text string)
+
+func (f writerFunc) Write(p []byte) (int, error) {
+	f(string(p))
+	return len(p), nil
+}
+
+// A log ends when Windlass stops or the function is deleted, and dev goes on.
+func TestDevFollowsALogThatHasEndedAgain(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	dir := write(t, map[string]string{"f.yaml": yamlOf("f", "template: {command: [x], code: {path: .}}")})
+	th := open(t)
+	th.log = "a line\n" // It ends after this.
+	th.onApply = func() { put(t, dir, "app.py") }
+	lines := 0
+	out := writerFunc(func(text string) {
+		if strings.HasPrefix(text, "f a line") {
+			if lines++; lines == 2 {
+				cancel()
+			}
+		}
+	})
+	a := newApp(Streams{Out: out, Err: io.Discard}, Programs{})
+	d := &developer{deployer{reporter{a.finder}}, nil}
+	if err := d.devWith(ctx, localTarget(th.dir), []string{dir}); err != nil && ctx.Err() == nil {
+		t.Fatal(err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog/file"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
@@ -102,7 +103,7 @@ func readFolder(root string) ([]manifest, error) {
 		switch {
 		case entry.IsDir():
 			below := filepath.Clean(path) != filepath.Clean(root)
-			if below && (strings.HasPrefix(name, ".") || slices.Contains(skippedFolders, name)) {
+			if below && (strings.HasPrefix(name, ".") || slices.Contains(skippedFolders, name) || file.IsDataFolder(path)) {
 				return fs.SkipDir
 			}
 		case !strings.HasPrefix(name, ".") && slices.Contains(manifestExtensions, filepath.Ext(name)):

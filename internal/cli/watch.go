@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/windlass-dev/windlass/pkg/catalog/file"
 )
 
 // settleTime is how long after a first change others are gathered: an editor writes a file
@@ -186,7 +188,7 @@ func (w *fileWatch) watchTree(root string) error {
 			return nil //nolint:nilerr // It is gone again.
 		case !entry.IsDir():
 			return nil
-		case at != root && ignored(entry.Name()):
+		case at != root && (ignored(entry.Name()) || file.IsDataFolder(at)):
 			return fs.SkipDir
 		}
 		if err := w.watchFolder(at); at == root || !errors.Is(err, fs.ErrNotExist) {
@@ -204,13 +206,15 @@ func (w *fileWatch) watchFolder(at string) error {
 	return nil
 }
 
-// cannotWatch names the limits of Linux, whose errors speak of disks and open files.
+// cannotWatch adds the remedy. For limits of Linux the errors alone speak of disks and open files.
 func cannotWatch(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		err = fmt.Errorf("%w: raise fs.inotify.max_user_watches with sysctl, or name fewer folders with -f", err)
 	case errors.Is(err, syscall.EMFILE):
 		err = fmt.Errorf("%w: raise fs.inotify.max_user_instances with sysctl", err)
+	case errors.Is(err, fs.ErrPermission):
+		return inputError(fmt.Errorf("files cannot be watched: %w; see to its rights", err))
 	}
 	return fmt.Errorf("files cannot be watched: %w", err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/local/embeddedetcd"
+	"github.com/windlass-dev/windlass/pkg/catalog/file"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
@@ -87,6 +88,19 @@ func TestTheDataFolderIsInUseUntilEtcdHasEnded(t *testing.T) {
 	}
 	if err := open(); err != nil {
 		t.Errorf("after the end: %v", err)
+	}
+}
+
+// What reads a project's files leaves this folder out if it is among them.
+func TestADataFolderIsKnownFromItsStart(t *testing.T) {
+	config := testConfig(t)
+	w, err := Open(config, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if !file.IsDataFolder(config.DataDir) {
+		t.Errorf("%s is not known for a data folder", config.DataDir)
 	}
 }
 

@@ -59,7 +59,7 @@ func codeStamp(spec v1alpha1.FunctionSpec) string {
 			switch {
 			case err != nil:
 				return nil
-			case entry.IsDir() && skippedFolders[entry.Name()]:
+			case entry.IsDir() && (skippedFolders[entry.Name()] || IsDataFolder(path)):
 				return fs.SkipDir
 			case seen >= maxCodeFiles:
 				return fs.SkipAll

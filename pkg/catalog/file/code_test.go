@@ -54,6 +54,9 @@ func TestA1EditedCodeIsAChange(t *testing.T) {
 	put("__pycache__/app.pyc", "compiled", 0)
 	put(".venv/lib/dependency.py", "installed", 0)
 	put("function.yaml", "apiVersion: windlass.dev/v1alpha1\nkind: Function", 0)
+	put("state/functions/default/f.yaml", "kept", 0)
+	put("state/instances/0/file", "written", 0)
+	put("state/instances.lock", "", 0)
 	apply(t, s, f, Unchanged)
 }
 
