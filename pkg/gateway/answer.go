@@ -138,8 +138,8 @@ func (c *client) announcedLength(head *callwire.Head) int64 {
 }
 
 const (
-	// maxHeadBytes bounds the head of an answer, and maxInterimBytes that of an interim one. They
-	// wait for the client, and count against no budget.
+	// maxHeadBytes bounds the head of an answer, and its trailers, and maxInterimBytes the head of an
+	// interim one. They wait for the client, and count against no budget.
 	maxHeadBytes    = 64 << 10
 	maxInterimBytes = 4 << 10
 	// fieldBytes is what a header takes besides its name and its value, as HTTP/2 counts it.
@@ -148,12 +148,17 @@ const (
 
 // headBytes is the size of a head.
 func headBytes(head *callwire.Head) int {
-	n := len(head.Upgrade) + len(head.FunctionError)
-	for _, h := range head.Header {
-		n += len(h.Name) + len(h.Value) + fieldBytes
-	}
+	n := len(head.Upgrade) + len(head.FunctionError) + fieldsBytes(head.Header)
 	for _, name := range head.Trailer {
 		n += len(name) + fieldBytes
+	}
+	return n
+}
+
+// fieldsBytes is the size of headers or trailers.
+func fieldsBytes(fields []callwire.Field) (n int) {
+	for _, f := range fields {
+		n += len(f.Name) + len(f.Value) + fieldBytes
 	}
 	return n
 }

@@ -246,6 +246,10 @@ func (a *attempt) onEnd(end callwire.End) error {
 	a.placeEnds(end.Keeps, end.Exec)
 	switch end.Failure {
 	case 0:
+		if fieldsBytes(end.Trailer) > maxHeadBytes {
+			a.fail(newProblem(problems.BadAnswer, fmt.Sprintf("the function ended its answer with more than %d bytes of trailers", maxHeadBytes)))
+			break
+		}
 		a.answer.End(io.EOF, end.Trailer)
 		a.update(func(v *core.Invocation) core.Decision { d, _ := v.Finish(a.number); return d }, problem{})
 		return nil
@@ -467,7 +471,7 @@ func (a *attempt) requeue(ran bool, why string, p problem, end func(*core.Invoca
 	a.update(func(v *core.Invocation) core.Decision {
 		d, _ := end(v, now)
 		if d.Wait {
-			a.call.noteRequeue(earlierAttempt{number: a.number, cid: a.conn.cid, from: a.claimed, until: now, ran: ran, why: why})
+			a.call.noteRequeue(earlierAttempt{number: a.number, cid: a.conn.cid, from: a.claimed, until: now, ran: ran, why: invocation.Excerpt(why)})
 		}
 		return d
 	}, p)

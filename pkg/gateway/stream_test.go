@@ -169,6 +169,45 @@ func TestTrailersPassBothWays(t *testing.T) {
 	})
 }
 
+// They wait for a client that may be slow, beside those of all other calls.
+func TestTrailersOfAnAnswerAreBoundedAsItsHeadIs(t *testing.T) {
+	const most = 64<<10 - len("X-Sum") - 32 // for the value
+	w := newHarness(t)
+	for size, came := range map[int]int{most: most, most + 1: 0, 1 << 20: 0} {
+		i, read := w.streamed(w.http2) // Go's client of HTTP/1.1 takes 4 KiB
+		i.sendEnd(callwire.End{Trailer: fields([]string{"X-Sum", strings.Repeat("x", size)})})
+		got := receive(t, read, "the answer")
+		if (got.err == nil) != (came > 0) || len(got.trailer.Get("X-Sum")) != came {
+			t.Errorf("of %d bytes %d came, %v", size, len(got.trailer.Get("X-Sum")), got.err)
+		}
+	}
+}
+
+// readAnswer is what a client has read of an answer.
+type readAnswer struct {
+	trailer http.Header
+	err     error
+}
+
+// streamed is a call whose answer has begun, and what its client reads.
+func (w *harness) streamed(client *http.Client) (*instance, chan readAnswer) {
+	read := make(chan readAnswer, 1)
+	go func() {
+		resp, err := client.Do(w.get("/function/hello/"))
+		if err != nil {
+			read <- readAnswer{err: err}
+			return
+		}
+		defer resp.Body.Close()
+		_, err = io.ReadAll(resp.Body)
+		read <- readAnswer{resp.Trailer, err}
+	}()
+	i := w.take()
+	i.head(200)
+	i.body("answer")
+	return i, read
+}
+
 // An instance could not announce them to its function, and would leave.
 func TestTrailersThatNoRequestMayHaveReachNoInstance(t *testing.T) {
 	w := newHarness(t)
