@@ -159,7 +159,7 @@ func failure(err error) callwire.FailureKind {
 		return callwire.FailureBodyTooLarge
 	case errors.Is(err, adapter.ErrUnsendable):
 		return callwire.FailureUnsendable
-	case errors.Is(err, adapter.ErrBadAnswer):
+	case errors.Is(err, adapter.ErrBadAnswer), errors.Is(err, adapter.ErrOtherProtocol):
 		return callwire.FailureBadAnswer
 	}
 	return callwire.FailureFunctionLost

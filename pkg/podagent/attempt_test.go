@@ -310,19 +310,26 @@ func TestCallsThatDoNotEndWell(t *testing.T) {
 	}
 }
 
-func TestACallThatNoFunctionCanGetCostsNoInstance(t *testing.T) {
-	withHarness(t, nil, func(w *harness) {
-		p := w.begin()
-		claim, call := w.call(p, "a")
-		call.end <- fmt.Errorf("%w: the trailer is not valid", adapter.ErrUnsendable)
-		claim.hear("end UNSENDABLE")
-		claim.hearEnd()
-		p.hear("pull 1 done a")
-		w.runs()
-		p.hearNothing()
-		p.retire("test")
-		w.ended(nil)
-	})
+func TestACallThatTheFunctionDidNotGetCostsNoInstance(t *testing.T) {
+	for kind, said := range map[error]string{
+		adapter.ErrUnsendable:    "end UNSENDABLE",
+		adapter.ErrOtherProtocol: "end BAD_ANSWER",
+	} {
+		t.Run(said, func(t *testing.T) {
+			withHarness(t, nil, func(w *harness) {
+				p := w.begin()
+				claim, call := w.call(p, "a")
+				call.end <- fmt.Errorf("%w: why", kind)
+				claim.hear(said)
+				claim.hearEnd()
+				p.hear("pull 1 done a")
+				w.runs()
+				p.hearNothing()
+				p.retire("test")
+				w.ended(nil)
+			})
+		})
+	}
 }
 
 func TestInstanceStaysIfTheClientBrokeOffBeforeTheFunctionSawIt(t *testing.T) {

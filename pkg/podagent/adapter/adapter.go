@@ -27,6 +27,9 @@ var (
 	// ErrUnsendable says that the function saw nothing of the call, and that no instance of it
 	// will: its protocol has no such request.
 	ErrUnsendable = errors.New("the call cannot be sent to the function")
+	// ErrOtherProtocol says that the function broke off the call, probably because it speaks another
+	// protocol than the call's. It goes on.
+	ErrOtherProtocol = errors.New("the function does not speak the call's protocol")
 	// ErrTimedOut says that the call's deadline passed.
 	ErrTimedOut = errors.New("the call ran out of time")
 	// ErrTooLate says that the call's deadline passed, although the function could have had it:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -44,6 +45,8 @@ type Adapter struct {
 	dial  func(ctx context.Context, network, addr string) (net.Conn, error)
 	idle  idleConns
 	http2 http2Client
+	// speaksHTTP1 says that the function has answered a call by HTTP/1.1.
+	speaksHTTP1 atomic.Bool
 }
 
 var _ adapter.Adapter = (*Adapter)(nil)

@@ -154,6 +154,9 @@ func writeParts(to io.Writer, body io.Reader) (readErr, writeErr error) {
 // explain is the error of a request of which the function may have seen a part, and whose
 // answer could not be read because of err.
 func (x *exchange) explain(ctx context.Context, err error) error {
+	if errors.Is(x.conn.broken, errOnlyHTTP2) {
+		return fmt.Errorf("%w: %w", adapter.ErrUnsendable, errOnlyHTTP2)
+	}
 	if ctx.Err() != nil {
 		return adapter.Ended(ctx, x.call)
 	}

@@ -29,6 +29,8 @@ type conn struct {
 
 	// asked says how the answer must be read; nothing else of it is set.
 	asked http.Request
+	// heard says that the function has sent something that may be HTTP/1.1.
+	heard bool
 	// headLeft is how many more bytes may be read.
 	headLeft int64
 	// broken is how reading from the function ended; nil if it has not.
@@ -82,6 +84,11 @@ func (c *connReader) Read(p []byte) (int, error) {
 	}
 	n, err := c.net.Read(p)
 	c.headLeft -= int64(n)
+	if n > 0 && !c.heard {
+		if c.heard = !isSettings(p[:n]); !c.heard {
+			n, err = 0, errOnlyHTTP2
+		}
+	}
 	if err != nil {
 		c.broken = err
 	}

@@ -37,4 +37,13 @@
 // share a connection, and net/http's client does the work: it repeats nothing on a connection that
 // the caller holds. x/net/http2 would add 115 KB less to the agent, but has no setting for how much
 // of an answer is in memory, which is 4 MiB for each call. Interim answers end here.
+//
+// # A function that speaks HTTP/2 only
+//
+// Most servers of HTTP/2 send their settings first. A call by HTTP/1.1 that gets those is
+// adapter.ErrUnsendable, because no request was read. Others, such as that of net/http, close the
+// connection without a word. If the function has never answered by HTTP/1.1, the adapter then
+// connects by HTTP/2, without a request. If that goes well, the call ends with
+// adapter.ErrOtherProtocol, and the function has the next one: ending the instance would cost a cold
+// start for each such call.
 package httpadapter

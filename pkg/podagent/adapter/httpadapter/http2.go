@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/net/http2"
 
@@ -26,6 +27,9 @@ import (
 const streamWindow = 64 << 10
 
 const grpcType = "application/grpc"
+
+// askTimeout bounds how long a function may take to say that it speaks HTTP/2.
+const askTimeout = time.Second
 
 // isGRPC reports whether a call is one of gRPC, which functions serve by HTTP/2. gRPC-Web, whose
 // types begin alike, is made for HTTP/1.1.
@@ -166,6 +170,18 @@ func (h *http2Client) reserveKept() *http2Conn {
 	return nil
 }
 
+// isSpoken reports whether the function speaks HTTP/2. It makes no request.
+func (h *http2Client) isSpoken(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	c, err := h.reserve(ctx)
+	if err != nil {
+		return false
+	}
+	c.client.Release()
+	return true
+}
+
 // connect makes a connection, which closes itself when it was idle for a time.
 func (h *http2Client) connect(ctx context.Context) (*http2Conn, error) {
 	to, err := h.dial(ctx, "tcp", h.addr)
@@ -206,6 +222,15 @@ func (h *http2Client) closeIdle() {
 }
 
 var errNoHTTP2 = errors.New("it speaks no HTTP/2 without TLS (h2c), which calls with the Content-Type " + grpcType + " need")
+
+// errOnlyHTTP2 says that the function speaks HTTP/2 where HTTP/1.1 was asked for.
+var errOnlyHTTP2 = errors.New("it speaks HTTP/2 without TLS (h2c), which only calls with the Content-Type " + grpcType + " use")
+
+// isSettings reports whether bytes begin with the frame that a server of HTTP/2 sends first.
+func isSettings(b []byte) bool {
+	const headerLen = 9 // length, type, flags, stream
+	return len(b) >= headerLen && http2.FrameType(b[3]) == http2.FrameSettings && b[4] == 0 && string(b[5:headerLen]) == "\x00\x00\x00\x00"
+}
 
 // errSilent says that the function took a connection and sent nothing, as one that hangs does.
 var errSilent = errors.New("it took a connection and sent nothing, where HTTP/2 without TLS (h2c) begins with a frame of the server")

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -213,6 +214,88 @@ func TestAFunctionWithoutHTTP2IsExplained(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The function goes on after each of these calls, and runs the next one of its own protocol.
+func TestAnHTTP1CallOfAFunctionThatSpeaksHTTP2OnlyIsExplained(t *testing.T) {
+	ok := func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 2 {
+			t.Errorf("the function saw %s by %s", r.RequestURI, r.Proto)
+		}
+	}
+	for name, tc := range map[string]struct {
+		*Adapter
+		want error
+	}{
+		// They say first that they speak HTTP/2, so they saw no request.
+		"a server of grpc-go":         {grpcServer(t), adapter.ErrUnsendable},
+		"one that leaves it hanging":  {script(t, func(c net.Conn) { s := settled{c, http2.NewFramer(c, c)}; _ = s.WriteSettings(); readToEnd(s) }), adapter.ErrUnsendable},
+		"one that says why it closes": {script(t, sayGoAway), adapter.ErrUnsendable},
+		// It closes the connection without a word, as a handler of HTTP/1.1 may.
+		"a server of net/http": {serveHTTP2(t, ok), adapter.ErrOtherProtocol},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, call := range []*adapter.Call{get("/"), post(strings.NewReader("abc"), 3), post(io.MultiReader(strings.NewReader("abc")), -1)} {
+				ctx, stop := context.WithTimeout(t.Context(), 5*time.Second) // for one that waits on
+				err := tc.Invoke(ctx, call, &recorder{})
+				stop()
+				wantError(t, err, tc.want)
+				if err == nil || !strings.Contains(err.Error(), "h2c") {
+					t.Errorf("%v does not say what is spoken", err)
+				}
+			}
+		})
+	}
+}
+
+func readToEnd(s settled) { _, _ = io.Copy(io.Discard, s.Conn) }
+
+func sayGoAway(c net.Conn) {
+	s := settled{c, http2.NewFramer(c, c)}
+	_ = s.WriteSettings()
+	_ = s.WriteGoAway(0, http2.ErrCodeProtocol, nil)
+	readToEnd(s)
+}
+
+// grpcServer is an adapter for a server of grpc-go without methods.
+func grpcServer(t *testing.T) *Adapter {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	go func() { _ = server.Serve(l) }()
+	a := New(Config{Addr: l.Addr().String()})
+	t.Cleanup(func() { a.Close(); server.Stop() })
+	return a
+}
+
+// A function that has answered by HTTP/1.1 broke the call off itself, and so did one that speaks no
+// HTTP/2.
+func TestAConnectionThatIsClosedWithoutAWordIsALostCall(t *testing.T) {
+	t.Run("speaks both", func(t *testing.T) {
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.RequestURI == "/panic" {
+				panic(http.ErrAbortHandler)
+			}
+		}))
+		var both http.Protocols
+		both.SetHTTP1(true)
+		both.SetUnencryptedHTTP2(true)
+		server.Config.Protocols = &both
+		server.Start()
+		a := New(Config{Addr: server.Listener.Addr().String()})
+		t.Cleanup(func() { a.Close(); server.Close() })
+		must(t, a, grpcCall(strings.NewReader("")))
+		must(t, a, get("/"))
+		a.idle.take().close()
+		wantError(t, a.Invoke(t.Context(), get("/panic"), &recorder{}), adapter.ErrFunctionLost)
+	})
+	t.Run("speaks HTTP/1.1", func(t *testing.T) {
+		a := script(t, func(c net.Conn) { readHead(c) })
+		wantError(t, a.Invoke(t.Context(), get("/"), &recorder{}), adapter.ErrFunctionLost)
+	})
 }
 
 // The function goes on, and has the next call on the same connection.

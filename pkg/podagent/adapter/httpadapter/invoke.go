@@ -2,6 +2,7 @@ package httpadapter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
@@ -22,12 +23,29 @@ func (a *Adapter) Invoke(ctx context.Context, call *adapter.Call, w adapter.Resu
 		x.up = r.startUpload(c)
 	}
 	reusable, err := x.readAnswer(ctx)
+	switch {
+	case c.heard && !a.speaksHTTP1.Load():
+		a.speaksHTTP1.Store(true)
+	case err != nil && !c.heard && !a.speaksHTTP1.Load():
+		err = a.explainSilence(ctx, err)
+	}
 	if c.unwatch() && reusable && !c.refused {
 		a.idle.put(c)
 	} else {
 		c.close()
 	}
 	return err
+}
+
+// explainSilence is the error of a call that the function broke off with err, without a word, as some
+// servers of HTTP/2 do with HTTP/1.1. One that has never answered by HTTP/1.1 is asked for HTTP/2. That
+// proves nothing about this call: its handler may have ended the connection.
+func (a *Adapter) explainSilence(ctx context.Context, err error) error {
+	var how lost
+	if !errors.As(err, &how) || !a.http2.isSpoken(ctx) {
+		return err
+	}
+	return fmt.Errorf("%w: %s; %w", adapter.ErrOtherProtocol, how.how, errOnlyHTTP2)
 }
 
 // begin writes the head of a request, and a small body with it, to a connection, which it
