@@ -3,6 +3,7 @@ package podagent
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/callwire"
@@ -20,16 +21,24 @@ func (a lambdaAdapter) Invoke(ctx context.Context, call *adapter.Call, w adapter
 	return a.calls.Invoke(ctx, call, w)
 }
 
-// The next instance would have no more time for it.
+// A client that stalls would do the same to the next instance, which may have room where this one has none.
 func TestAnEventThatDoesNotComeInTimeCostsNoInstance(t *testing.T) {
-	for name, room := range map[string]int64{"its client stalls": 64 << 20, "other events leave it no room": 2 << 20} {
+	for name, tc := range map[string]struct {
+		room int64
+		said string
+	}{
+		"its client stalls":             {64 << 20, "end TOO_LATE"},
+		"other events leave it no room": {2 << 20, "release"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			withHarness(t, nil, func(w *harness) {
-				function := lambda.New(lambda.Config{Namespace: "default", Function: "f", Concurrency: 2, BufferBytes: room})
+				function := lambda.New(lambda.Config{Namespace: "default", Function: "f", Concurrency: 2, BufferBytes: tc.room})
 				w.agent.deps.Adapter = lambdaAdapter{w.adapter, function}
 				p := w.begin()
-				first, second := w.upload(p, "a", time.Minute), w.upload(p, "b", time.Second)
-				second.hear("end TOO_LATE")
+				first := w.upload(p, "a", time.Minute)
+				synctest.Wait() // it has the room
+				second := w.upload(p, "b", time.Second)
+				second.hear(tc.said)
 				second.hearEnd()
 				p.hear("pull 1 done b")
 				w.runs()

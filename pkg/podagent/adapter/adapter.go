@@ -32,6 +32,9 @@ var (
 	ErrOtherProtocol = errors.New("the function does not speak the call's protocol")
 	// ErrTimedOut says that the call's deadline passed.
 	ErrTimedOut = errors.New("the call ran out of time")
+	// ErrNoRoom says that the call's deadline passed while it waited for memory of the agent. The
+	// function saw nothing of it, and goes on. Another instance, or a later try, may have room.
+	ErrNoRoom = errors.New("the instance had no room for the call")
 	// ErrTooLate says that the call's deadline passed, although the function could have had it:
 	// its body did not come in time. The function saw nothing of it.
 	ErrTooLate = errors.New("the call ran out of time before the function saw it")

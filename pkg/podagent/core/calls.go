@@ -218,7 +218,7 @@ func onCallEnded(c *Core, now time.Time, e CallEnded) {
 	done := Done{ID: a.id, Exec: e.Exec, CoreWait: invocation.ShortCoreWait(a.coreWait)}
 	switch {
 	case e.Outcome == Complete:
-	case e.Outcome == NotStarted && a.unwanted: // it was the client that broke off
+	case e.Outcome == Untouched, e.Outcome == NotStarted && a.unwanted: // then it was the client that broke off
 		done.Exec = 0
 	case e.Outcome == NotStarted:
 		c.drain(now, ReasonFunctionEnded, e.Detail)

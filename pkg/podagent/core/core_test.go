@@ -309,6 +309,7 @@ func TestWhatBecomesOfTheInstance(t *testing.T) {
 		"complete":                         {Wake{}, Complete, reused},
 		"broken":                           {Wake{}, Broken, broken},
 		"not started":                      {Wake{}, NotStarted, ended},
+		"no room for it":                   {Wake{}, Untouched, freed},
 		"gateway lost, complete":           {GatewayLost{1}, Complete, reused},
 		"gateway lost, broken":             {GatewayLost{1}, Broken, broken},
 		"gateway lost, not started":        {GatewayLost{1}, NotStarted, freed},

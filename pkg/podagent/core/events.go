@@ -195,8 +195,10 @@ const (
 	Broken Outcome = iota
 	// Complete says that its answer was complete.
 	Complete
-	// NotStarted says that the function saw nothing of the call.
+	// NotStarted says that the function saw nothing of the call, and takes no calls any more.
 	NotStarted
+	// Untouched says that the function saw nothing of the call, and is as it was.
+	Untouched
 )
 
 // NodeMode says whether calls ask their node agent for a core: while more threads want to run

@@ -23,7 +23,7 @@ type Report struct {
 // ran counts a call, unless the function saw nothing of it.
 func (r *Report) ran(o Outcome) {
 	switch o {
-	case NotStarted:
+	case NotStarted, Untouched:
 		return
 	case Broken:
 		r.Broken++

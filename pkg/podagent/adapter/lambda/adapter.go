@@ -109,10 +109,13 @@ func (a *Adapter) Invoke(ctx context.Context, in *adapter.Call, w adapter.Result
 // unread is the error of a call whose event could not be read because of err.
 func unread(ctx context.Context, in *adapter.Call, err error) error {
 	var tooLarge *tooLargeError
+	late := ctx.Err() != nil && adapter.IsLate(ctx, in)
 	switch {
 	case errors.As(err, &tooLarge):
 		return fmt.Errorf("%w: %w", adapter.ErrBodyTooLarge, tooLarge)
-	case ctx.Err() != nil && adapter.IsLate(ctx, in):
+	case late && errors.Is(err, errNoRoom):
+		return fmt.Errorf("%w: %w", adapter.ErrNoRoom, err)
+	case late:
 		return fmt.Errorf("%w: %w", adapter.ErrTooLate, err)
 	}
 	return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
