@@ -282,10 +282,13 @@ func (a *attempt) onRelease(release callwire.Release) error {
 	}
 	if a.leaves() {
 		// First the call: it is before all that came later.
-		if a.stalls {
+		switch {
+		case a.stalls:
 			a.giveUp(release.Reason)
-		} else {
-			a.release(release.Reason)
+		case release.NoCredit:
+			a.handBack(release.Reason, core.Decline)
+		default:
+			a.handBack(release.Reason, (*core.Invocation).Release)
 		}
 		a.freePlace(release.Keeps || release.NoCredit, 0)
 	}
@@ -431,13 +434,16 @@ func (a *attempt) lose(reason, detail string) {
 	})
 }
 
-// release queues the call again, because the function has seen nothing of it.
-func (a *attempt) release(reason string) {
-	p := newProblem(problems.InstanceLeft,
-		"the instance ended before it could start, and the request's body cannot be read twice: "+reason)
+// handBack queues the call again, because the function has seen nothing of it. end is Release, or
+// Decline for a call that came too late to its instance, or never.
+func (a *attempt) handBack(reason string, end func(*core.Invocation, int, time.Time, invocation.Token, bool) (core.Decision, error)) {
 	kept := a.call.whole || a.call.body.replay.giveBack()
-	a.requeue(false, reason, p, func(v *core.Invocation, now time.Time) (core.Decision, error) {
-		return v.Release(a.number, now, invocation.NewToken(), kept)
+	why := fmt.Sprintf("%d instances have released the call without running it; the last one said: ", core.MaxReleases)
+	if !kept {
+		why = "the instance ended before it could start, and the request's body cannot be read twice: "
+	}
+	a.requeue(false, reason, newProblem(problems.InstanceLeft, why+reason), func(v *core.Invocation, now time.Time) (core.Decision, error) {
+		return end(v, a.number, now, invocation.NewToken(), kept)
 	})
 }
 
@@ -461,7 +467,7 @@ func (a *attempt) mayNotHaveCome() bool { return a.byLoan && !a.came }
 // neverCame ends an attempt whose call never came to its instance.
 func (a *attempt) neverCame() {
 	a.finished()
-	a.release("the connection broke before the instance had the call")
+	a.handBack("the connection broke before the instance had the call", core.Decline)
 }
 
 // requeue ends the attempt without an answer. If that queues the call again, it logs why; ran

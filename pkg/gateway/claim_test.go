@@ -16,6 +16,7 @@ import (
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
@@ -151,7 +152,7 @@ func TestANewTicketIsNotOfferedAgain(t *testing.T) {
 // offered again with it.
 func TestAReleaseOffersNothingElse(t *testing.T) {
 	w := newHarness(t)
-	const waiting, releases = 20, 20
+	const waiting, releases = 20, core.MaxReleases - 1
 	known := make(map[string]bool)
 	for range waiting {
 		ctx, cancel := context.WithCancel(t.Context())

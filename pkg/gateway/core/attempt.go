@@ -120,25 +120,36 @@ func (v *Invocation) FailUntouched(attempt int) Decision {
 }
 
 // Release queues an invocation again under a new token, for the function has seen
-// nothing of it. It keeps the time that it has left. If its body cannot be sent again, it
-// fails. The error is ErrOver, ErrOutOfOrder or nil.
+// nothing of it. It keeps the time that it has left. If its body cannot be sent again, or
+// MaxReleases instances have released it, it fails. The error is ErrOver, ErrOutOfOrder or nil.
 func (v *Invocation) Release(attempt int, now time.Time, token invocation.Token, bodyKept bool) (Decision, error) {
 	switch {
 	case !v.isCurrent(attempt):
 		return Decision{}, ErrOver
 	case v.begun:
 		return Decision{}, ErrOutOfOrder
-	case !bodyKept:
+	}
+	if v.released++; !bodyKept || v.released >= MaxReleases {
 		return v.FailUntouched(attempt), nil
 	}
 	return queueAgain(v, now, token), nil
 }
 
+// Decline is Release for an attempt that came too late to its instance, or never: another call had its
+// place, or its connection broke. That takes nothing from MaxReleases.
+func Decline(v *Invocation, attempt int, now time.Time, token invocation.Token, bodyKept bool) (Decision, error) {
+	if v.isCurrent(attempt) && !v.begun {
+		v.released--
+	}
+	return v.Release(attempt, now, token, bodyKept)
+}
+
 // GiveUp is Release for an attempt that has waited for a core and was asked to give the invocation
-// up. That takes nothing from the time that the invocation may wait, nor from MaxAttempts.
+// up. That takes nothing from the time that the invocation may wait, nor from MaxAttempts and
+// MaxReleases.
 func (v *Invocation) GiveUp(attempt int, now time.Time, token invocation.Token) (Decision, error) {
 	if v.isCurrent(attempt) && !v.begun {
-		v.givenUp++
+		v.givenUp, v.released = v.givenUp+1, v.released-1
 		v.ticket.deadline = v.ticket.deadline.Add(now.Sub(v.claimed))
 	}
 	return v.Release(attempt, now, token, true)

@@ -10,6 +10,9 @@ import (
 const (
 	// MaxAttempts is how often an invocation of an idempotent function is tried.
 	MaxAttempts = 3
+	// MaxReleases is how many instances may release an invocation. Each of them has ended, or has kept
+	// it for the function's timeout, so that many say that no other will run it.
+	MaxReleases = 16
 	// RunGrace is how much longer than the function's timeout an attempt may take,
 	// since the instance reports a timeout better than the gateway.
 	RunGrace = 2 * time.Second
@@ -95,6 +98,7 @@ type Invocation struct {
 
 	attempt     int       // of the last claim, from 1; 0 if there was none
 	givenUp     int       // how many attempts were given up
+	released    int       // how many were released by instances that should have run them
 	claimed     time.Time // when the last one began
 	runBy       time.Time
 	begun       bool // the attempt has sent the head of an answer

@@ -167,6 +167,45 @@ func TestNothingHappensToWhatHasEnded(t *testing.T) {
 	}
 }
 
+// What ends its instances would otherwise cost an instance after the other until its deadline. Places that
+// are taken, and cores that are busy, say nothing about it.
+func TestAnInvocationIsReleasedByABoundedNumberOfInstances(t *testing.T) {
+	type end func(v *Invocation, attempt int) (Decision, error)
+	release := func(v *Invocation, n int) (Decision, error) { return v.Release(n, start, invocation.Token{2}, true) }
+	decline := func(v *Invocation, n int) (Decision, error) { return Decline(v, n, start, invocation.Token{2}, true) }
+	giveUp := func(v *Invocation, n int) (Decision, error) { return v.GiveUp(n, start, invocation.Token{2}) }
+	for name, tc := range map[string]struct {
+		ends  []end
+		tries int // 0 for no bound
+	}{
+		"released":                      {[]end{release}, MaxReleases},
+		"released, and declined before": {[]end{decline, giveUp, release}, 3 * MaxReleases},
+		"declined":                      {[]end{decline}, 0},
+		"given up for a core":           {[]end{giveUp}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := New(spec())
+			v.Queue(invocation.Token{1}, start)
+			for n := 1; n <= 10*MaxReleases; n++ {
+				g, err := v.ClaimByLoan(start)
+				if err != nil {
+					t.Fatal(err)
+				}
+				d, _ := tc.ends[(n-1)%len(tc.ends)](v, g.Attempt)
+				switch {
+				case n == tc.tries:
+					if !d.End || !d.Fail || d.Failure.Executed != invocation.ExecutedNo {
+						t.Errorf("after %d tries: %+v", n, d)
+					}
+					return
+				case !d.Wait:
+					t.Fatalf("after %d tries: %+v", n, d)
+				}
+			}
+		})
+	}
+}
+
 // Whatever happens in whatever order: a client is answered once, at most one instance
 // has the invocation, and "no" is only said of what nobody had.
 func TestPromisesHoldInAnyOrder(t *testing.T) {
@@ -212,6 +251,10 @@ func TestPromisesHoldInAnyOrder(t *testing.T) {
 			"finish": func(*rapid.T) { d, _ := v.Finish(w.attempt); w.saw(d); v.Wrote(true) },
 			"release": func(t *rapid.T) {
 				d, _ := v.Release(w.attempt, w.now, w.token(), rapid.Bool().Draw(t, "kept"))
+				w.saw(d)
+			},
+			"decline": func(t *rapid.T) {
+				d, _ := Decline(v, w.attempt, w.now, w.token(), rapid.Bool().Draw(t, "kept"))
 				w.saw(d)
 			},
 			"lose": func(*rapid.T) {

@@ -50,10 +50,13 @@ func (a *attempt) released(m releaseFrame) {
 		return
 	}
 	a.ended = true
-	if a.stalls {
+	switch {
+	case a.stalls:
 		a.leavesBusyNode()
-	} else {
-		a.giveUp()
+	case m.noCredit:
+		a.giveUp(core.Decline)
+	default:
+		a.giveUp((*core.Invocation).Release)
 	}
 	a.freePlace(m.keeps || m.noCredit, 0, 0)
 }
@@ -61,13 +64,13 @@ func (a *attempt) released(m releaseFrame) {
 // neverCame ends an attempt whose call never came to its instance.
 func (a *attempt) neverCame() {
 	a.conn.gateway.note("finds that a call never came", uint64(a.call.number), uint64(a.number))
-	a.giveUp()
+	a.giveUp(core.Decline)
 }
 
-func (a *attempt) giveUp() {
+func (a *attempt) giveUp(end func(*core.Invocation, int, time.Time, invocation.Token, bool) (core.Decision, error)) {
 	a.ended, a.call.unlucky = true, true
 	token := a.conn.gateway.world.token()
-	d, _ := a.call.life.Release(a.number, a.conn.gateway.now(), token, true)
+	d, _ := end(a.call.life, a.number, a.conn.gateway.now(), token, true)
 	a.requeue(d, token, true)
 }
 
