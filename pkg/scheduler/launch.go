@@ -24,6 +24,8 @@ type evaluation struct {
 	// launched is the outcome of the launches, and asked says that some were requested.
 	launched  provisioner.LaunchResult
 	attempted bool
+	// lacksRoom says that no node has room for an instance, as far as is known.
+	lacksRoom bool
 	// cancelled are the starting instances that were cancelled.
 	cancelled []provisioner.Key
 }
@@ -117,15 +119,27 @@ func (s *ticker) recordStarts(f *function, keys []provisioner.Key, wanted time.T
 	}
 }
 
+// noRoomAfter is why no node has room for an instance of the function, which was another reason or none
+// before. A function without an instance goes on lacking room when its calls were refused or have left,
+// so that its condition changes with the nodes and not with each call.
+func (c *evaluation) noRoomAfter(before string) string {
+	switch seen := c.Observed; {
+	case c.attempted:
+		return c.launched.NoRoom
+	case c.Wanted() == 0 && (seen.Created+seen.Creating > 0 || seen.Room != 0):
+		return ""
+	}
+	return before
+}
+
 // recordOutcome records the outcome of a decision to create instances. A launch that
 // repeatedly has no effect is logged once.
 func (s *ticker) recordOutcome(c *evaluation) {
 	f, d, had := c.function, c.Decision, len(c.launched.Keys)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if c.attempted || c.Wanted() == 0 {
-		f.stats.noRoom = c.launched.NoRoom
-	}
+	f.stats.noRoom = c.noRoomAfter(f.stats.noRoom)
+	c.lacksRoom = f.stats.noRoom != ""
 	if c.Wanted() == 0 {
 		return
 	}

@@ -235,18 +235,50 @@ func TestAWatcherIsToldOfInstancesThatTheMinimumLacks(t *testing.T) {
 	})
 }
 
-func TestAWatcherIsToldThatNobodyLacksRoomAnyMore(t *testing.T) {
-	inHarness(t, fullNode(0), func(w *harness) {
-		fn, g := w.put("f"), w.gateway("g:1")
-		noRoom := func() string { return w.scheduler.facts(w.scheduler.lookup(string(fn.UID))).noRoom }
-		g.offer(fn, 1)
-		w.ticks(2)
-		if noRoom() == "" {
-			t.Fatal("a call waits without room, and the watcher gets no reason")
+// The refusal of its calls makes no room: its condition would change with each of them.
+func TestAFunctionLacksRoomUntilThereIsSome(t *testing.T) {
+	inHarness(t, fullNode(1), func(w *harness) {
+		busy, fn, g := w.put("busy"), w.put("f"), w.gateway("g:1")
+		g.offer(busy, 1)
+		in := w.started(busy, 1)[0]
+		w.ready(in)
+		lacks := func() bool { return w.scheduler.facts(w.scheduler.lookup(string(fn.UID))).noRoom != "" }
+		for n := 2; n < 4; n++ {
+			g.offer(fn, n)
+			w.ticks(2)
+			if !lacks() {
+				t.Fatal("a call waits without room, and the watcher gets no reason")
+			}
+			w.after(w.scheduler.config.NoRoomPatience + time.Second)
+			g.expectRefused(controlwire.Refusal_REASON_NO_CAPACITY, n)
+			w.after(2 * core.RoomRetry)
+			if !lacks() {
+				t.Error("its call was refused, and it lacks room no more")
+			}
 		}
-		w.after(w.scheduler.config.NoRoomPatience + time.Second)
-		if why := noRoom(); why != "" {
-			t.Errorf("no call waits any more, and it lacks room: %s", why)
+		w.runtime.end(keyOf(string(busy.UID), in.CID), "killed")
+		w.after(core.RoomRetry + w.scheduler.config.Tick)
+		if lacks() {
+			t.Error("a node has room, and it lacks some")
+		}
+	})
+}
+
+func TestAFunctionWithAnInstanceLacksNoRoomUnlessACallWaits(t *testing.T) {
+	inHarness(t, fullNode(1), func(w *harness) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		a := w.ready(w.started(fn, 1)[0])
+		g.offer(fn, 2)
+		w.ticks(5)
+		lacks := func() bool { return w.scheduler.facts(w.scheduler.lookup(string(fn.UID))).noRoom != "" }
+		if !lacks() {
+			t.Fatal("a call waits, and it lacks no room")
+		}
+		a.pull(1, doneWith(1, time.Second))
+		w.ticks(2)
+		if lacks() {
+			t.Error("no call waits, and it lacks room")
 		}
 	})
 }

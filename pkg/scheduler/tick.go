@@ -97,7 +97,7 @@ func (s *ticker) apply(c *evaluation, ticking bool) {
 	now := s.deps.Now()
 	s.applied = core.Applied{
 		Decided: c.Decided, Launched: len(launched.Keys), Cancelled: len(c.cancelled), NoRoom: launched.NoRoom != "",
-		ReplaceAgent: !now.Before(s.renewAt),
+		LacksRoom: c.lacksRoom, ReplaceAgent: !now.Before(s.renewAt),
 	}
 	if _, renewed := stepFor[core.AgentReplaced](s.host, f, &s.applied); renewed {
 		s.renewAt = now.Add(core.ReplaceAgentEvery)

@@ -258,6 +258,17 @@ func TestWhatIsRefusedSaysWhy(t *testing.T) {
 	}
 }
 
+func TestAFunctionThatLacksRoomLooksForSomeNowAndThen(t *testing.T) {
+	f := newTestFunction()
+	f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
+	for lacks, want := range map[bool]time.Time{true: start.Add(RoomRetry), false: {}} {
+		d, _ := decide(f, start, Observed{})
+		if rest, rests := AnswerOf[Park](f.Step(start, &Applied{Decided: d, LacksRoom: lacks})); !rests || rest.Until != want {
+			t.Errorf("lacks room %t: rests %t until %v", lacks, rests, rest.Until)
+		}
+	}
+}
+
 func TestATicketThatComesBackToAFunctionAtRestWakesIt(t *testing.T) {
 	f := newTestFunction()
 	f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 1}})

@@ -183,12 +183,18 @@ func (d *Decided) Wanted() int {
 	return d.Decision.Create
 }
 
+// RoomRetry is how long a function that lacks room is parked: no event says that there is some.
+const RoomRetry = 5 * time.Second
+
 // Applied says what was done about a decision: how many instances were launched, whether more
 // failed for lack of room, and how many launches were cancelled.
 type Applied struct {
 	Decided             *Decided
 	Launched, Cancelled int
 	NoRoom              bool
+	// LacksRoom says that the function has no instance, and that no node has had room since its calls
+	// wanted one.
+	LacksRoom bool
 	// ReplaceAgent allows the function to replace one instance with an outdated agent.
 	ReplaceAgent bool
 }
@@ -213,7 +219,11 @@ func onApplied(f *Function, e *Applied, now time.Time) {
 	}
 	// i. Park, unless an instance with an outdated agent has to be replaced.
 	if wanted == 0 && d.Snapshot.Waiting() == 0 && d.Observed.Creating == 0 && !tooMany && !f.lacksForDoubt(d) {
-		f.park(replaceOutdated(f, e.ReplaceAgent, d.Floor.Change, now))
+		until := replaceOutdated(f, e.ReplaceAgent, d.Floor.Change, now)
+		if look := now.Add(RoomRetry); e.LacksRoom && (until.IsZero() || look.Before(until)) {
+			until = look
+		}
+		f.park(until)
 	}
 }
 
