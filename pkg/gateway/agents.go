@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -327,11 +328,14 @@ const (
 	takeGone              // the connection has ended
 )
 
+// lastNumber is the highest number of a call. Agents open another connection long before.
+const lastNumber = math.MaxUint32 - 1
+
 // take hands a waiting call to the agent by a credit. The frame is not written yet. The caller
 // holds the pool's lock.
 func (c *agentConn) take(call *call, p *pool, now time.Time) taking {
 	c.mu.Lock()
-	if c.ended {
+	if c.ended || c.last > lastNumber-2 {
 		c.mu.Unlock()
 		return takeGone
 	}
@@ -402,31 +406,16 @@ func (c *agentConn) cameUpTo() (seen uint32, known bool) {
 	return c.seen, c.resumed
 }
 
-// renewAt is the number from which a connection is closed once no call runs by it, so that its agent
-// makes another one: the numbers of calls rise by two, and are none beyond 2^32. With a thousand calls a
-// second that is after 12 days, and there are as many in which it may be without a call for a moment.
-const renewAt = 1 << 31
-
 // over removes an attempt that has ended, and reports whether it was running.
 func (c *agentConn) over(a *attempt) bool {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.running[a.wire] != a {
-		c.mu.Unlock()
 		return false
 	}
 	delete(c.running, a.wire)
-	renew := len(c.running) == 0 && max(a.wire, c.last) >= renewAt && !c.ended
-	c.ended = c.ended || renew
-	c.mu.Unlock()
-	if renew {
-		c.gateway.deps.Log.Info("the connection of an instance is closed, as most numbers of calls are used up; it makes another one", "cid", c.cid)
-		go c.wire.CloseWrite(renewWithin)
-	}
 	return true
 }
-
-// renewWithin is how long what was written to a connection may take before it is closed.
-const renewWithin = 2 * time.Second
 
 // onCredits takes a Lend or a TakeBack. An instance has as many places as its unit's concurrency, so
 // what an agent lends beyond that is nothing.

@@ -40,5 +40,5 @@ func (g *Gateway) CountCallsFrom(n uint32) {
 	}
 }
 
-// RenewAt is the number from which a connection is closed once no call runs by it.
-const RenewAt = renewAt
+// LastNumber is the highest number of a call.
+const LastNumber = lastNumber

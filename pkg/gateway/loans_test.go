@@ -632,27 +632,21 @@ func TestACallWhoseClientLeftGetsNoPlace(t *testing.T) {
 	}
 }
 
-// TestAConnectionIsRenewedOnceMostNumbersAreUsedUp: the call that runs keeps the connection, and the one
-// that comes then waits for another.
-func TestAConnectionIsRenewedOnceMostNumbersAreUsedUp(t *testing.T) {
+// TestACallWaitsForAnotherConnectionWhenNumbersEnd: the calls that run by the first one go on.
+func TestACallWaitsForAnotherConnectionWhenNumbersEnd(t *testing.T) {
 	w := newHarness(t)
 	a := w.lender(firstCID)
-	w.gateway.CountCallsFrom(gateway.RenewAt - 4)
-	answers := w.calls("a", "b", "c")
-	for n, name := range []string{"a", "b"} {
-		i := a.byLoan().is(name)
-		if want := uint32(gateway.RenewAt - 2 + 2*n); i.number != want {
-			t.Errorf("the call %s came as number %d, want %d", name, i.number, want)
-		}
-		i.keep(200, name)
-		if got := wrote(t, answers[n], 200, invocation.ExecutedYes); got.body != name {
-			t.Errorf("the call %s was answered %q", name, got.body)
-		}
+	w.gateway.CountCallsFrom(gateway.LastNumber - 2)
+	answers := w.calls("a", "b")
+	last := a.byLoan().is("a")
+	if last.number != gateway.LastNumber {
+		t.Errorf("the last call came as number %d", last.number)
 	}
-	a.broken()
-	i := w.takeBy(firstCID) // by a ticket, at the instance's next connection
-	i.is("c").keep(200, "c")
-	if got := wrote(t, answers[2], 200, invocation.ExecutedYes); got.body != "c" {
-		t.Errorf("answered %q", got.body)
+	last.keep(200, "a")
+	w.takeBy(firstCID).is("b").keep(200, "b") // by a ticket, at another connection
+	for n, want := range []string{"a", "b"} {
+		if got := wrote(t, answers[n], 200, invocation.ExecutedYes); got.body != want {
+			t.Errorf("the call %s was answered %q", want, got.body)
+		}
 	}
 }

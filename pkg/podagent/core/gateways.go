@@ -26,6 +26,10 @@ const (
 	// its loan. A gateway whose next calls come sooner keeps it: otherwise two busy gateways would
 	// pass it to and fro, and each call would cost a ticket.
 	surplusAfter = 2 * time.Millisecond
+	// renewAfter is how many claims and calls a connection carries before another one is opened beside
+	// it: their numbers rise by two, and are none beyond 2^32. With a thousand calls a second that is
+	// after 12 days, and there are as many until the numbers end.
+	renewAfter = 1 << 30
 	// minReconnectPause and maxReconnectPause bound the pauses between these tries.
 	minReconnectPause = 20 * time.Millisecond
 	maxReconnectPause = 250 * time.Millisecond
@@ -34,9 +38,11 @@ const (
 // gateways are the connections to gateways, and the places that are lent by each.
 type gateways struct {
 	conns map[Gateway]*gatewayConn
-	// byAddr are the connections that carry claims: all but those that close.
+	// byAddr are the connections that carry claims: all but those that close or are retired.
 	byAddr map[string]Gateway
 	last   Gateway
+	// renewAfter is the constant; tests change it.
+	renewAfter int
 	// idle is the sum of the idle credits of all connections. It is at most the number of free places, but for those that
 	// are shared.
 	idle int
@@ -76,6 +82,10 @@ type gatewayConn struct {
 	termEnds time.Time
 	// idleSince is since when there have been idle credits all the time.
 	idleSince time.Time
+	// used counts claims and calls. retired says that the connection ends once those that run have
+	// ended: it has no idle credits, and keeps no place.
+	used    int
+	retired bool
 	// waiting are claims that are sent when the connection is open.
 	waiting []Claim
 	// unusedSince is when it had neither credits nor calls any more; zero while it has some.
@@ -90,11 +100,16 @@ type gatewayConn struct {
 }
 
 func newGateways() gateways {
-	return gateways{conns: make(map[Gateway]*gatewayConn), byAddr: make(map[string]Gateway)}
+	return gateways{conns: make(map[Gateway]*gatewayConn), byAddr: make(map[string]Gateway), renewAfter: renewAfter}
 }
 
 // lent is how many calls the instance takes from the gateway without a ticket.
-func (g *gatewayConn) lent() int { return g.idle + g.loans - g.recalled }
+func (g *gatewayConn) lent() int {
+	if g.retired {
+		return 0
+	}
+	return g.idle + g.loans - g.recalled
+}
 
 func (g *gatewayConn) unused() bool { return g.idle == 0 && g.users == 0 }
 
@@ -155,6 +170,10 @@ func (gs *gateways) observeUse(now time.Time, g *gatewayConn) {
 		g.unusedSince = time.Time{}
 	case g.unusedSince.IsZero():
 		g.unusedSince = now
+		if g.retired {
+			gs.wakeAt(now.Add(settleFor))
+			return
+		}
 		gs.wakeAt(now.Add(unusedFor))
 	}
 }
@@ -227,7 +246,7 @@ func gatewaysDue(c *Core, now time.Time) {
 		case g.phase == gatewayPausing:
 			c.gateways.wakeAt(g.dialAt)
 		case g.phase != gatewayOpen || !g.unused():
-		case c.life.drained:
+		case c.life.drained, g.retired:
 			disconnectSettled(c, now, n, g)
 		case c.gateways.shared && g.granted: // no scheduler could name it again
 			c.gateways.wakeAt(now.Add(unusedFor))
@@ -239,7 +258,7 @@ func gatewaysDue(c *Core, now time.Time) {
 	}
 }
 
-// disconnectSettled closes a connection of a drained instance, once the calls that crossed its
+// disconnectSettled closes a connection that takes no calls any more, once those that crossed its
 // last TakeBack have come.
 func disconnectSettled(c *Core, now time.Time, n Gateway, g *gatewayConn) {
 	if at := g.takenBack.Add(settleFor); now.Before(at) {
@@ -402,6 +421,20 @@ func (c *Core) takeAllBack(now time.Time) int {
 	return all
 }
 
+// renewIfUsedUp retires a connection most of whose numbers are used up. Its calls run to their ends, and its
+// places go to the scheduler, whose next ticket of the gateway opens another connection. No gateway has
+// places before its first ticket, so a connection is retired only while a scheduler answers.
+func renewIfUsedUp(c *Core, now time.Time, n Gateway, g *gatewayConn) {
+	if g.used < c.gateways.renewAfter || g.retired || c.life.draining || !c.link.established() {
+		return
+	}
+	g.retired = true
+	delete(c.gateways.byAddr, g.addr)
+	idle := g.idle
+	c.takeBack(now, n, g, idle)
+	c.sendPull(now, idle)
+}
+
 // onCalled starts a call that a gateway has handed over by a credit, or declines it if the
 // credit was taken back meanwhile.
 func onCalled(c *Core, now time.Time, e Called) {
@@ -410,9 +443,11 @@ func onCalled(c *Core, now time.Time, e Called) {
 	case g == nil:
 		return
 	case g.idle == 0:
+		g.used++
 		c.emit(Decline{e.Gateway, e.Call})
 		return
 	}
+	g.used++
 	c.busy(now)
 	n, a := c.calls.addAttempt(e.ID, e.Gateway)
 	a.byLoan = true
@@ -420,6 +455,7 @@ func onCalled(c *Core, now time.Time, e Called) {
 	g.users++
 	c.gateways.lend(now, g, -1)
 	c.emit(Accept{Attempt: n, Gateway: e.Gateway, Call: e.Call})
+	renewIfUsedUp(c, now, e.Gateway, g)
 	beginCall(c, now, n, a)
 }
 
@@ -434,7 +470,7 @@ func (c *Core) leaveGateway(now time.Time, a *attempt, wanted bool) (keeps bool)
 	if a.byLoan {
 		g.loans--
 	}
-	keeps = wanted && g.phase == gatewayOpen && !c.life.draining && (g.recalled == 0 || now.Before(g.termEnds))
+	keeps = wanted && g.phase == gatewayOpen && !g.retired && !c.life.draining && (g.recalled == 0 || now.Before(g.termEnds))
 	switch {
 	case keeps:
 		c.gateways.lend(now, g, 1)
@@ -457,6 +493,7 @@ func claimAt(c *Core, now time.Time, n Attempt, a *attempt) {
 	claim := Claim{Attempt: n, Gateway: number, Ticket: *a.ticket}
 	if g.phase == gatewayOpen {
 		sendClaim(c, claim)
+		renewIfUsedUp(c, now, number, g)
 		return
 	}
 	g.waiting = append(g.waiting, claim)
@@ -466,6 +503,7 @@ func claimAt(c *Core, now time.Time, n Attempt, a *attempt) {
 func sendClaim(c *Core, claim Claim) {
 	if a := c.calls.inPhase(claiming, claim.Attempt); a != nil {
 		a.sent = true
+		c.gateways.conns[claim.Gateway].used++
 		c.emit(claim)
 	}
 }

@@ -51,6 +51,7 @@ func TestBothSidesAgreeOnCreditsWhenNothingIsUnderWay(t *testing.T) {
 			p: Params{Concurrency: rapid.IntRange(1, 4).Draw(t, "concurrency"), BackoffAfter: 3 * time.Second, IdleTimeout: time.Hour, Jitter: 1},
 		}
 		w.core = New(w.p)
+		w.core.gateways.renewAfter = rapid.IntRange(1, 30).Draw(t, "renew after")
 		w.play(Begin{})
 		w.answer()
 		w.play(FunctionReady{})
@@ -114,6 +115,9 @@ func (w *lentPlaces) see(e Effect) {
 		g := w.conns[e.Gateway]
 		if g.agent != 0 {
 			w.t.Errorf("closed a connection with %d credits", g.agent)
+		}
+		if slices.ContainsFunc(w.running, func(n Attempt) bool { return w.runs[n].Gateway == e.Gateway }) {
+			w.t.Error("closed a connection whose call runs")
 		}
 		g.open = false
 	case Claim:

@@ -52,7 +52,7 @@ func share(c *Core, now time.Time) {
 	gs, free := &c.gateways, c.params.Concurrency-c.calls.held
 	for _, n := range gs.numbers() {
 		switch g := gs.conns[n]; {
-		case g.phase != gatewayOpen:
+		case g.phase != gatewayOpen || g.retired:
 		case g.idle > free:
 			c.takeBack(now, n, g, g.idle-(free+1)/2)
 		case g.granted && 2*g.idle < free:
