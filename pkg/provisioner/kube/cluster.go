@@ -233,7 +233,7 @@ func slimVolumes(volumes []corev1.Volume) (kept []corev1.Volume) {
 }
 
 // slimOther keeps only the total requests of a pod that belongs to no function, as one
-// container; and nothing of one that has ended.
+// container, and whether it is fixed; and nothing of one that has ended.
 func slimOther(pod *corev1.Pod) *corev1.Pod {
 	s := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -243,12 +243,19 @@ func slimOther(pod *corev1.Pod) *corev1.Pod {
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},
 	}
 	if !finished(pod) {
+		if fixed(pod) {
+			s.OwnerReferences = fixedOwner
+		}
 		if counted := countedList(podAmount(pod)); len(counted) > 0 {
 			s.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: counted}}}
 		}
 	}
 	return s
 }
+
+// fixedOwner is the owner that all slim pods have which are fixed. They share it, so it costs none
+// of them memory.
+var fixedOwner = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: new(true)}}
 
 // countedList is an amount as a container requests it, but for the pod itself.
 func countedList(a placement.Amount) corev1.ResourceList {

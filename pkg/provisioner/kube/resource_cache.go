@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/resource"
 	schedcorev1 "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
@@ -33,6 +34,8 @@ type resourceCache struct {
 type podUsage struct {
 	node   *node
 	amount placement.Amount
+	// fixed says that the pod stays as long as its node.
+	fixed bool
 	// assumed says that the informer has not shown the pod yet.
 	assumed bool
 }
@@ -76,12 +79,12 @@ func (l *resourceCache) setPod(pod *corev1.Pod) {
 		l.removePod(keyOf(pod))
 		return
 	}
-	l.put(keyOf(pod), pod.Spec.NodeName, podAmount(pod), false)
+	l.put(keyOf(pod), pod.Spec.NodeName, podUsage{amount: podAmount(pod), fixed: fixed(pod)})
 }
 
 // assume counts a pod that is about to be created.
 func (l *resourceCache) assume(key podKey, node string, amount placement.Amount) {
-	l.put(key, node, amount, true)
+	l.put(key, node, podUsage{amount: amount, assumed: true})
 }
 
 // confirm corrects what a pod requests, which the API may have changed, if the
@@ -91,7 +94,7 @@ func (l *resourceCache) confirm(pod *corev1.Pod) {
 	c, counted := l.pods[keyOf(pod)]
 	l.mu.Unlock()
 	if counted && c.assumed {
-		l.put(keyOf(pod), pod.Spec.NodeName, podAmount(pod), true)
+		l.put(keyOf(pod), pod.Spec.NodeName, podUsage{amount: podAmount(pod), assumed: true})
 	}
 }
 
@@ -110,14 +113,17 @@ func (l *resourceCache) removePod(key podKey) {
 	l.subtract(key)
 }
 
-func (l *resourceCache) put(key podKey, name string, amount placement.Amount, assumed bool) {
+func (l *resourceCache) put(key podKey, name string, c podUsage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.subtract(key)
-	n := l.nodeOf(name)
-	n.Requested = n.Requested.Plus(amount)
-	n.pods++
-	l.pods[key] = podUsage{node: n, amount: amount, assumed: assumed}
+	c.node = l.nodeOf(name)
+	c.node.Requested = c.node.Requested.Plus(c.amount)
+	if c.fixed {
+		c.node.Fixed = c.node.Fixed.Plus(c.amount)
+	}
+	c.node.pods++
+	l.pods[key] = c
 }
 
 func (l *resourceCache) subtract(key podKey) {
@@ -127,6 +133,9 @@ func (l *resourceCache) subtract(key podKey) {
 	}
 	delete(l.pods, key)
 	c.node.Requested = c.node.Requested.Minus(c.amount)
+	if c.fixed {
+		c.node.Fixed = c.node.Fixed.Minus(c.amount)
+	}
 	c.node.pods--
 	l.removeIfUnused(c.node)
 }
@@ -312,6 +321,13 @@ func podAmount(pod *corev1.Pod) placement.Amount {
 	a := provisioner.AmountOf(resource.PodRequests(pod, resource.PodResourcesOptions{}))
 	a.Pods = 1
 	return a
+}
+
+// fixed says that a pod stays as long as its node: it is of a DaemonSet, or the mirror of a static
+// pod, which its Node owns.
+func fixed(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
 }
 
 // finished says that a pod has ended and requests nothing any more.

@@ -102,7 +102,42 @@ func TestAPodIsCountedAsTheSchedulerDoes(t *testing.T) {
 	}
 }
 
-// Whatever happens in whatever order, the sums are those of the pods.
+func TestPodsThatStayAsLongAsTheirNodeAreFixed(t *testing.T) {
+	ownedBy := func(kind string) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) {
+			pod.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: "o", Controller: new(true)}}
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*corev1.Pod)
+		fixed  int64
+	}{
+		"of a DaemonSet":     {ownedBy("DaemonSet"), 100},
+		"a static pod":       {ownedBy("Node"), 100},
+		"of a ReplicaSet":    {ownedBy("ReplicaSet"), 0},
+		"nobody's":           {func(*corev1.Pod) {}, 0},
+		"named by DaemonSet": {func(pod *corev1.Pod) { pod.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet"}} }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newResourceCache()
+			l.setNode(readyNode("node-1"))
+			pod := somePod("p", "node-1", 100)
+			c.change(pod)
+			for _, seen := range []*corev1.Pod{pod, slimPod(pod), slimPod(slimPod(pod))} {
+				l.setPod(seen)
+				if n := l.candidates(testFunction("any"), epoch).Nodes[0]; n.Fixed.MilliCPU != c.fixed || n.Requested.MilliCPU != 100 {
+					t.Errorf("%dm of %dm are fixed, want %dm of 100m", n.Fixed.MilliCPU, n.Requested.MilliCPU, c.fixed)
+				}
+			}
+			pod.Status.Phase = corev1.PodFailed
+			l.setPod(slimPod(pod))
+			if n := l.allNodes()[0]; n.Fixed != (placement.Amount{}) || n.Requested != (placement.Amount{}) {
+				t.Errorf("after its end %+v", n)
+			}
+		})
+	}
+}
+
 func TestFurtherResourcesOfNodesAndPodsAreCounted(t *testing.T) {
 	l := newResourceCache()
 	l.setNode(readyNode("node-1", func(n *corev1.Node) {
@@ -124,6 +159,7 @@ func TestFurtherResourcesOfNodesAndPodsAreCounted(t *testing.T) {
 	}
 }
 
+// Whatever happens in whatever order, the sums are those of the pods.
 func TestSumsAreThoseOfThePods(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := newResourceCache()

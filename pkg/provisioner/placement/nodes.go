@@ -43,6 +43,8 @@ type Node struct {
 	// Allocatable is the total that instances may request, and Requested the present requests.
 	Allocatable Amount
 	Requested   Amount
+	// Fixed is the part of Requested that no eviction frees, such as that of DaemonSets.
+	Fixed Amount
 	// Busy says that more threads want to run on it than it has cores.
 	Busy bool
 }
@@ -73,6 +75,12 @@ func (c *Candidates) Mark(busy func(node string) bool) {
 
 // Fits reports whether a node has room for want.
 func (n *Node) Fits(want Amount) bool { return n.fits(&want, &Amount{}) }
+
+// CouldFit reports whether a node would have room for want if it had only its Fixed requests.
+func (n *Node) CouldFit(want Amount) bool {
+	emptied := Node{Allocatable: n.Allocatable, Requested: n.Fixed}
+	return emptied.Fits(want)
+}
 
 // fits reports whether a node has room for want once gone has ended. It runs for each idle
 // instance, so it copies nothing.

@@ -58,11 +58,11 @@ func (s *Site) Busy(want Amount) bool {
 	return busy
 }
 
-// CouldFit reports whether some node would have room for want if nothing else were requested of it.
+// CouldFit reports whether some node would have room for want if it had only its Fixed requests.
 func (s *Site) CouldFit(want Amount) bool {
 	for _, in := range [...]*Index{s.ordinary, s.avoided} {
 		for i := range in.nodes {
-			if n := &in.nodes[i]; n.fits(&want, &n.Requested) {
+			if in.nodes[i].CouldFit(want) {
 				return true
 			}
 		}

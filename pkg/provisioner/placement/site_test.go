@@ -15,7 +15,8 @@ func TestASitePicksWhereThereIsRoom(t *testing.T) {
 		draw := func(prefix string) []Node {
 			nodes := make([]Node, rapid.IntRange(0, 4).Draw(t, prefix))
 			for i := range nodes {
-				nodes[i] = Node{Name: fmt.Sprint(prefix, i), Allocatable: drawAmount(t, "node", 8)}
+				nodes[i] = Node{Name: fmt.Sprint(prefix, i), Allocatable: drawAmount(t, "node", 8), Fixed: drawAmount(t, "fixed", 2)}
+				nodes[i].Requested = nodes[i].Fixed
 			}
 			return nodes
 		}
@@ -58,11 +59,11 @@ func TestASitePicksWhereThereIsRoom(t *testing.T) {
 	})
 }
 
-// emptied are nodes without pods.
+// emptied are nodes without the pods that may go.
 func emptied(nodes []Node) []Node {
 	nodes = slices.Clone(nodes)
 	for i := range nodes {
-		nodes[i].Requested = Amount{}
+		nodes[i].Requested = nodes[i].Fixed
 	}
 	return nodes
 }

@@ -74,12 +74,12 @@ func (p *Planner) observeMoves(where string, now time.Time) {
 }
 
 // quietFor is for how long nothing has changed on the nodes that could hold an instance of a
-// shape if they were empty. It is computed once a tick for all functions of the shape.
+// shape once everything that may go has gone. It is computed once a tick for all functions of the shape.
 func (p *Planner) quietFor(of Shape, now time.Time) time.Duration {
 	last, known := p.lastMoves[of]
 	if !known {
 		for _, n := range p.site(of.Where).Nodes() {
-			if n.Requested = (placement.Amount{}); n.Fits(of.Requests) {
+			if n.CouldFit(of.Requests) {
 				last = later(last, p.moves.lastOn(n.Name))
 			}
 		}

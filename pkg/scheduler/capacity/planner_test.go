@@ -80,7 +80,7 @@ func (c *cluster) begin(elapsed time.Duration) {
 	c.BeginTick(c.now)
 	nodes := slices.Clone(c.nodes)
 	for i := range nodes {
-		nodes[i].Requested = c.requested(nodes[i].Name, false)
+		nodes[i].Requested = c.requested(nodes[i].Name, false).Plus(nodes[i].Fixed)
 	}
 	c.Observe("", placement.Candidates{Nodes: nodes})
 	c.Observe("first", placement.Candidates{Nodes: slices.Clone(nodes[:min(1, len(nodes))])})
@@ -373,6 +373,37 @@ func TestAShortageIsUnplaceableOnceNothingHasMoved(t *testing.T) {
 	busy.busy, busy.Since = false, c.now
 	if unplaceable(want) || c.Reserved("f") != 1 {
 		t.Error("room is coming free, and it waits in vain")
+	}
+}
+
+// Where only DaemonSets leave too little room, no eviction helps, and nothing that moves there gives
+// hope.
+func TestWhatFitsOnlyWithoutDaemonSetsCouldBeHeldNowhere(t *testing.T) {
+	for name, tt := range map[string]struct {
+		fixed     int64
+		couldHold bool
+	}{
+		"beside them":       {50, true},
+		"only without them": {51, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(1, 100)
+			c.nodes[0].Fixed = milli(tt.fixed)
+			want := Want{UID: "f", Namespace: "ns", Shape: Shape{Requests: milli(50)}, Missing: 1, Starved: true, Waiting: 1, OldestWait: testPatience}
+			unplaceable := false
+			for tick := range int64(testPatience/testTick + 1) {
+				busy := c.add("a", "x", "n0", 10+tick%2) // each tick moves something
+				busy.busy = true
+				c.begin(testTick)
+				c.gather()
+				unplaceable = c.MakeRoom(want, c.now, c.evict)
+				delete(c.instances, busy.Key)
+				want.Missing = 1 - c.Reserved("f")
+			}
+			if got := c.CouldHold(want.Shape); got != tt.couldHold || unplaceable == tt.couldHold {
+				t.Errorf("a node could hold it: %v, and it is unplaceable: %v; want %v and %v", got, unplaceable, tt.couldHold, !tt.couldHold)
+			}
+		})
 	}
 }
 

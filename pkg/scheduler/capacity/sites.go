@@ -98,7 +98,8 @@ func (b *nodeUsage) Room(of Shape) int { return b.site(of.Where).Room(of.Request
 // more threads want to run than there are cores.
 func (b *nodeUsage) Busy(of Shape) bool { return b.site(of.Where).Busy(of.Requests) }
 
-// CouldHold reports whether some node could hold an instance of a shape if the node were empty.
+// CouldHold reports whether some node could hold an instance of a shape once everything that may
+// go has gone.
 func (b *nodeUsage) CouldHold(of Shape) bool { return b.site(of.Where).CouldFit(of.Requests) }
 
 // Explain says why there was no room at the first look.
