@@ -113,7 +113,7 @@ const (
 	endTimeout = 30 * time.Second
 	// avoidFor is how long a node is avoided that refused or lost a pod.
 	avoidFor = 30 * time.Second
-	// rejectedFor is how long a pod that was too large for its node still counts there. That is
-	// longer than schedulers wait for a change of the nodes before they refuse calls.
+	// rejectedFor is how long the surplus of a pod that was too large for its node still counts
+	// there. That is longer than schedulers wait for a change of the nodes before they refuse calls.
 	rejectedFor = 10 * time.Second
 )

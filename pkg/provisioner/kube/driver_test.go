@@ -157,6 +157,38 @@ func TestANodeIsFullForAWhileForAPodThatIsLargerThanItsRoom(t *testing.T) {
 	}
 }
 
+// What a rejected pod had in excess is all that its successor needs besides what it is placed by.
+func TestAfterARejectionNoMoreInstancesAreEvictedThanThePodNeeds(t *testing.T) {
+	const requested, added, idle = 110, 40, 100
+	for name, c := range map[string]struct {
+		short   int64 // of room for the pod, in millicores
+		evicted int
+	}{
+		"one is enough":     {1, 1},
+		"one is just it":    {idle, 1},
+		"two are necessary": {idle + 1, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			used := 1000 - requested - added + c.short
+			objects := append([]runtime.Object{somePod("other", "node-1", used)}, oneNode...)
+			runHarness(t, testConfig(), objects, func(th *harness) {
+				f := testFunction("hello")
+				th.start(f, "c-1")
+				th.report(th.pod(f, "c-1"), overhead(added), failed("OutOfcpu", "no"))
+				th.exit()
+				instances := make([]placement.Idle, 3)
+				for i := range instances {
+					instances[i] = placement.Idle{Node: "node-1", Requests: placement.Amount{MilliCPU: idle}, For: time.Minute}
+				}
+				plan := placement.NewEvictionPlanner(th.Candidates(f).Nodes, instances)
+				if _, out, ok := plan.Find(placement.EvictionRequest{Want: th.Requests(f)}); len(out) != c.evicted || !ok {
+					t.Errorf("%d instances make room: %v, want %d", len(out), ok, c.evicted)
+				}
+			})
+		})
+	}
+}
+
 // overhead is that of a RuntimeClass, which the API server adds.
 func overhead(milli int64) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {

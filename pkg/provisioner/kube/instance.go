@@ -79,11 +79,10 @@ type instance struct {
 	assigning *assignment
 }
 
-// outgrown reports whether a pod requests more than its node was chosen by: admission adds the
-// overhead of a RuntimeClass, and sidecars.
-func (in *instance) outgrown(pod *corev1.Pod) bool {
-	chosen := placement.Node{Allocatable: in.requests}
-	return !chosen.Fits(podAmount(pod))
+// surplus is what a pod requests beyond what its node was chosen by: admission adds the overhead of
+// a RuntimeClass, and sidecars.
+func (in *instance) surplus(pod *corev1.Pod) placement.Amount {
+	return podAmount(pod).Beyond(in.requests)
 }
 
 // functionOf is the UID of the unit that a pod's labels name or, if it is a spare

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
@@ -102,8 +103,8 @@ func (r *registry) hurry(in *instance) {
 // endByPod ends an instance whose pod reports its end, and deletes the rest of the pod.
 func (r *registry) endByPod(in *instance, pod *corev1.Pod, v podOutcome) {
 	r.deleteRemains(in, pod)
-	if v.code == v1alpha1.ReasonNodeFull && in.outgrown(pod) {
-		r.resources.reject(in.node, in.id.functionUID, podAmount(pod), time.Now().Add(rejectedFor))
+	if more := in.surplus(pod); v.code == v1alpha1.ReasonNodeFull && more != (placement.Amount{}) {
+		r.resources.reject(in.node, in.id.functionUID, more, time.Now().Add(rejectedFor))
 	}
 	r.endInstance(in, classifyEnd(pod, v, in.stopping))
 }

@@ -53,14 +53,16 @@ type node struct {
 	taints  []taint
 	// avoidUntil is until when it is avoided.
 	avoidUntil time.Time
-	// rejected are the last pods that it had no room for, by function.
+	// rejected are by how much the last pods that it had no room for had outgrown their
+	// instances, by function.
 	rejected map[string]rejection
 }
 
-// rejection is what a pod requests that a node had no room for, and until when it counts.
+// rejection is what a pod that a node had no room for requests beyond its instance, and until when
+// it counts.
 type rejection struct {
-	amount placement.Amount
-	until  time.Time
+	surplus placement.Amount
+	until   time.Time
 }
 
 // taint is a taint that keeps pods away, with its text for people.
@@ -210,9 +212,9 @@ func (l *resourceCache) avoid(name string, until time.Time) {
 	}
 }
 
-// reject counts for a while what the pod of a function requests that a node had no room for, so
-// that no other one is tried there at once.
-func (l *resourceCache) reject(name, functionUID string, amount placement.Amount, until time.Time) {
+// reject counts for a while by how much the pod of a function that a node had no room for has
+// outgrown its instance: the next one needs as much besides what its node is chosen by.
+func (l *resourceCache) reject(name, functionUID string, surplus placement.Amount, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := l.nodes[name]
@@ -222,15 +224,15 @@ func (l *resourceCache) reject(name, functionUID string, amount placement.Amount
 	if n.rejected == nil {
 		n.rejected = make(map[string]rejection)
 	}
-	n.rejected[functionUID] = rejection{amount, until}
+	n.rejected[functionUID] = rejection{surplus, until}
 }
 
-// candidate is the node with the pods that it rejected a moment ago.
+// candidate is the node as one that has what the pods that it rejected a moment ago needed besides.
 func (n *node) candidate(now time.Time) placement.Node {
 	c := n.Node
 	for uid, r := range n.rejected {
 		if now.Before(r.until) {
-			c.Requested = c.Requested.Plus(r.amount)
+			c.Requested = c.Requested.Plus(r.surplus)
 		} else {
 			delete(n.rejected, uid)
 		}

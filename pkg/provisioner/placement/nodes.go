@@ -27,6 +27,14 @@ func (a Amount) Minus(b Amount) Amount {
 	return a
 }
 
+// Beyond is how much a exceeds b, for each resource.
+func (a Amount) Beyond(b Amount) Amount {
+	a = a.Minus(b)
+	a.MilliCPU, a.Memory, a.Pods = max(0, a.MilliCPU), max(0, a.Memory), max(0, a.Pods)
+	a.Scalars = a.Scalars.positive()
+	return a
+}
+
 // add adds b in place: an amount that is copied is too large for registers.
 func (a *Amount) add(b *Amount) {
 	a.MilliCPU += b.MilliCPU

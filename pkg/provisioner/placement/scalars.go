@@ -83,6 +83,13 @@ func (f Scalars) add(other Scalars, times int64) Scalars {
 	return ScalarsOf(sum)
 }
 
+// positive is f without amounts below 0.
+func (f Scalars) positive() Scalars {
+	amounts := f.Amounts()
+	maps.DeleteFunc(amounts, func(_ string, n int64) bool { return n < 0 })
+	return ScalarsOf(amounts)
+}
+
 // short is the first resource that does not cover want, and how much want asks for; "" if all
 // cover it.
 func (f Scalars) short(want Scalars) (name string, wanted int64) {

@@ -28,6 +28,10 @@ func TestFurtherAmountsAddUpAsNumbersDo(t *testing.T) {
 		if got, want := x.Minus(y).Scalars, ScalarsOf(difference); got != want {
 			t.Fatalf("%v without %v is %v, want %v", x.Scalars, y.Scalars, got, want)
 		}
+		maps.DeleteFunc(difference, func(_ string, n int64) bool { return n < 0 })
+		if got, want := x.Beyond(y).Scalars, ScalarsOf(difference); got != want {
+			t.Fatalf("%v exceeds %v by %v, want %v", x.Scalars, y.Scalars, got, want)
+		}
 		if back := x.Plus(y).Minus(y); back != x {
 			t.Fatalf("%v plus and minus %v is %v", x.Scalars, y.Scalars, back.Scalars)
 		}
