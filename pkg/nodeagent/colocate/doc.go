@@ -29,6 +29,8 @@
 //     change with what is asked of the work, from one second to the next.
 //   - Too little looks as if it were in vain. So there is a verdict only if nothing more could be kept back, or
 //     if the work hardly waited for what was. Otherwise all is taken again, and the steps go on.
+//   - A job that ends in a probe may take the cause of the waits with it, and then it seems that what kept it back
+//     was in vain. Such a probe has no verdict: all is taken again until the next one.
 //   - If it does wait longer, they have helped, and are taken again at once. Later probes come after
 //     ProveEvery, which doubles with each that finds so: work that waits for batch should not pay for
 //     doubts. While nothing waits, nothing is in doubt.

@@ -41,9 +41,10 @@ func (t reading) perUse() float64 {
 type doubt struct {
 	total reading
 	// changed is when the level changed the last time, or with level 0 when work began to wait;
-	// waited says that a look has found it waiting since then.
+	// waited says that a look has found it waiting since then, and ended that a job has ended.
 	changed reading
 	waited  bool
+	ended   bool
 	climb   climb
 	probe   probe
 	search  search
@@ -77,6 +78,8 @@ type probe struct {
 	kept, given reading
 	// all says that nothing more could be kept back in the last of its phases.
 	all bool
+	// ended says that a job has ended in one of its phases: they differ by more than the level.
+	ended bool
 	// What it has given back.
 	reserved int
 	jobs     []JobID
@@ -168,7 +171,7 @@ func (c *Core) recall(now, used, waited time.Duration) {
 }
 
 // noteChange notes that more or less is kept back from now on.
-func (d *doubt) noteChange() { d.changed, d.waited = d.total, false }
+func (d *doubt) noteChange() { d.changed, d.waited, d.ended = d.total, false, false }
 
 // noteReturn notes that something was given back because nothing waits.
 func (d *doubt) noteReturn() {
@@ -241,6 +244,7 @@ func (c *Core) goOn(now time.Duration) {
 		return
 	}
 	phase := d.total.since(d.changed)
+	d.probe.ended = d.probe.ended || d.ended
 	if d.probe.phase%2 == 0 {
 		d.probe.kept, d.probe.all = d.probe.kept.plus(phase), c.exhausted()
 		c.giveBack(now)
@@ -290,7 +294,7 @@ func (c *Core) takeBack(now time.Duration) {
 }
 
 // judge ends a probe. If work waited longer while less was kept back, that had helped. If it did not wait
-// for too long then, there is nothing to judge. And if it waited for too long while more could have been kept
+// for too long then, there is nothing to judge, and if a job has ended, only the next probe shows. And if it waited for too long while more could have been kept
 // back, only the next steps show whether that helps. A wait that is too short for another step is judged the next time.
 func (c *Core) judge(now time.Duration) {
 	p, d := c.params, &c.doubt
@@ -301,6 +305,9 @@ func (c *Core) judge(now time.Duration) {
 	switch {
 	case given.share() <= p.MaxWait:
 		d.search = search{}
+	case d.probe.ended:
+		d.search = search{}
+		c.takeBack(now)
 	case p.less(d.probe.kept.share(), given.share()):
 		c.resume(now)
 	case d.probe.kept.share() > p.MaxWait && !d.probe.all && !undecided:

@@ -216,6 +216,50 @@ func TestAStoryOfAStepThatHelps(t *testing.T) {
 	}
 }
 
+// TestAJobThatEndsInAProbeLeavesNoVerdict has work wait for a job that ends in a probe, and for others.
+func TestAJobThatEndsInAProbeLeavesNoVerdict(t *testing.T) {
+	for phase := range probePhases {
+		d := newDesk(t, DefaultParams(2))
+		d.core.Step(0, Arrived{Job: 1})
+		d.core.Step(0, Arrived{Job: 2})
+		d.looks(7, 0.5, 0.4)
+		d.expect(d.looks(30, 0.5, 0.1)) // both are frozen
+		there := true
+		for n := range probePhases {
+			if n == phase {
+				d.core.Step(d.now, Ended{Job: 1})
+				there = false
+			}
+			wait := 0.1
+			if there && n%2 == 1 {
+				wait = 0.4
+			}
+			d.looks(5, 0.5, wait)
+		}
+		if d.core.Vain() != 0 || d.core.Frozen() != 1 {
+			t.Errorf("it ended in phase %d: %d verdicts that it was in vain, and %d frozen", phase, d.core.Vain(), d.core.Frozen())
+		}
+		if d.looks(60, 0.5, 0.1); d.core.Vain() != 1 || d.core.Frozen() != 0 {
+			t.Errorf("it ended in phase %d: %d verdicts after the next probe, and %d frozen", phase, d.core.Vain(), d.core.Frozen())
+		}
+	}
+}
+
+// TestAJobThatEndsAfterTheLastStepLeavesNoVerdict: what was seen since that step is the first phase of a probe.
+func TestAJobThatEndsAfterTheLastStepLeavesNoVerdict(t *testing.T) {
+	d := newDesk(t, DefaultParams(2))
+	d.core.Step(0, Arrived{Job: 1, Unstoppable: true})
+	d.core.Step(0, Arrived{Job: 2})
+	d.expect(d.looks(4, 0.5, 0.4), Freeze{2})
+	d.looks(3, 0.5, 0.4) // for the one that cannot be frozen
+	d.core.Step(d.now, Ended{Job: 1})
+	d.expect(d.looks(2, 0.5, 0.4), Thaw{2})
+	d.looks(15, 0.5, 0.1)
+	if d.core.Vain() != 0 || d.core.Frozen() != 1 {
+		t.Errorf("%d verdicts that it was in vain, and %d frozen", d.core.Vain(), d.core.Frozen())
+	}
+}
+
 // TestProofsComeBeforeJobsGoOnInAnyCase: work waits for the one job, and for others. However often that was proven,
 // the next proof thaws the job for half a second and not for long.
 func TestProofsComeBeforeJobsGoOnInAnyCase(t *testing.T) {

@@ -52,6 +52,9 @@ func (c *Core) onArrived(e Arrived) {
 }
 
 func (c *Core) onEnded(id JobID) {
+	if j := c.jobs.byID(id); j != nil && j.in != queued {
+		c.doubt.ended = true
+	}
 	c.jobs = slices.DeleteFunc(c.jobs, func(j *job) bool { return j.Job == id })
 }
 
