@@ -99,19 +99,26 @@ func (c *chaos) planFaults() {
 	}
 	// A backup that is restored is of some time in between.
 	c.at(c.between(time.Second, c.config.Duration), func() { c.etcd.backup = c.etcd.store.Clone() })
+	c.planAside()
 }
 
 // strike lets something go wrong.
 func (c *chaos) strike() {
 	i, moody := c.which()
-	c.note("fault", faults[i].kind, 0, 0)
+	kind := faults[i].kind
+	c.happen(kind, faults[i].strike, func() time.Duration { return c.lasts(kind, moody) })
+}
+
+// happen lets a fault strike, and ends it after some time if it does not end by itself.
+func (c *chaos) happen(kind string, strike func(*chaos) (func(), bool), lasts func() time.Duration) {
+	c.note("fault", kind, 0, 0)
 	c.struck++
-	end, struck := faults[i].strike(c)
+	end, struck := strike(c)
 	if !struck {
 		return
 	}
 	c.disturb()
-	c.counts.Faults[faults[i].kind]++
+	c.counts.Faults[kind]++
 	if end != nil {
 		over := false
 		once := func() {
@@ -119,23 +126,28 @@ func (c *chaos) strike() {
 				over = true
 				c.lasting--
 				c.disturb()
-				c.note("fault", "end of "+faults[i].kind, 0, 0)
+				c.note("fault", "end of "+kind, 0, 0)
 				end()
 			}
 		}
 		c.lasting++
 		c.ends = append(c.ends, once)
-		lasts := c.howLong()
-		if moody {
-			lasts = c.between(2*time.Second, 8*time.Second)
-		}
-		if moody && c.mood() == orphans && faults[i].kind == "etcd-down" {
-			// It makes orphans once leases have ended, and then more calls come.
-			lasts += leaseTTL
-			c.at(leaseTTL+c.between(0, 2*time.Second), func() { c.burst() })
-		}
-		c.at(lasts, once)
+		c.at(lasts(), once)
 	}
+}
+
+// lasts is how long a fault lasts.
+func (c *chaos) lasts(kind string, moody bool) time.Duration {
+	lasts := c.howLong()
+	if moody {
+		lasts = c.between(2*time.Second, 8*time.Second)
+	}
+	if moody && c.mood() == orphans && kind == "etcd-down" {
+		// It makes orphans once leases have ended, and then more calls come.
+		lasts += leaseTTL
+		c.at(leaseTTL+c.between(0, 2*time.Second), func() { c.burst() })
+	}
+	return lasts
 }
 
 // moods are kinds of faults that go together. In a seed that has one, half of all faults are

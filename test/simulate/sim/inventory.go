@@ -109,7 +109,7 @@ func (f *served) ended(in *instance) {
 		f.step(core.Ended{})
 		return
 	}
-	f.failing = true
+	f.failing = f.failing || !in.unplaced
 	f.step(core.StartFailed{
 		Blameless: in.unplaced, OthersExist: f.hasInstance(),
 		Refusal: invocation.Refusal{Reason: invocation.RefusedCannotStart},
@@ -142,7 +142,7 @@ func (c *considered) waited() time.Duration {
 func (f *served) consider() *considered {
 	f.reconsider()
 	o, p := f.inventory.count(), f.scheduler.placer
-	o.Room = p.planner.Room(p.shape(f.fn.function))
+	o.Failing, o.Room = f.failing, p.planner.Room(p.shape(f.fn.function))
 	_, o.Unconfirmed = f.scheduler.keeper.core.Unconfirmed(f.scheduler.now())
 	d, is := core.AnswerOf[*core.Decided](f.step(&core.Ticked{Observed: o}))
 	if !is {

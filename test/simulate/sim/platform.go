@@ -80,6 +80,11 @@ func (p *platform) boot(in *instance) {
 		w.note("worker", "does not start an instance", uint64(in.worker.machine), uint64(in.fn.index))
 		return
 	}
+	if w.failsToStart(in.fn) {
+		w.note("worker", "fails to start an instance", uint64(in.worker.machine), uint64(in.fn.index))
+		p.ended(in)
+		return
+	}
 	if w.full && w.chance(0.3) || !in.worker.takes(in, p.instances) {
 		w.note("worker", "has no room for an instance", uint64(in.worker.machine), uint64(in.fn.index))
 		in.unplaced = true

@@ -74,6 +74,7 @@ const (
 	RuleLeaverHoldsNothing  Rule = "an instance that holds a ticket may not leave"
 	RuleMeanIsPossible      Rule = "a mean execution time is within the function's timeout"
 	RuleLostAreReplaced     Rule = "what is replaced is what was lost while it was needed"
+	RuleTriedAgain          Rule = "a function whose last start failed, and that would get an instance if it had not, gets one"
 	RuleBlockedIfInVain     Rule = "a function is blocked as long as its last order had no effect"
 	RuleLetGoIdle           Rule = "only idle instances are let go"
 	RuleSurplusGoes         Rule = "idle instances beyond the maximum are let go"

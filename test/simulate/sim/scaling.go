@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -71,12 +72,23 @@ func (c *scaling) decided(d *core.Decided) {
 		c.served.scheduler.world.violate(RuleLostAreReplaced, 0)
 	}
 	c.lost = 0
+	if d.Snapshot.Failing && d.Snapshot.Creating == 0 && d.Wanted() == 0 && c.wantedIfStarting(d) {
+		c.served.scheduler.world.violate(RuleTriedAgain, 0)
+	}
 	switch {
 	case !d.Observed.Unconfirmed:
 		c.settled = -1
 	case c.settled < 0:
 		c.settled = d.Observed.Created + d.Observed.Creating
 	}
+}
+
+// wantedIfStarting tells whether instances would be wanted if the last start had not failed.
+func (c *scaling) wantedIfStarting(d *core.Decided) bool {
+	s := d.Snapshot
+	s.Failing = false
+	params := autoscaler.Params{Tick: c.served.scheduler.config.Tick, StaleAfter: core.StaleAfter}
+	return autoscaler.Bound(c.served.core.Spec().Decide(s, params), s, d.Bounds).Create > 0
 }
 
 // orders looks whether one more instance may be launched now.

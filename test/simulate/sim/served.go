@@ -26,7 +26,8 @@ type served struct {
 	// many ticks it has wanted for room that could be made.
 	doubted bool
 	inVain  int
-	// failing says that the last instance did not start.
+	// failing says that an instance did not start, for another reason than a lack of room, and none has
+	// since.
 	failing bool
 	// missed says that the last look found an instance that is not known here.
 	missed bool

@@ -41,6 +41,9 @@ type World struct {
 	full, looping bool
 	filled        time.Duration
 	chaos         *chaos
+	// failing is the function of which the next failures starts fail; nil if there is none.
+	failing  *function
+	failures int
 	// uncontrolled says that the controller is away.
 	uncontrolled bool
 	// secrets counts the secrets of connections.
