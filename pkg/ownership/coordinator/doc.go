@@ -17,6 +17,7 @@
 //
 // A Core takes changes of the store and the time, and returns the next transaction to try. It
 // reads no clock and does no I/O: package etcd does both for it, as do simulators. A View holds
-// the known keys. A Store is the store itself in memory, with etcd's rules as far as a Core can
-// observe them.
+// the known keys. A Comparison says when they must be listed again, because watches say nothing of
+// a store that was restored. A Store is the store itself in memory, with etcd's rules as far as a
+// Core can observe them.
 package coordinator

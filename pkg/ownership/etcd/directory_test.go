@@ -218,7 +218,7 @@ var restores = map[string]struct {
 	},
 	"an earlier write is another one": {
 		[]write{{7, "a"}, {8, "c"}, {9, "a"}, {7, "b"}},
-		ownership.Owner{ID: "b", Addr: "b:7000", Epoch: 5}, ownership.Owner{ID: "c", Addr: "c:7000", Epoch: 3}, relistAfter,
+		ownership.Owner{ID: "b", Addr: "b:7000", Epoch: 5}, ownership.Owner{ID: "c", Addr: "c:7000", Epoch: 3}, coordinator.RelistAfter,
 	},
 }
 

@@ -21,10 +21,6 @@ const (
 	// that etcd cannot be reached, that it lags, or that etcd was wiped or restored and the
 	// watch waits for a revision that is far away.
 	recheckEvery = 4 * time.Second
-	// relistAfter is the comparison that lists all keys. Only that shows that a restored etcd
-	// has other keys than before if it has reached the last known revision again, and the last
-	// write is the same.
-	relistAfter = 8
 )
 
 var (
@@ -54,23 +50,11 @@ type following struct {
 	*follower
 	watch   clientv3.WatchChan
 	recheck *time.Ticker
-	// known are the last writes of all keys, including ignored ones.
-	known map[string]lastWrite
-	// seen is the highest known revision of etcd.
-	seen int64
-	// compared counts the comparisons since the last listing.
-	compared int
+	known   coordinator.Comparison
 }
 
-// lastWrite is how a key was written last. Two histories of etcd may write a key at the same
-// revision.
-type lastWrite struct {
-	revision, lease int64
-	value           string
-}
-
-func lastWriteOf(kv *mvccpb.KeyValue) lastWrite {
-	return lastWrite{kv.ModRevision, kv.Lease, string(kv.Value)}
+func lastWriteOf(kv *mvccpb.KeyValue) coordinator.LastWrite {
+	return coordinator.LastWrite{Key: string(kv.Key), Revision: kv.ModRevision, Lease: coordinator.Lease(kv.Lease), Value: string(kv.Value)}
 }
 
 // start lists all keys and watches them from there until ctx ends.
@@ -116,8 +100,7 @@ func (w *following) wait(ctx context.Context, until time.Time) (storeUpdate, err
 	}
 }
 
-// read reads keys. Reads of etcd are linearizable: only another history has an earlier revision
-// than any that was seen before. A watch would then wait for a later one, so it must begin anew.
+// read reads keys.
 func (w *following) read(ctx context.Context, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -125,15 +108,11 @@ func (w *following) read(ctx context.Context, options ...clientv3.OpOption) (*cl
 	if err != nil {
 		return nil, fmt.Errorf("etcd: reading the keys: %w", err)
 	}
-	if answer.Header.Revision < w.seen {
+	if w.known.Saw(answer.Header.Revision) {
 		return nil, errRewound
 	}
-	w.saw(answer.Header.Revision)
 	return answer, nil
 }
-
-// saw records a revision of etcd.
-func (w *following) saw(revision int64) { w.seen = max(w.seen, revision) }
 
 func (w *following) list(ctx context.Context) (coordinator.Listing, error) {
 	answer, err := w.read(ctx)
@@ -141,29 +120,30 @@ func (w *following) list(ctx context.Context) (coordinator.Listing, error) {
 		return coordinator.Listing{}, err
 	}
 	listing := coordinator.Listing{Revision: answer.Header.Revision}
-	w.known, w.compared = make(map[string]lastWrite, len(answer.Kvs)), 0
+	all := make([]coordinator.LastWrite, 0, len(answer.Kvs))
 	for _, kv := range answer.Kvs {
-		w.known[string(kv.Key)] = lastWriteOf(kv)
+		all = append(all, lastWriteOf(kv))
 		if entry, ok := w.entry(kv); ok {
 			listing.Entries = append(listing.Entries, entry)
 		}
 	}
+	w.known.Listed(all)
 	return listing, nil
 }
 
 func (w *following) changes(answer clientv3.WatchResponse) []coordinator.Entry {
-	w.saw(answer.Header.Revision)
+	w.known.Saw(answer.Header.Revision)
 	entries := make([]coordinator.Entry, 0, len(answer.Events))
 	for _, event := range answer.Events {
 		name, revision := string(event.Kv.Key), event.Kv.ModRevision
 		if event.Type == clientv3.EventTypeDelete {
-			delete(w.known, name)
+			w.known.Deleted(name)
 			if key, err := w.keys.parse(name); err == nil {
 				entries = append(entries, coordinator.Entry{Key: key, Revision: revision, Absent: true})
 			}
 			continue
 		}
-		w.known[name] = lastWriteOf(event.Kv)
+		w.known.Changed(lastWriteOf(event.Kv))
 		if entry, ok := w.entry(event.Kv); ok {
 			entries = append(entries, entry)
 		}
@@ -182,7 +162,7 @@ func (f *follower) entry(kv *mvccpb.KeyValue) (coordinator.Entry, bool) {
 // audit compares the number of keys and the last write with the known ones, and lists all keys
 // if they differ, or if it is time to. If the watch was merely late, the listing does no harm.
 func (w *following) audit(ctx context.Context) (storeUpdate, error) {
-	if w.compared++; w.compared < relistAfter {
+	if !w.known.Lists() {
 		if same, err := w.isUnchanged(ctx); same || err != nil {
 			return storeUpdate{confirmed: same}, err
 		}
@@ -196,15 +176,14 @@ func (w *following) audit(ctx context.Context) (storeUpdate, error) {
 
 func (w *following) isUnchanged(ctx context.Context) (same bool, err error) {
 	answer, err := w.read(ctx, clientv3.WithLastRev()...)
-	if err != nil || answer.Count != int64(len(w.known)) {
+	if err != nil {
 		return false, err
 	}
+	var last []coordinator.LastWrite
 	for _, kv := range answer.Kvs {
-		if w.known[string(kv.Key)] != lastWriteOf(kv) {
-			return false, nil
-		}
+		last = append(last, lastWriteOf(kv))
 	}
-	return true, nil
+	return w.known.Same(int(answer.Count), last...), nil
 }
 
 // newRetry is the pause after etcd could not be reached.
