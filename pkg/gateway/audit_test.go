@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
@@ -14,8 +16,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
-// claimedByEnded is a call whose instance has ended unheard, of a gateway that nobody runs.
-func claimedByEnded(t *testing.T, spec core.Spec) (*Gateway, *call) {
+// unstarted is a gateway that nobody runs.
+func unstarted(t *testing.T) *Gateway {
 	t.Helper()
 	config := DefaultConfig()
 	config.ClaimAddr = "127.0.0.1:1"
@@ -23,6 +25,11 @@ func claimedByEnded(t *testing.T, spec core.Spec) (*Gateway, *call) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return g
+}
+
+// admitted is a call of a function without a name whose request was read.
+func (g *Gateway) admitted(spec core.Spec) *call {
 	spec.Admitted, spec.MaxQueueTime, spec.Timeout = time.Now(), time.Minute, time.Minute
 	c := &call{
 		callState: callState{
@@ -32,7 +39,18 @@ func claimedByEnded(t *testing.T, spec core.Spec) (*Gateway, *call) {
 	}
 	c.waiting = core.Waiting[*call]{Call: c, Since: spec.Admitted}
 	g.calls.add(c)
-	g.dispatch.step(c, func(v *core.Invocation) core.Decision { return v.Queue(invocation.Token{1}, time.Now()) }, problem{})
+	return c
+}
+
+// queue lets a call wait under the token 1.
+func queue(v *core.Invocation) core.Decision { return v.Queue(invocation.Token{1}, time.Now()) }
+
+// claimedByEnded is a call whose instance has ended unheard, of a gateway that nobody runs.
+func claimedByEnded(t *testing.T, spec core.Spec) (*Gateway, *call) {
+	t.Helper()
+	g := unstarted(t)
+	c := g.admitted(spec)
+	g.dispatch.step(c, queue, problem{})
 	now, a := time.Now(), &attempt{conn: &agentConn{cid: "cid"}, call: c}
 	if _, err := c.claim(a, func(v *core.Invocation) (core.Grant, error) { return v.Claim(now, invocation.Token{1}, "cid") }, now); err != nil {
 		t.Fatal(err)
@@ -86,6 +104,69 @@ func TestAnAuditQueuesARepeatableCallWhoseInstanceEndedUnheard(t *testing.T) {
 	}
 	if len(c.earlier) != 1 || c.earlier[0].why != core.InstanceLost || !c.earlier[0].ran {
 		t.Errorf("noted of the first attempt: %+v", c.earlier)
+	}
+}
+
+// One of them may be an audit, and the other one the attempt that gives the call back. The call waits
+// for the revision that it was last moved to.
+func TestACallThatTwoGoroutinesQueueWaitsOnce(t *testing.T) {
+	for name, to := range map[string]types.UID{"for one revision": "a", "for two revisions": "b"} {
+		t.Run(name, func(t *testing.T) {
+			g := unstarted(t)
+			first := g.busyRevision("a")
+			last := first
+			if to != "a" {
+				last = g.busyRevision(to)
+			}
+			c := g.admitted(core.Spec{})
+			decided := c.decide(queue, problem{})
+			_, moved := c.move(first, time.Now())
+			if _, again := c.move(last, time.Now()); !decided.Wait || !moved.Wait || !again.Wait {
+				t.Fatal("not every decision lets it wait")
+			}
+			for range 3 {
+				g.dispatch.carryOut(c, decided)
+			}
+			p := g.dispatch.pools.locked(last, invocation.FunctionKey{})
+			waiting := p.core.Report().Waiting
+			p.mu.Unlock()
+			if waiting != 1 || c.pool.Load() != p {
+				t.Fatalf("%d calls wait; for the revision that it was moved to: %t", waiting, c.pool.Load() == p)
+			}
+			g.dispatch.sweep(time.Now().Add(core.AskAllAfter)) // which asks for each of them
+			g.dispatch.dequeue(c)
+			if p.core.Report().Waiting != 0 || p.core.Remove(&c.waiting) {
+				t.Error("it waits on once it was taken out")
+			}
+		})
+	}
+}
+
+// busyRevision is a revision whose only place, a loan, is busy, and that a call asks for already:
+// further calls wait without a ticket.
+func (g *Gateway) busyRevision(uid types.UID) destination {
+	unit := &v1alpha1.Function{}
+	unit.UID = uid
+	at := destinationOf(nil, unit)
+	p := g.dispatch.pools.locked(at, invocation.FunctionKey{})
+	defer p.mu.Unlock()
+	p.core.Began(core.NewLender("cid", &agentConn{cid: "cid"}))
+	p.core.Add(&core.Waiting[*call]{}, time.Now(), false)
+	return at
+}
+
+// It was moved when a goroutine was about to let it wait for the revision before.
+func TestACallDoesNotWaitForARevisionThatItHasLeft(t *testing.T) {
+	g := unstarted(t)
+	left, to := g.busyRevision("a"), g.busyRevision("b")
+	c := g.admitted(core.Spec{})
+	c.decide(queue, problem{})
+	c.move(to, time.Now())
+	if g.dispatch.enqueueAt(c, left) || c.pool.Load() != nil {
+		t.Error("it waits for the revision that it has left")
+	}
+	if !g.dispatch.enqueueAt(c, to) || c.pool.Load() == nil {
+		t.Error("it does not wait for the revision that it was moved to")
 	}
 }
 

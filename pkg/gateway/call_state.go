@@ -166,6 +166,13 @@ func (l *callState) queued() bool {
 	return l.invocation.Phase() == core.Queued
 }
 
+// waitsAt reports whether the call waits for an instance of a destination's revision.
+func (l *callState) waitsAt(at destination) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.invocation.Phase() == core.Queued && l.to.unit == at.unit
+}
+
 // currentAttempt is the latest attempt; nil before the first.
 func (l *callState) currentAttempt() *attempt {
 	l.mu.Lock()

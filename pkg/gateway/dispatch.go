@@ -30,9 +30,9 @@ type dispatcher struct {
 	picker  *picker
 	pools   *pools
 	agents  *agentConns
-	// retrySignal holds an element if a ticket has to be offered again soon, and newLinks if a
-	// link has to be started.
-	retrySignal, newLinks chan struct{}
+	// retrySignal holds an element if a ticket has to be offered again soon, newLinks if a link has to
+	// be started, and forgotten if routes were forgotten.
+	retrySignal, newLinks, forgotten chan struct{}
 
 	mu sync.Mutex // guards everything below
 	// running says that links are run.
@@ -40,14 +40,15 @@ type dispatcher struct {
 	links   map[string]*link
 	// unstarted are the links that are not run yet.
 	unstarted []*link
-	// routes are the addresses of the slots' schedulers at the last look.
+	// routes are the addresses of the slots' schedulers at the last look; empty where their tickets
+	// may have been lost since.
 	routes [ownership.Slots]string
 }
 
 func newDispatcher(config Config, deps Deps, calls *calls, metrics *metrics, picker *picker) *dispatcher {
 	return &dispatcher{
 		config: config, deps: deps, calls: calls, metrics: metrics, picker: picker, pools: newPools(), agents: newAgentConns(),
-		retrySignal: make(chan struct{}, 1), newLinks: make(chan struct{}, 1), links: make(map[string]*link),
+		retrySignal: make(chan struct{}, 1), newLinks: make(chan struct{}, 1), forgotten: make(chan struct{}, 1), links: make(map[string]*link),
 	}
 }
 
@@ -82,6 +83,8 @@ func (d *dispatcher) run(ctx context.Context) {
 		case now := <-reports.C:
 			d.sweep(now)
 		case <-d.deps.Router.Changed():
+			d.onRouteChange(time.Now())
+		case <-d.forgotten:
 			d.onRouteChange(time.Now())
 		}
 	}
@@ -165,6 +168,20 @@ func (d *dispatcher) onRouteChange(now time.Time) {
 	if slices.Contains(moved[:], true) {
 		d.audit(now, func(slot ownership.Slot) bool { return moved[slot] })
 	}
+}
+
+// forgetRoutes lets the next look at routes find that all slots of a scheduler moved, since tickets
+// that were offered to it may have been lost. The dispatcher's own goroutine looks, because an
+// audit moves calls.
+func (d *dispatcher) forgetRoutes(addr string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for slot, to := range d.routes {
+		if to == addr {
+			d.routes[slot] = ""
+		}
+	}
+	signal(d.forgotten)
 }
 
 // audit compares the recorded state of all calls with the observed one; moved are the slots
@@ -425,11 +442,7 @@ func (l *link) runStream(ctx context.Context, client controlwire.SchedulerClient
 	l.setOpen(new(linkStream))
 	defer l.setOpen(nil)
 	sending.Go(func() { l.sendPending(stream, hangUp) })
-	// All earlier offers may have been lost.
-	l.dispatch.audit(time.Now(), func(slot ownership.Slot) bool {
-		to, _, _ := l.dispatch.deps.Router.Route(slot)
-		return to.Addr == l.addr
-	})
+	l.dispatch.forgetRoutes(l.addr)
 	for {
 		reply, err := stream.Recv()
 		if err != nil {

@@ -111,7 +111,14 @@ func isLimited(at destination) bool {
 
 // enqueue lets a call wait, and hands it over at once if an instance has lent a pull.
 func (d *dispatcher) enqueue(c *call) {
-	at := c.destination()
+	for !d.enqueueAt(c, c.destination()) {
+	}
+}
+
+// enqueueAt is enqueue at a destination; false if the call was moved to another one meanwhile. Two
+// goroutines may get here with one call, when one moves it that the other one has just queued again.
+// The first one lets it wait, for the revision that it was last moved to.
+func (d *dispatcher) enqueueAt(c *call, at destination) bool {
 	limited := isLimited(at)
 	p := d.pools.locked(at, c.function.Key())
 	if limited && p.core.HasCredits() {
@@ -119,23 +126,29 @@ func (d *dispatcher) enqueue(c *call) {
 		d.returnLoans(p)
 		p = d.pools.locked(at, c.function.Key())
 	}
-	c.pool.Store(p)
 	p.limited = limited
 	if last := c.currentAttempt(); last != nil && last.pool == p && p.core.GivenUp(&last.stalled) {
 		c.noteGivenUp(last)
 		d.metrics.callGivenUp()
 	}
+	if !c.pool.CompareAndSwap(nil, p) {
+		p.mu.Unlock()
+		return true
+	}
+	// From here on dequeue and taken wait for the lock, and take it out.
+	if !c.waitsAt(at) {
+		c.pool.Store(nil)
+		p.mu.Unlock()
+		return !c.queued()
+	}
 	ask := p.core.Add(&c.waiting, time.Now(), limited)
 	after := d.handOver(p)
-	if c.pool.Load() == p && !c.queued() { // it had ended, or was claimed, before it was in the pool
-		p.core.Remove(&c.waiting)
-		c.pool.Store(nil)
-	}
 	p.mu.Unlock()
 	if ask {
 		after.ask = append(after.ask, c)
 	}
 	d.finish(after, nil)
+	return true
 }
 
 // lockedPool returns the pool in which a call waits, with its lock held; nil if it waits in
