@@ -66,7 +66,7 @@ func TestAnAuditAnswersACallWhoseInstanceEndedUnheard(t *testing.T) {
 	if c.answered() {
 		t.Fatal("answered by the first audit, which may have been a moment too early")
 	}
-	g.dispatch.audit(time.Now(), noSlot)
+	g.dispatch.audit(time.Now().Add(core.ReofferEvery), noSlot)
 	if _, p := c.answer(); p == nil || p.Reason != problems.InstanceLost || p.Executed != invocation.ExecutedMaybe {
 		t.Errorf("the answer is %+v", p)
 	}
@@ -84,8 +84,8 @@ func TestACallThatRunsIsMovedOnlyWhenItWaitsAgain(t *testing.T) {
 	g.deps.Catalog.(*catalog.Catalog).Put(&rollout.Entry{
 		Function: &v1alpha1.Function{}, Units: []*v1alpha1.Function{another}, Routes: []rollout.Route{{Weight: 100, Unit: another}},
 	})
-	for range 2 {
-		if g.dispatch.audit(time.Now(), noSlot); c.destination().unit == another {
+	for n := range time.Duration(2) {
+		if g.dispatch.audit(time.Now().Add(n*core.ReofferEvery), noSlot); c.destination().unit == another {
 			t.Fatal("moved while it runs")
 		}
 	}
@@ -98,7 +98,7 @@ func TestACallThatRunsIsMovedOnlyWhenItWaitsAgain(t *testing.T) {
 func TestAnAuditQueuesARepeatableCallWhoseInstanceEndedUnheard(t *testing.T) {
 	g, c := claimedByEnded(t, core.Spec{MayRepeat: true})
 	g.dispatch.audit(time.Now(), noSlot)
-	g.dispatch.audit(time.Now(), noSlot)
+	g.dispatch.audit(time.Now().Add(core.ReofferEvery), noSlot)
 	if _, waits := c.invocation.Ticket(); !waits {
 		t.Error("it does not wait")
 	}

@@ -42,7 +42,7 @@ func (v *Invocation) ClaimByLoan(now time.Time) (Grant, error) {
 
 // grant begins an attempt. used is how many of its tickets are in no queue any more.
 func grant(v *Invocation, now time.Time, used int) Grant {
-	v.phase, v.begun, v.streamEnded = Claimed, false, false
+	v.phase, v.begun, v.silentSince = Claimed, false, time.Time{}
 	v.attempt++
 	v.claimed = now
 	v.runBy = now.Add(v.spec.Timeout + RunGrace)

@@ -6,6 +6,11 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
+// silentFor is how long the stream of an attempt must have ended, without a word of the answer, until
+// the attempt counts as lost. Its end is seen a moment before what it ended with. The next of the
+// audits that come every ReofferEvery is never too early.
+const silentFor = ReofferEvery / 2
+
 // Observed is the state of an invocation one level below: of its function, of the scheduler
 // that has its ticket, and of the instance that has the call.
 type Observed struct {
@@ -35,14 +40,18 @@ func (v *Invocation) Due(now time.Time, moved bool) bool {
 // effect of a lost event. It sends a ticket again that no queue has, and for the first time if
 // its Pool has not done so within ReofferAfter. It ends the wait for a
 // function that was deleted, for an instance beyond its deadline, and for an instance whose
-// stream ended before an answer began. Two audits in a row must find the last case, because
-// one alone may run just before the event. If it queues the invocation again, that gets the
-// fresh token.
+// stream ended before an answer began. Audits in a row must find the last case, over silentFor,
+// because one alone may run just before the event. If it queues the invocation again, that gets
+// the fresh token.
 func (v *Invocation) Audit(now time.Time, seen Observed, fresh invocation.Token) Decision {
-	silentBefore := v.streamEnded
-	v.streamEnded = seen.StreamEnded && v.phase == Claimed && !v.begun
+	switch silent := seen.StreamEnded && v.phase == Claimed && !v.begun; {
+	case !silent:
+		v.silentSince = time.Time{}
+	case v.silentSince.IsZero():
+		v.silentSince = now
+	}
 	switch {
-	case v.streamEnded && silentBefore:
+	case !v.silentSince.IsZero() && now.Sub(v.silentSince) >= silentFor:
 		d, _ := v.Lose(v.attempt, now, fresh, InstanceLost)
 		if d.Fail && d.Failure.Cause == CauseGiven {
 			d.Failure.Cause = CauseStreamEnded

@@ -101,8 +101,8 @@ type Invocation struct {
 	released    int       // how many were released by instances that should have run them
 	claimed     time.Time // when the last one began
 	runBy       time.Time
-	begun       bool // the attempt has sent the head of an answer
-	streamEnded bool // the last audit saw that its stream had ended
+	begun       bool      // the attempt has sent the head of an answer
+	silentSince time.Time // since when audits see that its stream has ended; zero if the last did not
 
 	// started says that it may have run without, or before, the present claim.
 	started bool

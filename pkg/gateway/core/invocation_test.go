@@ -149,7 +149,7 @@ func TestNothingHappensToWhatHasEnded(t *testing.T) {
 		"audit": func(v *Invocation) (Decision, error) {
 			seen := Observed{Deleted: true, Moved: true, StreamEnded: true}
 			v.Audit(later, seen, invocation.Token{3})
-			return v.Audit(later, seen, invocation.Token{3}), nil
+			return v.Audit(later.Add(ReofferEvery), seen, invocation.Token{3}), nil
 		},
 		"move":        func(v *Invocation) (Decision, error) { return v.Move(invocation.Token{3}, time.Hour, later), nil },
 		"refuse":      func(v *Invocation) (Decision, error) { return v.Refuse(), nil },
