@@ -45,8 +45,8 @@ func (c *Conn) Flush() {
 	c.flush()
 }
 
-// FlushLater is Flush in a goroutine of its own, for the agent's reader: while it never waits
-// for a write, no two readers can wait for each other.
+// FlushLater is Flush in a goroutine of its own, for callers that must not wait for the other side.
+// One is the agent's reader: while it never waits for a write, no two readers can wait for each other.
 func (c *Conn) FlushLater() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -469,7 +469,8 @@ func (c *agentConn) returnCredits() {
 	p.mu.Unlock()
 	c.gateway.dispatch.finish(after, nil)
 	if n > 0 {
-		c.wire.Commit(callwire.AppendCount(c.wire.Begin(), callwire.KindReturn, 0, uint32(n)))
+		c.wire.CommitLater(callwire.AppendCount(c.wire.Begin(), callwire.KindReturn, 0, uint32(n)))
+		c.wire.FlushLater()
 	}
 }
 

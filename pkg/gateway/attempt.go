@@ -313,8 +313,8 @@ func (a *attempt) onStalled(stalls bool) {
 	unwanted := !a.conn.gateway.keepsCredits(p)
 	p.mu.Unlock()
 	a.conn.gateway.dispatch.finish(after, a.conn)
-	if unwanted { // those of other connections, for which a reader does not wait
-		go a.conn.gateway.dispatch.returnLoans(p)
+	if unwanted {
+		a.conn.gateway.dispatch.returnLoans(p)
 	}
 }
 
@@ -358,14 +358,14 @@ func (a *attempt) freePlace(keeps bool, took time.Duration) {
 	if a.byLoan && took > 0 {
 		p.core.Executed(took, a.coreWait)
 	}
-	freed := p.core.Unstall(&a.stalled)
+	p.core.Unstall(&a.stalled)
 	p.core.Ended(a.conn.lender, keeps)
 	after := a.conn.gateway.dispatch.handOver(p)
 	unwanted := !a.conn.gateway.keepsCredits(p)
 	p.mu.Unlock()
 	a.conn.gateway.dispatch.finish(after, a.conn)
-	if freed && unwanted { // that of another connection, for which a reader does not wait
-		go a.conn.gateway.dispatch.returnLoans(p)
+	if a.stalls && unwanted { // another connection has the credit that waited for it
+		a.conn.gateway.dispatch.returnLoans(p)
 	}
 	if keeps && unwanted {
 		a.conn.returnCredits()
@@ -449,6 +449,14 @@ func (a *attempt) handBack(reason string, end func(*core.Invocation, int, time.T
 
 // giveUp queues a call again that has waited for a core.
 func (a *attempt) giveUp(reason string) {
+	p := a.pool
+	p.mu.Lock()
+	was := p.core.GivenUp(&a.stalled)
+	p.mu.Unlock()
+	if was {
+		a.call.noteGivenUp(a)
+		a.conn.gateway.metrics.callGivenUp()
+	}
 	a.requeue(false, reason, problem{}, func(v *core.Invocation, now time.Time) (core.Decision, error) {
 		return v.GiveUp(a.number, now, invocation.NewToken())
 	})

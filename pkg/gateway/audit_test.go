@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"net/http/httptest"
 	"runtime"
 	"testing"
 	"time"
@@ -35,8 +36,10 @@ func (g *Gateway) admitted(spec core.Spec) *call {
 		callState: callState{
 			id: invocation.NewID(time.Now()), function: &v1alpha1.Function{}, to: destinationOf(nil, &v1alpha1.Function{}), changed: make(chan struct{}, 1), invocation: core.New(spec),
 		},
-		reservation: newReservationRef(func() {}),
+		request: httptest.NewRequest("GET", "/", nil), whole: true, reservation: newReservationRef(func() {}),
 	}
+	c.client = client{state: &c.callState, request: c.request}
+	c.body.ended.Store(true)
 	c.waiting = core.Waiting[*call]{Call: c, Since: spec.Admitted}
 	g.calls.add(c)
 	return c
@@ -162,10 +165,10 @@ func TestACallDoesNotWaitForARevisionThatItHasLeft(t *testing.T) {
 	c := g.admitted(core.Spec{})
 	c.decide(queue, problem{})
 	c.move(to, time.Now())
-	if g.dispatch.enqueueAt(c, left) || c.pool.Load() != nil {
+	if _, done := g.dispatch.enqueueAt(c, left); done || c.pool.Load() != nil {
 		t.Error("it waits for the revision that it has left")
 	}
-	if !g.dispatch.enqueueAt(c, to) || c.pool.Load() == nil {
+	if _, done := g.dispatch.enqueueAt(c, to); !done || c.pool.Load() == nil {
 		t.Error("it does not wait for the revision that it was moved to")
 	}
 }

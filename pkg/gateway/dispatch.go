@@ -120,7 +120,7 @@ func (d *dispatcher) carryOut(c *call, decided core.Decision) {
 		d.cancelTicket(c)
 	}
 	if decided.Wait {
-		d.enqueue(c)
+		d.enqueue(c).flushLater(nil)
 	}
 	if decided.Offer {
 		d.offer(c)

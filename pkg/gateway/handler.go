@@ -99,10 +99,11 @@ func (g *Gateway) serve(c *call) *functionSeries {
 		return nil
 	}
 	series := g.metrics.callAdmitted(c.function)
-	g.dispatch.step(c, func(v *core.Invocation) core.Decision {
+	c.decide(func(v *core.Invocation) core.Decision {
 		c.times.Offered(time.Now())
 		return v.Queue(invocation.NewToken(), c.admitted)
 	}, problem{})
+	g.dispatch.enqueue(c).flush()
 	g.wait(c)
 	return series
 }

@@ -109,46 +109,44 @@ func isLimited(at destination) bool {
 	return c.MaxInFlight > 0 || c.Rate.Requests > 0
 }
 
-// enqueue lets a call wait, and hands it over at once if an instance has lent a pull.
-func (d *dispatcher) enqueue(c *call) {
-	for !d.enqueueAt(c, c.destination()) {
+// enqueue lets a call wait, and hands it over at once if an instance has lent a pull. The caller
+// writes the frames.
+func (d *dispatcher) enqueue(c *call) conns {
+	for {
+		if to, done := d.enqueueAt(c, c.destination()); done {
+			return to
+		}
 	}
 }
 
-// enqueueAt is enqueue at a destination; false if the call was moved to another one meanwhile. Two
+// enqueueAt is enqueue at a destination; not done if the call was moved to another one meanwhile. Two
 // goroutines may get here with one call, when one moves it that the other one has just queued again.
 // The first one lets it wait, for the revision that it was last moved to.
-func (d *dispatcher) enqueueAt(c *call, at destination) bool {
-	limited := isLimited(at)
+func (d *dispatcher) enqueueAt(c *call, at destination) (to conns, done bool) {
 	p := d.pools.locked(at, c.function.Key())
-	if limited && p.core.HasCredits() {
-		p.mu.Unlock()
-		d.returnLoans(p)
-		p = d.pools.locked(at, c.function.Key())
-	}
-	p.limited = limited
-	if last := c.currentAttempt(); last != nil && last.pool == p && p.core.GivenUp(&last.stalled) {
-		c.noteGivenUp(last)
-		d.metrics.callGivenUp()
-	}
 	if !c.pool.CompareAndSwap(nil, p) {
 		p.mu.Unlock()
-		return true
+		return nil, true
 	}
 	// From here on dequeue and taken wait for the lock, and take it out.
 	if !c.waitsAt(at) {
 		c.pool.Store(nil)
 		p.mu.Unlock()
-		return !c.queued()
+		return nil, !c.queued()
 	}
-	ask := p.core.Add(&c.waiting, time.Now(), limited)
+	p.limited = isLimited(at)
+	ask := p.core.Add(&c.waiting, time.Now(), p.limited)
 	after := d.handOver(p)
+	unwanted := p.limited && p.core.HasCredits()
 	p.mu.Unlock()
 	if ask {
 		after.ask = append(after.ask, c)
 	}
-	d.finish(after, nil)
-	return true
+	d.askFor(after.ask)
+	if unwanted {
+		d.returnLoans(p)
+	}
+	return after.to, true
 }
 
 // lockedPool returns the pool in which a call waits, with its lock held; nil if it waits in
@@ -186,13 +184,15 @@ func (d *dispatcher) taken(c *call) {
 	ask := p.core.Taken(&c.waiting)
 	c.pool.Store(nil)
 	p.mu.Unlock()
-	d.finish(handedOver{ask: ask}, nil)
+	d.askFor(ask)
 }
 
-// ask sends a waiting call's first ticket.
-func (d *dispatcher) ask(c *call) {
-	now := time.Now()
-	d.step(c, func(v *core.Invocation) core.Decision { return v.Ask(now) }, problem{})
+// askFor sends the first tickets of waiting calls.
+func (d *dispatcher) askFor(calls []*call) {
+	for _, c := range calls {
+		now := time.Now()
+		d.step(c, func(v *core.Invocation) core.Decision { return v.Ask(now) }, problem{})
+	}
 }
 
 // handedOver is what is left to do once a pool's lock is released.
@@ -204,8 +204,8 @@ type handedOver struct {
 }
 
 // handOver hands calls to lent pulls for as long as there are both, and asks for calls that stall
-// if pulls are left. The caller holds the pool's lock, and calls finish after it has released the
-// lock.
+// if pulls are left. The caller holds the pool's lock, and does what is left once it has released
+// the lock.
 func (d *dispatcher) handOver(p *pool) (after handedOver) {
 	for {
 		w, by, ok := p.core.Next()
@@ -237,22 +237,11 @@ func askForStalled(p *pool, after *handedOver) {
 	}
 }
 
-// finish writes the frames of calls that were handed over, and sends tickets. The reader of a
-// connection flushes that one itself, and waits for no other instance. Any other goroutine first
-// lets those run that are ready, because their frames then go out with its own.
+// finish sends tickets, and lets other goroutines write the frames of calls that were handed over. The
+// reader of a connection writes those to its own itself; reader is nil for other callers.
 func (d *dispatcher) finish(after handedOver, reader *agentConn) {
-	for _, c := range after.to {
-		switch {
-		case reader == nil:
-			runtime.Gosched()
-			c.wire.Flush()
-		case c != reader:
-			c.wire.FlushLater()
-		}
-	}
-	for _, c := range after.ask {
-		d.ask(c)
-	}
+	after.to.flushLater(reader)
+	d.askFor(after.ask)
 }
 
 // conns are connections with frames that were not written yet.
@@ -267,6 +256,25 @@ func (cs conns) with(one *agentConn) conns {
 	return append(cs, one)
 }
 
+// flush writes the frames. That takes as long as an agent does not read, so it is for the goroutine of
+// the call that was handed over. It first lets those run that are ready, because their frames then
+// go out with its own.
+func (cs conns) flush() {
+	for _, c := range cs {
+		runtime.Gosched()
+		c.wire.Flush()
+	}
+}
+
+// flushLater lets other goroutines write the frames to all connections but one.
+func (cs conns) flushLater(except *agentConn) {
+	for _, c := range cs {
+		if c != except {
+			c.wire.FlushLater()
+		}
+	}
+}
+
 // sweep looks for calls that have waited for long without a ticket, and reports to schedulers: to
 // each in one message.
 func (d *dispatcher) sweep(now time.Time) {
@@ -275,7 +283,7 @@ func (d *dispatcher) sweep(now time.Time) {
 		p.mu.Lock()
 		ask, unused := p.core.Overdue(now), p.core.Unused()
 		p.mu.Unlock()
-		d.finish(handedOver{ask: ask}, nil)
+		d.askFor(ask)
 		if l := d.report(p); l != nil { // even if it is unused: an owner that comes back may know an old report
 			reported[l] = true
 		}
