@@ -249,7 +249,7 @@ func (c *agentConn) claim(number uint32, claim callwire.Claim) error {
 		return core.ErrNotWaiting
 	}
 	if !call.body.ended.Load() && g.deps.Left(call.request) {
-		g.dispatch.step(call, (*core.Invocation).LeaveQueue, problem{})
+		g.dispatch.step(call, (*core.Invocation).ClientLeftEarly, problem{})
 	}
 	at := call.destination()
 	if !c.belongsTo(at) {

@@ -362,7 +362,7 @@ func (g *Gateway) wait(c *call) {
 			}
 		case <-check:
 			if g.deps.Left(c.request) {
-				g.dispatch.step(c, (*core.Invocation).LeaveQueue, problem{})
+				g.dispatch.step(c, (*core.Invocation).ClientLeftEarly, problem{})
 			}
 		case <-c.request.Context().Done():
 			if c.body.slow.Load() {

@@ -8,12 +8,15 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 // serveCalls serves the gateway as programs do from now on.
@@ -71,6 +74,31 @@ func TestM1ACallWhoseClientLeftBeforeItsBodyWasReadNeverRuns(t *testing.T) {
 			until(t, "nothing is left of it", func() bool { return w.gateway.Entries() == 0 })
 		})
 	}
+}
+
+// The function reads nothing, so the gateway stops reading. What it has left of the body fits into the
+// socket's buffer: otherwise the end of the connection cannot be seen.
+func TestACallWithoutAReaderIsCancelledWhenItsClientLeaves(t *testing.T) {
+	w := newHarnessWith(t, func(_ *gateway.Config, d *gateway.Deps) { d.Left = serve.ClientLeft })
+	w.serveCalls()
+	fn := newFunction("default", "hello", time.Minute)
+	fn.Spec.Calls.OnClientDisconnect = v1alpha1.OnClientDisconnectCancel
+	w.catalog.Put(rollout.Alone(fn))
+	r := w.dial()
+	r.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\nContent-Length: 150000\r\n\r\n" + strings.Repeat("x", 150_000))
+	i := w.take()
+	for sent := 0; sent < callwire.InitialWindow; { // until the gateway may send no more
+		f, err := i.next()
+		if err != nil || f.Kind != callwire.KindBody {
+			t.Fatalf("kind %d, %v", f.Kind, err)
+		}
+		sent += len(f.Payload)
+	}
+	r.conn.Close()
+	until(t, "the gateway has noticed", func() bool { return w.metric("windlass_gateway_invocations_total") == 1 })
+	i.cancelled()
+	i.fail(callwire.FailureFunctionLost, "cancelled")
+	until(t, "nothing is left of it", func() bool { return w.gateway.Entries() == 0 && w.gateway.Held() == 0 })
 }
 
 // Clients that stay are not taken for such that left.

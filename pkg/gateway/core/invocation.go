@@ -208,30 +208,31 @@ func (v *Invocation) Refuse() Decision {
 	return v.fail(CauseGiven)
 }
 
-// LeaveQueue ends it if it waits, for its client is gone.
-func (v *Invocation) LeaveQueue() Decision {
-	if v.phase != Queued {
-		return Decision{}
-	}
-	v.answer = AnswerAbandoned
-	d := v.end()
-	d.CancelTicket = true
-	return d
-}
-
 // ClientLeft records that the client has disconnected. A waiting invocation then never runs. A
 // claimed one continues, unless the function asks for its cancellation.
 func (v *Invocation) ClientLeft() Decision {
-	if v.phase == Queued {
-		return v.LeaveQueue()
-	}
 	if !v.answer.Final() {
 		v.answer = AnswerAbandoned
 	}
-	if v.phase == Admitted {
+	switch v.phase {
+	case Admitted:
 		return v.end()
+	case Queued:
+		d := v.end()
+		d.CancelTicket = true
+		return d
 	}
 	return Decision{Cancel: v.phase == Claimed && v.spec.CancelOnDisconnect}
+}
+
+// ClientLeftEarly is ClientLeft for a client that has left a part of its request's body unread. A
+// claimed invocation that continues is still without an answer then: its function may read that part,
+// which the handler passes on as long as it waits for an answer.
+func (v *Invocation) ClientLeftEarly() Decision {
+	if v.phase == Queued || v.phase == Claimed && v.spec.CancelOnDisconnect {
+		return v.ClientLeft()
+	}
+	return Decision{}
 }
 
 // Abort answers the client because its request is invalid. An instance that has the call keeps

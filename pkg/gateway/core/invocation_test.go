@@ -276,7 +276,7 @@ func TestPromisesHoldInAnyOrder(t *testing.T) {
 			"not queued":  func(*rapid.T) { v.NotQueued() },
 			"move":        func(*rapid.T) { w.saw(v.Move(w.token(), time.Minute, w.now)) },
 			"refuse":      func(*rapid.T) { w.saw(v.Refuse()) },
-			"leave queue": func(*rapid.T) { w.saw(v.LeaveQueue()) },
+			"left early":  func(*rapid.T) { w.saw(v.ClientLeftEarly()) },
 			"client left": func(*rapid.T) { w.saw(v.ClientLeft()) },
 			"abort":       func(t *rapid.T) { w.saw(v.Abort(rapid.Bool().Draw(t, "stop"))) },
 			"":            func(*rapid.T) { w.check() },

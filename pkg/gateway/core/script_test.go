@@ -120,6 +120,8 @@ func (s *story) play(t *testing.T, words []string) string {
 		return said(v.RunTimeout(n, now), nil)
 	case "client-left":
 		return said(v.ClientLeft(), nil)
+	case "client-left-early":
+		return said(v.ClientLeftEarly(), nil)
 	case "abort":
 		return said(v.Abort(has("stop")), nil)
 	}
