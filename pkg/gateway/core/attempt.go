@@ -120,8 +120,8 @@ func (v *Invocation) FailUntouched(attempt int) Decision {
 }
 
 // Release queues an invocation again under a new token, for the function has seen
-// nothing of it. It keeps the time that it has left. If its body cannot be sent again, or
-// MaxReleases instances have released it, it fails. The error is ErrOver, ErrOutOfOrder or nil.
+// nothing of it. It keeps the time that it has left, and its tries. If its body cannot be sent again,
+// or MaxReleases instances have released it, it fails. The error is ErrOver, ErrOutOfOrder or nil.
 func (v *Invocation) Release(attempt int, now time.Time, token invocation.Token, bodyKept bool) (Decision, error) {
 	switch {
 	case !v.isCurrent(attempt):
@@ -132,6 +132,7 @@ func (v *Invocation) Release(attempt int, now time.Time, token invocation.Token,
 	if v.released++; !bodyKept || v.released >= MaxReleases {
 		return v.FailUntouched(attempt), nil
 	}
+	v.untouched++
 	return queueAgain(v, now, token), nil
 }
 
@@ -145,11 +146,10 @@ func Decline(v *Invocation, attempt int, now time.Time, token invocation.Token, 
 }
 
 // GiveUp is Release for an attempt that has waited for a core and was asked to give the invocation
-// up. That takes nothing from the time that the invocation may wait, nor from MaxAttempts and
-// MaxReleases.
+// up. That takes nothing from the time that the invocation may wait, nor from MaxReleases.
 func (v *Invocation) GiveUp(attempt int, now time.Time, token invocation.Token) (Decision, error) {
 	if v.isCurrent(attempt) && !v.begun {
-		v.givenUp, v.released = v.givenUp+1, v.released-1
+		v.released--
 		v.ticket.deadline = v.ticket.deadline.Add(now.Sub(v.claimed))
 	}
 	return v.Release(attempt, now, token, true)
@@ -162,7 +162,7 @@ func (v *Invocation) Lose(attempt int, now time.Time, token invocation.Token, wh
 	switch {
 	case !v.isCurrent(attempt):
 		return Decision{}, ErrOver
-	case !v.spec.MayRepeat || v.begun || attempt-v.givenUp >= MaxAttempts:
+	case !v.spec.MayRepeat || v.begun || attempt-v.untouched >= MaxAttempts:
 		return v.fail(CauseGiven), nil
 	}
 	v.started, v.lost = true, why

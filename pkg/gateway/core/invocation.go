@@ -97,8 +97,8 @@ type Invocation struct {
 	ticket ticket
 
 	attempt     int       // of the last claim, from 1; 0 if there was none
-	givenUp     int       // how many attempts were given up
-	released    int       // how many were released by instances that should have run them
+	untouched   int       // how many attempts ended before the function had seen anything of it
+	released    int       // how many of these were released by instances that should have run them
 	claimed     time.Time // when the last one began
 	runBy       time.Time
 	begun       bool      // the attempt has sent the head of an answer
