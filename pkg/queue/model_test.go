@@ -130,7 +130,10 @@ func (w *model) offer(t invocation.Ticket, now time.Time) error {
 			known.holder = ""
 			w.departed--
 		}
-		known.Token, known.cancelled = t.Token, false
+		if known.Token != t.Token {
+			known.Token, known.Deadline = t.Token, t.Deadline
+		}
+		known.cancelled = false
 		if t.Arrived.Before(known.Arrived) {
 			known.Arrived, known.Deadline = t.Arrived, t.Deadline
 		}

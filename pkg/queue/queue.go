@@ -70,8 +70,8 @@ type entry struct {
 // Offer adds a ticket. To offer a waiting ticket again changes its age at most, if that was more than
 // it seemed: what lay in the connection of a scheduler that stood still looks younger than it is. A
 // ticket that an instance has held for ClaimGrace goes back to its place in the order of arrival. A
-// new token means that the instance which had claimed the call has released it, so
-// that the ticket with the old token is void.
+// new token means that the instance which had claimed the call no longer has it, so that the ticket
+// with the old token is void; the new one may have a later deadline.
 // The error is ErrFull or nil.
 func (q *Queue) Offer(t invocation.Ticket, now time.Time) error {
 	if e, known := q.entries[t.ID]; known {
@@ -79,7 +79,9 @@ func (q *Queue) Offer(t invocation.Ticket, now time.Time) error {
 		if e.holder != nil && (released || now.Sub(e.handed) >= q.limits.ClaimGrace) {
 			q.requeue(e)
 		}
-		e.ticket.Token = t.Token
+		if released {
+			e.ticket.Token, e.ticket.Deadline = t.Token, t.Deadline
+		}
 		e.cancelled = false
 		if t.Arrived.Before(e.ticket.Arrived) {
 			q.backlog.correctAge(e, t)

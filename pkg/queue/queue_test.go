@@ -142,6 +142,34 @@ func TestReleasedTicketIsHandedOutUnderItsNewToken(t *testing.T) {
 	}
 }
 
+// A call that was lost with its instance may wait as long again, and one that an instance gave up waits
+// on for what it had left.
+func TestReleasedTicketWaitsUntilItsNewDeadline(t *testing.T) {
+	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
+	mustJoin(t, q, 1, "a", "b")
+	mustOffer(t, q, 1)
+	expectMatched(t, q, "a1")
+	again := ticket(1)
+	again.Deadline = again.Deadline.Add(time.Minute)
+	if err := q.Offer(again, start); err != nil { // under its old token, so it is the old ticket
+		t.Fatal(err)
+	}
+	again.Token = invocation.Token{9}
+	if err := q.Offer(again, start); err != nil {
+		t.Fatal(err)
+	}
+	handed := 0
+	expired := q.Match(again.Deadline.Add(-time.Second), false, func(_ invocation.CID, got *invocation.Ticket) {
+		handed++
+		if !got.Deadline.Equal(again.Deadline) {
+			t.Errorf("handed out until %v, want %v", got.Deadline, again.Deadline)
+		}
+	})
+	if expired != 0 || handed != 1 {
+		t.Errorf("%d tickets expired, and %d were handed out", expired, handed)
+	}
+}
+
 func TestTicketsExpire(t *testing.T) {
 	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
 	mustOffer(t, q, 1)
