@@ -27,8 +27,8 @@ type loan struct {
 	// since is when the loan began, or when the instance was last handed such a ticket.
 	since time.Time
 	// recalled places were recalled and still count as lent, and coming ones no longer do, but
-	// still run a call. Both are since recalledAt, which stays set until all are back, so that
-	// other places are recalled first.
+	// still run a call. Both are since recalledAt, which stays set until all are back, or after
+	// recallPatience any, so that other places are recalled first.
 	recalled, coming int
 	recalledAt       time.Time
 	// listed is used while the loans are replaced.
@@ -109,9 +109,13 @@ func (s *instances) setLoans(in *instance, loans []Loan, now time.Time) {
 func (s *instances) changeLoan(in *instance, l *loan, now time.Time) {
 	n := l.listed - l.calls
 	l.calls, l.listed = l.listed, 0
-	if n < 0 && l.expected(now) > 0 {
+	switch {
+	case n >= 0:
+	case l.expected(now) > 0:
 		answered := min(-n, l.recalled)
 		l.recalled, l.coming = l.recalled-answered, l.coming+answered
+	default: // the long call that a recall waited for may have ended
+		l.recalledAt = time.Time{}
 	}
 	in.lent += n
 	s.totals.lent += n

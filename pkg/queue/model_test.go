@@ -210,6 +210,9 @@ func (w *model) pull(cid invocation.CID, p Pull, now time.Time) bool {
 			in.since[gateway] = now
 		}
 		if lost := before[gateway] - in.loans[gateway]; lost > 0 {
+			if len(in.recalled[gateway])+len(in.coming[gateway]) == 0 {
+				delete(in.asked, gateway)
+			}
 			answered := min(lost, len(in.recalled[gateway]))
 			in.coming[gateway] = append(in.coming[gateway], in.recalled[gateway][:answered]...)
 			in.recalled[gateway] = in.recalled[gateway][answered:]

@@ -122,6 +122,26 @@ func TestAfterASecondAnotherInstanceIsAsked(t *testing.T) {
 	}
 }
 
+// As long as a recalled place runs a long call, others are recalled first.
+func TestALoanWhoseLongCallHasEndedIsRecalledLikeOthers(t *testing.T) {
+	q := lending(t, map[invocation.CID][]Loan{"a": {{"A", 2}}, "b": {{"A", 2}}})
+	at := start.Add(LoanTerm)
+	for _, left := range []int{1, 0} {
+		wait(t, q, at, "B")
+		if got := recallsAt(q, at, nil); !cmp.Equal(got, []string{"a A 1"}) {
+			t.Fatalf("got %q", got)
+		}
+		// The call ends when nobody expects it any more.
+		at = at.Add(recallPatience)
+		if err := q.Pull("a", Pull{Loans: []Loan{{"A", left}}, Credits: 1}, at); err != nil {
+			t.Fatal(err)
+		}
+		if got := recallsAt(q, at, nil); got != nil {
+			t.Fatalf("recalled %q, although the place polls", got)
+		}
+	}
+}
+
 func TestARecalledPlaceIsExpectedUntilItPolls(t *testing.T) {
 	q := lending(t, map[invocation.CID][]Loan{"a": {{"A", 2}}})
 	wait(t, q, start, "B", "B")
