@@ -172,7 +172,7 @@ func (s *instances) setAwaiting(in *instance, awaits bool) {
 // addCredits lets an instance poll for credits more tickets, within its capacity.
 func (s *instances) addCredits(in *instance, credits int, now time.Time) {
 	credits = min(credits, in.capacity-in.credits-len(in.out)-in.lent)
-	in.comeBack(max(0, credits), now)
+	in.comeBack(max(0, credits))
 	if credits <= 0 || in.draining {
 		return
 	}

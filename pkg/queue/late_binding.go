@@ -38,7 +38,7 @@ func RecallLate(q *Queue, cid invocation.CID, now time.Time, visit func(Recall))
 	}
 	for i := range in.loans {
 		l := &in.loans[i]
-		if _ = l.expected(now); l.calls > l.recalled {
+		if l.expire(now); l.calls > l.recalled {
 			l.recall(in, l.calls-l.recalled, 0, now, visit)
 		}
 	}

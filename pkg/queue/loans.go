@@ -31,8 +31,6 @@ type loan struct {
 	// recallPatience any, so that other places are recalled first.
 	recalled, coming int
 	recalledAt       time.Time
-	// listed is used while the loans are replaced.
-	listed int
 }
 
 // gatewayCounts counts something by gateway: those that are not 0, in no order. A search is
@@ -94,24 +92,28 @@ func (s *instances) setLoans(in *instance, loans []Loan, now time.Time) {
 		return
 	}
 	room := in.capacity - in.credits - len(in.out)
-	for _, listed := range loans {
-		if n := min(listed.Calls, room); n > 0 && listed.Gateway != "" && !in.draining {
-			in.beginLoan(listed.Gateway, now).listed += n
+	var calls gatewayCounts
+	for _, l := range loans {
+		if n := min(l.Calls, room); n > 0 && l.Gateway != "" && !in.draining {
+			in.beginLoan(l.Gateway, now)
+			calls.add(l.Gateway, n)
 			room -= n
 		}
 	}
 	for i := range in.loans {
-		s.changeLoan(in, &in.loans[i], now)
+		l := &in.loans[i]
+		l.expire(now)
+		s.changeLoan(in, l, calls.of(l.gateway))
 	}
 }
 
-// changeLoan makes a loan what was listed. If places were recalled, it has lost those first.
-func (s *instances) changeLoan(in *instance, l *loan, now time.Time) {
-	n := l.listed - l.calls
-	l.calls, l.listed = l.listed, 0
+// changeLoan sets for how many calls a loan is. If places were recalled, it has lost those first.
+func (s *instances) changeLoan(in *instance, l *loan, calls int) {
+	n := calls - l.calls
+	l.calls = calls
 	switch {
 	case n >= 0:
-	case l.expected(now) > 0:
+	case l.expected() > 0:
 		answered := min(-n, l.recalled)
 		l.recalled, l.coming = l.recalled-answered, l.coming+answered
 	default: // the long call that a recall waited for may have ended
@@ -122,14 +124,15 @@ func (s *instances) changeLoan(in *instance, l *loan, now time.Time) {
 	s.lent.add(l.gateway, n)
 }
 
-// comeBack records that n places poll again, and drops loans that are over.
-func (in *instance) comeBack(n int, now time.Time) {
+// comeBack records that n places poll again, and drops loans that are over. It follows setLoans,
+// by which recalls expire.
+func (in *instance) comeBack(n int) {
 	if len(in.loans) == 0 {
 		return
 	}
 	for i := range in.loans {
 		l := &in.loans[i]
-		if l.expected(now) == 0 {
+		if l.expected() == 0 {
 			continue
 		}
 		k := min(n, l.coming)
@@ -150,10 +153,9 @@ func (in *instance) calls(now time.Time) int {
 	}
 	for i := range in.loans {
 		l := &in.loans[i]
-		if l.expected(now) > 0 {
+		if n += l.calls; !l.expired(now) {
 			n += l.coming
 		}
-		n += l.calls
 	}
 	return n
 }

@@ -77,7 +77,7 @@ func (q *Queue) RecallAll(now time.Time, visit func(Recall)) {
 	for _, in := range q.instances.joined {
 		for i := range in.loans {
 			l := &in.loans[i]
-			if _ = l.expected(now); l.recalled < l.calls {
+			if l.expire(now); l.recalled < l.calls {
 				all = append(all, recallable{l, in})
 			}
 		}
@@ -96,7 +96,8 @@ func (q *Queue) RecallFrom(gateway string, n int, now time.Time, visit func(Reca
 	var loans []recallable
 	for _, in := range q.instances.joined {
 		if l := in.loanTo(gateway); l != nil {
-			n -= l.expected(now)
+			l.expire(now)
+			n -= l.expected()
 			loans = append(loans, recallable{l, in})
 		}
 	}
@@ -159,7 +160,8 @@ func (r *recalls) collect(s *instances, idle func(string) int) {
 	for _, in := range s.joined {
 		for i := range in.loans {
 			l := &in.loans[i]
-			expected, late := l.expected(r.now), l.late(r.now)
+			l.expire(r.now)
+			expected, late := l.expected(), l.late(r.now)
 			r.expected, r.late = r.expected+expected, r.late+late
 			at := slices.IndexFunc(r.from, func(f recallFrom) bool { return f.gateway == l.gateway })
 			if at < 0 {
@@ -225,16 +227,21 @@ func compareIdle(a, b recallable) int {
 	return cmp.Or(a.recalledAt.Compare(b.recalledAt), cmp.Compare(b.of.cid, a.of.cid))
 }
 
-// expected is how many places are recalled and will come back soon. Older recalls no longer
+// expired reports whether the loan's places were recalled for so long that these recalls no longer
 // count.
-func (l *loan) expected(now time.Time) int {
-	if l.recalled+l.coming > 0 && now.Sub(l.recalledAt) >= recallPatience {
+func (l *loan) expired(now time.Time) bool { return now.Sub(l.recalledAt) >= recallPatience }
+
+// expire drops recalls that no longer count. Each decision about loans begins with it.
+func (l *loan) expire(now time.Time) {
+	if l.expired(now) {
 		l.recalled, l.coming = 0, 0
 	}
-	return l.recalled + l.coming
 }
 
-// late is how many recalled places run a call for long. It follows expected.
+// expected is how many places are recalled and will come back soon.
+func (l *loan) expected() int { return l.recalled + l.coming }
+
+// late is how many recalled places run a call for long.
 func (l *loan) late(now time.Time) int {
 	if now.Sub(l.recalledAt) < LoanTerm {
 		return 0
