@@ -173,6 +173,25 @@ func TestACallDoesNotWaitForARevisionThatItHasLeft(t *testing.T) {
 	}
 }
 
+// A sweep looks at no function: it comes ten times a second, and most pools are unused.
+func TestAPoolIsDroppedSomeTimeAfterItsRevision(t *testing.T) {
+	g := unstarted(t)
+	p := g.dispatch.pools.locked(destinationOf(nil, &v1alpha1.Function{}), invocation.FunctionKey{})
+	p.core.Executed(time.Second, 0)
+	p.mu.Unlock()
+	there := func() bool { return len(g.dispatch.pools.all()) > 0 }
+	if g.dispatch.dropGone(); !there() {
+		t.Error("dropped before a scheduler has heard of all its calls")
+	}
+	p.sent = p.core.Report()
+	if g.dispatch.sweep(time.Now()); !there() {
+		t.Error("dropped by a sweep")
+	}
+	if g.dispatch.dropGone(); there() {
+		t.Error("not dropped")
+	}
+}
+
 // A function that was called stays open, in its latest version also without another call.
 func TestAPoolKeepsTheEntryOfItsFunction(t *testing.T) {
 	g, _ := claimedByEnded(t, core.Spec{})
@@ -191,7 +210,7 @@ func TestAPoolKeepsTheEntryOfItsFunction(t *testing.T) {
 		t.Error("the entry of the last call is not kept")
 	}
 	put(2)
-	g.dispatch.dropIfGone(p)
+	g.dispatch.dropGone()
 	runtime.GC()
 	if latest, _ := functions.Get(key); p.entry != latest || latest.Function.Generation != 2 {
 		t.Errorf("kept is generation %d", p.entry.Function.Generation)

@@ -59,9 +59,10 @@ func (d *dispatcher) run(ctx context.Context) {
 	defer links.Wait()
 	d.setRunning(true)
 	defer d.setRunning(false)
-	tick, reports := time.NewTicker(core.ReofferEvery), time.NewTicker(reportEvery)
+	tick, reports, drops := time.NewTicker(core.ReofferEvery), time.NewTicker(reportEvery), time.NewTicker(dropEvery)
 	defer tick.Stop()
 	defer reports.Stop()
+	defer drops.Stop()
 	var soon <-chan time.Time
 	for {
 		select {
@@ -82,6 +83,8 @@ func (d *dispatcher) run(ctx context.Context) {
 			d.audit(now, noSlot)
 		case now := <-reports.C:
 			d.sweep(now)
+		case <-drops.C:
+			d.dropGone()
 		case <-d.deps.Router.Changed():
 			d.onRouteChange(time.Now())
 		case <-d.forgotten:

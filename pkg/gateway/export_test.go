@@ -28,8 +28,11 @@ func (g *Gateway) Held() int {
 	return g.admitter.limiter.Held().Calls
 }
 
-// Sweep reports on loans now.
-func (g *Gateway) Sweep() { g.dispatch.sweep(time.Now()) }
+// Sweep reports on loans now, and drops pools of revisions that are gone.
+func (g *Gateway) Sweep() {
+	g.dispatch.sweep(time.Now())
+	g.dispatch.dropGone()
+}
 
 // CountCallsFrom lets all agents' connections number the gateway's calls from n on.
 func (g *Gateway) CountCallsFrom(n uint32) {

@@ -17,6 +17,9 @@ import (
 // looks for calls that have waited for long without a ticket: as often as schedulers decide.
 const reportEvery = 100 * time.Millisecond
 
+// dropEvery is how often the gateway looks for pools whose revisions are gone.
+const dropEvery = 5 * time.Second
+
 // pools has a pool for each revision that has been called here.
 type pools struct {
 	mu    sync.RWMutex // guards byUID
@@ -90,13 +93,13 @@ func (ps *pools) all() []*pool {
 	return all
 }
 
-// dropUnused removes a pool without calls and loans.
+// dropUnused removes a pool without calls and loans, once a scheduler has its last numbers.
 func (ps *pools) dropUnused(p *pool) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.core.Unused() {
+	if p.core.Unused() && p.core.Report() == p.sent {
 		p.removed = true
 		delete(ps.byUID, p.uid)
 	}
@@ -281,14 +284,11 @@ func (d *dispatcher) sweep(now time.Time) {
 	reported := make(map[*link]bool)
 	for _, p := range d.pools.all() {
 		p.mu.Lock()
-		ask, unused := p.core.Overdue(now), p.core.Unused()
+		ask := p.core.Overdue(now)
 		p.mu.Unlock()
 		d.askFor(ask)
 		if l := d.report(p); l != nil { // even if it is unused: an owner that comes back may know an old report
 			reported[l] = true
-		}
-		if unused && p.isReported() {
-			d.dropIfGone(p)
 		}
 	}
 	for l := range reported {
@@ -296,24 +296,26 @@ func (d *dispatcher) sweep(now time.Time) {
 	}
 }
 
-// dropIfGone removes an unused pool if its unit is gone. Until then the pool knows what it has
+// dropGone removes the unused pools of units that are gone. Until then a pool knows what it has
 // reported, since the numbers of one stream never fall.
-func (d *dispatcher) dropIfGone(p *pool) {
-	entry, exists := d.deps.Catalog.Get(p.function)
-	if !exists || !hasUnit(entry, p.unit) {
-		d.pools.dropUnused(p)
-		return
+func (d *dispatcher) dropGone() {
+	for _, p := range d.pools.all() {
+		entry, exists := d.deps.Catalog.Get(p.function)
+		if !exists || !hasUnit(entry, p.unit) {
+			d.pools.dropUnused(p)
+			continue
+		}
+		p.keepLatest(entry)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.entry = entry
 }
 
-// isReported reports whether a scheduler has had the last numbers.
-func (p *pool) isReported() bool {
+// keepLatest keeps the latest entry of the function if no call needs another one.
+func (p *pool) keepLatest(latest *rollout.Entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.core.Report() == p.sent
+	if p.core.Unused() {
+		p.entry = latest
+	}
 }
 
 // report reports on a pool to its scheduler if anything has changed, or the stream is another. It
