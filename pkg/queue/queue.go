@@ -168,7 +168,15 @@ func (q *Queue) Leave(cid invocation.CID, now time.Time) (held int) {
 		}
 	}
 	q.instances.removeInstance(in)
+	trim(q)
 	return held
+}
+
+// trim gives the maps of an unused queue back: Go's maps do not shrink, and most queues are unused.
+func trim(q *Queue) {
+	if len(q.entries) == 0 && len(q.instances.joined) == 0 {
+		q.entries, q.instances.joined = nil, nil
+	}
 }
 
 // Pull is what an instance says of its places.
@@ -245,6 +253,7 @@ func (es entries) held(cid invocation.CID, id invocation.ID) *entry {
 func (q *Queue) removeWaiting(e *entry) {
 	q.backlog.remove(e)
 	delete(q.entries, e.ticket.ID)
+	trim(q)
 }
 
 // requeue makes an entry that is out wait again.

@@ -286,6 +286,27 @@ func TestLongestIdleInstanceIsEvictedFirst(t *testing.T) {
 	}
 }
 
+func TestAnUnusedQueueKeepsNoMaps(t *testing.T) {
+	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
+	mustJoin(t, q, 1, "a")
+	mustOffer(t, q, 1, 2)
+	expectMatched(t, q, "a1")
+	q.Done("a", ticket(1).ID)
+	if q.Leave("a", start); q.entries == nil {
+		t.Fatal("a ticket waits, and is forgotten")
+	}
+	if q.Cancel(ticket(2).ID); q.entries != nil || q.instances.joined != nil {
+		t.Error("maps are kept after the last ticket")
+	}
+	mustJoin(t, q, 1, "b")
+	mustOffer(t, q, 3)
+	expectMatched(t, q, "b3")
+	q.Done("b", ticket(3).ID)
+	if q.Leave("b", start); q.entries != nil || q.instances.joined != nil {
+		t.Error("maps are kept after the last instance")
+	}
+}
+
 func TestInstanceThatHasNotAskedYetIsNoReasonToLeave(t *testing.T) {
 	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
 	mustJoin(t, q, 1, "a")
