@@ -184,7 +184,7 @@ func TestAnIdleInstanceWithALoanIsEvictedForAnother(t *testing.T) {
 func TestAReportAllocatesNothing(t *testing.T) {
 	w, functions := benchHarness(t, 1)
 	w.register(functions)
-	o := &offerStream{gateway: "g:1", reports: make(map[string]bool)}
+	o := &offerStream{gateway: "g:1"}
 	w.scheduler.gateways.register(o)
 	report := &controlwire.LoanReport{FunctionUid: string(functions[0].UID)}
 	if n := testing.AllocsPerRun(100, func() {

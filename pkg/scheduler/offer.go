@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -35,9 +36,35 @@ type offerStream struct {
 	offered   core.Offered
 	cancelled core.CallCancelled
 	reported  core.Reported
-	// reports are the UIDs of the functions that it has reported on.
-	reports map[string]bool
+	reports   reportedOn
 }
+
+// reportedOn are the UIDs of the functions that a stream has reported on. A stream may live for months,
+// and functions have a UID for each revision, so those that are gone are dropped: whenever there are
+// twice as many as were left last time.
+type reportedOn struct {
+	uids map[string]bool
+	most int
+}
+
+// add adds a UID, and reports whether it is there already. known says which functions there are.
+func (r *reportedOn) add(uid string, known func(uid string) bool) (before bool) {
+	if r.uids[uid] {
+		return true
+	}
+	if len(r.uids) >= r.most {
+		maps.DeleteFunc(r.uids, func(uid string, _ bool) bool { return !known(uid) })
+		r.most = max(minReportedOn, 2*len(r.uids))
+	}
+	if r.uids == nil {
+		r.uids = make(map[string]bool)
+	}
+	r.uids[uid] = true
+	return false
+}
+
+// minReportedOn is up to how many UIDs nobody looks which functions are gone.
+const minReportedOn = 64
 
 // offers serves the streams of gateways.
 type offers struct{ *host }
@@ -60,7 +87,7 @@ func (s *offers) Offer(stream grpc.BidiStreamingServer[controlwire.OfferRequest,
 	}
 	o := &offerStream{
 		gateway: request.GetGateway(), forwarded: request.GetForwarded(),
-		refusals: make(chan *controlwire.Refusal, refusalBuffer), metrics: s.metrics, reports: make(map[string]bool),
+		refusals: make(chan *controlwire.Refusal, refusalBuffer), metrics: s.metrics,
 	}
 	s.gateways.register(o)
 	defer s.endReports(o)
@@ -211,8 +238,8 @@ func (s *offers) acceptReport(o *offerStream, wire *controlwire.LoanReport) {
 	if f == nil {
 		return
 	}
-	resumed := o.forwarded || o.reports[f.uid]
-	o.reports[f.uid] = true
+	before := o.reports.add(f.uid, func(uid string) bool { return s.lookup(uid) != nil })
+	resumed := o.forwarded || before
 	if addr := s.forwardTo(o, f.uid); addr != "" {
 		request := o.forwards.to(addr)
 		request.Reports = append(request.Reports, wire)
@@ -232,7 +259,7 @@ func (s *offers) acceptReport(o *offerStream, wire *controlwire.LoanReport) {
 
 // endReports tells functions that the reports of a stream have ended.
 func (s *offers) endReports(o *offerStream) {
-	for uid := range o.reports {
+	for uid := range o.reports.uids {
 		if f := s.lookup(uid); f != nil {
 			s.step(f, core.GatewayGone{Gateway: o.gateway, Stream: o.number})
 		}

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,6 +25,20 @@ func TestFirstTicketOrdersAnInstanceWithoutWaitingForATick(t *testing.T) {
 		w.ticks(1)
 		w.started(fn, 3)
 	})
+}
+
+func TestAStreamForgetsFunctionsThatAreGone(t *testing.T) {
+	var r reportedOn
+	now := 0
+	known := func(uid string) bool { return uid == "stays" || uid == fmt.Sprint(now) }
+	for ; now < 100*minReportedOn; now++ {
+		if r.add("stays", known) != (now > 0) || r.add(fmt.Sprint(now), known) || !r.add(fmt.Sprint(now), known) {
+			t.Fatalf("after %d functions it does not know which it has reported on", now)
+		}
+		if n := len(r.uids); n > 2*minReportedOn {
+			t.Fatalf("%d UIDs of two functions", n)
+		}
+	}
 }
 
 func TestTicketOfAnUnknownFunctionIsRefused(t *testing.T) {
