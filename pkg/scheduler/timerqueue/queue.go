@@ -10,8 +10,8 @@ type Timer[T any] struct {
 	// Owner is what Due returns when the timer has expired.
 	Owner T
 
-	at    int64 // in nanoseconds since 1970
-	index int   // in the heap, counted from 1; 0 if it is not set
+	at    time.Time // with its monotonic reading, since the clock may be set back
+	index int       // in the heap, counted from 1; 0 if it is not set
 }
 
 // Queue has the timers that are set. Its zero value is empty.
@@ -21,7 +21,7 @@ type Queue[T any] struct{ timers timerHeap[T] }
 // it.
 func (a *Queue[T]) Set(timer *Timer[T], at time.Time) {
 	set := timer.index > 0
-	timer.at = at.UnixNano()
+	timer.at = at
 	switch {
 	case at.IsZero() && set:
 		heap.Remove(&a.timers, timer.index-1)
@@ -37,7 +37,7 @@ func (a *Queue[T]) Set(timer *Timer[T], at time.Time) {
 // stops these timers.
 func (a *Queue[T]) Due(now time.Time) []T {
 	var due []T
-	for len(a.timers) > 0 && a.timers[0].at <= now.UnixNano() {
+	for len(a.timers) > 0 && !a.timers[0].at.After(now) {
 		due = append(due, heap.Pop(&a.timers).(*Timer[T]).Owner)
 	}
 	return due
@@ -50,7 +50,7 @@ func (a *Queue[T]) Len() int { return len(a.timers) }
 type timerHeap[T any] []*Timer[T]
 
 func (q timerHeap[T]) Len() int           { return len(q) }
-func (q timerHeap[T]) Less(i, j int) bool { return q[i].at < q[j].at }
+func (q timerHeap[T]) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
 
 func (q timerHeap[T]) Swap(i, j int) {
 	q[i], q[j] = q[j], q[i]

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 	"time"
+	"unsafe"
 
 	"pgregory.net/rapid"
 )
@@ -59,4 +60,23 @@ func TestQueueAgreesWithAMapOfTimes(t *testing.T) {
 			},
 		})
 	})
+}
+
+// setBack is a time whose clock, but not its monotonic reading, was set back by some seconds.
+func setBack(t time.Time, seconds int) time.Time {
+	wall := (*uint64)(unsafe.Pointer(&t)) // a bit, 33 bits of seconds, and 30 bits of nanoseconds
+	*wall -= uint64(seconds) << 30
+	return t
+}
+
+func TestAClockThatIsSetBackDelaysNoTimer(t *testing.T) {
+	now := time.Now()
+	if back := setBack(now, 3600); !back.Equal(now) || !back.Round(0).Equal(now.Round(0).Add(-time.Hour)) {
+		t.Fatalf("%v was set back to %v", now, back)
+	}
+	var timers Queue[string]
+	timers.Set(&Timer[string]{Owner: "f"}, now.Add(time.Minute))
+	if due := timers.Due(setBack(now.Add(time.Minute), 3600)); len(due) != 1 {
+		t.Errorf("due are %v", due)
+	}
 }
