@@ -57,13 +57,9 @@ func onTicked(f *Function, e *Ticked, now time.Time) {
 	}
 	// b. Drop expired tickets, and hand out the others as far as possible.
 	f.match(now)
-	// c. Wait for adopted instances to connect. After HelloTime, those that have not no
-	// longer count as starting. A standby also waits for the owner.
-	if o.Awaited > 0 && now.Before(f.takenOver.Add(HelloTime)) {
-		return
-	}
-	if until := f.takenOver.Add(StandbyTime); f.awaitsOwner() && now.Before(until) {
-		if f.Waiting() == 0 && f.lost == 0 {
+	// c. Wait for adopted instances, and at a standby for the owner.
+	if until, held := f.holds(o, now); held {
+		if !until.IsZero() {
 			f.park(until)
 		}
 		return
@@ -81,10 +77,25 @@ func onTicked(f *Function, e *Ticked, now time.Time) {
 	f.do(d)
 }
 
-// awaitsOwner says that a decision would be premature: at a standby, while no call waits, because
-// the owner may be there. It may only be starting, or be silent to this scheduler alone, and then
-// both would launch the minimum of each function.
-func (f *Function) awaitsOwner() bool { return f.term.Standby != "" && f.queue.Waiting() == 0 }
+// holds reports whether a decision would be premature after a takeover. If no tick has to look at
+// the function before a time, it is until then; otherwise until is zero.
+func (f *Function) holds(o Observed, now time.Time) (until time.Time, held bool) {
+	// Adopted instances may be about to connect. After HelloTime, those that have not no longer count
+	// as starting.
+	if o.Awaited > 0 && now.Before(f.takenOver.Add(HelloTime)) {
+		return time.Time{}, true
+	}
+	// At a standby, the owner may be there: it may only be starting, or be silent to this scheduler
+	// alone, and then both would launch the minimum of each function. A ticket does not wait for it.
+	until = f.takenOver.Add(StandbyTime)
+	switch {
+	case f.term.Standby == "" || f.Tickets() > 0 || !now.Before(until):
+		return time.Time{}, false
+	case f.Waiting() > 0 || f.lost > 0: // calls without tickets may soon have some
+		return time.Time{}, true
+	}
+	return until, true
+}
 
 // snapshot makes the decider's input. Each lost instance and each wait counts in one snapshot.
 func snapshot(f *Function, o Observed, now time.Time) autoscaler.Snapshot {
