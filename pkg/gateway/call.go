@@ -20,9 +20,9 @@ import (
 )
 
 // call is one client's call: its request, its life, and the one answer to it. Only the HTTP
-// handler's goroutine writes to the client. It waits on headed and ended, while the reader of
-// the instance's connection stores what the function answers, and any goroutine what Windlass
-// answers itself.
+// handler's goroutine writes to the client. It waits for changed, while the reader of the
+// instance's connection stores what the function answers, and any goroutine what Windlass answers
+// itself.
 type call struct {
 	callState
 

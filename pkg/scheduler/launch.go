@@ -21,7 +21,7 @@ type evaluation struct {
 	function *function
 	term     invocation.Term
 
-	// launched is the outcome of the launches, and asked says that some were requested.
+	// launched is the outcome of the launches, and attempted says that some were requested.
 	launched  provisioner.LaunchResult
 	attempted bool
 	// lacksRoom says that no node has room for an instance, as far as is known.

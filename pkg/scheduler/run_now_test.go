@@ -11,12 +11,9 @@ func TestACallBringsADecisionBeforeTheTickIfTheDeciderAskedForIt(t *testing.T) {
 		t.Run(decider, func(t *testing.T) {
 			inHarness(t, defaults(), func(w *harness) {
 				fn, g := w.put("f", decidedBy(decider)), w.gateway("g:1")
-				f := w.scheduler.lookup(string(fn.UID))
 				decided := func() time.Time {
 					synctest.Wait()
-					f.mu.Lock()
-					defer f.mu.Unlock()
-					return f.core.DecidedAt()
+					return w.scheduler.reporter.decisions.last(string(fn.UID), 1)[0].At
 				}
 				w.after(20 * time.Millisecond)
 				g.offer(fn, 1)

@@ -125,7 +125,7 @@ const (
 )
 
 // RetryAfter is when a caller should try again if the reason for its refusal will
-// be gone after that time; chance is a random number in [0, 1). It is 1s to 30s.
+// be gone after that time; jitter is a random number in [0, 1). It is 1s to 30s.
 func RetryAfter(gone time.Duration, jitter float64) time.Duration {
 	base := min(float64(gone), float64(maxRetryAfter)/(1+retrySpread))
 	return max(minRetryAfter, time.Duration(base*(1-retrySpread+2*retrySpread*jitter)))

@@ -34,7 +34,7 @@ type Planner struct {
 
 	// What one tick knows. It is forgotten when the next one begins.
 	//
-	// stills is when something last moved where there could be room; see still.
+	// lastMoves is when something last moved where there could be room; see quietFor.
 	lastMoves  map[Shape]time.Time
 	candidates candidates
 
@@ -48,7 +48,7 @@ type Planner struct {
 
 // nodeUsage has the nodes of a tick, and the reservations on them.
 type nodeUsage struct {
-	// What one tick knows: sites are by the Where of the functions, and charges what was
+	// What one tick knows: sites are by the Where of the functions, and changes what was
 	// launched and reserved since the tick began. A site applies those that it has not seen
 	// when it is next asked for.
 	sites   map[string]*site
@@ -119,7 +119,7 @@ func Waited(starved bool, waiting int, oldest time.Duration) time.Duration {
 }
 
 // BeginTick drops the last tick's view of the nodes, and expired reservations. Call Left and
-// Keep before it.
+// Trim before it.
 func (p *Planner) BeginTick(now time.Time) {
 	p.forgetSites()
 	clear(p.lastMoves)

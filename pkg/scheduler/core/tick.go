@@ -138,9 +138,6 @@ func (l *lastDecision) NeedsRun(now time.Time, there bool) bool {
 // Least is how many instances the last decision had to keep.
 func (l *lastDecision) Least() int { return l.least }
 
-// DecidedAt is when the last decision was made; zero if there was none.
-func (l *lastDecision) DecidedAt() time.Time { return l.at }
-
 // Blocked reports whether the last decision launched nothing although it wanted to.
 func (l *lastDecision) Blocked() bool { return l.blocked }
 
