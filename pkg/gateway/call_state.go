@@ -56,19 +56,19 @@ type event func(*core.Invocation) core.Decision
 
 // decide applies an event to the call and returns the decision, which carryOut executes. If
 // the call fails, p says why, unless the core knows.
-func (l *callState) decide(e event, p problem) core.Decision {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	unanswered := !l.invocation.Answer().Final()
-	d := e(l.invocation)
+func (s *callState) decide(e event, p problem) core.Decision {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	unanswered := !s.invocation.Answer().Final()
+	d := e(s.invocation)
 	if d.Fail {
-		l.setProblem(p, d.Failure)
+		s.setProblem(p, d.Failure)
 	}
-	if unanswered && l.invocation.Answer().Final() {
-		l.times.End(time.Now())
-		signal(l.changed)
-		if l.body != nil {
-			l.body.Discard() // so that the handler waits for no more of it
+	if unanswered && s.invocation.Answer().Final() {
+		s.times.End(time.Now())
+		signal(s.changed)
+		if s.body != nil {
+			s.body.Discard() // so that the handler waits for no more of it
 		}
 	}
 	return d
@@ -76,15 +76,15 @@ func (l *callState) decide(e event, p problem) core.Decision {
 
 // setProblem stores the problem that is the answer. A call that was queued again because its
 // instance was lost is answered with that loss. The caller holds the lock.
-func (l *callState) setProblem(p problem, v core.Failure) {
+func (s *callState) setProblem(p problem, v core.Failure) {
 	switch v.Cause {
 	case core.CauseLate:
 		p = newProblem(problems.NoInstanceInTime,
-			fmt.Sprintf("no instance took the call within %v; see windlass describe %s", l.maxQueueTime, l.function.Key()))
+			fmt.Sprintf("no instance took the call within %v; see windlass describe %s", s.maxQueueTime, s.function.Key()))
 	case core.CauseDeleted:
 		p = newProblem(problems.FunctionDeleted, "the function was deleted while the call waited")
 	case core.CauseTimedOut:
-		p = timedOut(l.to.unit)
+		p = timedOut(s.to.unit)
 	case core.CauseStreamEnded:
 		p = newProblem(problems.InstanceLost, "the instance was lost during the call")
 	}
@@ -93,37 +93,37 @@ func (l *callState) setProblem(p problem, v core.Failure) {
 	}
 	p.become(p.kind.Settled(v.Executed))
 	p.Attempt = v.Attempt
-	p.invocation, p.Instance = l.id.String(), "/calls/"+l.id.String()
-	p.Function, p.revision = l.function.Key().String(), l.to.unit.FunctionRevisionName()
-	l.status, l.executed, l.reason = p.Status, p.Executed, p.Reason
-	l.problem = &p
+	p.invocation, p.Instance = s.id.String(), "/calls/"+s.id.String()
+	p.Function, p.revision = s.function.Key().String(), s.to.unit.FunctionRevisionName()
+	s.status, s.executed, s.reason = p.Status, p.Executed, p.Reason
+	s.problem = &p
 }
 
 // observation is the observed state of the ticket and the instance. due says that an audit may
 // find something.
-func (l *callState) observation(now time.Time, moved bool) (seen core.Observed, due bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (s *callState) observation(now time.Time, moved bool) (seen core.Observed, due bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	seen.Moved = moved
-	seen.StreamEnded = l.invocation.Phase() == core.Claimed && l.attempt.ended.Load()
-	return seen, seen.StreamEnded || l.invocation.Due(now, moved)
+	seen.StreamEnded = s.invocation.Phase() == core.Claimed && s.attempt.ended.Load()
+	return seen, seen.StreamEnded || s.invocation.Due(now, moved)
 }
 
 // destination is where the call goes.
-func (l *callState) destination() destination {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.to
+func (s *callState) destination() destination {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.to
 }
 
 // move assigns a waiting call to another unit, and returns the previous one.
-func (l *callState) move(to destination, now time.Time) (from destination, d core.Decision) {
+func (s *callState) move(to destination, now time.Time) (from destination, d core.Decision) {
 	fresh := invocation.NewToken()
-	d = l.decide(func(v *core.Invocation) core.Decision {
-		from = l.to
+	d = s.decide(func(v *core.Invocation) core.Decision {
+		from = s.to
 		d := v.Move(fresh, to.unit.Spec.Template.Timeout.Duration, now)
 		if d.Wait {
-			l.to = to
+			s.to = to
 		}
 		return d
 	}, problem{})
@@ -131,185 +131,185 @@ func (l *callState) move(to destination, now time.Time) (from destination, d cor
 }
 
 // audit compares the recorded state of the call with the observed one.
-func (l *callState) audit(now time.Time, seen core.Observed) core.Decision {
+func (s *callState) audit(now time.Time, seen core.Observed) core.Decision {
 	var fresh invocation.Token
 	if seen.StreamEnded {
 		fresh = invocation.NewToken()
 	}
-	return l.decide(func(v *core.Invocation) core.Decision {
+	return s.decide(func(v *core.Invocation) core.Decision {
 		claimed := v.Phase() == core.Claimed
 		d := v.Audit(now, seen, fresh)
-		if a := l.attempt; claimed && d.Wait {
-			l.noteRequeue(earlierAttempt{number: a.number, cid: a.conn.cid, from: a.claimed, until: now, ran: true, why: core.InstanceLost})
+		if a := s.attempt; claimed && d.Wait {
+			s.noteRequeue(earlierAttempt{number: a.number, cid: a.conn.cid, from: a.claimed, until: now, ran: true, why: core.InstanceLost})
 		}
 		return d
 	}, problem{})
 }
 
 // claim gives the call to an attempt, if grant does.
-func (l *callState) claim(a *attempt, grant func(*core.Invocation) (core.Grant, error), now time.Time) (core.Grant, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	granted, err := grant(l.invocation)
+func (s *callState) claim(a *attempt, grant func(*core.Invocation) (core.Grant, error), now time.Time) (core.Grant, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	granted, err := grant(s.invocation)
 	if err == nil {
 		a.number, a.runBy, a.claimed = granted.Attempt, granted.RunBy, now
-		l.attempt = a
-		l.times.Claimed(now)
+		s.attempt = a
+		s.times.Claimed(now)
 	}
 	return granted, err
 }
 
 // queued reports whether the call waits for an instance.
-func (l *callState) queued() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.invocation.Phase() == core.Queued
+func (s *callState) queued() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.invocation.Phase() == core.Queued
 }
 
 // waitsAt reports whether the call waits for an instance of a destination's revision.
-func (l *callState) waitsAt(at destination) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.invocation.Phase() == core.Queued && l.to.unit == at.unit
+func (s *callState) waitsAt(at destination) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.invocation.Phase() == core.Queued && s.to.unit == at.unit
 }
 
 // currentAttempt is the latest attempt; nil before the first.
-func (l *callState) currentAttempt() *attempt {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.attempt
+func (s *callState) currentAttempt() *attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.attempt
 }
 
 // maxInterim is how many interim answers wait for a client. Further ones are dropped, and large ones.
 const maxInterim = 16
 
 // interimReceived stores an interim answer for the handler.
-func (l *callState) interimReceived(a *attempt, head *callwire.Head) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.attempt == a && len(l.interim) < maxInterim && headBytes(head) <= maxInterimBytes && l.invocation.Answer() == core.AnswerNone {
-		l.interim = append(l.interim, head)
-		signal(l.changed)
+func (s *callState) interimReceived(a *attempt, head *callwire.Head) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.attempt == a && len(s.interim) < maxInterim && headBytes(head) <= maxInterimBytes && s.invocation.Answer() == core.AnswerNone {
+		s.interim = append(s.interim, head)
+		signal(s.changed)
 	}
 }
 
 // beginAnswer takes the head of the function's answer for the handler; an error says that the
 // client does not get it.
-func (l *callState) beginAnswer(a *attempt, head *callwire.Head) (core.Decision, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	d, err := l.invocation.Begin(a.number, head.Whole)
+func (s *callState) beginAnswer(a *attempt, head *callwire.Head) (core.Decision, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d, err := s.invocation.Begin(a.number, head.Whole)
 	if err == nil {
-		l.status, l.executed, l.cold = head.Status, invocation.ExecutedYes, head.Cold
-		l.head, l.body = head, a.answer
-		signal(l.changed)
+		s.status, s.executed, s.cold = head.Status, invocation.ExecutedYes, head.Cold
+		s.head, s.body = head, a.answer
+		signal(s.changed)
 	}
 	return d, err
 }
 
 // takeHead takes what has come for the client since the last time. head is nil if the answer
 // has not begun.
-func (l *callState) takeHead() (interim []*callwire.Head, head *callwire.Head, by *attempt) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	interim, head = l.interim, l.head
-	l.interim, l.head = nil, nil
-	return interim, head, l.attempt
+func (s *callState) takeHead() (interim []*callwire.Head, head *callwire.Head, by *attempt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	interim, head = s.interim, s.head
+	s.interim, s.head = nil, nil
+	return interim, head, s.attempt
 }
 
 // answerBody is the rest of an answer that has begun; nil if it was whole.
-func (l *callState) answerBody() *callwire.Inflow {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.body
+func (s *callState) answerBody() *callwire.Inflow {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.body
 }
 
 // noteRequeue records an attempt that did not end the call, which waits again. The caller
 // holds the lock.
-func (l *callState) noteRequeue(t earlierAttempt) {
-	l.times.Requeued()
-	if len(l.earlier) < maxEarlier {
-		l.earlier = append(l.earlier, t)
+func (s *callState) noteRequeue(t earlierAttempt) {
+	s.times.Requeued()
+	if len(s.earlier) < maxEarlier {
+		s.earlier = append(s.earlier, t)
 	}
 }
 
 // noteGivenUp records how long the call has waited for a core at an instance that gave it up.
-func (l *callState) noteGivenUp(a *attempt) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.coreWaited += time.Since(a.claimed)
+func (s *callState) noteGivenUp(a *attempt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.coreWaited += time.Since(a.claimed)
 }
 
 // waitedForCores is how long the call has waited for cores at instances that gave it up.
-func (l *callState) waitedForCores() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.coreWaited
+func (s *callState) waitedForCores() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.coreWaited
 }
 
 // answerWritten records that the rest of the function's answer was written, or never will be.
-func (l *callState) answerWritten(whole bool) {
-	l.decide(func(v *core.Invocation) core.Decision { v.Wrote(whole); return core.Decision{} }, problem{})
+func (s *callState) answerWritten(whole bool) {
+	s.decide(func(v *core.Invocation) core.Decision { v.Wrote(whole); return core.Decision{} }, problem{})
 }
 
 // answer is what the client has received, and the problem to send.
-func (l *callState) answer() (core.Answer, *problem) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.invocation.Answer(), l.problem
+func (s *callState) answer() (core.Answer, *problem) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.invocation.Answer(), s.problem
 }
 
 // answered reports whether the answer is complete, or its client gone.
-func (l *callState) answered() bool {
-	a, _ := l.answer()
+func (s *callState) answered() bool {
+	a, _ := s.answer()
 	return a.Final()
 }
 
 // answerBroken reports whether the client has no complete answer, and will get none.
-func (l *callState) answerBroken() bool {
-	a, _ := l.answer()
+func (s *callState) answerBroken() bool {
+	a, _ := s.answer()
 	return a == core.AnswerCut || a == core.AnswerAbandoned
 }
 
 // clientOutcome is the answer that the client got; codeLeft if it left before.
-func (l *callState) clientOutcome() (code string, said invocation.Executed, cold bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.status == 0 {
-		return strconv.Itoa(codeLeft), invocation.ExecutedMaybe, l.cold
+func (s *callState) clientOutcome() (code string, said invocation.Executed, cold bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.status == 0 {
+		return strconv.Itoa(codeLeft), invocation.ExecutedMaybe, s.cold
 	}
-	return strconv.Itoa(l.status), l.executed, l.cold
+	return strconv.Itoa(s.status), s.executed, s.cold
 }
 
 // windlassFailed reports whether Windlass failed the call, or the call was broken off.
-func (l *callState) windlassFailed() bool {
-	if l.answerBroken() {
+func (s *callState) windlassFailed() bool {
+	if s.answerBroken() {
 		return true
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.reason != "" && l.status >= 500
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reason != "" && s.status >= 500
 }
 
 // updateTimes records the time of something in the call's timeline.
-func (l *callState) updateTimes(what func(*timeline.Timeline)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	what(&l.times)
+func (s *callState) updateTimes(what func(*timeline.Timeline)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	what(&s.times)
 }
 
 // timeline is the timeline so far. That of a call that was answered or given up no longer
 // changes.
-func (l *callState) timeline() timeline.Timeline {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.times
+func (s *callState) timeline() timeline.Timeline {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.times
 }
 
 // headReceived records the times in the head of an answer.
-func (l *callState) headReceived(head *callwire.Head) {
+func (s *callState) headReceived(head *callwire.Head) {
 	now := time.Now()
-	l.updateTimes(func(t *timeline.Timeline) {
+	s.updateTimes(func(t *timeline.Timeline) {
 		t.Headed(now, head.BegunAfter, head.Exec, head.CoreWait)
 		if head.Whole {
 			t.Executed(now, head.Exec)
@@ -318,9 +318,9 @@ func (l *callState) headReceived(head *callwire.Head) {
 }
 
 // executionEnded records how long the function has run.
-func (l *callState) executionEnded(took time.Duration) {
+func (s *callState) executionEnded(took time.Duration) {
 	now := time.Now()
-	l.updateTimes(func(t *timeline.Timeline) { t.Executed(now, took) })
+	s.updateTimes(func(t *timeline.Timeline) { t.Executed(now, took) })
 }
 
 // maxEarlier is how many attempts that did not end a call are recorded of it.

@@ -126,11 +126,11 @@ type routeTarget struct {
 }
 
 // functionOrNil is the function; nil if it does not exist.
-func (p routeTarget) functionOrNil() *v1alpha1.Function {
-	if p.entry == nil {
+func (r routeTarget) functionOrNil() *v1alpha1.Function {
+	if r.entry == nil {
 		return nil
 	}
-	return p.entry.Function
+	return r.entry.Function
 }
 
 // route finds out where a request goes.

@@ -30,51 +30,51 @@ func NewFailureDetector(now time.Time) FailureDetector {
 }
 
 // Silent reports whether the scheduler's standbys should serve its slots.
-func (p FailureDetector) Silent() bool { return p.silent }
+func (f FailureDetector) Silent() bool { return f.silent }
 
 // ReconnectDue reports whether the scheduler has left heartbeats unanswered for long enough to
 // try another connection.
-func (p FailureDetector) ReconnectDue(now time.Time) bool {
-	return p.silent && now.Sub(p.heard) >= silentAfter
+func (f FailureDetector) ReconnectDue(now time.Time) bool {
+	return f.silent && now.Sub(f.heard) >= silentAfter
 }
 
 // Answered records an answer to a heartbeat. A scheduler that starts or stops answers that it
 // does not serve, and is silent at once.
-func (p FailureDetector) Answered(now time.Time, serving bool) FailureDetector {
-	p.heard = now
+func (f FailureDetector) Answered(now time.Time, serving bool) FailureDetector {
+	f.heard = now
 	switch {
 	case !serving:
-		p.silent, p.steady = true, time.Time{}
-	case p.steady.IsZero():
-		p.steady = now
+		f.silent, f.steady = true, time.Time{}
+	case f.steady.IsZero():
+		f.steady = now
 	}
-	return p.recover(now)
+	return f.recover(now)
 }
 
 // Refused records that the scheduler's machine refused a connection: the scheduler is silent
 // at once, without missed heartbeats.
-func (p FailureDetector) Refused() FailureDetector {
-	p.silent, p.steady = true, time.Time{}
-	return p
+func (f FailureDetector) Refused() FailureDetector {
+	f.silent, f.steady = true, time.Time{}
+	return f
 }
 
 // Advance records that time has passed. The caller must call it every HeartbeatInterval or
 // sooner. After a longer gap, the caller itself was paused, and the gap does not count against
 // the scheduler.
-func (p FailureDetector) Advance(now time.Time) FailureDetector {
-	if now.Sub(p.advanced) >= silentAfter-HeartbeatInterval && !p.silent {
-		p.heard = now
+func (f FailureDetector) Advance(now time.Time) FailureDetector {
+	if now.Sub(f.advanced) >= silentAfter-HeartbeatInterval && !f.silent {
+		f.heard = now
 	}
-	p.advanced = now
-	if now.Sub(p.heard) >= silentAfter {
-		p.silent, p.steady = true, time.Time{}
+	f.advanced = now
+	if now.Sub(f.heard) >= silentAfter {
+		f.silent, f.steady = true, time.Time{}
 	}
-	return p.recover(now)
+	return f.recover(now)
 }
 
-func (p FailureDetector) recover(now time.Time) FailureDetector {
-	if !p.steady.IsZero() && now.Sub(p.steady) >= steadyFor {
-		p.silent = false
+func (f FailureDetector) recover(now time.Time) FailureDetector {
+	if !f.steady.IsZero() && now.Sub(f.steady) >= steadyFor {
+		f.silent = false
 	}
-	return p
+	return f
 }

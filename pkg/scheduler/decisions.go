@@ -23,7 +23,7 @@ func newDecisionLog() *decisionLog {
 }
 
 // addEntry adds a decision and its outcome.
-func (ch *decisionLog) addEntry(s *ticker, c *evaluation) {
+func (d *decisionLog) addEntry(s *ticker, c *evaluation) {
 	e := decisionlog.Entry{
 		At: s.deps.Now(), Params: s.params(), Snapshot: c.Snapshot, Decision: c.Decision,
 		Outcome: decisionlog.Outcome{
@@ -35,9 +35,9 @@ func (ch *decisionLog) addEntry(s *ticker, c *evaluation) {
 			MakingRoom: s.placer.planner.Reserved(c.function.uid) > 0,
 		},
 	}
-	ch.mu.Lock()
-	defer ch.mu.Unlock()
-	ch.log.Add(c.function.uid, e)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.log.Add(c.function.uid, e)
 }
 
 // floor says which setting asks for the minimum, if the function has fewer instances.
@@ -76,22 +76,22 @@ func (s *host) nodesOf(keys []provisioner.Key) []string {
 	return nodes
 }
 
-func (ch *decisionLog) removeFunction(uid string) {
-	ch.mu.Lock()
-	defer ch.mu.Unlock()
-	ch.log.Remove(uid)
+func (d *decisionLog) removeFunction(uid string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.log.Remove(uid)
 }
 
-func (ch *decisionLog) last(uid string, n int) []decisionlog.Entry {
-	ch.mu.Lock()
-	defer ch.mu.Unlock()
-	return ch.log.Last(uid, n)
+func (d *decisionLog) last(uid string, n int) []decisionlog.Entry {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.log.Last(uid, n)
 }
 
-func (ch *decisionLog) recent(since time.Time, n int) (uids []string, more int) {
-	ch.mu.Lock()
-	defer ch.mu.Unlock()
-	return ch.log.Recent(since, n)
+func (d *decisionLog) recent(since time.Time, n int) (uids []string, more int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.log.Recent(since, n)
 }
 
 // reporter reports functions to people, metrics and the controller.

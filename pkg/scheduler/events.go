@@ -32,31 +32,31 @@ type numberedEvent struct {
 }
 
 // add records an event. A repeated event is counted and gets a new number each time.
-func (h *eventRing) add(what functionEvent, now time.Time) {
+func (e *eventRing) add(what functionEvent, now time.Time) {
 	what.message = invocation.Excerpt(what.message)
-	h.next++
-	for i, n := range h.list {
+	e.next++
+	for i, n := range e.list {
 		if n.functionEvent == what {
-			h.list = append(h.list[:i], h.list[i+1:]...)
-			h.list = append(h.list, numberedEvent{what, h.next, n.count + 1, now})
+			e.list = append(e.list[:i], e.list[i+1:]...)
+			e.list = append(e.list, numberedEvent{what, e.next, n.count + 1, now})
 			return
 		}
 	}
-	if len(h.list) == maxEvents {
-		h.list = h.list[1:]
+	if len(e.list) == maxEvents {
+		e.list = e.list[1:]
 	}
-	h.list = append(h.list, numberedEvent{what, h.next, 1, now})
+	e.list = append(e.list, numberedEvent{what, e.next, 1, now})
 }
 
 // since returns the events after a number and not before a time, and the number to ask with
 // next.
-func (h *eventRing) since(number uint64, notBefore time.Time) (news []*controlwire.Event, next uint64) {
-	for _, n := range h.list {
+func (e *eventRing) since(number uint64, notBefore time.Time) (news []*controlwire.Event, next uint64) {
+	for _, n := range e.list {
 		if n.number > number && !n.last.Before(notBefore) {
 			news = append(news, &controlwire.Event{Reason: n.reason, Message: n.message, Warning: n.warning, Count: n.count})
 		}
 	}
-	return news, h.next
+	return news, e.next
 }
 
 func (f *function) recordEvent(what functionEvent, now time.Time) {

@@ -69,25 +69,25 @@ func newTimers() *timers {
 }
 
 // set replaces a function's timer; the zero time removes it.
-func (a *timers) set(f *function, at time.Time) {
-	one := a.byFunction[f]
+func (t *timers) set(f *function, at time.Time) {
+	one := t.byFunction[f]
 	switch {
 	case at.IsZero() && one == nil:
 		return
 	case one == nil:
 		one = &timerqueue.Timer[*function]{Owner: f}
-		a.byFunction[f] = one
+		t.byFunction[f] = one
 	case at.IsZero():
-		delete(a.byFunction, f)
+		delete(t.byFunction, f)
 	}
-	a.queue.Set(one, at)
+	t.queue.Set(one, at)
 }
 
 // due returns the functions whose timers have expired, and removes these.
-func (a *timers) due(now time.Time) []*function {
-	due := a.queue.Due(now)
+func (t *timers) due(now time.Time) []*function {
+	due := t.queue.Due(now)
 	for _, f := range due {
-		delete(a.byFunction, f)
+		delete(t.byFunction, f)
 	}
 	return due
 }

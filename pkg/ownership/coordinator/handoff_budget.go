@@ -23,19 +23,19 @@ type handoffBudget struct {
 }
 
 // refill renews the budget if it is due.
-func (a *handoffBudget) refill(now time.Time) {
-	if !now.Before(a.refillAt) {
-		*a = handoffBudget{now.Add(handoffInterval), idleHandoffs, busyHandoffs}
+func (h *handoffBudget) refill(now time.Time) {
+	if !now.Before(h.refillAt) {
+		*h = handoffBudget{now.Add(handoffInterval), idleHandoffs, busyHandoffs}
 	}
 }
 
 // spend subtracts slots that are handed off.
-func (a *handoffBudget) spend(ops []Op, busy func(ownership.Slot) bool) {
+func (h *handoffBudget) spend(ops []Op, busy func(ownership.Slot) bool) {
 	for _, op := range ops {
 		if busy(op.Key.Slot) {
-			a.busy--
+			h.busy--
 		} else {
-			a.idle--
+			h.idle--
 		}
 	}
 }

@@ -23,25 +23,25 @@ type settling struct {
 
 // recordNews records news of the store. If none came for so long that leases may have ended
 // just for that, others get time to come back and claim the slots that they hold.
-func (c *settling) recordNews(now time.Time, ttl time.Duration) {
+func (s *settling) recordNews(now time.Time, ttl time.Duration) {
 	// A lease is renewed after each third of its lifetime.
-	if !c.lastNews.IsZero() && now.Sub(c.lastNews) > ttl*2/3 {
-		c.until = now.Add(returnGrace)
+	if !s.lastNews.IsZero() && now.Sub(s.lastNews) > ttl*2/3 {
+		s.until = now.Add(returnGrace)
 	}
-	if now.After(c.lastNews) {
-		c.lastNews = now
+	if now.After(s.lastNews) {
+		s.lastNews = now
 	}
 }
 
 // start waits for further members for the first time.
-func (c *settling) start(now time.Time, settle time.Duration) {
-	c.until, c.latest = now.Add(settle), now.Add(settleTimes*settle)
+func (s *settling) start(now time.Time, settle time.Duration) {
+	s.until, s.latest = now.Add(settle), now.Add(settleTimes*settle)
 }
 
 // extend prolongs the wait because a member has come.
-func (c *settling) extend(now time.Time, settle time.Duration) {
-	if settled := now.Add(settle); now.Before(c.until) && settled.After(c.until) && !settled.After(c.latest) {
-		c.until = settled
+func (s *settling) extend(now time.Time, settle time.Duration) {
+	if settled := now.Add(settle); now.Before(s.until) && settled.After(s.until) && !settled.After(s.latest) {
+		s.until = settled
 	}
 }
 
@@ -53,16 +53,16 @@ type wakeup struct {
 }
 
 // Wake is when to call Next again even without news; zero for never.
-func (a *wakeup) Wake() time.Time { return a.wake }
+func (w *wakeup) Wake() time.Time { return w.wake }
 
 // pending reports whether the Core has something to decide now.
-func (a *wakeup) pending(now time.Time) bool {
-	return a.changed || !a.wake.IsZero() && !now.Before(a.wake)
+func (w *wakeup) pending(now time.Time) bool {
+	return w.changed || !w.wake.IsZero() && !now.Before(w.wake)
 }
 
 // wakeBy makes Wake no later than a time.
-func (a *wakeup) wakeBy(t time.Time) {
-	if a.wake.IsZero() || t.Before(a.wake) {
-		a.wake = t
+func (w *wakeup) wakeBy(t time.Time) {
+	if w.wake.IsZero() || t.Before(w.wake) {
+		w.wake = t
 	}
 }

@@ -59,11 +59,11 @@ type Limiter struct {
 }
 
 // Admit admits a call, or says why not.
-func (in *Limiter) Admit(c Call, l Limits, o BacklogEstimate) *invocation.Refusal {
+func (l *Limiter) Admit(c Call, limits Limits, o BacklogEstimate) *invocation.Refusal {
 	if c.Reoffered {
 		return nil
 	}
-	if l.Concurrency > 0 && c.Waiting+c.Out >= l.Concurrency {
+	if limits.Concurrency > 0 && c.Waiting+c.Out >= limits.Concurrency {
 		return &invocation.Refusal{
 			Reason:     invocation.RefusedConcurrency,
 			Detail:     fmt.Sprintf("%d calls of this function wait or run, which is its limit; call it less often, or raise spec.calls.maxInFlight", c.Waiting+c.Out),
@@ -78,32 +78,32 @@ func (in *Limiter) Admit(c Call, l Limits, o BacklogEstimate) *invocation.Refusa
 			RetryAfter: RetryAfter(wait, c.Jitter),
 		}
 	}
-	in.updateBucket(c, l)
-	if in.bucket == nil || in.bucket.AllowN(c.Now, 1) {
+	l.updateBucket(c, limits)
+	if l.bucket == nil || l.bucket.AllowN(c.Now, 1) {
 		return nil
 	}
-	missing := 1 - in.bucket.TokensAt(c.Now)
+	missing := 1 - l.bucket.TokensAt(c.Now)
 	return &invocation.Refusal{
 		Reason:     invocation.RefusedRate,
-		Detail:     fmt.Sprintf("this function takes %.3g calls a second, and %d at once; call it less often, or raise spec.calls.rate.requests", l.Rate, l.Burst),
-		RetryAfter: RetryAfter(time.Duration(missing/l.Rate*float64(time.Second)), c.Jitter),
+		Detail:     fmt.Sprintf("this function takes %.3g calls a second, and %d at once; call it less often, or raise spec.calls.rate.requests", limits.Rate, limits.Burst),
+		RetryAfter: RetryAfter(time.Duration(missing/limits.Rate*float64(time.Second)), c.Jitter),
 	}
 }
 
 // updateBucket makes the bucket that of the limits and of the term. A new bucket is half
 // full: the previous owner may have admitted as many calls just now.
-func (in *Limiter) updateBucket(c Call, l Limits) {
+func (l *Limiter) updateBucket(c Call, limits Limits) {
 	switch {
-	case l.Rate <= 0:
-		in.bucket = nil
-	case in.bucket == nil || in.term != c.Term:
-		in.bucket = rate.NewLimiter(rate.Limit(l.Rate), l.Burst)
-		in.bucket.AllowN(c.Now, l.Burst/2)
-	case in.limits != l:
-		in.bucket.SetLimitAt(c.Now, rate.Limit(l.Rate))
-		in.bucket.SetBurstAt(c.Now, l.Burst)
+	case limits.Rate <= 0:
+		l.bucket = nil
+	case l.bucket == nil || l.term != c.Term:
+		l.bucket = rate.NewLimiter(rate.Limit(limits.Rate), limits.Burst)
+		l.bucket.AllowN(c.Now, limits.Burst/2)
+	case l.limits != limits:
+		l.bucket.SetLimitAt(c.Now, rate.Limit(limits.Rate))
+		l.bucket.SetBurstAt(c.Now, limits.Burst)
 	}
-	in.term, in.limits = c.Term, l
+	l.term, l.limits = c.Term, limits
 }
 
 // Wait is how long a call waits behind that many others; 0 if unknown.

@@ -27,16 +27,16 @@ type PauseDetector struct {
 // Ran records that the scheduler runs. If that ends a pause and begins a hold, it returns the
 // length of the pause; otherwise 0. Two holds are at least PauseHold apart, so that a machine
 // that is always short of CPU still launches instances.
-func (s *PauseDetector) Ran(now time.Time) (stood time.Duration) {
-	before := s.lastRun
-	s.lastRun = now
+func (p *PauseDetector) Ran(now time.Time) (stood time.Duration) {
+	before := p.lastRun
+	p.lastRun = now
 	stood = now.Sub(before)
-	if before.IsZero() || stood < PauseThreshold || now.Sub(s.heldUntil) < PauseHold {
+	if before.IsZero() || stood < PauseThreshold || now.Sub(p.heldUntil) < PauseHold {
 		return 0
 	}
-	s.heldUntil = now.Add(PauseHold)
+	p.heldUntil = now.Add(PauseHold)
 	return stood
 }
 
 // Holding reports whether the scheduler must not launch.
-func (s *PauseDetector) Holding(now time.Time) bool { return now.Before(s.heldUntil) }
+func (p *PauseDetector) Holding(now time.Time) bool { return now.Before(p.heldUntil) }

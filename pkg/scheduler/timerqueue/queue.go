@@ -19,57 +19,57 @@ type Queue[T any] struct{ timers timerHeap[T] }
 
 // Set sets a timer, in place of the time that it was set to before. The zero time stops
 // it.
-func (a *Queue[T]) Set(timer *Timer[T], at time.Time) {
+func (q *Queue[T]) Set(timer *Timer[T], at time.Time) {
 	set := timer.index > 0
 	timer.at = at
 	switch {
 	case at.IsZero() && set:
-		heap.Remove(&a.timers, timer.index-1)
+		heap.Remove(&q.timers, timer.index-1)
 	case at.IsZero():
 	case set:
-		heap.Fix(&a.timers, timer.index-1)
+		heap.Fix(&q.timers, timer.index-1)
 	default:
-		heap.Push(&a.timers, timer)
+		heap.Push(&q.timers, timer)
 	}
 }
 
 // Due returns the owners of the timers that have expired, in the order of their times, and
 // stops these timers.
-func (a *Queue[T]) Due(now time.Time) []T {
+func (q *Queue[T]) Due(now time.Time) []T {
 	var due []T
-	for len(a.timers) > 0 && !a.timers[0].at.After(now) {
-		due = append(due, heap.Pop(&a.timers).(*Timer[T]).Owner)
+	for len(q.timers) > 0 && !q.timers[0].at.After(now) {
+		due = append(due, heap.Pop(&q.timers).(*Timer[T]).Owner)
 	}
 	return due
 }
 
 // Len is how many are set.
-func (a *Queue[T]) Len() int { return len(a.timers) }
+func (q *Queue[T]) Len() int { return len(q.timers) }
 
 // timerHeap is a heap, the first time on top.
 type timerHeap[T any] []*Timer[T]
 
-func (q timerHeap[T]) Len() int           { return len(q) }
-func (q timerHeap[T]) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
+func (t timerHeap[T]) Len() int           { return len(t) }
+func (t timerHeap[T]) Less(i, j int) bool { return t[i].at.Before(t[j].at) }
 
-func (q timerHeap[T]) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].index, q[j].index = i+1, j+1
+func (t timerHeap[T]) Swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].index, t[j].index = i+1, j+1
 }
 
 // Push is for container/heap only.
-func (q *timerHeap[T]) Push(x any) {
+func (t *timerHeap[T]) Push(x any) {
 	timer := x.(*Timer[T])
-	*q = append(*q, timer)
-	timer.index = len(*q)
+	*t = append(*t, timer)
+	timer.index = len(*t)
 }
 
 // Pop is for container/heap only.
-func (q *timerHeap[T]) Pop() any {
-	old := *q
+func (t *timerHeap[T]) Pop() any {
+	old := *t
 	timer := old[len(old)-1]
 	old[len(old)-1] = nil
-	*q = old[:len(old)-1]
+	*t = old[:len(old)-1]
 	timer.index = 0
 	return timer
 }
