@@ -45,7 +45,8 @@ type attempt struct {
 	// came says that the instance has sent a frame about it, and begun that the head of the
 	// answer has come. answer has the rest of an answer that is not whole. Only the reader
 	// uses these.
-	// stalls says that it waits for a core, and coreWait is how long it did, as the head says.
+	// stalls says that it waits for a core although it has come by a loan, and coreWait is how long
+	// it did, as the head says.
 	came, begun bool
 	stalls      bool
 	answer      *callwire.Inflow
@@ -260,7 +261,7 @@ func (a *attempt) onEnd(end callwire.End) error {
 	case callwire.FailureUnsendable:
 		a.failUntouched(newProblem(problems.Unsendable, end.Detail))
 	case callwire.FailureTooLate:
-		a.failUntouched(newProblem(problems.BodyTooSlow, end.Detail))
+		a.failUntouched(newProblem(a.whyTooLate(), end.Detail))
 	case callwire.FailureBadAnswer:
 		a.fail(newProblem(problems.BadAnswer, end.Detail))
 	default:
@@ -275,6 +276,14 @@ func (a *attempt) failUntouched(why problem) {
 	a.update(func(v *core.Invocation) core.Decision { return v.FailUntouched(a.number) }, why)
 }
 
+// whyTooLate is why a call ran out of time before the function got it.
+func (a *attempt) whyTooLate() string {
+	if a.stalls {
+		return problems.NoInstanceInTime
+	}
+	return problems.BodyTooSlow
+}
+
 // onRelease queues the call again, because the function has seen nothing of it.
 func (a *attempt) onRelease(release callwire.Release) error {
 	if a.begun {
@@ -283,7 +292,7 @@ func (a *attempt) onRelease(release callwire.Release) error {
 	if a.leaves() {
 		// First the call: it is before all that came later.
 		switch {
-		case a.stalls:
+		case a.stalls && a.call.whole:
 			a.giveUp(release.Reason)
 		case release.NoCredit:
 			a.handBack(release.Reason, core.Decline)
@@ -298,10 +307,13 @@ func (a *attempt) onRelease(release callwire.Release) error {
 // onStalled notes whether the call waits for a core of a busy node. It is asked for if another
 // instance has a core for it, and if its request is here whole to be sent again.
 func (a *attempt) onStalled(stalls bool) {
-	if !a.byLoan || a.begun || !a.call.whole {
+	if !a.byLoan || a.begun {
 		return
 	}
 	a.stalls = stalls
+	if !a.call.whole {
+		return
+	}
 	p := a.pool
 	p.mu.Lock()
 	if stalls {

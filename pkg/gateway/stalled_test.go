@@ -177,3 +177,29 @@ func TestADrainingGatewayReturnsWhatWaitedForACall(t *testing.T) {
 	}
 	slow.keep(200, "")
 }
+
+// A call by a loan waits for a core until its time is over. Its client may try again, and the place is
+// that of the next call.
+func TestACallThatGetsNoCoreInItsTime(t *testing.T) {
+	for name, body := range map[string]int{"whole": 1, "long": callwire.WholeBody + 1} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t)
+			busy, calm := w.twoLenders()
+			w.calls("other")
+			calm.byLoan().is("other")
+			answers := w.call(w.request("POST", "/function/hello/slow", strings.NewReader(strings.Repeat("x", body))))
+			slow := busy.byLoan().is("slow")
+			slow.stalls(invocation.LongCoreWait)
+			slow.agent.write(func(b []byte) []byte {
+				end := callwire.End{Failure: callwire.FailureTooLate, Detail: "no core was free", Keeps: true}
+				return end.Append(b, slow.number)
+			})
+			a := wrote(t, answers, 503, invocation.ExecutedNo)
+			if p := problem(t, a, "NoInstanceInTime"); p["detail"] != "no core was free" {
+				t.Errorf("said %v", p)
+			}
+			w.calls("next")
+			busy.byLoan().is("next").keep(200, "")
+		})
+	}
+}

@@ -222,7 +222,7 @@ func (a *Agent) carryOutAtGateway(e core.Effect) {
 		a.attempts[e.Attempt].start(e.CoreWait)
 	case core.Deliver:
 		if at := a.attempts[e.Attempt]; at != nil {
-			at.deliver(e.Keeps)
+			at.deliver(e)
 		}
 	case core.Connect:
 		a.connect(e)

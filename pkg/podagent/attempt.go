@@ -19,6 +19,7 @@ var (
 	errUnwanted = errors.New("nobody waits for its answer any more")
 	errReleased = errors.New("the claim was given up")
 	errNoCore   = fmt.Errorf("%w: it waited for a core of the node", adapter.ErrNotStarted)
+	errCoreLate = fmt.Errorf("%w: no core of its node was free in that time", adapter.ErrTooLate)
 )
 
 // attempt is the work on one call: its claim, if a ticket led to it, and its run. The agent's
@@ -114,16 +115,19 @@ func (at *attempt) endBody() {
 
 // deliver appends the last frame, and forgets the attempt. The caller holds the agent's lock.
 // The goroutine of the call writes the frame after that; a call that has not begun has none.
-func (at *attempt) deliver(keeps bool) {
+func (at *attempt) deliver(e core.Deliver) {
 	at.forget()
 	if at.waiting {
 		at.answer.err = errNoCore
+		if e.Late {
+			at.answer.err = errCoreLate
+		}
 		at.endBody()
-		at.cancel(errNoCore)
+		at.cancel(at.answer.err)
 	}
 	if !at.lost.Load() {
 		conn := at.gateway.conn
-		conn.CommitLater(at.answer.appendLast(conn.Begin(), at.wire, keeps))
+		conn.CommitLater(at.answer.appendLast(conn.Begin(), at.wire, e.Keeps))
 		if at.waiting {
 			conn.FlushLater()
 		}
@@ -235,7 +239,8 @@ func (a *Agent) watchDeadline(t time.Time) {
 	}
 }
 
-// checkDeadlines ends the calls whose time is over.
+// checkDeadlines ends the calls whose time is over. Of those that wait for a core, the core of the
+// agent knows it.
 func (a *Agent) checkDeadlines() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -241,7 +241,7 @@ func (g *gateway) onCall(f callwire.Frame) error {
 	at := &attempt{agent: a, gateway: g, wire: f.Call, id: message.Invocation}
 	at.receive(&message, time.Now())
 	a.arrived = at
-	a.step(core.Called{Gateway: g.number, Call: f.Call, ID: message.Invocation}, nil)
+	a.step(core.Called{Gateway: g.number, Call: f.Call, ID: message.Invocation, Remaining: message.Remaining}, nil)
 	a.arrived = nil
 	if at.number == 0 { // it was declined
 		at.cancel(nil)

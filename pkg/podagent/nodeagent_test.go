@@ -239,6 +239,39 @@ func TestACallThatWaitsForACoreIsGivenUp(t *testing.T) {
 	})
 }
 
+// A call by a loan that waits until its time is over costs neither the instance nor its place.
+func TestACallWhoseTimeIsOverWhileItWaitsForACore(t *testing.T) {
+	withHarness(t, onANode, func(w *harness) {
+		p, node, g := w.lendOnANode()
+		node.mode(true)
+		p.hear("pull 0 lent gateway:1 1 busy")
+		late := get()
+		late.Remaining = time.Second
+		loan := g.call(late)
+		node.hear("ask 2 waited 0s")
+		for range 15 {
+			node.say(&nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Still{Still: &nodewire.Still{}}})
+			time.Sleep(100 * time.Millisecond)
+		}
+		node.hear("gave up 2")
+		node.grant(2) // crossed
+		loan.hear("stalled 50ms", "end TOO_LATE keeps")
+		loan.hearEnd()
+		if len(w.adapter.calls) > 0 {
+			t.Error("a call began whose time is over")
+		}
+		w.runs()
+		next := g.call(get())
+		node.hear("ask 3 waited 0s")
+		node.grant(3)
+		(<-w.adapter.calls).hello()
+		next.hear(`head 200 whole "hello" keeps`)
+		next.hearEnd()
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
 func TestAClientThatLeavesWhileItsCallWaitsForACore(t *testing.T) {
 	withHarness(t, onANode, func(w *harness) {
 		p, node, g := w.lendOnANode()

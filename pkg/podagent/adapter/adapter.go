@@ -36,7 +36,7 @@ var (
 	// function saw nothing of it, and goes on. Another instance, or a later try, may have room.
 	ErrNoRoom = errors.New("the instance had no room for the call")
 	// ErrTooLate says that the call's deadline passed, although the function could have had it:
-	// its body did not come in time. The function saw nothing of it.
+	// its body did not come in time, or no core of its node was free. The function saw nothing of it.
 	ErrTooLate = errors.New("the call ran out of time before the function saw it")
 )
 

@@ -58,7 +58,13 @@ type attempt struct {
 	known bool
 	// coreWait is how long it waited for a core.
 	coreWait time.Duration
+	// deadline is when the time of a call by a loan is over; zero for never. The gateway starts
+	// the time of a ticket's call with the claim.
+	deadline time.Time
 }
+
+// late reports whether the time of the attempt is over.
+func (a *attempt) late(now time.Time) bool { return !a.deadline.IsZero() && !now.Before(a.deadline) }
 
 func newCalls() calls { return calls{attempts: make(map[Attempt]*attempt)} }
 
@@ -228,7 +234,7 @@ func onCallEnded(c *Core, now time.Time, e CallEnded) {
 	c.calls.lastRan = now
 	c.endAttempt(now, e.Attempt)
 	keeps := c.leaveGateway(now, a, a.lent || a.byLoan)
-	c.emit(Deliver{e.Attempt, keeps})
+	c.emit(Deliver{Attempt: e.Attempt, Keeps: keeps})
 	switch {
 	case !a.byLoan && keeps:
 		c.sendPull(now, 0, done)

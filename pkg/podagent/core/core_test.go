@@ -133,10 +133,14 @@ func effectText(e Effect) string {
 		}
 		return "endcore"
 	case Deliver:
-		if e.Keeps {
-			return fmt.Sprintf("deliver %d keeps", e.Attempt)
+		text := fmt.Sprintf("deliver %d", e.Attempt)
+		if e.Late {
+			text += " late"
 		}
-		return fmt.Sprintf("deliver %d", e.Attempt)
+		if e.Keeps {
+			text += " keeps"
+		}
+		return text
 	case Decline:
 		return fmt.Sprintf("decline %d/%d", e.Gateway, e.Call)
 	case Draining:
@@ -255,6 +259,24 @@ func TestTicketsThatAreNotTaken(t *testing.T) {
 	s.expect("send 1 pull 2", "claim 1 of a", "claim 2 of b")
 	s.on(Stop{"told"}, Refused{1}, Received{1, ticket('d')})
 	s.expect("draining 5: told", "send 1 goodbye 5")
+}
+
+// An agent that stood still finds the core of a call whose time was over meanwhile. The function would
+// have to break the call off at once, which would cost the instance.
+func TestACoreThatComesTooLate(t *testing.T) {
+	p := params()
+	p.Concurrency = 1
+	s := ready(t, p)
+	s.on(NodeMode{Busy: true}, Received{1, lent('a')}, NodeGranted{1}, Granted{1}, CallEnded{Attempt: 1, Outcome: Complete})
+	for i, late := range []Event{NodeGranted{2}, NodeLost{}} {
+		s.on(NodeMode{Busy: true}, Called{Gateway: 1, Call: uint32(2 * (i + 1)), Remaining: time.Second})
+		s.done = nil
+		s.now = s.now.Add(time.Second)
+		s.on(late)
+		if !slices.Contains(s.done, fmt.Sprintf("deliver %d late keeps", i+2)) {
+			t.Errorf("%T: %q", late, s.done)
+		}
+	}
 }
 
 func TestClaimsThatAreNotGranted(t *testing.T) {

@@ -180,6 +180,9 @@ type Deliver struct {
 	Attempt Attempt
 	// Keeps says that the call's place stays with the gateway, as a credit.
 	Keeps bool
+	// Late says that an accepted call has waited for a core until its time was over: its gateway
+	// answers the client, and gives the call to no other instance.
+	Late bool
 }
 
 // Release releases a claim, granted or not, at the gateway, and ends the attempt.

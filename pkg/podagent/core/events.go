@@ -153,6 +153,8 @@ type Called struct {
 	// Call is its number on the connection.
 	Call uint32
 	ID   invocation.ID
+	// Remaining is how long the call may take, its wait for a core included; 0 for no bound.
+	Remaining time.Duration
 }
 
 // Returned gives credits of a gateway back.

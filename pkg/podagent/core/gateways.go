@@ -451,6 +451,9 @@ func onCalled(c *Core, now time.Time, e Called) {
 	c.busy(now)
 	n, a := c.calls.addAttempt(e.ID, e.Gateway)
 	a.byLoan = true
+	if e.Remaining > 0 {
+		a.deadline = now.Add(e.Remaining)
+	}
 	g.loans++
 	g.users++
 	c.gateways.lend(now, g, -1)

@@ -60,8 +60,13 @@ func beginCall(c *Core, now time.Time, n Attempt, a *attempt) {
 	c.emit(AskCore{n})
 }
 
-// proceed claims the call of a ticket, and starts one that came by a loan.
+// proceed claims the call of a ticket, and starts one that came by a loan, unless it has waited until
+// its time was over: the function would have to break it off at once, and would be lost with it.
 func proceed(c *Core, now time.Time, n Attempt, a *attempt) {
+	if a.late(now) {
+		giveUpWaiting(c, now)
+		return
+	}
 	if c.node.waiting == n && endWait(c, now, a) {
 		c.sendPull(now, 0)
 		tellStalled(c, n, a, false)
@@ -139,7 +144,7 @@ func failOpen(c *Core, now time.Time) {
 }
 
 // giveUpWaiting ends the call that waits for a core. It has not begun, so another instance can
-// take it.
+// take it unless its time is over.
 func giveUpWaiting(c *Core, now time.Time) {
 	n, a := c.waitingForCore()
 	if a == nil {
@@ -154,7 +159,7 @@ func giveUpWaiting(c *Core, now time.Time) {
 	}
 	c.endAttempt(now, n)
 	keeps := c.leaveGateway(now, a, true)
-	c.emit(Deliver{n, keeps})
+	c.emit(Deliver{n, keeps, a.late(now)})
 	switch {
 	case !keeps:
 		c.sendPull(now, 1)
@@ -261,7 +266,15 @@ func onNodeLost(c *Core, now time.Time) {
 
 // nodeNext is when nodeDue has something to do.
 func nodeNext(c *Core) time.Time {
-	return earliest(impatientAt(c), sayAt(c), c.node.sayLowAt)
+	return earliest(impatientAt(c), sayAt(c), lateAt(c), c.node.sayLowAt)
+}
+
+// lateAt is when the time of the waiting call is over; zero if none waits that has a bound.
+func lateAt(c *Core) time.Time {
+	if _, a := c.waitingForCore(); a != nil {
+		return a.deadline
+	}
+	return time.Time{}
 }
 
 // impatientAt is when the waiting call begins without a core; zero if none waits.
@@ -285,8 +298,11 @@ func sayAt(c *Core) time.Time {
 }
 
 // nodeDue lets a call begin that has waited too long, or tells of its wait, and trusts the node
-// agent again after a while.
+// agent again after a while. A call whose time is over ends.
 func nodeDue(c *Core, now time.Time) {
+	if at := lateAt(c); !at.IsZero() && !now.Before(at) {
+		giveUpWaiting(c, now)
+	}
 	sayWait(c, now)
 	sayLow(c, now)
 	if at := impatientAt(c); at.IsZero() || now.Before(at) {

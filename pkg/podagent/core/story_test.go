@@ -130,17 +130,23 @@ func (s *script) play(words []string) {
 		"recall":        func() Event { return Received{session, Recall{Gateway: "g", Calls: second, Term: duration(3)}} },
 		"gateway-open":  func() Event { return GatewayOpened{gateway} },
 		"gateway-lost":  func() Event { return GatewayLost{gateway} },
-		"called":        func() Event { return Called{Gateway: gateway, Call: uint32(second)} },
-		"node":          func() Event { return NodeMode{word(1) == "busy"} },
-		"core":          func() Event { return NodeGranted{attempt} },
-		"still":         func() Event { return NodeStill{} },
-		"node-lost":     func() Event { return NodeLost{} },
-		"band":          func() Event { return NodeLow{word(1) == "low"} },
-		"returned":      func() Event { return Returned{gateway, second} },
-		"cancelled":     func() Event { return Cancelled{attempt} },
-		"wanted":        func() Event { return GiveUp{attempt} },
-		"complete":      func() Event { return CallEnded{Attempt: attempt, Outcome: Complete, Exec: 20 * time.Millisecond} },
-		"broken":        func() Event { return CallEnded{Attempt: attempt, Detail: "no answer"} },
+		"called": func() Event {
+			called := Called{Gateway: gateway, Call: uint32(second)}
+			if word(3) != "" {
+				called.Remaining = duration(3)
+			}
+			return called
+		},
+		"node":      func() Event { return NodeMode{word(1) == "busy"} },
+		"core":      func() Event { return NodeGranted{attempt} },
+		"still":     func() Event { return NodeStill{} },
+		"node-lost": func() Event { return NodeLost{} },
+		"band":      func() Event { return NodeLow{word(1) == "low"} },
+		"returned":  func() Event { return Returned{gateway, second} },
+		"cancelled": func() Event { return Cancelled{attempt} },
+		"wanted":    func() Event { return GiveUp{attempt} },
+		"complete":  func() Event { return CallEnded{Attempt: attempt, Outcome: Complete, Exec: 20 * time.Millisecond} },
+		"broken":    func() Event { return CallEnded{Attempt: attempt, Detail: "no answer"} },
 	}[word(0)]
 	if !known {
 		s.t.Fatalf("unknown event %q", word(0))
