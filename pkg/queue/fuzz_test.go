@@ -49,6 +49,9 @@ func play(t *testing.T, tape []byte) {
 		case 5:
 			// It keeps its loans, as an agent does that has a credit back.
 			p := Pull{Credits: int(much) - 1, Loans: q.Loans(cid), NodeBusy: which%3 == 0, AwaitsCore: which%5 == 0}
+			if p.AwaitsCore && much > 0 {
+				p.Awaits = id
+			}
 			got, want = q.Pull(cid, p, now) == nil, w.pull(cid, p, now)
 		case 6:
 			q.Done(cid, id)

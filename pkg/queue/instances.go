@@ -34,7 +34,9 @@ type instance struct {
 	// nodeBusy says that its node has more to do than cores, and awaitsCore that it has a call
 	// that waits for one of them.
 	nodeBusy, awaitsCore bool
-	index                int // in the heap, -1 if not there
+	// awaits is the ticket of that call; zero if the call has begun or came by a loan.
+	awaits invocation.ID
+	index  int // in the heap, -1 if not there
 	// idleSince is since when it has run nothing: since its credits reached its capacity or, if
 	// it has loans, as its agent says. It is zero while it runs something, or may.
 	idleSince time.Time
@@ -137,6 +139,7 @@ func (s *instances) pull(in *instance, p Pull, now time.Time) {
 	if in.awaitsCore != p.AwaitsCore {
 		s.setAwaiting(in, p.AwaitsCore)
 	}
+	in.setAwaits(p.Awaits, now)
 	if in.nodeBusy != p.NodeBusy {
 		s.setNodeBusy(in, p.NodeBusy)
 	}
@@ -167,6 +170,20 @@ func (s *instances) setAwaiting(in *instance, awaits bool) {
 	if !in.draining {
 		s.totals.awaiting += n
 	}
+}
+
+// setAwaits records which ticket waits for a core. The claim of one that does not wait any more
+// follows now.
+func (in *instance) setAwaits(id invocation.ID, now time.Time) {
+	if in.awaits == id {
+		return
+	}
+	for _, e := range in.out {
+		if e.ticket.ID == in.awaits {
+			e.handed = now
+		}
+	}
+	in.awaits = id
 }
 
 // addCredits lets an instance poll for credits more tickets, within its capacity.

@@ -29,6 +29,8 @@ func newLateBinding(t *testing.T, busy ...bool) *lateBinding {
 	return l
 }
 
+func (l *lateBinding) pass(d time.Duration) { l.now = l.now.Add(d) }
+
 func (l *lateBinding) pull(cid invocation.CID, p Pull) {
 	l.t.Helper()
 	if err := l.Pull(cid, p, l.now); err != nil {
@@ -112,6 +114,52 @@ func TestAReleasedTicketMayBeCopiedAgain(t *testing.T) {
 	l.pull("1", Pull{Credits: 1})
 	l.rebind("2", 1)
 	l.expect("1 gets 1")
+}
+
+// A gateway offers a ticket again each second until it is claimed. While its holder waits for a core, it
+// is one call at one instance, or at two, and no more.
+func TestATicketThatWaitsLongForACoreIsNotHandedOutAgain(t *testing.T) {
+	awaits := Pull{NodeBusy: true, AwaitsCore: true, Awaits: invocation.ID{1}}
+	l := newLateBinding(t, true, true, false)
+	l.pull("0", Pull{Credits: 1, NodeBusy: true})
+	l.offer(1, 1)
+	l.pull("0", awaits)
+	l.expect("0 gets 1")
+	l.pull("1", Pull{Credits: 1, NodeBusy: true})
+	l.pass(3 * time.Second)
+	l.offer(1, 1)
+	l.expect()
+	if v := l.View(l.now); v.Waiting != 0 || v.Out != 1 {
+		t.Errorf("there is one call, and the queue has %+v", v)
+	}
+	// The second holder waits, too.
+	l.pull("2", Pull{Credits: 1})
+	l.rebind("0", 1)
+	l.expect("2 gets 1")
+	l.pull("2", awaits)
+	l.pass(3 * time.Second)
+	l.offer(1, 1)
+	l.expect()
+	// It has a core, and its claim is on its way when the gateway offers the ticket again.
+	l.pull("2", Pull{})
+	l.offer(1, 1)
+	l.expect()
+	l.pass(2 * time.Second) // its claim is lost
+	l.offer(1, 1)
+	l.expect("1 gets 1")
+}
+
+// What waits for a core is not claimed, so the next instance gets it at once when its holder leaves.
+func TestAHolderLeavesWhoseTicketWaitsForACore(t *testing.T) {
+	l := newLateBinding(t, true, true)
+	l.pull("0", Pull{Credits: 1, NodeBusy: true})
+	l.offer(1, 1)
+	l.pull("0", Pull{NodeBusy: true, AwaitsCore: true, Awaits: invocation.ID{1}})
+	l.pull("1", Pull{Credits: 1, NodeBusy: true})
+	l.pass(3 * time.Second)
+	l.Leave("0", l.now)
+	l.Match(l.now, true, l.deliver)
+	l.expect("0 gets 1", "1 gets 1")
 }
 
 func TestCancelledAndExpiredTicketsAreNotCopied(t *testing.T) {

@@ -43,9 +43,10 @@ type modelInstance struct {
 	credits   int
 	ready     bool
 	draining  bool
-	busy      bool      // its node has more to do than cores
-	awaits    bool      // it has a call that waits for one of them
-	idle      time.Time // since when it is known to run nothing; zero if it may run something
+	busy      bool          // its node has more to do than cores
+	awaits    bool          // it has a call that waits for one of them
+	ticket    invocation.ID // that of this call
+	idle      time.Time     // since when it is known to run nothing; zero if it may run something
 	coolDowns map[string]time.Time
 	loans     map[string]int
 	// since is when a loan began or was last handed a ticket. recalled are the places that
@@ -126,7 +127,7 @@ func (w *model) remove(i int) { w.tickets = slices.Delete(w.tickets, i, i+1) }
 func (w *model) offer(t invocation.Ticket, now time.Time) error {
 	if i := w.ticket(t.ID); i >= 0 {
 		known := &w.tickets[i]
-		if known.holder != "" && (known.Token != t.Token || now.Sub(known.handed) >= w.limits.ClaimGrace) {
+		if known.holder != "" && (known.Token != t.Token || w.overdue(*known, now)) {
 			known.holder = ""
 			w.departed--
 		}
@@ -146,6 +147,11 @@ func (w *model) offer(t invocation.Ticket, now time.Time) error {
 	w.tickets = append(w.tickets, modelTicket{Ticket: t, seq: w.seq})
 	w.arrived++
 	return nil
+}
+
+// overdue tickets are claimed, or their holders hang.
+func (w *model) overdue(t modelTicket, now time.Time) bool {
+	return now.Sub(t.handed) >= w.limits.ClaimGrace && w.instances[w.instance(t.holder)].ticket != t.ID
 }
 
 func (w *model) cancel(id invocation.ID) bool {
@@ -177,10 +183,10 @@ func (w *model) leave(cid invocation.CID, now time.Time) {
 	if i < 0 {
 		return
 	}
-	w.instances = slices.Delete(w.instances, i, i+1)
 	w.tickets = slices.DeleteFunc(w.tickets, func(t modelTicket) bool {
-		return t.holder == cid && (t.cancelled || now.Sub(t.handed) >= w.limits.ClaimGrace)
+		return t.holder == cid && (t.cancelled || w.overdue(t, now))
 	})
+	w.instances = slices.Delete(w.instances, i, i+1)
 	for i := range w.tickets {
 		if w.tickets[i].holder == cid {
 			w.tickets[i].holder = ""
@@ -195,7 +201,10 @@ func (w *model) pull(cid invocation.CID, p Pull, now time.Time) bool {
 		return false
 	}
 	in := &w.instances[i]
-	in.ready, in.busy, in.awaits = true, p.NodeBusy, p.AwaitsCore
+	if i := w.ticket(in.ticket); in.ticket != p.Awaits && i >= 0 && w.tickets[i].holder == cid {
+		w.tickets[i].handed = now
+	}
+	in.ready, in.busy, in.awaits, in.ticket = true, p.NodeBusy, p.AwaitsCore, p.Awaits
 	before := in.loans
 	in.loans = map[string]int{}
 	for _, l := range p.Loans {

@@ -67,16 +67,23 @@ type entry struct {
 	above []link
 }
 
+// overdue reports whether an instance has held the ticket for so long that it has claimed the call, or
+// hangs. A call that waits for a core is not claimed until then, however long that takes.
+func (e *entry) overdue(now time.Time, grace time.Duration) bool {
+	return now.Sub(e.handed) >= grace && e.holder.awaits != e.ticket.ID
+}
+
 // Offer adds a ticket. To offer a waiting ticket again changes its age at most, if that was more than
 // it seemed: what lay in the connection of a scheduler that stood still looks younger than it is. A
-// ticket that an instance has held for ClaimGrace goes back to its place in the order of arrival. A
-// new token means that the instance which had claimed the call no longer has it, so that the ticket
+// ticket that an instance has held for ClaimGrace goes back to its place in the order of arrival,
+// unless the instance says that the call waits there for a core, and so is not claimed yet. A new
+// token means that the instance which had claimed the call no longer has it, so that the ticket
 // with the old token is void; the new one may have a later deadline.
 // The error is ErrFull or nil.
 func (q *Queue) Offer(t invocation.Ticket, now time.Time) error {
 	if e, known := q.entries[t.ID]; known {
 		released := e.ticket.Token != t.Token
-		if e.holder != nil && (released || now.Sub(e.handed) >= q.limits.ClaimGrace) {
+		if e.holder != nil && (released || e.overdue(now, q.limits.ClaimGrace)) {
 			q.requeue(e)
 		}
 		if released {
@@ -149,8 +156,8 @@ func (q *Queue) Join(cid invocation.CID, capacity int) error {
 
 // Leave removes an instance. Tickets that it was handed lately go back to their
 // places: if it had claimed them, the gateway refuses a second claim. Tickets that it
-// has held for ClaimGrace are dropped, since they are claimed: a gateway that still
-// wants one offers it again. To requeue them would create instances for calls that run
+// has held for ClaimGrace, without saying that they wait for a core, are dropped, since they are claimed: a
+// gateway that still wants one offers it again. To requeue them would create instances for calls that run
 // already. It returns how many calls the instance had, as far as the queue can know: its
 // tickets and, unless it was idle, its loans.
 func (q *Queue) Leave(cid invocation.CID, now time.Time) (held int) {
@@ -161,7 +168,7 @@ func (q *Queue) Leave(cid invocation.CID, now time.Time) (held int) {
 	held = in.calls(now)
 	for len(in.out) > 0 {
 		e := in.out[0]
-		if e.cancelled || now.Sub(e.handed) >= q.limits.ClaimGrace {
+		if e.cancelled || e.overdue(now, q.limits.ClaimGrace) {
 			q.removeHeld(e)
 		} else {
 			q.requeue(e)
@@ -191,6 +198,8 @@ type Pull struct {
 	// NodeBusy says that more threads want to run on its node than there are cores, and
 	// AwaitsCore that it has a call that has long waited for one.
 	NodeBusy, AwaitsCore bool
+	// Awaits is the ticket of that call; zero if the call has begun or came by a loan.
+	Awaits invocation.ID
 }
 
 // Pull lets an instance poll for more tickets, and replaces its loans, but for no more than its

@@ -92,7 +92,7 @@ func onPulled(f *Function, e *Pulled, now time.Time) {
 		}
 	}
 	if e.Wants {
-		pull := queue.Pull{Credits: e.Credits, Loans: e.Loans, Idle: e.Idle, NodeBusy: e.NodeBusy, AwaitsCore: e.AwaitsCore}
+		pull := queue.Pull{Credits: e.Credits, Loans: e.Loans, Idle: e.Idle, NodeBusy: e.NodeBusy, AwaitsCore: e.AwaitsCore, Awaits: e.Awaits}
 		if err := f.queue.Pull(e.CID, pull, now); err != nil {
 			f.do(PullRefused{Why: err})
 		}
