@@ -35,7 +35,7 @@ func BenchmarkCrowd(b *testing.B) {
 			for b.Loop() {
 				var poller invocation.CID
 				_ = q.Offer(t, start)
-				q.Match(start, false, func(cid invocation.CID, _ *invocation.Ticket) { poller = cid })
+				q.Match(start, false, func(cid invocation.CID, _ *invocation.Ticket, _ bool) { poller = cid })
 				q.Done(poller, t.ID)
 				_ = q.Pull(poller, Pull{Credits: 1}, start)
 			}

@@ -21,7 +21,7 @@ func TestInstancesOfBusyNodesComeLast(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		q.Match(start, false, func(to invocation.CID, t *invocation.Ticket) {
+		q.Match(start, false, func(to invocation.CID, t *invocation.Ticket, _ bool) {
 			q.Done(to, t.ID)
 			order = append(order, to)
 		})

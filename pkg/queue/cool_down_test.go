@@ -102,7 +102,7 @@ func BenchmarkOfferMatchDoneBesideACoolingDownGateway(b *testing.B) {
 		_ = q.Pull(cid, Pull{Credits: 1}, start)
 		offer(n)
 	}
-	q.Match(start, false, func(invocation.CID, *invocation.Ticket) {})
+	q.Match(start, false, func(invocation.CID, *invocation.Ticket, bool) {})
 	for cid, in := range q.instances.joined {
 		for len(in.out) > 0 {
 			q.Requeue(cid, in.out[0].ticket.ID, start)
@@ -118,7 +118,7 @@ func BenchmarkOfferMatchDoneBesideACoolingDownGateway(b *testing.B) {
 	for b.Loop() {
 		_ = q.Offer(t, start)
 		var poller invocation.CID
-		q.Match(start, false, func(cid invocation.CID, _ *invocation.Ticket) { poller = cid })
+		q.Match(start, false, func(cid invocation.CID, _ *invocation.Ticket, _ bool) { poller = cid })
 		q.Done(poller, t.ID)
 		_ = q.Pull(poller, Pull{Credits: 1}, start)
 	}

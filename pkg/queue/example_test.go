@@ -20,7 +20,7 @@ func Example() {
 	call := func(n byte) {
 		id := invocation.ID{n}
 		q.Offer(invocation.Ticket{ID: id, Arrived: now, Deadline: now.Add(time.Minute)}, now)
-		q.Match(now, false, func(cid invocation.CID, t *invocation.Ticket) {
+		q.Match(now, false, func(cid invocation.CID, t *invocation.Ticket, _ bool) {
 			fmt.Printf("call %d goes to %s\n", t.ID[0], cid)
 			now = now.Add(time.Second)
 			q.Done(cid, t.ID)

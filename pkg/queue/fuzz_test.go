@@ -102,8 +102,8 @@ func play(t *testing.T, tape []byte) {
 
 		var out []handed
 		lend := which%5 > 0
-		expired := q.Match(now, lend, func(cid invocation.CID, ticket *invocation.Ticket) {
-			out = append(out, handed{cid, ticket.ID})
+		expired := q.Match(now, lend, func(cid invocation.CID, ticket *invocation.Ticket, lent bool) {
+			out = append(out, handed{cid, ticket.ID, lent})
 		})
 		wantOut, wantExpired := w.match(now, lend)
 		if diff := cmp.Diff(wantOut, out, cmp.AllowUnexported(handed{})); diff != "" {

@@ -234,7 +234,7 @@ func (s *instances) clearCredits(in *instance) {
 }
 
 // assign gives a ticket to a polling instance. lend says that the instance keeps the place for
-// the ticket's gateway.
+// the ticket's gateway, unless its next calls should rather go to a calm node.
 func (s *instances) assign(e *entry, in *instance, lend bool, now time.Time) {
 	in.idleSince = time.Time{}
 	in.credits--
@@ -242,7 +242,7 @@ func (s *instances) assign(e *entry, in *instance, lend bool, now time.Time) {
 	if in.credits == 0 {
 		s.clearCredits(in)
 	}
-	if e.lent = lend; lend {
+	if e.lent = lend && !(in.nodeBusy && s.totals.hasCalm()); e.lent {
 		in.lend(e.ticket.Gateway, now)
 	}
 	e.holder, e.handed = in, now

@@ -13,7 +13,7 @@ import (
 // third, until it waits here again.
 //
 // It must follow Match: waiting tickets come first.
-func Rebind(q *Queue, cid invocation.CID, id invocation.ID, now time.Time, lend bool, deliver func(invocation.CID, *invocation.Ticket)) {
+func Rebind(q *Queue, cid invocation.CID, id invocation.ID, now time.Time, lend bool, deliver Deliver) {
 	e := q.entries.held(cid, id)
 	if e == nil || e.rebound || e.cancelled || e.expired(now) || len(q.instances.pollers) == 0 {
 		return
@@ -25,7 +25,7 @@ func Rebind(q *Queue, cid invocation.CID, id invocation.ID, now time.Time, lend 
 	q.instances.unassign(e)
 	q.instances.assign(e, in, lend, now)
 	e.rebound = true
-	deliver(in.cid, &e.ticket)
+	deliver(in.cid, &e.ticket, e.lent)
 }
 
 // RecallLate takes the places back that an instance has lent, if the function has an instance on a

@@ -52,7 +52,7 @@ func (l *lateBinding) rebind(cid invocation.CID, id byte) {
 	Rebind(l.Queue, cid, invocation.ID{id}, l.now, true, l.deliver)
 }
 
-func (l *lateBinding) deliver(to invocation.CID, t *invocation.Ticket) {
+func (l *lateBinding) deliver(to invocation.CID, t *invocation.Ticket, _ bool) {
 	l.said = append(l.said, fmt.Sprintf("%s gets %d", to, t.ID[0]))
 }
 

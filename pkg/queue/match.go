@@ -6,14 +6,18 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
+// Deliver hands a ticket to an instance. lent says that the instance keeps the place for the ticket's
+// gateway.
+type Deliver func(to invocation.CID, t *invocation.Ticket, lent bool)
+
 // Match hands waiting tickets to polling instances until none of them may be handed any
 // of the tickets that are left. It calls deliver for each ticket handed out. lend says that
-// instances keep the places for the tickets' gateways. It is the one place where tickets meet
-// pulls.
+// instances keep the places for the tickets' gateways: all but those on busy nodes, if the function has
+// an instance on a calm one. It is the one place where tickets meet pulls.
 //
 // A ticket past its deadline expires if it is next to be handed out, or if it is the
 // oldest of its list. Match returns how many expired.
-func (q *Queue) Match(now time.Time, lend bool, deliver func(invocation.CID, *invocation.Ticket)) (expired int) {
+func (q *Queue) Match(now time.Time, lend bool, deliver Deliver) (expired int) {
 	// 1. Tickets of gateways whose cool-downs have ended wait among the others again.
 	q.backlog.mergeBack(now)
 	// 2. Return to the order of arrival once the overload is over.
@@ -40,7 +44,7 @@ func (q *Queue) Match(now time.Time, lend bool, deliver func(invocation.CID, *in
 		q.instances.assign(e, in, lend, now)
 		// 7. Its wait tells whether the queue is overloaded.
 		q.backlog.detectOverload(&e.ticket, now)
-		deliver(in.cid, &e.ticket)
+		deliver(in.cid, &e.ticket, e.lent)
 	}
 	// 8. As 2, for the next ticket that comes.
 	q.backlog.resetOrder(now)

@@ -504,8 +504,14 @@ func (w *model) evict(cid invocation.CID, now time.Time, p EvictPolicy) bool {
 }
 
 type handed struct {
-	cid invocation.CID
-	id  invocation.ID
+	cid  invocation.CID
+	id   invocation.ID
+	lent bool
+}
+
+// lends tells whether an instance keeps places of calls: not if others are on calm nodes.
+func (w *model) lends(in modelInstance) bool {
+	return !in.busy || !slices.ContainsFunc(w.instances, func(in modelInstance) bool { return in.ready && !in.draining && !in.busy })
 }
 
 func (w *model) match(now time.Time, lend bool) (out []handed, expired int) {
@@ -525,11 +531,12 @@ func (w *model) match(now time.Time, lend bool) (out []handed, expired int) {
 		}
 		w.instances[best].credits--
 		w.instances[best].idle = time.Time{}
-		w.tickets[i].holder, w.tickets[i].handed, w.tickets[i].lent = w.instances[best].cid, now, lend
-		if lend {
+		lent := lend && w.lends(w.instances[best])
+		w.tickets[i].holder, w.tickets[i].handed, w.tickets[i].lent = w.instances[best].cid, now, lent
+		if lent {
 			w.instances[best].since[w.tickets[i].Gateway] = now
 		}
-		out = append(out, handed{w.instances[best].cid, w.tickets[i].ID})
+		out = append(out, handed{w.instances[best].cid, w.tickets[i].ID, lent})
 		w.detectOverload(w.tickets[i].Ticket, now)
 	}
 }

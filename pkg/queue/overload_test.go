@@ -102,7 +102,7 @@ func (o *overload) match() {
 	if o.inOrder {
 		o.q.backlog.order = order{}
 	}
-	o.expired += o.q.Match(o.now, false, func(cid invocation.CID, t *invocation.Ticket) {
+	o.expired += o.q.Match(o.now, false, func(cid invocation.CID, t *invocation.Ticket, _ bool) {
 		o.handed = append(o.handed, int(binary.BigEndian.Uint64(t.ID[:])))
 		heap.Push(&o.ends, end{o.now.Add(o.execution), cid, t.ID, t.Deadline})
 	})

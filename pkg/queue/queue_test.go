@@ -36,7 +36,7 @@ func mustJoin(t *testing.T, q *Queue, credits int, cids ...invocation.CID) {
 
 // matched is who got which ticket, in order.
 func matched(q *Queue, now time.Time) (got []string) {
-	q.Match(now, false, func(cid invocation.CID, t *invocation.Ticket) {
+	q.Match(now, false, func(cid invocation.CID, t *invocation.Ticket, _ bool) {
 		got = append(got, string(cid)+string('0'+rune(t.ID[0])))
 	})
 	return got
@@ -131,7 +131,7 @@ func TestReleasedTicketIsHandedOutUnderItsNewToken(t *testing.T) {
 	if err := q.Offer(again, start); err != nil {
 		t.Fatal(err)
 	}
-	q.Match(start, false, func(cid invocation.CID, got *invocation.Ticket) {
+	q.Match(start, false, func(cid invocation.CID, got *invocation.Ticket, _ bool) {
 		if cid != "b" || got.Token != again.Token {
 			t.Errorf("%s got the token %v", cid, got.Token)
 		}
@@ -174,7 +174,7 @@ func TestTicketsExpire(t *testing.T) {
 	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
 	mustOffer(t, q, 1)
 	mustJoin(t, q, 1, "a")
-	if n := q.Match(start.Add(time.Hour), false, func(invocation.CID, *invocation.Ticket) { t.Error("handed out") }); n != 1 {
+	if n := q.Match(start.Add(time.Hour), false, func(invocation.CID, *invocation.Ticket, bool) { t.Error("handed out") }); n != 1 {
 		t.Errorf("%d tickets expired, want 1", n)
 	}
 	if v := q.View(start); v.Waiting != 0 || v.Out != 0 {
@@ -231,7 +231,7 @@ func TestLongClaimedTicketsDoNotComeBack(t *testing.T) {
 	if err := q.Offer(ticket(2), later); err != nil {
 		t.Fatal(err)
 	}
-	q.Match(later, false, func(invocation.CID, *invocation.Ticket) {})
+	q.Match(later, false, func(invocation.CID, *invocation.Ticket, bool) {})
 	if held := q.Leave("a", later); held != 2 {
 		t.Errorf("it held %d tickets, want 2", held)
 	}
@@ -327,7 +327,7 @@ func BenchmarkOfferMatchDone(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = q.Offer(t, start)
-		q.Match(start, false, func(invocation.CID, *invocation.Ticket) {})
+		q.Match(start, false, func(invocation.CID, *invocation.Ticket, bool) {})
 		q.Done("a", t.ID)
 		_ = q.Pull("a", Pull{Credits: 1}, start)
 	}

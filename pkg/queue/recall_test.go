@@ -40,7 +40,7 @@ func wait(t *testing.T, q *Queue, now time.Time, gateways ...string) {
 }
 
 func recallsAt(q *Queue, now time.Time, idle map[string]int) (list []string) {
-	q.Match(now, true, func(invocation.CID, *invocation.Ticket) {})
+	q.Match(now, true, func(invocation.CID, *invocation.Ticket, bool) {})
 	q.Recalls(now, func(gateway string) int { return idle[gateway] }, func(r Recall) {
 		line := fmt.Sprintf("%s %s %d", r.CID, r.Gateway, r.Calls)
 		if r.Term > 0 {
@@ -171,7 +171,7 @@ func TestNoRecallForATicketThatTheInstanceIsNotHanded(t *testing.T) {
 	wait(t, q, start, "B")
 	unreached := func(cid invocation.CID) {
 		var id invocation.ID
-		q.Match(start, true, func(_ invocation.CID, t *invocation.Ticket) { id = t.ID })
+		q.Match(start, true, func(_ invocation.CID, t *invocation.Ticket, _ bool) { id = t.ID })
 		q.Requeue(cid, id, start)
 	}
 	unreached("b")
@@ -349,7 +349,7 @@ func (s *shared) step() {
 			s.Fatal(err)
 		}
 	}
-	s.q.Match(s.now, true, func(cid invocation.CID, t *invocation.Ticket) {
+	s.q.Match(s.now, true, func(cid invocation.CID, t *invocation.Ticket, _ bool) {
 		delete(s.offers, t.ID)
 		s.places[cid] = &place{gateway: t.Gateway, ticket: t.ID, until: s.now.Add(s.exec)}
 	})

@@ -29,7 +29,7 @@ func TestStaleIsWhatAWalkCounts(t *testing.T) {
 		}
 		if len(waits) > 0 && rapid.Bool().Draw(t, "cool down") {
 			_ = q.Pull("a", Pull{Credits: 1}, start)
-			q.Match(start, false, func(cid invocation.CID, ticket *invocation.Ticket) { q.Requeue(cid, ticket.ID, start) })
+			q.Match(start, false, func(cid invocation.CID, ticket *invocation.Ticket, _ bool) { q.Requeue(cid, ticket.ID, start) })
 		}
 		after := rapid.IntRange(0, 20).Draw(t, "after")
 		want := 0

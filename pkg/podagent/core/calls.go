@@ -138,7 +138,9 @@ func onTicket(c *Core, now time.Time, t Ticket) {
 	c.busy(now)
 	n, a := c.calls.addAttempt(t.Ticket.ID, 0)
 	a.lent, a.ticket = t.Lent, &t.Ticket
-	c.gateways.lends = t.Lent
+	if t.Lent || !c.node.busy { // on a busy node it may be for the sake of calm ones
+		c.gateways.lends = t.Lent
+	}
 	beginCall(c, now, n, a)
 }
 

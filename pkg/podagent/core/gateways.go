@@ -52,7 +52,8 @@ type gateways struct {
 	// gateway may have credits for the same places.
 	forsakenSince time.Time
 	shared        bool
-	// lends says that the last ticket was of a function without limits: gateways may have places.
+	// lends says that the last ticket was of a function without limits, as far as it told: gateways may
+	// have places.
 	lends bool
 }
 

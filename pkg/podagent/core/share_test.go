@@ -203,6 +203,21 @@ func TestTheEndOfTheSharingTakesNothingForAGatewayWithoutAPlace(t *testing.T) {
 	}
 }
 
+// On a busy node a ticket whose place is not lent does not say that the function has limits.
+func TestAnInstanceOfABusyNodeSharesItsPlace(t *testing.T) {
+	w := newCalled(1, 2, true)
+	unlent := ticket('x')
+	unlent.Ticket.Gateway = "g:1"
+	for _, e := range []Event{
+		NodeMode{Busy: true}, Received{1, unlent}, NodeGranted{3}, Granted{3}, CallEnded{Attempt: 3, Outcome: Complete}, Lost{Session: 1},
+	} {
+		w.play(e)
+	}
+	if got := w.said(shareAfter); got != "[+1 +2]" {
+		t.Errorf("it says %s", got)
+	}
+}
+
 // It drains, or the function has limits now, which a scheduler must count.
 func TestAGatewayThatGivesAPlaceBackGetsNoOther(t *testing.T) {
 	w := newForsaken(1, 2, true)

@@ -21,8 +21,8 @@ func (f *Function) match(now time.Time) {
 }
 
 // handOut hands a ticket to an instance.
-func (f *Function) handOut(cid invocation.CID, t *invocation.Ticket) {
-	f.handOuts = append(f.handOuts, HandOut{CID: cid, Ticket: *t, Lent: f.spec.lends()})
+func (f *Function) handOut(cid invocation.CID, t *invocation.Ticket, lent bool) {
+	f.handOuts = append(f.handOuts, HandOut{CID: cid, Ticket: *t, Lent: lent})
 	f.do(&f.handOuts[len(f.handOuts)-1])
 }
 
