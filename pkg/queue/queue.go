@@ -41,8 +41,10 @@ type Queue struct {
 	backlog   backlog
 	instances instances
 	seq       uint64
-	// recallsFrom is when Recalls may look at all loans again.
+	// recallsFrom is when Recalls and RecallCalm may look at all loans again.
 	recallsFrom time.Time
+	// lateFor are the tickets for which RecallCalm has recalled places.
+	lateFor []invocation.ID
 }
 
 // New makes an empty queue. Its maps come with the first ticket and the first instance: most functions

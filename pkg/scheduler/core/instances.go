@@ -98,9 +98,7 @@ func onPulled(f *Function, e *Pulled, now time.Time) {
 		}
 	}
 	f.match(now)
-	if e.AwaitsCore {
-		bindLate(f, e, now)
-	}
+	bindLate(f, e, now)
 	switch {
 	case back && f.queue.Waiting() > 0:
 		f.wake() // a tick hands it out after the cool-down, or launches another instance
@@ -110,14 +108,19 @@ func onPulled(f *Function, e *Pulled, now time.Time) {
 }
 
 // bindLate looks for an instance on a calm node, for a call that waits for a core on a busy one. A
-// call whose ticket is not claimed goes to both. One that came by a loan stays where it is, but the
-// next ones come by tickets.
+// call whose ticket is not claimed goes to both, if necessary once another gateway has given a place
+// back that it does not use. One that came by a loan stays where it is, but the next ones come by
+// tickets.
 func bindLate(f *Function, e *Pulled, now time.Time) {
-	if e.Awaits == (invocation.ID{}) {
-		queue.RecallLate(f.queue, e.CID, now, func(r queue.Recall) { f.do(Recall(r)) })
-		return
+	queue.RebindRecalled(f.queue, now, f.spec.lends(), f.handOut)
+	switch {
+	case !e.AwaitsCore:
+	case e.Awaits == (invocation.ID{}):
+		queue.RecallLate(f.queue, e.CID, now, f.recall)
+	default:
+		queue.Rebind(f.queue, e.CID, e.Awaits, now, f.spec.lends(), f.handOut)
+		queue.RecallCalm(f.queue, e.CID, e.Awaits, now, f.reports.idle, f.recall)
 	}
-	queue.Rebind(f.queue, e.CID, e.Awaits, now, f.spec.lends(), f.handOut)
 }
 
 func onStarted(f *Function, e Started) {

@@ -244,13 +244,14 @@ func (s *Spec) lends() bool { return s.Calls.Concurrency == 0 && s.Calls.Rate ==
 // recallLoans takes loans back that other gateways need, or all if the function lends nothing
 // any more.
 func recallLoans(f *Function, now time.Time) {
-	visit := func(r queue.Recall) {
-		f.reports.recalled(r.Gateway, r.Calls)
-		f.do(Recall(r))
-	}
 	if !f.spec.lends() {
-		f.queue.RecallAll(now, visit)
+		f.queue.RecallAll(now, f.recall)
 		return
 	}
-	f.queue.Recalls(now, f.reports.idle, visit)
+	f.queue.Recalls(now, f.reports.idle, f.recall)
+}
+
+func (f *Function) recall(r queue.Recall) {
+	f.reports.recalled(r.Gateway, r.Calls)
+	f.do(Recall(r))
 }
