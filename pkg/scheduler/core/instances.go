@@ -98,7 +98,9 @@ func onPulled(f *Function, e *Pulled, now time.Time) {
 		}
 	}
 	f.match(now)
-	bindLate(f, e, now)
+	if f.spec.Calls.Concurrency == 0 {
+		bindLate(f, e, now)
+	}
 	switch {
 	case back && f.queue.Waiting() > 0:
 		f.wake() // a tick hands it out after the cool-down, or launches another instance
@@ -110,7 +112,8 @@ func onPulled(f *Function, e *Pulled, now time.Time) {
 // bindLate looks for an instance on a calm node, for a call that waits for a core on a busy one. A
 // call whose ticket is not claimed goes to both, if necessary once another gateway has given a place
 // back that it does not use. One that came by a loan stays where it is, but the next ones come by
-// tickets.
+// tickets. A function with calls.maxInFlight has none of this, because the queue counts a call at its
+// last holder only: when that gives the ticket back, the first one may run it.
 func bindLate(f *Function, e *Pulled, now time.Time) {
 	queue.RebindRecalled(f.queue, now, f.spec.lends(), f.handOut)
 	switch {
