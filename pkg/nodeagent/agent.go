@@ -144,7 +144,7 @@ func (a *Agent) applyEvent(now time.Duration, e callorder.Event) {
 			}
 		case callorder.AskAgain:
 			if s := a.state.sessions[effect.Instance]; s != nil {
-				s.setAsk(true)
+				s.setMode(a.state.mode.busy, true)
 			}
 		}
 	}

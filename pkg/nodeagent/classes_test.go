@@ -76,6 +76,34 @@ func TestABatchInstanceIsLowOnACalmMachine(t *testing.T) {
 	})
 }
 
+// Instances of all classes tell schedulers and gateways that their node is busy. A pod without an agent
+// tells nobody, and a mode that has not changed is not said again.
+func TestAllClassesHearOfTheMode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, func(c *Config, _ *Deps) { c.LatencyCritical = []string{"ns"} })
+		defer m.run()()
+		agents := map[string]*fakeAgent{"": m.connect("s", "f"), "LatencyCritical": m.connectAs("LatencyCritical", "c"), "Batch": m.connectAs("Batch", "b")}
+		for _, p := range agents {
+			p.heard()
+		}
+		said := map[string]string{"": "ask", "LatencyCritical": "busy", "Batch": "busy"}
+		m.want(9)
+		m.pass(2 * time.Second)
+		for class, p := range agents {
+			expect(t, class+" on a busy machine", p, said[class])
+		}
+		late := m.connectAs("LatencyCritical", "d")
+		expect(t, "one that comes later", late, "welcome", "busy")
+		m.want(0)
+		m.pass(2 * time.Second)
+		for class, p := range agents {
+			expect(t, class+" on a calm one", p, "ask not")
+		}
+		late = m.connectAs("LatencyCritical", "e")
+		expect(t, "one that comes to a calm one", late, "welcome")
+	})
+}
+
 func TestABatchInstanceIsNotAskedAndBreathes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t, nil)
@@ -84,7 +112,7 @@ func TestABatchInstanceIsNotAskedAndBreathes(t *testing.T) {
 		occupy := m.occupants("x", "y")
 		m.want(4)
 		occupy(2 * time.Second)
-		expect(t, "on a busy machine", p, "welcome", "low")
+		expect(t, "on a busy machine", p, "welcome", "low", "busy")
 		if n := m.group("b").lifted; n < 2 {
 			t.Errorf("it breathed %d times while it starved", n)
 		}
@@ -162,7 +190,7 @@ func TestLatencyCriticalInstancesAreNotAskedAndTakeTickets(t *testing.T) {
 		m.group("c").compute(true)
 		m.want(3)
 		m.pass(200 * time.Millisecond)
-		expect(t, "on a busy machine", c, "welcome")
+		expect(t, "on a busy machine", c, "welcome", "busy")
 		a.ask(1)
 		m.pass(10 * time.Millisecond)
 		b.ask(1)

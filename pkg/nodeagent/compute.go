@@ -136,7 +136,7 @@ func addressOf(ctx context.Context) net.Addr {
 	return nil
 }
 
-// join welcomes an instance and tells it whether to ask.
+// join welcomes an instance and tells it the mode.
 func (a *Agent) join(s *session, agreed wire.Agreed) (*session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -147,7 +147,7 @@ func (a *Agent) join(s *session, agreed wire.Agreed) (*session, error) {
 		_ = s.group.Close()
 		return nil, err
 	}
-	s.setAsk(a.state.mode.busy)
+	s.setMode(a.state.mode.busy, a.state.mode.busy)
 	a.deps.Log.Debug("an instance joined", "instance", s.name, "function", s.function.name, "class", s.class)
 	return s, nil
 }
@@ -232,7 +232,7 @@ func (a *Agent) endCall(now time.Duration, s *session, refused bool) (ended bool
 func (a *Agent) exempt(now time.Duration, s *session, ended bool) {
 	mean, known := a.state.core.Mean(s.function.namespace, s.function.name)
 	if ended && known && mean < a.config.ExemptBelow && a.state.core.MayBeExempt(now, s.id) {
-		s.setAsk(false)
+		s.setMode(a.state.mode.busy, false)
 		a.applyEvent(now, callorder.Exempted{Instance: s.id})
 	}
 }

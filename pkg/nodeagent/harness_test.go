@@ -325,7 +325,16 @@ func (p *fakeAgent) heard() []string {
 		case *nodewire.ComputeReply_Welcome:
 			words = append(words, "welcome")
 		case *nodewire.ComputeReply_Mode:
-			words = append(words, map[bool]string{true: "ask", false: "ask not"}[k.Mode.GetAsk()])
+			word := "ask"
+			switch {
+			case !k.Mode.GetAsk() && k.Mode.GetBusy():
+				word = "busy"
+			case !k.Mode.GetAsk():
+				word = "ask not"
+			case !k.Mode.GetBusy():
+				word = "ask on a calm node"
+			}
+			words = append(words, word)
 		case *nodewire.ComputeReply_Grant:
 			words = append(words, "grant "+string('0'+rune(k.Grant.GetAsk())))
 		case *nodewire.ComputeReply_Still:

@@ -69,7 +69,7 @@ func (a *Agent) lookAtMode(now time.Duration) {
 	a.metrics.showBusy(busy)
 	a.applyEvent(now, callorder.ModeChanged{Busy: busy})
 	for _, s := range a.state.sessions {
-		s.setAsk(busy)
+		s.setMode(busy, busy)
 	}
 }
 

@@ -50,7 +50,7 @@ type session struct {
 	usage     time.Duration // at the last look
 	counted   time.Duration // usage of a batch instance that its metric has
 	waitedFor time.Duration // at the last look of co-location
-	ask       bool          // what the agent was told last
+	ask, busy bool          // what the agent has heard last of its mode
 	// sign is when the call that waits was asked for, or when its agent has heard last that it waits.
 	sign time.Duration
 	// low says where the core wants the instance, inLow where its group is, and failing that the
@@ -107,15 +107,15 @@ func (s *session) reply(r *nodewire.ComputeReply) {
 	}
 }
 
-// setAsk tells the agent whether its calls need tickets, if that is new. Only calls of class Standard
-// do.
-func (s *session) setAsk(ask bool) {
+// setMode tells the agent whether the node is busy, and whether its calls need tickets, if that is new.
+// Only calls of class Standard do.
+func (s *session) setMode(busy, ask bool) {
 	ask = ask && s.class == callorder.Standard
-	if s.ask == ask {
+	if s.ask == ask && s.busy == busy {
 		return
 	}
-	s.ask = ask
-	s.reply(&nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Mode{Mode: &nodewire.Mode{Ask: ask}}})
+	s.ask, s.busy = ask, busy
+	s.reply(&nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Mode{Mode: &nodewire.Mode{Ask: ask, Busy: busy}}})
 }
 
 // close ends the stream. Only the first reason counts.

@@ -159,7 +159,8 @@ func (a *Agent) hearNode(stream computeStream, reply *nodewire.ComputeReply) {
 	var e core.Event
 	switch kind := reply.GetKind().(type) {
 	case *nodewire.ComputeReply_Mode:
-		e = core.NodeMode{Busy: kind.Mode.GetAsk()}
+		ask := kind.Mode.GetAsk() // an older node agent says no more
+		e = core.NodeMode{Busy: ask || kind.Mode.GetBusy(), Ask: ask}
 	case *nodewire.ComputeReply_Grant:
 		e = core.NodeGranted{Attempt: core.Attempt(kind.Grant.GetAsk())}
 	case *nodewire.ComputeReply_Still:

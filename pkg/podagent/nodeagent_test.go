@@ -239,6 +239,32 @@ func TestACallThatWaitsForACoreIsGivenUp(t *testing.T) {
 	})
 }
 
+// A node agent tells instances that need not ask that their node is busy, so that others prefer those of
+// calm nodes. One of an older release says only whether to ask.
+func TestAnInstanceThatNeedNotAskSaysThatItsNodeIsBusy(t *testing.T) {
+	withHarness(t, onANode, func(w *harness) {
+		p, node, g := w.lendOnANode()
+		say := func(ask, busy bool) {
+			node.say(&nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Mode{Mode: &nodewire.Mode{Ask: ask, Busy: busy}}})
+		}
+		say(false, true)
+		p.hear("pull 0 lent gateway:1 1 busy")
+		if !g.busy.Load() {
+			t.Error("the gateway does not know that the node is busy")
+		}
+		loan := g.call(get())
+		(<-w.adapter.calls).hello()
+		loan.hear(`head 200 whole "hello" keeps`)
+		loan.hearEnd()
+		say(true, true)
+		say(false, true) // its calls are very short
+		say(false, false)
+		p.hear("pull 0 lent gateway:1 1")
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
 // A call by a loan that waits until its time is over costs neither the instance nor its place.
 func TestACallWhoseTimeIsOverWhileItWaitsForACore(t *testing.T) {
 	withHarness(t, onANode, func(w *harness) {

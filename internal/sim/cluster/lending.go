@@ -89,7 +89,7 @@ func (l *lending) nowReady(in *instance) {
 	in.agent.feed(agent.Begin{})
 	in.agent.feed(agent.FunctionReady{})
 	if in.computer != nil {
-		in.agent.feed(agent.NodeMode{Busy: true})
+		in.agent.feed(agent.NodeMode{Busy: true, Ask: true})
 	}
 }
 

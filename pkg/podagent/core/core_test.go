@@ -267,9 +267,9 @@ func TestACoreThatComesTooLate(t *testing.T) {
 	p := params()
 	p.Concurrency = 1
 	s := ready(t, p)
-	s.on(NodeMode{Busy: true}, Received{1, lent('a')}, NodeGranted{1}, Granted{1}, CallEnded{Attempt: 1, Outcome: Complete})
+	s.on(NodeMode{Busy: true, Ask: true}, Received{1, lent('a')}, NodeGranted{1}, Granted{1}, CallEnded{Attempt: 1, Outcome: Complete})
 	for i, late := range []Event{NodeGranted{2}, NodeLost{}} {
-		s.on(NodeMode{Busy: true}, Called{Gateway: 1, Call: uint32(2 * (i + 1)), Remaining: time.Second})
+		s.on(NodeMode{Busy: true, Ask: true}, Called{Gateway: 1, Call: uint32(2 * (i + 1)), Remaining: time.Second})
 		s.done = nil
 		s.now = s.now.Add(time.Second)
 		s.on(late)

@@ -203,9 +203,10 @@ const (
 	Untouched
 )
 
-// NodeMode says whether calls ask their node agent for a core: while more threads want to run
-// than the node has cores. It is the first event of a connection to the node agent.
-type NodeMode struct{ Busy bool }
+// NodeMode says whether the node is busy: whether more threads want to run than it has cores. Ask says
+// that calls ask their node agent for a core meanwhile. It is the first event of a connection to
+// the node agent.
+type NodeMode struct{ Busy, Ask bool }
 
 // NodeGranted says that a call that asked may begin.
 type NodeGranted struct{ Attempt Attempt }

@@ -185,7 +185,7 @@ func (w *checker) playOne(what byte, how int) {
 	case 32, 33:
 		w.play(Granted{attempt})
 	case 34, 35:
-		w.playNode(NodeMode{Busy: how%8 > 0})
+		w.playNode(NodeMode{Busy: how%8 > 0, Ask: how%8 > 1})
 	case 40, 41:
 		if how%2 == 0 && w.asking != 0 {
 			w.pass(invocation.LongCoreWait)

@@ -22,9 +22,9 @@ const (
 // node is what the instance knows of its node agent. Only functions of concurrency 1 ask, so at
 // most one call waits.
 type node struct {
-	// busy says that the node agent wants calls to ask, and low that the instance gets only
-	// what others leave of the cores.
-	busy, low bool
+	// busy says that more want to run on the node than it has cores, asks that the node agent wants
+	// calls of this instance to ask, and low that the instance gets only what others leave of the cores.
+	busy, asks, low bool
 	// heard is when the node agent gave a sign last, and distrusted until when it is not asked. silent says
 	// that it has given no sign since a call waited for one in vain.
 	heard, distrusted time.Time
@@ -44,7 +44,7 @@ type node struct {
 
 // beginCall lets a call go on once it has a core: at once, unless the node agent has to be asked.
 func beginCall(c *Core, now time.Time, n Attempt, a *attempt) {
-	if c.params.Concurrency != 1 || !c.node.busy || now.Before(c.node.distrusted) {
+	if c.params.Concurrency != 1 || !c.node.asks || now.Before(c.node.distrusted) {
 		proceed(c, now, n, a)
 		return
 	}
@@ -188,8 +188,9 @@ func (n *node) hear(now time.Time) { n.heard, n.silent = now, false }
 
 func onNodeMode(c *Core, now time.Time, e NodeMode) {
 	c.node.hear(now)
+	c.node.asks = e.Ask
 	sayBusy(c, now, e.Busy)
-	if e.Busy {
+	if e.Ask {
 		reportRunning(c)
 	}
 }
@@ -255,7 +256,7 @@ func sayLow(c *Core, now time.Time) {
 }
 
 func onNodeLost(c *Core, now time.Time) {
-	c.node.low, c.node.silent = false, false
+	c.node.asks, c.node.low, c.node.silent = false, false, false
 	sayNormal(c, now)
 	sayBusy(c, now, false)
 	for _, a := range c.calls.attempts {
@@ -310,7 +311,7 @@ func nodeDue(c *Core, now time.Time) {
 	}
 	if _, a := c.waitingForCore(); a == nil {
 		c.node.distrusted = time.Time{}
-		if c.node.busy {
+		if c.node.asks {
 			reportRunning(c)
 		}
 		return

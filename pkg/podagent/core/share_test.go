@@ -209,7 +209,7 @@ func TestAnInstanceOfABusyNodeSharesItsPlace(t *testing.T) {
 	unlent := ticket('x')
 	unlent.Ticket.Gateway = "g:1"
 	for _, e := range []Event{
-		NodeMode{Busy: true}, Received{1, unlent}, NodeGranted{3}, Granted{3}, CallEnded{Attempt: 3, Outcome: Complete}, Lost{Session: 1},
+		NodeMode{Busy: true, Ask: true}, Received{1, unlent}, NodeGranted{3}, Granted{3}, CallEnded{Attempt: 3, Outcome: Complete}, Lost{Session: 1},
 	} {
 		w.play(e)
 	}

@@ -137,7 +137,7 @@ func (s *script) play(words []string) {
 			}
 			return called
 		},
-		"node":      func() Event { return NodeMode{word(1) == "busy"} },
+		"node":      func() Event { return NodeMode{Busy: word(1) == "busy", Ask: word(1) == "busy" && word(2) != "exempt"} },
 		"core":      func() Event { return NodeGranted{attempt} },
 		"still":     func() Event { return NodeStill{} },
 		"node-lost": func() Event { return NodeLost{} },

@@ -720,10 +720,15 @@ func (x *Welcome) GetStillEveryNs() int64 {
 	return 0
 }
 
-// Mode tells an agent whether its calls need core tickets. Before the first one they do not.
+// Mode tells an agent whether the node is busy, and whether its calls need core tickets. Before the first
+// one neither is so.
 type Mode struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ask           bool                   `protobuf:"varint,1,opt,name=ask,proto3" json:"ask,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Ask   bool                   `protobuf:"varint,1,opt,name=ask,proto3" json:"ask,omitempty"`
+	// More threads want to run on the node than it has cores, also if this instance need not ask: because
+	// of its class, or because its calls are very short. Node agents before this member do not say it,
+	// and a node on which calls ask is busy in any case.
+	Busy          bool `protobuf:"varint,2,opt,name=busy,proto3" json:"busy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -761,6 +766,13 @@ func (*Mode) Descriptor() ([]byte, []int) {
 func (x *Mode) GetAsk() bool {
 	if x != nil {
 		return x.Ask
+	}
+	return false
+}
+
+func (x *Mode) GetBusy() bool {
+	if x != nil {
+		return x.Busy
 	}
 	return false
 }
@@ -937,9 +949,10 @@ const file_wire_node_v1alpha1_node_proto_rawDesc = "" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x18\n" +
 	"\arelease\x18\x02 \x01(\tR\arelease\x12\x1a\n" +
 	"\bfeatures\x18\x03 \x03(\tR\bfeatures\x12$\n" +
-	"\x0estill_every_ns\x18\x04 \x01(\x03R\fstillEveryNs\"\x18\n" +
+	"\x0estill_every_ns\x18\x04 \x01(\x03R\fstillEveryNs\",\n" +
 	"\x04Mode\x12\x10\n" +
-	"\x03ask\x18\x01 \x01(\bR\x03ask\"\x19\n" +
+	"\x03ask\x18\x01 \x01(\bR\x03ask\x12\x12\n" +
+	"\x04busy\x18\x02 \x01(\bR\x04busy\"\x19\n" +
 	"\x05Grant\x12\x10\n" +
 	"\x03ask\x18\x01 \x01(\x04R\x03ask\"\a\n" +
 	"\x05Still\"\x17\n" +
