@@ -85,6 +85,16 @@ func (cs *calls) inPhase(phase attemptPhase, n Attempt) *attempt {
 	return nil
 }
 
+// run reports whether a call runs.
+func (cs *calls) run() bool {
+	for _, a := range cs.attempts {
+		if a.phase == running {
+			return true
+		}
+	}
+	return false
+}
+
 // at are the attempts of a connection, in order.
 func (cs *calls) at(g Gateway) []Attempt {
 	var at []Attempt
@@ -157,8 +167,7 @@ func onGranted(c *Core, now time.Time, g Granted) {
 		c.emit(Release(g))
 		c.giveBack(now, g.Attempt, a, Done{ID: a.id})
 	default:
-		a.phase = running
-		c.emit(Start{g.Attempt, a.coreWait})
+		begin(c, now, g.Attempt, a)
 	}
 }
 
@@ -234,6 +243,7 @@ func onCallEnded(c *Core, now time.Time, e CallEnded) {
 		c.drain(now, ReasonCallBroken, e.Detail)
 	}
 	c.calls.lastRan = now
+	wasLow := c.node.saidLow
 	c.endAttempt(now, e.Attempt)
 	keeps := c.leaveGateway(now, a, a.lent || a.byLoan)
 	c.emit(Deliver{Attempt: e.Attempt, Keeps: keeps})
@@ -244,6 +254,8 @@ func onCallEnded(c *Core, now time.Time, e CallEnded) {
 		c.sendPull(now, 1, done)
 	case !keeps:
 		c.sendPull(now, 1)
+	case wasLow && !c.node.saidLow:
+		c.sendPull(now, 0)
 	}
 }
 
@@ -254,6 +266,9 @@ func (c *Core) endAttempt(now time.Time, n Attempt) {
 	}
 	delete(c.calls.attempts, n)
 	c.calls.held--
+	if !c.calls.run() {
+		c.node.forgetLow()
+	}
 	if c.calls.held == 0 && !c.life.draining {
 		c.idle = idleness{since: now}
 	}

@@ -36,8 +36,8 @@ type node struct {
 	// handed over. sayAt is when the scheduler hears of it next.
 	said  bool
 	sayAt time.Time
-	// saidLow says that the scheduler has heard that the instance is low, and sayLowAt is when it
-	// hears that; zero if it need not.
+	// saidLow says that the scheduler has heard that a call runs in the low band of a busy node, and
+	// sayLowAt is when it hears that; zero if it need not.
 	saidLow  bool
 	sayLowAt time.Time
 }
@@ -72,14 +72,20 @@ func proceed(c *Core, now time.Time, n Attempt, a *attempt) {
 		tellStalled(c, n, a, false)
 	}
 	if a.byLoan {
-		a.phase = running
-		c.emit(Start{n, a.coreWait})
+		begin(c, now, n, a)
 		return
 	}
 	a.phase = claiming
 	a.claimDeadline = now.Add(claimTimeout << min(c.calls.unanswered, claimDoublings))
 	c.calls.claims = append(c.calls.claims, n)
 	claimAt(c, now, n, a)
+}
+
+// begin hands a call to the function.
+func begin(c *Core, now time.Time, n Attempt, a *attempt) {
+	a.phase = running
+	c.emit(Start{n, a.coreWait})
+	armLow(c, now)
 }
 
 // endWait ends the wait of a call, and reports whether the scheduler has heard of it.
@@ -189,7 +195,11 @@ func (n *node) hear(now time.Time) { n.heard, n.silent = now, false }
 func onNodeMode(c *Core, now time.Time, e NodeMode) {
 	c.node.hear(now)
 	c.node.asks = e.Ask
+	if !e.Busy { // in the low band, too, a call has all that it wants
+		c.node.forgetLow()
+	}
 	sayBusy(c, now, e.Busy)
+	armLow(c, now)
 	if e.Ask {
 		reportRunning(c)
 	}
@@ -224,19 +234,32 @@ func onNodeLow(c *Core, now time.Time, e NodeLow) {
 	c.node.low = e.Low
 	sayPingEvery(c, now)
 	if e.Low {
-		c.node.sayLowAt = now.Add(invocation.LongCoreWait)
+		armLow(c, now)
 		return
 	}
 	sayNormal(c, now)
 }
 
-// sayNormal tells the scheduler that the instance is not low any more, if it has heard that it was.
+// armLow lets the scheduler hear in a while that a call runs in the low band of a busy node. An
+// instance of class Batch is always in that band.
+func armLow(c *Core, now time.Time) {
+	if c.node.low && c.node.busy && !c.node.saidLow && c.node.sayLowAt.IsZero() && c.calls.run() {
+		c.node.sayLowAt = now.Add(invocation.LongCoreWait)
+	}
+}
+
+// sayNormal tells the scheduler that no call is low any more, if it has heard that one was.
 func sayNormal(c *Core, now time.Time) {
-	said := c.node.saidLow
-	c.node.saidLow, c.node.sayLowAt = false, time.Time{}
-	if said {
+	if c.node.forgetLow() {
 		c.sendPull(now, 0)
 	}
+}
+
+// forgetLow ends what the scheduler hears of the low band, and reports whether it has heard that a
+// call is low. The next pull does not say so.
+func (n *node) forgetLow() (said bool) {
+	said, n.saidLow, n.sayLowAt = n.saidLow, false, time.Time{}
+	return said
 }
 
 // sayLow tells the scheduler that a call has long had only what others leave of the cores: more
@@ -245,14 +268,8 @@ func sayLow(c *Core, now time.Time) {
 	if at := c.node.sayLowAt; at.IsZero() || now.Before(at) {
 		return
 	}
-	c.node.sayLowAt = time.Time{}
-	for _, a := range c.calls.attempts {
-		if a.phase == running {
-			c.node.saidLow = true
-			c.sendPull(now, 0)
-			return
-		}
-	}
+	c.node.saidLow, c.node.sayLowAt = true, time.Time{}
+	c.sendPull(now, 0)
 }
 
 func onNodeLost(c *Core, now time.Time) {
