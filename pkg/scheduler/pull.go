@@ -335,9 +335,10 @@ func (p *pullStream) decideLeave(idle time.Duration) core.LeaveAnswered {
 const minLeaveRetry = 100 * time.Millisecond
 
 // goodbye removes the instance from the queue. Its claimed calls continue until it closes the
-// stream.
+// stream. Of its node it says nothing more.
 func (p *pullStream) goodbye(g *agentwire.Goodbye) {
 	p.leaving = true
+	p.hearOfNode(false)
 	ending := provisioner.Ending{Within: drainTime(p.function.current())}
 	switch g.GetReason() {
 	case agentwire.Goodbye_REASON_START_FAILED:

@@ -175,6 +175,32 @@ func TestAReportTellsOfTheLastWaitForACore(t *testing.T) {
 	})
 }
 
+// An instance that finishes a long call before it leaves sends no pulls, so it could not say that its
+// node is calm again.
+func TestAnInstanceThatLeavesSaysNothingOfItsNode(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		fn := w.put("f", minInstances(1))
+		w.ticks(1)
+		spec := w.started(fn, 1)[0]
+		a := w.ready(spec)
+		a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{NodeBusy: true}}})
+		synctest.Wait()
+		if !w.scheduler.busyNodes.has(spec.Node) {
+			t.Error("its node does not count as busy")
+		}
+		a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Goodbye{Goodbye: &agentwire.Goodbye{}}})
+		synctest.Wait()
+		if w.scheduler.busyNodes.has(spec.Node) {
+			t.Error("its node counts as busy after its goodbye")
+		}
+		a.cut()
+		synctest.Wait()
+		if w.scheduler.busyNodes.some() {
+			t.Error("a node counts as busy after its stream has ended")
+		}
+	})
+}
+
 func TestStatusOfAnUnknownFunctionIsEmpty(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		fn := newTestFunction("nowhere")
