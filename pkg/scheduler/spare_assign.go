@@ -40,7 +40,7 @@ func (s *warmPools) assignSpares(c *evaluation, n int) []provisioner.Key {
 	}
 	var keys []provisioner.Key
 	for len(keys) < n {
-		p := s.spares.pick(uid)
+		p := s.spares.pick(uid, s.busyNodes.has)
 		if p == nil {
 			break
 		}
@@ -102,4 +102,14 @@ func (s *warmPools) spareRoom(f *function, fn *v1alpha1.Function) int {
 		return s.spares.available(uid)
 	}
 	return 0
+}
+
+// nodesBusy reports whether an instance that a function gets now comes to a busy node: all with room
+// are, and so are those of the spare instances that it could get.
+func (s *warmPools) nodesBusy(f *function, u *unit) bool {
+	if !s.placer.nodesBusy(u) {
+		return false
+	}
+	uid, _, ok := s.poolOf(f, u.fn)
+	return !ok || !s.spares.onCalmNode(uid, s.busyNodes.has)
 }

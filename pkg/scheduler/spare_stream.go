@@ -23,6 +23,7 @@ type spareStream struct {
 	agentStream
 	pools    *warmPools
 	revision string
+	node     string
 }
 
 // pullSpare serves a spare instance until it is assigned to a function.
@@ -40,7 +41,7 @@ func (s *sessions) pullSpare(server pullServer, end ender, hello *agentwire.Hell
 		s.deps.Instances.End(in.Key, provisioner.Ending{Within: leaveGrace})
 		return server.Send(drainReply(string(core.BecauseUnsupported)))
 	}
-	p := &spareStream{pools: s.warmPools, revision: in.Revision}
+	p := &spareStream{pools: s.warmPools, revision: in.Revision, node: in.Node}
 	p.prepare(s.host, in.Key, of, end, 8)
 	p.welcome(0)
 	s.streams.register(&p.agentStream)
@@ -121,8 +122,9 @@ func (s *spares) putBack(p *spareStream) {
 	}
 }
 
-// pick returns the oldest spare instance of a pool, or nil. No other function gets it.
-func (s *spares) pick(uid string) *spareStream {
+// pick returns the oldest spare instance of a pool on a calm node or, without one, the oldest, or nil. No
+// other function gets it.
+func (s *spares) pick(uid string, busy func(node string) bool) *spareStream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.pools[uid]
@@ -133,9 +135,18 @@ func (s *spares) pick(uid string) *spareStream {
 	if len(cids) == 0 {
 		return nil
 	}
-	p := of.ready[cids[0]]
-	delete(of.ready, cids[0])
+	i := max(0, slices.IndexFunc(cids, func(cid invocation.CID) bool { return !busy(of.ready[cid].node) }))
+	p := of.ready[cids[i]]
+	delete(of.ready, cids[i])
 	return p
+}
+
+// onCalmNode reports whether one that could be picked is on a calm node.
+func (s *spares) onCalmNode(uid string, busy func(node string) bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.pools[uid]
+	return of != nil && slices.ContainsFunc(of.assignable(), func(cid invocation.CID) bool { return !busy(of.ready[cid].node) })
 }
 
 // available is how many could be picked.

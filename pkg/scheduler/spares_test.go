@@ -54,6 +54,42 @@ func TestAFirstCallTakesASpareInstance(t *testing.T) {
 	})
 }
 
+// A spare instance on a calm node is taken before one on a busy node, and as long as there is one, an
+// instance more does find a core.
+func TestSpareInstancesOfCalmNodesAreTakenFirst(t *testing.T) {
+	inPoolHarness(t, 2, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, f, g *v1alpha1.Function) {
+		specs := w.started(poolFunction(rt), 2)
+		busy, calm := w.helloSpare(specs[0]), w.helloSpare(specs[1])
+		w.scheduler.busyNodes.hear(specs[0].Node, true) // it is the only one with room
+		nodesBusy := func() bool {
+			of := w.scheduler.lookup(string(f.UID))
+			return w.scheduler.observe(of, of.currentUnit()).NodesBusy
+		}
+		if !nodesBusy() {
+			t.Error("both spare instances are on the busy node, and a calm one counts")
+		}
+		w.scheduler.spares.move(calm.key, "calm")
+		if nodesBusy() {
+			t.Error("the spare instance on a calm node does not count")
+		}
+		gw := w.gateway("g:1")
+		gw.offer(f, 1)
+		w.after(takeTime)
+		busy.expect()
+		calm.expect("assigned to ns/f as 00000007-000001")
+		gw.offer(g, 2)
+		w.after(takeTime)
+		busy.expect("assigned to ns/g as 00000007-000001")
+	})
+}
+
+// move lets a spare instance be on another node.
+func (s *spares) move(key provisioner.Key, node string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pools[key.FunctionUID].ready[key.CID].node = node
+}
+
 // A Runtime has pools of several sizes and for several namespaces. Each function has the
 // one of its size, and a pool that admits no namespace with functions has no instance.
 func TestFunctionsTakeFromThePoolOfTheirSize(t *testing.T) {

@@ -155,7 +155,7 @@ func (s *ticker) observe(f *function, u *unit) core.Observed {
 	_, unconfirmed := s.deps.Ownership.Unconfirmed()
 	return core.Observed{
 		Created: seen.Created, Creating: seen.Creating, Awaited: seen.Awaited,
-		Failing: seen.Failing, Room: s.placer.room(u) + s.spareRoom(f, u.fn), NodesBusy: s.placer.nodesBusy(u),
+		Failing: seen.Failing, Room: s.placer.room(u) + s.spareRoom(f, u.fn), NodesBusy: s.nodesBusy(f, u),
 		KindStart: s.starts.mean(kindOf(u.fn)), Unconfirmed: unconfirmed,
 	}
 }
