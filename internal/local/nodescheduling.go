@@ -96,6 +96,7 @@ func (s *nodeScheduler) open(dataDir string, registry prometheus.Registerer) (er
 			s.log.Warn("some control groups could not be set to normal", "err", err)
 		}
 	}
+	nodeagent.CheckCores(runtime.NumCPU(), nodeagent.OnlineCores, s.log)
 	config := nodeagent.DefaultConfig(runtime.NumCPU())
 	// Agents are not in the groups of their functions, so nobody has to breathe there.
 	config.Breath.Share = 0

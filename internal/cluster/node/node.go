@@ -180,6 +180,9 @@ func (n *nodeRole) startAgent(instances *podIdentifier) (*nodeagent.Agent, error
 	if err != nil {
 		return nil, err
 	}
+	if n.config.Cores == 0 {
+		nodeagent.CheckCores(runtime.NumCPU(), nodeagent.OnlineCores, n.log)
+	}
 	if n.config.CoLocation {
 		settings.SwitchOnCoLocation(runtime.NumCPU(), n.tree, n.log)
 	}

@@ -1,7 +1,9 @@
 package cgroups
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +37,19 @@ func parseCores(list string) ([]int, error) {
 	}
 	slices.Sort(cores)
 	return slices.Compact(cores), nil
+}
+
+// CountCores is how many cores a file of the kernel lists.
+func CountCores(path string) (int, error) {
+	list, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	cores, err := parseCores(string(list))
+	if err == nil && len(cores) == 0 {
+		err = errors.New("cgroups: " + path + " lists no cores")
+	}
+	return len(cores), err
 }
 
 // within is the part of a list of cores that is in another one. Cgroup version 2 writes all cores that the group
