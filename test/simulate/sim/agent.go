@@ -389,7 +389,10 @@ func (s *session) take(m any) {
 func (a *agent) noteReply(m core.Reply) {
 	switch m := m.(type) {
 	case core.Ticket:
-		a.lends[m.Ticket.ID], a.lastLent, a.nodeAgent.ticket = m.Lent, m.Lent, m.Ticket.ID
+		a.lends[m.Ticket.ID], a.nodeAgent.ticket = m.Lent, m.Ticket.ID
+		if m.Lent || !a.nodeAgent.busy { // on a busy node it may not say it of the function
+			a.lastLent = m.Lent
+		}
 	case core.Recall:
 		for _, c := range a.gateways {
 			if c.addr == m.Gateway && c.open && !c.closing {

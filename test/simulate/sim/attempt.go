@@ -38,6 +38,9 @@ func (a *attempt) answered(m answerFrame) {
 		g.carryOut(c, d)
 	case m.lost:
 		a.lose()
+	case m.tooLate:
+		c.unlucky = true
+		g.carryOut(c, c.life.FailUntouched(a.number))
 	default:
 		g.carryOut(c, c.life.Fail(a.number))
 	}

@@ -21,6 +21,8 @@ type agentAttempt struct {
 	// cancelled says that nobody waits for the call any more.
 	cancelled bool
 	granted   callFrame
+	// came is when a call by a credit has come.
+	came time.Time
 	// stalls says that its gateway has heard that it waits for a core, and said that it ever did.
 	stalls, said bool
 	// started says that the core has handed it to the function, and over that this has ended.
@@ -70,7 +72,7 @@ func (a *agent) accepted(e core.Accept) {
 	c := a.connOf(e.Gateway)
 	call := c.calls[e.Call]
 	a.attempts = append(a.attempts, &agentAttempt{
-		agent: a, name: e.Attempt, id: call.id, conn: c, number: call.call, granted: call, lent: true, outcome: core.NotStarted,
+		agent: a, name: e.Attempt, id: call.id, conn: c, number: call.call, granted: call, came: a.now(), lent: true, outcome: core.NotStarted,
 	})
 }
 
@@ -106,7 +108,11 @@ func (a *agent) startCall(e core.Start) {
 	case fateDies:
 		a.after(length, func() { t.end(core.Broken) })
 	}
-	a.after(t.granted.remain, func() { t.end(core.Broken) })
+	left := t.granted.remain
+	if !t.came.IsZero() {
+		left -= a.now().Sub(t.came)
+	}
+	a.after(max(0, left), func() { t.end(core.Broken) })
 }
 
 // fates of a call.
@@ -181,10 +187,12 @@ func (a *agent) deliver(e core.Deliver) {
 	if e.Keeps {
 		t.conn.credits++
 	}
-	switch t.outcome {
-	case core.Complete:
+	switch {
+	case e.Late:
+		t.conn.send(answerFrame{call: t.number, tooLate: true, keeps: e.Keeps})
+	case t.outcome == core.Complete:
 		t.conn.send(answerFrame{call: t.number, run: t.run, exec: t.exec, coreWait: t.coreWait, keeps: e.Keeps})
-	case core.NotStarted:
+	case t.outcome == core.NotStarted:
 		t.conn.send(releaseFrame{call: t.number, keeps: e.Keeps})
 	default:
 		t.conn.send(answerFrame{call: t.number, lost: a.world.chance(0.5), keeps: e.Keeps})

@@ -103,7 +103,7 @@ func (c *gatewayConn) called(m callFrame) {
 	c.seen = m.call
 	c.credits--
 	c.calls[uint32(m.call)] = m
-	c.agent.step(core.Called{Gateway: c.name, Call: uint32(m.call), ID: m.id})
+	c.agent.step(core.Called{Gateway: c.name, Call: uint32(m.call), ID: m.id, Remaining: m.remain})
 	delete(c.calls, uint32(m.call))
 }
 

@@ -96,10 +96,11 @@ type (
 	answerFrame struct {
 		call int
 		// run names the execution that it comes from; 0 if the call failed, and lost says that
-		// it was broken off.
-		run  int
-		lost bool
-		exec time.Duration
+		// it was broken off. tooLate says that it was not begun, because its time was over.
+		run     int
+		lost    bool
+		tooLate bool
+		exec    time.Duration
 		// coreWait is how long it waited for a core before.
 		coreWait time.Duration
 		// keeps says that the call's place stays with the gateway.

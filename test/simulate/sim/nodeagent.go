@@ -38,11 +38,17 @@ func (a *agent) meetNodeAgent() {
 			a.step(core.NodeLow{Low: w.chance(0.5)})
 		default:
 			a.nodeAgent.busy = w.chance(0.6)
-			a.step(core.NodeMode{Busy: a.nodeAgent.busy})
+			a.step(core.NodeMode{Busy: a.nodeAgent.busy, Ask: a.nodeAgent.busy})
 		}
 		a.after(w.between(100*time.Millisecond, 4*time.Second), change)
 	}
 	a.after(w.between(0, time.Second), change)
+}
+
+// coreWait is how long a call waits for a core, of a time below a second: one in twenty waits for up to
+// six seconds, which is longer than schedulers take for a claim, and than most calls may take.
+func coreWait(drawn time.Duration) time.Duration {
+	return drawn + 100*max(0, drawn-950*time.Millisecond)
 }
 
 // askCore lets a node agent answer an ask, or not.
@@ -55,7 +61,11 @@ func (a *agent) askCore(n core.Attempt) {
 	if w.faulty() && w.chance(0.1) { // it stands still
 		return
 	}
-	grants := w.now + w.between(0, time.Second)
+	waits := coreWait(w.between(0, time.Second))
+	grants := w.now + waits
+	if a.attemptOf(n) == nil {
+		w.truth.byID[a.nodeAgent.ticket].wantedCore = w.now + max(waits, time.Second)
+	}
 	var still func()
 	still = func() {
 		switch {

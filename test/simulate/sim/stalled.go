@@ -20,9 +20,13 @@ func (a *agent) tellStalled(e core.TellStalled) {
 	t.conn.send(stalledFrame{call: t.number, stalls: e.Stalls})
 }
 
-// mayBegin looks at whether the gateway of a call by a loan knows that it does not stall. An instance
+// mayBegin looks at whether a call by a loan has time left, and whether its gateway knows that it does not
+// stall. An instance
 // that stood still meanwhile may find its core before the time to say so.
 func (a *agent) mayBegin(t *agentAttempt) {
+	if !t.came.IsZero() && !a.now().Before(t.came.Add(t.granted.remain)) {
+		a.world.violate(RuleBeginsInTime, a.world.truth.byID[t.id].number)
+	}
 	byLoan, waited := t.number%2 == 0, t.coreWait > invocation.LongCoreWait+soon
 	if byLoan && (t.stalls || waited && !t.said && a.turned < a.nodeAgent.asked) {
 		a.world.violate(RuleSaysItStalls, a.world.truth.byID[t.id].number)

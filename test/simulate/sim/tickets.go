@@ -35,8 +35,9 @@ type kept struct {
 	holder    invocation.CID
 	handed    time.Time
 	cancelled bool
-	// rebound says that an instance before holder may claim it, too.
-	rebound bool
+	// rebound says that an instance before holder may claim it, too, and awaitsCore that holder says that
+	// the call waits there for a core.
+	rebound, awaitsCore bool
 }
 
 // asking is how many tickets an instance asks for, and how many places it has lent.
@@ -44,9 +45,9 @@ type asking struct {
 	cid           invocation.CID
 	credits, loan int
 	loans         lendings
-	// busy says that its node is, and awaits is the ticket that waits there for a core.
-	busy   bool
-	awaits invocation.ID
+	// pulls says that it has pulled, busy that its node is, and awaits is the ticket that waits there for a core.
+	pulls, busy bool
+	awaits      invocation.ID
 	// idle says that it runs nothing by its loans, as far as it says.
 	idle bool
 }
@@ -80,6 +81,7 @@ func (k *tickets) happened(e core.Event, effects []core.Effect, now time.Time) {
 		switch effect := effect.(type) {
 		case *core.HandOut:
 			k.handed(effect.CID, effect.Ticket, now)
+			k.mayLend(effect)
 			k.newestFirst = true // or not: what is handed out may change the order
 		case core.Recall:
 			k.asks(effect.CID).loans.recall(effect, now)
@@ -161,13 +163,19 @@ func (k *tickets) offered(t invocation.Ticket, now time.Time) {
 		}
 		return
 	}
-	if e.token != t.Token || now.Sub(e.handed) >= core.DefaultClaimGrace {
+	if e.token != t.Token || e.overdue(now) {
 		e.holder = ""
 	}
 	e.token, e.cancelled = t.Token, false
 	if t.Arrived.Before(e.arrived) {
 		e.arrived, e.deadline = t.Arrived, t.Deadline
 	}
+}
+
+// overdue tells whether a ticket has been with an instance for so long that this has claimed it, or hangs. One
+// that waits for a core there has not been claimed.
+func (e *kept) overdue(now time.Time) bool {
+	return now.Sub(e.handed) >= core.DefaultClaimGrace && !e.awaitsCore
 }
 
 // cancelled notes that nobody wants a ticket any more.
@@ -182,7 +190,15 @@ func (k *tickets) cancelled(id invocation.ID) {
 // pulled notes that an instance asks for tickets, and what it has lent.
 func (k *tickets) pulled(e *core.Pulled, now time.Time) {
 	a := k.asks(e.CID)
-	a.busy, a.awaits = e.NodeBusy, e.Awaits
+	for id, t := range k.kept {
+		if t.holder == e.CID {
+			if t.awaitsCore && e.Awaits != id {
+				t.handed = now // its claim follows
+			}
+			t.awaitsCore = e.Awaits == id
+		}
+	}
+	a.pulls, a.busy, a.awaits = true, e.NodeBusy, e.Awaits
 	room := k.capacity - a.credits - k.holds(e.CID)
 	a.loan = a.loans.replace(e.Loans, room)
 	a.loans.comeBack(e.Credits, now)
@@ -240,7 +256,14 @@ func (k *tickets) handed(cid invocation.CID, t invocation.Ticket, now time.Time)
 	}
 	a.credits--
 	a.idle = false
-	e.holder, e.handed, e.rebound = cid, now, rebinds
+	e.holder, e.handed, e.rebound, e.awaitsCore = cid, now, rebinds, false
+}
+
+// mayLend looks whether an instance that keeps the place of a ticket is on a calm node, if one is.
+func (k *tickets) mayLend(e *core.HandOut) {
+	if e.Lent && k.asks(e.CID).busy && slices.ContainsFunc(k.asking, func(a asking) bool { return a.pulls && !a.busy }) {
+		k.broken(e.Ticket.ID, RuleLendsOnCalmNodes)
+	}
 }
 
 // rebinds tells whether a ticket that an instance holds may go to another one, too: once, from an
@@ -270,7 +293,7 @@ func (k *tickets) left(cid invocation.CID, now time.Time) {
 	k.stops(cid)
 	for id, e := range k.kept {
 		if e.holder == cid {
-			k.putBack(id, e, e.cancelled || now.Sub(e.handed) >= core.DefaultClaimGrace)
+			k.putBack(id, e, e.cancelled || e.overdue(now))
 		}
 	}
 }
