@@ -3,12 +3,14 @@ package gateway
 import (
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/gateway/problems"
@@ -48,12 +50,19 @@ func (g *Gateway) admitted(spec core.Spec) *call {
 // queue lets a call wait under the token 1.
 func queue(v *core.Invocation) core.Decision { return v.Queue(invocation.Token{1}, time.Now()) }
 
-// claimedByEnded is a call whose instance has ended unheard, of a gateway that nobody runs.
-func claimedByEnded(t *testing.T, spec core.Spec) (*Gateway, *call) {
+// waiting is a call that waits, of a gateway that nobody runs.
+func waiting(t *testing.T, spec core.Spec) (*Gateway, *call) {
 	t.Helper()
 	g := unstarted(t)
 	c := g.admitted(spec)
 	g.dispatch.step(c, queue, problem{})
+	return g, c
+}
+
+// claimedByEnded is a call whose instance has ended unheard, of a gateway that nobody runs.
+func claimedByEnded(t *testing.T, spec core.Spec) (*Gateway, *call) {
+	t.Helper()
+	g, c := waiting(t, spec)
 	now, a := time.Now(), &attempt{conn: &agentConn{cid: "cid"}, call: c}
 	if _, err := c.claim(a, func(v *core.Invocation) (core.Grant, error) { return v.Claim(now, invocation.Token{1}, "cid") }, now); err != nil {
 		t.Fatal(err)
@@ -61,6 +70,42 @@ func claimedByEnded(t *testing.T, spec core.Spec) (*Gateway, *call) {
 	g.dispatch.taken(c)
 	a.ended.Store(true)
 	return g, c
+}
+
+// A scheduler does not count a ticket against the function's limits that says it is not the first.
+// So a ticket is not said to be the second because no stream took the first, or because a scheduler
+// gave it back.
+func TestTheFirstTicketThatASchedulerTakesIsTheFirst(t *testing.T) {
+	g, c := waiting(t, core.Spec{})
+	unit := c.destination().unit
+	g.deps.Catalog.(*catalog.Catalog).Put(&rollout.Entry{
+		Function: &v1alpha1.Function{}, Units: []*v1alpha1.Function{unit}, Routes: []rollout.Route{{Weight: 100, Unit: unit}},
+	})
+	g.dispatch.step(c, func(v *core.Invocation) core.Decision { return v.Ask(time.Now()) }, problem{}) // nobody runs links
+	g.dispatch.setRunning(true)
+	now := time.Now()
+	offers := func() (again []bool) {
+		now = now.Add(2 * core.ReofferAfter)
+		g.dispatch.audit(now, noSlot)
+		for _, ticket := range g.dispatch.linkTo(c.destination().slot).pending.offers {
+			again = append(again, ticket.GetAgain())
+		}
+		return again
+	}
+	if got := offers(); len(got) != 0 {
+		t.Fatalf("a link that is not open has %v", got)
+	}
+	g.dispatch.linkTo(c.destination().slot).setOpen(new(linkStream))
+	if got := offers(); !slices.Equal(got, []bool{false}) {
+		t.Fatalf("the first that a stream takes: again %v", got)
+	}
+	g.dispatch.onRefusal(c.id, invocation.Refusal{Reason: invocation.RefusedNotOwner})
+	if got := offers(); !slices.Equal(got, []bool{false, false}) {
+		t.Fatalf("after a scheduler gave it back: again %v", got)
+	}
+	if got := offers(); !slices.Equal(got, []bool{false, false, true}) {
+		t.Errorf("after a scheduler may have kept it: again %v", got)
+	}
 }
 
 func TestAnAuditAnswersACallWhoseInstanceEndedUnheard(t *testing.T) {
@@ -93,8 +138,15 @@ func TestACallThatRunsIsMovedOnlyWhenItWaitsAgain(t *testing.T) {
 		}
 	}
 	g.dispatch.audit(time.Now().Add(2*core.ReofferAfter), noSlot)
-	if o, waits := c.nextOffer(); !waits || o.ticket.GetFunctionUid() != "another" || o.slot != destinationOf(nil, another).slot {
-		t.Errorf("waits %t with %v", waits, o.ticket)
+	waits := false
+	c.sendTicket(func(slot ownership.Slot, ticket *agentwire.Ticket) bool {
+		if waits = true; ticket.GetFunctionUid() != "another" || slot != destinationOf(nil, another).slot {
+			t.Errorf("it waits with %v at slot %d", ticket, slot)
+		}
+		return false
+	})
+	if !waits {
+		t.Error("it does not wait")
 	}
 }
 

@@ -49,23 +49,17 @@ type call struct {
 	client      client
 }
 
-// offer is a ticket and where it goes.
-type offer struct {
-	ticket *agentwire.Ticket
-	slot   ownership.Slot
-	// again says that it is not the call's first one.
-	again bool
-}
-
-// nextOffer is the offer of a waiting call; false if the call does not wait.
-func (c *call) nextOffer() (o offer, waits bool) {
+// sendTicket passes the ticket of a waiting call to send, which waits for nothing and reports
+// whether the ticket is on its way to the scheduler of a slot. The call learns of that before any
+// answer of that scheduler.
+func (c *call) sendTicket(send func(ownership.Slot, *agentwire.Ticket) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	says, waits := c.invocation.Ticket()
 	if !waits {
-		return offer{}, false
+		return
 	}
-	return offer{slot: c.to.slot, again: says.Again, ticket: &agentwire.Ticket{
+	sent := send(c.to.slot, &agentwire.Ticket{
 		InvocationId: c.id[:],
 		FunctionUid:  string(c.to.unit.UID),
 		Token:        says.Token[:],
@@ -74,7 +68,10 @@ func (c *call) nextOffer() (o offer, waits bool) {
 		Lent:         !isLimited(c.to),
 		Again:        says.Again,
 		Trace:        c.scope.Wire(),
-	}}, true
+	})
+	if sent {
+		c.invocation.TicketSent()
+	}
 }
 
 // wireCall is the call as an instance of a unit gets it for an attempt.

@@ -136,14 +136,14 @@ func (d *dispatcher) carryOut(c *call, decided core.Decision) {
 // offer sends a call's ticket to the scheduler that serves the function's slot. If none does
 // now, or its stream is down, the ticket is sent later.
 func (d *dispatcher) offer(c *call) {
-	o, waits := c.nextOffer()
-	if !waits {
-		return
-	}
-	d.metrics.ticketOffered(o.again)
-	if l := d.linkTo(o.slot); l != nil {
-		l.enqueueOffer(o.ticket)
-	}
+	c.sendTicket(func(slot ownership.Slot, t *agentwire.Ticket) bool {
+		l := d.linkTo(slot)
+		if l == nil || !l.enqueueOffer(t) {
+			return false
+		}
+		d.metrics.ticketOffered(t.GetAgain())
+		return true
+	})
 }
 
 // cancelTicket cancels a call's ticket at the slot's scheduler.
@@ -324,14 +324,17 @@ func newLink(d *dispatcher, addr string) *link {
 	return &link{dispatch: d, addr: addr, wakeSender: make(chan struct{}, 1), used: time.Now()}
 }
 
-func (l *link) enqueueOffer(t *agentwire.Ticket) {
+// enqueueOffer reports whether the ticket is to be sent; otherwise it is dropped.
+func (l *link) enqueueOffer(t *agentwire.Ticket) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = time.Now()
-	if l.open != nil && len(l.pending.offers) < l.dispatch.config.MaxInvocations {
-		l.pending.addOffer(t)
-		signal(l.wakeSender)
+	if l.open == nil || len(l.pending.offers) >= l.dispatch.config.MaxInvocations {
+		return false
 	}
+	l.pending.addOffer(t)
+	signal(l.wakeSender)
+	return true
 }
 
 func (l *link) enqueueCancel(id invocation.ID, uid string) {

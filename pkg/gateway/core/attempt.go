@@ -46,7 +46,7 @@ func grant(v *Invocation, now time.Time, used int) Grant {
 	v.attempt++
 	v.claimed = now
 	v.runBy = now.Add(v.spec.Timeout + RunGrace)
-	return Grant{Attempt: v.attempt, RunBy: v.runBy, CancelTicket: v.ticket.offers > used}
+	return Grant{Attempt: v.attempt, RunBy: v.runBy, CancelTicket: v.ticket.sent > used}
 }
 
 // isCurrent reports whether an attempt is the current one.

@@ -173,8 +173,13 @@ func (v *Invocation) Ask(now time.Time) Decision {
 	return v.ticket.offer(now)
 }
 
+// TicketSent records that its Ticket is on its way to a scheduler.
+func (v *Invocation) TicketSent() { v.ticket.sent++ }
+
 // NotQueued records that a scheduler could not take its ticket, so that it is overdue.
-func (v *Invocation) NotQueued() { v.ticket.offered = time.Time{} }
+func (v *Invocation) NotQueued() {
+	v.ticket.offered, v.ticket.sent = time.Time{}, max(0, v.ticket.sent-1)
+}
 
 // Move lets it wait, if it waits, for another revision of its function under a new token:
 // what an instance of the one before claims is refused. It keeps the time that it has left.
@@ -319,9 +324,9 @@ type ticket struct {
 	token    invocation.Token
 	deadline time.Time // when the invocation stops waiting
 	since    time.Time // since when it has the token
-	asked    bool      // it was sent since then
-	offered  time.Time // when it was sent last; zero if no queue has it
-	offers   int
+	asked    bool      // it was offered since then
+	offered  time.Time // when it was offered last; zero if no queue has it
+	sent     int       // how many tickets queues may have had
 }
 
 // renew lets an invocation wait under a new token: claims with the earlier one are refused.
@@ -332,7 +337,6 @@ func (t *ticket) renew(token invocation.Token, now time.Time) Decision {
 
 func (t *ticket) offer(now time.Time) Decision {
 	t.offered, t.asked = now, true
-	t.offers++
 	return Decision{Offer: true}
 }
 
@@ -349,8 +353,8 @@ func (t *ticket) due(now time.Time, moved bool) bool {
 }
 
 // Ticket is what the last ticket of an invocation says: how long it had waited and would
-// wait, the token, and the number that a claim by it would have. Again says that it is
-// not the first ticket.
+// wait, the token, and the number that a claim by it would have. Again says that a
+// queue may have had an earlier ticket, so that the invocation was admitted there.
 type Ticket struct {
 	Token             invocation.Token
 	Waited, Remaining time.Duration
@@ -363,6 +367,6 @@ func (v *Invocation) Ticket() (Ticket, bool) {
 	t := &v.ticket
 	return Ticket{
 		Token: t.token, Waited: t.offered.Sub(v.spec.Admitted), Remaining: t.deadline.Sub(t.offered),
-		Attempt: v.attempt + 1, Again: t.offers > 1,
+		Attempt: v.attempt + 1, Again: t.sent > 0,
 	}, v.phase == Queued
 }

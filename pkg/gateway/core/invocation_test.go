@@ -80,6 +80,32 @@ func TestARetryIsAnsweredOnceItsDeadlineHasComeHoweverLatelyItWasOffered(t *test
 	}
 }
 
+// A ticket says that it is not the first only if a queue may have had an earlier one: a queue does
+// not count such a ticket against the function's limits.
+func TestATicketIsNotTheFirstOnlyIfAQueueMayHaveHadOne(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before func(*Invocation)
+		again  bool
+	}{
+		"no scheduler was sent one":        {func(*Invocation) {}, false},
+		"one was sent":                     {(*Invocation).TicketSent, true},
+		"the one that was sent came back":  {func(v *Invocation) { v.TicketSent(); v.NotQueued() }, false},
+		"only the second came back":        {func(v *Invocation) { v.TicketSent(); v.TicketSent(); v.NotQueued() }, true},
+		"one came back, then one was sent": {func(v *Invocation) { v.NotQueued(); v.TicketSent() }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := queued(spec())
+			tc.before(v)
+			if d := v.Audit(start.Add(2*ReofferAfter), Observed{}, invocation.Token{}); !d.Offer {
+				t.Fatalf("the audit decides %+v", d)
+			}
+			if ticket, _ := v.Ticket(); ticket.Again != tc.again {
+				t.Errorf("again %t, want %t", ticket.Again, tc.again)
+			}
+		})
+	}
+}
+
 // What may be said of an invocation that is refused while it waits.
 func TestExecutedIsNoOnlyIfNobodyHadTheRequest(t *testing.T) {
 	repeatable := spec()

@@ -77,12 +77,12 @@ func (s *story) play(t *testing.T, words []string) string {
 	case "queue":
 		return said(v.Queue(token(), now), nil)
 	case "ask":
-		return said(v.Ask(now), nil)
+		return s.sent(v.Ask(now))
 	case "not-queued":
 		v.NotQueued()
 		return "noted"
 	case "audit":
-		return said(v.Audit(now, Observed{Deleted: has("deleted"), Moved: has("moved"), StreamEnded: has("silent")}, token()), nil)
+		return s.sent(v.Audit(now, Observed{Deleted: has("deleted"), Moved: has("moved"), StreamEnded: has("silent")}, token()))
 	case "move":
 		return said(v.Move(token(), time.Minute, now), nil)
 	case "refuse":
@@ -127,6 +127,14 @@ func (s *story) play(t *testing.T, words []string) string {
 	}
 	t.Fatalf("unknown event %q", words[0])
 	return ""
+}
+
+// sent is a decision in words. If that is to offer the ticket, a scheduler gets it.
+func (s *story) sent(d Decision) string {
+	if d.Offer {
+		s.v.TicketSent()
+	}
+	return said(d, nil)
 }
 
 // granted is the answer to a claim in words.

@@ -149,7 +149,11 @@ func (g *gateway) offer(c *call) {
 	if !known {
 		return
 	}
-	g.linkTo(to.Addr).send(offer{
+	l := g.linkTo(to.Addr)
+	if l.open {
+		c.life.TicketSent()
+	}
+	l.send(offer{
 		id: c.id, fn: c.fn, token: ticket.Token, waited: ticket.Waited, remain: ticket.Remaining,
 		lent: !c.fn.limited(), again: ticket.Again,
 	})
