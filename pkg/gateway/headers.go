@@ -256,10 +256,12 @@ func (p Proxies) trusts(peer string) bool {
 	return false
 }
 
-// proxyHeaders are the headers, besides those that begin with forwarded or original, with
-// which proxies describe their client and its request.
+// proxyHeaders are the headers, besides those with one of proxyPrefixes, with which proxies
+// describe their client and its request.
 var proxyHeaders = map[string]bool{
 	"Forwarded":                true,
+	"Forwarded-For":            true,
+	"Forwarded-For-Ip":         true,
 	"X-Real-Ip":                true,
 	"X-Rewrite-Url":            true,
 	"X-Client-Ip":              true,
@@ -273,15 +275,39 @@ var proxyHeaders = map[string]bool{
 	"Cf-Connecting-Ip":         true,
 	"Cf-Connecting-Ipv6":       true,
 	"Fastly-Client-Ip":         true,
+	"Fly-Client-Ip":            true,
+	"Do-Connecting-Ip":         true,
+	"X-Appengine-User-Ip":      true,
 }
 
-// What the names of most headers of proxies begin with.
-const (
-	forwarded = "X-Forwarded-"
-	original  = "X-Original-"
-)
+// proxyPrefixes are what the names of most headers of proxies begin with. All but the first three
+// say whom a proxy has authenticated.
+var proxyPrefixes = []string{
+	"X-Forwarded",
+	"X-Original-",
+	"X-Azure-",
+	"Remote-",
+	"X-Remote-",
+	"X-Auth-Request-",
+	"X-Webauth-",
+	"X-Authentik-",
+	"X-Pomerium-",
+	"X-Consumer-",
+	"X-Goog-Authenticated-User-",
+	"X-Goog-Iap-",
+	"X-Amzn-Oidc-",
+	"X-Amzn-Mtls-",
+	"X-Ms-Client-Principal",
+	"X-Ms-Token-",
+	"Cf-Access-",
+	"Tailscale-",
+	"Client-Cert",
+	"X-Client-Cert",
+	"Ssl-Client-",
+	"X-Ssl-Client-",
+}
 
 // isProxyHeader reports whether only a proxy should set a header, by its canonical name.
 func isProxyHeader(name string) bool {
-	return strings.HasPrefix(name, forwarded) || strings.HasPrefix(name, original) || proxyHeaders[name]
+	return proxyHeaders[name] || slices.ContainsFunc(proxyPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
