@@ -107,6 +107,9 @@ func (c *client) setHeaders(head *callwire.Head) {
 	if head.FunctionError != "" {
 		h.Set(invocation.HeaderFunctionError, invocation.Excerpt(head.FunctionError))
 	}
+	if h["Content-Type"] == nil {
+		h["Content-Type"] = nil // otherwise the server guesses one from the body, such as text/html
+	}
 	h.Del("Content-Length")
 	switch {
 	case !bodyAllowed(head.Status):

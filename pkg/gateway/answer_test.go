@@ -161,13 +161,39 @@ func TestWhatTheGatewaySaysOfAnAnswerIsItsOwn(t *testing.T) {
 	}
 	a.header.Del(invocation.HeaderTiming)
 	want := http.Header{
-		"Content-Length": {"1"}, "Content-Type": {"text/plain; charset=utf-8"}, "Etag": {`"e"`}, "Set-Cookie": {"a=1; Path=/function/hello", "b=2; Path=/function/hello"},
+		"Content-Length": {"1"}, "Etag": {`"e"`}, "Set-Cookie": {"a=1; Path=/function/hello", "b=2; Path=/function/hello"},
 		"Windlass-Executed":       {"yes"},
 		"Windlass-Function-Error": {"Unhandled"}, "Windlass-Invocation-Id": a.header["Windlass-Invocation-Id"],
 	}
 	if diff := cmp.Diff(want, a.header); diff != "" || len(a.header.Get(invocation.HeaderInvocationID)) != 32 {
 		t.Error(diff)
 	}
+}
+
+// An answer whose function says no type has none: the gateway does not guess one from the body,
+// which would make a page of text that a client has sent.
+func TestTheTypeOfAnAnswerIsTheFunctions(t *testing.T) {
+	eachProtocol(t, func(w *harness, client *http.Client) {
+		const page = "<html><script>alert(1)</script></html>"
+		for name, answer := range map[string]func(i *instance){
+			"whole":                     func(i *instance) { i.whole(200, page, "X-Content-Type-Options", "nosniff") },
+			"streamed":                  func(i *instance) { i.head(200); i.body(page); i.end() },
+			"a refusal of the function": func(i *instance) { i.whole(404, page) },
+		} {
+			answers := w.callWith(client, w.get("/function/hello/"))
+			i := w.take()
+			answer(i)
+			a := receive(t, answers, "the answer of "+name)
+			if got := a.header["Content-Type"]; got != nil || a.body != page {
+				t.Errorf("%s: the type %q of %q", name, got, a.body)
+			}
+		}
+		answers := w.callWith(client, w.get("/function/hello/"))
+		w.take().whole(200, page, "Content-Type", "text/html")
+		if got := receive(t, answers, "the answer").header["Content-Type"]; !slices.Equal(got, []string{"text/html"}) {
+			t.Errorf("the function says text/html, and the client got %q", got)
+		}
+	})
 }
 
 func TestFailuresSayWhetherTheFunctionRan(t *testing.T) {
