@@ -168,17 +168,19 @@ func keepOneInstance(u *v1alpha1.Function) {
 	}
 }
 
-// splitLimits reduces the function's limits on calls and instances to the revision's part. A
-// revision without calls keeps the whole limit on instances: calls that still wait for it may
-// need them.
+// splitLimits reduces the function's limits on calls and instances to the revision's part. One
+// that gets only calls to its tag has one percent of the limits: clients choose the tag, and would
+// have each limit once more. A revision without calls keeps the whole limits: calls that still wait
+// for it may need them.
 func splitLimits(spec *v1alpha1.FunctionSpec, share Share) {
 	calls, scaling := &spec.Calls, &spec.Scaling
-	if share.Weight > 0 {
-		calls.MaxInFlight = percentOf(calls.MaxInFlight, share.Weight)
-		calls.Rate.Requests = percentOf(calls.Rate.Requests, share.Weight)
-		calls.Rate.Burst = percentOf(calls.Rate.Burst, share.Weight)
+	if share.Called {
+		percent := max(share.Weight, 1)
+		calls.MaxInFlight = percentOf(calls.MaxInFlight, percent)
+		calls.Rate.Requests = percentOf(calls.Rate.Requests, percent)
+		calls.Rate.Burst = percentOf(calls.Rate.Burst, percent)
 		if scaling.MaxInstances != nil {
-			scaling.MaxInstances = new(percentOf(*scaling.MaxInstances, share.Weight))
+			scaling.MaxInstances = new(percentOf(*scaling.MaxInstances, percent))
 		}
 	}
 	scaling.MinInstances = percentOf(scaling.MinInstances, share.Weight)

@@ -102,6 +102,38 @@ func TestEachRevisionHasItsPart(t *testing.T) {
 	}
 }
 
+// A client chooses the tag. So a revision that only its tag calls has one percent of the limits,
+// and not all of them once more.
+func TestARevisionThatOnlyItsTagCallsHasOnePercent(t *testing.T) {
+	w := newHarness(t)
+	w.change(func(s *v1alpha1.FunctionSpec) {
+		s.Calls.MaxInFlight, s.Calls.Rate = 250, v1alpha1.Rate{Requests: 50, Burst: 5}
+		s.Scaling.MinInstances, s.Scaling.MaxInstances = 4, new(int32(30))
+		s.Scaling.Windows = []v1alpha1.ScalingWindow{{Name: "day", MinInstances: 9}}
+	})
+	w.deploy("a")
+	w.prove(w.f.Status.LatestCreatedRevisionName)
+	live := w.f.Status.LatestCreatedRevisionName
+	w.change(func(s *v1alpha1.FunctionSpec) {
+		s.Traffic = []v1alpha1.TrafficTarget{{Tag: "live", Weight: 100, RevisionName: live}, {Tag: "next"}}
+	})
+	w.deploy("b")
+	w.prove(w.f.Status.LatestCreatedRevisionName)
+	s := w.unit(w.f.Status.LatestCreatedRevisionName[len("thumbnail-"):]).Spec
+	got := []int32{s.Calls.MaxInFlight, s.Calls.Rate.Requests, s.Calls.Rate.Burst, *s.Scaling.MaxInstances, s.Scaling.MinInstances, int32(len(s.Scaling.Windows))}
+	if want := []int32{3, 1, 1, 1, 0, 0}; !slices.Equal(got, want) {
+		t.Errorf("it has %v, want %v", got, want)
+	}
+	if s := w.unit(live[len("thumbnail-"):]).Spec; s.Calls.MaxInFlight != 250 || *s.Scaling.MaxInstances != 30 {
+		t.Errorf("the revision with all other calls has %+v and %+v", s.Calls, s.Scaling)
+	}
+	// Without limits there is nothing to divide.
+	w.change(func(s *v1alpha1.FunctionSpec) { s.Calls, s.Scaling = v1alpha1.Calls{}, v1alpha1.Scaling{} })
+	if s := w.unit(w.f.Status.LatestCreatedRevisionName[len("thumbnail-"):]).Spec; s.Calls != (v1alpha1.Calls{}) || s.Scaling.MaxInstances != nil {
+		t.Errorf("without limits it has %+v and %+v", s.Calls, s.Scaling)
+	}
+}
+
 func TestOnlyTheLastRevisionToLoseItsCallsStaysWarm(t *testing.T) {
 	w := newHarness(t)
 	for _, image := range []string{"a", "b", "c"} {
