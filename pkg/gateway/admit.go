@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway/admission"
 	"github.com/windlass-dev/windlass/pkg/gateway/auth"
 	"github.com/windlass-dev/windlass/pkg/gateway/problems"
@@ -14,14 +15,17 @@ import (
 )
 
 const (
-	// streamMemory is the memory of a body that is streamed: the bytes that were read and
-	// those that wait to be sent.
+	// streamMemory is the memory of a body that is streamed, of a request or of an answer: the
+	// bytes that were read and those that wait to be sent. One of each is that of a connection
+	// that switches to another protocol.
 	streamMemory = 128 << 10
 	// ordinaryHead is the size of the target and headers of a call up to which they do not
-	// count as memory: any call may have as much, and there are at most MaxInvocations.
-	ordinaryHead = 4 << 10
-	// headerMemory is what a header takes besides its name and its value, as the client sent it and
-	// as the function sees it.
+	// count as memory, and ordinaryAnswer that of an answer with its body: any call may have as
+	// much, and there are at most MaxInvocations.
+	ordinaryHead   = 4 << 10
+	ordinaryAnswer = 4 << 10
+	// headerMemory is what a header takes besides its name and its value, as it came and as the
+	// other side sees it.
 	headerMemory = 100
 	// leastBodyMemory is room for any one call that the server reads: a body that is
 	// handed on as it comes, and the up to 68 KiB of a head, in headers of 4 bytes each
@@ -121,6 +125,19 @@ func (d *admitter) overLimit(reason admission.Reason, namespace string, limits a
 	return overloaded(d.capacity.Calls, d.capacity.Bytes)
 }
 
+// grow lets an admitted call use more memory, or says why not.
+func (d *admitter) grow(more reservation, limits admission.Limits) *problem {
+	d.mu.Lock()
+	decision := d.limiter.Grow(more.namespace, limits, more.bytes)
+	d.mu.Unlock()
+	if decision.Reason == admission.Admitted {
+		return nil
+	}
+	p := d.overLimit(decision.Reason, more.namespace, limits)
+	p.Detail = "there was no room for the function's answer: " + p.Detail
+	return &p
+}
+
 func (d *admitter) free(h reservation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -142,12 +159,36 @@ func (d *admitter) dropNamespace(namespace string) {
 }
 
 // bodyMemory is how much memory the body of a request will use here. A body that is larger
-// than a small one is streamed.
+// than a small one is streamed, and so is what follows a switch to another protocol.
 func bodyMemory(r *http.Request) int64 {
-	if r.ContentLength < 0 || r.ContentLength > smallBody {
+	if r.ContentLength < 0 || r.ContentLength > smallBody || upgradeOf(r) != "" {
 		return streamMemory
 	}
 	return r.ContentLength
+}
+
+// answerMemory is how much memory an answer will use here beyond that of an ordinary one, until
+// its client has read it.
+func answerMemory(head *callwire.Head) int64 {
+	n := len(head.Body)
+	for _, h := range head.Header {
+		n += len(h.Name) + len(h.Value) + headerMemory
+	}
+	n = max(0, n-ordinaryAnswer)
+	if !head.Whole {
+		n += streamMemory
+	}
+	return int64(n)
+}
+
+// roomForAnswer counts the memory of an answer whose head has come, or says why there is none. It
+// is given back with the rest of the call's.
+func (g *Gateway) roomForAnswer(c *call, head *callwire.Head) *problem {
+	more := reservation{namespace: c.function.Namespace, bytes: answerMemory(head)}
+	if more.bytes == 0 {
+		return nil
+	}
+	return c.reservation.grow(more.bytes, func() *problem { return g.admitter.grow(more, g.deps.Callers.Limits(more.namespace)) })
 }
 
 // headMemory is how much memory the target and headers of a request use beyond those of an

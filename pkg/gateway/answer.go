@@ -141,8 +141,8 @@ func (c *client) announcedLength(head *callwire.Head) int64 {
 }
 
 const (
-	// maxHeadBytes bounds the head of an answer, and its trailers, and maxInterimBytes the head of an
-	// interim one. They wait for the client, and count against no budget.
+	// maxHeadBytes bounds the head of an answer, and its trailers. maxInterimBytes bounds the head of an
+	// interim one, which waits for the client and counts against no budget.
 	maxHeadBytes    = 64 << 10
 	maxInterimBytes = 4 << 10
 	// fieldBytes is what a header takes besides its name and its value, as HTTP/2 counts it.

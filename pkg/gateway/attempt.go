@@ -213,7 +213,11 @@ func (a *attempt) onHead(head *callwire.Head) error {
 		a.answer = callwire.NewInflow(a.conn.wire, a.wire)
 	}
 	a.call.headReceived(head)
-	if p := a.call.client.badHead(head); p != nil {
+	p := a.call.client.badHead(head)
+	if p == nil {
+		p = a.conn.gateway.roomForAnswer(a.call, head)
+	}
+	if p != nil {
 		a.fail(*p)
 		a.detach()
 		return nil

@@ -38,7 +38,7 @@ func (g *Gateway) admitted(spec core.Spec) *call {
 		callState: callState{
 			id: invocation.NewID(time.Now()), function: &v1alpha1.Function{}, to: destinationOf(nil, &v1alpha1.Function{}), changed: make(chan struct{}, 1), invocation: core.New(spec),
 		},
-		request: httptest.NewRequest("GET", "/", nil), whole: true, reservation: newReservationRef(func() {}),
+		request: httptest.NewRequest("GET", "/", nil), whole: true, reservation: newReservationRef(func(int64) {}),
 	}
 	c.client = client{state: &c.callState, request: c.request}
 	c.body.ended.Store(true)

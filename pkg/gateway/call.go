@@ -175,24 +175,45 @@ func (cs *calls) snapshot() []*call {
 // reservationRef keeps a call's reservation while its handler runs or while it is among the
 // calls, whichever is longer.
 type reservationRef struct {
-	holders atomic.Int32
-	free    func()
+	free func(grown int64)
+
+	mu      sync.Mutex // guards everything below
+	holders int
+	grown   int64 // bytes
 }
 
 // newReservationRef is the reference of a handler. Dropping the last reference calls free
-// once.
-func newReservationRef(over func()) *reservationRef {
-	s := &reservationRef{free: over}
-	s.holders.Store(1)
-	return s
+// once, with the bytes by which the reservation has grown.
+func newReservationRef(free func(grown int64)) *reservationRef {
+	return &reservationRef{free: free, holders: 1}
 }
 
 // addRef adds a reference.
-func (s *reservationRef) addRef() { s.holders.Add(1) }
+func (s *reservationRef) addRef() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.holders++
+}
+
+// grow makes the reservation larger, unless reserve says why not. It does nothing without a holder.
+func (s *reservationRef) grow(bytes int64, reserve func() *problem) *problem {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.holders == 0 {
+		return nil
+	}
+	p := reserve()
+	if p == nil {
+		s.grown += bytes
+	}
+	return p
+}
 
 // dropRef drops a reference. Each holder calls it once.
 func (s *reservationRef) dropRef() {
-	if s.holders.Add(-1) == 0 {
-		s.free()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.holders--; s.holders == 0 {
+		s.free(s.grown)
 	}
 }

@@ -27,7 +27,7 @@ type Config struct {
 	// MaxInvocations bounds the calls that wait or run here; more are
 	// refused with 503.
 	MaxInvocations int
-	// MaxBodyMemory bounds the memory of request bodies in bytes. A body of at most 64 KiB
+	// MaxBodyMemory bounds the memory of the bodies of requests and answers in bytes. A body of at most 64 KiB
 	// counts with its length, a larger one with 128 KiB, because it is streamed. Headers of a
 	// call beyond 4 KiB count too, each with 100 bytes more than its own size. Calls beyond
 	// the bound are refused with 503. It is at least 2 MiB, which is enough for any single

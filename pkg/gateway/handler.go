@@ -55,7 +55,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := g.newCall(w, r, to, received)
-	c.reservation = newReservationRef(func() { g.admitter.free(held) })
+	c.reservation = newReservationRef(func(grown int64) {
+		g.admitter.free(reservation{namespace: held.namespace, bytes: held.bytes + grown})
+	})
 	c.scope = g.deps.Traces.Begin(r.Header, c.id)
 	chain := callChain{caller: caller, hopCount: hopCount(r.Header) + 1, proxied: g.config.TrustedProxies.trusts(r.RemoteAddr)}
 	c.headers = c.inTrace(requestHeaders(r, c.id, chain))

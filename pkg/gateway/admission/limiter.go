@@ -69,7 +69,7 @@ func (b *Limiter) Admit(now time.Time, namespace string, limits Limits, bytes in
 	if a == nil {
 		a = &usage{}
 	}
-	if reason := b.limitReached(a, limits, bytes); reason != Admitted {
+	if reason := b.limitReached(a, limits, holding{1, bytes}); reason != Admitted {
 		return Decision{Reason: reason, RetryAfter: retrySoon}
 	}
 	a.setRate(now, limits)
@@ -83,20 +83,32 @@ func (b *Limiter) Admit(now time.Time, namespace string, limits Limits, bytes in
 	return Decision{}
 }
 
+// Grow lets an admitted call of a namespace use more bytes of memory, or returns the reason why
+// not. They are released with the call.
+func (b *Limiter) Grow(namespace string, limits Limits, bytes int64) Decision {
+	a := b.namespaces[namespace]
+	if reason := b.limitReached(a, limits, holding{0, bytes}); reason != Admitted {
+		return Decision{Reason: reason, RetryAfter: retrySoon}
+	}
+	a.add(0, bytes)
+	b.total.add(0, bytes)
+	return Decision{}
+}
+
 // Held is what all calls together use.
 func (b *Limiter) Held() Capacity { return Capacity{Calls: b.total.calls, Bytes: b.total.bytes} }
 
-// limitReached is the limit that one more call would exceed; Admitted if none.
-func (b *Limiter) limitReached(a *usage, limits Limits, bytes int64) Reason {
+// limitReached is the limit that this much more would exceed; Admitted if none.
+func (b *Limiter) limitReached(a *usage, limits Limits, more holding) Reason {
 	free := holding{calls: b.capacity.Calls - b.total.calls, bytes: b.capacity.Bytes - b.total.bytes}
 	switch {
-	case free.calls < 1, free.bytes < bytes:
+	case free.calls < more.calls, free.bytes < more.bytes:
 		return Full
-	case limits.InFlight > 0 && a.calls >= limits.InFlight:
+	case more.calls > 0 && limits.InFlight > 0 && a.calls >= limits.InFlight:
 		return InFlightReached
-	case limits.Bytes > 0 && a.bytes+bytes > limits.Bytes:
+	case limits.Bytes > 0 && a.bytes+more.bytes > limits.Bytes:
 		return BytesReached
-	case a.calls+1 > maxTimesFree*free.calls, bytes > 0 && a.bytes+bytes > maxTimesFree*free.bytes:
+	case more.calls > 0 && a.calls+more.calls > maxTimesFree*free.calls, more.bytes > 0 && a.bytes+more.bytes > maxTimesFree*free.bytes:
 		return OverShare
 	}
 	return Admitted

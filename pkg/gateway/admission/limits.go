@@ -15,7 +15,7 @@ type Limits struct {
 	Burst int
 	// InFlight is how many calls may wait or run at a time.
 	InFlight int
-	// Bytes is how much memory their request bodies may take.
+	// Bytes is how much memory the bodies of their requests and answers may take.
 	Bytes int64
 }
 
@@ -60,6 +60,6 @@ func (l Limits) burst() int {
 // Capacity is what a gateway holds at a time.
 type Capacity struct {
 	Calls int
-	// Bytes of request bodies.
+	// Bytes of bodies.
 	Bytes int64
 }
