@@ -14,7 +14,7 @@ const (
 	backoffAfter = 2 * time.Second
 	idleTimeout  = 3 * time.Second
 	// sharesWithin is how long an instance without a scheduler may not share its places yet, by slow clocks: it tries to
-	// reach schedulers that do not answer.
+	// reach schedulers that do not answer. It tries nothing while it stands still.
 	sharesWithin = time.Second
 )
 
@@ -121,7 +121,7 @@ func (a *agent) audit() Rule {
 		return RuleWithinCapacity
 	case a.mostLent() > free, !a.shares && a.lent() > free:
 		return RuleLendsWhatItHas
-	case a.forsaken != 0 && a.world.now-a.forsaken > sharesWithin && a.lastLent && !a.isFull() && !a.sharesAll():
+	case a.forsaken != 0 && a.world.now-max(a.forsaken, a.node.turned) > sharesWithin && a.lastLent && !a.isFull() && !a.sharesAll():
 		return RuleSharesAlone
 	}
 	return ""
