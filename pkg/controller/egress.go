@@ -52,10 +52,12 @@ func (e Egress) Validate() error {
 
 // notPublic are the networks that are not the internet: private ones (RFC 1918, 4193),
 // carriers' (RFC 6598), loopback and link-local ones, in which clouds have their
-// metadata.
+// metadata, and those for protocols, benchmarks and later use (RFC 6890); besides, the address of
+// Azure's agents of nodes, and local translations of IPv4 (RFC 8215).
 var notPublic = []string{
 	"10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16",
-	"::1/128", "fc00::/7", "fe80::/10",
+	"192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4", "168.63.129.16/32",
+	"::1/128", "fc00::/7", "fe80::/10", "64:ff9b:1::/48",
 }
 
 // policySpec lets nothing in, and out what e says. Windlass itself is in the
@@ -112,15 +114,25 @@ func port(protocol corev1.Protocol, number int32) networkingv1.NetworkPolicyPort
 	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: new(intstr.FromInt32(number))}
 }
 
-// allAddressesBut are all addresses of both families except some networks.
+// allAddressesBut are all addresses of both families except some networks. An IPv4 network has an
+// IPv6 one where a NAT64 leads to it.
 func allAddressesBut(networks []string) []networkingv1.NetworkPolicyPeer {
 	v4, v6 := &networkingv1.IPBlock{CIDR: "0.0.0.0/0"}, &networkingv1.IPBlock{CIDR: "::/0"}
 	for _, network := range networks {
-		block := v6
 		if prefix, err := netip.ParsePrefix(network); err == nil && prefix.Addr().Is4() {
-			block = v4
+			v4.Except = append(v4.Except, network)
+			network = nat64(prefix).String()
 		}
-		block.Except = append(block.Except, network)
+		v6.Except = append(v6.Except, network)
 	}
 	return []networkingv1.NetworkPolicyPeer{{IPBlock: v4}, {IPBlock: v6}}
+}
+
+// nat64 is the part of 64:ff9b::/96 that is translated to an IPv4 network (RFC 6052). The rest of
+// it is the way to the internet in clusters without IPv4.
+func nat64(network netip.Prefix) netip.Prefix {
+	const bits = 96
+	from, to := network.Addr().As4(), netip.MustParseAddr("64:ff9b::").As16()
+	copy(to[bits/8:], from[:])
+	return netip.PrefixFrom(netip.AddrFrom16(to), bits+network.Bits())
 }

@@ -73,6 +73,17 @@ func TestS12TheEgressOfFunctionsIsAsConfigured(t *testing.T) {
 		"the internet":        {addr: "93.184.216.34", port: 443},
 		"IPv6":                {addr: "2606:2800:220::1", port: 443},
 		"a denied network":    {addr: "203.0.113.9", port: 443},
+		"it by NAT64":         {addr: "64:ff9b::203.0.113.9", port: 443},
+		"internet by NAT64":   {addr: "64:ff9b::93.184.216.34", port: 443},
+	}
+	// What gives out the credentials of nodes, or leads to it.
+	notPublic := []string{"metadata", "metadata over IPv6", "a kubelet"}
+	for _, addr := range []string{
+		"168.63.129.16", "192.0.0.192", "100.100.100.200", "240.0.0.1", "198.18.0.1", "fd20:ce::254", "64:ff9b:1::1",
+		"64:ff9b::169.254.169.254", "64:ff9b::10.0.0.7", "64:ff9b::168.63.129.16",
+	} {
+		to[addr] = destination{addr: addr, port: 80}
+		notPublic = append(notPublic, addr)
 	}
 	always := []string{"a scheduler", "a node agent", "a gateway", "DNS", "a cache of DNS"}
 	inCluster := []string{"etcd", "a gateway elsewhere", "a shop"}
@@ -82,10 +93,10 @@ func TestS12TheEgressOfFunctionsIsAsConfigured(t *testing.T) {
 	}{
 		"the default":     {Egress{}, nil},
 		"open":            {Egress{Mode: EgressOpen}, nil},
-		"open but some":   {Egress{Mode: EgressOpen, Except: []string{"169.254.0.0/16", "fd00:ec2::/32", "203.0.113.0/24"}}, []string{"metadata", "metadata over IPv6", "a denied network"}},
-		"the internet":    {Egress{Mode: EgressInternet}, append([]string{"metadata", "metadata over IPv6", "a kubelet"}, inCluster...)},
-		"internet but":    {Egress{Mode: EgressInternet, Except: []string{"203.0.113.0/24"}}, append([]string{"metadata", "metadata over IPv6", "a kubelet", "a denied network"}, inCluster...)},
-		"nothing further": {Egress{Mode: EgressNone}, append([]string{"metadata", "metadata over IPv6", "a kubelet", "a denied network", "the internet", "IPv6"}, inCluster...)},
+		"open but some":   {Egress{Mode: EgressOpen, Except: []string{"169.254.0.0/16", "fd00:ec2::/32", "203.0.113.0/24"}}, []string{"metadata", "metadata over IPv6", "a denied network", "it by NAT64", "64:ff9b::169.254.169.254"}},
+		"the internet":    {Egress{Mode: EgressInternet}, slices.Concat(notPublic, inCluster)},
+		"internet but":    {Egress{Mode: EgressInternet, Except: []string{"203.0.113.0/24"}}, slices.Concat(notPublic, inCluster, []string{"a denied network", "it by NAT64"})},
+		"nothing further": {Egress{Mode: EgressNone}, slices.Concat(notPublic, inCluster, []string{"a denied network", "it by NAT64", "the internet", "internet by NAT64", "IPv6"})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := test.egress.Validate(); err != nil {

@@ -107,7 +107,7 @@ func TestArgumentsFollowValues(t *testing.T) {
 			"agent-cpu": "10m", "agent-memory": "32Mi", "agent-memory-limit": "256Mi", "user-namespaces": "", "user-id-base": "", "user-id-count": "", "image-pull-policy": "IfNotPresent"}},
 		"the defaults of a controller": {"", "controller", map[string]string{
 			"schedulers": "windlass-scheduler-peers", "external-url": "http://windlass-gateway.windlass.svc", "runtimes": "/etc/windlass/runtimes/runtimes.yaml",
-			"functions-egress": "Open", "functions-egress-except": "169.254.169.254/32,fd00:ec2::254/128"}},
+			"functions-egress": "Open", "functions-egress-except": "169.254.169.254/32,168.63.129.16/32,100.100.100.200/32,fd00:ec2::254/128,fd20:ce::254/128"}},
 		"nobody may be latency-critical": {"", "controller", map[string]string{"latency-critical-namespaces": ""}},
 		"namespaces that may be latency-critical": {"nodeAgent.latencyCriticalNamespaces={shop,*}", "controller", map[string]string{
 			"latency-critical-namespaces": "shop,*"}},

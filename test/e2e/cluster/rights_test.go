@@ -177,7 +177,7 @@ var _ = Describe("The namespace of a function", func() {
 			for _, policy := range list.Items {
 				Expect(policy.Spec.Ingress).To(BeEmpty())
 				Expect(policy.Spec.PolicyTypes).To(ConsistOf(networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress))
-				Expect(policy.Spec.Egress).To(ContainElement(HaveField("To", ContainElement(HaveField("IPBlock.Except", ConsistOf("169.254.169.254/32"))))))
+				Expect(policy.Spec.Egress).To(ContainElement(HaveField("To", ContainElement(HaveField("IPBlock.Except", ConsistOf("169.254.169.254/32", "168.63.129.16/32", "100.100.100.200/32"))))))
 				names = append(names, policy.Name)
 			}
 			return names
