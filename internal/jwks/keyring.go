@@ -42,9 +42,10 @@ type KeySource interface {
 
 // Keyring holds an issuer's keys by their ids. It is for concurrent use.
 type Keyring struct {
-	source KeySource
-	rest   time.Duration
-	now    func() time.Time
+	source     KeySource
+	rest       time.Duration
+	now        func() time.Time
+	mayBeEmpty bool
 
 	mu   sync.Mutex
 	keys map[string]jose.JSONWebKey
@@ -61,6 +62,16 @@ type Keyring struct {
 func NewKeyring(source KeySource, rest time.Duration, now func() time.Time) *Keyring {
 	return &Keyring{source: source, rest: rest, now: now}
 }
+
+// MayBeEmpty says that the source may have no key left, as an issuer that withdraws all. Otherwise
+// such a reading has failed, and the keys of before stay. It returns the Keyring, before its first use.
+func (r *Keyring) MayBeEmpty() *Keyring {
+	r.mayBeEmpty = true
+	return r
+}
+
+// Refresh reads the keys now. If that fails, those of before stay.
+func (r *Keyring) Refresh(ctx context.Context) error { return r.read(ctx, 0) }
 
 // Run keeps the keys fresh until ctx ends, and then returns nil. It calls failed
 // for every reading that failed.
@@ -160,6 +171,9 @@ func (r *Keyring) fetch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(keys) == 0 && !r.mayBeEmpty {
+		return errors.New("tokens: the key set holds none to check signatures with")
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.keys, r.asOf = keys, r.began
@@ -183,6 +197,9 @@ func parseKeys(document []byte) (map[string]jose.JSONWebKey, error) {
 	if err := json.Unmarshal(document, &set); err != nil {
 		return nil, fmt.Errorf("tokens: the keys are not a JSON Web Key Set: %w", err)
 	}
+	if set.Keys == nil {
+		return nil, errors.New("tokens: the keys are not a JSON Web Key Set: it has no list of keys")
+	}
 	keys := make(map[string]jose.JSONWebKey, len(set.Keys))
 	for _, raw := range set.Keys {
 		var key jose.JSONWebKey
@@ -190,9 +207,6 @@ func parseKeys(document []byte) (map[string]jose.JSONWebKey, error) {
 			continue
 		}
 		keys[key.KeyID] = key
-	}
-	if len(keys) == 0 {
-		return nil, errors.New("tokens: the key set holds none to check signatures with")
 	}
 	return keys, nil
 }

@@ -168,6 +168,28 @@ func TestAnIssuersKeysAreReadWhenTheyAreNeeded(t *testing.T) {
 	})
 }
 
+// An issuer that withdraws all its keys, as after a theft, has none that count. What is no key set is
+// a fault of the issuer, and changes nothing.
+func TestAnIssuerMayWithdrawAllItsKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newHarness(t, policy)
+		th.running()
+		token := signers()[0].sign(t, good(map[string]any{"exp": time.Now().Add(48 * time.Hour).Unix()}))
+		want(t, th.callers, bearer(token), "team-a/f", nil, "corp:ada@corp")
+		for _, document := range []string{`{}`, `{"error": "busy"}`, `{"keys": null}`, `[]`, `<html>`} {
+			th.publishDocument(document)
+			time.Sleep(time.Hour)
+			want(t, th.callers, bearer(token), "team-a/f", nil, "corp:ada@corp")
+		}
+		th.publishDocument(`{"keys": []}`)
+		time.Sleep(7 * time.Minute)
+		want(t, th.callers, bearer(token), "team-a/f", auth.ErrInvalid, "")
+		th.publish(signers()[0])
+		time.Sleep(10 * time.Second)
+		want(t, th.callers, bearer(token), "team-a/f", nil, "corp:ada@corp")
+	})
+}
+
 func TestATokenThatIsRememberedStillEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := newHarness(t, policy)

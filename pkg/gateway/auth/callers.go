@@ -118,6 +118,7 @@ func (c *Callers) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
+		c.files.refreshKeys(ctx, c.now.Load().issuers)
 		next, changed, err := c.files.read(c.now.Load())
 		switch {
 		case err != nil && changed:

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -122,15 +123,36 @@ func (f *files) issuer(policy Issuer, before *state) *issuer {
 			return same
 		}
 	}
+	fresh := &issuer{policy: policy}
 	var source jwks.KeySource = &keysAtURL{client: f.deps.Client, url: policy.JWKSURL}
 	if policy.JWKSFile != "" {
 		path := policy.JWKSFile
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(filepath.Dir(f.config.PolicyFile), path)
 		}
-		source = keysInFile(path)
+		fresh.file = keysInFile(path)
+		fresh.document, _ = os.ReadFile(path)
+		source = fresh.file
 	}
-	return &issuer{policy: policy, keys: jwks.NewKeyring(source, jwksMinInterval, f.deps.Now)}
+	fresh.keys = jwks.NewKeyring(source, jwksMinInterval, f.deps.Now).MayBeEmpty()
+	return fresh
+}
+
+// refreshKeys reads the keys of issuers again whose file of keys has changed.
+func (f *files) refreshKeys(ctx context.Context, all issuers) {
+	for _, one := range all {
+		if one.file == "" {
+			continue
+		}
+		document, err := os.ReadFile(string(one.file))
+		if err != nil || bytes.Equal(document, one.document) {
+			continue
+		}
+		one.document = document
+		if err := one.keys.Refresh(ctx); err != nil {
+			f.deps.Log.Error("the keys of an issuer could not be read again; those read before count for 24 hours", "issuer", one.policy.Name, "err", err)
+		}
+	}
 }
 
 // maxKeySet is the longest document of keys that is read, in bytes.

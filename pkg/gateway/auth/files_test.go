@@ -64,6 +64,33 @@ func TestChangesCountWithoutARestart(t *testing.T) {
 	})
 }
 
+// A key set of the chart's values is a file beside the policy, whose text names the file only.
+func TestAChangedFileOfAnIssuersKeysCountsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newHarness(t, strings.Replace(policy, "jwksURL: https://corp.example/keys", "jwksFile: corp.json", 1))
+		inFile := func(document []byte) {
+			th.write("corp.json", string(document))
+			pass()
+			time.Sleep(time.Minute) // a token counts for so long without another look
+		}
+		th.publish(signers()[0])
+		first := th.keySet
+		th.publish(signers()[1])
+		second := th.keySet
+		th.write("corp.json", string(first))
+		th.running()
+		old, fresh := signers()[0].sign(t, good(nil)), signers()[1].sign(t, good(nil))
+		want(t, th.callers, bearer(old), "team-a/f", nil, "corp:ada@corp")
+		inFile([]byte("<html>"))
+		want(t, th.callers, bearer(old), "team-a/f", nil, "corp:ada@corp")
+		inFile(second)
+		want(t, th.callers, bearer(old), "team-a/f", auth.ErrInvalid, "")
+		want(t, th.callers, bearer(fresh), "team-a/f", nil, "corp:ada@corp")
+		inFile([]byte(`{"keys": []}`))
+		want(t, th.callers, bearer(fresh), "team-a/f", auth.ErrInvalid, "")
+	})
+}
+
 func TestABrokenFileChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		secret, key := newKey(t, 0, "team-a")

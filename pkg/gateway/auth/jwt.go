@@ -33,7 +33,11 @@ var errSignature = fmt.Errorf("%w: the signature of the token is wrong", ErrInva
 type issuer struct {
 	policy Issuer
 	keys   *jwks.Keyring
-	seen   jwks.Seen[proven]
+	// file has the keys if the policy names one, and document is what it held at the last look. Only
+	// the reader of files uses the latter.
+	file     keysInFile
+	document []byte
+	seen     jwks.Seen[proven]
 	// wrong has the tokens with invalid signatures. They have a cache of their own, so that
 	// strangers cannot evict verified tokens.
 	wrong jwks.Seen[error]

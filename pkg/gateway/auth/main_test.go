@@ -158,9 +158,13 @@ func (th *harness) publish(all ...signer) {
 	if err != nil {
 		th.Fatal(err)
 	}
+	th.publishDocument(string(document))
+}
+
+func (th *harness) publishDocument(document string) {
 	th.mu.Lock()
 	defer th.mu.Unlock()
-	th.keySet, th.fault = document, nil
+	th.keySet, th.fault = []byte(document), nil
 }
 
 func (th *harness) fail(err error) {
