@@ -12,6 +12,8 @@
 //   - A wire client without an accepted message costs next to nothing, and all of them
 //     together a bounded amount: anything beyond it is not read. One address with many such
 //     clients does not keep out others.
+//   - Connections of clients that have no request are bounded, and one address with many does not
+//     keep out others.
 //   - Every rejection is counted, by a fixed set of reasons.
 //   - Malformed HTTP/1.1 is answered like any rejection: with the statement that no function
 //     ran. A handler's answer is never changed.

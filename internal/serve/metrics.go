@@ -34,6 +34,8 @@ var (
 		"Messages from agents with content that this release does not know and ignores, by the kind of message.", "message")
 	strangersClosedTotal = Metrics.Counter(metric.Experimental, "windlass_wire_unauthenticated_closed_total",
 		"Connections that the program closed because too many clients had not yet proven who they are. Agents that this hits connect again.")
+	httpClosedTotal = Metrics.Counter(metric.Experimental, "windlass_http_connections_closed_total",
+		"Connections of clients that the program closed because too many were open without a request. It closes those that wait longest of the address with the most.")
 	httpRefusedTotal = Metrics.Counter(metric.Stable, "windlass_http_requests_refused_total",
 		"Requests that the program refused because they are not valid HTTP/1.1, by the status code of the answer.", "code")
 )

@@ -2,9 +2,11 @@ package serve
 
 import (
 	"bytes"
+	"container/list"
 	"context"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -26,19 +28,21 @@ func newImproper(reg prometheus.Registerer) *improper {
 }
 
 // attach makes a server use it.
-func (i *improper) attach(s *http.Server) {
+func (l clients) attach(s *http.Server) {
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, clientKey{}, c)
 	}
 	s.ConnState = func(c net.Conn, state http.ConnState) {
 		if c, ok := c.(*clientConn); ok && state == http.StateIdle {
 			c.answering.Store(false)
+			c.waiting.add(c)
 		}
 	}
 	handler := s.Handler
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(clientKey{}).(*clientConn); ok {
 			c.answering.Store(true)
+			c.waiting.remove(c)
 		}
 		handler.ServeHTTP(w, r)
 	})
@@ -50,12 +54,17 @@ type clientKey struct{}
 type clients struct {
 	net.Listener
 	improper *improper
+	waiting  *waitingConns
 }
 
 func (l clients) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
-		return &clientConn{TCPConn: tcp, raw: rawtcp.Wrap(tcp), improper: l.improper}, nil
+		c := &clientConn{TCPConn: tcp, raw: rawtcp.Wrap(tcp), improper: l.improper, waiting: l.waiting, network: networkOf(tcp.RemoteAddr())}
+		for _, surplus := range l.waiting.accept(c) {
+			_ = surplus.Close()
+		}
+		return c, nil
 	}
 	return conn, err
 }
@@ -70,6 +79,19 @@ type clientConn struct {
 	// waits for the next one. All that is written meanwhile is the handler's,
 	// whatever it looks like.
 	answering atomic.Bool
+
+	waiting *waitingConns
+	network netip.Prefix
+	// waits is its place among those without a request; nil if it has one, or has ended. The lock of
+	// waiting guards both.
+	waits *list.Element
+	ended bool
+}
+
+// Close implements net.Conn.
+func (c *clientConn) Close() error {
+	c.waiting.end(c)
+	return c.TCPConn.Close()
 }
 
 // SetDeadline implements net.Conn.

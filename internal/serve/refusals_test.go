@@ -87,11 +87,11 @@ func TestTheServersOwnRefusalsSayThatNothingRan(t *testing.T) {
 				break
 			}
 			families, err := reg.Gather()
-			if err != nil || len(families) != 1 || len(families[0].GetMetric()) != 1 {
+			if err != nil || len(families) != 2 || len(families[1].GetMetric()) != 1 {
 				t.Fatalf("%v, %v", families, err)
 			}
-			counted := families[0].GetMetric()[0]
-			if families[0].GetName() != "windlass_http_requests_refused_total" || counted.GetCounter().GetValue() != 1 || counted.GetLabel()[0].GetValue() != c.code {
+			counted := families[1].GetMetric()[0]
+			if families[1].GetName() != "windlass_http_requests_refused_total" || families[0].GetMetric()[0].GetCounter().GetValue() != 0 || counted.GetCounter().GetValue() != 1 || counted.GetLabel()[0].GetValue() != c.code {
 				t.Errorf("counted %v", families)
 			}
 		})

@@ -94,12 +94,17 @@ func NewWire(reg prometheus.Registerer, secure credentials.TransportCredentials,
 }
 
 // Calls serves clients' calls, as HTTP does. It counts the requests that are no
-// proper HTTP/1.1, and lets their answers say that no function ran.
+// proper HTTP/1.1, and lets their answers say that no function ran. It bounds the connections
+// without a request.
 func Calls(ctx context.Context, l net.Listener, handler http.Handler, drain time.Duration, reg prometheus.Registerer, log *slog.Logger) error {
+	return serveCalls(ctx, l, handler, drain, maxWaiting, reg, log)
+}
+
+func serveCalls(ctx context.Context, l net.Listener, handler http.Handler, drain time.Duration, mayWait int, reg prometheus.Registerer, log *slog.Logger) error {
 	server := newHTTP(handler, log)
-	refused := newImproper(reg)
-	refused.attach(server)
-	return serveHTTP(ctx, clients{l, refused}, server, drain, log)
+	all := clients{l, newImproper(reg), newWaitingConns(mayWait, reg)}
+	all.attach(server)
+	return serveHTTP(ctx, all, server, drain, log)
 }
 
 // HTTP serves HTTP/1.1 and unencrypted HTTP/2 until ctx ends. It then waits up to drain for
