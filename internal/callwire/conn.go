@@ -191,12 +191,18 @@ func (c *Conn) fill(need int) error {
 	}
 }
 
-// makeRoom moves what was not returned, so that a frame of need bytes has room.
+// makeRoom moves what was not returned, so that more of a frame of need bytes has room. For a frame
+// that is larger than keptBuffer, room grows as the frame comes: the other side need not send what
+// it announces.
 func (c *Conn) makeRoom(need int) {
 	rest := c.in[c.from:]
+	now := min(need, keptBuffer)
+	if len(rest) == cap(c.in) {
+		now = min(need, max(keptBuffer, 2*len(rest)))
+	}
 	switch {
-	case need > cap(c.in), cap(c.in) > keptBuffer && len(rest) == 0 && need <= firstBuffer:
-		c.in = append(make([]byte, 0, max(firstBuffer, need)), rest...)
+	case now > cap(c.in), cap(c.in) > keptBuffer && len(rest) == 0 && need <= firstBuffer:
+		c.in = append(make([]byte, 0, max(firstBuffer, now)), rest...)
 	case c.from > 0:
 		c.in = c.in[:copy(c.in[:cap(c.in)], rest)]
 	}

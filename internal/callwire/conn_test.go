@@ -308,6 +308,24 @@ func TestOnlyWhoIsTrustedSendsLongFrames(t *testing.T) {
 	}
 }
 
+// The length of a frame is the other side's word: it takes memory by what it sends.
+func TestAFrameTakesMemoryAsItComes(t *testing.T) {
+	frame := AppendFrame(nil, KindHead, 0, 1, func(b []byte) []byte { return append(b, make([]byte, MaxPayload)...) })
+	conn := NewConn(&saying{rest: frame, piece: 1000}, nil)
+	conn.Trust()
+	for len(conn.in) < len(frame) {
+		if err := conn.fill(len(frame)); err != nil {
+			t.Fatal(err)
+		}
+		if most := max(keptBuffer, 2*len(conn.in)); cap(conn.in) > most {
+			t.Fatalf("%d bytes have come, and %d are held, want %d at most", len(conn.in), cap(conn.in), most)
+		}
+	}
+	if f, err := conn.Read(); err != nil || len(f.Payload) != MaxPayload {
+		t.Errorf("%d bytes, %v", len(f.Payload), err)
+	}
+}
+
 // A peer that sends and does not read must not make this side remember all the answers.
 func TestAnAcceptedPeerThatDoesNotReadIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

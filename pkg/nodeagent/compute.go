@@ -154,7 +154,7 @@ func (a *Agent) join(s *session, agreed wire.Agreed) (*session, error) {
 
 // receive takes in an agent's messages until they end.
 func (a *Agent) receive(s *session) error {
-	var pace pace
+	pace := sleep.Pace{Every: messageEvery, Burst: messageBurst}
 	for {
 		msg, err := s.server.Recv()
 		if err != nil {
@@ -164,22 +164,10 @@ func (a *Agent) receive(s *session) error {
 			return errTooLong
 		}
 		a.onMessage(s, msg)
-		if pause := pace.next(a.now()); pause > 0 && !sleep.For(s.server.Context(), pause) {
+		if pause := pace.Next(a.now()); pause > 0 && !sleep.For(s.server.Context(), pause) {
 			return nil
 		}
 	}
-}
-
-// pace bounds how fast messages of a stream are read, so that one agent cannot keep the node agent from
-// hearing the others.
-type pace struct {
-	due time.Duration // when the next message would come if they came evenly
-}
-
-// next is how long to wait before the next message is read.
-func (p *pace) next(now time.Duration) time.Duration {
-	p.due = max(p.due, now-messageBurst*messageEvery) + messageEvery
-	return max(0, p.due-now)
 }
 
 func (a *Agent) onMessage(s *session, msg *nodewire.ComputeRequest) {

@@ -13,8 +13,16 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/buildinfo"
 	"github.com/windlass-dev/windlass/internal/outbox"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
+)
+
+const (
+	// An instance may send a message each messageEvery, and messageBurst more at a time. Its agent does
+	// not handle that many calls. It is not read for as long as it sends more.
+	messageEvery = 100 * time.Microsecond
+	messageBurst = 2000
 )
 
 var (
@@ -82,6 +90,7 @@ func (p *agentStream) startSending(server pullServer) {
 // receive reads the instance's messages until they end. orderly says that the instance ended
 // them.
 func (p *agentStream) receive(handle func(*agentwire.PullRequest) error) (orderly bool, err error) {
+	begun, pace := time.Now(), sleep.Pace{Every: messageEvery, Burst: messageBurst}
 	for {
 		msg, err := p.server.Recv()
 		if err != nil {
@@ -90,6 +99,9 @@ func (p *agentStream) receive(handle func(*agentwire.PullRequest) error) (orderl
 		p.resetSilence(msg)
 		if err := handle(msg); err != nil {
 			return false, err
+		}
+		if pause := pace.Next(time.Since(begun)); pause > 0 && !sleep.For(p.server.Context(), pause) {
+			return false, nil
 		}
 	}
 }

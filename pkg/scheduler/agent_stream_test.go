@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"io"
 	"runtime"
 	"strings"
 	"testing"
@@ -164,4 +165,45 @@ func stacks() string {
 		}
 		all = make([]byte, 2*len(all))
 	}
+}
+
+// floodingServer is a stream whose instance always has another message.
+type floodingServer struct {
+	pullServer
+	ctx  context.Context
+	came int
+}
+
+func (s *floodingServer) Context() context.Context { return s.ctx }
+
+func (s *floodingServer) Recv() (*agentwire.PullRequest, error) {
+	if s.ctx.Err() != nil {
+		return nil, io.EOF
+	}
+	s.came++
+	return &agentwire.PullRequest{}, nil
+}
+
+// An instance that sends without pause is read at a bounded pace, so others are heard.
+func TestAFloodOfPullsIsReadSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		flood := &floodingServer{ctx: ctx}
+		p := &agentStream{server: flood}
+		ended := make(chan bool, 1)
+		go func() {
+			orderly, _ := p.receive(func(*agentwire.PullRequest) error {
+				if flood.came > 1e6 {
+					cancel()
+				}
+				return nil
+			})
+			ended <- orderly
+		}()
+		<-ended
+		if most := int(messageBurst + time.Second/messageEvery + 1); flood.came > most || flood.came < most/2 {
+			t.Errorf("%d messages were read in a second, want %d", flood.came, most)
+		}
+	})
 }
