@@ -78,7 +78,7 @@ type callSearch struct {
 
 // noteMissing says why nothing was found, and how to find something next time.
 func (s *callSearch) noteMissing(gateways int) {
-	why := "by default a gateway logs only calls that failed or are recorded as traces: install the chart with gateway.logCalls=all to have all of them"
+	why := "by default a gateway logs only calls that failed or are recorded as traces: install the chart with gateway.logCalls=All to have all of them"
 	switch {
 	case gateways == 0:
 		why = "there is no gateway; name the namespace that Windlass runs in with --windlass-namespace"

@@ -1,8 +1,12 @@
 package kubeclient
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,7 +101,7 @@ func TestAStoryThatIsNotWholeSaysWhy(t *testing.T) {
 		note string
 	}{
 		"no gateway":         {nil, nil, "--windlass-namespace"},
-		"no line":            {[]*corev1.Pod{gateway}, nil, "gateway.logCalls=all"},
+		"no line":            {[]*corev1.Pod{gateway}, nil, "gateway.logCalls=All"},
 		"a line of text":     {[]*corev1.Pod{gateway}, map[string][]string{"gateway": {"2026-03-01T12:00:02.0Z level=INFO invocation=" + storyID.String()}}, "log.format=json"},
 		"a pod that is gone": {[]*corev1.Pod{gateway}, map[string][]string{"gateway": {ended("7")}}, "the pod of instance 7 is gone"},
 	} {
@@ -105,6 +109,39 @@ func TestAStoryThatIsNotWholeSaysWhy(t *testing.T) {
 		got, err := c.LookUpCall(t.Context(), "", storyID)
 		if err != nil || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], tt.note) {
 			t.Errorf("%s: %v, notes %q", name, err, got.Notes)
+		}
+	}
+}
+
+// A chart value that a note advises is one that the chart takes.
+func TestAdvisedValuesAreThoseOfTheChart(t *testing.T) {
+	raw, err := os.ReadFile("../../charts/windlass/values.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type schema struct {
+		Properties map[string]schema `json:"properties"`
+		Enum       []any             `json:"enum"`
+	}
+	var chart schema
+	if err := json.Unmarshal(raw, &chart); err != nil {
+		t.Fatal(err)
+	}
+	s := callSearch{id: storyID}
+	s.noteMissing(1)
+	s.Lines = make([]invocation.Line, 1)
+	s.noteMissing(1)
+	advised := regexp.MustCompile(`([a-zA-Z.]+)=(\w+)`).FindAllStringSubmatch(strings.Join(s.Notes, " "), -1)
+	if len(advised) != 2 {
+		t.Errorf("values in %q: %v", s.Notes, advised)
+	}
+	for _, value := range advised {
+		at := chart
+		for name := range strings.SplitSeq(value[1], ".") {
+			at = at.Properties[name]
+		}
+		if !slices.Contains(at.Enum, any(value[2])) {
+			t.Errorf("a note advises %s, the chart takes %v", value[0], at.Enum)
 		}
 	}
 }
