@@ -44,7 +44,10 @@ func (l *logPrinter) printCall(ctx context.Context, text string) error {
 // is known.
 func (l *logPrinter) callRows(account invocation.Record, node string) [][]cell {
 	answer := fmt.Sprintf("%d, executed: %s", account.Code, account.Executed)
-	if account.Reason != "" {
+	switch {
+	case account.Broken:
+		answer += ", broken off by " + account.Reason
+	case account.Reason != "":
 		answer += ", " + account.Reason
 	}
 	if account.Cold {

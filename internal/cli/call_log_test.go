@@ -27,6 +27,8 @@ func TestTheStoryOfAnInvocation(t *testing.T) {
 	th.stories[id] = story
 	th.run(t, "logs", "--invocation", "01020300000000000000000000000000").expect(t, exitOK, "out",
 		"00000001-000001 on node node-2, the 2.", "120.000 ms, waited for a core of node node-2\n")
+	story.Record.Code, story.Record.Executed, story.Record.Broken = 200, invocation.ExecutedYes, true
+	th.run(t, "logs", "--invocation", "01020300000000000000000000000000").expect(t, exitOK, "out", "200, executed: yes, broken off by InstanceLost,")
 	th.run(t, "logs", "--invocation", "ff020300000000000000000000000000").expect(t, exitPlatform, "err", "no invocation ff0203")
 	th.run(t, "logs", "--invocation", "short").expect(t, exitUsage, "err", "Windlass-Invocation-Id")
 	th.run(t, "logs", "hello", "--invocation", "01020300000000000000000000000000").expect(t, exitUsage, "err", "--invocation ID alone finds the call")

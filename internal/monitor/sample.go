@@ -131,6 +131,7 @@ var readers = map[string]func(*figures, metric){
 			f.failed += m.value
 		}
 	},
+	"windlass_gateway_answers_broken_total":        func(f *figures, m metric) { f.failed += m.value },
 	"windlass_gateway_invocation_duration_seconds": func(f *figures, m metric) { f.durations = readHistogram(m.GetHistogram()) },
 	"windlass_gateway_invocations_in_flight":       func(f *figures, m metric) { f.inFlight += int(m.value) },
 	"windlass_gateway_cold_invocations_total":      func(f *figures, m metric) { f.cold += m.value },

@@ -102,6 +102,18 @@ func TestRatesAreOverTheLastTenSeconds(t *testing.T) {
 	}
 }
 
+// An answer that breaks off has the status of its head.
+func TestAnswersThatBreakOffAreErrors(t *testing.T) {
+	cut := func(n float64) *fakeReading {
+		return gateway(n, 0).says("windlass_gateway_answers_broken_total", n/2, with(hello, "reason", "InstanceLost")...)
+	}
+	var w Watcher
+	w.See(at(0, cut(0).reading("g")))
+	if f := helloOf(t, w.See(at(1, cut(6).reading("g")))); f.Rate != 6 || f.Errors != 3 {
+		t.Errorf("rate %g, errors %g", f.Rate, f.Errors)
+	}
+}
+
 func TestALongIntervalIsTakenAlone(t *testing.T) {
 	var w Watcher
 	w.See(at(0, gateway(0, 0).reading("g")))

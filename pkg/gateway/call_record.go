@@ -41,13 +41,14 @@ func (g *Gateway) recordCall(c *call) {
 // toRecord is everything that is known of a call that has ended.
 func (c *call) toRecord() callRecord {
 	status, said, cold := c.clientOutcome()
+	broken := c.cutReason() != ""
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	code, _ := strconv.Atoi(status)
 	t := callRecord{
 		Record: invocation.Record{
 			ID: c.id, Function: c.function.Key(), Revision: c.to.unit.FunctionRevisionName(), Trace: c.scope.TraceID(), Code: code, Executed: said, Reason: c.reason,
-			Cold: cold, Received: c.times.Received(),
+			Broken: broken, Cold: cold, Received: c.times.Received(),
 		},
 		uid: string(c.to.unit.UID), version: c.to.unit.Revision(), method: c.request.Method, scope: c.scope, times: c.times, earlier: c.earlier,
 	}
@@ -77,6 +78,9 @@ func logAttrs(a invocation.Record) []slog.Attr {
 	add("cid", string(a.CID))
 	attrs = append(attrs, slog.Int("code", a.Code), slog.String("executed", string(a.Executed)))
 	add("reason", a.Reason)
+	if a.Broken {
+		attrs = append(attrs, slog.Bool("broken", true))
+	}
 	if a.Attempt > 0 {
 		attrs = append(attrs, slog.Int("attempt", a.Attempt), slog.Bool("cold", a.Cold), slog.Time("claimed", a.Claimed))
 	}
@@ -188,11 +192,13 @@ func (t callRecord) whole() tracing.Span {
 }
 
 // failure is what failed: the reason, or that the function answered with an error. A client's
-// mistake is no failure.
+// mistake is no failure, but an answer that broke off is one with any code.
 func (t callRecord) failure() string {
 	switch {
 	case t.Code == codeLeft:
 		return "the client left"
+	case t.Broken:
+		return t.Reason
 	case t.Code < 500:
 		return ""
 	case t.Reason != "":

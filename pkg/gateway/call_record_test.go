@@ -1,12 +1,14 @@
 package gateway_test
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"slices"
 	"sync"
 	"testing"
 
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
@@ -105,6 +107,52 @@ func TestALineTellsTheWholeCall(t *testing.T) {
 	}
 	if noted.ID.String() != line["invocation"] || noted.Claimed.IsZero() || noted.Ended.Before(noted.Claimed) {
 		t.Errorf("noted %+v", noted)
+	}
+}
+
+// The client of an answer that breaks off has the status of its head, which may be a good one.
+func TestAnAnswerThatBreaksOffIsAFailure(t *testing.T) {
+	const broken = "windlass_gateway_answers_broken_total"
+	for reason, breakOff := range map[string]func(*instance){
+		"InstanceLost": func(i *instance) { i.head(200); i.die() },
+		"FunctionLost": func(i *instance) { i.head(200); i.fail(callwire.FailureFunctionLost, "exit status 1") },
+		"TimedOut":     func(i *instance) { i.head(200); i.fail(callwire.FailureTimedOut, "") },
+		"BadAnswer":    func(i *instance) { i.promise(200, 10); i.body("half"); i.end() },
+	} {
+		t.Run(reason, func(t *testing.T) {
+			w, a := newRecordingHarness(t, gateway.LogFailed)
+			answers := w.call(w.get("/function/hello/"))
+			breakOff(w.take())
+			if got := receive(t, answers, "the answer"); got.err == nil {
+				t.Errorf("the client read a whole answer: %+v", got)
+			}
+			until(t, "the call is noted", func() bool { _, calls := a.counted(); return calls == 1 })
+			if line := a.lines[0]; line["level"] != "WARN" || line["reason"] != reason || line["broken"] != true || line["code"] != 200.0 {
+				t.Errorf("the line is %v", line)
+			}
+			if noted := a.noted[0]; noted.Reason != reason || !noted.Broken {
+				t.Errorf("noted %+v", noted)
+			}
+			if got := w.metric(broken, "function_namespace", "default", "function", "hello", "reason", reason); got != 1 {
+				t.Errorf("%v answers broke off", got)
+			}
+			w.catalog.Remove(invocation.FunctionKey{Namespace: "default", Name: "hello"})
+			until(t, "the series is gone", func() bool { return w.metric(broken) == -1 })
+		})
+	}
+}
+
+func TestAnAnswerThatTheClientLeavesIsNotBroken(t *testing.T) {
+	w, a := newRecordingHarness(t, gateway.LogFailed)
+	ctx, cancel := context.WithCancel(t.Context())
+	answers := w.call(w.get("/function/hello/").WithContext(ctx))
+	i := w.take()
+	i.head(200)
+	cancel()
+	receive(t, answers, "the end of the call")
+	until(t, "the call is noted", func() bool { _, calls := a.counted(); return calls == 1 })
+	if a.noted[0].Broken || w.metric("windlass_gateway_answers_broken_total") != -1 {
+		t.Errorf("noted %+v", a.noted[0])
 	}
 }
 

@@ -35,7 +35,7 @@ type callState struct {
 	cold       bool // it was the first of its instance
 	status     int
 	executed   invocation.Executed
-	reason     string // of the problem that is the answer
+	reason     string // of the problem that is the answer, or that cut the answer
 	// problem is the answer if it is not the function's.
 	problem *problem
 	// attempt is the last one; nil before the first.
@@ -61,8 +61,8 @@ func (s *callState) decide(e event, p problem) core.Decision {
 	defer s.mu.Unlock()
 	unanswered := !s.invocation.Answer().Final()
 	d := e(s.invocation)
-	if d.Fail {
-		s.setProblem(p, d.Failure)
+	if d.Fail || d.Cut {
+		s.setProblem(p, d)
 	}
 	if unanswered && s.invocation.Answer().Final() {
 		s.times.End(time.Now())
@@ -74,9 +74,10 @@ func (s *callState) decide(e event, p problem) core.Decision {
 	return d
 }
 
-// setProblem stores the problem that is the answer. A call that was queued again because its
-// instance was lost is answered with that loss. The caller holds the lock.
-func (s *callState) setProblem(p problem, v core.Failure) {
+// setProblem stores the problem that is the answer, or why the answer is cut. A call that was
+// queued again because its instance was lost is answered with that loss. The caller holds the lock.
+func (s *callState) setProblem(p problem, d core.Decision) {
+	v := d.Failure
 	switch v.Cause {
 	case core.CauseLate:
 		p = newProblem(problems.NoInstanceInTime,
@@ -92,10 +93,14 @@ func (s *callState) setProblem(p problem, v core.Failure) {
 		p = newProblem(v.Lost, "the call was broken off and could not run again: "+p.Detail)
 	}
 	p.become(p.kind.Settled(v.Executed))
+	s.reason = p.Reason
+	if d.Cut {
+		return // the client has the head
+	}
 	p.Attempt = v.Attempt
 	p.invocation, p.Instance = s.id.String(), "/calls/"+s.id.String()
 	p.Function, p.revision = s.function.Key().String(), s.to.unit.FunctionRevisionName()
-	s.status, s.executed, s.reason = p.Status, p.Executed, p.Reason
+	s.status, s.executed = p.Status, p.Executed
 	s.problem = &p
 }
 
@@ -249,7 +254,11 @@ func (s *callState) waitedForCores() time.Duration {
 
 // answerWritten records that the rest of the function's answer was written, or never will be.
 func (s *callState) answerWritten(whole bool) {
-	s.decide(func(v *core.Invocation) core.Decision { v.Wrote(whole); return core.Decision{} }, problem{})
+	var why problem
+	if !whole {
+		why = newProblem(problems.BadAnswer, "the answer is not as long as its head says")
+	}
+	s.decide(func(v *core.Invocation) core.Decision { return v.Wrote(whole) }, why)
 }
 
 // answer is what the client has received, and the problem to send.
@@ -271,7 +280,17 @@ func (s *callState) answerBroken() bool {
 	return a == core.AnswerCut || a == core.AnswerAbandoned
 }
 
-// clientOutcome is the answer that the client got; codeLeft if it left before.
+// cutReason is why the answer broke off after its head; empty if it did not, or if the client left.
+func (s *callState) cutReason() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.invocation.Answer() != core.AnswerCut {
+		return ""
+	}
+	return s.reason
+}
+
+// clientOutcome is the answer that the client got, or its head; codeLeft if it left before.
 func (s *callState) clientOutcome() (code string, said invocation.Executed, cold bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

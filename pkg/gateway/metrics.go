@@ -27,6 +27,9 @@ var (
 	invocationSeconds = Metrics.Histogram(metric.Stable, "windlass_gateway_invocation_duration_seconds",
 		"Time from the arrival of a call until its answer was complete.",
 		prometheus.ExponentialBuckets(0.001, 2, 17), "function_namespace", "function")
+	brokenTotal = Metrics.Counter(metric.Stable, "windlass_gateway_answers_broken_total",
+		"Answers that broke off after their head, by reason. Their calls also count with the status of that head.",
+		"function_namespace", "function", "reason")
 	inFlightNow = Metrics.Gauge(metric.Stable, "windlass_gateway_invocations_in_flight",
 		"Calls that wait or run.", "function_namespace", "function")
 	phaseDurationSeconds = Metrics.Histogram(metric.Stable, "windlass_gateway_phase_duration_seconds",
@@ -65,6 +68,7 @@ var (
 // counts nothing.
 type metrics struct {
 	invocations *prometheus.CounterVec
+	broken      *prometheus.CounterVec
 	duration    *prometheus.HistogramVec
 	inFlight    *prometheus.GaugeVec
 	phaseSums   *prometheus.CounterVec
@@ -95,6 +99,7 @@ func newMetrics(reg prometheus.Registerer, functions catalog.Reader, admitter *a
 		catalog:     functions,
 		functions:   make(map[invocation.FunctionKey]*functionSeries),
 		invocations: invocationsTotal.Vec(),
+		broken:      brokenTotal.Vec(),
 		duration:    invocationSeconds.Vec(),
 		inFlight:    inFlightNow.Vec(),
 		phaseSums:   phaseSecondsTotal.Vec(),
@@ -114,7 +119,7 @@ func newMetrics(reg prometheus.Registerer, functions catalog.Reader, admitter *a
 	for _, reason := range []string{notWaiting, wrongToken, unsupported} {
 		m.badClaims.WithLabelValues(reason)
 	}
-	reg.MustRegister(m.invocations, m.duration, m.inFlight, m.phaseSums, m.cold, m.refused, m.claims, m.badClaims, phases, m.offers, m.reoffers, m.overtaken, m.givenUp,
+	reg.MustRegister(m.invocations, m.broken, m.duration, m.inFlight, m.phaseSums, m.cold, m.refused, m.claims, m.badClaims, phases, m.offers, m.reoffers, m.overtaken, m.givenUp,
 		heldNow.Func(func() float64 { return float64(admitter.held().Calls) }),
 		heldLimit.Func(func() float64 { return float64(admitter.capacity.Calls) }),
 		bytesNow.Func(func() float64 { return float64(admitter.held().Bytes) }),
@@ -219,6 +224,9 @@ func (m *metrics) callEnded(c *call, series *functionSeries) {
 	trace, times := c.traceID(), c.timeline()
 	status, said, cold := c.clientOutcome()
 	m.countAnswer(c.function, series, outcome{c.to.unit.Revision(), status, said})
+	if why := c.cutReason(); why != "" {
+		m.answerBroken(c.function, why)
+	}
 	observeSeconds(series.duration, times.Total(), trace)
 	if cold {
 		series.cold.Inc()
@@ -226,6 +234,15 @@ func (m *metrics) callEnded(c *call, series *functionSeries) {
 	for phase, span := range times.All() {
 		observeSeconds(m.phases[phase], span.Duration(), trace)
 		series.phases[phase].Add(span.Duration().Seconds())
+	}
+}
+
+// answerBroken counts an answer that broke off.
+func (m *metrics) answerBroken(fn *v1alpha1.Function, why string) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.exists(fn) {
+		m.broken.WithLabelValues(fn.Namespace, fn.Name, why).Inc()
 	}
 }
 
@@ -250,7 +267,7 @@ func (m *metrics) deleteFunction(key invocation.FunctionKey, last bool) {
 	labels := prometheus.Labels{"function_namespace": key.Namespace, "function": key.Name}
 	for _, vec := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
-	}{m.invocations, m.duration, m.inFlight, m.phaseSums, m.cold} {
+	}{m.invocations, m.broken, m.duration, m.inFlight, m.phaseSums, m.cold} {
 		vec.DeletePartialMatch(labels)
 	}
 	if last {

@@ -122,16 +122,18 @@ func TestWhatIsAFailure(t *testing.T) {
 	for name, tt := range map[string]struct {
 		code   int
 		reason string
+		broken bool
 		want   string
 	}{
-		"an answer":                      {200, "", ""},
-		"a client's mistake":             {400, "BodyNotReadable", ""},
-		"a function's own error":         {500, "", "the function answered with an error"},
-		"an error of Windlass's":         {503, "NoInstanceInTime", "NoInstanceInTime"},
-		"a client that left":             {codeLeft, "", "the client left"},
-		"a function that refuses itself": {429, "", ""},
+		"an answer":                      {200, "", false, ""},
+		"an answer that breaks off":      {200, "InstanceLost", true, "InstanceLost"},
+		"a client's mistake":             {400, "BodyNotReadable", false, ""},
+		"a function's own error":         {500, "", false, "the function answered with an error"},
+		"an error of Windlass's":         {503, "NoInstanceInTime", false, "NoInstanceInTime"},
+		"a client that left":             {codeLeft, "", false, "the client left"},
+		"a function that refuses itself": {429, "", false, ""},
 	} {
-		of := callRecord{Record: invocation.Record{Code: tt.code, Reason: tt.reason}}
+		of := callRecord{Record: invocation.Record{Code: tt.code, Reason: tt.reason, Broken: tt.broken}}
 		if got := of.whole().Error; got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}

@@ -18,8 +18,11 @@ type Record struct {
 	// Code is the status that the client was sent, 499 if it left before.
 	Code     int      `json:"code"`
 	Executed Executed `json:"executed"`
-	// Reason is why Windlass answered instead of the function; empty if it did not.
+	// Reason is why Windlass answered instead of the function, or why the answer broke off;
+	// otherwise empty.
 	Reason string `json:"reason,omitempty"`
+	// Broken says that the answer broke off after its head, which had the Code.
+	Broken bool `json:"broken,omitempty"`
 	// Cold says that it was the first of its instance.
 	Cold bool `json:"cold,omitempty"`
 	// Received is when it came, and Claimed when the instance that had it last took

@@ -20,6 +20,7 @@ func (w *harness) provoke(ctx context.Context) {
 	for name, f := range map[string]func(context.Context) error{
 		"a call of no function": w.callNothing, "a request that is no HTTP": w.speakNonsense,
 		"an instance that waits in vain": w.expire, "an instance that makes room": w.evict,
+		"an answer that breaks off":                               w.breakOff,
 		"an instance that is one too many":                        w.lower,
 		"more instances than may be created, and than are wanted": w.surge,
 	} {
@@ -93,6 +94,19 @@ func (w *harness) expire(ctx context.Context) error {
 	if err == nil {
 		err = w.until(ctx, `sum(windlass_scheduler_instances_expired_total{function="brief"}) > 0`)
 	}
+	return errors.Join(err, w.Cluster.Delete(context.WithoutCancel(ctx), name))
+}
+
+// breakOff has answers of a function run out of time after their head.
+func (w *harness) breakOff(ctx context.Context) error {
+	const name = "breaks"
+	err := w.function(ctx, name, func(spec *v1alpha1.FunctionSpec) { spec.Template.Timeout.Duration = time.Second })
+	if err != nil {
+		return err
+	}
+	stop := w.call(ctx, name, "do=endless", 1)
+	err = w.until(ctx, `sum(windlass_gateway_answers_broken_total{function="breaks"}) > 0`)
+	stop()
 	return errors.Join(err, w.Cluster.Delete(context.WithoutCancel(ctx), name))
 }
 

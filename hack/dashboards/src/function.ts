@@ -7,7 +7,7 @@ import { frame, toBoard, toTraces, uids } from './frame';
 import { graph, heading, number, spread } from './kit';
 import { byClass, codes } from './overview';
 import { callPhases, plain, quantiles, startPhases } from './palette';
-import { chosen, increase, nativeMean, nativeQuantile, orNone, orZero, quantile, rate, share, whole } from './queries';
+import { chosen, failedCalls, increase, nativeMean, nativeQuantile, orNone, orZero, quantile, rate, share, whole } from './queries';
 
 const calls = `windlass_gateway_invocations_total{${chosen}}`;
 const executions = 'windlass_function_execution_duration_seconds';
@@ -31,8 +31,8 @@ function glance(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(number({
       title: 'Failed', unit: 'percentunit', width: 3, limits: { warn: 0.001, bad: 0.01 },
-      description: 'Share of calls that were answered with a status of 500 or more.',
-      query: { expr: share(`sum(${rate(`windlass_gateway_invocations_total{${chosen}, code=~"5.."}`)})`, `sum(${rate(calls)})`) },
+      description: 'Share of calls that were answered with a status of 500 or more, or whose answer broke off.',
+      query: { expr: share(failedCalls(chosen), `sum(${rate(calls)})`) },
       links: [toTraces('Failed calls as traces', '{ name = "invoke ${namespace}/${function}" && status = error }')],
     }))
     .withPanel(number({
@@ -92,8 +92,11 @@ function callers(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'Failed calls, and whether the function ran', unit: 'reqps', width: 8, bars: true, stacked: true,
-      description: 'Calls per second with a status of 500 or more, by whether the function ran. *no*: it did not, so the call can be sent again. *maybe*: unknown. *yes*: it ran.',
-      queries: [{ expr: orNone('code', `sum by (code, executed) (${rate(`windlass_gateway_invocations_total{${chosen}, code=~"5.."}`)})`), legend: '{{code}} {{executed}}' }],
+      description: 'Calls per second with a status of 500 or more, by whether the function ran. *no*: it did not, so the call can be sent again. *maybe*: unknown. *yes*: it ran. And answers that broke off after their head, by reason.',
+      queries: [
+        { expr: orNone('code', `sum by (code, executed) (${rate(`windlass_gateway_invocations_total{${chosen}, code=~"5.."}`)})`), legend: '{{code}} {{executed}}' },
+        { expr: `sum by (reason) (${rate(`windlass_gateway_answers_broken_total{${chosen}}`)})`, legend: 'broken off: {{reason}}' },
+      ],
     }))
     .withPanel(graph({
       title: 'Refused calls', unit: 'reqps', width: 8, bars: true, stacked: true,

@@ -6,7 +6,7 @@ import { coldCalls } from './course';
 import { frame, seriesToFunction, toBoard, toBoardOfAll, toFunction, toTraces, uids } from './frame';
 import { bars, graph, heading, number } from './kit';
 import { callPhases, plain, quantiles, states } from './palette';
-import { chosen, inNamespace, orNone, orZero, quantile, rate, share } from './queries';
+import { chosen, failedCalls, inNamespace, orNone, orZero, quantile, rate, share } from './queries';
 import { rows } from './table';
 
 const calls = 'function_namespace_function:windlass_gateway_invocations:rate5m';
@@ -45,8 +45,8 @@ function health(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(number({
       title: 'Failed', unit: 'percentunit', width: 3, limits: { warn: 0.001, bad: 0.01 },
-      description: 'Share of calls that were answered with a status of 500 or more.',
-      query: { expr: share(`sum(${rate(`windlass_gateway_invocations_total{${chosen}, code=~"5.."}`)})`, `sum(${rate(`windlass_gateway_invocations_total{${chosen}}`)})`) },
+      description: 'Share of calls that were answered with a status of 500 or more, or whose answer broke off.',
+      query: { expr: share(failedCalls(chosen), `sum(${rate(`windlass_gateway_invocations_total{${chosen}}`)})`) },
     }))
     .withPanel(number({
       title: 'Waiting', unit: 'short', width: 3,

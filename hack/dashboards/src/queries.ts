@@ -12,6 +12,10 @@ export const rate = (series: string): string => `rate(${series}[$__rate_interval
 /** What was added in a window that fits the panel's resolution. */
 export const increase = (series: string): string => `increase(${series}[$__rate_interval])`;
 
+/** Calls that failed, per second: those with a status of 500 or more, and those whose answer broke off. */
+export const failedCalls = (matchers: string): string =>
+  `sum(${rate(`windlass_gateway_invocations_total{${matchers}, code=~"5.."}`)} or ${rate(`windlass_gateway_answers_broken_total{${matchers}}`)})`;
+
 /** A sum of increases as a whole number: Prometheus extrapolates to the ends of a window, and says 3.6. */
 export const whole = (sum: string): string => `round(${sum})`;
 

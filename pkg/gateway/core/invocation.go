@@ -121,8 +121,8 @@ type Decision struct {
 	Wait bool
 	// Offer says to send the ticket, and CancelTicket to cancel it.
 	Offer, CancelTicket bool
-	// Fail says to answer the client with a problem, which Verdict describes. Cut says to send
-	// no more of an answer that has begun.
+	// Fail says to answer the client with a problem. Cut says to send no more of an answer that
+	// has begun. Failure describes both.
 	Fail, Cut bool
 	Failure   Failure
 	// Cancel says that its instance should stop.
@@ -131,7 +131,7 @@ type Decision struct {
 	End bool
 }
 
-// Failure describes an invocation that Windlass answers itself.
+// Failure describes an invocation that Windlass answers itself, or whose answer is cut.
 type Failure struct {
 	Executed invocation.Executed
 	// Cause is why an invocation failed.
@@ -256,15 +256,15 @@ func (v *Invocation) Abort(stop bool) Decision {
 }
 
 // Wrote records that no more is written to the client; whole says that it has the whole
-// answer.
-func (v *Invocation) Wrote(whole bool) {
-	if v.answer != AnswerBegun {
-		return
-	}
-	v.answer = AnswerCut
-	if whole {
+// answer. Otherwise the answer is cut.
+func (v *Invocation) Wrote(whole bool) Decision {
+	if whole && v.answer == AnswerBegun {
 		v.answer = AnswerComplete
 	}
+	if v.answer != AnswerBegun {
+		return Decision{}
+	}
+	return v.answer.problem(failure(v, CauseGiven))
 }
 
 // failure is the Failure of an invocation that is answered with a problem now.
@@ -294,7 +294,7 @@ func (a *Answer) problem(f Failure) Decision {
 		return Decision{Fail: true, Failure: f}
 	case AnswerBegun:
 		*a = AnswerCut
-		return Decision{Cut: true}
+		return Decision{Cut: true, Failure: f}
 	}
 	return Decision{}
 }

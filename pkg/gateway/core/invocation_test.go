@@ -274,7 +274,7 @@ func TestPromisesHoldInAnyOrder(t *testing.T) {
 				}
 				w.saw(d)
 			},
-			"finish": func(*rapid.T) { d, _ := v.Finish(w.attempt); w.saw(d); v.Wrote(true) },
+			"finish": func(*rapid.T) { d, _ := v.Finish(w.attempt); w.saw(d); w.saw(v.Wrote(true)) },
 			"release": func(t *rapid.T) {
 				d, _ := v.Release(w.attempt, w.now, w.token(), rapid.Bool().Draw(t, "kept"))
 				w.saw(d)

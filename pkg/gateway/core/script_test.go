@@ -103,8 +103,11 @@ func (s *story) play(t *testing.T, words []string) string {
 		d, err := v.Finish(n)
 		return said(d, err)
 	case "wrote":
-		v.Wrote(has("whole"))
-		return "noted"
+		d := v.Wrote(has("whole"))
+		if d == (Decision{}) {
+			return "noted"
+		}
+		return said(d, nil)
 	case "release":
 		d, err := v.Release(n, now, token(), !has("body-gone"))
 		return said(d, err)
@@ -161,7 +164,7 @@ func said(d Decision, err error) string {
 	add(d.Offer, "offer its ticket")
 	add(d.CancelTicket, "cancel its ticket")
 	add(d.Fail, "answer with a problem, executed %s", d.Failure.Executed)
-	add(d.Fail && d.Failure.Cause != CauseGiven, "because %s", causeNames[d.Failure.Cause])
+	add((d.Fail || d.Cut) && d.Failure.Cause != CauseGiven, "because %s", causeNames[d.Failure.Cause])
 	add(d.Failure.Lost != "", "after %s", d.Failure.Lost)
 	add(d.Cut, "cut the answer")
 	add(d.Cancel, "stop the instance")
