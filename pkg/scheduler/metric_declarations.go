@@ -74,6 +74,8 @@ var (
 		"Instances that started and asked for their first call.", "function_namespace", "function", "revision")
 	failedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_failed_total",
 		"Instances that ended before they asked for their first call, by reason. The reasons are those of the Function's conditions.", "function_namespace", "function", "revision", "reason")
+	lostDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_lost_total",
+		"Instances that ended unexpectedly after they had asked for their first call, by reason. The reasons are those of the Function's conditions.", "function_namespace", "function", "revision", "reason")
 	evictedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_evicted_total",
 		"Idle instances that the scheduler stopped to make room for an instance of another function.", "function_namespace", "function", "revision")
 	cancelledDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_cancelled_total",

@@ -124,9 +124,9 @@ var counterDecls = [numCounters]metric.Counter{
 // counters counts each event of a function.
 type counters [numCounters]uint64
 
-// reasonCounters count a function's events by reason: decisions to create instances, failures
-// of instances, and refusals of calls.
-type reasonCounters struct{ decisions, failures, refusals reasons }
+// reasonCounters count a function's events by reason: decisions to create instances, failed starts
+// of instances, losses of started ones, and refusals of calls.
+type reasonCounters struct{ decisions, failures, losses, refusals reasons }
 
 // reasons counts by reason, sorted by reason: they are few, and mostly one.
 type reasons []reasonCount
@@ -146,7 +146,7 @@ func (r *reasons) add(why string, n int) {
 
 // clone is nil, and allocates nothing, if nothing was counted.
 func (t *reasonCounters) clone() reasonCounters {
-	return reasonCounters{slices.Clone(t.decisions), slices.Clone(t.failures), slices.Clone(t.refusals)}
+	return reasonCounters{slices.Clone(t.decisions), slices.Clone(t.failures), slices.Clone(t.losses), slices.Clone(t.refusals)}
 }
 
 // increment adds n to the counter of an event.

@@ -2,11 +2,13 @@ package scheduler
 
 import (
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
@@ -122,6 +124,40 @@ func TestAnAgentIsSilentUntilItsInstanceIsKnownToHaveEnded(t *testing.T) {
 		b.closeSend()
 		expect(0)
 		a.cut()
+	})
+}
+
+// An instance that leaves as it should is not lost. The series of silent agents is there before the first one.
+func TestInstancesThatAreLostAreCounted(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		fn := w.put("f", minInstances(4))
+		lost := func() map[string]float64 {
+			w.after(0)
+			got := w.scrape("function")
+			maps.DeleteFunc(got, func(name string, _ float64) bool { return !strings.HasPrefix(name, "instances_lost_total") })
+			return got
+		}
+		w.ticks(1)
+		specs := w.started(fn, 4)
+		agents := make([]*agent, 0, len(specs))
+		for _, spec := range specs {
+			agents = append(agents, w.ready(spec))
+		}
+		if diff := cmp.Diff(map[string]float64{"instances_lost_total{f,ns,AgentSilent}": 0}, lost()); diff != "" {
+			t.Errorf("before one is lost (-want +got):\n%s", diff)
+		}
+		agents[0].goodbye(agentwire.Goodbye_REASON_DONE, "")
+		agents[0].closeSend()
+		w.runtime.fail(agents[1].key, v1alpha1.ReasonOutOfMemory, "too much")
+		agents[2].goodbye(agentwire.Goodbye_REASON_CALL_BROKEN, "why")
+		agents[2].closeSend()
+		agents[3].cut()
+		w.after(12 * time.Second)
+		if diff := cmp.Diff(map[string]float64{
+			"instances_lost_total{f,ns,AgentSilent}": 1, "instances_lost_total{f,ns,CallBroken}": 1, "instances_lost_total{f,ns,OutOfMemory}": 1,
+		}, lost()); diff != "" {
+			t.Errorf("after three were lost (-want +got):\n%s", diff)
+		}
 	})
 }
 

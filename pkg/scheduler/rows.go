@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/metric"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
@@ -64,6 +65,7 @@ var ofFunctions = slices.Concat([]functionSeries{
 	one(horizonDecl.Declaration, hasHorizon, func(r *row) float64 { return r.plan.horizon.Seconds() }),
 	by(decisionsDecl.Declaration, func(r *row) reasons { return r.decisions }),
 	by(failedDecl.Declaration, func(r *row) reasons { return r.failures }),
+	{Declaration: lostDecl.Declaration, Of: (*row).lost},
 	by(refusedDecl.Declaration, func(r *row) reasons { return r.refusals }),
 	{Declaration: phaseSecondsDecl.Declaration, Of: (*row).phaseSeconds},
 
@@ -114,6 +116,17 @@ func by(d metric.Declaration, counts func(*row) reasons) functionSeries {
 			tell(r.sample(c.why, float64(c.n)))
 		}
 	}}
+}
+
+// lost are the counters of lost instances. The one of silent agents is there before the first one, because an
+// alert must see that: an increase misses what came before the first sample.
+func (r *row) lost(tell exposition.Tell) {
+	if lost := r.losses; (launched(r) || pulled(r)) && (len(lost) == 0 || lost[0].why != v1alpha1.ReasonAgentSilent) {
+		tell(r.sample(v1alpha1.ReasonAgentSilent, 0))
+	}
+	for _, c := range r.losses {
+		tell(r.sample(c.why, float64(c.n)))
+	}
 }
 
 // counterSeries are the counters of events.

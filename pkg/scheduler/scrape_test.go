@@ -71,6 +71,7 @@ var scrapedFunctions = []struct {
 		}
 		f.stats.byReason.failures.add("StartFailed", 1)
 		f.stats.byReason.failures.add("StartTimeout", 1)
+		f.stats.byReason.losses.add("FunctionExited", 1)
 	}},
 }
 

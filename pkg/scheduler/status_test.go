@@ -75,6 +75,7 @@ func TestMetricsComeAndGoWithTheFunction(t *testing.T) {
 		want["desired_instances{f,ns}"] = 2
 		// What counts starts is there before the first one is over.
 		want["instances_started_total{f,ns}"] = 0
+		want["instances_lost_total{f,ns,AgentSilent}"] = 0
 		for _, phase := range []string{"decide", "create", "sandbox", "containers", "ready", "hello", "claim"} {
 			want["cold_start_phase_seconds_total{f,ns,"+phase+"}"] = 0
 		}

@@ -33,6 +33,7 @@ func functionScenarios() []scenario {
 		{"WindlassQueueNotDraining", "queue", calledTooMuch},
 		{"WindlassColdStartSlow", "slow", startsSlowly},
 		{"WindlassProvisionFailing", "failing", neverStarts},
+		{"WindlassInstancesLost", "exiting", exitsInCalls},
 		{"WindlassNoCapacity", "huge", fitsNowhere},
 		{"WindlassAgentSilent", "silent", agentStandsStill},
 		{"WindlassNodeBusyLong", "", nodeIsBusy},
@@ -97,6 +98,11 @@ func neverStarts(ctx context.Context, w *harness, function string) (undo func() 
 	return w.called(ctx, function, "", 2, func(spec *v1alpha1.FunctionSpec) {
 		spec.Template.Env = []v1alpha1.EnvVar{{Name: "LAB_START", Value: "crash"}}
 	})
+}
+
+// exitsInCalls has a function exit in each call.
+func exitsInCalls(ctx context.Context, w *harness, function string) (undo func() error, err error) {
+	return w.called(ctx, function, "do=exit", 2, func(*v1alpha1.FunctionSpec) {})
 }
 
 // fitsNowhere has a function request more than any node has.

@@ -51,4 +51,4 @@ export const becoming: Drawn = {
 };
 
 /** The meaning of each of the fates. */
-export const fatesMean = 'Instances that were *launched*, and what happened to them: *started*; *failed* to start; *cancelled* before they were ready; *evicted* for another function; *expired* without calls; *released* because no call is expected soon, or because there were too many.';
+export const fatesMean = 'Instances that were *launched*, and what happened to them: *started*; *failed* to start; were *lost* after it; *cancelled* before they were ready; *evicted* for another function; *expired* without calls; *released* because no call is expected soon, or because there were too many.';

@@ -36,6 +36,7 @@ export const fates: Record<string, string> = {
   launched: '#5794F2',
   started: '#56A64B',
   failed: '#E02F44',
+  lost: '#B877D9',
   cancelled: '#F2CC0C',
   evicted: '#FF9830',
   expired: '#9FA7B3',

@@ -125,9 +125,12 @@ function outcome(board: dashboard.DashboardBuilder): void {
     .withRow(heading('What happens to instances'))
     .withPanel(graph({ ...becoming, title: 'Launched, started, ended', width: 12, legendRight: true, description: fatesMean }))
     .withPanel(graph({
-      title: 'Why starts fail', unit: 'none', width: 6, bars: true, stacked: true,
-      description: 'Instances that did not start, by reason. docs/troubleshooting.md explains each.',
-      queries: [{ expr: orNone('reason', whole(`sum by (reason) (${increase(`windlass_scheduler_instances_failed_total{${chosen}}`)})`)), legend: '{{reason}}' }],
+      title: 'Why instances fail', unit: 'none', width: 6, bars: true, stacked: true,
+      description: 'Instances that did not start, and those that were *lost* after it, by reason. docs/troubleshooting.md explains each.',
+      queries: [
+        { expr: orNone('reason', whole(`sum by (reason) (${increase(`windlass_scheduler_instances_failed_total{${chosen}}`)})`)), legend: '{{reason}}' },
+        { expr: `${whole(`sum by (reason) (${increase(`windlass_scheduler_instances_lost_total{${chosen}}`)})`)} > 0`, legend: 'lost: {{reason}}' },
+      ],
     }))
     .withPanel(graph({
       title: 'Throttled and refused', unit: 'count:decisions/s', width: 6, colours: { throttled: '#F2CC0C' },
