@@ -71,7 +71,7 @@ var (
 	sparesAssignedDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_spare_instances_assigned_total",
 		"Spare instances of warm pools that the scheduler assigned to the function.", "function_namespace", "function", "revision")
 	startedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_started_total",
-		"Instances that started and asked for their first call.", "function_namespace", "function", "revision")
+		"Instances that started and asked for their first call. Those that a scheduler takes over from another one count once.", "function_namespace", "function", "revision")
 	failedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_failed_total",
 		"Instances that ended before they asked for their first call, by reason. The reasons are those of the Function's conditions.", "function_namespace", "function", "revision", "reason")
 	lostDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_lost_total",

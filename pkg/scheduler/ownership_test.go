@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +39,35 @@ func TestATickThatTakesAFunctionOverLetsItsInstancesSayHello(t *testing.T) {
 	w.scheduler.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Entry: entryOf(fn)})
 	if c := w.scheduler.evaluate(w.scheduler.lookup(string(fn.UID))); c != nil {
 		t.Errorf("%d instances are wanted beside those that there are", c.Wanted())
+	}
+}
+
+// An instance that is taken over has started once, and the scheduler before has counted it. One that was still
+// starting then starts here.
+func TestInstancesThatAreTakenOverHaveStarted(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ran    bool
+		starts float64
+	}{"one that ran": {true, 0}, "one that was starting": {false, 1}} {
+		t.Run(name, func(t *testing.T) {
+			inSharedHarness(t, func(w *harness) {
+				w.ownership.lose("other:1")
+				fn := w.put("f")
+				w.runtime.existing = []provisioner.Existing{{CID: "00000008-000001", Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: tt.ran}}
+				w.ownership.silence()
+				w.after(core.AuditEvery)
+				a := w.connectHello(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: "00000008-000001"})
+				a.pull(1)
+				w.after(0)
+				if got := w.scrape("function")["instances_started_total{f,ns}"]; got != tt.starts {
+					t.Errorf("%v starts are counted, want %v", got, tt.starts)
+				}
+				if logged := strings.Contains(w.log.String(), "an instance is ready"); logged != (tt.starts > 0) {
+					t.Errorf("the log says that it is ready: %t", logged)
+				}
+				w.expectCounts(fn, provisioner.Counts{Created: 1})
+			})
+		})
 	}
 }
 

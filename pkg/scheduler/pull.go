@@ -255,12 +255,16 @@ func (p *pullStream) firstPull() (first bool) {
 	if !first {
 		return false
 	}
+	in, _ := s.deps.Instances.Lookup(p.key)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.starts.observe(kindOf(f.fn), min(took, f.fn.Spec.Template.StartupTimeout.Duration))
 	s.stepLocked(f, core.Started{Took: took})
-	f.stats.counters[instanceStarted]++
 	f.stats.started = true
+	if in.Adopted && in.Ran {
+		return true // it started when another scheduler served the function, which counted it
+	}
+	f.stats.counters[instanceStarted]++
 	s.deps.Log.Info("an instance is ready", "function", f.fn.Key().String(), "cid", p.key.CID, "took", took)
 	return true
 }
