@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -30,6 +32,7 @@ func componentScenarios() []scenario {
 		{"WindlassOwnershipUnconfirmed", "", withoutEtcd},
 		{"WindlassOwnershipFlapping", "", schedulersRestart},
 		{"WindlassCertificateExpiry", "", certificatesEnd},
+		{"WindlassClusterUnavailable", "unreplaced", withoutAPI},
 		{"WindlassNodeAgentFailOpen", "", nodeAgentStutters},
 	}
 }
@@ -159,6 +162,23 @@ func withoutEtcd(_ context.Context, w *harness, _ string) (undo func() error, er
 		}
 		return nil
 	}, nil
+}
+
+// withoutAPI has instances end that must be replaced, while there is no API server.
+func withoutAPI(ctx context.Context, w *harness, function string) (undo func() error, err error) {
+	const instances = 6
+	err = w.function(ctx, function, func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MinInstances = instances })
+	if err != nil {
+		return nil, err
+	}
+	if err := w.until(ctx, fmt.Sprintf(`sum(windlass_scheduler_instances{function=%q,state="idle"}) == %d`, function, instances)); err != nil {
+		return nil, err
+	}
+	w.API.Kill()
+	for _, pod := range w.Kubelet.PodsOf(function) {
+		err = errors.Join(err, pod.Hurt(syscall.SIGKILL))
+	}
+	return func() error { return w.API.Revive(ctx) }, err
 }
 
 // schedulersRestart has schedulers restart one after the other without end, so that
