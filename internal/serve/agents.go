@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// maxWrong is how many wrong tokens in a row end a connection. An honest agent has one now
-	// and then, when a call was given back while its old ticket waited.
+	// maxWrong is how many wrong tokens in a row end a connection. An honest agent has none: an old
+	// ticket of a call is not a wrong one.
 	maxWrong = 32
 	// callMethod is what agents' connections are counted as.
 	callMethod = "callwire"

@@ -253,7 +253,7 @@ func (c *agentConn) claim(number uint32, claim callwire.Claim) error {
 	}
 	at := call.destination()
 	if !c.belongsTo(at) {
-		return core.ErrBadToken
+		return call.refusal(claim.Token)
 	}
 	now := time.Now()
 	a := &attempt{conn: c, call: call, wire: number, unit: at.unit}

@@ -164,6 +164,13 @@ func (s *callState) claim(a *attempt, grant func(*core.Invocation) (core.Grant, 
 	return granted, err
 }
 
+// refusal is why an instance of another unit is refused.
+func (l *callState) refusal(token invocation.Token) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.invocation.Refusal(token)
+}
+
 // queued reports whether the call waits for an instance.
 func (s *callState) queued() bool {
 	s.mu.Lock()

@@ -118,8 +118,11 @@ func TestAReleasedCallIsOfferedAgainAndAnswered(t *testing.T) {
 	if !second.GetAgain() || second.GetWaitedNs() <= first.GetWaitedNs() || second.GetRemainingNs() >= first.GetRemainingNs() {
 		t.Errorf("lost its place: waited %d then %d, remaining %d then %d", first.GetWaitedNs(), second.GetWaitedNs(), first.GetRemainingNs(), second.GetRemainingNs())
 	}
-	if got := w.claim(first).refused; got != callwire.RefusedBadToken {
+	if got := w.claim(first).refused; got != callwire.RefusedNotWaiting {
 		t.Errorf("the old ticket: %v", got)
+	}
+	if got := w.metric("windlass_gateway_claims_refused_total", "reason", "WrongToken"); got != 0 {
+		t.Errorf("%v tokens are wrong", got)
 	}
 	i = w.claim(second)
 	if i.granted.Attempt != 2 || string(i.granted.Body) != "small" {

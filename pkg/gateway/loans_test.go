@@ -602,7 +602,11 @@ func TestACallThatMovedIsNotRunByTheOldRevision(t *testing.T) {
 	if len(a.lent) > 0 {
 		t.Fatal("the old revision got the call")
 	}
-	// Neither does its agent get it by a ticket.
+	// Neither does its agent get it by a ticket: by that of its own revision it comes too late, and it cannot have
+	// that of the other one from a scheduler.
+	if late := a.claim(probe); late.refused != callwire.RefusedNotWaiting {
+		t.Errorf("the old revision's instance claims with its ticket: %+v", late)
+	}
 	if late := a.claim(ticket); late.refused != callwire.RefusedBadToken {
 		t.Errorf("the old revision's instance claims: %+v", late)
 	}

@@ -45,7 +45,7 @@ var (
 	claimsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_claims_total",
 		"Claims that instances made on calls by their tickets, whether granted or refused. Calls by loans are not claimed.")
 	badClaimsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_claims_refused_total",
-		"Claims that the gateway refused, by reason: the call no longer waited (NotWaiting), the token did not match its ticket (WrongToken), or gateway and agent have no protocol in common (Unsupported).", "reason")
+		"Claims that the gateway refused, by reason: the call no longer waited (NotWaiting), the token was none of its tickets (WrongToken), or gateway and agent have no protocol in common (Unsupported).", "reason")
 	offeredTotal = Metrics.Counter(metric.Experimental, "windlass_gateway_tickets_offered_total",
 		"Tickets that the gateway offered to schedulers. Most warm calls have none.")
 	reofferedTotal = Metrics.Counter(metric.Experimental, "windlass_gateway_tickets_reoffered_total",

@@ -194,7 +194,7 @@ func TestACallThatWaitsForARemovedRevisionGoesToAnother(t *testing.T) {
 					break
 				}
 			}
-			if got := w.claim(old).refused; got != callwire.RefusedBadToken {
+			if got := w.claim(old).refused; got != callwire.RefusedNotWaiting {
 				t.Errorf("an instance of the old revision claims: %v", got)
 			}
 			i := w.claim(ticket)

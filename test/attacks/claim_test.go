@@ -92,7 +92,7 @@ var claimAttacks = []attack{
 			w.Errorf("answered %d", r.status)
 		}
 	}},
-	{"F82", "a ticket of before a release", wrongToken, func(w *platform) {
+	{"F82", "a ticket of before a release", notWaiting, func(w *platform) {
 		ticket, pulls, responses := w.ticketOfEvil()
 		w.claims(ticket).send(release(callwire.Release{Reason: marker}))
 		_ = pulls.Send(pull(1, &agentwire.Done{InvocationId: ticket.GetInvocationId()}))

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invocation"
@@ -26,9 +27,19 @@ func (v *Invocation) Claim(now time.Time, token invocation.Token, cid invocation
 	case v.phase != Queued:
 		return Grant{}, ErrNotWaiting
 	case !v.ticket.token.Equal(token) || cid == "":
-		return Grant{}, ErrBadToken
+		return Grant{}, v.Refusal(token)
 	}
 	return grant(v, now, 1), nil
+}
+
+// Refusal is why an instance that may not have the invocation is refused: ErrNotWaiting if it has an
+// earlier ticket, which a scheduler may have handed out before the invocation got another one, and
+// otherwise ErrBadToken.
+func (v *Invocation) Refusal(token invocation.Token) error {
+	if slices.ContainsFunc(v.ticket.earlier, token.Equal) {
+		return ErrNotWaiting
+	}
+	return ErrBadToken
 }
 
 // ClaimByLoan gives an invocation that waits to an instance that has lent a pull to the

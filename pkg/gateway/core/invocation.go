@@ -37,9 +37,10 @@ const (
 )
 
 var (
-	// ErrNotWaiting says that an invocation is claimed already, or has ended.
+	// ErrNotWaiting says that an invocation is claimed already, or has ended, or that the ticket is not
+	// its last one.
 	ErrNotWaiting = errors.New("gateway: the invocation is not waiting")
-	// ErrBadToken says that a claim has another token than the ticket.
+	// ErrBadToken says that a claim has a token that no ticket of the invocation had.
 	ErrBadToken = errors.New("gateway: wrong claim token")
 	// ErrOver says that an attempt has ended already.
 	ErrOver = errors.New("gateway: the attempt is over")
@@ -322,15 +323,22 @@ func (v *Invocation) AnswerBy() time.Time {
 // ticket is the state of an invocation's tickets.
 type ticket struct {
 	token    invocation.Token
-	deadline time.Time // when the invocation stops waiting
+	earlier  []invocation.Token // those that it had before, at most maxEarlierTokens
+	deadline time.Time          // when the invocation stops waiting
 	since    time.Time // since when it has the token
 	asked    bool      // it was offered since then
 	offered  time.Time // when it was offered last; zero if no queue has it
 	sent     int       // how many tickets queues may have had
 }
 
+// maxEarlierTokens bounds the tokens that an invocation remembers. A ticket that is older counts as forged.
+const maxEarlierTokens = 16
+
 // renew lets an invocation wait under a new token: claims with the earlier one are refused.
 func (t *ticket) renew(token invocation.Token, now time.Time) Decision {
+	if t.token != (invocation.Token{}) {
+		t.earlier = append(t.earlier[max(0, len(t.earlier)+1-maxEarlierTokens):], t.token)
+	}
 	t.token, t.asked, t.since = token, false, now
 	return Decision{Wait: true}
 }
