@@ -78,10 +78,10 @@ func (s *instances) expectedAtCalm(now time.Time) (expected int, onBusy gatewayC
 	for _, in := range s.joined {
 		for i := range in.loans {
 			l := &in.loans[i]
-			if in.nodeBusy {
+			if l.expire(now); in.nodeBusy {
 				onBusy.add(l.gateway, l.calls)
 			} else {
-				expected += l.expected(now) - l.late(now)
+				expected += l.expected() - l.late(now)
 			}
 		}
 	}

@@ -159,7 +159,7 @@ func TestReleasedTicketWaitsUntilItsNewDeadline(t *testing.T) {
 		t.Fatal(err)
 	}
 	handed := 0
-	expired := q.Match(again.Deadline.Add(-time.Second), false, func(_ invocation.CID, got *invocation.Ticket) {
+	expired := q.Match(again.Deadline.Add(-time.Second), false, func(_ invocation.CID, got *invocation.Ticket, _ bool) {
 		handed++
 		if !got.Deadline.Equal(again.Deadline) {
 			t.Errorf("handed out until %v, want %v", got.Deadline, again.Deadline)

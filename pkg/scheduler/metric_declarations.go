@@ -40,6 +40,8 @@ var (
 		"Calls at a time that gateways can hand directly to the function's instances, without asking a scheduler. Those that run count.", "function_namespace", "function", "revision")
 	recallsDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_recalls_total",
 		"Loans that the scheduler took back from gateways, because calls of other gateways waited.", "function_namespace", "function", "revision")
+	reboundDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_tickets_rebound_total",
+		"Tickets that the scheduler handed to a second instance, because the first one waits for a core of its busy node. The gateway refuses one of the two (NotWaiting).", "function_namespace", "function", "revision")
 	pullsInVainDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_leave_requests_total",
 		"Requests of instances to stop because no call came, whether granted or refused.", "function_namespace", "function", "revision")
 	executionDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_estimated_execution_seconds",

@@ -110,6 +110,7 @@ const (
 	instanceExpired
 	leaveRequested
 	placeRecalled
+	ticketRebound
 
 	numCounters
 )
@@ -118,7 +119,7 @@ const (
 var counterDecls = [numCounters]metric.Counter{
 	instanceLaunched: launchedDecl, launchDeferred: deferredDecl, spareAssigned: sparesAssignedDecl,
 	instanceStarted: startedDecl, instanceEvicted: evictedDecl, instanceCancelled: cancelledDecl,
-	instanceReleased: releasedDecl, instanceExpired: expiredDecl, leaveRequested: pullsInVainDecl, placeRecalled: recallsDecl,
+	instanceReleased: releasedDecl, instanceExpired: expiredDecl, leaveRequested: pullsInVainDecl, placeRecalled: recallsDecl, ticketRebound: reboundDecl,
 }
 
 // counters counts each event of a function.

@@ -202,6 +202,29 @@ func TestAnInstanceThatLeavesSaysNothingOfItsNode(t *testing.T) {
 	})
 }
 
+// The gateway refuses one of the two instances, which is no sign of a fault.
+func TestTicketsThatTwoInstancesGetOnPurposeAreCounted(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		fn, g := w.put("f", minInstances(2)), w.gateway("g:1")
+		w.ticks(1)
+		specs := w.started(fn, 2)
+		a, b := w.ready(specs[0]), w.ready(specs[1])
+		g.offer(fn, 1)
+		a.expect("ticket 0001 at g:1")
+		id := idOf(1)
+		for range 2 {
+			a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{
+				NodeBusy: true, CoreWait: &agentwire.CoreWait{InvocationId: id[:], WaitedNs: int64(50 * time.Millisecond)},
+			}}})
+			synctest.Wait()
+		}
+		b.expect("ticket 0001 at g:1")
+		if got := w.value("tickets_rebound_total"); got != 1 {
+			t.Errorf("%v tickets went to two instances", got)
+		}
+	})
+}
+
 func TestStatusOfAnUnknownFunctionIsEmpty(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		fn := newTestFunction("nowhere")

@@ -138,6 +138,9 @@ func (s *host) stepAt(f *function, now time.Time, e core.Event) []core.Effect {
 func (s *host) execute(f *function, now time.Time, e core.Effect) {
 	switch e := e.(type) {
 	case *core.HandOut:
+		if e.Rebound {
+			f.stats.counters[ticketRebound]++
+		}
 		f.streams[e.CID].deliver(e, now)
 	case core.Recall:
 		f.stats.counters[placeRecalled] += uint64(e.Calls)

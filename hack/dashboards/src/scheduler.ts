@@ -122,11 +122,12 @@ function claims(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'Tickets offered', unit: 'count:tickets/s', width: 4, colours: { offered: good, again: warning },
-      description: 'Tickets that gateways offered to owners per second, tickets offered *again* after a move or a failure, and tickets *overtaken* by lent pulls.',
+      description: 'Tickets that gateways offered to owners per second, tickets offered *again* after a move or a failure, tickets *overtaken* by lent pulls, and tickets that a *second* instance got, too, because the first waits for a core.',
       queries: [
         { expr: orZero(`sum(${rate('windlass_gateway_tickets_offered_total')})`), legend: 'offered' },
         { expr: orZero(`sum(${rate('windlass_gateway_tickets_reoffered_total')})`), legend: 'again' },
         { expr: orZero(`sum(${rate('windlass_gateway_tickets_overtaken_total')})`), legend: 'overtaken' },
+        { expr: orZero(`sum(${rate('windlass_scheduler_tickets_rebound_total')})`), legend: 'second' },
       ],
     }))
     .withPanel(graph({

@@ -17,11 +17,13 @@ type Effect interface{ isEffect() }
 // Effects that reach gateways and instances.
 type (
 	// HandOut hands a ticket to an instance that asked for one. Lent says that the instance
-	// keeps the call's place for further calls of the same gateway.
+	// keeps the call's place for further calls of the same gateway. Rebound says that another one,
+	// which waits for a core, has the ticket too: the gateway refuses one of the two.
 	HandOut struct {
 		CID    invocation.CID
 		Ticket invocation.Ticket
-		Lent   bool
+
+		Lent, Rebound bool
 	}
 	// Recall takes Calls places back that an instance has lent to a gateway.
 	Recall queue.Recall

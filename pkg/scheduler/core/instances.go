@@ -115,13 +115,17 @@ func onPulled(f *Function, e *Pulled, now time.Time) {
 // tickets. A function with calls.maxInFlight has none of this, because the queue counts a call at its
 // last holder only: when that gives the ticket back, the first one may run it.
 func bindLate(f *Function, e *Pulled, now time.Time) {
-	queue.RebindRecalled(f.queue, now, f.spec.lends(), f.handOut)
+	rebound := func(cid invocation.CID, t *invocation.Ticket, lent bool) {
+		f.handOut(cid, t, lent)
+		f.handOuts[len(f.handOuts)-1].Rebound = true
+	}
+	queue.RebindRecalled(f.queue, now, f.spec.lends(), rebound)
 	switch {
 	case !e.AwaitsCore:
 	case e.Awaits == (invocation.ID{}):
 		queue.RecallLate(f.queue, e.CID, now, f.recall)
 	default:
-		queue.Rebind(f.queue, e.CID, e.Awaits, now, f.spec.lends(), f.handOut)
+		queue.Rebind(f.queue, e.CID, e.Awaits, now, f.spec.lends(), rebound)
 		queue.RecallCalm(f.queue, e.CID, e.Awaits, now, f.reports.idle, f.recall)
 	}
 }

@@ -267,6 +267,9 @@ func (s *story) stands() string {
 func effectInWords(e Effect) string {
 	switch e := e.(type) {
 	case *HandOut:
+		if e.Rebound {
+			return fmt.Sprintf("%s gets %s, too", e.CID, nameOf(e.Ticket))
+		}
 		if !e.Lent {
 			return fmt.Sprintf("%s gets %s and keeps no place", e.CID, nameOf(e.Ticket))
 		}
