@@ -27,7 +27,7 @@ function glance(board: dashboard.DashboardBuilder): void {
     .withPanel(number({
       title: 'Unowned slots', unit: 'none', width: 3, limits: { bad: 1 },
       description: 'Slots, of 1024, that no scheduler serves: calls of their functions wait. After a failure, some for a second are normal.',
-      query: { expr: '1024 - (sum(windlass_scheduler_slots) < 1024) or vector(0)' },
+      query: { expr: 'clamp_min(1024 - (sum(windlass_scheduler_slots) or vector(0)), 0)' },
     }))
     .withPanel(number({
       title: 'Unconfirmed owners', unit: 'none', width: 3, limits: { bad: 1 },
