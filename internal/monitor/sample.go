@@ -65,6 +65,8 @@ type figures struct {
 	inFlight int
 	// units are its revisions, in the order in which they were reported; mostly one.
 	units []unit
+	// answers are by revision. A gateway forgets those of a revision that is gone.
+	answers map[string]answers
 	counted
 	durations histogram
 }
@@ -99,9 +101,21 @@ type state struct {
 
 // counted has counters, which only rise while a process runs.
 type counted struct {
-	calls, failed, cold             float64
+	cold                            float64
 	launched, started, failedStarts float64
 	phases, coldPhases              sums
+}
+
+// answers are the calls of one revision.
+type answers struct{ calls, failed float64 }
+
+// add adds to those of a revision.
+func (f *figures) add(revision string, more answers) {
+	if f.answers == nil {
+		f.answers = make(map[string]answers)
+	}
+	sum := f.answers[revision]
+	f.answers[revision] = answers{sum.calls + more.calls, sum.failed + more.failed}
 }
 
 // sums are summed phases, by their positions in one of the lists below.
@@ -126,12 +140,13 @@ type metric struct {
 // readers are by the names of the families that say something of functions.
 var readers = map[string]func(*figures, metric){
 	"windlass_gateway_invocations_total": func(f *figures, m metric) {
-		f.calls += m.value
+		more := answers{calls: m.value}
 		if strings.HasPrefix(m.labels["code"], "5") {
-			f.failed += m.value
+			more.failed = m.value
 		}
+		f.add(m.labels["revision"], more)
 	},
-	"windlass_gateway_answers_broken_total":        func(f *figures, m metric) { f.failed += m.value },
+	"windlass_gateway_answers_broken_total":        func(f *figures, m metric) { f.add("", answers{failed: m.value}) },
 	"windlass_gateway_invocation_duration_seconds": func(f *figures, m metric) { f.durations = readHistogram(m.GetHistogram()) },
 	"windlass_gateway_invocations_in_flight":       func(f *figures, m metric) { f.inFlight += int(m.value) },
 	"windlass_gateway_cold_invocations_total":      func(f *figures, m metric) { f.cold += m.value },

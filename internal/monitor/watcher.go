@@ -157,8 +157,6 @@ func (f *figures) revisions() []Revision {
 }
 
 func (c *counted) add(more counted) {
-	c.calls += more.calls
-	c.failed += more.failed
 	c.cold += more.cold
 	c.launched += more.launched
 	c.started += more.started
@@ -279,20 +277,26 @@ func changes(before, after Sample) map[invocation.FunctionKey]change {
 	return all
 }
 
-// since is what was counted after before. A process that counts less has restarted.
+// since is what was counted after before.
 func (f *figures) since(before *figures) change {
-	was := before.counted
-	if f.calls < was.calls {
-		was = counted{}
+	c := change{durations: f.durations.since(before.durations), cold: rise(before.cold, f.cold)}
+	for revision, now := range f.answers {
+		was := before.answers[revision]
+		c.calls += rise(was.calls, now.calls)
+		c.failed += rise(was.failed, now.failed)
 	}
-	c := change{durations: f.durations.since(before.durations)}
-	c.calls = f.calls - was.calls
-	c.failed = max(0, f.failed-was.failed)
-	c.cold = max(0, f.cold-was.cold)
 	for i := range c.phases {
-		c.phases[i] = max(0, f.phases[i]-was.phases[i])
+		c.phases[i] = rise(before.phases[i], f.phases[i])
 	}
 	return c
+}
+
+// rise is what a counter has counted. One that fell belongs to a process that has restarted.
+func rise(was, now float64) float64 {
+	if now < was {
+		return now
+	}
+	return now - was
 }
 
 // since is the first interval of the window: as many of the last as fit, at least one.

@@ -145,6 +145,23 @@ func TestOnlyNewsCount(t *testing.T) {
 	}
 }
 
+// A gateway drops the series of a revision that is gone. It has not restarted.
+func TestARevisionThatIsGoneTakesNoCallsWithIt(t *testing.T) {
+	gateway := func(calls map[string]float64) *fakeReading {
+		p := process()
+		for revision, n := range calls {
+			p.says("windlass_gateway_invocations_total", n, with(hello, "revision", revision, "code", "200", "executed", "yes")...)
+			p.says("windlass_gateway_invocations_total", n/10, with(hello, "revision", revision, "code", "502", "executed", "maybe")...)
+		}
+		return p.says("windlass_gateway_cold_invocations_total", 7, hello...)
+	}
+	var w Watcher
+	w.See(at(0, gateway(map[string]float64{"00001": 1000, "00002": 500}).reading("g")))
+	if f := helloOf(t, w.See(at(1, gateway(map[string]float64{"00002": 510}).reading("g")))); f.Rate != 11 || f.Errors != 1 || f.Cold != 0 {
+		t.Errorf("rate %g, errors %g, cold %g; want 11, 1 and 0", f.Rate, f.Errors, f.Cold)
+	}
+}
+
 func TestAProcessThatDoesNotTellIsAsItWas(t *testing.T) {
 	var w Watcher
 	scheduler := process().says("windlass_scheduler_queue_length", 3, hello...).reading("s")
