@@ -86,25 +86,25 @@ func (o *Snapshotter) Sample(ctx context.Context) (monitor.Sample, error) {
 		})
 	}
 	asked.Wait()
-	var told []monitor.Reading
-	var troubles []string
+	told := 0
 	for i, p := range o.pods {
 		switch {
 		case p.err == nil:
-			told = append(told, readings[i])
+			told++
 		case Is(p.err, ReasonForbidden), ctx.Err() != nil:
 			return monitor.Sample{}, p.err
 		default:
-			troubles = append(troubles, p.err.Error())
+			readings[i] = monitor.Reading{Source: p.source(), Failed: p.err.Error()}
 		}
 	}
-	if len(told) == 0 {
+	if told == 0 {
 		return monitor.Sample{}, o.pods[0].err
 	}
+	var notes []string
 	if o.unasked != "" {
-		troubles = append(troubles, o.unasked)
+		notes = append(notes, o.unasked)
 	}
-	return monitor.Read(o.now(), told, troubles...), nil
+	return monitor.Read(o.now(), readings, notes...), nil
 }
 
 // list finds the pods anew if that is due.
@@ -159,6 +159,9 @@ func (p *scrapedPod) close() error {
 	return tunnel.Close()
 }
 
+// source names the pod. One that was made again under its name counts from 0, too.
+func (p *scrapedPod) source() string { return nameOf(&p.pod) + " " + string(p.pod.UID) }
+
 // readMetrics reads the metrics of one pod. It closes a broken connection, so that the next
 // attempt dials again.
 func (p *scrapedPod) readMetrics(ctx context.Context, c *components) (monitor.Reading, error) {
@@ -171,8 +174,7 @@ func (p *scrapedPod) readMetrics(ctx context.Context, c *components) (monitor.Re
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	// A pod that was made anew under its name counts from 0, too.
-	reading := monitor.Reading{Source: nameOf(&p.pod) + " " + string(p.pod.UID)}
+	reading := monitor.Reading{Source: p.source()}
 	if p.part == nodeAgents {
 		reading.Node = p.pod.Spec.NodeName
 	}

@@ -17,6 +17,8 @@ import (
 type Reading struct {
 	// Source names the process, and no other one.
 	Source string
+	// Failed says why it did not answer; empty if it did. Otherwise there is nothing else.
+	Failed string
 	// Node is the node that it orders the calls of; empty if it orders none.
 	Node string
 	// Families are its metrics. Those of a gateway and a scheduler may be mixed.
@@ -29,32 +31,41 @@ type Reading struct {
 // Sample has the data of all processes at about the same time.
 type Sample struct {
 	At time.Time
-	// Troubles are messages about processes that did not answer.
+	// Troubles are messages about processes that did not answer, and about what is left out.
 	Troubles []string
 
 	sources map[string]*source
+	// failed are the sources that did not answer.
+	failed []string
 	latest  []decisionlog.Report
 }
 
-// Read makes a Sample of the readings of all processes.
-func Read(at time.Time, readings []Reading, troubles ...string) Sample {
+// Read makes a Sample of the readings of all processes. notes say what is left out.
+func Read(at time.Time, readings []Reading, notes ...string) Sample {
 	s := Sample{At: at, sources: make(map[string]*source, len(readings))}
-	for _, trouble := range troubles {
-		s.Troubles = append(s.Troubles, Printable(trouble))
-	}
 	for _, r := range readings {
+		if r.Failed != "" {
+			s.failed = append(s.failed, r.Source)
+			s.Troubles = append(s.Troubles, Printable(r.Failed))
+			continue
+		}
 		src := parse(r.Families, r.Node)
+		src.at = at
 		for _, b := range r.Latest.Broken {
 			src.figuresOf(b.Namespace, b.Name).unit(Printable(b.Revision)).broken = Printable(b.Reason)
 		}
 		s.sources[r.Source] = src
 		s.latest = append(s.latest, r.Latest.Functions...)
 	}
+	for _, note := range notes {
+		s.Troubles = append(s.Troubles, Printable(note))
+	}
 	return s
 }
 
 // source is one process.
 type source struct {
+	at        time.Time // when it answered
 	functions map[invocation.FunctionKey]*figures
 	nodes     map[string]*nodeFigures
 }

@@ -13,6 +13,8 @@ const (
 	memory = 60
 	// window is the time that rates and quantiles are of.
 	window = 10 * time.Second
+	// bridgeFor is for how long a process that does not answer counts as it was.
+	bridgeFor = 30 * time.Second
 )
 
 // Watcher makes a View of each Sample. The zero value is ready. It is for one
@@ -76,14 +78,14 @@ func (w *Watcher) See(s Sample) View {
 	return v
 }
 
-// bridge lets a process that does not tell at the moment be as it was, so that a
-// connection that breaks does not look like a catastrophe.
+// bridge lets a process that does not answer be as it was for a while, so that a connection
+// that breaks does not look like a catastrophe. One that is gone is not asked.
 func (w *Watcher) bridge(s Sample) {
-	if w.last == nil || len(s.Troubles) == 0 {
+	if w.last == nil {
 		return
 	}
-	for name, src := range w.last.sources {
-		if s.sources[name] == nil {
+	for _, name := range s.failed {
+		if src := w.last.sources[name]; src != nil && s.At.Sub(src.at) <= bridgeFor {
 			s.sources[name] = src
 		}
 	}

@@ -166,7 +166,7 @@ func TestAProcessThatDoesNotTellIsAsItWas(t *testing.T) {
 	var w Watcher
 	scheduler := process().says("windlass_scheduler_queue_length", 3, hello...).reading("s")
 	w.See(at(0, gateway(5, 0).reading("g"), scheduler))
-	v := w.See(Read(noon.Add(time.Second), []Reading{scheduler}, "g does not\x1b[2J tell"))
+	v := w.See(at(1, Reading{Source: "g", Failed: "g does not\x1b[2J tell"}, scheduler))
 	if f := helloOf(t, v); f.Rate != 0 || f.Queued != 3 {
 		t.Errorf("while the gateway is silent: %+v", f)
 	}
@@ -179,6 +179,36 @@ func TestAProcessThatDoesNotTellIsAsItWas(t *testing.T) {
 	}
 	if v = w.See(at(3, scheduler)); helloOf(t, v).InFlight != 0 || len(v.Troubles) != 0 {
 		t.Errorf("when the gateway is gone for good: %+v", v)
+	}
+}
+
+// What is left out, and another process that does not answer, keep none alive that is gone.
+func TestAProcessThatIsGoneIsNotKeptByTheTroublesOfOthers(t *testing.T) {
+	busy := gateway(5, 0).says("windlass_gateway_invocations_in_flight", 7, hello...)
+	for name, after := range map[string]Sample{
+		"another one fails":  at(1, gateway(1, 0).reading("a"), Reading{Source: "b", Failed: "b does not answer"}),
+		"nodes are left out": Read(noon.Add(time.Second), []Reading{gateway(1, 0).reading("a")}, "2 of 66 node agents are not asked"),
+	} {
+		var w Watcher
+		w.See(at(0, gateway(1, 0).reading("a"), busy.reading("g")))
+		if v := w.See(after); helloOf(t, v).InFlight != 0 || len(v.Troubles) != 1 {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+func TestAProcessThatFailsForLongIsNotShownAnyMore(t *testing.T) {
+	var w Watcher
+	w.See(at(0, gateway(1, 0).reading("a"), gateway(5, 0).says("windlass_gateway_invocations_in_flight", 7, hello...).reading("g")))
+	for second := 1; second <= 31; second++ {
+		v := w.See(at(second, gateway(1, 0).reading("a"), Reading{Source: "g", Failed: "g does not answer"}))
+		want := 7
+		if second > 30 {
+			want = 0
+		}
+		if got := helloOf(t, v).InFlight; got != want {
+			t.Fatalf("after %d s %d calls run, want %d", second, got, want)
+		}
 	}
 }
 
