@@ -120,7 +120,8 @@ func (r *agentReports) sum() summary {
 	return summary{totals: *r.sums, heard: true, resident: r.resident, backedOff: r.backedOff}
 }
 
-// recordReport applies the report of the instance's agent.
+// recordReport applies the report of the instance's agent. That of an instance which was dropped, because it has
+// ended or another scheduler has it, counts no more: its earlier reports are gone, and it would count again from 0.
 func (p *pullStream) recordReport(wire *agentwire.AgentReport) {
 	if wire == nil {
 		return
@@ -128,5 +129,7 @@ func (p *pullStream) recordReport(wire *agentwire.AgentReport) {
 	f := p.function
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.stats.reports.addReport(p.key.CID, reportOf(wire), p.adopted)
+	if in, there := p.scheduler.deps.Instances.Lookup(p.key); there {
+		f.stats.reports.addReport(p.key.CID, reportOf(wire), in.Adopted)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
@@ -103,6 +104,24 @@ func TestWhatAgentsSaidElsewhereIsNotSummedUp(t *testing.T) {
 		if last := w.scheduler.lookup(string(fn.UID)).stats.reports.last; last != nil {
 			t.Errorf("kept %v", last)
 		}
+	})
+}
+
+// The stream of an agent may outlive its instance, as the scheduler knows it.
+func TestReportsOfInstancesThatWereDroppedDoNotCountAgain(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		fn := w.put("f", minInstances(1))
+		w.ticks(1)
+		a := w.ready(w.started(fn, 1)[0])
+		a.tells(&agentwire.AgentReport{Calls: 10, CpuNs: 1e9, ResidentBytes: 100})
+		w.runtime.fail(a.key, v1alpha1.ReasonNodeLost, "the node n was lost")
+		a.tells(&agentwire.AgentReport{Calls: 12, CpuNs: 2e9, ResidentBytes: 100})
+		w.expectAgents(map[string]float64{
+			"windlass_agent_calls_total": 10, "windlass_agent_calls_broken_total": 0, "windlass_agent_claims_refused_total": 0,
+			"windlass_agent_core_asks_total": 0, "windlass_agent_failed_open_total": 0,
+			"windlass_agent_reconnects_total": 0, "windlass_agent_cpu_seconds_total": 1, "windlass_agent_resident_memory_bytes": 0,
+			"instances_backed_off": 0,
+		})
 	})
 }
 

@@ -24,10 +24,8 @@ type pullServer = grpc.BidiStreamingServer[agentwire.PullRequest, agentwire.Pull
 type pullStream struct {
 	agentStream
 	function *function
-	// adopted says that another scheduler launched the instance.
-	adopted bool
-	pulled  bool // has asked for work
-	leaving bool // said goodbye, or may leave
+	pulled   bool // has asked for work
+	leaving  bool // said goodbye, or may leave
 	// node is where it runs, and nodeBusy what its agent says of it.
 	node     string
 	nodeBusy bool
@@ -103,7 +101,7 @@ func (s *sessions) hello(end ender, hello *agentwire.Hello) (*pullStream, error)
 	}
 	capacity := int(f.current().Spec.Template.Concurrency)
 	of, kept := s.negotiate(hello)
-	p := &pullStream{function: f, adopted: instance.Adopted, node: instance.Node}
+	p := &pullStream{function: f, node: instance.Node}
 	// A ticket or a recall for each call it can hold, in each second, a welcome, a drain, an answer,
 	// its function's end, and one for each ping that may wait for one.
 	p.prepare(s.host, key, of, end, 2*capacity+9)
