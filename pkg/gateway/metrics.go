@@ -20,13 +20,17 @@ import (
 // Metrics are the gateway's metrics.
 var Metrics metric.Set
 
+// longCalls adds few bounds, in seconds, to those of a histogram: each is a series of each function, and most calls
+// are short.
+func longCalls(bounds []float64) []float64 { return append(bounds, 300, 900, 3600) }
+
 var (
 	invocationsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_invocations_total",
 		"Calls that finished, by revision, HTTP status code (499 if the client left first) and whether the function ran.",
 		"function_namespace", "function", "revision", "code", "executed")
 	invocationSeconds = Metrics.Histogram(metric.Stable, "windlass_gateway_invocation_duration_seconds",
 		"Time from the arrival of a call until its answer was complete.",
-		prometheus.ExponentialBuckets(0.001, 2, 17), "function_namespace", "function")
+		longCalls(prometheus.ExponentialBuckets(0.001, 2, 18)), "function_namespace", "function")
 	brokenTotal = Metrics.Counter(metric.Stable, "windlass_gateway_answers_broken_total",
 		"Answers that broke off after their head, by reason. Their calls also count with the status of that head.",
 		"function_namespace", "function", "reason")
@@ -34,7 +38,7 @@ var (
 		"Calls that wait or run.", "function_namespace", "function")
 	phaseDurationSeconds = Metrics.Histogram(metric.Stable, "windlass_gateway_phase_duration_seconds",
 		"Time that calls spent in each phase: admit (until the call waited for an instance), queue (until the gateway gave it to one), core (until it had a core of its busy node), claim (until the function had it), execute, return (until the answer was complete). A call counts only in the phases that it reached.",
-		prometheus.ExponentialBuckets(0.00005, 2, 22), "phase")
+		longCalls(prometheus.ExponentialBuckets(0.00005, 2, 22)), "phase")
 	phaseSecondsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_phase_seconds_total",
 		"Total time that calls spent in each phase, by function.", "function_namespace", "function", "phase")
 	coldTotal = Metrics.Counter(metric.Stable, "windlass_gateway_cold_invocations_total",

@@ -154,6 +154,32 @@ func TestWhatTheTimeOfCallsIsSpentOn(t *testing.T) {
 	}
 }
 
+// A quantile is at most the last bound.
+func TestDurationsOfLongCallsHaveBuckets(t *testing.T) {
+	w := newHarness(t)
+	answers := w.call(w.get("/function/hello/"))
+	w.take().whole(200, "")
+	wrote(t, answers, 200, invocation.ExecutedYes)
+	until(t, "the call is counted", func() bool { return w.metric(duration) == 1 })
+	families, err := w.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, family := range families {
+		if name := family.GetName(); name == duration || name == "windlass_gateway_phase_duration_seconds" {
+			buckets := family.GetMetric()[0].GetHistogram().GetBucket()
+			if last := buckets[len(buckets)-1].GetUpperBound(); last != 3600 {
+				t.Errorf("the last bound of %s is %v s", name, last)
+			}
+			checked++
+		}
+	}
+	if checked != 2 {
+		t.Errorf("%d histograms", checked)
+	}
+}
+
 // refuseNext makes a call and has its scheduler refuse it.
 func refuseNext(w *harness) {
 	w.Helper()
