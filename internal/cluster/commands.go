@@ -44,6 +44,15 @@ func (c *HostsConfig) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Template, "hosts-template", gatewayaddress.DefaultTemplate, "`template` of the functions' own hosts")
 }
 
+// advertiseFlag takes IPv6 addresses without brackets too: a pod's manifest can only write
+// $(POD_IP):9443.
+func advertiseFlag(flags *pflag.FlagSet, advertise *string, usage string) {
+	flags.Func("advertise", usage, func(addr string) error {
+		*advertise = bracketed(addr)
+		return nil
+	})
+}
+
 func gatewayCommand() *cobra.Command {
 	c := GatewayConfig{MaxBodySize: 64 << 20, BodyMemory: 512 << 20, Tracing: tracing.DefaultConfig()}
 	cmd := role.NewCommand("gateway", "Run a gateway of a cluster", asWide(func(ctx context.Context) error { return Gateway(ctx, c) }))
@@ -52,7 +61,7 @@ func gatewayCommand() *cobra.Command {
 	c.Etcd.flags(flags)
 	flags.StringVar(&c.Listen, "listen", ":8080", "`address` at which functions are called")
 	flags.StringVar(&c.WireListen, "wire-listen", ":9443", "`address` at which instances claim calls")
-	flags.StringVar(&c.Advertise, "advertise", "", "`address` at which instances reach --wire-listen")
+	advertiseFlag(flags, &c.Advertise, "`address` at which instances reach --wire-listen")
 	flags.StringVar(&c.Schedulers, "schedulers", "", "`address` at which any scheduler answers")
 	flags.Var(&c.MaxBodySize, "max-body-size", "largest request body, as an `amount`")
 	flags.IntVar(&c.MaxInFlight, "max-in-flight", 20_000, "largest number of `calls` at a time")
@@ -79,7 +88,7 @@ func schedulerCommand() *cobra.Command {
 	c.Etcd.flags(flags)
 	flags.StringVar(&c.ID, "id", "", "`name` of this scheduler")
 	flags.StringVar(&c.WireListen, "wire-listen", ":9443", "`address` for gateways and instances")
-	flags.StringVar(&c.Advertise, "advertise", "", "`address` at which others reach --wire-listen")
+	advertiseFlag(flags, &c.Advertise, "`address` at which others reach --wire-listen")
 	flags.StringVar(&c.AgentImage, "agent-image", "", "`image` of the agent")
 	flags.StringVar(&c.AgentScheduler, "agent-scheduler", "", "`address` at which agents find any scheduler")
 	flags.StringVar(&c.AgentCPU, "agent-cpu", "10m", "CPU `amount` that an agent requests")

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -235,4 +237,16 @@ func reachable(flag, addr string) []error {
 		return []error{fmt.Errorf("%s %q is not host:port: write for example 10.0.0.7:9443", flag, addr)}
 	}
 	return nil
+}
+
+// bracketed puts brackets around the host of host:port if it is an IPv6 address without them.
+func bracketed(addr string) string {
+	colon := strings.LastIndexByte(addr, ':')
+	if colon < 0 {
+		return addr
+	}
+	if ip, err := netip.ParseAddr(addr[:colon]); err != nil || !ip.Is6() {
+		return addr
+	}
+	return net.JoinHostPort(addr[:colon], addr[colon+1:])
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +84,33 @@ func TestAProblemIsNamedByItsFlag(t *testing.T) {
 		good := strings.TrimSpace(flag) == ""
 		if good != (err == nil) || !good && !strings.Contains(err.Error(), flag) {
 			t.Errorf("%s: error %v", flag, err)
+		}
+	}
+}
+
+func TestAPodWithAnIPv6AddressIsReachable(t *testing.T) {
+	for flag, want := range map[string]string{
+		"fd00::12:9443":             "[fd00::12]:9443",
+		"fd00:1:2:3:4:5:6:7:9443":   "[fd00:1:2:3:4:5:6:7]:9443",
+		"[fd00::12]:9443":           "[fd00::12]:9443",
+		"10.0.0.7:9443":             "10.0.0.7:9443",
+		"gateway.windlass.svc:9443": "gateway.windlass.svc:9443",
+	} {
+		var addr string
+		flags := pflag.NewFlagSet("gateway", pflag.ContinueOnError)
+		advertiseFlag(flags, &addr, "")
+		if err := flags.Parse([]string{"--advertise=" + flag}); err != nil || addr != want {
+			t.Errorf("--advertise=%s is taken as %q, %v, want %q", flag, addr, err, want)
+		}
+		gateway := with(goodGateway, func(c *GatewayConfig) { c.Advertise = addr })
+		scheduler := with(goodScheduler, func(c *SchedulerConfig) { c.Advertise = addr })
+		if err := errors.Join(gateway.Validate(), scheduler.Validate()); err != nil {
+			t.Errorf("--advertise=%s: %v", flag, err)
+		}
+	}
+	for _, addr := range []string{"fd00::12", "fd00:1:2:3:4:5:6:7", "9443", ":9443"} {
+		if err := with(goodGateway, func(c *GatewayConfig) { c.Advertise = bracketed(addr) }).Validate(); err == nil {
+			t.Errorf("--advertise=%s has no host or no port, and is good enough", addr)
 		}
 	}
 }
