@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -93,6 +95,7 @@ func newEtcd(c Etcd, log *slog.Logger) (*clientv3.Client, error) {
 			return nil, fmt.Errorf("--etcd-tls-dir %s: %w", c.TLSDir, err)
 		}
 		config.TLS = tls
+		config.DialOptions = append(config.DialOptions, grpc.WithTransportCredentials(etcdCredentials{credentials.NewTLS(tls), info}))
 	}
 	if c.PasswordFile != "" {
 		password, err := os.ReadFile(c.PasswordFile)
@@ -108,6 +111,24 @@ func newEtcd(c Etcd, log *slog.Logger) (*clientv3.Client, error) {
 	log.Info("using etcd", "endpoints", c.Endpoints, "tls", c.TLSDir != "")
 	return client, nil
 }
+
+// etcdCredentials makes each handshake with the CA that is in the files then; the client's own
+// would keep the first. The certificate need not be of that CA, as it need be for mtls.Load: an etcd
+// of somebody else may trust clients of another one.
+type etcdCredentials struct {
+	credentials.TransportCredentials
+	files transport.TLSInfo
+}
+
+func (c etcdCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	config, err := c.files.ClientConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	return credentials.NewTLS(config).ClientHandshake(ctx, authority, conn)
+}
+
+func (c etcdCredentials) Clone() credentials.TransportCredentials { return c }
 
 // waitAll waits for all of them, or for a failure or the end.
 func waitAll(ctx context.Context, parts *lifecycle.Lifecycle, all ...<-chan struct{}) error {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -157,20 +155,16 @@ func (s *schedulerRole) startPods() error {
 	if err != nil {
 		return err
 	}
-	ca, err := os.ReadFile(filepath.Join(s.config.TLSDir, "ca.crt"))
-	if err != nil {
-		return fmt.Errorf("--tls-dir: %w", err)
-	}
 	s.pods, err = kube.New(kube.Config{
 		Pod: podspec.Config{
 			AgentImage: s.config.AgentImage, AgentRequests: s.agentRequests(), AgentMemoryLimit: s.agentMemoryLimit(),
 			UserNamespaces: s.config.UserNamespaces, UserIDs: s.config.UserIDs,
-			SchedulerAddr: s.config.AgentScheduler, OwnerAddr: s.config.Advertise, CA: string(ca), TLSDomain: s.config.TLSDomain,
+			SchedulerAddr: s.config.AgentScheduler, OwnerAddr: s.config.Advertise, TLSDomain: s.config.TLSDomain,
 			NodeAddr: s.config.NodeAgent, NodeTokenAudience: podtoken.NodeAudience,
 			PullPolicy: corev1.PullPolicy(s.config.ImagePullPolicy), TokenAudience: podtoken.Audience,
 		},
 		QPS: s.config.CreateQPS, Burst: s.createBurst(),
-	}, kube.Deps{Client: client, Runtimes: s.source, Registerer: s.registry, Log: s.log})
+	}, kube.Deps{Client: client, Runtimes: s.source, CA: s.tls.CA, Registerer: s.registry, Log: s.log})
 	if err != nil {
 		return err
 	}

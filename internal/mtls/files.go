@@ -88,6 +88,9 @@ func (c *Credentials) ClientCredentials(serverName string) credentials.Transport
 // Expires is when the certificate in use ends.
 func (c *Credentials) Expires() time.Time { return c.current().cert.Leaf.NotAfter }
 
+// CA is the CA in use, in PEM.
+func (c *Credentials) CA() string { return string(c.current().files.ca) }
+
 // current is the set to use now. It looks at the contents of the files, because
 // a Secret is swapped by a link and its files may well keep their times.
 func (c *Credentials) current() *set {

@@ -69,9 +69,15 @@ func TestASecretIsSwapped(t *testing.T) {
 		if log.Len() != 0 {
 			t.Errorf("nothing happened, and the log says %s", &log)
 		}
+		if scheduler.CA() != string(before.PEM()) {
+			t.Error("the CA is not the one in the files")
+		}
 
 		swap(t, mount, after.Folder(t, domain.Scheduler()))
 		time.Sleep(later)
+		if scheduler.CA() != string(after.PEM()) {
+			t.Error("the CA is not the one that replaced the other")
+		}
 		wantConnects(t, server, agent(t, after, domain.Scheduler()))
 		wantRefused(t, server, agent(t, before, domain.Scheduler()), "unknown authority")
 		wantRefused(t, server, role(t, before, domain.Gateway()).ClientCredentials(domain.Scheduler()), "unknown authority")

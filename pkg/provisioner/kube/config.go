@@ -80,6 +80,9 @@ type Deps struct {
 	// Client has no rate limit of its own.
 	Client   Client
 	Runtimes Runtimes
+	// CA returns the certificate authority for a pod that is created now, in PEM: it may change,
+	// and a pod keeps the one that it was created with. Nil means that of Config.Pod.
+	CA func() string
 	// Registerer is given the metrics.
 	Registerer prometheus.Registerer
 	Log        *slog.Logger

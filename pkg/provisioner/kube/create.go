@@ -20,6 +20,7 @@ import (
 type creator struct {
 	// pod is what all pods have in common.
 	pod      podspec.Config
+	ca       func() string
 	client   Client
 	runtimes Runtimes
 	log      *slog.Logger
@@ -32,7 +33,7 @@ type creator struct {
 
 func newCreator(config Config, deps Deps, registry *registry) (*creator, error) {
 	c := &creator{
-		pod: config.Pod, client: deps.Client, runtimes: deps.Runtimes, log: deps.Log,
+		pod: config.Pod, ca: deps.CA, client: deps.Client, runtimes: deps.Runtimes, log: deps.Log,
 		registry: registry, limit: config.MaxQueue,
 	}
 	c.queue = newWorkerPool(config, c.create)
@@ -112,6 +113,9 @@ func (c *creator) podOf(spec provisioner.InstanceSpec, decided time.Time) (*core
 // can be none.
 func (c *creator) input(spec provisioner.InstanceSpec, decided time.Time) (podspec.Input, podOutcome) {
 	in := podspec.Input{Config: c.pod, Function: spec.Function, CID: spec.CID, Node: spec.Node, Decided: decided}
+	if c.ca != nil {
+		in.Config.CA = c.ca()
+	}
 	if name := string(spec.Function.Spec.Template.RuntimeRef.Name); name != "" {
 		runtime, known := c.runtimes.Get(name)
 		if !known {
