@@ -45,6 +45,7 @@ func TestLifeOfARelease(t *testing.T) {
 			t.Errorf("upgrade to one member: %v", err)
 		}
 	})
+	t.Run("an autoscaler takes over as many gateways as there are", func(t *testing.T) { autoscalerTakesOver(t, c) })
 	t.Run("rights can be limited to namespaces later", func(t *testing.T) { namespacesLimitRights(t, c) })
 	t.Run("uninstalling leaves the CRDs only", func(t *testing.T) { uninstallLeavesCRDs(t, c) })
 }
@@ -124,5 +125,20 @@ func deletedSecretReturns(t *testing.T, c *cluster) {
 	delete(after, name)
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("more than the gateway's certificate has changed:\n%s", diff)
+	}
+}
+
+// autoscalerTakesOver upgrades a release with many gateways to an autoscaler, and once more.
+func autoscalerTakesOver(t *testing.T, c *cluster) {
+	c.mustHelm(t, "upgrade", release, chartDir, "--set", "gateway.replicas=5")
+	for range 2 {
+		c.mustHelm(t, "upgrade", release, chartDir, "--set", "gateway.autoscaling.enabled=true")
+		gateway, err := c.client.AppsV1().Deployments(namespace).Get(t.Context(), "windlass-gateway", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := *gateway.Spec.Replicas; got != 5 {
+			t.Errorf("the upgrade leaves %d gateways of 5", got)
+		}
 	}
 }
