@@ -186,3 +186,24 @@ func TestADigestWinsOverATag(t *testing.T) {
 		t.Errorf("the image is %s, want %s", got, want)
 	}
 }
+
+// TestMembersOfEtcdSpread wants no taint to keep a member Pending, and no values to give up
+// the preference for different zones.
+func TestMembersOfEtcdSpread(t *testing.T) {
+	eachPod(t, func(t *testing.T, pod corev1.PodTemplateSpec) {
+		if pod.Labels["app.kubernetes.io/component"] != "etcd" {
+			return
+		}
+		spread := pod.Spec.TopologySpreadConstraints
+		if len(spread) != 1 || spread[0].TopologyKey != corev1.LabelHostname || spread[0].WhenUnsatisfiable != corev1.DoNotSchedule ||
+			spread[0].NodeTaintsPolicy == nil || *spread[0].NodeTaintsPolicy != corev1.NodeInclusionPolicyHonor {
+			t.Errorf("members spread by %+v", spread)
+		}
+		if a := pod.Spec.Affinity; a == nil || a.PodAntiAffinity == nil || !slices.ContainsFunc(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution,
+			func(term corev1.WeightedPodAffinityTerm) bool {
+				return term.PodAffinityTerm.TopologyKey == corev1.LabelTopologyZone
+			}) {
+			t.Errorf("members do not prefer different zones: %+v", a)
+		}
+	})
+}

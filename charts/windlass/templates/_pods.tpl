@@ -59,7 +59,10 @@ topologySpreadConstraints:
     labelSelector:
       matchLabels:
         {{- include "windlass.selector" (list $root $component) | nindent 8 }}
-    {{- if ne $component "etcd" }}
+    {{- if eq $component "etcd" }}
+    # A node that admits no member is not one without members.
+    nodeTaintsPolicy: Honor
+    {{- else }}
     matchLabelKeys: [pod-template-hash]
     {{- end }}
   {{- end }}
