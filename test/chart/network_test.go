@@ -88,7 +88,7 @@ func TestCallsAndMetricsCanBeLimited(t *testing.T) {
 		from place
 		port int
 		want bool
-	}{{neighbor, 8080, true}, {stranger, 8080, false}, {stranger, 8081, true}, {watcher, 8081, false}, {prometheus, 8081, true}, {prometheus, 8080, false}} {
+	}{{component("check"), 8080, true}, {component("controller"), 8080, false}, {neighbor, 8080, true}, {stranger, 8080, false}, {stranger, 8081, true}, {watcher, 8081, false}, {prometheus, 8081, true}, {prometheus, 8080, false}} {
 		if got := admits(t, policy, test.from, test.port); got != test.want {
 			t.Errorf("%v reaches port %d: %v", test.from, test.port, got)
 		}

@@ -187,6 +187,19 @@ func TestADigestWinsOverATag(t *testing.T) {
 	}
 }
 
+// TestTheCheckRunsWhereGatewaysDo keeps helm test from waiting for a node that admits no pod
+// without their tolerations.
+func TestTheCheckRunsWhereGatewaysDo(t *testing.T) {
+	check, _ := podOf(t, find(t, render(t, "--set", "gateway.nodeSelector.pool=infra,gateway.tolerations[0].key=infra,gateway.tolerations[0].operator=Exists"),
+		"Pod", "windlass-check"))
+	if got := check.Spec.NodeSelector; len(got) != 1 || got["pool"] != "infra" {
+		t.Errorf("it runs on nodes with the labels %v", got)
+	}
+	if got := check.Spec.Tolerations; len(got) != 1 || got[0].Key != "infra" {
+		t.Errorf("it tolerates %v", got)
+	}
+}
+
 // TestMembersOfEtcdSpread wants no taint to keep a member Pending, and no values to give up
 // the preference for different zones.
 func TestMembersOfEtcdSpread(t *testing.T) {
