@@ -97,6 +97,15 @@ func ruleWords(rule rbacv1.PolicyRule) string {
 	return words
 }
 
+// TestRightsCanBeLeftOut leaves the roles of accounts out, also those of the hook.
+func TestRightsCanBeLeftOut(t *testing.T) {
+	for _, object := range render(t, "--set", "rbac.create=false,rbac.aggregate=false,nodeAgent.enabled=true,nodeAgent.batchNamespaces={*}") {
+		if strings.Contains(object.GetKind(), "Role") {
+			t.Errorf("there is %s", title(object))
+		}
+	}
+}
+
 // TestBindingsLeadToRoles wants each role of an account to be bound once, to
 // the account of its own component.
 func TestBindingsLeadToRoles(t *testing.T) {
