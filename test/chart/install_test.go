@@ -4,10 +4,12 @@ package chart
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -46,6 +48,7 @@ func TestLifeOfARelease(t *testing.T) {
 		}
 	})
 	t.Run("an autoscaler takes over as many gateways as there are", func(t *testing.T) { autoscalerTakesOver(t, c) })
+	t.Run("agents of the old repository start during an upgrade", func(t *testing.T) { oldAgentsStart(t, c) })
 	t.Run("rights can be limited to namespaces later", func(t *testing.T) { namespacesLimitRights(t, c) })
 	t.Run("uninstalling leaves the CRDs only", func(t *testing.T) { uninstallLeavesCRDs(t, c) })
 }
@@ -139,6 +142,29 @@ func autoscalerTakesOver(t *testing.T, c *cluster) {
 		}
 		if got := *gateway.Spec.Replicas; got != 5 {
 			t.Errorf("the upgrade leaves %d gateways of 5", got)
+		}
+	}
+}
+
+// oldAgentsStart upgrades to another repository of the agent. Until the schedulers are replaced
+// they create pods with the one before, and after the next upgrade nobody does.
+func oldAgentsStart(t *testing.T, c *cluster) {
+	const before, after = "ghcr.io/windlass-dev/podagent", "mirror.example.com/windlass-dev/podagent"
+	c.mustHelm(t, "upgrade", release, chartDir)
+	for _, want := range [][]string{{before, after}, {after}} {
+		c.mustHelm(t, "upgrade", release, chartDir, "--set", "agent.image.registry=mirror.example.com")
+		policy, err := c.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(t.Context(), "windlass-scheduler-pods", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(policy.Spec.Validations, func(v admissionregistrationv1.Validation) bool { return strings.Contains(v.Message, "agent.image") })
+		for _, repository := range []string{before, after} {
+			for _, end := range []string{":", "@"} {
+				allowed := strings.Contains(policy.Spec.Validations[i].Expression, "startsWith('"+repository+end+"')")
+				if allowed != slices.Contains(want, repository) {
+					t.Errorf("an agent of %s%s may start: %v, want those of %v", repository, end, allowed, want)
+				}
+			}
 		}
 	}
 }
