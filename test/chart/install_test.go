@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -50,6 +51,7 @@ func TestLifeOfARelease(t *testing.T) {
 	t.Run("an autoscaler takes over as many gateways as there are", func(t *testing.T) { autoscalerTakesOver(t, c) })
 	t.Run("agents of the old repository start during an upgrade", func(t *testing.T) { oldAgentsStart(t, c) })
 	t.Run("rights can be limited to namespaces later", func(t *testing.T) { namespacesLimitRights(t, c) })
+	t.Run("a namespace that is gone leaves the list", func(t *testing.T) { goneNamespaceLeaves(t, c) })
 	t.Run("uninstalling leaves the CRDs only", func(t *testing.T) { uninstallLeavesCRDs(t, c) })
 }
 
@@ -167,4 +169,25 @@ func oldAgentsStart(t *testing.T, c *cluster) {
 			}
 		}
 	}
+}
+
+// goneNamespaceLeaves deletes a namespace that is still listed, and then takes it off the list.
+func goneNamespaceLeaves(t *testing.T, c *cluster) {
+	const both, one = "watchNamespaces={team-a,team-b}", "watchNamespaces={team-a}"
+	namespaces := c.client.CoreV1().Namespaces()
+	if _, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-b"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.mustHelm(t, "upgrade", release, chartDir, "--set", both)
+	if err := namespaces.Delete(t.Context(), "team-b", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the namespace is gone", func(ctx context.Context) (bool, error) {
+		_, err := namespaces.Get(ctx, "team-b", metav1.GetOptions{})
+		return apierrors.IsNotFound(err), nil
+	})
+	if _, err := c.runHelm(t, "upgrade", release, chartDir, "--set", both); err == nil || !strings.Contains(err.Error(), `"team-b" not found`) {
+		t.Errorf("an upgrade with a namespace that is gone: %v", err)
+	}
+	c.mustHelm(t, "upgrade", release, chartDir, "--set", one)
 }
