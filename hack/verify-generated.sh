@@ -16,7 +16,7 @@ generated() {
     printf '%s\n' docs/{metrics,problems}.md
     # Written by hand, but for the names that internal/listings puts into them.
     printf '%s\n' api/v1alpha1/template_types.go \
-      charts/windlass/{values.schema.json,values.yaml,Chart.yaml,README.md} docs/{functions,glossary,manifest,runtimes}.md
+      charts/windlass/{values.schema.json,values.yaml,README.md} docs/{functions,glossary,manifest,runtimes}.md
   }) | sort
 }
 

@@ -24,17 +24,17 @@ type file struct{ name, text string }
 // and second group is replaced.
 type place struct {
 	file, pattern string
-	text          func(l lists, file string) string
+	text          func(l lists) string
 }
 
 var places = []place{
-	{"charts/windlass/values.schema.json", `("algorithm": \{\s*"type": "string",\s*"enum": \[)[^\]]*?(\s*\])`, func(l lists, _ string) string {
+	{"charts/windlass/values.schema.json", `("algorithm": \{\s*"type": "string",\s*"enum": \[)[^\]]*?(\s*\])`, func(l lists) string {
 		return "\n            \"" + strings.Join(l.names(), "\",\n            \"") + `"`
 	}},
 	{"charts/windlass/values.yaml", "(# -- Algorithm that says how many instances a function needs: )`.*?`(, see docs/)", deciderChoice},
 	{"charts/windlass/README.md", "(Algorithm that says how many instances a function needs: )`.*?`(, see docs/)", deciderChoice},
 	{"docs/glossary.md", "(how many instances a function needs: )`.*?`(\\. Knative)", deciderChoice},
-	{"docs/functions.md", `(?s)(<!-- Written by "make generate" from pkg/autoscaler\. -->\n).*?(\n<!-- End of deciders\. -->)`, func(l lists, _ string) string {
+	{"docs/functions.md", `(?s)(<!-- Written by "make generate" from pkg/autoscaler\. -->\n).*?(\n<!-- End of deciders\. -->)`, func(l lists) string {
 		lines := make([]string, 0, len(l.deciders))
 		for i, d := range l.deciders {
 			lines = append(lines, fmt.Sprintf("- **`%s`**%s: %s", d.Name, map[bool]string{true: ", the default"}[i == 0], d.About))
@@ -42,20 +42,19 @@ var places = []place{
 		return strings.Join(lines, ";\n") + "."
 	}},
 
-	{"api/v1alpha1/template_types.go", `(self\.runtimeRef\.name in \[)[^\]]*(\]\) \|\| !has\(self\.handler\))`, func(l lists, _ string) string {
+	{"api/v1alpha1/template_types.go", `(self\.runtimeRef\.name in \[)[^\]]*(\]\) \|\| !has\(self\.handler\))`, func(l lists) string {
 		return "'" + strings.Join(slices.Sorted(slices.Values(l.runtimes)), "', '") + "'"
 	}},
-	{"api/v1alpha1/template_types.go", `(only a runtime has a handler; add ).*?(, or protocol:)`, func(l lists, _ string) string { return anyRuntime(l) }},
-	{"charts/windlass/values.yaml", "(# @default -- )`[^\n]*(\nruntimes:\n)", func(l lists, _ string) string { return both(l.runtimes) }},
+	{"api/v1alpha1/template_types.go", `(only a runtime has a handler; add ).*?(, or protocol:)`, func(l lists) string { return anyRuntime(l) }},
+	{"charts/windlass/values.yaml", "(# @default -- )`[^\n]*(\nruntimes:\n)", func(l lists) string { return both(l.runtimes) }},
 	{"charts/windlass/values.yaml", `(?s)(\nruntimes:\n).*?(\n\netcd:\n)`, runtimeValues},
-	{"charts/windlass/README.md", "(\\| `runtimes` \\| ).*?( \\| ClusterRuntimes that the controller installs)", func(l lists, _ string) string { return both(l.runtimes) }},
-	{"charts/windlass/Chart.yaml", `(?s)(image: ghcr\.io/windlass-dev/podagent:[^\n]*\n).*?(    - name: etcd\n)`, runtimeImages},
+	{"charts/windlass/README.md", "(\\| `runtimes` \\| ).*?( \\| ClusterRuntimes that the controller installs)", func(l lists) string { return both(l.runtimes) }},
 	{"docs/manifest.md", `(needs .handler. and .code.\. Locally ).*?(, in a cluster any \[ClusterRuntime\])`, runtimeChoice},
-	{"docs/glossary.md", "(how handlers are found\\. ).*?( come with the chart)", func(l lists, _ string) string { return both(l.runtimes) }},
-	{"docs/runtimes.md", "(runs in every namespace\\. ).*?( come with the chart)", func(l lists, _ string) string { return both(l.runtimes) }},
+	{"docs/glossary.md", "(how handlers are found\\. ).*?( come with the chart)", func(l lists) string { return both(l.runtimes) }},
+	{"docs/runtimes.md", "(runs in every namespace\\. ).*?( come with the chart)", func(l lists) string { return both(l.runtimes) }},
 }
 
-func deciderChoice(l lists, _ string) string { return choice(l.names()) }
+func deciderChoice(l lists) string { return choice(l.names()) }
 
 // choice lists names as code: `a`, `b` or `c`.
 func choice(names []string) string {
@@ -97,7 +96,7 @@ func render(checkout fs.FS, l lists) ([]file, error) {
 			continue
 		}
 		text := files[i].text
-		files[i].text = text[:at[0][3]] + p.text(l, text) + text[at[0][4]:]
+		files[i].text = text[:at[0][3]] + p.text(l) + text[at[0][4]:]
 	}
 	return files, errors.Join(errs...)
 }

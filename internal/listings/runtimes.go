@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,7 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/runtimes"
 )
 
-func runtimeChoice(l lists, _ string) string { return choice(l.runtimes) }
+func runtimeChoice(l lists) string { return choice(l.runtimes) }
 
 // both lists names as code: `a`, `b` and `c`.
 func both(names []string) string {
@@ -43,7 +42,7 @@ const anyRuntime = %q
 func valuesKey(name string) string { return strings.ReplaceAll(name, ".", "") }
 
 // runtimeValues are the chart's values.
-func runtimeValues(l lists, _ string) string {
+func runtimeValues(l lists) string {
 	blocks := make([]string, len(l.runtimes))
 	for i, name := range l.runtimes {
 		extension := name
@@ -65,16 +64,4 @@ func runtimeValues(l lists, _ string) string {
     warmPools: {}`, valuesKey(name), name, name, extension)
 	}
 	return strings.Join(blocks, "\n")
-}
-
-// version is that of the chart's images.
-var version = regexp.MustCompile(`image: ghcr\.io/windlass-dev/podagent:(\S+)`)
-
-// runtimeImages are the images that the chart says it runs.
-func runtimeImages(l lists, chart string) string {
-	var b strings.Builder
-	for _, name := range l.runtimes {
-		fmt.Fprintf(&b, "    - name: runtime-%s\n      image: ghcr.io/windlass-dev/runtime-%s:%s\n", name, name, version.FindStringSubmatch(chart)[1])
-	}
-	return b.String()
 }

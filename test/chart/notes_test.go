@@ -52,6 +52,9 @@ func TestNotesFollowValues(t *testing.T) {
 			[]string{"namespace: team-a", "/function/hello.team-a", "only: team-a, team-b"}, []string{"persistence"}},
 		"an Ingress": {[]string{"--set", "gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com}"},
 			[]string{"http://fn.example.com/function/hello"}, []string{"port-forward"}},
+		"images that no release has": {[]string{"--set", "runtimes.python313.image.registry=registry.example.com"},
+			[]string{"The images of the ClusterRuntimes nodejs22.x are in no release"}, nil},
+		"images of one's own": {[]string{"--set", "global.imageRegistry=registry.example.com"}, nil, []string{"in no release"}},
 		"members that forget": {[]string{"--set", "etcd.persistence.enabled=false"},
 			[]string{"WARNING: etcd.persistence.enabled is false"}, nil},
 	} {
