@@ -37,7 +37,7 @@ type Sample struct {
 	sources map[string]*source
 	// failed are the sources that did not answer.
 	failed []string
-	latest  []decisionlog.Report
+	latest []decisionlog.Report
 }
 
 // Read makes a Sample of the readings of all processes. notes say what is left out.

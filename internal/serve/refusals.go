@@ -42,7 +42,7 @@ func (l clients) attach(s *http.Server) {
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(clientKey{}).(*clientConn); ok {
 			c.answering.Store(true)
-			c.waiting.remove(c)
+			c.waiting.dropBusy(c)
 		}
 		handler.ServeHTTP(w, r)
 	})
@@ -90,7 +90,7 @@ type clientConn struct {
 
 // Close implements net.Conn.
 func (c *clientConn) Close() error {
-	c.waiting.end(c)
+	c.waiting.dropClosed(c)
 	return c.TCPConn.Close()
 }
 

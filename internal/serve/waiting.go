@@ -71,15 +71,15 @@ func (w *waitingConns) addLocked(c *clientConn) {
 	w.count++
 }
 
-// remove removes a connection that has a request.
-func (w *waitingConns) remove(c *clientConn) {
+// dropBusy removes a connection that has a request.
+func (w *waitingConns) dropBusy(c *clientConn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.removeLocked(c)
 }
 
-// end removes a connection for good.
-func (w *waitingConns) end(c *clientConn) {
+// dropClosed removes a connection for good.
+func (w *waitingConns) dropClosed(c *clientConn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c.ended = true

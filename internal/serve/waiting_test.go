@@ -37,11 +37,11 @@ func TestWhoGoesIfTooManyConnectionsWait(t *testing.T) {
 	first, second, other := accept("[2001:db8::1]:1"), accept("[2001:db8::2]:1"), accept("192.0.2.1:1")
 	third := accept("[2001:db8::3]:1")
 	// One that had a request is the youngest when it waits again.
-	w.remove(first)
+	w.dropBusy(first)
 	w.add(first)
 	accept("198.51.100.1:1", second) // of the network with the most
 	accept("192.0.2.2:1", third)
-	w.end(other)
+	w.dropClosed(other)
 	w.add(other) // too late
 	crowd := []*clientConn{accept("203.0.113.1:1")}
 	for n := range 3 { // that are answered, which closes nothing

@@ -70,7 +70,7 @@ func (c *call) sendTicket(send func(ownership.Slot, *agentwire.Ticket) bool) {
 		Trace:        c.scope.Wire(),
 	})
 	if sent {
-		c.invocation.TicketSent()
+		core.TicketSent(c.invocation)
 	}
 }
 

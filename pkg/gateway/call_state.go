@@ -165,10 +165,10 @@ func (s *callState) claim(a *attempt, grant func(*core.Invocation) (core.Grant, 
 }
 
 // refusal is why an instance of another unit is refused.
-func (l *callState) refusal(token invocation.Token) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.invocation.Refusal(token)
+func (s *callState) refusal(token invocation.Token) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return core.Refusal(s.invocation, token)
 }
 
 // queued reports whether the call waits for an instance.

@@ -46,7 +46,7 @@ func RecallCalm(q *Queue, cid invocation.CID, id invocation.ID, now time.Time, i
 	if !e.mayRebind(now) || !s.totals.hasCalm() || now.Before(q.recallsFrom) || !slices.ContainsFunc(s.lent, unused) {
 		return
 	}
-	q.pauseRecalls(now)
+	pauseRecalls(q, now)
 	q.lateFor = slices.DeleteFunc(q.lateFor, func(other invocation.ID) bool { return other == id || !q.entries[other].mayRebind(now) })
 	expected, onBusy := s.expectedAtCalm(now)
 	if expected > len(q.lateFor) {

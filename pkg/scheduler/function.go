@@ -154,7 +154,7 @@ func (f *function) recordFailure(why provisioner.StartFailure, now time.Time) {
 }
 
 // countLoss counts an instance that was lost after its start.
-func (f *function) countLoss(code string) {
+func countLoss(f *function, code string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stats.byReason.losses.add(code, 1)

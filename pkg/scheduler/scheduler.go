@@ -326,7 +326,7 @@ func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFa
 	if lost {
 		level = s.deps.Log.Warn
 		f.recordFailure(why, s.deps.Now())
-		f.countLoss(why.Code)
+		countLoss(f, why.Code)
 		inEvent := why
 		inEvent.LogTail = lastLines(why.LogTail, eventLogBytes)
 		f.recordEvent(functionEvent{reason: why.Code, message: "an instance was lost: " + inEvent.String(), warning: true}, s.deps.Now())

@@ -27,7 +27,7 @@ func (v *Invocation) Claim(now time.Time, token invocation.Token, cid invocation
 	case v.phase != Queued:
 		return Grant{}, ErrNotWaiting
 	case !v.ticket.token.Equal(token) || cid == "":
-		return Grant{}, v.Refusal(token)
+		return Grant{}, Refusal(v, token)
 	}
 	return grant(v, now, 1), nil
 }
@@ -35,7 +35,7 @@ func (v *Invocation) Claim(now time.Time, token invocation.Token, cid invocation
 // Refusal is why an instance that may not have the invocation is refused: ErrNotWaiting if it has an
 // earlier ticket, which a scheduler may have handed out before the invocation got another one, and
 // otherwise ErrBadToken.
-func (v *Invocation) Refusal(token invocation.Token) error {
+func Refusal(v *Invocation, token invocation.Token) error {
 	if slices.ContainsFunc(v.ticket.earlier, token.Equal) {
 		return ErrNotWaiting
 	}

@@ -175,7 +175,7 @@ func (v *Invocation) Ask(now time.Time) Decision {
 }
 
 // TicketSent records that its Ticket is on its way to a scheduler.
-func (v *Invocation) TicketSent() { v.ticket.sent++ }
+func TicketSent(v *Invocation) { v.ticket.sent++ }
 
 // NotQueued records that a scheduler could not take its ticket, so that it is overdue.
 func (v *Invocation) NotQueued() {
@@ -325,10 +325,10 @@ type ticket struct {
 	token    invocation.Token
 	earlier  []invocation.Token // those that it had before, at most maxEarlierTokens
 	deadline time.Time          // when the invocation stops waiting
-	since    time.Time // since when it has the token
-	asked    bool      // it was offered since then
-	offered  time.Time // when it was offered last; zero if no queue has it
-	sent     int       // how many tickets queues may have had
+	since    time.Time          // since when it has the token
+	asked    bool               // it was offered since then
+	offered  time.Time          // when it was offered last; zero if no queue has it
+	sent     int                // how many tickets queues may have had
 }
 
 // maxEarlierTokens bounds the tokens that an invocation remembers. A ticket that is older counts as forged.

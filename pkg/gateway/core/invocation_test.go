@@ -88,10 +88,10 @@ func TestATicketIsNotTheFirstOnlyIfAQueueMayHaveHadOne(t *testing.T) {
 		again  bool
 	}{
 		"no scheduler was sent one":        {func(*Invocation) {}, false},
-		"one was sent":                     {(*Invocation).TicketSent, true},
-		"the one that was sent came back":  {func(v *Invocation) { v.TicketSent(); v.NotQueued() }, false},
-		"only the second came back":        {func(v *Invocation) { v.TicketSent(); v.TicketSent(); v.NotQueued() }, true},
-		"one came back, then one was sent": {func(v *Invocation) { v.NotQueued(); v.TicketSent() }, true},
+		"one was sent":                     {TicketSent, true},
+		"the one that was sent came back":  {func(v *Invocation) { TicketSent(v); v.NotQueued() }, false},
+		"only the second came back":        {func(v *Invocation) { TicketSent(v); TicketSent(v); v.NotQueued() }, true},
+		"one came back, then one was sent": {func(v *Invocation) { v.NotQueued(); TicketSent(v) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := queued(spec())

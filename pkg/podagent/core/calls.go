@@ -167,7 +167,7 @@ func onGranted(c *Core, now time.Time, g Granted) {
 		c.emit(Release(g))
 		c.giveBack(now, g.Attempt, a, Done{ID: a.id})
 	default:
-		begin(c, now, g.Attempt, a)
+		handToFunction(c, now, g.Attempt, a)
 	}
 }
 

@@ -72,7 +72,7 @@ func proceed(c *Core, now time.Time, n Attempt, a *attempt) {
 		tellStalled(c, n, a, false)
 	}
 	if a.byLoan {
-		begin(c, now, n, a)
+		handToFunction(c, now, n, a)
 		return
 	}
 	a.phase = claiming
@@ -81,8 +81,8 @@ func proceed(c *Core, now time.Time, n Attempt, a *attempt) {
 	claimAt(c, now, n, a)
 }
 
-// begin hands a call to the function.
-func begin(c *Core, now time.Time, n Attempt, a *attempt) {
+// handToFunction hands a call to the function.
+func handToFunction(c *Core, now time.Time, n Attempt, a *attempt) {
 	a.phase = running
 	c.emit(Start{n, a.coreWait})
 	armLow(c, now)

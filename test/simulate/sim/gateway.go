@@ -151,7 +151,7 @@ func (g *gateway) offer(c *call) {
 	}
 	l := g.linkTo(to.Addr)
 	if l.open {
-		c.life.TicketSent()
+		core.TicketSent(c.life)
 	}
 	l.send(offer{
 		id: c.id, fn: c.fn, token: ticket.Token, waited: ticket.Waited, remain: ticket.Remaining,
