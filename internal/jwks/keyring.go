@@ -63,7 +63,7 @@ func NewKeyring(source KeySource, rest time.Duration, now func() time.Time) *Key
 	return &Keyring{source: source, rest: rest, now: now}
 }
 
-// MayBeEmpty says that the source may have no key left, as an issuer that withdraws all. Otherwise
+// MayBeEmpty says that the source may have no key left, as an issuer that revokes all. Otherwise
 // such a reading has failed, and the keys of before stay. It returns the Keyring, before its first use.
 func (r *Keyring) MayBeEmpty() *Keyring {
 	r.mayBeEmpty = true

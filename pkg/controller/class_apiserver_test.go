@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 // classOf waits until the function's condition SchedulingClass is "Status/Reason", or absent for "",
@@ -47,13 +48,13 @@ func TestTheConditionSaysWhatBecomesOfAClass(t *testing.T) {
 		of         map[string]v1alpha1.Scheduling
 		want       map[string]string
 	}{
-		"without node agents": {false, []string{v1alpha1.AllNamespaces},
+		"without node agents": {false, []string{wellknown.AllNamespaces},
 			map[string]v1alpha1.Scheduling{"a": latencyCritical, "b": batch, "c": slice, "d": {}},
 			map[string]string{"a": "False/NodeSchedulingOff", "b": "False/NodeSchedulingOff", "c": "False/NodeSchedulingOff", "d": ""}},
 		"with node agents": {true, nil,
 			map[string]v1alpha1.Scheduling{"a": latencyCritical, "b": batch, "c": slice, "d": {}},
 			map[string]string{"a": "False/NotPermitted", "b": "", "c": "", "d": ""}},
-		"with a permit": {true, []string{v1alpha1.AllNamespaces},
+		"with a permit": {true, []string{wellknown.AllNamespaces},
 			map[string]v1alpha1.Scheduling{"a": latencyCritical, "b": batch}, map[string]string{"a": "True/Permitted", "b": ""}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -153,13 +153,6 @@ func (f *function) recordFailure(why provisioner.StartFailure, now time.Time) {
 	f.stats.failure = &decisionlog.Failure{At: now.UTC(), Code: why.Code, Detail: invocation.Excerpt(why.String())}
 }
 
-// countLoss counts an instance that was lost after its start.
-func countLoss(f *function, code string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.stats.byReason.losses.add(code, 1)
-}
-
 // lastFailure is the last failure of an instance, or nil.
 func (f *function) lastFailure() *decisionlog.Failure {
 	f.mu.Lock()

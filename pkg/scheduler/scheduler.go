@@ -326,13 +326,17 @@ func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFa
 	if lost {
 		level = s.deps.Log.Warn
 		f.recordFailure(why, s.deps.Now())
-		countLoss(f, why.Code)
 		inEvent := why
 		inEvent.LogTail = lastLines(why.LogTail, eventLogBytes)
 		f.recordEvent(functionEvent{reason: why.Code, message: "an instance was lost: " + inEvent.String(), warning: true}, s.deps.Now())
 	}
 	level("an instance is gone", "function", f.about().key.String(), "cid", key.CID, "lost", lost, "reason", why.Reason)
-	s.step(f, core.Ended{})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if lost {
+		f.stats.byReason.losses.add(why.Code, 1)
+	}
+	s.stepLocked(f, core.Ended{})
 }
 
 // eventLogBytes is how many bytes of a log an Event quotes: the whole Event is at most 1 KiB,

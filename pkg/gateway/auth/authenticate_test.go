@@ -168,7 +168,7 @@ func TestAnIssuersKeysAreReadWhenTheyAreNeeded(t *testing.T) {
 	})
 }
 
-// An issuer that withdraws all its keys, as after a theft, has none that count. What is no key set is
+// An issuer that revokes all its keys, as after a theft, has none that count. What is no key set is
 // a fault of the issuer, and changes nothing.
 func TestAnIssuerMayRevokeAllItsKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

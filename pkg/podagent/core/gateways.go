@@ -440,15 +440,13 @@ func renewIfUsedUp(c *Core, now time.Time, n Gateway, g *gatewayConn) {
 // credit was taken back meanwhile.
 func onCalled(c *Core, now time.Time, e Called) {
 	g := c.gateways.open(e.Gateway)
-	switch {
-	case g == nil:
+	if g == nil {
 		return
-	case g.idle == 0:
-		g.used++
+	}
+	if g.used++; g.idle == 0 {
 		c.emit(Decline{e.Gateway, e.Call})
 		return
 	}
-	g.used++
 	c.busy(now)
 	n, a := c.calls.addAttempt(e.ID, e.Gateway)
 	a.byLoan = true
