@@ -38,9 +38,14 @@ func (d *directory) boot() {
 	d.every(ownership.HeartbeatInterval, d.look)
 }
 
+// newReader is a reader of etcd for this directory alone.
+func (d *directory) newReader() *reader {
+	return &reader{node: d.node, listed: d.listed, confirmed: d.confirmed, saw: d.saw, interrupted: func() {}, busy: func() bool { return false }}
+}
+
 // listed takes a listing of etcd, for which the node has asked at a time.
-func (d *directory) listed(l coordinator.Listing, asked time.Time) {
-	rewound := d.view.Listed(l)
+func (d *directory) listed(l coordinator.Listing, asked time.Time) (rewound bool) {
+	rewound = d.view.Listed(l)
 	if rewound {
 		d.note("sees etcd rewound", uint64(l.Revision), 0)
 	}
@@ -50,6 +55,15 @@ func (d *directory) listed(l coordinator.Listing, asked time.Time) {
 	}
 	d.read = true
 	d.membersChanged()
+	d.changed()
+	return rewound
+}
+
+// confirmed hears that what is known of etcd was so, when that was asked.
+func (d *directory) confirmed(asked time.Time) {
+	for _, fn := range d.world.functions {
+		d.refresh(fn, d.learned[fn.index].Before(asked))
+	}
 	d.changed()
 }
 

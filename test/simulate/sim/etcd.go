@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/ownership"
@@ -23,14 +25,21 @@ type etcd struct {
 	store *coordinator.Store
 	// history counts how often it lost what it knew.
 	history int
-	// rewound is when it did so last.
-	rewound time.Duration
+	// noticed is when everybody has noticed that it last did so, and what followed is over.
+	noticed time.Duration
 	// rewritten is when somebody last wrote an owner by hand, who may take as long to
 	// hear of it as a lease lasts.
 	rewritten time.Duration
 	backup    *coordinator.Store
-	down      bool
-	slow      time.Duration
+	// silent says that a restore ends no watch.
+	silent bool
+	// loses hears of the first write that takes a function from an owner which goes on, and of the content
+	// before it. It is nil unless that is to be lost. arms counts how often it was set.
+	loses  func(before *coordinator.Store)
+	before *coordinator.Store
+	arms   int
+	down   bool
+	slow   time.Duration
 	// tardy is how much later than it should a lease ends.
 	tardy   time.Duration
 	watches []*watch
@@ -85,6 +94,39 @@ func (e *etcd) listing() coordinator.Listing {
 	return l
 }
 
+// glance is what a comparison asks for: the revision, the number of keys and the last write. The keys of slots
+// elsewhere never change, and count neither here nor among the last writes of a listing.
+type glance struct {
+	revision int64
+	keys     int
+	last     []coordinator.LastWrite
+}
+
+func (e *etcd) glance() glance {
+	l := e.store.List()
+	g := glance{revision: l.Revision, keys: len(l.Entries)}
+	if len(l.Entries) > 0 {
+		last := slices.MaxFunc(l.Entries, func(a, b coordinator.Entry) int { return cmp.Compare(a.Revision, b.Revision) })
+		g.last = []coordinator.LastWrite{lastWriteOf(last)}
+	}
+	return g
+}
+
+func (e *etcd) lastWrites(l coordinator.Listing) []coordinator.LastWrite {
+	ours := l.Entries[:len(l.Entries)-len(e.elsewhere)]
+	writes := make([]coordinator.LastWrite, len(ours))
+	for i, entry := range ours {
+		writes[i] = lastWriteOf(entry)
+	}
+	return writes
+}
+
+func lastWriteOf(e coordinator.Entry) coordinator.LastWrite {
+	return coordinator.LastWrite{Key: keyName(e.Key), Revision: e.Revision, Lease: e.Lease, Value: e.Value.ID}
+}
+
+func keyName(k coordinator.Key) string { return k.Member + "/" + decimal(int(k.Slot)) }
+
 // ask carries out f at etcd and hands its answer to then on the node. If there is
 // no answer in time, then is told so; f may have been carried out or not.
 func (e *etcd) ask(n *node, f func() any, then func(answer any, ok bool)) {
@@ -131,6 +173,7 @@ func (e *etcd) watch(n *node, after int64, saw func([]coordinator.Entry), broken
 
 // notify lets all watches know that there is something new.
 func (e *etcd) notify() {
+	e.noteOwners()
 	for _, x := range e.watches {
 		e.pumpLater(x, 0)
 	}
@@ -160,7 +203,7 @@ func (e *etcd) pump(x *watch) {
 	}
 	changes, err := e.store.Since(x.read)
 	switch {
-	case err != nil || e.store.Revision() < x.read:
+	case err != nil || e.store.Revision() < x.read && !e.silent:
 		e.watches = without(e.watches, x)
 		x.over = true
 		x.node.do(x.life, false, x.broken)
@@ -183,8 +226,45 @@ func (e *etcd) breakWatches() {
 
 // rewind replaces what etcd knows.
 func (e *etcd) rewind(store *coordinator.Store) {
+	e.replace(store, 0)
+	e.breakWatches()
+}
+
+// aftermath is for how long scheduler's slots may be in disorder after others have noticed something.
+const aftermath = 4 * leaseTTL
+
+// replace replaces what etcd knows, which everybody notices within some time.
+func (e *etcd) replace(store *coordinator.Store, noticed time.Duration) {
 	e.store.Restore(store)
 	e.history++
-	e.rewound = e.world.now
-	e.breakWatches()
+	e.noticed = e.world.now + noticed + aftermath
+}
+
+// arm sets loses for some time.
+func (e *etcd) arm(within time.Duration, loses func(before *coordinator.Store)) {
+	e.loses, e.before = loses, e.store.Clone()
+	e.arms++
+	mine := e.arms
+	e.world.at(within, func() {
+		if e.arms == mine {
+			e.loses = nil
+		}
+	})
+}
+
+// noteOwners looks whether the last write has done so.
+func (e *etcd) noteOwners() {
+	if e.loses == nil || e.before == nil {
+		return
+	}
+	before := e.before
+	e.before = e.store.Clone()
+	for _, fn := range e.world.functions {
+		was, is := before.Get(slotKey(fn)), e.store.Get(slotKey(fn))
+		if !was.Absent && !is.Absent && was.Value != is.Value && e.world.nodeOf(was.Value.ID).able() {
+			e.before = nil
+			e.loses(before)
+			return
+		}
+	}
 }

@@ -302,10 +302,13 @@ func (c *chaos) stopScheduler() (func(), bool) {
 	if !n.up() || n.draining {
 		return nil, false
 	}
-	n.draining = true
-	s := n.program.(*scheduler)
-	n.do(n.life, true, s.stop)
+	c.tellToStop(n)
 	return nil, true
+}
+
+func (c *chaos) tellToStop(n *node) {
+	n.draining = true
+	n.do(n.life, true, n.program.(*scheduler).stop)
 }
 
 // stopGateway tells a gateway to stop: it takes no more calls, and ends when it

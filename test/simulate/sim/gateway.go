@@ -68,7 +68,7 @@ func newGateway(n *node) *gateway {
 	}
 	g.gone = make([]time.Time, len(g.entries))
 	g.view = newDirectory(n, g.rerouted)
-	g.etcd = &reader{node: n, listed: g.view.listed, saw: g.view.saw, interrupted: func() {}, busy: func() bool { return false }}
+	g.etcd = g.view.newReader()
 	return g
 }
 

@@ -39,7 +39,7 @@ func newKeeper(s *scheduler) *keeper {
 	k.core = coordinator.New(coordinator.Config{
 		Self: ownership.Member{ID: s.name, Addr: s.name}, TTL: leaseTTL, Settle: settleTime,
 	}, k.works, func(slot ownership.Slot) (ownership.Owner, bool) { return s.view.owners.Owner(slot) })
-	k.reader = &reader{node: s.node, listed: k.listed, saw: k.saw, interrupted: k.interrupted, busy: func() bool { return k.trying }}
+	k.reader = &reader{node: s.node, listed: k.listed, confirmed: k.confirmed, saw: k.saw, interrupted: k.interrupted, busy: func() bool { return k.trying }}
 	return k
 }
 
@@ -94,21 +94,36 @@ func (k *keeper) renew() {
 	})
 }
 
-func (k *keeper) listed(l coordinator.Listing, asked time.Time) {
+func (k *keeper) listed(l coordinator.Listing, asked time.Time) (rewound bool) {
 	k.history = k.world.etcd.history
 	if !k.gone {
-		k.core.Listed(k.now(), l)
+		rewound = k.core.Listed(k.now(), l)
 	}
-	k.scheduler.view.listed(l, asked)
+	if k.scheduler.reader == nil {
+		k.scheduler.view.listed(l, asked)
+	}
+	if !rewound || k.reader.watching == nil {
+		k.pump()
+	}
+	return rewound
+}
+
+func (k *keeper) confirmed(asked time.Time) {
+	if k.scheduler.reader == nil {
+		k.scheduler.view.confirmed(asked)
+	}
 	k.pump()
 }
 
 func (k *keeper) saw(news []coordinator.Entry) {
+	k.history = k.world.etcd.history
 	k.noteTaken(news)
 	if !k.gone {
 		k.core.Seen(k.now(), news...)
 	}
-	k.scheduler.view.saw(news)
+	if k.scheduler.reader == nil {
+		k.scheduler.view.saw(news)
+	}
 	k.pump()
 }
 

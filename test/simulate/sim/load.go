@@ -83,7 +83,7 @@ func (w *World) lookForServer(fn *function) {
 			fn.served, fn.server = w.now, n
 		}
 	}
-	if !ready || fn.main() == nil || w.troubled() || w.etcd.rewritten > 0 && w.now-w.etcd.rewritten < 4*leaseTTL {
+	if !ready || fn.main() == nil || w.troubled() || w.etcd.rewritten > 0 && w.now-w.etcd.rewritten < aftermath {
 		fn.served = w.now
 	}
 	if w.now-max(fn.served, fn.standbySince()) > unservedFor {

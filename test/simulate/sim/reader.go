@@ -6,13 +6,16 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership/coordinator"
 )
 
-// recheckEvery is how often what is known of etcd is compared with all there is.
+// recheckEvery is how often what is known of etcd is compared with what it has.
 const recheckEvery = 4 * time.Second
 
 // reader lists and follows what etcd has, for a node, again and again.
 type reader struct {
 	*node
-	listed      func(l coordinator.Listing, asked time.Time)
+	// listed reports whether etcd has another history than before, and confirmed hears that
+	// nothing has changed.
+	listed      func(l coordinator.Listing, asked time.Time) (rewound bool)
+	confirmed   func(asked time.Time)
 	saw         func([]coordinator.Entry)
 	interrupted func()
 	// busy says that something is under way whose outcome a listing that is
@@ -21,7 +24,10 @@ type reader struct {
 
 	tries    int
 	watching *watch
-	// listing says that a listing is under way, and lists counts those that were asked for.
+	// known is the product's, since the watch began.
+	known coordinator.Comparison
+	// listing says that a listing or a comparison is under way, and lists counts those that were asked
+	// for.
 	listing bool
 	lists   int
 	// held are news that came while a listing was under way. Which of the two
@@ -32,8 +38,12 @@ type reader struct {
 func (r *reader) boot() {
 	r.list()
 	r.every(recheckEvery, func() {
-		if r.watching != nil && !r.busy() {
+		switch {
+		case r.watching == nil || r.busy() || r.listing:
+		case r.known.Lists():
 			r.list()
+		default:
+			r.compare()
 		}
 	})
 }
@@ -47,36 +57,77 @@ func (r *reader) list() {
 
 // relist does so even if a listing is under way. What was asked for before counts no more.
 func (r *reader) relist() {
+	e, asked := r.world.etcd, r.now()
+	r.ask(func() any { return e.listing() }, func(answer any) {
+		r.tries = 0
+		r.take(answer.(coordinator.Listing), asked)
+	})
+}
+
+// compare asks for the number of keys and the last write, and lists all if these are not known.
+func (r *reader) compare() {
+	e, asked := r.world.etcd, r.now()
+	r.ask(func() any { return e.glance() }, func(answer any) {
+		switch g := answer.(glance); {
+		case r.watching == nil: // it has begun anew meanwhile
+			r.relist()
+		case r.known.Saw(g.revision):
+			r.restart()
+		case r.known.Same(g.keys, g.last...):
+			r.confirmed(asked)
+		default:
+			r.relist()
+		}
+	})
+}
+
+// ask reads etcd, and takes what the watch told meanwhile behind the answer. Without an answer, a reader that follows
+// goes on.
+func (r *reader) ask(read func() any, then func(answer any)) {
 	r.listing = true
 	r.lists++
-	e, asked, mine := r.world.etcd, r.now(), r.lists
-	e.ask(r.node, func() any { return e.listing() }, func(answer any, ok bool) {
+	mine := r.lists
+	r.world.etcd.ask(r.node, read, func(answer any, ok bool) {
 		if r.lists != mine {
 			return
 		}
 		r.listing = false
 		switch {
 		case ok:
-			r.tries = 0
-			r.take(answer.(coordinator.Listing), asked)
+			then(answer)
 		case r.watching == nil:
 			r.again()
+		}
+		if r.listing {
+			return
 		}
 		held := r.held
 		r.held = nil
 		for _, news := range held {
-			r.saw(news)
+			r.apply(news)
 		}
 	})
 }
 
 func (r *reader) take(l coordinator.Listing, asked time.Time) {
-	r.listed(l, asked)
-	if r.watching != nil {
+	if r.known.Saw(l.Revision) {
+		r.restart()
 		return
 	}
+	r.known.Listed(r.world.etcd.lastWrites(l))
+	rewound := r.listed(l, asked)
+	switch {
+	case r.watching == nil:
+		r.follow(l.Revision)
+	case rewound:
+		r.restart()
+	}
+}
+
+// follow watches changes after a revision.
+func (r *reader) follow(after int64) {
 	var x *watch
-	x = r.world.etcd.watch(r.node, l.Revision, r.news, func() {
+	x = r.world.etcd.watch(r.node, after, r.news, func() {
 		if r.watching == x {
 			r.restart()
 		}
@@ -89,6 +140,17 @@ func (r *reader) news(entries []coordinator.Entry) {
 		r.held = append(r.held, entries)
 		return
 	}
+	r.apply(entries)
+}
+
+func (r *reader) apply(entries []coordinator.Entry) {
+	for _, e := range entries {
+		if r.known.Saw(e.Revision); e.Absent {
+			r.known.Deleted(keyName(e.Key))
+		} else {
+			r.known.Changed(lastWriteOf(e))
+		}
+	}
 	r.saw(entries)
 }
 
@@ -98,7 +160,7 @@ func (r *reader) restart() {
 		r.watching.over = true
 		r.watching = nil
 	}
-	r.held = nil
+	r.held, r.known = nil, coordinator.Comparison{}
 	r.interrupted()
 	r.again()
 }

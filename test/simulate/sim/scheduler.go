@@ -18,6 +18,9 @@ type scheduler struct {
 	config core.Config
 	view   *directory
 	keeper *keeper
+	// reader follows etcd for the view; nil if the keeper's does. They are two as in the product where one may
+	// be fooled without the other, and else one, which costs less.
+	reader *reader
 	served []*served
 	// closed are functions that were deleted and have left instances.
 	closed  []*served
@@ -45,6 +48,9 @@ func newScheduler(n *node) *scheduler {
 		}
 	}
 	s.keeper = newKeeper(s)
+	if n.world.etcd.silent {
+		s.reader = s.view.newReader()
+	}
 	s.placer, s.spares = newPlacer(s), newSpares(s)
 	s.view.talk = s.placer
 	return s
@@ -53,6 +59,9 @@ func newScheduler(n *node) *scheduler {
 func (s *scheduler) boot() {
 	s.view.boot()
 	s.keeper.boot()
+	if s.reader != nil {
+		s.reader.boot()
+	}
 	s.every(core.AuditEvery, func() {
 		s.stood.Ran(s.now())
 		s.reconsider()

@@ -19,13 +19,16 @@ func (w settling) settle() {
 	end := w.now + w.config.Settling
 	for w.violation == nil {
 		w.until(w.now + time.Second)
+		if w.etcd.loses != nil {
+			continue
+		}
 		open := w.unsettled()
 		if open == "" {
 			if open = w.probe(); open == "" {
 				return
 			}
 		}
-		if w.now >= end {
+		if w.now >= max(end, w.etcd.noticed) {
 			w.describe()
 			w.violate(open, 0)
 		}

@@ -103,7 +103,7 @@ func (w *World) watchDrain(s *scheduler) func() {
 // troubled tells whether something is wrong now that may keep a scheduler from
 // giving its slots away.
 func (w *World) troubled() bool {
-	if w.etcd.down || w.etcd.slow > 0 || w.etcd.history > 0 && w.now-w.etcd.rewound < 4*leaseTTL {
+	if w.etcd.down || w.etcd.slow > 0 || w.now < w.etcd.noticed {
 		return true
 	}
 	for from, links := range w.net.blocked {

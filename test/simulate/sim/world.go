@@ -82,6 +82,7 @@ func newWorld(config Config, sink TraceSink) *World {
 	w.net = newNetwork(w, 1+config.Gateways+config.Schedulers+config.Workers)
 	w.truth = newTruth(w)
 	w.etcd = newEtcd(w)
+	w.etcd.silent = config.asideStream("etcd-rolled-back") != nil
 	w.platform = &platform{world: w}
 	w.chaos = &chaos{World: w}
 	return w
