@@ -31,7 +31,9 @@ type agent struct {
 	broken   map[string]resumption
 	// lends says of the tickets that it was handed whether their places are lent.
 	lends map[invocation.ID]bool
-	wakes int
+	// unclaimed are the times at which it was handed tickets that it has not claimed, in the world's time.
+	unclaimed map[invocation.ID]time.Duration
+	wakes     int
 	// lastBusy is when it last had a call, and full when it last had no free place, in the
 	// world's time.
 	lastBusy time.Time
@@ -58,7 +60,7 @@ type session struct {
 }
 
 func newAgent(n *node, in *instance) *agent {
-	a := &agent{node: n, instance: in, broken: make(map[string]resumption), lends: make(map[invocation.ID]bool), lies: n.world.chance(0.05), spare: in.fn.pool}
+	a := &agent{node: n, instance: in, broken: make(map[string]resumption), lends: make(map[invocation.ID]bool), unclaimed: make(map[invocation.ID]time.Duration), lies: n.world.chance(0.05), spare: in.fn.pool}
 	p := core.Params{Spare: a.spare, Owner: in.owner, Jitter: 1 + n.world.rng.Float64()/10}
 	if !a.spare {
 		p.Concurrency, p.BackoffAfter, p.IdleTimeout = in.fn.concurrency, backoffAfter, idleTimeout
@@ -121,7 +123,7 @@ func (a *agent) audit() Rule {
 		return RuleWithinCapacity
 	case a.mostLent() > free, !a.shares && a.lent() > free:
 		return RuleLendsWhatItHas
-	case a.forsaken != 0 && a.world.now-max(a.forsaken, a.node.turned) > sharesWithin && a.lastLent && !a.isFull() && !a.sharesAll():
+	case a.forsaken != 0 && a.world.now-max(a.forsaken, a.node.turned) > sharesWithin && a.lastLent && !a.isFull() && !a.dials() && !a.sharesAll():
 		return RuleSharesAlone
 	}
 	return ""
@@ -154,6 +156,20 @@ func (a *agent) isFull() bool {
 		}
 	}
 	return held >= a.instance.fn.concurrency || a.nodeAgent.asks != 0 || a.gaveUp || !a.instance.ready
+}
+
+// mayDial is how long a ticket may hold a place while its gateway is dialled: 4 s after several that do not answer,
+// and twice as long by slow clocks.
+const mayDial = 8 * time.Second
+
+// dials tells whether a ticket may hold a place because its gateway is being dialled.
+func (a *agent) dials() bool {
+	for _, at := range a.unclaimed {
+		if a.world.now-at <= mayDial {
+			return true
+		}
+	}
+	return false
 }
 
 // lent is how many calls its gateways may hand to it.
@@ -393,6 +409,7 @@ func (a *agent) noteReply(m core.Reply) {
 		if m.Lent || !a.nodeAgent.busy { // on a busy node it may not say it of the function
 			a.lastLent = m.Lent
 		}
+		a.unclaimed[m.Ticket.ID] = a.world.now
 	case core.Recall:
 		for _, c := range a.gateways {
 			if c.addr == m.Gateway && c.open && !c.closing {

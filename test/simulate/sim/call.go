@@ -53,6 +53,7 @@ func (a *agent) forget(t *agentAttempt) {
 // claim asks the ticket's gateway for the call.
 func (a *agent) claim(e core.Claim) {
 	c := a.connOf(e.Gateway)
+	delete(a.unclaimed, e.Ticket.ID)
 	t := &agentAttempt{agent: a, name: e.Attempt, id: e.Ticket.ID, conn: c, number: 2*c.claims + 1, lent: a.lends[e.Ticket.ID]}
 	c.claims++
 	a.attempts = append(a.attempts, t)
