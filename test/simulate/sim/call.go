@@ -113,6 +113,9 @@ func (a *agent) startCall(e core.Start) {
 	if !t.came.IsZero() {
 		left -= a.now().Sub(t.came)
 	}
+	if t.coreWait > 0 && left < length { // its wait for a core has left it too little
+		in.unlucky = true
+	}
 	a.after(max(0, left), func() { t.end(core.Broken) })
 }
 

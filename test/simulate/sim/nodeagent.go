@@ -45,9 +45,13 @@ func (a *agent) meetNodeAgent() {
 	a.after(w.between(0, time.Second), change)
 }
 
-// coreWait is how long a call waits for a core, of a time below a second: one in twenty waits for up to
-// six seconds, which is longer than schedulers take for a claim, and than most calls may take.
-func coreWait(drawn time.Duration) time.Duration {
+// coreWait is how long a call waits for a core, of a time below a second: while there are faults, one in
+// twenty waits for up to six seconds, which is longer than schedulers take for a claim, and than most
+// calls may take.
+func (w *World) coreWait(drawn time.Duration) time.Duration {
+	if !w.faulty() {
+		return drawn
+	}
 	return drawn + 100*max(0, drawn-950*time.Millisecond)
 }
 
@@ -61,7 +65,7 @@ func (a *agent) askCore(n core.Attempt) {
 	if w.faulty() && w.chance(0.1) { // it stands still
 		return
 	}
-	waits := coreWait(w.between(0, time.Second))
+	waits := w.coreWait(w.between(0, time.Second))
 	grants := w.now + waits
 	if a.attemptOf(n) == nil {
 		w.truth.byID[a.nodeAgent.ticket].wantedCore = w.now + max(waits, time.Second)

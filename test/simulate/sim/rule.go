@@ -14,7 +14,7 @@ const (
 	RuleOKIsTrue           Rule = "a good answer is that of an execution of the call which has ended"
 	RuleMaybeHasReason     Rule = "an answer says maybe only if an instance has had the call, and has not given it back"
 	RuleUnwantedNotRun     Rule = "a call that nobody waits for is not granted any more"
-	RuleThreeAttempts      Rule = "a call of an idempotent function is granted three times at most"
+	RuleThreeAttempts      Rule = "a call of an idempotent function begins three times at most"
 	RuleAttemptsCounted    Rule = "attempts are counted without a gap"
 	RuleTokenOfTicket      Rule = "a claim is granted for the token of the ticket only"
 	RuleTokenOnce          Rule = "a token is good for one claim"

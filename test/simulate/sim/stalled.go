@@ -64,7 +64,6 @@ func (a *attempt) leavesBusyNode() {
 	to := a.stalled.To
 	token := g.world.token()
 	d, _ := a.call.life.GiveUp(a.number, g.now(), token)
-	in.grants[a.number-1].givenUp = d.Wait
 	a.requeue(d, token, true)
 	switch {
 	case !d.Wait || to == nil:

@@ -57,10 +57,9 @@ type showing struct {
 }
 
 type grant struct {
-	cid      invocation.CID
+	cid invocation.CID
+	// released says that the function has seen nothing of it.
 	released bool
-	// givenUp says that the instance was asked to release it, because it waited for a core.
-	givenUp bool
 }
 
 // execution is one run of a function.
@@ -124,7 +123,7 @@ func (l *truth) grant(in *callRecord, attempt int, token invocation.Token, cid i
 		l.broken(in, RuleHolderClaims)
 	case attempt != len(in.grants)+1:
 		l.broken(in, RuleAttemptsCounted)
-	case in.tries() > core.MaxAttempts && in.fn.idempotent && !in.grants[attempt-2].released:
+	case in.tries() > core.MaxAttempts && in.fn.idempotent:
 		l.broken(in, RuleThreeAttempts)
 	}
 	in.used = true
@@ -138,7 +137,7 @@ func (l *truth) grantByLoan(in *callRecord, attempt int, to *agentConn) {
 		l.broken(in, RuleLenderIsCalled)
 	case attempt != len(in.grants)+1:
 		l.broken(in, RuleAttemptsCounted)
-	case in.tries() > core.MaxAttempts && in.fn.idempotent && !in.grants[attempt-2].released:
+	case in.tries() > core.MaxAttempts && in.fn.idempotent:
 		l.broken(in, RuleThreeAttempts)
 	}
 	in.used = true
@@ -147,11 +146,11 @@ func (l *truth) grantByLoan(in *callRecord, attempt int, to *agentConn) {
 }
 
 // tries is how often the call will have been granted with the next grant, without those that were
-// given up.
+// released.
 func (in *callRecord) tries() int {
 	n := 1
 	for _, g := range in.grants {
-		if !g.givenUp {
+		if !g.released {
 			n++
 		}
 	}
