@@ -76,7 +76,7 @@ func TestWhatIsNotAsItWasIsNoticed(t *testing.T) {
 		"another value in a set": {side: callers, before: `"running":1`, now: `"running":2`, want: "there is no"},
 		"a message that is new":  {side: callers, before: `{"hello":`, now: dropped, want: "hello is"},
 		"a message in between":   {side: callers, before: `{"pull":{"credits":1}}`, now: dropped, want: "Pull.credits is 1"},
-		"a field that was empty": {side: callers, before: `"lent":true,`, now: "", want: "Ticket.lent is true"},
+		"a field that was empty": {side: callers, before: `,"lent":true`, now: "", want: "Ticket.lent is true"},
 		"an answer":              {side: callers, before: `"said":"200 yes \"hi\""`, now: `"said":"200 yes \"ho\""`, want: "answered with"},
 		"a call that is lost":    {side: callers, before: `"do":"answer 1 hi"`, now: `"do":"wait"`, want: "is not there, and was"},
 		"a deed":                 {side: schedulerA, before: `"what":"started"`, now: `"what":"stopped"`, want: "does not do what it did"},
