@@ -69,7 +69,7 @@ func (w *fileWatch) run(ctx context.Context, changed func(), failed func(error))
 			if w.isRelevant(event) {
 				begin()
 			}
-		case _ = <-w.Errors:
+		case <-w.Errors:
 			// Some changes were missed.
 			begin()
 		case <-settled.C:

@@ -45,7 +45,7 @@ var places = []place{
 	{"api/v1alpha1/template_types.go", `(self\.runtimeRef\.name in \[)[^\]]*(\]\) \|\| !has\(self\.handler\))`, func(l lists) string {
 		return "'" + strings.Join(slices.Sorted(slices.Values(l.runtimes)), "', '") + "'"
 	}},
-	{"api/v1alpha1/template_types.go", `(only a runtime has a handler; add ).*?(, or protocol:)`, func(l lists) string { return anyRuntime(l) }},
+	{"api/v1alpha1/template_types.go", `(only a runtime has a handler; add ).*?(, or protocol:)`, anyRuntime},
 	{"charts/windlass/values.yaml", "(# @default -- )`[^\n]*(\nruntimes:\n)", func(l lists) string { return both(l.runtimes) }},
 	{"charts/windlass/values.yaml", `(?s)(\nruntimes:\n).*?(\n\netcd:\n)`, runtimeValues},
 	{"charts/windlass/README.md", "(\\| `runtimes` \\| ).*?( \\| ClusterRuntimes that the controller installs)", func(l lists) string { return both(l.runtimes) }},
