@@ -69,7 +69,10 @@ func (w *fileWatch) run(ctx context.Context, changed func(), failed func(error))
 			if w.isRelevant(event) {
 				begin()
 			}
-		case <-w.Errors:
+		case _, open := <-w.Errors:
+			if !open {
+				return
+			}
 			// Some changes were missed.
 			begin()
 		case <-settled.C:
