@@ -99,7 +99,7 @@ func (w *waitingConns) removeLocked(c *clientConn) {
 	}
 }
 
-// networkOf is the address of a client, or its network of IPv6, of which one client has all addresses.
+// networkOf is the address of an IPv4 client, or the /64 network of an IPv6 client, which can use every address in it.
 func networkOf(addr net.Addr) netip.Prefix {
 	at, err := netip.ParseAddrPort(addr.String())
 	if err != nil {

@@ -22,7 +22,7 @@ var asideFaults = []asideFault{
 	{"etcd-rolled-back", 0.7, (*chaos).rollBack},
 }
 
-// asideIn is in how many seeds each of them strikes: in one of so many.
+// asideIn says how rare each of them is: it strikes in one seed of asideIn.
 const asideIn = 4
 
 // asideStream is the random stream of a fault, or nil if it does not strike in this simulation.

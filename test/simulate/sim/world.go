@@ -41,7 +41,7 @@ type World struct {
 	full, looping bool
 	filled        time.Duration
 	chaos         *chaos
-	// failing is the function of which the next failures starts fail; nil if there is none.
+	// failing is the function whose next starts fail, as many as failures says; nil if there is none.
 	failing  *function
 	failures int
 	// uncontrolled says that the controller is away.
