@@ -14,3 +14,7 @@ const MaxFirst = 16 << 10
 
 // MaxMessage is the longest message in bytes that any side of the wire takes.
 const MaxMessage = 4 << 20
+
+// MaxNodeMessage is the longest message in bytes that a node agent takes, the first one too: instances tell it
+// numbers only, and it serves those of all tenants.
+const MaxNodeMessage = 4 << 10

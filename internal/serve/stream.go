@@ -39,6 +39,7 @@ type agentStream struct {
 	// frame. These are the handler's goroutine's.
 	in         []byte
 	borrowed   bool
+	longest    int // of its messages, in bytes
 	messages   int // that were asked for
 	unreturned int // bytes that the client's window was not given back
 	halfClosed bool
@@ -60,6 +61,7 @@ func (c *streamConn) serveStream(r request) error {
 	httpStatus, err := r.check(c.method)
 	if err == nil {
 		method := c.server.methods[c.method]
+		s.longest = method.longest
 		err = method.handler(method.service, s)
 	}
 	if why := s.why.Load(); why != nil {
@@ -163,9 +165,9 @@ func (s *agentStream) decodeFirst(m proto.Message) (n int, err error) {
 	if len(s.in) < messagePrefix {
 		return 0, nil
 	}
-	length, most := int(binary.BigEndian.Uint32(s.in[1:])), wire.MaxMessage
+	length, most := int(binary.BigEndian.Uint32(s.in[1:])), s.longest
 	if s.messages == 1 {
-		most = wire.MaxFirst
+		most = min(most, wire.MaxFirst)
 	}
 	switch {
 	case s.in[0] != 0:

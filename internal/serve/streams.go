@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/windlass-dev/windlass/api/wire"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/callwire"
@@ -22,10 +23,13 @@ import (
 // errShutdown says that the server ends.
 var errShutdown = errors.New("serve: the server ends")
 
-// agentStreams are the methods of the streams that each agent has for as long as it lives, by their services.
-var agentStreams = map[string]string{
-	agentwire.Instances_ServiceDesc.ServiceName: agentwire.Instances_Pull_FullMethodName,
-	nodewire.Node_ServiceDesc.ServiceName:       nodewire.Node_Compute_FullMethodName,
+// agentStreams are the streams that each agent has for as long as it lives, by their services.
+var agentStreams = map[string]struct {
+	method  string
+	longest int // of its messages, in bytes
+}{
+	agentwire.Instances_ServiceDesc.ServiceName: {agentwire.Instances_Pull_FullMethodName, wire.MaxMessage},
+	nodewire.Node_ServiceDesc.ServiceName:       {nodewire.Node_Compute_FullMethodName, wire.MaxNodeMessage},
 }
 
 // streamServer serves the streams of agents of a WireServer, by HTTP/2 as gRPC speaks it, with one
@@ -43,16 +47,17 @@ type streamServer struct {
 type streamMethod struct {
 	service any
 	handler grpc.StreamHandler
+	longest int // of its messages, in bytes
 }
 
 // RegisterService implements grpc.ServiceRegistrar. Streams of agents are served by this package.
 func (s *WireServer) RegisterService(of *grpc.ServiceDesc, service any) {
-	method, ours := agentStreams[of.ServiceName]
+	stream, ours := agentStreams[of.ServiceName]
 	if !ours {
 		s.Server.RegisterService(of, service)
 		return
 	}
-	s.agents.methods[method] = streamMethod{service, of.Streams[0].Handler}
+	s.agents.methods[stream.method] = streamMethod{service, of.Streams[0].Handler, stream.longest}
 }
 
 // Wire serves until ctx ends or the listener fails, and returns once all handlers have. Streams that

@@ -2,6 +2,8 @@ package nodeagent
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net"
 	"time"
 
@@ -9,7 +11,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/api/wire"
 	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
@@ -19,8 +20,6 @@ import (
 )
 
 const (
-	// maxMessage is the longest message of an agent, in bytes.
-	maxMessage = 4 << 10
 	// Bounds on what agents say of their calls.
 	maxWaited  = time.Minute
 	maxRunning = 24 * time.Hour
@@ -121,8 +120,6 @@ func firstOf(ctx context.Context, server computeStream, end ender) (*nodewire.He
 		return nil, context.Cause(ctx)
 	case err != nil:
 		return nil, err
-	case proto.Size(msg) > maxMessage:
-		return nil, errTooLong
 	case msg.GetHello() == nil:
 		return nil, errNoHello
 	}
@@ -157,11 +154,11 @@ func (a *Agent) receive(s *session) error {
 	pace := sleep.Pace{Every: messageEvery, Burst: messageBurst}
 	for {
 		msg, err := s.server.Recv()
-		if err != nil {
-			return nil // the instance may come back
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		if proto.Size(msg) > maxMessage {
-			return errTooLong
+		if err != nil {
+			return err
 		}
 		a.onMessage(s, msg)
 		if pause := pace.Next(a.now()); pause > 0 && !sleep.For(s.server.Context(), pause) {

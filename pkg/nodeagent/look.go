@@ -162,9 +162,8 @@ func (t *state) remindBy(due time.Duration) {
 	}
 }
 
-// remindWaiting tells the agents of calls that wait that they are not forgotten, each in StillEvery at the latest. Who is
-// not due yet but has waited for half of that hears it, too: all that is sent at once costs one wake-up. Most calls begin
-// before they are due, and hear nothing.
+// remindWaiting tells the agents of calls that wait that they are not forgotten, each in StillEvery at the latest. Most
+// calls begin before they are due, and hear nothing.
 func (a *Agent) remindWaiting(now, slack time.Duration) {
 	if a.state.remindAt == 0 || now < a.state.remindAt-slack {
 		return
@@ -176,7 +175,7 @@ func (a *Agent) remindWaiting(now, slack time.Duration) {
 		if s == nil {
 			continue
 		}
-		if now-s.sign >= a.config.StillEvery/2 {
+		if now-s.sign >= a.config.StillEvery-slack {
 			s.reply(still)
 			s.sign = now
 		}

@@ -20,7 +20,6 @@ var (
 	errNoHello  = status.Error(codes.InvalidArgument, "the first message must be a hello")
 	errLate     = status.Error(codes.DeadlineExceeded, "the hello did not come in time")
 	errEndless  = status.Error(codes.Internal, "the server cannot end its streams")
-	errTooLong  = status.Error(codes.ResourceExhausted, "a message is longer than 4 KiB")
 )
 
 // replyQueue is how many replies a stream holds that its agent has not read: those to one ask,
