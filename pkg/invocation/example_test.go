@@ -22,3 +22,21 @@ func ExampleTerm_CID() {
 	// 00000007-000002
 	// 00000007-h2-000001
 }
+
+// An instance on a calm node comes before one on a busy node, and otherwise the first CID.
+func ExampleRank() {
+	ranks := []invocation.Rank{{NodeBusy: true, CID: "00000007-000001"}, {CID: "00000007-000003"}, {CID: "00000007-000002"}}
+	slices.SortFunc(ranks, func(a, b invocation.Rank) int {
+		if a.Before(b) {
+			return -1
+		}
+		return 1
+	})
+	for _, r := range ranks {
+		fmt.Println(r.CID, r.NodeBusy)
+	}
+	// Output:
+	// 00000007-000002 false
+	// 00000007-000003 false
+	// 00000007-000001 true
+}

@@ -92,6 +92,22 @@ func (t Token) Equal(other Token) bool { return subtle.ConstantTimeCompare(t[:],
 // CIDs are compared as strings, and the first one pulls first.
 type CID string
 
+// Rank is an instance's place among those that could take a call. Schedulers and gateways rank alike.
+type Rank struct {
+	// NodeBusy says that more threads want to run on its node than there are cores.
+	NodeBusy bool
+	CID      CID
+}
+
+// Before reports whether an instance gets a call before another one: those of calm nodes come first, and then
+// those with the alphabetically first CIDs.
+func (r Rank) Before(other Rank) bool {
+	if r.NodeBusy != other.NodeBusy {
+		return other.NodeBusy
+	}
+	return r.CID < other.CID
+}
+
 // Term is the time in which one scheduler is responsible for a function.
 type Term struct {
 	// Epoch is that of the function's slot; 0 if it never had an owner.

@@ -281,7 +281,7 @@ func (s *instances) pollerFor(gateway string, now time.Time) *instance {
 	}
 	var best *instance
 	for _, in := range s.pollers {
-		if (best == nil || in.precedes(best)) && !in.coolingDown(gateway, now) {
+		if (best == nil || in.rank().Before(best.rank())) && !in.coolingDown(gateway, now) {
 			best = in
 		}
 	}
@@ -305,20 +305,15 @@ func (in *instance) coolingDown(gateway string, now time.Time) bool {
 	return len(in.coolDowns) > 0 && in.coolDowns[gateway].After(now)
 }
 
-// precedes reports whether an instance gets a ticket before another one: those of calm nodes
-// come first, and then those with the alphabetically first CIDs.
-func (in *instance) precedes(other *instance) bool {
-	if in.nodeBusy != other.nodeBusy {
-		return other.nodeBusy
-	}
-	return in.cid < other.cid
+func (in *instance) rank() invocation.Rank {
+	return invocation.Rank{NodeBusy: in.nodeBusy, CID: in.cid}
 }
 
-// pollHeap is a heap of polling instances, the first in order on top.
+// pollHeap is a heap of polling instances, the first in rank on top.
 type pollHeap []*instance
 
 func (h pollHeap) Len() int           { return len(h) }
-func (h pollHeap) Less(i, j int) bool { return h[i].precedes(h[j]) }
+func (h pollHeap) Less(i, j int) bool { return h[i].rank().Before(h[j].rank()) }
 
 func (h pollHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]

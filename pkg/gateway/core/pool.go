@@ -364,16 +364,13 @@ func (q *waiting[C]) remove(w *Waiting[C]) {
 	w.in, w.prev, w.next = nil, nil, nil
 }
 
-// lenderHeap has the alphabetically first CID on top, of a calm node if there is one.
+func (l *Lender[L]) rank() invocation.Rank { return invocation.Rank{NodeBusy: l.busy, CID: l.cid} }
+
+// lenderHeap has the first in rank on top.
 type lenderHeap[L any] []*Lender[L]
 
-func (h lenderHeap[L]) Len() int { return len(h) }
-func (h lenderHeap[L]) Less(i, j int) bool {
-	if h[i].busy != h[j].busy {
-		return h[j].busy
-	}
-	return h[i].cid < h[j].cid
-}
+func (h lenderHeap[L]) Len() int           { return len(h) }
+func (h lenderHeap[L]) Less(i, j int) bool { return h[i].rank().Before(h[j].rank()) }
 
 func (h lenderHeap[L]) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
