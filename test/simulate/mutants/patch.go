@@ -109,7 +109,7 @@ func (p *patch) apply(root string) (map[string]string, error) {
 		}
 		if n := countLines(text, h.old); n != 1 {
 			return nil, fmt.Errorf("mutant %s: %s has %d times, and must have once, the lines\n%s"+
-				"write the patch anew, or remove it if the product has nothing like that any more", p.name, h.file, n, h.old)
+				"write the patch again, or remove it if the product has nothing like that any more", p.name, h.file, n, h.old)
 		}
 		files[h.file] = strings.Replace("\n"+text, "\n"+h.old, "\n"+h.new, 1)[1:]
 	}
