@@ -67,8 +67,10 @@ type Agent struct {
 	identity identity
 	timer    Timer
 	session  *session // the latest
-	attempts map[core.Attempt]*attempt
-	gateways map[core.Gateway]*gateway
+	// unanswered says that the scheduler of the session before has sent nothing.
+	unanswered bool
+	attempts   map[core.Attempt]*attempt
+	gateways   map[core.Gateway]*gateway
 	// resumables are the connections that broke recently, by their gateways' addresses.
 	resumables map[string]resumable
 	workers    workers
@@ -189,7 +191,7 @@ func (a *Agent) carryOut(e core.Effect, reply *agentwire.PullReply) {
 	case core.HangUp:
 		_ = a.session.stream.CloseSend()
 	case core.Drop:
-		a.session.cancel()
+		a.session.cancel(errDropped)
 	case core.LoadFunction:
 		a.applyAssignment(reply.GetAssignment())
 	case core.RunAudit:

@@ -1,6 +1,7 @@
 package podagent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -26,6 +27,8 @@ type harness struct {
 	signal    context.CancelCauseFunc
 	ends      chan FunctionEnd
 	ran       chan error
+	// warnings are the log's; they are read once the agent has ended.
+	warnings bytes.Buffer
 }
 
 var errSignal = errors.New("SIGTERM")
@@ -65,7 +68,7 @@ func withHarness(t *testing.T, change func(*agentenv.Config), play func(*harness
 		if change != nil {
 			change(&c)
 		}
-		w.agent = New(c, Deps{Adapter: w.adapter, Spare: w.adapter, FunctionEnd: w.ends, Log: slog.New(slog.DiscardHandler)})
+		w.agent = New(c, Deps{Adapter: w.adapter, Spare: w.adapter, FunctionEnd: w.ends, Log: slog.New(slog.NewTextHandler(&w.warnings, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 		w.agent.jitter = 1
 		w.agent.dialScheduler = func(string) (conn, error) { return w.conn, nil }
 		w.agent.dialGateway = w.gateway.dial

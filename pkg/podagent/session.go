@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 
 	"google.golang.org/grpc"
@@ -17,17 +18,20 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
+// errDropped ends a session that the core gives up.
+var errDropped = errors.New("podagent: no answer in time")
+
 type pullStream = grpc.BidiStreamingClient[agentwire.PullRequest, agentwire.PullReply]
 
 // session is one connection attempt to a scheduler, and its stream.
 type session struct {
 	number core.Session
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	// stream and the instance's token are set once it is open.
 	stream pullStream
 	token  string
-	// over says that the core knows of its end.
-	over bool
+	// answered says that the scheduler has sent something, and over that the core knows of the session's end.
+	answered, over bool
 }
 
 // sendMessage sends a message. Messages are few and small, so that the stream's buffer of 64
@@ -39,14 +43,16 @@ func (s *session) sendMessage(m core.Message, who identity) {
 
 // dial starts a session, which outlives the context of Run. The caller holds the lock.
 func (a *Agent) dial(e core.Dial) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	s := &session{number: e.Session, cancel: cancel}
 	a.session = s
 	a.tasks.Go(func() {
-		defer cancel()
+		defer cancel(nil)
 		err := a.runSession(ctx, s, e.Addr)
-		a.deps.Log.Debug("no stream to the scheduler", "addr", e.Addr, "err", err)
-		a.sessionClosed(s, err)
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		a.sessionClosed(s, e.Addr, err)
 	})
 }
 
@@ -99,11 +105,23 @@ func (a *Agent) sessionOpened(s *session, stream pullStream, token string) {
 	a.step(core.Opened{Session: s.number}, nil)
 }
 
-func (a *Agent) sessionClosed(s *session, err error) {
+func (a *Agent) sessionClosed(s *session, addr string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s.over = true
+	a.logEnd(s, addr, err)
 	a.step(core.Lost{Session: s.number, Cause: causeOf(err), Detail: err.Error()}, nil)
+}
+
+// logEnd warns of the first of several schedulers in a row that do not answer. Agents try again and again, and a
+// stream that ends later is normal: its scheduler stops, or passes the function on.
+func (a *Agent) logEnd(s *session, addr string, err error) {
+	level := slog.LevelDebug
+	if !s.answered && !a.unanswered {
+		level = slog.LevelWarn
+	}
+	a.unanswered = !s.answered
+	a.deps.Log.Log(context.Background(), level, "no stream to the scheduler", "addr", addr, "err", err)
 }
 
 // receive passes a scheduler's message to the core.
@@ -117,6 +135,7 @@ func (a *Agent) receive(s *session, msg *agentwire.PullReply) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	s.answered = true
 	a.step(core.Received{Session: s.number, Reply: reply}, msg)
 	return nil
 }

@@ -2,6 +2,7 @@ package podagent
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,6 +121,9 @@ func TestSchedulerThatCannotBeReachedIsGivenUp(t *testing.T) {
 		w.ended(nil)
 		if took, want := time.Since(begun), 10*time.Minute+10*time.Second; took != want {
 			t.Errorf("gave up after %v, want %v", took, want)
+		}
+		if n := strings.Count(w.warnings.String(), "no stream to the scheduler"); n != 1 {
+			t.Errorf("its log says %d times that the scheduler does not answer:\n%s", n, &w.warnings)
 		}
 	})
 }
