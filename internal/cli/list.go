@@ -33,7 +33,7 @@ REASON     why, or why not, in one word
 REVISION   the number of its latest revision, or where calls go instead
 INSTANCES  how many can be called, and +n if n more are starting
 
-In a cluster, this may be some seconds old. windlass top shows how busy functions
+In a cluster, the numbers may be up to 40 s old. windlass top shows how busy functions
 are, how many calls wait and how long they run; windlass describe shows it for one
 function.`,
 		ValidArgsFunction: l.completeNames,

@@ -111,7 +111,7 @@ var (
 	agentCoreAsksDecl = Metrics.Counter(metric.Stable, "windlass_agent_core_asks_total",
 		"Calls that asked the node agent of a busy node for a core, as reported by the agents.", "function_namespace", "function", "revision")
 	agentFailedOpenDecl = Metrics.Counter(metric.Stable, "windlass_agent_failed_open_total",
-		"Calls that began without a core because the node agent gave no sign, as reported by the agents.", "function_namespace", "function", "revision")
+		"Calls that began without a core: the node agent gave no sign for 220 ms, gave no core within 30 s, or its stream ended. As reported by the agents.", "function_namespace", "function", "revision")
 	agentReconnectsDecl = Metrics.Counter(metric.Experimental, "windlass_agent_reconnects_total",
 		"Connections to schedulers that agents lost and opened again.", "function_namespace", "function", "revision")
 	agentCPUDecl = Metrics.Counter(metric.Experimental, "windlass_agent_cpu_seconds_total",
