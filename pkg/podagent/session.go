@@ -109,19 +109,20 @@ func (a *Agent) sessionClosed(s *session, addr string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s.over = true
-	a.logEnd(s, addr, err)
+	s.logEnd(a.deps.Log, addr, err, a.unanswered)
+	a.unanswered = !s.answered
 	a.step(core.Lost{Session: s.number, Cause: causeOf(err), Detail: err.Error()}, nil)
 }
 
-// logEnd warns of the first of several schedulers in a row that do not answer. Agents try again and again, and a
-// stream that ends later is normal: its scheduler stops, or passes the function on.
-func (a *Agent) logEnd(s *session, addr string, err error) {
+// logEnd warns of the first of several schedulers in a row that do not answer; again says that the one before did not,
+// either. Agents try again and again, and a stream that ends later is normal: its scheduler stops, or passes the
+// function on.
+func (s *session) logEnd(log *slog.Logger, addr string, err error, again bool) {
 	level := slog.LevelDebug
-	if !s.answered && !a.unanswered {
+	if !s.answered && !again {
 		level = slog.LevelWarn
 	}
-	a.unanswered = !s.answered
-	a.deps.Log.Log(context.Background(), level, "no stream to the scheduler", "addr", addr, "err", err)
+	log.Log(context.Background(), level, "no stream to the scheduler", "addr", addr, "err", err)
 }
 
 // receive passes a scheduler's message to the core.
