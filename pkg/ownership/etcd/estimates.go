@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -25,6 +26,9 @@ const (
 	// relistEvery is how often all records are read again: a watch does not show that etcd was
 	// wiped.
 	relistEvery = 5 * time.Minute
+	// listTimeout bounds a listing of all records, which can have 64 MiB, more than answers to
+	// other requests.
+	listTimeout = 10 * time.Second
 )
 
 // EstimateStore keeps the estimates of functions: each owner writes one record a slot, and
@@ -61,8 +65,10 @@ func NewEstimateStore(prefix string, deps Deps) (*EstimateStore, error) {
 	return m, nil
 }
 
-// Ready is closed once the records have been read for the first time, or could not be:
-// schedulers start without them rather than wait.
+// Ready is closed once the records have been read for the first time, or etcd has said that its
+// user may not read them. A scheduler must claim no slot before: the estimates of its functions
+// would start from zero, and WriteUntil would write that. It could claim none anyway while etcd
+// does not answer.
 func (m *EstimateStore) Ready() <-chan struct{} { return m.ready }
 
 // Restore returns the means of a unit, or else of other revisions of its function.
@@ -90,10 +96,12 @@ func (m *EstimateStore) Run(ctx context.Context) error {
 func (m *EstimateStore) watchRecords(ctx context.Context, retry *backoff.Backoff) error {
 	ctx, cancel := context.WithTimeout(ctx, relistEvery)
 	defer cancel()
-	list, stop := context.WithTimeout(ctx, requestTimeout)
+	list, stop := context.WithTimeout(ctx, listTimeout)
 	answer, err := m.client.Get(list, m.keys.records(), clientv3.WithPrefix())
 	stop()
-	defer closeOnce(m.ready)
+	if errors.Is(err, rpctypes.ErrPermissionDenied) {
+		closeOnce(m.ready)
+	}
 	if err != nil {
 		return fmt.Errorf("etcd: listing the records: %w", err)
 	}

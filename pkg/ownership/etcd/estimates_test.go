@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,14 +23,21 @@ type runningMemory struct {
 
 func memory(t *testing.T) runningMemory {
 	t.Helper()
-	l, j := newLine(t), newJournal()
-	m, err := NewEstimateStore(prefix(t), Deps{Client: l.client(), Log: slog.New(j)})
+	l := newLine(t)
+	m := memoryOn(t, l, l.client())
+	<-m.Ready()
+	return m
+}
+
+// memoryOn runs an EstimateStore that need not be ready.
+func memoryOn(t *testing.T, l *line, client *clientv3.Client) runningMemory {
+	t.Helper()
+	j := newJournal()
+	m, err := NewEstimateStore(prefix(t), Deps{Client: client, Log: slog.New(j)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	end := run(t, m.Run)
-	<-m.Ready()
-	return runningMemory{m, running{l, j, end}}
+	return runningMemory{m, running{l, j, run(t, m.Run)}}
 }
 
 // unitNamed is a revision of the function f.
@@ -173,6 +181,42 @@ func TestMemoryGoesOnAfterTroubleWithEtcd(t *testing.T) {
 	}
 	m.line.mend(store)
 	eventually(t, "it has caught up", m.recalls("u1", 2*time.Minute))
+}
+
+// Owners that claimed their slots before would delete the records: their functions have no
+// estimates yet.
+func TestMemoryIsReadyOnceItHasReadTheRecords(t *testing.T) {
+	k := runCoordinator(t, "a")
+	eventually(t, "it holds all slots", k.holdsAll)
+	memory(t).remember(t, k, estimatesOf("u1", time.Minute))
+	l := newLine(t)
+	l.down()
+	m := memoryOn(t, l, l.client())
+	eventually(t, "etcd did not answer", func() bool { return m.journal.count("was interrupted") > 1 })
+	select {
+	case <-m.Ready():
+		t.Error("it is ready before it has read the records")
+	default:
+	}
+	l.mend(store)
+	<-m.Ready()
+	if got := m.Restore(unitNamed("u1")).Execution; got != time.Minute {
+		t.Errorf("it recalls %v", got)
+	}
+}
+
+// deniedKV is of a user who may not read.
+type deniedKV struct{ clientv3.KV }
+
+func (deniedKV) Get(context.Context, string, ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	return nil, rpctypes.ErrPermissionDenied
+}
+
+func TestMemoryIsReadyIfItMayNotReadTheRecords(t *testing.T) {
+	l := newLine(t)
+	client := l.client()
+	client.KV = deniedKV{}
+	<-memoryOn(t, l, client).Ready()
 }
 
 func TestTheLastIsWrittenBeforeTheSlotsGo(t *testing.T) {
