@@ -75,7 +75,7 @@ func newInformers(config *rest.Config, namespaces []string, transform toolscache
 // newEtcd makes a client, which connects when it is used.
 func newEtcd(c Etcd, log *slog.Logger) (*clientv3.Client, error) {
 	config := clientv3.Config{
-		Endpoints: c.Endpoints, Username: c.Username,
+		Endpoints:   c.Endpoints,
 		DialTimeout: 5 * time.Second, DialKeepAliveTime: 5 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
 		PermitWithoutStream: true, RejectOldCluster: false, Logger: zap.NewNop(),
 		// After an outage all members must return at about the same time: others wait for the
@@ -97,19 +97,63 @@ func newEtcd(c Etcd, log *slog.Logger) (*clientv3.Client, error) {
 		config.TLS = tls
 		config.DialOptions = append(config.DialOptions, grpc.WithTransportCredentials(etcdCredentials{credentials.NewTLS(tls), info}))
 	}
-	if c.PasswordFile != "" {
-		password, err := os.ReadFile(c.PasswordFile)
-		if err != nil {
-			return nil, fmt.Errorf("--etcd-password-file: %w", err)
-		}
-		config.Password = strings.TrimSpace(string(password))
+	newClient := clientv3.New
+	if c.Username != "" && c.PasswordFile != "" {
+		newClient = c.newClientOfUser
 	}
-	client, err := clientv3.New(config)
+	client, err := newClient(config)
 	if err != nil {
 		return nil, fmt.Errorf("--etcd-endpoints %s: %w", strings.Join(c.Endpoints, ","), err)
 	}
 	log.Info("using etcd", "endpoints", c.Endpoints, "tls", c.TLSDir != "")
 	return client, nil
+}
+
+// newClientOfUser makes a client that authenticates when etcd refuses its token. clientv3.New would
+// authenticate a user at once, and fail while etcd is away; it takes a token of its config
+// unseen.
+func (c Etcd) newClientOfUser(config clientv3.Config) (*clientv3.Client, error) {
+	password, err := passwordFile(c.PasswordFile).read()
+	if err != nil {
+		return nil, err
+	}
+	config.Token = "none"
+	client, err := clientv3.New(config)
+	if err != nil {
+		return nil, err
+	}
+	client.Token, client.Username, client.Password = "", c.Username, password
+	client.Auth = userAuth{client.Auth, passwordFile(c.PasswordFile)}
+	return client, nil
+}
+
+// userAuth authenticates with the password that is in the file then, not with the client's, which
+// is of the start.
+type userAuth struct {
+	clientv3.Auth
+	password passwordFile
+}
+
+func (a userAuth) Authenticate(ctx context.Context, name, _ string) (*clientv3.AuthenticateResponse, error) {
+	password, err := a.password.read()
+	if err != nil {
+		return nil, err
+	}
+	return a.Auth.Authenticate(ctx, name, password)
+}
+
+type passwordFile string
+
+func (f passwordFile) read() (string, error) {
+	content, err := os.ReadFile(string(f))
+	if err != nil {
+		return "", fmt.Errorf("--etcd-password-file: %w", err)
+	}
+	password := strings.TrimSpace(string(content))
+	if password == "" {
+		return "", fmt.Errorf("--etcd-password-file %s is empty: write the password into it", string(f))
+	}
+	return password, nil
 }
 
 // etcdCredentials makes each handshake with the CA that is in the files then; the client's own
