@@ -235,8 +235,9 @@ func classifyConfig(c containerView, w *corev1.ContainerStateWaiting) podOutcome
 	case strings.Contains(w.Message, "not found") || strings.Contains(w.Message, "couldn't find key"):
 		v.code = v1alpha1.ReasonConfigMissing
 		v.reason = fmt.Sprintf("%s names something that is missing: %s", c.title(), w.Message)
-	case strings.Contains(w.Message, "deadline exceeded"):
-		// The kubelet keeps trying.
+	case strings.Contains(w.Message, "deadline exceeded") || strings.Contains(w.Message, "failed to sync"):
+		// The kubelet keeps trying. It waits for a Secret or a ConfigMap of the environment for a
+		// second, and says "failed to sync secret cache" if the API server takes longer.
 		return podOutcome{}
 	}
 	return v

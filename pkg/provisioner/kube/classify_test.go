@@ -110,6 +110,7 @@ func TestClassify(t *testing.T) {
 		"it would be root":             {pod: running(waiting(functionC, "CreateContainerConfigError", "container has runAsNonRoot and image will run as root")), ended: true, code: v1alpha1.ReasonPodRefused, message: "would run as root"},
 		"it cannot be created":         {pod: running(waiting(functionC, "CreateContainerError", "no such device")), ended: true, code: v1alpha1.ReasonPodRefused, message: "no such device"},
 		"the kubelet tries again":      {pod: running(waiting(functionC, "CreateContainerError", "context deadline exceeded"))},
+		"the API server is slow":       {pod: running(waiting(functionC, "CreateContainerConfigError", "failed to sync secret cache: timed out waiting for the condition"))},
 		"out of memory":                {pod: running(limited, ended(functionC, "OOMKilled", 137, 1, "")), ended: true, code: v1alpha1.ReasonOutOfMemory, message: "limit of 64Mi"},
 		"the node's memory":            {pod: running(ended(functionC, "OOMKilled", 137, 1, "")), ended: true, code: v1alpha1.ReasonOutOfMemory, message: "has no limit"},
 		"the function exits":           {pod: running(ended(functionC, "Error", 3, 1, "")), ended: true, code: v1alpha1.ReasonFunctionExited, message: "exited with status 3"},
