@@ -32,7 +32,8 @@ type Config struct {
 	// Workers is how many pods are created at a time; at most a quarter of them for one
 	// function. 0 means the default.
 	Workers int
-	// MaxQueue is how many pods may wait to be created. 0 means the default.
+	// MaxQueue is how many pods may wait to be created. While as many wait to be deleted, the
+	// deletion of a pod that may not exist is dropped. 0 means the default.
 	MaxQueue int
 }
 

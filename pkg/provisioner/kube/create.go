@@ -183,12 +183,12 @@ func (c *creator) resolveConflict(ctx context.Context, in *instance) {
 func (c *creator) retryOrFail(in *instance, err error) {
 	why := refusalOf(err, in.pod.namespace)
 	c.ifCreating(in, func() {
+		in.mayExist = in.mayExist || why.mayExist
 		now := time.Now()
 		again := now.Add(max(why.delay, retryDelay(in.attempts, 2*time.Second)))
 		if !why.transient || in.stopping || again.Sub(in.firstAttempt) > retryWindow {
 			c.metrics.creations.WithLabelValues(resultRefused).Inc()
-			if in.attempts > 1 || why.transient {
-				// An attempt may have succeeded without an answer.
+			if in.mayExist {
 				c.registry.deletePod(in, new(brokenGrace))
 			}
 			c.registry.endInstance(in, podOutcome{code: why.code, reason: why.reason})

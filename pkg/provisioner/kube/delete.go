@@ -27,6 +27,7 @@ type deleter struct {
 	client Client
 	log    *slog.Logger
 	queue  *workerPool[deletion]
+	limit  int
 	// missing is called for pods that do not exist.
 	missing func(podKey, types.UID)
 
@@ -36,17 +37,24 @@ type deleter struct {
 }
 
 func newDeleter(config Config, deps Deps, missing func(podKey, types.UID)) *deleter {
-	d := &deleter{client: deps.Client, log: deps.Log, missing: missing, pending: make(map[podKey]bool)}
+	d := &deleter{client: deps.Client, log: deps.Log, limit: config.MaxQueue, missing: missing, pending: make(map[podKey]bool)}
 	d.queue = newWorkerPool(config, d.delete)
 	return d
 }
 
-// enqueue queues a deletion.
+// enqueue queues a deletion. The pods that exist bound the queue. Of others, which may be as many
+// as the attempts to create one while the API is away, none is added to a full queue: Drift finds
+// such a pod if it exists.
 func (d *deleter) enqueue(del deletion) {
+	limit := 0
+	if del.uid == "" {
+		limit = d.limit
+	}
 	d.mu.Lock()
-	d.pending[del.pod] = true
-	d.mu.Unlock()
-	d.queue.push(del.flow, del, 0)
+	defer d.mu.Unlock()
+	if d.queue.push(del.flow, del, limit) {
+		d.pending[del.pod] = true
+	}
 }
 
 // markDone records that the deletion of a pod is complete.

@@ -136,9 +136,8 @@ func (r *Driver) Stop(functionUID string, cid invocation.CID, finished bool) {
 	switch in.stage {
 	case stageQueued:
 		r.creator.dequeue(in)
-		if in.attempts > 0 || in.assigning != nil {
-			// An attempt may have succeeded without an answer, and a spare
-			// instance that was chosen does not become one again.
+		if in.mayExist || in.assigning != nil {
+			// A spare instance that was chosen does not become one again.
 			r.deletePod(in, nil)
 		}
 		r.endInstance(in, podOutcome{reason: reasonStopped})

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -279,6 +282,61 @@ func TestCreationsAreTriedAgainForAWhile(t *testing.T) {
 			}
 		})
 	})
+}
+
+// While the API is away, deletions of pods that never existed would pile up.
+func TestAPodIsDeletedIfItsCreationMayHaveArrived(t *testing.T) {
+	refused := &url.Error{Op: "Post", Err: &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}}
+	lost := &url.Error{Op: "Post", Err: &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}}
+	stop := func(th *harness, f *v1alpha1.Function) { th.Stop(string(f.UID), "c-1", false) }
+	outlast := func(*harness, *v1alpha1.Function) { time.Sleep(retryWindow) }
+	for name, c := range map[string]struct {
+		errs    []error // of the attempts; the last one repeats
+		end     func(*harness, *v1alpha1.Function)
+		deleted bool
+	}{
+		"no connection":              {[]error{refused}, outlast, false},
+		"no connection, and stopped": {[]error{refused}, stop, false},
+		"no answer":                  {[]error{lost}, outlast, true},
+		"no answer, and stopped":     {[]error{lost}, stop, true},
+		"no answer to the first":     {[]error{lost, refused}, outlast, true},
+		"first away, then unwilling": {[]error{refused, apierrors.NewForbidden(corev1.Resource("pods"), "p", errors.New("no"))}, outlast, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runHarness(t, testConfig(), oneNode, func(th *harness) {
+				th.fail = func(verb string, attempt int) error {
+					if verb == "create" {
+						return c.errs[min(attempt, len(c.errs))-1]
+					}
+					return nil
+				}
+				f := testFunction("hello")
+				th.start(f, "c-1")
+				c.end(th, f)
+				th.exit()
+				if n := th.count("delete"); (n == 1) != c.deleted {
+					t.Errorf("%d deletions", n)
+				}
+			})
+		})
+	}
+}
+
+func TestDeletionsOfPodsThatMayNotExistAreBounded(t *testing.T) {
+	config := testConfig()
+	config.setDefaults()
+	config.MaxQueue = 2
+	d := newDeleter(config, Deps{}, nil)
+	for i := range 5 {
+		d.enqueue(deletion{flow: "f", pod: podKey{"shop", fmt.Sprint("unsure-", i)}})
+	}
+	if n := d.queue.length(); n != 2 || !d.isPending(podKey{"shop", "unsure-1"}) || d.isPending(podKey{"shop", "unsure-2"}) {
+		t.Errorf("%d of 5 wait, want 2, and only these pending", n)
+	}
+	d.enqueue(deletion{flow: "f", pod: podKey{"shop", "sure"}, uid: "u"})
+	if n := d.queue.length(); n != 3 || !d.isPending(podKey{"shop", "sure"}) {
+		t.Errorf("%d wait, want also the pod that exists", n)
+	}
 }
 
 // An answer that is lost leaves a pod behind that the next attempt finds.

@@ -59,6 +59,8 @@ type instance struct {
 
 	stage    stage
 	attempts int
+	// mayExist says that an attempt ended with an error after which the pod may exist.
+	mayExist bool
 	// uid is the pod's, once it is known; seen says that the informer has
 	// shown the pod.
 	uid  types.UID

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -18,6 +19,8 @@ type refusal struct {
 	// transient says that trying again may help, not before the delay.
 	transient bool
 	delay     time.Duration
+	// mayExist says that the API may have created the pod nevertheless.
+	mayExist bool
 	// code and reason are for the Exit if it is not tried again.
 	code   string
 	reason string
@@ -38,7 +41,7 @@ func refusalOf(err error, namespace string) refusal {
 		apierrors.IsMethodNotSupported(err), apierrors.IsRequestEntityTooLargeError(err):
 		return final(v1alpha1.ReasonPodRefused, "the cluster refused the pod: "+message)
 	}
-	r := refusal{transient: true, code: v1alpha1.ReasonStartFailed, reason: "the pod could not be created: " + message}
+	r := refusal{transient: true, mayExist: mayHaveCreated(err), code: v1alpha1.ReasonStartFailed, reason: "the pod could not be created: " + message}
 	if unavailable(err, message) {
 		r.code, r.reason = v1alpha1.ReasonClusterUnavailable, "the Kubernetes API cannot be asked for the pod: "+message
 	}
@@ -46,6 +49,14 @@ func refusalOf(err error, namespace string) refusal {
 		r.delay = time.Duration(seconds) * time.Second
 	}
 	return r
+}
+
+// mayHaveCreated reports whether a request that ended with an error may have created what it asked
+// for: it had a connection, and the API did not turn it away unread.
+func mayHaveCreated(err error) bool {
+	var network *net.OpError
+	unconnected := errors.As(err, &network) && network.Op == "dial"
+	return !unconnected && !apierrors.IsTooManyRequests(err) && !apierrors.IsUnauthorized(err)
 }
 
 // unavailable reports whether an error is about the API and not about the pod: the API was not
