@@ -28,34 +28,51 @@ const (
 )
 
 // LookUpCall collects what the gateways, the schedulers and the instance of an invocation
-// logged about it. It looks for Windlass in a namespace or, if that is empty, in any.
+// logged about it. It looks for Windlass in a namespace or, if that is empty, in any. What cannot be
+// read becomes a note, unless no gateway's log can be read: a node that is gone hides nothing else.
 func (c *Client) LookUpCall(ctx context.Context, namespace string, id invocation.ID) (invocation.Report, error) {
 	s := &callSearch{client: c, id: id, text: []byte(id.String())}
 	all, err := c.allPods(ctx, gateways, namespace)
 	if err != nil {
 		return s.Report, err
 	}
+	read := 0
 	for i := range all {
-		if err := s.gateway(ctx, &all[i]); err != nil {
-			return s.Report, err
+		if failed := s.gateway(ctx, &all[i]); failed != nil {
+			s.noteUnread(all[i].Name, failed)
+			err = failed
+			continue
 		}
+		read++
 	}
-	if s.Record == nil {
-		s.noteMissing(len(all))
-		return s.Report, nil
-	}
-	if s.Record.CID == "" {
-		return s.Report, nil
-	}
-	if all, err = c.allPods(ctx, schedulers, namespace); err != nil {
+	switch {
+	case read == 0 && err != nil:
 		return s.Report, err
+	case s.Record == nil:
+		s.noteMissing(read)
+	case s.Record.CID != "":
+		s.schedulersOf(ctx, namespace)
+		s.instance(ctx)
+	}
+	return s.Report, ctx.Err()
+}
+
+// noteUnread says what is missing in the report.
+func (s *callSearch) noteUnread(of string, err error) {
+	s.Notes = append(s.Notes, fmt.Sprintf("the log of %s cannot be read: %v", of, err))
+}
+
+// schedulersOf reads the logs of all schedulers.
+func (s *callSearch) schedulersOf(ctx context.Context, namespace string) {
+	all, err := s.client.allPods(ctx, schedulers, namespace)
+	if err != nil {
+		s.noteUnread("schedulers", err)
 	}
 	for i := range all {
 		if err := s.scheduler(ctx, &all[i]); err != nil {
-			return s.Report, err
+			s.noteUnread(all[i].Name, err)
 		}
 	}
-	return s.Report, s.instance(ctx)
 }
 
 // allPods are those of a component, ready or not.
@@ -120,20 +137,21 @@ func (s *callSearch) scheduler(ctx context.Context, pod *corev1.Pod) error {
 
 // instance copies what the instance wrote while it had the call, and what its agent
 // wrote of the call.
-func (s *callSearch) instance(ctx context.Context) error {
+func (s *callSearch) instance(ctx context.Context) {
 	of := s.Record
+	var pods []corev1.Pod
 	fn, err := s.client.Get(ctx, of.Function)
-	if err != nil {
-		return err
+	if err == nil {
+		pods, err = s.client.podsOf(ctx, fn)
 	}
-	pods, err := s.client.podsOf(ctx, fn)
 	if err != nil {
-		return err
+		s.noteUnread("instance "+string(of.CID), err)
+		return
 	}
 	i := slices.IndexFunc(pods, func(pod corev1.Pod) bool { return cidOf(&pod) == string(of.CID) })
 	if i < 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf("the pod of instance %s is gone, and its log with it", of.CID))
-		return nil
+		return
 	}
 	s.Node = pods[i].Spec.NodeName
 	if fn.Spec.Template.Concurrency > 1 {
@@ -146,15 +164,17 @@ func (s *callSearch) instance(ctx context.Context) error {
 		}
 		return !at.After(to)
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.read(ctx, &pods[i], agentContainer, from, func(at time.Time, line []byte) bool {
+			if bytes.Contains(line, s.text) {
+				s.add(string(of.CID)+" agent", line)
+			}
+			return !at.After(to)
+		})
 	}
-	return s.read(ctx, &pods[i], agentContainer, from, func(at time.Time, line []byte) bool {
-		if bytes.Contains(line, s.text) {
-			s.add(string(of.CID)+" agent", line)
-		}
-		return !at.After(to)
-	})
+	if err != nil {
+		s.noteUnread(pods[i].Name, err)
+	}
 }
 
 func (s *callSearch) add(source string, line []byte) {

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
@@ -110,6 +111,58 @@ func TestAStoryThatIsNotWholeSaysWhy(t *testing.T) {
 		if err != nil || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], tt.note) {
 			t.Errorf("%s: %v, notes %q", name, err, got.Notes)
 		}
+	}
+}
+
+// One node that is gone must not hide what the others have.
+func TestAStoryGoesOnWithoutPodsThatCannotBeRead(t *testing.T) {
+	pods := []*corev1.Pod{windlassPod("gateway-1", "gateway"), windlassPod("gateway-2", "gateway"), windlassPod("scheduler", "scheduler"),
+		podNamed("f-1", time.Hour, corev1.PodRunning)}
+	lines := map[string][]string{
+		"gateway-1": {}, "gateway-2": {ended("1")}, "f-1": {"2026-03-01T12:00:01.5Z of the call"},
+		"scheduler": {`2026-03-01T12:00:00.2Z {"msg":"an instance is ready","function":"default/f","cid":"1"}`},
+	}
+	for name, tt := range map[string]struct {
+		gone  []string
+		fails bool
+		lines int
+		notes []string
+	}{
+		"a gateway's node":     {[]string{"gateway-1"}, false, 3, []string{"the log of gateway-1 cannot be read"}},
+		"the other gateway's":  {[]string{"gateway-2"}, false, 0, []string{"the log of gateway-2 cannot be read", "the logs of 1 gateways do not tell"}},
+		"both gateways' nodes": {[]string{"gateway-1", "gateway-2"}, true, 0, []string{"gateway-1", "gateway-2"}},
+		"a scheduler's":        {[]string{"scheduler"}, false, 2, []string{"the log of scheduler cannot be read"}},
+		"the instance's":       {[]string{"f-1"}, false, 2, []string{"the log of f-1 cannot be read"}},
+		"the function":         {[]string{"f"}, false, 2, []string{"the log of instance 1 cannot be read: there is no function default/f"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, kube := withPods(&nodes{open: func(pod string, _ int) (io.ReadCloser, error) {
+				if slices.Contains(tt.gone, pod) {
+					return nodeGone()
+				}
+				return text(lines[pod]...)
+			}}, pods...)
+			if slices.Contains(tt.gone, "f") {
+				if err := kube.Delete(t.Context(), &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "f"}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := c.LookUpCall(t.Context(), "", storyID)
+			if (err != nil) != tt.fails {
+				t.Errorf("the error is %v", err)
+			}
+			if len(got.Lines) != tt.lines {
+				t.Errorf("%d lines, want %d", len(got.Lines), tt.lines)
+			}
+			if len(got.Notes) != len(tt.notes) {
+				t.Fatalf("the notes are %q, want %q", got.Notes, tt.notes)
+			}
+			for i, note := range tt.notes {
+				if !strings.Contains(got.Notes[i], note) {
+					t.Errorf("note %q does not say %q", got.Notes[i], note)
+				}
+			}
+		})
 	}
 }
 

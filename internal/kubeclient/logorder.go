@@ -14,7 +14,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// copyAll copies what is in the logs of pods, in the order of time.
+// unread is a log that could not be read, or not to its end.
+type unread struct {
+	pod *corev1.Pod
+	err error
+}
+
+// copyAll copies what is in the logs of pods, in the order of time. It fails if it could read none
+// to its end: the pods of a node that is gone exist for minutes, and hide no others.
 func (f *follower) copyAll(ctx context.Context, pods []corev1.Pod) error {
 	var opened []*podLines
 	defer func() {
@@ -22,6 +29,7 @@ func (f *follower) copyAll(ctx context.Context, pods []corev1.Pod) error {
 			_ = p.source.Close()
 		}
 	}()
+	var failed []unread
 	var waiting error
 	for i := range pods {
 		log := &podLog{pod: &pods[i]}
@@ -31,14 +39,27 @@ func (f *follower) copyAll(ctx context.Context, pods []corev1.Pod) error {
 			waiting = err
 			continue
 		case err != nil:
-			return f.client.explain(f.request.Key, err)
+			failed = append(failed, unread{&pods[i], err})
+		default:
+			opened = append(opened, p)
 		}
-		opened = append(opened, p)
 		f.logs[pods[i].UID] = log
+	}
+	broken, err := f.merge(opened)
+	if err != nil {
+		return err
+	}
+	failed = append(failed, broken...)
+	if len(failed) > 0 && (ctx.Err() != nil || len(broken) == len(opened) && waiting == nil) {
+		return f.client.explain(f.request.Key, failed[0].err)
+	}
+	for _, u := range failed {
+		fmt.Fprintf(f.request.Notes, "the log of instance %s on node %s cannot be read: %v\n",
+			cidOf(u.pod), u.pod.Spec.NodeName, f.client.explain(f.request.Key, u.err))
 	}
 	switch key := f.request.Key; {
 	case len(opened) > 0:
-		return f.merge(opened)
+		return nil
 	case waiting != nil:
 		return &Error{Reason: ReasonNoPod, Err: waiting, Message: fmt.Sprintf(
 			"no instance of function %s has started yet, as far as the cluster knows, which can be a second late: "+
@@ -88,8 +109,8 @@ func (p *podLines) advance() (bool, error) {
 }
 
 // merge prints the lines of all pods in the order of time: the last ones, if only these
-// are asked for.
-func (f *follower) merge(all []*podLines) error {
+// are asked for. It returns the logs that broke before their ends.
+func (f *follower) merge(all []*podLines) (broken []unread, err error) {
 	type line struct {
 		cid  string
 		at   time.Time
@@ -97,21 +118,20 @@ func (f *follower) merge(all []*podLines) error {
 	}
 	keep := f.request.Tail
 	var last []line
-	more := func(p *podLines) (bool, error) {
+	more := func(p *podLines) bool {
 		for {
 			there, err := p.advance()
-			if err != nil || !there || !p.at.Before(f.request.Since) {
-				return there, err
+			if err != nil {
+				broken = append(broken, unread{p.log.pod, err})
+			}
+			if !there || !p.at.Before(f.request.Since) {
+				return there
 			}
 		}
 	}
 	var rest []*podLines
 	for _, p := range all {
-		there, err := more(p)
-		if err != nil {
-			return f.client.explain(f.request.Key, err)
-		}
-		if there {
+		if more(p) {
 			rest = append(rest, p)
 		}
 	}
@@ -121,23 +141,19 @@ func (f *follower) merge(all []*podLines) error {
 		})
 		if keep < 0 {
 			if err := f.out.write(cidOf(first.log.pod), first.at, first.text); err != nil {
-				return err
+				return nil, err
 			}
 		} else if last = append(last, line{cidOf(first.log.pod), first.at, bytes.Clone(first.text)}); len(last) > 2*keep {
 			last = append(last[:0], last[len(last)-keep:]...)
 		}
-		there, err := more(first)
-		if err != nil {
-			return f.client.explain(f.request.Key, err)
-		}
-		if !there {
+		if !more(first) {
 			rest = slices.DeleteFunc(rest, func(p *podLines) bool { return p == first })
 		}
 	}
 	for _, l := range last[max(0, len(last)-max(keep, 0)):] {
 		if err := f.out.write(l.cid, l.at, l.text); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return broken, nil
 }

@@ -3,12 +3,14 @@ package kubeclient
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -114,6 +116,86 @@ func TestLogsOfAllInstances(t *testing.T) {
 	if diff := cmp.Diff(want, n.wanted); diff != "" {
 		t.Errorf("asked for (-want +got):\n%s", diff)
 	}
+}
+
+// nodeGone is what the API server answers about a pod on a node that is gone.
+func nodeGone() (io.ReadCloser, error) {
+	return nil, apierrors.NewInternalError(errors.New("dial tcp 10.0.0.9:10250: i/o timeout"))
+}
+
+// broken is a log whose connection breaks after its lines.
+func broken(lines ...string) (io.ReadCloser, error) {
+	return io.NopCloser(io.MultiReader(strings.NewReader(strings.Join(lines, "\n")+"\n"), iotest.ErrReader(errors.New("connection reset")))), nil
+}
+
+func TestALogThatCannotBeReadHidesNoOther(t *testing.T) {
+	one, two, three := "2026-03-01T12:00:01Z one", "2026-03-01T12:00:02Z two", "2026-03-01T12:00:03Z three"
+	for name, tt := range map[string]struct {
+		open  map[string]func() (io.ReadCloser, error)
+		lines string
+		notes []string
+		fails Reason
+	}{
+		"a node is gone": {map[string]func() (io.ReadCloser, error){
+			"f-1": nodeGone, "f-2": func() (io.ReadCloser, error) { return text(two) },
+		}, "2 two\n", []string{"log of instance 1 on node node-1", "i/o timeout"}, ""},
+		"a node is gone, and an instance starts": {map[string]func() (io.ReadCloser, error){
+			"f-1": nodeGone, "f-2": notStarted,
+		}, "", []string{"log of instance 1 on node node-1"}, ReasonNoPod},
+		"a connection breaks": {map[string]func() (io.ReadCloser, error){
+			"f-1": func() (io.ReadCloser, error) { return broken(one) }, "f-2": func() (io.ReadCloser, error) { return text(two, three) },
+		}, "1 one\n2 two\n2 three\n", []string{"log of instance 1 on node node-1", "connection reset"}, ""},
+		"the only connections break": {map[string]func() (io.ReadCloser, error){
+			"f-1": func() (io.ReadCloser, error) { return broken(one) }, "f-2": func() (io.ReadCloser, error) { return broken(two) },
+		}, "1 one\n2 two\n", nil, ReasonUnreachable},
+		"all nodes are gone": {map[string]func() (io.ReadCloser, error){"f-1": nodeGone, "f-2": nodeGone}, "", nil, ReasonRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods := []*corev1.Pod{podNamed("f-1", time.Hour, corev1.PodRunning), podNamed("f-2", time.Minute, corev1.PodRunning)}
+			pods[0].Spec.NodeName = "node-1"
+			c, _ := withPods(&nodes{open: func(pod string, _ int) (io.ReadCloser, error) { return tt.open[pod]() }}, pods...)
+			var out, notes bytes.Buffer
+			err := c.Logs(t.Context(), LogRequest{Key: key("default", "f"), Tail: 5, Out: &out, Notes: &notes})
+			if (err != nil) != (tt.fails != "") || err != nil && !Is(err, tt.fails) {
+				t.Errorf("the error is %v, want reason %q", err, tt.fails)
+			}
+			if out.String() != tt.lines {
+				t.Errorf("printed:\n%swant:\n%s", out.String(), tt.lines)
+			}
+			if len(tt.notes) == 0 && notes.Len() > 0 {
+				t.Errorf("the notes repeat the error: %s", notes.String())
+			}
+			for _, note := range tt.notes {
+				if !strings.Contains(notes.String(), note) {
+					t.Errorf("the notes do not say %q: %s", note, notes.String())
+				}
+			}
+		})
+	}
+}
+
+func TestAFollowedLogThatCouldNotBeReadIsReadLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		n := &nodes{open: func(pod string, nth int) (io.ReadCloser, error) {
+			switch {
+			case nth > 1:
+				return stuck{strings.NewReader("2026-03-01T12:00:01Z from " + pod + "\n"), ctx}, nil
+			case pod == "f-1":
+				return nodeGone()
+			}
+			return io.NopCloser(strings.NewReader("")), nil
+		}}
+		c, _ := withPods(n, podNamed("f-1", time.Hour, corev1.PodRunning), podNamed("f-2", time.Minute, corev1.PodRunning))
+		var out bytes.Buffer
+		if err := c.Logs(ctx, LogRequest{Key: key("default", "f"), Follow: true, Tail: 7, Out: &out, Notes: io.Discard}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), "1 from f-1\n") || !slices.Contains(n.wanted, "f-1 function follow=true tail=7") {
+			t.Errorf("printed:\n%sasked for %q", out.String(), n.wanted)
+		}
+	})
 }
 
 func TestA12LogsOfAllPodsAreInTheOrderOfTime(t *testing.T) {
