@@ -157,7 +157,7 @@ var types = []Type{
 		"The gateway that received the call is shutting down.",
 		"Try again. If this is frequent during upgrades, raise `gateway.drainDelay`."},
 	{NoInstanceInTime, http.StatusServiceUnavailable, "No instance took the call in time",
-		"No instance took the call within the function's `calls.queueTimeout`, a minute by default. Or an instance had it, and [its node](node-scheduling.md) had no core for it within the function's `timeout`: `detail` says so.",
+		"No instance took the call within the function's `calls.queueTimeout`, a minute by default. Or an instance had it, and [its node](node-scheduling.md) had no core for it within seven eighths of the function's `timeout`: `detail` says so.",
 		"Check whether all instances are busy at `scaling.maxInstances`, whether instances start slowly, whether schedulers run, whether etcd was unreachable when a scheduler died, and whether nodes are busy (`windlass top --nodes`)."},
 	{TimedOut, http.StatusGatewayTimeout, "The function did not finish in time",
 		"The function did not finish within its `timeout`.",

@@ -58,13 +58,13 @@ type attempt struct {
 	known bool
 	// coreWait is how long it waited for a core.
 	coreWait time.Duration
-	// deadline is when the time of a call by a loan is over; zero for never. The gateway starts
-	// the time of a ticket's call with the claim.
-	deadline time.Time
+	// beginBy is when a call by a loan must have begun; zero for no bound. The gateway starts the
+	// time of a ticket's call with the claim.
+	beginBy time.Time
 }
 
-// late reports whether the time of the attempt is over.
-func (a *attempt) late(now time.Time) bool { return !a.deadline.IsZero() && !now.Before(a.deadline) }
+// late reports whether the attempt must not begin any more.
+func (a *attempt) late(now time.Time) bool { return !a.beginBy.IsZero() && !now.Before(a.beginBy) }
 
 func newCalls() calls { return calls{attempts: make(map[Attempt]*attempt)} }
 

@@ -261,20 +261,33 @@ func TestTicketsThatAreNotTaken(t *testing.T) {
 	s.expect("draining 5: told", "send 1 goodbye 5")
 }
 
-// An agent that stood still finds the core of a call whose time was over meanwhile. The function would
-// have to break the call off at once, which would cost the instance.
+// An agent gets the core of a call that has little time left. The function would have to break the call
+// off before it is done, which would cost the instance.
 func TestACoreThatComesTooLate(t *testing.T) {
 	p := params()
 	p.Concurrency = 1
 	s := ready(t, p)
 	s.on(NodeMode{Busy: true, Ask: true}, Received{1, lent('a')}, NodeGranted{1}, Granted{1}, CallEnded{Attempt: 1, Outcome: Complete})
-	for i, late := range []Event{NodeGranted{2}, NodeLost{}} {
-		s.on(NodeMode{Busy: true, Ask: true}, Called{Gateway: 1, Call: uint32(2 * (i + 1)), Remaining: time.Second})
-		s.done = nil
-		s.now = s.now.Add(time.Second)
-		s.on(late)
-		if !slices.Contains(s.done, fmt.Sprintf("deliver %d late keeps", i+2)) {
-			t.Errorf("%T: %q", late, s.done)
+	called := 0
+	for _, late := range []func(Attempt) Event{
+		func(n Attempt) Event { return NodeGranted{n} },
+		func(Attempt) Event { return NodeLost{} },
+	} {
+		for after, begins := range map[time.Duration]bool{874 * time.Millisecond: true, 875 * time.Millisecond: false, time.Second: false} {
+			called++
+			n := Attempt(called + 1)
+			s.on(NodeMode{Busy: true, Ask: true}, Called{Gateway: 1, Call: uint32(2 * called), Remaining: time.Second})
+			s.done = nil
+			s.now = s.now.Add(after)
+			e := late(n)
+			s.on(e)
+			if got := slices.Contains(s.done, fmt.Sprintf("start %d", n)); got != begins {
+				t.Errorf("%T after %v: %q", e, after, s.done)
+			}
+			if got := slices.Contains(s.done, fmt.Sprintf("deliver %d late keeps", n)); got == begins {
+				t.Errorf("%T after %v: %q", e, after, s.done)
+			}
+			s.on(CallEnded{Attempt: n, Outcome: Complete})
 		}
 	}
 }

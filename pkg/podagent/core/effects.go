@@ -180,7 +180,7 @@ type Deliver struct {
 	Attempt Attempt
 	// Keeps says that the call's place stays with the gateway, as a credit.
 	Keeps bool
-	// Late says that an accepted call has waited for a core until its time was over: its gateway
+	// Late says that an accepted call has waited for a core for too long: its gateway
 	// answers the client, and gives the call to no other instance.
 	Late bool
 }

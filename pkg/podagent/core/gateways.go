@@ -451,7 +451,7 @@ func onCalled(c *Core, now time.Time, e Called) {
 	n, a := c.calls.addAttempt(e.ID, e.Gateway)
 	a.byLoan = true
 	if e.Remaining > 0 {
-		a.deadline = now.Add(e.Remaining)
+		a.beginBy = now.Add(e.Remaining - e.Remaining/runShare)
 	}
 	g.loans++
 	g.users++

@@ -14,6 +14,10 @@ const (
 	nodePatience = 220 * time.Millisecond
 	// maxCoreWait bounds the wait of one call, with signs.
 	maxCoreWait = 30 * time.Second
+	// runShare is the part of its time that a call by a loan does not wait for a core: an eighth. A call
+	// that begins with less mostly breaks off at its timeout, which costs the instance, and its client
+	// cannot know whether it ran.
+	runShare = 8
 	// distrustFor is how long calls do not ask after the node agent gave no sign. Then they ask, and begin
 	// without waiting for the answer until there is a sign again.
 	distrustFor = time.Second
@@ -60,8 +64,7 @@ func beginCall(c *Core, now time.Time, n Attempt, a *attempt) {
 	c.emit(AskCore{n})
 }
 
-// proceed claims the call of a ticket, and starts one that came by a loan, unless it has waited until
-// its time was over: the function would have to break it off at once, and would be lost with it.
+// proceed claims the call of a ticket, and starts one that came by a loan, unless it has waited too long.
 func proceed(c *Core, now time.Time, n Attempt, a *attempt) {
 	if a.late(now) {
 		giveUpWaiting(c, now)
@@ -150,7 +153,7 @@ func failOpen(c *Core, now time.Time) {
 }
 
 // giveUpWaiting ends the call that waits for a core. It has not begun, so another instance can
-// take it unless its time is over.
+// take it unless it has waited too long.
 func giveUpWaiting(c *Core, now time.Time) {
 	n, a := c.waitingForCore()
 	if a == nil {
@@ -287,10 +290,10 @@ func nodeNext(c *Core) time.Time {
 	return earliest(impatientAt(c), sayAt(c), lateAt(c), c.node.sayLowAt)
 }
 
-// lateAt is when the time of the waiting call is over; zero if none waits that has a bound.
+// lateAt is when the waiting call has waited too long; zero if none waits that has a bound.
 func lateAt(c *Core) time.Time {
 	if _, a := c.waitingForCore(); a != nil {
-		return a.deadline
+		return a.beginBy
 	}
 	return time.Time{}
 }
@@ -316,7 +319,7 @@ func sayAt(c *Core) time.Time {
 }
 
 // nodeDue lets a call begin that has waited too long, or tells of its wait, and trusts the node
-// agent again after a while. A call whose time is over ends.
+// agent again after a while. A call that must not begin any more ends.
 func nodeDue(c *Core, now time.Time) {
 	if at := lateAt(c); !at.IsZero() && !now.Before(at) {
 		giveUpWaiting(c, now)

@@ -96,7 +96,7 @@ type (
 	answerFrame struct {
 		call int
 		// run names the execution that it comes from; 0 if the call failed, and lost says that
-		// it was broken off. tooLate says that it was not begun, because its time was over.
+		// it was broken off. tooLate says that it was not begun, because it had waited too long.
 		run     int
 		lost    bool
 		tooLate bool

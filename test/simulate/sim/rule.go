@@ -23,7 +23,7 @@ const (
 	RuleOldestOfGateway    Rule = "a call by a loan is the oldest that waits at its gateway for its revision"
 	RuleFirstOfLenders     Rule = "of the instances with loans to a gateway, the first in order is handed a call"
 	RuleSaysItStalls       Rule = "a call by a loan that has waited for a core begins only if its gateway has heard of the wait, and of its end"
-	RuleBeginsInTime       Rule = "a call by a loan that has waited for a core begins only if it has time left"
+	RuleBeginsInTime       Rule = "a call by a loan that has waited for a core begins only with an eighth of its time left"
 	RuleNobodyStalls       Rule = "no call by a loan waits for a core of a busy node beside a credit on a calm node that its gateway knows"
 	RuleGoesToCalmNode     Rule = "a gateway asks only for calls of busy nodes that have not begun, for credits on calm nodes"
 	RuleGivenUpGoesOn      Rule = "a call that was given up is with another instance at once, or behind older calls"

@@ -20,11 +20,10 @@ func (a *agent) tellStalled(e core.TellStalled) {
 	t.conn.send(stalledFrame{call: t.number, stalls: e.Stalls})
 }
 
-// mayBegin looks at whether a call by a loan has time left, and whether its gateway knows that it does not
-// stall. An instance
-// that stood still meanwhile may find its core before the time to say so.
+// mayBegin looks at whether a call by a loan has enough time left, and whether its gateway knows that it
+// does not stall. An instance that stood still meanwhile may find its core before the time to say so.
 func (a *agent) mayBegin(t *agentAttempt) {
-	if !t.came.IsZero() && !a.now().Before(t.came.Add(t.granted.remain)) {
+	if !t.came.IsZero() && !a.now().Before(t.came.Add(t.granted.remain*7/8)) {
 		a.world.violate(RuleBeginsInTime, a.world.truth.byID[t.id].number)
 	}
 	byLoan, waited := t.number%2 == 0, t.coreWait > invocation.LongCoreWait+soon
