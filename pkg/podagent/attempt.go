@@ -20,6 +20,7 @@ var (
 	errReleased = errors.New("the claim was given up")
 	errNoCore   = fmt.Errorf("%w: it waited for a core of the node", adapter.ErrNotStarted)
 	errCoreLate = fmt.Errorf("%w: no core of its node was free in that time", adapter.ErrTooLate)
+	errRunsLate = fmt.Errorf("%w: its time was over when the agent came to it", adapter.ErrNoRoom)
 )
 
 // attempt is the work on one call: its claim, if a ticket led to it, and its run. The agent's
@@ -92,7 +93,10 @@ func (at *attempt) start(coreWait time.Duration) {
 func (at *attempt) run(ctx context.Context) {
 	a := at.agent
 	at.answer.begin(at, at.cold)
-	err := a.lossCause(ctx, a.deps.Adapter.Invoke(ctx, at.call, &at.answer))
+	err := errRunsLate // an adapter would blame the function
+	if at.answer.begun.Before(at.call.Deadline) {
+		err = a.lossCause(ctx, a.deps.Adapter.Invoke(ctx, at.call, &at.answer))
+	}
 	ended := core.CallEnded{Attempt: at.number, Outcome: outcome(err), Exec: at.answer.end(err)}
 	if err != nil {
 		ended.Detail = err.Error()

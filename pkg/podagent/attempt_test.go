@@ -70,6 +70,31 @@ func TestFunctionIsNotCalledWithoutAGrant(t *testing.T) {
 	}
 }
 
+// An agent that stood still finds a call whose time was over meanwhile. Another instance may run it, and
+// this one, too, has done nothing wrong.
+func TestACallWhoseTimeIsOverDoesNotBegin(t *testing.T) {
+	withHarness(t, nil, func(w *harness) {
+		p := w.begin()
+		p.ticket("a")
+		c := w.claim()
+		c.grant(callwire.Call{Method: "GET", Whole: true, Remaining: -1})
+		synctest.Wait()
+		if len(w.adapter.calls) != 0 {
+			t.Error("began late")
+			(<-w.adapter.calls).end <- adapter.ErrNotStarted // as httpadapter says
+		}
+		c.hear("release")
+		c.hearEnd()
+		p.hear("pull 1 done a after 0s")
+		c, call := w.call(p, "b")
+		call.hello()
+		c.hear(`head 200 whole "hello"`)
+		c.hearEnd()
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
 func TestNoMoreCallsRunThanTheConcurrency(t *testing.T) {
 	withHarness(t, nil, func(w *harness) {
 		p := w.begin()

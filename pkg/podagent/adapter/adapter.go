@@ -32,8 +32,8 @@ var (
 	ErrOtherProtocol = errors.New("the function does not speak the call's protocol")
 	// ErrTimedOut says that the call's deadline passed.
 	ErrTimedOut = errors.New("the call ran out of time")
-	// ErrNoRoom says that the call's deadline passed while it waited for memory of the agent. The
-	// function saw nothing of it, and goes on. Another instance, or a later try, may have room.
+	// ErrNoRoom says that the call's deadline passed while it waited for the agent, or for memory of
+	// it. The function saw nothing of it, and goes on. Another instance, or a later try, may have room.
 	ErrNoRoom = errors.New("the instance had no room for the call")
 	// ErrTooLate says that the call's deadline passed, although the function could have had it:
 	// its body did not come in time, or no core of its node was free. The function saw nothing of it.
