@@ -140,7 +140,7 @@ func (w *answer) appendLast(b []byte, call uint32, keeps bool) []byte {
 	case w.err == nil && w.sent:
 	case w.err == nil:
 		end.Failure, end.Detail = callwire.FailureBadAnswer, "the function gave no answer"
-	case (errors.Is(w.err, adapter.ErrNotStarted) || errors.Is(w.err, adapter.ErrNoRoom)) && !w.sent:
+	case (errors.Is(w.err, adapter.ErrNotStarted) || errors.Is(w.err, adapter.ErrNotTaken)) && !w.sent:
 		release := callwire.Release{Reason: w.err.Error(), Keeps: keeps}
 		return release.Append(b, call)
 	default:

@@ -20,7 +20,7 @@ var (
 	errReleased = errors.New("the claim was given up")
 	errNoCore   = fmt.Errorf("%w: it waited for a core of the node", adapter.ErrNotStarted)
 	errCoreLate = fmt.Errorf("%w: no core of its node was free in that time", adapter.ErrTooLate)
-	errRunsLate = fmt.Errorf("%w: its time was over when the agent came to it", adapter.ErrNoRoom)
+	errRunsLate = fmt.Errorf("%w: its time was over when the agent came to it", adapter.ErrNotTaken)
 )
 
 // attempt is the work on one call: its claim, if a ticket led to it, and its run. The agent's

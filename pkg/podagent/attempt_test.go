@@ -339,7 +339,7 @@ func TestACallThatTheFunctionDidNotGetCostsNoInstance(t *testing.T) {
 	for kind, said := range map[error]string{
 		adapter.ErrUnsendable:    "end UNSENDABLE",
 		adapter.ErrOtherProtocol: "end BAD_ANSWER",
-		adapter.ErrNoRoom:        "release",
+		adapter.ErrNotTaken:      "release",
 	} {
 		t.Run(said, func(t *testing.T) {
 			withHarness(t, nil, func(w *harness) {

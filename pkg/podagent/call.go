@@ -32,7 +32,7 @@ func outcome(err error) core.Outcome {
 		errors.Is(err, adapter.ErrOtherProtocol):
 		// The function is as it was.
 		return core.Complete
-	case errors.Is(err, adapter.ErrNoRoom):
+	case errors.Is(err, adapter.ErrNotTaken):
 		return core.Untouched
 	case errors.Is(err, adapter.ErrNotStarted):
 		return core.NotStarted

@@ -32,9 +32,10 @@ var (
 	ErrOtherProtocol = errors.New("the function does not speak the call's protocol")
 	// ErrTimedOut says that the call's deadline passed.
 	ErrTimedOut = errors.New("the call ran out of time")
-	// ErrNoRoom says that the call's deadline passed while it waited for the agent, or for memory of
-	// it. The function saw nothing of it, and goes on. Another instance, or a later try, may have room.
-	ErrNoRoom = errors.New("the instance had no room for the call")
+	// ErrNotTaken says that the call's deadline passed while it waited for the agent, or for memory of
+	// it, or that the function closed the connection before it took the call. The function saw nothing
+	// of it, and goes on. Another instance, or a later try, may take it.
+	ErrNotTaken = errors.New("the instance did not take the call")
 	// ErrTooLate says that the call's deadline passed, although the function could have had it:
 	// its body did not come in time, or no core of its node was free. The function saw nothing of it.
 	ErrTooLate = errors.New("the call ran out of time before the function saw it")

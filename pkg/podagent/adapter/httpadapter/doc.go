@@ -5,7 +5,8 @@
 //   - One call is at most one request: the bytes of a request are written to at most one
 //     connection, once.
 //   - adapter.ErrNotStarted is returned only if the system took no byte of the request, or if the
-//     function says by HTTP/2 that it refused the stream.
+//     function says by HTTP/2 that it refused the stream. adapter.ErrNotTaken is returned only if the
+//     function closes a connection by HTTP/2 and says that it has left the stream behind.
 //   - A truncated answer never looks complete, and neither does a request whose client
 //     disconnected.
 //

@@ -140,7 +140,7 @@ func wantError(t *testing.T, got, want error) {
 	if !errors.Is(got, want) {
 		t.Errorf("got error %v, want one that wraps %q", got, want)
 	}
-	for _, other := range []error{adapter.ErrNotStarted, adapter.ErrFunctionLost, adapter.ErrBadAnswer, adapter.ErrUnsendable, adapter.ErrOtherProtocol, adapter.ErrTimedOut} {
+	for _, other := range []error{adapter.ErrNotStarted, adapter.ErrNotTaken, adapter.ErrFunctionLost, adapter.ErrBadAnswer, adapter.ErrUnsendable, adapter.ErrOtherProtocol, adapter.ErrTimedOut} {
 		if other != want && errors.Is(got, other) {
 			t.Errorf("error %v wraps %q too", got, other)
 		}

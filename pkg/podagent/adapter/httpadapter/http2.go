@@ -74,6 +74,8 @@ func (h *http2Client) invoke(ctx context.Context, call *adapter.Call, w adapter.
 		case ctx.Err() != nil: // the request may still be written at this moment
 		case !begun.Load() && c.lives(): // such as one with headers larger than the function takes
 			return fmt.Errorf("%w: %w", adapter.ErrUnsendable, err)
+		case isLeftBehind(err):
+			return fmt.Errorf("%w: it closes the connection (GOAWAY)", adapter.ErrNotTaken)
 		case !begun.Load() || isRefused(err):
 			return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
 		}
@@ -129,6 +131,11 @@ func isRefused(err error) bool {
 	var reset http2.StreamError
 	return errors.As(err, &reset) && reset.Code == http2.ErrCodeRefusedStream
 }
+
+// isLeftBehind reports whether the function closes the connection and has done nothing with the stream
+// (RFC 9113, 6.8). Many do so at times, and go on. net/http says it in words only, which it has for no
+// stream that the function may have seen.
+func isLeftBehind(err error) bool { return strings.HasSuffix(err.Error(), "graceful shutdown GOAWAY") }
 
 // reserve returns a connection that can have another call, and counts the call.
 func (h *http2Client) reserve(ctx context.Context) (*http2Conn, error) {

@@ -157,7 +157,19 @@ func TestHowAStreamEndsDecidesWhatTheCallerMayDo(t *testing.T) {
 			_ = s.WriteData(id, false, []byte("abc"))
 			_ = s.WriteRSTStream(id, http2.ErrCodeInternal)
 		}, adapter.ErrFunctionLost},
-		{"left behind", func(s settled, _ uint32) { _ = s.WriteGoAway(0, http2.ErrCodeNo, nil) }, adapter.ErrFunctionLost},
+		{"left behind", func(s settled, _ uint32) { _ = s.WriteGoAway(0, http2.ErrCodeNo, nil) }, adapter.ErrNotTaken},
+		{"left behind after a warning", func(s settled, id uint32) {
+			_ = s.WriteGoAway(1<<31-1, http2.ErrCodeNo, nil)
+			_ = s.WriteGoAway(id-1, http2.ErrCodeNo, nil)
+		}, adapter.ErrNotTaken},
+		{"left behind after an answer's head", func(s settled, id uint32) {
+			s.head(id, false, ":status", "200")
+			_ = s.WriteGoAway(0, http2.ErrCodeNo, nil)
+		}, adapter.ErrFunctionLost},
+		{"taken before the connection closes", func(s settled, id uint32) {
+			_ = s.WriteGoAway(id, http2.ErrCodeNo, nil)
+			_ = s.Close()
+		}, adapter.ErrFunctionLost},
 		{"closed", func(s settled, _ uint32) { _ = s.Close() }, adapter.ErrFunctionLost},
 		{"closed within the body", func(s settled, id uint32) {
 			s.head(id, false, ":status", "200")

@@ -114,7 +114,7 @@ func unread(ctx context.Context, in *adapter.Call, err error) error {
 	case errors.As(err, &tooLarge):
 		return fmt.Errorf("%w: %w", adapter.ErrBodyTooLarge, tooLarge)
 	case late && errors.Is(err, errNoRoom):
-		return fmt.Errorf("%w: %w", adapter.ErrNoRoom, err)
+		return fmt.Errorf("%w: %w", adapter.ErrNotTaken, err)
 	case late:
 		return fmt.Errorf("%w: %w", adapter.ErrTooLate, err)
 	}

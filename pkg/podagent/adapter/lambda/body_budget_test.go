@@ -94,7 +94,7 @@ func TestL7AnEventThatFindsNoRoomInTimeDidNotRun(t *testing.T) {
 		synctest.Wait()
 		late := s.invoke("c", mebibyte, func(c *adapter.Call) { c.Deadline = time.Now().Add(time.Second) })
 		err := late.result()
-		s.wantError(err, adapter.ErrNoRoom)
+		s.wantError(err, adapter.ErrNotTaken)
 		if !strings.Contains(err.Error(), errNoRoom.Error()) {
 			t.Errorf("%q does not say what it waited for", err)
 		}

@@ -7,7 +7,7 @@
 //   - The runtime client gets a call at most once, unless provably no byte of it was sent.
 //   - A call that was never handed out ends with adapter.ErrNotStarted, also when its deadline
 //     passes, or with adapter.ErrTooLate if its deadline passed before its event was there, or
-//     with adapter.ErrNoRoom if it passed before there was room for the event.
+//     with adapter.ErrNotTaken if it passed before there was room for the event.
 //   - A truncated answer never looks complete.
 //   - The server refuses the answer to a call that timed out. It accepts and discards the
 //     answer to a call that was abandoned for another reason, because a refusal makes some

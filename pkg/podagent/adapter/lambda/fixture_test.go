@@ -175,7 +175,7 @@ func (s *harness) invoke(id, body string, more ...func(*adapter.Call)) *pending 
 
 func (s *harness) wantError(got, want error) {
 	s.Helper()
-	for _, kind := range []error{adapter.ErrNotStarted, adapter.ErrFunctionLost, adapter.ErrBadAnswer, adapter.ErrTimedOut, adapter.ErrTooLate, adapter.ErrNoRoom} {
+	for _, kind := range []error{adapter.ErrNotStarted, adapter.ErrFunctionLost, adapter.ErrBadAnswer, adapter.ErrTimedOut, adapter.ErrTooLate, adapter.ErrNotTaken} {
 		if errors.Is(got, kind) != (kind == want) {
 			s.Errorf("got error %v, want one that wraps %v alone", got, want)
 		}
