@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/windlass-dev/windlass/api/wire"
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // Limits of one connection between components.
@@ -50,6 +52,8 @@ const (
 	// whether it is there, and pingWithin how long it may take to say so.
 	pingAfter  = 30 * time.Second
 	pingWithin = 15 * time.Second
+	// lookEvery is how often a server that shuts down looks whether handlers have ended that it waits for.
+	lookEvery = 20 * time.Millisecond
 )
 
 // WireServer serves the wire's services: streams of agents by a server of this package, which takes
@@ -108,7 +112,8 @@ func serveCalls(ctx context.Context, l net.Listener, handler http.Handler, drain
 }
 
 // HTTP serves HTTP/1.1 and unencrypted HTTP/2 until ctx ends. It then waits up to drain for
-// running requests, and cuts off the rest.
+// running requests, also for those whose handlers have taken over their connections, and cuts off
+// the rest.
 func HTTP(ctx context.Context, l net.Listener, handler http.Handler, drain time.Duration, log *slog.Logger) error {
 	return serveHTTP(ctx, l, newHTTP(handler, log), drain, log)
 }
@@ -132,12 +137,23 @@ func newHTTP(handler http.Handler, log *slog.Logger) *http.Server {
 }
 
 func serveHTTP(ctx context.Context, l net.Listener, server *http.Server, drain time.Duration, log *slog.Logger) error {
+	var running atomic.Int64
+	handler := server.Handler
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		running.Add(1)
+		defer running.Add(-1)
+		handler.ServeHTTP(w, r)
+	})
 	drained := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(drained)
 		limit, cancel := context.WithTimeout(context.Background(), drain)
 		defer cancel()
-		if server.Shutdown(limit) != nil {
+		err := server.Shutdown(limit)
+		if err == nil { // it waits for no connection that a handler has taken over
+			err = sleep.Until(limit, lookEvery, func() (bool, error) { return running.Load() == 0, nil })
+		}
+		if err != nil {
 			log.Warn("calls in flight did not finish in time and were cut off", "addr", l.Addr().String())
 			_ = server.Close()
 		}
