@@ -43,8 +43,13 @@ func (e Egress) Validate() error {
 		return fmt.Errorf("the egress of functions %q is not one of Open, Internet and None", e.Mode)
 	}
 	for _, cidr := range e.Except {
-		if _, err := netip.ParsePrefix(cidr); err != nil {
+		prefix, err := netip.ParsePrefix(cidr)
+		if err != nil {
 			return fmt.Errorf("the egress of functions excepts %q, which is no network: write for example 169.254.0.0/16", cidr)
+		}
+		if network := prefix.Masked(); network.Addr().Is4In6() {
+			v4 := netip.PrefixFrom(network.Addr().Unmap(), network.Bits()-96)
+			return fmt.Errorf("the egress of functions excepts %q, which Kubernetes refuses in a NetworkPolicy: write %s", cidr, v4)
 		}
 	}
 	return nil
@@ -75,7 +80,10 @@ func policySpec(home string, e Egress) networkingv1.NetworkPolicySpec {
 	switch e.Mode {
 	case EgressNone:
 	case EgressInternet:
-		spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{To: allAddressesBut(slices.Concat(notPublic, e.Except))})
+		// A rule that names no destination would allow all of them.
+		if public := allAddressesBut(slices.Concat(notPublic, e.Except)); len(public) > 0 {
+			spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{To: public})
+		}
 	default:
 		// A block of addresses alone does not select pods in every implementation.
 		pods := networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{}}
@@ -114,18 +122,27 @@ func port(protocol corev1.Protocol, number int32) networkingv1.NetworkPolicyPort
 	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: new(intstr.FromInt32(number))}
 }
 
-// allAddressesBut are all addresses of both families except some networks. An IPv4 network has an
-// IPv6 one where a NAT64 leads to it.
+// allAddressesBut are all addresses of both families except some valid networks. An IPv4 network
+// has an IPv6 one where a NAT64 leads to it. A family that is excepted as a whole has no block:
+// the API server refuses a policy with a block that excepts all of itself.
 func allAddressesBut(networks []string) []networkingv1.NetworkPolicyPeer {
 	v4, v6 := &networkingv1.IPBlock{CIDR: "0.0.0.0/0"}, &networkingv1.IPBlock{CIDR: "::/0"}
 	for _, network := range networks {
-		if prefix, err := netip.ParsePrefix(network); err == nil && prefix.Addr().Is4() {
-			v4.Except = append(v4.Except, network)
-			network = nat64(prefix).String()
+		// An API server with StrictIPCIDRValidation refuses bits behind the prefix.
+		prefix := netip.MustParsePrefix(network).Masked()
+		if prefix.Addr().Is4() {
+			v4.Except = append(v4.Except, prefix.String())
+			prefix = nat64(prefix)
 		}
-		v6.Except = append(v6.Except, network)
+		v6.Except = append(v6.Except, prefix.String())
 	}
-	return []networkingv1.NetworkPolicyPeer{{IPBlock: v4}, {IPBlock: v6}}
+	var peers []networkingv1.NetworkPolicyPeer
+	for _, block := range []*networkingv1.IPBlock{v4, v6} {
+		if !slices.Contains(block.Except, block.CIDR) {
+			peers = append(peers, networkingv1.NetworkPolicyPeer{IPBlock: block})
+		}
+	}
+	return peers
 }
 
 // nat64 is the part of 64:ff9b::/96 that is translated to an IPv4 network (RFC 6052). The rest of

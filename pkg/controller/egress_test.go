@@ -42,6 +42,26 @@ func within(block *networkingv1.IPBlock, addr netip.Addr) bool {
 	return in(block.CIDR) && !slices.ContainsFunc(block.Except, in)
 }
 
+// apiServerAccepts fails the test if the API server would refuse a block of the policy
+// (ValidateIPBlock).
+func apiServerAccepts(t *testing.T, spec networkingv1.NetworkPolicySpec) {
+	t.Helper()
+	for _, rule := range spec.Egress {
+		for _, peer := range rule.To {
+			if peer.IPBlock == nil {
+				continue
+			}
+			block := netip.MustParsePrefix(peer.IPBlock.CIDR)
+			for _, cidr := range peer.IPBlock.Except {
+				except := netip.MustParsePrefix(cidr)
+				if except.Addr().Is4In6() || except != except.Masked() || !block.Contains(except.Addr()) || block.Bits() >= except.Bits() {
+					t.Errorf("%s is no strict subset of %s", except, block)
+				}
+			}
+		}
+	}
+}
+
 func matches(t *testing.T, s *metav1.LabelSelector, set labels.Set) bool {
 	t.Helper()
 	if s == nil {
@@ -87,6 +107,14 @@ func TestS12TheEgressOfFunctionsIsAsConfigured(t *testing.T) {
 	}
 	always := []string{"a scheduler", "a node agent", "a gateway", "DNS", "a cache of DNS"}
 	inCluster := []string{"etcd", "a gateway elsewhere", "a shop"}
+	outside := func(are func(netip.Addr) bool) (names []string) {
+		for name, destination := range to {
+			if destination.addr != "" && are(netip.MustParseAddr(destination.addr)) && !slices.Contains(always, name) {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
 	for name, test := range map[string]struct {
 		egress Egress
 		closed []string
@@ -96,6 +124,11 @@ func TestS12TheEgressOfFunctionsIsAsConfigured(t *testing.T) {
 		"open but some":   {Egress{Mode: EgressOpen, Except: []string{"169.254.0.0/16", "fd00:ec2::/32", "203.0.113.0/24"}}, []string{"metadata", "metadata over IPv6", "a denied network", "it by NAT64", "64:ff9b::169.254.169.254"}},
 		"the internet":    {Egress{Mode: EgressInternet}, slices.Concat(notPublic, inCluster)},
 		"internet but":    {Egress{Mode: EgressInternet, Except: []string{"203.0.113.0/24"}}, slices.Concat(notPublic, inCluster, []string{"a denied network", "it by NAT64"})},
+		"open but IPv6":   {Egress{Mode: EgressOpen, Except: []string{"::/0"}}, outside(netip.Addr.Is6)},
+		"open but IPv4":   {Egress{Mode: EgressOpen, Except: []string{"10.0.0.0/8", "0.0.0.0/0"}}, slices.Concat(outside(netip.Addr.Is4), outside(netip.MustParsePrefix("64:ff9b::/96").Contains))},
+		"pods only":       {Egress{Mode: EgressOpen, Except: []string{"::1/0", "10.0.0.1/0"}}, outside(netip.Addr.IsValid)},
+		"internet by v4":  {Egress{Mode: EgressInternet, Except: []string{"::/0"}}, slices.Concat(notPublic, inCluster, outside(netip.Addr.Is6))},
+		"no internet":     {Egress{Mode: EgressInternet, Except: []string{"0.0.0.0/0", "::/0"}}, slices.Concat(inCluster, outside(netip.Addr.IsValid))},
 		"nothing further": {Egress{Mode: EgressNone}, slices.Concat(notPublic, inCluster, []string{"a denied network", "it by NAT64", "the internet", "internet by NAT64", "IPv6"})},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,6 +139,7 @@ func TestS12TheEgressOfFunctionsIsAsConfigured(t *testing.T) {
 			if len(spec.Ingress) != 0 || !slices.Contains(spec.PolicyTypes, networkingv1.PolicyTypeIngress) {
 				t.Errorf("it lets in %v", spec.Ingress)
 			}
+			apiServerAccepts(t, spec)
 			for name, destination := range to {
 				if got := lets(t, spec, destination); got == slices.Contains(test.closed, name) || slices.Contains(always, name) && !got {
 					t.Errorf("instances reach %s: %v", name, got)
@@ -113,7 +147,12 @@ func TestS12TheEgressOfFunctionsIsAsConfigured(t *testing.T) {
 			}
 		})
 	}
-	for want, wrong := range map[string]Egress{"not one of Open, Internet and None": {Mode: "closed"}, "no network": {Except: []string{"10.0.0.1"}}} {
+	for want, wrong := range map[string]Egress{
+		"not one of Open, Internet and None": {Mode: "closed"},
+		"no network":                         {Except: []string{"10.0.0.1"}},
+		"NetworkPolicy: write 10.0.0.0/8":    {Except: []string{"::ffff:10.0.0.0/104"}},
+		"NetworkPolicy: write 0.0.0.0/0":     {Except: []string{"::ffff:10.0.0.0/96"}},
+	} {
 		if err := wrong.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", wrong, err)
 		}
