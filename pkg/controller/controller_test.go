@@ -25,6 +25,7 @@ import (
 	"github.com/windlass-dev/windlass/api/wellknown"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
 // harness is a controller that runs, and the API server that it works with.
@@ -118,6 +119,25 @@ func (w *harness) endAgent(p *corev1.Pod) {
 	if err := w.Status().Update(w.t.Context(), p); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// removed waits until a pod with nothing to finish is being deleted, and ends it as its kubelet
+// would.
+func (w *harness) removed(p *corev1.Pod) {
+	w.t.Helper()
+	eventually(w.t, func(ctx context.Context) error {
+		if err := w.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil || p.DeletionTimestamp == nil {
+			return fmt.Errorf("pod %s is not being deleted, error %v", p.Name, err)
+		}
+		return nil
+	})
+	if got := *p.DeletionGracePeriodSeconds; got != podspec.EndedGrace {
+		w.t.Errorf("pod %s has %d s to end", p.Name, got)
+	}
+	if err := w.Delete(w.t.Context(), p, client.GracePeriodSeconds(0)); err != nil {
+		w.t.Fatal(err)
+	}
+	w.gone(p)
 }
 
 // gone waits until an object does not exist.
@@ -463,7 +483,7 @@ func TestPodsWhoseAgentEndedGo(t *testing.T) {
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}})
 	running, ended := w.makePod(f, "1"), w.makePod(f, "2")
 	w.endAgent(ended)
-	w.gone(ended)
+	w.removed(ended)
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(running), running); err != nil {
 		t.Errorf("the pod that runs: %v", err)
 	}
@@ -481,7 +501,7 @@ func TestADeletedFunctionWaitsForItsPods(t *testing.T) {
 	w.ready(f, "False/Draining")
 	w.event(f, corev1.EventTypeNormal, v1alpha1.ReasonDraining)
 	w.endAgent(p)
-	w.gone(p)
+	w.removed(p)
 	w.gone(f)
 	w.event(f, corev1.EventTypeNormal, reasonDrained)
 }
@@ -620,7 +640,7 @@ func TestSparePodsWhoseAgentEndedGo(t *testing.T) {
 	w := newHarness(t, nil)
 	waits, ended := w.makeSpare("waits"), w.makeSpare("ended")
 	w.endAgent(ended)
-	w.gone(ended)
+	w.removed(ended)
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(waits), waits); err != nil {
 		t.Errorf("the pod that waits: %v", err)
 	}

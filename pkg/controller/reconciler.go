@@ -22,6 +22,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
 // Indexes of the cache.
@@ -197,7 +198,12 @@ func (r *reconciler) emit(f *v1alpha1.Function, e functionEvent) {
 }
 
 func (r *reconciler) deletePod(ctx context.Context, f *v1alpha1.Function, p podDeletion) error {
-	err := r.client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: p.name}})
+	var options []client.DeleteOption
+	if p.why == agentEnded {
+		// Its own grace period is for calls that it still runs.
+		options = append(options, client.GracePeriodSeconds(podspec.EndedGrace))
+	}
+	err := r.client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: p.name}}, options...)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/api/wellknown"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
 )
 
@@ -111,7 +112,8 @@ func (r *spareReconciler) Reconcile(ctx context.Context, request reconcile.Reque
 		return reconcile.Result{RequeueAfter: again}, nil
 	}
 	// A function may be taking it right now: then it has changed since it was read.
-	err = r.client.Delete(ctx, p, client.Preconditions{UID: &p.UID, ResourceVersion: &p.ResourceVersion})
+	unchanged := client.Preconditions{UID: &p.UID, ResourceVersion: &p.ResourceVersion}
+	err = r.client.Delete(ctx, p, unchanged, client.GracePeriodSeconds(podspec.EndedGrace))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return reconcile.Result{}, nil
 	}

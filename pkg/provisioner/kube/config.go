@@ -106,9 +106,7 @@ const (
 	// assignTimeout bounds the request by which a spare instance is taken: soon,
 	// a pod of its own is as fast.
 	assignTimeout = 2 * time.Second
-	// brokenGrace is the grace, in seconds, of a pod whose agent or function
-	// has ended: nothing waits for the rest.
-	brokenGrace int64 = 2
+	brokenGrace   = podspec.EndedGrace
 	// observeTimeout is how long a created pod may be missing from the informer before the
 	// driver asks the API for it.
 	observeTimeout = 10 * time.Second

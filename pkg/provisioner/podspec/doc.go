@@ -43,5 +43,6 @@
 //
 // When the kubelet ends a pod, it signals all containers at once. The function's preStop hook
 // waits until the agent has drained, so that the function outlives its last call. The grace
-// period covers a whole call, up to MaxGrace.
+// period covers a whole call, up to MaxGrace. A pod that has no call to finish is deleted with
+// EndedGrace instead.
 package podspec

@@ -41,6 +41,9 @@ const (
 
 	// MaxGrace bounds the grace period of a pod, whatever the function's timeout is.
 	MaxGrace = time.Hour
+	// EndedGrace is the grace period, in seconds, of a pod whose agent or function has ended, or
+	// that never had calls: nothing waits for the rest.
+	EndedGrace int64 = 2
 	// graceBeyondTimeout is for the result's way back and for the end of the
 	// processes.
 	graceBeyondTimeout = 10 * time.Second
