@@ -41,7 +41,8 @@ const ConditionWarmPoolsReady = "WarmPoolsReady"
 
 // Condition reasons of a Function, of its revisions, and of a ClusterRuntime.
 const (
-	// ReasonPending says that nobody has looked at the function yet.
+	// ReasonPending says that nobody has looked at the function yet, or that the revision of
+	// spec.template does not exist yet.
 	ReasonPending = "Pending"
 	// ReasonAccepted says that the spec is valid and may run.
 	ReasonAccepted = "Accepted"
@@ -61,6 +62,9 @@ const (
 	ReasonRuntimeNotFound = "RuntimeNotFound"
 	// ReasonRevisionMissing says that spec.traffic names a revision that does not exist.
 	ReasonRevisionMissing = "RevisionMissing"
+	// ReasonRevisionRefused says that the API server lets no revision of spec.template be
+	// created. Calls still go where they went before.
+	ReasonRevisionRefused = "RevisionRefused"
 	// ReasonUnobserved says that no scheduler has told of the function yet.
 	ReasonUnobserved = "Unobserved"
 	// ReasonDraining says that the function is being deleted.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +42,13 @@ const requestRate = 100
 
 // concurrency is how many functions are looked after at a time.
 const concurrency = 4
+
+// A function that could not be looked after is retried between minRetryDelay and maxRetryDelay
+// later. Nothing announces that a quota was raised or that a webhook is back.
+const (
+	minRetryDelay = 5 * time.Millisecond
+	maxRetryDelay = 30 * time.Second
+)
 
 // Controller looks after the Functions of a cluster.
 type Controller struct {
@@ -186,7 +194,10 @@ func setUpFunctions(mgr manager.Manager, r *reconciler, pokes *changeSource) err
 		Watches(&v1alpha1.ClusterRuntime{}, handler.EnqueueRequestsFromMapFunc(functionsOfRuntime(mgr.GetClient())), notStatus).
 		WatchesMetadata(&policyv1.PodDisruptionBudget{}, handler.EnqueueRequestsFromMapFunc(functionsBeside(mgr.GetClient())), createdOrDeleted).
 		WatchesRawSource(source.Func(pokes.start)).
-		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: concurrency}).
+		WithOptions(ctrlcontroller.Options{
+			MaxConcurrentReconciles: concurrency,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minRetryDelay, maxRetryDelay),
+		}).
 		Complete(r)
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -476,6 +478,62 @@ func TestFunctionsHearOfTheirRuntime(t *testing.T) {
 	makeRuntime(t, w, &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Spec: v1alpha1.ClusterRuntimeSpec{Image: "r"}})
 	w.tells(f, nil)
 	w.ready(f, "True/Started")
+}
+
+// A quota counts revisions. The function that is over it keeps its calls, and says why.
+func TestARevisionThatIsRefusedIsInTheStatus(t *testing.T) {
+	w := newHarness(t, nil)
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a:1"}})
+	w.tells(f, nil)
+	w.ready(f, "True/Started")
+	const counted = "count/functionrevisions." + v1alpha1.GroupName
+	none := corev1.ResourceList{counted: resource.MustParse("0")}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "quota", Namespace: w.namespace}, Spec: corev1.ResourceQuotaSpec{Hard: none}}
+	w.make(quota)
+	// There is no controller of quotas.
+	quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none}
+	if err := w.Status().Update(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	f.Spec.Template.Image = "a:2"
+	if err := w.Update(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	w.event(f, corev1.EventTypeWarning, v1alpha1.ReasonRevisionRefused)
+	w.ready(f, "True/Started")
+	proof := findCondition(f.Status.Conditions, v1alpha1.ConditionRevisionReady)
+	if proof.Reason != v1alpha1.ReasonRevisionRefused || !strings.Contains(proof.Message, "exceeded quota") {
+		t.Errorf("RevisionReady is %+v", proof)
+	}
+	if err := w.Delete(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	w.revision(f)
+}
+
+// A ClusterRuntime that was made again with another protocol gives the same template another
+// meaning, at the same generation.
+func TestARevisionWhoseNameIsTakenIsInTheStatus(t *testing.T) {
+	w := newHarness(t, nil)
+	again := func(protocol v1alpha1.Protocol) *v1alpha1.ClusterRuntime {
+		return &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "again"}, Spec: v1alpha1.ClusterRuntimeSpec{Image: "r", Protocol: protocol}}
+	}
+	old := again(v1alpha1.ProtocolHTTP)
+	makeRuntime(t, w, old)
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{
+		RuntimeRef: v1alpha1.RuntimeReference{Name: "again"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"},
+	}})
+	w.tells(f, nil)
+	w.ready(f, "True/Started")
+	if err := w.Delete(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	w.ready(f, "False/RuntimeNotFound")
+	makeRuntime(t, w, again(v1alpha1.ProtocolLambdaRuntime))
+	w.ready(f, "True/Started")
+	if stalled := findCondition(f.Status.Conditions, v1alpha1.ConditionStalled); stalled.Reason != v1alpha1.ReasonRevisionRefused || !strings.Contains(stalled.Message, "ClusterRuntime was replaced") {
+		t.Errorf("Stalled is %+v", stalled)
+	}
 }
 
 func TestPodsWhoseAgentEndedGo(t *testing.T) {

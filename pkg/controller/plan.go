@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 const (
@@ -31,6 +32,9 @@ type input struct {
 	// the names of existing ones.
 	runtime  *v1alpha1.ClusterRuntime
 	runtimes []v1alpha1.RuntimeName
+	// notCreated says why the revision that it needs could not be created just now; nil if that
+	// was not tried.
+	notCreated *rollout.Failure
 	// revisions are the function's revisions, and units the schedulers' reports about them, by
 	// name. A revision that no scheduler reports has none.
 	revisions []*v1alpha1.FunctionRevision
@@ -121,7 +125,8 @@ type outcome struct {
 	// deletePods are names of pods, and why they must go.
 	deletePods []podDeletion
 	finalizer  finalizerChange
-	// create is a revision to make, or nil. Nothing is written before it exists.
+	// create is a revision to make, or nil. Nothing is written before it exists, or could not be
+	// created.
 	create *v1alpha1.FunctionRevision
 	// scales are the revisions whose spec.instances has to be written now, and revisions those
 	// whose status has.

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,12 +12,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -218,6 +222,85 @@ func TestRevisionsAreMadeBeforeAnythingElse(t *testing.T) {
 	}))
 	if refused.create != nil || refused.status == nil {
 		t.Errorf("of what is invalid: %+v", refused)
+	}
+}
+
+// A revision that the API server does not create holds up nothing but itself.
+func TestARevisionThatIsNotCreatedHoldsUpNothingElse(t *testing.T) {
+	refused := rollout.Failure{Reason: v1alpha1.ReasonRevisionRefused, Message: "exceeded quota"}
+	later := rollout.Failure{Reason: v1alpha1.ReasonPending, Message: "the webhook is down"}
+	first := func(in *input) { in.revisions, in.units = nil, nil }
+	update := func(in *input) {
+		in.function.Generation, in.function.Spec.Template.Image = 4, "example.com/a:2"
+		in.units["f-00003"] = facts{generation: 4, creating: 1, created: 7, started: true}
+	}
+	for name, c := range map[string]struct {
+		before input
+		why    rollout.Failure
+		want   string
+		events []functionEvent
+	}{
+		"the first one": {given(first), refused,
+			"Ready=False/RevisionRefused Accepted=True/Accepted RevisionReady=False/RevisionRefused MinInstancesReady=False/RevisionRefused Stalled=True/RevisionRefused",
+			[]functionEvent{{v1alpha1.ReasonRevisionRefused, "exceeded quota", true}}},
+		"the first one for now": {given(first), later,
+			"Ready=Unknown/Pending Accepted=True/Accepted RevisionReady=Unknown/Pending MinInstancesReady=Unknown/Pending Reconciling=True/Verifying", nil},
+		"an update": {changed(given(nil), update), refused,
+			"Ready=True/Started Accepted=True/Accepted RevisionReady=False/RevisionRefused MinInstancesReady=True/EnoughInstances Stalled=True/RevisionRefused",
+			[]functionEvent{{v1alpha1.ReasonRevisionRefused, "exceeded quota", true}}},
+		"an update for now": {changed(given(nil), update), later,
+			"Ready=True/Started Accepted=True/Accepted RevisionReady=Unknown/Pending MinInstancesReady=True/EnoughInstances Reconciling=True/Verifying", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := c.before
+			in.function, in.notCreated = in.function.DeepCopy(), &c.why
+			out := plan(in)
+			if out.create != nil || out.status == nil {
+				t.Fatalf("planned is %+v", out)
+			}
+			if got := brief(out.status.Conditions); got != c.want || out.status.ObservedGeneration != in.function.Generation {
+				t.Errorf("generation %d: %s\nwant %s", out.status.ObservedGeneration, got, c.want)
+			}
+			if got := findCondition(out.status.Conditions, v1alpha1.ConditionRevisionReady).Message; got != c.why.Message {
+				t.Errorf("the message is %q", got)
+			}
+			if diff := cmp.Diff(c.events, out.changes, cmp.AllowUnexported(functionEvent{})); diff != "" {
+				t.Error(diff)
+			}
+			if len(in.revisions) > 0 && (len(out.scales) != 1 || out.scales[0].Spec.Instances != 8 || len(out.revisions) != 1) {
+				t.Errorf("the scales are %+v, the revisions %+v", out.scales, out.revisions)
+			}
+			if again := plan(carriedOut(in)); again.status != nil || again.scales != nil || again.revisions != nil {
+				t.Errorf("what was carried out is written again: %+v", again)
+			}
+		})
+	}
+}
+
+func TestWhatAStatusSaysAboutARevisionThatIsNotCreated(t *testing.T) {
+	resource := schema.GroupResource{Group: v1alpha1.GroupName, Resource: "functionrevisions"}
+	for name, c := range map[string]struct {
+		err    error
+		reason string
+	}{
+		"a quota":                      {apierrors.NewForbidden(resource, "f-00001", errors.New("exceeded quota")), v1alpha1.ReasonRevisionRefused},
+		"a template that is too large": {apierrors.NewRequestEntityTooLargeError("3 MiB"), v1alpha1.ReasonRevisionRefused},
+		"a webhook that is down":       {apierrors.NewInternalError(errors.New("failed calling webhook")), v1alpha1.ReasonPending},
+		"an API server that is busy":   {apierrors.NewTooManyRequests("later", 1), v1alpha1.ReasonPending},
+		"a quota that has changed":     {apierrors.NewConflict(resource, "f-00001", errors.New("modified")), ""},
+		"no answer":                    {errors.New("connection refused"), ""},
+	} {
+		var failed *creationError
+		err := creationFailure("f-00001", c.err)
+		if errors.As(err, &failed); !strings.Contains(err.Error(), c.err.Error()) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if failed == nil && c.reason != "" || failed != nil && failed.Reason != c.reason {
+			t.Errorf("%s: %+v", name, failed)
+		}
+		if apierrors.IsConflict(c.err) != apierrors.IsConflict(err) {
+			t.Errorf("%s is no conflict any more: %v", name, err)
+		}
 	}
 }
 

@@ -69,6 +69,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		out.sooner(r.facts.settlesIn() + time.Second)
 	}
 	err = r.applyOutcome(ctx, f, out)
+	var failed *creationError
+	if errors.As(err, &failed) {
+		err = errors.Join(err, r.goOnWithout(ctx, in, failed))
+	}
 	if apierrors.IsConflict(err) {
 		// Another client has changed it since it was read; the change will arrive.
 		return reconcile.Result{RequeueAfter: minWritePause / 4}, nil

@@ -2,13 +2,16 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 // createRevision creates a revision. If the function has changed meanwhile, its event triggers
@@ -32,8 +35,40 @@ func (r *reconciler) createRevision(ctx context.Context, f *v1alpha1.Function, w
 	case apierrors.IsAlreadyExists(err):
 		return r.resolveConflict(ctx, f, wanted)
 	default:
-		return fmt.Errorf("cannot create revision %s of function %s: %w", wanted.Name, f.Key(), err)
+		return creationFailure(wanted.Name, err)
 	}
+}
+
+// creationError says why a revision could not be created, for the function's status.
+type creationError struct{ rollout.Failure }
+
+func (e *creationError) Error() string { return e.Message }
+
+// refusedRevision says that people have to do something before a revision can be created.
+func refusedRevision(format string, args ...any) error {
+	return &creationError{rollout.Failure{Reason: v1alpha1.ReasonRevisionRefused, Message: fmt.Sprintf(format, args...)}}
+}
+
+// creationFailure is the error of a request to create a revision. It is a creationError if the
+// API server has answered: then it can take the function's status too.
+func creationFailure(revision string, err error) error {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) || apierrors.IsConflict(err) {
+		return fmt.Errorf("cannot create revision %s: %w", revision, err)
+	}
+	if code := answer.Status().Code; code >= http.StatusInternalServerError || code == http.StatusTooManyRequests {
+		return &creationError{rollout.Failure{Reason: v1alpha1.ReasonPending, Message: fmt.Sprintf("cannot create FunctionRevision %s yet: %v", revision, err)}}
+	}
+	return refusedRevision("the API server refuses to create FunctionRevision %s: %v", revision, err)
+}
+
+// goOnWithout does what does not depend on the revision that could not be created, and says in
+// the status why it could not.
+func (r *reconciler) goOnWithout(ctx context.Context, in input, failed *creationError) error {
+	in.notCreated = &failed.Failure
+	out := outcome{pace: in.written.pace}
+	planRollout(in, &out)
+	return r.applyOutcome(ctx, in.function, out)
 }
 
 // resolveConflict looks at the existing object with the name of a new revision. If it is this
@@ -49,8 +84,11 @@ func (r *reconciler) resolveConflict(ctx context.Context, f *v1alpha1.Function, 
 		return nil
 	case !found.Of(f) && found.Spec.FunctionName == f.Name:
 		return r.removeRevision(ctx, f, found)
+	case found.Of(f):
+		return refusedRevision("FunctionRevision %s has been created from another template, as when its ClusterRuntime was replaced: "+
+			"change the function's spec, so that its next revision has another name", wanted.Name)
 	default:
-		return fmt.Errorf("cannot create revision %s of function %s: another one has its name", wanted.Name, f.Key())
+		return refusedRevision("there is a FunctionRevision %s that does not belong to this function: delete it", wanted.Name)
 	}
 }
 

@@ -21,7 +21,7 @@ func planRollout(in input, out *outcome) {
 	look := conditionInput(in)
 	if needsDecision(look) {
 		look.Plan, look.Revisions = rollout.Advance(in.now, look.Function, in.revisions, look.Units)
-		if look.Plan.Create != nil {
+		if look.Plan.Create != nil && in.notCreated == nil {
 			out.create = look.Plan.Create
 			return
 		}
@@ -111,7 +111,7 @@ func conditionInput(in input) rollout.ConditionInput {
 	v1alpha1.DefaultFor(f, in.runtime)
 	look := rollout.ConditionInput{
 		Now: in.now, Function: f, Refused: refusal(f, in.runtime, in.runtimes), Hosts: hostsCondition(in), Settling: in.settling,
-		Class: classCondition(f, in.classes),
+		Class: classCondition(f, in.classes), NotCreated: in.notCreated,
 		Units: make(map[string]rollout.Observation, len(in.units)),
 	}
 	for _, r := range in.revisions {
@@ -237,7 +237,7 @@ func planStatus(in input, look rollout.ConditionInput, out *outcome) {
 	out.status = &next
 	out.changes = slices.DeleteFunc(transitions(&before, &next), func(change functionEvent) bool {
 		// An event that was just emitted need not be emitted again as a change.
-		return slices.ContainsFunc(out.events, func(observed functionEvent) bool { return observed.reason == change.reason })
+		return slices.ContainsFunc(in.events, func(observed functionEvent) bool { return observed.reason == change.reason })
 	})
 }
 

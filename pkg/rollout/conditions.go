@@ -26,6 +26,9 @@ type ConditionInput struct {
 	// Refused says why the function is not valid, with ReasonInvalid or ReasonRuntimeNotFound;
 	// nil if it is. There is no plan then.
 	Refused *Failure
+	// NotCreated says why Plan.Create could not be created: with ReasonRevisionRefused, or with
+	// ReasonPending if the next attempt may succeed. It is nil if nothing is known against it.
+	NotCreated *Failure
 	// Plan and Revisions are what Advance says.
 	Plan      Plan
 	Revisions []*v1alpha1.FunctionRevision
@@ -222,7 +225,7 @@ func condition(kind string, status metav1.ConditionStatus, reason, message strin
 // ready reports the worst state of the revisions that have calls.
 func (v *view) ready() metav1.Condition {
 	if len(v.serving) == 0 {
-		return condition(v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the controller is creating the first revision of the function")
+		return v.creating(v1alpha1.ConditionReady, "the controller is creating the first revision of the function")
 	}
 	rank := map[metav1.ConditionStatus]int{metav1.ConditionUnknown: 1, metav1.ConditionFalse: 2}
 	worst := v.callable(v.serving[0].revision)
@@ -304,7 +307,7 @@ func Split(traffic []v1alpha1.TrafficStatus) string {
 func (v *view) revisionReady() metav1.Condition {
 	const kind = v1alpha1.ConditionRevisionReady
 	if v.latest == nil {
-		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the controller is creating the revision of spec.template")
+		return v.creating(kind, "the controller is creating the revision of spec.template")
 	}
 	c := readyCondition(v.Function, v.latest, v.Units[v.latest.Name])
 	c.Type, c.Message = kind, v.latest.Name+": "+c.Message
@@ -314,10 +317,28 @@ func (v *view) revisionReady() metav1.Condition {
 	return c
 }
 
+// creating is a condition that depends on a revision that does not exist yet.
+func (v *view) creating(kind, message string) metav1.Condition {
+	switch why := v.NotCreated; {
+	case why == nil:
+		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, message)
+	case v.refusesRevision():
+		return condition(kind, metav1.ConditionFalse, why.Reason, why.Message)
+	default:
+		return condition(kind, metav1.ConditionUnknown, why.Reason, why.Message)
+	}
+}
+
+// refusesRevision reports whether somebody has to change something before the revision of the
+// template can be created.
+func (v *view) refusesRevision() bool {
+	return v.NotCreated != nil && v.NotCreated.Reason == v1alpha1.ReasonRevisionRefused
+}
+
 func (v *view) minInstancesReady() metav1.Condition {
 	const kind = v1alpha1.ConditionMinInstancesReady
 	if len(v.serving) == 0 {
-		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the controller is creating the first revision of the function")
+		return v.creating(kind, "the controller is creating the first revision of the function")
 	}
 	if r := v.unobserved(); r != nil {
 		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonUnobserved, "no scheduler reports on "+r.Name)
@@ -373,6 +394,8 @@ func (v *view) progress(ready metav1.Condition) (reconciling, stalled metav1.Con
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reason, message
 	}
 	switch {
+	case v.refusesRevision():
+		set(&stalled, proof.Reason, proof.Message)
 	case len(v.Plan.Missing) > 0:
 		set(&stalled, v1alpha1.ReasonRevisionMissing, fmt.Sprintf(
 			"spec.traffic names revisions that do not exist: %s; their calls go where they went before; use names that \"kubectl get functionrevisions\" lists",

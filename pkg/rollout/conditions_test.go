@@ -55,7 +55,7 @@ func (s *conditionHarness) told() []metav1.Condition {
 		s.look.Now, s.look.Function, s.look.Plan, s.look.Revisions = s.now, s.f, Plan{}, nil
 		if s.look.Refused == nil && s.f.DeletionTimestamp.IsZero() {
 			s.look.Plan, s.look.Revisions = Advance(s.now, s.f, s.revisions, s.look.Units)
-			if s.revisions = s.look.Revisions; s.look.Plan.Create != nil {
+			if s.revisions = s.look.Revisions; s.look.Plan.Create != nil && s.look.NotCreated == nil {
 				made := s.look.Plan.Create
 				made.UID = types.UID("uid-" + made.Name)
 				s.revisions = append(slices.Clone(s.revisions), made)
@@ -246,6 +246,16 @@ func TestConditionsOfEverySituation(t *testing.T) {
 			s.conditions(2, starting)
 			s.conditions(3, idle)
 		}, shown("Unknown/NotVerified", started, enough)},
+		"a first revision that the API server refuses": {func(s *conditionHarness) { s.look.NotCreated = &Failure{v1alpha1.ReasonRevisionRefused, "why"} },
+			shown("False/RevisionRefused", "False/RevisionRefused", "False/RevisionRefused", "Stalled=True/RevisionRefused")},
+		"an update that it refuses": {func(s *conditionHarness) {
+			update(starting)(s)
+			s.look.NotCreated = &Failure{v1alpha1.ReasonRevisionRefused, "why"}
+		}, shown(started, "False/RevisionRefused", enough, "Stalled=True/RevisionRefused")},
+		"an update that it cannot create now": {func(s *conditionHarness) {
+			update(starting)(s)
+			s.look.NotCreated = &Failure{v1alpha1.ReasonPending, "why"}
+		}, shown(started, "Unknown/Pending", enough, "Reconciling=True/Verifying")},
 		"an invalid spec":     {refusedFor(v1alpha1.ReasonInvalid), all("Invalid") + " Stalled=True/Invalid"},
 		"a missing runtime":   {refusedFor(v1alpha1.ReasonRuntimeNotFound), all("RuntimeNotFound") + " Stalled=True/RuntimeNotFound"},
 		"it is being deleted": {func(s *conditionHarness) { late(update(exits))(s); s.told(); s.f.DeletionTimestamp = &draining }, all("Draining")},
