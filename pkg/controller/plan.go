@@ -18,8 +18,8 @@ const (
 	// endedGrace is how long a pod is kept after its agent has ended, so that
 	// the scheduler, which deletes it as a rule, can do so first.
 	endedGrace = 10 * time.Second
-	// drainGrace is how long a Function that is being deleted has beyond its
-	// timeout until its pods are deleted.
+	// drainGrace is how long pods of a Function that is being deleted have beyond the timeout of
+	// their calls until they are deleted.
 	drainGrace = 30 * time.Second
 )
 
@@ -177,7 +177,7 @@ func plan(in input) outcome {
 		return out
 	case deleting && len(in.pods) == 0:
 		// A scheduler that has reported instances may never report that they are gone.
-		deadline, _ := drainDeadline(in.function)
+		deadline, _ := drainDeadline(in, "")
 		out.sooner(deadline.Sub(in.now))
 	}
 	planRollout(in, &out)
@@ -205,7 +205,6 @@ func (o *outcome) sooner(d time.Duration) {
 // podsToDelete are the pods to delete now, and the time until there may be more.
 func podsToDelete(in input) (now []podDeletion, again time.Duration) {
 	out := outcome{}
-	deadline, draining := drainDeadline(in.function)
 	for _, p := range in.pods {
 		if p.deleting {
 			continue
@@ -218,7 +217,7 @@ func podsToDelete(in input) (now []podDeletion, again time.Duration) {
 				continue
 			}
 		}
-		if draining {
+		if deadline, draining := drainDeadline(in, p.revision); draining {
 			if wait := deadline.Sub(in.now); wait > 0 {
 				out.sooner(wait)
 			} else {
@@ -229,16 +228,20 @@ func podsToDelete(in input) (now []podDeletion, again time.Duration) {
 	return now, out.again
 }
 
-// drainDeadline is when a Function that is being deleted must have drained.
-func drainDeadline(f *v1alpha1.Function) (time.Time, bool) {
-	if f.DeletionTimestamp.IsZero() {
+// drainDeadline is when the pods of a revision must have drained if the Function is being deleted.
+// Their calls have the timeout of that revision, or that of the Function if it is unknown.
+func drainDeadline(in input, revision types.UID) (time.Time, bool) {
+	if in.function.DeletionTimestamp.IsZero() {
 		return time.Time{}, false
 	}
-	timeout := f.Spec.Template.Timeout.Duration
+	timeout := in.function.Spec.Template.Timeout.Duration
+	if i := slices.IndexFunc(in.revisions, func(r *v1alpha1.FunctionRevision) bool { return r.UID == revision }); i >= 0 {
+		timeout = in.revisions[i].Spec.Template.Timeout.Duration
+	}
 	if timeout <= 0 {
 		timeout = v1alpha1.DefaultTimeout
 	}
-	return f.DeletionTimestamp.Add(min(timeout, v1alpha1.MaxTimeout) + drainGrace), true
+	return in.function.DeletionTimestamp.Add(min(timeout, v1alpha1.MaxTimeout) + drainGrace), true
 }
 
 // drained reports that no instance is left. A scheduler may know an instance whose pod has not
@@ -247,7 +250,7 @@ func drained(in input) bool {
 	if len(in.pods) > 0 {
 		return false
 	}
-	deadline, _ := drainDeadline(in.function)
+	deadline, _ := drainDeadline(in, "")
 	there := int64(0)
 	for _, observed := range in.units {
 		there += observed.creating + observed.created

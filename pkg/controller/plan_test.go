@@ -761,6 +761,27 @@ func TestADeletedFunctionWithoutPodsIsLookedAtAtItsDeadline(t *testing.T) {
 	}
 }
 
+// The function's author may have shortened the timeout before deleting it.
+func TestPodsOfADeletedFunctionHaveTheTimeoutOfTheirRevision(t *testing.T) {
+	in := updated(func(in *input) {
+		in.revisions[0].Spec.Template.Timeout.Duration = 12 * time.Hour
+		in.revisions[1].Spec.Template.Timeout.Duration = 10 * time.Second
+		in.function.Spec.Template.Timeout.Duration = 10 * time.Second
+		in.function.DeletionTimestamp = &metav1.Time{Time: now}
+		in.pods = []pod{{name: "old", revision: in.revisions[0].UID}, {name: "new", revision: in.revisions[1].UID}}
+	})
+	for after, want := range map[time.Duration][]podDeletion{
+		39 * time.Second:              nil,
+		40 * time.Second:              {{"new", drainTimedOut}},
+		12*time.Hour + 30*time.Second: {{"old", drainTimedOut}, {"new", drainTimedOut}},
+	} {
+		in.now = now.Add(after)
+		if diff := cmp.Diff(want, plan(in).deletePods, cmp.AllowUnexported(podDeletion{})); diff != "" {
+			t.Errorf("after %v: %s", after, diff)
+		}
+	}
+}
+
 func TestPodsThatMustGo(t *testing.T) {
 	deletedAgo := func(d time.Duration) func(*input) {
 		return func(in *input) {
