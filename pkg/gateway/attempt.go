@@ -463,16 +463,10 @@ func (a *attempt) handBack(reason string, end func(*core.Invocation, int, time.T
 	})
 }
 
-// giveUp queues a call again that has waited for a core.
+// giveUp queues a call again that has waited for a core. The credit that waits for it stays with it
+// until enqueueAt.
 func (a *attempt) giveUp(reason string) {
-	p := a.pool
-	p.mu.Lock()
-	was := p.core.GivenUp(&a.stalled)
-	p.mu.Unlock()
-	if was {
-		a.call.noteGivenUp(a)
-		a.conn.gateway.metrics.callGivenUp()
-	}
+	a.call.noteGivenUp(a)
 	a.requeue(false, reason, problem{}, func(v *core.Invocation, now time.Time) (core.Decision, error) {
 		return v.GiveUp(a.number, now, invocation.NewToken())
 	})

@@ -178,11 +178,12 @@ func (s *callState) queued() bool {
 	return s.invocation.Phase() == core.Queued
 }
 
-// waitsAt reports whether the call waits for an instance of a destination's revision.
-func (s *callState) waitsAt(at destination) bool {
+// waitsAt reports whether the call waits for an instance of a destination's revision, and returns its
+// last attempt, which has ended then; nil if there was none.
+func (s *callState) waitsAt(at destination) (last *attempt, waits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.invocation.Phase() == core.Queued && s.to.unit == at.unit
+	return s.attempt, s.invocation.Phase() == core.Queued && s.to.unit == at.unit
 }
 
 // currentAttempt is the latest attempt; nil before the first.

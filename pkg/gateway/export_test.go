@@ -45,3 +45,15 @@ func (g *Gateway) CountCallsFrom(n uint32) {
 
 // LastNumber is the highest number of a call.
 const LastNumber = lastNumber
+
+// Hold holds the lock of a call of a path below its function until letGo is called. ended reports whether
+// the instance has ended the call's present attempt.
+func (g *Gateway) Hold(uri string) (ended func() bool, letGo func()) {
+	for _, c := range g.calls.snapshot() {
+		if c.uri == uri {
+			c.mu.Lock()
+			return c.attempt.ended.Load, c.mu.Unlock
+		}
+	}
+	return nil, nil
+}

@@ -132,12 +132,17 @@ func (d *dispatcher) enqueueAt(c *call, at destination) (to conns, done bool) {
 		return nil, true
 	}
 	// From here on dequeue and taken wait for the lock, and take it out.
-	if !c.waitsAt(at) {
+	last, waits := c.waitsAt(at)
+	if !waits {
 		c.pool.Store(nil)
 		p.mu.Unlock()
 		return nil, !c.queued()
 	}
 	p.limited = isLimited(at)
+	// The lock is held from here to handOver, or another call could take the credit that waits for this one.
+	if last != nil && last.pool == p && p.core.GivenUp(&last.stalled) {
+		d.metrics.callGivenUp()
+	}
 	ask := p.core.Add(&c.waiting, time.Now(), p.limited)
 	after := d.handOver(p)
 	unwanted := p.limited && p.core.HasCredits()

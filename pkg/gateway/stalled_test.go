@@ -96,6 +96,52 @@ func TestACallThatStallsGoesToACalmNode(t *testing.T) {
 	}
 }
 
+// The gateway has the Release of a call, and has yet to queue it again. A new call does not get the
+// credit that waits for the first one.
+func TestANewCallDoesNotGetTheCreditOfOneThatWasGivenUp(t *testing.T) {
+	w := newHarness(t)
+	busy, calm := w.twoLenders()
+	w.drop()
+	w.calls("other")
+	other := calm.byLoan().is("other")
+	w.calls("slow")
+	slow := busy.byLoan().is("slow")
+	slow.stalls(invocation.LongCoreWait)
+	other.keep(200, "")
+	slow.asked()
+	released, letGo := w.gateway.Hold("/slow")
+	slow.sendRelease(callwire.Release{Keeps: true, Reason: "it waits for a core"})
+	until(t, "the release has come", released)
+	w.calls("next")
+	select {
+	case <-w.scheduler.offers: // it waits
+	case i := <-calm.lent:
+		t.Errorf("the call %s has the credit", i.granted.RequestURI)
+	}
+	letGo()
+	calm.byLoan().is("slow").keep(200, "")
+	busy.byLoan().is("next").keep(200, "")
+}
+
+// A call that was given up has its credit at once, and asks no scheduler.
+func TestACallThatWasGivenUpSendsNoTicket(t *testing.T) {
+	w := newHarness(t)
+	busy, calm := w.twoLenders()
+	w.calls("other")
+	other := calm.byLoan().is("other")
+	w.calls("slow")
+	slow := busy.byLoan().is("slow")
+	slow.stalls(invocation.LongCoreWait)
+	other.keep(200, "")
+	slow.asked()
+	before := w.metric("windlass_gateway_tickets_offered_total")
+	slow.sendRelease(callwire.Release{Keeps: true, Reason: "it waits for a core"})
+	calm.byLoan().is("slow").keep(200, "")
+	if n := w.metric("windlass_gateway_tickets_offered_total"); n != before {
+		t.Errorf("%v tickets were offered, and %v before", n, before)
+	}
+}
+
 // A call that has begun when it is asked for stays. Its answer counts, and the place is free.
 func TestACallThatHasBegunIsNotGivenUp(t *testing.T) {
 	w := newHarness(t)

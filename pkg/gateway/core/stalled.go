@@ -45,7 +45,6 @@ func (p *Pool[C, L]) NextStalled() (s *Stalled[L], ok bool) {
 }
 
 // Unstall notes that a call does not stall any more, and frees the credit that has waited for it.
-// If its instance has given it up, Add comes next, so that the call can have this credit.
 func (p *Pool[C, L]) Unstall(s *Stalled[L]) (was bool) {
 	i := slices.Index(p.stalled, s)
 	if i < 0 {
@@ -60,8 +59,8 @@ func (p *Pool[C, L]) Unstall(s *Stalled[L]) (was bool) {
 	return true
 }
 
-// GivenUp is Unstall for a call that its instance has given up. It has waited there as its
-// scheduler does not hear otherwise.
+// GivenUp is Unstall for a call that its instance has given up. Add comes next, so that the call can
+// have the credit. It has waited there as its scheduler does not hear otherwise.
 func (p *Pool[C, L]) GivenUp(s *Stalled[L]) (was bool) {
 	if was = p.Unstall(s); was {
 		p.report.CoreWaited += invocation.LongCoreWait
