@@ -45,12 +45,12 @@ type attempt struct {
 	// came says that the instance has sent a frame about it, and begun that the head of the
 	// answer has come. answer has the rest of an answer that is not whole. Only the reader
 	// uses these.
-	// stalls says that it waits for a core although it has come by a loan, and coreWait is how long
-	// it did, as the head says.
+	// coreWait is how long it waited for a core, as the head says.
 	came, begun bool
-	stalls      bool
 	answer      *callwire.Inflow
 	coreWait    time.Duration
+	// stalls says that it waits for a core although it has come by a loan.
+	stalls atomic.Bool
 	// stalled is the pool's, and says how it waits for a core.
 	stalled core.Stalled[*agentConn]
 	// detached cancels the attempt some time after its client has left.
@@ -282,7 +282,7 @@ func (a *attempt) failUntouched(why problem) {
 
 // whyTooLate is why a call ran out of time before the function got it.
 func (a *attempt) whyTooLate() string {
-	if a.stalls {
+	if a.stalls.Load() {
 		return problems.NoInstanceInTime
 	}
 	return problems.BodyTooSlow
@@ -296,7 +296,7 @@ func (a *attempt) onRelease(release callwire.Release) error {
 	if a.leaves() {
 		// First the call: it is before all that came later.
 		switch {
-		case a.stalls && a.call.whole:
+		case a.stalls.Load() && a.call.whole:
 			a.giveUp(release.Reason)
 		case release.NoCredit:
 			a.handBack(release.Reason, core.Decline)
@@ -308,13 +308,16 @@ func (a *attempt) onRelease(release callwire.Release) error {
 	return nil
 }
 
-// onStalled notes whether the call waits for a core of a busy node. It is asked for if another
-// instance has a core for it, and if its request is here whole to be sent again.
+// onStalled notes whether the call waits for a core of a busy node. It is asked for if its client has
+// left, or if another instance has a core for it and its request is here whole to be sent again.
 func (a *attempt) onStalled(stalls bool) {
 	if !a.byLoan || a.begun {
 		return
 	}
-	a.stalls = stalls
+	a.stalls.Store(stalls)
+	if stalls && a.call.answered() {
+		a.conn.askToGiveUp(a.wire)
+	}
 	if !a.call.whole {
 		return
 	}
@@ -380,7 +383,7 @@ func (a *attempt) freePlace(keeps bool, took time.Duration) {
 	unwanted := !a.conn.gateway.keepsCredits(p)
 	p.mu.Unlock()
 	a.conn.gateway.dispatch.finish(after, a.conn)
-	if a.stalls && unwanted { // another connection has the credit that waited for it
+	if a.stalls.Load() && unwanted { // another connection has the credit that waited for it
 		a.conn.gateway.dispatch.returnLoans(p)
 	}
 	if keeps && unwanted {

@@ -118,6 +118,14 @@ func (c *call) cancel() {
 	}
 }
 
+// giveUpIfItStalls asks for the call if it waits for a core.
+func (c *call) giveUpIfItStalls() {
+	if a := c.currentAttempt(); a != nil && a.stalls.Load() {
+		a.conn.askToGiveUp(a.wire)
+		a.conn.wire.FlushLater()
+	}
+}
+
 // traceID is the id of the call's trace if that is recorded, and otherwise empty.
 func (c *call) traceID() string {
 	if !c.scope.Recorded() {

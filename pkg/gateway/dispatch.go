@@ -131,6 +131,9 @@ func (d *dispatcher) carryOut(c *call, decided core.Decision) {
 	if decided.Cancel {
 		c.cancel()
 	}
+	if decided.GiveUp {
+		c.giveUpIfItStalls()
+	}
 }
 
 // offer sends a call's ticket to the scheduler that serves the function's slot. If none does

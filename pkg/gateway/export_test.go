@@ -22,6 +22,11 @@ func (g *Gateway) Has(uri string) bool {
 	})
 }
 
+// Answered reports whether the client of a call that has not ended has an answer, or has left.
+func (g *Gateway) Answered(uri string) bool {
+	return slices.ContainsFunc(g.calls.snapshot(), func(c *call) bool { return c.uri == uri && c.answered() })
+}
+
 func (g *Gateway) Held() int {
 	g.admitter.mu.Lock()
 	defer g.admitter.mu.Unlock()

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -185,6 +186,41 @@ func TestACallWithALongBodyIsNotAskedFor(t *testing.T) {
 	}
 	slow.keep(200, "")
 	wrote(t, answers, 200, invocation.ExecutedYes)
+}
+
+// A call waits for a core, and its client leaves before the gateway knows that it waits, or after. It
+// does not run, although no other instance has a core for it.
+func TestACallThatStallsDoesNotRunOnceItsClientHasLeft(t *testing.T) {
+	for name, early := range map[string]bool{"before it stalls": true, "while it stalls": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t)
+			busy, calm := w.twoLenders()
+			w.calls("other")
+			calm.byLoan().is("other")
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			answers := w.call(w.get("/function/hello/slow").WithContext(ctx))
+			slow := busy.byLoan().is("slow")
+			if early {
+				leave()
+				until(t, "the gateway knows", func() bool { return w.gateway.Answered("/slow") })
+			}
+			slow.stalls(invocation.LongCoreWait)
+			if !early {
+				slow.notAsked()
+				leave()
+			}
+			slow.asked()
+			slow.sendRelease(callwire.Release{Keeps: true, Reason: "it waits for a core"})
+			until(t, "the call has ended", func() bool { return !w.gateway.Has("/slow") })
+			receive(t, answers, "the client")
+			w.calls("next")
+			busy.byLoan().is("next").keep(200, "")
+			if n := w.metric("windlass_gateway_calls_given_up_total"); n != 0 {
+				t.Errorf("%v calls went to another instance", n)
+			}
+		})
+	}
 }
 
 // The instance that has the call is gone before it gives it up: nobody knows whether it ran, as for

@@ -126,8 +126,9 @@ type Decision struct {
 	// has begun. Failure describes both.
 	Fail, Cut bool
 	Failure   Failure
-	// Cancel says that its instance should stop.
-	Cancel bool
+	// Cancel says that its instance should stop, and GiveUp that it should release the invocation if
+	// that still waits for a core.
+	Cancel, GiveUp bool
 	// End says that the invocation has Ended: later events about it are ignored.
 	End bool
 }
@@ -214,8 +215,8 @@ func (v *Invocation) Refuse() Decision {
 	return v.fail(CauseGiven)
 }
 
-// ClientLeft records that the client has disconnected. A waiting invocation then never runs. A
-// claimed one continues, unless the function asks for its cancellation.
+// ClientLeft records that the client has disconnected. A waiting invocation then never runs, for an
+// instance or for a core. One that runs continues, unless the function asks for its cancellation.
 func (v *Invocation) ClientLeft() Decision {
 	if !v.answer.Final() {
 		v.answer = AnswerAbandoned
@@ -228,7 +229,11 @@ func (v *Invocation) ClientLeft() Decision {
 		d.CancelTicket = true
 		return d
 	}
-	return Decision{Cancel: v.phase == Claimed && v.spec.CancelOnDisconnect}
+	claimed := v.phase == Claimed
+	return Decision{
+		Cancel: claimed && v.spec.CancelOnDisconnect,
+		GiveUp: claimed && !v.spec.CancelOnDisconnect && !v.begun,
+	}
 }
 
 // ClientLeftEarly is ClientLeft for a client that has left a part of its request's body unread. A

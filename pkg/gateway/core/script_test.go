@@ -168,6 +168,7 @@ func said(d Decision, err error) string {
 	add(d.Failure.Lost != "", "after %s", d.Failure.Lost)
 	add(d.Cut, "cut the answer")
 	add(d.Cancel, "stop the instance")
+	add(d.GiveUp, "ask for it if it waits for a core")
 	add(d.End, "forget it")
 	if len(words) == 0 {
 		return "nothing"

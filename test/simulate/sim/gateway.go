@@ -139,6 +139,9 @@ func (g *gateway) carryOut(c *call, d core.Decision) {
 	if d.Cancel {
 		c.attempt.cancel()
 	}
+	if d.GiveUp && c.attempt.stalls {
+		c.attempt.askToGiveUp()
+	}
 }
 
 // offer sends a ticket to the scheduler that its function's slot is with.

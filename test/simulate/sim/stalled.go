@@ -36,6 +36,9 @@ func (a *agent) mayBegin(t *agentAttempt) {
 func (a *attempt) stall(stalls bool) {
 	if a.stalls = stalls; stalls {
 		a.pool.core.Stall(&a.stalled)
+		if a.call.life.Answer().Final() {
+			a.askToGiveUp()
+		}
 	} else {
 		a.pool.core.Unstall(&a.stalled)
 	}
@@ -53,9 +56,12 @@ func (g *gateway) askForStalled(p *pool) {
 			return
 		}
 		g.note("asks for a call", uint64(a.call.number), uint64(a.number))
-		c.stream.send(g.node, giveUpFrame{int(s.Number)})
+		a.askToGiveUp()
 	}
 }
+
+// askToGiveUp asks the instance for the call.
+func (a *attempt) askToGiveUp() { a.conn.stream.send(a.conn.gateway.node, giveUpFrame{a.wire}) }
 
 // leavesBusyNode queues a call again that an instance gave up while it waited for a core.
 func (a *attempt) leavesBusyNode() {
