@@ -280,9 +280,10 @@ func (a *attempt) failUntouched(why problem) {
 	a.update(func(v *core.Invocation) core.Decision { return v.FailUntouched(a.number) }, why)
 }
 
-// whyTooLate is why a call ran out of time before the function got it.
+// whyTooLate is why a call ran out of time before the function got it. One by a loan whose body came
+// whole has waited for a core, also if its time was too short to say so.
 func (a *attempt) whyTooLate() string {
-	if a.stalls.Load() {
+	if a.stalls.Load() || a.byLoan && a.call.whole {
 		return problems.NoInstanceInTime
 	}
 	return problems.BodyTooSlow

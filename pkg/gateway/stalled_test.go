@@ -263,15 +263,25 @@ func TestADrainingGatewayReturnsWhatWaitedForACall(t *testing.T) {
 // A call by a loan waits for a core until its time is over. Its client may try again, and the place is
 // that of the next call.
 func TestACallThatGetsNoCoreInItsTime(t *testing.T) {
-	for name, body := range map[string]int{"whole": 1, "long": callwire.WholeBody + 1} {
+	for name, with := range map[string]struct {
+		body  int
+		stall bool
+	}{
+		"whole":          {1, true},
+		"long":           {callwire.WholeBody + 1, true},
+		"of a few ms":    {1, false},
+		"without a body": {0, false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			w := newHarness(t)
 			busy, calm := w.twoLenders()
 			w.calls("other")
 			calm.byLoan().is("other")
-			answers := w.call(w.request("POST", "/function/hello/slow", strings.NewReader(strings.Repeat("x", body))))
+			answers := w.call(w.request("POST", "/function/hello/slow", strings.NewReader(strings.Repeat("x", with.body))))
 			slow := busy.byLoan().is("slow")
-			slow.stalls(invocation.LongCoreWait)
+			if with.stall {
+				slow.stalls(invocation.LongCoreWait)
+			}
 			slow.agent.write(func(b []byte) []byte {
 				end := callwire.End{Failure: callwire.FailureTooLate, Detail: "no core was free", Keeps: true}
 				return end.Append(b, slow.number)
