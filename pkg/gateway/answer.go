@@ -79,7 +79,7 @@ func (c *client) interim(head *callwire.Head, by time.Time) {
 // client that has not read the answer by that time is dropped.
 func (c *client) head(head *callwire.Head, by time.Time) error {
 	_ = c.rc.SetWriteDeadline(by)
-	c.body.answering.Store(true)
+	c.body.mayPause.Store(true)
 	c.setHeaders(head)
 	c.closeIfUnread()
 	c.w.WriteHeader(head.Status)

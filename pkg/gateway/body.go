@@ -67,9 +67,10 @@ type requestBody struct {
 type reading struct {
 	// ended says that it was read to its end.
 	ended atomic.Bool
-	// answering says that the function has begun to answer. Client and function may then
-	// talk to each other, with pauses.
-	answering atomic.Bool
+	// mayPause says that the function has begun to answer, or that the call is one of gRPC, whose
+	// functions send a head with their first message only. Client and function may then talk to
+	// each other, with pauses.
+	mayPause atomic.Bool
 	// slow says that it was given up.
 	slow atomic.Bool
 }
@@ -120,7 +121,7 @@ func (b *requestBody) readFor(attempt, offset int, p []byte, over <-chan struct{
 
 // abortSlowRead ends a Read that has waited too long.
 func (b *requestBody) abortSlowRead() {
-	if !b.answering.Load() {
+	if !b.mayPause.Load() {
 		b.slow.Store(true)
 		b.abort()
 	}

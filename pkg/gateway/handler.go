@@ -314,6 +314,8 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget
 		uri: to.uri, request: r, admitted: now, upgrade: upgradeOf(r), trailers: announcedTrailers(r),
 		body: requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, budget: g.bodyWait},
 	}
+	// A function of another protocol begins once the body is whole, so a pause would only hold its instance.
+	c.body.mayPause.Store(unit.Spec.Template.Protocol == v1alpha1.ProtocolHTTP && invocation.IsGRPC(r.Header.Get("Content-Type")))
 	c.waiting = core.Waiting[*call]{Call: c, Since: now}
 	c.client = client{state: &c.callState, request: r, body: &c.body, shared: to.shared, w: w, rc: rc}
 	return c

@@ -59,7 +59,7 @@ func TestHowSlowlyABodyMayCome(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				body := &trickle{every: tt.every, bytes: tt.bytes, aborted: make(chan struct{})}
-				took, err := read(body, func(b *requestBody) { b.answering.Store(tt.answers) }, tt.between)
+				took, err := read(body, func(b *requestBody) { b.mayPause.Store(tt.answers) }, tt.between)
 				if errors.Is(err, errTooSlow) != tt.slow || (tt.slow && took > tt.atMost) {
 					t.Errorf("after %v: %v", took, err)
 				}

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -26,17 +27,8 @@ import (
 // no bound of its own, so that a client that reads slowly holds up no other call.
 const streamWindow = 64 << 10
 
-const grpcType = "application/grpc"
-
 // askTimeout bounds how long a function may take to say that it speaks HTTP/2.
 const askTimeout = time.Second
-
-// isGRPC reports whether a call is one of gRPC, which functions serve by HTTP/2. gRPC-Web, whose
-// types begin alike, is made for HTTP/1.1.
-func isGRPC(h http.Header) bool {
-	rest, ok := strings.CutPrefix(strings.ToLower(h.Get("Content-Type")), grpcType)
-	return ok && (rest == "" || strings.IndexByte("+; ", rest[0]) >= 0)
-}
 
 // http2Client calls a function that speaks HTTP/2 without TLS and without being asked (h2c with
 // prior knowledge). Its calls share connections.
@@ -228,10 +220,10 @@ func (h *http2Client) closeIdle() {
 	}
 }
 
-var errNoHTTP2 = errors.New("it speaks no HTTP/2 without TLS (h2c), which calls with the Content-Type " + grpcType + " need")
+var errNoHTTP2 = errors.New("it speaks no HTTP/2 without TLS (h2c), which calls with the Content-Type " + invocation.GRPCType + " need")
 
 // errOnlyHTTP2 says that the function speaks HTTP/2 where HTTP/1.1 was asked for.
-var errOnlyHTTP2 = errors.New("it speaks HTTP/2 without TLS (h2c), which only calls with the Content-Type " + grpcType + " use")
+var errOnlyHTTP2 = errors.New("it speaks HTTP/2 without TLS (h2c), which only calls with the Content-Type " + invocation.GRPCType + " use")
 
 // isSettings reports whether bytes begin with the frame that a server of HTTP/2 sends first.
 func isSettings(b []byte) bool {

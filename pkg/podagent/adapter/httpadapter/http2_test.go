@@ -45,17 +45,6 @@ func grpcCall(body io.Reader) *adapter.Call {
 	return call
 }
 
-func TestOnlyGRPCIsCalledByHTTP2(t *testing.T) {
-	for contentType, want := range map[string]bool{
-		"application/grpc": true, "application/grpc+proto": true, "Application/gRPC; charset=x": true,
-		"application/grpc-web": false, "application/grpc-web+proto": false, "application/grpcx": false, "application/json": false, "": false,
-	} {
-		if got := isGRPC(http.Header{"Content-Type": {contentType}}); got != want {
-			t.Errorf("%q: %t", contentType, got)
-		}
-	}
-}
-
 func TestAGRPCCallIsAnHTTP2RequestWithTrailersBothWays(t *testing.T) {
 	a := serveHTTP2(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
 // Invoke sends call to the function as one request.
 func (a *Adapter) Invoke(ctx context.Context, call *adapter.Call, w adapter.ResultWriter) error {
-	if isGRPC(call.Header) {
+	if invocation.IsGRPC(call.Header.Get("Content-Type")) {
 		return a.http2.invoke(ctx, call, w)
 	}
 	r := newRequest(call)
