@@ -363,6 +363,8 @@ func (c *agentConn) take(call *call, p *pool, now time.Time) taking {
 // start sends the call of an attempt; the frame is not written yet. If the connection has ended
 // meanwhile, the agent never saw the call.
 func (c *agentConn) start(a *attempt) {
+	// Once it is among the running ones, the end of the connection may give the body to the next attempt.
+	a.takeBody()
 	c.mu.Lock()
 	ended := c.ended
 	if !ended {

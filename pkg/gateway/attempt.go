@@ -76,18 +76,24 @@ type upload struct {
 	late  *time.Timer
 }
 
+// takeBody takes a large body from the attempt before.
+func (a *attempt) takeBody() {
+	c := a.call
+	if c.whole {
+		return
+	}
+	a.upload = &upload{out: callwire.NewOutflow(a.conn.wire, a.wire), over: make(chan struct{})}
+	c.body.replay.lendTo(a.number)
+	if c.expectsContinue() {
+		a.upload.late = time.AfterFunc(continueTimeout, a.startUpload)
+	}
+}
+
 // send sends the call to the instance, and begins to send a large body. The frame is not
 // written yet.
 func (a *attempt) send() {
 	c := a.call
-	if !c.whole {
-		a.upload = &upload{out: callwire.NewOutflow(a.conn.wire, a.wire), over: make(chan struct{})}
-		c.body.replay.lendTo(a.number)
-	}
 	message := c.wireCall(a.unit, a.number)
-	if message.ExpectContinue {
-		a.upload.late = time.AfterFunc(continueTimeout, a.startUpload)
-	}
 	// From here on the reader of the connection may have the answer.
 	a.conn.wire.CommitLater(message.Append(a.conn.wire.Begin(), a.wire))
 	if !c.whole && message.Upgrade == "" && !message.ExpectContinue {

@@ -82,13 +82,19 @@ func (c *call) wireCall(unit *v1alpha1.Function, attempt int) callwire.Call {
 		Method: r.Method, RequestURI: c.uri, Host: r.Host,
 		Header:        c.headersOf(attempt),
 		ContentLength: r.ContentLength, Whole: c.whole, Body: c.small, Upgrade: c.upgrade,
-		ExpectContinue: !c.whole && c.upgrade == "" && r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue"),
+		ExpectContinue: c.expectsContinue(),
 	}
 	message.CoreWait = c.waitedForCores()
 	if !c.whole {
 		message.Trailer = c.trailers
 	}
 	return message
+}
+
+// expectsContinue reports whether the client waits for 100 Continue before it sends its body.
+func (c *call) expectsContinue() bool {
+	r := c.request
+	return !c.whole && c.upgrade == "" && r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue")
 }
 
 // inTrace leaves out what clients say of a trace, if the call is recorded: the state too, if it belongs
