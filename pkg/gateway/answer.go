@@ -96,14 +96,7 @@ func (c *client) head(head *callwire.Head, by time.Time) error {
 
 func (c *client) setHeaders(head *callwire.Head) {
 	h := c.w.Header()
-	answerHeaders(h, head.Header, c.shared)
-	h.Set(invocation.HeaderInvocationID, c.state.id.String())
-	h.Set(invocation.HeaderExecuted, string(invocation.ExecutedYes))
-	if revision := c.state.destination().unit.FunctionRevisionName(); revision != "" {
-		h.Set(invocation.HeaderRevision, revision)
-	}
-	timing := invocation.Timing{Queue: c.state.timeline().Waited(), Cold: head.Cold, Function: head.Exec}
-	h.Add(invocation.HeaderTiming, timing.String())
+	c.functionHeaders(h, head)
 	if head.FunctionError != "" {
 		h.Set(invocation.HeaderFunctionError, invocation.Excerpt(head.FunctionError))
 	}
@@ -124,6 +117,18 @@ func (c *client) setHeaders(head *callwire.Head) {
 			h.Add("Trailer", name)
 		}
 	}
+}
+
+// functionHeaders sets the headers of the function's answer, and what Windlass says of the call.
+func (c *client) functionHeaders(h http.Header, head *callwire.Head) {
+	answerHeaders(h, head.Header, c.shared)
+	h.Set(invocation.HeaderInvocationID, c.state.id.String())
+	h.Set(invocation.HeaderExecuted, string(invocation.ExecutedYes))
+	if revision := c.state.destination().unit.FunctionRevisionName(); revision != "" {
+		h.Set(invocation.HeaderRevision, revision)
+	}
+	timing := invocation.Timing{Queue: c.state.timeline().Waited(), Cold: head.Cold, Function: head.Exec}
+	h.Add(invocation.HeaderTiming, timing.String())
 }
 
 // hasBody reports whether an answer has a body, even an empty one.

@@ -231,13 +231,14 @@ func TestTrailersThatNoRequestMayHaveReachNoInstance(t *testing.T) {
 // echo is a client that has switched to the protocol "echo".
 func (w *harness) echo() (*raw, *instance) {
 	w.Helper()
+	w.route(part{"", 7, 100})
 	c := w.dial()
 	c.send("GET /function/hello/chat HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: echo, other\r\nSec-WebSocket-Key: k\r\n\r\n")
 	i := w.take()
 	if i.granted.Upgrade != "echo, other" {
 		w.Errorf("the function was asked for %q", i.granted.Upgrade)
 	}
-	i.sendHead(callwire.Head{Status: 101, Upgrade: "echo", ContentLength: -1, Header: fields([]string{"Sec-Websocket-Accept", "a"})})
+	i.sendHead(callwire.Head{Status: 101, Upgrade: "echo", ContentLength: -1, Header: fields([]string{"Sec-Websocket-Accept", "a"}), Exec: 3 * time.Millisecond})
 	resp, err := http.ReadResponse(c.r, &http.Request{Method: "GET"})
 	if err != nil {
 		w.Fatal(err)
@@ -245,6 +246,9 @@ func (w *harness) echo() (*raw, *instance) {
 	h := resp.Header
 	if resp.StatusCode != 101 || h.Get("Upgrade") != "echo" || h.Get("Connection") != "Upgrade" || h.Get("Sec-Websocket-Accept") != "a" || h.Get("Windlass-Executed") != "yes" {
 		w.Fatalf("the client heard %d, %v", resp.StatusCode, h)
+	}
+	if timing, known := invocation.ParseTiming(h[invocation.HeaderTiming]); !known || timing.Function != 3*time.Millisecond || h.Get(invocation.HeaderRevision) != "hello-00007" {
+		w.Errorf("the client heard %v of the call", h)
 	}
 	return c, i
 }

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/windlass-dev/windlass/internal/callwire"
-	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // upgradeOf lists the protocols that a request asks to switch to; empty if it asks for none.
@@ -82,11 +81,9 @@ type (
 // writeSwitch writes the answer that switches protocols.
 func (c *client) writeSwitch(conn net.Conn, head *callwire.Head) error {
 	h := make(http.Header)
-	answerHeaders(h, head.Header, c.shared)
+	c.functionHeaders(h, head)
 	h.Set("Connection", "Upgrade")
 	h.Set("Upgrade", head.Upgrade)
-	h.Set(invocation.HeaderInvocationID, c.state.id.String())
-	h.Set(invocation.HeaderExecuted, string(invocation.ExecutedYes))
 	var b strings.Builder
 	b.WriteString("HTTP/1.1 101 Switching Protocols\r\n")
 	_ = h.Write(&b) // never fails
