@@ -177,7 +177,9 @@ func (d *decision) progress() {
 	if d.named(r.StableRevisionName) == nil || !d.latest.Status.FullTrafficTime.IsZero() {
 		steps = nil
 	}
-	for at := max(r.Step, 1); int(at) <= len(steps); at++ {
+	// Of fewer steps than before the last one is taken again: who takes some away wants fewer calls at the
+	// latest revision, not all of them.
+	for at := min(max(r.Step, 1), int32(len(steps))); at > 0 && int(at) <= len(steps); at++ {
 		d.enterStep(at)
 		if left := steps[at-1].Hold.Duration - d.now.Sub(r.Since.Time); left > 0 {
 			d.plan.Phase, d.plan.Again = Stepping, left

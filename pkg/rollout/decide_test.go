@@ -144,6 +144,24 @@ func TestStepsThatAreTakenAwayEnd(t *testing.T) {
 	w.expect(Done, to("00003", 100))
 }
 
+// Who shortens the steps of a rollout wants fewer calls at the new revision.
+func TestOfFewerStepsTheLastIsTakenAgain(t *testing.T) {
+	w := newHarness(t)
+	w.deploy("a")
+	w.prove("thumbnail-00001")
+	w.change(twoSteps)
+	w.deploy("b")
+	w.prove("thumbnail-00003")
+	w.advance(10 * time.Minute)
+	w.expect(Stepping, to("00001", 50), to("00003", 50))
+	w.change(func(s *v1alpha1.FunctionSpec) {
+		s.Rollout.Steps = []v1alpha1.RolloutStep{{Weight: 5, Hold: v1alpha1.Duration{Duration: time.Hour}}}
+	})
+	w.expect(Stepping, to("00001", 95), to("00003", 5))
+	w.advance(time.Hour)
+	w.expect(Done, to("00003", 100))
+}
+
 func TestTrafficIsWhatTheAuthorSays(t *testing.T) {
 	w := newHarness(t)
 	w.deploy("a")
