@@ -47,10 +47,14 @@ func RecallCalm(q *Queue, cid invocation.CID, id invocation.ID, now time.Time, i
 		return
 	}
 	pauseRecalls(q, now)
-	q.lateFor = slices.DeleteFunc(q.lateFor, func(other invocation.ID) bool { return other == id || !q.entries[other].mayRebind(now) })
+	q.lateFor = slices.DeleteFunc(q.lateFor, func(other invocation.ID) bool { return !q.entries[other].mayRebind(now) })
+	known, others := slices.Contains(q.lateFor, id), len(q.lateFor)
+	if known {
+		others--
+	}
 	expected, onBusy := s.expectedAtCalm(now)
-	if expected > len(q.lateFor) {
-		return
+	if expected > others {
+		return // one of these places is for it, if it is known
 	}
 	var best recallable
 	for _, in := range s.joined {
@@ -67,7 +71,9 @@ func RecallCalm(q *Queue, cid invocation.CID, id invocation.ID, now time.Time, i
 		}
 	}
 	if best.loan != nil {
-		q.lateFor = append(q.lateFor, id)
+		if !known {
+			q.lateFor = append(q.lateFor, id)
+		}
 		best.recall(best.of, 1, best.term(now), now, visit)
 	}
 }

@@ -207,3 +207,26 @@ func TestALoanIsRecalledWhereItsCallWaitsForACore(t *testing.T) {
 		t.Error("an instance that drains counts as one of a calm node")
 	}
 }
+
+// An agent says again and again that its call waits, and a place that was recalled for it comes back later.
+func TestARecalledPlaceIsStillForItsTicketWhenThatIsSaidAgain(t *testing.T) {
+	l := newLateBinding(t, true, false, false)
+	l.pull("1", Pull{Loans: []Loan{{"h", 1}}})
+	l.pull("2", Pull{Loans: []Loan{{"h", 1}}})
+	l.pull("0", Pull{Credits: 1, NodeBusy: true})
+	l.offer(1, 1)
+	l.expect("0 gets 1")
+	awaits := Pull{NodeBusy: true, AwaitsCore: true, Awaits: invocation.ID{1}}
+	var recalled []invocation.CID
+	for range 2 {
+		l.pass(50 * time.Millisecond)
+		l.pull("0", awaits)
+		RecallCalm(l.Queue, "0", invocation.ID{1}, l.now, func(string) int { return 2 }, func(r Recall) { recalled = append(recalled, r.CID) })
+	}
+	if len(recalled) != 1 {
+		t.Fatalf("%q are recalled for one ticket", recalled)
+	}
+	l.pull(recalled[0], Pull{Credits: 1})
+	RebindRecalled(l.Queue, l.now, true, l.deliver)
+	l.expect(string(recalled[0]) + " gets 1")
+}
