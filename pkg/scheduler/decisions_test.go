@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // account is what is told of ns/f.
@@ -125,6 +126,26 @@ func TestA3TheLastFailureIsToldUntilTheFunctionIsAnother(t *testing.T) {
 		w.put("f", revision(2))
 		if last := w.account().LastFailure; last != nil {
 			t.Errorf("of another program: %+v", last)
+		}
+	})
+}
+
+func TestTheLastFailureIsOfThePresentTerm(t *testing.T) {
+	inSharedHarness(t, func(w *harness) {
+		fn := w.put("f", minInstances(1))
+		w.ticks(1)
+		a := w.ready(w.started(fn, 1)[0])
+		a.goodbye(agentwire.Goodbye_REASON_FUNCTION_ENDED, "the function exited with status 3")
+		a.closeSend()
+		if w.account().LastFailure == nil {
+			t.Fatal("the failure is not told")
+		}
+		w.ownership.lose("other:1")
+		w.after(core.AuditEvery)
+		w.ownership.own(true)
+		w.after(core.AuditEvery)
+		if last := w.account().LastFailure; last != nil {
+			t.Errorf("of an earlier term: %+v", last)
 		}
 	})
 }

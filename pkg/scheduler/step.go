@@ -160,6 +160,8 @@ func (s *host) execute(f *function, now time.Time, e core.Effect) {
 		s.deps.Instances.Release(f.uid)
 		f.stats.pendingStarts = nil
 		f.stats.reports.dropInstances()
+		// They are of this term, and would be told in the next one.
+		f.stats.failure, f.stats.coreWait, f.stats.noRoom = nil, nil, ""
 	case core.Connected:
 		s.deps.Instances.Connect(keyOf(f.uid, e.CID))
 	case core.Terminate:
