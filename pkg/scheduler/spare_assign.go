@@ -71,7 +71,7 @@ func (s *warmPools) onAssigned(f *function, fn *v1alpha1.Function, rt *v1alpha1.
 	f.dropInstance(key.CID)
 	s.deps.Log.Warn("a spare instance could not be taken; one is started", "function", fn.Key().String(), "cid", key.CID)
 	p.close(errNotAssigned)
-	s.step(f, core.AssignFailed{})
+	s.step(f, core.AssignFailed{CID: key.CID})
 }
 
 // assignment is the message that makes a spare instance an instance of a function.

@@ -30,7 +30,7 @@ type auditFindings struct {
 
 func onActivityAudited(f *Function, e ActivityAudited) {
 	before := f.audits.asleep
-	f.audits.asleep = !e.Awake && f.served() && (f.Waiting() > 0 || f.lost > 0)
+	f.audits.asleep = !e.Awake && f.served() && (f.Waiting() > 0 || len(f.lost) > 0)
 	if before && f.audits.asleep {
 		f.activity.parked = true // wake acts only on a parked function
 		f.wake()

@@ -118,7 +118,7 @@ type (
 		Refusal                           invocation.Refusal
 	}
 	// AssignFailed is a spare instance that could not be assigned to the function.
-	AssignFailed struct{}
+	AssignFailed struct{ CID invocation.CID }
 	// Ended is an instance whose processes have ended.
 	Ended struct{}
 )
@@ -145,7 +145,7 @@ func handle(f *Function, e Event, now time.Time) {
 	case OwnershipChanged:
 		onOwnershipChanged(f, e, now)
 	case Paused:
-		f.lost = 0
+		f.lost = nil
 	case *Offered:
 		onOffered(f, e, now)
 	case *CallCancelled:
@@ -173,7 +173,7 @@ func handle(f *Function, e Event, now time.Time) {
 	case StartFailed:
 		onStartFailed(f, e, now)
 	case AssignFailed:
-		onAssignFailed(f, now)
+		onAssignFailed(f, e, now)
 	case Ended:
 		f.wake()
 	case *Ticked:

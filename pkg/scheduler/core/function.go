@@ -84,8 +84,8 @@ type Function struct {
 	floorPolicy *floor.Policy
 	lastDecision
 	degraded degradedMode
-	// lost counts the instances that ended while they were needed, since the last decision.
-	lost int
+	// lost are the instances that ended while they were needed, since the last decision, and have not come back.
+	lost []invocation.CID
 	// coreWaited is how long calls that have ended since the last decision waited for cores of
 	// their nodes, as far as nobody said so meanwhile.
 	coreWaited time.Duration

@@ -230,6 +230,57 @@ func TestALostInstanceIsReplacedUnlessTheSchedulerWasPaused(t *testing.T) {
 	}
 }
 
+// An agent that opens another stream ends the one before.
+func TestAnInstanceThatComesBackIsNotReplaced(t *testing.T) {
+	f := newTestFunction()
+	f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
+	for n, cid := range []invocation.CID{"1", "2"} {
+		f.Step(start, Joined{CID: cid, Capacity: 1})
+		f.Step(start, &Pulled{CID: cid, Wants: true, Credits: 1})
+		f.Step(start, &Offered{Ticket: ticketOf(byte(n), start)})
+	}
+	later := start.Add(3 * time.Second) // they have claimed by then
+	f.Step(later, Left{CID: "1", Involuntary: true})
+	f.Step(later, Left{CID: "2", Involuntary: true})
+	f.Step(later, Joined{CID: "2", Capacity: 1})
+	f.Step(later, &Pulled{CID: "2", Wants: true})
+	if d, _ := decide(f, later, Observed{Created: 1}); d.Snapshot.Lost != 1 {
+		t.Errorf("%d are lost, want the one that has not come back", d.Snapshot.Lost)
+	}
+}
+
+func TestRunningCallsWithoutATicketHereCountInFlight(t *testing.T) {
+	for name, before := range map[string][]Event{
+		"an earlier scheduler": {},
+		"this one, before the agent's stream broke": {
+			Joined{CID: "1", Capacity: 1}, &Pulled{CID: "1", Wants: true, Credits: 1}, &Offered{Ticket: ticketOf(1, start)}, Left{CID: "1", Involuntary: true},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newTestFunction(func(s *Spec) { s.Calls.Concurrency = 1 })
+			f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
+			now := start
+			for _, e := range before {
+				f.Step(now, e)
+				now = now.Add(3 * time.Second)
+			}
+			f.Step(now, Joined{CID: "1", Capacity: 1})
+			f.Step(now, &Pulled{CID: "1", Wants: true})
+			offer := func(n byte) bool {
+				_, refused := AnswerOf[OfferRefused](f.Step(now, &Offered{Ticket: ticketOf(n, now)}))
+				return !refused
+			}
+			if offer(2) {
+				t.Error("a call is admitted while one runs, where the limit is one")
+			}
+			f.Step(now, &Pulled{CID: "1", Wants: true, Credits: 1})
+			if !offer(3) {
+				t.Error("a call is refused although none runs")
+			}
+		})
+	}
+}
+
 // Calls get in, or a reason why they do not.
 func TestWhatIsRefusedSaysWhy(t *testing.T) {
 	barred := invocation.Refusal{Reason: invocation.RefusedCannotStart, Detail: "no such image"}

@@ -50,6 +50,7 @@ func onJoined(f *Function, e Joined) {
 		f.instances = make(instances)
 	}
 	f.instances[e.CID] = &instance{agent: e.Agent}
+	f.lost = slices.DeleteFunc(f.lost, func(cid invocation.CID) bool { return cid == e.CID })
 	f.do(Connected{CID: e.CID})
 	switch {
 	case e.Agent == AgentUnsupported:
@@ -158,7 +159,7 @@ func onLeft(f *Function, e Left, now time.Time) {
 	held := f.queue.Leave(e.CID, now)
 	delete(f.instances, e.CID)
 	if held > 0 && e.Involuntary && !in.draining {
-		f.lost++
+		f.lost = append(f.lost, e.CID)
 	}
 	f.match(now)
 	f.wake()
@@ -191,9 +192,9 @@ func onStartFailed(f *Function, e StartFailed, now time.Time) {
 }
 
 // The spare instance counts as lost, so the next decision launches another.
-func onAssignFailed(f *Function, now time.Time) {
+func onAssignFailed(f *Function, e AssignFailed, now time.Time) {
 	if f.served() {
-		f.lost++
+		f.lost = append(f.lost, e.CID)
 	}
 	f.wake()
 	requestRun(f, now)

@@ -62,7 +62,7 @@ func releaseOwnership(f *Function, now time.Time) {
 	f.do(Release{})
 	f.refuseWaiting(NotOwner, now)
 	f.idleSince = time.Time{}
-	f.lost, f.lastDecision, f.degraded = 0, lastDecision{}, degradedMode{}
+	f.lost, f.lastDecision, f.degraded = nil, lastDecision{}, degradedMode{}
 	f.estimates = newEstimates(f.config)
 }
 

@@ -91,7 +91,7 @@ func (f *Function) holds(o Observed, now time.Time) (until time.Time, held bool)
 	switch {
 	case f.term.Standby == "" || f.Tickets() > 0 || !now.Before(until):
 		return time.Time{}, false
-	case f.Waiting() > 0 || f.lost > 0: // calls without tickets may soon have some
+	case f.Waiting() > 0 || len(f.lost) > 0: // calls without tickets may soon have some
 		return time.Time{}, true
 	}
 	return until, true
@@ -104,7 +104,7 @@ func snapshot(f *Function, o Observed, now time.Time) autoscaler.Snapshot {
 		Arrived: view.Arrived, Departed: view.Departed,
 		Stale: f.queue.Stale(now, StaleAfter), OldestWait: view.OldestWait,
 		Created: o.Created, Busy: min(view.Busy, o.Created), Creating: o.Creating,
-		Lost: f.lost, Failing: o.Failing, Room: o.Room,
+		Lost: len(f.lost), Failing: o.Failing, Room: o.Room,
 		Concurrency:   f.spec.Concurrency,
 		MeanExecution: f.estimates.executions.Mean(), MeanStart: f.estimates.meanStart(o.KindStart, f.spec.StartupTimeout),
 		CoreWaited: f.coreWaited, AwaitingCore: min(view.AwaitingCore, o.Created), NodesBusy: o.NodesBusy,
@@ -113,7 +113,7 @@ func snapshot(f *Function, o Observed, now time.Time) autoscaler.Snapshot {
 	if !f.lastDecision.at.IsZero() {
 		s.Elapsed = max(0, now.Sub(f.lastDecision.at))
 	}
-	f.lost, f.coreWaited = 0, 0
+	f.lost, f.coreWaited = nil, 0
 	return s
 }
 

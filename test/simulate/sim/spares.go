@@ -276,6 +276,6 @@ func (f *served) took(e *entry, by *spareEnd, taken bool) {
 	default:
 		s.note("takes no spare instance", uint64(f.fn.index), 0)
 		f.inventory.remove(e.in.cid)
-		f.step(core.AssignFailed{})
+		f.step(core.AssignFailed{CID: e.in.cid})
 	}
 }
