@@ -65,9 +65,11 @@ func admit(f *Function, e *Offered, now time.Time) *invocation.Refusal {
 	}
 	backlog, known := f.Backlog(), f.queue.Contains(e.Ticket.ID)
 	if t := &e.Ticket; !known {
+		// Those that no ticket here accounts for run too: an earlier scheduler handed them out, or the agent's stream broke.
+		view := f.queue.View(now)
 		refusal := f.limiter.Admit(admission.Call{
 			Now: now, Term: f.term, Reoffered: e.Again, Remaining: t.Deadline.Sub(now),
-			Waiting: f.queue.Waiting(), Out: f.queue.Out(), Jitter: e.Jitter,
+			Waiting: view.Waiting, Out: view.Out + max(0, view.Untracked), Jitter: e.Jitter,
 		}, f.spec.Calls, backlog)
 		if refusal != nil {
 			return refusal
