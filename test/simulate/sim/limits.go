@@ -35,7 +35,8 @@ func (l *limits) happened(e core.Event, effects []core.Effect) {
 	in, calls := f.scheduler.world.truth.byID[o.Ticket.ID], f.core.Spec().Calls
 	present := len(f.tickets.kept)
 	_, known := f.tickets.kept[o.Ticket.ID]
-	full := calls.Concurrency > 0 && present >= calls.Concurrency
+	// Calls that run without a ticket at this scheduler count, too.
+	full := calls.Concurrency > 0 && present+max(0, f.core.View(now).Untracked) >= calls.Concurrency
 	if refused, is := core.AnswerOf[core.OfferRefused](effects); is {
 		f.scheduler.note("refuses a call: "+string(refused.Why.Reason), uint64(f.fn.index), uint64(present))
 		wrong := known

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
@@ -12,8 +13,8 @@ import (
 // once more, by what happened to it.
 type scaling struct {
 	served *served
-	// lost is how many instances ended since the last decision that were needed.
-	lost      int
+	// lost are the instances that ended since the last decision, were needed and have not come back.
+	lost      []invocation.CID
 	takenOver time.Time
 	// settled is how many instances there were at the first decision as an orphan; -1
 	// while somebody confirms the ownership.
@@ -29,19 +30,19 @@ func (c *scaling) before(e core.Event) {
 	switch e := e.(type) {
 	case core.OwnershipChanged:
 		if e.Term == core.Unserved {
-			c.lost, c.blocked = 0, false
+			c.lost, c.blocked = nil, false
 		} else {
 			c.takenOver = c.served.scheduler.now()
 		}
 	case core.Paused:
-		c.lost = 0
+		c.lost = nil
 	case core.Left:
 		if e.Involuntary && !c.served.core.Draining(e.CID) && c.served.tickets.needs(e.CID, c.served.scheduler.now()) {
-			c.lost++
+			c.lost = append(c.lost, e.CID)
 		}
 	case core.AssignFailed:
 		if c.served.serving() {
-			c.lost++
+			c.lost = append(c.lost, e.CID)
 		}
 	case *core.Applied:
 		c.blocked = e.Decided.Wanted() > 0 && e.Launched == 0
@@ -58,6 +59,8 @@ func (c *scaling) after(_ core.Event, effects []core.Effect) {
 		switch effect := effect.(type) {
 		case *core.Decided:
 			c.decided(effect)
+		case core.Connected:
+			c.lost = slices.DeleteFunc(c.lost, func(cid invocation.CID) bool { return cid == effect.CID })
 		case core.Terminate:
 			if c.served.tickets.needs(effect.CID, c.served.scheduler.now()) {
 				w.violate(RuleLetGoIdle, 0)
@@ -68,10 +71,10 @@ func (c *scaling) after(_ core.Event, effects []core.Effect) {
 
 // decided looks at what was decided on.
 func (c *scaling) decided(d *core.Decided) {
-	if d.Snapshot.Lost != c.lost {
+	if d.Snapshot.Lost != len(c.lost) {
 		c.served.scheduler.world.violate(RuleLostAreReplaced, 0)
 	}
-	c.lost = 0
+	c.lost = nil
 	if d.Snapshot.Failing && d.Snapshot.Creating == 0 && d.Wanted() == 0 && c.wantedIfStarting(d) {
 		c.served.scheduler.world.violate(RuleTriedAgain, 0)
 	}
