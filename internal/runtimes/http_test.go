@@ -271,6 +271,13 @@ func TestWSGIApplicationsThatMisbehave(t *testing.T) {
 		{"app.lazy", 200, "written yielded", false, ""},
 		{"app.silent", 500, "Internal Server Error\n", false, "start_response"},
 		{"app.split", 500, "Internal Server Error\n", false, "X-Evil"},
+		{"app.text", 500, "Internal Server Error\n", false, "must be bytes, not str"},
+		{"app.late_text", 200, "", true, "must be bytes, not str"},
+		{"app.foreign", 500, "Internal Server Error\n", false, "latin-1"},
+		{"app.excess", 500, "Internal Server Error\n", false, "more than the 1 bytes of its Content-Length"},
+		{"app.nothing", 500, "Internal Server Error\n", false, "less than the 5 of its Content-Length"},
+		{"app.lengthy", 500, "Internal Server Error\n", false, "invalid literal"},
+		{"app.replaced", 503, "busy", false, ""},
 	} {
 		t.Run(c.handler, func(t *testing.T) {
 			s := startSite(t, v1alpha1.RuntimePython313, c.handler, httpSources[v1alpha1.RuntimePython313])

@@ -6,7 +6,7 @@ import "github.com/windlass-dev/windlass/api/v1alpha1"
 // to do.
 var lambdaSources = map[v1alpha1.RuntimeName]string{
 	v1alpha1.RuntimePython313: `
-import asyncio, os, sys, threading, time
+import asyncio, multiprocessing, os, sys, threading, time
 barrier = threading.Barrier(4)
 print("loaded")
 
@@ -92,7 +92,7 @@ export const not_a_function = 1;
 // httpSources hold the same site in each language.
 var httpSources = map[v1alpha1.RuntimeName]string{
 	v1alpha1.RuntimePython313: `
-import os, threading, time
+import multiprocessing, os, sys, threading, time
 from urllib.parse import parse_qs
 barrier = threading.Barrier(2)
 
@@ -163,6 +163,39 @@ def silent(environ, start_response):
 def split(environ, start_response):
     start_response("200 OK", [("X-Evil", "a\r\nb: c")])
     return [b"no"]
+
+def text(environ, start_response):
+    start_response("200 OK", [])
+    return ["hello"]
+
+def late_text(environ, start_response):
+    start_response("200 OK", [])
+    yield b"bytes"
+    yield "text"
+
+def foreign(environ, start_response):
+    start_response("200 OK", [("Content-Disposition", "attachment; filename=☂.pdf")])
+    return [b"no"]
+
+def excess(environ, start_response):
+    start_response("200 OK", [("Content-Length", "1")])
+    return [b"xy"]
+
+def nothing(environ, start_response):
+    start_response("200 OK", [("Content-Length", "5")])
+    return []
+
+def lengthy(environ, start_response):
+    start_response("200 OK", [("Content-Length", "five")])
+    return [b"12345"]
+
+def replaced(environ, start_response):
+    write = start_response("200 OK", [("Content-Length", "1")])
+    try:
+        write(b"xy")
+    except ValueError:
+        start_response("503 Busy", [], sys.exc_info())
+    return [b"busy"]
 `,
 	v1alpha1.RuntimeNodeJS22: `
 const fs = require('node:fs');

@@ -19,12 +19,8 @@ class Response:
         self.parts = None  # how many writes will come, if known
         self.status = None
         self.headers = []
-        self.head = b""  # kept back so that it leaves with the first data
-        self.started = False
-        self.length = None
-        self.sent = 0
-        self.chunked = False
-        self.bodyless = method == "HEAD"
+        self.started = False  # a part of the head may have left
+        self._forget()
 
     def start(self, status, headers, exc_info=None):
         """start_response of PEP 3333."""
@@ -32,6 +28,7 @@ class Response:
             try:
                 if self.started:
                     raise exc_info[1].with_traceback(exc_info[2])
+                self._forget()
             finally:
                 exc_info = None
         elif self.status:
@@ -50,7 +47,9 @@ class Response:
             raise AssertionError("the application sent data before it called start_response")
         if not data:
             return
-        if not self.started:
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise TypeError(f"what the application sends must be bytes, not {type(data).__name__}")
+        if not self._begun:
             self._begin(len(data) if self.parts == 1 else None)
         if self.bodyless:
             return
@@ -66,7 +65,7 @@ class Response:
         """Ends the answer."""
         if not self.status:
             raise AssertionError("the application did not call start_response")
-        if not self.started:
+        if not self._begun:
             self._begin(0)
         if not self.bodyless and self.length is not None and self.sent < self.length:
             raise ValueError(f"the application sent {self.sent} bytes, less than the {self.length} of its Content-Length")
@@ -75,14 +74,24 @@ class Response:
     def internal_error(self):
         """Answers 500 in place of an application that failed. The reason is in the log, not for the caller."""
         text = b"Internal Server Error\n"
+        self._forget()
         self.parts = 1
         self.status, self.headers = "500 Internal Server Error", [("Content-Type", "text/plain")]
         self.write(text)
         self.finish()
 
+    def _forget(self):
+        """Drops a head that was formed, which is possible until it has been sent."""
+        self._begun = False
+        self.head = b""  # kept back so that it leaves with the first data
+        self.length = None
+        self.sent = 0
+        self.chunked = False
+        self.bodyless = self.method == "HEAD"
+
     def _begin(self, known_length):
         """Decides how the end of the body will be told, and forms the head."""
-        self.started = True
+        self._begun = True
         lines = [f"HTTP/1.1 {self.status}"]
         empty = self.status[:3] in ("204", "304")
         self.bodyless = self.bodyless or empty
@@ -111,6 +120,7 @@ class Response:
         pieces = [p for p in (head, *pieces) if p]
         if sum(map(len, pieces)) <= JOIN_LIMIT:
             pieces = [b"".join(pieces)]
+        self.started = True
         for piece in pieces:
             if piece:
                 self.socket.sendall(piece)
