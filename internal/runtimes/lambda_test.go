@@ -44,6 +44,9 @@ func TestCallsAreAnsweredOneAfterTheOther(t *testing.T) {
 		{"JSON that is none", js, `{"a":`, "error", "not valid JSON", "Runtime.UnmarshalError", ""},
 		{"an exception", js, `{"do":"throw"}`, "error", "no ☂ today", "Refused", ""},
 		{"a thrown string", js, `{"do":"throw string"}`, "error", "a string", "string", v1alpha1.RuntimeNodeJS22},
+		{"an exception that cannot be printed", js, `{"do":"throw odd"}`, "error", "app.Odd object", "Odd", v1alpha1.RuntimePython313},
+		{"an error with a number as its name", js, `{"do":"throw odd"}`, "error", "odd", "404", v1alpha1.RuntimeNodeJS22},
+		{"a thrown object that has no text", js, `{"do":"throw bare"}`, "error", "[object Object]", "object", v1alpha1.RuntimeNodeJS22},
 		{"a result that is not JSON", js, `{"do":"unserialisable"}`, "error", "cannot be written as JSON", "Runtime.MarshalError", ""},
 		{"a number that is not JSON", js, `{"do":"nan"}`, "error", "cannot be written as JSON", "Runtime.MarshalError", ""},
 		{"a result of bytes", js, `{"do":"bytes"}`, "response", "\x00\xff", "", ""},
@@ -164,6 +167,8 @@ func TestAHandlerThatCannotBeLoadedIsAnInitError(t *testing.T) {
 		{"wrong syntax", "app.handler", sources("def (", "export const ="), "Runtime.ImportModuleError", "SyntaxError"},
 		{"throws", "app.handler", sources("1/0", "throw new TypeError('x')\nexport {}"), "Runtime.ImportModuleError", "Error"},
 		{"exits", "app.handler", sources("import sys; sys.exit(0)", "throw 0"), "Runtime.ImportModuleError", "0"},
+		{"throws what has no text", "app.handler", sources("class Odd(Exception):\n    def __str__(self): raise self\nraise Odd()", "throw Object.create(null)"), "Runtime.ImportModuleError", "Unable to import"},
+		{"named as a module of Python", "time.handler", sources("other = 1", "export const other = 1"), "Runtime.HandlerNotFound", "missing from module"},
 		{"missing handler", "app.gone", lambdaSources, "Runtime.HandlerNotFound", "missing"},
 		{"not a function", "app.not_a_function", lambdaSources, "Runtime.HandlerNotFound", "not "},
 	} {

@@ -13,6 +13,10 @@ print("loaded")
 class Refused(Exception):
     pass
 
+class Odd(Exception):
+    def __str__(self):
+        return self.not_there
+
 def handler(event, context):
     do = event.get("do") if isinstance(event, dict) else None
     if do == "context":
@@ -21,6 +25,8 @@ def handler(event, context):
                 context.invoked_function_arn, context.client_context, 0 < left <= 3600000]
     if do == "throw":
         raise Refused("no ☂ today")
+    if do == "throw odd":
+        raise Odd()
     if do == "unserialisable":
         return object()
     if do == "nan":
@@ -65,6 +71,8 @@ export const handler = async (event, context) => {
     }
     case 'throw': throw new Refused('no ☂ today');
     case 'throw string': throw 'a string';
+    case 'throw odd': throw Object.assign(new Error('odd'), { name: 404 });
+    case 'throw bare': throw Object.create(null);
     case 'unserialisable': { const o = {}; o.o = o; return o; }
     case 'nan': return 1n;
     case 'bytes': return Buffer.from([0, 255]);

@@ -3,12 +3,13 @@ import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { messageOf, stackOf, typeOf } from './errors.mjs';
+
 const base = '/2018-06-01/runtime/';
 // How long to wait for the Runtime API to listen: shim and agent start together.
 const connectMs = 10_000;
 // By this the agent knows this process from whoever else the handler asks for URLs.
 const self = { 'Windlass-Client': randomUUID() };
-const here = new URL('.', import.meta.url).href;
 
 // The calls that run now. Each is told to fail when something fails that
 // belongs to no call in particular.
@@ -187,32 +188,18 @@ function named(name, message) {
   return error;
 }
 
-// typeOf is the name of an error's class, whether or not the class says it again.
-function typeOf(error) {
-  if (!(error instanceof Error)) return typeof error;
-  return error.name === 'Error' ? error.constructor.name : error.name;
-}
-
 // report is what the Runtime API wants to know of an error, or of whatever
 // else was thrown.
 function report(error) {
-  const isError = error instanceof Error;
   return JSON.stringify({
-    errorMessage: isError ? error.message : String(error),
+    errorMessage: messageOf(error),
     errorType: typeOf(error),
-    stackTrace: isError ? stackOf(error).split('\n') : [],
+    stackTrace: error instanceof Error ? stackOf(error).split('\n') : [],
   });
 }
 
-function stackOf(error) {
-  // Frames of the shim say nothing about the handler.
-  const lines = String(error.stack ?? error).split('\n');
-  return lines.filter((line) => !line.includes(here)).join('\n');
-}
-
 function logError(error, requestId = '') {
-  const text = error instanceof Error ? stackOf(error) : String(error);
-  console.error(`[ERROR] ${requestId ? requestId + ' ' : ''}${text}`);
+  console.error(`[ERROR] ${requestId ? requestId + ' ' : ''}${stackOf(error)}`);
 }
 
 // Client is one connection to the Runtime API, kept alive.

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
+import { messageOf, textOf } from './errors.mjs';
+
 const extensions = ['.js', '.mjs', '.cjs'];
 
 // load returns the handler; what it throws has the name of the error's type.
@@ -18,7 +20,7 @@ export async function load() {
   try {
     loaded = await importFile(file);
   } catch (cause) {
-    const reason = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
+    const reason = cause instanceof Error ? `${textOf(cause.name)}: ${messageOf(cause)}` : textOf(cause);
     throw failure('Runtime.ImportModuleError', `Unable to import module '${file}': ${reason}`, cause);
   }
   const handler = find(loaded, name) ?? find(loaded.default, name);

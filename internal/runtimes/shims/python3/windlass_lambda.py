@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 
-from windlass_load import Failure
+from windlass_load import Failure, text_of
 
 BASE = "/2018-06-01/runtime/"
 # How long to wait for the Runtime API to listen: shim and agent start together.
@@ -243,7 +243,7 @@ def error_report(e):
     here = os.path.dirname(__file__)
     frames = [f for f in frames if os.path.dirname(f.filename) != here and "importlib" not in f.filename]
     return {
-        "errorMessage": str(e),
+        "errorMessage": text_of(e),
         "errorType": e.kind if failure else type(e).__name__,
         "stackTrace": traceback.format_list(frames),
     }

@@ -15,6 +15,14 @@ class Failure(Exception):
         self.frames_of = frames_of
 
 
+def text_of(e):
+    """What an exception says, also if its own code cannot tell."""
+    try:
+        return str(e)
+    except Exception:
+        return object.__repr__(e)
+
+
 def load():
     """Returns the handler, or raises a Failure."""
     task_root = os.environ.get("LAMBDA_TASK_ROOT")
@@ -25,12 +33,14 @@ def load():
     try:
         loaded = importlib.import_module(module)
     except BaseException as e:  # a module may also call sys.exit
-        message = f"Unable to import module '{module}': {type(e).__name__}: {e}"
+        message = f"Unable to import module '{module}': {type(e).__name__}: {text_of(e)}"
         raise Failure("Runtime.ImportModuleError", message, e) from e
     handler = getattr(loaded, name, None)
     if not callable(handler):
         what = "missing from" if handler is None else "not callable in"
-        raise Failure("Runtime.HandlerNotFound", f"Handler '{name}' is {what} module '{module}' ({loaded.__file__})")
+        # A module of Python with the same name, such as time, has no file.
+        file = getattr(loaded, "__file__", None) or "built in"
+        raise Failure("Runtime.HandlerNotFound", f"Handler '{name}' is {what} module '{module}' ({file})")
     return handler
 
 
