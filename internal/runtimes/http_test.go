@@ -294,6 +294,21 @@ func TestWSGIApplicationsThatMisbehave(t *testing.T) {
 	}
 }
 
+func TestAWSGIApplicationEndsTheWorkersThatItForks(t *testing.T) {
+	for _, concurrency := range []string{"1", "2"} {
+		t.Run("concurrency "+concurrency, func(t *testing.T) {
+			s := startSite(t, v1alpha1.RuntimePython313, "app.forks", httpSources[v1alpha1.RuntimePython313], "WINDLASS_CONCURRENCY="+concurrency)
+			for range 2 {
+				if got := s.ask("GET", "/", nil); got.status != 200 || got.body != "-15" {
+					t.Errorf("got %+v", got)
+				}
+			}
+			s.terminate()
+			s.expectExit(0)
+		})
+	}
+}
+
 func TestASiteThatCannotStartSaysWhy(t *testing.T) {
 	taken := listenOn(t, "127.0.0.1:0")
 	defer taken.Close()

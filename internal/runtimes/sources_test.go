@@ -52,6 +52,13 @@ async def asynchronous(event, context):
     await asyncio.sleep(0)
     return {"event": event}
 
+def forks(event, context):
+    worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(90,))
+    worker.start()
+    worker.terminate()
+    worker.join()
+    return {"event": event, "exit": worker.exitcode}
+
 not_a_function = 1
 `,
 	v1alpha1.RuntimeNodeJS22: `
@@ -171,6 +178,14 @@ def silent(environ, start_response):
 def split(environ, start_response):
     start_response("200 OK", [("X-Evil", "a\r\nb: c")])
     return [b"no"]
+
+def forks(environ, start_response):
+    worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(90,))
+    worker.start()
+    worker.terminate()
+    worker.join()
+    start_response("200 OK", [])
+    return [b"%d" % worker.exitcode]
 
 def text(environ, start_response):
     start_response("200 OK", [])

@@ -11,6 +11,8 @@ import sys
 
 from windlass_load import load
 
+ENDING = (signal.SIGTERM, signal.SIGINT)
+
 
 class Stop:
     """Becomes requested on SIGTERM or SIGINT, and wakes whoever polls its file descriptor."""
@@ -19,8 +21,9 @@ class Stop:
         self.requested = False
         self.fd, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in ENDING:
             signal.signal(number, self._request)
+        os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_end_on_signals)
 
     def _request(self, *_):
         self.requested = True
@@ -28,6 +31,22 @@ class Stop:
             os.write(self._wake, b"x")
         except BlockingIOError:
             pass  # the pipe is full, so whoever polls it is awake
+
+
+def _end_on_signals():
+    """Lets the signals end a forked process: a worker of multiprocessing would ignore them, and stop its parent by the pipe."""
+    for number in ENDING:
+        signal.signal(number, signal.SIG_DFL)
+    _release()
+
+
+def _hold():
+    """Keeps a signal from being lost that comes before a forked process can be ended by it."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+
+
+def _release():
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
 
 def main():
