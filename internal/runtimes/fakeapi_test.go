@@ -15,6 +15,7 @@ import (
 // event is what the fake Runtime API hands out.
 type event struct {
 	id, contentType, body string
+	trace                 string
 }
 
 // posted is what a shim sent: to response, error or init/error.
@@ -90,6 +91,9 @@ func (api *fakeAPI) next(w http.ResponseWriter, r *http.Request) {
 		h.Set("Lambda-Runtime-Deadline-Ms", fmt.Sprint(time.Now().Add(time.Hour).UnixMilli()))
 		h.Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:local:0:function:default-greeter")
 		h["Content-Type"] = nil
+		if e.trace != "" {
+			h.Set("Lambda-Runtime-Trace-Id", e.trace)
+		}
 		if e.contentType != "" {
 			h.Set("Content-Type", e.contentType)
 		}

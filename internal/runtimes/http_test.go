@@ -51,6 +51,7 @@ func TestRequestsAreAnsweredOnOneConnection(t *testing.T) {
 		{"long chunked POST", "PUT", "/echo", chunked(strings.Repeat("x", 200_000)), nil, 200,
 			"PUT  None None None;" + strings.Repeat("x", 200_000)},
 		{"header given twice", "GET", "/echo", nil, []string{"X-Twice", "1", "X-Twice", "2"}, 200, "GET  None None 1,2;"},
+		{"as many headers as the gateway admits, and more", "GET", "/echo", nil, []string{"X-Long", strings.Repeat("x", 70<<10)}, 200, "GET  None None None;"},
 		{"body that is not read", "POST", "/ignore", text(strings.Repeat("x", 300_000)), nil, 200, "ignored"},
 		{"chunked body that is not read", "POST", "/ignore", chunked(strings.Repeat("x", 300_000)), nil, 200, "ignored"},
 		{"expecting 100-continue", "POST", "/echo", text("body"), []string{"Expect", "100-continue"}, 200, "POST  None 4 None;body"},

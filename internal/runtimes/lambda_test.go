@@ -105,6 +105,17 @@ func checkReport(t *testing.T, got posted, message string) {
 	}
 }
 
+func TestLongHeadersOfAnEventEndNoShim(t *testing.T) {
+	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
+		api := newFakeAPI(t)
+		startLambda(t, api, runtime, "app.handler")
+		got := api.call(t, event{id: "1", body: "1", trace: strings.Repeat("x", 40<<10)})
+		if got.kind != "response" {
+			t.Errorf("got %+v, want a response", got)
+		}
+	})
+}
+
 func TestTheContextDescribesTheCall(t *testing.T) {
 	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
 		api := newFakeAPI(t)

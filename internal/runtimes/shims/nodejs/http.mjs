@@ -1,6 +1,11 @@
 // Serves a (request, response) listener on 127.0.0.1:$PORT.
 import http from 'node:http';
 
+import { stackOf } from './errors.mjs';
+
+// The gateway admits 64 KiB of a caller's headers, and others are added on the way.
+const maxHeaderSize = 128 << 10;
+
 // serve runs the listener that load returns until SIGTERM.
 export async function serve(load) {
   const port = process.env.PORT ?? '';
@@ -16,7 +21,7 @@ export async function serve(load) {
     process.exit(1);
   }
   const calls = new Calls();
-  const server = http.createServer((request, response) => {
+  const server = http.createServer({ maxHeaderSize }, (request, response) => {
     calls.began(response);
     run(handler, request, response);
   });

@@ -8,6 +8,8 @@ import { messageOf, stackOf, typeOf } from './errors.mjs';
 const base = '/2018-06-01/runtime/';
 // How long to wait for the Runtime API to listen: shim and agent start together.
 const connectMs = 10_000;
+// Headers that callers choose must not end the process, as more than 16 KiB would.
+const maxHeaderSize = 128 << 10;
 // By this the agent knows this process from whoever else the handler asks for URLs.
 const self = { 'Windlass-Client': randomUUID() };
 
@@ -248,7 +250,7 @@ class Client {
 
   #once(method, path, body, headers, waits) {
     return new Promise((resolve, reject) => {
-      const options = { agent: this.agent, host: this.host, port: this.port, method, path, headers: { ...headers, ...self } };
+      const options = { agent: this.agent, host: this.host, port: this.port, method, path, headers: { ...headers, ...self }, maxHeaderSize };
       const request = http.request(options, (answer) => {
         idle.delete(request);
         const parts = [];

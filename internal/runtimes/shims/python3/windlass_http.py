@@ -4,7 +4,8 @@ import io
 import re
 import socket
 
-HEAD_LIMIT = 64 << 10
+# The gateway admits 64 KiB of a caller's headers, and others are added on the way.
+HEAD_LIMIT = 128 << 10
 # A head that has begun must arrive within this time. Bodies may take theirs:
 # the agent passes on what its own client sends.
 HEAD_SECONDS = 10

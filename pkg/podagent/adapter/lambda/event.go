@@ -13,8 +13,14 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
-// maxEvent bounds a call's body in bytes, as AWS does.
-const maxEvent = 6 << 20
+const (
+	// maxEvent bounds a call's body in bytes, as AWS does.
+	maxEvent = 6 << 20
+	// maxContext bounds a call's client context in bytes as it came, as AWS does, and maxTrace its
+	// trace id. Callers choose both, and Node.js refuses an answer with over 16 KiB of headers.
+	maxContext = 3583
+	maxTrace   = 1 << 10
+)
 
 // readEvent reads the event that is a call's body.
 func readEvent(ctx context.Context, events *bodyBudget, call *adapter.Call) (*bufferedBody, error) {
@@ -55,7 +61,7 @@ var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{8})([0-9a-f]{24})-(
 // traceID is the X-Ray trace id of a call: the client's own, or its W3C
 // traceparent in that form.
 func traceID(h http.Header) string {
-	if own := h.Get("X-Amzn-Trace-Id"); own != "" {
+	if own := h.Get("X-Amzn-Trace-Id"); own != "" && len(own) <= maxTrace && isFieldValue(own) {
 		return own
 	}
 	m := traceparent.FindStringSubmatch(h.Get("Traceparent"))
@@ -68,12 +74,19 @@ func traceID(h http.Header) string {
 
 // clientContext is the JSON that encoded holds, on one line, or nothing.
 func clientContext(encoded string) string {
+	if len(encoded) > maxContext {
+		return ""
+	}
 	decoded, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
 		return ""
 	}
 	var line bytes.Buffer
 	if json.Compact(&line, decoded) != nil {
+		return ""
+	}
+	// JSON may hold a byte 0x7f, and a header may not.
+	if !isFieldValue(line.String()) {
 		return ""
 	}
 	return line.String()

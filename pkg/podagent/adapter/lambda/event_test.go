@@ -28,6 +28,9 @@ func TestTraceComesFromTheClient(t *testing.T) {
 		"of a version to come":  {"Traceparent", "01" + parent[2:] + "01-more", root + "Sampled=1"},
 		"that is not valid":     {"Traceparent", "00-xyz-1-01", ""},
 		"that has a long flags": {"Traceparent", parent + "011", ""},
+		"as long as may be":     {"X-Amzn-Trace-Id", strings.Repeat("x", 1024), strings.Repeat("x", 1024)},
+		"too long":              {"X-Amzn-Trace-Id", strings.Repeat("x", 1025), ""},
+		"no header":             {"X-Amzn-Trace-Id", "Root=\x7f", ""},
 		"none":                  {"X-Other", "1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,9 +47,13 @@ func TestTraceComesFromTheClient(t *testing.T) {
 }
 
 func TestClientContextIsDecodedOrLeftOut(t *testing.T) {
+	longest := `{"a":"` + strings.Repeat("x", 2677) + `"}` // 3580 bytes in base64
 	for encoded, want := range map[string]string{
-		base64.StdEncoding.EncodeToString([]byte("{\"a\":\n 1}")): `{"a":1}`,
-		base64.StdEncoding.EncodeToString([]byte("no json")):      "",
+		base64.StdEncoding.EncodeToString([]byte(longest)):            longest,
+		base64.StdEncoding.EncodeToString([]byte(longest + " ")):      "",
+		base64.StdEncoding.EncodeToString([]byte("{\"a\":\"\x7f\"}")): "",
+		base64.StdEncoding.EncodeToString([]byte("{\"a\":\n 1}")):     `{"a":1}`,
+		base64.StdEncoding.EncodeToString([]byte("no json")):          "",
 		"no base64": "",
 		"":          "",
 	} {
