@@ -27,3 +27,21 @@ func TestA7ADemoSaysWhichTraceItReplays(t *testing.T) {
 		t.Errorf("with a folder: %q", text)
 	}
 }
+
+func TestExamplesWhoseLanguageIsNotInstalledAreLeftOut(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	functions, leftOut, err := examples("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fn := range functions {
+		if fn.Name == "hello" || fn.Name == "clock" || fn.Name == "markdown" {
+			t.Errorf("%s is called, and its language is not installed", fn.Name)
+		}
+	}
+	for _, want := range []string{"hello (python3 is not on PATH", `clock (exec: "python3"`, "markdown ("} {
+		if !strings.Contains(strings.Join(leftOut, "\n"), want) {
+			t.Errorf("%q does not name %s", leftOut, want)
+		}
+	}
+}

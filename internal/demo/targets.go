@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -32,11 +34,9 @@ func targets(root string) (functions []*v1alpha1.Function, calls []replay.Target
 		return nil, nil, nil, err
 	}
 	for _, fn := range all {
-		if name := fn.Spec.Template.RuntimeRef.Name; name != "" {
-			if _, err := runtimes.Interpreter(name, ""); err != nil {
-				leftOut = append(leftOut, fmt.Sprintf("%s (%v)", fn.Name, err))
-				continue
-			}
+		if err := cannotRun(fn, ""); err != nil {
+			leftOut = append(leftOut, fmt.Sprintf("%s (%v)", fn.Name, err))
+			continue
 		}
 		v1alpha1.ResolvePaths(fn, root)
 		functions = append(functions, fn)
@@ -82,8 +82,8 @@ var samples = []sample{
 	{"clock", http.MethodGet, "/function/clock?zone=Asia/Tokyo", ""},
 }
 
-// examples are the functions of a folder of examples; those that were not
-// prepared are left out and named.
+// examples are the functions of a folder of examples; those that were not prepared,
+// or whose language is not installed, are left out and named.
 func examples(dir string) (functions []*v1alpha1.Function, leftOut []string, err error) {
 	for _, s := range samples {
 		manifest := filepath.Join(dir, s.function, "function.yaml")
@@ -104,11 +104,30 @@ func examples(dir string) (functions []*v1alpha1.Function, leftOut []string, err
 			continue
 		}
 		for _, fn := range decoded {
+			if err := cannotRun(fn, folder); err != nil {
+				leftOut = append(leftOut, fmt.Sprintf("%s (%v)", fn.Name, err))
+				continue
+			}
 			v1alpha1.ResolvePaths(fn, folder)
 			functions = append(functions, fn)
 		}
 	}
 	return functions, leftOut, nil
+}
+
+// cannotRun says why this machine cannot run a function with its code in folder, if it cannot.
+// An empty folder stands for code that brings no interpreter.
+func cannotRun(fn *v1alpha1.Function, folder string) error {
+	t := fn.Spec.Template
+	if t.RuntimeRef.Name != "" {
+		_, err := runtimes.Interpreter(t.RuntimeRef.Name, folder)
+		return err
+	}
+	if len(t.Command) == 0 || strings.Contains(t.Command[0], "/") {
+		return nil
+	}
+	_, err := exec.LookPath(t.Command[0])
+	return err
 }
 
 // unprepared names what an example's folder lacks, if anything.
