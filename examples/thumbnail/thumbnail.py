@@ -50,7 +50,8 @@ def thumbnail(data, width):
         picture = Image.open(io.BytesIO(data), formats=FORMATS)
         if picture.width * picture.height > MOST_PIXELS:
             raise BadRequest(f"the picture has {picture.width} x {picture.height} pixels: send one of at most {MOST_PIXELS}")
-        form = picture.format
+        # A phone's photo is often an MPO: a JPEG with more pictures behind the first.
+        form = "PNG" if picture.format == "PNG" else "JPEG"
         ImageOps.exif_transpose(picture, in_place=True)
         # The bound on the height is out of reach: only the width counts.
         picture.thumbnail((width, picture.height))

@@ -7,6 +7,7 @@ import (
 	"image"
 	_ "image/jpeg"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -41,11 +42,30 @@ func TestExampleThumbnail(t *testing.T) {
 			t.Errorf("%s: got %d %.100q, want %d %q", c.name, got.status, got.body, c.status, c.says)
 		}
 	}
-	got := s.ask("POST", "/?width=90", bytes.NewReader(picture))
-	small, format, err := image.DecodeConfig(strings.NewReader(got.body))
-	if err != nil || format != "jpeg" || small.Width != 90 || small.Height != 60 || got.header.Get("Content-Type") != "image/jpeg" {
-		t.Errorf("got %d, %s of %d x %d (%v), want a jpeg of 90 x 60", got.status, format, small.Width, small.Height, err)
+	for name, photo := range map[string][]byte{"JPEG": picture, "MPO": phonePhoto(t)} {
+		got := s.ask("POST", "/?width=90", bytes.NewReader(photo))
+		small, format, err := image.DecodeConfig(strings.NewReader(got.body))
+		if err != nil || format != "jpeg" || small.Width != 90 || small.Height != 60 || got.header.Get("Content-Type") != "image/jpeg" {
+			t.Errorf("%s: got %d, %s of %d x %d (%v) as %s, want a jpeg of 90 x 60", name, got.status, format, small.Width, small.Height, err, got.header.Get("Content-Type"))
+		}
 	}
+}
+
+// phonePhoto is a picture as many phones make it: a JPEG with a second one behind it (MPO).
+func phonePhoto(t *testing.T) []byte {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "photo.jpg")
+	const program = `import sys; from PIL import Image; p = Image.open(sys.argv[1]); p.save(sys.argv[2], "MPO", save_all=True, append_images=[p.copy()])`
+	python := filepath.Join(examples, "thumbnail/.venv/bin/python3")
+	said, err := exec.CommandContext(t.Context(), python, "-c", program, filepath.Join(examples, "inputs/harbour.jpg"), out).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	photo, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return photo
 }
 
 func TestExampleMarkdown(t *testing.T) {
