@@ -47,6 +47,8 @@ func TestCallsAreAnsweredOneAfterTheOther(t *testing.T) {
 		{"an exception that cannot be printed", js, `{"do":"throw odd"}`, "error", "app.Odd object", "Odd", v1alpha1.RuntimePython313},
 		{"an error with a number as its name", js, `{"do":"throw odd"}`, "error", "odd", "404", v1alpha1.RuntimeNodeJS22},
 		{"a thrown object that has no text", js, `{"do":"throw bare"}`, "error", "[object Object]", "object", v1alpha1.RuntimeNodeJS22},
+		{"an error of several", js, `{"do":"throw several"}`, "error", "not at ::1; nor at 127.0.0.1", "AggregateError", v1alpha1.RuntimeNodeJS22},
+		{"an error that is its own cause", js, `{"do":"throw circle"}`, "error", "round", "Refused", v1alpha1.RuntimeNodeJS22},
 		{"a result that is not JSON", js, `{"do":"unserialisable"}`, "error", "cannot be written as JSON", "Runtime.MarshalError", ""},
 		{"a number that is not JSON", js, `{"do":"nan"}`, "error", "cannot be written as JSON", "Runtime.MarshalError", ""},
 		{"a result of bytes", js, `{"do":"bytes"}`, "response", "\x00\xff", "", ""},
@@ -102,6 +104,19 @@ func checkReport(t *testing.T, got posted, message string) {
 	}
 	if got.errorType == "Refused" && !strings.Contains(strings.Join(*report.StackTrace, ""), "app.") {
 		t.Errorf("the stack trace %q does not name the handler's file", *report.StackTrace)
+	}
+}
+
+func TestAReportAndTheLogSayWhatCausedAnError(t *testing.T) {
+	api := newFakeAPI(t)
+	s := startLambda(t, api, v1alpha1.RuntimeNodeJS22, "app.handler")
+	got := api.call(t, event{id: "1", body: `{"do":"throw caused"}`})
+	checkReport(t, got, "fetch failed")
+	for _, want := range []string{"[cause]: AggregateError", "not at ::1; nor at 127.0.0.1"} {
+		if !strings.Contains(got.body, want) {
+			t.Errorf("the report %s does not say %q", got.body, want)
+		}
+		s.expectError(want)
 	}
 }
 

@@ -80,6 +80,9 @@ export const handler = async (event, context) => {
     case 'throw string': throw 'a string';
     case 'throw odd': throw Object.assign(new Error('odd'), { name: 404 });
     case 'throw bare': throw Object.create(null);
+    case 'throw caused': throw new Refused('fetch failed', { cause: new AggregateError([new Error('not at ::1'), new Error('nor at 127.0.0.1')]) });
+    case 'throw several': throw new AggregateError([new Error('not at ::1'), new Error('nor at 127.0.0.1')]);
+    case 'throw circle': { const one = new Refused('round'); one.cause = one; throw one; }
     case 'unserialisable': { const o = {}; o.o = o; return o; }
     case 'nan': return 1n;
     case 'bytes': return Buffer.from([0, 255]);

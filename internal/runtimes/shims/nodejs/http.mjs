@@ -17,7 +17,7 @@ export async function serve(load) {
   try {
     handler = await load();
   } catch (error) {
-    console.error(`[ERROR] ${error.stack}`);
+    console.error(`[ERROR] ${stackOf(error)}`);
     process.exit(1);
   }
   const calls = new Calls();

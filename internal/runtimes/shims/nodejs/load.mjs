@@ -88,6 +88,6 @@ async function importCopy(file) {
 function failure(type, message, cause) {
   const error = new Error(message, { cause });
   error.name = type;
-  error.stack = [`${type}: ${message}`, cause?.stack].filter(Boolean).join('\n');
+  error.stack = `${type}: ${message}`;
   return error;
 }
