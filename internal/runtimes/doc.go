@@ -45,9 +45,11 @@
 //
 // The result is sent as JSON, but bytes (Buffer, Uint8Array) are sent as they
 // are, as application/octet-stream. Handlers may be asynchronous in both
-// languages; in Node.js one with three parameters is given a callback. What a
-// handler throws is reported with its type, message and stack trace, and the
-// loop goes on. A handler that is not of the form above, a module that does not
+// languages; in Node.js one with three parameters is given a callback. In Python
+// each loop keeps one event loop of asyncio, so that clients kept from call to call
+// go on working; tasks in the background pause between calls. What a
+// handler throws is reported with its type, message and stack trace (in Node.js
+// with those of its causes), and the loop goes on. A handler that is not of the form above, a module that does not
 // load, or one that has no such handler is reported as an init error
 // (Runtime.MalformedHandlerName, Runtime.ImportModuleError,
 // Runtime.HandlerNotFound), and the process ends with status 1. Where it waits for an

@@ -151,6 +151,7 @@ func TestHandlersOfEachStyle(t *testing.T) {
 		kind, want    string
 	}{
 		{v1alpha1.RuntimePython313, "async", "app.asynchronous", `{"a":1}`, "response", `{"event":{"a":1}}`},
+		{v1alpha1.RuntimePython313, "async with a stream of the call before", "app.streaming", `{"a":1}`, "response", `{"event":{"a":1}`},
 		{v1alpha1.RuntimePython313, "with a forked worker", "app.forks", `{"a":1}`, "response", `{"event":{"a":1},"exit":-15}`},
 		{v1alpha1.RuntimeNodeJS22, "plain", "app.plain", `{"a":1}`, "response", `{"event":{"a":1}}`},
 		{v1alpha1.RuntimeNodeJS22, "callback", "app.callback", `{"a":1}`, "response", `{"event":{"a":1}}`},

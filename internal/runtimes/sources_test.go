@@ -52,6 +52,16 @@ async def asynchronous(event, context):
     await asyncio.sleep(0)
     return {"event": event}
 
+streams = []
+
+async def streaming(event, context):
+    if not streams:
+        streams.extend(await asyncio.open_connection(*os.environ["AWS_LAMBDA_RUNTIME_API"].rsplit(":", 1)))
+        streams[1].write(b"GET /")
+        return {"event": event}
+    streams[1].write(b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    return {"event": event, "status": (await streams[0].read())[:12].decode()}
+
 def forks(event, context):
     worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(90,))
     worker.start()

@@ -128,6 +128,7 @@ class Loop:
         self.stop = stop
         self.alone = alone
         self.status = 0
+        self.events = None  # the event loop of asyncio, if a handler needed one
 
     def run(self):
         """Returns the exit status: 0 when the instance ends, 1 when the Runtime API is lost."""
@@ -175,13 +176,20 @@ class Loop:
             raise Failure("Runtime.UnmarshalError", f"The event is not valid JSON: {e}") from e
         result = self.handler(event, context)
         if hasattr(result, "__await__"):
-            import asyncio
-
-            result = asyncio.run(_awaited(result))
+            result = self._await(result)
         try:
             return encode(result)
         except (TypeError, ValueError, RecursionError) as e:
             raise Failure("Runtime.MarshalError", f"The result cannot be written as JSON: {e}") from e
+
+    def _await(self, result):
+        import asyncio
+
+        if self.events is None:
+            # One for all calls: clients that a handler keeps belong to the loop that they began in.
+            self.events = asyncio.new_event_loop()
+            asyncio.set_event_loop(self.events)
+        return self.events.run_until_complete(_awaited(result))
 
 
 async def _awaited(result):
