@@ -271,7 +271,7 @@ func (a *attempt) onEnd(end callwire.End) error {
 	case callwire.FailureUnsendable:
 		a.failUntouched(newProblem(problems.Unsendable, end.Detail))
 	case callwire.FailureTooLate:
-		a.failUntouched(newProblem(a.whyTooLate(), end.Detail))
+		a.failUntouched(newProblem(whyTooLate(a), end.Detail))
 	case callwire.FailureBadAnswer:
 		a.fail(newProblem(problems.BadAnswer, end.Detail))
 	default:
@@ -288,7 +288,7 @@ func (a *attempt) failUntouched(why problem) {
 
 // whyTooLate is why a call ran out of time before the function got it. One by a loan whose body came
 // whole has waited for a core, also if its time was too short to say so.
-func (a *attempt) whyTooLate() string {
+func whyTooLate(a *attempt) string {
 	if a.stalls.Load() || a.byLoan && a.call.whole {
 		return problems.NoInstanceInTime
 	}
