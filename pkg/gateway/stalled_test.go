@@ -53,6 +53,20 @@ func (w *harness) twoLenders() (busy, calm *agent) {
 	return first.agent, second.agent
 }
 
+// asksForSlow lets the call /slow wait for a core at the busy node, and the gateway ask for it: a place of the calm one waits
+// for it.
+func (w *harness) asksForSlow(busy, calm *agent) (slow *instance, answers []<-chan answer) {
+	w.Helper()
+	w.calls("other")
+	other := calm.byLoan().is("other")
+	answers = w.calls("slow")
+	slow = busy.byLoan().is("slow")
+	slow.stalls(invocation.LongCoreWait)
+	other.keep(200, "")
+	slow.asked()
+	return slow, answers
+}
+
 // A call waits for a core of a busy node. It goes to an instance of a calm node as soon as that has
 // a place, runs once, and leaves its own place to the next call.
 func TestACallThatStallsGoesToACalmNode(t *testing.T) {
@@ -128,13 +142,7 @@ func TestANewCallDoesNotGetTheCreditOfOneThatWasGivenUp(t *testing.T) {
 func TestACallThatWasGivenUpSendsNoTicket(t *testing.T) {
 	w := newHarness(t)
 	busy, calm := w.twoLenders()
-	w.calls("other")
-	other := calm.byLoan().is("other")
-	w.calls("slow")
-	slow := busy.byLoan().is("slow")
-	slow.stalls(invocation.LongCoreWait)
-	other.keep(200, "")
-	slow.asked()
+	slow, _ := w.asksForSlow(busy, calm)
 	before := w.metric("windlass_gateway_tickets_offered_total")
 	slow.sendRelease(callwire.Release{Keeps: true, Reason: "it waits for a core"})
 	calm.byLoan().is("slow").keep(200, "")
@@ -147,13 +155,7 @@ func TestACallThatWasGivenUpSendsNoTicket(t *testing.T) {
 func TestACallThatHasBegunIsNotGivenUp(t *testing.T) {
 	w := newHarness(t)
 	busy, calm := w.twoLenders()
-	w.calls("other")
-	other := calm.byLoan().is("other")
-	answers := w.calls("slow")
-	slow := busy.byLoan().is("slow")
-	slow.stalls(invocation.LongCoreWait)
-	other.keep(200, "")
-	slow.asked()
+	slow, answers := w.asksForSlow(busy, calm)
 	slow.stalls(0)
 	slow.notAsked()
 	w.calls("next")
@@ -228,13 +230,7 @@ func TestACallThatStallsDoesNotRunOnceItsClientHasLeft(t *testing.T) {
 func TestAnInstanceDiesThatShouldGiveUpACall(t *testing.T) {
 	w := newHarness(t)
 	busy, calm := w.twoLenders()
-	w.calls("other")
-	other := calm.byLoan().is("other")
-	answers := w.calls("slow")
-	slow := busy.byLoan().is("slow")
-	slow.stalls(invocation.LongCoreWait)
-	other.keep(200, "")
-	slow.asked()
+	slow, answers := w.asksForSlow(busy, calm)
 	slow.die()
 	wrote(t, answers[0], 502, invocation.ExecutedMaybe)
 	w.calls("next")
@@ -245,13 +241,7 @@ func TestAnInstanceDiesThatShouldGiveUpACall(t *testing.T) {
 func TestADrainingGatewayReturnsWhatWaitedForACall(t *testing.T) {
 	w := newHarness(t)
 	busy, calm := w.twoLenders()
-	w.calls("other")
-	other := calm.byLoan().is("other")
-	w.calls("slow")
-	slow := busy.byLoan().is("slow")
-	slow.stalls(invocation.LongCoreWait)
-	other.keep(200, "")
-	slow.asked()
+	slow, _ := w.asksForSlow(busy, calm)
 	w.gateway.Drain()
 	slow.stalls(0)
 	if n := receive(t, calm.returned, "the place"); n != 1 {
