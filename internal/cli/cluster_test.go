@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -58,7 +59,8 @@ func newClusterHarness(t *testing.T, objects ...client.Object) *clusterHarness {
 		WithIndex(&corev1.Event{}, "involvedObject.uid", func(o client.Object) []string {
 			return []string{string(o.(*corev1.Event).InvolvedObject.UID)}
 		}).Build()
-	return &clusterHarness{kube: kube, env: map[string]string{"HOME": home}}
+	// The path of a socket must be short, which home's is not.
+	return &clusterHarness{kube: kube, env: map[string]string{"HOME": home, "XDG_STATE_HOME": quiet(t).dir}}
 }
 
 func (s *clusterHarness) run(t *testing.T, args ...string) outcome {
@@ -156,6 +158,38 @@ func TestByDefaultItIsTheLocalWindlassOrElseTheCurrentContext(t *testing.T) {
 	empty := &clusterHarness{env: map[string]string{"HOME": quiet(t).dir}}
 	empty.run(t, "list").expect(t, exitPlatform, "err", "no Windlass runs with the data folder", "there is no kubeconfig either", "windlass up", "--data-dir", "--context")
 	(&clusterHarness{env: map[string]string{}}).run(t, "list").expect(t, exitUsage, "err", "no data folder")
+}
+
+// Otherwise delete would delete a function of the cluster that has the same name.
+func TestALocalWindlassThatCannotBeReachedIsNotReplacedByACluster(t *testing.T) {
+	for name, c := range map[string]struct {
+		state   string
+		prepare func(dataDir string) error
+		want    string
+	}{
+		"a path that is too long for a socket": {strings.Repeat("long", 25), func(string) error { return nil }, "a socket's path may have"},
+		"a socket that cannot be opened": {"s", func(dataDir string) error {
+			return os.Symlink("control.sock", filepath.Join(dataDir, "control.sock"))
+		}, "cannot connect"},
+		"the folder of another user": {"s", func(dataDir string) error { return os.Chmod(dataDir, 0) }, "belongs to another user"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if os.Getuid() == 0 && strings.Contains(c.want, "another user") {
+				t.Skip("root may enter every folder")
+			}
+			s := newClusterHarness(t, clusterFunction("team", "far", metav1.ConditionTrue, v1alpha1.ReasonAccepted))
+			state := filepath.Join(quiet(t).dir, c.state)
+			s.env["XDG_STATE_HOME"] = state
+			dataDir := filepath.Join(state, "windlass")
+			if err := errors.Join(os.MkdirAll(dataDir, 0o700), c.prepare(dataDir)); err != nil {
+				t.Fatal(err)
+			}
+			for _, verb := range []string{"list", "delete far"} {
+				s.run(t, strings.Fields(verb)...).expect(t, exitPlatform, "err", c.want, dataDir, "--data-dir", "--context")
+			}
+			s.run(t, "list", "--context", "here").expect(t, exitOK, "out", "far")
+		})
+	}
 }
 
 func TestFlagsOfTheOtherKindAreMisuse(t *testing.T) {

@@ -22,7 +22,7 @@ const (
 	targetLocal targetKind = iota
 	// targetCluster is that of a kubeconfig's context.
 	targetCluster
-	// targetEither is whichever of the two is there, the local one first.
+	// targetEither is the local one, or that of the kubeconfig if no local one runs.
 	targetEither
 )
 
@@ -138,21 +138,26 @@ func (f *finder) reach(ctx context.Context, where targetKind) (*target, error) {
 		}
 		return localTarget(dir), nil
 	}
-	dir, err := f.resolveDataDir()
-	if err == nil {
-		err = localapi.NewClient(dir).Probe(ctx)
+	dir, noDir := f.resolveDataDir()
+	if noDir == nil {
+		err := localapi.NewClient(dir).Probe(ctx)
+		var notRunning *localapi.NotRunningError
+		switch {
+		case err == nil:
+			return localTarget(dir), nil
+		case !errors.As(err, &notRunning):
+			// One may run there. A verb must not change a cluster in its place.
+			return nil, fmt.Errorf("%w; for a Windlass in a cluster, add --context", err)
+		}
 	}
-	var notRunning *localapi.NotRunningError
 	switch {
-	case err == nil:
-		return localTarget(dir), nil
 	case kubeclient.Exists(f.kubeconfigFiles()):
 		f.byDefault = true
 		return f.cluster()
-	case errors.As(err, &notRunning):
-		return nil, &nowhereError{dataDir: dir}
+	case noDir != nil:
+		return nil, noDir
 	}
-	return nil, err
+	return nil, &nowhereError{dataDir: dir}
 }
 
 // nowhereError says that neither a local Windlass nor a kubeconfig exists.

@@ -66,6 +66,8 @@ func (c *Client) dial(ctx context.Context) (net.Conn, error) {
 		return nil, &NotRunningError{DataDir: c.dataDir, Err: err}
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("the Windlass with the data folder %s belongs to another user: run this command as that user, or name your own folder with --data-dir", c.dataDir)
+	case err != nil && ctx.Err() == nil:
+		return nil, fmt.Errorf("cannot connect to the Windlass with the data folder %s: %w: try again, restart it with windlass up, or name another folder with --data-dir", c.dataDir, err)
 	}
 	return conn, err
 }
