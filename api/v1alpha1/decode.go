@@ -231,3 +231,14 @@ func MayBeManifest(name string) bool {
 func IsManifest(name string, content []byte) bool {
 	return MayBeManifest(name) && manifestOfOurs.Match(content)
 }
+
+// IsLeftOut tells whether a file or folder of that name below a function's code or manifests is
+// neither: hidden ones, and what tools write beside code. What a folder is called that
+// code.path names does not matter.
+func IsLeftOut(name string) bool {
+	return strings.HasPrefix(name, ".") || name == "__pycache__" || name == NodeModules ||
+		strings.HasSuffix(name, ".pyc") || strings.HasSuffix(name, "~")
+}
+
+// NodeModules is the folder of the packages that npm installs.
+const NodeModules = "node_modules"

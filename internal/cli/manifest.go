@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -32,9 +31,6 @@ func (m manifest) fieldPath(path string) string {
 	}
 	return m.source
 }
-
-// skippedFolders hold other people's files.
-var skippedFolders = []string{"node_modules", ".venv"}
 
 var manifestExtensions = []string{".yaml", ".yml", ".json"}
 
@@ -103,10 +99,10 @@ func readFolder(root string) ([]manifest, error) {
 		switch {
 		case entry.IsDir():
 			below := filepath.Clean(path) != filepath.Clean(root)
-			if below && (strings.HasPrefix(name, ".") || slices.Contains(skippedFolders, name) || file.IsDataFolder(path)) {
+			if below && (v1alpha1.IsLeftOut(name) || file.IsDataFolder(path)) {
 				return fs.SkipDir
 			}
-		case !strings.HasPrefix(name, ".") && slices.Contains(manifestExtensions, filepath.Ext(name)):
+		case !v1alpha1.IsLeftOut(name) && slices.Contains(manifestExtensions, filepath.Ext(name)):
 			read, err := readIfFunction(path)
 			manifests = append(manifests, read...)
 			if err != nil {

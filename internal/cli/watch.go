@@ -9,13 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
 )
 
@@ -228,11 +227,9 @@ func (w *fileWatch) isRelevant(event fsnotify.Event) bool {
 	return event.Op != fsnotify.Chmod && (w.named[at] || w.folders[filepath.Dir(at)] && !ignored(filepath.Base(at)))
 }
 
-// ignored are the names of what tools write beside code.
-func ignored(name string) bool {
-	return strings.HasPrefix(name, ".") && name != "." || strings.HasSuffix(name, "~") || strings.HasSuffix(name, ".pyc") ||
-		slices.Contains([]string{"__pycache__", "node_modules", "4913"}, name)
-}
+// ignored are the names of what is no code, and of the file by which vim tries whether it can
+// write into a folder.
+func ignored(name string) bool { return v1alpha1.IsLeftOut(name) || name == "4913" }
 
 // prefixed puts a prefix before each line. It holds back an unfinished line.
 type prefixed struct {

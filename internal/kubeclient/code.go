@@ -83,9 +83,9 @@ func readCode(path string) (map[string]string, error) {
 	return files, nil
 }
 
-// isLeftOut says what of a folder is no part of the code: hidden files such as
-// those of version control, and what Python keeps of its own.
-func isLeftOut(name string) bool { return strings.HasPrefix(name, ".") || name == "__pycache__" }
+// isLeftOut says what of a folder is no part of the code. The packages of npm are needed to run it:
+// without the error that addFile has for a folder, instances would fail in the cluster.
+func isLeftOut(name string) bool { return v1alpha1.IsLeftOut(name) && name != v1alpha1.NodeModules }
 
 // addFile reads a file, unless it is the manifest of a Function.
 func addFile(files map[string]string, path string) error {

@@ -54,7 +54,7 @@ func TestCodeThatFits(t *testing.T) {
 	}{
 		"a file":                         {"python3.13", "main.handle", map[string]string{"main.py": "x", "other.py": "y"}, "main.py", "x", nil},
 		"a folder with one file":         {"python3.13", "main.handle", map[string]string{"main.py": "x"}, ".", "x", nil},
-		"what is no code beside it":      {"python3.13", "main.handle", map[string]string{"main.py": "x", "function.yaml": manifest, ".git/config": "", "__pycache__/main.pyc": "\x00"}, ".", "x", nil},
+		"what is no code beside it":      {"python3.13", "main.handle", map[string]string{"main.py": "x", "function.yaml": manifest, ".git/config": "", "__pycache__/main.pyc": "\x00", "main.pyc": "\x00", "main.py~": "y"}, ".", "x", nil},
 		"Node.js":                        {"nodejs22.x", "app.exports.run", map[string]string{"app.js": "x"}, ".", "x", nil},
 		"a kind of module of Node.js":    {"nodejs22.x", "app.run", map[string]string{"app.mjs": "x"}, ".", "", []string{"app.mjs"}},
 		"several files":                  {"python3.13", "main.handle", map[string]string{"main.py": "x", "words.yaml": "a: 1"}, ".", "", []string{"main.py", "words.yaml"}},
@@ -95,6 +95,7 @@ func TestCodeThatDoesNotFit(t *testing.T) {
 	}{
 		"nothing there":          {nil, "nowhere", []string{"nowhere: there is no such file or folder"}},
 		"an empty folder":        {nil, ".", []string{"is empty"}},
+		"packages of npm":        {map[string]string{"main.py": "x", "node_modules/": ""}, ".", []string{"node_modules is a folder", "build an image"}},
 		"a folder below":         {map[string]string{"main.py": "x", "lib/": ""}, ".", []string{"lib is a folder", "build an image", "--image"}},
 		"bytes":                  {map[string]string{"main.py": "x", "logo.png": "\x89PNG\x00"}, ".", []string{"logo.png is not text", "build an image"}},
 		"too much in a file":     {map[string]string{"main.py": strings.Repeat("x", maxFiles+1)}, ".", []string{"main.py is larger than 900000 bytes", "build an image"}},

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -15,11 +16,9 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-// maxCodeFiles bounds how many files are compared; changes of further ones stay unnoticed.
+// maxCodeFiles bounds how many files are compared, and in how many folders they are looked for.
+// Changes of further ones stay unnoticed: those deepest below code.path.
 const maxCodeFiles = 10_000
-
-// skippedFolders hold no code of the function's own.
-var skippedFolders = map[string]bool{".git": true, ".venv": true, "node_modules": true, "__pycache__": true}
 
 // checkCode says that a function's code is not where the function says.
 func checkCode(f *v1alpha1.Function) field.ErrorList {
@@ -54,22 +53,9 @@ func codeStamp(spec v1alpha1.FunctionSpec) string {
 		fmt.Fprintf(digest, "%s %d %d\n", path, info.Size(), info.ModTime().UnixNano())
 	}
 	if root := codeRoot(spec); root != "" {
-		// What cannot be read is for the instance to complain about.
-		_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return nil
-			case entry.IsDir() && (skippedFolders[entry.Name()] || IsDataFolder(path)):
-				return fs.SkipDir
-			case seen >= maxCodeFiles:
-				return fs.SkipAll
-			case entry.Type().IsRegular(), entry.Type() == fs.ModeSymlink:
-				if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !isManifest(path, info) {
-					add(path, info)
-				}
-			}
-			return nil
-		})
+		for _, f := range codeFiles(root, maxCodeFiles) {
+			add(f.path, f.info)
+		}
 	}
 	if len(spec.Template.Command) > 0 && strings.Contains(spec.Template.Command[0], "/") {
 		program := spec.Template.Command[0]
@@ -84,6 +70,46 @@ func codeStamp(spec v1alpha1.FunctionSpec) string {
 		return ""
 	}
 	return hex.EncodeToString(digest.Sum(nil)[:16])
+}
+
+// codeFile is a file of a function's code.
+type codeFile struct {
+	path string
+	info fs.FileInfo
+}
+
+// codeFiles are the file root, or the files below it, in the order of WalkDir. Of more than most
+// they are those next to root: a home folder has more files in its caches than are compared. What
+// cannot be read is for the instance to complain about.
+func codeFiles(root string, most int) []codeFile {
+	var files []codeFile
+	add := func(path string) {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !isManifest(path, info) {
+			files = append(files, codeFile{path, info})
+		}
+	}
+	add(root)
+	folders := []string{root}
+	for n := 0; n < len(folders) && len(files) < most; n++ {
+		if IsDataFolder(folders[n]) {
+			continue
+		}
+		entries, _ := os.ReadDir(folders[n])
+		for _, entry := range entries {
+			path := filepath.Join(folders[n], entry.Name())
+			switch {
+			case v1alpha1.IsLeftOut(entry.Name()):
+			case entry.IsDir() && len(folders) < most:
+				folders = append(folders, path)
+			case (entry.Type().IsRegular() || entry.Type() == fs.ModeSymlink) && len(files) < most:
+				add(path)
+			}
+		}
+	}
+	slices.SortFunc(files, func(a, b codeFile) int {
+		return slices.Compare(strings.Split(a.path, "/"), strings.Split(b.path, "/"))
+	})
+	return files
 }
 
 // maxManifest is the size in bytes up to which a file beside the code is looked into.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -53,11 +54,51 @@ func TestA1EditedCodeIsAChange(t *testing.T) {
 
 	put("__pycache__/app.pyc", "compiled", 0)
 	put(".venv/lib/dependency.py", "installed", 0)
+	put(".app.py.swp", "open in vim", 0)
+	put(".mypy_cache/app.json", "checked", 0)
+	put("app.py~", "saved before", 0)
 	put("function.yaml", "apiVersion: windlass.dev/v1alpha1\nkind: Function", 0)
 	put("state/functions/default/f.yaml", "kept", 0)
 	put("state/instances/0/file", "written", 0)
 	put("state/instances.lock", "", 0)
 	apply(t, s, f, Unchanged)
+}
+
+// codeBelow makes empty files below a folder, and returns which of at most most files are compared.
+func codeBelow(t *testing.T, most int, names ...string) []string {
+	t.Helper()
+	root := t.TempDir()
+	for _, name := range names {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, f := range codeFiles(root, most) {
+		name, err := filepath.Rel(root, f.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, filepath.ToSlash(name))
+	}
+	return got
+}
+
+// A home folder has more files than are compared, and the first ones by name are those of caches.
+func TestOfTooManyFilesThoseNextToTheRootAreCompared(t *testing.T) {
+	got := codeBelow(t, 4, ".a/1", ".a/2", ".a/3", ".a/4", "a/a/1", "a/1", "a/2", "a/3", "a/4", "app.py", "lib.py")
+	if want := []string{"a/1", "a/2", "app.py", "lib.py"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The stamps that are stored are digests of the files in this order.
+func TestCodeFilesAreInTheOrderOfWalkDir(t *testing.T) {
+	want := []string{"a.py", "lib/a.py", "lib/deep/b.py", "lib/z.py", "lib-x.py", "z.py"}
+	if got := codeBelow(t, maxCodeFiles, want...); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 func TestOneFileOfAFolderIsAllTheCode(t *testing.T) {
