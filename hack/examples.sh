@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Prepares the functions in examples/: builds those in Go, and installs the
 # dependencies of the others. What is up to date is left alone. Where a language
-# is missing, its examples are left out, and the rest goes on.
+# is missing, or the registry of its packages cannot be reached, its examples are
+# left out, and the rest goes on. With CI=true a failed installation is an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,22 +10,32 @@ failed=0
 
 say() { printf '%-20s %s\n' "$1" "$2"; }
 
-# attempt NAME DONE COMMAND... runs a command and shows its output if it fails.
+# attempt NAME DONE FAILED COMMAND... runs a command. If it fails, it says FAILED
+# and the command's output, and returns false.
 attempt() {
-  local name=$1 done=$2 output
-  shift 2
+  local name=$1 done=$2 failure=$3 output
+  shift 3
   if output=$("$@" 2>&1); then
     say "$name" "$done"
   else
-    say "$name" "failed: $*"
+    say "$name" "$failure"
     printf '%s\n' "$output" | sed 's/^/    /' >&2
+    return 1
+  fi
+}
+
+# install_packages NAME DONE COMMAND... is attempt for what comes from a registry.
+install_packages() {
+  local name=$1 done=$2
+  shift 2
+  if ! attempt "$name" "$done" 'left out: its dependencies cannot be installed; repeat this with a network' "$@" && [[ ${CI-} == true ]]; then
     failed=1
   fi
 }
 
 build_go() {
   # The Go command knows best what is up to date.
-  attempt "$1" "built bin/examples/$1" go build -trimpath -buildvcs=false -o "bin/examples/$1" "./examples/$1"
+  attempt "$1" "built bin/examples/$1" 'failed: go build' go build -trimpath -buildvcs=false -o "bin/examples/$1" "./examples/$1" || failed=1
 }
 
 python_works() {
@@ -42,14 +53,14 @@ install_python() {
   elif ! python_works; then
     say "$1" 'left out: needs Python 3.10 or later with venv (for example: apt install python3 python3-venv)'
   else
-    attempt "$1" "installed requirements.txt in $dir/.venv" make_venv "$dir" "$want" "$stamp"
+    install_packages "$1" "installed requirements.txt in $dir/.venv" make_venv "$dir" "$want" "$stamp"
   fi
 }
 
 make_venv() {
   python3 -m venv --clear "$1/.venv" &&
     "$1/.venv/bin/python3" -m pip install --quiet --disable-pip-version-check --requirement "$2" &&
-    cp "$2" "$3"
+    cp "$2" "$3" || { rm -rf "$1/.venv" && false; } # make demo calls what is there
 }
 
 install_node() {
@@ -60,12 +71,13 @@ install_node() {
   elif ! command -v node >/dev/null || ! command -v npm >/dev/null; then
     say "$1" 'left out: needs Node.js 18 or later with npm (for example: apt install nodejs npm)'
   else
-    attempt "$1" "installed package-lock.json in $dir/node_modules" install_modules "$dir" "$stamp"
+    install_packages "$1" "installed package-lock.json in $dir/node_modules" install_modules "$dir" "$stamp"
   fi
 }
 
 install_modules() {
-  npm --prefix "$1" ci --no-audit --no-fund --loglevel=error && cp "$1/package-lock.json" "$2"
+  npm --prefix "$1" ci --no-audit --no-fund --loglevel=error &&
+    cp "$1/package-lock.json" "$2" || { rm -rf "$1/node_modules" && false; }
 }
 
 needs() {
