@@ -85,20 +85,11 @@ func (s *scaffolder) initFunction(folder, kind, name string) error {
 	if err != nil {
 		return err
 	}
-	for _, file := range files {
-		if _, err := os.Lstat(filepath.Join(folder, file.name)); !errors.Is(err, fs.ErrNotExist) {
-			return inputError(fmt.Errorf("%s is there already: choose another folder, or remove it", filepath.Join(folder, file.name)))
-		}
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return inputError(fmt.Errorf("cannot create the folder: %w; choose another", err))
+	if err := writeNew(folder, files); err != nil {
+		return inputError(err)
 	}
 	for _, file := range files {
-		path := filepath.Join(folder, file.name)
-		if err := os.WriteFile(path, file.text, 0o644); err != nil {
-			return inputError(fmt.Errorf("cannot create the function: %w", err))
-		}
-		fmt.Fprintf(s.Out, "created %s\n", path)
+		fmt.Fprintf(s.Out, "created %s\n", filepath.Join(folder, file.name))
 	}
 	manifest := filepath.Join(folder, "function.yaml")
 	if kind == "command" {
@@ -107,6 +98,43 @@ func (s *scaffolder) initFunction(folder, kind, name string) error {
 	fmt.Fprintf(s.Out, "deploy it:  %s\ncall it:    %s\n", s.rewriteCommands("windlass deploy -f "+manifest),
 		s.rewriteCommands("windlass invoke "+name+" -f "+filepath.Join(folder, "event.json")))
 	return nil
+}
+
+// writeNew writes all files into a folder, or none. It changes no file that exists.
+func writeNew(folder string, files []scaffolded) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("cannot create the folder: %w; choose another", err)
+	}
+	var written []string
+	for _, file := range files {
+		path := filepath.Join(folder, file.name)
+		err := writeFile(path, file.text)
+		if err == nil {
+			written = append(written, path)
+			continue
+		}
+		for _, path := range written {
+			_ = os.Remove(path)
+		}
+		if errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("%s is there already: choose another folder, or remove it", path)
+		}
+		return fmt.Errorf("cannot create the function: %w; choose another folder", err)
+	}
+	return nil
+}
+
+// writeFile writes a file that does not exist, or nothing.
+func writeFile(path string, text []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Close()); err != nil {
+		_ = os.Remove(path)
+	}
+	return err
 }
 
 // notInNames are runs of what names of functions cannot have.

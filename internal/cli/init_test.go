@@ -44,7 +44,25 @@ func TestInitChangesNothingThatIsThere(t *testing.T) {
 	if text, readErr := os.ReadFile(path); err != nil || readErr != nil || len(left) != 1 || string(text) != "mine" {
 		t.Errorf("the folder has %v, and the file %q", left, text)
 	}
+	below := filepath.Join(path, "below")
+	got := quiet(t).run(t, "init", below)
+	got.expect(t, exitUsage, "err", "cannot create the folder", "not a directory", "choose another")
+	if strings.Contains(got.err, "already") {
+		t.Errorf("a folder below a file: %s", got.err)
+	}
 	quiet(t).run(t, "init", "--runtime", "cobol", dir).expect(t, exitUsage, "err", `--runtime "cobol" is not known; write python3.13, nodejs22.x, command`)
 	quiet(t).run(t, "init", "--name", "X", filepath.Join(dir, "y")).expect(t, exitUsage, "err", `"X" is not a name of a function`)
 	quiet(t).run(t, "init").expect(t, exitUsage, "err", "write the one FOLDER")
+}
+
+func TestInitWritesAllFilesOrNone(t *testing.T) {
+	dir := t.TempDir()
+	// The second file cannot be written.
+	err := writeNew(dir, []scaffolded{{"function.yaml", []byte("text")}, {filepath.Join("missing", "handler.py"), []byte("text")}})
+	if err == nil || !strings.Contains(err.Error(), "cannot create the function") || !strings.Contains(err.Error(), "choose another") {
+		t.Errorf("got %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("it left %v, %v", left, err)
+	}
 }
