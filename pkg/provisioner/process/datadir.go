@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +16,7 @@ import (
 // ErrInUse is returned by New for a data folder that another Driver uses.
 var ErrInUse = errors.New("is in use by another process")
 
-// ErrUnusable is returned by New for a data folder that cannot be made or written. It
+// ErrUnusable is returned by New for a data folder that cannot be made, written or locked. It
 // comes with the *fs.PathError that says why.
 var ErrUnusable = errors.New("cannot be used")
 
@@ -32,14 +33,21 @@ func lockDataDir(dataDir string) (*os.File, error) {
 		return nil, fmt.Errorf("process: DataDir %s %w: %w", dataDir, ErrUnusable, err)
 	}
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(
-			fmt.Errorf("process: DataDir %s %w: stop that one or choose another folder: %w", dataDir, ErrInUse, err),
-			lock.Close())
+		return nil, errors.Join(lockError(dataDir, lock.Name(), err), lock.Close())
 	}
 	if err := removeChildren(instances); err != nil {
 		return nil, errors.Join(fmt.Errorf("process: removing what a predecessor left: %w", err), lock.Close())
 	}
 	return lock, nil
+}
+
+// lockError is what an error of flock says about the folder. A file system without locks, such as
+// some of networks, is not in use.
+func lockError(dataDir, lock string, err error) error {
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return fmt.Errorf("process: DataDir %s %w: stop that one or choose another folder: %w", dataDir, ErrInUse, err)
+	}
+	return fmt.Errorf("process: DataDir %s %w: %w", dataDir, ErrUnusable, &fs.PathError{Op: "flock", Path: lock, Err: err})
 }
 
 func removeChildren(dir string) error {
