@@ -68,6 +68,8 @@ func (c *completer) completionFor(flag *pflag.Flag) completion {
 		return oneOf(string(v1alpha1.ProtocolHTTP), string(v1alpha1.ProtocolLambdaRuntime))
 	case "algorithm":
 		return oneOf(autoscaler.Names()...)
+	case "node-scheduling":
+		return oneOf(append([]string{"auto", "off"}, orderNames()...)...)
 	}
 	name, usage := pflag.UnquoteUsage(flag)
 	switch strings.ToLower(name) {
@@ -82,13 +84,14 @@ func (c *completer) completionFor(flag *pflag.Flag) completion {
 
 var choiceList = regexp.MustCompile(`: ((?:[A-Za-z0-9]+, )+[A-Za-z0-9]+(?: or [A-Za-z0-9]+)?|[A-Za-z0-9]+ or [A-Za-z0-9]+)\b`)
 
-// choices are the values that the usage of a flag lists, as in "format: table or json".
+// choices are the values that the usage of a flag lists, as in "format: table or json", or
+// "slice: auto, off, or a time".
 func choices(usage string) []string {
 	found := choiceList.FindStringSubmatch(usage)
 	if found == nil {
 		return nil
 	}
-	return strings.Split(strings.Replace(found[1], " or ", ", ", 1), ", ")
+	return strings.Split(strings.Replace(strings.TrimSuffix(found[1], ", or"), " or ", ", ", 1), ", ")
 }
 
 func (c *completer) experimentNames() (names []string) {

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
 	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 )
 
 // sampleFunctions are functions in every state that list and describe show.
@@ -213,6 +217,7 @@ func TestA16CompletionKnowsTheValuesOfFlags(t *testing.T) {
 		"deploy --class":    "LatencyCritical\nStandard\nBatch\n:4",
 		"deploy --slice":    ":4",
 		"up --algorithm":    strings.Join(autoscaler.Names(), "\n") + "\n:4",
+		"up --node-slice":   "auto\nsfs\np95\noff\n:4",
 		"list -n":           "default\nteam\n:4",
 		"up --log-level":    "debug\ninfo\nwarn\nerror\n:4",
 		"up --log-calls":    "Failed\nAll\nNone\n:4",
@@ -226,6 +231,44 @@ func TestA16CompletionKnowsTheValuesOfFlags(t *testing.T) {
 	th.run(t, "__complete", "invoke", "default/h").expect(t, exitOK, "out", "default/broken\ndefault/hello\nteam/fresh\n:4")
 	if r := th.run(t, "__complete", "list", "--context", ""); strings.Contains(r.out, ":0") {
 		t.Errorf("files are offered: %s", r.out)
+	}
+}
+
+func TestA16CompletionOffersValuesOnly(t *testing.T) {
+	th := quiet(t)
+	a := newApp(Streams{}, Programs{})
+	a.getenv = func(name string) string { return map[string]string{"WINDLASS_DATA_DIR": th.dir}[name] }
+	offered := func(cmd *cobra.Command, flag string) []string {
+		complete, known := cmd.GetFlagCompletionFunc(flag)
+		if !known {
+			return nil
+		}
+		cmd.SetContext(t.Context())
+		values, _ := complete(cmd, nil, "")
+		return values
+	}
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+			if slices.Contains(offered(cmd, flag.Name), "or") {
+				t.Errorf("%s --%s offers the word or", cmd.CommandPath(), flag.Name)
+			}
+		})
+		for _, below := range cmd.Commands() {
+			visit(below)
+		}
+	}
+	root := a.command()
+	visit(root)
+	up, _, err := root.Find([]string{"up"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := offered(up, "node-scheduling")
+	for _, order := range callorder.Orders() {
+		if !slices.Contains(values, string(order)) {
+			t.Errorf("up --node-scheduling does not offer %s but %q", order, values)
+		}
 	}
 }
 

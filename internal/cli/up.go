@@ -222,14 +222,15 @@ func (f upFlags) checkAddresses() error {
 	return nil
 }
 
-// orderChoice lists the orders of calls.
-func orderChoice() string {
-	var names []string
+// orderNames are the orders of calls, and orderChoice lists them.
+func orderNames() (names []string) {
 	for _, o := range callorder.Orders() {
 		names = append(names, string(o))
 	}
-	return strings.Join(names, ", ")
+	return names
 }
+
+func orderChoice() string { return strings.Join(orderNames(), ", ") }
 
 func (c *UpConfig) setNodeScheduling(order, slice string) (err error) {
 	switch order {
