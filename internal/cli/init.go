@@ -92,9 +92,6 @@ func (s *scaffolder) initFunction(folder, kind, name string) error {
 		fmt.Fprintf(s.Out, "created %s\n", filepath.Join(folder, file.name))
 	}
 	manifest := filepath.Join(folder, "function.yaml")
-	if kind == "command" {
-		fmt.Fprintf(s.Out, "build it:   go build -C %s -o server .\n", folder)
-	}
 	fmt.Fprintf(s.Out, "deploy it:  %s\ncall it:    %s\n", s.rewriteCommands("windlass deploy -f "+manifest),
 		s.rewriteCommands("windlass invoke "+name+" -f "+filepath.Join(folder, "event.json")))
 	return nil

@@ -21,6 +21,12 @@ func TestInitMakesFunctionsThatAreValid(t *testing.T) {
 			if err := checkLocal(manifests); err != nil {
 				t.Error(err)
 			}
+			// What must be built by hand before would run as it was after an edit.
+			if command := manifests[0].function.Spec.Template.Command; len(command) > 0 && strings.Contains(command[0], "/") {
+				if _, err := os.Stat(filepath.Join(dir, command[0])); err != nil {
+					t.Errorf("the program is missing: %v", err)
+				}
+			}
 			event, err := os.ReadFile(filepath.Join(dir, "event.json"))
 			if err != nil || !json.Valid(event) {
 				t.Errorf("the event is %q, %v", event, err)
