@@ -178,15 +178,27 @@ func (f *follower) one(ctx context.Context, key invocation.FunctionKey) {
 }
 
 // deployOnChange deploys again when files change, until ctx ends. What is wrong with them
-// is said, and waits for the next change.
+// is said, and waits for the next change. Files that functions write themselves are named, and
+// deploy nothing more.
 func (d *developer) deployOnChange(ctx context.Context, watch *fileWatch, t *target, files []string, deployed func([]manifest)) {
-	watch.run(ctx, func() {
+	var own ownWrites
+	watch.run(ctx, func(changed []string) {
 		manifests, err := readManifests(files, nil)
+		deploy, found := own.consider(d.now(), changed, authoredFiles(manifests))
+		for _, path := range found {
+			fmt.Fprintf(d.Err, "%s has changed again after each of %d deployments, so a function seems to write it: dev ignores it until you start dev again; let the function write elsewhere, such as below /tmp\n", path, maxOwnWrites)
+		}
+		if !deploy {
+			return
+		}
 		if err == nil {
 			err = d.enforceNamespace(manifests)
 		}
 		if err == nil {
 			err = d.deploy(ctx, t, manifests, deployFlags{})
+		}
+		if err == nil {
+			own.deployed(d.now())
 		}
 		switch {
 		case err != nil && ctx.Err() == nil:

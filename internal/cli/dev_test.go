@@ -39,7 +39,7 @@ func TestFilesAreWatchedWhereCodeIs(t *testing.T) {
 	changed, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		w.run(ctx, func() { changed <- struct{}{} }, func(err error) { t.Error(err) })
+		w.run(ctx, func([]string) { changed <- struct{}{} }, func(err error) { t.Error(err) })
 	}()
 	<-changed
 	save(filepath.Join("lib", "more.py"))
@@ -71,7 +71,7 @@ func TestFilesAreWatchedThoughABuildRecreatesThem(t *testing.T) {
 	w := watch(t, code)
 	go func() {
 		defer close(ended)
-		w.run(ctx, func() {
+		w.run(ctx, func([]string) {
 			_, err := os.Stat(filepath.Join(code, "handler.js"))
 			there <- err == nil
 		}, func(err error) { t.Error(err) })

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -46,17 +48,19 @@ func openWatch(paths func() []string) (*fileWatch, error) {
 	return w, nil
 }
 
-// run calls changed after files have changed, until ctx ends. It asks for the paths again before
-// each time, and failed hears of what cannot be watched then. Changes while changed runs are not
-// missed.
-func (w *fileWatch) run(ctx context.Context, changed func(), failed func(error)) {
+// run calls changed with the files that have changed, until ctx ends; with none if it missed which.
+// It asks for the paths again before each time, and failed hears of what cannot be watched then.
+// Changes while changed runs are not missed.
+func (w *fileWatch) run(ctx context.Context, changed func(files []string), failed func(error)) {
 	settled := time.NewTimer(time.Hour)
 	settled.Stop()
 	defer settled.Stop()
-	waiting := false
+	// first is what happened first to each file since the last call. Without a map, nothing has.
+	var first map[string]fsnotify.Op
+	missed := false
 	begin := func() {
-		if !waiting {
-			waiting = true
+		if first == nil {
+			first = make(map[string]fsnotify.Op)
 			settled.Reset(settleTime)
 		}
 	}
@@ -65,25 +69,44 @@ func (w *fileWatch) run(ctx context.Context, changed func(), failed func(error))
 		case <-ctx.Done():
 			return
 		case event := <-w.Events:
-			if w.isRelevant(event) {
-				begin()
+			if !w.isRelevant(event) {
+				continue
+			}
+			begin()
+			if _, known := first[event.Name]; !known {
+				first[event.Name] = event.Op
 			}
 		case _, open := <-w.Errors:
 			if !open {
 				return
 			}
-			// Some changes were missed.
 			begin()
+			missed = true
 		case <-settled.C:
-			waiting = false
+			files, unknown := lasting(first), missed
+			first, missed = nil, false
 			// A folder that is new is watched before its files are read, or what is written
 			// into it in between would be missed.
 			if err := w.replace(w.paths()); err != nil {
 				failed(err)
 			}
-			changed()
+			switch {
+			case unknown:
+				changed(nil)
+			case len(files) > 0:
+				changed(files)
+			}
 		}
 	}
+}
+
+// lasting are the files of changes that are still there to see, sorted: not those that came and
+// are gone, such as the temporary ones of a program that replaces a file.
+func lasting(first map[string]fsnotify.Op) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(first)), func(path string) bool {
+		_, err := os.Lstat(path)
+		return first[path].Has(fsnotify.Create) && errors.Is(err, fs.ErrNotExist)
+	})
 }
 
 // replace watches paths, the folders in them, and nothing else. It watches what it can before
