@@ -140,6 +140,10 @@ func (f *finder) reach(ctx context.Context, where targetKind) (*target, error) {
 	}
 	dir, noDir := f.resolveDataDir()
 	if noDir == nil {
+		// A Windlass whose socket has too long a path cannot run either.
+		_, noDir = localapi.SocketPath(dir)
+	}
+	if noDir == nil {
 		err := localapi.NewClient(dir).Probe(ctx)
 		var notRunning *localapi.NotRunningError
 		switch {
