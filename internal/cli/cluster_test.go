@@ -356,6 +356,11 @@ func (s *script) Get(context.Context, invocation.FunctionKey) (*v1alpha1.Functio
 	return next()
 }
 
+// restarts is what an API server that restarts answers.
+func restarts() (*v1alpha1.Function, error) {
+	return nil, &kubeclient.Error{Reason: kubeclient.ReasonUnreachable, Message: "the cluster does not answer"}
+}
+
 func is(fn *v1alpha1.Function) func() (*v1alpha1.Function, error) {
 	return func() (*v1alpha1.Function, error) { return fn, nil }
 }
@@ -431,11 +436,14 @@ func TestA2DeployWaitsForTheProofOfWhatWasDeployed(t *testing.T) {
 		"room is found":                 {[]func() (*v1alpha1.Function, error){say(no, v1alpha1.ReasonNoCapacity), started}, 0, nil},
 		"no room is found":              {[]func() (*v1alpha1.Function, error){say(no, v1alpha1.ReasonNoCapacity)}, exitTimeout, []string{"has not started yet, after 30s: NoCapacity"}},
 		"it is another":                 {[]func() (*v1alpha1.Function, error){is(other)}, exitPlatform, []string{"was deleted"}},
+		"it cannot be asked once":       {[]func() (*v1alpha1.Function, error){verifying, restarts, restarts, started}, 0, []string{"all calls go to f-00002"}},
+		"it cannot be asked any more":   {[]func() (*v1alpha1.Function, error){verifying, restarts}, exitTimeout, []string{"after 30s: Verifying", "the last question was not answered: the cluster does not answer\n"}},
 		"it cannot be asked":            {[]func() (*v1alpha1.Function, error){func() (*v1alpha1.Function, error) { return nil, errors.New("broken") }}, exitPlatform, []string{"broken"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := deployer{reporter{&finder{home: "team", host: &host{now: time.Now}}}}
+				var told bytes.Buffer
+				d := deployer{reporter{&finder{home: "team", host: &host{Streams: Streams{Err: &told}, now: time.Now}}}}
 				fn, err := d.awaitProof(t.Context(), &target{registry: &script{answers: c.answers}}, deployed, defaultReadyTime)
 				text, code := "", exitOK
 				if err != nil {
@@ -454,6 +462,9 @@ func TestA2DeployWaitsForTheProofOfWhatWasDeployed(t *testing.T) {
 					if !strings.Contains(text, want) {
 						t.Errorf("it says %q, want %q", text, want)
 					}
+				}
+				if strings.Count(told.String(), "asking again") > 1 {
+					t.Errorf("it tells one trouble more than once:\n%s", told.String())
 				}
 			})
 		})
@@ -487,15 +498,21 @@ func TestDeleteWaitsUntilItIsGone(t *testing.T) {
 	gone := func() (*v1alpha1.Function, error) {
 		return nil, &kubeclient.Error{Reason: kubeclient.ReasonNotFound, Message: "gone"}
 	}
+	forbidden := func() (*v1alpha1.Function, error) {
+		return nil, &kubeclient.Error{Reason: kubeclient.ReasonForbidden, Message: "you may not"}
+	}
 	anew := clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonAccepted)
 	for name, c := range map[string]struct {
 		answers   []func() (*v1alpha1.Function, error)
 		told, err string
 	}{
-		"at once":      {[]func() (*v1alpha1.Function, error){gone}, "", ""},
-		"after a time": {[]func() (*v1alpha1.Function, error){is(draining), is(draining), gone}, "2 of its instances have not ended", ""},
-		"made anew":    {[]func() (*v1alpha1.Function, error){is(draining), is(anew)}, "waiting for function team/f", ""},
-		"never":        {[]func() (*v1alpha1.Function, error){is(draining)}, "waiting", "function team/f is still there after 2m0s: 2 of its instances"},
+		"at once":                        {[]func() (*v1alpha1.Function, error){gone}, "", ""},
+		"after a time":                   {[]func() (*v1alpha1.Function, error){is(draining), is(draining), gone}, "2 of its instances have not ended", ""},
+		"though the API server restarts": {[]func() (*v1alpha1.Function, error){is(draining), restarts, gone}, "the cluster does not answer; asking again\n", ""},
+		"away to the end":                {[]func() (*v1alpha1.Function, error){restarts}, "asking again", "the last question was not answered: the cluster does not answer\n"},
+		"forbidden":                      {[]func() (*v1alpha1.Function, error){forbidden}, "", "you may not"},
+		"made anew":                      {[]func() (*v1alpha1.Function, error){is(draining), is(anew)}, "waiting for function team/f", ""},
+		"never":                          {[]func() (*v1alpha1.Function, error){is(draining)}, "waiting", "function team/f is still there after 2m0s: 2 of its instances"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -134,7 +134,7 @@ func (s *decisions) followDecisions(ctx context.Context, h decisionGetter, key i
 	if last, ok := known.Last(); ok {
 		shown = last.At
 	}
-	trouble := ""
+	away := trouble{finder: s.finder}
 	for {
 		select {
 		case <-ctx.Done():
@@ -148,13 +148,10 @@ func (s *decisions) followDecisions(ctx context.Context, h decisionGetter, key i
 		case isNotFound(err):
 			return err
 		case err != nil:
-			if err.Error() != trouble {
-				trouble = err.Error()
-				fmt.Fprintf(s.Err, "%s; asking again\n", s.rewriteCommands(trouble))
-			}
+			away.note(err)
 			continue
 		}
-		trouble = ""
+		away.note(nil)
 		fresh := after(account.Decisions, shown)
 		if len(fresh) > 0 {
 			shown = fresh[len(fresh)-1].At

@@ -87,7 +87,7 @@ func (r *rollouter) find(ctx context.Context, name string) (*target, *v1alpha1.F
 	return t, fn, nil
 }
 
-// followRollout prints the progress of a rollout until it ends.
+// followRollout prints the progress of a rollout until it ends. Who tells it may be away for a moment.
 func (r *rollouter) followRollout(ctx context.Context, t *target, fn *v1alpha1.Function, limit time.Duration) error {
 	waits := ctx
 	if limit > 0 {
@@ -95,7 +95,7 @@ func (r *rollouter) followRollout(ctx context.Context, t *target, fn *v1alpha1.F
 		waits, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	told := ""
+	told, away := "", trouble{finder: r.finder}
 	for {
 		now := progressOf(fn)
 		if now.finished() {
@@ -110,7 +110,7 @@ func (r *rollouter) followRollout(ctx context.Context, t *target, fn *v1alpha1.F
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			return timeoutf("function %s is not there yet, after %s: %s\nsee windlass describe %s", fn.Key(), limit, told, r.shortName(fn.Key()))
+			return timeoutf("function %s is not there yet, after %s: %s\n%ssee windlass describe %s", fn.Key(), limit, told, away.ending(), r.shortName(fn.Key()))
 		case <-time.After(lookAgain):
 		}
 		again, err := t.Get(waits, fn.Key())
@@ -119,7 +119,11 @@ func (r *rollouter) followRollout(ctx context.Context, t *target, fn *v1alpha1.F
 			return fmt.Errorf("function %s was deleted while it was waited for", fn.Key())
 		case err == nil:
 			fn = again
-		case waits.Err() == nil:
+			away.note(nil)
+		case waits.Err() != nil:
+		case mayPass(err):
+			away.note(err)
+		default:
 			return err
 		}
 	}

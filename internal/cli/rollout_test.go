@@ -190,23 +190,29 @@ func TestRolloutFollowsUntilTheEnd(t *testing.T) {
 	other := rolledOut(yes, v1alpha1.ReasonStarted)
 	other.UID = "another"
 	for name, c := range map[string]struct {
-		answers []*v1alpha1.Function
+		answers []*v1alpha1.Function // nil while the API server restarts
 		out     string
 		err     []string
 	}{
-		"it starts":     {[]*v1alpha1.Function{verifying, failing, started}, "f-00002: the reason in full\nStartFailed: f-00002: the reason in full\nf-00002 has started; all calls go to f-00002\n", nil},
-		"it need not":   {[]*v1alpha1.Function{unverified}, "f-00002 is not verified, as rollout.verify is None; all calls go to f-00002\n", nil},
-		"it never does": {[]*v1alpha1.Function{verifying, stalled}, "f-00002: the reason in full\n", []string{"the change does not come into use: StartFailed: f-00002", "all calls go to f-00001\n", "windlass rollout undo"}},
-		"it goes":       {[]*v1alpha1.Function{verifying, other}, "f-00002: the reason in full\n", []string{"was deleted"}},
-		"it takes long": {[]*v1alpha1.Function{verifying}, "f-00002: the reason in full\n", []string{"not there yet, after 1h0m0s: f-00002"}},
+		"it cannot be asked once":  {[]*v1alpha1.Function{verifying, nil, nil, started}, "f-00002: the reason in full\nf-00002 has started; all calls go to f-00002\n", nil},
+		"it cannot be asked again": {[]*v1alpha1.Function{verifying, nil}, "f-00002: the reason in full\n", []string{"not there yet, after 1h0m0s", "the last question was not answered: the cluster does not answer\n"}},
+		"it starts":                {[]*v1alpha1.Function{verifying, failing, started}, "f-00002: the reason in full\nStartFailed: f-00002: the reason in full\nf-00002 has started; all calls go to f-00002\n", nil},
+		"it need not":              {[]*v1alpha1.Function{unverified}, "f-00002 is not verified, as rollout.verify is None; all calls go to f-00002\n", nil},
+		"it never does":            {[]*v1alpha1.Function{verifying, stalled}, "f-00002: the reason in full\n", []string{"the change does not come into use: StartFailed: f-00002", "all calls go to f-00001\n", "windlass rollout undo"}},
+		"it goes":                  {[]*v1alpha1.Function{verifying, other}, "f-00002: the reason in full\n", []string{"was deleted"}},
+		"it takes long":            {[]*v1alpha1.Function{verifying}, "f-00002: the reason in full\n", []string{"not there yet, after 1h0m0s: f-00002"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var out bytes.Buffer
-				r := rollouter{&finder{home: "team", host: &host{Streams: Streams{Out: &out}, now: time.Now}}}
+				var out, told bytes.Buffer
+				r := rollouter{&finder{home: "team", host: &host{Streams: Streams{Out: &out, Err: &told}, now: time.Now}}}
 				s := &script{}
 				for _, fn := range c.answers[1:] {
-					s.answers = append(s.answers, is(fn))
+					answer := is(fn)
+					if fn == nil {
+						answer = restarts
+					}
+					s.answers = append(s.answers, answer)
 				}
 				if len(s.answers) == 0 || len(c.answers) == 1 {
 					s.answers = append(s.answers, is(c.answers[0]))
@@ -217,6 +223,9 @@ func TestRolloutFollowsUntilTheEnd(t *testing.T) {
 				}
 				if (err == nil) != (c.err == nil) {
 					t.Fatalf("the error is %v", err)
+				}
+				if strings.Count(told.String(), "asking again") > 1 {
+					t.Errorf("it tells one trouble more than once:\n%s", told.String())
 				}
 				for _, want := range c.err {
 					if !strings.Contains(err.Error(), want) {

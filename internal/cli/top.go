@@ -115,9 +115,10 @@ func (w *overview) top(ctx context.Context, t *target, flags topFlags) error {
 	o := t.Snapshotter(w.now)
 	defer o.Close()
 	if flags.output == "json" && !flags.once {
+		away := trouble{finder: w.finder}
 		return terminal.Stream(ctx, o, flags.interval, func(v monitor.View) error {
 			return json.NewEncoder(w.Out).Encode(v.Of(config.Choice, config.Order))
-		})
+		}, away.note)
 	}
 	if flags.once || !isTerminal(w.Out) || !isTerminal(w.In) || w.getenv("TERM") == "dumb" {
 		view, err := terminal.Two(ctx, o, flags.interval)

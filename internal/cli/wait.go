@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/kubeclient"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
@@ -36,7 +38,7 @@ var passing = []string{v1alpha1.ReasonNoCapacity, v1alpha1.ReasonNodeLost, v1alp
 func (d *deployer) awaitProof(ctx context.Context, t *target, applied *v1alpha1.Function, limit time.Duration) (*v1alpha1.Function, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	fn := applied
+	fn, away := applied, trouble{finder: d.finder}
 	for {
 		switch verdict, why := proofOf(fn, applied); verdict {
 		case proofGone:
@@ -52,15 +54,19 @@ func (d *deployer) awaitProof(ctx context.Context, t *target, applied *v1alpha1.
 		}
 		select {
 		case <-ctx.Done():
-			return nil, timeoutf("function %s has not started yet, after %s: %s\n%ssee windlass rollout status %s, or wait longer with --wait=2m",
-				fn.Key(), limit, progressOf(fn).text, stillServing(fn), d.shortName(fn.Key()))
+			return nil, timeoutf("function %s has not started yet, after %s: %s\n%s%ssee windlass rollout status %s, or wait longer with --wait=2m",
+				fn.Key(), limit, progressOf(fn).text, stillServing(fn), away.ending(), d.shortName(fn.Key()))
 		case <-time.After(lookAgain):
 		}
 		again, err := t.Get(ctx, applied.Key())
 		switch {
 		case err == nil:
 			fn = again
-		case ctx.Err() == nil:
+			away.note(nil)
+		case ctx.Err() != nil:
+		case mayPass(err):
+			away.note(err)
+		default:
 			return nil, err
 		}
 	}
@@ -125,24 +131,30 @@ func reasonOf(c metav1.Condition) string {
 func (d *remover) awaitGone(ctx context.Context, r registry, key invocation.FunctionKey, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	away := trouble{finder: d.finder}
 	for told := ""; ; {
 		fn, err := r.Get(ctx, key)
 		switch {
 		case isNotFound(err), err == nil && fn.DeletionTimestamp == nil:
 			// One that is not being deleted was made anew.
 			return nil
-		case err != nil && ctx.Err() == nil:
-			return err
 		case err == nil && told == "":
 			told = drainReason(fn)
 			fmt.Fprintf(d.Err, "waiting for function %s: %s\n", key, told)
+			away.note(nil)
 		case err == nil:
 			told = drainReason(fn)
+			away.note(nil)
+		case ctx.Err() != nil:
+		case mayPass(err):
+			away.note(err)
+		default:
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return timeoutf("function %s is still there after %s: %s; it goes by itself, see windlass describe %s, or wait longer with --timeout",
-				key, limit, cmp.Or(told, "its state is not known"), d.shortName(key))
+			return timeoutf("function %s is still there after %s: %s\n%sit goes by itself: see windlass describe %s, or wait longer with --timeout",
+				key, limit, cmp.Or(told, "its state is not known"), away.ending(), d.shortName(key))
 		case <-time.After(lookAgain):
 		}
 	}
@@ -157,4 +169,38 @@ func drainReason(fn *v1alpha1.Function) string {
 		return "it has the finalizer " + strings.Join(fn.Finalizers, ", ") + ", which goes when its last instance has ended"
 	}
 	return "the cluster removes it"
+}
+
+// mayPass reports whether an error may be gone when one asks again: the API server restarts in an
+// upgrade of the cluster, and so do the pods of Windlass in one of theirs.
+func mayPass(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || kubeclient.Is(err, kubeclient.ReasonUnreachable) ||
+		kubeclient.Is(err, kubeclient.ReasonRefused) || kubeclient.Is(err, kubeclient.ReasonNoPod)
+}
+
+// trouble is why a Windlass has not answered, for a command that asks again and again.
+type trouble struct {
+	*finder
+	// last is the error of the last question; empty if that was answered.
+	last string
+}
+
+// note takes the error of a question that is asked again, or nil. It prints an error once, not each time.
+func (t *trouble) note(err error) {
+	if err == nil {
+		t.last = ""
+		return
+	}
+	if text := err.Error(); text != t.last {
+		t.last = text
+		fmt.Fprintf(t.Err, "%s; asking again\n", t.rewriteCommands(text))
+	}
+}
+
+// ending is a line about the trouble for an error that ends the command; empty without trouble.
+func (t *trouble) ending() string {
+	if t.last == "" {
+		return ""
+	}
+	return "the last question was not answered: " + t.last + "\n"
 }

@@ -73,25 +73,28 @@ func Run(ctx context.Context, c Config, d Deps) error {
 	return err
 }
 
-// Stream hands over a View after each interval, until ctx ends or something fails. The
-// first one has rates already.
-func Stream(ctx context.Context, source Source, interval time.Duration, show func(monitor.View) error) error {
+// Stream hands over a View after each interval, until ctx ends or show fails. The first one has
+// rates already. Like Run, it fails if the first read fails; later it retries, and note gets the
+// error, or nil.
+func Stream(ctx context.Context, source Source, interval time.Duration, show func(monitor.View) error, note func(error)) error {
 	var w monitor.Watcher
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for first := true; ; first = false {
 		s, err := sample(ctx, source)
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return nil
-		}
-		if err != nil {
+		case err != nil && first:
 			return err
-		}
-		if view := w.See(s); !first {
-			if err := show(view); err != nil {
-				return err
+		case err == nil:
+			if view := w.See(s); !first {
+				if err := show(view); err != nil {
+					return err
+				}
 			}
 		}
+		note(err)
 		select {
 		case <-ctx.Done():
 			return nil

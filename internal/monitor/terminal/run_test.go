@@ -147,13 +147,39 @@ func TestA17AViewAfterEachInterval(t *testing.T) {
 		err := Stream(ctx, s, time.Second, func(v monitor.View) error {
 			seen = append(seen, v.Over)
 			return nil
-		})
+		}, func(error) {})
 		if err != nil || !slices.Equal(seen, []float64{1, 2, 3}) {
 			t.Errorf("%v, seen %v", err, seen)
 		}
 		s.err = errors.New("away")
-		if err := Stream(t.Context(), s, time.Second, nil); !errors.Is(err, s.err) {
+		if err := Stream(t.Context(), s, time.Second, nil, nil); !errors.Is(err, s.err) {
 			t.Errorf("it ended with %v", err)
+		}
+	})
+}
+
+// sources answer one after the other.
+type sources []Source
+
+func (s *sources) Sample(ctx context.Context) (monitor.Sample, error) {
+	next := (*s)[0]
+	*s = (*s)[1:]
+	return next.Sample(ctx)
+}
+
+func TestAStreamOutlastsAReadThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away, broken := errors.New("away"), errors.New("broken pipe")
+		views := 0
+		var noted []error
+		err := Stream(t.Context(), &sources{&script{}, &script{}, &script{err: away}, &script{}}, time.Second, func(monitor.View) error {
+			if views++; views == 2 {
+				return broken
+			}
+			return nil
+		}, func(err error) { noted = append(noted, err) })
+		if !errors.Is(err, broken) || !slices.Equal(noted, []error{nil, nil, away}) {
+			t.Errorf("it ended with %v after %d views, and told of %v", err, views, noted)
 		}
 	})
 }
