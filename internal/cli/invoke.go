@@ -72,10 +72,6 @@ standard error.`,
 			if err != nil {
 				return err
 			}
-			body, err := i.body(args[1:], flags)
-			if err != nil {
-				return err
-			}
 			if flags.gateway != "" {
 				if err := checkGateway(flags.gateway); err != nil {
 					return err
@@ -84,7 +80,7 @@ standard error.`,
 			if cmd.Flags().Changed("timeout") && flags.timeout <= 0 {
 				return usagef("--timeout=%s must be more than 0; leave it out for no limit", flags.timeout)
 			}
-			return i.invoke(cmd.Context(), key, flags, body)
+			return i.invoke(cmd.Context(), key, flags, args[1:])
 		}),
 	}
 	cmd.Flags().StringVarP(&flags.file, "filename", "f", "", "`file` with the body, or - for the standard input")
@@ -99,7 +95,7 @@ standard error.`,
 }
 
 // body is the request's body, nil if there is none.
-func (i *invoker) body(args []string, flags invokeFlags) ([]byte, error) {
+func (i *invoker) body(ctx context.Context, args []string, flags invokeFlags) ([]byte, error) {
 	switch {
 	case len(args) > 0 && flags.file != "":
 		return nil, usagef("BODY and -f exclude each other; remove one of the two")
@@ -112,8 +108,11 @@ func (i *invoker) body(args []string, flags invokeFlags) ([]byte, error) {
 		}
 		return body, nil
 	case flags.file == "-" || (flags.method != http.MethodGet && flags.method != http.MethodHead && piped(i.In)):
-		body, err := io.ReadAll(i.In)
-		if err != nil {
+		body, err := readAll(ctx, i.In)
+		switch {
+		case errors.Is(err, context.DeadlineExceeded):
+			return nil, fmt.Errorf("the function was not called: the standard input was not closed within %s; if there is no body, write -X GET or </dev/null", flags.timeout)
+		case err != nil:
 			return nil, fmt.Errorf("cannot read the standard input: %w", err)
 		}
 		if len(body) == 0 && flags.file == "" {
@@ -122,6 +121,24 @@ func (i *invoker) body(args []string, flags invokeFlags) ([]byte, error) {
 		return body, nil
 	}
 	return nil, nil
+}
+
+// readAll reads to the end, or until ctx ends. A read that waits cannot be cut off: it ends with the
+// process, or when the other side closes.
+func readAll(ctx context.Context, from io.Reader) ([]byte, error) {
+	var body []byte
+	read := make(chan error, 1)
+	go func() {
+		var err error
+		body, err = io.ReadAll(from)
+		read <- err
+	}()
+	select {
+	case err := <-read:
+		return body, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // piped tells whether someone has put data on the standard input: a pipe or a
@@ -135,15 +152,19 @@ func piped(stdin io.Reader) bool {
 	return err == nil && (info.Mode().IsRegular() || info.Mode()&fs.ModeNamedPipe != 0)
 }
 
-func (i *invoker) invoke(ctx context.Context, key invocation.FunctionKey, flags invokeFlags, body []byte) error {
-	// Report wrong usage before any request to Windlass.
-	if _, err := newRequest("http://gateway", flags, body); err != nil {
-		return err
-	}
+func (i *invoker) invoke(ctx context.Context, key invocation.FunctionKey, flags invokeFlags, args []string) error {
 	if flags.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, flags.timeout)
 		defer cancel()
+	}
+	body, err := i.body(ctx, args, flags)
+	if err != nil {
+		return err
+	}
+	// Report wrong usage before any request to Windlass.
+	if _, err := newRequest("http://gateway", flags, body); err != nil {
+		return err
 	}
 	key, way, err := i.findRoute(ctx, key, flags.gateway)
 	if errors.Is(err, context.DeadlineExceeded) {

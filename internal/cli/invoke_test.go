@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -175,6 +176,18 @@ func TestInvokeGivesUpAfterItsTimeout(t *testing.T) {
 	th.put(t, "default/f", nil)
 	th.answer(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	th.run(t, "invoke", "f", "--timeout", "20ms").expect(t, exitMaybe, "err", "did not answer within 20ms", "may have run", "--timeout")
+}
+
+// A parent of the command, such as a CI runner, may keep a pipe open.
+func TestInvokeDoesNotWaitForItsInputBeyondItsTimeout(t *testing.T) {
+	for _, args := range [][]string{{"f"}, {"f", "-f", "-"}} {
+		synctest.Test(t, func(t *testing.T) {
+			reader, writer := io.Pipe()
+			defer writer.Close()
+			quiet(t).play(t, reader, Programs{}, append([]string{"invoke", "--timeout", "20s"}, args...)...).expect(t, exitPlatform, "err",
+				"the function was not called: the standard input was not closed within 20s; if there is no body, write -X GET or </dev/null")
+		})
+	}
 }
 
 func TestInvokeVerboseShowsHeadersBesideTheBody(t *testing.T) {
