@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -61,7 +62,7 @@ func (i *invoker) exchange(ctx context.Context, key invocation.FunctionKey, requ
 	if executed != invocation.ExecutedYes {
 		return i.refusalError(key, response, executed)
 	}
-	if err := i.printBody(response.Body); err != nil {
+	if err := i.printBody(response); err != nil {
 		return maybef("the answer of function %s was cut off: %w; it did run: check what it has done before you call it again", key, err)
 	}
 	return i.functionFailure(key, response)
@@ -153,18 +154,21 @@ func printHead(w io.Writer, response *http.Response) {
 	}
 }
 
-// printBody copies the body as it comes. On a terminal the prompt begins on a
-// line of its own.
-func (i *invoker) printBody(body io.Reader) error {
+// printBody copies the body as it comes. On a terminal a small body of JSON is laid out, and the
+// prompt begins on a line of its own.
+func (i *invoker) printBody(response *http.Response) error {
 	if !isTerminal(i.Out) {
-		_, err := io.Copy(i.Out, body)
+		_, err := io.Copy(i.Out, response.Body)
 		return err
 	}
-	begin, err := io.ReadAll(io.LimitReader(body, maxPretty+1))
 	last := &lastByte{w: i.Out}
-	_, _ = last.Write(pretty(begin))
-	if err == nil {
-		_, err = io.Copy(last, body)
+	var err error
+	if isSmallJSON(response) {
+		var body []byte
+		body, err = io.ReadAll(response.Body)
+		_, _ = last.Write(pretty(body))
+	} else {
+		_, err = io.Copy(last, response.Body)
 	}
 	if last.seen && last.b != '\n' {
 		fmt.Fprintln(i.Out)
@@ -175,10 +179,18 @@ func (i *invoker) printBody(body io.Reader) error {
 // maxPretty is the largest body, in bytes, that is laid out for people.
 const maxPretty = 64 << 10
 
+// isSmallJSON reports whether an answer is to be laid out. One of unknown length may be a stream: to
+// wait for its end would hide it.
+func isSmallJSON(response *http.Response) bool {
+	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	return err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json")) &&
+		response.ContentLength >= 0 && response.ContentLength <= maxPretty
+}
+
 // pretty lays out a whole body that is JSON with things in it, and leaves others alone.
 func pretty(body []byte) []byte {
 	trimmed := bytes.TrimSpace(body)
-	if len(body) > maxPretty || len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[' {
+	if len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[' {
 		return body
 	}
 	var out bytes.Buffer
