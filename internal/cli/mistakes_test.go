@@ -40,6 +40,7 @@ func TestMisuseIsToldWithTheRemedyAndTheUsage(t *testing.T) {
 		"invoke a b c":                     "quote the body",
 		"invoke a b -f c":                  "BODY and -f exclude each other",
 		"invoke a --path x":                "write --path /x",
+		"invoke a --path /x?a=b␣c":         `--path "/x?a=b c" has a space in its query; write %20 or + instead`,
 		"invoke a -H nonsense":             "is not a header",
 		"invoke a -X B@D":                  "correct -X or --path",
 		"deploy":                           "give a manifest with -f, or a function with --name",
@@ -93,7 +94,11 @@ func TestMisuseIsToldWithTheRemedyAndTheUsage(t *testing.T) {
 		"version please":          "this command takes none",
 	} {
 		t.Run(args, func(t *testing.T) {
-			got := th.run(t, strings.Fields(args)...)
+			words := strings.Fields(args)
+			for i := range words {
+				words[i] = strings.ReplaceAll(words[i], "␣", " ")
+			}
+			got := th.run(t, words...)
 			got.expect(t, exitUsage, "err", want, "usage: windlass ", "--help")
 			if got.out != "" || strings.Contains(got.err, "Flags:") {
 				t.Errorf("more than the usage line is printed:\n%s%s", got.out, got.err)
