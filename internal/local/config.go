@@ -45,8 +45,8 @@ type Config struct {
 	// RequireKeys makes the gateway reject callers without an API key.
 	RequireKeys bool
 
-	// WebGuard says whose web pages may call functions while no keys are required, and
-	// read the metrics.
+	// WebGuard says whose web pages may call functions while no keys are required, whose may
+	// read their answers, and read the metrics.
 	WebGuard webguard.Guard
 
 	// Tracing selects the calls to record as traces, and the collector.

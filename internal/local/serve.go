@@ -53,13 +53,14 @@ func (w *Windlass) serveCalls(parts *lifecycle.Lifecycle) {
 // calls is the gateway. Who calls with a key is no page that came along.
 func (w *Windlass) calls() http.Handler {
 	if w.callers != nil {
-		return w.gateway
+		return w.config.WebGuard.Share(w.gateway)
 	}
 	return w.guarded(w.gateway)
 }
 
 // guarded keeps other people's web pages away from a handler.
 func (w *Windlass) guarded(next http.Handler) http.Handler {
+	next = w.config.WebGuard.Share(next)
 	return http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
 		if why := w.config.WebGuard.Refuses(r); why != "" {
 			gateway.Forbid(to, why+"; start windlass up with --allow-origin for each origin that may")

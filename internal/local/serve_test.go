@@ -38,6 +38,23 @@ func TestS8OtherPeoplesPagesAreRefusedClearly(t *testing.T) {
 	}
 }
 
+func TestAPageThatMayCallAsksFirst(t *testing.T) {
+	w := &Windlass{config: Config{WebGuard: webguard.Guard{Origins: []string{"http://localhost:3000"}}}}
+	ran := 0
+	handler := w.guarded(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { ran++ }))
+	for origin, code := range map[string]int{"http://localhost:3000": http.StatusNoContent, "http://localhost:3001": http.StatusForbidden} {
+		r := httptest.NewRequest(http.MethodOptions, "http://127.0.0.1:8080/function/hello", nil)
+		r.Header.Set("Origin", origin)
+		r.Header.Set("Sec-Fetch-Site", "same-site")
+		r.Header.Set("Access-Control-Request-Method", http.MethodPost)
+		to := httptest.NewRecorder()
+		handler.ServeHTTP(to, r)
+		if may := to.Header().Get("Access-Control-Allow-Origin") == origin; to.Code != code || may != (code == http.StatusNoContent) || ran != 0 {
+			t.Errorf("%s is answered with %d and %v, and runs %d calls", origin, to.Code, to.Header(), ran)
+		}
+	}
+}
+
 func TestAnAddressThatCannotBeHadComesWithTheRemedy(t *testing.T) {
 	for cause, want := range map[error]string{
 		syscall.EADDRINUSE:    "another program listens there already; stop it, or choose another address with --listen",

@@ -17,15 +17,28 @@ type Guard struct {
 	Origins []string
 }
 
-// Validate names the first origin that is none.
+// Validate names the first origin that is none, or that browsers write in another way.
 func (g Guard) Validate() error {
 	for _, origin := range g.Origins {
 		u, err := url.Parse(origin)
-		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.Scheme+"://"+u.Host != origin {
+		if err != nil || u.Hostname() == "" || (u.Scheme != "http" && u.Scheme != "https") || !strings.EqualFold(u.Scheme+"://"+u.Host, origin) {
 			return fmt.Errorf("%q is not an origin: write scheme and host, for example http://localhost:3000", origin)
+		}
+		if sent := sentBy(u); sent != origin {
+			return fmt.Errorf("%q is what no browser sends; write %s", origin, sent)
 		}
 	}
 	return nil
+}
+
+// sentBy is the origin of the pages at a URL as browsers send it: in small letters, without the
+// port that the scheme has by default.
+func sentBy(u *url.URL) string {
+	host, port := strings.ToLower(u.Host), u.Port()
+	if port == "" || u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" {
+		host = strings.TrimSuffix(host, ":"+port)
+	}
+	return u.Scheme + "://" + host
 }
 
 // Refuses says why to refuse a request; empty if it is allowed.

@@ -57,3 +57,16 @@ func TestOriginsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+func TestOriginsAreThoseThatBrowsersSend(t *testing.T) {
+	for origin, sent := range map[string]string{
+		"http://localhost:80": "http://localhost", "https://example.com:443": "https://example.com", "http://localhost:": "http://localhost",
+		"https://Example.COM": "https://example.com", "HTTP://localhost:3000": "http://localhost:3000", "http://[::1]:80": "http://[::1]",
+		"https://example.com:80": "", "http://localhost:443": "", "http://[::1]": "",
+	} {
+		err := (Guard{Origins: []string{origin}}).Validate()
+		if (err == nil) != (sent == "") || err != nil && !strings.HasSuffix(err.Error(), "; write "+sent) {
+			t.Errorf("%q: %v, want %q", origin, err, sent)
+		}
+	}
+}
