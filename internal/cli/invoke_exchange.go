@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/windlass-dev/windlass/pkg/gateway/problems"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
@@ -108,7 +109,7 @@ func (i *invoker) refusalError(key invocation.FunctionKey, response *http.Respon
 	}
 	switch executed {
 	case invocation.ExecutedNo:
-		return errors.New(text + "\nit did not run; " + i.nextStep(key, invocation.RefusalReason(p.Reason), response.Header.Get("Retry-After")))
+		return errors.New(text + "\nit did not run; " + i.nextStep(key, p.Reason, response.Header.Get("Retry-After")))
 	case invocation.ExecutedMaybe:
 		return maybef("%s\nit may have run; call it again only if running it twice does no harm, and see windlass logs %s", text, i.shortName(key))
 	default:
@@ -117,17 +118,23 @@ func (i *invoker) refusalError(key invocation.FunctionKey, response *http.Respon
 }
 
 // nextStep is what to do about a call that did not run.
-func (i *invoker) nextStep(key invocation.FunctionKey, reason invocation.RefusalReason, retryAfter string) string {
+func (i *invoker) nextStep(key invocation.FunctionKey, reason, retryAfter string) string {
 	var step string
 	switch reason {
-	case "CredentialsMissing", "CredentialsInvalid", "NotAllowed":
+	case problems.CredentialsMissing, problems.CredentialsInvalid, problems.NotAllowed:
 		step = "put an API key for it into $" + keyVariable + "; windlass keys create makes one"
-	case invocation.RefusedCannotStart:
+	case string(invocation.RefusedCannotStart):
 		step = fmt.Sprintf("see why: windlass describe %s and windlass logs %s", i.shortName(key), i.shortName(key))
-	case "BodyTooLarge":
+	case problems.BodyTooLarge:
 		step = "send less"
-	case invocation.RefusedUnknownFunction:
+	case problems.FunctionNotFound, problems.FunctionDeleted:
 		step = "see windlass list --all-namespaces"
+	case problems.UnknownTag:
+		step = "see the tags that it has: windlass rollout history " + i.shortName(key)
+	case problems.UnknownPath:
+		step = "correct --gateway or -H Host: the gateway gets another path than that of a function"
+	case problems.HostNotPermitted:
+		step = "call it without -H Host, or have the host granted to its namespace"
 	default:
 		step = fmt.Sprintf("see windlass describe %s", i.shortName(key))
 	}

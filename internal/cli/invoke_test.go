@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/windlass-dev/windlass/internal/localapi"
+	"github.com/windlass-dev/windlass/pkg/gateway/problems"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
@@ -70,6 +71,9 @@ func TestInvokeSendsWhatItWasGiven(t *testing.T) {
 
 func TestInvokeTellsErrorsApart(t *testing.T) {
 	problem := func(status int, executed invocation.Executed, reason, detail string) http.HandlerFunc {
+		if kind, known := problems.Of(reason); !known || kind.Status != status || kind.Executed() != executed {
+			t.Fatalf("no gateway answers %d, %s, executed %s", status, reason, executed)
+		}
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set(invocation.HeaderExecuted, string(executed))
 			if status == http.StatusTooManyRequests {
@@ -117,8 +121,8 @@ func TestInvokeTellsErrorsApart(t *testing.T) {
 			exitPlatform, "", []string{"CannotStart: exit code 1", "it did not run; see why: windlass describe f and windlass logs f"},
 		},
 		"the function was deleted meanwhile": {
-			problem(404, invocation.ExecutedNo, "UnknownFunction", "no such function"),
-			exitPlatform, "", []string{"no such function", "windlass list --all-namespaces"},
+			problem(404, invocation.ExecutedNo, problems.FunctionDeleted, "it was deleted"),
+			exitPlatform, "", []string{"it was deleted", "windlass list --all-namespaces"},
 		},
 		"the instance was lost": {
 			problem(502, invocation.ExecutedMaybe, "InstanceLost", "it ended"),
@@ -154,6 +158,17 @@ func TestInvokeTellsErrorsApart(t *testing.T) {
 				t.Errorf("stdout has %q, which is not the function's", got.out)
 			}
 		})
+	}
+}
+
+func TestEachNotFoundHasAStepOfItsOwn(t *testing.T) {
+	i := &invoker{newApp(Streams{}, Programs{}).finder}
+	key := invocation.FunctionKey{Namespace: "default", Name: "f"}
+	unknown := i.nextStep(key, "AReasonOfALaterRelease", "")
+	for _, kind := range problems.All() {
+		if step := i.nextStep(key, kind.Reason, ""); kind.Status == http.StatusNotFound && step == unknown {
+			t.Errorf("after %s the next step is only %q", kind.Reason, step)
+		}
 	}
 }
 

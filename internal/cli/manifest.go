@@ -154,7 +154,7 @@ func validateManifests(manifests []manifest, validate func(*v1alpha1.Function) f
 	var errs []error
 	first := map[invocation.FunctionKey]string{}
 	for _, m := range manifests {
-		errs = append(errs, problems(m, validate)...)
+		errs = append(errs, validateManifest(m, validate)...)
 		key := defaulted(m.function).Key()
 		if source, twice := first[key]; twice {
 			errs = append(errs, fmt.Errorf("%s: function %s is in %s too; remove or rename one of the two", m.fieldPath("metadata.name"), key, source))
@@ -183,7 +183,7 @@ func checkLocal(manifests []manifest) error {
 	return nil
 }
 
-func problems(m manifest, validate func(*v1alpha1.Function) field.ErrorList) []error {
+func validateManifest(m manifest, validate func(*v1alpha1.Function) field.ErrorList) []error {
 	var errs []error
 	fn := defaulted(m.function)
 	for _, p := range validate(fn) {
