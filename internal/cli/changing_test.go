@@ -28,9 +28,22 @@ func (th *harness) get(t *testing.T, name string) *v1alpha1.Function {
 }
 
 func TestA4HintsAreWhatThisUserTypes(t *testing.T) {
-	f := &finder{program: "bin/windlass", dataDir: "/srv/my data"}
-	if got, want := f.rewriteCommands("try windlass invoke f"), `try bin/windlass --data-dir "/srv/my data" invoke f`; got != want {
-		t.Errorf("the hint is %q, want %q", got, want)
+	for _, c := range []struct {
+		finder     finder
+		hint, want string
+	}{
+		{finder{}, "try windlass invoke f", "try windlass invoke f"},
+		{finder{program: "bin/windlass", dataDir: "/srv/my data"}, "try windlass invoke f", "try bin/windlass --data-dir '/srv/my data' invoke f"},
+		{finder{program: "/home/me/my tools/windlass"}, "try windlass list", "try '/home/me/my tools/windlass' list"},
+		{finder{program: "bin/windlass"}, "start one with windlass up, see windlass doctor", "start one with bin/windlass up, see bin/windlass doctor"},
+		{finder{dataDir: "/$x"}, "start one with windlass up", "start one with windlass --data-dir '/$x' up"},
+		// Verbs that run here take no flags of a cluster.
+		{finder{flags: clusterFlags{context: "c"}}, "windlass init x, then windlass doctor", "windlass init x, then windlass --context c doctor"},
+		{finder{plugin: true, flags: clusterFlags{context: "c"}}, "windlass up, or windlass doctor", "windlass up, or kubectl windlass --context c doctor"},
+	} {
+		if got := c.finder.rewriteCommands(c.hint); got != c.want {
+			t.Errorf("the hint is %q, want %q", got, c.want)
+		}
 	}
 	dir := t.TempDir()
 	program := filepath.Join(dir, "windlass")

@@ -202,6 +202,19 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+func TestAShellTakesWordsAsTheyAreTyped(t *testing.T) {
+	for word, want := range map[string]string{
+		"functions/hello-2": "functions/hello-2", "größe": "größe", "": "''", "a b": "'a b'", "$HOME": "'$HOME'", "a!": "'a!'", "it's": `'it'\''s'`,
+	} {
+		if got := typed(word); got != want {
+			t.Errorf("%q is typed as %s, want %s", word, got, want)
+		}
+		if words, err := splitWords(typed(word, "x")); err != nil || !slices.Equal(words, []string{word, "x"}) {
+			t.Errorf("%s is split into %q, %v", typed(word, "x"), words, err)
+		}
+	}
+}
+
 func TestSplitWords(t *testing.T) {
 	for line, want := range map[string][]string{
 		`python3 app.py`:         {"python3", "app.py"},

@@ -75,7 +75,7 @@ func (f *functionFlags) given(cmd *cobra.Command) []string {
 func (f *functionFlags) build(cmd *cobra.Command, namespace string, args []string) (*v1alpha1.Function, error) {
 	if f.name == "" {
 		if len(args) > 0 {
-			return nil, usagef("--name is missing: write --name NAME -- %s", quoteWords(args))
+			return nil, usagef("--name is missing: write --name NAME -- %s", typed(args...))
 		}
 		return nil, usagef("--name is missing: give a manifest with -f, or a function with --name")
 	}

@@ -92,8 +92,8 @@ func (s *scaffolder) initFunction(folder, kind, name string) error {
 		fmt.Fprintf(s.Out, "created %s\n", filepath.Join(folder, file.name))
 	}
 	manifest := filepath.Join(folder, "function.yaml")
-	fmt.Fprintf(s.Out, "deploy it:  %s\ncall it:    %s\n", s.rewriteCommands("windlass deploy -f "+manifest),
-		s.rewriteCommands("windlass invoke "+name+" -f "+filepath.Join(folder, "event.json")))
+	fmt.Fprintf(s.Out, "deploy it:  %s\ncall it:    %s\n", s.rewriteCommands("windlass deploy -f "+typed(manifest)),
+		s.rewriteCommands("windlass invoke "+name+" -f "+typed(filepath.Join(folder, "event.json"))))
 	return nil
 }
 

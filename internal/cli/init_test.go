@@ -13,7 +13,7 @@ func TestInitMakesFunctionsThatAreValid(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "My First_Function")
 			quiet(t).run(t, "init", "--runtime", kind, dir).expect(t, exitOK, "out", "created "+filepath.Join(dir, "function.yaml"),
-				"windlass deploy -f "+filepath.Join(dir, "function.yaml"), "windlass invoke my-first-function -f ")
+				"windlass deploy -f '"+filepath.Join(dir, "function.yaml")+"'\n", "windlass invoke my-first-function -f '"+filepath.Join(dir, "event.json")+"'\n")
 			manifests, err := readManifests([]string{dir}, nil)
 			if err != nil || len(manifests) != 1 || manifests[0].function.Name != "my-first-function" {
 				t.Fatalf("%v: %+v", err, manifests)

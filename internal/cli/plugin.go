@@ -18,8 +18,12 @@ func isPlugin(program string) bool {
 	return strings.TrimSuffix(filepath.Base(program), ".exe") == pluginName
 }
 
-// commandLine is a command of ours in a text for people.
-var commandLine = regexp.MustCompile(`\bwindlass (deploy|diff|delete|list|describe|edit|explain|invoke|logs|keys|check|rollout|scale|set|top|validate)\b`)
+// commandLine is a command about a Windlass in a text for people, and localLine one that runs
+// something on this machine, which the plugin does not have.
+var (
+	commandLine = regexp.MustCompile(`\bwindlass (deploy|diff|delete|list|describe|doctor|edit|explain|invoke|logs|keys|check|rollout|scale|set|top|validate)\b`)
+	localLine   = regexp.MustCompile(`\bwindlass (up|init|dev|demo|sim|bench)\b`)
+)
 
 // callName is what this user types to run this program again: its name, if a shell
 // finds it under that, or else the path that it was started by.
@@ -40,21 +44,26 @@ func callName(program string) string {
 // rewriteCommands makes the commands in a text those that this user types to reach the same
 // Windlass.
 func (f *finder) rewriteCommands(text string) string {
-	name := cmp.Or(f.program, "windlass")
+	name := typed(cmp.Or(f.program, "windlass"))
+	if f.dataDir != "" {
+		name += " --data-dir " + typed(f.dataDir)
+	}
 	if f.plugin {
 		name = "kubectl windlass"
+	} else {
+		text = replaceProgram(localLine, text, name)
 	}
-	for _, flag := range []struct{ name, value string }{
-		{"data-dir", f.dataDir}, {"kubeconfig", f.flags.kubeconfig}, {"context", f.flags.context},
-	} {
+	for _, flag := range []struct{ name, value string }{{"kubeconfig", f.flags.kubeconfig}, {"context", f.flags.context}} {
 		if flag.value != "" {
-			name += " --" + flag.name + " " + quoteWords([]string{flag.value})
+			name += " --" + flag.name + " " + typed(flag.value)
 		}
 	}
-	if name == "windlass" {
-		return text
-	}
-	return commandLine.ReplaceAllString(text, strings.ReplaceAll(name, "$", "$$")+" $1")
+	return replaceProgram(commandLine, text, name)
+}
+
+// replaceProgram puts a name with flags in the place of windlass.
+func replaceProgram(line *regexp.Regexp, text, name string) string {
+	return line.ReplaceAllString(text, strings.ReplaceAll(name, "$", "$$")+" $1")
 }
 
 // asPlugin makes the texts of the commands those of a kubectl plugin.

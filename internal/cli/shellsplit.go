@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // shellOnly are characters that mean something to a shell where they are not
@@ -57,4 +58,21 @@ func splitWords(line string) ([]string, error) {
 		return nil, errors.New("it is empty; write for example python3 app.py")
 	}
 	return words, nil
+}
+
+// typed writes words as people type them to a shell, which takes each as it is.
+func typed(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = word
+		if word == "" || strings.ContainsFunc(word, isQuoted) {
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// isQuoted reports whether a character may mean something to a shell.
+func isQuoted(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:@%+=,", r)
 }
