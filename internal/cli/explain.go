@@ -104,7 +104,7 @@ func (s *decisions) explainFunction(ctx context.Context, t *target, key invocati
 	if !e.follow {
 		return nil
 	}
-	return s.followDecisions(ctx, h, key, account, e.output)
+	return s.whileRead(func(ctx context.Context) error { return s.followDecisions(ctx, h, key, account, e.output) })(ctx)
 }
 
 // noteProblems says what decisions do not: why there are none, and what keeps the

@@ -116,9 +116,8 @@ func (w *overview) top(ctx context.Context, t *target, flags topFlags) error {
 	defer o.Close()
 	if flags.output == "json" && !flags.once {
 		away := trouble{finder: w.finder}
-		return terminal.Stream(ctx, o, flags.interval, func(v monitor.View) error {
-			return json.NewEncoder(w.Out).Encode(v.Of(config.Choice, config.Order))
-		}, away.note)
+		show := func(v monitor.View) error { return json.NewEncoder(w.Out).Encode(v.Of(config.Choice, config.Order)) }
+		return w.whileRead(func(ctx context.Context) error { return terminal.Stream(ctx, o, flags.interval, show, away.note) })(ctx)
 	}
 	if flags.once || !isTerminal(w.Out) || !isTerminal(w.In) || w.getenv("TERM") == "dumb" {
 		view, err := terminal.Two(ctx, o, flags.interval)

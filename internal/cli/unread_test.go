@@ -4,11 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/monitor"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // unread is a pipe that nobody reads.
@@ -75,5 +84,41 @@ func TestALogIsFollowedOnlyWhileItIsRead(t *testing.T) {
 	failed := errors.New("failed")
 	if err := a.whileRead(func(context.Context) error { return failed })(t.Context()); !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// still is a Windlass in which nothing happens.
+type still struct{}
+
+func (still) DecisionGetter() decisionGetter                 { return still{} }
+func (still) Snapshotter(func() time.Time) snapshotter       { return still{} }
+func (still) Sample(context.Context) (monitor.Sample, error) { return monitor.Sample{}, nil }
+func (still) Close() error                                   { return nil }
+
+func (still) Decisions(context.Context, invocation.FunctionKey) (decisionlog.Report, error) {
+	return decisionlog.Report{Served: true}, nil
+}
+
+func TestWhatFollowsEndsWithItsReader(t *testing.T) {
+	fn := clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonStarted)
+	for name, follow := range map[string]func(ctx context.Context, f *finder, t *target) error{
+		"explain -f": func(ctx context.Context, f *finder, t *target) error {
+			return (&decisions{f}).explainFunction(ctx, t, fn.Key(), explanation{output: "table", last: 1, follow: true})
+		},
+		"top -o json": func(ctx context.Context, f *finder, t *target) error {
+			return (&overview{f}).top(ctx, t, topFlags{output: "json", sort: string(monitor.ByQueue), interval: time.Hour})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 100*readerEvery)
+				defer cancel()
+				a := newApp(Streams{Out: unread(t), Err: io.Discard}, Programs{})
+				windlass := &target{registry: &script{answers: []func() (*v1alpha1.Function, error){is(fn)}}, decisionSource: still{}, snapshotSource: still{}}
+				if err := follow(ctx, a.finder, windlass); err != nil || ctx.Err() != nil {
+					t.Errorf("after its reader had gone it ended with %v; its time was over: %t", err, ctx.Err() != nil)
+				}
+			})
+		})
 	}
 }
