@@ -49,7 +49,13 @@ in Windlass-Invocation-Id, and what its instance wrote meanwhile.`,
 				request.since = l.now().Add(-since)
 			}
 			if invocation != "" {
+				if err := withoutEffect(cmd, "with --invocation", "follow", "tail", "since", "timestamps", "agent"); err != nil {
+					return err
+				}
 				return l.printCall(cmd.Context(), invocation)
+			}
+			if err := withoutEffect(cmd, "without --invocation", "windlass-namespace"); err != nil {
+				return err
 			}
 			key, err := l.key(args[0])
 			if err != nil {
@@ -81,8 +87,18 @@ in Windlass-Invocation-Id, and what its instance wrote meanwhile.`,
 	cmd.Flags().BoolVar(&request.timestamps, "timestamps", false, "put the time (UTC) before each line")
 	cmd.Flags().BoolVar(&request.agent, "agent", false, "print what the agents beside the function wrote (in a cluster)")
 	cmd.Flags().StringVar(&invocation, "invocation", "", "show the timeline and logs of the call with this `ID`")
-	cmd.Flags().StringVar(&l.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: windlass finds it)")
+	cmd.Flags().StringVar(&l.flags.windlassNamespace, "windlass-namespace", "", "with --invocation, the `namespace` that Windlass runs in (default: windlass finds it)")
 	return cmd
+}
+
+// withoutEffect refuses flags that do nothing in a case.
+func withoutEffect(cmd *cobra.Command, when string, flags ...string) error {
+	for _, flag := range flags {
+		if cmd.Flags().Changed(flag) {
+			return usagef("--%s has no effect %s; remove it", flag, when)
+		}
+	}
+	return nil
 }
 
 // noteSilence says that nothing was printed because nothing was written.
