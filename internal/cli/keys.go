@@ -54,7 +54,7 @@ A name says later whose key it is, and windlass keys revoke takes the name too.`
 			if len(scope) == 0 {
 				return usagef("what may the key call? name namespaces, functions as NAMESPACE/NAME, or '*'")
 			}
-			if expires < 0 {
+			if cmd.Flags().Changed("expires") && expires <= 0 {
 				return usagef("--expires %s must be more than 0; leave it out for a key that does not expire", expires)
 			}
 			if cmd.Flags().Changed("name") {

@@ -82,6 +82,7 @@ func TestKeysAreAskedForRightly(t *testing.T) {
 		"what may the key call?":                            {"keys", "create"},
 		"neither a namespace nor NAMESPACE/NAME":            {"keys", "create", "Team_A"},
 		"--expires -1s must be more than 0":                 {"keys", "create", "a", "--expires", "-1s"},
+		"--expires 0s must be more than 0":                  {"keys", "create", "a", "--expires", "0s"},
 		"which key? windlass keys list shows IDs and names": {"keys", "revoke"},
 	} {
 		th.run(t, args...).expect(t, exitUsage, "err", says)
