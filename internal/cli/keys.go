@@ -48,10 +48,12 @@ A name says later whose key it is, and windlass keys revoke takes the name too.`
   windlass keys create team-a/resize team-b --expires 720h`,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
 			scope := auth.Scope(args)
-			if len(scope) == 0 && k.namespace != "" {
+			switch {
+			case len(scope) > 0 && k.namespace != "":
+				return usagef("--namespace has no effect beside %s; remove it, or write %s/NAME for a function of that namespace", args[0], k.namespace)
+			case k.namespace != "":
 				scope = auth.Scope{k.namespace}
-			}
-			if len(scope) == 0 {
+			case len(scope) == 0:
 				return usagef("what may the key call? name namespaces, functions as NAMESPACE/NAME, or '*'")
 			}
 			if cmd.Flags().Changed("expires") && expires <= 0 {

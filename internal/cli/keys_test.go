@@ -78,12 +78,13 @@ func TestA20KeysHaveNames(t *testing.T) {
 func TestKeysAreAskedForRightly(t *testing.T) {
 	th := quiet(t)
 	for says, args := range map[string][]string{
-		"write windlass keys create, list or revoke":        {"keys"},
-		"what may the key call?":                            {"keys", "create"},
-		"neither a namespace nor NAMESPACE/NAME":            {"keys", "create", "Team_A"},
-		"--expires -1s must be more than 0":                 {"keys", "create", "a", "--expires", "-1s"},
-		"--expires 0s must be more than 0":                  {"keys", "create", "a", "--expires", "0s"},
-		"which key? windlass keys list shows IDs and names": {"keys", "revoke"},
+		"write windlass keys create, list or revoke":                        {"keys"},
+		"what may the key call?":                                            {"keys", "create"},
+		"neither a namespace nor NAMESPACE/NAME":                            {"keys", "create", "Team_A"},
+		"--expires -1s must be more than 0":                                 {"keys", "create", "a", "--expires", "-1s"},
+		"--namespace has no effect beside f; remove it, or write team/NAME": {"keys", "create", "f", "-n", "team"},
+		"--expires 0s must be more than 0":                                  {"keys", "create", "a", "--expires", "0s"},
+		"which key? windlass keys list shows IDs and names":                 {"keys", "revoke"},
 	} {
 		th.run(t, args...).expect(t, exitUsage, "err", says)
 	}
