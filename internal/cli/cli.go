@@ -94,10 +94,7 @@ Commands talk to the Windlass of --data-dir or $WINDLASS_DATA_DIR, or of the
 cluster of --context or --kubeconfig. Without any of these, they talk to the
 Windlass on this machine, or else to that of the kubeconfig's current context.
 
-Exit codes: 0 done; 1 the function answered with an error, or diff, validate or
-doctor found something; 2 wrong flags, arguments or manifest; 3 Windlass cannot be
-reached, refused, or failed, and a called function did not run; 4 a called function
-may have run; 5 the time to wait was over.`,
+` + exitCodes,
 		Version:       buildinfo.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -294,6 +294,7 @@ func TestThePluginIsAboutAClusterOnly(t *testing.T) {
 			t.Errorf("the help of %q is not the plugin's:\n%s", verb, help.out)
 		}
 	}
+	s.run(t, "--help").expect(t, exitOK, "out", "4 a called function\nmay have run; 5 the time to wait was over.")
 	if !isPlugin("/usr/bin/kubectl-windlass") || !isPlugin("kubectl-windlass.exe") || isPlugin("/usr/bin/windlass") {
 		t.Error("the plugin is not known by its name")
 	}

@@ -29,6 +29,12 @@ const (
 	exitTimeout = 5
 )
 
+// exitCodes are the exit codes in the help.
+const exitCodes = `Exit codes: 0 done; 1 the function answered with an error, or diff, validate or
+doctor found something; 2 wrong flags, arguments or manifest; 3 Windlass cannot be
+reached, refused, or failed, and a called function did not run; 4 a called function
+may have run; 5 the time to wait was over.`
+
 // exitError is an error that knows its exit code.
 type exitError struct {
 	code int

@@ -75,8 +75,7 @@ queue. The commands talk to the Windlass in the cluster of the kubeconfig's cont
   kubectl windlass deploy --name hello --image example.com/team/hello:1.0
   kubectl windlass invoke hello
 
-Exit codes: 0 done; 1 the function answered with an error; 2 wrong flags,
-arguments or manifest; 3 Windlass cannot be reached, refused, or failed.`
+` + exitCodes
 	rewriteCommandsBelow(root)
 }
 
