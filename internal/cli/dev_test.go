@@ -205,13 +205,19 @@ func TestADataFolderAmongManifestsHoldsNone(t *testing.T) {
 }
 
 func TestFilesThatCannotBeWatchedComeWithTheRemedy(t *testing.T) {
-	for cause, want := range map[error]string{
-		syscall.ENOSPC: "raise fs.inotify.max_user_watches",
-		syscall.EMFILE: "raise fs.inotify.max_user_instances",
-		syscall.EACCES: "see to its rights",
+	for _, c := range []struct {
+		system string
+		cause  error
+		want   string
+	}{
+		{"linux", syscall.ENOSPC, "raise fs.inotify.max_user_watches"},
+		{"linux", syscall.EMFILE, "raise fs.inotify.max_user_instances"},
+		{"darwin", syscall.EMFILE, "raise the limit of open files with ulimit -n"},
+		{"darwin", syscall.EACCES, "see to its rights"},
 	} {
-		if err := cannotWatch(fmt.Errorf("folder: %w", cause)); !strings.Contains(err.Error(), "folder: "+cause.Error()) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v lacks %q", err, want)
+		err := cannotWatch(c.system, fmt.Errorf("folder: %w", c.cause))
+		if !strings.Contains(err.Error(), "folder: "+c.cause.Error()) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v lacks %q", err, c.want)
 		}
 	}
 }

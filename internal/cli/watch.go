@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"syscall"
 	"time"
@@ -39,7 +40,7 @@ type fileWatch struct {
 func openWatch(paths func() []string) (*fileWatch, error) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
-		return nil, cannotWatch(err)
+		return nil, cannotWatch(runtime.GOOS, err)
 	}
 	w := &fileWatch{Watcher: watcher, paths: paths}
 	if err := w.replace(paths()); err != nil {
@@ -120,7 +121,7 @@ func (w *fileWatch) replace(paths []string) error {
 			err = w.watch(path)
 		}
 		if err != nil {
-			errs = append(errs, cannotWatch(err))
+			errs = append(errs, cannotWatch(runtime.GOOS, err))
 		}
 	}
 	for _, at := range w.WatchList() {
@@ -231,11 +232,14 @@ func (w *fileWatch) watchFolder(at string) error {
 	return nil
 }
 
-// cannotWatch adds the remedy. For limits of Linux the errors alone speak of disks and open files.
-func cannotWatch(err error) error {
+// cannotWatch adds the remedy on a system. For limits of Linux the errors alone speak of disks and open
+// files. On others a watch has each of its files open.
+func cannotWatch(system string, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		err = fmt.Errorf("%w: raise fs.inotify.max_user_watches with sysctl, or name fewer folders with -f", err)
+	case errors.Is(err, syscall.EMFILE) && system != "linux":
+		err = fmt.Errorf("%w: raise the limit of open files with ulimit -n, or name fewer folders with -f", err)
 	case errors.Is(err, syscall.EMFILE):
 		err = fmt.Errorf("%w: raise fs.inotify.max_user_instances with sysctl", err)
 	case errors.Is(err, fs.ErrPermission):
