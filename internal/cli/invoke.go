@@ -50,7 +50,7 @@ application/octet-stream; -H overrides it.
 
 The gateway is --gateway or, for a cluster, $WINDLASS_GATEWAY. Without them,
 calls go through the cluster's API server. Where API keys are required, invoke
-sends $WINDLASS_KEY; windlass up --auth needs none from this machine's user.
+sends $WINDLASS_KEY. Without it, who runs windlass up --auth needs no key.
 
 Errors of Windlass itself, such as that no instance has started, go to the
 standard error.`,
