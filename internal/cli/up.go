@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -210,14 +209,11 @@ func (r *runner) upFunctions(dataDir string, files []string) ([]*v1alpha1.Functi
 
 // checkAddresses refuses addresses that local mode does not listen on.
 func (f upFlags) checkAddresses() error {
-	for flag, addr := range map[string]string{"--listen": f.listen, "--ops-listen": f.opsListen} {
-		host, _, err := net.SplitHostPort(addr)
-		switch {
-		case err != nil:
-			return usagef("%s %q is no address: write host:port, for example 127.0.0.1:8080", flag, addr)
-		case !webguard.NamesThisMachine(host):
-			return usagef("%s %q is not a loopback address: local mode encrypts nothing, so it listens on this machine only; write for example 127.0.0.1:8080", flag, addr)
-		}
+	if err := webguard.CheckListen(f.listen); err != nil {
+		return usagef("--listen %w", err)
+	}
+	if err := webguard.CheckListen(f.opsListen); err != nil {
+		return usagef("--ops-listen %w", err)
 	}
 	return nil
 }

@@ -4,11 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 
@@ -102,15 +100,11 @@ func (c Config) Validate() error {
 	if c.DataDir == "" {
 		errs = append(errs, errors.New("local: DataDir is empty: name a folder with --data-dir"))
 	}
-	for flag, addr := range map[string]string{"--listen": c.Listen, "--ops-listen": c.OpsListen} {
-		host, _, err := net.SplitHostPort(addr)
-		ip := net.ParseIP(host)
-		switch {
-		case err != nil:
-			errs = append(errs, fmt.Errorf("%s %q is not host:port: write for example 127.0.0.1:8080", flag, addr))
-		case !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()):
-			errs = append(errs, fmt.Errorf("%s %q is not a loopback address: local mode encrypts nothing, so it listens on 127.0.0.1 only", flag, addr))
-		}
+	if err := webguard.CheckListen(c.Listen); err != nil {
+		errs = append(errs, fmt.Errorf("--listen %w", err))
+	}
+	if err := webguard.CheckListen(c.OpsListen); err != nil {
+		errs = append(errs, fmt.Errorf("--ops-listen %w", err))
 	}
 	if c.DrainTimeout < 0 {
 		errs = append(errs, fmt.Errorf("local: DrainTimeout is %v: must not be negative", c.DrainTimeout))

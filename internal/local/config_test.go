@@ -26,6 +26,18 @@ func TestA15ADataFolderThatCannotBeUsedIsExplained(t *testing.T) {
 	}
 }
 
+func TestAddressesThatOthersReachAreRefusedInOneOrder(t *testing.T) {
+	config := DefaultConfig()
+	config.DataDir, config.Listen, config.OpsListen = t.TempDir(), "0.0.0.0:1", "8081"
+	want := `--listen "0.0.0.0:1" is not a loopback address: local mode encrypts nothing, so it listens on this machine only; write for example 127.0.0.1:8080` +
+		"\n" + `--ops-listen "8081" is no address: write host:port, for example 127.0.0.1:8080`
+	for range 20 {
+		if err := config.Validate(); err == nil || err.Error() != want {
+			t.Fatalf("%v", err)
+		}
+	}
+}
+
 func TestA15AFileIsNoDataFolder(t *testing.T) {
 	config := DefaultConfig()
 	config.AgentPath = os.Args[0]

@@ -72,6 +72,18 @@ func (g Guard) allowsHost(host string) bool {
 	return slices.ContainsFunc(g.Origins, func(origin string) bool { return isOf(origin, host) })
 }
 
+// CheckListen refuses an address, as host:port, at which others than this machine could ask.
+func CheckListen(addr string) error {
+	host, _, err := net.SplitHostPort(addr)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%q is no address: write host:port, for example 127.0.0.1:8080", addr)
+	case !NamesThisMachine(host):
+		return fmt.Errorf("%q is not a loopback address: local mode encrypts nothing, so it listens on this machine only; write for example 127.0.0.1:8080", addr)
+	}
+	return nil
+}
+
 // NamesThisMachine says whether a Host header names the machine itself, as only its own
 // users can name it.
 func NamesThisMachine(host string) bool {

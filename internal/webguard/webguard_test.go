@@ -46,6 +46,17 @@ func TestS8WhoIsAnswered(t *testing.T) {
 	}
 }
 
+func TestOnlyThisMachineIsListenedTo(t *testing.T) {
+	for addr, why := range map[string]string{
+		"127.0.0.1:0": "", "localhost:8080": "", "[::1]:80": "", "127.0.0.1:http": "",
+		"8080": "write host:port", "": "write host:port", "0.0.0.0:8080": "not a loopback", ":8080": "not a loopback", "example.com:80": "not a loopback",
+	} {
+		if err := CheckListen(addr); (err == nil) != (why == "") || err != nil && !strings.Contains(err.Error(), why) {
+			t.Errorf("%q: %v, want %q", addr, err, why)
+		}
+	}
+}
+
 func TestOriginsAreChecked(t *testing.T) {
 	for origin, right := range map[string]bool{
 		"http://localhost:3000": true, "https://example.com": true, "http://[::1]:3000": true,
