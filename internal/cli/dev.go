@@ -11,8 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/localapi"
-	"github.com/windlass-dev/windlass/internal/tracing"
-	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
@@ -24,7 +22,8 @@ type developer struct {
 }
 
 func (d *developer) devCommand() *cobra.Command {
-	flags := upFlags{maxBody: "64Mi", decider: autoscaler.Default(), nodeScheduling: "off", nodeSlice: "auto", logLevel: "info", logFormat: "console", logCalls: string(gateway.LogAll), tracing: tracing.DefaultConfig()}
+	flags := defaultUpFlags()
+	flags.logCalls = string(gateway.LogAll)
 	cmd := &cobra.Command{
 		Use:   "dev [-f FILE|FOLDER ...]",
 		Short: "Deploy functions, and again whenever their files change",
@@ -46,8 +45,8 @@ prints calls too. If one runs, or with --context, dev uses that.`,
 			return d.interruptible(cmd.Context(), func(ctx context.Context) error { return d.dev(ctx, flags) })
 		}),
 	}
-	cmd.Flags().StringVar(&flags.listen, "listen", "127.0.0.1:8080", "`address` of the gateway, if dev runs one")
-	cmd.Flags().StringVar(&flags.opsListen, "ops-listen", "127.0.0.1:8081", "`address` of the status page, health checks and metrics, if dev runs them")
+	cmd.Flags().StringVar(&flags.listen, "listen", flags.listen, "`address` of the gateway, if dev runs one")
+	cmd.Flags().StringVar(&flags.opsListen, "ops-listen", flags.opsListen, "`address` of the status page, health checks and metrics, if dev runs them")
 	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil, "`file` or folder with manifests to deploy and watch (default: this folder); repeatable")
 	cmd.Flags().StringVar(&flags.agent, "agent", "", "`path` of the agent's program (default: podagent beside this program)")
 	return cmd

@@ -14,8 +14,6 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/windlass-dev/windlass/internal/localapi"
-	"github.com/windlass-dev/windlass/internal/tracing"
-	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 )
 
@@ -257,9 +255,9 @@ func TestDevDeploysWhatChangesWhileItDeploysFirst(t *testing.T) {
 				<-ctx.Done()
 				return err
 			}
-			return d.devAlone(ctx, upFlags{listen: defaultListen, opsListen: defaultOpsListen, maxBody: "1Ki", decider: autoscaler.Default(),
-				nodeScheduling: "off", nodeSlice: "auto", logCalls: string(gateway.LogAll), tracing: tracing.DefaultConfig(),
-				logLevel: "info", logFormat: "text", agent: fakeAgent(t), files: files})
+			flags := defaultUpFlags()
+			flags.logFormat, flags.agent, flags.files = "text", fakeAgent(t), files
+			return d.devAlone(ctx, flags)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -103,7 +103,7 @@ func (d *doctor) examineMachine(ctx context.Context) []finding {
 		return append(findings, finding{healthFail, "windlass up", err.Error()})
 	}
 	findings = append(findings, examineFolder(dir))
-	for _, address := range []struct{ flag, value string }{{"--listen", defaultListen}, {"--ops-listen", defaultOpsListen}} {
+	for _, address := range []struct{ flag, value string }{{"--listen", localapi.DefaultListen}, {"--ops-listen", localapi.DefaultOpsListen}} {
 		findings = append(findings, examinePort(address.flag, address.value))
 	}
 	return append(findings, examineLimits()...)

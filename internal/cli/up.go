@@ -25,12 +25,6 @@ import (
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 )
 
-// Default addresses of windlass up.
-const (
-	defaultListen    = "127.0.0.1:8080"
-	defaultOpsListen = "127.0.0.1:8081"
-)
-
 // UpConfig is the configuration of windlass up.
 type UpConfig struct {
 	// DataDir is the absolute path of the data folder, which may not exist.
@@ -89,6 +83,14 @@ type upFlags struct {
 	tracing                           tracing.Config
 }
 
+// defaultUpFlags are what the flags of up are unless something else is said.
+func defaultUpFlags() upFlags {
+	return upFlags{
+		listen: localapi.DefaultListen, opsListen: localapi.DefaultOpsListen, maxBody: "64Mi", decider: autoscaler.Default(),
+		nodeScheduling: "off", nodeSlice: "auto", logLevel: "info", logFormat: "console", logCalls: string(gateway.LogFailed), tracing: tracing.DefaultConfig(),
+	}
+}
+
 // runner runs a whole Windlass in this process.
 type runner struct {
 	reporter
@@ -96,7 +98,7 @@ type runner struct {
 }
 
 func (r *runner) upCommand() *cobra.Command {
-	flags := upFlags{tracing: tracing.DefaultConfig()}
+	flags := defaultUpFlags()
 	cmd := &cobra.Command{
 		Use:   "up [-f FILE|FOLDER ...]",
 		Short: "Run Windlass on this machine",
@@ -120,21 +122,21 @@ A second one ends it at once.`,
 			return r.interruptible(cmd.Context(), func(ctx context.Context) error { return r.programs.Up(ctx, config) })
 		}),
 	}
-	cmd.Flags().StringVar(&flags.listen, "listen", defaultListen, "`address` of the gateway, where functions are called")
-	cmd.Flags().StringVar(&flags.opsListen, "ops-listen", defaultOpsListen, "`address` of the status page, health checks and metrics")
+	cmd.Flags().StringVar(&flags.listen, "listen", flags.listen, "`address` of the gateway, where functions are called")
+	cmd.Flags().StringVar(&flags.opsListen, "ops-listen", flags.opsListen, "`address` of the status page, health checks and metrics")
 	cmd.Flags().BoolVar(&flags.pprof, "pprof", false, "serve profiles of this program at --ops-listen, below /debug/pprof/")
 	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil, "`file` or folder with manifests to deploy, or - for the standard input; repeatable")
 	cmd.Flags().StringVar(&flags.agent, "agent", "", "`path` of the agent's program (default: podagent beside this program)")
 	cmd.Flags().BoolVar(&flags.auth, "auth", false, "require API keys of callers, and print one that is valid for this run")
 	cmd.Flags().StringArrayVar(&flags.allowOrigins, "allow-origin", nil, "`origin` whose web pages may call functions, such as http://localhost:3000; repeatable")
-	cmd.Flags().StringVar(&flags.maxBody, "max-body-size", "64Mi", "largest `size` of a call's body in bytes, such as 512Ki or 64Mi")
-	cmd.Flags().StringVar(&flags.decider, "algorithm", autoscaler.Default(), "`algorithm` that says how many instances a function needs: "+autoscaler.Choice())
-	cmd.Flags().StringVar(&flags.nodeScheduling, "node-scheduling", "off", "`order` in which calls compute while this machine is busy: auto, off, or "+orderChoice())
-	cmd.Flags().StringVar(&flags.nodeSlice, "node-slice", "auto", "processor `time` after which a call yields to others: auto, sfs, p95, off, or a time such as 50ms")
+	cmd.Flags().StringVar(&flags.maxBody, "max-body-size", flags.maxBody, "largest `size` of a call's body in bytes, such as 512Ki or 64Mi")
+	cmd.Flags().StringVar(&flags.decider, "algorithm", flags.decider, "`algorithm` that says how many instances a function needs: "+autoscaler.Choice())
+	cmd.Flags().StringVar(&flags.nodeScheduling, "node-scheduling", flags.nodeScheduling, "`order` in which calls compute while this machine is busy: auto, off, or "+orderChoice())
+	cmd.Flags().StringVar(&flags.nodeSlice, "node-slice", flags.nodeSlice, "processor `time` after which a call yields to others: auto, sfs, p95, off, or a time such as 50ms")
 	cmd.Flags().BoolVar(&flags.coLocation, "co-location", false, "keep functions of the class Batch off cores, or stop them, while those of the class LatencyCritical wait for cores; needs --node-scheduling")
-	cmd.Flags().StringVar(&flags.logLevel, "log-level", "info", "minimum log `level`: debug, info, warn or error")
-	cmd.Flags().StringVar(&flags.logFormat, "log-format", "console", "`format` of the log: console for people, with what functions print; text or json for programs")
-	cmd.Flags().StringVar(&flags.logCalls, "log-calls", string(gateway.LogFailed), "which `calls` to log: Failed, All or None")
+	cmd.Flags().StringVar(&flags.logLevel, "log-level", flags.logLevel, "minimum log `level`: debug, info, warn or error")
+	cmd.Flags().StringVar(&flags.logFormat, "log-format", flags.logFormat, "`format` of the log: console for people, with what functions print; text or json for programs")
+	cmd.Flags().StringVar(&flags.logCalls, "log-calls", flags.logCalls, "which `calls` to log: Failed, All or None")
 	flags.tracing.Flags(cmd.Flags())
 	flags.tracing.ClientFlags(cmd.Flags())
 	return cmd

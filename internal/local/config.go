@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/localapi"
 	"github.com/windlass-dev/windlass/internal/tracing"
 	"github.com/windlass-dev/windlass/internal/webguard"
 	"github.com/windlass-dev/windlass/pkg/gateway"
@@ -66,8 +67,8 @@ func DefaultConfig() Config {
 	// A development server of this machine may stand in front.
 	calls.TrustedProxies = gateway.Loopback()
 	return Config{
-		Listen:       "127.0.0.1:8080",
-		OpsListen:    "127.0.0.1:8081",
+		Listen:       localapi.DefaultListen,
+		OpsListen:    localapi.DefaultOpsListen,
 		AgentPath:    agentBeside(),
 		DrainTimeout: time.Minute,
 		Capacity:     machineCapacity(),

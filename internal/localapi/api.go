@@ -15,6 +15,12 @@ import (
 // NodeName is the node that local mode runs all instances on.
 const NodeName = "local"
 
+// Where local mode listens unless something else is said: its gateway, and health checks and metrics.
+const (
+	DefaultListen    = "127.0.0.1:8080"
+	DefaultOpsListen = "127.0.0.1:8081"
+)
+
 const (
 	apiPrefix   = "/apis/" + v1alpha1.APIVersion
 	invocations = apiPrefix + "/invocations"
