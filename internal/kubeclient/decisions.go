@@ -98,15 +98,15 @@ func nameOf(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Name }
 
 // fetchFrom asks one scheduler.
 func (h *DecisionGetter) fetchFrom(ctx context.Context, pod *corev1.Pod, key invocation.FunctionKey) (account decisionlog.Report, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	tunnel := h.tunnels[nameOf(pod)]
 	if tunnel == nil {
-		if tunnel, err = h.pods.openTunnel(pod, schedulers); err != nil {
-			return account, fmt.Errorf("%w\na port-forward to pods in the namespace %s needs the right to create pods/portforward", err, pod.Namespace)
+		if tunnel, err = h.pods.openTunnel(ctx, pod, schedulers); err != nil {
+			return account, err
 		}
 		h.tunnels[nameOf(pod)] = tunnel
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
 	account, err = fetchDecisions(ctx, tunnel, key)
 	if err != nil {
 		// What broke does not come back; another try dials anew.

@@ -20,7 +20,8 @@ type LogOpener interface {
 	OpenLog(ctx context.Context, namespace, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error)
 }
 
-// StreamDialer makes a connection whose streams lead to a pod's ports.
+// StreamDialer makes a connection whose streams lead to a pod's ports. It may take as long as the network
+// does: a Tunnel waits for it no longer than its context.
 type StreamDialer interface {
 	DialPod(namespace, pod string) (httpstream.Connection, error)
 }

@@ -165,15 +165,15 @@ func (p *scrapedPod) source() string { return nameOf(&p.pod) + " " + string(p.po
 // readMetrics reads the metrics of one pod. It closes a broken connection, so that the next
 // attempt dials again.
 func (p *scrapedPod) readMetrics(ctx context.Context, c *components) (monitor.Reading, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	if p.tunnel == nil {
-		tunnel, err := c.openTunnel(&p.pod, p.part)
+		tunnel, err := c.openTunnel(ctx, &p.pod, p.part)
 		if err != nil {
-			return monitor.Reading{}, fmt.Errorf("%w\na port-forward to pods in the namespace %s needs the right to create pods/portforward", err, p.pod.Namespace)
+			return monitor.Reading{}, err
 		}
 		p.tunnel = tunnel
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
 	reading := monitor.Reading{Source: p.source()}
 	if p.part == nodeAgents {
 		reading.Node = p.pod.Spec.NodeName

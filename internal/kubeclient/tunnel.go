@@ -67,10 +67,9 @@ func (c *components) OpenTunnel(ctx context.Context, namespace string) (*Tunnel,
 	if err != nil {
 		return nil, err
 	}
-	tunnel, err := c.openTunnel(&pods[0], gateways)
+	tunnel, err := c.openTunnel(ctx, &pods[0], gateways)
 	if err != nil {
-		return nil, fmt.Errorf("%w\nthe call was not sent; a port-forward to pods in the namespace %s needs the right to create pods/portforward: without it, name the gateway's URL with --gateway",
-			err, pods[0].Namespace)
+		return nil, fmt.Errorf("%w\nthe call was not sent; without a port-forward, name the gateway's URL with --gateway", err)
 	}
 	return tunnel, nil
 }
@@ -87,12 +86,43 @@ func (c *components) gatewayPods(ctx context.Context, namespace string) ([]corev
 	return pods, err
 }
 
-func (c *components) openTunnel(pod *corev1.Pod, to component) (*Tunnel, error) {
-	conn, err := c.streams.DialPod(pod.Namespace, pod.Name)
-	if err != nil {
-		return nil, c.explain(invocation.FunctionKey{Namespace: pod.Namespace}, err)
+func (c *components) openTunnel(ctx context.Context, pod *corev1.Pod, to component) (*Tunnel, error) {
+	conn, err := c.dial(ctx, pod)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, &Error{Reason: ReasonUnreachable, Err: err, Message: fmt.Sprintf(
+			"no connection to the %s %s in time: see whether its node answers, with kubectl get nodes --context %s", to.name, nameOf(pod), c.context)}
+	case err != nil:
+		return nil, fmt.Errorf("%w\na port-forward to pods in the namespace %s needs the right to create pods/portforward",
+			c.explain(invocation.FunctionKey{Namespace: pod.Namespace}, err), pod.Namespace)
 	}
-	return &Tunnel{Pod: pod.Namespace + "/" + pod.Name, to: to.name, port: portNamed(pod, to.port), conn: conn}, nil
+	return &Tunnel{Pod: nameOf(pod), to: to.name, port: portNamed(pod, to.port), conn: conn}, nil
+}
+
+// dial returns when ctx ends, too. The dialers of the client library take no context: one that waits for a
+// silent node goes on until the network gives up, and what it connects then is closed.
+func (c *components) dial(ctx context.Context, pod *corev1.Pod) (httpstream.Connection, error) {
+	type answer struct {
+		conn httpstream.Connection
+		err  error
+	}
+	answers := make(chan answer)
+	go func() {
+		conn, err := c.streams.DialPod(pod.Namespace, pod.Name)
+		select {
+		case answers <- answer{conn, err}:
+		case <-ctx.Done():
+			if err == nil {
+				_ = conn.Close()
+			}
+		}
+	}()
+	select {
+	case a := <-answers:
+		return a.conn, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // readyPods are those of a component that are ready, in a namespace or, if that is

@@ -1,6 +1,8 @@
 package kubeclient
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -191,4 +194,63 @@ func TestNoGatewayIsReady(t *testing.T) {
 	c := NewWith(Deps{Context: "test", Kube: fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(gatewayPod("a", corev1.ConditionFalse), ending).Build()})
 	_, err := c.OpenTunnel(t.Context(), "windlass")
 	wantError(t, err, ReasonNoPod, "no gateway is ready in the namespace windlass of the cluster of the context test, 2 are not ready", "--gateway")
+}
+
+// silentDialer waits for an answer until it is released.
+type silentDialer struct {
+	release chan struct{}
+	closed  atomic.Int32
+}
+
+func (d *silentDialer) DialPod(string, string) (httpstream.Connection, error) {
+	<-d.release
+	return &lateConnection{dialer: d}, nil
+}
+
+// lateConnection counts that it is closed.
+type lateConnection struct {
+	connection
+	dialer *silentDialer
+}
+
+func (c *lateConnection) Close() error {
+	c.dialer.closed.Add(1)
+	return nil
+}
+
+func TestNobodyWaitsLongForASilentNode(t *testing.T) {
+	scheduler := gatewayPod("s-0", corev1.ConditionTrue)
+	scheduler.Labels[labelComponent] = "scheduler"
+	kube := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(gatewayPod("gateway-1", corev1.ConditionTrue), scheduler).Build()
+	for name, ask := range map[string]func(context.Context, *Client) error{
+		"a sample": func(ctx context.Context, c *Client) error {
+			o := c.Snapshotter("", time.Now)
+			_, err := o.Sample(ctx)
+			return errors.Join(err, o.Close())
+		},
+		"decisions": func(ctx context.Context, c *Client) error {
+			h := c.DecisionGetter("")
+			_, err := h.Decisions(ctx, web)
+			return errors.Join(err, h.Close())
+		},
+		"a call": func(ctx context.Context, c *Client) error {
+			_, err := c.OpenTunnel(ctx, "")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				silent := &silentDialer{release: make(chan struct{})}
+				c := NewWith(Deps{Context: "test", Kube: kube, Streams: silent})
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				wantError(t, ask(ctx, c), ReasonUnreachable, "in time: see whether its node answers")
+				close(silent.release)
+				synctest.Wait()
+				if silent.closed.Load() == 0 {
+					t.Error("the connection that came late stays open")
+				}
+			})
+		})
+	}
 }

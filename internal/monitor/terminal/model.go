@@ -1,6 +1,8 @@
 package terminal
 
 import (
+	"time"
+
 	"charm.land/bubbles/v2/help"
 	"charm.land/bubbles/v2/key"
 	"charm.land/bubbles/v2/textinput"
@@ -33,7 +35,9 @@ type model struct {
 	view monitor.View
 	// trouble is why there is no newer one; empty if there is.
 	trouble string
-	paused  bool
+	// answered is the time of the last Sample, and now the time on the wall.
+	answered, now time.Time
+	paused        bool
 
 	at      screen
 	helping bool
@@ -68,7 +72,14 @@ func newModel(c Config, turnTo func(*invocation.FunctionKey)) model {
 }
 
 // Init implements tea.Model.
-func (m model) Init() tea.Cmd { return nil }
+func (m model) Init() tea.Cmd { return everySecond() }
+
+// clockMsg is the time on the wall.
+type clockMsg time.Time
+
+func everySecond() tea.Cmd {
+	return tea.Tick(time.Second, func(at time.Time) tea.Msg { return clockMsg(at) })
+}
 
 // Update implements tea.Model.
 func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
@@ -81,6 +92,8 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m, cmd = m.see(msg)
 	case decisionsMsg:
 		m.detail.setDecisions(msg)
+	case clockMsg:
+		m.now, cmd = time.Time(msg), everySecond()
 	case tea.KeyPressMsg:
 		m, cmd = m.press(msg)
 	default:
@@ -96,7 +109,7 @@ func (m model) see(msg sampleMsg) (model, tea.Cmd) {
 		m.trouble = monitor.Printable(msg.err.Error())
 		return m, nil
 	}
-	m.trouble = ""
+	m.trouble, m.answered = "", msg.sample.At
 	// What is paused is the picture: rates go on being of the last ten seconds.
 	if view := m.watcher.See(msg.sample); !m.paused {
 		m.view = view

@@ -404,6 +404,21 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	p.missing("not up to date", "answer; gateway")
 }
 
+func TestASilenceIsSaidToLast(t *testing.T) {
+	p := play(t, monitor.Choice{})
+	p.tell(sampleMsg{sample: monitor.Read(noon, nil)})
+	p.tell(clockMsg(noon.Add(3 * time.Second)))
+	p.missing("not up to date")
+	if p.m.Init() == nil || p.tell(clockMsg(noon.Add(12*time.Second))) == nil {
+		t.Error("the clock stops")
+	}
+	p.sees("not up to date (no answer for 12 s)")
+	p.tell(sampleMsg{err: errors.New("no Windlass runs")})
+	p.sees("not up to date: no Windlass runs (no answer for 12 s)")
+	p.tell(sampleMsg{sample: monitor.Read(noon.Add(12*time.Second), nil)})
+	p.missing("not up to date")
+}
+
 func TestAPausedPictureStays(t *testing.T) {
 	p := play(t, monitor.Choice{})
 	p.press("space")

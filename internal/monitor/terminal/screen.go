@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
@@ -228,12 +229,24 @@ func (m model) nodeLines() []string {
 	return lines
 }
 
+// silence says for how long nothing has answered, if that is longer than a few intervals.
+func (m model) silence() string {
+	const few, least = 3, 3 * time.Second
+	silent := m.now.Sub(m.answered)
+	if m.answered.IsZero() || silent <= max(few*m.config.Interval, least) {
+		return ""
+	}
+	return fmt.Sprintf(" (no answer for %d s)", int(silent.Seconds()))
+}
+
 // bottom are the last lines: what is wrong, or else what was filtered, and the keys.
 func (m model) bottom() []string {
 	note := ""
 	switch {
 	case m.trouble != "":
-		note = bad.Render("not up to date: " + m.trouble)
+		note = bad.Render("not up to date: " + m.trouble + m.silence())
+	case m.silence() != "":
+		note = bad.Render("not up to date" + m.silence())
 	case len(m.view.Troubles) > 0:
 		note = notable.Render("not all is shown: " + strings.Join(slices.Compact(slices.Clone(m.view.Troubles)), "; "))
 	}
