@@ -142,7 +142,7 @@ func printChanges(w io.Writer, list []change, all bool) {
 			fmt.Fprintf(w, "  ~ %s was edited\n", c.field)
 		case all && (strings.Contains(c.before, "\n") || strings.Contains(c.after, "\n")):
 			fmt.Fprintf(w, "  ~ %s\n", c.field)
-			printLines(w, c.before, c.after)
+			printLines(w, printable(c.before), printable(c.after))
 		case c.before == "":
 			fmt.Fprintf(w, "  + %s%s\n", c.field, c.text(c.after, all))
 		case c.after == "":
@@ -159,7 +159,7 @@ func (c change) text(value string, all bool) string {
 	if !all && (c.hidden || len(value) > longValue || strings.Contains(value, "\n")) {
 		return ""
 	}
-	return " " + value
+	return " " + printable(value)
 }
 
 // printLines prints what is between the lines that both texts begin and end with.
@@ -240,7 +240,7 @@ func (r *reporter) printApplied(applied localapi.Applied, try bool) {
 		fmt.Fprintf(r.Out, "  host %s\n", hostAndState(fn, host))
 	}
 	if why := classRefused(fn); why != nil {
-		fmt.Fprintln(r.Err, "note:", why.Message)
+		fmt.Fprintln(r.Err, "note:", printable(why.Message))
 	}
 	if !r.inCluster {
 		r.noteInterpreter(&fn.Spec.Template)

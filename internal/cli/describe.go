@@ -87,9 +87,9 @@ func (d *describer) describe(w io.Writer, fn *v1alpha1.Function, load *decisionl
 		if c.Type == v1alpha1.ConditionReady {
 			colour = statusColour(c.Status)
 		}
-		fmt.Fprintf(w, "  %s: %s, %s, since %s\n", c.Type, d.paint(w, colour, string(c.Status)), orDash(c.Reason),
+		fmt.Fprintf(w, "  %s: %s, %s, since %s\n", c.Type, d.paint(w, colour, string(c.Status)), orDash(printable(c.Reason)),
 			age(c.LastTransitionTime.Time, d.now()))
-		for line := range strings.Lines(c.Message) {
+		for line := range strings.Lines(printable(c.Message)) {
 			fmt.Fprintf(w, "    %s\n", strings.TrimRight(line, "\n"))
 		}
 	}
@@ -117,9 +117,9 @@ func (d *describer) describeFailure(w io.Writer, fn *v1alpha1.Function, failure 
 	if failure == nil || readyOf(fn).Status == metav1.ConditionFalse {
 		return
 	}
-	fmt.Fprintf(w, "\nLast failure\n  %s, %s ago\n", failure.Code, age(failure.At, d.now()))
+	fmt.Fprintf(w, "\nLast failure\n  %s, %s ago\n", printable(failure.Code), age(failure.At, d.now()))
 	detail := cmp.Or(failure.Detail, "the Events say how; what it wrote: "+d.rewriteCommands("windlass logs "+d.shortName(fn.Key())))
-	for line := range strings.Lines(detail) {
+	for line := range strings.Lines(printable(detail)) {
 		fmt.Fprintf(w, "    %s\n", strings.TrimRight(line, "\n"))
 	}
 }

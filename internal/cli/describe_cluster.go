@@ -34,7 +34,7 @@ func (d *describer) describeCluster(ctx context.Context, w podLister, fn *v1alph
 	pods, err := w.Pods(ctx, fn)
 	switch {
 	case err != nil:
-		fmt.Fprintf(d.Out, "  unknown: %s\n", d.rewriteCommands(err.Error()))
+		fmt.Fprintf(d.Out, "  unknown: %s\n", d.rewriteCommands(printable(err.Error())))
 	case len(pods) == 0:
 		fmt.Fprintln(d.Out, "  none")
 	default:
@@ -44,7 +44,7 @@ func (d *describer) describeCluster(ctx context.Context, w podLister, fn *v1alph
 	events, err := w.Events(ctx, fn)
 	switch {
 	case err != nil:
-		fmt.Fprintf(d.Out, "  unknown: %s\n", d.rewriteCommands(err.Error()))
+		fmt.Fprintf(d.Out, "  unknown: %s\n", d.rewriteCommands(printable(err.Error())))
 	case len(events) == 0:
 		fmt.Fprintln(d.Out, "  none")
 	default:

@@ -169,7 +169,7 @@ func (f *follower) all(ctx context.Context, manifests []manifest) {
 func (f *follower) one(ctx context.Context, key invocation.FunctionKey) {
 	out := &prefixed{to: f.Out, prefix: f.shortName(key) + " "}
 	if err := f.t.Log(ctx, logRequest{key: key, follow: true, out: out, notes: f.Err}); err != nil && ctx.Err() == nil {
-		fmt.Fprintf(f.Err, "cannot follow the log of function %s: %s\n", key, f.rewriteCommands(err.Error()))
+		fmt.Fprintf(f.Err, "cannot follow the log of function %s: %s\n", key, f.rewriteCommands(printable(err.Error())))
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -201,7 +201,7 @@ func (d *developer) deployOnChange(ctx context.Context, watch *fileWatch, t *tar
 		}
 		switch {
 		case err != nil && ctx.Err() == nil:
-			fmt.Fprintf(d.Err, "%s %s\n", d.paint(d.Err, red, "not deployed:"), d.rewriteCommands(err.Error()))
+			fmt.Fprintf(d.Err, "%s %s\n", d.paint(d.Err, red, "not deployed:"), d.rewriteCommands(printable(err.Error())))
 		case err == nil && deployed != nil:
 			deployed(manifests)
 		}

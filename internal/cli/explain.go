@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/monitor"
 	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
@@ -111,17 +112,17 @@ func (s *decisions) explainFunction(ctx context.Context, t *target, key invocati
 // function from running.
 func (s *decisions) noteProblems(fn *v1alpha1.Function, account *decisionlog.Report) {
 	if _, ok := account.Last(); !ok {
-		fmt.Fprintln(s.Err, account.NoDecisions(s.clock))
+		fmt.Fprintln(s.Err, printable(account.NoDecisions(s.clock)))
 	}
 	if w := account.LastCoreWait; w != nil {
-		fmt.Fprintf(s.Err, "%s, %s ago\n", w, age(w.At, s.now()))
+		fmt.Fprintf(s.Err, "%s, %s ago\n", printable(w.String()), age(w.At, s.now()))
 	}
 	ready := readyOf(fn)
 	switch {
 	case account.Problem != "":
-		fmt.Fprintf(s.Err, "instances do not start: %s; see %s\n", account.Problem, s.rewriteCommands("windlass describe "+s.shortName(fn.Key())))
+		fmt.Fprintf(s.Err, "instances do not start: %s; see %s\n", printable(account.Problem), s.rewriteCommands("windlass describe "+s.shortName(fn.Key())))
 	case ready.Status == metav1.ConditionFalse:
-		fmt.Fprintf(s.Err, "the function is not ready: %s: %s; see %s\n", ready.Reason, firstLine(ready.Message), s.rewriteCommands("windlass describe "+s.shortName(fn.Key())))
+		fmt.Fprintf(s.Err, "the function is not ready: %s: %s; see %s\n", printable(ready.Reason), firstLine(printable(ready.Message)), s.rewriteCommands("windlass describe "+s.shortName(fn.Key())))
 	}
 }
 
@@ -198,11 +199,11 @@ func (s *decisions) decisionLine(d decisionlog.ReportEntry, painted bool) string
 	case d.Wanted > 0:
 		colour = yellow
 	}
-	what := d.Summary
+	what := monitor.Printable(d.Summary)
 	if painted {
 		what = s.paint(s.Out, colour, what)
 	}
-	line := s.clock(d.At) + "  " + what + ": " + d.Why
+	line := s.clock(d.At) + "  " + what + ": " + monitor.Printable(d.Why)
 	if d.Times > 1 {
 		line += fmt.Sprintf(" · repeated %d× until %s", d.Times, s.clock(d.Until))
 	}

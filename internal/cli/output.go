@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/internal/monitor"
 )
 
 const (
@@ -43,8 +45,27 @@ func (h *host) colours(w io.Writer) bool {
 // cell is one field of a table.
 type cell struct{ text, colour string }
 
-// table writes rows in columns; the first row is the head.
+// printable is text of others, such as what a function wrote last, without what a terminal might obey. It
+// keeps its lines and tabs.
+func printable(text string) string {
+	var out strings.Builder
+	for _, r := range strings.ReplaceAll(text, "\r\n", "\n") {
+		if r == '\n' || r == '\t' {
+			out.WriteRune(r)
+		} else {
+			out.WriteString(monitor.Printable(string(r)))
+		}
+	}
+	return out.String()
+}
+
+// table writes rows in columns; the first row is the head. A cell is one line, whatever is in its text.
 func (h *host) table(w io.Writer, rows [][]cell) {
+	for _, row := range rows {
+		for i := range row {
+			row[i].text = monitor.Printable(row[i].text)
+		}
+	}
 	var widths []int
 	for _, row := range rows {
 		for i, c := range row {

@@ -416,7 +416,7 @@ func progressOf(fn *v1alpha1.Function) progress {
 		return progress{stalled: true, text: reasonOf(stalled),
 			remedy: fmt.Sprintf("%scorrect it and deploy it again, or go back with windlass rollout undo %s", stillServing(fn), fn.Key())}
 	case reconciling.Status == metav1.ConditionTrue && ready.Status != metav1.ConditionFalse:
-		return progress{text: strings.TrimSpace(reconciling.Message)}
+		return progress{text: printable(strings.TrimSpace(reconciling.Message))}
 	case ready.Status != metav1.ConditionTrue:
 		return progress{text: reasonOf(ready)}
 	case ready.Reason == v1alpha1.ReasonNotVerified:

@@ -123,7 +123,7 @@ func reasonOf(c metav1.Condition) string {
 	if c.Message != "" {
 		text += ": " + strings.TrimSpace(c.Message)
 	}
-	return text
+	return printable(text)
 }
 
 // awaitGone waits until a function that is being deleted is gone. It tells when
@@ -193,7 +193,7 @@ func (t *trouble) note(err error) {
 	}
 	if text := err.Error(); text != t.last {
 		t.last = text
-		fmt.Fprintf(t.Err, "%s; asking again\n", t.rewriteCommands(text))
+		fmt.Fprintf(t.Err, "%s; asking again\n", t.rewriteCommands(printable(text)))
 	}
 }
 
@@ -202,5 +202,5 @@ func (t *trouble) ending() string {
 	if t.last == "" {
 		return ""
 	}
-	return "the last question was not answered: " + t.last + "\n"
+	return "the last question was not answered: " + printable(t.last) + "\n"
 }
