@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +20,8 @@ const (
 	// forgetAfter is when nobody has looked for so long that what was seen before
 	// says nothing about the present.
 	forgetAfter = time.Minute
-	// maxFunctions is how many functions the page shows: those with the most calls.
+	// maxFunctions is how many functions the page shows: those with the
+	// most waiting calls, and of others those with the most calls.
 	maxFunctions = 1000
 )
 
@@ -112,8 +114,10 @@ func (p *Page) status(w http.ResponseWriter, r *http.Request) {
 	}
 	s := Status{Config: p.config, View: view}
 	if more := len(view.Functions) - maxFunctions; more > 0 {
-		monitor.Sort(s.Functions, monitor.ByRate, false)
-		s.Functions, s.More = s.Functions[:maxFunctions], more
+		// The others who look at the same View do not wait for this one.
+		s.Functions, s.More = slices.Clone(view.Functions), more
+		monitor.Sort(s.Functions, monitor.ByQueue, false)
+		s.Functions = s.Functions[:maxFunctions]
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(s)

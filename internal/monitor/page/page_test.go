@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,8 +19,10 @@ import (
 
 // fakeSource is a Windlass with some functions, whose time stands until it is moved.
 type fakeSource struct {
-	now     time.Time
-	names   []string
+	now   time.Time
+	names []string
+	// waiting are the calls of the last one, which are all that it has.
+	waiting float64
 	asked   int
 	trouble error
 }
@@ -34,7 +37,13 @@ func (s *fakeSource) Sample(context.Context) (monitor.Sample, error) {
 			Counter: &dto.Counter{Value: ptr(float64(s.now.Unix()))},
 		})
 	}
-	return monitor.Read(s.now, []monitor.Reading{{Source: "w", Families: []*dto.MetricFamily{family}}}), s.trouble
+	families := []*dto.MetricFamily{family}
+	if last := len(family.Metric) - 1; s.waiting > 0 {
+		queue := &dto.Metric{Label: family.Metric[last].Label, Gauge: &dto.Gauge{Value: ptr(s.waiting)}}
+		families = append(families, &dto.MetricFamily{Name: ptr("windlass_scheduler_queue_length"), Metric: []*dto.Metric{queue}})
+		family.Metric = family.Metric[:last]
+	}
+	return monitor.Read(s.now, []monitor.Reading{{Source: "w", Families: families}}), s.trouble
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -166,9 +175,21 @@ func TestNotAllOfVeryManyFunctionsAreTold(t *testing.T) {
 	for i := range maxFunctions + 7 {
 		names = append(names, fmt.Sprintf("f%04d", i))
 	}
-	_, p := open(names...)
-	if s := status(t, p); len(s.Functions) != maxFunctions || s.More != 7 || s.Totals.Functions != maxFunctions+7 {
+	source, p := open(names...)
+	source.waiting = 500
+	status(t, p)
+	source.now = source.now.Add(time.Second)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() { get(p, "/status.json", here) })
+	}
+	all.Wait()
+	s := status(t, p)
+	if len(s.Functions) != maxFunctions || s.More != 7 || s.Totals.Functions != maxFunctions+7 {
 		t.Errorf("%d functions and %d more of %d", len(s.Functions), s.More, s.Totals.Functions)
+	}
+	if first := s.Functions[0]; first.Queued != 500 || first.Rate != 0 || s.Functions[1].Rate != 1 {
+		t.Errorf("the first function in the answer is %+v", first)
 	}
 }
 
