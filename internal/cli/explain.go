@@ -54,7 +54,8 @@ func (s *decisions) explainCommand() *cobra.Command {
 numbers.
 
 It shows a decision that changed something or had a new reason, and counts the
-repetitions. The scheduler that owns the function keeps the last 33 decisions, for
+repetitions. Of several revisions, it shows that with the most calls at the moment,
+and says which one. The scheduler that owns the function keeps the last 33 decisions, for
 as long as it runs.`,
 		Args:              oneName,
 		ValidArgsFunction: s.completeNames,
@@ -94,18 +95,95 @@ func (s *decisions) explainFunction(ctx context.Context, t *target, key invocati
 	if err != nil {
 		return err
 	}
-	account.Decisions = account.Decisions[max(0, len(account.Decisions)-e.last):]
 	if e.output == "json" && !e.follow {
+		account.Decisions = account.Decisions[max(0, len(account.Decisions)-e.last):]
 		return s.printObject(account, "json")
 	}
-	if err := s.printDecisions(account.Decisions, e.output); err != nil {
+	p := decisionPrinter{decisions: s, e: e, shown: make(map[teller]decisionlog.ReportEntry)}
+	if account.Revisions < 2 {
+		p.subject = tellerOf(&account)
+	}
+	if err := p.print(&account); err != nil {
 		return err
 	}
 	s.noteProblems(fn, &account)
 	if !e.follow {
 		return nil
 	}
-	return s.whileRead(func(ctx context.Context) error { return s.followDecisions(ctx, h, key, account, e.output) })(ctx)
+	return s.whileRead(func(ctx context.Context) error { return p.follow(ctx, h, key) })(ctx)
+}
+
+// teller numbers decisions: a scheduler does so for each revision.
+type teller struct{ scheduler, revision string }
+
+func tellerOf(account *decisionlog.Report) teller { return teller{account.Scheduler, account.Revision} }
+
+// decisionPrinter prints each decision once, from whichever scheduler it comes.
+type decisionPrinter struct {
+	*decisions
+	e explanation
+	// shown has the last printed decision of each teller.
+	shown map[teller]decisionlog.ReportEntry
+	// subject is whose decisions are printed, as far as the reader knows.
+	subject teller
+}
+
+// print prints the decisions of a report that are new.
+func (p *decisionPrinter) print(account *decisionlog.Report) error {
+	from := tellerOf(account)
+	last, known := p.shown[from]
+	fresh := account.Decisions
+	if known {
+		fresh = newDecisions(fresh, last)
+	} else {
+		fresh = fresh[max(0, len(fresh)-p.e.last):]
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	p.shown[from] = fresh[len(fresh)-1]
+	if from != p.subject && p.e.output != "json" {
+		fmt.Fprintf(p.Out, "%s:\n", printable(account.Subject()))
+	}
+	p.subject = from
+	for _, d := range fresh {
+		line := p.decisionLine(d, true)
+		if p.e.output == "json" {
+			text, err := json.Marshal(toldDecision{from.scheduler, from.revision, d})
+			if err != nil {
+				return err
+			}
+			line = string(text)
+		}
+		if _, err := fmt.Fprintln(p.Out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// toldDecision is a decision with its teller.
+type toldDecision struct {
+	Scheduler string `json:"scheduler,omitempty"`
+	Revision  string `json:"revision,omitempty"`
+	decisionlog.ReportEntry
+}
+
+// newDecisions are those after the last one that was printed. A scheduler that has restarted under its name
+// numbers them from 1 again, and then all are new.
+func newDecisions(decisions []decisionlog.ReportEntry, last decisionlog.ReportEntry) []decisionlog.ReportEntry {
+	for i, d := range decisions {
+		switch {
+		case d.Number == last.Number && !d.At.Equal(last.At):
+			return decisions
+		case d.Number > last.Number:
+			return decisions[i:]
+		}
+	}
+	if n := len(decisions); n > 0 && decisions[n-1].Number < last.Number {
+		return decisions
+	}
+	return nil
 }
 
 // noteProblems says what decisions do not: why there are none, and what keeps the
@@ -126,16 +204,14 @@ func (s *decisions) noteProblems(fn *v1alpha1.Function, account *decisionlog.Rep
 	}
 }
 
-// followDecisions prints decisions that are new, until ctx ends or the function is
-// gone. Whoever decides may change meanwhile, or be away for a moment.
-func (s *decisions) followDecisions(ctx context.Context, h decisionGetter, key invocation.FunctionKey, known decisionlog.Report, output string) error {
+// follow prints decisions that are new, until ctx ends or the function is
+// gone. The scheduler may change meanwhile, or be away for a moment.
+func (p *decisionPrinter) follow(ctx context.Context, h decisionGetter, key invocation.FunctionKey) error {
+	// --last is for what was decided before.
+	p.e.last = max(p.e.last, lastDecisions)
 	ticker := time.NewTicker(followInterval)
 	defer ticker.Stop()
-	var shown time.Time
-	if last, ok := known.Last(); ok {
-		shown = last.At
-	}
-	away := trouble{finder: s.finder}
+	away := trouble{finder: p.finder}
 	for {
 		select {
 		case <-ctx.Done():
@@ -153,42 +229,10 @@ func (s *decisions) followDecisions(ctx context.Context, h decisionGetter, key i
 			continue
 		}
 		away.note(nil)
-		fresh := after(account.Decisions, shown)
-		if len(fresh) > 0 {
-			shown = fresh[len(fresh)-1].At
-		}
-		if err := s.printDecisions(fresh, output); err != nil {
+		if err := p.print(&account); err != nil {
 			return err
 		}
 	}
-}
-
-// after are the decisions that were made first after a time.
-func after(decisions []decisionlog.ReportEntry, at time.Time) []decisionlog.ReportEntry {
-	for i, d := range decisions {
-		if d.At.After(at) {
-			return decisions[i:]
-		}
-	}
-	return nil
-}
-
-// printDecisions prints one line for each.
-func (s *decisions) printDecisions(decisions []decisionlog.ReportEntry, output string) error {
-	for _, d := range decisions {
-		line := s.decisionLine(d, true)
-		if output == "json" {
-			text, err := json.Marshal(d)
-			if err != nil {
-				return err
-			}
-			line = string(text)
-		}
-		if _, err := fmt.Fprintln(s.Out, line); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (s *decisions) decisionLine(d decisionlog.ReportEntry, painted bool) string {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,11 +10,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/streaming/pkg/httpstream"
@@ -61,38 +64,88 @@ func (s *decisionSequence) Decisions(context.Context, invocation.FunctionKey) (d
 
 func (s *decisionSequence) Close() error { return nil }
 
+// printerInto prints into buffers what is new, as explain -f does.
+func printerInto(out, errs *bytes.Buffer, output string) *decisionPrinter {
+	shown := &decisions{newApp(Streams{Out: out, Err: errs}, Programs{}).finder}
+	shown.now = func() time.Time { return now }
+	return &decisionPrinter{decisions: shown, e: explanation{output: output, last: 1}, shown: make(map[teller]decisionlog.ReportEntry)}
+}
+
 func TestFollowingPrintsEachDecisionOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		one := func(n int) decisionlog.ReportEntry {
-			return decisionlog.ReportEntry{Number: uint64(n), At: now.Add(time.Duration(n) * time.Second), Times: 1, Summary: "launched 1", Why: fmt.Sprintf("reason %d", n), Launched: 1}
+		// The clock of the scheduler s-1 is an hour behind.
+		told := func(scheduler, revision string, numbers ...int) decisionlog.Report {
+			a := decisionlog.Report{Scheduler: scheduler, Revision: revision, Revisions: 2}
+			for _, n := range numbers {
+				at := now.Add(time.Duration(n) * time.Second)
+				if scheduler == "s-1" {
+					at = at.Add(-time.Hour)
+				}
+				a.Decisions = append(a.Decisions, decisionlog.ReportEntry{Number: uint64(n), At: at, Times: 1, Summary: "launched 1",
+					Why: fmt.Sprintf("%s %s %d", scheduler, revision, n), Launched: 1})
+			}
+			return a
 		}
+		again := told("s-1", "00007", 1)
+		again.Decisions[0].At = now.Add(time.Hour)
 		away, gone := errors.New("the scheduler is away"), &localapi.Error{Reason: localapi.ReasonNotFound, Message: "there is no function"}
 		s := &decisionSequence{
 			accounts: []decisionlog.Report{
-				{Decisions: []decisionlog.ReportEntry{one(1), one(2)}},
+				told("s-0", "00007", 1, 2), told("s-0", "00006", 1, 2, 3), told("s-0", "00007", 1, 2, 3), told("s-0", "00006", 1, 2, 3),
 				{}, {},
-				{Scheduler: "another", Decisions: []decisionlog.ReportEntry{one(4)}},
-				{Scheduler: "another", Decisions: []decisionlog.ReportEntry{one(4), one(5)}},
+				told("s-1", "00007", 1, 2), told("s-1", "00007", 1, 2, 3, 4), again,
 				{},
 			},
-			errs: []error{nil, away, away, nil, nil, gone},
+			errs: []error{nil, nil, nil, nil, away, away, nil, nil, nil, gone},
 		}
+		const want = `s-0 00007 2
+revision 00006 of 2, by the scheduler s-0:
+s-0 00006 1
+s-0 00006 2
+s-0 00006 3
+revision 00007 of 2, by the scheduler s-0:
+s-0 00007 3
+revision 00007 of 2, by the scheduler s-1:
+s-1 00007 1
+s-1 00007 2
+s-1 00007 3
+s-1 00007 4
+s-1 00007 1
+`
 		for _, output := range []string{"table", "json"} {
 			var out, errs bytes.Buffer
-			shown := decisions{newApp(Streams{Out: &out, Err: &errs}, Programs{}).finder}
-			shown.now = func() time.Time { return now }
+			p := printerInto(&out, &errs, output)
 			s.asked = 0
-			err := shown.followDecisions(t.Context(), s, invocation.FunctionKey{}, decisionlog.Report{Decisions: []decisionlog.ReportEntry{one(1)}}, output)
-			if !isNotFound(err) {
+			first := told("s-0", "00007", 0, 1)
+			p.subject = tellerOf(&first)
+			if err := p.print(&first); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Count(out.String(), "\n") != 1 || !strings.Contains(out.String(), "s-0 00007 1") {
+				t.Errorf("of those before is printed:\n%s", out.String())
+			}
+			out.Reset()
+			if err := p.follow(t.Context(), s, invocation.FunctionKey{}); !isNotFound(err) {
 				t.Errorf("it ended with %v", err)
 			}
-			if n := strings.Count(out.String(), "\n"); n != 3 {
-				t.Errorf("%d lines were printed, want those of decisions 2, 4 and 5:\n%s", n, out.String())
-			}
-			for _, want := range []string{"reason 2", "reason 4", "reason 5"} {
-				if strings.Count(out.String(), want) != 1 {
-					t.Errorf("%s is not there once:\n%s", want, out.String())
+			var got strings.Builder
+			for line := range strings.Lines(out.String()) {
+				if output == "json" {
+					var d toldDecision
+					if err := json.Unmarshal([]byte(line), &d); err != nil || !strings.HasPrefix(d.Why, d.Scheduler+" "+d.Revision+" ") {
+						t.Errorf("%v: %s", err, line)
+					}
+					line = d.Why + "\n"
 				}
+				_, why, _ := strings.Cut(line, "launched 1: ")
+				got.WriteString(cmp.Or(why, line))
+			}
+			lines := want
+			if output == "json" {
+				lines = regexp.MustCompile("(?m)^revision.*\n").ReplaceAllString(want, "")
+			}
+			if diff := gocmp.Diff(lines, got.String()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", output, diff)
 			}
 			if strings.Count(errs.String(), "the scheduler is away; asking again") != 1 {
 				t.Errorf("said:\n%s", errs.String())
@@ -101,13 +154,23 @@ func TestFollowingPrintsEachDecisionOnce(t *testing.T) {
 	})
 }
 
+func TestExplainSaysWhichOfSeveralRevisionsItIsAbout(t *testing.T) {
+	th := sampleFunctions(t)
+	key := invocation.FunctionKey{Namespace: "default", Name: "hello"}
+	account := th.accounts[key]
+	account.Revision, account.Revisions = "00007", 2
+	th.accounts[key] = account
+	if got := th.run(t, "explain", "hello", "--last", "1").out; !strings.HasPrefix(got, "revision 00007 of 2:\n") || strings.Count(got, "\n") != 2 {
+		t.Errorf("printed was:\n%s", got)
+	}
+}
+
 func TestFollowingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
-		shown := decisions{newApp(Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, Programs{}).finder}
 		s := &decisionSequence{accounts: make([]decisionlog.Report, 1), errs: make([]error, 1)}
-		if err := shown.followDecisions(ctx, s, invocation.FunctionKey{}, decisionlog.Report{}, "table"); err != nil || s.asked != 1 {
+		if err := printerInto(&bytes.Buffer{}, &bytes.Buffer{}, "table").follow(ctx, s, invocation.FunctionKey{}); err != nil || s.asked != 1 {
 			t.Errorf("asked %d times, then %v", s.asked, err)
 		}
 	})

@@ -135,6 +135,9 @@ func (s *reporter) Report(key invocation.FunctionKey) (decisionlog.Report, bool)
 		return decisionlog.Report{Namespace: key.Namespace, Name: key.Name, Scheduler: s.config.ID, Decisions: []decisionlog.ReportEntry{}}, true
 	}
 	a := s.report(f, decisionlog.DefaultBounds().PerFunction)
+	if len(units) > 1 {
+		a.Revisions = len(units)
+	}
 	if a.Served {
 		a.LastFailure, a.LastCoreWait, a.Load = f.lastFailure(), f.lastCoreWait(), s.load(units, f)
 	}

@@ -133,8 +133,8 @@ func TestAFunctionIsToldOfWithAllItsRevisions(t *testing.T) {
 			t.Errorf("totals %+v", got)
 		}
 		got := w.account()
-		if got.Revision != old.Revision() {
-			t.Errorf("the account is of %q, want the one that has the call", got.Revision)
+		if got.Revision != old.Revision() || got.Revisions != 2 {
+			t.Errorf("the account is of %q of %d, want the one of two that has the call", got.Revision, got.Revisions)
 		}
 		if diff := cmp.Diff(&decisionlog.Load{Busy: 1, Idle: 2, MeanExecution: 1}, got.Load); diff != "" {
 			t.Errorf("load of both (-want +got):\n%s", diff)

@@ -15,6 +15,8 @@ type Report struct {
 	// Revision is the reported revision, as in Function.Revision; empty if the function has
 	// none yet.
 	Revision string `json:"revision,omitempty"`
+	// Revisions is how many the function has here, if it has several.
+	Revisions int `json:"revisions,omitempty"`
 	// Scheduler names who tells, and is empty if there is only one.
 	Scheduler string `json:"scheduler,omitempty"`
 	// Served says that this scheduler decides on the function. If not, Owner names the
@@ -171,6 +173,18 @@ func (a *Report) Last() (ReportEntry, bool) {
 		return ReportEntry{}, false
 	}
 	return a.Decisions[len(a.Decisions)-1], true
+}
+
+// Subject says which revision is reported, and by whom: revision 00007 of 2, by the scheduler scheduler-0.
+func (a *Report) Subject() string {
+	text := "revision " + a.Revision
+	if a.Revisions > 1 {
+		text += fmt.Sprintf(" of %d", a.Revisions)
+	}
+	if a.Scheduler != "" {
+		text += ", by the scheduler " + a.Scheduler
+	}
+	return text
 }
 
 // NoDecisions says why the report has no decisions. clock formats a time for the reader.
