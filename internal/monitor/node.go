@@ -148,31 +148,37 @@ func (w *Watcher) nodes(s Sample, since int, over float64) []Node {
 	return nodes
 }
 
-// batchUsed is the processor time that batch work of each node has used from one Sample to the next.
-// Work that counts less than before is counted by another node agent.
-func batchUsed(before, after Sample) map[string]float64 {
-	used := make(map[string]float64)
+// batchUsed is the processor time that batch work of each node has used from one Sample to the next, by
+// the last intervals. Work that counts less than before is counted by another node agent.
+func (w *Watcher) batchUsed(before, after Sample) map[string][]float64 {
+	used := make(map[string][]float64)
 	for name, src := range after.sources {
 		old := before.sources[name]
-		if old == nil {
-			continue // what it has counted may be of any time
+		if old == nil || !src.at.After(old.at) {
+			continue // as in changes
 		}
+		shares := w.shares(src.at.Sub(old.at))
 		for node, n := range src.nodes {
 			for work, now := range n.batch {
 				was := 0.0
 				if o := old.nodes[node]; o != nil && o.batch[work] <= now {
 					was = o.batch[work]
 				}
-				used[node] += now - was
+				for len(used[node]) < len(shares) {
+					used[node] = append([]float64{0}, used[node]...)
+				}
+				for i, share := range shares {
+					used[node][len(used[node])-len(shares)+i] += (now - was) * share
+				}
 			}
 		}
 	}
 	return used
 }
 
-// rememberBatch takes down what batch work has used in the last interval, and forgets nodes on which
-// there was none in any.
-func (w *Watcher) rememberBatch(used map[string]float64) {
+// rememberBatch takes down what batch work has used lately, and forgets nodes on which there was none in
+// any interval.
+func (w *Watcher) rememberBatch(used map[string][]float64) {
 	if w.batch == nil {
 		w.batch = make(map[string][]float64)
 	}
@@ -185,8 +191,12 @@ func (w *Watcher) rememberBatch(used map[string]float64) {
 		for len(intervals) < len(w.lengths)-1 {
 			intervals = append(intervals, 0)
 		}
-		intervals = append(intervals, used[node])
-		w.batch[node] = intervals[len(intervals)-len(w.lengths):]
+		intervals = append(intervals, 0)
+		intervals = intervals[len(intervals)-len(w.lengths):]
+		for i, n := range used[node] {
+			intervals[len(intervals)-len(used[node])+i] += n
+		}
+		w.batch[node] = intervals
 		if !slices.ContainsFunc(w.batch[node], func(used float64) bool { return used > 0 }) {
 			delete(w.batch, node)
 		}

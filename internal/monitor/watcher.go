@@ -52,6 +52,22 @@ func (c *change) add(more change) {
 	c.durations = append(c.durations, more.durations...)
 }
 
+// times is a share of the change.
+func (c change) times(share float64) change {
+	if share == 1 {
+		return c
+	}
+	c.calls, c.failed, c.cold = c.calls*share, c.failed*share, c.cold*share
+	for i := range c.phases {
+		c.phases[i] *= share
+	}
+	c.durations = slices.Clone(c.durations)
+	for i := range c.durations {
+		c.durations[i].count *= share
+	}
+	return c
+}
+
 // See makes a View of the next Sample, which must be later than the previous ones.
 func (w *Watcher) See(s Sample) View {
 	w.bridge(s)
@@ -59,8 +75,10 @@ func (w *Watcher) See(s Sample) View {
 	w.keepDecisions(s)
 	w.dropRemoved(now)
 	if w.last != nil && s.At.After(w.last.At) {
-		w.remember(s.At.Sub(w.last.At), changes(*w.last, s), now)
-		w.rememberBatch(batchUsed(*w.last, s))
+		w.lengths = append(w.lengths, s.At.Sub(w.last.At))
+		w.lengths = w.lengths[max(0, len(w.lengths)-memory):]
+		w.remember(w.changes(*w.last, s), now)
+		w.rememberBatch(w.batchUsed(*w.last, s))
 	}
 	v := View{At: s.At, Troubles: s.Troubles, Functions: []Function{}}
 	since := w.since()
@@ -198,32 +216,32 @@ func (w *Watcher) dropRemoved(now map[invocation.FunctionKey]figures) {
 	}
 }
 
-// remember takes down what changed in an interval, and forgets functions that were
-// not called in any.
-func (w *Watcher) remember(length time.Duration, changes map[invocation.FunctionKey]change, now map[invocation.FunctionKey]figures) {
-	w.lengths = append(w.lengths, length)
-	w.lengths = w.lengths[max(0, len(w.lengths)-memory):]
+// remember takes down what changed lately, and forgets functions that were not called in any
+// interval.
+func (w *Watcher) remember(changes map[invocation.FunctionKey]past, now map[invocation.FunctionKey]figures) {
 	if w.functions == nil {
 		w.functions = make(map[invocation.FunctionKey]*past)
 	}
-	var sum change
+	w.all.extend(len(w.lengths))
 	for key := range now {
-		p, c := w.functions[key], changes[key]
-		if p == nil && c.calls == 0 {
+		p, news := w.functions[key], changes[key]
+		if p == nil && news.calls() == 0 {
 			continue
 		}
 		if p == nil {
 			p = &past{}
 			w.functions[key] = p
 		}
-		sum.add(c)
-		p.append(c, len(w.lengths))
+		w.all.add(news)
+		p.extend(len(w.lengths))
+		p.add(news)
 		if p.calls() == 0 {
 			delete(w.functions, key)
 		}
 	}
-	sum.durations = merge(sum.durations)
-	w.all.append(sum, len(w.lengths))
+	for i := range w.all {
+		w.all[i].durations = merge(w.all[i].durations)
+	}
 	since := w.since()
 	w.all.trim(since)
 	for _, p := range w.functions {
@@ -231,8 +249,8 @@ func (w *Watcher) remember(length time.Duration, changes map[invocation.Function
 	}
 }
 
-// append adds an interval, so that there are n.
-func (p *past) append(c change, n int) {
+// extend adds an interval without changes, so that there are n.
+func (p *past) extend(n int) {
 	for len(*p) < n-1 {
 		*p = append(*p, change{})
 	}
@@ -240,7 +258,14 @@ func (p *past) append(c change, n int) {
 		copy(*p, (*p)[1:])
 		*p = (*p)[:n-1]
 	}
-	*p = append(*p, c)
+	*p = append(*p, change{})
+}
+
+// add adds changes of the last intervals.
+func (p past) add(news past) {
+	for i := range news {
+		p[len(p)-len(news)+i].add(news[i])
+	}
 }
 
 // trim drops the durations of intervals that no quantile is of any more.
@@ -257,26 +282,48 @@ func (p past) calls() (sum float64) {
 	return sum
 }
 
-// changes are what each function's processes counted from one Sample to the next.
-func changes(before, after Sample) map[invocation.FunctionKey]change {
-	all := make(map[invocation.FunctionKey]change)
+// changes are what each function's processes counted from one Sample to the next, by the last
+// intervals. That is one interval, or those in which a process did not answer, too: when it counted,
+// nobody knows, so each has a share by its length.
+func (w *Watcher) changes(before, after Sample) map[invocation.FunctionKey]past {
+	all := make(map[invocation.FunctionKey]past)
 	for name, src := range after.sources {
 		old := before.sources[name]
-		if old == nil {
-			// Whatever it has counted may be of any time.
+		if old == nil || !src.at.After(old.at) {
+			// Whatever a new one has counted may be of any time, and a silent one has told nothing.
 			continue
 		}
+		shares := w.shares(src.at.Sub(old.at))
 		for key, f := range src.functions {
 			was := old.functions[key]
 			if was == nil {
 				was = &figures{}
 			}
-			c := all[key]
-			c.add(f.since(was))
-			all[key] = c
+			c, news := f.since(was), all[key]
+			for len(news) < len(shares) {
+				news = append(past{change{}}, news...)
+			}
+			for i, share := range shares {
+				news[len(news)-len(shares)+i].add(c.times(share))
+			}
+			all[key] = news
 		}
 	}
 	return all
+}
+
+// shares divides what was counted in some time up to now among the last intervals, the last one last.
+func (w *Watcher) shares(of time.Duration) []float64 {
+	first, left := len(w.lengths), of
+	for first > 0 && left > 0 {
+		first--
+		left -= w.lengths[first]
+	}
+	shares := make([]float64, len(w.lengths)-first)
+	for i, length := range w.lengths[first:] {
+		shares[i] = length.Seconds() / of.Seconds()
+	}
+	return shares
 }
 
 // since is what was counted after before.
