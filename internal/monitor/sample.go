@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +24,7 @@ type Reading struct {
 	Node string
 	// Families are its metrics. Those of a gateway and a scheduler may be mixed.
 	Families []*dto.MetricFamily
-	// Latest are the last decisions that it knows, and the functions that it cannot
+	// Latest are its decisions of the last minute, and the functions that it cannot
 	// start, if it decides.
 	Latest decisionlog.LatestReport
 }
@@ -37,7 +38,6 @@ type Sample struct {
 	sources map[string]*source
 	// failed are the sources that did not answer.
 	failed []string
-	latest []decisionlog.Report
 }
 
 // Read makes a Sample of the readings of all processes. notes say what is left out.
@@ -55,7 +55,10 @@ func Read(at time.Time, readings []Reading, notes ...string) Sample {
 			src.figuresOf(b.Namespace, b.Name).unit(Printable(b.Revision)).broken = Printable(b.Reason)
 		}
 		s.sources[r.Source] = src
-		s.latest = append(s.latest, r.Latest.Functions...)
+		src.latest = r.Latest.Functions
+		if more := r.Latest.More; more > 0 {
+			s.Troubles = append(s.Troubles, Printable(fmt.Sprintf("the last decisions on %d more functions are left out", more)))
+		}
 	}
 	for _, note := range notes {
 		s.Troubles = append(s.Troubles, Printable(note))
@@ -68,6 +71,8 @@ type source struct {
 	at        time.Time // when it answered
 	functions map[invocation.FunctionKey]*figures
 	nodes     map[string]*nodeFigures
+	// latest are the decisions of the last minute.
+	latest []decisionlog.Report
 }
 
 // figures are the data of one process about a function.

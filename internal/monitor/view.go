@@ -103,7 +103,8 @@ type Function struct {
 	// cold starts; empty without any.
 	Phases     []Phase `json:"phases,omitempty"`
 	ColdPhases []Phase `json:"coldPhases,omitempty"`
-	// Last is the last decision; nil if unknown.
+	// Last is the last decision of the last minute that changed the number of instances, or else the
+	// last one of that minute; nil without any.
 	Last *Decision `json:"last,omitempty"`
 }
 
@@ -175,4 +176,12 @@ func NewDecision(t decisionlog.ReportEntry) Decision {
 		At: t.At, Until: t.Until, Times: t.Times, What: Printable(t.Summary), Why: Printable(t.Why), Reason: Printable(t.Reason),
 		Launched: t.Launched, Cancelled: t.Cancelled, Changed: t.Wanted > 0 || t.Cancelled > 0,
 	}
+}
+
+// outranks says that people look for it rather than for another one.
+func (d *Decision) outranks(other *Decision) bool {
+	if changed := d.Launched+d.Cancelled > 0; changed != (other.Launched+other.Cancelled > 0) {
+		return changed
+	}
+	return d.Until.After(other.Until)
 }

@@ -25,8 +25,7 @@ type Watcher struct {
 	lengths   []time.Duration
 	functions map[invocation.FunctionKey]*past
 	// all is of all functions together.
-	all       past
-	decisions map[invocation.FunctionKey]Decision
+	all past
 	// batch is what batch work of each node has used in the intervals that are remembered.
 	batch map[string][]float64
 }
@@ -72,7 +71,6 @@ func (c change) times(share float64) change {
 func (w *Watcher) See(s Sample) View {
 	w.bridge(s)
 	now := total(s)
-	w.keepDecisions(s)
 	w.dropRemoved(now)
 	if w.last != nil && s.At.After(w.last.At) {
 		w.lengths = append(w.lengths, s.At.Sub(w.last.At))
@@ -86,8 +84,11 @@ func (w *Watcher) See(s Sample) View {
 		v.Over += length.Seconds()
 	}
 	v.Nodes = w.nodes(s, since, v.Over)
+	decisions := decisionsOf(s)
 	for key, f := range now {
-		v.Functions = append(v.Functions, w.viewOf(key, f, since, v.Over))
+		fn := w.viewOf(key, f, since, v.Over)
+		fn.Last = decisions[key]
+		v.Functions = append(v.Functions, fn)
 	}
 	slices.SortFunc(v.Functions, byName)
 	v.Totals = w.totals(v, since)
@@ -187,28 +188,27 @@ func (c *counted) add(more counted) {
 	}
 }
 
-// keepDecisions keeps the last decision on each function.
-func (w *Watcher) keepDecisions(s Sample) {
-	if w.decisions == nil {
-		w.decisions = make(map[invocation.FunctionKey]Decision)
-	}
-	for i := range s.latest {
-		a := &s.latest[i]
-		told, ok := a.Last()
-		key := invocation.FunctionKey{Namespace: Printable(a.Namespace), Name: Printable(a.Name)}
-		if ok && !told.Until.Before(w.decisions[key].Until) {
-			w.decisions[key] = NewDecision(told)
+// decisionsOf has the decision on each function that people look for: the last one of its revisions
+// that changed the number of instances, or else the last one. The schedulers know those of a minute.
+func decisionsOf(s Sample) map[invocation.FunctionKey]*Decision {
+	decisions := make(map[invocation.FunctionKey]*Decision)
+	for _, src := range s.sources {
+		for i := range src.latest {
+			told, ok := src.latest[i].Last()
+			if !ok {
+				continue
+			}
+			key := invocation.FunctionKey{Namespace: Printable(src.latest[i].Namespace), Name: Printable(src.latest[i].Name)}
+			if d := NewDecision(told); decisions[key] == nil || d.outranks(decisions[key]) {
+				decisions[key] = &d
+			}
 		}
 	}
+	return decisions
 }
 
 // dropRemoved drops functions that are gone.
 func (w *Watcher) dropRemoved(now map[invocation.FunctionKey]figures) {
-	for key := range w.decisions {
-		if _, there := now[key]; !there {
-			delete(w.decisions, key)
-		}
-	}
 	for key := range w.functions {
 		if _, there := now[key]; !there {
 			delete(w.functions, key)
@@ -397,9 +397,6 @@ func (w *Watcher) viewOf(key invocation.FunctionKey, f figures, since int, over 
 		},
 		Phases:     withoutIdleCore(split(phases, sum.phases, sum.calls)),
 		ColdPhases: split(coldPhases, f.coldPhases, f.started),
-	}
-	if d, known := w.decisions[key]; known {
-		fn.Last = &d
 	}
 	return fn
 }

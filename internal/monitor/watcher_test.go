@@ -306,28 +306,46 @@ func TestTheWaitForACoreIsAPhaseWhereCallsWaited(t *testing.T) {
 	}
 }
 
-func TestTheLastDecisionIsKept(t *testing.T) {
-	account := func(name, what string, second int) decisionlog.Report {
+func TestTheDecisionOfTheLastMinuteIsShown(t *testing.T) {
+	account := func(name, what string, second, launched int) decisionlog.Report {
 		at := noon.Add(time.Duration(second) * time.Second)
-		return decisionlog.Report{Namespace: "default", Name: name, Decisions: []decisionlog.ReportEntry{{Summary: "older"}, {Summary: what, Why: "First: a\tnode\x07", At: at, Until: at, Times: 1}}}
+		return decisionlog.Report{Namespace: "default", Name: name, Decisions: []decisionlog.ReportEntry{
+			{Summary: "older"}, {Summary: what, Why: "First: a\tnode\x07", At: at, Until: at, Times: 1, Launched: launched}}}
 	}
-	reading := gateway(1, 0).reading("g")
+	scheduler := func(latest ...decisionlog.Report) Reading {
+		return Reading{Source: "s", Latest: decisionlog.LatestReport{Functions: latest}}
+	}
+	silent := Reading{Source: "s", Failed: "s does not answer"}
 	var w Watcher
-	see := func(second int, latest ...decisionlog.Report) View {
-		r := reading
-		r.Latest.Functions = latest
-		return w.See(at(second, r))
+	for second, tc := range []struct {
+		reading Reading
+		want    string
+	}{
+		{scheduler(account("hello", "launched 1", 0, 1), account("gone", "launched 9", 0, 9)), "launched 1"},
+		{silent, "launched 1"},
+		{scheduler(account("hello", "launched 2", 2, 2), account("hello", "launched 3", 1, 3)), "launched 2"},
+		// Of two revisions one has a change, the other decides all the time.
+		{scheduler(account("hello", "launched 2", 2, 2), account("hello", "no change", 3, 0)), "launched 2"},
+		{scheduler(account("hello", "no change", 4, 0), account("hello", "no room", 3, 0)), "no change"},
+		{scheduler(), ""},
+	} {
+		got := ""
+		if last := helloOf(t, w.See(at(second, gateway(1, 0).reading("g"), tc.reading))).Last; last != nil {
+			got = last.What
+			if last.Why != "First: a node?" {
+				t.Errorf("the reason is %q", last.Why)
+			}
+		}
+		if got != tc.want {
+			t.Errorf("after %d s the last decision is %q, want %q", second, got, tc.want)
+		}
 	}
-	see(0, account("hello", "launched 1", 0), account("gone", "launched 9", 0))
-	if last := helloOf(t, see(1)).Last; last == nil || last.What != "launched 1" || last.Why != "First: a node?" {
-		t.Errorf("the last decision is %+v", last)
-	}
-	see(2, account("hello", "launched 2", 2), account("hello", "launched 0", 1))
-	if last := helloOf(t, see(3)).Last; last == nil || last.What != "launched 2" {
-		t.Errorf("the last decision is %+v", last)
-	}
-	if len(w.decisions) != 1 {
-		t.Errorf("decisions on functions that are gone are kept: %v", w.decisions)
+}
+
+func TestDecisionsThatAreLeftOutAreATrouble(t *testing.T) {
+	v := (&Watcher{}).See(at(0, Reading{Source: "s", Latest: decisionlog.LatestReport{More: 7}}))
+	if diff := cmp.Diff([]string{"the last decisions on 7 more functions are left out"}, v.Troubles); diff != "" {
+		t.Error(diff)
 	}
 }
 

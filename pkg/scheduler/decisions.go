@@ -88,6 +88,12 @@ func (d *decisionLog) last(uid string, n int) []decisionlog.Entry {
 	return d.log.Last(uid, n)
 }
 
+func (d *decisionLog) notable(uid string, since time.Time) (decisionlog.Entry, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.log.Notable(uid, since)
+}
+
 func (d *decisionLog) recent(since time.Time, n int) (uids []string, more int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -169,15 +175,19 @@ const (
 	latestAge       = time.Minute
 )
 
-// Latest returns the last decision on each function that had one in the last minute, newest
-// first, at most 1,000; every function with calls or starting instances has one. It lists
-// functions that cannot run for as long as they cannot. Each revision has its own entry.
+// Latest returns a decision on each function that had one in the last minute, newest first, at
+// most 1,000; every function with calls or starting instances has one. It is the last one of that
+// minute that changed the number of instances, or else the last one. It lists functions that
+// cannot run for as long as they cannot. Each revision has its own entry.
 func (s *reporter) Latest() decisionlog.LatestReport {
-	uids, more := s.decisions.recent(s.deps.Now().Add(-latestAge), latestFunctions)
+	since := s.deps.Now().Add(-latestAge)
+	uids, more := s.decisions.recent(since, latestFunctions)
 	latest := decisionlog.LatestReport{Scheduler: s.config.ID, Functions: []decisionlog.Report{}, Broken: s.broken(latestFunctions), More: more}
 	for _, uid := range uids {
 		if f := s.lookup(uid); f != nil {
-			if a := s.report(f, 1); a.Served {
+			a := s.report(f, 0)
+			if e, known := s.decisions.notable(uid, since); a.Served && known {
+				a.Decisions = decisionlog.ReportEntries([]decisionlog.Entry{e})
 				latest.Functions = append(latest.Functions, a)
 			}
 		}

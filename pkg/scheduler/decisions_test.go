@@ -260,3 +260,31 @@ func TestTheLastDecisionsOnAllFunctionsAreTold(t *testing.T) {
 		expect()
 	})
 }
+
+// A decision that changes something lasts for one tick of 100 ms. People look once a second.
+func TestALaunchIsReportedForAMinute(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		fn, g := w.put("f", maxInstances(1)), w.gateway("g:1")
+		launched := func() int {
+			synctest.Wait()
+			latest := w.scheduler.Latest()
+			if len(latest.Functions) != 1 || len(latest.Functions[0].Decisions) != 1 {
+				t.Fatalf("told: %+v", latest)
+			}
+			return latest.Functions[0].Decisions[0].Launched
+		}
+		// One call runs and one waits, so there are decisions all the time.
+		g.offerFor(fn, 10*time.Minute, 1, 2)
+		w.ticks(3)
+		w.ready(w.started(fn, 1)[0])
+		w.after(latestAge / 2)
+		account := w.account()
+		if last, _ := account.Last(); last.Launched != 0 || launched() != 1 {
+			t.Errorf("the last decision is %q, and the launch is not reported", last.Summary)
+		}
+		w.after(latestAge)
+		if n := launched(); n != 0 {
+			t.Errorf("a launch of %d is reported for more than a minute", n)
+		}
+	})
+}

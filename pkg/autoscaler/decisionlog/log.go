@@ -2,6 +2,7 @@ package decisionlog
 
 import (
 	"container/list"
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
@@ -113,6 +114,25 @@ func (b *Log) Last(uid string, n int) []Entry {
 		copies[i] = *e
 	}
 	return copies
+}
+
+// Notable is the last entry of a function that changed the number of instances at that time or later, or
+// else its last entry; false if it has none.
+func (b *Log) Notable(uid string, since time.Time) (Entry, bool) {
+	at, known := b.byFunction[uid]
+	if !known {
+		return Entry{}, false
+	}
+	entries := at.Value.(*functionLog).entries
+	for _, e := range slices.Backward(entries) {
+		if e.Until.Before(since) {
+			break
+		}
+		if e.changed() {
+			return *e, true
+		}
+	}
+	return *entries[len(entries)-1], true
 }
 
 // Recent returns at most n functions with a decision at that time or later, the latest first,

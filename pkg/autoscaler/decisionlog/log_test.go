@@ -264,3 +264,24 @@ func TestNoDecisionsAreExplained(t *testing.T) {
 		}
 	}
 }
+
+func TestALateChangeIsNotable(t *testing.T) {
+	b := NewLog(DefaultBounds())
+	add := func(second, launched int, why autoscaler.Reason) {
+		e := Entry{At: noon.Add(time.Duration(second) * time.Second), Decision: autoscaler.Decision{Why: why}}
+		e.Outcome.Wanted, e.Outcome.Placed = launched, Place(make([]string, launched))
+		b.Add("f", e)
+	}
+	if _, known := b.Notable("f", noon); known {
+		t.Error("there is an entry of a function without one")
+	}
+	add(0, 1, autoscaler.ReasonFirst)
+	add(10, 2, autoscaler.ReasonOverload)
+	add(20, 0, autoscaler.ReasonEnough)
+	add(30, 0, autoscaler.ReasonNoDemand)
+	for since, want := range map[int]autoscaler.Reason{0: autoscaler.ReasonOverload, 10: autoscaler.ReasonOverload, 11: autoscaler.ReasonNoDemand, 99: autoscaler.ReasonNoDemand} {
+		if e, known := b.Notable("f", noon.Add(time.Duration(since)*time.Second)); !known || e.Decision.Why != want {
+			t.Errorf("since second %d it is %s, want %s", since, e.Decision.Why, want)
+		}
+	}
+}

@@ -215,8 +215,8 @@ func count(n int, one, many string) string {
 type LatestReport struct {
 	// Scheduler names the reporting scheduler; empty if it is the only one.
 	Scheduler string `json:"scheduler,omitempty"`
-	// Functions are those with recent decisions, the latest first, each with its last
-	// decision.
+	// Functions are those with recent decisions, the latest first, each with the last of them
+	// that changed the number of instances, or else the last one.
 	Functions []Report `json:"functions"`
 	// Broken are the functions that cannot run, because they have no instance and their last
 	// one did not start, by name; at most as many as Functions.
