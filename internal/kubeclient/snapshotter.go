@@ -19,7 +19,8 @@ const (
 	relistInterval = 5 * time.Second
 	// maxLatest is the longest answer about decisions on all functions, in bytes.
 	maxLatest = 8 << 20
-	// scrapes is how many pods are asked at a time.
+	// scrapes is how many node agents are asked at a time. Gateways and schedulers are few, so all of
+	// them are asked at once, whichever of them are silent.
 	scrapes = 16
 	// mostNodeAgents is how many node agents are asked. There is one on each node, and a connection
 	// through the API server to each of thousands is more than a look is worth.
@@ -69,8 +70,8 @@ func (o *Snapshotter) Close() error {
 	return errors.Join(errs...)
 }
 
-// Sample has the metrics of all pods that answer. It fails if none does. New pods are included
-// within some seconds, and pods that are gone are left out.
+// Sample has the metrics of all pods that answer before the deadline of ctx. It fails if none does, or if
+// ctx is cancelled. New pods are included within some seconds, and pods that are gone are left out.
 func (o *Snapshotter) Sample(ctx context.Context) (monitor.Sample, error) {
 	if err := o.list(ctx); err != nil {
 		return monitor.Sample{}, err
@@ -80,8 +81,10 @@ func (o *Snapshotter) Sample(ctx context.Context) (monitor.Sample, error) {
 	turns := make(chan struct{}, scrapes)
 	for i, p := range o.pods {
 		asked.Go(func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
+			if p.part == nodeAgents {
+				turns <- struct{}{}
+				defer func() { <-turns }()
+			}
 			readings[i], p.err = p.readMetrics(ctx, o.windlass)
 		})
 	}
@@ -91,7 +94,7 @@ func (o *Snapshotter) Sample(ctx context.Context) (monitor.Sample, error) {
 		switch {
 		case p.err == nil:
 			told++
-		case Is(p.err, ReasonForbidden), ctx.Err() != nil:
+		case Is(p.err, ReasonForbidden), errors.Is(ctx.Err(), context.Canceled):
 			return monitor.Sample{}, p.err
 		default:
 			readings[i] = monitor.Reading{Source: p.source(), Failed: p.err.Error()}

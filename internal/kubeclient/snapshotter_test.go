@@ -1,19 +1,25 @@
 package kubeclient
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/streaming/pkg/httpstream"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/windlass-dev/windlass/internal/monitor"
 )
@@ -118,6 +124,76 @@ func TestNodeAgentsTellOfTheirNodes(t *testing.T) {
 	if len(v.Troubles) != 1 || v.Troubles[0] != "2 of 66 node agents are not asked" {
 		t.Errorf("troubles: %q", v.Troubles)
 	}
+}
+
+// answering is the connection to a pod that answers at once, without a network.
+type answering struct {
+	connection
+	answer http.HandlerFunc
+}
+
+func (a answering) CreateStream(headers http.Header) (httpstream.Stream, error) {
+	here, there := net.Pipe()
+	if headers.Get(corev1.StreamType) == corev1.StreamTypeError {
+		return pipe{here}, there.Close()
+	}
+	go func() {
+		defer there.Close()
+		request, err := http.ReadRequest(bufio.NewReader(there))
+		if err != nil {
+			return
+		}
+		w := httptest.NewRecorder()
+		a.answer(w, request)
+		_ = w.Result().Write(there)
+	}()
+	return pipe{here}, nil
+}
+
+// partlySilent answers for some pods, and is silent for the others until it is released.
+type partlySilent struct {
+	silentDialer
+	answers map[string]http.HandlerFunc
+}
+
+func (d *partlySilent) DialPod(namespace, pod string) (httpstream.Connection, error) {
+	if answer := d.answers[pod]; answer != nil {
+		return answering{answer: answer}, nil
+	}
+	return d.silentDialer.DialPod(namespace, pod)
+}
+
+func TestPodsThatHangHideNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &partlySilent{silentDialer{release: make(chan struct{})}, map[string]http.HandlerFunc{"s-0": queues("3")}}
+		defer close(d.release)
+		pod := func(name, part string) *corev1.Pod {
+			pod := gatewayPod(name, corev1.ConditionTrue)
+			pod.Labels[labelComponent] = part
+			return pod
+		}
+		kube := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(pod("s-0", "scheduler"))
+		for n := range 20 {
+			kube.WithObjects(pod(fmt.Sprintf("gateway-%02d", n), "gateway"), pod(fmt.Sprintf("node-%02d", n), "node"),
+				pod(fmt.Sprintf("r-%02d", n), "scheduler"))
+		}
+		o := NewWith(Deps{Context: "test", Kube: kube.Build(), Streams: d}).Snapshotter("", time.Now)
+		defer o.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		sample, err := o.Sample(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := (&monitor.Watcher{}).See(sample); v.Totals.Queued != 3 || len(v.Troubles) != 60 {
+			t.Errorf("beside hanging pods there are %d waiting calls and %d troubles", v.Totals.Queued, len(v.Troubles))
+		}
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		if _, err := o.Sample(stopped); !errors.Is(err, context.Canceled) {
+			t.Errorf("after the caller has left: %v", err)
+		}
+	})
 }
 
 func TestPodsThatCameAreAskedAndThoseThatWentAreNot(t *testing.T) {
