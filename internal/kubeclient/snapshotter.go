@@ -17,6 +17,8 @@ import (
 const (
 	// relistInterval is how often a Snapshotter lists the pods again.
 	relistInterval = 5 * time.Second
+	// failedInterval is how often it does while one fails, which may be gone.
+	failedInterval = time.Second
 	// maxLatest is the longest answer about decisions on all functions, in bytes.
 	maxLatest = 8 << 20
 	// scrapes is how many node agents are asked at a time. Gateways and schedulers are few, so all of
@@ -112,8 +114,11 @@ func (o *Snapshotter) Sample(ctx context.Context) (monitor.Sample, error) {
 
 // list finds the pods anew if that is due.
 func (o *Snapshotter) list(ctx context.Context) error {
-	failed := slices.ContainsFunc(o.pods, func(p *scrapedPod) bool { return p.err != nil })
-	if now := o.now(); !failed && len(o.pods) > 0 && now.Sub(o.listed) < relistInterval {
+	interval := relistInterval
+	if slices.ContainsFunc(o.pods, func(p *scrapedPod) bool { return p.err != nil }) {
+		interval = failedInterval
+	}
+	if len(o.pods) > 0 && o.now().Sub(o.listed) < interval {
 		return nil
 	}
 	var found []*scrapedPod

@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/streaming/pkg/httpstream"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/windlass-dev/windlass/internal/monitor"
@@ -230,6 +231,36 @@ func TestPodsThatCameAreAskedAndThoseThatWentAreNot(t *testing.T) {
 	now = now.Add(1)
 	if got := queued(); got != 3 || !slices.Contains(c.dialled, "s-9") {
 		t.Errorf("%d wait, want 3; dialled were %v", got, c.dialled)
+	}
+}
+
+// listCounter counts how often objects are listed.
+type listCounter struct {
+	client.Client
+	lists int
+}
+
+func (c *listCounter) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	c.lists++
+	return c.Client.List(ctx, list, options...)
+}
+
+func TestPodsAreNotListedForEachSampleWhileOneFails(t *testing.T) {
+	c := withGateway(t, map[string]http.HandlerFunc{"s-0": queues("3"), "s-1": failing}, idle)
+	counter := &listCounter{Client: c.client.kube}
+	c.client = NewWith(Deps{Context: "test", Kube: counter, Streams: c})
+	now := noon
+	o := c.client.Snapshotter("", func() time.Time { return now })
+	defer o.Close()
+	for range 10 {
+		if _, err := o.Sample(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(200 * time.Millisecond)
+	}
+	// Gateways, schedulers and node agents, at first and a second later.
+	if counter.lists != 6 {
+		t.Errorf("in 2 s pods were listed %d times, want 6", counter.lists)
 	}
 }
 
